@@ -5,6 +5,9 @@
  *     raw(u, v) = source[u] + target[v]   score = LeakyReLU(raw)
  *     y[v] = sum over u of softmax(score)(u, v) * dropout * z[u], v among the u's;   out = heads side by side, or their mean, + b
  *
+ * z[u] may pass dropout between scores and sums, as in the authors' program: its root masks it before it travels, so that all
+ * ranks sum the same row, and masks dz once all have added to it.
+ *
  * P. Velickovic, G. Cucurull, A. Casanova, A. Romero, P. Lio, Y. Bengio: Graph attention networks. ICLR 2018,
  * arXiv 1710.10903. No matrix of edges exists: of a vertex and head the largest source score and the sum of powers are kept,
  * and weights are worked out again where they are needed (T. Dao et al.: FlashAttention, NeurIPS 2022, arXiv 2205.14135, do so
@@ -22,7 +25,8 @@
  *
  * The vertex itself is counted by its root, besides an edge to itself that the data may have. Matrices, D columns a head:
  *
- *     z       [n_local, H D + H]    z | source
+ *     z       [n_local, H D + H]    z | source, z as it is summed
+ *     plain   [n_owned, H D]        z as it is scored, where dropout makes it another
  *     sums    [n_local, H D + H]    sums, then y | total; backward dz | dsource
  *     target  [n_local, 2 H]        target | highest
  *     output  [n_local, H D + 2 H]  out, backward dy | total | mean; with a mean of heads, out stands before them
@@ -31,17 +35,21 @@
 
 #include <assert.h>
 
+#include "base/philox.h"
+
 typedef struct gat_layer {
     gnn_attention frame;
     int source_vector, target_vector; /* blocks [H, D] */
-    weft_tensor z, target, dtarget;
+    weft_tensor z, plain, target, dtarget;
 } gat_layer;
 
 static void plan_gat(const gnn_plan *plan, int number, gnn_layer_plan *layer)
 {
     attention_plan(plan, number, layer);
     const int64_t heads = layer->heads, width = attention_of(layer).width;
-    layer->extra = plan->n_local * (2 * (width + heads) + 3 * heads);
+    layer->value_dropout = plan->config.value_dropout;
+    layer->extra =
+        plan->n_local * (2 * (width + heads) + 3 * heads) + (layer->value_dropout > 0.0f ? plan->n_owned * width : 0);
     layer->aggregated = (4 * width + 9 * heads + 1) / 2;
     layer->weights = layer->d_in * width + 2 * width + layer->d_out;
 }
@@ -72,6 +80,10 @@ static weft_status create(gnn_layer *layer)
     gat_layer *gat = layer->own;
     assert(gat != NULL && gat->frame.heads >= 1);
     WEFT_TRY(attention_matrix(layer, gat->frame.width + gat->frame.heads, &gat->z));
+    if (layer->plan->value_dropout > 0.0f) {
+        WEFT_TRY(tensor_create(layer->params->hal, layer->params->dtype, layer->n_owned, gat->frame.width,
+                               WEFT_MEM_ACTIVATION, &gat->plain));
+    }
     WEFT_TRY(attention_matrix(layer, gat->frame.width + gat->frame.heads, &gat->frame.sums));
     WEFT_TRY(attention_matrix(layer, (int64_t)2 * gat->frame.heads, &gat->target));
     return attention_matrix(layer, gat->frame.heads, &gat->dtarget);
@@ -81,6 +93,7 @@ static void destroy(gnn_layer *layer)
 {
     gat_layer *gat = layer->own;
     tensor_destroy(&gat->z);
+    tensor_destroy(&gat->plain);
     tensor_destroy(&gat->frame.sums);
     tensor_destroy(&gat->target);
     tensor_destroy(&gat->dtarget);
@@ -88,11 +101,30 @@ static void destroy(gnn_layer *layer)
     layer->own = NULL;
 }
 
-/* z, and what it scores on both ends of an edge, of the owned rows. */
-static weft_status scores(gnn_layer *layer, const hal_dropout *dropout)
+/* Of z between scores and sums. */
+static hal_dropout value_mask(const gnn_layer *layer, const train_pass *pass)
+{
+    return (hal_dropout){.probability = pass->training ? layer->plan->value_dropout : 0.0f,
+                         .seed = pass->seed,
+                         .purpose = (uint32_t)(WEFT_RNG_VALUES + layer->plan->number),
+                         .epoch = pass->epoch,
+                         .row_id = hal_column_from(layer->edges->id, WEFT_DTYPE_I64, layer->n_owned)};
+}
+
+/* z of the owned rows as scores read it. */
+static weft_tensor scored(const gnn_layer *layer, const hal_dropout *mask)
 {
     const gat_layer *gat = layer->own;
+    return mask->probability > 0.0f ? gat->plain : attention_columns(layer, &gat->z, false, 0, gat->frame.width);
+}
+
+/* z, and what it scores on both ends of an edge, of the owned rows. */
+static weft_status scores(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout)
+{
+    const gat_layer *gat = layer->own;
+    const hal_dropout mask = value_mask(layer, pass);
     weft_tensor x = gnn_layer_x(layer);
+    weft_tensor plain = scored(layer, &mask);
     weft_tensor z = attention_columns(layer, &gat->z, false, 0, gat->frame.width);
     weft_tensor source = attention_columns(layer, &gat->z, false, gat->frame.width, gat->frame.heads);
     weft_tensor target = attention_columns(layer, &gat->target, false, 0, gat->frame.heads);
@@ -100,9 +132,10 @@ static weft_status scores(gnn_layer *layer, const hal_dropout *dropout)
     weft_tensor target_block = param_value(layer->params, gat->target_vector);
     weft_tensor source_vector = attention_vector(&source_block);
     weft_tensor target_vector = attention_vector(&target_block);
-    WEFT_TRY(layer_multiply(layer, dropout, &x, NULL, &z));
-    WEFT_TRY(tensor_head_dot(&z, &source_vector, &source));
-    return tensor_head_dot(&z, &target_vector, &target);
+    WEFT_TRY(layer_multiply(layer, dropout, &x, NULL, &plain));
+    WEFT_TRY(tensor_head_dot(&plain, &source_vector, &source));
+    WEFT_TRY(tensor_head_dot(&plain, &target_vector, &target));
+    return mask.probability > 0.0f ? tensor_act_forward(&plain, false, &mask, &z) : WEFT_OK;
 }
 
 /* sums and total of every row, over the edges that are here. */
@@ -140,7 +173,7 @@ static weft_status forward(gnn_layer *layer, const train_pass *pass, const hal_d
     WEFT_TRY(train_need(pass, gat->source_vector));
     WEFT_TRY(train_need(pass, gat->target_vector));
     activity_begin(ACTIVITY_LINEAR);
-    weft_status status = scores(layer, dropout);
+    weft_status status = scores(layer, pass, dropout);
     activity_end(ACTIVITY_LINEAR);
     WEFT_TRY(status);
     WEFT_TRY(sum_edges(layer, pass));
@@ -185,31 +218,37 @@ static weft_status edges_backward(gnn_layer *layer, const train_pass *pass)
 }
 
 /* The gradient of a vector, and what it adds to dz; dy's place is free by now. */
-static weft_status vector_backward(gnn_layer *layer, int block, const weft_tensor *dscore, weft_tensor *dz)
+static weft_status vector_backward(gnn_layer *layer, int block, const weft_tensor *z, const weft_tensor *dscore,
+                                   weft_tensor *dz)
 {
     const gat_layer *gat = layer->own;
-    weft_tensor z = attention_columns(layer, &gat->z, false, 0, gat->frame.width);
     weft_tensor scratch =
         attention_columns(layer, &layer->output, false, attention_dy_at(layer, &gat->frame), gat->frame.width);
     weft_tensor value = param_value(layer->params, block);
     weft_tensor gradient = param_grad(layer->params, block);
     weft_tensor vector = attention_vector(&value);
     weft_tensor dvector = attention_vector(&gradient);
-    WEFT_TRY(tensor_head_scale(dscore, false, &z, 0.0, &scratch));
+    WEFT_TRY(tensor_head_scale(dscore, false, z, 0.0, &scratch));
     WEFT_TRY(tensor_col_sum(&scratch, 0.0, &dvector));
     return tensor_head_scale(dscore, false, &vector, 1.0, dz);
 }
 
-static weft_status linear_backward(gnn_layer *layer, const hal_dropout *dropout, weft_tensor *dx)
+static weft_status linear_backward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout,
+                                   weft_tensor *dx)
 {
     const gat_layer *gat = layer->own;
+    const hal_dropout mask = value_mask(layer, pass);
     weft_tensor x = gnn_layer_x(layer);
+    weft_tensor plain = scored(layer, &mask);
     weft_tensor w = param_value(layer->params, layer->weight);
     weft_tensor dz = attention_columns(layer, &gat->frame.sums, false, 0, gat->frame.width);
     weft_tensor dsource = attention_columns(layer, &gat->frame.sums, false, gat->frame.width, gat->frame.heads);
     weft_tensor dtarget = attention_columns(layer, &gat->dtarget, false, 0, gat->frame.heads);
-    WEFT_TRY(vector_backward(layer, gat->target_vector, &dtarget, &dz));
-    WEFT_TRY(vector_backward(layer, gat->source_vector, &dsource, &dz));
+    if (mask.probability > 0.0f) {
+        WEFT_TRY(tensor_act_backward(&dz, &dz, false, &mask, &dz));
+    }
+    WEFT_TRY(vector_backward(layer, gat->target_vector, &plain, &dtarget, &dz));
+    WEFT_TRY(vector_backward(layer, gat->source_vector, &plain, &dsource, &dz));
     WEFT_TRY(layer_weight_gradient(layer, dropout, &x, &dz, false));
     if (dx == NULL) {
         return WEFT_OK;
@@ -229,7 +268,7 @@ static weft_status backward(gnn_layer *layer, const train_pass *pass, const hal_
     WEFT_TRY(status);
     WEFT_TRY(edges_backward(layer, pass));
     activity_begin(ACTIVITY_LINEAR);
-    status = linear_backward(layer, dropout, dx);
+    status = linear_backward(layer, pass, dropout, dx);
     activity_end(ACTIVITY_LINEAR);
     WEFT_TRY(status);
     WEFT_TRY(train_ready(pass, gat->target_vector));

@@ -112,6 +112,7 @@ typedef struct gnn_config {
     float dropout, input_dropout;
     int heads, out_heads;        /* of attention: of hidden layers, side by side; of the last, their mean */
     float slope, weight_dropout; /* of attention: LeakyReLU below 0; dropout of edges' weights */
+    float value_dropout;         /* of GAT: of the rows that attention sums, not of those that it scores */
     gnn_order order;
     bool learns_eps; /* of gin: the weight of a vertex' own row is 1 + a parameter, not 1 */
     bool residual;   /* a hidden convolution's input, but for the first, is added to its result */
@@ -171,8 +172,8 @@ typedef struct gnn_layer_plan {
     int number;           /* of its convolution */
     char name[16];        /* of its parameters: "layer3" */
     int64_t d_in, d_out;
-    int heads; /* attention: of this layer, 0 without; slope and weight_dropout as in gnn_config */
-    float slope, weight_dropout;
+    int heads; /* attention: of this layer, 0 without; slope and dropouts as in gnn_config */
+    float slope, weight_dropout, value_dropout;
     /* Input matrix: x, or x | m side by side. Output matrix: out, or out | z side by side. */
     int64_t input_rows, input_cols, output_rows, output_cols;
     weft_dtype input_type, output_type; /* what the last layer gives is of the type of parameters */

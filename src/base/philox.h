@@ -39,7 +39,8 @@ enum {
     WEFT_RNG_HALO_DRAW = 75,   /* which vertices' rows travel in an epoch */
     WEFT_RNG_EDGES = 128,      /* dropout of edges, + layer, up to 191 */
     WEFT_RNG_HALO_ROUND = 192, /* rounding of rows in messages: 192..1023, by leg */
-    WEFT_RNG_DROPOUT = 1024    /* + layer, up to 65535 */
+    WEFT_RNG_DROPOUT = 1024,   /* + layer, up to 32767 */
+    WEFT_RNG_VALUES = 32768    /* dropout of what attention sums, + layer, up to 65535 */
 };
 
 WEFT_DEVICE static inline philox_block philox4x32(philox_block counter, uint64_t key)

@@ -143,6 +143,13 @@ for model in gat gatv2; do
         compare "$model-1" "$model-$method-$count" "$count"
     done
 done
+# What attention sums is masked by its root, what it scores is not.
+run gat-values-1 1 random gat --value-dropout 0.4
+for place in "libra 2" "random 3" "metis 4"; do
+    read -r method count <<<"$place"
+    run "gat-values-$count" "$count" "$method" gat --value-dropout 0.4
+    compare gat-values-1 "gat-values-$count" "$count"
+done
 
 for list in "$work"/jobs-*; do
     ranks "${list##*-}" "$program" "$list" >"$list.out" 2>"$list.err" || fail "$(tail -n 5 "$list.err")"
@@ -172,7 +179,8 @@ for model in ("sage", "gcn"):
     assert on == off, ("bits depend on when messages arrive", model, list(zip(on, off)))
     lane = json.load(open(f"{work}/{model}-hidden-on/summary.json"))["lanes"]["halo"]
     assert 0 < lane["busy_s_avg"] and 0 <= lane["waited_s_avg"], lane
-off, on = (losses(name)[0] for name in ("ignored", "gcn-weighted-1"))
-assert abs(off - on) > 1e-4, ("weights change nothing", off, on)
+for off, on in (("ignored", "gcn-weighted-1"), ("gat-1", "gat-values-1")):
+    off, on = (losses(name)[0] for name in (off, on))
+    assert abs(off - on) > 1e-4, ("weights or dropout change nothing", off, on)
 PY
 echo "exact on every rank count"

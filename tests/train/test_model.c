@@ -331,7 +331,8 @@ static int all_configs(config_row *rows)
                                               .heads = 3,
                                               .out_heads = 1 + (wet + norm) % 2,
                                               .slope = 0.2f,
-                                              .weight_dropout = norm == NORM_BATCH ? 0.0f : 0.5f};
+                                              .weight_dropout = norm == NORM_BATCH ? 0.0f : 0.5f,
+                                              .value_dropout = v2 || norm == NORM_LAYER ? 0.0f : 0.4f};
             count += 1;
         }
     }

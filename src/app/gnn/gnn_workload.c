@@ -39,6 +39,7 @@ gnn_config gnn_config_of(const weft_options *o, const weft_graph *graph, int64_t
                         .out_heads = (int)option_int(o, OPT_OUT_HEADS),
                         .slope = (float)option_real(o, OPT_NEGATIVE_SLOPE),
                         .weight_dropout = (float)option_real(o, OPT_ATTN_DROPOUT),
+                        .value_dropout = kind == GNN_GAT ? (float)option_real(o, OPT_VALUE_DROPOUT) : 0.0f,
                         .order = option_choice(o, OPT_ORDER),
                         .learns_eps = kind == GNN_GIN && option_choice(o, OPT_GIN_EPS) == GNN_EPS_LEARNED,
                         .residual = connects && option_choice(o, OPT_RESIDUAL) == GNN_RESIDUAL_ON,

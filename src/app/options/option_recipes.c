@@ -28,7 +28,8 @@ const option_recipe_setting option_recipes[] = {
     {"kipf", OPT_PATIENCE, "0"},
     /*
      * P. Velickovic et al.: Graph attention networks. ICLR 2018, arXiv 1710.10903, section 3.3, for Cora and Citeseer: 8
-     * heads of 8, one head of classes. Its early stopping watches loss and accuracy; here the best validation score counts.
+     * heads of 8, one head of classes. Rows that attention sums pass dropout as in the authors' program. Its early stopping
+     * watches loss and accuracy; here the best validation score counts.
      */
     {"gat-paper", OPT_MODEL, "gat"},
     {"gat-paper", OPT_LAYERS, "2"},
@@ -36,6 +37,7 @@ const option_recipe_setting option_recipes[] = {
     {"gat-paper", OPT_HEADS, "8"},
     {"gat-paper", OPT_OUT_HEADS, "1"},
     {"gat-paper", OPT_ATTN_DROPOUT, "0.6"},
+    {"gat-paper", OPT_VALUE_DROPOUT, "0.6"},
     {"gat-paper", OPT_DROPOUT, "0.6"},
     {"gat-paper", OPT_INPUT_DROPOUT, "0.6"},
     {"gat-paper", OPT_NORM, "none"},

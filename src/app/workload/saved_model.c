@@ -14,11 +14,11 @@ enum { JSON_MAX = 1 << 20 };
 
 /* What makes a model what it is: recorded by every form of it, and not to be contradicted; the last, which split of the data it
  * was trained on, is taken where nobody asks for another. */
-static const option_id recorded[] = {OPT_MODEL,        OPT_AGGREGATOR,     OPT_LAYERS,     OPT_HIDDEN,    OPT_NORM,
-                                     OPT_DROPOUT,      OPT_INPUT_DROPOUT,  OPT_ORDER,      OPT_NORMALIZE, OPT_LOSS,
-                                     OPT_METRIC,       OPT_IMAGE_MOMENTS,  OPT_IMAGE_SIZE, OPT_HEADS,     OPT_OUT_HEADS,
-                                     OPT_ATTN_DROPOUT, OPT_NEGATIVE_SLOPE, OPT_NETWORK,    OPT_RESIDUAL,  OPT_JUMPING,
-                                     OPT_GIN_EPS,      OPT_EDGE_WEIGHTS,   OPT_SPLIT_INDEX};
+static const option_id recorded[] = {
+    OPT_MODEL,         OPT_AGGREGATOR, OPT_LAYERS,    OPT_HIDDEN,       OPT_NORM,           OPT_DROPOUT,
+    OPT_INPUT_DROPOUT, OPT_ORDER,      OPT_NORMALIZE, OPT_LOSS,         OPT_METRIC,         OPT_IMAGE_MOMENTS,
+    OPT_IMAGE_SIZE,    OPT_HEADS,      OPT_OUT_HEADS, OPT_ATTN_DROPOUT, OPT_NEGATIVE_SLOPE, OPT_NETWORK,
+    OPT_RESIDUAL,      OPT_JUMPING,    OPT_GIN_EPS,   OPT_EDGE_WEIGHTS, OPT_VALUE_DROPOUT,  OPT_SPLIT_INDEX};
 enum { RECORDED = sizeof recorded / sizeof *recorded, DEFINING = RECORDED - 1 };
 
 static bool is_recorded(option_id id)
