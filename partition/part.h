@@ -50,13 +50,31 @@ typedef struct weft_part {
 } weft_part;
 
 /*
+ * What cutting several parts has in common: the parts whose edges begin at each vertex, and end there. Found in one pass over the
+ * edges. Memory: (parts + 63) / 64 x 16 bytes a vertex, 8 more where the graph is directed.
+ */
+typedef struct part_holders {
+    int words;           /* 64-bit words of a row */
+    uint64_t *source;    /* [n, words] bit p: an edge of part p begins at the vertex */
+    uint64_t *target;    /* [n, words] bit p: one ends there */
+    int64_t *out_degree; /* [n] of all edges; NULL: the graph is symmetric */
+} part_holders;
+
+/* Not collective. Free with part_holders_free, after a failure it is empty. WEFT_ERR_DATA: partition of another graph. */
+weft_status part_holders_find(const weft_graph *graph, const weft_partition *partition, part_holders *holders);
+void part_holders_free(part_holders *holders);
+
+/*
  * Cut part `part` out of the graph. order: [n] position of each vertex in a locality order, or NULL.
- * Not collective. Free with part_destroy. Cost: one pass over the edges; while it runs, O(local) memory plus n bytes of
+ * Not collective. Free with part_destroy. Cost: one pass over all edges, and two over the rows with edges of the part; while it runs, O(local) memory plus n bytes of
  * bit sets, parts / 4 bytes an owned vertex, and 4 n bytes when `order` is given. WEFT_ERR_DATA: partition of another
  * graph.
  */
 weft_status part_extract(const weft_graph *graph, const weft_partition *partition, int part, const int32_t *order,
                          part_layout layout, weft_part *out);
+/* The same part, without the pass over all edges: holders tells what that would. */
+weft_status part_extract_held(const weft_graph *graph, const weft_partition *partition, const part_holders *holders,
+                              int part, const int32_t *order, part_layout layout, weft_part *out);
 /* The transposed local CSR (rows = sources), for parts of which neither is true. Arrays are the caller's, from base/alloc.h.
  * weight: NULL, or where those of the entries go, NULL of a part without. */
 weft_status part_transpose(const weft_part *part, int64_t **offset, int32_t **destination, float **weight);

@@ -2,117 +2,22 @@
  * partition/extract/extract.c: cut one part out of the graph.
  *
  *   1. scan    one pass over edge_part and the sources marks: local sources and destinations, and for each owned vertex
- *              the other parts that hold it as a source or as a destination
+ *              the other parts that hold it as a source or as a destination; or that is looked up (holders.c)
  *   2. number  owned vertices first, with PART_SHARED_FIRST those that other parts hold before the others, then replicas by
  *              the part of their root; inside a group by `order` or global id
- *   3. edges   local CSR, sources mapped to local ids and sorted in each row, weights with them
+ *   3. rows    local CSR, sources mapped to local ids and sorted in each row, weights with them (rows.c)
  *   4. halo    the lists of rows shared with each peer. Both sides list a pair's rows in the same order because both
  *              follow `order` (or the global id) inside a group
  *
  * Temporary memory: n / 2 bytes of bit sets, owned x parts / 4 bytes of peer marks, and 4 n bytes when `order` is
  * given. One part (parts == 1): copies of offset and source, renumbered when `order` is given.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"
-
-#include <assert.h>
-
-#include "base/sort.h"
 #include "machine/thread_ranges.h"
-#include "partition/extract/vertex_set.h"
-#include "partition/part.h"
-
-typedef struct extract_state {
-    const weft_graph *graph;
-    const weft_partition *partition; /* edge_part and root may be NULL: one part */
-    weft_part *part;
-    int threads;
-    int words;                      /* 64-bit words of a row of peer marks */
-    vertex_set own, source, target; /* roots here; endpoints of local edges */
-    vertex_set held;                /* union of the three */
-    uint64_t *peer_source;          /* [n_owned, words] by place in `own` */
-    uint64_t *peer_target;
-    int32_t *by_order; /* [n] vertex at each position, or NULL */
-    int64_t *group;    /* [parts + 3] first local id of shared, of other owned, of replicas of part 0, 1, ... */
-    int32_t *local;    /* [n_local] local id by place in `held` */
-} extract_state;
-
-static bool is_local(const extract_state *state, int64_t e)
-{
-    return state->partition->edge_part == NULL || state->partition->edge_part[e] == state->part->part;
-}
-
-static int root_of(const extract_state *state, int64_t v)
-{
-    return state->partition->root == NULL ? 0 : state->partition->root[v];
-}
-
-static void mark_peer(const extract_state *state, uint64_t *marks, int64_t v, int peer)
-{
-    assert(peer >= 0 && peer < state->part->parts && peer != state->part->part);
-    uint64_t *word = &marks[vertex_set_place(&state->own, v) * state->words + peer / 64];
-    uint64_t bit = UINT64_C(1) << (peer % 64);
-    if ((__atomic_load_n(word, __ATOMIC_RELAXED) & bit) == 0) {
-        __atomic_fetch_or(word, bit, __ATOMIC_RELAXED);
-    }
-}
-
-static weft_status find_owned(extract_state *state)
-{
-    int64_t n = state->graph->vertices;
-    WEFT_TRY(vertex_set_create(n, &state->own));
-    WEFT_TRY(vertex_set_create(n, &state->source));
-    WEFT_TRY(vertex_set_create(n, &state->target));
-    for (int64_t v = 0; v < n; ++v) {
-        if (root_of(state, v) == state->part->part) {
-            vertex_set_add(&state->own, v);
-        }
-    }
-    state->part->n_owned = vertex_set_rank(&state->own);
-    WEFT_TRY(WEFT_NEW_ZERO(&state->peer_source, state->part->n_owned * state->words, WEFT_MEM_GRAPH));
-    WEFT_TRY(WEFT_NEW_ZERO(&state->peer_target, state->part->n_owned * state->words, WEFT_MEM_GRAPH));
-    return WEFT_NEW_ZERO(&state->part->out_degree, state->part->n_owned, WEFT_MEM_GRAPH);
-}
-
-static void scan_row(extract_state *state, int64_t v)
-{
-    const weft_graph *graph = state->graph;
-    const int part = state->part->part;
-    const bool own_row = root_of(state, v) == part;
-    for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
-        int64_t u = graph_source(graph, e);
-        const bool own_source = root_of(state, u) == part;
-        if (is_local(state, e)) {
-            vertex_set_add(&state->target, v);
-            vertex_set_add(&state->source, u);
-        } else {
-            if (own_row) {
-                mark_peer(state, state->peer_target, v, state->partition->edge_part[e]);
-            }
-            if (own_source) {
-                mark_peer(state, state->peer_source, u, state->partition->edge_part[e]);
-            }
-        }
-        if (own_source && !graph->symmetric) {
-            /* by place in `own`; renumbered once local ids are known */
-            __atomic_fetch_add(&state->part->out_degree[vertex_set_place(&state->own, u)], 1, __ATOMIC_RELAXED);
-        }
-    }
-}
-
-static void scan_edges(extract_state *state)
-{
-    const weft_graph *graph = state->graph;
-#pragma omp parallel num_threads(split_threads(graph->edges, state->threads))
-    {
-        int t = omp_get_thread_num(), team = omp_get_num_threads();
-        int64_t end = split_rows(graph->offset, graph->vertices, t + 1, team);
-        for (int64_t v = split_rows(graph->offset, graph->vertices, t, team); v < end; ++v) {
-            scan_row(state, v);
-        }
-    }
-}
+#include "partition/extract/extract_state.h"
 
 static bool is_shared(const extract_state *state, int64_t v)
 {
@@ -123,8 +28,6 @@ static bool is_shared(const extract_state *state, int64_t v)
     }
     return peers != 0;
 }
-
-enum { SHARED, UNSHARED, REPLICAS }; /* groups of local ids: REPLICAS + q are those whose root is part q */
 
 static int group_of(const extract_state *state, int64_t v)
 {
@@ -165,10 +68,37 @@ static weft_status invert_order(extract_state *state, const int32_t *order)
     return WEFT_OK;
 }
 
+/* Takes the next local id of v's group. */
+static void number_vertex(extract_state *state, int64_t v, int64_t place)
+{
+    const int64_t id = state->group[group_of(state, v)]++;
+    state->part->gid[id] = v;
+    state->local[place] = (int32_t)id;
+}
+
+static void number_by_id(extract_state *state)
+{
+    int64_t place = 0;
+    for (int64_t w = 0; w < vertex_set_words(state->graph->vertices); ++w) {
+        for (uint64_t bits = state->held.bits[w]; bits != 0; bits &= bits - 1) {
+            number_vertex(state, 64 * w + __builtin_ctzll(bits), place++);
+        }
+    }
+}
+
+static void number_by_order(extract_state *state)
+{
+    for (int64_t i = 0; i < state->graph->vertices; ++i) {
+        const int64_t v = state->by_order[i];
+        if (vertex_set_has(&state->held, v)) {
+            number_vertex(state, v, vertex_set_place(&state->held, v));
+        }
+    }
+}
+
 static weft_status number_vertices(extract_state *state, const int32_t *order)
 {
     weft_part *part = state->part;
-    int64_t n = state->graph->vertices;
     WEFT_TRY(find_held(state));
     if (order != NULL) {
         WEFT_TRY(invert_order(state, order));
@@ -177,113 +107,25 @@ static weft_status number_vertices(extract_state *state, const int32_t *order)
     WEFT_TRY(WEFT_NEW_ZERO(&state->group, groups + 1, WEFT_MEM_GRAPH));
     WEFT_TRY(WEFT_NEW(&state->local, part->n_local, WEFT_MEM_GRAPH));
     WEFT_TRY(WEFT_NEW(&part->gid, part->n_local, WEFT_MEM_GRAPH));
-    for (int64_t v = 0; v < n; ++v) {
-        state->group[group_of(state, v) + 1] += vertex_set_has(&state->held, v) ? 1 : 0;
+    for (int64_t w = 0; w < vertex_set_words(state->graph->vertices); ++w) {
+        for (uint64_t bits = state->held.bits[w]; bits != 0; bits &= bits - 1) {
+            ++state->group[group_of(state, 64 * w + __builtin_ctzll(bits)) + 1];
+        }
     }
     for (int g = 0; g < groups; ++g) {
         state->group[g + 1] += state->group[g];
     }
     assert(state->group[REPLICAS] == part->n_owned && state->group[groups] == part->n_local);
     part->n_shared = state->group[UNSHARED];
-    for (int64_t i = 0; i < n; ++i) {
-        int64_t v = state->by_order != NULL ? state->by_order[i] : i;
-        if (vertex_set_has(&state->held, v)) {
-            int64_t id = state->group[group_of(state, v)]++;
-            part->gid[id] = v;
-            state->local[vertex_set_place(&state->held, v)] = (int32_t)id;
-        }
+    if (state->by_order != NULL) {
+        number_by_order(state);
+    } else {
+        number_by_id(state);
     }
     memmove(state->group + 1, state->group, (size_t)groups * sizeof state->group[0]);
     state->group[0] = 0;
     weft_free(state->by_order);
     state->by_order = NULL;
-    return WEFT_OK;
-}
-
-static void count_row(const extract_state *state, int64_t id)
-{
-    const weft_graph *graph = state->graph;
-    int64_t v = state->part->gid[id], count = 0;
-    for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
-        count += is_local(state, e) ? 1 : 0;
-    }
-    state->part->offset[id + 1] = count;
-}
-
-/* Place of local source u in the sorted row `id`, in which no source stands twice. */
-static int64_t place_in_row(const weft_part *part, int64_t id, int32_t u)
-{
-    int64_t low = part->offset[id], high = part->offset[id + 1];
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (part->source[middle] < u) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    assert(low < part->offset[id + 1] && part->source[low] == u);
-    return low;
-}
-
-static void weigh_row(const extract_state *state, int64_t id)
-{
-    const weft_graph *graph = state->graph;
-    const weft_part *part = state->part;
-    const int64_t v = part->gid[id];
-    for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
-        if (is_local(state, e)) {
-            const int32_t u = state->local[vertex_set_place(&state->held, graph_source(graph, e))];
-            part->weight[place_in_row(part, id, u)] = graph->weight[e];
-        }
-    }
-}
-
-static void fill_row(const extract_state *state, int64_t id)
-{
-    const weft_graph *graph = state->graph;
-    const weft_part *part = state->part;
-    int64_t v = part->gid[id], at = part->offset[id];
-    bool ascending = true;
-    for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
-        if (is_local(state, e)) {
-            int32_t u = state->local[vertex_set_place(&state->held, graph_source(graph, e))];
-            ascending = ascending && (at == part->offset[id] || part->source[at - 1] <= u);
-            part->source[at++] = u;
-        }
-    }
-    assert(at == part->offset[id + 1]);
-    if (!ascending) {
-        sort_ids(part->source + part->offset[id], at - part->offset[id], part->n_local);
-    }
-    if (part->weight != NULL) {
-        weigh_row(state, id);
-    }
-}
-
-static weft_status cut_edges(extract_state *state)
-{
-    weft_part *part = state->part;
-    WEFT_TRY(WEFT_NEW(&part->offset, part->n_local + 1, WEFT_MEM_GRAPH));
-    part->offset[0] = 0;
-#pragma omp parallel for schedule(static) num_threads(split_threads(state->graph->edges, state->threads))
-    for (int64_t id = 0; id < part->n_local; ++id) {
-        count_row(state, id);
-    }
-    for (int64_t id = 0; id < part->n_local; ++id) {
-        part->offset[id + 1] += part->offset[id];
-    }
-    part->edges = part->offset[part->n_local];
-    WEFT_TRY(WEFT_NEW(&part->source, part->edges, WEFT_MEM_GRAPH));
-    WEFT_TRY(state->graph->weight != NULL ? WEFT_NEW(&part->weight, part->edges, WEFT_MEM_GRAPH) : WEFT_OK);
-#pragma omp parallel num_threads(split_threads(part->edges, state->threads))
-    {
-        int t = omp_get_thread_num(), team = omp_get_num_threads();
-        int64_t end = split_rows(part->offset, part->n_local, t + 1, team);
-        for (int64_t id = split_rows(part->offset, part->n_local, t, team); id < end; ++id) {
-            fill_row(state, id);
-        }
-    }
     return WEFT_OK;
 }
 
@@ -346,6 +188,7 @@ static weft_status add_weights(const extract_state *state)
         return WEFT_OK;
     }
     WEFT_TRY(WEFT_NEW(&part->in_weight, part->n_owned, WEFT_MEM_GRAPH));
+#pragma omp parallel for schedule(static) num_threads(split_threads(part->edges, state->threads))
     for (int64_t id = 0; id < part->n_owned; ++id) {
         double sum = 0.0;
         for (int64_t e = graph->offset[part->gid[id]]; e < graph->offset[part->gid[id] + 1]; ++e) {
@@ -383,41 +226,11 @@ static bool has_whole_rows(const extract_state *state)
            part->destinations.leaf_offset[part->parts] == 0;
 }
 
-/* Rows and their entries ascend, so row u must list exactly the rows that name u, in the order in which they do. */
-static weft_status check_symmetry(extract_state *state)
+static weft_status run_phases(extract_state *state, const part_holders *holders, const int32_t *order)
 {
-    weft_part *part = state->part;
-    int64_t *next = NULL;
-    part->symmetric = state->graph->symmetric;
-    if (!part->symmetric || part->parts == 1) {
-        return WEFT_OK;
-    }
-    WEFT_TRY(WEFT_NEW(&next, part->n_local, WEFT_MEM_GRAPH));
-    if (part->n_local > 0) {
-        memcpy(next, part->offset, (size_t)part->n_local * sizeof next[0]);
-    }
-    for (int64_t v = 0; v < part->n_local && part->symmetric; ++v) {
-        for (int64_t e = part->offset[v]; e < part->offset[v + 1]; ++e) {
-            int32_t u = part->source[e];
-            assert(u >= 0 && u < part->n_local);
-            if (next[u] >= part->offset[u + 1] || part->source[next[u]++] != v) {
-                part->symmetric = false;
-                break;
-            }
-        }
-    }
-    weft_free(next);
-    return WEFT_OK;
-}
-
-static weft_status run_phases(extract_state *state, const int32_t *order)
-{
-    WEFT_TRY(find_owned(state));
-    if (state->part->parts > 1 || !state->graph->symmetric) { /* else: no replicas, and out-degrees are in-degrees */
-        scan_edges(state);
-    }
+    WEFT_TRY(holders != NULL ? extract_look_up(state, holders) : extract_scan(state));
     WEFT_TRY(number_vertices(state, order));
-    WEFT_TRY(cut_edges(state));
+    WEFT_TRY(extract_rows(state));
     WEFT_TRY(list_leaves(state, &state->source, &state->part->sources));
     WEFT_TRY(list_leaves(state, &state->target, &state->part->destinations));
     WEFT_TRY(list_own(state, state->peer_source, &state->part->sources));
@@ -425,17 +238,23 @@ static weft_status run_phases(extract_state *state, const int32_t *order)
     WEFT_TRY(copy_degrees(state));
     WEFT_TRY(add_weights(state));
     state->part->whole_rows = has_whole_rows(state);
-    return check_symmetry(state);
+    return WEFT_OK;
 }
 
-weft_status part_extract(const weft_graph *graph, const weft_partition *partition, int part, const int32_t *order,
-                         part_layout layout, weft_part *out)
+weft_status extract_check(const weft_graph *graph, const weft_partition *partition)
 {
-    *out = (weft_part){0};
     WEFT_CHECK(partition->vertices == graph->vertices && partition->edges == graph->edges, WEFT_ERR_DATA,
                "the partition is of a graph with %lld vertices and %lld edges, this one has %lld and %lld",
                (long long)partition->vertices, (long long)partition->edges, (long long)graph->vertices,
                (long long)graph->edges);
+    return WEFT_OK;
+}
+
+weft_status part_extract_held(const weft_graph *graph, const weft_partition *partition, const part_holders *holders,
+                              int part, const int32_t *order, part_layout layout, weft_part *out)
+{
+    *out = (weft_part){0};
+    WEFT_TRY(extract_check(graph, partition));
     WEFT_CHECK(part >= 0 && part < partition->parts, WEFT_ERR_INTERNAL, "part %d of %d", part, partition->parts);
     *out = (weft_part){.part = part,
                        .parts = partition->parts,
@@ -446,8 +265,9 @@ weft_status part_extract(const weft_graph *graph, const weft_partition *partitio
                            .partition = partition,
                            .part = out,
                            .threads = omp_get_max_threads(),
-                           .words = (partition->parts + 63) / 64};
-    weft_status status = run_phases(&state, order);
+                           .words = (partition->parts + 63) / 64,
+                           .by_id = order == NULL};
+    weft_status status = run_phases(&state, holders, order);
     vertex_set_free(&state.own);
     vertex_set_free(&state.source);
     vertex_set_free(&state.target);
@@ -461,4 +281,10 @@ weft_status part_extract(const weft_graph *graph, const weft_partition *partitio
         part_destroy(out);
     }
     return status;
+}
+
+weft_status part_extract(const weft_graph *graph, const weft_partition *partition, int part, const int32_t *order,
+                         part_layout layout, weft_part *out)
+{
+    return part_extract_held(graph, partition, NULL, part, order, layout, out);
 }

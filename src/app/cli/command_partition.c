@@ -70,34 +70,21 @@ static void print_table(const weft_graph *graph, const partition_options *option
 }
 
 /*
- * The parts as a training's ranks would cut them, so that its first job starts at once. Every part takes its passes
- * over all edges: of many parts each is left to its rank. So are those of a graph whose vertices are to be ordered
- * first.
+ * The parts as a training's ranks would cut them, so that its first job starts at once. Of many parts, and of a graph whose vertices
+ * are to be ordered first, each is left to its rank.
  */
-static weft_status keep_parts(const char *store, const weft_graph *graph, const partition_options *request,
-                              const weft_partition *partition)
+static bool keeps_parts(const weft_graph *graph, const weft_partition *partition)
 {
-    weft_status status = WEFT_OK;
-    if (partition->parts == 1 || partition->parts > KEPT_PARTS_MAX || graph_prefers_clustering(graph)) {
-        return WEFT_OK;
-    }
-    log_progress progress = log_progress_begin("cut parts", "parts", partition->parts);
-    for (int p = 0; p < partition->parts && status == WEFT_OK; p++) {
-        weft_part part;
-        WEFT_TRY(part_extract(graph, partition, p, NULL, PART_IN_ORDER, &part));
-        status = part_save(store, graph, request, &part, false);
-        part_destroy(&part);
-        log_progress_update(&progress, p + 1);
-    }
-    log_progress_end(&progress);
-    return status;
+    return partition->parts > 1 && partition->parts <= KEPT_PARTS_MAX && !graph_prefers_clustering(graph);
 }
 
 static weft_status keep(const char *store, const weft_graph *graph, const partition_options *request,
                         const weft_partition *partition, const partition_report *report)
 {
     weft_status status = partition_save(store, graph, partition, report, request);
-    status = status == WEFT_OK ? keep_parts(store, graph, request, partition) : status;
+    if (status == WEFT_OK && keeps_parts(graph, partition)) {
+        status = part_keep_all(store, graph, request, partition);
+    }
     return status == WEFT_OK ? status : weft_fail_context(status, KEEPING);
 }
 

@@ -8,56 +8,12 @@
 #include "support/edge_weights.h"
 #include "support/folder.h"
 #include "support/graphs.h"
+#include "support/same_part.h"
 #include "support/test.h"
 
 static partition_options options_of(const char *method, int parts)
 {
     return (partition_options){.method = method, .parts = parts, .seed = 3, .balance = 1.2, .threads = 2};
-}
-
-static void same_bytes(const void *a, const void *b, int64_t count, size_t size)
-{
-    if (count > 0) {
-        assert_memory_equal(a, b, (size_t)count * size);
-    }
-}
-
-static void same_halo(const part_halo *a, const part_halo *b, int parts)
-{
-    if (a->own_offset == NULL || a->leaf_offset == NULL) {
-        fail_msg("a part of %d has no list of shared rows", parts);
-        return;
-    }
-    same_bytes(a->own_offset, b->own_offset, parts + 1, 8);
-    same_bytes(a->leaf_offset, b->leaf_offset, parts + 1, 8);
-    same_bytes(a->own_row, b->own_row, a->own_offset[parts], 4);
-    same_bytes(a->leaf_row, b->leaf_row, a->leaf_offset[parts], 4);
-}
-
-static void same_part(const weft_part *a, const weft_part *b)
-{
-    assert_int_equal(a->part, b->part);
-    assert_int_equal(a->parts, b->parts);
-    assert_int_equal(a->n_global, b->n_global);
-    assert_int_equal(a->e_global, b->e_global);
-    assert_int_equal(a->layout, b->layout);
-    assert_int_equal(a->n_shared, b->n_shared);
-    assert_int_equal(a->n_owned, b->n_owned);
-    assert_int_equal(a->n_local, b->n_local);
-    assert_int_equal(a->edges, b->edges);
-    assert_int_equal(a->symmetric, b->symmetric);
-    same_bytes(a->gid, b->gid, a->n_local, 8);
-    same_bytes(a->offset, b->offset, a->n_local + 1, 8);
-    same_bytes(a->source, b->source, a->edges, 4);
-    same_bytes(a->in_degree, b->in_degree, a->n_owned, 8);
-    same_bytes(a->out_degree, b->out_degree, a->n_owned, 8);
-    assert_int_equal(a->weight != NULL, b->weight != NULL);
-    if (a->weight != NULL) {
-        same_bytes(a->weight, b->weight, a->edges, 4);
-        same_bytes(a->in_weight, b->in_weight, a->n_owned, 8);
-    }
-    same_halo(&a->sources, &b->sources, a->parts);
-    same_halo(&a->destinations, &b->destinations, a->parts);
 }
 
 /* Partition, cut and keep every part; then read each. */
@@ -96,6 +52,54 @@ static void test_round_trip(void **state)
         keep_and_compare(state, &g, i % 2 == 0 ? "libra" : "random", 3);
         test_graph_free(&g);
     }
+}
+
+/* Facts and arrays of a part that an earlier run cut by itself: all but its file's time. */
+static void test_all_at_once(void **state)
+{
+    for (int i = 1; i < TEST_GRAPHS; i++) {
+        const char *name;
+        test_graph g = test_graph_case(i, &name);
+        const partition_options options = options_of("random", 1 + i);
+        weft_partition partition;
+        partition_report report;
+        float *weight = i < TEST_GRAPHS - 1 ? test_weights(&g.graph) : NULL; /* the last one has edges twice */
+        g.graph.weight = weight;
+        ASSERT_OK(partition_compute(&g.graph, &options, &partition, &report));
+        ASSERT_OK(partition_save(*state, &g.graph, &partition, &report, &options));
+        ASSERT_OK(part_keep_all(*state, &g.graph, &options, &partition));
+        for (int p = 0; p < options.parts; p++) {
+            weft_part cut, kept;
+            ASSERT_OK(part_extract(&g.graph, &partition, p, NULL, PART_IN_ORDER, &cut));
+            ASSERT_OK(part_load(*state, &g.graph, &options, p, false, PART_IN_ORDER, &kept));
+            same_part(&cut, &kept);
+            part_destroy(&kept);
+            part_destroy(&cut);
+        }
+        partition_destroy(&partition);
+        free(weight);
+        test_graph_free(&g);
+    }
+}
+
+/* What the thread that writes meets comes up with its words; parts before are whole, and none is written after. */
+static void test_one_cannot_be_written(void **state)
+{
+    const partition_options options = options_of("random", 5);
+    test_graph g = test_graph_random(30, 60, true, 9);
+    weft_partition partition;
+    partition_report report;
+    weft_part kept;
+    ASSERT_OK(partition_compute(&g.graph, &options, &partition, &report));
+    ASSERT_OK(partition_save(*state, &g.graph, &partition, &report, &options));
+    assert_int_equal(mkdir(in_folder(state, "partition-random-5-3/part-2.npz"), 0777), 0);
+    ASSERT_STATUS(part_keep_all(*state, &g.graph, &options, &partition), WEFT_ERR_IO);
+    ASSERT_MESSAGE("part-2.npz: is a folder");
+    ASSERT_OK(part_load(*state, &g.graph, &options, 1, false, PART_IN_ORDER, &kept));
+    part_destroy(&kept);
+    ASSERT_STATUS(part_load(*state, &g.graph, &options, 4, false, PART_IN_ORDER, &kept), WEFT_ERR_NOINPUT);
+    partition_destroy(&partition);
+    test_graph_free(&g);
 }
 
 typedef struct kept_part {
@@ -227,6 +231,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_round_trip, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_all_at_once, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_one_cannot_be_written, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_every_cut_and_every_byte, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_false_indices, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_foreign_parts, folder_setup, folder_teardown),
