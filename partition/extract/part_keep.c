@@ -61,7 +61,7 @@ weft_status part_keep_all(const char *store_path, const weft_graph *graph, const
     part_holders holders;
     WEFT_TRY(part_holders_find(graph, partition, &holders));
     weft_status status = WEFT_OK;
-    log_progress progress = log_progress_begin("cut parts", "parts", partition->parts);
+    log_progress progress = log_progress_begin("cut and keep parts", "parts", partition->parts);
     for (int p = 0; p < partition->parts && status == WEFT_OK; p++) {
         weft_part part;
         status = part_extract_held(graph, partition, &holders, p, NULL, PART_IN_ORDER, &part);

@@ -457,6 +457,12 @@ static weft_status is_design_worth(const stream_state *state, const block_design
     return WEFT_OK;
 }
 
+/* Whether there is a design for such parts. */
+static bool find_design(const edge_stream_options *options, block_design *design)
+{
+    return options->way != STREAM_BY_SCORES && options->share == NULL && block_design_find(options->parts, design);
+}
+
 /* [out] placed: all pairs are, by a design, which is worth it. */
 static weft_status try_design(stream_state *state, const edge_stream_options *options, bool *placed)
 {
@@ -465,7 +471,7 @@ static weft_status try_design(stream_state *state, const edge_stream_options *op
     uint16_t *point = NULL;
     bool worth = false;
     *placed = false;
-    if (options->way == STREAM_BY_SCORES || options->share != NULL || !block_design_find(options->parts, &design)) {
+    if (!find_design(options, &design)) {
         return WEFT_OK;
     }
     WEFT_TRY(is_design_worth(state, &design, &worth));
@@ -502,7 +508,13 @@ weft_status edge_stream_assign(const row_team *team, const edge_stream_options *
     const weft_graph *graph = team->graph;
     const int parts = options->parts;
     edge_stream_result found = {.by_design = false};
+    block_design design;
     assert(!options->first || team->size == 1);
+    if (options->way == STREAM_BY_DESIGN && !find_design(options, &design)) { /* homes would be found in vain */
+        assert(held == NULL && result != NULL);
+        *result = found;
+        return WEFT_OK;
+    }
     stream_state state = {.team = team,
                           .graph = graph,
                           .edge_part = edge_part,

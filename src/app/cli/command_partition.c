@@ -10,6 +10,7 @@
 #include "app/gnn/rank_weights.h"
 #include "app/setup/context.h"
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/escape.h"
 #include "base/log.h"
 #include "io/json.h"
@@ -32,7 +33,15 @@ partition_options app_partition_options(const weft_options *options)
                                .threads = (int)option_int(options, OPT_THREADS)};
 }
 
-static void print_json(const weft_graph *graph, const partition_options *options, const partition_report *report)
+/* What a user waits for, in seconds; report->seconds of it divide. */
+typedef struct partition_times {
+    double start; /* of the command, by clock_seconds */
+    double keep;  /* writing the partition, cutting and writing its parts */
+    bool keeps_parts;
+} partition_times;
+
+static void print_json(const weft_graph *graph, const partition_options *options, const partition_report *report,
+                       const partition_times *times)
 {
     json_writer json = json_begin(stdout, false);
     json_object(&json, NULL);
@@ -43,11 +52,14 @@ static void print_json(const weft_graph *graph, const partition_options *options
     json_int(&json, "parts", options->parts);
     json_int(&json, "seed", (int64_t)options->seed);
     partition_report_json(&json, report);
+    json_real(&json, "keep_seconds", times->keep);
+    json_real(&json, "total_seconds", clock_seconds() - times->start);
     json_end(&json);
     json_line_end(&json);
 }
 
-static void print_table(const weft_graph *graph, const partition_options *options, const partition_report *report)
+static void print_table(const weft_graph *graph, const partition_options *options, const partition_report *report,
+                        const partition_times *times)
 {
     double n = graph->vertices > 0 ? (double)graph->vertices : 1, e = graph->edges > 0 ? (double)graph->edges : 1;
     printf("graph               %s: %" PRId64 " vertices, %" PRId64 " edges\n", escape_say(graph->name).text,
@@ -65,7 +77,9 @@ static void print_table(const weft_graph *graph, const partition_options *option
            100.0 * (double)report->split_vertices / n);
     printf("cut edges           %" PRId64 " (%.1f %%)\n", report->cut_edges, 100.0 * (double)report->cut_edges / e);
     printf("empty parts         %" PRId64 "\n", report->empty_parts);
-    printf("time                %.2f s\n", report->seconds);
+    printf("time                %.2f s: %.2f s to divide, %.2f s to keep the partition%s\n",
+           clock_seconds() - times->start, report->seconds, times->keep,
+           times->keeps_parts ? " and its parts as ranks cut them" : "");
     printf("peak memory         %.2f GiB\n", (double)report->peak_rss_bytes / (double)(1 << 30));
 }
 
@@ -79,12 +93,15 @@ static bool keeps_parts(const weft_graph *graph, const weft_partition *partition
 }
 
 static weft_status keep(const char *store, const weft_graph *graph, const partition_options *request,
-                        const weft_partition *partition, const partition_report *report)
+                        const weft_partition *partition, const partition_report *report, partition_times *times)
 {
+    const double start = clock_seconds();
     weft_status status = partition_save(store, graph, partition, report, request);
-    if (status == WEFT_OK && keeps_parts(graph, partition)) {
+    times->keeps_parts = keeps_parts(graph, partition);
+    if (status == WEFT_OK && times->keeps_parts) {
         status = part_keep_all(store, graph, request, partition);
     }
+    times->keep = clock_seconds() - start;
     return status == WEFT_OK ? status : weft_fail_context(status, KEEPING);
 }
 
@@ -98,12 +115,12 @@ static weft_status check_store(const char *store)
 }
 
 static void print_result(const weft_options *options, const weft_graph *graph, const partition_options *request,
-                         const partition_report *report)
+                         const partition_report *report, const partition_times *times)
 {
     if (option_flag(options, OPT_JSON)) {
-        print_json(graph, request, report);
+        print_json(graph, request, report, times);
     } else {
-        print_table(graph, request, report);
+        print_table(graph, request, report, times);
     }
 }
 
@@ -111,6 +128,7 @@ static weft_status divide_alone(const weft_options *options)
 {
     const char *store = option_argument(options, 0);
     partition_options request = app_partition_options(options);
+    partition_times times = {.start = clock_seconds()};
     double *share = NULL;
     weft_graph graph = {0};
     weft_partition partition = {0};
@@ -124,9 +142,9 @@ static weft_status divide_alone(const weft_options *options)
     WEFT_TRY_GOTO(kept ? check_store(store) : WEFT_OK, status, done);
     WEFT_TRY_GOTO(partition_compute(&graph, &request, &partition, &report), status, done);
     if (kept) {
-        WEFT_TRY_GOTO(keep(store, &graph, &request, &partition, &report), status, done);
+        WEFT_TRY_GOTO(keep(store, &graph, &request, &partition, &report, &times), status, done);
     }
-    print_result(options, &graph, &request, &report);
+    print_result(options, &graph, &request, &report, &times);
 done:
     partition_destroy(&partition);
     graph_close(&graph);
@@ -143,6 +161,7 @@ static weft_status divide_together(const app_context *context)
     const char *store = option_argument(options, 0);
     const bool kept = option_choice(options, OPT_SAVE) == SAVE_ON, first = comm_rank(comm) == 0;
     partition_options request = app_partition_options(options);
+    partition_times times = {.start = clock_seconds()};
     double *share = NULL;
     weft_graph graph = {0};
     weft_partition whole = {0};
@@ -158,13 +177,13 @@ static weft_status divide_together(const app_context *context)
     WEFT_TRY_GOTO(partition_together(context, &graph, &request, kept ? &whole : NULL, &report), status, done);
     if (kept) {
         partition_extend_patience(context, &graph);
-        status = first ? keep(store, &graph, &request, &whole, &report) : WEFT_OK;
+        status = first ? keep(store, &graph, &request, &whole, &report, &times) : WEFT_OK;
         WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
     }
     if (first) {
         partition_options done_with = request;
         done_with.method = partition_method_together(&request);
-        print_result(options, &graph, &done_with, &report);
+        print_result(options, &graph, &done_with, &report, &times);
     }
 done:
     partition_destroy(&whole);

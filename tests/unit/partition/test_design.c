@@ -5,6 +5,7 @@
  */
 #include <math.h>
 
+#include "base/alloc.h"
 #include "base/log.h"
 #include "partition/stream/design_pairs.h"
 #include "partition/stream/edge_stream.h"
@@ -166,6 +167,9 @@ static void test_the_forecast_chooses(void **state)
     }
     assert_false(is_by_design(&dense.graph, 2, STREAM_BEST, part, &best));
     assert_false(is_by_design(&dense.graph, BLOCK_DESIGN_PARTS + 1, STREAM_BEST, part, &best));
+    const uint64_t before = weft_mem_usage_of(WEFT_MEM_PARTITION).allocations;
+    assert_false(is_by_design(&dense.graph, 2, STREAM_BY_DESIGN, part, &best));
+    assert_int_equal(weft_mem_usage_of(WEFT_MEM_PARTITION).allocations, before); /* nothing is looked for */
     free(part);
     test_graph_free(&path);
     test_graph_free(&groups);

@@ -319,6 +319,48 @@ static void test_dense_rows(void **state)
     }
 }
 
+/* The entry of row v that names u. */
+static int64_t entry_of(const weft_graph *g, int64_t v, int64_t u)
+{
+    int64_t e = g->offset[v];
+    while (graph_source(g, e) != u) {
+        ++e;
+        assert_true(e < g->offset[v + 1]);
+    }
+    return e;
+}
+
+static void move_and_compare(const weft_graph *g, weft_partition *p, int64_t e, int64_t other)
+{
+    p->edge_part[e] ^= 1;
+    p->edge_part[other] ^= other != e ? 1 : 0;
+    compare(g, p, NULL, 0);
+    compare(g, p, NULL, 1);
+    p->edge_part[e] ^= 1;
+    p->edge_part[other] ^= other != e ? 1 : 0;
+}
+
+/* One direction of a pair elsewhere, and of two pairs of a vertex the one to it and the other from it, so that it has as many of each:
+ * every vertex is a source and a destination still, and no part equals its transpose. */
+static void test_one_way(void **state)
+{
+    (void)state;
+    test_graph g = test_graph_random(40, 500, true, 8);
+    weft_partition p = divide(&g.graph, "random", 2);
+    int crossed = 0;
+    for (int64_t u = 0; u < g.graph.vertices; ++u) {
+        const int64_t last = g.graph.offset[u + 1] - 1;
+        move_and_compare(&g.graph, &p, last, last);
+        if (p.edge_part[last] == p.edge_part[last - 1]) {
+            move_and_compare(&g.graph, &p, last, entry_of(&g.graph, g.source[last - 1], u));
+            ++crossed;
+        }
+    }
+    assert_true(crossed > 5);
+    partition_destroy(&p);
+    test_graph_free(&g);
+}
+
 /* A row longer than any that is dealt, and rows next to it. */
 static void test_hub(void **state)
 {
@@ -435,10 +477,10 @@ int main(void)
 {
     log_set_level(LOG_WARN);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_methods),      cmocka_unit_test(test_dense_rows),
-        cmocka_unit_test(test_hub),          cmocka_unit_test(test_other_rows),
-        cmocka_unit_test(test_threads),      cmocka_unit_test(test_foreign_partition),
-        cmocka_unit_test(test_short_memory),
+        cmocka_unit_test(test_methods),           cmocka_unit_test(test_dense_rows),
+        cmocka_unit_test(test_one_way),           cmocka_unit_test(test_hub),
+        cmocka_unit_test(test_other_rows),        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_foreign_partition), cmocka_unit_test(test_short_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
