@@ -66,9 +66,9 @@ void part_holders_free(part_holders *holders);
 
 /*
  * Cut part `part` out of the graph. order: [n] position of each vertex in a locality order, or NULL.
- * Not collective. Free with part_destroy. Cost: one pass over all edges, and two over the rows with edges of the part; while it runs, O(local) memory plus n bytes of
- * bit sets, parts / 4 bytes an owned vertex, and 4 n bytes when `order` is given. WEFT_ERR_DATA: partition of another
- * graph.
+ * Not collective. Free with part_destroy. Cost: one pass over all edges, and two over the rows with edges of the part; while it
+ * runs, O(local) memory plus n bytes of bit sets, parts / 4 bytes an owned vertex, and 4 n bytes when `order` is given.
+ * WEFT_ERR_DATA: partition of another graph.
  */
 weft_status part_extract(const weft_graph *graph, const weft_partition *partition, int part, const int32_t *order,
                          part_layout layout, weft_part *out);

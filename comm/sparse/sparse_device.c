@@ -17,6 +17,7 @@
 #include <assert.h>
 
 #include "base/alloc.h"
+#include "comm/core/device_mark.h"
 #include "comm/core/mirror.h"
 #include "comm/sparse/sparse_internal.h"
 #include "hal/pack.h"
@@ -168,20 +169,16 @@ static weft_status take_everything(sparse_plan *plan)
 weft_status sparse_device_take(sparse_plan *plan, bool everything)
 {
     sparse_device *d = plan->device;
-    weft_hal *hal = d->hal;
     WEFT_TRY(mirror_to_device(&d->residual));
     if (plan->count > 0) {
         WEFT_TRY(everything ? take_everything(plan) : take_selection(plan));
     }
-    WEFT_TRY(hal->stream.record(hal, d->taken));
-    return hal->stream.reached != NULL ? WEFT_OK : hal->stream.wait(hal, d->taken);
+    return device_mark_put(d->hal, d->taken);
 }
 
 weft_status sparse_device_here(const sparse_plan *plan, bool *here)
 {
-    weft_hal *hal = plan->device->hal;
-    *here = true;
-    return hal->stream.reached != NULL ? hal->stream.reached(hal, plan->device->taken, here) : WEFT_OK;
+    return device_mark_reached(plan->device->hal, plan->device->taken, here);
 }
 
 /* Entries are in the order of their places, and what is not finite is above every number: the first of these that was

@@ -27,6 +27,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "comm/core/device_mark.h"
 #include "comm/core/mirror.h"
 #include "comm/sync/sync.h"
 
@@ -242,8 +243,7 @@ static weft_status plan_bucket(comm_sync *sync, int b, topk_bucket *out)
 static weft_status side_is_here(void *argument, bool *done)
 {
     const topk *t = argument;
-    *done = true;
-    return t->hal->stream.reached != NULL ? t->hal->stream.reached(t->hal, t->aside, done) : WEFT_OK;
+    return device_mark_reached(t->hal, t->aside, done);
 }
 
 static weft_status plan_dense(comm_sync *sync, topk *t)
@@ -461,8 +461,7 @@ static weft_status post_dense(topk *t)
         return WEFT_OK;
     }
     if (t->hal != NULL) {
-        WEFT_TRY(t->hal->stream.record(t->hal, t->aside));
-        WEFT_TRY(t->hal->stream.reached != NULL ? WEFT_OK : t->hal->stream.wait(t->hal, t->aside));
+        WEFT_TRY(device_mark_put(t->hal, t->aside));
     }
     WEFT_TRY(comm_post(t->dense));
     t->dense_posted = true;

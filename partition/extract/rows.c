@@ -65,10 +65,10 @@ static weft_status count_rows(const extract_state *state)
 
 /* ---- one row ------------------------------------------------------------------------------------------------------ */
 
-/* Place of local source u in the sorted row `id`, in which no source stands twice. */
-static int64_t place_in_row(const weft_part *part, int64_t id, int32_t u)
+/* The first entry of the sorted row v that is not below u. */
+static int64_t first_from(const weft_part *part, int64_t v, int64_t u)
 {
-    int64_t low = part->offset[id], high = part->offset[id + 1];
+    int64_t low = part->offset[v], high = part->offset[v + 1];
     while (low < high) {
         const int64_t middle = low + (high - low) / 2;
         if (part->source[middle] < u) {
@@ -77,8 +77,15 @@ static int64_t place_in_row(const weft_part *part, int64_t id, int32_t u)
             high = middle;
         }
     }
-    assert(low < part->offset[id + 1] && part->source[low] == u);
     return low;
+}
+
+/* Place of local source u in the sorted row `id`, in which no source stands twice. */
+static int64_t place_in_row(const weft_part *part, int64_t id, int32_t u)
+{
+    const int64_t place = first_from(part, id, u);
+    assert(place < part->offset[id + 1] && part->source[place] == u);
+    return place;
 }
 
 static void weigh_row(const extract_state *state, int64_t id)
@@ -226,21 +233,6 @@ done:
 }
 
 /* ---- the transpose ------------------------------------------------------------------------------------------------ */
-
-/* The first entry of row v that is not below u. */
-static int64_t first_from(const weft_part *part, int64_t v, int64_t u)
-{
-    int64_t low = part->offset[v], high = part->offset[v + 1];
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (part->source[middle] < u) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
 
 /* Whether rows [low, high) list behind their diagonal exactly the later rows that name them, in the order in which they do: rows
  * and their entries ascend. next [n_local]. */
