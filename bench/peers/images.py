@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""PyTorch's training rate of a network on images, on the CPU, channels last: the peer of `weft train` on generated images.
+"""PyTorch's training rate of a network on images, channels last: the peer of `weft train` and `weft bench dense` on generated ones.
 
-    bench/peers/images.py resnet-20 --batch 128 --steps 60 [--bf16] [--threads 2]
+    bench/peers/images.py resnet-20 --batch 128 --steps 60 [--bf16|--f16] [--device cuda] [--threads 2]
 
 Needs torch alone. Steps of forward, backward and SGD with momentum on one batch that stays, so that nothing is read: prints the
-median rate with quartiles, and the process's peak memory. Networks, shortcuts and optimiser are those of src/dense/net/zoo.c;
+median rate with quartiles, and the peak memory of the process, or of the GPU. On one the clock is read when all is done, cuDNN tries
+its ways first, and float16 has its scaler. Networks, shortcuts and optimiser are those of src/dense/net/zoo.c;
 tests/train/test_golden_dense.c holds that the two compute the same.
 """
 import argparse
+import contextlib
 import resource
 import statistics
 import time
@@ -80,27 +82,37 @@ def main():
     parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--bf16", action="store_true", help="autocast to bfloat16")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    half = parser.add_mutually_exclusive_group()
+    half.add_argument("--bf16", dest="half", action="store_const", const=torch.bfloat16, help="autocast to bfloat16")
+    half.add_argument("--f16", dest="half", action="store_const", const=torch.float16, help="autocast to float16")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
+    torch.backends.cudnn.benchmark = True
+    gpu = args.device == "cuda"
     net, size = resnet20() if args.network == "resnet-20" else resnet50()
-    net = net.to(memory_format=torch.channels_last)
+    net = net.to(args.device, memory_format=torch.channels_last)
     sgd = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9, weight_decay=5e-4)
-    pixels = torch.randn(args.batch, 3, size, size).to(memory_format=torch.channels_last)
-    labels = torch.randint(0, 10, (args.batch,))
+    pixels = torch.randn(args.batch, 3, size, size).to(args.device, memory_format=torch.channels_last)
+    labels = torch.randint(0, 10, (args.batch,)).to(args.device)
+    scaler = torch.amp.GradScaler(args.device, enabled=gpu and args.half == torch.float16)
     rates = []
     for step in range(args.steps + 2):
         begin = time.perf_counter()
         sgd.zero_grad(set_to_none=True)
-        with torch.autocast("cpu", torch.bfloat16, enabled=args.bf16):
+        with torch.autocast(args.device, args.half) if args.half else contextlib.nullcontext():
             logits = net(pixels)
-        F.cross_entropy(logits.float(), labels).backward()
-        sgd.step()
+        scaler.scale(F.cross_entropy(logits.float(), labels)).backward()
+        scaler.step(sgd)
+        scaler.update()
+        if gpu:
+            torch.cuda.synchronize()
         if step >= 2:  # formats are chosen and memory is touched in the first ones
             rates.append(args.batch / (time.perf_counter() - begin))
     low, middle, high = statistics.quantiles(rates, n=4)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(f"torch {torch.__version__} {args.network} batch {args.batch} {'bf16' if args.bf16 else 'f32'}: "
+    peak = torch.cuda.max_memory_allocated() / 2**30 if gpu else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    kind = str(args.half or torch.float32).removeprefix("torch.")
+    print(f"torch {torch.__version__} {torch.cuda.get_device_name() if gpu else 'cpu'} {args.network} batch {args.batch} {kind}: "
           f"{middle:.1f} images/s ({low:.1f} to {high:.1f}), peak {peak:.2f} GiB")
 
 

@@ -1,14 +1,18 @@
-"""One measurement of one peer, in its own process: prints a JSON object on the last line of stdout.
+"""Measurements of one peer: prints a JSON object on the last line of stdout.
 
     measure.py spmm  STORE --peer dgl|torch --dims 16,64 --repeats 3
     measure.py epoch STORE --peer dgl|pyg|torch --model sage|gcn|gat|gatv2|gin --hidden 16 --epochs 5 --weights FILE.npz ...
     measure.py accuracy STORE --peer pyg --model ... --epochs 200 --seeds 10 ...
+    measure.py serve                         # each line of stdin the arguments of one of the above, as JSON; each answer a line
 
-The caller fixes the threads through OMP_NUM_THREADS. `peak_rss_bytes` is VmHWM of this process. --device cuda: the same on a
-GPU, which is waited for before each reading of the clock; `peak_device_bytes` is what torch took of its memory. The peer
-`torch` has layers of its own (sage, gcn) that compute what DGL's do, by torch.sparse: for machines that DGL is not on.
+The caller fixes the threads through OMP_NUM_THREADS. `peak_rss_bytes` is VmHWM of this process, to be asked of a process that
+measures once. --device cuda: the same on a GPU, which is waited for before each reading of the clock; `peak_device_bytes` is what
+torch took of its memory for this measurement, so that `serve` may make many. The peer `torch` has layers of its own (sage, gcn,
+gin, gat) that compute what DGL's do, by torch.sparse: for machines that DGL is not on.
 """
 import argparse
+import functools
+import gc
 import json
 import os
 import sys
@@ -211,29 +215,56 @@ def pyg_net(args, widths):
 
 
 class Sum(torch.autograd.Function):
-    """Over neighbours; gradients by the transposed matrix, which is kept beside it."""
+    """Over neighbours, with a value for each edge or ones; gradients by the transposed matrix, which is kept beside it."""
 
     @staticmethod
-    def forward(ctx, x, matrix, transposed):
-        ctx.transposed = transposed
-        return matrix @ x
+    def forward(ctx, x, values, graph):
+        ctx.graph = graph
+        ctx.save_for_backward(x if ctx.needs_input_grad[1] else None, values)
+        return graph.matrix(values) @ x
 
     @staticmethod
     def backward(ctx, gradient):
-        return ctx.transposed @ gradient.contiguous(), None, None
+        x, values = ctx.saved_tensors
+        gradient = gradient.contiguous()
+        of_values = None
+        if ctx.needs_input_grad[1]:
+            of_values = torch.sparse.sampled_addmm(ctx.graph.matrix(values), gradient, x.t(), beta=0.0).values()
+        return ctx.graph.transposed(values) @ gradient, of_values, None
 
 
 class Neighbours:
-    """A graph as the layers below take it."""
+    """A graph as the layers below take it, with indices of the width that the vendor's library takes fastest."""
 
     def __init__(self, args, offset, source):
-        csr = torch_csr(offset, source)
-        self.matrix = on_device(args, csr)
-        self.transposed = on_device(args, csr.t().to_sparse_csr())
-        self.degree = torch.from_numpy(np.maximum(np.diff(offset), 1).astype(np.float32)).to(args.device)[:, None]
+        n, wide = len(offset) - 1, torch.int64 if args.device == "cpu" else torch.int32
+        self.offset, source = torch.from_numpy(offset).to(args.device), torch.from_numpy(source).to(args.device, torch.int64)
+        count = self.offset.diff()
+        self.target = torch.repeat_interleave(torch.arange(n, device=args.device), count)
+        self.source, self.shape = source, (n, n)
+        self.order = torch.argsort(source, stable=True)  # edges of the transposed matrix, by their places here
+        self.rows = self.offset.to(wide), source.to(wide)
+        self.columns = (F.pad(torch.bincount(source, minlength=n).cumsum(0), (1, 0)).to(wide), self.target[self.order].to(wide))
+        self.degree = count.clamp(min=1).to(torch.float32)[:, None]
+        self.ones = torch.ones(len(source), device=args.device)
 
-    def sum(self, x):
-        return Sum.apply(x, self.matrix, self.transposed)
+    def matrix(self, values):
+        return torch.sparse_csr_tensor(*self.rows, values, self.shape)
+
+    def transposed(self, values):
+        return torch.sparse_csr_tensor(*self.columns, values if values is self.ones else values[self.order], self.shape)
+
+    def sum(self, x, values=None):
+        return Sum.apply(x, self.ones if values is None else values, self)
+
+    def softmax(self, score):
+        """Over the edges into a vertex, [edges, heads]."""
+        with torch.no_grad():
+            most = torch.segment_reduce(score, "max", offsets=self.offset, axis=0, unsafe=True, initial=-1e30)
+        power = torch.exp(score - most[self.target])
+        ones = torch.ones(self.shape[0], 1, device=score.device)
+        total = torch.cat([self.sum(ones, power[:, h].contiguous()) for h in range(score.shape[1])], 1)
+        return power / total[self.target]
 
 
 class SparseSage(torch.nn.Module):
@@ -263,6 +294,34 @@ class SparseGcn(torch.nn.Module):
         return (near if self.first else self.fc(near)) * root + self.bias
 
 
+class SparseGin(torch.nn.Module):
+    """DGL's GINConv(sum_and_mlp, "sum")."""
+
+    def __init__(self, a, b):
+        super().__init__()
+        self.apply_func = sum_and_mlp(a, b)
+
+    def forward(self, graph, h):
+        return self.apply_func(h + graph.sum(h))
+
+
+class SparseGat(torch.nn.Module):
+    """DGL's GATConv: scores and their softmax for each edge and head, then a matrix of them for each head."""
+
+    def __init__(self, a, b, heads):
+        super().__init__()
+        self.shape = (heads, b)
+        self.fc, self.bias = torch.nn.Linear(a, heads * b, bias=False), torch.nn.Parameter(torch.zeros(heads * b))
+        self.attn_l, self.attn_r = (torch.nn.Parameter(torch.zeros(heads, b)) for _ in range(2))
+
+    def forward(self, graph, h):
+        z = self.fc(h).view(-1, *self.shape)
+        left, right = (z * self.attn_l).sum(-1), (z * self.attn_r).sum(-1)
+        share = graph.softmax(F.leaky_relu(left[graph.source] + right[graph.target], 0.2))
+        sums = [graph.sum(z[:, k].contiguous(), share[:, k].contiguous()) for k in range(self.shape[0])]
+        return torch.cat(sums, 1) + self.bias
+
+
 def torch_net(args, widths):
     shapes = shapes_of(args, widths)
     if args.model == "sage":
@@ -272,8 +331,15 @@ def torch_net(args, widths):
     elif args.model == "gcn":
         layers = [SparseGcn(a, b) for a, b, _ in shapes]
         places = [{"weight": l.fc.weight.data.T, "bias": l.bias.data} for l in layers]
+    elif args.model == "gin":
+        layers = [SparseGin(a, b) for a, b, _ in shapes]
+        places = [mlp_places(l.apply_func) for l in layers]
+    elif args.model == "gat" and args.attn_dropout == 0:
+        layers = [SparseGat(a, b, heads) for a, b, heads in shapes]
+        places = [{"weight": l.fc.weight.data.T, "att_src": l.attn_l.data, "att_dst": l.attn_r.data, "bias": l.bias.data}
+                  for l in layers]
     else:
-        sys.exit(f"the peer torch has no {args.model}: sage and gcn")
+        raise ValueError(f"the peer torch has no {args.model}: sage, gcn, gin, and gat without dropout of its shares")
     return Net(args, layers, lambda layer, g, h: layer(g, h)), places
 
 
@@ -301,28 +367,40 @@ def gcn_values(offset, source, rows_at_once=65536):
     return torch.from_numpy(values)
 
 
+@functools.lru_cache(maxsize=1)
+def graph_of(store, topology, peer, device, numbered, by_degree):
+    """As the peer takes it. numbered: DGL's edges have values; by_degree: PyG's matrix has GCN's."""
+    args = argparse.Namespace(device=device)
+    arrays = weft_store.load(store) if topology is None else {
+        name: np.load(os.path.join(topology, name + ".npy")) for name in ("offset", "source")}
+    offset, source = arrays["offset"], arrays["source"]
+    if peer == "dgl":
+        return dgl_graph(offset, source, numbered)
+    if peer == "torch":
+        return Neighbours(args, offset, source)
+    return on_device(args, torch_csr(offset, source, gcn_values(offset, source) if by_degree else None))
+
+
+@functools.lru_cache(maxsize=1)
+def learned_of(store, split_index, normalize, device):
+    """Features, labels, the vertices of each part of the split, how many classes."""
+    data = weft_store.load(store, ("feature", "label", "split"))
+    split = weft_store.split_of(data, split_index)
+    known = data["label"] >= 0
+    rows = [torch.from_numpy(np.flatnonzero((split == part) & known)).to(device) for part in range(3)]
+    return (torch.from_numpy(normalized(data["feature"], normalize)).to(device),
+            torch.from_numpy(data["label"].astype(np.int64)).to(device), rows,
+            data["manifest"].get("classes") or int(data["label"].max()) + 1)
+
+
 class Problem:
     """A store's graph as a peer takes it, and what is learned on it."""
 
     def __init__(self, args):
-        data = weft_store.load(args.store, ("feature", "label", "split"))
-        topology = weft_store.load(args.store) if args.topology is None else {
-            name: np.load(os.path.join(args.topology, name + ".npy")) for name in ("offset", "source")}
-        offset, source = topology["offset"], topology["source"]
-        self.x = torch.from_numpy(normalized(data["feature"], args.normalize)).to(args.device)
-        split = weft_store.split_of(data, args.split_index)
-        known = data["label"] >= 0
-        self.rows = [torch.from_numpy(np.flatnonzero((split == part) & known)).to(args.device) for part in range(3)]
-        self.label = torch.from_numpy(data["label"].astype(np.int64)).to(args.device)
-        classes = data["manifest"].get("classes") or int(data["label"].max()) + 1
+        self.x, self.label, self.rows, classes = learned_of(args.store, args.split_index, args.normalize, args.device)
         self.widths = [self.x.shape[1]] + [args.hidden] * (args.layers - 1) + [classes]
-        if args.peer == "dgl":
-            self.graph = dgl_graph(offset, source, args.model in ATTENTION)
-        elif args.peer == "torch":
-            self.graph = Neighbours(args, offset, source)
-        else:
-            values = gcn_values(offset, source) if args.model == "gcn" else None
-            self.graph = on_device(args, torch_csr(offset, source, values))
+        self.graph = graph_of(args.store, args.topology, args.peer, args.device, args.peer == "dgl" and args.model in ATTENTION,
+                              args.peer == "pyg" and args.model == "gcn")
 
     def net(self, args):
         return NETS[args.peer](args, self.widths)
@@ -429,7 +507,7 @@ def versions(args):
     return found
 
 
-def main():
+def parse(words):
     parser = argparse.ArgumentParser()
     parser.add_argument("what", choices=("spmm", "epoch", "accuracy"))
     parser.add_argument("store")
@@ -452,13 +530,37 @@ def main():
     parser.add_argument("--seeds", type=int, default=10, help="of accuracy: 0 and on")
     parser.add_argument("--normalize", choices=("none", "row", "standard"), default="none")
     parser.add_argument("--topology", help="folder with offset.npy and source.npy to use instead (self-loops added)")
-    args = parser.parse_args()
-    torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
+    return parser.parse_args(words)
+
+
+def measure(args):
+    if args.device != "cpu":
+        torch.cuda.reset_peak_memory_stats()
     result = {"spmm": run_spmm, "epoch": run_epoch, "accuracy": run_accuracy}[args.what](args)
     result.update(peak_rss_bytes=peak_rss_bytes(), versions=versions(args), threads=torch.get_num_threads())
     if args.device != "cpu":
         result["peak_device_bytes"] = torch.cuda.max_memory_allocated()
-    print(json.dumps(result))
+    return result
+
+
+def serve():
+    """Answers until stdin ends. What fails (out of the device's memory, say) is told, and costs the next nothing."""
+    for line in sys.stdin:
+        try:
+            answer = measure(parse(json.loads(line)))
+        except (RuntimeError, ValueError, OSError) as error:
+            answer = {"failed": f"{type(error).__name__}: {error}"}
+        print(json.dumps(answer), flush=True)
+        gc.collect()
+        torch.cuda.empty_cache()  # the device is the other side's meanwhile
+
+
+def main():
+    torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
+    if sys.argv[1:] == ["serve"]:
+        serve()
+    else:
+        print(json.dumps(measure(parse(sys.argv[1:]))))
 
 
 if __name__ == "__main__":
