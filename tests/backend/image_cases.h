@@ -201,8 +201,13 @@ static void case_conv(env *e)
     if (e->m != 5 || e->n != 17) {
         return;
     }
+    const char *const family = e->name;
     for (size_t c = 0; c < sizeof conv_cases / sizeof *conv_cases; ++c) {
         hal_conv_shape shape = conv_cases[c].shape;
+        char name[64];
+        snprintf(name, sizeof name, "%s, %ldx%ldx%ld to %ld,", family, (long)shape.height, (long)shape.width,
+                 (long)shape.in, (long)shape.out);
+        e->name = name;
         shape.dtype = e->dtype;
         shape.training = true;
         shape.backward_data = true;
@@ -218,6 +223,7 @@ static void case_conv(env *e)
             e->hal[b]->image.conv_destroy(e->hal[b], conv[b]);
         }
     }
+    e->name = family;
 }
 
 static const hal_pool_shape pool_cases[] = {

@@ -15,12 +15,14 @@ enum { BLAS_DONE = 0, BLAS_NO_MEMORY = 3 };   /* cublasStatus_t */
 enum { BLAS_PLAIN = 0, BLAS_TRANSPOSED = 1 }; /* cublasOperation_t */
 enum { BLAS_IN_F32 = 68, BLAS_IN_F64 = 70 };  /* cublasComputeType_t */
 enum { BLAS_CHOOSES = -1 };                   /* cublasGemmAlgo_t */
+enum { BLAS_SUMS_STAY_WIDE = 16 }; /* cublasMath_t: parts of 16-bit products are added before they are rounded */
 enum { BLAS_WORKSPACE = 32 << 20, CUDA_MAJOR = CUDART_VERSION / 1000 };
 
 typedef int blas_create(void **handle);
 typedef int blas_destroy(void *handle);
 typedef int blas_set_stream(void *handle, cudaStream_t stream);
 typedef int blas_set_workspace(void *handle, void *workspace, size_t bytes);
+typedef int blas_set_math(void *handle, int mode);
 typedef int blas_property(libraryPropertyType which, int *value);
 typedef int blas_gemm(void *handle, int op_a, int op_b, int m, int n, int k, const void *alpha, const void *a,
                       cudaDataType type_a, int lda, const void *b, cudaDataType type_b, int ldb, const void *beta,
@@ -62,18 +64,21 @@ static void open_handle(cuda_blas *blas, cuda_stream *stream)
     blas_create *create = NULL;
     blas_set_stream *set_stream = NULL;
     blas_set_workspace *set_workspace = NULL;
+    blas_set_math *set_math = NULL;
     blas->library = open_library();
     const bool whole = blas->library != NULL && find(blas->library, "cublasCreate_v2", &create) &&
                        find(blas->library, "cublasDestroy_v2", &blas->destroy) &&
                        find(blas->library, "cublasSetStream_v2", &set_stream) &&
                        find(blas->library, "cublasSetWorkspace_v2", &set_workspace) &&
+                       find(blas->library, "cublasSetMathMode", &set_math) &&
                        find(blas->library, "cublasGemmEx", &blas->gemm);
     if (!whole || create(&blas->handle) != BLAS_DONE) {
         blas->handle = NULL;
         return;
     }
     blas->bf16 = attribute_of_current(cudaDevAttrComputeCapabilityMajor) >= 8;
-    bool ready = set_stream(blas->handle, (cudaStream_t)(void *)stream) == BLAS_DONE;
+    bool ready = set_stream(blas->handle, (cudaStream_t)(void *)stream) == BLAS_DONE &&
+                 set_math(blas->handle, BLAS_SUMS_STAY_WIDE) == BLAS_DONE;
     if (ready && weft_mem_take(BLAS_WORKSPACE, WEFT_MEM_WORKSPACE) == WEFT_OK) {
         if (cuda_device_alloc(&blas->workspace, BLAS_WORKSPACE) != CUDA_DONE) {
             weft_mem_give_back(BLAS_WORKSPACE, WEFT_MEM_WORKSPACE);

@@ -1,28 +1,46 @@
 /*
- * hal/cuda/kernels/cuda_columns.h: sums over the rows of each column, in double, the same bits every time.
+ * hal/cuda/kernels/cuda_columns.h: rows of a matrix walked down its columns: what is known of a column is read once for many
+ * rows, and a thread has several rows in flight before it uses the first.
  *
- *      grid: strips of 32 columns x chunks of rows     a block: 32 columns x 8 rows at a time, or 8 x 32
- *      -> a sum a chunk, which a second kernel adds: a block 8 columns x 32 chunks at a time
+ *      a block: a strip of `lanes` threads, each N neighbours of a row, 256 / lanes rows at a time
+ *      grid: strips, then chunks of rows, so that blocks side by side read rows whole
  *
- * Lines of a block take rows, and chunks, in turn and are joined by halves: who adds what is a function of the shape
- * alone. What is summed says a struct:
+ * cuda_down makes something of each cell. cuda_columns adds over the rows of each column, in double, the same bits every
+ * time: a sum a chunk, which a second kernel adds, a block 8 columns x 32 chunks at a time. Lines of a block take rows,
+ * and chunks, in turn and are joined by halves: who adds what is a function of the shape alone, and of N. What becomes of
+ * the cells says a struct:
  *
- *      struct column_sum {
- *          enum { SUMS = 1 };
- *          cuda_mat<const float> x;
- *          __device__ void take(int64_t i, int64_t j, double *sum) const { sum[0] += *x.at(i, j); }
- *          __device__ void finish(int64_t j, const double *sum) const { out[j] = sum[0]; }
+ *      template <typename cell> struct products {
+ *          enum { SUMS = 1 };                                                                   of cuda_columns
+ *          template <int N> struct column {};                                                   read once of N columns
+ *          template <int N> struct cells { cuda_pack<cell, N> x, y; };                          read of N cells of a row
+ *          cuda_mat<cell> x, y;
+ *          double *out;
+ *          template <int N> __device__ column<N> of(int64_t j, int n) const { return {}; }      columns j .. j + n - 1, n <= N
+ *          template <int N> __device__ cells<N> read(int64_t i, int64_t j, int n) const
+ *          { return {cuda_get<N>(x.at(i, j), n), cuda_get<N>(y.at(i, j), n)}; }
+ *          template <int N> __device__ void take(int64_t i, int64_t j, int n, const column<N> &of, const cells<N> &in,
+ *                                                double (&sum)[SUMS * N]) const                 of cuda_down: without sums
+ *          { for (int k = 0; k < N; ++k) sum[k] += cuda_load(in.x.at[k]) * cuda_load(in.y.at[k]); }
+ *          __device__ void finish(int64_t j, const double *sum) const { out[j] = sum[0]; }      of cuda_columns
  *      };
- *      return cuda_columns(queue, column_sum{...}, rows, cols);
+ *      const products<cell> f = {x, y, out};
+ *      return cuda_columns<CUDA_DOWN<cell>>(queue, f, f.x, f.y);           the shape is the first one's; all that is read or written
  */
 #ifndef WEFT_HAL_CUDA_KERNELS_CUDA_COLUMNS_H
 #define WEFT_HAL_CUDA_KERNELS_CUDA_COLUMNS_H
 
 #include "hal/cuda/kernels/cuda_row.h"
+#include "hal/cuda/kernels/cuda_walk.h"
 
-static const int64_t CUDA_COLUMN_ROWS = 512;   /* of a chunk, at least */
-static const int64_t CUDA_COLUMN_CHUNKS = 512; /* at most */
-static constexpr int CUDA_COLUMN_FEW = 8;      /* columns of a block that adds chunks, or rows of few columns */
+static const int64_t CUDA_COLUMN_ROWS = 128;   /* of a chunk, at least */
+static const int64_t CUDA_COLUMN_CHUNKS = 512; /* of sums, at most */
+static constexpr int CUDA_COLUMN_FEW = 8;      /* columns of a block that adds chunks */
+static constexpr int CUDA_COLUMN_FLIGHT = 4;   /* rows that a thread reads before it uses them */
+static const int64_t CUDA_COLUMN_TURN = 64;    /* rows that chunks are multiples of, so that few are read alone */
+
+/* Cells of a row that a thread takes. */
+template <typename cell> static constexpr int CUDA_DOWN = sizeof(cell) == 8 ? 2 : 4;
 
 /* What the lines of a block have of each column, in the first line. */
 template <int SUMS> static __device__ inline void cuda_join_lines(double (&sum)[SUMS], unsigned lanes)
@@ -44,22 +62,80 @@ template <int SUMS> static __device__ inline void cuda_join_lines(double (&sum)[
     }
 }
 
-/* LANES columns of a block: known to the compiler, so that a thread loads several rows before it adds them. */
-template <typename F, int LANES>
-__global__ void __launch_bounds__(CUDA_BLOCK)
-    cuda_column_chunks(F f, int64_t rows, int64_t cols, int64_t chunk, double *partial)
+/* use(i, cells) for rows begin, begin + step, ... below end. */
+template <int N, typename F, typename Use>
+static __device__ inline void cuda_rows_down(const F &f, int64_t begin, int64_t end, int64_t step, int64_t j, int n,
+                                             Use use)
 {
-    const int lane = (int)threadIdx.x % LANES;
-    const int64_t j = (int64_t)blockIdx.y * LANES + lane;
-    const int64_t begin = (int64_t)blockIdx.x * chunk;
-    const int64_t end = begin + chunk < rows ? begin + chunk : rows;
-    double sum[F::SUMS] = {};
-    for (int64_t i = begin + threadIdx.x / LANES; i < end && j < cols; i += CUDA_BLOCK / LANES) {
-        f.take(i, j, sum);
+    typedef typename F::template cells<N> cells;
+    int64_t i = begin;
+    for (; i + (CUDA_COLUMN_FLIGHT - 1) * step < end; i += CUDA_COLUMN_FLIGHT * step) {
+        cells in[CUDA_COLUMN_FLIGHT];
+        for (int r = 0; r < CUDA_COLUMN_FLIGHT; ++r) {
+            in[r] = f.template read<N>(i + r * step, j, n);
+        }
+        for (int r = 0; r < CUDA_COLUMN_FLIGHT; ++r) {
+            use(i + r * step, in[r]);
+        }
     }
-    cuda_join_lines(sum, LANES);
-    for (int s = 0; s < F::SUMS && threadIdx.x < LANES && j < cols; ++s) {
-        partial[((int64_t)blockIdx.x * F::SUMS + s) * cols + j] = sum[s];
+    for (; i < end; i += step) {
+        use(i, f.template read<N>(i, j, n));
+    }
+}
+
+/* Who walks where: a block a strip of a chunk. */
+struct cuda_down_place {
+    int64_t rows, cols, chunk;
+    unsigned strips;
+    cuda_row_team team;
+
+    __device__ int64_t block_chunk() const
+    {
+        return blockIdx.x / strips;
+    }
+    /* The first column of this thread's, of N. */
+    template <int N> __device__ int64_t column() const
+    {
+        return ((int64_t)(blockIdx.x % strips) * team.lanes + team.lane()) * N;
+    }
+};
+
+template <typename F, int N, typename Use>
+static __device__ inline void cuda_down_chunk(const F &f, const cuda_down_place &place, Use use)
+{
+    const int64_t j = place.template column<N>();
+    const int64_t begin = place.block_chunk() * place.chunk;
+    const int64_t end = begin + place.chunk < place.rows ? begin + place.chunk : place.rows;
+    if (j < place.cols) {
+        const int n = N == 1 || place.cols - j >= N ? N : (int)(place.cols - j);
+        const typename F::template column<N> of = f.template of<N>(j, n);
+        cuda_rows_down<N>(f, begin + (threadIdx.x >> place.team.bits), end, CUDA_BLOCK >> place.team.bits, j, n,
+                          [&](int64_t i, const typename F::template cells<N> &in) { use(i, j, n, of, in); });
+    }
+}
+
+template <typename F, int N> __global__ void __launch_bounds__(CUDA_BLOCK) cuda_down_kernel(F f, cuda_down_place place)
+{
+    cuda_down_chunk<F, N>(f, place, [&](int64_t i, int64_t j, int n, const auto &of, const auto &in) {
+        f.template take<N>(i, j, n, of, in);
+    });
+}
+
+template <typename F, int N>
+__global__ void __launch_bounds__(CUDA_BLOCK) cuda_column_chunks(F f, cuda_down_place place, double *partial)
+{
+    double sum[F::SUMS * N] = {};
+    cuda_down_chunk<F, N>(f, place, [&](int64_t i, int64_t j, int n, const auto &of, const auto &in) {
+        f.template take<N>(i, j, n, of, in, sum);
+    });
+    cuda_join_lines(sum, (unsigned)place.team.lanes);
+    const int64_t j = place.template column<N>();
+    for (int s = 0; s < F::SUMS && (int)threadIdx.x < place.team.lanes; ++s) {
+        for (int k = 0; k < N; ++k) {
+            if (j + k < place.cols) {
+                partial[(place.block_chunk() * F::SUMS + s) * place.cols + j + k] = sum[s * N + k];
+            }
+        }
     }
 }
 
@@ -84,15 +160,29 @@ __global__ void __launch_bounds__(CUDA_BLOCK)
     }
 }
 
-template <typename F, int LANES>
-int cuda_column_strips(cuda_queue *queue, const F &f, int64_t rows, int64_t cols, int64_t chunk, double *partial)
+template <int N> static inline cuda_down_place cuda_down_place_of(int64_t rows, int64_t cols, int64_t chunk)
 {
-    const int64_t strips = cuda_pieces(cols, LANES);
-    if (strips > 65535) {
-        return CUDA_ERROR_SHAPE;
-    }
-    return cuda_launch_teams(queue, {cuda_pieces(rows, chunk), CUDA_BLOCK, (unsigned)strips},
-                             cuda_column_chunks<F, LANES>, f, rows, cols, chunk, partial);
+    const cuda_row_team team = cuda_row_team_of(cuda_pieces(cols, N));
+    return {rows, cols, chunk, (unsigned)cuda_pieces(cols, (int64_t)team.lanes * N), team};
+}
+
+static inline cuda_grid cuda_down_grid(const cuda_down_place &place)
+{
+    return {cuda_pieces(place.rows, place.chunk) * place.strips, CUDA_BLOCK};
+}
+
+template <int N, typename F> int cuda_down_by(cuda_queue *queue, const F &f, int64_t rows, int64_t cols)
+{
+    const cuda_down_place place = cuda_down_place_of<N>(rows, cols, CUDA_COLUMN_ROWS);
+    return cuda_launch(queue, cuda_down_grid(place), cuda_down_kernel<F, N>, f, place);
+}
+
+/* Over the cells of `shape`, which is not empty. */
+template <int N, typename F, typename cell, typename... Others>
+int cuda_down(cuda_queue *queue, const F &f, const cuda_mat<cell> &shape, const Others &...others)
+{
+    return cuda_take_packs<N>(shape, others...) ? cuda_down_by<N>(queue, f, shape.rows, shape.cols)
+                                                : cuda_down_by<1>(queue, f, shape.rows, shape.cols);
 }
 
 static inline int64_t cuda_column_chunks_of(int64_t rows)
@@ -108,26 +198,31 @@ static inline size_t cuda_column_bytes(int64_t rows, int64_t cols, int sums)
     return (size_t)((chunks > 0 ? chunks : 1) * sums * cols) * sizeof(double);
 }
 
-/* cols = 0: nothing; rows = 0: finish with zeros. Columns beyond 2 million are refused with CUDA_ERROR_SHAPE. */
-template <typename F> int cuda_columns(cuda_queue *queue, F f, int64_t rows, int64_t cols)
+template <int N, typename F> int cuda_columns_by(cuda_queue *queue, const F &f, int64_t rows, int64_t cols)
 {
     void *scratch = nullptr;
-    if (cols <= 0) {
-        return CUDA_DONE;
-    }
     const int64_t most = cuda_column_chunks_of(rows);
-    const int64_t chunk = most > 0 ? cuda_pieces(rows, most) : 1;
-    const int64_t chunks = cuda_pieces(rows, chunk);
+    const int64_t turns = most > 0 ? cuda_pieces(rows, most * CUDA_COLUMN_TURN) : 1;
+    const cuda_down_place place = cuda_down_place_of<N>(rows, cols, turns * CUDA_COLUMN_TURN);
     const cuda_row_team team = cuda_row_team_of(cols < CUDA_COLUMN_FEW ? cols : CUDA_COLUMN_FEW);
     CUDA_TRY(cuda_queue_scratch(queue, cuda_column_bytes(rows, cols, F::SUMS), &scratch));
     double *partial = static_cast<double *>(scratch);
-    if (chunks > 0) {
-        CUDA_TRY((cols > 2 * CUDA_COLUMN_FEW
-                      ? cuda_column_strips<F, CUDA_WARP>(queue, f, rows, cols, chunk, partial)
-                      : cuda_column_strips<F, CUDA_COLUMN_FEW>(queue, f, rows, cols, chunk, partial)));
+    if (rows > 0) {
+        CUDA_TRY(cuda_launch_teams(queue, cuda_down_grid(place), cuda_column_chunks<F, N>, f, place, partial));
     }
     return cuda_launch_teams(queue, {cuda_pieces(cols, team.lanes), CUDA_BLOCK}, cuda_column_rest<F>, f, cols,
-                             (int)chunks, team, partial);
+                             (int)cuda_pieces(rows, place.chunk), team, partial);
+}
+
+/* cols = 0: nothing; rows = 0: finish with zeros. */
+template <int N, typename F, typename cell, typename... Others>
+int cuda_columns(cuda_queue *queue, const F &f, const cuda_mat<cell> &shape, const Others &...others)
+{
+    if (shape.cols <= 0) {
+        return CUDA_DONE;
+    }
+    return cuda_take_packs<N>(shape, others...) ? cuda_columns_by<N>(queue, f, shape.rows, shape.cols)
+                                                : cuda_columns_by<1>(queue, f, shape.rows, shape.cols);
 }
 
 #endif

@@ -56,6 +56,17 @@ template <int N, typename cell> static __device__ inline cuda_pack<cell, N> cuda
     return cuda_get_packed<N>(from, n, (uintptr_t)from % alignof(cuda_pack<cell, N>) == 0);
 }
 
+/* The same of a matrix that may be left out: zeros then. */
+template <int N, typename cell>
+static __device__ inline cuda_pack<cell, N> cuda_get_if(const cuda_mat<cell> &mat, int64_t i, int64_t j, int n)
+{
+    cuda_pack<cell, N> made = {};
+    if (mat.data != nullptr) {
+        made = cuda_get<N>(mat.at(i, j), n);
+    }
+    return made;
+}
+
 /* To an aligned address, by instructions that are named: left to itself nvcc stores many a pack cell by cell. */
 template <typename pack> static __device__ inline void cuda_put_packed(pack *to, const pack &made)
 {
@@ -156,12 +167,18 @@ template <typename cell> static inline bool cuda_dense(const cuda_mat<cell> &mat
     return mat.rows <= 1 || mat.ld == mat.cols;
 }
 
-/* Whether rows of a matrix, or its cells as one row, can be moved N at a time. */
+/* Whether rows of a matrix, or its cells as one row, can be moved N at a time; one that was left out can. */
 template <int N, typename cell> static inline bool cuda_takes_packs(const cuda_mat<cell> &mat, bool one_row)
 {
     const uintptr_t bytes = alignof(cuda_pack<cell, N>);
-    return (uintptr_t)mat.data % bytes == 0 &&
-           (one_row || mat.rows <= 1 || (uintptr_t)mat.ld * sizeof(cell) % bytes == 0);
+    return mat.data == nullptr || ((uintptr_t)mat.data % bytes == 0 &&
+                                   (one_row || mat.rows <= 1 || (uintptr_t)mat.ld * sizeof(cell) % bytes == 0));
+}
+
+/* The same of the rows of all of them. */
+template <int N, typename... Mats> static inline bool cuda_take_packs(const Mats &...mats)
+{
+    return (cuda_takes_packs<N>(mats, false) && ...);
 }
 
 enum cuda_places { CUDA_ANYWHERE, CUDA_BY_PLACE /* what becomes of a cell depends on its row or column */ };

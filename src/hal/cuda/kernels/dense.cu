@@ -8,13 +8,27 @@
 
 template <typename cell> struct column_sum {
     enum { SUMS = 1 };
+    template <int N> struct column {
+    };
+    template <int N> using cells = cuda_pack<cell, N>;
     cuda_mat<cell> x;
     cuda_real<cell> *out;
     double beta;
 
-    __device__ void take(int64_t i, int64_t j, double *sum) const
+    template <int N> __device__ column<N> of(int64_t, int) const
     {
-        sum[0] += (double)cuda_load(*x.at(i, j));
+        return {};
+    }
+    template <int N> __device__ cells<N> read(int64_t i, int64_t j, int n) const
+    {
+        return cuda_get<N>(x.at(i, j), n);
+    }
+    template <int N>
+    __device__ void take(int64_t, int64_t, int, const column<N> &, const cells<N> &in, double (&sum)[SUMS * N]) const
+    {
+        for (int k = 0; k < N; ++k) {
+            sum[k] += (double)cuda_load(in.at[k]);
+        }
     }
     __device__ void finish(int64_t j, const double *sum) const
     {
@@ -25,7 +39,7 @@ template <typename cell> struct column_sum {
 template <typename cell> static int col_sum(cuda_queue *queue, const hal_col_sum_args *a)
 {
     const column_sum<cell> sum = {cuda_mat_of<cell>(a->x), cuda_data<cuda_real<cell>>(a->out), a->beta};
-    return cuda_columns(queue, sum, a->x.rows, a->x.cols);
+    return cuda_columns<CUDA_DOWN<cell>>(queue, sum, sum.x);
 }
 
 /* Moments and gradients of a norm are two sums a column. */

@@ -137,14 +137,28 @@ int cuda_run_elu_backward(cuda_queue *queue, const hal_elu_backward_args *a)
 
 template <typename cell> struct moments {
     enum { SUMS = 2 };
+    template <int N> struct column {
+    };
+    template <int N> using cells = cuda_pack<cell, N>;
     cuda_mat<cell> x;
     double *stats;
 
-    __device__ void take(int64_t i, int64_t j, double *sum) const
+    template <int N> __device__ column<N> of(int64_t, int) const
     {
-        const double value = (double)cuda_load(*x.at(i, j));
-        sum[0] += value;
-        sum[1] += value * value;
+        return {};
+    }
+    template <int N> __device__ cells<N> read(int64_t i, int64_t j, int n) const
+    {
+        return cuda_get<N>(x.at(i, j), n);
+    }
+    template <int N>
+    __device__ void take(int64_t, int64_t, int, const column<N> &, const cells<N> &in, double (&sum)[SUMS * N]) const
+    {
+        for (int k = 0; k < N; ++k) {
+            const double value = (double)cuda_load(in.at[k]);
+            sum[k] += value;
+            sum[N + k] += value * value;
+        }
     }
     __device__ void finish(int64_t j, const double *sum) const
     {
@@ -155,8 +169,8 @@ template <typename cell> struct moments {
 
 template <typename cell> static int bn_stats(cuda_queue *queue, const hal_bn_stats_args *a)
 {
-    return cuda_columns(queue, moments<cell>{cuda_mat_of<cell>(a->x), cuda_data<double>(a->stats)}, a->x.rows,
-                        a->x.cols);
+    const moments<cell> f = {cuda_mat_of<cell>(a->x), cuda_data<double>(a->stats)};
+    return cuda_columns<CUDA_DOWN<cell>>(queue, f, f.x);
 }
 
 int cuda_run_bn_stats(cuda_queue *queue, const hal_bn_stats_args *a)
@@ -244,16 +258,20 @@ template <typename real> struct norm_columns {
     const real *mean, *rstd, *gamma, *beta;
 };
 
+/* Of N columns. */
 template <typename real, int N> struct norm_cells {
     cuda_pack<real, N> mean, rstd, gamma, beta;
 };
 
-/* Of columns j .. j + n - 1; beta where it is needed: it may be left out. */
+/* Of columns j .. j + n - 1; gamma and beta where they are needed: they may be left out. */
 template <int N, typename real>
-static __device__ inline norm_cells<real, N> norm_of(const norm_columns<real> &by, int64_t j, int n, bool with_beta)
+static __device__ inline norm_cells<real, N> norm_of(const norm_columns<real> &by, int64_t j, int n, bool with_gamma,
+                                                     bool with_beta)
 {
-    norm_cells<real, N> made = {cuda_get_any<N>(by.mean + j, n), cuda_get_any<N>(by.rstd + j, n),
-                                cuda_get_any<N>(by.gamma + j, n), {}};
+    norm_cells<real, N> made = {cuda_get_any<N>(by.mean + j, n), cuda_get_any<N>(by.rstd + j, n), {}, {}};
+    if (with_gamma) {
+        made.gamma = cuda_get_any<N>(by.gamma + j, n);
+    }
     if (with_beta) {
         made.beta = cuda_get_any<N>(by.beta + j, n);
     }
@@ -262,22 +280,30 @@ static __device__ inline norm_cells<real, N> norm_of(const norm_columns<real> &b
 
 template <typename cell> struct normalisation {
     typedef cuda_real<cell> real;
+    template <int N> using column = norm_cells<real, N>;
+    template <int N> struct cells {
+        cuda_pack<cell, N> x, residual;
+    };
     cuda_mat<cell> x, residual, y;
     norm_columns<real> by;
     bool relu;
 
-    template <int N> __device__ void cells(int64_t i, int64_t j, int n) const
+    template <int N> __device__ column<N> of(int64_t j, int n) const
     {
-        const norm_cells<real, N> norm = norm_of<N>(by, j, n, true);
-        cuda_pack<cell, N> to = cuda_get<N>(x.at(i, j), n);
-        cuda_pack<cell, N> added = {};
-        if (residual.data != nullptr) {
-            added = cuda_get<N>(residual.at(i, j), n);
-        }
+        return norm_of<N>(by, j, n, true, true);
+    }
+    template <int N> __device__ cells<N> read(int64_t i, int64_t j, int n) const
+    {
+        return {cuda_get<N>(x.at(i, j), n), cuda_get_if<N>(residual, i, j, n)};
+    }
+    template <int N>
+    __device__ void take(int64_t i, int64_t j, int n, const column<N> &norm, const cells<N> &in) const
+    {
+        cuda_pack<cell, N> to;
         for (int k = 0; k < N; ++k) {
-            const real centred = cuda_load(to.at[k]) - norm.mean.at[k];
+            const real centred = cuda_load(in.x.at[k]) - norm.mean.at[k];
             real value = normalised(centred, norm.rstd.at[k], norm.gamma.at[k], norm.beta.at[k]);
-            value = residual.data != nullptr ? value + cuda_load(added.at[k]) : value;
+            value = residual.data != nullptr ? value + cuda_load(in.residual.at[k]) : value;
             cuda_store(&to.at[k], relu && value < 0 ? 0 : value);
         }
         cuda_put(y.at(i, j), to, n);
@@ -294,8 +320,7 @@ template <typename cell> static int bn_apply(cuda_queue *queue, const hal_bn_app
 {
     const normalisation<cell> f = {cuda_mat_of<cell>(a->x), cuda_mat_of<cell>(a->residual), cuda_mat_of<cell>(a->y),
                                    columns_of<cell>(a), a->relu};
-    return cuda_walk<cuda_cells_at_once<cell>()>(queue, f, CUDA_BY_PLACE, f.y, f.x,
-                                                 f.residual.data != nullptr ? f.residual : f.x);
+    return cuda_down<CUDA_DOWN<cell>>(queue, f, f.y, f.x, f.residual);
 }
 
 int cuda_run_bn_apply(cuda_queue *queue, const hal_bn_apply_args *a)
@@ -306,44 +331,67 @@ int cuda_run_bn_apply(cuda_queue *queue, const hal_bn_apply_args *a)
 template <typename cell> struct norm_sums {
     enum { SUMS = 2 };
     typedef cuda_real<cell> real;
+    template <int N> using column = norm_cells<real, N>;
+    template <int N> struct cells {
+        cuda_pack<cell, N> dy, share, x, y;
+    };
     cuda_mat<cell> dy, share, x, y, counted;
     norm_columns<real> by;
     double *stats;
     bool relu;
 
-    __device__ void take(int64_t i, int64_t j, double *sum) const
+    template <int N> __device__ column<N> of(int64_t j, int n) const
     {
-        const real value = cuda_load(*x.at(i, j));
-        bool passes = true;
-        if (relu && y.data != nullptr) {
-            passes = cuda_load(*y.at(i, j)) > 0;
-        } else if (relu) {
-            passes = cuda_rounded<cell>(normalised(value - by.mean[j], by.rstd[j], by.gamma[j], by.beta[j])) > 0;
+        const bool needed = relu && y.data == nullptr;
+        return norm_of<N>(by, j, n, needed, needed);
+    }
+    template <int N> __device__ cells<N> read(int64_t i, int64_t j, int n) const
+    {
+        return {cuda_get<N>(dy.at(i, j), n), cuda_get_if<N>(share, i, j, n), cuda_get<N>(x.at(i, j), n),
+                cuda_get_if<N>(y, i, j, n)};
+    }
+    template <int N>
+    __device__ void take(int64_t i, int64_t j, int n, const column<N> &norm, const cells<N> &in,
+                         double (&sum)[SUMS * N]) const
+    {
+        cuda_pack<cell, N> counts;
+        for (int k = 0; k < N; ++k) {
+            const real value = cuda_load(in.x.at[k]);
+            bool passes = true;
+            if (y.data != nullptr) {
+                passes = cuda_load(in.y.at[k]) > 0;
+            } else if (relu) {
+                passes = cuda_rounded<cell>(normalised(value - norm.mean.at[k], norm.rstd.at[k], norm.gamma.at[k],
+                                                       norm.beta.at[k])) > 0;
+            }
+            real gradient = cuda_load(in.dy.at[k]);
+            if (share.data != nullptr) {
+                gradient = cuda_rounded<cell>(gradient + cuda_load(in.share.at[k]));
+            }
+            gradient = passes ? gradient : 0;
+            cuda_store(&counts.at[k], gradient);
+            sum[k] += (double)gradient;
+            sum[N + k] += (double)gradient * ((double)value - (double)norm.mean.at[k]); /* by rstd when all are added */
         }
-        real gradient = cuda_load(*dy.at(i, j));
-        if (share.data != nullptr) {
-            gradient = cuda_rounded<cell>(gradient + cuda_load(*share.at(i, j)));
-        }
-        gradient = passes ? gradient : 0;
         if (counted.data != nullptr) {
-            cuda_store(counted.at(i, j), gradient);
+            cuda_put(counted.at(i, j), counts, n);
         }
-        sum[0] += (double)gradient;
-        sum[1] += (double)gradient * (((double)value - (double)by.mean[j]) * (double)by.rstd[j]);
     }
     __device__ void finish(int64_t j, const double *sum) const
     {
         stats[j] = sum[0];
-        stats[x.cols + j] = sum[1];
+        stats[x.cols + j] = sum[1] * (double)by.rstd[j];
     }
 };
 
 template <typename cell> static int bn_backward_stats(cuda_queue *queue, const hal_bn_backward_stats_args *a)
 {
-    const norm_sums<cell> sums = {cuda_mat_of<cell>(a->dy),      cuda_mat_of<cell>(a->share), cuda_mat_of<cell>(a->x),
-                                  cuda_mat_of<cell>(a->y),       cuda_mat_of<cell>(a->counted), columns_of<cell>(a),
-                                  cuda_data<double>(a->stats),   a->relu};
-    return cuda_columns(queue, sums, a->x.rows, a->x.cols);
+    cuda_mat<cell> y = cuda_mat_of<cell>(a->y);
+    y.data = a->relu ? y.data : nullptr; /* else it is not read */
+    const norm_sums<cell> f = {cuda_mat_of<cell>(a->dy),    cuda_mat_of<cell>(a->share),   cuda_mat_of<cell>(a->x), y,
+                               cuda_mat_of<cell>(a->counted), columns_of<cell>(a), cuda_data<double>(a->stats),
+                               a->relu};
+    return cuda_columns<CUDA_DOWN<cell>>(queue, f, f.x, f.dy, f.share, f.y, f.counted);
 }
 
 int cuda_run_bn_backward_stats(cuda_queue *queue, const hal_bn_backward_stats_args *a)
@@ -353,29 +401,43 @@ int cuda_run_bn_backward_stats(cuda_queue *queue, const hal_bn_backward_stats_ar
 
 template <typename cell> struct normalisation_gradient {
     typedef cuda_real<cell> real;
+    template <int N> struct column {
+        norm_cells<real, N> norm;
+        cuda_pack<real, N> sum, product; /* a row's share of them */
+    };
+    template <int N> struct cells {
+        cuda_pack<cell, N> dy, x;
+    };
     cuda_mat<cell> dy, x, dx;
     norm_columns<real> by;
     const double *stats;
     double share; /* of a row in the sums */
     bool relu;
 
-    template <int N> __device__ void cells(int64_t i, int64_t j, int n) const
+    template <int N> __device__ column<N> of(int64_t j, int n) const
     {
-        const norm_cells<real, N> norm = norm_of<N>(by, j, n, relu);
-        const cuda_pack<double, N> sum = cuda_get_any<N>(stats + j, n);
-        const cuda_pack<double, N> product = cuda_get_any<N>(stats + dx.cols + j, n);
-        const cuda_pack<cell, N> from = cuda_get<N>(x.at(i, j), n);
-        cuda_pack<cell, N> to = cuda_get<N>(dy.at(i, j), n);
+        column<N> made = {norm_of<N>(by, j, n, true, relu), {}, {}};
+        for (int k = 0; k < n; ++k) {
+            made.sum.at[k] = (real)(stats[j + k] * share);
+            made.product.at[k] = (real)(stats[dx.cols + j + k] * share);
+        }
+        return made;
+    }
+    template <int N> __device__ cells<N> read(int64_t i, int64_t j, int n) const
+    {
+        return {cuda_get<N>(dy.at(i, j), n), cuda_get<N>(x.at(i, j), n)};
+    }
+    template <int N> __device__ void take(int64_t i, int64_t j, int n, const column<N> &of, const cells<N> &in) const
+    {
+        cuda_pack<cell, N> to;
         for (int k = 0; k < N; ++k) {
-            const real centred = cuda_load(from.at[k]) - norm.mean.at[k];
-            const bool passes =
-                !relu ||
-                cuda_rounded<cell>(normalised(centred, norm.rstd.at[k], norm.gamma.at[k], norm.beta.at[k])) > 0;
-            const double gradient = passes ? (double)cuda_load(to.at[k]) : 0.0;
-            const double xhat =
-                ((double)cuda_load(from.at[k]) - (double)norm.mean.at[k]) * (double)norm.rstd.at[k];
-            const double balanced = gradient - (sum.at[k] + xhat * product.at[k]) * share;
-            cuda_store(&to.at[k], (real)((double)norm.gamma.at[k] * (double)norm.rstd.at[k] * balanced));
+            const real rstd = of.norm.rstd.at[k];
+            const real gamma = of.norm.gamma.at[k];
+            const real centred = cuda_load(in.x.at[k]) - of.norm.mean.at[k];
+            const bool passes = !relu || cuda_rounded<cell>(normalised(centred, rstd, gamma, of.norm.beta.at[k])) > 0;
+            const real gradient = passes ? cuda_load(in.dy.at[k]) : 0;
+            const real balanced = gradient - of.sum.at[k] - centred * rstd * of.product.at[k];
+            cuda_store(&to.at[k], gamma * rstd * balanced);
         }
         cuda_put(dx.at(i, j), to, n);
     }
@@ -387,7 +449,7 @@ template <typename cell> static int bn_backward_apply(cuda_queue *queue, const h
         cuda_mat_of<cell>(a->dy), cuda_mat_of<cell>(a->x),           cuda_mat_of<cell>(a->dx),
         columns_of<cell>(a),      cuda_data<const double>(a->stats), 1.0 / a->count,
         a->relu};
-    return cuda_walk<sizeof(cell) == 8 ? 2 : 4>(queue, f, CUDA_BY_PLACE, f.dx, f.dy, f.x); /* more takes too many registers */
+    return cuda_down<CUDA_DOWN<cell>>(queue, f, f.dx, f.dy, f.x);
 }
 
 int cuda_run_bn_backward_apply(cuda_queue *queue, const hal_bn_backward_apply_args *a)

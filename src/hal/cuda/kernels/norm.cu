@@ -56,15 +56,32 @@ int cuda_run_ln_forward(cuda_queue *queue, const hal_ln_forward_args *a)
 template <typename cell> struct row_norm_sums {
     enum { SUMS = 2 };
     typedef cuda_real<cell> real;
+    template <int N> struct column {
+    };
+    template <int N> struct cells {
+        cuda_pack<cell, N> dy, x;
+        real mean, rstd;
+    };
     cuda_mat<cell> dy, x;
     const real *saved;
     real *dgamma, *dbeta;
 
-    __device__ void take(int64_t i, int64_t j, double *sum) const
+    template <int N> __device__ column<N> of(int64_t, int) const
     {
-        const double gradient = (double)cuda_load(*dy.at(i, j));
-        sum[0] += gradient * (((double)cuda_load(*x.at(i, j)) - (double)saved[2 * i]) * (double)saved[2 * i + 1]);
-        sum[1] += gradient;
+        return {};
+    }
+    template <int N> __device__ cells<N> read(int64_t i, int64_t j, int n) const
+    {
+        return {cuda_get<N>(dy.at(i, j), n), cuda_get<N>(x.at(i, j), n), saved[2 * i], saved[2 * i + 1]};
+    }
+    template <int N>
+    __device__ void take(int64_t, int64_t, int, const column<N> &, const cells<N> &in, double (&sum)[SUMS * N]) const
+    {
+        for (int k = 0; k < N; ++k) {
+            const double gradient = (double)cuda_load(in.dy.at[k]);
+            sum[k] += gradient * (((double)cuda_load(in.x.at[k]) - (double)in.mean) * (double)in.rstd);
+            sum[N + k] += gradient;
+        }
     }
     __device__ void finish(int64_t j, const double *sum) const
     {
@@ -106,7 +123,7 @@ template <typename cell> static int ln_backward(cuda_queue *queue, const hal_ln_
     const row_norm_sums<cell> sums = {cuda_mat_of<cell>(a->dy), cuda_mat_of<cell>(a->x),
                                       cuda_data<const real>(a->saved), cuda_data<real>(a->dgamma),
                                       cuda_data<real>(a->dbeta)};
-    CUDA_TRY(cuda_columns(queue, sums, a->dx.rows, a->dx.cols));
+    CUDA_TRY(cuda_columns<CUDA_DOWN<cell>>(queue, sums, sums.x, sums.dy));
     const cuda_row_team team = norm_team(a->dx.cols);
     return cuda_launch_teams(queue, cuda_team_grid(team, a->dx.rows), ln_backward_kernel<cell>, team, cuda_mat_of<cell>(a->dy),
                              cuda_mat_of<cell>(a->x), cuda_data<const real>(a->gamma), cuda_data<const real>(a->saved),

@@ -1,8 +1,9 @@
-/* hal/cuda/kernels/pool.cu: pooling, a thread an element of what comes out. */
+/* hal/cuda/kernels/pool.cu: pooling, a thread a few channels of a pixel of what comes out. */
 #include <math.h>
 
 #include "hal/cuda/kernels/cuda_cells.h"
 #include "hal/cuda/kernels/cuda_kernels.h"
+#include "hal/cuda/kernels/cuda_walk.h"
 #include "hal/cuda/kernels/cuda_window.h"
 
 static cuda_window window_of(const hal_pool_shape *s)
@@ -19,40 +20,53 @@ static cuda_window window_of(const hal_pool_shape *s)
     return w;
 }
 
-template <typename cell>
-__global__ void pool_kernel(cuda_mat<cell> x, cuda_mat<cell> y, cuda_mat<uint8_t> index, cuda_window w, bool average)
-{
+template <typename cell> struct pooling {
     typedef cuda_real<cell> real;
-    for (int64_t at = cuda_first(); at < y.rows * y.cols; at += cuda_stride()) {
-        const int64_t row = at / y.cols;
-        const int64_t c = at % y.cols;
+    cuda_mat<cell> x, y;
+    cuda_mat<uint8_t> index; /* left out where it is not asked for */
+    cuda_window w;
+    bool average;
+
+    template <int N> __device__ void cells(int64_t row, int64_t c, int n) const
+    {
         const cuda_pixel pixel = cuda_pixel_of(row, w.made);
-        real best = 0;
-        real sum = 0;
-        int place = -1;
+        real made[N] = {}; /* sum, or largest so far */
+        cuda_pack<uint8_t, N> place = {};
+        bool first = true;
         for (int k = 0; k < w.kernel[0] * w.kernel[1]; ++k) {
             const int64_t from = w.read(pixel.image, pixel.y, pixel.x, k / w.kernel[1], k % w.kernel[1]);
             if (from < 0) {
                 continue;
             }
-            const real value = cuda_load(*x.at(from, c));
-            if (place < 0 || value > best || (value != value && best == best)) { /* the first NaN wins */
-                best = value;
-                place = k;
+            const cuda_pack<cell, N> in = cuda_get<N>(x.at(from, c), n);
+            for (int v = 0; v < N; ++v) {
+                const real value = cuda_load(in.at[v]);
+                if (average) {
+                    made[v] += value;
+                } else if (first || value > made[v] || (value != value && made[v] == made[v])) { /* the first NaN wins */
+                    made[v] = value;
+                    place.at[v] = (uint8_t)k;
+                }
             }
-            sum += value;
+            first = false;
         }
-        cuda_store(y.at(row, c), average ? sum / (real)(w.kernel[0] * w.kernel[1]) : best);
-        if (index.data != nullptr && !average) {
-            *index.at(row, c) = (uint8_t)place;
+        cuda_pack<cell, N> to;
+        for (int v = 0; v < N; ++v) {
+            cuda_store(&to.at[v], average ? made[v] / (real)(w.kernel[0] * w.kernel[1]) : made[v]);
+        }
+        cuda_put(y.at(row, c), to, n);
+        if (index.data != nullptr) {
+            cuda_put(index.at(row, c), place, n);
         }
     }
-}
+};
 
 template <typename cell> static int pool_forward(cuda_queue *queue, const hal_pool_forward_args *a)
 {
-    return cuda_launch(queue, cuda_lines(queue, a->y.rows * a->y.cols), pool_kernel<cell>, cuda_mat_of<cell>(a->x),
-                       cuda_mat_of<cell>(a->y), cuda_mat_of<uint8_t>(a->index), window_of(&a->shape), a->shape.average);
+    pooling<cell> f = {cuda_mat_of<cell>(a->x), cuda_mat_of<cell>(a->y), cuda_mat_of<uint8_t>(a->index),
+                       window_of(&a->shape), a->shape.average};
+    f.index.data = f.average ? nullptr : f.index.data;
+    return cuda_walk<cuda_cells_at_once<cell>()>(queue, f, CUDA_BY_PLACE, f.y, f.x, f.index);
 }
 
 int cuda_run_pool_forward(cuda_queue *queue, const hal_pool_forward_args *a)
@@ -60,29 +74,50 @@ int cuda_run_pool_forward(cuda_queue *queue, const hal_pool_forward_args *a)
     return cuda_empty(a->y) ? CUDA_DONE : CUDA_BY_VALUE(a->y.dtype, pool_forward, queue, a);
 }
 
-template <typename cell>
-__global__ void unpool_kernel(cuda_mat<cell> dy, cuda_mat<uint8_t> index, cuda_mat<cell> dx, cuda_window w, bool average)
-{
+template <typename cell> struct unpooling {
     typedef cuda_real<cell> real;
-    for (int64_t at = cuda_first(); at < dx.rows * dx.cols; at += cuda_stride()) {
-        const int64_t row = at / dx.cols;
-        const int64_t c = at % dx.cols;
+    cuda_mat<cell> dy, dx;
+    cuda_mat<uint8_t> index; /* left out of averages */
+    cuda_window w;
+
+    /* Adds what the output pixel `from` gives element k of its window. */
+    template <int N> __device__ void add(int64_t from, int k, int64_t c, int n, real (&sum)[N]) const
+    {
+        const cuda_pack<cell, N> in = cuda_get<N>(dy.at(from, c), n);
+        const cuda_pack<uint8_t, N> place = cuda_get_if<N>(index, from, c, n);
+        for (int v = 0; v < N; ++v) {
+            sum[v] += index.data == nullptr || place.at[v] == k ? cuda_load(in.at[v]) : 0;
+        }
+    }
+
+    /* Of the window's elements those that meet this pixel: every stride-th. */
+    template <int N> __device__ void cells(int64_t row, int64_t c, int n) const
+    {
         const cuda_pixel pixel = cuda_pixel_of(row, w.size);
-        real sum = 0;
-        for (int k = 0; k < w.kernel[0] * w.kernel[1]; ++k) {
-            const int64_t from = w.reader(pixel.image, pixel.y, pixel.x, k / w.kernel[1], k % w.kernel[1]);
-            if (from >= 0 && (average || *index.at(from, c) == k)) {
-                sum += cuda_load(*dy.at(from, c));
+        const int y = pixel.y + w.pad[0];
+        const int x = pixel.x + w.pad[1];
+        real sum[N] = {};
+        for (int ky = y % w.stride[0], oy = y / w.stride[0]; ky < w.kernel[0] && oy >= 0; ky += w.stride[0], --oy) {
+            for (int kx = x % w.stride[1], ox = x / w.stride[1]; kx < w.kernel[1] && ox >= 0; kx += w.stride[1], --ox) {
+                if (oy < w.made[0] && ox < w.made[1]) {
+                    add<N>((pixel.image * w.made[0] + oy) * w.made[1] + ox, ky * w.kernel[1] + kx, c, n, sum);
+                }
             }
         }
-        cuda_store(dx.at(row, c), average ? sum / (real)(w.kernel[0] * w.kernel[1]) : sum);
+        cuda_pack<cell, N> to;
+        for (int v = 0; v < N; ++v) {
+            cuda_store(&to.at[v], index.data == nullptr ? sum[v] / (real)(w.kernel[0] * w.kernel[1]) : sum[v]);
+        }
+        cuda_put(dx.at(row, c), to, n);
     }
-}
+};
 
 template <typename cell> static int pool_backward(cuda_queue *queue, const hal_pool_backward_args *a)
 {
-    return cuda_launch(queue, cuda_lines(queue, a->dx.rows * a->dx.cols), unpool_kernel<cell>, cuda_mat_of<cell>(a->dy),
-                       cuda_mat_of<uint8_t>(a->index), cuda_mat_of<cell>(a->dx), window_of(&a->shape), a->shape.average);
+    unpooling<cell> f = {cuda_mat_of<cell>(a->dy), cuda_mat_of<cell>(a->dx), cuda_mat_of<uint8_t>(a->index),
+                         window_of(&a->shape)};
+    f.index.data = a->shape.average ? nullptr : f.index.data;
+    return cuda_walk<cuda_cells_at_once<cell>()>(queue, f, CUDA_BY_PLACE, f.dx, f.dy, f.index);
 }
 
 int cuda_run_pool_backward(cuda_queue *queue, const hal_pool_backward_args *a)
