@@ -13,15 +13,18 @@
  *      template <typename cell> struct products {
  *          enum { SUMS = 1 };                                                                   of cuda_columns
  *          template <int N> struct column {};                                                   read once of N columns
- *          template <int N> struct cells { cuda_pack<cell, N> x, y; };                          read of N cells of a row
+ *          template <int N> struct cells { cuda_held<cell, N> x, y; };                          read of N cells of a row
  *          cuda_mat<cell> x, y;
  *          double *out;
- *          template <int N> __device__ column<N> of(int64_t j, int n) const { return {}; }      columns j .. j + n - 1, n <= N
- *          template <int N> __device__ cells<N> read(int64_t i, int64_t j, int n) const
- *          { return {cuda_get<N>(x.at(i, j), n), cuda_get<N>(y.at(i, j), n)}; }
- *          template <int N> __device__ void take(int64_t i, int64_t j, int n, const column<N> &of, const cells<N> &in,
+ *          template <int N> __device__ column<N> of(int64_t j) const { return {}; }             columns j .. j + N - 1
+ *          template <int N> __device__ cells<N> read(int64_t i, int64_t j) const                no branches
+ *          { return {cuda_hold<N>(x.at(i, j)), cuda_hold<N>(y.at(i, j))}; }
+ *          template <int N> __device__ void take(int64_t i, int64_t j, const column<N> &of, const cells<N> &in,
  *                                                double (&sum)[SUMS * N]) const                 of cuda_down: without sums
- *          { for (int k = 0; k < N; ++k) sum[k] += cuda_load(in.x.at[k]) * cuda_load(in.y.at[k]); }
+ *          {
+ *              const cuda_pack<cell, N> a = in.x.cells(), b = in.y.cells();
+ *              for (int k = 0; k < N; ++k) sum[k] += cuda_load(a.at[k]) * cuda_load(b.at[k]);
+ *          }
  *          __device__ void finish(int64_t j, const double *sum) const { out[j] = sum[0]; }      of cuda_columns
  *      };
  *      const products<cell> f = {x, y, out};
@@ -29,6 +32,8 @@
  */
 #ifndef WEFT_HAL_CUDA_KERNELS_CUDA_COLUMNS_H
 #define WEFT_HAL_CUDA_KERNELS_CUDA_COLUMNS_H
+
+#include <string.h>
 
 #include "hal/cuda/kernels/cuda_row.h"
 #include "hal/cuda/kernels/cuda_walk.h"
@@ -41,6 +46,33 @@ static const int64_t CUDA_COLUMN_TURN = 64;    /* rows that chunks are multiples
 
 /* Cells of a row that a thread takes. */
 template <typename cell> static constexpr int CUDA_DOWN = sizeof(cell) == 8 ? 2 : 4;
+
+/* N cells as they were loaded. What is taken apart at once is waited for at once, before the next load is made. */
+template <typename cell, int N> struct alignas(sizeof(cell) * N) cuda_held {
+    uint32_t word[sizeof(cell) * N / 4];
+
+    __device__ cuda_pack<cell, N> cells() const
+    {
+        cuda_pack<cell, N> made;
+        memcpy(&made, word, sizeof made);
+        return made;
+    }
+};
+
+template <typename cell> struct cuda_held<cell, 1> {
+    cell only;
+
+    __device__ cuda_pack<cell, 1> cells() const
+    {
+        return {{only}};
+    }
+};
+
+/* From an aligned address. */
+template <int N, typename cell> static __device__ inline cuda_held<cell, N> cuda_hold(const cell *from)
+{
+    return *reinterpret_cast<const cuda_held<cell, N> *>(from);
+}
 
 /* What the lines of a block have of each column, in the first line. */
 template <int SUMS> static __device__ inline void cuda_join_lines(double (&sum)[SUMS], unsigned lanes)
@@ -64,22 +96,21 @@ template <int SUMS> static __device__ inline void cuda_join_lines(double (&sum)[
 
 /* use(i, cells) for rows begin, begin + step, ... below end. */
 template <int N, typename F, typename Use>
-static __device__ inline void cuda_rows_down(const F &f, int64_t begin, int64_t end, int64_t step, int64_t j, int n,
-                                             Use use)
+static __device__ inline void cuda_rows_down(const F &f, int64_t begin, int64_t end, int64_t step, int64_t j, Use use)
 {
     typedef typename F::template cells<N> cells;
     int64_t i = begin;
     for (; i + (CUDA_COLUMN_FLIGHT - 1) * step < end; i += CUDA_COLUMN_FLIGHT * step) {
         cells in[CUDA_COLUMN_FLIGHT];
         for (int r = 0; r < CUDA_COLUMN_FLIGHT; ++r) {
-            in[r] = f.template read<N>(i + r * step, j, n);
+            in[r] = f.template read<N>(i + r * step, j);
         }
         for (int r = 0; r < CUDA_COLUMN_FLIGHT; ++r) {
             use(i + r * step, in[r]);
         }
     }
     for (; i < end; i += step) {
-        use(i, f.template read<N>(i, j, n));
+        use(i, f.template read<N>(i, j));
     }
 }
 
@@ -107,34 +138,29 @@ static __device__ inline void cuda_down_chunk(const F &f, const cuda_down_place 
     const int64_t begin = place.block_chunk() * place.chunk;
     const int64_t end = begin + place.chunk < place.rows ? begin + place.chunk : place.rows;
     if (j < place.cols) {
-        const int n = N == 1 || place.cols - j >= N ? N : (int)(place.cols - j);
-        const typename F::template column<N> of = f.template of<N>(j, n);
-        cuda_rows_down<N>(f, begin + (threadIdx.x >> place.team.bits), end, CUDA_BLOCK >> place.team.bits, j, n,
-                          [&](int64_t i, const typename F::template cells<N> &in) { use(i, j, n, of, in); });
+        const typename F::template column<N> of = f.template of<N>(j);
+        cuda_rows_down<N>(f, begin + (threadIdx.x >> place.team.bits), end, CUDA_BLOCK >> place.team.bits, j,
+                          [&](int64_t i, const typename F::template cells<N> &in) { use(i, j, of, in); });
     }
 }
 
 template <typename F, int N> __global__ void __launch_bounds__(CUDA_BLOCK) cuda_down_kernel(F f, cuda_down_place place)
 {
-    cuda_down_chunk<F, N>(f, place, [&](int64_t i, int64_t j, int n, const auto &of, const auto &in) {
-        f.template take<N>(i, j, n, of, in);
-    });
+    cuda_down_chunk<F, N>(
+        f, place, [&](int64_t i, int64_t j, const auto &of, const auto &in) { f.template take<N>(i, j, of, in); });
 }
 
 template <typename F, int N>
 __global__ void __launch_bounds__(CUDA_BLOCK) cuda_column_chunks(F f, cuda_down_place place, double *partial)
 {
     double sum[F::SUMS * N] = {};
-    cuda_down_chunk<F, N>(f, place, [&](int64_t i, int64_t j, int n, const auto &of, const auto &in) {
-        f.template take<N>(i, j, n, of, in, sum);
-    });
+    cuda_down_chunk<F, N>(
+        f, place, [&](int64_t i, int64_t j, const auto &of, const auto &in) { f.template take<N>(i, j, of, in, sum); });
     cuda_join_lines(sum, (unsigned)place.team.lanes);
     const int64_t j = place.template column<N>();
-    for (int s = 0; s < F::SUMS && (int)threadIdx.x < place.team.lanes; ++s) {
+    for (int s = 0; s < F::SUMS && (int)threadIdx.x < place.team.lanes && j < place.cols; ++s) {
         for (int k = 0; k < N; ++k) {
-            if (j + k < place.cols) {
-                partial[(place.block_chunk() * F::SUMS + s) * place.cols + j + k] = sum[s * N + k];
-            }
+            partial[(place.block_chunk() * F::SUMS + s) * place.cols + j + k] = sum[s * N + k];
         }
     }
 }
@@ -160,6 +186,14 @@ __global__ void __launch_bounds__(CUDA_BLOCK)
     }
 }
 
+/* Whether rows are packs of N, whole ones. */
+template <int N, typename cell, typename... Others>
+static inline bool cuda_down_packs(const cuda_mat<cell> &shape, const Others &...others)
+{
+    return shape.cols % N == 0 && cuda_takes_packs<N>(shape, false) &&
+           (cuda_takes_packs<N>(others, false) && ... && true);
+}
+
 template <int N> static inline cuda_down_place cuda_down_place_of(int64_t rows, int64_t cols, int64_t chunk)
 {
     const cuda_row_team team = cuda_row_team_of(cuda_pieces(cols, N));
@@ -181,7 +215,7 @@ template <int N, typename F> int cuda_down_by(cuda_queue *queue, const F &f, int
 template <int N, typename F, typename cell, typename... Others>
 int cuda_down(cuda_queue *queue, const F &f, const cuda_mat<cell> &shape, const Others &...others)
 {
-    return cuda_take_packs<N>(shape, others...) ? cuda_down_by<N>(queue, f, shape.rows, shape.cols)
+    return cuda_down_packs<N>(shape, others...) ? cuda_down_by<N>(queue, f, shape.rows, shape.cols)
                                                 : cuda_down_by<1>(queue, f, shape.rows, shape.cols);
 }
 
@@ -221,7 +255,7 @@ int cuda_columns(cuda_queue *queue, const F &f, const cuda_mat<cell> &shape, con
     if (shape.cols <= 0) {
         return CUDA_DONE;
     }
-    return cuda_take_packs<N>(shape, others...) ? cuda_columns_by<N>(queue, f, shape.rows, shape.cols)
+    return cuda_down_packs<N>(shape, others...) ? cuda_columns_by<N>(queue, f, shape.rows, shape.cols)
                                                 : cuda_columns_by<1>(queue, f, shape.rows, shape.cols);
 }
 

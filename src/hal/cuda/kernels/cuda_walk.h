@@ -141,7 +141,11 @@ template <typename F, int N> __global__ void __launch_bounds__(CUDA_BLOCK) cuda_
     const uint32_t line = walked.packs.quotient(at);
     const int64_t j = walked.column + (int64_t)(at - line * walked.packs.by) * N;
     const int64_t left = walked.cols - j;
-    f.template cells<N>(walked.row + line, j, N == 1 || left >= N ? N : (int)left);
+    if (N == 1 || left >= N) {
+        f.template cells<N>(walked.row + line, j, N); /* a number that is known: loads without branches */
+    } else {
+        f.template cells<N>(walked.row + line, j, (int)left);
+    }
 }
 
 template <int N, typename F> int cuda_walk_rows(cuda_queue *queue, const F &f, int64_t rows, int64_t cols)
@@ -173,12 +177,6 @@ template <int N, typename cell> static inline bool cuda_takes_packs(const cuda_m
     const uintptr_t bytes = alignof(cuda_pack<cell, N>);
     return mat.data == nullptr || ((uintptr_t)mat.data % bytes == 0 &&
                                    (one_row || mat.rows <= 1 || (uintptr_t)mat.ld * sizeof(cell) % bytes == 0));
-}
-
-/* The same of the rows of all of them. */
-template <int N, typename... Mats> static inline bool cuda_take_packs(const Mats &...mats)
-{
-    return (cuda_takes_packs<N>(mats, false) && ...);
 }
 
 enum cuda_places { CUDA_ANYWHERE, CUDA_BY_PLACE /* what becomes of a cell depends on its row or column */ };

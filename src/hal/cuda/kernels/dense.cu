@@ -10,24 +10,25 @@ template <typename cell> struct column_sum {
     enum { SUMS = 1 };
     template <int N> struct column {
     };
-    template <int N> using cells = cuda_pack<cell, N>;
+    template <int N> using cells = cuda_held<cell, N>;
     cuda_mat<cell> x;
     cuda_real<cell> *out;
     double beta;
 
-    template <int N> __device__ column<N> of(int64_t, int) const
+    template <int N> __device__ column<N> of(int64_t) const
     {
         return {};
     }
-    template <int N> __device__ cells<N> read(int64_t i, int64_t j, int n) const
+    template <int N> __device__ cells<N> read(int64_t i, int64_t j) const
     {
-        return cuda_get<N>(x.at(i, j), n);
+        return cuda_hold<N>(x.at(i, j));
     }
     template <int N>
-    __device__ void take(int64_t, int64_t, int, const column<N> &, const cells<N> &in, double (&sum)[SUMS * N]) const
+    __device__ void take(int64_t, int64_t, const column<N> &, const cells<N> &in, double (&sum)[SUMS * N]) const
     {
+        const cuda_pack<cell, N> from = in.cells();
         for (int k = 0; k < N; ++k) {
-            sum[k] += (double)cuda_load(in.at[k]);
+            sum[k] += (double)cuda_load(from.at[k]);
         }
     }
     __device__ void finish(int64_t j, const double *sum) const

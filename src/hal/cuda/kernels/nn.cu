@@ -139,23 +139,24 @@ template <typename cell> struct moments {
     enum { SUMS = 2 };
     template <int N> struct column {
     };
-    template <int N> using cells = cuda_pack<cell, N>;
+    template <int N> using cells = cuda_held<cell, N>;
     cuda_mat<cell> x;
     double *stats;
 
-    template <int N> __device__ column<N> of(int64_t, int) const
+    template <int N> __device__ column<N> of(int64_t) const
     {
         return {};
     }
-    template <int N> __device__ cells<N> read(int64_t i, int64_t j, int n) const
+    template <int N> __device__ cells<N> read(int64_t i, int64_t j) const
     {
-        return cuda_get<N>(x.at(i, j), n);
+        return cuda_hold<N>(x.at(i, j));
     }
     template <int N>
-    __device__ void take(int64_t, int64_t, int, const column<N> &, const cells<N> &in, double (&sum)[SUMS * N]) const
+    __device__ void take(int64_t, int64_t, const column<N> &, const cells<N> &in, double (&sum)[SUMS * N]) const
     {
+        const cuda_pack<cell, N> from = in.cells();
         for (int k = 0; k < N; ++k) {
-            const double value = (double)cuda_load(in.at[k]);
+            const double value = (double)cuda_load(from.at[k]);
             sum[k] += value;
             sum[N + k] += value * value;
         }
@@ -263,17 +264,17 @@ template <typename real, int N> struct norm_cells {
     cuda_pack<real, N> mean, rstd, gamma, beta;
 };
 
-/* Of columns j .. j + n - 1; gamma and beta where they are needed: they may be left out. */
+/* Of columns j .. j + N - 1; gamma and beta where they are needed: they may be left out. */
 template <int N, typename real>
-static __device__ inline norm_cells<real, N> norm_of(const norm_columns<real> &by, int64_t j, int n, bool with_gamma,
+static __device__ inline norm_cells<real, N> norm_of(const norm_columns<real> &by, int64_t j, bool with_gamma,
                                                      bool with_beta)
 {
-    norm_cells<real, N> made = {cuda_get_any<N>(by.mean + j, n), cuda_get_any<N>(by.rstd + j, n), {}, {}};
-    if (with_gamma) {
-        made.gamma = cuda_get_any<N>(by.gamma + j, n);
-    }
-    if (with_beta) {
-        made.beta = cuda_get_any<N>(by.beta + j, n);
+    norm_cells<real, N> made = {};
+    for (int k = 0; k < N; ++k) {
+        made.mean.at[k] = by.mean[j + k];
+        made.rstd.at[k] = by.rstd[j + k];
+        made.gamma.at[k] = with_gamma ? by.gamma[j + k] : 0;
+        made.beta.at[k] = with_beta ? by.beta[j + k] : 0;
     }
     return made;
 }
@@ -282,31 +283,32 @@ template <typename cell> struct normalisation {
     typedef cuda_real<cell> real;
     template <int N> using column = norm_cells<real, N>;
     template <int N> struct cells {
-        cuda_pack<cell, N> x, residual;
+        cuda_held<cell, N> x, residual;
     };
-    cuda_mat<cell> x, residual, y;
+    cuda_mat<cell> x, residual, y; /* residual is x where there is none */
     norm_columns<real> by;
-    bool relu;
+    bool adds, relu;
 
-    template <int N> __device__ column<N> of(int64_t j, int n) const
+    template <int N> __device__ column<N> of(int64_t j) const
     {
-        return norm_of<N>(by, j, n, true, true);
+        return norm_of<N>(by, j, true, true);
     }
-    template <int N> __device__ cells<N> read(int64_t i, int64_t j, int n) const
+    template <int N> __device__ cells<N> read(int64_t i, int64_t j) const
     {
-        return {cuda_get<N>(x.at(i, j), n), cuda_get_if<N>(residual, i, j, n)};
+        return {cuda_hold<N>(x.at(i, j)), cuda_hold<N>(residual.at(i, j))};
     }
     template <int N>
-    __device__ void take(int64_t i, int64_t j, int n, const column<N> &norm, const cells<N> &in) const
+    __device__ void take(int64_t i, int64_t j, const column<N> &norm, const cells<N> &in) const
     {
-        cuda_pack<cell, N> to;
+        const cuda_pack<cell, N> added = in.residual.cells();
+        cuda_pack<cell, N> to = in.x.cells();
         for (int k = 0; k < N; ++k) {
-            const real centred = cuda_load(in.x.at[k]) - norm.mean.at[k];
+            const real centred = cuda_load(to.at[k]) - norm.mean.at[k];
             real value = normalised(centred, norm.rstd.at[k], norm.gamma.at[k], norm.beta.at[k]);
-            value = residual.data != nullptr ? value + cuda_load(in.residual.at[k]) : value;
+            value = adds ? value + cuda_load(added.at[k]) : value;
             cuda_store(&to.at[k], relu && value < 0 ? 0 : value);
         }
-        cuda_put(y.at(i, j), to, n);
+        cuda_put(y.at(i, j), to, N);
     }
 };
 
@@ -318,8 +320,13 @@ template <typename cell, typename args> static norm_columns<cuda_real<cell>> col
 
 template <typename cell> static int bn_apply(cuda_queue *queue, const hal_bn_apply_args *a)
 {
-    const normalisation<cell> f = {cuda_mat_of<cell>(a->x), cuda_mat_of<cell>(a->residual), cuda_mat_of<cell>(a->y),
-                                   columns_of<cell>(a), a->relu};
+    const bool adds = a->residual.data != nullptr;
+    const normalisation<cell> f = {cuda_mat_of<cell>(a->x),
+                                   cuda_mat_of<cell>(adds ? a->residual : a->x),
+                                   cuda_mat_of<cell>(a->y),
+                                   columns_of<cell>(a),
+                                   adds,
+                                   a->relu};
     return cuda_down<CUDA_DOWN<cell>>(queue, f, f.y, f.x, f.residual);
 }
 
@@ -333,40 +340,42 @@ template <typename cell> struct norm_sums {
     typedef cuda_real<cell> real;
     template <int N> using column = norm_cells<real, N>;
     template <int N> struct cells {
-        cuda_pack<cell, N> dy, share, x, y;
+        cuda_held<cell, N> dy, share, x, y;
     };
-    cuda_mat<cell> dy, share, x, y, counted;
+    cuda_mat<cell> dy, share, x, y, counted; /* share and y are x where they are not asked for */
     norm_columns<real> by;
     double *stats;
-    bool relu;
+    bool shares, relu, by_y; /* by_y: ReLU passed what y has */
 
-    template <int N> __device__ column<N> of(int64_t j, int n) const
+    template <int N> __device__ column<N> of(int64_t j) const
     {
-        const bool needed = relu && y.data == nullptr;
-        return norm_of<N>(by, j, n, needed, needed);
+        const bool needed = relu && !by_y;
+        return norm_of<N>(by, j, needed, needed);
     }
-    template <int N> __device__ cells<N> read(int64_t i, int64_t j, int n) const
+    template <int N> __device__ cells<N> read(int64_t i, int64_t j) const
     {
-        return {cuda_get<N>(dy.at(i, j), n), cuda_get_if<N>(share, i, j, n), cuda_get<N>(x.at(i, j), n),
-                cuda_get_if<N>(y, i, j, n)};
+        return {cuda_hold<N>(dy.at(i, j)), cuda_hold<N>(share.at(i, j)), cuda_hold<N>(x.at(i, j)),
+                cuda_hold<N>(y.at(i, j))};
     }
     template <int N>
-    __device__ void take(int64_t i, int64_t j, int n, const column<N> &norm, const cells<N> &in,
-                         double (&sum)[SUMS * N]) const
+    __device__ void take(int64_t i, int64_t j, const column<N> &norm, const cells<N> &in, double (&sum)[SUMS * N]) const
     {
-        cuda_pack<cell, N> counts;
+        const cuda_pack<cell, N> values = in.x.cells();
+        const cuda_pack<cell, N> made = in.y.cells();
+        const cuda_pack<cell, N> added = in.share.cells();
+        cuda_pack<cell, N> counts = in.dy.cells();
         for (int k = 0; k < N; ++k) {
-            const real value = cuda_load(in.x.at[k]);
+            const real value = cuda_load(values.at[k]);
             bool passes = true;
-            if (y.data != nullptr) {
-                passes = cuda_load(in.y.at[k]) > 0;
+            if (relu && by_y) {
+                passes = cuda_load(made.at[k]) > 0;
             } else if (relu) {
                 passes = cuda_rounded<cell>(normalised(value - norm.mean.at[k], norm.rstd.at[k], norm.gamma.at[k],
                                                        norm.beta.at[k])) > 0;
             }
-            real gradient = cuda_load(in.dy.at[k]);
-            if (share.data != nullptr) {
-                gradient = cuda_rounded<cell>(gradient + cuda_load(in.share.at[k]));
+            real gradient = cuda_load(counts.at[k]);
+            if (shares) {
+                gradient = cuda_rounded<cell>(gradient + cuda_load(added.at[k]));
             }
             gradient = passes ? gradient : 0;
             cuda_store(&counts.at[k], gradient);
@@ -374,7 +383,7 @@ template <typename cell> struct norm_sums {
             sum[N + k] += (double)gradient * ((double)value - (double)norm.mean.at[k]); /* by rstd when all are added */
         }
         if (counted.data != nullptr) {
-            cuda_put(counted.at(i, j), counts, n);
+            cuda_put(counted.at(i, j), counts, N);
         }
     }
     __device__ void finish(int64_t j, const double *sum) const
@@ -386,11 +395,18 @@ template <typename cell> struct norm_sums {
 
 template <typename cell> static int bn_backward_stats(cuda_queue *queue, const hal_bn_backward_stats_args *a)
 {
-    cuda_mat<cell> y = cuda_mat_of<cell>(a->y);
-    y.data = a->relu ? y.data : nullptr; /* else it is not read */
-    const norm_sums<cell> f = {cuda_mat_of<cell>(a->dy),    cuda_mat_of<cell>(a->share),   cuda_mat_of<cell>(a->x), y,
-                               cuda_mat_of<cell>(a->counted), columns_of<cell>(a), cuda_data<double>(a->stats),
-                               a->relu};
+    const bool shares = a->share.data != nullptr;
+    const bool by_y = a->relu && a->y.data != nullptr; /* else it is not read */
+    const norm_sums<cell> f = {cuda_mat_of<cell>(a->dy),
+                               cuda_mat_of<cell>(shares ? a->share : a->x),
+                               cuda_mat_of<cell>(a->x),
+                               cuda_mat_of<cell>(by_y ? a->y : a->x),
+                               cuda_mat_of<cell>(a->counted),
+                               columns_of<cell>(a),
+                               cuda_data<double>(a->stats),
+                               shares,
+                               a->relu,
+                               by_y};
     return cuda_columns<CUDA_DOWN<cell>>(queue, f, f.x, f.dy, f.share, f.y, f.counted);
 }
 
@@ -406,7 +422,7 @@ template <typename cell> struct normalisation_gradient {
         cuda_pack<real, N> sum, product; /* a row's share of them */
     };
     template <int N> struct cells {
-        cuda_pack<cell, N> dy, x;
+        cuda_held<cell, N> dy, x;
     };
     cuda_mat<cell> dy, x, dx;
     norm_columns<real> by;
@@ -414,32 +430,33 @@ template <typename cell> struct normalisation_gradient {
     double share; /* of a row in the sums */
     bool relu;
 
-    template <int N> __device__ column<N> of(int64_t j, int n) const
+    template <int N> __device__ column<N> of(int64_t j) const
     {
-        column<N> made = {norm_of<N>(by, j, n, true, relu), {}, {}};
-        for (int k = 0; k < n; ++k) {
+        column<N> made = {norm_of<N>(by, j, true, relu), {}, {}};
+        for (int k = 0; k < N; ++k) {
             made.sum.at[k] = (real)(stats[j + k] * share);
             made.product.at[k] = (real)(stats[dx.cols + j + k] * share);
         }
         return made;
     }
-    template <int N> __device__ cells<N> read(int64_t i, int64_t j, int n) const
+    template <int N> __device__ cells<N> read(int64_t i, int64_t j) const
     {
-        return {cuda_get<N>(dy.at(i, j), n), cuda_get<N>(x.at(i, j), n)};
+        return {cuda_hold<N>(dy.at(i, j)), cuda_hold<N>(x.at(i, j))};
     }
-    template <int N> __device__ void take(int64_t i, int64_t j, int n, const column<N> &of, const cells<N> &in) const
+    template <int N> __device__ void take(int64_t i, int64_t j, const column<N> &of, const cells<N> &in) const
     {
-        cuda_pack<cell, N> to;
+        const cuda_pack<cell, N> values = in.x.cells();
+        cuda_pack<cell, N> to = in.dy.cells();
         for (int k = 0; k < N; ++k) {
             const real rstd = of.norm.rstd.at[k];
             const real gamma = of.norm.gamma.at[k];
-            const real centred = cuda_load(in.x.at[k]) - of.norm.mean.at[k];
+            const real centred = cuda_load(values.at[k]) - of.norm.mean.at[k];
             const bool passes = !relu || cuda_rounded<cell>(normalised(centred, rstd, gamma, of.norm.beta.at[k])) > 0;
-            const real gradient = passes ? cuda_load(in.dy.at[k]) : 0;
+            const real gradient = passes ? cuda_load(to.at[k]) : 0;
             const real balanced = gradient - of.sum.at[k] - centred * rstd * of.product.at[k];
             cuda_store(&to.at[k], gamma * rstd * balanced);
         }
-        cuda_put(dx.at(i, j), to, n);
+        cuda_put(dx.at(i, j), to, N);
     }
 };
 

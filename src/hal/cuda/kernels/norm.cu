@@ -59,27 +59,29 @@ template <typename cell> struct row_norm_sums {
     template <int N> struct column {
     };
     template <int N> struct cells {
-        cuda_pack<cell, N> dy, x;
+        cuda_held<cell, N> dy, x;
         real mean, rstd;
     };
     cuda_mat<cell> dy, x;
     const real *saved;
     real *dgamma, *dbeta;
 
-    template <int N> __device__ column<N> of(int64_t, int) const
+    template <int N> __device__ column<N> of(int64_t) const
     {
         return {};
     }
-    template <int N> __device__ cells<N> read(int64_t i, int64_t j, int n) const
+    template <int N> __device__ cells<N> read(int64_t i, int64_t j) const
     {
-        return {cuda_get<N>(dy.at(i, j), n), cuda_get<N>(x.at(i, j), n), saved[2 * i], saved[2 * i + 1]};
+        return {cuda_hold<N>(dy.at(i, j)), cuda_hold<N>(x.at(i, j)), saved[2 * i], saved[2 * i + 1]};
     }
     template <int N>
-    __device__ void take(int64_t, int64_t, int, const column<N> &, const cells<N> &in, double (&sum)[SUMS * N]) const
+    __device__ void take(int64_t, int64_t, const column<N> &, const cells<N> &in, double (&sum)[SUMS * N]) const
     {
+        const cuda_pack<cell, N> gradients = in.dy.cells();
+        const cuda_pack<cell, N> values = in.x.cells();
         for (int k = 0; k < N; ++k) {
-            const double gradient = (double)cuda_load(in.dy.at[k]);
-            sum[k] += gradient * (((double)cuda_load(in.x.at[k]) - (double)in.mean) * (double)in.rstd);
+            const double gradient = (double)cuda_load(gradients.at[k]);
+            sum[k] += gradient * (((double)cuda_load(values.at[k]) - (double)in.mean) * (double)in.rstd);
             sum[N + k] += gradient;
         }
     }
