@@ -68,10 +68,16 @@ template <typename cell> struct cuda_held<cell, 1> {
     }
 };
 
-/* From an aligned address. */
+/* From an aligned address, as one load. */
 template <int N, typename cell> static __device__ inline cuda_held<cell, N> cuda_hold(const cell *from)
 {
+#if WEFT_CUDA_SHIM
+    cuda_held<cell, N> made;
+    memcpy(&made, from, sizeof made);
+    return made;
+#else
     return *reinterpret_cast<const cuda_held<cell, N> *>(from);
+#endif
 }
 
 /* What the lines of a block have of each column, in the first line. */
