@@ -4,12 +4,15 @@
 # Files named *_avx2.c and *_avx512.c are compiled for those levels of src/base/isa.h, *_avx512bf16.c for AVX-512 with that
 # extension, everything else for the baseline, so that one binary runs everywhere and picks its kernels at run time.
 
-# Kernels of numbers: loops that are compiled for an instruction set, which takes half of the time to compile the room hal. Trees
-# that do not instrument them may link those of another tree: with WEFT_KERNELS=FOLDER in the environment when CMake runs,
-# objects of that build folder are taken as they are, and its owner keeps them up to date (scripts/test). It is no cached option:
-# whoever configures without it compiles.
-set(WEFT_KERNEL_FILES "_(base|avx2|avx512|avx512bf16)\\.c$")
+# Kernels of numbers: loops that are compiled for an instruction set, which takes half of the time to compile the room hal, and
+# those of the reference, which take most of the time of a backend's tests. Trees that do not instrument them may link those of
+# another tree: with WEFT_KERNELS=FOLDER in the environment when CMake runs, objects of that build folder are taken as they are,
+# and its owner keeps them up to date (scripts/test). It is no cached option: whoever configures without it compiles.
+set(WEFT_KERNEL_FILES "_(base|avx2|avx512|avx512bf16)\\.c$|/src/hal/ref/")
 set(WEFT_NO_KERNEL_FILES "/gnn/data/") # these read files
+# What an input of a fuzz target reaches. Its tree takes all else: collectives, layers, what divides a graph.
+set(WEFT_FUZZED_FILES
+  "/src/(base|io|option|machine|graph|dense)/|/gnn/data/|/partition/(given|methods)/|/src/train/checkpoint/|/comm/sync/racks\\.c$")
 
 # out: the files, and in the place of those that are taken their objects.
 function(weft_kernels_of_another_tree name files out)
@@ -17,7 +20,13 @@ function(weft_kernels_of_another_tree name files out)
   foreach(source IN LISTS files)
     file(RELATIVE_PATH relative ${CMAKE_CURRENT_SOURCE_DIR} ${source})
     set(object $ENV{WEFT_KERNELS}/CMakeFiles/weft_${name}.dir/${relative}.o)
-    if(source MATCHES "${WEFT_KERNEL_FILES}" AND NOT source MATCHES "${WEFT_NO_KERNEL_FILES}" AND EXISTS ${object})
+    set(taken FALSE)
+    if(source MATCHES "${WEFT_KERNEL_FILES}" AND NOT source MATCHES "${WEFT_NO_KERNEL_FILES}")
+      set(taken TRUE)
+    elseif(WEFT_FUZZ AND NOT /${relative} MATCHES "${WEFT_FUZZED_FILES}")
+      set(taken TRUE)
+    endif()
+    if(taken AND EXISTS ${object})
       list(APPEND result ${object})
     else()
       list(APPEND result ${source})
@@ -25,6 +34,10 @@ function(weft_kernels_of_another_tree name files out)
   endforeach()
   set(${out} "${result}" PARENT_SCOPE)
 endfunction()
+
+# Addresses are for ASan to check: UBSan's checks of each take a third of the time to compile, and half of it where loops go over
+# numbers. Not for the rooms' own code.
+set(WEFT_ADDRESSES_UNCHECKED -fno-sanitize=null,alignment,object-size,pointer-overflow)
 
 set(WEFT_WARNINGS -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes)
 
@@ -89,9 +102,12 @@ function(weft_room name)
     if((WEFT_FUZZ OR WEFT_CUDA_KIND STREQUAL "SHIM") AND source MATCHES "${WEFT_KERNEL_FILES}" AND NOT source MATCHES "${WEFT_NO_KERNEL_FILES}")
       set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -fno-sanitize=all -O1)
     endif()
-    # Addresses are for ASan to check: UBSan's checks of each took half of the time to compile loops over numbers, and to run them.
-    if(WEFT_SANITIZE MATCHES "undefined" AND source MATCHES "_(base|avx2|avx512|avx512bf16)\\.c$|/hal/ref/")
-      set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -fno-sanitize=null,alignment,object-size,pointer-overflow)
+    # Without optimisation clang instruments every access all the same, in a fifth of the time.
+    if(WEFT_SANITIZE STREQUAL "thread" AND source MATCHES "${WEFT_KERNEL_FILES}")
+      set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -O0)
+    endif()
+    if(WEFT_SANITIZE MATCHES "undefined" AND source MATCHES "${WEFT_KERNEL_FILES}")
+      set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS ${WEFT_ADDRESSES_UNCHECKED})
     endif()
     if(source MATCHES "_avx2\\.c$")
       set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -mavx2 -mfma -mf16c -mbmi -mbmi2)

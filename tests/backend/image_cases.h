@@ -195,16 +195,26 @@ static void conv_batch(env *e, const hal_conv_shape *s, hal_conv *const conv[ENV
     }
 }
 
-/* The table's shapes, at one of the harness's. */
+/* Many products are for the convolutions of instruction sets, of float32 and bfloat16: of other types a sanitizer sees few. */
+static bool conv_takes(const env *e, const hal_conv_shape *s)
+{
+    const bool many = s->height * s->width * s->out * hal_conv_terms(s) > 1000000;
+    return !many || !TEST_SANITIZED || e->dtype == WEFT_DTYPE_F32 || e->dtype == WEFT_DTYPE_BF16;
+}
+
+/* The table's shapes, at one of the harness's; pixels have no gaps, so once and again. */
 static void case_conv(env *e)
 {
-    if (e->m != 5 || e->n != 17) {
+    if (e->m != 5 || e->n != 17 || e->pad != 0) {
         return;
     }
     const char *const family = e->name;
     for (size_t c = 0; c < sizeof conv_cases / sizeof *conv_cases; ++c) {
         hal_conv_shape shape = conv_cases[c].shape;
         char name[64];
+        if (!conv_takes(e, &shape)) {
+            continue;
+        }
         snprintf(name, sizeof name, "%s, %ldx%ldx%ld to %ld,", family, (long)shape.height, (long)shape.width,
                  (long)shape.in, (long)shape.out);
         e->name = name;
