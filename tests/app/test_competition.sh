@@ -26,7 +26,7 @@ done
 # What the busy processes have had so far: fields 14 and 15, behind a name without blanks.
 ticks() { for pid in "${pids[@]}"; do awk '{print $14 + $15}' "/proc/$pid/stat"; done | tr '\n' ' '; }
 
-# Two seconds of training and more have advice: epochs double until they take four, however much of the CPUs this job gets.
+# Two seconds of training and more have advice: as many epochs as take four, however much of the CPUs this job gets.
 epochs=40
 for ranks in 1 2; do
     launch=()
@@ -37,9 +37,9 @@ for ranks in 1 2; do
             --eval-every 0 --checkpoint-every 0 --run-dir run$ranks.$epochs >out$ranks 2>err$ranks || fail "$(tail -3 err$ranks)"
         ended=$EPOCHREALTIME
         run=run$ranks.$epochs
-        seconds=$(sed -n 's/.*"epoch_s": *\([0-9.e-]*\).*/\1/p' $run/metrics.jsonl | awk '{s += $1} END {print int(s)}')
-        [ "$seconds" -lt 4 ] || break
-        epochs=$((epochs * 2))
+        tenths=$(sed -n 's/.*"epoch_s": *\([0-9.e-]*\).*/\1/p' $run/metrics.jsonl | awk '{s += $1} END {print int(10 * s)}')
+        [ "$tenths" -lt 40 ] || break
+        epochs=$((epochs * 50 / (tenths > 5 ? tenths : 5)))
     done
     advice=$(grep 'advice: .*other processes had' out$ranks) || fail "$ranks ranks: no line about others: $(tail -12 out$ranks)"
     ! grep -q 'trained-here (pid' <<<"$advice" || fail "the job competes with itself: $advice"

@@ -110,8 +110,11 @@ static void case_attention(env *e)
     if (e->m * e->n > 5000) { /* ref works out the powers of an edge once for every 64 columns */
         return;
     }
-    attention_variant(e, 1, 0.0F);
     attention_variant(e, 3, 0.4F);
+    if (e->m > 500 && sums_in_trees(e)) { /* to a device that is imitated more rows are more of the same, and slow */
+        return;
+    }
+    attention_variant(e, 1, 0.0F);
     attention_variant(e, 11, 0.25F);
     if (e->m == 23 && sums_in_trees(e)) {
         attention_variant(e, 40, 0.4F);
