@@ -10,9 +10,10 @@
 # and its owner keeps them up to date (scripts/test). It is no cached option: whoever configures without it compiles.
 set(WEFT_KERNEL_FILES "_(base|avx2|avx512|avx512bf16)\\.c$|/src/hal/ref/")
 set(WEFT_NO_KERNEL_FILES "/gnn/data/") # these read files
-# What an input of a fuzz target reaches. Its tree takes all else: collectives, layers, what divides a graph.
+# What an input of a fuzz target reaches (tests/CMakeLists.txt compares their includes). Its tree takes all else: collectives,
+# layers, what divides a graph.
 set(WEFT_FUZZED_FILES
-  "/src/(base|io|option|machine|graph|dense)/|/gnn/data/|/partition/(given|methods)/|/src/train/checkpoint/|/comm/sync/racks\\.c$")
+  "/(app|base|io|option|machine|graph|dense)/|/gnn/data/|/partition/(given/|methods/|partition)|/train/checkpoint/|/comm/sync/racks")
 
 # out: the files, and in the place of those that are taken their objects.
 function(weft_kernels_of_another_tree name files out)
