@@ -5,8 +5,11 @@
 
 #include "base/clock.h"
 
-static const char letters[HAL_SPMM_KINDS] = {
-    [HAL_SPMM_AUTO] = '-', [HAL_SPMM_ROWS] = 'r', [HAL_SPMM_BLOCKS] = 'b', [HAL_SPMM_LISTS] = 'l'};
+static const char letters[HAL_SPMM_KINDS] = {[HAL_SPMM_AUTO] = '-',
+                                             [HAL_SPMM_ROWS] = 'r',
+                                             [HAL_SPMM_BLOCKS] = 'b',
+                                             [HAL_SPMM_LISTS] = 'l',
+                                             [HAL_SPMM_TILES] = 't'};
 
 char gnn_form_letter(hal_spmm_form form)
 {

@@ -191,7 +191,8 @@ typedef struct hal_csr {
     X(HAL_SPMM_AUTO, "auto")     /* measured at creation */                                                            \
     X(HAL_SPMM_ROWS, "rows")     /* row loop with prefetch: sparse graphs */                                           \
     X(HAL_SPMM_BLOCKS, "blocks") /* source blocks, 16-bit local columns, feature strips: dense graphs */               \
-    X(HAL_SPMM_LISTS, "lists")   /* source blocks with lists of their non-empty rows: in between */
+    X(HAL_SPMM_LISTS, "lists")   /* source blocks with lists of their non-empty rows: in between */                    \
+    X(HAL_SPMM_TILES, "tiles") /* lists behind those of smaller blocks: graphs whose order keeps neighbours together */
 typedef enum hal_spmm_form { HAL_SPMM_FORMS(CHOICE_VALUE) } hal_spmm_form;
 
 typedef struct hal_spmm_info {
@@ -201,9 +202,11 @@ typedef struct hal_spmm_info {
     double build_seconds; /* including the measurement */
     uint64_t set_bytes;   /* of x, that a thread reads again and again at a time; 0: the backend does not tell */
     int64_t far_edges;    /* rows of x that a run brings in from beyond those sets, of all threads */
+    uint64_t tile_bytes;  /* of x, a smaller set that is read before that one; 0: there is none */
+    int64_t tile_edges;   /* edges whose row of x is read out of it */
 } hal_spmm_info;
 
-enum { HAL_SPMM_KINDS = HAL_SPMM_LISTS + 1 }; /* entries of what is listed by form */
+enum { HAL_SPMM_KINDS = HAL_SPMM_TILES + 1 }; /* entries of what is listed by form */
 
 /* What the forms of one matrix would cost; by form. */
 typedef struct hal_spmm_trial {

@@ -123,7 +123,7 @@ sed -i 's/"forms": *"./"forms":"-/' "$record"
 forms thrice
 grep -q "measured again: .*$record: \"check\"" thrice.err && grep -q "$measured" thrice.err ||
   fail "a damaged record is not replaced: $(cat thrice.err)"
-grep -q '"forms": *"[rbl]' "$record" || fail "what was measured again is not kept: $(cat "$record")"
+grep -q '"forms": *"[rblt]' "$record" || fail "what was measured again is not kept: $(cat "$record")"
 
 python3 - <<'PY'
 import json

@@ -1,7 +1,7 @@
 /*
  * backend/test_spmm.c: aggregation of the cpu backend, every form and instruction set, and of the cuda backend, against a
  * sum in double precision made here straight from the CSR. The graphs are chosen to break things: empty rows, few dense rows, a star,
- * duplicates, unsorted columns, more columns than rows, enough columns to cross blocks.
+ * duplicates, unsorted columns, more columns than rows, enough columns to cross blocks, clusters, the last one cut off by the end.
  * trees: release clang
  */
 #include <math.h>
@@ -20,7 +20,28 @@ static void weigh_graph(graph *g)
     }
 }
 
-enum { GRAPHS = 12, MAX_ROWS = 6000 };
+enum { GRAPHS = 14, MAX_ROWS = 6000, CLUSTERS = 12, WIDE_CLUSTERS = 13 };
+
+/* Of every hundred columns that follow each other the rows have all their neighbours but one in ten in the same ones; some hundreds of rows
+ * have none, some two edges, one more than all others. */
+static graph cluster_graph(const char *name, int64_t rows, int64_t cols, int64_t *degree)
+{
+    for (int64_t r = 0; r < rows; r++) {
+        degree[r] = r / 300 % 4 == 3 ? 0 : r % 7 == 0 ? 2 : 30;
+    }
+    degree[rows - 2] = 3000;
+    graph g = new_graph(name, rows, cols, degree);
+    for (int64_t r = 0; r < rows; r++) {
+        const int64_t own = (rows - 1 - r) * cols / rows / 100 * 100; /* the first rows have the last columns */
+        const int64_t width = cols - own < 100 ? cols - own : 100;
+        for (int64_t e = g.offset[r]; e < g.offset[r + 1]; e++) {
+            if (e % 10 != 0) {
+                g.column[e] = (int32_t)(own + g.column[e] % width);
+            }
+        }
+    }
+    return g;
+}
 
 static graph make_graph(int kind)
 {
@@ -88,6 +109,10 @@ static graph make_graph(int kind)
             degree[r] = r % 1000 == 0 ? 1 : 0;
         }
         return new_graph("rare rows, several windows", 6000, 20000, degree);
+    case CLUSTERS:
+        return cluster_graph("clusters, several bands", 2500, 2503, degree);
+    case WIDE_CLUSTERS:
+        return cluster_graph("few rows of clusters", 300, 9001, degree);
     default:
         degree[0] = 3;
         return new_graph("one vertex", 1, 1, degree);
@@ -218,7 +243,7 @@ static void check_result(const graph *g, const operands *o, const char *what)
     }
 }
 
-static const char *const form_name[] = {"auto", "rows", "blocks", "lists"};
+static const char *const form_name[] = {"auto", "rows", "blocks", "lists", "tiles"};
 
 /* Of the 32 combinations of operands a width and form meets every fifth; instrumented builds, ten times slower, fewer.
  */
@@ -323,11 +348,12 @@ static void check_backend(const char *resource, int threads)
     ASSERT_OK(opened);
     for (int kind = 0; kind < GRAPHS; kind++) {
         graph g = make_graph(kind);
-        const int last = hal_host_visible(hal) ? HAL_SPMM_LISTS : HAL_SPMM_AUTO; /* a device has one form */
+        const int last = hal_host_visible(hal) ? HAL_SPMM_TILES : HAL_SPMM_AUTO; /* a device has one form */
         for (int form = HAL_SPMM_AUTO; form <= last; form++) {
             check_graph(hal, &g, (hal_spmm_form)form, g.cols > 10000 ? 33 : g.cols > 1000 ? 100 : 602);
         }
         check_graph(hal, &g, HAL_SPMM_LISTS, 16);
+        check_graph(hal, &g, HAL_SPMM_TILES, 16);
         weigh_graph(&g);
         check_graph(hal, &g, HAL_SPMM_ROWS, g.cols > 10000 ? 33 : g.cols > 1000 ? 100 : 602);
         check_graph(hal, &g, HAL_SPMM_AUTO, 16);
@@ -346,7 +372,7 @@ static void test_forms_without_weights(void **state)
     graph g = make_graph(6);
     weigh_graph(&g);
     const hal_csr csr = {.rows = g.rows, .cols = g.cols, .offset = g.offset, .column = g.column, .value = g.value};
-    for (int form = HAL_SPMM_BLOCKS; form <= HAL_SPMM_LISTS; form++) {
+    for (int form = HAL_SPMM_BLOCKS; form < HAL_SPMM_KINDS; form++) {
         ASSERT_STATUS(hal->sparse.spmm_create(hal, &csr, (hal_spmm_form)form, 4, &spmm), WEFT_ERR_UNSUPPORTED);
         ASSERT_MESSAGE("take rows");
         assert_null(spmm);
@@ -449,7 +475,7 @@ static void test_double(void **state)
         for (int64_t i = 0; i < g.cols * D; i++) {
             x[i] = random_value();
         }
-        for (int form = HAL_SPMM_ROWS; form <= HAL_SPMM_LISTS; form++) {
+        for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; form++) {
             for (int64_t i = 0; i < g.rows * D; i++) {
                 out[i] = 2.0;
             }
@@ -521,6 +547,56 @@ static void test_memory(void **state)
     free(degree);
 }
 
+/* Edges of rows with at least eight in as many columns as a tile has. */
+static int64_t edges_in_tiles(const graph *g, int64_t columns)
+{
+    enum { MOST_TILES = 1024 };
+    static int64_t in[MOST_TILES];
+    int64_t edges = 0;
+    assert_true(g->cols <= MOST_TILES * columns);
+    for (int64_t r = 0; r < g->rows; r++) {
+        memset(in, 0, sizeof in);
+        for (int64_t e = g->offset[r]; e < g->offset[r + 1]; e++) {
+            in[g->column[e] / columns]++;
+        }
+        for (int i = 0; i < MOST_TILES; i++) {
+            edges += in[i] >= 8 ? in[i] : 0;
+        }
+    }
+    return edges;
+}
+
+/* Tiles have the edges that they are for, and no others; all memory is counted. */
+static void test_tiles(void **state)
+{
+    (void)state;
+    weft_hal *hal = NULL;
+    ASSERT_OK(weft_hal_open("cpu", 2, &hal));
+    for (int kind = 0; kind < GRAPHS; kind++) {
+        for (int64_t d = 16; d <= 32; d += 16) {
+            graph g = make_graph(kind);
+            const hal_csr csr = {.rows = g.rows, .cols = g.cols, .offset = g.offset, .column = g.column};
+            hal_spmm *spmm = NULL;
+            const uint64_t before = weft_mem_usage_total().current_bytes;
+            ASSERT_OK(hal->sparse.spmm_create(hal, &csr, HAL_SPMM_LISTS, d, &spmm));
+            hal_spmm_info info = hal->sparse.spmm_info(hal, spmm);
+            assert_true(info.tile_bytes == 0 && info.tile_edges == 0);
+            hal->sparse.spmm_destroy(hal, spmm);
+            ASSERT_OK(hal->sparse.spmm_create(hal, &csr, HAL_SPMM_TILES, d, &spmm));
+            info = hal->sparse.spmm_info(hal, spmm);
+            assert_int_equal(info.bytes, weft_mem_usage_total().current_bytes - before);
+            const int64_t columns = (int64_t)info.tile_bytes / (4 * d); /* all of a narrow matrix's */
+            assert_true(columns >= 64 || columns == g.cols);
+            assert_int_equal(info.tile_edges, edges_in_tiles(&g, columns));
+            assert_true((kind != CLUSTERS && kind != WIDE_CLUSTERS) || 2 * info.tile_edges > g.offset[g.rows]);
+            hal->sparse.spmm_destroy(hal, spmm);
+            assert_int_equal(weft_mem_usage_total().current_bytes, before);
+            free_graph(&g);
+        }
+    }
+    weft_hal_close(hal);
+}
+
 static void test_refusals(void **state)
 {
     (void)state;
@@ -558,9 +634,9 @@ static void test_allocation_failures(void **state)
     (void)state;
     weft_hal *hal = NULL;
     ASSERT_OK(weft_hal_open("cpu", 2, &hal));
-    graph g = make_graph(5);
-    hal_csr csr = {.rows = g.rows, .cols = g.cols, .offset = g.offset, .column = g.column};
-    for (int form = HAL_SPMM_AUTO; form <= HAL_SPMM_LISTS; form++) {
+    for (int form = HAL_SPMM_AUTO; form < HAL_SPMM_KINDS; form++) {
+        graph g = make_graph(form == HAL_SPMM_TILES ? CLUSTERS : 5);
+        hal_csr csr = {.rows = g.rows, .cols = g.cols, .offset = g.offset, .column = g.column};
         uint64_t live = weft_mem_usage_total().current_bytes;
         bool done = false;
         for (uint64_t n = 1; !done; n++) {
@@ -578,8 +654,8 @@ static void test_allocation_failures(void **state)
             }
             assert_int_equal(weft_mem_usage_total().current_bytes, live);
         }
+        free_graph(&g);
     }
-    free_graph(&g);
     weft_hal_close(hal);
 }
 
@@ -596,6 +672,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_streamed_output),
         cmocka_unit_test(test_double),
         cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_tiles),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_allocation_failures),
     };

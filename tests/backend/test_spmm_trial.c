@@ -24,7 +24,9 @@ static void test_pick(void **state)
         {{0, 1.07, 2.0, 1.0}, {0, 5.0, 0, 6.0}, HAL_SPMM_LISTS},
         {{0, 0, 2.0, 3.0}, {0, 5.0, 0, 6.0}, HAL_SPMM_BLOCKS}, /* 0: not tried */
         {{0, 5.0, 0, 0}, {0, 6.0, 0, 5.0}, HAL_SPMM_ROWS},
-        {{0, 1.0, 0, 1.04}, {0}, HAL_SPMM_ROWS}, /* nothing expected */
+        {{0, 1.0, 0, 1.04}, {0}, HAL_SPMM_ROWS},                       /* nothing expected */
+        {{0, 3.0, 0, 1.04, 1.0}, {0, 6.0, 0, 5.0, 0}, HAL_SPMM_LISTS}, /* alike, and nothing is expected of tiles */
+        {{0, 3.0, 0, 1.07, 1.0}, {0, 6.0, 0, 5.0, 0}, HAL_SPMM_TILES},
         {{0}, {0, 6.0, 0, 5.0}, HAL_SPMM_LISTS},
         {{0}, {0}, HAL_SPMM_ROWS}, /* nothing timed, nothing known */
     };
@@ -38,7 +40,7 @@ static void test_pick(void **state)
 static void test_try(void **state)
 {
     (void)state;
-    enum { ROWS = 3000, COLS = 4000, DEGREE = 100 };
+    enum { ROWS = 3000, COLS = 4000, DEGREE = 500 }; /* four to eight times what tiles want */
     static int64_t degree[ROWS];
     weft_hal *hal = NULL;
     hal_spmm *spmm = NULL;
@@ -75,6 +77,29 @@ static void test_try(void **state)
     weft_hal_close(hal);
 }
 
+/* Rows that no tile wants leave that form out, at the cost of a look at a sample. */
+static void test_no_tiles(void **state)
+{
+    (void)state;
+    enum { ROWS = 3000, COLS = 100000, DEGREE = 100 };
+    static int64_t degree[ROWS];
+    weft_hal *hal = NULL;
+    hal_spmm_trial timed;
+    ASSERT_OK(weft_hal_open("cpu", 1, &hal));
+    for (int r = 0; r < ROWS; r++) {
+        degree[r] = DEGREE;
+    }
+    random_state = 3;
+    graph g = new_graph("no clusters", ROWS, COLS, degree);
+    const hal_csr csr = {.rows = g.rows, .cols = g.cols, .offset = g.offset, .column = g.column};
+    ASSERT_OK(hal->sparse.spmm_try(hal, &csr, &(hal_spmm_request){.max_d = 16}, &timed));
+    assert_true(timed.seconds[HAL_SPMM_ROWS] > 0.0 && timed.seconds[HAL_SPMM_LISTS] > 0.0);
+    assert_true(timed.seconds[HAL_SPMM_TILES] == 0.0 && timed.prepared[HAL_SPMM_TILES] == NULL);
+    hal_spmm_trial_end(hal, &timed);
+    free_graph(&g);
+    weft_hal_close(hal);
+}
+
 static double seconds_of_form(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, const float *x, float *out,
                               int64_t d, hal_spmm_form *became)
 {
@@ -92,6 +117,23 @@ static double seconds_of_form(weft_hal *hal, const hal_csr *csr, hal_spmm_form f
     }
     hal->sparse.spmm_destroy(hal, spmm);
     return best;
+}
+
+/* Without a sample of its own, tiles are run whole where lists are, and those stay where they are near the quickest. */
+static void check_tiles_follow_lists(weft_hal *hal, const hal_csr *csr)
+{
+    hal_spmm_trial timed;
+    ASSERT_OK(hal->sparse.spmm_try(hal, csr, &(hal_spmm_request){.max_d = 16}, &timed));
+    assert_true((timed.prepared[HAL_SPMM_TILES] != NULL) == (timed.prepared[HAL_SPMM_LISTS] != NULL));
+    assert_true((timed.seconds[HAL_SPMM_TILES] > 0.0) == (timed.prepared[HAL_SPMM_TILES] != NULL));
+    double least = timed.seconds[HAL_SPMM_ROWS];
+    bool whole = false;
+    for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_TILES; form++) {
+        least = timed.seconds[form] > 0.0 && timed.seconds[form] < least ? timed.seconds[form] : least;
+        whole = whole || timed.prepared[form] != NULL;
+    }
+    assert_true(whole || timed.seconds[HAL_SPMM_LISTS] > 1.3 * least); /* else the seconds are those of samples */
+    hal_spmm_trial_end(hal, &timed);
 }
 
 /* Matrices that are tried whole (3e5 edges) and by samples first (9e6): what auto takes sums rightly, leaks nothing, and is
@@ -128,6 +170,9 @@ static void test_trial(void **state)
             assert_int_not_equal(became, HAL_SPMM_AUTO);
         }
         assert_true(taken <= 2.0 * best);
+        if (c == 1) {
+            check_tiles_follow_lists(hal, &csr);
+        }
         for (int64_t r = 0; r < ROWS; r += 499) {
             for (int64_t j = 0; j < D; j += 7) {
                 double want = 0.0;
@@ -182,6 +227,7 @@ static void test_trial_allocation_failures(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_pick), cmocka_unit_test(test_try),
-                                       cmocka_unit_test(test_trial), cmocka_unit_test(test_trial_allocation_failures)};
+                                       cmocka_unit_test(test_no_tiles), cmocka_unit_test(test_trial),
+                                       cmocka_unit_test(test_trial_allocation_failures)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

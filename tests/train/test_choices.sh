@@ -41,7 +41,7 @@ PY
 # ---- what was measured is told, and can be given ----
 train first 8
 told=$(choices first)
-[[ $told =~ ^allreduce=[a-z-]+\ spmm=[rbl-]{8}(,[rbl-]{8})?$ ]] || fail "run.json tells: $told"
+[[ $told =~ ^allreduce=[a-z-]+\ spmm=[rblt-]{8}(,[rblt-]{8})?$ ]] || fail "run.json tells: $told"
 train again 8 --choices "$told"
 [ "$(choices again)" = "$told" ] || fail "given $told, told $(choices again)"
 same_bits first again

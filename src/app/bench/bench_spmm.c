@@ -24,7 +24,7 @@
 #include "graph/graph.h"
 #include "partition/reorder.h"
 
-enum { MAX_WIDTHS = 64, MAX_FORMS = 4 };
+enum { MAX_WIDTHS = 64, MAX_FORMS = 5 };
 
 typedef struct spmm_bench {
     const weft_options *options;
@@ -52,7 +52,7 @@ static weft_status read_forms(spmm_bench *b)
     const bool listed = option_is_set(b->options, OPT_FORMS);
     const char *text = option_text(b->options, listed ? OPT_FORMS : OPT_SPMM);
     if (strcmp(text, "all") == 0) {
-        text = "rows,blocks,lists";
+        text = "rows,blocks,lists,tiles";
     }
     while (*text != '\0') {
         size_t length = strcspn(text, ",");
@@ -60,13 +60,13 @@ static weft_status read_forms(spmm_bench *b)
         for (int i = 0; i < MAX_FORMS; i++) {
             found = strlen(names[i]) == length && strncmp(names[i], text, length) == 0 ? i : found;
         }
-        WEFT_CHECK(found >= 0, WEFT_ERR_USAGE, "--forms %.*s: the forms are auto, rows, blocks, lists, or all",
+        WEFT_CHECK(found >= 0, WEFT_ERR_USAGE, "--forms %.*s: the forms are auto, rows, blocks, lists, tiles, or all",
                    (int)length, text);
         WEFT_CHECK(b->form_count < MAX_FORMS, WEFT_ERR_USAGE, "--forms takes at most %d forms", MAX_FORMS);
         b->form[b->form_count++] = names[found];
         text += length + (text[length] == ',');
     }
-    WEFT_CHECK(b->form_count > 0, WEFT_ERR_USAGE, "--forms is empty: auto, rows, blocks, lists, or all");
+    WEFT_CHECK(b->form_count > 0, WEFT_ERR_USAGE, "--forms is empty: auto, rows, blocks, lists, tiles, or all");
     return WEFT_OK;
 }
 

@@ -17,6 +17,7 @@ typedef struct bench_row {
     bench_quartiles seconds;
     double bytes;         /* least memory traffic of a run; see spmm_case.c */
     double near, far;     /* bytes a second of the two levels; 0: not told */
+    double tile;          /* the same of the smaller set; 0: there is none */
     double limit_seconds; /* NAN: not told */
     const char *bound;    /* which level sets it */
     bool valid;

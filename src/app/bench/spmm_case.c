@@ -10,7 +10,8 @@
  * The limit is what must move at least, by the measured rate of the level of memory that it sits in (machine/stream.h), and
  * the slower of two levels:
  *   near  a row of x an edge, out of the set that a thread reads again and again (hal_spmm_info: a block's strip, or what
- *         fits the second-level cache): the rate at which every thread reads a set of that size in order
+ *         fits the second-level cache): the rate at which every thread reads a set of that size in order; of the edges that
+ *         come out of a smaller set, that set's
  *   far   the rows of x that come from beyond those sets, the prepared matrix and out once, and where operands are moved the
  *         moves: the rate at which the threads read as much as x, out and the matrix are together
  * Sums that a form keeps between its blocks are its own affair and not counted. A last-level cache that holds some of what is
@@ -191,14 +192,16 @@ static weft_status add_rates(const bench_job *job, bench_row *row)
         .threads = team->place.threads, .cpu = team->place.cpu, .thread_node = -1, .memory_node = -1};
     const double passes = (double)row->info.bytes + dense_bytes(job);
     const double most = (double)stream_array_bytes(team->machine.l3_bytes, 1);
-    double near, far;
+    double near, far, tile = 0.0;
     if (row->info.set_bytes == 0) {
         return WEFT_OK;
     }
+    WEFT_TRY(row->info.tile_bytes > 0 ? stream_measure_set(&request, row->info.tile_bytes, &tile) : WEFT_OK);
     WEFT_TRY(stream_measure_set(&request, row->info.set_bytes, &near));
     WEFT_TRY(stream_measure_set(&request, (size_t)((passes < most ? passes : most) / team->place.threads), &far));
     row->near += near / 2.0;
     row->far += far / 2.0;
+    row->tile += tile / 2.0;
     return WEFT_OK;
 }
 
@@ -206,14 +209,16 @@ static void set_limit(const bench_job *job, bench_row *row)
 {
     const hal_csr *csr = &job->matrix->csr;
     const double row_bytes = (double)job->d * sizeof(float);
-    const double near = (double)csr->offset[csr->rows] * row_bytes;
+    const double tile = row->tile > 0.0 ? (double)row->info.tile_edges * row_bytes : 0.0;
+    const double near = (double)csr->offset[csr->rows] * row_bytes - tile;
+    const double near_seconds = near / row->near + (tile > 0.0 ? tile / row->tile : 0.0);
     /* Least traffic has each row of x once. */
     const double far = row->bytes + (double)(row->info.far_edges - csr->cols) * row_bytes;
-    const bool near_bound = near / row->near > far / row->far;
+    const bool near_bound = near_seconds > far / row->far;
     row->limit_seconds = (double)NAN;
     row->bound = "";
     if (row->near > 0.0 && row->far > 0.0) {
-        row->limit_seconds = near_bound ? near / row->near : far / row->far;
+        row->limit_seconds = near_bound ? near_seconds : far / row->far;
         row->bound = near_bound ? "near" : "far";
     }
 }
@@ -236,6 +241,7 @@ static hal_spmm_form form_of(const char *name)
     return name[0] == 'r'   ? HAL_SPMM_ROWS
            : name[0] == 'b' ? HAL_SPMM_BLOCKS
            : name[0] == 'l' ? HAL_SPMM_LISTS
+           : name[0] == 't' ? HAL_SPMM_TILES
                             : HAL_SPMM_AUTO;
 }
 

@@ -7,7 +7,7 @@
 #include "io/json.h"
 #include "machine/cache.h"
 
-#define FORMS_FORMAT "weft-forms 1"
+#define FORMS_FORMAT "weft-forms 2"
 
 enum { RECORD_MOST_BYTES = 1 << 16, CHECK_BYTES = FORM_KEY_BYTES + 2048 };
 static const double most_seconds = 1e6;
@@ -78,8 +78,8 @@ static weft_status read_root(const char *path, const json_value *root, const cha
     WEFT_TRY(json_expect_text(path, root, "weft", version_program()));
     WEFT_TRY(json_expect_text(path, root, "key", key));
     WEFT_TRY(json_get_text(path, root, "forms", &forms));
-    WEFT_CHECK(strlen(forms) == GNN_FORMS && strspn(forms, "rbl-") == GNN_FORMS, WEFT_ERR_DATA,
-               "%s: \"forms\" must be %d letters of r, b, l and -", path, (int)GNN_FORMS);
+    WEFT_CHECK(strlen(forms) == GNN_FORMS && strspn(forms, "rblt-") == GNN_FORMS, WEFT_ERR_DATA,
+               "%s: \"forms\" must be %d letters of r, b, l, t and -", path, (int)GNN_FORMS);
     memcpy(read.forms, forms, GNN_FORMS);
     WEFT_TRY(read_seconds(path, root, &read));
     if (json_find(root, "epoch_s") != NULL) {

@@ -80,8 +80,10 @@ static weft_status parse_forms(const char *codes, size_t length, int rank, int r
     const char *mine = codes + (count == 1 ? 0 : (size_t)rank * stride);
     for (size_t i = 0; i < length; ++i) {
         const bool comma = i % stride == CHOICES_FORMS;
-        WEFT_CHECK(comma ? codes[i] == ',' : strchr("rbl-", codes[i]) != NULL, WEFT_ERR_USAGE,
-                   "--choices: spmm=%.40s: a code is made of r (rows), b (blocks), l (lists) and - (no matrix)", codes);
+        WEFT_CHECK(
+            comma ? codes[i] == ',' : strchr("rblt-", codes[i]) != NULL, WEFT_ERR_USAGE,
+            "--choices: spmm=%.40s: a code is made of r (rows), b (blocks), l (lists), t (tiles) and - (no matrix)",
+            codes);
     }
     memcpy(forms, mine, CHOICES_FORMS);
     forms[CHOICES_FORMS] = '\0';

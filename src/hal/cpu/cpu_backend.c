@@ -29,6 +29,13 @@ static weft_status isa_from_argument(const char *argument, hal_isa *isa)
     return weft_fail(WEFT_ERR_USAGE, "cpu:%s: the instruction sets are base, avx2 and avx512", argument);
 }
 
+uint64_t cpu_l1_bytes(void)
+{
+    enum { USUAL_L1 = 32 << 10 };
+    const long bytes = sysconf(_SC_LEVEL1_DCACHE_SIZE);
+    return bytes > 0 ? (uint64_t)bytes : USUAL_L1;
+}
+
 uint64_t cpu_l2_bytes(void)
 {
     enum { USUAL_L2 = 1 << 20 };

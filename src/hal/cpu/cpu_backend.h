@@ -39,7 +39,8 @@ weft_status cpu_workspace(weft_hal *hal, size_t bytes, void **workspace);
  * save. A function of its arguments alone, so that results do not depend on what the OpenMP runtime grants. */
 int cpu_parts(const weft_hal *hal, int64_t work);
 
-/* Of the second-level cache of a core. */
+/* Of the first-level cache of a core for data, and of the second-level cache. */
+uint64_t cpu_l1_bytes(void);
 uint64_t cpu_l2_bytes(void);
 
 /* Memory and prepared matrices. */

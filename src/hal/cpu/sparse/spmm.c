@@ -1,7 +1,7 @@
 /*
  * hal/cpu/sparse/spmm.c: neighbour aggregation (sparse x dense) of the CPU backend: preparing and running.
  *
- * Three forms; the destinations are cut into parts of equal edges, one a thread, and every output row is written by one
+ * Four forms; the destinations are cut into parts of equal edges, one a thread, and every output row is written by one
  * thread in a fixed order, so results repeat bit for bit for a given number of threads.
  *
  *   ROWS    straight from x, row by row. Sources are listed as near (in the cache when the row comes) and far; far ones
@@ -12,8 +12,10 @@
  *   BLOCKS  sources in blocks of 2^13 .. 2^16, columns in 16 bits. One strip of 32 columns of x at a time is packed to
  *           [cols, 32] with `pre` applied; a block's strip, as large as the second-level cache, stays in it or near it
  *           while all rows of a part sweep over it. One load and one store of an output strip a row and block.
- *   LISTS   as BLOCKS, with the rows of a block listed by their number of edges (spmm_build_blocks.c), and a block's strip
+ *   LISTS   as BLOCKS, with the rows of a block listed by their number of edges (spmm_build_lists.c), and a block's strip
  *           half as large: it pays less for a row and block, and its rows come in no order.
+ *   TILES   LISTS, before which come the edges of rows that have eight or more in a tile, as many columns as the first-level
+ *           cache holds of a strip (spmm_tiles.h): for graphs in an order that keeps neighbours together.
  *
  *          x [cols, d]          packed [cols, 32]             block 0   block 1   block 2
  *        +----+----+--+  strip   +----+            part 0   | rows -> | rows -> | rows -> |   thread 0
@@ -53,7 +55,7 @@
  * LISTS pack them two to a word (spmm_paired), so that a strip is one cache line and needs a shift and a mask. With `pre`
  * their packed strip is float32. `auto` is measured in float32.
  *
- * Limits: columns are 32-bit; BLOCKS and LISTS split no row between threads and hold 2^32 edges a thread.
+ * Limits: columns are 32-bit; BLOCKS, LISTS and TILES split no row between threads and hold 2^32 edges a thread.
  *
  * Blocking of sources after Md, Misra, Ma et al., "DistGNN: Scalable Distributed Training for Large-Scale Graph Neural
  * Networks", SC 2021, doi:10.1145/3458817.3480856; the packed 16-bit form and the lists go further.
@@ -99,6 +101,11 @@ void spmm_free(hal_spmm *spmm)
     weft_free(spmm->by_block.row_start);
     weft_free(spmm->by_block.run);
     weft_free(spmm->by_block.row_id);
+    weft_free(spmm->tiles.chunk);
+    weft_free(spmm->tiles.column);
+    weft_free(spmm->tiles.run);
+    weft_free(spmm->tiles.row_id);
+    weft_free(spmm->first_band);
     weft_free(spmm->packed);
     weft_free(spmm->sum);
     weft_free(spmm);
@@ -152,7 +159,7 @@ weft_status spmm_begin(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, in
     spmm->bytes = sizeof *spmm;
     WEFT_TRY_GOTO(spmm_new(spmm, (size_t)spmm->parts + 1, sizeof *spmm->split, (void **)&spmm->split), status, done);
     split_rows(spmm, csr);
-    if (form == HAL_SPMM_BLOCKS || form == HAL_SPMM_LISTS) {
+    if (form != HAL_SPMM_ROWS) {
         const int strip = spmm_strip(max_d);
         spmm->blocks = spmm_block_count(csr->cols, spmm_block_shift(form, max_d));
         WEFT_TRY_GOTO(make_packed(spmm, strip), status, done);
@@ -267,7 +274,7 @@ static weft_status op_create(weft_hal *hal, const hal_csr *csr, hal_spmm_form fo
     *out = NULL;
     WEFT_TRY(check_matrix(hal, csr, max_d));
     WEFT_CHECK(csr->value == NULL || form == HAL_SPMM_AUTO || form == HAL_SPMM_ROWS, WEFT_ERR_UNSUPPORTED,
-               "blocks and lists of an aggregation matrix hold no weights of edges: take rows");
+               "blocks, lists and tiles of an aggregation matrix hold no weights of edges: take rows");
     form = csr->value != NULL ? HAL_SPMM_ROWS : form;
     WEFT_TRY(form == HAL_SPMM_AUTO ? prepare_auto(hal, csr, max_d, out) : spmm_prepare(hal, csr, form, max_d, out));
     (*out)->build_seconds = clock_seconds() - started;
@@ -451,7 +458,7 @@ static void sweep_blocks(const hal_spmm *spmm, spmm_pass pass, int strip, int pa
     for (int64_t b = begin; b < end; b++) {
         const spmm_chunk *chunk = &m->chunk[part * m->count + b];
         pass.x = x + (size_t)(((m->first + b) << m->shift) * strip) * cell_bytes(pass.narrow);
-        pass.first = m->first + b == 0;
+        pass.first = m->first + b == 0 && !spmm_is_tiled(spmm);
         pass.last = m->first + b == spmm->blocks - 1;
         if (spmm->form == HAL_SPMM_BLOCKS) {
             spmm->kernels->blocks(m->row_start + chunk->row, m->column + chunk->edge, strip, spmm->split[part],
@@ -462,6 +469,39 @@ static void sweep_blocks(const hal_spmm *spmm, spmm_pass pass, int strip, int pa
     }
 }
 
+/* Tiles of bands [begin, end): the sums of a band, which begin here, stay in the second-level cache. */
+static void sweep_tiles(const hal_spmm *spmm, spmm_pass pass, int strip, int part, int64_t begin, int64_t end)
+{
+    const spmm_blocks *m = &spmm->tiles;
+    pass.first = pass.last = false;
+    for (int64_t band = begin; band < end; band++) {
+        const int64_t row = spmm->split[part] + (band - spmm->first_band[part]) * m->window;
+        const int64_t left = spmm->split[part + 1] - row;
+        const int64_t rows = left < m->window ? left : m->window;
+        memset(pass.sum + row * strip, 0, (size_t)(rows * strip) * sizeof *pass.sum);
+        spmm->kernels->lists(m, &m->chunk[band], strip, row, &pass);
+    }
+}
+
+/* A strip's units of work: blocks, and of TILES before them as many shares of a part's bands. */
+static int64_t shares_of(const hal_spmm *spmm)
+{
+    return spmm_is_tiled(spmm) ? spmm->by_block.count : 0;
+}
+
+static void sweep_units(const hal_spmm *spmm, const spmm_pass *pass, int strip, int part, int64_t begin, int64_t end)
+{
+    const int64_t shares = shares_of(spmm);
+    const int64_t tiled = end < shares ? end : shares;
+    if (shares > 0 && begin < tiled) {
+        const int64_t first = spmm->first_band[part];
+        const int64_t bands = spmm->first_band[part + 1] - first;
+        sweep_tiles(spmm, *pass, strip, part, first + bands * begin / shares, first + bands * tiled / shares);
+        begin = tiled;
+    }
+    sweep_blocks(spmm, *pass, strip, part, begin - shares, end - shares);
+}
+
 /* x is already a packed strip: its rows are whole lines side by side. */
 static bool is_packed(const spmm_call *args, int strip)
 {
@@ -469,11 +509,11 @@ static bool is_packed(const spmm_call *args, int strip)
            (uintptr_t)args->x % LINE_BYTES == 0;
 }
 
-/* The work is a sequence of (strip, block): a slice may end between two blocks, the sums and the packed strip wait. */
+/* The work is a sequence of (strip, unit): a slice may end between two units, the sums and the packed strip wait. */
 static void run_packed(const hal_spmm *spmm, const spmm_call *args)
 {
-    const int64_t blocks = spmm->by_block.count;
-    const int64_t units = blocks * ((args->d + SPMM_STRIP - 1) / SPMM_STRIP);
+    const int64_t of_strip = shares_of(spmm) + spmm->by_block.count;
+    const int64_t units = of_strip * ((args->d + SPMM_STRIP - 1) / SPMM_STRIP);
     const int64_t end = slice_start(args, units, args->slice + 1);
 #pragma omp parallel num_threads(spmm->parts)
     {
@@ -481,25 +521,25 @@ static void run_packed(const hal_spmm *spmm, const spmm_call *args)
         const int team = omp_get_num_threads();
         int64_t next;
         for (int64_t unit = slice_start(args, units, args->slice); unit < end; unit = next) {
-            const int64_t block = unit % blocks;
-            const int64_t column = unit / blocks * SPMM_STRIP;
-            const int64_t last = end - unit < blocks - block ? block + end - unit : blocks;
+            const int64_t begin = unit % of_strip;
+            const int64_t column = unit / of_strip * SPMM_STRIP;
+            const int64_t last = end - unit < of_strip - begin ? begin + end - unit : of_strip;
             int width = (int)(args->d - column < SPMM_STRIP ? args->d - column : SPMM_STRIP);
             int strip = spmm_strip(width);
             spmm_pass pass = spmm_pass_of(args, column, width);
             pass.sum = spmm->sum;
             if (!is_packed(args, strip)) {
-                for (int part = first; block == 0 && part < spmm->parts; part += team) {
+                for (int part = first; begin == 0 && part < spmm->parts; part += team) {
                     pack_strip(spmm, &pass, strip, part);
                 }
                 read_packed(spmm, 0, strip, &pass);
 #pragma omp barrier
             }
             for (int part = first; part < spmm->parts; part += team) {
-                sweep_blocks(spmm, pass, strip, part, block, last);
+                sweep_units(spmm, &pass, strip, part, begin, last);
             }
 #pragma omp barrier
-            next = unit + last - block;
+            next = unit + last - begin;
         }
     }
 }
@@ -562,7 +602,7 @@ static void op_destroy(weft_hal *hal, hal_spmm *spmm)
     spmm_free(spmm);
 }
 
-/* What a thread reads again and again: a block's strip, or what ROWS' modelled cache holds. */
+/* What a thread reads again and again: a block's strip and a tile's, or what ROWS' modelled cache holds. */
 static void tell_set(const hal_spmm *spmm, hal_spmm_info *info)
 {
     if (spmm->form == HAL_SPMM_ROWS) {
@@ -576,6 +616,12 @@ static void tell_set(const hal_spmm *spmm, hal_spmm_info *info)
     const int64_t held = info->block_cols < spmm->cols ? info->block_cols : spmm->cols;
     info->set_bytes = (uint64_t)held * (uint64_t)spmm_strip(spmm->max_d) * sizeof(float);
     info->far_edges = brought < spmm->edges ? brought : spmm->edges;
+    if (spmm_is_tiled(spmm)) {
+        const int64_t tile = spmm->tiles.column_step;
+        info->tile_bytes =
+            (uint64_t)(tile < spmm->cols ? tile : spmm->cols) * (uint64_t)spmm_strip(spmm->max_d) * sizeof(float);
+        info->tile_edges = spmm->tiles.chunk[spmm->tiles.count].edge;
+    }
 }
 
 static hal_spmm_info op_info(weft_hal *hal, const hal_spmm *spmm)

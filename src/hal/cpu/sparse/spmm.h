@@ -10,6 +10,8 @@ enum {
     SPMM_STRIP = 32,              /* columns of a packed strip: two cache lines of a source row, one of bfloat16 */
     SPMM_STRIP_NARROW = 16,       /* strip of a width, or a remainder, of at most 16 columns */
     SPMM_WINDOW = 1024,           /* destination rows whose lists are sorted together */
+    SPMM_BAND = 2048,             /* the same of TILES: their sums stay in the second-level cache */
+    SPMM_TILE_EDGES = 8,          /* of a row in a tile: what they save is what the row costs there */
     SPMM_MIN_BLOCK = 8192,        /* sources of a block; a power of two */
     SPMM_MAX_BLOCK = 65536,       /* 16-bit local columns */
     SPMM_ROWS_PACKED = 64,        /* ROWS: widest run whose sources are packed ... */
@@ -50,14 +52,14 @@ typedef struct spmm_long_rows {
     int64_t ld;
 } spmm_long_rows;
 
-/* LISTS: `rows` rows of `edges` edges each, after moving `advance` windows on. */
+/* LISTS: `rows` rows of `edges` edges each, after moving `advance` windows on; those of tiles: tiles. */
 typedef struct spmm_run {
     uint32_t edges;
     uint16_t rows;
     uint16_t advance;
 } spmm_run;
 
-/* Where the data of (part, block) begin; the next entry is the end. */
+/* Where the data of (part, block), or of a band, begin; the next entry is the end. */
 typedef struct spmm_chunk {
     int64_t run, row, edge;
 } spmm_chunk;
@@ -66,6 +68,8 @@ typedef struct spmm_blocks {
     int64_t first, count; /* blocks held: all of them, or a sample */
     int shift;            /* log2 of the sources of a block */
     int64_t window;       /* LISTS: rows sorted together */
+    int64_t row_step;     /* LISTS: rows that a run's advance counts, a window; or 0 */
+    int64_t column_step;  /* columns that it counts: those of a tile, or 0 */
     spmm_chunk *chunk;    /* [parts * count + 1], part-major: the memory of a part is near its thread */
     uint16_t *column;     /* [edges] local to the block */
     uint32_t *row_start;  /* BLOCKS: for each chunk rows of the part + 1 offsets from the chunk's first edge */
@@ -141,6 +145,8 @@ struct hal_spmm {
     const spmm_kernels *kernels;
     spmm_rows by_row;
     spmm_blocks by_block;
+    spmm_blocks tiles;      /* TILES: a chunk each of `count` bands; by_block has the other edges, in lists */
+    int64_t *first_band;    /* [parts + 1] a band is `window` rows of a part */
     spmm_weighted weighted; /* ROWS of a matrix with values, instead of by_row */
     float *packed;  /* [cols, strip]: one strip of x, in float32 or bfloat16; ROWS: of spmm_rows_packed, or NULL */
     float *sum;     /* [rows, strip]: partial sums of that strip */
@@ -155,13 +161,31 @@ static inline int spmm_strip(int64_t d)
     return d > SPMM_STRIP_NARROW ? SPMM_STRIP : SPMM_STRIP_NARROW;
 }
 
-/* log2 of the sources of a block: its strip fills the second-level cache (BLOCKS) or half of it (LISTS). */
+/* log2 of the sources of a block: its strip fills the second-level cache (BLOCKS) or half of it (LISTS, TILES). */
 int spmm_block_shift(hal_spmm_form form, int64_t max_d);
+/* The same of a tile: at most three quarters of the first-level cache. */
+int spmm_tile_shift(int64_t max_d);
 
 /* Sources are cut into blocks of 2^shift: how many, at least one. */
 static inline int64_t spmm_block_count(int64_t cols, int shift)
 {
     return cols > 0 ? ((cols - 1) >> shift) + 1 : 1;
+}
+
+/* Block of a column among those held, or a negative or too large number. */
+static inline int64_t spmm_block_of(const spmm_blocks *m, int32_t column)
+{
+    return ((int64_t)column >> m->shift) - m->first;
+}
+
+static inline uint16_t spmm_local_of(const spmm_blocks *m, int32_t column)
+{
+    return (uint16_t)(column & ((INT32_C(1) << m->shift) - 1));
+}
+
+static inline bool spmm_holds(const spmm_blocks *m, int64_t block)
+{
+    return block >= 0 && block < m->count;
 }
 
 /* Allocate and count. */
@@ -181,6 +205,11 @@ int32_t spmm_cache_slots(int64_t max_d);
 static inline int64_t spmm_cache_width(int64_t max_d)
 {
     return max_d < 16 ? 16 : max_d > 256 ? 256 : max_d;
+}
+
+static inline bool spmm_is_tiled(const hal_spmm *spmm)
+{
+    return spmm->form == HAL_SPMM_TILES;
 }
 
 /* A matrix with values; they are held by ROWS alone. */
@@ -205,7 +234,13 @@ static inline int spmm_feature_strip(const spmm_kernels *kernels, int64_t left)
 weft_status spmm_build_rows(hal_spmm *spmm, const hal_csr *csr);
 /* Blocks [first, first + count). */
 weft_status spmm_build_blocks(hal_spmm *spmm, const hal_csr *csr, int64_t first, int64_t count);
+/* LISTS and TILES; TILES has all blocks. */
 weft_status spmm_build_lists(hal_spmm *spmm, const hal_csr *csr, int64_t first, int64_t count);
+/* For both: chunks of blocks [first, first + count), all empty. */
+weft_status spmm_begin_blocks(hal_spmm *spmm, const hal_csr *csr, int64_t first, int64_t count);
+/* chunk[i] holds the sizes of chunk i: turn them into starts. The last entry, zero, becomes the total. */
+void spmm_sizes_to_starts(spmm_chunk *chunk, int64_t chunks);
+weft_status spmm_new_columns(hal_spmm *spmm, int64_t edges, uint16_t **column);
 
 /* ROWS: columns of `packed`; whether sources are read often enough for it, and from here on. */
 static inline int64_t spmm_rows_packed(int64_t max_d)

@@ -8,11 +8,12 @@
  *     ROWS    1 - far + far * FAR
  *     LISTS   1 + pairs * PAIR + REFILL * threads * cols / edges
  * where FAR and PAIR depend on whether sources and destinations stay in the last cache: a pair reads and writes a
- * strip.
+ * strip. Of TILES the rule knows nothing: whether they are timed follows the share of edges in rows of tiles in that sample.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "hal/cpu/sparse/spmm_tiles.h"
 #include "hal/cpu/sparse/spmm_trial.h"
 
 enum {
@@ -21,26 +22,36 @@ enum {
     TRIAL_EDGES = 1 << 18,  /* smaller matrices are not worth a trial */
     LAST_CACHE = 64 << 20   /* what a process can hope to keep of a shared last cache */
 };
+static const double LEAST_TILED = 0.25; /* share of edges in tiles, from which on TILES may win */
 static const double FAR_CACHE = 4.0, FAR_MEMORY = 11.0, PAIR_CACHE = 3.5, PAIR_MEMORY = 22.0, REFILL = 2.0;
 
 typedef struct sample {
-    int64_t edges, far, pairs;
+    int64_t edges, far, pairs, tiled;
 } sample;
 
+/* What rows are looked at with. */
+typedef struct lens {
+    int shift, tile_shift;
+    int32_t slots;
+    int32_t *table;    /* [slots] */
+    int64_t *seen;     /* [blocks] last row + 1 */
+    uint32_t *in_tile; /* [tiles] zeros */
+} lens;
+
 /* Rows from `begin` on until SAMPLE_EDGES edges have been seen. */
-static void look_at(const hal_csr *csr, int64_t begin, int shift, int32_t *table, int32_t slots, int64_t *seen,
-                    sample *sum)
+static void look_at(const hal_csr *csr, int64_t begin, const lens *l, sample *sum)
 {
     int64_t first = csr->offset[begin];
-    memset(table, 0xFF, (size_t)slots * sizeof *table);
+    memset(l->table, 0xFF, (size_t)l->slots * sizeof *l->table);
     for (int64_t row = begin; row < csr->rows && csr->offset[row] - first < SAMPLE_EDGES; row++) {
         for (int64_t e = csr->offset[row]; e < csr->offset[row + 1]; e++) {
             int32_t column = csr->column[e];
-            sum->far += !spmm_cache_hit(table, slots - 1, column);
-            sum->pairs += seen[column >> shift] != row + 1;
-            seen[column >> shift] = row + 1;
+            sum->far += !spmm_cache_hit(l->table, l->slots - 1, column);
+            sum->pairs += l->seen[column >> l->shift] != row + 1;
+            l->seen[column >> l->shift] = row + 1;
         }
         sum->edges += csr->offset[row + 1] - csr->offset[row];
+        sum->tiled += spmm_tiled_edges(csr, row, l->tile_shift, l->in_tile);
     }
 }
 
@@ -55,21 +66,23 @@ static int64_t row_at(const hal_csr *csr, int i, int of)
 static weft_status take_sample(const hal_csr *csr, int64_t max_d, sample *sum)
 {
     weft_status status = WEFT_OK;
-    int32_t *table = NULL;
-    int64_t *seen = NULL;
-    int32_t slots = spmm_cache_slots(max_d);
-    int shift = spmm_block_shift(HAL_SPMM_LISTS, max_d);
-    *sum = (sample){0, 0, 0};
-    WEFT_TRY_GOTO(WEFT_NEW(&table, slots, WEFT_MEM_WORKSPACE), status, done);
-    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&seen, (csr->cols >> shift) + 1, WEFT_MEM_WORKSPACE), status, done);
+    lens l = {.shift = spmm_block_shift(HAL_SPMM_LISTS, max_d),
+              .tile_shift = spmm_tile_shift(max_d),
+              .slots = spmm_cache_slots(max_d)};
+    *sum = (sample){.edges = 0};
+    WEFT_TRY_GOTO(WEFT_NEW(&l.table, l.slots, WEFT_MEM_WORKSPACE), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&l.seen, spmm_block_count(csr->cols, l.shift), WEFT_MEM_WORKSPACE), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&l.in_tile, spmm_block_count(csr->cols, l.tile_shift), WEFT_MEM_WORKSPACE), status,
+                  done);
     bool all = csr->offset[csr->rows] <= (int64_t)SAMPLES * SAMPLE_EDGES;
     int samples = all ? 1 : SAMPLES;
     for (int i = 0; i < samples; i++) {
-        look_at(csr, row_at(csr, i, samples), shift, table, slots, seen, sum);
+        look_at(csr, row_at(csr, i, samples), &l, sum);
     }
 done:
-    weft_free(table);
-    weft_free(seen);
+    weft_free(l.table);
+    weft_free(l.seen);
+    weft_free(l.in_tile);
     return status;
 }
 
@@ -98,5 +111,6 @@ weft_status spmm_try(weft_hal *hal, const hal_csr *csr, const hal_spmm_request *
     sample sum;
     WEFT_TRY(take_sample(csr, request->max_d, &sum));
     expect(&sum, csr, request->d > 0 ? request->d : request->max_d, hal->threads, trial->expected);
-    return edges < TRIAL_EDGES || request->by_rule ? WEFT_OK : spmm_trial_run(hal, csr, request, trial);
+    const bool tiled = (double)sum.tiled >= LEAST_TILED * (double)sum.edges;
+    return edges < TRIAL_EDGES || request->by_rule ? WEFT_OK : spmm_trial_run(hal, csr, request, tiled, trial);
 }

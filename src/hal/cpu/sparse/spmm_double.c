@@ -96,23 +96,37 @@ static void part_blocks(const hal_spmm *spmm, const spmm_call *args, int part)
     }
 }
 
+/* Lists that begin at this row and this source. */
+static void chunk_lists(const spmm_blocks *m, const spmm_call *args, const spmm_chunk *chunk, int64_t row,
+                        int64_t source)
+{
+    const uint16_t *column = m->column + chunk->edge;
+    const uint16_t *row_id = m->row_id + chunk->row;
+    for (int64_t r = chunk[0].run; r < chunk[1].run; r++) {
+        row += m->run[r].advance * m->row_step;
+        source += m->run[r].advance * m->column_step;
+        for (uint16_t i = 0; i < m->run[r].rows; i++, row_id++) {
+            for (uint32_t k = 0; k < m->run[r].edges; k++) {
+                add_edge(args, row + *row_id, source + *column++);
+            }
+        }
+    }
+}
+
 static void part_lists(const hal_spmm *spmm, const spmm_call *args, int part)
 {
     const spmm_blocks *m = &spmm->by_block;
-    begin_rows(args, spmm->split[part], spmm->split[part + 1]);
-    for (int64_t b = 0; b < m->count; b++) {
-        const spmm_chunk *chunk = &m->chunk[part * m->count + b];
-        const uint16_t *column = m->column + chunk->edge;
-        const uint16_t *row_id = m->row_id + chunk->row;
-        int64_t window = spmm->split[part];
-        for (int64_t r = chunk[0].run; r < chunk[1].run; r++) {
-            window += m->run[r].advance * m->window;
-            for (uint16_t i = 0; i < m->run[r].rows; i++, row_id++) {
-                for (uint32_t k = 0; k < m->run[r].edges; k++) {
-                    add_edge(args, window + *row_id, ((m->first + b) << m->shift) + *column++);
-                }
-            }
+    const spmm_blocks *tiles = &spmm->tiles;
+    const int64_t begin = spmm->split[part];
+    begin_rows(args, begin, spmm->split[part + 1]);
+    if (spmm_is_tiled(spmm)) {
+        int64_t row = begin;
+        for (int64_t band = spmm->first_band[part]; band < spmm->first_band[part + 1]; band++, row += tiles->window) {
+            chunk_lists(tiles, args, &tiles->chunk[band], row, 0);
         }
+    }
+    for (int64_t b = 0; b < m->count; b++) {
+        chunk_lists(m, args, &m->chunk[part * m->count + b], begin, (m->first + b) << m->shift);
     }
 }
 

@@ -455,13 +455,17 @@ KERNEL void lists_strip(const spmm_blocks *m, const spmm_chunk *chunk, int64_t b
     const int together = vectors == 1 ? 4 : vectors <= 4 ? 2 : 1;
     const uint16_t *column = m->column + chunk[0].edge;
     const uint16_t *row_id = m->row_id + chunk[0].row;
+    const size_t row_bytes = (size_t)(vectors * LANES) * (narrow ? sizeof(uint16_t) : sizeof(float));
+    const size_t step = (size_t)m->column_step * row_bytes;
+    const char *x = pass->x;
     int64_t window = begin;
     TAIL tails[8];
     set_tails(tails, vectors, pass->width);
     for (int64_t r = chunk[0].run; r < chunk[1].run; r++) {
         const uint32_t edges = m->run[r].edges;
         uint32_t rows = m->run[r].rows;
-        window += m->run[r].advance * m->window;
+        window += m->run[r].advance * m->row_step;
+        x += m->run[r].advance * step;
         for (; rows >= (uint32_t)together; rows -= (uint32_t)together) {
             VEC acc[8];
             UNROLL
@@ -471,7 +475,7 @@ KERNEL void lists_strip(const spmm_blocks *m, const spmm_chunk *chunk, int64_t b
             for (uint32_t k = 0; k < edges * (uint32_t)together; k += COLUMNS_OF_LINE) {
                 prefetch_columns(column + k);
             }
-            sum_rows(acc, pass->x, column, edges, together, vectors, narrow);
+            sum_rows(acc, x, column, edges, together, vectors, narrow);
             UNROLL
             for (int i = 0; i < together; i++) {
                 end_row(pass, window + row_id[i], acc + i * vectors, vectors, sweep, tails);
@@ -481,7 +485,7 @@ KERNEL void lists_strip(const spmm_blocks *m, const spmm_chunk *chunk, int64_t b
         }
         for (; rows > 0; rows--) {
             VEC acc[8];
-            sum_row(acc, pass->x, column, edges, vectors, narrow);
+            sum_row(acc, x, column, edges, vectors, narrow);
             end_row(pass, window + row_id[0], acc, vectors, sweep, tails);
             column += edges;
             row_id++;

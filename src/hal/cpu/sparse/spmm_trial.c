@@ -36,7 +36,7 @@ typedef struct trial {
     const hal_csr *csr;
     int64_t edges, max_d, d; /* max_d: of what is prepared */
     int64_t strip, width;    /* columns of a strip, and those that are run: at least a strip */
-    bool dense;
+    bool dense, tiled;
     int64_t rows, half;     /* of the operands: [rows, sums: half | sources: half]; dense: [rows, half] each */
     float *out, *x;         /* one allocation, which begins with the sums: x is where sources begin */
     float *packed;          /* [cols, packed_columns]: sources as packed; only while samples run */
@@ -102,6 +102,9 @@ static void dismiss(entrant *e)
 static bool worth_trying(const trial *t, hal_spmm_form form)
 {
     const double blocks = (double)spmm_block_count(t->csr->cols, spmm_block_shift(form, t->max_d));
+    if (form == HAL_SPMM_TILES) {
+        return t->tiled;
+    }
     return form != HAL_SPMM_BLOCKS || (double)t->edges >= pairs_least * blocks * (double)t->csr->rows;
 }
 
@@ -276,8 +279,8 @@ static weft_status try_samples(trial *t, const bool tried[HAL_SPMM_KINDS], doubl
     return WEFT_OK;
 }
 
-/* stays[form]: what is in the race. [out] stays[form]: comes near the quickest. */
-static void keep_near(const double seconds[HAL_SPMM_KINDS], bool stays[HAL_SPMM_KINDS])
+/* [out] stays[form]: comes near the quickest; TILES, which has no sample, where LISTS does. */
+static void keep_near(const trial *t, const double seconds[HAL_SPMM_KINDS], bool stays[HAL_SPMM_KINDS])
 {
     double best = 0.0;
     for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; form++) {
@@ -286,6 +289,7 @@ static void keep_near(const double seconds[HAL_SPMM_KINDS], bool stays[HAL_SPMM_
     for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; form++) {
         stays[form] = seconds[form] > 0.0 && seconds[form] <= near * best;
     }
+    stays[HAL_SPMM_TILES] = t->tiled && stays[HAL_SPMM_LISTS];
 }
 
 /* A form that stays on one rank is run whole on all that have it: a sample there would be added up with whole runs here.
@@ -327,7 +331,8 @@ static void hand_over(trial *t, hal_spmm_trial *out)
     }
 }
 
-weft_status spmm_trial_run(weft_hal *hal, const hal_csr *csr, const hal_spmm_request *request, hal_spmm_trial *out)
+weft_status spmm_trial_run(weft_hal *hal, const hal_csr *csr, const hal_spmm_request *request, bool tiled,
+                           hal_spmm_trial *out)
 {
     static const bool none[HAL_SPMM_KINDS] = {false};
     weft_status status = WEFT_OK;
@@ -337,18 +342,21 @@ weft_status spmm_trial_run(weft_hal *hal, const hal_csr *csr, const hal_spmm_req
                .edges = csr->offset[csr->rows],
                .max_d = request->max_d,
                .d = request->d > 0 ? request->d : request->max_d,
-               .dense = request->dense};
-    bool tried[HAL_SPMM_KINDS] = {false}, stays[HAL_SPMM_KINDS];
+               .dense = request->dense,
+               .tiled = tiled};
+    bool tried[HAL_SPMM_KINDS] = {false}, sampled[HAL_SPMM_KINDS], stays[HAL_SPMM_KINDS];
     WEFT_TRY_GOTO(make_operands(&t, request->operand_bytes), status, done);
     for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; form++) {
         tried[form] = worth_trying(&t, (hal_spmm_form)form);
     }
     memcpy(stays, tried, sizeof stays);
+    memcpy(sampled, tried, sizeof sampled);
+    sampled[HAL_SPMM_TILES] = false;
     const bool large = t.edges > SPMM_WHOLE_EDGES;
     WEFT_TRY_GOTO(large ? make_packed(&t) : WEFT_OK, status, done);
-    WEFT_TRY_GOTO(try_samples(&t, large ? tried : none, out->seconds), status, done);
+    WEFT_TRY_GOTO(try_samples(&t, large ? sampled : none, out->seconds), status, done);
     if (large) {
-        keep_near(out->seconds, stays);
+        keep_near(&t, out->seconds, stays);
     }
     const int staying = keep_together(&t, tried, stays);
     WEFT_TRY_GOTO(try_whole(&t, staying > 1 ? stays : none, out->seconds), status, done);

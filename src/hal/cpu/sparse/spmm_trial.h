@@ -6,6 +6,8 @@
  * several come near the quickest, those are then prepared and run whole, the others are not built. Forms take turns, round
  * by round, and of each the least time counts: what else the machine does hits all of them, and only adds time.
  *
+ * TILES is LISTS with some edges elsewhere, so it runs on no sample: it stays in the race where LISTS does.
+ *
  * Operands lie as a layer's do, which decides between forms: rows as wide as they will be, of sums and sources side by side
  * in one matrix. ROWS reads a whole row of a far source at once, LISTS a strip of all rows, and again for the next: fewer
  * columns, or narrower rows, make LISTS look better than it is.
@@ -27,8 +29,9 @@
 
 enum { SPMM_WHOLE_EDGES = 1 << 23 };
 
-/* The seconds of trial, and what was prepared on the way. csr has edges, max_d >= 1, d <= max_d. WEFT_ERR_RESOURCE when there is no
- * room for operands or forms; nothing is prepared then. */
-weft_status spmm_trial_run(weft_hal *hal, const hal_csr *csr, const hal_spmm_request *request, hal_spmm_trial *trial);
+/* The seconds of trial, and what was prepared on the way. csr has edges, max_d >= 1, d <= max_d.
+ * tiled: TILES takes part. WEFT_ERR_RESOURCE when there is no room for operands or forms; nothing is prepared then. */
+weft_status spmm_trial_run(weft_hal *hal, const hal_csr *csr, const hal_spmm_request *request, bool tiled,
+                           hal_spmm_trial *trial);
 
 #endif
