@@ -24,6 +24,13 @@ enum { TEST_SANITIZED = 1 };
 enum { TEST_SANITIZED = 0 };
 #endif
 
+/* Whether the backend cuda is the imitated device, on which kernels run by the CPU. */
+#if WEFT_CUDA_IMITATED
+enum { TEST_IMITATED = 1 };
+#else
+enum { TEST_IMITATED = 0 };
+#endif
+
 /* What a test opens: where WEFT_TEST_DEVICE names a backend (cuda), that one instead of the imitated device. */
 static inline const char *test_device(const char *backend)
 {
