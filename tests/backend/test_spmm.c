@@ -349,11 +349,17 @@ static void check_backend(const char *resource, int threads)
     for (int kind = 0; kind < GRAPHS; kind++) {
         graph g = make_graph(kind);
         const int last = hal_host_visible(hal) ? HAL_SPMM_TILES : HAL_SPMM_AUTO; /* a device has one form */
+        /* Of graphs without clusters tiles take little or nothing: a sanitizer sees every fourth. */
+        const bool tiled = kind == CLUSTERS || kind == WIDE_CLUSTERS || kind % 4 == 0 || !TEST_SANITIZED;
         for (int form = HAL_SPMM_AUTO; form <= last; form++) {
-            check_graph(hal, &g, (hal_spmm_form)form, g.cols > 10000 ? 33 : g.cols > 1000 ? 100 : 602);
+            if (form != HAL_SPMM_TILES || tiled) {
+                check_graph(hal, &g, (hal_spmm_form)form, g.cols > 10000 ? 33 : g.cols > 1000 ? 100 : 602);
+            }
         }
         check_graph(hal, &g, HAL_SPMM_LISTS, 16);
-        check_graph(hal, &g, HAL_SPMM_TILES, 16);
+        if (tiled) {
+            check_graph(hal, &g, HAL_SPMM_TILES, 16);
+        }
         weigh_graph(&g);
         check_graph(hal, &g, HAL_SPMM_ROWS, g.cols > 10000 ? 33 : g.cols > 1000 ? 100 : 602);
         check_graph(hal, &g, HAL_SPMM_AUTO, 16);
