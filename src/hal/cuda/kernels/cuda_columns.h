@@ -12,14 +12,14 @@
  *
  *      template <typename cell> struct products {
  *          enum { SUMS = 1 };                                                                   of cuda_columns
- *          template <int N> struct column {};                                                   read once of N columns
+ *          template <int N> using column = cuda_no_column;                                      read once of N columns
  *          template <int N> struct cells { cuda_held<cell, N> x, y; };                          read of N cells of a row
  *          cuda_mat<cell> x, y;
  *          double *out;
- *          template <int N> __device__ column<N> of(int64_t j) const { return {}; }             columns j .. j + N - 1
+ *          template <int N> __device__ cuda_no_column of(int64_t j) const { return {}; }        columns j .. j + N - 1
  *          template <int N> __device__ cells<N> read(int64_t i, int64_t j) const                no branches
  *          { return {cuda_hold<N>(x.at(i, j)), cuda_hold<N>(y.at(i, j))}; }
- *          template <int N> __device__ void take(int64_t i, int64_t j, const column<N> &of, const cells<N> &in,
+ *          template <int N> __device__ void take(int64_t i, int64_t j, const cuda_no_column &, const cells<N> &in,
  *                                                double (&sum)[SUMS * N]) const                 of cuda_down: without sums
  *          {
  *              const cuda_pack<cell, N> a = in.x.cells(), b = in.y.cells();
@@ -79,6 +79,26 @@ template <int N, typename cell> static __device__ inline cuda_held<cell, N> cuda
     return *reinterpret_cast<const cuda_held<cell, N> *>(from);
 #endif
 }
+
+/* Where nothing is known of a column. */
+struct cuda_no_column {
+};
+
+/* What is made of the cells of one matrix alone. */
+template <typename cell> struct cuda_one_matrix {
+    template <int N> using column = cuda_no_column;
+    template <int N> using cells = cuda_held<cell, N>;
+    cuda_mat<cell> x;
+
+    template <int N> __device__ cuda_no_column of(int64_t) const
+    {
+        return {};
+    }
+    template <int N> __device__ cuda_held<cell, N> read(int64_t i, int64_t j) const
+    {
+        return cuda_hold<N>(x.at(i, j));
+    }
+};
 
 /* What the lines of a block have of each column, in the first line. */
 template <int SUMS> static __device__ inline void cuda_join_lines(double (&sum)[SUMS], unsigned lanes)
@@ -196,8 +216,7 @@ __global__ void __launch_bounds__(CUDA_BLOCK)
 template <int N, typename cell, typename... Others>
 static inline bool cuda_down_packs(const cuda_mat<cell> &shape, const Others &...others)
 {
-    return shape.cols % N == 0 && cuda_takes_packs<N>(shape, false) &&
-           (cuda_takes_packs<N>(others, false) && ... && true);
+    return shape.cols % N == 0 && (cuda_takes_packs<N>(shape, false) && ... && cuda_takes_packs<N>(others, false));
 }
 
 template <int N> static inline cuda_down_place cuda_down_place_of(int64_t rows, int64_t cols, int64_t chunk)

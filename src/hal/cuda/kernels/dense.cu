@@ -6,25 +6,13 @@
 
 /* ---- column sums ---------------------------------------------------------------------------------------------------- */
 
-template <typename cell> struct column_sum {
+template <typename cell> struct column_sum : cuda_one_matrix<cell> {
     enum { SUMS = 1 };
-    template <int N> struct column {
-    };
-    template <int N> using cells = cuda_held<cell, N>;
-    cuda_mat<cell> x;
     cuda_real<cell> *out;
     double beta;
 
-    template <int N> __device__ column<N> of(int64_t) const
-    {
-        return {};
-    }
-    template <int N> __device__ cells<N> read(int64_t i, int64_t j) const
-    {
-        return cuda_hold<N>(x.at(i, j));
-    }
     template <int N>
-    __device__ void take(int64_t, int64_t, const column<N> &, const cells<N> &in, double (&sum)[SUMS * N]) const
+    __device__ void take(int64_t, int64_t, const cuda_no_column &, const cuda_held<cell, N> &in, double (&sum)[SUMS * N]) const
     {
         const cuda_pack<cell, N> from = in.cells();
         for (int k = 0; k < N; ++k) {
@@ -39,7 +27,7 @@ template <typename cell> struct column_sum {
 
 template <typename cell> static int col_sum(cuda_queue *queue, const hal_col_sum_args *a)
 {
-    const column_sum<cell> sum = {cuda_mat_of<cell>(a->x), cuda_data<cuda_real<cell>>(a->out), a->beta};
+    const column_sum<cell> sum = {{cuda_mat_of<cell>(a->x)}, cuda_data<cuda_real<cell>>(a->out), a->beta};
     return cuda_columns<CUDA_DOWN<cell>>(queue, sum, sum.x);
 }
 

@@ -135,24 +135,12 @@ int cuda_run_elu_backward(cuda_queue *queue, const hal_elu_backward_args *a)
 
 /* ---- batch norm: S. Ioffe, C. Szegedy, ICML 2015, arXiv 1502.03167 ----------------------------------------------------- */
 
-template <typename cell> struct moments {
+template <typename cell> struct moments : cuda_one_matrix<cell> {
     enum { SUMS = 2 };
-    template <int N> struct column {
-    };
-    template <int N> using cells = cuda_held<cell, N>;
-    cuda_mat<cell> x;
     double *stats;
 
-    template <int N> __device__ column<N> of(int64_t) const
-    {
-        return {};
-    }
-    template <int N> __device__ cells<N> read(int64_t i, int64_t j) const
-    {
-        return cuda_hold<N>(x.at(i, j));
-    }
     template <int N>
-    __device__ void take(int64_t, int64_t, const column<N> &, const cells<N> &in, double (&sum)[SUMS * N]) const
+    __device__ void take(int64_t, int64_t, const cuda_no_column &, const cuda_held<cell, N> &in, double (&sum)[SUMS * N]) const
     {
         const cuda_pack<cell, N> from = in.cells();
         for (int k = 0; k < N; ++k) {
@@ -164,13 +152,13 @@ template <typename cell> struct moments {
     __device__ void finish(int64_t j, const double *sum) const
     {
         stats[j] = sum[0];
-        stats[x.cols + j] = sum[1];
+        stats[this->x.cols + j] = sum[1];
     }
 };
 
 template <typename cell> static int bn_stats(cuda_queue *queue, const hal_bn_stats_args *a)
 {
-    const moments<cell> f = {cuda_mat_of<cell>(a->x), cuda_data<double>(a->stats)};
+    const moments<cell> f = {{cuda_mat_of<cell>(a->x)}, cuda_data<double>(a->stats)};
     return cuda_columns<CUDA_DOWN<cell>>(queue, f, f.x);
 }
 

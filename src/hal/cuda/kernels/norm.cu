@@ -56,8 +56,7 @@ int cuda_run_ln_forward(cuda_queue *queue, const hal_ln_forward_args *a)
 template <typename cell> struct row_norm_sums {
     enum { SUMS = 2 };
     typedef cuda_real<cell> real;
-    template <int N> struct column {
-    };
+    template <int N> using column = cuda_no_column;
     template <int N> struct cells {
         cuda_held<cell, N> dy, x;
         real mean, rstd;
@@ -66,7 +65,7 @@ template <typename cell> struct row_norm_sums {
     const real *saved;
     real *dgamma, *dbeta;
 
-    template <int N> __device__ column<N> of(int64_t) const
+    template <int N> __device__ cuda_no_column of(int64_t) const
     {
         return {};
     }
@@ -75,7 +74,7 @@ template <typename cell> struct row_norm_sums {
         return {cuda_hold<N>(dy.at(i, j)), cuda_hold<N>(x.at(i, j)), saved[2 * i], saved[2 * i + 1]};
     }
     template <int N>
-    __device__ void take(int64_t, int64_t, const column<N> &, const cells<N> &in, double (&sum)[SUMS * N]) const
+    __device__ void take(int64_t, int64_t, const cuda_no_column &, const cells<N> &in, double (&sum)[SUMS * N]) const
     {
         const cuda_pack<cell, N> gradients = in.dy.cells();
         const cuda_pack<cell, N> values = in.x.cells();
