@@ -56,16 +56,16 @@ for r in rows:
     share = 100 * r["bytes_model"] / r["seconds_median"] / r["triad_bytes_per_s"]
     assert abs(r["percent_of_triad"] - share) <= 1e-6 * share and r["percent_of_gemm"] > 0
 CHECK
-"$weft" bench gemm --quiet --rows 1000,7 --dims 5,64 --thread-counts 2 --repeats 2 --format json >"$folder/out.json" ||
+"$weft" bench gemm --quiet --rows 1000,7 --inputs 0,33 --dims 5,64 --thread-counts 2 --repeats 2 --format json >"$folder/out.json" ||
     fail "gemm: $?"
 python3 - "$folder/out.json" <<'CHECK' || fail "gemm"
 import json, sys
 rows = json.load(open(sys.argv[1]))["rows"]
-assert [(r["rows"], r["d"], r["product"]) for r in rows] == [
-    (m, d, p) for m in (1000, 7) for d in (5, 64) for p in ("ab", "atb", "abt")], rows
+assert [(r["rows"], r["inputs"], r["d"], r["product"]) for r in rows] == [
+    (m, k or d, d, p) for m in (1000, 7) for k in (0, 33) for d in (5, 64) for p in ("ab", "atb", "abt")], rows
 for r in rows:
     assert r["valid"] is True and r["threads"] == 2 and 0 < r["error"] <= 1
-    flops = 2 * r["rows"] * r["d"] ** 2 / r["seconds_median"]
+    flops = 2 * r["rows"] * r["inputs"] * r["d"] / r["seconds_median"]
     assert abs(r["gflop_per_s"] * 1e9 - flops) <= 1e-6 * flops
     assert abs(r["percent_of_gemm"] - 100 * flops / r["gemm_flop_per_s"]) <= 1e-6 * r["percent_of_gemm"]
 CHECK

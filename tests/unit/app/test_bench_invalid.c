@@ -62,15 +62,16 @@ static weft_hal *open_wrong(void)
 static void test_gemm(void **state)
 {
     (void)state;
-    static const int64_t shapes[][2] = {{1, 1}, {5, 7}, {40, 33}, {300, 64}};
+    static const int64_t shapes[][3] = {{1, 1, 1}, {5, 3, 7}, {40, 33, 33}, {300, 9, 64}};
     weft_hal *hal = open_wrong();
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         for (int product = 0; product < GEMM_PRODUCTS; product++) {
-            gemm_result result = {.product = (gemm_product)product, .rows = shapes[i][0], .d = shapes[i][1]};
+            gemm_result result = {
+                .product = (gemm_product)product, .rows = shapes[i][0], .inputs = shapes[i][1], .d = shapes[i][2]};
             added = 0.0F;
             ASSERT_OK(bench_gemm_case(hal, 1, &result));
             assert_true(result.valid && result.worst <= 1.0 && result.seconds.median > 0.0);
-            assert_true(result.flops == 2.0 * (double)(shapes[i][0] * shapes[i][1] * shapes[i][1]));
+            assert_true(result.flops == 2.0 * (double)(shapes[i][0] * shapes[i][1] * shapes[i][2]));
             added = 0.05F;
             ASSERT_OK(bench_gemm_case(hal, 1, &result));
             assert_true(!result.valid && result.worst > 1.0);
