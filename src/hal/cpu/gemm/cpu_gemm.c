@@ -5,7 +5,7 @@
  *
  * By rows, C[m, n] = A B: B is packed by all threads, each multiplies its rows of A; nothing of A is copied.
  *
- * By reduction, C[m, n] = A^T B with A [k, m]: each thread sums its part of k into a C of its own, REDUCE_K rows of A and B
+ * By reduction, C[m, n] = A^T B with A [k, m]: each thread sums its part of k into a C of its own, some rows of A and B
  * at a time into as many rows of C as stay in its second-level cache beside them; the sums are added in the order of the
  * threads. When C is large, threads take rows of C.
  *
@@ -22,7 +22,8 @@
 enum {
     BLOCK_N = 512,       /* columns of B packed at once */
     BLOCK_B = 512 * 512, /* elements of B packed at once: 1 MiB, half of a second-level cache */
-    REDUCE_K = 96,       /* rows of A and B that a step of a reduction takes */
+    REDUCE_K = 96,       /* most rows of A and B that a step of a reduction takes ... */
+    LEAST_K = 24,        /* ... and fewest */
     REDUCE_C = 2 * OWN_C /* elements of C up to which each thread of a reduction has its own */
 };
 
@@ -94,6 +95,15 @@ static int64_t rows_at_once(int64_t rows, int64_t n)
     return whole((rows + passes - 1) / passes, TILES);
 }
 
+/* Rows of A and B that a step takes: the fewer, the better the processor's prefetch follows each of them; the more, the
+ * less often C is read and written. */
+static int64_t terms_at_once(int64_t rows)
+{
+    enum { SHARE = 8 };
+    const int64_t fit = (int64_t)(cpu_l2_bytes() / SHARE / sizeof(float)) / rows;
+    return fit > REDUCE_K ? REDUCE_K : fit < LEAST_K ? LEAST_K : fit;
+}
+
 /* Columns [column, column + n) of the rows of `own`, from `row` of them on. */
 static void reduce_block(const cpu_kernels *kernels, const cpu_product *g, const reduction *own, int64_t row,
                          int64_t rows, int64_t column, int64_t n)
@@ -103,8 +113,9 @@ static void reduce_block(const cpu_kernels *kernels, const cpu_product *g, const
     const float *a = (const float *)g->a + own->row + row;
     const float *b = (const float *)g->b + column * b_col;
     float *c = own->c + row * own->ldc + column;
-    for (int64_t p = own->begin; p < own->end; p += REDUCE_K) {
-        const int64_t k = smaller(own->end - p, REDUCE_K);
+    const int64_t step = terms_at_once(rows);
+    for (int64_t p = own->begin; p < own->end; p += step) {
+        const int64_t k = smaller(own->end - p, step);
         kernels->gemm_pack(0, k, k, n, (float)g->alpha, b + p * b_row, b_row, b_col, own->packed);
         kernels->gemm_multiply_transposed(rows, n, k, a + p * g->lda, g->lda, own->packed,
                                           p == own->begin ? own->beta : 1.0F, c, own->ldc);
@@ -203,6 +214,11 @@ static weft_status gemm_by_reduction(weft_hal *hal, const cpu_product *g)
  *
  *   A^T B, k = 60,000    m x n:  1204 x 256 0.88  602 x 602 0.85   1204 x 1204 0.60
  *          k = 4,096             700 x 700  1.07     k = 128   9216 x 4096 1.13     cube of 2048  1.03
+ *
+ * Tall operands come from memory, 33 GB/s to two cores of a Xeon with 2 MiB; n = 16, before what is ahead was asked for along
+ * the rows (kernels_gemm_body.h), and since:
+ *
+ *   A B, m = 232,965     n x k:  16 x 1204  48 ms, 38.5     A^T B, k = 232,965   m x n:  1204 x 16  74 ms, 40    602 x 16  26.5, 23
  *
  * The library has the large ones, where it blocks better, but for sums of many terms.
  */
