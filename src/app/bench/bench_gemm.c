@@ -59,14 +59,14 @@ static weft_status add_row(gemm_bench *b, const gemm_result *r)
                  " is wrong: an error of %.3g times its bound",
                  product_names[r->product], r->rows, r->inputs, r->d, r->worst);
     }
-    WEFT_TRY(table_grid_add(&b->grid, (table_cell[]){cell_text(product_names[r->product]),
-                                                     cell_int(b->team.place.threads), cell_int(r->rows), cell_int(r->inputs), cell_int(r->d),
-                                                     cell_real(r->seconds.median), cell_real(r->seconds.q1),
-                                                     cell_real(r->seconds.q3), cell_int(r->seconds.count),
-                                                     cell_real(r->flops / seconds * 1e-9), cell_real(limits->gemm),
-                                                     cell_real(100.0 * r->flops / seconds / limits->gemm),
-                                                     cell_real(100.0 * r->bytes / seconds / limits->triad),
-                                                     cell_real(r->worst), cell_flag(r->valid)}));
+    WEFT_TRY(table_grid_add(
+        &b->grid,
+        (table_cell[]){cell_text(product_names[r->product]), cell_int(b->team.place.threads), cell_int(r->rows),
+                       cell_int(r->inputs), cell_int(r->d), cell_real(r->seconds.median), cell_real(r->seconds.q1),
+                       cell_real(r->seconds.q3), cell_int(r->seconds.count), cell_real(r->flops / seconds * 1e-9),
+                       cell_real(limits->gemm), cell_real(100.0 * r->flops / seconds / limits->gemm),
+                       cell_real(100.0 * r->bytes / seconds / limits->triad), cell_real(r->worst),
+                       cell_flag(r->valid)}));
     log_progress_update(&b->progress, b->grid.rows);
     return WEFT_OK;
 }
@@ -113,8 +113,8 @@ static weft_status begin(gemm_bench *b)
     WEFT_TRY(table_grid_add(&b->head, (table_cell[]){cell_text("gemm"), cell_text(option_text(o, OPT_BACKEND)),
                                                      cell_int(1), cell_int(option_int(o, OPT_REPEATS))}));
     table_grid_stream(&b->grid, stdout, &b->head, option_choice(o, OPT_FORMAT_OUT));
-    b->progress = log_progress_begin("bench gemm", "cases",
-                                     (double)b->team_count * b->row_count * b->input_count * b->width_count * GEMM_PRODUCTS);
+    b->progress = log_progress_begin(
+        "bench gemm", "cases", (double)b->team_count * b->row_count * b->input_count * b->width_count * GEMM_PRODUCTS);
     return WEFT_OK;
 }
 

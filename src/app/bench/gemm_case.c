@@ -66,8 +66,14 @@ static weft_status open_case(gemm_case *c)
 {
     const hal_mat x = dense(c->rows, c->inputs), w = dense(c->inputs, c->d), y = dense(c->rows, c->d);
     const bool atb = c->product == GEMM_ATB, abt = c->product == GEMM_ABT;
-    c->gemm = (hal_gemm_args){
-        .trans_a = atb, .trans_b = abt, .alpha = 1.0, .a = abt ? y : x, .b = atb ? y : w, .c = atb ? w : abt ? x : y};
+    c->gemm = (hal_gemm_args){.trans_a = atb,
+                              .trans_b = abt,
+                              .alpha = 1.0,
+                              .a = abt ? y : x,
+                              .b = atb ? y : w,
+                              .c = atb   ? w
+                                   : abt ? x
+                                         : y};
     WEFT_TRY(operand(c, 1, &c->gemm.a, &c->host_a, &c->a));
     WEFT_TRY(operand(c, 77, &c->gemm.b, &c->host_b, &c->b));
     return operand(c, 5, &c->gemm.c, &c->host_c, &c->c);

@@ -22,7 +22,7 @@
 
 enum {
     MOST_ROWS = TILE(1),
-    AHEAD = 128, /* columns of A, 8 lines of the cache: half as many and twice as many are as good */
+    AHEAD = 128,   /* columns of A, 8 lines of the cache: half as many and twice as many are as good */
     ROW_BLOCK = 48 /* rows of A that stay in the second-level cache while the panels pass; whole tiles of any panel */
 };
 
@@ -113,8 +113,9 @@ typedef struct gemm_job {
  * lines of A come at half to three quarters of that rate. */
 typedef struct gemm_ahead {
     const float *at;
-    int64_t turn; /* the step at which the rows end, where steps go along them: not of A^T, whose steps go from row to row */
-    int row;      /* of the tile, whose turn it is */
+    int64_t
+        turn; /* the step at which the rows end, where steps go along them: not of A^T, whose steps go from row to row */
+    int row;  /* of the tile, whose turn it is */
 } gemm_ahead;
 
 static inline __attribute__((always_inline)) gemm_ahead gemm_ahead_of(const bool trans, const gemm_job *job, int64_t i)
