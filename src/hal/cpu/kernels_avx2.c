@@ -64,6 +64,12 @@ static inline __m256 vec_load_first(const float *from, int64_t lanes)
     return _mm256_maskload_ps(from, _mm256_cmpgt_epi32(_mm256_set1_epi32((int)lanes), lane));
 }
 
+static inline void vec_store_first(float *to, __m256 value, int64_t lanes)
+{
+    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    _mm256_maskstore_ps(to, _mm256_cmpgt_epi32(_mm256_set1_epi32((int)lanes), lane), value);
+}
+
 static inline __m256 vec_pick(const float *from, const int32_t *index)
 {
     return _mm256_permutevar8x32_ps(_mm256_loadu_ps(from), _mm256_loadu_si256((const draw_vec *)index));

@@ -53,13 +53,20 @@ static inline void draw_store(uint16_t *lane, draw_vec c0, draw_vec c1, draw_vec
     }
 }
 
-/* The first lanes of a vector of floats from memory, the others zero; and lane k from[index[k]], of LANES floats. */
+/* The first lanes of a vector of floats from memory, the others zero, and to memory; and lane k from[index[k]], of LANES floats. */
 typedef float lanes_of_floats __attribute__((vector_size(16)));
 
 static inline lanes_of_floats vec_load_first(const float *from, int64_t lanes)
 {
     return (lanes_of_floats){from[0], lanes > 1 ? from[1] : 0.0F, lanes > 2 ? from[2] : 0.0F,
                              lanes > 3 ? from[3] : 0.0F};
+}
+
+static inline void vec_store_first(float *to, lanes_of_floats value, int64_t lanes)
+{
+    for (int64_t j = 0; j < lanes; ++j) {
+        to[j] = value[j];
+    }
 }
 
 static inline lanes_of_floats vec_pick(const float *from, const int32_t *index)

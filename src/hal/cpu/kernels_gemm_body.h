@@ -43,6 +43,18 @@ static int64_t gemm_columns(int64_t n)
     return (n + LANES - 1) / LANES * LANES;
 }
 
+/* alpha times a row, and zeros up to the end of its last vector. */
+static inline void pack_row(int64_t n, float alpha, const float *from, float *to)
+{
+    int64_t j = 0;
+    for (; j + LANES <= n; j += LANES) {
+        vec_store(to + j, alpha * vec_load(from + j));
+    }
+    if (j < n) {
+        vec_store(to + j, alpha * vec_load_first(from + j, n - j));
+    }
+}
+
 static void gemm_pack(int64_t k_begin, int64_t k_end, int64_t k, int64_t n, float alpha, const float *b, int64_t b_row,
                       int64_t b_col, float *packed)
 {
@@ -56,31 +68,17 @@ static void gemm_pack(int64_t k_begin, int64_t k_end, int64_t k, int64_t n, floa
             const float *from = b + p * b_row + column * b_col;
             float *to = packed + column * k + p * width;
             if (b_col == 1) {
-                for (int64_t j = 0; j < filled; ++j) {
-                    to[j] = alpha * from[j];
-                }
-            } else {
-                for (int64_t j = 0; j < filled; ++j) {
-                    to[j] = alpha * from[j * b_col];
-                }
+                pack_row(filled, alpha, from, to);
+                continue;
+            }
+            for (int64_t j = 0; j < filled; ++j) {
+                to[j] = alpha * from[j * b_col];
             }
             for (int64_t j = filled; j < width; ++j) {
                 to[j] = 0.0F;
             }
         }
         column += width;
-    }
-}
-
-/* The first `columns` of a vector at the right edge of C; out of line, as every tile has rows * vectors of these. */
-static __attribute__((noinline)) void finish_part(const vec *sum, float beta, const float *bias, float *c,
-                                                  int64_t columns)
-{
-    float part[LANES];
-    vec_store(part, *sum);
-    for (int64_t j = 0; j < columns; ++j) {
-        float old = beta == 0.0F ? 0.0F : beta * c[j];
-        c[j] = part[j] + old + (bias != NULL ? bias[j] : 0.0F);
     }
 }
 
@@ -97,7 +95,13 @@ static inline void finish_vector(vec sum, float beta, const float *bias, float *
         vec_store(c, sum);
         return;
     }
-    finish_part(&sum, beta, bias, c, columns);
+    if (bias != NULL) {
+        sum += vec_load_first(bias, columns);
+    }
+    if (beta != 0.0F) {
+        sum += beta * vec_load_first(c, columns);
+    }
+    vec_store_first(c, sum, columns);
 }
 
 /* One product of one thread. */

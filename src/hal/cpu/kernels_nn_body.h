@@ -50,23 +50,61 @@ static inline float log1p_unit(float e)
 /* Columns whose exponentials are kept; their number is padded to whole vectors, which narrow rows need most. */
 enum { EXP_STRIP = 512, EXP_PAD = 16 };
 
-/* power[j] = exp(x[j] - highest) for one strip, zero in the padding; returns the sum. */
-static float exp_strip(int64_t n, const float *x, float highest, float *power)
+static inline int64_t padded_columns(int64_t n)
 {
-    int64_t padded = (n + EXP_PAD - 1) / EXP_PAD * EXP_PAD;
-    for (int64_t j = n; j < padded; ++j) {
-        power[j] = -INFINITY;
+    return (n + EXP_PAD - 1) / EXP_PAD * EXP_PAD;
+}
+
+/* room = x - highest, and -infinity in the padding. */
+static void copy_strip(int64_t n, const float *x, float highest, float *room)
+{
+    const vec nothing = (vec){0} - INFINITY;
+    for (int64_t j = padded_columns(n) - EXP_PAD; j < padded_columns(n); j += LANES) {
+        vec_store(room + j, nothing);
     }
-    for (int64_t j = 0; j < n; ++j) {
-        power[j] = x[j] - highest;
+    int64_t j = 0;
+    for (; j + LANES <= n; j += LANES) {
+        vec_store(room + j, vec_load(x + j) - highest);
     }
-    float sum = 0.0F;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t j = 0; j < padded; ++j) {
-        power[j] = exp_negative(power[j]);
-        sum += power[j];
+    if (j < n) {
+        vec_store_first(room + j, vec_load_first(x + j, n - j) - highest, n - j);
     }
-    return sum;
+}
+
+/* room = exp(x - highest), zero in the padding; returns the sum. */
+static float exp_strip(int64_t n, const float *x, float highest, float *room)
+{
+    const int64_t padded = padded_columns(n);
+    vec sums = {0};
+    copy_strip(n, x, highest, room);
+    for (int64_t j = 0; j < padded; j += LANES) {
+#pragma omp simd
+        for (int l = 0; l < LANES; ++l) {
+            room[j + l] = exp_negative(room[j + l]);
+        }
+        sums += vec_load(room + j);
+    }
+    float part[LANES];
+    vec_store(part, sums);
+    UNROLL
+    for (int half = LANES / 2; half > 0; half /= 2) {
+        for (int l = 0; l < half; ++l) {
+            part[l] += part[l + half];
+        }
+    }
+    return part[0];
+}
+
+/* to = factor * room */
+static void scale_strip(int64_t n, const float *room, float factor, float *to)
+{
+    int64_t j = 0;
+    for (; j + LANES <= n; j += LANES) {
+        vec_store(to + j, factor * vec_load(room + j));
+    }
+    if (j < n) {
+        vec_store_first(to + j, factor * vec_load(room + j), n - j);
+    }
 }
 
 /* Sixteen running maxima; the last sixteen columns overlap the ones before, which a maximum does not mind. */
@@ -105,12 +143,12 @@ static double row_mean(int64_t n, const float *x)
 /* The loss of one counted row; to: its gradient, or NULL. */
 static double softmax_row(int64_t n, const float *x, int32_t label, float scale, float smoothing, float *to)
 {
-    float power[EXP_STRIP] __attribute__((aligned(64)));
-    float highest = row_max(n, x);
+    float room[EXP_STRIP] __attribute__((aligned(64)));
+    const float highest = row_max(n, x);
     double sum = 0.0;
     for (int64_t column = 0; column < n; column += EXP_STRIP) {
-        int64_t columns = n - column < EXP_STRIP ? n - column : EXP_STRIP;
-        sum += (double)exp_strip(columns, x + column, highest, power);
+        const int64_t columns = n - column < EXP_STRIP ? n - column : EXP_STRIP;
+        sum += (double)exp_strip(columns, x + column, highest, room);
     }
     double loss = log(sum) + (double)highest - (double)x[label];
     if (smoothing > 0.0F) {
@@ -119,16 +157,13 @@ static double softmax_row(int64_t n, const float *x, int32_t label, float scale,
     if (to == NULL) {
         return loss;
     }
-    float factor = (float)((double)scale / sum);
+    const float factor = (float)((double)scale / sum);
     for (int64_t column = 0; column < n; column += EXP_STRIP) {
-        int64_t columns = n - column < EXP_STRIP ? n - column : EXP_STRIP;
+        const int64_t columns = n - column < EXP_STRIP ? n - column : EXP_STRIP;
         if (n > EXP_STRIP) { /* a single strip is still there */
-            exp_strip(columns, x + column, highest, power);
+            exp_strip(columns, x + column, highest, room);
         }
-#pragma omp simd
-        for (int64_t j = 0; j < columns; ++j) {
-            to[column + j] = power[j] * factor;
-        }
+        scale_strip(columns, room, factor, to + column);
     }
     if (smoothing > 0.0F) {
         float others = scale * smoothing / (float)n;
