@@ -5,25 +5,27 @@
 
 #include "base/clock.h"
 
-static const char letters[HAL_SPMM_KINDS] = {[HAL_SPMM_AUTO] = '-',
-                                             [HAL_SPMM_ROWS] = 'r',
-                                             [HAL_SPMM_BLOCKS] = 'b',
-                                             [HAL_SPMM_LISTS] = 'l',
-                                             [HAL_SPMM_TILES] = 't'};
+static const char NO_FORM = '-';
 
 char gnn_form_letter(hal_spmm_form form)
 {
-    return letters[form];
+    static const char *const names[] = {HAL_SPMM_FORMS(CHOICE_NAME)};
+    return form == HAL_SPMM_AUTO ? NO_FORM : names[form][0];
 }
 
 hal_spmm_form gnn_form_of(char letter, hal_spmm_form otherwise)
 {
     for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; ++form) {
-        if (letters[form] == letter) {
+        if (gnn_form_letter((hal_spmm_form)form) == letter) {
             return (hal_spmm_form)form;
         }
     }
     return otherwise;
+}
+
+bool gnn_form_is_letter(char letter)
+{
+    return letter == NO_FORM || gnn_form_of(letter, HAL_SPMM_AUTO) != HAL_SPMM_AUTO;
 }
 
 static hal_spmm_form asked_form(const gnn_forms_asked *asked, int role)

@@ -20,8 +20,9 @@
 /* Roles, and the letters of their forms: by direction, by rows, by sources. */
 enum { GNN_FORMS = 8 };
 
-/* r(ows), b(locks), l(ists); '-' for AUTO. And back: `otherwise` for any other letter. */
+/* The first one of its word, '-' for AUTO. And back: `otherwise` for what is no form's. */
 char gnn_form_letter(hal_spmm_form form);
+bool gnn_form_is_letter(char letter);
 hal_spmm_form gnn_form_of(char letter, hal_spmm_form otherwise);
 
 /* The same on every rank, but for letters and operand_bytes. */

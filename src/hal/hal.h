@@ -187,12 +187,13 @@ typedef struct hal_csr {
     const float *value;    /* host [offset[rows]], what each entry multiplies by; NULL: all are 1 */
 } hal_csr;
 
-#define HAL_SPMM_FORMS(X)                                                                                              \
-    X(HAL_SPMM_AUTO, "auto")     /* measured at creation */                                                            \
+/* Known by their first letters too. */
+#define HAL_SPMM_MADE(X)                                                                                               \
     X(HAL_SPMM_ROWS, "rows")     /* row loop with prefetch: sparse graphs */                                           \
     X(HAL_SPMM_BLOCKS, "blocks") /* source blocks, 16-bit local columns, feature strips: dense graphs */               \
     X(HAL_SPMM_LISTS, "lists")   /* source blocks with lists of their non-empty rows: in between */                    \
     X(HAL_SPMM_TILES, "tiles") /* lists behind those of smaller blocks: graphs whose order keeps neighbours together */
+#define HAL_SPMM_FORMS(X) X(HAL_SPMM_AUTO, "auto") /* measured at creation */ HAL_SPMM_MADE(X)
 typedef enum hal_spmm_form { HAL_SPMM_FORMS(CHOICE_VALUE) } hal_spmm_form;
 
 typedef struct hal_spmm_info {

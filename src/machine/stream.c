@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/permutation.h"
 #include "machine/placement.h"
 #include "machine/placement_memory.h"
 #include "machine/thread_ranges.h"
@@ -37,7 +38,8 @@ typedef struct stream_run {
     int slots;
     uint64_t *sum; /* [slots * 8] keeps the reads from being optimised away */
     words *set;    /* [slots * set_words] of stream_measure_set */
-    int64_t set_words;
+    int64_t set_words, row_words;
+    uint32_t *row; /* [set_words / row_words] where the rows of a set begin; NULL: in order */
     stream_rates rates;
 } stream_run;
 
@@ -107,6 +109,29 @@ static inline __attribute__((always_inline)) uint64_t sum_body(const words *x, i
     return all[0] + all[1] + all[2] + all[3] + all[4] + all[5] + all[6] + all[7];
 }
 
+static inline __attribute__((always_inline)) uint64_t rows_body(const words *x, const uint32_t *row, int64_t rows,
+                                                                int64_t row_words)
+{
+    words sum[2] = {{0}};
+    for (int64_t i = 0; i < rows; i++) {
+        const words *at = x + row[i];
+        for (int64_t j = 0; j < row_words; j++) {
+            sum[j % 2] += at[j];
+        }
+    }
+    const words all = sum[0] + sum[1];
+    return all[0] + all[1] + all[2] + all[3] + all[4] + all[5] + all[6] + all[7];
+}
+
+/* The rows that blocks of aggregation have, one line and two, without an inner loop. */
+static inline __attribute__((always_inline)) uint64_t some_rows_body(const words *x, const uint32_t *row, int64_t rows,
+                                                                     int64_t row_words)
+{
+    return row_words == 1   ? rows_body(x, row, rows, 1)
+           : row_words == 2 ? rows_body(x, row, rows, 2)
+                            : rows_body(x, row, rows, row_words);
+}
+
 /* Narrow loads would not reach what a cache gives. */
 #if defined(__x86_64__)
 static __attribute__((target("avx512f"))) uint64_t sum_avx512(const words *x, int64_t count)
@@ -117,6 +142,18 @@ static __attribute__((target("avx512f"))) uint64_t sum_avx512(const words *x, in
 static __attribute__((target("avx2"))) uint64_t sum_avx2(const words *x, int64_t count)
 {
     return sum_body(x, count);
+}
+
+static __attribute__((target("avx512f"))) uint64_t sum_rows_avx512(const words *x, const uint32_t *row, int64_t rows,
+                                                                   int64_t row_words)
+{
+    return some_rows_body(x, row, rows, row_words);
+}
+
+static __attribute__((target("avx2"))) uint64_t sum_rows_avx2(const words *x, const uint32_t *row, int64_t rows,
+                                                              int64_t row_words)
+{
+    return some_rows_body(x, row, rows, row_words);
 }
 #endif
 
@@ -131,6 +168,25 @@ static uint64_t sum_words(const words *x, int64_t count)
     }
 #endif
     return sum_body(x, count);
+}
+
+static uint64_t sum_rows(const words *x, const uint32_t *row, int64_t rows, int64_t row_words)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f")) {
+        return sum_rows_avx512(x, row, rows, row_words);
+    }
+    if (__builtin_cpu_supports("avx2")) {
+        return sum_rows_avx2(x, row, rows, row_words);
+    }
+#endif
+    return some_rows_body(x, row, rows, row_words);
+}
+
+static uint64_t sum_set(const stream_run *run, const words *set)
+{
+    return run->row == NULL ? sum_words(set, run->set_words)
+                            : sum_rows(set, run->row, run->set_words / run->row_words, run->row_words);
 }
 
 /* Whole words: the few floats before and after them are not worth a thought. */
@@ -197,7 +253,7 @@ static void read_sets(stream_run *run, int thread)
 #pragma omp barrier
         started = clock_seconds();
         for (int64_t i = 0; slot >= 0 && i < times; i++) {
-            run->sum[(size_t)slot * 8] += sum_words(set, run->set_words);
+            run->sum[(size_t)slot * 8] += sum_set(run, set);
         }
 #pragma omp barrier
         if (thread == 0) {
@@ -242,6 +298,7 @@ static void end(stream_run *run)
 {
     free_arrays(run);
     weft_free(run->set);
+    weft_free(run->row);
     weft_free(run->slot);
     weft_free(run->sum);
 }
@@ -261,13 +318,29 @@ done:
     return status;
 }
 
-weft_status stream_measure_set(const stream_request *request, size_t set_bytes, double *read)
+static weft_status order_rows(stream_run *run)
 {
-    stream_run run = {.request = request, .set_words = (int64_t)(set_bytes / sizeof(words)) + 1};
+    const int64_t rows = run->set_words / run->row_words;
+    const permutation order = permutation_make((uint64_t)rows, 0, 0, 0);
+    WEFT_TRY(WEFT_NEW(&run->row, rows, WEFT_MEM_WORKSPACE));
+    for (int64_t i = 0; i < rows; i++) {
+        run->row[i] = (uint32_t)(permute(&order, (uint64_t)i) * (uint64_t)run->row_words);
+    }
+    return WEFT_OK;
+}
+
+weft_status stream_measure_set(const stream_request *request, size_t set_bytes, size_t row_bytes, double *read)
+{
+    const int64_t row_words = (int64_t)((row_bytes + sizeof(words) - 1) / sizeof(words));
+    const int64_t unit = row_words > 0 ? row_words : 1;
+    stream_run run = {.request = request,
+                      .set_words = ((int64_t)(set_bytes / sizeof(words)) / unit + 1) * unit,
+                      .row_words = row_words};
     weft_status status = WEFT_OK;
     WEFT_TRY_GOTO(begin(&run), status, done);
     if (run.slots > 0) {
         WEFT_TRY_GOTO(WEFT_NEW(&run.set, run.slots * run.set_words, WEFT_MEM_WORKSPACE), status, done);
+        WEFT_TRY_GOTO(row_words > 0 ? order_rows(&run) : WEFT_OK, status, done);
         run_team(&run, read_sets);
     }
 done:

@@ -243,7 +243,7 @@ static void check_result(const graph *g, const operands *o, const char *what)
     }
 }
 
-static const char *const form_name[] = {"auto", "rows", "blocks", "lists", "tiles"};
+static const char *const form_name[] = {HAL_SPMM_FORMS(CHOICE_NAME)};
 
 /* Of the 32 combinations of operands a width and form meets every fifth; instrumented builds, ten times slower, fewer.
  */

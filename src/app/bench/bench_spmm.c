@@ -24,7 +24,7 @@
 #include "graph/graph.h"
 #include "partition/reorder.h"
 
-enum { MAX_WIDTHS = 64, MAX_FORMS = 5 };
+enum { MAX_WIDTHS = 64 };
 
 typedef struct spmm_bench {
     const weft_options *options;
@@ -40,33 +40,41 @@ typedef struct spmm_bench {
     bench_matrix given, ordered; /* ordered.csr.rows 0: not made yet */
     int64_t widths[MAX_WIDTHS];
     int width_count;
-    const char *form[MAX_FORMS];
+    hal_spmm_form form[HAL_SPMM_KINDS];
     int form_count;
     bench_table table;
 } spmm_bench;
+
+static void all_forms(spmm_bench *b)
+{
+    for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; form++) {
+        b->form[b->form_count++] = (hal_spmm_form)form;
+    }
+}
 
 /* "all", or names separated by commas. */
 static weft_status read_forms(spmm_bench *b)
 {
     static const char *const names[] = {HAL_SPMM_FORMS(CHOICE_NAME)};
+    static const char *const words = CHOICE_WORDS(HAL_SPMM_FORMS);
     const bool listed = option_is_set(b->options, OPT_FORMS);
     const char *text = option_text(b->options, listed ? OPT_FORMS : OPT_SPMM);
     if (strcmp(text, "all") == 0) {
-        text = "rows,blocks,lists,tiles";
+        all_forms(b);
+        return WEFT_OK;
     }
     while (*text != '\0') {
-        size_t length = strcspn(text, ",");
+        const size_t length = strcspn(text, ",");
         int found = -1;
-        for (int i = 0; i < MAX_FORMS; i++) {
+        for (int i = 0; i < HAL_SPMM_KINDS; i++) {
             found = strlen(names[i]) == length && strncmp(names[i], text, length) == 0 ? i : found;
         }
-        WEFT_CHECK(found >= 0, WEFT_ERR_USAGE, "--forms %.*s: the forms are auto, rows, blocks, lists, tiles, or all",
-                   (int)length, text);
-        WEFT_CHECK(b->form_count < MAX_FORMS, WEFT_ERR_USAGE, "--forms takes at most %d forms", MAX_FORMS);
-        b->form[b->form_count++] = names[found];
+        WEFT_CHECK(found >= 0, WEFT_ERR_USAGE, "--forms %.*s: the forms are %s, or all", (int)length, text, words);
+        WEFT_CHECK(b->form_count < HAL_SPMM_KINDS, WEFT_ERR_USAGE, "--forms takes at most %d forms", HAL_SPMM_KINDS);
+        b->form[b->form_count++] = (hal_spmm_form)found;
         text += length + (text[length] == ',');
     }
-    WEFT_CHECK(b->form_count > 0, WEFT_ERR_USAGE, "--forms is empty: auto, rows, blocks, lists, tiles, or all");
+    WEFT_CHECK(b->form_count > 0, WEFT_ERR_USAGE, "--forms is empty: %s, or all", words);
     return WEFT_OK;
 }
 

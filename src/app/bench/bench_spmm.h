@@ -11,15 +11,18 @@
 /* One measured case. */
 typedef struct bench_row {
     int64_t d;
-    const char *order;  /* "given", "cluster", or "cluster+move": operands gathered into the order and back */
-    const char *wanted; /* form asked for */
+    const char *order; /* "given", "cluster", or "cluster+move": operands gathered into the order and back */
+    hal_spmm_form wanted;
     hal_spmm_info info;
     bench_quartiles seconds;
     double bytes;         /* least memory traffic of a run; see spmm_case.c */
     double near, far;     /* bytes a second of the two levels; 0: not told */
     double tile;          /* the same of the smaller set; 0: there is none */
+    double near_rows;     /* of rows of the near set in random order */
+    double tile_rows;     /* and of the smaller one */
     double limit_seconds; /* NAN: not told */
     const char *bound;    /* which level sets it */
+    double rows_seconds;  /* what random rows of the sets would take; NAN: not told */
     bool valid;
     double worst; /* largest error over its bound, on the sampled rows; above 1 is invalid */
 } bench_row;
@@ -55,7 +58,7 @@ void bench_matrix_free(bench_matrix *matrix);
  * Measure one form over all widths. moved: also the time with operands gathered from and scattered to the given order.
  * Adds rows to the table.
  */
-weft_status bench_form(const bench_team *team, const bench_matrix *matrix, const char *wanted, const int64_t *widths,
+weft_status bench_form(const bench_team *team, const bench_matrix *matrix, hal_spmm_form wanted, const int64_t *widths,
                        int count, int repeats, bench_table *table);
 
 /* Start, a row, the end: Markdown and CSV appear row by row. A wrong result has no rate. */

@@ -14,6 +14,8 @@
  *         come out of a smaller set, that set's
  *   far   the rows of x that come from beyond those sets, the prepared matrix and out once, and where operands are moved the
  *         moves: the rate at which the threads read as much as x, out and the matrix are together
+ * What random rows of the near set would take, as long as those that the form reads out of it, is told beside it: what the order
+ * of the edges leaves to a kernel.
  * Sums that a form keeps between its blocks are its own affair and not counted. A last-level cache that holds some of what is
  * far makes more than 100 % possible.
  *
@@ -183,6 +185,15 @@ static double least_bytes(const bench_job *job, const hal_spmm_info *info)
     return (double)info->bytes + (job->move ? 3.0 : 1.0) * dense_bytes(job);
 }
 
+/* Bytes of a row as a run reads it out of its sets: of a strip, or of x. */
+static size_t row_in_set(const bench_job *job, const hal_spmm_info *info)
+{
+    const int64_t cols = job->matrix->csr.cols;
+    const int64_t held = info->block_cols < cols ? info->block_cols : cols;
+    return info->form == HAL_SPMM_ROWS || held == 0 ? (size_t)job->d * sizeof(float)
+                                                    : (size_t)info->set_bytes / (size_t)held;
+}
+
 /* Rates of the two levels, added to those of the row: before and after the run, as memory that is shared with other machines
  * comes and goes. */
 static weft_status add_rates(const bench_job *job, bench_row *row)
@@ -192,16 +203,23 @@ static weft_status add_rates(const bench_job *job, bench_row *row)
         .threads = team->place.threads, .cpu = team->place.cpu, .thread_node = -1, .memory_node = -1};
     const double passes = (double)row->info.bytes + dense_bytes(job);
     const double most = (double)stream_array_bytes(team->machine.l3_bytes, 1);
-    double near, far, tile = 0.0;
+    const size_t line = row_in_set(job, &row->info);
+    double near, far, near_rows, tile = 0.0, tile_rows = 0.0;
     if (row->info.set_bytes == 0) {
         return WEFT_OK;
     }
-    WEFT_TRY(row->info.tile_bytes > 0 ? stream_measure_set(&request, row->info.tile_bytes, &tile) : WEFT_OK);
-    WEFT_TRY(stream_measure_set(&request, row->info.set_bytes, &near));
-    WEFT_TRY(stream_measure_set(&request, (size_t)((passes < most ? passes : most) / team->place.threads), &far));
+    if (row->info.tile_bytes > 0) {
+        WEFT_TRY(stream_measure_set(&request, row->info.tile_bytes, 0, &tile));
+        WEFT_TRY(stream_measure_set(&request, row->info.tile_bytes, line, &tile_rows));
+    }
+    WEFT_TRY(stream_measure_set(&request, row->info.set_bytes, 0, &near));
+    WEFT_TRY(stream_measure_set(&request, row->info.set_bytes, line, &near_rows));
+    WEFT_TRY(stream_measure_set(&request, (size_t)((passes < most ? passes : most) / team->place.threads), 0, &far));
     row->near += near / 2.0;
     row->far += far / 2.0;
     row->tile += tile / 2.0;
+    row->near_rows += near_rows / 2.0;
+    row->tile_rows += tile_rows / 2.0;
     return WEFT_OK;
 }
 
@@ -215,15 +233,16 @@ static void set_limit(const bench_job *job, bench_row *row)
     /* Least traffic has each row of x once. */
     const double far = row->bytes + (double)(row->info.far_edges - csr->cols) * row_bytes;
     const bool near_bound = near_seconds > far / row->far;
-    row->limit_seconds = (double)NAN;
+    row->limit_seconds = row->rows_seconds = (double)NAN;
     row->bound = "";
     if (row->near > 0.0 && row->far > 0.0) {
         row->limit_seconds = near_bound ? near_seconds : far / row->far;
         row->bound = near_bound ? "near" : "far";
+        row->rows_seconds = near / row->near_rows + (tile > 0.0 ? tile / row->tile_rows : 0.0);
     }
 }
 
-static weft_status measure_case(bench_job *job, const char *wanted, int repeats, bench_table *table)
+static weft_status measure_case(bench_job *job, hal_spmm_form wanted, int repeats, bench_table *table)
 {
     bench_row row = {.d = job->d, .wanted = wanted, .info = job->hal->sparse.spmm_info(job->hal, job->spmm)};
     row.order = job->matrix->position == NULL ? "given" : job->move ? "cluster+move" : "cluster";
@@ -236,24 +255,15 @@ static weft_status measure_case(bench_job *job, const char *wanted, int repeats,
     return bench_table_add(table, &row);
 }
 
-static hal_spmm_form form_of(const char *name)
-{
-    return name[0] == 'r'   ? HAL_SPMM_ROWS
-           : name[0] == 'b' ? HAL_SPMM_BLOCKS
-           : name[0] == 'l' ? HAL_SPMM_LISTS
-           : name[0] == 't' ? HAL_SPMM_TILES
-                            : HAL_SPMM_AUTO;
-}
-
 /* A form prepared for d columns: auto may choose another for each width. */
-static weft_status measure_width(const bench_team *team, const bench_matrix *matrix, const char *wanted, int64_t d,
+static weft_status measure_width(const bench_team *team, const bench_matrix *matrix, hal_spmm_form wanted, int64_t d,
                                  int repeats, bench_table *table)
 {
     weft_status status = WEFT_OK;
     weft_hal *hal = team->hal;
     bench_operands o = {0};
     bench_job job = {.team = team, .hal = hal, .matrix = matrix, .operands = &o, .d = d};
-    WEFT_TRY(hal->sparse.spmm_create(hal, &matrix->csr, form_of(wanted), d, &job.spmm));
+    WEFT_TRY(hal->sparse.spmm_create(hal, &matrix->csr, wanted, d, &job.spmm));
     WEFT_TRY_GOTO(new_operands(hal, matrix, d, &o), status, done);
     WEFT_TRY_GOTO(measure_case(&job, wanted, repeats, table), status, done);
     if (matrix->position != NULL) {
@@ -266,7 +276,7 @@ done:
     return status;
 }
 
-weft_status bench_form(const bench_team *team, const bench_matrix *matrix, const char *wanted, const int64_t *widths,
+weft_status bench_form(const bench_team *team, const bench_matrix *matrix, hal_spmm_form wanted, const int64_t *widths,
                        int count, int repeats, bench_table *table)
 {
     for (int i = 0; i < count; i++) {

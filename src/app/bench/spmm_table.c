@@ -32,6 +32,8 @@ static const table_column columns[] = {
     {"limit_seconds", CELL_REAL, false},
     {"bound", CELL_TEXT, true}, /* the level that sets the limit */
     {"percent_of_limit", CELL_REAL, true},
+    {"rows_bytes_per_s", CELL_REAL, false}, /* of random rows out of those sets */
+    {"percent_of_rows", CELL_REAL, true},
     {"percent_of_gemm", CELL_REAL, false},
     {"order_seconds", CELL_REAL, false},
     {"error", CELL_REAL, false}, /* over its bound */
@@ -66,7 +68,7 @@ weft_status bench_table_add(bench_table *table, const bench_row *row)
     if (!row->valid && table->invalid++ == 0) {
         snprintf(table->first_invalid, sizeof table->first_invalid,
                  "aggregation of width %" PRId64 " in form %s is wrong: an error of %.3g times its bound", row->d,
-                 row->wanted, row->worst);
+                 form_names[row->wanted], row->worst);
     }
     static const int same[] = {COLUMN_GRAPH, COLUMN_THREADS, COLUMN_D, COLUMN_ORDER};
     table_cell cell[] = {cell_text(table->graph),
@@ -75,7 +77,7 @@ weft_status bench_table_add(bench_table *table, const bench_row *row)
                          cell_int(table->threads),
                          cell_int(row->d),
                          cell_text(row->order),
-                         cell_text(row->wanted),
+                         cell_text(form_names[row->wanted]),
                          cell_text(form_names[row->info.form]),
                          cell_int(row->info.block_cols),
                          cell_int((int64_t)row->info.bytes),
@@ -95,6 +97,8 @@ weft_status bench_table_add(bench_table *table, const bench_row *row)
                          cell_real(row->limit_seconds),
                          cell_text(row->bound),
                          cell_real(100.0 * row->limit_seconds / seconds),
+                         cell_real(row->near_rows > 0.0 ? row->near_rows : (double)NAN),
+                         cell_real(100.0 * row->rows_seconds / seconds),
                          cell_real(100.0 * 2.0 * elements / seconds / table->limits.gemm),
                          cell_real(table->order_seconds >= 0.0 ? table->order_seconds : (double)NAN),
                          cell_real(row->worst),

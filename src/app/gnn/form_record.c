@@ -69,6 +69,15 @@ static weft_status read_seconds(const char *path, const json_value *root, form_r
     return WEFT_OK;
 }
 
+static bool are_letters(const char *forms)
+{
+    int count = 0;
+    while (count < GNN_FORMS && gnn_form_is_letter(forms[count])) {
+        ++count;
+    }
+    return count == GNN_FORMS && forms[count] == '\0';
+}
+
 static weft_status read_root(const char *path, const json_value *root, const char *key, form_record *record)
 {
     const char *forms = NULL;
@@ -78,8 +87,8 @@ static weft_status read_root(const char *path, const json_value *root, const cha
     WEFT_TRY(json_expect_text(path, root, "weft", version_program()));
     WEFT_TRY(json_expect_text(path, root, "key", key));
     WEFT_TRY(json_get_text(path, root, "forms", &forms));
-    WEFT_CHECK(strlen(forms) == GNN_FORMS && strspn(forms, "rblt-") == GNN_FORMS, WEFT_ERR_DATA,
-               "%s: \"forms\" must be %d letters of r, b, l, t and -", path, (int)GNN_FORMS);
+    WEFT_CHECK(are_letters(forms), WEFT_ERR_DATA, "%s: \"forms\" must be %d first letters of %s, or -", path,
+               (int)GNN_FORMS, CHOICE_WORDS(HAL_SPMM_MADE));
     memcpy(read.forms, forms, GNN_FORMS);
     WEFT_TRY(read_seconds(path, root, &read));
     if (json_find(root, "epoch_s") != NULL) {

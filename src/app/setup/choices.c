@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "comm/coll/coll.h"
+#include "gnn/layers/form_choice.h"
 
 static bool chooses_allreduce(const app_context *context)
 {
@@ -80,10 +81,9 @@ static weft_status parse_forms(const char *codes, size_t length, int rank, int r
     const char *mine = codes + (count == 1 ? 0 : (size_t)rank * stride);
     for (size_t i = 0; i < length; ++i) {
         const bool comma = i % stride == CHOICES_FORMS;
-        WEFT_CHECK(
-            comma ? codes[i] == ',' : strchr("rblt-", codes[i]) != NULL, WEFT_ERR_USAGE,
-            "--choices: spmm=%.40s: a code is made of r (rows), b (blocks), l (lists), t (tiles) and - (no matrix)",
-            codes);
+        WEFT_CHECK(comma ? codes[i] == ',' : gnn_form_is_letter(codes[i]), WEFT_ERR_USAGE,
+                   "--choices: spmm=%.40s: a code is made of the first letters of %s, and - (no matrix)", codes,
+                   CHOICE_WORDS(HAL_SPMM_MADE));
     }
     memcpy(forms, mine, CHOICES_FORMS);
     forms[CHOICES_FORMS] = '\0';

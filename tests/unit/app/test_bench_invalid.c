@@ -163,18 +163,20 @@ static void test_spmm(void **state)
     ASSERT_OK(option_assign(options, "format", "json")); /* nothing is printed before the end */
     ASSERT_OK(bench_table_begin(&table, options));
     added = 0.0F;
-    ASSERT_OK(bench_form(&team, &matrix, "rows", widths, 1, 1, &table));
+    ASSERT_OK(bench_form(&team, &matrix, HAL_SPMM_ROWS, widths, 1, 1, &table));
     assert_int_equal(table.invalid, 0);
     assert_true(cell_of(&table.grid, 0, "valid")->flag && cell_of(&table.grid, 0, "gelem_per_s")->real > 0.0);
     assert_true(cell_of(&table.grid, 0, "percent_of_limit")->real > 0.0);
+    assert_true(cell_of(&table.grid, 0, "percent_of_rows")->real > 0.0);
     added = 1e-3F;
-    ASSERT_OK(bench_form(&team, &matrix, "rows", widths, 1, 1, &table));
+    ASSERT_OK(bench_form(&team, &matrix, HAL_SPMM_ROWS, widths, 1, 1, &table));
     assert_int_equal(table.invalid, 1);
     assert_non_null(strstr(table.first_invalid, "width 4 in form rows is wrong"));
     assert_false(cell_of(&table.grid, 1, "valid")->flag);
     assert_true(isnan(cell_of(&table.grid, 1, "gelem_per_s")->real));
     assert_true(isnan(cell_of(&table.grid, 1, "percent_of_triad")->real));
     assert_true(isnan(cell_of(&table.grid, 1, "percent_of_limit")->real));
+    assert_true(isnan(cell_of(&table.grid, 1, "percent_of_rows")->real));
     bench_table_free(&table);
     option_destroy(options);
     weft_hal_close(hal);

@@ -31,15 +31,19 @@ static void test_rates(void **state)
 static void test_sets(void **state)
 {
     (void)state;
-    double small, large, none;
+    double small, large, none, rows;
     stream_request request = {.threads = 2, .thread_node = -1, .memory_node = -1};
-    ASSERT_OK(stream_measure_set(&request, 8 << 10, &small));
-    ASSERT_OK(stream_measure_set(&request, 64 << 20, &large));
+    ASSERT_OK(stream_measure_set(&request, 8 << 10, 0, &small));
+    ASSERT_OK(stream_measure_set(&request, 64 << 20, 0, &large));
     assert_true(small > 1e7 && small < 1e13 && large > 1e7 && large < 1e13);
-    ASSERT_OK(stream_measure_set(&request, 0, &none)); /* one word */
+    ASSERT_OK(stream_measure_set(&request, 0, 0, &none)); /* one word */
     assert_true(none > 1e7);
+    for (size_t row = 4; row <= 4096; row *= 8) { /* a part of a line, and up to 64 */
+        ASSERT_OK(stream_measure_set(&request, 100 << 10, row, &rows));
+        assert_true(rows > 1e7 && rows < 1e13);
+    }
     request.thread_node = 4095; /* nobody is there */
-    ASSERT_OK(stream_measure_set(&request, 8 << 10, &none));
+    ASSERT_OK(stream_measure_set(&request, 8 << 10, 0, &none));
     assert_true(none == 0.0);
 }
 
