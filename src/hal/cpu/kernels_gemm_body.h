@@ -117,9 +117,8 @@ typedef struct gemm_job {
  * lines of A come at half to three quarters of that rate. */
 typedef struct gemm_ahead {
     const float *at;
-    int64_t
-        turn; /* the step at which the rows end, where steps go along them: not of A^T, whose steps go from row to row */
-    int row;  /* of the tile, whose turn it is */
+    int64_t turn; /* the step at which the rows end; of A^T, whose steps go from row to row, none */
+    int row;      /* of the tile, whose turn it is */
 } gemm_ahead;
 
 static inline __attribute__((always_inline)) gemm_ahead gemm_ahead_of(const bool trans, const gemm_job *job, int64_t i)
