@@ -92,8 +92,14 @@ static void first_touch(const stream_run *run, int64_t begin, int64_t end)
     }
 }
 
+static inline __attribute__((always_inline)) uint64_t total(const words *sum)
+{
+    const words s = *sum;
+    return s[0] + s[1] + s[2] + s[3] + s[4] + s[5] + s[6] + s[7];
+}
+
 /* Integer sums in several chains: reading is the limit, and not the latency of an addition. */
-static inline __attribute__((always_inline)) uint64_t sum_body(const words *x, int64_t count)
+static inline __attribute__((always_inline)) uint64_t sum_in_order(const words *x, int64_t count)
 {
     words sum[4] = {{0}};
     for (int64_t i = 0; i + 4 <= count; i += 4) {
@@ -106,11 +112,11 @@ static inline __attribute__((always_inline)) uint64_t sum_body(const words *x, i
         sum[0] += x[i];
     }
     const words all = sum[0] + sum[1] + sum[2] + sum[3];
-    return all[0] + all[1] + all[2] + all[3] + all[4] + all[5] + all[6] + all[7];
+    return total(&all);
 }
 
-static inline __attribute__((always_inline)) uint64_t rows_body(const words *x, const uint32_t *row, int64_t rows,
-                                                                int64_t row_words)
+static inline __attribute__((always_inline)) uint64_t sum_rows(const words *x, const uint32_t *row, int64_t rows,
+                                                               int64_t row_words)
 {
     words sum[2] = {{0}};
     for (int64_t i = 0; i < rows; i++) {
@@ -120,73 +126,50 @@ static inline __attribute__((always_inline)) uint64_t rows_body(const words *x, 
         }
     }
     const words all = sum[0] + sum[1];
-    return all[0] + all[1] + all[2] + all[3] + all[4] + all[5] + all[6] + all[7];
+    return total(&all);
 }
 
-/* The rows that blocks of aggregation have, one line and two, without an inner loop. */
-static inline __attribute__((always_inline)) uint64_t some_rows_body(const words *x, const uint32_t *row, int64_t rows,
-                                                                     int64_t row_words)
+/* What one thread reads: words in order, or where `row` is given rows of some. */
+typedef struct stretch {
+    const words *x;
+    int64_t count;
+    const uint32_t *row; /* [count / row_words] */
+    int64_t row_words;
+} stretch;
+
+/* Rows of one line and two, which blocks of aggregation have, without an inner loop. */
+static inline __attribute__((always_inline)) uint64_t sum_body(const stretch *s)
 {
-    return row_words == 1   ? rows_body(x, row, rows, 1)
-           : row_words == 2 ? rows_body(x, row, rows, 2)
-                            : rows_body(x, row, rows, row_words);
+    return s->row == NULL      ? sum_in_order(s->x, s->count)
+           : s->row_words == 1 ? sum_rows(s->x, s->row, s->count, 1)
+           : s->row_words == 2 ? sum_rows(s->x, s->row, s->count / 2, 2)
+                               : sum_rows(s->x, s->row, s->count / s->row_words, s->row_words);
 }
 
 /* Narrow loads would not reach what a cache gives. */
 #if defined(__x86_64__)
-static __attribute__((target("avx512f"))) uint64_t sum_avx512(const words *x, int64_t count)
+static __attribute__((target("avx512f"))) uint64_t sum_avx512(const stretch *s)
 {
-    return sum_body(x, count);
+    return sum_body(s);
 }
 
-static __attribute__((target("avx2"))) uint64_t sum_avx2(const words *x, int64_t count)
+static __attribute__((target("avx2"))) uint64_t sum_avx2(const stretch *s)
 {
-    return sum_body(x, count);
-}
-
-static __attribute__((target("avx512f"))) uint64_t sum_rows_avx512(const words *x, const uint32_t *row, int64_t rows,
-                                                                   int64_t row_words)
-{
-    return some_rows_body(x, row, rows, row_words);
-}
-
-static __attribute__((target("avx2"))) uint64_t sum_rows_avx2(const words *x, const uint32_t *row, int64_t rows,
-                                                              int64_t row_words)
-{
-    return some_rows_body(x, row, rows, row_words);
+    return sum_body(s);
 }
 #endif
 
-static uint64_t sum_words(const words *x, int64_t count)
+static uint64_t sum_words(const stretch *s)
 {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f")) {
-        return sum_avx512(x, count);
+        return sum_avx512(s);
     }
     if (__builtin_cpu_supports("avx2")) {
-        return sum_avx2(x, count);
+        return sum_avx2(s);
     }
 #endif
-    return sum_body(x, count);
-}
-
-static uint64_t sum_rows(const words *x, const uint32_t *row, int64_t rows, int64_t row_words)
-{
-#if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f")) {
-        return sum_rows_avx512(x, row, rows, row_words);
-    }
-    if (__builtin_cpu_supports("avx2")) {
-        return sum_rows_avx2(x, row, rows, row_words);
-    }
-#endif
-    return some_rows_body(x, row, rows, row_words);
-}
-
-static uint64_t sum_set(const stream_run *run, const words *set)
-{
-    return run->row == NULL ? sum_words(set, run->set_words)
-                            : sum_rows(set, run->row, run->set_words / run->row_words, run->row_words);
+    return sum_body(s);
 }
 
 /* Whole words: the few floats before and after them are not worth a thought. */
@@ -195,7 +178,8 @@ static uint64_t read_share(const float *x, int64_t begin, int64_t end)
     const int64_t floats = sizeof(words) / sizeof(float);
     const int64_t first = (begin + floats - 1) / floats;
     const int64_t last = end / floats;
-    return last > first ? sum_words((const words *)x + first, last - first) : 0;
+    const stretch share = {.x = (const words *)x + first, .count = last - first};
+    return last > first ? sum_words(&share) : 0;
 }
 
 static void triad_share(const stream_run *run, int64_t begin, int64_t end)
@@ -248,12 +232,13 @@ static void read_sets(stream_run *run, int thread)
     if (slot >= 0) {
         memset(set, 0, (size_t)run->set_words * sizeof *set);
     }
+    const stretch all = {.x = set, .count = run->set_words, .row = run->row, .row_words = run->row_words};
     for (int pass = 0; pass < SET_PASSES; pass++) {
         double started = 0.0;
 #pragma omp barrier
         started = clock_seconds();
         for (int64_t i = 0; slot >= 0 && i < times; i++) {
-            run->sum[(size_t)slot * 8] += sum_set(run, set);
+            run->sum[(size_t)slot * 8] += sum_words(&all);
         }
 #pragma omp barrier
         if (thread == 0) {

@@ -20,7 +20,6 @@ typedef struct gemm_case {
     int64_t rows, inputs, d; /* m, k and d of bench_gemm.h */
     hal_gemm_args gemm;
     float *host_a, *host_b, *host_c;
-    void *a, *b, *c;
     double worst; /* largest error over its bound */
 } gemm_case;
 
@@ -52,14 +51,13 @@ static hal_mat dense(int64_t rows, int64_t cols)
     return hal_mat_of(NULL, WEFT_DTYPE_F32, rows, cols, cols);
 }
 
-static weft_status operand(gemm_case *c, uint64_t salt, hal_mat *matrix, float **host, void **device)
+static weft_status operand(gemm_case *c, uint64_t salt, hal_mat *matrix, float **host)
 {
     const size_t bytes = (size_t)count(matrix) * sizeof **host;
     WEFT_TRY(WEFT_NEW(host, count(matrix), WEFT_MEM_WORKSPACE));
     fill(*host, count(matrix), salt);
-    WEFT_TRY(c->hal->mem.alloc(c->hal, bytes, WEFT_MEM_WORKSPACE, device));
-    matrix->data = *device;
-    return c->hal->mem.upload(c->hal, *device, *host, bytes);
+    WEFT_TRY(c->hal->mem.alloc(c->hal, bytes, WEFT_MEM_WORKSPACE, &matrix->data));
+    return c->hal->mem.upload(c->hal, matrix->data, *host, bytes);
 }
 
 static weft_status open_case(gemm_case *c)
@@ -74,9 +72,9 @@ static weft_status open_case(gemm_case *c)
                               .c = atb   ? w
                                    : abt ? x
                                          : y};
-    WEFT_TRY(operand(c, 1, &c->gemm.a, &c->host_a, &c->a));
-    WEFT_TRY(operand(c, 77, &c->gemm.b, &c->host_b, &c->b));
-    return operand(c, 5, &c->gemm.c, &c->host_c, &c->c);
+    WEFT_TRY(operand(c, 1, &c->gemm.a, &c->host_a));
+    WEFT_TRY(operand(c, 77, &c->gemm.b, &c->host_b));
+    return operand(c, 5, &c->gemm.c, &c->host_c);
 }
 
 static void close_case(gemm_case *c)
@@ -84,9 +82,9 @@ static void close_case(gemm_case *c)
     weft_free(c->host_a);
     weft_free(c->host_b);
     weft_free(c->host_c);
-    c->hal->mem.free(c->hal, c->a);
-    c->hal->mem.free(c->hal, c->b);
-    c->hal->mem.free(c->hal, c->c);
+    c->hal->mem.free(c->hal, c->gemm.a.data);
+    c->hal->mem.free(c->hal, c->gemm.b.data);
+    c->hal->mem.free(c->hal, c->gemm.c.data);
 }
 
 static weft_status run_once(void *argument)
@@ -170,7 +168,8 @@ static weft_status check(gemm_case *c)
     const int64_t all = c->gemm.c.rows, rows = all < WINDOW ? all : WINDOW;
     weft_hal *ref = NULL;
     WEFT_TRY(weft_hal_open("ref", c->hal->threads, &ref));
-    weft_status status = c->hal->mem.download(c->hal, c->host_c, c->c, (size_t)count(&c->gemm.c) * sizeof *c->host_c);
+    weft_status status =
+        c->hal->mem.download(c->hal, c->host_c, c->gemm.c.data, (size_t)count(&c->gemm.c) * sizeof *c->host_c);
     status = status == WEFT_OK ? check_window(ref, c, 0, rows) : status;
     status = status == WEFT_OK ? check_window(ref, c, all - rows, rows) : status;
     weft_hal_close(ref);

@@ -56,7 +56,7 @@ static inline int64_t padded_columns(int64_t n)
 }
 
 /* room = x - highest, and -infinity in the padding. */
-static void copy_strip(int64_t n, const float *x, float highest, float *room)
+static void subtract_strip(int64_t n, const float *x, float highest, float *room)
 {
     const vec nothing = (vec){0} - INFINITY;
     for (int64_t j = padded_columns(n) - EXP_PAD; j < padded_columns(n); j += LANES) {
@@ -76,7 +76,7 @@ static float exp_strip(int64_t n, const float *x, float highest, float *room)
 {
     const int64_t padded = padded_columns(n);
     vec sums = {0};
-    copy_strip(n, x, highest, room);
+    subtract_strip(n, x, highest, room);
     for (int64_t j = 0; j < padded; j += LANES) {
 #pragma omp simd
         for (int l = 0; l < LANES; ++l) {
