@@ -113,6 +113,7 @@ for outcome in (7, [], {"warnings": 3}, {"warnings": [nasty, 5, None]}, {"classe
     for pages in ([name], [name, "alone"]):
         p = rp.Page(report(*pages).replace("(http:", "(h:"))
         assert p.text.count("Ranks and memory") + p.text.count("Memory") >= 1
+        assert len(p.source) < 1000000, (len(p.source), list(outcome))
     rp.markdown_tables(report(name, "--format", "md"))
 
 # Losses that are no numbers: gaps, and said; a diverged job.

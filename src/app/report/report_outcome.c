@@ -9,7 +9,11 @@
 #include "app/report/sections.h"
 #include "base/alloc.h"
 
-enum { CLASSES_MAX = 1024, OPEN_MAX = 24 /* rows of a table that is not folded */ };
+enum {
+    CLASSES_MAX = 1024,
+    MATRIX_MAX = 64, /* classes of a confusion matrix: training writes no larger one, and its cells are the square */
+    OPEN_MAX = 24    /* rows of a table that is not folded */
+};
 
 void section_warnings(report_text *out, const report_run *run)
 {
@@ -124,7 +128,7 @@ static void table_of_classes(report_text *out, const report_run *run, const json
 /* A row a label, shaded by the share of its count. Columns are narrow: their heads are numbers alone. */
 static void table_of_confusion(report_text *out, const report_run *run, const json_value *matrix, const class_table *t)
 {
-    char align[CLASSES_MAX + 2];
+    char align[MATRIX_MAX + 2];
     char label[REPORT_CLASS_BYTES];
     memset(align, 'r', (size_t)t->classes + 1);
     align[t->classes + 1] = '\0';
@@ -172,7 +176,7 @@ static void table_of_pairs(report_text *out, const report_run *run, const json_v
 static void tell_confusion(report_text *out, const report_run *run, const json_value *outcome, const class_table *t)
 {
     const json_value *matrix = json_find(outcome, "confusion"), *pairs = json_find(outcome, "confused");
-    if (matrix != NULL && matrix->kind == JSON_ARRAY && t->classes > 0) {
+    if (matrix != NULL && matrix->kind == JSON_ARRAY && t->classes > 0 && t->classes <= MATRIX_MAX) {
         bool folded = t->classes > OPEN_MAX;
         if (folded) {
             text_fold_begin(out, "Labels, and what they are predicted as", false);
