@@ -1,6 +1,7 @@
 /* hal/shadow/shadow_memory.c: blocks between guard pages, opened only while an operation runs. */
 #include "hal/shadow/shadow_memory.h"
 
+#include <assert.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@ struct shadow_block {
     char *data; /* what the caller got */
     size_t bytes;
     int protection; /* of the data pages now */
+    int wanted;     /* by the operation that begins; closed between operations */
 };
 
 static size_t round_up(size_t bytes, size_t unit)
@@ -109,6 +111,7 @@ weft_status shadow_alloc(shadow_memory *memory, size_t bytes, weft_mem_tag *tag,
         status = weft_fail(WEFT_ERR_RESOURCE, "shadow: %zu bytes could not be protected", block.page_bytes);
     } else {
         block.protection = PROT_NONE;
+        block.wanted = closed(memory);
         status = protect(&block, closed(memory));
         status = status == WEFT_OK ? insert_block(memory, &block) : status;
     }
@@ -174,12 +177,27 @@ weft_status shadow_check(const shadow_memory *memory, const char *op, const shad
     return WEFT_OK;
 }
 
-static weft_status open_block(const shadow_memory *memory, const char *op, const shadow_use *use)
+/* Close what is open, but for blocks that the operation that begins wants too. */
+static void close_blocks(shadow_memory *memory)
 {
-    WEFT_TRY(check_block(memory, op, use));
-    shadow_block *block = block_of(memory, use->data);
-    const bool reads = use->access == SHADOW_READ && !memory->open;
-    return protect(block, reads ? block->protection | PROT_READ : PROT_READ | PROT_WRITE);
+    int64_t kept = 0;
+    for (int64_t i = 0; i < memory->opened; ++i) {
+        shadow_block *block = block_of(memory, memory->open_block[i]);
+        if (block->wanted != closed(memory)) {
+            memory->open_block[kept++] = block->data;
+        } else if (protect(block, closed(memory)) != WEFT_OK) {
+            log_warn("%s", weft_error_message());
+        }
+    }
+    memory->opened = kept;
+}
+
+static weft_status open_block(shadow_memory *memory, shadow_block *block)
+{
+    if (block->protection == closed(memory) && block->wanted != closed(memory)) {
+        memory->open_block[memory->opened++] = block->data;
+    }
+    return protect(block, block->wanted);
 }
 
 static bool overlaps(const shadow_use *a, const shadow_use *b)
@@ -199,14 +217,14 @@ static void poison(const shadow_memory *memory, const shadow_use *use)
     }
 }
 
-weft_status shadow_begin(shadow_memory *memory, const char *op, const shadow_use *use, int uses)
+/* The block of an operand; NULL: it has no bytes. */
+static shadow_block *block_used(const shadow_memory *memory, const shadow_use *use)
 {
-    weft_status status = WEFT_OK;
-    for (int i = 0; i < uses; ++i) {
-        if (extent(&use[i]) > 0) {
-            WEFT_TRY_GOTO(open_block(memory, op, &use[i]), status, failed);
-        }
-    }
+    return extent(use) > 0 ? block_of(memory, use->data) : NULL;
+}
+
+static void poison_fresh(const shadow_memory *memory, const shadow_use *use, int uses)
+{
     for (int i = 0; i < uses; ++i) {
         bool fresh = use[i].access == SHADOW_FRESH && extent(&use[i]) > 0;
         for (int j = 0; j < uses && fresh; ++j) {
@@ -216,18 +234,35 @@ weft_status shadow_begin(shadow_memory *memory, const char *op, const shadow_use
             poison(memory, &use[i]);
         }
     }
-    return WEFT_OK;
-failed:
-    shadow_end(memory, use, uses);
-    return status;
 }
 
-void shadow_end(shadow_memory *memory, const shadow_use *use, int uses)
+weft_status shadow_begin(shadow_memory *memory, const char *op, const shadow_use *use, int uses)
 {
-    for (int i = 0; i < uses; ++i) {
-        shadow_block *block = extent(&use[i]) > 0 ? block_of(memory, use[i].data) : NULL;
-        if (block != NULL && protect(block, closed(memory)) != WEFT_OK) {
-            log_warn("%s", weft_error_message());
+    weft_status status = shadow_check(memory, op, use, uses);
+    assert(uses <= HAL_MOST_OPERANDS);
+    for (int i = 0; status == WEFT_OK && i < uses; ++i) {
+        shadow_block *block = block_used(memory, &use[i]);
+        if (block != NULL) {
+            block->wanted |= use[i].access == SHADOW_READ ? PROT_READ : PROT_READ | PROT_WRITE;
         }
     }
+    close_blocks(memory);
+    for (int i = 0; status == WEFT_OK && i < uses; ++i) {
+        shadow_block *block = block_used(memory, &use[i]);
+        status = block != NULL ? open_block(memory, block) : WEFT_OK;
+    }
+    for (int i = 0; i < uses; ++i) {
+        shadow_block *block = block_used(memory, &use[i]);
+        if (block != NULL) {
+            block->wanted = closed(memory);
+        }
+    }
+    WEFT_TRY(status);
+    poison_fresh(memory, use, uses);
+    return WEFT_OK;
+}
+
+void shadow_end(shadow_memory *memory)
+{
+    close_blocks(memory);
 }

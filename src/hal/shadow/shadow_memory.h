@@ -14,6 +14,7 @@
 #define WEFT_HAL_SHADOW_SHADOW_MEMORY_H
 
 #include "hal/hal.h"
+#include "hal/table/op_table.h"
 
 typedef struct shadow_block shadow_block;
 
@@ -21,6 +22,8 @@ typedef struct shadow_memory {
     shadow_block *block; /* sorted by address */
     int64_t blocks, capacity;
     bool open;
+    void *open_block[HAL_MOST_OPERANDS]; /* data of the blocks that an operation opened */
+    int64_t opened;
 } shadow_memory;
 
 typedef enum shadow_access {
@@ -45,9 +48,10 @@ int64_t shadow_free_all(shadow_memory *memory);
 
 /* Whether each operand lies inside one block. */
 weft_status shadow_check(const shadow_memory *memory, const char *op, const shadow_use *use, int uses);
-/* Open the blocks of an operation's operands, checked as above. */
+/* Open the blocks of an operation's operands, checked as above, for what it does to each; those of the operation before that
+ * it does not use are closed. */
 weft_status shadow_begin(shadow_memory *memory, const char *op, const shadow_use *use, int uses);
-/* Close them again. */
-void shadow_end(shadow_memory *memory, const shadow_use *use, int uses);
+/* Close what the last operation has left open. */
+void shadow_end(shadow_memory *memory);
 
 #endif

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
+
 enum { ENTRIES = 256, MOST_ARGS = 768, HELD = 1 << 20 };
 
 struct shadow_entry {
@@ -35,17 +37,6 @@ void shadow_queue_close(shadow_queue *queue)
 
 /* ---- running ------------------------------------------------------------------------------------------------------ */
 
-/* Tells a changed byte of host memory: FNV-1a. */
-static uint64_t sum_of(const void *host, size_t bytes)
-{
-    const unsigned char *from = host;
-    uint64_t sum = 14695981039346656037U;
-    for (size_t i = 0; i < bytes; ++i) {
-        sum = (sum ^ from[i]) * 1099511628211U;
-    }
-    return sum;
-}
-
 static weft_status run_task(const shadow_queue *queue, const shadow_entry *e)
 {
     weft_hal *inner = queue->inner;
@@ -53,7 +44,7 @@ static weft_status run_task(const shadow_queue *queue, const shadow_entry *e)
     case SHADOW_OP:
         return hal_op_call(inner, e->op, e->args);
     case SHADOW_UPLOAD:
-        WEFT_CHECK(sum_of(e->from, e->bytes) == e->sum, WEFT_ERR_INTERNAL,
+        WEFT_CHECK(file_checksum(e->from, e->bytes, 0) == e->sum, WEFT_ERR_INTERNAL,
                    "shadow: %zu bytes of host memory changed between an upload and the wait for it", e->bytes);
         return inner->mem.upload(inner, e->to, e->from, e->bytes);
     case SHADOW_DOWNLOAD:
@@ -79,7 +70,6 @@ static void run_next(shadow_queue *queue)
     weft_status status = shadow_begin(queue->memory, name_of(e), e->use, e->uses);
     if (status == WEFT_OK) {
         status = run_task(queue, e);
-        shadow_end(queue->memory, e->use, e->uses);
     }
     if (status != WEFT_OK && queue->failed == WEFT_OK) {
         queue->failed = status;
@@ -93,6 +83,7 @@ static void run_until(shadow_queue *queue, uint64_t until)
     while (queue->done < queue->submitted && queue->done < until) {
         run_next(queue);
     }
+    shadow_end(queue->memory);
     if (queue->done == queue->submitted) {
         queue->held_bytes = 0;
     }
@@ -181,7 +172,7 @@ weft_status shadow_submit_upload(shadow_queue *queue, void *device, const void *
     if (holds && bytes > 0) {
         e->from = memcpy(queue->held + queue->held_bytes, host, bytes);
     }
-    e->sum = sum_of(e->from, bytes);
+    e->sum = file_checksum(e->from, bytes, 0);
     WEFT_TRY(submit(queue, e));
     queue->held_bytes += holds ? bytes : 0;
     return keeps || holds ? WEFT_OK : shadow_queue_run(queue, UINT64_MAX);

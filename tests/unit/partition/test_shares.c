@@ -111,8 +111,8 @@ static void check_sizes(const weft_graph *g, const char *method, const double *s
 static void test_sizes_follow_shares(void **state)
 {
     (void)state;
-    test_graph graph[3] = {test_graph_communities(8000, 80000, 20, 80, 8), test_graph_random(6000, 90000, true, 5),
-                           test_graph_random(6000, 90000, false, 6)};
+    test_graph graph[3] = {test_graph_communities(4000, 40000, 20, 80, 8), test_graph_random(3000, 45000, true, 5),
+                           test_graph_random(3000, 45000, false, 6)};
     for (int c = 0; c < 3; ++c) {
         check_methods(c, &graph[c].graph, check_sizes);
         test_graph_free(&graph[c]);

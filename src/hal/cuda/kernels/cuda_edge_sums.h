@@ -576,8 +576,8 @@ template <typename Op, int N, int S> int edge_launch(cuda_queue *queue, const Op
     return drops ? edge_launch_rows<Op, N, S, DROPS>(queue, op, e) : edge_launch_rows<Op, N, S, 0>(queue, op, e);
 }
 
-/* The most strips of a lane. */
-enum { EDGE_SINGLES = 6, EDGE_PACKS = 2 };
+/* The most strips of a lane. Doubles check floats: one form is enough for them, and kernels take long to compile. */
+enum { EDGE_SINGLES = 6, EDGE_PACKS = 2, EDGE_DOUBLES = 2 };
 
 /* One strip where that is all there is: heads of few columns. */
 template <typename Op, int N, int S> int edge_launch_strips(cuda_queue *queue, const Op &op, const edge_rows &e)
@@ -610,8 +610,10 @@ template <typename Op> int cuda_edge_sums(cuda_queue *queue, const Op &op, const
             if (edge_takes_packs(op, e)) {
                 return edge_launch_strips<Op, 4, EDGE_PACKS>(queue, op, e);
             }
+            return edge_launch_strips<Op, 1, EDGE_SINGLES>(queue, op, e);
+        } else {
+            return edge_launch<Op, 1, EDGE_DOUBLES>(queue, op, e);
         }
-        return edge_launch_strips<Op, 1, EDGE_SINGLES>(queue, op, e);
     }
 }
 

@@ -74,6 +74,7 @@ struct fiber {
 /* The block that this host thread runs. */
 struct team {
     fiber fibers[SHIM_MOST_THREADS];
+    shim_index places[SHIM_MOST_THREADS]; /* in a block of this grid */
     void *scheduler; /* top of its stack, while a fiber runs */
     void *scheduler_asan;
     const void *scheduler_stack;
@@ -125,13 +126,13 @@ void enter_team()
 
 /* ---- orders -------------------------------------------------------------------------------------------------------- */
 
-/* i -> (factor * i + start) mod count visits each once when the factor shares no divisor with the count, of less than 2^32. */
+/* start, and step further round each time, visits each of count once when the step shares no divisor with it. */
 struct order {
-    uint64_t factor, start, count;
+    uint64_t step, start, count;
 
-    uint64_t operator()(uint64_t i) const
+    uint64_t after(uint64_t at) const
     {
-        return (factor * i + start) % count;
+        return at + step < count ? at + step : at + step - count;
     }
 };
 
@@ -151,20 +152,27 @@ uint64_t draw()
     return here->random >> 33;
 }
 
-order order_of(uint64_t count)
+/* Of this grid: what WEFT_CUDA_SHIM_ORDER says, forward or reverse, or at random. */
+enum wish { AT_RANDOM, FORWARD, REVERSE };
+
+wish asked()
 {
-    const char *wish = getenv("WEFT_CUDA_SHIM_ORDER");
-    if (wish != nullptr && strcmp(wish, "forward") == 0) {
-        return {1, 0, count};
+    const char *word = getenv("WEFT_CUDA_SHIM_ORDER");
+    const bool forward = word != nullptr && strcmp(word, "forward") == 0;
+    const bool reverse = word != nullptr && strcmp(word, "reverse") == 0;
+    return forward ? FORWARD : reverse ? REVERSE : AT_RANDOM;
+}
+
+order order_of(uint64_t count, wish how)
+{
+    if (how != AT_RANDOM || count < 2) {
+        return {how == REVERSE ? count - 1 : 1 % count, how == REVERSE ? count - 1 : 0, count};
     }
-    if (wish != nullptr && strcmp(wish, "reverse") == 0) {
-        return {count > 1 ? count - 1 : 1, count - 1, count};
+    uint64_t step = 1 + draw() % (count - 1);
+    while (divisor(step, count) != 1) {
+        step = step + 1 < count ? step + 1 : 1;
     }
-    uint64_t factor = 1 + draw() % count;
-    while (divisor(factor, count) != 1) {
-        factor += 1;
-    }
-    return {factor, draw() % count, count};
+    return {step, draw() % count, count};
 }
 
 /* ---- fibers -------------------------------------------------------------------------------------------------------- */
@@ -311,10 +319,10 @@ bool release()
 void run_team(const order &threads)
 {
     do {
-        for (unsigned i = 0; i < here->threads; ++i) {
-            const unsigned thread = (unsigned)threads(i);
+        uint64_t thread = threads.start;
+        for (unsigned i = 0; i < here->threads; ++i, thread = threads.after(thread)) {
             if (here->fibers[thread].is == RUNS) {
-                run_fiber(thread);
+                run_fiber((unsigned)thread);
             }
         }
     } while (release());
@@ -331,17 +339,17 @@ shim_index place_of(uint64_t i, shim_index shape)
     return {(unsigned)(i % shape.x), (unsigned)(i / shape.x % shape.y), (unsigned)(i / shape.x / shape.y)};
 }
 
-void run_block(shim_place at, bool barriers)
+void run_block(shim_place at, bool barriers, wish how)
 {
-    const order threads = order_of(here->threads);
-    for (unsigned i = 0; i < here->threads; ++i) {
-        const unsigned thread = (unsigned)threads(i);
-        at.thread = place_of(thread, at.block_dim);
+    const order threads = order_of(here->threads, how);
+    uint64_t thread = threads.start;
+    for (unsigned i = 0; i < here->threads; ++i, thread = threads.after(thread)) {
+        at.thread = here->places[thread];
         if (barriers) {
-            make_fiber(thread);
+            make_fiber((unsigned)thread);
             here->fibers[thread].at = at;
         } else {
-            here->current = thread;
+            here->current = (unsigned)thread;
             shim_at = at;
             here->kernel->run_thread();
         }
@@ -358,12 +366,17 @@ void run_block(shim_place at, bool barriers)
 void shim_run_grid(shim_kernel &kernel, shim_index grid, shim_index block, bool barriers)
 {
     const uint64_t blocks = (uint64_t)grid.x * grid.y * grid.z;
+    const wish how = asked();
     enter_team();
-    const order turns = order_of(blocks);
+    const order turns = order_of(blocks, how);
     here->kernel = &kernel;
     here->threads = block.x * block.y * block.z;
-    for (uint64_t i = 0; i < blocks; ++i) {
-        run_block({{0, 0, 0}, place_of(turns(i), grid), block, grid}, barriers);
+    for (unsigned i = 0; i < here->threads; ++i) {
+        here->places[i] = place_of(i, block);
+    }
+    uint64_t turn = turns.start;
+    for (uint64_t i = 0; i < blocks; ++i, turn = turns.after(turn)) {
+        run_block({{0, 0, 0}, place_of(turn, grid), block, grid}, barriers, how);
     }
 }
 
