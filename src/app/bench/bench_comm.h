@@ -3,28 +3,10 @@
 #define WEFT_APP_BENCH_BENCH_COMM_H
 
 #include "app/bench/bench.h"
+#include "app/bench/bench_list.h"
 #include "app/setup/context.h"
 #include "app/table/grid.h"
 #include "base/log.h"
-
-enum { BENCH_SIZES_MAX = 128, BENCH_NAMES_MAX = 32, BENCH_NAME_BYTES = 32 };
-
-/* "1K,32M,100..1M": bytes, K M G meaning powers of 1024 (KiB, MiB, GiB as well); A..B is A, 2 A, 4 A, ... up to B.
- * WEFT_ERR_USAGE names the part that is wrong, or a size that is no multiple of 4 (float32). */
-weft_status bench_sizes_parse(const char *text, int64_t size[BENCH_SIZES_MAX], int *count);
-
-/* Some of an operation's choices. */
-typedef struct bench_names {
-    char choice[BENCH_NAMES_MAX][BENCH_NAME_BYTES]; /* [choices] all there are */
-    int choices;
-    int wanted[BENCH_NAMES_MAX]; /* [count] numbers of choices */
-    int count;
-    bool all; /* "all" was asked for: what cannot run is listed instead of failing */
-} bench_names;
-
-/* text: names separated by commas, or all: every choice but "auto". choices: separated by '|'. WEFT_ERR_USAGE with the
- * names there are. */
-weft_status bench_names_parse(const char *text, const char *choices, bench_names *names);
 
 typedef struct comm_bench {
     const app_context *context;

@@ -40,43 +40,9 @@ typedef struct spmm_bench {
     bench_matrix given, ordered; /* ordered.csr.rows 0: not made yet */
     int64_t widths[MAX_WIDTHS];
     int width_count;
-    hal_spmm_form form[HAL_SPMM_KINDS];
-    int form_count;
+    bench_names forms; /* numbers are those of hal_spmm_form */
     bench_table table;
 } spmm_bench;
-
-static void all_forms(spmm_bench *b)
-{
-    for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; form++) {
-        b->form[b->form_count++] = (hal_spmm_form)form;
-    }
-}
-
-/* "all", or names separated by commas. */
-static weft_status read_forms(spmm_bench *b)
-{
-    static const char *const names[] = {HAL_SPMM_FORMS(CHOICE_NAME)};
-    static const char *const words = CHOICE_WORDS(HAL_SPMM_FORMS);
-    const bool listed = option_is_set(b->options, OPT_FORMS);
-    const char *text = option_text(b->options, listed ? OPT_FORMS : OPT_SPMM);
-    if (strcmp(text, "all") == 0) {
-        all_forms(b);
-        return WEFT_OK;
-    }
-    while (*text != '\0') {
-        const size_t length = strcspn(text, ",");
-        int found = -1;
-        for (int i = 0; i < HAL_SPMM_KINDS; i++) {
-            found = strlen(names[i]) == length && strncmp(names[i], text, length) == 0 ? i : found;
-        }
-        WEFT_CHECK(found >= 0, WEFT_ERR_USAGE, "--forms %.*s: the forms are %s, or all", (int)length, text, words);
-        WEFT_CHECK(b->form_count < HAL_SPMM_KINDS, WEFT_ERR_USAGE, "--forms takes at most %d forms", HAL_SPMM_KINDS);
-        b->form[b->form_count++] = (hal_spmm_form)found;
-        text += length + (text[length] == ',');
-    }
-    WEFT_CHECK(b->form_count > 0, WEFT_ERR_USAGE, "--forms is empty: %s, or all", words);
-    return WEFT_OK;
-}
 
 static weft_status read_options(spmm_bench *b)
 {
@@ -88,7 +54,9 @@ static weft_status read_options(spmm_bench *b)
     b->width_count = option_list(b->options, OPT_DIMS, b->widths, MAX_WIDTHS);
     WEFT_CHECK(b->width_count > 0 && b->width_count <= MAX_WIDTHS, WEFT_ERR_USAGE,
                "--dims takes 1 to %d widths, not %d", MAX_WIDTHS, b->width_count);
-    return read_forms(b);
+    const bool listed = option_is_set(b->options, OPT_FORMS);
+    return bench_names_parse(listed ? "--forms" : "--spmm", option_text(b->options, listed ? OPT_FORMS : OPT_SPMM),
+                             option_row_of(OPT_SPMM)->choices, &b->forms);
 }
 
 /* A generated graph lives in a temporary store for the time of its cases. */
@@ -149,8 +117,9 @@ static weft_status make_order(spmm_bench *b)
 static weft_status measure_order(spmm_bench *b, const bench_matrix *matrix)
 {
     const int repeats = (int)option_int(b->options, OPT_REPEATS);
-    for (int i = 0; i < b->form_count; i++) {
-        WEFT_TRY(bench_form(&b->team, matrix, b->form[i], b->widths, b->width_count, repeats, &b->table));
+    for (int i = 0; i < b->forms.count; i++) {
+        WEFT_TRY(bench_form(&b->team, matrix, (hal_spmm_form)b->forms.wanted[i], b->widths, b->width_count, repeats,
+                            &b->table));
     }
     return WEFT_OK;
 }

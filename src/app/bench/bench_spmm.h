@@ -4,6 +4,7 @@
 #ifndef WEFT_APP_BENCH_BENCH_SPMM_H
 #define WEFT_APP_BENCH_BENCH_SPMM_H
 
+#include "app/bench/bench_list.h"
 #include "app/bench/team.h"
 #include "app/table/grid.h"
 #include "base/log.h"

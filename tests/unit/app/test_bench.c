@@ -54,18 +54,18 @@ static void test_names(void **state)
 {
     (void)state;
     bench_names names;
-    assert_int_equal(bench_names_parse("ring,auto,ring", "auto|ring|tree", &names), WEFT_OK);
+    assert_int_equal(bench_names_parse("--names", "ring,auto,ring", "auto|ring|tree", &names), WEFT_OK);
     assert_int_equal(names.count, 2);
     assert_int_equal(names.wanted[0], 1);
     assert_int_equal(names.wanted[1], 0);
     assert_false(names.all);
-    assert_int_equal(bench_names_parse("all", "auto|ring|tree", &names), WEFT_OK);
+    assert_int_equal(bench_names_parse("--names", "all", "auto|ring|tree", &names), WEFT_OK);
     assert_true(names.all);
     assert_int_equal(names.count, 2);
     assert_string_equal(names.choice[names.wanted[1]], "tree");
-    assert_int_equal(bench_names_parse("rings", "auto|ring|tree", &names), WEFT_ERR_USAGE);
-    assert_non_null(strstr(weft_error_message(), "'rings' is none of auto, ring, tree, all"));
-    assert_int_equal(bench_names_parse("", "auto|ring", &names), WEFT_ERR_USAGE);
+    assert_int_equal(bench_names_parse("--names", "rings", "auto|ring|tree", &names), WEFT_ERR_USAGE);
+    assert_non_null(strstr(weft_error_message(), "--names: 'rings' is none of auto, ring, tree, all"));
+    assert_int_equal(bench_names_parse("--names", "", "auto|ring", &names), WEFT_ERR_USAGE);
 }
 
 static void test_quartiles(void **state)

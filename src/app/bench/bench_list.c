@@ -1,7 +1,9 @@
-/* app/bench/comm_list.c: the lists that --sizes and --algorithms take. */
+/* app/bench/bench_list.c: see app/bench/bench_list.h. */
+#include "app/bench/bench_list.h"
+
+#include <stdio.h>
 #include <string.h>
 
-#include "app/bench/bench_comm.h"
 #include "base/number.h"
 
 enum { ELEMENT = 4, PART_BYTES = 64 };
@@ -80,7 +82,7 @@ static int number_of(const bench_names *names, const char *name)
     return -1;
 }
 
-static weft_status refuse_name(const bench_names *names, const char *name)
+static weft_status refuse_name(const char *option, const bench_names *names, const char *name)
 {
     char listed[512] = "";
     size_t at = 0;
@@ -88,7 +90,7 @@ static weft_status refuse_name(const bench_names *names, const char *name)
         at += (size_t)snprintf(listed + at, sizeof listed - at, "%s, ", names->choice[i]);
         at = at < sizeof listed ? at : sizeof listed - 1;
     }
-    return weft_fail(WEFT_ERR_USAGE, "--algorithms: '%s' is none of %sall", name, listed);
+    return weft_fail(WEFT_ERR_USAGE, "%s: '%s' is none of %sall", option, name, listed);
 }
 
 /* Each at most once, so that there is room. */
@@ -102,7 +104,7 @@ static void want(bench_names *names, int number)
     names->wanted[names->count++] = number;
 }
 
-weft_status bench_names_parse(const char *text, const char *choices, bench_names *names)
+weft_status bench_names_parse(const char *option, const char *text, const char *choices, bench_names *names)
 {
     char part[PART_BYTES];
     names->choices = names->count = 0;
@@ -117,7 +119,7 @@ weft_status bench_names_parse(const char *text, const char *choices, bench_names
             continue;
         }
         if (strcmp(part, "all") != 0) {
-            return refuse_name(names, part);
+            return refuse_name(option, names, part);
         }
         names->all = true;
         for (int i = 0; i < names->choices; i++) {
@@ -126,5 +128,5 @@ weft_status bench_names_parse(const char *text, const char *choices, bench_names
             }
         }
     }
-    return names->count > 0 ? WEFT_OK : refuse_name(names, "");
+    return names->count > 0 ? WEFT_OK : refuse_name(option, names, "");
 }
