@@ -162,20 +162,26 @@ static weft_status writing_axpby(weft_hal *inner, const hal_axpby_args *args)
     return WEFT_OK;
 }
 
-/* An operation that writes to a const operand faults. The inner backend is swapped below the shadow for the test. */
-static void test_inputs_are_read_only(void **state)
+static float *unnamed;
+
+static weft_status straying_axpby(weft_hal *inner, const hal_axpby_args *args)
 {
-    (void)state;
+    (void)inner, (void)args;
+    *(volatile float *)unnamed = 1.0F;
+    return WEFT_OK;
+}
+
+/* The signal that ends a child in which `op` is the axpby below the shadow; it follows an operation that wrote to `written`, in
+ * the same run of the queue. The inner backend is swapped for the test. */
+static int signal_of_axpby(weft_status (*op)(weft_hal *, const hal_axpby_args *), float *x, float *y, float *written)
+{
     weft_hal saved = *inner_backend();
-    float *x = device_floats(16);
-    float *y = device_floats(16);
-    ASSERT_OK(hal->mem.zero(hal, x, 64));
-    ASSERT_OK(hal->stream.sync(hal));
-    inner_backend()->op.axpby = writing_axpby;
+    inner_backend()->op.axpby = op;
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
         signal(SIGSEGV, SIG_DFL);
+        (void)hal->mem.zero(hal, written, 64);
         (void)axpby(mat(x, 1, 4, 4), mat(y, 1, 4, 4), 1.0);
         (void)hal->stream.sync(hal);
         _exit(0);
@@ -183,9 +189,26 @@ static void test_inputs_are_read_only(void **state)
     int status = 0;
     assert_int_equal(waitpid(child, &status, 0), child);
     *inner_backend() = saved;
-    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+    return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+/* Writing to a const operand faults, and to what is no operand, also where the operation before was let write there. */
+static void test_operations_are_held_to_their_operands(void **state)
+{
+    (void)state;
+    float *x = device_floats(16);
+    float *y = device_floats(16);
+    unnamed = device_floats(16);
+    ASSERT_OK(hal->mem.zero(hal, x, 64));
+    ASSERT_OK(hal->stream.sync(hal));
+    assert_int_equal(signal_of_axpby(writing_axpby, x, y, y), SIGSEGV);
+    assert_int_equal(signal_of_axpby(writing_axpby, x, y, x), SIGSEGV);
+    assert_int_equal(signal_of_axpby(straying_axpby, x, y, y), SIGSEGV);
+    assert_int_equal(signal_of_axpby(straying_axpby, x, y, unnamed), SIGSEGV);
+    assert_int_equal(signal_of_axpby(idle_axpby, x, y, unnamed), 0); /* the child itself is sound */
     hal->mem.free(hal, x);
     hal->mem.free(hal, y);
+    hal->mem.free(hal, unnamed);
 }
 
 /* ---- late completion ----------------------------------------------------------------------------------------------- */
@@ -305,10 +328,14 @@ static void test_blocks_come_and_go(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_host_access_faults),           cmocka_unit_test(test_missing_upload_is_nan),
-        cmocka_unit_test(test_outputs_are_poisoned),         cmocka_unit_test(test_extents_are_checked),
-        cmocka_unit_test(test_inputs_are_read_only),         cmocka_unit_test(test_blocks_come_and_go),
-        cmocka_unit_test(test_results_wait_for_their_event), cmocka_unit_test(test_changed_staging_is_told),
+        cmocka_unit_test(test_host_access_faults),
+        cmocka_unit_test(test_missing_upload_is_nan),
+        cmocka_unit_test(test_outputs_are_poisoned),
+        cmocka_unit_test(test_extents_are_checked),
+        cmocka_unit_test(test_operations_are_held_to_their_operands),
+        cmocka_unit_test(test_blocks_come_and_go),
+        cmocka_unit_test(test_results_wait_for_their_event),
+        cmocka_unit_test(test_changed_staging_is_told),
         cmocka_unit_test(test_full_queue_keeps_the_order),
     };
     return cmocka_run_group_tests(tests, open_shadow, close_shadow);
