@@ -96,6 +96,12 @@ typedef enum hal_mem_reach {
     HAL_REACHES
 } hal_mem_reach;
 
+/* Rows of `bytes` bytes, on the device `stride` bytes from one to the next, on the host side by side. */
+typedef struct hal_rows {
+    int64_t rows;
+    size_t bytes, stride;
+} hal_rows;
+
 typedef struct hal_mem_ops {
     hal_mem_kind kind;   /* of what alloc gives */
     hal_mem_reach reach; /* of the same */
@@ -105,6 +111,10 @@ typedef struct hal_mem_ops {
     weft_status (*download)(weft_hal *hal, void *host, const void *device, size_t bytes); /* waits */
     weft_status (*copy)(weft_hal *hal, void *device_to, const void *device_from, size_t bytes);
     weft_status (*zero)(weft_hal *hal, void *device, size_t bytes);
+    /* The same of many rows, where a call for each would take longer than its bytes. Left out: it would not. */
+    weft_status (*upload_rows)(weft_hal *hal, void *device, const void *host, hal_rows rows);
+    weft_status (*download_rows)(weft_hal *hal, void *host, const void *device, hal_rows rows);
+    weft_status (*zero_rows)(weft_hal *hal, void *device, hal_rows rows);
     /* Bytes that are free and that there are, of all that share the device. Left out: it is the host's memory. */
     weft_status (*room)(weft_hal *hal, size_t *left, size_t *total);
     /* What an operation of this shape takes of the backend's own memory beside its operands, at most, with what the

@@ -133,6 +133,54 @@ static void test_long_copies(void **state)
     weft_hal_close(hal);
 }
 
+/* Rows that lie apart on the device: many in a piece of staging memory, and each longer than one. What lies between them
+ * stays as it was. */
+static void test_rows(void **state)
+{
+    (void)state;
+    const hal_rows shape[] = {{.rows = 300007, .bytes = 12, .stride = 28},
+                              {.rows = 3, .bytes = 4194308, .stride = 4194400}};
+    weft_hal *hal;
+    open_device("cuda", "1", "1000000000", &hal, WEFT_OK);
+    for (size_t s = 0; s < sizeof shape / sizeof *shape; ++s) {
+        const hal_rows rows = shape[s];
+        const size_t all = (size_t)rows.rows * rows.stride;
+        const size_t packed = (size_t)rows.rows * rows.bytes;
+        unsigned char *host = malloc(packed);
+        unsigned char *seen = malloc(all);
+        void *device = NULL;
+        assert_true(host != NULL && seen != NULL);
+        for (size_t i = 0; i < packed; ++i) {
+            host[i] = (unsigned char)(1 + i % 251);
+        }
+        ASSERT_OK(hal->mem.alloc(hal, all, WEFT_MEM_GENERAL, &device));
+        ASSERT_OK(hal->mem.zero(hal, device, all));
+        ASSERT_OK(hal->mem.upload_rows(hal, device, host, rows));
+        memset(host, 0, packed); /* the caller's again */
+        ASSERT_OK(hal->mem.download(hal, seen, device, all));
+        for (size_t i = 0; i < all; ++i) {
+            const size_t row = i / rows.stride;
+            const size_t at = i % rows.stride;
+            assert_int_equal(seen[i], at < rows.bytes ? 1 + (row * rows.bytes + at) % 251 : 0);
+        }
+        ASSERT_OK(hal->mem.download_rows(hal, host, device, rows));
+        for (size_t i = 0; i < packed; ++i) {
+            assert_int_equal(host[i], 1 + i % 251);
+        }
+        memset(seen, 7, all);
+        ASSERT_OK(hal->mem.upload(hal, device, seen, all));
+        ASSERT_OK(hal->mem.zero_rows(hal, device, rows));
+        ASSERT_OK(hal->mem.download(hal, seen, device, all));
+        for (size_t i = 0; i < all; ++i) {
+            assert_int_equal(seen[i], i % rows.stride < rows.bytes ? 0 : 7);
+        }
+        hal->mem.free(hal, device);
+        free(host);
+        free(seen);
+    }
+    weft_hal_close(hal);
+}
+
 /* ---- memory that is foretold ---------------------------------------------------------------------------------------- */
 
 /* Bytes that a device which is opened for it takes beside what it is given. */
@@ -460,9 +508,9 @@ static void test_devices(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_architectures), cmocka_unit_test(test_devices),
-                                       cmocka_unit_test(test_refusals),      cmocka_unit_test(test_memory),
-                                       cmocka_unit_test(test_order),         cmocka_unit_test(test_refusing_library),
-                                       cmocka_unit_test(test_long_copies),   cmocka_unit_test(test_foretold)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_architectures), cmocka_unit_test(test_devices), cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_memory),        cmocka_unit_test(test_order),   cmocka_unit_test(test_refusing_library),
+        cmocka_unit_test(test_long_copies),   cmocka_unit_test(test_rows),    cmocka_unit_test(test_foretold)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -123,7 +123,7 @@ static weft_status mem_alloc_host(weft_hal *hal, size_t bytes, weft_mem_tag *tag
     return WEFT_OK;
 }
 
-/* ---- copies through staging memory ---------------------------------------------------------------------------------- */
+/* ---- copies through staging memory, which takes longer rows piece by piece ------------------------------------------ */
 
 /* The next piece of staging memory, once its last copy is done. */
 static int next_bounce(cuda_state *state)
@@ -133,21 +133,49 @@ static int next_bounce(cuda_state *state)
     return bounce;
 }
 
-static size_t at_most(size_t bytes)
+/* A block without gaps is many rows of one byte. */
+static hal_rows without_gaps(size_t bytes)
 {
-    return bytes < (size_t)CUDA_BOUNCE ? bytes : (size_t)CUDA_BOUNCE;
+    return (hal_rows){.rows = (int64_t)bytes, .bytes = 1, .stride = 1};
 }
 
-static int upload_chunks(cuda_state *state, char *device, const char *host, size_t bytes)
+/* From the first byte to the last. */
+static size_t reach_of(hal_rows rows)
+{
+    return (size_t)(rows.rows - 1) * rows.stride + rows.bytes;
+}
+
+/* Of `left` rows, as many as a piece of staging memory holds. */
+static size_t chunk_of(hal_rows rows, size_t left)
+{
+    const size_t most = (size_t)CUDA_BOUNCE / rows.bytes;
+    return left < most ? left : most;
+}
+
+static int copy_up(cuda_state *state, char *device, const char *host, hal_rows of, size_t rows)
+{
+    cuda_stream *stream = state->queue.stream;
+    return of.stride == of.bytes ? cuda_copy_up(stream, device, host, rows * of.bytes)
+                                 : cuda_copy_rows_up(stream, device, of.stride, host, of.bytes, rows);
+}
+
+static int copy_down(cuda_state *state, char *host, const char *device, hal_rows of, size_t rows)
+{
+    cuda_stream *stream = state->queue.stream;
+    return of.stride == of.bytes ? cuda_copy_down(stream, host, device, rows * of.bytes)
+                                 : cuda_copy_rows_down(stream, host, device, of.stride, of.bytes, rows);
+}
+
+static int upload_chunks(cuda_state *state, char *device, const char *host, hal_rows rows)
 {
     int code = CUDA_DONE;
-    for (size_t done = 0; done < bytes && code == CUDA_DONE;) {
-        const size_t chunk = at_most(bytes - done);
+    for (size_t done = 0; done < (size_t)rows.rows && code == CUDA_DONE;) {
+        const size_t chunk = chunk_of(rows, (size_t)rows.rows - done);
         const int bounce = next_bounce(state);
         code = cuda_event_sync(state->bounced[bounce]);
-        memcpy(state->bounce[bounce], host + done, chunk);
+        memcpy(state->bounce[bounce], host + done * rows.bytes, chunk * rows.bytes);
         if (code == CUDA_DONE) {
-            code = cuda_copy_up(state->queue.stream, device + done, state->bounce[bounce], chunk);
+            code = copy_up(state, device + done * rows.stride, state->bounce[bounce], rows, chunk);
         }
         if (code == CUDA_DONE) {
             code = cuda_event_record(state->bounced[bounce], state->queue.stream);
@@ -158,24 +186,25 @@ static int upload_chunks(cuda_state *state, char *device, const char *host, size
 }
 
 /* One chunk is copied while the one before it is read. */
-static int download_chunks(cuda_state *state, char *host, const char *device, size_t bytes)
+static int download_chunks(cuda_state *state, char *host, const char *device, hal_rows rows)
 {
     int code = CUDA_DONE;
     int last = 0;
     size_t asked = 0;
     size_t last_chunk = 0;
-    for (size_t read = 0; read < bytes && code == CUDA_DONE;) {
-        const size_t chunk = at_most(bytes - asked);
+    for (size_t read = 0; read < (size_t)rows.rows && code == CUDA_DONE;) {
+        const size_t chunk = chunk_of(rows, (size_t)rows.rows - asked);
         const int bounce = chunk > 0 ? next_bounce(state) : 0;
         if (chunk > 0) {
             code = cuda_event_sync(state->bounced[bounce]);
-            code = code == CUDA_DONE ? cuda_copy_down(state->queue.stream, state->bounce[bounce], device + asked, chunk)
-                                     : code;
+            code = code == CUDA_DONE
+                       ? copy_down(state, state->bounce[bounce], device + asked * rows.stride, rows, chunk)
+                       : code;
             code = code == CUDA_DONE ? cuda_event_record(state->bounced[bounce], state->queue.stream) : code;
         }
         if (last_chunk > 0 && code == CUDA_DONE) {
             code = cuda_event_sync(state->bounced[last]);
-            memcpy(host + read, state->bounce[last], last_chunk);
+            memcpy(host + read * rows.bytes, state->bounce[last], last_chunk * rows.bytes);
             read += last_chunk;
         }
         last = bounce;
@@ -185,28 +214,49 @@ static int download_chunks(cuda_state *state, char *host, const char *device, si
     return code;
 }
 
-static weft_status mem_upload(weft_hal *hal, void *device, const void *host, size_t bytes)
+static weft_status mem_upload_rows(weft_hal *hal, void *device, const void *host, hal_rows rows)
 {
     cuda_state *state = cuda_state_of(hal);
-    if (bytes == 0) {
+    if (rows.rows == 0 || rows.bytes == 0) {
+        return WEFT_OK;
+    }
+    if (rows.bytes > CUDA_BOUNCE) {
+        for (int64_t i = 0; i < rows.rows; ++i) {
+            WEFT_TRY(mem_upload_rows(hal, (char *)device + (size_t)i * rows.stride,
+                                     (const char *)host + (size_t)i * rows.bytes, without_gaps(rows.bytes)));
+        }
         return WEFT_OK;
     }
     WEFT_TRY(cuda_enter(hal));
-    WEFT_TRY(cuda_check("upload", cuda_order_begin_use(state, device, bytes)));
-    WEFT_TRY(cuda_check("upload", upload_chunks(state, device, host, bytes)));
-    return cuda_check("upload", cuda_order_end_use(state, device, bytes));
+    WEFT_TRY(cuda_check("upload", cuda_order_begin_use(state, device, reach_of(rows))));
+    WEFT_TRY(cuda_check("upload", upload_chunks(state, device, host, rows)));
+    return cuda_check("upload", cuda_order_end_use(state, device, reach_of(rows)));
+}
+
+static weft_status mem_upload(weft_hal *hal, void *device, const void *host, size_t bytes)
+{
+    return mem_upload_rows(hal, device, host, without_gaps(bytes));
+}
+
+static weft_status mem_download_rows(weft_hal *hal, void *host, const void *device, hal_rows rows)
+{
+    cuda_state *state = cuda_state_of(hal);
+    for (int64_t i = 0; i < rows.rows && rows.bytes > CUDA_BOUNCE; ++i) {
+        WEFT_TRY(mem_download_rows(hal, (char *)host + (size_t)i * rows.bytes,
+                                   (const char *)device + (size_t)i * rows.stride, without_gaps(rows.bytes)));
+    }
+    WEFT_TRY(cuda_enter(hal));
+    if (rows.rows > 0 && rows.bytes > 0 && rows.bytes <= CUDA_BOUNCE) {
+        WEFT_TRY(cuda_check("download", cuda_order_begin_use(state, device, reach_of(rows))));
+        WEFT_TRY(cuda_check("download", download_chunks(state, host, device, rows)));
+    }
+    WEFT_TRY(cuda_check("download", wait_for_all(state)));
+    return cuda_check("download", cuda_device_last_error());
 }
 
 static weft_status mem_download(weft_hal *hal, void *host, const void *device, size_t bytes)
 {
-    cuda_state *state = cuda_state_of(hal);
-    WEFT_TRY(cuda_enter(hal));
-    if (bytes > 0) {
-        WEFT_TRY(cuda_check("download", cuda_order_begin_use(state, device, bytes)));
-        WEFT_TRY(cuda_check("download", download_chunks(state, host, device, bytes)));
-    }
-    WEFT_TRY(cuda_check("download", wait_for_all(state)));
-    return cuda_check("download", cuda_device_last_error());
+    return mem_download_rows(hal, host, device, without_gaps(bytes));
 }
 
 /* ---- copies of their own ------------------------------------------------------------------------------------------- */
@@ -251,16 +301,25 @@ static weft_status mem_copy(weft_hal *hal, void *to, const void *from, size_t by
     return cuda_check("copy", cuda_order_end_use(state, from, bytes));
 }
 
-static weft_status mem_zero(weft_hal *hal, void *device, size_t bytes)
+static weft_status mem_zero_rows(weft_hal *hal, void *device, hal_rows rows)
 {
     cuda_state *state = cuda_state_of(hal);
-    if (bytes == 0) {
+    if (rows.rows == 0 || rows.bytes == 0) {
         return WEFT_OK;
     }
     WEFT_TRY(cuda_enter(hal));
-    WEFT_TRY(cuda_check("zero", cuda_order_begin_use(state, device, bytes)));
-    WEFT_TRY(cuda_check("zero", cuda_fill(state->queue.stream, device, 0, bytes)));
-    return cuda_check("zero", cuda_order_end_use(state, device, bytes));
+    WEFT_TRY(cuda_check("zero", cuda_order_begin_use(state, device, reach_of(rows))));
+    cuda_stream *stream = state->queue.stream;
+    const size_t count = (size_t)rows.rows;
+    WEFT_TRY(cuda_check("zero", rows.stride == rows.bytes
+                                    ? cuda_fill(stream, device, 0, count * rows.bytes)
+                                    : cuda_fill_rows(stream, device, rows.stride, 0, rows.bytes, count)));
+    return cuda_check("zero", cuda_order_end_use(state, device, reach_of(rows)));
+}
+
+static weft_status mem_zero(weft_hal *hal, void *device, size_t bytes)
+{
+    return mem_zero_rows(hal, device, without_gaps(bytes));
 }
 
 static weft_status mem_room(weft_hal *hal, size_t *left, size_t *total)
@@ -293,6 +352,9 @@ weft_status cuda_memory_open(weft_hal *hal)
                              .download = mem_download,
                              .copy = mem_copy,
                              .zero = mem_zero,
+                             .upload_rows = mem_upload_rows,
+                             .download_rows = mem_download_rows,
+                             .zero_rows = mem_zero_rows,
                              .room = mem_room,
                              .enter = mem_enter,
                              .alloc_host = mem_alloc_host,

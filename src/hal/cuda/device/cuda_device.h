@@ -76,6 +76,10 @@ int cuda_copy_up(cuda_stream *stream, void *device, const void *host, size_t byt
 int cuda_copy_down(cuda_stream *stream, void *host, const void *device, size_t bytes);
 int cuda_copy_across(cuda_stream *stream, void *to, const void *from, size_t bytes);
 int cuda_fill(cuda_stream *stream, void *device, int byte, size_t bytes);
+/* The same of rows, `stride` bytes apart on the device, side by side on the host. */
+int cuda_copy_rows_up(cuda_stream *stream, void *device, size_t stride, const void *host, size_t bytes, size_t rows);
+int cuda_copy_rows_down(cuda_stream *stream, void *host, const void *device, size_t stride, size_t bytes, size_t rows);
+int cuda_fill_rows(cuda_stream *stream, void *device, size_t stride, int byte, size_t bytes, size_t rows);
 
 /* `urgent`: before others, where the device can choose. Streams wait for nothing that they are not told to. */
 int cuda_stream_create(cuda_stream **stream, bool urgent);

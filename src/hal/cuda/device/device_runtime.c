@@ -174,6 +174,21 @@ int cuda_fill(cuda_stream *stream, void *device, int byte, size_t bytes)
     return (int)cudaMemsetAsync(device, byte, bytes, stream_of(stream));
 }
 
+int cuda_copy_rows_up(cuda_stream *stream, void *device, size_t stride, const void *host, size_t bytes, size_t rows)
+{
+    return (int)cudaMemcpy2DAsync(device, stride, host, bytes, bytes, rows, cudaMemcpyHostToDevice, stream_of(stream));
+}
+
+int cuda_copy_rows_down(cuda_stream *stream, void *host, const void *device, size_t stride, size_t bytes, size_t rows)
+{
+    return (int)cudaMemcpy2DAsync(host, bytes, device, stride, bytes, rows, cudaMemcpyDeviceToHost, stream_of(stream));
+}
+
+int cuda_fill_rows(cuda_stream *stream, void *device, size_t stride, int byte, size_t bytes, size_t rows)
+{
+    return (int)cudaMemset2DAsync(device, stride, byte, bytes, rows, stream_of(stream));
+}
+
 /* Non-blocking: the legacy default stream, which libraries may use, would serialise the others. */
 int cuda_stream_create(cuda_stream **stream, bool urgent)
 {

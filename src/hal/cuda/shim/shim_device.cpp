@@ -254,6 +254,34 @@ int cuda_fill(cuda_stream *stream, void *device, int byte, size_t bytes)
     return submit(stream, [=] { memset(device, byte, bytes); });
 }
 
+int cuda_copy_rows_up(cuda_stream *stream, void *device, size_t stride, const void *host, size_t bytes, size_t rows)
+{
+    return submit(stream, [=] {
+        for (size_t i = 0; i < rows; ++i) {
+            memcpy((char *)device + i * stride, (const char *)host + i * bytes, bytes);
+        }
+    });
+}
+
+int cuda_copy_rows_down(cuda_stream *stream, void *host, const void *device, size_t stride, size_t bytes, size_t rows)
+{
+    memset(host, POISON, rows * bytes);
+    return submit(stream, [=] {
+        for (size_t i = 0; i < rows; ++i) {
+            memcpy((char *)host + i * bytes, (const char *)device + i * stride, bytes);
+        }
+    });
+}
+
+int cuda_fill_rows(cuda_stream *stream, void *device, size_t stride, int byte, size_t bytes, size_t rows)
+{
+    return submit(stream, [=] {
+        for (size_t i = 0; i < rows; ++i) {
+            memset((char *)device + i * stride, byte, bytes);
+        }
+    });
+}
+
 int cuda_stream_create(cuda_stream **stream, bool urgent)
 {
     (void)urgent;
