@@ -111,7 +111,8 @@ typedef struct hal_mem_ops {
     weft_status (*download)(weft_hal *hal, void *host, const void *device, size_t bytes); /* waits */
     weft_status (*copy)(weft_hal *hal, void *device_to, const void *device_from, size_t bytes);
     weft_status (*zero)(weft_hal *hal, void *device, size_t bytes);
-    /* The same of many rows, where a call for each would take longer than its bytes. Left out: it would not. */
+    /* The same of rows, for backends whose calls take longer than the bytes of a row. Left out: a call a row, or one for
+     * rows that lie side by side. */
     weft_status (*upload_rows)(weft_hal *hal, void *device, const void *host, hal_rows rows);
     weft_status (*download_rows)(weft_hal *hal, void *host, const void *device, hal_rows rows);
     weft_status (*zero_rows)(weft_hal *hal, void *device, hal_rows rows);

@@ -71,49 +71,29 @@ weft_tensor tensor_reshape(const weft_tensor *t, int64_t rows, int64_t cols)
     return view;
 }
 
-/* Its memory: one row where rows lie side by side. */
+/* Nothing is there to move, maybe not even a backend. */
+static bool is_empty(const weft_tensor *t)
+{
+    return t->rows == 0 || t->cols == 0;
+}
+
 static hal_rows memory_of(const weft_tensor *t)
 {
     const size_t item = weft_dtype_bytes(t->dtype);
-    const bool contiguous = t->ld == t->cols || t->rows <= 1;
-    const int64_t rows = t->cols == 0 ? 0 : t->rows;
-    return (hal_rows){.rows = contiguous && rows > 0 ? 1 : rows,
-                      .bytes = (size_t)(contiguous ? rows : 1) * (size_t)t->cols * item,
-                      .stride = (size_t)t->ld * item};
+    return (hal_rows){.rows = t->rows, .bytes = (size_t)t->cols * item, .stride = (size_t)t->ld * item};
 }
 
 weft_status tensor_upload(weft_tensor *t, const void *host)
 {
-    const hal_rows r = memory_of(t);
-    if (r.rows > 1 && t->hal->mem.upload_rows != NULL) {
-        return t->hal->mem.upload_rows(t->hal, t->data, host, r);
-    }
-    for (int64_t i = 0; i < r.rows; ++i) {
-        WEFT_TRY(t->hal->mem.upload(t->hal, element(t, i, 0), (const char *)host + (size_t)i * r.bytes, r.bytes));
-    }
-    return WEFT_OK;
+    return is_empty(t) ? WEFT_OK : t->hal->mem.upload_rows(t->hal, t->data, host, memory_of(t));
 }
 
 weft_status tensor_download(const weft_tensor *t, void *host)
 {
-    const hal_rows r = memory_of(t);
-    if (r.rows > 1 && t->hal->mem.download_rows != NULL) {
-        return t->hal->mem.download_rows(t->hal, host, t->data, r);
-    }
-    for (int64_t i = 0; i < r.rows; ++i) {
-        WEFT_TRY(t->hal->mem.download(t->hal, (char *)host + (size_t)i * r.bytes, element(t, i, 0), r.bytes));
-    }
-    return WEFT_OK;
+    return is_empty(t) ? WEFT_OK : t->hal->mem.download_rows(t->hal, host, t->data, memory_of(t));
 }
 
 weft_status tensor_zero(weft_tensor *t)
 {
-    const hal_rows r = memory_of(t);
-    if (r.rows > 1 && t->hal->mem.zero_rows != NULL) {
-        return t->hal->mem.zero_rows(t->hal, t->data, r);
-    }
-    for (int64_t i = 0; i < r.rows; ++i) {
-        WEFT_TRY(t->hal->mem.zero(t->hal, element(t, i, 0), r.bytes));
-    }
-    return WEFT_OK;
+    return is_empty(t) ? WEFT_OK : t->hal->mem.zero_rows(t->hal, t->data, memory_of(t));
 }

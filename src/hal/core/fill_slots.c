@@ -134,6 +134,43 @@ static void event_destroy(weft_hal *hal, hal_event *event)
     (void)hal, (void)event;
 }
 
+/* Rows that lie side by side are one. */
+static hal_rows joined(hal_rows rows)
+{
+    return rows.rows > 0 && rows.stride == rows.bytes
+               ? (hal_rows){.rows = 1, .bytes = (size_t)rows.rows * rows.bytes, .stride = rows.stride}
+               : rows;
+}
+
+static weft_status upload_each(weft_hal *hal, void *device, const void *host, hal_rows rows)
+{
+    const hal_rows r = joined(rows);
+    for (int64_t i = 0; i < r.rows; ++i) {
+        WEFT_TRY(hal->mem.upload(hal, (char *)device + (size_t)i * r.stride, (const char *)host + (size_t)i * r.bytes,
+                                 r.bytes));
+    }
+    return WEFT_OK;
+}
+
+static weft_status download_each(weft_hal *hal, void *host, const void *device, hal_rows rows)
+{
+    const hal_rows r = joined(rows);
+    for (int64_t i = 0; i < r.rows; ++i) {
+        WEFT_TRY(hal->mem.download(hal, (char *)host + (size_t)i * r.bytes, (const char *)device + (size_t)i * r.stride,
+                                   r.bytes));
+    }
+    return WEFT_OK;
+}
+
+static weft_status zero_each(weft_hal *hal, void *device, hal_rows rows)
+{
+    const hal_rows r = joined(rows);
+    for (int64_t i = 0; i < r.rows; ++i) {
+        WEFT_TRY(hal->mem.zero(hal, (char *)device + (size_t)i * r.stride, r.bytes));
+    }
+    return WEFT_OK;
+}
+
 static void fill_memory(hal_mem_ops *mem)
 {
     if (mem->alloc == NULL) {
@@ -145,6 +182,9 @@ static void fill_memory(hal_mem_ops *mem)
     }
     mem->scratch = mem->scratch != NULL ? mem->scratch : take_nothing;
     mem->enter = mem->enter != NULL ? mem->enter : enter_freely;
+    mem->upload_rows = mem->upload_rows != NULL ? mem->upload_rows : upload_each;
+    mem->download_rows = mem->download_rows != NULL ? mem->download_rows : download_each;
+    mem->zero_rows = mem->zero_rows != NULL ? mem->zero_rows : zero_each;
     mem->upload_async = mem->upload_async != NULL ? mem->upload_async : mem->upload;
     mem->download_async = mem->download_async != NULL ? mem->download_async : mem->download;
 }
