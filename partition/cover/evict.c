@@ -9,8 +9,10 @@
 #include "partition/partition.h"
 #include "partition/shares.h"
 
-enum { MOST_PAIRS = 64, WALKS = 2, PROGRESS_ROWS = 4096 };
+enum { WALKS = 2, MOST_PAIRS = 192, WORTH = 500, PROGRESS_ROWS = 4096 };
 #define VERTEX_LIMIT 1.1
+
+static const int pairs_of_walk[WALKS] = {48, MOST_PAIRS};
 
 typedef struct evict_state {
     const adjacency *adjacent;
@@ -162,19 +164,16 @@ static weft_status check_rows(const adjacency *adjacent, int threads)
     return WEFT_OK;
 }
 
-/* Sets held_cap. Returns whether a part is above its limit. */
-static bool limit_vertices(const evict_state *state)
+static void limit_vertices(const evict_state *state)
 {
     const double most = VERTEX_LIMIT * (double)state->counts->replicas;
-    bool above = false;
     for (int p = 0; p < state->parts; ++p) {
         state->held_cap[p] = (int64_t)shares_amount(state->share, state->parts, p, most) + 1;
-        above = above || state->counts->held[p] > state->held_cap[p];
     }
-    return above;
 }
 
-static void evict_all(evict_state *state)
+/* Those of at most so many pairs. */
+static void evict_all(evict_state *state, int most_pairs)
 {
     const adjacency *adjacent = state->adjacent;
     eviction plan;
@@ -187,7 +186,7 @@ static void evict_all(evict_state *state)
         for (int i = 0; i < state->holders && state->holders > 1; ++i) {
             const int part = state->holder[i];
             const int32_t count = counts_get(state->counts, v, part);
-            if (count > 0 && count <= MOST_PAIRS && find_places(state, v, part, count, &plan)) {
+            if (count > 0 && count <= most_pairs && find_places(state, v, part, count, &plan)) {
                 assert(plan.count == count);
                 carry_out(state, v, part, &plan);
             }
@@ -217,9 +216,10 @@ weft_status evict_replicas(const pair_list *list, const adjacency *adjacent, con
         const double most = options->balance * (double)list->pairs;
         state.load_cap[p] = (int64_t)shares_amount(state.share, state.parts, p, most);
     }
-    for (int walk = 0; walk < WALKS && (limit_vertices(&state) || walk == 0); ++walk) {
-        const int64_t before = counts->replicas;
-        evict_all(&state);
+    for (int64_t walk = 0, before = INT64_MAX; walk < WALKS && before - counts->replicas > before / WORTH; ++walk) {
+        before = counts->replicas;
+        limit_vertices(&state);
+        evict_all(&state, pairs_of_walk[walk]);
         log_debug("replicas taken out: %lld of %lld", (long long)(before - counts->replicas), (long long)before);
     }
     pair_list_collect(list, entry_part, &rows, options->threads, pair_part);

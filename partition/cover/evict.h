@@ -10,8 +10,8 @@
  * part that holds more than VERTEX_LIMIT times the mean vertices. Parts above it take no partner in, and no part exceeds its share
  * of pairs, so replicas never rise and the balance of pairs stays.
  *
- * Replicas of up to MOST_PAIRS pairs are tried in a walk over the vertices; a second walk gains next to nothing, and is taken only
- * where parts are still above the limit. The walk is sequential, the same for any number of threads. O(sum over vertices of degree x parts that hold it); memory: the caller's, 2 bytes an
+ * A walk over the vertices tries replicas of few pairs, which cost a part the least room, and a second one, where the first
+ * took more than one in WORTH out, those of up to MOST_PAIRS. The walk is sequential, the same for any number of threads. O(sum over vertices of degree x parts that hold it); memory: the caller's, 2 bytes an
  * entry of the adjacency.
  */
 #ifndef WEFT_PARTITION_COVER_EVICT_H
