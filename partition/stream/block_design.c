@@ -3,6 +3,9 @@
 
 #include <assert.h>
 #include <stddef.h>
+#include <stdlib.h>
+
+enum { SHARES = 10000 };
 
 /* A block of groups, a letter each, for every part. */
 static const char *const blocks_of[BLOCK_DESIGN_PARTS + 1] = {
@@ -61,19 +64,68 @@ static const char *const blocks_of[BLOCK_DESIGN_PARTS + 1] = {
            "aijopy bcflpD chjqrA npqsuB",
 };
 
+/* The same, and the groups' shares of the vertices in ten-thousandths. */
+static const struct lean_design {
+    const char *blocks, *shares;
+} lean_of[BLOCK_DESIGN_PARTS + 1] = {
+    [8] = {"abcef bcdg defh efgij agh bchij adij cfj", "1429 1345 82 1429 981 447 1429 1429 87 1342"},
+    [9] = {"abce abf cf bcdg defh efgi agh bchi adi", "1665 813 853 1251 837 828 1251 1251 1251"},
+    [14] = {"abdk bcel cdfm degn aefh bfgij cghk dhijl eijkm fkln aglm bhmn acijn hj",
+            "769 769 769 769 769 769 769 769 426 346 769 769 769 769"},
+    [15] = {"abdem bcfn cdegho defip afghj bghikl cijm dejkln fklmo ghmnp aino bjop acklp ef hl",
+            "769 769 769 493 276 769 126 646 769 769 367 402 769 769 769 769"},
+    [16] = {"acfjlp cflmp am aegln dfgip efhkp ceio abhil ghjmo bfnop bdejm ijkmn cdhn adklo bcgk fl",
+            "538 717 887 717 717 707 717 717 717 369 717 349 518 717 717 179"},
+    [17] = {"abcf acgn bfgn cdeho defgijp fghkq abhijl cijkm dekln fglmo hmnp ijnoq abkop clpq abdemq ail ej",
+            "215 850 1064 272 366 850 215 638 76 562 638 638 638 1064 638 638 638"},
+    [22] = {"abefpr bcgqs cdhrt defisu efgjtv aghku bhilv acijm bdjkn cefklo dglmp efhmnq ginor hjops ikpqt jlqru "
+            "kmrsv alnst bmotu cnpuv adoqv fj",
+            "476 476 476 476 226 254 476 476 476 476 476 476 476 476 476 476 476 476 476 476 476 476"},
+    [23] = {"abcfqs bcdgrt dehsu efitv fgjuw aghkv bchilw adijm bcejkno dfklp eglmq fhmnor ginops hjpqt ikqru "
+            "jlrsv kmstw alnotu bcmpuv dnoqvw aeprw io cu",
+            "476 261 219 476 476 476 476 476 476 476 476 476 476 257 219 476 476 476 476 476 476 476 476"},
+    [24] = {"abefpr bep af bcgqs cdhrtu defisv efgjtuw aghkv bhilw acijm bdjkn cefklo dglmp efhmnq ginor hjops "
+            "ikpqtu jlqrv kmrsw alnstu bmotuv cnpvw adoqw eou",
+            "420 420 494 494 173 247 494 494 494 494 494 494 494 494 494 420 494 420 494 489 1 494 494"},
+    [25] = {"abcfrt abfu cru bcdghsv deituw efjvx fghkwyz aghilmx bcijnyz adjko bceklmp dflmnq eghnor fiops "
+            "ghjpqtu ikqrv jlmrsw knstux lmotuvyz anpvw bcoqwx dprxyz aeqsyz hn jmz",
+            "545 447 95 455 455 545 268 187 455 455 455 391 64 455 455 455 455 545 455 185 359 455 455 455 331 123"},
+    [26] = {"abcfp bfpr acr bcdgqst cgu bdqu dehrv efistuw fgjvx aghkw bchilx adijm bcejkn dfklo eglmp fhmnq ginor "
+            "hjopstu ikpqv jlqrw kmrstux alnstuv bcmovw dnpwx aeoqx ht",
+            "582 536 68 459 436 582 459 436 436 436 436 436 436 436 436 582 459 582 186 182 91 436 436 436"},
+    [32] = {"abdimst bcejnu cdfkov deglpw efhmqx fginry ghjostz hikpuA ijlqvB jkmrwC klnstxD lmouyE mnpvzF anoqwA "
+            "boprxB cpqstyC dqruzD erstvAE fstuwBF aguvxC bhvwyD ciwxzE djxyAF aekyzB bflzAC cgmABD dhnBCE eioCDF "
+            "afjpDE bgkqEF achlrF tF",
+            "323 323 323 323 323 323 323 323 323 323 323 323 323 323 323 323 323 323 140 170 323 323 323 323 323 "
+            "323 323 323 323 323 323 323"},
+};
+
 static int group_of(char letter)
 {
     return letter >= 'a' ? letter - 'a' : letter - 'A' + 26;
 }
 
-bool block_design_find(int parts, block_design *design)
+static void read_shares(const char *text, block_design *design)
+{
+    char *end = NULL;
+    for (int g = 0; g < design->points; ++g) {
+        design->share[g] = text != NULL ? (double)strtol(text, &end, 10) / SHARES : 1.0 / design->points;
+        text = end;
+    }
+}
+
+bool block_design_find(int parts, block_design_kind kind, block_design *design)
 {
     *design = (block_design){.parts = parts};
-    if (parts < 0 || parts > BLOCK_DESIGN_PARTS || blocks_of[parts] == NULL) {
+    if (parts < 0 || parts > BLOCK_DESIGN_PARTS) {
+        return false;
+    }
+    const char *blocks = kind == BLOCK_DESIGN_LEAN ? lean_of[parts].blocks : blocks_of[parts];
+    if (blocks == NULL) {
         return false;
     }
     int part = 0;
-    for (const char *at = blocks_of[parts]; *at != '\0'; ++at) {
+    for (const char *at = blocks; *at != '\0'; ++at) {
         if (*at == ' ') {
             ++part;
             continue;
@@ -83,5 +135,6 @@ bool block_design_find(int parts, block_design *design)
         design->holders[group] |= UINT32_C(1) << part;
         design->points = group >= design->points ? group + 1 : design->points;
     }
+    read_shares(kind == BLOCK_DESIGN_LEAN ? lean_of[parts].shares : NULL, design);
     return true;
 }

@@ -33,7 +33,12 @@ static bool is_lower(const int64_t *degree, int64_t u, int64_t v)
 
 static uint32_t some_holders(const block_design *design, int64_t v)
 {
-    return design->holders[(scattered(v) >> 32) * (uint64_t)design->points >> 32];
+    double at = 0x1p-64 * (double)scattered(v);
+    int group = 0;
+    while (group < design->points - 1 && at >= design->share[group]) {
+        at -= design->share[group++];
+    }
+    return design->holders[group];
 }
 
 weft_status design_foresee(const row_team *team, const int64_t *degree, const uint16_t *home,
@@ -66,31 +71,76 @@ weft_status design_foresee(const row_team *team, const int64_t *degree, const ui
 
 /* ---- groups ------------------------------------------------------------------------------------------------------ */
 
-weft_status design_group(int64_t n, const int64_t *degree, const uint16_t *home, const block_design *design,
-                         uint16_t *point)
+typedef struct grouping {
+    const block_design *design;
+    double room[BLOCK_DESIGN_POINTS]; /* [points] vertices that each group may still take */
+    int64_t *size;                    /* [clusters] vertices */
+    int *group;                       /* [clusters] of those that are whole, else -1 */
+} grouping;
+
+/* The largest first, each to the group where it fits most closely, if it fits. */
+static void place_whole(grouping *state, int64_t clusters)
 {
-    const int parts = design->parts, points = design->points;
-    double *at = NULL; /* [parts + 1] edges and vertices before those of a home that are still to come */
-    double edges = 0;
-    WEFT_TRY(WEFT_NEW_ZERO(&at, parts + 1, WEFT_MEM_PARTITION));
+    for (int64_t c = 0; c < clusters; ++c) {
+        int best = -1;
+        for (int g = 0; g < state->design->points; ++g) {
+            const bool fits = state->room[g] >= (double)state->size[c];
+            best = fits && (best < 0 || state->room[g] < state->room[best]) ? g : best;
+        }
+        state->group[c] = best;
+        if (best >= 0) {
+            state->room[best] -= (double)state->size[c];
+        }
+    }
+}
+
+/* Of clusters that are not whole size becomes how much lies before them, in their order. */
+static void line_up(grouping *state, int64_t clusters)
+{
+    int64_t before = 0;
+    for (int64_t c = 0; c < clusters; ++c) {
+        const int64_t own = state->group[c] < 0 ? state->size[c] : 0;
+        state->size[c] = before;
+        before += own;
+    }
+}
+
+static int group_at(const grouping *state, double at)
+{
+    int group = 0;
+    while (group < state->design->points - 1 && at >= state->room[group]) {
+        at -= state->room[group++];
+    }
+    return group;
+}
+
+weft_status design_group(int64_t n, const uint16_t *cluster, const block_design *design, uint16_t *point)
+{
+    weft_status status = WEFT_OK;
+    grouping state = {.design = design};
+    int64_t clusters = 0;
     for (int64_t v = 0; v < n; ++v) {
-        edges += (double)degree[v];
+        clusters = cluster[v] >= clusters ? cluster[v] + 1 : clusters;
     }
-    const double vertex = 1.0 / (double)n, edge = edges > 0 ? 1.0 / edges : 0;
-    for (int64_t v = 0; v < n; ++v) {
-        at[home[v] + 1] += vertex + edge * (double)degree[v];
-    }
-    for (int p = 0; p < parts; ++p) {
-        at[p + 1] += at[p];
+    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&state.size, clusters, WEFT_MEM_PARTITION), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW(&state.group, clusters, WEFT_MEM_PARTITION), status, done);
+    for (int g = 0; g < design->points; ++g) {
+        state.room[g] = design->share[g] * (double)n;
     }
     for (int64_t v = 0; v < n; ++v) {
-        const double own = vertex + edge * (double)degree[v], middle = at[home[v]] + 0.5 * own;
-        const int group = (int)(middle / at[parts] * points);
-        at[home[v]] += own;
-        point[v] = (uint16_t)(group < points ? group : points - 1);
+        ++state.size[cluster[v]];
     }
-    weft_free(at);
-    return WEFT_OK;
+    place_whole(&state, clusters);
+    line_up(&state, clusters);
+    for (int64_t v = 0; v < n; ++v) {
+        const int64_t c = cluster[v];
+        point[v] = (uint16_t)(state.group[c] >= 0 ? state.group[c] : group_at(&state, (double)state.size[c]));
+        ++state.size[c];
+    }
+done:
+    weft_free(state.group);
+    weft_free(state.size);
+    return status;
 }
 
 /* ---- which slice goes where -------------------------------------------------------------------------------------- */
@@ -200,13 +250,14 @@ static int64_t deal(const pair_plan *plan, heavy_cell *order)
     return most;
 }
 
-/* Which group of vertices is which of the design; turn 0 leaves them. */
+/* Which group of vertices is which of the design, of those with the same share; turn 0 leaves them. */
 static void renumber(const block_design *from, int turn, block_design *to)
 {
     int order[BLOCK_DESIGN_POINTS];
     for (int g = 0; g < from->points; ++g) {
         const uint64_t any = scattered((int64_t)turn * BLOCK_DESIGN_POINTS + g) >> 32;
-        const int at = turn > 0 ? (int)(any % (uint64_t)(g + 1)) : g;
+        const int other = turn > 0 ? (int)(any % (uint64_t)(g + 1)) : g;
+        const int at = from->share[other] == from->share[g] ? other : g;
         order[g] = g;
         order[g] = order[at];
         order[at] = g;

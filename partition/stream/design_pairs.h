@@ -1,7 +1,7 @@
 /*
  * partition/stream/design_pairs.h: edges to parts by the groups of their ends.
  *
- *   vertices in the order of their homes -> cut into groups of as many edges and vertices each      design_group
+ *   clusters of vertices -> groups, whole where they fit, the others cut                            design_group
  *   -> all pairs of two groups and a slice go to one of the parts whose blocks hold both groups     block_design.h
  *
  * The vertices of a group are hashed to slices, and the end of lower degree decides, so that its pairs stay together. What slices
@@ -29,9 +29,9 @@ typedef struct design_forecast {
 weft_status design_foresee(const row_team *team, const int64_t *degree, const uint16_t *home,
                            const block_design *design, design_forecast *forecast);
 
-/* [out] point [n]: groups, vertices of one home together where that can be. */
-weft_status design_group(int64_t n, const int64_t *degree, const uint16_t *home, const block_design *design,
-                         uint16_t *point);
+/* cluster [n]: as homes_find tells. [out] point [n]: groups, each with its share of the vertices; edges within a cluster that is
+ * not cut may go to any part that holds its group. */
+weft_status design_group(int64_t n, const uint16_t *cluster, const block_design *design, uint16_t *point);
 
 /* point [n]: groups; overwritten. most_load: edges that a part may have. [out] edge_part [edges of the team's own rows], with
  * PARTITION_NO_PART for self-loops, and fits; where a part would have more than it may, fits is false and edge_part is as

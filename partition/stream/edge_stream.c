@@ -40,6 +40,7 @@ typedef struct stream_state {
     int64_t *room;       /* [parts] edges that this rank may still add */
     int64_t *degree;     /* [n] */
     uint16_t *home;      /* [n] */
+    uint16_t *cluster;   /* [n] where a design is looked for, else NULL */
     uint64_t *held;      /* [n, words] bit p: part p holds v */
     int64_t *load;       /* [parts] edges */
     int64_t *rows;       /* [parts] vertices */
@@ -443,6 +444,7 @@ static void state_free(stream_state *state)
     weft_free(state->rows);
     weft_free(state->load);
     weft_free(state->held);
+    weft_free(state->cluster);
     weft_free(state->home);
     weft_free(state->degree);
 }
@@ -457,36 +459,45 @@ static weft_status is_design_worth(const stream_state *state, const block_design
     return WEFT_OK;
 }
 
-/* Whether there is a design for such parts. */
-static bool find_design(const edge_stream_options *options, block_design *design)
+/* Whether designs are asked for, and there is one of that kind for such parts. */
+static bool find_design(const edge_stream_options *options, block_design_kind kind, block_design *design)
 {
-    return options->way != STREAM_BY_SCORES && options->share == NULL && block_design_find(options->parts, design);
+    return options->way != STREAM_BY_SCORES && options->share == NULL &&
+           block_design_find(options->parts, kind, design);
 }
 
-/* [out] placed: all pairs are, by a design, which is worth it. */
-static weft_status try_design(stream_state *state, const edge_stream_options *options, bool *placed)
+/* [out] placed: all pairs are, by the design, which is worth it. */
+static weft_status try_design(stream_state *state, const edge_stream_options *options, const block_design *design,
+                              bool *placed)
 {
     const row_team *team = state->team;
-    block_design design;
     uint16_t *point = NULL;
     bool worth = false;
-    *placed = false;
-    if (!find_design(options, &design)) {
-        return WEFT_OK;
-    }
-    WEFT_TRY(is_design_worth(state, &design, &worth));
+    WEFT_TRY(is_design_worth(state, design, &worth));
     if (!worth) {
         return WEFT_OK;
     }
     weft_status status = WEFT_NEW(&point, state->graph->vertices, WEFT_MEM_PARTITION);
-    status =
-        status == WEFT_OK ? design_group(state->graph->vertices, state->degree, state->home, &design, point) : status;
+    status = status == WEFT_OK ? design_group(state->graph->vertices, state->cluster, design, point) : status;
     WEFT_TRY_GOTO(row_team_agree(team, status), status, done);
-    status = design_assign(team, state->degree, &design, options->threads, state->most_load[0], point, state->edge_part,
+    status = design_assign(team, state->degree, design, options->threads, state->most_load[0], point, state->edge_part,
                            placed);
 done:
     weft_free(point);
     return status;
+}
+
+/* [out] placed: all pairs are, by the leanest design that is worth it and leaves no part too many edges. */
+static weft_status try_designs(stream_state *state, const edge_stream_options *options, bool *placed)
+{
+    block_design design;
+    *placed = false;
+    for (int kind = 0; kind < BLOCK_DESIGN_KINDS && !*placed; ++kind) {
+        if (find_design(options, kind, &design)) {
+            WEFT_TRY(try_design(state, options, &design, placed));
+        }
+    }
+    return WEFT_OK;
 }
 
 static weft_status place_by_scores(stream_state *state, const edge_stream_options *options, double *at_home)
@@ -509,8 +520,9 @@ weft_status edge_stream_assign(const row_team *team, const edge_stream_options *
     const int parts = options->parts;
     edge_stream_result found = {.by_design = false};
     block_design design;
+    const bool designs = find_design(options, BLOCK_DESIGN_EVEN, &design); /* which are more */
     assert(!options->first || team->size == 1);
-    if (options->way == STREAM_BY_DESIGN && !find_design(options, &design)) { /* homes would be found in vain */
+    if (options->way == STREAM_BY_DESIGN && !designs) { /* homes would be found in vain */
         assert(held == NULL && result != NULL);
         *result = found;
         return WEFT_OK;
@@ -528,8 +540,14 @@ weft_status edge_stream_assign(const row_team *team, const edge_stream_options *
         state.most_load[p] = (int64_t)shares_amount(options->share, parts, p, edges) + 1;
     }
     WEFT_TRY_GOTO(count_degrees(&state), status, done);
-    WEFT_TRY_GOTO(homes_find(team, state.degree, parts, options->share, state.home), status, done);
-    WEFT_TRY_GOTO(try_design(&state, options, &found.by_design), status, done);
+    if (designs) {
+        status = WEFT_NEW(&state.cluster, graph->vertices, WEFT_MEM_PARTITION);
+        WEFT_TRY_GOTO(row_team_agree(team, status), status, done);
+    }
+    WEFT_TRY_GOTO(homes_find(team, state.degree, parts, options->share, state.home, state.cluster), status, done);
+    WEFT_TRY_GOTO(try_designs(&state, options, &found.by_design), status, done);
+    weft_free(state.cluster);
+    state.cluster = NULL;
     status = WEFT_NEW_ZERO(&state.held, graph->vertices * state.words, WEFT_MEM_PARTITION);
     WEFT_TRY_GOTO(row_team_agree(team, status), status, done);
     if (!found.by_design && options->way != STREAM_BY_DESIGN) {

@@ -262,8 +262,20 @@ static void deal(const homes_state *state, const sized_cluster *order, int64_t c
     }
 }
 
-/* Labels become parts, and so do the sums over them. */
-static weft_status clusters_to_parts(homes_state *state, int parts, const double *asked)
+/* [out] cluster [n]: the place of each vertex's label in the order. */
+static void tell_clusters(const homes_state *state, const sized_cluster *order, int64_t clusters, uint16_t *cluster)
+{
+    const int64_t last = HOMES_CLUSTERS - 1;
+    for (int64_t i = 0; i < clusters; ++i) {
+        state->count[order[i].cluster] = i < last ? i : last;
+    }
+    for (int64_t v = 0; v < state->graph->vertices; ++v) {
+        cluster[v] = (uint16_t)(state->degree[v] > 0 ? state->count[state->label[v]] : last);
+    }
+}
+
+/* Labels become parts, and so do the sums over them. cluster [n] or NULL: what they were. */
+static weft_status clusters_to_parts(homes_state *state, int parts, const double *asked, uint16_t *cluster)
 {
     weft_status status = WEFT_OK;
     const int64_t n = state->graph->vertices;
@@ -284,6 +296,9 @@ static weft_status clusters_to_parts(homes_state *state, int parts, const double
     }
     if (clusters > 0) {
         qsort(order, (size_t)clusters, sizeof order[0], fuller_first);
+    }
+    if (cluster != NULL) {
+        tell_clusters(state, order, clusters, cluster);
     }
     deal(state, order, clusters, &heap, state->count);
     for (int64_t v = 0; v < n; ++v) {
@@ -362,7 +377,8 @@ static double cluster_limit(const double *asked, int parts)
     return least > LEAST_LIMIT ? least : LEAST_LIMIT;
 }
 
-weft_status homes_find(const row_team *team, const int64_t *degree, int parts, const double *asked, uint16_t *home)
+weft_status homes_find(const row_team *team, const int64_t *degree, int parts, const double *asked, uint16_t *home,
+                       uint16_t *cluster)
 {
     homes_state state;
     const int64_t n = team->graph->vertices;
@@ -372,7 +388,7 @@ weft_status homes_find(const row_team *team, const int64_t *degree, int parts, c
     state.progress = log_progress_begin("stream, homes of vertices", "rows", 2.0 * PASSES * (double)n);
     const double limit = cluster_limit(asked, parts);
     WEFT_TRY_GOTO(propagate(&state, (room){(int64_t)(limit * edges), (int64_t)(limit * members) + 1}), status, done);
-    WEFT_TRY_GOTO(row_team_agree(team, clusters_to_parts(&state, parts, asked)), status, done);
+    WEFT_TRY_GOTO(row_team_agree(team, clusters_to_parts(&state, parts, asked, cluster)), status, done);
     WEFT_TRY_GOTO(propagate(&state, (room){(int64_t)(EDGE_SLACK * edges), (int64_t)(VERTEX_SLACK * members) + 1}),
                   status, done);
     log_progress_end(&state.progress);

@@ -6,6 +6,8 @@
  *   -> clusters go to parts, the largest first, each to the emptiest part
  *   -> a vertex moves to the part of most of its sources, while that has room      the same passes over parts
  *
+ * What was a cluster before it became a part's is told who asks.
+ *
  * Room is counted in edges and in vertices. Of parts with shares a cluster is no larger than the smallest part, or an eighth
  * of the mean one where that is more, and goes to the part with most room left. Rows are read in order; beside them there are
  * 32 bytes a vertex, 16 more a cluster, 8 an edge of the longest row, and nothing for other edges. Sequential: O(edges) a
@@ -24,10 +26,12 @@
 
 #include "partition/row_team.h"
 
-enum { HOMES_BYTES_PER_VERTEX = 48 };
+enum { HOMES_BYTES_PER_VERTEX = 48, HOMES_CLUSTERS = 1 << 16 };
 
 /* asked [parts] or NULL: shares (partition/shares.h). degree [n]: edges that begin or end at a vertex, each counted once where
- * the graph is symmetric. [out] home [n], the same on every rank of the team. */
-weft_status homes_find(const row_team *team, const int64_t *degree, int parts, const double *asked, uint16_t *home);
+ * the graph is symmetric. [out] home [n], and cluster [n] or NULL: the largest is 0, and all beyond HOMES_CLUSTERS are one, as are
+ * vertices without edges; both the same on every rank of the team. */
+weft_status homes_find(const row_team *team, const int64_t *degree, int parts, const double *asked, uint16_t *home,
+                       uint16_t *cluster);
 
 #endif

@@ -1,6 +1,7 @@
 /*
  * Covering designs and the cut by them: every two groups meet, in as few parts as a projective plane would need or little more;
- * pairs lie together within the parts of their groups, evenly, the same by any number of threads; the forecast chooses designs for
+ * pairs lie together within the parts of their groups, evenly, the same by any number of threads; lean designs are taken where
+ * clusters of vertices have the edges for their small blocks, else even ones; the forecast chooses designs for
  * graphs whose vertices have neighbours everywhere, and for no others.
  */
 #include <math.h>
@@ -27,29 +28,57 @@ static int64_t *degrees_of(const weft_graph *g)
     return degree;
 }
 
+/* [out] largest, replicas: of all vertices, those of the largest block and of all. */
+static void check_design(int parts, const block_design *design, double *largest, double *replicas)
+{
+    double shares = 0, block[BLOCK_DESIGN_PARTS] = {0};
+    assert_int_equal(design->parts, parts);
+    assert_true(design->points >= LEAST_PARTS && design->points <= BLOCK_DESIGN_POINTS);
+    *largest = *replicas = 0;
+    for (int g = 0; g < design->points; ++g) {
+        assert_int_equal((uint64_t)design->holders[g] >> parts, 0);
+        assert_true(design->share[g] > 0);
+        shares += design->share[g];
+        for (int h = 0; h <= g; ++h) {
+            assert_true((design->holders[g] & design->holders[h]) != 0);
+        }
+        for (int p = 0; p < parts; ++p) {
+            block[p] += (design->holders[g] >> p & 1) != 0 ? design->share[g] : 0;
+        }
+    }
+    assert_true(fabs(shares - 1) < 1e-9);
+    for (int p = 0; p < parts; ++p) {
+        assert_true(block[p] > 0);
+        *replicas += block[p];
+        *largest = fmax(*largest, block[p]);
+    }
+}
+
 static void test_every_two_groups_meet(void **state)
 {
     (void)state;
+    int leaner = 0;
     block_design design;
-    assert_false(block_design_find(0, &design));
-    assert_false(block_design_find(2, &design));
-    assert_false(block_design_find(BLOCK_DESIGN_PARTS + 1, &design));
+    for (block_design_kind kind = 0; kind < BLOCK_DESIGN_KINDS; ++kind) {
+        assert_false(block_design_find(-1, kind, &design));
+        assert_false(block_design_find(2, kind, &design));
+        assert_false(block_design_find(BLOCK_DESIGN_PARTS + 1, kind, &design));
+    }
     for (int parts = LEAST_PARTS; parts <= BLOCK_DESIGN_PARTS; ++parts) {
-        int64_t replicas = 0;
-        assert_true(block_design_find(parts, &design));
-        assert_int_equal(design.parts, parts);
-        assert_true(design.points >= LEAST_PARTS && design.points <= BLOCK_DESIGN_POINTS);
-        for (int g = 0; g < design.points; ++g) {
-            assert_int_equal((uint64_t)design.holders[g] >> parts, 0);
-            replicas += __builtin_popcount(design.holders[g]);
-            for (int h = 0; h <= g; ++h) {
-                assert_true((design.holders[g] & design.holders[h]) != 0);
-            }
-        }
+        double largest = 0, replicas = 0, lean_largest = 0, lean_replicas = 0;
+        assert_true(block_design_find(parts, BLOCK_DESIGN_EVEN, &design));
+        check_design(parts, &design, &largest, &replicas);
         /* q + 1 for q^2 + q + 1 parts, and this between them */
         const double plane = 0.5 + sqrt((double)parts - 0.75);
-        assert_true((double)replicas / design.points < 1.12 * plane);
+        assert_true(replicas < 1.12 * plane);
+        if (block_design_find(parts, BLOCK_DESIGN_LEAN, &design)) {
+            check_design(parts, &design, &lean_largest, &lean_replicas);
+            assert_true(lean_largest * parts < 1.101 * lean_replicas);
+            assert_true(1 - lean_replicas / replicas > lean_largest / largest - 1);
+            ++leaner;
+        }
     }
+    assert_true(leaner > 10);
 }
 
 static void check_both_directions(const weft_graph *g, const uint16_t *edge_part)
@@ -66,25 +95,28 @@ static void check_both_directions(const weft_graph *g, const uint16_t *edge_part
     assert_true(together);
 }
 
-static void check_cut(const weft_graph *g, int parts)
+/* cluster [n]: what may lie in one part. */
+static void check_cut(const weft_graph *g, int parts, block_design_kind kind, const uint16_t *cluster)
 {
     block_design design;
     bool fits = false;
     const row_team alone = row_team_alone(g);
     const int64_t n = g->vertices, even = g->edges / parts;
     int64_t *degree = degrees_of(g), *load = calloc((size_t)parts, sizeof *load), groups = 0;
-    uint16_t *home = malloc((size_t)n * sizeof *home), *point = malloc((size_t)n * sizeof *point);
+    uint16_t *point = malloc((size_t)n * sizeof *point);
     uint16_t *part = malloc((size_t)g->edges * sizeof *part), *again = malloc((size_t)g->edges * sizeof *again);
     uint64_t *word = calloc((size_t)n, sizeof *word);
+    double of_group[BLOCK_DESIGN_POINTS] = {0};
     char *held = malloc((size_t)(n * parts) + 1);
-    assert_true(block_design_find(parts, &design));
-    for (int64_t v = 0; v < n; ++v) {
-        home[v] = (uint16_t)(v * parts / n);
-    }
-    ASSERT_OK(design_group(n, degree, home, &design, point));
+    assert_true(block_design_find(parts, kind, &design));
+    ASSERT_OK(design_group(n, cluster, &design, point));
     for (int64_t v = 0; v < n; ++v) {
         assert_true(point[v] < design.points);
+        ++of_group[point[v]];
         groups += __builtin_popcount(design.holders[point[v]]);
+    }
+    for (int group = 0; group < design.points; ++group) {
+        assert_true(fabs(of_group[group] - design.share[group] * (double)n) <= 2);
     }
     ASSERT_OK(design_assign(&alone, degree, &design, 1, even + even / 20, point, part, &fits));
     assert_true(fits);
@@ -98,12 +130,12 @@ static void check_cut(const weft_graph *g, int parts)
     for (int64_t i = 0; i < n * parts; ++i) {
         assert_int_equal(word[i / parts] >> (i % parts) & 1, held[i]);
     }
-    ASSERT_OK(design_group(n, degree, home, &design, point));
+    ASSERT_OK(design_group(n, cluster, &design, point));
     ASSERT_OK(design_assign(&alone, degree, &design, 4, even + even / 20, point, again, &fits));
     assert_memory_equal(part, again, (size_t)g->edges * sizeof *part);
     if (parts % 8 == 0) { /* a limit that no numbering of the groups keeps */
         memset(again, 7, (size_t)g->edges * sizeof *again);
-        ASSERT_OK(design_group(n, degree, home, &design, point));
+        ASSERT_OK(design_group(n, cluster, &design, point));
         ASSERT_OK(design_assign(&alone, degree, &design, 2, even / 2, point, again, &fits));
         assert_false(fits);
         assert_int_equal(again[g->edges - 1], 0x0707);
@@ -113,7 +145,6 @@ static void check_cut(const weft_graph *g, int parts)
     free(again);
     free(part);
     free(point);
-    free(home);
     free(load);
     free(degree);
 }
@@ -121,10 +152,15 @@ static void check_cut(const weft_graph *g, int parts)
 static void test_pairs_lie_with_their_groups(void **state)
 {
     (void)state;
+    enum { N = 400 };
+    uint16_t cluster[N];
+    for (int v = 0; v < N; ++v) {
+        cluster[v] = (uint16_t)(v * 30 / N);
+    }
     for (int symmetric = 0; symmetric < 2; ++symmetric) {
-        test_graph g = test_graph_random(400, 30000, symmetric != 0, 21);
+        test_graph g = test_graph_random(N, 30000, symmetric != 0, 21);
         for (int parts = LEAST_PARTS; parts <= BLOCK_DESIGN_PARTS; parts += symmetric ? 1 : 5) {
-            check_cut(&g.graph, parts);
+            check_cut(&g.graph, parts, BLOCK_DESIGN_EVEN, cluster);
         }
         test_graph_free(&g);
     }
@@ -142,6 +178,54 @@ static bool is_by_design(const weft_graph *g, int parts, edge_stream_way way, ui
     free(load);
     free(held);
     return result.by_design;
+}
+
+/* Clusters that are whole have the edges that small blocks need; in a graph without any an even design is taken. */
+static void test_lean_designs_need_clusters(void **state)
+{
+    (void)state;
+    enum { N = 6400, CLUSTERS = 64 };
+    static uint16_t cluster[N];
+    test_edges edges = {0};
+    uint64_t random = 3;
+    for (int v = 0; v < N; ++v) {
+        cluster[v] = (uint16_t)(v % CLUSTERS);
+    }
+    for (int i = 0; i < 400000; ++i) {
+        const int64_t u = test_random(&random) % N, inside = test_random(&random) % (N / CLUSTERS) * CLUSTERS;
+        const int64_t v = test_random(&random) % 100 < 65 ? inside + u % CLUSTERS : test_random(&random) % N;
+        if (u != v) {
+            test_edge(&edges, u, v);
+        }
+    }
+    test_graph g = test_graph_build(N, &edges, true, false);
+    test_graph plain = test_graph_random(800, 60000, true, 5);
+    const int64_t most = g.graph.edges > plain.graph.edges ? g.graph.edges : plain.graph.edges;
+    uint16_t *part = malloc((size_t)most * sizeof *part);
+    for (int parts = LEAST_PARTS; parts <= BLOCK_DESIGN_PARTS; ++parts) {
+        block_design even, lean;
+        double largest = 0, even_replicas = 0, lean_replicas = 0;
+        int64_t replicas = 0;
+        if (!block_design_find(parts, BLOCK_DESIGN_LEAN, &lean)) {
+            continue;
+        }
+        assert_true(block_design_find(parts, BLOCK_DESIGN_EVEN, &even));
+        check_design(parts, &even, &largest, &even_replicas);
+        check_design(parts, &lean, &largest, &lean_replicas);
+        check_cut(&g.graph, parts, BLOCK_DESIGN_LEAN, cluster);
+        assert_true(is_by_design(&g.graph, parts, STREAM_BEST, part, &replicas));
+        print_message("%d parts: %.3f replicas a vertex, %.3f of the lean design, %.3f of the even one\n", parts,
+                      (double)replicas / N, lean_replicas, even_replicas);
+        assert_true((double)replicas < 1.01 * lean_replicas * N);
+        assert_true(is_by_design(&plain.graph, parts, STREAM_BEST, part, &replicas));
+        if (parts < 20) { /* of more the balance lets one stay empty */
+            assert_true((double)replicas > 1.01 * lean_replicas * 800);
+        }
+        assert_true((double)replicas < 1.01 * even_replicas * 800);
+    }
+    free(part);
+    test_graph_free(&plain);
+    test_graph_free(&g);
 }
 
 static void test_the_forecast_chooses(void **state)
@@ -214,9 +298,9 @@ static void test_false_symmetry_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_two_groups_meet),     cmocka_unit_test(test_pairs_lie_with_their_groups),
-        cmocka_unit_test(test_the_forecast_chooses),      cmocka_unit_test(test_methods_on_a_dense_graph),
-        cmocka_unit_test(test_false_symmetry_is_refused),
+        cmocka_unit_test(test_every_two_groups_meet),      cmocka_unit_test(test_pairs_lie_with_their_groups),
+        cmocka_unit_test(test_lean_designs_need_clusters), cmocka_unit_test(test_the_forecast_chooses),
+        cmocka_unit_test(test_methods_on_a_dense_graph),   cmocka_unit_test(test_false_symmetry_is_refused),
     };
     log_set_level(LOG_WARN);
     return cmocka_run_group_tests(tests, NULL, NULL);
