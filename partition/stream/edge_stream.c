@@ -492,7 +492,7 @@ static weft_status try_designs(stream_state *state, const edge_stream_options *o
 {
     block_design design;
     *placed = false;
-    for (int kind = 0; kind < BLOCK_DESIGN_KINDS && !*placed; ++kind) {
+    for (block_design_kind kind = 0; kind < BLOCK_DESIGN_KINDS && !*placed; ++kind) {
         if (find_design(options, kind, &design)) {
             WEFT_TRY(try_design(state, options, &design, placed));
         }
