@@ -184,14 +184,14 @@ static bool is_by_design(const weft_graph *g, int parts, edge_stream_way way, ui
 static void test_lean_designs_need_clusters(void **state)
 {
     (void)state;
-    enum { N = 6400, CLUSTERS = 64 };
+    enum { N = 3200, CLUSTERS = 64 };
     static uint16_t cluster[N];
     test_edges edges = {0};
     uint64_t random = 3;
     for (int v = 0; v < N; ++v) {
         cluster[v] = (uint16_t)(v % CLUSTERS);
     }
-    for (int i = 0; i < 400000; ++i) {
+    for (int i = 0; i < 150000; ++i) {
         const int64_t u = test_random(&random) % N, inside = test_random(&random) % (N / CLUSTERS) * CLUSTERS;
         const int64_t v = test_random(&random) % 100 < 65 ? inside + u % CLUSTERS : test_random(&random) % N;
         if (u != v) {
