@@ -172,7 +172,7 @@ static void limit_vertices(const evict_state *state)
     }
 }
 
-/* Those of at most so many pairs. */
+/* One walk: replicas of at most so many pairs. */
 static void evict_all(evict_state *state, int most_pairs)
 {
     const adjacency *adjacent = state->adjacent;
@@ -216,11 +216,13 @@ weft_status evict_replicas(const pair_list *list, const adjacency *adjacent, con
         const double most = options->balance * (double)list->pairs;
         state.load_cap[p] = (int64_t)shares_amount(state.share, state.parts, p, most);
     }
-    for (int64_t walk = 0, before = INT64_MAX; walk < WALKS && before - counts->replicas > before / WORTH; ++walk) {
-        before = counts->replicas;
+    bool goes_on = true;
+    for (int walk = 0; walk < WALKS && goes_on; ++walk) {
+        const int64_t before = counts->replicas;
         limit_vertices(&state);
         evict_all(&state, pairs_of_walk[walk]);
         log_debug("replicas taken out: %lld of %lld", (long long)(before - counts->replicas), (long long)before);
+        goes_on = before - counts->replicas > before / WORTH;
     }
     pair_list_collect(list, entry_part, &rows, options->threads, pair_part);
     result->replicas = counts->replicas;

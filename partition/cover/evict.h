@@ -11,8 +11,8 @@
  * of pairs, so replicas never rise and the balance of pairs stays.
  *
  * A walk over the vertices tries replicas of few pairs, which cost a part the least room, and a second one, where the first
- * took more than one in WORTH out, those of up to MOST_PAIRS. The walk is sequential, the same for any number of threads. O(sum over vertices of degree x parts that hold it); memory: the caller's, 2 bytes an
- * entry of the adjacency.
+ * took more than one in WORTH out, those of up to MOST_PAIRS. Walks are sequential, the same for any number of threads. O(sum over
+ * vertices of degree x parts that hold it); memory: the caller's, 2 bytes an entry of the adjacency.
  */
 #ifndef WEFT_PARTITION_COVER_EVICT_H
 #define WEFT_PARTITION_COVER_EVICT_H

@@ -2,7 +2,6 @@
 #include "partition/stream/block_design.h"
 
 #include <assert.h>
-#include <stddef.h>
 #include <stdlib.h>
 
 enum { SHARES = 10000 };

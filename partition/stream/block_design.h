@@ -12,8 +12,8 @@
  * it saves more replicas than the largest block grows, both in percent.
  *
  * Projective planes for vertex-cuts: N. Jain, G. Liao, T. L. Willke: GraphBuilder: scalable graph ETL framework. GRADES'13,
- * doi:10.1145/2484425.2484429. Coverings of pairs by few blocks: W. H. Mills: Covering designs I. Ars Combinatoria 8, 1979; those
- * here were found by exchanging points of random blocks, and are checked by tests.
+ * doi:10.1145/2484425.2484429. Coverings of pairs by few blocks: W. H. Mills: Covering designs I. Ars Combinatoria 8, 1979; the
+ * even ones here were found by exchanging points of random blocks. Tests check all.
  */
 #ifndef WEFT_PARTITION_STREAM_BLOCK_DESIGN_H
 #define WEFT_PARTITION_STREAM_BLOCK_DESIGN_H

@@ -29,16 +29,21 @@ static bool is_lower(const int64_t *degree, int64_t u, int64_t v)
     return degree[u] < degree[v] || (degree[u] == degree[v] && u < v);
 }
 
+/* The group at some place among groups of these sizes, one behind the other. */
+static int group_at(const double *size, int groups, double at)
+{
+    int group = 0;
+    while (group < groups - 1 && at >= size[group]) {
+        at -= size[group++];
+    }
+    return group;
+}
+
 /* ---- forecast ---------------------------------------------------------------------------------------------------- */
 
 static uint32_t some_holders(const block_design *design, int64_t v)
 {
-    double at = 0x1p-64 * (double)scattered(v);
-    int group = 0;
-    while (group < design->points - 1 && at >= design->share[group]) {
-        at -= design->share[group++];
-    }
-    return design->holders[group];
+    return design->holders[group_at(design->share, design->points, 0x1p-64 * (double)scattered(v))];
 }
 
 weft_status design_foresee(const row_team *team, const int64_t *degree, const uint16_t *home,
@@ -105,15 +110,6 @@ static void line_up(grouping *state, int64_t clusters)
     }
 }
 
-static int group_at(const grouping *state, double at)
-{
-    int group = 0;
-    while (group < state->design->points - 1 && at >= state->room[group]) {
-        at -= state->room[group++];
-    }
-    return group;
-}
-
 weft_status design_group(int64_t n, const uint16_t *cluster, const block_design *design, uint16_t *point)
 {
     weft_status status = WEFT_OK;
@@ -134,8 +130,8 @@ weft_status design_group(int64_t n, const uint16_t *cluster, const block_design 
     line_up(&state, clusters);
     for (int64_t v = 0; v < n; ++v) {
         const int64_t c = cluster[v];
-        point[v] = (uint16_t)(state.group[c] >= 0 ? state.group[c] : group_at(&state, (double)state.size[c]));
-        ++state.size[c];
+        const double at = (double)state.size[c]++;
+        point[v] = (uint16_t)(state.group[c] >= 0 ? state.group[c] : group_at(state.room, design->points, at));
     }
 done:
     weft_free(state.group);

@@ -466,17 +466,12 @@ static bool find_design(const edge_stream_options *options, block_design_kind ki
            block_design_find(options->parts, kind, design);
 }
 
-/* [out] placed: all pairs are, by the design, which is worth it. */
-static weft_status try_design(stream_state *state, const edge_stream_options *options, const block_design *design,
-                              bool *placed)
+/* [out] placed: all pairs are. */
+static weft_status place_by_design(stream_state *state, const edge_stream_options *options, const block_design *design,
+                                   bool *placed)
 {
     const row_team *team = state->team;
     uint16_t *point = NULL;
-    bool worth = false;
-    WEFT_TRY(is_design_worth(state, design, &worth));
-    if (!worth) {
-        return WEFT_OK;
-    }
     weft_status status = WEFT_NEW(&point, state->graph->vertices, WEFT_MEM_PARTITION);
     status = status == WEFT_OK ? design_group(state->graph->vertices, state->cluster, design, point) : status;
     WEFT_TRY_GOTO(row_team_agree(team, status), status, done);
@@ -491,10 +486,15 @@ done:
 static weft_status try_designs(stream_state *state, const edge_stream_options *options, bool *placed)
 {
     block_design design;
+    bool worth = true;
     *placed = false;
-    for (block_design_kind kind = 0; kind < BLOCK_DESIGN_KINDS && !*placed; ++kind) {
-        if (find_design(options, kind, &design)) {
-            WEFT_TRY(try_design(state, options, &design, placed));
+    for (block_design_kind kind = 0; kind < BLOCK_DESIGN_KINDS && worth && !*placed; ++kind) {
+        if (!find_design(options, kind, &design)) {
+            continue;
+        }
+        WEFT_TRY(is_design_worth(state, &design, &worth)); /* if it is not, one of more replicas is not either */
+        if (worth) {
+            WEFT_TRY(place_by_design(state, options, &design, placed));
         }
     }
     return WEFT_OK;
@@ -520,7 +520,8 @@ weft_status edge_stream_assign(const row_team *team, const edge_stream_options *
     const int parts = options->parts;
     edge_stream_result found = {.by_design = false};
     block_design design;
-    const bool designs = find_design(options, BLOCK_DESIGN_EVEN, &design); /* which are more */
+    const bool designs =
+        find_design(options, BLOCK_DESIGN_EVEN, &design); /* there is one wherever there is a lean one */
     assert(!options->first || team->size == 1);
     if (options->way == STREAM_BY_DESIGN && !designs) { /* homes would be found in vain */
         assert(held == NULL && result != NULL);

@@ -61,6 +61,7 @@ static void test_every_two_groups_meet(void **state)
     block_design design;
     for (block_design_kind kind = 0; kind < BLOCK_DESIGN_KINDS; ++kind) {
         assert_false(block_design_find(-1, kind, &design));
+        assert_false(block_design_find(0, kind, &design));
         assert_false(block_design_find(2, kind, &design));
         assert_false(block_design_find(BLOCK_DESIGN_PARTS + 1, kind, &design));
     }
