@@ -1,5 +1,6 @@
 /* The halo exchange with every backend of this build, on 1 to 4 ranks over threads. room: comm
  * trees: release asan
+ * processors: one
  */
 #include "base/log.h"
 #include "support/halo_cases.h"

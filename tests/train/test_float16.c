@@ -3,6 +3,7 @@
  * would lose live by the scale of the loss; a step whose gradient is too large for it leaves no trace, on every number of
  * ranks and in every mode; and a training that is stopped goes on to the bit.
  * trees: release asan
+ * processors: one
  */
 #include <math.h>
 

@@ -6,6 +6,7 @@
  *     some stay on the host and pass in blocks of a few rows, which must change nothing.
  * Edges have weights in some of them.
  * trees: release
+ * processors: one
  */
 #include <math.h>
 

@@ -3,6 +3,7 @@
  * of every rank, losses and scores of every epoch, results of every run; over ranks, optimisers, models,
  * synchronisation modes and backends. On another number of ranks it ends within rounding.
  * trees: release asan
+ * processors: one
  */
 #include "base/log.h"
 #include "io/npy.h"

@@ -2,6 +2,7 @@
  * Training through the synchronisation core: when a bucket is reduced and how the gradient is cut changes no bit of the
  * parameters, nor does it where some ranks have a device and others none; top-k that sends everything is SGD; a gradient that
  * is not finite ends all ranks, with its name.
+ * processors: one
  */
 #include <math.h>
 

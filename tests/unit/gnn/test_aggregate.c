@@ -2,6 +2,7 @@
  * Neighbourhood sums over a divided graph against sums over the whole one in double precision, with the halo hidden and
  * not, along all edges and along those into some rows, and whether it hides: ranks that could not go on if rows and partial sums
  * did not travel behind the products.
+ * processors: one
  */
 #include <math.h>
 #include <stdatomic.h>
