@@ -1,7 +1,7 @@
 #!/bin/bash
 # in_folder.sh [--one-processor] COMMAND...: a test, in a temporary folder of its own (TMPDIR) that is removed behind it: two
 # mpirun that make and remove the same one get in each other's way. In memory where there is room: checkpoints need not reach
-# a disk. --one-processor: on the one that this script happens to run on.
+# a disk. --one-processor: on one, where the kernel puts the process that asks.
 place=()
 if [ "$1" = --one-processor ]; then
     shift
