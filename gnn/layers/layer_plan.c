@@ -105,9 +105,7 @@ static void count_bytes(gnn_plan *plan, int threads, weft_dtype dtype)
         plan->host_feature_bytes = (uint64_t)feature * element;
         feature = 2 * plan->stream_rows * first->d_in;
     }
-    if (first->flow == GNN_FLOW_CONSTANT) {
-        plan->setup_bytes = 2 * (uint64_t)(plan->n_local * first->width) * element;
-    }
+    plan->setup_bytes = (uint64_t)first->strips * (uint64_t)(plan->n_local * first->width) * element;
     plan->feature_bytes = (uint64_t)feature * element;
     if (first->sparse) {
         const double rows = (double)plan->n_owned;

@@ -178,6 +178,7 @@ typedef struct gnn_layer_plan {
     int64_t input_rows, input_cols, output_rows, output_cols;
     weft_dtype input_type, output_type; /* what the last layer gives is of the type of parameters */
     int64_t width;                      /* of the widest matrix that is aggregated at once, 0 without a graph */
+    int strips;                         /* so wide, that a constant input passes through before the first epoch */
     int64_t extra;                      /* elements of matrices that the kind keeps besides */
     int64_t aggregated;                 /* columns aggregated in a training epoch, each over two legs */
     double share;                       /* of the edges, those that it aggregates along: 1, or config.read_share */

@@ -243,10 +243,10 @@ weft_status sum_layer_backward(gnn_layer *layer, const train_pass *pass, const h
     return backward_fused(layer, pass, dropout, dx);
 }
 
-/* What a prepared layer aggregates strip by strip. */
+/* What a prepared layer aggregates strip by strip: from `from` to `to` and, with several hops, back. */
 typedef struct strip_work {
     layer_aggregate *aggregate;
-    weft_tensor from, to; /* [n_local, width] */
+    weft_tensor from, to; /* [n_local, width]; empty: columns of the input matrix in their place */
 } strip_work;
 
 /* From columns of the input matrix to a strip, or back; the matrix may be on the host. */
@@ -262,19 +262,43 @@ static weft_status give_strip(const weft_tensor *strip, weft_tensor *m)
 
 static weft_status prepare_strip(gnn_layer *layer, int64_t col, int64_t cols, const strip_work *work)
 {
-    int64_t target = (layer->plan->self ? layer->plan->d_in : 0) + col;
+    const int64_t target = (layer->plan->self ? layer->plan->d_in : 0) + col;
+    const bool takes = work->from.data != NULL;
+    const bool gives = work->to.data != NULL;
     weft_tensor x = tensor_view(&layer->input, 0, layer->n_owned, col, cols);
     weft_tensor m = tensor_view(&layer->input, 0, layer->n_owned, target, cols);
-    weft_tensor from_strip = tensor_reshape(&work->from, layer->n_local, cols);
-    weft_tensor to_strip = tensor_reshape(&work->to, layer->n_local, cols);
-    weft_tensor from_owned = tensor_view(&from_strip, 0, layer->n_owned, 0, cols);
-    weft_tensor to_owned = tensor_view(&to_strip, 0, layer->n_owned, 0, cols);
-    WEFT_TRY(take_strip(&x, &from_owned));
+    weft_tensor from = takes ? tensor_reshape(&work->from, layer->n_local, cols) : x;
+    weft_tensor to = gives ? tensor_reshape(&work->to, layer->n_local, cols) : m;
+    weft_tensor from_owned = tensor_view(&from, 0, layer->n_owned, 0, cols);
+    weft_tensor to_owned = tensor_view(&to, 0, layer->n_owned, 0, cols);
+    WEFT_TRY(takes ? take_strip(&x, &from_owned) : WEFT_OK);
     for (int hop = 0; hop < layer->plan->hops; ++hop) {
         const bool back = hop % 2 != 0;
-        WEFT_TRY(work->aggregate(layer, back ? &to_strip : &from_strip, back ? &from_strip : &to_strip));
+        WEFT_TRY(work->aggregate(layer, back ? &to : &from, back ? &from : &to));
     }
-    return give_strip(layer->plan->hops % 2 != 0 ? &to_owned : &from_owned, &m);
+    const bool ends_in_to = layer->plan->hops % 2 != 0;
+    const weft_tensor *sum = ends_in_to ? &to_owned : &from_owned;
+    return (ends_in_to ? gives : takes) ? give_strip(sum, &m) : WEFT_OK;
+}
+
+static weft_status create_strips(const gnn_layer *layer, strip_work *work)
+{
+    const gnn_layer_plan *plan = layer->plan;
+    weft_hal *hal = layer->params->hal;
+    const int64_t rows = layer->n_local;
+    assert(plan->strips <= 2 && (plan->strips > 0 || plan->hops == 1));
+    if (plan->strips > 0) {
+        WEFT_TRY(tensor_create(hal, plan->input_type, rows, plan->width, WEFT_MEM_WORKSPACE, &work->to));
+    }
+    return plan->strips > 1 ? tensor_create(hal, plan->input_type, rows, plan->width, WEFT_MEM_WORKSPACE, &work->from)
+                            : WEFT_OK;
+}
+
+/* Rows of replicas are finite before they are first read. */
+static weft_status zero_strips(strip_work *work)
+{
+    WEFT_TRY(work->from.data != NULL ? tensor_zero(&work->from) : WEFT_OK);
+    return work->to.data != NULL ? tensor_zero(&work->to) : WEFT_OK;
 }
 
 /* Constant flow: replace the features in the input matrix by (or complete them with) their aggregate, strip by strip. */
@@ -285,19 +309,13 @@ weft_status sum_layer_prepare_by(gnn_layer *layer, layer_aggregate *aggregate)
     }
     weft_status status = WEFT_OK;
     strip_work work = {.aggregate = aggregate};
-    weft_hal *hal = layer->params->hal;
-    weft_dtype dtype = layer->plan->input_type;
-    int64_t width = layer->plan->width;
-    WEFT_TRY_GOTO(tensor_create(hal, dtype, layer->n_local, width, WEFT_MEM_WORKSPACE, &work.from), status, done);
-    WEFT_TRY_GOTO(tensor_create(hal, dtype, layer->n_local, width, WEFT_MEM_WORKSPACE, &work.to), status, done);
-    WEFT_TRY_GOTO(tensor_zero(&work.from), status, done);
-    WEFT_TRY_GOTO(tensor_zero(&work.to), status, done);
+    const int64_t width = layer->plan->width;
+    WEFT_TRY_GOTO(create_strips(layer, &work), status, done);
     log_progress progress = log_progress_begin("aggregate the features", "columns", (double)layer->plan->d_in);
     for (int64_t col = 0; col < layer->plan->d_in; col += width) {
         int64_t cols = layer->plan->d_in - col < width ? layer->plan->d_in - col : width;
-        if (cols < width) { /* other elements are rows of replicas now */
-            WEFT_TRY_GOTO(tensor_zero(&work.from), status, done);
-            WEFT_TRY_GOTO(tensor_zero(&work.to), status, done);
+        if (col == 0 || cols < width) { /* in narrower strips rows of replicas are other elements */
+            WEFT_TRY_GOTO(zero_strips(&work), status, done);
         }
         WEFT_TRY_GOTO(prepare_strip(layer, col, cols, &work), status, done);
         log_progress_update(&progress, (double)(col + cols));

@@ -26,6 +26,17 @@ static gnn_flow choose_flow(const gnn_config *config, int number, bool self, int
     return prefer_linear ? GNN_FLOW_LINEAR_FIRST : GNN_FLOW_AGGREGATE_FIRST;
 }
 
+/* A constant input's columns are summed where they stand, and their sums written where they stay. Not so: replicas have their rows
+ * behind the owned ones, features on the host are not the device's, and what takes the place of its own operand, or of the hop
+ * before, needs another place once. */
+static int count_strips(const gnn_plan *plan, const gnn_layer_plan *layer)
+{
+    if (layer->streams || plan->n_local > plan->n_owned) {
+        return 2;
+    }
+    return layer->self ? 0 : 1;
+}
+
 static void size_layer(const gnn_plan *plan, int number, gnn_layer_plan *layer)
 {
     const bool first = number == 0;
@@ -61,6 +72,7 @@ static void size_layer(const gnn_plan *plan, int number, gnn_layer_plan *layer)
         layer->output_cols = layer->d_out;
         most = layer->streams ? GNN_NARROW_STRIP : GNN_STRIP;
         layer->width = layer->d_in < most ? layer->d_in : most;
+        layer->strips = count_strips(plan, layer);
         break;
     case GNN_FLOW_ATTENTION: /* no sum of this file */
         break;

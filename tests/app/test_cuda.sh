@@ -113,7 +113,7 @@ wide=(train --data synth:quickstart,scale=0.01 --recipe default --hidden 4 --epo
 streamed() { # NAME COMMAND...
     local name=$1
     shift
-    WEFT_CUDA_SHIM_MEMORY=1300000 "$@" "${wide[@]}" --backend cuda --run-dir "$name" >"$name.out" 2>"$name.err" ||
+    WEFT_CUDA_SHIM_MEMORY=1100000 "$@" "${wide[@]}" --backend cuda --run-dir "$name" >"$name.out" 2>"$name.err" ||
         fail "$name: $(cat "$name.err")"
     grep -q "they stay on the host (--feature-place auto)" "$name.err" || fail "$name: $(cat "$name.err")"
 }
@@ -209,7 +209,7 @@ refused() { # STATUS BACKEND TEXT
     grep -q -- "$text" err || fail "no '$text' in $(cat err)"
 }
 (export WEFT_CUDA_SHIM_MEMORY=100000 && refused 71 cuda "on a GPU of node .* would need .* are free there") || exit 1
-(export WEFT_CUDA_SHIM_MEMORY=1300000 && graph=("${wide[@]}" --feature-place device) &&
+(export WEFT_CUDA_SHIM_MEMORY=1100000 && graph=("${wide[@]}" --feature-place device) &&
     refused 71 cuda "are free there: --feature-place host keeps the features off it") || exit 1
 (graph+=(--feature-place host --order aggregate-first) &&
     refused 2 cuda "--order aggregate-first needs the features of all neighbours on the device") || exit 1
