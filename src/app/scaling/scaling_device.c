@@ -14,7 +14,9 @@ static const scaling_device device[] = {
 };
 
 enum { SECTOR = 32, PACK = 16, ELEMENT = sizeof(float), WIDE_STRIP = 128, NARROW_STRIP = 32 /* columns */ };
-static const double single_cells = 0.7; /* of the cache's rate, which rows reach that are no whole number of packs */
+/* As measured on an H100: of the cache's rate, what rows reach that are no whole number of packs, sectors counted; of memory's,
+ * what products of tall matrices reach (docs/performance.md). */
+static const double single_cells = 0.93, tall_products = 0.6;
 
 const scaling_device *scaling_device_of(scaling_device_name name)
 {
@@ -69,6 +71,6 @@ void scaling_device_rows(const scaling_device *d, const gnn_plan *plan, double *
         const double products = l > 0 ? 3.0 : 2.0; /* the result, the weights' gradient, and the input's */
         const double operations = 2.0 * (double)in * (double)out;
         const double bytes = (double)(in + out) * ELEMENT;
-        seconds[l] = products * (operations / d->flops + bytes / d->memory);
+        seconds[l] = products * (operations / d->flops + bytes / (tall_products * d->memory));
     }
 }
