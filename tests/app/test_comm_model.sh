@@ -47,7 +47,7 @@ PYTHON
 }
 without='model["timed_ranks"] = 0; model["timed"] = {}'
 python3 -c 'import json, sys; model = json.load(open(sys.argv[1])); assert model["timed_ranks"] == 2 and len(model["timed"]["ring"]) == 14 and model["timed"]["shared"][5] > 0' "$file" ||
-    fail "nothing was timed: $first"
+    fail "nothing was timed: $(cat "$file")"
 edit "$file" "$without"
 first=$(cat "$file")
 train 2

@@ -202,7 +202,8 @@ static bool is_asked(const int64_t *sockets, int count, int64_t parts)
     return false;
 }
 
-/* 1, the powers of two and what is asked for, up to --divide-up-to, and not beyond what is asked for. */
+/* 1 and what is asked for, up to --divide-up-to; if more is asked for, the two largest powers of two, which tell how rows that cross
+ * go on. */
 static weft_status measure_parts(scaling_job *job, const graph_data *data, const int64_t *sockets, int count)
 {
     const weft_options *o = job->context.options;
@@ -210,12 +211,15 @@ static weft_status measure_parts(scaling_job *job, const graph_data *data, const
     for (int i = 0; i < count; ++i) {
         most = sockets[i] > most ? sockets[i] : most;
     }
-    most = most < option_int(o, OPT_DIVIDE_UP_TO) ? most : option_int(o, OPT_DIVIDE_UP_TO);
+    const int64_t limit = option_int(o, OPT_DIVIDE_UP_TO);
+    const bool extrapolates = most > limit;
+    most = extrapolates ? limit : most;
     if (graph_data_wants_clustering(o, &data->graph)) {
         WEFT_TRY(graph_cluster_order(&data->graph, 0, job->context.placement.threads, &job->position, NULL));
     }
     for (int64_t parts = 1; parts <= most; ++parts) {
-        if ((parts & (parts - 1)) == 0 || is_asked(sockets, count, parts)) {
+        const bool power = (parts & (parts - 1)) == 0;
+        if (parts == 1 || (extrapolates && power && 4 * parts > most) || is_asked(sockets, count, parts)) {
             WEFT_TRY(measure_part(job, data, (int)parts));
         }
     }
