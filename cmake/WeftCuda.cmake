@@ -87,7 +87,7 @@ function(weft_cuda target)
     $<$<COMPILE_LANGUAGE:C>:WEFT_CUDA_ARCHITECTURES="${architectures}">)
   set_target_properties(${target} PROPERTIES CUDA_STANDARD 17 CUDA_RUNTIME_LIBRARY None CUDA_RESOLVE_DEVICE_SYMBOLS OFF)
   target_compile_options(${target} PRIVATE
-    $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wshadow,-fno-exceptions,-fno-rtti>
+    $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wshadow,-fno-exceptions,-fno-rtti,-fno-threadsafe-statics>
     $<$<COMPILE_LANGUAGE:CUDA>:-Wno-deprecated-gpu-targets>) # 12.9 warns of what 13 no longer knows
   if(WEFT_WERROR)
     target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-Werror all-warnings>")

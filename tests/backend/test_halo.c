@@ -296,6 +296,14 @@ static weft_status run_threaded_rank(weft_comm *comm, void *argument)
 static void test_backend(void **state)
 {
     static const comm_thread_fn ways[] = {run_rank, run_coded_rank, run_chained_rank, run_threaded_rank};
+    weft_hal *hal = NULL;
+    const weft_status opened = weft_hal_open(test_device(*state), 1, &hal);
+    if (opened == WEFT_ERR_UNSUPPORTED) { /* of a program for cards, where there is none */
+        print_message("skipped: %s\n", weft_error_message());
+        skip();
+    }
+    ASSERT_OK(opened);
+    weft_hal_close(hal);
     for (int i = 0; i < 4 * 4; ++i) {
         const int ranks = 1 + i / 4;
         /* A thread that drives keeps a core busy: with devices that it asks, and there with two ranks. */
