@@ -154,7 +154,7 @@ weft_status gnn_model_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, c
                                                           .operand_bytes = trial_bytes(&model->plan, part)},
                                                 .overlap = config->overlap,
                                                 .halo = config->halo,
-                                                .cuts = model->plan.cuts,
+                                                .read_width = model->plan.read_width,
                                                 .read = read};
         WEFT_TRY(gnn_aggregator_create(comm, hal, dtype, part, &options, &model->aggregator));
         WEFT_TRY(foresee_aggregations(model));

@@ -275,6 +275,7 @@ static weft_status create_scope_matrices(gnn_aggregator *a, const weft_part *par
     gnn_form_choice choice;
     letters_of_scope(a, letters);
     asked.letters = letters;
+    asked.max_width = options->read_width;
     WEFT_TRY(create_forward(a, &asked, &scope->forward, read, &choice));
     part_csr back = {.offset = NULL};
     const weft_status status = part_scope_turn(part, scope, a->of[GNN_SCOPE_ALL].shares, &back);
@@ -326,7 +327,7 @@ weft_status gnn_aggregator_create(weft_comm *comm, weft_hal *hal, weft_dtype dty
     if (comm_size(comm) > 1) {
         WEFT_TRY(create_halos(aggregator, part, options));
     }
-    WEFT_TRY(options->cuts ? create_scope(aggregator, part, options) : WEFT_OK);
+    WEFT_TRY(options->read_width > 0 ? create_scope(aggregator, part, options) : WEFT_OK);
     WEFT_TRY(create_scales(aggregator, part, options));
     aggregator->build_seconds = clock_seconds() - start;
     return WEFT_OK;

@@ -124,7 +124,7 @@ typedef struct gnn_aggregator_options {
     gnn_forms_asked forms; /* letters: what gnn_aggregator_forms told earlier */
     halo_overlap overlap;  /* AUTO: where messages move while the rank computes */
     gnn_halo_options halo;
-    bool cuts;           /* there is a scope of the rows read */
+    int64_t read_width;  /* widest matrix aggregated in the scope of the rows read; 0: there is none */
     const uint8_t *read; /* [n_owned] not 0: a row of it */
 } gnn_aggregator_options;
 

@@ -182,7 +182,7 @@ static void cut_last_sum(gnn_plan *plan)
     }
     if (l >= 0 && plan->layer[l].hops == 1 && plan->layer[l].ops->normalisation != NULL) {
         plan->layer[l].share = plan->config.read_share;
-        plan->cuts = plan->config.read_share < 1.0;
+        plan->read_width = plan->config.read_share < 1.0 ? plan->layer[l].width : 0;
     }
 }
 

@@ -190,9 +190,9 @@ struct gnn_plan {
     int64_t n_owned, n_local;
     weft_dtype values; /* features, what stands between layers, and its gradients */
     gnn_layer_plan layer[GNN_MAX_LAYERS];
-    int layers;       /* of those */
-    bool cuts;        /* one of them has a share below 1 */
-    int convolutions; /* the first `convolution_layers` are the first, and so on */
+    int layers;         /* of those */
+    int64_t read_width; /* widest matrix that is aggregated along a share of the edges, 0: none is */
+    int convolutions;   /* the first `convolution_layers` are the first, and so on */
     int convolution_layers;
     int64_t max_width;     /* widest aggregated matrix */
     int64_t panel_rows;    /* of the dropout panels, 0: none */

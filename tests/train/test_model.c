@@ -143,7 +143,7 @@ static weft_status pass_through(weft_comm *comm, weft_hal *hal, const case_input
     if (comm_rank(comm) == 0) {
         result->loss = loss;
         result->weights = params->trained;
-        result->cuts = model->plan.cuts;
+        result->cuts = model->plan.read_width > 0;
         result->streams = model->plan.layer[0].streams;
         memcpy(result->gradient, gradient, sizeof gradient);
     }

@@ -40,12 +40,12 @@ static uint64_t matrices_bytes(const gnn_memory_facts *f, int64_t edges, uint64_
     return matrices * (told > 0 ? told : matrix_bytes(rows, edges, is_weighted(f)));
 }
 
-/* What sources are packed in and, of blocks, summed in: 64 columns of either form. */
-static uint64_t packing_bytes(const gnn_memory_facts *f)
+/* What sources of a matrix so wide are packed in and, of blocks, summed in: two strips of 16 or 32 columns, or rows of up to 64. */
+static uint64_t packing_bytes(const gnn_memory_facts *f, int64_t width)
 {
-    const uint64_t columns = f->plan->max_width < 64 ? (uint64_t)f->plan->max_width : 64;
+    const uint64_t columns = width > 16 ? 64 : 32;
     const bool told = f->hal != NULL && f->hal->sparse.spmm_bytes(f->hal, 1, 1, false) > 0;
-    return told ? 0 : (uint64_t)f->plan->n_local * columns * 4 * (f->hides ? 2 : 1);
+    return told || width == 0 ? 0 : (uint64_t)f->plan->n_local * columns * 4 * (f->hides ? 2 : 1);
 }
 
 static uint64_t larger(uint64_t a, uint64_t b)
@@ -71,7 +71,7 @@ static uint64_t mapped_bytes(const gnn_memory_facts *f)
 /* Local edges of a last layer that computes what the loss reads: of its two matrices; 0: it has none of its own. */
 static int64_t read_edges(const gnn_memory_facts *f)
 {
-    return f->plan->cuts ? (int64_t)((double)f->edges * f->plan->config.read_share) : 0;
+    return f->plan->read_width > 0 ? (int64_t)((double)f->edges * f->plan->config.read_share) : 0;
 }
 
 /* Both directions. */
@@ -85,9 +85,10 @@ static uint64_t aggregation_bytes(const gnn_memory_facts *f)
         const uint64_t csr = 4 * (uint64_t)f->edges + 8 * (uint64_t)f->plan->n_local;
         return csr * (f->symmetric ? 1 : 2) + 9 * (uint64_t)f->plan->n_local;
     }
-    const uint64_t all = matrices_bytes(f, f->edges, f->symmetric ? 1 : 2);
-    const uint64_t read = f->plan->cuts ? matrices_bytes(f, read_edges(f), 2) : 0;
-    return all + read + packing_bytes(f);
+    const uint64_t matrices = f->symmetric ? 1 : 2;
+    const uint64_t all = matrices_bytes(f, f->edges, matrices) + matrices * packing_bytes(f, f->plan->max_width);
+    const uint64_t read = f->plan->read_width > 0 ? matrices_bytes(f, read_edges(f), 2) : 0;
+    return all + read + 2 * packing_bytes(f, f->plan->read_width);
 }
 
 /* What rows pass through: between ranks of a node two regions to send from and the peers' that it reads (comm/halo), in
@@ -99,7 +100,7 @@ static uint64_t halo_bytes(const gnn_memory_facts *f)
     const uint64_t rows = (uint64_t)f->halo_rows;
     const uint64_t times = gnn_halo_codes(&plan->config.halo) ? 3 : 2;
     const uint64_t scopes =
-        plan->cuts ? 2 : 1; /* the last layer's rows that are read pass through a halo of their own */
+        plan->read_width > 0 ? 2 : 1; /* the last layer's rows that are read pass through a halo of their own */
     const uint64_t passing = scopes * times * rows * (uint64_t)plan->max_width * 4;
     const gnn_halo_options *halo = &plan->config.halo;
     if ((halo->delay <= 1 && !halo->hidden) || rows == 0 || plan->max_width == 0) {
@@ -142,21 +143,23 @@ memory_plan gnn_memory_plan(const gnn_memory_facts *f)
     const uint64_t communication = halo + f->sync_bytes;
     const uint64_t copied = f->hides ? (uint64_t)f->edges : 0; /* of a part of them */
     const uint64_t building = edges + matrix + (copied + (uint64_t)read_edges(f)) * edge_bytes;
+    const uint64_t results = 4 * (uint64_t)(plan->n_owned * plan->config.outputs);
     const uint64_t training = matrix + plan->host_feature_bytes + plan->feature_bytes + plan->activation_bytes +
-                              plan->parameter_bytes + communication + plan->setup_bytes + local * 24;
+                              plan->parameter_bytes + communication + larger(plan->setup_bytes, results) + local * 24;
     /* Features are read into the host's memory before they are a device's; what messages pass through stands on both sides. */
     const uint64_t scratch =
         larger(f->hal != NULL ? gnn_plan_scratch(plan, f->hal, f->edges) : 0, f->sync_device.scratch);
     const uint64_t device = matrix + plan->feature_bytes + plan->activation_bytes + plan->parameter_bytes + halo +
                             f->sync_device.kept + plan->setup_bytes + scratch;
     const uint64_t beside =
-        plan->host_feature_bytes + plan->feature_bytes + plan->parameter_bytes + communication + local * 24;
+        plan->host_feature_bytes + plan->feature_bytes + plan->parameter_bytes + communication + results + local * 24;
     memory_plan memory = {
         .peak = process + max3(mapped + edges, building, training),
         .device = device,
         .beside = process + max3(mapped + edges, building, beside),
-        .cure = plan->cuts ? "use more nodes, " FLAG_LAST_LAYER " whole, or a smaller --hidden"
-                           : "use more nodes, a smaller --hidden, or --input-dropout 0 with --order linear-first",
+        .cure = plan->read_width > 0
+                    ? "use more nodes, " FLAG_LAST_LAYER " whole, or a smaller --hidden"
+                    : "use more nodes, a smaller --hidden, or --input-dropout 0 with --order linear-first",
     };
     memory_plan_add(&memory, "process", process);
     memory_plan_add(&memory, "mapped graph (while loading)", mapped);
@@ -172,7 +175,8 @@ memory_plan gnn_memory_plan(const gnn_memory_facts *f)
     memory_plan_add(&memory, "activations", plan->activation_bytes);
     memory_plan_add(&memory, "parameters and optimiser", plan->parameter_bytes);
     memory_plan_add(&memory, "communication buffers", communication);
-    memory_plan_add(&memory, "set-up", plan->setup_bytes);
+    memory_plan_add(&memory, "set-up (before the first epoch)", plan->setup_bytes);
+    memory_plan_add(&memory, "results (behind the last epoch)", results);
     memory_plan_add(&memory, "scratch of operations", scratch);
     return memory;
 }

@@ -398,7 +398,7 @@ static void warn_of_old_rows(const app_context *context, const gnn_config *confi
 
 static void tell_last_layer(const gnn_config *config, const gnn_plan *plan)
 {
-    if (plan->cuts) {
+    if (plan->read_width > 0) {
         log_info(
             "last layer: sums over neighbours in training along %.0f %% of the edges, those into rows that the loss "
             "reads (" FLAG_LAST_LAYER ")",

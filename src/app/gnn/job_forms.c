@@ -60,7 +60,7 @@ static void write_key(const app_context *context, const weft_part *part, const g
              comm_size(context->comm), context->nodes, machine_text, option_text(context->options, OPT_BACKEND),
              (long long)gnn_plan_epoch_width(&plan), (long long)plan.max_width, (long long)aggregated_columns(&plan),
              config->bf16 ? "bf16" : "f32", gnn_overlaps(context->comm, config->overlap) ? "cut" : "whole",
-             plan.cuts ? ", rows read in the last" : "");
+             plan.read_width > 0 ? ", rows read in the last" : "");
 }
 
 /* On rank 0. Collective. */

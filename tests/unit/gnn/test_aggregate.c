@@ -35,7 +35,7 @@ typedef struct setting {
 /* Does the sum run along edges into this vertex? */
 static bool is_read(const setting *s, int64_t v)
 {
-    return !s->options.cuts || v % 3 != 0;
+    return s->options.read_width == 0 || v % 3 != 0;
 }
 
 static weft_status create_aggregator(weft_comm *comm, weft_hal *hal, const weft_part *part, const setting *s,
@@ -49,7 +49,7 @@ static weft_status create_aggregator(weft_comm *comm, weft_hal *hal, const weft_
     options.read = read;
     weft_status status = gnn_aggregator_create(comm, hal, WEFT_DTYPE_F32, part, &options, a);
     free(read);
-    if (status == WEFT_OK && options.cuts) {
+    if (status == WEFT_OK && options.read_width > 0) {
         gnn_aggregator_within(a, GNN_SCOPE_READ);
     }
     return status;
@@ -228,8 +228,8 @@ static void check_setting(setting *s, int ranks, const char *method)
                 "%.7g, not %.7g",
                 s->narrow ? "bf16" : "f32", g->weight != NULL ? ", weighted" : "", ranks, method, s->backend,
                 (int)s->options.forms.form, (int)s->options.normalisation, (int)s->options.overlap, (long long)s->width,
-                s->beta, s->transposed ? ", transposed" : "", s->options.cuts ? ", cut" : "", (long long)(i / s->width),
-                (long long)(i % s->width), (double)s->result[i], sum[i]);
+                s->beta, s->transposed ? ", transposed" : "", s->options.read_width > 0 ? ", cut" : "",
+                (long long)(i / s->width), (long long)(i % s->width), (double)s->result[i], sum[i]);
         }
     }
     if (s->options.overlap == HALO_OVERLAP_ON && ranks > 1 &&
@@ -268,7 +268,7 @@ static void check_graph(const test_graph *graph, int turns, bool narrow)
                                              .forms.form = weighted ? HAL_SPMM_AUTO : (hal_spmm_form)(k / 7 % 4),
                                              .forms.max_width = MOST_WIDTH,
                                              .overlap = k % 4 == 3 ? HALO_OVERLAP_OFF : HALO_OVERLAP_ON,
-                                             .cuts = (k / 3 + k / 8) % 2 == 1};
+                                             .read_width = (k / 3 + k / 8) % 2 == 1 ? s.width : 0};
         check_setting(&s, ranks[k % 5], methods[k / 5 % 4]);
     }
 }
