@@ -246,7 +246,7 @@ weft_status sum_layer_backward(gnn_layer *layer, const train_pass *pass, const h
 /* What a prepared layer aggregates strip by strip: from `from` to `to` and, with several hops, back. */
 typedef struct strip_work {
     layer_aggregate *aggregate;
-    weft_tensor from, to; /* [n_local, width]; empty: columns of the input matrix in their place */
+    weft_tensor from, to; /* [n_local, width], as far as the plan has strips; else columns of the input matrix */
 } strip_work;
 
 /* From columns of the input matrix to a strip, or back; the matrix may be on the host. */
@@ -263,8 +263,8 @@ static weft_status give_strip(const weft_tensor *strip, weft_tensor *m)
 static weft_status prepare_strip(gnn_layer *layer, int64_t col, int64_t cols, const strip_work *work)
 {
     const int64_t target = (layer->plan->self ? layer->plan->d_in : 0) + col;
-    const bool takes = work->from.data != NULL;
-    const bool gives = work->to.data != NULL;
+    const bool takes = layer->plan->strips > 1;
+    const bool gives = layer->plan->strips > 0;
     weft_tensor x = tensor_view(&layer->input, 0, layer->n_owned, col, cols);
     weft_tensor m = tensor_view(&layer->input, 0, layer->n_owned, target, cols);
     weft_tensor from = takes ? tensor_reshape(&work->from, layer->n_local, cols) : x;
@@ -295,10 +295,10 @@ static weft_status create_strips(const gnn_layer *layer, strip_work *work)
 }
 
 /* Rows of replicas are finite before they are first read. */
-static weft_status zero_strips(strip_work *work)
+static weft_status zero_strips(const gnn_layer *layer, strip_work *work)
 {
-    WEFT_TRY(work->from.data != NULL ? tensor_zero(&work->from) : WEFT_OK);
-    return work->to.data != NULL ? tensor_zero(&work->to) : WEFT_OK;
+    WEFT_TRY(layer->plan->strips > 0 ? tensor_zero(&work->to) : WEFT_OK);
+    return layer->plan->strips > 1 ? tensor_zero(&work->from) : WEFT_OK;
 }
 
 /* Constant flow: replace the features in the input matrix by (or complete them with) their aggregate, strip by strip. */
@@ -315,7 +315,7 @@ weft_status sum_layer_prepare_by(gnn_layer *layer, layer_aggregate *aggregate)
     for (int64_t col = 0; col < layer->plan->d_in; col += width) {
         int64_t cols = layer->plan->d_in - col < width ? layer->plan->d_in - col : width;
         if (col == 0 || cols < width) { /* in narrower strips rows of replicas are other elements */
-            WEFT_TRY_GOTO(zero_strips(&work), status, done);
+            WEFT_TRY_GOTO(zero_strips(layer, &work), status, done);
         }
         WEFT_TRY_GOTO(prepare_strip(layer, col, cols, &work), status, done);
         log_progress_update(&progress, (double)(col + cols));

@@ -26,9 +26,8 @@ static gnn_flow choose_flow(const gnn_config *config, int number, bool self, int
     return prefer_linear ? GNN_FLOW_LINEAR_FIRST : GNN_FLOW_AGGREGATE_FIRST;
 }
 
-/* A constant input's columns are summed where they stand, and their sums written where they stay. Not so: replicas have their rows
- * behind the owned ones, features on the host are not the device's, and what takes the place of its own operand, or of the hop
- * before, needs another place once. */
+/* A constant input's columns are summed where they stand, and their sums written where they stay. Two strips are between them where
+ * replicas have rows behind the owned ones, or the features are the host's; one where sums take the place of what they sum. */
 static int count_strips(const gnn_plan *plan, const gnn_layer_plan *layer)
 {
     if (layer->streams || plan->n_local > plan->n_owned) {
