@@ -97,7 +97,7 @@ tight() { # COMMAND...
     memory=$(foretold "$@") || exit 1
     WEFT_CUDA_SHIM_MEMORY=$memory "$@" --quiet --run-dir tight --force >out 2>err || fail "$memory bytes do not suffice for $*: $(cat err)"
 }
-small=(train --data synth:quickstart,scale=0.02 --hidden 16 --epochs 1 --threads 1 --pin off --feature-place device --backend cuda)
+small=(train --data synth:quickstart,scale=0.02 --hidden 16 --epochs 2 --threads 1 --pin off --feature-place device --backend cuda)
 for model in sage gcn "gat --heads 4" "gatv2 --heads 4" "sage --aggregator max"; do
     # shellcheck disable=SC2086  # options of a model
     tight "$shim" "${small[@]}" --model $model
