@@ -58,6 +58,7 @@ stopped() {
     shift 4
     export STOP_AT=$where STOP_RANK=$rank
     timeout -k 5 60 mpirun --oversubscribe --bind-to none -np 3 ./start "$weft" "$@" >out 2>err || got=$?
+    got=$(job_status "$got" <err)
     [ "$got" -eq 79 ] || fail "stopped at $where: exit $got: $(cat err)"
     grep -Eq "exit 79\] $call has not come back for [0-9.]+ s" err || fail "stopped at $where: $(cat err)"
     for advice in "state T" "btl_tcp_if_include" "weft doctor"; do

@@ -29,6 +29,7 @@ fails_at() {
     local n=$1 rank=$2 got=0
     FAULTY_ALLOC=$n:$rank timeout 20 mpirun --oversubscribe --bind-to none -np 2 "$faulty" train --data store --epochs 3 \
         --threads 1 --run-dir run --force --quiet >out 2>err || got=$?
+    got=$(job_status "$got" <err)
     in_a_row=$((in_a_row + 1))
     case $got in
     0) survived=$((survived + 1)) ;; # shared memory, or a cache, was done without

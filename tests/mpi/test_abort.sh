@@ -3,17 +3,16 @@
 # that reaches the terminal.
 # needs: mpirun
 set -u
+. "$2/tests/support/script.sh"
 program=$(dirname "$1")/tests/mpi_abort
-if ! command -v mpirun >/dev/null || [ ! -x "$program" ]; then
-    echo "skipped: no mpirun or no $program"
-    exit 77
-fi
+need mpirun
+[ -x "$program" ] || skip "no $program"
 failures=0
 expect() { # kind, exit status, text of the last line
     local started=$SECONDS
-    local output
+    local output code
     output=$(timeout 40 mpirun --oversubscribe --bind-to none -np 3 "$program" "$1" 2>&1)
-    local code=$?
+    code=$(job_status $? <<<"$output")
     if [ $code -ne "$2" ] || ! grep -q "$3" <<<"$output" || [ $((SECONDS - started)) -gt 20 ]; then
         echo "$1: exit status $code (expected $2) after $((SECONDS - started)) s:"
         echo "$output"

@@ -3,16 +3,15 @@
 # nothing hangs, and the cause is told once.
 # needs: mpirun
 set -u
+. "$2/tests/support/script.sh"
 program=$(dirname "$1")/tests/mpi_fault
-if ! command -v mpirun >/dev/null || [ ! -x "$program" ]; then
-    echo "skipped: no mpirun or no $program"
-    exit 77
-fi
+need mpirun
+[ -x "$program" ] || skip "no $program"
 failures=0
 expect() { # kind, exit status, text of the cause, seconds at most, [thread]
     local started=$SECONDS output code took causes
     output=$(timeout -k 5 60 mpirun --oversubscribe --bind-to none -np 4 "$program" "$1" ${5:-} 2>&1)
-    code=$?
+    code=$(job_status $? <<<"$output")
     took=$((SECONDS - started))
     last=$output
     causes=$(grep -c '^weft: error' <<<"$output")

@@ -21,6 +21,20 @@ ranks() {
     mpirun --oversubscribe --bind-to none -np "$count" "$@"
 }
 
+# job_status STATUS <LOG: the exit status of a job of failed ranks, of mpirun's own status and of what it wrote. Open MPI 4.1's
+# mpirun may crash after such a job, as it takes its own server of PMIx down: it has told the status of the rank by then.
+job_status() {
+    local log told
+    log=$(cat)
+    told=$(sed -n -E 's/^ *Exit code: *([0-9]+)$/\1/p; s/^with errorcode ([0-9]+)\.$/\1/p' <<<"$log" | tail -1)
+    if [ "$1" -eq 139 ] && [ -n "$told" ] && grep -q "PMIx_server_finalize" <<<"$log"; then
+        echo "mpirun crashed after a job of status $told" >&2
+        echo "$told"
+    else
+        echo "$1"
+    fi
+}
+
 # The shared data sets, or skip.
 data_folder() {
     local folder="${WEFT_SHARED:-$source_dir/../shared}/data"
