@@ -12,8 +12,8 @@
 
 #include "base/half.h"
 #include "hal/hal.h"
+#include "support/open.h"
 #include "support/random.h"
-#include "support/test.h"
 
 enum { ENV_POOL = 4096, ENV_BACKENDS = 5 };
 

@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "hal/hal.h"
-#include "support/test.h"
+#include "support/open.h"
 
 typedef struct graph {
     const char *name;

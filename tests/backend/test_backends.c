@@ -541,13 +541,7 @@ static int open_backends(const backend_group *group, weft_hal *hal[ENV_BACKENDS]
         if (only_resource != NULL && strcmp(only_resource, group->resource[r]) != 0) {
             continue;
         }
-        weft_status status = weft_hal_open(group->resource[r], 3, &hal[backends]);
-        if (status == WEFT_ERR_UNSUPPORTED) {
-            print_message("skipped: %s\n", weft_error_message());
-        } else {
-            ASSERT_OK(status);
-            ++backends;
-        }
+        backends += open_if_there(group->resource[r], 3, &hal[backends]);
     }
     return backends;
 }

@@ -54,13 +54,7 @@ static void expect(const char *resource, const char *what, int64_t at, uint16_t 
 static bool open_env(const char *resource, env *e)
 {
     *e = (env){.backends = 1, .dtype = WEFT_DTYPE_F16, .m = ROWS, .n = COLS, .name = resource};
-    const weft_status status = weft_hal_open(resource, 2, &e->hal[0]);
-    if (status == WEFT_ERR_UNSUPPORTED) {
-        print_message("skipped: %s\n", weft_error_message());
-        return false;
-    }
-    ASSERT_OK(status);
-    return true;
+    return open_if_there(resource, 2, &e->hal[0]);
 }
 
 static void close_env(env *e)

@@ -10,12 +10,9 @@ static void check_masks(const char *resource, weft_dtype dtype)
     enum { ROWS = 64, COLS = 19 };
     const float edges[] = {0.0F, -0.0F, 0x1p-149F, 0x1p-134F, 0x1.000002p-134F, 0x1p-133F, -0x1p-134F, NAN};
     weft_hal *hal = NULL;
-    const weft_status opened = weft_hal_open(resource, 2, &hal);
-    if (opened == WEFT_ERR_UNSUPPORTED) {
-        print_message("skipped: %s\n", weft_error_message());
+    if (!open_if_there(resource, 2, &hal)) {
         return;
     }
-    ASSERT_OK(opened);
     env e = {.hal = {hal}, .backends = 1, .dtype = dtype, .m = ROWS, .n = COLS, .name = "masks"};
     operand x = operand_make(&e, ROWS, COLS, COARSE);
     operand dy = operand_make(&e, ROWS, COLS, POSITIVE);
@@ -76,12 +73,9 @@ static void test_roundings(void **state)
     const hal_mat ones = hal_row_of(one, WEFT_DTYPE_F32, COLS), zeros = hal_row_of(zero, WEFT_DTYPE_F32, COLS);
     for (size_t r = 0; r < sizeof resources / sizeof *resources; ++r) {
         weft_hal *hal = NULL;
-        const weft_status opened = weft_hal_open(resources[r], 2, &hal);
-        if (opened == WEFT_ERR_UNSUPPORTED) {
-            print_message("skipped: %s\n", weft_error_message());
+        if (!open_if_there(resources[r], 2, &hal)) {
             continue;
         }
-        ASSERT_OK(opened);
         env e = {.hal = {hal}, .backends = 1, .dtype = WEFT_DTYPE_BF16, .m = ROWS, .n = COLS, .name = "roundings"};
         static const float factors[] = {1.0F, 1.00390625F, 0.9970703125F, 0x1.018p-3F};
         for (size_t f = 0; f < sizeof factors / sizeof *factors; ++f) {
