@@ -163,18 +163,27 @@ static weft_status describe_by_checkpoint(saved_model *model, const checkpoint *
     return WEFT_OK;
 }
 
-/* The newest good checkpoint at `path`: its best parameters so far, or those after its last epoch. */
+/* Its best parameters so far, or those after its last epoch. */
+static weft_status read_opened(saved_model *model, const checkpoint *ck, bool best, bool alone)
+{
+    WEFT_TRY(file_path(model->path, "%s/best.npz", checkpoint_path(ck)));
+    if (!best || !file_exists(model->path)) {
+        WEFT_TRY(file_path(model->path, "%s/last.npz", checkpoint_path(ck)));
+    }
+    WEFT_TRY(weights_read_npz(model->path, &model->weights));
+    return alone ? WEFT_OK : describe_by_checkpoint(model, ck);
+}
+
+/* The newest good checkpoint at `path`; a training that goes on may remove it as it is read. */
 static weft_status read_checkpoint(saved_model *model, const char *path, bool best, bool alone)
 {
-    checkpoint *ck = NULL;
-    WEFT_TRY(checkpoint_open(path, &ck));
-    weft_status status = file_path(model->path, "%s/best.npz", checkpoint_path(ck));
-    if (status == WEFT_OK && !(best && file_exists(model->path))) {
-        status = file_path(model->path, "%s/last.npz", checkpoint_path(ck));
+    weft_status status = WEFT_ERR_NOINPUT;
+    for (int tries = 0; status == WEFT_ERR_NOINPUT && tries < CHECKPOINT_TRIES; ++tries) {
+        checkpoint *ck = NULL;
+        WEFT_TRY(checkpoint_open(path, &ck));
+        status = read_opened(model, ck, best, alone);
+        checkpoint_close(ck);
     }
-    status = status == WEFT_OK ? weights_read_npz(model->path, &model->weights) : status;
-    status = status == WEFT_OK && !alone ? describe_by_checkpoint(model, ck) : status;
-    checkpoint_close(ck);
     return status;
 }
 

@@ -86,19 +86,23 @@ bool checkpoint_is_there(const char *folder)
     return newest_below(folder, THE_END).trained >= 0;
 }
 
-static weft_status open_newest(const char *folder, checkpoint *ck)
+/* Whether a newer one than `newest` has come: a training that goes on removes what is old by then. */
+static bool went_on(const char *folder, checkpoint_place newest)
+{
+    return checkpoint_is_before(newest, newest_below(folder, THE_END));
+}
+
+/* The newest good one of `newest` and those before it. Fails without a warning once the training went on. */
+static weft_status open_from(const char *folder, checkpoint_place newest, checkpoint *ck)
 {
     char path[FILE_PATH_MAX];
     char defect[1024] = "";
-    checkpoint_place place = newest_below(folder, THE_END);
-    if (place.trained < 0 && errno != 0) {
-        return weft_fail_errno(errno, folder);
-    }
+    checkpoint_place place = newest;
     for (checkpoint_place older; place.trained >= 0; place = older) {
         older = newest_below(folder, place);
         WEFT_TRY(checkpoint_name(path, folder, place));
         weft_status status = checkpoint_read(path, ck);
-        if (status != WEFT_ERR_DATA && status != WEFT_ERR_NOINPUT) {
+        if ((status != WEFT_ERR_DATA && status != WEFT_ERR_NOINPUT) || went_on(folder, newest)) {
             return status;
         }
         if (older.trained >= 0) {
@@ -111,6 +115,23 @@ static weft_status open_newest(const char *folder, checkpoint *ck)
     }
     WEFT_CHECK(defect[0] == '\0', WEFT_ERR_DATA, "%s: every checkpoint is damaged; the newest: %s", folder, defect);
     return weft_fail(WEFT_ERR_NOINPUT, "%s: holds no checkpoint", folder);
+}
+
+static weft_status open_newest(const char *folder, checkpoint *ck)
+{
+    weft_status status = WEFT_OK;
+    checkpoint_place newest = newest_below(folder, THE_END);
+    if (newest.trained < 0 && errno != 0) {
+        return weft_fail_errno(errno, folder);
+    }
+    for (int tries = 0; tries < CHECKPOINT_TRIES; ++tries) {
+        status = open_from(folder, newest, ck);
+        if (status == WEFT_OK || !went_on(folder, newest)) {
+            return status;
+        }
+        newest = newest_below(folder, THE_END);
+    }
+    return status;
 }
 
 static bool holds(const char *folder, const char *name)

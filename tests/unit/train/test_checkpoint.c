@@ -2,8 +2,12 @@
  * A checkpoint that was cut or changed anywhere is found out, with the file's name, and the one before it is used:
  * every file is cut at every length, and at random places bits are turned over. Old ones go, half-written ones go, and
  * what cannot be written leaves what was there.
+ * processors: one
  */
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "base/log.h"
 #include "base/philox.h"
@@ -310,6 +314,36 @@ static void test_within_an_epoch(void **state)
     ASSERT_OK(folder_remove(in_folder(state, "ckpt")));
 }
 
+/* While a training writes one checkpoint after the other, and removes each two later, what is opened is whole. On one
+ * processor, and in a folder in memory, some are written while one is read. */
+static void test_read_while_written(void **state)
+{
+    small_model m;
+    open_model(&m, WEFT_DTYPE_F32);
+    ASSERT_OK(write_epoch(state, &m, 1));
+    const pid_t child = fork();
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        int64_t epoch = 2;
+        while (write_epoch(state, &m, epoch) == WEFT_OK) {
+            ++epoch;
+        }
+        _exit(1);
+    }
+    int64_t last = 1;
+    for (int i = 0; i < 300; ++i) {
+        const int64_t now = newest(state);
+        assert_true(now >= last);
+        last = now;
+    }
+    int ended = 0;
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, &ended, 0), child);
+    assert_true(WIFSIGNALED(ended));
+    assert_true(last > 2);
+    close_model(&m);
+}
+
 static void test_folder_that_refuses(void **state)
 {
     small_model m;
@@ -337,7 +371,7 @@ int main(void)
         cmocka_unit_test(test_round_trip),          cmocka_unit_test(test_another_model),
         cmocka_unit_test(test_cut_anywhere),        cmocka_unit_test(test_changed_anywhere),
         cmocka_unit_test(test_old_ones_go),         cmocka_unit_test(test_within_an_epoch),
-        cmocka_unit_test(test_folder_that_refuses),
+        cmocka_unit_test(test_folder_that_refuses), cmocka_unit_test(test_read_while_written),
     };
     log_set_level(LOG_QUIET);
     return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
