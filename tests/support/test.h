@@ -24,6 +24,18 @@ enum { TEST_SANITIZED = 1 };
 enum { TEST_SANITIZED = 0 };
 #endif
 
+/* With the thread sanitizer, which looks for data races: what is computed is the same elsewhere. */
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TEST_RACES_SOUGHT 1
+#endif
+#endif
+#if defined(TEST_RACES_SOUGHT)
+enum { TEST_RACES = 1 };
+#else
+enum { TEST_RACES = 0 };
+#endif
+
 /* Whether the backend cuda is the imitated device, on which kernels run by the CPU. */
 #if WEFT_CUDA_IMITATED
 enum { TEST_IMITATED = 1 };

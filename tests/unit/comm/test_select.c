@@ -9,16 +9,7 @@
 #include "comm/sparse/select.h"
 #include "support/test.h"
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-enum { TEAM = 1 }; /* the OpenMP runtime is not built with the sanitizer */
-#else
-enum { TEAM = 3 };
-#endif
-#else
-enum { TEAM = 3 };
-#endif
-
+enum { TEAM = TEST_RACES ? 1 : 3 }; /* the OpenMP runtime is not built with the sanitizer */
 enum { KINDS = 10, CASES = 1000, SAMPLINGS = 30 };
 
 static uint64_t random_state = 88172645463325252u;
