@@ -3,6 +3,7 @@
 # algorithm and against our own counters; and the bytes that leave and enter a node against the predicted ones. What
 # setting up sends is subtracted: a run that plans everything and posts nothing.
 # needs: mpirun
+# timeout: 600
 set -u
 program=$(dirname "$1")/tests/mpi_volume
 if ! command -v mpirun >/dev/null || [ ! -x "$program" ]; then

@@ -180,6 +180,7 @@ static weft_status read_checkpoint(saved_model *model, const char *path, bool be
     weft_status status = WEFT_ERR_NOINPUT;
     for (int tries = 0; status == WEFT_ERR_NOINPUT && tries < CHECKPOINT_TRIES; ++tries) {
         checkpoint *ck = NULL;
+        weft_error_clear();
         WEFT_TRY(checkpoint_open(path, &ck));
         status = read_opened(model, ck, best, alone);
         checkpoint_close(ck);

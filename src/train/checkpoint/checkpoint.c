@@ -119,19 +119,20 @@ static weft_status open_from(const char *folder, checkpoint_place newest, checkp
 
 static weft_status open_newest(const char *folder, checkpoint *ck)
 {
-    weft_status status = WEFT_OK;
     checkpoint_place newest = newest_below(folder, THE_END);
     if (newest.trained < 0 && errno != 0) {
         return weft_fail_errno(errno, folder);
     }
     for (int tries = 0; tries < CHECKPOINT_TRIES; ++tries) {
-        status = open_from(folder, newest, ck);
+        const weft_status status = open_from(folder, newest, ck);
         if (status == WEFT_OK || !went_on(folder, newest)) {
             return status;
         }
+        weft_error_clear();
         newest = newest_below(folder, THE_END);
     }
-    return status;
+    return weft_fail(WEFT_ERR_NOINPUT, "%s: a training removes every checkpoint before it is read; wait for its end",
+                     folder);
 }
 
 static bool holds(const char *folder, const char *name)

@@ -66,6 +66,7 @@ progress_words progress_say(const train_progress *progress);
 
 typedef struct checkpoint checkpoint;
 typedef enum checkpoint_which { CHECKPOINT_LAST, CHECKPOINT_BEST } checkpoint_which;
+enum { CHECKPOINT_TRIES = 50 }; /* of a reader beside a training that goes on */
 
 /*
  * The newest good checkpoint at `path`: a checkpoint's folder, a ckpt folder or a run folder. Every file is compared
@@ -76,7 +77,6 @@ typedef enum checkpoint_which { CHECKPOINT_LAST, CHECKPOINT_BEST } checkpoint_wh
  * Such a training removes a checkpoint once there are two newer ones, opened or not: WEFT_ERR_NOINPUT from what reads its
  * files then; open again, up to CHECKPOINT_TRIES times.
  */
-enum { CHECKPOINT_TRIES = 50 };
 weft_status checkpoint_open(const char *path, checkpoint **ck);
 void checkpoint_close(checkpoint *ck); /* NULL is allowed */
 /* Whether a ckpt folder holds any, good or damaged. Leaves the last failure's message as it is. */
