@@ -5,15 +5,12 @@
 # needs: mpirun
 # timeout: 600
 set -u
+. "$2/tests/support/script.sh"
 program=$(dirname "$1")/tests/mpi_volume
-if ! command -v mpirun >/dev/null || [ ! -x "$program" ]; then
-    echo "skipped: no mpirun or no $program"
-    exit 77
-fi
-if ! ompi_info --param pml monitoring --level 9 2>/dev/null | grep -q pml_monitoring_enable; then
-    echo "skipped: this MPI library has no pml_monitoring"
-    exit 77
-fi
+need mpirun
+[ -x "$program" ] || skip "no $program"
+ompi_info --param pml monitoring --level 9 2>/dev/null | grep -q pml_monitoring_enable ||
+    skip "this MPI library has no pml_monitoring"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 

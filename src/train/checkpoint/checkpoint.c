@@ -86,53 +86,41 @@ bool checkpoint_is_there(const char *folder)
     return newest_below(folder, THE_END).trained >= 0;
 }
 
-/* Whether a newer one than `newest` has come: a training that goes on removes what is old by then. */
-static bool went_on(const char *folder, checkpoint_place newest)
-{
-    return checkpoint_is_before(newest, newest_below(folder, THE_END));
-}
-
-/* The newest good one of `newest` and those before it. Fails without a warning once the training went on. */
-static weft_status open_from(const char *folder, checkpoint_place newest, checkpoint *ck)
+static weft_status open_newest(const char *folder, checkpoint *ck)
 {
     char path[FILE_PATH_MAX];
     char defect[1024] = "";
+    int tries = 1;
+    checkpoint_place newest = newest_below(folder, THE_END);
+    if (newest.trained < 0 && errno != 0) {
+        return weft_fail_errno(errno, folder);
+    }
     checkpoint_place place = newest;
-    for (checkpoint_place older; place.trained >= 0; place = older) {
-        older = newest_below(folder, place);
+    for (checkpoint_place next; place.trained >= 0; place = next) {
+        next = newest_below(folder, place);
         WEFT_TRY(checkpoint_name(path, folder, place));
         weft_status status = checkpoint_read(path, ck);
-        if ((status != WEFT_ERR_DATA && status != WEFT_ERR_NOINPUT) || went_on(folder, newest)) {
+        if (status != WEFT_ERR_DATA && status != WEFT_ERR_NOINPUT) {
             return status;
         }
-        if (older.trained >= 0) {
-            log_warn("%s; the checkpoint before it is used", weft_error_message());
-        }
-        if (defect[0] == '\0') {
-            snprintf(defect, sizeof defect, "%s", weft_error_message());
+        const checkpoint_place now = newest_below(folder, THE_END);
+        if (checkpoint_is_before(newest, now) && tries < CHECKPOINT_TRIES) {
+            /* A training went on, and may have removed what was the newest: from the beginning. */
+            next = newest = now;
+            defect[0] = '\0';
+            tries += 1;
+        } else {
+            if (next.trained >= 0) {
+                log_warn("%s; the checkpoint before it is used", weft_error_message());
+            }
+            if (defect[0] == '\0') {
+                snprintf(defect, sizeof defect, "%s", weft_error_message());
+            }
         }
         weft_error_clear();
     }
     WEFT_CHECK(defect[0] == '\0', WEFT_ERR_DATA, "%s: every checkpoint is damaged; the newest: %s", folder, defect);
     return weft_fail(WEFT_ERR_NOINPUT, "%s: holds no checkpoint", folder);
-}
-
-static weft_status open_newest(const char *folder, checkpoint *ck)
-{
-    checkpoint_place newest = newest_below(folder, THE_END);
-    if (newest.trained < 0 && errno != 0) {
-        return weft_fail_errno(errno, folder);
-    }
-    for (int tries = 0; tries < CHECKPOINT_TRIES; ++tries) {
-        const weft_status status = open_from(folder, newest, ck);
-        if (status == WEFT_OK || !went_on(folder, newest)) {
-            return status;
-        }
-        weft_error_clear();
-        newest = newest_below(folder, THE_END);
-    }
-    return weft_fail(WEFT_ERR_NOINPUT, "%s: a training removes every checkpoint before it is read; wait for its end",
-                     folder);
 }
 
 static bool holds(const char *folder, const char *name)
