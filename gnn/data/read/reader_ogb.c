@@ -169,17 +169,18 @@ static weft_status read_labels(const char *folder, raw_graph *raw)
 }
 
 /* The first folder by name below split/ that holds lists; "" when there is none. */
-static void find_split(const char *folder, char path[FILE_PATH_MAX])
+static weft_status find_split(const char *folder, char path[FILE_PATH_MAX])
 {
     char parent[FILE_PATH_MAX];
     char candidate[FILE_PATH_MAX];
     path[0] = '\0';
     DIR *entries = file_path(parent, "%s/split", folder) == WEFT_OK ? opendir(parent) : NULL;
     if (entries == NULL) {
-        return;
+        return WEFT_OK;
     }
+    weft_status status = WEFT_OK;
     const struct dirent *entry;
-    while ((entry = readdir(entries)) != NULL) {
+    while ((entry = folder_next(entries, parent, &status)) != NULL) {
         bool better = entry->d_name[0] != '.' && file_path(candidate, "%s/%s", parent, entry->d_name) == WEFT_OK &&
                       reader_has_split_lists(candidate) && (path[0] == '\0' || strcmp(candidate, path) < 0);
         if (better) {
@@ -187,12 +188,13 @@ static void find_split(const char *folder, char path[FILE_PATH_MAX])
         }
     }
     closedir(entries);
+    return status;
 }
 
 weft_status reader_ogb_split(const char *folder, raw_graph *raw)
 {
     char path[FILE_PATH_MAX];
-    find_split(folder, path);
+    WEFT_TRY(find_split(folder, path));
     if (path[0] == '\0') {
         return WEFT_OK;
     }

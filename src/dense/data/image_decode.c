@@ -9,15 +9,27 @@
 static const image_codec *const codecs[] = {&image_jpeg, &image_png};
 enum { CODECS = sizeof codecs / sizeof codecs[0] };
 
-static weft_status find_codec(const char *name, const uint8_t *data, size_t bytes, const image_codec **codec)
+const char image_unknown[] = "neither a JPEG nor a PNG file";
+
+static const image_codec *codec_of(const uint8_t *data, size_t bytes)
 {
     for (int i = 0; i < CODECS; ++i) {
-        *codec = codecs[i];
         if (bytes >= codecs[i]->magic_bytes && memcmp(data, codecs[i]->magic, codecs[i]->magic_bytes) == 0) {
-            return WEFT_OK;
+            return codecs[i];
         }
     }
-    return weft_fail(WEFT_ERR_DATA, "%s: %s", name, bytes == 0 ? "is empty" : "neither a JPEG nor a PNG file");
+    return NULL;
+}
+
+bool image_begins(const uint8_t *data, size_t bytes)
+{
+    return codec_of(data, bytes) != NULL;
+}
+
+static weft_status find_codec(const char *name, const uint8_t *data, size_t bytes, const image_codec **codec)
+{
+    *codec = codec_of(data, bytes);
+    return *codec != NULL ? WEFT_OK : weft_fail(WEFT_ERR_DATA, "%s: %s", name, bytes == 0 ? "is empty" : image_unknown);
 }
 
 weft_status image_scratch_grow(image_scratch *scratch, size_t bytes)

@@ -4,7 +4,6 @@
  */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -33,10 +32,9 @@ static weft_status load(void *self, const char *name, int64_t offset, size_t byt
     char path[FILE_PATH_MAX];
     (void)offset;
     WEFT_TRY(file_path(path, "%s/%s", (const char *)self, name));
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return weft_fail_errno(errno, path);
-    }
+    int fd;
+    struct stat facts;
+    WEFT_TRY(file_open(path, &fd, &facts));
     const ssize_t got = file_read_at(fd, 0, room, bytes);
     const int error = errno;
     close(fd);
@@ -54,6 +52,7 @@ typedef weft_status (*entry_fn)(const char *root, const char *inside, image_file
 static weft_status each_entry(const char *root, const char *inside, image_files *files, entry_fn fn)
 {
     char path[FILE_PATH_MAX];
+    char name[FILE_PATH_MAX];
     WEFT_TRY(file_path(path, "%s/%s", root, inside));
     const char *between = inside[0] != '\0' ? "/" : "";
     DIR *folder = opendir(path);
@@ -62,12 +61,12 @@ static weft_status each_entry(const char *root, const char *inside, image_files 
     }
     weft_status status = WEFT_OK;
     const struct dirent *entry;
-    while (status == WEFT_OK && (entry = readdir(folder)) != NULL) {
+    while (status == WEFT_OK && (entry = folder_next(folder, path, &status)) != NULL) {
         if (entry->d_name[0] == '.') {
             continue;
         }
-        status = file_path(path, "%s%s%s", inside, between, entry->d_name);
-        status = status == WEFT_OK ? fn(root, path, files) : status;
+        status = file_path(name, "%s%s%s", inside, between, entry->d_name);
+        status = status == WEFT_OK ? fn(root, name, files) : status;
     }
     closedir(folder);
     return status;
@@ -200,8 +199,9 @@ static bool matches_loose(const char *path)
     }
     DIR *folder = opendir(path);
     const struct dirent *entry;
+    weft_status status = WEFT_OK; /* whoever asks looks at weft_error_code */
     bool found = false;
-    while (folder != NULL && !found && (entry = readdir(folder)) != NULL) {
+    while (folder != NULL && !found && (entry = folder_next(folder, path, &status)) != NULL) {
         found = image_files_takes_loose(entry->d_name);
     }
     if (folder != NULL) {

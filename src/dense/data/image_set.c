@@ -75,6 +75,11 @@ static void name_set(const char *path, image_set *set)
     snprintf(set->name, sizeof set->name, "%.*s", (int)(end - begin), path + begin);
 }
 
+const char *image_memory_flag(const image_options *options)
+{
+    return options->memory_flag != NULL ? options->memory_flag : FLAG_CACHE_MEMORY;
+}
+
 void image_hash_mix(char hash[33], const void *data, size_t bytes)
 {
     char both[2 * 33];

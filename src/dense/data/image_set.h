@@ -49,6 +49,7 @@ typedef struct image_options {
     int64_t valid;         /* training images set apart for validation where the data have none; drawn by `seed` */
     uint64_t seed;
     uint64_t memory;          /* most bytes of pixels to hold on a node; 0: half of what it has */
+    const char *memory_flag;  /* the option that bounds memory, for messages; NULL: --cache-memory */
     const char *cache_folder; /* on the node's disk, that keeps them for this job and others; NULL: none */
     uint64_t cache_disk;      /* most bytes there; 0: what is free, but for a tenth of the disk */
     int threads;              /* >= 1 that look at images while opening */

@@ -190,16 +190,8 @@ static void close_xz(text_stream *s)
 
 static weft_status open_file(text_stream *s)
 {
-    s->fd = open(s->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a named pipe must not stop us here */
-    if (s->fd < 0) {
-        return weft_fail_errno(errno, s->path);
-    }
     struct stat facts;
-    if (fstat(s->fd, &facts) != 0) {
-        return weft_fail_errno(errno, s->path);
-    }
-    WEFT_CHECK(!S_ISDIR(facts.st_mode), WEFT_ERR_NOINPUT, "%s: is a folder, expected a file", s->path);
-    WEFT_CHECK(S_ISREG(facts.st_mode), WEFT_ERR_NOINPUT, "%s: is not a regular file", s->path);
+    WEFT_TRY(file_open(s->path, &s->fd, &facts));
     s->size = facts.st_size;
     (void)posix_fadvise(s->fd, 0, 0, POSIX_FADV_SEQUENTIAL); /* a hint: failing does no harm */
     return WEFT_OK;
