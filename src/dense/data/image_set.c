@@ -14,6 +14,7 @@
 #include "dense/data/image_decode.h"
 #include "dense/data/image_options.def"
 #include "dense/data/image_store.h"
+#include "io/text/foreign_file.h"
 #include "machine/placement.h"
 
 enum { MOMENT_SAMPLES = 1 << 16, CHANNELS_MAX = 3, NAMED_GREY = 3, GREY = 128 };
@@ -25,9 +26,15 @@ static const image_reader *const readers[] = {&image_reader_synth,   &image_read
                                               &image_reader_folders, &image_reader_tar, &image_reader_loose};
 enum { READERS = sizeof readers / sizeof readers[0] };
 
+/* A reader could not look, for lack of memory or as a disk fails: another one must not win. */
+static bool could_not_look(void)
+{
+    const weft_status failed = weft_error_code();
+    return failed == WEFT_ERR_RESOURCE || failed == WEFT_ERR_IO;
+}
+
 static weft_status find_reader(const char *path, const image_options *options, const image_reader **reader)
 {
-    weft_error_clear();
     WEFT_CHECK(options->format == IMAGE_FORMAT_AUTO || options->format == IMAGE_FORMAT_SYNTH ||
                    !image_reader_synth.matches(path),
                WEFT_ERR_USAGE,
@@ -35,16 +42,19 @@ static weft_status find_reader(const char *path, const image_options *options, c
                " out",
                path);
     for (int i = 0; i < READERS; ++i) {
+        weft_error_clear();
         *reader = readers[i];
         if (options->format == readers[i]->format ||
             (options->format == IMAGE_FORMAT_AUTO && readers[i]->matches(path))) {
             return WEFT_OK;
         }
+        if (options->format == IMAGE_FORMAT_AUTO && could_not_look()) {
+            return weft_error_code();
+        }
     }
-    if (weft_error_code() == WEFT_ERR_RESOURCE) {
-        return WEFT_ERR_RESOURCE; /* nobody could look */
-    }
-    WEFT_CHECK(file_exists(path), WEFT_ERR_NOINPUT, "%s: there is no such file or folder", path);
+    struct stat facts;
+    WEFT_CHECK(stat(path, &facts) == 0, WEFT_ERR_NOINPUT, "%s: there is no such file or folder", path);
+    WEFT_TRY(S_ISDIR(facts.st_mode) ? WEFT_OK : foreign_file_refuse(path));
     return weft_fail(WEFT_ERR_DATA,
                      "%s: no data set of images: expected a folder with train-images-idx3-ubyte (MNIST), "
                      "data_batch_*.bin or train.bin (CIFAR), or train/CLASS/*.jpg, or a tar of the last, or, to be "
@@ -55,7 +65,8 @@ static weft_status find_reader(const char *path, const image_options *options, c
 bool image_set_looks_like(const char *path)
 {
     for (int i = 0; i < READERS; ++i) {
-        if (readers[i]->matches(path)) {
+        weft_error_clear();
+        if (readers[i]->matches(path) || could_not_look()) {
             return true;
         }
     }

@@ -91,7 +91,8 @@ typedef struct image_use {
 weft_status image_set_open(weft_comm *comm, const char *path, const image_options *options, image_set **set);
 void image_set_close(
     image_set *set); /* collective, before comm is destroyed, where a node has several ranks; NULL is allowed */
-/* Whether image_set_open would find images there, by the looks of the path alone. Not collective. */
+/* Returns true if image_set_open would find images there, by the looks of the path alone, or could say why nobody can look. Not
+ * collective. */
 bool image_set_looks_like(const char *path);
 
 /* Bytes of a sample: height * width * channels. */

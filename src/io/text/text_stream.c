@@ -133,12 +133,14 @@ static weft_status open_xz(text_stream *s)
 
 static weft_status fail_xz(const text_stream *s, lzma_ret code)
 {
-    const char *reason = code == LZMA_BUF_ERROR        ? "the compressed data are cut off"
-                         : code == LZMA_MEMLIMIT_ERROR ? "its decoder needs more than 256 MiB"
-                         : code == LZMA_MEM_ERROR      ? "no memory for the decoder"
-                                                       : "damaged xz data";
-    return weft_fail(code == LZMA_MEM_ERROR ? WEFT_ERR_RESOURCE : WEFT_ERR_DATA, "%s: %s (near byte %lld)", s->path,
-                     reason, atomic_load(&s->consumed));
+    const char *reason = code == LZMA_BUF_ERROR ? "the compressed data are cut off"
+                         : code == LZMA_MEMLIMIT_ERROR
+                             ? "its decoder needs more than 256 MiB of memory: unpack it first (xz -dk)"
+                         : code == LZMA_MEM_ERROR ? "no memory for the decoder"
+                                                  : "damaged xz data";
+    const bool memory = code == LZMA_MEM_ERROR || code == LZMA_MEMLIMIT_ERROR;
+    return weft_fail(memory ? WEFT_ERR_RESOURCE : WEFT_ERR_DATA, "%s: %s (near byte %lld)", s->path, reason,
+                     atomic_load(&s->consumed));
 }
 
 static weft_status read_xz(text_stream *s, char *out, size_t capacity, size_t *got)

@@ -19,6 +19,7 @@
 #include "dense/data/image_decode.h"
 #include "dense/data/image_files.h"
 #include "dense/data/tar/tar_block.h"
+#include "io/foreign_kind.h"
 #include "io/text/text_stream.h"
 
 enum {
@@ -118,6 +119,9 @@ static int64_t padding(int64_t bytes)
 
 static weft_status check_header(const tar_file *t, const uint8_t *block)
 {
+    if (t->at == BLOCK && !tar_is_header(block)) {
+        WEFT_TRY(foreign_kind_check(t->path, block, BLOCK));
+    }
     WEFT_CHECK(tar_is_header(block), WEFT_ERR_DATA,
                "%s: no header of a file at byte %lld of the archive: damaged, or not a tar", t->path,
                (long long)t->at - BLOCK);
