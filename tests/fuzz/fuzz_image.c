@@ -19,10 +19,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                          {.height = 1, .width = 1, .channels = 3}};
     uint8_t pixels[WANTED_MAX * WANTED_MAX * 3];
     image_scratch scratch = {.data = NULL};
-    int64_t height;
-    int64_t width;
+    image_shape is;
     /* Larger ones are read, but would take most of the time. */
-    if (image_look("fuzz", data, size, &height, &width) == WEFT_OK && height * width <= PIXELS_MAX) {
+    if (image_look("fuzz", data, size, &is) == WEFT_OK && is.height * is.width <= PIXELS_MAX) {
         for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; ++i) {
             (void)image_decode("fuzz", data, size, &wanted[i], &scratch, pixels);
         }

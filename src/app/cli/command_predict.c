@@ -15,6 +15,7 @@
 #include "app/predict/predictions.h"
 #include "app/predict/score_table.h"
 #include "app/setup/comm_setup.h"
+#include "app/workload/class_match.h"
 #include "app/workload/workload.h"
 #include "base/escape.h"
 #include "base/log.h"
@@ -68,6 +69,62 @@ static weft_status check_fit(const predict_job *p)
     return weights_assign(&p->model->weights, p->model->path, here->model->params);
 }
 
+/* Rank 0: the model's class of each of the data's. *classes: of the model; 0: it knows none of them, which is no fault of an answer. */
+static weft_status match_classes(const predict_job *p, bool answers, int32_t *class_of, int64_t *rows, int64_t *classes)
+{
+    const saved_model *m = p->model;
+    const workload *work = &p->work;
+    char names[CLASS_LIST_BYTES];
+    char others[CLASS_LIST_BYTES];
+    int64_t known = 0;
+    const bool tasks = option_choice(p->options, OPT_LOSS) == LOSS_BCE;
+    *classes = tasks ? 2 : m->outputs;
+    const class_side model = {
+        m->path, m->classes.count == *classes ? (const char *const *)m->classes.text : NULL, *classes};
+    const class_side data = {work->name, work->class_name, work->classes};
+    work->ops->count_classes(work, rows);
+    WEFT_TRY(class_match(&model, &data, rows, work->ops->rows, class_of, &known));
+    int64_t labelled = 0;
+    for (int64_t i = 0; i < data.classes; ++i) {
+        labelled += rows[i];
+    }
+    if (known > 0 || labelled == 0) {
+        return WEFT_OK;
+    }
+    WEFT_CHECK(answers, WEFT_ERR_DATA, "%s: the model knows none of these classes (%s): it knows %s", data.origin,
+               class_side_list(&data, others), class_side_list(&model, names));
+    *classes = 0;
+    return WEFT_OK;
+}
+
+/* Labels become the model's classes, on every rank. */
+static weft_status relabel(predict_job *p, bool answers)
+{
+    weft_comm *comm = p->context.comm;
+    workload *work = &p->work;
+    int32_t *class_of = NULL;
+    int64_t *rows = NULL;
+    int64_t classes = 0;
+    const bool first = comm_rank(comm) == 0;
+    if (!work->labelled || work->classes == 0) {
+        return WEFT_OK;
+    }
+    weft_status status = WEFT_NEW(&class_of, work->classes, WEFT_MEM_WORKSPACE);
+    status = status == WEFT_OK ? WEFT_NEW(&rows, work->classes, WEFT_MEM_WORKSPACE) : status;
+    if (status == WEFT_OK && first) {
+        status = match_classes(p, answers, class_of, rows, &classes);
+    }
+    WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
+    WEFT_TRY_GOTO(comm_bcast(comm, 0, &classes, (int64_t)sizeof classes), status, done);
+    WEFT_TRY_GOTO(comm_bcast(comm, 0, class_of, work->classes * (int64_t)sizeof *class_of), status, done);
+    const bool named = first && classes > 0 && p->model->classes.count == classes;
+    status = comm_agree(comm, work->ops->relabel(work, class_of, classes, named ? p->model->classes.text : NULL));
+done:
+    weft_free(class_of);
+    weft_free(rows);
+    return status;
+}
+
 static const option_id idle_without_smoothing[] = {OPT_CORRECT_ALPHA, OPT_SMOOTH_ALPHA, OPT_SMOOTH_ITERATIONS,
                                                    OPTION_NONE};
 
@@ -79,7 +136,10 @@ static weft_status load(predict_job *p, bool answers)
     WEFT_TRY(comm_bcast(context->comm, 0, p->scratch, (int64_t)sizeof p->scratch));
     context->options = p->options;
     WEFT_TRY(workload_begin(workload_of(p->options), context, work));
+    const score_split split = option_choice(p->asked, OPT_SCORED_SPLIT);
     work->smooths = option_flag(p->asked, OPT_SMOOTH);
+    work->trained = true;
+    work->scores_training = split == SCORE_TRAIN || split == SCORE_LABELLED;
     if (!work->smooths) {
         option_warn_idle(p->asked, idle_without_smoothing, "without " FLAG_SMOOTH);
     }
@@ -88,6 +148,7 @@ static weft_status load(predict_job *p, bool answers)
     option_warn_idle(p->asked, work->ops->idle, work->ops->idle_where);
     WEFT_TRY(comm_setup(context, false));
     WEFT_TRY(work->ops->open(work, p->scratch));
+    WEFT_TRY(relabel(p, answers));
     WEFT_CHECK(answers || work->labelled || work->ops->label_cure == NULL, WEFT_ERR_DATA,
                "%s: %s without classes have no scores: %s", work->name, work->ops->data, work->ops->label_cure);
     WEFT_TRY(workload_decide(work, context, false));
@@ -137,8 +198,9 @@ static weft_status score(predict_job *p)
     p->table.data = work->name;
     p->table.kind = work->ops->data;
     p->table.rows = work->ops->rows;
+    p->table.class_name = p->table.classes > 0 ? work->class_name : NULL;
     if (!p->table.labelled) {
-        log_info("%s has no labels with a split: predictions only", work->name);
+        log_info("%s has no labels%s: predictions only", work->name, work->labelled ? " with a split" : "");
     }
     return WEFT_OK;
 }

@@ -14,6 +14,7 @@ void gnn_describe_data(const workload *work, json_writer *json)
     json_int(json, "edges", graph->edges);
     json_int(json, "features", graph->features);
     json_int(json, "classes", graph->classes);
+    class_names_to_json(json, (const char *const *)graph->class_names.text, graph->class_names.count);
     json_bool(json, "symmetric", graph->symmetric);
     json_bool(json, "weighted", job->weighted);
 }

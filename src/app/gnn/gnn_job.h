@@ -11,7 +11,8 @@
 /* Everything that a workload of this kind holds; freed by its end(). */
 typedef struct gnn_job {
     graph_data data;
-    weft_graph facts;  /* of the graph, also once it is closed; no arrays */
+    weft_graph facts;  /* of the graph, also once it is closed; no arrays, but names of classes */
+    int32_t *class_of; /* [classes of the store] classes of a trained model, or -1; NULL: as they are */
     bool weighted;     /* edges count by their weights */
     double density;    /* share of the features that are not 0, where features are held so */
     double read_share; /* of the edges those into rows that the loss reads, where the last layer computes those alone */

@@ -184,7 +184,7 @@ static weft_status train(train_job *job)
     job->options.sync.select.threads = context->placement.threads;
     job->report = (train_report){
         .context = context,
-        .outcome = {.rows = work->ops->rows, .split_cure = work->ops->split_cure, .test_cure = work->ops->test_cure},
+        .outcome = {.rows = work->ops->rows, .split_cure = work->split_cure, .test_cure = work->test_cure},
         .work = work,
         .dir = &job->dir,
         .events = &job->events,

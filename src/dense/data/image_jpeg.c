@@ -118,12 +118,13 @@ static weft_status open_file(const char *name, const uint8_t *data, size_t bytes
     return image_check_size(name, bytes, file->info.image_height, file->info.image_width, PIXELS_PER_BYTE);
 }
 
-static weft_status look(const char *name, const uint8_t *data, size_t bytes, int64_t *height, int64_t *width)
+static weft_status look(const char *name, const uint8_t *data, size_t bytes, image_shape *is)
 {
     jpeg_file file;
     weft_status status = open_file(name, data, bytes, &file);
-    *height = file.info.image_height;
-    *width = file.info.image_width;
+    *is = (image_shape){.height = file.info.image_height,
+                        .width = file.info.image_width,
+                        .channels = file.info.jpeg_color_space == JCS_GRAYSCALE ? 1 : 3};
     jpeg_destroy_decompress(&file.info);
     return status;
 }

@@ -247,13 +247,14 @@ static void test_tars_with_links_and_names_twice(void **state)
     for (int packed = 0; packed < 2; ++packed) {
         ASSERT_OK(open_set(in_folder(state, packed ? "it.tar.gz" : "it.tar"), &plain, 2, &c));
         assert_int_equal(c.classes, 2);
-        assert_int_equal(c.count[IMAGE_TRAIN], 6);
+        assert_int_equal(c.count[IMAGE_TRAIN], 7);
         check_train(0, 0, 2); /* a */
         check_train(1, 0, 1); /* b */
-        check_train(2, 1, 2); /* last */
-        check_train(3, 1, 1); /* link */
-        check_train(4, 1, 1); /* next */
-        check_train(5, 1, 2); /* pax */
+        check_train(2, 1, 2); /* deeper/a */
+        check_train(3, 1, 2); /* last */
+        check_train(4, 1, 1); /* link */
+        check_train(5, 1, 1); /* next */
+        check_train(6, 1, 2); /* pax */
     }
     assert_int_equal(weft_mem_usage_total().current_bytes, 0);
 }
