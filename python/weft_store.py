@@ -35,8 +35,9 @@ import numpy as np
 __all__ = ["read_store", "read_manifest", "edge_index_of", "write_store", "from_pyg", "from_dgl", "EdgeDataWarning",
            "read_metrics", "read_checkpoint", "write_weights", "xxh3_128"]
 
-FORMAT, VERSION, VERSION_WEIGHTED, VERSION_NAMED = "weft-graph", 1, 2, 3
-ARRAYS = ("offset", "source", "weight", "feature", "label", "target", "split", "class_name", "vertex_name")
+FORMAT, VERSION, VERSION_WEIGHTED, VERSION_THIRD = "weft-graph", 1, 2, 3
+ARRAYS = ("offset", "source", "weight", "feature", "feature_offset", "feature_column",
+          "feature_value", "label", "target", "split", "class_name", "vertex_name")
 TRAIN, VALID, TEST, NONE = 0, 1, 2, 255
 _PathLike = Union[str, "os.PathLike[str]"]
 
@@ -218,9 +219,9 @@ def read_manifest(path: _PathLike) -> Dict[str, Any]:
     """The store's manifest.json, its format and version checked; counts that it leaves out are 0."""
     name = os.path.join(os.fspath(path), "manifest.json")
     manifest = _read_json(name)
-    if manifest.get("format") != FORMAT or manifest.get("version") not in range(VERSION, VERSION_NAMED + 1):
+    if manifest.get("format") != FORMAT or manifest.get("version") not in range(VERSION, VERSION_THIRD + 1):
         raise ValueError("%s: format %r, version %r; expected %r, %d to %d" %
-                         (name, manifest.get("format"), manifest.get("version"), FORMAT, VERSION, VERSION_NAMED))
+                         (name, manifest.get("format"), manifest.get("version"), FORMAT, VERSION, VERSION_THIRD))
     for key in ("vertices", "edges", "features", "classes", "tasks", "splits"):
         value = manifest.setdefault(key, 0)
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
@@ -235,7 +236,11 @@ def _expected(manifest: Dict[str, Any]) -> Dict[str, Tuple[Tuple[str, ...], Tupl
     arrays = {"offset": (("int64",), (n + 1,)), "source": (("int32", "int64"), (manifest["edges"],))}
     if manifest.get("weighted"):
         arrays["weight"] = (("float32",), (manifest["edges"],))
-    if manifest["features"]:
+    numbers = manifest.get("feature_numbers", -1)
+    if numbers >= 0:
+        arrays["feature_offset"] = (("int64",), (n + 1,))
+        arrays["feature_column"], arrays["feature_value"] = (("int32",), (numbers,)), (("float32",), (numbers,))
+    elif manifest["features"]:
         arrays["feature"] = (("float32",), (n, manifest["features"]))
     if manifest["classes"]:
         arrays["label"] = (("int32",), (n,))
@@ -269,11 +274,25 @@ def _read_names(file: str, array: np.ndarray, count: int) -> List[str]:
     return names
 
 
-def read_store(path: _PathLike, *, mmap: bool = True, verify: bool = False) -> Dict[str, np.ndarray]:
+def _spread(arrays: Dict[str, np.ndarray], features: int) -> np.ndarray:
+    """float32 [n, features] of sparse features."""
+    offset, column = arrays["feature_offset"], arrays["feature_column"]
+    n = len(offset) - 1
+    if offset[0] != 0 or offset[n] != len(column) or (np.diff(offset) < 0).any():
+        raise ValueError("feature_offset: does not ascend from 0 to %d" % len(column))
+    _first_bad("feature_column", (column >= 0) & (column < features), column, "is outside 0..%d" % (features - 1))
+    dense = np.zeros((n, features), dtype=np.float32)
+    dense[np.repeat(np.arange(n), np.diff(offset)), column] = arrays["feature_value"]
+    return dense
+
+
+def read_store(path: _PathLike, *, mmap: bool = True, verify: bool = False, sparse: bool = False) -> Dict[str, np.ndarray]:
     """The arrays of a graph store by name: offset, source and, where there are such, weight, feature, label, target, split;
     and class_name, vertex_name: lists of texts.
 
     mmap: map them read-only instead of loading them. verify: compare the checksums of the manifest (reads every byte).
+    sparse: features that the store holds sparse come as feature_offset, feature_column and feature_value, which are the
+    indptr, indices and data of a scipy.sparse.csr_matrix; otherwise they are spread out in "feature".
     Row v, the sources u of the edges u -> v, is source[offset[v]:offset[v + 1]].
     """
     folder, manifest = os.fspath(path), read_manifest(path)
@@ -293,6 +312,9 @@ def read_store(path: _PathLike, *, mmap: bool = True, verify: bool = False) -> D
                                                                             shape)):
             raise ValueError("%s: holds %s %s, expected %s %s" % (file, array.dtype, array.shape, types[0], shape))
         arrays[name] = array
+    if "feature_offset" in arrays and not sparse:
+        arrays["feature"] = _spread(arrays, manifest["features"])
+        del arrays["feature_offset"], arrays["feature_column"], arrays["feature_value"]
     for name, count in (("class_name", manifest["classes"] + manifest["tasks"]), ("vertex_name", manifest["vertices"])):
         if name in arrays:
             arrays[name] = _read_names(os.path.join(folder, name + ".npy"), arrays[name], count)
@@ -708,7 +730,7 @@ def write_store(path: _PathLike, edge_index: Any, x: Any = None, y: Any = None, 
             arrays[key], named[key + "s"] = _names_text(key + "s", list(names), count), True
             if len(set(names)) != count:
                 raise ValueError("%ss: two of them are the same" % key)
-    version = VERSION_NAMED if named else VERSION if edge_weight is None else VERSION_WEIGHTED
+    version = VERSION_THIRD if named else VERSION if edge_weight is None else VERSION_WEIGHTED
     manifest = {"format": FORMAT, "version": version,
                 "name": _short(name if name is not None else os.path.basename(goal).split(".")[0], 63),
                 "vertices": n, "edges": len(arrays["source"]),
