@@ -147,6 +147,17 @@ static weft_status match_numbers(const class_side *model, const class_side *data
     return WEFT_OK;
 }
 
+/* Classes that are called by words have numbers by the order of those that are there: another set of them has others. */
+static weft_status check_numbers(const class_side *model, const class_side *data)
+{
+    char names[CLASS_LIST_BYTES];
+    WEFT_CHECK(model->name != NULL || data->name == NULL || data->classes == model->classes, WEFT_ERR_DATA,
+               "%s: answers with %" PRId64 " classes or tasks, and %s has %" PRId64 " (%s): which is which? the model's "
+               "classes have no names here: give its run folder or a file of weft export, which have them",
+               model->origin, model->classes, data->origin, data->classes, class_side_list(data, names));
+    return WEFT_OK;
+}
+
 static weft_status match_names(const class_side *model, const class_side *data, int32_t *class_of)
 {
     class_index models;
@@ -226,6 +237,7 @@ weft_status class_match(const class_side *model, const class_side *data, const i
                  model_named ? data->origin : model->origin);
     }
     if (!names) {
+        WEFT_TRY(check_numbers(&models, &datas));
         WEFT_TRY(match_numbers(&models, &datas, rows, class_of));
         *known = count_known(&datas, rows, class_of);
         if (one) {

@@ -152,6 +152,7 @@ static weft_status take_names(const name_list *names, bool numbers, image_set *s
             snprintf(set->class_name[c], IMAGE_NAME_BYTES, "%lld", (long long)c + 1);
         } else {
             snprintf(set->class_name[c], IMAGE_NAME_BYTES, "%s", names->text[c]);
+            image_hash_mix(set->hash, set->class_name[c], strlen(set->class_name[c]));
         }
     }
     return WEFT_OK;
