@@ -30,7 +30,8 @@ typedef struct predict_job {
     char folder[FILE_PATH_MAX];  /* weft predict: of the answers, until it is renamed to --out */
     float *logits;
     score_table table;
-    answer_table lines; /* on rank 0 */
+    answer_table lines; /* on rank 0, */
+    char *row_numbers;  /* and names of rows in them that have none */
 } predict_job;
 
 /* ---- the model ---- */
@@ -239,39 +240,69 @@ static weft_status write_tables(const predict_job *p)
     return p->table.classes > 0 ? write_table(p, "confusion.csv", true) : WEFT_OK;
 }
 
-/* Rank 0's, where rows have names. */
-static weft_status write_lines(predict_job *p)
+/* Names of the rows; without names their numbers, in *numbers. */
+static weft_status name_rows(const workload *work, const char **names, char **numbers)
+{
+    enum { NUMBER_BYTES = 21 };
+    const int64_t rows = work->held.total;
+    const bool named = work->ops->row_name(work, 0) != NULL;
+    if (!named) {
+        WEFT_TRY(WEFT_NEW(numbers, rows * NUMBER_BYTES, WEFT_MEM_WORKSPACE));
+    }
+    for (int64_t i = 0; i < rows; ++i) {
+        char *number = named ? NULL : *numbers + i * NUMBER_BYTES;
+        if (!named) {
+            snprintf(number, NUMBER_BYTES, "%lld", (long long)i);
+        }
+        names[i] = named ? work->ops->row_name(work, i) : number;
+    }
+    return WEFT_OK;
+}
+
+static weft_status print_lines(predict_job *p, const char *path, const char *const *names)
 {
     const workload *work = &p->work;
-    const int64_t rows = work->held.total;
-    char path[FILE_PATH_MAX];
     char probabilities[FILE_PATH_MAX];
-    const char **names = NULL;
     file_writer writer;
-    if (work->ops->row_name == NULL || rows == 0 || work->ops->row_name(work, 0) == NULL) {
-        return WEFT_OK;
-    }
-    WEFT_TRY(file_path(path, "%s/answers.csv", p->folder));
     WEFT_TRY(file_path(probabilities, "%s/probabilities.npy", p->folder));
-    WEFT_TRY(WEFT_NEW(&names, rows, WEFT_MEM_WORKSPACE));
-    for (int64_t i = 0; i < rows; ++i) {
-        names[i] = work->ops->row_name(work, i);
-    }
     const answer_table_desc desc = {.model = p->model->path,
                                     .data = work->name,
                                     .kind = work->ops->data,
+                                    .title = work->ops->row_title[p->row_numbers != NULL],
                                     .malformed = work->malformed,
                                     .probabilities = probabilities,
                                     .row_name = names,
                                     .class_name =
                                         p->model->classes.count == work->outputs ? p->model->classes.text : NULL,
                                     .top = (int)option_int(p->asked, OPT_TOP)};
-    weft_status status = answer_table_make(&desc, &p->lines);
-    weft_free(names);
-    WEFT_TRY(status);
+    WEFT_TRY(answer_table_make(&desc, &p->lines));
     WEFT_TRY(file_writer_open(path, &writer));
     answer_table_print(writer.stream, &p->lines, TABLE_CSV);
     return file_writer_commit(&writer);
+}
+
+/* Rank 0's, where rows or classes have names. */
+static weft_status write_lines(predict_job *p)
+{
+    const workload *work = &p->work;
+    const int64_t rows = work->held.total;
+    char path[FILE_PATH_MAX];
+    const char **names = NULL;
+    const bool classes = p->model->classes.text != NULL && p->model->classes.count == work->outputs;
+    if (rows == 0 || (work->ops->row_name(work, 0) == NULL && !classes)) {
+        return WEFT_OK;
+    }
+    if (rows > WORKLOAD_NAMED_ROWS && !work->ops->shows_answers) {
+        log_info("no answers.csv: %lld %s are more than %d; predictions.npy has them", (long long)rows, work->ops->rows,
+                 WORKLOAD_NAMED_ROWS);
+        return WEFT_OK;
+    }
+    WEFT_TRY(file_path(path, "%s/answers.csv", p->folder));
+    weft_status status = WEFT_NEW(&names, rows, WEFT_MEM_WORKSPACE);
+    status = status == WEFT_OK ? name_rows(work, names, &p->row_numbers) : status;
+    status = status == WEFT_OK ? print_lines(p, path, names) : status;
+    weft_free(names);
+    return status;
 }
 
 static weft_status write_answers(predict_job *p)
@@ -324,7 +355,7 @@ static weft_status clean_up(predict_job *p, weft_status status)
 static void print_result(const predict_job *p, bool answers)
 {
     table_format format = option_choice(p->asked, OPT_FORMAT_OUT);
-    const bool lines = !p->table.labelled && p->lines.lines.rows > 0;
+    const bool lines = !p->table.labelled && p->lines.lines.rows > 0 && p->work.ops->shows_answers;
     if (lines) {
         answer_table_print(stdout, &p->lines, format);
     } else {
@@ -360,6 +391,7 @@ static weft_status predict(const weft_options *options, bool answers)
     weft_status status = run_and_print(p, options, answers);
     score_table_destroy(&p->table);
     answer_table_destroy(&p->lines);
+    weft_free(p->row_numbers);
     weft_free(p->logits);
     saved_model_close(p->model);
     option_destroy(p->options);

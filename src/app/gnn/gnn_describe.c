@@ -19,6 +19,12 @@ void gnn_describe_data(const workload *work, json_writer *json)
     json_bool(json, "weighted", job->weighted);
 }
 
+const char *gnn_row_name(const workload *work, int64_t row)
+{
+    const gnn_job *job = work->self;
+    return job->vertex_names.text != NULL ? job->vertex_names.text[row] : NULL;
+}
+
 void gnn_describe_plan(const workload *work, FILE *out)
 {
     const gnn_job *job = work->self;

@@ -246,7 +246,8 @@ static weft_status gnn_open(workload *work, const char *folder)
                                            &job->facts.class_names)));
     }
     work->class_name = (const char *const *)job->facts.class_names.text;
-    return WEFT_OK;
+    const bool answers = work->trained && comm_rank(work->context->comm) == 0 && graph->vertices <= WORKLOAD_NAMED_ROWS;
+    return comm_agree(work->context->comm, answers ? graph_vertex_names(graph, &job->vertex_names) : WEFT_OK);
 }
 
 static void gnn_count_classes(const workload *work, int64_t *rows)
@@ -651,6 +652,7 @@ static void gnn_end(workload *work)
 {
     gnn_job *job = work->self;
     name_list_free(&job->facts.class_names);
+    name_list_free(&job->vertex_names);
     weft_free(job->class_of);
     gnn_labels_destroy(&job->labels);
     gnn_aggregator_destroy(&job->smoother);
@@ -694,6 +696,8 @@ const workload_ops gnn_workload = {
     .abandon = gnn_abandon,
     .end = gnn_end,
     .describe_data = gnn_describe_data,
+    .row_name = gnn_row_name,
+    .row_title = {"vertex", "vertex"},
     .describe_plan = gnn_describe_plan,
     .gather_figures = gnn_gather_figures,
     .summarise = gnn_summarise,

@@ -31,7 +31,7 @@
 #include "io/safetensors.h"
 #include "train/source.h"
 
-enum { WORKLOAD_SHARES = 4 };
+enum { WORKLOAD_SHARES = 4, WORKLOAD_NAMED_ROWS = 2000000 /* most rows that are answered for by name */ };
 
 /* Folders of generated data in a run folder begin so, and digits follow: a killed job's are known by it. */
 #define WORKLOAD_GENERATED "graph-"
@@ -93,8 +93,11 @@ typedef struct workload_ops {
 
     /* What run.json tells of the data, also after release: keys of an open object. */
     void (*describe_data)(const workload *work, json_writer *json);
-    /* What a row that is answered for is called, e.g. its file; NULL: nothing. NULL: no row is. Before release. */
+    /* Returns what a row that is answered for is called, e.g. its file, or NULL if rows have no names. On rank 0, of a job that is
+     * `trained`, for at most WORKLOAD_NAMED_ROWS rows of a graph. */
     const char *(*row_name)(const workload *work, int64_t row);
+    const char *row_title[2]; /* headings of such names, and of numbers in their place */
+    bool shows_answers;       /* weft predict prints the answers where there are no scores */
     /* The share and the model in words, as --dry-run prints them. After plan. */
     void (*describe_plan)(const workload *work, FILE *out);
     /* The kind's own keys of a line of metrics.jsonl: figures of this rank since the line before. NULL: none. */

@@ -26,7 +26,7 @@ static void test_order(void **state)
         answer_table *table = calloc(1, sizeof *table);
         assert_non_null(table);
         const answer_table_desc desc = {
-            .model = "m", .data = "d", .kind = "images", .probabilities = path, .row_name = files, .top = top};
+            .model = "m", .data = "d", .kind = "images", .title = "file", .probabilities = path, .row_name = files, .top = top};
         ASSERT_OK(answer_table_make(&desc, table));
         const int places = top < CLASSES ? top : CLASSES;
         assert_int_equal(table->lines.rows, ROWS);
