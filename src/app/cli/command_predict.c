@@ -30,6 +30,8 @@ typedef struct predict_job {
     char folder[FILE_PATH_MAX];  /* weft predict: of the answers, until it is renamed to --out */
     float *logits;
     score_table table;
+    const char **path;  /* of the data, [paths]; NULL: --data alone */
+    int paths;
     answer_table lines; /* on rank 0, */
     char *row_numbers;  /* and names of rows in them that have none */
 } predict_job;
@@ -126,6 +128,26 @@ done:
     return status;
 }
 
+/* --data and the arguments are places of the data alike; all but images have one. */
+static weft_status place_data(predict_job *p)
+{
+    const bool named = option_is_set(p->asked, OPT_DATA);
+    const int arguments = option_argument_count(p->asked);
+    const int count = arguments + (named ? 1 : 0);
+    if (arguments == 0) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(WEFT_NEW(&p->path, count, WEFT_MEM_GENERAL));
+    for (int i = 0; i < count; ++i) {
+        p->path[i] = named && i == 0 ? option_text(p->asked, OPT_DATA) : option_argument(p->asked, i - (named ? 1 : 0));
+    }
+    WEFT_TRY(option_assign(p->options, option_row_of(OPT_DATA)->name, p->path[0]));
+    WEFT_CHECK(count == 1 || workload_of(p->options)->shows_answers, WEFT_ERR_USAGE,
+               "%d places of data: a model on graphs answers for one graph store at a time", count);
+    p->paths = count;
+    return WEFT_OK;
+}
+
 static const option_id idle_without_smoothing[] = {OPT_CORRECT_ALPHA, OPT_SMOOTH_ALPHA, OPT_SMOOTH_ITERATIONS,
                                                    OPTION_NONE};
 
@@ -136,7 +158,10 @@ static weft_status load(predict_job *p, bool answers)
     WEFT_TRY(file_path(p->scratch, "weft-eval-%ld", (long)getpid()));
     WEFT_TRY(comm_bcast(context->comm, 0, p->scratch, (int64_t)sizeof p->scratch));
     context->options = p->options;
+    WEFT_TRY(comm_agree(context->comm, place_data(p)));
     WEFT_TRY(workload_begin(workload_of(p->options), context, work));
+    work->path = p->path;
+    work->paths = p->paths;
     const score_split split = option_choice(p->asked, OPT_SCORED_SPLIT);
     work->smooths = option_flag(p->asked, OPT_SMOOTH);
     work->trained = true;
@@ -391,6 +416,7 @@ static weft_status predict(const weft_options *options, bool answers)
     weft_status status = run_and_print(p, options, answers);
     score_table_destroy(&p->table);
     answer_table_destroy(&p->lines);
+    weft_free(p->path);
     weft_free(p->row_numbers);
     weft_free(p->logits);
     saved_model_close(p->model);

@@ -84,6 +84,9 @@ static void print_md(FILE *out, const score_table *t)
         print_number(out, t->score[s], 4, "-");
         fputs(" |\n", out);
     }
+    if (t->counted[TRAIN_SPLIT_TRAIN] > 0 && isnan(t->score[TRAIN_SPLIT_TRAIN]) && t->classes > 0) {
+        fprintf(out, "\nThe training %s were not scored: --split train scores them.\n", t->rows);
+    }
     if (t->classes > 0) {
         print_classes_md(out, t);
     } else {

@@ -132,6 +132,8 @@ struct workload {
     char name[64], hash[33]; /* of the data */
     bool generated;          /* for this job alone */
     bool smooths;            /* its maker will call ops->smooth */
+    const char *const *path; /* of a job that is trained: --data at several places, [paths]; NULL: one */
+    int paths;
     bool trained;            /* its maker has a trained model: set before open, with */
     bool scores_training;    /* whether the answers for training rows are wanted, too */
     bool labelled;           /* they say what to answer with */

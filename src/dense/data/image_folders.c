@@ -17,7 +17,7 @@
 #include "dense/data/image_files.h"
 #include "dense/data/image_names.h"
 
-enum { DEEPEST = 8, LOOKED_AT = 4096 /* entries, to find out whether there is an image */ };
+enum { DEEPEST = 32, LOOKED_AT = 4096 /* entries, to find out whether there is an image */ };
 
 static bool is_folder(const char *path)
 {
@@ -25,12 +25,18 @@ static bool is_folder(const char *path)
     return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
 }
 
+/* root: "" where names are paths already. */
+static weft_status join(const char *root, const char *inside, char path[FILE_PATH_MAX])
+{
+    return file_path(path, "%s%s%s", root, root[0] != '\0' ? "/" : "", inside);
+}
+
 /* Of a file that had at least `bytes` when the set was opened. */
 static weft_status load(void *self, const char *name, int64_t offset, size_t bytes, uint8_t *room, const uint8_t **data)
 {
     char path[FILE_PATH_MAX];
     (void)offset;
-    WEFT_TRY(file_path(path, "%s/%s", (const char *)self, name));
+    WEFT_TRY(join(self, name, path));
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         return weft_fail_errno(errno, path);
@@ -52,7 +58,7 @@ typedef weft_status (*entry_fn)(const char *root, const char *inside, image_file
 static weft_status each_entry(const char *root, const char *inside, image_files *files, entry_fn fn)
 {
     char path[FILE_PATH_MAX];
-    WEFT_TRY(file_path(path, "%s/%s", root, inside));
+    WEFT_TRY(join(root, inside, path));
     const char *between = inside[0] != '\0' ? "/" : "";
     DIR *folder = opendir(path);
     if (folder == NULL) {
@@ -76,7 +82,7 @@ static weft_status add_any(const char *root, const char *inside, image_files *fi
 {
     char path[FILE_PATH_MAX];
     struct stat facts;
-    WEFT_TRY(file_path(path, "%s/%s", root, inside));
+    WEFT_TRY(join(root, inside, path));
     if (stat(path, &facts) != 0 || !S_ISREG(facts.st_mode)) {
         image_files_pass_over(files, inside);
         return WEFT_OK;
@@ -93,7 +99,7 @@ static bool goes_down(const char *root, const char *inside)
     for (const char *at = inside; *at != '\0'; ++at) {
         depth += *at == '/';
     }
-    return depth < DEEPEST && file_path(path, "%s/%s", root, inside) == WEFT_OK && lstat(path, &facts) == 0 &&
+    return depth < DEEPEST && join(root, inside, path) == WEFT_OK && lstat(path, &facts) == 0 &&
            S_ISDIR(facts.st_mode) && access(path, R_OK | X_OK) == 0;
 }
 
@@ -127,7 +133,7 @@ static weft_status add_loose(const char *root, const char *inside, image_files *
 static weft_status add_class(const char *root, const char *inside, image_files *files)
 {
     char path[FILE_PATH_MAX];
-    WEFT_TRY(file_path(path, "%s/%s", root, inside));
+    WEFT_TRY(join(root, inside, path));
     if (!is_folder(path)) {
         image_files_pass_over(files, inside);
         return WEFT_OK;
@@ -145,7 +151,7 @@ static weft_status add_class(const char *root, const char *inside, image_files *
 static weft_status add_split(const char *root, const char *inside, image_files *files)
 {
     char path[FILE_PATH_MAX];
-    WEFT_TRY(file_path(path, "%s/%s", root, inside));
+    WEFT_TRY(join(root, inside, path));
     if (!is_folder(path)) {
         return WEFT_OK;
     }
@@ -158,32 +164,55 @@ static weft_status add_split(const char *root, const char *inside, image_files *
     return WEFT_OK;
 }
 
+/* A file that is named by itself: other kinds than those that are read are a reason of their own. */
+static weft_status add_single(const char *root, const char *inside, image_files *files)
+{
+    if (image_name_foreign(inside) != NULL) {
+        image_files_pass_over(files, inside);
+        return WEFT_OK;
+    }
+    return add_any(root, inside, files);
+}
+
+/* Files and folders of loose images, which keep the names that they were given by. */
+static weft_status list_paths(const image_options *options, image_files *files)
+{
+    for (int i = 0; i < options->paths; ++i) {
+        const char *path = options->path[i];
+        WEFT_CHECK(file_exists(path), WEFT_ERR_NOINPUT, "%s: there is no such file or folder", path);
+        WEFT_TRY(is_folder(path) ? each_entry("", path, files, add_loose) : add_single("", path, files));
+    }
+    return WEFT_OK;
+}
+
 /* Where files are, and the one of them that is meant, or NULL. */
-static weft_status find_root(const char *path, bool loose, char **root, const char **single)
+static weft_status find_root(const char *path, const image_options *options, image_layout layout, char **root,
+                             const char **single)
 {
     const char *slash = strrchr(path, '/');
-    *single = loose && !is_folder(path) ? (slash != NULL ? slash + 1 : path) : NULL;
-    const size_t length = *single == NULL ? strlen(path) : slash != NULL ? (size_t)(slash + 1 - path) : 1;
+    const bool several = options->paths > 1;
+    *single = layout == IMAGE_LAYOUT_LOOSE && !several && !is_folder(path) ? (slash != NULL ? slash + 1 : path) : NULL;
+    const size_t length = several         ? 0
+                          : *single == NULL ? strlen(path)
+                          : slash != NULL ? (size_t)(slash + 1 - path)
+                                          : 1;
     WEFT_TRY(WEFT_NEW(root, length + 1, WEFT_MEM_GENERAL));
     memcpy(*root, *single != NULL && slash == NULL ? "." : path, length);
     (*root)[length] = '\0';
     return WEFT_OK;
 }
 
-static weft_status list_files(const char *path, image_layout layout, char **root, image_files *files)
+static weft_status list_files(const char *path, const image_options *options, image_layout layout, char **root,
+                              image_files *files)
 {
     static const entry_fn of_entry[] = {
         [IMAGE_LAYOUT_SPLITS] = add_split, [IMAGE_LAYOUT_CLASSES] = add_class, [IMAGE_LAYOUT_LOOSE] = add_loose};
     const char *single;
-    WEFT_TRY(find_root(path, layout == IMAGE_LAYOUT_LOOSE, root, &single));
-    if (single == NULL) {
-        return each_entry(*root, "", files, of_entry[layout]);
+    WEFT_TRY(find_root(path, options, layout, root, &single));
+    if (options->paths > 1) {
+        return list_paths(options, files);
     }
-    if (image_name_foreign(single) != NULL) {
-        image_files_pass_over(files, single);
-        return WEFT_OK;
-    }
-    return add_any(*root, single, files);
+    return single == NULL ? each_entry(*root, "", files, of_entry[layout]) : add_single(*root, single, files);
 }
 
 static weft_status open_files(weft_comm *comm, const char *path, const image_options *options, image_layout layout,
@@ -193,7 +222,7 @@ static weft_status open_files(weft_comm *comm, const char *path, const image_opt
     char *root = NULL;
     weft_status status = image_files_create(layout, &files);
     if (status == WEFT_OK) {
-        status = list_files(path, layout, &root, files);
+        status = list_files(path, options, layout, &root, files);
     }
     status = comm_agree(comm, status);
     if (status != WEFT_OK) {

@@ -58,7 +58,7 @@ static weft_status find_reader(const image_options *options, char path[FILE_PATH
                "%s: images that are made have no files, and so no other format than synth: leave " FLAG_IMAGE_FORMAT
                " out",
                path);
-    *reader = reader_of(options->format, path);
+    *reader = options->paths > 1 ? &image_reader_loose : reader_of(options->format, path);
     if (*reader == NULL && weft_error_code() == WEFT_OK && file_exists(path)) {
         WEFT_TRY(image_inner_find(path, inner));
     }

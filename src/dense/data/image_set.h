@@ -48,6 +48,8 @@ typedef struct image_options {
     image_format format;   /* AUTO: by its looks */
     int64_t height, width; /* of files of an image each: what they are resized to; 0: the size that all of them have */
     int64_t channels;      /* of the same: 1 or 3; 0: 1 where all of them are grey, else 3 */
+    const char *const *path; /* images without classes at several places: [paths] files and folders; else NULL */
+    int paths;
     bool trained;          /* for a trained model: training images may be missing, and need not be of every class */
     bool scores_training;  /* the same, and evaluations go over training images, too */
     int64_t valid;         /* training images set apart for validation where the data have none; drawn by `seed` */
