@@ -1,36 +1,23 @@
 /*
- * gnn/data/read/reader_split.c: which vertices train, validate and test.
+ * gnn/data/read/reader_split.c: which vertices train, validate and test, from the arrays of an .npz or from one .npy.
  *
- * Index lists (train, valid or val, test: int [m]) give one split; masks (bool [n], or [k, n] for k splits, also under
- * the names train_mask(s), ...) give k. A vertex is in one part at most; one in none keeps 255.
+ *   .npz     an array for each part under one of its names (train, train_mask, train_idx, ...): gnn/data/read/reader_part.h
+ *   .npy     numbers [n], [k, n] or [n, k]: 0 train, 1 valid, 2 test, -1 or 255 none; or masks [3, n] or [n, 3] of train, valid
+ *            and test. An array of 0 and 1 alone is never taken as numbers of parts, because a mask looks so.
+ *
+ * A vertex is in one part at most; one in none keeps 255.
  */
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/log.h"
+#include "gnn/data/read/reader_attach.h"
+#include "gnn/data/read/reader_part.h"
 #include "gnn/data/read/reader_parts.h"
 
-enum { SPLITS_MAX = 1000 };
-
 const char *const reader_part_names[READER_PARTS] = {"train", "valid", "test"};
-
-/* The array that holds a part, or -1. */
-static int find_part(const reader_npz *npz, int part)
-{
-    static const char *const stems[READER_PARTS][3] = {{"train", NULL}, {"valid", "val", NULL}, {"test", NULL}};
-    static const char *const endings[] = {"", "_mask", "_masks", "_idx"};
-    for (size_t stem = 0; stems[part][stem] != NULL; stem++) {
-        for (size_t ending = 0; ending < sizeof endings / sizeof *endings; ending++) {
-            char name[32];
-            snprintf(name, sizeof name, "%s%s", stems[part][stem], endings[ending]);
-            int i = npz_find(npz->file, name);
-            if (i >= 0) {
-                return i;
-            }
-        }
-    }
-    return -1;
-}
+const char *const reader_part_stems[READER_PARTS][READER_STEMS] = {{"train"}, {"valid", "val", "validation"}, {"test"}};
 
 weft_status reader_new_splits(raw_graph *raw, int64_t splits)
 {
@@ -52,95 +39,126 @@ weft_status reader_put_part(const char *name, raw_graph *raw, int64_t k, int64_t
     return WEFT_OK;
 }
 
-weft_status reader_put_list(const char *name, raw_graph *raw, const int64_t *index, int64_t count, int part)
-{
-    for (int64_t i = 0; i < count; i++) {
-        WEFT_CHECK(index[i] >= 0 && index[i] < raw->vertices, WEFT_ERR_DATA,
-                   "%s: row %" PRId64 ": %" PRId64 ": vertices are 0 to %" PRId64, name, i, index[i],
-                   raw->vertices - 1);
-        WEFT_TRY(reader_put_part(name, raw, 0, index[i], part));
-    }
-    return WEFT_OK;
-}
+/* ---- .npz ---- */
 
-static weft_status put_mask(const char *label, raw_graph *raw, const npy_array *array, int part)
+/* Finds the array of a part, or -1. Another one of the same part is left out with a warning. */
+static int find_part(const reader_npz *npz, int part)
 {
-    const uint8_t *mask = array->data;
-    for (int64_t k = 0; k < raw->splits; k++) {
-        for (int64_t v = 0; v < raw->vertices; v++) {
-            if (mask[k * raw->vertices + v] != 0) {
-                WEFT_TRY(reader_put_part(label, raw, k, v, part));
+    static const char *const forms[] = {"%s",         "%s_mask",  "%s_masks", "%s_idx", "%s_index",
+                                        "%s_indices", "%s_nodes", "idx_%s",   "%s_id",  "%s_ids"};
+    int found = -1;
+    for (const char *const *stem = reader_part_stems[part]; *stem != NULL; stem++) {
+        for (size_t form = 0; form < sizeof forms / sizeof *forms; form++) {
+            char name[32];
+            snprintf(name, sizeof name, forms[form], *stem);
+            const int i = npz_find(npz->file, name);
+            if (found >= 0 && i >= 0) {
+                log_warn("%s: the array '%s' is left out, because '%s' gives the %s part", npz->path, name,
+                         npz_name(npz->file, found), reader_part_names[part]);
             }
+            found = found < 0 ? i : found;
         }
     }
-    return WEFT_OK;
+    return found;
 }
 
-static weft_status put_list(const char *label, raw_graph *raw, const npy_array *array, int part)
+/* Looks at the header before the data are unpacked: a wrong shape costs nothing. */
+static weft_status read_part(const reader_npz *npz, int member, int64_t vertices, reader_part *part)
 {
-    int64_t *index;
-    WEFT_TRY(npy_array_to_i64(label, array, &index));
-    weft_status status = reader_put_list(label, raw, index, array->header.count, part);
-    weft_free(index);
-    return status;
-}
-
-/* How many splits an array describes: masks [n] and lists one, masks [k, n] k. */
-static weft_status count_splits(const reader_npz *npz, const raw_graph *raw, int member, int64_t *splits)
-{
-    const char *name = npz_name(npz->file, member);
-    npy_header header;
-    WEFT_TRY(npz_read_header(npz->file, member, &header));
-    bool mask = header.kind == 'b';
-    *splits = mask && header.dims == 2 ? header.shape[0] : 1;
-    bool shaped = header.dims == 1 || (mask && header.dims == 2);
-    WEFT_CHECK(shaped && (!mask || header.shape[header.dims - 1] == raw->vertices), WEFT_ERR_DATA,
-               "%s[%s]: expected a list of vertices, or masks of %" PRId64 " (vertices) each", npz->path, name,
-               raw->vertices);
-    WEFT_CHECK(*splits >= 1 && *splits <= SPLITS_MAX, WEFT_ERR_DATA,
-               "%s[%s]: %" PRId64 " splits; 1 to %d are supported", npz->path, name, *splits, SPLITS_MAX);
-    return WEFT_OK;
-}
-
-static weft_status put_part(const reader_npz *npz, raw_graph *raw, int member, int part)
-{
-    char label[FILE_PATH_MAX];
-    WEFT_TRY(file_path(label, "%s[%s]", npz->path, npz_name(npz->file, member)));
-    npy_array array;
-    WEFT_TRY(npz_read_header(npz->file, member, &array.header));
-    WEFT_TRY(reader_check_fits(label, 2 * array.header.data_bytes, npz->memory_bytes));
-    WEFT_TRY(npz_read(npz->file, member, &array));
-    weft_status status =
-        array.header.kind == 'b' ? put_mask(label, raw, &array, part) : put_list(label, raw, &array, part);
-    npy_array_free(&array);
-    return status;
+    WEFT_TRY(file_path(part->name, "%s[%s]", npz->path, npz_name(npz->file, member)));
+    WEFT_TRY(npz_read_header(npz->file, member, &part->array.header));
+    WEFT_TRY(reader_part_shape(part, vertices));
+    WEFT_TRY(reader_check_fits(part->name, part->array.header.data_bytes, npz->memory_bytes));
+    return npz_read(npz->file, member, &part->array);
 }
 
 weft_status reader_npz_splits(const reader_npz *npz, raw_graph *raw)
 {
     int members[READER_PARTS];
     int found = 0;
-    for (int part = 0; part < READER_PARTS; part++) {
-        members[part] = find_part(npz, part);
-        found += members[part] >= 0;
+    for (int i = 0; i < READER_PARTS; i++) {
+        members[i] = find_part(npz, i);
+        found += members[i] >= 0;
     }
     if (found == 0) {
         return WEFT_OK;
     }
-    int64_t splits = 0;
-    for (int part = 0; part < READER_PARTS; part++) {
-        WEFT_CHECK(members[part] >= 0, WEFT_ERR_DATA,
-                   "%s: a split without '%s'; train, valid (or val) and test are needed", npz->path,
-                   reader_part_names[part]);
-        int64_t count;
-        WEFT_TRY(count_splits(npz, raw, members[part], &count));
-        WEFT_CHECK(part == 0 || count == splits, WEFT_ERR_DATA, "%s[%s]: %" PRId64 " splits, but train has %" PRId64,
-                   npz->path, npz_name(npz->file, members[part]), count, splits);
-        splits = count;
+    reader_part part[READER_PARTS] = {{.name = ""}};
+    weft_status status = WEFT_OK;
+    for (int i = 0; i < READER_PARTS; i++) {
+        WEFT_CHECK_GOTO(members[i] >= 0, status, failed, WEFT_ERR_DATA,
+                        "%s: a split without '%s'; train, valid (or val) and test are needed", npz->path,
+                        reader_part_names[i]);
+        WEFT_TRY_GOTO(read_part(npz, members[i], raw->vertices, &part[i]), status, failed);
     }
-    WEFT_TRY(reader_new_splits(raw, splits));
-    for (int part = 0; part < READER_PARTS; part++) {
-        WEFT_TRY(put_part(npz, raw, members[part], part));
+    return reader_put_parts(part, raw);
+failed:
+    for (int i = 0; i < READER_PARTS; i++) {
+        npy_array_free(&part[i].array);
     }
+    return status;
+}
+
+/* ---- .npy ---- */
+
+/* The array of --splits while its elements are taken. */
+typedef struct taking {
+    const char *path;
+    raw_graph *raw;
+    reader_layout layout;
+} taking;
+
+static weft_status take_code(void *self, int64_t element, int64_t value)
+{
+    const taking *t = self;
+    const int64_t n = t->raw->vertices;
+    const int64_t v = reader_layout_vertex(&t->layout, n, element);
+    const bool none = value == -1 || value == READER_NONE;
+    WEFT_CHECK(none || (value >= 0 && value < READER_PARTS), WEFT_ERR_DATA,
+               "%s: row %" PRId64 ": %" PRId64 ": 0 = train, 1 = valid, 2 = test, -1 = none", t->path, v, value);
+    t->raw->split[reader_layout_split(&t->layout, n, element) * n + v] = none ? READER_NONE : (uint8_t)value;
     return WEFT_OK;
+}
+
+/* Of masks train, valid and test in the place of three splits. */
+static weft_status take_mask(void *self, int64_t element, int64_t value)
+{
+    const taking *t = self;
+    const int64_t n = t->raw->vertices;
+    return value == 0 ? WEFT_OK
+                      : reader_put_part(t->path, t->raw, 0, reader_layout_vertex(&t->layout, n, element),
+                                        (int)reader_layout_split(&t->layout, n, element));
+}
+
+static weft_status take_array(taking *t, const npy_array *array)
+{
+    static const char cure[] = "Name the parts: numpy.savez(FILE, train=..., valid=..., test=...)";
+    reader_census census;
+    const npy_header *header = &array->header;
+    WEFT_TRY(reader_layout_find(t->path, header, t->raw->vertices, "numbers of parts, ", &t->layout));
+    WEFT_TRY(reader_count_values(t->path, array, &census));
+    const bool mask = header->kind == 'b' || (census.ones > 0 && census.others == 0 && census.full == 0);
+    if (!mask) {
+        WEFT_TRY(reader_new_splits(t->raw, t->layout.splits));
+        return reader_walk(t->path, array, take_code, t);
+    }
+    WEFT_CHECK(t->layout.splits != 1, WEFT_ERR_DATA, "%s: holds %s alone: a mask of one part; which? %s", t->path,
+               header->kind == 'b' ? "true and false" : "0 and 1", cure);
+    WEFT_CHECK(t->layout.splits == READER_PARTS, WEFT_ERR_DATA,
+               "%s: holds %s alone: masks of %" PRId64 " parts, expected 3 (train, valid, test); %s", t->path,
+               header->kind == 'b' ? "true and false" : "0 and 1", t->layout.splits, cure);
+    WEFT_TRY(reader_new_splits(t->raw, 1));
+    WEFT_TRY(reader_walk(t->path, array, take_mask, t));
+    log_warn("%s: taken as the masks train, valid and test, in this order", t->path);
+    return WEFT_OK;
+}
+
+weft_status reader_split_codes(const char *path, raw_graph *raw)
+{
+    npy_array array;
+    taking t = {.path = path, .raw = raw};
+    WEFT_TRY(npy_read(path, &array));
+    weft_status status = take_array(&t, &array);
+    npy_array_free(&array);
+    return status;
 }
