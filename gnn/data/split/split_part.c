@@ -1,5 +1,5 @@
-/* gnn/data/read/reader_part.c: see gnn/data/read/reader_part.h. Arrays are read twice, in pieces of 4096 elements. */
-#include "gnn/data/read/reader_part.h"
+/* gnn/data/split/split_part.c: see gnn/data/split/split_part.h. Arrays are read twice, in pieces of 4096 elements. */
+#include "gnn/data/split/split_part.h"
 
 #include <inttypes.h>
 

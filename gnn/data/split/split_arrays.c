@@ -1,7 +1,7 @@
 /*
- * gnn/data/read/reader_split.c: which vertices train, validate and test, from the arrays of an .npz or from one .npy.
+ * gnn/data/split/split_arrays.c: which vertices train, validate and test, from the arrays of an .npz or from one .npy.
  *
- *   .npz     an array for each part under one of its names (train, train_mask, train_idx, ...): gnn/data/read/reader_part.h
+ *   .npz     an array for each part under one of its names (train, train_mask, train_idx, ...): gnn/data/split/split_part.h
  *   .npy     numbers [n], [k, n] or [n, k]: 0 train, 1 valid, 2 test, -1 or 255 none; or masks [3, n] or [n, 3] of train, valid
  *            and test. An array of 0 and 1 alone is never taken as numbers of parts, because a mask looks so.
  *
@@ -13,8 +13,8 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "gnn/data/read/reader_attach.h"
-#include "gnn/data/read/reader_part.h"
 #include "gnn/data/read/reader_parts.h"
+#include "gnn/data/split/split_part.h"
 
 const char *const reader_part_names[READER_PARTS] = {"train", "valid", "test"};
 const char *const reader_part_stems[READER_PARTS][READER_STEMS] = {{"train"}, {"valid", "val", "validation"}, {"test"}};

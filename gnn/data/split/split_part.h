@@ -1,5 +1,5 @@
 /*
- * gnn/data/read/reader_part.h: one part of a split (train, valid or test) as an array gives it: a list of vertices, or masks.
+ * gnn/data/split/split_part.h: one part of a split (train, valid or test) as an array gives it: a list of vertices, or masks.
  *
  * One rule decides, for n vertices (python/weft_store.py has the same):
  *
@@ -10,8 +10,8 @@
  *
  * Masks of uint8 may write 255 for 1. Masks [n, n] are refused, because either dimension could be the vertices.
  */
-#ifndef WEFT_GNN_DATA_READ_READER_PART_H
-#define WEFT_GNN_DATA_READ_READER_PART_H
+#ifndef WEFT_GNN_DATA_SPLIT_SPLIT_PART_H
+#define WEFT_GNN_DATA_SPLIT_SPLIT_PART_H
 
 #include "gnn/data/read/reader.h"
 #include "io/npy.h"

@@ -1,14 +1,14 @@
 /*
- * gnn/data/read/reader_split_lists.c: a split as a folder of lists of vertices, as OGB has them: train, valid (val) and test as
- * .csv.gz, .csv, .txt or .npy. A file of masks is taken as such (gnn/data/read/reader_part.h).
+ * gnn/data/split/split_lists.c: a split as a folder of lists of vertices, as OGB has them: train, valid (val) and test as
+ * .csv.gz, .csv, .txt or .npy. A file of masks is taken as such (gnn/data/split/split_part.h).
  */
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "gnn/data/read/reader_part.h"
 #include "gnn/data/read/reader_parts.h"
 #include "gnn/data/read/reader_text.h"
+#include "gnn/data/split/split_part.h"
 #include "io/text/text_table.h"
 
 bool reader_find_table(const char *folder, const char *stem, char path[FILE_PATH_MAX])
