@@ -29,15 +29,16 @@ import shutil
 import sys
 import time
 import warnings
-from typing import Any, Dict, Iterator, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-__all__ = ["read_store", "read_manifest", "edge_index_of", "write_store", "from_pyg", "from_dgl", "EdgeDataWarning", "LabelWarning",
-           "read_metrics", "read_checkpoint", "write_weights", "xxh3_128"]
+__all__ = ["read_store", "read_manifest", "edge_index_of", "write_store", "from_pyg", "from_dgl", "EdgeDataWarning",
+           "LabelWarning", "read_metrics", "read_checkpoint", "write_weights", "xxh3_128"]
 
-FORMAT, VERSION, VERSION_WEIGHTED = "weft-graph", 1, 2
-ARRAYS = ("offset", "source", "weight", "feature", "label", "target", "split")
+FORMAT, VERSION, VERSION_WEIGHTED, VERSION_THIRD = "weft-graph", 1, 2, 3
+ARRAYS = ("offset", "source", "weight", "feature", "feature_offset", "feature_column",
+          "feature_value", "label", "target", "split", "class_name", "vertex_name")
 TRAIN, VALID, TEST, NONE = 0, 1, 2, 255
 _PathLike = Union[str, "os.PathLike[str]"]
 
@@ -238,9 +239,9 @@ def read_manifest(path: _PathLike) -> Dict[str, Any]:
     """The store's manifest.json, its format and version checked; counts that it leaves out are 0."""
     name = os.path.join(os.fspath(path), "manifest.json")
     manifest = _read_json(name)
-    if manifest.get("format") != FORMAT or manifest.get("version") not in (VERSION, VERSION_WEIGHTED):
-        raise ValueError("%s: format %r, version %r; expected %r, %d or %d" %
-                         (name, manifest.get("format"), manifest.get("version"), FORMAT, VERSION, VERSION_WEIGHTED))
+    if manifest.get("format") != FORMAT or manifest.get("version") not in range(VERSION, VERSION_THIRD + 1):
+        raise ValueError("%s: format %r, version %r; expected %r, %d to %d" %
+                         (name, manifest.get("format"), manifest.get("version"), FORMAT, VERSION, VERSION_THIRD))
     for key in ("vertices", "edges", "features", "classes", "tasks", "splits"):
         value = manifest.setdefault(key, 0)
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
@@ -257,7 +258,11 @@ def _expected(manifest: Dict[str, Any]) -> Dict[str, Tuple[Tuple[str, ...], Tupl
     arrays = {"offset": (("int64",), (n + 1,)), "source": (("int32", "int64"), (manifest["edges"],))}
     if manifest.get("weighted"):
         arrays["weight"] = (("float32",), (manifest["edges"],))
-    if manifest["features"]:
+    numbers = manifest.get("feature_numbers", -1)
+    if numbers >= 0:
+        arrays["feature_offset"] = (("int64",), (n + 1,))
+        arrays["feature_column"], arrays["feature_value"] = (("int32",), (numbers,)), (("float32",), (numbers,))
+    elif manifest["features"]:
         arrays["feature"] = (("float32",), (n, manifest["features"]))
     if manifest["classes"]:
         arrays["label"] = (("int32",), (n,))
@@ -265,6 +270,9 @@ def _expected(manifest: Dict[str, Any]) -> Dict[str, Tuple[Tuple[str, ...], Tupl
         arrays["target"] = (("float32",), (n, manifest["tasks"]))
     if splits:
         arrays["split"] = (("uint8",), (n,) if splits == 1 else (splits, n))
+    for name in ("class_name", "vertex_name"):
+        if manifest.get(name + "s"):
+            arrays[name] = (("uint8",), (None,))
     return arrays
 
 
@@ -274,27 +282,73 @@ def _load(file: str, types: Sequence[str], shapes: Sequence[Tuple[int, ...]], mm
         array = np.load(file, mmap_mode="r" if mmap else None, allow_pickle=False)
         if not isinstance(array, np.ndarray):
             raise ValueError("holds several arrays, expected one")
+        if None in shapes[0] and array.ndim == 1:
+            shapes = [array.shape]
         if array.dtype.name not in types or array.shape not in shapes:
             raise ValueError("holds %s %s, expected %s %s" % (array.dtype, array.shape, types[0], shapes[0]))
         return array
 
 
-def read_store(path: _PathLike, *, mmap: bool = True, verify: bool = False) -> Dict[str, np.ndarray]:
-    """The arrays of a graph store by name: offset, source and, where there are such, weight, feature, label, target, split.
+def _names_text(what: str, names: Sequence[str], count: int) -> np.ndarray:
+    """uint8: the names, each followed by a line feed."""
+    if len(names) != count:
+        raise ValueError("%s: %d names, expected %d" % (what, len(names), count))
+    for i, name in enumerate(names):
+        if not isinstance(name, str) or not name or re.search("[\0-\x1f\x7f-\x9f\ud800-\udfff]", name):
+            raise ValueError("%s[%d]: %.60r: expected a text without control characters" % (what, i, name))
+    return np.frombuffer("".join(name + "\n" for name in names).encode("utf-8"), dtype=np.uint8)
+
+
+def _read_names(file: str, array: np.ndarray, count: int) -> List[str]:
+    try:
+        names = array.tobytes().decode("utf-8").split("\n")
+    except UnicodeDecodeError:
+        raise ValueError("%s: is not UTF-8" % file) from None
+    if names.pop() != "" or len(names) != count:
+        raise ValueError("%s: %d names, each ending in a line feed; expected %d" % (file, len(names), count))
+    return names
+
+
+def _spread(arrays: Dict[str, np.ndarray], features: int) -> np.ndarray:
+    """float32 [n, features] of sparse features."""
+    offset, column = arrays["feature_offset"], arrays["feature_column"]
+    n = len(offset) - 1
+    if offset[0] != 0 or offset[n] != len(column) or (np.diff(offset) < 0).any():
+        raise ValueError("feature_offset: does not ascend from 0 to %d" % len(column))
+    _first_bad("feature_column", (column >= 0) & (column < features), column, "is outside 0..%d" % (features - 1))
+    dense = np.zeros((n, features), dtype=np.float32)
+    dense[np.repeat(np.arange(n), np.diff(offset)), column] = arrays["feature_value"]
+    return dense
+
+
+def read_store(path: _PathLike, *, mmap: bool = True, verify: bool = False, sparse: bool = False) -> Dict[str, np.ndarray]:
+    """The arrays of a graph store by name: offset, source and, where there are such, weight, feature, label, target, split;
+    and class_name, vertex_name: lists of texts.
 
     mmap: map them read-only instead of loading them. verify: compare the checksums of the manifest (reads every byte).
+    sparse: features that the store holds sparse come as feature_offset, feature_column and feature_value, which are the
+    indptr, indices and data of a scipy.sparse.csr_matrix; otherwise they are spread out in "feature".
     Row v, the sources u of the edges u -> v, is source[offset[v]:offset[v + 1]].
     """
     folder, manifest = os.fspath(path), read_manifest(path)
     arrays = {}
-    for name, (types, shape) in _expected(manifest).items():
+    with _reading(os.path.join(folder, "manifest.json")):
+        expected = _expected(manifest)
+    for name, (types, shape) in expected.items():
         entry = manifest["arrays"].get(name, {})
         with _reading(os.path.join(folder, "manifest.json")):
             file = os.path.join(folder, _plain_name(entry.get("file", name + ".npy")))
         if verify and "xxh3" in entry and _file_hash(file) != entry["xxh3"]:
             raise ValueError("%s: checksum %s, the manifest says %.100s" % (file, _file_hash(file), entry["xxh3"]))
         shapes = [shape, (1,) + shape] if name == "split" else [shape]
-        arrays[name] = _load(file, types, shapes, mmap and 0 not in shape)
+        arrays[name] = _load(file, types, shapes, mmap and 0 not in shape and None not in shape)
+    if "feature_offset" in arrays and not sparse:
+        with _reading(os.path.join(folder, "feature_offset.npy")):
+            arrays["feature"] = _spread(arrays, manifest["features"])
+        del arrays["feature_offset"], arrays["feature_column"], arrays["feature_value"]
+    for name, count in (("class_name", manifest["classes"] + manifest["tasks"]), ("vertex_name", manifest["vertices"])):
+        if name in arrays:
+            arrays[name] = _read_names(os.path.join(folder, name + ".npy"), arrays[name], count)
     return arrays
 
 
@@ -594,7 +648,7 @@ def _tasks(label: np.ndarray) -> np.ndarray:
     return target
 
 
-def _labels(y: Any, n: int, classes: Optional[int]) -> Tuple[str, np.ndarray, int]:
+def _labels(y: Any, n: int, classes: Optional[int], names: Optional[Sequence[str]]) -> Tuple[str, np.ndarray, int]:
     """("label", int32 [n], classes) or ("target", float32 [n, tasks], tasks)."""
     label = _array(y)
     if label.ndim not in (1, 2) or label.shape[0] != n or label.size == 0 or label.dtype.kind not in "biuf":
@@ -605,6 +659,8 @@ def _labels(y: Any, n: int, classes: Optional[int]) -> Tuple[str, np.ndarray, in
                              "(numpy.argmax(y, axis=1) of one-hot rows)" % (label.shape, label.shape[1]))
         return "target", _tasks(label), label.shape[1]
     label = label.reshape(-1)
+    if classes is None and names is not None and not (label >= len(names)).any():
+        classes = len(names)
     minus = label.dtype.kind in "if" and bool((label == -1).any())
     if label.dtype.kind == "f":
         label = np.where(np.isnan(label), -1, label)
@@ -738,6 +794,7 @@ def _write_folder(goal: str, arrays: Dict[str, np.ndarray], manifest: Dict[str, 
 def write_store(path: _PathLike, edge_index: Any, x: Any = None, y: Any = None, train_mask: Any = None,
                 val_mask: Any = None, test_mask: Any = None, *, edge_weight: Any = None,
                 num_nodes: Optional[int] = None, num_classes: Optional[int] = None, symmetrize: bool = True, self_loops: bool = False,
+                class_names: Optional[Sequence[str]] = None, vertex_names: Optional[Sequence[str]] = None,
                 name: Optional[str] = None, origin: str = "weft_store.py", checksums: bool = True,
                 force: bool = False, quiet: bool = False) -> Dict[str, Any]:
     """Write a graph store and return its manifest. Arrays may be NumPy arrays, lists or PyTorch tensors.
@@ -752,7 +809,10 @@ def write_store(path: _PathLike, edge_index: Any, x: Any = None, y: Any = None, 
     *_mask       bool, or 0 and 1 of any type, [n], or [n, k] or [k, n] for k splits; or lists of vertices. Numbers [n] are a
                  list where they can be one, naming no vertex twice: [0, 1] of two vertices is the list of both
     num_nodes    default: the largest vertex in use, or the rows of x or y
-    num_classes  classes are 0 to num_classes - 1, though some have no vertex; default: the largest label + 1
+    num_classes  classes are 0 to num_classes - 1, though some have no vertex; default: one for each of class_names, or the
+                 largest label + 1
+    class_names  what the classes (or tasks) are called, one text each: models and data are matched by them
+    vertex_names what the vertices are called in your data: answers name them so
     checksums    of every array, which `weft info STORE --check` compares
     force        replace an existing store
     quiet        leave out the lines on stderr that tell what was written, directed or symmetric
@@ -775,17 +835,25 @@ def write_store(path: _PathLike, edge_index: Any, x: Any = None, y: Any = None, 
         arrays["feature"] = _feature(x, n)
         counts["features"] = arrays["feature"].shape[1]
     if y is not None:
-        kind, arrays_of_kind, width = _labels(y, n, num_classes)
+        kind, arrays_of_kind, width = _labels(y, n, num_classes, class_names)
         arrays[kind] = arrays_of_kind
         counts["classes" if kind == "label" else "tasks"] = width
     split = _split([("train_mask", train_mask), ("val_mask", val_mask), ("test_mask", test_mask)], n)
     if split is not None:
         arrays["split"] = split
         counts["splits"] = 1 if split.ndim == 1 else split.shape[0]
-    manifest = {"format": FORMAT, "version": VERSION if edge_weight is None else VERSION_WEIGHTED,
+    named = {}
+    for key, names, count in (("class_name", class_names, counts["classes"] + counts["tasks"]),
+                              ("vertex_name", vertex_names, n)):
+        if names is not None:
+            arrays[key], named[key + "s"] = _names_text(key + "s", list(names), count), True
+            if len(set(names)) != count:
+                raise ValueError("%ss: two of them are the same" % key)
+    version = VERSION_THIRD if named else VERSION if edge_weight is None else VERSION_WEIGHTED
+    manifest = {"format": FORMAT, "version": version,
                 "name": _short(name if name is not None else os.path.basename(goal).split(".")[0], 63),
                 "vertices": n, "edges": len(arrays["source"]),
-                "symmetric": symmetric, **({} if edge_weight is None else {"weighted": True}), **counts,
+                "symmetric": symmetric, **({} if edge_weight is None else {"weighted": True}), **named, **counts,
                 "origin": _short(origin, 1023)}
     _write_folder(goal, arrays, manifest, checksums)
     if not quiet:

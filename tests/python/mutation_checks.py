@@ -22,7 +22,14 @@ def make_seeds():
     rng = np.random.default_rng(1)
     n = 40
     weft_store.write_store("store", rng.integers(0, n, (2, 90)), rng.normal(size=(n, 3)), np.arange(n) % 3,
-                           np.arange(n) < 20, np.arange(n) // 10 == 2, np.arange(n) >= 30, quiet=True)
+                           np.arange(n) < 20, np.arange(n) // 10 == 2, np.arange(n) >= 30, quiet=True,
+                           class_names=["a", "b", "ccc"], vertex_names=["v%d" % v for v in range(n)])
+    # One number in a hundred: the store keeps them sparse.
+    np.savez("sparse.npz", vertices=n, edges=rng.integers(0, n, (90, 2)), feature_indptr=np.arange(n + 1),
+             feature_indices=rng.integers(0, 100, n), feature_data=np.ones(n), feature_shape=[n, 100])
+    subprocess.run([WEFT, "convert", "sparse.npz", "--out", "sparse", "--threads", "1", "-q"], check=True,
+                   stderr=subprocess.DEVNULL)
+    assert os.path.exists("sparse/feature_offset.npy")
     subprocess.run([WEFT, "train", "--data", "store", "--epochs", "3", "--checkpoint-every", "2", "--threads", "1",
                     "--quiet", "--run-dir", "run"], check=True, stdout=subprocess.DEVNULL)
 
@@ -124,11 +131,12 @@ def put_checksums_right(folder):
 
 
 def read_store(folder, rng):
-    store = weft_store.read_store(folder, mmap=bool(rng.randrange(2)), verify=bool(rng.randrange(2)))
-    assert all(isinstance(array, np.ndarray) for array in store.values())
+    store = weft_store.read_store(folder, mmap=bool(rng.randrange(2)), verify=bool(rng.randrange(2)),
+                                  sparse=bool(rng.randrange(2)))
+    assert all(isinstance(array, (np.ndarray, list)) for array in store.values())
 
 
-CHECKS = [("store", "", read_store),
+CHECKS = [("store", "", read_store), ("sparse", "", read_store),
           ("run", "", lambda folder, rng: weft_store.read_metrics(folder)),
           ("run", "ckpt", lambda folder, rng: weft_store.read_checkpoint(
               os.path.join(folder, "ckpt", rng.choice(sorted(os.listdir(folder + "/ckpt")))), rng.choice(["best", "last"]))),
