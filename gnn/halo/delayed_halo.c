@@ -118,11 +118,12 @@ weft_status delayed_halo_foresee(delayed_halo *halo, halo_direction direction, i
 weft_status delayed_halo_post(delayed_halo *halo, halo_direction direction, const comm_halo_code *code, weft_tensor *x)
 {
     const int number = halo->posts++;
-    WEFT_TRY(number == halo->legs ? delayed_halo_foresee(halo, direction, x->cols) : WEFT_OK);
+    WEFT_CHECK(number < halo->legs, WEFT_ERR_INTERNAL, "a pass posts more than the %d legs that were foreseen",
+               halo->legs);
     delayed_leg *leg = &halo->leg[number];
     WEFT_CHECK(leg->direction == direction && leg->rows.cols == x->cols, WEFT_ERR_INTERNAL,
-               "post %d of a pass has rows of %lld elements, in an earlier epoch it had %lld", number,
-               (long long)x->cols, (long long)leg->rows.cols);
+               "post %d of a pass has rows of %lld elements, foreseen were %lld", number, (long long)x->cols,
+               (long long)leg->rows.cols);
     halo->now = leg;
     halo->x = *x;
     halo->code = *code;
@@ -201,6 +202,7 @@ int delayed_halo_buffers(const delayed_halo *halo)
 
 weft_status delayed_halo_state(delayed_halo *halo, const char *name, sync_buffer *buffer)
 {
+    assert(halo->posts == 0 || halo->posts == halo->legs); /* what was foreseen is what a pass did */
     WEFT_TRY(delayed_halo_settle(halo));
     halo->facts = facts_of(halo);
     buffer[0] = (sync_buffer){.data = &halo->facts, .bytes = sizeof halo->facts};
