@@ -3,7 +3,7 @@
 # goes on to the bit on as many ranks, and goes on at all on another number of ranks, which drops the rows.
 # needs: mpirun
 # timeout: 600
-# trees: release asan
+# trees: release
 set -u
 weft=$(realpath "$1")
 source_dir=$(realpath "$2")
