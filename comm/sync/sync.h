@@ -239,9 +239,10 @@ typedef struct sync_ops {
                            a mode with `ready` scales by itself, once its reductions have ended */
     bool admits;        /* where a thread moves messages, its operations call sync_admit first */
     bool average_stays; /* sync_average is part of the mode: training goes on from the mean */
-    weft_status (*create)(comm_sync *sync);            /* sync->self; NULL: the mode keeps nothing */
-    void (*destroy)(comm_sync *sync);                  /* also of what a failed create left; NULL */
-    weft_status (*reset)(comm_sync *sync);             /* parameters are rank 0's by now; NULL */
+    weft_status (*create)(comm_sync *sync);     /* sync->self; NULL: the mode keeps nothing */
+    void (*destroy)(comm_sync *sync);           /* also of what a failed create left; NULL */
+    const char *(*idle)(const comm_sync *sync); /* once made: why every step is that of all-reduce, or NULL; NULL */
+    weft_status (*reset)(comm_sync *sync);      /* parameters are rank 0's by now; NULL */
     weft_status (*ready)(comm_sync *sync, int bucket); /* once a bucket and step, same order on all ranks; NULL */
     weft_status (*gradients)(comm_sync *sync);         /* NULL */
     weft_status (*parameters)(comm_sync *sync);        /* NULL */

@@ -34,7 +34,7 @@ row() {
 pairs=()
 for m in "${!models[@]}"; do
     for f in "${!forms[@]}"; do
-        [ -n "${WEFT_LONG:-}" ] || [ $(((m + f) % 4)) -eq 0 ] || continue
+        [ -n "${WEFT_LONG:-}" ] || [ $(((m + f) % 6)) -eq 0 ] || continue
         options="model=${models[m]} ${forms[f]} partition=${methods[(m + f / 4) % 4]}"
         row "whole-$m-$f" jobs-2 "$options" epochs=6
         row "half-$m-$f" jobs-2 "$options" epochs=3
