@@ -330,6 +330,11 @@ void *sparse_state(sparse_plan *plan, int64_t *bytes)
     return plan->exchange == SPARSE_OK_TOPK ? sparse_ok_topk_state(plan, bytes) : NULL;
 }
 
+weft_status sparse_restored(sparse_plan *plan)
+{
+    return plan->exchange == SPARSE_OK_TOPK ? sparse_ok_topk_restored(plan) : WEFT_OK;
+}
+
 bool sparse_sends_everything(const sparse_plan *plan, int64_t k)
 {
     return k >= plan->dense_from;

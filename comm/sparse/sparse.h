@@ -83,6 +83,9 @@ weft_status sparse_residual_to_host(sparse_plan *plan);
 selector *sparse_selector(sparse_plan *plan);
 /* What else the exchange remembers between calls (OK_TOPK: regions and the global threshold); 0 bytes otherwise. */
 void *sparse_state(sparse_plan *plan, int64_t *bytes);
+/* The state was filled from a checkpoint, on all ranks. WEFT_ERR_DATA on all ranks if it cannot be a state of this plan, or if
+ * ranks that exchange disagree. Collective. */
+weft_status sparse_restored(sparse_plan *plan);
 /* Returns true if a post of k elements sends everything: k is at the break-even or beyond. */
 bool sparse_sends_everything(const sparse_plan *plan, int64_t k);
 /* Where this rank's last selection lies (NULL with found = count when everything was sent): the factor masking of

@@ -560,6 +560,15 @@ static weft_status reset(comm_sync *sync)
     return WEFT_OK;
 }
 
+static weft_status restored(comm_sync *sync)
+{
+    const topk *t = sync->self;
+    for (int b = 0; b < t->buckets; ++b) {
+        WEFT_TRY(t->bucket[b].plan != NULL ? sparse_restored(t->bucket[b].plan) : WEFT_OK);
+    }
+    return WEFT_OK;
+}
+
 const sync_ops sync_topk_ops = {.name = "topk",
                                 .create = create,
                                 .destroy = destroy,
@@ -568,4 +577,5 @@ const sync_ops sync_topk_ops = {.name = "topk",
                                 .ready = ready,
                                 .gradients = gradients,
                                 .settle = settle,
-                                .state = state};
+                                .state = state,
+                                .restored = restored};

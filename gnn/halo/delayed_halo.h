@@ -90,7 +90,8 @@ weft_status delayed_halo_settle(delayed_halo *halo);
 /* Epochs since the oldest row that the pass uses was sent. */
 int64_t delayed_halo_staleness(const delayed_halo *halo);
 /* What it remembers, as train_model's state and restored: [out] delayed_halo_buffers(halo) buffers, named "name.KIND". Of
- * other bins or rows it is dropped, and the next pass exchanges everything. Collective. */
+ * other bins or rows it is dropped, and the next pass exchanges everything. WEFT_ERR_DATA on all ranks: numbers that cannot be,
+ * or ranks that disagree; it is dropped then, too. Collective. */
 int delayed_halo_buffers(const delayed_halo *halo);
 weft_status delayed_halo_state(delayed_halo *halo, const char *name, sync_buffer *buffer);
 weft_status delayed_halo_restored(delayed_halo *halo);

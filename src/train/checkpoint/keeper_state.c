@@ -124,7 +124,6 @@ static weft_status state_fill(rank_state *s)
 
 static weft_status state_spill(const train_keeper *k, const rank_state *s)
 {
-    const train_preconditioner *p = k->replica->preconditioner;
     const train_model *model = k->model;
     const unsigned char *next = s->data;
     for (int i = 0; i < s->pieces; ++i) {
@@ -135,7 +134,7 @@ static weft_status state_spill(const train_keeper *k, const rank_state *s)
         }
         next += s->piece[i].bytes;
     }
-    WEFT_TRY(p != NULL && p->restored != NULL ? p->restored(p->self) : WEFT_OK);
+    WEFT_TRY(replica_restored(k->replica));
     return model->restored != NULL ? model->restored(model->self) : WEFT_OK;
 }
 
@@ -421,6 +420,9 @@ static weft_status scatter_ranks(train_keeper *k, const checkpoint *ck, rank_sta
         WEFT_TRY_GOTO(scatter_rank(k, s, q, ck, piece, from, receives), status, done);
     }
     status = fits ? state_spill(k, s) : share_moments(k, ck, s);
+    if (status == WEFT_ERR_DATA && fits && ck != NULL) {
+        status = weft_fail_context(status, "%s: ", ck->path);
+    }
 done:
     weft_free(piece);
     weft_free(from);
