@@ -106,4 +106,41 @@ for model in gat gatv2; do
             fail "$model: a self-loop counts"
     done
 done
+# ---- Matrix Market and METIS ----
+for form in one-percent leading-blanks; do
+    file=$cases/matrix/$form.mtx
+    reads "line 1 is taken for the '%%MatrixMarket'" "3 1>0:0.5 2>1:0.25" "$file" --edge-weights input --symmetrize off
+    cp "$file" $form.txt # the banner tells, not the name
+    gzip -k $form.txt
+    reads - "3 1>0:0.5 0>1:0.5 2>1:0.25 1>2:0.25" $form.txt.gz --edge-weights input
+done
+sed 1d "$cases/matrix/one-percent.mtx" >headless.mtx
+refuses 65 "line 1: '3 3 2': expected '%%MatrixMarket" headless.mtx
+reads "skew-symmetric: its signs are dropped" "3 1>0 0>1 2>1 1>2" "$cases/matrix/skew.mtx"
+refuses 65 "line 1: beside each value of a skew-symmetric matrix stands its negative" "$cases/matrix/skew.mtx" --edge-weights input
+reads - "3 0>1:1.5 1>2:0.1" "$cases/matrix/fortran-exponent.mtx" --edge-weights input --symmetrize off
+printf '%%%%MatrixMarket matrix coordinate real symmetric\n3 3 2\n2 1 2.5d-1\n3 2 7\n' >symmetric.mtx
+reads - "3 1>0:0.25 0>1:0.25 2>1:7 1>2:7" symmetric.mtx --edge-weights input --symmetrize off
+printf '0 1\n1 0\n1 2\n2 1\n' >both.txt
+reads - "3 1>0:0.25 0>1:0.25 2>1:7 1>2:7" both.txt --edge-weights symmetric.mtx --symmetrize off
+reads - "3 1>0:5 0>1:5 2>1:7 1>2:7" "$cases/matrix/edge-weights.graph" --edge-weights input
+reads - "3 1>0 0>1 2>1 1>2" "$cases/matrix/edge-weights.graph"
+reads - "3 1>0:5 0>1:5 2>1:7 1>2:7" both.txt --edge-weights "$cases/matrix/edge-weights.graph"
+printf '3 2 011 2\n4 4 2 5\n1 1 1 5 3 7\n0 0 2 7\n' >vertices.graph
+reads - "3 1>0:5 0>1:5 2>1:7 1>2:7" vertices.graph --edge-weights input
+printf '3 2 101\n9 2 5\n9 1 5 3 7\n9 2 7\n' >SIZES.GRAPH
+reads - "3 1>0:5 0>1:5 2>1:7 1>2:7" SIZES.GRAPH --edge-weights input
+sed 's/^2 7/2 8/' "$cases/matrix/edge-weights.graph" >differs.graph
+refuses 65 "an edge weighs the same in both of its lines" differs.graph --edge-weights input
+printf '3 2\n2\n1 3\n2\n' >plain.graph.metis
+refuses 65 "line 1: '3 2': without edge weights, which a last digit 1 of FMT" plain.graph.metis --edge-weights input
+
+# ---- pipes ----
+reads - "4 1>0 0>1 2>1 1>2 3>2 2>3" - <"$cases/text/path4.txt"
+refuses 66 "/dev/stdin: is a pipe or a device, which can be read once only: write it into a file first" - < <(cat "$cases/text/path4.txt")
+refuses 66 "write it into a file first" /dev/stdin < <(cat "$cases/text/path4.txt")
+mkfifo queue
+refuses 66 "queue: is a pipe" queue
+refuses 66 "queue: is a pipe" "$cases/text/path4.txt" --labels queue
+
 echo "edges, weights and ids are read as they stand, or refused in words"

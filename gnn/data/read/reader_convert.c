@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/base_options.def"
@@ -273,8 +274,30 @@ done:
     return status;
 }
 
+/* Inputs are looked at before they are read, and read more than once. */
+static weft_status refuse_pipe(const char *path)
+{
+    struct stat facts;
+    WEFT_CHECK(path == NULL || stat(path, &facts) != 0 || S_ISREG(facts.st_mode) || S_ISDIR(facts.st_mode),
+               WEFT_ERR_NOINPUT, "%s: is a pipe or a device, which can be read once only: write it into a file first",
+               path);
+    return WEFT_OK;
+}
+
+static weft_status refuse_pipes(const char *input, const convert_options *options)
+{
+    const char *const paths[] = {input, options->feature_path, options->label_path, options->split_path,
+                                 options->weight_path};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        WEFT_TRY(refuse_pipe(paths[i]));
+    }
+    return WEFT_OK;
+}
+
 weft_status reader_convert(const char *input, const char *store, const convert_options *options)
 {
+    input = strcmp(input, "-") == 0 && !file_exists(input) ? "/dev/stdin" : input;
+    WEFT_TRY(refuse_pipes(input, options));
     WEFT_CHECK(options->force || !file_exists(store), WEFT_ERR_USAGE,
                "%s: exists already; choose another name, or replace it with " FLAG_FORCE, store);
     WEFT_TRY(options->force ? graph_store_check_replaceable(store) : WEFT_OK);
