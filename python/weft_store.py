@@ -28,15 +28,15 @@ import shutil
 import sys
 import time
 import warnings
-from typing import Any, Dict, Iterator, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 __all__ = ["read_store", "read_manifest", "edge_index_of", "write_store", "from_pyg", "from_dgl", "EdgeDataWarning",
            "read_metrics", "read_checkpoint", "write_weights", "xxh3_128"]
 
-FORMAT, VERSION, VERSION_WEIGHTED = "weft-graph", 1, 2
-ARRAYS = ("offset", "source", "weight", "feature", "label", "target", "split")
+FORMAT, VERSION, VERSION_WEIGHTED, VERSION_NAMED = "weft-graph", 1, 2, 3
+ARRAYS = ("offset", "source", "weight", "feature", "label", "target", "split", "class_name", "vertex_name")
 TRAIN, VALID, TEST, NONE = 0, 1, 2, 255
 _PathLike = Union[str, "os.PathLike[str]"]
 
@@ -218,9 +218,9 @@ def read_manifest(path: _PathLike) -> Dict[str, Any]:
     """The store's manifest.json, its format and version checked; counts that it leaves out are 0."""
     name = os.path.join(os.fspath(path), "manifest.json")
     manifest = _read_json(name)
-    if manifest.get("format") != FORMAT or manifest.get("version") not in (VERSION, VERSION_WEIGHTED):
-        raise ValueError("%s: format %r, version %r; expected %r, %d or %d" %
-                         (name, manifest.get("format"), manifest.get("version"), FORMAT, VERSION, VERSION_WEIGHTED))
+    if manifest.get("format") != FORMAT or manifest.get("version") not in range(VERSION, VERSION_NAMED + 1):
+        raise ValueError("%s: format %r, version %r; expected %r, %d to %d" %
+                         (name, manifest.get("format"), manifest.get("version"), FORMAT, VERSION, VERSION_NAMED))
     for key in ("vertices", "edges", "features", "classes", "tasks", "splits"):
         value = manifest.setdefault(key, 0)
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
@@ -243,11 +243,35 @@ def _expected(manifest: Dict[str, Any]) -> Dict[str, Tuple[Tuple[str, ...], Tupl
         arrays["target"] = (("float32",), (n, manifest["tasks"]))
     if splits:
         arrays["split"] = (("uint8",), (n,) if splits == 1 else (splits, n))
+    for name in ("class_name", "vertex_name"):
+        if manifest.get(name + "s"):
+            arrays[name] = (("uint8",), (None,))
     return arrays
 
 
+def _names_text(what: str, names: Sequence[str], count: int) -> np.ndarray:
+    """uint8: the names, each followed by a line feed."""
+    if len(names) != count:
+        raise ValueError("%s: %d names, expected %d" % (what, len(names), count))
+    for i, name in enumerate(names):
+        if not isinstance(name, str) or not name or re.search("[\0-\x1f\x7f-\x9f\ud800-\udfff]", name):
+            raise ValueError("%s[%d]: %.60r: expected a text without control characters" % (what, i, name))
+    return np.frombuffer("".join(name + "\n" for name in names).encode("utf-8"), dtype=np.uint8)
+
+
+def _read_names(file: str, array: np.ndarray, count: int) -> List[str]:
+    try:
+        names = array.tobytes().decode("utf-8").split("\n")
+    except UnicodeDecodeError:
+        raise ValueError("%s: is not UTF-8" % file) from None
+    if names.pop() != "" or len(names) != count:
+        raise ValueError("%s: %d names, each ending in a line feed; expected %d" % (file, len(names), count))
+    return names
+
+
 def read_store(path: _PathLike, *, mmap: bool = True, verify: bool = False) -> Dict[str, np.ndarray]:
-    """The arrays of a graph store by name: offset, source and, where there are such, weight, feature, label, target, split.
+    """The arrays of a graph store by name: offset, source and, where there are such, weight, feature, label, target, split;
+    and class_name, vertex_name: lists of texts.
 
     mmap: map them read-only instead of loading them. verify: compare the checksums of the manifest (reads every byte).
     Row v, the sources u of the edges u -> v, is source[offset[v]:offset[v + 1]].
@@ -262,11 +286,16 @@ def read_store(path: _PathLike, *, mmap: bool = True, verify: bool = False) -> D
         file = os.path.join(folder, plain)
         if verify and "xxh3" in entry and _file_hash(file) != entry["xxh3"]:
             raise ValueError("%s: checksum %s, the manifest says %s" % (file, _file_hash(file), entry["xxh3"]))
-        array = np.load(file, mmap_mode="r" if mmap and 0 not in shape else None, allow_pickle=False)
+        array = np.load(file, mmap_mode="r" if mmap and 0 not in shape and None not in shape else None, allow_pickle=False)
+        if None in shape and array.ndim == 1:
+            shape = array.shape
         if array.dtype.name not in types or (array.shape != shape and not (name == "split" and array.shape == (1,) +
                                                                             shape)):
             raise ValueError("%s: holds %s %s, expected %s %s" % (file, array.dtype, array.shape, types[0], shape))
         arrays[name] = array
+    for name, count in (("class_name", manifest["classes"] + manifest["tasks"]), ("vertex_name", manifest["vertices"])):
+        if name in arrays:
+            arrays[name] = _read_names(os.path.join(folder, name + ".npy"), arrays[name], count)
     return arrays
 
 
@@ -627,6 +656,7 @@ def _write_folder(goal: str, arrays: Dict[str, np.ndarray], manifest: Dict[str, 
 def write_store(path: _PathLike, edge_index: Any, x: Any = None, y: Any = None, train_mask: Any = None,
                 val_mask: Any = None, test_mask: Any = None, *, edge_weight: Any = None,
                 num_nodes: Optional[int] = None, num_classes: Optional[int] = None, symmetrize: bool = True, self_loops: bool = False,
+                class_names: Optional[Sequence[str]] = None, vertex_names: Optional[Sequence[str]] = None,
                 name: Optional[str] = None, origin: str = "weft_store.py", checksums: bool = True,
                 force: bool = False, quiet: bool = False) -> Dict[str, Any]:
     """Write a graph store and return its manifest. Arrays may be NumPy arrays, lists or PyTorch tensors.
@@ -640,6 +670,8 @@ def write_store(path: _PathLike, edge_index: Any, x: Any = None, y: Any = None, 
     y            classes [n] or [n, 1] (-1 or NaN = unlabelled), or several binary tasks [n, t] (NaN = unlabelled)
     *_mask       bool or uint8 [n], or [n, k] for k splits, or lists of vertices
     num_nodes    default: the largest vertex in use, or the rows of x or y
+    class_names  what the classes (or tasks) are called, one text each: models and data are matched by them
+    vertex_names what the vertices are called in your data: answers name them so
     checksums    of every array, which `weft info STORE --check` compares
     force        replace an existing store
     quiet        leave out the lines on stderr that tell what was written, directed or symmetric
@@ -669,10 +701,18 @@ def write_store(path: _PathLike, edge_index: Any, x: Any = None, y: Any = None, 
     if split is not None:
         arrays["split"] = split
         counts["splits"] = 1 if split.ndim == 1 else split.shape[0]
-    manifest = {"format": FORMAT, "version": VERSION if edge_weight is None else VERSION_WEIGHTED,
+    named = {}
+    for key, names, count in (("class_name", class_names, counts["classes"] + counts["tasks"]),
+                              ("vertex_name", vertex_names, n)):
+        if names is not None:
+            arrays[key], named[key + "s"] = _names_text(key + "s", list(names), count), True
+            if len(set(names)) != count:
+                raise ValueError("%ss: two of them are the same" % key)
+    version = VERSION_NAMED if named else VERSION if edge_weight is None else VERSION_WEIGHTED
+    manifest = {"format": FORMAT, "version": version,
                 "name": _short(name if name is not None else os.path.basename(goal).split(".")[0], 63),
                 "vertices": n, "edges": len(arrays["source"]),
-                "symmetric": symmetric, **({} if edge_weight is None else {"weighted": True}), **counts,
+                "symmetric": symmetric, **({} if edge_weight is None else {"weighted": True}), **named, **counts,
                 "origin": _short(origin, 1023)}
     _write_folder(goal, arrays, manifest, checksums)
     if not quiet:

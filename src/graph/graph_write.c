@@ -100,6 +100,20 @@ static weft_status write_filled_features(store_writer *store, const graph_arrays
     return status;
 }
 
+/* NULL: there are none. */
+static weft_status write_names(store_writer *store, graph_array id, const char *const *names, int64_t count)
+{
+    char *text;
+    size_t bytes;
+    if (names == NULL) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(name_list_join(graph_array_names[id], names, count, &text, &bytes));
+    weft_status status = write_array(store, id, 'u', 1, 1, (int64_t)bytes, 0, text);
+    weft_free(text);
+    return status;
+}
+
 static weft_status write_all(store_writer *store, const graph_arrays *a)
 {
     int64_t n = a->vertices;
@@ -123,6 +137,9 @@ static weft_status write_all(store_writer *store, const graph_arrays *a)
         bool single = a->splits == 1;
         WEFT_TRY(write_array(store, GRAPH_SPLIT, 'u', 1, single ? 1 : 2, single ? n : a->splits, n, a->split));
     }
+    WEFT_TRY(write_names(store, GRAPH_CLASS_NAME, store->manifest->class_named ? a->class_name : NULL,
+                         a->label != NULL ? a->classes : a->tasks));
+    WEFT_TRY(write_names(store, GRAPH_VERTEX_NAME, a->vertex_name, n));
     return graph_manifest_write(store->folder, store->manifest);
 }
 
@@ -141,6 +158,8 @@ static weft_status fill_manifest(const char *path, const graph_arrays *a, graph_
         .splits = a->split != NULL ? a->splits : 0,
         .symmetric = a->symmetric,
         .weighted = a->weight != NULL,
+        .class_named = a->class_name != NULL && (a->label != NULL || a->target != NULL),
+        .vertex_named = a->vertex_name != NULL,
     };
     WEFT_CHECK((a->label == NULL || a->classes > 0) && (a->target == NULL || a->tasks > 0) &&
                    (a->split == NULL || a->splits > 0) && (a->label == NULL || a->target == NULL),

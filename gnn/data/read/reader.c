@@ -145,6 +145,8 @@ void raw_graph_free(raw_graph *raw)
     weft_free(raw->label);
     weft_free(raw->target);
     weft_free(raw->split);
+    name_list_free(&raw->class_names);
+    name_list_free(&raw->vertex_names);
     arcs_free(raw->arcs);
     *raw = (raw_graph){.vertices = 0};
 }

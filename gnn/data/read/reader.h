@@ -23,9 +23,11 @@ typedef struct raw_graph {
     weft_status (*fill_features)(void *self, int64_t row, int64_t rows, float *out);
     void (*free_features)(void *self);
     void *fill_self;
-    int32_t *label; /* [vertices] or NULL */
-    float *target;  /* [vertices, tasks] or NULL */
-    uint8_t *split; /* [splits, vertices] or NULL */
+    int32_t *label;         /* [vertices] or NULL */
+    float *target;          /* [vertices, tasks] or NULL */
+    uint8_t *split;         /* [splits, vertices] or NULL */
+    name_list class_names;  /* [classes] or [tasks], where the input calls them by names */
+    name_list vertex_names; /* [vertices], where the input calls them by other names than 0 .. vertices - 1 */
     char name[64];
     /* Readers of text collect edges here instead of from, to (gnn/data/build/arcs.h), with what the user asked for: */
     struct arcs *arcs;

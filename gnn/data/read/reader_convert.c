@@ -249,6 +249,8 @@ static weft_status write_store(const char *input, const char *store, const conve
         .label = raw->label,
         .target = raw->target,
         .split = raw->split,
+        .class_name = (const char *const *)raw->class_names.text,
+        .vertex_name = (const char *const *)raw->vertex_names.text,
         .name = raw->name,
         .origin = origin,
         .fill_features = raw->feature_offset != NULL ? spread_features : raw->fill_features,

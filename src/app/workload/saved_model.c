@@ -278,7 +278,7 @@ void saved_model_close(saved_model *model)
     if (model != NULL) {
         weights_destroy(&model->weights);
         option_destroy(model->known);
-        class_names_free(&model->classes);
+        name_list_free(&model->classes);
         weft_free(model);
     }
 }

@@ -25,7 +25,7 @@ typedef struct saved_model {
     weft_options *known; /* of the command train; option_is_set tells which are known */
     int layers;          /* as the weights show, with the next two; 0: nobody looked */
     int64_t inputs, outputs;
-    class_names classes; /* on the rank that opened it */
+    name_list classes; /* on the rank that opened it */
 } saved_model;
 
 /*

@@ -354,6 +354,7 @@ static void test_bad_manifests_are_refused(void **state)
         {"{" COUNTS ", \"tasks\": 1}", "target.npy"},
         {"{" COUNTS ", \"splits\": 3}", "expected uint8 (3, 5)"},
         {"{" COUNTS ", \"weighted\": true}", "belongs to version 2"},
+        {"{" COUNTS ", \"class_names\": true}", "belongs to version 3"},
         {"{" COUNTS ", \"weighted\": 1}", "weighted"},
         {"{" COUNTS ", \"arrays\": {\"weight\": {}}}", "weight"},
         {"{\"format\": \"weft-graph\", \"version\": 1, \"vertices\": 4, \"edges\": 6, \"symmetric\": true}",
@@ -372,7 +373,7 @@ static void test_bad_manifests_are_refused(void **state)
         ASSERT_MESSAGE(cases[i].message);
         ASSERT_MESSAGE("store");
     }
-    const char *future = "{\"format\": \"weft-graph\", \"version\": 3}";
+    const char *future = "{\"format\": \"weft-graph\", \"version\": 99}";
     put_file(in_folder(state, "store/manifest.json"), future, strlen(future));
     weft_graph graph;
     ASSERT_STATUS(graph_open(in_folder(state, "store"), 0, true, &graph), WEFT_ERR_UNSUPPORTED);
@@ -467,11 +468,79 @@ static void test_every_allocation_may_fail(void **state)
     }
 }
 
+/* Three classes and five vertices with names of several alphabets, blanks and punctuation. */
+static const char *const class_names[] = {"cat", "große Katze, \"wild\"", "猫"};
+static const char *const vertex_names[] = {"0", "alice", "bob smith", "10000000001", "é"};
+
+static void test_names_round_trip(void **state)
+{
+    const char *store = in_folder(state, "named");
+    graph_arrays arrays = sample();
+    arrays.classes = 3;
+    arrays.class_name = class_names;
+    arrays.vertex_name = vertex_names;
+    weft_graph graph;
+    name_list names;
+    ASSERT_OK(graph_store_write(store, &arrays, false));
+    ASSERT_OK(graph_open(store, 0, true, &graph));
+    assert_int_equal(graph.class_names.count, 3);
+    for (int i = 0; i < 3; i++) {
+        assert_string_equal(graph.class_names.text[i], class_names[i]);
+    }
+    ASSERT_OK(graph_vertex_names(&graph, &names));
+    assert_int_equal(names.count, 5);
+    for (int i = 0; i < 5; i++) {
+        assert_string_equal(names.text[i], vertex_names[i]);
+    }
+    name_list_free(&names);
+    graph_close(&graph);
+    size_t bytes;
+    uint8_t *manifest = get_file(in_folder(state, "named/manifest.json"), &bytes);
+    assert_non_null(memmem(manifest, bytes, "\"version\": 3", 12));
+    free(manifest);
+}
+
+static void test_a_store_without_names_has_none(void **state)
+{
+    weft_graph graph;
+    name_list names;
+    ASSERT_OK(graph_open(write_sample(state), 0, false, &graph));
+    assert_null(graph.class_names.text);
+    ASSERT_OK(graph_vertex_names(&graph, &names));
+    assert_null(names.text);
+    graph_close(&graph);
+}
+
+static void test_names_that_are_refused(void **state)
+{
+    const char *const twice[] = {"a", "b", "a"}, *const broken[] = {"a", "b\nc", "d"}, *const empty[] = {"a", "", "b"};
+    graph_arrays arrays = sample();
+    weft_graph graph;
+    arrays.classes = 3;
+    arrays.class_name = broken;
+    ASSERT_STATUS(graph_store_write(in_folder(state, "broken"), &arrays, false), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("class_name: name 1");
+    arrays.class_name = empty;
+    ASSERT_STATUS(graph_store_write(in_folder(state, "empty"), &arrays, false), WEFT_ERR_DATA);
+    arrays.class_name = twice;
+    ASSERT_OK(graph_store_write(in_folder(state, "twice"), &arrays, false));
+    ASSERT_STATUS(graph_open(in_folder(state, "twice"), 0, false, &graph), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("two names are 'a'");
+    const int64_t shape[] = {4};
+    arrays.class_name = class_names;
+    ASSERT_OK(graph_store_write(in_folder(state, "short"), &arrays, false));
+    ASSERT_OK(npy_write(in_folder(state, "short/class_name.npy"), 'u', 1, 1, shape, "a\nb\n"));
+    ASSERT_STATUS(graph_open(in_folder(state, "short"), 0, false, &graph), WEFT_ERR_DATA);
+}
+
 int main(void)
 {
 #define FOLDER_TEST(name) cmocka_unit_test_setup_teardown(name, folder_setup, folder_teardown)
     const struct CMUnitTest tests[] = {
         FOLDER_TEST(test_round_trip),
+        FOLDER_TEST(test_names_round_trip),
+        FOLDER_TEST(test_a_store_without_names_has_none),
+        FOLDER_TEST(test_names_that_are_refused),
         FOLDER_TEST(test_hash_names_the_content),
         FOLDER_TEST(test_float_targets_and_a_single_split),
         FOLDER_TEST(test_weights_of_edges),
