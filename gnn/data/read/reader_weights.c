@@ -147,34 +147,46 @@ static weft_status read_npz(const char *path, int64_t memory_bytes, const edge_w
 static weft_status check_all_set(const char *path, const edge_weights *s)
 {
     const csr_graph *csr = s->csr;
+    char a[EDGE_WEIGHTS_CALLED], b[EDGE_WEIGHTS_CALLED];
     for (int64_t v = 0; v < csr->vertices; v++) {
         for (int64_t e = csr->offset[v]; e < csr->offset[v + 1]; e++) {
-            WEFT_CHECK(s->bits[e] != EDGE_WEIGHTS_UNSET, WEFT_ERR_DATA,
-                       "%s: has no weight for the edge %" PRId64 " -> %" PRId64, path, csr->source[e] + s->first_id,
-                       v + s->first_id);
+            WEFT_CHECK(s->bits[e] != EDGE_WEIGHTS_UNSET, WEFT_ERR_DATA, "%s: has no weight for the edge %s -> %s", path,
+                       edge_weights_called(s, csr->source[e], a), edge_weights_called(s, v, b));
         }
     }
     return WEFT_OK;
 }
 
-weft_status reader_weights(const char *path, const csr_graph *csr, bool both_ways, int64_t memory_bytes, float **weight)
+weft_status reader_weights(const char *path, const csr_graph *csr, const reader_weights_how *how, float **weight)
 {
     void *bits = NULL;
     weft_status status;
+    const bool packed = reader_name_ends(path, ".npz");
     *weight = NULL;
-    WEFT_TRY(reader_check_fits(path, (uint64_t)csr->entries * sizeof **weight, memory_bytes));
+    WEFT_CHECK(!packed || how->map == NULL, WEFT_ERR_USAGE,
+               FLAG_RELABEL ": %s has no ids but 0 to %" PRId64
+                            "; give the weights in a table of text, by the ids of the edges",
+               path, csr->vertices - 1);
+    WEFT_TRY(reader_check_fits(path, (uint64_t)csr->entries * sizeof **weight, how->memory_bytes));
     WEFT_TRY(weft_malloc((size_t)csr->entries, sizeof **weight, WEFT_MEM_GRAPH, &bits));
     if (csr->entries > 0) {
         memset(bits, 0xff, (size_t)csr->entries * sizeof **weight); /* EDGE_WEIGHTS_UNSET */
     }
     edge_weights s = {
         .csr = csr,
-        .both_ways = both_ways,
-        .cure = both_ways ? "add up what comes twice, or keep directions that differ apart with " FLAG_SYMMETRIZE " off"
-                          : "add up what comes twice",
+        .both_ways = how->both_ways,
+        .first_id = how->first_id,
+        .map = how->map,
+        .told = how->told,
+        .cure = how->both_ways ? "add up what comes twice, or keep directions that differ apart with " FLAG_SYMMETRIZE
+                                 " off"
+                               : "add up what comes twice",
         .bits = bits};
-    const bool packed = reader_name_ends(path, ".npz");
-    WEFT_TRY_GOTO(packed ? read_npz(path, memory_bytes, &s) : edge_weights_text(path, &s), status, done);
+    if (packed) { /* arrays count from 0 */
+        s.first_id = 0;
+        s.map = NULL;
+    }
+    WEFT_TRY_GOTO(packed ? read_npz(path, how->memory_bytes, &s) : edge_weights_text(path, &s), status, done);
     WEFT_TRY_GOTO(check_all_set(path, &s), status, done);
     *weight = bits;
     bits = NULL;
