@@ -15,7 +15,4 @@ weft_status reader_split_codes(const char *path, raw_graph *raw);
 weft_status reader_split_check_shares(const char *text);
 weft_status reader_split_draw(const char *shares, uint64_t seed, raw_graph *raw);
 
-/* A whole .npy as integers / floats, weft_free. *count: -1 = any, becomes the file's; else it must match. */
-weft_status reader_npy_ints(const char *path, int dims, int64_t *count, int64_t **values);
-
 #endif

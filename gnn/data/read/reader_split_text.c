@@ -1,10 +1,8 @@
 /*
- * gnn/data/read/reader_split_text.c: splits outside an .npz.
+ * gnn/data/read/reader_split_text.c: splits in words, and drawn ones.
  *
- *   a folder     lists of vertices train, valid, test as .csv.gz, .csv, .txt or .npy, as OGB has them
  *   a text file  a row for each vertex: train, valid (val) or test, or 0, 1, 2; none, -1 or 255 = in no part;
  *                or three columns 0/1. A first line of another kind is a header.
- *   a .npy       int [n] or [k, n], the same numbers
  *   a draw       "60/20/20" of the labelled vertices, by a keyed permutation: the same for any number of threads
  */
 #include <inttypes.h>
@@ -22,55 +20,7 @@
 #include "io/text/text_source.h"
 #include "io/text/text_table.h"
 
-enum { WORD_MAX = 12, LINE_MAX_BYTES = 4096, SPLITS_MAX = 1000 };
-
-/* ---- a folder of lists ---- */
-
-bool reader_find_table(const char *folder, const char *stem, char path[FILE_PATH_MAX])
-{
-    static const char *const endings[] = {".csv.gz", ".csv", ".txt", ".npy"};
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        if (file_path(path, "%s/%s%s", folder, stem, endings[i]) == WEFT_OK && file_exists(path)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-bool reader_has_split_lists(const char *folder)
-{
-    char path[FILE_PATH_MAX];
-    return reader_find_table(folder, "train", path) && reader_find_table(folder, "valid", path) &&
-           reader_find_table(folder, "test", path);
-}
-
-static weft_status read_list(const char *path, int64_t **index, int64_t *count)
-{
-    *count = -1;
-    int64_t one = 1;
-    if (strcmp(path + strlen(path) - 4, ".npy") != 0) {
-        return text_table_ints(path, WEFT_MEM_GENERAL, count, &one, index);
-    }
-    return reader_npy_ints(path, 1, count, index);
-}
-
-weft_status reader_split_lists(const char *folder, raw_graph *raw)
-{
-    WEFT_TRY(reader_new_splits(raw, 1));
-    for (int part = 0; part < READER_PARTS; part++) {
-        char path[FILE_PATH_MAX];
-        WEFT_CHECK(reader_find_table(folder, reader_part_names[part], path), WEFT_ERR_DATA,
-                   "%s: lacks %s.csv.gz (or .csv, .txt, .npy); train, valid and test are needed", folder,
-                   reader_part_names[part]);
-        int64_t *index = NULL;
-        int64_t count;
-        WEFT_TRY(read_list(path, &index, &count));
-        weft_status status = reader_put_list(path, raw, index, count, part);
-        weft_free(index);
-        WEFT_TRY(status);
-    }
-    return WEFT_OK;
-}
+enum { WORD_MAX = 12, LINE_MAX_BYTES = 4096 };
 
 /* ---- a column of words ---- */
 
@@ -198,38 +148,6 @@ weft_status reader_split_words(const char *path, raw_graph *raw)
                     path, rows, raw->vertices);
 done:
     text_source_close(source);
-    return status;
-}
-
-/* ---- a .npy of numbers ---- */
-
-weft_status reader_split_codes(const char *path, raw_graph *raw)
-{
-    npy_map npy;
-    WEFT_TRY(npy_map_open(path, &npy));
-    int dims = npy.header.dims;
-    int64_t splits = dims == 2 ? npy.header.shape[0] : 1;
-    int64_t columns = dims >= 1 ? npy.header.shape[dims - 1] : 0;
-    npy_map_close(&npy);
-    WEFT_CHECK((dims == 1 || dims == 2) && columns == raw->vertices, WEFT_ERR_DATA,
-               "%s: expected [n] or [k, n] with n = %" PRId64 " vertices", path, raw->vertices);
-    WEFT_CHECK(splits >= 1 && splits <= SPLITS_MAX, WEFT_ERR_DATA, "%s: %" PRId64 " splits; 1 to %d are supported",
-               path, splits, SPLITS_MAX);
-    int64_t *codes = NULL;
-    int64_t count = splits * columns;
-    WEFT_TRY(reader_npy_ints(path, dims, &count, &codes));
-    weft_status status = reader_new_splits(raw, splits);
-    for (int64_t i = 0; i < count && status == WEFT_OK; i++) {
-        bool none = codes[i] == -1 || codes[i] == READER_NONE;
-        if (!none && (codes[i] < 0 || codes[i] >= READER_PARTS)) {
-            status =
-                weft_fail(WEFT_ERR_DATA, "%s: row %" PRId64 ": %" PRId64 ": 0 = train, 1 = valid, 2 = test, -1 = none",
-                          path, i % columns, codes[i]);
-        } else {
-            raw->split[i] = none ? READER_NONE : (uint8_t)codes[i];
-        }
-    }
-    weft_free(codes);
     return status;
 }
 
