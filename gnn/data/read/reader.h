@@ -36,6 +36,9 @@ typedef struct raw_graph {
     int64_t memory_bytes, asked_vertices; /* --memory, --vertices; 0 = not given */
     int64_t asked_first_id;               /* --first-id */
     bool relabels;                        /* --relabel: see ids */
+    int64_t asked_classes;                /* --classes; 0 = not given */
+    const char *split_name;               /* --split-name, or NULL */
+    bool split_elsewhere;                 /* another option gives the split: that of the input does not matter */
     bool weighs;                          /* --edge-weights names the input */
     const char *beside;                   /* temporary files lie in the folder of this path */
 } raw_graph;
@@ -43,8 +46,9 @@ typedef struct raw_graph {
 typedef struct reader_format {
     const char *name;
     const char *description;
-    bool symmetrize;     /* what --symmetrize auto means for it */
-    bool takes_vertices; /* --vertices, --first-id and --relabel have a meaning */
+    bool symmetrize;        /* what --symmetrize auto means for it */
+    bool takes_vertices;    /* --vertices, --first-id and --relabel have a meaning */
+    bool has_split_folders; /* --split-name has a meaning */
     /* Does this path look like the format? Cheap; never fails. */
     bool (*matches)(const char *path);
     /* The same for a format of text, instead of matches: `head` is how the file begins, unpacked. */
@@ -81,10 +85,12 @@ typedef struct convert_options {
     convert_symmetrize symmetrize;
     bool keep_self_loops;
     bool force;
-    int64_t memory_bytes; /* for edges read from text; 0 = half of what is available */
-    int64_t vertices;     /* of an edge list; 0 = the largest id + 1 */
-    int64_t first_id;     /* of an edge list: what it calls vertex 0 */
-    bool relabel;         /* of an edge list: vertices are its ids in their order, whatever they are */
+    int64_t memory_bytes;   /* for edges read from text; 0 = half of what is available */
+    int64_t vertices;       /* of an edge list; 0 = the largest id + 1 */
+    int64_t first_id;       /* of an edge list: what it calls vertex 0 */
+    bool relabel;           /* of an edge list: vertices are its ids in their order, whatever they are */
+    int64_t classes;        /* of the labels, whose ids stay as they are; 0 = the largest + 1 */
+    const char *split_name; /* which folder below split/ of an OGB data set; NULL = the only one */
 } convert_options;
 
 /* Read, symmetrise, sort, de-duplicate, validate, write the store atomically; logs vertex and edge counts. */

@@ -101,6 +101,22 @@ static void log_split(const graph_arrays *a)
              a->splits, a->splits == 1 ? "split" : "splits; the first", count[0], count[1], count[2], count[255]);
 }
 
+static void log_labels(const graph_arrays *a)
+{
+    char labels[48] = "no labels";
+    if (a->tasks > 0) {
+        snprintf(labels, sizeof labels, "%" PRId64 " binary tasks", a->tasks);
+    } else if (a->label != NULL) {
+        snprintf(labels, sizeof labels, "%" PRId64 " classes", a->classes);
+    }
+    log_info("%s: %" PRId64 " vertices, %" PRId64 " directed edges, %" PRId64 " features, %s", a->name, a->vertices,
+             a->edges, a->features, labels);
+    if (a->label == NULL && a->target == NULL) {
+        log_warn("%s: no labels in the input and none given (" FLAG_LABELS " FILE): training will ask for them",
+                 a->name);
+    }
+}
+
 static void log_graph(const char *store, int64_t loops, const graph_arrays *a)
 {
     int64_t kept_loops = 0;
@@ -110,8 +126,7 @@ static void log_graph(const char *store, int64_t loops, const graph_arrays *a)
             kept_loops += a->source[e] == v;
         }
     }
-    log_info("%s: %" PRId64 " vertices, %" PRId64 " directed edges, %" PRId64 " features, %" PRId64 " classes", a->name,
-             a->vertices, a->edges, a->features, a->classes);
+    log_labels(a);
     if (a->symmetric) {
         log_info("%s: symmetric: %" PRId64 " undirected edges", a->name, (a->edges - kept_loops) / 2 + kept_loops);
     }
@@ -140,11 +155,9 @@ static void describe_origin(const char *input, const convert_options *options, c
 {
     const struct {
         const char *option, *value;
-    } files[] = {{FLAG_FEATURES, options->feature_path},
-                 {FLAG_LABELS, options->label_path},
-                 {FLAG_SPLIT, options->split_path},
-                 {FLAG_CONVERT_WEIGHTS, options->weight_path},
-                 {FLAG_RANDOM_SPLIT, options->random_split}};
+    } files[] = {{FLAG_FEATURES, options->feature_path},     {FLAG_LABELS, options->label_path},
+                 {FLAG_SPLIT, options->split_path},          {FLAG_CONVERT_WEIGHTS, options->weight_path},
+                 {FLAG_RANDOM_SPLIT, options->random_split}, {FLAG_SPLIT_NAME, options->split_name}};
     int used = snprintf(origin, 1024,
                         "weft convert %.480s " FLAG_FORMAT_IN " %s " FLAG_SYMMETRIZE " %s " FLAG_SELF_LOOPS " %s",
                         input, format->name, add_reverse ? "on" : "off", options->keep_self_loops ? "keep" : "drop");
@@ -161,6 +174,9 @@ static void describe_origin(const char *input, const convert_options *options, c
     }
     if (options->relabel && used < 1024) {
         used += snprintf(origin + used, 1024 - (size_t)used, " " FLAG_RELABEL);
+    }
+    if (options->classes > 0 && used < 1024) {
+        used += snprintf(origin + used, 1024 - (size_t)used, " " FLAG_CLASSES " %" PRId64, options->classes);
     }
     if ((options->random_split != NULL || features_are_made(options)) && used < 1024) {
         snprintf(origin + used, 1024 - (size_t)used, " " FLAG_CONVERT_SEED " %" PRIu64, options->seed);
@@ -329,6 +345,9 @@ weft_status reader_convert(const char *input, const char *store, const convert_o
     int64_t width;
     WEFT_TRY(options->feature_path != NULL ? features_parse(options->feature_path, &kind, &width) : WEFT_OK);
     WEFT_TRY(options->random_split != NULL ? reader_split_check_shares(options->random_split) : WEFT_OK);
+    WEFT_CHECK(options->split_name == NULL || format->has_split_folders, WEFT_ERR_USAGE,
+               FLAG_SPLIT_NAME " %s: only OGB data sets have splits by name; this is %s", options->split_name,
+               format->name);
     log_info("reading %s (%s)", input, format->name);
     raw_graph raw = {
         .vertices = 0,
@@ -336,13 +355,20 @@ weft_status reader_convert(const char *input, const char *store, const convert_o
         .asked_vertices = options->vertices,
         .asked_first_id = options->first_id,
         .relabels = options->relabel,
+        .asked_classes = options->label_path != NULL ? 0 : options->classes,
+        .split_name = options->split_name,
+        .split_elsewhere = options->split_path != NULL || options->random_split != NULL,
         .weighs = options->weight_path != NULL && strcmp(weights_path(input, options), input) == 0,
         .beside = store,
     };
     name_after(input, raw.name);
     weft_status status;
     WEFT_TRY_GOTO(format->read(input, &raw), status, done);
+    raw.asked_classes = options->classes;
     WEFT_TRY_GOTO(reader_attach(options, &raw), status, done);
+    WEFT_CHECK_GOTO(options->classes == 0 || raw.label != NULL, status, done, WEFT_ERR_USAGE,
+                    FLAG_CLASSES " %" PRId64 ": %s has %s", options->classes, input,
+                    raw.target != NULL ? "binary tasks instead of classes" : "no labels");
     WEFT_TRY_GOTO(choose_split(input, options->split_index, &raw), status, done);
     status = write_store(input, store, options, format, &raw);
 done:

@@ -24,7 +24,8 @@ typedef struct weights_layout {
     const char *value;
     const char *from, *to;       /* an id an edge; or */
     const char *offset, *column; /* by rows; or */
-    const char *pairs;           /* [edges, 2] */
+    const char *pairs;           /* [edges, 2]; or */
+    const char *ends;            /* [2, edges] */
     const char *format;          /* tells rows from columns, or NULL */
 } weights_layout;
 
@@ -33,12 +34,14 @@ static const weights_layout layouts[] = {
     {.value = "data", .offset = "indptr", .column = "indices", .format = "format"},
     {.value = "adj_data", .offset = "adj_indptr", .column = "adj_indices"},
     {.value = "weights", .pairs = "edges"},
+    {.value = "edge_weight", .ends = "edge_index"},
+    {.value = "edge_attr", .ends = "edge_index"},
 };
 
 static bool has_layout(const reader_npz *npz, const weights_layout *layout)
 {
-    const char *const needed[] = {layout->value,  layout->from,   layout->to,
-                                  layout->offset, layout->column, layout->pairs};
+    const char *const needed[] = {layout->value,  layout->from,  layout->to,  layout->offset,
+                                  layout->column, layout->pairs, layout->ends};
     bool all = true;
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
         all = all && (needed[i] == NULL || reader_npz_has(npz, needed[i]));
@@ -89,19 +92,31 @@ static weft_status read_ends(const reader_npz *npz, const weights_layout *layout
     if (layout->offset != NULL) {
         return expand_rows(npz, layout, edges, vertices, ends);
     }
-    int64_t shape[2] = {edges, 2};
+    const bool turned = layout->ends != NULL;
+    int64_t shape[2] = {turned ? 2 : edges, turned ? edges : 2};
     int64_t *pairs = NULL;
     weft_status status;
-    WEFT_TRY(reader_npz_ints(npz, layout->pairs, 2, shape, &pairs));
+    WEFT_TRY(reader_npz_ints(npz, turned ? layout->ends : layout->pairs, 2, shape, &pairs));
     WEFT_TRY_GOTO(WEFT_NEW(&ends->from, edges, WEFT_MEM_WORKSPACE), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&ends->to, edges, WEFT_MEM_WORKSPACE), status, done);
     for (int64_t e = 0; e < edges; e++) {
-        ends->from[e] = pairs[2 * e];
-        ends->to[e] = pairs[2 * e + 1];
+        ends->from[e] = pairs[turned ? e : 2 * e];
+        ends->to[e] = pairs[turned ? edges + e : 2 * e + 1];
     }
 done:
     weft_free(pairs);
     return status;
+}
+
+/* [edges], or a column [edges, 1]. */
+static weft_status read_values(const reader_npz *npz, const char *name, int64_t *edges, float **value)
+{
+    npy_header header;
+    WEFT_TRY(npz_read_header(npz->file, npz_find(npz->file, name), &header));
+    int64_t shape[2] = {-1, 1};
+    WEFT_TRY(reader_npz_floats(npz, name, header.dims == 2 ? 2 : 1, shape, value));
+    *edges = shape[0];
+    return WEFT_OK;
 }
 
 static weft_status read_arrays(const reader_npz *npz, const edge_weights *s)
@@ -111,16 +126,18 @@ static weft_status read_arrays(const reader_npz *npz, const edge_weights *s)
     while (found < known && !has_layout(npz, &layouts[found])) {
         found++;
     }
-    WEFT_CHECK(found < known, WEFT_ERR_DATA,
-               "%s: no weights that are known: data of a matrix of SciPy, adj_data, or weights beside edges",
-               npz->path);
+    WEFT_CHECK(
+        found < known, WEFT_ERR_DATA,
+        "%s: no weights that are known: data of a matrix of SciPy, adj_data, weights beside edges, or edge_weight "
+        "beside edge_index",
+        npz->path);
     const weights_layout *layout = &layouts[found];
     int64_t edges = -1;
     float *value = NULL;
     edge_ends ends = {.from = NULL};
     char reason[EDGE_WEIGHTS_REASON];
     weft_status status;
-    WEFT_TRY_GOTO(reader_npz_floats(npz, layout->value, 1, &edges, &value), status, done);
+    WEFT_TRY_GOTO(read_values(npz, layout->value, &edges, &value), status, done);
     WEFT_TRY_GOTO(read_ends(npz, layout, edges, s->csr->vertices, &ends), status, done);
     for (int64_t e = 0; e < edges; e++) {
         WEFT_CHECK_GOTO(edge_weights_put(s, ends.from[e], ends.to[e], (double)value[e], reason), status, done,

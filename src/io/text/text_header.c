@@ -172,6 +172,28 @@ static bool begins_with_text(const char *line, char separator)
     return false;
 }
 
+/* Nothing, then 0, 1, 2, ..., above a row that begins with 0: pandas' index and its names of nameless columns. */
+static bool is_counted_header(const text_header *h)
+{
+    text_field field;
+    int64_t number, j = 0;
+    const char *at = h->first;
+    const char *below = h->row;
+    if (h->row == NULL || h->separator == TEXT_BLANKS || !text_scan_field(&below, h->separator, &field) ||
+        !text_field_whole(&field, &number) || number != 0) {
+        return false;
+    }
+    do {
+        const bool good = text_scan_field(&at, h->separator, &field) &&
+                          (j == 0 ? field.end == field.text : text_field_whole(&field, &number) && number == j - 1);
+        if (!good) {
+            return false;
+        }
+        j++;
+    } while (text_next_field(&at, h->separator));
+    return j > 1;
+}
+
 static weft_status count_columns(const text_header *h, const char *line, int64_t number, int64_t *columns)
 {
     *columns = text_fields_of(line, h->separator);
@@ -219,7 +241,7 @@ static weft_status refuse_widths(const text_header *h, int64_t names, int64_t fi
     if (fields < names && other != h->separator && other != TEXT_WHOLE_LINE) {
         snprintf(reason, sizeof reason, ": %s separates there, %s in line %" PRId64 "; one separator a file",
                  text_separator_name(other), text_separator_name(h->separator), h->line);
-    } else if (commas || (fields > names && h->separator == TEXT_BLANKS)) {
+    } else if (commas || h->separator == TEXT_BLANKS) {
         snprintf(reason, sizeof reason, "%s",
                  commas ? ": decimal commas? (numbers are written 0.5; R's row names: row.names = FALSE)"
                         : ": words with blanks in them? (they need quotes)");
@@ -261,6 +283,9 @@ static weft_status take_names(text_header *h)
         const bool words = of_row == TEXT_BLANKS && !is_quoted_number(h->row, TEXT_BLANKS);
         h->separator = words ? TEXT_WHOLE_LINE : of_row;
     }
+    if (h->separator == TEXT_BLANKS && h->row != NULL && text_separator_of(h->row) == TEXT_WHOLE_LINE) {
+        h->separator = TEXT_WHOLE_LINE; /* one name with blanks in it */
+    }
     WEFT_TRY(count_columns(h, h->first, h->line, &names));
     WEFT_TRY(match_widths(h, names));
     WEFT_TRY(cut_names(h, names));
@@ -283,11 +308,8 @@ static weft_status look_at(text_source *source, size_t line_max, text_header *h)
         return WEFT_OK;
     }
     h->separator = text_separator_of(h->first);
-    if (begins_with_text(h->first, h->separator)) {
-        WEFT_TRY(next_content(source, line_max, &h->row, &h->row_line));
-        return take_names(h);
-    }
-    return text_header_drop(h);
+    WEFT_TRY(next_content(source, line_max, &h->row, &h->row_line));
+    return begins_with_text(h->first, h->separator) || is_counted_header(h) ? take_names(h) : text_header_drop(h);
 }
 
 weft_status text_header_drop(text_header *h)
@@ -362,8 +384,9 @@ void text_header_tell_unused(const text_header *h, const bool *used)
     int length = 0;
     int64_t unused = 0;
     for (int64_t j = 0; h->named && j < h->columns; j++) {
-        unused += !used[j] && j != h->index;
-        if (!used[j] && j != h->index && length + SHOWN + 8 < LISTED) {
+        const bool skipped = used != NULL && !used[j] && j != h->index;
+        unused += skipped;
+        if (skipped && length + SHOWN + 8 < LISTED) {
             length += snprintf(list + length, (size_t)(LISTED - length), "%s'%.*s'", unused > 1 ? ", " : "", SHOWN,
                                h->name[j]);
         }

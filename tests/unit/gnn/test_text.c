@@ -310,7 +310,7 @@ static void test_tables(void **state)
     int64_t rows = -1;
     int64_t columns = -1;
     int64_t *ints;
-    const char *path = put_gzip(state, "t.csv.gz", "# c\nid,value\n1,-2\n\n3 ,\t4\r\n5;6", "wb");
+    const char *path = put_gzip(state, "t.csv.gz", "# c\nid,value\n1,-2\n\n3 ,\t4\r\n\"5\" ,6", "wb");
     ASSERT_OK(text_table_ints(path, WEFT_MEM_GENERAL, &rows, &columns, &ints));
     static const int64_t expected[] = {1, -2, 3, 4, 5, 6};
     assert_int_equal(rows, 3);
@@ -340,6 +340,8 @@ static void test_faults_of_tables(void **state)
         int64_t rows, columns;
         const char *message;
     } cases[] = {
+        {"1,2\n3;4\n", false, -1, -1, "line 2: ';4': expected a separator (a comma, as in line 1)"},
+        {"0;1\n0,5;1\n", true, -1, -1, "line 2: a comma within a number: decimal commas?"},
         {"1,2\n3\n", false, -1, -1, "line 2: 1 fields where 2 are expected"},
         {"1,2\n3,4,5\n", false, -1, -1, "line 2: more than 2 fields where 2 are expected"},
         {"1,2\n3,\n", false, -1, -1, "line 2: the line ends where a whole number is expected"},

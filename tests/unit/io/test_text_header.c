@@ -103,8 +103,11 @@ static void test_headers(void **state)
         {"\"a\",\"b\"\n\"1\",2,3\n", ',', true, 1, 3, 0, {"", "a", "b"}}, /* R: write.table(sep = ",") */
         {"\"a\" \"b\"\n\"1\" 2 3\n", ' ', true, 1, 3, 0, {"", "a", "b"}}, /* R: write.table */
         {"\"a\"\n\"1\" 2\n", ' ', true, 1, 2, 0, {"", "a"}},
+        {",0,1\n0,5,6\n", ',', true, 1, 3, 0, {"", "0", "1"}}, /* pandas */
+        {",0,1\n7,5,6\n", ',', false, 1, 3, -1, {NULL}},
         {"a;b\nx;2;3\n", ';', true, 1, 3, 0, {"", "a", "b"}},
         {"label\ngolden retriever\n", '\n', true, 1, 1, -1, {"label"}},
+        {"body mass\n0\n", '\n', true, 1, 1, -1, {"body mass"}},
         {"label\n0\n", '\n', true, 1, 1, -1, {"label"}},
         {"0;1\n2;3\n", ';', false, 1, 2, -1, {NULL}},
         {"\n0\t\t1 2\n", ' ', false, 2, 3, -1, {NULL}},
