@@ -165,7 +165,7 @@ weft_status gnn_model_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, c
         WEFT_TRY(foresee_aggregations(model));
     }
     if (ops->walks_edges) {
-        WEFT_TRY(gnn_part_edges_create(comm, hal, part, model->plan.max_width, &model->edges));
+        WEFT_TRY(gnn_part_edges_create(comm, hal, part, model->plan.max_width, !ops->counts_self, &model->edges));
     }
     part_release_edges(part);
     WEFT_TRY(declare_parameters(model, dtype));

@@ -12,7 +12,6 @@
 #include "gnn/data/convert_options.def"
 #include "gnn/data/features/features_made.h"
 #include "gnn/data/read/reader_parts.h"
-#include "io/text/text_table.h"
 
 typedef enum file_kind { KIND_FOLDER, KIND_NPY, KIND_NPZ, KIND_TEXT } file_kind;
 
@@ -81,11 +80,7 @@ static weft_status attach_features(const char *path, raw_graph *raw)
     case KIND_TEXT:
         break;
     }
-    int64_t rows = raw->vertices;
-    raw->features = -1;
-    weft_status status = text_table_floats(path, WEFT_MEM_FEATURE, false, &rows, &raw->features, &raw->feature);
-    raw->features = status == WEFT_OK ? raw->features : 0;
-    return status;
+    return reader_text_features(path, raw);
 }
 
 /* What the option names wins over what the input has; features that are made come once the edges are sorted. */
@@ -137,13 +132,7 @@ static weft_status attach_labels(const char *path, raw_graph *raw)
     case KIND_TEXT:
         break;
     }
-    int64_t rows = raw->vertices;
-    int64_t columns = -1;
-    float *values = NULL;
-    WEFT_TRY(text_table_floats(path, WEFT_MEM_GRAPH, true, &rows, &columns, &values));
-    weft_status status = reader_take_real_labels(path, columns, &values, true, raw);
-    weft_free(values);
-    return status;
+    return reader_text_labels(path, true, raw);
 }
 
 /* ---- splits ---- */
@@ -177,7 +166,7 @@ static weft_status attach_splits(const char *path, raw_graph *raw)
     case KIND_TEXT:
         break;
     }
-    return reader_split_words(path, raw);
+    return reader_text_split(path, raw);
 }
 
 weft_status reader_attach(const convert_options *options, raw_graph *raw)

@@ -164,6 +164,7 @@ static void drop_labels(raw_graph *raw)
     raw->target = NULL;
     raw->tasks = 0;
     raw->classes = 0;
+    name_list_free(&raw->class_names);
 }
 
 static weft_status take_whole(const char *name, const int64_t *values, bool from_one, bool minus, raw_graph *raw)

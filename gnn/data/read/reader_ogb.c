@@ -143,11 +143,7 @@ static weft_status read_features(const char *folder, raw_graph *raw)
 {
     char path[FILE_PATH_MAX];
     if (find_raw(folder, "node-feat", path)) {
-        int64_t rows = raw->vertices;
-        int64_t columns = -1;
-        WEFT_TRY(text_table_floats(path, WEFT_MEM_FEATURE, false, &rows, &columns, &raw->feature));
-        raw->features = columns;
-        return WEFT_OK;
+        return reader_text_features(path, raw);
     }
     return find_raw(folder, "edge-feat", path) ? read_edge_features(folder, path, raw) : WEFT_OK;
 }
@@ -160,13 +156,7 @@ static weft_status read_labels(const char *folder, raw_graph *raw)
     if (!find_raw(folder, "node-label", path)) {
         return WEFT_OK;
     }
-    int64_t rows = raw->vertices;
-    int64_t columns = -1;
-    float *values = NULL;
-    WEFT_TRY(text_table_floats(path, WEFT_MEM_GRAPH, true, &rows, &columns, &values));
-    weft_status status = reader_take_real_labels(path, columns, &values, false, raw);
-    weft_free(values);
-    return status;
+    return reader_text_labels(path, false, raw);
 }
 
 /* The folders below split/ that hold lists. */

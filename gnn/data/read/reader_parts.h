@@ -68,6 +68,14 @@ weft_status reader_put_part(const char *name, raw_graph *raw, int64_t k, int64_t
 bool reader_has_split_lists(const char *folder);
 weft_status reader_split_lists(const char *folder, raw_graph *raw);
 
+/* ---- tables of text, whose columns are found by their names (gnn/data/tables) ---- */
+/* raw->feature and features; raw->label and classes, or target and tasks, and class_names where classes are words; raw->split. */
+weft_status reader_text_features(const char *path, raw_graph *raw);
+weft_status reader_text_labels(const char *path, bool from_one, raw_graph *raw);
+weft_status reader_text_split(const char *path, raw_graph *raw);
+/* Vertices, one a line, by number (not checked) or name. [out] index: [*count], weft_free */
+weft_status reader_text_list(const char *path, const raw_graph *raw, int64_t *count, int64_t **index);
+
 /* FOLDER/STEM with one of the endings .csv.gz, .csv, .txt, .npy: the first that exists, or false. */
 bool reader_find_table(const char *folder, const char *stem, char path[FILE_PATH_MAX]);
 

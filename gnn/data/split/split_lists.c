@@ -9,7 +9,6 @@
 #include "gnn/data/read/reader_parts.h"
 #include "gnn/data/read/reader_text.h"
 #include "gnn/data/split/split_part.h"
-#include "io/text/text_table.h"
 
 bool reader_find_table(const char *folder, const char *stem, char path[FILE_PATH_MAX])
 {
@@ -51,15 +50,14 @@ bool reader_has_split_lists(const char *folder)
 }
 
 /* The list as an array of int64, or the array of the .npy as it is. */
-static weft_status read_list(const char *path, reader_part *part)
+static weft_status read_list(const char *path, const raw_graph *raw, reader_part *part)
 {
     if (reader_name_ends(path, ".npy")) {
         return npy_read(path, &part->array);
     }
-    int64_t count = -1;
-    int64_t one = 1;
+    int64_t count = 0;
     int64_t *index = NULL;
-    WEFT_TRY(text_table_ints(path, WEFT_MEM_GENERAL, &count, &one, &index));
+    WEFT_TRY(reader_text_list(path, raw, &count, &index));
     part->array =
         (npy_array){.header = {.kind = 'i', .item_bytes = sizeof *index, .dims = 1, .shape = {count}, .count = count},
                     .data = index};
@@ -75,7 +73,7 @@ weft_status reader_split_lists(const char *folder, raw_graph *raw)
         WEFT_CHECK_GOTO(part[i].name[0] != '\0', status, failed, WEFT_ERR_DATA,
                         "%s: lacks %s.csv.gz (or .csv, .txt, .npy); train, valid (or val) and test are needed", folder,
                         reader_part_names[i]);
-        WEFT_TRY_GOTO(read_list(part[i].name, &part[i]), status, failed);
+        WEFT_TRY_GOTO(read_list(part[i].name, raw, &part[i]), status, failed);
     }
     return reader_put_parts(part, raw);
 failed:
