@@ -6,6 +6,7 @@
  */
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/base_options.def"
@@ -110,6 +111,22 @@ static void log_split(const graph_arrays *a)
              a->splits, a->splits == 1 ? "split" : "splits; the first", count[0], count[1], count[2], count[255]);
 }
 
+static void log_labels(const graph_arrays *a)
+{
+    char labels[48] = "no labels";
+    if (a->tasks > 0) {
+        snprintf(labels, sizeof labels, "%" PRId64 " binary tasks", a->tasks);
+    } else if (a->label != NULL) {
+        snprintf(labels, sizeof labels, "%" PRId64 " classes", a->classes);
+    }
+    log_info("%s: %" PRId64 " vertices, %" PRId64 " directed edges, %" PRId64 " features, %s", a->name, a->vertices,
+             a->edges, a->features, labels);
+    if (a->label == NULL && a->target == NULL) {
+        log_warn("%s: no labels in the input and none given (" FLAG_LABELS " FILE): training will ask for them",
+                 a->name);
+    }
+}
+
 static void log_graph(const char *store, int64_t loops, const graph_arrays *a)
 {
     int64_t kept_loops = 0;
@@ -119,8 +136,7 @@ static void log_graph(const char *store, int64_t loops, const graph_arrays *a)
             kept_loops += a->source[e] == v;
         }
     }
-    log_info("%s: %" PRId64 " vertices, %" PRId64 " directed edges, %" PRId64 " features, %" PRId64 " classes", a->name,
-             a->vertices, a->edges, a->features, a->classes);
+    log_labels(a);
     if (a->symmetric) {
         log_info("%s: symmetric: %" PRId64 " undirected edges", a->name, (a->edges - kept_loops) / 2 + kept_loops);
     }
@@ -149,11 +165,9 @@ static void describe_origin(const char *input, const convert_options *options, c
 {
     const struct {
         const char *option, *value;
-    } files[] = {{FLAG_FEATURES, options->feature_path},
-                 {FLAG_LABELS, options->label_path},
-                 {FLAG_SPLIT, options->split_path},
-                 {FLAG_CONVERT_WEIGHTS, options->weight_path},
-                 {FLAG_RANDOM_SPLIT, options->random_split}};
+    } files[] = {{FLAG_FEATURES, options->feature_path},     {FLAG_LABELS, options->label_path},
+                 {FLAG_SPLIT, options->split_path},          {FLAG_CONVERT_WEIGHTS, options->weight_path},
+                 {FLAG_RANDOM_SPLIT, options->random_split}, {FLAG_SPLIT_NAME, options->split_name}};
     int used = snprintf(origin, 1024,
                         "weft convert %.480s " FLAG_FORMAT_IN " %s " FLAG_SYMMETRIZE " %s " FLAG_SELF_LOOPS " %s",
                         input, format->name, add_reverse ? "on" : "off", options->keep_self_loops ? "keep" : "drop");
@@ -161,6 +175,18 @@ static void describe_origin(const char *input, const convert_options *options, c
         if (files[i].value != NULL && used < 1024) {
             used += snprintf(origin + used, 1024 - (size_t)used, " %s %s", files[i].option, files[i].value);
         }
+    }
+    if (options->vertices > 0 && used < 1024) {
+        used += snprintf(origin + used, 1024 - (size_t)used, " " FLAG_VERTICES " %" PRId64, options->vertices);
+    }
+    if (options->first_id > 0 && used < 1024) {
+        used += snprintf(origin + used, 1024 - (size_t)used, " " FLAG_FIRST_ID " %" PRId64, options->first_id);
+    }
+    if (options->relabel && used < 1024) {
+        used += snprintf(origin + used, 1024 - (size_t)used, " " FLAG_RELABEL);
+    }
+    if (options->classes > 0 && used < 1024) {
+        used += snprintf(origin + used, 1024 - (size_t)used, " " FLAG_CLASSES " %" PRId64, options->classes);
     }
     if ((options->random_split != NULL || features_are_made(options)) && used < 1024) {
         snprintf(origin + used, 1024 - (size_t)used, " " FLAG_CONVERT_SEED " %" PRIu64, options->seed);
@@ -223,15 +249,20 @@ static const char *weights_path(const char *input, const convert_options *option
 }
 
 /* What edges weigh, if that is asked for; a graph whose directions weigh differently is not symmetric. */
-static weft_status read_weights(const char *input, const convert_options *options, bool add_reverse, int64_t memory,
-                                const csr_graph *csr, graph_arrays *a, float **weight)
+static weft_status read_weights(const char *input, const convert_options *options, bool add_reverse,
+                                const raw_graph *raw, const csr_graph *csr, graph_arrays *a, float **weight)
 {
     int64_t row;
     if (options->weight_path == NULL) {
         return WEFT_OK;
     }
     const char *path = weights_path(input, options);
-    WEFT_TRY(reader_weights(path, csr, add_reverse, memory, weight));
+    const reader_weights_how how = {.both_ways = add_reverse,
+                                    .told = path == input,
+                                    .first_id = raw->asked_first_id,
+                                    .map = raw->ids.count > 0 ? &raw->ids : NULL,
+                                    .memory_bytes = raw->memory_bytes};
+    WEFT_TRY(reader_weights(path, csr, &how, weight));
     a->weight = *weight;
     const weft_graph graph = {.vertices = csr->vertices,
                               .edges = csr->entries,
@@ -279,7 +310,7 @@ static weft_status write_store(const char *input, const char *store, const conve
     features_made *made = NULL;
     float *weight = NULL;
     weft_status status;
-    WEFT_TRY_GOTO(read_weights(input, options, add_reverse, raw->memory_bytes, &csr, &a, &weight), status, done);
+    WEFT_TRY_GOTO(read_weights(input, options, add_reverse, raw, &csr, &a, &weight), status, done);
     WEFT_TRY_GOTO(features_are_made(options) ? make_features(options, &a, &made) : WEFT_OK, status, done);
     WEFT_TRY_GOTO(validate(input, &a), status, done);
     WEFT_TRY_GOTO(graph_store_write(store, &a, options->force), status, done);
@@ -291,8 +322,30 @@ done:
     return status;
 }
 
+/* Inputs are looked at before they are read, and read more than once. */
+static weft_status refuse_pipe(const char *path)
+{
+    struct stat facts;
+    WEFT_CHECK(path == NULL || stat(path, &facts) != 0 || S_ISREG(facts.st_mode) || S_ISDIR(facts.st_mode),
+               WEFT_ERR_NOINPUT, "%s: is a pipe or a device, which can be read once only: write it into a file first",
+               path);
+    return WEFT_OK;
+}
+
+static weft_status refuse_pipes(const char *input, const convert_options *options)
+{
+    const char *const paths[] = {input, options->feature_path, options->label_path, options->split_path,
+                                 options->weight_path};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        WEFT_TRY(refuse_pipe(paths[i]));
+    }
+    return WEFT_OK;
+}
+
 weft_status reader_convert(const char *input, const char *store, const convert_options *options)
 {
+    input = strcmp(input, "-") == 0 && !file_exists(input) ? "/dev/stdin" : input;
+    WEFT_TRY(refuse_pipes(input, options));
     WEFT_CHECK(options->force || !file_exists(store), WEFT_ERR_USAGE,
                "%s: exists already; choose another name, or replace it with " FLAG_FORCE, store);
     WEFT_TRY(options->force ? graph_store_check_replaceable(store) : WEFT_OK);
@@ -301,22 +354,37 @@ weft_status reader_convert(const char *input, const char *store, const convert_o
     WEFT_CHECK(options->vertices == 0 || format->takes_vertices, WEFT_ERR_USAGE,
                FLAG_VERTICES " %" PRId64 ": only edge lists leave the number of vertices open; %s says it itself",
                options->vertices, format->name);
+    WEFT_CHECK((options->first_id == 0 && !options->relabel) || format->takes_vertices, WEFT_ERR_USAGE,
+               "%s: only edge lists leave open what ids mean; %s says it itself",
+               options->relabel ? FLAG_RELABEL : FLAG_FIRST_ID, format->name);
     features_kind kind;
     int64_t width;
     WEFT_TRY(options->feature_path != NULL ? features_parse(options->feature_path, &kind, &width) : WEFT_OK);
     WEFT_TRY(options->random_split != NULL ? reader_split_check_shares(options->random_split) : WEFT_OK);
+    WEFT_CHECK(options->split_name == NULL || format->has_split_folders, WEFT_ERR_USAGE,
+               FLAG_SPLIT_NAME " %s: only OGB data sets have splits by name; this is %s", options->split_name,
+               format->name);
     log_info("reading %s (%s)", input, format->name);
     raw_graph raw = {
         .vertices = 0,
         .memory_bytes = options->memory_bytes,
         .asked_vertices = options->vertices,
+        .asked_first_id = options->first_id,
+        .relabels = options->relabel,
+        .asked_classes = options->label_path != NULL ? 0 : options->classes,
+        .split_name = options->split_name,
+        .split_elsewhere = options->split_path != NULL || options->random_split != NULL,
         .weighs = options->weight_path != NULL && strcmp(weights_path(input, options), input) == 0,
         .beside = store,
     };
     name_after(input, raw.name);
     weft_status status;
     WEFT_TRY_GOTO(format->read(input, &raw), status, done);
+    raw.asked_classes = options->classes;
     WEFT_TRY_GOTO(reader_attach(options, &raw), status, done);
+    WEFT_CHECK_GOTO(options->classes == 0 || raw.label != NULL, status, done, WEFT_ERR_USAGE,
+                    FLAG_CLASSES " %" PRId64 ": %s has %s", options->classes, input,
+                    raw.target != NULL ? "binary tasks instead of classes" : "no labels");
     WEFT_TRY_GOTO(reader_settle_sparse(input, &raw), status, done);
     WEFT_TRY_GOTO(choose_split(input, options->split_index, &raw), status, done);
     status = write_store(input, store, options, format, &raw);

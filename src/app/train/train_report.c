@@ -256,10 +256,15 @@ static void print_table(const train_report *report, const train_spread *s)
     printf("peak memory per rank: %.1f MB (avg), %.1f MB (max)\n", s->avg.peak_rss / 1e6, s->max.peak_rss / 1e6);
 }
 
-static void print_score(const train_report *report, const char *name, double mean, double std, const char *split)
+/* split: of TRAIN_SPLITS. */
+static void print_score(const train_report *report, const char *name, double mean, double std, int split)
 {
-    if (isnan(mean)) {
-        printf("%s: no %s in the %s split\n", name, report->work->ops->rows, split);
+    static const char *const words[TRAIN_SPLITS] = {"training", "validation", "test"};
+    const bool labelled = report->outcome.counted[split] > 0;
+    if (isnan(mean) && labelled && report->outcome.metric == TRAIN_METRIC_ROCAUC) {
+        printf("%s: no task has both labels in the %s split\n", name, words[split]);
+    } else if (isnan(mean)) {
+        printf("%s: no %s in the %s split\n", name, report->work->ops->rows, words[split]);
     } else {
         printf("%s: %.2f ± %.2f\n", name, percent(mean), percent(std));
     }
@@ -268,8 +273,8 @@ static void print_score(const train_report *report, const char *name, double mea
 static void print_result(const train_report *report, const train_result *result)
 {
     printf("All runs (%d), %s:\n", result->runs, report->metric);
-    print_score(report, "Highest Valid", result->valid_mean, result->valid_std, "validation");
-    print_score(report, "   Final Test", result->test_mean, result->test_std, "test");
+    print_score(report, "Highest Valid", result->valid_mean, result->valid_std, 1);
+    print_score(report, "   Final Test", result->test_mean, result->test_std, 2);
     train_outcome_print(&report->outcome, report->context->options, result);
     if (result->epochs > result->resumed) {
         printf("epoch: %.4f s median (quartiles %.4f, %.4f; %lld epochs)\n", result->epoch_s_median, result->epoch_s_q1,
