@@ -1,5 +1,5 @@
 /* Fuzz target: one JPEG or PNG file, at several sizes, in colour and grey. Seeds: tests/fuzz/make_seeds DIR. */
-#include "dense/data/image_decode.h"
+#include "dense/data/decode/image_decode.h"
 #include "fuzz/fuzz_support.h"
 
 enum { PIXELS_MAX = 1 << 20, WANTED_MAX = 40, STATED_LIMIT = 16 << 20 };

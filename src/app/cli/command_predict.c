@@ -30,7 +30,7 @@ typedef struct predict_job {
     char folder[FILE_PATH_MAX];  /* weft predict: of the answers, until it is renamed to --out */
     float *logits;
     score_table table;
-    const char **path;  /* of the data, [paths]; NULL: --data alone */
+    const char **path; /* of the data, [paths]; NULL: --data alone */
     int paths;
     answer_table lines; /* on rank 0, */
     char *row_numbers;  /* and names of rows in them that have none */
@@ -82,8 +82,8 @@ static weft_status match_classes(const predict_job *p, bool answers, int32_t *cl
     int64_t known = 0;
     const bool tasks = option_choice(p->options, OPT_LOSS) == LOSS_BCE;
     *classes = tasks ? 2 : m->outputs;
-    const class_side model = {
-        m->path, m->classes.count == *classes ? (const char *const *)m->classes.text : NULL, *classes};
+    const class_side model = {m->path, m->classes.count == *classes ? (const char *const *)m->classes.text : NULL,
+                              *classes};
     const class_side data = {work->name, work->class_name, work->classes};
     work->ops->count_classes(work, rows);
     WEFT_TRY(class_match(&model, &data, rows, work->ops->rows, class_of, &known));

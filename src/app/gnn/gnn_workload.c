@@ -241,9 +241,8 @@ static weft_status gnn_open(workload *work, const char *folder)
     work->labelled = graph->label != NULL || graph->target != NULL;
     work->classes = graph->label != NULL ? graph->classes : 0;
     if (graph->class_names.text != NULL) {
-        WEFT_TRY(comm_agree(work->context->comm,
-                            name_list_copy((const char *const *)graph->class_names.text, graph->class_names.count,
-                                           &job->facts.class_names)));
+        WEFT_TRY(comm_agree(work->context->comm, name_list_copy((const char *const *)graph->class_names.text,
+                                                                graph->class_names.count, &job->facts.class_names)));
     }
     work->class_name = (const char *const *)job->facts.class_names.text;
     const bool answers = work->trained && comm_rank(work->context->comm) == 0 && graph->vertices <= WORKLOAD_NAMED_ROWS;
@@ -667,10 +666,9 @@ static bool gnn_takes(const weft_options *options)
 }
 
 /* --batch-size and --precision are refused: they say what somebody expects of the job. */
-static const option_id idle[] = {OPT_IMAGE_FORMAT, OPT_IMAGE_SIZE,    OPT_CACHE_MEMORY, OPT_AUGMENT,
-                                 OPT_NORM_OVER,    OPT_CONVOLUTION,   OPT_VALID_IMAGES, OPT_LOADER_THREADS,
-                                 OPT_NETWORK,      OPT_IMAGE_MOMENTS, OPT_CACHE_DIR,    OPT_ACCUMULATE,
-                                 OPT_TOP,          OPTION_NONE};
+static const option_id idle[] = {OPT_IMAGE_FORMAT, OPT_IMAGE_SIZE,   OPT_CACHE_MEMORY,   OPT_AUGMENT, OPT_NORM_OVER,
+                                 OPT_CONVOLUTION,  OPT_VALID_IMAGES, OPT_LOADER_THREADS, OPT_NETWORK, OPT_IMAGE_MOMENTS,
+                                 OPT_CACHE_DIR,    OPT_ACCUMULATE,   OPTION_NONE};
 
 const workload_ops gnn_workload = {
     .takes = gnn_takes,

@@ -60,8 +60,8 @@ static weft_status fail_unknown(const char *what)
     }
     const char *near = nearest_word(what, names, count);
     WEFT_CHECK(near == NULL, WEFT_ERR_NOINPUT, "%s: no such file or folder; did you mean %s?", what, near);
-    return weft_fail(WEFT_ERR_NOINPUT, "%s: no such file or folder, and no network on images of that name: there are %s", what,
-                     list);
+    return weft_fail(WEFT_ERR_NOINPUT,
+                     "%s: no such file or folder, and no network on images of that name: there are %s", what, list);
 }
 
 /* What is asked about: the argument, or --model. */

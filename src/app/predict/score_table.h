@@ -26,10 +26,10 @@ typedef struct score_table {
     double score[TRAIN_SPLITS];
     int64_t counted[TRAIN_SPLITS];
     score_split split;
-    int64_t classes;    /* or 0 */
+    int64_t classes;               /* or 0 */
     const char *const *class_name; /* [classes]; NULL: numbers */
-    int64_t *confusion; /* [classes, classes]: row = label, column = prediction */
-    int64_t tasks;      /* or 0 */
+    int64_t *confusion;            /* [classes, classes]: row = label, column = prediction */
+    int64_t tasks;                 /* or 0 */
     int64_t *positive, *negative;
     double *auc; /* [tasks] */
 } score_table;

@@ -117,9 +117,10 @@ static const char style_rest[] =
     ".tile b{font-size:16px}.tile span{font-size:10px}"
     "*{-webkit-print-color-adjust:exact;print-color-adjust:exact}}";
 
-static const char *const colours[] = {"c0",      "c1",    "c2",    "c3",   "c4",     "c5",       "c6",     "c7",
-                                      "loss",    "train", "valid", "test", "time",   "wait",     "linear", "aggregate",
-                                      "element", "lossa", "optim", "halo", "reduce", "evaluate", "memory",   "convolve", "batches", "sums"};
+static const char *const colours[] = {"c0",       "c1",        "c2",       "c3",      "c4",    "c5",   "c6",
+                                      "c7",       "loss",      "train",    "valid",   "test",  "time", "wait",
+                                      "linear",   "aggregate", "element",  "lossa",   "optim", "halo", "reduce",
+                                      "evaluate", "memory",    "convolve", "batches", "sums"};
 
 /* Under the pointer: the epoch nearest to it and each line's value there, read back from the drawing's scale. */
 static const char script[] =

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/letters.h"
+#include "base/letters/letters.h"
 #include "base/log.h"
 
 enum { NUMBER_BYTES = 24 };
@@ -139,8 +139,9 @@ static weft_status match_numbers(const class_side *model, const class_side *data
     while (used > 0 && rows[used - 1] == 0) {
         used -= 1;
     }
-    WEFT_CHECK(used <= model->classes, WEFT_ERR_DATA, "%s: answers with %" PRId64 " classes or tasks, and %s has %" PRId64,
-               model->origin, model->classes, data->origin, data->classes);
+    WEFT_CHECK(used <= model->classes, WEFT_ERR_DATA,
+               "%s: answers with %" PRId64 " classes or tasks, and %s has %" PRId64, model->origin, model->classes,
+               data->origin, data->classes);
     for (int64_t i = 0; i < data->classes; ++i) {
         class_of[i] = i < model->classes ? (int32_t)i : -1;
     }
@@ -152,7 +153,8 @@ static weft_status check_numbers(const class_side *model, const class_side *data
 {
     char names[CLASS_LIST_BYTES];
     WEFT_CHECK(model->name != NULL || data->name == NULL || data->classes == model->classes, WEFT_ERR_DATA,
-               "%s: answers with %" PRId64 " classes or tasks, and %s has %" PRId64 " (%s): which is which? the model's "
+               "%s: answers with %" PRId64 " classes or tasks, and %s has %" PRId64
+               " (%s): which is which? the model's "
                "classes have no names here: give its run folder or a file of weft export, which have them",
                model->origin, model->classes, data->origin, data->classes, class_side_list(data, names));
     return WEFT_OK;
@@ -194,7 +196,8 @@ static void tell_unknown(const class_side *model, const class_side *data, const 
         }
     }
     if (left_out > 0) {
-        log_warn("%s: %s: %" PRId64 " %s of classes that the model does not know are left out of the scores; it knows %s",
+        log_warn("%s: %s: %" PRId64
+                 " %s of classes that the model does not know are left out of the scores; it knows %s",
                  data->origin, unknown, left_out, word, class_side_list(model, names));
     }
 }

@@ -1,7 +1,7 @@
 /*
  * app/workload/class_match.h: which class of a trained model each class of other data is.
  *
- *      both have names           by name, as base/letters.h spells it: order and number of classes mean nothing
+ *      both have names           by name, as base/letters/letters.h spells it: order and number of classes mean nothing
  *      one has names             by number, with a word; unless the names are numbers ("7"), which then are the classes' names
  *      neither has               by number
  *

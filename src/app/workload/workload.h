@@ -47,12 +47,13 @@ typedef struct workload_ops {
     bool (*takes)(const weft_options *options);
     /* Whether --data names what this kind works on, as far as a look at names tells. Not collective. */
     bool (*looks_like)(const char *data);
-    const char *data;                   /* what it trains on, in messages and as a key of run.json: "graph" */
-    const char *field;                  /* what its networks are on, in messages: "graphs" */
-    const char *rows;                   /* what a row of that is: "vertices" */
-    const char *split_cure, *test_cure; /* what gives data the validation or test split that they lack, in messages; open may
+    const char *data;  /* what it trains on, in messages and as a key of run.json: "graph" */
+    const char *field; /* what its networks are on, in messages: "graphs" */
+    const char *rows;  /* what a row of that is: "vertices" */
+    const char *split_cure,
+        *test_cure;         /* what gives data the validation or test split that they lack, in messages; open may
                                          * set others in the workload */
-    const char *label_cure;             /* where scores without labels are none; NULL: they are left out */
+    const char *label_cure; /* where scores without labels are none; NULL: they are left out */
     const char *share_names[WORKLOAD_SHARES]; /* keys of `shares` in summary.json; NULL: no such figure */
     sync_shards shards;                       /* what a rank's share of the rows is */
     const option_id *idle;                    /* options that mean nothing here, up to OPTION_NONE */
@@ -134,13 +135,13 @@ struct workload {
     bool smooths;            /* its maker will call ops->smooth */
     const char *const *path; /* of a job that is trained: --data at several places, [paths]; NULL: one */
     int paths;
-    bool trained;            /* its maker has a trained model: set before open, with */
-    bool scores_training;    /* whether the answers for training rows are wanted, too */
-    bool labelled;           /* they say what to answer with */
-    int64_t classes;         /* of labels that are classes; 0: they are tasks, or there are none */
-    const char *const *class_name; /* [classes] of the data; NULL: no names */
+    bool trained;                       /* its maker has a trained model: set before open, with */
+    bool scores_training;               /* whether the answers for training rows are wanted, too */
+    bool labelled;                      /* they say what to answer with */
+    int64_t classes;                    /* of labels that are classes; 0: they are tasks, or there are none */
+    const char *const *class_name;      /* [classes] of the data; NULL: no names */
     const char *split_cure, *test_cure; /* as in ops, of these data */
-    int64_t malformed;       /* rows of them that were left out */
+    int64_t malformed;                  /* rows of them that were left out */
 
     int64_t shares[WORKLOAD_SHARES]; /* of this rank, as ops->share_names says */
     double balance;                  /* work of the rank that has most / mean; 1: even */

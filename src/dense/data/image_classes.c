@@ -8,11 +8,11 @@
 
 #include "base/alloc.h"
 #include "base/grow.h"
-#include "base/letters.h"
+#include "base/letters/letters.h"
 #include "base/log.h"
 #include "dense/data/image_list.h"
-#include "dense/data/image_names.h"
-#include "dense/dense_options.def"
+#include "dense/data/image_options.def"
+#include "dense/data/names/image_names.h"
 
 /* ---- split and class of each name ------------------------------------------------------------------------------ */
 
@@ -109,11 +109,10 @@ static weft_status check_splits(const char *path, const image_files *files)
         if (before->word == NULL) {
             *before = words;
         }
-        WEFT_CHECK(
-            before->word_bytes == words.word_bytes && memcmp(before->word, words.word, words.word_bytes) == 0,
-            WEFT_ERR_DATA,
-            "%s: %.*s/ and %.*s/ both mean the split %s: put their images into one folder, or take one away", path,
-            (int)before->word_bytes, before->word, (int)words.word_bytes, words.word, names[words.split]);
+        WEFT_CHECK(before->word_bytes == words.word_bytes && memcmp(before->word, words.word, words.word_bytes) == 0,
+                   WEFT_ERR_DATA,
+                   "%s: %.*s/ and %.*s/ both mean the split %s: put their images into one folder, or take one away",
+                   path, (int)before->word_bytes, before->word, (int)words.word_bytes, words.word, names[words.split]);
     }
     return WEFT_OK;
 }

@@ -12,7 +12,7 @@
  *      LOOSE      images without classes, all to test
  *
  * FILE ends in .jpg, .jpeg or .png; other names are left out, with a warning for each kind. Classes are numbered in the order of
- * their names, which are compared in one form of Unicode (base/letters.h); images stand in the order of split, class and name.
+ * their names, which are compared in one form of Unicode (base/letters/letters.h); images stand in the order of split, class and name.
  * Loose images are decoded once to see whether they can be: an answer for one that is damaged would be none. Ranks divide the
  * looking among them.
  */

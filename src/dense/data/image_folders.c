@@ -15,7 +15,7 @@
 
 #include "base/alloc.h"
 #include "dense/data/image_files.h"
-#include "dense/data/image_names.h"
+#include "dense/data/names/image_names.h"
 
 enum { DEEPEST = 32, LOOKED_AT = 4096 /* entries, to find out whether there is an image */ };
 
@@ -192,10 +192,7 @@ static weft_status find_root(const char *path, const image_options *options, ima
     const char *slash = strrchr(path, '/');
     const bool several = options->paths > 1;
     *single = layout == IMAGE_LAYOUT_LOOSE && !several && !is_folder(path) ? (slash != NULL ? slash + 1 : path) : NULL;
-    const size_t length = several         ? 0
-                          : *single == NULL ? strlen(path)
-                          : slash != NULL ? (size_t)(slash + 1 - path)
-                                          : 1;
+    const size_t length = several ? 0 : *single == NULL ? strlen(path) : slash != NULL ? (size_t)(slash + 1 - path) : 1;
     WEFT_TRY(WEFT_NEW(root, length + 1, WEFT_MEM_GENERAL));
     memcpy(*root, *single != NULL && slash == NULL ? "." : path, length);
     (*root)[length] = '\0';

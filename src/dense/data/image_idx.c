@@ -217,8 +217,8 @@ static weft_status open_set(weft_comm *comm, const char *path, const image_optio
     set->channels = 1;
     locate(path, &place);
     WEFT_CHECK(place.prefixes <= 1, WEFT_ERR_DATA,
-               "%s: holds several data sets (%s..., %s...): name a file of one, e.g. %s/%strain-images-idx3-ubyte", path,
-               place.prefix[0], place.prefix[1], path, place.prefix[0]);
+               "%s: holds several data sets (%s..., %s...): name a file of one, e.g. %s/%strain-images-idx3-ubyte",
+               path, place.prefix[0], place.prefix[1], path, place.prefix[0]);
     const bool tests = find_file(&place, IMAGE_TEST, "images", 3, found);
     if (!options->trained || find_file(&place, IMAGE_TRAIN, "images", 3, found)) {
         WEFT_TRY(read_part(&place, IMAGE_TRAIN, options, set));

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/letters.h"
+#include "base/letters/letters.h"
 #include "base/log.h"
 #include "dense/data/image_store.h"
 #include "io/name_list.h"
@@ -166,8 +166,7 @@ weft_status image_name_labels(const char *folder, const char *tests, bool traine
     weft_status status = range.high >= 0 ? find_names(folder, range, path, &names) : WEFT_OK;
     WEFT_TRY_GOTO(status, status, done);
     const bool named = names.text != NULL;
-    const bool from_one =
-        !has_label_0(set) && (named ? names.count == range.high : range.low == 1 && !trained);
+    const bool from_one = !has_label_0(set) && (named ? names.count == range.high : range.low == 1 && !trained);
     set->classes = named ? names.count : range.high + (from_one ? 0 : 1);
     if (from_one) {
         shift_labels(set);

@@ -3,7 +3,7 @@
 
 #include "base/log.h"
 #include "dense/data/image_list.h"
-#include "dense/data/image_names.h"
+#include "dense/data/names/image_names.h"
 
 /* The first of some names in their order: a folder's entries come in any. */
 static void keep_first(int64_t before, const char *name, char first[FILE_PATH_MAX])
@@ -92,8 +92,8 @@ void image_list_tell_left_out(const char *path, const image_files *files)
                  first);
     }
     if (out->foreign > 0 && files->count > 0) { /* else it is the error */
-        log_warn("%s: %lld file%s of a kind that is not read (%s): convert them to PNG; left out, the first is %s", path,
-                 (long long)out->foreign, out->foreign == 1 ? "" : "s", out->endings, out->first_foreign);
+        log_warn("%s: %lld file%s of a kind that is not read (%s): convert them to PNG; left out, the first is %s",
+                 path, (long long)out->foreign, out->foreign == 1 ? "" : "s", out->endings, out->first_foreign);
     }
     if (out->beside[0] != '\0') {
         tell_beside(path, out);
@@ -104,9 +104,9 @@ weft_status image_list_fail_empty(const char *path, const image_files *files)
 {
     const image_left_out *out = &files->out;
     WEFT_CHECK(out->foreign == 0, WEFT_ERR_DATA,
-               "%s: no %simage: %lld file%s of a kind that is not read (%s): convert them to PNG; the first is %s", path,
-               image_list_is_loose(files) ? "" : "training ", (long long)out->foreign, out->foreign == 1 ? "" : "s",
-               out->endings, out->first_foreign);
+               "%s: no %simage: %lld file%s of a kind that is not read (%s): convert them to PNG; the first is %s",
+               path, image_list_is_loose(files) ? "" : "training ", (long long)out->foreign,
+               out->foreign == 1 ? "" : "s", out->endings, out->first_foreign);
     WEFT_CHECK(!out->holds_records, WEFT_ERR_DATA,
                "%s: no image in folders: %s is a file of an IDX or CIFAR set, which is read from a folder: unpack the "
                "archive and name the folder",

@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/grow.h"
 #include "base/number.h"
-#include "dense/data/image_names.h"
+#include "dense/data/names/image_names.h"
 
 enum { LOOK_BYTES = 1 << 14, FILE_BYTES_MAX = 1 << 30, DECODED_BYTES = 4 /* of a pixel, at most */, FIRST_SLOTS = 64 };
 

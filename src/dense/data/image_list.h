@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "dense/data/image_decode.h"
+#include "dense/data/decode/image_decode.h"
 #include "dense/data/image_files.h"
 
 typedef struct image_file {

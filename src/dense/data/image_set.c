@@ -11,8 +11,7 @@
 #include "base/log.h"
 #include "base/philox.h"
 #include "base/version.h"
-#include "dense/data/image_decode.h"
-#include "dense/data/image_inner.h"
+#include "dense/data/decode/image_decode.h"
 #include "dense/data/image_options.def"
 #include "dense/data/image_store.h"
 #include "machine/placement.h"
@@ -22,8 +21,8 @@ enum { MOMENT_SAMPLES = 1 << 16, CHANNELS_MAX = 3, NAMED_GREY = 3, GREY = 128 };
 weft_mem_tag WEFT_MEM_IMAGE[1] = {{.text = "images"}};
 
 /* In the order in which a path is looked at. */
-static const image_reader *const readers[] = {&image_reader_synth,   &image_reader_idx,   &image_reader_cifar,
-                                              &image_reader_folders, &image_reader_tar,   &image_reader_loose,
+static const image_reader *const readers[] = {&image_reader_synth,   &image_reader_idx, &image_reader_cifar,
+                                              &image_reader_folders, &image_reader_tar, &image_reader_loose,
                                               &image_reader_classes};
 enum { READERS = sizeof readers / sizeof readers[0] };
 

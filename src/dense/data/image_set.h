@@ -14,7 +14,7 @@
  *      loose      NAME.jpg, NAME.png: images without classes, to be answered    a folder, or one file
  *      synth      synth:images,n=..,size=..                                     made from a seed
  *
- * A folder that holds one of these two levels further down stands for it (image_inner.h).
+ * A folder that holds one of these two levels further down stands for it (image_inner.c).
  *
  * All samples have one size. IDX and CIFAR files are mapped, or unpacked, which a node keeps once; images of folders and tars,
  * and made ones, are decoded when they are first asked for and kept once a node, as many as fit `memory`. Files are wrong until checked: what they
@@ -42,7 +42,11 @@ extern weft_mem_tag WEFT_MEM_IMAGE[1]; /* what batches are made of, and batches 
 /* The splits of train/model.h by name. */
 enum { IMAGE_TRAIN, IMAGE_VALID, IMAGE_TEST };
 
-enum { IMAGE_NAME_BYTES = 256 /* a name of a folder, with its NUL */, IMAGE_CLASSES_MAX = 1 << 16, IMAGE_SIDE_MAX = 1 << 15 };
+enum {
+    IMAGE_NAME_BYTES = 256 /* a name of a folder, with its NUL */,
+    IMAGE_CLASSES_MAX = 1 << 16,
+    IMAGE_SIDE_MAX = 1 << 15
+};
 
 typedef struct image_options {
     image_format format;   /* AUTO: by its looks */
@@ -50,9 +54,9 @@ typedef struct image_options {
     int64_t channels;      /* of the same: 1 or 3; 0: 1 where all of them are grey, else 3 */
     const char *const *path; /* images without classes at several places: [paths] files and folders; else NULL */
     int paths;
-    bool trained;          /* for a trained model: training images may be missing, and need not be of every class */
-    bool scores_training;  /* the same, and evaluations go over training images, too */
-    int64_t valid;         /* training images set apart for validation where the data have none; drawn by `seed` */
+    bool trained;         /* for a trained model: training images may be missing, and need not be of every class */
+    bool scores_training; /* the same, and evaluations go over training images, too */
+    int64_t valid;        /* training images set apart for validation where the data have none; drawn by `seed` */
     uint64_t seed;
     uint64_t memory;          /* most bytes of pixels to hold on a node; 0: half of what it has */
     const char *cache_folder; /* on the node's disk, that keeps them for this job and others; NULL: none */

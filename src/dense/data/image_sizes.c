@@ -6,7 +6,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "dense/data/image_decode.h"
+#include "dense/data/decode/image_decode.h"
 
 enum { HEAD = 256, VERSION = 2 };
 

@@ -1,5 +1,5 @@
 /* Letters that UTF-8 spells in two ways, against Unicode's NFC (values of Python's unicodedata.normalize). */
-#include "base/letters.h"
+#include "base/letters/letters.h"
 #include "support/test.h"
 
 static const char *composed(const char *text)
@@ -61,8 +61,8 @@ static void test_what_is_no_text_stays(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_marks_join_their_letters), cmocka_unit_test(test_several_marks_in_any_order),
-        cmocka_unit_test(test_hangul), cmocka_unit_test(test_what_is_no_text_stays)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_marks_join_their_letters),
+                                       cmocka_unit_test(test_several_marks_in_any_order), cmocka_unit_test(test_hangul),
+                                       cmocka_unit_test(test_what_is_no_text_stays)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

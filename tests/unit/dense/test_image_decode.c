@@ -1,6 +1,6 @@
 /* JPEG and PNG into pixels of a wanted size: what is made here comes back, what is damaged is refused with a reason. */
 #include "base/alloc.h"
-#include "dense/data/image_decode.h"
+#include "dense/data/decode/image_decode.h"
 #include "support/image_bytes.h"
 
 enum { SIDE = 64 };

@@ -1,6 +1,6 @@
 /* What names say of an image: its split and class, or that it is none. */
-#include "dense/data/image_names.h"
 #include "dense/data/image_set.h"
+#include "dense/data/names/image_names.h"
 #include "support/test.h"
 
 static void assert_says(const char *name, bool rooted, int split, const char *class)
@@ -53,9 +53,9 @@ static void test_words_that_were_meant(void **state)
 {
     static const struct {
         const char *word, *meant;
-    } known[] = {{"dev", "val"},         {"Eval", "val or test"}, {"tset", "test"},  {"trian", "train"},
-                 {"train2017", "train"}, {"test_images", "test"}, {"holdout", "test"}, {"annotations", NULL},
-                 {"cats", NULL}};
+    } known[] = {{"dev", "val"},      {"Eval", "val or test"}, {"tset", "test"},
+                 {"trian", "train"},  {"train2017", "train"},  {"test_images", "test"},
+                 {"holdout", "test"}, {"annotations", NULL},   {"cats", NULL}};
     (void)state;
     for (size_t i = 0; i < sizeof known / sizeof known[0]; ++i) {
         const char *meant = image_word_meant(known[i].word, strlen(known[i].word));

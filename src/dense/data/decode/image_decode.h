@@ -1,5 +1,5 @@
 /*
- * dense/data/image_decode.h: a JPEG or PNG file in memory, as pixels of a wanted size.
+ * dense/data/decode/image_decode.h: a JPEG or PNG file in memory, as pixels of a wanted size.
  *
  *      file --libjpeg (at 1/2, 1/4, 1/8 where that is enough), libpng--> pixels --shorter side, centre--> wanted pixels
  *

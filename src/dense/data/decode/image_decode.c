@@ -1,5 +1,5 @@
-/* dense/data/image_decode.c: see dense/data/image_decode.h. */
-#include "dense/data/image_decode.h"
+/* dense/data/decode/image_decode.c: see dense/data/decode/image_decode.h. */
+#include "dense/data/decode/image_decode.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * dense/data/image_names.h: what the name of a file says in a set of images: split, class, or that it is none. A part of
+ * dense/data/names/image_names.h: what the name of a file says in a set of images: split, class, or that it is none. A part of
  * image_list.c.
  *
  *      data/train/bee/wings/7.jpg        split train, class bee

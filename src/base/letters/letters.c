@@ -1,12 +1,12 @@
-/* base/letters.c: see base/letters.h. Unicode Standard Annex 15: decompose, sort marks by their class, compose. */
-#include "base/letters.h"
+/* base/letters/letters.c: see base/letters/letters.h. Unicode Standard Annex 15: decompose, sort marks by their class, compose. */
+#include "base/letters/letters.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/escape.h"
-#include "base/letters_table.h"
+#include "base/letters/letters_table.h"
 
 enum { PAIRS = sizeof letter_pairs / sizeof letter_pairs[0], DEEPEST = 4 /* letters of a base and three marks */ };
 

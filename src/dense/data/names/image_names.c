@@ -1,21 +1,22 @@
-/* dense/data/image_names.c: see dense/data/image_names.h. */
-#include "dense/data/image_names.h"
+/* dense/data/names/image_names.c: see dense/data/names/image_names.h. */
+#include "dense/data/names/image_names.h"
 
 #include <string.h>
 #include <strings.h>
 
 #include "base/nearest.h"
-#include "dense/data/image_set.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof(array)[0])
+
+enum { SPLIT_TRAIN, SPLIT_VALID, SPLIT_TEST }; /* as in train/model.h */
 
 /* ---- words of splits ------------------------------------------------------------------------------------------- */
 
 static const struct {
     const char *word;
     int split;
-} split_words[] = {{"train", IMAGE_TRAIN}, {"training", IMAGE_TRAIN},   {"val", IMAGE_VALID},   {"valid", IMAGE_VALID},
-                   {"test", IMAGE_TEST},   {"validation", IMAGE_VALID}, {"testing", IMAGE_TEST}};
+} split_words[] = {{"train", SPLIT_TRAIN}, {"training", SPLIT_TRAIN},   {"val", SPLIT_VALID},   {"valid", SPLIT_VALID},
+                   {"test", SPLIT_TEST},   {"validation", SPLIT_VALID}, {"testing", SPLIT_TEST}};
 
 static bool same_word(const char *text, size_t bytes, const char *word)
 {
@@ -47,9 +48,12 @@ const char *image_word_meant(const char *word, size_t bytes)
 {
     static const struct {
         const char *word, *meant;
-    } others[] = {{"dev", "val"},     {"devel", "val"},           {"development", "val"}, {"eval", "val or test"},
-                  {"trn", "train"},   {"evaluation", "test"},     {"holdout", "test"},    {"held-out", "test"},
-                  {"heldout", "test"}, {"evaluate", "val or test"}, {"tst", "test"},      {"validate", "val"}};
+    } others[] = {{"dev", "val"},         {"devel", "val"},
+                  {"development", "val"}, {"eval", "val or test"},
+                  {"trn", "train"},       {"evaluation", "test"},
+                  {"holdout", "test"},    {"held-out", "test"},
+                  {"heldout", "test"},    {"evaluate", "val or test"},
+                  {"tst", "test"},        {"validate", "val"}};
     static const struct {
         const char *part, *meant;
     } parts[] = {{"train", "train"}, {"valid", "val"}, {"test", "test"}}; /* train2017, validset, test_images */
@@ -164,6 +168,6 @@ bool image_name_in_split(const char *name, bool rooted, image_words *words)
 bool image_name_in_class(const char *name, size_t root, image_words *words)
 {
     const char *class = name + root;
-    *words = (image_words){.split = IMAGE_TRAIN, .word = name, .class = class, .class_bytes = strcspn(class, "/")};
+    *words = (image_words){.split = SPLIT_TRAIN, .word = name, .class = class, .class_bytes = strcspn(class, "/")};
     return image_name_is_plain(class);
 }

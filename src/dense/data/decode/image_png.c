@@ -1,5 +1,5 @@
 /*
- * dense/data/image_png.c: PNG files through libpng, a codec of image_decode.h.
+ * dense/data/decode/image_png.c: PNG files through libpng, a codec of image_decode.h.
  *
  * Values are taken as they stand, without regard to what a file says of gamma and colour spaces: grey is mixed of them
  * as JPEG's is, transparent pixels are mixed with black, and of 16 bits the upper 8 count, so that a picture has the
@@ -15,7 +15,7 @@
 
 #include <png.h>
 
-#include "dense/data/image_decode.h"
+#include "dense/data/decode/image_decode.h"
 
 enum {
     PIXELS_PER_BYTE = 8 * 1032, /* a bit each; a deflate stream grows at most 1032-fold */

@@ -1,5 +1,5 @@
 /*
- * base/letters.h: one spelling of letters that UTF-8 can spell in two ways.
+ * base/letters/letters.h: one spelling of letters that UTF-8 can spell in two ways.
  *
  * "é" is one character (U+00E9) on most systems, and "e" with a mark (U+0065 U+0301) in names that macOS made. Both look
  * the same. Names are compared after letters_compose, which gives the first form: Unicode's NFC for scripts of the Basic

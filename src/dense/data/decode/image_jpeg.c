@@ -1,5 +1,5 @@
 /*
- * dense/data/image_jpeg.c: JPEG files through libjpeg(-turbo), a codec of image_decode.h.
+ * dense/data/decode/image_jpeg.c: JPEG files through libjpeg(-turbo), a codec of image_decode.h.
  *
  * libjpeg leaves its errors by longjmp. It is only called inside guarded(), whose frame holds nothing that could be
  * lost. What it calls warnings, and goes on from with grey, are errors here where pixels are missing. Scans are counted:
@@ -12,7 +12,7 @@
 #include <jerror.h>
 #include <jpeglib.h>
 
-#include "dense/data/image_decode.h"
+#include "dense/data/decode/image_decode.h"
 
 enum {
     PIXELS_PER_BYTE = 512, /* a block of 64 pixels takes a bit at least */
