@@ -287,7 +287,12 @@ def check_sparse():
         for form in ("_matrix", "_array"):
             made = getattr(sparse, kind + form)(x)
             manifest = weft_store.write_store("sparse", RING, made, np.arange(N) % 2, force=True, quiet=True)
-            assert manifest["features"] == 4 and np.array_equal(np.load("sparse/feature.npy"), np.load("dense/feature.npy"))
+            assert manifest["features"] == 4 and np.array_equal(weft_store.read_store("sparse")["feature"], np.load("dense/feature.npy"))
+            wide = np.zeros((N, 50), np.float32)
+            wide[np.arange(N), np.arange(N) * 7 % 50] = np.arange(N)  # one of them is 0
+            manifest = weft_store.write_store("wide", RING, getattr(sparse, kind + form)(wide), force=True, quiet=True)
+            assert manifest["feature_numbers"] == N - 1 and not os.path.exists("wide/feature.npy")
+            assert np.array_equal(weft_store.read_store("wide", verify=True)["feature"], wide)
     for bad in (3.0, np.float32(3)):
         try:
             weft_store.write_store("bad", RING, bad)
