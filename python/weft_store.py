@@ -661,6 +661,24 @@ def _tasks(label: np.ndarray) -> np.ndarray:
     return target
 
 
+def _in_words(y: Any, names: Optional[Sequence[str]]) -> Tuple[Any, Optional[Sequence[str]]]:
+    """Labels in words as numbers, and the classes' names: those given, or the words in the order of their bytes. Empty words,
+    None and NaN are unlabelled. Other labels stay as they are."""
+    label = _array(y)
+    if label.dtype.kind == "S":
+        label = np.char.decode(label, "utf-8")
+    words = [word for word in label.reshape(-1).tolist() if word and word == word] if label.dtype.kind in "UO" else []
+    if not words or not all(isinstance(word, str) for word in words):
+        return y, names
+    names = sorted(set(words)) if names is None else list(names)
+    number = {name: i for i, name in enumerate(names)}
+    for row, word in enumerate(label.reshape(-1).tolist()):
+        if word and word == word and word not in number:
+            raise ValueError("y, row %d: %.60r is none of class_names" % (row, word))
+    numbers = [number[word] if word and word == word else -1 for word in label.reshape(-1).tolist()]
+    return np.array(numbers, dtype=np.int64).reshape(label.shape), names
+
+
 def _labels(y: Any, n: int, classes: Optional[int], names: Optional[Sequence[str]]) -> Tuple[str, np.ndarray, int]:
     """("label", int32 [n], classes) or ("target", float32 [n, tasks], tasks)."""
     label = _array(y)
@@ -682,6 +700,8 @@ def _labels(y: Any, n: int, classes: Optional[int], names: Optional[Sequence[str
     good = label < allowed if label.dtype.kind in "bu" else (label >= -1) & (label < allowed)
     _first_bad("y", good, label, "is outside -1..%d (-1 = unlabelled)" % (allowed - 1))
     label = np.ascontiguousarray(label, dtype="<i4")
+    if classes == 1:
+        _warn("every labelled vertex is of one class (0): there is nothing to learn")
     return "label", label, classes if classes is not None else _judge_classes(label, minus)
 
 
@@ -818,7 +838,8 @@ def write_store(path: _PathLike, edge_index: Any, x: Any = None, y: Any = None, 
     symmetrize   add the reverse of every edge, as `weft convert` does by default; False keeps a directed graph directed
     self_loops   keep self-loops, which are dropped otherwise (docs/formats.md: what a kept one counts for in each model)
     x            features [n, f], finite; those of a sparse matrix of SciPy are stored sparse where that takes fewer bytes
-    y            classes [n] or [n, 1] (-1 or NaN = unlabelled), or several binary tasks [n, t] (NaN = unlabelled)
+    y            classes [n] or [n, 1] (-1 or NaN = unlabelled), or several binary tasks [n, t] (NaN = unlabelled). Classes may be
+                 words ("" or None = unlabelled): they become class_names, in the order of their bytes
     *_mask       bool, or 0 and 1 of any type, [n], or [n, k] or [k, n] for k splits; or lists of vertices. Numbers [n] are a
                  list where they can be one, naming no vertex twice: [0, 1] of two vertices is the list of both
     num_nodes    default: the largest vertex in use, or the rows of x or y
@@ -851,6 +872,7 @@ def write_store(path: _PathLike, edge_index: Any, x: Any = None, y: Any = None, 
         counts["features"] = x.shape[1] if sparse is not None else arrays["feature"].shape[1]
         numbers = {"feature_numbers": len(sparse["feature_column"])} if sparse is not None else {}
     if y is not None:
+        y, class_names = _in_words(y, class_names)
         kind, arrays_of_kind, width = _labels(y, n, num_classes, class_names)
         arrays[kind] = arrays_of_kind
         counts["classes" if kind == "label" else "tasks"] = width
