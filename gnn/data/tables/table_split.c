@@ -92,11 +92,11 @@ static bool take_part(void *self, text_piece *piece, int64_t row, int64_t place,
     const int part = part_of(field, &number);
     (void)place;
     if (part < 0) {
-        return text_expected(piece, field->text,
-                             flag_of(field) >= 0
-                                 ? "train, valid, test or none; of masks, the header says which part each is: "
-                                   "train_mask, valid_mask, test_mask"
-                                 : "train, valid, test or none");
+        return text_expected_field(piece, field,
+                                   flag_of(field) >= 0
+                                       ? "train, valid, test or none; of masks, the header says which part each is: "
+                                         "train_mask, valid_mask, test_mask"
+                                       : "train, valid, test or none");
     }
     if (number && part == READER_VALID) {
         atomic_store_explicit(&s->one, true, memory_order_relaxed);
@@ -113,7 +113,7 @@ static bool take_mask(void *self, text_piece *piece, int64_t row, int64_t part, 
     split_rows *s = self;
     const int flag = flag_of(field);
     if (flag < 0) {
-        return text_expected(piece, field->text, "0 or 1, true or false, in each column of a part");
+        return text_expected_field(piece, field, "0 or 1, true or false, in each column of a part");
     }
     if (flag == 1 && s->split[row] != READER_NONE) {
         piece->at = field->text;
@@ -259,7 +259,7 @@ static bool take_vertex(void *self, text_piece *piece, int64_t row, int64_t plac
                                  : text_field_whole(field, &list->index[row])) {
         return true;
     }
-    return text_expected(piece, field->text, list->ids->names != NULL ? "the name of a vertex" : "a whole number");
+    return text_expected_field(piece, field, list->ids->names != NULL ? "the name of a vertex" : "a whole number");
 }
 
 /* The column of ids, or the only one beside an index. */

@@ -7,6 +7,7 @@
  */
 #include "io/text/text_header.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -314,15 +315,15 @@ static weft_status look_at(text_source *source, size_t line_max, text_header *h)
 
 weft_status text_header_drop(text_header *h)
 {
+    assert(h->index < 0);
     weft_free(h->name);
     weft_free(h->row);
+    h->separator = h->named ? h->separator : separator_of_rows(h->first);
     h->row = h->first;
     h->row_line = h->line;
     h->name = NULL;
     h->first = NULL;
     h->named = false;
-    h->index = -1;
-    h->separator = separator_of_rows(h->row);
     return count_columns(h, h->row, h->line, &h->columns);
 }
 
