@@ -8,6 +8,7 @@
 #include "io/text/text_header.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -151,10 +152,13 @@ done:
     return status;
 }
 
+/* A number, also one with a decimal comma (which is refused where it is read), or a missing one. */
 static bool is_value(const text_field *field)
 {
+    const char *at = field->text;
     double number;
-    return text_field_missing(field) || text_field_number(field, &number);
+    return text_field_missing(field) ||
+           (text_scan_real(&at, false, &number) && (at == field->end || (*at == ',' && isdigit((unsigned char)at[1]))));
 }
 
 /* The first field that is not empty is text: a header, unless what follows shows otherwise. */
