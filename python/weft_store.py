@@ -803,7 +803,7 @@ def write_store(path: _PathLike, edge_index: Any, x: Any = None, y: Any = None, 
                  arrays [e]. They are sorted, duplicates dropped
     edge_weight  numbers [e], 0 or above: sums over neighbours multiply by them. Reverses that are added weigh the same
     symmetrize   add the reverse of every edge, as `weft convert` does by default; False keeps a directed graph directed
-    self_loops   keep self-loops, which are dropped otherwise: gcn and sage-gcn add their own
+    self_loops   keep self-loops, which are dropped otherwise (docs/formats.md: what a kept one counts for in each model)
     x            features [n, f], finite
     y            classes [n] or [n, 1] (-1 or NaN = unlabelled), or several binary tasks [n, t] (NaN = unlabelled)
     *_mask       bool, or 0 and 1 of any type, [n], or [n, k] or [k, n] for k splits; or lists of vertices. Numbers [n] are a

@@ -147,6 +147,7 @@ void raw_graph_free(raw_graph *raw)
     weft_free(raw->split);
     name_list_free(&raw->class_names);
     name_list_free(&raw->vertex_names);
+    id_map_free(&raw->ids);
     arcs_free(raw->arcs);
     *raw = (raw_graph){.vertices = 0};
 }

@@ -6,6 +6,7 @@
  */
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/base_options.def"
@@ -175,6 +176,15 @@ static void describe_origin(const char *input, const convert_options *options, c
             used += snprintf(origin + used, 1024 - (size_t)used, " %s %s", files[i].option, files[i].value);
         }
     }
+    if (options->vertices > 0 && used < 1024) {
+        used += snprintf(origin + used, 1024 - (size_t)used, " " FLAG_VERTICES " %" PRId64, options->vertices);
+    }
+    if (options->first_id > 0 && used < 1024) {
+        used += snprintf(origin + used, 1024 - (size_t)used, " " FLAG_FIRST_ID " %" PRId64, options->first_id);
+    }
+    if (options->relabel && used < 1024) {
+        used += snprintf(origin + used, 1024 - (size_t)used, " " FLAG_RELABEL);
+    }
     if (options->classes > 0 && used < 1024) {
         used += snprintf(origin + used, 1024 - (size_t)used, " " FLAG_CLASSES " %" PRId64, options->classes);
     }
@@ -239,15 +249,20 @@ static const char *weights_path(const char *input, const convert_options *option
 }
 
 /* What edges weigh, if that is asked for; a graph whose directions weigh differently is not symmetric. */
-static weft_status read_weights(const char *input, const convert_options *options, bool add_reverse, int64_t memory,
-                                const csr_graph *csr, graph_arrays *a, float **weight)
+static weft_status read_weights(const char *input, const convert_options *options, bool add_reverse,
+                                const raw_graph *raw, const csr_graph *csr, graph_arrays *a, float **weight)
 {
     int64_t row;
     if (options->weight_path == NULL) {
         return WEFT_OK;
     }
     const char *path = weights_path(input, options);
-    WEFT_TRY(reader_weights(path, csr, add_reverse, memory, weight));
+    const reader_weights_how how = {.both_ways = add_reverse,
+                                    .told = path == input,
+                                    .first_id = raw->asked_first_id,
+                                    .map = raw->ids.count > 0 ? &raw->ids : NULL,
+                                    .memory_bytes = raw->memory_bytes};
+    WEFT_TRY(reader_weights(path, csr, &how, weight));
     a->weight = *weight;
     const weft_graph graph = {.vertices = csr->vertices,
                               .edges = csr->entries,
@@ -295,7 +310,7 @@ static weft_status write_store(const char *input, const char *store, const conve
     features_made *made = NULL;
     float *weight = NULL;
     weft_status status;
-    WEFT_TRY_GOTO(read_weights(input, options, add_reverse, raw->memory_bytes, &csr, &a, &weight), status, done);
+    WEFT_TRY_GOTO(read_weights(input, options, add_reverse, raw, &csr, &a, &weight), status, done);
     WEFT_TRY_GOTO(features_are_made(options) ? make_features(options, &a, &made) : WEFT_OK, status, done);
     WEFT_TRY_GOTO(validate(input, &a), status, done);
     WEFT_TRY_GOTO(graph_store_write(store, &a, options->force), status, done);
@@ -307,8 +322,30 @@ done:
     return status;
 }
 
+/* Inputs are looked at before they are read, and read more than once. */
+static weft_status refuse_pipe(const char *path)
+{
+    struct stat facts;
+    WEFT_CHECK(path == NULL || stat(path, &facts) != 0 || S_ISREG(facts.st_mode) || S_ISDIR(facts.st_mode),
+               WEFT_ERR_NOINPUT, "%s: is a pipe or a device, which can be read once only: write it into a file first",
+               path);
+    return WEFT_OK;
+}
+
+static weft_status refuse_pipes(const char *input, const convert_options *options)
+{
+    const char *const paths[] = {input, options->feature_path, options->label_path, options->split_path,
+                                 options->weight_path};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        WEFT_TRY(refuse_pipe(paths[i]));
+    }
+    return WEFT_OK;
+}
+
 weft_status reader_convert(const char *input, const char *store, const convert_options *options)
 {
+    input = strcmp(input, "-") == 0 && !file_exists(input) ? "/dev/stdin" : input;
+    WEFT_TRY(refuse_pipes(input, options));
     WEFT_CHECK(options->force || !file_exists(store), WEFT_ERR_USAGE,
                "%s: exists already; choose another name, or replace it with " FLAG_FORCE, store);
     WEFT_TRY(options->force ? graph_store_check_replaceable(store) : WEFT_OK);
@@ -317,6 +354,9 @@ weft_status reader_convert(const char *input, const char *store, const convert_o
     WEFT_CHECK(options->vertices == 0 || format->takes_vertices, WEFT_ERR_USAGE,
                FLAG_VERTICES " %" PRId64 ": only edge lists leave the number of vertices open; %s says it itself",
                options->vertices, format->name);
+    WEFT_CHECK((options->first_id == 0 && !options->relabel) || format->takes_vertices, WEFT_ERR_USAGE,
+               "%s: only edge lists leave open what ids mean; %s says it itself",
+               options->relabel ? FLAG_RELABEL : FLAG_FIRST_ID, format->name);
     features_kind kind;
     int64_t width;
     WEFT_TRY(options->feature_path != NULL ? features_parse(options->feature_path, &kind, &width) : WEFT_OK);
@@ -329,6 +369,8 @@ weft_status reader_convert(const char *input, const char *store, const convert_o
         .vertices = 0,
         .memory_bytes = options->memory_bytes,
         .asked_vertices = options->vertices,
+        .asked_first_id = options->first_id,
+        .relabels = options->relabel,
         .asked_classes = options->label_path != NULL ? 0 : options->classes,
         .split_name = options->split_name,
         .split_elsewhere = options->split_path != NULL || options->random_split != NULL,

@@ -65,6 +65,8 @@ static weft_status make_store(const weft_options *options, const char *input, co
         .force = force,
         .memory_bytes = (int64_t)option_size(options, OPT_MEMORY),
         .vertices = option_int(options, OPT_VERTICES),
+        .first_id = option_int(options, OPT_FIRST_ID),
+        .relabel = option_flag(options, OPT_RELABEL),
         .classes = option_int(options, OPT_CLASSES),
         .split_name = text_or_null(options, OPT_SPLIT_NAME),
     };

@@ -1,4 +1,5 @@
 /* Text: blocks, line numbers, compressed files, numbers and tables. */
+#include <float.h>
 #include <math.h>
 #include <omp.h>
 
@@ -100,7 +101,18 @@ static void test_reals_against_strtod(void **state)
         assert_memory_equal(&value, &expected, sizeof value);
         assert_ptr_equal(at, end);
     }
-    static const char *const none[] = {"nan\n", "inf\n", "-\n", ".\n", "e5\n", "1e999\n", "\n", "x\n"};
+    static const struct {
+        const char *text;
+        double value;
+    } fortran[] = {{"1.5D+00\n", 1.5}, {"-2.5d-1,", -0.25}, {"1D3\n", 1000.0}, {"1.7976931348623157D+308\n", DBL_MAX}};
+    for (size_t i = 0; i < sizeof fortran / sizeof *fortran; i++) {
+        const char *at = fortran[i].text;
+        double value;
+        assert_true(text_scan_real(&at, false, &value));
+        assert_memory_equal(&value, &fortran[i].value, sizeof value);
+        assert_true(*at == '\n' || *at == ',');
+    }
+    static const char *const none[] = {"nan\n", "inf\n", "-\n", ".\n", "e5\n", "1e999\n", "1d999\n", "\n", "x\n"};
     for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
         const char *at = none[i];
         double value;
