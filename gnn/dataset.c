@@ -52,8 +52,10 @@ static void scale_row(float *row, int64_t cols, bool by_length)
     }
 }
 
-/* scale [2 cols]: mean and 1 / deviation of each column over the owned rows of every rank; two sweeps for accuracy. */
-static weft_status measure_columns(weft_comm *comm, const weft_graph *graph, const weft_part *part, double *scale)
+/* scale [2 cols]: mean and 1 / deviation of each column over the owned rows of every rank; two sweeps for accuracy.
+ * room [cols]: for a row that stands sparse. */
+static weft_status measure_columns(weft_comm *comm, const weft_graph *graph, const weft_part *part, float *room,
+                                   double *scale)
 {
     int64_t cols = graph->features;
     double *mean = scale;
@@ -62,7 +64,7 @@ static weft_status measure_columns(weft_comm *comm, const weft_graph *graph, con
     int64_t i;
     row_walk walk = walk_rows(part);
     while (next_row(&walk, &i)) {
-        const float *row = graph->feature + part->gid[i] * cols;
+        const float *row = graph_feature_row(graph, part->gid[i], room);
         for (int64_t c = 0; c < cols; ++c) {
             mean[c] += (double)row[c];
         }
@@ -73,7 +75,7 @@ static weft_status measure_columns(weft_comm *comm, const weft_graph *graph, con
     }
     walk = walk_rows(part);
     while (next_row(&walk, &i)) {
-        const float *row = graph->feature + part->gid[i] * cols;
+        const float *row = graph_feature_row(graph, part->gid[i], room);
         for (int64_t c = 0; c < cols; ++c) {
             double d = (double)row[c] - mean[c];
             deviation[c] += d * d;
@@ -133,7 +135,10 @@ static weft_status copy_rows(const weft_graph *graph, const weft_part *part, gnn
     for (int64_t i, done = 0; next_row(&walk, &i);) {
         row_piece *piece = &pieces[i >= part->n_shared];
         float *row = piece->rows + piece->count++ * cols;
-        memcpy(row, graph->feature + part->gid[i] * cols, (size_t)cols * sizeof *row);
+        const float *stored = graph_feature_row(graph, part->gid[i], row);
+        if (stored != row) {
+            memcpy(row, stored, (size_t)cols * sizeof *row);
+        }
         if (scaling == GNN_SCALE_ROW || scaling == GNN_SCALE_LENGTH) {
             scale_row(row, cols, scaling == GNN_SCALE_LENGTH);
         } else if (scaling == GNN_SCALE_STANDARD) {
@@ -172,7 +177,7 @@ weft_status gnn_load_features(weft_comm *comm, const weft_graph *graph, const we
     }
     if (scaling == GNN_SCALE_STANDARD) {
         WEFT_TRY_GOTO(WEFT_NEW_ZERO(&scale, 2 * cols, WEFT_MEM_WORKSPACE), status, done);
-        WEFT_TRY_GOTO(measure_columns(comm, graph, part, scale), status, done);
+        WEFT_TRY_GOTO(measure_columns(comm, graph, part, room, scale), status, done);
     }
     status = copy_rows(graph, part, scaling, scale, room, other, room_rows, x);
 done:
@@ -184,39 +189,19 @@ done:
 
 /* ---- sparse features ---- */
 
-static int64_t count_numbers(const float *row, int64_t cols)
-{
-    int64_t count = 0;
-    for (int64_t c = 0; c < cols; ++c) {
-        count += row[c] != 0.0f;
-    }
-    return count;
-}
-
 static void count_numbers_of_rows(const weft_graph *graph, const weft_part *part, int64_t *offset)
 {
     const int64_t piece = rows_a_piece(graph);
     row_walk walk = walk_rows(part);
     offset[0] = 0;
     for (int64_t i, seen = 0; next_row(&walk, &i); ++seen) {
-        offset[i + 1] = count_numbers(graph->feature + part->gid[i] * graph->features, graph->features);
+        offset[i + 1] = graph_feature_counts(graph, part->gid[i]).numbers;
         if (seen % piece == piece - 1) {
             graph_release_pages(graph);
         }
     }
     for (int64_t i = 0; i < part->n_owned; ++i) {
         offset[i + 1] += offset[i];
-    }
-}
-
-static void take_numbers(const float *row, int64_t cols, int32_t *column, float *value)
-{
-    int64_t at = 0;
-    for (int64_t c = 0; c < cols; ++c) {
-        if (row[c] != 0.0f) {
-            column[at] = (int32_t)c;
-            value[at++] = row[c];
-        }
     }
 }
 
@@ -242,7 +227,7 @@ static weft_status load_sparse(weft_hal *hal, const weft_graph *graph, const wef
             graph_release_pages(graph);
             log_progress_update(&progress, (double)(part->n_owned + seen));
         }
-        take_numbers(graph->feature + part->gid[i] * cols, cols, column + offset[i], value + offset[i]);
+        graph_feature_numbers(graph, part->gid[i], column + offset[i], value + offset[i]);
         if (scaling != GNN_SCALE_NONE) {
             scale_row(value + offset[i], offset[i + 1] - offset[i], scaling == GNN_SCALE_LENGTH);
         }

@@ -10,6 +10,9 @@
  *   weight   float32 [e], 0 or a normal number above, in the order of source; without it every edge weighs 1
  *   split    uint8 [n] 0 train, 1 valid, 2 test, 255 none;   several splits: uint8 [k, n], one is chosen at opening
  *
+ * Features that are mostly zeros may stand sparse instead, by rows, with columns that ascend: feature_offset int64 [n + 1],
+ * feature_column int32 [numbers], feature_value float32 [numbers].
+ *
  * Names of classes and of vertices, where the input had some: texts, one a line (io/name_list.h).
  */
 #ifndef WEFT_GRAPH_GRAPH_H
@@ -37,8 +40,11 @@ typedef struct weft_graph {
     const int64_t *offset;
     const int32_t *source32; /* exactly one of source32, source64 is set (when e > 0) */
     const int64_t *source64;
-    const float *weight; /* of each edge; NULL: all are 1 */
-    const float *feature;
+    const float *weight;           /* of each edge; NULL: all are 1 */
+    const float *feature;          /* NULL where features stand sparse: graph_feature_row reads either */
+    const int64_t *feature_offset; /* sparse features; NULL where they stand whole */
+    const int32_t *feature_column;
+    const float *feature_value;
     const int32_t *label;
     const float *target;   /* float labels [n, tasks] */
     const uint8_t *split;  /* the chosen vector [n], or NULL */
@@ -85,6 +91,18 @@ static inline int64_t graph_row_of(const weft_graph *graph, int64_t e)
     return low;
 }
 
+/* Returns row v of the features, [features]: where it stands, or spread out in room [features] where features stand sparse. */
+const float *graph_feature_row(const weft_graph *graph, int64_t v, float *room);
+
+/* Counts of one row: features that are not 0, and those below 0. */
+typedef struct graph_feature_count {
+    int64_t numbers, negative;
+} graph_feature_count;
+graph_feature_count graph_feature_counts(const weft_graph *graph, int64_t v);
+
+/* [out] column, value: the features of row v that are not 0, by ascending column. Returns how many there are. */
+int64_t graph_feature_numbers(const weft_graph *graph, int64_t v, int32_t *column, float *value);
+
 /* In-memory arrays to be written as a store; ownership stays with the caller. NULL arrays are left out. */
 typedef struct graph_arrays {
     int64_t vertices, edges, features, classes, tasks, splits;
@@ -93,6 +111,9 @@ typedef struct graph_arrays {
     const int32_t *source;
     const float *weight; /* [edges] */
     const float *feature;
+    const int64_t *feature_offset; /* [n + 1]: sparse features, instead of `feature` */
+    const int32_t *feature_column; /* [feature_offset[n]], ascending in each row */
+    const float *feature_value;
     const int32_t *label;
     const float *target;
     const uint8_t *split;           /* [splits, n] */

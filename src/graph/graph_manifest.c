@@ -74,8 +74,8 @@ static weft_status read_array(const char *name, const json_value *value, graph_m
         id++;
     }
     WEFT_CHECK(id < GRAPH_ARRAYS && value->kind == JSON_OBJECT, WEFT_ERR_DATA,
-               "%s: \"arrays\" holds \"%s\"; expected an object each for offset, source, weight, feature, label, "
-               "target, split, class_name, vertex_name",
+               "%s: \"arrays\" holds \"%s\"; expected an object each for offset, source, weight, feature (or "
+               "feature_offset, feature_column, feature_value), label, target, split, class_name, vertex_name",
                name, value->key);
     graph_manifest_array *entry = &manifest->arrays[id];
     WEFT_CHECK(entry->present, WEFT_ERR_DATA, "%s: array \"%s\" is listed, but the counts say that there is none", name,
@@ -113,8 +113,12 @@ static void name_arrays(graph_manifest *manifest)
         [GRAPH_OFFSET] = true,
         [GRAPH_SOURCE] = true,
         [GRAPH_WEIGHT] = manifest->weighted,
-        [GRAPH_FEATURE] = manifest->features > 0,
-        [GRAPH_LABEL] = manifest->classes > 0,
+        [GRAPH_FEATURE] =
+            manifest->features > 0 &&
+            manifest->feature_numbers<
+                0, [GRAPH_FEATURE_OFFSET] = manifest->feature_numbers >= 0,
+                [GRAPH_FEATURE_COLUMN] = manifest->feature_numbers >= 0,
+                [GRAPH_FEATURE_VALUE] = manifest->feature_numbers >= 0, [GRAPH_LABEL] = manifest->classes> 0,
         [GRAPH_TARGET] = manifest->tasks > 0,
         [GRAPH_SPLIT] = manifest->splits > 0,
         [GRAPH_CLASS_NAME] = manifest->class_named,
@@ -153,8 +157,14 @@ static weft_status read_root(const char *name, const json_value *root, graph_man
                GRAPH_VERSION, GRAPH_VERSION_LAST);
     WEFT_TRY(read_counts(name, root, manifest));
     WEFT_TRY(read_flag(name, root, "weighted", version, GRAPH_VERSION_WEIGHTED, &manifest->weighted));
-    WEFT_TRY(read_flag(name, root, "class_names", version, GRAPH_VERSION_NAMED, &manifest->class_named));
-    WEFT_TRY(read_flag(name, root, "vertex_names", version, GRAPH_VERSION_NAMED, &manifest->vertex_named));
+    WEFT_TRY(read_flag(name, root, "class_names", version, GRAPH_VERSION_THIRD, &manifest->class_named));
+    WEFT_TRY(read_flag(name, root, "vertex_names", version, GRAPH_VERSION_THIRD, &manifest->vertex_named));
+    WEFT_TRY(optional_int(name, root, "feature_numbers", -1, &manifest->feature_numbers));
+    WEFT_CHECK(
+        manifest->feature_numbers < 0 || (version >= GRAPH_VERSION_THIRD && manifest->features > 0), WEFT_ERR_DATA,
+        "%s: \"feature_numbers\" belongs to version %d of the graph store and to \"features\" above 0; this is version "
+        "%" PRId64 " with %" PRId64 " features",
+        name, GRAPH_VERSION_THIRD, version, manifest->features);
     WEFT_CHECK(!manifest->class_named || manifest->classes + manifest->tasks > 0, WEFT_ERR_DATA,
                "%s: \"class_names\" is set, and there are neither classes nor tasks", name);
     WEFT_TRY(optional_text(name, root, "name", manifest->name, sizeof manifest->name));
@@ -224,10 +234,11 @@ weft_status graph_manifest_write(const char *folder, const graph_manifest *manif
     json_writer json = json_begin(writer.stream, true);
     json_object(&json, NULL);
     json_text(&json, "format", FORMAT);
+    const bool third = manifest->class_named || manifest->vertex_named || manifest->feature_numbers >= 0;
     json_int(&json, "version",
-             manifest->class_named || manifest->vertex_named ? GRAPH_VERSION_NAMED
-             : manifest->weighted                            ? GRAPH_VERSION_WEIGHTED
-                                                             : GRAPH_VERSION);
+             third                ? GRAPH_VERSION_THIRD
+             : manifest->weighted ? GRAPH_VERSION_WEIGHTED
+                                  : GRAPH_VERSION);
     json_text(&json, "name", manifest->name);
     json_int(&json, "vertices", manifest->vertices);
     json_int(&json, "edges", manifest->edges);
@@ -242,6 +253,9 @@ weft_status graph_manifest_write(const char *folder, const graph_manifest *manif
         json_bool(&json, "vertex_names", true);
     }
     json_int(&json, "features", manifest->features);
+    if (manifest->feature_numbers >= 0) {
+        json_int(&json, "feature_numbers", manifest->feature_numbers);
+    }
     json_int(&json, "classes", manifest->classes);
     json_int(&json, "tasks", manifest->tasks);
     json_int(&json, "splits", manifest->splits);

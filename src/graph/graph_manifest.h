@@ -16,6 +16,9 @@
     X(GRAPH_SOURCE, "source")                                                                                          \
     X(GRAPH_WEIGHT, "weight")                                                                                          \
     X(GRAPH_FEATURE, "feature")                                                                                        \
+    X(GRAPH_FEATURE_OFFSET, "feature_offset")                                                                          \
+    X(GRAPH_FEATURE_COLUMN, "feature_column")                                                                          \
+    X(GRAPH_FEATURE_VALUE, "feature_value")                                                                            \
     X(GRAPH_LABEL, "label")                                                                                            \
     X(GRAPH_TARGET, "target")                                                                                          \
     X(GRAPH_SPLIT, "split")                                                                                            \
@@ -35,8 +38,8 @@ extern const char *const graph_array_names[GRAPH_ARRAYS];
 enum {
     GRAPH_VERSION = 1,
     GRAPH_VERSION_WEIGHTED = 2, /* edges may have weights */
-    GRAPH_VERSION_NAMED = 3,    /* classes and vertices may have names */
-    GRAPH_VERSION_LAST = GRAPH_VERSION_NAMED
+    GRAPH_VERSION_THIRD = 3,    /* classes and vertices may have names, features may stand sparse */
+    GRAPH_VERSION_LAST = GRAPH_VERSION_THIRD
 };
 enum { GRAPH_NAME_BYTES = 64, GRAPH_ORIGIN_BYTES = 1024, GRAPH_FILE_BYTES = 64 };
 
@@ -52,6 +55,7 @@ typedef struct graph_manifest_array {
 
 typedef struct graph_manifest {
     int64_t vertices, edges, features, classes, tasks, splits;
+    int64_t feature_numbers; /* of sparse features; -1: features stand whole */
     bool symmetric;
     bool weighted;
     bool class_named, vertex_named;

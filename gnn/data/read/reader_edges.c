@@ -243,22 +243,21 @@ done:
 weft_status reader_npz_edge_index(const reader_npz *npz, const char *name, raw_graph *raw)
 {
     npy_header header;
-    const int member = npz_find(npz->file, name);
+    int64_t edges = 0;
     WEFT_TRY(reader_check_vertices(npz->path, raw->vertices));
-    WEFT_TRY(member >= 0 ? npz_read_header(npz->file, member, &header) : WEFT_OK);
-    if (member >= 0 && header.fortran_order) {
+    WEFT_TRY(array_length(npz, name, &edges));
+    WEFT_TRY(npz_read_header(npz->file, npz_find(npz->file, name), &header));
+    WEFT_CHECK(edges <= INT64_MAX / 2, WEFT_ERR_DATA, "%s[%s]: %" PRId64 " edges", npz->path, name, edges);
+    WEFT_CHECK(header.dims != 2 || header.shape[0] == 2, WEFT_ERR_DATA,
+               "%s[%s]: length %" PRId64 " in dimension 0, expected 2: sources and destinations%s", npz->path, name,
+               header.shape[0], header.shape[1] == 2 ? " (the transpose of this array)" : "");
+    if (header.fortran_order) {
         return whole_edge_index(npz, name, raw);
     }
     id_source from = {.stream = NULL};
     id_source to = {.stream = NULL};
-    int64_t edges = 0;
-    WEFT_TRY(array_length(npz, name, &edges));
-    WEFT_CHECK(edges <= INT64_MAX / 2, WEFT_ERR_DATA, "%s[%s]: %" PRId64 " edges", npz->path, name, edges);
     weft_status status;
     WEFT_TRY_GOTO(open_ids(npz, name, 2, 2 * edges, 0, raw->vertices, &from), status, done);
-    WEFT_CHECK_GOTO(edges == 0 || npz_stream_header(from.stream)->shape[0] == 2, status, done, WEFT_ERR_DATA,
-                    "%s: length %" PRId64 " in dimension 0, expected 2: sources, destinations (the transpose of this?)",
-                    from.label, npz_stream_header(from.stream)->shape[0]);
     from.checked = false; /* it stops in the middle */
     WEFT_TRY_GOTO(open_ids(npz, name, 2, 2 * edges, edges, raw->vertices, &to), status, done);
     status = append_all(&from, &to, edges, raw);

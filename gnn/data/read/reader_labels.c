@@ -6,6 +6,7 @@
  */
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
@@ -22,31 +23,61 @@ typedef struct label_facts {
     int64_t unlabelled;
 } label_facts;
 
+static int compare_labels(const void *a, const void *b)
+{
+    const int32_t x = *(const int32_t *)a;
+    const int32_t y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Counts different labels. Those up to the number of vertices have a bit each, and the least empty class is among them; larger
+ * ones, which are few or a mistake, are sorted. bits [vertices / 64 + 1], zero; large [vertices with larger labels]. */
+static void count_different(const raw_graph *raw, uint64_t *bits, int32_t *large, label_facts *f)
+{
+    int64_t larger = 0;
+    for (int64_t v = 0; v < raw->vertices; v++) {
+        const int64_t label = raw->label[v];
+        f->second = label > f->second && label < f->most ? label : f->second;
+        if (label > raw->vertices) {
+            large[larger++] = (int32_t)label;
+        } else if (label >= 0) {
+            const uint64_t bit = UINT64_C(1) << (label % 64);
+            f->occurring += (bits[label / 64] & bit) == 0;
+            bits[label / 64] |= bit;
+        }
+    }
+    for (int64_t c = 0; c < f->most && f->first_empty < 0; c++) { /* found at the number of vertices at the latest */
+        f->first_empty = (bits[c / 64] >> (c % 64) & 1) == 0 ? c : -1;
+    }
+    if (larger > 0) {
+        qsort(large, (size_t)larger, sizeof *large, compare_labels);
+    }
+    for (int64_t i = 0; i < larger; i++) {
+        f->occurring += i == 0 || large[i] != large[i - 1];
+    }
+}
+
 static weft_status find_facts(const raw_graph *raw, label_facts *f)
 {
     *f = (label_facts){.least = INT64_MAX, .most = -1, .second = -1, .first_empty = -1};
+    int64_t larger = 0;
     for (int64_t v = 0; v < raw->vertices; v++) {
         const int64_t label = raw->label[v];
         f->unlabelled += label < 0;
         f->least = label >= 0 && label < f->least ? label : f->least;
         f->most = label > f->most ? label : f->most;
+        larger += label > raw->vertices;
     }
-    uint64_t *seen = NULL; /* a bit for each class */
-    WEFT_TRY(WEFT_NEW_ZERO(&seen, f->most / 64 + 1, WEFT_MEM_WORKSPACE));
-    for (int64_t v = 0; v < raw->vertices; v++) {
-        const int64_t label = raw->label[v];
-        const uint64_t bit = label >= 0 ? UINT64_C(1) << (label % 64) : 0;
-        if (label >= 0 && (seen[label / 64] & bit) == 0) {
-            seen[label / 64] |= bit;
-            f->occurring++;
-        }
-        f->second = label > f->second && label < f->most ? label : f->second;
-    }
-    for (int64_t c = 0; c < f->most && f->first_empty < 0; c++) {
-        f->first_empty = (seen[c / 64] >> (c % 64) & 1) == 0 ? c : -1;
-    }
-    weft_free(seen);
-    return WEFT_OK;
+    uint64_t *bits = NULL;
+    int32_t *large = NULL;
+    weft_status status;
+    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&bits, raw->vertices / 64 + 1, WEFT_MEM_WORKSPACE), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW(&large, larger, WEFT_MEM_WORKSPACE), status, done);
+    count_different(raw, bits, large, f);
+done:
+    weft_free(bits);
+    weft_free(large);
+    return status;
 }
 
 static void warn_of_empty_classes(const char *name, const label_facts *f, int64_t classes)

@@ -86,12 +86,13 @@ bool checkpoint_is_there(const char *folder)
     return newest_below(folder, THE_END).trained >= 0;
 }
 
-static weft_status open_newest(const char *folder, checkpoint *ck)
+/* The newest good one before `limit`. */
+static weft_status open_newest(const char *folder, checkpoint_place limit, checkpoint *ck)
 {
     char path[FILE_PATH_MAX];
     char defect[1024] = "";
     int tries = 1;
-    checkpoint_place newest = newest_below(folder, THE_END);
+    checkpoint_place newest = newest_below(folder, limit);
     if (newest.trained < 0 && errno != 0) {
         return weft_fail_errno(errno, folder);
     }
@@ -103,7 +104,7 @@ static weft_status open_newest(const char *folder, checkpoint *ck)
         if (status != WEFT_ERR_DATA && status != WEFT_ERR_NOINPUT) {
             return status;
         }
-        const checkpoint_place now = newest_below(folder, THE_END);
+        const checkpoint_place now = newest_below(folder, limit);
         if (checkpoint_is_before(newest, now) && tries < CHECKPOINT_TRIES) {
             /* A training went on, and may have removed what was the newest: from the beginning. */
             next = newest = now;
@@ -142,9 +143,9 @@ static weft_status open_at(const char *path, checkpoint *ck)
     }
     if (holds(path, "ckpt")) {
         WEFT_TRY(file_path(folder, "%s/ckpt", path));
-        return open_newest(folder, ck);
+        return open_newest(folder, THE_END, ck);
     }
-    return open_newest(path, ck);
+    return open_newest(path, THE_END, ck);
 }
 
 weft_status checkpoint_open(const char *path, checkpoint **ck)
@@ -158,6 +159,27 @@ weft_status checkpoint_open(const char *path, checkpoint **ck)
         return status;
     }
     *ck = fresh;
+    return WEFT_OK;
+}
+
+weft_status checkpoint_open_before(const checkpoint *ck, checkpoint **older)
+{
+    char folder[FILE_PATH_MAX];
+    checkpoint_place place;
+    checkpoint *fresh = NULL;
+    *older = NULL;
+    WEFT_TRY(file_path(folder, "%s", ck->path));
+    char *slash = strrchr(folder, '/');
+    WEFT_CHECK(slash != NULL && checkpoint_parse_name(slash + 1, &place), WEFT_ERR_NOINPUT,
+               "%s: no other checkpoint is known beside it", ck->path);
+    *slash = '\0';
+    WEFT_TRY(WEFT_NEW_ZERO(&fresh, 1, WEFT_MEM_GENERAL));
+    weft_status status = open_newest(folder, place, fresh);
+    if (status != WEFT_OK) {
+        weft_free(fresh);
+        return status;
+    }
+    *older = fresh;
     return WEFT_OK;
 }
 

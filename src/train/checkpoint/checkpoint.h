@@ -36,8 +36,9 @@ typedef struct train_run {
 } train_run;
 
 /* The scale of the loss (train/loop/loss_scale.h). */
+#define LOSS_SCALE_LAST 0x1p24
 typedef struct train_scaling {
-    double scale;    /* 0: none */
+    double scale;    /* 0: none; else at most LOSS_SCALE_LAST */
     int64_t clean;   /* steps since it last changed */
     int64_t skipped; /* steps over all runs */
 } train_scaling;
@@ -78,6 +79,8 @@ enum { CHECKPOINT_TRIES = 50 }; /* of a reader beside a training that goes on */
  * files then; open again, up to CHECKPOINT_TRIES times.
  */
 weft_status checkpoint_open(const char *path, checkpoint **ck);
+/* The newest good checkpoint before `ck` in its folder. WEFT_ERR_NOINPUT: there is none; WEFT_ERR_DATA: all are damaged. Local. */
+weft_status checkpoint_open_before(const checkpoint *ck, checkpoint **older);
 void checkpoint_close(checkpoint *ck); /* NULL is allowed */
 /* Whether a ckpt folder holds any, good or damaged. Leaves the last failure's message as it is. */
 bool checkpoint_is_there(const char *folder);

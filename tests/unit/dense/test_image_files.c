@@ -501,6 +501,8 @@ static void test_made_images(void **state)
     ASSERT_MESSAGE("did you mean \"size\"");
     ASSERT_STATUS(image_set_open(comm, "synth:images,n=0", &plain, &set), WEFT_ERR_USAGE);
     ASSERT_MESSAGE("whole number from 1");
+    ASSERT_STATUS(image_set_open(comm, "synth:images,n=4,size=8,n=5", &plain, &set), WEFT_ERR_USAGE);
+    ASSERT_MESSAGE("n is given twice");
     ASSERT_STATUS(image_set_open(comm, "synth:images,n", &plain, &set), WEFT_ERR_USAGE);
     comm_destroy(comm);
 }

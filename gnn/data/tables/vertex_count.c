@@ -1,4 +1,4 @@
-/* gnn/data/read/reader_vertices.c: see gnn/data/read/reader_vertices.h. */
+/* gnn/data/tables/vertex_count.c: see gnn/data/read/reader_vertices.h. */
 #include "gnn/data/read/reader_vertices.h"
 
 #include <inttypes.h>
