@@ -27,9 +27,9 @@ def make_seeds():
     # One number in a hundred: the store keeps them sparse.
     np.savez("sparse.npz", vertices=n, edges=rng.integers(0, n, (90, 2)), feature_indptr=np.arange(n + 1),
              feature_indices=rng.integers(0, 100, n), feature_data=np.ones(n), feature_shape=[n, 100])
-    subprocess.run([WEFT, "convert", "sparse.npz", "--out", "sparse", "--threads", "1", "-q"], check=True,
+    subprocess.run([WEFT, "convert", "sparse.npz", "--out", "few", "--threads", "1", "-q"], check=True,
                    stderr=subprocess.DEVNULL)
-    assert os.path.exists("sparse/feature_offset.npy")
+    assert os.path.exists("few/feature_offset.npy")
     subprocess.run([WEFT, "train", "--data", "store", "--epochs", "3", "--checkpoint-every", "2", "--threads", "1",
                     "--quiet", "--run-dir", "run"], check=True, stdout=subprocess.DEVNULL)
 
@@ -136,7 +136,7 @@ def read_store(folder, rng):
     assert all(isinstance(array, (np.ndarray, list)) for array in store.values())
 
 
-CHECKS = [("store", "", read_store), ("sparse", "", read_store),
+CHECKS = [("store", "", read_store), ("few", "", read_store),
           ("run", "", lambda folder, rng: weft_store.read_metrics(folder)),
           ("run", "ckpt", lambda folder, rng: weft_store.read_checkpoint(
               os.path.join(folder, "ckpt", rng.choice(sorted(os.listdir(folder + "/ckpt")))), rng.choice(["best", "last"]))),

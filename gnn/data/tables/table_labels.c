@@ -23,19 +23,28 @@ static bool is_word(const text_field *field)
 static weft_status settle_header(vertex_table *t)
 {
     text_header *h = &t->header;
+    text_header all = {.path = h->path}; /* as if there were no header */
     text_field field;
-    text_row_count count;
+    text_row_count with, below;
+    const int64_t n = t->raw->vertices;
     const bool words = h->row == NULL || (text_header_sample(h, 0, &field) && is_word(&field));
     if (!h->named || h->columns != 1 || !words || text_header_is(h, 0, TEXT_LABEL)) {
         return WEFT_OK;
     }
-    WEFT_TRY(text_count_rows(h, &count));
-    const int64_t least = count.filled + 1, most = count.filled + count.blank + 1;
-    if (t->raw->vertices >= least && t->raw->vertices <= most) {
-        t->id = -1; /* what looked like the name of a column of ids is a class */
-        return text_header_drop(h);
+    WEFT_TRY(text_count_rows(&all, &with));
+    WEFT_TRY(text_count_rows(h, &below));
+    const bool row = n >= with.filled && n <= with.filled + with.blank;
+    const bool header = n >= below.filled && n <= below.filled + below.blank;
+    WEFT_CHECK(!row || !header || below.blank == below.blank_tail, WEFT_ERR_DATA,
+               "%s: line %" PRId64
+               ": is '%.40s' a class or the name of the column? With empty lines both would do: begin "
+               "the file with a line: label",
+               h->path, h->line, h->name[0]);
+    if (!row || (header && n == below.filled)) {
+        return WEFT_OK;
     }
-    return WEFT_OK;
+    t->id = -1; /* what looked like the name of a column of ids is a class */
+    return text_header_drop(h);
 }
 
 /* The column of labels, or all without another role: tasks. */
@@ -121,11 +130,21 @@ static void tell_classes(const char *path, const text_words *words, const raw_gr
     log_info("%s: %" PRId64 " classes by name: 0 is '%.40s'%s%.40s%s", path, classes, list[0],
              classes > 1 ? ", the last is '" : "", classes > 1 ? list[classes - 1] : "", classes > 1 ? "'" : "");
     if (unlabelled > 0) {
-        log_info("%s: %" PRId64 " vertices have no label (empty or NA)", path, unlabelled);
+        log_info("%s: rows without a label (empty or NA): %" PRId64, path, unlabelled);
     }
     if (classes > 2 && classes == raw->vertices - unlabelled) {
         log_warn("%s: every labelled vertex has a class of its own: are these names rather than classes?", path);
     }
+}
+
+/* Names that a store cannot hold are told with the file. */
+static weft_status check_names(const char *path, const text_words *words)
+{
+    char *joined = NULL;
+    size_t bytes;
+    const weft_status status = name_list_join(path, text_words_list(words), text_words_count(words), &joined, &bytes);
+    weft_free(joined);
+    return status;
 }
 
 static weft_status read_words(const vertex_table *t, raw_graph *raw)
@@ -137,6 +156,7 @@ static weft_status read_words(const vertex_table *t, raw_graph *raw)
     weft_status status;
     WEFT_TRY_GOTO(WEFT_NEW(&to.label, raw->vertices, WEFT_MEM_WORKSPACE), status, done);
     WEFT_TRY_GOTO(text_words_read(&t->columns, &words), status, done);
+    WEFT_TRY_GOTO(check_names(path, words), status, done);
     to.words = words;
     WEFT_TRY_GOTO(text_columns_each(&t->columns, &to, take_class, &rows), status, done);
     WEFT_TRY_GOTO(reader_take_labels(path, to.label, false, raw), status, done);
@@ -157,8 +177,8 @@ static weft_status read_numbers(vertex_table *t, bool from_one, raw_graph *raw)
     float *values = NULL;
     int64_t rows;
     t->columns.nan_allowed = true;
-    t->columns.what =
-        t->columns.width == 1 ? "a finite number, as the classes above are (or words, for all classes)" : NULL;
+    t->columns.what = t->columns.width == 1 ? "a finite number, as the classes above are (or words, for all classes)"
+                                            : "0, 1 or nan: several columns are tasks (one of classes is named label)";
     t->columns.place = t->columns.width == t->header.columns ? NULL : t->place;
     WEFT_TRY(text_columns_floats(&t->columns, WEFT_MEM_GRAPH, &rows, &values));
     weft_status status = reader_take_real_labels(t->header.path, t->columns.width, &values, from_one, raw);

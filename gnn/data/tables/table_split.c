@@ -92,11 +92,11 @@ static bool take_part(void *self, text_piece *piece, int64_t row, int64_t place,
     const int part = part_of(field, &number);
     (void)place;
     if (part < 0) {
-        return text_expected(piece, field->text,
-                             flag_of(field) >= 0
-                                 ? "train, valid, test or none; of masks, the header says which part each is: "
-                                   "train_mask, valid_mask, test_mask"
-                                 : "train, valid, test or none");
+        return text_expected_field(piece, field,
+                                   flag_of(field) >= 0
+                                       ? "train, valid, test or none; of masks, the header says which part each is: "
+                                         "train_mask, valid_mask, test_mask"
+                                       : "train, valid, test or none");
     }
     if (number && part == READER_VALID) {
         atomic_store_explicit(&s->one, true, memory_order_relaxed);
@@ -113,7 +113,7 @@ static bool take_mask(void *self, text_piece *piece, int64_t row, int64_t part, 
     split_rows *s = self;
     const int flag = flag_of(field);
     if (flag < 0) {
-        return text_expected(piece, field->text, "0 or 1, true or false, in each column of a part");
+        return text_expected_field(piece, field, "0 or 1, true or false, in each column of a part");
     }
     if (flag == 1 && s->split[row] != READER_NONE) {
         piece->at = field->text;
@@ -259,7 +259,19 @@ static bool take_vertex(void *self, text_piece *piece, int64_t row, int64_t plac
                                  : text_field_whole(field, &list->index[row])) {
         return true;
     }
-    return text_expected(piece, field->text, list->ids->names != NULL ? "the name of a vertex" : "a whole number");
+    return text_expected_field(piece, field, list->ids->names != NULL ? "the name of a vertex" : "a whole number");
+}
+
+/* A first line that names a vertex is none of names of columns. */
+static weft_status settle_list_header(vertex_table *t, const vertex_ids *ids)
+{
+    const text_header *h = &t->header;
+    int64_t vertex;
+    if (!h->named || h->columns != 1 || ids->names == NULL) {
+        return WEFT_OK;
+    }
+    const text_field name = {.text = h->name[0], .end = h->name[0] + strlen(h->name[0])};
+    return vertex_ids_find(ids, &name, &vertex) ? text_header_drop(&t->header) : WEFT_OK;
 }
 
 /* The column of ids, or the only one beside an index. */
@@ -289,8 +301,9 @@ weft_status reader_text_list(const char *path, const raw_graph *raw, int64_t *co
     *index = NULL;
     WEFT_TRY(vertex_table_open(path, raw, &t));
     weft_status status;
-    WEFT_TRY_GOTO(choose_list(&t), status, done);
     WEFT_TRY_GOTO(vertex_ids_open(raw, &ids), status, done);
+    WEFT_TRY_GOTO(settle_list_header(&t, &ids), status, done);
+    WEFT_TRY_GOTO(choose_list(&t), status, done);
     WEFT_TRY_GOTO(text_count_rows(&t.header, &rows), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(index, rows.filled, WEFT_MEM_GENERAL), status, done);
     list_rows list = {.ids = &ids, .index = *index};

@@ -11,6 +11,21 @@
 
 enum { REASON = 200 };
 
+/* The column of ids; where vertices have names, words in a nameless first column are such. */
+static weft_status find_ids(vertex_table *t)
+{
+    text_field field;
+    int64_t number;
+    text_header *h = &t->header;
+    WEFT_TRY(text_header_find(h, TEXT_ID, &t->id));
+    if (t->id < 0 && h->index == 0 && t->raw->vertex_names.text != NULL && text_header_sample(h, 0, &field) &&
+        !text_field_whole(&field, &number)) {
+        t->id = 0;
+        h->index = -1;
+    }
+    return WEFT_OK;
+}
+
 weft_status vertex_table_open(const char *path, const raw_graph *raw, vertex_table *t)
 {
     *t = (vertex_table){.raw = raw, .id = -1};
@@ -19,7 +34,7 @@ weft_status vertex_table_open(const char *path, const raw_graph *raw, vertex_tab
     for (int64_t j = 0; status == WEFT_OK && j < t->header.columns; j++) {
         t->place[j] = -1;
     }
-    status = status == WEFT_OK ? text_header_find(&t->header, TEXT_ID, &t->id) : status;
+    status = status == WEFT_OK ? find_ids(t) : status;
     t->columns = (text_columns){.header = &t->header, .place = t->place, .rows = raw->vertices, .rows_of = "vertices"};
     if (status != WEFT_OK) {
         vertex_table_close(t);
@@ -120,9 +135,10 @@ static bool take_index(void *self, text_piece *piece, int64_t row, int64_t place
     if (text_field_whole(field, &number) && number == p->first + row) {
         return true;
     }
-    return text_expected(piece, field->text,
-                         "the number of the row, as in the rows before: if this first column, which has no name, says "
-                         "which vertex a row is, name it id; else remove it");
+    return text_expected_field(
+        piece, field,
+        "the number of the row, as in the rows before: if this first column, which has no name, says "
+        "which vertex a row is, name it id; else remove it");
 }
 
 /* An index must count; row names that are words say nothing about an order. */
@@ -157,7 +173,7 @@ static bool take_id(void *self, text_piece *piece, int64_t row, int64_t place, c
     }
     snprintf(what, sizeof what, "the id of a vertex, %s%" PRId64 "%s", p->ids->names != NULL ? "one of the " : "0 to ",
              p->ids->names != NULL ? n : n - 1, p->ids->names != NULL ? " names in the edges" : "");
-    return text_expected(piece, field->text, what);
+    return text_expected_field(piece, field, what);
 }
 
 /* Ids that are numbers count from 0, or from 1 where the edges do. */
@@ -203,15 +219,14 @@ static weft_status check_once(const vertex_table *t, int64_t rows)
     weft_free(seen);
     const char *name =
         t->raw->vertex_names.text != NULL ? t->raw->vertex_names.text[twice >= 0 ? t->order[twice] : never] : NULL;
-    char vertex[64], reason[REASON];
+    char vertex[64], column[64], reason[REASON];
     snprintf(vertex, sizeof vertex, "%" PRId64, (twice >= 0 ? t->order[twice] : never) + first_id);
     if (twice >= 0) {
         snprintf(reason, sizeof reason, "vertex %.40s has a row already", name != NULL ? name : vertex);
         return fail_row(t, t->id, twice, reason);
     }
-    WEFT_CHECK(never == n, WEFT_ERR_DATA,
-               "%s: no row for vertex %.40s in the column '%.40s': %" PRId64 " rows, %" PRId64 " vertices",
-               t->header.path, name != NULL ? name : vertex, t->header.name[t->id], rows, n);
+    WEFT_CHECK(never == n, WEFT_ERR_DATA, "%s: no row for vertex %.40s in %s: %" PRId64 " rows, %" PRId64 " vertices",
+               t->header.path, name != NULL ? name : vertex, text_header_column(&t->header, t->id, column), rows, n);
     return WEFT_OK;
 }
 
@@ -243,6 +258,11 @@ static weft_status tell(const vertex_table *t)
     }
     text_header_tell_unused(&t->header, used);
     weft_free(used);
+    if (t->id < 0 && t->raw->vertex_names.text != NULL) {
+        log_warn("%s: has no column of ids, and the vertices have names: rows are taken in the order of the vertices, "
+                 "0 is '%.40s'",
+                 t->header.path, t->raw->vertex_names.text[0]);
+    }
     if (t->id >= 0) {
         log_info("%s: %s says which vertex a row is", t->header.path, text_header_column(&t->header, t->id, name));
     }

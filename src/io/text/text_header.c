@@ -7,6 +7,8 @@
  */
 #include "io/text/text_header.h"
 
+#include <assert.h>
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -150,10 +152,13 @@ done:
     return status;
 }
 
+/* A number, also one with a decimal comma (which is refused where it is read), or a missing one. */
 static bool is_value(const text_field *field)
 {
+    const char *at = field->text;
     double number;
-    return text_field_missing(field) || text_field_number(field, &number);
+    return text_field_missing(field) ||
+           (text_scan_real(&at, false, &number) && (at == field->end || (*at == ',' && isdigit((unsigned char)at[1]))));
 }
 
 /* The first field that is not empty is text: a header, unless what follows shows otherwise. */
@@ -314,15 +319,15 @@ static weft_status look_at(text_source *source, size_t line_max, text_header *h)
 
 weft_status text_header_drop(text_header *h)
 {
+    assert(h->index < 0);
     weft_free(h->name);
     weft_free(h->row);
+    h->separator = h->named ? h->separator : separator_of_rows(h->first);
     h->row = h->first;
     h->row_line = h->line;
     h->name = NULL;
     h->first = NULL;
     h->named = false;
-    h->index = -1;
-    h->separator = separator_of_rows(h->row);
     return count_columns(h, h->row, h->line, &h->columns);
 }
 

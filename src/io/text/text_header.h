@@ -63,7 +63,7 @@ typedef struct text_header {
  * another number of fields than the header has names; the message has both numbers and what may be the reason. */
 weft_status text_header_read(const char *path, size_t line_max, text_header *header);
 void text_header_free(text_header *header);
-/* The first line is no header but a row, as the caller knows by what follows. */
+/* The first line is no header but a row, as the caller knows by what follows; as many columns as before. Not with an index. */
 weft_status text_header_drop(text_header *header);
 /* Past the header's line, where there is one, in a source that was just opened. */
 weft_status text_header_skip(const text_header *header, text_source *source);

@@ -96,8 +96,8 @@ static bool take_word(void *self, text_piece *piece, int64_t row, int64_t place,
         return true;
     }
     if (!field->quoted && text_field_number(field, &number)) {
-        return text_expected(piece, field->text,
-                             "a word, as above: words or numbers, or numbers in quotes among words");
+        return text_expected_field(piece, field,
+                                   "a word, as above: words or numbers, or numbers in quotes among words");
     }
     const weft_status status = add_word(&sets[piece->thread], field);
     return status == WEFT_OK || text_fail(piece, status);
@@ -181,16 +181,23 @@ const char *const *text_words_list(const text_words *words)
     return words->list;
 }
 
+/* As strcmp of a word and what a field says. */
+static int compare_field(const char *word, const text_field *field)
+{
+    const char *at = field->text;
+    while (at < field->end && *word == *at) {
+        at += field->quoted && *at == '"' ? 2 : 1;
+        word++;
+    }
+    return at < field->end ? (int)(unsigned char)*word - (int)(unsigned char)*at : *word != '\0';
+}
+
 int64_t text_words_find(const text_words *words, const text_field *field)
 {
-    enum { SHORT = 256 };
-    char copy[SHORT];
-    const size_t length = text_copy_field(field, copy, SHORT);
     size_t low = 0, high = words->all.count;
-    (void)length;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
-        const int order = strcmp(words->list[middle], copy);
+        const int order = compare_field(words->list[middle], field);
         if (order == 0) {
             return (int64_t)middle;
         }

@@ -111,6 +111,7 @@ static void test_headers(void **state)
         {"label\n0\n", '\n', true, 1, 1, -1, {"label"}},
         {"0;1\n2;3\n", ';', false, 1, 2, -1, {NULL}},
         {"\n0\t\t1 2\n", ' ', false, 2, 3, -1, {NULL}},
+        {"0,5;1,5\n1;2\n", ';', false, 1, 2, -1, {NULL}},
         {"NA\n1\n", '\n', false, 1, 1, -1, {NULL}},
         {"\"0\",\"1\"\n", ',', false, 1, 2, -1, {NULL}},
         {"a,b\n", ',', true, 1, 2, -1, {"a", "b"}},
