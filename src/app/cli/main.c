@@ -169,6 +169,7 @@ int main(int argc, char **argv)
 {
     log_set_speaker(launcher_rank() == 0);
     signals_let_writes_fail();
+    signals_name_lost_files();
     hang_watch();
     weft_status status = finish_stdout(dispatch(argc, argv));
     /* A wrong command line is wrong on every rank: one of them says so. */

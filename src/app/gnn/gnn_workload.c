@@ -16,6 +16,7 @@
 #include "gnn/data/generate/generator.h"
 #include "gnn/gnn_options.def"
 #include "gnn/smooth.h"
+#include "io/text/foreign_file.h"
 
 /* ---- what the options ask for ---- */
 
@@ -205,6 +206,10 @@ static weft_status check_looks(const weft_options *o)
 {
     const char *data = option_text(o, OPT_DATA);
     const bool stands = data[0] != '\0' && (generator_named(data) || file_exists(data));
+    struct stat facts;
+    if (stands && stat(data, &facts) == 0 && !S_ISDIR(facts.st_mode)) {
+        WEFT_TRY(foreign_file_refuse(data));
+    }
     WEFT_CHECK(
         !stands || gnn_looks_like(data), WEFT_ERR_NOINPUT,
         "%s: is not a graph store (no manifest.json in it; weft convert makes one), and no data set of images "

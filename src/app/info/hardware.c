@@ -7,6 +7,7 @@
 
 #include "app/info/info.h"
 #include "app/setup/device_text.h"
+#include "base/log.h"
 #include "base/number.h"
 #include "comm/model/model_file.h"
 #include "machine/cache.h"
@@ -69,7 +70,8 @@ static void print_timings(void)
     char path[FILE_PATH_MAX];
     comm_model model;
     DIR *dir = cache_path("", folder) == WEFT_OK ? opendir(folder) : NULL;
-    for (const struct dirent *entry = NULL; dir != NULL && (entry = readdir(dir)) != NULL;) {
+    weft_status status = WEFT_OK;
+    for (const struct dirent *entry = NULL; dir != NULL && (entry = folder_next(dir, folder, &status)) != NULL;) {
         if (strncmp(entry->d_name, "comm-", 5) == 0 && file_path(path, "%s%s", folder, entry->d_name) == WEFT_OK &&
             model_read(path, NULL, &model) == WEFT_OK && model.timed.ranks > 0) {
             printf("all-reduces timed on %d ranks of a node, in microseconds (%s):\n", model.timed.ranks, path);
@@ -80,6 +82,9 @@ static void print_timings(void)
     }
     if (dir != NULL) {
         closedir(dir);
+    }
+    if (status != WEFT_OK) {
+        log_warn("%s", weft_error_message());
     }
     weft_error_clear();
 }

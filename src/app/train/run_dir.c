@@ -146,7 +146,7 @@ static weft_status remove_leftovers(const run_dir *dir)
         return file_fail_output(errno, dir->path);
     }
     const struct dirent *entry;
-    while (status == WEFT_OK && (entry = readdir(list)) != NULL) {
+    while (status == WEFT_OK && (entry = folder_next(list, dir->path, &status)) != NULL) {
         if (!is_leftover(entry->d_name)) {
             continue;
         }

@@ -209,7 +209,7 @@ static weft_status visit(const char *folder, checkpoint_place newest, checkpoint
     }
     const struct dirent *entry;
     checkpoint_place place;
-    while (status == WEFT_OK && (entry = readdir(list)) != NULL) {
+    while (status == WEFT_OK && (entry = folder_next(list, folder, &status)) != NULL) {
         if (!remove && checkpoint_parse_name(entry->d_name, &place) && checkpoint_is_before(place, newest) &&
             checkpoint_is_before(*before, place)) {
             *before = place;
