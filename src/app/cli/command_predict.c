@@ -55,7 +55,7 @@ static weft_status open_model(predict_job *p)
     return WEFT_OK;
 }
 
-/* The data's rows must be what the model was made for: said here in the user's words, not in shapes of arrays. */
+/* The data's rows must be what the model was made for: said here in the user's words, not in shapes of arrays. After plan. */
 static weft_status check_fit(const predict_job *p)
 {
     const saved_model *made = p->model;
@@ -65,7 +65,7 @@ static weft_status check_fit(const predict_job *p)
                (long long)here->inputs);
     WEFT_CHECK(made->outputs == here->outputs, WEFT_ERR_DATA, "%s: answers with %lld classes or tasks, and %s has %lld",
                p->model->path, (long long)made->outputs, here->name, (long long)here->outputs);
-    return weights_assign(&p->model->weights, p->model->path, here->model->params);
+    return WEFT_OK;
 }
 
 static const option_id idle_without_smoothing[] = {OPT_CORRECT_ALPHA, OPT_SMOOTH_ALPHA, OPT_SMOOTH_ITERATIONS,
@@ -79,6 +79,7 @@ static weft_status load(predict_job *p, bool answers)
     WEFT_TRY(comm_bcast(context->comm, 0, p->scratch, (int64_t)sizeof p->scratch));
     context->options = p->options;
     WEFT_TRY(workload_begin(workload_of(p->options), context, work));
+    work->moments = &p->model->weights.moments;
     work->smooths = option_flag(p->asked, OPT_SMOOTH);
     if (!work->smooths) {
         option_warn_idle(p->asked, idle_without_smoothing, "without " FLAG_SMOOTH);
@@ -96,8 +97,9 @@ static weft_status load(predict_job *p, bool answers)
                "folder, or a file of weft export",
                p->model->path, work->name);
     WEFT_TRY(work->ops->plan(work, p->scratch, p->model->outputs));
+    WEFT_TRY(check_fit(p));
     WEFT_TRY(work->ops->build(work));
-    WEFT_TRY(comm_agree(context->comm, check_fit(p)));
+    WEFT_TRY(comm_agree(context->comm, weights_assign(&p->model->weights, p->model->path, work->model->params)));
     return work->ops->release(work);
 }
 

@@ -35,9 +35,14 @@ static weft_status dense_begin(workload *work)
     return status;
 }
 
-/* As many as there are means to normalise by; 0: what files of images usually have. */
-static int64_t channels_of(const weft_options *o)
+/* As many as there are means to normalise by, also of the model that a training starts from; 0: what files of images usually
+ * have. */
+static int64_t channels_of(const workload *work)
 {
+    const weft_options *o = work->context->options;
+    if (option_is_auto(o, OPT_IMAGE_MOMENTS) && work->start != NULL) {
+        o = work->start->known;
+    }
     return !option_is_auto(o, OPT_IMAGE_MOMENTS) && dense_means_of(o) == 1 ? 1 : 0;
 }
 
@@ -57,7 +62,7 @@ static weft_status dense_open(workload *work, const char *folder)
                "%s is missing: name a folder or an archive of images, or generated ones such as synth:images",
                FLAG_DATA);
     image_options options = {.format = option_choice(o, OPT_IMAGE_FORMAT),
-                             .channels = channels_of(o),
+                             .channels = channels_of(work),
                              .valid = option_int(o, OPT_VALID_IMAGES),
                              .seed = (uint64_t)option_int(o, OPT_SEED),
                              .memory = option_size(o, OPT_CACHE_MEMORY),
