@@ -100,8 +100,8 @@ weft_status gnn_recognise(saved_model *model, const weft_options *given)
     WEFT_CHECK(!option_is_set(model->known, OPT_EDGE_WEIGHTS) ||
                    option_choice(model->known, OPT_EDGE_WEIGHTS) != GNN_WEIGHTS_ON ||
                    gnn_layer_ops_of(&config)->normalisation != NULL,
-               WEFT_ERR_DATA, "%s: its description says " FLAG_EDGE_WEIGHTS " on, and %s%s has no use for weights", model->path,
-               kinds[config.kind], gnn_takes_maxima(&config) ? " with " FLAG_AGGREGATOR " max" : "");
+               WEFT_ERR_DATA, "%s: its description says " FLAG_EDGE_WEIGHTS " on, and %s%s has no use for weights",
+               model->path, kinds[config.kind], gnn_takes_maxima(&config) ? " with " FLAG_AGGREGATOR " max" : "");
     model->layers = config.layers;
     model->inputs = config.inputs;
     model->outputs = config.outputs;

@@ -290,12 +290,25 @@ static weft_status show_scaling(saved_model *model)
     return saved_model_show(model, OPT_NORMALIZE, "standard");
 }
 
+static weft_status check_metric(const saved_model *model)
+{
+    const weft_options *known = model->known;
+    const bool auc = option_is_set(known, OPT_METRIC) && option_choice(known, OPT_METRIC) == METRIC_ROCAUC;
+    WEFT_CHECK(!auc || option_choice(known, OPT_LOSS) != LOSS_XENT || model->outputs == 2, WEFT_ERR_DATA,
+               "%s: its description says --metric rocauc, which needs two classes or binary tasks, and the weights "
+               "answer with "
+               "%lld classes",
+               model->path, (long long)model->outputs);
+    return WEFT_OK;
+}
+
 weft_status saved_model_open(const char *path, const weft_options *given, saved_model **model)
 {
     WEFT_TRY(create(model));
     WEFT_TRY(read_model(*model, path, given, false));
     WEFT_TRY(kind_of(*model, given)->recognise(*model, given));
     WEFT_TRY(show_scaling(*model));
+    WEFT_TRY(check_metric(*model));
     return check_given(*model, given);
 }
 
