@@ -23,6 +23,16 @@ static bool has(const safetensors_file *file, const char *name)
     return safetensors_find(file, name) >= 0;
 }
 
+static bool all_begin_with(const safetensors_file *file, const char *part)
+{
+    for (int i = 0; i < safetensors_count(file); i++) {
+        if (strncmp(safetensors_entry_at(file, i)->name, part, strlen(part)) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
 unsigned pyg_kinds(const safetensors_file *file)
 {
     const bool gatv2 = has(file, "convs.0.att"), gat = has(file, "convs.0.att_src");
@@ -31,7 +41,7 @@ unsigned pyg_kinds(const safetensors_file *file)
                             (!gat && has(file, "convs.0.lin.weight") ? PYG_GCN : 0U) |
                             (has(file, "lins.0.weight") ? PYG_MLP : 0U) |
                             (has(file, "convs.0.nn.lins.0.weight") ? PYG_GIN : 0U);
-    return layers == 0 && has(file, "lin.weight") ? PYG_SGC : layers;
+    return layers == 0 && has(file, "lin.weight") && all_begin_with(file, "lin.") ? PYG_SGC : layers;
 }
 
 static bool is_one(unsigned kinds)

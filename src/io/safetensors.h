@@ -23,7 +23,7 @@
 
 #include "base/status.h"
 
-enum { SAFETENSORS_MAX_DIMS = 8, SAFETENSORS_HEADER_MAX = 1 << 20 };
+enum { SAFETENSORS_MAX_DIMS = 8, SAFETENSORS_HEADER_MAX = 1 << 20, SAFETENSORS_PARTS_MAX = 8 };
 
 typedef struct safetensors_entry {
     const char *name;   /* lives as long as the file is open, or until the tensor is renamed */
@@ -53,7 +53,7 @@ bool safetensors_metadata_at(const safetensors_file *file, int i, safetensors_te
  * Other names for tensors, as a reader wants them; messages show those of the file.
  *
  *   safetensors_strip    leaves out the first part of all names, "module." or "a.b." by and by, where all have the same one and more
- *                        behind it. Returns false, and changes nothing, where they do not
+ *                        behind it, up to SAFETENSORS_PARTS_MAX parts. Returns false, and changes nothing, where they do not
  *   safetensors_rename   gives tensor i a name. WEFT_ERR_RESOURCE
  *   safetensors_restore  gives all tensors the names in the file
  */

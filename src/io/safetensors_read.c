@@ -23,6 +23,7 @@ struct safetensors_file {
     int count;
     safetensors_entry *entries; /* by offset */
     char **given;               /* [count] names by safetensors_rename, or NULL */
+    int stripped;               /* parts that are left out of all names */
 };
 
 /* Bytes of an element; 0 for a type that the format does not know. */
@@ -275,7 +276,8 @@ static size_t common_part(const safetensors_file *file)
 
 bool safetensors_strip(safetensors_file *file)
 {
-    const size_t length = common_part(file);
+    const size_t length = file->stripped < SAFETENSORS_PARTS_MAX ? common_part(file) : 0;
+    file->stripped += length > 0;
     for (int i = 0; i < file->count; i++) {
         file->entries[i].name += length;
     }
@@ -299,6 +301,7 @@ weft_status safetensors_rename(safetensors_file *file, int i, const char *name)
 
 void safetensors_restore(safetensors_file *file)
 {
+    file->stripped = 0;
     for (int i = 0; i < file->count; i++) {
         file->entries[i].name = file->entries[i].stored;
         if (file->given != NULL) {
