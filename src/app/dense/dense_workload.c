@@ -35,9 +35,13 @@ static weft_status dense_begin(workload *work)
     return status;
 }
 
-/* As many as there are means to normalise by; 0: what the files have. */
-static int64_t channels_of(const weft_options *o)
+/* As many as there are means to normalise by, also of the model that a training starts from; 0: what the files have. */
+static int64_t channels_of(const workload *work)
 {
+    const weft_options *o = work->context->options;
+    if (option_is_auto(o, OPT_IMAGE_MOMENTS) && work->start != NULL) {
+        o = work->start->known;
+    }
     const int64_t means = option_is_auto(o, OPT_IMAGE_MOMENTS) ? 0 : dense_means_of(o);
     return means == 1 || means == 3 ? means : 0;
 }
@@ -115,7 +119,7 @@ static weft_status dense_open(workload *work, const char *folder)
                "%s is missing: name a folder or an archive of images, or generated ones such as synth:images",
                FLAG_DATA);
     image_options options = {.format = option_choice(o, OPT_IMAGE_FORMAT),
-                             .channels = channels_of(o),
+                             .channels = channels_of(work),
                              .path = work->path,
                              .paths = work->paths,
                              .trained = work->trained,

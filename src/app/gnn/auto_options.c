@@ -106,6 +106,15 @@ static weft_status decide_last_layer(weft_options *options, const gnn_facts *fac
                                                    : WEFT_OK;
 }
 
+/* What the model answers with belongs to it: data that it meets later may have no labels, or others. */
+static weft_status decide_loss(weft_options *options, const weft_graph *graph)
+{
+    const bool labelled = graph->label != NULL || graph->target != NULL;
+    return labelled && option_is_auto(options, OPT_LOSS)
+               ? option_decide(options, OPT_LOSS, graph->target != NULL ? "bce" : "xent")
+               : WEFT_OK;
+}
+
 static weft_status decide(weft_options *options, const weft_graph *graph, const gnn_facts *facts, bool training)
 {
     if (option_is_auto(options, OPT_MODEL)) {
@@ -113,6 +122,7 @@ static weft_status decide(weft_options *options, const weft_graph *graph, const 
     }
     WEFT_TRY(decide_weights(options, graph));
     WEFT_TRY(decide_last_layer(options, facts, training));
+    WEFT_TRY(training ? decide_loss(options, graph) : WEFT_OK);
     if (training && option_is_auto(options, OPT_RECIPE)) {
         WEFT_TRY(decide_recipe(options, facts));
     } else if (training && strcmp(option_text(options, OPT_RECIPE), "images") == 0) {

@@ -159,7 +159,9 @@ static weft_status check_options(const app_context *context, const checkpoint *c
         option_id id = (option_id)i;
         const char *name = option_row_of(id)->name;
         const char *before = option_applies(option_command_of(o), id) ? checkpoint_option(ck, name) : NULL;
-        const bool follows = id == OPT_FEATURE_PLACE && option_is_auto(o, id); /* resume_adopt_place */
+        const bool follows =
+            (id == OPT_FEATURE_PLACE && option_is_auto(o, id)) ||              /* resume_adopt_place */
+            (id == OPT_LOSS && before != NULL && strcmp(before, "auto") == 0); /* of earlier versions */
         if (before == NULL || weight_of(id) == FREE || follows || same_value(o, id, before)) {
             continue;
         }

@@ -26,6 +26,7 @@
 
 enum {
     NET_NAME_BYTES = 64,
+    NET_ORIGIN_BYTES = 256,
     NET_LAYERS_MAX = 4096,
     NET_TEXT_MAX = 1 << 20,
     NET_EXTENT_MAX = 1 << 20, /* of any number of the text: channels, kernels, heights */
@@ -77,9 +78,10 @@ typedef struct net_layer {
 } net_layer;
 
 typedef struct network {
-    char name[NET_NAME_BYTES]; /* resnet-20, or the file's */
-    net_size input;            /* zeros until net_fit where the text leaves it to the data */
-    int64_t classes;           /* after net_fit */
+    char name[NET_NAME_BYTES];     /* resnet-20, or the file's without folder and ending */
+    char origin[NET_ORIGIN_BYTES]; /* the text in messages: resnet-20, nets/my.net */
+    net_size input;                /* zeros until net_fit where the text leaves it to the data */
+    int64_t classes;               /* after net_fit */
     int layers, capacity;
     net_layer *layer;
 } network;
