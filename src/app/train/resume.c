@@ -7,6 +7,7 @@
 #include "app/setup/shell.h"
 #include "base/log.h"
 #include "base/number.h"
+#include "machine/launcher.h"
 
 /* ---- the plan ---- */
 
@@ -262,10 +263,7 @@ static void append_option(char *text, size_t bytes, const weft_options *options,
 void resume_command(const app_context *context, const char *path, char *text, size_t bytes)
 {
     const weft_options *o = context->options;
-    text[0] = '\0';
-    if (comm_size(context->comm) > 1) {
-        append(text, bytes, "mpirun -np %d ", comm_size(context->comm));
-    }
+    launcher_command(comm_size(context->comm), text, bytes);
     shell_append_program(text, bytes);
     append(text, bytes, " train");
     for (int i = 0; i < OPT_COUNT; ++i) {
