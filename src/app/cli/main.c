@@ -72,6 +72,8 @@ static weft_status print_help(const option_command *command, const char *topic)
     }
     if (strcmp(topic, "formats") == 0) {
         app_print_formats(stdout);
+    } else if (strcmp(topic, "recipes") == 0) {
+        option_print_recipes(&app_catalog, stdout);
     } else if (command == &option_command_bare && topic[0] == '\0') {
         option_print_overview(&app_catalog, stdout);
     } else {

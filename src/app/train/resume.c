@@ -86,6 +86,12 @@ static weight weight_of(option_id id)
     return id == OPT_BACKEND ? NAMED : FREE;
 }
 
+/* Returns true if weights that were trained with another value still fit: how training goes, not what is trained. */
+static bool keeps_weights(option_id id)
+{
+    return strcmp(option_row_of(id)->section, "training") == 0 && id != OPT_SEED && id != OPT_LOSS;
+}
+
 /* Texts may differ where values do not: 0.50 and .5, on and true. */
 static bool same_value(const weft_options *options, option_id id, const char *before)
 {
@@ -171,8 +177,10 @@ static weft_status check_options(const app_context *context, const checkpoint *c
         }
         WEFT_CHECK(weight_of(id) == NAMED, WEFT_ERR_USAGE,
                    "--resume: the checkpoint %s was made with --%s %s, this job has %s: give the same, or another "
-                   "--run-dir",
-                   checkpoint_path(ck), name, before[0] != '\0' ? before : "(none)", option_value_text(o, id));
+                   "--run-dir%s%s%s",
+                   checkpoint_path(ck), name, before[0] != '\0' ? before : "(none)", option_value_text(o, id),
+                   keeps_weights(id) ? "; or go on from the weights as they are: --init-weights " : "",
+                   keeps_weights(id) ? checkpoint_path(ck) : "", keeps_weights(id) ? " with a new --run-dir" : "");
         append(differs, sizeof differs, ", --%s %s (was %s)", name, option_value_text(o, id), before);
     }
     if (checkpoint_ranks(ck) != comm_size(context->comm)) {
