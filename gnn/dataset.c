@@ -270,7 +270,14 @@ static weft_status check_labels(const weft_graph *graph, train_loss loss)
     return WEFT_OK;
 }
 
-static weft_status take_labels(gnn_labels *labels, const weft_graph *graph, const weft_part *part)
+static int32_t class_at(const weft_graph *graph, const int32_t *class_of, int64_t vertex)
+{
+    const int32_t label = graph->label[vertex];
+    return class_of != NULL && label >= 0 ? class_of[label] : label;
+}
+
+static weft_status take_labels(gnn_labels *labels, const weft_graph *graph, const weft_part *part,
+                               const int32_t *class_of)
 {
     train_targets *t = &labels->targets;
     int64_t rows = part->n_owned;
@@ -286,7 +293,7 @@ static weft_status take_labels(gnn_labels *labels, const weft_graph *graph, cons
         labels->host[LABEL] = label;
         t->label_host = label;
         for (int64_t i = 0; i < rows; ++i) {
-            label[i] = graph->label[part->gid[i]];
+            label[i] = class_at(graph, class_of, part->gid[i]);
         }
     } else {
         float *target = NULL;
@@ -298,7 +305,7 @@ static weft_status take_labels(gnn_labels *labels, const weft_graph *graph, cons
                 memcpy(target + i * t->outputs, graph->target + part->gid[i] * t->outputs,
                        (size_t)t->outputs * sizeof *target);
             } else {
-                int32_t label = graph->label[part->gid[i]];
+                const int32_t label = class_at(graph, class_of, part->gid[i]);
                 target[i] = label < 0 ? NAN : (float)label;
             }
         }
@@ -361,12 +368,13 @@ static weft_status make_masks(gnn_labels *labels)
     return status;
 }
 
-static weft_status load_local(gnn_labels *labels, const weft_graph *graph, const weft_part *part)
+static weft_status load_local(gnn_labels *labels, const weft_graph *graph, const weft_part *part,
+                              const int32_t *class_of)
 {
     train_targets *t = &labels->targets;
     size_t rows = (size_t)part->n_owned;
     WEFT_TRY(check_labels(graph, t->loss));
-    WEFT_TRY(take_labels(labels, graph, part));
+    WEFT_TRY(take_labels(labels, graph, part, class_of));
     count_rows(labels);
     WEFT_TRY(to_device(labels, LABEL, t->label_host, rows * sizeof(int32_t)));
     WEFT_TRY(to_device(labels, TARGET, t->target_host, rows * (size_t)t->outputs * sizeof(float)));
@@ -377,7 +385,7 @@ static weft_status load_local(gnn_labels *labels, const weft_graph *graph, const
 }
 
 weft_status gnn_load_labels(weft_comm *comm, weft_hal *hal, const weft_graph *graph, const weft_part *part,
-                            train_loss loss, gnn_labels *labels)
+                            train_loss loss, const int32_t *class_of, gnn_labels *labels)
 {
     memset(labels, 0, sizeof *labels);
     labels->hal = hal;
@@ -385,7 +393,7 @@ weft_status gnn_load_labels(weft_comm *comm, weft_hal *hal, const weft_graph *gr
     t->rows = part->n_owned;
     t->loss = loss;
     t->outputs = loss == TRAIN_LOSS_XENT ? graph->classes : (graph->target != NULL ? graph->tasks : 1);
-    WEFT_TRY(comm_agree(comm, load_local(labels, graph, part)));
+    WEFT_TRY(comm_agree(comm, load_local(labels, graph, part, class_of)));
     WEFT_TRY(comm_allreduce(comm, t->counted, TRAIN_SPLITS, WEFT_DTYPE_I64, COMM_SUM));
     return comm_allreduce(comm, &t->loss_entries, 1, WEFT_DTYPE_I64, COMM_SUM);
 }

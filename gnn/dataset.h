@@ -39,10 +39,11 @@ typedef struct gnn_labels {
 } gnn_labels;
 
 /* Labels and splits of the owned rows; counts over all ranks. Integer labels with two classes become one binary task
- * under TRAIN_LOSS_BCE. WEFT_ERR_DATA when the store has no labels or splits; WEFT_ERR_USAGE when the loss does not fit
+ * under TRAIN_LOSS_BCE. class_of: class of each integer label in the store, or -1 for a label that counts as none; NULL: the
+ * label itself. WEFT_ERR_DATA when the store has no labels or splits; WEFT_ERR_USAGE when the loss does not fit
  * them. Collective. */
 weft_status gnn_load_labels(weft_comm *comm, weft_hal *hal, const weft_graph *graph, const weft_part *part,
-                            train_loss loss, gnn_labels *labels);
+                            train_loss loss, const int32_t *class_of, gnn_labels *labels);
 /* [out] read: [rows] 1 where a training loss reads the row, the caller's; NULL without rows. WEFT_ERR_INTERNAL: of targets without
  * splits. Local. */
 weft_status gnn_read_rows(const train_targets *targets, uint8_t **read);

@@ -597,6 +597,19 @@ def _feature(x: Any, n: int) -> np.ndarray:
     return feature
 
 
+def _sparse_feature(x: Any, n: int) -> Optional[Dict[str, np.ndarray]]:
+    """The arrays of a sparse matrix of SciPy; None where x is none, or would take fewer bytes whole."""
+    if not hasattr(x, "tocsr") or x.ndim != 2 or x.shape[0] != n or x.shape[1] == 0 or x.dtype.kind not in "biuf":
+        return None
+    x = x.tocsr().astype("<f4")  # copies
+    x.sum_duplicates()
+    _first_bad("x", np.isfinite(x.data), x.data, "is not finite")
+    x.eliminate_zeros()
+    if 8 * (n + x.nnz) >= 4 * n * x.shape[1]:
+        return None
+    return {"feature_offset": x.indptr.astype("<i8"), "feature_column": x.indices.astype("<i4"), "feature_value": x.data}
+
+
 class LabelWarning(UserWarning):
     """Labels that look as if they meant something else: one class, classes without a vertex, one-hot rows."""
 
@@ -648,6 +661,24 @@ def _tasks(label: np.ndarray) -> np.ndarray:
     return target
 
 
+def _in_words(y: Any, names: Optional[Sequence[str]]) -> Tuple[Any, Optional[Sequence[str]]]:
+    """Labels in words as numbers, and the classes' names: those given, or the words in the order of their bytes. Empty words,
+    None and NaN are unlabelled. Other labels stay as they are."""
+    label = _array(y)
+    if label.dtype.kind == "S":
+        label = np.char.decode(label, "utf-8")
+    words = [word for word in label.reshape(-1).tolist() if word and word == word] if label.dtype.kind in "UO" else []
+    if not words or not all(isinstance(word, str) for word in words):
+        return y, names
+    names = sorted(set(words)) if names is None else list(names)
+    number = {name: i for i, name in enumerate(names)}
+    for row, word in enumerate(label.reshape(-1).tolist()):
+        if word and word == word and word not in number:
+            raise ValueError("y, row %d: %.60r is none of class_names" % (row, word))
+    numbers = [number[word] if word and word == word else -1 for word in label.reshape(-1).tolist()]
+    return np.array(numbers, dtype=np.int64).reshape(label.shape), names
+
+
 def _labels(y: Any, n: int, classes: Optional[int], names: Optional[Sequence[str]]) -> Tuple[str, np.ndarray, int]:
     """("label", int32 [n], classes) or ("target", float32 [n, tasks], tasks)."""
     label = _array(y)
@@ -669,6 +700,8 @@ def _labels(y: Any, n: int, classes: Optional[int], names: Optional[Sequence[str
     good = label < allowed if label.dtype.kind in "bu" else (label >= -1) & (label < allowed)
     _first_bad("y", good, label, "is outside -1..%d (-1 = unlabelled)" % (allowed - 1))
     label = np.ascontiguousarray(label, dtype="<i4")
+    if classes == 1:
+        _warn("every labelled vertex is of one class (0): there is nothing to learn")
     return "label", label, classes if classes is not None else _judge_classes(label, minus)
 
 
@@ -804,8 +837,9 @@ def write_store(path: _PathLike, edge_index: Any, x: Any = None, y: Any = None, 
     edge_weight  numbers [e], 0 or above: sums over neighbours multiply by them. Reverses that are added weigh the same
     symmetrize   add the reverse of every edge, as `weft convert` does by default; False keeps a directed graph directed
     self_loops   keep self-loops, which are dropped otherwise (docs/formats.md: what a kept one counts for in each model)
-    x            features [n, f], finite
-    y            classes [n] or [n, 1] (-1 or NaN = unlabelled), or several binary tasks [n, t] (NaN = unlabelled)
+    x            features [n, f], finite; those of a sparse matrix of SciPy are stored sparse where that takes fewer bytes
+    y            classes [n] or [n, 1] (-1 or NaN = unlabelled), or several binary tasks [n, t] (NaN = unlabelled). Classes may be
+                 words ("" or None = unlabelled): they become class_names, in the order of their bytes
     *_mask       bool, or 0 and 1 of any type, [n], or [n, k] or [k, n] for k splits; or lists of vertices. Numbers [n] are a
                  list where they can be one, naming no vertex twice: [0, 1] of two vertices is the list of both
     num_nodes    default: the largest vertex in use, or the rows of x or y
@@ -831,10 +865,14 @@ def write_store(path: _PathLike, edge_index: Any, x: Any = None, y: Any = None, 
     if edge_weight is not None:
         arrays["weight"], alike = _weights(edge_weight, edges, arrays["offset"], arrays["source"], symmetrize)
         symmetric = symmetric and alike
+    numbers: Dict[str, int] = {}
     if x is not None:
-        arrays["feature"] = _feature(x, n)
-        counts["features"] = arrays["feature"].shape[1]
+        sparse = _sparse_feature(x, n)
+        arrays.update(sparse if sparse is not None else {"feature": _feature(x, n)})
+        counts["features"] = x.shape[1] if sparse is not None else arrays["feature"].shape[1]
+        numbers = {"feature_numbers": len(sparse["feature_column"])} if sparse is not None else {}
     if y is not None:
+        y, class_names = _in_words(y, class_names)
         kind, arrays_of_kind, width = _labels(y, n, num_classes, class_names)
         arrays[kind] = arrays_of_kind
         counts["classes" if kind == "label" else "tasks"] = width
@@ -849,11 +887,11 @@ def write_store(path: _PathLike, edge_index: Any, x: Any = None, y: Any = None, 
             arrays[key], named[key + "s"] = _names_text(key + "s", list(names), count), True
             if len(set(names)) != count:
                 raise ValueError("%ss: two of them are the same" % key)
-    version = VERSION_THIRD if named else VERSION if edge_weight is None else VERSION_WEIGHTED
+    version = VERSION_THIRD if named or numbers else VERSION if edge_weight is None else VERSION_WEIGHTED
     manifest = {"format": FORMAT, "version": version,
                 "name": _short(name if name is not None else os.path.basename(goal).split(".")[0], 63),
                 "vertices": n, "edges": len(arrays["source"]),
-                "symmetric": symmetric, **({} if edge_weight is None else {"weighted": True}), **named, **counts,
+                "symmetric": symmetric, **({} if edge_weight is None else {"weighted": True}), **named, **counts, **numbers,
                 "origin": _short(origin, 1023)}
     _write_folder(goal, arrays, manifest, checksums)
     if not quiet:

@@ -93,7 +93,10 @@ refuse 2 "--checkpoint is missing" eval --data store
 refuse 2 "--data is missing" eval --checkpoint gcn
 refuse 66 nowhere eval --data store --checkpoint nowhere
 refuse 65 "made for 64 features" eval --data synth:quickstart,scale=0.01,f=32 --checkpoint gcn
-refuse 65 "answers with 16 classes" eval --data synth:quickstart,scale=0.01,classes=7,communities=7 --checkpoint gcn
+refuse 65 "answers with 16 classes" eval --data synth:quickstart,scale=0.01,classes=20,communities=20 --checkpoint gcn
+run eval --data synth:quickstart,scale=0.01,classes=7,communities=7 --checkpoint gcn
+grep -q "7 classes, taken by number for the first of the model's 16" err || fail "fewer classes than the model's: $(cat err)"
+grep -q "^| 15 | 0 |" out || fail "fewer classes than the model's: $(cat out)"
 cp -r gcn lying
 sed -i 's/"24"/"25"/; s/"value": 24/"value": 25/' lying/run.json
 grep -q 25 lying/run.json || fail "the test no longer changes run.json"

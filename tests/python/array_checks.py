@@ -193,6 +193,29 @@ def check_labels():
     assert np.array_equal(made, 2 * three + 1) and "3 of 6 classes occur" in told
 
 
+def check_words():
+    words = np.array(["tea", "\u00e9clair", "cat"])[np.arange(N) % 3]
+    unlabelled = words.astype(object)
+    unlabelled[3] = None
+    for y, first in ((words, 1), (words.tolist(), 1), (words[:, None], 1), (np.char.encode(words, "utf-8"), 1),
+                     (unlabelled, -1), (np.where(np.arange(N) == 3, "", words), -1)):
+        weft_store.write_store("words", RING, None, y, force=True, quiet=True)
+        store = weft_store.read_store("words")
+        assert store["class_name"] == ["cat", "tea", "\u00e9clair"]
+        assert store["label"][:3].tolist() == [1, 2, 0] and store["label"][3] == first
+    weft_store.write_store("words", RING, None, words, class_names=["tea", "cat", "\u00e9clair", "dog"], force=True, quiet=True)
+    assert weft_store.read_store("words")["label"][:3].tolist() == [0, 2, 1]
+    assert weft_store.read_manifest("words")["classes"] == 4
+    try:
+        weft_store.write_store("bad", RING, None, words, class_names=["tea", "cat"])
+    except ValueError as error:
+        assert "y, row 1: '\u00e9clair' is none of class_names" in str(error), error
+    else:
+        raise AssertionError("a word that is no class was taken")
+    code, told = convert("edges.npz", "--labels", save("w.npy", words))
+    assert code == 65 and "w.npy: holds text; classes in words" in told, told
+
+
 def check_tasks():
     hot = np.eye(3)[np.arange(N) % 3]
     for dtype in ("float32", "float64", "bool", "int64", ">i4"):
@@ -287,7 +310,12 @@ def check_sparse():
         for form in ("_matrix", "_array"):
             made = getattr(sparse, kind + form)(x)
             manifest = weft_store.write_store("sparse", RING, made, np.arange(N) % 2, force=True, quiet=True)
-            assert manifest["features"] == 4 and np.array_equal(np.load("sparse/feature.npy"), np.load("dense/feature.npy"))
+            assert manifest["features"] == 4 and np.array_equal(weft_store.read_store("sparse")["feature"], np.load("dense/feature.npy"))
+            wide = np.zeros((N, 50), np.float32)
+            wide[np.arange(N), np.arange(N) * 7 % 50] = np.arange(N)  # one of them is 0
+            manifest = weft_store.write_store("wide", RING, getattr(sparse, kind + form)(wide), force=True, quiet=True)
+            assert manifest["feature_numbers"] == N - 1 and not os.path.exists("wide/feature.npy")
+            assert np.array_equal(weft_store.read_store("wide", verify=True)["feature"], wide)
     for bad in (3.0, np.float32(3)):
         try:
             weft_store.write_store("bad", RING, bad)
@@ -314,7 +342,7 @@ def check_dgl_names():
     assert not os.path.exists("bad")
 
 
-for check in [check_masks, check_lists, check_npy_splits, check_labels, check_tasks, check_pyg_archive, check_orders,
+for check in [check_masks, check_lists, check_npy_splits, check_labels, check_words, check_tasks, check_pyg_archive, check_orders,
               check_sparse, check_dgl_names]:
     check()
     print("%s: ok" % check.__name__)

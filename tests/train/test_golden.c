@@ -208,7 +208,7 @@ static weft_status golden_rank(weft_comm *comm, void *argument)
     ASSERT_OK(gnn_model_create(comm, hal, c->dtype, &c->config, &part, NULL, HAL_SPMM_AUTO, model));
     weft_tensor features = gnn_model_features(model);
     ASSERT_OK(gnn_load_features(comm, graph, &part, GNN_SCALE_NONE, &features));
-    ASSERT_OK(gnn_load_labels(comm, hal, graph, &part, TRAIN_LOSS_XENT, &labels));
+    ASSERT_OK(gnn_load_labels(comm, hal, graph, &part, TRAIN_LOSS_XENT, NULL, &labels));
     ASSERT_OK(gnn_model_prepare(model));
     write_initial(model, npz, weights);
     check_first_pass(comm, c, model, &labels.targets, &part, npz);

@@ -218,7 +218,7 @@ static weft_status case_rank(weft_comm *comm, void *argument)
         move_to_destinations(graph, &partition);
     }
     WEFT_TRY_GOTO(part_extract(graph, &partition, comm_rank(comm), NULL, PART_SHARED_FIRST, &part), status, done);
-    WEFT_TRY_GOTO(gnn_load_labels(comm, hal, graph, &part, in->loss, &labels), status, done);
+    WEFT_TRY_GOTO(gnn_load_labels(comm, hal, graph, &part, in->loss, NULL, &labels), status, done);
     WEFT_TRY_GOTO(create_model(comm, hal, in, &labels.targets, &part, model), status, done);
     if (model->plan.layer[0].sparse) {
         WEFT_TRY_GOTO(gnn_load_sparse_features(comm, hal, graph, &part, in->scaling, &model->sparse), status, done);

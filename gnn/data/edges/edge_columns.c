@@ -10,7 +10,7 @@
 #include "gnn/data/convert_options.def"
 #include "gnn/data/edges/text_head.h"
 
-enum { NAMES_MOST = 64, WORDS_MOST = 3 };
+enum { NAMES_MOST = 64, NAME_MOST = 64, WORDS_MOST = 3 };
 
 /* ---- what a text is, by its first lines ---- */
 
@@ -104,6 +104,34 @@ static bool names_ends(const char *line)
     return from && to;
 }
 
+/* A comment above the first row that names both ends, and not in the order in which they are read. */
+static bool comment_disagrees(const char *head, char line[TEXT_HEAD + 1])
+{
+    text_field field[2];
+    text_header h = {.named = true, .index = -1, .columns = 2};
+    char text[2][NAME_MOST], *name[2] = {text[0], text[1]};
+    const char *comment = NULL;
+    while (*head == '#' || *head == '%' || *head == '\r' || *head == '\n') {
+        comment = *head == '#' || *head == '%' ? head : comment;
+        head += strcspn(head, "\n");
+        head += *head == '\n';
+    }
+    if (comment == NULL) {
+        return false;
+    }
+    comment += strspn(comment, "#% \t");
+    const size_t length = strcspn(comment, "\r\n");
+    memcpy(line, comment, length);
+    memcpy(line + length, "\n", 2);
+    if (!names_ends(line) || cut(line, text_separator_of(line), 2, field) < 2) {
+        return false;
+    }
+    h.name = name;
+    text_copy_field(&field[0], name[0], NAME_MOST);
+    text_copy_field(&field[1], name[1], NAME_MOST);
+    return !text_header_is(&h, 0, TEXT_SOURCE) || !text_header_is(&h, 1, TEXT_TARGET);
+}
+
 /* Two or three words, without what sentences and programs have in them. */
 static bool is_words(const char *line, int *count)
 {
@@ -147,14 +175,12 @@ bool edge_columns_match(const char *path, const char *head)
 
 /* ---- which columns ---- */
 
-static weft_status take_dictionaries(const char *path, const char *line, int64_t number, bool weighs, bool tell,
-                                     edge_columns *c)
+static weft_status take_dictionaries(const char *path, const char *line, bool weighs, bool tell, edge_columns *c)
 {
     WEFT_CHECK(!weighs, WEFT_ERR_DATA,
-               "%s: line %" PRId64
-               ": what networkx.write_edgelist writes, FROM TO {...}, holds no plain weight: write it with "
+               "%s: what networkx.write_edgelist writes, FROM TO {...}, holds no plain weight: write it with "
                "data=[\"weight\"]",
-               path, number);
+               path);
     c->dictionaries = true;
     c->from = 0;
     c->to = 1;
@@ -298,11 +324,17 @@ static weft_status find_columns(const char *path, const char *head, bool weighs,
 {
     char line[TEXT_HEAD + 1];
     if (next_content(head, line) != NULL && separator_before_dictionary(line) != TEXT_WHOLE_LINE) {
-        return take_dictionaries(path, line, 1, weighs, tell, c);
+        return take_dictionaries(path, line, weighs, tell, c);
     }
     WEFT_TRY(text_header_read(path, EDGE_LINE_MAX, &c->header));
     if (c->header.columns == 0) {
         return WEFT_OK;
+    }
+    if (tell && !c->header.named && comment_disagrees(head, line)) {
+        log_warn("%s: the comment above the first row, '%.*s', names columns in another order than source, target, in "
+                 "which they are "
+                 "read: a header without # is followed",
+                 path, (int)strcspn(line, "\n"), line);
     }
     WEFT_TRY(find_ends(tell, c));
     WEFT_TRY(weighs ? find_weight(tell, c) : WEFT_OK);

@@ -3,6 +3,7 @@
  * with edge weights. Which of them a file is, is asked of the same functions as for edges.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "gnn/data/edges/edge_text.h"
 #include "gnn/data/edges/edge_weights.h"
@@ -115,7 +116,11 @@ static bool parse_table(void *self, text_piece *piece)
             return false;
         }
         if (!text_field_number(&fields.weight, &value)) {
-            return text_expected(piece, fields.weight.text, "the weight of the edge, a number");
+            const size_t length = (size_t)(fields.weight.end - fields.weight.text);
+            return text_expected(piece, fields.weight.text,
+                                 memchr(fields.weight.text, ',', length) != NULL
+                                     ? "the weight of the edge, a number with a decimal point"
+                                     : "the weight of the edge, a number");
         }
         if (!put(t->weights, piece, row, ends, value)) {
             return false;

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/log.h"
 #include "gnn/data/convert_options.def"
 
 enum { ROOM_FIRST = 1 << 12, TEXT_FIRST = 1 << 16 };
@@ -30,6 +31,7 @@ typedef struct collector {
     int64_t memory_bytes;
     id_list *list;     /* [threads] */
     atomic_bool words; /* an id is no number */
+    atomic_llong comments;
 } collector;
 
 /* ---- one list ---- */
@@ -174,14 +176,24 @@ static bool add_field(collector *c, text_piece *piece, const text_field *field)
     return status == WEFT_OK || text_fail(piece, status);
 }
 
+static int64_t count_comments(const text_piece *piece)
+{
+    int64_t count = 0;
+    for (const char *at = piece->text; at < piece->end; at = text_next_line(at, piece->end)) {
+        count += *at == '#' || *at == '%';
+    }
+    return count;
+}
+
 static bool collect_rows(void *self, text_piece *piece)
 {
     collector *c = self;
     const char *at = piece->text;
     edge_fields fields;
+    atomic_fetch_add(&c->comments, c->names ? count_comments(piece) : 0);
     while (text_next_row(piece, &at)) {
         if (!edge_columns_scan(c->columns, piece, &at, &fields) || !add_field(c, piece, &fields.from) ||
-            !add_field(c, piece, &fields.to)) {
+            (c->columns->to != c->columns->from && !add_field(c, piece, &fields.to))) {
             return false;
         }
         at = text_next_line(at, piece->end);
@@ -189,35 +201,32 @@ static bool collect_rows(void *self, text_piece *piece)
     return true;
 }
 
-/* The lists of all threads become one, the first. */
-static weft_status join_lists(collector *c, int threads)
+/* What a thread has found goes to those of all. */
+static weft_status join_list(const collector *c, const id_list *list, id_list *all)
 {
-    id_list *all = &c->list[0];
-    for (int t = 1; t < threads; t++) {
-        const id_list *list = &c->list[t];
-        for (int64_t i = 0; i < list->count; i++) {
-            const char *name = c->names ? list->text + list->item[i] : NULL;
-            const text_field field = {.text = name, .end = c->names ? name + strlen(name) : NULL};
-            WEFT_TRY(c->names ? add_name(all, &field) : add_number(all, list->item[i]));
-        }
-        free_list(&c->list[t]);
+    for (int64_t i = 0; i < list->count; i++) {
+        const char *name = c->names ? list->text + list->item[i] : NULL;
+        const text_field field = {.text = name, .end = c->names ? name + strlen(name) : NULL};
+        WEFT_TRY(c->names ? add_name(all, &field) : add_number(all, list->item[i]));
     }
-    return sort_list(all);
+    return check_memory(c, all);
 }
 
-static weft_status collect(collector *c, const char *path, id_map *map)
+static weft_status collect_file(collector *c, const id_file *from, id_list *all)
 {
     text_source *source = NULL;
     const text_parser parser = {.self = c, .parse = collect_rows, .comments = "#%"};
     weft_status status;
-    WEFT_TRY(text_source_open(path, EDGE_LINE_MAX, &source));
+    WEFT_TRY(text_source_open(from->path, from->line_max, &source));
     const int threads = text_source_threads(source);
+    c->columns = from->columns;
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(&c->list, threads, WEFT_MEM_WORKSPACE), status, done);
-    WEFT_TRY_GOTO(text_header_skip(&c->columns->header, source), status, done);
-    WEFT_TRY_GOTO(text_source_parse(source, &parser, NULL), status, done);
-    WEFT_TRY_GOTO(join_lists(c, threads), status, done);
-    *map = (id_map){.count = c->list[0].count, .item = c->list[0].item, .text = c->list[0].text};
-    c->list[0] = (id_list){.count = 0};
+    WEFT_TRY_GOTO(text_header_skip(&from->columns->header, source), status, done);
+    status = text_source_parse(source, &parser, NULL);
+    for (int t = 0; t < threads && status == WEFT_OK; t++) {
+        status = join_list(c, &c->list[t], all);
+        free_list(&c->list[t]);
+    }
 done:
     for (int t = 0; t < threads && c->list != NULL; t++) {
         free_list(&c->list[t]);
@@ -228,21 +237,42 @@ done:
     return status;
 }
 
-weft_status id_map_read(const char *path, const edge_columns *columns, int64_t memory_bytes, id_map *map)
+static weft_status collect(collector *c, const id_file *sources, int count, id_map *map)
 {
-    collector c = {.columns = columns, .memory_bytes = memory_bytes};
+    id_list all = {.count = 0};
+    weft_status status = WEFT_OK;
+    for (int i = 0; i < count && status == WEFT_OK; i++) {
+        status = collect_file(c, &sources[i], &all);
+    }
+    status = status == WEFT_OK ? sort_list(&all) : status;
+    if (status != WEFT_OK) {
+        free_list(&all);
+        return status;
+    }
+    *map = (id_map){.count = all.count, .item = all.item, .text = all.text};
+    return WEFT_OK;
+}
+
+weft_status id_map_read(const id_file *sources, int count, int64_t memory_bytes, id_map *map)
+{
+    collector c = {.memory_bytes = memory_bytes};
     *map = (id_map){.count = 0};
-    weft_status status = collect(&c, path, map);
+    weft_status status = collect(&c, sources, count, map);
     if (status == WEFT_ERR_DATA && atomic_load(&c.words)) {
         weft_error_clear();
         c.names = true;
-        status = collect(&c, path, map);
+        status = collect(&c, sources, count, map);
     }
     WEFT_TRY(status);
+    if (atomic_load(&c.comments) > 0) {
+        log_warn("%s: %lld lines that begin with # or %% are comments; names that begin so need quotes",
+                 sources[0].path, atomic_load(&c.comments));
+    }
     if (map->count > INT32_MAX - 1) {
-        const int64_t count = map->count;
+        const int64_t vertices = map->count;
         id_map_free(map);
-        return weft_fail(WEFT_ERR_UNSUPPORTED, "%s: %" PRId64 " vertices; up to 2147483646 are supported", path, count);
+        return weft_fail(WEFT_ERR_UNSUPPORTED, "%s: %" PRId64 " vertices; up to 2147483646 are supported",
+                         sources[0].path, vertices);
     }
     return WEFT_OK;
 }

@@ -17,9 +17,16 @@ typedef struct id_map {
     char *text;    /* NULL: numbers */
 } id_map;
 
-/* All ids of the edges in `path`, and of the tables. WEFT_ERR_DATA with file and line; WEFT_ERR_RESOURCE beyond memory_bytes (0 = no
- * limit). Free with id_map_free. */
-weft_status id_map_read(const char *path, const edge_columns *columns, int64_t memory_bytes, id_map *map);
+/* A file with ids in the columns `from` and `to`, which may be one. */
+typedef struct id_file {
+    const char *path;
+    const edge_columns *columns;
+    size_t line_max; /* for text_source_open */
+} id_file;
+
+/* All ids of `count` files. WEFT_ERR_DATA with file and line; WEFT_ERR_RESOURCE beyond memory_bytes (0 = no limit). Free with
+ * id_map_free. */
+weft_status id_map_read(const id_file *sources, int count, int64_t memory_bytes, id_map *map);
 void id_map_free(id_map *map);
 
 /* Any thread. False: no vertex is called so. */

@@ -9,6 +9,9 @@
 #include "gnn/data/edges/id_map.h"
 #include "graph/graph.h"
 
+/* Files of rows for vertices. */
+enum { READER_TABLE_FEATURES, READER_TABLE_LABELS, READER_TABLE_SPLIT, READER_TABLES };
+
 /* Edges as read, before symmetrising, sorting and de-duplication; arrays from base/alloc.h, freed by raw_graph_free. */
 typedef struct raw_graph {
     int64_t vertices, edges, features, classes, tasks, splits;
@@ -36,6 +39,7 @@ typedef struct raw_graph {
     int64_t memory_bytes, asked_vertices; /* --memory, --vertices; 0 = not given */
     int64_t asked_first_id;               /* --first-id */
     bool relabels;                        /* --relabel: see ids */
+    const char *tables[READER_TABLES];    /* files for the vertices that are given with the edges; NULL: none */
     int64_t asked_classes;                /* --classes; 0 = not given */
     const char *split_name;               /* --split-name, or NULL */
     bool split_elsewhere;                 /* another option gives the split: that of the input does not matter */

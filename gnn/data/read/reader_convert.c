@@ -18,6 +18,7 @@
 #include "gnn/data/read/reader_attach.h"
 #include "gnn/data/read/reader_csr.h"
 #include "gnn/data/read/reader_parts.h"
+#include "gnn/data/read/reader_vertices.h"
 #include "gnn/data/read/reader_weights.h"
 
 /* The length of a name without one of these endings. */
@@ -307,6 +308,9 @@ static weft_status write_store(const char *input, const char *store, const conve
     a.edges = csr.entries;
     a.offset = csr.offset;
     a.source = csr.source;
+    if (format->takes_vertices) {
+        reader_vertices_tell(input, raw, &csr, a.symmetric);
+    }
     features_made *made = NULL;
     float *weight = NULL;
     weft_status status;
@@ -371,6 +375,7 @@ weft_status reader_convert(const char *input, const char *store, const convert_o
         .asked_vertices = options->vertices,
         .asked_first_id = options->first_id,
         .relabels = options->relabel,
+        .tables = {features_are_made(options) ? NULL : options->feature_path, options->label_path, options->split_path},
         .asked_classes = options->label_path != NULL ? 0 : options->classes,
         .split_name = options->split_name,
         .split_elsewhere = options->split_path != NULL || options->random_split != NULL,
@@ -380,8 +385,13 @@ weft_status reader_convert(const char *input, const char *store, const convert_o
     name_after(input, raw.name);
     weft_status status;
     WEFT_TRY_GOTO(format->read(input, &raw), status, done);
+    WEFT_TRY_GOTO(format->takes_vertices ? reader_vertices_settle(input, &raw) : WEFT_OK, status, done);
     raw.asked_classes = options->classes;
-    WEFT_TRY_GOTO(reader_attach(options, &raw), status, done);
+    status = reader_attach(options, &raw);
+    if (status != WEFT_OK) {
+        status = status == WEFT_ERR_DATA && format->takes_vertices ? reader_vertices_hint(input, &raw, status) : status;
+        goto done;
+    }
     WEFT_CHECK_GOTO(options->classes == 0 || raw.label != NULL, status, done, WEFT_ERR_USAGE,
                     FLAG_CLASSES " %" PRId64 ": %s has %s", options->classes, input,
                     raw.target != NULL ? "binary tasks instead of classes" : "no labels");

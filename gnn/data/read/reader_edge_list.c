@@ -14,15 +14,48 @@
 #include "gnn/data/build/arcs.h"
 #include "gnn/data/convert_options.def"
 #include "gnn/data/edges/edge_text.h"
+#include "gnn/data/edges/table_facts.h"
 #include "gnn/data/read/reader_formats.h"
 #include "gnn/data/read/reader_text.h"
+#include "io/text/text_table.h"
 
 enum { MANY = 10000000, FEW = 4 };
+
+/* Rows of a table without ids are vertices in the order of ids, whatever order its writer had in mind. */
+static void tell_order(const char *path)
+{
+    log_warn("%s: has no column of ids: its rows are taken in the ascending order of the ids in the edges", path);
+}
+
+/* Of the edges, and of the tables that have a column of ids: a vertex need not have an edge. */
+static weft_status collect_ids(const char *path, const edge_columns *columns, raw_graph *raw)
+{
+    edge_columns tables[READER_TABLES];
+    id_file sources[1 + READER_TABLES] = {{.path = path, .columns = columns, .line_max = EDGE_LINE_MAX}};
+    int count = 1;
+    weft_status status = WEFT_OK;
+    for (int i = 0; i < READER_TABLES && status == WEFT_OK; i++) {
+        bool found = false;
+        status = raw->tables[i] != NULL ? table_facts_ids(raw->tables[i], &tables[count - 1], &found) : WEFT_OK;
+        if (found) {
+            sources[count] =
+                (id_file){.path = raw->tables[i], .columns = &tables[count - 1], .line_max = TEXT_TABLE_LINE};
+            count++;
+        } else if (status == WEFT_OK && raw->tables[i] != NULL) {
+            tell_order(raw->tables[i]);
+        }
+    }
+    status = status == WEFT_OK ? id_map_read(sources, count, raw->memory_bytes, &raw->ids) : status;
+    for (int i = 0; i < count - 1; i++) {
+        edge_columns_free(&tables[i]);
+    }
+    return status;
+}
 
 /* The vertices are the ids that occur. */
 static weft_status read_ids(const char *path, const edge_columns *columns, raw_graph *raw)
 {
-    WEFT_TRY(id_map_read(path, columns, raw->memory_bytes, &raw->ids));
+    WEFT_TRY(collect_ids(path, columns, raw));
     raw->vertices = raw->ids.count;
     WEFT_CHECK(raw->asked_vertices == 0 || raw->asked_vertices == raw->vertices, WEFT_ERR_DATA,
                "%s: " FLAG_VERTICES " %" PRId64 ": there are %" PRId64 " different ids, and " FLAG_RELABEL

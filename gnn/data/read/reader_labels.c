@@ -295,6 +295,10 @@ weft_status reader_take_label_array(const char *name, const npy_array *array, ra
     WEFT_CHECK((header->dims == 1 || header->dims == 2) && header->shape[0] == raw->vertices, WEFT_ERR_DATA,
                "%s: expected [n] or [n, tasks] with n = %" PRId64 " vertices, found %" PRId64 " rows in %d dimensions",
                name, raw->vertices, header->dims > 0 ? header->shape[0] : 1, header->dims);
+    WEFT_CHECK(header->kind != 'S' && header->kind != 'U', WEFT_ERR_DATA,
+               "%s: holds text; classes in words are read from a .csv (a line for each vertex) and by write_store of "
+               "python/weft_store.py, or numpy.unique(labels, return_inverse=True)[1] makes numbers of them",
+               name);
     int64_t columns = header->dims == 2 ? header->shape[1] : 1;
     if (columns == 1 && header->kind != 'f') {
         int64_t *whole;

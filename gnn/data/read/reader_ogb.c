@@ -236,7 +236,7 @@ weft_status reader_ogb_split(const char *folder, raw_graph *raw)
     const char *name;
     WEFT_TRY(find_splits(folder, raw->split_name, &found));
     raw->both_ways = found.both_ways;
-    if (raw->split_name == NULL && (found.count == 0 || (found.count > 1 && raw->split_elsewhere))) {
+    if (raw->split_name == NULL && (found.count == 0 || raw->split_elsewhere)) {
         return WEFT_OK;
     }
     WEFT_TRY(choose_folder(folder, raw, &found, &name));

@@ -37,6 +37,9 @@ static weft_status refuse_files(const weft_options *options, const char *input)
     }
     WEFT_CHECK(option_int(options, OPT_CLASSES) == 0, WEFT_ERR_USAGE,
                FLAG_CLASSES " is for labels that are read; %s has its own", input);
+    WEFT_CHECK(option_int(options, OPT_FIRST_ID) == 0 && !option_flag(options, OPT_RELABEL), WEFT_ERR_USAGE,
+               "%s is for edge lists that are read; %s has vertices of its own",
+               option_flag(options, OPT_RELABEL) ? FLAG_RELABEL : FLAG_FIRST_ID, input);
     return WEFT_OK;
 }
 

@@ -11,9 +11,11 @@
 /* Everything that a workload of this kind holds; freed by its end(). */
 typedef struct gnn_job {
     graph_data data;
-    weft_graph facts;  /* of the graph, also once it is closed; no arrays */
-    bool weighted;     /* edges count by their weights */
-    double density;    /* share of the features that are not 0, where features are held so */
+    weft_graph facts;       /* of the graph, also once it is closed; no arrays, but names of classes */
+    name_list vertex_names; /* on rank 0, of a job that answers for them; text NULL: none */
+    int32_t *class_of;      /* [classes of the store] classes of a trained model, or -1; NULL: as they are */
+    bool weighted;          /* edges count by their weights */
+    double density;         /* share of the features that are not 0, where features are held so */
     double read_share; /* of the edges those into rows that the loss reads, where the last layer computes those alone */
     gnn_config config;
     bool labels_needed;
@@ -29,6 +31,7 @@ int64_t gnn_outputs_of(const weft_options *options, const weft_graph *graph);
 
 /* See workload_ops; in app/gnn/gnn_describe.c. */
 void gnn_describe_data(const workload *work, json_writer *json);
+const char *gnn_row_name(const workload *work, int64_t row);
 void gnn_describe_plan(const workload *work, FILE *out);
 void gnn_summarise(const workload *work, json_writer *json);
 

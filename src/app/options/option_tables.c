@@ -62,10 +62,11 @@ const option_command option_commands[] = {
      "general,data,model,images,prediction,table,partition,partitioner,aggregation,patience",
      "weft eval --data reddit.weft --checkpoint weft-run-0001\n"
      "mpirun -np 4 weft eval --data reddit.weft --checkpoint model.safetensors --split valid --format json"},
-    {&app_catalog, "predict", "the same, and write predictions and probabilities of every vertex or image", "", 0, 0,
+    {&app_catalog, "predict", "the same, and write predictions and probabilities of every vertex or image",
+     "[STORE|IMAGES...]", 0, 4096,
      "general,data,model,images,prediction,predictions,table,partition,partitioner,aggregation,patience",
      "mpirun -np 4 weft predict --data reddit.weft --checkpoint weft-run-0001 --out answers\n"
-     "weft predict --data cat.jpg --checkpoint weft-run-0002 --top 3"},
+     "weft predict --checkpoint weft-run-0002 --top 3 cat.jpg photos/"},
     {&app_catalog, "export", "write a trained model as safetensors with the names of PyTorch Geometric", "MODEL", 1, 1,
      "general,model,export", "weft export weft-run-0001 --out model.safetensors"},
     {&app_catalog, "info", "describe a graph store, a run folder, a model, a network, this build or this machine",

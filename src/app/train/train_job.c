@@ -8,6 +8,7 @@
 #include "app/setup/comm_setup.h"
 #include "app/setup/sync_setup.h"
 #include "app/train/resume.h"
+#include "app/workload/class_match.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/trace/trace.h"
@@ -105,6 +106,20 @@ static weft_status load_initial_weights(train_job *job)
     return comm_agree(comm, weights_assign(&m->weights, m->path, job->work.model->params));
 }
 
+/* A last layer that begins as another class's would be told in no figure. */
+static weft_status check_initial_classes(const train_job *job)
+{
+    const workload *work = &job->work;
+    const saved_model *m = job->initial;
+    weft_status status = WEFT_OK;
+    if (m != NULL && m->classes.text != NULL && work->classes > 0) {
+        const class_side model = {m->path, (const char *const *)m->classes.text, m->classes.count};
+        const class_side data = {work->name, work->class_name, work->classes};
+        status = class_match_check_start(&model, &data);
+    }
+    return comm_agree(job->context->comm, status);
+}
+
 /* Rank 0: metrics.jsonl reaches as far as the checkpoint that is about to be written. */
 static weft_status sync_run_dir(void *self)
 {
@@ -184,7 +199,7 @@ static weft_status train(train_job *job)
     job->options.sync.select.threads = context->placement.threads;
     job->report = (train_report){
         .context = context,
-        .outcome = {.rows = work->ops->rows, .split_cure = work->ops->split_cure, .test_cure = work->ops->test_cure},
+        .outcome = {.rows = work->ops->rows, .split_cure = work->split_cure, .test_cure = work->test_cure},
         .work = work,
         .dir = &job->dir,
         .events = &job->events,
@@ -258,6 +273,7 @@ static weft_status run_job(train_job *job)
     WEFT_TRY(work->ops->build(work));
     WEFT_TRY(choices_keep(context, work->forms, work->model->params->weights * (int64_t)sizeof(float)));
     WEFT_TRY(load_initial_weights(job));
+    WEFT_TRY(check_initial_classes(job));
     WEFT_TRY(plan_checkpoints(job));
     WEFT_TRY(work->ops->release(work));
     return write_trace(job, train(job));

@@ -25,14 +25,15 @@ static double percent(double score)
     return number_plain(100.0 * score);
 }
 
-/* A score in percent; "none" of a split without labelled rows. */
+/* A score in percent; NaN: `none`. */
 typedef struct score_words {
     char text[24];
 } score_words;
 
-static score_words say_score(double score, const char *unit)
+static score_words say_score(double score, const char *unit, const char *none)
 {
-    score_words words = {"none"};
+    score_words words = {""};
+    snprintf(words.text, sizeof words.text, "%s", none);
     if (!isnan(score)) {
         snprintf(words.text, sizeof words.text, "%.2f%s", percent(score), unit);
     }
@@ -56,8 +57,10 @@ static void log_epoch(const train_report *report, const train_epoch *epoch)
 {
     char scores[128] = "";
     if (epoch->evaluated) {
-        snprintf(scores, sizeof scores, ", Train: %s, Valid: %s Test: %s", say_score(epoch->score[0], "%").text,
-                 say_score(epoch->score[1], "%").text, say_score(epoch->score[2], "%").text);
+        const bool trains = report->work->targets->counted[TRAIN_SPLIT_TRAIN] > 0; /* rows that are not evaluated */
+        snprintf(scores, sizeof scores, ", Train: %s, Valid: %s Test: %s",
+                 say_score(epoch->score[0], "%", trains ? "not scored" : "none").text,
+                 say_score(epoch->score[1], "%", "none").text, say_score(epoch->score[2], "%", "none").text);
     }
     log_info("Run: %02d, Epoch: %02lld, Loss: %.4f%s, %.3f s/epoch, ETA %s", epoch->run + 1, (long long)epoch->epoch,
              epoch->loss, scores, epoch->epoch_s, time_left(report, epoch->run, (double)epoch->epoch, 0).text);
@@ -143,7 +146,7 @@ static weft_status on_run(void *self, int run, const train_run *result)
 {
     const train_report *report = self;
     log_info("Run %02d: Highest Valid: %s, Final Test: %s (epoch %lld of %lld, %s)", run + 1,
-             say_score(result->best_valid, "").text, say_score(result->final_test, "").text,
+             say_score(result->best_valid, "", "none").text, say_score(result->final_test, "", "none").text,
              (long long)result->best_epoch, (long long)result->epochs, report->metric);
     return WEFT_OK;
 }

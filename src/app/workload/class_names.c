@@ -5,6 +5,7 @@
 
 #include "app/workload/workload.h"
 #include "base/alloc.h"
+#include "base/log.h"
 
 enum { KEY_BYTES = 32 };
 
@@ -41,6 +42,37 @@ weft_status class_names_from_json(const char *origin, const json_value *data, na
         texts[i++] = name->text;
     }
     return keep(texts, count, names);
+}
+
+/* As many bytes as a text may take in JSON. */
+static size_t json_bytes(const char *text)
+{
+    size_t bytes = 16; /* quotes, comma, indentation */
+    for (; *text != '\0'; ++text) {
+        const bool plain = (unsigned char)*text >= 0x20 && *text != '"' && *text != '\\';
+        bytes += plain ? 1 : 6;
+    }
+    return bytes;
+}
+
+void class_names_to_json(json_writer *json, const char *const *names, int64_t count)
+{
+    size_t bytes = 0;
+    for (int64_t i = 0; i < count && names != NULL; ++i) {
+        bytes += json_bytes(names[i]);
+    }
+    if (names == NULL || count > CLASS_NAMES_MAX || bytes > CLASS_NAMES_JSON) {
+        if (names != NULL) {
+            log_warn("names of %lld classes are too many to keep with the model: it has numbers alone",
+                     (long long)count);
+        }
+        return;
+    }
+    json_array(json, WORKLOAD_CLASS_NAMES);
+    for (int64_t i = 0; i < count; ++i) {
+        json_text(json, NULL, names[i]);
+    }
+    json_end(json);
 }
 
 static const char *key_of(int64_t class, char key[KEY_BYTES])

@@ -18,6 +18,11 @@ enum { CLASS_NAMES_MAX = 100000 };
 weft_status class_names_from_json(const char *origin, const json_value *data, name_list *names);
 weft_status class_names_from_metadata(const char *origin, const safetensors_file *file, name_list *names);
 
+/* The names as an array of a description of data. Nothing is written without names, or where they take more than run.json should
+ * [CLASS_NAMES_JSON bytes]; a warning says so. */
+enum { CLASS_NAMES_JSON = 700000 };
+void class_names_to_json(json_writer *json, const char *const *names, int64_t count);
+
 /* [out] texts: [names->count], which point into names and *keys. *keys: the caller's, for weft_free. */
 weft_status class_names_to_metadata(const name_list *names, safetensors_text *texts, char **keys);
 

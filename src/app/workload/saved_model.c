@@ -1,7 +1,10 @@
 /* app/workload/saved_model.c: see app/workload/saved_model.h. */
 #include "app/workload/saved_model.h"
 
+#include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -106,18 +109,6 @@ static weft_status describe_by_run(saved_model *model)
     return status;
 }
 
-/* What a checkpoint of the run does not say. */
-static weft_status name_classes(saved_model *model, const char *record)
-{
-    json_document *document = NULL;
-    const json_value *root = NULL;
-    WEFT_TRY(json_read_object(record, JSON_MAX, &document, &root));
-    weft_status status =
-        class_names_from_json(record, json_find(root, workload_of(model->known)->data), &model->classes);
-    json_free(document);
-    return status;
-}
-
 static weft_status describe_by_metadata(saved_model *model, const safetensors_file *file)
 {
     for (int i = 0; i < RECORDED; ++i) {
@@ -210,9 +201,64 @@ static weft_status read_model(saved_model *model, const char *path, const weft_o
         return read_file(model, given, alone);
     }
     WEFT_TRY(file_path(record, "%s/run.json", path));
-    const bool recorded_run = file_exists(record);
-    WEFT_TRY(read_checkpoint(model, path, recorded_run, alone));
-    return recorded_run && !alone ? name_classes(model, record) : WEFT_OK;
+    return read_checkpoint(model, path, file_exists(record), alone);
+}
+
+/* ---- names of classes ---- */
+
+static weft_status name_by_record(saved_model *model, const char *record, const char *kind)
+{
+    json_document *document = NULL;
+    const json_value *root = NULL;
+    WEFT_TRY(json_read_object(record, JSON_MAX, &document, &root));
+    weft_status status = class_names_from_json(record, json_find(root, kind), &model->classes);
+    json_free(document);
+    return status;
+}
+
+static weft_status name_by_metadata(saved_model *model)
+{
+    safetensors_file *file = NULL;
+    WEFT_TRY(safetensors_open(model->path, &file));
+    weft_status status = class_names_from_metadata(model->path, file, &model->classes);
+    safetensors_close(file);
+    return status;
+}
+
+/* The record of the run that a file belongs to: beside it, or two folders above a checkpoint's. */
+static weft_status find_record(const char *path, char record[FILE_PATH_MAX])
+{
+    char whole[PATH_MAX];
+    char *folder = realpath(path, whole) != NULL ? strrchr(whole, '/') : NULL;
+    if (folder == NULL) {
+        return file_path(record, "%s", "");
+    }
+    *folder = '\0';
+    char *above = strrchr(whole, '/');
+    if (above != NULL) {
+        *above = '\0';
+        const bool in_checkpoint = ends_with(whole, "/ckpt");
+        *above = '/';
+        if (in_checkpoint) {
+            whole[above - whole - (ptrdiff_t)strlen("/ckpt")] = '\0';
+        }
+    }
+    return file_path(record, "%s/run.json", whole);
+}
+
+/* The names that come with the weights, unless they were read with a description. */
+static weft_status name_classes(saved_model *model, const weft_options *given)
+{
+    char record[FILE_PATH_MAX];
+    if (model->classes.text != NULL) {
+        return WEFT_OK;
+    }
+    if (ends_with(model->path, ".safetensors")) {
+        return name_by_metadata(model);
+    }
+    WEFT_TRY(find_record(model->path, record));
+    return record[0] != '\0' && file_exists(record) ? name_by_record(model, record, kind_of(model, given)->data)
+                                                    : WEFT_OK;
 }
 
 /* ---- what the options of the command add ---- */
@@ -253,6 +299,7 @@ weft_status saved_model_open(const char *path, const weft_options *given, saved_
 {
     WEFT_TRY(create(model));
     WEFT_TRY(read_model(*model, path, given, false));
+    WEFT_TRY(name_classes(*model, given));
     WEFT_TRY(kind_of(*model, given)->recognise(*model, given));
     return check_given(*model, given);
 }
@@ -260,7 +307,8 @@ weft_status saved_model_open(const char *path, const weft_options *given, saved_
 weft_status saved_model_open_weights(const char *path, const weft_options *given, saved_model **model)
 {
     WEFT_TRY(create(model));
-    return read_model(*model, path, given, true);
+    WEFT_TRY(read_model(*model, path, given, true));
+    return name_classes(*model, given);
 }
 
 bool saved_model_agrees(const saved_model *model, const weft_options *options)

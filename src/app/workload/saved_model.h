@@ -35,7 +35,7 @@ typedef struct saved_model {
  * saved_model_close, also after a failure.
  */
 weft_status saved_model_open(const char *path, const weft_options *given, saved_model **model);
-/* The weights alone, whatever is said of their making: `known` holds what the names of another program tell. given:
+/* The weights and the names of their classes, whatever else is said of their making: `known` holds what the names of another program tell. given:
  * options of the command train; their --model says whose names those may be. Codes and ownership as above. */
 weft_status saved_model_open_weights(const char *path, const weft_options *given, saved_model **model);
 void saved_model_close(saved_model *model); /* NULL is allowed */

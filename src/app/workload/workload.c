@@ -31,6 +31,8 @@ static weft_status check_kind(const workload_ops *ops, const weft_options *optio
 weft_status workload_begin(const workload_ops *ops, const app_context *context, workload *work)
 {
     *work = (workload){.ops = ops, .context = context, .process = clock_rss_bytes(), .balance = 1.0};
+    work->split_cure = ops->split_cure;
+    work->test_cure = ops->test_cure;
     const weft_status status = check_kind(ops, context->options);
     return comm_agree(context->comm, status == WEFT_OK ? ops->begin(work) : status);
 }

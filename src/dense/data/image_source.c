@@ -128,8 +128,7 @@ static void sample_at(const image_source *s, const slot *at, int64_t position, i
         *id = *index;
         return;
     }
-    *split = position < count[IMAGE_VALID] ? IMAGE_VALID : IMAGE_TEST;
-    *index = *split == IMAGE_VALID ? position : position - count[IMAGE_VALID];
+    image_set_evaluated_at(s->options.set, position, split, index);
     *id = count[IMAGE_TRAIN] + position;
 }
 
@@ -139,7 +138,6 @@ static weft_status fill_row(const image_source *s, slot *to, int64_t row, uint8_
     int split;
     int64_t index;
     sample_at(s, to, to->share.begin + row, &split, &index, &to->id[row]);
-    to->split[row] = (uint8_t)split;
     const uint8_t *pixels = scratch;
     if (to->away) {
         pixels = image_fetch_pixels(s->fetch, row);
@@ -148,6 +146,7 @@ static weft_status fill_row(const image_source *s, slot *to, int64_t row, uint8_
     } else {
         WEFT_TRY(image_set_read(s->options.set, split, index, scratch, &to->label[row]));
     }
+    to->split[row] = to->label[row] >= 0 ? (uint8_t)split : TRAIN_SPLIT_NONE;
     float *out = to->pixels + row * a->crop_height * a->crop_width * a->channels;
     if (to->key.training) {
         augment_train(a, to->key.seed, to->key.epoch, to->id[row], pixels, out);
@@ -362,17 +361,19 @@ static bool goes_on(const batch_key *now, const batch_key *next)
 
 /* ---- batches --------------------------------------------------------------------------------------------------- */
 
-/* Rows of the batch, over all ranks, in a part of the evaluation's positions. */
-static int64_t overlap(int64_t first, int64_t count, int64_t begin, int64_t end)
+/* Labelled rows of each split in a batch of an evaluation, over all ranks. */
+static void count_evaluated(const image_source *s, int64_t first, int64_t count, int64_t counted[TRAIN_SPLITS])
 {
-    const int64_t low = first > begin ? first : begin;
-    const int64_t high = first + count < end ? first + count : end;
-    return high > low ? high - low : 0;
+    for (int64_t i = 0; i < count; ++i) {
+        int split;
+        int64_t index;
+        image_set_evaluated_at(s->options.set, first + i, &split, &index);
+        counted[split] += image_set_label(s->options.set, split, index) >= 0;
+    }
 }
 
 static void describe(const image_source *s, slot *b)
 {
-    const image_set *set = s->options.set;
     const augment *a = &s->options.augment;
     const int64_t rows = b->share.count;
     b->batch = (image_batch){
@@ -393,10 +394,7 @@ static void describe(const image_source *s, slot *b)
         b->targets.loss_entries = b->share.batch;
         return; /* without a mask all rows count */
     }
-    const int64_t first = b->key.turn.step * eval_batch(s);
-    const int64_t valid = set->count[IMAGE_VALID];
-    b->targets.counted[IMAGE_VALID] = overlap(first, b->share.batch, 0, valid);
-    b->targets.counted[IMAGE_TEST] = overlap(first, b->share.batch, valid, s->evaluated);
+    count_evaluated(s, b->key.turn.step * eval_batch(s), b->share.batch, b->targets.counted);
     for (int m = 0; m < TRAIN_SPLITS; ++m) {
         b->targets.mask[m] = b->device_mask[m].data;
     }
@@ -553,7 +551,7 @@ static weft_status create_parts(image_source *s)
 {
     const image_source_options *o = &s->options;
     WEFT_TRY(check_options(o));
-    s->evaluated = o->set->count[IMAGE_VALID] + o->set->count[IMAGE_TEST];
+    s->evaluated = image_set_evaluated(o->set);
     fill_source(s);
     const int64_t whole = o->batch < o->set->count[IMAGE_TRAIN] ? o->batch : o->set->count[IMAGE_TRAIN];
     const int64_t train_rows = ceil_share(ceil_share(whole, whole, parts_of(o)), whole, s->ranks);

@@ -396,7 +396,7 @@ static weft_status open_set(weft_comm *comm, const char *path, const image_optio
 {
     image_files *files = NULL;
     tar_file *t = NULL;
-    weft_status status = image_files_create(false, &files);
+    weft_status status = image_files_create(IMAGE_LAYOUT_ANY, &files);
     if (status == WEFT_OK) {
         status = WEFT_NEW_ZERO(&t, 1, WEFT_MEM_GENERAL);
     }
