@@ -109,6 +109,10 @@ weft_status net_fit(network *net, net_size input, int64_t classes);
 /* The size of layer `index`, or of the input. */
 net_size net_size_of(const network *net, int index);
 
+/* The first batch norm whose input is one pixel an image, so that one image leaves it one value a channel; NULL: none. After
+ * net_fit. */
+const net_layer *net_norm_of_pixel(const network *net);
+
 /* The description again, with what was left out filled in; net_parse reads it back to the same network. */
 void net_write(const network *net, FILE *out);
 /* The same in one line, with "; " between layers, as options and records of runs keep it. [out] line  for weft_free. */

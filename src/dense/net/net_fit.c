@@ -179,3 +179,13 @@ net_cost net_cost_of(const network *net, int index)
         return (net_cost){0, out};
     }
 }
+
+const net_layer *net_norm_of_pixel(const network *net)
+{
+    for (int i = 0; i < net->layers; ++i) {
+        if (net->layer[i].kind == NET_NORM && net_pixels(net->layer[i].size) == 1) {
+            return &net->layer[i];
+        }
+    }
+    return NULL;
+}
