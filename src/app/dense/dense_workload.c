@@ -42,6 +42,34 @@ static int64_t channels_of(const weft_options *o)
     return means == 1 || means == 3 ? means : 0;
 }
 
+/* Rank 0: the channels that the first convolution of --init-weights reads; 0: there is none. */
+static int64_t channels_of_weights(const weft_options *o)
+{
+    saved_model *model = NULL;
+    int64_t channels = 0;
+    if (saved_model_open_weights(option_text(o, OPT_INIT_WEIGHTS), o, &model) == WEFT_OK) {
+        for (int i = 0; i < model->weights.count && channels == 0; ++i) {
+            const train_weight *weight = &model->weights.item[i];
+            channels = weight->rank == 4 ? weight->shape[1] : 0;
+        }
+    }
+    weft_error_clear(); /* whoever takes the weights says what is wrong with them */
+    saved_model_close(model);
+    return channels == 1 || channels == 3 ? channels : 0;
+}
+
+/* Grey files become colours for weights that were trained on colours. Collective. */
+static weft_status decide_channels(const app_context *context, int64_t *channels)
+{
+    const weft_options *o = context->options;
+    *channels = channels_of(o);
+    if (*channels != 0 || option_text(o, OPT_INIT_WEIGHTS)[0] == '\0') {
+        return WEFT_OK;
+    }
+    *channels = comm_rank(context->comm) == 0 ? channels_of_weights(o) : 0;
+    return comm_bcast(context->comm, 0, channels, (int64_t)sizeof *channels);
+}
+
 static const char *folder_of(const char *text)
 {
     return text[0] != '\0' ? text : NULL;
@@ -115,7 +143,6 @@ static weft_status dense_open(workload *work, const char *folder)
                "%s is missing: name a folder or an archive of images, or generated ones such as synth:images",
                FLAG_DATA);
     image_options options = {.format = option_choice(o, OPT_IMAGE_FORMAT),
-                             .channels = channels_of(o),
                              .path = work->path,
                              .paths = work->paths,
                              .trained = work->trained,
@@ -127,6 +154,11 @@ static weft_status dense_open(workload *work, const char *folder)
                              .cache_disk = option_size(o, OPT_CACHE_DISK),
                              .threads = context->placement.threads};
     bound_memory(o, &options);
+    if (!work->trained) {
+        WEFT_TRY(decide_channels(context, &options.channels));
+    } else {
+        options.channels = channels_of(o);
+    }
     activity_begin(ACTIVITY_LOAD);
     weft_status status = dense_size_of(o, &options.height, &options.width);
     status = status == WEFT_OK ? image_set_open(context->comm, source, &options, &job->set) : status;
