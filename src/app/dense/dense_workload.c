@@ -35,15 +35,31 @@ static weft_status dense_begin(workload *work)
     return status;
 }
 
-/* As many as there are means to normalise by, also of the model that a training starts from; 0: what the files have. */
+/* The channels that the first convolution of a model reads; 0: it has none. */
+static int64_t channels_of_weights(const saved_model *model)
+{
+    for (int i = 0; i < model->weights.count; ++i) {
+        const train_weight *weight = &model->weights.item[i];
+        if (weight->rank == 4) {
+            return weight->shape[1];
+        }
+    }
+    return 0;
+}
+
+/* As many as there are means to normalise by, else as the model that a training starts from reads, so that grey files become
+ * colours for weights that were trained on colours; 0: what the files have. */
 static int64_t channels_of(const workload *work)
 {
     const weft_options *o = work->context->options;
-    if (option_is_auto(o, OPT_IMAGE_MOMENTS) && work->start != NULL) {
-        o = work->start->known;
+    int64_t channels = 0;
+    if (!option_is_auto(o, OPT_IMAGE_MOMENTS)) {
+        channels = dense_means_of(o);
+    } else if (work->start != NULL) {
+        channels = option_is_auto(work->start->known, OPT_IMAGE_MOMENTS) ? channels_of_weights(work->start)
+                                                                         : dense_means_of(work->start->known);
     }
-    const int64_t means = option_is_auto(o, OPT_IMAGE_MOMENTS) ? 0 : dense_means_of(o);
-    return means == 1 || means == 3 ? means : 0;
+    return channels == 1 || channels == 3 ? channels : 0;
 }
 
 static const char *folder_of(const char *text)
