@@ -52,17 +52,19 @@ static void scale_row(float *row, int64_t cols, bool by_length)
     }
 }
 
-/* scale [2 cols]: mean and 1 / deviation of each column over the owned rows of every rank; two sweeps for accuracy. */
-static weft_status measure_columns(weft_comm *comm, const weft_graph *graph, const weft_part *part, double *scale)
+/* Mean and deviation of each column over the owned rows of every rank; two sweeps for accuracy. room [cols]: for a row that stands
+ * sparse. */
+static weft_status measure_columns(weft_comm *comm, const weft_graph *graph, const weft_part *part, float *room,
+                                   input_moments *moments)
 {
     int64_t cols = graph->features;
-    double *mean = scale;
-    double *deviation = scale + cols;
+    double *mean = moments->mean;
+    double *deviation = moments->deviation;
     const double n = (double)graph->vertices;
     int64_t i;
     row_walk walk = walk_rows(part);
     while (next_row(&walk, &i)) {
-        const float *row = graph->feature + part->gid[i] * cols;
+        const float *row = graph_feature_row(graph, part->gid[i], room);
         for (int64_t c = 0; c < cols; ++c) {
             mean[c] += (double)row[c];
         }
@@ -73,7 +75,7 @@ static weft_status measure_columns(weft_comm *comm, const weft_graph *graph, con
     }
     walk = walk_rows(part);
     while (next_row(&walk, &i)) {
-        const float *row = graph->feature + part->gid[i] * cols;
+        const float *row = graph_feature_row(graph, part->gid[i], room);
         for (int64_t c = 0; c < cols; ++c) {
             double d = (double)row[c] - mean[c];
             deviation[c] += d * d;
@@ -82,15 +84,23 @@ static weft_status measure_columns(weft_comm *comm, const weft_graph *graph, con
     WEFT_TRY(comm_allreduce(comm, deviation, cols, WEFT_DTYPE_F64, COMM_SUM));
     for (int64_t c = 0; c < cols; ++c) {
         double variance = deviation[c] / n;
-        deviation[c] = variance > 1e-12 ? 1.0 / sqrt(variance) : 0.0;
+        deviation[c] = variance > 1e-12 ? sqrt(variance) : 0.0;
     }
     return WEFT_OK;
 }
 
-static void scale_columns(const double *scale, float *row, int64_t cols)
+/* [out] factor: [columns] 1 / deviation; 0 of a constant column. */
+static void invert_deviations(const input_moments *moments, double *factor)
+{
+    for (int64_t c = 0; c < moments->columns; ++c) {
+        factor[c] = moments->deviation[c] > 0.0 ? 1.0 / moments->deviation[c] : 0.0;
+    }
+}
+
+static void scale_columns(const double *mean, const double *factor, float *row, int64_t cols)
 {
     for (int64_t c = 0; c < cols; ++c) {
-        row[c] = (float)(((double)row[c] - scale[c]) * scale[cols + c]);
+        row[c] = (float)(((double)row[c] - mean[c]) * factor[c]);
     }
 }
 
@@ -122,8 +132,10 @@ typedef struct row_piece {
     int64_t begin, count;
 } row_piece;
 
+/* mean, factor: [f], of GNN_SCALE_STANDARD. */
 static weft_status copy_rows(const weft_graph *graph, const weft_part *part, gnn_feature_scaling scaling,
-                             const double *scale, float *room, void *other, int64_t room_rows, weft_tensor *x)
+                             const double *mean, const double *factor, float *room, void *other, int64_t room_rows,
+                             weft_tensor *x)
 {
     const int64_t cols = graph->features;
     const int64_t piece_rows = room_rows / 2;
@@ -133,11 +145,14 @@ static weft_status copy_rows(const weft_graph *graph, const weft_part *part, gnn
     for (int64_t i, done = 0; next_row(&walk, &i);) {
         row_piece *piece = &pieces[i >= part->n_shared];
         float *row = piece->rows + piece->count++ * cols;
-        memcpy(row, graph->feature + part->gid[i] * cols, (size_t)cols * sizeof *row);
+        const float *stored = graph_feature_row(graph, part->gid[i], row);
+        if (stored != row) {
+            memcpy(row, stored, (size_t)cols * sizeof *row);
+        }
         if (scaling == GNN_SCALE_ROW || scaling == GNN_SCALE_LENGTH) {
             scale_row(row, cols, scaling == GNN_SCALE_LENGTH);
         } else if (scaling == GNN_SCALE_STANDARD) {
-            scale_columns(scale, row, cols);
+            scale_columns(mean, factor, row, cols);
         }
         if (piece->count == piece_rows) {
             WEFT_TRY(store_rows(x, piece->begin, piece->count, piece->rows, other));
@@ -155,43 +170,52 @@ static weft_status copy_rows(const weft_graph *graph, const weft_part *part, gnn
     return WEFT_OK;
 }
 
+/* Those of the model, or measured. */
+static weft_status find_moments(weft_comm *comm, const weft_graph *graph, const weft_part *part, input_moments *moments)
+{
+    if (moments->columns > 0) {
+        assert(moments->columns == graph->features);
+        return WEFT_OK;
+    }
+    float *room = NULL;
+    weft_status status = input_moments_create(graph->features, moments);
+    status = status == WEFT_OK ? WEFT_NEW(&room, graph->features, WEFT_MEM_WORKSPACE) : status;
+    status = comm_agree(comm, status);
+    status = status == WEFT_OK ? measure_columns(comm, graph, part, room, moments) : status;
+    weft_free(room);
+    return status;
+}
+
 weft_status gnn_load_features(weft_comm *comm, const weft_graph *graph, const weft_part *part,
-                              gnn_feature_scaling scaling, weft_tensor *x)
+                              gnn_feature_scaling scaling, input_moments *moments, weft_tensor *x)
 {
     weft_status status = WEFT_OK;
     int64_t cols = graph->features;
+    const bool standard = scaling == GNN_SCALE_STANDARD;
     assert(cols >= 1 && x->cols == cols && x->rows >= part->n_owned);
     const int64_t room_rows = 1 + rows_a_piece(graph);
     float *room = NULL;
     void *other = NULL;
-    double *scale = NULL;
+    double *factor = NULL;
+    WEFT_TRY(standard ? find_moments(comm, graph, part, moments) : WEFT_OK);
     WEFT_TRY_GOTO(WEFT_NEW(&room, room_rows * cols, WEFT_MEM_WORKSPACE), status, done);
     if (x->dtype != WEFT_DTYPE_F32) {
         const size_t bytes = weft_dtype_bytes(x->dtype);
         WEFT_TRY_GOTO(weft_malloc((size_t)(room_rows / 2 * cols), bytes, WEFT_MEM_WORKSPACE, &other), status, done);
     }
-    if (scaling == GNN_SCALE_STANDARD) {
-        WEFT_TRY_GOTO(WEFT_NEW_ZERO(&scale, 2 * cols, WEFT_MEM_WORKSPACE), status, done);
-        WEFT_TRY_GOTO(measure_columns(comm, graph, part, scale), status, done);
+    if (standard) {
+        WEFT_TRY_GOTO(WEFT_NEW(&factor, cols, WEFT_MEM_WORKSPACE), status, done);
+        invert_deviations(moments, factor);
     }
-    status = copy_rows(graph, part, scaling, scale, room, other, room_rows, x);
+    status = copy_rows(graph, part, scaling, standard ? moments->mean : NULL, factor, room, other, room_rows, x);
 done:
     weft_free(room);
     weft_free(other);
-    weft_free(scale);
+    weft_free(factor);
     return comm_agree(comm, status);
 }
 
 /* ---- sparse features ---- */
-
-static int64_t count_numbers(const float *row, int64_t cols)
-{
-    int64_t count = 0;
-    for (int64_t c = 0; c < cols; ++c) {
-        count += row[c] != 0.0f;
-    }
-    return count;
-}
 
 static void count_numbers_of_rows(const weft_graph *graph, const weft_part *part, int64_t *offset)
 {
@@ -199,24 +223,13 @@ static void count_numbers_of_rows(const weft_graph *graph, const weft_part *part
     row_walk walk = walk_rows(part);
     offset[0] = 0;
     for (int64_t i, seen = 0; next_row(&walk, &i); ++seen) {
-        offset[i + 1] = count_numbers(graph->feature + part->gid[i] * graph->features, graph->features);
+        offset[i + 1] = graph_feature_counts(graph, part->gid[i]).numbers;
         if (seen % piece == piece - 1) {
             graph_release_pages(graph);
         }
     }
     for (int64_t i = 0; i < part->n_owned; ++i) {
         offset[i + 1] += offset[i];
-    }
-}
-
-static void take_numbers(const float *row, int64_t cols, int32_t *column, float *value)
-{
-    int64_t at = 0;
-    for (int64_t c = 0; c < cols; ++c) {
-        if (row[c] != 0.0f) {
-            column[at] = (int32_t)c;
-            value[at++] = row[c];
-        }
     }
 }
 
@@ -242,7 +255,7 @@ static weft_status load_sparse(weft_hal *hal, const weft_graph *graph, const wef
             graph_release_pages(graph);
             log_progress_update(&progress, (double)(part->n_owned + seen));
         }
-        take_numbers(graph->feature + part->gid[i] * cols, cols, column + offset[i], value + offset[i]);
+        graph_feature_numbers(graph, part->gid[i], column + offset[i], value + offset[i]);
         if (scaling != GNN_SCALE_NONE) {
             scale_row(value + offset[i], offset[i + 1] - offset[i], scaling == GNN_SCALE_LENGTH);
         }
@@ -285,7 +298,14 @@ static weft_status check_labels(const weft_graph *graph, train_loss loss)
     return WEFT_OK;
 }
 
-static weft_status take_labels(gnn_labels *labels, const weft_graph *graph, const weft_part *part)
+static int32_t class_at(const weft_graph *graph, const int32_t *class_of, int64_t vertex)
+{
+    const int32_t label = graph->label[vertex];
+    return class_of != NULL && label >= 0 ? class_of[label] : label;
+}
+
+static weft_status take_labels(gnn_labels *labels, const weft_graph *graph, const weft_part *part,
+                               const int32_t *class_of)
 {
     train_targets *t = &labels->targets;
     int64_t rows = part->n_owned;
@@ -301,7 +321,7 @@ static weft_status take_labels(gnn_labels *labels, const weft_graph *graph, cons
         labels->host[LABEL] = label;
         t->label_host = label;
         for (int64_t i = 0; i < rows; ++i) {
-            label[i] = graph->label[part->gid[i]];
+            label[i] = class_at(graph, class_of, part->gid[i]);
         }
     } else {
         float *target = NULL;
@@ -313,7 +333,7 @@ static weft_status take_labels(gnn_labels *labels, const weft_graph *graph, cons
                 memcpy(target + i * t->outputs, graph->target + part->gid[i] * t->outputs,
                        (size_t)t->outputs * sizeof *target);
             } else {
-                int32_t label = graph->label[part->gid[i]];
+                const int32_t label = class_at(graph, class_of, part->gid[i]);
                 target[i] = label < 0 ? NAN : (float)label;
             }
         }
@@ -376,12 +396,13 @@ static weft_status make_masks(gnn_labels *labels)
     return status;
 }
 
-static weft_status load_local(gnn_labels *labels, const weft_graph *graph, const weft_part *part)
+static weft_status load_local(gnn_labels *labels, const weft_graph *graph, const weft_part *part,
+                              const int32_t *class_of)
 {
     train_targets *t = &labels->targets;
     size_t rows = (size_t)part->n_owned;
     WEFT_TRY(check_labels(graph, t->loss));
-    WEFT_TRY(take_labels(labels, graph, part));
+    WEFT_TRY(take_labels(labels, graph, part, class_of));
     count_rows(labels);
     WEFT_TRY(to_device(labels, LABEL, t->label_host, rows * sizeof(int32_t)));
     WEFT_TRY(to_device(labels, TARGET, t->target_host, rows * (size_t)t->outputs * sizeof(float)));
@@ -392,7 +413,7 @@ static weft_status load_local(gnn_labels *labels, const weft_graph *graph, const
 }
 
 weft_status gnn_load_labels(weft_comm *comm, weft_hal *hal, const weft_graph *graph, const weft_part *part,
-                            train_loss loss, gnn_labels *labels)
+                            train_loss loss, const int32_t *class_of, gnn_labels *labels)
 {
     memset(labels, 0, sizeof *labels);
     labels->hal = hal;
@@ -400,7 +421,7 @@ weft_status gnn_load_labels(weft_comm *comm, weft_hal *hal, const weft_graph *gr
     t->rows = part->n_owned;
     t->loss = loss;
     t->outputs = loss == TRAIN_LOSS_XENT ? graph->classes : (graph->target != NULL ? graph->tasks : 1);
-    WEFT_TRY(comm_agree(comm, load_local(labels, graph, part)));
+    WEFT_TRY(comm_agree(comm, load_local(labels, graph, part, class_of)));
     WEFT_TRY(comm_allreduce(comm, t->counted, TRAIN_SPLITS, WEFT_DTYPE_I64, COMM_SUM));
     return comm_allreduce(comm, &t->loss_entries, 1, WEFT_DTYPE_I64, COMM_SUM);
 }

@@ -37,12 +37,12 @@ static void count_features(const weft_graph *graph, gnn_facts *facts)
     int64_t rows = n < GNN_FACT_ROWS ? n : GNN_FACT_ROWS;
     for (int64_t i = 0; i < rows && graph->features > 0; ++i) {
         int64_t v = rows > 1 ? i * (n - 1) / (rows - 1) : 0;
-        const float *row = graph->feature + v * graph->features;
-        for (int64_t c = 0; c < graph->features; ++c) {
-            facts->zeros += row[c] == 0.0f;
-            facts->negative += row[c] < 0.0f;
-        }
+        const graph_feature_count count = graph_feature_counts(graph, v);
+        facts->zeros += graph->features - count.numbers;
+        facts->negative += count.negative;
         facts->values += graph->features;
+        facts->cancelled += fabs(count.sum) < GNN_CANCELLED_SUM * count.magnitude;
+        facts->rows++;
     }
 }
 
@@ -78,6 +78,11 @@ gnn_feature_scaling gnn_scaling_for(const gnn_facts *facts, bool norm)
         return GNN_SCALE_STANDARD;
     }
     return norm ? GNN_SCALE_NONE : GNN_SCALE_LENGTH;
+}
+
+bool gnn_sums_cancel(const gnn_facts *facts)
+{
+    return 100 * facts->cancelled > facts->rows;
 }
 
 double gnn_read_share(const gnn_facts *facts)

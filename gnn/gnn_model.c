@@ -102,7 +102,17 @@ static weft_status restored(void *self)
     return gnn_aggregator_restored(&model->aggregator);
 }
 
-/* The aggregations of a training pass, in its order, where they remember anything. */
+/* Announce the aggregations that a layer makes in one direction of a training pass. */
+static weft_status foresee_layer(gnn_model *model, const gnn_layer_plan *layer, bool transposed)
+{
+    gnn_aggregator_within(&model->aggregator, gnn_scope_of(layer, true));
+    for (int i = 0; i < layer->sums[transposed]; ++i) {
+        WEFT_TRY(gnn_aggregator_foresee(&model->aggregator, transposed, layer->width));
+    }
+    return WEFT_OK;
+}
+
+/* Announce the aggregations of a training pass, in the order of the pass, where the aggregator remembers rows. */
 static weft_status foresee_aggregations(gnn_model *model)
 {
     const gnn_plan *plan = &model->plan;
@@ -112,15 +122,10 @@ static weft_status foresee_aggregations(gnn_model *model)
     model->interface.state = state;
     model->interface.restored = restored;
     for (int l = 0; l < layer_count(model); ++l) {
-        const gnn_layer_plan *layer = &plan->layer[l];
-        gnn_aggregator_within(&model->aggregator, gnn_scope_of(layer, true));
-        WEFT_TRY(layer->aggregated > 0 ? gnn_aggregator_foresee(&model->aggregator, false, layer->width) : WEFT_OK);
+        WEFT_TRY(foresee_layer(model, &plan->layer[l], false));
     }
     for (int l = layer_count(model) - 1; l >= 0; --l) {
-        const gnn_layer_plan *layer = &plan->layer[l];
-        gnn_aggregator_within(&model->aggregator, gnn_scope_of(layer, true));
-        WEFT_TRY(layer->aggregated > layer->width ? gnn_aggregator_foresee(&model->aggregator, true, layer->width)
-                                                  : WEFT_OK);
+        WEFT_TRY(foresee_layer(model, &plan->layer[l], true));
     }
     return WEFT_OK;
 }
@@ -160,7 +165,7 @@ weft_status gnn_model_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, c
         WEFT_TRY(foresee_aggregations(model));
     }
     if (ops->walks_edges) {
-        WEFT_TRY(gnn_part_edges_create(comm, hal, part, model->plan.max_width, &model->edges));
+        WEFT_TRY(gnn_part_edges_create(comm, hal, part, model->plan.max_width, !ops->counts_self, &model->edges));
     }
     part_release_edges(part);
     WEFT_TRY(declare_parameters(model, dtype));

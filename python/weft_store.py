@@ -17,10 +17,11 @@ as `weft convert` treats them by default; lines on stderr say what a store holds
     weft_store.write_weights("start.npz", model)        # for weft train --init-weights
 
 Formats: docs/formats.md. A store is written into a temporary folder beside its goal and renamed: there is a whole store
-or none. What is wrong with an argument or a file raises ValueError with array, row and value; an object of
-another type than expected, TypeError.
+or none. What is wrong with an argument raises ValueError with array, row and value; a damaged file raises ValueError
+(OSError, if it cannot be read) with the file's name; an object of another type than expected raises TypeError.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -28,15 +29,16 @@ import shutil
 import sys
 import time
 import warnings
-from typing import Any, Dict, Iterator, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 __all__ = ["read_store", "read_manifest", "edge_index_of", "write_store", "from_pyg", "from_dgl", "EdgeDataWarning",
-           "read_metrics", "read_checkpoint", "write_weights", "xxh3_128"]
+           "LabelWarning", "read_metrics", "read_checkpoint", "write_weights", "xxh3_128"]
 
-FORMAT, VERSION, VERSION_WEIGHTED = "weft-graph", 1, 2
-ARRAYS = ("offset", "source", "weight", "feature", "label", "target", "split")
+FORMAT, VERSION, VERSION_WEIGHTED, VERSION_THIRD = "weft-graph", 1, 2, 3
+ARRAYS = ("offset", "source", "weight", "feature", "feature_offset", "feature_column",
+          "feature_value", "label", "target", "split", "class_name", "vertex_name")
 TRAIN, VALID, TEST, NONE = 0, 1, 2, 255
 _PathLike = Union[str, "os.PathLike[str]"]
 
@@ -203,29 +205,50 @@ def _file_hash(path: str) -> str:
 # ---- reading a store -----------------------------------------------------------------------------------------------
 
 
+@contextlib.contextmanager
+def _reading(path: str) -> Iterator[None]:
+    """Whatever a damaged file makes Python or NumPy raise becomes a ValueError that begins with the file's name; an OSError
+    has that name and stays."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None or error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, path) from None
+    except Exception as error:
+        told = str(error) or type(error).__name__
+        raise ValueError(told if told.startswith(path + ": ") else "%s: %s" % (path, told)) from None
+
+
 def _read_json(path: str) -> Dict[str, Any]:
-    with open(path, encoding="utf-8") as file:
-        try:
+    with _reading(path):
+        with open(path, encoding="utf-8") as file:
             value = json.load(file)
-        except ValueError as error:
-            raise ValueError("%s: %s" % (path, error)) from None
-    if not isinstance(value, dict):
-        raise ValueError("%s: is not a JSON object" % path)
-    return value
+        if not isinstance(value, dict):
+            raise ValueError("is not a JSON object")
+        return value
+
+
+def _plain_name(plain: Any) -> str:
+    if not isinstance(plain, str) or not plain or plain[0] == "." or "/" in plain:
+        raise ValueError("file %.100r is not a plain file name" % (plain,))
+    return plain
 
 
 def read_manifest(path: _PathLike) -> Dict[str, Any]:
     """The store's manifest.json, its format and version checked; counts that it leaves out are 0."""
     name = os.path.join(os.fspath(path), "manifest.json")
     manifest = _read_json(name)
-    if manifest.get("format") != FORMAT or manifest.get("version") not in (VERSION, VERSION_WEIGHTED):
-        raise ValueError("%s: format %r, version %r; expected %r, %d or %d" %
-                         (name, manifest.get("format"), manifest.get("version"), FORMAT, VERSION, VERSION_WEIGHTED))
+    if manifest.get("format") != FORMAT or manifest.get("version") not in range(VERSION, VERSION_THIRD + 1):
+        raise ValueError("%s: format %r, version %r; expected %r, %d to %d" %
+                         (name, manifest.get("format"), manifest.get("version"), FORMAT, VERSION, VERSION_THIRD))
     for key in ("vertices", "edges", "features", "classes", "tasks", "splits"):
         value = manifest.setdefault(key, 0)
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            raise ValueError("%s: %r is %r, expected a count" % (name, key, value))
-    manifest.setdefault("arrays", {})
+            raise ValueError("%s: %r is %.100r, expected a count" % (name, key, value))
+    entries = manifest.setdefault("arrays", {})
+    if not isinstance(entries, dict) or not all(isinstance(entry, dict) for entry in entries.values()):
+        raise ValueError("%s: 'arrays' is not an object of objects" % name)
     return manifest
 
 
@@ -235,7 +258,11 @@ def _expected(manifest: Dict[str, Any]) -> Dict[str, Tuple[Tuple[str, ...], Tupl
     arrays = {"offset": (("int64",), (n + 1,)), "source": (("int32", "int64"), (manifest["edges"],))}
     if manifest.get("weighted"):
         arrays["weight"] = (("float32",), (manifest["edges"],))
-    if manifest["features"]:
+    numbers = manifest.get("feature_numbers", -1)
+    if numbers >= 0:
+        arrays["feature_offset"] = (("int64",), (n + 1,))
+        arrays["feature_column"], arrays["feature_value"] = (("int32",), (numbers,)), (("float32",), (numbers,))
+    elif manifest["features"]:
         arrays["feature"] = (("float32",), (n, manifest["features"]))
     if manifest["classes"]:
         arrays["label"] = (("int32",), (n,))
@@ -243,30 +270,85 @@ def _expected(manifest: Dict[str, Any]) -> Dict[str, Tuple[Tuple[str, ...], Tupl
         arrays["target"] = (("float32",), (n, manifest["tasks"]))
     if splits:
         arrays["split"] = (("uint8",), (n,) if splits == 1 else (splits, n))
+    for name in ("class_name", "vertex_name"):
+        if manifest.get(name + "s"):
+            arrays[name] = (("uint8",), (None,))
     return arrays
 
 
-def read_store(path: _PathLike, *, mmap: bool = True, verify: bool = False) -> Dict[str, np.ndarray]:
-    """The arrays of a graph store by name: offset, source and, where there are such, weight, feature, label, target, split.
+def _load(file: str, types: Sequence[str], shapes: Sequence[Tuple[int, ...]], mmap: bool) -> np.ndarray:
+    """The array of a .npy file, of one of these types and shapes."""
+    with _reading(file):
+        array = np.load(file, mmap_mode="r" if mmap else None, allow_pickle=False)
+        if not isinstance(array, np.ndarray):
+            raise ValueError("holds several arrays, expected one")
+        if None in shapes[0] and array.ndim == 1:
+            shapes = [array.shape]
+        if array.dtype.name not in types or array.shape not in shapes:
+            raise ValueError("holds %s %s, expected %s %s" % (array.dtype, array.shape, types[0], shapes[0]))
+        return array
+
+
+def _names_text(what: str, names: Sequence[str], count: int) -> np.ndarray:
+    """uint8: the names, each followed by a line feed."""
+    if len(names) != count:
+        raise ValueError("%s: %d names, expected %d" % (what, len(names), count))
+    for i, name in enumerate(names):
+        if not isinstance(name, str) or not name or re.search("[\0-\x1f\x7f-\x9f\ud800-\udfff]", name):
+            raise ValueError("%s[%d]: %.60r: expected a text without control characters" % (what, i, name))
+    return np.frombuffer("".join(name + "\n" for name in names).encode("utf-8"), dtype=np.uint8)
+
+
+def _read_names(file: str, array: np.ndarray, count: int) -> List[str]:
+    try:
+        names = array.tobytes().decode("utf-8").split("\n")
+    except UnicodeDecodeError:
+        raise ValueError("%s: is not UTF-8" % file) from None
+    if names.pop() != "" or len(names) != count:
+        raise ValueError("%s: %d names, each ending in a line feed; expected %d" % (file, len(names), count))
+    return names
+
+
+def _spread(arrays: Dict[str, np.ndarray], features: int) -> np.ndarray:
+    """float32 [n, features] of sparse features."""
+    offset, column = arrays["feature_offset"], arrays["feature_column"]
+    n = len(offset) - 1
+    if offset[0] != 0 or offset[n] != len(column) or (np.diff(offset) < 0).any():
+        raise ValueError("feature_offset: does not ascend from 0 to %d" % len(column))
+    _first_bad("feature_column", (column >= 0) & (column < features), column, "is outside 0..%d" % (features - 1))
+    dense = np.zeros((n, features), dtype=np.float32)
+    dense[np.repeat(np.arange(n), np.diff(offset)), column] = arrays["feature_value"]
+    return dense
+
+
+def read_store(path: _PathLike, *, mmap: bool = True, verify: bool = False, sparse: bool = False) -> Dict[str, np.ndarray]:
+    """The arrays of a graph store by name: offset, source and, where there are such, weight, feature, label, target, split;
+    and class_name, vertex_name: lists of texts.
 
     mmap: map them read-only instead of loading them. verify: compare the checksums of the manifest (reads every byte).
+    sparse: features that the store holds sparse come as feature_offset, feature_column and feature_value, which are the
+    indptr, indices and data of a scipy.sparse.csr_matrix; otherwise they are spread out in "feature".
     Row v, the sources u of the edges u -> v, is source[offset[v]:offset[v + 1]].
     """
     folder, manifest = os.fspath(path), read_manifest(path)
     arrays = {}
-    for name, (types, shape) in _expected(manifest).items():
+    with _reading(os.path.join(folder, "manifest.json")):
+        expected = _expected(manifest)
+    for name, (types, shape) in expected.items():
         entry = manifest["arrays"].get(name, {})
-        plain = entry.get("file", name + ".npy")
-        if not plain or plain[0] == "." or "/" in plain:
-            raise ValueError("%s: array %r: file %r is not a plain file name" % (folder, name, plain))
-        file = os.path.join(folder, plain)
+        with _reading(os.path.join(folder, "manifest.json")):
+            file = os.path.join(folder, _plain_name(entry.get("file", name + ".npy")))
         if verify and "xxh3" in entry and _file_hash(file) != entry["xxh3"]:
-            raise ValueError("%s: checksum %s, the manifest says %s" % (file, _file_hash(file), entry["xxh3"]))
-        array = np.load(file, mmap_mode="r" if mmap and 0 not in shape else None, allow_pickle=False)
-        if array.dtype.name not in types or (array.shape != shape and not (name == "split" and array.shape == (1,) +
-                                                                            shape)):
-            raise ValueError("%s: holds %s %s, expected %s %s" % (file, array.dtype, array.shape, types[0], shape))
-        arrays[name] = array
+            raise ValueError("%s: checksum %s, the manifest says %.100s" % (file, _file_hash(file), entry["xxh3"]))
+        shapes = [shape, (1,) + shape] if name == "split" else [shape]
+        arrays[name] = _load(file, types, shapes, mmap and 0 not in shape and None not in shape)
+    if "feature_offset" in arrays and not sparse:
+        with _reading(os.path.join(folder, "feature_offset.npy")):
+            arrays["feature"] = _spread(arrays, manifest["features"])
+        del arrays["feature_offset"], arrays["feature_column"], arrays["feature_value"]
+    for name, count in (("class_name", manifest["classes"] + manifest["tasks"]), ("vertex_name", manifest["vertices"])):
+        if name in arrays:
+            arrays[name] = _read_names(os.path.join(folder, name + ".npy"), arrays[name], count)
     return arrays
 
 
@@ -284,11 +366,19 @@ def _array(value: Any) -> np.ndarray:
     """A NumPy array of an array, list, PyTorch tensor (any device), or dense copy of a sparse matrix."""
     for method in ("detach", "cpu"):
         value = getattr(value, method)() if hasattr(value, method) else value
-    if getattr(value, "is_sparse", False):
+    if getattr(value, "is_sparse", False) or "sparse" in str(getattr(value, "layout", "")):  # PyTorch: COO, CSR, ...
         value = value.to_dense()
     if hasattr(value, "toarray"):
         value = value.toarray()
     return np.asarray(value.numpy() if hasattr(value, "numpy") else value)
+
+
+def _rows(name: str, value: Any) -> int:
+    """The length of the first dimension; SciPy's sparse matrices have no len()."""
+    shape = getattr(value, "shape", None)
+    if (shape is None and not hasattr(value, "__len__")) or (shape is not None and len(shape) == 0):
+        raise ValueError("%s: %.100r, expected a row for each vertex" % (name, value))
+    return len(value) if shape is None else int(shape[0])
 
 
 def _first_bad(name: str, good: np.ndarray, value: np.ndarray, what: str) -> None:
@@ -507,38 +597,148 @@ def _feature(x: Any, n: int) -> np.ndarray:
     return feature
 
 
-def _labels(y: Any, n: int, classes: Optional[int]) -> Tuple[str, np.ndarray, int]:
+def _sparse_feature(x: Any, n: int) -> Optional[Dict[str, np.ndarray]]:
+    """The arrays of a sparse matrix of SciPy; None where x is none, or would take fewer bytes whole."""
+    if not hasattr(x, "tocsr") or x.ndim != 2 or x.shape[0] != n or x.shape[1] == 0 or x.dtype.kind not in "biuf":
+        return None
+    x = x.tocsr().astype("<f4")  # copies
+    x.sum_duplicates()
+    _first_bad("x", np.isfinite(x.data), x.data, "is not finite")
+    x.eliminate_zeros()
+    if 8 * (n + x.nnz) >= 4 * n * x.shape[1]:
+        return None
+    return {"feature_offset": x.indptr.astype("<i8"), "feature_column": x.indices.astype("<i4"), "feature_value": x.data}
+
+
+class LabelWarning(UserWarning):
+    """Labels that look as if they meant something else: one class, classes without a vertex, one-hot rows."""
+
+
+def _warn(text: str) -> None:
+    warnings.warn("y: " + text, LabelWarning, stacklevel=5)
+
+
+def _occurring(label: np.ndarray) -> np.ndarray:
+    """The classes that have a vertex, ascending."""
+    ordered = np.sort(label[label >= 0])
+    return ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])[:len(ordered)]]
+
+
+def _judge_classes(label: np.ndarray, minus: bool) -> int:
+    """How many classes there are; a word where they look unlike classes. minus: -1 stands in the labels given."""
+    ids = _occurring(label)
+    if len(ids) == 0:
+        _warn("no vertex has a label")
+        return 1
+    classes = int(ids[-1]) + 1
+    if minus and len(ids) == 1 and ids[0] == 1:
+        raise ValueError("y: the labels are -1 and 1 alone. Two classes are 0 and 1: hand in (y > 0). If -1 means "
+                         "unlabelled and 1 is a class, give num_classes=2")
+    if len(ids) < classes:
+        told = "%d of %d classes occur, %d without a vertex (the first: %d)" % (
+            len(ids), classes, classes - len(ids), np.argmax(np.append(ids, -1) != np.arange(len(ids) + 1)))
+        if len(ids) == classes - 1 and ids[0] == 1:
+            told += "; labels 1 to %d? Hand in y - 1" % ids[-1]
+        elif len(ids) > 1 and ids[-1] - ids[-2] > 1:
+            told += "; is %d \"ignore\"? Then write -1 (unlabelled) for it" % ids[-1]
+        _warn("%s. If the ids are meant so, num_classes=%d says it" % (told, classes))
+    if len(ids) == 1:
+        _warn("every labelled vertex is of one class (%d): there is nothing to learn" % ids[0])
+    return classes
+
+
+def _tasks(label: np.ndarray) -> np.ndarray:
+    target = np.ascontiguousarray(label, dtype="<f4")
+    _first_bad("y", ~np.isinf(target), target, "is not finite (NaN = unlabelled)")
+    zero, one, unknown = target == 0, target == 1, np.isnan(target)
+    _first_bad("y", unknown | ((target >= 0) & (target <= 1)), target, "is no task: 0 or 1 (NaN = unlabelled)")
+    known = ~unknown.all(axis=1)
+    if known.any() and (one | zero)[known].all() and (one[known].sum(axis=1) == 1).all():
+        _warn("every row has exactly one 1: classes? It is taken as %d binary tasks; numpy.argmax(y, axis=1) makes "
+              "classes of it" % target.shape[1])
+    if not ((target < 1).any(axis=0) & (target > 0).any(axis=0)).any():
+        _warn("no task has both labels, 0 and 1 (NaN = unlabelled): there is nothing to learn, and no ROC-AUC")
+    return target
+
+
+def _in_words(y: Any, names: Optional[Sequence[str]]) -> Tuple[Any, Optional[Sequence[str]]]:
+    """Labels in words as numbers, and the classes' names: those given, or the words in the order of their bytes. Empty words,
+    None and NaN are unlabelled. Other labels stay as they are."""
+    label = _array(y)
+    if label.dtype.kind == "S":
+        label = np.char.decode(label, "utf-8")
+    words = [word for word in label.reshape(-1).tolist() if word and word == word] if label.dtype.kind in "UO" else []
+    if not words or not all(isinstance(word, str) for word in words):
+        return y, names
+    names = sorted(set(words)) if names is None else list(names)
+    number = {name: i for i, name in enumerate(names)}
+    for row, word in enumerate(label.reshape(-1).tolist()):
+        if word and word == word and word not in number:
+            raise ValueError("y, row %d: %.60r is none of class_names" % (row, word))
+    numbers = [number[word] if word and word == word else -1 for word in label.reshape(-1).tolist()]
+    return np.array(numbers, dtype=np.int64).reshape(label.shape), names
+
+
+def _labels(y: Any, n: int, classes: Optional[int], names: Optional[Sequence[str]]) -> Tuple[str, np.ndarray, int]:
     """("label", int32 [n], classes) or ("target", float32 [n, tasks], tasks)."""
     label = _array(y)
     if label.ndim not in (1, 2) or label.shape[0] != n or label.size == 0 or label.dtype.kind not in "biuf":
         raise ValueError("y: %s %s, expected classes [%d] or tasks [%d, t]" % (label.dtype, label.shape, n, n))
     if label.ndim == 2 and label.shape[1] > 1:
-        target = np.ascontiguousarray(label, dtype="<f4")
-        _first_bad("y", ~np.isinf(target), target, "is not finite (NaN = unlabelled)")
-        return "target", target, target.shape[1]
+        if classes is not None:
+            raise ValueError("y: %s, which are %d binary tasks; num_classes is for one column of classes "
+                             "(numpy.argmax(y, axis=1) of one-hot rows)" % (label.shape, label.shape[1]))
+        return "target", _tasks(label), label.shape[1]
     label = label.reshape(-1)
+    if classes is None and names is not None and not (label >= len(names)).any():
+        classes = len(names)
+    minus = label.dtype.kind in "if" and bool((label == -1).any())
     if label.dtype.kind == "f":
         label = np.where(np.isnan(label), -1, label)
         _first_bad("y", label == np.floor(label), label, "is not a class")
-    most = classes if classes is not None else max(int(label.max()) + 1, 1)
-    _first_bad("y", (label >= -1) & (label < most), label, "is outside -1..%d (-1 = unlabelled)" % (most - 1))
-    return "label", np.ascontiguousarray(label, dtype="<i4"), most
+    allowed = classes if classes is not None else 2**31 - 1
+    good = label < allowed if label.dtype.kind in "bu" else (label >= -1) & (label < allowed)
+    _first_bad("y", good, label, "is outside -1..%d (-1 = unlabelled)" % (allowed - 1))
+    label = np.ascontiguousarray(label, dtype="<i4")
+    if classes == 1:
+        _warn("every labelled vertex is of one class (0): there is nothing to learn")
+    return "label", label, classes if classes is not None else _judge_classes(label, minus)
+
+
+def _mask(name: str, array: np.ndarray, n: int, binary: bool) -> np.ndarray:
+    """bool [k, n] of masks [n], [n, k] or [k, n]."""
+    if array.ndim not in (1, 2) or n not in array.shape[:1] + array.shape[1:]:
+        raise ValueError("%s: a mask %s, expected [%d], [%d, splits] or [splits, %d]" % (name, array.shape, n, n, n))
+    if array.ndim == 2 and array.shape == (n, n) and n > 1:
+        raise ValueError("%s: %s, as many splits as vertices: which dimension are the vertices? Hand in fewer splits at "
+                         "a time" % (name, array.shape))
+    if not binary:
+        raise ValueError("%s: %s %s, expected a mask of 0 and 1, or a list of vertices" % (name, array.dtype, array.shape))
+    return (array != 0).reshape(n, -1).T if array.shape[0] == n else array != 0
 
 
 def _members(name: str, value: Any, n: int) -> np.ndarray:
-    """bool [k, n] of a mask [n] or [n, k] (bool or uint8), or of a list of vertices."""
+    """bool [k, n] of masks or of a list of vertices. Arrays of bool and in two dimensions are masks; numbers [n] of 0 and 1
+    are one if one of the two comes twice (a list names a vertex once), and always as uint8; others are lists."""
     array = _array(value)
-    if array.dtype.kind == "b" or array.dtype == np.uint8:
-        if array.ndim not in (1, 2) or array.shape[0] != n:
-            raise ValueError("%s: a mask %s, expected [%d] or [%d, splits]" % (name, array.shape, n, n))
-        return (array != 0).reshape(n, -1).T
-    if array.size == 0:
+    if array.dtype.kind not in "biuf":
+        raise ValueError("%s: %s %s, expected a mask or a list of vertices" % (name, array.dtype, array.shape))
+    if array.size == 0 and array.ndim == 1:
         return np.zeros((1, n), dtype=bool)
-    if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise ValueError("%s: %s %s, expected a bool mask or a list of vertices" % (name, array.dtype, array.shape))
-    _first_bad(name, (array >= 0) & (array < n), array, "is outside 0..%d" % (n - 1))
+    zero, one = array == 0, array == 1
+    byte = array.dtype == np.uint8
+    binary = bool((zero | one).all() or (byte and (zero | (array == 255)).all()))
+    twice = binary and (zero.sum() > 1 or one.sum() > 1 or (n == 1 and one.any()))
+    if array.dtype.kind == "b" or array.ndim != 1 or (len(array) == n and binary and (twice or byte)):
+        return _mask(name, array, n, binary)
+    if twice:
+        raise ValueError("%s: holds 0 and 1 alone, more than once: a mask has an entry for each of the %d vertices, this "
+                         "has %d" % (name, n, len(array)))
+    _first_bad(name, (array >= 0) & (array < n) & (array == np.floor(array)), array,
+               "is outside 0..%d, or no whole number" % (n - 1) if array.dtype.kind == "f" else
+               "is outside 0..%d" % (n - 1))
     mask = np.zeros((1, n), dtype=bool)
-    mask[0, array] = True
+    mask[0, array.astype(np.int64)] = True
     return mask
 
 
@@ -627,6 +827,7 @@ def _write_folder(goal: str, arrays: Dict[str, np.ndarray], manifest: Dict[str, 
 def write_store(path: _PathLike, edge_index: Any, x: Any = None, y: Any = None, train_mask: Any = None,
                 val_mask: Any = None, test_mask: Any = None, *, edge_weight: Any = None,
                 num_nodes: Optional[int] = None, num_classes: Optional[int] = None, symmetrize: bool = True, self_loops: bool = False,
+                class_names: Optional[Sequence[str]] = None, vertex_names: Optional[Sequence[str]] = None,
                 name: Optional[str] = None, origin: str = "weft_store.py", checksums: bool = True,
                 force: bool = False, quiet: bool = False) -> Dict[str, Any]:
     """Write a graph store and return its manifest. Arrays may be NumPy arrays, lists or PyTorch tensors.
@@ -635,11 +836,17 @@ def write_store(path: _PathLike, edge_index: Any, x: Any = None, y: Any = None, 
                  arrays [e]. They are sorted, duplicates dropped
     edge_weight  numbers [e], 0 or above: sums over neighbours multiply by them. Reverses that are added weigh the same
     symmetrize   add the reverse of every edge, as `weft convert` does by default; False keeps a directed graph directed
-    self_loops   keep self-loops, which are dropped otherwise: gcn and sage-gcn add their own
-    x            features [n, f], finite
-    y            classes [n] or [n, 1] (-1 or NaN = unlabelled), or several binary tasks [n, t] (NaN = unlabelled)
-    *_mask       bool or uint8 [n], or [n, k] for k splits, or lists of vertices
+    self_loops   keep self-loops, which are dropped otherwise (docs/formats.md: what a kept one counts for in each model)
+    x            features [n, f], finite; those of a sparse matrix of SciPy are stored sparse where that takes fewer bytes
+    y            classes [n] or [n, 1] (-1 or NaN = unlabelled), or several binary tasks [n, t] (NaN = unlabelled). Classes may be
+                 words ("" or None = unlabelled): they become class_names, in the order of their bytes
+    *_mask       bool, or 0 and 1 of any type, [n], or [n, k] or [k, n] for k splits; or lists of vertices. Numbers [n] are a
+                 list where they can be one, naming no vertex twice: [0, 1] of two vertices is the list of both
     num_nodes    default: the largest vertex in use, or the rows of x or y
+    num_classes  classes are 0 to num_classes - 1, though some have no vertex; default: one for each of class_names, or the
+                 largest label + 1
+    class_names  what the classes (or tasks) are called, one text each: models and data are matched by them
+    vertex_names what the vertices are called in your data: answers name them so
     checksums    of every array, which `weft info STORE --check` compares
     force        replace an existing store
     quiet        leave out the lines on stderr that tell what was written, directed or symmetric
@@ -649,7 +856,7 @@ def write_store(path: _PathLike, edge_index: Any, x: Any = None, y: Any = None, 
     """
     goal = os.fspath(path).rstrip("/") or "/"
     _check_goal(goal, force)
-    rows = [len(value) if hasattr(value, "__len__") else value.shape[0] for value in (x, y) if value is not None]
+    rows = [_rows(name_of, value) for name_of, value in (("x", x), ("y", y)) if value is not None]
     edges, n = _check_edges(edge_index, num_nodes, rows)
     arrays: Dict[str, np.ndarray] = {}
     counts = {"features": 0, "classes": 0, "tasks": 0, "splits": 0}
@@ -658,21 +865,33 @@ def write_store(path: _PathLike, edge_index: Any, x: Any = None, y: Any = None, 
     if edge_weight is not None:
         arrays["weight"], alike = _weights(edge_weight, edges, arrays["offset"], arrays["source"], symmetrize)
         symmetric = symmetric and alike
+    numbers: Dict[str, int] = {}
     if x is not None:
-        arrays["feature"] = _feature(x, n)
-        counts["features"] = arrays["feature"].shape[1]
+        sparse = _sparse_feature(x, n)
+        arrays.update(sparse if sparse is not None else {"feature": _feature(x, n)})
+        counts["features"] = x.shape[1] if sparse is not None else arrays["feature"].shape[1]
+        numbers = {"feature_numbers": len(sparse["feature_column"])} if sparse is not None else {}
     if y is not None:
-        kind, arrays_of_kind, width = _labels(y, n, num_classes)
+        y, class_names = _in_words(y, class_names)
+        kind, arrays_of_kind, width = _labels(y, n, num_classes, class_names)
         arrays[kind] = arrays_of_kind
         counts["classes" if kind == "label" else "tasks"] = width
     split = _split([("train_mask", train_mask), ("val_mask", val_mask), ("test_mask", test_mask)], n)
     if split is not None:
         arrays["split"] = split
         counts["splits"] = 1 if split.ndim == 1 else split.shape[0]
-    manifest = {"format": FORMAT, "version": VERSION if edge_weight is None else VERSION_WEIGHTED,
+    named = {}
+    for key, names, count in (("class_name", class_names, counts["classes"] + counts["tasks"]),
+                              ("vertex_name", vertex_names, n)):
+        if names is not None:
+            arrays[key], named[key + "s"] = _names_text(key + "s", list(names), count), True
+            if len(set(names)) != count:
+                raise ValueError("%ss: two of them are the same" % key)
+    version = VERSION_THIRD if named or numbers else VERSION if edge_weight is None else VERSION_WEIGHTED
+    manifest = {"format": FORMAT, "version": version,
                 "name": _short(name if name is not None else os.path.basename(goal).split(".")[0], 63),
                 "vertices": n, "edges": len(arrays["source"]),
-                "symmetric": symmetric, **({} if edge_weight is None else {"weighted": True}), **counts,
+                "symmetric": symmetric, **({} if edge_weight is None else {"weighted": True}), **named, **counts, **numbers,
                 "origin": _short(origin, 1023)}
     _write_folder(goal, arrays, manifest, checksums)
     if not quiet:
@@ -683,7 +902,8 @@ def write_store(path: _PathLike, edge_index: Any, x: Any = None, y: Any = None, 
 def _tell(goal: str, manifest: Dict[str, Any], told: Dict[str, int]) -> None:
     form = "symmetric" if manifest["symmetric"] else "directed"
     form += " as given" if not told["added"] else ": %(added)d reverses were added (symmetrize=False adds none)" % told
-    lines = ["%(vertices)d vertices, %(edges)d edges, %(features)d features, %(classes)d classes" % manifest, form]
+    labels = "%(tasks)d binary tasks" if manifest["tasks"] else "%(classes)d classes" if manifest["classes"] else "no labels"
+    lines = [("%(vertices)d vertices, %(edges)d edges, %(features)d features, " + labels) % manifest, form]
     lines += ["edges have weights"] if manifest.get("weighted") else []
     if told["loops"] or told["repeats"]:
         lines.append("%(loops)d self-loops and %(repeats)d duplicates were dropped" % told)
@@ -717,6 +937,10 @@ def _warn_of_edge_data(data: Mapping[str, Any]) -> None:
                       EdgeDataWarning, stacklevel=3)
 
 
+def _listed(data: Mapping[str, Any]) -> str:
+    return ", ".join(map(repr, data)) or "nothing"
+
+
 def from_pyg(data: Any, path: _PathLike, **options: Any) -> Dict[str, Any]:
     """Write the store of a homogeneous torch_geometric.data.Data: edge_index, x, y, train_mask, val_mask, test_mask.
 
@@ -740,10 +964,16 @@ def from_pyg(data: Any, path: _PathLike, **options: Any) -> Dict[str, Any]:
     return write_store(path, data.edge_index, **chosen)
 
 
-def from_dgl(graph: Any, path: _PathLike, *, feature: str = "feat", label: str = "label", train: str = "train_mask",
-             valid: str = "val_mask", test: str = "test_mask", weight: Optional[str] = None,
-             **options: Any) -> Dict[str, Any]:
-    """Write the store of a homogeneous DGLGraph; the names are those of its ndata. What is absent is left out.
+# What write_store takes of a DGLGraph: the argument of from_dgl that names it, and its usual name in ndata.
+_DGL_NAMES = {"x": ("feature", "feat"), "y": ("label", "label"), "train_mask": ("train", "train_mask"),
+              "val_mask": ("valid", "val_mask"), "test_mask": ("test", "test_mask")}
+
+
+def from_dgl(graph: Any, path: _PathLike, *, feature: Optional[str] = None, label: Optional[str] = None,
+             train: Optional[str] = None, valid: Optional[str] = None, test: Optional[str] = None,
+             weight: Optional[str] = None, **options: Any) -> Dict[str, Any]:
+    """Write the store of a homogeneous DGLGraph: what its ndata has under the names feat, label, train_mask, val_mask and
+    test_mask, each left out where it is absent; or under the names given here, each of which must be there.
 
     `options` are those of write_store. weight: the name in edata of the weights of edges; other data of edges are left
     out, with an EdgeDataWarning.
@@ -755,9 +985,13 @@ def from_dgl(graph: Any, path: _PathLike, *, feature: str = "feat", label: str =
     if getattr(graph, "is_block", False):
         raise ValueError("graph is a block, part of a sampled mini-batch: hand in the whole graph")
     if weight is not None and weight not in graph.edata:
-        raise ValueError("weight: edata has no %r" % weight)
+        raise ValueError("weight: edata has no %r; it has %s" % (weight, _listed(graph.edata)))
     _warn_of_edge_data({name: value for name, value in graph.edata.items() if name != weight})
-    names = {"x": feature, "y": label, "train_mask": train, "val_mask": valid, "test_mask": test}
+    given = {"feature": feature, "label": label, "train": train, "valid": valid, "test": test}
+    for argument, name in given.items():
+        if name is not None and name not in graph.ndata:
+            raise ValueError("%s: ndata has no %r; it has %s" % (argument, name, _listed(graph.ndata)))
+    names = {key: given[argument] or usual for key, (argument, usual) in _DGL_NAMES.items()}
     chosen = {key: graph.ndata[name] if name in graph.ndata else None for key, name in names.items()}
     chosen["num_nodes"] = int(graph.num_nodes())
     chosen["edge_weight"] = graph.edata[weight] if weight is not None else None
@@ -785,6 +1019,22 @@ def _column(values: Sequence[Any]) -> np.ndarray:
     return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
 
 
+def _read_columns(path: str) -> Dict[str, np.ndarray]:
+    rows, columns = [], {}
+    with open(path, encoding="utf-8") as file:
+        lines = file.read().split("\n")
+    for number, line in enumerate(lines[:-1], start=1):  # what follows the last line break is not a whole line
+        with _reading("%s: line %d" % (path, number)):
+            row = json.loads(line)
+            if not isinstance(row, dict):
+                raise ValueError("is not a JSON object")
+            rows.append(_flatten("", row, {}))
+    for name in dict.fromkeys(name for row in rows for name in row):
+        with _reading("%s: %.100r" % (path, name)):
+            columns[name] = _column([row.get(name) for row in rows])
+    return columns
+
+
 def read_metrics(run_dir: _PathLike) -> Dict[str, np.ndarray]:
     """metrics.jsonl of a run folder as columns, an entry an epoch: run, epoch, loss, epoch_s, valid, ...
 
@@ -792,19 +1042,8 @@ def read_metrics(run_dir: _PathLike) -> Dict[str, np.ndarray]:
     "lanes.halo.bytes". The last line of a run that was killed may be cut short: it is left out.
     """
     path = os.path.join(os.fspath(run_dir), "metrics.jsonl")
-    rows = []
-    with open(path, encoding="utf-8") as file:
-        lines = file.read().split("\n")
-    for number, line in enumerate(lines[:-1], start=1):  # what follows the last line break is not a whole line
-        try:
-            row = json.loads(line)
-        except ValueError as error:
-            raise ValueError("%s: line %d: %s" % (path, number, error)) from None
-        if not isinstance(row, dict):
-            raise ValueError("%s: line %d: is not a JSON object" % (path, number))
-        rows.append(_flatten("", row, {}))
-    names = dict.fromkeys(name for row in rows for name in row)
-    return {name: _column([row.get(name) for row in rows]) for name in names}
+    with _reading(path):
+        return _read_columns(path)
 
 
 # ---- checkpoints ---------------------------------------------------------------------------------------------------
@@ -818,14 +1057,14 @@ def _read_good_checkpoint(folder: str) -> Dict[str, Any]:
     if _file_hash(name) != expected:
         raise ValueError("%s: checksum %s, manifest.xxh3 says %s" % (name, _file_hash(name), expected))
     manifest = _read_json(name)
-    if manifest.get("format") != "weft-checkpoint" or manifest.get("version") != 1:
-        raise ValueError("%s: format %r, version %r; expected 'weft-checkpoint', 1" %
+    if manifest.get("format") != "weft-checkpoint" or manifest.get("version") not in (1, 2):
+        raise ValueError("%s: format %r, version %r; expected 'weft-checkpoint', 1 or 2" %
                          (name, manifest.get("format"), manifest.get("version")))
-    for plain, entry in manifest["files"].items():
-        file_name = os.path.join(folder, plain)
-        if not plain or plain[0] == "." or "/" in plain:
-            raise ValueError("%s: file %r is not a plain file name" % (name, plain))
-        if os.path.getsize(file_name) != entry["bytes"] or _file_hash(file_name) != entry["xxh3"]:
+    with _reading(name):
+        files = {os.path.join(folder, _plain_name(plain)): (entry["bytes"], entry["xxh3"])
+                 for plain, entry in manifest["files"].items()}
+    for file_name, (size, checksum) in files.items():
+        if os.path.getsize(file_name) != size or _file_hash(file_name) != checksum:
             raise ValueError("%s: is not what the manifest says: damaged" % file_name)
     return manifest
 
@@ -836,7 +1075,7 @@ def _read_newest_checkpoint(folder: str) -> Tuple[str, Dict[str, Any]]:
         path = os.path.join(folder, name)
         try:
             return path, _read_good_checkpoint(path)
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError) as error:
             warnings.warn("%s: damaged (%s); the checkpoint before it is used" % (path, error), stacklevel=3)
     raise FileNotFoundError("%s: holds no good checkpoint" % folder)
 
@@ -844,8 +1083,9 @@ def _read_newest_checkpoint(folder: str) -> Tuple[str, Dict[str, Any]]:
 def read_checkpoint(path: _PathLike, which: str = "best") -> Dict[str, Any]:
     """The newest good checkpoint of a run folder (or of its ckpt folder), or the checkpoint in this folder.
 
-    Returns its manifest (run, epoch, trained_epochs, options, graph_hash, ...), "path" and "parameters", arrays by
-    name. which: "best" = at the best validation score so far (the last ones, before there was one), or "last". Every
+    Returns its manifest (run, epoch, trained_epochs, options, graph_hash, ...), "path", "parameters", arrays by
+    name, and "features": None, or the float64 arrays "mean" and "deviation" by which the model standardises the columns
+    of its features: (x - mean) / deviation, and 0 where the deviation is 0. which: "best" = at the best validation score so far (the last ones, before there was one), or "last". Every
     file is compared with its checksum; a damaged checkpoint is left out with a warning, and the one before it is read.
     """
     if which not in ("best", "last"):
@@ -856,15 +1096,27 @@ def read_checkpoint(path: _PathLike, which: str = "best") -> Dict[str, Any]:
     else:
         inner = os.path.join(folder, "ckpt")
         folder, manifest = _read_newest_checkpoint(inner if os.path.isdir(inner) else folder)
-    name = which if which + ".npz" in manifest["files"] else "last"
-    with np.load(os.path.join(folder, name + ".npz"), allow_pickle=False) as arrays:
-        return {**manifest, "path": folder, "parameters": {key: arrays[key] for key in arrays.files}}
+    name = os.path.join(folder, (which if which + ".npz" in manifest["files"] else "last") + ".npz")
+    features = None
+    if "features.npz" in manifest["files"]:
+        beside = os.path.join(folder, "features.npz")
+        with _reading(beside), np.load(beside, allow_pickle=False) as arrays:
+            features = {key: arrays["feature." + key] for key in ("mean", "deviation")}
+    with _reading(name), np.load(name, allow_pickle=False) as arrays:
+        parameters = {key: arrays[key] for key in arrays.files}
+    return {**manifest, "path": folder, "parameters": parameters, "features": features}
 
 
-def write_weights(path: _PathLike, parameters: Dict[str, Any]) -> None:
-    """Parameters by name as an .npz that `weft train --init-weights` reads: vectors become rows [1, n]. Whole or absent."""
+def write_weights(path: _PathLike, parameters: Dict[str, Any], features: Optional[Dict[str, Any]] = None) -> None:
+    """Parameters by name as an .npz that `weft train --init-weights` reads: vectors become rows [1, n]. Whole or absent.
+
+    features: "mean" and "deviation" by which the model standardises its features, as read_checkpoint gives them.
+    """
     goal = os.fspath(path)
     arrays = {}
+    for key in ("mean", "deviation"):
+        if features is not None:
+            arrays["feature." + key] = np.asarray(features[key], dtype=np.float64)
     for name, value in parameters.items():
         array = np.atleast_2d(_array(value))
         if array.ndim != 2 or array.dtype.kind != "f":

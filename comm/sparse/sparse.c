@@ -271,9 +271,9 @@ weft_status sparse_post(sparse_plan *plan, int64_t k)
     plan->trouble = (sparse_note){.rank = -1};
     plan->sent_count = 0;
     if (plan->device != NULL) {
-        WEFT_TRY(sparse_device_take(plan, k >= plan->dense_from));
+        WEFT_TRY(sparse_device_take(plan, sparse_sends_everything(plan, k)));
     }
-    if (k >= plan->dense_from) {
+    if (sparse_sends_everything(plan, k)) {
         return dense_post(plan);
     }
     for (int i = 0; i < plan->slots.count && !plan->variable; ++i) {
@@ -330,9 +330,19 @@ void *sparse_state(sparse_plan *plan, int64_t *bytes)
     return plan->exchange == SPARSE_OK_TOPK ? sparse_ok_topk_state(plan, bytes) : NULL;
 }
 
+weft_status sparse_restored(sparse_plan *plan)
+{
+    return plan->exchange == SPARSE_OK_TOPK ? sparse_ok_topk_restored(plan) : WEFT_OK;
+}
+
+bool sparse_sends_everything(const sparse_plan *plan, int64_t k)
+{
+    return k >= plan->dense_from;
+}
+
 const int32_t *sparse_sent(const sparse_plan *plan, int64_t *found)
 {
-    bool everything = plan->k >= plan->dense_from;
+    const bool everything = sparse_sends_everything(plan, plan->k);
     *found = everything ? plan->desc.count : plan->sent_count;
     return everything ? NULL : plan->sent;
 }

@@ -83,9 +83,14 @@ weft_status sparse_residual_to_host(sparse_plan *plan);
 selector *sparse_selector(sparse_plan *plan);
 /* What else the exchange remembers between calls (OK_TOPK: regions and the global threshold); 0 bytes otherwise. */
 void *sparse_state(sparse_plan *plan, int64_t *bytes);
+/* The state was filled from a checkpoint, on all ranks. WEFT_ERR_DATA on all ranks if it cannot be a state of this plan, or if
+ * ranks that exchange disagree. Collective. */
+weft_status sparse_restored(sparse_plan *plan);
+/* Returns true if a post of k elements sends everything: k is at the break-even or beyond. */
+bool sparse_sends_everything(const sparse_plan *plan, int64_t k);
 /* Where this rank's last selection lies (NULL with found = count when everything was sent): the factor masking of
- * momentum (Lin et al., Deep gradient compression, ICLR 2018, arXiv 1712.01887) zeroes its velocity there. Indices into
- * the whole vector. */
+ * momentum (Lin et al., Deep gradient compression, ICLR 2018, arXiv 1712.01887) zeroes its velocity there. Where everything
+ * was sent, nothing waits for a later step, and there is nothing to mask. Indices into the whole vector. */
 const int32_t *sparse_sent(const sparse_plan *plan, int64_t *found);
 /* Prediction for exact selections; bytes_sent is exact for HIERARCHICAL and ALL_GATHER, an upper bound for OK_TOPK. Not
  * for AUTO. windowed: through shared memory inside the node, as plans whose buffers lie there. */

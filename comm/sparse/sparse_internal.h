@@ -160,6 +160,7 @@ void window_build_gather(sparse_plan *plan);
 weft_status sparse_hierarchical_create(sparse_plan *plan);
 weft_status sparse_ok_topk_create(sparse_plan *plan);
 void *sparse_ok_topk_state(sparse_plan *plan, int64_t *bytes);
+weft_status sparse_ok_topk_restored(sparse_plan *plan); /* collective */
 void sparse_ok_topk_free(sparse_plan *plan);
 weft_status sparse_all_gather_create(sparse_plan *plan);
 

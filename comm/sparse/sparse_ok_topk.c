@@ -142,6 +142,61 @@ void *sparse_ok_topk_state(sparse_plan *plan, int64_t *bytes)
     return plan->ok_topk != NULL ? plan->ok_topk->state : NULL;
 }
 
+static weft_status check_state(const sparse_plan *plan)
+{
+    const ok_state *state = plan->ok_topk->state;
+    int64_t before = 0;
+    WEFT_CHECK(state->k >= 0 && state->k <= plan->count && state->threshold >= 0 &&
+                   state->threshold < HAL_MAGNITUDE_INFINITY,
+               WEFT_ERR_DATA, "damaged: the threshold of exchange ok-topk is %lld, for %lld of %lld elements",
+               (long long)state->threshold, (long long)state->k, (long long)plan->count);
+    for (int q = 1; q < plan->nodes; before = state->bound[q++]) {
+        WEFT_CHECK(state->bound[q] >= before && state->bound[q] <= plan->count, WEFT_ERR_DATA,
+                   "damaged: region %d of exchange ok-topk begins at %lld, expected %lld to %lld", q,
+                   (long long)state->bound[q], (long long)before, (long long)plan->count);
+    }
+    return WEFT_OK;
+}
+
+/* A number for all of the state, between 0 and INT64_MAX - 1. */
+static int64_t state_number(const sparse_ok_topk *ok)
+{
+    const unsigned char *byte = (const unsigned char *)ok->state;
+    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
+    for (int64_t i = 0; i < ok->state_bytes; ++i) {
+        hash = (hash ^ byte[i]) * 0x100000001b3u;
+    }
+    return (int64_t)(hash >> 2);
+}
+
+/* Ranks that own the same shard have the same state; ranks of different shards need not. */
+weft_status sparse_ok_topk_restored(sparse_plan *plan)
+{
+    const int shards = plan->at.shards;
+    const bool owns = plan->ok_topk != NULL;
+    int64_t *bounds = NULL; /* [2][shards] the least number of each shard, and the complement of the largest */
+    weft_status status = WEFT_NEW(&bounds, 2 * (int64_t)shards, WEFT_MEM_WORKSPACE);
+    status = status == WEFT_OK && owns ? check_state(plan) : status;
+    WEFT_TRY_GOTO(comm_agree(plan->comm, status), status, done);
+    for (int i = 0; i < 2 * shards; ++i) {
+        bounds[i] = INT64_MAX;
+    }
+    if (owns) {
+        bounds[plan->at.mine] = state_number(plan->ok_topk);
+        bounds[shards + plan->at.mine] = ~bounds[plan->at.mine];
+    }
+    WEFT_TRY_GOTO(comm_allreduce(plan->comm, bounds, 2 * (int64_t)shards, WEFT_DTYPE_I64, COMM_MIN), status, done);
+    for (int i = 0; i < shards && status == WEFT_OK; ++i) {
+        if (bounds[i] != ~bounds[shards + i]) {
+            status =
+                weft_fail(WEFT_ERR_DATA, "damaged: the ranks' files do not agree on the regions of exchange ok-topk");
+        }
+    }
+done:
+    weft_free(bounds);
+    return status;
+}
+
 /* ---- select and split ---------------------------------------------------------------------------------------- */
 static int64_t *positions_of(const sparse_plan *plan, int node)
 {

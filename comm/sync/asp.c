@@ -39,12 +39,14 @@
  * K. Hsieh, A. Harlap, N. Vijaykumar, D. Konomis, G. Ganger, P. Gibbons, O. Mutlu: Gaia: geo-distributed machine
  * learning approaching LAN speeds. NSDI 2017.
  */
+#include <float.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/number.h"
 #include "comm/comm_options.def"
 #include "comm/sync/asp_link.h"
 #include "comm/sync/mode.h"
@@ -543,6 +545,31 @@ static int state(comm_sync *sync, sync_buffer *buffer)
     return 3;
 }
 
+/* A checkpoint is written where every site has heard all others up to its own clock. */
+static weft_status check_counters(const comm_sync *sync)
+{
+    const asp *a = sync->self;
+    const asp_counters *c = &a->counters;
+    WEFT_TRY(sync_check_range(sync, "the mark of a beginning", c->begun, 1, 1));
+    WEFT_TRY(sync_check_range(sync, "the clock", c->clock, 0, SYNC_STEPS_LIMIT));
+    WEFT_CHECK(c->threshold.theta >= 0.0 && c->threshold.theta <= DBL_MAX && c->threshold.first_lr >= 0.0 &&
+                   c->threshold.first_lr <= DBL_MAX,
+               WEFT_ERR_DATA, "damaged: the threshold of sync asp is %g, of a first learning rate of %g",
+               number_plain(c->threshold.theta), number_plain(c->threshold.first_lr));
+    for (int64_t i = 0; a->mirror != NULL && i < (int64_t)a->sites * a->runs; ++i) {
+        const bool own = i / a->runs == a->site;
+        WEFT_TRY(own ? WEFT_OK : sync_check_range(sync, "the clock of another site", a->mirror[i], c->clock, c->clock));
+    }
+    return WEFT_OK;
+}
+
+static weft_status restored(comm_sync *sync)
+{
+    const asp *a = sync->self;
+    WEFT_TRY(comm_agree(sync->comm, check_counters(sync)));
+    return sync_check_alike(sync, "the clock", &a->counters.clock, 1);
+}
+
 const sync_ops sync_asp_ops = {.name = "asp",
                                .local_updates = true,
                                .create = create,
@@ -552,4 +579,5 @@ const sync_ops sync_asp_ops = {.name = "asp",
                                .gradients = gradients,
                                .parameters = parameters,
                                .settle = settle,
-                               .state = state};
+                               .state = state,
+                               .restored = restored};

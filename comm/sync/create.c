@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/log.h"
 #include "comm/comm_options.def"
 #include "comm/core/comm_internal.h"
 #include "comm/sync/staging.h"
@@ -160,7 +161,6 @@ static weft_status choose_mode(comm_sync *sync)
     }
     WEFT_CHECK(sync->mode >= 0 && sync->mode < SYNC_AUTO, WEFT_ERR_INTERNAL, "synchronisation mode %d of %d",
                (int)sync->mode, (int)SYNC_AUTO);
-    sync->ops = mode_ops[sync->mode];
     return WEFT_OK;
 }
 
@@ -202,6 +202,58 @@ static weft_status prepare(comm_sync *sync, const sync_desc *desc)
     return copy_desc(sync, desc);
 }
 
+/* Everything of the mode that the sync has. */
+static void take_down(comm_sync *sync)
+{
+    if (sync->ops != NULL && sync->ops->destroy != NULL) {
+        sync->ops->destroy(sync);
+    }
+    comm_plan_destroy(sync->mean);
+    weft_free(sync->mean_buffer);
+    tracking_destroy(sync);
+    staging_destroy(sync);
+    sync->mean = NULL;
+    sync->mean_buffer = NULL;
+}
+
+/* Plans and memory of the mode. Collective. */
+static weft_status set_up(comm_sync *sync)
+{
+    weft_comm *comm = sync->comm;
+    sync->ops = mode_ops[sync->mode];
+    WEFT_TRY(check_same(sync));
+    sync->admits_aside = sync->ops->admits && progress_thread_runs(comm->progress);
+    if (comm_size(comm) == 1) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(comm_agree(comm, staging_create(sync)));
+    WEFT_TRY(staging_compare(sync));
+    const sync_tracking kind = sync_tracking_of(&sync->options, sync->mode);
+    if (kind != SYNC_TRACKING_OFF) {
+        WEFT_TRY(comm_agree(comm, tracking_create(sync, kind)));
+    }
+    if (sync->ops->create != NULL) {
+        WEFT_TRY(comm_agree(comm, sync->ops->create(sync)));
+    }
+    return sync->ops->local_updates ? create_mean(sync) : WEFT_OK;
+}
+
+/* A mode that would do in every step what all-reduce does, at a higher price, gives way to it. Collective. */
+static weft_status set_up_or_give_way(comm_sync *sync)
+{
+    WEFT_TRY(set_up(sync));
+    const char *why = comm_size(sync->comm) > 1 && sync->ops->idle != NULL ? sync->ops->idle(sync) : NULL;
+    if (why == NULL) {
+        return WEFT_OK;
+    }
+    log_info("sync %s: every step would send the whole gradient and hold nothing back (%s): allreduce runs, which "
+             "is the same and cheaper",
+             sync->ops->name, why);
+    take_down(sync);
+    sync->mode = SYNC_ALLREDUCE;
+    return set_up(sync);
+}
+
 weft_status sync_create(weft_comm *comm, const sync_options *options, const sync_desc *desc, comm_sync **out)
 {
     weft_status status = WEFT_OK;
@@ -220,22 +272,7 @@ weft_status sync_create(weft_comm *comm, const sync_options *options, const sync
     sync->figures.gap = 1.0;
     WEFT_TRY_GOTO(comm_agree(comm, prepare(sync, desc)), status, done);
     WEFT_TRY_GOTO(choose_mode(sync), status, done);
-    WEFT_TRY_GOTO(check_same(sync), status, done);
-    sync->admits_aside = sync->ops->admits && progress_thread_runs(comm->progress);
-    if (comm_size(comm) > 1) {
-        WEFT_TRY_GOTO(comm_agree(comm, staging_create(sync)), status, done);
-        WEFT_TRY_GOTO(staging_compare(sync), status, done);
-        sync_tracking kind = sync_tracking_of(&sync->options, sync->mode);
-        if (kind != SYNC_TRACKING_OFF) {
-            WEFT_TRY_GOTO(comm_agree(comm, tracking_create(sync, kind)), status, done);
-        }
-        if (sync->ops->create != NULL) {
-            WEFT_TRY_GOTO(comm_agree(comm, sync->ops->create(sync)), status, done);
-        }
-        if (sync->ops->local_updates) {
-            WEFT_TRY_GOTO(create_mean(sync), status, done);
-        }
-    }
+    WEFT_TRY_GOTO(set_up_or_give_way(sync), status, done);
     sync->options.topology = NULL;
     sync->options.sites = NULL;
     *out = sync;
@@ -250,13 +287,7 @@ void sync_destroy(comm_sync *sync)
     if (sync == NULL) {
         return;
     }
-    if (sync->ops != NULL && sync->ops->destroy != NULL) {
-        sync->ops->destroy(sync);
-    }
-    comm_plan_destroy(sync->mean);
-    weft_free(sync->mean_buffer);
-    tracking_destroy(sync);
-    staging_destroy(sync);
+    take_down(sync);
     weft_free(sync->ready);
     weft_free(sync->buffer);
     weft_free((void *)(uintptr_t)sync->desc.bucket);

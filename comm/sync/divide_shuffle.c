@@ -180,6 +180,16 @@ static int state(comm_sync *sync, sync_buffer *buffer)
     return 1;
 }
 
+static weft_status restored(comm_sync *sync)
+{
+    const divide_shuffle *d = sync->self;
+    const shuffle_counters *c = &d->counters;
+    weft_status status = sync_check_range(sync, "the step", c->step, 0, SYNC_STEPS_LIMIT);
+    status = status == WEFT_OK ? sync_check_range(sync, "the round", c->round, 0, d->groups->rounds - 1) : status;
+    WEFT_TRY(comm_agree(sync->comm, status));
+    return sync_check_alike(sync, "step and round", (const int64_t[]){c->step, c->round}, 2);
+}
+
 const sync_ops sync_divide_shuffle_ops = {.name = "divide-shuffle",
                                           .local_updates = true,
                                           .average_stays = true,
@@ -188,4 +198,5 @@ const sync_ops sync_divide_shuffle_ops = {.name = "divide-shuffle",
                                           .reset = reset,
                                           .parameters = parameters,
                                           .period = period,
-                                          .state = state};
+                                          .state = state,
+                                          .restored = restored};

@@ -314,6 +314,29 @@ static int state(comm_sync *sync, sync_buffer *buffer)
     return count;
 }
 
+/* A checkpoint is written between steps, where the last round has ended and nobody is through. */
+static weft_status check_counters(const comm_sync *sync)
+{
+    const shadow *s = sync->self;
+    const shadow_counters *c = &s->counters;
+    WEFT_TRY(sync_check_range(sync, "the mark of a beginning", c->begun, 1, 1));
+    WEFT_TRY(sync_check_range(sync, "the step", c->step, 0, SYNC_STEPS_LIMIT));
+    WEFT_TRY(sync_check_range(sync, "the number of rounds", c->rounds, c->pending, SYNC_STEPS_LIMIT));
+    WEFT_TRY(sync_check_range(sync, "the number of pending rounds", c->pending, 0, 1));
+    WEFT_TRY(sync_check_range(sync, "the number of arrived rounds", c->arrived, c->pending, c->pending));
+    WEFT_TRY(sync_check_range(sync, "the step of the last round", c->posted_at, 0, c->step));
+    WEFT_CHECK(c->pending == 0 || s->sum[sync->desc.elements] == 0.0f, WEFT_ERR_DATA,
+               "damaged: %g ranks of sync shadow are through, expected none", (double)s->sum[sync->desc.elements]);
+    return WEFT_OK;
+}
+
+static weft_status restored(comm_sync *sync)
+{
+    const shadow_counters *c = &((const shadow *)sync->self)->counters;
+    WEFT_TRY(comm_agree(sync->comm, check_counters(sync)));
+    return sync_check_alike(sync, "step and rounds", (const int64_t[]){c->step, c->rounds, c->pending}, 3);
+}
+
 const sync_ops sync_shadow_ops = {.name = "shadow",
                                   .local_updates = true,
                                   .create = create,
@@ -321,4 +344,5 @@ const sync_ops sync_shadow_ops = {.name = "shadow",
                                   .reset = reset,
                                   .parameters = parameters,
                                   .settle = settle,
-                                  .state = state};
+                                  .state = state,
+                                  .restored = restored};

@@ -146,6 +146,10 @@ void staging_destroy(comm_sync *sync)
             hal->mem.free(hal, device[i]);
         }
     }
+    if (on_device(sync)) {
+        sync->desc.value = s->value;
+        sync->desc.grad = s->grad;
+    }
     *s = (sync_staging){0};
 }
 

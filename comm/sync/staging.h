@@ -28,6 +28,7 @@ weft_status staging_create(comm_sync *sync);
 /* Ranks may compute on backends of different kinds: whether all of them are devices, and what is made only then, so that
  * replicas see the same sums. Collective, of several ranks. */
 weft_status staging_compare(comm_sync *sync);
+/* desc.value and desc.grad are the caller's again. */
 void staging_destroy(comm_sync *sync);
 
 /* The parameters come to desc.value, and go back. */

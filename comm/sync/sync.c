@@ -8,6 +8,7 @@
  */
 #include "comm/sync/sync.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -419,4 +420,49 @@ weft_status sync_state(comm_sync *sync, const sync_buffer **buffer, int *count)
     }
     *buffer = sync->buffer;
     return WEFT_OK;
+}
+
+/* ---- from checkpoints -------------------------------------------------------------------------------------- */
+
+weft_status sync_check_range(const comm_sync *sync, const char *name, int64_t value, int64_t low, int64_t high)
+{
+    WEFT_CHECK(value >= low && value <= high, WEFT_ERR_DATA, "damaged: %s of sync %s is %lld, expected %lld to %lld",
+               name, sync->ops->name, (long long)value, (long long)low, (long long)high);
+    return WEFT_OK;
+}
+
+weft_status sync_check_alike(const comm_sync *sync, const char *names, const int64_t *value, int count)
+{
+    int64_t bounds[2 * SYNC_ALIKE]; /* the largest of each, and the complement of the least */
+    assert(count <= SYNC_ALIKE);
+    for (int i = 0; i < count; ++i) {
+        bounds[i] = value[i];
+        bounds[count + i] = ~value[i];
+    }
+    WEFT_TRY(comm_allreduce(sync->comm, bounds, 2 * (int64_t)count, WEFT_DTYPE_I64, COMM_MAX));
+    for (int i = 0; i < count; ++i) {
+        WEFT_CHECK(bounds[i] == ~bounds[count + i], WEFT_ERR_DATA,
+                   "damaged: the ranks' files do not agree on %s of sync %s: %lld to %lld", names, sync->ops->name,
+                   (long long)~bounds[count + i], (long long)bounds[i]);
+    }
+    return WEFT_OK;
+}
+
+static weft_status check_restored(comm_sync *sync)
+{
+    WEFT_TRY(comm_agree(sync->comm, sync_check_range(sync, "the step", sync->step, 0, SYNC_STEPS_LIMIT)));
+    WEFT_TRY(sync_check_alike(sync, "the step", &sync->step, 1));
+    return !alone(sync) && sync->ops->restored != NULL ? sync->ops->restored(sync) : WEFT_OK;
+}
+
+weft_status sync_restored(comm_sync *sync)
+{
+    const weft_status status = check_restored(sync);
+    if (status == WEFT_ERR_DATA) { /* nothing of it is used, not even by what ends the mode */
+        sync->step = 0;
+        tracking_reset(sync);
+        WEFT_TRY(!alone(sync) ? call(sync, sync->ops->reset, "sync reset") : WEFT_OK);
+        return status;
+    }
+    return status;
 }

@@ -230,6 +230,11 @@ typedef struct sync_buffer {
     int64_t bytes;
 } sync_buffer;
 weft_status sync_state(comm_sync *sync, const sync_buffer **buffer, int *count);
+/*
+ * The buffers of sync_state were filled from a checkpoint, on all ranks. WEFT_ERR_DATA on all ranks if a number in them cannot be
+ * (a counter out of its range, ranks that disagree about what they share); the mode then stands as after sync_reset. Collective.
+ */
+weft_status sync_restored(comm_sync *sync);
 
 /* ---- what a mode implements: comm/sync/<mode>.c ----------------------------------------------------------------- */
 typedef struct sync_ops {
@@ -239,9 +244,10 @@ typedef struct sync_ops {
                            a mode with `ready` scales by itself, once its reductions have ended */
     bool admits;        /* where a thread moves messages, its operations call sync_admit first */
     bool average_stays; /* sync_average is part of the mode: training goes on from the mean */
-    weft_status (*create)(comm_sync *sync);            /* sync->self; NULL: the mode keeps nothing */
-    void (*destroy)(comm_sync *sync);                  /* also of what a failed create left; NULL */
-    weft_status (*reset)(comm_sync *sync);             /* parameters are rank 0's by now; NULL */
+    weft_status (*create)(comm_sync *sync);     /* sync->self; NULL: the mode keeps nothing */
+    void (*destroy)(comm_sync *sync);           /* also of what a failed create left; NULL */
+    const char *(*idle)(const comm_sync *sync); /* once made: why every step is that of all-reduce, or NULL; NULL */
+    weft_status (*reset)(comm_sync *sync);      /* parameters are rank 0's by now; NULL */
     weft_status (*ready)(comm_sync *sync, int bucket); /* once a bucket and step, same order on all ranks; NULL */
     weft_status (*gradients)(comm_sync *sync);         /* NULL */
     weft_status (*parameters)(comm_sync *sync);        /* NULL */
@@ -251,6 +257,7 @@ typedef struct sync_ops {
     int (*period)(const comm_sync *sync);              /* NULL: 1 */
     /* Fills, returns how many: less than SYNC_BUFFERS, and SYNC_BUFFERS_EACH a bucket; NULL. */
     int (*state)(comm_sync *sync, sync_buffer *buffer);
+    weft_status (*restored)(comm_sync *sync); /* checks what `state` named, as sync_restored has it; collective; NULL */
 } sync_ops;
 
 enum { SYNC_BUFFERS = 32, SYNC_BUFFERS_EACH = 4 };
@@ -305,6 +312,13 @@ extern const sync_ops sync_allreduce_ops, sync_topk_ops, sync_divide_shuffle_ops
 void sync_admit(comm_sync *sync, int bucket, int threads);
 /* An element of the flat gradient is not finite in this step: the first one names its tensor. */
 void sync_blame(comm_sync *sync, int64_t element);
+/* More steps than a training makes: what counts them in a checkpoint is less. */
+#define SYNC_STEPS_LIMIT ((int64_t)1 << 48)
+/* For the modes: a counter of a checkpoint, or another number of it, lies in [low, high]. WEFT_ERR_DATA naming it. */
+weft_status sync_check_range(const comm_sync *sync, const char *name, int64_t value, int64_t low, int64_t high);
+/* For the modes: all ranks restored the same numbers [count <= SYNC_ALIKE]. WEFT_ERR_DATA on all ranks. Collective. */
+enum { SYNC_ALIKE = 8 };
+weft_status sync_check_alike(const comm_sync *sync, const char *names, const int64_t *value, int count);
 /* For the modes: end the timed section that began at `start`: the caller stood still. */
 void sync_expose(comm_sync *sync, double start);
 /* The number of the tensor that holds an element of the flat gradient, or the one before it; -1: none. */

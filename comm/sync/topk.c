@@ -9,9 +9,12 @@
  * largest. What is not sent stays in the plan's residual (comm/sparse).
  *
  * Momentum correction: the velocity u = m u + g is kept here, on each rank, and it is u that is selected from and
- * accumulated; where this rank sent, its velocity starts anew (factor masking), so that an element that waited long is
- * not pushed twice. The optimiser then applies plain sums, and weight decay as strong as a velocity of its own would make it
- * (decay_momentum in train/optimizer.h). Tensors that go whole have one velocity, of the sum, the same on all ranks.
+ * accumulated; where this rank selected and sent, its velocity starts anew (factor masking), so that an element that waited
+ * long is not pushed twice. The optimiser then applies plain sums, and weight decay as strong as a velocity of its own would
+ * make it (decay_momentum in train/optimizer.h). Tensors that go whole have one velocity, of the sum, the same on all ranks.
+ *
+ * A bucket of which everything is sent (density 1, or past the break-even of comm/sparse) holds nothing back: its velocity
+ * stays, and the sum of the ranks' velocities is the velocity of the sum. The step is that of all-reduce then.
  *
  * Warm-up: the density falls exponentially from 1/4 to its value.
  *
@@ -27,6 +30,8 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/log.h"
+#include "comm/comm_options.def"
 #include "comm/core/device_mark.h"
 #include "comm/core/mirror.h"
 #include "comm/sync/sync.h"
@@ -265,6 +270,38 @@ static weft_status plan_dense(comm_sync *sync, topk *t)
     return comm_allreduce_plan(sync->comm, &desc, &t->dense);
 }
 
+/* The part of the gradient that a step of this density sends: tensors that go whole, what is selected, whole buckets. */
+static double part_sent(const comm_sync *sync, double density)
+{
+    const topk *t = sync->self;
+    int64_t sent = t->whole;
+    for (int b = 0; b < t->buckets; ++b) {
+        const topk_bucket *bucket = &t->bucket[b];
+        const int64_t k = count_to_send(bucket, density);
+        const bool all = bucket->plan == NULL || sparse_sends_everything(bucket->plan, k) || k > bucket->selected;
+        sent += all ? bucket->selected : k;
+    }
+    return sync->desc.trained > 0 ? (double)sent / (double)sync->desc.trained : 0.0;
+}
+
+/* Why no step selects: every bucket goes whole at the density that warm-up ends in, the lowest there is. NULL: some step does. */
+static const char *idle(const comm_sync *sync)
+{
+    const topk *t = sync->self;
+    const sync_options *options = &sync->options;
+    for (int b = 0; b < t->buckets; ++b) {
+        const topk_bucket *bucket = &t->bucket[b];
+        if (bucket->plan != NULL && !sparse_sends_everything(bucket->plan, count_to_send(bucket, options->density))) {
+            return NULL;
+        }
+    }
+    return options->density >= 1.0 ? FLAG_TOPK_DENSITY " is 1"
+           : t->whole == sync->desc.trained
+               ? "no tensor reaches " FLAG_TOPK_DENSE_BELOW
+               : "a dense all-reduce is predicted to be faster here than a selection; " FLAG_TOPK_EXCHANGE
+                 " hierarchical selects";
+}
+
 static weft_status create(comm_sync *sync)
 {
     WEFT_TRY(comm_agree(sync->comm, allocate(sync)));
@@ -272,7 +309,12 @@ static weft_status create(comm_sync *sync)
     for (int b = 0; b < t->buckets; ++b) {
         WEFT_TRY(plan_bucket(sync, b, &t->bucket[b]));
     }
-    return plan_dense(sync, t);
+    WEFT_TRY(plan_dense(sync, t));
+    if (idle(sync) == NULL) {
+        log_info("sync topk: a step sends %.3g %% of the gradient: %g %% of what is selected from, small tensors whole",
+                 100.0 * part_sent(sync, sync->options.density), 100.0 * sync->options.density);
+    }
+    return WEFT_OK;
 }
 
 static void destroy(comm_sync *sync)
@@ -386,18 +428,7 @@ static weft_status await(comm_sync *sync, topk_bucket *bucket)
     return WEFT_OK;
 }
 
-/* The velocity of a run is zero. */
-static weft_status stop_run(topk *t, const topk_run *run)
-{
-    const size_t bytes = (size_t)run->count * sizeof *t->velocity;
-    if (t->hal != NULL) {
-        return t->hal->mem.zero(t->hal, t->device_velocity.device + run->offset, bytes);
-    }
-    memset(t->velocity + run->offset, 0, bytes);
-    return WEFT_OK;
-}
-
-/* Factor masking: what was sent has had its push. */
+/* Factor masking: a selected element that was sent has had its push. Where everything was sent nothing is masked. */
 static weft_status mask(const comm_sync *sync, topk *t, const topk_bucket *bucket, int64_t offset)
 {
     int64_t found = 0;
@@ -405,11 +436,6 @@ static weft_status mask(const comm_sync *sync, topk *t, const topk_bucket *bucke
         return WEFT_OK;
     }
     const int32_t *index = sparse_sent(bucket->plan, &found);
-    for (int i = bucket->first_run; index == NULL && i < bucket->first_run + bucket->runs; ++i) {
-        if (t->run[i].side < 0 && found > 0) { /* everything was sent */
-            WEFT_TRY(stop_run(t, &t->run[i]));
-        }
-    }
     if (index != NULL && t->hal != NULL) {
         return sparse_clear_sent(bucket->plan, t->device_velocity.device + offset);
     }
@@ -436,23 +462,6 @@ static weft_status unpack(const comm_sync *sync, topk *t)
         WEFT_TRY(accumulate_run(sync, t, run));
     }
     return WEFT_OK;
-}
-
-static void note_density(comm_sync *sync, const topk *t)
-{
-    double density = density_of_step(&sync->options, sync->step);
-    double sent = (double)t->whole;
-    for (int b = 0; b < t->buckets; ++b) {
-        const topk_bucket *bucket = &t->bucket[b];
-        int64_t found = 0;
-        if (bucket->plan != NULL) {
-            /* The exchange sends everything where that is faster. */
-            bool all = sparse_sent(bucket->plan, &found) == NULL && found > 0;
-            sent +=
-                all ? (double)bucket->selected : fmin((double)count_to_send(bucket, density), (double)bucket->selected);
-        }
-    }
-    sync->figures.density = sync->desc.trained > 0 ? sent / (double)sync->desc.trained : 0.0;
 }
 
 static weft_status post_dense(topk *t)
@@ -486,7 +495,7 @@ static weft_status gradients(comm_sync *sync)
         t->dense_posted = false;
         WEFT_TRY(unpack(sync, t));
     }
-    note_density(sync, t);
+    sync->figures.density = part_sent(sync, density_of_step(&sync->options, sync->step));
     return WEFT_OK;
 }
 
@@ -551,11 +560,22 @@ static weft_status reset(comm_sync *sync)
     return WEFT_OK;
 }
 
+static weft_status restored(comm_sync *sync)
+{
+    const topk *t = sync->self;
+    for (int b = 0; b < t->buckets; ++b) {
+        WEFT_TRY(t->bucket[b].plan != NULL ? sparse_restored(t->bucket[b].plan) : WEFT_OK);
+    }
+    return WEFT_OK;
+}
+
 const sync_ops sync_topk_ops = {.name = "topk",
                                 .create = create,
                                 .destroy = destroy,
+                                .idle = idle,
                                 .reset = reset,
                                 .ready = ready,
                                 .gradients = gradients,
                                 .settle = settle,
-                                .state = state};
+                                .state = state,
+                                .restored = restored};

@@ -96,6 +96,10 @@ weft_status tracking_create(comm_sync *sync, sync_tracking kind)
 
 void tracking_destroy(comm_sync *sync)
 {
+    if (travels(sync)) {
+        sync->desc.value = sync->tracker.caller;
+        sync->desc.elements -= sync->desc.trained;
+    }
     weft_free(sync->tracker.value);
     weft_free(sync->tracker.last);
     sync->tracker = (sync_tracker){.kind = SYNC_TRACKING_OFF};

@@ -118,11 +118,12 @@ weft_status delayed_halo_foresee(delayed_halo *halo, halo_direction direction, i
 weft_status delayed_halo_post(delayed_halo *halo, halo_direction direction, const comm_halo_code *code, weft_tensor *x)
 {
     const int number = halo->posts++;
-    WEFT_TRY(number == halo->legs ? delayed_halo_foresee(halo, direction, x->cols) : WEFT_OK);
+    WEFT_CHECK(number < halo->legs, WEFT_ERR_INTERNAL, "a pass posts more than the %d legs that were foreseen",
+               halo->legs);
     delayed_leg *leg = &halo->leg[number];
     WEFT_CHECK(leg->direction == direction && leg->rows.cols == x->cols, WEFT_ERR_INTERNAL,
-               "post %d of a pass has rows of %lld elements, in an earlier epoch it had %lld", number,
-               (long long)x->cols, (long long)leg->rows.cols);
+               "post %d of a pass has rows of %lld elements, foreseen were %lld", number, (long long)x->cols,
+               (long long)leg->rows.cols);
     halo->now = leg;
     halo->x = *x;
     halo->code = *code;
@@ -201,6 +202,7 @@ int delayed_halo_buffers(const delayed_halo *halo)
 
 weft_status delayed_halo_state(delayed_halo *halo, const char *name, sync_buffer *buffer)
 {
+    assert(halo->posts == 0 || halo->posts == halo->legs); /* what was foreseen is what a pass did */
     WEFT_TRY(delayed_halo_settle(halo));
     halo->facts = facts_of(halo);
     buffer[0] = (sync_buffer){.data = &halo->facts, .bytes = sizeof halo->facts};
@@ -216,9 +218,42 @@ weft_status delayed_halo_state(delayed_halo *halo, const char *name, sync_buffer
     return WEFT_OK;
 }
 
+/* Zeros: a checkpoint of other options, which has no such buffer. */
+static bool has_facts(const delayed_facts *facts)
+{
+    return facts->bins != 0 || facts->hidden != 0 || facts->previous != 0 || facts->filled != 0 || facts->rows != 0;
+}
+
+static weft_status check_facts(const delayed_facts *facts)
+{
+    const bool options = facts->bins >= 1 && facts->bins <= INT32_MAX && (facts->hidden == 0 || facts->hidden == 1);
+    const bool epochs = facts->previous < 0
+                            ? facts->previous == -1
+                            : facts->filled >= 0 && facts->filled <= facts->previous && facts->previous <= UINT32_MAX;
+    WEFT_CHECK(!has_facts(facts) || (options && epochs), WEFT_ERR_DATA,
+               "damaged: rows of a halo in %lld bins (hidden: %lld), all of epoch %lld, the last of epoch %lld",
+               (long long)facts->bins, (long long)facts->hidden, (long long)facts->filled, (long long)facts->previous);
+    return WEFT_OK;
+}
+
+/* All ranks exchanged rows in the same epochs. */
+static weft_status check_alike(const delayed_halo *h)
+{
+    const delayed_facts *facts = &h->facts;
+    int64_t bounds[4] = {facts->previous, facts->filled, ~facts->previous, ~facts->filled};
+    WEFT_TRY(comm_allreduce(h->comm, bounds, 4, WEFT_DTYPE_I64, COMM_MAX));
+    WEFT_CHECK(bounds[0] == ~bounds[2] && bounds[1] == ~bounds[3], WEFT_ERR_DATA,
+               "damaged: the ranks' files do not agree on the epochs of a halo's rows: %lld to %lld",
+               (long long)~bounds[2], (long long)bounds[0]);
+    return WEFT_OK;
+}
+
 weft_status delayed_halo_restored(delayed_halo *halo)
 {
     const delayed_facts now = facts_of(halo), *then = &halo->facts;
+    halo->previous = -1;
+    WEFT_TRY(comm_agree(halo->comm, check_facts(then)));
+    WEFT_TRY(check_alike(halo));
     int32_t same = then->bins == now.bins && then->hidden == now.hidden && then->rows == now.rows;
     WEFT_TRY(comm_allreduce(halo->comm, &same, 1, WEFT_DTYPE_I32, COMM_MIN));
     for (int i = 0; same && i < halo->legs; ++i) {

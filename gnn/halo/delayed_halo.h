@@ -75,12 +75,13 @@ typedef struct delayed_halo {
  * Collective. */
 weft_status delayed_halo_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, const weft_part *part,
                                 const part_halo *lists, int bins, bool hidden, int64_t max_width, delayed_halo *halo);
-/* The next leg of a pass, of rows of `width` elements: it then allocates nothing when it is posted. Collective. */
+/* Announce the next leg of every pass, of rows of `width` elements. All legs are announced before the first pass: no later
+ * call allocates, and the number of buffers of a checkpoint never changes. Collective. */
 weft_status delayed_halo_foresee(delayed_halo *halo, halo_direction direction, int64_t width);
 /* A training pass; all ranks alike. Collective where a run begins. */
 weft_status delayed_halo_begin(delayed_halo *halo, int64_t epoch);
-/* As comm_halo_post_coded and comm_halo_wait, of x [n_local, width], with old rows where no new ones came. Allocates when
- * a leg is posted for the first time. Collective. */
+/* As comm_halo_post_coded and comm_halo_wait, of x [n_local, width], with old rows where no new ones came. Collective.
+ * WEFT_ERR_INTERNAL: a post that was not foreseen, by its number in the pass, direction or width. */
 weft_status delayed_halo_post(delayed_halo *halo, halo_direction direction, const comm_halo_code *code, weft_tensor *x);
 weft_status delayed_halo_wait(delayed_halo *halo);
 bool delayed_halo_arrived(const delayed_halo *halo);
@@ -89,7 +90,8 @@ weft_status delayed_halo_settle(delayed_halo *halo);
 /* Epochs since the oldest row that the pass uses was sent. */
 int64_t delayed_halo_staleness(const delayed_halo *halo);
 /* What it remembers, as train_model's state and restored: [out] delayed_halo_buffers(halo) buffers, named "name.KIND". Of
- * other bins or rows it is dropped, and the next pass exchanges everything. Collective. */
+ * other bins or rows it is dropped, and the next pass exchanges everything. WEFT_ERR_DATA on all ranks: numbers that cannot be,
+ * or ranks that disagree; it is dropped then, too. Collective. */
 int delayed_halo_buffers(const delayed_halo *halo);
 weft_status delayed_halo_state(delayed_halo *halo, const char *name, sync_buffer *buffer);
 weft_status delayed_halo_restored(delayed_halo *halo);

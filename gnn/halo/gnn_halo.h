@@ -67,7 +67,7 @@ weft_status gnn_halo_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, co
 weft_status gnn_halo_begin(gnn_halo *halo, const gnn_halo_pass *pass);
 /*
  * x [n_local, width], for the time between both as in comm/halo.h; a forward leg without exchange makes the rows of
- * replicas zero. backward: x holds gradients. Allocates the cache of a delayed leg when it is posted for the first time. Collective.
+ * replicas zero. backward: x holds gradients. A delayed leg must have been foreseen. Collective.
  * WEFT_ERR_UNSUPPORTED: HALO_REVERSE_MAX in a training pass that does not exchange everything as it is: a maximum of
  * rows of several epochs, or rounded ones, is none of them; a codec with other types than float32.
  */

@@ -75,28 +75,44 @@ static bool counts_self(gnn_normalisation normalisation)
     return normalisation != GNN_NORM_MEAN && normalisation != GNN_NORM_SYMMETRIC_OTHERS;
 }
 
+/* A self-loop lies where its vertex is owned (partition/methods/root.h). */
+static bool has_loop(const weft_part *part, int64_t i)
+{
+    int64_t low = part->offset[i], high = part->offset[i + 1];
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (part->source[middle] < i) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < part->offset[i + 1] && part->source[low] == i;
+}
+
 /* What a rank makes for itself, without talking. degree: [n_owned] edges into each vertex, or their weights, added up. */
-static weft_status create_own_scales(gnn_aggregator *a, const double *degree, gnn_normalisation normalisation,
-                                     gnn_vertex_scales *scales)
+static weft_status create_own_scales(gnn_aggregator *a, const weft_part *part, const double *degree,
+                                     gnn_normalisation normalisation, gnn_vertex_scales *scales)
 {
     weft_status status = WEFT_OK;
     double *scale = NULL;
     WEFT_TRY(WEFT_NEW(&scale, a->n_owned, WEFT_MEM_WORKSPACE));
     for (int64_t i = 0; i < a->n_owned; ++i) {
         const double edges = degree[i];
+        const double with_self = edges + (normalisation == GNN_NORM_SYMMETRIC && has_loop(part, i) ? 0.0 : 1.0);
         assert(edges >= 0.0);
         switch (normalisation) {
         case GNN_NORM_MEAN:
             scale[i] = edges > 0 ? 1.0 / edges : 0.0;
             break;
         case GNN_NORM_MEAN_SELF:
-            scale[i] = 1.0 / (edges + 1.0);
+            scale[i] = 1.0 / with_self;
             break;
         case GNN_NORM_SUM_SELF:
             scale[i] = 1.0;
             break;
         case GNN_NORM_SYMMETRIC:
-            scale[i] = 1.0 / sqrt(edges + 1.0);
+            scale[i] = with_self > 0 ? 1.0 / sqrt(with_self) : 0.0;
             break;
         case GNN_NORM_SYMMETRIC_OTHERS:
             scale[i] = edges > 0 ? 1.0 / sqrt(edges) : 0.0;
@@ -109,7 +125,7 @@ static weft_status create_own_scales(gnn_aggregator *a, const double *degree, gn
     if (is_symmetric(normalisation)) {
         WEFT_TRY_GOTO(vector_upload(a, scale, &scales->pre), status, done);
         for (int64_t i = 0; i < a->n_owned; ++i) {
-            scale[i] *= scale[i];
+            scale[i] *= normalisation == GNN_NORM_SYMMETRIC && has_loop(part, i) ? 0.0 : scale[i];
         }
     }
     if (counts_self(normalisation)) {
@@ -131,7 +147,7 @@ static weft_status create_scales_of_owned(gnn_aggregator *a, const weft_part *pa
             degree[i] += part->source[e] < a->n_owned ? weight : 0.0;
         }
     }
-    weft_status status = create_own_scales(a, degree, normalisation, &a->own_scales);
+    weft_status status = create_own_scales(a, part, degree, normalisation, &a->own_scales);
     weft_free(degree);
     return status;
 }
@@ -141,13 +157,13 @@ static weft_status create_scales_of_all(gnn_aggregator *a, const weft_part *part
 {
     double *degree = NULL;
     if (part->in_weight != NULL) {
-        return create_own_scales(a, part->in_weight, normalisation, &a->scales);
+        return create_own_scales(a, part, part->in_weight, normalisation, &a->scales);
     }
     WEFT_TRY(WEFT_NEW(&degree, a->n_owned, WEFT_MEM_WORKSPACE));
     for (int64_t i = 0; i < a->n_owned; ++i) {
         degree[i] = (double)part->in_degree[i];
     }
-    weft_status status = create_own_scales(a, degree, normalisation, &a->scales);
+    weft_status status = create_own_scales(a, part, degree, normalisation, &a->scales);
     weft_free(degree);
     return status;
 }

@@ -55,11 +55,14 @@
 extern const weft_activity ACTIVITY_AGGREGATE[1];
 extern const weft_activity ACTIVITY_HALO[1];
 
-/* Of a part whose edges have weights a sum is over weight times row, and a degree the sum of the weights; self weighs 1. */
+/* Of a part whose edges have weights a sum is over weight times row, and a degree the sum of the weights; self weighs 1.
+ * Of a graph that has self-loops they are edges like others, and self is counted beside them; GNN_NORM_SYMMETRIC alone counts
+ * self only where the vertex has no loop, as PyG's GCNConv. */
 typedef enum gnn_normalisation {
     GNN_NORM_MEAN,             /* sum over in-neighbours / in-degree; isolated: 0 */
     GNN_NORM_MEAN_SELF,        /* (sum + self) / (in-degree + 1): GraphSAGE "gcn" */
-    GNN_NORM_SYMMETRIC,        /* D^-1/2 (A + I) D^-1/2, D = in-degree + 1: Kipf, Welling 2017, arXiv 1609.02907 */
+    GNN_NORM_SYMMETRIC,        /* D^-1/2 (A + I) D^-1/2, D = in-degree + 1, I without vertices that have a loop: Kipf,
+                                * Welling 2017, arXiv 1609.02907 */
     GNN_NORM_SYMMETRIC_OTHERS, /* D^-1/2 A D^-1/2, D = in-degree; without in-edges: 0 */
     GNN_NORM_SUM_SELF          /* sum + self: GIN with eps = 0 */
 } gnn_normalisation;

@@ -23,7 +23,8 @@
  *               dtarget         replicas -> root, added
  *               dz | dsource    replicas that are sources -> root, added
  *
- * The vertex itself is counted by its root, besides an edge to itself that the data may have. Matrices, D columns a head:
+ * The vertex itself is counted by its root; self-loops of the graph are left out (gnn/layers/part_edges.h), as in PyG's
+ * GATConv. Matrices, D columns a head:
  *
  *     z       [n_local, H D + H]    z | source, z as it is summed
  *     plain   [n_owned, H D]        z as it is scored, where dropout makes it another
@@ -281,6 +282,7 @@ const gnn_layer_ops gnn_layer_gat = {.connects = true,
                                      .attends = HAL_OP_attention_backward_sources,
                                      .elu = true,
                                      .walks_edges = true,
+                                     .counts_self = true,
                                      .plan = plan_gat,
                                      .declare = declare,
                                      .create = create,

@@ -48,6 +48,7 @@ struct gnn_layer_ops {
     bool elu;                  /* between layers, in place of ReLU */
     bool by_rows;     /* rows of its input, or of out's gradient, may still be for row steps alone (row_steps.h) */
     bool walks_edges; /* works on gnn_part_edges */
+    bool counts_self; /* every vertex is among its own neighbours, once, whether the graph has its self-loop or not */
     /* How sums over neighbours are scaled; NULL: the kind has no use for an aggregator. */
     gnn_normalisation (*normalisation)(const gnn_config *config);
     weft_status (*declare)(gnn_layer *layer, int group);

@@ -30,7 +30,7 @@ static double part_sent(const gnn_halo_options *halo, const gnn_layer_plan *laye
     if (halo->delay <= 1) {
         return halo->sample > 0.0 ? halo->sample : 1.0;
     }
-    const double forward = (double)(layer->width * layer->hops);
+    const double forward = (double)(layer->width * layer->sums[0]);
     const double backward = layer->aggregated > 0 ? 1.0 - forward / (double)layer->aggregated : 0.0;
     const double whole = halo->fresh_gradients ? backward : 0.0;
     return whole + (1.0 - whole) / halo->delay;

@@ -169,6 +169,7 @@ typedef struct gnn_layer_plan {
     bool inner;           /* followed by a layer of the same convolution */
     int skip;             /* the layer whose input is added behind this one's normalisation; -1: none */
     int hops;             /* aggregations, one after the other, with no weights in between */
+    int sums[2];          /* aggregations that a training epoch makes, each `width` columns wide: forward, transposed */
     int number;           /* of its convolution */
     char name[16];        /* of its parameters: "layer3" */
     int64_t d_in, d_out;

@@ -32,14 +32,48 @@ static weft_status upload_elsewhere(weft_hal *hal, const weft_part *part, uint8_
     return status;
 }
 
-/* What a rank makes for itself, without talking. */
-static weft_status create_own(weft_hal *hal, const weft_part *part, gnn_part_edges *edges)
+static int64_t count_loops(const weft_part *part)
+{
+    int64_t loops = 0;
+    for (int64_t v = 0; v < part->n_local; ++v) {
+        for (int64_t e = part->offset[v]; e < part->offset[v + 1]; ++e) {
+            loops += part->source[e] == v;
+        }
+    }
+    return loops;
+}
+
+/* bare: the part without the edges that begin and end at one vertex; its offset and source are new. */
+static weft_status leave_out_loops(const weft_part *part, int64_t loops, weft_part *bare)
+{
+    *bare = *part;
+    bare->edges = part->edges - loops;
+    bare->source = NULL;
+    WEFT_TRY(WEFT_NEW(&bare->offset, part->n_local + 1, WEFT_MEM_WORKSPACE));
+    weft_status status = WEFT_NEW(&bare->source, bare->edges, WEFT_MEM_WORKSPACE);
+    int64_t kept = 0;
+    for (int64_t v = 0; v < part->n_local && status == WEFT_OK; ++v) {
+        bare->offset[v] = kept;
+        for (int64_t e = part->offset[v]; e < part->offset[v + 1]; ++e) {
+            if (part->source[e] != v) {
+                bare->source[kept++] = part->source[e];
+            }
+        }
+    }
+    if (status != WEFT_OK) {
+        weft_free(bare->offset);
+        return status;
+    }
+    bare->offset[part->n_local] = kept;
+    return WEFT_OK;
+}
+
+static weft_status upload_edges(weft_hal *hal, const weft_part *part, gnn_part_edges *edges)
 {
     int64_t *offset = NULL;
     int32_t *column = NULL;
+    edges->entries = part->edges;
     WEFT_TRY(upload_csr(hal, part, part->offset, part->source, &edges->in_offset, &edges->in_column));
-    WEFT_TRY(to_device(hal, part->gid, part->n_local, sizeof *part->gid, (void **)&edges->id));
-    WEFT_TRY(part->parts > 1 ? upload_elsewhere(hal, part, &edges->elsewhere) : WEFT_OK);
     if (part->symmetric) {
         edges->out_offset = edges->in_offset;
         edges->out_column = edges->in_column;
@@ -49,6 +83,23 @@ static weft_status create_own(weft_hal *hal, const weft_part *part, gnn_part_edg
     weft_status status = upload_csr(hal, part, offset, column, &edges->out_offset, &edges->out_column);
     weft_free(offset);
     weft_free(column);
+    return status;
+}
+
+/* What a rank makes for itself, without talking. */
+static weft_status create_own(weft_hal *hal, const weft_part *part, bool loops_count, gnn_part_edges *edges)
+{
+    WEFT_TRY(to_device(hal, part->gid, part->n_local, sizeof *part->gid, (void **)&edges->id));
+    WEFT_TRY(part->parts > 1 ? upload_elsewhere(hal, part, &edges->elsewhere) : WEFT_OK);
+    const int64_t loops = loops_count ? 0 : count_loops(part);
+    if (loops == 0) {
+        return upload_edges(hal, part, edges);
+    }
+    weft_part bare;
+    WEFT_TRY(leave_out_loops(part, loops, &bare));
+    weft_status status = upload_edges(hal, &bare, edges);
+    weft_free(bare.offset);
+    weft_free(bare.source);
     return status;
 }
 
@@ -68,11 +119,11 @@ static weft_status create_halos(weft_comm *comm, const weft_part *part, int64_t 
 }
 
 weft_status gnn_part_edges_create(weft_comm *comm, weft_hal *hal, const weft_part *part, int64_t max_width,
-                                  gnn_part_edges *edges)
+                                  bool loops_count, gnn_part_edges *edges)
 {
-    *edges = (gnn_part_edges){.hal = hal, .n_owned = part->n_owned, .n_local = part->n_local, .entries = part->edges};
+    *edges = (gnn_part_edges){.hal = hal, .n_owned = part->n_owned, .n_local = part->n_local};
     assert(part->offset != NULL && part->n_owned <= part->n_local); /* not released yet */
-    WEFT_TRY(comm_agree(comm, create_own(hal, part, edges)));
+    WEFT_TRY(comm_agree(comm, create_own(hal, part, loops_count, edges)));
     return comm_size(comm) > 1 ? create_halos(comm, part, max_width, edges) : WEFT_OK;
 }
 

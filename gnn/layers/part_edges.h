@@ -18,9 +18,10 @@ typedef struct gnn_part_edges {
     comm_halo *sources, *destinations; /* NULL on one rank */
 } gnn_part_edges;
 
-/* max_width: of the widest matrix that is exchanged. The part's CSR may be released afterwards. Collective. */
+/* max_width: of the widest matrix that is exchanged. loops_count: else self-loops of the graph are left out, for layers that
+ * count every vertex itself. The part's CSR may be released afterwards. Collective. */
 weft_status gnn_part_edges_create(weft_comm *comm, weft_hal *hal, const weft_part *part, int64_t max_width,
-                                  gnn_part_edges *edges);
+                                  bool loops_count, gnn_part_edges *edges);
 void gnn_part_edges_destroy(gnn_part_edges *edges);
 
 /* Rows between roots and replicas (comm/halo.h), x: [n_local, width]. Nothing on one rank. Collective. */

@@ -87,7 +87,10 @@ void sum_plan(const gnn_plan *plan, int number, gnn_flow flow, bool self, gnn_la
     size_layer(plan, number, layer);
     layer->weights = layer->d_in * layer->d_out * (self ? 2 : 1) + layer->d_out;
     if (flow == GNN_FLOW_LINEAR_FIRST || flow == GNN_FLOW_AGGREGATE_FIRST) {
-        layer->aggregated = layer->width * layer->hops * (number == 0 && flow == GNN_FLOW_AGGREGATE_FIRST ? 1 : 2);
+        const bool turns_back = number > 0 || flow == GNN_FLOW_LINEAR_FIRST; /* the first input needs no gradient */
+        layer->sums[0] = layer->hops;
+        layer->sums[1] = turns_back ? layer->hops : 0;
+        layer->aggregated = layer->width * (layer->sums[0] + layer->sums[1]);
     }
 }
 

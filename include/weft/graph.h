@@ -43,11 +43,15 @@ typedef struct weft_graph_arrays {
     const int32_t *source;   /* [e] */
     const int64_t *source64; /* [e] instead of source, in stores that hold 64-bit ids; never written */
     const float *weight;     /* [e], 0 or a normal number above; NULL: every edge weighs 1 */
-    const float *feature;    /* [n, f] row-major, finite */
-    const int32_t *label;    /* [n], -1 = unlabelled */
-    const float *target;     /* [n, tasks] row-major instead of label, NaN = unlabelled */
-    const uint8_t *split;    /* [splits, n]: 0 train, 1 valid, 2 test, 255 none */
-    const char *name;        /* at most 63 bytes; NULL: none */
+    const float *feature;    /* [n, f] row-major, finite; NULL where features are sparse */
+    const int64_t
+        *feature_offset; /* [n + 1]: sparse features, instead of feature. Row v has the numbers feature_offset[v] .. */
+    const int32_t *feature_column; /* [feature_offset[n]], ascending in a row */
+    const float *feature_value;    /* [feature_offset[n]], finite */
+    const int32_t *label;          /* [n], -1 = unlabelled */
+    const float *target;           /* [n, tasks] row-major instead of label, NaN = unlabelled */
+    const uint8_t *split;          /* [splits, n]: 0 train, 1 valid, 2 test, 255 none */
+    const char *name;              /* at most 63 bytes; NULL: none */
 } weft_graph_arrays;
 
 /*

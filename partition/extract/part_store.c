@@ -4,9 +4,11 @@
  *   part-RANK.npz   facts   int64 [10]  version, part, parts, n_global, e_global, n_owned, n_local, edges, symmetric, whole_rows
  *                   key     uint8 [32]  hash of the graph's hash and of size and time of edge_part.npy and root.npy
  *                   and the arrays of weft_part by name, weight and in_weight where edges weigh
+ *                   sum     uint8 [32]  hash of all of these, in this order
  *
- * Every member has a CRC, its length must be what the facts say, and every index is compared with its bound: a damaged
- * file is cut anew, never a wrong answer. About 4 bytes an edge on disk.
+ * Every member has a CRC, its length must be what the facts say, every index is compared with its bound, and the sum tells whether the
+ * arrays are still those that were cut together: who changes one of them writes a good CRC. A damaged file is cut anew, never a wrong
+ * answer. About 4 bytes an edge on disk.
  */
 #include "partition/part_store.h"
 
@@ -21,7 +23,7 @@
 #include "io/npy.h"
 #include "partition/partition_store.h"
 
-enum { PART_VERSION = 3, KEY_BYTES = 32 };
+enum { PART_VERSION = 4, KEY_BYTES = 32, SUM_BYTES = 32 };
 
 enum { VERSION, PART, PARTS, N_GLOBAL, E_GLOBAL, N_OWNED, N_LOCAL, EDGES, SYMMETRIC, WHOLE_ROWS, FACTS };
 
@@ -105,15 +107,53 @@ static weft_status locate(const char *store_path, const weft_graph *graph, const
                      layout == PART_SHARED_FIRST ? "-shared" : "");
 }
 
+/* ---- the sum ---- */
+
+static void list_facts(const weft_part *part, int64_t facts[FACTS])
+{
+    const int64_t values[FACTS] = {PART_VERSION,  part->part,    part->parts, part->n_global,  part->e_global,
+                                   part->n_owned, part->n_local, part->edges, part->symmetric, part->whole_rows};
+    memcpy(facts, values, sizeof values);
+}
+
+static void mix_arrays(const part_array *list, int count, char sum[33])
+{
+    char text[2 * 33 + 64], hash[33];
+    for (int i = 0; i < count; i++) {
+        file_hash(*list[i].data, (size_t)list[i].count * (size_t)list[i].item_bytes, hash);
+        const int length = snprintf(text, sizeof text, "%s %s %s", sum, list[i].name, hash);
+        file_hash(text, (size_t)length, sum);
+    }
+}
+
+/* key: as in the file. */
+static void sum_part(const weft_part *part, bool weighted, const char key[33], char sum[33])
+{
+    int64_t facts[FACTS];
+    char text[2 * 33], hash[33];
+    part_array list[ARRAYS];
+    weft_part view = *part; /* the lists point into it; nothing is changed */
+    list_facts(part, facts);
+    file_hash(facts, sizeof facts, hash);
+    const int length = snprintf(text, sizeof text, "%s %.32s", hash, key);
+    file_hash(text, (size_t)length, sum);
+    list_fixed(&view, list);
+    list_rows(&view, list);
+    mix_arrays(list, ARRAYS, sum);
+    list_weights(&view, list);
+    mix_arrays(list, weighted ? WEIGHT_ARRAYS : 0, sum);
+}
+
 /* ---- writing ---- */
 
 static weft_status add_arrays(npz_writer *writer, const weft_part *part, bool weighted, const char key[33])
 {
-    const int64_t facts[FACTS] = {PART_VERSION,  part->part,    part->parts, part->n_global,  part->e_global,
-                                  part->n_owned, part->n_local, part->edges, part->symmetric, part->whole_rows};
-    const int64_t facts_shape = FACTS, key_shape = KEY_BYTES;
+    const int64_t facts_shape = FACTS, key_shape = KEY_BYTES, sum_shape = SUM_BYTES;
+    int64_t facts[FACTS];
+    char sum[33];
     part_array list[ARRAYS];
     weft_part view = *part; /* the lists point into it; nothing is changed */
+    list_facts(part, facts);
     list_fixed(&view, list);
     list_rows(&view, list);
     WEFT_TRY(npz_writer_add(writer, "facts", 'i', 8, 1, &facts_shape, facts));
@@ -125,7 +165,8 @@ static weft_status add_arrays(npz_writer *writer, const weft_part *part, bool we
     for (int i = 0; weighted && i < WEIGHT_ARRAYS; i++) {
         WEFT_TRY(npz_writer_add(writer, list[i].name, 'f', list[i].item_bytes, 1, &list[i].count, *list[i].data));
     }
-    return WEFT_OK;
+    sum_part(part, weighted, key, sum);
+    return npz_writer_add(writer, "sum", 'u', 1, 1, &sum_shape, sum);
 }
 
 weft_status part_save(const char *store_path, const weft_graph *graph, const partition_options *options,
@@ -289,6 +330,18 @@ static weft_status read_arrays(npz_file *npz, const char *path, bool weighted, w
     return weighted ? read_weights(npz, path, part) : WEFT_OK;
 }
 
+static weft_status check_sum(npz_file *npz, const char *path, bool weighted, const char key[33], const weft_part *part)
+{
+    void *kept = NULL;
+    char sum[33];
+    WEFT_TRY(read_member(npz, path, "sum", 'u', 1, SUM_BYTES, &kept));
+    sum_part(part, weighted, key, sum);
+    const bool same = memcmp(kept, sum, SUM_BYTES) == 0;
+    weft_free(kept);
+    WEFT_CHECK(same, WEFT_ERR_DATA, "%s: damaged: its arrays have another sum than it names", path);
+    return WEFT_OK;
+}
+
 weft_status part_load(const char *store_path, const weft_graph *graph, const partition_options *options, int part,
                       bool clustered, part_layout layout, weft_part *out)
 {
@@ -302,6 +355,9 @@ weft_status part_load(const char *store_path, const weft_graph *graph, const par
     out->layout = layout;
     if (status == WEFT_OK) {
         status = read_arrays(npz, path, graph->weight != NULL, out);
+    }
+    if (status == WEFT_OK) {
+        status = check_sum(npz, path, graph->weight != NULL, key, out);
     }
     npz_close(npz);
     if (status != WEFT_OK) {

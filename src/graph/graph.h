@@ -9,6 +9,11 @@
  *   source   int32 or int64 [e]     label    int32 [n] (-1 = unlabelled) or float32 [n, tasks] (NaN = unlabelled)
  *   weight   float32 [e], 0 or a normal number above, in the order of source; without it every edge weighs 1
  *   split    uint8 [n] 0 train, 1 valid, 2 test, 255 none;   several splits: uint8 [k, n], one is chosen at opening
+ *
+ * Features that are mostly zeros may stand sparse instead, by rows, with columns that ascend: feature_offset int64 [n + 1],
+ * feature_column int32 [numbers], feature_value float32 [numbers].
+ *
+ * Names of classes and of vertices, where the input had some: texts, one a line (io/name_list.h).
  */
 #ifndef WEFT_GRAPH_GRAPH_H
 #define WEFT_GRAPH_GRAPH_H
@@ -19,6 +24,7 @@
 
 #include "base/alloc.h"
 #include "base/status.h"
+#include "io/name_list.h"
 
 extern weft_mem_tag WEFT_MEM_GRAPH[1];   /* edges, labels, splits, and what is made of them */
 extern weft_mem_tag WEFT_MEM_FEATURE[1]; /* of vertices */
@@ -34,11 +40,16 @@ typedef struct weft_graph {
     const int64_t *offset;
     const int32_t *source32; /* exactly one of source32, source64 is set (when e > 0) */
     const int64_t *source64;
-    const float *weight; /* of each edge; NULL: all are 1 */
-    const float *feature;
+    const float *weight;           /* of each edge; NULL: all are 1 */
+    const float *feature;          /* NULL where features stand sparse: graph_feature_row reads either */
+    const int64_t *feature_offset; /* sparse features; NULL where they stand whole */
+    const int32_t *feature_column;
+    const float *feature_value;
     const int32_t *label;
-    const float *target;  /* float labels [n, tasks] */
-    const uint8_t *split; /* the chosen vector [n], or NULL */
+    const float *target;   /* float labels [n, tasks] */
+    const uint8_t *split;  /* the chosen vector [n], or NULL */
+    name_list class_names; /* [classes], or [tasks] where labels are tasks; text NULL: they have no names */
+    bool vertex_names;     /* vertices have names: graph_vertex_names reads them */
     char name[64];
     char hash[33]; /* XXH3-128 of the manifest (and of the size and time of arrays it gives no checksum
                     * for), hex: names the graph in caches and manifests */
@@ -55,6 +66,10 @@ weft_status graph_open(const char *path, int split_index, bool verify, weft_grap
 /* Give the mapped pages back to the kernel (they stay in the page cache): lowers the resident set. */
 void graph_release_pages(const weft_graph *graph);
 void graph_close(weft_graph *graph);
+
+/* Read the names of all vertices, which the input called them by. [out] names: [vertices], for name_list_free; text NULL if the
+ * store has none. Takes 8 bytes a vertex beside the texts. WEFT_ERR_DATA names the line that is no name. */
+weft_status graph_vertex_names(const weft_graph *graph, name_list *names);
 
 static inline int64_t graph_source(const weft_graph *graph, int64_t e)
 {
@@ -76,6 +91,19 @@ static inline int64_t graph_row_of(const weft_graph *graph, int64_t e)
     return low;
 }
 
+/* Returns row v of the features, [features]: where it stands, or spread out in room [features] where features stand sparse. */
+const float *graph_feature_row(const weft_graph *graph, int64_t v, float *room);
+
+/* One row: how many features are not 0, and below 0; their sum, and the sum of their magnitudes. */
+typedef struct graph_feature_count {
+    int64_t numbers, negative;
+    double sum, magnitude;
+} graph_feature_count;
+graph_feature_count graph_feature_counts(const weft_graph *graph, int64_t v);
+
+/* [out] column, value: the features of row v that are not 0, by ascending column. Returns how many there are. */
+int64_t graph_feature_numbers(const weft_graph *graph, int64_t v, int32_t *column, float *value);
+
 /* In-memory arrays to be written as a store; ownership stays with the caller. NULL arrays are left out. */
 typedef struct graph_arrays {
     int64_t vertices, edges, features, classes, tasks, splits;
@@ -84,9 +112,14 @@ typedef struct graph_arrays {
     const int32_t *source;
     const float *weight; /* [edges] */
     const float *feature;
+    const int64_t *feature_offset; /* [n + 1]: sparse features, instead of `feature` */
+    const int32_t *feature_column; /* [feature_offset[n]], ascending in each row */
+    const float *feature_value;
     const int32_t *label;
     const float *target;
-    const uint8_t *split; /* [splits, n] */
+    const uint8_t *split;           /* [splits, n] */
+    const char *const *class_name;  /* [classes] or [tasks]; NULL: none */
+    const char *const *vertex_name; /* [vertices]; NULL: none */
     const char *name;
     const char *origin; /* free text for the manifest: command, input files, seed */
     /* Instead of `feature`: fill rows row .. row + rows - 1 of the feature matrix, called in row order. */

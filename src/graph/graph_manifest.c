@@ -76,8 +76,8 @@ static weft_status read_array(const char *name, const json_value *value, graph_m
         id++;
     }
     WEFT_CHECK(id < GRAPH_ARRAYS && value->kind == JSON_OBJECT, WEFT_ERR_DATA,
-               "%s: \"arrays\" holds \"%s\"; expected an object each for offset, source, weight, feature, label, "
-               "target, split",
+               "%s: \"arrays\" holds \"%s\"; expected an object each for offset, source, weight, feature (or "
+               "feature_offset, feature_column, feature_value), label, target, split, class_name, vertex_name",
                name, value->key);
     graph_manifest_array *entry = &manifest->arrays[id];
     WEFT_CHECK(entry->present, WEFT_ERR_DATA, "%s: array \"%s\" is listed, but the counts say that there is none", name,
@@ -115,16 +115,34 @@ static void name_arrays(graph_manifest *manifest)
         [GRAPH_OFFSET] = true,
         [GRAPH_SOURCE] = true,
         [GRAPH_WEIGHT] = manifest->weighted,
-        [GRAPH_FEATURE] = manifest->features > 0,
-        [GRAPH_LABEL] = manifest->classes > 0,
+        [GRAPH_FEATURE] =
+            manifest->features > 0 &&
+            manifest->feature_numbers<
+                0, [GRAPH_FEATURE_OFFSET] = manifest->feature_numbers >= 0,
+                [GRAPH_FEATURE_COLUMN] = manifest->feature_numbers >= 0,
+                [GRAPH_FEATURE_VALUE] = manifest->feature_numbers >= 0, [GRAPH_LABEL] = manifest->classes> 0,
         [GRAPH_TARGET] = manifest->tasks > 0,
         [GRAPH_SPLIT] = manifest->splits > 0,
+        [GRAPH_CLASS_NAME] = manifest->class_named,
+        [GRAPH_VERTEX_NAME] = manifest->vertex_named,
     };
     for (int id = 0; id < GRAPH_ARRAYS; id++) {
         graph_manifest_array *entry = &manifest->arrays[id];
         *entry = (graph_manifest_array){.present = present[id], .dims = -1, .bytes = -1};
         snprintf(entry->file, sizeof entry->file, "%s.npy", graph_array_names[id]);
     }
+}
+
+/* A yes or no that stores below this version cannot have; absent = no. */
+static weft_status read_flag(const char *name, const json_value *root, const char *key, int64_t version, int64_t since,
+                             bool *value)
+{
+    *value = false;
+    WEFT_TRY(json_find(root, key) != NULL ? json_get_bool(name, root, key, value) : WEFT_OK);
+    WEFT_CHECK(!*value || version >= since, WEFT_ERR_DATA,
+               "%s: \"%s\" belongs to version %" PRId64 " of the graph store, this is version %" PRId64, name, key,
+               since, version);
+    return WEFT_OK;
 }
 
 static weft_status read_root(const char *name, const json_value *root, graph_manifest *manifest)
@@ -136,15 +154,21 @@ static weft_status read_root(const char *name, const json_value *root, graph_man
     WEFT_CHECK(strcmp(format, FORMAT) == 0, WEFT_ERR_DATA, "%s: format \"%.64s\", expected \"" FORMAT "\"", name,
                format);
     WEFT_TRY(json_get_int(name, root, "version", 0, INT64_MAX, &version));
-    WEFT_CHECK(version >= GRAPH_VERSION && version <= GRAPH_VERSION_WEIGHTED, WEFT_ERR_UNSUPPORTED,
+    WEFT_CHECK(version >= GRAPH_VERSION && version <= GRAPH_VERSION_LAST, WEFT_ERR_UNSUPPORTED,
                "%s: version %" PRId64 " of the graph store; this build reads versions %d to %d", name, version,
-               GRAPH_VERSION, GRAPH_VERSION_WEIGHTED);
+               GRAPH_VERSION, GRAPH_VERSION_LAST);
     WEFT_TRY(read_counts(name, root, manifest));
-    WEFT_TRY(json_find(root, "weighted") != NULL ? json_get_bool(name, root, "weighted", &manifest->weighted)
-                                                 : WEFT_OK);
-    WEFT_CHECK(!manifest->weighted || version == GRAPH_VERSION_WEIGHTED, WEFT_ERR_DATA,
-               "%s: \"weighted\" belongs to version %d of the graph store, this is version %" PRId64, name,
-               GRAPH_VERSION_WEIGHTED, version);
+    WEFT_TRY(read_flag(name, root, "weighted", version, GRAPH_VERSION_WEIGHTED, &manifest->weighted));
+    WEFT_TRY(read_flag(name, root, "class_names", version, GRAPH_VERSION_THIRD, &manifest->class_named));
+    WEFT_TRY(read_flag(name, root, "vertex_names", version, GRAPH_VERSION_THIRD, &manifest->vertex_named));
+    WEFT_TRY(optional_int(name, root, "feature_numbers", -1, &manifest->feature_numbers));
+    WEFT_CHECK(
+        manifest->feature_numbers < 0 || (version >= GRAPH_VERSION_THIRD && manifest->features > 0), WEFT_ERR_DATA,
+        "%s: \"feature_numbers\" belongs to version %d of the graph store and to \"features\" above 0; this is version "
+        "%" PRId64 " with %" PRId64 " features",
+        name, GRAPH_VERSION_THIRD, version, manifest->features);
+    WEFT_CHECK(!manifest->class_named || manifest->classes + manifest->tasks > 0, WEFT_ERR_DATA,
+               "%s: \"class_names\" is set, and there are neither classes nor tasks", name);
     WEFT_TRY(optional_text(name, root, "name", manifest->name, sizeof manifest->name));
     WEFT_TRY(optional_text(name, root, "origin", manifest->origin, sizeof manifest->origin));
     name_arrays(manifest);
@@ -216,7 +240,11 @@ weft_status graph_manifest_write(const char *folder, const graph_manifest *manif
     json_writer json = json_begin(writer.stream, true);
     json_object(&json, NULL);
     json_text(&json, "format", FORMAT);
-    json_int(&json, "version", manifest->weighted ? GRAPH_VERSION_WEIGHTED : GRAPH_VERSION);
+    const bool third = manifest->class_named || manifest->vertex_named || manifest->feature_numbers >= 0;
+    json_int(&json, "version",
+             third                ? GRAPH_VERSION_THIRD
+             : manifest->weighted ? GRAPH_VERSION_WEIGHTED
+                                  : GRAPH_VERSION);
     json_text(&json, "name", manifest->name);
     json_int(&json, "vertices", manifest->vertices);
     json_int(&json, "edges", manifest->edges);
@@ -224,7 +252,16 @@ weft_status graph_manifest_write(const char *folder, const graph_manifest *manif
     if (manifest->weighted) {
         json_bool(&json, "weighted", true);
     }
+    if (manifest->class_named) {
+        json_bool(&json, "class_names", true);
+    }
+    if (manifest->vertex_named) {
+        json_bool(&json, "vertex_names", true);
+    }
     json_int(&json, "features", manifest->features);
+    if (manifest->feature_numbers >= 0) {
+        json_int(&json, "feature_numbers", manifest->feature_numbers);
+    }
     json_int(&json, "classes", manifest->classes);
     json_int(&json, "tasks", manifest->tasks);
     json_int(&json, "splits", manifest->splits);

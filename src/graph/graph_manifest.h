@@ -16,9 +16,14 @@
     X(GRAPH_SOURCE, "source")                                                                                          \
     X(GRAPH_WEIGHT, "weight")                                                                                          \
     X(GRAPH_FEATURE, "feature")                                                                                        \
+    X(GRAPH_FEATURE_OFFSET, "feature_offset")                                                                          \
+    X(GRAPH_FEATURE_COLUMN, "feature_column")                                                                          \
+    X(GRAPH_FEATURE_VALUE, "feature_value")                                                                            \
     X(GRAPH_LABEL, "label")                                                                                            \
     X(GRAPH_TARGET, "target")                                                                                          \
-    X(GRAPH_SPLIT, "split")
+    X(GRAPH_SPLIT, "split")                                                                                            \
+    X(GRAPH_CLASS_NAME, "class_name")                                                                                  \
+    X(GRAPH_VERTEX_NAME, "vertex_name")
 
 typedef enum graph_array {
 #define GRAPH_ARRAY_ENUM(id, name) id,
@@ -29,8 +34,13 @@ typedef enum graph_array {
 
 extern const char *const graph_array_names[GRAPH_ARRAYS];
 
-/* A store with weights is one of the second version: a program that reads the first alone would leave them out. */
-enum { GRAPH_VERSION = 1, GRAPH_VERSION_WEIGHTED = 2 };
+/* A store is of the lowest version that says all of it, so that a program that would leave something out refuses it. */
+enum {
+    GRAPH_VERSION = 1,
+    GRAPH_VERSION_WEIGHTED = 2, /* edges may have weights */
+    GRAPH_VERSION_THIRD = 3,    /* classes and vertices may have names, features may stand sparse */
+    GRAPH_VERSION_LAST = GRAPH_VERSION_THIRD
+};
 enum { GRAPH_NAME_BYTES = 64, GRAPH_ORIGIN_BYTES = 1024, GRAPH_FILE_BYTES = 64 };
 
 typedef struct graph_manifest_array {
@@ -45,8 +55,10 @@ typedef struct graph_manifest_array {
 
 typedef struct graph_manifest {
     int64_t vertices, edges, features, classes, tasks, splits;
+    int64_t feature_numbers; /* of sparse features; -1: features stand whole */
     bool symmetric;
     bool weighted;
+    bool class_named, vertex_named;
     char name[GRAPH_NAME_BYTES];
     char origin[GRAPH_ORIGIN_BYTES];
     graph_manifest_array arrays[GRAPH_ARRAYS];

@@ -119,6 +119,17 @@ static weft_status expect(const char *store, const graph_manifest *manifest, con
     return npy_expect(path, &mapping->arrays[id].header, kind, item_bytes, dims, shape);
 }
 
+/* Offsets run from 0 to the count of what they divide. */
+static weft_status check_offset(const char *store, const graph_manifest *m, const struct graph_mapping *mapping,
+                                graph_array id, int64_t count, const char *what)
+{
+    const int64_t *offset = mapping->arrays[id].data;
+    WEFT_CHECK(offset[0] == 0 && offset[m->vertices] == count, WEFT_ERR_DATA,
+               "%s/%s: runs from %" PRId64 " to %" PRId64 ", expected 0 to %" PRId64 " (%s)", store, m->arrays[id].file,
+               offset[0], offset[m->vertices], count, what);
+    return WEFT_OK;
+}
+
 /* Types and shapes of the arrays against the counts. */
 static weft_status check_arrays(const char *store, const graph_manifest *m, const struct graph_mapping *mapping)
 {
@@ -131,7 +142,11 @@ static weft_status check_arrays(const char *store, const graph_manifest *m, cons
     if (m->weighted) {
         WEFT_TRY(expect(store, m, mapping, GRAPH_WEIGHT, 'f', 4, 1, m->edges, 0));
     }
-    if (m->features > 0) {
+    if (m->feature_numbers >= 0) {
+        WEFT_TRY(expect(store, m, mapping, GRAPH_FEATURE_OFFSET, 'i', 8, 1, n + 1, 0));
+        WEFT_TRY(expect(store, m, mapping, GRAPH_FEATURE_COLUMN, 'i', 4, 1, m->feature_numbers, 0));
+        WEFT_TRY(expect(store, m, mapping, GRAPH_FEATURE_VALUE, 'f', 4, 1, m->feature_numbers, 0));
+    } else if (m->features > 0) {
         WEFT_TRY(expect(store, m, mapping, GRAPH_FEATURE, 'f', 4, 2, n, m->features));
     }
     if (m->classes > 0) {
@@ -144,11 +159,12 @@ static weft_status check_arrays(const char *store, const graph_manifest *m, cons
         bool single = m->splits == 1 && mapping->arrays[GRAPH_SPLIT].header.dims == 1;
         WEFT_TRY(expect(store, m, mapping, GRAPH_SPLIT, 'u', 1, single ? 1 : 2, single ? n : m->splits, n));
     }
-    const int64_t *offset = mapping->arrays[GRAPH_OFFSET].data;
-    WEFT_CHECK(offset[0] == 0 && offset[n] == m->edges, WEFT_ERR_DATA,
-               "%s/%s: runs from %" PRId64 " to %" PRId64 ", expected 0 to %" PRId64 " (the edges)", store,
-               m->arrays[GRAPH_OFFSET].file, offset[0], offset[n], m->edges);
-    return WEFT_OK;
+    WEFT_TRY(m->class_named ? expect(store, m, mapping, GRAPH_CLASS_NAME, 'u', 1, 1, -1, 0) : WEFT_OK);
+    WEFT_TRY(m->vertex_named ? expect(store, m, mapping, GRAPH_VERTEX_NAME, 'u', 1, 1, -1, 0) : WEFT_OK);
+    WEFT_TRY(check_offset(store, m, mapping, GRAPH_OFFSET, m->edges, "the edges"));
+    return m->feature_numbers < 0 ? WEFT_OK
+                                  : check_offset(store, m, mapping, GRAPH_FEATURE_OFFSET, m->feature_numbers,
+                                                 "the numbers of sparse features");
 }
 
 static weft_status check_split_index(const char *store, const graph_manifest *manifest, int split_index)
@@ -178,9 +194,13 @@ static void fill_graph(const graph_manifest *m, struct graph_mapping *mapping, i
         .source32 = wide || m->edges == 0 ? NULL : arrays[GRAPH_SOURCE].data,
         .source64 = wide && m->edges > 0 ? arrays[GRAPH_SOURCE].data : NULL,
         .weight = m->weighted ? arrays[GRAPH_WEIGHT].data : NULL,
-        .feature = m->features > 0 ? arrays[GRAPH_FEATURE].data : NULL,
+        .feature = m->feature_numbers < 0 && m->features > 0 ? arrays[GRAPH_FEATURE].data : NULL,
+        .feature_offset = m->feature_numbers >= 0 ? arrays[GRAPH_FEATURE_OFFSET].data : NULL,
+        .feature_column = m->feature_numbers >= 0 ? arrays[GRAPH_FEATURE_COLUMN].data : NULL,
+        .feature_value = m->feature_numbers >= 0 ? arrays[GRAPH_FEATURE_VALUE].data : NULL,
         .label = m->classes > 0 ? arrays[GRAPH_LABEL].data : NULL,
         .target = m->tasks > 0 ? arrays[GRAPH_TARGET].data : NULL,
+        .vertex_names = m->vertex_named,
         .mapping = mapping,
     };
     if (m->splits > 0) {
@@ -188,6 +208,31 @@ static void fill_graph(const graph_manifest *m, struct graph_mapping *mapping, i
     }
     memcpy(graph->name, m->name, sizeof graph->name);
     memcpy(graph->hash, hash, sizeof graph->hash);
+}
+
+static weft_status read_names(const char *store, graph_array id, const struct graph_mapping *mapping, int64_t count,
+                              name_list *names)
+{
+    char origin[FILE_PATH_MAX];
+    const npy_map *array = &mapping->arrays[id];
+    WEFT_TRY(file_path(origin, "%s/%s.npy", store, graph_array_names[id]));
+    return name_list_parse(origin, array->data, (size_t)array->header.count, count, names);
+}
+
+static weft_status read_class_names(const char *store, const graph_manifest *m, weft_graph *graph)
+{
+    if (!m->class_named) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(read_names(store, GRAPH_CLASS_NAME, graph->mapping, m->classes + m->tasks, &graph->class_names));
+    return name_list_check_distinct(store, &graph->class_names);
+}
+
+weft_status graph_vertex_names(const weft_graph *graph, name_list *names)
+{
+    *names = (name_list){.text = NULL};
+    return graph->vertex_names ? read_names(graph->name, GRAPH_VERTEX_NAME, graph->mapping, graph->vertices, names)
+                               : WEFT_OK;
 }
 
 /* A store whose manifest gives no name is called after its folder. */
@@ -235,6 +280,10 @@ weft_status graph_open(const char *path, int split_index, bool verify, weft_grap
         name_after_folder(path, graph->name);
     }
     mapping = NULL;
+    status = read_class_names(path, manifest, graph);
+    if (status != WEFT_OK) {
+        graph_close(graph);
+    }
 done:
     weft_free(manifest);
     close_mapping(mapping);
@@ -254,5 +303,6 @@ void graph_release_pages(const weft_graph *graph)
 void graph_close(weft_graph *graph)
 {
     close_mapping(graph->mapping);
+    name_list_free(&graph->class_names);
     *graph = (weft_graph){.mapping = NULL};
 }

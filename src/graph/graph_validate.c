@@ -198,6 +198,35 @@ static bool split_is_good(const weft_graph *graph, int64_t v)
     return graph->split[v] <= 2 || graph->split[v] == 255;
 }
 
+static bool feature_offset_ascends(const weft_graph *graph, int64_t v)
+{
+    return graph->feature_offset[v] <= graph->feature_offset[v + 1];
+}
+
+/* The first of the sparse features of row v whose column is out of range, or not above the one before; or -1. */
+static int64_t first_bad_column(const weft_graph *graph, int64_t v)
+{
+    int64_t previous = -1;
+    for (int64_t i = graph->feature_offset[v]; i < graph->feature_offset[v + 1]; i++) {
+        const int64_t column = graph->feature_column[i];
+        if (column <= previous || column >= graph->features) {
+            return i;
+        }
+        previous = column;
+    }
+    return -1;
+}
+
+static bool columns_are_good(const weft_graph *graph, int64_t v)
+{
+    return first_bad_column(graph, v) < 0;
+}
+
+static bool feature_value_is_good(const weft_graph *graph, int64_t i)
+{
+    return isfinite(graph->feature_value[i]);
+}
+
 static bool features_are_good(const weft_graph *graph, int64_t v)
 {
     const float *row = graph->feature + v * graph->features;
@@ -255,6 +284,28 @@ static weft_status check_structure(const weft_graph *graph)
     return WEFT_OK;
 }
 
+static weft_status check_sparse_features(const weft_graph *graph)
+{
+    const int64_t n = graph->vertices;
+    int64_t v = first_bad(graph, n, feature_offset_ascends);
+    WEFT_CHECK(v == n, WEFT_ERR_DATA,
+               "graph '%s': feature_offset, row %" PRId64 ": %" PRId64 " is followed by %" PRId64 "; it must ascend",
+               graph->name, v, graph->feature_offset[v], graph->feature_offset[v + 1]);
+    v = first_bad(graph, n, columns_are_good);
+    if (v < n) {
+        const int64_t i = first_bad_column(graph, v);
+        return weft_fail(WEFT_ERR_DATA,
+                         "graph '%s': feature_column, entry %" PRId64 " (row %" PRId64
+                         "): column %d; the columns of a row ascend, each once, from 0 to %" PRId64,
+                         graph->name, i, v, graph->feature_column[i], graph->features - 1);
+    }
+    const int64_t numbers = graph->feature_offset[n];
+    const int64_t i = first_bad(graph, numbers, feature_value_is_good);
+    WEFT_CHECK(i == numbers, WEFT_ERR_DATA, "graph '%s': feature_value, entry %" PRId64 ": %g is not finite",
+               graph->name, i, number_plain((double)graph->feature_value[i]));
+    return WEFT_OK;
+}
+
 static weft_status check_features(const weft_graph *graph)
 {
     int64_t v = first_bad(graph, graph->vertices, features_are_good);
@@ -297,5 +348,6 @@ weft_status graph_validate(const weft_graph *graph)
 {
     WEFT_TRY(check_structure(graph));
     WEFT_TRY(graph_validate_labels(graph));
+    WEFT_TRY(graph->feature_offset != NULL ? check_sparse_features(graph) : WEFT_OK);
     return graph->feature != NULL ? check_features(graph) : WEFT_OK;
 }

@@ -100,6 +100,20 @@ static weft_status write_filled_features(store_writer *store, const graph_arrays
     return status;
 }
 
+/* NULL: there are none. */
+static weft_status write_names(store_writer *store, graph_array id, const char *const *names, int64_t count)
+{
+    char *text;
+    size_t bytes;
+    if (names == NULL) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(name_list_join(graph_array_names[id], names, count, &text, &bytes));
+    weft_status status = write_array(store, id, 'u', 1, 1, (int64_t)bytes, 0, text);
+    weft_free(text);
+    return status;
+}
+
 static weft_status write_all(store_writer *store, const graph_arrays *a)
 {
     int64_t n = a->vertices;
@@ -108,7 +122,12 @@ static weft_status write_all(store_writer *store, const graph_arrays *a)
     if (a->weight != NULL) {
         WEFT_TRY(write_array(store, GRAPH_WEIGHT, 'f', 4, 1, a->edges, 0, a->weight));
     }
-    if (a->feature != NULL) {
+    if (store->manifest->feature_numbers >= 0) {
+        const int64_t numbers = store->manifest->feature_numbers;
+        WEFT_TRY(write_array(store, GRAPH_FEATURE_OFFSET, 'i', 8, 1, n + 1, 0, a->feature_offset));
+        WEFT_TRY(write_array(store, GRAPH_FEATURE_COLUMN, 'i', 4, 1, numbers, 0, a->feature_column));
+        WEFT_TRY(write_array(store, GRAPH_FEATURE_VALUE, 'f', 4, 1, numbers, 0, a->feature_value));
+    } else if (a->feature != NULL) {
         WEFT_TRY(write_array(store, GRAPH_FEATURE, 'f', 4, 2, n, a->features, a->feature));
     } else if (store->manifest->features > 0) {
         WEFT_TRY(write_filled_features(store, a));
@@ -123,6 +142,9 @@ static weft_status write_all(store_writer *store, const graph_arrays *a)
         bool single = a->splits == 1;
         WEFT_TRY(write_array(store, GRAPH_SPLIT, 'u', 1, single ? 1 : 2, single ? n : a->splits, n, a->split));
     }
+    WEFT_TRY(write_names(store, GRAPH_CLASS_NAME, store->manifest->class_named ? a->class_name : NULL,
+                         a->label != NULL ? a->classes : a->tasks));
+    WEFT_TRY(write_names(store, GRAPH_VERTEX_NAME, a->vertex_name, n));
     return graph_manifest_write(store->folder, store->manifest);
 }
 
@@ -131,16 +153,20 @@ static weft_status fill_manifest(const char *path, const graph_arrays *a, graph_
 {
     WEFT_CHECK(a->vertices >= 1 && a->vertices <= INT32_MAX, WEFT_ERR_UNSUPPORTED,
                "%s: %" PRId64 " vertices; a store is written with 1 to 2147483647", path, a->vertices);
-    bool features = a->features > 0 && (a->feature != NULL || a->fill_features != NULL);
+    const bool sparse = a->features > 0 && a->feature_offset != NULL;
+    const bool features = a->features > 0 && (sparse || a->feature != NULL || a->fill_features != NULL);
     *manifest = (graph_manifest){
         .vertices = a->vertices,
         .edges = a->edges,
         .features = features ? a->features : 0,
+        .feature_numbers = sparse ? a->feature_offset[a->vertices] : -1,
         .classes = a->label != NULL ? a->classes : 0,
         .tasks = a->target != NULL ? a->tasks : 0,
         .splits = a->split != NULL ? a->splits : 0,
         .symmetric = a->symmetric,
         .weighted = a->weight != NULL,
+        .class_named = a->class_name != NULL && (a->label != NULL || a->target != NULL),
+        .vertex_named = a->vertex_name != NULL,
     };
     WEFT_CHECK((a->label == NULL || a->classes > 0) && (a->target == NULL || a->tasks > 0) &&
                    (a->split == NULL || a->splits > 0) && (a->label == NULL || a->target == NULL),
@@ -192,8 +218,11 @@ weft_status graph_store_write(const char *path, const graph_arrays *arrays, bool
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(&manifest, 1, WEFT_MEM_GENERAL), status, done);
     WEFT_TRY_GOTO(fill_manifest(path, arrays, manifest), status, done);
     WEFT_TRY_GOTO(folder_begin(path, force, temporary), status, done);
-    double bytes = (double)arrays->edges * (arrays->weight != NULL ? 8 : 4) + (double)arrays->vertices * 8 +
-                   (double)arrays->vertices * (double)manifest->features * 4;
+    const double of_features = manifest->feature_numbers >= 0
+                                   ? 8.0 * (double)(manifest->feature_numbers + arrays->vertices)
+                                   : 4.0 * (double)arrays->vertices * (double)manifest->features;
+    const double bytes =
+        (double)arrays->edges * (arrays->weight != NULL ? 8 : 4) + (double)arrays->vertices * 8 + of_features;
     store_writer store = {
         .folder = temporary, .manifest = manifest, .progress = log_progress_begin("write store", "bytes", bytes)};
     WEFT_TRY_GOTO(write_all(&store, arrays), status, done);

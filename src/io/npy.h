@@ -68,6 +68,8 @@ typedef struct npy_array {
     void *data; /* from base/alloc.h, C order, native endianness */
 } npy_array;
 
+/* Read a .npy file whole: Fortran order is transposed, foreign byte order swapped. */
+weft_status npy_read(const char *path, npy_array *array);
 /* Read member i whole. Fortran order is transposed, foreign byte order swapped. */
 weft_status npz_read(npz_file *npz, int i, npy_array *array);
 weft_status npz_read_header(npz_file *npz, int i, npy_header *header);

@@ -250,6 +250,16 @@ static weft_status check_payload(const char *name, size_t payload, npy_header *h
     return WEFT_OK;
 }
 
+/* Both orders are one where at most one dimension is longer than 1. */
+static bool order_matters(const npy_header *header)
+{
+    int longer = 0;
+    for (int d = 0; d < header->dims; d++) {
+        longer += header->shape[d] > 1;
+    }
+    return longer > 1;
+}
+
 static weft_status check_magic(const char *name, const uint8_t *data, size_t size)
 {
     WEFT_CHECK(size > 0, WEFT_ERR_DATA, "%s: is empty, expected a .npy array", name);
@@ -288,5 +298,6 @@ weft_status npy_parse_header(const char *name, const uint8_t *data, size_t size,
     scanner scan = {.name = name, .at = text, .end = text + length, .start = text};
     WEFT_TRY(scan_dictionary(&scan, header));
     header->data_offset = lead + length;
+    header->fortran_order = header->fortran_order && order_matters(header);
     return check_payload(name, size - header->data_offset, header);
 }

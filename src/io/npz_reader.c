@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "io/foreign_kind.h"
 #include "io/npy.h"
+#include "io/npy_order.h"
 #include "io/zip.h"
 
 enum { MEMBERS_MAX = 10000, PIECE_BYTES = 256 << 10 };
@@ -136,62 +137,6 @@ weft_status npz_read_header(npz_file *npz, int i, npy_header *header)
     return status;
 }
 
-static void swap_bytes(uint8_t *data, size_t count, size_t width)
-{
-    for (size_t i = 0; i < count; i++, data += width) {
-        for (size_t low = 0, high = width - 1; low < high; low++, high--) {
-            uint8_t byte = data[low];
-            data[low] = data[high];
-            data[high] = byte;
-        }
-    }
-}
-
-/* Rewrite a Fortran-ordered array in C order: a walk over the output with a running source offset. */
-static weft_status transpose(npy_header *header, void **data)
-{
-    uint8_t *out = NULL;
-    WEFT_TRY(weft_malloc(header->data_bytes, 1, WEFT_MEM_GENERAL, (void **)&out));
-    size_t item = (size_t)header->item_bytes;
-    size_t stride[NPY_MAX_DIMS];
-    int64_t index[NPY_MAX_DIMS] = {0};
-    for (int d = 0; d < header->dims; d++) {
-        stride[d] = d == 0 ? item : stride[d - 1] * (size_t)header->shape[d - 1];
-    }
-    const uint8_t *from = *data;
-    uint8_t *to = out;
-    for (int64_t i = 0; i < header->count; i++, to += item) {
-        memcpy(to, from, item);
-        for (int d = header->dims - 1; d >= 0; d--) {
-            from += stride[d];
-            if (++index[d] < header->shape[d]) {
-                break;
-            }
-            from -= stride[d] * (size_t)header->shape[d];
-            index[d] = 0;
-        }
-    }
-    weft_free(*data);
-    *data = out;
-    return WEFT_OK;
-}
-
-/* Native byte order, C order. */
-static weft_status normalise(npy_array *array)
-{
-    npy_header *header = &array->header;
-    if (header->big_endian && header->data_bytes > 0) {
-        size_t width = header->kind == 'U' ? 4 : (size_t)header->item_bytes;
-        swap_bytes(array->data, header->data_bytes / width, width);
-    }
-    header->big_endian = false;
-    if (header->fortran_order && header->dims > 1 && header->data_bytes > 0) {
-        WEFT_TRY(transpose(header, &array->data));
-    }
-    header->fortran_order = false;
-    return WEFT_OK;
-}
-
 weft_status npz_read(npz_file *npz, int i, npy_array *array)
 {
     *array = (npy_array){.data = NULL};
@@ -204,7 +149,7 @@ weft_status npz_read(npz_file *npz, int i, npy_array *array)
     WEFT_TRY_GOTO(weft_malloc(array->header.data_bytes, 1, WEFT_MEM_GENERAL, &array->data), status, done);
     WEFT_TRY_GOTO(zip_stream_read(&stream, array->data, array->header.data_bytes), status, done);
     WEFT_TRY_GOTO(zip_stream_finish(&stream), status, done);
-    status = normalise(array);
+    status = npy_array_order(array);
 done:
     zip_stream_close(&stream);
     if (status != WEFT_OK) {
@@ -258,7 +203,7 @@ static weft_status next_piece(npz_stream *stream, int64_t most, int64_t *count)
     *count = most < PIECE_BYTES / item ? most : PIECE_BYTES / item;
     WEFT_TRY(zip_stream_read(&stream->zip, stream->piece, (size_t)(*count * item)));
     if (header->big_endian) {
-        swap_bytes(stream->piece, (size_t)*count, (size_t)item);
+        npy_swap_bytes(stream->piece, (size_t)*count, (size_t)item);
     }
     return WEFT_OK;
 }

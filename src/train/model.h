@@ -61,7 +61,7 @@ typedef struct train_model {
     /*
      * What passes remember from epoch to epoch beside parameters, both or NULL when it is nothing, on all ranks alike:
      * state and restored as in train/precondition.h, but for zeros where a checkpoint of other options has no buffer of
-     * that name and length. Collective.
+     * that name and length. restored: WEFT_ERR_DATA on all ranks if a buffer cannot be of this model. Collective.
      */
     weft_status (*state)(void *self, const sync_buffer **buffer, int *count);
     weft_status (*restored)(void *self);

@@ -524,3 +524,10 @@ weft_status replica_state(train_replica *r, const sync_buffer **buffer, int *cou
     WEFT_TRY(sync_state(r->sync, buffer, count));
     return stage_moments(r, false);
 }
+
+weft_status replica_restored(train_replica *r)
+{
+    const train_preconditioner *p = r->preconditioner;
+    WEFT_TRY(sync_restored(r->sync));
+    return comm_agree(r->comm, p != NULL && p->restored != NULL ? p->restored(p->self) : WEFT_OK);
+}

@@ -94,5 +94,7 @@ bool replica_differs(const train_replica *replica);
 /* For checkpoints: applies what is owed, ends what is under way, puts this rank's own parameters in place, and names
  * what the mode remembers (sync_state). Training goes on to the bit. Collective. */
 weft_status replica_state(train_replica *replica, const sync_buffer **buffer, int *count);
+/* What replica_state named, and the preconditioner's buffers, were filled from a checkpoint: sync_restored. Collective. */
+weft_status replica_restored(train_replica *replica);
 
 #endif

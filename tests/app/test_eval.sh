@@ -93,7 +93,10 @@ refuse 2 "--checkpoint is missing" eval --data store
 refuse 2 "--data is missing" eval --checkpoint gcn
 refuse 66 nowhere eval --data store --checkpoint nowhere
 refuse 65 "made for 64 features" eval --data synth:quickstart,scale=0.01,f=32 --checkpoint gcn
-refuse 65 "answers with 16 classes" eval --data synth:quickstart,scale=0.01,classes=7,communities=7 --checkpoint gcn
+refuse 65 "answers with 16 classes" eval --data synth:quickstart,scale=0.01,classes=20,communities=20 --checkpoint gcn
+run eval --data synth:quickstart,scale=0.01,classes=7,communities=7 --checkpoint gcn
+grep -q "7 classes, taken by number for the first of the model's 16" err || fail "fewer classes than the model's: $(cat err)"
+grep -q "^| 15 | 0 |" out || fail "fewer classes than the model's: $(cat out)"
 cp -r gcn lying
 sed -i 's/"24"/"25"/; s/"value": 24/"value": 25/' lying/run.json
 grep -q 25 lying/run.json || fail "the test no longer changes run.json"
@@ -106,9 +109,8 @@ mkdir alone
 cp gcn/weights.npz alone/w.npz
 refuse 65 "say --model" eval --data store --checkpoint alone/w.npz
 refuse 65 "say --model" export alone/w.npz --out alone/w.safetensors
-run eval --data store --checkpoint alone/w.npz --model gcn --format json
-grep -q "does not tell how features were scaled" err || fail "no warning about features: $(cat err)"
-run eval --data store --checkpoint alone/w.npz --model gcn --normalize standard --format json
+run eval --data store --checkpoint alone/w.npz --model gcn --format json # its means and deviations tell the scaling
+grep -q "warning" err && fail "a warning about features that the weights tell: $(cat err)"
 scores out best
 python3 - <<'PY'
 import json, struct
@@ -120,7 +122,10 @@ text = json.dumps(header).encode()
 open("foreign.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + data[8 + length:])
 PY
 run eval --data store --checkpoint foreign.safetensors --normalize standard --format json
+grep -q "does not say by which means and deviations" err || fail "no warning about means: $(cat err)"
 scores out best
+run eval --data store --checkpoint foreign.safetensors --format json
+grep -q "does not tell how features were scaled" err || fail "no warning about features: $(cat err)"
 
 "$weft" info gcn.safetensors >out 2>err || fail "weft info gcn.safetensors: $(cat err)"
 for line in "kind: safetensors, 8 tensors" "model: gcn, 2 layers, 64 -> 24 -> 16, norm batch" "weft.hidden: 24" \

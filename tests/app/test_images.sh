@@ -403,22 +403,27 @@ told() { # TIMES DATA TEXT
 cp -r photos more
 touch more/README more/train/LICENSE more/train/a/{notes.txt,table.csv,a.json,.hidden.bin}
 mkdir more/beside more/train/a/.deeper && touch more/beside/x.bin more/train/a/.deeper/x.bin
-told 0 more ""
+told 1 more "more: beside/ is no split and is left out"
 tar cf more.tar --exclude=x.bin more && told 0 more.tar ""
+rm -r more/beside
 cp photos/train/a/00.png more/train/a/z.webp
-told 1 more "more: train/a/z.webp is no image in a class folder and is left out"
+told 1 more "more: 1 file of a kind that is not read (.webp): convert them to PNG; left out, the first is train/a/z.webp"
+rm more/train/a/z.webp
 mkdir -p more/train/a/deeper/still more/train/empty
 cp photos/train/a/00.png more/train/a/deeper/still/
 cp photos/train/a/00.png more/train/stray.png
 ln -s nowhere more/train/b/away.png
 ln -s .. more/train/b/loop
-told 1 more "more: 6 entries are no images in a class folder and are left out, the first is train/a/deeper/still/00.png"
-rm -r more/beside more/train/a/.deeper
+told 1 more "more: 4 entries are no images in a class folder and are left out, the first is train/b/away.png"
+grep -q " 49/" err || fail "an image below a class folder is not of the class: $(cat err)"
+rm -r more/train/a/.deeper
 tar cf more.tar more
-told 1 more.tar "more.tar: 5 entries are no images in a class folder and are left out, the first is more/train/a/deeper/still/00.png"
+told 1 more.tar "more.tar: 3 entries are no images in a class folder and are left out, the first is more/train/b/away.png"
+grep -q " 49/" err || fail "an image below a class folder is not of the class: $(cat err)"
 rm -r more && mkdir -p more/train/{a,b} && touch more/train/b/x.webp
 "$weft" train --data more --model small.net --threads 1 --pin off --dry-run >out 2>err && fail "no images: $(cat out)"
-grep -qF "the first is train/a/ (without images)" err || fail "no images: $(cat err)"
+grep -qF "train/a/ (without images)" err || fail "no images: $(cat err)"
+grep -qF "no training image: 1 file of a kind that is not read (.webp): convert them to PNG" err || fail "no images: $(cat err)"
 
 # ---- refusals ----
 refused() { # CODE TEXT ARGUMENTS
@@ -432,7 +437,8 @@ refused() { # CODE TEXT ARGUMENTS
 "$weft" predict-scaling --data $data --model lenet >out 2>err && fail "predict-scaling of images"
 grep -q "predict-scaling is for networks on graphs, and --model lenet" err || fail "predict-scaling of images: $(cat err)"
 refused 66 "nowhere: no such graph store" --data nowhere --batch-size 4
-refused 66 "photos/train: is not a graph store (no manifest.json in it; weft convert makes one), and no data set of images" --data photos/train --batch-size 4
+mkdir bare && touch bare/notes
+refused 66 "bare: is not a graph store (no manifest.json in it; weft convert makes one), and no data set of images" --data bare --batch-size 4
 refused 2 "a graph is trained in full batch" --data synth:quickstart,scale=0.01 --batch-size 4
 "$weft" convert synth:quickstart,scale=0.01 --out store --quiet || fail "convert"
 refused 2 "store is for networks on graphs, and --model lenet is one on images" --data store --model lenet

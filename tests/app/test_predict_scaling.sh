@@ -52,6 +52,32 @@ predict --sockets 1,2 --divide-up-to 2 --delay 3 --format csv >out.csv
 [ "$(wc -l <out.csv)" -eq 6 ] && grep -q "delay 3" out.csv || fail "CSV: $(cat out.csv)"
 predict --sockets 1 | grep -q "^| 1 | made | exact |" || fail "Markdown"
 
+# Features that are held sparse are timed so: of 4096 columns two are set, and the products of whole rows take far longer.
+python3 - <<'PY'
+import struct
+n, f = 2000, 4096
+put = lambda name, kind, shape, data: open(name, "wb").write(
+    b"\x93NUMPY\x01\x00" + struct.pack("<H", 118) +
+    ("{'descr': '%s', 'fortran_order': False, 'shape': %s, }" % (kind, shape)).encode().ljust(117) + b"\n" + data)
+row = bytearray(4 * n * f)
+for v in range(n):
+    for j in (v % 7, 7 + v * 13 % (f - 7)):
+        row[4 * (v * f + j):4 * (v * f + j) + 4] = struct.pack("<f", 1)
+put("x.npy", "<f4", (n, f), bytes(row))
+put("y.npy", "<i4", (n,), struct.pack("<%di" % n, *(v % 7 for v in range(n))))
+open("ring.txt", "w").write("".join("%d %d\n" % (v, (v + 1) % n) for v in range(n)))
+PY
+"$weft" convert ring.txt --features x.npy --labels y.npy --random-split 60/20/20 --out sparse.weft --quiet
+for form in auto whole; do
+    "$weft" predict-scaling --data sparse.weft --normalize none --feature-form $form --hidden 32 --threads 1 --sockets 1 --quiet \
+        --format json >$form.json
+done
+python3 - <<'PY' || fail "sparse features"
+import json
+sparse, whole = (json.load(open(name))["rows"][0]["linear_s"] for name in ("auto.json", "whole.json"))
+assert 0 < sparse < whole / 5, (sparse, whole)
+PY
+
 refused() { # refused STATUS TEXT OPTION...
     local status=$1 text=$2 code=0
     shift 2

@@ -1,6 +1,6 @@
 /*
- * Fuzz target: IDX files. Two bytes: how many of what follows are the images, the rest are the labels; where no label is
- * given there are good ones. Seeds: tests/fuzz/make_seeds DIR.
+ * Fuzz target: IDX files. Two bytes: how many of what follows are the images, the rest are the labels, and names of classes, too;
+ * where no label is given there are good ones. Seeds: tests/fuzz/make_seeds DIR.
  */
 #include "fuzz/fuzz_images.h"
 
@@ -38,8 +38,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_put(folder, "train-images-idx3-ubyte", data + 2, images);
     if (images + 2 < size) {
         fuzz_put(folder, "train-labels-idx1-ubyte", data + 2 + images, size - 2 - images);
+        fuzz_put(folder, "classes.txt", data + 2 + images, size - 2 - images);
     } else {
         put_good_labels(data + 2, images);
+        fuzz_put(folder, "classes.txt", "", 0);
     }
     fuzz_open_set(folder, IMAGE_FORMAT_IDX, STATED_LIMIT);
     return 0;

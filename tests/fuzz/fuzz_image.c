@@ -1,5 +1,5 @@
 /* Fuzz target: one JPEG or PNG file, at several sizes, in colour and grey. Seeds: tests/fuzz/make_seeds DIR. */
-#include "dense/data/image_decode.h"
+#include "dense/data/decode/image_decode.h"
 #include "fuzz/fuzz_support.h"
 
 enum { PIXELS_MAX = 1 << 20, WANTED_MAX = 40, STATED_LIMIT = 16 << 20 };
@@ -19,10 +19,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                          {.height = 1, .width = 1, .channels = 3}};
     uint8_t pixels[WANTED_MAX * WANTED_MAX * 3];
     image_scratch scratch = {.data = NULL};
-    int64_t height;
-    int64_t width;
+    image_shape is;
     /* Larger ones are read, but would take most of the time. */
-    if (image_look("fuzz", data, size, &height, &width) == WEFT_OK && height * width <= PIXELS_MAX) {
+    if (image_look("fuzz", data, size, &is) == WEFT_OK && is.height * is.width <= PIXELS_MAX) {
         for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; ++i) {
             (void)image_decode("fuzz", data, size, &wanted[i], &scratch, pixels);
         }

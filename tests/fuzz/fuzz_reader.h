@@ -4,7 +4,7 @@
  *
  * The memory limit is the one that users set (--memory), plus what reading text holds (io/text/text_source.h: two
  * blocks of at least 4 MiB). Graphs that name more than 2^16 vertices are read but not sorted: 8 bytes a vertex would
- * be most of the time. Edges inside the CSR must be in order and in range.
+ * be most of the time. Edges inside the CSR must be in order and in range. The file's weights are read then, as they are.
  */
 #ifndef WEFT_TESTS_FUZZ_READER_H
 #define WEFT_TESTS_FUZZ_READER_H
@@ -13,6 +13,7 @@
 #include "gnn/data/build/arcs.h"
 #include "gnn/data/read/reader_formats.h"
 #include "gnn/data/read/reader_text.h"
+#include "gnn/data/read/reader_weights.h"
 
 enum { FUZZ_VERTICES_MAX = 1 << 16, FUZZ_ARCS_LIMIT = 16 << 20, FUZZ_READER_LIMIT = 64 << 20 };
 
@@ -31,10 +32,25 @@ static inline void fuzz_check_csr(const csr_graph *csr)
     }
 }
 
-static inline int fuzz_reader(const reader_format *format, const uint8_t *data, size_t size)
+static inline void fuzz_weights(const char *path, const raw_graph *raw, const csr_graph *csr)
+{
+    const reader_weights_how how = {
+        .both_ways = raw->both_ways, .map = raw->ids.count > 0 ? &raw->ids : NULL, .memory_bytes = FUZZ_ARCS_LIMIT};
+    float *weight = NULL;
+    if (reader_weights(path, csr, &how, &weight) == WEFT_OK) {
+        for (int64_t e = 0; e < csr->entries; e++) {
+            if (!(weight[e] >= 0.0F)) {
+                abort();
+            }
+        }
+        weft_free(weight);
+    }
+}
+
+static inline int fuzz_reader(const reader_format *format, bool relabels, const uint8_t *data, size_t size)
 {
     fuzz_file file = fuzz_file_make(data, size);
-    raw_graph raw = {.memory_bytes = FUZZ_ARCS_LIMIT, .beside = "/dev/shm/weft-fuzz"};
+    raw_graph raw = {.memory_bytes = FUZZ_ARCS_LIMIT, .relabels = relabels, .beside = "/dev/shm/weft-fuzz"};
     char head[TEXT_HEAD];
     (void)(reader_text_head(file.path, head) == WEFT_OK && format->matches_text(file.path, head));
     if (format->read(file.path, &raw) == WEFT_OK && raw.vertices <= FUZZ_VERTICES_MAX) {
@@ -44,6 +60,7 @@ static inline int fuzz_reader(const reader_format *format, const uint8_t *data, 
         }
         if (arcs_build(raw.arcs, raw.vertices, raw.both_ways, true, &csr) == WEFT_OK) {
             fuzz_check_csr(&csr);
+            fuzz_weights(file.path, &raw, &csr);
             csr_graph_free(&csr);
         }
     }
@@ -63,7 +80,7 @@ static inline int fuzz_reader(const reader_format *format, const uint8_t *data, 
     }                                                                                                                  \
     int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)                                                       \
     {                                                                                                                  \
-        return fuzz_reader(&(format), data, size);                                                                     \
+        return fuzz_reader(&(format), false, data, size);                                                              \
     }
 
 #endif

@@ -99,7 +99,7 @@ def check_log():
     """Directed or symmetric, and what was dropped and added, on stderr."""
     one_way, both = [[0, 0, 0, 1], [1, 1, 0, 2]], [[0, 1, 1], [1, 0, 1]]
     for edges, keywords, parts in [
-            (one_way, {}, ["log: 3 vertices, 4 edges, 0 features, 0 classes", "log: symmetric: 2 reverses were added",
+            (one_way, {}, ["log: 3 vertices, 4 edges, 0 features, no labels", "log: symmetric: 2 reverses were added",
                            "log: 1 self-loops and 1 duplicates were dropped"]),
             (one_way, {"symmetrize": False}, ["3 vertices, 2 edges", "log: directed as given"]),
             (both, {}, ["2 vertices, 2 edges", "log: symmetric as given"]),

@@ -148,7 +148,7 @@ def check_reading():
     np.save("flipped/feature.npy", np.ones((2, 3), dtype=np.float32))
     refused("holds float32 (2, 3), expected float32 (2, 2)", weft_store.read_store, "flipped")
     manifest = json.load(open("flipped/manifest.json"))
-    for key, value, part in [("version", 3, "version 3"), ("vertices", -1, "'vertices' is -1"),
+    for key, value, part in [("version", 99, "version 99"), ("vertices", -1, "'vertices' is -1"),
                              ("arrays", {"offset": {"file": "../offset.npy"}}, "is not a plain file name")]:
         with open("flipped/manifest.json", "w") as file:
             json.dump({**manifest, key: value}, file)
@@ -351,8 +351,24 @@ def check_checkpoints():
     refused("no good checkpoint", weft_store.read_checkpoint, "nothing", kind=FileNotFoundError)
 
 
+# ---- names ----
+
+def check_names():
+    names, vertices = ["cat", "große Katze", "猫"], ["v%d" % i for i in range(4)]
+    keywords = {"edge_index": [[0, 1, 2], [1, 2, 3]], "y": [0, 1, 2, 0], "train_mask": [0, 1], "quiet": True}
+    weft_store.write_store("named", class_names=names, vertex_names=vertices, **keywords)
+    graph = weft_store.read_store("named", verify=True)
+    assert graph["class_name"] == names and graph["vertex_name"] == vertices
+    assert weft_store.read_manifest("named")["version"] == 3
+    run("info", "named", "--check")
+    for bad in (["a", "b"], ["a", "b", "b"], ["a", "", "b"], ["a", "b\nc", "d"], ["a", 1, "b"]):
+        refused("class_name", weft_store.write_store, "bad", class_names=bad, **keywords)
+    assert not os.path.exists("bad")
+    assert "class_name" not in weft_store.read_store("py-reversed")
+
+
 for check in [check_hash, check_same_as_convert, check_symmetric_is_found, check_small_stores, check_reading,
               check_refusals, check_whole_or_nothing, check_converters, check_real_pyg, check_real_dgl,
-              check_training, check_checkpoints]:
+              check_training, check_checkpoints, check_names]:
     check()
     print("%s: ok" % check.__name__)

@@ -8,6 +8,7 @@
 
 #include "comm/sync/sync.h"
 #include "support/comm_cases.h"
+#include "support/damaged_state.h"
 
 enum { TENSORS = 5, TRAINED = 2112, STATE = 16, ELEMENTS = TRAINED + STATE, MOST_RANKS = 8 };
 
@@ -595,6 +596,51 @@ done:
     return status;
 }
 
+typedef struct damaged_topk {
+    rig r;
+    saved s;
+    weft_comm *comm;
+} damaged_topk;
+
+static weft_status damaged_put_back(void *self)
+{
+    damaged_topk *d = self;
+    return move_state(&d->r, &d->s, false);
+}
+
+static weft_status damaged_steps(void *self)
+{
+    damaged_topk *d = self;
+    return train(d->comm, &d->r, &layouts[1], 7, 8);
+}
+
+/* topk: the step, the selector's counters, and regions and thresholds of ok-topk. */
+static weft_status case_damaged_state(weft_comm *comm, void *argument)
+{
+    (void)argument;
+    for (int k = 0; k < 3 && comm_size(comm) > 1 && comm_size(comm) < 5; ++k) {
+        damaged_topk *d = NULL;
+        sync_options options = topk_options(0.02);
+        options.exchange = exchanges[1 + k];
+        options.select.method = k == 0 ? SELECT_REUSE : SELECT_RADIX;
+        options.select.refresh = 4;
+        options.warmup = 8;
+        WEFT_TRY(WEFT_NEW_ZERO(&d, 1, WEFT_MEM_GENERAL));
+        d->comm = comm;
+        WEFT_TRY(rig_create(comm, &options, &layouts[1], &d->r));
+        WEFT_TRY(sync_reset(d->r.sync));
+        WEFT_TRY(train(comm, &d->r, &layouts[1], 1, 6));
+        WEFT_TRY(move_state(&d->r, &d->s, true));
+        const damaged_rig damaged = {
+            .self = d, .sync = d->r.sync, .put_back = damaged_put_back, .steps = damaged_steps};
+        WEFT_TRY(damaged_all(comm, &damaged, 8));
+        weft_free(d->s.bytes);
+        sync_destroy(d->r.sync);
+        weft_free(d);
+    }
+    return WEFT_OK;
+}
+
 static weft_status case_state(weft_comm *comm, void *argument)
 {
     static const select_method methods[] = {SELECT_RADIX, SELECT_MSTOPK, SELECT_REUSE};
@@ -672,10 +718,9 @@ static const comm_case sync_cases[] = {
 };
 /* Also with communication threads. */
 static const comm_case sync_cases_threaded[] = {
-    {"sums of integers, every overlap", case_sums},
-    {"values that are not finite", case_not_finite},
-    {"topk loses nothing", case_topk_conserves},
-    {"state saved and restored", case_state},
+    {"sums of integers, every overlap", case_sums}, {"values that are not finite", case_not_finite},
+    {"topk loses nothing", case_topk_conserves},    {"state saved and restored", case_state},
+    {"damaged state", case_damaged_state},
 };
 enum {
     SYNC_CASES = sizeof sync_cases / sizeof *sync_cases,

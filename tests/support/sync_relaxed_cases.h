@@ -5,6 +5,7 @@
 #ifndef WEFT_TESTS_SUPPORT_SYNC_RELAXED_CASES_H
 #define WEFT_TESTS_SUPPORT_SYNC_RELAXED_CASES_H
 
+#include "support/damaged_state.h"
 #include "support/sync_quadratic.h"
 
 /* What holds for all modes with local updates, on 1 to 8 ranks: state, sudden ends, weights, statistics, convergence.
@@ -143,6 +144,47 @@ static weft_status case_state(weft_comm *comm, void *argument)
         for (int stop = 10; stop < 12; ++stop) { /* just posted, and on its way */
             WEFT_TRY(state_run(comm, &options, stop, stop % 2 == 0));
         }
+        WEFT_TRY(quad_remove(comm, path));
+    }
+    return WEFT_OK;
+}
+
+/* ---- damaged state --------------------------------------------------------------------------------------- */
+typedef struct damaged_replica {
+    replica r;
+    checkpoint c;
+} damaged_replica;
+
+static weft_status damaged_put_back(void *self)
+{
+    damaged_replica *d = self;
+    return restore(&d->r, &d->c);
+}
+
+static weft_status damaged_steps(void *self)
+{
+    damaged_replica *d = self;
+    return run_from(&d->r, 10, 13);
+}
+
+static weft_status case_damaged_state(weft_comm *comm, void *argument)
+{
+    char path[64];
+    (void)argument;
+    for (int k = 0; k < VARIANTS && comm_size(comm) > 1 && comm_size(comm) < 5; ++k) {
+        static const int least[MODES] = {14, 14, 40,
+                                         40, 40, 20}; /* of the counters: divide-shuffle 2, shadow 6, asp 4 */
+        damaged_replica *d = NULL;
+        sync_options options = options_of(k);
+        WEFT_TRY(sites_of_one(comm, &options, path));
+        WEFT_TRY(WEFT_NEW_ZERO(&d, 1, WEFT_MEM_GENERAL));
+        WEFT_TRY(replica_open(comm, &options, &d->r));
+        WEFT_TRY(run_from(&d->r, 0, 10));
+        WEFT_TRY(save(&d->r, &d->c));
+        const damaged_rig rig = {.self = d, .sync = d->r.sync, .put_back = damaged_put_back, .steps = damaged_steps};
+        WEFT_TRY(damaged_all(comm, &rig, least[k % MODES]));
+        sync_destroy(d->r.sync);
+        weft_free(d);
         WEFT_TRY(quad_remove(comm, path));
     }
     return WEFT_OK;
@@ -287,11 +329,9 @@ static weft_status case_convergence(weft_comm *comm, void *argument)
 
 /* The last one is for threads: MPI takes no message back, and a job that cancels one must end. */
 static const comm_case relaxed_cases[] = {
-    {"convergence", case_convergence},
-    {"state continues to the bit", case_state},
-    {"weight 0", case_zero_weight},
-    {"batch statistics", case_statistics},
-    {"destroyed under way", case_destroy_under_way},
+    {"convergence", case_convergence},     {"state continues to the bit", case_state},
+    {"damaged state", case_damaged_state}, {"weight 0", case_zero_weight},
+    {"batch statistics", case_statistics}, {"destroyed under way", case_destroy_under_way},
 };
 
 enum { RELAXED_MPI_CASES = 4, RELAXED_CASES = 5 };

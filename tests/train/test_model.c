@@ -203,6 +203,7 @@ static weft_status case_rank(weft_comm *comm, void *argument)
     gnn_labels labels = {0};
     const weft_graph *graph = &in->graph->graph;
     const bool whole_rows = strcmp(in->method, WHOLE_ROWS) == 0;
+    input_moments moments = {.columns = 0};
     double share[MAX_RANKS];
     fill_shares(comm_size(comm), share);
     const partition_options options = {.method = whole_rows ? "random" : in->method,
@@ -218,18 +219,19 @@ static weft_status case_rank(weft_comm *comm, void *argument)
         move_to_destinations(graph, &partition);
     }
     WEFT_TRY_GOTO(part_extract(graph, &partition, comm_rank(comm), NULL, PART_SHARED_FIRST, &part), status, done);
-    WEFT_TRY_GOTO(gnn_load_labels(comm, hal, graph, &part, in->loss, &labels), status, done);
+    WEFT_TRY_GOTO(gnn_load_labels(comm, hal, graph, &part, in->loss, NULL, &labels), status, done);
     WEFT_TRY_GOTO(create_model(comm, hal, in, &labels.targets, &part, model), status, done);
     if (model->plan.layer[0].sparse) {
         WEFT_TRY_GOTO(gnn_load_sparse_features(comm, hal, graph, &part, in->scaling, &model->sparse), status, done);
     } else {
         weft_tensor features = gnn_model_features(model);
-        WEFT_TRY_GOTO(gnn_load_features(comm, graph, &part, in->scaling, &features), status, done);
+        WEFT_TRY_GOTO(gnn_load_features(comm, graph, &part, in->scaling, &moments, &features), status, done);
     }
     WEFT_TRY_GOTO(gnn_model_prepare(model), status, done);
     status = pass_through(comm, hal, in, model, &labels.targets, &part);
 done:
     gnn_labels_destroy(&labels);
+    input_moments_destroy(&moments);
     if (model != NULL) {
         gnn_model_destroy(model);
     }

@@ -16,7 +16,7 @@ enum { CLASSES = 3, EPOCHS = 9, RUNS = 2, MOST_ELEMENTS = 4096, MOST_RANKS = 4 }
 typedef struct stop_case {
     const char *name;
     int ranks, runs;
-    gnn_kind kind;
+    gnn_config config;
     const char *backend;
     train_options options;
     const char *folder; /* of checkpoints; NULL: none are written */
@@ -97,16 +97,9 @@ static weft_status start_rank(weft_comm *comm, void *argument)
     stop_case *c = argument;
     weft_partition partition = {0};
     train_rank rank = {.hal = NULL};
-    const gnn_config config = {.kind = c->kind,
-                               .layers = 2,
-                               .inputs = 9,
-                               .hidden = 11,
-                               .outputs = CLASSES,
-                               .norm = NORM_BATCH,
-                               .dropout = 0.3f};
     weft_status status = train_rank_partition(&graph.graph, comm_size(comm), &partition);
     if (status == WEFT_OK) {
-        status = train_rank_open(comm, c->backend, &graph.graph, &partition, &config, HAL_SPMM_ROWS, &rank);
+        status = train_rank_open(comm, c->backend, &graph.graph, &partition, &c->config, HAL_SPMM_ROWS, &rank);
     }
     if (status == WEFT_OK) {
         status = train_model_of(comm, rank.hal, c, rank.model, &rank.labels.targets);
@@ -154,7 +147,14 @@ static int free_graph(void **state)
 
 static stop_case make_case(const char *name, int ranks, optimizer_kind optimizer)
 {
-    stop_case c = {.name = name, .ranks = ranks, .runs = 1, .kind = GNN_SAGE, .backend = "cpu"};
+    stop_case c = {.name = name, .ranks = ranks, .runs = 1, .backend = "cpu"};
+    c.config = (gnn_config){.kind = GNN_SAGE,
+                            .layers = 2,
+                            .inputs = 9,
+                            .hidden = 11,
+                            .outputs = CLASSES,
+                            .norm = NORM_BATCH,
+                            .dropout = 0.3f};
     c.options = (train_options){
         .epochs = EPOCHS,
         .runs = 1,
@@ -164,6 +164,7 @@ static stop_case make_case(const char *name, int ranks, optimizer_kind optimizer
         .sync = sync_options_default(),
         .optimizer = {.kind = optimizer, .momentum = 0.9, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8},
         .schedule = {.kind = SCHEDULE_COSINE, .base = 0.02, .epochs = EPOCHS}};
+    c.options.sync.exchange = SPARSE_ALL_GATHER; /* topk selects, where a dense exchange would be as fast, too */
     return c;
 }
 
@@ -216,7 +217,7 @@ static void test_exact_modes(void **state)
     for (int ranks = 1; ranks <= 3; ++ranks) {
         for (int i = 0; i < 4; ++i) {
             stop_case c = make_case("allreduce", ranks, i % 2 == 0 ? OPTIMIZER_ADAM : OPTIMIZER_SGD);
-            c.kind = i < 2 ? GNN_SAGE : GNN_GCN;
+            c.config.kind = i < 2 ? GNN_SAGE : GNN_GCN;
             c.options.optimizer.nesterov = i == 3;
             c.options.optimizer.weight_decay = i == 0 ? 1e-3 : 0;
             c.options.sync.overlap = i == 1 ? OVERLAP_SPLIT : OVERLAP_BACKWARD;
@@ -273,6 +274,31 @@ static void test_local_updates(void **state)
                                   : i % 5 == 2 || i % 5 == 4 ? SYNC_TRACKING_ON
                                                              : SYNC_TRACKING_OFF;
         goes_on_to_the_bit(state, &c, 1 + i % 3);
+    }
+}
+
+/* Rows of other ranks that a model remembers, one leg for every sum of a pass: hops of sgc are sums of one layer. */
+static void test_remembered_rows(void **state)
+{
+    static const gnn_config models[] = {{.kind = GNN_SGC, .layers = 2, .order = GNN_ORDER_LINEAR_FIRST},
+                                        {.kind = GNN_SGC, .layers = 3, .input_dropout = 0.2f},
+                                        {.kind = GNN_SAGE, .layers = 3, .order = GNN_ORDER_AGGREGATE_FIRST},
+                                        {.kind = GNN_GCN, .layers = 1, .order = GNN_ORDER_LINEAR_FIRST},
+                                        {.kind = GNN_GIN, .layers = 2, .learns_eps = true}};
+    static const gnn_halo_options halos[] = {{.delay = 2},
+                                             {.delay = 1, .hidden = true},
+                                             {.delay = 3, .hidden = true, .fresh_gradients = true},
+                                             {.delay = 2, .codec = HAL_ROWS_INT8}};
+    for (int i = 0; i < 20; ++i) {
+        stop_case c = make_case("remembered rows", 2 + i % 2, OPTIMIZER_ADAM);
+        const gnn_config *model = &models[i % 5];
+        c.config.kind = model->kind;
+        c.config.layers = model->layers;
+        c.config.order = model->order;
+        c.config.learns_eps = model->learns_eps;
+        c.config.input_dropout = model->input_dropout;
+        c.config.halo = halos[i / 5];
+        goes_on_to_the_bit(state, &c, 3);
     }
 }
 
@@ -351,6 +377,7 @@ static void test_lossy_modes_on_other_ranks(void **state)
         *c = make_case("lossy mode on other ranks", 3, OPTIMIZER_SGD);
         c->options.optimizer.momentum = 0;
         c->options.sync.mode = modes[i];
+        c->options.sync.density = 0.5;
         c->options.sync.dense_below = 16;
         c->options.sync.gap = 2;
         *whole = *c;
@@ -371,6 +398,31 @@ static void test_lossy_modes_on_other_ranks(void **state)
         ASSERT_NEAR(c->loss[0][5], whole->loss[0][5], 0.05);
         ASSERT_OK(folder_remove(c->folder));
         free(whole);
+        free(c);
+    }
+}
+
+/* Who keeps the velocity changes with the mode: it begins anew, and the training goes on. */
+static void test_another_mode(void **state)
+{
+    for (int i = 0; i < 2; ++i) {
+        const sync_mode before = i == 0 ? SYNC_TOPK : SYNC_ALLREDUCE;
+        const sync_mode after = i == 0 ? SYNC_ALLREDUCE : SYNC_TOPK;
+        stop_case *c = calloc(1, sizeof *c);
+        *c = make_case("another mode", 2, OPTIMIZER_SGD);
+        c->options.sync.mode = before;
+        c->options.sync.dense_below = 16;
+        c->options.sync.density = 0.5;
+        c->folder = in_folder(state, "ckpt");
+        c->stop_after = 4;
+        assert_int_equal(comm_thread_run(2, start_rank, c), WEFT_STOPPED);
+        ASSERT_OK(checkpoint_open(c->folder, &c->from));
+        assert_string_equal(checkpoint_sync(c->from), sync_mode_name(before));
+        c->options.sync.mode = after;
+        c->stop_after = 0;
+        train_in_pieces(c);
+        assert_true(c->epochs == EPOCHS && isfinite(c->loss[0][EPOCHS - 1]));
+        ASSERT_OK(folder_remove(c->folder));
         free(c);
     }
 }
@@ -413,10 +465,12 @@ int main(void)
         cmocka_unit_test(test_runs_and_patience),
         cmocka_unit_test(test_topk),
         cmocka_unit_test(test_local_updates),
+        cmocka_unit_test(test_remembered_rows),
         cmocka_unit_test(test_memory_of_its_own),
         cmocka_unit_test(test_other_ranks),
         cmocka_unit_test(test_what_is_kept),
         cmocka_unit_test(test_lossy_modes_on_other_ranks),
+        cmocka_unit_test(test_another_mode),
     };
     log_set_level(LOG_QUIET);
     return cmocka_run_group_tests(tests, make_graph, free_graph);

@@ -199,6 +199,7 @@ static sync_case *make_case(optimizer_kind optimizer)
         .sync = sync_options_default(),
         .optimizer = {.kind = optimizer, .momentum = 0.9, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8},
         .schedule = {.kind = SCHEDULE_COSINE, .base = 0.02, .epochs = EPOCHS}};
+    c->options.sync.exchange = SPARSE_ALL_GATHER; /* topk selects, where a dense exchange would be as fast, too */
     c->options.optimizer.weight_decay = optimizer == OPTIMIZER_ADAM ? 1e-3 : 0.0;
     return c;
 }
@@ -274,23 +275,37 @@ static void test_bits_do_not_depend_on_buckets_or_overlap(void **state)
     }
 }
 
-/* With everything sent nothing waits. */
-static void test_topk_of_density_1_is_sgd(void **state)
+/* Every step of the test would send a quarter, and everything pays from a twentieth on; steps that select come later. */
+static void send_everything_for_now(sync_options *sync)
+{
+    sync->exchange = SPARSE_AUTO;
+    sync->preferred_exchange = (sparse_choice){.exchange = SPARSE_ALL_GATHER, .dense_from = 0.05};
+    sync->density = 0.01;
+    sync->warmup = 1000000000;
+}
+
+/* With everything sent nothing waits, and momentum is that of all-reduce: in steps of a mode that selects later, and in a mode that
+ * never selects, which is all-reduce itself. */
+static void test_topk_that_sends_everything_is_sgd(void **state)
 {
     static const int ranks[] = {2, 4, 7};
     (void)state;
-    for (int i = 0; i < 3; ++i) {
-        sync_case *exact = make_case(OPTIMIZER_SGD);
-        sync_case *topk = make_case(OPTIMIZER_SGD);
+    for (int i = 0; i < 12; ++i) {
+        sync_case *exact = make_case(i < 9 ? OPTIMIZER_SGD : OPTIMIZER_ADAM);
+        sync_case *topk = make_case(i < 9 ? OPTIMIZER_SGD : OPTIMIZER_ADAM);
+        const bool never_selects = i % 2 == 0;
         topk->options.sync.mode = SYNC_TOPK;
-        topk->options.sync.density = 1.0;
         topk->options.sync.dense_below = 64;
         topk->options.sync.bucket_bytes = 2048;
-        topk->options.optimizer.momentum = 0.0; /* masking forgets the velocity of what was sent */
-        exact->options.optimizer.momentum = 0.0;
-        ASSERT_OK(comm_thread_run(ranks[i], case_rank, exact));
-        ASSERT_OK(comm_thread_run(ranks[i], case_rank, topk));
-        assert_int_equal(topk->ran, SYNC_TOPK);
+        topk->options.optimizer.momentum = exact->options.optimizer.momentum = i % 3 == 0 ? 0.0 : 0.9;
+        topk->options.optimizer.nesterov = exact->options.optimizer.nesterov = i == 8;
+        topk->options.sync.density = 1.0;
+        if (!never_selects) {
+            send_everything_for_now(&topk->options.sync);
+        }
+        ASSERT_OK(comm_thread_run(ranks[i / 3 % 3], case_rank, exact));
+        ASSERT_OK(comm_thread_run(ranks[i / 3 % 3], case_rank, topk));
+        assert_int_equal(topk->ran, never_selects ? SYNC_ALLREDUCE : SYNC_TOPK);
         for (int e = 0; e < EPOCHS; ++e) {
             ASSERT_NEAR(topk->loss[e], exact->loss[e], 1e-4);
         }
@@ -299,7 +314,7 @@ static void test_topk_of_density_1_is_sgd(void **state)
     }
 }
 
-/* Where tensors go whole, momentum correction is momentum, of weight decay too: its pull is ten times that of the plain rule. */
+/* Momentum correction is momentum of weight decay too: its pull is ten times that of the plain rule. */
 static void test_topk_decays_as_sgd(void **state)
 {
     (void)state;
@@ -308,6 +323,8 @@ static void test_topk_decays_as_sgd(void **state)
     sync_case *plain = make_case(OPTIMIZER_SGD);
     sync_case *const cases[] = {exact, topk, plain};
     double squares[3] = {0.0};
+    topk->options.sync.mode = SYNC_TOPK;
+    send_everything_for_now(&topk->options.sync);
     for (int i = 0; i < 3; ++i) {
         cases[i]->options.optimizer.weight_decay = i < 2 ? 0.05 : 0.005;
         cases[i]->options.schedule.kind = SCHEDULE_CONSTANT;
@@ -315,8 +332,6 @@ static void test_topk_decays_as_sgd(void **state)
         for (int64_t e = 0; e < cases[i]->elements; ++e) {
             squares[i] += (double)cases[i]->value[0][e] * (double)cases[i]->value[0][e];
         }
-        topk->options.sync.mode = SYNC_TOPK;
-        topk->options.sync.dense_below = INT64_MAX;
     }
     assert_int_equal(topk->ran, SYNC_TOPK);
     ASSERT_NEAR(squares[1] / squares[0], 1.0, 0.02);
@@ -437,7 +452,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bits_do_not_depend_on_buckets_or_overlap),
-        cmocka_unit_test(test_topk_of_density_1_is_sgd),
+        cmocka_unit_test(test_topk_that_sends_everything_is_sgd),
         cmocka_unit_test(test_topk_decays_as_sgd),
         cmocka_unit_test(test_topk_trains),
         cmocka_unit_test(test_some_ranks_have_devices),

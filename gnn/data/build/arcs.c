@@ -31,7 +31,7 @@ typedef struct writer {
     int32_t *chunk; /* [2 * chunk_edges], or NULL */
     int64_t used, loops;
     atomic_llong count; /* read for progress lines */
-    int32_t largest;
+    int32_t smallest, largest;
     char apart[64]; /* keeps writers off each other's cache lines */
 } writer;
 
@@ -74,6 +74,7 @@ weft_status arcs_create(int64_t memory_bytes, const char *beside, int writers, a
     WEFT_TRY_GOTO(file_path(a->beside, "%s", beside), status, done);
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(&a->writer, writers, WEFT_MEM_GENERAL), status, done);
     for (int w = 0; w < writers; w++) {
+        a->writer[w].smallest = INT32_MAX;
         a->writer[w].largest = -1;
     }
     *out = a;
@@ -174,7 +175,7 @@ static void look_at(writer *w, const int32_t *pairs, int64_t count)
     static const pairs_look_fn looks[HAL_ISAS] = {pairs_look_base, pairs_look_avx2, pairs_look_avx2};
     for (int64_t at = 0; at < count; at += LOOK_MOST) {
         const int64_t part = count - at < LOOK_MOST ? count - at : LOOK_MOST;
-        w->loops += looks[hal_isa_best()](pairs + 2 * at, part, &w->largest);
+        w->loops += looks[hal_isa_best()](pairs + 2 * at, part, &w->smallest, &w->largest);
     }
     atomic_store_explicit(&w->count, atomic_load_explicit(&w->count, memory_order_relaxed) + count,
                           memory_order_relaxed);
@@ -245,6 +246,15 @@ int64_t arcs_loops(const arcs *a)
         loops += a->writer[w].loops;
     }
     return loops;
+}
+
+int64_t arcs_smallest_id(const arcs *a)
+{
+    int32_t smallest = INT32_MAX;
+    for (int w = 0; w < a->writers; w++) {
+        smallest = a->writer[w].smallest < smallest ? a->writer[w].smallest : smallest;
+    }
+    return smallest;
 }
 
 int64_t arcs_largest_id(const arcs *a)

@@ -33,10 +33,11 @@ weft_status arcs_add(arcs *a, int writer, const int32_t *pairs, int64_t count);
 weft_status arcs_room(arcs *a, int writer, int64_t room, int32_t **pairs);
 void arcs_take(arcs *a, int writer, int64_t count);
 
-int64_t arcs_count(const arcs *a);      /* at any time */
-int64_t arcs_loops(const arcs *a);      /* self-loops among them; not while writers are at work, as what follows */
-int64_t arcs_largest_id(const arcs *a); /* -1 when there are none */
-bool arcs_spilled(const arcs *a);       /* some lie in the temporary file */
+int64_t arcs_count(const arcs *a);       /* at any time */
+int64_t arcs_loops(const arcs *a);       /* self-loops among them; not while writers are at work, as what follows */
+int64_t arcs_smallest_id(const arcs *a); /* 2147483647 when there are none */
+int64_t arcs_largest_id(const arcs *a);  /* -1 when there are none */
+bool arcs_spilled(const arcs *a);        /* some lie in the temporary file */
 
 /* Sort into CSR without duplicates. WEFT_ERR_DATA when an id is not below `vertices`; WEFT_ERR_RESOURCE when the limit
  * is too small for the graph, with the figures. */

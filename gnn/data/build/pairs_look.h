@@ -4,10 +4,10 @@
 
 #include <stdint.h>
 
-/* Of `count` pairs, 2^20 at most: *largest grows to the largest id; returns how many are self-loops. */
-typedef int32_t (*pairs_look_fn)(const int32_t *pairs, int64_t count, int32_t *largest);
+/* Of `count` pairs, 2^20 at most: *smallest falls to the smallest id, *largest grows to the largest; returns how many are self-loops. */
+typedef int32_t (*pairs_look_fn)(const int32_t *pairs, int64_t count, int32_t *smallest, int32_t *largest);
 
-int32_t pairs_look_base(const int32_t *pairs, int64_t count, int32_t *largest);
-int32_t pairs_look_avx2(const int32_t *pairs, int64_t count, int32_t *largest);
+int32_t pairs_look_base(const int32_t *pairs, int64_t count, int32_t *smallest, int32_t *largest);
+int32_t pairs_look_avx2(const int32_t *pairs, int64_t count, int32_t *smallest, int32_t *largest);
 
 #endif

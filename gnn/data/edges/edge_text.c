@@ -1,15 +1,14 @@
-/* gnn/data/edges/edge_text.c: see gnn/data/edges/edge_text.h. Common lines are read by a kernel (gnn/data/edges/edge_lines.h), all others
- * here: digit by digit, without overflow checks, as a run of more than 18 digits is refused by its length. */
+/* gnn/data/edges/edge_text.c: see gnn/data/edges/edge_text.h. Common lines of two ids are read by a kernel
+ * (gnn/data/edges/edge_lines.h), others of two columns here: digit by digit, without overflow checks, as a run of more than 18
+ * digits is refused by its length. What is left, and tables of other columns, is cut into fields. */
 #include "gnn/data/edges/edge_text.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/isa.h"
-#include "base/log.h"
 #include "gnn/data/convert_options.def"
 #include "gnn/data/edges/edge_lines.h"
 
@@ -20,6 +19,7 @@ typedef struct parse_state {
     arcs *into;
     edge_ids ids;        /* what the file may name */
     edge_lines_fn lines; /* NULL: lines have more columns than two */
+    bool turned;         /* pairs are collected as they stand, and the target stands first */
 } parse_state;
 
 static inline bool scan_id(const parse_state *state, const char **at, int32_t *id)
@@ -39,8 +39,10 @@ static inline bool scan_id(const parse_state *state, const char **at, int32_t *i
 
 static bool fail_id(const parse_state *state, text_piece *piece, const char *at)
 {
-    char what[64];
-    snprintf(what, sizeof what, "a vertex id, %" PRId64 " to %" PRId64, state->ids.first, state->ids.last);
+    char what[128];
+    const bool open = state->rules->table != NULL && state->rules->vertices < 0 && !text_at_end(at);
+    snprintf(what, sizeof what, "a vertex id, %" PRId64 " to %" PRId64 "%s", state->ids.first, state->ids.last,
+             open ? " (" FLAG_RELABEL " takes names, and numbers of any size)" : "");
     return text_expected(piece, at, what);
 }
 
@@ -81,6 +83,43 @@ static inline bool parse_edge(const parse_state *state, text_piece *piece, const
     return (state->rules->columns == 2 && **at == '\n') || read_over(state, piece, at);
 }
 
+/* ---- fields of a table ---- */
+
+static bool take_id(const parse_state *state, text_piece *piece, const text_field *field, int32_t *id)
+{
+    int64_t number;
+    if (state->rules->map != NULL) {
+        const bool found = id_map_find(state->rules->map, field, &number);
+        *id = found ? (int32_t)number : 0;
+        return found || text_expected(piece, field->text, "an id that was there when the file was first read");
+    }
+    if (!text_field_whole(field, &number) || number < state->ids.first || number > state->ids.last) {
+        return fail_id(state, piece, field->text);
+    }
+    *id = (int32_t)(number - state->ids.first);
+    return true;
+}
+
+static bool parse_fields(const parse_state *state, text_piece *piece, const char **at, int32_t *pair)
+{
+    edge_fields fields;
+    return edge_columns_scan(state->rules->table, piece, at, &fields) &&
+           take_id(state, piece, &fields.from, &pair[state->turned]) &&
+           take_id(state, piece, &fields.to, &pair[!state->turned]);
+}
+
+/* As two ids where that is possible: what is wrong with other lines, that way tells better. */
+static bool parse_either(const parse_state *state, text_piece *piece, const char **at, int32_t *pair)
+{
+    const char *row = *at;
+    if (parse_edge(state, piece, at, pair)) {
+        return true;
+    }
+    text_piece again = *piece;
+    *at = row;
+    return parse_fields(state, &again, at, pair);
+}
+
 /* Where the pairs of a piece go: straight into the chunk of edges, or by way of `own` where chunks are tiny. */
 typedef struct sink {
     int32_t *pairs;
@@ -88,9 +127,22 @@ typedef struct sink {
     int32_t own[2 * BATCH];
 } sink;
 
+/* The file names the target first. */
+static void turn_pairs(int32_t *pairs, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const int32_t first = pairs[2 * i];
+        pairs[2 * i] = pairs[2 * i + 1];
+        pairs[2 * i + 1] = first;
+    }
+}
+
 static bool empty_sink(const parse_state *state, text_piece *piece, sink *s)
 {
     weft_status status = WEFT_OK;
+    if (state->turned) {
+        turn_pairs(s->pairs, s->count);
+    }
     if (s->pairs == s->own) {
         status = arcs_add(state->into, piece->thread, s->own, s->count);
     } else {
@@ -115,7 +167,7 @@ static bool parse_line(const parse_state *state, text_piece *piece, text_piece *
     *found = (*at >= '0' && *at <= '9') || text_next_row(half, &at);
     half->text = half->end;
     if (*found) {
-        if (!parse_edge(state, piece, &at, pair)) {
+        if (!(state->rules->table != NULL ? parse_either : parse_edge)(state, piece, &at, pair)) {
             return false;
         }
         half->text = text_past_end(at);
@@ -163,6 +215,79 @@ static bool parse_edges(void *self, text_piece *piece)
     return empty_sink(state, piece, &s);
 }
 
+/* To the next field of a common row; false: something else follows than one separator. */
+static inline bool next_quickly(const char **at, char separator)
+{
+    const char *p = *at;
+    if (separator == TEXT_BLANKS) {
+        *at = text_skip_blanks(p);
+        return *at > p && !text_at_end(*at);
+    }
+    *at = text_skip_around(p + 1, separator);
+    return *p == separator;
+}
+
+/* Common rows, of plain digits and of fields that are not in quotes; any other is left, with false. */
+static inline bool parse_quickly(const parse_state *state, const text_piece *piece, const char **at, int32_t *pair)
+{
+    const edge_columns *c = state->rules->table;
+    const char separator = c->header.separator;
+    const char *p = text_row_begin(piece, *at, separator);
+    for (int64_t j = 0; j < c->header.columns; j++) {
+        if (j > 0 && !next_quickly(&p, separator)) {
+            return false;
+        }
+        if (j == c->from || j == c->to) {
+            if (!scan_id(state, &p, &pair[j == c->to])) {
+                return false;
+            }
+        } else if (*p == '"') {
+            return false;
+        } else {
+            while (*p != separator && *p != '\n' && *p != '\t') {
+                p++;
+            }
+        }
+    }
+    p -= *p == '\n' && p[-1] == '\r';
+    *at = p;
+    return text_at_end(p);
+}
+
+static bool parse_table(void *self, text_piece *piece)
+{
+    const parse_state *state = self;
+    const bool quick = state->rules->map == NULL && !state->rules->table->dictionaries;
+    sink s;
+    const char *at = piece->text;
+    if (!open_sink(state, piece, &s)) {
+        return false;
+    }
+    while (text_next_row(piece, &at)) {
+        const char *row = at;
+        int32_t *pair = s.pairs + 2 * s.count;
+        if (!quick || !parse_quickly(state, piece, &at, pair)) {
+            at = row;
+            if (!parse_fields(state, piece, &at, pair)) {
+                return false;
+            }
+        }
+        at = text_past_end(at);
+        if (++s.count == BATCH && (!empty_sink(state, piece, &s) || !open_sink(state, piece, &s))) {
+            return false;
+        }
+    }
+    return empty_sink(state, piece, &s);
+}
+
+/* Two columns of numbers, in whichever order. */
+static bool is_plain(const edge_text *rules)
+{
+    const edge_columns *table = rules->table;
+    return rules->columns == 2 && rules->map == NULL &&
+           (table == NULL || (table->header.columns == 2 && !table->dictionaries));
+}
+
 static int64_t count_edges(void *self)
 {
     const parse_state *state = self;
@@ -176,51 +301,33 @@ weft_status edge_text_parse(text_source *source, const edge_text *rules, arcs *i
     parse_state state = {.rules = rules,
                          .into = into,
                          .ids = {.first = rules->first_id, .last = rules->first_id + vertices - 1},
-                         .lines = rules->columns == 2 ? lines[hal_isa_best()] : NULL};
-    text_parser parser = {.self = &state, .parse = parse_edges, .unit = "edges", .counted = count_edges};
+                         .lines = is_plain(rules) ? lines[hal_isa_best()] : NULL};
+    const bool cut = rules->table != NULL && !is_plain(rules);
+    state.turned = rules->table != NULL && !cut && rules->table->from > rules->table->to;
+    text_parser parser = {
+        .self = &state, .parse = cut ? parse_table : parse_edges, .unit = "edges", .counted = count_edges};
     snprintf(parser.comments, sizeof parser.comments, "%s", rules->comments);
     return text_source_parse(source, &parser, NULL);
 }
 
+weft_status edge_text_table(text_source *source, const edge_columns *columns, const edge_text_ids *ids, arcs *into)
+{
+    const edge_text rules = {.first_id = ids->first,
+                             .vertices = ids->vertices,
+                             .columns = 2,
+                             .comments = "#%",
+                             .table = columns,
+                             .map = ids->map};
+    WEFT_TRY(text_header_skip(&columns->header, source));
+    return edge_text_parse(source, &rules, into);
+}
+
 weft_status edge_text_read(text_source *source, const char *path, int64_t vertices, bool weighed, arcs *into)
 {
-    char *line;
-    bool header = false;
-    bool end = false;
-    edge_text rules = {.vertices = vertices, .comments = "#%"};
-    WEFT_TRY(weft_malloc(EDGE_LINE_MAX, 1, WEFT_MEM_WORKSPACE, (void **)&line));
-    weft_status status;
-    for (;;) {
-        WEFT_TRY_GOTO(text_source_line(source, line, EDGE_LINE_MAX, &end), status, done);
-        const char *first = text_skip_blanks(line);
-        if (end || *first == '\0' || *first == '#' || *first == '%') {
-            if (end) {
-                break;
-            }
-            continue;
-        }
-        if (header || (!isalpha((unsigned char)*first) && *first != '"' && *first != '_')) {
-            break;
-        }
-        header = true;
-        log_info("%s: line %" PRId64 " is a header and skipped: %.60s", path, text_source_line_number(source), first);
-    }
-    if (end) {
-        goto done;
-    }
-    rules.columns = text_count_fields(line);
-    WEFT_CHECK_GOTO(rules.columns >= 2, status, done, WEFT_ERR_DATA,
-                    "%s: line %" PRId64 ": '%.40s': expected two vertex ids", path, text_source_line_number(source),
-                    line);
-    if (rules.columns > 2 && !weighed) {
-        log_warn(
-            "%s: what follows the two ids of each line (weights, times) is not used as long as " FLAG_CONVERT_WEIGHTS
-            " does not name the file: its third field is a weight then",
-            path);
-    }
-    text_source_unread(source);
-    status = edge_text_parse(source, &rules, into);
-done:
-    weft_free(line);
+    edge_columns columns;
+    const edge_text_ids ids = {.vertices = vertices};
+    WEFT_TRY(edge_columns_find(path, weighed, true, &columns));
+    weft_status status = columns.header.columns > 0 ? edge_text_table(source, &columns, &ids, into) : WEFT_OK;
+    edge_columns_free(&columns);
     return status;
 }

@@ -17,12 +17,12 @@
 #include "io/npy.h"
 #include "io/text/foreign_file.h"
 
-enum { FORMATS = 11 };
+enum { FORMATS = 12 };
 
 static const reader_format *const formats[FORMATS] = {
-    &reader_gnn_benchmark, &reader_heterophilous, &reader_weft_npz,  &reader_scipy,
-    &reader_dgl_reddit,    &reader_graphsaint,    &reader_ogb,       &reader_ogb_binary,
-    &reader_matrix_market, &reader_metis,         &reader_edge_list, /* last: it takes any text that begins with two
+    &reader_gnn_benchmark, &reader_heterophilous, &reader_weft_npz, &reader_scipy,      &reader_pyg,
+    &reader_dgl_reddit,    &reader_graphsaint,    &reader_ogb,      &reader_ogb_binary, &reader_matrix_market,
+    &reader_metis,         &reader_edge_list, /* last: it takes any text that begins with two
                                                                         numbers */
 };
 
@@ -162,6 +162,9 @@ void raw_graph_free(raw_graph *raw)
     weft_free(raw->label);
     weft_free(raw->target);
     weft_free(raw->split);
+    name_list_free(&raw->class_names);
+    name_list_free(&raw->vertex_names);
+    id_map_free(&raw->ids);
     arcs_free(raw->arcs);
     *raw = (raw_graph){.vertices = 0};
 }

@@ -6,7 +6,11 @@
 #define WEFT_GNN_DATA_READ_READER_H
 
 #include "base/option_words.h"
+#include "gnn/data/edges/id_map.h"
 #include "graph/graph.h"
+
+/* Files of rows for vertices. */
+enum { READER_TABLE_FEATURES, READER_TABLE_LABELS, READER_TABLE_SPLIT, READER_TABLES };
 
 /* Edges as read, before symmetrising, sorting and de-duplication; arrays from base/alloc.h, freed by raw_graph_free. */
 typedef struct raw_graph {
@@ -14,7 +18,7 @@ typedef struct raw_graph {
     int32_t *from, *to; /* [edges] */
     bool stores_both;   /* the input says that it lists both directions: checked */
     bool both_ways;     /* each edge of the input means both directions */
-    int64_t first_id;   /* what the input calls vertex 0, for messages */
+    int64_t first_id;   /* what the input calls vertex 0 */
     float *feature;     /* [vertices, features]; or, as most inputs store them, sparse by rows: */
     int64_t *feature_offset;
     int32_t *feature_column;
@@ -23,13 +27,22 @@ typedef struct raw_graph {
     weft_status (*fill_features)(void *self, int64_t row, int64_t rows, float *out);
     void (*free_features)(void *self);
     void *fill_self;
-    int32_t *label; /* [vertices] or NULL */
-    float *target;  /* [vertices, tasks] or NULL */
-    uint8_t *split; /* [splits, vertices] or NULL */
+    int32_t *label;         /* [vertices] or NULL */
+    float *target;          /* [vertices, tasks] or NULL */
+    uint8_t *split;         /* [splits, vertices] or NULL */
+    name_list class_names;  /* [classes] or [tasks], where the input calls them by names */
+    name_list vertex_names; /* [vertices], where the input calls them by other names than 0 .. vertices - 1 */
+    id_map ids;             /* what the input calls the vertices, where that was asked for; count 0: first_id and on */
     char name[64];
     /* Readers of text collect edges here instead of from, to (gnn/data/build/arcs.h), with what the user asked for: */
     struct arcs *arcs;
     int64_t memory_bytes, asked_vertices; /* --memory, --vertices; 0 = not given */
+    int64_t asked_first_id;               /* --first-id */
+    bool relabels;                        /* --relabel: see ids */
+    const char *tables[READER_TABLES];    /* files for the vertices that are given with the edges; NULL: none */
+    int64_t asked_classes;                /* --classes; 0 = not given */
+    const char *split_name;               /* --split-name, or NULL */
+    bool split_elsewhere;                 /* another option gives the split: that of the input does not matter */
     bool weighs;                          /* --edge-weights names the input */
     const char *beside;                   /* temporary files lie in the folder of this path */
 } raw_graph;
@@ -37,8 +50,9 @@ typedef struct raw_graph {
 typedef struct reader_format {
     const char *name;
     const char *description;
-    bool symmetrize;     /* what --symmetrize auto means for it */
-    bool takes_vertices; /* --vertices has a meaning */
+    bool symmetrize;        /* what --symmetrize auto means for it */
+    bool takes_vertices;    /* --vertices, --first-id and --relabel have a meaning */
+    bool has_split_folders; /* --split-name has a meaning */
     /* Does this path look like the format? Cheap; never fails. */
     bool (*matches)(const char *path);
     /* The same for a format of text, instead of matches: `head` is how the file begins, unpacked. */
@@ -75,8 +89,12 @@ typedef struct convert_options {
     convert_symmetrize symmetrize;
     bool keep_self_loops;
     bool force;
-    int64_t memory_bytes; /* for edges read from text; 0 = half of what is available */
-    int64_t vertices;     /* of an edge list; 0 = the largest id + 1 */
+    int64_t memory_bytes;   /* for edges read from text; 0 = half of what is available */
+    int64_t vertices;       /* of an edge list; 0 = the largest id + 1 */
+    int64_t first_id;       /* of an edge list: what it calls vertex 0 */
+    bool relabel;           /* of an edge list: vertices are its ids in their order, whatever they are */
+    int64_t classes;        /* of the labels, whose ids stay as they are; 0 = the largest + 1 */
+    const char *split_name; /* which folder below split/ of an OGB data set; NULL = the only one */
 } convert_options;
 
 /* Read, symmetrise, sort, de-duplicate, validate, write the store atomically; logs vertex and edge counts. */

@@ -12,7 +12,6 @@
 #include "gnn/data/convert_options.def"
 #include "gnn/data/features/features_made.h"
 #include "gnn/data/read/reader_parts.h"
-#include "io/text/text_table.h"
 
 typedef enum file_kind { KIND_FOLDER, KIND_NPY, KIND_NPZ, KIND_TEXT } file_kind;
 
@@ -37,57 +36,14 @@ static weft_status refuse_folder(const char *option, const char *path)
     return weft_fail(WEFT_ERR_NOINPUT, "%s %s: is a folder, expected a .npy, .npz or .csv file", option, path);
 }
 
-/* ---- arrays of either container ---- */
-
-/* A .npy file as an array in C order and native byte order. */
-static weft_status read_npy(const char *path, npy_array *array)
-{
-    npy_map npy;
-    *array = (npy_array){.data = NULL};
-    WEFT_TRY(npy_map_open(path, &npy));
-    weft_status status;
-    const npy_header *header = &npy.header;
-    WEFT_CHECK_GOTO(!header->big_endian && (!header->fortran_order || header->dims < 2), status, done, WEFT_ERR_DATA,
-                    "%s: is big-endian or in Fortran order; save numpy.ascontiguousarray of it", path);
-    array->header = *header;
-    WEFT_TRY_GOTO(weft_malloc(header->data_bytes, 1, WEFT_MEM_GENERAL, &array->data), status, done);
-    if (header->data_bytes > 0) {
-        memcpy(array->data, npy.data, header->data_bytes);
-    }
-done:
-    npy_map_close(&npy);
-    return status;
-}
-
-weft_status reader_npy_ints(const char *path, int dims, int64_t *count, int64_t **values)
-{
-    npy_array array;
-    *values = NULL;
-    WEFT_TRY(read_npy(path, &array));
-    weft_status status;
-    WEFT_CHECK_GOTO(array.header.dims == dims, status, done, WEFT_ERR_DATA, "%s: %d dimensions, expected %d", path,
-                    array.header.dims, dims);
-    WEFT_CHECK_GOTO(*count < 0 || *count == array.header.count, status, done, WEFT_ERR_DATA,
-                    "%s: %" PRId64 " elements, expected %" PRId64, path, array.header.count, *count);
-    *count = array.header.count;
-    status = npy_array_to_i64(path, &array, values);
-done:
-    npy_array_free(&array);
-    return status;
-}
-
 /* The array of an .npz that bears one of the names, or the only one. */
-static weft_status find_member(const npz_file *npz, const char *path, const char *const *names, int *member)
+static weft_status find_member(const reader_npz *npz, const char *const *names, int *member)
 {
-    for (const char *const *name = names; *name != NULL; name++) {
-        *member = npz_find(npz, *name);
-        if (*member >= 0) {
-            return WEFT_OK;
-        }
-    }
-    *member = 0;
-    WEFT_CHECK(npz_count(npz) == 1, WEFT_ERR_DATA, "%s: holds %d arrays and none is named '%s' or '%s'", path,
-               npz_count(npz), names[0], names[1]);
+    *member = reader_npz_find(npz, names);
+    WEFT_CHECK(*member >= 0 || npz_count(npz->file) == 1, WEFT_ERR_DATA,
+               "%s: holds %d arrays and none is named '%s' or '%s'", npz->path, npz_count(npz->file), names[0],
+               names[1]);
+    *member = *member < 0 ? 0 : *member;
     return WEFT_OK;
 }
 
@@ -95,7 +51,6 @@ static weft_status find_member(const npz_file *npz, const char *path, const char
 
 static weft_status npz_features(const char *path, raw_graph *raw)
 {
-    static const char *const names[] = {"features", "feature", "feat", "x", "node_feat", "node_features", NULL};
     reader_npz npz;
     WEFT_TRY(reader_npz_open(path, raw->memory_bytes, &npz));
     weft_status status;
@@ -104,7 +59,7 @@ static weft_status npz_features(const char *path, raw_graph *raw)
         goto done;
     }
     int member;
-    WEFT_TRY_GOTO(find_member(npz.file, path, names, &member), status, done);
+    WEFT_TRY_GOTO(find_member(&npz, reader_feature_names, &member), status, done);
     status = reader_npz_dense_features(&npz, npz_name(npz.file, member), raw);
 done:
     reader_npz_close(&npz);
@@ -125,11 +80,7 @@ static weft_status attach_features(const char *path, raw_graph *raw)
     case KIND_TEXT:
         break;
     }
-    int64_t rows = raw->vertices;
-    raw->features = -1;
-    weft_status status = text_table_floats(path, WEFT_MEM_FEATURE, false, &rows, &raw->features, &raw->feature);
-    raw->features = status == WEFT_OK ? raw->features : 0;
-    return status;
+    return reader_text_features(path, raw);
 }
 
 /* What the option names wins over what the input has; features that are made come once the edges are sorted. */
@@ -147,54 +98,22 @@ static weft_status look_for_features(const char *text, raw_graph *raw)
 
 /* ---- labels ---- */
 
-/* [n], or [n, tasks]. */
-static weft_status take_array(const char *name, const npy_array *array, raw_graph *raw)
-{
-    const npy_header *header = &array->header;
-    WEFT_CHECK((header->dims == 1 || header->dims == 2) && header->shape[0] == raw->vertices, WEFT_ERR_DATA,
-               "%s: expected [n] or [n, tasks] with n = %" PRId64 " vertices, found %" PRId64 " rows in %d dimensions",
-               name, raw->vertices, header->dims > 0 ? header->shape[0] : 1, header->dims);
-    int64_t columns = header->dims == 2 ? header->shape[1] : 1;
-    if (columns == 1 && header->kind != 'f') {
-        int64_t *whole;
-        WEFT_TRY(npy_array_to_i64(name, array, &whole));
-        weft_status status = reader_take_labels(name, whole, true, raw);
-        weft_free(whole);
-        return status;
-    }
-    float *values;
-    WEFT_TRY(npy_array_to_f32(name, array, &values));
-    weft_status status = reader_take_real_labels(name, columns, &values, true, raw);
-    weft_free(values);
-    return status;
-}
-
 static weft_status npz_labels(const char *path, raw_graph *raw)
 {
-    static const char *const names[] = {"labels", "label", "y", "node_label", "node_labels", NULL};
-    npz_file *npz;
-    WEFT_TRY(npz_open(path, &npz));
-    npy_array array = {.data = NULL};
+    reader_npz npz;
     int member;
-    char label[FILE_PATH_MAX];
-    weft_status status;
-    WEFT_TRY_GOTO(find_member(npz, path, names, &member), status, done);
-    WEFT_TRY_GOTO(file_path(label, "%s[%s]", path, npz_name(npz, member)), status, done);
-    WEFT_TRY_GOTO(npz_read_header(npz, member, &array.header), status, done);
-    WEFT_TRY_GOTO(reader_check_fits(label, 2 * array.header.data_bytes, raw->memory_bytes), status, done);
-    WEFT_TRY_GOTO(npz_read(npz, member, &array), status, done);
-    status = take_array(label, &array, raw);
-done:
-    npy_array_free(&array);
-    npz_close(npz);
+    WEFT_TRY(reader_npz_open(path, raw->memory_bytes, &npz));
+    weft_status status = find_member(&npz, reader_label_names, &member);
+    status = status == WEFT_OK ? reader_npz_label_array(&npz, member, raw) : status;
+    reader_npz_close(&npz);
     return status;
 }
 
 static weft_status npy_labels(const char *path, raw_graph *raw)
 {
     npy_array array;
-    WEFT_TRY(read_npy(path, &array));
-    weft_status status = take_array(path, &array, raw);
+    WEFT_TRY(npy_read(path, &array));
+    weft_status status = reader_take_label_array(path, &array, raw);
     npy_array_free(&array);
     return status;
 }
@@ -213,13 +132,7 @@ static weft_status attach_labels(const char *path, raw_graph *raw)
     case KIND_TEXT:
         break;
     }
-    int64_t rows = raw->vertices;
-    int64_t columns = -1;
-    float *values = NULL;
-    WEFT_TRY(text_table_floats(path, WEFT_MEM_GRAPH, true, &rows, &columns, &values));
-    weft_status status = reader_take_real_labels(path, columns, &values, true, raw);
-    weft_free(values);
-    return status;
+    return reader_text_labels(path, true, raw);
 }
 
 /* ---- splits ---- */
@@ -253,7 +166,7 @@ static weft_status attach_splits(const char *path, raw_graph *raw)
     case KIND_TEXT:
         break;
     }
-    return reader_split_words(path, raw);
+    return reader_text_split(path, raw);
 }
 
 weft_status reader_attach(const convert_options *options, raw_graph *raw)

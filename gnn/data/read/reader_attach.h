@@ -9,13 +9,9 @@
 /* What the options name, in place of what the input had; row counts are checked against raw->vertices. */
 weft_status reader_attach(const convert_options *options, raw_graph *raw);
 
-weft_status reader_split_words(const char *path, raw_graph *raw);
 weft_status reader_split_codes(const char *path, raw_graph *raw);
 /* WEFT_ERR_USAGE unless "A/B/C" are shares, and a warning where their sum is neither 100 nor 1: before a large graph is read. */
 weft_status reader_split_check_shares(const char *text);
 weft_status reader_split_draw(const char *shares, uint64_t seed, raw_graph *raw);
-
-/* A whole .npy as integers / floats, weft_free. *count: -1 = any, becomes the file's; else it must match. */
-weft_status reader_npy_ints(const char *path, int dims, int64_t *count, int64_t **values);
 
 #endif

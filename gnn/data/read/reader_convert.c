@@ -1,23 +1,24 @@
 /*
  * gnn/data/read/reader_convert.c: input file to graph store.
  *
- * Read, take the split, sort into CSR, check every invariant, write. Sparse features are spread out row by row while
- * they are written, so that Coauthor Physics (1.2 GB dense, 14 MB sparse) converts in little memory.
+ * Read, take the split, sort into CSR, check every invariant, write. Features that the input holds sparse stay so in the
+ * store where that is smaller: those of Coauthor Physics would take 1.2 GB dense.
  */
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/base_options.def"
 #include "base/file.h"
 #include "base/log.h"
-#include "base/number.h"
 #include "gnn/data/build/arcs.h"
 #include "gnn/data/convert_options.def"
 #include "gnn/data/features/features_made.h"
 #include "gnn/data/read/reader_attach.h"
 #include "gnn/data/read/reader_csr.h"
+#include "gnn/data/read/reader_parts.h"
+#include "gnn/data/read/reader_vertices.h"
 #include "gnn/data/read/reader_weights.h"
 
 /* The length of a name without one of these endings. */
@@ -73,15 +74,26 @@ static weft_status spread_features(void *self, int64_t row, int64_t rows, float 
     const raw_graph *raw = self;
     memset(out, 0, (size_t)(rows * raw->features) * sizeof *out);
     for (int64_t v = row; v < row + rows; v++) {
-        float *x = out + (v - row) * raw->features;
         for (int64_t i = raw->feature_offset[v]; i < raw->feature_offset[v + 1]; i++) {
-            int32_t j = raw->feature_column[i];
-            x[j] += raw->feature_value[i]; /* entries of one place add up, as in SciPy */
-            WEFT_CHECK(isfinite(x[j]), WEFT_ERR_DATA, "feature, row %" PRId64 ", column %d: the entries add up to %g",
-                       v, j, number_plain((double)x[j]));
+            out[(v - row) * raw->features + raw->feature_column[i]] = raw->feature_value[i];
         }
     }
     return WEFT_OK;
+}
+
+/* Features that the input holds sparse stand as they take fewer bytes. */
+static void place_sparse_features(raw_graph *raw, graph_arrays *a)
+{
+    const double whole = (double)raw->vertices * (double)raw->features * sizeof(float);
+    const double sparse = (double)(raw->vertices + raw->feature_offset[raw->vertices]) * 8.0;
+    if (sparse < whole) {
+        a->feature_offset = raw->feature_offset;
+        a->feature_column = raw->feature_column;
+        a->feature_value = raw->feature_value;
+    } else {
+        a->fill_features = spread_features;
+        a->fill_self = raw;
+    }
 }
 
 static void log_split(const graph_arrays *a)
@@ -100,6 +112,22 @@ static void log_split(const graph_arrays *a)
              a->splits, a->splits == 1 ? "split" : "splits; the first", count[0], count[1], count[2], count[255]);
 }
 
+static void log_labels(const graph_arrays *a)
+{
+    char labels[48] = "no labels";
+    if (a->tasks > 0) {
+        snprintf(labels, sizeof labels, "%" PRId64 " binary tasks", a->tasks);
+    } else if (a->label != NULL) {
+        snprintf(labels, sizeof labels, "%" PRId64 " classes", a->classes);
+    }
+    log_info("%s: %" PRId64 " vertices, %" PRId64 " directed edges, %" PRId64 " features, %s", a->name, a->vertices,
+             a->edges, a->features, labels);
+    if (a->label == NULL && a->target == NULL) {
+        log_warn("%s: no labels in the input and none given (" FLAG_LABELS " FILE): training will ask for them",
+                 a->name);
+    }
+}
+
 static void log_graph(const char *store, int64_t loops, const graph_arrays *a)
 {
     int64_t kept_loops = 0;
@@ -109,8 +137,7 @@ static void log_graph(const char *store, int64_t loops, const graph_arrays *a)
             kept_loops += a->source[e] == v;
         }
     }
-    log_info("%s: %" PRId64 " vertices, %" PRId64 " directed edges, %" PRId64 " features, %" PRId64 " classes", a->name,
-             a->vertices, a->edges, a->features, a->classes);
+    log_labels(a);
     if (a->symmetric) {
         log_info("%s: symmetric: %" PRId64 " undirected edges", a->name, (a->edges - kept_loops) / 2 + kept_loops);
     }
@@ -139,11 +166,9 @@ static void describe_origin(const char *input, const convert_options *options, c
 {
     const struct {
         const char *option, *value;
-    } files[] = {{FLAG_FEATURES, options->feature_path},
-                 {FLAG_LABELS, options->label_path},
-                 {FLAG_SPLIT, options->split_path},
-                 {FLAG_CONVERT_WEIGHTS, options->weight_path},
-                 {FLAG_RANDOM_SPLIT, options->random_split}};
+    } files[] = {{FLAG_FEATURES, options->feature_path},     {FLAG_LABELS, options->label_path},
+                 {FLAG_SPLIT, options->split_path},          {FLAG_CONVERT_WEIGHTS, options->weight_path},
+                 {FLAG_RANDOM_SPLIT, options->random_split}, {FLAG_SPLIT_NAME, options->split_name}};
     int used = snprintf(origin, 1024,
                         "weft convert %.480s " FLAG_FORMAT_IN " %s " FLAG_SYMMETRIZE " %s " FLAG_SELF_LOOPS " %s",
                         input, format->name, add_reverse ? "on" : "off", options->keep_self_loops ? "keep" : "drop");
@@ -151,6 +176,18 @@ static void describe_origin(const char *input, const convert_options *options, c
         if (files[i].value != NULL && used < 1024) {
             used += snprintf(origin + used, 1024 - (size_t)used, " %s %s", files[i].option, files[i].value);
         }
+    }
+    if (options->vertices > 0 && used < 1024) {
+        used += snprintf(origin + used, 1024 - (size_t)used, " " FLAG_VERTICES " %" PRId64, options->vertices);
+    }
+    if (options->first_id > 0 && used < 1024) {
+        used += snprintf(origin + used, 1024 - (size_t)used, " " FLAG_FIRST_ID " %" PRId64, options->first_id);
+    }
+    if (options->relabel && used < 1024) {
+        used += snprintf(origin + used, 1024 - (size_t)used, " " FLAG_RELABEL);
+    }
+    if (options->classes > 0 && used < 1024) {
+        used += snprintf(origin + used, 1024 - (size_t)used, " " FLAG_CLASSES " %" PRId64, options->classes);
     }
     if ((options->random_split != NULL || features_are_made(options)) && used < 1024) {
         snprintf(origin + used, 1024 - (size_t)used, " " FLAG_CONVERT_SEED " %" PRIu64, options->seed);
@@ -182,6 +219,9 @@ static weft_status validate(const char *input, const graph_arrays *a)
                         .source32 = a->source,
                         .weight = a->weight,
                         .feature = a->feature,
+                        .feature_offset = a->feature_offset,
+                        .feature_column = a->feature_column,
+                        .feature_value = a->feature_value,
                         .label = a->label,
                         .target = a->target};
     snprintf(graph.name, sizeof graph.name, "%s", a->name);
@@ -210,15 +250,20 @@ static const char *weights_path(const char *input, const convert_options *option
 }
 
 /* What edges weigh, if that is asked for; a graph whose directions weigh differently is not symmetric. */
-static weft_status read_weights(const char *input, const convert_options *options, bool add_reverse, int64_t memory,
-                                const csr_graph *csr, graph_arrays *a, float **weight)
+static weft_status read_weights(const char *input, const convert_options *options, bool add_reverse,
+                                const raw_graph *raw, const csr_graph *csr, graph_arrays *a, float **weight)
 {
     int64_t row;
     if (options->weight_path == NULL) {
         return WEFT_OK;
     }
     const char *path = weights_path(input, options);
-    WEFT_TRY(reader_weights(path, csr, add_reverse, memory, weight));
+    const reader_weights_how how = {.both_ways = add_reverse,
+                                    .told = path == input,
+                                    .first_id = raw->asked_first_id,
+                                    .map = raw->ids.count > 0 ? &raw->ids : NULL,
+                                    .memory_bytes = raw->memory_bytes};
+    WEFT_TRY(reader_weights(path, csr, &how, weight));
     a->weight = *weight;
     const weft_graph graph = {.vertices = csr->vertices,
                               .edges = csr->entries,
@@ -248,20 +293,28 @@ static weft_status write_store(const char *input, const char *store, const conve
         .label = raw->label,
         .target = raw->target,
         .split = raw->split,
+        .class_name = (const char *const *)raw->class_names.text,
+        .vertex_name = (const char *const *)raw->vertex_names.text,
         .name = raw->name,
         .origin = origin,
-        .fill_features = raw->feature_offset != NULL ? spread_features : raw->fill_features,
-        .fill_self = raw->feature_offset != NULL ? raw : raw->fill_self,
+        .fill_features = raw->fill_features,
+        .fill_self = raw->fill_self,
     };
+    if (raw->feature_offset != NULL) {
+        place_sparse_features(raw, &a);
+    }
     csr_graph csr;
     WEFT_TRY(reader_csr_make(input, raw, add_reverse, options->keep_self_loops, &csr, &a.symmetric));
     a.edges = csr.entries;
     a.offset = csr.offset;
     a.source = csr.source;
+    if (format->takes_vertices) {
+        reader_vertices_tell(input, raw, &csr, a.symmetric);
+    }
     features_made *made = NULL;
     float *weight = NULL;
     weft_status status;
-    WEFT_TRY_GOTO(read_weights(input, options, add_reverse, raw->memory_bytes, &csr, &a, &weight), status, done);
+    WEFT_TRY_GOTO(read_weights(input, options, add_reverse, raw, &csr, &a, &weight), status, done);
     WEFT_TRY_GOTO(features_are_made(options) ? make_features(options, &a, &made) : WEFT_OK, status, done);
     WEFT_TRY_GOTO(validate(input, &a), status, done);
     WEFT_TRY_GOTO(graph_store_write(store, &a, options->force), status, done);
@@ -273,8 +326,30 @@ done:
     return status;
 }
 
+/* Inputs are looked at before they are read, and read more than once. */
+static weft_status refuse_pipe(const char *path)
+{
+    struct stat facts;
+    WEFT_CHECK(path == NULL || stat(path, &facts) != 0 || S_ISREG(facts.st_mode) || S_ISDIR(facts.st_mode),
+               WEFT_ERR_NOINPUT, "%s: is a pipe or a device, which can be read once only: write it into a file first",
+               path);
+    return WEFT_OK;
+}
+
+static weft_status refuse_pipes(const char *input, const convert_options *options)
+{
+    const char *const paths[] = {input, options->feature_path, options->label_path, options->split_path,
+                                 options->weight_path};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        WEFT_TRY(refuse_pipe(paths[i]));
+    }
+    return WEFT_OK;
+}
+
 weft_status reader_convert(const char *input, const char *store, const convert_options *options)
 {
+    input = strcmp(input, "-") == 0 && !file_exists(input) ? "/dev/stdin" : input;
+    WEFT_TRY(refuse_pipes(input, options));
     WEFT_CHECK(options->force || !file_exists(store), WEFT_ERR_USAGE,
                "%s: exists already; choose another name, or replace it with " FLAG_FORCE, store);
     WEFT_TRY(options->force ? graph_store_check_replaceable(store) : WEFT_OK);
@@ -283,15 +358,27 @@ weft_status reader_convert(const char *input, const char *store, const convert_o
     WEFT_CHECK(options->vertices == 0 || format->takes_vertices, WEFT_ERR_USAGE,
                FLAG_VERTICES " %" PRId64 ": only edge lists leave the number of vertices open; %s says it itself",
                options->vertices, format->name);
+    WEFT_CHECK((options->first_id == 0 && !options->relabel) || format->takes_vertices, WEFT_ERR_USAGE,
+               "%s: %s: only edge lists leave open what ids mean; %s says it itself", input,
+               options->relabel ? FLAG_RELABEL : FLAG_FIRST_ID, format->name);
     features_kind kind;
     int64_t width;
     WEFT_TRY(options->feature_path != NULL ? features_parse(options->feature_path, &kind, &width) : WEFT_OK);
     WEFT_TRY(options->random_split != NULL ? reader_split_check_shares(options->random_split) : WEFT_OK);
+    WEFT_CHECK(options->split_name == NULL || format->has_split_folders, WEFT_ERR_USAGE,
+               FLAG_SPLIT_NAME " %s: only OGB data sets have splits by name; this is %s", options->split_name,
+               format->name);
     log_info("reading %s (%s)", input, format->name);
     raw_graph raw = {
         .vertices = 0,
         .memory_bytes = options->memory_bytes,
         .asked_vertices = options->vertices,
+        .asked_first_id = options->first_id,
+        .relabels = options->relabel,
+        .tables = {features_are_made(options) ? NULL : options->feature_path, options->label_path, options->split_path},
+        .asked_classes = options->label_path != NULL ? 0 : options->classes,
+        .split_name = options->split_name,
+        .split_elsewhere = options->split_path != NULL || options->random_split != NULL,
         .weighs = options->weight_path != NULL && strcmp(weights_path(input, options), input) == 0,
         .beside = store,
     };
@@ -300,7 +387,17 @@ weft_status reader_convert(const char *input, const char *store, const convert_o
     bool read = false;
     WEFT_TRY_GOTO(format->read(input, &raw), status, done);
     read = true;
-    WEFT_TRY_GOTO(reader_attach(options, &raw), status, done);
+    WEFT_TRY_GOTO(format->takes_vertices ? reader_vertices_settle(input, &raw) : WEFT_OK, status, done);
+    raw.asked_classes = options->classes;
+    status = reader_attach(options, &raw);
+    if (status != WEFT_OK) {
+        status = status == WEFT_ERR_DATA && format->takes_vertices ? reader_vertices_hint(input, &raw, status) : status;
+        goto done;
+    }
+    WEFT_CHECK_GOTO(options->classes == 0 || raw.label != NULL, status, done, WEFT_ERR_USAGE,
+                    FLAG_CLASSES " %" PRId64 ": %s has %s", options->classes, input,
+                    raw.target != NULL ? "binary tasks instead of classes" : "no labels");
+    WEFT_TRY_GOTO(reader_settle_sparse(input, &raw), status, done);
     WEFT_TRY_GOTO(choose_split(input, options->split_index, &raw), status, done);
     status = write_store(input, store, options, format, &raw);
 done:

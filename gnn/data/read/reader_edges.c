@@ -215,19 +215,49 @@ weft_status reader_npz_scipy(const reader_npz *npz, raw_graph *raw)
     return compressed_edges(npz, by_column, raw);
 }
 
+/* An array [2, e] in Fortran order, as numpy.savez writes a transpose: it is unpacked whole. */
+static weft_status whole_edge_index(const reader_npz *npz, const char *name, raw_graph *raw)
+{
+    char label[FILE_PATH_MAX];
+    int64_t shape[2] = {2, -1};
+    int64_t *ids = NULL;
+    int32_t *pairs = NULL;
+    weft_status status;
+    WEFT_TRY(file_path(label, "%s[%s]", npz->path, name));
+    WEFT_TRY(reader_npz_ints(npz, name, 2, shape, &ids));
+    WEFT_TRY_GOTO(arcs_create(raw->memory_bytes, raw->beside, 1, &raw->arcs), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW(&pairs, 2 * shape[1], WEFT_MEM_WORKSPACE), status, done);
+    for (int64_t i = 0; i < 2 * shape[1]; i++) {
+        WEFT_CHECK_GOTO(ids[i] >= 0 && ids[i] < raw->vertices, status, done, WEFT_ERR_DATA,
+                        "%s: row %" PRId64 ": %" PRId64 ": vertices are 0 to %" PRId64, label, i % shape[1], ids[i],
+                        raw->vertices - 1);
+        pairs[2 * (i % shape[1]) + i / shape[1]] = (int32_t)ids[i];
+    }
+    status = arcs_add(raw->arcs, 0, pairs, shape[1]);
+done:
+    weft_free(ids);
+    weft_free(pairs);
+    return status;
+}
+
 weft_status reader_npz_edge_index(const reader_npz *npz, const char *name, raw_graph *raw)
 {
+    npy_header header;
+    int64_t edges = 0;
     WEFT_TRY(reader_check_vertices(npz->path, raw->vertices));
+    WEFT_TRY(array_length(npz, name, &edges));
+    WEFT_TRY(npz_read_header(npz->file, npz_find(npz->file, name), &header));
+    WEFT_CHECK(edges <= INT64_MAX / 2, WEFT_ERR_DATA, "%s[%s]: %" PRId64 " edges", npz->path, name, edges);
+    WEFT_CHECK(header.dims != 2 || header.shape[0] == 2, WEFT_ERR_DATA,
+               "%s[%s]: length %" PRId64 " in dimension 0, expected 2: sources and destinations%s", npz->path, name,
+               header.shape[0], header.shape[1] == 2 ? " (the transpose of this array)" : "");
+    if (header.fortran_order) {
+        return whole_edge_index(npz, name, raw);
+    }
     id_source from = {.stream = NULL};
     id_source to = {.stream = NULL};
-    int64_t edges = 0;
-    WEFT_TRY(array_length(npz, name, &edges));
-    WEFT_CHECK(edges <= INT64_MAX / 2, WEFT_ERR_DATA, "%s[%s]: %" PRId64 " edges", npz->path, name, edges);
     weft_status status;
     WEFT_TRY_GOTO(open_ids(npz, name, 2, 2 * edges, 0, raw->vertices, &from), status, done);
-    WEFT_CHECK_GOTO(edges == 0 || npz_stream_header(from.stream)->shape[0] == 2, status, done, WEFT_ERR_DATA,
-                    "%s: length %" PRId64 " in dimension 0, expected 2", from.label,
-                    npz_stream_header(from.stream)->shape[0]);
     from.checked = false; /* it stops in the middle */
     WEFT_TRY_GOTO(open_ids(npz, name, 2, 2 * edges, edges, raw->vertices, &to), status, done);
     status = append_all(&from, &to, edges, raw);

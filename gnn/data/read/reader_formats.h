@@ -10,6 +10,7 @@ extern const reader_format reader_graphsaint;
 extern const reader_format reader_heterophilous;
 extern const reader_format reader_ogb;
 extern const reader_format reader_ogb_binary;
+extern const reader_format reader_pyg;
 extern const reader_format reader_scipy;
 extern const reader_format reader_weft_npz;
 

@@ -38,6 +38,18 @@ bool reader_npz_has(const reader_npz *npz, const char *name)
     return npz_find(npz->file, name) >= 0;
 }
 
+const char *const reader_feature_names[] = {"features", "feature", "feat", "x", "node_feat", "node_features", NULL};
+const char *const reader_label_names[] = {"labels", "label", "y", "node_label", "node_labels", NULL};
+
+int reader_npz_find(const reader_npz *npz, const char *const *names)
+{
+    int member = -1;
+    for (; *names != NULL && member < 0; names++) {
+        member = npz_find(npz->file, *names);
+    }
+    return member;
+}
+
 bool reader_npz_matches(const char *path, const char *const *names)
 {
     reader_npz npz;

@@ -21,6 +21,9 @@ void reader_npz_close(reader_npz *npz);
 weft_status reader_npz_read(const char *path, weft_status (*arrays)(const reader_npz *npz, raw_graph *raw),
                             raw_graph *raw);
 bool reader_npz_has(const reader_npz *npz, const char *name);
+/* The index of the array that bears one of the names (NULL-terminated), the first in their order, or -1. */
+int reader_npz_find(const reader_npz *npz, const char *const *names);
+extern const char *const reader_feature_names[], *const reader_label_names[]; /* what others call these arrays */
 /* Does the file at `path` hold all these arrays (NULL-terminated)? */
 bool reader_npz_matches(const char *path, const char *const *names);
 
@@ -39,8 +42,10 @@ weft_status reader_npz_adjacency(const reader_npz *npz, const char *prefix, raw_
 weft_status reader_npz_sparse_features(const reader_npz *npz, const char *prefix, raw_graph *raw);
 /* raw->features and dense features from an array [vertices, features], streamed into the store later. */
 weft_status reader_npz_dense_features(const reader_npz *npz, const char *name, raw_graph *raw);
-/* raw->label and classes; labels 1..C become 0..C-1 and the log says so; -1 = unlabelled. */
+/* raw->label and classes from an array [vertices] of integers. */
 weft_status reader_npz_labels(const reader_npz *npz, const char *name, raw_graph *raw);
+/* Classes from an array [vertices] or [vertices, 1], or tasks from [vertices, tasks]. */
+weft_status reader_npz_label_array(const reader_npz *npz, int member, raw_graph *raw);
 /* raw->split and splits, from index lists or masks named train, valid (val) and test; no such arrays: none. */
 weft_status reader_npz_splits(const reader_npz *npz, raw_graph *raw);
 

@@ -9,7 +9,7 @@
  *   raw/node-feat                  n rows of f numbers; absent in proteins, which has raw/edge-feat [e, 8] instead: a
  *                                  vertex then gets the mean over its edges, as OGB's examples do
  *   raw/node-label                 n rows: one column = classes (nan = unlabelled), more = binary tasks
- *   split/NAME/{train,valid,test}  lists of vertices
+ *   split/NAME/{train,valid,test}  lists of vertices; one NAME, or that of --split-name
  *
  * Memory beside the edges: the features as floats; 24 bytes an edge where they come from edges.
  */
@@ -21,6 +21,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "gnn/data/build/arcs.h"
+#include "gnn/data/convert_options.def"
 #include "gnn/data/edges/edge_text.h"
 #include "gnn/data/read/reader_formats.h"
 #include "gnn/data/read/reader_ogb.h"
@@ -142,11 +143,7 @@ static weft_status read_features(const char *folder, raw_graph *raw)
 {
     char path[FILE_PATH_MAX];
     if (find_raw(folder, "node-feat", path)) {
-        int64_t rows = raw->vertices;
-        int64_t columns = -1;
-        WEFT_TRY(text_table_floats(path, WEFT_MEM_FEATURE, false, &rows, &columns, &raw->feature));
-        raw->features = columns;
-        return WEFT_OK;
+        return reader_text_features(path, raw);
     }
     return find_raw(folder, "edge-feat", path) ? read_edge_features(folder, path, raw) : WEFT_OK;
 }
@@ -159,48 +156,94 @@ static weft_status read_labels(const char *folder, raw_graph *raw)
     if (!find_raw(folder, "node-label", path)) {
         return WEFT_OK;
     }
-    int64_t rows = raw->vertices;
-    int64_t columns = -1;
-    float *values = NULL;
-    WEFT_TRY(text_table_floats(path, WEFT_MEM_GRAPH, true, &rows, &columns, &values));
-    weft_status status = reader_take_real_labels(path, columns, &values, false, raw);
-    weft_free(values);
-    return status;
+    return reader_text_labels(path, false, raw);
 }
 
-/* The first folder by name below split/ that holds lists; "" when there is none. */
-static weft_status find_split(const char *folder, char path[FILE_PATH_MAX])
+/* The folders below split/ that hold lists. */
+typedef struct split_folders {
+    int count;
+    bool both_ways;               /* one has the name of a data set that lists each undirected edge once */
+    char first[256], second[256]; /* the first two names in order, or "" */
+    bool has_asked;               /* one is that of --split-name */
+} split_folders;
+
+static bool names_both_ways(const char *name)
+{
+    return strcmp(name, "sales_ranking") == 0 || strcmp(name, "species") == 0;
+}
+
+static void note_folder(const char *name, const char *asked, split_folders *found)
+{
+    const bool first = found->count == 0 || strcmp(name, found->first) < 0;
+    if (first) {
+        memcpy(found->second, found->first, sizeof found->second);
+        snprintf(found->first, sizeof found->first, "%s", name);
+    } else if (found->count == 1 || strcmp(name, found->second) < 0) {
+        snprintf(found->second, sizeof found->second, "%s", name);
+    }
+    found->count++;
+    found->both_ways = found->both_ways || names_both_ways(name);
+    found->has_asked = found->has_asked || (asked != NULL && strcmp(name, asked) == 0);
+}
+
+static weft_status find_splits(const char *folder, const char *asked, split_folders *found)
 {
     char parent[FILE_PATH_MAX];
     char candidate[FILE_PATH_MAX];
-    path[0] = '\0';
-    DIR *entries = file_path(parent, "%s/split", folder) == WEFT_OK ? opendir(parent) : NULL;
+    *found = (split_folders){.count = 0};
+    WEFT_TRY(file_path(parent, "%s/split", folder));
+    DIR *entries = opendir(parent);
+    const struct dirent *entry;
+    weft_status status = WEFT_OK;
     if (entries == NULL) {
         return WEFT_OK;
     }
-    weft_status status = WEFT_OK;
-    const struct dirent *entry;
     while ((entry = folder_next(entries, parent, &status)) != NULL) {
-        bool better = entry->d_name[0] != '.' && file_path(candidate, "%s/%s", parent, entry->d_name) == WEFT_OK &&
-                      reader_has_split_lists(candidate) && (path[0] == '\0' || strcmp(candidate, path) < 0);
-        if (better) {
-            memcpy(path, candidate, FILE_PATH_MAX);
+        if (entry->d_name[0] != '.' && file_path(candidate, "%s/%s", parent, entry->d_name) == WEFT_OK &&
+            reader_has_split_lists(candidate)) {
+            note_folder(entry->d_name, asked, found);
         }
     }
     closedir(entries);
     return status;
 }
 
+/* The folder of the split: that of --split-name, or the only one. WEFT_ERR_USAGE / WEFT_ERR_DATA names what is there. */
+static weft_status choose_folder(const char *folder, const raw_graph *raw, const split_folders *found,
+                                 const char **name)
+{
+    *name = found->first;
+    if (raw->split_name != NULL) {
+        WEFT_CHECK(found->has_asked, WEFT_ERR_USAGE,
+                   FLAG_SPLIT_NAME " %s: %s/split has no such folder with train, valid and test%s%s%s%s",
+                   raw->split_name, folder, found->count > 0 ? "; it has " : "", found->first,
+                   found->count > 1 ? " and " : "", found->second);
+        *name = raw->split_name;
+        return WEFT_OK;
+    }
+    WEFT_CHECK(
+        found->count<2, WEFT_ERR_DATA, "%s/split: holds %d splits, %s and %s%s: choose with " FLAG_SPLIT_NAME " %s",
+                     folder, found->count, found->first, found->second, found->count> 2
+            ? " among them"
+            : "",
+        found->first);
+    return WEFT_OK;
+}
+
 weft_status reader_ogb_split(const char *folder, raw_graph *raw)
 {
     char path[FILE_PATH_MAX];
-    WEFT_TRY(find_split(folder, path));
-    if (path[0] == '\0') {
+    split_folders found;
+    const char *name;
+    WEFT_TRY(find_splits(folder, raw->split_name, &found));
+    raw->both_ways = found.both_ways;
+    if (raw->split_name == NULL && (found.count == 0 || raw->split_elsewhere)) {
         return WEFT_OK;
     }
+    WEFT_TRY(choose_folder(folder, raw, &found, &name));
+    WEFT_TRY(file_path(path, "%s/split/%s", folder, name));
     log_info("split of %s", path);
-    const char *name = strrchr(path, '/') + 1;
-    raw->both_ways = strcmp(name, "sales_ranking") == 0 || strcmp(name, "species") == 0;
+    raw->both_ways = names_both_ways(name);
     return reader_split_lists(path, raw);
 }
 
@@ -220,6 +263,7 @@ const reader_format reader_ogb = {
     .name = "ogb",
     .description = "folder of an OGB node property data set with raw/edge.csv.gz (arxiv, products, proteins)",
     .symmetrize = true,
+    .has_split_folders = true,
     .matches = matches,
     .read = read_graph,
 };

@@ -45,7 +45,6 @@ static weft_status read_piece(const char *label, npz_stream *stream, int64_t fir
                    "%s: row %" PRId64 ": %g: classes are whole numbers from 0 (nan = unlabelled)", label, first + i,
                    (double)value);
         raw->label[first + i] = isnan(value) ? -1 : (int32_t)value;
-        raw->classes = raw->label[first + i] >= raw->classes ? raw->label[first + i] + 1 : raw->classes;
     }
     return WEFT_OK;
 }
@@ -66,8 +65,8 @@ static weft_status stream_labels(const char *label, npz_stream *stream, raw_grap
     }
     weft_free(piece);
     WEFT_TRY(status);
-    WEFT_CHECK(raw->classes > 0, WEFT_ERR_DATA, "%s: no vertex has a label", label);
-    return npz_stream_finish(stream);
+    WEFT_TRY(npz_stream_finish(stream));
+    return reader_judge_labels(label, false, false, raw);
 }
 
 static weft_status read_labels(const reader_npz *npz, raw_graph *raw)
@@ -99,6 +98,7 @@ const reader_format reader_ogb_binary = {
     .name = "ogb-binary",
     .description = "folder of an OGB data set with raw/data.npz (papers100M)",
     .symmetrize = true,
+    .has_split_folders = true,
     .matches = matches,
     .read = read_graph,
 };

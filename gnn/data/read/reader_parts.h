@@ -9,9 +9,19 @@
 #include "gnn/data/read/reader.h"
 #include "gnn/data/read/reader_npz.h"
 
-enum { READER_TRAIN, READER_VALID, READER_TEST, READER_PARTS, READER_NONE = 255, READER_PIECE = 1 << 16 };
+enum {
+    READER_TRAIN,
+    READER_VALID,
+    READER_TEST,
+    READER_PARTS,
+    READER_NONE = 255,
+    READER_STEMS = 4,
+    READER_PIECE = 1 << 16
+};
 
 extern const char *const reader_part_names[READER_PARTS]; /* "train", "valid", "test" */
+/* Names of a part in files and arrays, the NULL-terminated list of each: "valid", "val", "validation". */
+extern const char *const reader_part_stems[READER_PARTS][READER_STEMS];
 
 /* ---- edges ---- */
 /* 1 to 2^31 - 1 vertices, or an error. */
@@ -31,26 +41,40 @@ void reader_drop_features(raw_graph *raw);
 weft_status reader_stream_features(const char *path, const char *name, raw_graph *raw);
 weft_status reader_map_features(const char *path, raw_graph *raw);
 /* Rows row .. row + rows - 1 [rows, columns] must be finite. */
+/* Sparse features become what a store holds: columns that ascend in each row, each once, and no zeros. `input` is for messages.
+ * WEFT_ERR_DATA: entries of one place add up to more than float32 holds. */
+weft_status reader_settle_sparse(const char *input, raw_graph *raw);
 weft_status reader_check_finite(const char *name, int64_t row, int64_t rows, int64_t columns, const float *values);
 
 /* ---- labels ---- */
 /* raw->label and classes from values [vertices]; -1 = unlabelled. from_one: in files of no fixed convention labels
- * 1..C mean 0..C-1, and the log says so. */
+ * 1..C, each of which occurs, mean 0..C-1, and the log says so. raw->asked_classes keeps ids as they are. */
 weft_status reader_take_labels(const char *name, const int64_t *values, bool from_one, raw_graph *raw);
+/* raw->classes from raw->label, with a word about what looks unlike classes; may count labels from 0. minus: the input wrote -1
+ * itself. WEFT_ERR_DATA: -1 and 1 alone, no label, or one that raw->asked_classes does not allow. */
+weft_status reader_judge_labels(const char *name, bool from_one, bool minus, raw_graph *raw);
 /* values [vertices, columns], NaN = unlabelled: one column is classes; more are binary tasks, and *values is taken
  * over into raw->target (NULL afterwards). */
 weft_status reader_take_real_labels(const char *name, int64_t columns, float **values, bool from_one, raw_graph *raw);
+/* An array [vertices] or [vertices, 1] of classes, or [vertices, tasks]. */
+weft_status reader_take_label_array(const char *name, const npy_array *array, raw_graph *raw);
 
 /* ---- splits ---- */
 /* `splits` vectors in which no vertex has a part. */
 weft_status reader_new_splits(raw_graph *raw, int64_t splits);
 /* Vertex v of split k gets a part; an error when it has one. */
 weft_status reader_put_part(const char *name, raw_graph *raw, int64_t k, int64_t v, int part);
-/* One list of vertices. */
-weft_status reader_put_list(const char *name, raw_graph *raw, const int64_t *index, int64_t count, int part);
-/* Lists FOLDER/{train,valid,test}.{csv.gz,csv,txt,npy}: are they there; read them. */
+/* Lists FOLDER/{train,valid,test}.{csv.gz,csv,txt,npy}: returns true if one of them is there; reads all three. */
 bool reader_has_split_lists(const char *folder);
 weft_status reader_split_lists(const char *folder, raw_graph *raw);
+
+/* ---- tables of text, whose columns are found by their names (gnn/data/tables) ---- */
+/* raw->feature and features; raw->label and classes, or target and tasks, and class_names where classes are words; raw->split. */
+weft_status reader_text_features(const char *path, raw_graph *raw);
+weft_status reader_text_labels(const char *path, bool from_one, raw_graph *raw);
+weft_status reader_text_split(const char *path, raw_graph *raw);
+/* Vertices, one a line, by number (not checked) or name. [out] index: [*count], weft_free */
+weft_status reader_text_list(const char *path, const raw_graph *raw, int64_t *count, int64_t **index);
 
 /* FOLDER/STEM with one of the endings .csv.gz, .csv, .txt, .npy: the first that exists, or false. */
 bool reader_find_table(const char *folder, const char *stem, char path[FILE_PATH_MAX]);

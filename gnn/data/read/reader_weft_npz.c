@@ -4,7 +4,7 @@
  *
  *   vertices int []              edges int [m, 2]
  *   features [n, f], or sparse feature_data, feature_indices, feature_indptr, feature_shape     (may be absent)
- *   labels int [n], -1 = none                                                                   (may be absent)
+ *   labels int [n], -1 = none; or 0, 1, nan [n, tasks]                                          (may be absent)
  *   train, valid, test: index lists or masks                                                    (may be absent)
  */
 #include <inttypes.h>
@@ -32,7 +32,7 @@ static weft_status read_arrays(const reader_npz *npz, raw_graph *raw)
         WEFT_TRY(reader_npz_dense_features(npz, "features", raw));
     }
     if (reader_npz_has(npz, "labels")) {
-        WEFT_TRY(reader_npz_labels(npz, "labels", raw));
+        WEFT_TRY(reader_npz_label_array(npz, npz_find(npz->file, "labels"), raw));
     }
     return reader_npz_splits(npz, raw);
 }

@@ -8,164 +8,14 @@
  */
 #include "gnn/data/read/reader_weights.h"
 
-#include <ctype.h>
-#include <float.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/alloc.h"
-#include "base/number.h"
 #include "gnn/data/convert_options.def"
-#include "gnn/data/edges/edge_text.h"
+#include "gnn/data/edges/edge_weights.h"
 #include "gnn/data/read/reader_parts.h"
 #include "gnn/data/read/reader_text.h"
-
-#define UNSET UINT32_MAX /* the bits of a number that is no weight */
-
-enum { REASON = 400 };
-
-typedef struct weights_state {
-    const csr_graph *csr;
-    bool both_ways;
-    int64_t first_id; /* what the file calls vertex 0 */
-    uint32_t *bits;   /* [entries] of the weights */
-} weights_state;
-
-static int64_t find_entry(const csr_graph *csr, int64_t from, int64_t to)
-{
-    int64_t low = csr->offset[to], high = csr->offset[to + 1];
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (csr->source[middle] < from) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low < csr->offset[to + 1] && csr->source[low] == from ? low : -1;
-}
-
-static bool put_one_way(const weights_state *s, int64_t from, int64_t to, float weight, char reason[REASON])
-{
-    const int64_t e = find_entry(s->csr, from, to);
-    if (e < 0 && from == to) {
-        return true;
-    }
-    if (e < 0) {
-        snprintf(reason, REASON, "a weight of the edge %" PRId64 " -> %" PRId64 ", which the graph does not have",
-                 from + s->first_id, to + s->first_id);
-        return false;
-    }
-    uint32_t bits, before;
-    float other;
-    memcpy(&bits, &weight, sizeof bits);
-    before = __atomic_exchange_n(&s->bits[e], bits, __ATOMIC_RELAXED);
-    if (before == UNSET || before == bits) {
-        return true;
-    }
-    memcpy(&other, &before, sizeof other);
-    snprintf(reason, REASON,
-             "the edge %" PRId64 " -> %" PRId64
-             " weighs %g here and %g elsewhere in the file: add up what comes twice%s",
-             from + s->first_id, to + s->first_id, (double)weight, (double)other,
-             s->both_ways ? ", or keep directions that differ apart with " FLAG_SYMMETRIZE " off" : "");
-    return false;
-}
-
-static bool put(const weights_state *s, int64_t from, int64_t to, double value, char reason[REASON])
-{
-    const int64_t n = s->csr->vertices;
-    const int64_t wrong = from < 0 || from >= n ? from : to;
-    if (from < 0 || from >= n || to < 0 || to >= n) {
-        snprintf(reason, REASON, "vertex %" PRId64 ": vertices are %" PRId64 " to %" PRId64, wrong + s->first_id,
-                 s->first_id, n - 1 + s->first_id);
-        return false;
-    }
-    if (!(value == 0.0 || (value >= (double)FLT_MIN && value <= (double)FLT_MAX))) {
-        snprintf(reason, REASON, "%g of the edge %" PRId64 " -> %" PRId64 " is no weight: 0, or from %g to %g",
-                 number_plain(value), from + s->first_id, to + s->first_id, (double)FLT_MIN, (double)FLT_MAX);
-        return false;
-    }
-    const float weight = value == 0.0 ? 0.0F : (float)value; /* -0 and 0 are one */
-    return put_one_way(s, from, to, weight, reason) && (!s->both_ways || put_one_way(s, to, from, weight, reason));
-}
-
-/* ---- text ---- */
-
-static bool parse_rows(void *self, text_piece *piece)
-{
-    const weights_state *s = self;
-    const char *at = piece->text;
-    char reason[REASON];
-    while (text_next_row(piece, &at)) {
-        const char *row = at;
-        int64_t from, to;
-        double value;
-        if (!text_scan_int(&at, &from)) {
-            return text_expected(piece, at, "a vertex id");
-        }
-        at = text_skip_separator(at);
-        if (!text_scan_int(&at, &to)) {
-            return text_expected(piece, at, "a vertex id");
-        }
-        at = text_skip_separator(at);
-        if (!text_scan_real(&at, false, &value)) {
-            return text_expected(piece, at, "the weight of the edge, a number");
-        }
-        if (!put(s, from - s->first_id, to - s->first_id, value, reason)) {
-            piece->at = row;
-            snprintf(piece->reason, sizeof piece->reason, "%s", reason);
-            return false;
-        }
-        at = text_next_line(at, piece->end);
-    }
-    return true;
-}
-
-/* Past the lines before the first edge: comments, a header of words, and of Matrix Market the banner and the sizes. */
-static weft_status skip_head(const char *path, text_source *source, char *line, weights_state *s)
-{
-    static const char banner[] = "%%MatrixMarket";
-    bool sizes = false, end = false;
-    for (;;) {
-        WEFT_TRY(text_source_line(source, line, EDGE_LINE_MAX, &end));
-        const char *first = text_skip_blanks(line);
-        if (end) {
-            return WEFT_OK;
-        }
-        if (strncasecmp(first, banner, sizeof banner - 1) == 0) {
-            char field[32] = "";
-            WEFT_CHECK(sscanf(first, "%*s %*s %*s %31s", field) == 1 && strcasecmp(field, "pattern") != 0,
-                       WEFT_ERR_DATA, "%s: line 1: a matrix of field '%s' has no values to be weights", path, field);
-            s->first_id = 1;
-            sizes = true;
-        } else if (*first != '\0' && *first != '#' && *first != '%' && !isalpha((unsigned char)*first) &&
-                   *first != '"' && *first != '_') {
-            if (!sizes) { /* else the line with the sizes, before the first edge */
-                text_source_unread(source);
-            }
-            return WEFT_OK;
-        }
-    }
-}
-
-static weft_status read_text(const char *path, weights_state *s)
-{
-    text_source *source = NULL;
-    char *line = NULL;
-    weft_status status;
-    const text_parser parser = {.self = s, .parse = parse_rows, .comments = "#%"};
-    WEFT_TRY_GOTO(text_source_open(path, EDGE_LINE_MAX, &source), status, done);
-    WEFT_TRY_GOTO(weft_malloc(EDGE_LINE_MAX, 1, WEFT_MEM_WORKSPACE, (void **)&line), status, done);
-    WEFT_TRY_GOTO(skip_head(path, source, line, s), status, done);
-    status = text_source_parse(source, &parser, NULL);
-done:
-    weft_free(line);
-    text_source_close(source);
-    return status;
-}
 
 /* ---- .npz ---- */
 
@@ -174,7 +24,8 @@ typedef struct weights_layout {
     const char *value;
     const char *from, *to;       /* an id an edge; or */
     const char *offset, *column; /* by rows; or */
-    const char *pairs;           /* [edges, 2] */
+    const char *pairs;           /* [edges, 2]; or */
+    const char *ends;            /* [2, edges] */
     const char *format;          /* tells rows from columns, or NULL */
 } weights_layout;
 
@@ -183,12 +34,14 @@ static const weights_layout layouts[] = {
     {.value = "data", .offset = "indptr", .column = "indices", .format = "format"},
     {.value = "adj_data", .offset = "adj_indptr", .column = "adj_indices"},
     {.value = "weights", .pairs = "edges"},
+    {.value = "edge_weight", .ends = "edge_index"},
+    {.value = "edge_attr", .ends = "edge_index"},
 };
 
 static bool has_layout(const reader_npz *npz, const weights_layout *layout)
 {
-    const char *const needed[] = {layout->value,  layout->from,   layout->to,
-                                  layout->offset, layout->column, layout->pairs};
+    const char *const needed[] = {layout->value,  layout->from,  layout->to,  layout->offset,
+                                  layout->column, layout->pairs, layout->ends};
     bool all = true;
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
         all = all && (needed[i] == NULL || reader_npz_has(npz, needed[i]));
@@ -239,42 +92,56 @@ static weft_status read_ends(const reader_npz *npz, const weights_layout *layout
     if (layout->offset != NULL) {
         return expand_rows(npz, layout, edges, vertices, ends);
     }
-    int64_t shape[2] = {edges, 2};
+    const bool turned = layout->ends != NULL;
+    int64_t shape[2] = {turned ? 2 : edges, turned ? edges : 2};
     int64_t *pairs = NULL;
     weft_status status;
-    WEFT_TRY(reader_npz_ints(npz, layout->pairs, 2, shape, &pairs));
+    WEFT_TRY(reader_npz_ints(npz, turned ? layout->ends : layout->pairs, 2, shape, &pairs));
     WEFT_TRY_GOTO(WEFT_NEW(&ends->from, edges, WEFT_MEM_WORKSPACE), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&ends->to, edges, WEFT_MEM_WORKSPACE), status, done);
     for (int64_t e = 0; e < edges; e++) {
-        ends->from[e] = pairs[2 * e];
-        ends->to[e] = pairs[2 * e + 1];
+        ends->from[e] = pairs[turned ? e : 2 * e];
+        ends->to[e] = pairs[turned ? edges + e : 2 * e + 1];
     }
 done:
     weft_free(pairs);
     return status;
 }
 
-static weft_status read_arrays(const reader_npz *npz, const weights_state *s)
+/* [edges], or a column [edges, 1]. */
+static weft_status read_values(const reader_npz *npz, const char *name, int64_t *edges, float **value)
+{
+    npy_header header;
+    WEFT_TRY(npz_read_header(npz->file, npz_find(npz->file, name), &header));
+    int64_t shape[2] = {-1, 1};
+    WEFT_TRY(reader_npz_floats(npz, name, header.dims == 2 ? 2 : 1, shape, value));
+    *edges = shape[0];
+    return WEFT_OK;
+}
+
+static weft_status read_arrays(const reader_npz *npz, const edge_weights *s)
 {
     size_t found = 0;
     const size_t known = sizeof layouts / sizeof *layouts;
     while (found < known && !has_layout(npz, &layouts[found])) {
         found++;
     }
-    WEFT_CHECK(found < known, WEFT_ERR_DATA,
-               "%s: no weights that are known: data of a matrix of SciPy, adj_data, or weights beside edges",
-               npz->path);
+    WEFT_CHECK(
+        found < known, WEFT_ERR_DATA,
+        "%s: no weights that are known: data of a matrix of SciPy, adj_data, weights beside edges, or edge_weight "
+        "beside edge_index",
+        npz->path);
     const weights_layout *layout = &layouts[found];
     int64_t edges = -1;
     float *value = NULL;
     edge_ends ends = {.from = NULL};
-    char reason[REASON];
+    char reason[EDGE_WEIGHTS_REASON];
     weft_status status;
-    WEFT_TRY_GOTO(reader_npz_floats(npz, layout->value, 1, &edges, &value), status, done);
+    WEFT_TRY_GOTO(read_values(npz, layout->value, &edges, &value), status, done);
     WEFT_TRY_GOTO(read_ends(npz, layout, edges, s->csr->vertices, &ends), status, done);
     for (int64_t e = 0; e < edges; e++) {
-        WEFT_CHECK_GOTO(put(s, ends.from[e], ends.to[e], (double)value[e], reason), status, done, WEFT_ERR_DATA,
-                        "%s[%s]: row %" PRId64 ": %s", npz->path, layout->value, e, reason);
+        WEFT_CHECK_GOTO(edge_weights_put(s, ends.from[e], ends.to[e], (double)value[e], reason), status, done,
+                        WEFT_ERR_DATA, "%s[%s]: row %" PRId64 ": %s", npz->path, layout->value, e, reason);
     }
 done:
     weft_free(value);
@@ -283,7 +150,7 @@ done:
     return status;
 }
 
-static weft_status read_npz(const char *path, int64_t memory_bytes, const weights_state *s)
+static weft_status read_npz(const char *path, int64_t memory_bytes, const edge_weights *s)
 {
     reader_npz npz;
     WEFT_TRY(reader_npz_open(path, memory_bytes, &npz));
@@ -294,31 +161,49 @@ static weft_status read_npz(const char *path, int64_t memory_bytes, const weight
 
 /* ---- both ---- */
 
-static weft_status check_all_set(const char *path, const weights_state *s)
+static weft_status check_all_set(const char *path, const edge_weights *s)
 {
     const csr_graph *csr = s->csr;
+    char a[EDGE_WEIGHTS_CALLED], b[EDGE_WEIGHTS_CALLED];
     for (int64_t v = 0; v < csr->vertices; v++) {
         for (int64_t e = csr->offset[v]; e < csr->offset[v + 1]; e++) {
-            WEFT_CHECK(s->bits[e] != UNSET, WEFT_ERR_DATA, "%s: has no weight for the edge %" PRId64 " -> %" PRId64,
-                       path, csr->source[e] + s->first_id, v + s->first_id);
+            WEFT_CHECK(s->bits[e] != EDGE_WEIGHTS_UNSET, WEFT_ERR_DATA, "%s: has no weight for the edge %s -> %s", path,
+                       edge_weights_called(s, csr->source[e], a), edge_weights_called(s, v, b));
         }
     }
     return WEFT_OK;
 }
 
-weft_status reader_weights(const char *path, const csr_graph *csr, bool both_ways, int64_t memory_bytes, float **weight)
+weft_status reader_weights(const char *path, const csr_graph *csr, const reader_weights_how *how, float **weight)
 {
     void *bits = NULL;
     weft_status status;
+    const bool packed = reader_name_ends(path, ".npz");
     *weight = NULL;
-    WEFT_TRY(reader_check_fits(path, (uint64_t)csr->entries * sizeof **weight, memory_bytes));
+    WEFT_CHECK(!packed || how->map == NULL, WEFT_ERR_USAGE,
+               FLAG_RELABEL ": %s has no ids but 0 to %" PRId64
+                            "; give the weights in a table of text, by the ids of the edges",
+               path, csr->vertices - 1);
+    WEFT_TRY(reader_check_fits(path, (uint64_t)csr->entries * sizeof **weight, how->memory_bytes));
     WEFT_TRY(weft_malloc((size_t)csr->entries, sizeof **weight, WEFT_MEM_GRAPH, &bits));
     if (csr->entries > 0) {
-        memset(bits, 0xff, (size_t)csr->entries * sizeof **weight); /* UNSET */
+        memset(bits, 0xff, (size_t)csr->entries * sizeof **weight); /* EDGE_WEIGHTS_UNSET */
     }
-    weights_state s = {.csr = csr, .both_ways = both_ways, .bits = bits};
-    const bool packed = reader_name_ends(path, ".npz");
-    WEFT_TRY_GOTO(packed ? read_npz(path, memory_bytes, &s) : read_text(path, &s), status, done);
+    edge_weights s = {
+        .csr = csr,
+        .both_ways = how->both_ways,
+        .first_id = how->first_id,
+        .map = how->map,
+        .told = how->told,
+        .cure = how->both_ways ? "add up what comes twice, or keep directions that differ apart with " FLAG_SYMMETRIZE
+                                 " off"
+                               : "add up what comes twice",
+        .bits = bits};
+    if (packed) { /* arrays count from 0 */
+        s.first_id = 0;
+        s.map = NULL;
+    }
+    WEFT_TRY_GOTO(packed ? read_npz(path, how->memory_bytes, &s) : edge_weights_text(path, &s), status, done);
     WEFT_TRY_GOTO(check_all_set(path, &s), status, done);
     *weight = bits;
     bits = NULL;

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/base_options.def"
 #include "base/file.h"
 #include "base/log.h"
@@ -86,6 +87,30 @@ static weft_status write_folder(const weft_graph *graph, const writer_format *fo
     return weft_fail(status, "%s", message);
 }
 
+static weft_status write_layout(const weft_graph *graph, const writer_format *format, const char *path, bool force)
+{
+    return format->folder ? write_folder(graph, format, path, force) : format->write(graph, path);
+}
+
+/* Layouts hold features whole: sparse ones are spread out first. */
+static weft_status write_whole(const weft_graph *graph, const writer_format *format, const char *path, bool force)
+{
+    float *feature = NULL;
+    if (graph->feature_offset == NULL || (format->carries & WRITER_FEATURES) == 0) {
+        return write_layout(graph, format, path, force);
+    }
+    WEFT_TRY(weft_malloc((size_t)graph->vertices, (size_t)graph->features * sizeof *feature, WEFT_MEM_FEATURE,
+                         (void **)&feature));
+    for (int64_t v = 0; v < graph->vertices; v++) {
+        (void)graph_feature_row(graph, v, feature + v * graph->features);
+    }
+    weft_graph whole = *graph;
+    whole.feature = feature;
+    const weft_status status = write_layout(&whole, format, path, force);
+    weft_free(feature);
+    return status;
+}
+
 weft_status writer_write(const weft_graph *graph, const char *name, const char *path, bool force)
 {
     const writer_format *format = NULL;
@@ -95,7 +120,7 @@ weft_status writer_write(const weft_graph *graph, const char *name, const char *
     WEFT_CHECK(format != NULL, WEFT_ERR_INTERNAL, "no writer of '%s'", name);
     WEFT_TRY(check_fits(graph, format));
     WEFT_TRY(check_replaceable(path, format, force));
-    WEFT_TRY(format->folder ? write_folder(graph, format, path, force) : format->write(graph, path));
+    WEFT_TRY(write_whole(graph, format, path, force));
     log_info("%s: written (%s)", path, format->name);
     return WEFT_OK;
 }

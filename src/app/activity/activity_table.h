@@ -13,20 +13,21 @@ extern const weft_activity ACTIVITY_LOAD[1];
 extern const weft_activity ACTIVITY_PARTITION[1];
 extern const weft_activity ACTIVITY_PREPARE[1];
 
-/* X(activity, colour), in order. colour: class of the bars in reports (app/report/page.c); "": not of an epoch. */
+/* X(activity, colour), in order. colour: class of the bars in reports (app/report/page.c), another one for each; "": not
+ * of an epoch. */
 #define ACTIVITY_TABLE(X)                                                                                              \
     X(ACTIVITY_OTHER, "")                                                                                              \
     X(ACTIVITY_LOAD, "")                                                                                               \
     X(ACTIVITY_PARTITION, "")                                                                                          \
     X(ACTIVITY_PREPARE, "")                                                                                            \
-    X(ACTIVITY_BATCH, "optim")                                                                                         \
-    X(ACTIVITY_CONVOLVE, "linear")                                                                                     \
+    X(ACTIVITY_BATCH, "batches")                                                                                       \
+    X(ACTIVITY_CONVOLVE, "convolve")                                                                                   \
     X(ACTIVITY_LINEAR, "linear")                                                                                       \
     X(ACTIVITY_AGGREGATE, "aggregate")                                                                                 \
     X(ACTIVITY_HALO, "halo")                                                                                           \
     X(ACTIVITY_ELEMENTWISE, "element")                                                                                 \
     X(ACTIVITY_LOSS, "lossa")                                                                                          \
-    X(ACTIVITY_NORM_SUMS, "reduce")                                                                                    \
+    X(ACTIVITY_NORM_SUMS, "sums")                                                                                      \
     X(ACTIVITY_ALLREDUCE, "reduce")                                                                                    \
     X(ACTIVITY_OPTIMIZER, "optim")                                                                                     \
     X(ACTIVITY_EVALUATE, "evaluate")                                                                                   \

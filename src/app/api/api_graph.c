@@ -36,6 +36,9 @@ void weft_graph_get(const weft_graph *graph, weft_graph_arrays *arrays)
         .source64 = graph->source64,
         .weight = graph->weight,
         .feature = graph->feature,
+        .feature_offset = graph->feature_offset,
+        .feature_column = graph->feature_column,
+        .feature_value = graph->feature_value,
         .label = graph->label,
         .target = graph->target,
         .split = graph->split,
@@ -85,7 +88,12 @@ static weft_status check_presence(const char *path, const weft_graph_arrays *a)
     if (a->edges != 0) { /* without edges the pointer does not matter */
         WEFT_TRY(check_pair(path, "source", a->source, "edges", a->edges));
     }
-    WEFT_TRY(check_pair(path, "feature", a->feature, "features", a->features));
+    WEFT_CHECK(a->feature == NULL || a->feature_offset == NULL, WEFT_ERR_USAGE,
+               "%s: feature and feature_offset are both given: choose one", path);
+    WEFT_CHECK(a->feature_offset == NULL || (a->feature_column != NULL && a->feature_value != NULL), WEFT_ERR_USAGE,
+               "%s: feature_offset is given without feature_column or feature_value: give all three", path);
+    WEFT_TRY(check_pair(path, "feature", a->feature != NULL ? (const void *)a->feature : a->feature_offset, "features",
+                        a->features));
     WEFT_TRY(check_pair(path, "label", a->label, "classes", a->classes));
     WEFT_TRY(check_pair(path, "target", a->target, "tasks", a->tasks));
     return check_pair(path, "split", a->split, "splits", a->splits);
@@ -114,6 +122,9 @@ static weft_status check_values(const char *path, const weft_graph_arrays *a)
                         .source32 = a->source,
                         .weight = a->weight,
                         .feature = a->feature,
+                        .feature_offset = a->feature_offset,
+                        .feature_column = a->feature_column,
+                        .feature_value = a->feature_value,
                         .label = a->label,
                         .target = a->target};
     const char *name = a->name != NULL ? a->name : "";
@@ -139,6 +150,9 @@ weft_status weft_graph_write(const char *path, const weft_graph_arrays *arrays, 
                                 .source = arrays->source,
                                 .weight = arrays->weight,
                                 .feature = arrays->feature,
+                                .feature_offset = arrays->feature_offset,
+                                .feature_column = arrays->feature_column,
+                                .feature_value = arrays->feature_value,
                                 .label = arrays->label,
                                 .target = arrays->target,
                                 .split = arrays->split,

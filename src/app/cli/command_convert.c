@@ -29,11 +29,17 @@ static bool is_store(const char *input)
 /* Options that only say how a file is read fit neither a generated graph nor a store. */
 static weft_status refuse_files(const weft_options *options, const char *input)
 {
-    static const option_id ids[] = {OPT_FEATURES, OPT_LABELS, OPT_SPLIT, OPT_CONVERT_WEIGHTS, OPT_RANDOM_SPLIT};
+    static const option_id ids[] = {OPT_FEATURES,        OPT_LABELS,       OPT_SPLIT,
+                                    OPT_CONVERT_WEIGHTS, OPT_RANDOM_SPLIT, OPT_SPLIT_NAME};
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
         WEFT_CHECK(option_text(options, ids[i])[0] == '\0', WEFT_ERR_USAGE,
                    "--%s adds to a data set's files; %s has its own", option_row_of(ids[i])->name, input);
     }
+    WEFT_CHECK(option_int(options, OPT_CLASSES) == 0, WEFT_ERR_USAGE,
+               FLAG_CLASSES " is for labels that are read; %s has its own", input);
+    WEFT_CHECK(option_int(options, OPT_FIRST_ID) == 0 && !option_flag(options, OPT_RELABEL), WEFT_ERR_USAGE,
+               "%s is for edge lists that are read; %s has vertices of its own",
+               option_flag(options, OPT_RELABEL) ? FLAG_RELABEL : FLAG_FIRST_ID, input);
     return WEFT_OK;
 }
 
@@ -62,6 +68,10 @@ static weft_status make_store(const weft_options *options, const char *input, co
         .force = force,
         .memory_bytes = (int64_t)option_size(options, OPT_MEMORY),
         .vertices = option_int(options, OPT_VERTICES),
+        .first_id = option_int(options, OPT_FIRST_ID),
+        .relabel = option_flag(options, OPT_RELABEL),
+        .classes = option_int(options, OPT_CLASSES),
+        .split_name = text_or_null(options, OPT_SPLIT_NAME),
     };
     return reader_convert(input, store, &convert);
 }

@@ -15,6 +15,7 @@
 #include "app/predict/predictions.h"
 #include "app/predict/score_table.h"
 #include "app/setup/comm_setup.h"
+#include "app/workload/class_match.h"
 #include "app/workload/workload.h"
 #include "base/escape.h"
 #include "base/log.h"
@@ -29,7 +30,10 @@ typedef struct predict_job {
     char folder[FILE_PATH_MAX];  /* weft predict: of the answers, until it is renamed to --out */
     float *logits;
     score_table table;
-    answer_table lines; /* on rank 0 */
+    const char **path; /* of the data, [paths]; NULL: --data alone */
+    int paths;
+    answer_table lines; /* on rank 0, */
+    char *row_numbers;  /* and names of rows in them that have none */
 } predict_job;
 
 /* ---- the model ---- */
@@ -55,7 +59,7 @@ static weft_status open_model(predict_job *p)
     return WEFT_OK;
 }
 
-/* The data's rows must be what the model was made for: said here in the user's words, not in shapes of arrays. */
+/* The data's rows must be what the model was made for: said here in the user's words, not in shapes of arrays. After plan. */
 static weft_status check_fit(const predict_job *p)
 {
     const saved_model *made = p->model;
@@ -65,7 +69,83 @@ static weft_status check_fit(const predict_job *p)
                (long long)here->inputs);
     WEFT_CHECK(made->outputs == here->outputs, WEFT_ERR_DATA, "%s: answers with %lld classes or tasks, and %s has %lld",
                p->model->path, (long long)made->outputs, here->name, (long long)here->outputs);
-    return weights_assign(&p->model->weights, p->model->path, here->model->params);
+    return WEFT_OK;
+}
+
+/* Rank 0: the model's class of each of the data's. *classes: of the model; 0: it knows none of them, which is no fault of an answer. */
+static weft_status match_classes(const predict_job *p, bool answers, int32_t *class_of, int64_t *rows, int64_t *classes)
+{
+    const saved_model *m = p->model;
+    const workload *work = &p->work;
+    char names[CLASS_LIST_BYTES];
+    char others[CLASS_LIST_BYTES];
+    int64_t known = 0;
+    const bool tasks = option_choice(p->options, OPT_LOSS) == LOSS_BCE;
+    *classes = tasks ? 2 : m->outputs;
+    const class_side model = {m->path, m->classes.count == *classes ? (const char *const *)m->classes.text : NULL,
+                              *classes};
+    const class_side data = {work->name, work->class_name, work->classes};
+    work->ops->count_classes(work, rows);
+    WEFT_TRY(class_match(&model, &data, rows, work->ops->rows, class_of, &known));
+    int64_t labelled = 0;
+    for (int64_t i = 0; i < data.classes; ++i) {
+        labelled += rows[i];
+    }
+    if (known > 0 || labelled == 0) {
+        return WEFT_OK;
+    }
+    WEFT_CHECK(answers, WEFT_ERR_DATA, "%s: the model knows none of these classes (%s): it knows %s", data.origin,
+               class_side_list(&data, others), class_side_list(&model, names));
+    *classes = 0;
+    return WEFT_OK;
+}
+
+/* Labels become the model's classes, on every rank. */
+static weft_status relabel(predict_job *p, bool answers)
+{
+    weft_comm *comm = p->context.comm;
+    workload *work = &p->work;
+    int32_t *class_of = NULL;
+    int64_t *rows = NULL;
+    int64_t classes = 0;
+    const bool first = comm_rank(comm) == 0;
+    if (!work->labelled || work->classes == 0) {
+        return WEFT_OK;
+    }
+    weft_status status = WEFT_NEW(&class_of, work->classes, WEFT_MEM_WORKSPACE);
+    status = status == WEFT_OK ? WEFT_NEW(&rows, work->classes, WEFT_MEM_WORKSPACE) : status;
+    if (status == WEFT_OK && first) {
+        status = match_classes(p, answers, class_of, rows, &classes);
+    }
+    WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
+    WEFT_TRY_GOTO(comm_bcast(comm, 0, &classes, (int64_t)sizeof classes), status, done);
+    WEFT_TRY_GOTO(comm_bcast(comm, 0, class_of, work->classes * (int64_t)sizeof *class_of), status, done);
+    const bool named = first && classes > 0 && p->model->classes.count == classes;
+    status = comm_agree(comm, work->ops->relabel(work, class_of, classes, named ? p->model->classes.text : NULL));
+done:
+    weft_free(class_of);
+    weft_free(rows);
+    return status;
+}
+
+/* --data and the arguments are places of the data alike; all but images have one. */
+static weft_status place_data(predict_job *p)
+{
+    const bool named = option_is_set(p->asked, OPT_DATA);
+    const int arguments = option_argument_count(p->asked);
+    const int count = arguments + (named ? 1 : 0);
+    if (arguments == 0) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(WEFT_NEW(&p->path, count, WEFT_MEM_GENERAL));
+    for (int i = 0; i < count; ++i) {
+        p->path[i] = named && i == 0 ? option_text(p->asked, OPT_DATA) : option_argument(p->asked, i - (named ? 1 : 0));
+    }
+    WEFT_TRY(option_assign(p->options, option_row_of(OPT_DATA)->name, p->path[0]));
+    WEFT_CHECK(count == 1 || workload_of(p->options)->shows_answers, WEFT_ERR_USAGE,
+               "%d places of data: a model on graphs answers for one graph store at a time", count);
+    p->paths = count;
+    return WEFT_OK;
 }
 
 static const option_id idle_without_smoothing[] = {OPT_CORRECT_ALPHA, OPT_SMOOTH_ALPHA, OPT_SMOOTH_ITERATIONS,
@@ -78,8 +158,15 @@ static weft_status load(predict_job *p, bool answers)
     WEFT_TRY(file_path(p->scratch, "weft-eval-%ld", (long)getpid()));
     WEFT_TRY(comm_bcast(context->comm, 0, p->scratch, (int64_t)sizeof p->scratch));
     context->options = p->options;
+    WEFT_TRY(comm_agree(context->comm, place_data(p)));
     WEFT_TRY(workload_begin(workload_of(p->options), context, work));
+    work->path = p->path;
+    work->paths = p->paths;
+    work->moments = &p->model->weights.moments;
+    const score_split split = option_choice(p->asked, OPT_SCORED_SPLIT);
     work->smooths = option_flag(p->asked, OPT_SMOOTH);
+    work->trained = true;
+    work->scores_training = split == SCORE_TRAIN || split == SCORE_LABELLED;
     if (!work->smooths) {
         option_warn_idle(p->asked, idle_without_smoothing, "without " FLAG_SMOOTH);
     }
@@ -88,6 +175,7 @@ static weft_status load(predict_job *p, bool answers)
     option_warn_idle(p->asked, work->ops->idle, work->ops->idle_where);
     WEFT_TRY(comm_setup(context, false));
     WEFT_TRY(work->ops->open(work, p->scratch));
+    WEFT_TRY(relabel(p, answers));
     WEFT_CHECK(answers || work->labelled || work->ops->label_cure == NULL, WEFT_ERR_DATA,
                "%s: %s without classes have no scores: %s", work->name, work->ops->data, work->ops->label_cure);
     WEFT_TRY(workload_decide(work, context, false));
@@ -96,8 +184,9 @@ static weft_status load(predict_job *p, bool answers)
                "folder, or a file of weft export",
                p->model->path, work->name);
     WEFT_TRY(work->ops->plan(work, p->scratch, p->model->outputs));
+    WEFT_TRY(check_fit(p));
     WEFT_TRY(work->ops->build(work));
-    WEFT_TRY(comm_agree(context->comm, check_fit(p)));
+    WEFT_TRY(comm_agree(context->comm, weights_assign(&p->model->weights, p->model->path, work->model->params)));
     return work->ops->release(work);
 }
 
@@ -137,8 +226,9 @@ static weft_status score(predict_job *p)
     p->table.data = work->name;
     p->table.kind = work->ops->data;
     p->table.rows = work->ops->rows;
+    p->table.class_name = p->table.classes > 0 ? work->class_name : NULL;
     if (!p->table.labelled) {
-        log_info("%s has no labels with a split: predictions only", work->name);
+        log_info("%s has no labels%s: predictions only", work->name, work->labelled ? " with a split" : "");
     }
     return WEFT_OK;
 }
@@ -177,39 +267,69 @@ static weft_status write_tables(const predict_job *p)
     return p->table.classes > 0 ? write_table(p, "confusion.csv", true) : WEFT_OK;
 }
 
-/* Rank 0's, where rows have names. */
-static weft_status write_lines(predict_job *p)
+/* Names of the rows; without names their numbers, in *numbers. */
+static weft_status name_rows(const workload *work, const char **names, char **numbers)
+{
+    enum { NUMBER_BYTES = 21 };
+    const int64_t rows = work->held.total;
+    const bool named = work->ops->row_name(work, 0) != NULL;
+    if (!named) {
+        WEFT_TRY(WEFT_NEW(numbers, rows * NUMBER_BYTES, WEFT_MEM_WORKSPACE));
+    }
+    for (int64_t i = 0; i < rows; ++i) {
+        char *number = named ? NULL : *numbers + i * NUMBER_BYTES;
+        if (!named) {
+            snprintf(number, NUMBER_BYTES, "%lld", (long long)i);
+        }
+        names[i] = named ? work->ops->row_name(work, i) : number;
+    }
+    return WEFT_OK;
+}
+
+static weft_status print_lines(predict_job *p, const char *path, const char *const *names)
 {
     const workload *work = &p->work;
-    const int64_t rows = work->held.total;
-    char path[FILE_PATH_MAX];
     char probabilities[FILE_PATH_MAX];
-    const char **names = NULL;
     file_writer writer;
-    if (work->ops->row_name == NULL || rows == 0 || work->ops->row_name(work, 0) == NULL) {
-        return WEFT_OK;
-    }
-    WEFT_TRY(file_path(path, "%s/answers.csv", p->folder));
     WEFT_TRY(file_path(probabilities, "%s/probabilities.npy", p->folder));
-    WEFT_TRY(WEFT_NEW(&names, rows, WEFT_MEM_WORKSPACE));
-    for (int64_t i = 0; i < rows; ++i) {
-        names[i] = work->ops->row_name(work, i);
-    }
     const answer_table_desc desc = {.model = p->model->path,
                                     .data = work->name,
                                     .kind = work->ops->data,
+                                    .title = work->ops->row_title[p->row_numbers != NULL],
                                     .malformed = work->malformed,
                                     .probabilities = probabilities,
                                     .row_name = names,
                                     .class_name =
                                         p->model->classes.count == work->outputs ? p->model->classes.text : NULL,
                                     .top = (int)option_int(p->asked, OPT_TOP)};
-    weft_status status = answer_table_make(&desc, &p->lines);
-    weft_free(names);
-    WEFT_TRY(status);
+    WEFT_TRY(answer_table_make(&desc, &p->lines));
     WEFT_TRY(file_writer_open(path, &writer));
     answer_table_print(writer.stream, &p->lines, TABLE_CSV);
     return file_writer_commit(&writer);
+}
+
+/* Rank 0's, where rows or classes have names. */
+static weft_status write_lines(predict_job *p)
+{
+    const workload *work = &p->work;
+    const int64_t rows = work->held.total;
+    char path[FILE_PATH_MAX];
+    const char **names = NULL;
+    const bool classes = p->model->classes.text != NULL && p->model->classes.count == work->outputs;
+    if (rows == 0 || (work->ops->row_name(work, 0) == NULL && !classes)) {
+        return WEFT_OK;
+    }
+    if (rows > WORKLOAD_NAMED_ROWS && !work->ops->shows_answers) {
+        log_info("no answers.csv: %lld %s are more than %d; predictions.npy has them", (long long)rows, work->ops->rows,
+                 WORKLOAD_NAMED_ROWS);
+        return WEFT_OK;
+    }
+    WEFT_TRY(file_path(path, "%s/answers.csv", p->folder));
+    weft_status status = WEFT_NEW(&names, rows, WEFT_MEM_WORKSPACE);
+    status = status == WEFT_OK ? name_rows(work, names, &p->row_numbers) : status;
+    status = status == WEFT_OK ? print_lines(p, path, names) : status;
+    weft_free(names);
+    return status;
 }
 
 static weft_status write_answers(predict_job *p)
@@ -262,7 +382,7 @@ static weft_status clean_up(predict_job *p, weft_status status)
 static void print_result(const predict_job *p, bool answers)
 {
     table_format format = option_choice(p->asked, OPT_FORMAT_OUT);
-    const bool lines = !p->table.labelled && p->lines.lines.rows > 0;
+    const bool lines = !p->table.labelled && p->lines.lines.rows > 0 && p->work.ops->shows_answers;
     if (lines) {
         answer_table_print(stdout, &p->lines, format);
     } else {
@@ -298,6 +418,8 @@ static weft_status predict(const weft_options *options, bool answers)
     weft_status status = run_and_print(p, options, answers);
     score_table_destroy(&p->table);
     answer_table_destroy(&p->lines);
+    weft_free(p->path);
+    weft_free(p->row_numbers);
     weft_free(p->logits);
     saved_model_close(p->model);
     option_destroy(p->options);

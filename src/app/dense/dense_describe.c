@@ -3,8 +3,6 @@
 #include "app/dense/dense_job.h"
 #include "base/number.h"
 
-enum { NAMES_MAX = 2048 }; /* run.json stays small enough for its readers, whatever names are made of */
-
 void dense_describe_data(const workload *work, json_writer *json)
 {
     const image_set *set = ((const dense_job *)work->self)->set;
@@ -17,20 +15,16 @@ void dense_describe_data(const workload *work, json_writer *json)
     json_int(json, "width", set->width);
     json_int(json, "channels", set->channels);
     json_int(json, "classes", set->classes);
-    if (set->class_name != NULL && set->classes <= NAMES_MAX) {
-        json_array(json, WORKLOAD_CLASS_NAMES);
-        for (int64_t k = 0; k < set->classes; ++k) {
-            json_text(json, NULL, set->class_name[k]);
-        }
-        json_end(json);
-    }
+    class_names_to_json(json, (const char *const *)set->class_name, set->classes);
 }
 
 const char *dense_row_name(const workload *work, int64_t row)
 {
     const image_set *set = ((const dense_job *)work->self)->set;
-    const int64_t valid = set->count[IMAGE_VALID];
-    return row < valid ? image_set_file(set, IMAGE_VALID, row) : image_set_file(set, IMAGE_TEST, row - valid);
+    int split;
+    int64_t index;
+    image_set_evaluated_at(set, row, &split, &index);
+    return image_set_file(set, split, index);
 }
 
 typedef struct net_sums {

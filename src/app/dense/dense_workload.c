@@ -35,15 +35,82 @@ static weft_status dense_begin(workload *work)
     return status;
 }
 
-/* As many as there are means to normalise by; 0: what files of images usually have. */
-static int64_t channels_of(const weft_options *o)
+/* The channels that the first convolution of a model reads; 0: it has none. */
+static int64_t channels_of_weights(const saved_model *model)
 {
-    return !option_is_auto(o, OPT_IMAGE_MOMENTS) && dense_means_of(o) == 1 ? 1 : 0;
+    for (int i = 0; i < model->weights.count; ++i) {
+        const train_weight *weight = &model->weights.item[i];
+        if (weight->rank == 4) {
+            return weight->shape[1];
+        }
+    }
+    return 0;
+}
+
+/* As many as there are means to normalise by, else as the model that a training starts from reads, so that grey files become
+ * colours for weights that were trained on colours; 0: what the files have. */
+static int64_t channels_of(const workload *work)
+{
+    const weft_options *o = work->context->options;
+    int64_t channels = 0;
+    if (!option_is_auto(o, OPT_IMAGE_MOMENTS)) {
+        channels = dense_means_of(o);
+    } else if (work->start != NULL) {
+        channels = option_is_auto(work->start->known, OPT_IMAGE_MOMENTS) ? channels_of_weights(work->start)
+                                                                         : dense_means_of(work->start->known);
+    }
+    return channels == 1 || channels == 3 ? channels : 0;
 }
 
 static const char *folder_of(const char *text)
 {
     return text[0] != '\0' ? text : NULL;
+}
+
+static void note_classes(workload *work)
+{
+    const image_set *set = ((const dense_job *)work->self)->set;
+    work->labelled = set->classes > 0;
+    work->classes = set->classes;
+    work->class_name = (const char *const *)set->class_name;
+}
+
+/* What gives these images the test split that they lack. */
+static const char *test_cure_of(const image_set *set)
+{
+    switch (set->format) {
+    case IMAGE_FORMAT_IDX:
+        return "t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte beside the training files hold such images";
+    case IMAGE_FORMAT_CIFAR:
+        return "test_batch.bin (CIFAR-10) or test.bin (CIFAR-100) beside the training files holds such images";
+    case IMAGE_FORMAT_SYNTH:
+        return "synth:images,...,test=N makes such images";
+    default:
+        return dense_workload.test_cure;
+    }
+}
+
+static void describe_set(workload *work)
+{
+    const image_set *set = ((const dense_job *)work->self)->set;
+    const int64_t *count = set->count;
+    snprintf(work->name, sizeof work->name, "%.*s", (int)sizeof work->name - 1, set->name);
+    memcpy(work->hash, set->hash, sizeof work->hash);
+    work->malformed = set->malformed;
+    work->test_cure = test_cure_of(set);
+    note_classes(work);
+    if (set->classes == 0) {
+        log_info("%s: %lld images of %lld x %lld x %lld, without classes", set->name, (long long)count[IMAGE_TEST],
+                 (long long)set->height, (long long)set->width, (long long)set->channels);
+        return;
+    }
+    log_info("%s: %lld/%lld/%lld images of %lld x %lld x %lld in %lld classes to train/valid/test", set->name,
+             (long long)count[IMAGE_TRAIN], (long long)count[IMAGE_VALID], (long long)count[IMAGE_TEST],
+             (long long)set->height, (long long)set->width, (long long)set->channels, (long long)set->classes);
+    if (set->classes == 1 && !work->trained) {
+        log_warn("%s: all images are of one class%s%s: there is nothing to learn", set->name,
+                 set->class_name != NULL ? ", " : "", set->class_name != NULL ? set->class_name[0] : "");
+    }
 }
 
 /* What a node may hold of images: as asked for, and never more than the job may have. */
@@ -68,7 +135,11 @@ static weft_status dense_open(workload *work, const char *folder)
                "%s is missing: name a folder or an archive of images, or generated ones such as synth:images",
                FLAG_DATA);
     image_options options = {.format = option_choice(o, OPT_IMAGE_FORMAT),
-                             .channels = channels_of(o),
+                             .channels = channels_of(work),
+                             .path = work->path,
+                             .paths = work->paths,
+                             .trained = work->trained,
+                             .scores_training = work->scores_training,
                              .valid = option_int(o, OPT_VALID_IMAGES),
                              .seed = (uint64_t)option_int(o, OPT_SEED),
                              .memory = option_size(o, OPT_CACHE_MEMORY),
@@ -81,14 +152,20 @@ static weft_status dense_open(workload *work, const char *folder)
     status = status == WEFT_OK ? image_set_open(context->comm, source, &options, &job->set) : status;
     activity_end(ACTIVITY_LOAD);
     WEFT_TRY(status);
-    const image_set *set = job->set;
-    snprintf(work->name, sizeof work->name, "%.*s", (int)sizeof work->name - 1, set->name);
-    memcpy(work->hash, set->hash, sizeof work->hash);
-    work->labelled = set->classes > 0;
-    work->malformed = set->malformed;
-    log_info("%s: %lld/%lld/%lld images of %lld x %lld x %lld in %lld classes", set->name,
-             (long long)set->count[IMAGE_TRAIN], (long long)set->count[IMAGE_VALID], (long long)set->count[IMAGE_TEST],
-             (long long)set->height, (long long)set->width, (long long)set->channels, (long long)set->classes);
+    describe_set(work);
+    return WEFT_OK;
+}
+
+static void dense_count_classes(const workload *work, int64_t *rows)
+{
+    image_set_count_classes(((const dense_job *)work->self)->set, rows);
+}
+
+static weft_status dense_relabel(workload *work, const int32_t *class_of, int64_t classes, char *const *names)
+{
+    dense_job *job = work->self;
+    WEFT_TRY(image_set_relabel(job->set, class_of, classes, names));
+    note_classes(work);
     return WEFT_OK;
 }
 
@@ -100,10 +177,9 @@ static weft_status dense_decide(workload *work, weft_options *options, bool trai
 
 /* ---- the plan ---- */
 
-static void add_size(dense_job *job, int64_t samples, int64_t batch, image_turn turn, const app_context *context)
+static void add_size(dense_job *job, const image_batches *batches, image_turn turn, const app_context *context)
 {
-    const image_share share =
-        image_order_part(samples, batch, turn, comm_size(context->comm), comm_rank(context->comm));
+    const image_share share = image_order_part(batches, turn, comm_size(context->comm), comm_rank(context->comm));
     for (int i = 0; i < job->sizes; ++i) {
         if (job->images[i] == share.count) {
             return;
@@ -115,21 +191,72 @@ static void add_size(dense_job *job, int64_t samples, int64_t batch, image_turn 
     }
 }
 
+static void add_step(dense_job *job, const image_batches *batches, int64_t step, int asked, const app_context *context)
+{
+    const int parts = image_order_parts(batches, step, asked);
+    for (int part = 0; part < parts; ++part) {
+        add_size(job, batches, (image_turn){.step = step, .part = part, .parts = parts}, context);
+    }
+}
+
 /* Batches are whole ones and a last one, which come in parts; ranks' shares differ by an image, so that there are few sizes. */
 static void plan_sizes(dense_job *job, const app_context *context)
 {
-    const int64_t batch = option_int(context->options, OPT_BATCH_SIZE);
-    const int64_t *count = job->set->count;
-    const int64_t samples[] = {count[IMAGE_TRAIN], count[IMAGE_VALID] + count[IMAGE_TEST]};
-    job->evaluated = samples[1];
-    const int parts[] = {(int)option_int(context->options, OPT_ACCUMULATE), 1};
+    job->evaluated = image_set_evaluated(job->set);
+    const image_batches evaluation = {.samples = job->evaluated, .batch = job->batches.batch};
+    const image_batches *const list[] = {&job->batches, &evaluation};
+    const int asked[] = {(int)option_int(context->options, OPT_ACCUMULATE), 1};
     for (int i = 0; i < 2; ++i) {
-        const int64_t steps = image_order_steps(samples[i], batch, false);
-        for (int part = 0; part < parts[i] && steps > 0; ++part) {
-            add_size(job, samples[i], batch, (image_turn){.part = part, .parts = parts[i]}, context);
-            add_size(job, samples[i], batch, (image_turn){.step = steps - 1, .part = part, .parts = parts[i]}, context);
+        const int64_t steps = image_order_steps(list[i]);
+        if (steps > 0) {
+            add_step(job, list[i], 0, asked[i], context);
+            add_step(job, list[i], steps - 1, asked[i], context);
         }
     }
+}
+
+/* A batch norm of one pixel an image has no deviation in a step of one image, in a part of one, or, where ranks normalise by
+ * themselves, in a share of one. */
+static weft_status pair_images(dense_job *job, const net_layer *norm, bool own, int accumulate)
+{
+    image_batches *b = &job->batches;
+    const char *net = job->net.name;
+    WEFT_CHECK(b->batch >= 2, WEFT_ERR_USAGE,
+               "--batch-size %lld: %s: layer %s is a batch norm of one pixel an image, which one image leaves no "
+               "deviation: give at least 2, or leave the layer out",
+               (long long)b->batch, net, norm->name);
+    WEFT_CHECK(b->samples >= 2, WEFT_ERR_DATA,
+               "%s: has %lld training images; layer %s of %s, a batch norm of one pixel an image, needs at least 2",
+               job->set->name, (long long)b->samples, norm->name, net);
+    WEFT_CHECK(
+        accumulate <= b->batch / 2, WEFT_ERR_USAGE,
+        "--accumulate %d: %s: layer %s is a batch norm of one pixel an image, and needs 2 images in a part: a batch "
+        "of %lld images (--batch-size) comes in at most %lld parts",
+        accumulate, net, norm->name, (long long)b->batch, (long long)b->batch / 2);
+    b->least = 2;
+    b->share_least = own ? 2 : 0;
+    if (b->samples > b->batch && b->samples % b->batch == 1) {
+        log_info("the last step of an epoch takes %lld images, as one alone would leave layer %s of %s one value a "
+                 "channel to normalise",
+                 (long long)b->batch + 1, norm->name, net);
+    }
+    return WEFT_OK;
+}
+
+static weft_status plan_batches(dense_job *job, const weft_options *o, bool training)
+{
+    const int accumulate = (int)option_int(o, OPT_ACCUMULATE);
+    image_batches *b = &job->batches;
+    *b = (image_batches){.samples = job->set->count[IMAGE_TRAIN], .batch = option_int(o, OPT_BATCH_SIZE)};
+    if (!training) {
+        return WEFT_OK;
+    }
+    WEFT_CHECK(accumulate <= b->batch, WEFT_ERR_USAGE,
+               "--accumulate %d: a batch of %lld images (--batch-size) comes in at most %lld parts", accumulate,
+               (long long)b->batch, (long long)b->batch);
+    const net_layer *norm = net_norm_of_pixel(&job->net);
+    return norm != NULL ? pair_images(job, norm, option_choice(o, OPT_NORM_OVER) != DENSE_NORM_ALL, accumulate)
+                        : WEFT_OK;
 }
 
 static int64_t parameters_of(const network *net)
@@ -139,6 +266,13 @@ static int64_t parameters_of(const network *net)
         sum += net_cost_of(net, i).parameters;
     }
     return sum;
+}
+
+/* Code that the library of convolutions makes and maps when it first computes, with buffers of its own: 11 to 18 MB were measured
+ * of LeNet, ResNet-20 and mlp, whatever their batches. */
+static uint64_t library_bytes(const weft_hal *hal)
+{
+    return hal_host_visible(hal) && strncmp(hal->name, "cpu", 3) == 0 ? (uint64_t)15 << 20 : 0;
 }
 
 static weft_status plan_memory(workload *work)
@@ -168,6 +302,7 @@ static weft_status plan_memory(workload *work)
     memory_plan *memory = &work->memory;
     *memory = (memory_plan){.cure = "use more ranks or a smaller batch (--batch-size)"};
     memory_plan_add(memory, "process and images", clock_rss_bytes());
+    memory_plan_add(memory, "libraries", library_bytes(context->hal));
     memory_plan_add(memory, "batches", batches);
     memory_plan_add(memory, "activations and their gradients", (uint64_t)arena);
     memory_plan_add(memory, "parameters", weights);
@@ -194,6 +329,7 @@ static weft_status dense_plan(workload *work, const char *folder, int64_t output
     WEFT_TRY(net_fit(&job->net, (net_size){set->height, set->width, set->channels}, work->outputs));
     weft_dtype values;
     WEFT_TRY(precision_of(context, &values));
+    WEFT_TRY(plan_batches(job, o, outputs == 0));
     plan_sizes(job, context);
     job->config =
         (dense_config){.net = &job->net,
@@ -224,16 +360,18 @@ static weft_status collect_answers(workload *work)
     WEFT_TRY(WEFT_NEW(&job->split_host, rows, WEFT_MEM_IMAGE));
     WEFT_TRY(WEFT_NEW(&job->held_id, rows, WEFT_MEM_IMAGE));
     int64_t row = 0;
-    const int64_t valid = job->set->count[IMAGE_VALID];
     for (int64_t step = 0; step < source->eval_steps && job->evaluated > 0; ++step) {
         const image_share share =
             image_order_share(job->evaluated, batch, step, comm_size(context->comm), comm_rank(context->comm));
         for (int64_t i = 0; i < share.count; ++i, ++row) {
             const int64_t at = share.begin + i;
-            const int split = at < valid ? IMAGE_VALID : IMAGE_TEST;
+            int split;
+            int64_t index;
+            image_set_evaluated_at(job->set, at, &split, &index);
+            const int32_t label = image_set_label(job->set, split, index);
             job->held_id[row] = at;
-            job->split_host[row] = (uint8_t)split;
-            job->label_host[row] = image_set_label(job->set, split, split == IMAGE_VALID ? at : at - valid);
+            job->label_host[row] = label;
+            job->split_host[row] = label >= 0 ? (uint8_t)split : TRAIN_SPLIT_NONE;
         }
     }
     return WEFT_OK;
@@ -291,7 +429,7 @@ static weft_status load_answers(workload *work)
     job->answers.split_host = job->split_host;
     for (int s = 0; s < TRAIN_SPLITS; ++s) {
         job->answers.mask[s] = job->mask[s].data;
-        job->answers.counted[s] = set->count[s];
+        job->answers.counted[s] = set->labelled[s];
     }
     return WEFT_OK;
 }
@@ -306,6 +444,8 @@ static weft_status make_model(workload *work)
                                           .augment = job->augment,
                                           .batch = option_int(o, OPT_BATCH_SIZE),
                                           .parts = (int)option_int(o, OPT_ACCUMULATE),
+                                          .least = job->batches.least,
+                                          .share_least = job->batches.share_least,
                                           .loaders = (int)option_int(o, OPT_LOADER_THREADS),
                                           .threads = context->placement.threads};
     WEFT_TRY(dense_model_create(context->comm, context->hal, WEFT_DTYPE_F32, &job->config, &job->model));
@@ -390,6 +530,8 @@ const workload_ops dense_workload = {
     .idle_where = "on images: it belongs to graphs",
     .begin = dense_begin,
     .open = dense_open,
+    .count_classes = dense_count_classes,
+    .relabel = dense_relabel,
     .decide = dense_decide,
     .plan = dense_plan,
     .build = dense_build,
@@ -399,6 +541,8 @@ const workload_ops dense_workload = {
     .end = dense_end,
     .describe_data = dense_describe_data,
     .row_name = dense_row_name,
+    .row_title = {"file", "image"},
+    .shows_answers = true,
     .describe_plan = dense_describe_plan,
     .describe_epoch = dense_describe_epoch,
     .gather_figures = dense_gather_figures,

@@ -14,8 +14,15 @@ void gnn_describe_data(const workload *work, json_writer *json)
     json_int(json, "edges", graph->edges);
     json_int(json, "features", graph->features);
     json_int(json, "classes", graph->classes);
+    class_names_to_json(json, (const char *const *)graph->class_names.text, graph->class_names.count);
     json_bool(json, "symmetric", graph->symmetric);
     json_bool(json, "weighted", job->weighted);
+}
+
+const char *gnn_row_name(const workload *work, int64_t row)
+{
+    const gnn_job *job = work->self;
+    return job->vertex_names.text != NULL ? job->vertex_names.text[row] : NULL;
 }
 
 void gnn_describe_plan(const workload *work, FILE *out)

@@ -11,16 +11,19 @@
 /* Everything that a workload of this kind holds; freed by its end(). */
 typedef struct gnn_job {
     graph_data data;
-    weft_graph facts;  /* of the graph, also once it is closed; no arrays */
-    bool weighted;     /* edges count by their weights */
-    double density;    /* share of the features that are not 0, where features are held so */
+    weft_graph facts;       /* of the graph, also once it is closed; no arrays, but names of classes */
+    name_list vertex_names; /* on rank 0, of a job that answers for them; text NULL: none */
+    int32_t *class_of;      /* [classes of the store] classes of a trained model, or -1; NULL: as they are */
+    bool weighted;          /* edges count by their weights */
+    double density;         /* share of the features that are not 0, where features are held so */
     double read_share; /* of the edges those into rows that the loss reads, where the last layer computes those alone */
     gnn_config config;
     bool labels_needed;
     gnn_model model;
     gnn_aggregator smoother; /* or zeroed */
     gnn_labels labels;
-    job_forms forms; /* of the model's aggregation */
+    input_moments moments; /* of --normalize standard, once features are loaded */
+    job_forms forms;       /* of the model's aggregation */
 } gnn_job;
 
 /* What decided options ask for, and what a model of these labels answers with; in app/gnn/gnn_workload.c. */
@@ -29,6 +32,7 @@ int64_t gnn_outputs_of(const weft_options *options, const weft_graph *graph);
 
 /* See workload_ops; in app/gnn/gnn_describe.c. */
 void gnn_describe_data(const workload *work, json_writer *json);
+const char *gnn_row_name(const workload *work, int64_t row);
 void gnn_describe_plan(const workload *work, FILE *out);
 void gnn_summarise(const workload *work, json_writer *json);
 
@@ -37,7 +41,7 @@ void gnn_summarise(const workload *work, json_writer *json);
 gnn_kind gnn_kind_asked(const weft_options *options);
 const gnn_layer_ops *gnn_ops_asked(const weft_options *options);
 weft_status gnn_recognise(saved_model *model, const weft_options *given);
-weft_status gnn_read_named(const safetensors_file *file, saved_model *model);
+weft_status gnn_read_named(safetensors_file *file, saved_model *model, const weft_options *given);
 weft_status gnn_write_named(const saved_model *model, const char *path, const safetensors_text *texts, int count);
 
 #endif

@@ -110,8 +110,8 @@ static uint64_t halo_bytes(const gnn_memory_facts *f)
     const uint64_t bins = halo->delay > 1 ? (uint64_t)halo->delay : 1;
     uint64_t columns = 0;
     for (int l = 0; l < plan->layers; ++l) {
-        columns +=
-            (uint64_t)(halo->fresh_gradients ? plan->layer[l].width * plan->layer[l].hops : plan->layer[l].aggregated);
+        const gnn_layer_plan *layer = &plan->layer[l];
+        columns += (uint64_t)(halo->fresh_gradients ? layer->width * layer->sums[0] : layer->aggregated);
     }
     const uint64_t lists = scopes * rows * 24;
     const uint64_t through = halo->hidden ? times * rows * columns * 4 : passing;

@@ -244,6 +244,67 @@ static weft_status gnn_open(workload *work, const char *folder)
     memcpy(work->hash, graph->hash, sizeof work->hash);
     work->generated = graph_data_is_generated(work->context);
     work->labelled = graph->label != NULL || graph->target != NULL;
+    work->classes = graph->label != NULL ? graph->classes : 0;
+    if (graph->class_names.text != NULL) {
+        WEFT_TRY(comm_agree(work->context->comm, name_list_copy((const char *const *)graph->class_names.text,
+                                                                graph->class_names.count, &job->facts.class_names)));
+    }
+    work->class_name = (const char *const *)job->facts.class_names.text;
+    const bool answers = work->trained && comm_rank(work->context->comm) == 0 && graph->vertices <= WORKLOAD_NAMED_ROWS;
+    return comm_agree(work->context->comm, answers ? graph_vertex_names(graph, &job->vertex_names) : WEFT_OK);
+}
+
+static void gnn_count_classes(const workload *work, int64_t *rows)
+{
+    const weft_graph *graph = &((const gnn_job *)work->self)->data.graph;
+    memset(rows, 0, (size_t)graph->classes * sizeof *rows);
+    for (int64_t v = 0; v < graph->vertices; ++v) {
+        if (graph->label[v] >= 0) {
+            rows[graph->label[v]] += 1;
+        }
+    }
+}
+
+/* Labels stay in the store: they are mapped as they are loaded (gnn_load_labels). */
+static weft_status gnn_relabel(workload *work, const int32_t *class_of, int64_t classes, char *const *names)
+{
+    gnn_job *job = work->self;
+    weft_graph *graph = &job->data.graph;
+    WEFT_TRY(WEFT_NEW(&job->class_of, work->classes, WEFT_MEM_GENERAL));
+    memcpy(job->class_of, class_of, (size_t)work->classes * sizeof *class_of);
+    name_list_free(&job->facts.class_names);
+    if (names != NULL) {
+        WEFT_TRY(name_list_copy((const char *const *)names, classes, &job->facts.class_names));
+    }
+    graph->classes = job->facts.classes = work->classes = classes;
+    work->class_name = (const char *const *)job->facts.class_names.text;
+    if (classes == 0) {
+        graph->label = NULL;
+        work->labelled = false;
+    }
+    return WEFT_OK;
+}
+
+/* --normalize standard of a model that is there already: does it say by which means and deviations? */
+static weft_status check_moments(const workload *work, const weft_options *options, bool training)
+{
+    const weft_graph *graph = &((const gnn_job *)work->self)->data.graph;
+    const int64_t columns = work->moments != NULL ? work->moments->columns : 0;
+    if (option_choice(options, OPT_NORMALIZE) != GNN_SCALE_STANDARD || (training && work->start == NULL)) {
+        return WEFT_OK;
+    }
+    if (columns == 0) {
+        log_warn("%s does not say by which means and deviations its features were standardised (files of earlier "
+                 "versions and of "
+                 "other programs do not): those of %s are measured and taken, which are the model's own only if it was "
+                 "trained on "
+                 "that store",
+                 training ? work->start->path : "the model", graph->name);
+        return WEFT_OK;
+    }
+    WEFT_CHECK(!training || columns == graph->features, WEFT_ERR_DATA, "%s: made for %lld features, and %s has %lld",
+               work->start->path, (long long)columns, graph->name, (long long)graph->features);
+    log_info("features: standardised by the means and deviations of %s", training ? work->start->path : "the model");
     return WEFT_OK;
 }
 
@@ -258,6 +319,7 @@ static weft_status gnn_decide(workload *work, weft_options *options, bool traini
     if (training) {
         warn_without_hidden_layers(options);
     }
+    WEFT_TRY(check_moments(work, options, training));
     job->weighted = option_choice(options, OPT_EDGE_WEIGHTS) == GNN_WEIGHTS_ON;
     if (!job->weighted) {
         job->data.graph.weight = NULL; /* for everything that follows */
@@ -496,7 +558,7 @@ static weft_status load_labels(workload *work)
             (train_targets){.rows = job->data.part.n_owned, .outputs = job->config.outputs, .loss = loss};
         return WEFT_OK;
     }
-    WEFT_TRY(gnn_load_labels(context->comm, context->hal, graph, &job->data.part, loss, &job->labels));
+    WEFT_TRY(gnn_load_labels(context->comm, context->hal, graph, &job->data.part, loss, job->class_of, &job->labels));
     WEFT_CHECK(!job->labels_needed || job->labels.targets.loss_entries > 0 || has_labels(graph), WEFT_ERR_DATA,
                "no vertex of %s is labelled (in label.npy all are -1, in target.npy NaN): weft convert INPUT --labels "
                "FILE --out STORE takes labels",
@@ -507,6 +569,20 @@ static weft_status load_labels(workload *work)
         "--splits",
         graph->name);
     return WEFT_OK;
+}
+
+/* Means and deviations of a trained model serve its answers, and a training that goes on from it. */
+static weft_status take_moments(workload *work, gnn_feature_scaling scaling)
+{
+    gnn_job *job = work->self;
+    const input_moments *given = work->moments;
+    if (scaling != GNN_SCALE_STANDARD || given == NULL || given->columns == 0) {
+        return WEFT_OK;
+    }
+    WEFT_CHECK(given->columns == job->data.graph.features, WEFT_ERR_DATA,
+               "the model has means and deviations of %lld features, and %s has %lld", (long long)given->columns,
+               work->name, (long long)job->data.graph.features);
+    return input_moments_copy(given, &job->moments);
 }
 
 static weft_status load_features(workload *work)
@@ -520,7 +596,10 @@ static weft_status load_features(workload *work)
                                         &job->model.sparse);
     }
     weft_tensor features = gnn_model_features(&job->model);
-    return gnn_load_features(context->comm, graph, &job->data.part, scaling, &features);
+    WEFT_TRY(comm_agree(context->comm, take_moments(work, scaling)));
+    WEFT_TRY(gnn_load_features(context->comm, graph, &job->data.part, scaling, &job->moments, &features));
+    work->moments = &job->moments;
+    return WEFT_OK;
 }
 
 static weft_status create_smoother(workload *work)
@@ -617,7 +696,11 @@ static weft_status gnn_gather_figures(const workload *work)
 static void gnn_end(workload *work)
 {
     gnn_job *job = work->self;
+    name_list_free(&job->facts.class_names);
+    name_list_free(&job->vertex_names);
+    weft_free(job->class_of);
     gnn_labels_destroy(&job->labels);
+    input_moments_destroy(&job->moments);
     gnn_aggregator_destroy(&job->smoother);
     gnn_model_destroy(&job->model);
     weft_free(job);
@@ -630,10 +713,9 @@ static bool gnn_takes(const weft_options *options)
 }
 
 /* --batch-size and --precision are refused: they say what somebody expects of the job. */
-static const option_id idle[] = {OPT_IMAGE_FORMAT, OPT_IMAGE_SIZE,    OPT_CACHE_MEMORY, OPT_AUGMENT,
-                                 OPT_NORM_OVER,    OPT_CONVOLUTION,   OPT_VALID_IMAGES, OPT_LOADER_THREADS,
-                                 OPT_NETWORK,      OPT_IMAGE_MOMENTS, OPT_CACHE_DIR,    OPT_ACCUMULATE,
-                                 OPT_TOP,          OPTION_NONE};
+static const option_id idle[] = {OPT_IMAGE_FORMAT, OPT_IMAGE_SIZE,   OPT_CACHE_MEMORY,   OPT_AUGMENT, OPT_NORM_OVER,
+                                 OPT_CONVOLUTION,  OPT_VALID_IMAGES, OPT_LOADER_THREADS, OPT_NETWORK, OPT_IMAGE_MOMENTS,
+                                 OPT_CACHE_DIR,    OPT_ACCUMULATE,   OPTION_NONE};
 
 const workload_ops gnn_workload = {
     .takes = gnn_takes,
@@ -649,6 +731,8 @@ const workload_ops gnn_workload = {
     .idle_where = "on graphs: it belongs to images",
     .begin = gnn_begin,
     .open = gnn_open,
+    .count_classes = gnn_count_classes,
+    .relabel = gnn_relabel,
     .decide = gnn_decide,
     .plan = gnn_plan_job,
     .build = gnn_build,
@@ -657,6 +741,8 @@ const workload_ops gnn_workload = {
     .abandon = gnn_abandon,
     .end = gnn_end,
     .describe_data = gnn_describe_data,
+    .row_name = gnn_row_name,
+    .row_title = {"vertex", "vertex"},
     .describe_plan = gnn_describe_plan,
     .gather_figures = gnn_gather_figures,
     .summarise = gnn_summarise,

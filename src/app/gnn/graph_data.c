@@ -271,6 +271,29 @@ bool graph_data_wants_clustering(const weft_options *options, const weft_graph *
     return graph_prefers_clustering(graph);
 }
 
+/* A stored order names every place once. */
+static weft_status check_order(const char *path, int64_t vertices)
+{
+    npy_map map;
+    uint8_t *taken = NULL;
+    WEFT_TRY(npy_map_open(path, &map));
+    weft_status status = npy_expect(path, &map.header, 'i', 4, 1, &vertices);
+    status = status == WEFT_OK ? WEFT_NEW_ZERO(&taken, vertices, WEFT_MEM_WORKSPACE) : status;
+    const int32_t *position = map.data;
+    for (int64_t v = 0; v < vertices && status == WEFT_OK; ++v) {
+        const bool good = position[v] >= 0 && position[v] < vertices && taken[position[v]] == 0;
+        if (good) {
+            taken[position[v]] = 1;
+        } else {
+            status = weft_fail(WEFT_ERR_DATA, "%s, row %lld: place %d is taken, or not one of %lld", path, (long long)v,
+                               position[v], (long long)vertices);
+        }
+    }
+    weft_free(taken);
+    npy_map_close(&map);
+    return status;
+}
+
 /* Rank 0: the stored order (NULL in *position, a file in `path`), or a new one, kept or in memory. */
 static weft_status find_order(const app_context *context, const char *folder, const graph_data *data,
                               int32_t **position, char path[FILE_PATH_MAX])
@@ -279,8 +302,14 @@ static weft_status find_order(const app_context *context, const char *folder, co
     const int64_t shape[1] = {data->graph.vertices};
     double seconds = 0;
     weft_status status = file_path(path, "%s/order-%.16s.npy", writable ? data->store : folder, data->graph.hash);
-    if (status != WEFT_OK || file_exists(path)) {
-        return status;
+    WEFT_TRY(status);
+    if (file_exists(path)) {
+        status = check_order(path, data->graph.vertices);
+        if (status != WEFT_ERR_DATA) {
+            return status;
+        }
+        log_warn("the order of the vertices is made anew: %s", weft_error_message());
+        weft_error_clear();
     }
     WEFT_TRY(graph_cluster_order(&data->graph, 0, context->placement.threads, position, &seconds));
     log_info("vertices ordered by cluster in %.1f s", seconds);
@@ -340,6 +369,7 @@ static weft_status load_cut(const app_context *context, graph_data *data, bool *
 {
     weft_comm *comm = context->comm;
     const partition_options options = graph_data_partition_options(context, data, comm_size(context->comm));
+    weft_status damage = WEFT_OK;
     int32_t have = 0;
     *found = false;
     if (options.parts == 1 || graph_data_is_generated(context)) {
@@ -350,10 +380,13 @@ static weft_status load_cut(const app_context *context, graph_data *data, bool *
         status = part_load(data->store, &data->graph, &options, comm_rank(comm), data->reordered,
                            wanted_layout(context), &data->part);
         have = status == WEFT_OK;
-        if (status == WEFT_ERR_DATA) { /* of the partition find_partition tells */
-            log_warn("cut anew: %s", weft_error_message());
-        }
+        damage = status == WEFT_ERR_DATA ? status : WEFT_OK; /* of the partition find_partition tells */
     }
+    const weft_status found_damage = comm_agree(comm, damage);
+    if (found_damage == WEFT_ERR_DATA) { /* of any rank, told by rank 0 */
+        log_warn("cut anew: %s", weft_error_message());
+    }
+    WEFT_TRY(found_damage == WEFT_ERR_DATA ? WEFT_OK : found_damage);
     if (status != WEFT_ERR_RESOURCE) { /* anything else is cut anew; a lack of memory is told, in its own words */
         weft_error_clear();
         status = WEFT_OK;

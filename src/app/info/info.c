@@ -51,20 +51,35 @@ static bool ends_with(const char *file, const char *end)
 static weft_status fail_unknown(const char *what)
 {
     const char *names[ZOO_NAMES_MAX + 2] = {"hardware", "build"};
+    char list[512] = "";
     int count = 2;
-    while (count < ZOO_NAMES_MAX + 2 && net_zoo_name(count - 2) != NULL) {
+    for (; count < ZOO_NAMES_MAX + 2 && net_zoo_name(count - 2) != NULL; count++) {
+        const size_t used = strlen(list);
         names[count] = net_zoo_name(count - 2);
-        count++;
+        snprintf(list + used, sizeof list - used, "%s%s", used > 0 ? ", " : "", names[count]);
     }
     const char *near = nearest_word(what, names, count);
-    return weft_fail(WEFT_ERR_NOINPUT, "%s: no such file or folder%s%s%s", what, near != NULL ? "; did you mean " : "",
-                     near != NULL ? near : "", near != NULL ? "?" : "");
+    WEFT_CHECK(near == NULL, WEFT_ERR_NOINPUT, "%s: no such file or folder; did you mean %s?", what, near);
+    return weft_fail(WEFT_ERR_NOINPUT,
+                     "%s: no such file or folder, and no network on images of that name: there are %s", what, list);
+}
+
+/* What is asked about: the argument, or --model. */
+static weft_status find_subject(const weft_options *options, const char **what)
+{
+    const bool argument = option_argument_count(options) > 0;
+    const char *model = option_text(options, OPT_INFO_MODEL);
+    WEFT_CHECK(!argument || model[0] == '\0', WEFT_ERR_USAGE, "%s and --model %s: weft info describes one of them",
+               option_argument(options, 0), model);
+    *what = argument ? option_argument(options, 0) : model[0] != '\0' ? model : "hardware";
+    return WEFT_OK;
 }
 
 weft_status app_info(const weft_options *options)
 {
-    const char *what = option_argument_count(options) > 0 ? option_argument(options, 0) : "hardware";
+    const char *what;
     const bool check = option_flag(options, OPT_CHECK);
+    WEFT_TRY(find_subject(options, &what));
     if (strcmp(what, "build") == 0) {
         versions_print(stdout);
         return WEFT_OK;

@@ -17,7 +17,7 @@ static void add_column(answer_table *a, const char *title, int place, table_cell
 static void name_columns(const answer_table_desc *desc, int top, answer_table *a)
 {
     a->lines = (table_grid){.name = "answers", .column = a->column};
-    add_column(a, "file", 1, CELL_TEXT, true);
+    add_column(a, desc->title, 1, CELL_TEXT, true);
     for (int place = 1; place <= top; ++place) {
         add_column(a, "class", place, CELL_INT, desc->class_name == NULL);
         if (desc->class_name != NULL) {

@@ -12,6 +12,7 @@ enum { ANSWER_TOP_MAX = 10, ANSWER_COLUMNS_MAX = 1 + 3 * ANSWER_TOP_MAX, ANSWER_
 /* Texts live as long as the answers. */
 typedef struct answer_table_desc {
     const char *model, *data, *kind; /* names; of what kind the data are */
+    const char *title;               /* the heading of the rows' names */
     int64_t malformed;               /* files of them that are left out */
     const char *probabilities;       /* a file .npy, float32 [rows, classes] */
     const char *const *row_name;     /* [rows] */

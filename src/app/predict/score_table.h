@@ -26,9 +26,10 @@ typedef struct score_table {
     double score[TRAIN_SPLITS];
     int64_t counted[TRAIN_SPLITS];
     score_split split;
-    int64_t classes;    /* or 0 */
-    int64_t *confusion; /* [classes, classes]: row = label, column = prediction */
-    int64_t tasks;      /* or 0 */
+    int64_t classes;               /* or 0 */
+    const char *const *class_name; /* [classes]; NULL: numbers */
+    int64_t *confusion;            /* [classes, classes]: row = label, column = prediction */
+    int64_t tasks;                 /* or 0 */
     int64_t *positive, *negative;
     double *auc; /* [tasks] */
 } score_table;
@@ -50,7 +51,7 @@ void score_table_averages(const score_table *table, score_figures *macro, score_
 double score_table_auc(const score_table *table);
 
 void score_table_print(FILE *out, const score_table *table, table_format format);
-/* "label,0,1,..." and a line a class. */
+/* "label,CLASS,CLASS,..." and a line a class: names as RFC 4180 has them, or numbers. */
 void score_table_print_confusion(FILE *out, const score_table *table);
 
 #endif

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "app/predict/score_table.h"
+#include "app/table/grid.h"
 #include "io/json.h"
 
 static const char *const split_names[TRAIN_SPLITS] = {"train", "valid", "test"};
@@ -26,9 +27,19 @@ static void print_number(FILE *out, double value, int digits, const char *undefi
 
 /* ---- Markdown ---- */
 
-static void print_class_md(FILE *out, const char *name, const score_figures *f)
+/* The number, and the name where there is one. */
+static void print_label_md(FILE *out, const score_table *t, int64_t class)
 {
-    fprintf(out, "| %s | %" PRId64 " | %.4f | %.4f | %.4f |\n", name, f->support, f->precision, f->recall, f->f1);
+    fprintf(out, "%" PRId64, class);
+    if (t->class_name != NULL) {
+        fputc(' ', out);
+        table_print_text(out, t->class_name[class], TABLE_MD);
+    }
+}
+
+static void print_figures_md(FILE *out, const score_figures *f)
+{
+    fprintf(out, " | %" PRId64 " | %.4f | %.4f | %.4f |\n", f->support, f->precision, f->recall, f->f1);
 }
 
 static void print_classes_md(FILE *out, const score_table *t)
@@ -38,13 +49,15 @@ static void print_classes_md(FILE *out, const score_table *t)
     fprintf(out, "\n| class (%s) | support | precision | recall | F1 |\n|---|---:|---:|---:|---:|\n",
             chosen_names[t->split]);
     for (int64_t c = 0; c < t->classes; ++c) {
-        char name[32];
-        score_figures f = score_table_class(t, c);
-        snprintf(name, sizeof name, "%" PRId64, c);
-        print_class_md(out, name, &f);
+        const score_figures f = score_table_class(t, c);
+        fputs("| ", out);
+        print_label_md(out, t, c);
+        print_figures_md(out, &f);
     }
-    print_class_md(out, "macro", &macro);
-    print_class_md(out, "micro", &micro);
+    fputs("| macro", out);
+    print_figures_md(out, &macro);
+    fputs("| micro", out);
+    print_figures_md(out, &micro);
 }
 
 static void print_tasks_md(FILE *out, const score_table *t)
@@ -71,6 +84,9 @@ static void print_md(FILE *out, const score_table *t)
         print_number(out, t->score[s], 4, "-");
         fputs(" |\n", out);
     }
+    if (t->counted[TRAIN_SPLIT_TRAIN] > 0 && isnan(t->score[TRAIN_SPLIT_TRAIN]) && t->classes > 0) {
+        fprintf(out, "\nThe training %s were not scored: --split train scores them.\n", t->rows);
+    }
     if (t->classes > 0) {
         print_classes_md(out, t);
     } else {
@@ -80,9 +96,18 @@ static void print_md(FILE *out, const score_table *t)
 
 /* ---- CSV: one table, a kind of row in the first column ---- */
 
-static void print_class_csv(FILE *out, const char *kind, const char *name, const score_figures *f)
+static void print_label_csv(FILE *out, const score_table *t, int64_t class)
 {
-    fprintf(out, "%s,%s,%" PRId64 ",,%.6f,%.6f,%.6f\n", kind, name, f->support, f->precision, f->recall, f->f1);
+    if (t->class_name != NULL) {
+        table_print_text(out, t->class_name[class], TABLE_CSV);
+    } else {
+        fprintf(out, "%" PRId64, class);
+    }
+}
+
+static void print_figures_csv(FILE *out, const score_figures *f)
+{
+    fprintf(out, ",%" PRId64 ",,%.6f,%.6f,%.6f\n", f->support, f->precision, f->recall, f->f1);
 }
 
 static void print_classes_csv(FILE *out, const score_table *t)
@@ -90,13 +115,15 @@ static void print_classes_csv(FILE *out, const score_table *t)
     score_figures macro, micro;
     score_table_averages(t, &macro, &micro);
     for (int64_t c = 0; c < t->classes; ++c) {
-        char name[32];
-        score_figures f = score_table_class(t, c);
-        snprintf(name, sizeof name, "%" PRId64, c);
-        print_class_csv(out, "class", name, &f);
+        const score_figures f = score_table_class(t, c);
+        fputs("class,", out);
+        print_label_csv(out, t, c);
+        print_figures_csv(out, &f);
     }
-    print_class_csv(out, "average", "macro", &macro);
-    print_class_csv(out, "average", "micro", &micro);
+    fputs("average,macro", out);
+    print_figures_csv(out, &macro);
+    fputs("average,micro", out);
+    print_figures_csv(out, &micro);
 }
 
 static void print_csv(FILE *out, const score_table *t)
@@ -137,6 +164,9 @@ static void write_classes(json_writer *json, const score_table *t)
         score_figures f = score_table_class(t, c);
         json_object(json, NULL);
         json_int(json, "class", c);
+        if (t->class_name != NULL) {
+            json_text(json, "name", t->class_name[c]);
+        }
         write_figures(json, &f);
     }
     json_end(json);
@@ -206,11 +236,12 @@ void score_table_print_confusion(FILE *out, const score_table *table)
 {
     fputs("label", out);
     for (int64_t c = 0; c < table->classes; ++c) {
-        fprintf(out, ",%" PRId64, c);
+        fputc(',', out);
+        print_label_csv(out, table, c);
     }
     fputc('\n', out);
     for (int64_t row = 0; row < table->classes; ++row) {
-        fprintf(out, "%" PRId64, row);
+        print_label_csv(out, table, row);
         for (int64_t c = 0; c < table->classes; ++c) {
             fprintf(out, ",%" PRId64, table->confusion[row * table->classes + c]);
         }

@@ -193,7 +193,10 @@ static void baseline_tile(report_text *out, const report_run *run, const report_
 static void tiles(report_text *out, const report_run *run, const report_figures *f)
 {
     char name[64];
-    char at[128] = "at the best validation epoch";
+    const bool chosen = isfinite(f->valid); /* by validation */
+    const char *when = chosen ? "at the best validation epoch" : "after the last evaluation, as nothing was validated";
+    char at[192];
+    snprintf(at, sizeof at, "%s", when);
     if (out->html) {
         fputs("<div class=\"tiles\">\n", out->file);
     } else {
@@ -201,12 +204,13 @@ static void tiles(report_text *out, const report_run *run, const report_figures 
     }
     snprintf(name, sizeof name, "Test %s", f->metric);
     if (isfinite(f->best_epoch)) {
-        snprintf(at, sizeof at, "at the best validation epoch, %s of %s", quantity_count(f->best_epoch).text,
+        snprintf(at, sizeof at, "%s, %s of %s", when, quantity_count(f->best_epoch).text,
                  quantity_count(f->last_epoch).text);
     }
     score_tile(out, name, f->test, f->test_std, f->runs, at);
     snprintf(name, sizeof name, "Validation %s", f->metric);
-    score_tile(out, name, f->valid, f->valid_std, f->runs, "the best");
+    score_tile(out, name, f->valid, f->valid_std, f->runs,
+               chosen ? "the best" : "no row of a validation split was scored");
     baseline_tile(out, run, f);
     tile(out, "Time of an epoch", quantity_seconds(f->epoch_s).text, "median; quartiles %s, %s",
          quantity_seconds(f->epoch_s_q1).text, quantity_seconds(f->epoch_s_q3).text);

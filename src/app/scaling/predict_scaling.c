@@ -89,7 +89,7 @@ static weft_status read_network(scaling_job *job, const weft_options *o)
     return WEFT_OK;
 }
 
-static weft_status measure_machine(scaling_job *job, int64_t vertices)
+static weft_status measure_machine(scaling_job *job, const weft_graph *graph)
 {
     const app_context *context = &job->context;
     const weft_options *o = context->options;
@@ -106,7 +106,7 @@ static weft_status measure_machine(scaling_job *job, int64_t vertices)
         return read_network(job, o);
     }
     WEFT_TRY(limits_find(&context->machine, &context->placement, context->hal, &job->limits, &kept));
-    WEFT_TRY(scaling_measure_rows(context->hal, vertices, &job->plan, job->machine.row_seconds));
+    WEFT_TRY(scaling_measure_rows(context->hal, graph, &job->plan, job->machine.row_seconds));
     const double cores = asked > 0 ? (double)asked / context->placement.threads : 1.0;
     const double memory = bandwidth > 0.0 ? bandwidth / job->limits.triad : 1.0;
     for (int l = 0; l < job->plan.layers; ++l) {
@@ -316,8 +316,6 @@ static weft_status check_options(const weft_options *o)
     WEFT_CHECK(option_choice(o, OPT_PRECISION) == TRAIN_PRECISION_F32, WEFT_ERR_USAGE,
                FLAG_PRECISION " %s: predict-scaling measures float32; leave it out",
                option_value_text(o, OPT_PRECISION));
-    WEFT_CHECK(option_choice(o, OPT_FEATURE_FORM) != GNN_FEATURES_SPARSE, WEFT_ERR_USAGE,
-               FLAG_FEATURE_FORM " sparse: predict-scaling measures products with whole features; leave it out");
     return WEFT_OK;
 }
 
@@ -330,6 +328,7 @@ static weft_status plan_model(scaling_job *job)
                "%s has no features or no labels, which say how wide the layers are (weft convert --features, --labels)",
                graph->name);
     gnn_config config = gnn_config_of(o, graph, gnn_outputs_of(o, graph));
+    config.density = data->density;
     config.read_share = data->read_share;
     WEFT_CHECK(!gnn_layer_ops_of(&config)->walks_edges, WEFT_ERR_UNSUPPORTED,
                "--model %s: attention and maxima are not predicted, sums over neighbours are (sage, gcn)",
@@ -355,7 +354,7 @@ static weft_status run(scaling_job *job, const weft_options *options)
     const gnn_job *gnn = job->work.self;
     job->device = scaling_device_of(option_choice(options, OPT_SOCKET_DEVICE));
     WEFT_TRY(plan_model(job));
-    WEFT_TRY(measure_machine(job, gnn->data.graph.vertices));
+    WEFT_TRY(measure_machine(job, &gnn->data.graph));
     WEFT_TRY(measure_parts(job, &gnn->data, sockets, count));
     list_modes(job, job->context.options);
     WEFT_TRY(add_rows(job, &gnn->data.graph, sockets, count));

@@ -72,7 +72,8 @@ weft_status scaling_measure_edges(weft_hal *hal, const weft_part *part, const gn
                                   double *seconds);
 /* [out] in, out  columns of the two sides of a layer's product. */
 void scaling_product_shape(const gnn_layer_plan *layer, int64_t *in, int64_t *out);
-/* Seconds of a row in the dense products of each layer; of at most `rows` rows, which are sampled where there are many. */
-weft_status scaling_measure_rows(weft_hal *hal, int64_t rows, const gnn_plan *plan, double *seconds);
+/* Seconds of a row in the products of each layer, by layer: dense ones, and of the graph's own features where the plan holds these
+ * sparse. Rows are sampled where the graph has many. */
+weft_status scaling_measure_rows(weft_hal *hal, const weft_graph *graph, const gnn_plan *plan, double *seconds);
 
 #endif

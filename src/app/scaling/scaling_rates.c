@@ -10,6 +10,7 @@
 #include "app/scaling/scaling.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "tensor/tensor_features.h"
 
 enum { SAMPLED_ROWS = 65536, MOST_RUNS = 8 };
 #define ENOUGH_SECONDS 0.3 /* of one product */
@@ -29,16 +30,36 @@ static weft_status new_ones(weft_hal *hal, int64_t count, void **data)
     return status;
 }
 
+/* What is timed. */
+typedef enum timed_kind { TIMED_SPMM, TIMED_GEMM, TIMED_FEATURES, TIMED_FEATURE_GRADIENT } timed_kind;
+
 typedef struct timed_run {
     weft_hal *hal;
+    timed_kind kind;
     hal_spmm_run_args spmm;
     hal_gemm_args gemm;
-    bool dense;
+    const tensor_features *features; /* sparse: Y = F W, W' = F^T Y */
+    weft_tensor *w, *y;
 } timed_run;
+
+static weft_status call(const timed_run *run)
+{
+    switch (run->kind) {
+    case TIMED_SPMM:
+        return hal_spmm_run(run->hal, &run->spmm);
+    case TIMED_GEMM:
+        return hal_gemm(run->hal, &run->gemm);
+    case TIMED_FEATURES:
+        return tensor_features_product(run->features, run->w, 0.0, NULL, run->y);
+    case TIMED_FEATURE_GRADIENT:
+        break;
+    }
+    return tensor_features_gradient(run->features, run->y, NULL, run->w);
+}
 
 static weft_status run_once(const timed_run *run)
 {
-    WEFT_TRY(run->dense ? hal_gemm(run->hal, &run->gemm) : hal_spmm_run(run->hal, &run->spmm));
+    WEFT_TRY(call(run));
     return run->hal->stream.sync(run->hal);
 }
 
@@ -128,7 +149,7 @@ done:
 /* Y = X W, W' = X^T Y, and X = Y W^T unless nobody wants the gradient of the input. x: [rows, in], y: [rows, out]. */
 static weft_status time_layer(weft_hal *hal, hal_mat x, hal_mat w, hal_mat y, bool input_gradient, double *seconds)
 {
-    timed_run run = {.hal = hal, .dense = true, .gemm = {.alpha = 1.0, .a = x, .b = w, .c = y}};
+    timed_run run = {.hal = hal, .kind = TIMED_GEMM, .gemm = {.alpha = 1.0, .a = x, .b = w, .c = y}};
     double one = 0.0;
     WEFT_TRY(time_least(&run, seconds));
     run.gemm = (hal_gemm_args){.trans_a = true, .alpha = 1.0, .a = x, .b = y, .c = w};
@@ -170,11 +191,65 @@ done:
     return status;
 }
 
-weft_status scaling_measure_rows(weft_hal *hal, int64_t rows, const gnn_plan *plan, double *seconds)
+/* ---- sparse features ---- */
+
+/* Rows spread evenly over the graph: [out] their numbers as CSR arrays, for weft_free. */
+static weft_status sample_features(const weft_graph *graph, int64_t rows, int64_t **offset, int32_t **column,
+                                   float **value)
 {
-    const int64_t sampled = rows < SAMPLED_ROWS ? rows : SAMPLED_ROWS;
+    WEFT_TRY(WEFT_NEW(offset, rows + 1, WEFT_MEM_WORKSPACE));
+    (*offset)[0] = 0;
+    for (int64_t i = 0; i < rows; ++i) {
+        (*offset)[i + 1] = (*offset)[i] + graph_feature_counts(graph, i * graph->vertices / rows).numbers;
+    }
+    WEFT_TRY(WEFT_NEW(column, (*offset)[rows], WEFT_MEM_WORKSPACE));
+    WEFT_TRY(WEFT_NEW(value, (*offset)[rows], WEFT_MEM_WORKSPACE));
+    for (int64_t i = 0; i < rows; ++i) {
+        graph_feature_numbers(graph, i * graph->vertices / rows, *column + (*offset)[i], *value + (*offset)[i]);
+    }
+    return WEFT_OK;
+}
+
+/* The first layer where features are held sparse: Y = F W and W' = F^T Y, which walk the numbers of F. */
+static weft_status measure_sparse_layer(weft_hal *hal, const weft_graph *graph, int64_t rows, const gnn_plan *plan,
+                                        double *seconds)
+{
+    int64_t in = 0, out = 0, *offset = NULL;
+    int32_t *column = NULL;
+    float *value = NULL;
+    double one = 0.0;
+    tensor_features features = {.hal = NULL};
+    weft_tensor w = {.hal = NULL}, y = {.hal = NULL};
+    weft_status status;
+    scaling_product_shape(&plan->layer[0], &in, &out);
+    WEFT_TRY_GOTO(sample_features(graph, rows, &offset, &column, &value), status, done);
+    const hal_csr csr = {.rows = rows, .cols = in, .offset = offset, .column = column};
+    WEFT_TRY_GOTO(tensor_features_create(hal, &csr, value, WEFT_MEM_WORKSPACE, &features), status, done);
+    WEFT_TRY_GOTO(tensor_create(hal, WEFT_DTYPE_F32, in, out, WEFT_MEM_WORKSPACE, &w), status, done);
+    WEFT_TRY_GOTO(tensor_create(hal, WEFT_DTYPE_F32, rows, out, WEFT_MEM_WORKSPACE, &y), status, done);
+    WEFT_TRY_GOTO(tensor_zero(&w), status, done);
+    WEFT_TRY_GOTO(tensor_zero(&y), status, done);
+    timed_run run = {.hal = hal, .kind = TIMED_FEATURES, .features = &features, .w = &w, .y = &y};
+    WEFT_TRY_GOTO(time_least(&run, seconds), status, done);
+    run.kind = TIMED_FEATURE_GRADIENT;
+    WEFT_TRY_GOTO(time_least(&run, &one), status, done);
+    *seconds = (*seconds + one) / (double)rows;
+done:
+    tensor_destroy(&w);
+    tensor_destroy(&y);
+    tensor_features_destroy(&features);
+    weft_free(offset);
+    weft_free(column);
+    weft_free(value);
+    return status;
+}
+
+weft_status scaling_measure_rows(weft_hal *hal, const weft_graph *graph, const gnn_plan *plan, double *seconds)
+{
+    const int64_t sampled = graph->vertices < SAMPLED_ROWS ? graph->vertices : SAMPLED_ROWS;
     for (int l = 0; l < plan->layers; ++l) {
-        WEFT_TRY(measure_layer(hal, sampled > 0 ? sampled : 1, plan, l, &seconds[l]));
+        WEFT_TRY(plan->layer[l].sparse ? measure_sparse_layer(hal, graph, sampled, plan, &seconds[l])
+                                       : measure_layer(hal, sampled, plan, l, &seconds[l]));
     }
     return WEFT_OK;
 }

@@ -75,8 +75,13 @@ void sync_setup_describe(const sync_options *options, sync_mode mode, int ranks,
                  options->wire == COMM_WIRE_SAME ? "exact" : "rounded to 16 bits between nodes, not exact");
         return;
     case SYNC_TOPK:
-        snprintf(text, bytes, "sends %g %% of the gradient, keeps the rest for later steps; not exact",
-                 100.0 * options->density);
+        if (options->density >= 1.0) {
+            snprintf(text, bytes, "sends the whole gradient, as all-reduce does: " FLAG_TOPK_DENSITY " is 1");
+            return;
+        }
+        snprintf(text, bytes, "sends %g %% of the gradient, keeps the rest for later steps%s; not exact",
+                 100.0 * options->density,
+                 options->exchange == SPARSE_AUTO ? ", or sends all where that is predicted to be faster" : "");
         return;
     case SYNC_DIVIDE_SHUFFLE:
         snprintf(text, bytes, "averages parameters in changing groups of %d ranks%s; not exact",

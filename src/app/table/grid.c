@@ -44,9 +44,26 @@ static const table_cell *cell_at(const table_grid *grid, int row, int column)
     return &grid->cell[row * grid->columns + column];
 }
 
-/* A text that holds the format's own marks: quoted in CSV (RFC 4180), escaped in Markdown. */
-static void print_text(FILE *out, const char *foreign, table_format format)
+/* With a backslash doubled, so that what stands for a control character is no text that another name may have. */
+static void double_backslashes(const char *text, char *to, size_t capacity)
 {
+    size_t used = 0;
+    for (; *text != '\0' && used + 2 < capacity; text++) {
+        if (*text == '\\') {
+            to[used++] = '\\';
+        }
+        to[used++] = *text;
+    }
+    to[used] = '\0';
+}
+
+void table_print_text(FILE *out, const char *foreign, table_format format)
+{
+    char doubled[ESCAPED_MAX];
+    if (format == TABLE_CSV) {
+        double_backslashes(foreign, doubled, sizeof doubled);
+        foreign = doubled;
+    }
     const escaped_text safe = escape_say(foreign);
     const char *text = safe.text;
     const bool quoted = format == TABLE_CSV && strpbrk(text, ",\"\n") != NULL;
@@ -68,7 +85,7 @@ static void print_cell(FILE *out, table_cell_kind kind, const table_cell *cell, 
     char text[NUMBER_TEXT_MAX];
     switch (kind) {
     case CELL_TEXT:
-        print_text(out, cell->text, format);
+        table_print_text(out, cell->text, format);
         break;
     case CELL_INT:
         fprintf(out, "%" PRId64, cell->integer);

@@ -70,6 +70,10 @@ static inline table_cell cell_flag(bool value)
     return (table_cell){.flag = value};
 }
 
+/* Print a foreign text as a cell. In CSV it is quoted where it must be (RFC 4180), control characters are \n, \t, \r or \xNN and a
+ * backslash is doubled, so that different texts stay different; in Markdown a bar is escaped. */
+void table_print_text(FILE *out, const char *text, table_format format);
+
 /* Print head and column names now, and rows from now on. The columns must be set. JSON waits for the end. */
 void table_grid_stream(table_grid *grid, FILE *out, const table_grid *head, table_format format);
 /* cell: [columns], in the kinds of the columns. */

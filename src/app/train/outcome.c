@@ -67,6 +67,37 @@ static bool rule_empty_valid(const outcome_facts *f, char *line)
     return true;
 }
 
+/* Nothing to learn: every score is 100 %. */
+static bool rule_one_class(const outcome_facts *f, char *line)
+{
+    if (f->train_classes != 1) {
+        return false;
+    }
+    snprintf(line, OUTCOME_BYTES,
+             "all labelled %s of the training split are of one class: there is nothing to learn, and a score is no "
+             "success, not even 100 %% (check the labels and the split)",
+             f->rows);
+    return true;
+}
+
+/* Of ROC-AUC: labelled rows alone are not enough. */
+static bool rule_undefined(const outcome_facts *f, char *line)
+{
+    const bool test = f->test_rows > 0 && isnan(f->test);
+    const bool valid = f->valid_rows > 0 && isnan(f->valid);
+    if (f->shares || (!test && !valid)) {
+        return false;
+    }
+    snprintf(line, OUTCOME_BYTES,
+             "no task has both labels in the %s split: ROC-AUC compares rows of label 1 with rows of label 0, so there "
+             "is no such score (%s)",
+             test && valid ? "validation and in the test"
+             : test        ? "test"
+                           : "validation",
+             f->split_cure);
+    return true;
+}
+
 /* What accuracy must gain on the baseline, on so many rows. */
 static double least_gain(const outcome_facts *f, double baseline, int64_t rows)
 {
@@ -81,7 +112,9 @@ static bool rule_baseline(const outcome_facts *f, char *line)
     const int64_t rows = on_test ? f->test_rows : f->valid_rows;
     const double score = on_test ? f->test : f->valid;
     const double baseline = on_test ? f->test_baseline : f->valid_baseline;
-    if (rows == 0 || !(score - baseline < least_gain(f, baseline, rows))) {
+    const double gain = score - baseline;
+    const bool all = baseline >= 1.0; /* of one class alone, which no score surpasses */
+    if (rows == 0 || f->train_classes == 1 || !(gain < least_gain(f, baseline, rows) || (all && gain <= 0.0))) {
         return false;
     }
     snprintf(
@@ -146,8 +179,9 @@ static bool rule_drift(const outcome_facts *f, char *line)
 }
 
 /* What makes the other figures meaningless comes first. */
-static bool (*const rules[])(const outcome_facts *facts, char *line) = {rule_empty_test, rule_empty_valid, rule_drift,
-                                                                        rule_baseline,   rule_jump,        rule_early};
+static bool (*const rules[])(const outcome_facts *facts,
+                             char *line) = {rule_empty_test, rule_empty_valid, rule_one_class, rule_undefined,
+                                            rule_drift,      rule_baseline,    rule_jump,      rule_early};
 
 int outcome_warn(const outcome_facts *facts, char line[OUTCOME_LINES][OUTCOME_BYTES])
 {

@@ -7,8 +7,10 @@
  * of the facts:
  *
  *     empty split     no labelled rows in the validation or the test split
+ *     one class       the training split has labels of one class alone
+ *     undefined       ROC-AUC of a split in which no task has both labels
  *     hardly better   the score is less than a tenth of the way from the baseline to 1; or, of accuracy, less than two
- *                     standard errors of the baseline's share above it, sqrt(p (1 - p) / n)
+ *                     standard errors of the baseline's share above it, sqrt(p (1 - p) / n); or both are 1
  *     early           the best epoch is one of the first three, or of the first twentieth, of 20 or more
  *     jump            a loss more than twice the smallest before it, by more than a twentieth of the first epoch's
  */
@@ -18,7 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { OUTCOME_LINES = 6, OUTCOME_BYTES = 400 };
+enum { OUTCOME_LINES = 8, OUTCOME_BYTES = 400 };
 
 /* The losses of a job as they come, runs from 0 one after the other. Start from all zero. */
 typedef struct outcome_losses {
@@ -37,9 +39,10 @@ void outcome_watch(outcome_losses *losses, int run, int64_t epoch, double loss);
 bool outcome_is_early(int64_t best_epoch, int64_t epochs, double best_score);
 
 typedef struct outcome_facts {
-    const char *metric; /* "accuracy" or "ROC-AUC" */
-    bool shares;        /* accuracy: the baseline is a share of `test_rows` */
-    double valid, test; /* means over the runs */
+    const char *metric;    /* "accuracy" or "ROC-AUC" */
+    bool shares;           /* accuracy: the baseline is a share of `test_rows` */
+    int64_t train_classes; /* classes with a labelled row in the training split; 0: labels are tasks */
+    double valid, test;    /* means over the runs */
     double valid_baseline, test_baseline;
     int64_t valid_rows, test_rows; /* labelled */
     const char *rows;              /* what a row is, in the plural: "vertices" */

@@ -140,12 +140,22 @@ static bool old_gradients(const weft_options *o)
            !option_flag(o, OPT_FRESH_GRADIENTS);
 }
 
+static int64_t count_train_classes(const train_outcome *outcome)
+{
+    int64_t occurring = 0;
+    for (int64_t c = 0; outcome->by_class != NULL && c < outcome->classes; ++c) {
+        occurring += outcome->by_class[c] > 0;
+    }
+    return occurring;
+}
+
 int train_outcome_warnings(const train_outcome *outcome, const weft_options *o, const train_result *result,
                            char line[OUTCOME_LINES][OUTCOME_BYTES])
 {
     const double input_dropout = option_real(o, OPT_INPUT_DROPOUT);
     outcome_facts facts = {.metric = outcome->metric == TRAIN_METRIC_ACCURACY ? "accuracy" : "ROC-AUC",
                            .shares = outcome->metric == TRAIN_METRIC_ACCURACY,
+                           .train_classes = count_train_classes(outcome),
                            .valid = result->valid_mean,
                            .test = result->test_mean,
                            .valid_baseline = outcome->baseline[1],

@@ -25,14 +25,15 @@ static double percent(double score)
     return number_plain(100.0 * score);
 }
 
-/* A score in percent; "none" of a split without labelled rows. */
+/* A score in percent; NaN: `none`. */
 typedef struct score_words {
     char text[24];
 } score_words;
 
-static score_words say_score(double score, const char *unit)
+static score_words say_score(double score, const char *unit, const char *none)
 {
-    score_words words = {"none"};
+    score_words words = {""};
+    snprintf(words.text, sizeof words.text, "%s", none);
     if (!isnan(score)) {
         snprintf(words.text, sizeof words.text, "%.2f%s", percent(score), unit);
     }
@@ -56,8 +57,10 @@ static void log_epoch(const train_report *report, const train_epoch *epoch)
 {
     char scores[128] = "";
     if (epoch->evaluated) {
-        snprintf(scores, sizeof scores, ", Train: %s, Valid: %s Test: %s", say_score(epoch->score[0], "%").text,
-                 say_score(epoch->score[1], "%").text, say_score(epoch->score[2], "%").text);
+        const bool trains = report->work->targets->counted[TRAIN_SPLIT_TRAIN] > 0; /* rows that are not evaluated */
+        snprintf(scores, sizeof scores, ", Train: %s, Valid: %s Test: %s",
+                 say_score(epoch->score[0], "%", trains ? "not scored" : "none").text,
+                 say_score(epoch->score[1], "%", "none").text, say_score(epoch->score[2], "%", "none").text);
     }
     log_info("Run: %02d, Epoch: %02lld, Loss: %.4f%s, %.3f s/epoch, ETA %s", epoch->run + 1, (long long)epoch->epoch,
              epoch->loss, scores, epoch->epoch_s, time_left(report, epoch->run, (double)epoch->epoch, 0).text);
@@ -143,7 +146,7 @@ static weft_status on_run(void *self, int run, const train_run *result)
 {
     const train_report *report = self;
     log_info("Run %02d: Highest Valid: %s, Final Test: %s (epoch %lld of %lld, %s)", run + 1,
-             say_score(result->best_valid, "").text, say_score(result->final_test, "").text,
+             say_score(result->best_valid, "", "none").text, say_score(result->final_test, "", "none").text,
              (long long)result->best_epoch, (long long)result->epochs, report->metric);
     return WEFT_OK;
 }
@@ -253,10 +256,15 @@ static void print_table(const train_report *report, const train_spread *s)
     printf("peak memory per rank: %.1f MB (avg), %.1f MB (max)\n", s->avg.peak_rss / 1e6, s->max.peak_rss / 1e6);
 }
 
-static void print_score(const train_report *report, const char *name, double mean, double std, const char *split)
+/* split: of TRAIN_SPLITS. */
+static void print_score(const train_report *report, const char *name, double mean, double std, int split)
 {
-    if (isnan(mean)) {
-        printf("%s: no %s in the %s split\n", name, report->work->ops->rows, split);
+    static const char *const words[TRAIN_SPLITS] = {"training", "validation", "test"};
+    const bool labelled = report->outcome.counted[split] > 0;
+    if (isnan(mean) && labelled && report->outcome.metric == TRAIN_METRIC_ROCAUC) {
+        printf("%s: no task has both labels in the %s split\n", name, words[split]);
+    } else if (isnan(mean)) {
+        printf("%s: no %s in the %s split\n", name, report->work->ops->rows, words[split]);
     } else {
         printf("%s: %.2f ± %.2f\n", name, percent(mean), percent(std));
     }
@@ -265,8 +273,8 @@ static void print_score(const train_report *report, const char *name, double mea
 static void print_result(const train_report *report, const train_result *result)
 {
     printf("All runs (%d), %s:\n", result->runs, report->metric);
-    print_score(report, "Highest Valid", result->valid_mean, result->valid_std, "validation");
-    print_score(report, "   Final Test", result->test_mean, result->test_std, "test");
+    print_score(report, "Highest Valid", result->valid_mean, result->valid_std, 1);
+    print_score(report, "   Final Test", result->test_mean, result->test_std, 2);
     train_outcome_print(&report->outcome, report->context->options, result);
     if (result->epochs > result->resumed) {
         printf("epoch: %.4f s median (quartiles %.4f, %.4f; %lld epochs)\n", result->epoch_s_median, result->epoch_s_q1,

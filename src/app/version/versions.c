@@ -6,7 +6,7 @@
 #include "base/version.h"
 #include "comm/comm.h"
 #include "comm/comm_options.def"
-#include "dense/data/image_decode.h"
+#include "dense/data/decode/image_decode.h"
 #include "hal/devices.h"
 #include "hal/hal.h"
 #include "machine/library.h"

@@ -31,7 +31,7 @@
 #include "io/safetensors.h"
 #include "train/source.h"
 
-enum { WORKLOAD_SHARES = 4 };
+enum { WORKLOAD_SHARES = 4, WORKLOAD_NAMED_ROWS = 2000000 /* most rows that are answered for by name */ };
 
 /* Folders of generated data in a run folder begin so, and digits follow: a killed job's are known by it. */
 #define WORKLOAD_GENERATED "graph-"
@@ -47,11 +47,13 @@ typedef struct workload_ops {
     bool (*takes)(const weft_options *options);
     /* Whether --data names what this kind works on, as far as a look at names tells. Not collective. */
     bool (*looks_like)(const char *data);
-    const char *data;                   /* what it trains on, in messages and as a key of run.json: "graph" */
-    const char *field;                  /* what its networks are on, in messages: "graphs" */
-    const char *rows;                   /* what a row of that is: "vertices" */
-    const char *split_cure, *test_cure; /* what gives data the validation or test split that they lack, in messages */
-    const char *label_cure;             /* where scores without labels are none; NULL: they are left out */
+    const char *data;  /* what it trains on, in messages and as a key of run.json: "graph" */
+    const char *field; /* what its networks are on, in messages: "graphs" */
+    const char *rows;  /* what a row of that is: "vertices" */
+    const char *split_cure,
+        *test_cure;         /* what gives data the validation or test split that they lack, in messages; open may
+                                         * set others in the workload */
+    const char *label_cure; /* where scores without labels are none; NULL: they are left out */
     const char *share_names[WORKLOAD_SHARES]; /* keys of `shares` in summary.json; NULL: no such figure */
     sync_shards shards;                       /* what a rank's share of the rows is */
     const option_id *idle;                    /* options that mean nothing here, up to OPTION_NONE */
@@ -61,6 +63,12 @@ typedef struct workload_ops {
     weft_status (*begin)(workload *work);
     /* --data, found or generated, and checked. folder: takes what is generated, and is made if need be. Collective. */
     weft_status (*open)(workload *work, const char *folder);
+    /* [out] rows: [work->classes] labelled rows of each class in all of the data. Not collective. */
+    void (*count_classes)(const workload *work, int64_t *rows);
+    /* The data's classes become those of a trained model: class_of [work->classes] is the model's class of each, or -1, which
+     * is no label. names: [classes] of the model, or NULL. 0 classes: the data have no labels from now on. After open. Not
+     * collective, the same on every rank. */
+    weft_status (*relabel)(workload *work, const int32_t *class_of, int64_t classes, char *const *names);
     /* Values for the options that say "auto", logged with their reason. training: false for a trained model, whose inputs
      * stay as they are unless its makers or the user say otherwise. Collective. */
     weft_status (*decide)(workload *work, weft_options *options, bool training);
@@ -86,8 +94,11 @@ typedef struct workload_ops {
 
     /* What run.json tells of the data, also after release: keys of an open object. */
     void (*describe_data)(const workload *work, json_writer *json);
-    /* What a row that is answered for is called, e.g. its file; NULL: nothing. NULL: no row is. Before release. */
+    /* Returns what a row that is answered for is called, e.g. its file, or NULL if rows have no names. On rank 0, of a job that is
+     * `trained`, for at most WORKLOAD_NAMED_ROWS rows of a graph. */
     const char *(*row_name)(const workload *work, int64_t row);
+    const char *row_title[2]; /* headings of such names, and of numbers in their place */
+    bool shows_answers;       /* weft predict prints the answers where there are no scores */
     /* The share and the model in words, as --dry-run prints them. After plan. */
     void (*describe_plan)(const workload *work, FILE *out);
     /* The kind's own keys of a line of metrics.jsonl: figures of this rank since the line before. NULL: none. */
@@ -105,9 +116,9 @@ typedef struct workload_ops {
      * command, which say what neither files nor weights do. WEFT_ERR_DATA: no model of this kind, or description and
      * weights contradict each other. */
     weft_status (*recognise)(saved_model *model, const weft_options *given);
-    /* The weights under the names of another program; what those names tell, by saved_model_show. WEFT_ERR_DATA: a
-     * tensor that no model of this kind has. */
-    weft_status (*read_named)(const safetensors_file *file, saved_model *model);
+    /* The weights under the names of another program; what those names tell, by saved_model_show. given: as above.
+     * WEFT_ERR_DATA: a tensor that no model of this kind has. */
+    weft_status (*read_named)(safetensors_file *file, saved_model *model, const weft_options *given);
     /* A recognised model under those names. texts: [count] metadata. */
     weft_status (*write_named)(const saved_model *model, const char *path, const safetensors_text *texts, int count);
 } workload_ops;
@@ -122,8 +133,20 @@ struct workload {
     char name[64], hash[33]; /* of the data */
     bool generated;          /* for this job alone */
     bool smooths;            /* its maker will call ops->smooth */
-    bool labelled;           /* they say what to answer with */
-    int64_t malformed;       /* rows of them that were left out */
+    const saved_model
+        *start; /* the model whose weights a training starts from, or NULL: "auto" of saved_model_inputs follows it */
+    /* Before build: those of a trained model, for its inputs; NULL, or none in it: what the data at hand have. After build: those in
+     * use, as long as the workload, or NULL. */
+    const input_moments *moments;
+    const char *const *path; /* of a job that is trained: --data at several places, [paths]; NULL: one */
+    int paths;
+    bool trained;                       /* its maker has a trained model: set before open, with */
+    bool scores_training;               /* whether the answers for training rows are wanted, too */
+    bool labelled;                      /* they say what to answer with */
+    int64_t classes;                    /* of labels that are classes; 0: they are tasks, or there are none */
+    const char *const *class_name;      /* [classes] of the data; NULL: no names */
+    const char *split_cure, *test_cure; /* as in ops, of these data */
+    int64_t malformed;                  /* rows of them that were left out */
 
     int64_t shares[WORKLOAD_SHARES]; /* of this rank, as ops->share_names says */
     double balance;                  /* work of the rank that has most / mean; 1: even */

@@ -16,7 +16,7 @@
 #include "dense/data/image_options.def"
 #include "dense/data/image_sizes.h"
 
-enum { NAMED_MALFORMED = 3 };
+enum { NAMED_MALFORMED = 3, LOOKS = 3 /* numbers of a file: height, width, channels */ };
 
 /* ---- all images, by all ranks ---------------------------------------------------------------------------------- */
 
@@ -51,19 +51,21 @@ static weft_status look_at_share(weft_comm *comm, image_files *files, int thread
     return status == WEFT_OK ? WEFT_OK : weft_fail(status, "%s", message);
 }
 
-/* all [files, 2], and this rank's behind them: every rank looks at its share, unless one fails. Collective. */
+/* all [files, LOOKS], and this rank's behind them: every rank looks at its share, unless one fails. Collective. */
 static weft_status look_at_all(weft_comm *comm, image_files *files, int threads, int32_t *all, int64_t *bytes)
 {
     const share mine = share_of(files, comm_size(comm), comm_rank(comm));
-    int32_t *own = all + 2 * (int64_t)files->count;
+    int32_t *own = all + LOOKS * (int64_t)files->count;
     WEFT_TRY(comm_agree(comm, look_at_share(comm, files, threads)));
     for (int64_t i = mine.begin; i < mine.end; ++i) {
-        own[2 * (i - mine.begin)] = files->file[i].height;
-        own[2 * (i - mine.begin) + 1] = files->file[i].width;
+        int32_t *look = own + LOOKS * (i - mine.begin);
+        look[0] = files->file[i].height;
+        look[1] = files->file[i].width;
+        look[2] = files->file[i].channels;
     }
     for (int r = 0; r < comm_size(comm); ++r) {
         const share of = share_of(files, comm_size(comm), r);
-        bytes[r] = (of.end - of.begin) * 2 * (int64_t)sizeof *all;
+        bytes[r] = (of.end - of.begin) * LOOKS * (int64_t)sizeof *all;
     }
     return comm_allgatherv(comm, own, bytes[comm_rank(comm)], all, bytes);
 }
@@ -81,7 +83,7 @@ static weft_status find_sizes(weft_comm *comm, const char *path, const image_opt
     }
     WEFT_TRY(comm_bcast(comm, 0, &known, sizeof known));
     if (known) {
-        return comm_bcast(comm, 0, all, 2 * (int64_t)files->count * (int64_t)sizeof *all);
+        return comm_bcast(comm, 0, all, LOOKS * (int64_t)files->count * (int64_t)sizeof *all);
     }
     WEFT_TRY(look_at_all(comm, files, options->threads, all, bytes));
     if (keeps) {
@@ -96,7 +98,7 @@ static weft_status learn_sizes(weft_comm *comm, const char *path, const image_op
 {
     int32_t *all = NULL;
     int64_t *bytes = NULL;
-    weft_status status = WEFT_NEW(&all, 4 * (int64_t)files->count, WEFT_MEM_WORKSPACE);
+    weft_status status = WEFT_NEW(&all, 2 * LOOKS * (int64_t)files->count, WEFT_MEM_WORKSPACE);
     if (status == WEFT_OK) {
         status = WEFT_NEW(&bytes, comm_size(comm), WEFT_MEM_WORKSPACE);
     }
@@ -105,8 +107,9 @@ static weft_status learn_sizes(weft_comm *comm, const char *path, const image_op
         status = find_sizes(comm, path, options, files, set, all, bytes);
     }
     for (int64_t i = 0; i < files->count && all != NULL && status == WEFT_OK; ++i) {
-        files->file[i].height = all[2 * i];
-        files->file[i].width = all[2 * i + 1];
+        files->file[i].height = all[LOOKS * i];
+        files->file[i].width = all[LOOKS * i + 1];
+        files->file[i].channels = all[LOOKS * i + 2];
     }
     weft_free(all);
     weft_free(bytes);
@@ -122,8 +125,10 @@ static weft_status look_again(image_files *files, image_file *file)
 }
 
 /* Malformed images leave the list. */
-static weft_status leave_out(const char *path, image_files *files, bool strict, image_set *set)
+static weft_status leave_out(const char *path, image_files *files, const image_options *options, image_set *set)
 {
+    const bool strict = options->strict;
+    const bool trains = !image_list_is_loose(files) && !options->trained;
     int kept = 0;
     for (int i = 0; i < files->count; ++i) {
         image_file *file = &files->file[i];
@@ -133,7 +138,7 @@ static weft_status leave_out(const char *path, image_files *files, bool strict, 
             files->file[kept++] = moved;
             continue;
         }
-        if (set->malformed < NAMED_MALFORMED || files->loose || strict) {
+        if (set->malformed < NAMED_MALFORMED || image_list_is_loose(files) || strict) {
             const weft_status status = look_again(files, file);
             if (strict || status != WEFT_ERR_DATA) {
                 return weft_fail_name(status, path);
@@ -147,13 +152,24 @@ static weft_status leave_out(const char *path, image_files *files, bool strict, 
     }
     files->count = kept;
     image_list_find_splits(files);
-    WEFT_CHECK(image_list_split_end(files, files->loose ? IMAGE_TEST : IMAGE_TRAIN) > 0, WEFT_ERR_DATA,
-               "%s: no %simage is left of %lld that are malformed", path, files->loose ? "" : "training ",
+    WEFT_CHECK((trains ? image_list_split_end(files, IMAGE_TRAIN) : kept) > 0, WEFT_ERR_DATA,
+               "%s: no %simage is left of %lld that are malformed", path, trains ? "training " : "",
                (long long)set->malformed);
     return WEFT_OK;
 }
 
 /* ---- sizes ----------------------------------------------------------------------------------------------------- */
+
+/* Grey images stay grey where all are. */
+static int64_t channels_of(const image_files *files)
+{
+    for (int i = 0; i < files->count; ++i) {
+        if (files->file[i].channels != 1) {
+            return 3;
+        }
+    }
+    return 1;
+}
 
 static weft_status choose_size(const char *path, const image_options *options, image_files *files, image_set *set)
 {
@@ -167,7 +183,7 @@ static weft_status choose_size(const char *path, const image_options *options, i
     }
     set->height = options->height > 0 ? options->height : first->height;
     set->width = options->height > 0 ? options->width : first->width;
-    set->channels = options->channels > 0 ? options->channels : 3;
+    set->channels = options->channels > 0 ? options->channels : channels_of(files);
     WEFT_CHECK(options->height > 0 || (set->height <= IMAGE_SIDE_MAX && set->width <= IMAGE_SIDE_MAX), WEFT_ERR_DATA,
                "%s: %s: %lld x %lld pixels; sides have up to %d: choose a size, e.g. " FLAG_IMAGE_SIZE " 224x224", path,
                first->name, (long long)set->height, (long long)set->width, IMAGE_SIDE_MAX);
@@ -223,10 +239,9 @@ weft_status image_files_open(weft_comm *comm, const char *path, const image_opti
     files->self = self;
     files->close = close;
     files->source_bytes = &set->store->source_bytes;
-    image_list_tell_passed(path, files);
-    WEFT_TRY(comm_agree(comm, image_list_sort(path, files, set)));
+    WEFT_TRY(comm_agree(comm, image_list_sort(path, files, options->trained, set)));
     WEFT_TRY(learn_sizes(comm, path, options, files, set));
-    WEFT_TRY(comm_agree(comm, leave_out(path, files, options->strict, set)));
+    WEFT_TRY(comm_agree(comm, leave_out(path, files, options, set)));
     WEFT_TRY(choose_size(path, options, files, set));
     image_list_size_benches(files);
     if (set->malformed > 0) {

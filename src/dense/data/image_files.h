@@ -4,10 +4,17 @@
  *
  *      image_files_add ("train/bee/7.jpg") ... --image_files_open--> sorted, looked at: the set
  *
- * A name is read from its end: SPLIT/CLASS/FILE, where SPLIT is train, val, valid, validation or test and FILE ends in
- * .jpg, .jpeg or .png; other names are left out, which one warning tells. Classes are numbered in the order of their names, images stand in the
- * order of split, class and name. Loose images are all to test, by names of any kind, and decoded once to see whether they
- * can be: an answer for one that is damaged would be none. Ranks divide the looking among them.
+ * Layouts, by names (image_names.h):
+ *
+ *      SPLITS     SPLIT/CLASS/.../FILE below one folder, where SPLIT is train, val or test, or another word for one of them
+ *      CLASSES    CLASS/.../FILE: all are training images
+ *      ANY        of an archive: SPLITS below any folder; where no name has a split, CLASSES below what all names have in common
+ *      LOOSE      images without classes, all to test
+ *
+ * FILE ends in .jpg, .jpeg or .png; other names are left out, with a warning for each kind. Classes are numbered in the order of
+ * their names, which are compared in one form of Unicode (base/letters/letters.h); images stand in the order of split, class and name.
+ * Loose images are decoded once to see whether they can be: an answer for one that is damaged would be none. Ranks divide the
+ * looking among them.
  */
 #ifndef WEFT_DENSE_DATA_IMAGE_FILES_H
 #define WEFT_DENSE_DATA_IMAGE_FILES_H
@@ -24,11 +31,17 @@ typedef struct image_files image_files;
 typedef weft_status (*image_files_load)(void *self, const char *name, int64_t offset, size_t bytes, uint8_t *room,
                                         const uint8_t **data);
 
-/* loose: of images without splits and classes. */
-weft_status image_files_create(bool loose, image_files **files);
+typedef enum image_layout {
+    IMAGE_LAYOUT_SPLITS,
+    IMAGE_LAYOUT_CLASSES,
+    IMAGE_LAYOUT_ANY,
+    IMAGE_LAYOUT_LOOSE
+} image_layout;
+
+weft_status image_files_create(image_layout layout, image_files **files);
 void image_files_destroy(image_files *files); /* NULL is allowed */
 
-/* Whether a name is that of an image in a set with classes; the same of a file without regard to folders. */
+/* Returns true if a name ends as those of images do and stands in a folder; the second needs no folder. */
 bool image_files_takes(const char *name);
 bool image_files_takes_loose(const char *file);
 /* Where a file's bytes are. */
@@ -38,14 +51,16 @@ typedef struct image_place {
     int64_t changed; /* nanoseconds: when what holds them was changed last */
 } image_place;
 int64_t image_changed(const struct stat *facts); /* the last of them */
-/* Keep a file, if its name is one: any folder may stand before the split. Of loose ones all are kept. A name that was there
- * before ("./" before it counts for nothing) has the new place from then on. WEFT_ERR_RESOURCE. */
+/* Keep a file. A name that was there before ("./" before it counts for nothing) has the new place from then on.
+ * WEFT_ERR_RESOURCE. */
 weft_status image_files_add(image_files *files, const char *name, const image_place *place);
 /* Where a kept file of that name is, at the time; false: there is none. */
 bool image_files_find(const image_files *files, const char *name, image_place *place);
-/* What stands where images are looked for and is not taken. Files that usually lie beside them (README, LICENSE, tables,
- * texts, hidden ones) are not counted. */
+/* Count an entry that is left out. Files that usually lie beside images (README, LICENSE, tables, texts, hidden ones) are not
+ * counted. */
 void image_files_pass_over(image_files *files, const char *name);
+/* Note a folder beside those of splits. */
+void image_files_note_beside(image_files *files, const char *folder);
 int64_t image_files_seen(const image_files *files); /* kept, and counted as left out */
 
 /*

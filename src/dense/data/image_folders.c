@@ -1,18 +1,22 @@
 /*
- * dense/data/image_folders.c: files of images (image_files.h) in a folder of each split, in it a folder of each class; or
- * loose: in one folder, or a single one.
+ * dense/data/image_folders.c: files of images (image_files.h) in a folder of each split, in it a folder of each class; folders
+ * of classes alone; or loose: a folder with all that is below it, or a single file.
+ *
+ * Folders are read down to DEEPEST levels below the one that is named. Links to files are followed, links to folders only where
+ * a split or a class is one: others may lead anywhere.
  */
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "dense/data/image_files.h"
+#include "dense/data/names/image_names.h"
 
-static const char *const split_folders[] = {"train", "val", "valid", "validation", "test"};
-enum { SPLIT_FOLDERS = sizeof split_folders / sizeof split_folders[0], DEEPEST = 6 };
+enum { DEEPEST = 32, LOOKED_AT = 4096 /* entries, to find out whether there is an image */ };
 
 static bool is_folder(const char *path)
 {
@@ -20,10 +24,10 @@ static bool is_folder(const char *path)
     return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
 }
 
-static bool matches_splits(const char *path)
+/* root: "" where names are paths already. */
+static weft_status join(const char *root, const char *inside, char path[FILE_PATH_MAX])
 {
-    char train[FILE_PATH_MAX];
-    return file_path(train, "%s/train", path) == WEFT_OK && is_folder(train);
+    return file_path(path, "%s%s%s", root, root[0] != '\0' ? "/" : "", inside);
 }
 
 /* Of a file that had at least `bytes` when the set was opened. */
@@ -31,7 +35,7 @@ static weft_status load(void *self, const char *name, int64_t offset, size_t byt
 {
     char path[FILE_PATH_MAX];
     (void)offset;
-    WEFT_TRY(file_path(path, "%s/%s", (const char *)self, name));
+    WEFT_TRY(join(self, name, path));
     int fd;
     struct stat facts;
     WEFT_TRY(file_open(path, &fd, &facts));
@@ -53,7 +57,7 @@ static weft_status each_entry(const char *root, const char *inside, image_files 
 {
     char path[FILE_PATH_MAX];
     char name[FILE_PATH_MAX];
-    WEFT_TRY(file_path(path, "%s/%s", root, inside));
+    WEFT_TRY(join(root, inside, path));
     const char *between = inside[0] != '\0' ? "/" : "";
     DIR *folder = opendir(path);
     if (folder == NULL) {
@@ -77,7 +81,7 @@ static weft_status add_any(const char *root, const char *inside, image_files *fi
 {
     char path[FILE_PATH_MAX];
     struct stat facts;
-    WEFT_TRY(file_path(path, "%s/%s", root, inside));
+    WEFT_TRY(join(root, inside, path));
     if (stat(path, &facts) != 0 || !S_ISREG(facts.st_mode)) {
         image_files_pass_over(files, inside);
         return WEFT_OK;
@@ -85,37 +89,50 @@ static weft_status add_any(const char *root, const char *inside, image_files *fi
     return image_files_add(files, inside, &(image_place){.bytes = facts.st_size, .changed = image_changed(&facts)});
 }
 
-/* What stands deeper than a class's files do, for the warning alone: links, which may lead anywhere, are not followed. */
-static weft_status pass_over_below(const char *root, const char *inside, image_files *files)
+/* Returns true if an entry is a folder to go down into: no link, within DEEPEST, and readable. */
+static bool goes_down(const char *root, const char *inside)
 {
     char path[FILE_PATH_MAX];
     struct stat facts;
     int depth = 0;
-    WEFT_TRY(file_path(path, "%s/%s", root, inside));
     for (const char *at = inside; *at != '\0'; ++at) {
         depth += *at == '/';
     }
-    if (lstat(path, &facts) != 0 || !S_ISDIR(facts.st_mode) || depth >= DEEPEST || access(path, R_OK | X_OK) != 0) {
-        image_files_pass_over(files, inside);
-        return WEFT_OK;
-    }
-    return each_entry(root, inside, files, pass_over_below);
+    return depth < DEEPEST && join(root, inside, path) == WEFT_OK && lstat(path, &facts) == 0 &&
+           S_ISDIR(facts.st_mode) && access(path, R_OK | X_OK) == 0;
 }
 
+/* An image of a class, or all images of a folder below it. */
 static weft_status add_file(const char *root, const char *inside, image_files *files)
 {
-    return image_files_takes(inside) ? add_any(root, inside, files) : pass_over_below(root, inside, files);
+    if (image_files_takes(inside)) {
+        return add_any(root, inside, files);
+    }
+    if (goes_down(root, inside)) {
+        return each_entry(root, inside, files, add_file);
+    }
+    image_files_pass_over(files, inside);
+    return WEFT_OK;
 }
 
 static weft_status add_loose(const char *root, const char *inside, image_files *files)
 {
-    return image_files_takes_loose(inside) ? add_any(root, inside, files) : WEFT_OK;
+    if (image_files_takes_loose(inside)) {
+        return add_any(root, inside, files);
+    }
+    if (goes_down(root, inside)) {
+        return each_entry(root, inside, files, add_loose);
+    }
+    if (image_name_foreign(inside) != NULL) {
+        image_files_pass_over(files, inside);
+    }
+    return WEFT_OK;
 }
 
 static weft_status add_class(const char *root, const char *inside, image_files *files)
 {
     char path[FILE_PATH_MAX];
-    WEFT_TRY(file_path(path, "%s/%s", root, inside));
+    WEFT_TRY(join(root, inside, path));
     if (!is_folder(path)) {
         image_files_pass_over(files, inside);
         return WEFT_OK;
@@ -129,48 +146,79 @@ static weft_status add_class(const char *root, const char *inside, image_files *
     return WEFT_OK;
 }
 
-static weft_status add_splits(const char *root, image_files *files)
+/* A folder of the root: a split, or one beside them. */
+static weft_status add_split(const char *root, const char *inside, image_files *files)
 {
-    for (int i = 0; i < SPLIT_FOLDERS; ++i) {
-        char path[FILE_PATH_MAX];
-        WEFT_TRY(file_path(path, "%s/%s", root, split_folders[i]));
-        if (is_folder(path)) {
-            WEFT_TRY(each_entry(root, split_folders[i], files, add_class));
-        }
+    char path[FILE_PATH_MAX];
+    WEFT_TRY(join(root, inside, path));
+    if (!is_folder(path)) {
+        return WEFT_OK;
+    }
+    if (image_word_split(inside, strlen(inside)) >= 0) {
+        return each_entry(root, inside, files, add_class);
+    }
+    if (!image_name_lies_beside(inside)) {
+        image_files_note_beside(files, inside);
+    }
+    return WEFT_OK;
+}
+
+/* A file that is named by itself: other kinds than those that are read are a reason of their own. */
+static weft_status add_single(const char *root, const char *inside, image_files *files)
+{
+    if (image_name_foreign(inside) != NULL) {
+        image_files_pass_over(files, inside);
+        return WEFT_OK;
+    }
+    return add_any(root, inside, files);
+}
+
+/* Files and folders of loose images, which keep the names that they were given by. */
+static weft_status list_paths(const image_options *options, image_files *files)
+{
+    for (int i = 0; i < options->paths; ++i) {
+        const char *path = options->path[i];
+        WEFT_CHECK(file_exists(path), WEFT_ERR_NOINPUT, "%s: there is no such file or folder", path);
+        WEFT_TRY(is_folder(path) ? each_entry("", path, files, add_loose) : add_single("", path, files));
     }
     return WEFT_OK;
 }
 
 /* Where files are, and the one of them that is meant, or NULL. */
-static weft_status find_root(const char *path, bool loose, char **root, const char **single)
+static weft_status find_root(const char *path, const image_options *options, image_layout layout, char **root,
+                             const char **single)
 {
     const char *slash = strrchr(path, '/');
-    *single = loose && !is_folder(path) ? (slash != NULL ? slash + 1 : path) : NULL;
-    const size_t length = *single == NULL ? strlen(path) : slash != NULL ? (size_t)(slash + 1 - path) : 1;
+    const bool several = options->paths > 1;
+    *single = layout == IMAGE_LAYOUT_LOOSE && !several && !is_folder(path) ? (slash != NULL ? slash + 1 : path) : NULL;
+    const size_t length = several ? 0 : *single == NULL ? strlen(path) : slash != NULL ? (size_t)(slash + 1 - path) : 1;
     WEFT_TRY(WEFT_NEW(root, length + 1, WEFT_MEM_GENERAL));
     memcpy(*root, *single != NULL && slash == NULL ? "." : path, length);
     (*root)[length] = '\0';
     return WEFT_OK;
 }
 
-static weft_status list_files(const char *path, bool loose, char **root, image_files *files)
+static weft_status list_files(const char *path, const image_options *options, image_layout layout, char **root,
+                              image_files *files)
 {
+    static const entry_fn of_entry[] = {
+        [IMAGE_LAYOUT_SPLITS] = add_split, [IMAGE_LAYOUT_CLASSES] = add_class, [IMAGE_LAYOUT_LOOSE] = add_loose};
     const char *single;
-    WEFT_TRY(find_root(path, loose, root, &single));
-    if (!loose) {
-        return add_splits(*root, files);
+    WEFT_TRY(find_root(path, options, layout, root, &single));
+    if (options->paths > 1) {
+        return list_paths(options, files);
     }
-    return single != NULL ? add_any(*root, single, files) : each_entry(*root, "", files, add_loose);
+    return single == NULL ? each_entry(*root, "", files, of_entry[layout]) : add_single(*root, single, files);
 }
 
-static weft_status open_files(weft_comm *comm, const char *path, const image_options *options, bool loose,
+static weft_status open_files(weft_comm *comm, const char *path, const image_options *options, image_layout layout,
                               image_set *set)
 {
     image_files *files = NULL;
     char *root = NULL;
-    weft_status status = image_files_create(loose, &files);
+    weft_status status = image_files_create(layout, &files);
     if (status == WEFT_OK) {
-        status = list_files(path, loose, &root, files);
+        status = list_files(path, options, layout, &root, files);
     }
     status = comm_agree(comm, status);
     if (status != WEFT_OK) {
@@ -183,26 +231,40 @@ static weft_status open_files(weft_comm *comm, const char *path, const image_opt
 
 static weft_status open_splits(weft_comm *comm, const char *path, const image_options *options, image_set *set)
 {
-    return open_files(comm, path, options, false, set);
+    return open_files(comm, path, options, IMAGE_LAYOUT_SPLITS, set);
+}
+
+static weft_status open_classes(weft_comm *comm, const char *path, const image_options *options, image_set *set)
+{
+    return open_files(comm, path, options, IMAGE_LAYOUT_CLASSES, set);
 }
 
 static weft_status open_loose(weft_comm *comm, const char *path, const image_options *options, image_set *set)
 {
-    return open_files(comm, path, options, true, set);
+    return open_files(comm, path, options, IMAGE_LAYOUT_LOOSE, set);
 }
 
-static bool matches_loose(const char *path)
+/* ---- what a path holds ----------------------------------------------------------------------------------------- */
+
+static bool is_image(const char *name)
 {
-    const char *slash = strrchr(path, '/');
-    if (!is_folder(path)) {
-        return file_exists(path) && image_files_takes_loose(slash != NULL ? slash + 1 : path);
-    }
+    return image_files_takes_loose(name) || image_name_foreign(name) != NULL;
+}
+
+/* Returns true if an image stands `above` to `below` folders below this one. *left: entries that may be looked at. */
+static bool holds_image(const char *path, int above, int below, int *left)
+{
+    char inside[FILE_PATH_MAX];
     DIR *folder = opendir(path);
     const struct dirent *entry;
     weft_status status = WEFT_OK; /* whoever asks looks at weft_error_code */
     bool found = false;
-    while (folder != NULL && !found && (entry = folder_next(folder, path, &status)) != NULL) {
-        found = image_files_takes_loose(entry->d_name);
+    while (folder != NULL && !found && (*left)-- > 0 && (entry = folder_next(folder, path, &status)) != NULL) {
+        found = above <= 0 && is_image(entry->d_name);
+        if (!found && below > 0 && entry->d_name[0] != '.' &&
+            file_path(inside, "%s/%s", path, entry->d_name) == WEFT_OK && is_folder(inside)) {
+            found = holds_image(inside, above - 1, below - 1, left);
+        }
     }
     if (folder != NULL) {
         closedir(folder);
@@ -210,6 +272,47 @@ static bool matches_loose(const char *path)
     return found;
 }
 
+/* Returns true for a folder of training images, and for one of another split with an image in a class. */
+static bool is_split(const char *path, const char *name)
+{
+    char inside[FILE_PATH_MAX];
+    int left = LOOKED_AT;
+    const int split = image_word_split(name, strlen(name));
+    return split >= 0 && file_path(inside, "%s/%s", path, name) == WEFT_OK && is_folder(inside) &&
+           (split == IMAGE_TRAIN || holds_image(inside, 1, 2, &left));
+}
+
+static bool matches_splits(const char *path)
+{
+    DIR *folder = opendir(path);
+    const struct dirent *entry;
+    weft_status status = WEFT_OK; /* whoever asks looks at weft_error_code */
+    bool found = false;
+    while (folder != NULL && !found && (entry = folder_next(folder, path, &status)) != NULL) {
+        found = is_split(path, entry->d_name);
+    }
+    if (folder != NULL) {
+        closedir(folder);
+    }
+    return found;
+}
+
+static bool matches_classes(const char *path)
+{
+    int left = LOOKED_AT;
+    return is_folder(path) && holds_image(path, 1, 2, &left);
+}
+
+static bool matches_loose(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    int left = INT_MAX;
+    return is_folder(path) ? holds_image(path, 0, 0, &left)
+                           : file_exists(path) && is_image(slash != NULL ? slash + 1 : path);
+}
+
 const image_reader image_reader_folders = {
     .format = IMAGE_FORMAT_FOLDERS, .matches = matches_splits, .open = open_splits};
+const image_reader image_reader_classes = {
+    .format = IMAGE_FORMAT_FOLDERS, .matches = matches_classes, .open = open_classes};
 const image_reader image_reader_loose = {.format = IMAGE_FORMAT_LOOSE, .matches = matches_loose, .open = open_loose};

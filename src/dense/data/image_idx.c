@@ -4,24 +4,103 @@
  *      images   00 00 08 03   n   height   width   pixels [n, height, width]        numbers: 32 bits, big-endian
  *      labels   00 00 08 01   n   labels [n]
  *
- * A class is a value of the labels: there are as many as the largest training label and one.
+ * Files are called [PREFIX]train-images-idx3-ubyte, [PREFIX]t10k-images-idx3-ubyte (or test-), with a dot in place of the last
+ * but one dash in many copies, and -labels-idx1-ubyte beside them; plain or .gz. A class is a value of the labels
+ * (image_label_names.c).
  */
+#include <dirent.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "dense/data/image_records.h"
 
-enum { IDX_BYTES = 0x08, HEAD_IMAGES = 16, HEAD_LABELS = 8 };
+enum { IDX_BYTES = 0x08, HEAD_IMAGES = 16, HEAD_LABELS = 8, PREFIXES_MAX = 8, PREFIX_BYTES = 64, LOOKED_AT = 256 };
 
-static const char *const file_names[2][2] = {{"train-images-idx3-ubyte", "train-labels-idx1-ubyte"},
-                                             {"t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"}};
+/* ---- names of files ------------------------------------------------------------------------------------------- */
+
+/* Where a set is: EMNIST keeps several in one folder, by a prefix. */
+typedef struct idx_place {
+    char folder[FILE_PATH_MAX];
+    char prefix[PREFIXES_MAX][PREFIX_BYTES];
+    int prefixes;
+} idx_place;
+
+static const char *const part_words[TRAIN_SPLITS][2] = {
+    [IMAGE_TRAIN] = {"train", "train"}, [IMAGE_TEST] = {"t10k", "test"}};
+
+/* The file of a part. what: "images", "labels"; dims as its name says. [out] path: where it is, or should be. */
+static bool find_file(const idx_place *place, int split, const char *what, int dims, char path[FILE_PATH_MAX])
+{
+    char name[FILE_PATH_MAX];
+    for (int i = 0; i < 4; ++i) {
+        if (file_path(name, "%s%s-%s%cidx%d-ubyte", place->prefix[0], part_words[split][i / 2], what, "-."[i % 2],
+                      dims) == WEFT_OK &&
+            image_file_find(place->folder, name, path)) {
+            return true;
+        }
+    }
+    (void)file_path(path, "%s/%s%s-%s-idx%d-ubyte", place->folder, place->prefix[0], part_words[split][0], what, dims);
+    return false;
+}
+
+/* The prefix of a file of images, once each. */
+static void take_prefix(const char *name, idx_place *place)
+{
+    static const char *const words[] = {"train-images", "t10k-images", "test-images"};
+    const char *at = NULL;
+    for (size_t i = 0; i < sizeof words / sizeof words[0] && at == NULL; ++i) {
+        at = strstr(name, words[i]);
+        at = at != NULL && strncmp(at + strlen(words[i]) + 1, "idx3-ubyte", 10) == 0 ? at : NULL;
+    }
+    if (at == NULL || at - name >= PREFIX_BYTES || place->prefixes == PREFIXES_MAX) {
+        return;
+    }
+    char *prefix = place->prefix[place->prefixes];
+    snprintf(prefix, PREFIX_BYTES, "%.*s", (int)(at - name), name);
+    for (int i = 0; i < place->prefixes; ++i) {
+        if (strcmp(place->prefix[i], prefix) == 0) {
+            return;
+        }
+    }
+    place->prefixes += 1;
+}
+
+/* Sets in a folder, or the one that a file of images belongs to. A set without a prefix hides others. */
+static void locate(const char *path, idx_place *place)
+{
+    char found[FILE_PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    *place = (idx_place){.prefixes = 0};
+    snprintf(place->folder, sizeof place->folder, "%s", path);
+    if (find_file(place, IMAGE_TRAIN, "images", 3, found) || find_file(place, IMAGE_TEST, "images", 3, found)) {
+        place->prefixes = 1;
+        return;
+    }
+    DIR *folder = opendir(path);
+    const struct dirent *entry;
+    weft_status status = WEFT_OK; /* whoever asks looks at weft_error_code */
+    if (folder == NULL && file_exists(path)) {
+        take_prefix(slash != NULL ? slash + 1 : path, place);
+        snprintf(place->folder, sizeof place->folder, "%.*s", slash != NULL ? (int)(slash - path) : 1,
+                 slash != NULL ? path : ".");
+    }
+    for (int i = 0; folder != NULL && i < LOOKED_AT && (entry = folder_next(folder, path, &status)) != NULL; ++i) {
+        take_prefix(entry->d_name, place);
+    }
+    if (folder != NULL) {
+        closedir(folder);
+    }
+}
 
 static bool matches(const char *path)
 {
-    char found[FILE_PATH_MAX];
-    return image_file_find(path, file_names[0][0], found);
+    idx_place place;
+    locate(path, &place);
+    return place.prefixes > 0;
 }
+
+/* ---- contents -------------------------------------------------------------------------------------------------- */
 
 static uint32_t big_endian(const uint8_t *at)
 {
@@ -132,49 +211,44 @@ static weft_status read_labels(const char *path, const image_options *options, i
     return status;
 }
 
-/* Of a test label only: training labels make the classes. */
-static weft_status check_labels(const char *path, const image_set *set, const image_part *part)
-{
-    for (int64_t i = 0; i < part->count; ++i) {
-        WEFT_CHECK(part->label[i] < set->classes, WEFT_ERR_DATA,
-                   "%s: label %d of image %lld; the training labels are 0 to %lld", path, part->label[i], (long long)i,
-                   (long long)set->classes - 1);
-    }
-    return WEFT_OK;
-}
-
-static weft_status read_part(const char *folder, const char *const names[2], const image_options *options,
-                             image_set *set, image_part *part)
+static weft_status read_part(const idx_place *place, int split, const image_options *options, image_set *set)
 {
     char path[FILE_PATH_MAX];
+    char labels[FILE_PATH_MAX];
     image_records *records = set->store->self;
-    const bool training = part == &set->store->part[IMAGE_TRAIN];
-    WEFT_CHECK(image_file_find(folder, names[0], path), WEFT_ERR_NOINPUT, "%s/%s: is missing, plain and packed (%s.gz)",
-               folder, names[0], names[0]);
+    image_part *part = &set->store->part[split];
+    WEFT_CHECK(find_file(place, split, "images", 3, path), WEFT_ERR_NOINPUT, "%s: is missing, plain and packed (%s.gz)",
+               path, strrchr(path, '/') + 1);
     WEFT_TRY(read_images(path, options, records, set, part));
-    WEFT_CHECK(!training || part->count > 0, WEFT_ERR_DATA, "%s: holds no training images", path);
-    WEFT_CHECK(image_file_find(folder, names[1], path), WEFT_ERR_NOINPUT,
-               "%s/%s: the labels of %s are missing, plain and packed (%s.gz)", folder, names[1], names[0], names[1]);
-    WEFT_TRY(read_labels(path, options, set, part));
-    for (int64_t i = 0; i < part->count && training; ++i) {
-        set->classes = part->label[i] >= set->classes ? part->label[i] + 1 : set->classes;
-    }
-    return check_labels(path, set, part);
+    WEFT_CHECK(part->count > 0 || split != IMAGE_TRAIN, WEFT_ERR_DATA, "%s: holds no training images", path);
+    WEFT_CHECK(find_file(place, split, "labels", 1, labels), WEFT_ERR_NOINPUT,
+               "%s: the labels of %s are missing, plain and packed (%s.gz)", labels, strrchr(path, '/') + 1,
+               strrchr(labels, '/') + 1);
+    return read_labels(labels, options, set, part);
 }
 
 static weft_status open_set(weft_comm *comm, const char *path, const image_options *options, image_set *set)
 {
     char found[FILE_PATH_MAX];
+    idx_place place;
     image_records *records;
     (void)comm;
     WEFT_TRY(image_records_create(set, &records));
     records->offset = HEAD_IMAGES;
     set->channels = 1;
-    WEFT_TRY(read_part(path, file_names[0], options, set, &set->store->part[IMAGE_TRAIN]));
-    if (!image_file_find(path, file_names[1][0], found)) {
-        return WEFT_OK; /* nothing to test with */
+    locate(path, &place);
+    WEFT_CHECK(place.prefixes <= 1, WEFT_ERR_DATA,
+               "%s: holds several data sets (%s..., %s...): name a file of one, e.g. %s/%strain-images-idx3-ubyte",
+               path, place.prefix[0], place.prefix[1], path, place.prefix[0]);
+    const bool tests = find_file(&place, IMAGE_TEST, "images", 3, found);
+    if (!options->trained || find_file(&place, IMAGE_TRAIN, "images", 3, found)) {
+        WEFT_TRY(read_part(&place, IMAGE_TRAIN, options, set));
     }
-    return read_part(path, file_names[1], options, set, &set->store->part[IMAGE_TEST]);
+    if (tests) {
+        WEFT_TRY(read_part(&place, IMAGE_TEST, options, set));
+    }
+    (void)find_file(&place, IMAGE_TEST, "labels", 1, found);
+    return image_name_labels(place.folder, found, options->trained, set);
 }
 
 const image_reader image_reader_idx = {.format = IMAGE_FORMAT_IDX, .matches = matches, .open = open_set};

@@ -1,6 +1,6 @@
 /*
- * dense/data/image_list.h: the files of image_files.h as a list: their names, order and classes, and the reading of one. A
- * part of image_files.c.
+ * dense/data/image_list.h: the files of image_files.h as a list: their names, order and classes (image_classes.c), and the
+ * reading of one. A part of image_files.c.
  */
 #ifndef WEFT_DENSE_DATA_IMAGE_LIST_H
 #define WEFT_DENSE_DATA_IMAGE_LIST_H
@@ -8,16 +8,31 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "dense/data/image_decode.h"
+#include "dense/data/decode/image_decode.h"
 #include "dense/data/image_files.h"
 
 typedef struct image_file {
     char *name;                     /* owned */
-    const char *tail;               /* CLASS/FILE, a part of it */
+    const char *tail;               /* CLASS/.../FILE, a part of it; of a loose image all of it */
+    int32_t class_bytes;            /* length of CLASS; 0: none */
     int64_t offset, bytes, changed; /* as in image_place */
-    int32_t split, class;
-    int32_t height, width; /* 0: malformed */
+    int32_t split, class;           /* class -1: no training image has it */
+    int32_t height, width;          /* 0: malformed */
+    int32_t channels;               /* of the file: 1 of a grey one, else 3; 0: malformed */
 } image_file;
+
+/* What was left out, for one warning a kind: folders are not in order, so that the first name is kept. */
+typedef struct image_left_out {
+    int64_t entries; /* no images */
+    char first[FILE_PATH_MAX];
+    int64_t foreign; /* images of a kind that is not read */
+    char first_foreign[FILE_PATH_MAX];
+    char endings[64]; /* of them: ".bmp, .gif" */
+    int64_t labels;   /* NAME.cls of WebDataset */
+    char first_label[FILE_PATH_MAX];
+    char beside[FILE_PATH_MAX]; /* a folder beside the splits, or one in place of a split; "": none */
+    bool holds_records;         /* an archive with files of IDX or CIFAR in it */
+} image_left_out;
 
 /* Memory of one thread, lent for an image. */
 typedef struct image_bench {
@@ -29,7 +44,7 @@ typedef struct image_bench {
 struct image_files {
     image_file *file;
     int count, capacity;
-    bool loose;              /* without classes, all to test */
+    image_layout layout;
     int first[TRAIN_SPLITS]; /* file of each split */
     size_t largest;          /* file, in bytes */
     size_t scratch;          /* bytes that the largest image needs */
@@ -40,17 +55,24 @@ struct image_files {
     void (*close)(void *self);
     int32_t *slot; /* by the hash of a name: 1 + the number of its file, 0: free; only while files are added */
     int64_t slots;
-    int64_t passed;                   /* entries that were left out */
-    char first_passed[FILE_PATH_MAX]; /* of their names, the first in order: folders have none */
-    image_bench *bench;               /* that nobody uses */
+    image_left_out out;
+    image_bench *bench; /* that nobody uses */
     pthread_mutex_t lock;
 };
 
-/* Into the order of split, class and name; the set gets its hash and its classes, each file its class. */
-weft_status image_list_sort(const char *path, image_files *files, image_set *set);
+static inline bool image_list_is_loose(const image_files *files)
+{
+    return files->layout == IMAGE_LAYOUT_LOOSE;
+}
 
-/* Tell what was left out: one warning for all. */
-void image_list_tell_passed(const char *path, const image_files *files);
+/* Into the order of split, class and name; the set gets its hash and its classes, each file its split and class. trained: for a
+ * trained model, so that classes need no training image. In image_classes.c. */
+weft_status image_list_sort(const char *path, image_files *files, bool trained, image_set *set);
+
+/* Warn of what was left out, a line a kind. In image_left_out.c, with image_files_pass_over. */
+void image_list_tell_left_out(const char *path, const image_files *files);
+/* The reason why a set has no image that it should have. */
+weft_status image_list_fail_empty(const char *path, const image_files *files);
 
 /* files->first of a sorted list, again after some left it. */
 void image_list_find_splits(image_files *files);

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/philox.h"
 #include "base/version.h"
-#include "dense/data/image_decode.h"
+#include "dense/data/decode/image_decode.h"
 #include "dense/data/image_options.def"
 #include "dense/data/image_store.h"
 #include "io/text/foreign_file.h"
@@ -23,8 +23,15 @@ weft_mem_tag WEFT_MEM_IMAGE[1] = {{.text = "images"}};
 
 /* In the order in which a path is looked at. */
 static const image_reader *const readers[] = {&image_reader_synth,   &image_reader_idx, &image_reader_cifar,
-                                              &image_reader_folders, &image_reader_tar, &image_reader_loose};
+                                              &image_reader_folders, &image_reader_tar, &image_reader_loose,
+                                              &image_reader_classes};
 enum { READERS = sizeof readers / sizeof readers[0] };
+
+/* Folders of classes are looked for last: a folder with a set of another kind in it is none of them. */
+static bool matches(const image_reader *reader, const char *path)
+{
+    return reader->matches(path) && (reader != &image_reader_classes || !image_inner_exists(path));
+}
 
 /* A reader could not look, for lack of memory or as a disk fails: another one must not win. */
 static bool could_not_look(void)
@@ -33,24 +40,50 @@ static bool could_not_look(void)
     return failed == WEFT_ERR_RESOURCE || failed == WEFT_ERR_IO;
 }
 
-static weft_status find_reader(const char *path, const image_options *options, const image_reader **reader)
+/* The reader of a format whose files are there; else the first of that format, which says what is missing; NULL where nobody could
+ * look, too. */
+static const image_reader *reader_of(image_format format, const char *path)
 {
+    const image_reader *first = NULL;
+    for (int i = 0; i < READERS; ++i) {
+        const bool fits = format == IMAGE_FORMAT_AUTO || format == readers[i]->format;
+        weft_error_clear();
+        if (fits && matches(readers[i], path)) {
+            return readers[i];
+        }
+        if (format == IMAGE_FORMAT_AUTO && could_not_look()) {
+            return NULL;
+        }
+        first = first == NULL && fits && format != IMAGE_FORMAT_AUTO ? readers[i] : first;
+    }
+    return first;
+}
+
+/* [in, out] path: becomes that of the set which a folder holds further down. */
+static weft_status find_reader(const image_options *options, char path[FILE_PATH_MAX], const image_reader **reader)
+{
+    char inner[FILE_PATH_MAX] = "";
+    weft_error_clear();
     WEFT_CHECK(options->format == IMAGE_FORMAT_AUTO || options->format == IMAGE_FORMAT_SYNTH ||
                    !image_reader_synth.matches(path),
                WEFT_ERR_USAGE,
                "%s: images that are made have no files, and so no other format than synth: leave " FLAG_IMAGE_FORMAT
                " out",
                path);
-    for (int i = 0; i < READERS; ++i) {
-        weft_error_clear();
-        *reader = readers[i];
-        if (options->format == readers[i]->format ||
-            (options->format == IMAGE_FORMAT_AUTO && readers[i]->matches(path))) {
-            return WEFT_OK;
-        }
-        if (options->format == IMAGE_FORMAT_AUTO && could_not_look()) {
-            return weft_error_code();
-        }
+    *reader = options->paths > 1 ? &image_reader_loose : reader_of(options->format, path);
+    if (*reader == NULL && could_not_look()) {
+        return weft_error_code();
+    }
+    if (*reader == NULL && file_exists(path)) {
+        WEFT_TRY(image_inner_find(path, inner));
+    }
+    if (inner[0] != '\0') {
+        log_info("%s: the images of %s", path, inner);
+        snprintf(path, FILE_PATH_MAX, "%s", inner);
+        *reader = reader_of(options->format, path);
+    }
+    if (*reader != NULL) {
+        return WEFT_OK;
     }
     struct stat facts;
     WEFT_CHECK(stat(path, &facts) == 0, WEFT_ERR_NOINPUT, "%s: there is no such file or folder", path);
@@ -70,7 +103,7 @@ bool image_set_looks_like(const char *path)
             return true;
         }
     }
-    return false;
+    return image_inner_exists(path);
 }
 
 static void name_set(const char *path, image_set *set)
@@ -118,12 +151,6 @@ weft_status image_set_name_classes(image_set *set, int64_t classes)
 static weft_status set_apart(const char *path, const image_options *options, image_set *set)
 {
     image_store *store = set->store;
-    for (int s = 0; s < TRAIN_SPLITS; ++s) {
-        set->count[s] = store->part[s].count;
-    }
-    if (set->classes == 0) {
-        return WEFT_OK; /* nothing to train with */
-    }
     WEFT_CHECK(set->count[IMAGE_TRAIN] > 0, WEFT_ERR_DATA, "%s: holds no training image", path);
     if (options->valid == 0 || set->count[IMAGE_VALID] > 0) {
         return WEFT_OK;
@@ -137,16 +164,46 @@ static weft_status set_apart(const char *path, const image_options *options, ima
     return WEFT_OK;
 }
 
+/* A trained model answers for training images where there are no others. */
+static void test_training_images(const char *path, const image_options *options, image_set *set)
+{
+    image_part *part = set->store->part;
+    if (options->scores_training || part[IMAGE_VALID].count + part[IMAGE_TEST].count > 0) {
+        return;
+    }
+    log_info("%s: no images for validation or test: the others take their place", path);
+    weft_free(part[IMAGE_TEST].owned);
+    part[IMAGE_TEST] = part[IMAGE_TRAIN];
+    part[IMAGE_TRAIN] = (image_part){.count = 0};
+}
+
+static weft_status divide(const char *path, const image_options *options, image_set *set)
+{
+    if (options->trained && set->classes > 0) {
+        test_training_images(path, options, set);
+    }
+    for (int s = 0; s < TRAIN_SPLITS; ++s) {
+        set->count[s] = set->store->part[s].count;
+    }
+    set->scores_training = options->scores_training;
+    const bool trains = set->classes > 0 && !options->trained; /* loose images: there is nothing to train with */
+    WEFT_TRY(trains ? set_apart(path, options, set) : WEFT_OK);
+    memcpy(set->labelled, set->count, sizeof set->labelled);
+    return WEFT_OK;
+}
+
 static weft_status open_local(weft_comm *comm, const char *path, const image_options *options, image_set *set)
 {
     const image_reader *reader;
+    char place[FILE_PATH_MAX];
     WEFT_TRY(WEFT_NEW_ZERO(&set->store, 1, WEFT_MEM_GENERAL));
     set->store->strict = options->strict;
-    WEFT_TRY(find_reader(path, options, &reader));
+    WEFT_TRY(file_path(place, "%s", path));
+    WEFT_TRY(find_reader(options, place, &reader));
     set->format = reader->format;
     name_set(path, set);
-    WEFT_TRY(reader->open(comm, path, options, set));
-    return set_apart(path, options, set);
+    WEFT_TRY(reader->open(comm, place, options, set));
+    return divide(place, options, set);
 }
 
 /* Ranks that see different files, on disks of their own, would train on different data. */
@@ -420,6 +477,66 @@ weft_status image_set_read(const image_set *set, int split, int64_t index, uint8
 int32_t image_set_label(const image_set *set, int split, int64_t index)
 {
     return find(set, &split, &index)->label[index];
+}
+
+int64_t image_set_evaluated(const image_set *set)
+{
+    return set->count[IMAGE_VALID] + set->count[IMAGE_TEST] + (set->scores_training ? set->count[IMAGE_TRAIN] : 0);
+}
+
+void image_set_evaluated_at(const image_set *set, int64_t position, int *split, int64_t *index)
+{
+    static const int order[TRAIN_SPLITS] = {IMAGE_VALID, IMAGE_TEST, IMAGE_TRAIN};
+    int i = 0;
+    while (i + 1 < TRAIN_SPLITS && position >= set->count[order[i]]) {
+        position -= set->count[order[i]];
+        i += 1;
+    }
+    *split = order[i];
+    *index = position;
+}
+
+void image_set_count_classes(const image_set *set, int64_t *by_class)
+{
+    memset(by_class, 0, (size_t)set->classes * sizeof *by_class);
+    for (int s = 0; s < TRAIN_SPLITS; ++s) {
+        const image_part *part = &set->store->part[s];
+        for (int64_t i = 0; i < part->count; ++i) {
+            by_class[part->label[i]] += 1;
+        }
+    }
+}
+
+static weft_status rename_classes(image_set *set, int64_t classes, char *const *names)
+{
+    if (set->class_name != NULL) {
+        weft_free(set->class_name[0]);
+        weft_free(set->class_name);
+        set->class_name = NULL;
+    }
+    set->classes = classes;
+    if (names == NULL || classes == 0) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(image_set_name_classes(set, classes));
+    for (int64_t c = 0; c < classes; ++c) {
+        snprintf(set->class_name[c], IMAGE_NAME_BYTES, "%s", names[c]);
+    }
+    return WEFT_OK;
+}
+
+/* Labels are the set's own: readers make them, of whatever they read. */
+weft_status image_set_relabel(image_set *set, const int32_t *class_of, int64_t classes, char *const *names)
+{
+    for (int s = 0; s < TRAIN_SPLITS; ++s) {
+        const image_part *part = &set->store->part[s];
+        set->labelled[s] = part->count;
+        for (int64_t i = 0; i < part->count; ++i) {
+            part->label[i] = classes > 0 ? class_of[part->label[i]] : 0;
+            set->labelled[s] -= part->label[i] < 0;
+        }
+    }
+    return rename_classes(set, classes, names);
 }
 
 bool image_set_is_spread(const image_set *set)

@@ -9,10 +9,12 @@
  *
  *      idx        train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-...    a folder; MNIST and its like
  *      cifar      data_batch_*.bin, test_batch.bin; train.bin, test.bin         a folder; CIFAR-10, CIFAR-100
- *      folders    train/CLASS/NAME.jpg, {val,valid,test}/CLASS/NAME.png         a folder
+ *      folders    train/CLASS/NAME.jpg, {val,test}/CLASS/NAME.png; or CLASS/NAME.jpg alone    a folder
  *      tar        the same names in one archive                                 .tar, .tar.gz, .tar.xz
  *      loose      NAME.jpg, NAME.png: images without classes, to be answered    a folder, or one file
  *      synth      synth:images,n=..,size=..                                     made from a seed
+ *
+ * A folder that holds one of these two levels further down stands for it (image_inner.c).
  *
  * All samples have one size. IDX and CIFAR files are mapped, or unpacked, which a node keeps once; images of folders and tars,
  * and made ones, are decoded when they are first asked for and kept once a node, as many as fit `memory`. Files are wrong until checked: what they
@@ -40,13 +42,21 @@ extern weft_mem_tag WEFT_MEM_IMAGE[1]; /* what batches are made of, and batches 
 /* The splits of train/model.h by name. */
 enum { IMAGE_TRAIN, IMAGE_VALID, IMAGE_TEST };
 
-enum { IMAGE_NAME_BYTES = 64, IMAGE_CLASSES_MAX = 1 << 16, IMAGE_SIDE_MAX = 1 << 15 };
+enum {
+    IMAGE_NAME_BYTES = 256 /* a name of a folder, with its NUL */,
+    IMAGE_CLASSES_MAX = 1 << 16,
+    IMAGE_SIDE_MAX = 1 << 15
+};
 
 typedef struct image_options {
     image_format format;   /* AUTO: by its looks */
     int64_t height, width; /* of files of an image each: what they are resized to; 0: the size that all of them have */
-    int64_t channels;      /* of the same: 1 or 3; 0: 3 */
-    int64_t valid;         /* training images set apart for validation where the data have none; drawn by `seed` */
+    int64_t channels;      /* of the same: 1 or 3; 0: 1 where all of them are grey, else 3 */
+    const char *const *path; /* images without classes at several places: [paths] files and folders; else NULL */
+    int paths;
+    bool trained;         /* for a trained model: training images may be missing, and need not be of every class */
+    bool scores_training; /* the same, and evaluations go over training images, too */
+    int64_t valid;        /* training images set apart for validation where the data have none; drawn by `seed` */
     uint64_t seed;
     uint64_t memory;          /* most bytes of pixels to hold on a node; 0: half of what it has */
     const char *memory_flag;  /* the option that bounds memory, for messages; NULL: --cache-memory */
@@ -64,6 +74,8 @@ typedef struct image_set {
     int64_t classes;                 /* 0: loose ones, all of them to test; every label is 0 */
     char **class_name;               /* [classes] texts; NULL: classes have no names */
     int64_t count[TRAIN_SPLITS];     /* samples */
+    int64_t labelled[TRAIN_SPLITS];  /* the same, without those whose class a model does not know: label -1 */
+    bool scores_training;            /* as in the options */
     int64_t malformed;               /* images that were left out */
     struct image_store *store;       /* the room's own: image_store.h */
 } image_set;
@@ -91,7 +103,7 @@ typedef struct image_use {
 weft_status image_set_open(weft_comm *comm, const char *path, const image_options *options, image_set **set);
 void image_set_close(
     image_set *set); /* collective, before comm is destroyed, where a node has several ranks; NULL is allowed */
-/* Returns true if image_set_open would find images there, by the looks of the path alone, or could say why nobody can look. Not
+/* Returns true if image_set_open would find images there, or says why not or why nobody can look, by the looks of the path alone. Not
  * collective. */
 bool image_set_looks_like(const char *path);
 
@@ -104,10 +116,23 @@ int64_t image_set_bytes(const image_set *set);
  * without strict one that is found malformed now is mid-grey, and the first ones are told in the log.
  */
 weft_status image_set_read(const image_set *set, int split, int64_t index, uint8_t *pixels, int32_t *label);
-/* Its label alone, which costs nothing. */
+/* Its label alone, which costs nothing. -1: of a class that the model does not know (image_set_relabel). */
 int32_t image_set_label(const image_set *set, int split, int64_t index);
 /* The name of its file, below the path of the set, which keeps it; NULL: it has none of its own any more. */
 const char *image_set_file(const image_set *set, int split, int64_t index);
+
+/*
+ * Samples of an evaluation, in its order: validation, test and, with scores_training, training images.
+ * [out] split, index: of the sample at a position 0 .. image_set_evaluated - 1.
+ */
+int64_t image_set_evaluated(const image_set *set);
+void image_set_evaluated_at(const image_set *set, int64_t position, int *split, int64_t *index);
+
+/* [out] by_class: [set->classes] samples of all splits. */
+void image_set_count_classes(const image_set *set, int64_t *by_class);
+/* The set's classes become a model's: class_of [set->classes] is the model's class of each, or -1. names: [classes], or NULL;
+ * copied. With 0 classes the images have none from now on. WEFT_ERR_RESOURCE. */
+weft_status image_set_relabel(image_set *set, const int32_t *class_of, int64_t classes, char *const *names);
 
 /*
  * Samples that no node could hold all of are spread over the nodes' memories when a set is opened, each at a home

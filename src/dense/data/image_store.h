@@ -17,8 +17,8 @@
 /* Samples of a split as they come. */
 typedef struct image_part {
     int64_t count;
-    const int32_t *label; /* [count] */
-    void *owned;          /* freed with the set; label lies in it */
+    int32_t *label; /* [count] */
+    void *owned;    /* freed with the set; label lies in it */
 } image_part;
 
 typedef struct image_store {
@@ -54,13 +54,29 @@ typedef struct image_reader {
 extern const image_reader image_reader_idx;
 extern const image_reader image_reader_cifar;
 extern const image_reader image_reader_folders;
+extern const image_reader image_reader_classes; /* folders of classes without splits */
 extern const image_reader image_reader_tar;
 extern const image_reader image_reader_loose;
 extern const image_reader image_reader_synth;
 
+/* A data set of images further down in a folder that is none itself (image_inner.c). [out] found: the path of the one set below
+ * `path`; "": there is none. WEFT_ERR_DATA: there are several, which are named, or files in Python's pickle format, which is not
+ * read. */
+weft_status image_inner_find(const char *path, char found[FILE_PATH_MAX]);
+/* Returns true if image_inner_find would find or refuse something. */
+bool image_inner_exists(const char *path);
+
 /* Memory of the set's class names: [classes] of IMAGE_NAME_BYTES. */
 weft_status image_set_name_classes(image_set *set, int64_t classes);
 
+/*
+ * Classes of a set whose labels are numbers without a meaning of their own, by what is there: the lines of FOLDER/classes.txt or
+ * FOLDER/labels.txt name them from 0, or from 1 where no label is 0 and there are as many names. Without names, labels 1 to C become
+ * classes 0 to C - 1, called "1" to "C"; not for a trained model, which may know more classes than these data have. A word in
+ * the log either way. The parts' labels are as in the files before; those to test with are of the file `tests`. WEFT_ERR_DATA: a
+ * test label that no training image has.
+ */
+weft_status image_name_labels(const char *folder, const char *tests, bool trained, image_set *set);
 /* The option that bounds the memory of images. */
 const char *image_memory_flag(const image_options *options);
 

@@ -63,11 +63,13 @@ static weft_status fail_key(const char *word)
                      near != NULL ? "\"?" : "");
 }
 
-static weft_status set_key(synth *s, const char *key, const char *value)
+static weft_status set_key(synth *s, bool *seen, const char *key, const char *value)
 {
     for (int i = 0; i < KEYS; ++i) {
         if (strcmp(key, keys[i].name) == 0) {
             int64_t number;
+            WEFT_CHECK(!seen[i], WEFT_ERR_USAGE, "synth: %s is given twice", key);
+            seen[i] = true;
             WEFT_CHECK(number_parse_int(value, &number) && number >= keys[i].min && number <= keys[i].max,
                        WEFT_ERR_USAGE, "synth: %s=%s is not a whole number from %lld to %lld", key, value,
                        (long long)keys[i].min, (long long)keys[i].max);
@@ -80,6 +82,7 @@ static weft_status set_key(synth *s, const char *key, const char *value)
 
 static weft_status parse(const char *path, synth *s)
 {
+    bool seen[KEYS] = {false};
     *s = (synth){.n = 10000, .test = 2000, .size = 32, .channels = 3, .classes = 10};
     WEFT_CHECK(matches(path), WEFT_ERR_USAGE, "%s: made images are " PREFIX ",n=...,size=...", path);
     const char *at = path + strlen(PREFIX);
@@ -93,7 +96,7 @@ static weft_status parse(const char *path, synth *s)
                    "synth: \"%.*s\" is not key=value", (int)(length < 64 ? length : 64), word);
         snprintf(key, sizeof key, "%.*s", (int)name, word);
         snprintf(value, sizeof value, "%.*s", (int)(length - name - 1), word + name + 1);
-        WEFT_TRY(set_key(s, key, value));
+        WEFT_TRY(set_key(s, seen, key, value));
         at = word + length;
     }
     return WEFT_OK;

@@ -3,7 +3,8 @@
  *
  * Reals: a decimal of at most 19 significant digits is an integer times a power of ten. Where the integer is below 2^53
  * and the power within 10^22, both are exact doubles and one multiplication or division rounds correctly (Clinger, How
- * to Read Floating Point Numbers Accurately, PLDI 1990). Everything else goes to the slower base/number.h.
+ * to Read Floating Point Numbers Accurately, PLDI 1990). Everything else goes to the slower base/number.h. Fortran writes the
+ * exponent of a double after a D: 1.5D+00 is 1.5.
  */
 #include <ctype.h>
 #include <math.h>
@@ -14,7 +15,7 @@
 #include "base/number.h"
 #include "io/text/text_source.h"
 
-enum { EXACT_POWER = 22, EXACT_DIGITS = 19, EXPONENT_MAX = 9999, SHOWN = 40 };
+enum { EXACT_POWER = 22, EXACT_DIGITS = 19, EXPONENT_MAX = 9999, SHOWN = 40, FORTRAN_MAX = 400 };
 
 /* In bytes of 64 lanes, added up before one can overflow: the compiler turns this into vectors of bytes. */
 int64_t text_count_lines(const char *text, size_t bytes)
@@ -91,9 +92,14 @@ static const char *take_digits(const char *p, uint64_t *mantissa, int *digits, b
     return p;
 }
 
+static bool begins_exponent(char c)
+{
+    return c == 'e' || c == 'E' || c == 'd' || c == 'D';
+}
+
 static const char *take_exponent(const char *p, int *exponent)
 {
-    if (*p != 'e' && *p != 'E') {
+    if (!begins_exponent(*p)) {
         return p;
     }
     const char *q = p + 1 + (p[1] == '+' || p[1] == '-');
@@ -106,6 +112,29 @@ static const char *take_exponent(const char *p, int *exponent)
     }
     *exponent += p[1] == '-' ? -power : power;
     return q;
+}
+
+/* The number at *at that ends at `end`, by base/number.h, which knows no D. */
+static bool scan_slowly(const char **at, const char *end, double *value)
+{
+    char text[FORTRAN_MAX];
+    const size_t length = (size_t)(end - *at);
+    const char *d = memchr(*at, 'd', length);
+    d = d == NULL ? memchr(*at, 'D', length) : d;
+    if (d == NULL) {
+        return number_scan_real(*at, at, value);
+    }
+    if (length >= sizeof text) {
+        return false;
+    }
+    memcpy(text, *at, length);
+    text[d - *at] = 'e';
+    text[length] = '\0';
+    if (!number_parse_real(text, value)) {
+        return false;
+    }
+    *at = end;
+    return true;
 }
 
 bool text_scan_real(const char **at, bool nan_allowed, double *value)
@@ -143,7 +172,7 @@ bool text_scan_real(const char **at, bool nan_allowed, double *value)
         *at = p;
         return true;
     }
-    return number_scan_real(*at, at, value);
+    return scan_slowly(at, p, value);
 }
 
 bool text_expected(text_piece *piece, const char *at, const char *what)

@@ -320,6 +320,19 @@ void text_source_unread(text_source *s)
     s->line_number--;
 }
 
+weft_status text_source_skip(text_source *s, int64_t lines)
+{
+    for (bool end = false; lines > 0; lines--) {
+        WEFT_TRY(need_lines(s, &end));
+        if (end) {
+            return WEFT_OK;
+        }
+        s->at = text_next_line(s->at, block_end(s));
+        s->line_number++;
+    }
+    return WEFT_OK;
+}
+
 /* ---- parsing ---- */
 
 bool text_next_row(const text_piece *piece, const char **at)

@@ -71,6 +71,9 @@ int64_t text_source_line_number(const text_source *source);
 /* Give the line back: the next reader sees it again. Once a line. */
 void text_source_unread(text_source *source);
 
+/* Past the next `lines` lines, of any length; fewer where the file ends. */
+weft_status text_source_skip(text_source *source, int64_t lines);
+
 /* Parse the rest of the file; progress lines with MB/s and ETA. WEFT_ERR_DATA: the first failing piece's message, in
  * file order. [out] rows, may be NULL: data rows, when the parser counts them. */
 weft_status text_source_parse(text_source *source, const text_parser *parser, int64_t *rows);

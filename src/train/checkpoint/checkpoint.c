@@ -91,13 +91,14 @@ bool checkpoint_is_there(const char *folder)
     return status != WEFT_OK ? status != WEFT_ERR_NOINPUT : newest.trained >= 0;
 }
 
-static weft_status open_newest(const char *folder, checkpoint *ck)
+/* The newest good one before `limit`. */
+static weft_status open_newest(const char *folder, checkpoint_place limit, checkpoint *ck)
 {
     char path[FILE_PATH_MAX];
     char defect[1024] = "";
     int tries = 1;
     checkpoint_place newest;
-    WEFT_TRY(newest_below(folder, THE_END, &newest));
+    WEFT_TRY(newest_below(folder, limit, &newest));
     checkpoint_place place = newest;
     for (checkpoint_place next; place.trained >= 0; place = next) {
         WEFT_TRY(newest_below(folder, place, &next));
@@ -109,7 +110,7 @@ static weft_status open_newest(const char *folder, checkpoint *ck)
         checkpoint_place now;
         char message[1024];
         snprintf(message, sizeof message, "%s", weft_error_message());
-        WEFT_TRY(newest_below(folder, THE_END, &now));
+        WEFT_TRY(newest_below(folder, limit, &now));
         if (checkpoint_is_before(newest, now) && tries < CHECKPOINT_TRIES) {
             /* A training went on, and may have removed what was the newest: from the beginning. */
             next = newest = now;
@@ -148,9 +149,9 @@ static weft_status open_at(const char *path, checkpoint *ck)
     }
     if (holds(path, "ckpt")) {
         WEFT_TRY(file_path(folder, "%s/ckpt", path));
-        return open_newest(folder, ck);
+        return open_newest(folder, THE_END, ck);
     }
-    return open_newest(path, ck);
+    return open_newest(path, THE_END, ck);
 }
 
 weft_status checkpoint_open(const char *path, checkpoint **ck)
@@ -164,6 +165,27 @@ weft_status checkpoint_open(const char *path, checkpoint **ck)
         return status;
     }
     *ck = fresh;
+    return WEFT_OK;
+}
+
+weft_status checkpoint_open_before(const checkpoint *ck, checkpoint **older)
+{
+    char folder[FILE_PATH_MAX];
+    checkpoint_place place;
+    checkpoint *fresh = NULL;
+    *older = NULL;
+    WEFT_TRY(file_path(folder, "%s", ck->path));
+    char *slash = strrchr(folder, '/');
+    WEFT_CHECK(slash != NULL && checkpoint_parse_name(slash + 1, &place), WEFT_ERR_NOINPUT,
+               "%s: no other checkpoint is known beside it", ck->path);
+    *slash = '\0';
+    WEFT_TRY(WEFT_NEW_ZERO(&fresh, 1, WEFT_MEM_GENERAL));
+    weft_status status = open_newest(folder, place, fresh);
+    if (status != WEFT_OK) {
+        weft_free(fresh);
+        return status;
+    }
+    *older = fresh;
     return WEFT_OK;
 }
 
@@ -226,6 +248,21 @@ weft_dtype checkpoint_dtype(const checkpoint *ck)
 bool checkpoint_has_state(const checkpoint *ck)
 {
     return ck->optimizer_steps > 0;
+}
+
+weft_status checkpoint_moments(const checkpoint *ck, input_moments *moments)
+{
+    char path[FILE_PATH_MAX];
+    npz_file *npz = NULL;
+    *moments = (input_moments){.columns = 0};
+    if (!ck->has_moments) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(file_path(path, "%s/" INPUT_MOMENTS_FILE, ck->path));
+    WEFT_TRY(npz_open(path, &npz));
+    weft_status status = input_moments_read(path, npz, moments);
+    npz_close(npz);
+    return status;
 }
 
 /* ---- parameters ---- */

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/number.h"
+#include "comm/sync/sync.h"
 #include "train/checkpoint/checkpoint_internal.h"
 
 /* ---- checksums ---- */
@@ -104,8 +105,8 @@ static weft_status read_scaling(const char *name, const json_value *root, train_
     if (scale == NULL) {
         return WEFT_OK;
     }
-    WEFT_CHECK(scale->kind == JSON_NUMBER && scale->number > 0.0, WEFT_ERR_DATA,
-               "%s: \"loss_scale\" is no number above 0", name);
+    WEFT_CHECK(scale->kind == JSON_NUMBER && scale->number > 0.0 && scale->number <= LOSS_SCALE_LAST, WEFT_ERR_DATA,
+               "%s: \"loss_scale\" is no number above 0 and up to %.0f", name, LOSS_SCALE_LAST);
     scaling->scale = scale->number;
     WEFT_TRY(json_get_int(name, root, "loss_scale_steps", 0, INT64_MAX / 2, &scaling->clean));
     return json_get_int(name, root, "skipped_steps", 0, INT64_MAX / 2, &scaling->skipped);
@@ -116,8 +117,8 @@ static weft_status read_progress(const char *name, const json_value *root, train
     int run = 0;
     WEFT_TRY(read_int(name, root, "run", 1, &run));
     p->run = run - 1;
-    WEFT_TRY(json_get_int(name, root, "epoch", 0, INT64_MAX / 2, &p->epoch));
-    WEFT_TRY(json_get_int(name, root, "trained_epochs", p->epoch, INT64_MAX / 2, &p->trained));
+    WEFT_TRY(json_get_int(name, root, "epoch", 0, UINT32_MAX, &p->epoch));
+    WEFT_TRY(json_get_int(name, root, "trained_epochs", p->epoch, SYNC_STEPS_LIMIT, &p->trained));
     WEFT_TRY(json_get_bool(name, root, "run_ended", &p->run_ended));
     WEFT_TRY(read_scaling(name, root, &p->scaling));
     if (json_find(root, "step") != NULL) {
@@ -144,7 +145,7 @@ static weft_status read_facts(const char *name, const json_value *root, checkpoi
     WEFT_TRY(read_int(name, root, "threads_per_rank", 0, &ck->threads));
     WEFT_TRY(read_dtype(name, root, &ck->dtype));
     WEFT_TRY(json_get_bool(name, root, "rank_files", &ck->has_ranks));
-    WEFT_TRY(json_get_int(name, root, "optimizer_steps", 0, INT64_MAX, &ck->optimizer_steps));
+    WEFT_TRY(json_get_int(name, root, "optimizer_steps", 0, SYNC_STEPS_LIMIT, &ck->optimizer_steps));
     WEFT_TRY(read_progress(name, root, &ck->progress));
     ck->options = json_find(root, "options");
     WEFT_CHECK(ck->options != NULL && ck->options->kind == JSON_OBJECT, WEFT_ERR_DATA, "%s: \"options\" is no object",
@@ -166,6 +167,7 @@ static weft_status check_files(const char *folder, const char *name, const json_
     }
     WEFT_CHECK(ck->has[FILE_LAST] && json_find(files, "results.npy") != NULL, WEFT_ERR_DATA,
                "%s: \"files\" lists no last.npz or no results.npy", name);
+    ck->has_moments = json_find(files, INPUT_MOMENTS_FILE) != NULL;
     for (int r = 0; ck->has_ranks && r < ck->ranks; ++r) {
         snprintf(rank, sizeof rank, "rank-%05d.npz", r);
         WEFT_CHECK(json_find(files, rank) != NULL, WEFT_ERR_DATA, "%s: \"files\" does not list %s", name, rank);

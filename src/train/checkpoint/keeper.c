@@ -18,7 +18,15 @@ void keeper_open(weft_comm *comm, const train_checkpoints *plan, const train_mod
 {
     *keeper = (train_keeper){
         .comm = comm, .plan = plan, .model = model, .replica = replica, .best = best, .best_own = best_own};
+    keeper->from = plan != NULL ? plan->resume : NULL;
     keeper->written_at = keeper->step_at = clock_seconds();
+}
+
+void keeper_close(train_keeper *keeper)
+{
+    checkpoint_close(keeper->older);
+    keeper->older = NULL;
+    keeper->from = NULL;
 }
 
 /* ---- wishes ---- */
@@ -82,7 +90,8 @@ static checkpoint_facts facts_of(const train_keeper *keeper)
                               .threads = plan->threads,
                               .dtype = replica->params->dtype,
                               .has_ranks = keeper_ranks_differ(keeper),
-                              .optimizer_steps = replica->optimizer.step};
+                              .optimizer_steps = replica->optimizer.step,
+                              .moments = plan->moments};
 }
 
 /* Whether the failure is about files and memory of a rank, not about ranks that do not answer. */
@@ -178,11 +187,11 @@ weft_status keeper_find(const train_keeper *keeper, int runs, train_progress *pr
     if (keeper->plan == NULL) {
         return WEFT_OK;
     }
-    if (keeper->plan->resume != NULL) {
-        *progress = *checkpoint_progress(keeper->plan->resume);
+    if (keeper->from != NULL) {
+        *progress = *checkpoint_progress(keeper->from);
         if (progress->run >= runs) {
             status = weft_fail(WEFT_ERR_USAGE, "%s: belongs to run %d, but " FLAG_RUNS " is %d",
-                               checkpoint_path(keeper->plan->resume), progress->run + 1, runs);
+                               checkpoint_path(keeper->from), progress->run + 1, runs);
         } else {
             memcpy(result, progress->result, ((size_t)progress->run + 1) * sizeof *result);
         }
@@ -205,7 +214,7 @@ weft_status keeper_find(const train_keeper *keeper, int runs, train_progress *pr
  * own are in its file. */
 weft_status keeper_restore(train_keeper *keeper, const train_progress *progress)
 {
-    const checkpoint *ck = keeper->plan->resume;
+    const checkpoint *ck = keeper->from;
     param_store *params = keeper->replica->params;
     if (progress->result[progress->run].best_epoch > 0) {
         WEFT_TRY(checkpoint_load_shared(keeper->comm, ck, CHECKPOINT_BEST, params));
@@ -213,4 +222,30 @@ weft_status keeper_restore(train_keeper *keeper, const train_progress *progress)
     }
     WEFT_TRY(checkpoint_load_shared(keeper->comm, ck, CHECKPOINT_LAST, params));
     return progress->run_ended && !keeper->replica->owns ? WEFT_OK : keeper_scatter(keeper, ck);
+}
+
+/* Rank 0 of keeper_step_back. */
+static weft_status open_older(train_keeper *keeper)
+{
+    char defect[1024];
+    checkpoint *older = NULL;
+    snprintf(defect, sizeof defect, "%s", weft_error_message());
+    weft_status status = checkpoint_open_before(keeper->from, &older);
+    if (status == WEFT_ERR_NOINPUT || status == WEFT_ERR_DATA) {
+        return weft_fail(WEFT_ERR_DATA, "%s; no checkpoint before it is good: begin anew in another run folder",
+                         defect);
+    }
+    WEFT_TRY(status);
+    log_warn("%s; the checkpoint before it is used", defect);
+    checkpoint_close(keeper->older);
+    keeper->from = keeper->older = older;
+    return WEFT_OK;
+}
+
+weft_status keeper_step_back(train_keeper *keeper)
+{
+    weft_status status = keeper->from != NULL ? open_older(keeper) : WEFT_OK;
+    WEFT_TRY(comm_agree(keeper->comm, status));
+    weft_error_clear();
+    return WEFT_OK;
 }

@@ -18,9 +18,10 @@
 
 /* The caller's plan for checkpoints: pointers stay the caller's. */
 typedef struct train_checkpoints {
-    const char *folder;          /* RUN_DIR/ckpt */
-    const weft_options *options; /* listed in the manifest; NULL: none */
-    const char *data_hash;       /* of what is trained on: up to 32 characters, whose meaning is the caller's */
+    const char *folder;           /* RUN_DIR/ckpt */
+    const weft_options *options;  /* listed in the manifest; NULL: none */
+    const input_moments *moments; /* of the model's inputs; NULL: none */
+    const char *data_hash;        /* of what is trained on: up to 32 characters, whose meaning is the caller's */
     int threads;
     int64_t every_epochs; /* 0: not by epochs */
     int64_t every_steps;  /* 0: not by steps */
@@ -42,6 +43,8 @@ typedef struct train_keeper {
     const train_model *model;
     train_replica *replica;
     weft_tensor *best, *best_own;
+    const checkpoint *from;     /* rank 0: what is gone on from: plan->resume, or */
+    checkpoint *older;          /* one before it, the keeper's own; NULL: none */
     double written_at, step_at; /* clock_seconds() of the last checkpoint, and of the last wish */
     double aside_s;             /* since the last wish, and no step: evaluations, checkpoints */
     double longest_evaluation_s, longest_write_s;
@@ -58,6 +61,7 @@ typedef struct keeper_place {
 /* model, replica, best and best_own, of a rank's own parameters, live as long as the keeper. */
 void keeper_open(weft_comm *comm, const train_checkpoints *plan, const train_model *model, train_replica *replica,
                  weft_tensor *best, weft_tensor *best_own, train_keeper *keeper);
+void keeper_close(train_keeper *keeper); /* a zeroed one is fine */
 /* What this rank wants after the step that is under way, to be summed over ranks, and the sums. */
 void keeper_wish(train_keeper *keeper, keeper_place place, double wish[KEEPER_WISHES]);
 void keeper_hear(train_keeper *keeper, const double sum[KEEPER_WISHES]);
@@ -75,7 +79,10 @@ weft_status keeper_keep(train_keeper *keeper, const train_progress *progress, bo
 weft_status keeper_find(const train_keeper *keeper, int runs, train_progress *progress, bool *resumed);
 /* Parameters, moments, what mode and preconditioner remember, and the best parameters, as they were. progress: from
  * keeper_find. After replica_reset. WEFT_ERR_USAGE: ranks have parameters of their own, and the checkpoint is of another
- * number of ranks or another mode. Collective. */
+ * number of ranks or another mode. WEFT_ERR_DATA, on all ranks: what the checkpoint holds cannot be, or does not fit. Collective. */
 weft_status keeper_restore(train_keeper *keeper, const train_progress *progress);
+/* After that: go on from the checkpoint before it, with a warning that names the defect, by keeper_find and keeper_restore once
+ * more. WEFT_ERR_DATA: there is none. Collective. */
+weft_status keeper_step_back(train_keeper *keeper);
 
 #endif

@@ -124,7 +124,6 @@ static weft_status state_fill(rank_state *s)
 
 static weft_status state_spill(const train_keeper *k, const rank_state *s)
 {
-    const train_preconditioner *p = k->replica->preconditioner;
     const train_model *model = k->model;
     const unsigned char *next = s->data;
     for (int i = 0; i < s->pieces; ++i) {
@@ -135,7 +134,7 @@ static weft_status state_spill(const train_keeper *k, const rank_state *s)
         }
         next += s->piece[i].bytes;
     }
-    WEFT_TRY(p != NULL && p->restored != NULL ? p->restored(p->self) : WEFT_OK);
+    WEFT_TRY(replica_restored(k->replica));
     return model->restored != NULL ? model->restored(model->self) : WEFT_OK;
 }
 
@@ -329,16 +328,29 @@ static weft_status read_moment(const checkpoint *ck, checkpoint_file file, const
     return checkpoint_read_named(path, params, flat, params->trained);
 }
 
+/* A mode that keeps the velocity itself writes no moments; another mode then begins with none. */
+static weft_status read_or_begin_moment(const train_keeper *k, const checkpoint *ck, checkpoint_file file, void *flat)
+{
+    const param_store *params = k->replica->params;
+    const char *mode = sync_mode_name(sync_running(k->replica->sync));
+    if (ck->has[file] || strcmp(ck->sync, mode) == 0) {
+        return read_moment(ck, file, params, flat);
+    }
+    log_warn("%s: no %s, which " FLAG_SYNC " %s kept itself: the optimiser's momentum begins anew with %s", ck->path,
+             checkpoint_file_names[file], ck->sync, mode);
+    memset(flat, 0, (size_t)params->trained * weft_dtype_bytes(params->dtype));
+    return WEFT_OK;
+}
+
 /* Moments that are the same on all ranks. */
 static weft_status share_moments(train_keeper *k, const checkpoint *ck, rank_state *s)
 {
-    const param_store *params = k->replica->params;
     unsigned char *next = s->data;
     for (int i = 0; i < s->arrays; next += s->piece[i].bytes, ++i) {
         if (i == 0) {
             continue; /* the parameters are in place */
         }
-        weft_status status = ck != NULL ? read_moment(ck, file_of(i), params, next) : WEFT_OK;
+        weft_status status = ck != NULL ? read_or_begin_moment(k, ck, file_of(i), next) : WEFT_OK;
         WEFT_TRY(comm_agree(k->comm, status));
         WEFT_TRY(comm_bcast(k->comm, 0, next, s->piece[i].bytes));
         WEFT_TRY(tensor_upload(s->place[i].tensor, next));
@@ -408,6 +420,9 @@ static weft_status scatter_ranks(train_keeper *k, const checkpoint *ck, rank_sta
         WEFT_TRY_GOTO(scatter_rank(k, s, q, ck, piece, from, receives), status, done);
     }
     status = fits ? state_spill(k, s) : share_moments(k, ck, s);
+    if (status == WEFT_ERR_DATA && fits && ck != NULL) {
+        status = weft_fail_context(status, "%s: ", ck->path);
+    }
 done:
     weft_free(piece);
     weft_free(from);
@@ -439,6 +454,11 @@ static weft_status agree_on_form(const train_keeper *k, const checkpoint *ck, in
                      " %s%s: going on from the mean of its replicas on %d with %s%s; what mode, preconditioner or "
                      "model remembered is dropped",
                      ck->ranks, ck->sync, tracked[ck->tracking], comm_size(k->comm), mode, tracked[tracks]);
+        } else if (ck->has[FILE_FIRST] && k->replica->optimizer.slots == 0) {
+            log_warn("the checkpoint is of " FLAG_SYNC
+                     " %s: the velocity of its optimiser is dropped, as %s begins one of "
+                     "its own",
+                     ck->sync, mode);
         }
     }
     WEFT_TRY(comm_agree(k->comm, status));

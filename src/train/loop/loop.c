@@ -32,7 +32,7 @@ typedef struct loop {
     train_keeper keeper;
     uint64_t kept_allocations; /* by checkpoints within the epoch */
     train_progress progress;
-    bool resumed;  /* the progress is a checkpoint's, not yet gone on from */
+    bool resumed;  /* the next run is a checkpoint's, and everything stands as it did there */
     double *times; /* [TIMES_KEPT] ring of epoch seconds */
     int64_t timed;
     double drift; /* the largest of the runs' ends */
@@ -109,6 +109,7 @@ static weft_status check_steps(weft_comm *comm, const train_source *source)
 
 static void loop_destroy(loop *l)
 {
+    keeper_close(&l->keeper);
     replica_destroy(&l->replica);
     weft_free(l->times);
     tensor_destroy(&l->best);
@@ -316,10 +317,13 @@ static weft_status keep_within(loop *l)
 static weft_status train_steps(loop *l, uint64_t seed, train_epoch *record)
 {
     train_progress *p = &l->progress;
-    train_pass pass = {.training = true, .seed = seed, .epoch = (uint32_t)record->epoch, .parts = parts_of(l->options)};
+    const train_source *source = l->source;
+    const int parts = parts_of(l->options);
+    train_pass pass = {.training = true, .seed = seed, .epoch = (uint32_t)record->epoch};
     for (bool last = false; !last;) {
         last = is_last_step(l);
         pass.step = p->step;
+        pass.parts = source->parts != NULL ? source->parts(source->self, p->step, parts) : parts;
         record->step = p->step + 1;
         double begin = trace_begin();
         WEFT_TRY(train_step(l, &pass, record));
@@ -437,10 +441,9 @@ static weft_status note_score(loop *l, const train_epoch *record, train_run *run
     return tensor_axpby(1.0, &params->value, 0.0, &l->best);
 }
 
-/* A run that a checkpoint interrupted goes on after the epoch where it stood. */
+/* Everything as it was where the checkpoint was written. */
 static weft_status go_on(loop *l)
 {
-    l->resumed = false;
     l->ended = false;
     if (l->model->scaled) {
         loss_scale_resume(&l->progress.scaling, l->options->loss_scale);
@@ -453,7 +456,8 @@ static weft_status begin_run(loop *l, int number, uint64_t seed)
 {
     param_store *params = l->model->params;
     if (l->resumed) {
-        return go_on(l);
+        l->resumed = false;
+        return WEFT_OK;
     }
     l->progress.run = number;
     l->progress.epoch = 0;
@@ -575,18 +579,15 @@ static bool ended_early(const loop *l)
     return l->options->patience > 0 && l->progress.since_best >= l->options->patience;
 }
 
-/* Which run comes next: the one that was interrupted or has epochs left, or the one after the last that ended. */
-static weft_status find_start(loop *l, train_result *result)
+/* From the checkpoint that the keeper has. [out] from: its progress. */
+static weft_status restore(loop *l, train_progress *from)
 {
-    l->progress.result = result->run;
     WEFT_TRY(keeper_find(&l->keeper, l->options->runs, &l->progress, &l->resumed));
     WEFT_CHECK(l->progress.step == 0 || l->progress.steps == l->source->steps, WEFT_ERR_USAGE,
                "the checkpoint is after step %lld of %lld of an epoch, and an epoch has %lld steps now: go on with the "
                "data and batch size that it was written with",
                (long long)l->progress.step, (long long)l->progress.steps, (long long)l->source->steps);
-    if (l->observer->on_start != NULL) {
-        WEFT_TRY(l->observer->on_start(l->observer->self, l->resumed ? &l->progress : NULL));
-    }
+    *from = l->progress;
     if (!l->resumed) {
         return WEFT_OK;
     }
@@ -596,8 +597,29 @@ static weft_status find_start(loop *l, train_result *result)
     if (l->progress.epoch < l->epochs && !ended_early(l)) {
         l->progress.run_ended = false;
     }
-    result->runs = l->progress.run + (l->progress.run_ended ? 1 : 0);
-    return l->progress.run_ended ? go_on(l) : WEFT_OK;
+    return go_on(l);
+}
+
+/* Which run comes next: the one that was interrupted or has epochs left, or the one after the last that ended. A checkpoint that
+ * turns out to be damaged as it is put in place gives way to the one before it; observers hear of the one that is used. */
+static weft_status find_start(loop *l, train_result *result)
+{
+    train_progress from;
+    l->progress.result = result->run;
+    weft_status status = restore(l, &from);
+    while (status == WEFT_ERR_DATA && l->resumed) {
+        WEFT_TRY(keeper_step_back(&l->keeper));
+        status = restore(l, &from);
+    }
+    WEFT_TRY(status);
+    if (l->observer->on_start != NULL) {
+        WEFT_TRY(l->observer->on_start(l->observer->self, l->resumed ? &from : NULL));
+    }
+    if (l->resumed) {
+        result->runs = l->progress.run + (l->progress.run_ended ? 1 : 0);
+        l->resumed = !l->progress.run_ended;
+    }
+    return WEFT_OK;
 }
 
 static weft_status all_runs(loop *l, train_result *result)

@@ -17,7 +17,6 @@
 
 enum { LOSS_SCALE_CLEAN = 2000 /* steps to a doubling */ };
 #define LOSS_SCALE_FIRST 0x1p15
-#define LOSS_SCALE_LAST  0x1p24
 
 /* "auto": 0; else a number above 0. WEFT_ERR_USAGE. */
 weft_status loss_scale_read(const char *text, double *fixed);

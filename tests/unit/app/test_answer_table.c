@@ -25,8 +25,13 @@ static void test_order(void **state)
     for (int top = 1; top <= CLASSES + 1; ++top) {
         answer_table *table = calloc(1, sizeof *table);
         assert_non_null(table);
-        const answer_table_desc desc = {
-            .model = "m", .data = "d", .kind = "images", .probabilities = path, .row_name = files, .top = top};
+        const answer_table_desc desc = {.model = "m",
+                                        .data = "d",
+                                        .kind = "images",
+                                        .title = "file",
+                                        .probabilities = path,
+                                        .row_name = files,
+                                        .top = top};
         ASSERT_OK(answer_table_make(&desc, table));
         const int places = top < CLASSES ? top : CLASSES;
         assert_int_equal(table->lines.rows, ROWS);

@@ -81,6 +81,48 @@ static void test_baseline(void **state)
     expect_line(f, "test ROC-AUC of 54.99 %", "a guess, 50.00 %");
 }
 
+/* One class: 100 % is the baseline too. */
+static void test_one_class(void **state)
+{
+    (void)state;
+    outcome_facts f = good();
+    f.train_classes = 10;
+    f.test = f.test_baseline = 1.0; /* the test split has one of the ten */
+    expect_line(f, "test accuracy of 100.00 % is hardly better", "100.00 %");
+    f.test = 0.999;
+    expect_line(f, "test accuracy of 99.90 %", "100.00 %");
+    f.train_classes = 1; /* and so has training: one warning, which says why */
+    f.test = 1.0;
+    expect_line(f, "all labelled images of the training split are of one class", "not even 100 %");
+    f.test_rows = 0;
+    f.test = f.test_baseline = NAN;
+    char line[OUTCOME_LINES][OUTCOME_BYTES];
+    assert_int_equal(outcome_warn(&f, line), 2);
+    f = good();
+    f.train_classes = 2;
+    expect_none(f);
+    f.test = 1.0; /* a perfect score of several classes is one */
+    expect_none(f);
+}
+
+static void test_undefined_score(void **state)
+{
+    (void)state;
+    outcome_facts f = good();
+    f.metric = "ROC-AUC";
+    f.shares = false;
+    f.valid_baseline = f.test_baseline = 0.5;
+    f.valid = 0.9;
+    f.test = NAN;
+    expect_line(f, "no task has both labels in the test split", "--random-split");
+    f.valid = NAN;
+    expect_line(f, "in the validation and in the test split", "ROC-AUC");
+    f.test = 0.9;
+    expect_line(f, "in the validation split", "ROC-AUC");
+    f.valid_rows = 0;
+    expect_line(f, "no labelled images in the validation split", "--random-split");
+}
+
 static void test_empty_splits(void **state)
 {
     (void)state;
@@ -186,8 +228,9 @@ static void test_epochs_left(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_drift), cmocka_unit_test(test_baseline), cmocka_unit_test(test_empty_splits),
-        cmocka_unit_test(test_early), cmocka_unit_test(test_jump),     cmocka_unit_test(test_epochs_left),
+        cmocka_unit_test(test_drift),     cmocka_unit_test(test_baseline),        cmocka_unit_test(test_empty_splits),
+        cmocka_unit_test(test_one_class), cmocka_unit_test(test_undefined_score), cmocka_unit_test(test_early),
+        cmocka_unit_test(test_jump),      cmocka_unit_test(test_epochs_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

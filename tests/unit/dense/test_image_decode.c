@@ -1,6 +1,6 @@
 /* JPEG and PNG into pixels of a wanted size: what is made here comes back, what is damaged is refused with a reason. */
 #include "base/alloc.h"
-#include "dense/data/image_decode.h"
+#include "dense/data/decode/image_decode.h"
 #include "support/image_bytes.h"
 
 enum { SIDE = 64 };
@@ -28,18 +28,20 @@ static weft_status decode(int64_t height, int64_t width, int64_t channels)
 
 static void test_png_is_exact(void **state)
 {
-    int64_t height;
-    int64_t width;
+    image_shape is;
     (void)state;
     make_slopes(20, 33, 3);
     make_png(&file, pixels, 20, 33, 3, 0);
-    ASSERT_OK(image_look("it.png", file.data, file.bytes, &height, &width));
-    assert_int_equal(height, 20);
-    assert_int_equal(width, 33);
+    ASSERT_OK(image_look("it.png", file.data, file.bytes, &is));
+    assert_int_equal(is.height, 20);
+    assert_int_equal(is.width, 33);
+    assert_int_equal(is.channels, 3);
     ASSERT_OK(decode(20, 33, 3));
     assert_memory_equal(out, pixels, 20 * 33 * 3);
     make_slopes(20, 33, 1);
     make_png(&file, pixels, 20, 33, 1, 0);
+    ASSERT_OK(image_look("it.png", file.data, file.bytes, &is));
+    assert_int_equal(is.channels, 1);
     ASSERT_OK(decode(20, 33, 1));
     assert_memory_equal(out, pixels, 20 * 33);
     ASSERT_OK(decode(20, 33, 3));
@@ -256,15 +258,14 @@ static void test_other_files_are_refused(void **state)
 static void test_absurd_sizes_are_refused(void **state)
 {
     const uint64_t before = weft_mem_usage_total().peak_bytes;
-    int64_t height;
-    int64_t width;
+    image_shape is;
     (void)state;
     make_slopes(SIDE, SIDE, 3);
     make_png(&file, pixels, SIDE, SIDE, 3, 2000000000u);
     ASSERT_STATUS(decode(8, 8, 3), WEFT_ERR_DATA);
     memset(pixels, 0, sizeof pixels);
     make_png(&file, pixels, SIDE, SIDE, 3, 1000000);
-    ASSERT_STATUS(image_look("it.png", file.data, file.bytes, &height, &width), WEFT_ERR_DATA);
+    ASSERT_STATUS(image_look("it.png", file.data, file.bytes, &is), WEFT_ERR_DATA);
     ASSERT_MESSAGE("bytes can hold");
     make_slopes(SIDE, SIDE, 3);
     make_jpeg(&file, pixels, SIDE, SIDE, 3, false);

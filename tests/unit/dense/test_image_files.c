@@ -374,13 +374,14 @@ static void test_tars_with_links_and_names_twice(void **state)
     for (int packed = 0; packed < 2; ++packed) {
         ASSERT_OK(open_set(in_folder(state, packed ? "it.tar.gz" : "it.tar"), &plain, 2, &c));
         assert_int_equal(c.classes, 2);
-        assert_int_equal(c.count[IMAGE_TRAIN], 6);
+        assert_int_equal(c.count[IMAGE_TRAIN], 7);
         check_train(0, 0, 2); /* a */
         check_train(1, 0, 1); /* b */
-        check_train(2, 1, 2); /* last */
-        check_train(3, 1, 1); /* link */
-        check_train(4, 1, 1); /* next */
-        check_train(5, 1, 2); /* pax */
+        check_train(2, 1, 2); /* deeper/a */
+        check_train(3, 1, 2); /* last */
+        check_train(4, 1, 1); /* link */
+        check_train(5, 1, 1); /* next */
+        check_train(6, 1, 2); /* pax */
     }
     assert_int_equal(weft_mem_usage_total().current_bytes, 0);
 }
@@ -555,6 +556,141 @@ static void test_loose_images(void **state)
     assert_int_equal(weft_mem_usage_total().current_bytes, 0);
 }
 
+/* ---- classes alone, and sets for a trained model --------------------------------------------------------------- */
+
+static void put_image(void **state, const char *folder, const char *name, int image)
+{
+    char path[128];
+    ASSERT_OK(folder_make(in_folder(state, folder)));
+    make_file(image, SIDE);
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    put_file(in_folder(state, path), file.data, file.bytes);
+}
+
+static void test_folders_of_classes_alone(void **state)
+{
+    put_image(state, "bee/images", "1.png", 1);
+    put_image(state, "ant", "0.png", 0);
+    put_image(state, "ant", "2.png", 2);
+    ASSERT_OK(open_set(*state, &plain, 2, &c));
+    assert_int_equal(c.classes, 2);
+    assert_int_equal(c.count[IMAGE_TRAIN], 3);
+    assert_string_equal(c.class_name[1], "bee");
+    check_train(1, 0, 2);
+    check_train(2, 1, 1);
+    const image_options trained = {.threads = 1, .trained = true};
+    ASSERT_OK(open_set(*state, &trained, 1, &c)); /* a trained model is tested on them */
+    assert_int_equal(c.count[IMAGE_TRAIN], 0);
+    assert_int_equal(c.count[IMAGE_TEST], 3);
+    const image_options scored = {.threads = 1, .trained = true, .scores_training = true};
+    ASSERT_OK(open_set(*state, &scored, 1, &c));
+    assert_int_equal(c.count[IMAGE_TRAIN], 3);
+}
+
+static void test_tars_of_classes_alone(void **state)
+{
+    static const char *const roots[] = {"", "./", "set/of/"};
+    for (int r = 0; r < 3; ++r) {
+        tar.bytes = 0;
+        for (int i = 0; i < 4; ++i) {
+            char name[64];
+            snprintf(name, sizeof name, "%s%s/%d.png", roots[r], i < 2 ? "ant" : "bee/images", i);
+            make_file(i, SIDE);
+            tar_add(&tar, name, '0', file.data, file.bytes);
+        }
+        tar_end(&tar);
+        put_file(in_folder(state, "it.tar"), tar.data, tar.bytes);
+        ASSERT_OK(open_set(in_folder(state, "it.tar"), &plain, 2, &c));
+        assert_int_equal(c.classes, 2);
+        assert_int_equal(c.count[IMAGE_TRAIN], 4);
+        check_train(1, 0, 1);
+        check_train(3, 1, 3);
+    }
+    tar.bytes = 0;
+    make_file(0, SIDE);
+    tar_add(&tar, "00.png", '0', file.data, file.bytes);
+    tar_add(&tar, "00.cls", '0', "1", 1);
+    tar_end(&tar);
+    put_file(in_folder(state, "it.tar"), tar.data, tar.bytes);
+    ASSERT_STATUS(open_set(in_folder(state, "it.tar"), &plain, 1, &c), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("a WebDataset shard (00.cls beside its image), which is not read");
+}
+
+static void test_two_folders_of_one_split(void **state)
+{
+    put_image(state, "train/ant", "0.png", 0);
+    put_image(state, "val/ant", "1.png", 1);
+    put_image(state, "Valid/ant", "2.png", 2);
+    ASSERT_STATUS(open_set(*state, &plain, 2, &c), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("both mean the split val");
+    ASSERT_MESSAGE("Valid/");
+}
+
+/* A name of macOS in one split, as others write it in the next. */
+static void test_two_spellings_of_a_class(void **state)
+{
+    put_image(state, "train/caf\xc3\xa9", "0.png", 0);
+    put_image(state, "train/tea", "1.png", 1);
+    put_image(state, "val/cafe\xcc\x81", "2.png", 2);
+    ASSERT_OK(open_set(*state, &plain, 2, &c));
+    assert_int_equal(c.classes, 2);
+    assert_string_equal(c.class_name[0], "caf\xc3\xa9");
+    assert_int_equal(c.label[IMAGE_VALID][0], 0);
+}
+
+static void test_no_training_images_for_a_trained_model(void **state)
+{
+    const image_options trained = {.threads = 1, .trained = true};
+    put_image(state, "test/bee", "0.png", 0);
+    put_image(state, "test/cow", "1.png", 1);
+    ASSERT_STATUS(open_set(*state, &plain, 1, &c), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("no training image");
+    ASSERT_OK(open_set(*state, &trained, 2, &c));
+    assert_int_equal(c.count[IMAGE_TEST], 2);
+    assert_int_equal(c.classes, 2);
+    assert_string_equal(c.class_name[0], "bee");
+}
+
+static weft_status relabel_rank(weft_comm *comm, void *argument)
+{
+    static const int32_t class_of[] = {3, -1, 0};
+    static char *const called[] = {"w", "x", "y", "z"};
+    const image_options trained = {.threads = 1, .trained = true, .scores_training = true};
+    image_set *set;
+    int64_t rows[3];
+    int split;
+    int64_t index;
+    WEFT_TRY(image_set_open(comm, argument, &trained, &set));
+    image_set_count_classes(set, rows);
+    assert_int_equal(rows[0], 3);
+    assert_int_equal(rows[1], 4);
+    assert_int_equal(rows[2], 2);
+    assert_int_equal(image_set_evaluated(set), FILES);
+    image_set_evaluated_at(set, 0, &split, &index);
+    assert_true(split == IMAGE_VALID && index == 0);
+    image_set_evaluated_at(set, 3, &split, &index);
+    assert_true(split == IMAGE_TEST && index == 1);
+    image_set_evaluated_at(set, FILES - 1, &split, &index);
+    assert_true(split == IMAGE_TRAIN && index == 4);
+    weft_status status = image_set_relabel(set, class_of, 4, called);
+    assert_int_equal(set->classes, 4);
+    assert_string_equal(set->class_name[3], "z");
+    assert_int_equal(image_set_label(set, IMAGE_TRAIN, 0), 3);
+    assert_int_equal(image_set_label(set, IMAGE_TEST, 0), -1);
+    assert_int_equal(set->labelled[IMAGE_TRAIN], 3);
+    assert_int_equal(set->labelled[IMAGE_VALID], 2);
+    assert_int_equal(set->labelled[IMAGE_TEST], 0);
+    image_set_close(set);
+    return status;
+}
+
+static void test_classes_become_those_of_a_model(void **state)
+{
+    put_folders(state);
+    ASSERT_OK(comm_thread_run(1, relabel_rank, *state));
+    assert_int_equal(weft_mem_usage_total().current_bytes, 0);
+}
+
 /* ---- without memory -------------------------------------------------------------------------------------------- */
 
 static weft_status open_only(weft_comm *comm, void *argument)
@@ -628,6 +764,8 @@ static void test_made_images(void **state)
     ASSERT_MESSAGE("did you mean \"size\"");
     ASSERT_STATUS(image_set_open(comm, "synth:images,n=0", &plain, &set), WEFT_ERR_USAGE);
     ASSERT_MESSAGE("whole number from 1");
+    ASSERT_STATUS(image_set_open(comm, "synth:images,n=4,size=8,n=5", &plain, &set), WEFT_ERR_USAGE);
+    ASSERT_MESSAGE("n is given twice");
     ASSERT_STATUS(image_set_open(comm, "synth:images,n", &plain, &set), WEFT_ERR_USAGE);
     comm_destroy(comm);
 }
@@ -792,6 +930,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_damaged_tars_are_refused, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_malformed_images_are_left_out, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_nothing_left_is_an_error, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_folders_of_classes_alone, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_tars_of_classes_alone, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_two_folders_of_one_split, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_two_spellings_of_a_class, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_no_training_images_for_a_trained_model, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_classes_become_those_of_a_model, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_sizes_agree_or_are_chosen, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_classes_must_be_trained, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_empty_folders_are_refused, folder_setup, folder_teardown),

@@ -50,6 +50,33 @@ static void put_idx(void **state, const char *split, int count)
     put_file(in_folder(state, name), data, 8 + (size_t)count);
 }
 
+static void rename_idx(void **state, const char *from, const char *to)
+{
+    static const char *const kinds[2][2] = {{"-images-idx3-ubyte", "-images.idx3-ubyte"},
+                                            {"-labels-idx1-ubyte", "-labels.idx1-ubyte"}};
+    for (int i = 0; i < 2; ++i) {
+        char before[FILE_PATH_MAX];
+        char name[128];
+        snprintf(name, sizeof name, "%s%s", from, kinds[i][0]);
+        snprintf(before, sizeof before, "%s", in_folder(state, name));
+        snprintf(name, sizeof name, "%s%s", to, kinds[i][1]);
+        assert_int_equal(rename(before, in_folder(state, name)), 0);
+    }
+}
+
+static void add_to_labels(void **state, const char *split, int count, int more)
+{
+    char name[64];
+    size_t bytes;
+    snprintf(name, sizeof name, "%s-labels-idx1-ubyte", split);
+    uint8_t *data = get_file(in_folder(state, name), &bytes);
+    for (int i = 0; i < count; ++i) {
+        data[8 + i] = (uint8_t)(data[8 + i] + more);
+    }
+    put_file(in_folder(state, name), data, bytes);
+    free(data);
+}
+
 static void change_byte(const char *path, size_t at, uint8_t value)
 {
     size_t bytes;
@@ -89,6 +116,108 @@ static void test_idx_is_read(void **state)
     }
     ASSERT_STATUS(image_set_read(set, IMAGE_TEST, 3, pixels, &label), WEFT_ERR_INTERNAL);
     image_set_close(set);
+}
+
+/* Dots in names, prefixes, and a folder above: the same set. */
+static void test_other_names_of_idx(void **state)
+{
+    char path[FILE_PATH_MAX];
+    image_set *set;
+    ASSERT_OK(folder_make(in_folder(state, "root/MNIST/raw")));
+    put_idx(state, "root/MNIST/raw/train", 7);
+    put_idx(state, "root/MNIST/raw/t10k", 3);
+    ASSERT_OK(open_alone(in_folder(state, "root"), &plain, &set));
+    assert_int_equal(set->count[IMAGE_TRAIN], 7);
+    assert_string_equal(set->name, "root");
+    image_set_close(set);
+    rename_idx(state, "root/MNIST/raw/train", "root/MNIST/raw/train");
+    rename_idx(state, "root/MNIST/raw/t10k", "root/MNIST/raw/test");
+    ASSERT_OK(open_alone(in_folder(state, "root/MNIST"), &plain, &set));
+    assert_int_equal(set->count[IMAGE_TEST], 3);
+    image_set_close(set);
+    ASSERT_OK(folder_make(in_folder(state, "both")));
+    put_idx(state, "both/first-train", 7);
+    put_idx(state, "both/other-train", 5);
+    ASSERT_STATUS(open_alone(in_folder(state, "both"), &plain, &set), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("holds several data sets");
+    snprintf(path, sizeof path, "%s", in_folder(state, "both/other-train-images-idx3-ubyte"));
+    ASSERT_OK(open_alone(path, &plain, &set));
+    assert_int_equal(set->count[IMAGE_TRAIN], 5);
+    image_set_close(set);
+    ASSERT_OK(folder_make(in_folder(state, "root/Other/raw")));
+    put_idx(state, "root/Other/raw/train", 5);
+    ASSERT_STATUS(open_alone(in_folder(state, "root"), &plain, &set), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("holds 2 data sets of images");
+    assert_int_equal(weft_mem_usage_total().current_bytes, 0);
+}
+
+static void test_pickled_cifar_is_told(void **state)
+{
+    image_set *set;
+    ASSERT_OK(folder_make(in_folder(state, "cifar-10-batches-py")));
+    put_file(in_folder(state, "cifar-10-batches-py/data_batch_1"), "x", 1);
+    put_file(in_folder(state, "cifar-10-batches-py/batches.meta"), "x", 1);
+    ASSERT_STATUS(open_alone(*state, &plain, &set), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("take the binary version");
+}
+
+static void assert_classes(const image_set *set, const char *const *names, int count)
+{
+    assert_int_equal(set->classes, count);
+    assert_true((names != NULL) == (set->class_name != NULL));
+    for (int i = 0; i < count && names != NULL; ++i) {
+        assert_string_equal(set->class_name[i], names[i]);
+    }
+}
+
+static void test_labels_from_1(void **state)
+{
+    static const char *const numbers[] = {"1", "2", "3"};
+    const image_options trained = {.threads = 1, .trained = true};
+    image_set *set;
+    put_idx(state, "train", 7);
+    put_idx(state, "t10k", 3);
+    add_to_labels(state, "train", 7, 1);
+    add_to_labels(state, "t10k", 3, 1);
+    ASSERT_OK(open_alone(*state, &plain, &set));
+    assert_classes(set, numbers, 3);
+    assert_int_equal(image_set_label(set, IMAGE_TRAIN, 0), 0);
+    image_set_close(set);
+    ASSERT_OK(open_alone(*state, &trained, &set)); /* a model may know a class 0 */
+    assert_classes(set, NULL, 4);
+    assert_int_equal(image_set_label(set, IMAGE_TRAIN, 0), 1);
+    image_set_close(set);
+    put_idx(state, "t10k", 3); /* with a label 0: they do not begin at 1 */
+    ASSERT_OK(open_alone(*state, &plain, &set));
+    assert_classes(set, NULL, 4);
+    image_set_close(set);
+}
+
+static void test_names_of_labels(void **state)
+{
+    static const char *const named[] = {"ankle boot", "bag", "caf\xc3\xa9"};
+    static const char lines[] = "ankle boot\r\n\n bag \ncafe\xcc\x81";
+    image_set *set;
+    put_idx(state, "train", 7);
+    put_file(in_folder(state, "classes.txt"), lines, sizeof lines - 1);
+    ASSERT_OK(open_alone(*state, &plain, &set));
+    assert_classes(set, named, 3);
+    image_set_close(set);
+    add_to_labels(state, "train", 7, 1);
+    ASSERT_OK(open_alone(*state, &plain, &set));
+    assert_classes(set, named, 3);
+    assert_int_equal(image_set_label(set, IMAGE_TRAIN, 1), 1);
+    image_set_close(set);
+    put_idx(state, "train", 7);
+    put_file(in_folder(state, "classes.txt"), "0\n1\n2\n0\n1\n2\n0\n", 14); /* labels, not names */
+    ASSERT_OK(open_alone(*state, &plain, &set));
+    assert_classes(set, NULL, 3);
+    image_set_close(set);
+    put_file(in_folder(state, "classes.txt"), "one\n", 4);
+    ASSERT_OK(open_alone(*state, &plain, &set));
+    assert_classes(set, NULL, 3);
+    image_set_close(set);
+    assert_int_equal(weft_mem_usage_total().current_bytes, 0);
 }
 
 /* Every training image is in one of two parts, and the parts are the same again. */
@@ -472,6 +601,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_idx_is_read, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_other_names_of_idx, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_pickled_cifar_is_told, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_labels_from_1, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_names_of_labels, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_images_are_set_apart, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_moments_are_exact, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_memory_is_bounded, folder_setup, folder_teardown),

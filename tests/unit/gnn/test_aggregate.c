@@ -171,6 +171,21 @@ static void degrees_of(const weft_graph *g, double *degree)
     }
 }
 
+static bool has_loop(const weft_graph *g, int64_t v)
+{
+    bool found = false;
+    for (int64_t e = g->offset[v]; e < g->offset[v + 1]; ++e) {
+        found = found || g->source32[e] == v;
+    }
+    return found;
+}
+
+/* What v itself weighs among its neighbours: nothing more where GCN's graph has the loop. */
+static double self_of(const setting *s, int64_t v)
+{
+    return s->options.normalisation == GNN_NORM_SYMMETRIC && has_loop(&s->graph->graph, v) ? 0.0 : 1.0;
+}
+
 /* sum [n, width]: y * beta + diag * x + post * A (pre * x), as gnn/layers/aggregate.h defines them; magnitude [n, width]:
  * of what is added. */
 static void expect(const setting *s, double *sum, double *magnitude)
@@ -183,7 +198,7 @@ static void expect(const setting *s, double *sum, double *magnitude)
         const double self =
             s->options.normalisation == GNN_NORM_MEAN || s->options.normalisation == GNN_NORM_SYMMETRIC_OTHERS ? 0.0
             : s->options.normalisation == GNN_NORM_SUM_SELF                                                    ? 1.0
-                                                            : 1.0 / (degree[v] + 1.0);
+                                                            : self_of(s, v) / (degree[v] + self_of(s, v));
         sum[i] = s->beta * y_of(s, v, c) + self * x_of(s, v, c);
         magnitude[i] = s->beta * fabs(y_of(s, v, c)) + self * fabs(x_of(s, v, c));
     }
@@ -196,7 +211,7 @@ static void expect(const setting *s, double *sum, double *magnitude)
                                      ? (degree[u] * degree[v] > 0 ? 1.0 / sqrt(degree[u] * degree[v]) : 0.0)
                                  : s->options.normalisation == GNN_NORM_MEAN_SELF
                                      ? 1.0 / (degree[v] + 1.0)
-                                     : 1.0 / sqrt((degree[v] + 1.0) * (degree[u] + 1.0));
+                                     : 1.0 / sqrt((degree[v] + self_of(s, v)) * (degree[u] + self_of(s, u)));
             const double weight = scale * weight_of(g, e);
             const int64_t to = s->transposed ? u : v, from = s->transposed ? v : u;
             for (int64_t c = 0; c < s->width; ++c) {

@@ -27,6 +27,7 @@ typedef struct setting {
     weft_partition partition;
     const char *backend;
     gnn_aggregator_options options;
+    int foreseen;                        /* sums of a pass that are announced: forward, then transposed */
     float (*result)[2][VERTICES][WIDTH]; /* [PASSES] forward, transposed; written by roots */
     int64_t staleness[PASSES];
 } setting;
@@ -62,6 +63,9 @@ static weft_status run_passes(weft_comm *comm, weft_hal *hal, const weft_part *p
     gnn_aggregator a = {.hal = NULL};
     weft_tensor x = {0}, out = {0};
     WEFT_TRY_GOTO(gnn_aggregator_create(comm, hal, WEFT_DTYPE_F32, part, &s->options, &a), status, done);
+    for (int transposed = 0; transposed < s->foreseen; ++transposed) {
+        WEFT_TRY_GOTO(gnn_aggregator_foresee(&a, transposed != 0, WIDTH), status, done);
+    }
     WEFT_TRY_GOTO(tensor_create(hal, WEFT_DTYPE_F32, part->n_local, WIDTH, WEFT_MEM_FEATURE, &x), status, done);
     WEFT_TRY_GOTO(tensor_create(hal, WEFT_DTYPE_F32, part->n_local, WIDTH, WEFT_MEM_FEATURE, &out), status, done);
     for (int pass = 0; pass < PASSES; ++pass) {
@@ -176,6 +180,7 @@ static void check_setting(setting *s, int ranks, const char *method)
     double sum[VERTICES][WIDTH];
     s->result = calloc(PASSES, sizeof *s->result);
     s->options.forms.max_width = WIDTH;
+    s->foreseen = 2;
     ASSERT_OK(partition_compute(g, &cut, &s->partition, &report));
     ASSERT_OK(comm_thread_run(ranks, run_rank, s));
     for (int i = 0; i < PASSES * 2 * VERTICES; ++i) {
@@ -235,6 +240,25 @@ static void test_hidden(void **state)
     (void)state;
     check_delays(true, true);
     check_delays(false, true);
+}
+
+/* A sum that nobody announced has no rows from earlier epochs: it is refused, not made room for. */
+static void test_unforeseen(void **state)
+{
+    (void)state;
+    test_graph graph = test_graph_random(VERTICES, EDGES, true, 5);
+    const partition_options cut = {.method = "random", .parts = 2, .seed = 1, .balance = 1.1, .threads = 1};
+    partition_report report;
+    setting s = {.graph = &graph, .backend = "cpu", .options.forms.max_width = WIDTH, .options.halo.delay = 2};
+    s.result = calloc(PASSES, sizeof *s.result);
+    ASSERT_OK(partition_compute(&graph.graph, &cut, &s.partition, &report));
+    for (s.foreseen = 0; s.foreseen < 2; ++s.foreseen) {
+        ASSERT_STATUS(comm_thread_run(2, run_rank, &s), WEFT_ERR_INTERNAL);
+        assert_non_null(strstr(weft_error_message(), "foreseen"));
+    }
+    partition_destroy(&s.partition);
+    free(s.result);
+    test_graph_free(&graph);
 }
 
 static void test_no_halo(void **state)
@@ -398,6 +422,7 @@ int main(void)
         cmocka_unit_test(test_delay_undirected), cmocka_unit_test(test_delay_directed),
         cmocka_unit_test(test_hidden),           cmocka_unit_test(test_no_halo),
         cmocka_unit_test(test_drawn_rows),       cmocka_unit_test(test_bins_are_even),
+        cmocka_unit_test(test_unforeseen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

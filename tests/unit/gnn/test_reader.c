@@ -74,6 +74,18 @@ static const member plain[] = {
     {.name = NULL},
 };
 
+/* A path 0 - 1 - 2 - 3 under the names of PyTorch Geometric: masks of several types, weights in a column. */
+static const member pyg[] = {
+    {"edge_index", 'i', 8, 2, {2, 3}, (const int64_t[]){0, 1, 2, 1, 2, 3}},
+    {"x", 'f', 4, 2, {4, 1}, (const float[]){1, 2, 3, 4}},
+    {"y", 'i', 8, 2, {4, 1}, (const int64_t[]){1, 2, 1, 3}},
+    {"train_mask", 'b', 1, 1, {4}, (const uint8_t[]){1, 0, 0, 1}},
+    {"val_mask", 'u', 1, 1, {4}, (const uint8_t[]){0, 255, 0, 0}},
+    F32("test_mask", 4, 0, 0, 1, 0),
+    {"edge_attr", 'f', 4, 2, {3, 1}, (const float[]){0.5F, 1.5F, 2.5F}},
+    {.name = NULL},
+};
+
 /* Write `base` with the member of the same name replaced by `change` (added when new, left out when without data). */
 static const char *write_with(void **state, const member *base, const member *change)
 {
@@ -202,6 +214,85 @@ static void test_split_from_another_file(void **state)
     ASSERT_MESSAGE("holds no split");
 }
 
+static void test_names_of_pyg(void **state)
+{
+    convert_options options = defaults();
+    options.weight_path = "input";
+    weft_graph graph;
+    convert_and_open(state, write_with(state, pyg, NULL), &options, 0, &graph);
+    static const int64_t offset[] = {0, 1, 3, 5, 6};
+    static const int32_t source[] = {1, 0, 2, 1, 3, 2};
+    static const float weight[] = {0.5F, 0.5F, 1.5F, 1.5F, 2.5F, 2.5F};
+    static const uint8_t split[] = {0, 1, 2, 0};
+    static const int32_t label[] = {0, 1, 0, 2}; /* 1 to 3, each of which occurs */
+    assert_memory_equal(graph.offset, offset, sizeof offset);
+    assert_memory_equal(graph.source32, source, sizeof source);
+    assert_memory_equal(graph.weight, weight, sizeof weight);
+    assert_memory_equal(graph.split, split, sizeof split);
+    assert_memory_equal(graph.label, label, sizeof label);
+    assert_int_equal(graph.classes, 3);
+    graph_close(&graph);
+    options.force = true;
+    options.classes = 9; /* a part of a larger graph */
+    convert_and_open(state, in_folder(state, "in.npz"), &options, 0, &graph);
+    static const int32_t kept[] = {1, 2, 1, 3};
+    assert_int_equal(graph.classes, 9);
+    assert_memory_equal(graph.label, kept, sizeof kept);
+    graph_close(&graph);
+    options.classes = 3;
+    ASSERT_STATUS(reader_convert(in_folder(state, "in.npz"), in_folder(state, "store"), &options), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("[y]: row 3: class 3, but --classes 3 allows 0 to 2");
+}
+
+/* A .npy of --splits, and what four vertices make of it; split NULL: refused with the message. */
+typedef struct split_case {
+    member array;
+    const uint8_t *split;
+    const char *message;
+} split_case;
+
+static const split_case split_cases[] = {
+    {I64("", 4, 0, 1, 2, -1), (const uint8_t[]){0, 1, 2, 255}, NULL},
+    {F32("", 4, 0, 1, 2, 255), (const uint8_t[]){0, 1, 2, 255}, NULL},
+    {{"", 'b', 1, 2, {3, 4}, (const uint8_t[]){0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0}},
+     (const uint8_t[]){1, 0, 2, 255},
+     NULL},
+    {{"", 'i', 8, 2, {4, 3}, (const int64_t[]){0, 1, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0}},
+     (const uint8_t[]){1, 0, 2, 255},
+     NULL},
+    {I64("", 4, 0, 0, 0, 0), (const uint8_t[]){0, 0, 0, 0}, NULL},
+    {I64("", 4, 0, 1, 1, 0), NULL, "a mask of one part; which?"},
+    {{"", 'b', 1, 1, {4}, (const uint8_t[]){1, 1, 0, 0}}, NULL, "a mask of one part; which?"},
+    {{"", 'b', 1, 2, {2, 4}, (const uint8_t[]){1, 1, 0, 0, 0, 0, 1, 1}}, NULL, "masks of 2 parts, expected 3"},
+    {{"", 'b', 1, 2, {4, 4}, (const uint8_t[16]){1}}, NULL, "which dimension are the vertices?"},
+    {I64("", 4, 0, 1, 2, 3), NULL, "row 3: 3: 0 = train, 1 = valid, 2 = test"},
+    {I64("", 3, 0, 1, 2), NULL, "found 3 elements in 1 dimensions"},
+};
+
+static void test_split_arrays(void **state)
+{
+    char path[FILE_PATH_MAX];
+    ASSERT_OK(file_path(path, "%s", in_folder(state, "split.npy")));
+    convert_options options = defaults();
+    options.split_path = path;
+    options.force = true;
+    for (size_t i = 0; i < sizeof split_cases / sizeof *split_cases; i++) {
+        const member *m = &split_cases[i].array;
+        ASSERT_OK(npy_write(path, m->kind, m->item_bytes, m->dims, m->shape, m->data));
+        const char *input = write_with(state, benchmark, NULL);
+        if (split_cases[i].split == NULL) {
+            ASSERT_STATUS(reader_convert(input, in_folder(state, "store"), &options), WEFT_ERR_DATA);
+            ASSERT_MESSAGE(split_cases[i].message);
+            continue;
+        }
+        weft_graph graph;
+        convert_and_open(state, input, &options, 0, &graph);
+        assert_int_equal(graph.splits, 1);
+        assert_memory_equal(graph.split, split_cases[i].split, 4);
+        graph_close(&graph);
+    }
+}
+
 typedef struct fault {
     const member *base;
     member change;
@@ -253,6 +344,18 @@ static const fault faults[] = {
     {plain, {"vertices", 'i', 8, 0, {0}, (const int64_t[]){0}}, "no vertices"},
     {plain, {"vertices", 'i', 8, 0, {0}, (const int64_t[]){2}}, "[edges]: row 1: (1, 2)"},
     {plain, I64("vertices", 1, 3), "[vertices]: 1 dimensions, expected 0"},
+    {plain, I32("labels", 3, 1, -1, 1), "[labels]: the labels are -1 and 1 alone"},
+    {plain, F32("labels", 3, 1, -1, NAN), "[labels]: the labels are -1 and 1 alone"},
+    {plain, F32("labels", 3, 1, 0.5F, 0), "[labels]: row 1: 0.5 is not a class"},
+    {plain, I64("train", 2, 0, 0), "[train]: holds 0 and 1 alone, more than once"},
+    {plain, I64("train", 4, 0, 1, 2, 0), "[train]: 4 entries for 3 vertices"},
+    {plain, BOOL2("train", 3, 3, 0, 0, 1, 0, 0, 0, 0, 0, 0), "which dimension are the vertices?"},
+    {plain, BOOL2("train", 1, 2, 0, 1), "[train]: expected a list of vertices, or masks of 3"},
+    {plain, {"train", 'i', 8, 2, {3, 1}, (const int64_t[]){0, 2, 0}}, "[train]: element 1 is 2: masks hold 0 and 1"},
+    {pyg, {"edge_index", 'i', 8, 2, {3, 2}, (const int64_t[]){0, 1, 1, 2, 3, 0}}, "(the transpose of this array)"},
+    {pyg, {"edge_index", 'i', 8, 2, {2, 1}, (const int64_t[]){0, 4}}, "[edge_index]: row 0: 4: vertices are 0 to 3"},
+    {pyg, I64("num_nodes", 1, 5), "[x]: 4 rows of features for 5 vertices"},
+    {pyg, F32("y", 3, 0, 1, 0), "[y]: expected [n] or [n, tasks] with n = 4"},
 };
 
 static void test_faults_are_named_and_nothing_is_written(void **state)
@@ -292,14 +395,15 @@ static void test_formats_are_found_or_named(void **state)
     assert_null(reader_format_at(-1));
 }
 
-static void test_every_allocation_may_fail(void **state)
+static void fail_each_allocation(void **state, const member *base, const char *format)
 {
     convert_options options = defaults();
     char path[FILE_PATH_MAX];
     char store[FILE_PATH_MAX];
-    ASSERT_OK(file_path(path, "%s", write_with(state, heterophilous, NULL)));
+    ASSERT_OK(file_path(path, "%s", write_with(state, base, NULL)));
     ASSERT_OK(file_path(store, "%s/store", (const char *)*state));
-    options.format = "heterophilous";
+    options.format = format;
+    options.force = true;
     for (uint64_t n = 1;; n++) {
         weft_alloc_fail_after(n);
         weft_status status = reader_convert(path, store, &options);
@@ -311,6 +415,13 @@ static void test_every_allocation_may_fail(void **state)
         assert_false(file_exists(store));
         assert_true(n < 300);
     }
+    ASSERT_OK(folder_remove(store));
+}
+
+static void test_every_allocation_may_fail(void **state)
+{
+    fail_each_allocation(state, heterophilous, "heterophilous");
+    fail_each_allocation(state, pyg, "pyg-npz");
 }
 
 int main(void)
@@ -323,6 +434,8 @@ int main(void)
         FOLDER_TEST(test_heterophilous_and_its_splits),
         FOLDER_TEST(test_plain_npz),
         FOLDER_TEST(test_split_from_another_file),
+        FOLDER_TEST(test_names_of_pyg),
+        FOLDER_TEST(test_split_arrays),
         FOLDER_TEST(test_faults_are_named_and_nothing_is_written),
         FOLDER_TEST(test_formats_are_found_or_named),
         FOLDER_TEST(test_every_allocation_may_fail),

@@ -1,4 +1,5 @@
 /* Text: blocks, line numbers, compressed files, numbers and tables. */
+#include <float.h>
 #include <math.h>
 #include <omp.h>
 
@@ -100,7 +101,18 @@ static void test_reals_against_strtod(void **state)
         assert_memory_equal(&value, &expected, sizeof value);
         assert_ptr_equal(at, end);
     }
-    static const char *const none[] = {"nan\n", "inf\n", "-\n", ".\n", "e5\n", "1e999\n", "\n", "x\n"};
+    static const struct {
+        const char *text;
+        double value;
+    } fortran[] = {{"1.5D+00\n", 1.5}, {"-2.5d-1,", -0.25}, {"1D3\n", 1000.0}, {"1.7976931348623157D+308\n", DBL_MAX}};
+    for (size_t i = 0; i < sizeof fortran / sizeof *fortran; i++) {
+        const char *at = fortran[i].text;
+        double value;
+        assert_true(text_scan_real(&at, false, &value));
+        assert_memory_equal(&value, &fortran[i].value, sizeof value);
+        assert_true(*at == '\n' || *at == ',');
+    }
+    static const char *const none[] = {"nan\n", "inf\n", "-\n", ".\n", "e5\n", "1e999\n", "1d999\n", "\n", "x\n"};
     for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
         const char *at = none[i];
         double value;
@@ -298,7 +310,7 @@ static void test_tables(void **state)
     int64_t rows = -1;
     int64_t columns = -1;
     int64_t *ints;
-    const char *path = put_gzip(state, "t.csv.gz", "# c\nid,value\n1,-2\n\n3 ,\t4\r\n5;6", "wb");
+    const char *path = put_gzip(state, "t.csv.gz", "# c\nid,value\n1,-2\n\n3 ,\t4\r\n\"5\" ,6", "wb");
     ASSERT_OK(text_table_ints(path, WEFT_MEM_GENERAL, &rows, &columns, &ints));
     static const int64_t expected[] = {1, -2, 3, 4, 5, 6};
     assert_int_equal(rows, 3);
@@ -328,6 +340,8 @@ static void test_faults_of_tables(void **state)
         int64_t rows, columns;
         const char *message;
     } cases[] = {
+        {"1,2\n3;4\n", false, -1, -1, "line 2: ';4': expected a separator (a comma, as in line 1)"},
+        {"0;1\n0,5;1\n", true, -1, -1, "line 2: a comma within a number: decimal commas?"},
         {"1,2\n3\n", false, -1, -1, "line 2: 1 fields where 2 are expected"},
         {"1,2\n3,4,5\n", false, -1, -1, "line 2: more than 2 fields where 2 are expected"},
         {"1,2\n3,\n", false, -1, -1, "line 2: the line ends where a whole number is expected"},

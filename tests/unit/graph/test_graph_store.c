@@ -354,6 +354,8 @@ static void test_bad_manifests_are_refused(void **state)
         {"{" COUNTS ", \"tasks\": 1}", "target.npy"},
         {"{" COUNTS ", \"splits\": 3}", "expected uint8 (3, 5)"},
         {"{" COUNTS ", \"weighted\": true}", "belongs to version 2"},
+        {"{" COUNTS ", \"class_names\": true}", "belongs to version 3"},
+        {"{" COUNTS ", \"features\": 3, \"feature_numbers\": 3}", "belongs to version 3"},
         {"{" COUNTS ", \"weighted\": 1}", "weighted"},
         {"{" COUNTS ", \"arrays\": {\"weight\": {}}}", "weight"},
         {"{\"format\": \"weft-graph\", \"version\": 1, \"vertices\": 4, \"edges\": 6, \"symmetric\": true}",
@@ -372,7 +374,7 @@ static void test_bad_manifests_are_refused(void **state)
         ASSERT_MESSAGE(cases[i].message);
         ASSERT_MESSAGE("store");
     }
-    const char *future = "{\"format\": \"weft-graph\", \"version\": 3}";
+    const char *future = "{\"format\": \"weft-graph\", \"version\": 99}";
     put_file(in_folder(state, "store/manifest.json"), future, strlen(future));
     weft_graph graph;
     ASSERT_STATUS(graph_open(in_folder(state, "store"), 0, true, &graph), WEFT_ERR_UNSUPPORTED);
@@ -467,11 +469,164 @@ static void test_every_allocation_may_fail(void **state)
     }
 }
 
+/* Three classes and five vertices with names of several alphabets, blanks and punctuation. */
+static const char *const class_names[] = {"cat", "große Katze, \"wild\"", "猫"};
+static const char *const vertex_names[] = {"0", "alice", "bob smith", "10000000001", "é"};
+
+static void test_names_round_trip(void **state)
+{
+    const char *store = in_folder(state, "named");
+    graph_arrays arrays = sample();
+    arrays.classes = 3;
+    arrays.class_name = class_names;
+    arrays.vertex_name = vertex_names;
+    weft_graph graph;
+    name_list names;
+    ASSERT_OK(graph_store_write(store, &arrays, false));
+    ASSERT_OK(graph_open(store, 0, true, &graph));
+    assert_int_equal(graph.class_names.count, 3);
+    for (int i = 0; i < 3; i++) {
+        assert_string_equal(graph.class_names.text[i], class_names[i]);
+    }
+    ASSERT_OK(graph_vertex_names(&graph, &names));
+    assert_int_equal(names.count, 5);
+    for (int i = 0; i < 5; i++) {
+        assert_string_equal(names.text[i], vertex_names[i]);
+    }
+    name_list_free(&names);
+    graph_close(&graph);
+    size_t bytes;
+    uint8_t *manifest = get_file(in_folder(state, "named/manifest.json"), &bytes);
+    assert_non_null(memmem(manifest, bytes, "\"version\": 3", 12));
+    free(manifest);
+}
+
+static void test_a_store_without_names_has_none(void **state)
+{
+    weft_graph graph;
+    name_list names;
+    ASSERT_OK(graph_open(write_sample(state), 0, false, &graph));
+    assert_null(graph.class_names.text);
+    ASSERT_OK(graph_vertex_names(&graph, &names));
+    assert_null(names.text);
+    graph_close(&graph);
+}
+
+static void test_names_that_are_refused(void **state)
+{
+    const char *const twice[] = {"a", "b", "a"}, *const broken[] = {"a", "b\nc", "d"}, *const empty[] = {"a", "", "b"};
+    graph_arrays arrays = sample();
+    weft_graph graph;
+    arrays.classes = 3;
+    arrays.class_name = broken;
+    ASSERT_STATUS(graph_store_write(in_folder(state, "broken"), &arrays, false), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("class_name: name 1");
+    arrays.class_name = empty;
+    ASSERT_STATUS(graph_store_write(in_folder(state, "empty"), &arrays, false), WEFT_ERR_DATA);
+    arrays.class_name = twice;
+    ASSERT_OK(graph_store_write(in_folder(state, "twice"), &arrays, false));
+    ASSERT_STATUS(graph_open(in_folder(state, "twice"), 0, false, &graph), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("two names are 'a'");
+    const int64_t shape[] = {4};
+    arrays.class_name = class_names;
+    ASSERT_OK(graph_store_write(in_folder(state, "short"), &arrays, false));
+    ASSERT_OK(npy_write(in_folder(state, "short/class_name.npy"), 'u', 1, 1, shape, "a\nb\n"));
+    ASSERT_STATUS(graph_open(in_folder(state, "short"), 0, false, &graph), WEFT_ERR_DATA);
+}
+
+/* Columns 0 and 2 of row 0, none of row 1, column 1 of row 4. */
+static const int64_t feature_offset[] = {0, 2, 2, 2, 2, 3};
+static const int32_t feature_column[] = {0, 2, 1};
+static const float feature_value[] = {1.5F, -2, 4};
+
+static graph_arrays sparse_sample(void)
+{
+    graph_arrays arrays = sample();
+    arrays.feature = NULL;
+    arrays.feature_offset = feature_offset;
+    arrays.feature_column = feature_column;
+    arrays.feature_value = feature_value;
+    return arrays;
+}
+
+static void test_sparse_features_round_trip(void **state)
+{
+    static const float whole[5][3] = {{1.5F, 0, -2}, {0}, {0}, {0}, {0, 4, 0}};
+    const char *store = in_folder(state, "sparse");
+    const graph_arrays arrays = sparse_sample();
+    weft_graph graph;
+    float room[3], value[3];
+    int32_t column[3];
+    ASSERT_OK(graph_store_write(store, &arrays, false));
+    ASSERT_OK(graph_open(store, 0, true, &graph));
+    assert_null(graph.feature);
+    assert_int_equal(graph.features, 3);
+    ASSERT_OK(graph_validate(&graph));
+    for (int v = 0; v < 5; v++) {
+        assert_memory_equal(graph_feature_row(&graph, v, room), whole[v], sizeof whole[v]);
+    }
+    assert_int_equal(graph_feature_counts(&graph, 0).numbers, 2);
+    assert_int_equal(graph_feature_counts(&graph, 0).negative, 1);
+    assert_int_equal(graph_feature_numbers(&graph, 0, column, value), 2);
+    assert_int_equal(column[1], 2);
+    assert_true(value[1] == -2);
+    graph_close(&graph);
+    /* Whole features answer alike. */
+    ASSERT_OK(graph_open(write_sample(state), 0, false, &graph));
+    assert_ptr_equal(graph_feature_row(&graph, 1, room), graph.feature + 3);
+    assert_int_equal(graph_feature_numbers(&graph, 1, column, value), 3);
+    assert_int_equal(column[2], 2);
+    assert_true(value[2] == 6);
+    graph_close(&graph);
+}
+
+static void test_sparse_features_that_are_refused(void **state)
+{
+    const struct {
+        const char *array;
+        char kind;
+        int item, count;
+        const void *data;
+        const char *message;
+    } faults[] = {
+        {"feature_column", 'i', 4, 3, (const int32_t[]){2, 2, 1}, "entry 1 (row 0): column 2"},
+        {"feature_column", 'i', 4, 3, (const int32_t[]){2, 0, 1}, "entry 1 (row 0): column 0"},
+        {"feature_column", 'i', 4, 3, (const int32_t[]){0, 3, 1},
+         "column 3; the columns of a row ascend, each once, from 0 to 2"},
+        {"feature_column", 'i', 4, 3, (const int32_t[]){-1, 2, 1}, "column -1"},
+        {"feature_value", 'f', 4, 3, (const float[]){1, INFINITY, 1}, "feature_value, entry 1: inf"},
+        {"feature_offset", 'i', 8, 6, (const int64_t[]){0, 2, 1, 2, 2, 3}, "feature_offset, row 1: 2 is followed by 1"},
+        {"feature_offset", 'i', 8, 6, (const int64_t[]){0, 2, 2, 2, 2, 4},
+         "expected 0 to 3 (the numbers of sparse features)"},
+        {"feature_offset", 'i', 8, 5, (const int64_t[]){0, 2, 2, 2, 3}, "feature_offset"},
+    };
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        const char *store = in_folder(state, "sparse");
+        char array[64];
+        weft_graph graph;
+        const graph_arrays arrays = sparse_sample();
+        const int64_t shape[1] = {faults[i].count};
+        snprintf(array, sizeof array, "sparse/%s.npy", faults[i].array);
+        ASSERT_OK(graph_store_write(store, &arrays, true));
+        ASSERT_OK(npy_write(in_folder(state, array), faults[i].kind, faults[i].item, 1, shape, faults[i].data));
+        weft_status status = graph_open(store, 0, false, &graph);
+        status = status == WEFT_OK ? graph_validate(&graph) : status;
+        graph_close(&graph);
+        assert_int_equal(status, WEFT_ERR_DATA);
+        ASSERT_MESSAGE(faults[i].message);
+    }
+}
+
 int main(void)
 {
 #define FOLDER_TEST(name) cmocka_unit_test_setup_teardown(name, folder_setup, folder_teardown)
     const struct CMUnitTest tests[] = {
         FOLDER_TEST(test_round_trip),
+        FOLDER_TEST(test_names_round_trip),
+        FOLDER_TEST(test_sparse_features_round_trip),
+        FOLDER_TEST(test_sparse_features_that_are_refused),
+        FOLDER_TEST(test_a_store_without_names_has_none),
+        FOLDER_TEST(test_names_that_are_refused),
         FOLDER_TEST(test_hash_names_the_content),
         FOLDER_TEST(test_float_targets_and_a_single_split),
         FOLDER_TEST(test_weights_of_edges),

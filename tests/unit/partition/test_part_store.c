@@ -200,6 +200,63 @@ static void test_false_indices(void **state)
     drop_one(&k);
 }
 
+/* The file once more, with two elements of one member exchanged. False: the member has no two that differ. */
+static bool exchange_two(const char *path, int changed)
+{
+    npz_file *npz = NULL;
+    npz_writer *writer = NULL;
+    bool differ = false;
+    ASSERT_OK(npz_open(path, &npz));
+    ASSERT_OK(npz_writer_open(path, &writer));
+    for (int i = 0; i < npz_count(npz); i++) {
+        npy_array array;
+        ASSERT_OK(npz_read(npz, i, &array));
+        const size_t item = (size_t)array.header.item_bytes, last = ((size_t)array.header.count - 1) * item;
+        unsigned char *data = array.data, element[8];
+        for (size_t at = 0; i == changed && at < last && !differ; at += item) {
+            differ = memcmp(data + at, data + last, item) != 0;
+            if (differ) {
+                memcpy(element, data + at, item);
+                memcpy(data + at, data + last, item);
+                memcpy(data + last, element, item);
+            }
+        }
+        ASSERT_OK(npz_writer_add(writer, npz_name(npz, i), array.header.kind, (int)item, 1, &array.header.count, data));
+        npy_array_free(&array);
+    }
+    npz_close(npz);
+    ASSERT_OK(npz_writer_commit(writer));
+    return differ;
+}
+
+/* Checksums of members are right, indices within their bounds, and the part is another one. */
+static void test_false_meaning(void **state)
+{
+    kept_part k = keep_one(state);
+    npz_file *npz = NULL;
+    size_t bytes = 0;
+    int exchanged = 0;
+    uint8_t *image = get_file(k.path, &bytes);
+    ASSERT_OK(npz_open(k.path, &npz));
+    const int members = npz_count(npz);
+    npz_close(npz);
+    for (int i = 0; i < members; i++) {
+        weft_part kept;
+        if (exchange_two(k.path, i)) {
+            exchanged += 1;
+            const weft_status status = part_load(*state, &k.g.graph, &k.options, 1, false, PART_SHARED_FIRST, &kept);
+            assert_true(status == WEFT_ERR_DATA ||
+                        status == WEFT_ERR_NOINPUT); /* the latter: of another version, or key */
+            ASSERT_MESSAGE("part-1-shared.npz");
+        }
+        put_file(k.path, image, bytes);
+    }
+    assert_true(exchanged >= members - 2);
+    refuse_or_same(state, &k);
+    free(image);
+    drop_one(&k);
+}
+
 static void test_foreign_parts(void **state)
 {
     kept_part k = keep_one(state);
@@ -235,6 +292,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_one_cannot_be_written, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_every_cut_and_every_byte, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_false_indices, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_false_meaning, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_foreign_parts, folder_setup, folder_teardown),
     };
     log_set_level(LOG_WARN);

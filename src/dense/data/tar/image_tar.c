@@ -16,7 +16,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/number.h"
-#include "dense/data/image_decode.h"
+#include "dense/data/decode/image_decode.h"
 #include "dense/data/image_files.h"
 #include "dense/data/tar/tar_block.h"
 #include "io/foreign_kind.h"
@@ -426,7 +426,7 @@ static weft_status open_set(weft_comm *comm, const char *path, const image_optio
 {
     image_files *files = NULL;
     tar_file *t = NULL;
-    weft_status status = image_files_create(false, &files);
+    weft_status status = image_files_create(IMAGE_LAYOUT_ANY, &files);
     if (status == WEFT_OK) {
         status = WEFT_NEW_ZERO(&t, 1, WEFT_MEM_GENERAL);
     }

@@ -1,5 +1,5 @@
-/* dense/data/image_decode.c: see dense/data/image_decode.h. */
-#include "dense/data/image_decode.h"
+/* dense/data/decode/image_decode.c: see dense/data/decode/image_decode.h. */
+#include "dense/data/decode/image_decode.h"
 
 #include <math.h>
 #include <string.h>
@@ -63,11 +63,11 @@ weft_status image_check_size(const char *name, size_t bytes, int64_t height, int
     return WEFT_OK;
 }
 
-weft_status image_look(const char *name, const uint8_t *data, size_t bytes, int64_t *height, int64_t *width)
+weft_status image_look(const char *name, const uint8_t *data, size_t bytes, image_shape *is)
 {
     const image_codec *codec;
     WEFT_TRY(find_codec(name, data, bytes, &codec));
-    return codec->look(name, data, bytes, height, width);
+    return codec->look(name, data, bytes, is);
 }
 
 /* ---- scaling --------------------------------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /*
- * dense/data/image_png.c: PNG files through libpng, a codec of image_decode.h.
+ * dense/data/decode/image_png.c: PNG files through libpng, a codec of image_decode.h.
  *
  * Values are taken as they stand, without regard to what a file says of gamma and colour spaces: grey is mixed of them
  * as JPEG's is, transparent pixels are mixed with black, and of 16 bits the upper 8 count, so that a picture has the
@@ -15,7 +15,7 @@
 
 #include <png.h>
 
-#include "dense/data/image_decode.h"
+#include "dense/data/decode/image_decode.h"
 
 enum {
     PIXELS_PER_BYTE = 8 * 1032, /* a bit each; a deflate stream grows at most 1032-fold */
@@ -124,13 +124,15 @@ static weft_status open_file(const char *name, const uint8_t *data, size_t bytes
                             png_get_image_width(file->png, file->info), PIXELS_PER_BYTE);
 }
 
-static weft_status look(const char *name, const uint8_t *data, size_t bytes, int64_t *height, int64_t *width)
+static weft_status look(const char *name, const uint8_t *data, size_t bytes, image_shape *is)
 {
     png_file file;
     weft_status status = open_file(name, data, bytes, &file);
     if (status == WEFT_OK) {
-        *height = png_get_image_height(file.png, file.info);
-        *width = png_get_image_width(file.png, file.info);
+        const bool coloured = (png_get_color_type(file.png, file.info) & PNG_COLOR_MASK_COLOR) != 0;
+        *is = (image_shape){.height = png_get_image_height(file.png, file.info),
+                            .width = png_get_image_width(file.png, file.info),
+                            .channels = coloured ? 3 : 1};
     }
     close_file(&file);
     return status;

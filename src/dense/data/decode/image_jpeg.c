@@ -1,5 +1,5 @@
 /*
- * dense/data/image_jpeg.c: JPEG files through libjpeg(-turbo), a codec of image_decode.h.
+ * dense/data/decode/image_jpeg.c: JPEG files through libjpeg(-turbo), a codec of image_decode.h.
  *
  * libjpeg leaves its errors by longjmp. It is only called inside guarded(), whose frame holds nothing that could be
  * lost. What it calls warnings, and goes on from with grey, are errors here where pixels are missing. Scans are counted:
@@ -12,7 +12,7 @@
 #include <jerror.h>
 #include <jpeglib.h>
 
-#include "dense/data/image_decode.h"
+#include "dense/data/decode/image_decode.h"
 
 enum {
     PIXELS_PER_BYTE = 512, /* a block of 64 pixels takes a bit at least */
@@ -118,12 +118,13 @@ static weft_status open_file(const char *name, const uint8_t *data, size_t bytes
     return image_check_size(name, bytes, file->info.image_height, file->info.image_width, PIXELS_PER_BYTE);
 }
 
-static weft_status look(const char *name, const uint8_t *data, size_t bytes, int64_t *height, int64_t *width)
+static weft_status look(const char *name, const uint8_t *data, size_t bytes, image_shape *is)
 {
     jpeg_file file;
     weft_status status = open_file(name, data, bytes, &file);
-    *height = file.info.image_height;
-    *width = file.info.image_width;
+    *is = (image_shape){.height = file.info.image_height,
+                        .width = file.info.image_width,
+                        .channels = file.info.jpeg_color_space == JCS_GRAYSCALE ? 1 : 3};
     jpeg_destroy_decompress(&file.info);
     return status;
 }

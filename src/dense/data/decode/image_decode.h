@@ -1,5 +1,5 @@
 /*
- * dense/data/image_decode.h: a JPEG or PNG file in memory, as pixels of a wanted size.
+ * dense/data/decode/image_decode.h: a JPEG or PNG file in memory, as pixels of a wanted size.
  *
  *      file --libjpeg (at 1/2, 1/4, 1/8 where that is enough), libpng--> pixels --shorter side, centre--> wanted pixels
  *
@@ -38,8 +38,9 @@ typedef struct image_scratch {
 bool image_begins(const uint8_t *data, size_t bytes);
 extern const char image_unknown[]; /* what is said of the others */
 
-/* The size that the file states, checked. `name` is for messages. WEFT_ERR_DATA: neither JPEG nor PNG, or malformed. */
-weft_status image_look(const char *name, const uint8_t *data, size_t bytes, int64_t *height, int64_t *width);
+/* [out] is: the size that the file states, checked, and 1 channel if its pixels are grey, else 3. `name` is for messages.
+ * WEFT_ERR_DATA: neither JPEG nor PNG, or malformed. */
+weft_status image_look(const char *name, const uint8_t *data, size_t bytes, image_shape *is);
 
 /* [out] pixels [wanted->height, wanted->width, wanted->channels]; NULL: whether it can be decoded is all. WEFT_ERR_DATA: malformed; WEFT_ERR_RESOURCE. */
 weft_status image_decode(const char *name, const uint8_t *data, size_t bytes, const image_shape *wanted,
@@ -55,7 +56,7 @@ const char *image_png_version(void);
 typedef struct image_codec {
     const char *magic;
     size_t magic_bytes;
-    weft_status (*look)(const char *name, const uint8_t *data, size_t bytes, int64_t *height, int64_t *width);
+    weft_status (*look)(const char *name, const uint8_t *data, size_t bytes, image_shape *is);
     weft_status (*decode)(const char *name, const uint8_t *data, size_t bytes, const image_shape *wanted,
                           image_scratch *scratch, image_shape *is);
 } image_codec;

@@ -1,0 +1,157 @@
+/*
+ * gnn/data/edges/edge_weights_text.c: weights in text, parsed by all threads: lines FROM TO WEIGHT, Matrix Market with values, METIS
+ * with edge weights. Which of them a file is, is asked of the same functions as for edges.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "gnn/data/edges/edge_text.h"
+#include "gnn/data/edges/edge_weights.h"
+#include "gnn/data/edges/matrix_market.h"
+#include "gnn/data/edges/metis_text.h"
+#include "gnn/data/edges/text_head.h"
+
+static bool put(const edge_weights *s, text_piece *piece, const char *row, const int64_t ends[2], double weight)
+{
+    char reason[EDGE_WEIGHTS_REASON];
+    if (!edge_weights_put(s, ends[0], ends[1], weight, reason)) {
+        piece->at = row;
+        snprintf(piece->reason, sizeof piece->reason, "%s", reason);
+        return false;
+    }
+    return true;
+}
+
+/* ---- entries of Matrix Market ---- */
+
+static bool parse_entries(void *self, text_piece *piece)
+{
+    const edge_weights *s = self;
+    const char *at = piece->text;
+    while (text_next_row(piece, &at)) {
+        const char *row = at;
+        int64_t ends[2];
+        double value;
+        for (int i = 0; i < 2; i++) {
+            if (!text_scan_int(&at, &ends[i])) {
+                return text_expected(piece, at, "a vertex id");
+            }
+            ends[i] -= s->first_id;
+            at = text_skip_separator(at);
+        }
+        if (!text_scan_real(&at, false, &value)) {
+            return text_expected(piece, at, "the weight of the edge, a number");
+        }
+        if (!put(s, piece, row, ends, value)) {
+            return false;
+        }
+        at = text_next_line(at, piece->end);
+    }
+    return true;
+}
+
+static weft_status read_matrix(const char *path, text_source *source, edge_weights *s)
+{
+    matrix_market matrix;
+    const text_parser parser = {.self = s, .parse = parse_entries, .comments = MATRIX_MARKET_COMMENTS};
+    WEFT_TRY(matrix_market_begin(path, source, &matrix));
+    WEFT_CHECK(matrix.has_values, WEFT_ERR_DATA, "%s: line 1: a matrix of field 'pattern' has no values to be weights",
+               path);
+    WEFT_CHECK(
+        !matrix.skew, WEFT_ERR_DATA,
+        "%s: line 1: beside each value of a skew-symmetric matrix stands its negative, and no weight is negative",
+        path);
+    s->first_id = 1;
+    s->cure = matrix.both_ways ? "an entry of a symmetric matrix is both directions' weight" : s->cure;
+    s->both_ways = s->both_ways || matrix.both_ways;
+    return text_source_parse(source, &parser, NULL);
+}
+
+static bool put_neighbour(const void *self, int64_t from, int64_t to, double weight, char *reason)
+{
+    return edge_weights_put(self, from, to, weight, reason);
+}
+
+/* Each edge stands in both of its lines, and weighs the same there. */
+static weft_status read_metis(const char *path, text_source *source, edge_weights *s)
+{
+    s->first_id = 1;
+    s->both_ways = true;
+    s->cure = "an edge weighs the same in both of its lines";
+    return metis_weights_parse(path, source, &(metis_weights){.self = s, .put = put_neighbour});
+}
+
+/* ---- tables ---- */
+
+typedef struct table_state {
+    const edge_weights *weights;
+    const edge_columns *columns;
+} table_state;
+
+static bool take_end(const edge_weights *s, text_piece *piece, const text_field *field, int64_t *vertex)
+{
+    if (s->map != NULL) {
+        return id_map_find(s->map, field, vertex) ||
+               text_expected(piece, field->text, "the id of a vertex of the graph");
+    }
+    if (!text_field_whole(field, vertex)) {
+        return text_expected(piece, field->text, "a vertex id");
+    }
+    *vertex -= s->first_id;
+    return true;
+}
+
+static bool parse_table(void *self, text_piece *piece)
+{
+    const table_state *t = self;
+    const char *at = piece->text;
+    while (text_next_row(piece, &at)) {
+        const char *row = at;
+        edge_fields fields;
+        int64_t ends[2];
+        double value;
+        if (!edge_columns_scan(t->columns, piece, &at, &fields) ||
+            !take_end(t->weights, piece, &fields.from, &ends[0]) ||
+            !take_end(t->weights, piece, &fields.to, &ends[1])) {
+            return false;
+        }
+        if (!text_field_number(&fields.weight, &value)) {
+            const size_t length = (size_t)(fields.weight.end - fields.weight.text);
+            return text_expected(piece, fields.weight.text,
+                                 memchr(fields.weight.text, ',', length) != NULL
+                                     ? "the weight of the edge, a number with a decimal point"
+                                     : "the weight of the edge, a number");
+        }
+        if (!put(t->weights, piece, row, ends, value)) {
+            return false;
+        }
+        at = text_past_end(at);
+    }
+    return true;
+}
+
+static weft_status read_table(const char *path, text_source *source, const edge_weights *s)
+{
+    edge_columns columns;
+    WEFT_TRY(edge_columns_find(path, true, !s->told, &columns));
+    table_state t = {.weights = s, .columns = &columns};
+    const text_parser parser = {.self = &t, .parse = parse_table, .comments = "#%"};
+    weft_status status = text_header_skip(&columns.header, source);
+    status = status == WEFT_OK ? text_source_parse(source, &parser, NULL) : status;
+    edge_columns_free(&columns);
+    return status;
+}
+
+weft_status edge_weights_text(const char *path, edge_weights *s)
+{
+    text_source *source;
+    char head[TEXT_HEAD];
+    WEFT_TRY(reader_text_head(path, head));
+    const bool metis = metis_is(path, head);
+    WEFT_TRY(text_source_open(path, metis ? METIS_LINE_MAX : EDGE_LINE_MAX, &source));
+    weft_status status = matrix_market_is(path, head) ? read_matrix(path, source, s)
+                         : metis                      ? read_metis(path, source, s)
+                                                      : read_table(path, source, s);
+    text_source_close(source);
+    return status;
+}

@@ -1,0 +1,17 @@
+/* gnn/data/edges/text_head.h: what a text file is shows in how it begins, and in its name. */
+#ifndef WEFT_GNN_DATA_EDGES_TEXT_HEAD_H
+#define WEFT_GNN_DATA_EDGES_TEXT_HEAD_H
+
+#include <stdbool.h>
+
+#include "base/status.h"
+
+enum { TEXT_HEAD = 4096 };
+
+/* The first bytes of a text file, unpacked, NUL-terminated, as far as a zero byte, which the format's reader will name;
+ * empty when it is no text. Fails where the file cannot be read or unpacked. */
+weft_status reader_text_head(const char *path, char head[TEXT_HEAD]);
+/* Does the name, without .gz or .xz, end so, in letters of either case? */
+bool reader_name_ends(const char *path, const char *ending);
+
+#endif

@@ -1,0 +1,90 @@
+/*
+ * gnn/data/tables/table_features.c: features from text. All columns are features but those whose names say that they are ids,
+ * labels or a split. A column of text is refused by name.
+ */
+#include <inttypes.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "gnn/data/read/reader_parts.h"
+#include "gnn/data/tables/vertex_table.h"
+
+static bool has_name(const text_header *h, const char *name)
+{
+    for (int64_t j = 0; h->named && j < h->columns; j++) {
+        if (strcasecmp(h->name[j], name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* "val" or "test" alone may be a feature; beside "train" they are a split. And x, y are coordinates. */
+static bool is_feature(const vertex_table *t, int64_t column)
+{
+    const text_header *h = &t->header;
+    int64_t train;
+    if (vertex_table_is_plain(t, column)) {
+        return true;
+    }
+    if (text_header_is(h, column, TEXT_VALID) || text_header_is(h, column, TEXT_TEST)) {
+        return strcasestr(h->name[column], "mask") == NULL && text_header_find(h, TEXT_TRAIN, &train) == WEFT_OK &&
+               train < 0;
+    }
+    return h->named && strcasecmp(h->name[column], "y") == 0 && has_name(h, "x");
+}
+
+/* The first row shows which columns are text. */
+static weft_status refuse_text(const vertex_table *t)
+{
+    text_field field;
+    char name[64], word[32];
+    double number;
+    const char *at = t->header.row;
+    for (int64_t j = 0; at != NULL && j < t->header.columns; j++) {
+        if (!text_scan_field(&at, t->header.separator, &field)) {
+            return WEFT_OK; /* told with its line where rows are read */
+        }
+        const bool text = t->place[j] >= 0 && !text_field_missing(&field) && !text_field_number(&field, &number) &&
+                          memchr(field.text, ',', (size_t)(field.end - field.text)) == NULL;
+        (void)text_copy_field(&field, word, sizeof word);
+        WEFT_CHECK(!text || !t->header.named, WEFT_ERR_DATA,
+                   "%s: line %" PRId64
+                   ": %s: '%s' is text, and features are numbers: code it as numbers (one-hot), or remove the column",
+                   t->header.path, t->header.row_line, text_header_column(&t->header, j, name), word);
+        (void)text_next_field(&at, t->header.separator);
+    }
+    return WEFT_OK;
+}
+
+static weft_status choose_columns(vertex_table *t)
+{
+    int64_t features = 0;
+    for (int64_t j = 0; j < t->header.columns; j++) {
+        if (is_feature(t, j)) {
+            vertex_table_want(t, j, features++);
+        }
+    }
+    WEFT_CHECK(features > 0 || t->header.row == NULL, WEFT_ERR_DATA,
+               "%s: line %" PRId64 ": no column is a feature: ids, labels and splits are none", t->header.path,
+               t->header.line);
+    return refuse_text(t);
+}
+
+weft_status reader_text_features(const char *path, raw_graph *raw)
+{
+    vertex_table t;
+    int64_t rows;
+    WEFT_TRY(vertex_table_open(path, raw, &t));
+    weft_status status;
+    WEFT_TRY_GOTO(choose_columns(&t), status, done);
+    WEFT_TRY_GOTO(vertex_table_begin(&t), status, done);
+    t.columns.place = t.columns.width == t.header.columns ? NULL : t.place;
+    WEFT_TRY_GOTO(text_columns_floats(&t.columns, WEFT_MEM_FEATURE, &rows, &raw->feature), status, done);
+    raw->features = t.columns.width;
+done:
+    vertex_table_close(&t);
+    return status;
+}

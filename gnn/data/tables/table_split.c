@@ -1,0 +1,320 @@
+/*
+ * gnn/data/tables/table_split.c: a split from text, by the names of its columns, and lists of vertices.
+ *
+ *   one column       train, valid (val, validation, dev), test, none; or 0, 1, 2, and -1 or 255 = none; empty or NA = none
+ *   several          0 and 1 (true and false) under names of parts, in any order; three columns without a header are
+ *                    train, valid and test
+ *
+ * A column of 0 and 1 alone that no name gives a part is a mask of a part that nobody knows, and is refused.
+ */
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "gnn/data/read/reader_parts.h"
+#include "gnn/data/tables/vertex_table.h"
+
+/* ---- fields ---- */
+
+/* The field in single or double quotes or none; false: too long for a word. */
+static bool plain_field(const text_field *field, char word[16])
+{
+    text_field inner = *field;
+    const size_t length = (size_t)(field->end - field->text);
+    if (length >= 2 && *field->text == '\'' && field->end[-1] == '\'') {
+        inner.text++;
+        inner.end--;
+    }
+    return text_copy_field(&inner, word, 16) < 15;
+}
+
+static int part_of_number(int64_t number)
+{
+    return number >= 0 && number < READER_PARTS    ? (int)number
+           : number == -1 || number == READER_NONE ? READER_NONE
+                                                   : -1;
+}
+
+/* The part that a word or a number means; -1 = none that is known. */
+static int part_of(const text_field *field, bool *number)
+{
+    static const struct {
+        const char *word;
+        int part;
+    } known[] = {{"train", READER_TRAIN}, {"training", READER_TRAIN}, {"valid", READER_VALID},
+                 {"val", READER_VALID},   {"dev", READER_VALID},      {"validation", READER_VALID},
+                 {"test", READER_TEST},   {"testing", READER_TEST},   {"none", READER_NONE}};
+    char word[16];
+    int64_t value;
+    const bool fits = plain_field(field, word);
+    const text_field plain = {.text = word, .end = word + strlen(word)};
+    *number = fits && text_field_whole(&plain, &value);
+    if (*number) {
+        return part_of_number(value);
+    }
+    for (size_t i = 0; fits && i < sizeof known / sizeof *known; i++) {
+        if (strcasecmp(known[i].word, word) == 0) {
+            return known[i].part;
+        }
+    }
+    return fits && text_field_missing(&plain) ? READER_NONE : -1;
+}
+
+/* 1 or 0 of a mask; -1: neither. */
+static int flag_of(const text_field *field)
+{
+    static const char *const set[] = {"1", "true", "t", "1.0"};
+    static const char *const clear[] = {"0", "false", "f", "0.0"};
+    char word[16];
+    for (size_t i = 0; plain_field(field, word) && i < sizeof set / sizeof *set; i++) {
+        if (strcasecmp(word, set[i]) == 0 || strcasecmp(word, clear[i]) == 0) {
+            return strcasecmp(word, set[i]) == 0;
+        }
+    }
+    return -1;
+}
+
+/* ---- rows ---- */
+
+typedef struct split_rows {
+    uint8_t *split;
+    atomic_bool one, other; /* a number 1; anything but the numbers 0 and 1 */
+} split_rows;
+
+static bool take_part(void *self, text_piece *piece, int64_t row, int64_t place, const text_field *field)
+{
+    split_rows *s = self;
+    bool number;
+    const int part = part_of(field, &number);
+    (void)place;
+    if (part < 0) {
+        return text_expected_field(piece, field,
+                                   flag_of(field) >= 0
+                                       ? "train, valid, test or none; of masks, the header says which part each is: "
+                                         "train_mask, valid_mask, test_mask"
+                                       : "train, valid, test or none");
+    }
+    if (number && part == READER_VALID) {
+        atomic_store_explicit(&s->one, true, memory_order_relaxed);
+    } else if (!number || part != READER_TRAIN) {
+        atomic_store_explicit(&s->other, true, memory_order_relaxed);
+    }
+    s->split[row] = (uint8_t)part;
+    return true;
+}
+
+/* The masks of one row come one after the other, by one thread. */
+static bool take_mask(void *self, text_piece *piece, int64_t row, int64_t part, const text_field *field)
+{
+    split_rows *s = self;
+    const int flag = flag_of(field);
+    if (flag < 0) {
+        return text_expected_field(piece, field, "0 or 1, true or false, in each column of a part");
+    }
+    if (flag == 1 && s->split[row] != READER_NONE) {
+        piece->at = field->text;
+        snprintf(piece->reason, sizeof piece->reason, "a vertex of two parts, %s and %s: at most one 1 in a row",
+                 reader_part_names[s->split[row]], reader_part_names[part]);
+        return false;
+    }
+    s->split[row] = flag == 1 ? (uint8_t)part : s->split[row];
+    return true;
+}
+
+/* ---- columns ---- */
+
+static bool names_are_flags(const text_header *h)
+{
+    bool flags = true;
+    for (int64_t j = 0; j < h->columns; j++) {
+        const text_field name = {.text = h->name[j], .end = h->name[j] + strlen(h->name[j])};
+        flags = flags && flag_of(&name) >= 0;
+    }
+    return flags;
+}
+
+/* A first line that is itself a part, over words, or three masks: the first row of a file without a header. */
+static weft_status settle_header(vertex_table *t)
+{
+    text_header *h = &t->header;
+    text_field field;
+    bool number;
+    if (h->named && h->columns == READER_PARTS && names_are_flags(h)) {
+        return text_header_drop(h);
+    }
+    if (!h->named || h->columns != 1) {
+        return WEFT_OK;
+    }
+    const text_field name = {.text = h->name[0], .end = h->name[0] + strlen(h->name[0])};
+    const bool mask = text_header_sample(h, 0, &field) && flag_of(&field) >= 0;
+    if (part_of(&name, &number) < 0 || (mask && strcasecmp(h->name[0], "none") != 0)) {
+        return WEFT_OK;
+    }
+    t->id = -1;
+    return text_header_drop(h);
+}
+
+static weft_status want_parts(vertex_table *t, const int64_t column[READER_PARTS], int parts)
+{
+    char missing[48] = "";
+    for (int part = 0; part < READER_PARTS; part++) {
+        if (column[part] >= 0) {
+            vertex_table_want(t, column[part], part);
+        } else {
+            snprintf(missing + strlen(missing), sizeof missing - strlen(missing), "%s%s",
+                     missing[0] != '\0' ? " and " : "", reader_part_names[part]);
+        }
+    }
+    if (parts < READER_PARTS) {
+        log_warn("%s: no column says %s: vertices that are in no other part are in none", t->header.path, missing);
+    }
+    return WEFT_OK;
+}
+
+static weft_status refuse_columns(const text_header *h)
+{
+    return weft_fail(WEFT_ERR_DATA,
+                     "%s: line %" PRId64 ": %" PRId64
+                     " columns%s: which are the split? Expected one named split, columns "
+                     "named train, valid and test, or one column alone",
+                     h->path, h->line, h->columns, h->named ? "" : " without names");
+}
+
+/* Which columns are read: *masks, or one of words or numbers. */
+static weft_status choose_columns(vertex_table *t, bool *masks)
+{
+    static const text_role roles[READER_PARTS] = {TEXT_TRAIN, TEXT_VALID, TEXT_TEST};
+    text_header *h = &t->header;
+    int64_t split, plain, part[READER_PARTS];
+    int parts = 0;
+    WEFT_TRY(text_header_find(h, TEXT_SPLIT, &split));
+    for (int i = 0; i < READER_PARTS; i++) {
+        WEFT_TRY(text_header_find(h, roles[i], &part[i]));
+        parts += part[i] >= 0;
+    }
+    *masks = (!h->named && h->columns == READER_PARTS) || parts > 0;
+    WEFT_CHECK(split < 0 || parts == 0, WEFT_ERR_DATA,
+               "%s: line %" PRId64 ": the column '%.40s' and columns of parts are there: leave one or the others out",
+               h->path, h->line, h->name[split < 0 ? 0 : split]);
+    if (*masks && parts == 0) {
+        part[0] = 0;
+        part[1] = 1;
+        part[2] = 2;
+        parts = READER_PARTS;
+    }
+    if (*masks) {
+        return want_parts(t, part, parts);
+    }
+    const bool alone = split < 0 && (h->named ? vertex_table_plain(t, &plain) : h->columns) == 1;
+    if (split < 0 && !alone) {
+        return h->columns == 0 ? WEFT_OK : refuse_columns(h); /* an empty file lacks rows */
+    }
+    vertex_table_want(t, split >= 0 ? split : h->named ? plain : 0, 0);
+    return WEFT_OK;
+}
+
+weft_status reader_text_split(const char *path, raw_graph *raw)
+{
+    vertex_table t;
+    split_rows s = {.split = NULL};
+    bool masks;
+    int64_t rows;
+    WEFT_TRY(reader_new_splits(raw, 1));
+    s.split = raw->split;
+    atomic_init(&s.one, false);
+    atomic_init(&s.other, false);
+    WEFT_TRY(vertex_table_open(path, raw, &t));
+    weft_status status;
+    WEFT_TRY_GOTO(settle_header(&t), status, done);
+    WEFT_TRY_GOTO(choose_columns(&t, &masks), status, done);
+    WEFT_TRY_GOTO(masks ? WEFT_OK : vertex_table_count_blanks(&t), status, done);
+    WEFT_TRY_GOTO(vertex_table_begin(&t), status, done);
+    WEFT_TRY_GOTO(text_columns_each(&t.columns, &s, masks ? take_mask : take_part, &rows), status, done);
+    WEFT_CHECK_GOTO(
+        masks || !atomic_load(&s.one) || atomic_load(&s.other), status, done, WEFT_ERR_DATA,
+        "%s: holds 0 and 1 alone: a mask of one part; which? Name the column train_mask, valid_mask or test_mask; "
+        "a split without test vertices is written in words (train, valid)",
+        path);
+done:
+    vertex_table_close(&t);
+    return status;
+}
+
+/* ---- lists ---- */
+
+typedef struct list_rows {
+    const vertex_ids *ids;
+    int64_t *index;
+} list_rows;
+
+static bool take_vertex(void *self, text_piece *piece, int64_t row, int64_t place, const text_field *field)
+{
+    const list_rows *list = self;
+    (void)place;
+    if (list->ids->names != NULL ? vertex_ids_find(list->ids, field, &list->index[row])
+                                 : text_field_whole(field, &list->index[row])) {
+        return true;
+    }
+    return text_expected_field(piece, field, list->ids->names != NULL ? "the name of a vertex" : "a whole number");
+}
+
+/* A first line that names a vertex is none of names of columns. */
+static weft_status settle_list_header(vertex_table *t, const vertex_ids *ids)
+{
+    const text_header *h = &t->header;
+    int64_t vertex;
+    if (!h->named || h->columns != 1 || ids->names == NULL) {
+        return WEFT_OK;
+    }
+    const text_field name = {.text = h->name[0], .end = h->name[0] + strlen(h->name[0])};
+    return vertex_ids_find(ids, &name, &vertex) ? text_header_drop(&t->header) : WEFT_OK;
+}
+
+/* The column of ids, or the only one beside an index. */
+static weft_status choose_list(vertex_table *t)
+{
+    const text_header *h = &t->header;
+    int64_t column = t->id;
+    if (column < 0) {
+        column = h->columns - (h->index == 0) == 1 ? h->columns - 1 : -1;
+    }
+    WEFT_CHECK(column >= 0 || h->columns == 0, WEFT_ERR_DATA,
+               "%s: line %" PRId64 ": %" PRId64 " fields where 1 is expected: a vertex a line, or a column named id",
+               h->path, h->line, h->columns);
+    t->id = -1;
+    if (column >= 0) {
+        vertex_table_want(t, column, 0);
+    }
+    t->columns.rows = -1;
+    return WEFT_OK;
+}
+
+weft_status reader_text_list(const char *path, const raw_graph *raw, int64_t *count, int64_t **index)
+{
+    vertex_table t;
+    vertex_ids ids = {.vertices = 0};
+    text_row_count rows;
+    *index = NULL;
+    WEFT_TRY(vertex_table_open(path, raw, &t));
+    weft_status status;
+    WEFT_TRY_GOTO(vertex_ids_open(raw, &ids), status, done);
+    WEFT_TRY_GOTO(settle_list_header(&t, &ids), status, done);
+    WEFT_TRY_GOTO(choose_list(&t), status, done);
+    WEFT_TRY_GOTO(text_count_rows(&t.header, &rows), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW(index, rows.filled, WEFT_MEM_GENERAL), status, done);
+    list_rows list = {.ids = &ids, .index = *index};
+    t.columns.rows = rows.filled;
+    WEFT_TRY_GOTO(text_columns_each(&t.columns, &list, take_vertex, count), status, done);
+done:
+    if (status != WEFT_OK) {
+        weft_free(*index);
+        *index = NULL;
+    }
+    vertex_ids_close(&ids);
+    vertex_table_close(&t);
+    return status;
+}

@@ -1,0 +1,297 @@
+/*
+ * gnn/data/tables/vertex_table.c: see gnn/data/tables/vertex_table.h. Ids are read before the values, in a pass of their own, so
+ * that a vertex that comes twice or never is found before two threads write one row.
+ */
+#include "gnn/data/tables/vertex_table.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/log.h"
+
+enum { REASON = 200 };
+
+/* The column of ids; where vertices have names, words in a nameless first column are such. */
+static weft_status find_ids(vertex_table *t)
+{
+    text_field field;
+    int64_t number;
+    text_header *h = &t->header;
+    WEFT_TRY(text_header_find(h, TEXT_ID, &t->id));
+    if (t->id < 0 && h->index == 0 && t->raw->vertex_names.text != NULL && text_header_sample(h, 0, &field) &&
+        !text_field_whole(&field, &number)) {
+        t->id = 0;
+        h->index = -1;
+    }
+    return WEFT_OK;
+}
+
+weft_status vertex_table_open(const char *path, const raw_graph *raw, vertex_table *t)
+{
+    *t = (vertex_table){.raw = raw, .id = -1};
+    WEFT_TRY(text_header_read(path, TEXT_TABLE_LINE, &t->header));
+    weft_status status = WEFT_NEW(&t->place, t->header.columns, WEFT_MEM_WORKSPACE);
+    for (int64_t j = 0; status == WEFT_OK && j < t->header.columns; j++) {
+        t->place[j] = -1;
+    }
+    status = status == WEFT_OK ? find_ids(t) : status;
+    t->columns = (text_columns){.header = &t->header, .place = t->place, .rows = raw->vertices, .rows_of = "vertices"};
+    if (status != WEFT_OK) {
+        vertex_table_close(t);
+    }
+    return status;
+}
+
+void vertex_table_close(vertex_table *t)
+{
+    text_header_free(&t->header);
+    weft_free(t->place);
+    weft_free(t->order);
+    t->place = NULL;
+    t->order = NULL;
+}
+
+bool vertex_table_is_plain(const vertex_table *t, int64_t column)
+{
+    static const text_role roles[] = {TEXT_ID, TEXT_LABEL, TEXT_SPLIT, TEXT_TRAIN, TEXT_VALID, TEXT_TEST};
+    bool plain = column != t->header.index;
+    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
+        plain = plain && !text_header_is(&t->header, column, roles[i]);
+    }
+    return plain;
+}
+
+int64_t vertex_table_plain(const vertex_table *t, int64_t *last)
+{
+    int64_t count = 0;
+    *last = -1;
+    for (int64_t j = 0; j < t->header.columns; j++) {
+        if (vertex_table_is_plain(t, j)) {
+            *last = j;
+            count++;
+        }
+    }
+    return count;
+}
+
+void vertex_table_want(vertex_table *t, int64_t column, int64_t place)
+{
+    t->columns.width += t->place[column] < 0;
+    t->place[column] = place;
+}
+
+/* ---- passes over one column ---- */
+
+/* What a pass over one column knows: the order to be filled in, the first number of an index, or a fault to be told. */
+typedef struct pass {
+    const vertex_table *table;
+    const vertex_ids *ids;
+    int64_t *order;
+    int64_t first;
+    int64_t row; /* of the fault */
+    const char *reason;
+} pass;
+
+static weft_status read_column(const vertex_table *t, int64_t column, text_take take, pass *p, int64_t *rows)
+{
+    int64_t *place = NULL;
+    WEFT_TRY(WEFT_NEW(&place, t->header.columns, WEFT_MEM_WORKSPACE));
+    for (int64_t j = 0; j < t->header.columns; j++) {
+        place[j] = j == column ? 0 : -1;
+    }
+    const text_columns columns = {.header = &t->header, .place = place, .width = 1, .rows = -1};
+    const weft_status status = text_columns_each(&columns, p, take, rows);
+    weft_free(place);
+    return status;
+}
+
+static bool take_fault(void *self, text_piece *piece, int64_t row, int64_t place, const text_field *field)
+{
+    const pass *p = self;
+    (void)place;
+    if (row != p->row) {
+        return true;
+    }
+    piece->at = field->text;
+    snprintf(piece->reason, sizeof piece->reason, "%s", p->reason);
+    return false;
+}
+
+/* The message of a fault in a row, with its line. */
+static weft_status fail_row(const vertex_table *t, int64_t column, int64_t row, const char *reason)
+{
+    int64_t rows;
+    pass p = {.row = row, .reason = reason};
+    return read_column(t, column, take_fault, &p, &rows);
+}
+
+/* ---- an index ---- */
+
+static bool take_index(void *self, text_piece *piece, int64_t row, int64_t place, const text_field *field)
+{
+    const pass *p = self;
+    int64_t number;
+    (void)place;
+    if (text_field_whole(field, &number) && number == p->first + row) {
+        return true;
+    }
+    return text_expected_field(
+        piece, field,
+        "the number of the row, as in the rows before: if this first column, which has no name, says "
+        "which vertex a row is, name it id; else remove it");
+}
+
+/* An index must count; row names that are words say nothing about an order. */
+static weft_status check_index(const vertex_table *t)
+{
+    text_field field;
+    int64_t rows;
+    pass p = {.first = 0};
+    if (t->id >= 0 || t->header.index < 0 || !text_header_sample(&t->header, t->header.index, &field) ||
+        !text_field_whole(&field, &p.first)) {
+        return WEFT_OK;
+    }
+    p.first = p.first == 1 ? 1 : 0; /* R counts from 1, pandas from 0 */
+    return read_column(t, t->header.index, take_index, &p, &rows);
+}
+
+/* ---- ids ---- */
+
+static bool take_id(void *self, text_piece *piece, int64_t row, int64_t place, const text_field *field)
+{
+    const pass *p = self;
+    const int64_t n = p->table->raw->vertices;
+    char what[96];
+    (void)place;
+    if (row >= n) {
+        piece->at = field->text;
+        snprintf(piece->reason, sizeof piece->reason, "more rows than the %" PRId64 " vertices", n);
+        return false;
+    }
+    if (vertex_ids_find(p->ids, field, &p->order[row])) {
+        return true;
+    }
+    snprintf(what, sizeof what, "the id of a vertex, %s%" PRId64 "%s", p->ids->names != NULL ? "one of the " : "0 to ",
+             p->ids->names != NULL ? n : n - 1, p->ids->names != NULL ? " names in the edges" : "");
+    return text_expected_field(piece, field, what);
+}
+
+/* Ids that are numbers count from 0, or from 1 where the edges do. */
+static weft_status count_from_zero(const vertex_table *t, int64_t rows)
+{
+    const int64_t n = t->raw->vertices;
+    bool zero = false;
+    int64_t past = -1; /* the first row of id n */
+    for (int64_t row = 0; row < rows; row++) {
+        zero = zero || t->order[row] == 0;
+        past = past < 0 && t->order[row] == n ? row : past;
+    }
+    if (past < 0) {
+        return WEFT_OK;
+    }
+    if (zero || t->raw->first_id != 1) {
+        char reason[REASON];
+        snprintf(reason, sizeof reason, "vertex %" PRId64 ": vertices are 0 to %" PRId64 "%s", n, n - 1,
+                 zero ? "" : "; do these ids count from 1, and those of the edges from 0?");
+        return fail_row(t, t->id, past, reason);
+    }
+    for (int64_t row = 0; row < rows; row++) {
+        t->order[row]--;
+    }
+    return WEFT_OK;
+}
+
+/* Each vertex has one row. */
+static weft_status check_once(const vertex_table *t, int64_t rows)
+{
+    const int64_t n = t->raw->vertices;
+    const int64_t first_id = t->raw->first_id;
+    int64_t twice = -1, never = 0;
+    bool *seen = NULL;
+    WEFT_TRY(WEFT_NEW_ZERO(&seen, n, WEFT_MEM_WORKSPACE));
+    for (int64_t row = 0; row < rows && twice < 0; row++) {
+        twice = seen[t->order[row]] ? row : -1;
+        seen[t->order[row]] = true;
+    }
+    while (never < n && seen[never]) {
+        never++;
+    }
+    weft_free(seen);
+    const char *name =
+        t->raw->vertex_names.text != NULL ? t->raw->vertex_names.text[twice >= 0 ? t->order[twice] : never] : NULL;
+    char vertex[64], column[64], reason[REASON];
+    snprintf(vertex, sizeof vertex, "%" PRId64, (twice >= 0 ? t->order[twice] : never) + first_id);
+    if (twice >= 0) {
+        snprintf(reason, sizeof reason, "vertex %.40s has a row already", name != NULL ? name : vertex);
+        return fail_row(t, t->id, twice, reason);
+    }
+    WEFT_CHECK(never == n, WEFT_ERR_DATA, "%s: no row for vertex %.40s in %s: %" PRId64 " rows, %" PRId64 " vertices",
+               t->header.path, name != NULL ? name : vertex, text_header_column(&t->header, t->id, column), rows, n);
+    return WEFT_OK;
+}
+
+static weft_status read_order(vertex_table *t)
+{
+    vertex_ids ids = {.vertices = 0};
+    int64_t rows = 0;
+    weft_status status;
+    WEFT_TRY(WEFT_NEW(&t->order, t->raw->vertices, WEFT_MEM_WORKSPACE));
+    WEFT_TRY_GOTO(vertex_ids_open(t->raw, &ids), status, done);
+    pass p = {.table = t, .ids = &ids, .order = t->order};
+    WEFT_TRY_GOTO(read_column(t, t->id, take_id, &p, &rows), status, done);
+    WEFT_TRY_GOTO(ids.names == NULL ? count_from_zero(t, rows) : WEFT_OK, status, done);
+    status = check_once(t, rows);
+done:
+    vertex_ids_close(&ids);
+    return status;
+}
+
+/* ---- before the values ---- */
+
+static weft_status tell(const vertex_table *t)
+{
+    bool *used = NULL;
+    char name[64];
+    WEFT_TRY(WEFT_NEW(&used, t->header.columns, WEFT_MEM_WORKSPACE));
+    for (int64_t j = 0; j < t->header.columns; j++) {
+        used[j] = t->place[j] >= 0 || j == t->id;
+    }
+    text_header_tell_unused(&t->header, used);
+    weft_free(used);
+    if (t->id < 0 && t->raw->vertex_names.text != NULL) {
+        log_warn("%s: has no column of ids, and the vertices have names: rows are taken in the order of the vertices, "
+                 "0 is '%.40s'",
+                 t->header.path, t->raw->vertex_names.text[0]);
+    }
+    if (t->id >= 0) {
+        log_info("%s: %s says which vertex a row is", t->header.path, text_header_column(&t->header, t->id, name));
+    }
+    return WEFT_OK;
+}
+
+weft_status vertex_table_begin(vertex_table *t)
+{
+    WEFT_TRY(tell(t));
+    WEFT_TRY(check_index(t));
+    if (t->id >= 0) {
+        WEFT_TRY(read_order(t));
+        t->columns.order = t->order;
+    }
+    return WEFT_OK;
+}
+
+weft_status vertex_table_count_blanks(vertex_table *t)
+{
+    text_row_count count;
+    const int64_t n = t->raw->vertices;
+    if (t->header.columns != 1) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(text_count_rows(&t->header, &count));
+    const int64_t rows = count.filled + count.blank;
+    if (count.filled < n && rows - count.blank_tail <= n && n <= rows) {
+        t->columns.blank_is_row = true;
+        t->columns.blank_tail = rows - n;
+    }
+    return WEFT_OK;
+}

@@ -1,0 +1,40 @@
+/*
+ * gnn/data/tables/vertex_table.h: a text file with a row for each vertex, whose columns are found by their names.
+ *
+ * Rows are vertices 0, 1, ... in the file's order, or as a column of ids says, in which each vertex stands once. A first column
+ * without a name (pandas' index, R's row names) must count the rows: where it does not, nobody knows which vertex a row is.
+ *
+ *   vertex_table t;
+ *   WEFT_TRY(vertex_table_open(path, raw, &t));            or the header turns out to be a row: text_header_drop
+ *   vertex_table_want(&t, column, place);                  each column that is read
+ *   WEFT_TRY_GOTO(vertex_table_begin(&t), status, done);   ids; says what is left out; t.columns is ready to be read
+ *   ... text_columns_floats(&t.columns, ...)
+ *   vertex_table_close(&t);
+ */
+#ifndef WEFT_GNN_DATA_TABLES_VERTEX_TABLE_H
+#define WEFT_GNN_DATA_TABLES_VERTEX_TABLE_H
+
+#include "gnn/data/read/reader.h"
+#include "gnn/data/tables/vertex_ids.h"
+#include "io/text/text_table.h"
+
+typedef struct vertex_table {
+    const raw_graph *raw;
+    text_header header;
+    text_columns columns;
+    int64_t id;     /* the column of ids, or -1 */
+    int64_t *place; /* [header.columns] for columns.place */
+    int64_t *order; /* [vertices] for columns.order; NULL: rows are in order */
+} vertex_table;
+
+weft_status vertex_table_open(const char *path, const raw_graph *raw, vertex_table *table);
+void vertex_table_close(vertex_table *table);
+/* Columns whose names have no role in a table of vertices: neither ids, labels, a split nor an index. count, and the last. */
+int64_t vertex_table_plain(const vertex_table *table, int64_t *last);
+bool vertex_table_is_plain(const vertex_table *table, int64_t column);
+void vertex_table_want(vertex_table *table, int64_t column, int64_t place);
+weft_status vertex_table_begin(vertex_table *table);
+/* Empty lines are rows where the number of vertices shows it: in files of one column, without ids. */
+weft_status vertex_table_count_blanks(vertex_table *table);
+
+#endif
