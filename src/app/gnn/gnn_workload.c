@@ -294,12 +294,11 @@ static weft_status check_moments(const workload *work, const weft_options *optio
         return WEFT_OK;
     }
     if (columns == 0) {
-        log_warn("%s does not say by which means and deviations its features were standardised (files of earlier "
-                 "versions and of "
-                 "other programs do not): those of %s are measured and taken, which are the model's own only if it was "
-                 "trained on "
-                 "that store",
-                 training ? work->start->path : "the model", graph->name);
+        log_warn(
+            "%s does not say by which means and deviations its features were standardised (files of earlier "
+            "versions and of other programs do not): those of %s are measured and taken, which are the model's own "
+            "only if it was trained on that store",
+            training ? work->start->path : "the model", graph->name);
         return WEFT_OK;
     }
     WEFT_CHECK(!training || columns == graph->features, WEFT_ERR_DATA, "%s: made for %lld features, and %s has %lld",
