@@ -2,15 +2,13 @@
 #include "io/name_list.h"
 
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/escape.h"
 
-/* Returns true if a NUL-terminated text may be a name. */
-static bool is_name(const char *text)
+bool name_list_admits(const char *text)
 {
     if (*text == '\0') {
         return false;
@@ -28,7 +26,7 @@ static bool is_name(const char *text)
 
 static weft_status check_name(const char *origin, int64_t i, const char *text)
 {
-    WEFT_CHECK(is_name(text), WEFT_ERR_DATA,
+    WEFT_CHECK(name_list_admits(text), WEFT_ERR_DATA,
                "%s: name %" PRId64 ": '%.40s': a name is one or more characters of UTF-8 without control characters",
                origin, i, text);
     return WEFT_OK;

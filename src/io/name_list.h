@@ -7,6 +7,7 @@
 #ifndef WEFT_IO_NAME_LIST_H
 #define WEFT_IO_NAME_LIST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,6 +17,9 @@ typedef struct name_list {
     char **text; /* [count] NUL-terminated; NULL: nothing has a name */
     int64_t count;
 } name_list;
+
+/* Whether a NUL-terminated text may be a name. */
+bool name_list_admits(const char *text);
 
 /* Read `count` lines out of text[bytes]. [out] names: for name_list_free. WEFT_ERR_DATA, with `origin` and the line: too few or
  * too many lines, an empty name, a control character, malformed UTF-8. */

@@ -14,29 +14,31 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 
+# numbers FILE.npy TYPE BYTES: the elements of an array, one a line.
+numbers() { od -An -v -t "$2" -w"$3" -j $((10 + $(od -An -j 8 -N 2 -t u2 "$1"))) "$1"; }
+
 # show STORE: its vertices, then its edges as "from>to" in order of the destinations, with ":weight" where there are weights.
-cat >show.py <<'PY'
-import array, json, os, sys
-
-def read(name):
-    data = open(os.path.join(sys.argv[1], name), "rb").read()
-    begin = 10 + int.from_bytes(data[8:10], "little")
-    kind = {"<i8": "q", "<i4": "i", "<f4": "f", "|u1": "B"}[data[10:begin].decode().split("'")[3]]
-    return list(array.array(kind, data[begin:]))
-
-held = json.load(open(os.path.join(sys.argv[1], "manifest.json")))
-if len(sys.argv) > 2:
-    print(*[f"{x:g}" for x in read(sys.argv[2])])
-    sys.exit()
-offset, source = read("offset.npy"), read("source.npy")
-weight = read("weight.npy") if held.get("weighted") else None
-text = []
-for v in range(held["vertices"]):
-    for e in range(offset[v], offset[v + 1]):
-        text.append(f"{source[e]}>{v}" + (f":{weight[e]:g}" if weight else ""))
-print(held["vertices"], *text)
-PY
-show() { python3 show.py "$@"; }
+show() {
+    {
+        echo offset
+        numbers "$1/offset.npy" d8 8
+        echo source
+        numbers "$1/source.npy" d4 4
+        echo weight
+        [ ! -e "$1/weight.npy" ] || numbers "$1/weight.npy" f4 4
+    } | awk '
+        /[a-z]/ { array = $1; next }
+        array == "offset" { offset[n++] = $1 }
+        array == "source" { source[m++] = $1 }
+        array == "weight" { weight[w++] = $1 }
+        END {
+            printf "%d", n - 1
+            for (v = 0; v < n - 1; v++)
+                for (e = offset[v]; e < offset[v + 1]; e++)
+                    printf w ? " %d>%d:%g" : " %d>%d", source[e], v, weight[e]
+            print ""
+        }'
+}
 
 # reads TEXT EXPECTED ARGUMENTS...: the store holds what is expected, and the log says the text (- for none).
 reads() {
@@ -194,15 +196,11 @@ refuses 65 "'0': expected a vertex id, 1 to" "$text/path4.txt" --first-id 1
 refuses 2 "--first-id: only edge lists leave open what ids mean" "$cases/matrix/edge-weights.graph" --first-id 1
 reads "3 of 1000001 vertices have an edge, as ids have gaps: --relabel" "1000001 5>17 17>1000000" "$text/edges-gaps.txt" "${directed[@]}"
 reads "3 ids, '5' to '1000000', are vertices 0 to 2" "3 0>1 1>2" "$text/edges-gaps.txt" --relabel "${directed[@]}"
-cat >named.py <<'PY'
-import sys
-data = open(sys.argv[1] + "/vertex_name.npy", "rb").read()
-print(*data[10 + int.from_bytes(data[8:10], "little"):].decode().split("\n")[:-1])
-PY
-[ "$(python3 named.py read.weft)" = "5 17 1000000" ] || fail "the store of gaps keeps $(python3 named.py read.weft)"
+named() { tail -c +$((11 + $(od -An -j 8 -N 2 -t u2 read.weft/vertex_name.npy))) read.weft/vertex_name.npy | paste -sd " "; }
+[ "$(named)" = "5 17 1000000" ] || fail "the store of gaps keeps $(named)"
 refuses 65 "line 1: '10000000001': expected a vertex id, 0 to 2147483646 (--relabel takes names" "$text/edges-64bit.txt"
 reads - "3 0>1 1>2" "$text/edges-64bit.txt" --relabel "${directed[@]}"
-[ "$(python3 named.py read.weft)" = "10000000001 10000000002 10000000003" ] || fail "ids of 64 bits"
+[ "$(named)" = "10000000001 10000000002 10000000003" ] || fail "ids of 64 bits"
 refuses 65 "line 2: 'alice': expected a vertex id, 0 to 2147483646 (--relabel takes names" "$text/edges-names.csv"
 sed 1d "$text/edges-names.csv" >headless.csv
 refuses 65 "--relabel takes names" headless.csv
@@ -214,9 +212,9 @@ printf 'id,x,label\ncarol,0.5,red\nalice,1,blue\ndave,4,red\n"bob",2,blue\n' >pe
 printf 'from;to;w\n"bob";carol;3\nalice;bob;2\n' >shares.csv
 reads "3 of 4 vertices have an edge" "4 0>1:2 1>2:3" "$text/edges-names.csv" --relabel --features people.csv --labels people.csv \
     --edge-weights shares.csv "${directed[@]}"
-[ "$(python3 named.py read.weft)" = "alice bob carol dave" ] || fail "names: $(python3 named.py read.weft)"
-[ "$(show read.weft feature.npy)" = "1 2 0.5 4" ] || fail "features by names: $(show read.weft feature.npy)"
-[ "$(show read.weft label.npy)" = "0 0 1 1" ] || fail "labels by names: $(show read.weft label.npy)"
+[ "$(named)" = "alice bob carol dave" ] || fail "names: $(named)"
+[ "$(echo $(numbers read.weft/feature.npy f4 4))" = "1 2 0.5 4" ] || fail "features by names"
+[ "$(echo $(numbers read.weft/label.npy d4 4))" = "0 0 1 1" ] || fail "labels by names"
 printf 'from,to,w\nbob,carol,3\nalice,eve,2\n' >stranger.csv
 refuses 65 "line 3: 'eve': expected the id of a vertex of the graph" "$text/edges-names.csv" --relabel --edge-weights stranger.csv
 printf 'from,to,w\nbob,carol,3\nalice,carol,2\n' >stranger.csv
@@ -226,7 +224,7 @@ printf '10 9\n9 -3\n' >numbers.txt
 reads - "3 1>0 2>1" numbers.txt --relabel "${directed[@]}"
 printf '10 9\n9 x\n' >mixed.txt
 reads - "3 0>1 1>2" mixed.txt --relabel "${directed[@]}"
-[ "$(python3 named.py read.weft)" = "10 9 x" ] || fail "mixed ids: $(python3 named.py read.weft)"
+[ "$(named)" = "10 9 x" ] || fail "mixed ids: $(named)"
 # The order depends neither on the threads nor on the file's order.
 python3 - >many.csv <<'PY'
 print("source,target")

@@ -215,17 +215,62 @@ static bool parse_edges(void *self, text_piece *piece)
     return empty_sink(state, piece, &s);
 }
 
+/* To the next field of a common row; false: something else follows than one separator. */
+static inline bool next_quickly(const char **at, char separator)
+{
+    const char *p = *at;
+    if (separator == TEXT_BLANKS) {
+        *at = text_skip_blanks(p);
+        return *at > p && !text_at_end(*at);
+    }
+    *at = text_skip_around(p + 1, separator);
+    return *p == separator;
+}
+
+/* Common rows, of plain digits and of fields that are not in quotes; any other is left, with false. */
+static inline bool parse_quickly(const parse_state *state, const text_piece *piece, const char **at, int32_t *pair)
+{
+    const edge_columns *c = state->rules->table;
+    const char separator = c->header.separator;
+    const char *p = text_row_begin(piece, *at, separator);
+    for (int64_t j = 0; j < c->header.columns; j++) {
+        if (j > 0 && !next_quickly(&p, separator)) {
+            return false;
+        }
+        if (j == c->from || j == c->to) {
+            if (!scan_id(state, &p, &pair[j == c->to])) {
+                return false;
+            }
+        } else if (*p == '"') {
+            return false;
+        } else {
+            while (*p != separator && *p != '\n' && *p != '\t') {
+                p++;
+            }
+        }
+    }
+    p -= *p == '\n' && p[-1] == '\r';
+    *at = p;
+    return text_at_end(p);
+}
+
 static bool parse_table(void *self, text_piece *piece)
 {
     const parse_state *state = self;
+    const bool quick = state->rules->map == NULL && !state->rules->table->dictionaries;
     sink s;
     const char *at = piece->text;
     if (!open_sink(state, piece, &s)) {
         return false;
     }
     while (text_next_row(piece, &at)) {
-        if (!parse_fields(state, piece, &at, s.pairs + 2 * s.count)) {
-            return false;
+        const char *row = at;
+        int32_t *pair = s.pairs + 2 * s.count;
+        if (!quick || !parse_quickly(state, piece, &at, pair)) {
+            at = row;
+            if (!parse_fields(state, piece, &at, pair)) {
+                return false;
+            }
         }
         at = text_past_end(at);
         if (++s.count == BATCH && (!empty_sink(state, piece, &s) || !open_sink(state, piece, &s))) {

@@ -166,6 +166,9 @@ static bool add_field(collector *c, text_piece *piece, const text_field *field)
     const bool full = list->count == list->room;
     if (c->names) {
         status = add_name(list, field);
+        if (status == WEFT_OK && !name_list_admits(list->text + list->item[list->count - 1])) {
+            return text_expected(piece, field->text, "a name of UTF-8 without control characters");
+        }
     } else if (text_field_whole(field, &number)) {
         status = add_number(list, number);
     } else {

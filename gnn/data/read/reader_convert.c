@@ -359,7 +359,7 @@ weft_status reader_convert(const char *input, const char *store, const convert_o
                FLAG_VERTICES " %" PRId64 ": only edge lists leave the number of vertices open; %s says it itself",
                options->vertices, format->name);
     WEFT_CHECK((options->first_id == 0 && !options->relabel) || format->takes_vertices, WEFT_ERR_USAGE,
-               "%s: only edge lists leave open what ids mean; %s says it itself",
+               "%s: %s: only edge lists leave open what ids mean; %s says it itself", input,
                options->relabel ? FLAG_RELABEL : FLAG_FIRST_ID, format->name);
     features_kind kind;
     int64_t width;

@@ -13,8 +13,8 @@
 #include "machine/launcher.h"
 
 static atomic_bool asked;
-static bool speaks, launched;     /* set before any handler is */
-static char empty[FILE_PATH_MAX]; /* the same */
+static bool speaks, launched, by_srun; /* set before any handler is */
+static char empty[FILE_PATH_MAX];      /* the same */
 
 static void say(const char *text)
 {
@@ -30,6 +30,10 @@ static void on_signal(int number)
     }
     if (number == SIGUSR1) {
         say("weft: SIGUSR1: a checkpoint after this step, then the end\n");
+    } else if (by_srun) {
+        say("weft: SIGTERM: a checkpoint after this step, then the end; Slurm kills the job after its KillWait: "
+            "SIGUSR1 "
+            "instead (scancel --signal=USR1, sbatch --signal) leaves all the time that the step takes\n");
     } else if (launched) {
         say("weft: SIGTERM: a checkpoint after this step, then the end; mpirun kills its ranks 1 s after this signal: "
             "SIGUSR1 to mpirun instead comes at once and leaves all the time that the step takes\n");
@@ -60,6 +64,7 @@ void signals_open(void)
 {
     speaks = launcher_rank() == 0;
     launched = launcher_present();
+    by_srun = launcher_is_srun();
     set(SIGUSR1, on_signal, SA_RESTART);
 }
 

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/number.h"
 #include "comm/model/model_file.h"
+#include "machine/binding.h"
 #include "machine/cache.h"
 #include "machine/host_settings.h"
 #include "machine/placement.h"
@@ -114,14 +115,19 @@ weft_status info_hardware(void)
     machine m;
     char text[512];
     host_settings settings;
+    binding bound;
+    bound_by by;
     WEFT_TRY(machine_detect(&m));
+    weft_status status = binding_read(&m, &bound);
+    WEFT_TRY_GOTO(status, status, done);
+    binding_of_node(&bound, 1, PIN_AUTO, &m, &by);
     printf("processor: %s\npackages: %d\ncores: %d, %d hardware threads each\nNUMA nodes: %d (and %d without cores)\n",
            m.model, m.packages, m.cores, m.smt, m.numa_nodes, m.memory_only_numa);
     printf("usable logical CPUs: %s\n", cpu_set_text(&m.allowed, text, sizeof text));
     if (m.quota_cpus > 0) {
         printf("CPU time granted by the control group: %d CPUs\n", m.quota_cpus);
     }
-    weft_status status = topology_summary(NULL, text, sizeof text);
+    status = topology_summary(NULL, text, sizeof text);
     if (status == WEFT_OK) {
         printf("topology: %s\n", text);
         printf("L2 of a core: %" PRIu64 " KiB\nL3 seen by a core: %" PRIu64 " KiB\n", m.l2_bytes >> 10,
@@ -132,6 +138,7 @@ weft_status info_hardware(void)
         print_devices();
         print_timings();
     }
+done:
     machine_free(&m);
     return status;
 }

@@ -250,6 +250,21 @@ bool checkpoint_has_state(const checkpoint *ck)
     return ck->optimizer_steps > 0;
 }
 
+weft_status checkpoint_moments(const checkpoint *ck, input_moments *moments)
+{
+    char path[FILE_PATH_MAX];
+    npz_file *npz = NULL;
+    *moments = (input_moments){.columns = 0};
+    if (!ck->has_moments) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(file_path(path, "%s/" INPUT_MOMENTS_FILE, ck->path));
+    WEFT_TRY(npz_open(path, &npz));
+    weft_status status = input_moments_read(path, npz, moments);
+    npz_close(npz);
+    return status;
+}
+
 /* ---- parameters ---- */
 
 static weft_status read_parameters(const checkpoint *ck, checkpoint_which which, const param_store *store, void *host)

@@ -89,6 +89,48 @@ static void test_forms(void **state)
     omp_set_num_threads(threads);
 }
 
+/* A row x, target, y, source: common ones, and with what fields may have around them. */
+static void print_row(FILE *file, const int32_t pair[2], char separator)
+{
+    static const char *const words[] = {"7", "-1.5e3", "\"a, b;\"", "\"\"\"\"", "word"};
+    static const char *const around[] = {"", "", "", " ", "  "};
+    static const char *const ends[] = {"\n", "\n", "\r\n", " \n"};
+    const char *blank = around[separator == ' ' ? 0 : draw(5)];
+    char id[2][ROOM];
+    for (int i = 0; i < 2; i++) {
+        snprintf(id[i], ROOM, draw(8) == 0 ? "\"%d\"" : draw(8) == 0 ? "%d.0" : "%d", pair[i]);
+    }
+    fprintf(file, "%s%s%c%s%s%c%s%c%s%s%s", words[draw(5)], blank, separator, id[1], blank, separator, words[draw(5)],
+            separator, id[0], blank, ends[draw(4)]);
+}
+
+static void test_tables(void **state)
+{
+    static const char separators[] = {',', ';', '\t', ' '};
+    const char *path = in_folder(state, "edges");
+    const int threads = omp_get_max_threads();
+    for (int way = 0; way < 8; way++) {
+        arcs *expected = NULL;
+        const char separator = separators[way % 4];
+        omp_set_num_threads(1 + way / 4 * 2);
+        FILE *file = fopen(path, "wb");
+        assert_non_null(file);
+        ASSERT_OK(arcs_create(MUCH, path, 1, &expected));
+        seed = (uint64_t)way + 100;
+        fprintf(file, "x%cTarget%cy%cSRC\n", separator, separator, separator);
+        for (int i = 0; i < LINES; i++) {
+            const int32_t pair[2] = {draw(VERTICES), draw(VERTICES)};
+            print_row(file, pair, separator);
+            ASSERT_OK(arcs_add(expected, 0, pair, 1));
+        }
+        assert_int_equal(fclose(file), 0);
+        compare(path, MUCH, expected);
+        compare(path, LITTLE, expected);
+        arcs_free(expected);
+    }
+    omp_set_num_threads(threads);
+}
+
 /* Ids of one to ten digits, the largest that is allowed and the next. */
 static void test_limits(void **state)
 {
@@ -279,6 +321,7 @@ int main(void)
     log_set_level(LOG_QUIET);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_forms, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_tables, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_limits, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_first_fault, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_long_lines, folder_setup, folder_teardown),
