@@ -76,7 +76,7 @@ int64_t image_order_most(const image_batches *b, int parts, int ranks)
 
 image_share image_order_share(int64_t samples, int64_t batch, int64_t step, int ranks, int rank)
 {
-    const image_batches batches = {.samples = samples, .batch = batch};
+    const image_batches batches = {.samples = samples, .batch = batch > 0 ? batch : 1}; /* all of no samples */
     return image_order_part(&batches, (image_turn){.step = step, .parts = 1}, ranks, rank);
 }
 
