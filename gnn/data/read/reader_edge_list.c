@@ -9,6 +9,7 @@
  * (gnn/data/read/reader_vertices.h). --relabel: as many as different ids, which may be names, and are kept.
  */
 #include <inttypes.h>
+#include <sys/stat.h>
 
 #include "base/log.h"
 #include "gnn/data/build/arcs.h"
@@ -24,6 +25,10 @@ enum { MANY = 10000000, FEW = 4 };
 /* Rows of a table without ids are vertices in the order of ids, whatever order its writer had in mind. */
 static void tell_order(const char *path)
 {
+    struct stat facts;
+    if (stat(path, &facts) == 0 && S_ISDIR(facts.st_mode)) {
+        return; /* lists of vertices */
+    }
     log_warn("%s: has no column of ids: its rows are taken in the ascending order of the ids in the edges", path);
 }
 
