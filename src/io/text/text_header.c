@@ -116,6 +116,12 @@ weft_status text_header_find(const text_header *h, text_role role, int64_t *colu
     return *column >= 0 ? WEFT_OK : find_among(h, roles[role].weaker, column);
 }
 
+bool text_header_is_weak(const text_header *h, int64_t column, text_role role)
+{
+    char word[WORD_MAX];
+    return h->named && column != h->index && plain_word(h->name[column], word) && among(word, roles[role].weaker);
+}
+
 bool text_header_is(const text_header *h, int64_t column, text_role role)
 {
     char word[WORD_MAX];
