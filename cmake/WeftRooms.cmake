@@ -13,7 +13,7 @@ set(WEFT_NO_KERNEL_FILES "/gnn/data/") # these read files
 # What an input of a fuzz target reaches (tests/CMakeLists.txt compares their includes). Its tree takes all else: collectives,
 # layers, what divides a graph.
 set(WEFT_FUZZED_FILES
-  "/(app|base|io|option|machine|graph|dense)/|/gnn/data/|/partition/(given/|methods/|partition)|/train/checkpoint/|/comm/sync/racks")
+  "/(app|base|io|option|machine|graph|dense)/|/gnn/data/|/partition/(given/|extract/|methods/|part)|/train/checkpoint/|/train/input_moments|/gnn/pyg_names|/comm/(comm|sync/)")
 
 # out: the files, and in the place of those that are taken their objects.
 function(weft_kernels_of_another_tree name files out)
@@ -42,6 +42,16 @@ set(WEFT_ADDRESSES_UNCHECKED -fno-sanitize=null,alignment,object-size,pointer-ov
 
 set(WEFT_WARNINGS -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes)
 
+# Checked calls of the C library: wherever the compiler optimises, unless the builder's own flags say how.
+string(TOUPPER "${CMAKE_BUILD_TYPE}" type)
+set(flags " ${CMAKE_C_FLAGS} ${CMAKE_C_FLAGS_${type}}")
+string(REGEX MATCHALL " -O[^ ]*" levels "${flags}")
+list(POP_BACK levels level)
+set(WEFT_FORTIFY OFF)
+if(level MATCHES "-O" AND NOT level MATCHES "-O0$" AND NOT flags MATCHES "_FORTIFY_SOURCE")
+  set(WEFT_FORTIFY ON)
+endif()
+
 # Flags are of C, and of C++ where kernels of the backend cuda are compiled for the CPU; nvcc has its own.
 function(weft_compile_options target)
   set(host $<COMPILE_LANGUAGE:C,CXX>)
@@ -64,7 +74,7 @@ function(weft_compile_options target)
     endif()
   else()
     target_compile_options(${target} PRIVATE $<${host}:-fstack-protector-strong>)
-    if(CMAKE_BUILD_TYPE STREQUAL "Release")
+    if(WEFT_FORTIFY)
       target_compile_definitions(${target} PRIVATE $<${host}:_FORTIFY_SOURCE=2>)
     endif()
     target_link_options(${target} PRIVATE -Wl,-z,relro,-z,now)

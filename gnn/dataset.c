@@ -52,14 +52,14 @@ static void scale_row(float *row, int64_t cols, bool by_length)
     }
 }
 
-/* scale [2 cols]: mean and 1 / deviation of each column over the owned rows of every rank; two sweeps for accuracy.
- * room [cols]: for a row that stands sparse. */
+/* Mean and deviation of each column over the owned rows of every rank; two sweeps for accuracy. room [cols]: for a row that stands
+ * sparse. */
 static weft_status measure_columns(weft_comm *comm, const weft_graph *graph, const weft_part *part, float *room,
-                                   double *scale)
+                                   input_moments *moments)
 {
     int64_t cols = graph->features;
-    double *mean = scale;
-    double *deviation = scale + cols;
+    double *mean = moments->mean;
+    double *deviation = moments->deviation;
     const double n = (double)graph->vertices;
     int64_t i;
     row_walk walk = walk_rows(part);
@@ -84,15 +84,23 @@ static weft_status measure_columns(weft_comm *comm, const weft_graph *graph, con
     WEFT_TRY(comm_allreduce(comm, deviation, cols, WEFT_DTYPE_F64, COMM_SUM));
     for (int64_t c = 0; c < cols; ++c) {
         double variance = deviation[c] / n;
-        deviation[c] = variance > 1e-12 ? 1.0 / sqrt(variance) : 0.0;
+        deviation[c] = variance > 1e-12 ? sqrt(variance) : 0.0;
     }
     return WEFT_OK;
 }
 
-static void scale_columns(const double *scale, float *row, int64_t cols)
+/* [out] factor: [columns] 1 / deviation; 0 of a constant column. */
+static void invert_deviations(const input_moments *moments, double *factor)
+{
+    for (int64_t c = 0; c < moments->columns; ++c) {
+        factor[c] = moments->deviation[c] > 0.0 ? 1.0 / moments->deviation[c] : 0.0;
+    }
+}
+
+static void scale_columns(const double *mean, const double *factor, float *row, int64_t cols)
 {
     for (int64_t c = 0; c < cols; ++c) {
-        row[c] = (float)(((double)row[c] - scale[c]) * scale[cols + c]);
+        row[c] = (float)(((double)row[c] - mean[c]) * factor[c]);
     }
 }
 
@@ -124,8 +132,10 @@ typedef struct row_piece {
     int64_t begin, count;
 } row_piece;
 
+/* mean, factor: [f], of GNN_SCALE_STANDARD. */
 static weft_status copy_rows(const weft_graph *graph, const weft_part *part, gnn_feature_scaling scaling,
-                             const double *scale, float *room, void *other, int64_t room_rows, weft_tensor *x)
+                             const double *mean, const double *factor, float *room, void *other, int64_t room_rows,
+                             weft_tensor *x)
 {
     const int64_t cols = graph->features;
     const int64_t piece_rows = room_rows / 2;
@@ -142,7 +152,7 @@ static weft_status copy_rows(const weft_graph *graph, const weft_part *part, gnn
         if (scaling == GNN_SCALE_ROW || scaling == GNN_SCALE_LENGTH) {
             scale_row(row, cols, scaling == GNN_SCALE_LENGTH);
         } else if (scaling == GNN_SCALE_STANDARD) {
-            scale_columns(scale, row, cols);
+            scale_columns(mean, factor, row, cols);
         }
         if (piece->count == piece_rows) {
             WEFT_TRY(store_rows(x, piece->begin, piece->count, piece->rows, other));
@@ -160,30 +170,48 @@ static weft_status copy_rows(const weft_graph *graph, const weft_part *part, gnn
     return WEFT_OK;
 }
 
+/* Those of the model, or measured. */
+static weft_status find_moments(weft_comm *comm, const weft_graph *graph, const weft_part *part, input_moments *moments)
+{
+    if (moments->columns > 0) {
+        assert(moments->columns == graph->features);
+        return WEFT_OK;
+    }
+    float *room = NULL;
+    weft_status status = input_moments_create(graph->features, moments);
+    status = status == WEFT_OK ? WEFT_NEW(&room, graph->features, WEFT_MEM_WORKSPACE) : status;
+    status = comm_agree(comm, status);
+    status = status == WEFT_OK ? measure_columns(comm, graph, part, room, moments) : status;
+    weft_free(room);
+    return status;
+}
+
 weft_status gnn_load_features(weft_comm *comm, const weft_graph *graph, const weft_part *part,
-                              gnn_feature_scaling scaling, weft_tensor *x)
+                              gnn_feature_scaling scaling, input_moments *moments, weft_tensor *x)
 {
     weft_status status = WEFT_OK;
     int64_t cols = graph->features;
+    const bool standard = scaling == GNN_SCALE_STANDARD;
     assert(cols >= 1 && x->cols == cols && x->rows >= part->n_owned);
     const int64_t room_rows = 1 + rows_a_piece(graph);
     float *room = NULL;
     void *other = NULL;
-    double *scale = NULL;
+    double *factor = NULL;
+    WEFT_TRY(standard ? find_moments(comm, graph, part, moments) : WEFT_OK);
     WEFT_TRY_GOTO(WEFT_NEW(&room, room_rows * cols, WEFT_MEM_WORKSPACE), status, done);
     if (x->dtype != WEFT_DTYPE_F32) {
         const size_t bytes = weft_dtype_bytes(x->dtype);
         WEFT_TRY_GOTO(weft_malloc((size_t)(room_rows / 2 * cols), bytes, WEFT_MEM_WORKSPACE, &other), status, done);
     }
-    if (scaling == GNN_SCALE_STANDARD) {
-        WEFT_TRY_GOTO(WEFT_NEW_ZERO(&scale, 2 * cols, WEFT_MEM_WORKSPACE), status, done);
-        WEFT_TRY_GOTO(measure_columns(comm, graph, part, room, scale), status, done);
+    if (standard) {
+        WEFT_TRY_GOTO(WEFT_NEW(&factor, cols, WEFT_MEM_WORKSPACE), status, done);
+        invert_deviations(moments, factor);
     }
-    status = copy_rows(graph, part, scaling, scale, room, other, room_rows, x);
+    status = copy_rows(graph, part, scaling, standard ? moments->mean : NULL, factor, room, other, room_rows, x);
 done:
     weft_free(room);
     weft_free(other);
-    weft_free(scale);
+    weft_free(factor);
     return comm_agree(comm, status);
 }
 

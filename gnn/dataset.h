@@ -11,6 +11,7 @@
 #include "comm/comm.h"
 #include "partition/part.h"
 #include "tensor/tensor_features.h"
+#include "train/input_moments.h"
 #include "train/model.h"
 
 #define GNN_FEATURE_SCALINGS(X)                                                                                        \
@@ -21,10 +22,15 @@
     X(GNN_SCALE_AUTO, "auto") /* not decided yet (gnn/facts.h) */
 typedef enum gnn_feature_scaling { GNN_FEATURE_SCALINGS(CHOICE_VALUE) } gnn_feature_scaling;
 
-/* Copy the owned rows into x [n_owned, f] and scale them: by row sum, or to zero mean and unit variance by column over
- * all vertices of all ranks (constant columns stay 0); then they are rounded to the type of x. Collective. */
+/*
+ * Copy the owned rows into x [n_owned, f] and scale them: by row sum or length, or by the mean and deviation of each column
+ * (constant columns become 0); then they are rounded to the type of x. Collective.
+ *
+ *   moments  [in, out]  of GNN_SCALE_STANDARD: those of the model, [f]; where there are none they are measured over all vertices of
+ *                       all ranks, and are the caller's. The same on every rank; NULL with other scalings
+ */
 weft_status gnn_load_features(weft_comm *comm, const weft_graph *graph, const weft_part *part,
-                              gnn_feature_scaling scaling, weft_tensor *x);
+                              gnn_feature_scaling scaling, input_moments *moments, weft_tensor *x);
 
 /* The same of features that are mostly zeros: those that are not 0. Scaling must leave zeros as they are (not
  * GNN_SCALE_STANDARD). Collective. */

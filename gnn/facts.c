@@ -41,6 +41,8 @@ static void count_features(const weft_graph *graph, gnn_facts *facts)
         facts->zeros += graph->features - count.numbers;
         facts->negative += count.negative;
         facts->values += graph->features;
+        facts->cancelled += fabs(count.sum) < GNN_CANCELLED_SUM * count.magnitude;
+        facts->rows++;
     }
 }
 
@@ -76,6 +78,11 @@ gnn_feature_scaling gnn_scaling_for(const gnn_facts *facts, bool norm)
         return GNN_SCALE_STANDARD;
     }
     return norm ? GNN_SCALE_NONE : GNN_SCALE_LENGTH;
+}
+
+bool gnn_sums_cancel(const gnn_facts *facts)
+{
+    return 100 * facts->cancelled > facts->rows;
 }
 
 double gnn_read_share(const gnn_facts *facts)

@@ -15,6 +15,8 @@ enum { GNN_FEW_LABELS = 100 };
 #define GNN_READ_SHARE 0.8
 /* Features are looked at in this many rows, evenly spaced from the first to the last. */
 enum { GNN_FACT_ROWS = 1024 };
+/* A row whose features of both signs sum to less than this share of their magnitudes is blown up by a division by the sum. */
+#define GNN_CANCELLED_SUM 0.05
 
 typedef struct gnn_facts {
     int64_t training; /* labelled vertices of the training split */
@@ -25,6 +27,8 @@ typedef struct gnn_facts {
     int64_t values;         /* features looked at */
     int64_t zeros;          /* of those: 0 */
     int64_t negative;       /* of those: below 0 */
+    int64_t rows;           /* rows looked at */
+    int64_t cancelled;      /* of those: the sum is almost 0, its features are not */
     double degree;          /* edges of a vertex, their mean */
 } gnn_facts;
 
@@ -39,6 +43,8 @@ bool gnn_has_wide_features(const gnn_facts *facts);
  * scale is nothing. Anything else: columns of mean 0 and variance 1.
  */
 gnn_feature_scaling gnn_scaling_for(const gnn_facts *facts, bool norm);
+/* Returns true if a division of rows by their sums would blow up more than one row in a hundred. */
+bool gnn_sums_cancel(const gnn_facts *facts);
 /* Share of the edges that lead into rows that a training loss reads. */
 double gnn_read_share(const gnn_facts *facts);
 /* Let the last layer of a training epoch compute those alone. */

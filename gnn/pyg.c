@@ -2,6 +2,7 @@
 #include "gnn/pyg.h"
 #include "gnn/gnn_options.def"
 #include "gnn/layers/layer.h"
+#include "gnn/pyg_names.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -407,30 +408,28 @@ done:
 
 /* ---- reading ---- */
 
-static weft_status tell_model(const safetensors_file *file, const char *path, gnn_config *config)
+static weft_status tell_model(safetensors_file *file, const char *path, gnn_config *config)
 {
-    bool gatv2 = safetensors_find(file, "convs.0.att") >= 0;
-    bool root = !gatv2 && safetensors_find(file, "convs.0.lin_r.weight") >= 0;
-    bool sage = root || (!gatv2 && safetensors_find(file, "convs.0.lin_l.weight") >= 0);
-    bool gat = safetensors_find(file, "convs.0.att_src") >= 0;
-    bool gcn = !gat && safetensors_find(file, "convs.0.lin.weight") >= 0;
-    bool mlp = safetensors_find(file, "lins.0.weight") >= 0;
-    bool gin = safetensors_find(file, "convs.0.nn.lins.0.weight") >= 0;
-    bool map = safetensors_find(file, "lin.weight") >= 0;
-    bool sgc = map && !(sage || gat || gatv2 || gcn || gin || mlp);
-    WEFT_CHECK(sage + gcn + gat + gatv2 + mlp + gin + sgc == 1, WEFT_ERR_DATA,
+    char names_there[PYG_NAMES_BYTES];
+    WEFT_TRY(pyg_find_names(file, path));
+    const unsigned kinds = pyg_kinds(file);
+    const bool gatv2 = kinds == PYG_GATV2, sage = kinds == PYG_SAGE, gin = kinds == PYG_GIN, sgc = kinds == PYG_SGC;
+    const bool root = sage && safetensors_find(file, "convs.0.lin_r.weight") >= 0;
+    const bool map = safetensors_find(file, "lin.weight") >= 0;
+    WEFT_CHECK(kinds != 0 && (kinds & (kinds - 1)) == 0, WEFT_ERR_DATA,
                "%s: expected the tensors of one of PyG's models: convs.0.lin_l.weight (GraphSAGE), convs.0.lin.weight "
                "(GCN), convs.0.att_src (GAT), convs.0.att (GAT with v2), convs.0.nn.lins.0.weight (GIN), lins.0.weight "
-               "(MLP) or lin.weight alone "
-               "(SGConv)",
-               path);
-    config->kind = sage    ? GNN_SAGE
-                   : gcn   ? GNN_GCN
-                   : gat   ? GNN_GAT
-                   : gatv2 ? GNN_GATV2
-                   : gin   ? GNN_GIN
-                   : sgc   ? GNN_SGC
-                           : GNN_MLP;
+               "(MLP) or lin.weight alone (SGConv), or layers of one kind with numbers (conv1, conv2; layers.0, "
+               "layers.1); found "
+               "%s",
+               path, pyg_first_names(file, names_there));
+    config->kind = sage               ? GNN_SAGE
+                   : kinds == PYG_GCN ? GNN_GCN
+                   : kinds == PYG_GAT ? GNN_GAT
+                   : gatv2            ? GNN_GATV2
+                   : gin              ? GNN_GIN
+                   : sgc              ? GNN_SGC
+                                      : GNN_MLP;
     config->jumping = map && !sgc ? GNN_JUMPING_CAT : GNN_JUMPING_NONE;  /* or max: the description tells */
     const bool max = sage && root && config->aggregator == GNN_SAGE_MAX; /* names are the same: what the caller knows */
     config->aggregator = sage && !root ? GNN_SAGE_GCN : max ? GNN_SAGE_MAX : GNN_SAGE_MEAN;
@@ -452,9 +451,9 @@ static weft_status read_tensor(const safetensors_file *file, const char *path, i
     float *theirs = NULL;
     const bool heads = row->shape == HEADS;
     WEFT_CHECK(entry->dims == (int)row->shape, WEFT_ERR_DATA, "%s: tensor \"%s\" has %d dimensions, expected %d", path,
-               entry->name, entry->dims, (int)row->shape);
+               entry->stored, entry->dims, (int)row->shape);
     WEFT_CHECK(!heads || entry->shape[0] == 1, WEFT_ERR_DATA,
-               "%s: tensor \"%s\" is [%" PRId64 ", ...], expected [1, ...]", path, entry->name, entry->shape[0]);
+               "%s: tensor \"%s\" is [%" PRId64 ", ...], expected [1, ...]", path, entry->stored, entry->shape[0]);
     snprintf(name, sizeof name, "%s%d%s", row->ours, number, row->our_end);
     int64_t out = entry->shape[heads ? 2 : 0];
     int64_t in = row->shape == VECTOR ? 1 : entry->shape[1];
@@ -491,7 +490,7 @@ static weft_status look_at_eps(const safetensors_file *file, const char *path, g
         float eps = 0;
         if (is_eps(entry->name)) {
             WEFT_CHECK(entry->count == 1, WEFT_ERR_DATA, "%s: tensor \"%s\" has %" PRId64 " elements, expected 1", path,
-                       entry->name, entry->count);
+                       entry->stored, entry->count);
             WEFT_TRY(safetensors_read_f32(file, i, &eps));
             config->learns_eps = config->learns_eps || eps != 0.0f;
         }
@@ -514,10 +513,11 @@ static weft_status read_named(const safetensors_file *file, const char *path, in
         }
     }
     return weft_fail(WEFT_ERR_DATA,
-                     "%s: tensor \"%s\" belongs to no model that Weft knows (docs/formats.md lists them)", path, name);
+                     "%s: tensor \"%s\" belongs to no model that Weft knows (docs/formats.md lists them)", path,
+                     safetensors_entry_at(file, i)->stored);
 }
 
-weft_status pyg_read(const safetensors_file *file, const char *path, train_weights *weights, gnn_config *config)
+weft_status pyg_read(safetensors_file *file, const char *path, train_weights *weights, gnn_config *config)
 {
     WEFT_TRY(tell_model(file, path, config));
     WEFT_TRY(look_at_eps(file, path, config));

@@ -31,8 +31,8 @@ weft_status gnn_weights_describe(const train_weights *weights, const char *origi
 weft_status pyg_write(const char *path, const gnn_config *config, const train_weights *weights,
                       const safetensors_text *texts, int text_count);
 
-/* Weights under Weft's names; [out] config  kind, aggregator, and what gnn_weights_describe sets. WEFT_ERR_DATA: a
+/* Weights under Weft's names, also from networks that people write themselves (gnn/pyg_names.h); [out] config  kind, aggregator, and what gnn_weights_describe sets. WEFT_ERR_DATA: a
  * tensor that none of the models has, or a wrong shape. */
-weft_status pyg_read(const safetensors_file *file, const char *path, train_weights *weights, gnn_config *config);
+weft_status pyg_read(safetensors_file *file, const char *path, train_weights *weights, gnn_config *config);
 
 #endif

@@ -2,6 +2,7 @@
 #include "partition/given/given_parts.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "io/foreign_kind.h"
 #include "partition/given/given_array.h"
 #include "partition/given/given_book.h"
 #include "partition/partition.h"
@@ -78,8 +80,12 @@ static weft_status scan_line(const given_state *state, int64_t line, const char 
                    "%s: line %" PRId64 ": expected the part of a vertex, or a vertex and its part, found \"%.*s\"",
                    state->path, line, (int)(end - c < 16 ? end - c : 16), c);
         int64_t value = 0;
+        const char *first = c;
         for (; c < end && isdigit((unsigned char)*c); ++c) {
-            value = value < INT64_MAX / 10 - 1 ? 10 * value + (*c - '0') : INT64_MAX / 10;
+            WEFT_CHECK(value < INT64_MAX / 10 - 1, WEFT_ERR_DATA,
+                       "%s: line %" PRId64 ": the number %.*s... is larger than any vertex or part", state->path, line,
+                       (int)(c - first), first);
+            value = 10 * value + (*c - '0');
         }
         number[(*count)++] = value;
     }
@@ -124,7 +130,8 @@ static weft_status read_text(const given_state *state)
 {
     file_map map;
     WEFT_TRY(file_map_open(state->path, &map));
-    weft_status status = read_lines(state, &map);
+    weft_status status = foreign_kind_check(state->path, map.data, map.size < FOREIGN_HEAD ? map.size : FOREIGN_HEAD);
+    status = status == WEFT_OK ? read_lines(state, &map) : status;
     file_map_close(&map);
     return status;
 }
@@ -176,8 +183,9 @@ static weft_status mix_file(const char *path, char key[33])
 {
     char text[128];
     struct stat facts;
-    WEFT_CHECK(stat(path, &facts) == 0, WEFT_ERR_NOINPUT, "%s: no such file, and no partitioning method of this name",
-               path);
+    if (stat(path, &facts) != 0) {
+        return weft_fail_errno(errno, path);
+    }
     const int length = snprintf(text, sizeof text, "%s %jd %jd.%09ld", key, (intmax_t)facts.st_size,
                                 (intmax_t)facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec);
     file_hash(text, (size_t)length, key);
@@ -188,10 +196,14 @@ weft_status given_parts_identity(const char *path, char key[33])
 {
     char arrays[GIVEN_BOOK_ARRAYS][FILE_PATH_MAX] = {"", ""};
     key[0] = '\0';
+    WEFT_CHECK(file_exists(path), WEFT_ERR_NOINPUT, "%s: no such file, and no partitioning method of this name", path);
     WEFT_TRY(mix_file(path, key));
     WEFT_TRY(has_suffix(path, ".json") ? given_book_arrays(path, arrays) : WEFT_OK);
     for (int i = 0; i < GIVEN_BOOK_ARRAYS; ++i) {
-        WEFT_TRY(arrays[i][0] != '\0' ? mix_file(arrays[i], key) : WEFT_OK);
+        const weft_status status = arrays[i][0] != '\0' ? mix_file(arrays[i], key) : WEFT_OK;
+        if (status != WEFT_OK) {
+            return weft_fail_context(status, "%s: names an array that cannot be read: ", path);
+        }
     }
     return WEFT_OK;
 }

@@ -3,8 +3,7 @@
  *
  * A full disk is reported by the kernel only when the buffers are pushed out, so the commit checks fflush, fsync and
  * fclose each. Temporary names carry the process id and a counter and are created with O_EXCL: ranks on several hosts
- * of a shared file system cannot meet in one. A mapped file that another program truncates raises SIGBUS, as with any
- * mmap.
+ * of a shared file system cannot meet in one. Mapped files: base/file_map.c.
  */
 #include "base/file.h"
 
@@ -13,7 +12,6 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -41,57 +39,26 @@ bool file_exists(const char *path)
     return lstat(path, &facts) == 0;
 }
 
-/* Open a regular file for reading. O_NONBLOCK: a named pipe must not stop us before we see what it is. */
-static weft_status open_regular(const char *path, int *fd, size_t *size)
+/* O_NONBLOCK: a named pipe must not stop us before we see what it is. */
+weft_status file_open(const char *path, int *fd, struct stat *facts)
 {
-    *size = 0;
+    weft_status status = WEFT_OK;
     *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (*fd < 0) {
         return weft_fail_errno(errno, path);
     }
-    struct stat facts;
-    weft_status status = WEFT_OK;
-    if (fstat(*fd, &facts) != 0) {
+    if (fstat(*fd, facts) != 0) {
         status = weft_fail_errno(errno, path);
-    } else if (S_ISDIR(facts.st_mode)) {
+    } else if (S_ISDIR(facts->st_mode)) {
         status = weft_fail(WEFT_ERR_NOINPUT, "%s: is a folder, expected a file", path);
-    } else if (!S_ISREG(facts.st_mode)) {
+    } else if (!S_ISREG(facts->st_mode)) {
         status = weft_fail(WEFT_ERR_NOINPUT, "%s: is not a regular file", path);
     }
     if (status != WEFT_OK) {
         close(*fd);
         *fd = -1;
-        return status;
     }
-    *size = (size_t)facts.st_size;
-    return WEFT_OK;
-}
-
-weft_status file_map_open(const char *path, file_map *map)
-{
-    *map = (file_map){.data = NULL, .size = 0};
-    int fd;
-    size_t size = 0;
-    WEFT_TRY(open_regular(path, &fd, &size));
-    weft_status status = WEFT_OK;
-    if (size > 0) {
-        void *data = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
-        if (data == MAP_FAILED) {
-            status = weft_fail_errno(errno, path);
-        } else {
-            *map = (file_map){.data = data, .size = size};
-        }
-    }
-    close(fd);
     return status;
-}
-
-void file_map_close(file_map *map)
-{
-    if (map->data != NULL) {
-        munmap((void *)(uintptr_t)map->data, map->size);
-    }
-    *map = (file_map){.data = NULL, .size = 0};
 }
 
 /* Read until `capacity` or the end; *got tells how much came. */
@@ -138,8 +105,9 @@ weft_status file_read_text(const char *path, size_t max_bytes, char **text, size
     *text = NULL;
     *bytes = 0;
     int fd;
-    size_t size = 0;
-    WEFT_TRY(open_regular(path, &fd, &size));
+    struct stat facts;
+    WEFT_TRY(file_open(path, &fd, &facts));
+    const size_t size = (size_t)facts.st_size;
     char *data = NULL;
     size_t got = 0;
     weft_status status = WEFT_OK;

@@ -9,10 +9,12 @@
 #ifndef WEFT_BASE_FILE_H
 #define WEFT_BASE_FILE_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "base/status.h"
@@ -22,14 +24,34 @@ enum { FILE_PATH_MAX = 4096 };
 /* dst = printf(...), WEFT_ERR_USAGE when it does not fit FILE_PATH_MAX. */
 weft_status file_path(char dst[FILE_PATH_MAX], const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/*
+ * Open a regular file for reading. Every input passes here: a named pipe, a device or a folder is refused at once, and the
+ * program never waits for one. [out] facts: of the open file. WEFT_ERR_NOINPUT: no regular file.
+ */
+weft_status file_open(const char *path, int *fd, struct stat *facts);
+
 typedef struct file_map {
     const uint8_t *data; /* NULL when size == 0 */
     size_t size;
+    dev_t device; /* which file it is, for file_map_check */
+    ino_t inode;
 } file_map;
 
-/* Map a regular file read-only. */
+/*
+ * Map a regular file read-only. Pages of a file that another program cuts short, or whose disk fails, raise SIGBUS when
+ * they are touched; a table keeps the names of all mapped files, so that the program's handler can name the file.
+ */
 weft_status file_map_open(const char *path, file_map *map);
+/* The same for the first `size` bytes of an open file; `name` is for the table. The descriptor may be closed. */
+weft_status file_map_descriptor(int fd, size_t size, const char *name, file_map *map);
 void file_map_close(file_map *map);
+/*
+ * WEFT_ERR_IO if the file was cut short since it was mapped. The end of the last page that is left reads as zeros, without a
+ * signal: whoever uses bytes there asks here afterwards.
+ */
+weft_status file_map_check(const char *path, const file_map *map);
+/* The escaped name of the file that is mapped at this address; NULL: none is. A signal handler may call it. */
+const char *file_map_name(const void *address);
 
 typedef struct file_writer {
     FILE *stream;
@@ -52,6 +74,11 @@ weft_status folder_commit(const char *temporary, const char *path, bool force);
 /* Remove a folder of plain files and folders that Weft wrote; symbolic links are not followed. */
 weft_status folder_remove(const char *path);
 weft_status folder_make(const char *path); /* mkdir -p */
+/*
+ * The next entry of an open folder; NULL at the end. A listing that fails in its middle (a network file system) is not
+ * the end: then *status and the message say so, and name `path`.
+ */
+const struct dirent *folder_next(DIR *folder, const char *path, weft_status *status);
 bool file_exists(const char *path);
 
 /* pread until `capacity` bytes are there or the file ends: how many, or -1 and errno. Any thread, beside others. */

@@ -52,6 +52,26 @@ static pid_t owner_of(const char *name, const char *base, const char *host)
     return *end == '-' && pid > 0 && pid <= INT32_MAX ? (pid_t)pid : 0;
 }
 
+/* [out] error_number: 0 at the end, too. */
+static const struct dirent *next_entry(DIR *folder, int *error_number)
+{
+    errno = 0;
+    const struct dirent *entry = readdir(folder);
+    *error_number = entry == NULL ? errno : 0;
+    return entry;
+}
+
+const struct dirent *folder_next(DIR *folder, const char *path, weft_status *status)
+{
+    int error_number;
+    const struct dirent *entry = next_entry(folder, &error_number);
+    if (error_number != 0) {
+        *status =
+            weft_fail(WEFT_ERR_IO, "%s: the folder cannot be listed to its end: %s", path, strerror(error_number));
+    }
+    return entry;
+}
+
 /* Remove what killed processes of this host left of `goal`. Best effort: what resists stays. */
 static void sweep(const char *goal)
 {
@@ -66,7 +86,8 @@ static void sweep(const char *goal)
     char host[FILE_HOST_BYTES];
     file_host(host);
     const struct dirent *entry;
-    while (folder != NULL && (entry = readdir(folder)) != NULL) {
+    weft_status status = WEFT_OK; /* a listing that fails leaves the rest to the next job */
+    while (folder != NULL && (entry = folder_next(folder, parent, &status)) != NULL) {
         pid_t owner = owner_of(entry->d_name, base, host);
         char path[FILE_PATH_MAX];
         bool gone = owner > 0 && kill(owner, 0) != 0 && errno == ESRCH;
@@ -180,7 +201,7 @@ static int empty_folder(int fd, int depth)
     }
     int error_number = 0;
     const struct dirent *entry;
-    while (error_number == 0 && (entry = readdir(folder)) != NULL) {
+    while (error_number == 0 && (entry = next_entry(folder, &error_number)) != NULL) {
         const char *name = entry->d_name;
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
             continue;

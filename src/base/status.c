@@ -3,6 +3,7 @@
 #include "base/status.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -78,6 +79,24 @@ weft_status weft_fail_context(weft_status code, const char *format, ...)
     escape_text(message, sizeof message, raw);
     last_code = code;
     return code;
+}
+
+/* "d" is not named by "bad": a name stands between blanks and marks. */
+static bool is_named(const char *name)
+{
+    char shown[MESSAGE_BYTES];
+    const size_t length = escape_text(shown, sizeof shown, name);
+    for (const char *at = strstr(message, shown); at != NULL && length > 0; at = strstr(at + 1, shown)) {
+        if ((at == message || at[-1] == ' ' || at[-1] == '/') && strchr(":/[ ,;", at[length]) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+weft_status weft_fail_name(weft_status code, const char *name)
+{
+    return is_named(name) ? code : weft_fail_context(code, "%s: ", name);
 }
 
 weft_status weft_fail_errno(int error_number, const char *what)

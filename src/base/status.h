@@ -20,6 +20,9 @@ weft_status weft_fail(weft_status code, const char *format, ...) __attribute__((
 /* Prefix the recorded message with context ("while reading x: ") and return `code`. */
 weft_status weft_fail_context(weft_status code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Prefix the recorded message with "NAME: " unless it names the file, or one below it, already; returns `code`. */
+weft_status weft_fail_name(weft_status code, const char *name);
+
 /* WEFT_ERR_PERMISSION, _NOINPUT or _IO for an errno value, with a message that names `what`. */
 weft_status weft_fail_errno(int error_number, const char *what);
 

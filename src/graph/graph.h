@@ -94,9 +94,10 @@ static inline int64_t graph_row_of(const weft_graph *graph, int64_t e)
 /* Returns row v of the features, [features]: where it stands, or spread out in room [features] where features stand sparse. */
 const float *graph_feature_row(const weft_graph *graph, int64_t v, float *room);
 
-/* Counts of one row: features that are not 0, and those below 0. */
+/* One row: how many features are not 0, and below 0; their sum, and the sum of their magnitudes. */
 typedef struct graph_feature_count {
     int64_t numbers, negative;
+    double sum, magnitude;
 } graph_feature_count;
 graph_feature_count graph_feature_counts(const weft_graph *graph, int64_t v);
 

@@ -1,4 +1,5 @@
 /* graph/graph_features.c: features of a graph store, whole or sparse, row by row; see graph/graph.h. */
+#include <math.h>
 #include <string.h>
 
 #include "graph/graph.h"
@@ -24,6 +25,8 @@ graph_feature_count graph_feature_counts(const weft_graph *graph, int64_t v)
     for (int64_t i = 0; i < count; i++) {
         found.numbers += value[i] != 0.0F;
         found.negative += value[i] < 0.0F;
+        found.sum += (double)value[i];
+        found.magnitude += fabs((double)value[i]);
     }
     return found;
 }

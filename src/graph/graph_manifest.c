@@ -3,9 +3,11 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "io/json.h"
+#include "io/text/foreign_file.h"
 
 #define FORMAT "weft-graph"
 enum { MANIFEST_BYTES_MAX = 1 << 20 };
@@ -197,6 +199,10 @@ weft_status graph_manifest_read(const char *store, graph_manifest *manifest, cha
     WEFT_TRY(file_path(path, "%s/manifest.json", store));
     WEFT_CHECK(file_exists(store), WEFT_ERR_NOINPUT,
                "%s: no such graph store; weft convert makes one, of files or of synth:SPEC", store);
+    struct stat facts;
+    if (stat(store, &facts) == 0 && S_ISREG(facts.st_mode)) {
+        WEFT_TRY(foreign_file_refuse(store));
+    }
     WEFT_CHECK(file_exists(path), WEFT_ERR_NOINPUT,
                "%s: is not a graph store (no manifest.json in it); weft convert makes one", store);
     char *text;

@@ -188,11 +188,13 @@ static bool is_empty_folder(const char *path)
         }
         return false;
     }
-    for (const struct dirent *entry = readdir(folder); entry != NULL && entries == 0; entry = readdir(folder)) {
+    weft_status status = WEFT_OK;
+    const struct dirent *entry;
+    while (entries == 0 && (entry = folder_next(folder, path, &status)) != NULL) {
         entries += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
     }
     closedir(folder);
-    return entries == 0;
+    return status == WEFT_OK && entries == 0;
 }
 
 /* Only a graph store, or an empty folder, may be replaced. */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "io/foreign_kind.h"
 #include "io/npy.h"
 #include "io/npy_order.h"
 #include "io/zip.h"
@@ -21,6 +22,15 @@ struct npz_file {
     char path[FILE_PATH_MAX];
 };
 
+/* Other zip archives may hold arrays, too: their members tell. */
+static weft_status check_kind(const char *path, const file_map *map)
+{
+    const foreign_kind *kind = foreign_kind_of(map->data, map->size < FOREIGN_HEAD ? map->size : FOREIGN_HEAD);
+    WEFT_CHECK(kind == NULL || kind == &foreign_arrays || kind == &foreign_zip, WEFT_ERR_DATA, "%s: is %s: %s", path,
+               kind->what, kind->cure);
+    return WEFT_OK;
+}
+
 weft_status npz_open(const char *path, npz_file **npz)
 {
     *npz = NULL;
@@ -30,10 +40,7 @@ weft_status npz_open(const char *path, npz_file **npz)
     WEFT_TRY_GOTO(file_path(file->path, "%s", path), status, done);
     WEFT_TRY_GOTO(file_map_open(path, &file->map), status, done);
     WEFT_CHECK_GOTO(file->map.size > 0, status, done, WEFT_ERR_DATA, "%s: is empty, expected an .npz", path);
-    WEFT_CHECK_GOTO(file->map.data[0] != 0x80, status, done, WEFT_ERR_DATA,
-                    "%s: is a Python pickle, which can run code when it is read; convert Planetoid files with "
-                    "scripts/convert_planetoid, others with numpy.savez of plain arrays",
-                    path);
+    WEFT_TRY_GOTO(check_kind(path, &file->map), status, done);
     WEFT_TRY_GOTO(zip_directory_read(path, file->map.data, file->map.size, &file->directory), status, done);
     WEFT_CHECK_GOTO(file->directory.count <= MEMBERS_MAX, status, done, WEFT_ERR_DATA,
                     "%s: %zu arrays; the limit is %d", path, file->directory.count, MEMBERS_MAX);

@@ -23,11 +23,12 @@
 
 #include "base/status.h"
 
-enum { SAFETENSORS_MAX_DIMS = 8, SAFETENSORS_HEADER_MAX = 1 << 20 };
+enum { SAFETENSORS_MAX_DIMS = 8, SAFETENSORS_HEADER_MAX = 1 << 20, SAFETENSORS_PARTS_MAX = 8 };
 
 typedef struct safetensors_entry {
-    const char *name;  /* lives as long as the file is open */
-    const char *dtype; /* "F32", ... */
+    const char *name;   /* lives as long as the file is open, or until the tensor is renamed */
+    const char *stored; /* the name in the file */
+    const char *dtype;  /* "F32", ... */
     int dims;
     int64_t shape[SAFETENSORS_MAX_DIMS];
     int64_t count;        /* product of the shape; 1 for a scalar */
@@ -48,6 +49,17 @@ const safetensors_entry *safetensors_entry_at(const safetensors_file *file, int 
 int safetensors_find(const safetensors_file *file, const char *name);               /* index, or -1 */
 const char *safetensors_metadata(const safetensors_file *file, const char *key);    /* NULL when absent */
 bool safetensors_metadata_at(const safetensors_file *file, int i, safetensors_text *text); /* false past the last */
+/*
+ * Other names for tensors, as a reader wants them; messages show those of the file.
+ *
+ *   safetensors_strip    leaves out the first part of all names, "module." or "a.b." by and by, where all have the same one and more
+ *                        behind it, up to SAFETENSORS_PARTS_MAX parts. Returns false, and changes nothing, where they do not
+ *   safetensors_rename   gives tensor i a name. WEFT_ERR_RESOURCE
+ *   safetensors_restore  gives all tensors the names in the file
+ */
+bool safetensors_strip(safetensors_file *file);
+weft_status safetensors_rename(safetensors_file *file, int i, const char *name);
+void safetensors_restore(safetensors_file *file);
 /* Tensor i, widened or narrowed to float32: values [count]. WEFT_ERR_DATA for types other than F32, F64, F16, BF16, and
  * for an F64 that is too large for a float32. */
 weft_status safetensors_read_f32(const safetensors_file *file, int i, float *values);

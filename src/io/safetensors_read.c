@@ -22,6 +22,8 @@ struct safetensors_file {
     size_t data_bytes;
     int count;
     safetensors_entry *entries; /* by offset */
+    char **given;               /* [count] names by safetensors_rename, or NULL */
+    int stripped;               /* parts that are left out of all names */
 };
 
 /* Bytes of an element; 0 for a type that the format does not know. */
@@ -81,7 +83,7 @@ static weft_status read_offsets(const char *path, const json_value *offsets, siz
 
 static weft_status read_entry(const char *path, const json_value *value, size_t data_bytes, safetensors_entry *entry)
 {
-    *entry = (safetensors_entry){.name = value->key};
+    *entry = (safetensors_entry){.name = value->key, .stored = value->key};
     WEFT_CHECK(value->kind == JSON_OBJECT, WEFT_ERR_DATA, "%s: tensor \"%s\": expected an object", path, entry->name);
     for (const json_value *member = value->child; member != NULL; member = member->next) {
         WEFT_CHECK(strcmp(member->key, "dtype") == 0 || strcmp(member->key, "shape") == 0 ||
@@ -213,6 +215,8 @@ void safetensors_close(safetensors_file *file)
     if (file == NULL) {
         return;
     }
+    safetensors_restore(file);
+    weft_free(file->given);
     weft_free(file->entries);
     json_free(file->json);
     file_map_close(&file->map);
@@ -255,6 +259,58 @@ bool safetensors_metadata_at(const safetensors_file *file, int i, safetensors_te
     return at != NULL;
 }
 
+/* Bytes of the first part of all names, with the dot behind it; 0 where they differ. */
+static size_t common_part(const safetensors_file *file)
+{
+    const char *first = file->count > 0 ? file->entries[0].name : "";
+    const char *dot = strchr(first, '.');
+    const size_t length = dot != NULL ? (size_t)(dot - first) + 1 : 0;
+    for (int i = 0; i < file->count; i++) {
+        const char *name = file->entries[i].name;
+        if (strncmp(name, first, length) != 0 || name[length] == '\0') {
+            return 0;
+        }
+    }
+    return length;
+}
+
+bool safetensors_strip(safetensors_file *file)
+{
+    const size_t length = file->stripped < SAFETENSORS_PARTS_MAX ? common_part(file) : 0;
+    file->stripped += length > 0;
+    for (int i = 0; i < file->count; i++) {
+        file->entries[i].name += length;
+    }
+    return length > 0;
+}
+
+weft_status safetensors_rename(safetensors_file *file, int i, const char *name)
+{
+    const size_t bytes = strlen(name) + 1;
+    char *copy = NULL;
+    if (file->given == NULL) {
+        WEFT_TRY(WEFT_NEW_ZERO(&file->given, file->count, WEFT_MEM_GENERAL));
+    }
+    WEFT_TRY(WEFT_NEW(&copy, bytes, WEFT_MEM_GENERAL));
+    memcpy(copy, name, bytes);
+    weft_free(file->given[i]);
+    file->given[i] = copy;
+    file->entries[i].name = copy;
+    return WEFT_OK;
+}
+
+void safetensors_restore(safetensors_file *file)
+{
+    file->stripped = 0;
+    for (int i = 0; i < file->count; i++) {
+        file->entries[i].name = file->entries[i].stored;
+        if (file->given != NULL) {
+            weft_free(file->given[i]);
+            file->given[i] = NULL;
+        }
+    }
+}
+
 /* Element i of a type whose values are floats; little-endian as the machine. */
 static double real_at(const uint8_t *data, const char *dtype, size_t i)
 {
@@ -280,12 +336,12 @@ weft_status safetensors_read_f32(const safetensors_file *file, int i, float *val
     }
     WEFT_CHECK(strcmp(entry->dtype, "F64") == 0 || strcmp(entry->dtype, "F16") == 0 ||
                    strcmp(entry->dtype, "BF16") == 0,
-               WEFT_ERR_DATA, "%s: tensor \"%s\" holds %s, expected F32, F64, F16 or BF16", file->path, entry->name,
+               WEFT_ERR_DATA, "%s: tensor \"%s\" holds %s, expected F32, F64, F16 or BF16", file->path, entry->stored,
                entry->dtype);
     for (size_t k = 0; k < (size_t)entry->count; k++) {
         double value = real_at(data, entry->dtype, k);
         WEFT_CHECK(!isfinite(value) || fabs(value) <= (double)FLT_MAX, WEFT_ERR_DATA,
-                   "%s: tensor \"%s\", element %zu: %g is too large for a 32-bit float", file->path, entry->name, k,
+                   "%s: tensor \"%s\", element %zu: %g is too large for a 32-bit float", file->path, entry->stored, k,
                    value);
         values[k] = (float)value;
     }

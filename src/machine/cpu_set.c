@@ -46,6 +46,20 @@ bool cpu_set_equal(const cpu_set *a, const cpu_set *b)
     return true;
 }
 
+void cpu_set_intersect(cpu_set *set, const cpu_set *with)
+{
+    for (int i = 0; i < WORDS; i++) {
+        set->bits[i] &= with->bits[i];
+    }
+}
+
+void cpu_set_unite(cpu_set *set, const cpu_set *with)
+{
+    for (int i = 0; i < WORDS; i++) {
+        set->bits[i] |= with->bits[i];
+    }
+}
+
 /* Appends a piece; when it does not fit, ends the text with dots and says so. */
 static bool append(char *text, size_t bytes, size_t *used, const char *piece, int length)
 {

@@ -3,6 +3,7 @@
 
 #include <limits.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/number.h"
@@ -21,12 +22,41 @@ static int first_number(const char *const *names)
 }
 
 /* SLURM_PROCID alone means nothing: a batch script has it too. A step started by srun has SLURM_STEP_NUM_TASKS. */
+static int step_tasks(void)
+{
+    static const char *const names[] = {"SLURM_STEP_NUM_TASKS", NULL};
+    return first_number(names);
+}
+
+/* Open MPI joins the tasks of srun by PMIx alone; its own mpirun says OMPI. */
+static bool srun_without_pmix(void)
+{
+    static const char *const joins[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", NULL};
+    return step_tasks() > 0 && first_number(joins) < 0;
+}
+
+bool launcher_is_srun(void)
+{
+    static const char *const mpirun[] = {"OMPI_COMM_WORLD_RANK", NULL};
+    return step_tasks() > 0 && first_number(mpirun) < 0;
+}
+
+bool launcher_lacks_pmi(void)
+{
+    static const char *const pmi[] = {"PMI_RANK", NULL};
+    return srun_without_pmix() && step_tasks() > 1 && first_number(pmi) < 0;
+}
+
+/* One task of srun needs no MPI: it runs like a process without a launcher. */
 static int environment_rank(void)
 {
     static const char *const mpi[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", NULL};
     static const char *const slurm[] = {"SLURM_PROCID", NULL};
+    if (srun_without_pmix() && step_tasks() == 1) {
+        return -1;
+    }
     int rank = first_number(mpi);
-    return rank >= 0 || getenv("SLURM_STEP_NUM_TASKS") == NULL ? rank : first_number(slurm);
+    return rank >= 0 || step_tasks() < 0 ? rank : first_number(slurm);
 }
 
 bool launcher_present(void)
@@ -50,9 +80,21 @@ int launcher_size(void)
     return size > 0 ? size : 0;
 }
 
-int launcher_slurm_tasks(void)
+void launcher_command(int ranks, char *text, size_t bytes)
 {
-    static const char *const names[] = {"SLURM_NTASKS", NULL};
-    int tasks = first_number(names);
-    return tasks > 0 ? tasks : 0;
+    static const char *const nodes[] = {"SLURM_STEP_NUM_NODES", NULL};
+    static const char *const cpus[] = {"SLURM_CPUS_PER_TASK", NULL};
+    char more[64] = "";
+    if (!launcher_is_srun()) {
+        text[0] = '\0';
+        if (ranks > 1) {
+            snprintf(text, bytes, "mpirun -np %d ", ranks);
+        }
+        return;
+    }
+    if (first_number(cpus) > 0) {
+        snprintf(more, sizeof more, "-c %d ", first_number(cpus));
+    }
+    snprintf(text, bytes, "srun --mpi=pmix -N %d -n %d %s", first_number(nodes) > 0 ? first_number(nodes) : 1, ranks,
+             more);
 }

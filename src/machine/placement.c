@@ -2,7 +2,8 @@
  * machine/placement.c: the plan of one rank's threads, a pure function of machine, masks and wishes.
  *
  * 1. Survey the ranks' masks: cores in each, do they overlap, is one of them narrower than two cores.
- * 2. Keep them (--pin inherit and off; auto when they are disjoint and wide) or make our own shares.
+ * 2. Keep them or make our own shares of the CPUs that the job has. --pin auto keeps masks that mpirun chose by itself
+ *    if they are disjoint and wide, and all other masks unless they are equal: then the ranks share one set.
  * 3. Our own shares: every rank of the node gets the same number of cores, because the slowest rank sets the pace:
  *
  *      NUMA 0                NUMA 1               16 + 16 cores, 3 ranks: 10 each
@@ -30,6 +31,7 @@ typedef struct survey {
     int least, most;  /* cores in the smallest and in the largest mask */
     int together;     /* cores in at least one mask */
     bool overlapping; /* two ranks share a core */
+    bool equal;       /* all masks are the same set */
 } survey;
 
 /* The n-th hardware thread of a core that is allowed and in the mask, -1 = no such. */
@@ -60,7 +62,7 @@ static bool core_in(const machine *m, int core, const cpu_set *mask)
 
 static survey survey_masks(const machine *m, const placement_request *request)
 {
-    survey s = {.least = m->cores};
+    survey s = {.least = m->cores, .equal = true};
     for (int i = 0; i < m->cores; i++) {
         int users = 0;
         for (int r = 0; r < request->node_ranks; r++) {
@@ -78,6 +80,7 @@ static survey survey_masks(const machine *m, const placement_request *request)
         }
         s.least = cores < s.least ? cores : s.least;
         s.most = cores > s.most ? cores : s.most;
+        s.equal = s.equal && cpu_set_equal(&request->masks[r], &request->masks[0]);
     }
     return s;
 }
@@ -242,14 +245,19 @@ static weft_status plan_share(const machine *m, const placement_request *request
         }
     }
     WEFT_TRY_GOTO(put_threads(m, mine, count, aside, &m->allowed, plan), status, done);
-    plan->healed = s->least < count || (s->overlapping && request->node_ranks > 1);
-    if (s->least < count) {
+    plan->healed = request->by == BOUND_BY_MPIRUN && (s->least < count || (s->overlapping && request->node_ranks > 1));
+    if (plan->healed && s->least == 0) {
+        snprintf(plan->reason, sizeof plan->reason,
+                 "the launcher gave a rank CPUs that the job does not have: replaced by %d core%s a rank", count,
+                 count == 1 ? "" : "s");
+    } else if (plan->healed && s->least < count) {
         snprintf(plan->reason, sizeof plan->reason,
                  "the launcher gave a rank %d of %d cores: replaced by %d cores a rank", s->least, s->cores, count);
     } else if (plan->healed) {
         snprintf(plan->reason, sizeof plan->reason, "the launcher's masks overlap: replaced by %d cores a rank", count);
     } else {
-        snprintf(plan->reason, sizeof plan->reason, "a share of the node's %d cores", s->cores);
+        snprintf(plan->reason, sizeof plan->reason, "a share of the %s's %d cores",
+                 s->cores < m->node_cores ? "job" : "node", s->cores);
     }
 done:
     weft_free(share);
@@ -257,7 +265,48 @@ done:
     return status;
 }
 
-/* ---- the launcher's masks, kept -------------------------------------------------------------------------------- */
+/* ---- masks that stay --------------------------------------------------------------------------------------------- */
+
+/* The cure is in the words of whoever chose the mask. */
+static weft_status refuse_threads(const machine *m, const placement_request *request, int threads, int cores, int cpus)
+{
+    const cpu_set *mask = &request->masks[request->node_rank];
+    const bool whole = request->node_ranks == 1 && cpu_set_equal(mask, &m->allowed);
+    WEFT_CHECK(request->by != BOUND_BY_PROCESS && !(request->by == BOUND_BY_MPIRUN && whole), WEFT_ERR_LAUNCH,
+               "%d threads wanted, but this process may use %d cores (%d CPUs): use " FLAG_THREADS " %d, or " FLAG_PIN
+               " off to oversubscribe on purpose",
+               threads, cores, cpus, cores);
+    WEFT_CHECK(request->by != BOUND_BY_LAUNCHER, WEFT_ERR_LAUNCH,
+               "%d threads wanted, but the launcher gave rank %d of this node %d cores (%d CPUs): use " FLAG_THREADS
+               " %d, or ask the launcher for more (srun -c %d)",
+               threads, request->node_rank, cores, cpus, cores, threads);
+    return weft_fail(
+        WEFT_ERR_LAUNCH,
+        "%d threads wanted, but the launcher bound rank %d of this node to %d cores (%d CPUs): use " FLAG_THREADS
+        " %d, or " FLAG_PIN " on to replace the binding, or mpirun --map-by slot:PE=%d --bind-to core",
+        threads, request->node_rank, cores, cpus, cores, threads);
+}
+
+static void say_kept(const machine *m, const placement_request *request, int threads, placement *plan)
+{
+    const int cores = m->node_cores > 0 ? m->node_cores : m->cores;
+    char *reason = plan->reason;
+    if (request->by == BOUND_ON_PURPOSE) {
+        snprintf(reason, sizeof plan->reason, "the CPUs that mpirun was told are kept");
+    } else if (request->by == BOUND_BY_LAUNCHER) {
+        snprintf(reason, sizeof plan->reason, "the launcher's masks are kept");
+    } else if (request->node_ranks == 1 && cpu_set_count(&m->allowed) < m->node_cpus) {
+        snprintf(reason, sizeof plan->reason,
+                 "the CPU mask of the process is kept, which leaves %d of the node's %d CPUs",
+                 cpu_set_count(&request->masks[0]), m->node_cpus);
+    } else if (request->node_ranks == 1 && cpu_set_equal(&request->masks[0], &m->allowed)) {
+        snprintf(reason, sizeof plan->reason,
+                 threads < cores ? "%d of the node's %d cores" : "all %d cores of the node",
+                 threads < cores ? threads : cores, cores);
+    } else {
+        snprintf(reason, sizeof plan->reason, "the launcher's masks are disjoint: kept");
+    }
+}
 
 static weft_status plan_kept(const machine *m, const placement_request *request, const survey *s, bool aside,
                              placement *plan)
@@ -280,27 +329,38 @@ static weft_status plan_kept(const machine *m, const placement_request *request,
             cpus += core_cpus(m, i, &plan->mask);
         }
     }
-    const bool alone = s->together == s->cores && request->node_ranks == 1;
-    WEFT_CHECK_GOTO(plan->threads <= cpus || !alone, status, done, WEFT_ERR_LAUNCH,
-                    "%d threads wanted, but this process may use %d cores (%d CPUs): use " FLAG_THREADS
-                    " %d, or " FLAG_PIN " off to oversubscribe on purpose",
-                    plan->threads, count, cpus, count);
-    WEFT_CHECK_GOTO(
-        plan->threads <= cpus, status, done, WEFT_ERR_LAUNCH,
-        "%d threads wanted, but the launcher bound rank %d of this node to %d cores (%d CPUs): use " FLAG_THREADS
-        " %d, or " FLAG_PIN " on to replace the binding, or mpirun --map-by slot:PE=%d --bind-to core",
-        plan->threads, request->node_rank, count, cpus, count, plan->threads);
-    WEFT_TRY_GOTO(put_threads(m, mine, count, aside, &request->masks[request->node_rank], plan), status, done);
-    if (alone && plan->threads < s->cores) {
-        snprintf(plan->reason, sizeof plan->reason, "%d of the node's %d cores", plan->threads, s->cores);
-    } else if (alone) {
-        snprintf(plan->reason, sizeof plan->reason, "all %d cores of the node", s->cores);
-    } else {
-        snprintf(plan->reason, sizeof plan->reason, "the launcher's masks are disjoint: kept");
+    if (plan->threads > cpus) {
+        WEFT_TRY_GOTO(refuse_threads(m, request, plan->threads, count, cpus), status, done);
     }
+    WEFT_TRY_GOTO(put_threads(m, mine, count, aside, &request->masks[request->node_rank], plan), status, done);
+    say_kept(m, request, plan->threads, plan);
 done:
     weft_free(mine);
     return status;
+}
+
+/* ---- CPUs that are counted, not named ----------------------------------------------------------------------------- */
+
+/*
+ * CPUs' worth of time that the ranks of the node may take together, 0 = no limit below the CPUs in hand: a quota of the
+ * control group, or a count of a resource manager that bound nobody.
+ */
+static int counted_cpus(const machine *m, const placement_request *request, const survey *s, bool kept)
+{
+    int limit = m->granted_cpus > 0 && m->granted_cpus < s->cpus ? m->granted_cpus : 0;
+    if (m->quota_cpus > 0 && m->quota_cpus < (kept ? s->together : s->cores) && (limit == 0 || m->quota_cpus < limit)) {
+        limit = m->quota_cpus;
+    }
+    return request->pin == PIN_ON || request->pin == PIN_OFF ? 0 : limit;
+}
+
+/* Others have the same right to every CPU: pinned threads of two jobs would meet on the first ones. */
+static void plan_counted(const machine *m, const placement_request *request, bool kept, int limit, placement *plan)
+{
+    plan->mask = kept ? request->masks[request->node_rank] : m->allowed;
+    plan->oversubscribed = (int64_t)plan->threads * request->node_ranks > limit;
+    snprintf(plan->reason, sizeof plan->reason, "%s grants %d of %d CPUs without saying which: threads are left loose",
+             limit == m->granted_cpus ? m->manager : "the control group", limit, cpu_set_count(&m->allowed));
 }
 
 /* ---- the plan -------------------------------------------------------------------------------------------------- */
@@ -316,10 +376,13 @@ static bool keeps_masks(const placement_request *request, const survey *s)
     case PIN_AUTO:
         break;
     }
+    if (request->by != BOUND_BY_MPIRUN) {
+        return !s->overlapping || !s->equal;
+    }
     return !s->overlapping && s->least > 1;
 }
 
-/* Threads when the user named no number: equal shares, within the mask that stays and the control group's CPU time. */
+/* Threads when the user named no number: equal shares, within the mask that stays and the CPUs that are granted. */
 static int default_threads(const machine *m, const placement_request *request, const survey *s, bool kept)
 {
     int threads = s->cores / request->node_ranks;
@@ -332,8 +395,11 @@ static int default_threads(const machine *m, const placement_request *request, c
         }
         threads = threads < share ? threads : share;
     }
-    if (m->quota_cpus > 0 && threads > m->quota_cpus / request->node_ranks) {
-        threads = m->quota_cpus / request->node_ranks;
+    const int most[] = {m->quota_cpus, m->granted_cpus};
+    for (int i = 0; i < 2; i++) {
+        if (most[i] > 0 && threads > most[i] / request->node_ranks) {
+            threads = most[i] / request->node_ranks;
+        }
     }
     return threads > 0 ? threads : 1;
 }
@@ -375,6 +441,18 @@ static weft_status check_request(const machine *m, const placement_request *requ
     return WEFT_OK;
 }
 
+static weft_status check_fit(const placement_request *request, const survey *s, int threads)
+{
+    const int ranks = request->node_ranks;
+    const bool crowd = threads == 1 && ranks > s->cores;
+    WEFT_CHECK(
+        crowd || ((int64_t)threads * ranks <= s->cpus && ranks <= s->cores), WEFT_ERR_LAUNCH,
+        "%d rank(s) on this node with %d threads each, but only %d cores (%d CPUs) may be used: use " FLAG_THREADS
+        " %d, fewer ranks a node, or " FLAG_PIN " off to oversubscribe on purpose",
+        ranks, threads, s->cores, s->cpus, s->cores >= ranks ? s->cores / ranks : 1);
+    return WEFT_OK;
+}
+
 weft_status placement_plan(const machine *m, const placement_request *request, placement *plan)
 {
     memset(plan, 0, sizeof *plan);
@@ -386,7 +464,11 @@ weft_status placement_plan(const machine *m, const placement_request *request, p
     bool aside = plan_comm_thread(request, share, plan);
     plan->threads = request->threads > 0 ? request->threads : share - (aside ? 1 : 0);
     weft_status status = WEFT_OK;
-    if (kept) {
+    const int counted = counted_cpus(m, request, &s, kept);
+    if (counted > 0) {
+        WEFT_TRY_GOTO(check_fit(request, &s, plan->threads), status, done);
+        plan_counted(m, request, kept, counted, plan);
+    } else if (kept) {
         WEFT_TRY_GOTO(plan_kept(m, request, &s, aside, plan), status, done);
     } else if (plan->threads == 1 && request->node_ranks > s.cores) {
         plan->oversubscribed = true;
@@ -394,13 +476,7 @@ weft_status placement_plan(const machine *m, const placement_request *request, p
         snprintf(plan->reason, sizeof plan->reason, "%d ranks on %d cores: threads are left loose", request->node_ranks,
                  s.cores);
     } else {
-        WEFT_CHECK_GOTO(
-            (int64_t)plan->threads * request->node_ranks <= s.cpus && request->node_ranks <= s.cores, status, done,
-            WEFT_ERR_LAUNCH,
-            "%d rank(s) on this node with %d threads each, but only %d cores (%d CPUs) may be used: use " FLAG_THREADS
-            " %d, fewer ranks a node, or " FLAG_PIN " off to oversubscribe on purpose",
-            request->node_ranks, plan->threads, s.cores, s.cpus,
-            s.cores >= request->node_ranks ? s.cores / request->node_ranks : 1);
+        WEFT_TRY_GOTO(check_fit(request, &s, plan->threads), status, done);
         WEFT_TRY_GOTO(plan_share(m, request, &s, aside, plan), status, done);
     }
     add_comm_thread(aside, plan);

@@ -3,8 +3,9 @@
  *
  * The runtime makes its own plan for each rank of a node: allowed cores (control groups respected) divided by the ranks
  * on the node, NUMA-aligned, one thread a core, SMT siblings left idle. mpirun binds a rank of a small job to ONE core,
- * and "--bind-to none" with OMP_PROC_BIND pins every rank to core 0: both are seen and healed under --pin auto. A mask
- * that is disjoint between ranks and wider than one core is taken as the launcher's will and kept.
+ * and "--bind-to none" with OMP_PROC_BIND pins every rank to core 0: both are seen and healed under --pin auto. Masks
+ * of mpirun that are disjoint and wider than one core are kept. Every other mask is kept as it stands, and no plan leaves
+ * the CPUs that the job has (machine/binding.h).
  */
 #ifndef WEFT_MACHINE_PLACEMENT_H
 #define WEFT_MACHINE_PLACEMENT_H
@@ -27,6 +28,8 @@ void cpu_set_add(cpu_set *set, int cpu);
 int cpu_set_count(const cpu_set *set);
 bool cpu_set_intersects(const cpu_set *a, const cpu_set *b);
 bool cpu_set_equal(const cpu_set *a, const cpu_set *b);
+void cpu_set_intersect(cpu_set *set, const cpu_set *with);
+void cpu_set_unite(cpu_set *set, const cpu_set *with);
 /* "0-3,8" into text, "none" when empty, ending in "..." when it does not fit; returns text. */
 const char *cpu_set_text(const cpu_set *set, char *text, size_t bytes);
 
@@ -39,13 +42,16 @@ typedef struct machine_core {
 
 typedef struct machine {
     int cores, packages, numa_nodes; /* numa nodes that own cores */
+    int node_cores, node_cpus;       /* cores and hardware threads that the control group allows */
     int smt;                         /* hardware threads of a core */
     machine_core *core;              /* [cores] in topology order */
-    cpu_set allowed;                 /* what the control group lets this process use */
+    cpu_set allowed;                 /* of these, what the job has: machine_narrow() */
     uint64_t l2_bytes, l3_bytes;     /* of one core's caches */
     uint64_t memory_bytes;
     int memory_only_numa; /* NUMA nodes without cores of their own (e.g. MCDRAM) */
-    int quota_cpus; /* CPUs' worth of time that the control group grants, rounded down, at least 1; 0 = no limit */
+    int quota_cpus;   /* CPUs' worth of time that the control group grants, rounded down, at least 1; 0 = no limit */
+    int granted_cpus; /* CPUs of the node that a resource manager counts for the job but bound nobody to; 0 = no such */
+    char manager[16]; /* its name; "" if there is no such count */
     char model[96];
 } machine;
 
@@ -53,6 +59,8 @@ weft_status machine_detect(machine *m);
 /* hwloc's notation, e.g. "package:2 core:16 pu:2"; allowed_cpus as "0-3,8", NULL = all. */
 weft_status machine_from_synthetic(const char *description, const char *allowed_cpus, machine *m);
 weft_status machine_from_xml(const char *path, machine *m);
+/* Leaves the job these CPUs alone. A set that has none of the allowed ones changes nothing. */
+void machine_narrow(machine *m, const cpu_set *job);
 void machine_free(machine *m);
 
 #define PIN_MODES(X)                                                                                                   \
@@ -69,11 +77,20 @@ typedef enum pin_mode { PIN_MODES(CHOICE_VALUE) } pin_mode;
     X(COMM_THREAD_OFF, "off")
 typedef enum comm_thread_mode { COMM_THREAD_MODES(CHOICE_VALUE) } comm_thread_mode;
 
+/* Who chose the ranks' masks, in the order of their weight (machine/binding.h). All but the first are never widened. */
+typedef enum bound_by {
+    BOUND_BY_MPIRUN,   /* mpirun by itself */
+    BOUND_ON_PURPOSE,  /* mpirun was told which CPUs, or a program under it bound the rank */
+    BOUND_BY_LAUNCHER, /* srun or another launcher */
+    BOUND_BY_PROCESS   /* there is no launcher: what started the process */
+} bound_by;
+
 typedef struct placement_request {
     int node_ranks, node_rank;
     const cpu_set *masks; /* [node_ranks] affinity mask of every rank of the node at start, by node rank */
     int threads;          /* --threads or OMP_NUM_THREADS; 0 = decide */
     pin_mode pin;
+    bound_by by;
     comm_thread_mode comm_thread;
     int job_ranks, nodes; /* of the whole job: a single rank has nothing to communicate */
 } placement_request;
@@ -115,8 +132,10 @@ void placement_helper_thread(int cpu);
  */
 void placement_refresh(const placement *plan);
 void placement_free(placement *plan);
-/* The calling process's affinity mask. */
+/* The calling thread's affinity mask. */
 weft_status placement_current_mask(cpu_set *mask);
+/* The same before OpenMP bound the first thread; by_openmp: it did. Call it before the first plan is applied. */
+weft_status placement_start_mask(cpu_set *mask, bool *by_openmp);
 /* One line for a node: "node n03: 4 ranks x 12 threads, cores 0-47, NUMA 0-1, SMT unused, pinned by weft". */
 void placement_describe(const machine *m, const char *host, int ranks, const placement *plan, const cpu_set *node_mask,
                         char *line, size_t bytes);

@@ -37,6 +37,27 @@ weft_status placement_current_mask(cpu_set *mask)
     return WEFT_OK;
 }
 
+/*
+ * OpenMP binds the first thread when its library is loaded, if the environment says so (OMP_PROC_BIND, GOMP_CPU_AFFINITY).
+ * Its places together are the mask that the process had, or the CPUs that the environment names.
+ */
+weft_status placement_start_mask(cpu_set *mask, bool *by_openmp)
+{
+    int ids[PLACEMENT_MAX_CPUS];
+    WEFT_TRY(placement_current_mask(mask));
+    *by_openmp = omp_get_proc_bind() != omp_proc_bind_false && omp_get_num_places() > 0;
+    for (int place = 0; *by_openmp && place < omp_get_num_places(); place++) {
+        const int count = omp_get_place_num_procs(place);
+        if (count > 0 && count <= PLACEMENT_MAX_CPUS) {
+            omp_get_place_proc_ids(place, ids);
+        }
+        for (int i = 0; i < count && count <= PLACEMENT_MAX_CPUS; i++) {
+            cpu_set_add(mask, ids[i]);
+        }
+    }
+    return WEFT_OK;
+}
+
 /* Pins threads 1, 2, ... that are not yet where they belong. [out] team: threads that OpenMP gave. Returns refusals. */
 static int pin_team(const placement *plan, int *team)
 {

@@ -6,8 +6,8 @@
  * persistent memory that share these CPUs come later in that order and count as memory-only, like nodes without any
  * CPU.
  *
- * "Allowed" is the control group's set, not the affinity mask: the mask is the launcher's wish, which placement_plan
- * judges. On the live machine the kernel itself is asked as well, since the control-group files may be out of sight in
+ * "Allowed" is the control group's set at first, not the affinity mask: machine/binding.h judges the masks and narrows it to
+ * what the job has. On the live machine the kernel itself is asked as well, since the control-group files may be out of sight in
  * a container: it cuts an all-ones mask to what this process may ever have.
  */
 #include <errno.h>
@@ -28,13 +28,6 @@ static void set_from_hwloc(hwloc_const_bitmap_t from, cpu_set *set)
     memset(set, 0, sizeof *set);
     for (int cpu = hwloc_bitmap_first(from); cpu >= 0 && cpu < PLACEMENT_MAX_CPUS; cpu = hwloc_bitmap_next(from, cpu)) {
         cpu_set_add(set, cpu);
-    }
-}
-
-static void intersect(cpu_set *set, const cpu_set *with)
-{
-    for (size_t i = 0; i < sizeof set->bits / sizeof set->bits[0]; i++) {
-        set->bits[i] &= with->bits[i];
     }
 }
 
@@ -75,6 +68,33 @@ static void assign_numa(hwloc_topology_t topology, machine *m)
     }
 }
 
+/* The hardware threads of a core again, those in `allowed` first. */
+static void allow_core(machine_core *core, const cpu_set *allowed)
+{
+    int ordered[SMT_MAX];
+    int used = 0;
+    for (int want_allowed = 1; want_allowed >= 0; want_allowed--) {
+        for (int i = 0; i < SMT_MAX; i++) {
+            if (cpu_set_has(allowed, core->cpus[i]) == (want_allowed != 0)) {
+                ordered[used++] = core->cpus[i];
+            }
+        }
+    }
+    memcpy(core->cpus, ordered, sizeof ordered);
+    core->allowed = cpu_set_has(allowed, core->cpus[0]);
+}
+
+void machine_narrow(machine *m, const cpu_set *job)
+{
+    if (!cpu_set_intersects(&m->allowed, job)) {
+        return;
+    }
+    cpu_set_intersect(&m->allowed, job);
+    for (int i = 0; i < m->cores; i++) {
+        allow_core(&m->core[i], &m->allowed);
+    }
+}
+
 static void read_core(hwloc_topology_t topology, hwloc_obj_t object, const machine *m, machine_core *core)
 {
     hwloc_obj_t package = hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_PACKAGE, object);
@@ -83,14 +103,12 @@ static void read_core(hwloc_topology_t topology, hwloc_obj_t object, const machi
         core->cpus[i] = -1;
     }
     int used = 0;
-    for (int want_allowed = 1; want_allowed >= 0; want_allowed--) {
-        for (int cpu = hwloc_bitmap_first(object->cpuset); cpu >= 0; cpu = hwloc_bitmap_next(object->cpuset, cpu)) {
-            if (cpu_set_has(&m->allowed, cpu) == (want_allowed != 0) && used < SMT_MAX) {
-                core->cpus[used++] = cpu;
-            }
+    for (int cpu = hwloc_bitmap_first(object->cpuset); cpu >= 0; cpu = hwloc_bitmap_next(object->cpuset, cpu)) {
+        if (used < SMT_MAX) {
+            core->cpus[used++] = cpu;
         }
     }
-    core->allowed = cpu_set_has(&m->allowed, core->cpus[0]);
+    allow_core(core, &m->allowed);
 }
 
 static void read_caches(hwloc_topology_t topology, hwloc_obj_t core, machine *m)
@@ -116,7 +134,7 @@ static void read_model(hwloc_topology_t topology, machine *m)
 static weft_status read_topology(hwloc_topology_t topology, const cpu_set *allowed, machine *m)
 {
     set_from_hwloc(hwloc_topology_get_topology_cpuset(topology), &m->allowed);
-    intersect(&m->allowed, allowed);
+    cpu_set_intersect(&m->allowed, allowed);
     /* Some virtual machines describe no cores: then every hardware thread counts as one. */
     hwloc_obj_type_t type = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE) > 0 ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU;
     int cores = hwloc_get_nbobjs_by_type(topology, type);
@@ -131,8 +149,10 @@ static weft_status read_topology(hwloc_topology_t topology, const cpu_set *allow
         int smt = hwloc_bitmap_weight(object->cpuset);
         m->smt = smt > m->smt ? smt : m->smt;
         m->packages = m->core[m->cores].package >= m->packages ? m->core[m->cores].package + 1 : m->packages;
+        m->node_cores += m->core[m->cores].allowed;
         m->cores++;
     }
+    m->node_cpus = cpu_set_count(&m->allowed);
     WEFT_CHECK(cpu_set_count(&m->allowed) > 0 && m->cores > 0, WEFT_ERR_LAUNCH,
                "no CPU of this machine may be used: check the control group's cpuset");
     assign_numa(topology, m);
@@ -178,7 +198,7 @@ weft_status machine_detect(machine *m)
     cpu_set granted;
     set_from_hwloc(hwloc_topology_get_allowed_cpuset(topology), &allowed);
     if (kernel_allowed(&granted) && cpu_set_intersects(&allowed, &granted)) {
-        intersect(&allowed, &granted);
+        cpu_set_intersect(&allowed, &granted);
     }
     WEFT_TRY_GOTO(read_topology(topology, &allowed, m), status, done);
     long pages = sysconf(_SC_PHYS_PAGES);

@@ -115,6 +115,13 @@ typedef struct option_synonym {
     const char *choice;
 } option_synonym;
 
+/* What to say to a value that other programs' options of this kind take, and this one does not. */
+typedef struct option_foreign_value {
+    option_id id;
+    const char *words; /* comma separated */
+    const char *answer;
+} option_foreign_value;
+
 /* A recipe is its settings, one a row; a recipe without rows is the built-in defaults. */
 typedef struct option_recipe_setting {
     const char *recipe;
@@ -131,6 +138,8 @@ struct option_catalog {
     const option_command *bare;           /* no command */
     const option_foreign *foreigns;       /* ends with words == NULL */
     const option_synonym *synonyms;       /* ends with words == NULL */
+    const option_foreign_value *values;   /* ends with words == NULL */
+    const option_foreign *other_commands; /* words for commands; ends with words == NULL */
     option_id recipe;                     /* the option that names a recipe; its choices are all recipes */
     const option_recipe_setting *recipes; /* ends with recipe == NULL */
     /* Does the command take as an argument what an option of this name gives to others? */
@@ -206,6 +215,7 @@ bool option_section_used(const option_command *command, const char *section);
 void option_print_help(FILE *out, const option_command *command, const char *section);
 void option_print_config(FILE *out, const weft_options *options);       /* a config file that asks for the same */
 void option_print_overview(const option_catalog *catalog, FILE *out);   /* weft --help */
+void option_print_recipes(const option_catalog *catalog, FILE *out);    /* --help=recipes */
 void option_print_man(const option_catalog *catalog, FILE *out);        /* weft.1 */
 void option_print_completion(const option_catalog *catalog, FILE *out); /* bash */
 void option_print_markdown(const option_catalog *catalog, FILE *out);   /* docs/options.md */

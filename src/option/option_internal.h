@@ -56,6 +56,11 @@ const char *option_nearest_name(const option_catalog *catalog, const option_comm
 /* ---- foreign words ---- */
 /* What to say to an option of another program, or NULL. */
 const char *option_foreign_answer(const option_catalog *catalog, const char *name);
+/* What to say to a command, or to a value of an option, that other programs have; or NULL. */
+const char *option_command_answer(const option_catalog *catalog, const char *name);
+const char *option_value_answer(const option_catalog *catalog, option_id id, const char *text);
+/* Returns true if the words differ in nothing but letter case, '-', '_' and blanks: ResNet18 is resnet-18. */
+bool option_same_word(const char *a, const char *b);
 /* The choice that the text means, where it is another program's word for one; else the text. */
 const char *option_own_word(const option_catalog *catalog, option_id id, const char *text);
 

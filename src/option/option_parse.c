@@ -331,6 +331,8 @@ weft_status option_command_find(const option_catalog *catalog, const char *name,
         names[count++] = at->name;
     }
     const char *near = nearest_word(name, names, count);
+    const char *answer = option_command_answer(catalog, name);
+    WEFT_CHECK(answer == NULL, WEFT_ERR_USAGE, "unknown command \"%s\": %s", name, answer);
     return weft_fail(WEFT_ERR_USAGE, "unknown command \"%s\": %s%s%s", name,
                      near != NULL ? "did you mean weft " : "weft --help lists the commands", near != NULL ? near : "",
                      near != NULL ? "?" : "");

@@ -195,6 +195,38 @@ void option_print_help(FILE *out, const option_command *command, const char *sec
           out);
 }
 
+/* " --norm none --lr 0.01": a line of as many as fit, none cut before its value. */
+static void print_settings(FILE *out, const char *text)
+{
+    size_t column = 0;
+    while (*text != '\0') {
+        const char *next = strstr(text + 1, " --");
+        const size_t length = next != NULL ? (size_t)(next - text) : strlen(text);
+        if (column == 0 || column + length > HELP_WIDTH) {
+            fprintf(out, "%s     ", column > 0 ? "\n" : "");
+            column = 5;
+        }
+        fprintf(out, "%.*s", (int)length, text);
+        column += length;
+        text += length;
+    }
+    fputc('\n', out);
+}
+
+void option_print_recipes(const option_catalog *catalog, FILE *out)
+{
+    const option_row *row = &catalog->rows[catalog->recipe];
+    const char *cursor = row->choices;
+    char text[OPTION_RECIPE_MAX];
+    fprintf(out, "Recipes (--%s NAME): sets of defaults; what you give yourself wins over them.\n\n", row->name);
+    while (option_recipe_listed(catalog, &cursor, text)) {
+        const char *settings = strchr(text, ' ');
+        fprintf(out, "  %.*s\n", (int)(settings - text), text);
+        print_settings(out, strstr(settings, " --"));
+    }
+    fputs("\nauto chooses by the data: weft train --help=training, docs/recipes.md.\n", out);
+}
+
 void option_print_overview(const option_catalog *catalog, FILE *out)
 {
     fputs("Usage: weft COMMAND [OPTION]...\n"

@@ -1,4 +1,5 @@
 /* option/option_table.c: how rows, commands and sections are looked up. */
+#include <ctype.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -60,6 +61,22 @@ bool option_same_name(const char *a, const char *b)
         }
     }
     return true;
+}
+
+static const char *skip_joints(const char *at)
+{
+    return at + strspn(at, "-_ ");
+}
+
+bool option_same_word(const char *a, const char *b)
+{
+    a = skip_joints(a);
+    b = skip_joints(b);
+    while (*a != '\0' && tolower((unsigned char)*a) == tolower((unsigned char)*b)) {
+        a = skip_joints(a + 1);
+        b = skip_joints(b + 1);
+    }
+    return *a == *b;
 }
 
 static bool row_matches(const option_row *row, const char *name, bool letter)

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/alloc.h"
 #include "base/nearest.h"
@@ -48,7 +49,7 @@ static weft_status parse_flag(const char *spelled, const char *text, option_valu
 {
     static const char *const words[] = {"off", "on", "false", "true", "no", "yes", "0", "1"};
     for (int i = 0; i < 8; i++) {
-        if (strcmp(text, words[i]) == 0) {
+        if (strcasecmp(text, words[i]) == 0) {
             value->integer = i % 2;
             return copy_text(words[i % 2], strlen(words[i % 2]), &value->text);
         }
@@ -61,16 +62,22 @@ static weft_status parse_choice(const option_row *row, const char *spelled, cons
     char names[OPTION_LIST_MAX][OPTION_WORD_MAX], listed[512];
     const char *pointers[OPTION_LIST_MAX], *cursor = row->choices;
     int count = 0;
+    int same = -1; /* the word in another letter case, or joined in another way */
     size_t at = 0;
     while (count < OPTION_LIST_MAX && option_list_next(&cursor, '|', names[count])) {
         if (strcmp(names[count], text) == 0) {
             value->integer = count;
             return copy_text(text, strlen(text), &value->text);
         }
+        same = same < 0 && option_same_word(names[count], text) ? count : same;
         at += (size_t)snprintf(listed + at, sizeof listed - at, "%s%s", count > 0 ? ", " : "", names[count]);
         at = at < sizeof listed ? at : sizeof listed - 1;
         pointers[count] = names[count];
         count++;
+    }
+    if (same >= 0) {
+        value->integer = same;
+        return copy_text(names[same], strlen(names[same]), &value->text);
     }
     const char *near = nearest_word(text, pointers, count);
     return weft_fail(WEFT_ERR_USAGE, "%s: must be one of %s%s%s%s", spelled, listed, near ? "; did you mean " : "",
@@ -261,6 +268,8 @@ weft_status option_set(weft_options *options, option_id id, option_source source
 {
     const option_row *row = option_row_in(options, id);
     option_value value = {.source = source}, *held = &options->values[id];
+    const char *answer = option_value_answer(options->command->catalog, id, text);
+    WEFT_CHECK(answer == NULL, WEFT_ERR_USAGE, "%s: %s", spelled, answer);
     WEFT_TRY(parse_value(row, spelled, option_own_word(options->command->catalog, id, text), &value));
     if (held->source > source) { /* checked, but the stronger source wins */
         weft_free(value.text);

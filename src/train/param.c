@@ -11,6 +11,7 @@
 #include "base/philox.h"
 #include "comm/core/window.h"
 #include "io/npy.h"
+#include "train/input_moments.h"
 
 weft_mem_tag WEFT_MEM_PARAMETER[1] = {{.text = "parameters"}};
 
@@ -329,7 +330,7 @@ static weft_status entry_download(const param_store *store, const param_entry *e
 }
 
 /* One parameter at a time: a job that ends with much memory in use needs no more than its largest one. */
-weft_status param_save(const param_store *store, const char *path)
+weft_status param_save(const param_store *store, const input_moments *moments, const char *path)
 {
     weft_status status = WEFT_OK;
     npz_writer *npz = NULL;
@@ -348,6 +349,7 @@ weft_status param_save(const param_store *store, const char *path)
         WEFT_TRY_GOTO(entry_download(store, entry, raw, matrix), status, done);
         WEFT_TRY_GOTO(npz_writer_add(npz, entry->name, 'f', 4, entry->rank, entry->shape, matrix), status, done);
     }
+    WEFT_TRY_GOTO(moments != NULL ? input_moments_add(moments, npz) : WEFT_OK, status, done);
     status = npz_writer_commit(npz);
     npz = NULL;
 done:

@@ -119,7 +119,9 @@ weft_status param_set_values(param_store *store, const double *values);
 weft_tensor param_value(const param_store *store, int block);
 weft_tensor param_grad(const param_store *store, int block);
 
-/* Write the named parameters as an .npz (float32, in their shapes); train/weights.h reads them. */
-weft_status param_save(const param_store *store, const char *path);
+/* Write the named parameters as an .npz (float32, in their shapes), and the moments of the inputs beside them unless `moments` is
+ * NULL; train/weights.h reads them. */
+struct input_moments;
+weft_status param_save(const param_store *store, const struct input_moments *moments, const char *path);
 
 #endif

@@ -33,6 +33,9 @@ typedef struct train_source {
     train_loss loss;      /* of every batch */
     int64_t outputs;      /* of every batch */
     bool divides;         /* batch gives part pass->part of pass->parts; false: only whole batches */
+    /* The parts that training step `step` comes in where `parts` are asked for: fewer where it has too few rows, so that no part is
+     * empty. The same on all ranks. NULL: as many as are asked for. */
+    int (*parts)(void *self, int64_t step, int parts);
     /*
      * [out] batch  the one of pass->seed, epoch and step where pass->training; else step pass->step of the evaluation.
      * Its memory is the source's and need not outlive the next call. May be collective: all ranks call in the same

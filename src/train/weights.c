@@ -67,6 +67,7 @@ void weights_destroy(train_weights *weights)
         weft_free(weights->item[i].values);
     }
     weft_free(weights->item);
+    input_moments_destroy(&weights->moments);
     *weights = (train_weights){0};
 }
 
@@ -93,9 +94,9 @@ weft_status weights_read_npz(const char *path, train_weights *weights)
 {
     npz_file *npz = NULL;
     WEFT_TRY(npz_open(path, &npz));
-    weft_status status = WEFT_OK;
+    weft_status status = input_moments_read(path, npz, &weights->moments);
     for (int member = 0; member < npz_count(npz) && status == WEFT_OK; ++member) {
-        status = read_member(path, npz, member, weights);
+        status = input_moments_has_name(npz_name(npz, member)) ? WEFT_OK : read_member(path, npz, member, weights);
     }
     npz_close(npz);
     if (status != WEFT_OK) {
@@ -131,7 +132,7 @@ weft_status weights_share(weft_comm *comm, train_weights *weights)
     for (int i = 0; i < count; ++i) {
         WEFT_TRY(share_item(comm, weights, i));
     }
-    return WEFT_OK;
+    return input_moments_share(comm, &weights->moments);
 }
 
 /* Leading ones aside. */

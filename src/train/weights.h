@@ -8,6 +8,7 @@
 #define WEFT_TRAIN_WEIGHTS_H
 
 #include "comm/comm.h"
+#include "train/input_moments.h"
 #include "train/param.h"
 
 typedef struct train_weight {
@@ -21,14 +22,15 @@ typedef struct train_weight {
 /* All zero = empty. */
 typedef struct train_weights {
     int count, capacity;
-    train_weight *item; /* [count] */
+    train_weight *item;    /* [count] */
+    input_moments moments; /* of the model's inputs, where the file has them; no weight */
 } train_weights;
 
 /* Add a tensor of 1 to PARAM_RANK_MAX dimensions, none of them empty; [out] values  its memory, to be filled. `origin` names the file in messages. */
 weft_status weights_add(train_weights *weights, const char *origin, const char *name, int rank, const int64_t *shape,
                         float **values);
 const train_weight *weights_find(const train_weights *weights, const char *name); /* NULL when absent */
-/* Tensors of an .npz, any type of number. */
+/* Tensors of an .npz, any type of number; arrays of input moments (train/input_moments.h) become `moments`. */
 weft_status weights_read_npz(const char *path, train_weights *weights);
 /* Rank 0's weights on every rank. Collective. */
 weft_status weights_share(weft_comm *comm, train_weights *weights);

@@ -84,4 +84,9 @@ options = json.load(open("kipf/run.json"))["options"]
 assert options["model"] == {"value": "gcn", "source": "recipe"} and options["hidden"]["value"] == "16", options
 assert json.load(open("kipf/summary.json"))["epochs"] == 400
 PY
+# gin keeps its norm, told; who says otherwise has it otherwise.
+train --data cora --model gin --epochs 2 --run-dir gin
+grep -q "norm batch: gin keeps it" err || fail "gin: $(cat err)"
+train --data cora --model gin --norm none --epochs 2 --run-dir gin
+! grep -q "norm batch" err || fail "gin --norm none: $(cat err)"
 echo "defaults: as published and better"

@@ -53,14 +53,19 @@ CHECK
 # bench takes them.
 "$weft" bench gemm --rows 64 --dims 8 --repeats 1 >/dev/null 2>err && grep -q "kept from an earlier run" err || fail "$(cat err)"
 
-# ---- a mask of one CPU: healed, or not ----
+# ---- a mask of one CPU is the user's will, and no mpirun is spoken of; mpirun's own is healed, or not ----
 cpu=$(python3 -c 'import os; print(min(os.sched_getaffinity(0)))')
 cores=$(python3 -c 'import os; print(len(os.sched_getaffinity(0)))')
 if [ "$cores" -ge 2 ] && command -v taskset >/dev/null; then
     taskset -c "$cpu" "$weft" doctor --quiet --format json >out.json 2>err || fail "taskset: $(cat err)"
+    check '
+(found,) = have("note", "launch", "leaves 1 of")
+assert "taskset" in found["cure"] and table["threads"] == 1 and not have("note", "threads")
+assert not any("mpirun" in f["cure"] for f in table["findings"] if f["area"] == "launch")'
+    mpirun -np 1 --bind-to core "$weft" doctor --quiet --format json >out.json 2>err || fail "mpirun: $(cat err)"
     check 'assert have("note", "launch", "weft replaced the masks") and table["threads"] > 1'
-    taskset -c "$cpu" "$weft" doctor --quiet --pin inherit --format json >out.json 2>err || fail "inherit: $(cat err)"
-    check 'assert have("WARNING", "launch", "given 1 of") and have("note", "threads", "idle") and table["threads"] == 1'
+    mpirun -np 1 --bind-to core "$weft" doctor --quiet --pin inherit --format json >out.json 2>err || fail "inherit: $(cat err)"
+    check 'assert have("WARNING", "launch", "leave the job 1 of") and table["threads"] == 1'
 fi
 
 # ---- ranks: overlapping masks that must stay, and more ranks than cores ----

@@ -109,9 +109,8 @@ mkdir alone
 cp gcn/weights.npz alone/w.npz
 refuse 65 "say --model" eval --data store --checkpoint alone/w.npz
 refuse 65 "say --model" export alone/w.npz --out alone/w.safetensors
-run eval --data store --checkpoint alone/w.npz --model gcn --format json
-grep -q "does not tell how features were scaled" err || fail "no warning about features: $(cat err)"
-run eval --data store --checkpoint alone/w.npz --model gcn --normalize standard --format json
+run eval --data store --checkpoint alone/w.npz --model gcn --format json # its means and deviations tell the scaling
+grep -q "warning" err && fail "a warning about features that the weights tell: $(cat err)"
 scores out best
 python3 - <<'PY'
 import json, struct
@@ -123,7 +122,10 @@ text = json.dumps(header).encode()
 open("foreign.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + data[8 + length:])
 PY
 run eval --data store --checkpoint foreign.safetensors --normalize standard --format json
+grep -q "does not say by which means and deviations" err || fail "no warning about means: $(cat err)"
 scores out best
+run eval --data store --checkpoint foreign.safetensors --format json
+grep -q "does not tell how features were scaled" err || fail "no warning about features: $(cat err)"
 
 "$weft" info gcn.safetensors >out 2>err || fail "weft info gcn.safetensors: $(cat err)"
 for line in "kind: safetensors, 8 tensors" "model: gcn, 2 layers, 64 -> 24 -> 16, norm batch" "weft.hidden: 24" \

@@ -132,7 +132,16 @@ lines = compare.check("live", "live")
 followed = [json.loads(l) for l in open("followed.jsonl")]
 assert followed.pop() == "finished" and len(followed) == len(lines), (len(followed), len(lines))
 for (step, row), line in zip(followed, lines):
-    assert step == line["epoch"] and row["loss"] == line["loss"] and row["valid"] == line["valid"], (step, row)
+    assert step == line["epoch"] and row["run 1/loss"] == line["loss"] and row["run 1/valid"] == line["valid"], (step, row)
+PY
+# Three runs: W&B wants rising steps, and each run has names of its own.
+train --epochs 4 --runs 3 --run-dir thrice
+PYTHONPATH=stub timeout 100 python3 follow.py thrice 2>follow.err || fail "the documented reader: $(cat follow.err)"
+python <<'PY'
+import json
+followed = [json.loads(l) for l in open("followed.jsonl")][:-1]
+assert [step for step, row in followed] == list(range(1, 13)), followed
+assert [row["run %d/epoch" % run] for run in (1, 2, 3) for _, row in followed[4 * run - 4:4 * run]] == [1, 2, 3, 4] * 3, followed
 PY
 
 # ---- killed behind a checkpoint, and resumed: a new file, and no step twice ----

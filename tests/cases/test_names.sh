@@ -113,6 +113,26 @@ refused 65 "CIFAR in Python's pickle format" train --data py --model mlp --dry-r
 mkdir -p one/train && cp -r images/abc/train/a one/train/a
 plan one "all images are of one class, a: there is nothing to learn"
 
+# ---- grey files stay grey, but for weights of colours ----
+python3 - <<'MAKE'
+import os, struct, zlib
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+for i in range(8):
+    os.makedirs(f"grey/train/{'ab'[i % 2]}", exist_ok=True)
+    rows = b"".join(b"\0" + bytes([60 + 120 * (i % 2)]) * 16 for _ in range(16))
+    open(f"grey/train/{'ab'[i % 2]}/{i}.png", "wb").write(
+        b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 16, 16, 8, 0, 0, 0, 0)) + chunk(b"IDAT", zlib.compress(rows)) +
+        chunk(b"IEND", b""))
+MAKE
+plan grey "images of 16 x 16 x 1"
+"$weft" train --data grey --dry-run "${alone[@]}" >out 2>err || fail "grey: $(cat err)"
+says err "model lenet (auto: images of 16 x 16 x 1)"
+mkdir colours && cp -r images/abc/train colours/train && rm -r colours/train/c
+"$weft" train --data colours --model lenet --epochs 1 --warmup 0 --batch-size 4 --run-dir C "${alone[@]}" --quiet >out 2>err || fail "$(cat err)"
+"$weft" train --data grey --model lenet --epochs 1 --warmup 0 --batch-size 4 --init-weights C --run-dir D "${alone[@]}" --quiet >out 2>err ||
+    fail "weights of colours for grey files: $(cat err)"
+
 # ---- labels that are numbers, and their names ----
 plan images/idx-labels-from-1 "labels 1 to 3 are the classes 0 to 2, called by their labels" "in 3 classes"
 for set in idx-labels-from-1 idx-without-test; do
@@ -159,7 +179,7 @@ store("unknown.weft", ["bee", "cow", "dog"], ["bee", "cow", "dog"], vertices=Tru
 store("none.weft", ["dog"], ["dog"])
 store("nameless.weft", ["ant", "bee"], ["ant", "bee"], named=False)
 MAKE
-python3 stores.py "$source_dir" || fail "stores"
+python3 -W ignore stores.py "$source_dir" || fail "stores"
 "$weft" train --data train.weft --model mlp --normalize none --epochs 60 --lr 0.1 --dropout 0 --run-dir G "${alone[@]}" --quiet >out 2>err ||
     fail "graph: $(cat err)"
 "$weft" export G --out G.safetensors --quiet || fail "export"

@@ -1,6 +1,11 @@
-/* Fuzz target: safetensors, header and every tensor. Seeds: tests/fuzz/make_seeds DIR. */
+/* Fuzz target: safetensors, header and every tensor, moments of inputs in the metadata, names that are taken apart. Seeds:
+ * tests/fuzz/make_seeds DIR. */
+#include <string.h>
+
 #include "fuzz/fuzz_support.h"
+#include "gnn/pyg_names.h"
 #include "io/safetensors.h"
+#include "train/input_moments.h"
 
 enum { STATED_LIMIT = 128 << 20 /* a header of 1 MiB, see io/safetensors.h */ };
 
@@ -29,6 +34,18 @@ static void read_tensor(const safetensors_file *file, int i, size_t size)
     weft_free(values);
 }
 
+/* Whatever names become, those of the file are there again. */
+static void rename_tensors(safetensors_file *file)
+{
+    (void)pyg_find_names(file, "m.safetensors");
+    safetensors_restore(file);
+    for (int i = 0; i < safetensors_count(file); i++) {
+        if (strcmp(safetensors_entry_at(file, i)->name, safetensors_entry_at(file, i)->stored) != 0) {
+            abort();
+        }
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     fuzz_file bytes = fuzz_file_make(data, size);
@@ -38,6 +55,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             read_tensor(file, i, size);
         }
         (void)safetensors_metadata(file, "format");
+        rename_tensors(file);
+        input_moments moments;
+        if (input_moments_read_metadata("m.safetensors", file, &moments) == WEFT_OK) {
+            input_moments_destroy(&moments);
+        }
         safetensors_close(file);
     }
     close(bytes.fd);

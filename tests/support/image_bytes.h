@@ -121,13 +121,23 @@ static inline void make_jpeg(image_bytes *to, const uint8_t *pixels, int height,
     free(data);
 }
 
+/* The checksum of a header. */
+static inline void tar_seal(uint8_t *block)
+{
+    unsigned sum = 0;
+    memset(block + 148, ' ', 8);
+    for (int i = 0; i < 512; ++i) {
+        sum += block[i];
+    }
+    snprintf((char *)block + 148, 8, "%06o", sum);
+}
+
 /* An entry behind what the archive holds; type '0': a file, '1': a hard link to `link`, '2': a symbolic one, '5': a folder,
  * 'L': the next one's name, 'K': its link. */
 static inline void tar_add_entry(image_bytes *tar, const char *name, char type, const char *link, const void *data,
                                  size_t bytes)
 {
     uint8_t *block = tar->data + tar->bytes;
-    unsigned sum = 0;
     assert_true(tar->bytes + 1024 + bytes <= sizeof tar->data && strlen(name) <= 100 && strlen(link) <= 100);
     memset(block, 0, 512);
     memcpy(block, name, strlen(name));
@@ -135,11 +145,7 @@ static inline void tar_add_entry(image_bytes *tar, const char *name, char type, 
     block[156] = (uint8_t)type;
     memcpy(block + 157, link, strlen(link));
     memcpy(block + 257, "ustar\0", 6);
-    memset(block + 148, ' ', 8);
-    for (int i = 0; i < 512; ++i) {
-        sum += block[i];
-    }
-    snprintf((char *)block + 148, 8, "%06o", sum);
+    tar_seal(block);
     const size_t whole = (bytes + 511) / 512 * 512;
     memset(block + 512, 0, whole);
     if (bytes > 0) {

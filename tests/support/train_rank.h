@@ -26,7 +26,7 @@ static inline weft_status train_rank_open(weft_comm *comm, const char *backend, 
     WEFT_TRY(part_extract(graph, partition, comm_rank(comm), NULL, PART_SHARED_FIRST, &rank->part));
     WEFT_TRY(gnn_model_create(comm, rank->hal, WEFT_DTYPE_F32, config, &rank->part, NULL, form, rank->model));
     weft_tensor features = gnn_model_features(rank->model);
-    WEFT_TRY(gnn_load_features(comm, graph, &rank->part, GNN_SCALE_NONE, &features));
+    WEFT_TRY(gnn_load_features(comm, graph, &rank->part, GNN_SCALE_NONE, NULL, &features));
     WEFT_TRY(gnn_load_labels(comm, rank->hal, graph, &rank->part, TRAIN_LOSS_XENT, NULL, &rank->labels));
     return gnn_model_prepare(rank->model);
 }

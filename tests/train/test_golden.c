@@ -173,7 +173,7 @@ static void write_initial(gnn_model *model, npz_file *npz, const char *path)
     read_flat(npz, "init", &model->params, flat);
     upload_flat(&model->params.value, flat);
     if (path != NULL) {
-        ASSERT_OK(param_save(&model->params, path));
+        ASSERT_OK(param_save(&model->params, NULL, path));
     }
 }
 
@@ -207,7 +207,7 @@ static weft_status golden_rank(weft_comm *comm, void *argument)
     ASSERT_OK(part_extract(&weighted, &partition, comm_rank(comm), NULL, PART_IN_ORDER, &part));
     ASSERT_OK(gnn_model_create(comm, hal, c->dtype, &c->config, &part, NULL, HAL_SPMM_AUTO, model));
     weft_tensor features = gnn_model_features(model);
-    ASSERT_OK(gnn_load_features(comm, graph, &part, GNN_SCALE_NONE, &features));
+    ASSERT_OK(gnn_load_features(comm, graph, &part, GNN_SCALE_NONE, NULL, &features));
     ASSERT_OK(gnn_load_labels(comm, hal, graph, &part, TRAIN_LOSS_XENT, NULL, &labels));
     ASSERT_OK(gnn_model_prepare(model));
     write_initial(model, npz, weights);

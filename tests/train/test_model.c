@@ -203,6 +203,7 @@ static weft_status case_rank(weft_comm *comm, void *argument)
     gnn_labels labels = {0};
     const weft_graph *graph = &in->graph->graph;
     const bool whole_rows = strcmp(in->method, WHOLE_ROWS) == 0;
+    input_moments moments = {.columns = 0};
     double share[MAX_RANKS];
     fill_shares(comm_size(comm), share);
     const partition_options options = {.method = whole_rows ? "random" : in->method,
@@ -224,12 +225,13 @@ static weft_status case_rank(weft_comm *comm, void *argument)
         WEFT_TRY_GOTO(gnn_load_sparse_features(comm, hal, graph, &part, in->scaling, &model->sparse), status, done);
     } else {
         weft_tensor features = gnn_model_features(model);
-        WEFT_TRY_GOTO(gnn_load_features(comm, graph, &part, in->scaling, &features), status, done);
+        WEFT_TRY_GOTO(gnn_load_features(comm, graph, &part, in->scaling, &moments, &features), status, done);
     }
     WEFT_TRY_GOTO(gnn_model_prepare(model), status, done);
     status = pass_through(comm, hal, in, model, &labels.targets, &part);
 done:
     gnn_labels_destroy(&labels);
+    input_moments_destroy(&moments);
     if (model != NULL) {
         gnn_model_destroy(model);
     }

@@ -19,7 +19,6 @@
 #include <omp.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -366,17 +365,11 @@ static weft_status write_range(builder *b)
 
 static weft_status map_file(const builder *b, csr_graph *graph)
 {
+    char name[FILE_PATH_MAX];
     graph->entries = b->written;
-    size_t bytes = (size_t)b->written * sizeof(int32_t);
-    if (bytes == 0) {
-        return WEFT_OK;
-    }
-    void *data = mmap(NULL, bytes, PROT_READ, MAP_SHARED, b->fd, 0);
-    if (data == MAP_FAILED) {
-        return weft_fail_errno(errno, "mapping the sorted edges");
-    }
-    graph->source = data;
-    graph->mapped_bytes = bytes;
+    WEFT_TRY(file_path(name, "%s (temporary file of sorted edges)", b->input->beside));
+    WEFT_TRY(file_map_descriptor(b->fd, (size_t)b->written * sizeof(int32_t), name, &graph->map));
+    graph->source = (const int32_t *)(const void *)graph->map.data;
     return WEFT_OK;
 }
 
@@ -468,9 +461,7 @@ done:
 
 void csr_graph_free(csr_graph *graph)
 {
-    if (graph->mapped_bytes > 0) {
-        munmap((void *)(uintptr_t)graph->source, graph->mapped_bytes);
-    }
+    file_map_close(&graph->map);
     weft_free(graph->memory);
     weft_free(graph->offset);
     *graph = (csr_graph){.vertices = 0};

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/file.h"
 #include "base/status.h"
 
 /* Edge i goes from from[i * stride] to to[i * stride]. */
@@ -33,13 +34,13 @@ typedef struct csr_input {
     const char *beside;  /* beyond one range the ids go to an unlinked file in the folder of this path */
 } csr_input;
 
-/* source lies in memory (`memory`) or in a mapped, unlinked file (`mapped_bytes` > 0). */
+/* source lies in memory (`memory`) or in a mapped, unlinked file (`map`). */
 typedef struct csr_graph {
     int64_t vertices, entries;
     int64_t *offset;       /* [vertices + 1] */
     const int32_t *source; /* [entries] */
     int32_t *memory;
-    size_t mapped_bytes;
+    file_map map;
     int ranges; /* how many it took */
 } csr_graph;
 

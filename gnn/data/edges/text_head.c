@@ -35,11 +35,7 @@ weft_status reader_text_head(const char *path, char head[TEXT_HEAD])
     held = text ? held - mark : 0;
     memmove(head, head + mark, held);
     head[held] = '\0';
-    if (status == WEFT_ERR_RESOURCE || status == WEFT_ERR_UNSUPPORTED) {
-        return status;
-    }
-    weft_error_clear();
-    return WEFT_OK;
+    return status;
 }
 
 bool reader_name_ends(const char *path, const char *ending)

@@ -17,8 +17,7 @@ typedef enum edge_file_kind {
 enum { TEXT_HEAD = 4096 };
 
 /* The first bytes of a text file, unpacked, NUL-terminated, as far as a zero byte, which the format's reader will name;
- * empty when it is no text. Fails only for want of memory or of a library: what else is wrong with the file is for its
- * reader to tell. */
+ * empty when it is no text. Fails where the file cannot be read or unpacked. */
 weft_status reader_text_head(const char *path, char head[TEXT_HEAD]);
 /* Does the name, without .gz or .xz, end so, in letters of either case? */
 bool reader_name_ends(const char *path, const char *ending);

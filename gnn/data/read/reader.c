@@ -13,7 +13,9 @@
 #include "gnn/data/read/reader_formats.h"
 #include "gnn/data/read/reader_parts.h"
 #include "gnn/data/read/reader_text.h"
+#include "io/foreign_kind.h"
 #include "io/npy.h"
+#include "io/text/foreign_file.h"
 
 enum { FORMATS = 12 };
 
@@ -39,33 +41,10 @@ static void list_names(const char *names[FORMATS], char text[512])
     }
 }
 
-/* Only what begins as a zip archive does is spoken of as one, and pickles, of which npz_open has a word to say. */
-static weft_status check_archive(const char *path, const char *known)
-{
-    file_map map;
-    WEFT_TRY(file_map_open(path, &map));
-    const bool empty = map.size == 0;
-    const bool zip = map.size >= 2 && (memcmp(map.data, "PK", 2) == 0 || map.data[0] == 0x80);
-    file_map_close(&map);
-    WEFT_CHECK(!empty, WEFT_ERR_DATA, "%s: is empty", path);
-    WEFT_CHECK(zip, WEFT_ERR_DATA, "%s: neither text nor an .npz archive; known formats are %s, see docs/formats.md",
-               path, known);
-    return WEFT_OK;
-}
-
-/* Nothing matched: the archive itself may be broken, or hold something else. */
-static weft_status fail_unrecognised(const char *path, const char *head, const char *known)
+/* Nothing matched an archive of arrays: it may be broken, or hold something else. */
+static weft_status fail_arrays(const char *path, const char *known)
 {
     npz_file *npz;
-    struct stat facts;
-    WEFT_CHECK(stat(path, &facts) != 0 || !S_ISDIR(facts.st_mode), WEFT_ERR_NOINPUT,
-               "%s: is a folder of no known layout; known are %s, see docs/formats.md (Planetoid's ind.NAME.*: "
-               "scripts/convert_planetoid)",
-               path, known);
-    WEFT_CHECK(head[0] == '\0', WEFT_ERR_DATA,
-               "%s: text of no known format (it begins: %.*s); known are %s, see docs/formats.md", path,
-               (int)(strcspn(head, "\r\n") < 40 ? strcspn(head, "\r\n") : 40), head, known);
-    WEFT_TRY(check_archive(path, known));
     WEFT_TRY(npz_open(path, &npz));
     char held[512] = "";
     int used = 0;
@@ -77,19 +56,57 @@ static weft_status fail_unrecognised(const char *path, const char *head, const c
                      used > 0 ? held : "nothing", known);
 }
 
+static weft_status look_for_arrays(const char *path, bool *arrays)
+{
+    file_map map;
+    WEFT_TRY(file_map_open(path, &map));
+    const foreign_kind *kind = foreign_kind_of(map.data, map.size < FOREIGN_HEAD ? map.size : FOREIGN_HEAD);
+    const bool zip = map.size >= 2 && memcmp(map.data, "PK", 2) == 0;
+    *arrays = kind == &foreign_arrays || (zip && (kind == NULL || reader_name_ends(path, ".npz")));
+    file_map_close(&map);
+    return WEFT_OK;
+}
+
+/* Nothing matched: what the file is shows in its first bytes. */
+static weft_status fail_unrecognised(const char *path, const char *head, const char *known)
+{
+    bool arrays;
+    WEFT_TRY(look_for_arrays(path, &arrays));
+    if (arrays) {
+        return fail_arrays(path, known);
+    }
+    WEFT_TRY(foreign_file_refuse(path));
+    WEFT_CHECK(head[0] == '\0', WEFT_ERR_DATA,
+               "%s: text of no known format (it begins: %.*s); known are %s, see docs/formats.md", path,
+               (int)(strcspn(head, "\r\n") < 40 ? strcspn(head, "\r\n") : 40), head, known);
+    return weft_fail(WEFT_ERR_DATA, "%s: neither text nor an .npz archive; known formats are %s, see docs/formats.md",
+                     path, known);
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat facts;
+    return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
+}
+
 static weft_status look(const char *path, const char *known, const reader_format **format)
 {
     for (int i = 0; i < FORMATS && *format == NULL; i++) {
         weft_error_clear();
         *format = formats[i]->matches != NULL && formats[i]->matches(path) ? formats[i] : NULL;
-        /* Not looked at for lack of memory: another format must not win. */
-        if (*format == NULL && weft_error_code() == WEFT_ERR_RESOURCE) {
-            return WEFT_ERR_RESOURCE;
+        /* Not looked at for lack of memory, or as a disk fails: another format must not win. */
+        const weft_status failed = *format == NULL ? weft_error_code() : WEFT_OK;
+        if (failed == WEFT_ERR_RESOURCE || failed == WEFT_ERR_IO) {
+            return failed;
         }
     }
     if (*format != NULL) {
         return WEFT_OK;
     }
+    WEFT_CHECK(!is_folder(path), WEFT_ERR_NOINPUT,
+               "%s: is a folder of no known layout; known are %s, see docs/formats.md (Planetoid's ind.NAME.*: "
+               "scripts/convert_planetoid)",
+               path, known);
     char head[TEXT_HEAD];
     WEFT_TRY(reader_text_head(path, head));
     for (int i = 0; i < FORMATS && *format == NULL; i++) {

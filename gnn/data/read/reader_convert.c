@@ -385,7 +385,9 @@ weft_status reader_convert(const char *input, const char *store, const convert_o
     };
     name_after(input, raw.name);
     weft_status status;
+    bool read = false;
     WEFT_TRY_GOTO(format->read(input, &raw), status, done);
+    read = true;
     WEFT_TRY_GOTO(format->takes_vertices ? reader_vertices_settle(input, &raw) : WEFT_OK, status, done);
     raw.asked_classes = options->classes;
     status = reader_attach(options, &raw);
@@ -401,5 +403,6 @@ weft_status reader_convert(const char *input, const char *store, const convert_o
     status = write_store(input, store, options, format, &raw);
 done:
     raw_graph_free(&raw);
-    return status;
+    /* A lack of memory has no name of a file by itself; other failures behind reading have that of another file. */
+    return status != WEFT_OK && (!read || status == WEFT_ERR_RESOURCE) ? weft_fail_name(status, input) : status;
 }

@@ -194,17 +194,18 @@ static weft_status find_splits(const char *folder, const char *asked, split_fold
     WEFT_TRY(file_path(parent, "%s/split", folder));
     DIR *entries = opendir(parent);
     const struct dirent *entry;
+    weft_status status = WEFT_OK;
     if (entries == NULL) {
         return WEFT_OK;
     }
-    while ((entry = readdir(entries)) != NULL) {
+    while ((entry = folder_next(entries, parent, &status)) != NULL) {
         if (entry->d_name[0] != '.' && file_path(candidate, "%s/%s", parent, entry->d_name) == WEFT_OK &&
             reader_has_split_lists(candidate)) {
             note_folder(entry->d_name, asked, found);
         }
     }
     closedir(entries);
-    return WEFT_OK;
+    return status;
 }
 
 /* The folder of the split: that of --split-name, or the only one. WEFT_ERR_USAGE / WEFT_ERR_DATA names what is there. */

@@ -62,13 +62,13 @@ static int find_part(const reader_npz *npz, int part)
     return found;
 }
 
-/* Looks at the header before the data are unpacked: a wrong shape costs nothing. */
+/* Looks at the header before the data are unpacked: what is too large or of a wrong shape costs nothing. */
 static weft_status read_part(const reader_npz *npz, int member, int64_t vertices, reader_part *part)
 {
     WEFT_TRY(file_path(part->name, "%s[%s]", npz->path, npz_name(npz->file, member)));
     WEFT_TRY(npz_read_header(npz->file, member, &part->array.header));
-    WEFT_TRY(reader_part_shape(part, vertices));
     WEFT_TRY(reader_check_fits(part->name, part->array.header.data_bytes, npz->memory_bytes));
+    WEFT_TRY(reader_part_shape(part, vertices));
     return npz_read(npz->file, member, &part->array);
 }
 

@@ -201,16 +201,17 @@ static weft_status name_tasks(const vertex_table *t, raw_graph *raw)
             names[t->place[j]] = t->header.name[j];
         }
     }
-    weft_status status = WEFT_OK;
-    if (name_list_join(t->header.path, names, raw->tasks, &joined, &bytes) == WEFT_OK) {
-        status = name_list_copy(names, raw->tasks, &raw->class_names);
-        if (status == WEFT_OK && name_list_check_distinct(t->header.path, &raw->class_names) != WEFT_OK) {
-            name_list_free(&raw->class_names);
-        }
-    }
+    weft_status status = name_list_join(t->header.path, names, raw->tasks, &joined, &bytes);
     if (status == WEFT_OK) {
-        weft_error_clear(); /* tasks without names are no fault */
+        WEFT_TRY_GOTO(name_list_copy(names, raw->tasks, &raw->class_names), status, done);
+        status = name_list_check_distinct(t->header.path, &raw->class_names);
     }
+    if (status == WEFT_ERR_DATA) { /* tasks without names of their own are no fault */
+        name_list_free(&raw->class_names);
+        weft_error_clear();
+        status = WEFT_OK;
+    }
+done:
     weft_free(joined);
     weft_free(names);
     return status;

@@ -281,12 +281,12 @@ static weft_status begin(dense_bench *b)
 static weft_status run_dense(dense_bench *b)
 {
     const table_grid none = {.name = "unsupported"};
-    cpu_set mask;
+    binding start;
     WEFT_TRY(bench_one_process("dense"));
-    WEFT_TRY(placement_current_mask(&mask));
+    WEFT_TRY(bench_team_start(&start));
     WEFT_TRY(begin(b));
     for (int t = 0; t < b->team_count; t++) {
-        weft_status status = bench_team_open(b->options, &mask, (int)b->threads[t], &b->team);
+        weft_status status = bench_team_open(b->options, &start, (int)b->threads[t], &b->team);
         status = status == WEFT_OK ? run_team(b) : status;
         bench_team_close(&b->team);
         WEFT_TRY(status);

@@ -33,7 +33,7 @@ typedef struct spmm_bench {
     int data_count;
     int64_t threads[BENCH_TEAMS_MAX];
     int team_count;
-    cpu_set mask; /* at the start of the process */
+    binding start;
     bench_team team;
     char scratch[FILE_PATH_MAX]; /* folder of a generated store, removed after its use; "" when none */
     weft_graph graph;
@@ -143,7 +143,7 @@ static weft_status measure_graph(spmm_bench *b, int index)
 {
     weft_status status = WEFT_OK;
     for (int t = 0; t < b->team_count; t++) {
-        WEFT_TRY_GOTO(bench_team_open(b->options, &b->mask, (int)b->threads[t], &b->team), status, done);
+        WEFT_TRY_GOTO(bench_team_open(b->options, &b->start, (int)b->threads[t], &b->team), status, done);
         if (t == 0) { /* a generator uses the first team's threads */
             WEFT_TRY_GOTO(open_graph(b, b->data[index]), status, done);
             memcpy(b->name[index], b->graph.name, sizeof b->name[index]);
@@ -163,7 +163,7 @@ done:
 
 static weft_status run_spmm(spmm_bench *b)
 {
-    WEFT_TRY(placement_current_mask(&b->mask));
+    WEFT_TRY(bench_team_start(&b->start));
     WEFT_TRY(bench_table_begin(&b->table, b->options));
     for (int i = 0; i < b->data_count; i++) {
         WEFT_TRY(measure_graph(b, i));

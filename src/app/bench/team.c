@@ -28,16 +28,29 @@ int bench_thread_counts(const weft_options *options, int64_t counts[BENCH_TEAMS_
     return 1;
 }
 
-weft_status bench_team_open(const weft_options *options, const cpu_set *mask, int threads, bench_team *team)
+weft_status bench_team_start(binding *start)
 {
+    machine m;
+    WEFT_TRY(machine_detect(&m));
+    weft_status status = binding_read(&m, start);
+    machine_free(&m);
+    return status;
+}
+
+weft_status bench_team_open(const weft_options *options, const binding *start, int threads, bench_team *team)
+{
+    const pin_mode pin = option_choice(options, OPT_PIN);
     bool kept = false;
+    bound_by by;
     *team = (bench_team){.hal = NULL};
     WEFT_TRY(machine_detect(&team->machine));
+    binding_of_node(start, 1, pin, &team->machine, &by);
     const placement_request request = {.node_ranks = 1,
                                        .node_rank = 0,
-                                       .masks = mask,
+                                       .masks = &start->mask,
                                        .threads = threads,
-                                       .pin = option_choice(options, OPT_PIN),
+                                       .pin = pin,
+                                       .by = by,
                                        .job_ranks = 1,
                                        .nodes = 1};
     WEFT_TRY(placement_plan(&team->machine, &request, &team->place));

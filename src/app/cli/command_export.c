@@ -1,4 +1,7 @@
 /* app/cli/command_export.c: weft export MODEL --out FILE.safetensors. */
+#include <string.h>
+#include <strings.h>
+
 #include "app/cli/command.h"
 #include "app/workload/saved_model.h"
 #include "base/log.h"
@@ -15,11 +18,41 @@ static weft_status write_model(const saved_model *model, const weft_options *opt
     return WEFT_OK;
 }
 
+/* The ending of a file's name with its dot, or "" where it has none. */
+static const char *ending_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+    const char *dot = strrchr(name, '.');
+    return dot != NULL && dot > name ? dot : "";
+}
+
+/* One format is written: a name that stands for another would deceive whoever loads the file. */
+static weft_status check_ending(const char *out)
+{
+    static const struct {
+        const char *ending, *cure;
+    } cures[] = {
+        {".npz", "; weights.npz in the run folder has the weights as arrays of NumPy"},
+        {".onnx", "; torch.onnx.export writes ONNX, from a PyTorch model that took the tensors by load_state_dict"},
+        {".h5", "; safetensors.numpy.load_file reads it for other programs"},
+    };
+    const char *ending = ending_of(out);
+    const char *cure = "; model.load_state_dict(safetensors.torch.load_file(FILE)) reads it in PyTorch";
+    for (size_t i = 0; i < sizeof cures / sizeof *cures; i++) {
+        cure = strcasecmp(ending, cures[i].ending) == 0 ? cures[i].cure : cure;
+    }
+    WEFT_CHECK(ending[0] == '\0' || strcmp(ending, ".safetensors") == 0, WEFT_ERR_USAGE,
+               "--out %s: weft export writes safetensors and nothing else: name it FILE.safetensors%s", out, cure);
+    return WEFT_OK;
+}
+
 weft_status app_export(const weft_options *options)
 {
     const char *out = option_text(options, OPT_EXPORT_OUT);
     saved_model *model = NULL;
     WEFT_CHECK(out[0] != '\0', WEFT_ERR_USAGE, "--out FILE.safetensors is needed: the file to write");
+    WEFT_TRY(check_ending(out));
     WEFT_CHECK(option_flag(options, OPT_FORCE) || !file_exists(out), WEFT_ERR_USAGE,
                "%s: exists already; choose another name, or replace it with --force", out);
     weft_status status = saved_model_open(option_argument(options, 0), options, &model);

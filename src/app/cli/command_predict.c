@@ -59,7 +59,7 @@ static weft_status open_model(predict_job *p)
     return WEFT_OK;
 }
 
-/* The data's rows must be what the model was made for: said here in the user's words, not in shapes of arrays. */
+/* The data's rows must be what the model was made for: said here in the user's words, not in shapes of arrays. After plan. */
 static weft_status check_fit(const predict_job *p)
 {
     const saved_model *made = p->model;
@@ -69,7 +69,7 @@ static weft_status check_fit(const predict_job *p)
                (long long)here->inputs);
     WEFT_CHECK(made->outputs == here->outputs, WEFT_ERR_DATA, "%s: answers with %lld classes or tasks, and %s has %lld",
                p->model->path, (long long)made->outputs, here->name, (long long)here->outputs);
-    return weights_assign(&p->model->weights, p->model->path, here->model->params);
+    return WEFT_OK;
 }
 
 /* Rank 0: the model's class of each of the data's. *classes: of the model; 0: it knows none of them, which is no fault of an answer. */
@@ -162,6 +162,7 @@ static weft_status load(predict_job *p, bool answers)
     WEFT_TRY(workload_begin(workload_of(p->options), context, work));
     work->path = p->path;
     work->paths = p->paths;
+    work->moments = &p->model->weights.moments;
     const score_split split = option_choice(p->asked, OPT_SCORED_SPLIT);
     work->smooths = option_flag(p->asked, OPT_SMOOTH);
     work->trained = true;
@@ -183,8 +184,9 @@ static weft_status load(predict_job *p, bool answers)
                "folder, or a file of weft export",
                p->model->path, work->name);
     WEFT_TRY(work->ops->plan(work, p->scratch, p->model->outputs));
+    WEFT_TRY(check_fit(p));
     WEFT_TRY(work->ops->build(work));
-    WEFT_TRY(comm_agree(context->comm, check_fit(p)));
+    WEFT_TRY(comm_agree(context->comm, weights_assign(&p->model->weights, p->model->path, work->model->params)));
     return work->ops->release(work);
 }
 

@@ -11,6 +11,7 @@
 
 #include "app/cli/command.h"
 #include "app/cli/signals.h"
+#include "app/cli/stack.h"
 #include "app/setup/context.h"
 #include "app/setup/hang.h"
 #include "base/log.h"
@@ -71,6 +72,8 @@ static weft_status print_help(const option_command *command, const char *topic)
     }
     if (strcmp(topic, "formats") == 0) {
         app_print_formats(stdout);
+    } else if (strcmp(topic, "recipes") == 0) {
+        option_print_recipes(&app_catalog, stdout);
     } else if (command == &option_command_bare && topic[0] == '\0') {
         option_print_overview(&app_catalog, stdout);
     } else {
@@ -165,16 +168,29 @@ static weft_status finish_stdout(weft_status status)
     return status != WEFT_OK ? status : weft_fail_errno(errno, "standard output");
 }
 
-int main(int argc, char **argv)
+typedef struct arguments {
+    int count;
+    char **word;
+} arguments;
+
+static weft_status run_command(void *given)
 {
-    log_set_speaker(launcher_rank() == 0);
-    signals_let_writes_fail();
-    hang_watch();
-    weft_status status = finish_stdout(dispatch(argc, argv));
+    const arguments *a = given;
+    const weft_status status = finish_stdout(dispatch(a->count, a->word));
     /* A wrong command line is wrong on every rank: one of them says so. */
     bool speaks = launcher_rank() == 0 || (status != WEFT_ERR_USAGE && weft_error_message()[0] != '\0');
     if (status != WEFT_OK && status != WEFT_STOPPED && speaks) {
         log_fatal(launcher_rank(), status, weft_error_message());
     }
-    return (int)status;
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    arguments given = {.count = argc, .word = argv};
+    log_set_speaker(launcher_rank() == 0);
+    signals_let_writes_fail();
+    signals_name_lost_files();
+    hang_watch();
+    return (int)stack_run(run_command, &given);
 }

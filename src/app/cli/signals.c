@@ -9,11 +9,12 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/status.h"
 #include "machine/launcher.h"
 
 static atomic_bool asked;
-static bool speaks, launched;     /* set before any handler is */
-static char empty[FILE_PATH_MAX]; /* the same */
+static bool speaks, launched, by_srun; /* set before any handler is */
+static char empty[FILE_PATH_MAX];      /* the same */
 
 static void say(const char *text)
 {
@@ -29,6 +30,10 @@ static void on_signal(int number)
     }
     if (number == SIGUSR1) {
         say("weft: SIGUSR1: a checkpoint after this step, then the end\n");
+    } else if (by_srun) {
+        say("weft: SIGTERM: a checkpoint after this step, then the end; Slurm kills the job after its KillWait: "
+            "SIGUSR1 "
+            "instead (scancel --signal=USR1, sbatch --signal) leaves all the time that the step takes\n");
     } else if (launched) {
         say("weft: SIGTERM: a checkpoint after this step, then the end; mpirun kills its ranks 1 s after this signal: "
             "SIGUSR1 to mpirun instead comes at once and leaves all the time that the step takes\n");
@@ -59,6 +64,7 @@ void signals_open(void)
 {
     speaks = launcher_rank() == 0;
     launched = launcher_present();
+    by_srun = launcher_is_srun();
     set(SIGUSR1, on_signal, SA_RESTART);
 }
 
@@ -84,6 +90,44 @@ void signals_remove_empty(const char *folder)
     for (int i = 0; i < 2; ++i) {
         set(numbers[i], on_end, (int)SA_RESETHAND);
     }
+}
+
+/* ---- mapped files that lose their bytes ---- */
+
+static char lost_prefix[64];
+
+/* Bytes of a mapped file that are gone end the program with the file's name. Every other SIGBUS is a fault of the program: it
+ * comes again, with its default, when the handler returns. strlen, memcpy and stpcpy are among what a handler may call. */
+static void on_lost_page(int number, siginfo_t *info, void *context)
+{
+    char text[2048];
+    (void)context;
+    if (info->si_code != BUS_ADRERR) {
+        set(number, SIG_DFL, 0);
+        return;
+    }
+    const char *name = file_map_name(info->si_addr);
+    char *end = stpcpy(text, lost_prefix);
+    if (name != NULL) {
+        end = stpcpy(end, name);
+        end = stpcpy(end,
+                     ": was cut short while it was in use, or its disk cannot be read: input files must stay as they "
+                     "are until the job ends\n");
+    } else {
+        end = stpcpy(end, "a mapped page is gone: a file was cut short while it was in use, a disk cannot be read, or "
+                          "shared memory is full (df /dev/shm)\n");
+    }
+    ssize_t written = write(STDERR_FILENO, text, (size_t)(end - text));
+    (void)written; /* nobody to tell */
+    _exit(WEFT_ERR_IO);
+}
+
+void signals_name_lost_files(void)
+{
+    struct sigaction action = {.sa_sigaction = on_lost_page, .sa_flags = SA_SIGINFO};
+    (void)snprintf(lost_prefix, sizeof lost_prefix, "weft: error: [rank %d, exit %d] ", launcher_rank(), WEFT_ERR_IO);
+    sigemptyset(&action.sa_mask);
+    (void)sigaction(SIGBUS, &action, NULL);
 }
 
 bool signals_asked(void *self)

@@ -3,6 +3,7 @@
  * predict` leaves behind.
  *
  *   SIGXFSZ             always: a write beyond the limit of files (ulimit -f) fails with EFBIG, as on a full disk
+ *   SIGBUS              always: a mapped input that was cut short, or whose disk fails, ends the program with the file's name
  *   SIGUSR1             from the start of the program: batch systems send it before time is up, also while data load
  *   SIGTERM, SIGINT     while training; before and after it they end the program at once, as does a second one
  *
@@ -25,6 +26,8 @@
 
 /* SIGXFSZ no longer kills. */
 void signals_let_writes_fail(void);
+/* A mapped file that loses its bytes ends the program with one line that names it, WEFT_ERR_IO. */
+void signals_name_lost_files(void);
 /* SIGUSR1 from now on. */
 void signals_open(void);
 /* SIGTERM and SIGINT from now on, or no longer. */

@@ -63,15 +63,31 @@ static weft_status decide_moments(weft_comm *comm, const image_set *set, weft_op
     return option_decide(options, OPT_IMAGE_MOMENTS, text);
 }
 
+/* Lines of the file are told while they are known: what is kept of a network has its layers alone. A resumed run has a network of
+ * its own. */
+static weft_status check_file(const network *net, const image_set *set, const weft_options *options)
+{
+    network fitted = *net;
+    if (option_flag(options, OPT_RESUME) || set->classes == 0) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(WEFT_NEW(&fitted.layer, net->layers, WEFT_MEM_WORKSPACE));
+    memcpy(fitted.layer, net->layer, (size_t)net->layers * sizeof *net->layer);
+    weft_status status = net_fit(&fitted, (net_size){set->height, set->width, set->channels}, set->classes);
+    weft_free(fitted.layer);
+    return status;
+}
+
 /* The layers of a network of the user's own, as its file has them now. A resumed run may have its own: no file is
  * missed here. */
-static weft_status decide_network(weft_comm *comm, weft_options *options)
+static weft_status decide_network(weft_comm *comm, const image_set *set, weft_options *options)
 {
     network net = {.layers = 0};
     char *line = NULL;
     weft_status status = WEFT_OK;
     if (comm_rank(comm) == 0) {
         status = net_read(option_text(options, OPT_MODEL), &net);
+        status = status == WEFT_OK ? check_file(&net, set, options) : status;
         status = status == WEFT_OK ? net_write_line(&net, &line) : status;
         net_destroy(&net);
     }
@@ -143,7 +159,7 @@ weft_status dense_auto_decide(weft_comm *comm, const image_set *set, bool traini
         WEFT_TRY(decide_model(set, options));
     }
     if (net_is_file(option_text(options, OPT_MODEL)) && option_text(options, OPT_NETWORK)[0] == '\0') {
-        WEFT_TRY(decide_network(comm, options));
+        WEFT_TRY(decide_network(comm, set, options));
     }
     if (option_is_auto(options, OPT_AUGMENT)) {
         WEFT_TRY(decide_augment(set, training, options));
@@ -209,6 +225,26 @@ int64_t dense_means_of(const weft_options *options)
     return means;
 }
 
+weft_status dense_check_moments(const weft_options *options)
+{
+    const char *text = option_text(options, OPT_IMAGE_MOMENTS);
+    const char *rest = text;
+    const int64_t means = dense_means_of(options);
+    float mean[AUGMENT_CHANNELS_MAX], deviation[AUGMENT_CHANNELS_MAX];
+    if (option_is_auto(options, OPT_IMAGE_MOMENTS)) {
+        return WEFT_OK;
+    }
+    bool good = means <= AUGMENT_CHANNELS_MAX && read_numbers(&rest, '/', mean, means) &&
+                read_numbers(&rest, '\0', deviation, means);
+    for (int64_t c = 0; good && c < means; ++c) {
+        good = deviation[c] > 0.0F;
+    }
+    WEFT_CHECK(good, WEFT_ERR_USAGE,
+               "%s '%s': %lld means, '/', and as many deviations above 0, with commas between them", FLAG_IMAGE_MOMENTS,
+               text, (long long)means);
+    return WEFT_OK;
+}
+
 static weft_status read_moments(const weft_options *options, bool trained, augment *a)
 {
     const char *text = option_text(options, OPT_IMAGE_MOMENTS);
@@ -224,13 +260,8 @@ static weft_status read_moments(const weft_options *options, bool trained, augme
                "%s '%s' is for images of %lld channel(s), and these have %lld: give as many means and deviations, or "
                "leave it out",
                FLAG_IMAGE_MOMENTS, text, (long long)means, (long long)a->channels);
-    bool good = read_numbers(&rest, '/', a->mean, a->channels) && read_numbers(&rest, '\0', a->deviation, a->channels);
-    for (int64_t c = 0; good && c < a->channels; ++c) {
-        good = a->deviation[c] > 0.0F;
-    }
-    WEFT_CHECK(good, WEFT_ERR_USAGE,
-               "%s '%s': %lld means, '/', and as many deviations above 0, with commas between them", FLAG_IMAGE_MOMENTS,
-               text, (long long)a->channels);
+    WEFT_TRY(dense_check_moments(options));
+    (void)(read_numbers(&rest, '/', a->mean, a->channels) && read_numbers(&rest, '\0', a->deviation, a->channels));
     return WEFT_OK;
 }
 

@@ -3,6 +3,7 @@
 #define WEFT_APP_DENSE_DENSE_JOB_H
 
 #include "app/dense/dense_workload.h"
+#include "dense/data/image_order.h"
 #include "dense/engine/dense_model.h"
 #include "dense/net/zoo.h"
 
@@ -19,6 +20,7 @@ typedef struct dense_job {
     image_set *set;
     network net;
     augment augment;
+    image_batches batches;       /* of training */
     int64_t images[DENSE_SIZES]; /* numbers of images that batches of this rank have */
     int sizes;
     int64_t evaluated; /* images of an evaluation, over all ranks */
@@ -47,6 +49,8 @@ weft_status dense_open_network(const weft_options *options, network *net);
 weft_status dense_size_of(const weft_options *options, int64_t *height, int64_t *width);
 /* Means in --image-moments: the channels that they are for. */
 int64_t dense_means_of(const weft_options *options);
+/* --image-moments of any number of channels: WEFT_ERR_USAGE where it is none. */
+weft_status dense_check_moments(const weft_options *options);
 /* What images go through, after that. trained: the moments are a trained model's. WEFT_ERR_USAGE: moments that are none,
  * or of other channels. */
 weft_status dense_augment_of(const image_set *set, const weft_options *options, bool trained, augment *a);
@@ -62,7 +66,7 @@ void dense_print_figures(const workload *work, FILE *out);
 
 /* In app/dense/dense_saved.c. */
 weft_status dense_recognise(saved_model *model, const weft_options *given);
-weft_status dense_read_named(const safetensors_file *file, saved_model *model);
+weft_status dense_read_named(safetensors_file *file, saved_model *model, const weft_options *given);
 weft_status dense_write_named(const saved_model *model, const char *path, const safetensors_text *texts, int count);
 
 #endif

@@ -35,11 +35,31 @@ static weft_status dense_begin(workload *work)
     return status;
 }
 
-/* As many as there are means to normalise by; 0: what the files have. */
-static int64_t channels_of(const weft_options *o)
+/* The channels that the first convolution of a model reads; 0: it has none. */
+static int64_t channels_of_weights(const saved_model *model)
 {
-    const int64_t means = option_is_auto(o, OPT_IMAGE_MOMENTS) ? 0 : dense_means_of(o);
-    return means == 1 || means == 3 ? means : 0;
+    for (int i = 0; i < model->weights.count; ++i) {
+        const train_weight *weight = &model->weights.item[i];
+        if (weight->rank == 4) {
+            return weight->shape[1];
+        }
+    }
+    return 0;
+}
+
+/* As many as there are means to normalise by, else as the model that a training starts from reads, so that grey files become
+ * colours for weights that were trained on colours; 0: what the files have. */
+static int64_t channels_of(const workload *work)
+{
+    const weft_options *o = work->context->options;
+    int64_t channels = 0;
+    if (!option_is_auto(o, OPT_IMAGE_MOMENTS)) {
+        channels = dense_means_of(o);
+    } else if (work->start != NULL) {
+        channels = option_is_auto(work->start->known, OPT_IMAGE_MOMENTS) ? channels_of_weights(work->start)
+                                                                         : dense_means_of(work->start->known);
+    }
+    return channels == 1 || channels == 3 ? channels : 0;
 }
 
 static const char *folder_of(const char *text)
@@ -93,6 +113,17 @@ static void describe_set(workload *work)
     }
 }
 
+/* What a node may hold of images: as asked for, and never more than the job may have. */
+static void bound_memory(const weft_options *o, image_options *options)
+{
+    const uint64_t limit = option_size(o, OPT_MEMORY_LIMIT);
+    const uint64_t most = options->memory > 0 ? options->memory : placement_memory_available() / 2;
+    if (limit > 0 && limit < most) {
+        options->memory = limit;
+        options->memory_flag = FLAG_MEMORY_LIMIT;
+    }
+}
+
 static weft_status dense_open(workload *work, const char *folder)
 {
     (void)folder;
@@ -104,7 +135,7 @@ static weft_status dense_open(workload *work, const char *folder)
                "%s is missing: name a folder or an archive of images, or generated ones such as synth:images",
                FLAG_DATA);
     image_options options = {.format = option_choice(o, OPT_IMAGE_FORMAT),
-                             .channels = channels_of(o),
+                             .channels = channels_of(work),
                              .path = work->path,
                              .paths = work->paths,
                              .trained = work->trained,
@@ -115,6 +146,7 @@ static weft_status dense_open(workload *work, const char *folder)
                              .cache_folder = folder_of(option_text(o, OPT_CACHE_DIR)),
                              .cache_disk = option_size(o, OPT_CACHE_DISK),
                              .threads = context->placement.threads};
+    bound_memory(o, &options);
     activity_begin(ACTIVITY_LOAD);
     weft_status status = dense_size_of(o, &options.height, &options.width);
     status = status == WEFT_OK ? image_set_open(context->comm, source, &options, &job->set) : status;
@@ -145,10 +177,9 @@ static weft_status dense_decide(workload *work, weft_options *options, bool trai
 
 /* ---- the plan ---- */
 
-static void add_size(dense_job *job, int64_t samples, int64_t batch, image_turn turn, const app_context *context)
+static void add_size(dense_job *job, const image_batches *batches, image_turn turn, const app_context *context)
 {
-    const image_share share =
-        image_order_part(samples, batch, turn, comm_size(context->comm), comm_rank(context->comm));
+    const image_share share = image_order_part(batches, turn, comm_size(context->comm), comm_rank(context->comm));
     for (int i = 0; i < job->sizes; ++i) {
         if (job->images[i] == share.count) {
             return;
@@ -160,21 +191,72 @@ static void add_size(dense_job *job, int64_t samples, int64_t batch, image_turn 
     }
 }
 
+static void add_step(dense_job *job, const image_batches *batches, int64_t step, int asked, const app_context *context)
+{
+    const int parts = image_order_parts(batches, step, asked);
+    for (int part = 0; part < parts; ++part) {
+        add_size(job, batches, (image_turn){.step = step, .part = part, .parts = parts}, context);
+    }
+}
+
 /* Batches are whole ones and a last one, which come in parts; ranks' shares differ by an image, so that there are few sizes. */
 static void plan_sizes(dense_job *job, const app_context *context)
 {
-    const int64_t batch = option_int(context->options, OPT_BATCH_SIZE);
-    const int64_t *count = job->set->count;
-    const int64_t samples[] = {count[IMAGE_TRAIN], image_set_evaluated(job->set)};
-    job->evaluated = samples[1];
-    const int parts[] = {(int)option_int(context->options, OPT_ACCUMULATE), 1};
+    job->evaluated = image_set_evaluated(job->set);
+    const image_batches evaluation = {.samples = job->evaluated, .batch = job->batches.batch};
+    const image_batches *const list[] = {&job->batches, &evaluation};
+    const int asked[] = {(int)option_int(context->options, OPT_ACCUMULATE), 1};
     for (int i = 0; i < 2; ++i) {
-        const int64_t steps = image_order_steps(samples[i], batch, false);
-        for (int part = 0; part < parts[i] && steps > 0; ++part) {
-            add_size(job, samples[i], batch, (image_turn){.part = part, .parts = parts[i]}, context);
-            add_size(job, samples[i], batch, (image_turn){.step = steps - 1, .part = part, .parts = parts[i]}, context);
+        const int64_t steps = image_order_steps(list[i]);
+        if (steps > 0) {
+            add_step(job, list[i], 0, asked[i], context);
+            add_step(job, list[i], steps - 1, asked[i], context);
         }
     }
+}
+
+/* A batch norm of one pixel an image has no deviation in a step of one image, in a part of one, or, where ranks normalise by
+ * themselves, in a share of one. */
+static weft_status pair_images(dense_job *job, const net_layer *norm, bool own, int accumulate)
+{
+    image_batches *b = &job->batches;
+    const char *net = job->net.name;
+    WEFT_CHECK(b->batch >= 2, WEFT_ERR_USAGE,
+               "--batch-size %lld: %s: layer %s is a batch norm of one pixel an image, which one image leaves no "
+               "deviation: give at least 2, or leave the layer out",
+               (long long)b->batch, net, norm->name);
+    WEFT_CHECK(b->samples >= 2, WEFT_ERR_DATA,
+               "%s: has %lld training images; layer %s of %s, a batch norm of one pixel an image, needs at least 2",
+               job->set->name, (long long)b->samples, norm->name, net);
+    WEFT_CHECK(
+        accumulate <= b->batch / 2, WEFT_ERR_USAGE,
+        "--accumulate %d: %s: layer %s is a batch norm of one pixel an image, and needs 2 images in a part: a batch "
+        "of %lld images (--batch-size) comes in at most %lld parts",
+        accumulate, net, norm->name, (long long)b->batch, (long long)b->batch / 2);
+    b->least = 2;
+    b->share_least = own ? 2 : 0;
+    if (b->samples > b->batch && b->samples % b->batch == 1) {
+        log_info("the last step of an epoch takes %lld images, as one alone would leave layer %s of %s one value a "
+                 "channel to normalise",
+                 (long long)b->batch + 1, norm->name, net);
+    }
+    return WEFT_OK;
+}
+
+static weft_status plan_batches(dense_job *job, const weft_options *o, bool training)
+{
+    const int accumulate = (int)option_int(o, OPT_ACCUMULATE);
+    image_batches *b = &job->batches;
+    *b = (image_batches){.samples = job->set->count[IMAGE_TRAIN], .batch = option_int(o, OPT_BATCH_SIZE)};
+    if (!training) {
+        return WEFT_OK;
+    }
+    WEFT_CHECK(accumulate <= b->batch, WEFT_ERR_USAGE,
+               "--accumulate %d: a batch of %lld images (--batch-size) comes in at most %lld parts", accumulate,
+               (long long)b->batch, (long long)b->batch);
+    const net_layer *norm = net_norm_of_pixel(&job->net);
+    return norm != NULL ? pair_images(job, norm, option_choice(o, OPT_NORM_OVER) != DENSE_NORM_ALL, accumulate)
+                        : WEFT_OK;
 }
 
 static int64_t parameters_of(const network *net)
@@ -247,6 +329,7 @@ static weft_status dense_plan(workload *work, const char *folder, int64_t output
     WEFT_TRY(net_fit(&job->net, (net_size){set->height, set->width, set->channels}, work->outputs));
     weft_dtype values;
     WEFT_TRY(precision_of(context, &values));
+    WEFT_TRY(plan_batches(job, o, outputs == 0));
     plan_sizes(job, context);
     job->config =
         (dense_config){.net = &job->net,
@@ -361,6 +444,8 @@ static weft_status make_model(workload *work)
                                           .augment = job->augment,
                                           .batch = option_int(o, OPT_BATCH_SIZE),
                                           .parts = (int)option_int(o, OPT_ACCUMULATE),
+                                          .least = job->batches.least,
+                                          .share_least = job->batches.share_least,
                                           .loaders = (int)option_int(o, OPT_LOADER_THREADS),
                                           .threads = context->placement.threads};
     WEFT_TRY(dense_model_create(context->comm, context->hal, WEFT_DTYPE_F32, &job->config, &job->model));

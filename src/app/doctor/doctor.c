@@ -57,6 +57,7 @@ static void fill_card(doctor *d)
     card->rank = comm_rank(context->comm);
     card->node_rank = comm_node_rank(context->comm);
     card->mask = plan->mask;
+    card->by = context->bound;
     card->threads = plan->threads;
     card->comm_cpu = plan->comm_thread ? plan->comm_cpu : -1;
     card->pinned = plan->pinned;
@@ -374,7 +375,8 @@ done:
 /* ---- the command -------------------------------------------------------------------------------------------- */
 static weft_status run(doctor *d, const weft_options *options)
 {
-    WEFT_TRY(placement_current_mask(&d->mine.start));
+    bool by_openmp;
+    WEFT_TRY(placement_start_mask(&d->mine.start, &by_openmp));
     WEFT_TRY(app_context_open(options, &d->context));
     weft_comm *comm = d->context.comm;
     comm_set_stall_timeout(comm, pair_timeout);

@@ -25,6 +25,7 @@ typedef struct doctor_card {
     int rank, node_rank;
     cpu_set start; /* as the launcher bound it */
     cpu_set mask;  /* after the plan */
+    bound_by by;   /* who chose `start` */
     int threads, comm_cpu;
     bool pinned, healed, oversubscribed;
     char reason[200];

@@ -41,6 +41,30 @@ static bool find_overlap(const doctor_card *card, int ranks, bool at_start, int 
     return false;
 }
 
+/* Masks that stay leave the job a part of the node. The cure names whoever chose them. */
+static void check_part(doctor_list *list, const machine *m, bound_by by, int cores, const char *where)
+{
+    doctor_finding *finding = doctor_add(
+        list, "launch", where, by == BOUND_BY_MPIRUN ? DOCTOR_WARNING : DOCTOR_NOTE, cores, "cores",
+        by == BOUND_BY_PROCESS ? "the CPU mask of the process leaves %d of the node's %d cores, and is kept"
+                               : "the launcher's masks leave the job %d of the node's %d cores, and are kept",
+        cores, m->node_cores);
+    switch (by) {
+    case BOUND_BY_PROCESS:
+        doctor_cure(finding, "a wider mask, if more cores are yours: taskset, numactl, the batch system or container");
+        break;
+    case BOUND_BY_LAUNCHER:
+        doctor_cure(finding, "ask the launcher for more CPUs a rank: srun -c %d", m->node_cores);
+        break;
+    case BOUND_ON_PURPOSE:
+        doctor_cure(finding, "name more CPUs to mpirun, or --pin on for all that it has");
+        break;
+    case BOUND_BY_MPIRUN:
+        doctor_cure(finding, "--pin auto");
+        break;
+    }
+}
+
 static void check_launch(doctor_list *list, const machine *m, const doctor_card *card, int ranks, pin_mode pin,
                          const char *where)
 {
@@ -53,7 +77,9 @@ static void check_launch(doctor_list *list, const machine *m, const doctor_card 
         least = has < least ? has : least;
     }
     doctor_finding *finding = NULL;
-    if (least < share) {
+    if (cores < m->node_cores && (card[0].by != BOUND_BY_MPIRUN || pin == PIN_INHERIT || pin == PIN_OFF)) {
+        check_part(list, m, card[0].by, cores, where);
+    } else if (least < share) {
         const bool healed = card[0].healed;
         finding = doctor_add(list, "launch", where, healed || least > 1 ? DOCTOR_NOTE : DOCTOR_WARNING, least, "cores",
                              "a rank was given %d of its share of %d cores%s", least, share,
@@ -74,7 +100,9 @@ static void check_launch(doctor_list *list, const machine *m, const doctor_card 
         }
     } else {
         doctor_add(list, "launch", where, DOCTOR_OK, least, "cores", "%s",
-                   ranks > 1 ? "the launcher's masks are disjoint" : "the launcher's mask holds a share of the cores");
+                   ranks > 1                        ? "the launcher's masks are disjoint"
+                   : card[0].by == BOUND_BY_PROCESS ? "the process may use all cores of the node"
+                                                    : "the launcher's mask holds a share of the cores");
     }
 }
 
@@ -121,6 +149,12 @@ static void check_idle(doctor_list *list, const machine *m, int busy, int cores,
                              "the control group grants the time of %d of %d cores", m->quota_cpus, all);
         doctor_cure(finding, "ask the scheduler or container for more CPUs");
     }
+    if (m->granted_cpus > 0) {
+        finding = doctor_add(list, "threads", where, DOCTOR_NOTE, m->granted_cpus, "CPUs",
+                             "%s grants %d of %d CPUs and binds nobody: threads are loose", m->manager, m->granted_cpus,
+                             cpu_set_count(&m->allowed));
+        doctor_cure(finding, "let the administrator turn on binding (Slurm: TaskPlugin=task/affinity,task/cgroup)");
+    }
     if (busy < cores) {
         finding = doctor_add(list, "threads", where, DOCTOR_NOTE, cores - busy, "cores", "%d of %d usable cores idle",
                              cores - busy, cores);
@@ -139,6 +173,7 @@ void doctor_check_places(doctor_list *list, const machine *m, const doctor_card 
     int helpers = 0;
     int cores = cores_in(m, &m->allowed);
     cores = m->quota_cpus > 0 && m->quota_cpus < cores ? m->quota_cpus : cores;
+    cores = m->granted_cpus > 0 && m->granted_cpus < cores ? m->granted_cpus : cores;
     snprintf(where, sizeof where, "node %s", card->host);
     check_launch(list, m, card, ranks, pin, where);
     for (int i = 0; i < ranks; i++) {

@@ -20,6 +20,27 @@ static weft_status decide_recipe(weft_options *options, const gnn_facts *facts)
     return option_decide(options, OPT_RECIPE, name);
 }
 
+/* Sums of gin grow with the degree: measured, without a norm it stays at the score of the largest class (docs/recipes.md). */
+static weft_status keep_norm(weft_options *options)
+{
+    if (gnn_kind_asked(options) != GNN_GIN || option_source_of(options, OPT_NORM) != OPTION_RECIPE ||
+        strcmp(option_text(options, OPT_RECIPE), "few-labels") != 0) {
+        return WEFT_OK;
+    }
+    log_info("norm batch: gin keeps it, whatever recipe few-labels says of the others");
+    return option_decide(options, OPT_NORM, "batch");
+}
+
+static void warn_of_sums(const weft_options *options, const gnn_facts *facts)
+{
+    if (option_choice(options, OPT_NORMALIZE) == GNN_SCALE_ROW && gnn_sums_cancel(facts)) {
+        log_warn(FLAG_NORMALIZE " row divides features by the sum of their row, and in %lld of %lld rows those of both "
+                                "signs cancel to almost 0: such rows become huge; " FLAG_NORMALIZE " standard serves "
+                                "features of both signs",
+                 (long long)facts->cancelled, (long long)facts->rows);
+    }
+}
+
 static weft_status decide_scaling(weft_options *options, const gnn_facts *facts)
 {
     static const struct {
@@ -106,6 +127,15 @@ static weft_status decide_last_layer(weft_options *options, const gnn_facts *fac
                                                    : WEFT_OK;
 }
 
+/* What the model answers with belongs to it: data that it meets later may have no labels, or others. */
+static weft_status decide_loss(weft_options *options, const weft_graph *graph)
+{
+    const bool labelled = graph->label != NULL || graph->target != NULL;
+    return labelled && option_is_auto(options, OPT_LOSS)
+               ? option_decide(options, OPT_LOSS, graph->target != NULL ? "bce" : "xent")
+               : WEFT_OK;
+}
+
 static weft_status decide(weft_options *options, const weft_graph *graph, const gnn_facts *facts, bool training)
 {
     if (option_is_auto(options, OPT_MODEL)) {
@@ -113,10 +143,15 @@ static weft_status decide(weft_options *options, const weft_graph *graph, const 
     }
     WEFT_TRY(decide_weights(options, graph));
     WEFT_TRY(decide_last_layer(options, facts, training));
+    WEFT_TRY(training ? decide_loss(options, graph) : WEFT_OK);
     if (training && option_is_auto(options, OPT_RECIPE)) {
         WEFT_TRY(decide_recipe(options, facts));
     } else if (training && strcmp(option_text(options, OPT_RECIPE), "images") == 0) {
         log_warn("--recipe images is for networks on images, and %s is a graph", graph->name);
+    }
+    WEFT_TRY(keep_norm(options));
+    if (training) {
+        warn_of_sums(options, facts);
     }
     if (option_is_auto(options, OPT_NORMALIZE)) {
         WEFT_TRY(training ? decide_scaling(options, facts) : leave_features(options));
@@ -137,6 +172,7 @@ static weft_status decide(weft_options *options, const weft_graph *graph, const 
 static bool needs_facts(const weft_options *options, bool training)
 {
     if (training && (option_is_auto(options, OPT_RECIPE) || option_is_auto(options, OPT_NORMALIZE) ||
+                     option_choice(options, OPT_NORMALIZE) == GNN_SCALE_ROW ||
                      option_choice(options, OPT_LAST_LAYER) != GNN_LAST_WHOLE)) {
         return true;
     }

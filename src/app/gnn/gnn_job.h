@@ -22,7 +22,8 @@ typedef struct gnn_job {
     gnn_model model;
     gnn_aggregator smoother; /* or zeroed */
     gnn_labels labels;
-    job_forms forms; /* of the model's aggregation */
+    input_moments moments; /* of --normalize standard, once features are loaded */
+    job_forms forms;       /* of the model's aggregation */
 } gnn_job;
 
 /* What decided options ask for, and what a model of these labels answers with; in app/gnn/gnn_workload.c. */
@@ -40,7 +41,7 @@ void gnn_summarise(const workload *work, json_writer *json);
 gnn_kind gnn_kind_asked(const weft_options *options);
 const gnn_layer_ops *gnn_ops_asked(const weft_options *options);
 weft_status gnn_recognise(saved_model *model, const weft_options *given);
-weft_status gnn_read_named(const safetensors_file *file, saved_model *model);
+weft_status gnn_read_named(safetensors_file *file, saved_model *model, const weft_options *given);
 weft_status gnn_write_named(const saved_model *model, const char *path, const safetensors_text *texts, int count);
 
 #endif

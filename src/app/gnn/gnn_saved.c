@@ -5,6 +5,7 @@
 
 #include "app/gnn/gnn_job.h"
 #include "base/number.h"
+#include "gnn/gnn_options.def"
 #include "gnn/pyg.h"
 
 static const char *const kinds[] = {GNN_KINDS(CHOICE_NAME)};
@@ -96,6 +97,11 @@ weft_status gnn_recognise(saved_model *model, const weft_options *given)
     WEFT_CHECK(!told || !own || (shows_kind(&said) && said.kind == config.kind), WEFT_ERR_DATA,
                "%s: the weights are those of %s, run.json says otherwise", model->path,
                config.kind == GNN_SAGE ? "sage with aggregator mean or max" : kinds[config.kind]);
+    WEFT_CHECK(!option_is_set(model->known, OPT_EDGE_WEIGHTS) ||
+                   option_choice(model->known, OPT_EDGE_WEIGHTS) != GNN_WEIGHTS_ON ||
+                   gnn_layer_ops_of(&config)->normalisation != NULL,
+               WEFT_ERR_DATA, "%s: its description says " FLAG_EDGE_WEIGHTS " on, and %s%s has no use for weights",
+               model->path, kinds[config.kind], gnn_takes_maxima(&config) ? " with " FLAG_AGGREGATOR " max" : "");
     model->layers = config.layers;
     model->inputs = config.inputs;
     model->outputs = config.outputs;
@@ -103,9 +109,10 @@ weft_status gnn_recognise(saved_model *model, const weft_options *given)
     return told || own || option_is_set(given, OPT_MODEL) ? show_kind(model, &config) : WEFT_OK;
 }
 
-weft_status gnn_read_named(const safetensors_file *file, saved_model *model)
+weft_status gnn_read_named(safetensors_file *file, saved_model *model, const weft_options *given)
 {
     gnn_config config = {.kind = GNN_SAGE};
+    (void)given;
     if (option_is_set(model->known, OPT_AGGREGATOR)) {
         config.aggregator = option_choice(model->known, OPT_AGGREGATOR);
     }

@@ -16,6 +16,7 @@
 #include "gnn/data/generate/generator.h"
 #include "gnn/gnn_options.def"
 #include "gnn/smooth.h"
+#include "io/text/foreign_file.h"
 
 /* ---- what the options ask for ---- */
 
@@ -205,6 +206,10 @@ static weft_status check_looks(const weft_options *o)
 {
     const char *data = option_text(o, OPT_DATA);
     const bool stands = data[0] != '\0' && (generator_named(data) || file_exists(data));
+    struct stat facts;
+    if (stands && stat(data, &facts) == 0 && !S_ISDIR(facts.st_mode)) {
+        WEFT_TRY(foreign_file_refuse(data));
+    }
     WEFT_CHECK(
         !stands || gnn_looks_like(data), WEFT_ERR_NOINPUT,
         "%s: is not a graph store (no manifest.json in it; weft convert makes one), and no data set of images "
@@ -280,6 +285,29 @@ static weft_status gnn_relabel(workload *work, const int32_t *class_of, int64_t 
     return WEFT_OK;
 }
 
+/* --normalize standard of a model that is there already: does it say by which means and deviations? */
+static weft_status check_moments(const workload *work, const weft_options *options, bool training)
+{
+    const weft_graph *graph = &((const gnn_job *)work->self)->data.graph;
+    const int64_t columns = work->moments != NULL ? work->moments->columns : 0;
+    if (option_choice(options, OPT_NORMALIZE) != GNN_SCALE_STANDARD || (training && work->start == NULL)) {
+        return WEFT_OK;
+    }
+    if (columns == 0) {
+        log_warn("%s does not say by which means and deviations its features were standardised (files of earlier "
+                 "versions and of "
+                 "other programs do not): those of %s are measured and taken, which are the model's own only if it was "
+                 "trained on "
+                 "that store",
+                 training ? work->start->path : "the model", graph->name);
+        return WEFT_OK;
+    }
+    WEFT_CHECK(!training || columns == graph->features, WEFT_ERR_DATA, "%s: made for %lld features, and %s has %lld",
+               work->start->path, (long long)columns, graph->name, (long long)graph->features);
+    log_info("features: standardised by the means and deviations of %s", training ? work->start->path : "the model");
+    return WEFT_OK;
+}
+
 static weft_status gnn_decide(workload *work, weft_options *options, bool training)
 {
     gnn_job *job = work->self;
@@ -291,6 +319,7 @@ static weft_status gnn_decide(workload *work, weft_options *options, bool traini
     if (training) {
         warn_without_hidden_layers(options);
     }
+    WEFT_TRY(check_moments(work, options, training));
     job->weighted = option_choice(options, OPT_EDGE_WEIGHTS) == GNN_WEIGHTS_ON;
     if (!job->weighted) {
         job->data.graph.weight = NULL; /* for everything that follows */
@@ -542,6 +571,20 @@ static weft_status load_labels(workload *work)
     return WEFT_OK;
 }
 
+/* Means and deviations of a trained model serve its answers, and a training that goes on from it. */
+static weft_status take_moments(workload *work, gnn_feature_scaling scaling)
+{
+    gnn_job *job = work->self;
+    const input_moments *given = work->moments;
+    if (scaling != GNN_SCALE_STANDARD || given == NULL || given->columns == 0) {
+        return WEFT_OK;
+    }
+    WEFT_CHECK(given->columns == job->data.graph.features, WEFT_ERR_DATA,
+               "the model has means and deviations of %lld features, and %s has %lld", (long long)given->columns,
+               work->name, (long long)job->data.graph.features);
+    return input_moments_copy(given, &job->moments);
+}
+
 static weft_status load_features(workload *work)
 {
     gnn_job *job = work->self;
@@ -553,7 +596,10 @@ static weft_status load_features(workload *work)
                                         &job->model.sparse);
     }
     weft_tensor features = gnn_model_features(&job->model);
-    return gnn_load_features(context->comm, graph, &job->data.part, scaling, &features);
+    WEFT_TRY(comm_agree(context->comm, take_moments(work, scaling)));
+    WEFT_TRY(gnn_load_features(context->comm, graph, &job->data.part, scaling, &job->moments, &features));
+    work->moments = &job->moments;
+    return WEFT_OK;
 }
 
 static weft_status create_smoother(workload *work)
@@ -654,6 +700,7 @@ static void gnn_end(workload *work)
     name_list_free(&job->vertex_names);
     weft_free(job->class_of);
     gnn_labels_destroy(&job->labels);
+    input_moments_destroy(&job->moments);
     gnn_aggregator_destroy(&job->smoother);
     gnn_model_destroy(&job->model);
     weft_free(job);

@@ -7,8 +7,10 @@
 
 #include "app/info/info.h"
 #include "app/setup/device_text.h"
+#include "base/log.h"
 #include "base/number.h"
 #include "comm/model/model_file.h"
+#include "machine/binding.h"
 #include "machine/cache.h"
 #include "machine/host_settings.h"
 #include "machine/placement.h"
@@ -69,7 +71,8 @@ static void print_timings(void)
     char path[FILE_PATH_MAX];
     comm_model model;
     DIR *dir = cache_path("", folder) == WEFT_OK ? opendir(folder) : NULL;
-    for (const struct dirent *entry = NULL; dir != NULL && (entry = readdir(dir)) != NULL;) {
+    weft_status status = WEFT_OK;
+    for (const struct dirent *entry = NULL; dir != NULL && (entry = folder_next(dir, folder, &status)) != NULL;) {
         if (strncmp(entry->d_name, "comm-", 5) == 0 && file_path(path, "%s%s", folder, entry->d_name) == WEFT_OK &&
             model_read(path, NULL, &model) == WEFT_OK && model.timed.ranks > 0) {
             printf("all-reduces timed on %d ranks of a node, in microseconds (%s):\n", model.timed.ranks, path);
@@ -80,6 +83,9 @@ static void print_timings(void)
     }
     if (dir != NULL) {
         closedir(dir);
+    }
+    if (status != WEFT_OK) {
+        log_warn("%s", weft_error_message());
     }
     weft_error_clear();
 }
@@ -109,14 +115,19 @@ weft_status info_hardware(void)
     machine m;
     char text[512];
     host_settings settings;
+    binding bound;
+    bound_by by;
     WEFT_TRY(machine_detect(&m));
+    weft_status status = binding_read(&m, &bound);
+    WEFT_TRY_GOTO(status, status, done);
+    binding_of_node(&bound, 1, PIN_AUTO, &m, &by);
     printf("processor: %s\npackages: %d\ncores: %d, %d hardware threads each\nNUMA nodes: %d (and %d without cores)\n",
            m.model, m.packages, m.cores, m.smt, m.numa_nodes, m.memory_only_numa);
     printf("usable logical CPUs: %s\n", cpu_set_text(&m.allowed, text, sizeof text));
     if (m.quota_cpus > 0) {
         printf("CPU time granted by the control group: %d CPUs\n", m.quota_cpus);
     }
-    weft_status status = topology_summary(NULL, text, sizeof text);
+    status = topology_summary(NULL, text, sizeof text);
     if (status == WEFT_OK) {
         printf("topology: %s\n", text);
         printf("L2 of a core: %" PRIu64 " KiB\nL3 seen by a core: %" PRIu64 " KiB\n", m.l2_bytes >> 10,
@@ -127,6 +138,7 @@ weft_status info_hardware(void)
         print_devices();
         print_timings();
     }
+done:
     machine_free(&m);
     return status;
 }

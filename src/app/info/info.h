@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "base/status.h"
+#include "train/input_moments.h"
 
 /* "name: text", escaped: a foreign text must not steer the terminal. */
 void info_text(const char *name, const char *text);
@@ -18,5 +19,8 @@ weft_status info_weights(const char *path);
 /* A network of the zoo, or a file of one: layers, parameters, flops, memory. */
 weft_status info_network(const char *what);
 weft_status info_hardware(void);
+
+/* The line that says so, where a model has moments of its inputs; in app/info/info_checkpoint.c. */
+void info_moments(const input_moments *moments);
 
 #endif

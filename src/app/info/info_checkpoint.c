@@ -40,6 +40,23 @@ static const char *score_text(double score, char text[32])
     return text;
 }
 
+void info_moments(const input_moments *moments)
+{
+    if (moments->columns > 0) {
+        printf("features: standardised by the model's own means and deviations of %" PRId64 " columns\n",
+               moments->columns);
+    }
+}
+
+static weft_status print_moments(const checkpoint *ck)
+{
+    input_moments moments;
+    WEFT_TRY(checkpoint_moments(ck, &moments));
+    info_moments(&moments);
+    input_moments_destroy(&moments);
+    return WEFT_OK;
+}
+
 weft_status info_checkpoint(const char *folder)
 {
     checkpoint *ck = NULL;
@@ -61,7 +78,8 @@ weft_status info_checkpoint(const char *folder)
     info_text("sync", checkpoint_sync(ck));
     printf("parameters: %s\n", weft_dtype_name(checkpoint_dtype(ck)));
     print_options(ck);
-    printf("checked: every file has its checksum\n");
+    weft_status status = print_moments(ck);
+    printf(status == WEFT_OK ? "checked: every file has its checksum\n" : "");
     checkpoint_close(ck);
-    return WEFT_OK;
+    return status;
 }

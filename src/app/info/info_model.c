@@ -19,7 +19,7 @@ static void print_tensor(const safetensors_entry *entry)
 {
     char text[512], shape[SHAPE_TEXT_BYTES];
     snprintf(text, sizeof text, "%s %s", entry->dtype, weights_shape_text(entry->dims, entry->shape, shape));
-    info_text(entry->name, text);
+    info_text(entry->stored, text);
 }
 
 static void print_model(const gnn_config *config)
@@ -146,22 +146,59 @@ static weft_status describe_network(const safetensors_file *file, bool *matched)
     return WEFT_OK;
 }
 
-static weft_status describe(const safetensors_file *file, const char *path)
+/* Also behind a part that all names begin with, as wrappers of PyTorch put there. */
+static weft_status find_network(safetensors_file *file, bool *matched)
+{
+    do {
+        WEFT_TRY(describe_network(file, matched));
+    } while (!*matched && safetensors_strip(file));
+    const safetensors_entry *first = safetensors_count(file) > 0 ? safetensors_entry_at(file, 0) : NULL;
+    if (*matched && strlen(first->stored) > strlen(first->name)) {
+        printf("names: without \"%.*s\", which all begin with\n", (int)(strlen(first->stored) - strlen(first->name)),
+               escape_say(first->stored).text);
+    }
+    safetensors_restore(file);
+    return WEFT_OK;
+}
+
+static weft_status describe(safetensors_file *file, const char *path)
 {
     train_weights *weights = NULL;
     gnn_config config = {.kind = GNN_SAGE};
+    bool matched = false;
+    WEFT_TRY(find_network(file, &matched));
+    if (matched) {
+        return WEFT_OK;
+    }
     WEFT_TRY(WEFT_NEW_ZERO(&weights, 1, WEFT_MEM_GENERAL));
     weft_status status = pyg_read(file, path, weights, &config);
     if (status == WEFT_OK) {
         print_model(&config);
     } else if (status == WEFT_ERR_DATA) { /* tensors of another model are worth a look too */
-        bool matched;
-        status = describe_network(file, &matched);
-        printf("%s", matched ? "" : "model: none that Weft knows\n");
+        weft_error_clear();
+        status = WEFT_OK;
+        printf("model: none that Weft knows\n");
     }
     weights_destroy(weights);
     weft_free(weights);
     return status;
+}
+
+/* Moments have a line of their own. */
+static void print_metadata(const safetensors_text *text)
+{
+    if (strcmp(text->key, INPUT_MOMENTS_KEY_MEAN) != 0 && strcmp(text->key, INPUT_MOMENTS_KEY_DEV) != 0) {
+        info_text(text->key, text->value);
+    }
+}
+
+static weft_status print_moments(const safetensors_file *file, const char *path)
+{
+    input_moments moments;
+    WEFT_TRY(input_moments_read_metadata(path, file, &moments));
+    info_moments(&moments);
+    input_moments_destroy(&moments);
+    return WEFT_OK;
 }
 
 weft_status info_model(const char *path)
@@ -170,9 +207,10 @@ weft_status info_model(const char *path)
     WEFT_TRY(safetensors_open(path, &file));
     printf("kind: safetensors, %d tensors\n", safetensors_count(file));
     weft_status status = describe(file, path);
+    status = status == WEFT_OK ? print_moments(file, path) : status;
     safetensors_text text;
     for (int i = 0; status == WEFT_OK && safetensors_metadata_at(file, i, &text); i++) {
-        info_text(text.key, text.value);
+        print_metadata(&text);
     }
     for (int i = 0; status == WEFT_OK && i < safetensors_count(file); i++) {
         print_tensor(safetensors_entry_at(file, i));
@@ -204,6 +242,7 @@ weft_status info_weights(const char *path)
     weft_status status = weights_read_npz(path, &weights);
     if (status == WEFT_OK) {
         printf("kind: weights of a model, %d arrays\n", weights.count);
+        info_moments(&weights.moments);
         status = print_run_of(path);
     } else if (status == WEFT_ERR_DATA) {
         status =

@@ -42,6 +42,10 @@ static weft_status describe(const char *what, network *net)
     int64_t parameters = 0;
     WEFT_TRY(net_open(what, net));
     net_zoo_usual(what, &input, &classes);
+    const net_layer *last = &net->layer[net->layers - 1];
+    if (last->kind == NET_LINEAR && last->out != NET_CLASSES) { /* no data say how many there are */
+        classes = last->out;
+    }
     WEFT_TRY(net_fit(net, net->input.height > 0 ? net->input : input, classes));
     for (int i = 0; i < net->layers; ++i) {
         const net_cost cost = net_cost_of(net, i);

@@ -109,6 +109,24 @@ static void print_summary(const json_value *summary)
     }
 }
 
+/* Of a run without checkpoints, which tell as much. */
+static weft_status print_weights(const char *folder)
+{
+    char path[FILE_PATH_MAX];
+    npz_file *npz = NULL;
+    input_moments moments;
+    WEFT_TRY(file_path(path, "%s/weights.npz", folder));
+    if (!file_exists(path)) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(npz_open(path, &npz));
+    weft_status status = input_moments_read(path, npz, &moments);
+    npz_close(npz);
+    info_moments(&moments);
+    input_moments_destroy(&moments);
+    return status;
+}
+
 weft_status info_run(const char *folder)
 {
     json_document *run = NULL;
@@ -125,7 +143,7 @@ weft_status info_run(const char *folder)
     if (summary != NULL) {
         print_summary(json_root(summary));
     }
-    status = file_exists(checkpoints) ? info_checkpoint(checkpoints) : WEFT_OK;
+    status = file_exists(checkpoints) ? info_checkpoint(checkpoints) : print_weights(folder);
 done:
     json_free(run);
     json_free(summary);

@@ -58,12 +58,14 @@ enum {
 #define option_choice(options, id) ((id##_choice)option_choice_index(options, id))
 
 extern const option_catalog app_catalog;
-extern const option_row option_rows[];               /* [OPT_COUNT] */
-extern const option_section option_sections[];       /* in the order of help; ends with name == NULL */
-extern const option_command option_commands[];       /* ends with name == NULL */
-extern const option_command option_command_bare;     /* `weft --version`: no command, general options only */
-extern const option_foreign option_foreigns[];       /* ends with words == NULL */
-extern const option_synonym option_synonyms[];       /* ends with words == NULL */
+extern const option_row option_rows[];           /* [OPT_COUNT] */
+extern const option_section option_sections[];   /* in the order of help; ends with name == NULL */
+extern const option_command option_commands[];   /* ends with name == NULL */
+extern const option_command option_command_bare; /* `weft --version`: no command, general options only */
+extern const option_foreign option_foreigns[];   /* ends with words == NULL */
+extern const option_synonym option_synonyms[];   /* ends with words == NULL */
+extern const option_foreign_value option_foreign_values[];
+extern const option_foreign option_foreign_commands[];
 extern const option_recipe_setting option_recipes[]; /* ends with recipe == NULL */
 
 static inline const option_row *option_row_of(option_id id)

@@ -2,7 +2,6 @@
 #include "app/report/report_metrics.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -196,17 +195,14 @@ weft_status report_metrics_read(const char *path, report_run *run)
     struct stat info;
     char *line = NULL;
     weft_status status = WEFT_OK;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe of this name must not block */
-    FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
+    int fd;
+    WEFT_TRY(file_open(path, &fd, &info));
+    FILE *file = fdopen(fd, "r");
     if (file == NULL) {
         status = weft_fail_errno(errno, path);
-        if (fd >= 0) {
-            close(fd);
-        }
+        close(fd);
         return status;
     }
-    WEFT_CHECK_GOTO(fstat(fd, &info) == 0 && S_ISREG(info.st_mode), status, done, WEFT_ERR_DATA,
-                    "%s: not a regular file", path);
     WEFT_TRY_GOTO(WEFT_NEW(&line, REPORT_LINE_MAX + 1, WEFT_MEM_GENERAL), status, done);
     status = read_lines(file, (double)info.st_size, line, run);
     look_over(run);

@@ -11,6 +11,7 @@
 #include "comm/core/inquest.h"
 #include "comm/core/layout.h"
 #include "hal/devices.h"
+#include "machine/binding.h"
 #include "machine/launcher.h"
 
 /* The speaker ends the job; if it cannot, the others do after this time. */
@@ -20,17 +21,38 @@ enum { LAST_WORD_SECONDS = 1 };
 enum { FIRST_WORD_SECONDS = 3 };
 
 typedef struct rank_card {
-    cpu_set mask;
+    binding bound;
+    cpu_set used; /* CPUs of the plan */
     char host[64];
     int node_rank;
     char line[512]; /* of the node, from its first rank */
 } rank_card;
+
+/* Open MPI ends a task that it cannot join to the others in MPI_Init, in words that name no cure. */
+static weft_status check_srun(void)
+{
+    char library[128];
+    if (launcher_lacks_pmi() && launcher_rank() > 0) {
+        return WEFT_ERR_LAUNCH; /* rank 0 says why */
+    }
+    WEFT_CHECK(
+        !launcher_lacks_pmi(), WEFT_ERR_LAUNCH,
+        "srun started %d tasks that MPI cannot join: start them with srun --mpi=pmix (srun --mpi=list tells what "
+        "this Slurm has), or with mpirun within the job",
+        launcher_size());
+    comm_mpi_version(library, sizeof library);
+    if (launcher_is_srun() && getenv("PMIX_RANK") == NULL && strstr(library, "Open MPI") != NULL) {
+        log_info("srun starts the tasks by PMI, which few builds of Open MPI know: if MPI ends here, srun --mpi=pmix");
+    }
+    return WEFT_OK;
+}
 
 static weft_status open_comm(app_context *context)
 {
     if (!launcher_present()) {
         return comm_create_self(&context->comm);
     }
+    WEFT_TRY(check_srun());
     WEFT_TRY(comm_create_mpi(&context->comm));
     WEFT_CHECK(
         launcher_size() <= 1 || comm_size(context->comm) > 1, WEFT_ERR_LAUNCH,
@@ -112,27 +134,36 @@ static int requested_threads(const weft_options *options)
 static weft_status plan_threads(app_context *context, const rank_card *cards, cpu_set *node_mask)
 {
     weft_status status = WEFT_OK;
-    int node_ranks = comm_node_size(context->comm);
+    const int node_ranks = comm_node_size(context->comm);
+    const pin_mode pin = option_choice(context->options, OPT_PIN);
     cpu_set *masks = NULL;
-    WEFT_TRY(WEFT_NEW_ZERO(&masks, node_ranks, WEFT_MEM_GENERAL));
+    binding *bound = NULL;
+    bound_by by;
+    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&masks, node_ranks, WEFT_MEM_GENERAL), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&bound, node_ranks, WEFT_MEM_GENERAL), status, done);
     for (int r = 0; r < comm_size(context->comm); ++r) {
         if (strcmp(cards[r].host, context->host) == 0 && cards[r].node_rank < node_ranks) {
-            masks[cards[r].node_rank] = cards[r].mask;
+            masks[cards[r].node_rank] = cards[r].bound.mask;
+            bound[cards[r].node_rank] = cards[r].bound;
         }
     }
+    binding_of_node(bound, node_ranks, pin, &context->machine, &by);
     const placement_request request = {.node_ranks = node_ranks,
                                        .node_rank = comm_node_rank(context->comm),
                                        .masks = masks,
                                        .threads = requested_threads(context->options),
-                                       .pin = option_choice(context->options, OPT_PIN),
+                                       .pin = pin,
+                                       .by = by,
                                        .comm_thread = option_choice(context->options, OPT_COMM_THREAD),
                                        .job_ranks = comm_size(context->comm),
                                        .nodes = comm_get_layout(context->comm)->nodes};
     WEFT_TRY_GOTO(placement_plan(&context->machine, &request, &context->placement), status, done);
     WEFT_TRY_GOTO(placement_apply(&context->placement), status, done);
     *node_mask = context->placement.mask;
+    context->bound = by;
 done:
     weft_free(masks);
+    weft_free(bound);
     return status;
 }
 
@@ -146,19 +177,17 @@ static weft_status place_threads(app_context *context)
     int ranks = comm_size(context->comm);
     WEFT_TRY(WEFT_NEW(&cards, ranks, WEFT_MEM_GENERAL));
     cpu_set used = {.bits = {0}};
-    status = placement_current_mask(&mine.mask);
-    status = status == WEFT_OK ? machine_detect(&context->machine) : status;
+    status = machine_detect(&context->machine);
+    status = status == WEFT_OK ? binding_read(&context->machine, &mine.bound) : status;
     WEFT_TRY_GOTO(comm_agree(context->comm, status), status, done);
     WEFT_TRY_GOTO(comm_allgather(context->comm, &mine, (int64_t)sizeof *cards, cards), status, done);
     WEFT_TRY_GOTO(comm_agree(context->comm, plan_threads(context, cards, &used)), status, done);
     /* A second round tells rank 0 what every node does: the union of its ranks' cores, described by its first rank. */
-    mine.mask = used;
+    mine.used = used;
     WEFT_TRY_GOTO(comm_allgather(context->comm, &mine, (int64_t)sizeof *cards, cards), status, done);
     for (int r = 0; r < ranks; ++r) {
         if (strcmp(cards[r].host, context->host) == 0) {
-            for (size_t w = 0; w < sizeof used.bits / sizeof used.bits[0]; ++w) {
-                used.bits[w] |= cards[r].mask.bits[w];
-            }
+            cpu_set_unite(&used, &cards[r].used);
         }
         context->nodes += cards[r].node_rank == 0;
     }

@@ -19,6 +19,7 @@ struct app_context {
     const weft_options *options; /* the ones to use */
     machine machine;
     placement placement;
+    bound_by bound; /* who chose the masks of this node's ranks */
     weft_hal *hal;
     int device_ranks;           /* of the job, this one too, that compute on its device; 0: the backend has none */
     bool mixed;                 /* its ranks compute on different backends */

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/escape.h"
 #include "base/file.h"
 
@@ -114,16 +115,21 @@ void shell_append_program(char *text, size_t bytes)
     shell_append_word(text, bytes, told && strcmp(name, "weft") == 0 ? raw : "weft");
 }
 
-weft_status shell_command_line(char text[SHELL_COMMAND_MAX])
+static void write_words(char *text, const char *raw, ssize_t count)
 {
-    char raw[RAW_MAX + 1];
-    ssize_t count;
-    text[0] = '\0';
-    WEFT_TRY(read_words(raw, &count));
     for (ssize_t at = 0; at < count; at += (ssize_t)strlen(raw + at) + 1) {
         append(text, SHELL_COMMAND_MAX, at > 0 ? " " : "");
         shell_append_word(text, SHELL_COMMAND_MAX, raw + at);
     }
     append(text, SHELL_COMMAND_MAX, count == RAW_MAX ? " ..." : "");
+}
+
+weft_status shell_command_line(char **text)
+{
+    char raw[RAW_MAX + 1];
+    ssize_t count;
+    WEFT_TRY(read_words(raw, &count));
+    WEFT_TRY(WEFT_NEW_ZERO(text, SHELL_COMMAND_MAX, WEFT_MEM_GENERAL));
+    write_words(*text, raw, count);
     return WEFT_OK;
 }

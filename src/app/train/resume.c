@@ -7,6 +7,7 @@
 #include "app/setup/shell.h"
 #include "base/log.h"
 #include "base/number.h"
+#include "machine/launcher.h"
 
 /* ---- the plan ---- */
 
@@ -85,6 +86,12 @@ static weight weight_of(option_id id)
     return id == OPT_BACKEND ? NAMED : FREE;
 }
 
+/* Returns true if weights that were trained with another value still fit: how training goes, not what is trained. */
+static bool keeps_weights(option_id id)
+{
+    return strcmp(option_row_of(id)->section, "training") == 0 && id != OPT_SEED && id != OPT_LOSS;
+}
+
 /* Texts may differ where values do not: 0.50 and .5, on and true. */
 static bool same_value(const weft_options *options, option_id id, const char *before)
 {
@@ -159,7 +166,9 @@ static weft_status check_options(const app_context *context, const checkpoint *c
         option_id id = (option_id)i;
         const char *name = option_row_of(id)->name;
         const char *before = option_applies(option_command_of(o), id) ? checkpoint_option(ck, name) : NULL;
-        const bool follows = id == OPT_FEATURE_PLACE && option_is_auto(o, id); /* resume_adopt_place */
+        const bool follows =
+            (id == OPT_FEATURE_PLACE && option_is_auto(o, id)) ||              /* resume_adopt_place */
+            (id == OPT_LOSS && before != NULL && strcmp(before, "auto") == 0); /* of earlier versions */
         if (before == NULL || weight_of(id) == FREE || follows || same_value(o, id, before)) {
             continue;
         }
@@ -170,8 +179,10 @@ static weft_status check_options(const app_context *context, const checkpoint *c
         }
         WEFT_CHECK(weight_of(id) == NAMED, WEFT_ERR_USAGE,
                    "--resume: the checkpoint %s was made with --%s %s, this job has %s: give the same, or another "
-                   "--run-dir",
-                   checkpoint_path(ck), name, before[0] != '\0' ? before : "(none)", option_value_text(o, id));
+                   "--run-dir%s%s%s",
+                   checkpoint_path(ck), name, before[0] != '\0' ? before : "(none)", option_value_text(o, id),
+                   keeps_weights(id) ? "; or go on from the weights as they are: --init-weights " : "",
+                   keeps_weights(id) ? checkpoint_path(ck) : "", keeps_weights(id) ? " with a new --run-dir" : "");
         append(differs, sizeof differs, ", --%s %s (was %s)", name, option_value_text(o, id), before);
     }
     if (checkpoint_ranks(ck) != comm_size(context->comm)) {
@@ -262,10 +273,7 @@ static void append_option(char *text, size_t bytes, const weft_options *options,
 void resume_command(const app_context *context, const char *path, char *text, size_t bytes)
 {
     const weft_options *o = context->options;
-    text[0] = '\0';
-    if (comm_size(context->comm) > 1) {
-        append(text, bytes, "mpirun -np %d ", comm_size(context->comm));
-    }
+    launcher_command(comm_size(context->comm), text, bytes);
     shell_append_program(text, bytes);
     append(text, bytes, " train");
     for (int i = 0; i < OPT_COUNT; ++i) {

@@ -64,13 +64,10 @@ static void write_options(json_writer *json, const weft_options *options)
     json_end(json);
 }
 
-/* run.json; `exit` is -1 while running. */
-static weft_status write_manifest(const run_dir *dir, const app_context *context, int exit)
+static weft_status write_manifest_of(const run_dir *dir, const app_context *context, const char *command, int exit)
 {
     char path[FILE_PATH_MAX];
-    char command[SHELL_COMMAND_MAX];
     file_writer writer;
-    WEFT_TRY(shell_command_line(command));
     WEFT_TRY(file_path(path, "%s/run.json", dir->path));
     WEFT_TRY(file_writer_open(path, &writer));
     json_writer json = json_begin(writer.stream, true);
@@ -101,6 +98,16 @@ static weft_status write_manifest(const run_dir *dir, const app_context *context
     json_end(&json);
     json_line_end(&json);
     return file_writer_commit(&writer);
+}
+
+/* run.json; `exit` is -1 while running. */
+static weft_status write_manifest(const run_dir *dir, const app_context *context, int exit)
+{
+    char *command = NULL;
+    WEFT_TRY(shell_command_line(&command));
+    const weft_status status = write_manifest_of(dir, context, command, exit);
+    weft_free(command);
+    return status;
 }
 
 static weft_status remove_file(const run_dir *dir, const char *name)
@@ -146,7 +153,7 @@ static weft_status remove_leftovers(const run_dir *dir)
         return file_fail_output(errno, dir->path);
     }
     const struct dirent *entry;
-    while (status == WEFT_OK && (entry = readdir(list)) != NULL) {
+    while (status == WEFT_OK && (entry = folder_next(list, dir->path, &status)) != NULL) {
         if (!is_leftover(entry->d_name)) {
             continue;
         }

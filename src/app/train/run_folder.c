@@ -148,8 +148,9 @@ static weft_status find_numbered(char path[FILE_PATH_MAX])
     if (list == NULL) {
         return weft_fail_errno(errno, ".");
     }
+    weft_status status = WEFT_OK;
     const struct dirent *entry;
-    while ((entry = readdir(list)) != NULL) {
+    while ((entry = folder_next(list, ".", &status)) != NULL) {
         const char *digits = entry->d_name + strlen("weft-run-");
         if (strncmp(entry->d_name, "weft-run-", strlen("weft-run-")) == 0 && strlen(digits) == 4 &&
             strspn(digits, "0123456789") == 4 && atoi(digits) > newest) {
@@ -158,6 +159,7 @@ static weft_status find_numbered(char path[FILE_PATH_MAX])
     }
     closedir(list);
     path[0] = '\0';
+    WEFT_TRY(status);
     return newest > 0 ? file_path(path, "weft-run-%04d", newest) : WEFT_OK;
 }
 

@@ -45,7 +45,7 @@ static weft_status cut_folder(const char *folder, int64_t epoch)
         return errno == ENOENT ? WEFT_OK : weft_fail_errno(errno, folder);
     }
     const struct dirent *entry;
-    while (status == WEFT_OK && (entry = readdir(list)) != NULL) {
+    while (status == WEFT_OK && (entry = folder_next(list, folder, &status)) != NULL) {
         if (strncmp(entry->d_name, EVENT_FILE_PREFIX, strlen(EVENT_FILE_PREFIX)) == 0) {
             status = file_path(path, "%s/%s", folder, entry->d_name);
             status = status == WEFT_OK ? cut_file(path, epoch) : status;

@@ -81,7 +81,7 @@ static weft_status write_results(train_job *job)
     if (status == WEFT_OK && comm_rank(context->comm) == 0) {
         char path[FILE_PATH_MAX];
         status = file_path(path, "%s/weights.npz", job->dir.path);
-        status = status == WEFT_OK ? param_save(work->model->params, path) : status;
+        status = status == WEFT_OK ? param_save(work->model->params, work->moments, path) : status;
     }
     weft_free(logits);
     tensor_destroy(&view);
@@ -89,8 +89,8 @@ static weft_status write_results(train_job *job)
     return comm_agree(context->comm, status);
 }
 
-/* Read once, by rank 0; looked at here, before the run folder is touched. */
-static weft_status load_initial_weights(train_job *job)
+/* Read once, by rank 0, before anything is decided: how the inputs are scaled goes with the weights. */
+static weft_status open_initial_weights(train_job *job)
 {
     weft_comm *comm = job->context->comm;
     const weft_options *o = job->context->options;
@@ -100,10 +100,34 @@ static weft_status load_initial_weights(train_job *job)
     }
     WEFT_TRY(comm_agree(comm, comm_rank(comm) == 0 ? saved_model_open_weights(path, o, &job->initial) : WEFT_OK));
     WEFT_TRY(saved_model_share(comm, &job->initial));
+    job->work.start = job->initial;
+    job->work.moments = &job->initial->weights.moments;
+    return WEFT_OK;
+}
+
+/* Means and deviations that a checkpoint has are those that its run began with. */
+static weft_status adopt_moments(train_job *job)
+{
+    weft_comm *comm = job->context->comm;
+    WEFT_TRY(comm_agree(comm, job->from != NULL ? checkpoint_moments(job->from, &job->resumed_moments) : WEFT_OK));
+    WEFT_TRY(input_moments_share(comm, &job->resumed_moments));
+    if (job->resumed_moments.columns > 0) {
+        job->work.moments = &job->resumed_moments;
+    }
+    return WEFT_OK;
+}
+
+/* Looked at here, before the run folder is touched. */
+static weft_status place_initial_weights(train_job *job)
+{
     const saved_model *m = job->initial;
+    const weft_options *o = job->context->options;
+    if (m == NULL) {
+        return WEFT_OK;
+    }
     WEFT_CHECK(saved_model_agrees(m, o), WEFT_ERR_DATA, "%s: the model of these weights is not --model %s", m->path,
                option_text(o, OPT_MODEL));
-    return comm_agree(comm, weights_assign(&m->weights, m->path, job->work.model->params));
+    return comm_agree(job->context->comm, weights_assign(&m->weights, m->path, job->work.model->params));
 }
 
 /* A last layer that begins as another class's would be told in no figure. */
@@ -135,6 +159,7 @@ static weft_status plan_checkpoints(train_job *job)
     job->checkpoints.folder = job->checkpoint_folder;
     job->checkpoints.options = context->options;
     job->checkpoints.data_hash = job->work.hash;
+    job->checkpoints.moments = job->work.moments;
     job->checkpoints.threads = context->placement.threads;
     job->checkpoints.self = job;
     job->checkpoints.asked_to_stop = job->stop.asked;
@@ -256,6 +281,7 @@ static weft_status run_job(train_job *job)
     WEFT_TRY(resume_plan(o, job->started, &job->checkpoints));
     WEFT_TRY(workload_begin(workload_of(o), context, work));
     WEFT_TRY(run_dir_open(context, work, &job->dir));
+    WEFT_TRY(open_initial_weights(job));
     WEFT_TRY(comm_setup(context, !dry));
     WEFT_TRY(work->ops->open(work, folder));
     WEFT_TRY(workload_decide(work, context, true));
@@ -265,6 +291,7 @@ static weft_status run_job(train_job *job)
         WEFT_TRY(choices_adopt(context, resume_choices(context, job->from)));
         WEFT_TRY(resume_adopt_network(context, job->from));
         WEFT_TRY(resume_adopt_place(context, job->from));
+        WEFT_TRY(adopt_moments(job));
     }
     WEFT_TRY(work->ops->plan(work, folder, 0));
     if (dry) {
@@ -272,7 +299,7 @@ static weft_status run_job(train_job *job)
     }
     WEFT_TRY(work->ops->build(work));
     WEFT_TRY(choices_keep(context, work->forms, work->model->params->weights * (int64_t)sizeof(float)));
-    WEFT_TRY(load_initial_weights(job));
+    WEFT_TRY(place_initial_weights(job));
     WEFT_TRY(check_initial_classes(job));
     WEFT_TRY(plan_checkpoints(job));
     WEFT_TRY(work->ops->release(work));
@@ -323,6 +350,7 @@ void train_job_destroy(train_job *job)
     train_load_end(&job->report.load);
     checkpoint_close(job->from);
     saved_model_close(job->initial);
+    input_moments_destroy(&job->resumed_moments);
     workload_end(&job->work);
     if (job->traced) {
         trace_close();

@@ -24,7 +24,8 @@ typedef struct train_job {
     saved_model *initial; /* --init-weights, or NULL */
     train_options options;
     train_stop stop;
-    checkpoint *from; /* rank 0: goes on from here */
+    checkpoint *from;              /* rank 0: goes on from here */
+    input_moments resumed_moments; /* of `from`; or none */
     train_checkpoints checkpoints;
     char checkpoint_folder[FILE_PATH_MAX];
     double started; /* clock_seconds() */

@@ -10,6 +10,7 @@
 
 #include "app/setup/context.h"
 #include "app/workload/workload.h"
+#include "base/log.h"
 #include "io/json.h"
 #include "train/checkpoint/checkpoint.h"
 
@@ -23,6 +24,17 @@ static const option_id recorded[] = {
     OPT_IMAGE_SIZE,    OPT_HEADS,      OPT_OUT_HEADS, OPT_ATTN_DROPOUT, OPT_NEGATIVE_SLOPE, OPT_NETWORK,
     OPT_RESIDUAL,      OPT_JUMPING,    OPT_GIN_EPS,   OPT_EDGE_WEIGHTS, OPT_VALUE_DROPOUT,  OPT_SPLIT_INDEX};
 enum { RECORDED = sizeof recorded / sizeof *recorded, DEFINING = RECORDED - 1 };
+
+const option_id saved_model_inputs[] = {OPT_NORMALIZE, OPT_IMAGE_MOMENTS, OPTION_NONE};
+
+static bool is_of_inputs(option_id id)
+{
+    const option_id *at = saved_model_inputs;
+    while (*at != OPTION_NONE && *at != id) {
+        ++at;
+    }
+    return *at == id;
+}
 
 static bool is_recorded(option_id id)
 {
@@ -73,18 +85,27 @@ static const workload_ops *kind_of(const saved_model *model, const weft_options 
     return workload_of(option_is_set(model->known, OPT_MODEL) ? model->known : given);
 }
 
-static weft_status read_run(saved_model *model, const char *path, const json_value *root)
+/* Description `i`; a caller who wants the weights alone is told of the scaling of their inputs. */
+static bool wants(int i, bool alone)
+{
+    return !alone || is_of_inputs(recorded[i]);
+}
+
+static weft_status read_run(saved_model *model, const char *path, const json_value *root, bool alone)
 {
     const json_value *options = json_find(root, "options");
     WEFT_CHECK(options != NULL && options->kind == JSON_OBJECT, WEFT_ERR_DATA, "%s: no options: not a run's record",
                path);
     for (int i = 0; i < RECORDED; ++i) {
-        const json_value *option = json_find(options, option_row_of(recorded[i])->name);
+        const json_value *option = wants(i, alone) ? json_find(options, option_row_of(recorded[i])->name) : NULL;
         const char *text = NULL;
         if (option != NULL) {
             WEFT_TRY(json_get_text(path, option, "value", &text));
             WEFT_TRY(note(model, path, recorded[i], text));
         }
+    }
+    if (alone) {
+        return WEFT_OK;
     }
     const json_value *data = json_find(root, workload_of(model->known)->data);
     WEFT_TRY(class_names_from_json(path, data, &model->classes));
@@ -92,7 +113,7 @@ static weft_status read_run(saved_model *model, const char *path, const json_val
 }
 
 /* run.json in the folder of the weights, if there is one. */
-static weft_status describe_by_run(saved_model *model)
+static weft_status describe_by_run(saved_model *model, bool alone)
 {
     char path[FILE_PATH_MAX];
     json_document *document = NULL;
@@ -104,22 +125,28 @@ static weft_status describe_by_run(saved_model *model)
         return WEFT_OK;
     }
     WEFT_TRY(json_read_object(path, JSON_MAX, &document, &root));
-    weft_status status = read_run(model, path, root);
+    weft_status status = read_run(model, path, root, alone);
     json_free(document);
+    if (alone && status == WEFT_ERR_DATA) { /* of another program, perhaps: the weights need no record */
+        log_warn("%s: what it says of the inputs of %s is left out", weft_error_message(), model->path);
+        weft_error_clear();
+        status = WEFT_OK;
+    }
     return status;
 }
 
-static weft_status describe_by_metadata(saved_model *model, const safetensors_file *file)
+static weft_status describe_by_metadata(saved_model *model, const safetensors_file *file, bool alone)
 {
     for (int i = 0; i < RECORDED; ++i) {
         char key[64];
         snprintf(key, sizeof key, "weft.%s", option_row_of(recorded[i])->name);
-        const char *text = safetensors_metadata(file, key);
+        const char *text = wants(i, alone) ? safetensors_metadata(file, key) : NULL;
         if (text != NULL) {
             WEFT_TRY(note(model, model->path, recorded[i], text));
         }
     }
-    return class_names_from_metadata(model->path, file, &model->classes);
+    WEFT_TRY(input_moments_read_metadata(model->path, file, &model->weights.moments));
+    return alone ? WEFT_OK : class_names_from_metadata(model->path, file, &model->classes);
 }
 
 /* ---- weights ---- */
@@ -135,18 +162,18 @@ static weft_status read_safetensors(saved_model *model, const weft_options *give
 {
     safetensors_file *file = NULL;
     WEFT_TRY(safetensors_open(model->path, &file));
-    weft_status status = alone ? WEFT_OK : describe_by_metadata(model, file);
-    status = status == WEFT_OK ? kind_of(model, given)->read_named(file, model) : status;
+    weft_status status = describe_by_metadata(model, file, alone);
+    status = status == WEFT_OK ? kind_of(model, given)->read_named(file, model, given) : status;
     safetensors_close(file);
     return status;
 }
 
 /* ---- checkpoints ---- */
 
-static weft_status describe_by_checkpoint(saved_model *model, const checkpoint *ck)
+static weft_status describe_by_checkpoint(saved_model *model, const checkpoint *ck, bool alone)
 {
     for (int i = 0; i < RECORDED; ++i) {
-        const char *text = checkpoint_option(ck, option_row_of(recorded[i])->name);
+        const char *text = wants(i, alone) ? checkpoint_option(ck, option_row_of(recorded[i])->name) : NULL;
         if (text != NULL) {
             WEFT_TRY(note(model, checkpoint_path(ck), recorded[i], text));
         }
@@ -162,7 +189,8 @@ static weft_status read_opened(saved_model *model, const checkpoint *ck, bool be
         WEFT_TRY(file_path(model->path, "%s/last.npz", checkpoint_path(ck)));
     }
     WEFT_TRY(weights_read_npz(model->path, &model->weights));
-    return alone ? WEFT_OK : describe_by_checkpoint(model, ck);
+    WEFT_TRY(checkpoint_moments(ck, &model->weights.moments));
+    return describe_by_checkpoint(model, ck, alone);
 }
 
 /* The newest good checkpoint at `path`; a training that goes on may remove it as it is read. */
@@ -187,7 +215,7 @@ static weft_status read_file(saved_model *model, const weft_options *given, bool
         return read_safetensors(model, given, alone);
     }
     WEFT_TRY(weights_read_npz(model->path, &model->weights));
-    return alone ? WEFT_OK : describe_by_run(model);
+    return describe_by_run(model, alone);
 }
 
 /* A run that has not ended has no weights.npz: its newest checkpoint knows the best ones so far. */
@@ -295,12 +323,39 @@ static weft_status create(saved_model **model)
     return option_create(train, &(*model)->known);
 }
 
+/* Means and deviations are there because the features were standardised. */
+static weft_status show_scaling(saved_model *model)
+{
+    const int64_t columns = model->weights.moments.columns;
+    if (columns == 0) {
+        return WEFT_OK;
+    }
+    WEFT_CHECK(model->inputs == 0 || model->inputs == columns, WEFT_ERR_DATA,
+               "%s: means and deviations of %lld features, and the weights are for %lld", model->path,
+               (long long)columns, (long long)model->inputs);
+    return saved_model_show(model, OPT_NORMALIZE, "standard");
+}
+
+static weft_status check_metric(const saved_model *model)
+{
+    const weft_options *known = model->known;
+    const bool auc = option_is_set(known, OPT_METRIC) && option_choice(known, OPT_METRIC) == METRIC_ROCAUC;
+    WEFT_CHECK(!auc || option_choice(known, OPT_LOSS) != LOSS_XENT || model->outputs == 2, WEFT_ERR_DATA,
+               "%s: its description says --metric rocauc, which needs two classes or binary tasks, and the weights "
+               "answer with "
+               "%lld classes",
+               model->path, (long long)model->outputs);
+    return WEFT_OK;
+}
+
 weft_status saved_model_open(const char *path, const weft_options *given, saved_model **model)
 {
     WEFT_TRY(create(model));
     WEFT_TRY(read_model(*model, path, given, false));
     WEFT_TRY(name_classes(*model, given));
     WEFT_TRY(kind_of(*model, given)->recognise(*model, given));
+    WEFT_TRY(show_scaling(*model));
+    WEFT_TRY(check_metric(*model));
     return check_given(*model, given);
 }
 
@@ -308,13 +363,15 @@ weft_status saved_model_open_weights(const char *path, const weft_options *given
 {
     WEFT_TRY(create(model));
     WEFT_TRY(read_model(*model, path, given, true));
-    return name_classes(*model, given);
+    WEFT_TRY(name_classes(*model, given));
+    return show_scaling(*model);
 }
 
 bool saved_model_agrees(const saved_model *model, const weft_options *options)
 {
     for (int i = 0; i < DEFINING; ++i) {
-        if (option_is_set(model->known, recorded[i]) && !same_value(model->known, options, recorded[i])) {
+        if (!is_of_inputs(recorded[i]) && option_is_set(model->known, recorded[i]) &&
+            !same_value(model->known, options, recorded[i])) {
             return false;
         }
     }
@@ -391,9 +448,10 @@ weft_status saved_model_export(const saved_model *model, const char *path)
     weft_status status = WEFT_OK;
     const workload_ops *ops = workload_of(model->known);
     safetensors_text *texts = NULL;
-    char keys[RECORDED][64], *class_keys = NULL;
-    int count = 0;
-    WEFT_TRY_GOTO(WEFT_NEW(&texts, RECORDED + 1 + model->classes.count, WEFT_MEM_GENERAL), status, done);
+    char keys[RECORDED][64], *class_keys = NULL, *numbers = NULL;
+    int count = 0, moments = 0;
+    WEFT_TRY_GOTO(WEFT_NEW(&texts, RECORDED + 1 + INPUT_MOMENTS_TEXTS + model->classes.count, WEFT_MEM_GENERAL), status,
+                  done);
     texts[count++] = (safetensors_text){"format", "pt"};
     for (int i = 0; i < RECORDED; ++i) {
         if (option_is_set(model->known, recorded[i]) && concerns(ops, recorded[i])) {
@@ -403,9 +461,13 @@ weft_status saved_model_export(const saved_model *model, const char *path)
     }
     WEFT_TRY_GOTO(class_names_to_metadata(&model->classes, texts + count, &class_keys), status, done);
     count += (int)model->classes.count;
+    WEFT_TRY_GOTO(input_moments_to_metadata(path, &model->weights.moments, texts + count, &moments, &numbers), status,
+                  done);
+    count += moments;
     status = ops->write_named(model, path, texts, count);
 done:
     weft_free(class_keys);
+    weft_free(numbers);
     weft_free(texts);
     return status;
 }

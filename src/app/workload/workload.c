@@ -1,7 +1,10 @@
 /* app/workload/workload.c: see app/workload/workload.h. */
 #include "app/workload/workload.h"
 
+#include <string.h>
+
 #include "base/clock.h"
+#include "base/log.h"
 #include "gnn/gnn_options.def"
 #include "graph/graph_options.def"
 
@@ -37,10 +40,30 @@ weft_status workload_begin(const workload_ops *ops, const app_context *context, 
     return comm_agree(context->comm, status == WEFT_OK ? ops->begin(work) : status);
 }
 
+/* Weights expect inputs that are scaled as they were when the weights were trained. Local. */
+static weft_status adopt_inputs(const workload *work, weft_options *options)
+{
+    const weft_options *known = work->start != NULL ? work->start->known : NULL;
+    for (const option_id *id = saved_model_inputs; known != NULL && *id != OPTION_NONE; ++id) {
+        const bool told = option_is_set(known, *id) && !option_is_auto(known, *id);
+        const char *name = option_row_of(*id)->name;
+        if (told && option_is_auto(options, *id)) {
+            WEFT_TRY(option_decide(options, *id, option_value_text(known, *id)));
+            log_info("--%s %s (auto: as for the weights of %s)", name, option_value_text(known, *id),
+                     work->start->path);
+        } else if (told && strcmp(option_value_text(options, *id), option_value_text(known, *id)) != 0) {
+            log_warn("--%s %s: the weights of %s were trained with %s", name, option_value_text(options, *id),
+                     work->start->path, option_value_text(known, *id));
+        }
+    }
+    return WEFT_OK;
+}
+
 weft_status workload_decide(workload *work, app_context *context, bool training)
 {
     weft_options *copy = NULL;
     weft_status status = comm_agree(context->comm, option_copy(context->options, &copy));
+    status = status == WEFT_OK ? comm_agree(context->comm, adopt_inputs(work, copy)) : status;
     status = status == WEFT_OK ? work->ops->decide(work, copy, training) : status;
     if (status == WEFT_OK && training) {
         status = option_check_decided(context->options, copy);

@@ -116,9 +116,9 @@ typedef struct workload_ops {
      * command, which say what neither files nor weights do. WEFT_ERR_DATA: no model of this kind, or description and
      * weights contradict each other. */
     weft_status (*recognise)(saved_model *model, const weft_options *given);
-    /* The weights under the names of another program; what those names tell, by saved_model_show. WEFT_ERR_DATA: a
-     * tensor that no model of this kind has. */
-    weft_status (*read_named)(const safetensors_file *file, saved_model *model);
+    /* The weights under the names of another program; what those names tell, by saved_model_show. given: as above.
+     * WEFT_ERR_DATA: a tensor that no model of this kind has. */
+    weft_status (*read_named)(safetensors_file *file, saved_model *model, const weft_options *given);
     /* A recognised model under those names. texts: [count] metadata. */
     weft_status (*write_named)(const saved_model *model, const char *path, const safetensors_text *texts, int count);
 } workload_ops;
@@ -133,6 +133,11 @@ struct workload {
     char name[64], hash[33]; /* of the data */
     bool generated;          /* for this job alone */
     bool smooths;            /* its maker will call ops->smooth */
+    const saved_model
+        *start; /* the model whose weights a training starts from, or NULL: "auto" of saved_model_inputs follows it */
+    /* Before build: those of a trained model, for its inputs; NULL, or none in it: what the data at hand have. After build: those in
+     * use, as long as the workload, or NULL. */
+    const input_moments *moments;
     const char *const *path; /* of a job that is trained: --data at several places, [paths]; NULL: one */
     int paths;
     bool trained;                       /* its maker has a trained model: set before open, with */

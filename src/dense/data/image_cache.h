@@ -34,7 +34,7 @@ typedef struct image_cache_desc {
 
 /*
  * Memory is taken and touched here, and none later. Where the node has too little shared memory every rank has its part of
- * `memory` for itself, which a line of the log says. Collective. WEFT_ERR_RESOURCE; of the disk: as image_disk_open.
+ * `memory` for itself, which a line of the log says. Collective. WEFT_ERR_RESOURCE.
  */
 weft_status image_cache_create(weft_comm *comm, const image_cache_desc *desc, image_cache **cache);
 void image_cache_destroy(image_cache *cache); /* collective where a node has several ranks; NULL is allowed */

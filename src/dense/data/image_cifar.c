@@ -42,12 +42,13 @@ static int by_name(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-static void list_batches(const char *folder, batch_list *list)
+static weft_status list_batches(const char *folder, batch_list *list)
 {
     list->count = 0;
     DIR *open = opendir(folder);
     const struct dirent *entry;
-    while (open != NULL && list->count < BATCHES_MAX && (entry = readdir(open)) != NULL) {
+    weft_status status = WEFT_OK;
+    while (open != NULL && list->count < BATCHES_MAX && (entry = folder_next(open, folder, &status)) != NULL) {
         const bool binary = ends_with(entry->d_name, ".bin") || ends_with(entry->d_name, ".bin.gz");
         if (binary && strncmp(entry->d_name, "data_batch_", strlen("data_batch_")) == 0) {
             snprintf(list->name[list->count++], sizeof list->name[0], "%s", entry->d_name);
@@ -57,13 +58,16 @@ static void list_batches(const char *folder, batch_list *list)
         closedir(open);
     }
     qsort(list->name, (size_t)list->count, sizeof list->name[0], by_name);
+    return status;
 }
 
 static bool matches(const char *path)
 {
     char found[FILE_PATH_MAX];
     batch_list list;
-    list_batches(path, &list);
+    if (list_batches(path, &list) != WEFT_OK) {
+        return false;
+    }
     return list.count > 0 || image_file_find(path, "train.bin", found);
 }
 
@@ -106,7 +110,7 @@ static weft_status read_batch(const char *path, const cifar_layout *layout, cons
     image_records *records = set->store->self;
     image_part *part = &set->store->part[split];
     const int64_t before = part->count;
-    WEFT_TRY(image_records_open(set, records, path, options->memory, &all));
+    WEFT_TRY(image_records_open(set, path, options, NULL, &all));
     WEFT_TRY(take_labels(path, all->data, all->bytes, layout, part));
     image_records_count(records, part->count - before);
     image_hash_mix(set->hash, all->data, all->bytes);
@@ -139,7 +143,7 @@ static weft_status open_set(weft_comm *comm, const char *path, const image_optio
     image_records *records;
     (void)comm;
     WEFT_TRY(image_records_create(set, &records));
-    list_batches(path, &list);
+    WEFT_TRY(list_batches(path, &list));
     const cifar_layout *layout = list.count > 0 ? &cifar10 : &cifar100;
     records->offset = layout->labels;
     records->stride = layout->labels + CHANNELS * PLANE;

@@ -1,4 +1,9 @@
-/* dense/data/image_disk.c: see dense/data/image_disk.h. The first rank of a node prepares the file, all read and write it. */
+/*
+ * dense/data/image_disk.c: see dense/data/image_disk.h. The first rank of a node prepares the file, all read and write it.
+ *
+ * A disk that takes no files costs decoding and nothing else: every failure here is a warning, and the file that an earlier
+ * job left there is read as it is. Reading needs no lock, since every record has its checksum.
+ */
 #include "dense/data/image_disk.h"
 
 #include <errno.h>
@@ -26,6 +31,7 @@ struct image_disk {
     int64_t samples, placed; /* of the set; the last ones, which have a place */
     size_t sample_bytes;
     uint64_t salt;    /* of the checksums */
+    bool read_only;   /* as an earlier job left it */
     atomic_bool full; /* takes no more */
     file_lock *lock;  /* the first rank's of the node */
     char path[FILE_PATH_MAX];
@@ -87,10 +93,38 @@ static void write_head(const image_disk_desc *desc, char head[HEAD])
              (long long)desc->samples, desc->sample_bytes);
 }
 
+/*
+ * A file of this user's, or of the administrator's, and under this name alone: through a link a job would write what lies
+ * elsewhere. O_NONBLOCK: a named pipe must not stop us.
+ */
 static weft_status open_file(image_disk *disk, int flags)
 {
-    disk->fd = open(disk->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0666);
-    return disk->fd >= 0 ? WEFT_OK : file_fail_output(errno, disk->path);
+    struct stat facts;
+    disk->fd = open(disk->path, O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | flags, 0666);
+    if (disk->fd < 0) {
+        return errno == ELOOP ? weft_fail(WEFT_ERR_IO, "%s: is a symbolic link: remove it", disk->path)
+                              : file_fail_output(errno, disk->path);
+    }
+    if (fstat(disk->fd, &facts) != 0) {
+        return weft_fail_errno(errno, disk->path);
+    }
+    WEFT_CHECK(S_ISREG(facts.st_mode), WEFT_ERR_IO, "%s: is not a regular file: remove it", disk->path);
+    WEFT_CHECK(facts.st_nlink == 1, WEFT_ERR_IO, "%s: is a hard link, one of %lld: remove it", disk->path,
+               (long long)facts.st_nlink);
+    WEFT_CHECK(facts.st_uid == geteuid() || facts.st_uid == 0, WEFT_ERR_PERMISSION, "%s: belongs to another user",
+               disk->path);
+    return WEFT_OK;
+}
+
+static void close_file(image_disk *disk)
+{
+    if (disk->fd >= 0) {
+        close(disk->fd);
+    }
+    disk->fd = -1;
+    file_lock_release(disk->lock);
+    disk->lock = NULL;
+    disk->placed = 0;
 }
 
 /* The head of this job stands at the front; where it did not before, nothing else does. */
@@ -128,22 +162,54 @@ static weft_status bound(image_disk *disk, uint64_t wanted)
     return WEFT_OK;
 }
 
-/* By the first rank of a node. */
-static weft_status prepare(const image_disk_desc *desc, const char head[HEAD], image_disk *disk)
+/* A file that is written on: under a lock, made where it is missing. *held: another job has it. */
+static weft_status prepare_to_write(const image_disk_desc *desc, const char head[HEAD], image_disk *disk, bool *held)
 {
     char path[FILE_PATH_MAX];
     WEFT_TRY(folder_make(desc->folder));
     WEFT_TRY(file_path(path, "%s.lock", disk->path));
     const weft_status status = file_lock_take(path, NULL, &disk->lock);
-    if (status == WEFT_ERR_USAGE) {
-        log_warn("%s; this job keeps no images on disk", weft_error_message());
-        weft_error_clear();
-        return WEFT_OK;
-    }
+    *held = status == WEFT_ERR_USAGE;
     WEFT_TRY(status);
-    WEFT_TRY(open_file(disk, O_CREAT));
+    WEFT_TRY(open_file(disk, O_RDWR | O_CREAT));
     WEFT_TRY(begin_anew(disk, head));
     return bound(disk, desc->bytes);
+}
+
+/* What an earlier job left, where it is of these samples. */
+static weft_status prepare_to_read(const char head[HEAD], image_disk *disk)
+{
+    char found[HEAD];
+    struct stat facts;
+    WEFT_TRY(open_file(disk, O_RDONLY));
+    if (fstat(disk->fd, &facts) != 0) {
+        return weft_fail_errno(errno, disk->path);
+    }
+    WEFT_CHECK(file_read_at(disk->fd, 0, found, HEAD) == HEAD && memcmp(found, head, HEAD) == 0, WEFT_ERR_DATA,
+               "%s: holds other images", disk->path);
+    const int64_t records = (int64_t)(facts.st_size - HEAD) / record_bytes(disk);
+    disk->placed = records < disk->samples ? records : disk->samples;
+    disk->read_only = true;
+    return WEFT_OK;
+}
+
+/* By the first rank of a node. No placed record: this job has no file there. */
+static void prepare(const image_disk_desc *desc, const char head[HEAD], image_disk *disk)
+{
+    bool held = false;
+    if (prepare_to_write(desc, head, disk, &held) == WEFT_OK) {
+        return;
+    }
+    char why[1024];
+    snprintf(why, sizeof why, "%s", weft_error_message());
+    close_file(disk);
+    if (!held && prepare_to_read(head, disk) == WEFT_OK) {
+        log_warn("%s; images are read from %s, and no more are kept there", why, disk->path);
+    } else {
+        close_file(disk);
+        log_warn("%s; this job keeps no images on disk", why);
+    }
+    weft_error_clear();
 }
 
 /* Everybody knows what the first rank of its node found. Collective. */
@@ -151,15 +217,19 @@ static weft_status tell_node(weft_comm *comm, image_disk *disk)
 {
     const comm_layout *layout = comm_get_layout(comm);
     const int ranks = comm_size(comm);
-    int64_t *placed = NULL;
-    weft_status status = comm_agree(comm, WEFT_NEW(&placed, ranks, WEFT_MEM_WORKSPACE));
+    const int64_t mine[2] = {disk->placed, disk->read_only};
+    int64_t *all = NULL;
+    weft_status status = comm_agree(comm, WEFT_NEW(&all, 2 * (int64_t)ranks, WEFT_MEM_WORKSPACE));
     if (status == WEFT_OK) {
-        status = comm_allgather(comm, &disk->placed, (int64_t)sizeof *placed, placed);
+        status = comm_allgather(comm, mine, (int64_t)sizeof mine, all);
     }
-    if (status == WEFT_OK && placed != NULL) {
-        disk->placed = placed[layout->member[layout->first[layout->node_of[comm_rank(comm)]]]];
+    if (status == WEFT_OK && all != NULL) {
+        const int64_t *first = &all[2 * (int64_t)layout->member[layout->first[layout->node_of[comm_rank(comm)]]]];
+        disk->placed = first[0];
+        disk->read_only = first[1] != 0;
+        atomic_store(&disk->full, disk->read_only);
     }
-    weft_free(placed);
+    weft_free(all);
     return status;
 }
 
@@ -170,14 +240,17 @@ static weft_status open_on_node(weft_comm *comm, const image_disk_desc *desc, im
     disk->samples = desc->samples;
     disk->sample_bytes = desc->sample_bytes;
     disk->salt = file_checksum(head, HEAD, 0);
-    weft_status status = file_path(disk->path, "%s/images-%s.cache", desc->folder, desc->place);
     const bool first = comm_node_rank(comm) == 0;
-    if (status == WEFT_OK && first) {
-        status = prepare(desc, head, disk);
+    WEFT_TRY(comm_agree(comm, file_path(disk->path, "%s/images-%s.cache", desc->folder, desc->place)));
+    if (first) {
+        prepare(desc, head, disk);
     }
-    WEFT_TRY(comm_agree(comm, status));
     WEFT_TRY(tell_node(comm, disk));
-    return comm_agree(comm, first || disk->placed == 0 ? WEFT_OK : open_file(disk, 0));
+    if (!first && disk->placed > 0 && open_file(disk, disk->read_only ? O_RDONLY : O_RDWR) != WEFT_OK) {
+        close_file(disk); /* the others of the node have it */
+        weft_error_clear();
+    }
+    return WEFT_OK;
 }
 
 weft_status image_disk_open(weft_comm *comm, const image_disk_desc *desc, image_disk **out)
@@ -203,9 +276,6 @@ void image_disk_close(image_disk *disk)
     if (disk == NULL) {
         return;
     }
-    if (disk->fd >= 0) {
-        close(disk->fd);
-    }
-    file_lock_release(disk->lock);
+    close_file(disk);
     weft_free(disk);
 }

@@ -28,8 +28,9 @@ typedef struct image_disk_desc {
 } image_disk_desc;
 
 /*
- * One file a node, held by a lock until it is closed. *disk is NULL where another job has it, which the log says. Collective.
- * WEFT_ERR_PERMISSION, WEFT_ERR_IO: nothing can be written there.
+ * One file a node, held by a lock until it is closed. Where nothing can be written (the disk is full or read-only, something
+ * else has the file's name) what an earlier job left is read. *disk is NULL where there is none, or another job has it; a
+ * warning says why. Collective. WEFT_ERR_RESOURCE: no memory.
  */
 weft_status image_disk_open(weft_comm *comm, const image_disk_desc *desc, image_disk **disk);
 void image_disk_close(image_disk *disk); /* NULL is allowed */

@@ -141,7 +141,7 @@ static weft_status leave_out(const char *path, image_files *files, const image_o
         if (set->malformed < NAMED_MALFORMED || image_list_is_loose(files) || strict) {
             const weft_status status = look_again(files, file);
             if (strict || status != WEFT_ERR_DATA) {
-                return status;
+                return weft_fail_name(status, path);
             }
             log_warn("%s: left out", weft_error_message());
         }
@@ -184,6 +184,9 @@ static weft_status choose_size(const char *path, const image_options *options, i
     set->height = options->height > 0 ? options->height : first->height;
     set->width = options->height > 0 ? options->width : first->width;
     set->channels = options->channels > 0 ? options->channels : channels_of(files);
+    WEFT_CHECK(options->height > 0 || (set->height <= IMAGE_SIDE_MAX && set->width <= IMAGE_SIDE_MAX), WEFT_ERR_DATA,
+               "%s: %s: %lld x %lld pixels; sides have up to %d: choose a size, e.g. " FLAG_IMAGE_SIZE " 224x224", path,
+               first->name, (long long)set->height, (long long)set->width, IMAGE_SIDE_MAX);
     WEFT_CHECK((set->channels == 1 || set->channels == 3) && set->width >= 1 && set->height <= IMAGE_SIDE_MAX &&
                    set->width <= IMAGE_SIDE_MAX && set->height * set->width <= IMAGE_PIXELS_MAX,
                WEFT_ERR_USAGE, "images of %lld x %lld pixels with %lld channels; sides from 1 to %d, 1 or 3 channels",

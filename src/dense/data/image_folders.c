@@ -7,7 +7,6 @@
  */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -37,10 +36,9 @@ static weft_status load(void *self, const char *name, int64_t offset, size_t byt
     char path[FILE_PATH_MAX];
     (void)offset;
     WEFT_TRY(join(self, name, path));
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return weft_fail_errno(errno, path);
-    }
+    int fd;
+    struct stat facts;
+    WEFT_TRY(file_open(path, &fd, &facts));
     const ssize_t got = file_read_at(fd, 0, room, bytes);
     const int error = errno;
     close(fd);
@@ -58,6 +56,7 @@ typedef weft_status (*entry_fn)(const char *root, const char *inside, image_file
 static weft_status each_entry(const char *root, const char *inside, image_files *files, entry_fn fn)
 {
     char path[FILE_PATH_MAX];
+    char name[FILE_PATH_MAX];
     WEFT_TRY(join(root, inside, path));
     const char *between = inside[0] != '\0' ? "/" : "";
     DIR *folder = opendir(path);
@@ -66,12 +65,12 @@ static weft_status each_entry(const char *root, const char *inside, image_files 
     }
     weft_status status = WEFT_OK;
     const struct dirent *entry;
-    while (status == WEFT_OK && (entry = readdir(folder)) != NULL) {
+    while (status == WEFT_OK && (entry = folder_next(folder, path, &status)) != NULL) {
         if (entry->d_name[0] == '.') {
             continue;
         }
-        status = file_path(path, "%s%s%s", inside, between, entry->d_name);
-        status = status == WEFT_OK ? fn(root, path, files) : status;
+        status = file_path(name, "%s%s%s", inside, between, entry->d_name);
+        status = status == WEFT_OK ? fn(root, name, files) : status;
     }
     closedir(folder);
     return status;
@@ -258,8 +257,9 @@ static bool holds_image(const char *path, int above, int below, int *left)
     char inside[FILE_PATH_MAX];
     DIR *folder = opendir(path);
     const struct dirent *entry;
+    weft_status status = WEFT_OK; /* whoever asks looks at weft_error_code */
     bool found = false;
-    while (folder != NULL && !found && (*left)-- > 0 && (entry = readdir(folder)) != NULL) {
+    while (folder != NULL && !found && (*left)-- > 0 && (entry = folder_next(folder, path, &status)) != NULL) {
         found = above <= 0 && is_image(entry->d_name);
         if (!found && below > 0 && entry->d_name[0] != '.' &&
             file_path(inside, "%s/%s", path, entry->d_name) == WEFT_OK && is_folder(inside)) {
@@ -286,8 +286,9 @@ static bool matches_splits(const char *path)
 {
     DIR *folder = opendir(path);
     const struct dirent *entry;
+    weft_status status = WEFT_OK; /* whoever asks looks at weft_error_code */
     bool found = false;
-    while (folder != NULL && !found && (entry = readdir(folder)) != NULL) {
+    while (folder != NULL && !found && (entry = folder_next(folder, path, &status)) != NULL) {
         found = is_split(path, entry->d_name);
     }
     if (folder != NULL) {

@@ -79,12 +79,13 @@ static void locate(const char *path, idx_place *place)
     }
     DIR *folder = opendir(path);
     const struct dirent *entry;
+    weft_status status = WEFT_OK; /* whoever asks looks at weft_error_code */
     if (folder == NULL && file_exists(path)) {
         take_prefix(slash != NULL ? slash + 1 : path, place);
         snprintf(place->folder, sizeof place->folder, "%.*s", slash != NULL ? (int)(slash - path) : 1,
                  slash != NULL ? path : ".");
     }
-    for (int i = 0; folder != NULL && i < LOOKED_AT && (entry = readdir(folder)) != NULL; ++i) {
+    for (int i = 0; folder != NULL && i < LOOKED_AT && (entry = folder_next(folder, path, &status)) != NULL; ++i) {
         take_prefix(entry->d_name, place);
     }
     if (folder != NULL) {
@@ -128,11 +129,28 @@ static weft_status check_magic(const char *path, const image_bytes *all, int dim
     return WEFT_OK;
 }
 
-static weft_status read_images(const char *path, uint64_t most, image_records *records, image_set *set,
+/* Header and values; 0: the header is not whole, or not one of bytes. */
+static uint64_t stated_bytes(const uint8_t *data, size_t bytes)
+{
+    const uint32_t magic = bytes >= 4 ? big_endian(data) : 0;
+    const size_t dims = magic & 0xff;
+    const size_t head = 4 + 4 * dims;
+    uint64_t values = 1;
+    if (magic >> 8 != IDX_BYTES || dims > 3 || bytes < head) {
+        return 0;
+    }
+    for (size_t d = 0; d < dims; ++d) {
+        const uint64_t side = big_endian(data + 4 + 4 * d);
+        values = side > 0 && values > (UINT64_MAX >> 1) / side ? UINT64_MAX >> 1 : values * side;
+    }
+    return head + values;
+}
+
+static weft_status read_images(const char *path, const image_options *options, image_records *records, image_set *set,
                                image_part *part)
 {
     const image_bytes *all;
-    WEFT_TRY(image_records_open(set, records, path, most, &all));
+    WEFT_TRY(image_records_open(set, path, options, stated_bytes, &all));
     const uint8_t *data = all->data;
     const size_t bytes = all->bytes;
     WEFT_TRY(check_magic(path, all, 3, HEAD_IMAGES));
@@ -142,11 +160,13 @@ static weft_status read_images(const char *path, uint64_t most, image_records *r
     WEFT_CHECK(height >= 1 && width >= 1 && height <= IMAGE_SIDE_MAX && width <= IMAGE_SIDE_MAX, WEFT_ERR_DATA,
                "%s: images of %lld x %lld pixels; each side has 1 to %d", path, (long long)height, (long long)width,
                IMAGE_SIDE_MAX);
-    WEFT_CHECK((bytes - HEAD_IMAGES) % (size_t)(height * width) == 0 &&
-                   (int64_t)((bytes - HEAD_IMAGES) / (size_t)(height * width)) == count,
-               WEFT_ERR_DATA, "%s: %zu bytes of pixels, %lld images of %lld x %lld need %lld: cut off, or not IDX",
-               path, bytes - HEAD_IMAGES, (long long)count, (long long)height, (long long)width,
-               (long long)(count * height * width));
+    const size_t needed = (size_t)(count * height * width);
+    const size_t pixels = bytes - HEAD_IMAGES;
+    const bool more = all->unpacked != NULL && pixels > needed; /* the rest was not unpacked */
+    WEFT_CHECK(pixels == needed, WEFT_ERR_DATA,
+               "%s: %s%zu bytes of pixels, %lld images of %lld x %lld need %zu: cut off, or not IDX", path,
+               more ? "more than " : "", more ? needed : pixels, (long long)count, (long long)height, (long long)width,
+               needed);
     WEFT_CHECK(set->height == 0 || (set->height == height && set->width == width), WEFT_ERR_DATA,
                "%s: images of %lld x %lld pixels, the training images have %lld x %lld", path, (long long)height,
                (long long)width, (long long)set->height, (long long)set->width);
@@ -165,9 +185,10 @@ static weft_status take_labels(const char *path, const image_bytes *all, image_p
     const size_t bytes = all->bytes;
     WEFT_TRY(check_magic(path, all, 1, HEAD_LABELS));
     const int64_t count = big_endian(data + 4);
-    WEFT_CHECK((int64_t)(bytes - HEAD_LABELS) == count, WEFT_ERR_DATA,
-               "%s: states %lld labels and holds %zu: cut off, or not IDX", path, (long long)count,
-               bytes - HEAD_LABELS);
+    const int64_t held = (int64_t)(bytes - HEAD_LABELS);
+    const bool more = all->unpacked != NULL && held > count; /* the rest was not unpacked */
+    WEFT_CHECK(held == count, WEFT_ERR_DATA, "%s: states %lld labels and holds %s%lld: cut off, or not IDX", path,
+               (long long)count, more ? "more than " : "", (long long)(more ? count : held));
     WEFT_CHECK(count == part->count, WEFT_ERR_DATA, "%s: %lld labels for %lld images", path, (long long)count,
                (long long)part->count);
     int32_t *label;
@@ -180,10 +201,10 @@ static weft_status take_labels(const char *path, const image_bytes *all, image_p
     return WEFT_OK;
 }
 
-static weft_status read_labels(const char *path, uint64_t most, image_set *set, image_part *part)
+static weft_status read_labels(const char *path, const image_options *options, image_set *set, image_part *part)
 {
     image_bytes all;
-    WEFT_TRY(image_bytes_open(path, most, &all));
+    WEFT_TRY(image_bytes_open(path, options, stated_bytes, &all));
     weft_status status = take_labels(path, &all, part);
     image_hash_mix(set->hash, all.data, all.bytes);
     image_bytes_close(&all);
@@ -198,12 +219,12 @@ static weft_status read_part(const idx_place *place, int split, const image_opti
     image_part *part = &set->store->part[split];
     WEFT_CHECK(find_file(place, split, "images", 3, path), WEFT_ERR_NOINPUT, "%s: is missing, plain and packed (%s.gz)",
                path, strrchr(path, '/') + 1);
-    WEFT_TRY(read_images(path, options->memory, records, set, part));
+    WEFT_TRY(read_images(path, options, records, set, part));
     WEFT_CHECK(part->count > 0 || split != IMAGE_TRAIN, WEFT_ERR_DATA, "%s: holds no training images", path);
     WEFT_CHECK(find_file(place, split, "labels", 1, labels), WEFT_ERR_NOINPUT,
                "%s: the labels of %s are missing, plain and packed (%s.gz)", labels, strrchr(path, '/') + 1,
                strrchr(labels, '/') + 1);
-    return read_labels(labels, options->memory, set, part);
+    return read_labels(labels, options, set, part);
 }
 
 static weft_status open_set(weft_comm *comm, const char *path, const image_options *options, image_set *set)

@@ -78,7 +78,8 @@ static void look_below(const char *path, int levels, inner_search *search)
     char inside[FILE_PATH_MAX];
     DIR *folder = opendir(path);
     const struct dirent *entry;
-    while (folder != NULL && search->left > 0 && (entry = readdir(folder)) != NULL) {
+    weft_status status = WEFT_OK; /* whoever asks looks at weft_error_code */
+    while (folder != NULL && search->left > 0 && (entry = folder_next(folder, path, &status)) != NULL) {
         if (entry->d_name[0] == '.' || file_path(inside, "%s/%s", path, entry->d_name) != WEFT_OK ||
             !is_folder(inside)) {
             continue;
@@ -107,8 +108,12 @@ static void search_all(const char *path, inner_search *search)
 weft_status image_inner_find(const char *path, char found[FILE_PATH_MAX])
 {
     inner_search search;
+    weft_error_clear();
     search_all(path, &search);
     found[0] = '\0';
+    if (weft_error_code() == WEFT_ERR_IO) { /* a folder could not be listed to its end */
+        return WEFT_ERR_IO;
+    }
     WEFT_CHECK(search.count <= 1, WEFT_ERR_DATA, "%s: holds %d data sets of images (%s%s): name one of them", path,
                search.count, search.names, search.count > NAMED ? ", ..." : "");
     WEFT_CHECK(search.count > 0 || search.pickled[0] == '\0', WEFT_ERR_DATA,

@@ -4,9 +4,33 @@
 #include "base/philox.h"
 #include "hal/hal.h"
 
-int64_t image_order_steps(int64_t samples, int64_t batch, bool drop_last)
+static int64_t smaller(int64_t a, int64_t b)
 {
-    return drop_last && samples >= batch ? samples / batch : (samples + batch - 1) / batch;
+    return a < b ? a : b;
+}
+
+/* Images of a step. */
+static int64_t rows_of(const image_batches *b, int64_t step)
+{
+    const int64_t left = b->samples - step * b->batch;
+    const int64_t rows = smaller(left, b->batch);
+    const int64_t behind = left - rows;
+    const bool joined = !b->drop_last && behind == b->samples % b->batch && behind < b->least;
+    return joined ? left : rows;
+}
+
+int64_t image_order_steps(const image_batches *b)
+{
+    const int64_t whole = b->samples / b->batch;
+    const int64_t rest = b->samples % b->batch;
+    const bool goes = b->drop_last || rest < b->least; /* out, or into the step before */
+    return whole + (rest > 0 && (whole == 0 || !goes) ? 1 : 0);
+}
+
+int image_order_parts(const image_batches *b, int64_t step, int parts)
+{
+    const int64_t most = rows_of(b, step) / (b->least > 1 ? b->least : 1);
+    return most < 1 ? 1 : (int)smaller(most, parts);
 }
 
 permutation image_order(int64_t samples, uint64_t seed, uint32_t epoch)
@@ -14,21 +38,58 @@ permutation image_order(int64_t samples, uint64_t seed, uint32_t epoch)
     return permutation_make((uint64_t)samples, seed, WEFT_RNG_ORDER, epoch);
 }
 
-image_share image_order_share(int64_t samples, int64_t batch, int64_t step, int ranks, int rank)
+/* Rows in groups, of which the last takes what is left. */
+static int64_t groups_of(int64_t rows, int64_t least)
 {
-    return image_order_part(samples, batch, (image_turn){.step = step, .parts = 1}, ranks, rank);
+    return least > 1 && rows >= least ? rows / least : least > 1 ? smaller(rows, 1) : rows;
 }
 
-image_share image_order_part(int64_t samples, int64_t batch, image_turn turn, int ranks, int rank)
+/* Run `i` of `runs` runs of whole groups. */
+static void split_groups(int64_t rows, int64_t least, int runs, int i, int64_t *begin, int64_t *end)
 {
-    const int64_t first = turn.step * batch;
-    const int64_t rows = samples - first < batch ? samples - first : batch;
+    const int64_t groups = groups_of(rows, least);
+    const int64_t size = least > 1 ? least : 1;
+    hal_split_rows(groups, runs, i, begin, end);
+    *begin = *begin == groups ? rows : *begin * size;
+    *end = *end == groups ? rows : *end * size;
+}
+
+/* The largest of such runs, at most. */
+static int64_t largest_run(int64_t rows, int64_t least, int runs)
+{
+    const int64_t size = least > 1 ? least : 1;
+    const int64_t groups = (groups_of(rows, least) + runs - 1) / runs;
+    return smaller(rows, groups * size + size - 1);
+}
+
+int64_t image_order_most(const image_batches *b, int parts, int ranks)
+{
+    const int64_t steps = image_order_steps(b);
+    int64_t most = 0;
+    for (int64_t step = 0; step<steps; step += steps> 1 ? steps - 1 : 1) { /* the first, and the last */
+        const int64_t part = largest_run(rows_of(b, step), b->least, image_order_parts(b, step, parts));
+        const int64_t share = largest_run(part, b->share_least, ranks);
+        most = share > most ? share : most;
+    }
+    return most;
+}
+
+image_share image_order_share(int64_t samples, int64_t batch, int64_t step, int ranks, int rank)
+{
+    const image_batches batches = {.samples = samples, .batch = batch};
+    return image_order_part(&batches, (image_turn){.step = step, .parts = 1}, ranks, rank);
+}
+
+image_share image_order_part(const image_batches *b, image_turn turn, int ranks, int rank)
+{
+    const int64_t first = turn.step * b->batch;
+    const int64_t rows = rows_of(b, turn.step);
     int64_t part_begin;
     int64_t part_end;
     int64_t begin;
     int64_t end;
-    hal_split_rows(rows, turn.parts, turn.part, &part_begin, &part_end);
-    hal_split_rows(part_end - part_begin, ranks, rank, &begin, &end);
+    split_groups(rows, b->least, turn.parts, turn.part, &part_begin, &part_end);
+    split_groups(part_end - part_begin, b->share_least, ranks, rank, &begin, &end);
     return (image_share){
         .batch = rows, .part = part_end - part_begin, .begin = first + part_begin + begin, .count = end - begin};
 }

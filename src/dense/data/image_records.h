@@ -28,10 +28,10 @@ typedef struct image_records {
 
 /* The set's samples are those of records, which it owns from now on, also after a failure. */
 weft_status image_records_create(image_set *set, image_records **records);
-/* One file more, of at most `most` bytes once unpacked; its samples are not counted yet. *all: valid as long as the set.
- * WEFT_ERR_DATA: more than `most`, or too many files. */
-weft_status image_records_open(image_set *set, image_records *records, const char *path, uint64_t most,
-                               const image_bytes **all);
+/* One file more (image_bytes_open); its samples are not counted yet. *all: valid as long as the set. WEFT_ERR_DATA: too many
+ * files. */
+weft_status image_records_open(image_set *set, const char *path, const image_options *options,
+                               image_bytes_stated stated, const image_bytes **all);
 /* The file that was opened last has so many samples. */
 void image_records_count(image_records *records, int64_t samples);
 

@@ -14,6 +14,7 @@
 #include "dense/data/decode/image_decode.h"
 #include "dense/data/image_options.def"
 #include "dense/data/image_store.h"
+#include "io/text/foreign_file.h"
 #include "machine/placement.h"
 
 enum { MOMENT_SAMPLES = 1 << 16, CHANNELS_MAX = 3, NAMED_GREY = 3, GREY = 128 };
@@ -32,14 +33,26 @@ static bool matches(const image_reader *reader, const char *path)
     return reader->matches(path) && (reader != &image_reader_classes || !image_inner_exists(path));
 }
 
-/* The reader of a format whose files are there; else the first of that format, which says what is missing. */
+/* A reader could not look, for lack of memory or as a disk fails: another one must not win. */
+static bool could_not_look(void)
+{
+    const weft_status failed = weft_error_code();
+    return failed == WEFT_ERR_RESOURCE || failed == WEFT_ERR_IO;
+}
+
+/* The reader of a format whose files are there; else the first of that format, which says what is missing; NULL where nobody could
+ * look, too. */
 static const image_reader *reader_of(image_format format, const char *path)
 {
     const image_reader *first = NULL;
     for (int i = 0; i < READERS; ++i) {
         const bool fits = format == IMAGE_FORMAT_AUTO || format == readers[i]->format;
+        weft_error_clear();
         if (fits && matches(readers[i], path)) {
             return readers[i];
+        }
+        if (format == IMAGE_FORMAT_AUTO && could_not_look()) {
+            return NULL;
         }
         first = first == NULL && fits && format != IMAGE_FORMAT_AUTO ? readers[i] : first;
     }
@@ -58,7 +71,10 @@ static weft_status find_reader(const image_options *options, char path[FILE_PATH
                " out",
                path);
     *reader = options->paths > 1 ? &image_reader_loose : reader_of(options->format, path);
-    if (*reader == NULL && weft_error_code() == WEFT_OK && file_exists(path)) {
+    if (*reader == NULL && could_not_look()) {
+        return weft_error_code();
+    }
+    if (*reader == NULL && file_exists(path)) {
         WEFT_TRY(image_inner_find(path, inner));
     }
     if (inner[0] != '\0') {
@@ -69,10 +85,9 @@ static weft_status find_reader(const image_options *options, char path[FILE_PATH
     if (*reader != NULL) {
         return WEFT_OK;
     }
-    if (weft_error_code() == WEFT_ERR_RESOURCE) {
-        return WEFT_ERR_RESOURCE; /* nobody could look */
-    }
-    WEFT_CHECK(file_exists(path), WEFT_ERR_NOINPUT, "%s: there is no such file or folder", path);
+    struct stat facts;
+    WEFT_CHECK(stat(path, &facts) == 0, WEFT_ERR_NOINPUT, "%s: there is no such file or folder", path);
+    WEFT_TRY(S_ISDIR(facts.st_mode) ? WEFT_OK : foreign_file_refuse(path));
     return weft_fail(WEFT_ERR_DATA,
                      "%s: no data set of images: expected a folder with train-images-idx3-ubyte (MNIST), "
                      "data_batch_*.bin or train.bin (CIFAR), or train/CLASS/*.jpg, or a tar of the last, or, to be "
@@ -83,7 +98,8 @@ static weft_status find_reader(const image_options *options, char path[FILE_PATH
 bool image_set_looks_like(const char *path)
 {
     for (int i = 0; i < READERS; ++i) {
-        if (readers[i]->matches(path)) {
+        weft_error_clear();
+        if (readers[i]->matches(path) || could_not_look()) {
             return true;
         }
     }
@@ -101,6 +117,11 @@ static void name_set(const char *path, image_set *set)
         begin -= 1;
     }
     snprintf(set->name, sizeof set->name, "%.*s", (int)(end - begin), path + begin);
+}
+
+const char *image_memory_flag(const image_options *options)
+{
+    return options->memory_flag != NULL ? options->memory_flag : FLAG_CACHE_MEMORY;
 }
 
 void image_hash_mix(char hash[33], const void *data, size_t bytes)

@@ -59,6 +59,7 @@ typedef struct image_options {
     int64_t valid;        /* training images set apart for validation where the data have none; drawn by `seed` */
     uint64_t seed;
     uint64_t memory;          /* most bytes of pixels to hold on a node; 0: half of what it has */
+    const char *memory_flag;  /* the option that bounds memory, for messages; NULL: --cache-memory */
     const char *cache_folder; /* on the node's disk, that keeps them for this job and others; NULL: none */
     uint64_t cache_disk;      /* most bytes there; 0: what is free, but for a tenth of the disk */
     int threads;              /* >= 1 that look at images while opening */
@@ -102,7 +103,8 @@ typedef struct image_use {
 weft_status image_set_open(weft_comm *comm, const char *path, const image_options *options, image_set **set);
 void image_set_close(
     image_set *set); /* collective, before comm is destroyed, where a node has several ranks; NULL is allowed */
-/* Returns true if image_set_open would find images there, or says why not, by the looks of the path alone. Not collective. */
+/* Returns true if image_set_open would find images there, or says why not or why nobody can look, by the looks of the path alone. Not
+ * collective. */
 bool image_set_looks_like(const char *path);
 
 /* Bytes of a sample: height * width * channels. */

@@ -107,10 +107,27 @@ static int64_t outputs_of(const image_source_options *options)
     return options->set->classes > 0 ? options->set->classes : options->outputs;
 }
 
+static image_batches batches_of(const image_source *s, bool training)
+{
+    const image_source_options *o = &s->options;
+    return training ? (image_batches){.samples = o->set->count[IMAGE_TRAIN],
+                                      .batch = o->batch,
+                                      .least = o->least,
+                                      .share_least = o->share_least,
+                                      .drop_last = o->drop_last}
+                    : (image_batches){.samples = s->evaluated, .batch = eval_batch(s)};
+}
+
 static image_share share_at(const image_source *s, bool training, image_turn turn, int rank)
 {
-    return training ? image_order_part(s->options.set->count[IMAGE_TRAIN], s->options.batch, turn, s->ranks, rank)
-                    : image_order_part(s->evaluated, eval_batch(s), turn, s->ranks, rank);
+    const image_batches batches = batches_of(s, training);
+    return image_order_part(&batches, turn, s->ranks, rank);
+}
+
+static int parts_of_step(void *self, int64_t step, int parts)
+{
+    const image_batches batches = batches_of(self, true);
+    return image_order_parts(&batches, step, parts);
 }
 
 static image_share share_of(const image_source *s, bool training, image_turn turn)
@@ -334,14 +351,16 @@ static void note_turn(image_source *s, const batch_key *now)
 }
 
 /* What the training loop asks for next, as far as one can know. */
-static batch_key guess_next(const image_source *s, const batch_key *now, const train_pass *pass)
+static batch_key guess_next(image_source *s, const batch_key *now, const train_pass *pass)
 {
     const int64_t steps = now->training ? s->source.steps : s->source.eval_steps;
+    const int parts = parts_of(&s->options);
     batch_key next = *now;
     next.turn.part += 1;
     if (next.turn.part == next.turn.parts) {
         next.turn.part = 0;
         next.turn.step += 1;
+        next.turn.parts = now->training ? parts_of_step(s, next.turn.step, parts) : 1;
     }
     if (next.turn.step < steps) {
         return next;
@@ -350,7 +369,7 @@ static batch_key guess_next(const image_source *s, const batch_key *now, const t
         return (batch_key){.training = false, .turn = {.parts = 1}};
     }
     return (batch_key){
-        .training = true, .seed = pass->seed, .epoch = pass->epoch + 1, .turn = {.parts = parts_of(&s->options)}};
+        .training = true, .seed = pass->seed, .epoch = pass->epoch + 1, .turn = {.parts = parts_of_step(s, 0, parts)}};
 }
 
 /* The same epoch, or the same evaluation. */
@@ -473,11 +492,6 @@ static weft_status next_batch(void *self, const train_pass *pass, train_batch *b
 
 /* ---- create and destroy ---------------------------------------------------------------------------------------- */
 
-static int64_t ceil_share(int64_t rows, int64_t most, int ranks)
-{
-    return ((rows < most ? rows : most) + ranks - 1) / ranks;
-}
-
 static weft_status create_slot(const image_source *s, int64_t rows, slot *b)
 {
     const augment *a = &s->options.augment;
@@ -532,15 +546,17 @@ static void fill_source(image_source *s)
 {
     const image_source_options *o = &s->options;
     const int64_t samples = o->set->count[IMAGE_TRAIN];
-    const int64_t steps = image_order_steps(samples, o->batch, o->drop_last);
-    const int64_t eval_steps = image_order_steps(s->evaluated, eval_batch(s), false);
+    const image_batches training = batches_of(s, true), evaluation = batches_of(s, false);
+    const int64_t steps = image_order_steps(&training);
+    const int64_t eval_steps = image_order_steps(&evaluation);
     s->source = (train_source){.self = s,
                                .steps = steps,
                                .eval_steps = eval_steps > 0 ? eval_steps : 1,
-                               .loss_entries = steps * o->batch < samples ? steps * o->batch : samples,
+                               .loss_entries = o->drop_last && steps * o->batch < samples ? steps * o->batch : samples,
                                .loss = TRAIN_LOSS_XENT,
                                .outputs = outputs_of(o),
                                .divides = true,
+                               .parts = parts_of_step,
                                .batch = next_batch};
     for (int64_t step = 0; step < eval_steps; ++step) {
         s->source.eval_rows += share_of(s, false, (image_turn){.step = step, .parts = 1}).count;
@@ -553,9 +569,9 @@ static weft_status create_parts(image_source *s)
     WEFT_TRY(check_options(o));
     s->evaluated = image_set_evaluated(o->set);
     fill_source(s);
-    const int64_t whole = o->batch < o->set->count[IMAGE_TRAIN] ? o->batch : o->set->count[IMAGE_TRAIN];
-    const int64_t train_rows = ceil_share(ceil_share(whole, whole, parts_of(o)), whole, s->ranks);
-    const int64_t eval_rows = ceil_share(eval_batch(s), s->evaluated, s->ranks);
+    const image_batches training = batches_of(s, true), evaluation = batches_of(s, false);
+    const int64_t train_rows = image_order_most(&training, parts_of(o), s->ranks);
+    const int64_t eval_rows = image_order_most(&evaluation, 1, s->ranks);
     s->slots = o->loaders > 0 ? SLOTS : 1;
     s->rows = train_rows > eval_rows ? train_rows : eval_rows;
     for (int i = 0; i < s->slots; ++i) {

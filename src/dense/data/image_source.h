@@ -43,10 +43,12 @@ typedef struct image_source_options {
     augment augment;      /* its first line is the set's size */
     int64_t batch;        /* images of a training step, over all ranks */
     int parts;            /* that training asks for a batch in; 0 or 1: whole */
-    int64_t eval_batch;   /* of a step of the evaluation; 0: batch */
-    bool drop_last;       /* leave the short last batch of an epoch out */
-    int loaders;          /* threads that prepare the next batch, on the CPUs of the creating thread; 0: none */
-    int threads;          /* >= 1, OpenMP threads of the caller where there are no loaders */
+    int64_t least;        /* images of a training step and of a part of it, and of a rank's share: image_batches */
+    int64_t share_least;
+    int64_t eval_batch; /* of a step of the evaluation; 0: batch */
+    bool drop_last;     /* leave the short last batch of an epoch out */
+    int loaders;        /* threads that prepare the next batch, on the CPUs of the creating thread; 0: none */
+    int threads;        /* >= 1, OpenMP threads of the caller where there are no loaders */
 } image_source_options;
 
 /*

@@ -77,6 +77,8 @@ weft_status image_set_name_classes(image_set *set, int64_t classes);
  * test label that no training image has.
  */
 weft_status image_name_labels(const char *folder, const char *tests, bool trained, image_set *set);
+/* The option that bounds the memory of images. */
+const char *image_memory_flag(const image_options *options);
 
 /* What is kept on disk of a set, as hashes. */
 typedef struct image_key {
@@ -90,13 +92,20 @@ void image_hash_mix(char hash[33], const void *data, size_t bytes);
 
 /* All bytes of a file: of a plain one mapped, of a packed one (.gz, .xz) in memory. */
 typedef struct image_bytes {
+    char *path; /* owned */
     const uint8_t *data;
     size_t bytes;
     uint8_t *unpacked; /* NULL: mapped */
     file_map map;
 } image_bytes;
-/* Memory grows with what is there, whatever the file says. WEFT_ERR_DATA: it unpacks to more than `most`. */
-weft_status image_bytes_open(const char *path, uint64_t most, image_bytes *all);
+/* Bytes that a whole file has by its first `bytes`; 0: they do not say. */
+typedef uint64_t (*image_bytes_stated)(const uint8_t *data, size_t bytes);
+/*
+ * Memory grows with what is there, whatever the file says, and reading stops at one byte more than it states. stated: NULL for
+ * files that state nothing. WEFT_ERR_DATA: it unpacks to more than the options' memory.
+ */
+weft_status image_bytes_open(const char *path, const image_options *options, image_bytes_stated stated,
+                             image_bytes *all);
 void image_bytes_close(image_bytes *all); /* of zeros, too */
 
 /* folder/name, or folder/name.gz where only that is there; false: neither. */

@@ -26,6 +26,7 @@
 
 enum {
     NET_NAME_BYTES = 64,
+    NET_ORIGIN_BYTES = 256,
     NET_LAYERS_MAX = 4096,
     NET_TEXT_MAX = 1 << 20,
     NET_EXTENT_MAX = 1 << 20, /* of any number of the text: channels, kernels, heights */
@@ -77,9 +78,10 @@ typedef struct net_layer {
 } net_layer;
 
 typedef struct network {
-    char name[NET_NAME_BYTES]; /* resnet-20, or the file's */
-    net_size input;            /* zeros until net_fit where the text leaves it to the data */
-    int64_t classes;           /* after net_fit */
+    char name[NET_NAME_BYTES];     /* resnet-20, or the file's without folder and ending */
+    char origin[NET_ORIGIN_BYTES]; /* the text in messages: resnet-20, nets/my.net */
+    net_size input;                /* zeros until net_fit where the text leaves it to the data */
+    int64_t classes;               /* after net_fit */
     int layers, capacity;
     net_layer *layer;
 } network;
@@ -106,6 +108,10 @@ weft_status net_fit(network *net, net_size input, int64_t classes);
 
 /* The size of layer `index`, or of the input. */
 net_size net_size_of(const network *net, int index);
+
+/* The first batch norm whose input is one pixel an image, so that one image leaves it one value a channel; NULL: none. After
+ * net_fit. */
+const net_layer *net_norm_of_pixel(const network *net);
 
 /* The description again, with what was left out filled in; net_parse reads it back to the same network. */
 void net_write(const network *net, FILE *out);

@@ -11,7 +11,7 @@
 #define WEIGHT_MAX_ELEMENTS ((int64_t)1 << 36)
 
 #define LAYER_CHECK(net, layer, condition, format, ...)                                                                \
-    WEFT_CHECK(condition, WEFT_ERR_DATA, "%s: line %d, %s: " format, (net)->name, (layer)->line, (layer)->name,        \
+    WEFT_CHECK(condition, WEFT_ERR_DATA, "%s: line %d, %s: " format, (net)->origin, (layer)->line, (layer)->name,      \
                __VA_ARGS__)
 
 net_size net_size_of(const network *net, int index)
@@ -131,7 +131,7 @@ static weft_status fit_layer(const network *net, net_layer *layer)
 weft_status net_fit(network *net, net_size input, int64_t classes)
 {
     WEFT_CHECK(net->input.height == 0 || same_size(net->input, input), WEFT_ERR_DATA,
-               "%s is a network for images of %lld x %lld x %lld, the data have %lld x %lld x %lld", net->name,
+               "%s is a network for images of %lld x %lld x %lld, the data have %lld x %lld x %lld", net->origin,
                (long long)net->input.height, (long long)net->input.width, (long long)net->input.channels,
                (long long)input.height, (long long)input.width, (long long)input.channels);
     net->input = input;
@@ -144,10 +144,11 @@ weft_status net_fit(network *net, net_size input, int64_t classes)
                     (long long)layer->size.width, (long long)layer->size.channels);
     }
     const net_layer *last = &net->layer[net->layers - 1];
-    LAYER_CHECK(net, last, same_size(last->size, (net_size){1, 1, classes}),
-                "the last layer gives %lld x %lld x %lld, the data have %lld classes; end with 'linear classes'",
-                (long long)last->size.height, (long long)last->size.width, (long long)last->size.channels,
-                (long long)classes);
+    LAYER_CHECK(
+        net, last, same_size(last->size, (net_size){1, 1, classes}),
+        "the last layer gives %lld x %lld x %lld, where %lld classes need 1 x 1 x %lld: end with 'linear classes'",
+        (long long)last->size.height, (long long)last->size.width, (long long)last->size.channels, (long long)classes,
+        (long long)classes);
     return WEFT_OK;
 }
 
@@ -177,4 +178,14 @@ net_cost net_cost_of(const network *net, int index)
     default:
         return (net_cost){0, out};
     }
+}
+
+const net_layer *net_norm_of_pixel(const network *net)
+{
+    for (int i = 0; i < net->layers; ++i) {
+        if (net->layer[i].kind == NET_NORM && net_pixels(net->layer[i].size) == 1) {
+            return &net->layer[i];
+        }
+    }
+    return NULL;
 }

@@ -10,6 +10,9 @@
 
 enum { WORDS_MAX = 16, WORD_BYTES = 96 };
 
+/* Some editors of Windows begin UTF-8 with it. */
+#define BYTE_ORDER_MARK "\xEF\xBB\xBF"
+
 typedef struct line_words {
     const char *where;
     int line, count;
@@ -251,6 +254,8 @@ weft_status net_parse(const char *text, const char *where, network *net)
 {
     line_words words = {.where = where};
     memset(net, 0, sizeof *net);
+    snprintf(net->origin, sizeof net->origin, "%s", where);
+    text += strncmp(text, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK)) == 0 ? strlen(BYTE_ORDER_MARK) : 0;
     for (const char *begin = text; *begin != '\0';) {
         const char *end = begin + strcspn(begin, "\n");
         ++words.line;

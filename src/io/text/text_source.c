@@ -17,6 +17,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "io/foreign_kind.h"
 #include "io/text/text_ranges.h"
 #include "io/text/text_stream.h"
 
@@ -51,6 +52,7 @@ struct text_source {
     char message[MESSAGE];
     /* of the caller */
     int current; /* which block */
+    bool begun;  /* the first bytes were looked at */
     bool open;   /* it is full and `at` points into it */
     const char *at;
     const char *line_start;
@@ -89,6 +91,10 @@ static weft_status read_block(text_source *s, block *b)
         size_t got;
         WEFT_TRY(text_stream_read(s->stream, b->text + from, wanted, &got));
         b->held += got;
+        if (!s->begun) {
+            s->begun = true;
+            WEFT_TRY(foreign_kind_check(s->path, (const uint8_t *)b->text, got));
+        }
         if (got == 0) {
             b->last = true;
             if (b->held > 0 && b->text[b->held - 1] != '\n') {

@@ -133,12 +133,14 @@ static weft_status open_xz(text_stream *s)
 
 static weft_status fail_xz(const text_stream *s, lzma_ret code)
 {
-    const char *reason = code == LZMA_BUF_ERROR        ? "the compressed data are cut off"
-                         : code == LZMA_MEMLIMIT_ERROR ? "its decoder needs more than 256 MiB"
-                         : code == LZMA_MEM_ERROR      ? "no memory for the decoder"
-                                                       : "damaged xz data";
-    return weft_fail(code == LZMA_MEM_ERROR ? WEFT_ERR_RESOURCE : WEFT_ERR_DATA, "%s: %s (near byte %lld)", s->path,
-                     reason, atomic_load(&s->consumed));
+    const char *reason = code == LZMA_BUF_ERROR ? "the compressed data are cut off"
+                         : code == LZMA_MEMLIMIT_ERROR
+                             ? "its decoder needs more than 256 MiB of memory: unpack it first (xz -dk)"
+                         : code == LZMA_MEM_ERROR ? "no memory for the decoder"
+                                                  : "damaged xz data";
+    const bool memory = code == LZMA_MEM_ERROR || code == LZMA_MEMLIMIT_ERROR;
+    return weft_fail(memory ? WEFT_ERR_RESOURCE : WEFT_ERR_DATA, "%s: %s (near byte %lld)", s->path, reason,
+                     atomic_load(&s->consumed));
 }
 
 static weft_status read_xz(text_stream *s, char *out, size_t capacity, size_t *got)
@@ -190,16 +192,8 @@ static void close_xz(text_stream *s)
 
 static weft_status open_file(text_stream *s)
 {
-    s->fd = open(s->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a named pipe must not stop us here */
-    if (s->fd < 0) {
-        return weft_fail_errno(errno, s->path);
-    }
     struct stat facts;
-    if (fstat(s->fd, &facts) != 0) {
-        return weft_fail_errno(errno, s->path);
-    }
-    WEFT_CHECK(!S_ISDIR(facts.st_mode), WEFT_ERR_NOINPUT, "%s: is a folder, expected a file", s->path);
-    WEFT_CHECK(S_ISREG(facts.st_mode), WEFT_ERR_NOINPUT, "%s: is not a regular file", s->path);
+    WEFT_TRY(file_open(s->path, &s->fd, &facts));
     s->size = facts.st_size;
     (void)posix_fadvise(s->fd, 0, 0, POSIX_FADV_SEQUENTIAL); /* a hint: failing does no harm */
     return WEFT_OK;

@@ -61,29 +61,34 @@ bool checkpoint_is_before(checkpoint_place a, checkpoint_place b)
 static const checkpoint_place NOWHERE = {.trained = -1};
 static const checkpoint_place THE_END = {.trained = INT64_MAX};
 
-/* The last place before `limit` among the checkpoints in a folder; NOWHERE: none, or no folder, and errno. */
-static checkpoint_place newest_below(const char *folder, checkpoint_place limit)
+/* [out] newest: the last place before `limit` among the checkpoints in a folder; NOWHERE: there is none. */
+static weft_status newest_below(const char *folder, checkpoint_place limit, checkpoint_place *newest)
 {
-    checkpoint_place newest = NOWHERE;
     checkpoint_place place;
     const struct dirent *entry;
-    errno = 0;
+    weft_status status = WEFT_OK;
+    *newest = NOWHERE;
     DIR *list = opendir(folder);
-    while (list != NULL && (entry = readdir(list)) != NULL) {
+    if (list == NULL) {
+        return weft_fail_errno(errno, folder);
+    }
+    while ((entry = folder_next(list, folder, &status)) != NULL) {
         if (checkpoint_parse_name(entry->d_name, &place) && checkpoint_is_before(place, limit) &&
-            checkpoint_is_before(newest, place)) {
-            newest = place;
+            checkpoint_is_before(*newest, place)) {
+            *newest = place;
         }
     }
-    if (list != NULL) {
-        closedir(list);
-    }
-    return newest;
+    closedir(list);
+    return status;
 }
 
+/* A folder that cannot be listed may hold some: whoever opens the newest of them hears why. */
 bool checkpoint_is_there(const char *folder)
 {
-    return newest_below(folder, THE_END).trained >= 0;
+    checkpoint_place newest;
+    const weft_status status = newest_below(folder, THE_END, &newest);
+    weft_error_clear();
+    return status != WEFT_OK ? status != WEFT_ERR_NOINPUT : newest.trained >= 0;
 }
 
 /* The newest good one before `limit`. */
@@ -92,19 +97,20 @@ static weft_status open_newest(const char *folder, checkpoint_place limit, check
     char path[FILE_PATH_MAX];
     char defect[1024] = "";
     int tries = 1;
-    checkpoint_place newest = newest_below(folder, limit);
-    if (newest.trained < 0 && errno != 0) {
-        return weft_fail_errno(errno, folder);
-    }
+    checkpoint_place newest;
+    WEFT_TRY(newest_below(folder, limit, &newest));
     checkpoint_place place = newest;
     for (checkpoint_place next; place.trained >= 0; place = next) {
-        next = newest_below(folder, place);
+        WEFT_TRY(newest_below(folder, place, &next));
         WEFT_TRY(checkpoint_name(path, folder, place));
         weft_status status = checkpoint_read(path, ck);
         if (status != WEFT_ERR_DATA && status != WEFT_ERR_NOINPUT) {
             return status;
         }
-        const checkpoint_place now = newest_below(folder, limit);
+        checkpoint_place now;
+        char message[1024];
+        snprintf(message, sizeof message, "%s", weft_error_message());
+        WEFT_TRY(newest_below(folder, limit, &now));
         if (checkpoint_is_before(newest, now) && tries < CHECKPOINT_TRIES) {
             /* A training went on, and may have removed what was the newest: from the beginning. */
             next = newest = now;
@@ -112,10 +118,10 @@ static weft_status open_newest(const char *folder, checkpoint_place limit, check
             tries += 1;
         } else {
             if (next.trained >= 0) {
-                log_warn("%s; the checkpoint before it is used", weft_error_message());
+                log_warn("%s; the checkpoint before it is used", message);
             }
             if (defect[0] == '\0') {
-                snprintf(defect, sizeof defect, "%s", weft_error_message());
+                snprintf(defect, sizeof defect, "%s", message);
             }
         }
         weft_error_clear();
@@ -242,6 +248,21 @@ weft_dtype checkpoint_dtype(const checkpoint *ck)
 bool checkpoint_has_state(const checkpoint *ck)
 {
     return ck->optimizer_steps > 0;
+}
+
+weft_status checkpoint_moments(const checkpoint *ck, input_moments *moments)
+{
+    char path[FILE_PATH_MAX];
+    npz_file *npz = NULL;
+    *moments = (input_moments){.columns = 0};
+    if (!ck->has_moments) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(file_path(path, "%s/" INPUT_MOMENTS_FILE, ck->path));
+    WEFT_TRY(npz_open(path, &npz));
+    weft_status status = input_moments_read(path, npz, moments);
+    npz_close(npz);
+    return status;
 }
 
 /* ---- parameters ---- */

@@ -9,6 +9,8 @@
  *                                       mean of all
  *     best.npz                          parameters at the best validation score of the run; absent before the first
  *     first.npz, second.npz             the optimiser's moments, by parameter, if it has any
+ *     features.npz                      mean and deviation of each input column, where the model standardises its inputs
+ *                                       (train/input_moments.h)
  *     rank-00000.npz ...                where ranks differ (every --sync but allreduce, local state, parameters that are
  *                                       not replicated, a preconditioner, old rows of other ranks): a rank's own
  *                                       parameters and moments, and what mode, preconditioner and model remember
@@ -27,6 +29,7 @@
 
 #include "comm/comm.h"
 #include "option/option.h"
+#include "train/input_moments.h"
 #include "train/param.h"
 
 /* Of one run, so far or at its end. */
@@ -95,6 +98,8 @@ const char *checkpoint_sync(const checkpoint *ck);                     /* the mo
 const char *checkpoint_option(const checkpoint *ck, const char *name); /* value as text; NULL: not listed */
 weft_dtype checkpoint_dtype(const checkpoint *ck);                     /* of the parameters */
 bool checkpoint_has_state(const checkpoint *ck);                       /* the optimiser's is there: its run can go on */
+/* [out] moments: of the inputs of the model; none where the checkpoint has none. Local. */
+weft_status checkpoint_moments(const checkpoint *ck, input_moments *moments);
 
 /* Put parameters into a store of the same model: names and shapes must match exactly (WEFT_ERR_DATA with the first that
  * does not). BEST before the first evaluation is LAST. Local. */

@@ -38,8 +38,9 @@ struct checkpoint {
     int ranks, threads;
     weft_dtype dtype;
     bool has[CHECKPOINT_FILES];
-    bool has_ranks; /* rank-NNNNN.npz, one for each of `ranks` */
-    bool tracking;  /* of gradients: the files of ranks hold the tracker, too */
+    bool has_ranks;   /* rank-NNNNN.npz, one for each of `ranks` */
+    bool has_moments; /* features.npz */
+    bool tracking;    /* of gradients: the files of ranks hold the tracker, too */
     int64_t optimizer_steps;
     train_progress progress;
     json_document *document; /* keeps the options */
@@ -91,6 +92,7 @@ typedef struct checkpoint_facts {
     weft_dtype dtype;
     bool has_ranks, tracking;
     int64_t optimizer_steps;
+    const input_moments *moments; /* of the inputs; NULL: none */
 } checkpoint_facts;
 
 typedef struct checkpoint_writer {

@@ -167,6 +167,7 @@ static weft_status check_files(const char *folder, const char *name, const json_
     }
     WEFT_CHECK(ck->has[FILE_LAST] && json_find(files, "results.npy") != NULL, WEFT_ERR_DATA,
                "%s: \"files\" lists no last.npz or no results.npy", name);
+    ck->has_moments = json_find(files, INPUT_MOMENTS_FILE) != NULL;
     for (int r = 0; ck->has_ranks && r < ck->ranks; ++r) {
         snprintf(rank, sizeof rank, "rank-%05d.npz", r);
         WEFT_CHECK(json_find(files, rank) != NULL, WEFT_ERR_DATA, "%s: \"files\" does not list %s", name, rank);

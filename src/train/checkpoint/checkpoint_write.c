@@ -59,6 +59,23 @@ static weft_status write_results(const char *folder, const train_progress *p)
     return status;
 }
 
+static weft_status write_moments(const char *folder, const input_moments *moments)
+{
+    char path[FILE_PATH_MAX];
+    npz_writer *npz = NULL;
+    if (moments == NULL || moments->columns == 0) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(file_path(path, "%s/" INPUT_MOMENTS_FILE, folder));
+    WEFT_TRY(npz_writer_open(path, &npz));
+    const weft_status status = input_moments_add(moments, npz);
+    if (status != WEFT_OK) {
+        npz_writer_discard(npz);
+        return status;
+    }
+    return npz_writer_commit(npz);
+}
+
 static weft_status list_file(json_writer *json, const char *folder, const char *name)
 {
     char path[FILE_PATH_MAX];
@@ -86,6 +103,9 @@ static weft_status list_files(json_writer *json, const char *folder, const check
         if (file_exists(path)) {
             WEFT_TRY(list_file(json, folder, checkpoint_file_names[f]));
         }
+    }
+    if (facts->moments != NULL && facts->moments->columns > 0) {
+        WEFT_TRY(list_file(json, folder, INPUT_MOMENTS_FILE));
     }
     for (int r = 0; facts->has_ranks && r < facts->ranks; ++r) {
         snprintf(rank, sizeof rank, "rank-%05d.npz", r);
@@ -209,7 +229,7 @@ static weft_status visit(const char *folder, checkpoint_place newest, checkpoint
     }
     const struct dirent *entry;
     checkpoint_place place;
-    while (status == WEFT_OK && (entry = readdir(list)) != NULL) {
+    while (status == WEFT_OK && (entry = folder_next(list, folder, &status)) != NULL) {
         if (!remove && checkpoint_parse_name(entry->d_name, &place) && checkpoint_is_before(place, newest) &&
             checkpoint_is_before(*before, place)) {
             *before = place;
@@ -243,6 +263,7 @@ weft_status checkpoint_writer_commit(checkpoint_writer *writer, const checkpoint
                                      const train_progress *progress)
 {
     weft_status status = write_results(writer->temporary, progress);
+    status = status == WEFT_OK ? write_moments(writer->temporary, facts->moments) : status;
     status = status == WEFT_OK ? write_manifest(writer->temporary, facts, progress) : status;
     if (status == WEFT_OK) {
         status = folder_commit(writer->temporary, writer->goal, true);

@@ -90,7 +90,8 @@ static checkpoint_facts facts_of(const train_keeper *keeper)
                               .threads = plan->threads,
                               .dtype = replica->params->dtype,
                               .has_ranks = keeper_ranks_differ(keeper),
-                              .optimizer_steps = replica->optimizer.step};
+                              .optimizer_steps = replica->optimizer.step,
+                              .moments = plan->moments};
 }
 
 /* Whether the failure is about files and memory of a rank, not about ranks that do not answer. */

@@ -18,9 +18,10 @@
 
 /* The caller's plan for checkpoints: pointers stay the caller's. */
 typedef struct train_checkpoints {
-    const char *folder;          /* RUN_DIR/ckpt */
-    const weft_options *options; /* listed in the manifest; NULL: none */
-    const char *data_hash;       /* of what is trained on: up to 32 characters, whose meaning is the caller's */
+    const char *folder;           /* RUN_DIR/ckpt */
+    const weft_options *options;  /* listed in the manifest; NULL: none */
+    const input_moments *moments; /* of the model's inputs; NULL: none */
+    const char *data_hash;        /* of what is trained on: up to 32 characters, whose meaning is the caller's */
     int threads;
     int64_t every_epochs; /* 0: not by epochs */
     int64_t every_steps;  /* 0: not by steps */

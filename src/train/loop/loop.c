@@ -317,10 +317,13 @@ static weft_status keep_within(loop *l)
 static weft_status train_steps(loop *l, uint64_t seed, train_epoch *record)
 {
     train_progress *p = &l->progress;
-    train_pass pass = {.training = true, .seed = seed, .epoch = (uint32_t)record->epoch, .parts = parts_of(l->options)};
+    const train_source *source = l->source;
+    const int parts = parts_of(l->options);
+    train_pass pass = {.training = true, .seed = seed, .epoch = (uint32_t)record->epoch};
     for (bool last = false; !last;) {
         last = is_last_step(l);
         pass.step = p->step;
+        pass.parts = source->parts != NULL ? source->parts(source->self, p->step, parts) : parts;
         record->step = p->step + 1;
         double begin = trace_begin();
         WEFT_TRY(train_step(l, &pass, record));

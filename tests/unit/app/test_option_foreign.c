@@ -46,6 +46,101 @@ static void test_words_of_other_programs(void **state)
     refuse("partition g --batch-size 3", "it belongs to weft train");
     refuse("train --bucket-sise 1M", "did you mean --bucket-size?"); /* a misspelling stays one */
     refuse("eval --epochs 3", "it belongs to weft train");
+    refuse("train --class-weights 1,2", "there are no class weights");
+    refuse("train --augmentation", "--augment none|shift|flip|cutout|crop");
+    refuse("train --num-workers 4", "--loader-threads N");
+    refuse("train --workers 4", "--loader-threads N");
+    refuse("train --n-jobs 4", "--threads N");
+    refuse("train --freeze", "there is no freezing");
+    refuse("train --task link", "no links, no whole graphs, no regression");
+    refuse("train --wandb", "there is no W&B");
+    refuse("train --WandB-Project x", "there is no W&B");
+    refuse("train --seed-everything 3", "--seed S");
+    refuse("train --imgsz 64", "--image-size");
+    refuse("train --log-level debug", "--verbose");
+}
+
+static void test_values_of_other_programs(void **state)
+{
+    (void)state;
+    refuse("train --lr auto", "--lr auto: there is no finder of rates");
+    refuse("train --loss mse", "there is no regression");
+    refuse("train --loss MSE", "there is no regression");
+    refuse("train --metric f1", "there is no such score: acc");
+    refuse("train --metric F1-macro", "micro-F1");
+    refuse("train --optimizer AdamW", "there is no such optimiser");
+    refuse("train --model GCNII", "there is no such network for graphs");
+    refuse("train --model ResNet34", "there is no network of that name");
+    refuse("train --model resnet19", "did you mean resnet-9?"); /* a misspelling stays one */
+    refuse("convert g --features pagerank", "degree, onehot, random:D and spectral:D");
+    refuse("train --backend GPU", "--backend cuda");
+    refuse("train --aggregator lstm", "mean, gcn and max");
+}
+
+/* Choices in another letter case, or joined otherwise, are the choices; what is recorded is our word. */
+static void test_choices_in_other_spellings(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line;
+        option_id id;
+        const char *word;
+    } cases[] = {
+        {"train --model GCN", OPT_MODEL, "gcn"},
+        {"train --model GraphSAGE", OPT_MODEL, "sage"},
+        {"train --model SAGEConv", OPT_MODEL, "sage"},
+        {"train --model GATv2", OPT_MODEL, "gatv2"},
+        {"train --model LeNet", OPT_MODEL, "lenet"},
+        {"train --model ResNet18", OPT_MODEL, "resnet-18"},
+        {"train --model resnet_50", OPT_MODEL, "resnet-50"},
+        {"train --model=Wide-ResNet-28-10", OPT_MODEL, "wide-resnet-28-10"},
+        {"train --model WRN-28-1", OPT_MODEL, "wide-resnet-28-1"},
+        {"train --model Nets/GCN.net", OPT_MODEL, "Nets/GCN.net"}, /* a file keeps its name */
+        {"train --optimizer Adam", OPT_OPTIMIZER, "adam"},
+        {"train --norm BatchNorm", OPT_NORM, "batch"},
+        {"train --loss CrossEntropy", OPT_LOSS, "xent"},
+        {"train --metric ROC_AUC", OPT_METRIC, "rocauc"},
+        {"train --precision FP16", OPT_PRECISION, "f16"},
+        {"train --recipe GAT_paper", OPT_RECIPE, "gat-paper"},
+        {"train --sync DivideShuffle", OPT_SYNC, "divide-shuffle"},
+        {"train --nesterov=True", OPT_NESTEROV, "on"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        weft_options *options = NULL;
+        ASSERT_OK(parse(cases[i].line, &options));
+        assert_string_equal(option_value_text(options, cases[i].id), cases[i].word);
+        option_destroy(options);
+    }
+}
+
+/* No two choices of one option differ in letter case or joints alone. */
+static void test_choices_are_distinct(void **state)
+{
+    (void)state;
+    for (option_id id = 0; id < OPT_COUNT; id++) {
+        const char *left = option_row_of(id)->choices;
+        char a[OPTION_WORD_MAX];
+        char b[OPTION_WORD_MAX];
+        while (option_list_next(&left, '|', a)) {
+            for (const char *right = left; option_list_next(&right, '|', b);) {
+                assert_false(option_same_word(a, b));
+            }
+        }
+    }
+    assert_true(option_same_word("ResNet18", "resnet-18") && !option_same_word("resnet-1", "resnet-18"));
+    assert_false(option_same_word("gat", "gatv2") || option_same_word("gatv2", "gat"));
+}
+
+static void test_commands_of_other_programs(void **state)
+{
+    (void)state;
+    const option_command *command = NULL;
+    ASSERT_STATUS(option_command_find(&app_catalog, "tune", &command), WEFT_ERR_USAGE);
+    ASSERT_MESSAGE("there is no tuner");
+    ASSERT_STATUS(option_command_find(&app_catalog, "fit", &command), WEFT_ERR_USAGE);
+    ASSERT_MESSAGE("weft train");
+    ASSERT_STATUS(option_command_find(&app_catalog, "trian", &command), WEFT_ERR_USAGE);
+    ASSERT_MESSAGE("did you mean weft train?");
 }
 
 static void test_words_in_other_places(void **state)
@@ -61,20 +156,31 @@ static void test_words_in_other_places(void **state)
     refuse(line, "full batch: ");
 }
 
+static void check_answer(const char *answer)
+{
+    for (const char *at = strstr(answer, "--"); at != NULL; at = strstr(at, "--")) {
+        char name[OPTION_WORD_MAX] = "";
+        at += 2;
+        size_t length = strspn(at, "abcdefghijklmnopqrstuvwxyz-");
+        assert_in_range(length, 1, OPTION_WORD_MAX - 1);
+        memcpy(name, at, length);
+        if (option_find_any(&app_catalog, name) == OPTION_NONE) {
+            fail_msg("no option --%s: %s", name, answer);
+        }
+    }
+}
+
 static void test_every_answer_names_options_that_exist(void **state)
 {
     (void)state;
     for (const option_foreign *row = option_foreigns; row->words != NULL; row++) {
-        for (const char *at = strstr(row->answer, "--"); at != NULL; at = strstr(at, "--")) {
-            char name[OPTION_WORD_MAX] = "";
-            at += 2;
-            size_t length = strspn(at, "abcdefghijklmnopqrstuvwxyz-");
-            assert_in_range(length, 1, OPTION_WORD_MAX - 1);
-            memcpy(name, at, length);
-            if (option_find_any(&app_catalog, name) == OPTION_NONE) {
-                fail_msg("no option --%s: %s", name, row->answer);
-            }
-        }
+        check_answer(row->answer);
+    }
+    for (const option_foreign *row = option_foreign_commands; row->words != NULL; row++) {
+        check_answer(row->answer);
+    }
+    for (const option_foreign_value *row = option_foreign_values; row->words != NULL; row++) {
+        check_answer(row->answer);
     }
 }
 
@@ -153,6 +259,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_words_of_other_programs),
+        cmocka_unit_test(test_values_of_other_programs),
+        cmocka_unit_test(test_choices_in_other_spellings),
+        cmocka_unit_test(test_choices_are_distinct),
+        cmocka_unit_test(test_commands_of_other_programs),
         cmocka_unit_test_setup_teardown(test_words_in_other_places, folder_setup, folder_teardown),
         cmocka_unit_test(test_every_answer_names_options_that_exist),
         cmocka_unit_test(test_every_word_is_answered),

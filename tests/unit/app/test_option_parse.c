@@ -350,9 +350,16 @@ static void test_environment(void **state)
 static void test_launcher(void **state)
 {
     (void)state;
-    static const char *const names[] = {
-        "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMIX_RANK",           "PMI_RANK", "PMI_SIZE",
-        "SLURM_PROCID",         "SLURM_NTASKS",         "SLURM_STEP_NUM_TASKS"};
+    static const char *const names[] = {"OMPI_COMM_WORLD_RANK",
+                                        "OMPI_COMM_WORLD_SIZE",
+                                        "PMIX_RANK",
+                                        "PMI_RANK",
+                                        "PMI_SIZE",
+                                        "SLURM_PROCID",
+                                        "SLURM_NTASKS",
+                                        "SLURM_STEP_NUM_TASKS",
+                                        "SLURM_STEP_NUM_NODES",
+                                        "SLURM_CPUS_PER_TASK"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         unsetenv(names[i]);
     }
@@ -363,13 +370,40 @@ static void test_launcher(void **state)
     setenv("SLURM_NTASKS", "4", 1);
     assert_false(launcher_present());
     assert_int_equal(launcher_size(), 1);
-    assert_int_equal(launcher_slurm_tasks(), 4);
+    assert_false(launcher_is_srun());
     setenv("SLURM_PROCID", "2", 1); /* a step */
     setenv("SLURM_STEP_NUM_TASKS", "3", 1);
     assert_true(launcher_present());
     assert_int_equal(launcher_rank(), 2);
     assert_int_equal(launcher_size(), 3);
+    assert_true(launcher_is_srun() && launcher_lacks_pmi());
+    setenv("PMI_RANK", "2", 1);
+    assert_false(launcher_lacks_pmi());
+    unsetenv("PMI_RANK");
+    char text[64];
+    launcher_command(3, text, sizeof text);
+    assert_string_equal(text, "srun --mpi=pmix -N 1 -n 3 ");
+    setenv("SLURM_STEP_NUM_NODES", "2", 1);
+    setenv("SLURM_CPUS_PER_TASK", "16", 1);
+    launcher_command(4, text, sizeof text);
+    assert_string_equal(text, "srun --mpi=pmix -N 2 -n 4 -c 16 ");
+    setenv("OMPI_COMM_WORLD_RANK", "0", 1); /* mpirun's daemon is a step of srun */
+    assert_false(launcher_is_srun() || launcher_lacks_pmi());
+    launcher_command(4, text, sizeof text);
+    assert_string_equal(text, "mpirun -np 4 ");
+    unsetenv("OMPI_COMM_WORLD_RANK");
+    setenv("SLURM_STEP_NUM_TASKS", "1", 1); /* one task needs no MPI, unless it has PMIx */
+    setenv("SLURM_PROCID", "0", 1);
+    assert_false(launcher_present() || launcher_lacks_pmi());
+    assert_true(launcher_is_srun());
+    setenv("PMIX_RANK", "0", 1);
+    assert_true(launcher_present());
+    unsetenv("PMIX_RANK");
+    unsetenv("SLURM_STEP_NUM_NODES");
+    unsetenv("SLURM_CPUS_PER_TASK");
     unsetenv("SLURM_STEP_NUM_TASKS");
+    launcher_command(1, text, sizeof text);
+    assert_string_equal(text, "");
     unsetenv("SLURM_PROCID");
     unsetenv("SLURM_NTASKS");
     setenv("PMIX_RANK", "5", 1);

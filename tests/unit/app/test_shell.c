@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "app/setup/shell.h"
+#include "base/alloc.h"
 #include "base/escape.h"
 #include "support/test.h"
 
@@ -91,12 +92,13 @@ static void test_plain_words_stay(void **state)
 static void test_command_line(void **state)
 {
     (void)state;
-    char text[SHELL_COMMAND_MAX];
+    char *text = NULL;
     char expected[SHELL_COMMAND_MAX] = "";
-    ASSERT_OK(shell_command_line(text));
+    ASSERT_OK(shell_command_line(&text));
     assert_non_null(strstr(text, "unit_app_shell"));
     shell_append_word(expected, sizeof expected, program_invocation_name);
     assert_string_equal(text, expected);
+    weft_free(text);
 }
 
 int main(void)

@@ -1,6 +1,9 @@
 /* Files and folders: whole or absent, links not followed, full disks seen. */
 #include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -142,6 +145,120 @@ static void test_map_refuses_what_is_no_file(void **state)
     assert_null(map.data);
     assert_int_equal(map.size, 0);
     file_map_close(&map);
+}
+
+/* A handler of SIGBUS finds the file by the address; a name that a terminal would obey is escaped. */
+static void test_maps_have_names(void **state)
+{
+    file_map map[2];
+    put_file(in_folder(state, "a\033b"), "0123456789", 10);
+    put_file(in_folder(state, "second"), "0123456789", 10);
+    ASSERT_OK(file_map_open(in_folder(state, "a\033b"), &map[0]));
+    ASSERT_OK(file_map_open(in_folder(state, "second"), &map[1]));
+    assert_non_null(strstr(file_map_name(map[0].data), "a\\x1bb"));
+    assert_non_null(strstr(file_map_name(map[0].data + 9), "a\\x1bb"));
+    assert_non_null(strstr(file_map_name(map[1].data + 3), "second"));
+    assert_null(file_map_name(map[0].data + 10));
+    assert_null(file_map_name(map));
+    const uint8_t *address = map[0].data;
+    file_map_close(&map[0]);
+    assert_null(file_map_name(address));
+    file_map_close(&map[1]);
+}
+
+/* Beyond the table maps have no name, and slots are used again. */
+static void test_many_maps(void **state)
+{
+    enum { MANY = 600 };
+    static file_map map[MANY];
+    put_file(in_folder(state, "it"), "0123456789", 10);
+    for (int round = 0; round < 2; ++round) {
+        int named = 0;
+        for (int i = 0; i < MANY; ++i) {
+            ASSERT_OK(file_map_open(in_folder(state, "it"), &map[i]));
+            named += file_map_name(map[i].data) != NULL;
+        }
+        assert_in_range(named, 256, MANY - 1);
+        for (int i = 0; i < MANY; ++i) {
+            file_map_close(&map[i]);
+        }
+    }
+}
+
+static void test_a_map_that_was_cut(void **state)
+{
+    file_map map;
+    const char *path = in_folder(state, "it");
+    put_file(path, "0123456789", 10);
+    ASSERT_OK(file_map_open(path, &map));
+    ASSERT_OK(file_map_check(path, &map));
+    put_file(in_folder(state, "other"), "0", 1);
+    assert_int_equal(rename(in_folder(state, "other"), path),
+                     0); /* another file of that name: the mapped one is whole */
+    ASSERT_OK(file_map_check(path, &map));
+    file_map_close(&map);
+    put_file(path, "0123456789", 10);
+    ASSERT_OK(file_map_open(path, &map));
+    assert_int_equal(truncate(path, 9), 0);
+    ASSERT_STATUS(file_map_check(path, &map), WEFT_ERR_IO);
+    ASSERT_MESSAGE("it: was cut short while it was in use: 9 of 10 bytes are left");
+    file_map_close(&map);
+    assert_int_equal(weft_mem_usage_total().current_bytes, 0);
+}
+
+/* readdir() of this program, which stands before the C library's: it fails once `listed` entries were read. */
+static int listed = INT_MAX;
+
+struct dirent *readdir(DIR *folder)
+{
+    static struct dirent *(*next)(DIR *);
+    if (next == NULL) {
+        *(void **)&next = dlsym(RTLD_NEXT, "readdir");
+    }
+    if (listed-- <= 0) {
+        errno = EIO;
+        return NULL;
+    }
+    return next(folder);
+}
+
+static void test_a_listing_that_fails_is_no_end(void **state)
+{
+    for (int last = 0; last < 2; ++last) {
+        put_file(in_folder(state, last ? "a" : "b"), "", 0);
+    }
+    for (int fails = 0; fails <= 5; ++fails) {
+        weft_status status = WEFT_OK;
+        int entries = 0;
+        DIR *folder = opendir(*state);
+        assert_non_null(folder);
+        listed = fails;
+        while (folder_next(folder, "that/folder", &status) != NULL) {
+            entries += 1;
+        }
+        listed = INT_MAX;
+        closedir(folder);
+        assert_int_equal(entries, fails < 4 ? fails : 4); /* . and .. among them */
+        assert_int_equal(status, fails <= 4 ? WEFT_ERR_IO : WEFT_OK);
+        if (status != WEFT_OK) {
+            ASSERT_MESSAGE("that/folder: the folder cannot be listed to its end: Input/output error");
+        }
+    }
+    listed = 3;
+    assert_int_not_equal(folder_remove(*state), WEFT_OK);
+    listed = INT_MAX;
+}
+
+static void test_a_message_names_its_file(void **state)
+{
+    (void)state;
+    assert_int_equal(weft_fail_name(weft_fail(WEFT_ERR_DATA, "is bad"), "d"), WEFT_ERR_DATA);
+    assert_string_equal(weft_error_message(), "d: is bad");
+    (void)weft_fail_name(WEFT_ERR_DATA, "d");
+    assert_string_equal(weft_error_message(), "d: is bad");
+    (void)weft_fail(WEFT_ERR_DATA, "rank 0: d/a.png: cut off");
+    (void)weft_fail_name(WEFT_ERR_DATA, "d");
+    assert_string_equal(weft_error_message(), "rank 0: d/a.png: cut off");
 }
 
 static void test_text_is_limited_and_free_of_zero_bytes(void **state)
@@ -339,6 +456,11 @@ int main(void)
         FOLDER_TEST(test_writer_names_what_stands_in_the_way),
         FOLDER_TEST(test_full_disk_is_seen_at_commit),
         FOLDER_TEST(test_map_refuses_what_is_no_file),
+        FOLDER_TEST(test_maps_have_names),
+        FOLDER_TEST(test_many_maps),
+        FOLDER_TEST(test_a_map_that_was_cut),
+        FOLDER_TEST(test_a_listing_that_fails_is_no_end),
+        cmocka_unit_test(test_a_message_names_its_file),
         FOLDER_TEST(test_text_is_limited_and_free_of_zero_bytes),
         cmocka_unit_test(test_hash_is_xxh3_128),
         FOLDER_TEST(test_a_temporary_that_vanished),

@@ -58,9 +58,9 @@ static void test_every_place_is_as_likely(void **state)
 static void test_shares_cover_every_batch(void **state)
 {
     (void)state;
-    assert_int_equal(image_order_steps(103, 10, false), 11);
-    assert_int_equal(image_order_steps(103, 10, true), 10);
-    assert_int_equal(image_order_steps(7, 10, true), 1);
+    assert_int_equal(image_order_steps(&(image_batches){.samples = 103, .batch = 10}), 11);
+    assert_int_equal(image_order_steps(&(image_batches){.samples = 103, .batch = 10, .drop_last = true}), 10);
+    assert_int_equal(image_order_steps(&(image_batches){.samples = 7, .batch = 10, .drop_last = true}), 1);
     for (int ranks = 1; ranks <= 7; ++ranks) {
         int64_t next = 0;
         for (int64_t step = 0; step < 11; ++step) {
@@ -73,6 +73,39 @@ static void test_shares_cover_every_batch(void **state)
             }
         }
         assert_int_equal(next, 103);
+    }
+}
+
+/* Whatever samples, batch, parts and ranks are: every position once and in order, no step, part or share of fewer images than its
+ * least, and the odd image in the step before. */
+static void test_no_share_is_single(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 4000; ++k) {
+        const int ranks = 1 + k % 5, asked = 1 + k / 5 % 4;
+        const image_batches b = {.samples = 2 + k / 20 % 25,
+                                 .batch = 2 + k / 500 % 8,
+                                 .least = k % 3 > 0 ? 2 : 0,
+                                 .share_least = k % 3 == 2 ? 2 : 0};
+        const int64_t steps = image_order_steps(&b), most = image_order_most(&b, asked, ranks);
+        const bool odd = b.least == 2 && b.samples > b.batch && b.samples % b.batch == 1;
+        int64_t next = 0;
+        assert_int_equal(steps, (b.samples + b.batch - 1) / b.batch - odd);
+        for (int64_t step = 0; step < steps; ++step) {
+            const int parts = image_order_parts(&b, step, asked);
+            assert_in_range(parts, 1, asked);
+            for (int i = 0; i < parts * ranks; ++i) {
+                const image_turn turn = {.step = step, .part = i / ranks, .parts = parts};
+                const image_share share = image_order_part(&b, turn, ranks, i % ranks);
+                assert_true(share.count == 0 || share.begin == next);
+                assert_true(share.part >= (b.least > 1 ? b.least : 1));
+                assert_true(share.count != 1 || b.share_least < 2);
+                assert_true(share.count <= most);
+                assert_int_equal(share.batch, step < steps - 1 ? b.batch : b.samples - step * b.batch);
+                next += share.count;
+            }
+        }
+        assert_int_equal(next, b.samples);
     }
 }
 
@@ -291,6 +324,7 @@ int main(void)
         cmocka_unit_test(test_epochs_are_permutations_of_their_own),
         cmocka_unit_test(test_every_place_is_as_likely),
         cmocka_unit_test(test_shares_cover_every_batch),
+        cmocka_unit_test(test_no_share_is_single),
         cmocka_unit_test(test_values_are_normalised),
         cmocka_unit_test(test_the_centre_is_taken_to_evaluate),
         cmocka_unit_test(test_crops_and_flips),

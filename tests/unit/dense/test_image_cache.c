@@ -409,13 +409,69 @@ static void test_one_node_at_a_time_has_the_file(void **state)
     assert_int_equal(c.use[0].samples[IMAGE_FROM_DISK] + c.use[0].samples[IMAGE_FROM_SOURCE], SAMPLES);
 }
 
-static void test_a_folder_that_cannot_be_made_is_refused(void **state)
+static void test_a_folder_that_cannot_be_made_costs_decoding(void **state)
 {
     put_images(*state, 0);
     put_file(in_folder(state, "kept"), "", 0);
     cache_case c = on_disk(state, 2, 1);
-    assert_int_not_equal(run_case(&c), WEFT_OK);
-    ASSERT_MESSAGE("kept");
+    ASSERT_OK(run_case(&c));
+    check_use(&c.use[0], 0, 0, SAMPLES);
+    check_use(&c.use[1], 0, 0, SAMPLES);
+    assert_int_equal(weft_mem_usage_total().current_bytes, 0);
+}
+
+/* Without a lock nothing is written; what an earlier job wrote is read. */
+static void test_a_file_that_cannot_be_locked_is_read(void **state)
+{
+    char path[FILE_PATH_MAX];
+    char lock[FILE_PATH_MAX];
+    put_images(*state, 0);
+    cache_case c = on_disk(state, 2, 1);
+    ASSERT_OK(run_case(&c));
+    find_file(state, "cache", path);
+    change_byte(path, HEAD + 100);
+    ASSERT_OK(file_path(lock, "%s.lock", path));
+    ASSERT_OK(folder_make(lock));
+    ASSERT_OK(run_case(&c));
+    check_use(&c.use[0], 0, SAMPLES - 1, 1);
+    check_use(&c.use[1], 0, SAMPLES - 1, 1);
+    put_images(*state, 1); /* others */
+    c.shade = 1;
+    ASSERT_OK(run_case(&c));
+    check_use(&c.use[0], 0, 0, SAMPLES);
+}
+
+typedef enum stranger { SYMBOLIC_LINK, HARD_LINK, PIPE, FOLDER, STRANGERS } stranger;
+
+static void put_stranger(stranger kind, const char *victim, const char *path)
+{
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(kind == SYMBOLIC_LINK ? symlink(victim, path)
+                     : kind == HARD_LINK   ? link(victim, path)
+                     : kind == PIPE        ? mkfifo(path, 0600)
+                                           : mkdir(path, 0700),
+                     0);
+}
+
+/* Something else has the file's name: it is left as it is, and images are decoded. */
+static void test_nothing_is_written_through_strangers(void **state)
+{
+    char path[FILE_PATH_MAX];
+    put_images(*state, 0);
+    put_file(in_folder(state, "victim"), "mine", 4);
+    for (stranger kind = 0; kind < STRANGERS; ++kind) {
+        cache_case c = on_disk(state, 2, 1);
+        ASSERT_OK(run_case(&c));
+        find_file(state, "cache", path);
+        put_stranger(kind, in_folder(state, "victim"), path);
+        ASSERT_OK(run_case(&c));
+        check_use(&c.use[0], 0, 0, SAMPLES);
+        check_use(&c.use[1], 0, 0, SAMPLES);
+        size_t bytes;
+        free(get_file(in_folder(state, "victim"), &bytes));
+        assert_int_equal(bytes, 4);
+        assert_int_equal(kind == FOLDER ? rmdir(path) : unlink(path), 0);
+    }
     assert_int_equal(weft_mem_usage_total().current_bytes, 0);
 }
 
@@ -432,7 +488,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_damaged_sizes_are_looked_at_again, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_other_images_are_not_taken_for_these, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_one_node_at_a_time_has_the_file, folder_setup, folder_teardown),
-        cmocka_unit_test_setup_teardown(test_a_folder_that_cannot_be_made_is_refused, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_a_folder_that_cannot_be_made_costs_decoding, folder_setup,
+                                        folder_teardown),
+        cmocka_unit_test_setup_teardown(test_a_file_that_cannot_be_locked_is_read, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_nothing_is_written_through_strangers, folder_setup, folder_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -353,11 +353,53 @@ static void test_memory_is_bounded(void **state)
     assert_non_null(zeros);
     zeros[2] = 8;
     zeros[3] = 3;
+    memcpy(zeros + 4, "\0\2\0\0\0\0\0\10\0\0\0\4", 12); /* 131,072 images of 8 x 4 */
     put_gzip(in_folder(state, "train-images-idx3-ubyte.gz"), zeros, 1 << 22);
     free(zeros);
     ASSERT_STATUS(open_alone(*state, &little, &set), WEFT_ERR_DATA);
     ASSERT_MESSAGE("more than 4.00 KiB");
     assert_true(weft_mem_usage_of(WEFT_MEM_IMAGE).peak_bytes < 1 << 20);
+}
+
+/* What stands behind the images that the header states is not unpacked: 4 MiB here. */
+static void test_no_more_is_unpacked_than_is_stated(void **state)
+{
+    uint8_t *zeros = calloc(1, 1 << 22);
+    image_set *set;
+    assert_non_null(zeros);
+    memcpy(zeros, "\0\0\10\3\0\0\0\30\0\0\0\24\0\0\0\24", 16); /* 24 images of 20 x 20 */
+    put_gzip(in_folder(state, "train-images-idx3-ubyte.gz"), zeros, 1 << 22);
+    ASSERT_STATUS(open_alone(*state, &plain, &set), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("more than 9600 bytes of pixels, 24 images of 20 x 20 need 9600");
+    assert_true(weft_mem_usage_of(WEFT_MEM_IMAGE).peak_bytes < 1 << 20);
+    put_idx(state, "train", IMAGES);
+    unlink(in_folder(state, "train-images-idx3-ubyte.gz"));
+    unlink(in_folder(state, "train-labels-idx1-ubyte"));
+    memcpy(zeros, "\0\0\10\1\0\0\0", 7);
+    zeros[6] = IMAGES >> 8;
+    zeros[7] = IMAGES & 255;
+    put_gzip(in_folder(state, "train-labels-idx1-ubyte.gz"), zeros, 1 << 22);
+    free(zeros);
+    ASSERT_STATUS(open_alone(*state, &plain, &set), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("labels and holds more than");
+    assert_int_equal(weft_mem_usage_total().current_bytes, 0);
+}
+
+/* The last page of a mapped file that is cut reads as zeros, without a signal: its images are refused all the same. */
+static void test_a_file_that_was_cut_gives_no_zeros(void **state)
+{
+    uint8_t pixels[PIXELS];
+    int32_t label;
+    size_t bytes;
+    image_set *set;
+    put_idx(state, "train", IMAGES);
+    free(get_file(in_folder(state, "train-images-idx3-ubyte"), &bytes));
+    ASSERT_OK(open_alone(*state, &plain, &set));
+    ASSERT_OK(image_set_read(set, IMAGE_TRAIN, IMAGES - 1, pixels, &label));
+    assert_int_equal(truncate(in_folder(state, "train-images-idx3-ubyte"), (off_t)bytes - 1), 0);
+    ASSERT_STATUS(image_set_read(set, IMAGE_TRAIN, IMAGES - 1, pixels, &label), WEFT_ERR_IO);
+    ASSERT_MESSAGE("train-images-idx3-ubyte: was cut short while it was in use");
+    image_set_close(set);
 }
 
 typedef struct shared_case {
@@ -566,6 +608,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_images_are_set_apart, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_moments_are_exact, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_memory_is_bounded, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_no_more_is_unpacked_than_is_stated, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_a_file_that_was_cut_gives_no_zeros, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_a_node_holds_images_once, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_damaged_idx_is_refused, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_missing_and_misnamed_idx_is_told, folder_setup, folder_teardown),

@@ -177,7 +177,7 @@ static void test_mistakes(void **state)
     refuse("a: conv 4 3\nadd input\nlinear classes\n", "8 x 8 x 3 cannot be added to 6 x 6 x 4");
     refuse("maxpool 2 pad=2\nlinear classes\n", "more than half of a kernel");
     refuse("subsample 2 2\nlinear classes\n", "3 channels of its input do not fit into 2");
-    refuse("relu\n", "the last layer gives 8 x 8 x 3, the data have 10 classes");
+    refuse("relu\n", "the last layer gives 8 x 8 x 3, where 10 classes need 1 x 1 x 10");
     refuse("linear 1000000\nlinear 1000000\nlinear classes\n", "are too many for one layer");
     refuse("conv 1048576 1048576 pad=1048576\nlinear classes\n", "are too many for one layer");
 }

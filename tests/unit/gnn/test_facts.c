@@ -103,11 +103,26 @@ static void test_sample(void **state)
     free(feature);
 }
 
+/* Rows whose features cancel: 1 - 1, and 10 - 9.5 (a sum of 0.026 of the magnitudes); not 3 - 1, nor a row of zeros. */
+static void test_sums_that_cancel(void **state)
+{
+    (void)state;
+    static const float feature[] = {1, -1, 10, -9.5F, 3, -1, 0, 0, 2, 2};
+    weft_graph graph = {.vertices = 5, .features = 2, .feature = feature};
+    gnn_facts facts = gnn_facts_of(&graph);
+    assert_int_equal(facts.rows, 5);
+    assert_int_equal(facts.cancelled, 2);
+    assert_true(gnn_sums_cancel(&facts));
+    facts = (gnn_facts){.rows = 1000, .cancelled = 10};
+    assert_false(gnn_sums_cancel(&facts)); /* one in a hundred */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_counts),        cmocka_unit_test(test_sparse_features), cmocka_unit_test(test_tasks),
-        cmocka_unit_test(test_nothing_known), cmocka_unit_test(test_limits),          cmocka_unit_test(test_sample),
+        cmocka_unit_test(test_counts),           cmocka_unit_test(test_sparse_features), cmocka_unit_test(test_tasks),
+        cmocka_unit_test(test_nothing_known),    cmocka_unit_test(test_limits),          cmocka_unit_test(test_sample),
+        cmocka_unit_test(test_sums_that_cancel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

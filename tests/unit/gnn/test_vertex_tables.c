@@ -163,13 +163,41 @@ static void test_long_words(void **state)
     free(text);
 }
 
+static weft_status read_labels(const char *path, raw_graph *raw)
+{
+    return reader_text_labels(path, true, raw);
+}
+
+/* Every allocation fails once: the call fails with a message and leaves nothing behind, or needed none any more. */
+static void test_memory_that_runs_out(void **state)
+{
+    static const char text[] = "id,label,f\n1,cat,2\n0,dog,3\n2,,4\n";
+    weft_status (*const readers[])(const char *path, raw_graph *raw) = {reader_text_features, read_labels,
+                                                                        reader_text_split};
+    const char *path = in_folder(state, "t.csv");
+    omp_set_num_threads(2);
+    for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) {
+        put_file(path, i < 2 ? text : "id,split\n1,val\n0,train\n2,test\n", i < 2 ? strlen(text) : 30);
+        weft_status status = WEFT_ERR_RESOURCE;
+        for (uint64_t n = 1; status != WEFT_OK; n++) {
+            raw_graph raw = {.vertices = 3};
+            weft_alloc_fail_after(n);
+            status = readers[i](path, &raw);
+            weft_alloc_fail_after(0);
+            assert_true(status == WEFT_OK || status == WEFT_ERR_RESOURCE);
+            raw_graph_free(&raw);
+            assert_true(n < 200 && weft_mem_usage_total().current_bytes == 0);
+        }
+    }
+}
+
 int main(void)
 {
 #define FOLDER_TEST(name) cmocka_unit_test_setup_teardown(name, folder_setup, folder_teardown)
     const struct CMUnitTest tests[] = {
         FOLDER_TEST(test_rows_by_ids),        FOLDER_TEST(test_features_by_ids),
         FOLDER_TEST(test_ids_that_are_names), FOLDER_TEST(test_one_fault_among_many_rows),
-        FOLDER_TEST(test_long_words),
+        FOLDER_TEST(test_long_words),         FOLDER_TEST(test_memory_that_runs_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Installs into a prefix with a space, moves it, then builds a small program and the first example by find_package and by
-# pkg-config, and runs them.
+# pkg-config, and runs them. What is installed must be made by the target weft alone, which is what scripts/quickstart builds
+# (scripts/test_prefix installs from such a build).
 set -eu
 build=$(cd "$(dirname "$1")" && pwd)
 
@@ -10,12 +11,32 @@ if [ -n "$(setting WEFT_SANITIZE)" ]; then
   echo "skipped: a sanitized library needs sanitized users"
   exit 77
 fi
+python3 - "$build" <<'CHECK'
+import pathlib, re, subprocess, sys
+build = pathlib.Path(sys.argv[1])
+ninja = lambda *words: subprocess.run(["ninja", "-C", str(build), "-t", *words], capture_output=True, text=True, check=True).stdout
+rules = dict(line.rsplit(": ", 1) for line in ninja("targets", "all").splitlines() if ": " in line)
+inputs = set(ninja("inputs", "weft").splitlines())
+made = {name for name, rule in rules.items() if rule == rules["weft"]} | inputs
+wanted = re.findall(rf'"{re.escape(str(build))}/([^"]+)"', (build / "cmake_install.cmake").read_text())
+missing = [name for name in wanted if rules.get(name, "phony") != "phony" and name not in made and name != "weft"]
+assert len(wanted) > 10 and "generated/weft.1" in wanted, wanted
+assert not missing, f"installed, but not made by the target weft: {missing}"
+CHECK
+
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cmake --install "$build" --prefix "$work/first" >/dev/null
 mkdir "$work/a place"
 mv "$work/first" "$work/a place/prefix" # nothing in it may remember where it was installed
 prefix="$work/a place/prefix"
+for file in bin/weft share/man/man1/weft.1 share/bash-completion/completions/weft share/weft/python/weft_store.py \
+  share/weft/python/load_in_pyg.py share/weft/slurm/weft.sbatch share/doc/weft/LICENSE share/doc/weft/README.md \
+  share/doc/weft/docs/options.md share/doc/weft/docs/examples/01_train.c include/weft/trainer.h; do
+  [ -s "$prefix/$file" ] || { echo "$file is not installed"; exit 1; }
+done
+[ -x "$prefix/share/weft/slurm/weft.sbatch" ]
+cmp "$2/LICENSE" "$prefix/share/doc/weft/LICENSE"
 
 mkdir "$work/user"
 cat >"$work/user/user.c" <<'C'
@@ -72,10 +93,12 @@ check_training find_package "$work/user/build/train"
 
 PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name weft.pc)")
 export PKG_CONFIG_PATH
-# pkg-config quotes what has spaces, for a shell to read again.
+# pkg-config quotes what has spaces, for a shell to read again. --static, which archives once needed, may be given or not.
 for program in user train; do
-  eval "\"$compiler\" -o \"$work/user/$program.pc\" \"$work/user/$program.c\" $(pkg-config --static --cflags --libs weft)"
+  eval "\"$compiler\" -o \"$work/user/$program.pc\" \"$work/user/$program.c\" $(pkg-config --cflags --libs weft)"
 done
+eval "\"$compiler\" -o \"$work/user/user.static\" \"$work/user/user.c\" $(pkg-config --static --cflags --libs weft)"
+check "pkg-config --static" "$work/user/user.static"
 check pkg-config "$work/user/user.pc"
 check_training pkg-config "$work/user/train.pc"
 

@@ -66,7 +66,10 @@ static weft_status write_place(void **state, small_model *m, checkpoint_place pl
                                      .since_best = 2,
                                      .scaling = scaling_at(epoch),
                                      .result = runs};
+    double moments[2] = {0.1, 2.0 / 3.0};
+    const input_moments of_inputs = {.columns = 1, .mean = moments, .deviation = moments + 1};
     const checkpoint_facts facts = {.data_hash = "0123",
+                                    .moments = &of_inputs,
                                     .sync = "topk",
                                     .ranks = 1,
                                     .threads = 4,
@@ -133,6 +136,11 @@ static void test_round_trip(void **state)
         memcpy(&narrow, m.params.value.data, sizeof narrow);
         memcpy(&value, m.params.value.data, sizeof value);
         assert_true(f64 == 1 ? value == 7.0 : narrow == 7.0f);
+        input_moments of_inputs;
+        ASSERT_OK(checkpoint_moments(ck, &of_inputs));
+        assert_int_equal(of_inputs.columns, 1);
+        assert_true(of_inputs.mean[0] == 0.1 && of_inputs.deviation[0] == 2.0 / 3.0);
+        input_moments_destroy(&of_inputs);
         ASSERT_OK(checkpoint_rank_path(path, checkpoint_path(ck), 0));
         ASSERT_OK(checkpoint_read_rank(path, pieces, 3, bytes));
         assert_true(bytes[0] == 107 && bytes[18] == 107);

@@ -432,7 +432,7 @@ static void test_parameters_survive_a_file(void **state)
     make_store(&b, hal);
     ASSERT_OK(param_initialise(&a, 1));
     ASSERT_OK(param_initialise(&b, 2));
-    ASSERT_OK(param_save(&a, file));
+    ASSERT_OK(param_save(&a, NULL, file));
     train_weights *saved = calloc(1, sizeof *saved);
     assert_non_null(saved);
     ASSERT_OK(weights_read_npz(file, saved));

@@ -156,7 +156,7 @@ static void test_tensors_survive_a_file(void **state)
         ASSERT_OK(param_store_commit(net[i].store, NULL));
         ASSERT_OK(param_initialise(net[i].store, (uint64_t)i + 5));
     }
-    ASSERT_OK(param_save(&store, file));
+    ASSERT_OK(param_save(&store, NULL, file));
     train_weights saved = {0};
     ASSERT_OK(weights_read_npz(file, &saved));
     assert_int_equal(saved.count, RESNET_TENSORS);

@@ -5,19 +5,38 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "io/foreign_kind.h"
 
 static const image_codec *const codecs[] = {&image_jpeg, &image_png};
 enum { CODECS = sizeof codecs / sizeof codecs[0] };
 
-static weft_status find_codec(const char *name, const uint8_t *data, size_t bytes, const image_codec **codec)
+const char image_unknown[] = "neither a JPEG nor a PNG file";
+
+static const image_codec *codec_of(const uint8_t *data, size_t bytes)
 {
     for (int i = 0; i < CODECS; ++i) {
-        *codec = codecs[i];
         if (bytes >= codecs[i]->magic_bytes && memcmp(data, codecs[i]->magic, codecs[i]->magic_bytes) == 0) {
-            return WEFT_OK;
+            return codecs[i];
         }
     }
-    return weft_fail(WEFT_ERR_DATA, "%s: %s", name, bytes == 0 ? "is empty" : "neither a JPEG nor a PNG file");
+    return NULL;
+}
+
+bool image_begins(const uint8_t *data, size_t bytes)
+{
+    return codec_of(data, bytes) != NULL;
+}
+
+static weft_status find_codec(const char *name, const uint8_t *data, size_t bytes, const image_codec **codec)
+{
+    *codec = codec_of(data, bytes);
+    if (*codec != NULL) {
+        return WEFT_OK;
+    }
+    const foreign_kind *kind = foreign_kind_of(data, bytes < FOREIGN_HEAD ? bytes : FOREIGN_HEAD);
+    WEFT_CHECK(bytes > 0, WEFT_ERR_DATA, "%s: is empty", name);
+    WEFT_CHECK(kind == NULL, WEFT_ERR_DATA, "%s: %s, but %s: %s", name, image_unknown, kind->what, kind->cure);
+    return weft_fail(WEFT_ERR_DATA, "%s: %s", name, image_unknown);
 }
 
 weft_status image_scratch_grow(image_scratch *scratch, size_t bytes)

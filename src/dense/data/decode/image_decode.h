@@ -15,6 +15,7 @@
 #ifndef WEFT_DENSE_DATA_IMAGE_DECODE_H
 #define WEFT_DENSE_DATA_IMAGE_DECODE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,6 +33,10 @@ typedef struct image_scratch {
     uint8_t *data;
     size_t bytes;
 } image_scratch;
+
+/* Returns true if a file that begins with these bytes is said to be JPEG or PNG. */
+bool image_begins(const uint8_t *data, size_t bytes);
+extern const char image_unknown[]; /* what is said of the others */
 
 /* [out] is: the size that the file states, checked, and 1 channel if its pixels are grey, else 3. `name` is for messages.
  * WEFT_ERR_DATA: neither JPEG nor PNG, or malformed. */

@@ -1,12 +1,13 @@
 /*
- * dense/data/image_tar.c: images in a tar, plain or packed (.tar, .tar.gz, .tar.xz), by the names of image_files.h.
+ * dense/data/tar/image_tar.c: images in a tar, plain or packed (.tar, .tar.gz, .tar.xz), by the names of image_files.h.
  *
- *      block of 512 bytes: name, size, type, checksum | the file, filled up to whole blocks | ... | a block of zeros
+ *      block of 512 bytes: name, size, type, checksum | the file, filled up to whole blocks | ... | blocks of zeros
  *
- * POSIX ustar and pax, and GNU's long names. A hard link is the file of that name before it; of a name that comes twice the
+ * The old format (v7), POSIX ustar and pax, and GNU's long names. A hard link is the file of that name before it; of a name that comes twice the
  * last counts. Nothing is unpacked to the disk: a name is only read, so that one with ".."
  * or a slash at its front does no harm. Of a plain archive images are read where they stand, when they are needed; of a
- * packed one all are in memory, packed as JPEG and PNG are, within the limit on memory.
+ * packed one all are in memory, packed as JPEG and PNG are, within the limit on memory, but for those whose first bytes are
+ * no image's.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,26 +16,18 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/number.h"
+#include "dense/data/decode/image_decode.h"
 #include "dense/data/image_files.h"
-#include "dense/data/image_options.def"
+#include "dense/data/tar/tar_block.h"
+#include "io/foreign_kind.h"
 #include "io/text/text_stream.h"
 
 enum {
-    BLOCK = 512,
-    NAME_AT = 0,
-    NAME_BYTES = 100,
-    SIZE_AT = 124,
-    SIZE_BYTES = 12,
-    SUM_AT = 148,
-    SUM_BYTES = 8,
-    TYPE_AT = 156,
-    MAGIC_AT = 257,
-    LINK_AT = 157,
-    LINK_BYTES = 100,
-    PREFIX_AT = 345,
-    PREFIX_BYTES = 155,
+    BLOCK = TAR_BLOCK,
     WORDS_MAX = 1 << 16, /* of a long name, or a pax header */
-    SKIP_BYTES = 1 << 16
+    SKIP_BYTES = 1 << 16,
+    AFTER_MAX = 1 << 28, /* bytes behind the end of an archive, which is filled up with some zeros */
+    NOT_HELD = -1        /* offset of a packed file that is no image by its first bytes */
 };
 
 typedef struct tar_file {
@@ -44,20 +37,16 @@ typedef struct tar_file {
     int64_t at;    /* byte of the unpacked archive */
     uint8_t *held; /* images of a packed one, one after the other */
     size_t used, capacity;
-    int64_t changed; /* image_place */
-    uint64_t most;   /* bytes to hold */
-    char *words;     /* [WORDS_MAX + 1] of what stands before a file */
-    bool named;      /* they name the next file: */
+    int64_t changed;       /* image_place */
+    uint64_t most;         /* bytes to hold, */
+    const char *most_flag; /* and the option that says so */
+    char *words;           /* [WORDS_MAX + 1] of what stands before a file */
+    bool named;            /* they name the next file: */
     char name[FILE_PATH_MAX];
     bool linked; /* or the target of the next link: */
     char link[FILE_PATH_MAX];
     int64_t pax_size; /* of the next file; -1: its own header says */
 } tar_file;
-
-static bool has_magic(const uint8_t *block)
-{
-    return memcmp(block + MAGIC_AT, "ustar", 5) == 0;
-}
 
 static bool matches(const char *path)
 {
@@ -73,7 +62,7 @@ static bool matches(const char *path)
         bytes += got;
     }
     text_stream_close(stream);
-    return bytes == BLOCK && has_magic((const uint8_t *)block);
+    return bytes == BLOCK && tar_is_header((const uint8_t *)block);
 }
 
 /* ---- bytes ----------------------------------------------------------------------------------------------------- */
@@ -128,39 +117,15 @@ static int64_t padding(int64_t bytes)
 
 /* ---- headers --------------------------------------------------------------------------------------------------- */
 
-/* Octal digits, or, where the first bit is set, a number of 8 bytes at the end. -1: neither. */
-static int64_t number_at(const uint8_t *at, int bytes)
-{
-    uint64_t value = 0;
-    if ((at[0] & 0x80) != 0) {
-        for (int i = 1; i < bytes; ++i) {
-            if (value >> 54 != 0) {
-                return -1;
-            }
-            value = value << 8 | at[i];
-        }
-        return at[0] == 0x80 ? (int64_t)value : -1;
-    }
-    int i = 0;
-    while (i < bytes && at[i] == ' ') {
-        i += 1;
-    }
-    for (; i < bytes && at[i] >= '0' && at[i] <= '7'; ++i) {
-        value = value << 3 | (uint64_t)(at[i] - '0');
-    }
-    return i == bytes || at[i] == ' ' || at[i] == '\0' ? (int64_t)value : -1;
-}
-
 static weft_status check_header(const tar_file *t, const uint8_t *block)
 {
-    int64_t sum = 0;
-    for (int i = 0; i < BLOCK; ++i) {
-        sum += i >= SUM_AT && i < SUM_AT + SUM_BYTES ? ' ' : block[i];
+    if (t->at == BLOCK && !tar_is_header(block)) {
+        WEFT_TRY(foreign_kind_check(t->path, block, BLOCK));
     }
-    WEFT_CHECK(has_magic(block) && number_at(block + SUM_AT, SUM_BYTES) == sum, WEFT_ERR_DATA,
+    WEFT_CHECK(tar_is_header(block), WEFT_ERR_DATA,
                "%s: no header of a file at byte %lld of the archive: damaged, or not a tar", t->path,
                (long long)t->at - BLOCK);
-    WEFT_CHECK(number_at(block + SIZE_AT, SIZE_BYTES) >= 0, WEFT_ERR_DATA,
+    WEFT_CHECK(tar_number(block + TAR_SIZE_AT, TAR_SIZE_BYTES) >= 0, WEFT_ERR_DATA,
                "%s: the file at byte %lld of the archive has no size that could be read", t->path,
                (long long)t->at - BLOCK);
     return WEFT_OK;
@@ -168,15 +133,15 @@ static weft_status check_header(const tar_file *t, const uint8_t *block)
 
 static void take_name(tar_file *t, const uint8_t *block)
 {
-    const char *prefix = (const char *)block + PREFIX_AT;
-    const char *name = (const char *)block + NAME_AT;
-    const bool parted = prefix[0] != '\0' && memcmp(block + MAGIC_AT, "ustar\0", 6) == 0; /* GNU's has other fields */
+    const char *prefix = (const char *)block + TAR_PREFIX_AT;
+    const char *name = (const char *)block + TAR_NAME_AT;
+    const bool parted = tar_has_prefix(block);
     if (!t->named) {
-        snprintf(t->name, sizeof t->name, "%.*s%s%.*s", parted ? PREFIX_BYTES : 0, prefix, parted ? "/" : "",
-                 NAME_BYTES, name);
+        snprintf(t->name, sizeof t->name, "%.*s%s%.*s", parted ? TAR_PREFIX_BYTES : 0, prefix, parted ? "/" : "",
+                 TAR_NAME_BYTES, name);
     }
     if (!t->linked) {
-        snprintf(t->link, sizeof t->link, "%.*s", LINK_BYTES, (const char *)block + LINK_AT);
+        snprintf(t->link, sizeof t->link, "%.*s", TAR_LINK_BYTES, (const char *)block + TAR_LINK_AT);
     }
     t->named = false;
     t->linked = false;
@@ -236,35 +201,69 @@ static weft_status take_pax(tar_file *t, int64_t bytes)
 
 /* ---- files ----------------------------------------------------------------------------------------------------- */
 
-static weft_status hold(tar_file *t, int64_t bytes)
+static weft_status fail_full(const tar_file *t)
 {
-    WEFT_CHECK((uint64_t)bytes <= t->most && t->used <= t->most - (uint64_t)bytes, WEFT_ERR_RESOURCE,
-               "%s: its images are more than %s: raise " FLAG_CACHE_MEMORY
-               ", or unpack the archive to a .tar, which is "
-               "read piece by piece",
-               t->path, number_say_bytes(t->most).text);
-    while (bytes > 0) { /* piece by piece: a header may state what the archive does not hold */
-        const size_t some = bytes < SKIP_BYTES ? (size_t)bytes : SKIP_BYTES;
-        if (t->capacity - t->used < some) {
-            WEFT_TRY(weft_realloc((void **)&t->held, 2 * t->capacity + SKIP_BYTES, 1, WEFT_MEM_IMAGE));
-            t->capacity = 2 * t->capacity + SKIP_BYTES;
+    return weft_fail(
+        WEFT_ERR_RESOURCE,
+        "%s: its images are more than %s: raise %s, or unpack the archive to a .tar, which is read piece by "
+        "piece",
+        t->path, number_say_bytes(t->most).text, t->most_flag);
+}
+
+/* Room for so many bytes more, by doubling as long as the limit allows. */
+static weft_status make_room(tar_file *t, size_t more)
+{
+    if (t->capacity - t->used >= more) {
+        return WEFT_OK;
+    }
+    const uint64_t doubled = 2 * (uint64_t)t->capacity + SKIP_BYTES;
+    const uint64_t least = (uint64_t)t->used + more;
+    const uint64_t capacity = doubled < t->most ? doubled : t->most;
+    t->capacity = capacity > least ? (size_t)capacity : (size_t)least;
+    return weft_realloc((void **)&t->held, t->capacity, 1, WEFT_MEM_IMAGE);
+}
+
+/* Piece by piece: a header may state what the archive does not hold. What is no image by its first bytes is not held. */
+static weft_status hold(tar_file *t, int64_t bytes, image_place *place)
+{
+    place->offset = (int64_t)t->used;
+    for (int64_t left = bytes; left > 0;) {
+        const size_t some = left < SKIP_BYTES ? (size_t)left : SKIP_BYTES;
+        if (t->used + some > t->most) {
+            return fail_full(t);
         }
+        WEFT_TRY(make_room(t, some));
         WEFT_TRY(read_bytes(t, t->held + t->used, some));
+        left -= (int64_t)some;
+        if ((int64_t)t->used == place->offset && !image_begins(t->held + t->used, some)) {
+            place->offset = NOT_HELD;
+            return skip_bytes(t, left);
+        }
         t->used += some;
-        bytes -= (int64_t)some;
     }
     return WEFT_OK;
 }
 
 static weft_status take_file(tar_file *t, image_files *files, int64_t bytes)
 {
+    const size_t length = strlen(t->name);
+    const bool folder = length > 0 && t->name[length - 1] == '/'; /* of an archive without types (v7) */
     if (!image_files_takes(t->name)) {
-        image_files_pass_over(files, t->name);
+        if (!folder) {
+            image_files_pass_over(files, t->name);
+        }
         return skip_bytes(t, bytes);
     }
-    const image_place place = {.offset = t->plain ? t->at : (int64_t)t->used, .bytes = bytes, .changed = t->changed};
-    WEFT_TRY(image_files_add(files, t->name, &place));
-    return t->plain ? skip_bytes(t, bytes) : hold(t, bytes);
+    image_place place = {.offset = t->at, .bytes = bytes, .changed = t->changed};
+    const weft_status status = image_files_add(files, t->name, &place);
+    if (status != WEFT_OK) {
+        return weft_fail_context(status, "%s: ", t->path);
+    }
+    if (t->plain) {
+        return skip_bytes(t, bytes);
+    }
+    WEFT_TRY(hold(t, bytes, &place));
+    return image_files_add(files, t->name, &place); /* where it is held */
 }
 
 /* A second name of a file that stands before it. */
@@ -278,10 +277,39 @@ static weft_status take_link(const tar_file *t, image_files *files)
     return WEFT_OK;
 }
 
+/*
+ * Two blocks of zeros end an archive, and zeros fill it up. All is read, so that the checksum of a packed one is compared, and so
+ * that nothing stands behind that would be left out without a word.
+ */
+static weft_status read_behind(tar_file *t)
+{
+    const int64_t mark = t->at - BLOCK;
+    int64_t other = 0;
+    uint8_t block[BLOCK];
+    for (size_t read = BLOCK; read == BLOCK;) {
+        memset(block, 0, BLOCK);
+        WEFT_TRY(read_some(t, block, BLOCK, &read));
+        WEFT_CHECK(!tar_is_header(block), WEFT_ERR_DATA,
+                   "%s: a block of zeros at byte %lld ends the archive, and files stand behind it, the first at byte "
+                   "%lld: damaged, or several archives in one (tar -xif reads them all: unpack it, and pack it again)",
+                   t->path, (long long)mark, (long long)(t->at - (int64_t)read));
+        other += !tar_is_zero(block);
+        WEFT_CHECK(t->at - mark <= AFTER_MAX, WEFT_ERR_DATA,
+                   "%s: a block of zeros at byte %lld ends the archive, and more than %d MiB stand behind it", t->path,
+                   (long long)mark, AFTER_MAX >> 20);
+    }
+    if (other > 0) {
+        log_warn(
+            "%s: a block of zeros at byte %lld ends the archive, and %lld bytes that are no zeros stand behind it: "
+            "they are left out, and a file may be missing",
+            t->path, (long long)mark, (long long)other * BLOCK);
+    }
+    return WEFT_OK;
+}
+
 /* *end: there is none. An archive without the zeros at its end is whole as far as can be told: tar reads it, too. */
 static weft_status read_header(tar_file *t, uint8_t *block, bool *end)
 {
-    static const uint8_t zeros[BLOCK];
     size_t read;
     WEFT_TRY(read_some(t, block, BLOCK, &read));
     const bool between = !t->named && !t->linked && t->pax_size < 0 && t->at > 0;
@@ -291,8 +319,8 @@ static weft_status read_header(tar_file *t, uint8_t *block, bool *end)
     } else if (read < BLOCK) {
         return fail_short(t);
     }
-    *end = read == 0 || memcmp(block, zeros, BLOCK) == 0;
-    return WEFT_OK;
+    *end = read == 0 || tar_is_zero(block);
+    return read > 0 && *end ? read_behind(t) : WEFT_OK;
 }
 
 /* A header and what belongs to it; *end: it was the last. */
@@ -304,8 +332,8 @@ static weft_status take_entry(tar_file *t, image_files *files, bool *end)
         return WEFT_OK;
     }
     WEFT_TRY(check_header(t, block));
-    int64_t bytes = number_at(block + SIZE_AT, SIZE_BYTES);
-    switch (block[TYPE_AT]) {
+    int64_t bytes = tar_number(block + TAR_SIZE_AT, TAR_SIZE_BYTES);
+    switch (block[TAR_TYPE_AT]) {
     case 'L': /* GNU: the next file's name */
         WEFT_TRY(read_words(t, bytes));
         name_next(t, t->words, strlen(t->words));
@@ -339,7 +367,7 @@ static weft_status take_entry(tar_file *t, image_files *files, bool *end)
     default: /* folders, symbolic links, devices */
         take_name(t, block);
         t->pax_size = -1;
-        if (block[TYPE_AT] != '5') {
+        if (block[TAR_TYPE_AT] != '5') {
             image_files_pass_over(files, t->name);
         }
         WEFT_TRY(skip_bytes(t, bytes));
@@ -351,6 +379,7 @@ static weft_status load(void *self, const char *name, int64_t offset, size_t byt
 {
     const tar_file *t = self;
     size_t got = 0;
+    WEFT_CHECK(offset != NOT_HELD, WEFT_ERR_DATA, "%s: %s", name, image_unknown);
     if (!t->plain) {
         *data = t->held + offset;
         return WEFT_OK;
@@ -385,6 +414,7 @@ static weft_status list_files(const char *path, const image_options *options, ta
     WEFT_TRY(text_stream_open(path, &t->stream));
     t->plain = text_stream_plain(t->stream);
     t->most = options->memory;
+    t->most_flag = image_memory_flag(options);
     t->pax_size = -1;
     for (bool end = false; !end;) {
         WEFT_TRY(take_entry(t, files, &end));
