@@ -128,6 +128,12 @@ weft_status text_header_take_ids(text_header *h, int64_t *column)
     return WEFT_OK;
 }
 
+bool text_header_is_weak(const text_header *h, int64_t column, text_role role)
+{
+    char word[WORD_MAX];
+    return h->named && column != h->index && plain_word(h->name[column], word) && among(word, roles[role].weaker);
+}
+
 bool text_header_is(const text_header *h, int64_t column, text_role role)
 {
     char word[WORD_MAX];
