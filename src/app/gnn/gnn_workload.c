@@ -8,6 +8,7 @@
 #include "app/gnn/auto_options.h"
 #include "app/gnn/gnn_job.h"
 #include "app/gnn/gnn_memory.h"
+#include "app/setup/load_watch.h"
 #include "app/workload/precision.h"
 #include "base/alloc.h"
 #include "base/log.h"
@@ -667,10 +668,15 @@ static weft_status gnn_build(workload *work)
     activity_end(ACTIVITY_PREPARE);
     WEFT_TRY(comm_agree(context->comm, status));
     activity_begin(ACTIVITY_PREPARE);
+    load_watch watch = {.look = NULL};
+    if (job->forms.kept && !job->forms.remembered) {
+        load_watch_begin(&watch);
+    }
     status = create_model(work);
+    const double others = load_watch_end(&watch, &context->placement);
     activity_end(ACTIVITY_PREPARE);
     WEFT_TRY(comm_agree(context->comm, status));
-    job_forms_tell(context, &job->model.aggregator, &job->forms);
+    job_forms_tell(context, &job->model.aggregator, others, &job->forms);
     activity_begin(ACTIVITY_LOAD);
     status = load_features(work);
     activity_end(ACTIVITY_LOAD);
