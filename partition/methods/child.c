@@ -105,5 +105,8 @@ weft_status child_run(const child_task *task, int *result)
                          strsignal(number));
     }
     *result = WEXITSTATUS(wait_status);
+    /* The program's handler of SIGBUS ends the process so, once it has named the file. */
+    WEFT_CHECK(*result != WEFT_ERR_IO, WEFT_ERR_IO,
+               "%s: its process could not read the file that the line before names", task->what);
     return WEFT_OK;
 }

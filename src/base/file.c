@@ -43,6 +43,7 @@ bool file_exists(const char *path)
 weft_status file_open(const char *path, int *fd, struct stat *facts)
 {
     weft_status status = WEFT_OK;
+    *facts = (struct stat){.st_size = 0};
     *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (*fd < 0) {
         return weft_fail_errno(errno, path);

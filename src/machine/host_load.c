@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/process_stat.h"
 
 enum { PATH_BYTES = 4096, LINE_BYTES = 1024, PROCESSES_MAX = 1 << 20, TASKS_MAX = 64, DEPTH_MAX = 64 };
@@ -117,15 +118,16 @@ static bool is_number(const char *text)
     return text[0] != '\0' && strspn(text, "0123456789") == strlen(text);
 }
 
-/* All processes; those that end while we read are left out. */
-static void read_processes(const char *root, host_look *look)
+/* All processes; those that end while we read are left out. False: the list is not whole. */
+static bool read_processes(const char *root, host_look *look)
 {
     char path[PATH_BYTES];
     process_times p;
     snprintf(path, sizeof path, "%s/proc", root);
     DIR *folder = opendir(path);
     const struct dirent *entry;
-    while (folder != NULL && (entry = readdir(folder)) != NULL) {
+    weft_status status = WEFT_OK;
+    while (folder != NULL && (entry = folder_next(folder, path, &status)) != NULL) {
         if (!is_number(entry->d_name)) {
             continue;
         }
@@ -139,6 +141,7 @@ static void read_processes(const char *root, host_look *look)
     if (look->count > 1) {
         qsort(look->process, (size_t)look->count, sizeof *look->process, by_pid);
     }
+    return status == WEFT_OK;
 }
 
 static void look_free(host_look *look)
@@ -156,13 +159,13 @@ host_look *host_look_begin(const char *root)
     bool good = WEFT_NEW_ZERO(&look, 1, WEFT_MEM_GENERAL) == WEFT_OK &&
                 WEFT_NEW_ZERO(&look->cpu, PLACEMENT_MAX_CPUS, WEFT_MEM_GENERAL) == WEFT_OK &&
                 read_cpus(root, look->cpu);
-    if (!good) {
+    const double at = clock_seconds();
+    if (!good || !read_processes(root, look)) {
         look_free(look);
         weft_error_clear();
         return NULL;
     }
-    look->at = clock_seconds();
-    read_processes(root, look);
+    look->at = at;
     return look;
 }
 
@@ -185,7 +188,7 @@ static bool ran_on(const char *root, const process_times *p, const cpu_set *cpus
     bool found = cpu_set_has(cpus, p->cpu);
     snprintf(path, sizeof path, "%s/proc/%d/task", root, p->pid);
     DIR *folder = found ? NULL : opendir(path);
-    const struct dirent *entry;
+    const struct dirent *entry; /* that ends early where the process did */
     for (int i = 0; folder != NULL && !found && i < TASKS_MAX && (entry = readdir(folder)) != NULL; i++) {
         snprintf(name, sizeof name, "%d/task/%s/stat", p->pid, entry->d_name);
         found = is_number(entry->d_name) && process_stat_read_at(root, name, &task) && cpu_set_has(cpus, task.cpu);

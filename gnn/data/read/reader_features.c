@@ -126,6 +126,7 @@ static weft_status fill_mapped(void *self, int64_t row, int64_t rows, float *out
             WEFT_TRY(npy_convert_f32(source->path, header, source->gathered, (row + i) * f, f, out + i * f));
         }
     }
+    WEFT_TRY(file_map_check(source->path, &source->npy.map));
     return reader_check_finite(source->path, row, rows, f, out);
 }
 

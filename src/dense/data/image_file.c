@@ -26,13 +26,12 @@ static weft_status unpack(text_stream *stream, const image_options *options, ima
                           image_bytes *all)
 {
     size_t capacity = 0;
-    uint64_t most = options->memory;
     for (size_t got = 1; got > 0; all->bytes += got) {
         const uint64_t whole = stated != NULL && all->bytes > 0 ? stated(all->unpacked, all->bytes) : 0;
         if (whole > 0 && all->bytes > whole) {
             break; /* the reader says what is wrong */
         }
-        most = whole > 0 && whole < options->memory ? whole : options->memory;
+        const uint64_t most = whole > 0 && whole < options->memory ? whole : options->memory;
         if (all->bytes > most) {
             return fail_large(all, options);
         }

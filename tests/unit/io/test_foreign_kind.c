@@ -72,7 +72,7 @@ static void test_kinds(void **state)
         ASSERT_MESSAGE(kind->cure);
     }
     uint8_t tar[512] = "edges.csv";
-    memcpy(tar + 257, "ustar", 5);
+    memcpy(tar + 257, "ustar", 6);
     assert_non_null(strstr(foreign_kind_of(tar, sizeof tar)->what, "tar"));
 }
 
