@@ -105,6 +105,27 @@ static weft_status load_initial_weights(train_job *job)
     return comm_agree(comm, weights_assign(&m->weights, m->path, job->work.model->params));
 }
 
+/*
+ * A dry run refuses the weights that the run would refuse: their file, their model, and the shape of each matrix. Shapes
+ * are those of a model that is built, which takes the memory that was just found to be there; a plan for other numbers of
+ * ranks (--dry-ranks) has no such model.
+ */
+static weft_status check_initial_weights(train_job *job)
+{
+    const weft_options *o = job->context->options;
+    const int64_t ranks = option_int(o, OPT_DRY_RANKS);
+    const char *path = option_text(o, OPT_INIT_WEIGHTS);
+    const bool first = comm_rank(job->context->comm) == 0;
+    if (path[0] == '\0') {
+        return WEFT_OK;
+    }
+    if (ranks > 0 && ranks != comm_size(job->context->comm)) {
+        return comm_agree(job->context->comm, first ? saved_model_open_weights(path, o, &job->initial) : WEFT_OK);
+    }
+    WEFT_TRY(job->work.ops->build(&job->work));
+    return load_initial_weights(job);
+}
+
 /* Rank 0: metrics.jsonl reaches as far as the checkpoint that is about to be written. */
 static weft_status sync_run_dir(void *self)
 {
@@ -241,6 +262,9 @@ static weft_status run_job(train_job *job)
     WEFT_TRY(resume_plan(o, job->started, &job->checkpoints));
     WEFT_TRY(workload_begin(workload_of(o), context, work));
     WEFT_TRY(run_dir_open(context, work, &job->dir));
+    if (dry && job->stop.remove != NULL && comm_rank(context->comm) == 0) {
+        job->stop.remove(folder);
+    }
     WEFT_TRY(comm_setup(context, !dry));
     WEFT_TRY(work->ops->open(work, folder));
     WEFT_TRY(workload_decide(work, context, true));
@@ -253,6 +277,7 @@ static weft_status run_job(train_job *job)
     }
     WEFT_TRY(work->ops->plan(work, folder, 0));
     if (dry) {
+        WEFT_TRY(check_initial_weights(job));
         return work->ops->release(work);
     }
     WEFT_TRY(work->ops->build(work));
