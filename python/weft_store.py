@@ -1083,9 +1083,9 @@ def _read_newest_checkpoint(folder: str) -> Tuple[str, Dict[str, Any]]:
 def read_checkpoint(path: _PathLike, which: str = "best") -> Dict[str, Any]:
     """The newest good checkpoint of a run folder (or of its ckpt folder), or the checkpoint in this folder.
 
-    Returns its manifest (run, epoch, trained_epochs, options, graph_hash, ...), "path", "parameters", arrays by
-    name, and "features": None, or the float64 arrays "mean" and "deviation" by which the model standardises the columns
-    of its features: (x - mean) / deviation, and 0 where the deviation is 0. which: "best" = at the best validation score so far (the last ones, before there was one), or "last". Every
+    Returns its manifest (run, epoch, trained_epochs, options, graph_hash, ...), "path" and "parameters", arrays by
+    name. A model with --normalize standard has two float64 arrays among them, "feature.mean" and "feature.deviation": it
+    takes (x - mean) / deviation for each column of its features, and 0 where the deviation is 0. which: "best" = at the best validation score so far (the last ones, before there was one), or "last". Every
     file is compared with its checksum; a damaged checkpoint is left out with a warning, and the one before it is read.
     """
     if which not in ("best", "last"):
@@ -1096,27 +1096,19 @@ def read_checkpoint(path: _PathLike, which: str = "best") -> Dict[str, Any]:
     else:
         inner = os.path.join(folder, "ckpt")
         folder, manifest = _read_newest_checkpoint(inner if os.path.isdir(inner) else folder)
-    name = os.path.join(folder, (which if which + ".npz" in manifest["files"] else "last") + ".npz")
-    features = None
-    if "features.npz" in manifest["files"]:
-        beside = os.path.join(folder, "features.npz")
-        with _reading(beside), np.load(beside, allow_pickle=False) as arrays:
-            features = {key: arrays["feature." + key] for key in ("mean", "deviation")}
-    with _reading(name), np.load(name, allow_pickle=False) as arrays:
-        parameters = {key: arrays[key] for key in arrays.files}
-    return {**manifest, "path": folder, "parameters": parameters, "features": features}
+    parameters: Dict[str, np.ndarray] = {}
+    first = (which if which + ".npz" in manifest["files"] else "last") + ".npz"
+    for plain in [first] + [other for other in ("features.npz",) if other in manifest["files"]]:
+        name = os.path.join(folder, plain)
+        with _reading(name), np.load(name, allow_pickle=False) as arrays:
+            parameters.update({key: arrays[key] for key in arrays.files})
+    return {**manifest, "path": folder, "parameters": parameters}
 
 
-def write_weights(path: _PathLike, parameters: Dict[str, Any], features: Optional[Dict[str, Any]] = None) -> None:
-    """Parameters by name as an .npz that `weft train --init-weights` reads: vectors become rows [1, n]. Whole or absent.
-
-    features: "mean" and "deviation" by which the model standardises its features, as read_checkpoint gives them.
-    """
+def write_weights(path: _PathLike, parameters: Dict[str, Any]) -> None:
+    """Parameters by name as an .npz that `weft train --init-weights` reads: vectors become rows [1, n]. Whole or absent."""
     goal = os.fspath(path)
     arrays = {}
-    for key in ("mean", "deviation"):
-        if features is not None:
-            arrays["feature." + key] = np.asarray(features[key], dtype=np.float64)
     for name, value in parameters.items():
         array = np.atleast_2d(_array(value))
         if array.ndim != 2 or array.dtype.kind != "f":

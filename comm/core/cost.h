@@ -47,6 +47,7 @@ typedef struct comm_model {
     double reduce_per_byte;    /* of operands of a local reduction */
     double select_per_element; /* exact top-k selection */
     double scatter_per_element;
+    double others;      /* CPUs' worth that other programs had while this was measured; 0: nobody, or unknown */
     bool measured;      /* false: the constants of a 10 Gbit/s network, fixed */
     comm_timings timed; /* all-reduces inside a node; asked before anything is predicted */
 } comm_model;

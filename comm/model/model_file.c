@@ -198,6 +198,9 @@ static weft_status read_root(const char *path, const json_value *root, const mod
 #define MODEL_READ(name, member, most) WEFT_TRY(json_get_amount(path, root, name, most, "seconds", &read.member));
     MODEL_FIGURES(MODEL_READ)
 #undef MODEL_READ
+    if (json_find(root, "others_cpus") != NULL) {
+        WEFT_TRY(json_get_amount(path, root, "others_cpus", 1e6, "CPUs", &read.others));
+    }
     WEFT_TRY(read_timings(path, root, ranks, &read.timed));
     *model = read;
     return WEFT_OK;
@@ -257,6 +260,9 @@ static void write_root(FILE *out, const model_key *key, const comm_model *model)
 #define MODEL_WRITE(name, member, most) json_real(&json, name, model->member);
     MODEL_FIGURES(MODEL_WRITE)
 #undef MODEL_WRITE
+    if (model->others > 0.0) {
+        json_real(&json, "others_cpus", model->others);
+    }
     write_timings(&json, &model->timed);
     json_end(&json);
     json_line_end(&json);

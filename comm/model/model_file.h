@@ -9,6 +9,7 @@
  *       "inter": {"latency": 2.9e-05, "seconds_per_byte": 8.7e-10}, "intra": {...},
  *       "sync": ..., "shared_per_byte": ..., "reduce_per_byte": ..., "select_per_element": ...,
  *       "scatter_per_element": ...,            seconds
+ *       "others_cpus": 0.6,                    that other programs used meanwhile; left out where none did
  *       "timed_ranks": 4,                      of one node; 0: nothing was timed
  *       "timed": {"ring": [...], "shared": [...]}}      seconds of 4 B, 16 B, ... (comm/core/timings.h); 0: not timed
  *

@@ -87,6 +87,6 @@ PY
 # gin keeps its norm, told; who says otherwise has it otherwise.
 train --data cora --model gin --epochs 2 --run-dir gin
 grep -q "norm batch: gin keeps it" err || fail "gin: $(cat err)"
-train --data cora --model gin --norm none --epochs 2 --run-dir gin
+train --data cora --model gin --norm none --epochs 2 --run-dir gin-bare
 ! grep -q "norm batch" err || fail "gin --norm none: $(cat err)"
 echo "defaults: as published and better"

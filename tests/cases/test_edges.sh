@@ -180,6 +180,14 @@ printf 'a,b,weight\n0,1,3\n1,2,4\n' >unknown.csv
 reads "the columns 'a' and 'b' are taken for source and target" "3 0>1:3 1>2:4" unknown.csv --edge-weights input "${directed[@]}"
 printf '# target source\n1 0\n2 1\n' >comment.txt
 reads "a header without # is followed" "3 1>0 2>1" comment.txt "${directed[@]}"
+printf 'i,j,v\n0,1,7\n1,2,8\n' >entries.csv # v is an end beside u, and a value beside i and j
+reads - "3 0>1:7 1>2:8" entries.csv --edge-weights input "${directed[@]}"
+printf 'source,target,start,end\n0,1,7,8\n1,2,8,9\n' >times.csv
+reads "columns are left out: 'start', 'end'" "3 0>1 1>2" times.csv "${directed[@]}"
+cp "$cases/matrix/edge-weights.graph" metis.txt # the format that is named counts for the weights, too
+reads - "3 1>0:5 0>1:5 2>1:7 1>2:7" metis.txt --format metis --edge-weights input
+printf '0 1 2\n1 2 3\n' >plain.mtx
+reads - "3 0>1:2 1>2:3" plain.mtx --format edge-list --edge-weights input "${directed[@]}"
 # A file of weights has columns of its own.
 printf 'w,to,from\n3,1,0\n4,2,1\n' >only.csv
 reads - "3 0>1:3 1>2:4" "$text/edges-target-first.csv" --edge-weights only.csv "${directed[@]}"
@@ -192,6 +200,8 @@ for option in --features --labels; do
     refuses 65 "ids that count from 1 need --first-id 1" "$text/edges-one-based.txt" $option three.csv
 done
 reads - "3 2>0 0>1 1>2" "$text/edges-one-based.txt" --features three.csv --first-id 1 "${directed[@]}"
+printf '1 2 5\n2 3 6\n' >one.txt
+reads - "3 0>1:5 1>2:6" one.txt --edge-weights input --first-id 1 "${directed[@]}"
 refuses 65 "'0': expected a vertex id, 1 to" "$text/path4.txt" --first-id 1
 refuses 2 "--first-id: only edge lists leave open what ids mean" "$cases/matrix/edge-weights.graph" --first-id 1
 reads "3 of 1000001 vertices have an edge, as ids have gaps: --relabel" "1000001 5>17 17>1000000" "$text/edges-gaps.txt" "${directed[@]}"
@@ -225,6 +235,14 @@ reads - "3 1>0 2>1" numbers.txt --relabel "${directed[@]}"
 printf '10 9\n9 x\n' >mixed.txt
 reads - "3 0>1 1>2" mixed.txt --relabel "${directed[@]}"
 [ "$(named)" = "10 9 x" ] || fail "mixed ids: $(named)"
+printf '007 7\n7 8\n' >codes.txt # codes keep their zeros
+reads "'007' to '8'" "3 0>1 1>2" codes.txt --relabel "${directed[@]}"
+printf '1 x\nnan 1\n' >missing.txt
+refuses 65 "line 2: 'nan': expected a vertex id (a name like this needs quotes)" missing.txt --relabel
+printf 'from,to\na,b\nfrom,to\nb,c\n' >twice.csv
+refuses 65 "line 3: 'from': expected an edge, not the header again" twice.csv --relabel
+printf 'a,b\n\n#c,d\nd,e\n' >hashes.csv
+reads "1 lines that begin with # or % are comments; names that begin so need quotes" "4 0>1 2>3" hashes.csv --relabel "${directed[@]}"
 # The order depends neither on the threads nor on the file's order.
 python3 - >many.csv <<'PY'
 print("source,target")

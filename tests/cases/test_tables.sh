@@ -98,6 +98,15 @@ printf 'id,f\n3,0.5\n1,0.25\n2,1\n' >three.csv
 "$weft" convert path3.graph --threads 1 --features three.csv --out o --force >log 2>&1
 [ "$(bytes o/feature.npy f4)" = '0.25 1 0.5' ] || fail "ids from 1"
 
+# Vertices with names: in a column of ids, in a first column without a name, in lists.
+printf 'source,target\nalice,bob\nbob,carol\n' >people.csv
+printf ',f,g\nbob,1,2\ncarol,3,4\nalice,5,6\n' >f.csv
+printf 'label;name\n"x";carol\n"y";alice\nx;bob\n' >l.csv
+mkdir parts
+for part in train:bob valid:alice test:carol; do echo "${part#*:}" >"parts/${part%:*}.csv"; done
+"$weft" convert people.csv --threads 1 --relabel --features f.csv --labels l.csv --splits parts --out o --force >log 2>&1
+[ "$(bytes o/feature.npy f4) $(bytes o/label.npy d4) $(bytes o/split.npy u1)" = '5 6 1 2 3 4 1 0 0 1 0 2' ] || fail "rows by names"
+
 # ---- labels ----
 is l 'id,label\n3,2\n2,0\n1,1\n0,0\n' '0 1 0 2'
 is l '"label"\n"0"\n"1"\n"0"\n"1"\n' '0 1 0 1'

@@ -323,6 +323,11 @@ def check_checkpoints():
         assert sorted(weights.files) == sorted(best["parameters"])
         for name in weights.files:
             assert weights[name].tobytes() == best["parameters"][name].tobytes(), name
+    # Means and deviations of the features are the model's: float64, as NumPy computes them.
+    x = np.load("py-reversed/feature.npy").astype(np.float64)
+    assert best["options"]["normalize"] == "standard"
+    assert np.allclose(best["parameters"]["feature.mean"], x.mean(0), rtol=0, atol=1e-12)
+    assert np.allclose(best["parameters"]["feature.deviation"], x.std(0), rtol=0, atol=1e-12)
     last = weft_store.read_checkpoint("run-ck/ckpt", which="last")
     assert weft_store.read_checkpoint(last["path"], "last")["parameters"].keys() == last["parameters"].keys()
     refused("which is 'first'", weft_store.read_checkpoint, "run-ck", "first")

@@ -132,7 +132,7 @@ static bool comment_disagrees(const char *head, char line[TEXT_HEAD + 1])
     return !text_header_is(&h, 0, TEXT_SOURCE) || !text_header_is(&h, 1, TEXT_TARGET);
 }
 
-/* Two or three words, without what sentences and programs have in them. */
+/* Two or three fields, not numbers alone, without what sentences and programs have in them. */
 static bool is_words(const char *line, int *count)
 {
     text_field field[WORDS_MOST + 1];
@@ -148,7 +148,9 @@ static bool is_words(const char *line, int *count)
             return false;
         }
     }
-    return *count >= 2 && *count <= WORDS_MOST;
+    double number;
+    const bool numbers = *count >= 2 && text_field_number(&field[0], &number) && text_field_number(&field[1], &number);
+    return *count >= 2 && *count <= WORDS_MOST && !numbers;
 }
 
 bool edge_columns_match(const char *path, const char *head)
@@ -167,10 +169,11 @@ bool edge_columns_match(const char *path, const char *head)
         return false;
     }
     text_field leading;
-    const bool header = cut(first, text_separator_of(first), 1, &leading) == 1 && !is_id(&leading);
+    double number;
+    const bool header = cut(first, text_separator_of(first), 1, &leading) == 1 && !text_field_number(&leading, &number);
     const bool nameless = leading.end == leading.text;
-    return header &&
-           (begins_with_ids(second, nameless) || (is_words(first, &words) && is_words(second, &more) && words == more));
+    return (header && begins_with_ids(second, nameless)) ||
+           (is_words(first, &words) && is_words(second, &more) && words == more);
 }
 
 /* ---- which columns ---- */
@@ -193,12 +196,16 @@ static weft_status take_dictionaries(const char *path, const char *line, bool we
     return WEFT_OK;
 }
 
+static bool is_label(const text_header *h, int64_t column)
+{
+    return text_header_is(h, column, TEXT_LABEL) || text_header_is(h, column, TEXT_SPLIT);
+}
+
 /* A column that could be an end, or a weight, whatever it is called. */
 static bool is_free(const edge_columns *c, int64_t j)
 {
     const text_header *h = &c->header;
-    return j != h->index && j != c->from && j != c->to && !text_header_is(h, j, TEXT_ID) &&
-           !text_header_is(h, j, TEXT_LABEL) && !text_header_is(h, j, TEXT_SPLIT);
+    return j != h->index && j != c->from && j != c->to && !text_header_is(h, j, TEXT_ID) && !is_label(h, j);
 }
 
 static bool sample_is_id(const text_header *h, int64_t column)
@@ -211,10 +218,12 @@ static bool sample_is_id(const text_header *h, int64_t column)
 static weft_status guess_ends(bool tell, edge_columns *c)
 {
     text_header *h = &c->header;
-    int64_t weight, found[2] = {-1, -1}, count = 0;
+    int64_t weight, found[2] = {-1, -1}, count = 0, ids = 0;
     WEFT_TRY(text_header_find(h, TEXT_WEIGHT, &weight));
     for (int64_t j = 0; j < h->columns; j++) {
-        if (j != h->index && j != weight && !text_header_is(h, j, TEXT_ID)) {
+        const bool is_row_id = text_header_is(h, j, TEXT_ID);
+        ids += is_row_id;
+        if (j != h->index && j != weight && (!is_row_id || h->columns - (h->index == 0) == 2)) {
             found[count < 2 ? count : 1] = j;
             count++;
         }
@@ -229,7 +238,8 @@ static weft_status guess_ends(bool tell, edge_columns *c)
         c->to = 1;
         return WEFT_OK;
     }
-    WEFT_CHECK(count == 2, WEFT_ERR_DATA,
+    const bool labels = count == 2 && ids > 0 && (is_label(h, found[0]) || is_label(h, found[1]));
+    WEFT_CHECK(count == 2 && !labels, WEFT_ERR_DATA,
                "%s: line %" PRId64 ": no column is named for the ends of edges: call two of them source and target",
                h->path, h->line);
     c->from = found[0];
@@ -241,11 +251,32 @@ static weft_status guess_ends(bool tell, edge_columns *c)
     return WEFT_OK;
 }
 
+static int64_t find_weak(const text_header *h, text_role role)
+{
+    int64_t found = -1;
+    for (int64_t j = 0; j < h->columns && found < 0; j++) {
+        found = text_header_is_weak(h, j, role) ? j : -1;
+    }
+    return found;
+}
+
+/* Names come in pairs: in i, j, v the third is a value, and in u, v, j the second is an end. */
+static void pair_up(edge_columns *c)
+{
+    const text_header *h = &c->header;
+    const int64_t from = find_weak(h, TEXT_SOURCE), to = find_weak(h, TEXT_TARGET);
+    if (c->from >= 0 && c->to >= 0 && from >= 0 && to >= 0 && (c->from == from) != (c->to == to)) {
+        c->from = from;
+        c->to = to;
+    }
+}
+
 static weft_status find_ends(bool tell, edge_columns *c)
 {
     text_header *h = &c->header;
     WEFT_TRY(text_header_find(h, TEXT_SOURCE, &c->from));
     WEFT_TRY(text_header_find(h, TEXT_TARGET, &c->to));
+    pair_up(c);
     if (!h->named) {
         c->from = 0;
         c->to = 1;

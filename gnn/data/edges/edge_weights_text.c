@@ -147,11 +147,15 @@ weft_status edge_weights_text(const char *path, edge_weights *s)
     text_source *source;
     char head[TEXT_HEAD];
     WEFT_TRY(reader_text_head(path, head));
-    const bool metis = metis_is(path, head);
+    const edge_file_kind kind = s->kind != EDGE_FILE_AUTO      ? s->kind
+                                : matrix_market_is(path, head) ? EDGE_FILE_MATRIX_MARKET
+                                : metis_is(path, head)         ? EDGE_FILE_METIS
+                                                               : EDGE_FILE_TABLE;
+    const bool metis = kind == EDGE_FILE_METIS;
     WEFT_TRY(text_source_open(path, metis ? METIS_LINE_MAX : EDGE_LINE_MAX, &source));
-    weft_status status = matrix_market_is(path, head) ? read_matrix(path, source, s)
-                         : metis                      ? read_metis(path, source, s)
-                                                      : read_table(path, source, s);
+    weft_status status = kind == EDGE_FILE_MATRIX_MARKET ? read_matrix(path, source, s)
+                         : metis                         ? read_metis(path, source, s)
+                                                         : read_table(path, source, s);
     text_source_close(source);
     return status;
 }

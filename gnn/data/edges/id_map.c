@@ -128,6 +128,19 @@ static void free_list(id_list *list)
     *list = (id_list){.count = 0};
 }
 
+/* As strcmp of the field's text and a name. */
+static int compare_field(const text_field *field, const char *name)
+{
+    for (const char *at = field->text; at < field->end; at++, name++) {
+        const int difference = (int)(unsigned char)*at - (int)(unsigned char)*name;
+        if (difference != 0) {
+            return difference;
+        }
+        at += field->quoted && *at == '"'; /* the second one of two */
+    }
+    return *name == '\0' ? 0 : -1;
+}
+
 /* ---- a file ---- */
 
 static weft_status check_memory(const collector *c, const id_list *list)
@@ -155,13 +168,22 @@ static weft_status add_name(id_list *list, const text_field *field)
     return WEFT_OK;
 }
 
+/* A whole number, but for one that is told apart from another by zeros or a sign in front, as codes are. */
+static bool is_number(const text_field *field, int64_t *number)
+{
+    const char *digits = field->text + (*field->text == '-');
+    const bool code = *field->text == '+' || (digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9');
+    return !code && text_field_whole(field, number);
+}
+
 static bool add_field(collector *c, text_piece *piece, const text_field *field)
 {
     id_list *list = &c->list[piece->thread];
     int64_t number;
     weft_status status;
-    if (field->end == field->text) {
-        return text_expected(piece, field->text, "a vertex id");
+    if (field->end == field->text || (!field->quoted && text_field_missing(field))) {
+        return text_expected(piece, field->text,
+                             field->end > field->text ? "a vertex id (a name like this needs quotes)" : "a vertex id");
     }
     const bool full = list->count == list->room;
     if (c->names) {
@@ -169,7 +191,7 @@ static bool add_field(collector *c, text_piece *piece, const text_field *field)
         if (status == WEFT_OK && !name_list_admits(list->text + list->item[list->count - 1])) {
             return text_expected(piece, field->text, "a name of UTF-8 without control characters");
         }
-    } else if (text_field_whole(field, &number)) {
+    } else if (is_number(field, &number)) {
         status = add_number(list, number);
     } else {
         atomic_store(&c->words, true);
@@ -188,6 +210,14 @@ static int64_t count_comments(const text_piece *piece)
     return count;
 }
 
+/* Files that were put behind each other have their headers in the middle. */
+static bool is_header(const edge_columns *columns, const edge_fields *fields)
+{
+    const text_header *h = &columns->header;
+    return h->named && compare_field(&fields->from, h->name[columns->from]) == 0 &&
+           (columns->to == columns->from || compare_field(&fields->to, h->name[columns->to]) == 0);
+}
+
 static bool collect_rows(void *self, text_piece *piece)
 {
     collector *c = self;
@@ -195,7 +225,13 @@ static bool collect_rows(void *self, text_piece *piece)
     edge_fields fields;
     atomic_fetch_add(&c->comments, c->names ? count_comments(piece) : 0);
     while (text_next_row(piece, &at)) {
-        if (!edge_columns_scan(c->columns, piece, &at, &fields) || !add_field(c, piece, &fields.from) ||
+        if (!edge_columns_scan(c->columns, piece, &at, &fields)) {
+            return false;
+        }
+        if (c->names && is_header(c->columns, &fields)) {
+            return text_expected(piece, fields.from.text, "an edge, not the header again");
+        }
+        if (!add_field(c, piece, &fields.from) ||
             (c->columns->to != c->columns->from && !add_field(c, piece, &fields.to))) {
             return false;
         }
@@ -256,6 +292,24 @@ static weft_status collect(collector *c, const id_file *sources, int count, id_m
     return WEFT_OK;
 }
 
+/* One word among numbers makes names of all. */
+static void tell_mixed(const char *path, const id_map *map)
+{
+    int64_t numbers = 0, number, word = -1;
+    for (int64_t v = 0; v < map->count && map->text != NULL; v++) {
+        const char *name = map->text + map->item[v];
+        const text_field field = {.text = name, .end = name + strlen(name)};
+        const bool whole = is_number(&field, &number);
+        numbers += whole;
+        word = whole ? word : v;
+    }
+    if (numbers > 0 && word >= 0) {
+        log_warn("%s: %" PRId64
+                 " ids are numbers and others are not ('%.40s'): all are names, in the order of their bytes",
+                 path, numbers, map->text + map->item[word]);
+    }
+}
+
 weft_status id_map_read(const id_file *sources, int count, int64_t memory_bytes, id_map *map)
 {
     collector c = {.memory_bytes = memory_bytes};
@@ -271,6 +325,7 @@ weft_status id_map_read(const id_file *sources, int count, int64_t memory_bytes,
         log_warn("%s: %lld lines that begin with # or %% are comments; names that begin so need quotes",
                  sources[0].path, atomic_load(&c.comments));
     }
+    tell_mixed(sources[0].path, map);
     if (map->count > INT32_MAX - 1) {
         const int64_t vertices = map->count;
         id_map_free(map);
@@ -289,23 +344,10 @@ void id_map_free(id_map *map)
 
 /* ---- lookups ---- */
 
-/* As strcmp of the field's text and a name. */
-static int compare_field(const text_field *field, const char *name)
-{
-    for (const char *at = field->text; at < field->end; at++, name++) {
-        const int difference = (int)(unsigned char)*at - (int)(unsigned char)*name;
-        if (difference != 0) {
-            return difference;
-        }
-        at += field->quoted && *at == '"'; /* the second one of two */
-    }
-    return *name == '\0' ? 0 : -1;
-}
-
 bool id_map_find(const id_map *map, const text_field *field, int64_t *vertex)
 {
     int64_t number = 0, low = 0, high = map->count;
-    if (map->text == NULL && !text_field_whole(field, &number)) {
+    if (map->text == NULL && !is_number(field, &number)) {
         return false;
     }
     while (low < high) {

@@ -66,6 +66,17 @@ static int64_t npz_rows(const char *path, bool split)
     return rows;
 }
 
+/* Words under a word that has no role: a row, or a header; the number of vertices decides, which is not known yet. */
+static bool may_be_row(const text_header *h)
+{
+    text_field field;
+    double number;
+    if (!h->named || h->columns != 1 || text_header_is(h, 0, TEXT_LABEL) || text_header_is(h, 0, TEXT_SPLIT)) {
+        return false;
+    }
+    return !text_header_sample(h, 0, &field) || (!text_field_missing(&field) && !text_field_number(&field, &number));
+}
+
 static int64_t text_rows(const char *path)
 {
     text_header header;
@@ -73,7 +84,8 @@ static int64_t text_rows(const char *path)
     if (text_header_read(path, TEXT_TABLE_LINE, &header) != WEFT_OK) {
         return -1;
     }
-    const bool known = text_count_rows(&header, &count) == WEFT_OK && (header.columns > 1 || count.blank == 0);
+    const bool known =
+        !may_be_row(&header) && text_count_rows(&header, &count) == WEFT_OK && (header.columns > 1 || count.blank == 0);
     text_header_free(&header);
     return known ? count.filled : -1;
 }
@@ -101,7 +113,7 @@ weft_status table_facts_ids(const char *path, edge_columns *columns, bool *found
         return WEFT_OK;
     }
     WEFT_TRY(text_header_read(path, TEXT_TABLE_LINE, &columns->header));
-    weft_status status = text_header_find(&columns->header, TEXT_ID, &columns->from);
+    weft_status status = text_header_take_ids(&columns->header, &columns->from);
     columns->to = columns->from;
     *found = status == WEFT_OK && columns->from >= 0;
     if (!*found) {

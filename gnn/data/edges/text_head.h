@@ -6,6 +6,14 @@
 
 #include "base/status.h"
 
+/* What a text of edges is. */
+typedef enum edge_file_kind {
+    EDGE_FILE_AUTO,
+    EDGE_FILE_TABLE,
+    EDGE_FILE_MATRIX_MARKET,
+    EDGE_FILE_METIS
+} edge_file_kind;
+
 enum { TEXT_HEAD = 4096 };
 
 /* The first bytes of a text file, unpacked, NUL-terminated, as far as a zero byte, which the format's reader will name;

@@ -88,6 +88,22 @@ static weft_status write_store(const generated_graph *graph, const char *origin,
     return graph_store_write(path, &arrays, force);
 }
 
+weft_status generator_measure(const char *spec_text, generator_size *size)
+{
+    generator_spec spec;
+    WEFT_TRY(generator_spec_parse(spec_text, &spec));
+    const double n = spec.vertices;
+    const double ids = sizeof(int32_t) * spec.edges;
+    const double rows = (sizeof(int64_t) + 2 * sizeof(int32_t)) * n; /* offsets, labels, classes */
+    *size = (generator_size){.vertices = (int64_t)n,
+                             .edges = (int64_t)spec.edges,
+                             .features = (int64_t)spec.features,
+                             .classes = (int64_t)spec.classes,
+                             .made_bytes = ids + rows,
+                             .store_bytes = ids + rows + sizeof(float) * spec.features * n};
+    return WEFT_OK;
+}
+
 weft_status generator_write_store(const char *spec_text, const char *path, int threads, bool force)
 {
     generator_spec spec;

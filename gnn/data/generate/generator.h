@@ -16,6 +16,13 @@
 
 /* Does the text name a generated graph? */
 bool generator_named(const char *text);
+/* What a spec will make, before it is made. */
+typedef struct generator_size {
+    int64_t vertices, edges, features, classes; /* edges: directed, before repeated ones are left out */
+    double made_bytes;                          /* of memory, while edges are made */
+    double store_bytes;                         /* of the store */
+} generator_size;
+weft_status generator_measure(const char *spec, generator_size *size);
 /* Generate into a new store at `path`. spec: what follows "synth:". WEFT_ERR_USAGE names the bad key and the known
  * ones. */
 weft_status generator_write_store(const char *spec, const char *path, int threads, bool force);

@@ -7,6 +7,7 @@
 
 #include "base/option_words.h"
 #include "gnn/data/edges/id_map.h"
+#include "gnn/data/edges/text_head.h"
 #include "graph/graph.h"
 
 /* Files of rows for vertices. */
@@ -44,6 +45,7 @@ typedef struct raw_graph {
     const char *split_name;               /* --split-name, or NULL */
     bool split_elsewhere;                 /* another option gives the split: that of the input does not matter */
     bool weighs;                          /* --edge-weights names the input */
+    edge_file_kind kind;                  /* of text: what its reader took it for */
     const char *beside;                   /* temporary files lie in the folder of this path */
 } raw_graph;
 

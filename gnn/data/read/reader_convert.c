@@ -260,6 +260,7 @@ static weft_status read_weights(const char *input, const convert_options *option
     const char *path = weights_path(input, options);
     const reader_weights_how how = {.both_ways = add_reverse,
                                     .told = path == input,
+                                    .kind = path == input ? raw->kind : EDGE_FILE_AUTO,
                                     .first_id = raw->asked_first_id,
                                     .map = raw->ids.count > 0 ? &raw->ids : NULL,
                                     .memory_bytes = raw->memory_bytes};

@@ -9,6 +9,7 @@
  * (gnn/data/read/reader_vertices.h). --relabel: as many as different ids, which may be names, and are kept.
  */
 #include <inttypes.h>
+#include <sys/stat.h>
 
 #include "base/log.h"
 #include "gnn/data/build/arcs.h"
@@ -24,6 +25,10 @@ enum { MANY = 10000000, FEW = 4 };
 /* Rows of a table without ids are vertices in the order of ids, whatever order its writer had in mind. */
 static void tell_order(const char *path)
 {
+    struct stat facts;
+    if (stat(path, &facts) == 0 && S_ISDIR(facts.st_mode)) {
+        return; /* lists of vertices */
+    }
     log_warn("%s: has no column of ids: its rows are taken in the ascending order of the ids in the edges", path);
 }
 
@@ -62,6 +67,7 @@ static weft_status read_ids(const char *path, const edge_columns *columns, raw_g
                " makes a vertex of each",
                path, raw->asked_vertices, raw->vertices);
     if (raw->vertices == 0 || id_map_is_plain(&raw->ids)) {
+        log_info("%s: ids are 0 to %" PRId64 " as they stand", path, raw->vertices - 1);
         return WEFT_OK;
     }
     WEFT_TRY(id_map_names(&raw->ids, &raw->vertex_names));
@@ -88,6 +94,7 @@ static weft_status read_edges(const char *path, text_source *source, const edge_
                                .vertices = raw->asked_vertices > 0 ? raw->asked_vertices : -1,
                                .map = raw->relabels ? &raw->ids : NULL};
     raw->first_id = raw->asked_first_id;
+    raw->kind = EDGE_FILE_TABLE;
     WEFT_TRY(raw->relabels ? read_ids(path, columns, raw) : WEFT_OK);
     WEFT_TRY(edge_text_table(source, columns, &ids, raw->arcs));
     if (!raw->relabels) {

@@ -6,12 +6,15 @@
  */
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
 #include "gnn/data/convert_options.def"
 #include "gnn/data/read/reader_parts.h"
+
+enum { NAMED_CLASSES_MAX = 100000 /* classes that get their labels as names */ };
 
 /* ---- classes ---- */
 
@@ -121,8 +124,29 @@ static weft_status refuse_signs(const char *name, bool minus, const label_facts 
     return WEFT_OK;
 }
 
+/* Classes are called by their labels from 1 on, so that a model knows them in a part of the graph that keeps its labels. */
+static weft_status name_by_labels(int64_t classes, raw_graph *raw)
+{
+    enum { NUMBER_BYTES = 8 };
+    char *number = NULL;
+    const char **texts = NULL;
+    if (raw->class_names.text != NULL || classes > NAMED_CLASSES_MAX) {
+        return WEFT_OK;
+    }
+    weft_status status = WEFT_NEW(&number, classes * NUMBER_BYTES, WEFT_MEM_WORKSPACE);
+    status = status == WEFT_OK ? WEFT_NEW(&texts, classes, WEFT_MEM_WORKSPACE) : status;
+    for (int64_t c = 0; c < classes && status == WEFT_OK; c++) {
+        texts[c] = number + c * NUMBER_BYTES;
+        snprintf(number + c * NUMBER_BYTES, NUMBER_BYTES, "%d", (int)(c + 1));
+    }
+    status = status == WEFT_OK ? name_list_copy(texts, classes, &raw->class_names) : status;
+    weft_free(texts);
+    weft_free(number);
+    return status;
+}
+
 /* Classes 1 to C, of which each occurs, are stored from 0; what the input calls unlabelled stays -1. */
-static void count_from_zero(const char *name, int64_t most, raw_graph *raw)
+static weft_status count_from_zero(const char *name, int64_t most, raw_graph *raw)
 {
     log_info("%s: labels 1 to %" PRId64 " are stored as 0 to %" PRId64 " (" FLAG_CLASSES " %" PRId64
              " keeps them as they are)",
@@ -130,6 +154,7 @@ static void count_from_zero(const char *name, int64_t most, raw_graph *raw)
     for (int64_t v = 0; v < raw->vertices; v++) {
         raw->label[v] -= raw->label[v] >= 0 ? 1 : 0;
     }
+    return name_by_labels(most, raw);
 }
 
 weft_status reader_judge_labels(const char *name, bool from_one, bool minus, raw_graph *raw)
@@ -143,7 +168,7 @@ weft_status reader_judge_labels(const char *name, bool from_one, bool minus, raw
     WEFT_TRY(refuse_signs(name, minus, &f));
     const bool shifts = from_one && f.least == 1 && f.occurring == f.most;
     if (shifts) {
-        count_from_zero(name, f.most, raw);
+        WEFT_TRY(count_from_zero(name, f.most, raw));
     }
     raw->classes = f.most + 1 - (shifts ? 1 : 0);
     if (f.occurring < raw->classes) {

@@ -43,6 +43,7 @@ static weft_status parse(const char *path, text_source *source, raw_graph *raw)
     raw->vertices = matrix.vertices;
     raw->both_ways = matrix.both_ways;
     raw->first_id = 1;
+    raw->kind = EDGE_FILE_MATRIX_MARKET;
     return WEFT_OK;
 }
 

@@ -12,6 +12,7 @@ static weft_status parse(const char *path, text_source *source, raw_graph *raw)
     WEFT_TRY(metis_edges_parse(path, source, raw->weighs, raw->arcs, &raw->vertices));
     raw->stores_both = true;
     raw->first_id = 1;
+    raw->kind = EDGE_FILE_METIS;
     return WEFT_OK;
 }
 

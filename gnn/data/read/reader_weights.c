@@ -195,6 +195,7 @@ weft_status reader_weights(const char *path, const csr_graph *csr, const reader_
         .first_id = how->first_id,
         .map = how->map,
         .told = how->told,
+        .kind = how->kind,
         .cure = how->both_ways ? "add up what comes twice, or keep directions that differ apart with " FLAG_SYMMETRIZE
                                  " off"
                                : "add up what comes twice",

@@ -247,7 +247,7 @@ done:
 /* ---- lists ---- */
 
 typedef struct list_rows {
-    const vertex_ids *ids;
+    const raw_graph *raw;
     int64_t *index;
 } list_rows;
 
@@ -255,23 +255,23 @@ static bool take_vertex(void *self, text_piece *piece, int64_t row, int64_t plac
 {
     const list_rows *list = self;
     (void)place;
-    if (list->ids->names != NULL ? vertex_ids_find(list->ids, field, &list->index[row])
-                                 : text_field_whole(field, &list->index[row])) {
+    const bool named = list->raw->ids.count > 0; /* a number is checked with the shape of all parts */
+    if (named ? vertex_table_find(list->raw, field, &list->index[row]) : text_field_whole(field, &list->index[row])) {
         return true;
     }
-    return text_expected_field(piece, field, list->ids->names != NULL ? "the name of a vertex" : "a whole number");
+    return text_expected_field(piece, field, named ? "the id of a vertex in the edges" : "a whole number");
 }
 
 /* A first line that names a vertex is none of names of columns. */
-static weft_status settle_list_header(vertex_table *t, const vertex_ids *ids)
+static weft_status settle_list_header(vertex_table *t)
 {
     const text_header *h = &t->header;
     int64_t vertex;
-    if (!h->named || h->columns != 1 || ids->names == NULL) {
+    if (!h->named || h->columns != 1 || t->raw->ids.count == 0) {
         return WEFT_OK;
     }
     const text_field name = {.text = h->name[0], .end = h->name[0] + strlen(h->name[0])};
-    return vertex_ids_find(ids, &name, &vertex) ? text_header_drop(&t->header) : WEFT_OK;
+    return vertex_table_find(t->raw, &name, &vertex) ? text_header_drop(&t->header) : WEFT_OK;
 }
 
 /* The column of ids, or the only one beside an index. */
@@ -296,17 +296,15 @@ static weft_status choose_list(vertex_table *t)
 weft_status reader_text_list(const char *path, const raw_graph *raw, int64_t *count, int64_t **index)
 {
     vertex_table t;
-    vertex_ids ids = {.vertices = 0};
     text_row_count rows;
     *index = NULL;
     WEFT_TRY(vertex_table_open(path, raw, &t));
     weft_status status;
-    WEFT_TRY_GOTO(vertex_ids_open(raw, &ids), status, done);
-    WEFT_TRY_GOTO(settle_list_header(&t, &ids), status, done);
+    WEFT_TRY_GOTO(settle_list_header(&t), status, done);
     WEFT_TRY_GOTO(choose_list(&t), status, done);
     WEFT_TRY_GOTO(text_count_rows(&t.header, &rows), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(index, rows.filled, WEFT_MEM_GENERAL), status, done);
-    list_rows list = {.ids = &ids, .index = *index};
+    list_rows list = {.raw = raw, .index = *index};
     t.columns.rows = rows.filled;
     WEFT_TRY_GOTO(text_columns_each(&t.columns, &list, take_vertex, count), status, done);
 done:
@@ -314,7 +312,6 @@ done:
         weft_free(*index);
         *index = NULL;
     }
-    vertex_ids_close(&ids);
     vertex_table_close(&t);
     return status;
 }

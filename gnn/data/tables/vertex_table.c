@@ -11,19 +11,10 @@
 
 enum { REASON = 200 };
 
-/* The column of ids; where vertices have names, words in a nameless first column are such. */
-static weft_status find_ids(vertex_table *t)
+bool vertex_table_find(const raw_graph *raw, const text_field *field, int64_t *vertex)
 {
-    text_field field;
-    int64_t number;
-    text_header *h = &t->header;
-    WEFT_TRY(text_header_find(h, TEXT_ID, &t->id));
-    if (t->id < 0 && h->index == 0 && t->raw->vertex_names.text != NULL && text_header_sample(h, 0, &field) &&
-        !text_field_whole(&field, &number)) {
-        t->id = 0;
-        h->index = -1;
-    }
-    return WEFT_OK;
+    return raw->ids.count > 0 ? id_map_find(&raw->ids, field, vertex)
+                              : text_field_whole(field, vertex) && *vertex >= 0 && *vertex <= raw->vertices;
 }
 
 weft_status vertex_table_open(const char *path, const raw_graph *raw, vertex_table *t)
@@ -34,7 +25,9 @@ weft_status vertex_table_open(const char *path, const raw_graph *raw, vertex_tab
     for (int64_t j = 0; status == WEFT_OK && j < t->header.columns; j++) {
         t->place[j] = -1;
     }
-    status = status == WEFT_OK ? find_ids(t) : status;
+    status = status != WEFT_OK    ? status
+             : raw->ids.count > 0 ? text_header_take_ids(&t->header, &t->id)
+                                  : text_header_find(&t->header, TEXT_ID, &t->id);
     t->columns = (text_columns){.header = &t->header, .place = t->place, .rows = raw->vertices, .rows_of = "vertices"};
     if (status != WEFT_OK) {
         vertex_table_close(t);
@@ -54,7 +47,7 @@ void vertex_table_close(vertex_table *t)
 bool vertex_table_is_plain(const vertex_table *t, int64_t column)
 {
     static const text_role roles[] = {TEXT_ID, TEXT_LABEL, TEXT_SPLIT, TEXT_TRAIN, TEXT_VALID, TEXT_TEST};
-    bool plain = column != t->header.index;
+    bool plain = column != t->header.index && column != t->id;
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
         plain = plain && !text_header_is(&t->header, column, roles[i]);
     }
@@ -85,7 +78,6 @@ void vertex_table_want(vertex_table *t, int64_t column, int64_t place)
 /* What a pass over one column knows: the order to be filled in, the first number of an index, or a fault to be told. */
 typedef struct pass {
     const vertex_table *table;
-    const vertex_ids *ids;
     int64_t *order;
     int64_t first;
     int64_t row; /* of the fault */
@@ -168,11 +160,12 @@ static bool take_id(void *self, text_piece *piece, int64_t row, int64_t place, c
         snprintf(piece->reason, sizeof piece->reason, "more rows than the %" PRId64 " vertices", n);
         return false;
     }
-    if (vertex_ids_find(p->ids, field, &p->order[row])) {
+    if (vertex_table_find(p->table->raw, field, &p->order[row])) {
         return true;
     }
-    snprintf(what, sizeof what, "the id of a vertex, %s%" PRId64 "%s", p->ids->names != NULL ? "one of the " : "0 to ",
-             p->ids->names != NULL ? n : n - 1, p->ids->names != NULL ? " names in the edges" : "");
+    const bool named = p->table->raw->ids.count > 0;
+    snprintf(what, sizeof what, "the id of a vertex, %s%" PRId64 "%s", named ? "one of the " : "0 to ",
+             named ? n : n - 1, named ? " in the edges" : "");
     return text_expected_field(piece, field, what);
 }
 
@@ -232,18 +225,12 @@ static weft_status check_once(const vertex_table *t, int64_t rows)
 
 static weft_status read_order(vertex_table *t)
 {
-    vertex_ids ids = {.vertices = 0};
     int64_t rows = 0;
-    weft_status status;
     WEFT_TRY(WEFT_NEW(&t->order, t->raw->vertices, WEFT_MEM_WORKSPACE));
-    WEFT_TRY_GOTO(vertex_ids_open(t->raw, &ids), status, done);
-    pass p = {.table = t, .ids = &ids, .order = t->order};
-    WEFT_TRY_GOTO(read_column(t, t->id, take_id, &p, &rows), status, done);
-    WEFT_TRY_GOTO(ids.names == NULL ? count_from_zero(t, rows) : WEFT_OK, status, done);
-    status = check_once(t, rows);
-done:
-    vertex_ids_close(&ids);
-    return status;
+    pass p = {.table = t, .order = t->order};
+    WEFT_TRY(read_column(t, t->id, take_id, &p, &rows));
+    WEFT_TRY(t->raw->ids.count == 0 ? count_from_zero(t, rows) : WEFT_OK);
+    return check_once(t, rows);
 }
 
 /* ---- before the values ---- */
@@ -258,11 +245,6 @@ static weft_status tell(const vertex_table *t)
     }
     text_header_tell_unused(&t->header, used);
     weft_free(used);
-    if (t->id < 0 && t->raw->vertex_names.text != NULL) {
-        log_warn("%s: has no column of ids, and the vertices have names: rows are taken in the order of the vertices, "
-                 "0 is '%.40s'",
-                 t->header.path, t->raw->vertex_names.text[0]);
-    }
     if (t->id >= 0) {
         log_info("%s: %s says which vertex a row is", t->header.path, text_header_column(&t->header, t->id, name));
     }

@@ -15,7 +15,6 @@
 #define WEFT_GNN_DATA_TABLES_VERTEX_TABLE_H
 
 #include "gnn/data/read/reader.h"
-#include "gnn/data/tables/vertex_ids.h"
 #include "io/text/text_table.h"
 
 typedef struct vertex_table {
@@ -26,6 +25,10 @@ typedef struct vertex_table {
     int64_t *place; /* [header.columns] for columns.place */
     int64_t *order; /* [vertices] for columns.order; NULL: rows are in order */
 } vertex_table;
+
+/* Which vertex a field of an id column names: by raw->ids where the input has such, else a number as it stands (3.0 is 3), 0 to
+ * raw->vertices: whether ids count from 0 or 1 shows only when all are seen. False: neither. Any thread. */
+bool vertex_table_find(const raw_graph *raw, const text_field *field, int64_t *vertex);
 
 weft_status vertex_table_open(const char *path, const raw_graph *raw, vertex_table *table);
 void vertex_table_close(vertex_table *table);

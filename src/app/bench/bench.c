@@ -13,6 +13,37 @@ enum { MAX_SECONDS = 60, LEAST_REPEATS = 3, MAX_INNER = 10000 };
 #define SAMPLE_SECONDS 50e-6
 #define LONG_SECONDS   0.05
 
+/* An option of other kinds would be taken for something that was measured. What a file or the environment says is for all. */
+static weft_status check_kind(const weft_options *options, const char *kind)
+{
+    static const struct {
+        option_id id;
+        const char *kinds;
+    } rows[] = {
+        {OPT_DATA, "spmm"},
+        {OPT_FORMS, "spmm"},
+        {OPT_DIMS, "spmm|gemm"},
+        {OPT_ROWS, "gemm"},
+        {OPT_INPUTS, "gemm"},
+        {OPT_MODEL, "dense"},
+        {OPT_BATCH_SIZE, "dense"},
+        {OPT_PRECISION, "dense"},
+        {OPT_CONVOLUTION, "dense"},
+        {OPT_OP, "comm"},
+        {OPT_SIZES, "comm"},
+        {OPT_ALGORITHMS, "comm"},
+        {OPT_THREAD_COUNTS, "spmm|gemm|dense"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        WEFT_CHECK(option_source_of(options, rows[i].id) != OPTION_COMMAND_LINE ||
+                       option_list_has(rows[i].kinds, '|', kind),
+                   WEFT_ERR_USAGE, "--%s %s: weft bench %s does not use it (weft bench %s does)%s",
+                   option_row_of(rows[i].id)->name, option_value_text(options, rows[i].id), kind, rows[i].kinds,
+                   rows[i].id == OPT_PRECISION ? "; it measures float32" : "");
+    }
+    return WEFT_OK;
+}
+
 weft_status app_bench(const weft_options *options)
 {
     static const struct {
@@ -22,6 +53,7 @@ weft_status app_bench(const weft_options *options)
     const char *wanted = option_argument(options, 0);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         if (strcmp(kinds[i].name, wanted) == 0) {
+            WEFT_TRY(check_kind(options, wanted));
             return kinds[i].run(options);
         }
     }

@@ -195,6 +195,9 @@ static weft_status run_layers(dense_bench *b, dense_layers *layers, dense_sums *
         if (r->seconds.count == 0) {
             continue;
         }
+        if (r->valid && layers->question.shape.dtype == WEFT_DTYPE_F32) {
+            WEFT_TRY(bench_team_saw(&b->team, r->flops / r->seconds.median, 0.0, 0.0));
+        }
         sums->flops += layers->count * r->flops;
         sums->seconds_at_peak += layers->count * r->flops / r->peak;
         sums->valid = sums->valid && r->valid;

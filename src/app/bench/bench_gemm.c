@@ -78,6 +78,10 @@ static weft_status run_layer(gemm_bench *b, int64_t rows, int64_t inputs, int64_
         gemm_result result = {
             .product = (gemm_product)product, .rows = rows, .inputs = inputs > 0 ? inputs : d, .d = d};
         WEFT_TRY(bench_gemm_case(b->team.hal, (int)option_int(b->options, OPT_REPEATS), &result));
+        if (result.valid) {
+            WEFT_TRY(bench_team_saw(&b->team, result.flops / result.seconds.median,
+                                    result.bytes / result.seconds.median, result.bytes));
+        }
         WEFT_TRY(add_row(b, &result));
     }
     return WEFT_OK;

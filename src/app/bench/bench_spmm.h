@@ -34,6 +34,7 @@ typedef struct bench_table {
     int64_t vertices, edges;
     int threads;
     machine_limits limits;
+    bool above;           /* the log says what percentages above 100 come of */
     double order_seconds; /* of the cluster order; negative when none was made */
     table_grid head, grid;
     log_progress progress;

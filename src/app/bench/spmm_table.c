@@ -59,6 +59,18 @@ weft_status bench_table_begin(bench_table *table, const weft_options *options)
     return WEFT_OK;
 }
 
+/* NaN is above nothing. */
+static void tell_above(bench_table *table, double triad, double limit, double rows)
+{
+    const double most = 105.0;
+    if (!table->above && (triad > most || limit > most || rows > most)) {
+        table->above = true;
+        log_info(
+            "percentages above 100: rows come out of caches, which the triad does not use, or the machine was busier "
+            "when its limits were taken (weft doctor takes them again)");
+    }
+}
+
 weft_status bench_table_add(bench_table *table, const bench_row *row)
 {
     static const char *const form_names[] = {HAL_SPMM_FORMS(CHOICE_NAME)};
@@ -103,6 +115,8 @@ weft_status bench_table_add(bench_table *table, const bench_row *row)
                          cell_real(table->order_seconds >= 0.0 ? table->order_seconds : (double)NAN),
                          cell_real(row->worst),
                          cell_flag(row->valid)};
+    tell_above(table, 100.0 * row->bytes / seconds / table->limits.triad, 100.0 * row->limit_seconds / seconds,
+               100.0 * row->rows_seconds / seconds);
     cell[COLUMN_OF_BEST].real =
         seconds / table_grid_least(&table->grid, cell, COLUMN_MEDIAN, same, sizeof same / sizeof *same);
     WEFT_TRY(table_grid_add(&table->grid, cell));

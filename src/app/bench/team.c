@@ -1,6 +1,7 @@
 /* app/bench/team.c: see app/bench/team.h. */
 #include "app/bench/team.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -60,6 +61,57 @@ weft_status bench_team_open(const weft_options *options, const binding *start, i
     log_info("machine limits with %d threads: triad %.1f GB/s, gemm of backend %s %.0f GFLOP/s (%s)",
              team->place.threads, team->limits.triad * 1e-9, team->hal->name, team->limits.gemm * 1e-9,
              kept ? "kept from an earlier run" : "measured now");
+    return WEFT_OK;
+}
+
+static bool surpasses(double rate, double limit)
+{
+    return rate > 1.05 * limit;
+}
+
+static weft_status measure_again(bench_team *team)
+{
+    machine_limits fresh;
+    team->again = true;
+    WEFT_TRY(limits_measure(&team->machine, &team->place, team->hal, &fresh));
+    log_info("machine limits are surpassed, so measured again: triad %.1f GB/s (%.1f before), gemm %.0f GFLOP/s (%.0f)",
+             fresh.triad * 1e-9, team->limits.triad * 1e-9, fresh.gemm * 1e-9, team->limits.gemm * 1e-9);
+    team->limits.read = fmax(team->limits.read, fresh.read);
+    team->limits.triad = fmax(team->limits.triad, fresh.triad);
+    team->limits.gemm = fmax(team->limits.gemm, fresh.gemm);
+    team->limits.others = fresh.others;
+    return WEFT_OK;
+}
+
+static void raise_limit(const char *name, double unit, const char *unit_name, double seen, double *limit)
+{
+    if (surpasses(seen, *limit)) {
+        log_info("machine limit of %s raised from %.3g to %.3g %s, which was seen here", name, *limit * unit,
+                 seen * unit, unit_name);
+        *limit = seen;
+    }
+}
+
+weft_status bench_team_saw(bench_team *team, double flops, double bytes, double array_bytes)
+{
+    machine_limits *limits = &team->limits;
+    const bool fits = array_bytes < 3.0 * (double)stream_array_bytes(team->machine.l3_bytes, 1);
+    if (fits && surpasses(bytes, limits->triad) && !team->cached) {
+        team->cached = true;
+        log_info("percent_of_triad above 100: arrays of %.1f MB are read from caches, the triad's are not",
+                 array_bytes * 1e-6);
+    }
+    bytes = fits ? 0.0 : bytes;
+    if (!surpasses(flops, limits->gemm) && !surpasses(bytes, limits->triad)) {
+        return WEFT_OK;
+    }
+    if (!team->again) {
+        WEFT_TRY(measure_again(team));
+    }
+    raise_limit("gemm", 1e-9, "GFLOP/s", flops, &limits->gemm);
+    raise_limit("triad", 1e-9, "GB/s", bytes, &limits->triad);
+    const limits_key key = limits_key_of(&team->machine, team->hal, 1);
+    limits_keep(&key, limits);
     return WEFT_OK;
 }
 

@@ -16,6 +16,8 @@ typedef struct bench_team {
     placement place;
     weft_hal *hal;
     machine_limits limits;
+    bool again;  /* limits were measured again, because a rate surpassed them */
+    bool cached; /* the log says that rates above the triad's come out of caches */
 } bench_team;
 
 /* --thread-counts; without it --threads or OMP_NUM_THREADS; 0 = as many as the machine has. */
@@ -26,6 +28,14 @@ weft_status bench_team_start(binding *start);
 /* Close with bench_team_close, also after a failure. */
 weft_status bench_team_open(const weft_options *options, const binding *start, int threads, bench_team *team);
 void bench_team_close(bench_team *team);
+
+/*
+ * A rate that was seen: operations a second (0: none to compare with a product of float32), and bytes a second of arrays of so
+ * many bytes together. One that is more than 5 % above the limits shows that these are too low: they are measured again,
+ * once, then raised to what was seen, kept, and said in the log. Arrays that fit the caches may be faster than the triad:
+ * that is said, once.
+ */
+weft_status bench_team_saw(bench_team *team, double flops, double bytes, double array_bytes);
 
 /* One process only: WEFT_ERR_LAUNCH under a launcher with several. */
 weft_status bench_one_process(const char *kind);

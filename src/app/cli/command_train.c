@@ -47,7 +47,7 @@ weft_status app_train(const weft_options *options)
     train_job *job = NULL;
     signals_open();
     WEFT_TRY(train_job_create(&job));
-    job->stop = (train_stop){.asked = signals_asked, .training = signals_training};
+    job->stop = (train_stop){.asked = signals_asked, .training = signals_training, .remove = signals_remove_tree};
     weft_status status = app_context_open(options, &context);
     if (status == WEFT_OK) {
         status = train_job_run(job, &context);

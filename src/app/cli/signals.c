@@ -2,10 +2,13 @@
  * before, or remove a folder whose name was. */
 #include "app/cli/signals.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -15,6 +18,7 @@
 static atomic_bool asked;
 static bool speaks, launched, by_srun; /* set before any handler is */
 static char empty[FILE_PATH_MAX];      /* the same */
+static bool own;                       /* what is in that folder goes, too */
 
 static void say(const char *text)
 {
@@ -76,20 +80,80 @@ void signals_training(bool on)
     }
 }
 
+typedef struct folder_entry { /* getdents64(2) */
+    uint64_t inode;
+    int64_t next;
+    unsigned short bytes;
+    unsigned char type;
+    char name[];
+} folder_entry;
+
+enum { ENTRIES_BYTES = 2048, DEPTH_MAX = 8 };
+
+static void remove_at(int parent, const char *name, int depth);
+
+/* Entries that were read are gone before the next are: the folder is read from its beginning until nothing is left. */
+static bool remove_some(int folder, int depth)
+{
+    _Alignas(folder_entry) char text[ENTRIES_BYTES];
+    bool any = false;
+    (void)lseek(folder, 0, SEEK_SET);
+    const long bytes = syscall(SYS_getdents64, folder, text, sizeof text);
+    for (long at = 0; at < bytes;) {
+        const folder_entry *entry = (const folder_entry *)(const void *)(text + at);
+        at += entry->bytes;
+        if (strcmp(entry->name, ".") != 0 && strcmp(entry->name, "..") != 0) {
+            remove_at(folder, entry->name, depth + 1);
+            any = true;
+        }
+    }
+    return any;
+}
+
+/* Calls of the kernel alone: opendir and malloc are not for a handler. */
+static void remove_at(int parent, const char *name, int depth)
+{
+    if (unlinkat(parent, name, 0) == 0 || depth > DEPTH_MAX) {
+        return;
+    }
+    const int folder = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    for (int i = 0; folder >= 0 && i < ENTRIES_BYTES && remove_some(folder, depth); i++) {
+    }
+    if (folder >= 0) {
+        (void)close(folder);
+        (void)unlinkat(parent, name, AT_REMOVEDIR);
+    }
+}
+
 /* rmdir and raise are among what a handler may call. The signal waits until this returns and has its default by then. */
 static void on_end(int number)
 {
-    (void)rmdir(empty);
+    if (own) {
+        remove_at(AT_FDCWD, empty, 0);
+    } else {
+        (void)rmdir(empty);
+    }
     (void)raise(number);
+}
+
+static void remove_at_end(const char *folder, bool whole)
+{
+    const int numbers[] = {SIGTERM, SIGINT};
+    (void)snprintf(empty, sizeof empty, "%s", folder);
+    own = whole;
+    for (int i = 0; i < 2; ++i) {
+        set(numbers[i], on_end, (int)SA_RESETHAND);
+    }
 }
 
 void signals_remove_empty(const char *folder)
 {
-    const int numbers[] = {SIGTERM, SIGINT};
-    (void)snprintf(empty, sizeof empty, "%s", folder);
-    for (int i = 0; i < 2; ++i) {
-        set(numbers[i], on_end, (int)SA_RESETHAND);
-    }
+    remove_at_end(folder, false);
+}
+
+void signals_remove_tree(const char *folder)
+{
+    remove_at_end(folder, true);
 }
 
 /* ---- mapped files that lose their bytes ---- */

@@ -1,6 +1,6 @@
 /*
  * app/cli/signals.h: signals that ask `weft train` to end with a checkpoint, one that asks nothing, and what the end of `weft
- * predict` leaves behind.
+ * predict` and of a dry run leaves behind.
  *
  *   SIGXFSZ             always: a write beyond the limit of files (ulimit -f) fails with EFBIG, as on a full disk
  *   SIGBUS              always: a mapped input that was cut short, or whose disk fails, ends the program with the file's name
@@ -35,6 +35,8 @@ void signals_training(bool on);
 /* From now on SIGTERM and SIGINT remove this folder before they end the program, as long as nothing is in it: what has been
  * written into it stays for whoever makes the next one in its place (folder_begin). */
 void signals_remove_empty(const char *folder);
+/* The same for a folder that is the program's own: with all that is in it. */
+void signals_remove_tree(const char *folder);
 /* Whether one came; self is not used. */
 bool signals_asked(void *self);
 

@@ -167,7 +167,16 @@ weft_status dense_auto_decide(weft_comm *comm, const image_set *set, bool traini
     if (option_is_auto(options, OPT_IMAGE_SIZE)) {
         WEFT_TRY(decide_size(set, options));
     }
-    return option_is_auto(options, OPT_IMAGE_MOMENTS) ? decide_moments(comm, set, options) : WEFT_OK;
+    if (!option_is_auto(options, OPT_IMAGE_MOMENTS)) {
+        return WEFT_OK;
+    }
+    if (!training) { /* they belong to the model */
+        log_warn("the model does not say what its images were normalised by: the means and deviations of %s are "
+                 "measured and taken, "
+                 "which are right only if it was trained on those; else give " FLAG_IMAGE_MOMENTS,
+                 set->name);
+    }
+    return decide_moments(comm, set, options);
 }
 
 weft_status dense_open_network(const weft_options *options, network *net)

@@ -20,6 +20,7 @@
 
 #include "app/cli/command.h"
 #include "app/setup/context.h"
+#include "app/setup/load_watch.h"
 #include "app/setup/machine_limits.h"
 #include "app/table/grid.h"
 #include "app/train/train_load.h"
@@ -198,16 +199,13 @@ static void keep_limits(const doctor *d, const doctor_card *node, int ranks)
 {
     const limits_key key = limits_key_of(&d->context.machine, d->context.hal, ranks);
     machine_limits limits = {0};
-    char path[FILE_PATH_MAX];
     for (int i = 0; i < ranks; i++) {
         limits.read += node[i].memory.read;
         limits.triad += node[i].memory.triad;
         limits.gemm += node[i].gemm;
+        limits.others += node[i].others;
     }
-    if (limits_path(&key, path) != WEFT_OK || limits_write(path, &key, &limits) != WEFT_OK) {
-        log_info("machine limits not kept: %s", weft_error_message());
-        weft_error_clear();
-    }
+    limits_keep(&key, &limits);
 }
 
 static weft_status judge_devices(doctor *d)
@@ -382,8 +380,11 @@ static weft_status run(doctor *d, const weft_options *options)
     comm_set_stall_timeout(comm, pair_timeout);
     fill_card(d);
     host_settings_read("/", &d->settings);
+    load_watch watch;
     WEFT_TRY(train_load_begin(&d->load, &d->context));
+    load_watch_begin(&watch);
     const weft_status measured = measure_node(d);
+    d->mine.others = load_watch_end(&watch, &d->context.placement);
     train_load_end(&d->load);
     WEFT_TRY(measured);
     WEFT_TRY(train_load_gather(&d->load, &d->context));

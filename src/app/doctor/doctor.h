@@ -31,6 +31,7 @@ typedef struct doctor_card {
     char reason[200];
     stream_rates memory;                         /* all ranks of the node at once, each in its own memory */
     stream_rates numa[DOCTOR_NUMA][DOCTOR_NUMA]; /* [of the threads][of the memory] */
+    double others;                               /* CPUs' worth that others had meanwhile, of this rank's */
     double gemm;                                 /* operations a second, all ranks at once */
 } doctor_card;
 

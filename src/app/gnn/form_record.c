@@ -36,6 +36,9 @@ static void check_of(const char *key, const form_record *record, char check[33])
             used += snprintf(text + used, sizeof text - (size_t)used, "|%a", record->seconds[role][form]);
         }
     }
+    if (record->others > 0.0) {
+        used += snprintf(text + used, sizeof text - (size_t)used, "|others %a", record->others);
+    }
     file_hash(text, (size_t)used, check);
 }
 
@@ -94,6 +97,9 @@ static weft_status read_root(const char *path, const json_value *root, const cha
     if (json_find(root, "epoch_s") != NULL) {
         WEFT_TRY(json_get_amount(path, root, "epoch_s", most_seconds, "seconds", &read.epoch));
     }
+    if (json_find(root, "others_cpus") != NULL) {
+        WEFT_TRY(json_get_amount(path, root, "others_cpus", 1e6, "CPUs", &read.others));
+    }
     check_of(key, &read, check);
     WEFT_TRY(json_expect_text(path, root, "check", check));
     *record = read;
@@ -135,6 +141,9 @@ weft_status form_record_write(const char *path, const char *key, const form_reco
     json_end(&json);
     if (record->epoch > 0.0) {
         json_real(&json, "epoch_s", record->epoch);
+    }
+    if (record->others > 0.0) {
+        json_real(&json, "others_cpus", record->others);
     }
     json_text(&json, "check", check);
     json_end(&json);

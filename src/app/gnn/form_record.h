@@ -8,6 +8,7 @@
  *       "forms": "l-------",                  letters of the roles (gnn/layers/form_choice.h)
  *       "seconds": [[0.31, 0, 0.22, 0], ...], by role: rows, blocks, lists, tiles, of all ranks together; 0: not timed
  *       "epoch_s": 0.47,                      aggregation of an epoch on the slowest rank; left out: not known yet
+ *       "others_cpus": 0.6,                   that others used while the forms were timed; left out: none
  *       "check": "5d1e..."}                   XXH3 of all that
  *
  * A file of another key, another version, or a damaged one is none: the job measures. Rank 0 reads and writes.
@@ -23,7 +24,8 @@ enum { FORM_KEY_BYTES = 512 };
 typedef struct form_record {
     char forms[GNN_FORMS + 1];
     double seconds[GNN_FORMS][HAL_SPMM_KINDS];
-    double epoch; /* seconds; 0: not known yet */
+    double epoch;  /* seconds; 0: not known yet */
+    double others; /* CPUs' worth that other programs had while the forms were timed */
 } form_record;
 
 /* WEFT_ERR_NOINPUT when the environment names no cache folder. */

@@ -8,6 +8,7 @@
 #include "app/gnn/auto_options.h"
 #include "app/gnn/gnn_job.h"
 #include "app/gnn/gnn_memory.h"
+#include "app/setup/load_watch.h"
 #include "app/workload/precision.h"
 #include "base/alloc.h"
 #include "base/log.h"
@@ -294,12 +295,11 @@ static weft_status check_moments(const workload *work, const weft_options *optio
         return WEFT_OK;
     }
     if (columns == 0) {
-        log_warn("%s does not say by which means and deviations its features were standardised (files of earlier "
-                 "versions and of "
-                 "other programs do not): those of %s are measured and taken, which are the model's own only if it was "
-                 "trained on "
-                 "that store",
-                 training ? work->start->path : "the model", graph->name);
+        log_warn(
+            "%s does not say by which means and deviations its features were standardised (files of earlier "
+            "versions and of other programs do not): those of %s are measured and taken, which are the model's own "
+            "only if it was trained on that store",
+            training ? work->start->path : "the model", graph->name);
         return WEFT_OK;
     }
     WEFT_CHECK(!training || columns == graph->features, WEFT_ERR_DATA, "%s: made for %lld features, and %s has %lld",
@@ -668,10 +668,15 @@ static weft_status gnn_build(workload *work)
     activity_end(ACTIVITY_PREPARE);
     WEFT_TRY(comm_agree(context->comm, status));
     activity_begin(ACTIVITY_PREPARE);
+    load_watch watch = {.look = NULL};
+    if (job->forms.kept && !job->forms.remembered) {
+        load_watch_begin(&watch);
+    }
     status = create_model(work);
+    const double others = load_watch_end(&watch, &context->placement);
     activity_end(ACTIVITY_PREPARE);
     WEFT_TRY(comm_agree(context->comm, status));
-    job_forms_tell(context, &job->model.aggregator, &job->forms);
+    job_forms_tell(context, &job->model.aggregator, others, &job->forms);
     activity_begin(ACTIVITY_LOAD);
     status = load_features(work);
     activity_end(ACTIVITY_LOAD);

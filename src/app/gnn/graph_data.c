@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "app/activity/activity_table.h"
@@ -11,6 +12,7 @@
 #include "app/setup/comm_setup.h"
 #include "base/alloc.h"
 #include "base/log.h"
+#include "base/number.h"
 #include "gnn/data/generate/generator.h"
 #include "gnn/layers/aggregate.h"
 #include "io/npy.h"
@@ -29,6 +31,48 @@ static weft_status hear_rank_0(const app_context *context, weft_status status)
     return status;
 }
 
+/* Bytes that a rank of `ranks` holds at least, whatever the model: its features and its edges. */
+static double least_bytes(const weft_options *o, const generator_size *size, int ranks)
+{
+    const double value = option_choice(o, OPT_PRECISION) == TRAIN_PRECISION_F32 ? 4.0 : 2.0;
+    return (value * (double)size->features * (double)size->vertices + 4.0 * (double)size->edges) / ranks;
+}
+
+/*
+ * Rank 0, before anything is generated: is there memory to make the graph, memory to train on it, and room on the disk?
+ * These are lower bounds; the plan of the job is compared once the graph is there.
+ */
+static weft_status check_generated(const app_context *context, const char *spec, const char *folder)
+{
+    const weft_options *o = context->options;
+    const uint64_t limit = option_size(o, OPT_MEMORY_LIMIT);
+    const double available = (double)placement_memory_available();
+    const double have = limit > 0 ? (double)limit : available;
+    const int here = comm_node_size(context->comm);
+    struct statvfs disk;
+    generator_size size;
+    WEFT_TRY(generator_measure(spec + strlen(GENERATOR_PREFIX), &size));
+    const double train = least_bytes(o, &size, graph_data_ranks(context)) * here;
+    WEFT_CHECK(
+        size.made_bytes <= available, WEFT_ERR_RESOURCE,
+        "%s: %lld vertices and %lld edges take %s of memory to make, %s are available: a smaller scale; nothing was "
+        "generated",
+        spec, (long long)size.vertices, (long long)size.edges, number_say_bytes((uint64_t)size.made_bytes).text,
+        number_say_bytes((uint64_t)available).text);
+    WEFT_CHECK(
+        context->device_ranks > 0 || train <= have, WEFT_ERR_RESOURCE,
+        "%s: features and edges alone take %s of memory on %d rank(s) of this node, %s %s: a smaller scale, or more "
+        "nodes; nothing was generated",
+        spec, number_say_bytes((uint64_t)train).text, here, number_say_bytes((uint64_t)have).text,
+        limit > 0 ? "are allowed by --memory-limit" : "are available");
+    const bool known = statvfs(folder, &disk) == 0 || statvfs(".", &disk) == 0;
+    WEFT_CHECK(!known || size.store_bytes <= (double)disk.f_bavail * (double)disk.f_frsize, WEFT_ERR_IO,
+               "%s: the graph takes %s on the disk of %s, which has %s left; nothing was generated", spec,
+               number_say_bytes((uint64_t)size.store_bytes).text, folder,
+               number_say_bytes((uint64_t)disk.f_bavail * disk.f_frsize).text);
+    return WEFT_OK;
+}
+
 static weft_status generate(const app_context *context, const char *spec, const char *folder, graph_data *data)
 {
     weft_status status = WEFT_OK;
@@ -36,6 +80,7 @@ static weft_status generate(const app_context *context, const char *spec, const 
     WEFT_TRY(comm_bcast(context->comm, 0, data->store, sizeof data->store));
     comm_setup_extend_patience(context, generating_seconds);
     if (comm_rank(context->comm) == 0) {
+        WEFT_TRY_GOTO(check_generated(context, spec, folder), status, done);
         log_info("generating %s", spec);
         WEFT_TRY_GOTO(folder_make(folder), status, done);
         data->temporary = true;

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "app/setup/load_watch.h"
 #include "base/alloc.h"
 #include "base/log.h"
 
@@ -93,7 +94,7 @@ static weft_status make_key(const app_context *context, const weft_part *part, c
 
 /* ---- before and after the model is built ------------------------------------------------------------------------- */
 /* Rank 0; nothing here ends a job. */
-static void look_for_record(job_forms *forms)
+static void look_for_record(const app_context *context, job_forms *forms)
 {
     weft_status status = form_record_path(forms->key, forms->path);
     if (status != WEFT_OK) {
@@ -107,6 +108,11 @@ static void look_for_record(job_forms *forms)
         log_info("forms of aggregation are measured again: %s", weft_error_message());
     }
     weft_error_clear();
+    if (forms->remembered && load_was_theirs(forms->record.others, &context->placement)) {
+        log_info("forms of aggregation were measured while others used %.1f CPUs: measured again",
+                 forms->record.others);
+        forms->remembered = 0;
+    }
 }
 
 weft_status job_forms_find(const app_context *context, const weft_part *part, gnn_config *config, job_forms *forms)
@@ -118,7 +124,7 @@ weft_status job_forms_find(const app_context *context, const weft_part *part, gn
     }
     WEFT_TRY(make_key(context, part, config, forms->key));
     if (comm_rank(context->comm) == 0) {
-        look_for_record(forms);
+        look_for_record(context, forms);
     }
     WEFT_TRY(comm_bcast(context->comm, 0, &forms->remembered, (int64_t)sizeof forms->remembered));
     WEFT_TRY(comm_bcast(context->comm, 0, &forms->record, (int64_t)sizeof forms->record));
@@ -167,7 +173,7 @@ static const char *say_seconds(const gnn_form_figures *figures, char text[128])
     return text;
 }
 
-void job_forms_tell(const app_context *context, const gnn_aggregator *aggregator, job_forms *forms)
+void job_forms_tell(const app_context *context, const gnn_aggregator *aggregator, double others, job_forms *forms)
 {
     const gnn_form_figures *figures = &aggregator->forms;
     char taken[128], seconds[128];
@@ -183,6 +189,7 @@ void job_forms_tell(const app_context *context, const gnn_aggregator *aggregator
              say_seconds(figures, seconds));
     memcpy(forms->record.forms, figures->taken, sizeof forms->record.forms);
     memcpy(forms->record.seconds, figures->seconds, sizeof forms->record.seconds);
+    forms->record.others = others;
     if (forms->kept && comm_rank(context->comm) == 0) {
         keep(forms);
     }

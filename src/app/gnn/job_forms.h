@@ -24,8 +24,9 @@ typedef struct job_forms {
 
 /* config->forms is filled in from a record, if there is one. Collective. */
 weft_status job_forms_find(const app_context *context, const weft_part *part, gnn_config *config, job_forms *forms);
-/* The model stands: what was taken is logged, and kept if it was measured now. Collective. */
-void job_forms_tell(const app_context *context, const gnn_aggregator *aggregator, job_forms *forms);
+/* The model stands: what was taken is logged, and kept if it was measured now, while others had so many CPUs' worth of this
+ * rank's. Collective. */
+void job_forms_tell(const app_context *context, const gnn_aggregator *aggregator, double others, job_forms *forms);
 /* Epochs are over: their aggregation is held against the record. Collective. */
 weft_status job_forms_judge(const app_context *context, const gnn_aggregator *aggregator, job_forms *forms);
 

@@ -45,7 +45,7 @@ const option_command option_commands[] = {
      "weft train --data synth:reddit,scale=0.01 --model sage --epochs 50\n"
      "mpirun -np 4 weft train --data reddit.weft --model gcn --hidden 64 --run-dir run\n"
      "mpirun -np 4 --map-by slot:PE=8 --bind-to core weft train --data reddit.weft\n"
-     "srun -n 4 -c 8 --cpu-bind=cores weft train --data reddit.weft"},
+     "srun --mpi=pmix -n 4 -c 8 --cpu-bind=cores weft train --data reddit.weft"},
     {&app_catalog, "partition", "divide a graph store into parts and report their quality", "STORE", 1, 1,
      "general,partitioning,partitioner", "weft partition reddit.weft --parts 16 --method metis --json"},
     {&app_catalog, "convert", "make a graph store from a data set's files", "INPUT", 1, 1, "general,convert",

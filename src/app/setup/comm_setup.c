@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "app/setup/load_watch.h"
 #include "base/log.h"
 #include "comm/core/layout.h"
 #include "comm/model/calibrate.h"
@@ -98,6 +99,29 @@ static weft_status check_model(weft_comm *comm, model_source *source)
     return WEFT_OK;
 }
 
+/* Measured anew: others of the rank that others hindered most. */
+static weft_status measure_model(app_context *context, comm_model *model)
+{
+    load_watch watch;
+    load_watch_begin(&watch);
+    const weft_status status = comm_calibrate(context->comm, model);
+    double others = load_watch_end(&watch, &context->placement);
+    WEFT_TRY(status);
+    WEFT_TRY(comm_allreduce(context->comm, &others, 1, WEFT_DTYPE_F64, COMM_MAX));
+    model->others = others;
+    return WEFT_OK;
+}
+
+/* A file that the user named is the user's. Rank 0 looks at its own CPUs while the others wait. */
+static weft_status drop_loaded(app_context *context, model_source *source)
+{
+    if (comm_rank(context->comm) == 0 && !source->named && load_was_theirs(source->model.others, &context->placement)) {
+        log_info("communication model was measured while others used %.1f CPUs: measured again", source->model.others);
+        source->found = 0;
+    }
+    return comm_bcast(context->comm, 0, &source->found, (int64_t)sizeof source->found);
+}
+
 static weft_status find_model(app_context *context, const model_key *key, calibrate_when when, model_source *source)
 {
     weft_comm *comm = context->comm;
@@ -109,10 +133,13 @@ static weft_status find_model(app_context *context, const model_key *key, calibr
     }
     WEFT_TRY(comm_bcast(comm, 0, source, (int64_t)sizeof *source));
     if (source->found && when == CALIBRATE_AUTO) {
+        WEFT_TRY(drop_loaded(context, source));
+    }
+    if (source->found && when == CALIBRATE_AUTO) {
         WEFT_TRY(check_model(comm, source));
     }
     if (!source->found && when != CALIBRATE_NEVER) {
-        WEFT_TRY(comm_calibrate(comm, &source->model));
+        WEFT_TRY(measure_model(context, &source->model));
         if (first) {
             keep_model(source, key);
             weft_error_clear();

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "app/setup/load_watch.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -57,6 +58,9 @@ static weft_status read_root(const char *path, const json_value *root, const lim
     WEFT_TRY(json_get_amount(path, root, "read_bytes_per_s", most_rate, "bytes a second", &read.read));
     WEFT_TRY(json_get_amount(path, root, "triad_bytes_per_s", most_rate, "bytes a second", &read.triad));
     WEFT_TRY(json_get_amount(path, root, "gemm_flop_per_s", most_rate, "operations a second", &read.gemm));
+    if (json_find(root, "others_cpus") != NULL) {
+        WEFT_TRY(json_get_amount(path, root, "others_cpus", PLACEMENT_MAX_CPUS, "CPUs", &read.others));
+    }
     *limits = read;
     return WEFT_OK;
 }
@@ -88,6 +92,9 @@ weft_status limits_write(const char *path, const limits_key *key, const machine_
     json_real(&json, "read_bytes_per_s", limits->read);
     json_real(&json, "triad_bytes_per_s", limits->triad);
     json_real(&json, "gemm_flop_per_s", limits->gemm);
+    if (limits->others > 0.0) {
+        json_real(&json, "others_cpus", limits->others);
+    }
     json_end(&json);
     json_line_end(&json);
     return file_writer_commit(&writer);
@@ -186,7 +193,7 @@ done:
     return status;
 }
 
-weft_status limits_measure(const machine *m, const placement *plan, weft_hal *hal, machine_limits *limits)
+static weft_status measure(const machine *m, const placement *plan, weft_hal *hal, machine_limits *limits)
 {
     const stream_request request = {.threads = plan->threads,
                                     .array_bytes = stream_array_bytes(m->l3_bytes, 1),
@@ -203,20 +210,39 @@ weft_status limits_measure(const machine *m, const placement *plan, weft_hal *ha
     return limits_measure_gemm(hal, &limits->gemm);
 }
 
+weft_status limits_measure(const machine *m, const placement *plan, weft_hal *hal, machine_limits *limits)
+{
+    load_watch watch;
+    load_watch_begin(&watch);
+    const weft_status status = measure(m, plan, hal, limits);
+    const double others = load_watch_end(&watch, plan);
+    limits->others = status == WEFT_OK ? others : 0.0;
+    return status;
+}
+
+void limits_keep(const limits_key *key, const machine_limits *limits)
+{
+    char path[FILE_PATH_MAX];
+    if (limits_path(key, path) != WEFT_OK || limits_write(path, key, limits) != WEFT_OK) {
+        log_info("machine limits not kept: %s", weft_error_message());
+        weft_error_clear();
+    }
+}
+
 weft_status limits_find(const machine *m, const placement *plan, weft_hal *hal, machine_limits *limits, bool *kept)
 {
     const limits_key key = limits_key_of(m, hal, 1);
     char path[FILE_PATH_MAX];
-    const bool named = limits_path(&key, path) == WEFT_OK;
-    *kept = named && limits_read(path, &key, limits) == WEFT_OK;
+    *kept = limits_path(&key, path) == WEFT_OK && limits_read(path, &key, limits) == WEFT_OK;
     weft_error_clear();
+    if (*kept && load_was_theirs(limits->others, plan)) {
+        log_info("machine limits were measured while others used %.1f CPUs: measured again", limits->others);
+        *kept = false;
+    }
     if (*kept) {
         return WEFT_OK;
     }
     WEFT_TRY(limits_measure(m, plan, hal, limits));
-    if (named && limits_write(path, &key, limits) != WEFT_OK) {
-        log_info("machine limits not kept: %s", weft_error_message());
-        weft_error_clear();
-    }
+    limits_keep(&key, limits);
     return WEFT_OK;
 }

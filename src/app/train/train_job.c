@@ -144,6 +144,22 @@ static weft_status check_initial_classes(const train_job *job)
     return comm_agree(job->context->comm, status);
 }
 
+/*
+ * A dry run refuses the weights that the run would refuse: by now their file was read, and what is left is the shape of each matrix.
+ * Shapes are those of a model that is built, which takes the memory that was just found to be there; a plan for other numbers of
+ * ranks (--dry-ranks) has no such model.
+ */
+static weft_status check_initial_weights(train_job *job)
+{
+    const int64_t ranks = option_int(job->context->options, OPT_DRY_RANKS);
+    if (job->initial == NULL || (ranks > 0 && ranks != comm_size(job->context->comm))) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(job->work.ops->build(&job->work));
+    WEFT_TRY(place_initial_weights(job));
+    return check_initial_classes(job);
+}
+
 /* Rank 0: metrics.jsonl reaches as far as the checkpoint that is about to be written. */
 static weft_status sync_run_dir(void *self)
 {
@@ -281,6 +297,9 @@ static weft_status run_job(train_job *job)
     WEFT_TRY(resume_plan(o, job->started, &job->checkpoints));
     WEFT_TRY(workload_begin(workload_of(o), context, work));
     WEFT_TRY(run_dir_open(context, work, &job->dir));
+    if (dry && job->stop.remove != NULL && comm_rank(context->comm) == 0) {
+        job->stop.remove(folder);
+    }
     WEFT_TRY(open_initial_weights(job));
     WEFT_TRY(comm_setup(context, !dry));
     WEFT_TRY(work->ops->open(work, folder));
@@ -295,6 +314,7 @@ static weft_status run_job(train_job *job)
     }
     WEFT_TRY(work->ops->plan(work, folder, 0));
     if (dry) {
+        WEFT_TRY(check_initial_weights(job));
         return work->ops->release(work);
     }
     WEFT_TRY(work->ops->build(work));

@@ -13,7 +13,8 @@
 /* Who may ask a job to end with a checkpoint: signals of the command (app/cli/signals.h), nobody for programs. */
 typedef struct train_stop {
     bool (*asked)(void *self);
-    void (*training)(bool on); /* epochs begin, or are over */
+    void (*training)(bool on);          /* epochs begin, or are over */
+    void (*remove)(const char *folder); /* what a dry run makes goes with it, whatever ends it; may be NULL */
 } train_stop;
 
 /* Everything that a job holds, freed in one place. */

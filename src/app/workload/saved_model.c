@@ -124,8 +124,8 @@ static weft_status describe_by_run(saved_model *model, bool alone)
     if (!file_exists(path)) {
         return WEFT_OK;
     }
-    WEFT_TRY(json_read_object(path, JSON_MAX, &document, &root));
-    weft_status status = read_run(model, path, root, alone);
+    weft_status status = json_read_object(path, JSON_MAX, &document, &root);
+    status = status == WEFT_OK ? read_run(model, path, root, alone) : status;
     json_free(document);
     if (alone && status == WEFT_ERR_DATA) { /* of another program, perhaps: the weights need no record */
         log_warn("%s: what it says of the inputs of %s is left out", weft_error_message(), model->path);
@@ -342,8 +342,7 @@ static weft_status check_metric(const saved_model *model)
     const bool auc = option_is_set(known, OPT_METRIC) && option_choice(known, OPT_METRIC) == METRIC_ROCAUC;
     WEFT_CHECK(!auc || option_choice(known, OPT_LOSS) != LOSS_XENT || model->outputs == 2, WEFT_ERR_DATA,
                "%s: its description says --metric rocauc, which needs two classes or binary tasks, and the weights "
-               "answer with "
-               "%lld classes",
+               "answer with %lld classes",
                model->path, (long long)model->outputs);
     return WEFT_OK;
 }

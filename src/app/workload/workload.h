@@ -133,10 +133,10 @@ struct workload {
     char name[64], hash[33]; /* of the data */
     bool generated;          /* for this job alone */
     bool smooths;            /* its maker will call ops->smooth */
-    const saved_model
-        *start; /* the model whose weights a training starts from, or NULL: "auto" of saved_model_inputs follows it */
-    /* Before build: those of a trained model, for its inputs; NULL, or none in it: what the data at hand have. After build: those in
-     * use, as long as the workload, or NULL. */
+    /* The model whose weights a training starts from, which options of saved_model_inputs follow where they are "auto"; or NULL. */
+    const saved_model *start;
+    /* [in] The moments of a trained model, before build; without any, those of the data at hand are measured. [out] The moments in
+     * use, after build, as long as the workload lives; or NULL. */
     const input_moments *moments;
     const char *const *path; /* of a job that is trained: --data at several places, [paths]; NULL: one */
     int paths;

@@ -7,21 +7,28 @@
 #include "dense/data/image_store.h"
 #include "io/name_list.h"
 
-enum { TEXT_MOST = 1 << 20 };
+enum { TEXT_MOST = 1 << 20, LABELS = 256 /* bytes */ };
 
+/* Of training labels, or for a trained model of all. */
 typedef struct label_range {
-    int32_t low, high; /* of training labels, or for a trained model of all */
+    int32_t low, high;
+    int32_t occurring; /* different ones */
 } label_range;
 
 static label_range range_of(const image_set *set, bool trained)
 {
+    bool seen[LABELS] = {false};
     label_range range = {.low = INT32_MAX, .high = -1};
     for (int s = 0; s < (trained ? TRAIN_SPLITS : 1); ++s) {
         const image_part *part = &set->store->part[s];
         for (int64_t i = 0; i < part->count; ++i) {
             range.low = part->label[i] < range.low ? part->label[i] : range.low;
             range.high = part->label[i] > range.high ? part->label[i] : range.high;
+            seen[part->label[i]] = true;
         }
+    }
+    for (int32_t k = 0; k <= range.high; ++k) {
+        range.occurring += seen[k];
     }
     return range;
 }
@@ -166,7 +173,8 @@ weft_status image_name_labels(const char *folder, const char *tests, bool traine
     weft_status status = range.high >= 0 ? find_names(folder, range, path, &names) : WEFT_OK;
     WEFT_TRY_GOTO(status, status, done);
     const bool named = names.text != NULL;
-    const bool from_one = !has_label_0(set) && (named ? names.count == range.high : range.low == 1 && !trained);
+    const bool all_from_one = range.low == 1 && range.occurring == range.high && !trained;
+    const bool from_one = !has_label_0(set) && (named ? names.count == range.high : all_from_one);
     set->classes = named ? names.count : range.high + (from_one ? 0 : 1);
     if (from_one) {
         shift_labels(set);
@@ -175,6 +183,9 @@ weft_status image_name_labels(const char *folder, const char *tests, bool traine
     }
     if (named) {
         log_info("%s: names of %lld classes from %s", set->name, (long long)names.count, path);
+    }
+    if (!trained && range.occurring < set->classes) {
+        log_warn("%s: %d of %lld classes have training images", set->name, range.occurring, (long long)set->classes);
     }
     status = check_labels(tests, set, from_one ? 1 : 0);
     if (status == WEFT_OK && (named || from_one)) {

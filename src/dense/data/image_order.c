@@ -15,8 +15,8 @@ static int64_t rows_of(const image_batches *b, int64_t step)
     const int64_t left = b->samples - step * b->batch;
     const int64_t rows = smaller(left, b->batch);
     const int64_t behind = left - rows;
-    const bool joined = !b->drop_last && behind == b->samples % b->batch && behind < b->least;
-    return joined ? left : rows;
+    const bool may_join = b->least > 1 && !b->drop_last;
+    return may_join && behind < b->least && behind == b->samples % b->batch ? left : rows;
 }
 
 int64_t image_order_steps(const image_batches *b)
@@ -76,7 +76,7 @@ int64_t image_order_most(const image_batches *b, int parts, int ranks)
 
 image_share image_order_share(int64_t samples, int64_t batch, int64_t step, int ranks, int rank)
 {
-    const image_batches batches = {.samples = samples, .batch = batch};
+    const image_batches batches = {.samples = samples, .batch = batch > 0 ? batch : 1}; /* all of no samples */
     return image_order_part(&batches, (image_turn){.step = step, .parts = 1}, ranks, rank);
 }
 

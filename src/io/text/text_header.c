@@ -116,6 +116,24 @@ weft_status text_header_find(const text_header *h, text_role role, int64_t *colu
     return *column >= 0 ? WEFT_OK : find_among(h, roles[role].weaker, column);
 }
 
+weft_status text_header_take_ids(text_header *h, int64_t *column)
+{
+    text_field field;
+    int64_t number;
+    WEFT_TRY(text_header_find(h, TEXT_ID, column));
+    if (*column < 0 && h->index == 0 && text_header_sample(h, 0, &field) && !text_field_whole(&field, &number)) {
+        *column = 0;
+        h->index = -1;
+    }
+    return WEFT_OK;
+}
+
+bool text_header_is_weak(const text_header *h, int64_t column, text_role role)
+{
+    char word[WORD_MAX];
+    return h->named && column != h->index && plain_word(h->name[column], word) && among(word, roles[role].weaker);
+}
+
 bool text_header_is(const text_header *h, int64_t column, text_role role)
 {
     char word[WORD_MAX];

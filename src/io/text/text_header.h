@@ -70,8 +70,12 @@ weft_status text_header_skip(const text_header *header, text_source *source);
 
 /* The column of a role, or -1. WEFT_ERR_DATA, with both names, where two columns have it. */
 weft_status text_header_find(const text_header *header, text_role role, int64_t *column);
+/* The same of TEXT_ID; where there is none, a nameless first column of words, which is no index then: names of rows. */
+weft_status text_header_take_ids(text_header *header, int64_t *column);
 /* Whether a column's name is one of the role's. */
 bool text_header_is(const text_header *header, int64_t column, text_role role);
+/* Whether it is one that means the role only where no stronger name is there. */
+bool text_header_is_weak(const text_header *header, int64_t column, text_role role);
 /* The field of the first row; false without a row. */
 bool text_header_sample(const text_header *header, int64_t column, text_field *field);
 /* "column 'NAME'" or "column N", from 1. */

@@ -150,8 +150,8 @@ static void a_context_knows_its_place(void **state)
     assert_string_equal(weft_context_backend(context), "ref");
     weft_context_destroy(context);
 
-    ASSERT_OK(weft_options_set(options, "backend", "gpu"));
-    ASSERT_STATUS(weft_context_create(options, &context), WEFT_ERR_USAGE);
+    ASSERT_STATUS(weft_options_set(options, "backend", "gpu"), WEFT_ERR_USAGE);
+    ASSERT_MESSAGE("--backend cuda");
     assert_null(context);
     ASSERT_OK(weft_options_set(options, "verbose", "on"));
     ASSERT_STATUS(weft_context_create(options, &context), WEFT_ERR_USAGE);

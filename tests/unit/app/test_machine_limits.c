@@ -23,7 +23,7 @@ static void test_round_trip(void **state)
     char folder[] = "/tmp/weft_limits_XXXXXX";
     char path[FILE_PATH_MAX];
     const limits_key key = key_of_ant();
-    const machine_limits written = {.read = 4.125e10, .triad = 1.0 / 3.0 * 1e11, .gemm = 9e11};
+    const machine_limits written = {.read = 4.125e10, .triad = 1.0 / 3.0 * 1e11, .gemm = 9e11, .others = 0.75};
     machine_limits read = {0};
     assert_non_null(mkdtemp(folder));
     assert_int_equal(setenv("XDG_CACHE_HOME", folder, 1), 0);

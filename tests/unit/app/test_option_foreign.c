@@ -247,7 +247,6 @@ static void test_arguments_that_are_options(void **state)
     refuse("train --data g epochs 3", "did you mean --epochs?");
     refuse("eval g", "did you mean --data g?");
     refuse("eval --data g h", "did you mean --checkpoint h?");
-    refuse("predict weights.npz", "did you mean --checkpoint weights.npz?");
     snprintf(line, sizeof line, "eval %s", run);
     refuse(line, "did you mean --checkpoint ");
     refuse("partition a b", "weft partition: unexpected argument \"b\"; it takes STORE");

@@ -61,6 +61,7 @@ static void test_shares_cover_every_batch(void **state)
     assert_int_equal(image_order_steps(&(image_batches){.samples = 103, .batch = 10}), 11);
     assert_int_equal(image_order_steps(&(image_batches){.samples = 103, .batch = 10, .drop_last = true}), 10);
     assert_int_equal(image_order_steps(&(image_batches){.samples = 7, .batch = 10, .drop_last = true}), 1);
+    assert_int_equal(image_order_share(0, 0, 0, 2, 1).count, 0); /* of no images */
     for (int ranks = 1; ranks <= 7; ++ranks) {
         int64_t next = 0;
         for (int64_t step = 0; step < 11; ++step) {

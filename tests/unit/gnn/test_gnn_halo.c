@@ -147,15 +147,17 @@ static void expect(const setting *s, int pass, int transposed, double (*sum)[WID
     const bool local = s->options.halo.none && pass != EVALUATED;
     const bool symmetric = s->options.normalisation == GNN_NORM_SYMMETRIC;
     const bool gathers = g->symmetric && s->partition.edge_cut; /* rows are whole in both directions */
-    double degree[VERTICES] = {0};
+    double degree[VERTICES] = {0}, self[VERTICES];              /* GCN adds a loop where the graph has none */
     for (int64_t v = 0; v < g->vertices; ++v) {
+        self[v] = 1.0;
         for (int64_t e = g->offset[v]; e < g->offset[v + 1]; ++e) {
             degree[v] += counts(s, local, e, g->source32[e], v);
+            self[v] = g->source32[e] == v ? 0.0 : self[v];
         }
     }
     for (int64_t v = 0; v < g->vertices; ++v) {
         for (int64_t c = 0; c < WIDTH; ++c) {
-            sum[v][c] = symmetric ? x_of(pass, transposed, v, c) / (degree[v] + 1.0) : 0.0;
+            sum[v][c] = symmetric ? self[v] * x_of(pass, transposed, v, c) / (degree[v] + self[v]) : 0.0;
         }
     }
     for (int64_t v = 0; v < g->vertices; ++v) {
@@ -164,7 +166,8 @@ static void expect(const setting *s, int pass, int transposed, double (*sum)[WID
             const int part = gathers ? root_of(s, to) : edge_part(s, e);
             const int heard = part == root_of(s, to) ? pass : refreshed(s, pass, transposed, to);
             const int known = part == root_of(s, from) ? heard : refreshed(s, heard, transposed, from);
-            const double weight = symmetric ? 1.0 / sqrt((degree[v] + 1.0) * (degree[u] + 1.0)) : 1.0 / degree[v];
+            const double weight =
+                symmetric ? 1.0 / sqrt((degree[v] + self[v]) * (degree[u] + self[u])) : 1.0 / degree[v];
             for (int64_t c = 0; counts(s, local, e, u, v) && c < WIDTH; ++c) {
                 sum[to][c] += weight * x_of(known, transposed, from, c);
             }

@@ -116,28 +116,34 @@ static void test_one_fault_among_many_rows(void **state)
     free(change);
 }
 
-/* Vertices that have names: in an id column, in a nameless first one, in lists; else a word that rows are in their order. */
+/* Vertices that have names: in an id column, in a nameless first one, in lists. */
 static void test_ids_that_are_names(void **state)
 {
-    static const char *const names[] = {"alice", "bob", "carol \"c\"", "12"};
-    static const char *const tables[] = {"name,label\n\"carol \"\"c\"\"\",2\nalice,0\n12.0,0\nbob,1\n",
-                                         ",label\nbob,1\n12,0\ncarol \"c\",2\nalice,0\n"};
+    static const char names[] = "12\0alice\0bob\0carol \"c\"";
+    static const int64_t places[] = {0, 3, 9, 13};
+    static const char *const list[] = {"12", "alice", "bob", "carol \"c\""};
+    static const char *const tables[] = {"name,label\n\"carol \"\"c\"\"\",2\nalice,0\n12,3\nbob,1\n",
+                                         ",label\nbob,1\n12,3\ncarol \"c\",2\nalice,0\n"};
     const char *path = in_folder(state, "t.csv");
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
-        raw_graph raw = {.vertices = 4};
-        ASSERT_OK(name_list_copy(names, 4, &raw.vertex_names));
+        raw_graph raw = {.vertices = 4, .ids = {.count = 4}};
+        ASSERT_OK(name_list_copy(list, 4, &raw.vertex_names));
+        ASSERT_OK(WEFT_NEW(&raw.ids.item, 4, WEFT_MEM_GENERAL));
+        ASSERT_OK(WEFT_NEW(&raw.ids.text, sizeof names, WEFT_MEM_GENERAL));
+        memcpy(raw.ids.item, places, sizeof places);
+        memcpy(raw.ids.text, names, sizeof names);
         put_file(path, tables[i], strlen(tables[i]));
         ASSERT_OK(reader_text_labels(path, false, &raw));
-        static const int32_t expected[] = {0, 1, 2, 0};
+        static const int32_t expected[] = {3, 0, 1, 2};
         assert_memory_equal(raw.label, expected, sizeof expected);
         int64_t count, *index;
         put_file(path, "bob\n12\n", 7);
         ASSERT_OK(reader_text_list(path, &raw, &count, &index));
-        assert_true(count == 2 && index[0] == 1 && index[1] == 3);
+        assert_true(count == 2 && index[0] == 2 && index[1] == 0);
         weft_free(index);
         put_file(path, "id,label\nalice,0\ndave,1\nbob,1\n12,0\n", 35);
         ASSERT_STATUS(reader_text_labels(path, false, &raw), WEFT_ERR_DATA);
-        ASSERT_MESSAGE("line 3: column 'id': 'dave': expected the id of a vertex, one of the 4 names in the edges");
+        ASSERT_MESSAGE("line 3: column 'id': 'dave': expected the id of a vertex, one of the 4 in the edges");
         put_file(path, "id,label\nalice,0\nbob,1\n12,0\n", 28);
         ASSERT_STATUS(reader_text_labels(path, false, &raw), WEFT_ERR_DATA);
         ASSERT_MESSAGE("no row for vertex carol \"c\" in column 'id'");
