@@ -54,7 +54,7 @@ cut_while_training() {
 for name in 02-packed-tar-checksum 03-zeroed-header 06-mapped-file-cut 07-image-becomes-fifo 10-wrong-reader-blamed; do
     case_of $name
 done
-# The others of the folder: 01-sgc-resume 04-counters-in-checkpoint 05-model-names-a-file
+# The others of the folder: 01 and 04 are run by test_modes.sh, 05 and the lines of .net files of 11 by test_model.sh.
 
 if unshare -m true 2>/dev/null; then
     case_of 08-cache-full-or-read-only
@@ -114,6 +114,8 @@ with zipfile.ZipFile("images.zip", "w") as z:
     z.write("images/train/a/0.png")
 os.makedirs("cifar")
 put("cifar/data_batch_1.bin", b"".join(bytes([i % 10]) + random.randbytes(3072) for i in range(500)))
+os.makedirs("zeros")
+put("zeros/data_batch_1.bin.gz", gzip.compress(bytes(3073 * 20000)))
 put("edges.csv.bz2", bz2.compress(b"0,1\n1,2\n"))
 put("edges.csv", "0,1\n1,2\n".encode("utf-16"))
 put("edges.xlsx.txt", b"PK\3\4" + bytes(22) + b"\x13\0\0\0[Content_Types].xml" + bytes(30))
@@ -149,6 +151,9 @@ refused 65 "edges.xlsx.txt: is a spreadsheet: write the table as CSV" convert ed
 refused 65 "graph.gml: is a GML file" convert graph.gml --out no
 refused 65 "graph.graphml.gz: is a GraphML file" convert graph.graphml.gz --out no
 [ ! -e no ] || fail "a refused job left a folder behind"
+
+# What is unpacked counts for the limit on memory.
+refused 65 "unpacks to more than 20.0 MiB: raise --memory-limit" train --data zeros --model tiny.net --memory-limit 20M --run-dir no
 
 # Mapped files that are cut while they are in use, on one rank and two.
 cut_while_training cifar/data_batch_1.bin 5000 ranks 2 "$weft" train --data cifar --model tiny.net --epochs 10000
