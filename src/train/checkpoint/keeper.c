@@ -167,8 +167,9 @@ weft_status keeper_keep(train_keeper *keeper, const train_progress *progress, bo
                                  : weft_fail_context(status, "stopping, but the checkpoint could not be written: ");
     }
     if (status != WEFT_OK && is_local(status)) {
-        log_warn("checkpoint after %s not written: %s; %s, training goes on", progress_say(progress).text,
-                 weft_error_message(),
+        char message[1024]; /* looking for a checkpoint clears it */
+        snprintf(message, sizeof message, "%s", weft_error_message());
+        log_warn("checkpoint after %s not written: %s; %s, training goes on", progress_say(progress).text, message,
                  checkpoint_is_there(plan->folder) ? "the one before it stays" : "there is none to resume from");
         weft_error_clear();
         return WEFT_OK;
