@@ -138,8 +138,8 @@ struct option_catalog {
     const option_command *bare;           /* no command */
     const option_foreign *foreigns;       /* ends with words == NULL */
     const option_synonym *synonyms;       /* ends with words == NULL */
-    const option_foreign_value *values;   /* ends with words == NULL */
-    const option_foreign *other_commands; /* words for commands; ends with words == NULL */
+    const option_foreign_value *values;   /* ends with words == NULL; may be NULL */
+    const option_foreign *other_commands; /* words for commands, alike; may be NULL */
     option_id recipe;                     /* the option that names a recipe; its choices are all recipes */
     const option_recipe_setting *recipes; /* ends with recipe == NULL */
     /* Does the command take as an argument what an option of this name gives to others? */

@@ -4,7 +4,7 @@
 static const char *answer_of(const option_foreign *rows, const char *name)
 {
     char word[OPTION_WORD_MAX];
-    for (const option_foreign *row = rows; row->words != NULL; row++) {
+    for (const option_foreign *row = rows; row != NULL && row->words != NULL; row++) {
         for (const char *words = row->words; option_list_next(&words, ',', word);) {
             if (option_same_word(word, name)) {
                 return row->answer;
@@ -37,7 +37,7 @@ static bool list_has_word(const char *words, const char *text)
 
 const char *option_value_answer(const option_catalog *catalog, option_id id, const char *text)
 {
-    for (const option_foreign_value *row = catalog->values; row->words != NULL; row++) {
+    for (const option_foreign_value *row = catalog->values; row != NULL && row->words != NULL; row++) {
         if (row->id == id && list_has_word(row->words, text)) {
             return row->answer;
         }
