@@ -9,6 +9,7 @@
  * ends the surplus threads, and those made later inherit the mask of thread 0; were it pinned to one CPU, all of them
  * would share that CPU. placement_refresh pins the newborn.
  */
+#include <dlfcn.h>
 #include <omp.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -37,6 +38,29 @@ weft_status placement_current_mask(cpu_set *mask)
     return WEFT_OK;
 }
 
+/* Places of an OpenMP library: sets of CPUs that it binds threads to. */
+typedef struct omp_places {
+    int (*count)(void);
+    int (*cpus)(int place);
+    void (*ids)(int place, int *ids);
+} omp_places;
+
+/* Of libgomp, which oneDNN brings and which binds the first thread when it is loaded, even where libomp runs the regions. */
+static omp_places places_of_openmp(void)
+{
+    omp_places places = {omp_get_num_places, omp_get_place_num_procs, omp_get_place_proc_ids};
+    void *library = dlopen("libgomp.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    if (library != NULL) {
+        void *const found[] = {dlsym(library, "omp_get_num_places"), dlsym(library, "omp_get_place_num_procs"),
+                               dlsym(library, "omp_get_place_proc_ids")};
+        if (found[0] != NULL && found[1] != NULL && found[2] != NULL) {
+            memcpy(&places, found, sizeof places);
+        }
+        dlclose(library);
+    }
+    return places;
+}
+
 /*
  * OpenMP binds the first thread when its library is loaded, if the environment says so (OMP_PROC_BIND, GOMP_CPU_AFFINITY).
  * Its places together are the mask that the process had, or the CPUs that the environment names.
@@ -44,12 +68,13 @@ weft_status placement_current_mask(cpu_set *mask)
 weft_status placement_start_mask(cpu_set *mask, bool *by_openmp)
 {
     int ids[PLACEMENT_MAX_CPUS];
+    const omp_places places = places_of_openmp();
     WEFT_TRY(placement_current_mask(mask));
-    *by_openmp = omp_get_proc_bind() != omp_proc_bind_false && omp_get_num_places() > 0;
-    for (int place = 0; *by_openmp && place < omp_get_num_places(); place++) {
-        const int count = omp_get_place_num_procs(place);
+    *by_openmp = omp_get_proc_bind() != omp_proc_bind_false && places.count() > 0;
+    for (int place = 0; *by_openmp && place < places.count(); place++) {
+        const int count = places.cpus(place);
         if (count > 0 && count <= PLACEMENT_MAX_CPUS) {
-            omp_get_place_proc_ids(place, ids);
+            places.ids(place, ids);
         }
         for (int i = 0; i < count && count <= PLACEMENT_MAX_CPUS; i++) {
             cpu_set_add(mask, ids[i]);

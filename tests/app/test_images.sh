@@ -444,7 +444,7 @@ refused 2 "a graph is trained in full batch" --data synth:quickstart,scale=0.01 
 refused 2 "store is for networks on graphs, and --model lenet is one on images" --data store --model lenet
 refused 2 "photos is for networks on images, and --model gcn is one on graphs" --data photos --model gcn
 refused 2 "is for networks on images, and --model gcn is one on graphs" --data $data --recipe kipf
-refused 2 "did you mean resnet-20?" --data $data --model resnet-21
+refused 2 "did you mean resnet-20?" --data $data --model resnt-20
 refused 65 "which nothing can be learned from" --data loose/50.png
 refused 66 "absent.net" --data $data --model absent.net
 printf 'conv 4 3\nlinear clases\n' >wrong.net

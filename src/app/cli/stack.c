@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 
 static const size_t wanted_bytes = (size_t)8 << 20, least_bytes = (size_t)1 << 20, thread_bytes = (size_t)2 << 20;
@@ -31,7 +32,7 @@ static bool raise_limit(void)
     return setrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur >= least_bytes;
 }
 
-/* The C library took the size of new threads' stacks from the limit, when the program was loaded. */
+/* The C library took the size of new threads' stacks from the limit, when the program was loaded; libomp takes it later. */
 static void raise_threads(void)
 {
     pthread_attr_t attributes;
@@ -42,6 +43,7 @@ static void raise_threads(void)
     if (pthread_attr_getstacksize(&attributes, &bytes) == 0 && bytes < thread_bytes &&
         pthread_attr_setstacksize(&attributes, thread_bytes) == 0) {
         (void)pthread_setattr_default_np(&attributes);
+        (void)setenv("OMP_STACKSIZE", "2M", 0);
     }
     (void)pthread_attr_destroy(&attributes);
 }
