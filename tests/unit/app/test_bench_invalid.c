@@ -155,7 +155,11 @@ static void test_spmm(void **state)
     const bench_matrix matrix = {.csr = {.rows = 3, .cols = 3, .offset = offset, .column = column}};
     const option_command *command = NULL;
     weft_options *options = NULL;
-    bench_table table = {.graph = "three", .vertices = 3, .edges = 3, .threads = 1, .limits = {.read = 1e10, .triad = 1e10, .gemm = 1e11}};
+    bench_table table = {.graph = "three",
+                         .vertices = 3,
+                         .edges = 3,
+                         .threads = 1,
+                         .limits = {.read = 1e10, .triad = 1e10, .gemm = 1e11}};
     weft_hal *hal = open_wrong();
     const bench_team team = {.hal = hal, .place = {.threads = 1}};
     ASSERT_OK(option_command_find(&app_catalog, "bench", &command));
