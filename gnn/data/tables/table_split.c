@@ -52,7 +52,7 @@ static int part_of(const text_field *field, bool *number)
     int64_t value;
     const bool fits = plain_field(field, word);
     const text_field plain = {.text = word, .end = word + strlen(word)};
-    *number = fits && text_field_whole(&plain, &value);
+    *number = text_field_whole(fits ? &plain : field, &value);
     if (*number) {
         return part_of_number(value);
     }
@@ -67,10 +67,16 @@ static int part_of(const text_field *field, bool *number)
 /* 1 or 0 of a mask; -1: neither. */
 static int flag_of(const text_field *field)
 {
-    static const char *const set[] = {"1", "true", "t", "1.0"};
-    static const char *const clear[] = {"0", "false", "f", "0.0"};
+    static const char *const set[] = {"true", "t"};
+    static const char *const clear[] = {"false", "f"};
     char word[16];
-    for (size_t i = 0; plain_field(field, word) && i < sizeof set / sizeof *set; i++) {
+    int64_t value;
+    const bool fits = plain_field(field, word);
+    const text_field plain = {.text = word, .end = word + strlen(word)};
+    if (text_field_whole(fits ? &plain : field, &value)) {
+        return value == 0 || value == 1 ? (int)value : -1;
+    }
+    for (size_t i = 0; fits && i < sizeof set / sizeof *set; i++) {
         if (strcasecmp(word, set[i]) == 0 || strcasecmp(word, clear[i]) == 0) {
             return strcasecmp(word, set[i]) == 0;
         }
