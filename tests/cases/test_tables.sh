@@ -182,6 +182,9 @@ done
 is f 'user_id,f\n3,1\n2,2\n1,3\n0,4\n' '3 1 2 2 1 3 0 4' "the column 'user_id' is taken for a feature: if it says which vertex a row is"
 is f 'grid,paid\n3,1\n2,2\n1,3\n0,4\n' '3 1 2 2 1 3 0 4'
 ! grep -F 'is taken for a feature' log || fail "grid and paid are no ids"
+is s 'fold\n0\n1\n2\n0\n' '0 1 2 0' "the numbers of column 'fold' are taken for parts"
+is s 'Split\n0\n1\n2\n0\n' '0 1 2 0'
+! grep -F 'are taken for parts' log || fail "a column named split"
 is l 'label\ncaf\xc3\xa9\ncafe\xcc\x81\nbar\nbar\n' '1 1 0 0' '2 classes by name' # two spellings of the same letters
 names $'bar|caf\xc3\xa9|'
 is l 'label\ncat\nNone\ndog\ncat\n' '1 0 2 1' "'None' is a class here: if it stands for a label that is missing"

@@ -223,6 +223,17 @@ static weft_status choose_columns(vertex_table *t, bool *masks)
     return WEFT_OK;
 }
 
+/* Numbers under a name that is no split's may be folds of a cross-validation. */
+static void tell_numbers(const vertex_table *t)
+{
+    for (int64_t j = 0; t->header.named && j < t->header.columns; j++) {
+        if (t->place[j] >= 0 && t->header.name[j][0] != '\0' && !text_header_is(&t->header, j, TEXT_SPLIT)) {
+            log_warn("%s: the numbers of column '%.40s' are taken for parts: 0 = train, 1 = valid, 2 = test",
+                     t->header.path, t->header.name[j]);
+        }
+    }
+}
+
 weft_status reader_text_split(const char *path, raw_graph *raw)
 {
     vertex_table t;
@@ -245,6 +256,9 @@ weft_status reader_text_split(const char *path, raw_graph *raw)
         "%s: holds 0 and 1 alone: a mask of one part; which? Name the column train_mask, valid_mask or test_mask; "
         "a split without test vertices is written in words (train, valid)",
         path);
+    if (!masks && atomic_load(&s.one)) {
+        tell_numbers(&t);
+    }
 done:
     vertex_table_close(&t);
     return status;
