@@ -189,6 +189,12 @@ is l 'label\ncaf\xc3\xa9\ncafe\xcc\x81\nbar\nbar\n' '1 1 0 0' '2 classes by name
 names $'bar|caf\xc3\xa9|'
 is l 'label\ncat\nNone\ndog\ncat\n' '1 0 2 1' "'None' is a class here: if it stands for a label that is missing"
 
+# Names as short as these leave no room behind the list of them.
+printf '1 2\n2 3\n3 1\n' >short.txt
+printf 'id,a\n3,30\n1,10\n2,20\n' >short.csv
+"$weft" convert short.txt --relabel --threads 1 --features short.csv --out o --force >log 2>&1 || { cat log; fail "short names"; }
+[ "$(bytes o/feature.npy f4)" = '10 20 30' ] || fail "short names: $(bytes o/feature.npy f4)"
+
 # Lists of vertices count as the edges do; where neither 0 nor the last one shows it, a word.
 printf '1 2\n2 3\n3 4\n' >from1.txt
 for lists in '1,2:3:4:0 0 1 2:0' '0,1:2:3:0 0 1 2:0' '2:1:3:1 0 2 255:1'; do

@@ -211,17 +211,19 @@ static weft_status check_once(const vertex_table *t, int64_t rows)
         never++;
     }
     weft_free(seen);
-    const char *name =
-        t->raw->vertex_names.text != NULL ? t->raw->vertex_names.text[twice >= 0 ? t->order[twice] : never] : NULL;
-    char vertex[64], column[64], reason[REASON];
-    snprintf(vertex, sizeof vertex, "%" PRId64, (twice >= 0 ? t->order[twice] : never) + first_id);
+    if (twice < 0 && never == n) {
+        return WEFT_OK;
+    }
+    const int64_t vertex = twice >= 0 ? t->order[twice] : never;
+    char number[64], column[64], reason[REASON];
+    snprintf(number, sizeof number, "%" PRId64, vertex + first_id);
+    const char *name = t->raw->vertex_names.text != NULL ? t->raw->vertex_names.text[vertex] : number;
     if (twice >= 0) {
-        snprintf(reason, sizeof reason, "vertex %.40s has a row already", name != NULL ? name : vertex);
+        snprintf(reason, sizeof reason, "vertex %.40s has a row already", name);
         return fail_row(t, t->id, twice, reason);
     }
-    WEFT_CHECK(never == n, WEFT_ERR_DATA, "%s: no row for vertex %.40s in %s: %" PRId64 " rows, %" PRId64 " vertices",
-               t->header.path, name != NULL ? name : vertex, text_header_column(&t->header, t->id, column), rows, n);
-    return WEFT_OK;
+    return weft_fail(WEFT_ERR_DATA, "%s: no row for vertex %.40s in %s: %" PRId64 " rows, %" PRId64 " vertices",
+                     t->header.path, name, text_header_column(&t->header, t->id, column), rows, n);
 }
 
 static weft_status read_order(vertex_table *t)
