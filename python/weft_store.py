@@ -28,6 +28,7 @@ import re
 import shutil
 import sys
 import time
+import unicodedata
 import warnings
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
@@ -370,6 +371,8 @@ def _array(value: Any) -> np.ndarray:
         value = value.to_dense()
     if hasattr(value, "toarray"):
         value = value.toarray()
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise ValueError("a masked array, of which entries are hidden: hand in value.filled(...), with -1 or NaN for labels")
     return np.asarray(value.numpy() if hasattr(value, "numpy") else value)
 
 
@@ -661,21 +664,47 @@ def _tasks(label: np.ndarray) -> np.ndarray:
     return target
 
 
+def _word_array(y: Any) -> np.ndarray:
+    """_array, but for a list of words among which None or NaN stands: NumPy would turn NaN into the word nan."""
+    several = isinstance(y, (list, tuple)) and any(isinstance(word, str) for word in y)
+    return np.array(y, dtype=object) if several else _array(y)
+
+
+def _one_spelling(word: Any) -> Any:
+    """Letters that Unicode can spell in two ways are one (NFC), as `weft` compares names."""
+    return unicodedata.normalize("NFC", word) if isinstance(word, str) else word
+
+
+_MISSING_WORDS = ("na", "nan", "null", "none", "n/a", "<na>", "nat", "unlabeled", "unlabelled", "?", "-", ".")
+
+
+def _warn_of_missing_words(names: Sequence[str]) -> None:
+    told = [name for name in names if name.lower() in _MISSING_WORDS]
+    if told:
+        _warn("%r is a class here: if it stands for a label that is missing, hand in None or \"\" (unlabelled) for it" % told[0])
+
+
 def _in_words(y: Any, names: Optional[Sequence[str]]) -> Tuple[Any, Optional[Sequence[str]]]:
     """Labels in words as numbers, and the classes' names: those given, or the words in the order of their bytes. Empty words,
     None and NaN are unlabelled. Other labels stay as they are."""
-    label = _array(y)
+    label = _word_array(y)
     if label.dtype.kind == "S":
         label = np.char.decode(label, "utf-8")
-    words = [word for word in label.reshape(-1).tolist() if word and word == word] if label.dtype.kind in "UO" else []
+    entries = [_one_spelling(word) for word in label.reshape(-1).tolist()] if label.dtype.kind in "UO" else []
+    words = [word for word in entries if word and word == word]
     if not words or not all(isinstance(word, str) for word in words):
         return y, names
-    names = sorted(set(words)) if names is None else list(names)
-    number = {name: i for i, name in enumerate(names)}
-    for row, word in enumerate(label.reshape(-1).tolist()):
+    if label.ndim == 2 and label.shape[1] > 1:
+        raise ValueError("y: words %s, expected one column of classes; binary tasks are 0, 1 and NaN" % (label.shape,))
+    if names is None:
+        names = sorted(set(words))
+        _warn_of_missing_words(names)
+    names = list(names)
+    number = {_one_spelling(name): i for i, name in enumerate(names)}
+    for row, word in enumerate(entries):
         if word and word == word and word not in number:
             raise ValueError("y, row %d: %.60r is none of class_names" % (row, word))
-    numbers = [number[word] if word and word == word else -1 for word in label.reshape(-1).tolist()]
+    numbers = [number[word] if word and word == word else -1 for word in entries]
     return np.array(numbers, dtype=np.int64).reshape(label.shape), names
 
 
@@ -885,7 +914,7 @@ def write_store(path: _PathLike, edge_index: Any, x: Any = None, y: Any = None, 
                               ("vertex_name", vertex_names, n)):
         if names is not None:
             arrays[key], named[key + "s"] = _names_text(key + "s", list(names), count), True
-            if len(set(names)) != count:
+            if len(set(map(_one_spelling, names) if key == "class_name" else names)) != count:
                 raise ValueError("%ss: two of them are the same" % key)
     version = VERSION_THIRD if named or numbers else VERSION if edge_weight is None else VERSION_WEIGHTED
     manifest = {"format": FORMAT, "version": version,

@@ -119,6 +119,34 @@ is s/split.npy u1 "$parts"
 grep -qF '"splits": 3' s/manifest.json
 is s/split.npy u1 "$(repeat "$parts" 3)"
 if python3 -c 'import numpy' 2>/dev/null; then
+    # Two arrays of one meaning, forms of sparse matrices, and options that are for text alone.
+    python3 - <<'MAKE'
+import numpy as np
+n = 24
+ring = np.stack([np.arange(n), (np.arange(n) + 1) % n])
+np.savez("two.npz", features=np.ones((n, 1)), x=np.zeros((n, 1)))
+for form in ("csr", "csc"):  # as scipy.sparse.save_npz writes them: the upper triangle of ones, or, read as CSC, the lower
+    rows = [np.arange(v, n) for v in range(n)]
+    offset = np.concatenate([[0], np.cumsum([len(r) for r in rows])])
+    np.savez(form + ".npz", indices=np.concatenate(rows), indptr=offset, format=form.encode(), shape=(n, n),
+             data=np.ones(offset[-1]))
+np.savez("from1.npz", edge_index=ring[:, :-1] + 1)
+np.savez("lists.npz", train=np.array([1, 2]), valid=np.array([3]), test=np.array([4, 24]))
+MAKE
+    "$weft" convert "$arrays/ring.csv" --features two.npz --out s --force 2>log
+    says "two.npz: the array 'x' is left out, because 'features' is taken"
+    is s/feature.npy f4 "$(repeat 1 24)"
+    "$weft" convert "$arrays/ring.csv" --features csr.npz --out s --force 2>log
+    grep -qF '"features": 24' s/manifest.json
+    refused 65 "csc.npz[format]: 'csc': sparse features are read in CSR form: save matrix.tocsr()" "$arrays/ring.csv" --features csc.npz
+    refused 2 'from1.npz: --first-id: only edge lists leave open what ids mean; pyg-npz says it itself (save edge_index - 1)' \
+        from1.npz --first-id 1
+    refused 2 'save numpy.unique(edge_index, return_inverse=True)' from1.npz --relabel
+    "$weft" convert from1.npz --out s --force 2>log
+    says 'where ids count from 1, edge_index - 1 in the file says so'
+    seq 1 23 | awk '{ print $1, $1 + 1 }' >from1.txt
+    "$weft" convert from1.txt --first-id 1 --splits lists.npz --out s --force 2>log
+    is s/split.npy u1 "0 0 1 2 $(repeat 255 19) 2"
     export PYTHONPATH="$source_dir/python" PYTHONDONTWRITEBYTECODE=1
     [ "$(python3 "$cases/python/int_mask.py" 2>/dev/null)" = "[255 255   0   0   0   0]" ] || fail "int_mask.py"
     ! python3 -c 'import scipy' 2>/dev/null || python3 "$cases/python/sparse_features.py" 2>/dev/null | grep -qF "'features': 4" ||

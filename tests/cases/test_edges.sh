@@ -229,6 +229,29 @@ printf 'from,to,w\nbob,carol,3\nalice,eve,2\n' >stranger.csv
 refuses 65 "line 3: 'eve': expected the id of a vertex of the graph" "$text/edges-names.csv" --relabel --edge-weights stranger.csv
 printf 'from,to,w\nbob,carol,3\nalice,carol,2\n' >stranger.csv
 refuses 65 "the edge 'alice' -> 'carol', which the graph does not have" "$text/edges-names.csv" --relabel --edge-weights stranger.csv
+# Matrix Market and METIS have no ids but 1 to n: as positions they say nothing about ids with gaps.
+printf '1 2\n2 3\n3 1\n' >cycle.txt
+awk '{ print 10 * $1, 10 * $2 }' cycle.txt >tens.txt
+printf '%%%%MatrixMarket matrix coordinate real general\n3 3 3\n1 2 12\n2 3 23\n3 1 31\n' >cycle.mtx
+printf '3 3 1\n2 12 3 31\n1 12 3 23\n2 23 1 31\n' >cycle.graph
+for weights in cycle.mtx cycle.graph; do
+    refuses 2 "$weights has no ids but 1 to 3; give the weights in a table of text" tens.txt --relabel --edge-weights $weights
+    reads - "3 1>0:12 2>0:31 0>1:12 2>1:23 0>2:31 1>2:23" cycle.txt --relabel --edge-weights $weights
+done
+# Layouts of public data sets have no names.
+"$weft" convert "$text/edges-names.csv" --relabel --features people.csv --labels people.csv --out people.weft -q 2>log.txt
+"$weft" convert people.weft --to edge-list --out people.txt 2>log.txt
+grep -qF 'edge-list carries no names: vertices of ' log.txt || fail "names are lost without a word: $(cat log.txt)"
+# Ids beyond 64 bits with a sign are ids, too, and numpy.savetxt writes ids with exponents.
+printf '18446744073709551615 1\n18446744073709551614 2\n' >unsigned.txt
+refuses 65 "'18446744073709551615': expected a vertex id, 0 to 2147483646 (--relabel takes names, and numbers of any size)" unsigned.txt
+reads - "4 2>0 1>3" unsigned.txt --relabel "${directed[@]}"
+{ echo 'person,other' && cat unsigned.txt; } | tr ' ' , >unsigned.csv
+reads "the columns 'person' and 'other' are taken" "4 2>0 1>3" unsigned.csv --relabel "${directed[@]}"
+printf '0.000000000000000000e+00 1.000000000000000000e+00\n1.000000000000000000e+00 1.200000000000000000e+01\n' >savetxt.txt
+reads - "13 0>1 1>12" savetxt.txt "${directed[@]}"
+printf '1.5e+00 2.0e+00\n' >half.txt
+refuses 65 "half.txt" half.txt
 # Numbers ascend as numbers, and where one id is a word all are names.
 printf '10 9\n9 -3\n' >numbers.txt
 reads - "3 1>0 2>1" numbers.txt --relabel "${directed[@]}"

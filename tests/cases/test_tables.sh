@@ -169,6 +169,43 @@ printf ',node\n0,1\n1,3\n' >lists/valid.csv
 printf '"2"\n' >lists/test.csv
 takes s lists '0 1 2 1'
 
+# numpy.savetxt: numbers with exponents, and a header behind #, which no reader follows but each points out.
+is s '0.000000000000000000e+00\n1.000000000000000000e+00\n2.000000000000000000e+00\n-1.0e+00\n' '0 1 2 255'
+is s '1.0e+00 0.0e+00 0.0e+00\n0.0e+00 1.0e+00 0.0e+00\n0.0e+00 0.0e+00 1.0e+00\n0.0e+00 0.0e+00 0.0e+00\n' '0 1 2 255'
+is l 'id,label\n3.0e+00,2.0e+00\n2.0e+00,0.0e+00\n1.0e+00,1.0e+00\n0.0e+00,0.0e+00\n' '0 1 0 2'
+is f '# id f\n3 1\n2 2\n1 3\n0 4\n' '3 1 2 2 1 3 0 4' "the comment above the first row, 'id f', names columns, and is not followed"
+is s '# test valid train\n1 0 0\n0 1 0\n0 0 1\n0 0 0\n' '0 1 2 255' "'test valid train', names columns, and is not followed"
+for comment in 'x0 x1' 'made by hand' 'train valid test' 'id'; do
+    is s "# $comment\n1 0 0\n0 1 0\n0 0 1\n0 0 0\n" '0 1 2 255'
+    ! grep -F 'is not followed' log || fail "a comment that says nothing else: $comment"
+done
+is f 'user_id,f\n3,1\n2,2\n1,3\n0,4\n' '3 1 2 2 1 3 0 4' "the column 'user_id' is taken for a feature: if it says which vertex a row is"
+is f 'grid,paid\n3,1\n2,2\n1,3\n0,4\n' '3 1 2 2 1 3 0 4'
+! grep -F 'is taken for a feature' log || fail "grid and paid are no ids"
+is s 'fold\n0\n1\n2\n0\n' '0 1 2 0' "the numbers of column 'fold' are taken for parts"
+is s 'Split\n0\n1\n2\n0\n' '0 1 2 0'
+! grep -F 'are taken for parts' log || fail "a column named split"
+is l 'label\ncaf\xc3\xa9\ncafe\xcc\x81\nbar\nbar\n' '1 1 0 0' '2 classes by name' # two spellings of the same letters
+names $'bar|caf\xc3\xa9|'
+is l 'label\ncat\nNone\ndog\ncat\n' '1 0 2 1' "'None' is a class here: if it stands for a label that is missing"
+
+# Names as short as these leave no room behind the list of them.
+printf '1 2\n2 3\n3 1\n' >short.txt
+printf 'id,a\n3,30\n1,10\n2,20\n' >short.csv
+"$weft" convert short.txt --relabel --threads 1 --features short.csv --out o --force >log 2>&1 || { cat log; fail "short names"; }
+[ "$(bytes o/feature.npy f4)" = '10 20 30' ] || fail "short names: $(bytes o/feature.npy f4)"
+
+# Lists of vertices count as the edges do; where neither 0 nor the last one shows it, a word.
+printf '1 2\n2 3\n3 4\n' >from1.txt
+for lists in '1,2:3:4:0 0 1 2:0' '0,1:2:3:0 0 1 2:0' '2:1:3:1 0 2 255:1'; do
+    IFS=: read -r train valid test expected told <<<"$lists"
+    rm -rf counted && mkdir counted
+    for part in train valid test; do tr , '\n' <<<"${!part}" >counted/$part.csv; done
+    "$weft" convert from1.txt --first-id 1 --threads 1 --splits counted --out o --force >log 2>&1
+    [ "$(bytes o/split.npy u1)" = "$expected" ] || fail "lists $lists: $(bytes o/split.npy u1)"
+    [ "$(grep -cF 'taken to count from 1, as the edges do' log || true)" -eq "$told" ] || { cat log; fail "lists $lists"; }
+done
+
 # ---- packed ----
 printf 'id\tlabel\r\n3\tb\r\n2\ta\r\n1\tb\r\n0\ta\r\n' >t.tsv
 gzip -k t.tsv

@@ -212,6 +212,24 @@ def check_words():
         assert "y, row 1: '\u00e9clair' is none of class_names" in str(error), error
     else:
         raise AssertionError("a word that is no class was taken")
+    missing = words.tolist()
+    missing[3] = float("nan")  # as pandas has it; NumPy would make the word nan of it
+    for y, class_names in ((missing, None), (missing, ["cat", "tea", "e\u0301clair"]),
+                           ([word.replace("\u00e9", "e\u0301") if i > 5 else word for i, word in enumerate(missing)], None)):
+        weft_store.write_store("words", RING, None, y, class_names=class_names, force=True, quiet=True)
+        store = weft_store.read_store("words")
+        assert len(store["class_name"]) == 3 and store["label"][:7].tolist() == [1, 2, 0, -1, 2, 0, 1], store["label"]
+    for y, expected in ((np.where(np.arange(N) == 3, "nan", words), "LabelWarning: y: 'nan' is a class here"),
+                        (np.stack([words, words], axis=1), "ValueError: y: words (%d, 2), expected one column" % N),
+                        (np.ma.masked_equal(np.arange(N) % 3, 2), "ValueError: a masked array")):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            try:
+                weft_store.write_store("words", RING, None, y, force=True, quiet=True)
+                said = "nothing"
+            except (ValueError, weft_store.LabelWarning) as error:
+                said = "%s: %s" % (type(error).__name__, error)
+        assert said.startswith(expected), said
     code, told = convert("edges.npz", "--labels", save("w.npy", words))
     assert code == 65 and "w.npy: holds text; classes in words" in told, told
 

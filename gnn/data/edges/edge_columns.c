@@ -71,10 +71,16 @@ static char separator_before_dictionary(const char *line)
     return TEXT_WHOLE_LINE;
 }
 
+/* A number of any length, which --relabel takes. */
 static bool is_id(const text_field *field)
 {
     int64_t id;
-    return text_field_whole(field, &id);
+    const char *at = field->text + (field->text < field->end && *field->text == '-');
+    const char *digits = at;
+    while (at < field->end && *at >= '0' && *at <= '9') {
+        at++;
+    }
+    return (at == field->end && at > digits) || text_field_whole(field, &id);
 }
 
 /* Two ids, behind the `before` first fields. */
@@ -110,20 +116,7 @@ static bool comment_disagrees(const char *head, char line[TEXT_HEAD + 1])
     text_field field[2];
     text_header h = {.named = true, .index = -1, .columns = 2};
     char text[2][NAME_MOST], *name[2] = {text[0], text[1]};
-    const char *comment = NULL;
-    while (*head == '#' || *head == '%' || *head == '\r' || *head == '\n') {
-        comment = *head == '#' || *head == '%' ? head : comment;
-        head += strcspn(head, "\n");
-        head += *head == '\n';
-    }
-    if (comment == NULL) {
-        return false;
-    }
-    comment += strspn(comment, "#% \t");
-    const size_t length = strcspn(comment, "\r\n");
-    memcpy(line, comment, length);
-    memcpy(line + length, "\n", 2);
-    if (!names_ends(line) || cut(line, text_separator_of(line), 2, field) < 2) {
+    if (!reader_text_comment(head, line) || !names_ends(line) || cut(line, text_separator_of(line), 2, field) < 2) {
         return false;
     }
     h.name = name;

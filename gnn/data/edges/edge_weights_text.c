@@ -2,9 +2,11 @@
  * gnn/data/edges/edge_weights_text.c: weights in text, parsed by all threads: lines FROM TO WEIGHT, Matrix Market with values, METIS
  * with edge weights. Which of them a file is, is asked of the same functions as for edges.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "gnn/data/convert_options.def"
 #include "gnn/data/edges/edge_text.h"
 #include "gnn/data/edges/edge_weights.h"
 #include "gnn/data/edges/matrix_market.h"
@@ -50,9 +52,24 @@ static bool parse_entries(void *self, text_piece *piece)
     return true;
 }
 
+/* These formats number vertices from 1 and have no other ids, which say nothing where those of the edges have gaps or are names. */
+static weft_status check_counted(const char *path, const edge_weights *s)
+{
+    const id_map *map = s->map;
+    const bool counted =
+        map == NULL || (map->text == NULL && map->count > 0 && (map->item[0] == 0 || map->item[0] == 1) &&
+                        map->item[map->count - 1] - map->item[0] == map->count - 1);
+    WEFT_CHECK(counted, WEFT_ERR_USAGE,
+               FLAG_RELABEL ": %s has no ids but 1 to %" PRId64
+                            "; give the weights in a table of text, by the ids of the edges",
+               path, map == NULL ? 0 : map->count);
+    return WEFT_OK;
+}
+
 static weft_status read_matrix(const char *path, text_source *source, edge_weights *s)
 {
     matrix_market matrix;
+    WEFT_TRY(check_counted(path, s));
     const text_parser parser = {.self = s, .parse = parse_entries, .comments = MATRIX_MARKET_COMMENTS};
     WEFT_TRY(matrix_market_begin(path, source, &matrix));
     WEFT_CHECK(matrix.has_values, WEFT_ERR_DATA, "%s: line 1: a matrix of field 'pattern' has no values to be weights",
@@ -75,6 +92,7 @@ static bool put_neighbour(const void *self, int64_t from, int64_t to, double wei
 /* Each edge stands in both of its lines, and weighs the same there. */
 static weft_status read_metis(const char *path, text_source *source, edge_weights *s)
 {
+    WEFT_TRY(check_counted(path, s));
     s->first_id = 1;
     s->both_ways = true;
     s->cure = "an edge weighs the same in both of its lines";

@@ -38,6 +38,24 @@ weft_status reader_text_head(const char *path, char head[TEXT_HEAD])
     return status;
 }
 
+bool reader_text_comment(const char *head, char line[TEXT_HEAD + 1])
+{
+    const char *comment = NULL;
+    while (*head == '#' || *head == '%' || *head == '\r' || *head == '\n') {
+        comment = *head == '#' || *head == '%' ? head : comment;
+        head += strcspn(head, "\n");
+        head += *head == '\n';
+    }
+    if (comment == NULL) {
+        return false;
+    }
+    comment += strspn(comment, "#% \t");
+    const size_t length = strcspn(comment, "\r\n");
+    memcpy(line, comment, length);
+    memcpy(line + length, "\n", 2);
+    return true;
+}
+
 bool reader_name_ends(const char *path, const char *ending)
 {
     size_t length = strlen(path);

@@ -40,6 +40,7 @@ typedef struct raw_graph {
     int64_t memory_bytes, asked_vertices; /* --memory, --vertices; 0 = not given */
     int64_t asked_first_id;               /* --first-id */
     bool relabels;                        /* --relabel: see ids */
+    bool takes_ids;                       /* those two could be given */
     const char *tables[READER_TABLES];    /* files for the vertices that are given with the edges; NULL: none */
     int64_t asked_classes;                /* --classes; 0 = not given */
     const char *split_name;               /* --split-name, or NULL */
@@ -53,7 +54,8 @@ typedef struct reader_format {
     const char *name;
     const char *description;
     bool symmetrize;        /* what --symmetrize auto means for it */
-    bool takes_vertices;    /* --vertices, --first-id and --relabel have a meaning */
+    bool takes_vertices;    /* --vertices has a meaning */
+    bool takes_ids;         /* --first-id and --relabel have one, too */
     bool has_split_folders; /* --split-name has a meaning */
     /* Does this path look like the format? Cheap; never fails. */
     bool (*matches)(const char *path);

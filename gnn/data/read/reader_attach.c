@@ -39,7 +39,7 @@ static weft_status refuse_folder(const char *option, const char *path)
 /* The array of an .npz that bears one of the names, or the only one. */
 static weft_status find_member(const reader_npz *npz, const char *const *names, int *member)
 {
-    *member = reader_npz_find(npz, names);
+    *member = reader_npz_choose(npz, names);
     WEFT_CHECK(*member >= 0 || npz_count(npz->file) == 1, WEFT_ERR_DATA,
                "%s: holds %d arrays and none is named '%s' or '%s'", npz->path, npz_count(npz->file), names[0],
                names[1]);
@@ -49,11 +49,23 @@ static weft_status find_member(const reader_npz *npz, const char *const *names, 
 
 /* ---- features ---- */
 
+/* A matrix that SciPy saved says its form, and the arrays of CSC have the names of CSR's. */
+static weft_status refuse_other_forms(const reader_npz *npz)
+{
+    char format[16] = "csr";
+    WEFT_TRY(reader_npz_has(npz, "format") && reader_npz_has(npz, "shape") ? reader_npz_text(npz, "format", format)
+                                                                           : WEFT_OK);
+    WEFT_CHECK(strcmp(format, "csr") == 0, WEFT_ERR_DATA,
+               "%s[format]: '%s': sparse features are read in CSR form: save matrix.tocsr()", npz->path, format);
+    return WEFT_OK;
+}
+
 static weft_status npz_features(const char *path, raw_graph *raw)
 {
     reader_npz npz;
     WEFT_TRY(reader_npz_open(path, raw->memory_bytes, &npz));
     weft_status status;
+    WEFT_TRY_GOTO(refuse_other_forms(&npz), status, done);
     if (reader_npz_has(&npz, "indptr") && reader_npz_has(&npz, "indices") && reader_npz_has(&npz, "data")) {
         status = reader_npz_sparse_features(&npz, "", raw);
         goto done;

@@ -359,9 +359,12 @@ weft_status reader_convert(const char *input, const char *store, const convert_o
     WEFT_CHECK(options->vertices == 0 || format->takes_vertices, WEFT_ERR_USAGE,
                FLAG_VERTICES " %" PRId64 ": only edge lists leave the number of vertices open; %s says it itself",
                options->vertices, format->name);
-    WEFT_CHECK((options->first_id == 0 && !options->relabel) || format->takes_vertices, WEFT_ERR_USAGE,
-               "%s: %s: only edge lists leave open what ids mean; %s says it itself", input,
-               options->relabel ? FLAG_RELABEL : FLAG_FIRST_ID, format->name);
+    WEFT_CHECK((options->first_id == 0 && !options->relabel) || format->takes_ids, WEFT_ERR_USAGE,
+               "%s: %s: only edge lists leave open what ids mean; %s says it itself%s", input,
+               options->relabel ? FLAG_RELABEL : FLAG_FIRST_ID, format->name,
+               !format->takes_vertices ? ""
+               : options->relabel      ? " (save numpy.unique(edge_index, return_inverse=True)[1].reshape(2, -1))"
+                                       : " (save edge_index - 1)");
     features_kind kind;
     int64_t width;
     WEFT_TRY(options->feature_path != NULL ? features_parse(options->feature_path, &kind, &width) : WEFT_OK);
@@ -376,6 +379,7 @@ weft_status reader_convert(const char *input, const char *store, const convert_o
         .asked_vertices = options->vertices,
         .asked_first_id = options->first_id,
         .relabels = options->relabel,
+        .takes_ids = format->takes_ids,
         .tables = {features_are_made(options) ? NULL : options->feature_path, options->label_path, options->split_path},
         .asked_classes = options->label_path != NULL ? 0 : options->classes,
         .split_name = options->split_name,

@@ -127,6 +127,7 @@ const reader_format reader_edge_list = {
     .description = "text, a line an edge: SNAP, .csv, .tsv, arc lists; also .gz, .xz",
     .symmetrize = true,
     .takes_vertices = true,
+    .takes_ids = true,
     .matches_text = edge_columns_match,
     .read = read_graph,
 };

@@ -50,6 +50,19 @@ int reader_npz_find(const reader_npz *npz, const char *const *names)
     return member;
 }
 
+int reader_npz_choose(const reader_npz *npz, const char *const *names)
+{
+    const int found = reader_npz_find(npz, names);
+    for (; *names != NULL; names++) {
+        const int other = npz_find(npz->file, *names);
+        if (other >= 0 && other != found) {
+            log_warn("%s: the array '%s' is left out, because '%s' is taken", npz->path, *names,
+                     npz_name(npz->file, found));
+        }
+    }
+    return found;
+}
+
 bool reader_npz_matches(const char *path, const char *const *names)
 {
     reader_npz npz;

@@ -23,6 +23,8 @@ weft_status reader_npz_read(const char *path, weft_status (*arrays)(const reader
 bool reader_npz_has(const reader_npz *npz, const char *name);
 /* The index of the array that bears one of the names (NULL-terminated), the first in their order, or -1. */
 int reader_npz_find(const reader_npz *npz, const char *const *names);
+/* As reader_npz_find; says which arrays of the other names are there and are left out. */
+int reader_npz_choose(const reader_npz *npz, const char *const *names);
 extern const char *const reader_feature_names[], *const reader_label_names[]; /* what others call these arrays */
 /* Does the file at `path` hold all these arrays (NULL-terminated)? */
 bool reader_npz_matches(const char *path, const char *const *names);

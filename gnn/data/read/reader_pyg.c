@@ -75,8 +75,8 @@ static void tell_of_edge_data(const reader_npz *npz, const raw_graph *raw)
 
 static weft_status read_arrays(const reader_npz *npz, raw_graph *raw)
 {
-    const int features = reader_npz_find(npz, reader_feature_names);
-    const int labels = reader_npz_find(npz, reader_label_names);
+    const int features = reader_npz_choose(npz, reader_feature_names);
+    const int labels = reader_npz_choose(npz, reader_label_names);
     WEFT_TRY(read_edges(npz, raw));
     tell_of_edge_data(npz, raw);
     if (features >= 0) {

@@ -58,6 +58,7 @@ static weft_status read_list(const char *path, const raw_graph *raw, reader_part
     int64_t count = 0;
     int64_t *index = NULL;
     WEFT_TRY(reader_text_list(path, raw, &count, &index));
+    part->text = true;
     part->array =
         (npy_array){.header = {.kind = 'i', .item_bytes = sizeof *index, .dims = 1, .shape = {count}, .count = count},
                     .data = index};

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "base/alloc.h"
+#include "base/log.h"
 #include "gnn/data/read/reader_parts.h"
 
 enum { SPLITS_MAX = 1000, PIECE = 4096 };
@@ -51,6 +52,8 @@ weft_status reader_walk(const char *name, const npy_array *array,
 static weft_status count_value(void *self, int64_t element, int64_t value)
 {
     reader_census *c = self;
+    c->least = value < c->least ? value : c->least;
+    c->most = value > c->most ? value : c->most;
     if (value == 0) {
         c->zeros++;
     } else if (value == 1) {
@@ -66,7 +69,8 @@ static weft_status count_value(void *self, int64_t element, int64_t value)
 
 weft_status reader_count_values(const char *name, const npy_array *array, reader_census *census)
 {
-    *census = (reader_census){.bytes = array->header.kind == 'u' && array->header.item_bytes == 1};
+    *census = (reader_census){
+        .bytes = array->header.kind == 'u' && array->header.item_bytes == 1, .least = INT64_MAX, .most = INT64_MIN};
     return reader_walk(name, array, count_value, census);
 }
 
@@ -106,6 +110,7 @@ typedef struct putting {
     const reader_part *part;
     raw_graph *raw;
     int which;
+    int64_t first; /* what a list calls vertex 0 */
     reader_layout layout;
 } putting;
 
@@ -120,10 +125,10 @@ static weft_status put_everywhere(const putting *p, int64_t v)
 static weft_status put_listed(void *self, int64_t element, int64_t value)
 {
     const putting *p = self;
-    WEFT_CHECK(value >= 0 && value < p->raw->vertices, WEFT_ERR_DATA,
-               "%s: row %" PRId64 ": %" PRId64 ": vertices are 0 to %" PRId64, p->part->name, element, value,
-               p->raw->vertices - 1);
-    return put_everywhere(p, value);
+    WEFT_CHECK(value >= p->first && value - p->first < p->raw->vertices, WEFT_ERR_DATA,
+               "%s: row %" PRId64 ": %" PRId64 ": vertices are %" PRId64 " to %" PRId64, p->part->name, element, value,
+               p->first, p->raw->vertices - 1 + p->first);
+    return put_everywhere(p, value - p->first);
 }
 
 static weft_status put_masked(void *self, int64_t element, int64_t value)
@@ -139,23 +144,58 @@ static weft_status put_masked(void *self, int64_t element, int64_t value)
                : reader_put_part(p->part->name, p->raw, reader_layout_split(&p->layout, n, element), v, p->which);
 }
 
-static weft_status put_one(const reader_part *part, int which, raw_graph *raw)
+static bool is_list(const reader_part *part, const reader_census *census, int64_t vertices)
 {
-    reader_census census;
-    putting p = {.part = part, .raw = raw, .which = which};
+    return part->array.header.dims == 1 && !is_mask(&part->array.header, census, vertices);
+}
+
+/* What the lists call vertex 0. Where the edges' ids count from 1, an id 0 or n in any list shows what they do; without either
+ * lists of text are taken as the edges are, and arrays as NumPy counts. */
+static int64_t first_of_lists(const reader_part part[], const reader_census census[], const raw_graph *raw)
+{
+    const int64_t n = raw->vertices;
+    const reader_part *shown = NULL;
+    bool zero = false, last = false;
+    for (int i = 0; i < READER_PARTS; i++) {
+        if (is_list(&part[i], &census[i], n) && part[i].array.header.count > 0) {
+            shown = shown == NULL ? &part[i] : shown;
+            zero = zero || census[i].least <= 0;
+            last = last || census[i].most >= n;
+        }
+    }
+    const bool named = raw->ids.count > 0;
+    if (named && shown != NULL && !shown->text && !id_map_is_plain(&raw->ids)) {
+        log_warn("%s: the numbers of the lists are taken for vertices in the ascending order of the ids in the edges, "
+                 "from 0 on",
+                 shown->name);
+    }
+    if (named || raw->first_id == 0 || shown == NULL || zero) {
+        return 0;
+    }
+    if (!last) {
+        log_warn("%s: the lists of the split name neither vertex 0 nor vertex %" PRId64
+                 ": they are taken to count from %d, as %s",
+                 shown->name, n, shown->text, shown->text ? "the edges do" : "NumPy does");
+    }
+    return last || shown->text;
+}
+
+static weft_status put_one(const reader_part *part, const reader_census *census, int which, int64_t first,
+                           raw_graph *raw)
+{
+    putting p = {.part = part, .raw = raw, .which = which, .first = first};
     const npy_header *header = &part->array.header;
-    WEFT_TRY(reader_count_values(part->name, &part->array, &census));
-    if (header->dims == 1 && !is_mask(header, &census, raw->vertices)) {
-        const bool twice = census.zeros > 1 || census.ones > 1;
-        WEFT_CHECK(!twice || !is_binary(&census), WEFT_ERR_DATA,
+    if (is_list(part, census, raw->vertices)) {
+        const bool twice = census->zeros > 1 || census->ones > 1;
+        WEFT_CHECK(!twice || !is_binary(census), WEFT_ERR_DATA,
                    "%s: holds 0 and 1 alone, more than once: a mask has an entry for each of the %" PRId64
                    " vertices, this has %" PRId64,
                    part->name, raw->vertices, header->count);
         return reader_walk(part->name, &part->array, put_listed, &p);
     }
     WEFT_TRY(reader_layout_find(part->name, header, raw->vertices, "masks of ", &p.layout));
-    WEFT_CHECK(is_binary(&census), WEFT_ERR_DATA, "%s: element %" PRId64 " is %" PRId64 ": masks hold 0 and 1",
-               part->name, census.at, census.other);
+    WEFT_CHECK(is_binary(census), WEFT_ERR_DATA, "%s: element %" PRId64 " is %" PRId64 ": masks hold 0 and 1",
+               part->name, census->at, census->other);
     return reader_walk(part->name, &part->array, put_masked, &p);
 }
 
@@ -182,11 +222,16 @@ static weft_status agree_on_splits(const reader_part *part, int64_t vertices, in
 weft_status reader_put_parts(reader_part part[], raw_graph *raw)
 {
     int64_t splits;
+    reader_census census[READER_PARTS];
     weft_status status;
     WEFT_TRY_GOTO(agree_on_splits(part, raw->vertices, &splits), status, done);
     WEFT_TRY_GOTO(reader_new_splits(raw, splits), status, done);
     for (int i = 0; i < READER_PARTS; i++) {
-        WEFT_TRY_GOTO(put_one(&part[i], i, raw), status, done);
+        WEFT_TRY_GOTO(reader_count_values(part[i].name, &part[i].array, &census[i]), status, done);
+    }
+    const int64_t first = first_of_lists(part, census, raw);
+    for (int i = 0; i < READER_PARTS; i++) {
+        WEFT_TRY_GOTO(put_one(&part[i], &census[i], i, first, raw), status, done);
     }
 done:
     for (int i = 0; i < READER_PARTS; i++) {

@@ -19,6 +19,7 @@
 typedef struct reader_part {
     char name[FILE_PATH_MAX]; /* FILE or FILE[ARRAY], for messages */
     npy_array array;          /* C order, native byte order; the header alone suffices for reader_part_shape */
+    bool text;                /* a list from text, which names vertices as the edges do */
 } reader_part;
 
 /* How often the values of an array occur. */
@@ -26,6 +27,7 @@ typedef struct reader_census {
     bool bytes;                        /* uint8, whose 255 may mean 1 */
     int64_t zeros, ones, full, others; /* full: 255 of bytes */
     int64_t other, at;                 /* the first other value, and its element */
+    int64_t least, most;               /* of all values; INT64_MAX and INT64_MIN: there is none */
 } reader_census;
 
 /* Masks of `splits` splits, in which element e is vertex e / splits (by_vertex: [n, splits]) or e % n. */

@@ -2,6 +2,7 @@
  * gnn/data/tables/table_features.c: features from text. All columns are features but those whose names say that they are ids,
  * labels or a split. A column of text is refused by name.
  */
+#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 #include <strings.h>
@@ -59,6 +60,30 @@ static weft_status refuse_text(const vertex_table *t)
     return WEFT_OK;
 }
 
+/* user_id, userId, and so on. */
+static bool ends_in_id(const char *name)
+{
+    const size_t length = strlen(name);
+    if (length < 3 || strcasecmp(name + length - 2, "id") != 0) {
+        return false;
+    }
+    const char before = name[length - 3];
+    return strchr("_-. ", before) != NULL || (islower((unsigned char)before) && name[length - 2] == 'I');
+}
+
+/* Where no column says which vertex a row is, and one looks as if it did. */
+static void warn_of_ids(const vertex_table *t)
+{
+    for (int64_t j = 0; t->header.named && t->id < 0 && j < t->header.columns; j++) {
+        if (t->place[j] >= 0 && ends_in_id(t->header.name[j])) {
+            log_warn(
+                "%s: the column '%.40s' is taken for a feature: if it says which vertex a row is, name it id; else "
+                "leave it out",
+                t->header.path, t->header.name[j]);
+        }
+    }
+}
+
 static weft_status choose_columns(vertex_table *t)
 {
     int64_t features = 0;
@@ -70,6 +95,7 @@ static weft_status choose_columns(vertex_table *t)
     WEFT_CHECK(features > 0 || t->header.row == NULL, WEFT_ERR_DATA,
                "%s: line %" PRId64 ": no column is a feature: ids, labels and splits are none", t->header.path,
                t->header.line);
+    warn_of_ids(t);
     return refuse_text(t);
 }
 

@@ -6,6 +6,7 @@
  */
 #include <inttypes.h>
 #include <stdatomic.h>
+#include <strings.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
@@ -113,10 +114,26 @@ typedef struct words_to_classes {
 static bool take_class(void *self, text_piece *piece, int64_t row, int64_t place, const text_field *field)
 {
     const words_to_classes *to = self;
-    (void)piece;
     (void)place;
-    to->label[row] = text_field_missing(field) ? -1 : text_words_find(to->words, field);
-    return true;
+    to->label[row] = -1;
+    const weft_status status = text_field_missing(field) ? WEFT_OK : text_words_find(to->words, field, &to->label[row]);
+    return status == WEFT_OK || text_fail(piece, status);
+}
+
+/* Words that mostly stand for a label that nobody knows. */
+static void warn_of_missing_words(const char *path, const text_words *words)
+{
+    static const char *const missing[] = {"none", "nat", "unlabeled", "unlabelled", "?", "-", "."};
+    const char *const *list = text_words_list(words);
+    for (int64_t i = 0; i < text_words_count(words); i++) {
+        for (size_t k = 0; k < sizeof missing / sizeof *missing; k++) {
+            if (strcasecmp(list[i], missing[k]) == 0) {
+                log_warn(
+                    "%s: '%s' is a class here: if it stands for a label that is missing, leave it empty, or write NA",
+                    path, list[i]);
+            }
+        }
+    }
 }
 
 static void tell_classes(const char *path, const text_words *words, const raw_graph *raw)
@@ -166,6 +183,7 @@ static weft_status read_words(const vertex_table *t, raw_graph *raw)
                     path, text_words_count(words), raw->classes);
     WEFT_TRY_GOTO(name_list_copy(text_words_list(words), raw->classes, &raw->class_names), status, done);
     tell_classes(path, words, raw);
+    warn_of_missing_words(path, words);
 done:
     text_words_free(words);
     weft_free(to.label);

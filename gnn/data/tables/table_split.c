@@ -52,7 +52,7 @@ static int part_of(const text_field *field, bool *number)
     int64_t value;
     const bool fits = plain_field(field, word);
     const text_field plain = {.text = word, .end = word + strlen(word)};
-    *number = fits && text_field_whole(&plain, &value);
+    *number = text_field_whole(fits ? &plain : field, &value);
     if (*number) {
         return part_of_number(value);
     }
@@ -67,10 +67,16 @@ static int part_of(const text_field *field, bool *number)
 /* 1 or 0 of a mask; -1: neither. */
 static int flag_of(const text_field *field)
 {
-    static const char *const set[] = {"1", "true", "t", "1.0"};
-    static const char *const clear[] = {"0", "false", "f", "0.0"};
+    static const char *const set[] = {"true", "t"};
+    static const char *const clear[] = {"false", "f"};
     char word[16];
-    for (size_t i = 0; plain_field(field, word) && i < sizeof set / sizeof *set; i++) {
+    int64_t value;
+    const bool fits = plain_field(field, word);
+    const text_field plain = {.text = word, .end = word + strlen(word)};
+    if (text_field_whole(fits ? &plain : field, &value)) {
+        return value == 0 || value == 1 ? (int)value : -1;
+    }
+    for (size_t i = 0; fits && i < sizeof set / sizeof *set; i++) {
         if (strcasecmp(word, set[i]) == 0 || strcasecmp(word, clear[i]) == 0) {
             return strcasecmp(word, set[i]) == 0;
         }
@@ -217,6 +223,17 @@ static weft_status choose_columns(vertex_table *t, bool *masks)
     return WEFT_OK;
 }
 
+/* Numbers under a name that is no split's may be folds of a cross-validation. */
+static void tell_numbers(const vertex_table *t)
+{
+    for (int64_t j = 0; t->header.named && j < t->header.columns; j++) {
+        if (t->place[j] >= 0 && t->header.name[j][0] != '\0' && !text_header_is(&t->header, j, TEXT_SPLIT)) {
+            log_warn("%s: the numbers of column '%.40s' are taken for parts: 0 = train, 1 = valid, 2 = test",
+                     t->header.path, t->header.name[j]);
+        }
+    }
+}
+
 weft_status reader_text_split(const char *path, raw_graph *raw)
 {
     vertex_table t;
@@ -239,6 +256,9 @@ weft_status reader_text_split(const char *path, raw_graph *raw)
         "%s: holds 0 and 1 alone: a mask of one part; which? Name the column train_mask, valid_mask or test_mask; "
         "a split without test vertices is written in words (train, valid)",
         path);
+    if (!masks && atomic_load(&s.one)) {
+        tell_numbers(&t);
+    }
 done:
     vertex_table_close(&t);
     return status;

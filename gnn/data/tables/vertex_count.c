@@ -12,6 +12,12 @@
 
 enum { MESSAGE = 2048 };
 
+/* Options are for text; an array is saved otherwise. */
+static const char *cure_from_one(const raw_graph *raw)
+{
+    return raw->takes_ids ? FLAG_FIRST_ID " 1" : "edge_index - 1 in the file";
+}
+
 /* What the tables say. */
 typedef struct table_rows {
     int known;     /* tables whose rows could be counted */
@@ -55,8 +61,8 @@ weft_status reader_vertices_settle(const char *input, raw_graph *raw)
     const bool agree = found.known > 0 && found.rows >= 0;
     WEFT_CHECK(!agree || raw->first_id != 0 || arcs_smallest_id(raw->arcs) < 1 || found.rows != largest, WEFT_ERR_DATA,
                "%s: no edge has vertex 0, the largest id is %" PRId64 ", and there are %" PRId64
-               " rows for vertices: ids that count from 1 need " FLAG_FIRST_ID " 1",
-               input, largest, found.rows);
+               " rows for vertices: ids that count from 1 need %s",
+               input, largest, found.rows, cure_from_one(raw));
     WEFT_CHECK(!agree || found.known > 1 || found.rows <= raw->vertices, WEFT_ERR_DATA,
                "%s: the largest id, %" PRId64 ", makes %" PRId64 " vertices, and there are %" PRId64
                " rows for them: " FLAG_VERTICES " %" PRId64 " where the last ones have no edge",
@@ -66,7 +72,7 @@ weft_status reader_vertices_settle(const char *input, raw_graph *raw)
                  found.rows, largest);
         raw->vertices = found.rows;
     } else if (from_one) {
-        log_warn("%s: no edge has vertex 0: where ids count from 1, " FLAG_FIRST_ID " 1 says so", input);
+        log_warn("%s: no edge has vertex 0: where ids count from 1, %s says so", input, cure_from_one(raw));
     }
     return WEFT_OK;
 }
@@ -121,9 +127,10 @@ void reader_vertices_tell(const char *input, const raw_graph *raw, const csr_gra
         return;
     }
     if (2 * count < csr->vertices && raw->asked_vertices == 0 && !raw->relabels) {
-        log_warn("%s: %" PRId64 " of %" PRId64 " vertices have an edge, as ids have gaps: " FLAG_RELABEL
-                 " makes a vertex of each id that occurs",
-                 input, count, csr->vertices);
+        log_warn("%s: %" PRId64 " of %" PRId64
+                 " vertices have an edge, as ids have gaps: %s makes a vertex of each id that occurs",
+                 input, count, csr->vertices,
+                 raw->takes_ids ? FLAG_RELABEL : "numpy.unique(edge_index, return_inverse=True)[1].reshape(2, -1)");
     } else {
         log_info("%s: %" PRId64 " of %" PRId64 " vertices have an edge", input, count, csr->vertices);
     }

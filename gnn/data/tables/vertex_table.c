@@ -8,8 +8,9 @@
 #include <stdio.h>
 
 #include "base/log.h"
+#include "gnn/data/edges/text_head.h"
 
-enum { REASON = 200 };
+enum { REASON = 200, NAME_MOST = 64 };
 
 bool vertex_table_find(const raw_graph *raw, const text_field *field, int64_t *vertex)
 {
@@ -210,17 +211,19 @@ static weft_status check_once(const vertex_table *t, int64_t rows)
         never++;
     }
     weft_free(seen);
-    const char *name =
-        t->raw->vertex_names.text != NULL ? t->raw->vertex_names.text[twice >= 0 ? t->order[twice] : never] : NULL;
-    char vertex[64], column[64], reason[REASON];
-    snprintf(vertex, sizeof vertex, "%" PRId64, (twice >= 0 ? t->order[twice] : never) + first_id);
+    if (twice < 0 && never == n) {
+        return WEFT_OK;
+    }
+    const int64_t vertex = twice >= 0 ? t->order[twice] : never;
+    char number[64], column[64], reason[REASON];
+    snprintf(number, sizeof number, "%" PRId64, vertex + first_id);
+    const char *name = t->raw->vertex_names.text != NULL ? t->raw->vertex_names.text[vertex] : number;
     if (twice >= 0) {
-        snprintf(reason, sizeof reason, "vertex %.40s has a row already", name != NULL ? name : vertex);
+        snprintf(reason, sizeof reason, "vertex %.40s has a row already", name);
         return fail_row(t, t->id, twice, reason);
     }
-    WEFT_CHECK(never == n, WEFT_ERR_DATA, "%s: no row for vertex %.40s in %s: %" PRId64 " rows, %" PRId64 " vertices",
-               t->header.path, name != NULL ? name : vertex, text_header_column(&t->header, t->id, column), rows, n);
-    return WEFT_OK;
+    return weft_fail(WEFT_ERR_DATA, "%s: no row for vertex %.40s in %s: %" PRId64 " rows, %" PRId64 " vertices",
+                     t->header.path, name, text_header_column(&t->header, t->id, column), rows, n);
 }
 
 static weft_status read_order(vertex_table *t)
@@ -234,6 +237,46 @@ static weft_status read_order(vertex_table *t)
 }
 
 /* ---- before the values ---- */
+
+/* Whether a comment above rows without a header names their columns, and one of them not what the rows are read for: NumPy's
+ * savetxt writes its header so. Names of the parts in their order are what such columns mean. */
+static bool comment_names_columns(const vertex_table *t, const char *line)
+{
+    static const text_role parts[] = {TEXT_TRAIN, TEXT_VALID, TEXT_TEST};
+    char text[NAME_MOST], *name = text;
+    const text_header h = {.named = true, .index = -1, .columns = 1, .name = &name};
+    const vertex_table one = {.header = h, .id = -1};
+    const char separator = text_separator_of(line);
+    const char *at = line;
+    text_field field;
+    bool role = false, parted = t->header.columns == 3;
+    if (text_fields_of(line, separator) != t->header.columns) {
+        return false;
+    }
+    for (int64_t j = 0; j < t->header.columns && text_scan_field(&at, separator, &field); j++) {
+        text_copy_field(&field, text, sizeof text);
+        role = role || !vertex_table_is_plain(&one, 0);
+        parted = parted && text_header_is(&h, 0, parts[j]);
+        (void)text_next_field(&at, separator);
+    }
+    return role && !parted;
+}
+
+static weft_status look_at_comment(const vertex_table *t)
+{
+    char head[TEXT_HEAD], line[TEXT_HEAD + 1];
+    if (t->header.named || t->header.columns < 2) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(reader_text_head(t->header.path, head));
+    if (reader_text_comment(head, line) && comment_names_columns(t, line)) {
+        log_warn(
+            "%s: the comment above the first row, '%.*s', names columns, and is not followed: all columns are read as "
+            "they stand. Take away the # to make a header of it (numpy.savetxt: comments='')",
+            t->header.path, (int)strcspn(line, "\n"), line);
+    }
+    return WEFT_OK;
+}
 
 static weft_status tell(const vertex_table *t)
 {
@@ -254,6 +297,7 @@ static weft_status tell(const vertex_table *t)
 weft_status vertex_table_begin(vertex_table *t)
 {
     WEFT_TRY(tell(t));
+    WEFT_TRY(look_at_comment(t));
     WEFT_TRY(check_index(t));
     if (t->id >= 0) {
         WEFT_TRY(read_order(t));

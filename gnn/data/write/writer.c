@@ -46,6 +46,11 @@ static weft_status check_fits(const weft_graph *graph, const writer_format *form
     if (graph->weight != NULL) {
         log_warn("%s carries no weights of edges: those of %s are not written", format->name, graph->name);
     }
+    const bool classes = graph->class_names.text != NULL && (format->carries & WRITER_LABELS) != 0;
+    if (classes || graph->vertex_names) {
+        log_warn("%s carries no names: %s%s%s of %s are written as numbers", format->name, classes ? "classes" : "",
+                 classes && graph->vertex_names ? " and " : "", graph->vertex_names ? "vertices" : "", graph->name);
+    }
     int lost = held_by(graph) & ~format->carries & ~WRITER_CLASSES;
     if (lost != 0) {
         log_info("%s carries no%s%s%s: only the rest of %s is written", format->name,

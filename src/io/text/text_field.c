@@ -5,6 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/letters/letters.h"
+
 /* The quote that closes a field whose text begins at `at`; NULL: none does. */
 static const char *closing_quote(const char *at)
 {
@@ -63,6 +65,22 @@ size_t text_copy_field(const text_field *field, char *out, size_t capacity)
     return length;
 }
 
+size_t text_copy_name(const text_field *field, char *out, size_t capacity)
+{
+    char composed[LETTERS_MAX];
+    size_t length = text_copy_field(field, out, capacity);
+    bool plain = true;
+    for (size_t i = 0; i < length; i++) {
+        plain = plain && (out[i] & 0x80) == 0;
+    }
+    if (!plain && length < sizeof composed && letters_compose(out, length, composed, sizeof composed) &&
+        strlen(composed) < capacity) {
+        length = strlen(composed);
+        memcpy(out, composed, length + 1);
+    }
+    return length;
+}
+
 bool text_field_missing(const text_field *field)
 {
     static const char *const words[] = {"", "na", "nan", "-nan", "n/a", "#n/a", "null", "<na>"};
@@ -85,6 +103,19 @@ bool text_field_number(const text_field *field, double *value)
     return text_scan_real(&at, false, value) && at == field->end;
 }
 
+/* 1.2e+01 is 12, as numpy.savetxt writes it. Without a point, 1e3 may be a name. */
+static bool is_whole_power(const text_field *field, int64_t *value)
+{
+    const double most = 9007199254740992.0; /* 2^53: all whole numbers up to it are told apart */
+    double number;
+    if (memchr(field->text, '.', (size_t)(field->end - field->text)) == NULL || !text_field_number(field, &number) ||
+        !(number >= -most && number <= most)) {
+        return false;
+    }
+    *value = (int64_t)number;
+    return (double)*value == number;
+}
+
 bool text_field_whole(const text_field *field, int64_t *value)
 {
     const char *at = field->text;
@@ -97,7 +128,7 @@ bool text_field_whole(const text_field *field, int64_t *value)
             at++;
         }
     }
-    return at == field->end;
+    return at == field->end || is_whole_power(field, value);
 }
 
 bool text_expected_field(text_piece *piece, const text_field *field, const char *what)

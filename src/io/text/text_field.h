@@ -59,11 +59,13 @@ static inline bool text_next_field(const char **at, char separator)
 bool text_scan_field(const char **at, char separator, text_field *field);
 /* The field's text, "" made one quote, cut to capacity - 1 bytes and NUL-terminated; its length. */
 size_t text_copy_field(const text_field *field, char *out, size_t capacity);
+/* The same with letters that Unicode spells in two ways in one of them (base/letters/letters.h), for names that are compared. */
+size_t text_copy_name(const text_field *field, char *out, size_t capacity);
 /* Nothing, or what stands for no value: NA, NaN, null, N/A (pandas, R; any case). */
 bool text_field_missing(const text_field *field);
 /* A finite number, and nothing else. */
 bool text_field_number(const text_field *field, double *value);
-/* A whole number, also written with a fraction of zeros (3.0). */
+/* A whole number, also written with a fraction of zeros (3.0), or as numpy.savetxt does (1.2e+01). */
 bool text_field_whole(const text_field *field, int64_t *value);
 /* As text_expected, of a whole field. */
 bool text_expected_field(text_piece *piece, const text_field *field, const char *what);

@@ -8,7 +8,7 @@
 
 #include <xxhash.h>
 
-enum { SLOTS_FIRST = 64, POOL_FIRST = 1024 };
+enum { SLOTS_FIRST = 64, POOL_FIRST = 1024, FEW = 256 };
 
 typedef struct word_set {
     char *pool; /* NUL-terminated words, one behind the other */
@@ -74,7 +74,7 @@ static weft_status add_word(word_set *set, const text_field *field)
     const size_t most = (size_t)(field->end - field->text) + 1;
     WEFT_TRY(make_room(set, most));
     char *word = set->pool + set->bytes;
-    const size_t length = text_copy_field(field, word, most);
+    const size_t length = text_copy_name(field, word, most);
     size_t *slot = find_slot(set, word, length);
     if (*slot == 0) {
         *slot = set->bytes + 1;
@@ -181,23 +181,12 @@ const char *const *text_words_list(const text_words *words)
     return words->list;
 }
 
-/* As strcmp of a word and what a field says. */
-static int compare_field(const char *word, const text_field *field)
-{
-    const char *at = field->text;
-    while (at < field->end && *word == *at) {
-        at += field->quoted && *at == '"' ? 2 : 1;
-        word++;
-    }
-    return at < field->end ? (int)(unsigned char)*word - (int)(unsigned char)*at : *word != '\0';
-}
-
-int64_t text_words_find(const text_words *words, const text_field *field)
+static int64_t find_word(const text_words *words, const char *wanted)
 {
     size_t low = 0, high = words->all.count;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
-        const int order = compare_field(words->list[middle], field);
+        const int order = strcmp(words->list[middle], wanted);
         if (order == 0) {
             return (int64_t)middle;
         }
@@ -205,4 +194,17 @@ int64_t text_words_find(const text_words *words, const text_field *field)
         high = order < 0 ? high : middle;
     }
     return -1;
+}
+
+weft_status text_words_find(const text_words *words, const text_field *field, int64_t *number)
+{
+    char few[FEW], *word = few;
+    const size_t most = (size_t)(field->end - field->text) + 1;
+    WEFT_TRY(most > sizeof few ? weft_malloc(most, 1, WEFT_MEM_WORKSPACE, (void **)&word) : WEFT_OK);
+    text_copy_name(field, word, most);
+    *number = find_word(words, word);
+    if (word != few) {
+        weft_free(word);
+    }
+    return WEFT_OK;
 }
