@@ -81,7 +81,7 @@ says out "| 2 c | 3 |" "--split train scores them"
 # ---- predict: several paths, folders below, names that differ in a backslash alone ----
 mkdir -p loose/deep/er && cp images/abc/test/a/0.png loose/a$'\n'b.png && cp images/abc/test/b/0.png 'loose/a\nb.png'
 cp images/abc/test/c/0.png loose/deep/er/c.png
-"$weft" predict --checkpoint R --out q loose images/abc/test/c/1.png "${alone[@]}" --quiet >out 2>err || fail "predict: $(cat err)"
+"$weft" predict --checkpoint R --out q loose/ images/abc/test/c/1.png "${alone[@]}" --quiet >out 2>err || fail "predict: $(cat err)"
 python3 - <<'CHECK' || fail "answers: $(cat q/answers.csv)"
 import csv
 rows = {r["file"]: r["name"] for r in csv.DictReader(open("q/answers.csv", newline=""))}
