@@ -3,12 +3,14 @@
 
 Needs torch, torch_geometric, safetensors and NumPy. Prints the test accuracy; LOGITS.npy gets the logits [n, classes]. Features are
 scaled as the model was trained, with its own means and deviations. The split is the one of the training; --split takes another.
-What the script does not know is refused.
+Classes of the model and of the store are matched by name. What the script does not know is refused. Reads stores by weft_store.py,
+which lies beside it.
 """
 import argparse
 import importlib
-import os
+import itertools
 import sys
+import unicodedata
 
 EXIT_UNSUPPORTED = 69
 
@@ -37,6 +39,8 @@ from safetensors import safe_open
 from torch_geometric.nn import GAT, GCN, GIN, MLP, BatchNorm, GATConv, GATv2Conv, GraphSAGE, LayerNorm, SGConv
 from torch_geometric.utils import add_self_loops
 
+import weft_store
+
 
 def fail(text):
     sys.exit("load_in_pyg.py: " + text)
@@ -48,6 +52,12 @@ def choice(option, name, known, default=None):
     if value not in known:
         fail(f"the model says {name} {value!r}; this script knows {', '.join(known)}")
     return value
+
+
+def number(option, name):
+    if name not in option:
+        fail(f"the model does not say --{name}, which shows in no weight")
+    return int(option[name])
 
 
 class AttentionLayers(torch.nn.Module):
@@ -93,7 +103,7 @@ def attention(state, option, inputs, hidden, layers, outputs, kwargs):
 def build(state, option):
     """A module of PyTorch Geometric for these tensors."""
     kind = choice(option, "model", ("sage", "gcn", "gat", "gatv2", "gin", "sgc", "mlp"))
-    layers, hidden = int(option["layers"]), int(option.get("hidden", 1))
+    layers, hidden = number(option, "layers"), int(option.get("hidden", 1))
     if kind == "sgc":
         outputs, inputs = state["lin.weight"].shape
         return SGConv(inputs, outputs, K=layers)
@@ -158,25 +168,31 @@ def scale(x, option):
     return ((x - mean) * factor).astype(np.float32)
 
 
-def read_store(store, option):
+def read_store(path, option):
     """Features and edges of a graph store, as the model wants them: edge_index and, where they count, their weights."""
-    offset, source = np.load(f"{store}/offset.npy"), np.load(f"{store}/source.npy")
-    x = scale(np.load(f"{store}/feature.npy"), option)
-    target = np.repeat(np.arange(len(x)), np.diff(offset))
-    edge_index = torch.from_numpy(np.stack([source.astype(np.int64), target]))
+    store = weft_store.read_store(path)
+    if "feature" not in store:
+        fail(f"{path} has no features")
+    x = scale(store["feature"], option)
+    edge_index = torch.from_numpy(weft_store.edge_index_of(store))
     if option["model"] == "sage" and option["aggregator"] == "gcn":
         edge_index = add_self_loops(edge_index, num_nodes=len(x))[0]
     edges = {"edge_index": edge_index}
     if choice(option, "edge-weights", ("off", "on", "auto"), "off") == "on":
         if option["model"] not in ("gcn", "sgc"):
             fail(f"PyG's {option['model']} takes no weights of edges, this one was trained with them")
-        edges["edge_weight"] = torch.from_numpy(np.load(f"{store}/weight.npy"))
+        if "weight" not in store:
+            fail(f"the model was trained with weights of edges, which {path} does not have")
+        edges["edge_weight"] = torch.from_numpy(np.array(store["weight"]))
     return torch.from_numpy(x), edges
 
 
-def read_split(store, vertices, option, asked):
+def read_split(path, vertices, option, asked):
     """[n] the split that is asked for, or else that of the training, where the store has it."""
-    splits = np.load(f"{store}/split.npy").reshape(-1, vertices)
+    store = weft_store.read_store(path)
+    if "split" not in store:
+        fail(f"{path} has no split: there is nothing to score")
+    splits = store["split"].reshape(-1, vertices)
     wanted = asked if asked is not None else int(option.get("split-index", 0))
     if 0 <= wanted < len(splits):
         return splits[wanted]
@@ -187,10 +203,42 @@ def read_split(store, vertices, option, asked):
     return splits[0]
 
 
-def score(store, logits, option, asked):
-    """The share of the test vertices that are answered rightly, in percent."""
-    label = np.load(f"{store}/label.npy")
-    test = (read_split(store, len(logits), option, asked) == 2) & (label >= 0)
+def match_classes(store, label, option, outputs):
+    """[classes of the store] the class of the model that each is, or -1: by name, as weft eval does. Classes without names are
+    called by their numbers, and matched by them with a word where the others are called otherwise."""
+    model = [option[f"class.{i}"] for i in itertools.takewhile(lambda i: f"class.{i}" in option, itertools.count())]
+    data = store.get("class_name", [])
+    used = np.unique(label[label >= 0])
+    classes = len(data) or int(used.max(initial=-1)) + 1
+    known, names = ([unicodedata.normalize("NFC", name) for name in named or map(str, range(count))]
+                    for named, count in ((model, outputs), (data, classes)))
+    class_of = np.array([known.index(name) if name in known else -1 for name in names], dtype=np.int64)
+    if bool(model) != bool(data) and (class_of[used] < 0).any():
+        if classes > outputs or len(data) not in (0, outputs):
+            fail(f"the model's classes are {', '.join(known)}, the store's {', '.join(names)}: which is which?")
+        print(f"load_in_pyg.py: warning: the model's classes are {', '.join(known)}, the store's {', '.join(names)}: they are "
+              "matched by number", file=sys.stderr)
+        return np.arange(classes)
+    unknown = [names[i] for i in used if class_of[i] < 0]
+    if unknown and len(unknown) == len(used):
+        fail(f"the model knows none of the store's classes ({', '.join(unknown)}): it knows {', '.join(known)}")
+    if unknown:
+        print(f"load_in_pyg.py: warning: {', '.join(unknown)}: the model does not know these classes; their vertices are left out",
+              file=sys.stderr)
+    return class_of
+
+
+def score(path, logits, option, asked):
+    """The share of the test vertices that are answered rightly, in percent; None: the store has no classes."""
+    store = weft_store.read_store(path)
+    if "label" not in store:
+        return None
+    label = np.array(store["label"], dtype=np.int64)
+    class_of = match_classes(store, label, option, max(2, logits.shape[1]))
+    label[label >= 0] = class_of[label[label >= 0]]
+    test = (read_split(path, len(logits), option, asked) == 2) & (label >= 0)
+    if not test.any():
+        fail("no test vertex has a class")
     answer = logits[:, 0] > 0 if logits.shape[1] == 1 else logits.argmax(1)
     return 100 * np.mean(answer[test] == label[test])
 
@@ -208,10 +256,8 @@ def main():
         logits = (model(x) if option["model"] == "mlp" else model(x, **edges)).numpy()
     if asked.logits is not None:
         np.save(asked.logits, logits)
-    if not os.path.exists(f"{asked.store}/label.npy"):
-        print("test accuracy: none: the store has no classes (label.npy)")
-    else:
-        print(f"test accuracy: {score(asked.store, logits, option, asked.split):.2f} %")
+    percent = score(asked.store, logits, option, asked.split)
+    print("test accuracy: none: the store has no classes" if percent is None else f"test accuracy: {percent:.2f} %")
 
 
 if __name__ == "__main__":

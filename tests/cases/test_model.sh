@@ -157,6 +157,21 @@ h = adjacency @ np.maximum(h, 0) @ tensors["conv2.lin.weight"].T + tensors["conv
 p = np.exp(h - h.max(1, keepdims=True))
 assert np.abs(p / p.sum(1, keepdims=True) - np.load("names-gcn-conv1-conv2/probabilities.npy")).max() < 1e-5
 PY
+# What no weight shows, means or maxima and the number of hops, is asked for or told.
+for model in "sage --aggregator max" "sgc --layers 3"; do
+    # shellcheck disable=SC2086
+    run train --data store --model $model --normalize none --epochs 3 --run-dir open --force
+    run export open --out open.safetensors --force
+    rewrap open.safetensors theirs.safetensors module.
+    run predict --data store --checkpoint open --out open-1 --force
+    run predict --data store --checkpoint theirs.safetensors --normalize none ${model#* } --out open-2 --force
+    alike open-1 open-2
+    ! grep -q "does not say whether\|how many hops" err || fail "$model is said: $(cat err)"
+    run train --data store --model $model --normalize none --init-weights theirs.safetensors --epochs 1 --run-dir open-3 --force
+    run predict --data store --checkpoint theirs.safetensors --normalize none --out open-2 --force
+    [ "${model%% *}" = sage ] && told "does not say whether sage takes means or maxima over neighbours: means are supposed"
+    [ "${model%% *}" = sgc ] && told "does not say over how many hops sgc looks: 2 are supposed"
+done
 rewrap "$inputs/models/gcn-conv1-conv2.safetensors" odd.safetensors "a.b.c.d.e.f.g.h.i."
 refuse 65 'found "a.b.c.d.e.f.g.h.i.conv' "${init[@]}" odd.safetensors --run-dir x
 

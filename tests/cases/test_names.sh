@@ -81,7 +81,7 @@ says out "| 2 c | 3 |" "--split train scores them"
 # ---- predict: several paths, folders below, names that differ in a backslash alone ----
 mkdir -p loose/deep/er && cp images/abc/test/a/0.png loose/a$'\n'b.png && cp images/abc/test/b/0.png 'loose/a\nb.png'
 cp images/abc/test/c/0.png loose/deep/er/c.png
-"$weft" predict --checkpoint R --out q loose images/abc/test/c/1.png "${alone[@]}" --quiet >out 2>err || fail "predict: $(cat err)"
+"$weft" predict --checkpoint R --out q loose/ images/abc/test/c/1.png "${alone[@]}" --quiet >out 2>err || fail "predict: $(cat err)"
 python3 - <<'CHECK' || fail "answers: $(cat q/answers.csv)"
 import csv
 rows = {r["file"]: r["name"] for r in csv.DictReader(open("q/answers.csv", newline=""))}
@@ -202,20 +202,62 @@ says f/answers.csv "0,1,bee," "1,2,cow,"
 # Labels from 1 are names, too: a part of the graph without class 1 is scored by them.
 python3 - <<'MAKE'
 names = ["1", "2", "3"]
-for folder, used in (("all", names), ("part", names[1:])):
+for folder, used, shift in (("all", names, 0), ("part", names[1:], 0), ("unnamed", names, -1)):
     rows = [used[v % len(used)] for v in range(30)]
     open(folder + ".edges", "w").write("".join("%d %d\n" % (v, (v + 1) % 30) for v in range(30)))
     open(folder + "-x.csv", "w").write("".join(",".join("1" if r == n else "0" for n in names) + "\n" for r in rows))
-    open(folder + "-y.csv", "w").write("".join(r + "\n" for r in rows))
+    open(folder + "-y.csv", "w").write("".join("%d\n" % (int(r) + shift) for r in rows))
     open(folder + "-s.csv", "w").write("".join(("train", "train", "valid", "test", "test")[v % 5] + "\n" for v in range(30)))
 MAKE
-for part in all part; do
+for part in all part unnamed; do
     "$weft" convert $part.edges --features $part-x.csv --labels $part-y.csv --splits $part-s.csv --out $part.weft --quiet 2>err ||
         fail "convert $part: $(cat err)"
 done
 "$weft" train --data all.weft --model mlp --normalize none --epochs 60 --lr 0.1 --dropout 0 --run-dir A "${alone[@]}" --quiet >out 2>err ||
     fail "labels from 1: $(cat err)"
 scores "12/12 1:0 2:6 3:6" "$weft" eval --data part.weft --checkpoint A
+
+# Fine-tuning goes by number: where one side alone has names that do not say so, a warning.
+"$weft" train --data unnamed.weft --model mlp --init-weights A --epochs 1 --run-dir U "${alone[@]}" >out 2>err || fail "init: $(cat err)"
+says err "unnamed.edges has classes without names, and A/weights.npz has 1, 2, 3: classes are matched by number (0 is 1)"
+
+# ---- a test set alone, in the files of CIFAR and MNIST ----
+python3 - <<'MAKE'
+import os, struct
+colour = {"a": (220, 30, 30), "b": (30, 220, 30), "c": (30, 30, 220)}
+def cifar(path, labels):
+    with open(path, "wb") as file:
+        for label in labels:
+            file.write(bytes([label]) + b"".join(bytes([value]) * 1024 for value in colour["abc"[label]]))
+os.makedirs("cifar"), os.makedirs("cifar-test")
+cifar("cifar/data_batch_1.bin", [0, 1, 2] * 4)
+cifar("cifar-test/test_batch.bin", [2, 1, 1, 2, 2])
+for folder, mark in (("cifar", ""), ("cifar-test", "\ufeff")):
+    open(folder + "/batches.meta.txt", "w").write(mark + "a\nb \nc\nd\ne\nf\ng\nh\ni\nj\n")
+def idx(folder, part, labels, first):
+    images = b"".join(bytes([40 + 90 * label]) * 256 for label in labels)
+    open(folder + "/" + part + "-images-idx3-ubyte", "wb").write(struct.pack(">4I", 0x803, len(labels), 16, 16) + images)
+    open(folder + "/" + part + "-labels-idx1-ubyte", "wb").write(struct.pack(">2I", 0x801, len(labels)) +
+                                                                 bytes(label + first for label in labels))
+for folder, part, labels, first, names in (("mnist", "train", [0, 1, 2] * 4, 1, ["a", "b", "c"]),
+                                           ("mnist-mark", "t10k", [0, 1, 1, 2], 0, ["\ufeffa", "b", "c"]),
+                                           ("mnist-part", "t10k", [0, 1, 1], 1, ["a", "b", "c"]),
+                                           ("mnist-told", "t10k", [0, 1, 1], 1, ["-", "a", "b", "c"])):
+    os.makedirs(folder)
+    idx(folder, part, labels, first)
+    open(folder + "/classes.txt", "w").write("\n".join(names) + "\n")
+MAKE
+for set in cifar mnist; do
+    "$weft" train --data $set --model mlp --epochs 20 --warmup 0 --batch-size 6 --run-dir run-$set "${alone[@]}" --quiet >out 2>err ||
+        fail "train $set: $(cat err)"
+done
+scores "5/5 a:0 b:2 c:3 d:0 e:0 f:0 g:0 h:0 i:0 j:0" "$weft" eval --data cifar-test --checkpoint run-cifar
+refused 66 "cifar-test: has neither data_batch_*.bin" train --data cifar-test --run-dir no
+scores "4/4 a:1 b:2 c:1" "$weft" eval --data mnist-mark --checkpoint run-mnist
+# Labels 1 and 2 of three names: nobody can know where they begin.
+"$weft" eval --data mnist-part --checkpoint run-mnist "${alone[@]}" >out 2>err || fail "mnist-part: $(cat err)"
+says err "labels are taken to count from 0, so that 1 is b; if it is a, put a line for label 0 in front of the names"
+scores "3/3 a:1 b:2 c:0" "$weft" eval --data mnist-told --checkpoint run-mnist
 
 "$weft" report G --format md --out - >report.md 2>err || fail "report: $(cat err)"
 says report.md "| 1 bee |"

@@ -65,6 +65,11 @@ for name, x in (("dense", dense), ("words", words)):
 # The same vertices and others: means and deviations of the model count.
 more = np.concatenate([dense, dense[:50] * 9 - 100]).astype(np.float32)
 weft_store.write_store("more", edges, more, np.concatenate([y, y[:50]]), *(np.concatenate([m, m[:50] & False]) for m in masks), quiet=True)
+# Classes by name: all of them, and without the first, which gives the others other numbers.
+called = np.array(["ant", "bee", "cow", "dog"])
+weft_store.write_store("named", edges, words, called[y], masks[0], masks[1], masks[2], quiet=True)
+weft_store.write_store("fewer", edges, words, np.where(y > 0, called[y], ""), masks[0], masks[1], masks[2], quiet=True)
+weft_store.write_store("other", edges, words, np.where(y > 0, called[y], "zebu"), masks[0], masks[1], masks[2], quiet=True)
 PY
 
 run() { "$weft" "$@" --threads 1 --quiet >out 2>err || fail "weft $*: exit $?: $(cat err)"; }
@@ -83,6 +88,11 @@ for store in dense words; do
 done
 grep -q '"value": "length"' words-sgc/run.json || fail "the recipe of words has another scaling: $(cat words-sgc/run.json)"
 score more dense-sage.safetensors 1 -
+run train --data named --model mlp --epochs 30 --run-dir named-mlp
+run export named-mlp --out named-mlp.safetensors
+for store in named fewer other words; do
+    score $store named-mlp.safetensors 0 -
+done
 
 # One process for all: PyTorch takes seconds to start.
 PYTHONPATH=$source_dir/python PYTHONDONTWRITEBYTECODE=1 "$python" - <<'PY' || fail "the script answers otherwise"
@@ -119,6 +129,13 @@ refused("the model says jumping 'lstm'", jumping="lstm")
 refused("trained with --residual on", residual="on")
 refused("made for 2 features, and the store has 6", feature_mean="1,2")
 refused("the store has splits 0 to 1", asked=2)
+del option["layers"]
+refused("the model does not say --layers")
+try:
+    load_in_pyg.score("named", np.zeros((300, 2)), {"class.0": "x", "class.1": "y"}, None)
+    sys.exit("unknown classes are scored")
+except SystemExit as error:
+    assert "knows none of the store's classes (ant, bee, cow, dog)" in str(error), error
 PY
 "$python" "$source_dir/python/load_in_pyg.py" dense-sage.safetensors dense logits.npy >out 2>err || fail "the command: $(cat err)"
 grep -q '^test accuracy: [0-9.]* %$' out || fail "no accuracy: $(cat out)"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "app/gnn/gnn_job.h"
+#include "base/log.h"
 #include "base/number.h"
 #include "gnn/gnn_options.def"
 #include "gnn/pyg.h"
@@ -87,12 +88,37 @@ static weft_status show_shape(saved_model *model, const gnn_config *config)
     return config->hidden > 0 ? saved_model_show(model, OPT_HIDDEN, text) : WEFT_OK;
 }
 
+static bool is_asked(const weft_options *given, option_id id)
+{
+    return option_applies(option_command_of(given), id) && option_is_set(given, id);
+}
+
+/* What shows in no weight and nobody said. */
+static void tell_supposed(const saved_model *model, const weft_options *given, const gnn_config *config)
+{
+    const bool has_max = config->kind == GNN_SAGE && config->aggregator == GNN_SAGE_MEAN;
+    if (has_max && !option_is_set(model->known, OPT_AGGREGATOR) && !is_asked(given, OPT_AGGREGATOR)) {
+        log_warn("%s: it does not say whether sage takes means or maxima over neighbours: means are "
+                 "supposed; " FLAG_AGGREGATOR " max takes maxima",
+                 model->path);
+    }
+    if (config->kind == GNN_SGC && !option_is_set(model->known, OPT_LAYERS) && !is_asked(given, OPT_LAYERS)) {
+        log_warn("%s: it does not say over how many hops sgc looks: %d are supposed; " FLAG_LAYERS
+                 " N says another number",
+                 model->path, config->layers);
+    }
+}
+
 weft_status gnn_recognise(saved_model *model, const weft_options *given)
 {
     const bool told = option_is_set(model->known, OPT_MODEL);
     const gnn_config said = kind_of(told ? model->known : given);
     gnn_config config = said;
+    if (!option_is_set(model->known, OPT_LAYERS) && is_asked(given, OPT_LAYERS)) {
+        config.layers = (int)option_int(given, OPT_LAYERS); /* hops, which show in no weight */
+    }
     WEFT_TRY(gnn_weights_describe(&model->weights, model->path, &config));
+    tell_supposed(model, given, &config);
     const bool own = shows_kind(&config);
     WEFT_CHECK(!told || !own || (shows_kind(&said) && said.kind == config.kind), WEFT_ERR_DATA,
                "%s: the weights are those of %s, run.json says otherwise", model->path,
@@ -112,12 +138,14 @@ weft_status gnn_recognise(saved_model *model, const weft_options *given)
 weft_status gnn_read_named(safetensors_file *file, saved_model *model, const weft_options *given)
 {
     gnn_config config = {.kind = GNN_SAGE};
-    (void)given;
-    if (option_is_set(model->known, OPT_AGGREGATOR)) {
-        config.aggregator = option_choice(model->known, OPT_AGGREGATOR);
+    const bool told = option_is_set(model->known, OPT_AGGREGATOR);
+    const bool said = told || is_asked(given, OPT_AGGREGATOR);
+    if (said) {
+        config.aggregator = option_choice(told ? model->known : given, OPT_AGGREGATOR);
     }
     WEFT_TRY(pyg_read(file, model->path, &model->weights, &config));
-    return show_kind(model, &config);
+    const bool open = config.kind == GNN_SAGE && config.aggregator == GNN_SAGE_MEAN && !said;
+    return open ? saved_model_show(model, OPT_MODEL, kinds[config.kind]) : show_kind(model, &config);
 }
 
 weft_status gnn_write_named(const saved_model *model, const char *path, const safetensors_text *texts, int count)

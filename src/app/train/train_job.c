@@ -136,7 +136,7 @@ static weft_status check_initial_classes(const train_job *job)
     const workload *work = &job->work;
     const saved_model *m = job->initial;
     weft_status status = WEFT_OK;
-    if (m != NULL && m->classes.text != NULL && work->classes > 0) {
+    if (m != NULL && work->classes > 0) {
         const class_side model = {m->path, (const char *const *)m->classes.text, m->classes.count};
         const class_side data = {work->name, work->class_name, work->classes};
         status = class_match_check_start(&model, &data);

@@ -114,6 +114,19 @@ static bool are_numbers(const class_side *side)
     return true;
 }
 
+/* Names that are the numbers which classes without names have. */
+static bool count_from_0(const class_side *side)
+{
+    char number[NUMBER_BYTES];
+    for (int64_t i = 0; i < side->classes; ++i) {
+        snprintf(number, NUMBER_BYTES, "%" PRId64, i);
+        if (strcmp(side->name[i], number) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
 const char *class_side_list(const class_side *side, char text[CLASS_LIST_BYTES])
 {
     size_t used = 0;
@@ -260,7 +273,12 @@ weft_status class_match_check_start(const class_side *model, const class_side *d
     char names[CLASS_LIST_BYTES];
     char others[CLASS_LIST_BYTES];
     int64_t shared = 0;
-    if (!class_side_is_named(model) || !class_side_is_named(data)) {
+    const bool model_named = class_side_is_named(model);
+    const bool data_named = class_side_is_named(data);
+    if (model_named != data_named && !count_from_0(model_named ? model : data)) {
+        tell_numbers(model, data, model_named);
+    }
+    if (!model_named || !data_named) {
         return WEFT_OK;
     }
     WEFT_TRY(WEFT_NEW(&class_of, data->classes, WEFT_MEM_WORKSPACE));

@@ -36,7 +36,7 @@ weft_status class_match(const class_side *model, const class_side *data, const i
                         int32_t *class_of, int64_t *known);
 
 /* Training goes on from a model's weights, where class i is the model's class i. WEFT_ERR_DATA if a name stands at another number in
- * the data; a warning if the names are others altogether. */
+ * the data; a warning if the names are others altogether, or only one side has names. */
 weft_status class_match_check_start(const class_side *model, const class_side *data);
 
 /* The first names of a list for a message: "a, b, c, ..." into text, which is returned. */

@@ -12,9 +12,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/log.h"
 #include "dense/data/image_records.h"
 
-enum { SIDE = 32, PLANE = SIDE * SIDE, CHANNELS = 3, BATCHES_MAX = 64, TEXT_MOST = 1 << 16 };
+enum { SIDE = 32, PLANE = SIDE * SIDE, CHANNELS = 3, BATCHES_MAX = 64 };
 
 typedef struct cifar_layout {
     const char *test, *names;
@@ -68,7 +69,8 @@ static bool matches(const char *path)
     if (list_batches(path, &list) != WEFT_OK) {
         return false;
     }
-    return list.count > 0 || image_file_find(path, "train.bin", found);
+    return list.count > 0 || image_file_find(path, "train.bin", found) || image_file_find(path, cifar10.test, found) ||
+           image_file_find(path, cifar100.test, found);
 }
 
 /* Planes become pixels. */
@@ -120,20 +122,34 @@ static weft_status read_batch(const char *path, const cifar_layout *layout, cons
 /* A line that is missing leaves its class without a name. */
 static weft_status read_names(const char *path, image_set *set)
 {
-    char *text;
-    size_t bytes;
+    name_list names = {.text = NULL};
     WEFT_TRY(image_set_name_classes(set, set->classes));
-    WEFT_TRY(file_read_text(path, TEXT_MOST, &text, &bytes));
-    int64_t class = 0;
-    for (char *line = text; *line != '\0' && class < set->classes;) {
-        const size_t length = strcspn(line, "\r\n");
-        if (length > 0) {
-            snprintf(set->class_name[class ++], IMAGE_NAME_BYTES, "%.*s", (int)length, line);
-        }
-        line += length + strspn(line + length, "\r\n");
+    WEFT_TRY(image_names_read(path, &names));
+    for (int64_t class = 0; class < names.count && class < set->classes; ++class) {
+        snprintf(set->class_name[class], IMAGE_NAME_BYTES, "%s", names.text[class]);
     }
-    weft_free(text);
+    if (names.count != set->classes) {
+        log_warn("%s: %lld names for %lld classes", path, (long long)names.count, (long long)set->classes);
+    }
+    name_list_free(&names);
     return WEFT_OK;
+}
+
+/* Files of training images; a trained model does without where there are others. */
+static weft_status read_training(const char *path, const batch_list *list, const cifar_layout *layout,
+                                 const image_options *options, image_set *set)
+{
+    char found[FILE_PATH_MAX];
+    for (int i = 0; i < list->count; ++i) {
+        WEFT_TRY(file_path(found, "%s/%s", path, list->name[i]));
+        WEFT_TRY(read_batch(found, layout, options, set, IMAGE_TRAIN));
+    }
+    if (list->count > 0 || (options->trained && !image_file_find(path, "train.bin", found))) {
+        return WEFT_OK;
+    }
+    WEFT_CHECK(image_file_find(path, "train.bin", found), WEFT_ERR_NOINPUT,
+               "%s: has neither data_batch_*.bin (CIFAR-10) nor train.bin (CIFAR-100)", path);
+    return read_batch(found, layout, options, set, IMAGE_TRAIN);
 }
 
 static weft_status open_set(weft_comm *comm, const char *path, const image_options *options, image_set *set)
@@ -144,7 +160,9 @@ static weft_status open_set(weft_comm *comm, const char *path, const image_optio
     (void)comm;
     WEFT_TRY(image_records_create(set, &records));
     WEFT_TRY(list_batches(path, &list));
-    const cifar_layout *layout = list.count > 0 ? &cifar10 : &cifar100;
+    const bool ten =
+        list.count > 0 || (!image_file_find(path, "train.bin", found) && image_file_find(path, cifar10.test, found));
+    const cifar_layout *layout = ten ? &cifar10 : &cifar100;
     records->offset = layout->labels;
     records->stride = layout->labels + CHANNELS * PLANE;
     records->bytes = CHANNELS * PLANE;
@@ -153,15 +171,7 @@ static weft_status open_set(weft_comm *comm, const char *path, const image_optio
     set->width = SIDE;
     set->channels = CHANNELS;
     set->classes = layout->classes;
-    for (int i = 0; i < list.count; ++i) {
-        WEFT_TRY(file_path(found, "%s/%s", path, list.name[i]));
-        WEFT_TRY(read_batch(found, layout, options, set, IMAGE_TRAIN));
-    }
-    if (list.count == 0) {
-        WEFT_CHECK(image_file_find(path, "train.bin", found), WEFT_ERR_NOINPUT,
-                   "%s: has neither data_batch_*.bin (CIFAR-10) nor train.bin (CIFAR-100)", path);
-        WEFT_TRY(read_batch(found, layout, options, set, IMAGE_TRAIN));
-    }
+    WEFT_TRY(read_training(path, &list, layout, options, set));
     if (image_file_find(path, layout->test, found)) {
         WEFT_TRY(read_batch(found, layout, options, set, IMAGE_TEST));
     }

@@ -173,13 +173,23 @@ static weft_status add_single(const char *root, const char *inside, image_files 
     return add_any(root, inside, files);
 }
 
+/* A file or a folder of loose images, without the slashes at its end that completion writes. */
+static weft_status list_place(const char *path, image_files *files)
+{
+    char plain[FILE_PATH_MAX];
+    WEFT_CHECK(file_exists(path), WEFT_ERR_NOINPUT, "%s: there is no such file or folder", path);
+    WEFT_TRY(file_path(plain, "%s", path));
+    for (size_t length = strlen(plain); length > 1 && plain[length - 1] == '/'; --length) {
+        plain[length - 1] = '\0';
+    }
+    return is_folder(plain) ? each_entry("", plain, files, add_loose) : add_single("", plain, files);
+}
+
 /* Files and folders of loose images, which keep the names that they were given by. */
 static weft_status list_paths(const image_options *options, image_files *files)
 {
     for (int i = 0; i < options->paths; ++i) {
-        const char *path = options->path[i];
-        WEFT_CHECK(file_exists(path), WEFT_ERR_NOINPUT, "%s: there is no such file or folder", path);
-        WEFT_TRY(is_folder(path) ? each_entry("", path, files, add_loose) : add_single("", path, files));
+        WEFT_TRY(list_place(options->path[i], files));
     }
     return WEFT_OK;
 }

@@ -5,7 +5,6 @@
 #include "base/letters/letters.h"
 #include "base/log.h"
 #include "dense/data/image_store.h"
-#include "io/name_list.h"
 
 enum { TEXT_MOST = 1 << 20, LABELS = 256 /* bytes */ };
 
@@ -51,10 +50,12 @@ static char *trim(char *line)
     return line;
 }
 
-/* Lines that hold something. texts: [lines of the text], which point into it. */
+/* Lines that hold something. texts: [lines of the text], which point into it. A byte order mark in front is read over. */
 static int64_t split_lines(char *text, const char **texts)
 {
+    static const char mark[] = "\xef\xbb\xbf";
     int64_t count = 0;
+    text += strncmp(text, mark, sizeof mark - 1) == 0 ? sizeof mark - 1 : 0;
     for (char *line = text, *next; line != NULL; line = next) {
         next = strchr(line, '\n');
         if (next != NULL) {
@@ -68,7 +69,7 @@ static int64_t split_lines(char *text, const char **texts)
     return count;
 }
 
-static weft_status read_names(const char *path, name_list *names)
+weft_status image_names_read(const char *path, name_list *names)
 {
     char *text;
     size_t bytes;
@@ -96,7 +97,7 @@ static weft_status find_names(const char *folder, label_range range, char path[F
         if (!file_exists(path)) {
             continue;
         }
-        weft_status status = read_names(path, names);
+        weft_status status = image_names_read(path, names);
         status = status == WEFT_OK ? name_list_check_distinct(path, names) : status;
         const bool one_based = range.low >= 1 && names->count == range.high;
         if (status == WEFT_OK && names->count <= IMAGE_CLASSES_MAX && (names->count > range.high || one_based)) {
@@ -180,6 +181,12 @@ weft_status image_name_labels(const char *folder, const char *tests, bool traine
         shift_labels(set);
         log_info("%s: labels 1 to %d are the classes 0 to %d, called %s", set->name, range.high, range.high - 1,
                  named ? "as in the file of names" : "by their labels");
+    }
+    if (named && !from_one && !has_label_0(set)) {
+        log_warn("%s: no label is 0, and none is %lld, the number of names in %s: labels are taken to count from 0, so "
+                 "that %d "
+                 "is %s; if it is %s, put a line for label 0 in front of the names",
+                 set->name, (long long)names.count, path, range.low, names.text[range.low], names.text[range.low - 1]);
     }
     if (named) {
         log_info("%s: names of %lld classes from %s", set->name, (long long)names.count, path);

@@ -13,6 +13,7 @@
 #include "base/permutation.h"
 #include "dense/data/image_cache.h"
 #include "dense/data/image_set.h"
+#include "io/name_list.h"
 
 /* Samples of a split as they come. */
 typedef struct image_part {
@@ -68,6 +69,9 @@ bool image_inner_exists(const char *path);
 
 /* Memory of the set's class names: [classes] of IMAGE_NAME_BYTES. */
 weft_status image_set_name_classes(image_set *set, int64_t classes);
+
+/* The lines of a text that hold something, without blanks at their ends, in composed letters. [out] names: for name_list_free. */
+weft_status image_names_read(const char *path, name_list *names);
 
 /*
  * Classes of a set whose labels are numbers without a meaning of their own, by what is there: the lines of FOLDER/classes.txt or
