@@ -162,7 +162,7 @@ def change_npy(rng, data):
         with np.errstate(all="ignore"):
             array = array.astype(rng.choice(["f2", "f4", "f8", ">f4", "i1", "u1", "i8", ">i4", "?", "U3"]))
     elif kind == 1:
-        array = array.T if array.ndim > 1 else array[:, None]
+        array = array.T if array.ndim > 1 else np.atleast_1d(array)[:, None]
     elif kind == 2:
         array = np.asfortranarray(array)
     elif kind == 3 and array.size and array.dtype.kind in "iuf":
