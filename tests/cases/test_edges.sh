@@ -293,4 +293,13 @@ refuses 65 "--vertices 24 where the last ones have no edge" "$last" --features "
 refuses 65 "--vertices gives another number" "$last" --features rows.csv
 reads - "24$(for ((v = 0; v < 20; v++)); do echo -n " $v>$((v + 1))"; done)" "$last" --features "$text/x.npy" --vertices 24 "${directed[@]}"
 
+# ---- a first line that counts vertices and edges looks like an edge ----
+printf '4 3\n0 1\n1 2\n2 3\n' >counted.txt
+reads "the first line, 4 3, is read as an edge" "5 0>1 1>2 2>3 4>3" counted.txt "${directed[@]}"
+printf '5 4\n1 2\n2 3\n3 4\n4 5\n' >counted-from-1.txt
+reads "the first line, 5 4, is read as an edge" "6 1>2 2>3 3>4 5>4 4>5" counted-from-1.txt "${directed[@]}"
+printf '3 2\n0 1\n1 2\n2 3\n' >edges.txt # three lines follow
+reads - "4 0>1 1>2 3>2 2>3" edges.txt "${directed[@]}"
+! grep -q "is read as an edge" log.txt || fail "a word about counts: $(cat log.txt)"
+
 echo "edges, weights and ids are read as they stand, or refused in words"

@@ -88,6 +88,26 @@ static void warn_of_gaps(const char *path, const raw_graph *raw)
     }
 }
 
+/* Some programs write the numbers of vertices and edges above the edges, where nothing tells them from an edge. */
+static void warn_of_counts(const char *path, const edge_columns *columns, const raw_graph *raw)
+{
+    text_field field[2];
+    int64_t number[2];
+    for (int i = 0; i < 2; i++) {
+        if (columns->header.named || !text_header_sample(&columns->header, i, &field[i]) ||
+            !text_field_whole(&field[i], &number[i])) {
+            return;
+        }
+    }
+    if (number[1] > 0 && number[1] == arcs_count(raw->arcs) - 1 &&
+        number[0] == arcs_largest_id(raw->arcs) + raw->first_id) {
+        log_warn("%s: the first line, %" PRId64 " %" PRId64
+                 ", is read as an edge, and says as well how many lines follow it: if "
+                 "it counts vertices and edges, leave it out",
+                 path, number[0], number[1]);
+    }
+}
+
 static weft_status read_edges(const char *path, text_source *source, const edge_columns *columns, raw_graph *raw)
 {
     const edge_text_ids ids = {.first = raw->asked_first_id,
@@ -100,6 +120,7 @@ static weft_status read_edges(const char *path, text_source *source, const edge_
     if (!raw->relabels) {
         raw->vertices = raw->asked_vertices > 0 ? raw->asked_vertices : arcs_largest_id(raw->arcs) + 1;
         warn_of_gaps(path, raw);
+        warn_of_counts(path, columns, raw);
     }
     return WEFT_OK;
 }
