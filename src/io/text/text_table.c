@@ -222,7 +222,7 @@ static weft_status read_table(table *t, int64_t *rows)
                           .count_rows = true,
                           .blank_is_row = c->blank_is_row,
                           .comments = "#%"};
-    weft_status status;
+    weft_status status = WEFT_OK;
     *rows = 0;
     t->header = c->header;
     if (c->header->row != NULL) {
@@ -331,6 +331,7 @@ static weft_status read_whole(const char *path, table *t, text_columns *c, int64
     *rows = read;
     *columns = h.row == NULL && *columns >= 0 ? *columns : c->width;
 done:
+    t->header = c->header = NULL;
     weft_free(place);
     text_header_free(&h);
     return status;
