@@ -353,7 +353,7 @@ static void test_memory_is_bounded(void **state)
     assert_non_null(zeros);
     zeros[2] = 8;
     zeros[3] = 3;
-    memcpy(zeros + 4, "\0\2\0\0\0\0\0\10\0\0\0\4", 12); /* 131,072 images of 8 x 4 */
+    memcpy(zeros + 4, (const uint8_t[]){0, 2, 0, 0, 0, 0, 0, 8, 0, 0, 0, 4}, 12); /* 131,072 images of 8 x 4 */
     put_gzip(in_folder(state, "train-images-idx3-ubyte.gz"), zeros, 1 << 22);
     free(zeros);
     ASSERT_STATUS(open_alone(*state, &little, &set), WEFT_ERR_DATA);
@@ -367,7 +367,7 @@ static void test_no_more_is_unpacked_than_is_stated(void **state)
     uint8_t *zeros = calloc(1, 1 << 22);
     image_set *set;
     assert_non_null(zeros);
-    memcpy(zeros, "\0\0\10\3\0\0\0\30\0\0\0\24\0\0\0\24", 16); /* 24 images of 20 x 20 */
+    memcpy(zeros, (const uint8_t[]){0, 0, 8, 3, 0, 0, 0, 24, 0, 0, 0, 20, 0, 0, 0, 20}, 16); /* 24 images of 20 x 20 */
     put_gzip(in_folder(state, "train-images-idx3-ubyte.gz"), zeros, 1 << 22);
     ASSERT_STATUS(open_alone(*state, &plain, &set), WEFT_ERR_DATA);
     ASSERT_MESSAGE("more than 9600 bytes of pixels, 24 images of 20 x 20 need 9600");
@@ -375,7 +375,7 @@ static void test_no_more_is_unpacked_than_is_stated(void **state)
     put_idx(state, "train", IMAGES);
     unlink(in_folder(state, "train-images-idx3-ubyte.gz"));
     unlink(in_folder(state, "train-labels-idx1-ubyte"));
-    memcpy(zeros, "\0\0\10\1\0\0\0", 7);
+    memcpy(zeros, (const uint8_t[]){0, 0, 8, 1, 0, 0, 0}, 7);
     zeros[6] = IMAGES >> 8;
     zeros[7] = IMAGES & 255;
     put_gzip(in_folder(state, "train-labels-idx1-ubyte.gz"), zeros, 1 << 22);
