@@ -79,7 +79,9 @@ static weft_status read_member(const char *path, npz_file *npz, int member, trai
     float *numbers = NULL;
     float *values = NULL;
     WEFT_TRY(npz_read(npz, member, &array));
-    WEFT_TRY_GOTO(npy_array_to_f32(name, &array, &numbers), status, done);
+    char label[FILE_PATH_MAX];
+    WEFT_TRY_GOTO(file_path(label, "%s[%s]", path, name), status, done);
+    WEFT_TRY_GOTO(npy_array_to_f32(label, &array, &numbers), status, done);
     status = weights_add(weights, path, name, array.header.dims, array.header.shape, &values);
     if (status == WEFT_OK) {
         memcpy(values, numbers, (size_t)array.header.count * sizeof *values);
