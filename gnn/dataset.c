@@ -170,7 +170,7 @@ static weft_status copy_rows(const weft_graph *graph, const weft_part *part, gnn
     return WEFT_OK;
 }
 
-/* Those of the model, or measured. */
+/* Means and deviations of the columns: those that the model brings, or measured on this graph. */
 static weft_status find_moments(weft_comm *comm, const weft_graph *graph, const weft_part *part, input_moments *moments)
 {
     if (moments->columns > 0) {
@@ -223,7 +223,7 @@ static void count_numbers_of_rows(const weft_graph *graph, const weft_part *part
     row_walk walk = walk_rows(part);
     offset[0] = 0;
     for (int64_t i, seen = 0; next_row(&walk, &i); ++seen) {
-        offset[i + 1] = graph_feature_counts(graph, part->gid[i]).numbers;
+        offset[i + 1] = graph_feature_numbers(graph, part->gid[i], NULL, NULL);
         if (seen % piece == piece - 1) {
             graph_release_pages(graph);
         }

@@ -42,7 +42,7 @@ typedef struct file_map {
  * they are touched; a table keeps the names of all mapped files, so that the program's handler can name the file.
  */
 weft_status file_map_open(const char *path, file_map *map);
-/* The same for the first `size` bytes of an open file; `name` is for the table. The descriptor may be closed. */
+/* Maps the first `size` bytes of an open file; `name` is for the table. The descriptor may be closed afterwards. */
 weft_status file_map_descriptor(int fd, size_t size, const char *name, file_map *map);
 void file_map_close(file_map *map);
 /*

@@ -101,7 +101,7 @@ typedef struct graph_feature_count {
 } graph_feature_count;
 graph_feature_count graph_feature_counts(const weft_graph *graph, int64_t v);
 
-/* [out] column, value: the features of row v that are not 0, by ascending column. Returns how many there are. */
+/* Returns how many features of row v are not 0. [out] column, value: these features, by ascending column; both NULL: only count. */
 int64_t graph_feature_numbers(const weft_graph *graph, int64_t v, int32_t *column, float *value);
 
 /* In-memory arrays to be written as a store; ownership stays with the caller. NULL arrays are left out. */

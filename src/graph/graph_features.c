@@ -39,10 +39,11 @@ int64_t graph_feature_numbers(const weft_graph *graph, int64_t v, int32_t *colum
     const float *from = (whole ? graph->feature : graph->feature_value) + first;
     int64_t numbers = 0;
     for (int64_t i = 0; i < count; i++) {
-        if (from[i] != 0.0F) {
+        if (from[i] != 0.0F && column != NULL) {
             column[numbers] = whole ? (int32_t)i : graph->feature_column[first + i];
-            value[numbers++] = from[i];
+            value[numbers] = from[i];
         }
+        numbers += from[i] != 0.0F;
     }
     return numbers;
 }

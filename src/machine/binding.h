@@ -17,7 +17,7 @@
 
 #include "machine/placement.h"
 
-/* What is known of one process. Pure data, so that tests can replay the launches of machines that we lack. */
+/* Facts about one process and its launch. Pure data, so that tests can replay the launches of machines that we lack. */
 typedef struct binding_facts {
     char *const *environment; /* "NAME=VALUE", NULL at the end */
     cpu_set mask;             /* affinity mask of the process at its start: placement_start_mask() */

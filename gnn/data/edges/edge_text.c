@@ -322,11 +322,11 @@ weft_status edge_text_table(text_source *source, const edge_columns *columns, co
     return edge_text_parse(source, &rules, into);
 }
 
-weft_status edge_text_read(text_source *source, const char *path, int64_t vertices, bool weighed, arcs *into)
+weft_status edge_text_read(text_source *source, const char *path, int64_t vertices, arcs *into)
 {
     edge_columns columns;
     const edge_text_ids ids = {.vertices = vertices};
-    WEFT_TRY(edge_columns_find(path, weighed, true, &columns));
+    WEFT_TRY(edge_columns_find(path, false, true, &columns));
     weft_status status = columns.header.columns > 0 ? edge_text_table(source, &columns, &ids, into) : WEFT_OK;
     edge_columns_free(&columns);
     return status;

@@ -32,7 +32,7 @@ typedef struct edge_text_ids {
 
 /* A whole table, whose columns are known: comments # and %, the header, the rows. */
 weft_status edge_text_table(text_source *source, const edge_columns *columns, const edge_text_ids *ids, arcs *into);
-/* The same of ids from 0 on. weighed: somebody else reads a weight in it; else it is said that nobody does. */
-weft_status edge_text_read(text_source *source, const char *path, int64_t vertices, bool weighed, arcs *into);
+/* Reads a list of edges whose ids count from 0; further columns are left out with a word. */
+weft_status edge_text_read(text_source *source, const char *path, int64_t vertices, arcs *into);
 
 #endif

@@ -64,7 +64,7 @@ static weft_status read_count(const char *path, int64_t *count)
 
 static weft_status parse_edges(const char *path, text_source *source, raw_graph *raw)
 {
-    return edge_text_read(source, path, raw->vertices, false, raw->arcs);
+    return edge_text_read(source, path, raw->vertices, raw->arcs);
 }
 
 static weft_status read_edges(const char *folder, raw_graph *raw)

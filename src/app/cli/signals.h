@@ -35,7 +35,7 @@ void signals_training(bool on);
 /* From now on SIGTERM and SIGINT remove this folder before they end the program, as long as nothing is in it: what has been
  * written into it stays for whoever makes the next one in its place (folder_begin). */
 void signals_remove_empty(const char *folder);
-/* The same for a folder that is the program's own: with all that is in it. */
+/* From now on SIGTERM and SIGINT remove this folder, which is the program's own, with all that is in it. */
 void signals_remove_tree(const char *folder);
 /* Whether one came; self is not used. */
 bool signals_asked(void *self);

@@ -64,7 +64,7 @@ static weft_status fail_unknown(const char *what)
                      "%s: no such file or folder, and no network on images of that name: there are %s", what, list);
 }
 
-/* What is asked about: the argument, or --model. */
+/* The thing that `weft info` describes: its argument, or the value of --model. */
 static weft_status find_subject(const weft_options *options, const char **what)
 {
     const bool argument = option_argument_count(options) > 0;

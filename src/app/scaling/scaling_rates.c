@@ -30,7 +30,7 @@ static weft_status new_ones(weft_hal *hal, int64_t count, void **data)
     return status;
 }
 
-/* What is timed. */
+/* The operation that a timed run repeats. */
 typedef enum timed_kind { TIMED_SPMM, TIMED_GEMM, TIMED_FEATURES, TIMED_FEATURE_GRADIENT } timed_kind;
 
 typedef struct timed_run {
@@ -200,7 +200,7 @@ static weft_status sample_features(const weft_graph *graph, int64_t rows, int64_
     WEFT_TRY(WEFT_NEW(offset, rows + 1, WEFT_MEM_WORKSPACE));
     (*offset)[0] = 0;
     for (int64_t i = 0; i < rows; ++i) {
-        (*offset)[i + 1] = (*offset)[i] + graph_feature_counts(graph, i * graph->vertices / rows).numbers;
+        (*offset)[i + 1] = (*offset)[i] + graph_feature_numbers(graph, i * graph->vertices / rows, NULL, NULL);
     }
     WEFT_TRY(WEFT_NEW(column, (*offset)[rows], WEFT_MEM_WORKSPACE));
     WEFT_TRY(WEFT_NEW(value, (*offset)[rows], WEFT_MEM_WORKSPACE));

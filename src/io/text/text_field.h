@@ -57,13 +57,14 @@ static inline bool text_next_field(const char **at, char separator)
 /* The field at *at, which is where a row begins or where text_next_field left it; *at moves behind it. false: a quote
  * that is not closed in its line, or is closed within a field; *at stays. */
 bool text_scan_field(const char **at, char separator, text_field *field);
-/* The field's text, "" made one quote, cut to capacity - 1 bytes and NUL-terminated; its length. */
+/* Copies the field's text, with "" made one quote, cut to capacity - 1 bytes and NUL-terminated. Returns its length. */
 size_t text_copy_field(const text_field *field, char *out, size_t capacity);
-/* The same with letters that Unicode spells in two ways in one of them (base/letters/letters.h), for names that are compared. */
+/* Copies a name that is compared: as text_copy_field does, and letters that Unicode spells in two ways are brought into one form
+ * (base/letters/letters.h). */
 size_t text_copy_name(const text_field *field, char *out, size_t capacity);
-/* Nothing, or what stands for no value: NA, NaN, null, N/A (pandas, R; any case). */
+/* Returns true if the field is empty or a word for a missing value: NA, NaN, null, N/A (pandas, R; any case). */
 bool text_field_missing(const text_field *field);
-/* A finite number, and nothing else. */
+/* Returns true if the field is a finite number and nothing else. [out] value: that number. */
 bool text_field_number(const text_field *field, double *value);
 /* A whole number, also written with a fraction of zeros (3.0), or as numpy.savetxt does (1.2e+01). */
 bool text_field_whole(const text_field *field, int64_t *value);

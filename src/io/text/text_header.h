@@ -65,16 +65,17 @@ weft_status text_header_read(const char *path, size_t line_max, text_header *hea
 void text_header_free(text_header *header);
 /* The first line is no header but a row, as the caller knows by what follows; as many columns as before. Not with an index. */
 weft_status text_header_drop(text_header *header);
-/* Past the header's line, where there is one, in a source that was just opened. */
+/* Moves a source that was just opened past the line of the header, if there is one. */
 weft_status text_header_skip(const text_header *header, text_source *source);
 
-/* The column of a role, or -1. WEFT_ERR_DATA, with both names, where two columns have it. */
+/* [out] column: the column of a role, or -1. WEFT_ERR_DATA names both columns if two have the role. */
 weft_status text_header_find(const text_header *header, text_role role, int64_t *column);
-/* The same of TEXT_ID; where there is none, a nameless first column of words, which is no index then: names of rows. */
+/* [out] column: the column of TEXT_ID, found as text_header_find does. Without one it is a nameless first column of words, which are
+ * the names of rows; that column is then no index any more. */
 weft_status text_header_take_ids(text_header *header, int64_t *column);
-/* Whether a column's name is one of the role's. */
+/* Returns true if the column's name is one of the role's words. */
 bool text_header_is(const text_header *header, int64_t column, text_role role);
-/* Whether it is one that means the role only where no stronger name is there. */
+/* Returns true if the column's name is a word that means the role only where no stronger word is there. */
 bool text_header_is_weak(const text_header *header, int64_t column, text_role role);
 /* The field of the first row; false without a row. */
 bool text_header_sample(const text_header *header, int64_t column, text_field *field);

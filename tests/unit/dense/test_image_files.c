@@ -294,7 +294,7 @@ static void test_tars_whose_packing_is_damaged(void **state)
     free(whole);
 }
 
-/* What is no image by its first bytes is not held, however large it is; it is left out as in a folder. */
+/* A member that is no image by its first bytes is not held, however large it is; it is left out as a file of a folder is. */
 static void test_members_are_looked_at_before_they_are_held(void **state)
 {
     enum { LARGE = 40 << 20 };

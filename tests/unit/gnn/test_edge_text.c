@@ -26,7 +26,7 @@ static weft_status read_edges(const char *path, int64_t memory, int64_t vertices
     text_source *source = NULL;
     ASSERT_OK(arcs_create(memory, path, omp_get_max_threads(), a));
     ASSERT_OK(text_source_open(path, EDGE_LINE_MAX, &source));
-    weft_status status = edge_text_read(source, path, vertices, false, *a);
+    weft_status status = edge_text_read(source, path, vertices, *a);
     text_source_close(source);
     return status;
 }
@@ -213,7 +213,7 @@ static void test_long_lines(void **state)
     write_lines(path, "12 34", 5000, comment, 3000);
     ASSERT_OK(arcs_create(MUCH, path, omp_get_max_threads(), &a));
     ASSERT_OK(text_source_open(path, 30000, &source));
-    ASSERT_STATUS(edge_text_read(source, path, 1000, false, a), WEFT_ERR_DATA);
+    ASSERT_STATUS(edge_text_read(source, path, 1000, a), WEFT_ERR_DATA);
     ASSERT_MESSAGE("line 3001: longer than 30000 bytes");
     text_source_close(source);
     arcs_free(a);
