@@ -15,6 +15,8 @@
 #include "base/status.h"
 #include "machine/launcher.h"
 
+enum { REMOVE_TRIES = 100 };
+
 static atomic_bool asked;
 static bool speaks, launched, by_srun; /* set before any handler is */
 static char empty[FILE_PATH_MAX];      /* the same */
@@ -128,8 +130,10 @@ static void remove_at(int parent, const char *name, int depth)
 /* rmdir and raise are among what a handler may call. The signal waits until this returns and has its default by then. */
 static void on_end(int number)
 {
-    if (own) {
-        remove_at(AT_FDCWD, empty, 0);
+    if (own) { /* other threads may still write into it */
+        for (int i = 0; i < REMOVE_TRIES && access(empty, F_OK) == 0; i++) {
+            remove_at(AT_FDCWD, empty, 0);
+        }
     } else {
         (void)rmdir(empty);
     }
