@@ -5,7 +5,7 @@
 
 Needs torch alone. Steps of forward, backward and SGD with momentum on one batch that stays, so that nothing is read: prints the
 median rate with quartiles, and the peak memory of the process, or of the GPU. On one the clock is read when all is done, cuDNN tries
-its ways first, and float16 has its scaler. Networks, shortcuts and optimiser are those of src/dense/net/zoo.c;
+its ways first, and float16 has its scaler. Networks, shortcuts and optimiser are those of dense/net/zoo.c;
 tests/train/test_golden_dense.c holds that the two compute the same.
 """
 import argparse

@@ -75,7 +75,7 @@ for page in pages:
 
 # ---- words of the code that the guides name ----
 code = ""
-for folder in ("src", "comm", "gnn", "partition", "tests", "cmake", "scripts", "bench", "include"):
+for folder in ("src", "comm", "gnn", "dense", "partition", "tests", "cmake", "scripts", "bench", "include"):
     for base, _, names in os.walk(os.path.join(root, folder)):
         for name in names:
             with open(os.path.join(base, name), errors="replace") as stream:

@@ -4,7 +4,7 @@
     python3 -m venv /tmp/golden && /tmp/golden/bin/pip install torch==2.13.0 numpy
     /tmp/golden/bin/python tests/golden/make_golden_dense.py        # writes dense-*.npz beside this script
 
-lenet and resnet-20 as src/dense/net/zoo.c writes them, written out here with torch.nn.functional alone, in float64. Ten
+lenet and resnet-20 as dense/net/zoo.c writes them, written out here with torch.nn.functional alone, in float64. Ten
 steps of SGD (lr 0.001, Nesterov momentum 0.9, weight decay 5e-4 on matrices and kernels, none on biases and norms), each on
 a batch of its own of 16 images; batch norm with PyTorch's epsilon and momentum. Pixels, labels and initial parameters
 follow from rule(), so that no file holds them. loss.smoothed: of the same steps with label_smoothing=0.1.
