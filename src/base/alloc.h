@@ -60,6 +60,11 @@ void weft_mem_give_back(size_t bytes, weft_mem_tag *tag);
 weft_mem_usage weft_mem_usage_of(const weft_mem_tag *tag);
 weft_mem_usage weft_mem_usage_total(void);
 
+/* Begins a new high-water mark of all memory, at what is live now. Returns the mark so far, for weft_mem_peak_resume. */
+uint64_t weft_mem_peak_restart(void);
+/* Ends the span that weft_mem_peak_restart began: the mark becomes the larger of `earlier` and that of the span. */
+void weft_mem_peak_resume(uint64_t earlier);
+
 /* Make the n-th allocation from now fail once (1 = the next); 0 switches injection off. For tests. */
 void weft_alloc_fail_after(uint64_t n);
 

@@ -14,9 +14,19 @@
 
 typedef enum log_level { LOG_QUIET = 0, LOG_WARN = 1, LOG_INFO = 2, LOG_DEBUG = 3 } log_level;
 
+/* How a job speaks. Jobs that run one within the other put the outer one's voice aside and back. */
+typedef struct log_voice {
+    log_level level;
+    bool speaks;   /* false: log_fatal alone writes */
+    char name[64]; /* "NAME: " stands before each message; "": nothing does */
+} log_voice;
+
+log_voice log_voice_now(void);
+void log_voice_set(const log_voice *voice);
+
 void log_set_level(log_level level);
 void log_set_speaker(bool speaks);
-/* "NAME: " stands before each message; "": nothing does, as at the start. Names of more than 63 bytes are cut off. */
+/* Names of more than 63 bytes are cut off. */
 void log_set_name(const char *name);
 
 /* One line each; the newline is added. */

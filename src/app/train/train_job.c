@@ -245,6 +245,8 @@ static weft_status train(train_job *job)
         .dir = &job->dir,
         .events = &job->events,
         .options = &job->options,
+        .account = &job->account,
+        .lanes_before = job->lanes_before,
         .metric = job->options.metric == TRAIN_METRIC_ACCURACY ? "accuracy" : "ROC-AUC",
         .job_started = job->started,
         .started = clock_seconds()};
@@ -275,7 +277,7 @@ static weft_status write_trace(train_job *job, weft_status trained)
     snprintf(message, sizeof message, "%s", weft_error_message());
     weft_status status = folder_make(job->dir.path); /* where nodes do not share a file system */
     status = status == WEFT_OK ? file_path(path, "%s/trace-%d.json", job->dir.path, comm_rank(context->comm)) : status;
-    status = status == WEFT_OK ? trace_write(path, comm_rank(context->comm)) : status;
+    status = status == WEFT_OK ? trace_write(path, comm_rank(context->comm), job->started) : status;
     if (comm_agree(context->comm, status) != WEFT_OK) {
         log_warn("trace not written: %s", weft_error_message());
         weft_error_clear();
@@ -345,13 +347,16 @@ weft_status train_job_create(train_job **job)
 {
     WEFT_TRY(WEFT_NEW_ZERO(job, 1, WEFT_MEM_GENERAL));
     (*job)->started = clock_seconds();
-    activity_reset();
+    job_account_begin(&(*job)->account);
     return WEFT_OK;
 }
 
 weft_status train_job_run(train_job *job, app_context *context)
 {
     job->context = context;
+    for (int lane = 0; lane < COMM_LANES; ++lane) {
+        job->lanes_before[lane] = comm_lane_stats(context->comm, (comm_lane)lane);
+    }
     if (option_flag(context->options, OPT_TRACE)) {
         WEFT_TRY(trace_open(0));
         job->traced = true;
@@ -375,5 +380,6 @@ void train_job_destroy(train_job *job)
     if (job->traced) {
         trace_close();
     }
+    job_account_end(&job->account);
     weft_free(job);
 }

@@ -33,7 +33,9 @@ typedef struct train_job {
     train_events events;
     train_report report;
     train_result result;
-    bool traced; /* the process's trace is this job's */
+    bool traced; /* the job holds the process's trace */
+    job_account account;
+    comm_stats lanes_before[COMM_LANES]; /* what the communicator had counted when the job began */
 } train_job;
 
 /* An empty job, whose clock and times by activity start here. Free with train_job_destroy. */

@@ -10,6 +10,7 @@
 #include "app/train/train_load.h"
 #include "app/train/train_outcome.h"
 #include "app/workload/workload.h"
+#include "base/trace/job_account.h"
 #include "train/loop/loop.h"
 
 /* Figures of one rank; a row of doubles, so that it is reduced as one. */
@@ -33,7 +34,9 @@ typedef struct train_report {
     run_dir *dir;
     train_events *events; /* rank 0's */
     const train_options *options;
-    const char *metric; /* "accuracy" or "ROC-AUC" */
+    const job_account *account;     /* of the job */
+    const comm_stats *lanes_before; /* [COMM_LANES] what the communicator had counted when the job began */
+    const char *metric;             /* "accuracy" or "ROC-AUC" */
     double job_started, started, last_line;
     int64_t done, lines;       /* epochs, lines so far */
     double begun;              /* part of the next epoch that starts before this one had done */
