@@ -2,8 +2,9 @@
  * base/log.h: the log on stderr.
  *
  * Only rank 0 speaks (log_set_speaker(rank == 0)); any rank may write one last line with log_fatal. Results never go
- * through here: they go to stdout. Of jobs that run side by side each has its speaker, and a name that its lines bear. Plain lines, no colour, no carriage returns: output of mpirun is not a terminal.
- * What a line quotes is escaped (base/escape.h), so that one call is one line.
+ * through here: they go to stdout. Of jobs that run side by side each has its speaker, and a name that its lines bear.
+ * Plain lines, no colour, no carriage returns: output of mpirun is not a terminal. What a line quotes is escaped
+ * (base/escape.h), so that one call is one line.
  */
 #ifndef WEFT_BASE_LOG_H
 #define WEFT_BASE_LOG_H

@@ -1,6 +1,6 @@
 /*
- * base/trace/activity.c: a stack of running activities; time is booked to the top when the stack changes. A thread has a
- * row for each activity that it met, found by looking through them: there are few, and reading the clock costs more.
+ * base/trace/activity.c: a stack of running activities; time is booked to the top when the stack changes. A thread has
+ * a row for each activity that it met, found by looking through them: there are few, and reading the clock costs more.
  */
 #include "base/trace/activity.h"
 

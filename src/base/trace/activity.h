@@ -20,8 +20,8 @@ typedef enum activity_kind {
     ACTIVITY_SCORES    /* each evaluation */
 } activity_kind;
 
-/* A room declares `extern const weft_activity ACTIVITY_HALO[1]` in a header and defines it in one of its files (an array
- * of one, so that the name is the address that the functions below take). */
+/* A room declares `extern const weft_activity ACTIVITY_HALO[1]` in a header and defines it in one of its files (an
+ * array of one, so that the name is the address that the functions below take). */
 typedef struct weft_activity {
     const char *text; /* in tables, summary.json and traces */
     activity_kind kind;

@@ -8,10 +8,12 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 
-/* The first job's mark of the resident set is the process's own, and the kernel's figure (VmHWM) stays as other programs expect it. */
+/* The first job's mark of the resident set is the process's own, and the kernel's figure (VmHWM) stays as other
+ * programs expect it. */
 static atomic_int jobs_begun;
 
-/* Resident set that the running job has reached at least: the mark of the system begins anew with every job within it. */
+/* Resident set that the running job has reached at least: the mark of the system begins anew with every job within
+ * it. */
 static _Atomic uint64_t reached_rss;
 
 static uint64_t larger(uint64_t a, uint64_t b)

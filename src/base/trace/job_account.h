@@ -1,9 +1,10 @@
 /*
- * base/trace/job_account.h: what one job of a process took: processor seconds, memory, allocations, seconds by activity.
+ * base/trace/job_account.h: what one job of a process took: processor seconds, memory, allocations, seconds by
+ * activity.
  *
- * The process has one counter of each. A job notes them when it begins and reads the difference; a peak is a new high-water mark
- * that begins with the job, and that becomes part of the outer job's mark when the job ends. Jobs nest and follow each other; ranks
- * that are threads of one process share the counters, so their jobs are not told apart.
+ * The process has one counter of each. A job notes them when it begins and reads the difference; a peak is a new
+ * high-water mark that begins with the job, and that becomes part of the outer job's mark when the job ends. Jobs nest
+ * and follow each other; ranks that are threads of one process share the counters, so their jobs are not told apart.
  *
  *      job_account account;
  *      job_account_begin(&account);

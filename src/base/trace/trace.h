@@ -25,8 +25,8 @@ typedef enum trace_category {
     TRACE_SYNC   /* the caller hands over or stands still: submit, wait */
 } trace_category;
 
-/* Record from now on, at most `spans` of each thread (0: 65536). A trace that is open already goes on as it is, for one holder
- * more: jobs of one process share its spans, and each writes those since it began (io/trace_file.h). */
+/* Record from now on, at most `spans` of each thread (0: 65536). A trace that is open already goes on as it is, for one
+ * holder more: jobs of one process share its spans, and each writes those since it began (io/trace_file.h). */
 weft_status trace_open(int64_t spans);
 bool trace_on(void);
 /* Now, or 0 when off. */
