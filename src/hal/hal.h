@@ -433,6 +433,9 @@ const hal_backend *weft_hal_backend_at(int i);
 
 /* The library for dense products and its version, "oneDNN 2.6.3". */
 const char *weft_hal_library(void);
+/* [out] text: the library for factorisations, "OpenBLAS 0.3.21, kernel Zen, OpenMP", or why there is none. It is opened by the
+ * first factorisation of 32 rows or more, or here if `open`; "" if it has not been opened. */
+void weft_hal_lapack(bool open, char *text, size_t bytes);
 
 /* The ratio of the operation lars, of norms that the host sees. */
 double hal_lars_ratio(const hal_lars_args *args);

@@ -30,7 +30,8 @@ const lapack *lapack_get(void);
 /* Returns true if calls outside of a parallel region use several threads. */
 bool lapack_has_threads(const lapack *library);
 
-/* "OpenBLAS 0.3.21, kernel Zen, OpenMP", "not found", "not opened", ...; opens the library if `open`. */
+/* [out] text: "OpenBLAS 0.3.21, kernel Zen, OpenMP", "not found", "none" of a build without, "" if nobody has opened it yet; opens
+ * it first if `open`. Logs nothing. */
 void lapack_describe(bool open, char *text, size_t bytes);
 
 /* Bytes of workspace that the calls below need for a matrix of n columns, at most. */

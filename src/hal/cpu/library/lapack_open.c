@@ -15,6 +15,7 @@
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static lapack library;
 static enum { UNOPENED, ABSENT, OFF, WRONG, READY } found;
+static const char *wrong; /* what lapack_check found */
 
 /* [out] function: the address of `name` in the first of two libraries that has it; false if none has. Function pointers are
  * not objects: they are copied as what they are. */
@@ -100,30 +101,38 @@ static void open_library(void)
     void *const handle[2] = {load_openblas(), dlopen("liblapacke.so.3", RTLD_NOW | RTLD_LOCAL)};
     if (!find_calls(handle)) {
         found = ABSENT;
-        log_warn(
-            "LAPACK: no libopenblas.so.0 with liblapacke.so.3 on this machine: factorisations run on Weft's own forms, "
-            "which are slower (Debian: libopenblas0-openmp, liblapacke)");
         return;
     }
     name_library(handle);
-    const char *wrong = wish != NULL && strcmp(wish, "wrong") == 0 ? "what WEFT_LAPACK says" : lapack_check(&library);
+    wrong = wish != NULL && strcmp(wish, "wrong") == 0 ? "what WEFT_LAPACK names" : lapack_check(&library);
     found = wrong == NULL ? READY : WRONG;
-    if (wrong != NULL) {
+}
+
+/* Logs what a user may want to change. */
+static void tell(void)
+{
+    if (found == ABSENT) {
+        log_warn(
+            "LAPACK: no libopenblas.so.0 with liblapacke.so.3 on this machine: factorisations run on Weft's own forms, "
+            "which are slower (Debian: libopenblas0-openmp, liblapacke)");
+    } else if (found == WRONG) {
         log_warn(
             "LAPACK: %s computes %s wrong on this processor: factorisations run on Weft's own forms, which are slower; "
             "a newer OpenBLAS may be right, or this one with OPENBLAS_CORETYPE=Haswell in the environment",
             library.name, wrong);
-    } else if (library.reference) {
+    } else if (found == READY && library.reference) {
         log_warn("LAPACK: what this machine has is the reference, several times as slow as OpenBLAS (Debian: "
                  "libopenblas0-openmp)");
-    } else {
+    } else if (found == READY) {
         log_debug("LAPACK: %s", library.name);
     }
 }
 
 const lapack *lapack_get(void)
 {
+    static pthread_once_t told = PTHREAD_ONCE_INIT;
     (void)pthread_once(&once, open_library);
+    (void)pthread_once(&told, tell);
     return found == READY ? &library : NULL;
 }
 
@@ -134,9 +143,9 @@ bool lapack_has_threads(const lapack *given)
 
 void lapack_describe(bool open, char *text, size_t bytes)
 {
-    static const char *const words[] = {[UNOPENED] = "not used", [ABSENT] = "not found", [OFF] = "off (WEFT_LAPACK)"};
+    static const char *const words[] = {[UNOPENED] = "", [ABSENT] = "not found", [OFF] = "off (WEFT_LAPACK)"};
     if (open) {
-        (void)lapack_get();
+        (void)pthread_once(&once, open_library);
     }
     if (found == READY) {
         snprintf(text, bytes, "%s", library.name);
