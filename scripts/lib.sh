@@ -47,6 +47,9 @@ need_packages() {
 BUILD_PACKAGES=(gcc libc6-dev cmake ninja-build pkg-config python3 openmpi-bin libopenmpi-dev libdnnl-dev libhwloc-dev
   libnuma-dev libmetis-dev libxxhash-dev zlib1g-dev liblzma-dev libjpeg62-turbo-dev
   libpng-dev libcmocka-dev)
+# What the program opens at run time, if it is there: factorisations of large matrices. They pull the least: OpenBLAS for the
+# OpenMP runtime that the program uses, and LAPACK's interface for C.
+LAPACK_PACKAGES=(libopenblas0-openmp liblapacke)
 # What the second compiler, the sanitizers, the style checks, the look at reports in a browser and jobs under Slurm need.
 TEST_PACKAGES=(clang clang-format clang-tidy libomp-dev libclang-rt-14-dev python3-numpy git iproute2
   chromium fonts-dejavu-core slurm-wlm munge)

@@ -314,6 +314,26 @@ weft_status hal_conv_bias(const hal_conv *conv, const char *op, const hal_mat *b
 /* Likewise of a norm's vectors, and when one has not the convolution's input channels. */
 weft_status hal_conv_norm_check(const hal_conv *conv, const char *op, const hal_conv_norm *norm);
 
+/* ---- second order and trees --------------------------------------------------------------------------------------- */
+/* Elements of a packed triangle of n columns, and where row i of it begins. */
+static inline int64_t hal_triangle(int64_t n)
+{
+    return n * (n + 1) / 2;
+}
+
+/* Number of square matrices that stand below each other in a[count * n, n]. */
+static inline int64_t hal_squares(const hal_mat *a)
+{
+    return a->cols > 0 ? a->rows / a->cols : 0;
+}
+
+/* Number of patches (output pixels) of the images x[rows, in] of this shape. */
+int64_t hal_patches(const hal_conv_shape *shape, int64_t rows);
+/* Checks the operands of patch_gram. WEFT_ERR_UNSUPPORTED names the figure: a shape that no kernel fits, or groups. */
+weft_status hal_patch_gram_check(const hal_patch_gram_args *args);
+/* Checks the operands of histogram. WEFT_ERR_UNSUPPORTED if there are more rows than sums[256 * features, 1] can hold. */
+weft_status hal_histogram_check(const hal_histogram_args *args);
+
 /* ---- operations: made of hal/ops.def ----------------------------------------------------------------------------- */
 /* The slots that a backend fills. */
 typedef struct hal_ops {
@@ -413,6 +433,9 @@ const hal_backend *weft_hal_backend_at(int i);
 
 /* The library for dense products and its version, "oneDNN 2.6.3". */
 const char *weft_hal_library(void);
+/* [out] text: the library for factorisations, "OpenBLAS 0.3.21, kernel Zen, OpenMP", or why there is none. It is opened by the
+ * first factorisation of 32 rows or more, or here if `open`; "" if it has not been opened. */
+void weft_hal_lapack(bool open, char *text, size_t bytes);
 
 /* The ratio of the operation lars, of norms that the host sees. */
 double hal_lars_ratio(const hal_lars_args *args);

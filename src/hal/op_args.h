@@ -137,6 +137,28 @@ typedef struct hal_conv {
     int sizes;
 } hal_conv;
 
+/* ---- trees ------------------------------------------------------------------------------------------------------- */
+enum {
+    HAL_BINS = 256,               /* cells of a feature in a histogram */
+    HAL_HISTOGRAM_ROWS = 1 << 15, /* rows whose sums fit into the two halves of one number */
+};
+
+/* The pair of a row: a gradient and a hessian that the caller has scaled and rounded. */
+static inline int32_t hal_pair_of(int16_t gradient, uint16_t hessian)
+{
+    return (int32_t)((uint32_t)(uint16_t)gradient << 16 | hessian);
+}
+
+static inline int16_t hal_pair_gradient(int32_t pair)
+{
+    return (int16_t)(uint16_t)((uint32_t)pair >> 16);
+}
+
+static inline uint16_t hal_pair_hessian(int32_t pair)
+{
+    return (uint16_t)((uint32_t)pair & 0xffffU);
+}
+
 /* ---- operations: made of hal/ops.def ----------------------------------------------------------------------------- */
 /* hal_<op>_args: the operands, then the scalars. */
 #define HAL_OPERAND(name, type, access) hal_mat name;

@@ -215,10 +215,16 @@ static weft_status check_argument_count(const weft_options *options)
 
 /* ---- environment ------------------------------------------------------------------------------------------------ */
 
-/* Variables of the same prefix that are not options: the shared folder of tests, the cache folder. */
+/* Returns true for variables of the same prefix that are not options: the shared folder of tests, the cache folder, and those
+ * that do without a library. */
 static bool is_other_variable(const char *name)
 {
-    return strcmp(name, "WEFT_SHARED") == 0 || strcmp(name, "WEFT_CACHE") == 0;
+    static const char *const others[] = {"WEFT_SHARED", "WEFT_CACHE", "WEFT_LAPACK", "WEFT_CUDNN"};
+    bool found = false;
+    for (size_t i = 0; i < sizeof others / sizeof *others; ++i) {
+        found = found || strcmp(name, others[i]) == 0;
+    }
+    return found;
 }
 
 /* The option name that a variable's name stands for: WEFT_EVAL_EVERY is eval_every. */

@@ -42,7 +42,7 @@ cp out hardware
 [ "$(grep -c . out)" -eq "$(grep -c . hardware)" ] || fail "without an argument it is not the hardware"
 
 "$weft" info build >out 2>err || fail "build: $(cat err)"
-for name in weft revision compiler build glibc zlib xxhash OpenMP oneDNN hwloc libnuma MPI METIS JPEG libpng; do
+for name in weft revision compiler build glibc zlib xxhash OpenMP oneDNN LAPACK hwloc libnuma MPI METIS JPEG libpng; do
     says "^$name: ."
 done
 "$weft" --version --verbose >version
@@ -64,7 +64,7 @@ python3 - <<'CHECK' || fail "run.json and summary.json"
 import json, subprocess, sys
 run, summary = json.load(open("run/run.json")), json.load(open("run/summary.json"))
 told = dict(line.split(": ", 1) for line in open("version").read().splitlines()[1:])
-assert run["versions"] == {k: v for k, v in told.items() if k not in ("instruction sets", "NCCL")}, run["versions"]
+assert run["versions"] == {k: v for k, v in told.items() if k not in ("instruction sets", "NCCL", "LAPACK")}, run["versions"]
 assert {"MPI", "oneDNN", "METIS", "hwloc", "zlib", "xxhash"} <= set(run["versions"])
 assert summary["advice"] == []  # a job of a second
 CHECK

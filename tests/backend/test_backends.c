@@ -13,6 +13,7 @@
 #include "backend/attention_cases.h"
 #include "backend/backend_env.h"
 #include "backend/backend_perf.h"
+#include "backend/factor_cases.h"
 #include "backend/feature_cases.h"
 #include "backend/gemm_cases.h"
 #include "backend/image_cases.h"
@@ -515,6 +516,16 @@ static const struct test_case {
     {"gemm", case_gemm, DATA, HAL_OP_gemm},
     {"gemm_gradient", case_gemm_gradient, DATA, HAL_OP_gemm},
     {"gemm_large", case_gemm_large, DATA, HAL_OP_gemm},
+    {"gram", case_gram, DATA, HAL_OP_gram},
+    {"patch_gram", case_patch_gram, DATA, HAL_OP_patch_gram},
+    {"unpack_triangle", case_unpack_triangle, WHOLE, HAL_OP_unpack_triangle},
+    {"cholesky", case_cholesky, WHOLE, HAL_OP_potrf},
+    {"indefinite", case_indefinite, WHOLE, HAL_OP_potrf},
+    {"eigen", case_eigen, WHOLE, HAL_OP_syevd},
+    {"eigen_refused", case_eigen_refused, WHOLE, HAL_OP_syevd},
+    {"qr", case_qr, WHOLE, HAL_OP_geqrf},
+    {"qr_tall", case_qr_tall, WHOLE, HAL_OP_geqrf},
+    {"histogram", case_histogram, WHOLE, HAL_OP_histogram},
 };
 
 static const struct shape {

@@ -27,6 +27,8 @@
 #include "gnn/data/convert_options.def"
 #include "gnn/data/features/spectral_dense.h"
 #include "graph/graph.h"
+#include "hal/devices.h"
+#include "hal/hal.h"
 #include "machine/placement.h"
 #include "partition/cover/adjacency.h"
 
@@ -37,6 +39,7 @@ enum { DEGREE = 20, STEPS = 200, SPARE_LEAST = 8 };
 #define CUT_MOST  (1 - 1e-9) /* and one above */
 
 typedef struct solver {
+    weft_hal *hal; /* of one thread, so that factorisations have the same bits for every number of threads */
     int64_t n, m, wanted;
     adjacency graph;
     pair_list pairs;
@@ -55,6 +58,7 @@ static void solver_free(solver *s)
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
         weft_free(blocks[i]);
     }
+    weft_hal_close(s->hal);
 }
 
 static weft_status check_memory(const solver *s, int64_t edges, bool symmetric, int64_t memory_bytes)
@@ -80,6 +84,7 @@ static weft_status solver_create(const weft_graph *graph, int64_t width, int64_t
     WEFT_CHECK(width <= s->n, WEFT_ERR_USAGE,
                FLAG_FEATURES " spectral:%" PRId64 ": the graph has %" PRId64 " vertices, and as many eigenvectors",
                width, s->n);
+    WEFT_TRY(weft_hal_open(HAL_BACKEND_HOST, 1, &s->hal));
     WEFT_TRY(check_memory(s, graph->edges, graph->symmetric, memory_bytes));
     WEFT_TRY(pair_list_build(graph, threads, &s->pairs));
     WEFT_TRY(adjacency_build(graph, &s->pairs, threads, &s->graph));
@@ -188,10 +193,10 @@ static double worst_residual(const solver *s)
 /* x orthonormal, then the Ritz vectors in their span, with their values; the residual comes back. */
 static weft_status rayleigh_ritz(solver *s, double *residual)
 {
-    WEFT_TRY(dense_orthonormalise(s->n, s->m, s->x, s->gram, s->partial));
+    WEFT_TRY(dense_orthonormalise(s->hal, s->n, s->m, s->x, s->gram, s->partial));
     apply(s, s->x, 1, 0, 0, s->y);
     dense_gram(s->n, s->m, s->x, s->y, s->partial, s->gram);
-    dense_eigen(s->m, s->gram, s->turn, s->values);
+    WEFT_TRY(dense_eigen(s->hal, s->m, s->gram, s->partial, s->turn, s->values));
     dense_multiply(s->n, s->m, s->x, s->turn, s->row);
     dense_multiply(s->n, s->m, s->y, s->turn, s->row);
     *residual = worst_residual(s);

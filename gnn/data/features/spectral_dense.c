@@ -3,18 +3,16 @@
  *
  * Orthonormalisation by Cholesky of the Gram matrix, three times, the first time shifted: T. Fukaya, R. Kannan, Y.
  * Nakatsukasa, Y. Yamamoto, Y. Yanagisawa: Shifted Cholesky QR for computing the QR factorization of ill-conditioned
- * matrices. SIAM Journal on Scientific Computing 42, 2020, doi:10.1137/18M1218212. Eigenvalues by cyclic Jacobi
- * rotations: m is a few hundred.
+ * matrices. SIAM Journal on Scientific Computing 42, 2020, doi:10.1137/18M1218212.
  */
 #include "gnn/data/features/spectral_dense.h"
 
 #include <assert.h>
 #include <math.h>
 #include <omp.h>
-#include <stdbool.h>
 #include <string.h>
 
-enum { SWEEPS = 60, PASSES = 3 };
+enum { PASSES = 3 };
 
 void dense_gram(int64_t n, int64_t m, const double *x, const double *y, double *partial, double *c)
 {
@@ -53,29 +51,6 @@ void dense_multiply(int64_t n, int64_t m, double *x, const double *t, double *ro
     }
 }
 
-/* g = l l' with l below the diagonal, in place; false when a pivot is not positive. */
-static bool cholesky(int64_t m, double *g)
-{
-    for (int64_t j = 0; j < m; j++) {
-        double pivot = g[j * m + j];
-        for (int64_t k = 0; k < j; k++) {
-            pivot -= g[j * m + k] * g[j * m + k];
-        }
-        if (!(pivot > 0)) {
-            return false;
-        }
-        g[j * m + j] = sqrt(pivot);
-        for (int64_t i = j + 1; i < m; i++) {
-            double sum = g[i * m + j];
-            for (int64_t k = 0; k < j; k++) {
-                sum -= g[i * m + k] * g[j * m + k];
-            }
-            g[i * m + j] = sum / g[j * m + j];
-        }
-    }
-    return true;
-}
-
 /* x = x l'^-1: row by row, forward through the columns. */
 static void solve_rows(int64_t n, int64_t m, double *x, const double *l)
 {
@@ -107,7 +82,19 @@ void dense_scale(int64_t n, int64_t m, double *x, double *g, double *partial, do
     }
 }
 
-weft_status dense_orthonormalise(int64_t n, int64_t m, double *x, double *g, double *partial)
+/* The lower triangle of g[m,m] becomes its Cholesky factor. */
+static weft_status factorise(weft_hal *hal, int64_t m, double *g)
+{
+    int32_t info = 0;
+    const hal_potrf_args args = {.a = hal_mat_of(g, WEFT_DTYPE_F64, m, m, m),
+                                 .info = hal_mat_of(&info, WEFT_DTYPE_I32, 1, 1, 1)};
+    WEFT_TRY(hal_potrf(hal, &args));
+    WEFT_CHECK(info == 0, WEFT_ERR_INTERNAL, "spectral features: vector %d of %lld depends on those before it",
+               (int)info, (long long)m);
+    return WEFT_OK;
+}
+
+weft_status dense_orthonormalise(weft_hal *hal, int64_t n, int64_t m, double *x, double *g, double *partial)
 {
     const double shift = 1e-14 * (double)m;
     for (int pass = 0; pass < PASSES; pass++) {
@@ -115,79 +102,29 @@ weft_status dense_orthonormalise(int64_t n, int64_t m, double *x, double *g, dou
         for (int64_t j = 0; j < m && pass == 0; j++) {
             g[j * m + j] += shift;
         }
-        WEFT_CHECK(cholesky(m, g), WEFT_ERR_INTERNAL, "spectral features: %lld vectors depend on each other",
-                   (long long)m);
+        WEFT_TRY(factorise(hal, m, g));
         solve_rows(n, m, x, g);
     }
     return WEFT_OK;
 }
 
-/* One rotation that clears a[p][q]; rows and columns p, q of a, columns p, q of v. */
-static void rotate(int64_t m, double *a, double *v, int64_t p, int64_t q)
+weft_status dense_eigen(weft_hal *hal, int64_t m, double *a, double *rows, double *v, double *values)
 {
-    assert(p >= 0 && p < q && q < m);
-    const double theta = (a[q * m + q] - a[p * m + p]) / (2 * a[p * m + q]);
-    const double t = (theta >= 0 ? 1.0 : -1.0) / (fabs(theta) + sqrt(theta * theta + 1));
-    const double c = 1 / sqrt(t * t + 1);
-    const double s = t * c;
-    for (int64_t k = 0; k < m; k++) {
-        const double x = a[k * m + p], y = a[k * m + q];
-        a[k * m + p] = c * x - s * y;
-        a[k * m + q] = s * x + c * y;
-    }
-    for (int64_t k = 0; k < m; k++) {
-        const double x = a[p * m + k], y = a[q * m + k];
-        a[p * m + k] = c * x - s * y;
-        a[q * m + k] = s * x + c * y;
-    }
-    for (int64_t k = 0; k < m; k++) {
-        const double x = v[k * m + p], y = v[k * m + q];
-        v[k * m + p] = c * x - s * y;
-        v[k * m + q] = s * x + c * y;
-    }
-}
-
-static void swap_columns(int64_t m, double *v, double *values, int64_t i, int64_t j)
-{
-    const double value = values[i];
-    values[i] = values[j];
-    values[j] = value;
-    for (int64_t k = 0; k < m; k++) {
-        const double entry = v[k * m + i];
-        v[k * m + i] = v[k * m + j];
-        v[k * m + j] = entry;
-    }
-}
-
-void dense_eigen(int64_t m, double *a, double *v, double *values)
-{
-    double off = 1, size = 0;
-    memset(v, 0, (size_t)(m * m) * sizeof *v);
-    for (int64_t i = 0; i < m; i++) {
-        v[i * m + i] = 1;
-    }
-    for (int64_t k = 0; k < m * m; k++) {
-        size += a[k] * a[k];
-    }
-    for (int sweep = 0; sweep < SWEEPS && off > 1e-30 * size; sweep++) {
-        off = 0;
-        for (int64_t p = 0; p < m; p++) {
-            for (int64_t q = p + 1; q < m; q++) {
-                off += a[p * m + q] * a[p * m + q];
-                if (fabs(a[p * m + q]) > 1e-300) {
-                    rotate(m, a, v, p, q);
-                }
-            }
-        }
+    int32_t info = 0;
+    const hal_syevd_args args = {.a = hal_mat_of(a, WEFT_DTYPE_F64, m, m, m),
+                                 .vectors = hal_mat_of(rows, WEFT_DTYPE_F64, m, m, m),
+                                 .values = hal_row_of(v, WEFT_DTYPE_F64, m), /* ascending, until v is written below */
+                                 .info = hal_mat_of(&info, WEFT_DTYPE_I32, 1, 1, 1)};
+    WEFT_TRY(hal_syevd(hal, &args));
+    WEFT_CHECK(info == 0, WEFT_ERR_INTERNAL, "spectral features: no eigenvalues of a matrix of %lld rows (%d)",
+               (long long)m, (int)info);
+    for (int64_t j = 0; j < m; j++) {
+        values[j] = v[m - 1 - j];
     }
     for (int64_t i = 0; i < m; i++) {
-        values[i] = a[i * m + i];
-    }
-    for (int64_t i = 0; i < m; i++) { /* largest first; of equal ones the earlier */
-        int64_t most = i;
-        for (int64_t j = i + 1; j < m; j++) {
-            most = values[j] > values[most] ? j : most;
+        for (int64_t j = 0; j < m; j++) {
+            v[i * m + j] = rows[(m - 1 - j) * m + i];
         }
-        swap_columns(m, v, values, i, most);
     }
+    return WEFT_OK;
 }

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "hal/hal.h"
 
 enum { DENSE_RUNS = 32 };
 
@@ -19,9 +20,10 @@ void dense_gram(int64_t n, int64_t m, const double *x, const double *y, double *
 void dense_multiply(int64_t n, int64_t m, double *x, const double *t, double *row);
 /* Columns of x of length 1. g, partial, row: workspace, here and below. */
 void dense_scale(int64_t n, int64_t m, double *x, double *g, double *partial, double *row);
-/* Columns of x, of length 1, made orthonormal. WEFT_ERR_INTERNAL when they do not span m dimensions. */
-weft_status dense_orthonormalise(int64_t n, int64_t m, double *x, double *g, double *partial);
-/* a [m, m] symmetric: eigenvalues, descending, and eigenvectors in the columns of v; a is destroyed. */
-void dense_eigen(int64_t m, double *a, double *v, double *values);
+/* Makes the columns of x, of length 1, orthonormal. `hal` is a backend on host memory. WEFT_ERR_INTERNAL if they do not span m
+ * dimensions. */
+weft_status dense_orthonormalise(weft_hal *hal, int64_t n, int64_t m, double *x, double *g, double *partial);
+/* Eigenvalues of the symmetric a[m, m], descending, and eigenvectors in the columns of v; a and rows[m, m] are workspace. */
+weft_status dense_eigen(weft_hal *hal, int64_t m, double *a, double *rows, double *v, double *values);
 
 #endif

@@ -39,6 +39,10 @@ int versions_collect(version_row row[VERSIONS_MOST])
     }
     version = strchr(weft_hal_library(), ' ');
     add(row, &count, "oneDNN", version != NULL ? version + 1 : weft_hal_library());
+    weft_hal_lapack(false, text, sizeof text);
+    if (text[0] != '\0') {
+        add(row, &count, "LAPACK", text);
+    }
     add(row, &count, "CUDA", hal_devices_build(text, sizeof text));
     comm_mpi_version(text, sizeof text);
     add(row, &count, "MPI", text);
@@ -96,6 +100,8 @@ static void print_nccl(FILE *out)
 void versions_print(FILE *out)
 {
     version_row row[VERSIONS_MOST];
+    char lapack[VERSION_TEXT_BYTES];
+    weft_hal_lapack(true, lapack, sizeof lapack); /* opens it, so that the table names it */
     const int count = versions_collect(row);
     for (int i = 0; i < count; i++) {
         fprintf(out, "%s: %s\n", row[i].name, row[i].text);

@@ -4,6 +4,7 @@
 
 #include "base/nearest.h"
 #include "hal/core/fill_slots.h"
+#include "hal/cpu/library/lapack.h"
 #include "hal/cpu/library/onednn.h"
 #include "hal/devices.h"
 #include "hal/hal.h"
@@ -28,6 +29,11 @@ const hal_backend *weft_hal_backend_at(int i)
 const char *weft_hal_library(void)
 {
     return onednn_version();
+}
+
+void weft_hal_lapack(bool open, char *text, size_t bytes)
+{
+    lapack_describe(open, text, bytes);
 }
 
 static const hal_backend *find_backend(const char *resource, size_t length)

@@ -43,19 +43,31 @@ uint64_t cpu_l2_bytes(void)
     return bytes > 0 ? (uint64_t)bytes : USUAL_L2;
 }
 
+/* *room grows to at least `bytes`, never to NULL; what was in it is lost. */
+static weft_status grow(void **room, size_t *room_bytes, size_t bytes, void **workspace)
+{
+    bytes = bytes > 0 ? bytes : 1;
+    if (bytes > *room_bytes) {
+        weft_free(*room);
+        *room = NULL;
+        *room_bytes = 0;
+        WEFT_TRY(weft_malloc(bytes, 1, WEFT_MEM_WORKSPACE, room));
+        *room_bytes = bytes;
+    }
+    *workspace = *room;
+    return WEFT_OK;
+}
+
 weft_status cpu_workspace(weft_hal *hal, size_t bytes, void **workspace)
 {
     cpu_state *state = cpu_state_of(hal);
-    bytes = bytes > 0 ? bytes : 1; /* never NULL */
-    if (bytes > state->workspace_bytes) {
-        weft_free(state->workspace);
-        state->workspace = NULL;
-        state->workspace_bytes = 0;
-        WEFT_TRY(weft_malloc(bytes, 1, WEFT_MEM_WORKSPACE, &state->workspace));
-        state->workspace_bytes = bytes;
-    }
-    *workspace = state->workspace;
-    return WEFT_OK;
+    return grow(&state->workspace, &state->workspace_bytes, bytes, workspace);
+}
+
+weft_status cpu_factor_workspace(weft_hal *hal, size_t bytes, void **workspace)
+{
+    cpu_state *state = cpu_state_of(hal);
+    return grow(&state->factor, &state->factor_bytes, bytes, workspace);
 }
 
 int cpu_parts(const weft_hal *hal, int64_t work)
@@ -156,10 +168,13 @@ static void fill_ops(weft_hal *hal)
     cpu_max_ops(&state->own);
     cpu_optim_ops(&state->own);
     cpu_pack_ops(&state->own);
+    cpu_gram_ops(&state->own);
+    cpu_histogram_op(&state->own);
     state->own.feature_product = cpu_feature_product;
 #define HAL_OP(group, name, flops, operands, ...) hal->op.name = by_type_##name;
 #include "hal/ops.def"
     hal->op.spmm_run = cpu_spmm_run;
+    cpu_factor_ops(&hal->op);
     cpu_mem_ops(&hal->mem);
     cpu_sparse_ops(&hal->sparse);
     cpu_image_ops(hal);
@@ -172,6 +187,7 @@ static void cpu_close(weft_hal *hal)
     cpu_state *state = cpu_state_of(hal);
     onednn_close(state->library);
     weft_free(state->workspace);
+    weft_free(state->factor);
     weft_free(state);
     hal->state = NULL;
 }

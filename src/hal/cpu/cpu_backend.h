@@ -22,6 +22,8 @@ typedef struct cpu_state {
     cpu_kernels kernels; /* of that level */
     void *workspace;     /* partial results of reductions; grows, see cpu_workspace */
     size_t workspace_bytes;
+    void *factor; /* scratch memory beside it, see cpu_factor_workspace */
+    size_t factor_bytes;
     onednn *library; /* NULL without it */
     hal_ops own;     /* operations on float32 and bfloat16, and those whose operands have types of their own */
     weft_hal ref;    /* its tables: what everything else runs on */
@@ -34,6 +36,8 @@ static inline cpu_state *cpu_state_of(const weft_hal *hal)
 
 /* At least `bytes` of scratch memory owned by the backend, 64-byte aligned, valid until the next op asks for it. */
 weft_status cpu_workspace(weft_hal *hal, size_t bytes, void **workspace);
+/* Likewise, beside it: valid until the next factorisation or gram, whatever products run in between. */
+weft_status cpu_factor_workspace(weft_hal *hal, size_t bytes, void **workspace);
 
 /* Pieces that `work` elementary operations are cut into: hal->threads, or fewer when threads would cost more than they
  * save. A function of its arguments alone, so that results do not depend on what the OpenMP runtime grants. */
@@ -95,6 +99,12 @@ void cpu_pool_ops(hal_ops *ops);
 void cpu_max_ops(hal_ops *ops);
 void cpu_optim_ops(hal_ops *ops);
 void cpu_pack_ops(hal_ops *ops);
+
+/* Sets slots that take every type themselves: factorisations of float32 and float64. */
+void cpu_factor_ops(hal_ops *ops);
+/* Sets slots of gram and patch_gram for rows of float32 and bfloat16, and of histogram. */
+void cpu_gram_ops(hal_ops *ops);
+void cpu_histogram_op(hal_ops *ops);
 
 /* In all types that it supports: the prepared matrix is this backend's own. */
 weft_status cpu_spmm_run(weft_hal *hal, const hal_spmm_run_args *args);

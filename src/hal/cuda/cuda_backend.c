@@ -156,6 +156,8 @@ static weft_status run_op(weft_hal *hal, hal_op op, const void *args,
 #define IF_optim(x)     x
 #define IF_pack(x)      x
 #define IF_maximum(x)   x
+#define IF_factor(x)
+#define IF_tree(x)
 
 #define HAL_OP(group, name, flops, operands, ...) IF_##group(RUNS(name))
 #include "hal/ops.def"

@@ -18,6 +18,12 @@ static double hal_conv_flops(const hal_conv *conv, const hal_mat *y)
     return 2.0 * hal_elements(y) * (double)hal_conv_terms(&conv->shape);
 }
 
+/* Number of rows that take part: those of the index, or all `rows` if the index is left out. */
+static double hal_rows_taken(const hal_mat *index, int64_t rows)
+{
+    return (double)(index->source != NULL ? index->rows : rows);
+}
+
 /* ---- one function an operation ------------------------------------------------------------------------------------ */
 
 #define HAL_OPERAND(name, type, access)    {#name, &a->name, type, access},
