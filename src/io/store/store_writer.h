@@ -1,0 +1,40 @@
+/*
+ * io/store/store_writer.h: arrays written into the folder of a store, each with its entry for the manifest.
+ *
+ *   store_writer writer = {.folder = temporary, .progress = log_progress_begin("write store", "bytes", bytes)};
+ *   WEFT_TRY(store_array_write(&writer, &entry, "label", 'i', 4, 1, shape, data));
+ *
+ * The folder is the temporary one of folder_begin (base/file.h); the caller writes the manifest last and commits the
+ * folder, so a reader sees a whole store or none.
+ */
+#ifndef WEFT_IO_STORE_STORE_WRITER_H
+#define WEFT_IO_STORE_STORE_WRITER_H
+
+#include <stdbool.h>
+
+#include "base/log.h"
+#include "io/store/store_array.h"
+
+typedef struct store_writer {
+    const char *folder;
+    log_progress progress;
+    double written; /* bytes so far */
+} store_writer;
+
+/* Begins the array's file and fills in its entry but for bytes and checksums. */
+weft_status store_array_begin(store_writer *store, store_array *entry, const char *name, char kind, int item_bytes,
+                              int dims, const int64_t *shape, file_writer *file);
+weft_status store_array_piece(store_writer *store, file_writer *file, const void *data, size_t bytes);
+/* Ends the file: commits it if status is WEFT_OK, else discards it and returns status. */
+weft_status store_array_end(store_array *entry, weft_status status, file_writer *file);
+/* All three for an array in memory. */
+weft_status store_array_write(store_writer *store, store_array *entry, const char *name, char kind, int item_bytes,
+                              int dims, const int64_t *shape, const void *data);
+
+/* WEFT_ERR_USAGE unless `path` is absent, a store (it has a manifest) or an empty folder; `what`: "a graph store". Looks
+ * only, so that it can be asked before an hour of reading. */
+weft_status store_check_replaceable(const char *path, const char *what);
+/* Removes what a failed writing left at `temporary`, keeps the message and returns status. */
+weft_status store_discard(const char *temporary, weft_status status);
+
+#endif
