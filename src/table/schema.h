@@ -10,6 +10,7 @@
 #ifndef WEFT_TABLE_SCHEMA_H
 #define WEFT_TABLE_SCHEMA_H
 
+#include <float.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -21,12 +22,21 @@ typedef struct table_field {
     char *name; /* NUL-terminated UTF-8, without quotes */
     table_kind kind;
     table_role role;
-    bool fixed;         /* the user named the kind, so reading does not widen it */
-    table_words *words; /* categories; NULL for other kinds */
+    bool maybe_split;   /* the name is one of a split; the words decide. Only while the first rows are looked at. */
+    table_words *words; /* of a category; NULL for other kinds */
     int64_t missing;    /* cells without a value, over all rows */
     /* Least and greatest value, over all rows; least > most if the column has no number. */
     double least, most;
 } table_field;
+
+/* Facts about cells of one column. Facts of several threads or ranks add up in any order. */
+typedef struct table_tally {
+    int64_t missing;
+    double least, most;
+    bool word, fraction, wide; /* a cell was no number; was a number with a fraction; did not fit int32 */
+    bool no_split;             /* a cell was no word of a split */
+} table_tally;
+#define TABLE_TALLY_NONE ((table_tally){.least = DBL_MAX, .most = -DBL_MAX})
 
 typedef struct table_schema {
     int64_t count;
@@ -56,13 +66,19 @@ void schema_free(table_schema *schema);
  * request names none (io/text/text_header.h). `path` is for messages. WEFT_ERR_USAGE: no such column, with the nearest
  * name; a column with two roles. WEFT_ERR_DATA: two columns have one name. */
 weft_status schema_apply(const char *path, const table_request *request, bool named, table_schema *schema);
+void schema_add_tally(table_tally *sum, const table_tally *other);
+/* The part that a word of a split means: 0 train, 1 valid, 2 test, TABLE_NO_SPLIT none; -1: it is no such word. */
+int schema_split_of(const char *text, size_t bytes);
+/* Puts facts about all rows into the schema. [out] widened: a column got another kind, so the pass must be repeated. */
+weft_status schema_take(const char *path, table_schema *schema, const table_tally *tally, bool *widened);
 /* The column of a role, or -1. */
 int64_t schema_find(const table_schema *schema, table_role role);
 /* Bytes of one row as memory and stores hold it. */
 int64_t schema_row_bytes(const table_schema *schema);
 /* "column 'NAME'", for messages. Returns text. */
 const char *schema_say(const table_schema *schema, int64_t column, char text[96]);
-/* Logs one line a column, at most SCHEMA_LINES: name, kind, role, missing cells, range or number of words. */
+/* Logs a line for each column, SCHEMA_LINES at most: name, kind, role, missing cells, range or number of words. Warns of a
+ * target that is constant or partly missing, and of no target. */
 enum { SCHEMA_LINES = 60 };
 void schema_tell(const char *path, const table_schema *schema, int64_t rows);
 

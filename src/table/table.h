@@ -10,7 +10,7 @@
  *   const float *x = table.column[j].data;                           [table.count], of kind table.schema.field[j].kind
  *   table_close(&table);
  *
- * Files are CSV, LIBSVM, .npy, .npz, or the layouts of Criteo and Avazu (table/table_reader.h); text may be compressed with
+ * Files are CSV, LIBSVM, .npy, .npz, or the layouts of Criteo and Avazu (table/read/table_reader.h); text may be compressed with
  * gzip or xz. A folder with a manifest is a store: its arrays are mapped, so a table may be larger than memory.
  *
  * Memory of a table from files: rows of this rank * schema_row_bytes, the words of categories, and for each thread
@@ -26,28 +26,21 @@
 #include "base/status.h"
 #include "table/column.h"
 #include "table/schema.h"
-
-/* How ranks talk. Collective: every rank calls with its own bytes. [out] all: the bytes of rank 0, 1, ... behind each
- * other, for weft_free. [out] bytes_of: [ranks] how many each rank gave, for weft_free. */
-typedef struct table_exchange {
-    void *self;
-    int rank, ranks;
-    weft_status (*gather)(void *self, const void *mine, size_t bytes, void **all, size_t **bytes_of);
-} table_exchange;
+#include "table/table_exchange.h"
 
 typedef struct table_column {
     table_kind kind;
     const void *data; /* [table.count] values, as table/column.h stores this kind; NULL: dropped, or no rows */
 } table_column;
 
-typedef struct table {
+typedef struct weft_table {
     int64_t rows;         /* of all ranks */
     int64_t first, count; /* this rank's rows: first .. first + count - 1 */
     table_schema schema;
     table_column *column;          /* [schema.count] */
     char hash[33];                 /* of a store: names its content; "" for files */
     struct table_mapping *mapping; /* of a store; NULL for files */
-} table;
+} weft_table;
 
 /*
  * Opens a store (one path), or reads files. `exchange` NULL: one rank. Collective.
@@ -55,12 +48,12 @@ typedef struct table {
  * columns contradict. Every rank returns the same status, and the message of the first fault in the order of rows.
  */
 weft_status table_open(const char *const *paths, int count, const table_request *request,
-                       const table_exchange *exchange, table *table);
-void table_close(table *table);
+                       const table_exchange *exchange, weft_table *table);
+void table_close(weft_table *table);
 /* Returns true if the path is a folder with a manifest of a table store. */
 bool table_is_store(const char *path);
 /* Compares every array of an open store with its checksum. WEFT_ERR_DATA names the damaged file. */
-weft_status table_verify(const table *table);
+weft_status table_verify(const weft_table *table);
 
 /* Reads files and writes a store, block by block: takes `memory` bytes at most beside the words (0: 256 MiB). An existing
  * store is refused unless force. */

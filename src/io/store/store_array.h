@@ -39,10 +39,15 @@ store_array store_array_named(const char *name, bool present);
 weft_status store_array_parse(const char *name, const json_value *value, store_array *entry);
 void store_array_print(json_writer *json, const char *name, const store_array *entry);
 
-/* Maps the array's file and compares type, shape and size with the entry. */
-weft_status store_array_open(const char *store, const store_array *entry, npy_map *array);
+/* Maps the file at `path` and compares type, shape and size with the entry. The caller closes the map on failure too. */
+weft_status store_array_open(const char *path, const store_array *entry, npy_map *array);
 /* Compares the checksum. An entry without one is warned about. WEFT_ERR_DATA: damaged. */
 weft_status store_array_verify(const char *path, const store_array *entry, const npy_map *array);
+
+/* CRC-32 (ISO 3309, as zlib computes it) of bytes, as 8 hex digits. */
+void store_crc32(const void *data, size_t bytes, char hex[STORE_CRC_BYTES]);
+/* "float32", "int64" ...: the manifest's word for a type of io/npy.h. */
+void store_dtype_text(char kind, int item_bytes, char text[16]);
 
 /* Optional members of a manifest. An absent integer becomes `otherwise`, an absent text "". A text must fit. */
 weft_status store_optional_int(const char *name, const json_value *object, const char *key, int64_t otherwise,

@@ -1,18 +1,19 @@
 /*
- * table/table_reader.h: the ways in which tables come as files; a new one is a row of table_readers (table/readers.c).
+ * table/read/table_reader.h: the ways in which tables come as files; a new one is a row of table_readers (table/readers.c).
  *
  * A reader opens files and makes a schema of their first rows. Then it reads any range of rows, once or several times:
  * without arrays to survey the columns, with arrays to fill them.
  */
-#ifndef WEFT_TABLE_TABLE_READER_H
-#define WEFT_TABLE_TABLE_READER_H
+#ifndef WEFT_TABLE_READ_TABLE_READER_H
+#define WEFT_TABLE_READ_TABLE_READER_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "table/sink.h"
-#include "table/table.h"
+#include "table/column/sink.h"
+#include "table/schema.h"
+#include "table/table_exchange.h"
 
 enum { READER_HEAD = 4096 };
 
@@ -28,9 +29,13 @@ typedef struct table_reader {
     const char *description; /* for help */
     /* Returns true if a file that begins so is of this layout; the first reader of the list that says so is taken. */
     bool (*recognise)(const reader_head *head);
-    /* Opens the files, makes the schema and counts rows. Collective. [out] self */
-    weft_status (*open)(const char *const *paths, int count, const table_request *request,
-                        const table_exchange *exchange, table_schema *schema, int64_t *rows, void **self);
+    /* Opens the files and looks at their first rows. Every rank alone. [out] self: for close, NULL on failure */
+    weft_status (*open)(const char *const *paths, int count, const table_request *request, void **self);
+    /* Counts rows and makes the schema, in which kinds may be unseen. Collective: a rank that fails still takes part. */
+    weft_status (*begin)(void *self, const table_request *request, const table_exchange *exchange, table_schema *schema,
+                         int64_t *rows);
+    /* The decimal point of the files' numbers, for the sink; NULL: '.' */
+    char (*point)(const void *self);
     /* Hands the cells of rows first .. first + count - 1 to the sink, on several threads. */
     weft_status (*read)(void *self, int64_t first, int64_t count, table_sink *sink);
     void (*close)(void *self);
