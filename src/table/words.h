@@ -5,7 +5,7 @@
  * words_sort then orders the words by their bytes, so that final codes depend neither on threads nor on ranks. Each
  * thread looks a word up in an index of its own and takes the lock only for a word that is new to it.
  *
- * Memory: each word once, 24 bytes for its entry, and 16 bytes a thread that met it.
+ * Memory: each word once, 24 bytes for its entry, and 32 to 64 bytes for each thread that met it.
  */
 #ifndef WEFT_TABLE_WORDS_H
 #define WEFT_TABLE_WORDS_H

@@ -19,12 +19,12 @@
 #include "base/file.h"
 #include "table/column.h"
 
-enum { FIRST_BITS = 10, BLOCKS = 22, TEXT_BLOCK = 256 << 10, SLOTS_FIRST = 64 };
+enum { FIRST_BITS = 10, BLOCKS = 22, TEXT_BLOCK = 256 << 10, SLOTS_FIRST = 64, SHORT = 8 };
 #define WORDS_MOST INT64_C(2147483646)
 
 typedef struct entry {
     const char *text;
-    uint64_t hash;
+    uint64_t key;
     size_t bytes;
 } entry;
 
@@ -34,9 +34,11 @@ typedef struct text_block {
     char text[];
 } text_block;
 
-/* A slot holds code + 1 and half of the hash; 0: free. */
+/* A slot holds code + 1, 0 if it is free. A word of up to SHORT bytes is its own key, so that it is compared without a look at
+ * its entry; the key of a longer one is its hash. */
 typedef struct slot {
-    uint32_t code, hash;
+    uint64_t key;
+    uint32_t code, bytes;
 } slot;
 
 typedef struct word_index {
@@ -102,18 +104,39 @@ void words_free(table_words *words)
 
 /* ---- indices ---- */
 
-static void put_slot(word_index *index, uint64_t hash, int64_t code)
+static uint64_t key_of(const char *text, size_t bytes)
 {
-    uint64_t at = hash & (index->capacity - 1);
+    uint64_t key = 0;
+    if (bytes > SHORT) {
+        return file_checksum(text, bytes, 0);
+    }
+    if (bytes == SHORT) {
+        memcpy(&key, text, SHORT);
+    } else {
+        memcpy(&key, text, bytes);
+    }
+    return key;
+}
+
+/* Where the search for a word begins. */
+static uint64_t first_slot(const word_index *index, uint64_t key, size_t bytes)
+{
+    const uint64_t mixed = (key ^ bytes << 56) * UINT64_C(0x9e3779b97f4a7c15);
+    return (mixed ^ mixed >> 32) & (index->capacity - 1);
+}
+
+static void put_slot(word_index *index, uint64_t key, size_t bytes, int64_t code)
+{
+    uint64_t at = first_slot(index, key, bytes);
     while (index->slots[at].code != 0) {
         at = (at + 1) & (index->capacity - 1);
     }
-    index->slots[at] = (slot){.code = (uint32_t)code + 1, .hash = (uint32_t)(hash >> 32)};
+    index->slots[at] = (slot){.key = key, .code = (uint32_t)code + 1, .bytes = (uint32_t)bytes};
     index->used++;
 }
 
 /* Room for one more word; a full index is made anew, twice as large. */
-static weft_status grow_index(const table_words *words, word_index *index)
+static weft_status grow_index(word_index *index)
 {
     word_index grown = {.capacity = index->capacity == 0 ? SLOTS_FIRST : 2 * index->capacity};
     if (2 * (index->used + 1) <= index->capacity) {
@@ -122,8 +145,8 @@ static weft_status grow_index(const table_words *words, word_index *index)
     WEFT_TRY(weft_calloc(grown.capacity, sizeof *grown.slots, WEFT_MEM_TABLE, (void **)&grown.slots));
     for (uint64_t i = 0; i < index->capacity; i++) {
         if (index->slots[i].code != 0) {
-            const int64_t code = (int64_t)index->slots[i].code - 1;
-            put_slot(&grown, entry_of(words, code)->hash, code);
+            const slot *old = &index->slots[i];
+            put_slot(&grown, old->key, old->bytes, (int64_t)old->code - 1);
         }
     }
     weft_free(index->slots);
@@ -132,21 +155,19 @@ static weft_status grow_index(const table_words *words, word_index *index)
 }
 
 /* Returns the code of a word, or -1 if the index does not have it. */
-static int64_t look_up(const table_words *words, const word_index *index, uint64_t hash, const char *text, size_t bytes)
+static int64_t look_up(const table_words *words, const word_index *index, uint64_t key, const char *text, size_t bytes)
 {
     if (index->capacity == 0) {
         return -1;
     }
-    for (uint64_t at = hash & (index->capacity - 1);; at = (at + 1) & (index->capacity - 1)) {
-        const slot found = index->slots[at];
-        if (found.code == 0) {
+    for (uint64_t at = first_slot(index, key, bytes);; at = (at + 1) & (index->capacity - 1)) {
+        const slot *found = &index->slots[at];
+        if (found->code == 0) {
             return -1;
         }
-        if (found.hash == (uint32_t)(hash >> 32)) {
-            const entry *e = entry_of(words, (int64_t)found.code - 1);
-            if (e->bytes == bytes && memcmp(e->text, text, bytes) == 0) {
-                return (int64_t)found.code - 1;
-            }
+        if (found->key == key && found->bytes == bytes &&
+            (bytes <= SHORT || memcmp(entry_of(words, (int64_t)found->code - 1)->text, text, bytes) == 0)) {
+            return (int64_t)found->code - 1;
         }
     }
 }
@@ -171,12 +192,13 @@ static weft_status copy_text(table_words *words, const char *text, size_t bytes,
 }
 
 /* Under the lock. */
-static weft_status add_word(table_words *words, uint64_t hash, const char *text, size_t bytes, int64_t *code)
+static weft_status add_word(table_words *words, uint64_t key, const char *text, size_t bytes, int64_t *code)
 {
-    *code = look_up(words, &words->all, hash, text, bytes);
+    *code = look_up(words, &words->all, key, text, bytes);
     if (*code >= 0) {
         return WEFT_OK;
     }
+    WEFT_CHECK(bytes < UINT32_MAX, WEFT_ERR_DATA, "a word of %zu bytes", bytes);
     WEFT_CHECK(words->count < WORDS_MOST, WEFT_ERR_DATA, "a column of more than %lld different words",
                (long long)WORDS_MOST);
     const uint64_t place = (uint64_t)words->count + (1U << FIRST_BITS);
@@ -185,13 +207,13 @@ static weft_status add_word(table_words *words, uint64_t hash, const char *text,
     if (*block == NULL) {
         WEFT_TRY(weft_malloc((size_t)1 << bits, sizeof **block, WEFT_MEM_TABLE, (void **)block));
     }
-    WEFT_TRY(grow_index(words, &words->all));
+    WEFT_TRY(grow_index(&words->all));
     entry *e = entry_of(words, words->count);
     WEFT_TRY(copy_text(words, text, bytes, &e->text));
-    e->hash = hash;
+    e->key = key;
     e->bytes = bytes;
     *code = words->count++;
-    put_slot(&words->all, hash, *code);
+    put_slot(&words->all, key, bytes, *code);
     return WEFT_OK;
 }
 
@@ -199,15 +221,15 @@ weft_status words_add(table_words *words, int thread, const char *text, size_t b
 {
     assert(thread >= 0 && thread < words->threads);
     word_index *own = &words->of_thread[thread];
-    const uint64_t hash = file_checksum(text, bytes, 0);
-    int64_t found = look_up(words, own, hash, text, bytes);
+    const uint64_t key = key_of(text, bytes);
+    int64_t found = look_up(words, own, key, text, bytes);
     if (found < 0) {
         pthread_mutex_lock(&words->lock);
-        weft_status status = add_word(words, hash, text, bytes, &found);
+        weft_status status = add_word(words, key, text, bytes, &found);
         pthread_mutex_unlock(&words->lock);
         WEFT_TRY(status);
-        WEFT_TRY(grow_index(words, own));
-        put_slot(own, hash, found);
+        WEFT_TRY(grow_index(own));
+        put_slot(own, key, bytes, found);
     }
     *code = (int32_t)found;
     return WEFT_OK;
@@ -257,8 +279,9 @@ static weft_status index_anew(table_words *words)
 {
     free_indices(words);
     for (int64_t i = 0; i < words->count; i++) {
-        WEFT_TRY(grow_index(words, &words->all));
-        put_slot(&words->all, entry_of(words, i)->hash, i);
+        WEFT_TRY(grow_index(&words->all));
+        const entry *e = entry_of(words, i);
+        put_slot(&words->all, e->key, e->bytes, i);
     }
     return WEFT_OK;
 }
