@@ -9,11 +9,11 @@
 # another tree: with WEFT_KERNELS=FOLDER in the environment when CMake runs, objects of that build folder are taken as they are,
 # and its owner keeps them up to date (scripts/test). It is no cached option: whoever configures without it compiles.
 set(WEFT_KERNEL_FILES "_(base|avx2|avx512|avx512bf16)\\.c$|/src/hal/ref/")
-set(WEFT_NO_KERNEL_FILES "/gnn/data/") # these read files
+set(WEFT_NO_KERNEL_FILES "/gnn/data/|/src/table/") # these read files
 # What an input of a fuzz target reaches (tests/CMakeLists.txt compares their includes). Its tree takes all else: collectives,
 # layers, what divides a graph.
 set(WEFT_FUZZED_FILES
-  "/(app|base|io|option|machine|graph|dense)/|/gnn/data/|/partition/(given/|extract/|methods/|part)|/train/checkpoint/|/train/input_moments|/gnn/pyg_names|/comm/(comm|sync/)")
+  "/(app|base|io|option|machine|graph|table|dense)/|/gnn/data/|/partition/(given/|extract/|methods/|part)|/train/checkpoint/|/train/input_moments|/gnn/pyg_names|/comm/(comm|sync/)")
 
 # out: the files, and in the place of those that are taken their objects.
 function(weft_kernels_of_another_tree name files out)

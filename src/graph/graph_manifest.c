@@ -10,7 +10,6 @@
 #include "io/text/foreign_file.h"
 
 #define FORMAT "weft-graph"
-enum { MANIFEST_BYTES_MAX = 1 << 20 };
 
 const char *const graph_array_names[GRAPH_ARRAYS] = {
 #define GRAPH_ARRAY_NAME(id, name) name,
@@ -19,55 +18,6 @@ const char *const graph_array_names[GRAPH_ARRAYS] = {
 };
 
 /* ---- reading ---- */
-
-static weft_status optional_int(const char *name, const json_value *object, const char *key, int64_t otherwise,
-                                int64_t *value)
-{
-    *value = otherwise;
-    return json_find(object, key) == NULL ? WEFT_OK : json_get_int(name, object, key, 0, INT64_MAX, value);
-}
-
-/* A text that must fit; "" when the key is absent. */
-static weft_status optional_text(const char *name, const json_value *object, const char *key, char *dst,
-                                 size_t capacity)
-{
-    dst[0] = '\0';
-    if (json_find(object, key) == NULL) {
-        return WEFT_OK;
-    }
-    const char *text;
-    WEFT_TRY(json_get_text(name, object, key, &text));
-    size_t length = strlen(text);
-    WEFT_CHECK(length < capacity, WEFT_ERR_DATA, "%s: \"%s\" has %zu bytes; the limit is %zu", name, key, length,
-               capacity - 1);
-    memcpy(dst, text, length + 1);
-    return WEFT_OK;
-}
-
-/* A plain name inside the store: nothing that leads out of the folder. */
-static weft_status check_file_name(const char *name, const char *array, const char *file)
-{
-    bool plain = file[0] != '\0' && file[0] != '.' && strchr(file, '/') == NULL;
-    WEFT_CHECK(plain, WEFT_ERR_DATA, "%s: array \"%s\": file \"%s\" is not a plain file name", name, array, file);
-    return WEFT_OK;
-}
-
-static weft_status read_shape(const char *name, const char *array, const json_value *shape, graph_manifest_array *entry)
-{
-    entry->dims = -1;
-    if (shape == NULL) {
-        return WEFT_OK;
-    }
-    WEFT_CHECK(shape->kind == JSON_ARRAY, WEFT_ERR_DATA, "%s: array \"%s\": the shape is not a list", name, array);
-    entry->dims = 0;
-    for (const json_value *length = shape->child; length != NULL; length = length->next) {
-        WEFT_CHECK(
-            entry->dims < NPY_MAX_DIMS && length->kind == JSON_NUMBER && length->integral && length->integer >= 0,
-            WEFT_ERR_DATA, "%s: array \"%s\": the shape is not a list of up to %d lengths", name, array, NPY_MAX_DIMS);
-        entry->shape[entry->dims++] = length->integer;
-    }
-    return WEFT_OK;
-}
 
 static weft_status read_array(const char *name, const json_value *value, graph_manifest *manifest)
 {
@@ -79,17 +29,10 @@ static weft_status read_array(const char *name, const json_value *value, graph_m
                "%s: \"arrays\" holds \"%s\"; expected an object each for offset, source, weight, feature (or "
                "feature_offset, feature_column, feature_value), label, target, split, class_name, vertex_name",
                name, value->key);
-    graph_manifest_array *entry = &manifest->arrays[id];
+    store_array *entry = &manifest->arrays[id];
     WEFT_CHECK(entry->present, WEFT_ERR_DATA, "%s: array \"%s\" is listed, but the counts say that there is none", name,
                value->key);
-    if (json_find(value, "file") != NULL) {
-        WEFT_TRY(optional_text(name, value, "file", entry->file, sizeof entry->file));
-        WEFT_TRY(check_file_name(name, value->key, entry->file));
-    }
-    WEFT_TRY(optional_text(name, value, "dtype", entry->dtype, sizeof entry->dtype));
-    WEFT_TRY(read_shape(name, value->key, json_find(value, "shape"), entry));
-    WEFT_TRY(optional_int(name, value, "bytes", -1, &entry->bytes));
-    return optional_text(name, value, "xxh3", entry->xxh3, sizeof entry->xxh3);
+    return store_array_parse(name, value, entry);
 }
 
 static weft_status read_counts(const char *name, const json_value *root, graph_manifest *manifest)
@@ -97,10 +40,10 @@ static weft_status read_counts(const char *name, const json_value *root, graph_m
     WEFT_TRY(json_get_int(name, root, "vertices", 1, INT64_C(1) << 40, &manifest->vertices));
     WEFT_TRY(json_get_int(name, root, "edges", 0, INT64_C(1) << 48, &manifest->edges));
     WEFT_TRY(json_get_bool(name, root, "symmetric", &manifest->symmetric));
-    WEFT_TRY(optional_int(name, root, "features", 0, &manifest->features));
-    WEFT_TRY(optional_int(name, root, "classes", 0, &manifest->classes));
-    WEFT_TRY(optional_int(name, root, "tasks", 0, &manifest->tasks));
-    WEFT_TRY(optional_int(name, root, "splits", 0, &manifest->splits));
+    WEFT_TRY(store_optional_int(name, root, "features", 0, &manifest->features));
+    WEFT_TRY(store_optional_int(name, root, "classes", 0, &manifest->classes));
+    WEFT_TRY(store_optional_int(name, root, "tasks", 0, &manifest->tasks));
+    WEFT_TRY(store_optional_int(name, root, "splits", 0, &manifest->splits));
     WEFT_CHECK(manifest->classes == 0 || manifest->tasks == 0, WEFT_ERR_DATA,
                "%s: both \"classes\" and \"tasks\" are set; labels are integers (classes) or floats (tasks)", name);
     WEFT_CHECK(manifest->features <= INT32_MAX && manifest->classes <= INT32_MAX && manifest->tasks <= INT32_MAX &&
@@ -127,9 +70,7 @@ static void name_arrays(graph_manifest *manifest)
         [GRAPH_VERTEX_NAME] = manifest->vertex_named,
     };
     for (int id = 0; id < GRAPH_ARRAYS; id++) {
-        graph_manifest_array *entry = &manifest->arrays[id];
-        *entry = (graph_manifest_array){.present = present[id], .dims = -1, .bytes = -1};
-        snprintf(entry->file, sizeof entry->file, "%s.npy", graph_array_names[id]);
+        manifest->arrays[id] = store_array_named(graph_array_names[id], present[id]);
     }
 }
 
@@ -161,7 +102,7 @@ static weft_status read_root(const char *name, const json_value *root, graph_man
     WEFT_TRY(read_flag(name, root, "weighted", version, GRAPH_VERSION_WEIGHTED, &manifest->weighted));
     WEFT_TRY(read_flag(name, root, "class_names", version, GRAPH_VERSION_THIRD, &manifest->class_named));
     WEFT_TRY(read_flag(name, root, "vertex_names", version, GRAPH_VERSION_THIRD, &manifest->vertex_named));
-    WEFT_TRY(optional_int(name, root, "feature_numbers", -1, &manifest->feature_numbers));
+    WEFT_TRY(store_optional_int(name, root, "feature_numbers", -1, &manifest->feature_numbers));
     WEFT_CHECK(
         manifest->feature_numbers < 0 || (version >= GRAPH_VERSION_THIRD && manifest->features > 0), WEFT_ERR_DATA,
         "%s: \"feature_numbers\" belongs to version %d of the graph store and to \"features\" above 0; this is version "
@@ -169,8 +110,8 @@ static weft_status read_root(const char *name, const json_value *root, graph_man
         name, GRAPH_VERSION_THIRD, version, manifest->features);
     WEFT_CHECK(!manifest->class_named || manifest->classes + manifest->tasks > 0, WEFT_ERR_DATA,
                "%s: \"class_names\" is set, and there are neither classes nor tasks", name);
-    WEFT_TRY(optional_text(name, root, "name", manifest->name, sizeof manifest->name));
-    WEFT_TRY(optional_text(name, root, "origin", manifest->origin, sizeof manifest->origin));
+    WEFT_TRY(store_optional_text(name, root, "name", manifest->name, sizeof manifest->name));
+    WEFT_TRY(store_optional_text(name, root, "origin", manifest->origin, sizeof manifest->origin));
     name_arrays(manifest);
     const json_value *arrays = json_find(root, "arrays");
     if (arrays == NULL) {
@@ -207,7 +148,7 @@ weft_status graph_manifest_read(const char *store, graph_manifest *manifest, cha
                "%s: is not a graph store (no manifest.json in it); weft convert makes one", store);
     char *text;
     size_t bytes;
-    WEFT_TRY(file_read_text(path, MANIFEST_BYTES_MAX, &text, &bytes));
+    WEFT_TRY(file_read_text(path, STORE_MANIFEST_MAX, &text, &bytes));
     file_hash(text, bytes, hash);
     weft_status status = graph_manifest_parse(path, text, bytes, manifest);
     weft_free(text);
@@ -215,21 +156,6 @@ weft_status graph_manifest_read(const char *store, graph_manifest *manifest, cha
 }
 
 /* ---- writing ---- */
-
-static void write_array(json_writer *json, const char *name, const graph_manifest_array *entry)
-{
-    json_object(json, name);
-    json_text(json, "file", entry->file);
-    json_text(json, "dtype", entry->dtype);
-    json_array(json, "shape");
-    for (int d = 0; d < entry->dims; d++) {
-        json_int(json, NULL, entry->shape[d]);
-    }
-    json_end(json);
-    json_int(json, "bytes", entry->bytes);
-    json_text(json, "xxh3", entry->xxh3);
-    json_end(json);
-}
 
 weft_status graph_manifest_write(const char *folder, const graph_manifest *manifest)
 {
@@ -269,7 +195,7 @@ weft_status graph_manifest_write(const char *folder, const graph_manifest *manif
     json_object(&json, "arrays");
     for (int id = 0; id < GRAPH_ARRAYS; id++) {
         if (manifest->arrays[id].present) {
-            write_array(&json, graph_array_names[id], &manifest->arrays[id]);
+            store_array_print(&json, graph_array_names[id], &manifest->arrays[id]);
         }
     }
     json_end(&json);

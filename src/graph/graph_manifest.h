@@ -1,14 +1,14 @@
 /*
  * graph/graph_manifest.h: manifest.json of a graph store, as a struct.
  *
- * Which arrays a store has follows from its counts; the manifest's `arrays` object may rename them and may give dtype,
- * shape, bytes and checksum to be compared with the file (all optional, so that a person can write a manifest by hand).
+ * The arrays that a store has follow from its counts. Entries of the manifest's object `arrays` are those of every store
+ * (io/store/store_array.h).
  */
 #ifndef WEFT_GRAPH_GRAPH_MANIFEST_H
 #define WEFT_GRAPH_GRAPH_MANIFEST_H
 
 #include "graph/graph.h"
-#include "io/npy.h"
+#include "io/store/store_array.h"
 
 /* X(id, name): the arrays of a store; files are named after them. */
 #define GRAPH_ARRAY_LIST(X)                                                                                            \
@@ -41,17 +41,7 @@ enum {
     GRAPH_VERSION_THIRD = 3,    /* classes and vertices may have names, features may stand sparse */
     GRAPH_VERSION_LAST = GRAPH_VERSION_THIRD
 };
-enum { GRAPH_NAME_BYTES = 64, GRAPH_ORIGIN_BYTES = 1024, GRAPH_FILE_BYTES = 64 };
-
-typedef struct graph_manifest_array {
-    bool present;
-    char file[GRAPH_FILE_BYTES];
-    char dtype[16]; /* "" = not given */
-    int dims;       /* -1 = shape not given */
-    int64_t shape[NPY_MAX_DIMS];
-    int64_t bytes; /* of the whole file; -1 = not given */
-    char xxh3[33]; /* of the whole file; "" = not given */
-} graph_manifest_array;
+enum { GRAPH_NAME_BYTES = 64, GRAPH_ORIGIN_BYTES = 1024 };
 
 typedef struct graph_manifest {
     int64_t vertices, edges, features, classes, tasks, splits;
@@ -61,7 +51,7 @@ typedef struct graph_manifest {
     bool class_named, vertex_named;
     char name[GRAPH_NAME_BYTES];
     char origin[GRAPH_ORIGIN_BYTES];
-    graph_manifest_array arrays[GRAPH_ARRAYS];
+    store_array arrays[GRAPH_ARRAYS];
 } graph_manifest;
 
 /* `name` is for messages. WEFT_ERR_DATA with key and value. */

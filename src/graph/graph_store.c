@@ -8,11 +8,10 @@
 #include <inttypes.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 #include "base/alloc.h"
-#include "base/log.h"
 #include "graph/graph_manifest.h"
+#include "io/store/store_seal.h"
 
 weft_mem_tag WEFT_MEM_GRAPH[1] = {{.text = "graph"}};
 weft_mem_tag WEFT_MEM_FEATURE[1] = {{.text = "features"}};
@@ -21,91 +20,26 @@ struct graph_mapping {
     npy_map arrays[GRAPH_ARRAYS];
 };
 
-static void dtype_text(const npy_header *header, char text[16])
-{
-    const char *word = header->kind == 'f'   ? "float"
-                       : header->kind == 'i' ? "int"
-                       : header->kind == 'u' ? "uint"
-                                             : "other";
-    snprintf(text, 16, "%s%d", word, 8 * header->item_bytes);
-}
-
-/* What the manifest says of an array must be what its file holds. */
-static weft_status compare_array(const char *path, const graph_manifest_array *entry, const npy_map *array)
-{
-    const npy_header *header = &array->header;
-    char dtype[16];
-    dtype_text(header, dtype);
-    WEFT_CHECK(entry->dtype[0] == '\0' || strcmp(entry->dtype, dtype) == 0, WEFT_ERR_DATA,
-               "%s: holds %s, the manifest says %s", path, dtype, entry->dtype);
-    WEFT_CHECK(entry->bytes < 0 || (uint64_t)entry->bytes == array->map.size, WEFT_ERR_DATA,
-               "%s: %zu bytes, the manifest says %" PRId64, path, array->map.size, entry->bytes);
-    bool same = entry->dims < 0 || entry->dims == header->dims;
-    for (int d = 0; d < entry->dims && same; d++) {
-        same = entry->shape[d] == header->shape[d];
-    }
-    WEFT_CHECK(same, WEFT_ERR_DATA, "%s: its shape is not the one in the manifest", path);
-    return WEFT_OK;
-}
-
-static weft_status verify_array(const char *path, const graph_manifest_array *entry, const npy_map *array)
-{
-    if (entry->xxh3[0] == '\0') {
-        log_warn("%s: the manifest has no checksum for it: not verified", path);
-        return WEFT_OK;
-    }
-    char found[33];
-    file_hash(array->map.data, array->map.size, found);
-    WEFT_CHECK(strcmp(found, entry->xxh3) == 0, WEFT_ERR_DATA,
-               "%s: checksum %s, the manifest says %s: damaged; convert the data again", path, found, entry->xxh3);
-    return WEFT_OK;
-}
-
-/* Whatever is done to a file moves its times or its inode. */
-static weft_status mix_seal(const char *path, char seal[33])
-{
-    struct stat facts;
-    WEFT_CHECK(stat(path, &facts) == 0, WEFT_ERR_NOINPUT, "%s: cannot be looked at", path);
-    char text[256];
-    int length = snprintf(text, sizeof text, "%s %ju %jd %jd.%09ld %jd.%09ld", seal, (uintmax_t)facts.st_ino,
-                          (intmax_t)facts.st_size, (intmax_t)facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec,
-                          (intmax_t)facts.st_ctim.tv_sec, facts.st_ctim.tv_nsec);
-    file_hash(text, (size_t)length, seal);
-    return WEFT_OK;
-}
-
-/* An array without a checksum is told apart by size and time, or a cache would take an edited graph for the old one. */
-static weft_status mix_facts(const char *path, char hash[33])
-{
-    struct stat facts;
-    WEFT_CHECK(stat(path, &facts) == 0, WEFT_ERR_NOINPUT, "%s: cannot be looked at", path);
-    char text[256];
-    int length = snprintf(text, sizeof text, "%s %jd %jd.%09ld", hash, (intmax_t)facts.st_size,
-                          (intmax_t)facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec);
-    file_hash(text, (size_t)length, hash);
-    return WEFT_OK;
-}
-
 static weft_status open_arrays(const char *store, const graph_manifest *manifest, bool verify,
                                struct graph_mapping *mapping, char hash[33], char seal[33])
 {
     memcpy(seal, hash, 33);
     for (int id = 0; id < GRAPH_ARRAYS; id++) {
-        const graph_manifest_array *entry = &manifest->arrays[id];
+        const store_array *entry = &manifest->arrays[id];
         if (!entry->present) {
             continue;
         }
         char path[FILE_PATH_MAX];
         WEFT_TRY(file_path(path, "%s/%s", store, entry->file));
-        WEFT_TRY(npy_map_open(path, &mapping->arrays[id]));
-        WEFT_TRY(compare_array(path, entry, &mapping->arrays[id]));
+        WEFT_TRY(store_array_open(path, entry, &mapping->arrays[id]));
         if (verify) {
-            WEFT_TRY(verify_array(path, entry, &mapping->arrays[id]));
+            WEFT_TRY(store_array_verify(path, entry, &mapping->arrays[id]));
         }
-        if (entry->xxh3[0] == '\0') {
-            WEFT_TRY(mix_facts(path, hash));
+        /* A cache would take an edited graph for the old one if size and time did not tell them apart. */
+        if (entry->xxh3[0] == '\0' && entry->crc32[0] == '\0') {
+            WEFT_TRY(store_facts_mix(path, hash));
         }
-        WEFT_TRY(mix_seal(path, seal));
+        WEFT_TRY(store_seal_mix(path, seal));
     }
     return WEFT_OK;
 }

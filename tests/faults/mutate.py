@@ -345,7 +345,7 @@ def forget_checksums(folder, path):
 
 def seal_checkpoint(folder, path):
     """Right checksums of a changed checkpoint."""
-    from weft_store import xxh3_128
+    from xxh3 import xxh3_128
     top = os.path.join(folder, os.path.dirname(path))
     name = os.path.join(top, "manifest.json")
     try:
@@ -355,12 +355,14 @@ def seal_checkpoint(folder, path):
         if changed in root["files"]:
             with open(os.path.join(top, changed), "rb") as file:
                 data = file.read()
-            root["files"][changed] = {"bytes": len(data), "xxh3": xxh3_128(data)}
+            root["files"][changed] = {"bytes": len(data), "xxh3": xxh3_128(data), "crc32": "%08x" % zlib.crc32(data)}
             write(name, json.dumps(root))
     except (ValueError, KeyError, TypeError, AttributeError):
         pass
     with open(name, "rb") as file:
-        write(os.path.join(top, "manifest.xxh3"), xxh3_128(file.read()) + "\n")
+        data = file.read()
+    write(os.path.join(top, "manifest.xxh3"), xxh3_128(data) + "\n")
+    write(os.path.join(top, "manifest.crc32"), "%08x\n" % zlib.crc32(data))
 
 
 STORE = "train --data g.weft --run-dir o.run " + GRAPH
@@ -509,6 +511,7 @@ def main():
     given = parser.parse_intermixed_args()
     weft = os.path.abspath(given.weft)
     sys.path.insert(0, os.path.join(os.path.abspath(given.source), "python"))
+    sys.path.insert(0, os.path.join(os.path.abspath(given.source), "tests", "support"))
     names = given.format or list(FORMATS)
     keep = os.path.abspath(given.keep) if given.keep else ""
     with tempfile.TemporaryDirectory(prefix="weft-seeds-") as seeds:

@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     text[size] = '\0';
     if (graph_manifest_parse("fuzz", text, size, &manifest) == WEFT_OK) {
         for (int id = 0; id < GRAPH_ARRAYS; id++) {
-            const graph_manifest_array *array = &manifest.arrays[id];
+            const store_array *array = &manifest.arrays[id];
             if (array->dims > NPY_MAX_DIMS || strchr(array->file, '/') != NULL || array->file[0] == '.') {
                 abort();
             }

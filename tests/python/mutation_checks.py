@@ -120,14 +120,14 @@ def put_checksums_right(folder):
             manifest = json.load(file)
         for plain, entry in manifest["files"].items():
             entry["bytes"] = os.path.getsize(os.path.join(folder, plain))
-            entry["xxh3"] = weft_store._file_hash(os.path.join(folder, plain))
+            entry["crc32"] = weft_store._file_crc(os.path.join(folder, plain))
         with open(name, "w", encoding="utf-8") as file:
             json.dump(manifest, file)
     except Exception:
         pass
-    if os.path.isfile(name) and not os.path.isdir(os.path.join(folder, "manifest.xxh3")):
-        with open(os.path.join(folder, "manifest.xxh3"), "w", encoding="ascii") as file:
-            file.write(weft_store._file_hash(name) + "\n")
+    if os.path.isfile(name) and not os.path.isdir(os.path.join(folder, "manifest.crc32")):
+        with open(os.path.join(folder, "manifest.crc32"), "w", encoding="ascii") as file:
+            file.write(weft_store._file_crc(name) + "\n")
 
 
 def read_store(folder, rng):

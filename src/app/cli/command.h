@@ -8,6 +8,7 @@
 #ifndef WEFT_APP_CLI_COMMAND_H
 #define WEFT_APP_CLI_COMMAND_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "app/options/app_options.h"
@@ -28,6 +29,10 @@ weft_status app_export(const weft_options *options);
 weft_status app_doctor(const weft_options *options); /* parallel too */
 weft_status app_report(const weft_options *options);
 weft_status app_predict_scaling(const weft_options *options);
+
+/* Tables (app/cli/convert_table.c). Returns true if an option asks weft convert for a table, not a graph. */
+bool app_is_table(const weft_options *options);
+weft_status app_convert_table(const weft_options *options);
 
 /* What the options of weft partition ask for; the method's name lives as long as the options. In app/cli/command_partition.c. */
 partition_options app_partition_options(const weft_options *options);

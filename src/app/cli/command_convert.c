@@ -13,6 +13,7 @@
 #include "gnn/data/generate/generator.h"
 #include "gnn/data/read/reader.h"
 #include "gnn/data/write/writer.h"
+#include "table/read/table_reader.h"
 
 static const char *text_or_null(const weft_options *options, option_id id)
 {
@@ -116,6 +117,9 @@ weft_status app_convert(const weft_options *options)
     WEFT_TRY(file_check_output(out)); /* not after an hour of reading */
     WEFT_CHECK(option_flag(options, OPT_FORCE) || !file_exists(out), WEFT_ERR_USAGE,
                "%s: exists already; choose another name, or replace it with --force", out);
+    if (app_is_table(options)) {
+        return app_convert_table(options);
+    }
     if (strcmp(option_text(options, OPT_TO), "store") == 0) {
         WEFT_CHECK(!is_store(input), WEFT_ERR_USAGE,
                    "%s: is a graph store already; --to NAME writes it in another layout (weft convert --help=formats)",
@@ -136,6 +140,11 @@ void app_print_formats(FILE *out)
     const reader_format *format;
     for (int i = 0; (format = reader_format_at(i)) != NULL; i++) {
         fprintf(out, "  %-16s %s\n", format->name, format->description);
+    }
+    fprintf(out, "\nLayouts of tables (--table-format NAME, or with --target and the other options of columns):\n\n");
+    const table_reader *reader;
+    for (int i = 0; (reader = table_reader_at(i)) != NULL; i++) {
+        fprintf(out, "  %-16s %s\n", reader->name, reader->description);
     }
     fprintf(out, "\nOutput layouts (--to NAME; graph stores otherwise):\n\n ");
     const writer_format *writer;

@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/nearest.h"
 #include "dense/net/zoo.h"
+#include "table/table.h"
 
 enum { ZOO_NAMES_MAX = 64 };
 
@@ -102,6 +103,9 @@ weft_status app_info(const weft_options *options)
     }
     if (!is_folder && ends_with(what, ".npz")) {
         return info_weights(what);
+    }
+    if (table_is_store(what)) {
+        return info_table(what, check);
     }
     return is_checkpoint(what) ? info_checkpoint(what) : info_store(what, check);
 }

@@ -11,6 +11,7 @@
 void info_text(const char *name, const char *text);
 
 weft_status info_store(const char *store, bool check);
+weft_status info_table(const char *store, bool check);
 weft_status info_run(const char *folder);
 weft_status info_checkpoint(const char *folder);
 weft_status info_model(const char *path);

@@ -90,7 +90,7 @@ static void print_manifest(const graph_manifest *m)
         info_text("origin", m->origin);
     }
     for (int id = 0; id < GRAPH_ARRAYS; id++) {
-        const graph_manifest_array *entry = &m->arrays[id];
+        const store_array *entry = &m->arrays[id];
         if (entry->present && entry->bytes >= 0) {
             printf("array %s: %" PRId64 " bytes\n", graph_array_names[id], entry->bytes);
         }

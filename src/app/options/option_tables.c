@@ -32,6 +32,8 @@ const option_section option_sections[] = {
     {"predictions", "Predictions", "What weft predict writes.", NULL},
     {"export", "Export", "What weft export writes.", NULL},
     {"convert", "Convert", "Input and output of weft convert.", "formats"},
+    {"columns", "Columns",
+     "A table, and what its columns are for: with one of these, weft convert makes a table store.", NULL},
     {"info", "Info", "What weft info looks at.", NULL},
     {"report", "Report", "What weft report writes.", NULL},
     {"bench", "Bench", "What weft bench measures.", NULL},
@@ -48,9 +50,11 @@ const option_command option_commands[] = {
      "srun --mpi=pmix -n 4 -c 8 --cpu-bind=cores weft train --data reddit.weft"},
     {&app_catalog, "partition", "divide a graph store into parts and report their quality", "STORE", 1, 1,
      "general,partitioning,partitioner", "weft partition reddit.weft --parts 16 --method metis --json"},
-    {&app_catalog, "convert", "make a graph store from a data set's files", "INPUT", 1, 1, "general,convert",
+    {&app_catalog, "convert", "make a graph store, or a table store, from a data set's files", "INPUT", 1, 1,
+     "general,convert,columns",
      "weft convert cora.npz --out cora.weft\n"
-     "weft convert minesweeper.npz --out minesweeper.weft --split-index 0"},
+     "weft convert minesweeper.npz --out minesweeper.weft --split-index 0\n"
+     "weft convert flights.csv.xz --target arr_delay --drop dep_delay --out flights.weft"},
     {&app_catalog, "bench", "measure a kernel (KIND spmm, gemm), a network (dense) or the communication core (comm)",
      "KIND", 1, 1, "general,data,model,images,bench,table,aggregation,communication,patience",
      "weft bench spmm --data synth:reddit,scale=0.1 --dims 16,64,256 --format json\n"

@@ -134,11 +134,21 @@ bool text_header_is_weak(const text_header *h, int64_t column, text_role role)
     return h->named && column != h->index && plain_word(h->name[column], word) && among(word, roles[role].weaker);
 }
 
-bool text_header_is(const text_header *h, int64_t column, text_role role)
+bool text_name_is(const char *name, text_role role)
 {
     char word[WORD_MAX];
-    return h->named && column != h->index && plain_word(h->name[column], word) &&
-           (among(word, roles[role].names) || among(word, roles[role].weaker));
+    return plain_word(name, word) && (among(word, roles[role].names) || among(word, roles[role].weaker));
+}
+
+bool text_same_name(const char *a, const char *b)
+{
+    char word[2][WORD_MAX];
+    return strcmp(a, b) == 0 || (plain_word(a, word[0]) && plain_word(b, word[1]) && strcmp(word[0], word[1]) == 0);
+}
+
+bool text_header_is(const text_header *h, int64_t column, text_role role)
+{
+    return h->named && column != h->index && text_name_is(h->name[column], role);
 }
 
 /* ---- the first lines ---- */

@@ -73,6 +73,10 @@ weft_status text_header_find(const text_header *header, text_role role, int64_t 
 /* [out] column: the column of TEXT_ID, found as text_header_find does. Without one it is a nameless first column of words, which are
  * the names of rows; that column is then no index any more. */
 weft_status text_header_take_ids(text_header *header, int64_t *column);
+/* Returns true if a name is one of the role's words, compared as names of columns are. */
+bool text_name_is(const char *name, text_role role);
+/* Returns true if two names are equal but for case, blanks and marks. */
+bool text_same_name(const char *a, const char *b);
 /* Returns true if the column's name is one of the role's words. */
 bool text_header_is(const text_header *header, int64_t column, text_role role);
 /* Returns true if the column's name is a word that means the role only where no stronger word is there. */

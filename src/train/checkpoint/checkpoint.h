@@ -3,8 +3,8 @@
  *
  *   RUN_DIR/ckpt/epoch-00000120/        120 epochs trained so far, over all runs; docs/formats.md has every key
  *   RUN_DIR/ckpt/epoch-00000120-step-00000017/      and 17 steps of the next
- *     manifest.json                     what this is, progress, options, and size and XXH3-128 of every other file
- *     manifest.xxh3                     XXH3-128 of manifest.json
+ *     manifest.json                     what this is, progress, options, and size, XXH3-128 and CRC-32 of every other file
+ *     manifest.xxh3, manifest.crc32     XXH3-128 of manifest.json, which Weft compares, and CRC-32, for Python
  *     last.npz                          parameters there, by name ([rows, cols]); where replicas differ, the
  *                                       mean of all
  *     best.npz                          parameters at the best validation score of the run; absent before the first

@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/version.h"
+#include "io/store/store_array.h"
 #include "train/checkpoint/checkpoint_internal.h"
 
 weft_status checkpoint_writer_begin(const char *folder, checkpoint_place place, checkpoint_writer *writer)
@@ -79,14 +80,16 @@ static weft_status write_moments(const char *folder, const input_moments *moment
 static weft_status list_file(json_writer *json, const char *folder, const char *name)
 {
     char path[FILE_PATH_MAX];
-    char hash[33];
+    char hash[33], crc[STORE_CRC_BYTES];
     file_map map;
     WEFT_TRY(file_path(path, "%s/%s", folder, name));
     WEFT_TRY(file_map_open(path, &map));
     file_hash(map.data, map.size, hash);
+    store_crc32(map.data, map.size, crc);
     json_object(json, name);
     json_int(json, "bytes", (int64_t)map.size);
     json_text(json, "xxh3", hash);
+    json_text(json, "crc32", crc);
     json_end(json);
     file_map_close(&map);
     return WEFT_OK;
@@ -164,24 +167,32 @@ static weft_status write_body(json_writer *json, const char *folder, const check
     return WEFT_OK;
 }
 
-static weft_status write_manifest_hash(const char *folder, const char *manifest)
+/* Writes a line that holds a checksum of the manifest. */
+static weft_status write_sum(const char *folder, const char *name, const char *sum)
 {
-    char path[FILE_PATH_MAX];
-    char hash[34];
-    file_map map;
+    char path[FILE_PATH_MAX], line[STORE_HASH_BYTES + 1];
     file_writer writer;
-    WEFT_TRY(file_map_open(manifest, &map));
-    file_hash(map.data, map.size, hash);
-    file_map_close(&map);
-    hash[32] = '\n';
-    WEFT_TRY(file_path(path, "%s/manifest.xxh3", folder));
+    const int length = snprintf(line, sizeof line, "%s\n", sum);
+    WEFT_TRY(file_path(path, "%s/%s", folder, name));
     WEFT_TRY(file_writer_open(path, &writer));
-    weft_status status = file_write(&writer, hash, 33);
+    weft_status status = file_write(&writer, line, (size_t)length);
     if (status != WEFT_OK) {
         file_writer_discard(&writer);
         return status;
     }
     return file_writer_commit(&writer);
+}
+
+static weft_status write_manifest_sums(const char *folder, const char *manifest)
+{
+    char hash[STORE_HASH_BYTES], crc[STORE_CRC_BYTES];
+    file_map map;
+    WEFT_TRY(file_map_open(manifest, &map));
+    file_hash(map.data, map.size, hash);
+    store_crc32(map.data, map.size, crc);
+    file_map_close(&map);
+    WEFT_TRY(write_sum(folder, "manifest.crc32", crc));
+    return write_sum(folder, "manifest.xxh3", hash);
 }
 
 static weft_status write_manifest(const char *folder, const checkpoint_facts *facts, const train_progress *progress)
@@ -197,7 +208,7 @@ static weft_status write_manifest(const char *folder, const checkpoint_facts *fa
         return status;
     }
     WEFT_TRY(file_writer_commit(&writer));
-    return write_manifest_hash(folder, path);
+    return write_manifest_sums(folder, path);
 }
 
 /* ---- old ones ---- */

@@ -1,0 +1,67 @@
+/* app/cli/convert_table.c: weft convert INPUT --target COLUMN --out STORE: a table store from files. */
+#include <omp.h>
+
+#include "app/cli/command.h"
+#include "table/table.h"
+
+static const option_id column_options[] = {
+    OPT_TARGET, OPT_WEIGHT_COLUMN, OPT_GROUP_COLUMN, OPT_SPLIT_COLUMN, OPT_CATEGORY, OPT_ID_COLUMN, OPT_REAL,
+    OPT_DROP,   OPT_MISSING,       OPT_TABLE_FORMAT, OPT_HEADER,       OPT_QUOTE,    OPT_DECIMAL,   OPT_INDEX_BASE};
+enum { COLUMN_OPTIONS = sizeof column_options / sizeof *column_options };
+
+bool app_is_table(const weft_options *options)
+{
+    for (int i = 0; i < COLUMN_OPTIONS; i++) {
+        if (option_is_set(options, column_options[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Options that say how a graph is read or written. */
+static weft_status refuse_graph_options(const weft_options *options)
+{
+    static const option_id ids[] = {OPT_TO,         OPT_FORMAT_IN,       OPT_FEATURES,     OPT_LABELS,
+                                    OPT_SPLIT,      OPT_CONVERT_WEIGHTS, OPT_RANDOM_SPLIT, OPT_KEEP_SPLIT,
+                                    OPT_SPLIT_NAME, OPT_CLASSES,         OPT_SYMMETRIZE,   OPT_VERTICES,
+                                    OPT_FIRST_ID,   OPT_RELABEL,         OPT_SELF_LOOPS};
+    int table = 0;
+    while (!option_is_set(options, column_options[table])) {
+        table++;
+    }
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+        WEFT_CHECK(!option_is_set(options, ids[i]), WEFT_ERR_USAGE,
+                   "--%s is for graphs, and --%s makes a table: leave one of them out", option_row_of(ids[i])->name,
+                   option_row_of(column_options[table])->name);
+    }
+    return WEFT_OK;
+}
+
+weft_status app_convert_table(const weft_options *options)
+{
+    const char *input = option_argument(options, 0);
+    const table_request request = {
+        .target = option_text(options, OPT_TARGET),
+        .weight = option_text(options, OPT_WEIGHT_COLUMN),
+        .group = option_text(options, OPT_GROUP_COLUMN),
+        .split = option_text(options, OPT_SPLIT_COLUMN),
+        .category = option_text(options, OPT_CATEGORY),
+        .id = option_text(options, OPT_ID_COLUMN),
+        .real = option_text(options, OPT_REAL),
+        .drop = option_text(options, OPT_DROP),
+        .missing = option_text(options, OPT_MISSING),
+        .format = option_text(options, OPT_TABLE_FORMAT),
+        .header = option_text(options, OPT_HEADER),
+        .quote = option_text(options, OPT_QUOTE),
+        .decimal = option_text(options, OPT_DECIMAL),
+        .index_base = option_int(options, OPT_INDEX_BASE),
+    };
+    WEFT_TRY(refuse_graph_options(options));
+    WEFT_CHECK(!table_is_store(input), WEFT_ERR_USAGE, "%s: is a table store already", input);
+    if (option_int(options, OPT_THREADS) > 0) {
+        omp_set_num_threads((int)option_int(options, OPT_THREADS));
+    }
+    return table_convert(&input, 1, &request, (int64_t)option_size(options, OPT_MEMORY), option_text(options, OPT_OUT),
+                         option_flag(options, OPT_FORCE));
+}

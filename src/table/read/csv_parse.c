@@ -1,0 +1,173 @@
+/* table/read/csv_parse.c: see table/read/csv_parse.h. */
+#include "table/read/csv_parse.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "io/text/text_field.h"
+#include "table/table_options.def"
+
+typedef struct row_place {
+    const csv_parser *parser;
+    row_piece *piece;
+    table_tally *tally;
+    const char *begin; /* of the row */
+    const char *cell;  /* where the next cell begins */
+    int64_t row, column;
+} row_place;
+
+/* ---- cells ---- */
+
+static weft_status copy_doubled(char quote, const char *text, const char *end, sink_cell *cell, char **copy)
+{
+    char *at;
+    WEFT_TRY(weft_malloc((size_t)(end - text) + 2 * (size_t)DECIMAL_PAD, 1, WEFT_MEM_WORKSPACE, (void **)copy));
+    at = *copy + DECIMAL_PAD;
+    cell->text = at;
+    while (text < end) {
+        if (*text == quote && (text + 1 == end || *++text != quote)) {
+            return weft_fail(WEFT_ERR_DATA,
+                             "a quote stands alone within a cell in quotes: double it, or say " FLAG_QUOTE
+                             " none if quotes are characters like others");
+        }
+        *at++ = *text++;
+    }
+    cell->bytes = (size_t)(at - cell->text);
+    return WEFT_OK;
+}
+
+weft_status csv_cell(const csv_marks *marks, const char *text, const char *end, sink_cell *cell, char **copy)
+{
+    const char separator = marks->separator, quote = marks->quote;
+    *copy = NULL;
+    text = text_skip_around(text, separator);
+    text = text > end ? end : text;
+    while (end > text && (end[-1] == ' ' || (end[-1] == '\t' && separator != '\t'))) {
+        end--;
+    }
+    *cell = (sink_cell){text, (size_t)(end - text)};
+    if (quote == '\0' || memchr(text, quote, cell->bytes) == NULL) {
+        return WEFT_OK;
+    }
+    WEFT_CHECK(*text == quote && cell->bytes >= 2 && end[-1] == quote, WEFT_ERR_DATA,
+               "a quote within a cell that is not in quotes: quote the cell, or say " FLAG_QUOTE
+               " none if quotes are characters like others");
+    *cell = (sink_cell){text + 1, cell->bytes - 2};
+    return memchr(cell->text, quote, cell->bytes) == NULL ? WEFT_OK
+                                                          : copy_doubled(quote, text + 1, end - 1, cell, copy);
+}
+
+/* A cell that is no common number. */
+static weft_status put_closely(const row_place *p, const char *end)
+{
+    sink_cell cell;
+    char *copy;
+    weft_status status = csv_cell(&p->parser->marks, p->cell, end, &cell, &copy);
+    if (status == WEFT_OK) {
+        status = sink_put(p->parser->sink, p->piece->thread, p->row, p->column, &cell);
+    } else if (status == WEFT_ERR_DATA) {
+        char name[96];
+        (void)weft_fail_context(status, "%s: ", schema_say(p->parser->sink->schema, p->column, name));
+    }
+    weft_free(copy);
+    return status;
+}
+
+static inline weft_status put_cell(const row_place *p, const char *end)
+{
+    if (p->row < p->piece->first || p->row >= p->piece->last ||
+        sink_put_quickly(p->parser->sink, &p->tally[p->column], p->row, p->column, p->cell, (size_t)(end - p->cell))) {
+        return WEFT_OK;
+    }
+    return put_closely(p, end);
+}
+
+/* ---- rows ---- */
+
+static weft_status fail_width(const row_place *p, const char *end)
+{
+    const csv_parser *parser = p->parser;
+    int64_t found = 1;
+    uint64_t inside = 0;
+    for (const char *at = p->begin; at < end; at++) {
+        inside ^= parser->marks.quote != '\0' && *at == parser->marks.quote;
+        found += *at == parser->marks.separator && inside == 0;
+        if (*at == '\n' && inside == 0) {
+            break;
+        }
+    }
+    return weft_fail(WEFT_ERR_DATA, "%" PRId64 " cells separated by %s, and %s %" PRId64 "%s", found,
+                     text_separator_name(parser->marks.separator), parser->rule, parser->columns,
+                     parser->marks.separator == ',' ? ": a cell with a comma stands in quotes" : "");
+}
+
+/* The line that ends at `end`, a '\n'. */
+static weft_status end_row(row_place *p, const char *end)
+{
+    const char *stop = end - (end > p->cell && end[-1] == '\r');
+    if (p->column == 0 && stop == p->cell) {
+        p->begin = p->cell = end + 1; /* an empty line */
+        return WEFT_OK;
+    }
+    if (p->column != p->parser->columns - 1) {
+        return fail_width(p, end);
+    }
+    WEFT_TRY(put_cell(p, stop));
+    p->begin = p->cell = end + 1;
+    p->column = 0;
+    p->row++;
+    return WEFT_OK;
+}
+
+static weft_status take_places(row_place *p, const char *text, const uint32_t *place, size_t places)
+{
+    const int64_t last = p->parser->columns - 1;
+    for (size_t i = 0; i < places; i++) {
+        const char *end = text + place[i];
+        if (*end == '\n') {
+            WEFT_TRY(end_row(p, end));
+            continue;
+        }
+        if (p->column >= last) {
+            return fail_width(p, p->piece->end);
+        }
+        WEFT_TRY(put_cell(p, end));
+        p->cell = end + 1;
+        p->column++;
+    }
+    return WEFT_OK;
+}
+
+weft_status csv_parse(void *self, row_piece *piece)
+{
+    const csv_parser *parser = self;
+    uint32_t place[CSV_SPAN + CSV_STEP];
+    uint64_t inside = 0;
+    row_place p = {.parser = parser,
+                   .piece = piece,
+                   .tally = parser->sink->tally + piece->thread * parser->columns,
+                   .begin = piece->text,
+                   .cell = piece->text,
+                   .row = piece->row};
+    assert(parser->columns == parser->sink->schema->count && piece->text <= piece->end);
+    for (const char *text = piece->text; text < piece->end; text += CSV_SPAN) {
+        const size_t left = (size_t)(piece->end - text);
+        const size_t places = parser->places(&parser->marks, text, left < CSV_SPAN ? left : CSV_SPAN, &inside, place);
+        const weft_status status = take_places(&p, text, place, places);
+        if (status != WEFT_OK) {
+            piece->at = p.begin;
+            return status;
+        }
+        if (p.row >= piece->last) {
+            return WEFT_OK;
+        }
+    }
+    piece->at = p.begin;
+    WEFT_CHECK(inside == 0, WEFT_ERR_DATA,
+               "a quote is not closed in this row, up to the end of the file: say " FLAG_QUOTE
+               " none if quotes are characters like others");
+    piece->at = NULL;
+    return WEFT_OK;
+}

@@ -1,0 +1,371 @@
+/*
+ * table/read/reader_libsvm.c: lines LABEL [qid:QUERY] INDEX:VALUE ..., as LIBSVM, XGBoost and LightGBM write sparse rows. A '#' ends
+ * a line. Columns are the label, the query if lines have one, and a column of reals for each index from the least allowed
+ * to the greatest that occurs; an index that a line lacks is 0. Indices ascend within a line.
+ *
+ * Columns are whole (dense), so LIBSVM_COLUMNS bounds the indices.
+ */
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "io/text/text_source.h"
+#include "table/read/table_reader.h"
+#include "table/rows/row_source.h"
+#include "table/table_options.def"
+
+enum { LIBSVM_COLUMNS = 65536, QUERY_BYTES = 256 };
+
+/* Facts of all lines that decide the columns. */
+typedef struct svm_facts {
+    int64_t least, most;      /* index */
+    int64_t queries, rows;    /* lines with a query; lines */
+    int64_t fraction, failed; /* labels with a fraction; nonzero: this rank failed */
+} svm_facts;
+#define SVM_NO_FACTS ((svm_facts){.least = INT64_MAX, .most = -1})
+
+typedef struct libsvm_reader {
+    const char *path; /* of the first file */
+    row_source *rows;
+    int64_t base, columns; /* index of the first feature; features */
+    bool query;
+    svm_facts *facts; /* [threads], while lines are looked at */
+    table_sink *sink; /* while they are read */
+} libsvm_reader;
+
+/* One line. */
+typedef struct svm_line {
+    const char *at, *end; /* behind the label and query; of the text */
+    double label;
+    sink_cell label_text, query;
+} svm_line;
+
+static bool at_end(const svm_line *line)
+{
+    return line->at >= line->end || *line->at == '#';
+}
+
+static weft_status begin_line(const char *text, const char *end, svm_line *line)
+{
+    *line = (svm_line){.at = text_skip_blanks(text), .end = end};
+    while (line->end > line->at && (line->end[-1] == '\r' || line->end[-1] == ' ' || line->end[-1] == '\t')) {
+        line->end--;
+    }
+    const char *label = line->at;
+    WEFT_CHECK(text_scan_real(&line->at, false, &line->label) &&
+                   (at_end(line) || *line->at == ' ' || *line->at == '\t'),
+               WEFT_ERR_DATA, "the line does not begin with a number, the label");
+    line->label_text = (sink_cell){label, (size_t)(line->at - label)};
+    line->at = text_skip_blanks(line->at);
+    if (line->end - line->at > 4 && memcmp(line->at, "qid:", 4) == 0) {
+        const char *query = line->at + 4;
+        while (!at_end(line) && *line->at != ' ' && *line->at != '\t') {
+            line->at++;
+        }
+        line->query = (sink_cell){query, (size_t)(line->at - query)};
+        line->at = text_skip_blanks(line->at);
+    }
+    return WEFT_OK;
+}
+
+/* The next INDEX:VALUE; *more = false at the end of the line. */
+static weft_status next_pair(svm_line *line, int64_t *index, double *value, bool *more)
+{
+    const char *at = line->at;
+    *more = !at_end(line);
+    if (!*more) {
+        return WEFT_OK;
+    }
+    const bool good = text_scan_int(&at, index) && *index >= 0 && *at == ':' && *++at != ' ' && at < line->end &&
+                      text_scan_real(&at, false, value) && (at >= line->end || *at == ' ' || *at == '\t' || *at == '#');
+    WEFT_CHECK(good, WEFT_ERR_DATA, "'%.*s': expected INDEX:VALUE, two numbers",
+               (int)strcspn(line->at, " \t\r\n") < 40 ? (int)strcspn(line->at, " \t\r\n") : 40, line->at);
+    line->at = text_skip_blanks(at);
+    return WEFT_OK;
+}
+
+typedef weft_status (*line_fn)(libsvm_reader *r, row_piece *piece, int64_t row, svm_line *line);
+
+static weft_status each_line(libsvm_reader *r, row_piece *piece, line_fn take)
+{
+    int64_t row = piece->row;
+    for (const char *at = piece->text; at < piece->end && row < piece->last;) {
+        const char *next = text_next_line(at, piece->end);
+        svm_line line;
+        if (text_at_end(at)) {
+            at = next;
+            continue;
+        }
+        if (row >= piece->first) {
+            piece->at = at;
+            WEFT_TRY(begin_line(at, next - 1, &line));
+            WEFT_TRY(take(r, piece, row, &line));
+        }
+        row++;
+        at = next;
+    }
+    piece->at = NULL;
+    return WEFT_OK;
+}
+
+/* ---- the columns ---- */
+
+static weft_status look_at_line(libsvm_reader *r, row_piece *piece, int64_t row, svm_line *line)
+{
+    svm_facts *f = &r->facts[piece->thread];
+    int64_t index;
+    double value;
+    bool more = true;
+    (void)row;
+    f->rows++;
+    f->queries += line->query.text != NULL;
+    f->fraction += line->label != nearbyint(line->label);
+    for (;;) {
+        WEFT_TRY(next_pair(line, &index, &value, &more));
+        if (!more) {
+            return WEFT_OK;
+        }
+        f->least = index < f->least ? index : f->least;
+        f->most = index > f->most ? index : f->most;
+    }
+}
+
+static weft_status look_at_lines(void *self, row_piece *piece)
+{
+    return each_line(self, piece, look_at_line);
+}
+
+static void add_facts(svm_facts *sum, const svm_facts *other)
+{
+    sum->least = other->least < sum->least ? other->least : sum->least;
+    sum->most = other->most > sum->most ? other->most : sum->most;
+    sum->queries += other->queries;
+    sum->rows += other->rows;
+    sum->fraction += other->fraction;
+    sum->failed += other->failed;
+}
+
+/* Facts of all ranks. */
+static weft_status gather_facts(const table_exchange *exchange, weft_status status, svm_facts *facts)
+{
+    void *all;
+    size_t *bytes_of;
+    if (exchange == NULL) {
+        return status;
+    }
+    facts->failed = status != WEFT_OK;
+    WEFT_TRY(exchange->gather(exchange->self, facts, sizeof *facts, &all, &bytes_of));
+    const svm_facts *of = all;
+    svm_facts sum = of[0];
+    for (int r = 1; r < exchange->ranks; r++) {
+        add_facts(&sum, &of[r]);
+    }
+    *facts = sum;
+    weft_free(all);
+    weft_free(bytes_of);
+    WEFT_TRY(status);
+    WEFT_CHECK(facts->failed == 0, WEFT_ERR_DATA, "another rank could not read its lines");
+    return WEFT_OK;
+}
+
+static weft_status look_at_own(libsvm_reader *r, const table_exchange *exchange, svm_facts *sum)
+{
+    const int threads = row_source_threads(r->rows);
+    const int rank = exchange != NULL ? exchange->rank : 0, ranks = exchange != NULL ? exchange->ranks : 1;
+    const svm_facts none = SVM_NO_FACTS;
+    WEFT_TRY(row_source_count(r->rows, exchange));
+    WEFT_TRY(WEFT_NEW(&r->facts, threads, WEFT_MEM_WORKSPACE));
+    for (int t = 0; t < threads; t++) {
+        r->facts[t] = none;
+    }
+    const int64_t rows = row_source_rows(r->rows);
+    const int64_t first = table_first_row(rows, rank, ranks), last = table_first_row(rows, rank + 1, ranks);
+    const weft_status status = row_source_read(r->rows, first, last - first, look_at_lines, r);
+    for (int t = 0; t < threads; t++) {
+        add_facts(sum, &r->facts[t]);
+    }
+    weft_free(r->facts);
+    r->facts = NULL;
+    return status;
+}
+
+/* Facts of all lines, of all ranks. */
+static weft_status look_through(libsvm_reader *r, const table_exchange *exchange, svm_facts *sum)
+{
+    *sum = SVM_NO_FACTS;
+    const weft_status status = look_at_own(r, exchange, sum);
+    return gather_facts(exchange, status, sum);
+}
+
+static weft_status choose_columns(const char *path, const table_request *request, const svm_facts *facts,
+                                  libsvm_reader *r)
+{
+    WEFT_CHECK(facts->rows > 0, WEFT_ERR_DATA, "%s: holds no row", path);
+    WEFT_CHECK(facts->queries == 0 || facts->queries == facts->rows, WEFT_ERR_DATA,
+               "%s: %" PRId64 " of %" PRId64 " lines have a query (qid:), the others none", path, facts->queries,
+               facts->rows);
+    r->query = facts->queries > 0;
+    r->base = request->index_base >= 0 ? request->index_base : facts->least == 0 ? 0 : 1;
+    WEFT_CHECK(facts->least >= r->base, WEFT_ERR_DATA,
+               "%s: an index of %" PRId64 ", and " FLAG_INDEX_BASE " says that they begin at %" PRId64, path,
+               facts->least, r->base);
+    r->columns = facts->most < 0 ? 0 : facts->most - r->base + 1;
+    WEFT_CHECK(r->columns <= LIBSVM_COLUMNS, WEFT_ERR_UNSUPPORTED,
+               "%s: indices up to %" PRId64 ": at most %d columns are made of a LIBSVM file; number the features that "
+               "occur often enough anew",
+               path, facts->most, LIBSVM_COLUMNS);
+    if (request->index_base < 0) {
+        log_info("%s: indices begin at %" PRId64, path, r->base);
+    }
+    return WEFT_OK;
+}
+
+static weft_status make_schema(const char *path, const table_request *request, const svm_facts *facts,
+                               const libsvm_reader *r, table_schema *schema)
+{
+    char name[32];
+    const int64_t before = 1 + r->query;
+    WEFT_TRY(schema_create(before + r->columns, schema));
+    WEFT_TRY(schema_name(schema, 0, "label", 5));
+    WEFT_TRY(r->query ? schema_name(schema, 1, "qid", 3) : WEFT_OK);
+    for (int64_t j = 0; j < r->columns; j++) {
+        snprintf(name, sizeof name, "f%" PRId64, j + r->base);
+        WEFT_TRY(schema_name(schema, before + j, name, strlen(name)));
+    }
+    table_request asked = *request;
+    asked.target = request->target != NULL && request->target[0] != '\0' ? request->target : "label";
+    asked.group = request->group != NULL && request->group[0] != '\0' ? request->group : r->query ? "qid" : NULL;
+    WEFT_TRY(schema_apply(path, &asked, false, schema));
+    for (int64_t j = 0; j < schema->count; j++) {
+        table_field *f = &schema->field[j];
+        if (f->kind == TABLE_UNSEEN) {
+            f->kind = j == 0 && facts->fraction == 0 ? TABLE_INTEGER : TABLE_REAL;
+        }
+    }
+    return WEFT_OK;
+}
+
+static void close_libsvm(void *self)
+{
+    libsvm_reader *r = self;
+    if (r != NULL) {
+        row_source_close(r->rows);
+        weft_free(r->facts);
+        weft_free(r);
+    }
+}
+
+static weft_status open_libsvm(const char *const *paths, int count, const table_request *request, void **self)
+{
+    libsvm_reader *r;
+    int64_t *begin = NULL;
+    weft_status status;
+    (void)request;
+    WEFT_TRY(WEFT_NEW_ZERO(&r, 1, WEFT_MEM_TABLE));
+    r->path = paths[0];
+    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&begin, count, WEFT_MEM_WORKSPACE), status, done);
+    const row_layout layout = {.marks = {.separator = ' '}, .begin = begin};
+    WEFT_TRY_GOTO(row_source_open(paths, count, &layout, &r->rows), status, done);
+    *self = r;
+    r = NULL;
+done:
+    weft_free(begin);
+    close_libsvm(r);
+    return status;
+}
+
+static weft_status begin_libsvm(void *self, const table_request *request, const table_exchange *exchange,
+                                table_schema *schema, int64_t *rows)
+{
+    libsvm_reader *r = self;
+    svm_facts facts;
+    WEFT_TRY(look_through(r, exchange, &facts));
+    WEFT_TRY(choose_columns(r->path, request, &facts, r));
+    *rows = row_source_rows(r->rows);
+    return make_schema(r->path, request, &facts, r, schema);
+}
+
+/* ---- the cells ---- */
+
+static weft_status put_zeros(const libsvm_reader *r, int thread, int64_t row, int64_t from, int64_t to)
+{
+    for (int64_t j = from; j < to; j++) {
+        WEFT_TRY(sink_put_number(r->sink, thread, row, 1 + r->query + j, 0));
+    }
+    return WEFT_OK;
+}
+
+static weft_status read_line(libsvm_reader *r, row_piece *piece, int64_t row, svm_line *line)
+{
+    int64_t index, next = 0; /* the first column that has no value yet */
+    double value;
+    bool more = true;
+    WEFT_TRY(sink_put_number(r->sink, piece->thread, row, 0, line->label));
+    if (r->query) {
+        WEFT_TRY(sink_put(r->sink, piece->thread, row, 1, &line->query));
+    }
+    for (;;) {
+        WEFT_TRY(next_pair(line, &index, &value, &more));
+        if (!more) {
+            return put_zeros(r, piece->thread, row, next, r->columns);
+        }
+        const int64_t column = index - r->base;
+        WEFT_CHECK(column >= next && column < r->columns, WEFT_ERR_DATA,
+                   "index %" PRId64 " does not ascend: the indices of a line ascend, each once", index);
+        WEFT_TRY(put_zeros(r, piece->thread, row, next, column));
+        WEFT_TRY(sink_put_number(r->sink, piece->thread, row, 1 + r->query + column, value));
+        next = column + 1;
+    }
+}
+
+static weft_status read_lines(void *self, row_piece *piece)
+{
+    return each_line(self, piece, read_line);
+}
+
+static weft_status read_libsvm(void *self, int64_t first, int64_t count, table_sink *sink)
+{
+    libsvm_reader *r = self;
+    assert(sink->schema->count == 1 + r->query + r->columns);
+    r->sink = sink;
+    const weft_status status = row_source_read(r->rows, first, count, read_lines, r);
+    r->sink = NULL;
+    return status;
+}
+
+/* The first line that is not empty: a number, and pairs of which there is one at least. */
+static bool is_libsvm(const reader_head *head)
+{
+    const char *end = memchr(head->text, '\n', head->bytes);
+    char copy[READER_HEAD + TEXT_PAD] = "";
+    svm_line line;
+    int64_t index;
+    double value;
+    bool more = false;
+    const size_t bytes = end != NULL ? (size_t)(end - head->text) : head->bytes;
+    if (bytes >= READER_HEAD && end != NULL) {
+        return false;
+    }
+    memcpy(copy, head->text, bytes);
+    const weft_status begun = begin_line(copy, copy + bytes, &line);
+    const bool good =
+        begun == WEFT_OK && (line.query.text != NULL || next_pair(&line, &index, &value, &more) == WEFT_OK);
+    weft_error_clear();
+    return good && (more || line.query.text != NULL);
+}
+
+const table_reader table_reader_libsvm = {
+    .name = "libsvm",
+    .description =
+        "lines LABEL [qid:QUERY] INDEX:VALUE ..., as LIBSVM, XGBoost and LightGBM write them; also .gz and .xz",
+    .recognise = is_libsvm,
+    .open = open_libsvm,
+    .begin = begin_libsvm,
+    .read = read_libsvm,
+    .close = close_libsvm,
+};

@@ -1,0 +1,85 @@
+/*
+ * table/schema.h: which columns a table has, what they are for, and how files spell them.
+ *
+ * A schema begins as a guess from the first rows, which the caller's options override. Reading verifies it over the whole
+ * file. A whole number that does not fit int32 makes its column a long; a number with a fraction makes a column of
+ * whole numbers real. A word in a column of numbers is refused with file, line, column, value and cure, because a
+ * guessed category would hide a damaged row. Nothing of this depends on threads or ranks: every rule is a maximum over
+ * all rows.
+ */
+#ifndef WEFT_TABLE_SCHEMA_H
+#define WEFT_TABLE_SCHEMA_H
+
+#include <float.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "table/column.h"
+#include "table/words.h"
+
+typedef struct table_field {
+    char *name; /* NUL-terminated UTF-8, without quotes */
+    table_kind kind;
+    table_role role;
+    bool maybe_split;   /* the name is one of a split; the words decide. Only while the first rows are looked at. */
+    table_words *words; /* of a category; NULL for other kinds */
+    int64_t missing;    /* cells without a value, over all rows */
+    /* Least and greatest value, over all rows; least > most if the column has no number. */
+    double least, most;
+} table_field;
+
+/* Facts about cells of one column. Facts of several threads or ranks add up in any order. */
+typedef struct table_tally {
+    int64_t missing;
+    double least, most;
+    bool word, fraction, wide; /* a cell was no number; was a number with a fraction; did not fit int32 */
+    bool no_split;             /* a cell was no word of a split */
+} table_tally;
+#define TABLE_TALLY_NONE ((table_tally){.least = DBL_MAX, .most = -DBL_MAX})
+
+typedef struct table_schema {
+    int64_t count;
+    table_field *field; /* [count], in the order of the file */
+} table_schema;
+
+/* What a caller may say about columns; every text may be NULL. Lists are separated by commas. */
+typedef struct table_request {
+    const char *target, *weight, *group, *split; /* name of a column, or its number from 1 if no column has that name */
+    const char *category, *id, *real, *drop;     /* lists of names or numbers */
+    const char *missing; /* list of words that mean "no value" beside the empty cell; NULL: TABLE_MISSING_WORDS */
+    const char *format;  /* name of a reader; NULL or "auto": recognised by the file */
+    const char *header;  /* "auto", "yes" or "no"; NULL: auto */
+    const char *quote;   /* "double" or "none"; NULL: double */
+    const char *decimal; /* "auto", "point" or "comma"; NULL: auto */
+    int64_t index_base;  /* the least index of a LIBSVM file, 0 or 1; -1: recognised by the file */
+} table_request;
+
+/* Words that mean "no value", compared without case. */
+#define TABLE_MISSING_WORDS "NA,N/A,nan,null,?,\\N"
+
+weft_status schema_create(int64_t count, table_schema *schema);
+weft_status schema_name(table_schema *schema, int64_t column, const char *text, size_t bytes);
+void schema_free(table_schema *schema);
+
+/* Gives columns the roles and kinds that the request names, then finds a target and a split by their names where the
+ * request names none (io/text/text_header.h). `path` is for messages. WEFT_ERR_USAGE: no such column, with the nearest
+ * name; a column with two roles. WEFT_ERR_DATA: two columns have one name. */
+weft_status schema_apply(const char *path, const table_request *request, bool named, table_schema *schema);
+void schema_add_tally(table_tally *sum, const table_tally *other);
+/* The part that a word of a split means: 0 train, 1 valid, 2 test, TABLE_NO_SPLIT none; -1: it is no such word. */
+int schema_split_of(const char *text, size_t bytes);
+/* Puts facts about all rows into the schema. [out] widened: a column got another kind, so the pass must be repeated. */
+weft_status schema_take(const char *path, table_schema *schema, const table_tally *tally, bool *widened);
+/* The column of a role, or -1. */
+int64_t schema_find(const table_schema *schema, table_role role);
+/* Bytes of one row as memory and stores hold it. */
+int64_t schema_row_bytes(const table_schema *schema);
+/* "column 'NAME'", for messages. Returns text. */
+const char *schema_say(const table_schema *schema, int64_t column, char text[96]);
+/* Logs a line for each column, SCHEMA_LINES at most: name, kind, role, missing cells, range or number of words. Warns of a
+ * target that is constant or partly missing, and of no target. */
+enum { SCHEMA_LINES = 60 };
+void schema_tell(const char *path, const table_schema *schema, int64_t rows);
+
+#endif

@@ -1,0 +1,204 @@
+/*
+ * table/store/table_convert.c: files to a store. A first pass settles kinds and words, a second one writes the columns block by
+ * block: `memory` bytes hold one block of rows of all columns.
+ */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "io/store/store_writer.h"
+#include "table/store/table_pass.h"
+#include "table/store/table_store.h"
+
+#define MEMORY_DEFAULT (INT64_C(256) << 20)
+
+typedef struct converter {
+    table_files files;
+    table_schema schema;
+    store_writer store;
+    table_manifest manifest;
+    store_placed array[TABLE_KIND_COUNT];
+    int64_t columns[TABLE_KIND_COUNT]; /* of each kind */
+} converter;
+
+/* ---- columns ---- */
+
+static weft_status begin_arrays(converter *c)
+{
+    for (int64_t j = 0; j < c->schema.count; j++) {
+        const table_field *f = &c->schema.field[j];
+        assert(f->kind < TABLE_KIND_COUNT);
+        c->columns[f->kind] += f->role != TABLE_DROPPED;
+    }
+    for (int i = 0; i < TABLE_KIND_COUNT; i++) {
+        const int64_t shape[2] = {c->columns[i], c->files.rows};
+        if (c->columns[i] > 0) {
+            WEFT_TRY(store_placed_begin(&c->store, &c->manifest.arrays[i], table_array_name(i),
+                                        table_kind_numpy((table_kind)i), (int)table_kind_bytes((table_kind)i), 2, shape,
+                                        &c->array[i]));
+        }
+    }
+    return WEFT_OK;
+}
+
+static weft_status write_block(converter *c, int64_t first, int64_t count, void *const *value)
+{
+    int64_t place[TABLE_KIND_COUNT] = {0};
+    for (int64_t j = 0; j < c->schema.count; j++) {
+        const table_field *f = &c->schema.field[j];
+        const int64_t bytes = (int64_t)table_kind_bytes(f->kind);
+        if (f->role != TABLE_DROPPED) {
+            const int64_t at = (place[f->kind]++ * c->files.rows + first) * bytes;
+            WEFT_TRY(store_placed_write(&c->store, &c->array[f->kind], at, value[j], (size_t)(count * bytes)));
+        }
+    }
+    return WEFT_OK;
+}
+
+/* A file that changes between the passes would have words without a place in the order. */
+static weft_status check_unchanged(const converter *c, const table_tally *tally)
+{
+    for (int64_t j = 0; j < c->schema.count; j++) {
+        const table_tally *t = &tally[j];
+        const table_kind kind = c->schema.field[j].kind;
+        WEFT_CHECK(!((kind == TABLE_INTEGER && (t->fraction || t->wide)) || (kind == TABLE_LONG && t->fraction)),
+                   WEFT_ERR_DATA, "%s: changed while it was read", c->files.paths[0]);
+    }
+    return WEFT_OK;
+}
+
+static int64_t all_words(const table_schema *schema)
+{
+    int64_t words = 0;
+    for (int64_t j = 0; j < schema->count; j++) {
+        words += schema->field[j].words != NULL ? words_count(schema->field[j].words) : 0;
+    }
+    return words;
+}
+
+static weft_status write_columns(converter *c, int64_t memory)
+{
+    const int64_t row = schema_row_bytes(&c->schema), rows = c->files.rows, words = all_words(&c->schema);
+    const int64_t fit = (memory > 0 ? memory : MEMORY_DEFAULT) / (row > 0 ? row : 1);
+    const int64_t block = fit < 1 ? 1 : fit < rows ? fit : rows;
+    void **value = NULL;
+    table_tally *tally = NULL;
+    weft_status status;
+    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&value, c->schema.count, WEFT_MEM_TABLE), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW(&tally, c->schema.count, WEFT_MEM_WORKSPACE), status, done);
+    WEFT_TRY_GOTO(files_make_arrays(&c->schema, block, value), status, done);
+    for (int64_t first = 0; first < rows; first += block) {
+        const int64_t count = rows - first < block ? rows - first : block;
+        WEFT_TRY_GOTO(files_pass(&c->files, &c->schema, first, count, value, tally), status, done);
+        WEFT_TRY_GOTO(check_unchanged(c, tally), status, done);
+        WEFT_TRY_GOTO(write_block(c, first, count, value), status, done);
+    }
+    WEFT_CHECK_GOTO(all_words(&c->schema) == words, status, done, WEFT_ERR_DATA, "%s: changed while it was read",
+                    c->files.paths[0]);
+done:
+    files_free_arrays(&c->schema, value);
+    weft_free(value);
+    weft_free(tally);
+    return status;
+}
+
+/* ---- words ---- */
+
+static weft_status write_words(converter *c)
+{
+    file_writer file;
+    const int64_t words = all_words(&c->schema);
+    int64_t *offset, at = 0, place = 0;
+    weft_status status;
+    if (c->columns[TABLE_CATEGORY] == 0) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(WEFT_NEW(&offset, words + 1, WEFT_MEM_TABLE));
+    for (int64_t j = 0; j < c->schema.count; j++) {
+        const table_words *of = c->schema.field[j].words;
+        for (int64_t i = 0; of != NULL && i < words_count(of); i++) {
+            size_t bytes;
+            (void)words_text(of, i, &bytes);
+            offset[place++] = at;
+            at += (int64_t)bytes;
+        }
+    }
+    offset[place] = at;
+    WEFT_TRY_GOTO(store_array_write(&c->store, &c->manifest.arrays[TABLE_WORD_OFFSET], "word_offset", 'i', 8, 1,
+                                    (const int64_t[1]){words + 1}, offset),
+                  status, done);
+    WEFT_TRY_GOTO(store_array_begin(&c->store, &c->manifest.arrays[TABLE_WORD], "word", 'u', 1, 1, &at, &file), status,
+                  done);
+    for (int64_t j = 0; j < c->schema.count && status == WEFT_OK; j++) {
+        const table_words *of = c->schema.field[j].words;
+        for (int64_t i = 0; of != NULL && i < words_count(of) && status == WEFT_OK; i++) {
+            size_t bytes;
+            const char *text = words_text(of, i, &bytes);
+            status = store_array_piece(&c->store, &file, text, bytes);
+        }
+    }
+    status = store_array_end(&c->store, &c->manifest.arrays[TABLE_WORD], status, &file);
+done:
+    weft_free(offset);
+    return status;
+}
+
+/* ---- the store ---- */
+
+static weft_status write_arrays(converter *c, int64_t memory)
+{
+    weft_status status = begin_arrays(c);
+    status = status == WEFT_OK ? write_columns(c, memory) : status;
+    for (int i = 0; i < TABLE_KIND_COUNT; i++) {
+        status = store_placed_end(&c->manifest.arrays[i], status, &c->array[i]);
+    }
+    return status;
+}
+
+static weft_status write_store(converter *c, int64_t memory, const char *out, bool force)
+{
+    char temporary[FILE_PATH_MAX] = "";
+    weft_status status;
+    WEFT_TRY_GOTO(folder_begin(out, force, temporary), status, done);
+    c->store =
+        (store_writer){.folder = temporary,
+                       .progress = log_progress_begin("write store", "bytes",
+                                                      (double)c->files.rows * (double)schema_row_bytes(&c->schema))};
+    WEFT_TRY_GOTO(write_arrays(c, memory), status, done);
+    WEFT_TRY_GOTO(write_words(c), status, done);
+    log_progress_end(&c->store.progress);
+    WEFT_TRY_GOTO(table_schema_write(temporary, &c->schema, c->manifest.schema_hash), status, done);
+    c->manifest.rows = c->files.rows;
+    for (int i = 0; i < TABLE_KIND_COUNT; i++) {
+        c->manifest.columns += c->columns[i];
+    }
+    WEFT_TRY_GOTO(table_manifest_write(temporary, &c->manifest), status, done);
+    WEFT_TRY_GOTO(folder_commit(temporary, out, force), status, done);
+done:
+    return status == WEFT_OK ? WEFT_OK : store_discard(temporary, status);
+}
+
+weft_status table_convert(const char *const *paths, int count, const table_request *request, int64_t memory,
+                          const char *out, bool force)
+{
+    converter *c;
+    weft_status status;
+    WEFT_TRY(force ? store_check_replaceable(out, "a table store") : WEFT_OK);
+    WEFT_TRY(WEFT_NEW_ZERO(&c, 1, WEFT_MEM_TABLE));
+    for (int i = 0; i < TABLE_KIND_COUNT; i++) {
+        c->array[i].fd = -1;
+    }
+    WEFT_TRY_GOTO(files_open(paths, count, request, NULL, &c->schema, &c->files), status, done);
+    WEFT_TRY_GOTO(files_settle(&c->files, &c->schema, 0, c->files.rows, NULL), status, done);
+    schema_tell(paths[0], &c->schema, c->files.rows);
+    WEFT_CHECK_GOTO(schema_row_bytes(&c->schema) > 0, status, done, WEFT_ERR_USAGE, "%s: every column is dropped",
+                    paths[0]);
+    status = write_store(c, memory, out, force);
+done:
+    files_close(&c->files);
+    schema_free(&c->schema);
+    weft_free(c);
+    return status;
+}

@@ -1,0 +1,74 @@
+/* table/store/table_open.c: see table/table.h; stores are in table/store_open.c. */
+#include "table/table.h"
+
+#include <inttypes.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "base/number.h"
+#include "table/store/table_pass.h"
+#include "table/store/table_ranks.h"
+#include "table/store/table_store.h"
+
+static void take_arrays(weft_table *t, void **value)
+{
+    for (int64_t j = 0; j < t->schema.count; j++) {
+        t->column[j] = (table_column){.kind = t->schema.field[j].kind, .data = value[j]};
+        value[j] = NULL;
+    }
+}
+
+static weft_status read_files(const char *const *paths, int count, const table_request *request,
+                              const table_exchange *exchange, weft_table *t)
+{
+    table_files files;
+    void **value = NULL;
+    weft_status status;
+    const int rank = exchange != NULL ? exchange->rank : 0, ranks = exchange != NULL ? exchange->ranks : 1;
+    WEFT_TRY(files_open(paths, count, request, exchange, &t->schema, &files));
+    t->rows = files.rows;
+    t->first = table_first_row(t->rows, rank, ranks);
+    t->count = table_first_row(t->rows, rank + 1, ranks) - t->first;
+    status = WEFT_NEW_ZERO(&value, t->schema.count, WEFT_MEM_TABLE);
+    status = status == WEFT_OK ? WEFT_NEW_ZERO(&t->column, t->schema.count, WEFT_MEM_TABLE) : status;
+    WEFT_TRY_GOTO(ranks_agree(exchange, status), status, done);
+    if (rank == 0) {
+        log_info("%s: reading %" PRId64 " rows of %" PRId64 " columns; they take %s a rank", paths[0], t->rows,
+                 t->schema.count, number_say_bytes((uint64_t)(t->count * schema_row_bytes(&t->schema))).text);
+    }
+    WEFT_TRY_GOTO(files_settle(&files, &t->schema, t->first, t->count, value), status, done);
+    take_arrays(t, value);
+    if (rank == 0) {
+        schema_tell(paths[0], &t->schema, t->rows);
+    }
+done:
+    files_free_arrays(&t->schema, value);
+    weft_free(value);
+    files_close(&files);
+    return status;
+}
+
+weft_status table_open(const char *const *paths, int count, const table_request *request,
+                       const table_exchange *exchange, weft_table *table)
+{
+    *table = (weft_table){.mapping = NULL};
+    const int rank = exchange != NULL ? exchange->rank : 0, ranks = exchange != NULL ? exchange->ranks : 1;
+    weft_status status = count == 1 && table_is_store(paths[0])
+                             ? ranks_agree(exchange, table_store_open(paths[0], rank, ranks, table))
+                             : read_files(paths, count, request, exchange, table);
+    if (status != WEFT_OK) {
+        table_close(table);
+    }
+    return status;
+}
+
+void table_close(weft_table *table)
+{
+    for (int64_t j = 0; table->column != NULL && table->mapping == NULL && j < table->schema.count; j++) {
+        weft_free((void *)(uintptr_t)table->column[j].data);
+    }
+    weft_free(table->column);
+    table_store_unmap(table->mapping);
+    schema_free(&table->schema);
+    *table = (weft_table){.mapping = NULL};
+}

@@ -1,0 +1,145 @@
+/* table/store/table_pass.c: see table/store/table_pass.h. */
+#include "table/store/table_pass.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <omp.h>
+
+#include "base/alloc.h"
+#include "table/store/table_ranks.h"
+
+static weft_status open_alone(const char *const *paths, int count, table_files *files)
+{
+    WEFT_TRY(table_reader_find(paths[0], files->request, &files->reader));
+    return files->reader->open(paths, count, files->request, &files->self);
+}
+
+weft_status files_open(const char *const *paths, int count, const table_request *request,
+                       const table_exchange *exchange, table_schema *schema, table_files *files)
+{
+    *files = (table_files){.paths = paths, .request = request, .exchange = exchange, .threads = omp_get_max_threads()};
+    *schema = (table_schema){.field = NULL};
+    WEFT_CHECK(count > 0, WEFT_ERR_USAGE, "a table needs a file");
+    weft_status status = ranks_agree(exchange, open_alone(paths, count, files));
+    if (status == WEFT_OK) {
+        status = files->reader->begin(files->self, request, exchange, schema, &files->rows);
+        status = ranks_agree(exchange, status);
+    }
+    if (status != WEFT_OK) {
+        files_close(files);
+        schema_free(schema);
+    }
+    return status;
+}
+
+void files_close(table_files *files)
+{
+    if (files->self != NULL) {
+        files->reader->close(files->self);
+        files->self = NULL;
+    }
+}
+
+weft_status files_make_arrays(const table_schema *schema, int64_t count, void **value)
+{
+    for (int64_t j = 0; j < schema->count; j++) {
+        const table_field *f = &schema->field[j];
+        if (f->role != TABLE_DROPPED && f->kind != TABLE_UNSEEN) {
+            WEFT_TRY(weft_malloc((size_t)count, table_kind_bytes(f->kind), WEFT_MEM_TABLE, &value[j]));
+        }
+    }
+    return WEFT_OK;
+}
+
+void files_free_arrays(const table_schema *schema, void **value)
+{
+    for (int64_t j = 0; value != NULL && j < schema->count; j++) {
+        weft_free(value[j]);
+        value[j] = NULL;
+    }
+}
+
+weft_status files_pass(table_files *files, table_schema *schema, int64_t first, int64_t count, void *const *value,
+                       table_tally *tally)
+{
+    table_sink sink;
+    const char point = files->reader->point != NULL ? files->reader->point(files->self) : '.';
+    WEFT_TRY(sink_create(schema, files->request->missing, point, files->threads, first, count, value, &sink));
+    weft_status status = files->reader->read(files->self, first, count, &sink);
+    if (status == WEFT_OK && tally != NULL) {
+        sink_sum(&sink, tally);
+    }
+    sink_free(&sink);
+    return status;
+}
+
+/* A column that no row has a value of is real, and all of it is missing. */
+static void settle_unseen(table_schema *schema)
+{
+    for (int64_t j = 0; j < schema->count; j++) {
+        if (schema->field[j].kind == TABLE_UNSEEN) {
+            schema->field[j].kind = TABLE_REAL;
+        }
+    }
+}
+
+/* Codes in the order of words. */
+static weft_status sort_words(table_schema *schema, int64_t count, void *const *value)
+{
+    for (int64_t j = 0; j < schema->count; j++) {
+        table_field *f = &schema->field[j];
+        int32_t *order = NULL, *code = value != NULL ? value[j] : NULL;
+        if (f->words == NULL) {
+            continue;
+        }
+        WEFT_TRY(words_sort(f->words, &order));
+        if (order != NULL && code != NULL) {
+#pragma omp parallel for schedule(static)
+            for (int64_t i = 0; i < count; i++) {
+                code[i] = code[i] < 0 ? code[i] : order[code[i]];
+            }
+        }
+        weft_free(order);
+    }
+    return WEFT_OK;
+}
+
+/* One pass, and what all ranks know after it. */
+static weft_status pass_together(table_files *files, table_schema *schema, int64_t first, int64_t count, void **value,
+                                 table_tally *tally, bool *widened)
+{
+    weft_status status = WEFT_OK;
+    if (value != NULL) {
+        files_free_arrays(schema, value);
+        status = files_make_arrays(schema, count, value);
+    }
+    status = status == WEFT_OK ? files_pass(files, schema, first, count, value, tally) : status;
+    WEFT_TRY(ranks_agree(files->exchange, status));
+    WEFT_TRY(ranks_add_tallies(files->exchange, tally, schema->count));
+    return schema_take(files->paths[0], schema, tally, widened);
+}
+
+weft_status files_settle(table_files *files, table_schema *schema, int64_t first, int64_t count, void **value)
+{
+    table_tally *tally;
+    bool widened = true;
+    weft_status status = WEFT_OK;
+    assert(first + count <= files->rows);
+    WEFT_TRY(WEFT_NEW(&tally, schema->count, WEFT_MEM_WORKSPACE));
+    for (int pass = 0; widened; pass++) {
+        assert(pass < TABLE_KIND_COUNT); /* kinds only become wider */
+        WEFT_TRY_GOTO(pass_together(files, schema, first, count, value, tally, &widened), status, done);
+    }
+    for (int64_t j = 0; value != NULL && j < schema->count; j++) {
+        if (schema->field[j].kind == TABLE_UNSEEN && schema->field[j].role != TABLE_DROPPED) {
+            WEFT_TRY_GOTO(weft_malloc((size_t)count, sizeof(float), WEFT_MEM_TABLE, &value[j]), status, done);
+            table_fill_missing(TABLE_REAL, value[j], 0, count);
+        }
+    }
+    settle_unseen(schema);
+    WEFT_TRY_GOTO(ranks_agree(files->exchange, ranks_share_words(files->exchange, schema)), status, done);
+    status = sort_words(schema, count, value);
+done:
+    weft_free(tally);
+    return status;
+}

@@ -1,0 +1,37 @@
+/*
+ * table/store/table_pass.h: files behind a table: opened by their reader, passed over until the kinds of all columns are settled.
+ */
+#ifndef WEFT_TABLE_STORE_TABLE_PASS_H
+#define WEFT_TABLE_STORE_TABLE_PASS_H
+
+#include "table/read/table_reader.h"
+
+typedef struct table_files {
+    const char *const *paths;
+    const table_request *request;
+    const table_exchange *exchange;
+    const table_reader *reader;
+    void *self; /* of the reader */
+    int threads;
+    int64_t rows;
+} table_files;
+
+/* Opens files and makes their schema. Collective. */
+weft_status files_open(const char *const *paths, int count, const table_request *request,
+                       const table_exchange *exchange, table_schema *schema, table_files *files);
+void files_close(table_files *files);
+
+/* One array for each column that is not dropped, of `count` values; NULL for columns of unseen kind. */
+weft_status files_make_arrays(const table_schema *schema, int64_t count, void **value);
+void files_free_arrays(const table_schema *schema, void **value);
+
+/* Reads rows first .. first + count - 1 once. value: [schema->count], or NULL for facts alone. Local. [out] tally:
+ * [schema->count], or NULL. */
+weft_status files_pass(table_files *files, table_schema *schema, int64_t first, int64_t count, void *const *value,
+                       table_tally *tally);
+
+/* Reads this rank's rows as often as kinds change, then brings words into order. value: as above; its arrays are made anew
+ * when kinds change, and codes are final afterwards. Collective. */
+weft_status files_settle(table_files *files, table_schema *schema, int64_t first, int64_t count, void **value);
+
+#endif

@@ -1,0 +1,207 @@
+/*
+ * table/store/table_store.c: a table store opened by mapping its arrays; see table/store/table_store.h. Opening reads the manifest, the
+ * schema and the words; values are read when they are used, and the ranks of a node share the pages.
+ */
+#include "table/store/table_store.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "io/store/store_seal.h"
+
+struct table_mapping {
+    char path[FILE_PATH_MAX];
+    table_manifest manifest;
+    npy_map arrays[TABLE_ARRAYS];
+};
+
+bool table_is_store(const char *path)
+{
+    char name[FILE_PATH_MAX], *text;
+    size_t bytes;
+    if (file_path(name, "%s/manifest.json", path) != WEFT_OK || !file_exists(name) ||
+        file_read_text(name, STORE_MANIFEST_MAX, &text, &bytes) != WEFT_OK) {
+        weft_error_clear();
+        return false;
+    }
+    const bool found = strstr(text, "\"" TABLE_FORMAT "\"") != NULL;
+    weft_free(text);
+    return found;
+}
+
+void table_store_unmap(struct table_mapping *mapping)
+{
+    if (mapping != NULL) {
+        for (int i = 0; i < TABLE_ARRAYS; i++) {
+            npy_map_close(&mapping->arrays[i]);
+        }
+        weft_free(mapping);
+    }
+}
+
+static weft_status read_manifest(const char *store, table_manifest *manifest, char hash[STORE_HASH_BYTES])
+{
+    char path[FILE_PATH_MAX], *text;
+    size_t bytes;
+    WEFT_TRY(file_path(path, "%s/manifest.json", store));
+    WEFT_TRY(file_read_text(path, STORE_MANIFEST_MAX, &text, &bytes));
+    file_hash(text, bytes, hash);
+    weft_status status = table_manifest_parse(path, text, bytes, manifest);
+    weft_free(text);
+    return status;
+}
+
+static weft_status read_schema(const char *store, const table_manifest *manifest, table_schema *schema,
+                               table_place **place)
+{
+    char path[FILE_PATH_MAX], found[STORE_HASH_BYTES], *text;
+    size_t bytes;
+    WEFT_TRY(file_path(path, "%s/schema.jsonl", store));
+    WEFT_TRY(file_read_text(path, TABLE_SCHEMA_MOST, &text, &bytes));
+    file_hash(text, bytes, found);
+    weft_status status = WEFT_OK;
+    WEFT_CHECK_GOTO(manifest->schema_hash[0] == '\0' || strcmp(found, manifest->schema_hash) == 0, status, done,
+                    WEFT_ERR_DATA, "%s: checksum %s, the manifest says %s: damaged; convert the data again", path,
+                    found, manifest->schema_hash);
+    status = table_schema_parse(path, text, bytes, manifest->columns, schema, place);
+done:
+    weft_free(text);
+    return status;
+}
+
+/* Shapes that the arrays must have: [columns of the kind, rows], and those of the words. */
+static weft_status check_arrays(const struct table_mapping *m, const table_schema *schema, const table_place *place)
+{
+    int64_t columns[TABLE_KIND_COUNT] = {0}, words = 0;
+    for (int64_t j = 0; j < schema->count; j++) {
+        const table_kind kind = schema->field[j].kind;
+        WEFT_CHECK(place[j].place == columns[kind], WEFT_ERR_DATA,
+                   "%s/schema.jsonl: line %" PRId64 ": place %" PRId64 ", expected %" PRId64, m->path, j + 1,
+                   place[j].place, columns[kind]);
+        columns[kind]++;
+        WEFT_CHECK(!__builtin_add_overflow(words, place[j].words, &words), WEFT_ERR_DATA,
+                   "%s/schema.jsonl: more words than 63 bits count", m->path);
+    }
+    for (int i = 0; i < TABLE_ARRAYS; i++) {
+        char path[FILE_PATH_MAX];
+        const bool expected = i < TABLE_KIND_COUNT ? columns[i] > 0 : columns[TABLE_CATEGORY] > 0;
+        WEFT_TRY(file_path(path, "%s/%s", m->path, m->manifest.arrays[i].file));
+        WEFT_CHECK(m->manifest.arrays[i].present == expected, WEFT_ERR_DATA, "%s/manifest.json: array \"%s\" is %s",
+                   m->path, table_array_name(i), expected ? "missing" : "of no column");
+        if (!expected) {
+            continue;
+        }
+        const int64_t of_kind[2] = {i < TABLE_KIND_COUNT ? columns[i] : 0, m->manifest.rows};
+        const int64_t of_words[1] = {i == TABLE_WORD ? -1 : words + 1};
+        const char type = i < TABLE_KIND_COUNT ? table_kind_numpy((table_kind)i) : i == TABLE_WORD ? 'u' : 'i';
+        const int bytes = i < TABLE_KIND_COUNT ? (int)table_kind_bytes((table_kind)i) : i == TABLE_WORD ? 1 : 8;
+        WEFT_TRY(npy_expect(path, &m->arrays[i].header, type, bytes, i < TABLE_KIND_COUNT ? 2 : 1,
+                            i < TABLE_KIND_COUNT ? of_kind : of_words));
+    }
+    return WEFT_OK;
+}
+
+/* The words of one column, which must ascend, so that codes are places among them. */
+static weft_status read_words(const struct table_mapping *m, int64_t first, int64_t count, table_words **words)
+{
+    const int64_t *offset = (const int64_t *)m->arrays[TABLE_WORD_OFFSET].data + first;
+    const char *text = m->arrays[TABLE_WORD].data;
+    const int64_t bytes = m->arrays[TABLE_WORD].header.count;
+    WEFT_TRY(words_create(1, words));
+    for (int64_t i = 0; i < count; i++) {
+        int32_t code;
+        WEFT_CHECK(offset[i] >= 0 && offset[i] <= offset[i + 1] && offset[i + 1] <= bytes, WEFT_ERR_DATA,
+                   "%s/word_offset.npy: word %" PRId64 " is %" PRId64 " to %" PRId64 " of %" PRId64 " bytes", m->path,
+                   first + i, offset[i], offset[i + 1], bytes);
+        WEFT_TRY(words_add(*words, 0, text + offset[i], (size_t)(offset[i + 1] - offset[i]), &code));
+        WEFT_CHECK(code == i, WEFT_ERR_DATA, "%s/word.npy: word %" PRId64 " occurs twice in its column", m->path,
+                   first + i);
+    }
+    int32_t *order;
+    WEFT_TRY(words_sort(*words, &order));
+    WEFT_CHECK(order == NULL, WEFT_ERR_DATA,
+               "%s/word.npy: words %" PRId64 " to %" PRId64 " are not in the order of "
+               "their bytes",
+               m->path, first, first + count - 1);
+    return WEFT_OK;
+}
+
+static weft_status fill_table(struct table_mapping *m, const table_place *place, weft_table *t)
+{
+    int64_t words = 0;
+    for (int64_t j = 0; j < t->schema.count; j++) {
+        table_field *field = &t->schema.field[j];
+        const char *data = m->arrays[field->kind].data;
+        const int64_t at = place[j].place * t->rows + t->first;
+        t->column[j] = (table_column){.kind = field->kind, .data = data + (size_t)at * table_kind_bytes(field->kind)};
+        if (field->kind == TABLE_CATEGORY) {
+            WEFT_TRY(read_words(m, words, place[j].words, &field->words));
+            words += place[j].words;
+        }
+    }
+    return WEFT_OK;
+}
+
+static weft_status map_arrays(struct table_mapping *m)
+{
+    char path[FILE_PATH_MAX];
+    for (int i = 0; i < TABLE_ARRAYS; i++) {
+        if (m->manifest.arrays[i].present) {
+            WEFT_TRY(file_path(path, "%s/%s", m->path, m->manifest.arrays[i].file));
+            WEFT_TRY(store_array_open(path, &m->manifest.arrays[i], &m->arrays[i]));
+        }
+    }
+    return WEFT_OK;
+}
+
+weft_status table_store_open(const char *path, int rank, int ranks, weft_table *t)
+{
+    table_place *place = NULL;
+    weft_status status;
+    WEFT_TRY(WEFT_NEW_ZERO(&t->mapping, 1, WEFT_MEM_TABLE));
+    struct table_mapping *m = t->mapping;
+    WEFT_TRY_GOTO(file_path(m->path, "%s", path), status, done);
+    WEFT_TRY_GOTO(read_manifest(path, &m->manifest, t->hash), status, done);
+    WEFT_TRY_GOTO(read_schema(path, &m->manifest, &t->schema, &place), status, done);
+    WEFT_TRY_GOTO(map_arrays(m), status, done);
+    WEFT_TRY_GOTO(check_arrays(m, &t->schema, place), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&t->column, t->schema.count, WEFT_MEM_TABLE), status, done);
+    t->rows = m->manifest.rows;
+    t->first = table_first_row(t->rows, rank, ranks);
+    t->count = table_first_row(t->rows, rank + 1, ranks) - t->first;
+    status = fill_table(m, place, t);
+done:
+    weft_free(place);
+    return status;
+}
+
+/* Codes beyond a column's words. */
+static weft_status check_codes(const weft_table *t)
+{
+    for (int64_t j = 0; j < t->schema.count; j++) {
+        const table_field *field = &t->schema.field[j];
+        const int32_t *code = t->column[j].data;
+        for (int64_t i = 0; field->kind == TABLE_CATEGORY && i < t->count; i++) {
+            WEFT_CHECK(code[i] >= TABLE_NO_CODE && code[i] < words_count(field->words), WEFT_ERR_DATA,
+                       "%s/category.npy: row %" PRId64 ", column '%.64s': code %" PRId32 " of %" PRId64 " words",
+                       t->mapping->path, t->first + i, field->name, code[i], words_count(field->words));
+        }
+    }
+    return WEFT_OK;
+}
+
+weft_status table_verify(const weft_table *t)
+{
+    char path[FILE_PATH_MAX];
+    const struct table_mapping *m = t->mapping;
+    WEFT_CHECK(m != NULL, WEFT_ERR_USAGE, "only stores have checksums");
+    for (int i = 0; i < TABLE_ARRAYS; i++) {
+        if (m->manifest.arrays[i].present) {
+            WEFT_TRY(file_path(path, "%s/%s", m->path, m->manifest.arrays[i].file));
+            WEFT_TRY(store_array_verify(path, &m->manifest.arrays[i], &m->arrays[i]));
+        }
+    }
+    return check_codes(t);
+}

@@ -1,0 +1,63 @@
+/*
+ * table/table.h: tables of rows and typed columns, from files or from a store, each rank with its range of rows.
+ *
+ * The rows of all files, in the order in which the files are named, have numbers 0 .. rows - 1. Rank r of P holds rows
+ * rows * r / P up to rows * (r + 1) / P, so the order of rows is the same for every P. This room knows no MPI: ranks talk
+ * through a table_exchange that the caller fills in.
+ *
+ *   table_request request = {.target = "price", .index_base = -1};
+ *   WEFT_TRY(table_open(&path, 1, &request, NULL, &table));          NULL: one rank
+ *   const float *x = table.column[j].data;                           [table.count], of kind table.schema.field[j].kind
+ *   table_close(&table);
+ *
+ * Files are CSV, LIBSVM, .npy, .npz, or the layouts of Criteo and Avazu (table/read/table_reader.h); text may be compressed with
+ * gzip or xz. A folder with a manifest is a store: its arrays are mapped, so a table may be larger than memory.
+ *
+ * Memory of a table from files: rows of this rank * schema_row_bytes, the words of categories, and for each thread
+ * 1 MiB of text and 1 MiB of places. Plain files are read twice, once to count rows.
+ */
+#ifndef WEFT_TABLE_TABLE_H
+#define WEFT_TABLE_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "table/column.h"
+#include "table/schema.h"
+#include "table/table_exchange.h"
+
+typedef struct table_column {
+    table_kind kind;
+    const void *data; /* [table.count] values, as table/column.h stores this kind; NULL: dropped, or no rows */
+} table_column;
+
+typedef struct weft_table {
+    int64_t rows;         /* of all ranks */
+    int64_t first, count; /* this rank's rows: first .. first + count - 1 */
+    table_schema schema;
+    table_column *column;          /* [schema.count] */
+    char hash[33];                 /* of a store: names its content; "" for files */
+    struct table_mapping *mapping; /* of a store; NULL for files */
+} weft_table;
+
+/*
+ * Opens a store (one path), or reads files. `exchange` NULL: one rank. Collective.
+ * WEFT_ERR_NOINPUT: no such file. WEFT_ERR_DATA: file, line, column, value and cure. WEFT_ERR_USAGE: a request that the
+ * columns contradict. Every rank returns the same status, and the message of the first fault in the order of rows.
+ */
+weft_status table_open(const char *const *paths, int count, const table_request *request,
+                       const table_exchange *exchange, weft_table *table);
+void table_close(weft_table *table);
+/* Returns true if the path is a folder with a manifest of a table store. */
+bool table_is_store(const char *path);
+/* Compares every array of an open store with its checksum. WEFT_ERR_DATA names the damaged file. */
+weft_status table_verify(const weft_table *table);
+
+/* Reads files and writes a store, block by block: takes `memory` bytes at most beside the words (0: 256 MiB). An existing
+ * store is refused unless force. */
+weft_status table_convert(const char *const *paths, int count, const table_request *request, int64_t memory,
+                          const char *out, bool force);
+
+#endif
