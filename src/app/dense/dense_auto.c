@@ -8,9 +8,6 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/number.h"
-#include "dense/dense_options.def"
-#include "gnn/gnn_options.def"
-#include "train/train_options.def"
 
 /* Images beyond SMALL_SIDE are cut from anywhere in any size; below it a shift by some pixels is variation enough. Two
  * kernels of 5 with a pool behind each leave nothing of images below LENET_SIDE. */

@@ -5,9 +5,7 @@
 
 #include "app/gnn/gnn_job.h"
 #include "base/log.h"
-#include "gnn/aggregation_options.def"
 #include "gnn/facts.h"
-#include "gnn/gnn_options.def"
 
 static weft_status decide_recipe(weft_options *options, const gnn_facts *facts)
 {

@@ -51,45 +51,40 @@ weft_status resume_plan(const weft_options *options, double started, train_check
 
 /* ---- agreement ---- */
 
-/* How an option that differs from the checkpoint's is taken. */
-typedef enum weight { REFUSED, NAMED, FREE } weight;
+static bool has_id(const option_id *ids, option_id id)
+{
+    while (*ids != OPTION_NONE && *ids != id) {
+        ++ids;
+    }
+    return *ids == id;
+}
 
-static weight weight_of(option_id id)
+/* How an option that differs from the checkpoint's is taken. */
+static option_change change_of(const weft_options *options, option_id id)
 {
     /* Whether gradients are tracked is told with the state of the ranks (train/checkpoint/keeper_state.c); a recipe is the sum
-     * of its options, which are compared one by one; a run keeps its network, and the hash of the data says what they are. */
-    static const option_id freed[] = {
-        OPT_GRADIENT_TRACKING, OPT_STALL_TIMEOUT,  OPT_CALIBRATE,    OPT_COMM_MODEL,   OPT_RECIPE,
-        OPT_CHOICES,           OPT_NETWORK,        OPT_IMAGE_FORMAT, OPT_CACHE_MEMORY, OPT_CACHE_DIR,
-        OPT_CACHE_DISK,        OPT_LOADER_THREADS, OPT_GPU_DIRECT};
-    static const char *const refused[] = {"model", "images", "training"};
-    static const char *const named[] = {"partition", "partitioner", "aggregation", "communication"};
-    const char *section = option_row_of(id)->section;
-    if (id == OPT_NORMALIZE || id == OPT_SPLIT_INDEX) {
-        return REFUSED;
-    }
-    for (size_t i = 0; i < sizeof freed / sizeof *freed; ++i) {
-        if (id == freed[i]) {
-            return FREE;
+     * of its options, which are compared one by one. */
+    static const option_id freed[] = {OPT_GRADIENT_TRACKING, OPT_STALL_TIMEOUT,  OPT_CALIBRATE,
+                                      OPT_COMM_MODEL,        OPT_RECIPE,         OPT_CHOICES,
+                                      OPT_GPU_DIRECT,        OPT_LOADER_THREADS, OPTION_NONE};
+    bool frees = has_id(freed, id);
+    for (int i = 0; workload_list[i] != NULL; ++i) {
+        if (has_id(workload_list[i]->inputs, id)) {
+            return OPTION_STAYS;
         }
+        frees = frees || has_id(workload_list[i]->resumable, id);
     }
-    for (size_t i = 0; i < sizeof refused / sizeof *refused; ++i) {
-        if (strcmp(section, refused[i]) == 0) {
-            return REFUSED;
-        }
+    if (frees || id == OPT_SPLIT_INDEX) {
+        return frees ? OPTION_CHANGES : OPTION_STAYS;
     }
-    for (size_t i = 0; i < sizeof named / sizeof *named; ++i) {
-        if (strcmp(section, named[i]) == 0) {
-            return NAMED;
-        }
-    }
-    return id == OPT_BACKEND ? NAMED : FREE;
+    const option_row *row = option_row_in(options, id);
+    return id == OPT_BACKEND ? OPTION_DISTURBS : option_section_find(option_catalog_of(options), row->section)->change;
 }
 
 /* Returns true if weights that were trained with another value still fit: how training goes, not what is trained. */
-static bool keeps_weights(option_id id)
+static bool keeps_weights(const weft_options *options, option_id id)
 {
-    return strcmp(option_row_of(id)->section, "training") == 0 && id != OPT_SEED && id != OPT_LOSS;
+    return strcmp(option_row_in(options, id)->section, "training") == 0 && id != OPT_SEED && id != OPT_LOSS;
 }
 
 /* Texts may differ where values do not: 0.50 and .5, on and true. */
@@ -98,7 +93,7 @@ static bool same_value(const weft_options *options, option_id id, const char *be
     double a = 0;
     double b = 0;
     const char *now = option_value_text(options, id);
-    option_type type = option_row_of(id)->type;
+    option_type type = option_row_in(options, id)->type;
     if (strcmp(now, before) == 0) {
         return true;
     }
@@ -162,14 +157,12 @@ static weft_status check_options(const app_context *context, const checkpoint *c
 {
     char differs[512] = "";
     const weft_options *o = context->options;
-    for (int i = 0; i < OPT_COUNT; ++i) {
-        option_id id = (option_id)i;
-        const char *name = option_row_of(id)->name;
+    for (int i = 0; i < option_count(o); ++i) {
+        const option_id id = option_at(o, i);
+        const char *name = option_row_in(o, id)->name;
         const char *before = option_applies(option_command_of(o), id) ? checkpoint_option(ck, name) : NULL;
-        const bool follows =
-            (id == OPT_FEATURE_PLACE && option_is_auto(o, id)) ||              /* resume_adopt_place */
-            (id == OPT_LOSS && before != NULL && strcmp(before, "auto") == 0); /* of earlier versions */
-        if (before == NULL || weight_of(id) == FREE || follows || same_value(o, id, before)) {
+        const bool follows = id == OPT_LOSS && before != NULL && strcmp(before, "auto") == 0; /* of earlier versions */
+        if (before == NULL || change_of(o, id) == OPTION_CHANGES || follows || same_value(o, id, before)) {
             continue;
         }
         if (id == OPT_EPOCHS) {
@@ -177,12 +170,13 @@ static weft_status check_options(const app_context *context, const checkpoint *c
             tell_epochs(o, ck, before);
             continue;
         }
-        WEFT_CHECK(weight_of(id) == NAMED, WEFT_ERR_USAGE,
+        WEFT_CHECK(change_of(o, id) == OPTION_DISTURBS, WEFT_ERR_USAGE,
                    "--resume: the checkpoint %s was made with --%s %s, this job has %s: give the same, or another "
                    "--run-dir%s%s%s",
                    checkpoint_path(ck), name, before[0] != '\0' ? before : "(none)", option_value_text(o, id),
-                   keeps_weights(id) ? "; or go on from the weights as they are: --init-weights " : "",
-                   keeps_weights(id) ? checkpoint_path(ck) : "", keeps_weights(id) ? " with a new --run-dir" : "");
+                   keeps_weights(o, id) ? "; or go on from the weights as they are: --init-weights " : "",
+                   keeps_weights(o, id) ? checkpoint_path(ck) : "",
+                   keeps_weights(o, id) ? " with a new --run-dir" : "");
         append(differs, sizeof differs, ", --%s %s (was %s)", name, option_value_text(o, id), before);
     }
     if (checkpoint_ranks(ck) != comm_size(context->comm)) {
@@ -198,7 +192,7 @@ static weft_status check_options(const app_context *context, const checkpoint *c
     return WEFT_OK;
 }
 
-static weft_status open_and_check(const app_context *context, const run_dir *dir, const workload *work, checkpoint **ck)
+static weft_status open_checkpoint(const run_dir *dir, const workload *work, checkpoint **ck)
 {
     char path[FILE_PATH_MAX];
     WEFT_TRY(file_path(path, "%s/ckpt", dir->path));
@@ -217,7 +211,7 @@ static weft_status open_and_check(const app_context *context, const run_dir *dir
     WEFT_CHECK(strcmp(checkpoint_data_hash(*ck), work->hash) == 0, WEFT_ERR_USAGE,
                "--resume: the checkpoint %s belongs to other data than %s (hashes %.16s, %.16s)", checkpoint_path(*ck),
                work->name, checkpoint_data_hash(*ck), work->hash);
-    return check_options(context, *ck);
+    return WEFT_OK;
 }
 
 weft_status resume_open(const app_context *context, const run_dir *dir, const workload *work, checkpoint **ck)
@@ -225,43 +219,27 @@ weft_status resume_open(const app_context *context, const run_dir *dir, const wo
     weft_status status = WEFT_OK;
     *ck = NULL;
     if (option_flag(context->options, OPT_RESUME) && comm_rank(context->comm) == 0) {
-        status = open_and_check(context, dir, work, ck);
+        status = open_checkpoint(dir, work, ck);
     }
-    return comm_agree(context->comm, status);
-}
-
-weft_status resume_adopt_network(const app_context *context, const checkpoint *ck)
-{
-    const char *own = ck != NULL ? checkpoint_option(ck, option_row_of(OPT_NETWORK)->name) : NULL;
-    const char *now = option_text(context->options, OPT_NETWORK);
-    if (own != NULL && own[0] != '\0' && now[0] != '\0' && strcmp(own, now) != 0) {
-        log_warn("%s has changed since the run began, which goes on with the layers that it was begun with; for the "
-                 "others start another run",
-                 option_text(context->options, OPT_MODEL));
+    WEFT_TRY(comm_agree(context->comm, status));
+    if (option_flag(context->options, OPT_RESUME) && work->ops->adopt != NULL) {
+        WEFT_TRY(work->ops->adopt(context, *ck));
     }
-    return app_decide_shared(context->comm, context->decided, OPT_NETWORK, own);
-}
-
-weft_status resume_adopt_place(const app_context *context, const checkpoint *ck)
-{
-    const char *own = ck != NULL ? checkpoint_option(ck, option_row_of(OPT_FEATURE_PLACE)->name) : NULL;
-    return option_is_auto(context->options, OPT_FEATURE_PLACE)
-               ? app_decide_shared(context->comm, context->decided, OPT_FEATURE_PLACE, own)
-               : WEFT_OK;
+    return comm_agree(context->comm, *ck != NULL ? check_options(context, *ck) : WEFT_OK);
 }
 
 const char *resume_choices(const app_context *context, const checkpoint *ck)
 {
     const bool alike = ck != NULL && checkpoint_ranks(ck) == comm_size(context->comm) &&
                        checkpoint_threads(ck) == context->placement.threads;
-    return alike ? checkpoint_option(ck, option_row_of(OPT_CHOICES)->name) : NULL;
+    return alike ? checkpoint_option(ck, option_row_in(context->options, OPT_CHOICES)->name) : NULL;
 }
 
 /* ---- how to go on ---- */
 
 static void append_option(char *text, size_t bytes, const weft_options *options, option_id id)
 {
-    const option_row *row = option_row_of(id);
+    const option_row *row = option_row_in(options, id);
     if (row->type == OPTION_FLAG) {
         append(text, bytes, " --%s%s", option_flag(options, id) ? "" : "no-", row->name);
         return;
@@ -276,8 +254,8 @@ void resume_command(const app_context *context, const char *path, char *text, si
     launcher_command(comm_size(context->comm), text, bytes);
     shell_append_program(text, bytes);
     append(text, bytes, " train");
-    for (int i = 0; i < OPT_COUNT; ++i) {
-        option_id id = (option_id)i;
+    for (int i = 0; i < option_count(o); ++i) {
+        const option_id id = option_at(o, i);
         bool given = option_applies(option_command_of(o), id) && option_is_set(o, id) &&
                      option_source_of(o, id) != OPTION_ENVIRONMENT;
         if (given && id != OPT_RESUME && id != OPT_FORCE && id != OPT_RUN_DIR) {

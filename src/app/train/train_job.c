@@ -146,13 +146,12 @@ static weft_status check_initial_classes(const train_job *job)
 
 /*
  * A dry run refuses the weights that the run would refuse: by now their file was read, and what is left is the shape of each matrix.
- * Shapes are those of a model that is built, which takes the memory that was just found to be there; a plan for other numbers of
- * ranks (--dry-ranks) has no such model.
+ * Shapes are those of a model that is built, which takes the memory that was just found to be there; a plan for another number of
+ * ranks has no such model.
  */
 static weft_status check_initial_weights(train_job *job)
 {
-    const int64_t ranks = option_int(job->context->options, OPT_DRY_RANKS);
-    if (job->initial == NULL || (ranks > 0 && ranks != comm_size(job->context->comm))) {
+    if (job->initial == NULL || job->work.elsewhere) {
         return WEFT_OK;
     }
     WEFT_TRY(job->work.ops->build(&job->work));
@@ -238,18 +237,20 @@ static weft_status train(train_job *job)
     job->options.sync.preferred = choices.allreduce;
     job->options.sync.preferred_exchange = choices.topk;
     job->options.sync.select.threads = context->placement.threads;
-    job->report = (train_report){
-        .context = context,
-        .outcome = {.rows = work->ops->rows, .split_cure = work->split_cure, .test_cure = work->test_cure},
-        .work = work,
-        .dir = &job->dir,
-        .events = &job->events,
-        .options = &job->options,
-        .account = &job->account,
-        .lanes_before = job->lanes_before,
-        .metric = job->options.metric == TRAIN_METRIC_ACCURACY ? "accuracy" : "ROC-AUC",
-        .job_started = job->started,
-        .started = clock_seconds()};
+    job->report = (train_report){.context = context,
+                                 .outcome = {.rows = work->ops->rows,
+                                             .split_cure = work->split_cure,
+                                             .test_cure = work->test_cure,
+                                             .habits = work->ops->habits != NULL
+                                                           ? work->ops->habits(job->context->options)
+                                                           : (train_habits){.normed = true, .normalized = true}},
+                                 .work = work,
+                                 .dir = &job->dir,
+                                 .events = &job->events,
+                                 .options = &job->options,
+                                 .metric = job->options.metric == TRAIN_METRIC_ACCURACY ? "accuracy" : "ROC-AUC",
+                                 .job_started = job->started,
+                                 .started = clock_seconds()};
     job->report.last_line = job->report.started;
     job->options.checkpoints = &job->checkpoints;
     log_sync(job);
@@ -306,12 +307,10 @@ static weft_status run_job(train_job *job)
     WEFT_TRY(comm_setup(context, !dry));
     WEFT_TRY(work->ops->open(work, folder));
     WEFT_TRY(workload_decide(work, context, true));
-    option_warn_idle(context->options, work->ops->idle, work->ops->idle_where);
+    option_warn_unserved(context->options, work->ops->options->traits, work->ops->field);
     if (!dry) {
         WEFT_TRY(resume_open(context, &job->dir, work, &job->from));
         WEFT_TRY(choices_adopt(context, resume_choices(context, job->from)));
-        WEFT_TRY(resume_adopt_network(context, job->from));
-        WEFT_TRY(resume_adopt_place(context, job->from));
         WEFT_TRY(adopt_moments(job));
     }
     WEFT_TRY(work->ops->plan(work, folder, 0));

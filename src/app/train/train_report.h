@@ -15,7 +15,7 @@
 
 /* Figures of one rank; a row of doubles, so that it is reduced as one. */
 typedef struct train_figures {
-    double seconds[ACTIVITY_COUNT];
+    double seconds[ACTIVITY_ROWS_MAX];
     double lane_bytes[COMM_LANES], lane_messages[COMM_LANES];
     double lane_busy[COMM_LANES], lane_waited[COMM_LANES]; /* from post to end; of that, stood still */
     double wall, cpu, bytes, messages, peak_rss, wait, allocated_peak, exposed, group_bytes, group_messages;

@@ -1,6 +1,7 @@
 /* app/workload/saved_model.c: see app/workload/saved_model.h. */
 #include "app/workload/saved_model.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "app/setup/context.h"
+#include "app/workload/app_catalog.h"
 #include "app/workload/workload.h"
 #include "base/log.h"
 #include "io/json.h"
@@ -16,39 +18,65 @@
 
 enum { JSON_MAX = 1 << 20 };
 
-/* What makes a model what it is: recorded by every form of it, and not to be contradicted; the last, which split of the data it
- * was trained on, is taken where nobody asks for another. */
-static const option_id recorded[] = {
-    OPT_MODEL,         OPT_AGGREGATOR, OPT_LAYERS,    OPT_HIDDEN,       OPT_NORM,           OPT_DROPOUT,
-    OPT_INPUT_DROPOUT, OPT_ORDER,      OPT_NORMALIZE, OPT_LOSS,         OPT_METRIC,         OPT_IMAGE_MOMENTS,
-    OPT_IMAGE_SIZE,    OPT_HEADS,      OPT_OUT_HEADS, OPT_ATTN_DROPOUT, OPT_NEGATIVE_SLOPE, OPT_NETWORK,
-    OPT_RESIDUAL,      OPT_JUMPING,    OPT_GIN_EPS,   OPT_EDGE_WEIGHTS, OPT_VALUE_DROPOUT,  OPT_SPLIT_INDEX};
-enum { RECORDED = sizeof recorded / sizeof *recorded, DEFINING = RECORDED - 1 };
+/* What makes a model what it is, whatever its kind: every form of it records these options, and a command may not contradict them.
+ * The exception is the split of the data that it was trained on, which is taken where nobody asks for another. */
+static const option_id recorded_of_all[] = {OPT_MODEL, OPT_LOSS, OPT_METRIC, OPT_SPLIT_INDEX, OPTION_NONE};
 
-const option_id saved_model_inputs[] = {OPT_NORMALIZE, OPT_IMAGE_MOMENTS, OPTION_NONE};
+enum { RECORDED_MAX = 64 };
+
+/* Every recorded option, of all kinds: whose a model is, its own record tells. */
+typedef struct record_list {
+    option_id id[RECORDED_MAX];
+    int count;
+} record_list;
+
+static void add_ids(record_list *list, const option_id *id)
+{
+    for (; *id != OPTION_NONE; ++id) {
+        assert(list->count < RECORDED_MAX);
+        list->id[list->count++] = *id;
+    }
+}
+
+static record_list recorded(void)
+{
+    record_list list = {.count = 0};
+    add_ids(&list, recorded_of_all);
+    for (int i = 0; workload_list[i] != NULL; ++i) {
+        add_ids(&list, workload_list[i]->recorded);
+    }
+    return list;
+}
+
+static bool has_id(const option_id *ids, option_id id)
+{
+    while (*ids != OPTION_NONE && *ids != id) {
+        ++ids;
+    }
+    return *ids == id;
+}
 
 static bool is_of_inputs(option_id id)
 {
-    const option_id *at = saved_model_inputs;
-    while (*at != OPTION_NONE && *at != id) {
-        ++at;
+    bool found = false;
+    for (int i = 0; workload_list[i] != NULL; ++i) {
+        found = found || has_id(workload_list[i]->inputs, id);
     }
-    return *at == id;
+    return found;
 }
 
 static bool is_recorded(option_id id)
 {
-    for (int i = 0; i < RECORDED; ++i) {
-        if (recorded[i] == id) {
-            return true;
-        }
+    bool found = has_id(recorded_of_all, id);
+    for (int i = 0; workload_list[i] != NULL; ++i) {
+        found = found || has_id(workload_list[i]->recorded, id);
     }
-    return false;
+    return found;
 }
 
 static bool same_value(const weft_options *a, const weft_options *b, option_id id)
 {
-    option_type type = option_row_of(id)->type;
+    option_type type = option_row_in(a, id)->type;
     return type == OPTION_REAL ? option_real(a, id) == option_real(b, id)
                                : strcmp(option_value_text(a, id), option_value_text(b, id)) == 0;
 }
@@ -58,10 +86,10 @@ static bool same_value(const weft_options *a, const weft_options *b, option_id i
 /* The first split is what all data have: a model of it asks for nothing. */
 static weft_status note(saved_model *model, const char *origin, option_id id, const char *text)
 {
-    if (id == OPT_SPLIT_INDEX && strcmp(text, option_row_of(id)->default_text) == 0) {
+    if (id == OPT_SPLIT_INDEX && strcmp(text, option_row_in(model->known, id)->default_text) == 0) {
         return WEFT_OK;
     }
-    weft_status status = option_assign(model->known, option_row_of(id)->name, text);
+    weft_status status = option_assign(model->known, option_row_in(model->known, id)->name, text);
     if (status == WEFT_ERR_USAGE) { /* nobody typed it */
         status = WEFT_ERR_DATA;
     }
@@ -85,10 +113,15 @@ static const workload_ops *kind_of(const saved_model *model, const weft_options 
     return workload_of(option_is_set(model->known, OPT_MODEL) ? model->known : given);
 }
 
-/* Description `i`; a caller who wants the weights alone is told of the scaling of their inputs. */
-static bool wants(int i, bool alone)
+/* A caller who wants the weights alone is told of the scaling of their inputs. */
+static bool wants(option_id id, bool alone)
 {
-    return !alone || is_of_inputs(recorded[i]);
+    return !alone || is_of_inputs(id);
+}
+
+static const char *name_of(const saved_model *model, option_id id)
+{
+    return option_row_in(model->known, id)->name;
 }
 
 static weft_status read_run(saved_model *model, const char *path, const json_value *root, bool alone)
@@ -96,12 +129,13 @@ static weft_status read_run(saved_model *model, const char *path, const json_val
     const json_value *options = json_find(root, "options");
     WEFT_CHECK(options != NULL && options->kind == JSON_OBJECT, WEFT_ERR_DATA, "%s: no options: not a run's record",
                path);
-    for (int i = 0; i < RECORDED; ++i) {
-        const json_value *option = wants(i, alone) ? json_find(options, option_row_of(recorded[i])->name) : NULL;
+    const record_list list = recorded();
+    for (int i = 0; i < list.count; ++i) {
+        const json_value *option = wants(list.id[i], alone) ? json_find(options, name_of(model, list.id[i])) : NULL;
         const char *text = NULL;
         if (option != NULL) {
             WEFT_TRY(json_get_text(path, option, "value", &text));
-            WEFT_TRY(note(model, path, recorded[i], text));
+            WEFT_TRY(note(model, path, list.id[i], text));
         }
     }
     if (alone) {
@@ -137,12 +171,13 @@ static weft_status describe_by_run(saved_model *model, bool alone)
 
 static weft_status describe_by_metadata(saved_model *model, const safetensors_file *file, bool alone)
 {
-    for (int i = 0; i < RECORDED; ++i) {
+    const record_list list = recorded();
+    for (int i = 0; i < list.count; ++i) {
         char key[64];
-        snprintf(key, sizeof key, "weft.%s", option_row_of(recorded[i])->name);
-        const char *text = wants(i, alone) ? safetensors_metadata(file, key) : NULL;
+        snprintf(key, sizeof key, "weft.%s", name_of(model, list.id[i]));
+        const char *text = wants(list.id[i], alone) ? safetensors_metadata(file, key) : NULL;
         if (text != NULL) {
-            WEFT_TRY(note(model, model->path, recorded[i], text));
+            WEFT_TRY(note(model, model->path, list.id[i], text));
         }
     }
     WEFT_TRY(input_moments_read_metadata(model->path, file, &model->weights.moments));
@@ -172,10 +207,11 @@ static weft_status read_safetensors(saved_model *model, const weft_options *give
 
 static weft_status describe_by_checkpoint(saved_model *model, const checkpoint *ck, bool alone)
 {
-    for (int i = 0; i < RECORDED; ++i) {
-        const char *text = wants(i, alone) ? checkpoint_option(ck, option_row_of(recorded[i])->name) : NULL;
+    const record_list list = recorded();
+    for (int i = 0; i < list.count; ++i) {
+        const char *text = wants(list.id[i], alone) ? checkpoint_option(ck, name_of(model, list.id[i])) : NULL;
         if (text != NULL) {
-            WEFT_TRY(note(model, checkpoint_path(ck), recorded[i], text));
+            WEFT_TRY(note(model, checkpoint_path(ck), list.id[i], text));
         }
     }
     return WEFT_OK;
@@ -293,10 +329,11 @@ static weft_status name_classes(saved_model *model, const weft_options *given)
 
 static weft_status check_given(const saved_model *model, const weft_options *given)
 {
-    for (int i = 0; i < DEFINING; ++i) {
-        option_id id = recorded[i];
-        const char *name = option_row_of(id)->name;
-        bool asked = option_applies(option_command_of(given), id) && option_is_set(given, id);
+    const record_list list = recorded();
+    for (int i = 0; i < list.count; ++i) {
+        option_id id = list.id[i];
+        const char *name = name_of(model, id);
+        bool asked = id != OPT_SPLIT_INDEX && option_applies(option_command_of(given), id) && option_is_set(given, id);
         WEFT_CHECK(!asked || !option_is_set(model->known, id) || same_value(given, model->known, id), WEFT_ERR_USAGE,
                    "--%s %s (%s): %s was made with %s %s: leave --%s out", name, option_value_text(given, id),
                    option_source_text(option_source_of(given, id)), model->path, name,
@@ -310,21 +347,21 @@ weft_status saved_model_show(saved_model *model, option_id id, const char *text)
 {
     bool told = option_is_set(model->known, id);
     WEFT_CHECK(!told || strcmp(option_value_text(model->known, id), text) == 0, WEFT_ERR_DATA,
-               "%s: the weights are those of %s %s, but their description says %s", model->path,
-               option_row_of(id)->name, text, option_value_text(model->known, id));
+               "%s: the weights are those of %s %s, but their description says %s", model->path, name_of(model, id),
+               text, option_value_text(model->known, id));
     return note(model, model->path, id, text);
 }
 
-static weft_status create(saved_model **model)
+static weft_status create(const weft_options *given, saved_model **model)
 {
     const option_command *train = NULL;
-    WEFT_TRY(option_command_find(&app_catalog, "train", &train));
+    WEFT_TRY(option_command_find(option_catalog_of(given), "train", &train));
     WEFT_TRY(WEFT_NEW_ZERO(model, 1, WEFT_MEM_GENERAL));
     return option_create(train, &(*model)->known);
 }
 
 /* Means and deviations are there because the features were standardised. */
-static weft_status show_scaling(saved_model *model)
+static weft_status show_scaling(saved_model *model, const workload_ops *ops)
 {
     const int64_t columns = model->weights.moments.columns;
     if (columns == 0) {
@@ -333,7 +370,7 @@ static weft_status show_scaling(saved_model *model)
     WEFT_CHECK(model->inputs == 0 || model->inputs == columns, WEFT_ERR_DATA,
                "%s: means and deviations of %lld features, and the weights are for %lld", model->path,
                (long long)columns, (long long)model->inputs);
-    return saved_model_show(model, OPT_NORMALIZE, "standard");
+    return ops->show_moments != NULL ? ops->show_moments(model) : WEFT_OK;
 }
 
 static weft_status check_metric(const saved_model *model)
@@ -349,28 +386,30 @@ static weft_status check_metric(const saved_model *model)
 
 weft_status saved_model_open(const char *path, const weft_options *given, saved_model **model)
 {
-    WEFT_TRY(create(model));
+    WEFT_TRY(create(given, model));
     WEFT_TRY(read_model(*model, path, given, false));
     WEFT_TRY(name_classes(*model, given));
     WEFT_TRY(kind_of(*model, given)->recognise(*model, given));
-    WEFT_TRY(show_scaling(*model));
+    WEFT_TRY(show_scaling(*model, kind_of(*model, given)));
     WEFT_TRY(check_metric(*model));
     return check_given(*model, given);
 }
 
 weft_status saved_model_open_weights(const char *path, const weft_options *given, saved_model **model)
 {
-    WEFT_TRY(create(model));
+    WEFT_TRY(create(given, model));
     WEFT_TRY(read_model(*model, path, given, true));
     WEFT_TRY(name_classes(*model, given));
-    return show_scaling(*model);
+    return show_scaling(*model, kind_of(*model, given));
 }
 
 bool saved_model_agrees(const saved_model *model, const weft_options *options)
 {
-    for (int i = 0; i < DEFINING; ++i) {
-        if (!is_of_inputs(recorded[i]) && option_is_set(model->known, recorded[i]) &&
-            !same_value(model->known, options, recorded[i])) {
+    const record_list list = recorded();
+    for (int i = 0; i < list.count; ++i) {
+        const option_id id = list.id[i];
+        if (id != OPT_SPLIT_INDEX && !is_of_inputs(id) && option_is_set(model->known, id) &&
+            !same_value(model->known, options, id)) {
             return false;
         }
     }
@@ -398,7 +437,7 @@ weft_status saved_model_share(weft_comm *comm, saved_model **model)
     WEFT_TRY(comm_bcast(comm, 0, &m->layers, (int64_t)sizeof m->layers));
     WEFT_TRY(comm_bcast(comm, 0, &m->inputs, (int64_t)sizeof m->inputs));
     WEFT_TRY(comm_bcast(comm, 0, &m->outputs, (int64_t)sizeof m->outputs));
-    WEFT_TRY(app_share_options(comm, m->known, &received));
+    WEFT_TRY(app_share_options(comm, app_catalog(), m->known, &received));
     m->known = received != NULL ? received : m->known;
     return weights_share(comm, &m->weights);
 }
@@ -410,8 +449,8 @@ weft_status saved_model_options(const saved_model *model, const weft_options *gi
     const bool other_split =
         option_applies(option_command_of(given), OPT_SPLIT_INDEX) && option_is_set(given, OPT_SPLIT_INDEX);
     WEFT_TRY(option_create(train, options));
-    for (int i = 0; i < OPT_COUNT; ++i) {
-        option_id id = (option_id)i;
+    for (int i = 0; i < option_count(given); ++i) {
+        const option_id id = option_at(given, i);
         bool known = is_recorded(id) && option_is_set(model->known, id);
         if (id == OPT_SPLIT_INDEX && known && !other_split) { /* no wish: the data may have fewer */
             WEFT_TRY_GOTO(option_decide(*options, id, option_value_text(model->known, id)), status, done);
@@ -421,7 +460,7 @@ weft_status saved_model_options(const saved_model *model, const weft_options *gi
         const weft_options *from = known ? model->known : given;
         if (option_applies(train, id) && option_applies(option_command_of(from), id) && option_is_set(from, id) &&
             option_allowed_from(id, OPTION_FILE)) {
-            WEFT_TRY_GOTO(option_assign(*options, option_row_of(id)->name, option_value_text(from, id)), status, done);
+            WEFT_TRY_GOTO(option_assign(*options, name_of(model, id), option_value_text(from, id)), status, done);
         }
     }
 done:
@@ -433,13 +472,9 @@ done:
 }
 
 /* Has a model of this kind a use for it? */
-static bool concerns(const workload_ops *ops, option_id id)
+static bool concerns(const workload_ops *ops, const saved_model *model, option_id id)
 {
-    const option_id *idle = ops->idle;
-    while (*idle != OPTION_NONE && *idle != id) {
-        ++idle;
-    }
-    return *idle == OPTION_NONE;
+    return option_serves(option_row_in(model->known, id), ops->options->traits);
 }
 
 weft_status saved_model_export(const saved_model *model, const char *path)
@@ -447,15 +482,16 @@ weft_status saved_model_export(const saved_model *model, const char *path)
     weft_status status = WEFT_OK;
     const workload_ops *ops = workload_of(model->known);
     safetensors_text *texts = NULL;
-    char keys[RECORDED][64], *class_keys = NULL, *numbers = NULL;
+    const record_list list = recorded();
+    char keys[RECORDED_MAX][64], *class_keys = NULL, *numbers = NULL;
     int count = 0, moments = 0;
-    WEFT_TRY_GOTO(WEFT_NEW(&texts, RECORDED + 1 + INPUT_MOMENTS_TEXTS + model->classes.count, WEFT_MEM_GENERAL), status,
-                  done);
+    WEFT_TRY_GOTO(WEFT_NEW(&texts, list.count + 1 + INPUT_MOMENTS_TEXTS + model->classes.count, WEFT_MEM_GENERAL),
+                  status, done);
     texts[count++] = (safetensors_text){"format", "pt"};
-    for (int i = 0; i < RECORDED; ++i) {
-        if (option_is_set(model->known, recorded[i]) && concerns(ops, recorded[i])) {
-            snprintf(keys[i], sizeof keys[i], "weft.%s", option_row_of(recorded[i])->name);
-            texts[count++] = (safetensors_text){keys[i], option_value_text(model->known, recorded[i])};
+    for (int i = 0; i < list.count; ++i) {
+        if (option_is_set(model->known, list.id[i]) && concerns(ops, model, list.id[i])) {
+            snprintf(keys[i], sizeof keys[i], "weft.%s", name_of(model, list.id[i]));
+            texts[count++] = (safetensors_text){keys[i], option_value_text(model->known, list.id[i])};
         }
     }
     WEFT_TRY_GOTO(class_names_to_metadata(&model->classes, texts + count, &class_keys), status, done);

@@ -35,7 +35,7 @@ typedef struct saved_model {
  * saved_model_close, also after a failure.
  */
 weft_status saved_model_open(const char *path, const weft_options *given, saved_model **model);
-/* The weights, the names of their classes, and by what the inputs of their model were scaled (OPT_NORMALIZE, OPT_IMAGE_MOMENTS,
+/* The weights, the names of their classes, and by what the inputs of their model were scaled (workload_ops.inputs,
  * weights.moments), whatever else is said of their making: `known` also holds what the names of another program tell. given: options
  * of the command train; their --model says whose names those may be. Codes and ownership as above. */
 weft_status saved_model_open_weights(const char *path, const weft_options *given, saved_model **model);
@@ -51,8 +51,6 @@ weft_status saved_model_options(const saved_model *model, const weft_options *gi
 /* Returns true if nothing that is known contradicts these options of the command train; the scaling of inputs aside, which the
  * caller looks at. */
 bool saved_model_agrees(const saved_model *model, const weft_options *options);
-/* Options that say by what the inputs of a model were scaled, up to OPTION_NONE. */
-extern const option_id saved_model_inputs[];
 
 /* The weights are those of this value: it becomes known. WEFT_ERR_DATA when the description says another. */
 weft_status saved_model_show(saved_model *model, option_id id, const char *text);

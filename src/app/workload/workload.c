@@ -1,29 +1,51 @@
 /* app/workload/workload.c: see app/workload/workload.h. */
 #include "app/workload/workload.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "gnn/gnn_options.def"
-#include "graph/graph_options.def"
+#include "io/data_options.def"
+#include "train/train_options.def"
+
+/* The surest claim of the model counts first, the surest claim of the data among those. */
+static int weight_of(const workload_claims *claims)
+{
+    return 3 * (int)claims->model + (int)claims->data;
+}
 
 const workload_ops *workload_of(const weft_options *options)
 {
-    const workload_ops *const *ops = workload_list;
-    while (ops[1] != NULL && !(*ops)->takes(options)) {
-        ++ops;
+    const workload_ops *best = NULL;
+    int most = -1;
+    for (int i = 0; workload_list[i] != NULL; ++i) {
+        const workload_claims claims = workload_list[i]->claims(options);
+        if (weight_of(&claims) >= most) {
+            most = weight_of(&claims);
+            best = workload_list[i];
+        }
     }
-    return *ops;
+    assert(best != NULL);
+    return best;
 }
 
-/* A model for one kind, and data of another. */
+/* A model for one kind and data of another, or data that two kinds are equally certain of. */
 static weft_status check_kind(const workload_ops *ops, const weft_options *options)
 {
     const char *data = option_text(options, OPT_DATA);
+    const workload_claims own = ops->claims(options);
     for (int i = 0; data[0] != '\0' && workload_list[i] != NULL; ++i) {
         const workload_ops *other = workload_list[i];
-        WEFT_CHECK(other == ops || ops->looks_like(data) || !other->looks_like(data), WEFT_ERR_USAGE,
+        const workload_claims claims = other->claims(options);
+        if (other == ops || claims.data != CLAIM_CERTAIN) {
+            continue;
+        }
+        WEFT_CHECK(own.data != CLAIM_CERTAIN || own.model != claims.model, WEFT_ERR_USAGE,
+                   FLAG_DATA " %s is data for networks on %s and for networks on %s: name the network by " FLAG_MODEL
+                             ", one that only one of them has",
+                   data, other->field, ops->field);
+        WEFT_CHECK(own.data == CLAIM_CERTAIN, WEFT_ERR_USAGE,
                    FLAG_DATA " %s is for networks on %s, and " FLAG_MODEL
                              " %s is one on %s: give other data, or another model",
                    data, other->field, option_text(options, OPT_MODEL), ops->field);
@@ -33,7 +55,7 @@ static weft_status check_kind(const workload_ops *ops, const weft_options *optio
 
 weft_status workload_begin(const workload_ops *ops, const app_context *context, workload *work)
 {
-    *work = (workload){.ops = ops, .context = context, .process = clock_rss_bytes(), .balance = 1.0};
+    *work = (workload){.ops = ops, .context = context, .process = clock_rss_bytes(), .balance = 1.0, .divider = "auto"};
     work->split_cure = ops->split_cure;
     work->test_cure = ops->test_cure;
     const weft_status status = check_kind(ops, context->options);
@@ -44,9 +66,9 @@ weft_status workload_begin(const workload_ops *ops, const app_context *context, 
 static weft_status adopt_inputs(const workload *work, weft_options *options)
 {
     const weft_options *known = work->start != NULL ? work->start->known : NULL;
-    for (const option_id *id = saved_model_inputs; known != NULL && *id != OPTION_NONE; ++id) {
+    for (const option_id *id = work->ops->inputs; known != NULL && *id != OPTION_NONE; ++id) {
         const bool told = option_is_set(known, *id) && !option_is_auto(known, *id);
-        const char *name = option_row_of(*id)->name;
+        const char *name = option_row_in(options, *id)->name;
         if (told && option_is_auto(options, *id)) {
             WEFT_TRY(option_decide(options, *id, option_value_text(known, *id)));
             log_info("--%s %s (auto: as for the weights of %s)", name, option_value_text(known, *id),

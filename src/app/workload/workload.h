@@ -27,8 +27,10 @@
 #include "app/workload/memory_plan.h"
 #include "app/workload/saved_model.h"
 #include "base/file.h"
+#include "base/trace/activity.h"
 #include "io/json.h"
 #include "io/safetensors.h"
+#include "train/checkpoint/checkpoint.h"
 #include "train/source.h"
 
 enum { WORKLOAD_SHARES = 4, WORKLOAD_NAMED_ROWS = 2000000 /* most rows that are answered for by name */ };
@@ -41,12 +43,46 @@ enum { WORKLOAD_SHARES = 4, WORKLOAD_NAMED_ROWS = 2000000 /* most rows that are 
 
 typedef struct workload workload;
 
+/* What a training's options tell about its outcome (app/train/outcome.h). */
+typedef struct train_habits {
+    bool normed;        /* hidden layers end with a norm */
+    bool normalized;    /* inputs are scaled */
+    bool input_dropped; /* inputs pass dropout */
+    bool old_gradients; /* gradients of earlier epochs are used */
+} train_habits;
+
+/* How surely a kind of workload recognises something as its own. */
+typedef enum workload_claim { CLAIM_NO, CLAIM_POSSIBLE, CLAIM_CERTAIN } workload_claim;
+
+typedef struct workload_claims {
+    workload_claim model; /* of --model: its words are certain, "auto" is possible */
+    workload_claim data;  /* of --data, as far as its name and a look at files of its folder tell */
+} workload_claims;
+
+/* An activity that a kind of workload brings to the closing table and to reports (app/activity/activity_table.h). */
+typedef struct workload_activity {
+    const weft_activity *activity; /* NULL ends a list */
+    const char *colour;            /* class of its bars in reports, which app/report/page.c has */
+    int place;                     /* rows of the table go up by it */
+} workload_activity;
+
 /* A kind of workload. Statuses are agreed between the ranks where a function is collective. */
 typedef struct workload_ops {
-    /* Whether a job with these options is of this kind; the last of the list takes what is left. Not collective. */
-    bool (*takes)(const weft_options *options);
-    /* Whether --data names what this kind works on, as far as a look at names tells. Not collective. */
-    bool (*looks_like)(const char *data);
+    /* The kind's options, sections, commands, recipes and words. Its traits say which options serve jobs of this kind. */
+    const option_table *options;
+    /* Whether model and data of the options are of this kind. Every kind is asked, in the order of workload_list. Not
+     * collective. */
+    workload_claims (*claims)(const weft_options *options);
+    const workload_activity *activities;
+    /* Options of this kind that make a model what it is, up to OPTION_NONE: every form of a saved model records them, and a
+     * command that uses the model may not contradict them. */
+    const option_id *recorded;
+    /* Options, among the recorded, that say how inputs are scaled, up to OPTION_NONE. */
+    const option_id *inputs;
+    /* Options of sections that a resumed run must take as they were (option_section), which it need not, up to OPTION_NONE. */
+    const option_id *resumable;
+    /* Says how a training's options explain its outcome. NULL: normed and normalized. */
+    train_habits (*habits)(const weft_options *options);
     const char *data;  /* what it trains on, in messages and as a key of run.json: "graph" */
     const char *field; /* what its networks are on, in messages: "graphs" */
     const char *rows;  /* what a row of that is: "vertices" */
@@ -56,13 +92,14 @@ typedef struct workload_ops {
     const char *label_cure; /* where scores without labels are none; NULL: they are left out */
     const char *share_names[WORKLOAD_SHARES]; /* keys of `shares` in summary.json; NULL: no such figure */
     sync_shards shards;                       /* what a rank's share of the rows is */
-    const option_id *idle;                    /* options that mean nothing here, up to OPTION_NONE */
-    const char *idle_where;                   /* behind "has no effect", in their warning */
 
     /* work->self, empty. Not collective. */
     weft_status (*begin)(workload *work);
     /* --data, found or generated, and checked. folder: takes what is generated, and is made if need be. Collective. */
     weft_status (*open)(workload *work, const char *folder);
+    /* A run is resumed: options that are open take the values of its checkpoint. ck: on rank 0; NULL on the others, and where
+     * training begins anew. After decide. Collective. NULL: nothing is open. */
+    weft_status (*adopt)(const app_context *context, const checkpoint *ck);
     /* [out] rows: [work->classes] labelled rows of each class in all of the data. Not collective. */
     void (*count_classes)(const workload *work, int64_t *rows);
     /* The data's classes become those of a trained model: class_of [work->classes] is the model's class of each, or -1, which
@@ -116,6 +153,8 @@ typedef struct workload_ops {
      * command, which say what neither files nor weights do. WEFT_ERR_DATA: no model of this kind, or description and
      * weights contradict each other. */
     weft_status (*recognise)(saved_model *model, const weft_options *given);
+    /* What means and deviations beside the weights show of the scaling of inputs, by saved_model_show. NULL: nothing. */
+    weft_status (*show_moments)(saved_model *model);
     /* The weights under the names of another program; what those names tell, by saved_model_show. given: as above.
      * WEFT_ERR_DATA: a tensor that no model of this kind has. */
     weft_status (*read_named)(safetensors_file *file, saved_model *model, const weft_options *given);
@@ -151,6 +190,8 @@ struct workload {
     int64_t shares[WORKLOAD_SHARES]; /* of this rank, as ops->share_names says */
     double balance;                  /* work of the rank that has most / mean; 1: even */
     double replication;              /* ranks that hold a row, on average; 0 of one rank */
+    const char *divider; /* the method that divides the rows among the ranks, by --partition; "auto" at first */
+    bool elsewhere;      /* the plan is for another number of ranks: nothing can be built after it */
     memory_plan memory;
     int64_t inputs, outputs; /* of the model: figures a row */
 
@@ -161,11 +202,15 @@ struct workload {
     char forms[CHOICES_FORMS + 1]; /* what was chosen by measuring, a code that build takes again; "": nothing */
 };
 
-extern const workload_ops *const workload_list[]; /* NULL at the end; in app/train/workload_list.c */
-/* The kind of a job with these options. */
+/* NULL at the end. A program defines its own: weft's is app/train/workload_list.c. The last kind is the one of jobs that no
+ * kind claims. */
+extern const workload_ops *const workload_list[];
+/* The kind of a job with these options: of the kinds that claim the model most surely, the one that claims the data most
+ * surely. Of several that are equally sure the last is given, and workload_begin refuses the job if they are certain. */
 const workload_ops *workload_of(const weft_options *options);
 
-/* Nothing is open. context lives longer than the workload. End with workload_end, also after a failure. */
+/* Nothing is open. context lives longer than the workload. End with workload_end, also after a failure. WEFT_ERR_USAGE: the data
+ * belong to another kind than the model, or two kinds are certain that the data are theirs. */
 weft_status workload_begin(const workload_ops *ops, const app_context *context, workload *work);
 /* context->options become a copy of what they were without "auto"; the copy is the context's, which is the workload's
  * own. Collective. */
