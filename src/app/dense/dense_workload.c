@@ -94,7 +94,7 @@ static void describe_set(workload *work)
 {
     const image_set *set = ((const dense_job *)work->self)->set;
     const int64_t *count = set->count;
-    snprintf(work->name, sizeof work->name, "%.*s", (int)sizeof work->name - 1, set->name);
+    snprintf(work->name, sizeof work->name, "%s", set->name);
     memcpy(work->hash, set->hash, sizeof work->hash);
     work->malformed = set->malformed;
     work->test_cure = test_cure_of(set);
@@ -524,7 +524,7 @@ const workload_ops dense_workload = {
     .split_cure = "--valid-images N sets some of the training images apart",
     .test_cure = "folders test/CLASS/ beside train/CLASS/ hold such images",
     .label_cure = "weft predict answers for them; images in folders train/CLASS/ and test/CLASS/ have scores",
-    .share_names = {"train_images"},
+    .share = {{"train_images", "training images", ""}},
     .shards = SYNC_SHARDS_SAMPLED,
     .idle = idle,
     .idle_where = "on images: it belongs to graphs",
@@ -539,15 +539,15 @@ const workload_ops dense_workload = {
     .release = dense_release,
     .abandon = dense_abandon,
     .end = dense_end,
-    .describe_data = dense_describe_data,
+    .data_facts = dense_data_facts,
     .row_name = dense_row_name,
     .row_title = {"file", "image"},
     .shows_answers = true,
-    .describe_plan = dense_describe_plan,
-    .describe_epoch = dense_describe_epoch,
+    .plan_facts = dense_plan_facts,
+    .epoch_facts = dense_epoch_facts,
     .gather_figures = dense_gather_figures,
-    .summarise = dense_summarise,
-    .print_figures = dense_print_figures,
+    .result_facts = dense_result_facts,
+    .closing_facts = dense_closing_facts,
     .recognise = dense_recognise,
     .read_named = dense_read_named,
     .write_named = dense_write_named,

@@ -241,7 +241,7 @@ static weft_status gnn_open(workload *work, const char *folder)
                               .symmetric = graph->symmetric};
     memcpy(job->facts.name, graph->name, sizeof graph->name);
     memcpy(job->facts.hash, graph->hash, sizeof graph->hash);
-    memcpy(work->name, graph->name, sizeof work->name);
+    snprintf(work->name, sizeof work->name, "%s", graph->name);
     memcpy(work->hash, graph->hash, sizeof work->hash);
     work->generated = graph_data_is_generated(work->context);
     work->labelled = graph->label != NULL || graph->target != NULL;
@@ -730,7 +730,10 @@ const workload_ops gnn_workload = {
     .rows = "vertices",
     .split_cure = "weft convert --splits or --random-split gives a store another split",
     .test_cure = "weft convert --splits or --random-split gives a store another split",
-    .share_names = {"owned_vertices", "held_vertices", "halo_vertices", "edges"},
+    .share = {{"owned_vertices", "vertices computed", ""},
+              {"held_vertices", "vertices held", ""},
+              {"halo_vertices", "replicas", ""},
+              {"edges", "edges", ""}},
     .shards = SYNC_SHARDS_REGIONS,
     .idle = idle,
     .idle_where = "on graphs: it belongs to images",
@@ -745,12 +748,13 @@ const workload_ops gnn_workload = {
     .release = gnn_release,
     .abandon = gnn_abandon,
     .end = gnn_end,
-    .describe_data = gnn_describe_data,
+    .data_facts = gnn_data_facts,
     .row_name = gnn_row_name,
     .row_title = {"vertex", "vertex"},
-    .describe_plan = gnn_describe_plan,
+    .plan_facts = gnn_plan_facts,
+    .print_plan = gnn_print_plan,
     .gather_figures = gnn_gather_figures,
-    .summarise = gnn_summarise,
+    .result_facts = gnn_result_facts,
     .recognise = gnn_recognise,
     .read_named = gnn_read_named,
     .write_named = gnn_write_named,

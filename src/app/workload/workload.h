@@ -20,6 +20,7 @@
 
 #include <stdio.h>
 
+#include "app/facts/fact_list.h"
 #include "app/predict/gather_rows.h"
 #include "app/setup/choices.h"
 #include "app/setup/context.h"
@@ -36,7 +37,10 @@ enum { WORKLOAD_SHARES = 4, WORKLOAD_NAMED_ROWS = 2000000 /* most rows that are 
 /* Folders of generated data in a run folder begin so, and digits follow: a killed job's are known by it. */
 #define WORKLOAD_GENERATED "graph-"
 
-/* Key, inside that of the data in run.json, of an array of texts: the names of classes, where they have some. */
+/* A name of data with its NUL, which may be that of a folder. */
+enum { WORKLOAD_NAME_BYTES = 256 };
+
+/* Key, inside "data" of run.json, of an array of texts: the names of classes, where they have some. */
 #define WORKLOAD_CLASS_NAMES "class_names"
 
 typedef struct workload workload;
@@ -47,17 +51,17 @@ typedef struct workload_ops {
     bool (*takes)(const weft_options *options);
     /* Whether --data names what this kind works on, as far as a look at names tells. Not collective. */
     bool (*looks_like)(const char *data);
-    const char *data;  /* what it trains on, in messages and as a key of run.json: "graph" */
+    const char *data;  /* what it trains on, in messages and as the kind of data in run.json: "graph" */
     const char *field; /* what its networks are on, in messages: "graphs" */
     const char *rows;  /* what a row of that is: "vertices" */
     const char *split_cure,
         *test_cure;         /* what gives data the validation or test split that they lack, in messages; open may
                                          * set others in the workload */
     const char *label_cure; /* where scores without labels are none; NULL: they are left out */
-    const char *share_names[WORKLOAD_SHARES]; /* keys of `shares` in summary.json; NULL: no such figure */
-    sync_shards shards;                       /* what a rank's share of the rows is */
-    const option_id *idle;                    /* options that mean nothing here, up to OPTION_NONE */
-    const char *idle_where;                   /* behind "has no effect", in their warning */
+    fact_column share[WORKLOAD_SHARES]; /* what the figures of `shares` are in summary.json; no key: no such figure */
+    sync_shards shards;                 /* what a rank's share of the rows is */
+    const option_id *idle;              /* options that mean nothing here, up to OPTION_NONE */
+    const char *idle_where;             /* behind "has no effect", in their warning */
 
     /* work->self, empty. Not collective. */
     weft_status (*begin)(workload *work);
@@ -92,23 +96,26 @@ typedef struct workload_ops {
     void (*abandon)(workload *work);
     void (*end)(workload *work); /* frees work->self; after abandon */
 
-    /* What run.json tells of the data, also after release: keys of an open object. */
-    void (*describe_data)(const workload *work, json_writer *json);
+    /* Rows about the data for run.json and `weft info`, also after release; name, hash and names of classes are told by others.
+     * A row FACT_CLASSES says how many classes the labels have, 0 if they are tasks. */
+    void (*data_facts)(const workload *work, fact_list *list);
     /* Returns what a row that is answered for is called, e.g. its file, or NULL if rows have no names. On rank 0, of a job that is
      * `trained`, for at most WORKLOAD_NAMED_ROWS rows of a graph. */
     const char *(*row_name)(const workload *work, int64_t row);
     const char *row_title[2]; /* headings of such names, and of numbers in their place */
     bool shows_answers;       /* weft predict prints the answers where there are no scores */
-    /* The share and the model in words, as --dry-run prints them. After plan. */
-    void (*describe_plan)(const workload *work, FILE *out);
-    /* The kind's own keys of a line of metrics.jsonl: figures of this rank since the line before. NULL: none. */
-    void (*describe_epoch)(const workload *work, json_writer *json);
-    /* Figures of all ranks for summarise and print_figures, once training is over. Collective. NULL: none. */
+    /* Groups of rows about this rank's share and the model, which --dry-run prints, a line a group. After plan. */
+    void (*plan_facts)(const workload *work, fact_list *list);
+    /* Lines of the plan that rows cannot say, printed behind them. After plan. NULL: none. */
+    void (*print_plan)(const workload *work, FILE *out);
+    /* Groups of figures of this rank since the last call: each is an object in a line of metrics.jsonl. NULL: none. */
+    void (*epoch_facts)(const workload *work, fact_list *list);
+    /* Figures of all ranks for result_facts and closing_facts, once training is over. Collective. NULL: none. */
     weft_status (*gather_figures)(const workload *work);
-    /* The kind's own keys of summary.json. After plan. */
-    void (*summarise)(const workload *work, json_writer *json);
-    /* The same in words, below the closing table. NULL: none. */
-    void (*print_figures)(const workload *work, FILE *out);
+    /* Groups of rows for summary.json. After plan. NULL: none. */
+    void (*result_facts)(const workload *work, fact_list *list);
+    /* Those groups of the result that stand below the closing table, too. NULL: none. */
+    void (*closing_facts)(const workload *work, fact_list *list);
 
     /* ---- models on disk (app/workload/saved_model.h); one rank ---- */
 
@@ -130,9 +137,9 @@ struct workload {
     void *self;                 /* the kind's own */
     uint64_t process;           /* resident bytes before anything was loaded */
 
-    char name[64], hash[33]; /* of the data */
-    bool generated;          /* for this job alone */
-    bool smooths;            /* its maker will call ops->smooth */
+    char name[WORKLOAD_NAME_BYTES], hash[33]; /* of the data */
+    bool generated;                           /* for this job alone */
+    bool smooths;                             /* its maker will call ops->smooth */
     /* The model whose weights a training starts from, which options of saved_model_inputs follow where they are "auto"; or NULL. */
     const saved_model *start;
     /* [in] The moments of a trained model, before build; without any, those of the data at hand are measured. [out] The moments in
@@ -148,7 +155,7 @@ struct workload {
     const char *split_cure, *test_cure; /* as in ops, of these data */
     int64_t malformed;                  /* rows of them that were left out */
 
-    int64_t shares[WORKLOAD_SHARES]; /* of this rank, as ops->share_names says */
+    int64_t shares[WORKLOAD_SHARES]; /* of this rank, as ops->share says */
     double balance;                  /* work of the rank that has most / mean; 1: even */
     double replication;              /* ranks that hold a row, on average; 0 of one rank */
     memory_plan memory;
