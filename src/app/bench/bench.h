@@ -17,10 +17,11 @@ bench_quartiles bench_quartiles_of(double *value, int count);
  * microseconds. Ends early, after at least three, when a minute has passed. */
 weft_status bench_time(weft_status (*run)(void *argument), void *argument, int repeats, bench_quartiles *seconds);
 
-/* The kinds. Collective over the processes of the job. */
-weft_status bench_spmm(const weft_options *options);  /* one process only */
-weft_status bench_gemm(const weft_options *options);  /* one process only */
-weft_status bench_dense(const weft_options *options); /* one process only */
+/* weft bench NAME. Called on every rank, before MPI is started. */
+weft_status app_bench(const weft_options *options);
+
+/* Benches of every kind of workload. Collective over the processes of the job. */
+weft_status bench_gemm(const weft_options *options); /* one process only */
 weft_status bench_comm(const weft_options *options);
 
 #endif

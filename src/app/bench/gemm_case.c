@@ -3,7 +3,7 @@
  *
  * The result is compared with the reference backend's in double precision, on the first and last rows. A sum of k
  * float32 products may be off by TOLERANCE * sqrt(k + 4) roundings of the sum of magnitudes (see
- * app/bench/spmm_case.c). Memory: the three matrices on host and device, and twice the operands for the check.
+ * app/gnn/bench/spmm_case.c). Memory: the three matrices on host and device, and twice the operands for the check.
  */
 #include "app/bench/bench_gemm.h"
 

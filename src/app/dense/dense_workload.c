@@ -6,10 +6,13 @@
 #include <string.h>
 
 #include "app/activity/activity_table.h"
+#include "app/dense/bench/bench_dense.h"
 #include "app/dense/dense_job.h"
+#include "app/dense/info/info_images.h"
 #include "app/workload/precision.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "dense/data/decode/image_decode.h"
 #include "dense/data/image_order.h"
 #include "dense/dense_options.def"
 #include "graph/graph_options.def"
@@ -515,6 +518,18 @@ static const option_id idle[] = {
     OPT_WEIGHT_INIT,     OPT_HALO,          OPT_HALO_CODEC,    OPT_HALO_BITS,    OPT_VERIFY,        OPT_DRY_RANKS,
     OPT_REPLICATION,     OPT_LAST_LAYER,    OPT_FEATURE_PLACE, OPT_RANK_WEIGHTS, OPTION_NONE};
 
+static const option_id bench_uses[] = {OPT_MODEL,       OPT_BATCH_SIZE,    OPT_PRECISION,
+                                       OPT_CONVOLUTION, OPT_THREAD_COUNTS, OPTION_NONE};
+static const workload_bench benches[] = {{"dense", "networks on images", bench_dense, bench_uses},
+                                         {NULL, NULL, NULL, NULL}};
+
+static const char *dense_library(int i, char *text, size_t bytes)
+{
+    static const char *const names[] = {"JPEG", "libpng"};
+    snprintf(text, bytes, "%s", i == 0 ? image_jpeg_version() : image_png_version());
+    return i < 2 ? names[i] : NULL;
+}
+
 const workload_ops dense_workload = {
     .takes = dense_takes,
     .looks_like = image_set_looks_like,
@@ -551,4 +566,8 @@ const workload_ops dense_workload = {
     .recognise = dense_recognise,
     .read_named = dense_read_named,
     .write_named = dense_write_named,
+    .benches = benches,
+    .info = dense_info,
+    .info_name = net_zoo_name,
+    .library = dense_library,
 };

@@ -6,8 +6,12 @@
 
 #include "app/activity/activity_table.h"
 #include "app/gnn/auto_options.h"
+#include "app/gnn/bench/bench_spmm.h"
+#include "app/gnn/convert/convert_graph.h"
+#include "app/gnn/divide/command_partition.h"
 #include "app/gnn/gnn_job.h"
 #include "app/gnn/gnn_memory.h"
+#include "app/gnn/info/info_graph.h"
 #include "app/setup/load_watch.h"
 #include "app/workload/precision.h"
 #include "base/alloc.h"
@@ -18,6 +22,7 @@
 #include "gnn/gnn_options.def"
 #include "gnn/smooth.h"
 #include "io/text/foreign_file.h"
+#include "partition/methods/metis_call.h"
 
 /* ---- what the options ask for ---- */
 
@@ -722,6 +727,19 @@ static const option_id idle[] = {OPT_IMAGE_FORMAT, OPT_IMAGE_SIZE,   OPT_CACHE_M
                                  OPT_CONVOLUTION,  OPT_VALID_IMAGES, OPT_LOADER_THREADS, OPT_NETWORK, OPT_IMAGE_MOMENTS,
                                  OPT_CACHE_DIR,    OPT_ACCUMULATE,   OPTION_NONE};
 
+static const workload_command commands[] = {{"partition", gnn_command_partition, true},
+                                            {"predict-scaling", gnn_command_predict_scaling, false},
+                                            {NULL, NULL, false}};
+
+static const option_id bench_uses[] = {OPT_DATA, OPT_FORMS, OPT_DIMS, OPT_THREAD_COUNTS, OPTION_NONE};
+static const workload_bench benches[] = {{"spmm", "aggregation", bench_spmm, bench_uses}, {NULL, NULL, NULL, NULL}};
+
+static const char *gnn_library(int i, char *text, size_t bytes)
+{
+    snprintf(text, bytes, "%s", metis_version());
+    return i == 0 ? "METIS" : NULL;
+}
+
 const workload_ops gnn_workload = {
     .takes = gnn_takes,
     .looks_like = gnn_looks_like,
@@ -758,4 +776,10 @@ const workload_ops gnn_workload = {
     .recognise = gnn_recognise,
     .read_named = gnn_read_named,
     .write_named = gnn_write_named,
+    .commands = commands,
+    .benches = benches,
+    .info = gnn_info,
+    .convert = gnn_convert,
+    .print_formats = gnn_print_formats,
+    .library = gnn_library,
 };

@@ -8,6 +8,7 @@
 
 #include "app/facts/fact_list.h"
 #include "app/info/info.h"
+#include "app/info/info_text.h"
 #include "base/file.h"
 #include "io/json.h"
 

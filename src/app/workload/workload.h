@@ -45,6 +45,35 @@ enum { WORKLOAD_NAME_BYTES = 256 };
 
 typedef struct workload workload;
 
+/* A command that only one kind has. Its options are a row of option_commands, which has the same name. */
+typedef struct workload_command {
+    const char *name; /* NULL ends a list */
+    weft_status (*run)(const weft_options *options);
+    bool parallel; /* runs on all ranks of a job */
+} workload_command;
+
+/* A kind of `weft bench`. Its options are those of the command that stand in `uses`, and those that every bench takes. */
+typedef struct workload_bench {
+    const char *name;     /* NULL ends a list */
+    const char *measures; /* in messages: "aggregation" */
+    weft_status (*run)(const weft_options *options);
+    const option_id *uses; /* up to OPTION_NONE */
+} workload_bench;
+
+/* What `weft info` was asked about. */
+typedef enum workload_subject_kind {
+    SUBJECT_NAME,   /* a name, before anything on disk is looked at */
+    SUBJECT_PATH,   /* a file or folder that is there, and is nothing that all kinds have */
+    SUBJECT_TENSORS /* a file of tensors, which is open */
+} workload_subject_kind;
+
+typedef struct workload_subject {
+    workload_subject_kind kind;
+    const char *what;          /* the argument */
+    bool check;                /* --check */
+    safetensors_file *tensors; /* of SUBJECT_TENSORS */
+} workload_subject;
+
 /* A kind of workload. Statuses are agreed between the ranks where a function is collective. */
 typedef struct workload_ops {
     /* Whether a job with these options is of this kind; the last of the list takes what is left. Not collective. */
@@ -128,6 +157,22 @@ typedef struct workload_ops {
     weft_status (*read_named)(safetensors_file *file, saved_model *model, const weft_options *given);
     /* A recognised model under those names. texts: [count] metadata. */
     weft_status (*write_named)(const saved_model *model, const char *path, const safetensors_text *texts, int count);
+
+    /* ---- commands; one process, unless a command is parallel ---- */
+
+    const workload_command *commands; /* of this kind alone; NULL: none */
+    const workload_bench *benches;    /* NULL: none */
+    /* Print what the subject is, if the kind knows it. [out] known. Kinds are asked in the order of workload_list. NULL: the
+     * kind knows nothing. */
+    weft_status (*info)(const workload_subject *subject, bool *known);
+    /* Name number i that info knows, for messages; NULL behind the last. NULL: there are none. */
+    const char *(*info_name)(int i);
+    /* Make what `weft convert` was asked for, if the kind takes its input. [out] takes. Kinds are asked in the order of
+     * workload_list; one whose readers judge any file stands last. NULL: the kind converts nothing. */
+    weft_status (*convert)(const weft_options *options, bool *takes);
+    void (*print_formats)(FILE *out); /* lines of `weft convert --help=formats`; NULL: none */
+    /* Library number i that the kind's rooms call: its name, and its version in text; NULL behind the last. NULL: none. */
+    const char *(*library)(int i, char *text, size_t bytes);
 } workload_ops;
 
 /* One job's workload. */

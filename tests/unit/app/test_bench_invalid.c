@@ -2,9 +2,9 @@
  * element of each result changed. */
 #include <math.h>
 
-#include "app/bench/bench_dense.h"
 #include "app/bench/bench_gemm.h"
-#include "app/bench/bench_spmm.h"
+#include "app/dense/bench/bench_dense.h"
+#include "app/gnn/bench/bench_spmm.h"
 #include "base/alloc.h"
 #include "support/test.h"
 
