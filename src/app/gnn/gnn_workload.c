@@ -20,6 +20,7 @@
 #include "dense/dense_options.def"
 #include "gnn/data/generate/generator.h"
 #include "gnn/gnn_options.def"
+#include "gnn/layers/form_choice.h"
 #include "gnn/smooth.h"
 #include "io/text/foreign_file.h"
 #include "partition/methods/metis_call.h"
@@ -651,6 +652,16 @@ static weft_status create_model(workload *work)
     return status;
 }
 
+/* Rank 0 of a model without aggregation matrices has chosen nothing. */
+static void keep_forms(workload *work)
+{
+    const gnn_job *job = work->self;
+    char forms[GNN_FORMS + 1];
+    gnn_aggregator_forms(&job->model.aggregator, forms);
+    const bool none = forms[strspn(forms, "-")] == '\0';
+    snprintf(work->choice, sizeof work->choice, "%s", none && comm_rank(work->context->comm) == 0 ? "" : forms);
+}
+
 static weft_status gnn_build(workload *work)
 {
     gnn_job *job = work->self;
@@ -658,8 +669,8 @@ static weft_status gnn_build(workload *work)
     const weft_options *o = context->options;
     graph_data *data = &job->data;
     run_choices choices;
-    WEFT_TRY(choices_of(context, &choices));
-    memcpy(job->config.forms, choices.forms, sizeof job->config.forms);
+    WEFT_TRY(choices_of(context, work->ops->choice, &choices));
+    snprintf(job->config.forms, sizeof job->config.forms, "%.*s", (int)GNN_FORMS, choices.own);
     job->config.forms_by_rule = option_flag(o, OPT_REPRODUCIBLE);
     if (gnn_layer_ops_of(&job->config)->normalisation != NULL) {
         WEFT_TRY(job_forms_find(context, &data->part, &job->config, &job->forms));
@@ -692,7 +703,7 @@ static weft_status gnn_build(workload *work)
     work->model = &job->model.interface;
     work->targets = &job->labels.targets;
     work->source = source_whole(work->targets);
-    gnn_aggregator_forms(&job->model.aggregator, work->forms);
+    keep_forms(work);
     work->held = (held_rows){.total = data->part.n_global, .count = data->part.n_owned, .id = data->part.gid};
     return status;
 }
@@ -731,6 +742,20 @@ static const workload_command commands[] = {{"partition", gnn_command_partition,
                                             {"predict-scaling", gnn_command_predict_scaling, false},
                                             {NULL, NULL, false}};
 
+static weft_status check_forms(const char *code)
+{
+    bool good = strlen(code) == GNN_FORMS;
+    for (const char *letter = code; good && *letter != '\0'; ++letter) {
+        good = gnn_form_is_letter(*letter);
+    }
+    WEFT_CHECK(good, WEFT_ERR_USAGE,
+               "'%s' is no code of %d letters: a code is made of the first letters of %s, and - (no matrix)", code,
+               (int)GNN_FORMS, CHOICE_WORDS(HAL_SPMM_MADE));
+    return WEFT_OK;
+}
+
+static const choice_kind choice_of_forms = {.key = "spmm", .option = OPT_SPMM, .check = check_forms};
+
 static const option_id bench_uses[] = {OPT_DATA, OPT_FORMS, OPT_DIMS, OPT_THREAD_COUNTS, OPTION_NONE};
 static const workload_bench benches[] = {{"spmm", "aggregation", bench_spmm, bench_uses}, {NULL, NULL, NULL, NULL}};
 
@@ -753,6 +778,7 @@ const workload_ops gnn_workload = {
               {"halo_vertices", "replicas", ""},
               {"edges", "edges", ""}},
     .shards = SYNC_SHARDS_REGIONS,
+    .choice = &choice_of_forms,
     .idle = idle,
     .idle_where = "on graphs: it belongs to images",
     .begin = gnn_begin,

@@ -89,6 +89,7 @@ typedef struct workload_ops {
     const char *label_cure; /* where scores without labels are none; NULL: they are left out */
     fact_column share[WORKLOAD_SHARES]; /* what the figures of `shares` are in summary.json; no key: no such figure */
     sync_shards shards;                 /* what a rank's share of the rows is */
+    const choice_kind *choice;          /* what build chooses by measuring; NULL: nothing */
     const option_id *idle;              /* options that mean nothing here, up to OPTION_NONE */
     const char *idle_where;             /* behind "has no effect", in their warning */
 
@@ -207,10 +208,11 @@ struct workload {
     int64_t inputs, outputs; /* of the model: figures a row */
 
     train_model *model;
-    train_source source;           /* what epochs go through */
-    const train_targets *targets;  /* of this rank's rows: the answers of a forward pass */
-    held_rows held;                /* which of all rows they are */
-    char forms[CHOICES_FORMS + 1]; /* what was chosen by measuring, a code that build takes again; "": nothing */
+    train_source source;          /* what epochs go through */
+    const train_targets *targets; /* of this rank's rows: the answers of a forward pass */
+    held_rows held;               /* which of all rows they are */
+    /* What build chose by measuring on this rank, as a code that build takes again (ops->choice); "": nothing. */
+    char choice[CHOICE_CODE_BYTES];
 };
 
 extern const workload_ops *const workload_list[]; /* NULL at the end; in app/train/workload_list.c */
