@@ -80,7 +80,7 @@ typedef struct workload_ops {
     bool (*takes)(const weft_options *options);
     /* Whether --data names what this kind works on, as far as a look at names tells. Not collective. */
     bool (*looks_like)(const char *data);
-    const char *data;  /* what it trains on, in messages and as the kind of data in run.json: "graph" */
+    const char *data;  /* what it trains on, in messages and as the kind of data in run.json: a "table" */
     const char *field; /* what its networks are on, in messages: "graphs" */
     const char *rows;  /* what a row of that is: "vertices" */
     const char *split_cure,
