@@ -5,13 +5,9 @@
 #include <string.h>
 
 #include "app/workload/workload.h"
-#include "base/alloc.h"
-#include "base/clock.h"
 #include "base/sample.h"
 
-enum { BENCHES_MAX = 32, MAX_SECONDS = 60, LEAST_REPEATS = 3, MAX_INNER = 10000 };
-#define SAMPLE_SECONDS 50e-6
-#define LONG_SECONDS   0.05
+enum { BENCHES_MAX = 32 };
 
 static const option_id gemm_uses[] = {OPT_DIMS, OPT_ROWS, OPT_INPUTS, OPT_THREAD_COUNTS, OPTION_NONE};
 static const option_id comm_uses[] = {OPT_OP, OPT_SIZES, OPT_ALGORITHMS, OPTION_NONE};
@@ -102,43 +98,4 @@ bench_quartiles bench_quartiles_of(double *value, int count)
                              .q1 = sample_quantile(value, count, 0.25),
                              .median = sample_quantile(value, count, 0.5),
                              .q3 = sample_quantile(value, count, 0.75)};
-}
-
-/* Runs in a sample, so that it lasts long enough for the clock; the second run to warm up counts. */
-static weft_status warm_up(weft_status (*run)(void *argument), void *argument, int *inner)
-{
-    double seconds = 0.0;
-    for (int i = 0; i < 2; i++) {
-        const double begin = clock_seconds();
-        WEFT_TRY(run(argument));
-        seconds = clock_seconds() - begin;
-        if (seconds > LONG_SECONDS) {
-            break; /* warm enough */
-        }
-    }
-    const double wanted = ceil(SAMPLE_SECONDS / fmax(seconds, 1e-9));
-    *inner = wanted < MAX_INNER ? (int)wanted : MAX_INNER;
-    return WEFT_OK;
-}
-
-weft_status bench_time(weft_status (*run)(void *argument), void *argument, int repeats, bench_quartiles *seconds)
-{
-    double *sample = NULL;
-    weft_status status = WEFT_OK;
-    int count = 0;
-    int inner = 1;
-    WEFT_TRY(WEFT_NEW(&sample, repeats, WEFT_MEM_GENERAL));
-    const double started = clock_seconds();
-    WEFT_TRY_GOTO(warm_up(run, argument, &inner), status, done);
-    while (count < repeats && (count < LEAST_REPEATS || clock_seconds() - started < MAX_SECONDS)) {
-        const double begin = clock_seconds();
-        for (int i = 0; i < inner; i++) {
-            WEFT_TRY_GOTO(run(argument), status, done);
-        }
-        sample[count++] = (clock_seconds() - begin) / inner;
-    }
-    *seconds = bench_quartiles_of(sample, count);
-done:
-    weft_free(sample);
-    return status;
 }

@@ -13,8 +13,7 @@ typedef struct bench_quartiles {
 /* Linear interpolation between neighbours; sorts `value`. All NaN when count is 0. */
 bench_quartiles bench_quartiles_of(double *value, int count);
 
-/* Time run(argument): after a warm-up, `repeats` samples; one of a short operation holds enough runs to last 50
- * microseconds. Ends early, after at least three, when a minute has passed. */
+/* Time run(argument) in this process, as app/bench/pair.h does. */
 weft_status bench_time(weft_status (*run)(void *argument), void *argument, int repeats, bench_quartiles *seconds);
 
 /* weft bench NAME. Called on every rank, before MPI is started. */

@@ -16,11 +16,8 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "app/bench/team.h"
 #include "app/dense/bench/bench_dense.h"
-#include "app/table/grid.h"
 #include "app/workload/precision.h"
-#include "base/log.h"
 #include "dense/dense_options.def"
 #include "dense/engine/dense_model.h"
 #include "dense/net/zoo.h"
@@ -28,26 +25,19 @@
 enum { SHAPE_BYTES = 128 };
 static const char *const pass_names[DENSE_PASSES] = {"forward", "data", "weights"};
 
-static const table_column columns[] = {
-    {"layer", CELL_TEXT, true},
-    {"layers", CELL_INT, true},
-    {"shape", CELL_TEXT, true},
-    {"pass", CELL_TEXT, true},
-    {"threads", CELL_INT, true},
-    {"images", CELL_INT, false},
-    {"seconds_median", CELL_REAL, true},
-    {"seconds_q1", CELL_REAL, true},
-    {"seconds_q3", CELL_REAL, true},
-    {"n", CELL_INT, true},
-    {"gflop", CELL_REAL, false},
-    {"gflop_per_s", CELL_REAL, true},
-    {"peak_gflop_per_s", CELL_REAL, true},
-    {"percent_of_peak", CELL_REAL, true},
-    {"gemm_flop_per_s", CELL_REAL, false},
-    {"percent_of_gemm", CELL_REAL, true},
-    {"error", CELL_REAL, false},
-    {"valid", CELL_VALID, true},
-};
+#define DENSE_HEAD(C)                                                                                                  \
+    C(TEXT, bench, true)                                                                                               \
+    C(TEXT, backend, true) C(TEXT, network, true) C(INT, batch, true) C(TEXT, precision, true) C(INT, warmup, true)    \
+        C(INT, repeats, true)
+TABLE_ROW(dense_head, DENSE_HEAD);
+
+#define DENSE_ROW(C)                                                                                                   \
+    C(TEXT, layer, true)                                                                                               \
+    C(INT, layers, true) C(TEXT, shape, true) C(TEXT, pass, true) C(INT, threads, true) C(INT, images, false)          \
+        BENCH_SECONDS(C) C(REAL, gflop, false) C(REAL, gflop_per_s, true) C(REAL, peak_gflop_per_s, true)              \
+            C(REAL, percent_of_peak, true) C(REAL, gemm_flop_per_s, false) C(REAL, percent_of_gemm, true)              \
+                C(REAL, error, false) C(VALID, valid, true)
+TABLE_ROW(dense_row, DENSE_ROW);
 
 /* Layers of one shape. */
 typedef struct dense_layers {
@@ -69,14 +59,10 @@ typedef struct dense_bench {
     unit_list list;
     dense_layers *layers;
     int kinds;
-    int64_t threads[BENCH_TEAMS_MAX], images;
-    int team_count;
+    int64_t images;
+    int repeats;
     dense_config config;
-    bench_team team;
-    table_grid head, grid;
-    log_progress progress;
-    int invalid;
-    char first_invalid[320];
+    bench_grid grid;
 } dense_bench;
 
 /* ---- the network --------------------------------------------------------------------------------------------- */
@@ -120,7 +106,7 @@ static void add_layer(dense_bench *b, const unit *u)
         (dense_question){.shape = dense_conv_shape(&b->config, &b->list, u, linear ? WEFT_DTYPE_F32 : b->config.values),
                          .linear = linear,
                          .images = b->images,
-                         .repeats = (int)option_int(b->options, OPT_REPEATS)};
+                         .repeats = b->repeats};
     describe(&added->question.shape, added->text);
     for (int i = 0; i < b->kinds; ++i) {
         dense_layers *seen = &b->layers[i];
@@ -157,59 +143,58 @@ static weft_status find_layers(dense_bench *b)
 }
 
 /* ---- the table ----------------------------------------------------------------------------------------------- */
-static void note_invalid(dense_bench *b, const char *layer, const char *pass, double worst)
-{
-    if (b->invalid++ == 0) {
-        snprintf(b->first_invalid, sizeof b->first_invalid, "%s of %s is wrong: an error of %.3g times its bound", pass,
-                 layer, worst);
-    }
-}
-
-static weft_status add_row(dense_bench *b, const dense_layers *layers, const char *shape, const char *pass,
+static weft_status add_row(dense_bench *b, const bench_team *team, const dense_layers *layers, const char *pass,
                            const dense_result *r)
 {
     /* Products of bfloat16 have no such limit. */
-    const bool wide = layers->question.shape.dtype == WEFT_DTYPE_F32;
-    const double gemm = wide ? b->team.limits.gemm : (double)NAN;
-    const double seconds = r->valid ? r->seconds.median : (double)NAN;
+    const double gemm = layers->question.shape.dtype == WEFT_DTYPE_F32 ? team->limits.gemm : (double)NAN;
+    const double rate = r->valid ? r->flops / r->seconds.median : (double)NAN;
     const double peak = r->valid ? r->peak : (double)NAN;
-    WEFT_TRY(table_grid_add(
-        &b->grid,
-        (table_cell[]){cell_text(layers->first), cell_int(layers->count), cell_text(shape), cell_text(pass),
-                       cell_int(b->team.place.threads), cell_int(b->images), cell_real(r->seconds.median),
-                       cell_real(r->seconds.q1), cell_real(r->seconds.q3), cell_int(r->seconds.count),
-                       cell_real(r->flops * 1e-9), cell_real(r->flops / seconds * 1e-9), cell_real(peak * 1e-9),
-                       cell_real(100.0 * r->flops / seconds / peak), cell_real(gemm),
-                       cell_real(100.0 * r->flops / seconds / gemm), cell_real(r->worst), cell_flag(r->valid)}));
-    log_progress_update(&b->progress, b->grid.rows);
-    return WEFT_OK;
+    dense_row row = {.layer = layers->first,
+                     .layers = layers->count,
+                     .shape = layers->text,
+                     .pass = pass,
+                     .threads = team->place.threads,
+                     .images = b->images,
+                     .gflop = r->flops * 1e-9,
+                     .gflop_per_s = rate * 1e-9,
+                     .peak_gflop_per_s = peak * 1e-9,
+                     .percent_of_peak = 100.0 * rate / peak,
+                     .gemm_flop_per_s = gemm,
+                     .percent_of_gemm = 100.0 * rate / gemm,
+                     .error = r->worst,
+                     .valid = r->valid};
+    BENCH_SET_SECONDS(&row, r->seconds);
+    if (!r->valid) {
+        bench_grid_reject(&b->grid, "%s of %s is wrong: an error of %.3g times its bound", pass, layers->first,
+                          r->worst);
+    }
+    return bench_grid_add(&b->grid, &row);
 }
 
-static weft_status run_layers(dense_bench *b, dense_layers *layers, dense_sums *sums)
+static weft_status run_layers(dense_bench *b, bench_team *team, dense_layers *layers, dense_sums *sums)
 {
     dense_result result[DENSE_PASSES];
-    layers->question.few = b->team.hal->threads < b->images ? b->team.hal->threads : 0;
-    WEFT_TRY(bench_dense_case(b->team.hal, &layers->question, result));
+    layers->question.few = team->hal->threads < b->images ? team->hal->threads : 0;
+    WEFT_TRY(bench_dense_case(team->hal, &layers->question, result));
     for (int pass = 0; pass < DENSE_PASSES; ++pass) {
         const dense_result *r = &result[pass];
         if (r->seconds.count == 0) {
             continue;
         }
         if (r->valid && layers->question.shape.dtype == WEFT_DTYPE_F32) {
-            WEFT_TRY(bench_team_saw(&b->team, r->flops / r->seconds.median, 0.0, 0.0));
+            WEFT_TRY(bench_team_saw(team, r->flops / r->seconds.median, 0.0, 0.0));
         }
         sums->flops += layers->count * r->flops;
         sums->seconds_at_peak += layers->count * r->flops / r->peak;
         sums->valid = sums->valid && r->valid;
-        if (!r->valid) {
-            note_invalid(b, layers->first, pass_names[pass], r->worst);
-        }
-        WEFT_TRY(add_row(b, layers, layers->text, pass_names[pass], r));
+        WEFT_TRY(add_row(b, team, layers, pass_names[pass], r));
     }
     return WEFT_OK;
 }
 
-static weft_status run_step(dense_bench *b, const dense_sums *sums)
+/* A step whose layers are right is wrong where its loss is no number. */
+static weft_status run_step(dense_bench *b, const bench_team *team, const dense_sums *sums)
 {
     dense_result r = {.flops = sums->flops, .peak = sums->flops / sums->seconds_at_peak, .worst = (double)NAN};
     dense_layers all = {.first = b->net.name, .question.shape.dtype = b->config.values};
@@ -217,12 +202,9 @@ static weft_status run_step(dense_bench *b, const dense_sums *sums)
     for (int i = 0; i < b->kinds; ++i) {
         all.count += b->layers[i].count;
     }
-    WEFT_TRY(bench_dense_step(b->team.hal, &b->config, (int)option_int(b->options, OPT_REPEATS), &r.seconds, &loss));
+    WEFT_TRY(bench_dense_step(team->hal, &b->config, b->repeats, &r.seconds, &loss));
     r.valid = sums->valid && isfinite(loss);
-    if (sums->valid && !r.valid) {
-        note_invalid(b, b->net.name, "the training step", (double)INFINITY);
-    }
-    return add_row(b, &all, "", "step", &r);
+    return add_row(b, team, &all, "step", &r);
 }
 
 static weft_status check_memory(const dense_bench *b)
@@ -239,29 +221,30 @@ static weft_status check_memory(const dense_bench *b)
     return WEFT_OK;
 }
 
-static weft_status run_team(dense_bench *b)
+static weft_status run_team(bench_team *team, void *self)
 {
+    dense_bench *b = self;
     dense_sums sums = {.valid = true};
     const char *word = option_value_text(b->options, OPT_PRECISION);
-    WEFT_CHECK(precision_is_native(b->team.hal, b->config.values), WEFT_ERR_UNSUPPORTED,
-               "%s %s: backend %s on this processor has no products of %s", FLAG_PRECISION, word, b->team.hal->name,
+    WEFT_CHECK(precision_is_native(team->hal, b->config.values), WEFT_ERR_UNSUPPORTED,
+               "%s %s: backend %s on this processor has no products of %s", FLAG_PRECISION, word, team->hal->name,
                word);
     WEFT_TRY(check_memory(b));
     for (int i = 0; i < b->kinds; ++i) {
-        WEFT_TRY(run_layers(b, &b->layers[i], &sums));
+        WEFT_TRY(run_layers(b, team, &b->layers[i], &sums));
     }
-    return run_step(b, &sums);
+    return run_step(b, team, &sums);
 }
 
-static weft_status begin(dense_bench *b)
+static weft_status run_dense(dense_bench *b)
 {
-    static const table_column head_columns[] = {{"bench", CELL_TEXT, true},     {"backend", CELL_TEXT, true},
-                                                {"network", CELL_TEXT, true},   {"batch", CELL_INT, true},
-                                                {"precision", CELL_TEXT, true}, {"warmup", CELL_INT, true},
-                                                {"repeats", CELL_INT, true}};
     const weft_options *o = b->options;
-    b->team_count = bench_thread_counts(o, b->threads);
+    int64_t threads[BENCH_TEAMS_MAX];
+    binding start;
+    WEFT_TRY(bench_one_process("dense"));
+    WEFT_TRY(bench_team_start(&start));
     b->images = option_int(o, OPT_BATCH_SIZE);
+    b->repeats = (int)option_int(o, OPT_REPEATS);
     b->config = (dense_config){.net = &b->net,
                                .norm = NORM_BATCH,
                                .images = &b->images,
@@ -270,42 +253,29 @@ static weft_status begin(dense_bench *b)
                                .values = precision_asked(o),
                                .winograd = option_choice(o, OPT_CONVOLUTION) != DENSE_CONVOLUTION_DIRECT};
     WEFT_TRY(find_layers(b));
-    b->head = (table_grid){.column = head_columns, .columns = sizeof head_columns / sizeof *head_columns};
-    b->grid = (table_grid){.name = "rows", .column = columns, .columns = sizeof columns / sizeof *columns};
-    WEFT_TRY(table_grid_add(&b->head, (table_cell[]){cell_text("dense"), cell_text(option_text(o, OPT_BACKEND)),
-                                                     cell_text(b->net.name), cell_int(b->images),
-                                                     cell_text(option_value_text(o, OPT_PRECISION)), cell_int(1),
-                                                     cell_int(option_int(o, OPT_REPEATS))}));
-    table_grid_stream(&b->grid, stdout, &b->head, option_choice(o, OPT_FORMAT_OUT));
-    b->progress = log_progress_begin("bench dense", "cases", (double)b->team_count * (b->kinds * DENSE_PASSES + 1));
-    return WEFT_OK;
-}
-
-static weft_status run_dense(dense_bench *b)
-{
-    const table_grid none = {.name = "unsupported"};
-    binding start;
-    WEFT_TRY(bench_one_process("dense"));
-    WEFT_TRY(bench_team_start(&start));
-    WEFT_TRY(begin(b));
-    for (int t = 0; t < b->team_count; t++) {
-        weft_status status = bench_team_open(b->options, &start, (int)b->threads[t], &b->team);
-        status = status == WEFT_OK ? run_team(b) : status;
-        bench_team_close(&b->team);
-        WEFT_TRY(status);
-    }
-    log_progress_end(&b->progress);
-    table_grid_print(stdout, &b->head, &b->grid, &none, option_choice(b->options, OPT_FORMAT_OUT));
-    WEFT_CHECK(b->invalid == 0, WEFT_ERR_INTERNAL, "%s", b->first_invalid);
-    return WEFT_OK;
+    const dense_head head = {.bench = "dense",
+                             .backend = option_text(o, OPT_BACKEND),
+                             .network = b->net.name,
+                             .batch = b->images,
+                             .precision = option_value_text(o, OPT_PRECISION),
+                             .warmup = 1,
+                             .repeats = b->repeats};
+    WEFT_TRY(bench_grid_begin(
+        &b->grid, &(bench_start){.options = o,
+                                 .title = "bench dense",
+                                 .speaks = true,
+                                 .cases = (double)bench_thread_counts(o, threads) * (b->kinds * DENSE_PASSES + 1),
+                                 BENCH_COLUMNS(dense_head, dense_row),
+                                 .head = &head}));
+    WEFT_TRY(bench_each_team(o, &start, run_team, b));
+    return bench_grid_end(&b->grid);
 }
 
 weft_status bench_dense(const weft_options *options)
 {
     dense_bench b = {.options = options};
     const weft_status status = run_dense(&b);
-    table_grid_free(&b.head);
-    table_grid_free(&b.grid);
+    bench_grid_free(&b.grid);
     weft_free(b.layers);
     units_destroy(&b.list);
     net_destroy(&b.net);

@@ -13,7 +13,7 @@
 #ifndef WEFT_APP_DENSE_BENCH_BENCH_DENSE_H
 #define WEFT_APP_DENSE_BENCH_BENCH_DENSE_H
 
-#include "app/bench/bench.h"
+#include "app/bench/bench_grid.h"
 #include "dense/engine/dense_model.h"
 #include "hal/hal.h"
 

@@ -2,29 +2,18 @@
  * app/dense/bench/dense_check.c: the check without which `weft bench dense` prints no rate.
  *
  * Elements evenly over a result, first and last among them, are computed again as the definition says, in double
- * precision. A sum of k products in float32 may be off by TOLERANCE * sqrt(k + 4) roundings of the sum of magnitudes
- * (see app/gnn/bench/spmm_case.c), and a result stored as bfloat16 by one rounding of that more. Products of sums that were
- * rounded to that type themselves are off by FACTORS roundings of one term, sqrt(k) times.
+ * precision. Beside the roundings of a sum in float32 (app/bench/bench_check.h), a result that is stored as bfloat16 may be off by
+ * one rounding of that type more. Products of sums that were rounded to that type themselves are off by FACTORS roundings of one
+ * term, sqrt(k) times.
  */
 #include <math.h>
 #include <string.h>
 
+#include "app/bench/bench_check.h"
 #include "app/dense/bench/bench_dense.h"
 #include "base/half.h"
 
-enum { SAMPLES = 48, TOLERANCE = 4, FACTORS = 6 };
-
-typedef struct sampled {
-    double exact, magnitude;
-    int64_t terms;
-} sampled;
-
-static void add(sampled *s, double a, double b)
-{
-    s->exact += a * b;
-    s->magnitude += fabs(a * b);
-    s->terms += 1;
-}
+enum { SAMPLES = 48, FACTORS = 6 };
 
 typedef struct layer {
     const hal_conv_shape *s;
@@ -56,10 +45,10 @@ static double weight_at(const layer *l, int64_t out, int64_t in, int64_t ky, int
     return (double)l->o->weight[out * l->terms + (in * l->s->kernel[0] + ky) * l->s->kernel[1] + kx];
 }
 
-static sampled forward_at(const layer *l, int64_t at)
+static bench_sum forward_at(const layer *l, int64_t at)
 {
     const hal_conv_shape *s = l->s;
-    sampled sum = {.exact = 0.0};
+    bench_sum sum = {.exact = 0.0};
     const int64_t out = at % s->out;
     const int64_t pixel = at / s->out;
     const int64_t first = out / l->group_out * l->group_in;
@@ -69,13 +58,13 @@ static sampled forward_at(const layer *l, int64_t at)
             const int64_t row = met(s, 0, place[0], ky);
             const int64_t col = met(s, 1, place[1], kx);
             for (int64_t c = 0; c < l->group_in && row >= 0 && col >= 0; ++c) {
-                add(&sum, x_at(l, pixel / (l->extent[0] * l->extent[1]), row, col, first + c),
-                    weight_at(l, out, c, ky, kx));
+                bench_sum_add(&sum, x_at(l, pixel / (l->extent[0] * l->extent[1]), row, col, first + c),
+                              weight_at(l, out, c, ky, kx));
             }
         }
     }
     if (l->o->bias != NULL) {
-        add(&sum, (double)l->o->bias[out], 1.0);
+        bench_sum_add(&sum, (double)l->o->bias[out], 1.0);
     }
     sum.exact = s->relu ? fmax(sum.exact, 0.0) : sum.exact;
     return sum;
@@ -88,10 +77,10 @@ static int64_t meets(const layer *l, int d, int64_t at, int64_t k)
     return i >= 0 && i % l->s->stride[d] == 0 && i / l->s->stride[d] < l->extent[d] ? i / l->s->stride[d] : -1;
 }
 
-static sampled data_at(const layer *l, int64_t at)
+static bench_sum data_at(const layer *l, int64_t at)
 {
     const hal_conv_shape *s = l->s;
-    sampled sum = {.exact = 0.0};
+    bench_sum sum = {.exact = 0.0};
     const int64_t in = at % s->in;
     const int64_t pixel = at / s->in;
     const int64_t first = in / l->group_in * l->group_out;
@@ -101,18 +90,18 @@ static sampled data_at(const layer *l, int64_t at)
             const int64_t row = meets(l, 0, place[0], ky);
             const int64_t col = meets(l, 1, place[1], kx);
             for (int64_t o = first; o < first + l->group_out && row >= 0 && col >= 0; ++o) {
-                add(&sum, dy_at(l, pixel / (s->height * s->width), row, col, o),
-                    weight_at(l, o, in % l->group_in, ky, kx));
+                bench_sum_add(&sum, dy_at(l, pixel / (s->height * s->width), row, col, o),
+                              weight_at(l, o, in % l->group_in, ky, kx));
             }
         }
     }
     return sum;
 }
 
-static sampled weight_gradient_at(const layer *l, int64_t at)
+static bench_sum weight_gradient_at(const layer *l, int64_t at)
 {
     const hal_conv_shape *s = l->s;
-    sampled sum = {.exact = 0.0};
+    bench_sum sum = {.exact = 0.0};
     const int64_t out = at / l->terms;
     const int64_t kx = at % s->kernel[1];
     const int64_t ky = at / s->kernel[1] % s->kernel[0];
@@ -123,7 +112,7 @@ static sampled weight_gradient_at(const layer *l, int64_t at)
         const int64_t row = met(s, 0, place[0], ky);
         const int64_t col = met(s, 1, place[1], kx);
         if (row >= 0 && col >= 0) {
-            add(&sum, x_at(l, n, row, col, in), dy_at(l, n, place[0], place[1], out));
+            bench_sum_add(&sum, x_at(l, n, row, col, in), dy_at(l, n, place[0], place[1], out));
         }
     }
     return sum;
@@ -149,7 +138,7 @@ static double unit_of(weft_dtype dtype)
 double bench_dense_error(const dense_question *question, dense_pass pass, const dense_operands *operands,
                          const void *given)
 {
-    static sampled (*const rule[DENSE_PASSES])(const layer *, int64_t) = {forward_at, data_at, weight_gradient_at};
+    static bench_sum (*const rule[DENSE_PASSES])(const layer *, int64_t) = {forward_at, data_at, weight_gradient_at};
     const hal_conv_shape *s = &question->shape;
     layer l = {.s = s,
                .o = operands,
@@ -164,16 +153,14 @@ double bench_dense_error(const dense_question *question, dense_pass pass, const 
     double worst = 0.0;
     for (int64_t i = 0; i < SAMPLES; ++i) {
         const int64_t at = i * (count[pass] - 1) / (SAMPLES - 1);
-        const sampled wanted = rule[pass](&l, at);
+        const bench_sum wanted = rule[pass](&l, at);
         const bool rounded = hal_is_half(dtype) || (pass == DENSE_BACKWARD_WEIGHTS && question->rounds_gradient);
         const bool twice = pass == DENSE_FORWARD && question->rounds_sums && operands->bias != NULL;
         const double sum = twice ? fabs(wanted.exact) + fabs((double)operands->bias[at % s->out]) : 0.0;
         const double narrow = rounded ? unit_of(s->dtype) * (fabs(wanted.exact) + sum) : 0.0;
         const double terms = sqrt((double)wanted.terms + 4.0);
         const double factors = s->winograd ? FACTORS * unit_of(s->dtype) * wanted.magnitude / terms : 0.0;
-        const double bound = TOLERANCE * terms * 0x1p-24 * wanted.magnitude + narrow + factors;
-        const double error = fabs(element(given, dtype, at) - wanted.exact) / (bound + 0x1p-100);
-        worst = isnan(error) ? (double)INFINITY : fmax(worst, error);
+        worst = bench_sum_worst(worst, &wanted, element(given, dtype, at), narrow + factors);
     }
     return worst;
 }

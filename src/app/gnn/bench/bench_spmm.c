@@ -13,6 +13,7 @@
  * from the given order and back; auto does so when the rows form is chosen for a large graph in its given order.
  */
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,18 +31,15 @@ typedef struct spmm_bench {
     const weft_options *options;
     char data[BENCH_DATA_MAX][BENCH_DATA_BYTES];
     char name[BENCH_DATA_MAX][64]; /* of the graphs */
-    int data_count;
-    int64_t threads[BENCH_TEAMS_MAX];
-    int team_count;
-    binding start;
-    bench_team team;
-    char scratch[FILE_PATH_MAX]; /* folder of a generated store, removed after its use; "" when none */
+    int data_count, index;         /* index: of the graph that is measured */
+    char scratch[FILE_PATH_MAX];   /* folder of a generated store, removed after its use; "" when none */
+    bool open;                     /* the graph is */
     weft_graph graph;
     bench_matrix given, ordered; /* ordered.csr.rows 0: not made yet */
     int64_t widths[MAX_WIDTHS];
     int width_count;
     bench_names forms; /* numbers are those of hal_spmm_form */
-    bench_table table;
+    spmm_table table;
 } spmm_bench;
 
 static weft_status read_options(spmm_bench *b)
@@ -50,17 +48,17 @@ static weft_status read_options(spmm_bench *b)
     WEFT_CHECK(option_is_set(b->options, OPT_DATA), WEFT_ERR_USAGE,
                "weft bench spmm needs --data: a graph store, or synth:SPEC such as synth:reddit,scale=0.1");
     WEFT_TRY(bench_data_parse(option_text(b->options, OPT_DATA), b->data, &b->data_count));
-    b->team_count = bench_thread_counts(b->options, b->threads);
     b->width_count = option_list(b->options, OPT_DIMS, b->widths, MAX_WIDTHS);
     WEFT_CHECK(b->width_count > 0 && b->width_count <= MAX_WIDTHS, WEFT_ERR_USAGE,
                "--dims takes 1 to %d widths, not %d", MAX_WIDTHS, b->width_count);
+    b->table.repeats = (int)option_int(b->options, OPT_REPEATS);
     const bool listed = option_is_set(b->options, OPT_FORMS);
     return bench_names_parse(listed ? "--forms" : "--spmm", option_text(b->options, listed ? OPT_FORMS : OPT_SPMM),
                              option_row_of(OPT_SPMM)->choices, &b->forms);
 }
 
 /* A generated graph lives in a temporary store for the time of its cases. */
-static weft_status open_graph(spmm_bench *b, const char *data)
+static weft_status open_store(spmm_bench *b, const char *data, int threads)
 {
     static const char prefix[] = "synth:";
     const char *store = data;
@@ -73,7 +71,7 @@ static weft_status open_graph(spmm_bench *b, const char *data)
             return weft_fail(WEFT_ERR_IO, "no temporary folder for the generated graph: set TMPDIR to a writable one");
         }
         WEFT_TRY(file_path(path, "%s/graph", b->scratch));
-        WEFT_TRY(generator_write_store(data + sizeof prefix - 1, path, b->team.place.threads, false));
+        WEFT_TRY(generator_write_store(data + sizeof prefix - 1, path, threads, false));
         store = path;
     }
     WEFT_TRY(graph_open(store, 0, option_flag(b->options, OPT_VERIFY), &b->graph));
@@ -95,6 +93,7 @@ static void close_graph(spmm_bench *b)
         log_warn("the temporary folder %s could not be removed", b->scratch);
     }
     b->scratch[0] = '\0';
+    b->open = false;
 }
 
 /* As training decides. */
@@ -107,71 +106,62 @@ static bool wants_order(const spmm_bench *b)
     return graph_prefers_clustering(&b->graph);
 }
 
-static weft_status make_order(spmm_bench *b)
+static weft_status measure_order(spmm_bench *b, const bench_team *team, const bench_matrix *matrix)
 {
-    int32_t *position = NULL;
-    WEFT_TRY(graph_cluster_order(&b->graph, 0, b->team.place.threads, &position, &b->table.order_seconds));
-    return bench_matrix_reorder(&b->given.csr, position, &b->ordered);
-}
-
-static weft_status measure_order(spmm_bench *b, const bench_matrix *matrix)
-{
-    const int repeats = (int)option_int(b->options, OPT_REPEATS);
-    for (int i = 0; i < b->forms.count; i++) {
-        WEFT_TRY(bench_form(&b->team, matrix, (hal_spmm_form)b->forms.wanted[i], b->widths, b->width_count, repeats,
-                            &b->table));
+    for (int i = 0; i < b->forms.count * b->width_count; i++) {
+        const hal_spmm_form form = (hal_spmm_form)b->forms.wanted[i / b->width_count];
+        WEFT_TRY(bench_form(team, matrix, form, b->widths[i % b->width_count], &b->table));
     }
     return WEFT_OK;
 }
 
-/* All orders, forms and widths of a graph with the open team. */
-static weft_status measure_team(spmm_bench *b)
+/* With the first team, whose threads a generator uses. */
+static weft_status open_graph(spmm_bench *b, int threads)
 {
-    b->table.threads = b->team.place.threads;
-    b->table.limits = b->team.limits;
-    WEFT_TRY(measure_order(b, &b->given));
+    spmm_row *common = &b->table.common;
+    WEFT_TRY(open_store(b, b->data[b->index], threads));
+    memcpy(b->name[b->index], b->graph.name, sizeof b->name[b->index]);
+    *common = (spmm_row){.graph = b->name[b->index],
+                         .vertices = b->graph.vertices,
+                         .edges = b->graph.edges,
+                         .order_seconds = (double)NAN};
+    b->open = true;
+    return WEFT_OK;
+}
+
+/* All orders, forms and widths of a graph with a team. */
+static weft_status run_team(bench_team *team, void *self)
+{
+    spmm_bench *b = self;
+    WEFT_TRY(b->open ? WEFT_OK : open_graph(b, team->place.threads));
+    WEFT_TRY(measure_order(b, team, &b->given));
     if (!wants_order(b)) {
         return WEFT_OK;
     }
     if (b->ordered.csr.rows == 0) {
-        WEFT_TRY(make_order(b));
+        int32_t *position = NULL;
+        WEFT_TRY(graph_cluster_order(&b->graph, 0, team->place.threads, &position, &b->table.common.order_seconds));
+        WEFT_TRY(bench_matrix_reorder(&b->given.csr, position, &b->ordered));
     }
-    return measure_order(b, &b->ordered);
-}
-
-static weft_status measure_graph(spmm_bench *b, int index)
-{
-    weft_status status = WEFT_OK;
-    for (int t = 0; t < b->team_count; t++) {
-        WEFT_TRY_GOTO(bench_team_open(b->options, &b->start, (int)b->threads[t], &b->team), status, done);
-        if (t == 0) { /* a generator uses the first team's threads */
-            WEFT_TRY_GOTO(open_graph(b, b->data[index]), status, done);
-            memcpy(b->name[index], b->graph.name, sizeof b->name[index]);
-            b->table.graph = b->name[index];
-            b->table.vertices = b->graph.vertices;
-            b->table.edges = b->graph.edges;
-            b->table.order_seconds = -1.0;
-        }
-        WEFT_TRY_GOTO(measure_team(b), status, done);
-        bench_team_close(&b->team);
-    }
-done:
-    bench_team_close(&b->team);
-    close_graph(b);
-    return status;
+    return measure_order(b, team, &b->ordered);
 }
 
 static weft_status run_spmm(spmm_bench *b)
 {
-    WEFT_TRY(bench_team_start(&b->start));
-    WEFT_TRY(bench_table_begin(&b->table, b->options));
-    for (int i = 0; i < b->data_count; i++) {
-        WEFT_TRY(measure_graph(b, i));
+    const bench_kernel_head head = bench_kernel_head_of(b->options, "spmm");
+    binding start;
+    WEFT_TRY(bench_team_start(&start));
+    WEFT_TRY(bench_grid_begin(&b->table.grid, &(bench_start){.options = b->options,
+                                                             .title = "bench spmm",
+                                                             .speaks = true,
+                                                             BENCH_COLUMNS(bench_kernel_head, spmm_row),
+                                                             .head = &head}));
+    for (b->index = 0; b->index < b->data_count; b->index++) {
+        const weft_status status = bench_each_team(b->options, &start, run_team, b);
+        close_graph(b);
+        WEFT_TRY(status);
     }
-    log_progress_end(&b->table.progress);
-    bench_table_end(&b->table, b->options);
-    WEFT_CHECK(b->table.invalid == 0, WEFT_ERR_INTERNAL, "%s", b->table.first_invalid);
-    return WEFT_OK;
+    return bench_grid_end(&b->table.grid);
 }
 
 weft_status bench_spmm(const weft_options *options)
@@ -181,7 +171,7 @@ weft_status bench_spmm(const weft_options *options)
     b->options = options;
     weft_status status = read_options(b);
     status = status == WEFT_OK ? run_spmm(b) : status;
-    bench_table_free(&b->table);
+    bench_grid_free(&b->table.grid);
     weft_free(b);
     return status;
 }

@@ -1,46 +1,41 @@
-/*
- * app/gnn/bench/bench_spmm.h: what the files of `weft bench spmm` share.
- */
+/* app/gnn/bench/bench_spmm.h: what the files of `weft bench spmm` share. */
 #ifndef WEFT_APP_GNN_BENCH_BENCH_SPMM_H
 #define WEFT_APP_GNN_BENCH_BENCH_SPMM_H
 
+#include "app/bench/bench_grid.h"
 #include "app/bench/bench_list.h"
-#include "app/bench/team.h"
-#include "app/table/grid.h"
-#include "base/log.h"
 
-/* One measured case. */
-typedef struct bench_row {
-    int64_t d;
-    const char *order; /* "given", "cluster", or "cluster+move": operands gathered into the order and back */
-    hal_spmm_form wanted;
-    hal_spmm_info info;
-    bench_quartiles seconds;
-    double bytes;         /* least memory traffic of a run; see spmm_case.c */
-    double near, far;     /* bytes a second of the two levels; 0: not told */
-    double tile;          /* the same of the smaller set; 0: there is none */
-    double near_rows;     /* of rows of the near set in random order */
-    double tile_rows;     /* and of the smaller one */
-    double limit_seconds; /* NAN: not told */
-    const char *bound;    /* which level sets it */
-    double rows_seconds;  /* what random rows of the sets would take; NAN: not told */
-    bool valid;
-    double worst; /* largest error over its bound, on the sampled rows; above 1 is invalid */
-} bench_row;
+/*
+ * form            what auto became
+ * order           "given", "cluster", or "cluster+move": operands are gathered into the order and back
+ * of_best         the median over the least of the forms measured so far: with auto last it is auto/best
+ * bytes_model     least memory traffic of a run: the prepared matrix, x and out once
+ * set_bytes       what each thread reads again and again, at a time
+ * bound           the level of memory that sets the limit; see spmm_case.c
+ * percent_of_rows of what random rows out of those sets would take
+ * error           the largest error of the sampled rows over its bound
+ */
+#define SPMM_ROW(C)                                                                                                    \
+    C(TEXT, graph, true)                                                                                               \
+    C(INT, vertices, false)                                                                                            \
+    C(INT, edges, false)                                                                                               \
+    C(INT, threads, true) C(INT, d, true) C(TEXT, order, true) C(TEXT, wanted, true) C(TEXT, form, true)               \
+        C(INT, block_cols, false) C(INT, prepared_bytes, false) C(REAL, build_seconds, true) BENCH_SECONDS(C)          \
+            C(REAL, gelem_per_s, true) C(REAL, of_best, true) C(REAL, bytes_model, false)                              \
+                C(REAL, triad_bytes_per_s, false) C(REAL, percent_of_triad, false) C(INT, set_bytes, false)            \
+                    C(REAL, near_bytes_per_s, false) C(REAL, far_bytes_per_s, false) C(REAL, limit_seconds, false)     \
+                        C(TEXT, bound, true) C(REAL, percent_of_limit, true) C(REAL, rows_bytes_per_s, false)          \
+                            C(REAL, percent_of_rows, true) C(REAL, percent_of_gemm, false)                             \
+                                C(REAL, order_seconds, false) C(REAL, error, false) C(VALID, valid, true)
+TABLE_ROW(spmm_row, SPMM_ROW);
 
 /* The table, and what its rows to come have in common. */
-typedef struct bench_table {
-    const char *graph; /* lives as long as the table */
-    int64_t vertices, edges;
-    int threads;
-    machine_limits limits;
-    bool above;           /* the log says what percentages above 100 come of */
-    double order_seconds; /* of the cluster order; negative when none was made */
-    table_grid head, grid;
-    log_progress progress;
-    int invalid; /* cases whose result is wrong; the first of them: */
-    char first_invalid[160];
-} bench_table;
+typedef struct spmm_table {
+    bench_grid grid;
+    spmm_row common; /* graph, vertices, edges, order_seconds; the graph's name lives as long as the table */
+    int repeats;
+    bool above; /* the log says what percentages above 100 come of */
+} spmm_table;
 
 /* The matrix in the order in which it is measured. */
 typedef struct bench_matrix {
@@ -56,18 +51,10 @@ typedef struct bench_matrix {
 weft_status bench_matrix_reorder(const hal_csr *given, int32_t *position, bench_matrix *out);
 void bench_matrix_free(bench_matrix *matrix);
 
-/*
- * Measure one form over all widths. moved: also the time with operands gathered from and scattered to the given order.
- * Adds rows to the table.
- */
-weft_status bench_form(const bench_team *team, const bench_matrix *matrix, hal_spmm_form wanted, const int64_t *widths,
-                       int count, int repeats, bench_table *table);
-
-/* Start, a row, the end: Markdown and CSV appear row by row. A wrong result has no rate. */
-weft_status bench_table_begin(bench_table *table, const weft_options *options);
-weft_status bench_table_add(bench_table *table, const bench_row *row);
-void bench_table_end(bench_table *table, const weft_options *options);
-void bench_table_free(bench_table *table);
+/* Measure a form prepared for d columns; of a reordered matrix also with operands gathered from the given order and scattered to
+ * it. Adds rows to the table. */
+weft_status bench_form(const bench_team *team, const bench_matrix *matrix, hal_spmm_form wanted, int64_t d,
+                       spmm_table *table);
 
 /* The bench; one process only. */
 weft_status bench_spmm(const weft_options *options);

@@ -2,10 +2,8 @@
  * app/gnn/bench/spmm_case.c: measuring one form of aggregation: operands, repetitions, and the check without which no rate
  * is printed.
  *
- * The check recomputes sampled rows (evenly spread, and the longest) from the given CSR by the loop that defines the
- * operation in the reference backend, in double precision: a whole product there would take minutes. The error
- * of a sum of n floats grows like sqrt(n) when roundings are independent, so a value may be off by TOLERANCE * sqrt(n +
- * 4) roundings of the sum of magnitudes.
+ * The check recomputes sampled rows (evenly spread, and the longest) from the given CSR in double precision
+ * (app/bench/bench_check.h): a whole product there would take minutes.
  *
  * The limit is what must move at least, by the measured rate of the level of memory that it sits in (machine/stream.h), and
  * the slower of two levels:
@@ -25,10 +23,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/bench/bench_check.h"
 #include "app/gnn/bench/bench_spmm.h"
 #include "base/alloc.h"
 
-enum { SAMPLED_ROWS = 128, TOLERANCE = 4 };
+enum { SAMPLED_ROWS = 128 };
 
 /* Host and device memory of one width; out, x in the matrix's order; given_x, given_out when it is not the given one.
  */
@@ -45,16 +44,6 @@ static void free_operands(weft_hal *hal, bench_operands *o)
     void *const device[] = {o->x, o->out, o->given_x, o->given_out, o->vertex, o->position};
     for (size_t i = 0; i < sizeof device / sizeof *device; i++) {
         hal->mem.free(hal, device[i]);
-    }
-}
-
-/* Values in [-1, 1), the same for every width, form and machine. */
-static void fill_random(float *x, int64_t count)
-{
-#pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < count; i++) {
-        uint32_t bits = (uint32_t)((uint64_t)i * 0x9E3779B97F4A7C15U >> 40);
-        x[i] = (float)bits * 0x1p-23F - 1.0F;
     }
 }
 
@@ -80,7 +69,7 @@ static weft_status new_operands(weft_hal *hal, const bench_matrix *matrix, int64
     const size_t bytes = floats * sizeof(float);
     WEFT_TRY(WEFT_NEW(&o->host_x, floats, WEFT_MEM_FEATURE));
     WEFT_TRY(WEFT_NEW(&o->host_out, floats, WEFT_MEM_FEATURE));
-    fill_random(o->host_x, (int64_t)floats);
+    bench_fill(0, o->host_x, (int64_t)floats);
     WEFT_TRY(hal->mem.alloc(hal, bytes, WEFT_MEM_FEATURE, &o->x));
     WEFT_TRY(hal->mem.alloc(hal, bytes, WEFT_MEM_FEATURE, &o->out));
     if (matrix->position == NULL) {
@@ -124,53 +113,45 @@ static weft_status run_once(void *argument)
     return hal->stream.sync(hal);
 }
 
-/* Largest |error| / bound over one row of the given order. */
-static double row_error(const bench_matrix *matrix, const bench_operands *o, int64_t d, int64_t r, int64_t v)
+/* `worst` or the largest error over its bound in row r of the matrix, which lies in row v of the result. */
+static double row_error(const bench_job *job, int64_t r, int64_t v, double worst)
 {
+    const bench_matrix *matrix = job->matrix;
     const hal_csr *csr = &matrix->csr;
-    const int64_t degree = csr->offset[r + 1] - csr->offset[r];
-    const double unit = TOLERANCE * sqrt((double)degree + 4.0) * 0x1p-24;
-    double worst = 0.0;
-    for (int64_t j = 0; j < d; j++) {
-        double sum = 0.0;
-        double magnitude = 0.0;
+    for (int64_t j = 0; j < job->d; j++) {
+        bench_sum sum = {.terms = 0};
         for (int64_t e = csr->offset[r]; e < csr->offset[r + 1]; e++) {
-            int64_t source = matrix->vertex != NULL ? matrix->vertex[csr->column[e]] : csr->column[e];
-            double value = (double)o->host_x[source * d + j];
-            sum += value;
-            magnitude += fabs(value);
+            const int64_t source = matrix->vertex != NULL ? matrix->vertex[csr->column[e]] : csr->column[e];
+            bench_sum_add(&sum, (double)job->operands->host_x[source * job->d + j], 1.0);
         }
-        double error = fabs((double)o->host_out[v * d + j] - sum) / (unit * magnitude + 0x1p-100);
-        worst = error > worst || isnan(error) ? error : worst;
-        if (isnan(worst)) {
-            return (double)INFINITY;
-        }
+        worst = bench_sum_worst(worst, &sum, (double)job->operands->host_out[v * job->d + j], 0.0);
     }
     return worst;
 }
 
-static weft_status check_job(const bench_job *job, bench_row *row)
+static int64_t longest_row(const hal_csr *csr)
 {
-    weft_hal *hal = job->hal;
-    bench_operands *o = job->operands;
-    const hal_csr *csr = &job->matrix->csr;
-    const size_t bytes = (size_t)csr->rows * (size_t)job->d * sizeof(float);
-    const void *result = job->move ? o->given_out : o->out;
-    WEFT_TRY(hal->mem.download(hal, o->host_out, result, bytes));
     int64_t longest = 0;
     for (int64_t r = 0; r < csr->rows; r++) {
-        if (csr->offset[r + 1] - csr->offset[r] > csr->offset[longest + 1] - csr->offset[longest]) {
-            longest = r;
-        }
+        const bool longer = csr->offset[r + 1] - csr->offset[r] > csr->offset[longest + 1] - csr->offset[longest];
+        longest = longer ? r : longest;
     }
-    row->worst = 0.0;
+    return longest;
+}
+
+static weft_status check_job(const bench_job *job, spmm_row *row)
+{
+    weft_hal *hal = job->hal;
+    const bench_operands *o = job->operands;
+    const hal_csr *csr = &job->matrix->csr;
+    const size_t bytes = (size_t)csr->rows * (size_t)job->d * sizeof(float);
+    WEFT_TRY(hal->mem.download(hal, o->host_out, job->move ? o->given_out : o->out, bytes));
+    row->error = 0.0;
     for (int64_t i = 0; i <= SAMPLED_ROWS && csr->rows > 0; i++) {
-        int64_t r = i < SAMPLED_ROWS ? (int64_t)((double)i / SAMPLED_ROWS * (double)csr->rows) : longest;
-        int64_t v = job->move ? job->matrix->vertex[r] : r; /* where the result of matrix row r lies */
-        double error = row_error(job->matrix, o, job->d, r, v);
-        row->worst = error > row->worst ? error : row->worst;
+        const int64_t r = i < SAMPLED_ROWS ? (int64_t)((double)i / SAMPLED_ROWS * (double)csr->rows) : longest_row(csr);
+        row->error = row_error(job, r, job->move ? job->matrix->vertex[r] : r, row->error);
     }
-    row->valid = row->worst <= 1.0;
+    row->valid = row->error <= 1.0;
     return WEFT_OK;
 }
 
@@ -178,11 +159,6 @@ static double dense_bytes(const bench_job *job)
 {
     const double rows = (double)job->matrix->csr.cols + (double)job->matrix->csr.rows;
     return rows * (double)job->d * sizeof(float);
-}
-
-static double least_bytes(const bench_job *job, const hal_spmm_info *info)
-{
-    return (double)info->bytes + (job->move ? 3.0 : 1.0) * dense_bytes(job);
 }
 
 /* Bytes of a row as a run reads it out of its sets: of a strip, or of x. */
@@ -194,70 +170,129 @@ static size_t row_in_set(const bench_job *job, const hal_spmm_info *info)
                                                     : (size_t)info->set_bytes / (size_t)held;
 }
 
-/* Rates of the two levels, added to those of the row: before and after the run, as memory that is shared with other machines
- * comes and goes. */
-static weft_status add_rates(const bench_job *job, bench_row *row)
+/* Bytes a second: of the two levels of memory; of the smaller set (0: there is none); of rows of both sets in random order. */
+typedef struct spmm_rates {
+    double near, far, tile, near_rows, tile_rows;
+} spmm_rates;
+
+/* Half of what is measured is added: before and after the run, as memory that is shared with other machines comes and goes. */
+static weft_status add_rate(const stream_request *request, size_t set, size_t line, double *rate)
+{
+    double measured = 0.0;
+    WEFT_TRY(stream_measure_set(request, set, line, &measured));
+    *rate += measured / 2.0;
+    return WEFT_OK;
+}
+
+static weft_status add_rates(const bench_job *job, const hal_spmm_info *info, spmm_rates *rates)
 {
     const bench_team *team = job->team;
     const stream_request request = {
         .threads = team->place.threads, .cpu = team->place.cpu, .thread_node = -1, .memory_node = -1};
-    const double passes = (double)row->info.bytes + dense_bytes(job);
-    const double most = (double)stream_array_bytes(team->machine.l3_bytes, 1);
-    const size_t line = row_in_set(job, &row->info);
-    double near, far, near_rows, tile = 0.0, tile_rows = 0.0;
-    if (row->info.set_bytes == 0) {
+    const double passes =
+        fmin((double)info->bytes + dense_bytes(job), (double)stream_array_bytes(team->machine.l3_bytes, 1));
+    const size_t line = row_in_set(job, info);
+    if (info->set_bytes == 0) {
         return WEFT_OK;
     }
-    if (row->info.tile_bytes > 0) {
-        WEFT_TRY(stream_measure_set(&request, row->info.tile_bytes, 0, &tile));
-        WEFT_TRY(stream_measure_set(&request, row->info.tile_bytes, line, &tile_rows));
+    if (info->tile_bytes > 0) {
+        WEFT_TRY(add_rate(&request, info->tile_bytes, 0, &rates->tile));
+        WEFT_TRY(add_rate(&request, info->tile_bytes, line, &rates->tile_rows));
     }
-    WEFT_TRY(stream_measure_set(&request, row->info.set_bytes, 0, &near));
-    WEFT_TRY(stream_measure_set(&request, row->info.set_bytes, line, &near_rows));
-    WEFT_TRY(stream_measure_set(&request, (size_t)((passes < most ? passes : most) / team->place.threads), 0, &far));
-    row->near += near / 2.0;
-    row->far += far / 2.0;
-    row->tile += tile / 2.0;
-    row->near_rows += near_rows / 2.0;
-    row->tile_rows += tile_rows / 2.0;
-    return WEFT_OK;
+    WEFT_TRY(add_rate(&request, info->set_bytes, 0, &rates->near));
+    WEFT_TRY(add_rate(&request, info->set_bytes, line, &rates->near_rows));
+    return add_rate(&request, (size_t)(passes / team->place.threads), 0, &rates->far);
 }
 
-static void set_limit(const bench_job *job, bench_row *row)
+/* seconds: NAN of a wrong result. */
+static void set_limit(const bench_job *job, const hal_spmm_info *info, const spmm_rates *rates, double seconds,
+                      spmm_row *row)
 {
     const hal_csr *csr = &job->matrix->csr;
     const double row_bytes = (double)job->d * sizeof(float);
-    const double tile = row->tile > 0.0 ? (double)row->info.tile_edges * row_bytes : 0.0;
+    const double tile = rates->tile > 0.0 ? (double)info->tile_edges * row_bytes : 0.0;
     const double near = (double)csr->offset[csr->rows] * row_bytes - tile;
-    const double near_seconds = near / row->near + (tile > 0.0 ? tile / row->tile : 0.0);
     /* Least traffic has each row of x once. */
-    const double far = row->bytes + (double)(row->info.far_edges - csr->cols) * row_bytes;
-    const bool near_bound = near_seconds > far / row->far;
-    row->limit_seconds = row->rows_seconds = (double)NAN;
-    row->bound = "";
-    if (row->near > 0.0 && row->far > 0.0) {
-        row->limit_seconds = near_bound ? near_seconds : far / row->far;
-        row->bound = near_bound ? "near" : "far";
-        row->rows_seconds = near / row->near_rows + (tile > 0.0 ? tile / row->tile_rows : 0.0);
+    const double far_seconds = (row->bytes_model + (double)(info->far_edges - csr->cols) * row_bytes) / rates->far;
+    const double near_seconds = near / rates->near + (tile > 0.0 ? tile / rates->tile : 0.0);
+    const double rows_seconds = near / rates->near_rows + (tile > 0.0 ? tile / rates->tile_rows : 0.0);
+    const bool told = rates->near > 0.0 && rates->far > 0.0;
+    row->limit_seconds = told ? fmax(near_seconds, far_seconds) : (double)NAN;
+    row->bound = !told ? "" : near_seconds > far_seconds ? "near" : "far";
+    row->near_bytes_per_s = rates->near > 0.0 ? rates->near : (double)NAN;
+    row->far_bytes_per_s = rates->far > 0.0 ? rates->far : (double)NAN;
+    row->rows_bytes_per_s = rates->near_rows > 0.0 ? rates->near_rows : (double)NAN;
+    row->percent_of_limit = 100.0 * row->limit_seconds / seconds;
+    row->percent_of_rows = told ? 100.0 * rows_seconds / seconds : (double)NAN;
+}
+
+/* ---- a row ---- */
+
+static const char *const form_names[] = {HAL_SPMM_FORMS(CHOICE_NAME)};
+
+/* NaN is above nothing. */
+static void tell_above(spmm_table *table, const spmm_row *row)
+{
+    const double most = 105.0;
+    if (!table->above &&
+        (row->percent_of_triad > most || row->percent_of_limit > most || row->percent_of_rows > most)) {
+        table->above = true;
+        log_info(
+            "percentages above 100: rows come out of caches, which the triad does not use, or the machine was busier "
+            "when its limits were taken (weft doctor takes them again)");
     }
 }
 
-static weft_status measure_case(bench_job *job, hal_spmm_form wanted, int repeats, bench_table *table)
+/* The row has its times, the least traffic and the verdict. */
+static weft_status add_row(const bench_job *job, hal_spmm_form wanted, const hal_spmm_info *info,
+                           const spmm_rates *rates, spmm_table *table, spmm_row *row)
 {
-    bench_row row = {.d = job->d, .wanted = wanted, .info = job->hal->sparse.spmm_info(job->hal, job->spmm)};
-    row.order = job->matrix->position == NULL ? "given" : job->move ? "cluster+move" : "cluster";
-    row.bytes = least_bytes(job, &row.info);
-    WEFT_TRY(add_rates(job, &row));
-    WEFT_TRY(bench_time(run_once, job, repeats, &row.seconds));
-    WEFT_TRY(add_rates(job, &row));
-    set_limit(job, &row);
-    WEFT_TRY(check_job(job, &row));
-    return bench_table_add(table, &row);
+    static const char *const same[] = {"graph", "threads", "d", "order", NULL};
+    const machine_limits *limits = &job->team->limits;
+    const double elements = (double)row->edges * (double)row->d;
+    const double seconds = row->valid && row->seconds_median > 0.0 ? row->seconds_median : (double)NAN;
+    if (!row->valid) {
+        bench_grid_reject(&table->grid,
+                          "aggregation of width %lld in form %s is wrong: an error of %.3g times its bound",
+                          (long long)row->d, form_names[wanted], row->error);
+    }
+    set_limit(job, info, rates, seconds, row);
+    row->seconds_median = seconds;
+    row->gelem_per_s = elements / seconds * 1e-9;
+    row->triad_bytes_per_s = limits->triad;
+    row->percent_of_triad = 100.0 * row->bytes_model / seconds / limits->triad;
+    row->percent_of_gemm = 100.0 * 2.0 * elements / seconds / limits->gemm;
+    row->of_best = seconds / table_grid_least(&table->grid.rows, row, "seconds_median", same);
+    tell_above(table, row);
+    return bench_grid_add(&table->grid, row);
 }
 
-/* A form prepared for d columns: auto may choose another for each width. */
-static weft_status measure_width(const bench_team *team, const bench_matrix *matrix, hal_spmm_form wanted, int64_t d,
-                                 int repeats, bench_table *table)
+static weft_status measure_case(bench_job *job, hal_spmm_form wanted, spmm_table *table)
+{
+    const hal_spmm_info info = job->hal->sparse.spmm_info(job->hal, job->spmm);
+    spmm_row row = table->common;
+    spmm_rates rates = {.near = 0.0};
+    bench_quartiles seconds;
+    row.threads = job->team->place.threads;
+    row.d = job->d;
+    row.order = job->matrix->position == NULL ? "given" : job->move ? "cluster+move" : "cluster";
+    row.wanted = form_names[wanted];
+    row.form = form_names[info.form];
+    row.block_cols = info.block_cols;
+    row.prepared_bytes = (int64_t)info.bytes;
+    row.build_seconds = info.build_seconds;
+    row.set_bytes = (int64_t)info.set_bytes;
+    row.bytes_model = (double)info.bytes + (job->move ? 3.0 : 1.0) * dense_bytes(job);
+    WEFT_TRY(add_rates(job, &info, &rates));
+    WEFT_TRY(bench_time(run_once, job, table->repeats, &seconds));
+    WEFT_TRY(add_rates(job, &info, &rates));
+    BENCH_SET_SECONDS(&row, seconds);
+    WEFT_TRY(check_job(job, &row));
+    return add_row(job, wanted, &info, &rates, table, &row);
+}
+
+weft_status bench_form(const bench_team *team, const bench_matrix *matrix, hal_spmm_form wanted, int64_t d,
+                       spmm_table *table)
 {
     weft_status status = WEFT_OK;
     weft_hal *hal = team->hal;
@@ -265,22 +300,13 @@ static weft_status measure_width(const bench_team *team, const bench_matrix *mat
     bench_job job = {.team = team, .hal = hal, .matrix = matrix, .operands = &o, .d = d};
     WEFT_TRY(hal->sparse.spmm_create(hal, &matrix->csr, wanted, d, &job.spmm));
     WEFT_TRY_GOTO(new_operands(hal, matrix, d, &o), status, done);
-    WEFT_TRY_GOTO(measure_case(&job, wanted, repeats, table), status, done);
+    WEFT_TRY_GOTO(measure_case(&job, wanted, table), status, done);
     if (matrix->position != NULL) {
         job.move = true;
-        status = measure_case(&job, wanted, repeats, table);
+        status = measure_case(&job, wanted, table);
     }
 done:
     free_operands(hal, &o);
     hal->sparse.spmm_destroy(hal, job.spmm);
     return status;
-}
-
-weft_status bench_form(const bench_team *team, const bench_matrix *matrix, hal_spmm_form wanted, const int64_t *widths,
-                       int count, int repeats, bench_table *table)
-{
-    for (int i = 0; i < count; i++) {
-        WEFT_TRY(measure_width(team, matrix, wanted, widths[i], repeats, table));
-    }
-    return WEFT_OK;
 }
