@@ -12,6 +12,7 @@
 
 #include "comm/comm.h"
 
+float bench_input(int rank, int64_t i);
 void bench_fill(int rank, float *x, int64_t count);
 /* The largest error of sum[i] over its bound: above 1 is wrong, infinite where a result is not a number. */
 double bench_sum_error(const float *sum, int64_t count, int ranks, comm_wire wire);

@@ -7,8 +7,8 @@
  * largest, whose smallest magnitude is found here by counting: the bits of |x| are ordered like |x|. radix must find
  * all of them; mstopk exactly k elements; reuse everything above some threshold.
  *
- * On a backend whose memory is a device's the vector and what is found lie there: radix is its operation select_largest, and the pass
- * that reads is its sum of squares.
+ * The pass that reads is the backend's sum of squares. On a backend whose memory is a device's the vector and what is found lie
+ * there, and radix is its operation select_largest.
  */
 #include <math.h>
 #include <string.h>
@@ -20,15 +20,17 @@
 #include "comm/core/cost.h"
 #include "comm/sparse/select.h"
 
-enum { ROOM = 2, READ_BLOCK = 1 << 16, READ_LANES = 32 };
+enum { ROOM = 2 };
 
 #define SELECT_ROW(C)                                                                                                  \
     C(TEXT, op, false)                                                                                                 \
     C(TEXT, algorithm, true)                                                                                           \
-    C(INT, bytes, true) C(INT, ranks, false) C(INT, k, true) C(INT, n, false) C(REAL, seconds_median, true)            \
-        C(REAL, seconds_q1, true) C(REAL, seconds_q3, true) C(REAL, seconds_min, true)                                 \
-            C(REAL, read_seconds_median, true) C(REAL, read_seconds_min, true) C(REAL, passes, true)                   \
-                C(REAL, model_seconds, true) C(INT, found, true) C(REAL, exact_share, true) C(VALID, valid, true)
+    C(INT, bytes, true)                                                                                                \
+    C(INT, ranks, false)                                                                                               \
+    C(INT, k, true) C(INT, n, false) C(REAL, seconds_median, true) C(REAL, seconds_q1, true) C(REAL, seconds_q3, true) \
+        C(REAL, seconds_min, true) C(REAL, read_seconds_median, true) C(REAL, read_seconds_min, true)                  \
+            C(REAL, passes, true) C(REAL, model_seconds, true) C(INT, found, true) C(REAL, exact_share, true)          \
+                C(VALID, valid, true)
 TABLE_ROW(select_row, SELECT_ROW);
 
 typedef struct select_case {
@@ -40,9 +42,10 @@ typedef struct select_case {
     int32_t *index; /* [capacity] */
     float *value;   /* [capacity] */
     selector *selector;
-    weft_hal *hal; /* of a device, or NULL */
-    void *device_x, *device_index, *device_value, *device_sum;
-    float read; /* what the reading pass leaves, so that it is not left out */
+    weft_hal *hal;
+    bool device;                                               /* its memory is a device's: */
+    void *device_x, *device_index, *device_value, *device_sum; /* else device_x and device_sum are the host's */
+    double sum;
     bench_pair times;
     double share;
     int64_t correct; /* 1 or 0 */
@@ -51,7 +54,7 @@ typedef struct select_case {
 static weft_status run_select(void *argument)
 {
     select_case *c = argument;
-    if (c->hal != NULL) {
+    if (c->device) {
         const hal_select_largest_args args = {.x = hal_row_of(c->device_x, WEFT_DTYPE_F32, c->count),
                                               .index = hal_row_of(c->device_index, WEFT_DTYPE_I32, c->k),
                                               .value = hal_row_of(c->device_value, WEFT_DTYPE_F32, c->k)};
@@ -69,36 +72,13 @@ static uint32_t magnitude(float x)
     return bits & 0x7FFFFFFFU;
 }
 
-/* Sums in many lanes, so that memory and not the additions decide. */
 static weft_status run_read(void *argument)
 {
     select_case *c = argument;
-    float all = 0.0F;
-    if (c->hal != NULL) {
-        const hal_sum_squares_args args = {.x = hal_row_of(c->device_x, WEFT_DTYPE_F32, c->count),
-                                           .out = hal_row_of(c->device_sum, WEFT_DTYPE_F64, 1)};
-        WEFT_TRY(hal_sum_squares(c->hal, &args));
-        return c->hal->stream.sync(c->hal);
-    }
-#pragma omp parallel for schedule(static) reduction(+ : all)
-    for (int64_t block = 0; block < c->count; block += READ_BLOCK) {
-        const int64_t end = block + READ_BLOCK < c->count ? block + READ_BLOCK : c->count;
-        float sum[READ_LANES] = {0.0F};
-        int64_t i = block;
-        for (; i + READ_LANES <= end; i += READ_LANES) {
-            for (int lane = 0; lane < READ_LANES; lane++) {
-                sum[lane] += c->x[i + lane];
-            }
-        }
-        for (int lane = 0; lane < READ_LANES; lane++) {
-            all += sum[lane];
-        }
-        for (; i < end; i++) {
-            all += c->x[i];
-        }
-    }
-    c->read = all;
-    return WEFT_OK;
+    const hal_sum_squares_args args = {.x = hal_row_of(c->device_x, WEFT_DTYPE_F32, c->count),
+                                       .out = hal_row_of(c->device_sum, WEFT_DTYPE_F64, 1)};
+    WEFT_TRY(hal_sum_squares(c->hal, &args));
+    return c->hal->stream.sync(c->hal);
 }
 
 static int64_t count_from(const float *x, int64_t count, uint32_t least)
@@ -139,7 +119,7 @@ static weft_status check(select_case *c)
 {
     uint32_t least = 0;
     WEFT_TRY(run_select(c));
-    if (c->hal != NULL) {
+    if (c->device) {
         WEFT_TRY(c->hal->mem.download(c->hal, c->index, c->device_index, (size_t)c->k * sizeof *c->index));
         WEFT_TRY(c->hal->mem.download(c->hal, c->value, c->device_value, (size_t)c->k * sizeof *c->value));
     }
@@ -159,6 +139,7 @@ static weft_status check(select_case *c)
 static weft_status open_device(select_case *c)
 {
     const size_t bytes = (size_t)c->count * sizeof *c->x;
+    c->device_x = c->device_sum = NULL;
     WEFT_TRY(c->hal->mem.alloc(c->hal, bytes, WEFT_MEM_WORKSPACE, &c->device_x));
     WEFT_TRY(c->hal->mem.alloc(c->hal, (size_t)c->k * sizeof *c->index, WEFT_MEM_WORKSPACE, &c->device_index));
     WEFT_TRY(c->hal->mem.alloc(c->hal, (size_t)c->k * sizeof *c->value, WEFT_MEM_WORKSPACE, &c->device_value));
@@ -179,13 +160,15 @@ static weft_status open_case(select_case *c, int threads)
     for (int64_t i = 0; i < c->count; i++) {
         c->x[i] *= c->x[i] * c->x[i];
     }
-    return c->hal != NULL ? open_device(c) : WEFT_OK;
+    c->device_x = c->x;
+    c->device_sum = &c->sum;
+    return c->device ? open_device(c) : WEFT_OK;
 }
 
 static void close_case(select_case *c)
 {
     void *const device[] = {c->device_x, c->device_index, c->device_value, c->device_sum};
-    for (size_t i = 0; c->hal != NULL && i < sizeof device / sizeof *device; i++) {
+    for (size_t i = 0; c->device && i < sizeof device / sizeof *device; i++) {
         c->hal->mem.free(c->hal, device[i]);
     }
     selector_destroy(c->selector);
@@ -229,8 +212,9 @@ static weft_status run_case(comm_bench *bench, int64_t bytes, int number)
                      .name = bench->names.choice[number],
                      .method = (select_method)number,
                      .count = bytes / (int64_t)sizeof(float),
-                     .hal = hal_host_visible(context->hal) ? NULL : context->hal};
-    WEFT_CHECK(c.hal == NULL || c.method == SELECT_RADIX, WEFT_ERR_UNSUPPORTED,
+                     .hal = context->hal,
+                     .device = !hal_host_visible(context->hal)};
+    WEFT_CHECK(!c.device || c.method == SELECT_RADIX, WEFT_ERR_UNSUPPORTED,
                "--algorithms %s: backend %s selects on its device, exactly: take radix", c.name, c.hal->name);
     c.k = (int64_t)ceil(density * (double)c.count);
     c.capacity = ROOM * c.k < c.count ? ROOM * c.k : c.count;

@@ -92,8 +92,7 @@ weft_status info_weights(const char *path)
         info_moments(&weights.moments);
         status = print_run_of(path);
     } else if (status == WEFT_ERR_DATA) {
-        status =
-            weft_fail_context(status, "no weights of a model (weft convert makes a graph store of a graph's .npz): ");
+        status = weft_fail_context(status, "no weights of a model (weft convert makes a store of a data set's .npz): ");
     }
     for (int i = 0; status == WEFT_OK && i < weights.count; i++) {
         const train_weight *weight = &weights.item[i];

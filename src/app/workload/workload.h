@@ -35,7 +35,7 @@
 enum { WORKLOAD_SHARES = 4, WORKLOAD_NAMED_ROWS = 2000000 /* most rows that are answered for by name */ };
 
 /* Folders of generated data in a run folder begin so, and digits follow: a killed job's are known by it. */
-#define WORKLOAD_GENERATED "graph-"
+#define WORKLOAD_GENERATED "data-"
 
 /* A name of data with its NUL, which may be that of a folder. */
 enum { WORKLOAD_NAME_BYTES = 256 };
