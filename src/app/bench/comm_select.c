@@ -27,7 +27,8 @@ enum { ROOM = 2 };
     C(TEXT, algorithm, true)                                                                                           \
     C(INT, bytes, true)                                                                                                \
     C(INT, ranks, false)                                                                                               \
-    C(INT, k, true) C(INT, n, false) C(REAL, seconds_median, true) C(REAL, seconds_q1, true) C(REAL, seconds_q3, true) \
+    C(INT, k, true)                                                                                                    \
+    C(INT, n, false) C(REAL, seconds_median, true) C(REAL, seconds_q1, true) C(REAL, seconds_q3, true)                 \
         C(REAL, seconds_min, true) C(REAL, read_seconds_median, true) C(REAL, read_seconds_min, true)                  \
             C(REAL, passes, true) C(REAL, model_seconds, true) C(INT, found, true) C(REAL, exact_share, true)          \
                 C(VALID, valid, true)
