@@ -34,9 +34,9 @@ set_tests_properties(suite_prefix PROPERTIES SKIP_RETURN_CODE 77)
 set_tests_properties(suite_onednn3 suite_cuda suite_cuda_compiles suite_prefix PROPERTIES
   ENVIRONMENT "WEFT_KERNELS=${CMAKE_BINARY_DIR}")
 # The fuzz targets (scripts/fuzz, which takes a minute each by itself): 4 seconds for what graphs, options and models come
-# in, half of it for the JSON that other targets read too, kept partitions and lists of racks.
+# in, half of it for the JSON that other targets read too, facts of a run, kept partitions and lists of racks.
 set(WEFT_FUZZ_SECONDS 4 CACHE STRING "Seconds of each fuzz target in the tests")
-set(fuzz_short json partition topology)
+set(fuzz_short facts json partition topology)
 file(GLOB fuzz_targets CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/fuzz_*.c)
 foreach(file IN LISTS fuzz_targets)
   get_filename_component(name ${file} NAME_WE)

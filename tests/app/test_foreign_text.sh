@@ -110,7 +110,7 @@ with zipfile.ZipFile("member.npz", "w") as out:
 run(["convert", "member.npz", "--out", "o"], 65, lines=1, foreign=False)
 shutil.copytree("run", "run2")
 facts = json.load(open("run2/run.json"))
-facts["host"] = facts["graph"]["name"] = EVIL
+facts["host"] = facts["data"]["name"] = EVIL
 json.dump(facts, open("run2/run.json", "w"))
 run(["info", "run2"], 0)
 run(["report", "run2", "--format", "md", "--out", "-"], 0, foreign=False)

@@ -103,7 +103,8 @@ look() { # RUN: what every epoch and the whole job took from memory, disk and th
     python3 - "$1" <<'LOOK'
 import json, sys
 lines = [json.loads(line)["input"] for line in open(sys.argv[1] + "/metrics.jsonl")]
-for i in lines + [json.load(open(sys.argv[1] + "/summary.json"))["input"]]:
+groups = {g["key"]: g["rows"] for g in json.load(open(sys.argv[1] + "/summary.json"))["facts"]}
+for i in lines + [{row["key"]: row["value"] for row in groups["input"]}]:
     print(i["from_memory"], i["from_disk"], i["decoded"], "read" if i["source_bytes"] > 0 else "unread", end="; ")
 LOOK
 }
@@ -113,7 +114,7 @@ photos() { # RUN EXPECTED DATA ARGUMENTS
     "$weft" train "${photos[@]}" --data "$data" --run-dir "$run" "$@" >out 2>err || fail "$run: $(cat err)"
     [ "$(look "$run")" = "$expected" ] || fail "$run: $(look "$run")"
     [ "$run" = photos0 ] || same_weights photos0 "$run" || fail "$run: other weights"
-    grep -q "^images: " out || fail "$run: $(cat out)"
+    grep -q "^Images read: from memory [0-9]" out || fail "$run: $(cat out)"
 }
 # 48 for the moments, then 48 to train with and 12 to test with, and these again; 12 for the final test
 photos photos0 "0 0 108 read; 0 0 60 read; 0 0 180 read; " photos --cache-memory 1
@@ -152,7 +153,7 @@ done
 "$weft" report uneven2 --format md --out - >report.md || fail "a report of images"
 says_report() { grep -qE "$1" report.md || fail "the report lacks $1: $(head -n 60 report.md)"; }
 says_report '^# uneven · small\.net$'
-says_report "^$(sed -n 's/.*"network_layers": *\([0-9]*\).*/\1/p' uneven2/summary.json) layers, images of 16 x 16 x 3, [0-9,]+ parameters, on 2 ranks"
+says_report "^12 layers, images of 16 x 16 x 3, [0-9,]+ parameters, on 2 ranks"
 says_report 'class 1 b, the largest in training'
 for class in "0 a" "1 b" "2 c"; do says_report "^\| $class \| [1-9]"; done
 says_report '^\| training images \| [0-9]+ \|$'
@@ -178,7 +179,8 @@ def read(run):
     summary = json.load(open(run + "/summary.json"))
     assert summary["allocations_after_first_epoch"] == 0, summary["allocations_after_first_epoch"]
     lines = [json.loads(line)["input"] for line in open(run + "/metrics.jsonl")]
-    return summary["input"], lines
+    groups = {g["key"]: g["rows"] for g in summary["facts"]}
+    return {row["key"]: row["value"] for row in groups["input"]}, lines
 # 48 for the moments, three times 12 to test with, twice 48 to train with
 used = 48 + 3 * 12 + 2 * 48
 total, lines = read("spread4")

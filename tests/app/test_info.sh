@@ -57,7 +57,9 @@ says "^kind: run folder"
 says "^--hidden \(command line\): 24"
 grep -q "^--lr " out && fail "an option left at its default is told"
 says "^exit: 0 "
-says "^graph vertices: 2000"
+says "^graph name: quickstart$"
+says "^graph vertices: 2000$"
+says "^graph symmetric: yes$"
 says "^epochs: 3"
 says "^test_mean: 0\.[0-9]+"
 python3 - <<'CHECK' || fail "run.json and summary.json"
@@ -83,6 +85,21 @@ rm killed/summary.json
 "$weft" info killed >out 2>err || fail "killed run: $(cat err)"
 says "^exit: none: "
 says '^host: a\\x1b\[31mb\\nexit: 0$'
+# A folder that an earlier version wrote: the data's facts stand in an object of their own.
+cp -r run older
+python3 - <<'CHECK'
+import json
+run, summary = json.load(open("older/run.json")), json.load(open("older/summary.json"))
+del run["data"], summary["facts"]
+run["graph"] = {"name": "old", "hash": "0" * 32, "vertices": 7, "symmetric": True}
+json.dump(run, open("older/run.json", "w"))
+json.dump(summary, open("older/summary.json", "w"))
+CHECK
+"$weft" info older >out 2>err || fail "a run of an earlier version: $(cat err)"
+says "^format: of an earlier version of Weft$"
+says "^graph name: old$"
+says "^graph vertices: 7$"
+says "^epochs: 3$"
 printf '{"versions": [1' >killed/run.json
 "$weft" info killed >out 2>err
 [ $? -eq 65 ] && grep -q "killed/run.json" err || fail "damaged run.json: $(cat err)"

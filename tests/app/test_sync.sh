@@ -82,10 +82,10 @@ grep -qF "changing groups of 2 ranks, tracks the global gradient; not exact" tra
     fail "the log does not tell of tracking: $(cat tracking.err)"
 grep -qF "changing groups of 2 ranks, and Adam's second moments; not exact" moments.err ||
     fail "the log does not tell of second moments: $(cat moments.err)"
-grep -qF "gradient tracking by second moments: parts of a graph differ in their labels; twice the bytes," divide-shuffle.err ||
+grep -qF "gradient tracking by second moments: shares of the ranks differ in their labels; twice the bytes," divide-shuffle.err ||
     fail "the log does not tell that second moments travel: $(cat divide-shuffle.err)"
 for mode in shadow asp; do
-    grep -qF "gradient tracking on: parts of a graph differ in their labels; twice the bytes, --gradient-tracking off goes" \
+    grep -qF "gradient tracking on: shares of the ranks differ in their labels; twice the bytes, --gradient-tracking off goes" \
         "$mode.err" || fail "the log does not tell that tracking is on: $(cat "$mode.err")"
 done
 grep -qF "gradient tracking off: where parts differ in their labels" untracked.err ||

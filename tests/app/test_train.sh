@@ -67,7 +67,16 @@ assert run["options"]["hidden"] == {"value": "64", "source": "default"}, run["op
 assert run["options"]["recipe"] == {"value": "few-labels", "source": "data"}, run["options"]["recipe"]  # 1,000 of 16 classes
 assert run["options"]["norm"] == {"value": "none", "source": "recipe"}, run["options"]["norm"]
 assert run["options"]["normalize"] == {"value": "standard", "source": "data"}, run["options"]["normalize"]
-assert run["graph"]["vertices"] == 2000 and len(run["graph"]["hash"]) == 32, run["graph"]
+data = run["data"]
+facts = {row["key"]: row["value"] for row in data["facts"]}
+assert run["schema"] == summary["schema"] == 2
+assert data["kind"] == "graph" and data["rows"] == "vertices" and len(data["hash"]) == 32, data
+assert facts["vertices"] == 2000 and facts["classes"] == 16 and facts["weighted"] is False, facts
+assert all(set(row) == {"key", "label", "unit", "value"} for row in data["facts"]), data["facts"]
+assert summary["facts"] == [], summary["facts"]  # one rank divides nothing
+columns = summary["per_rank"]["columns"]
+assert [c["key"] for c in columns] == ["owned_vertices", "held_vertices", "halo_vertices", "edges"], columns
+assert all(len(summary["per_rank"][c["key"]]) == 1 and c["label"] for c in columns), columns
 PY
 
 # ---- what goes where ----

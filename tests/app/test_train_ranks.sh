@@ -19,6 +19,21 @@ done
 grep -q "weft: " out && fail "a log line on stdout: $(cat out)"
 grep -q $'[\033\r]' out err && fail "escape or carriage return in redirected output"
 grep -q '"ranks": 2' two/summary.json || fail "summary.json does not count two ranks"
+python3 - <<'FACTS' || fail "facts of the partition in summary.json"
+import json
+summary, run = json.load(open("two/summary.json")), json.load(open("two/run.json"))
+group, = summary["facts"]
+assert (group["key"], group["group"]) == ("partition", "Partition: auto"), group
+row = {r["key"]: r for r in group["rows"]}
+data = {r["key"]: r["value"] for r in run["data"]["facts"]}
+ranks = summary["per_rank"]
+assert all(set(r) == {"key", "label", "unit", "value", "meaning"} for r in group["rows"]), group
+assert sum(ranks["held_vertices"]) / data["vertices"] == row["replication_factor"]["value"], row
+assert row["split_vertices"]["value"] == sum(ranks["halo_vertices"]), row  # of two ranks each replica is a split vertex
+assert abs(row["split_share"]["value"] - 100 * row["split_vertices"]["value"] / data["vertices"]) < 1e-9, row
+assert abs(row["cut_share"]["value"] - 100 * row["cut_edges"]["value"] / data["edges"]) < 1e-9, row
+assert row["peak_rss_bytes"]["unit"] == "bytes" and row["cut_share"]["unit"] == "%", row
+FACTS
 [ "$(ls two | wc -l)" -eq 6 ] || fail "left in the run folder: $(ls two)"
 
 "$weft" convert "$data" --out store --quiet || fail "convert $data"

@@ -9,6 +9,7 @@
 #include <signal.h>
 
 #include "app/cli/command.h"
+#include "app/gnn/divide/command_partition.h"
 #include "app/workload/app_catalog.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -271,7 +272,7 @@ static void fail_each_allocation(const command_case *c)
     }
 #define PARTITION(...)                                                                                                 \
     {                                                                                                                  \
-        .run = app_partition, .argument = { "partition", __VA_ARGS__, "--quiet", NULL }                                \
+        .run = gnn_command_partition, .argument = { "partition", __VA_ARGS__, "--quiet", NULL }                        \
     }
 #define TRAIN(...)                                                                                                     \
     {                                                                                                                  \

@@ -87,13 +87,13 @@ same_end whole agree
 ends 0 --run-dir kept --checkpoint-every 5steps
 cp -r kept damaged
 rm -rf damaged/ckpt/epoch-00000012 damaged/weights.npz
-mkdir damaged/graph-123 damaged/ckpt/epoch-00000011.tmp-1-2-3
+mkdir damaged/data-123 damaged/ckpt/epoch-00000011.tmp-1-2-3
 echo '{"schema": 1, "run": 1, "epo' >>damaged/metrics.jsonl
 cp -r damaged all
 ends 0 --run-dir damaged --resume --checkpoint-every 1
 same_end whole damaged
 [ "$(ls damaged/ckpt | tr '\n' ' ')" = "epoch-00000011 epoch-00000012 " ] || fail "left: $(ls damaged/ckpt)"
-[ ! -e damaged/graph-123 ] || fail "a generated graph of a killed job is still there"
+[ ! -e damaged/data-123 ] || fail "generated data of a killed job is still there"
 cp -r damaged cut
 head -c 200 damaged/ckpt/epoch-00000012/best.npz >cut/ckpt/epoch-00000012/best.npz
 ends 0 --run-dir cut --resume

@@ -73,7 +73,9 @@ refused() {
     grep -q -- "$2" err || fail "$1: not '$2' in $(cat err)"
 }
 refused "allreduce=sharing" "allreduce=sharing is none of --allreduce's algorithms"
-refused "spmm=lists" "one code of 8 letters"
+refused "spmm=lists" "no code of 8 letters"
+refused "spmm=l-------,l-" "no code of 8 letters"
+refused "spmm=l-------l-------" "no code of 8 letters"
 refused "spmm=l-------,l-------,l-------" "each of the 2 ranks"
 refused "spmm=x-------" "a code is made of"
 refused "topk=hierarchic:0.1:ring" "has to be EXCHANGE:DENSITY:ALGORITHM"

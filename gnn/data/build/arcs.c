@@ -22,6 +22,7 @@
 #include "gnn/data/build/pairs_look.h"
 #include "gnn/data/convert_options.def"
 #include "graph/graph.h"
+#include "io/store/store_options.def"
 #include "machine/placement.h"
 
 /* Edges in a chunk, by the limit; and what is sorted or read back at a time. */

@@ -27,6 +27,7 @@
 #include "gnn/data/build/csr_rows.h"
 #include "gnn/data/convert_options.def"
 #include "graph/graph.h"
+#include "io/store/store_options.def"
 
 /* BUCKETS streams of a cache line each fit the second-level cache; BUCKET_WIDTH counters as well. */
 enum { BUCKETS = 1024, BUCKETS_MOST = 8192, BUCKET_WIDTH = 32768, MESSAGE = 1024, NAME_TRIES = 100 };

@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "gnn/data/convert_options.def"
+#include "io/store/store_options.def"
 
 enum { ROOM_FIRST = 1 << 12, TEXT_FIRST = 1 << 16 };
 

@@ -29,6 +29,7 @@
 #include "graph/graph.h"
 #include "hal/devices.h"
 #include "hal/hal.h"
+#include "io/store/store_options.def"
 #include "machine/placement.h"
 #include "partition/cover/adjacency.h"
 

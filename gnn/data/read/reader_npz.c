@@ -10,6 +10,7 @@
 #include "base/number.h"
 #include "gnn/data/convert_options.def"
 #include "gnn/data/read/reader_parts.h"
+#include "io/store/store_options.def"
 
 weft_status reader_npz_open(const char *path, int64_t memory_bytes, reader_npz *npz)
 {

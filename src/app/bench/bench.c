@@ -1,69 +1,90 @@
-/* app/bench/bench.c: weft bench KIND: finds the kind; and the statistics that all kinds print. */
+/* app/bench/bench.c: weft bench NAME: finds the bench; and the statistics that all benches print. */
 #include "app/bench/bench.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "app/cli/command.h"
-#include "app/dense/dense_options.h"
-#include "app/gnn/gnn_options.h"
-#include "base/alloc.h"
-#include "base/clock.h"
+#include "app/workload/workload.h"
 #include "base/sample.h"
 
-enum { MAX_SECONDS = 60, LEAST_REPEATS = 3, MAX_INNER = 10000 };
-#define SAMPLE_SECONDS 50e-6
-#define LONG_SECONDS   0.05
+enum { BENCHES_MAX = 32 };
 
-/* An option of other kinds would be taken for something that was measured. What a file or the environment says is for all. */
-static weft_status check_kind(const weft_options *options, const char *kind)
+static const option_id gemm_uses[] = {OPT_DIMS, OPT_ROWS, OPT_INPUTS, OPT_THREAD_COUNTS, OPTION_NONE};
+static const option_id comm_uses[] = {OPT_OP, OPT_SIZES, OPT_ALGORITHMS, OPTION_NONE};
+static const workload_bench own[] = {{"gemm", "dense products", bench_gemm, gemm_uses},
+                                     {"comm", "communication", bench_comm, comm_uses},
+                                     {NULL, NULL, NULL, NULL}};
+
+/* All benches, those of the kinds of workload behind those of all. Returns how many there are. */
+static int collect(const workload_bench *bench[BENCHES_MAX])
 {
-    static const struct {
-        option_id id;
-        const char *kinds;
-    } rows[] = {
-        {OPT_DATA, "spmm"},
-        {OPT_FORMS, "spmm"},
-        {OPT_DIMS, "spmm|gemm"},
-        {OPT_ROWS, "gemm"},
-        {OPT_INPUTS, "gemm"},
-        {OPT_MODEL, "dense"},
-        {OPT_BATCH_SIZE, "dense"},
-        {OPT_PRECISION, "dense"},
-        {OPT_CONVOLUTION, "dense"},
-        {OPT_OP, "comm"},
-        {OPT_SIZES, "comm"},
-        {OPT_ALGORITHMS, "comm"},
-        {OPT_THREAD_COUNTS, "spmm|gemm|dense"},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        WEFT_CHECK(option_source_of(options, rows[i].id) != OPTION_COMMAND_LINE ||
-                       option_list_has(rows[i].kinds, '|', kind),
-                   WEFT_ERR_USAGE, "--%s %s: weft bench %s does not use it (weft bench %s does)%s",
-                   option_row_in(options, rows[i].id)->name, option_value_text(options, rows[i].id), kind,
-                   rows[i].kinds, rows[i].id == OPT_PRECISION ? "; it measures float32" : "");
+    int count = 0;
+    for (const workload_bench *b = own; b->name != NULL && count < BENCHES_MAX; ++b) {
+        bench[count++] = b;
+    }
+    for (int i = 0; workload_list[i] != NULL; ++i) {
+        for (const workload_bench *b = workload_list[i]->benches; b != NULL && b->name != NULL && count < BENCHES_MAX;
+             ++b) {
+            bench[count++] = b;
+        }
+    }
+    return count;
+}
+
+static bool uses(const workload_bench *bench, option_id id)
+{
+    const option_id *at = bench->uses;
+    while (*at != OPTION_NONE && *at != id) {
+        ++at;
+    }
+    return *at == id;
+}
+
+/* The option is another bench's: it would be taken for something that was measured. */
+static weft_status refuse_option(const weft_options *options, option_id id, const workload_bench *wanted,
+                                 const workload_bench *const *bench, int count)
+{
+    char others[128] = "";
+    for (int i = 0; i < count; ++i) {
+        const size_t used = strlen(others);
+        if (uses(bench[i], id)) {
+            snprintf(others + used, sizeof others - used, "%s%s", used > 0 ? "|" : "", bench[i]->name);
+        }
+    }
+    return weft_fail(WEFT_ERR_USAGE, "--%s %s: weft bench %s does not use it (weft bench %s does)",
+                     option_row_in(options, id)->name, option_value_text(options, id), wanted->name, others);
+}
+
+/* What a file or the environment says is for all benches; what the command line says must be for this one. */
+static weft_status check_options(const weft_options *options, const workload_bench *wanted,
+                                 const workload_bench *const *bench, int count)
+{
+    for (int i = 0; i < count; ++i) {
+        for (const option_id *id = bench[i]->uses; *id != OPTION_NONE; ++id) {
+            if (!uses(wanted, *id) && option_source_of(options, *id) == OPTION_COMMAND_LINE) {
+                return refuse_option(options, *id, wanted, bench, count);
+            }
+        }
     }
     return WEFT_OK;
 }
 
 weft_status app_bench(const weft_options *options)
 {
-    static const struct {
-        const char *name;
-        weft_status (*run)(const weft_options *options);
-    } kinds[] = {{"spmm", bench_spmm}, {"gemm", bench_gemm}, {"dense", bench_dense}, {"comm", bench_comm}};
+    const workload_bench *bench[BENCHES_MAX];
+    const int count = collect(bench);
     const char *wanted = option_argument(options, 0);
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        if (strcmp(kinds[i].name, wanted) == 0) {
-            WEFT_TRY(check_kind(options, wanted));
-            return kinds[i].run(options);
+    char known[512] = "";
+    for (int i = 0; i < count; ++i) {
+        const size_t used = strlen(known);
+        if (strcmp(bench[i]->name, wanted) == 0) {
+            WEFT_TRY(check_options(options, bench[i], bench, count));
+            return bench[i]->run(options);
         }
+        snprintf(known + used, sizeof known - used, "%s%s (%s)", used > 0 ? ", " : "", bench[i]->name,
+                 bench[i]->measures);
     }
-    return weft_fail(
-        WEFT_ERR_USAGE,
-        "weft bench %s: the kinds are spmm (aggregation), gemm (dense products), dense (networks on images) and "
-        "comm (communication)",
-        wanted);
+    return weft_fail(WEFT_ERR_USAGE, "weft bench %s: there are %s", wanted, known);
 }
 
 bench_quartiles bench_quartiles_of(double *value, int count)
@@ -77,43 +98,4 @@ bench_quartiles bench_quartiles_of(double *value, int count)
                              .q1 = sample_quantile(value, count, 0.25),
                              .median = sample_quantile(value, count, 0.5),
                              .q3 = sample_quantile(value, count, 0.75)};
-}
-
-/* Runs in a sample, so that it lasts long enough for the clock; the second run to warm up counts. */
-static weft_status warm_up(weft_status (*run)(void *argument), void *argument, int *inner)
-{
-    double seconds = 0.0;
-    for (int i = 0; i < 2; i++) {
-        const double begin = clock_seconds();
-        WEFT_TRY(run(argument));
-        seconds = clock_seconds() - begin;
-        if (seconds > LONG_SECONDS) {
-            break; /* warm enough */
-        }
-    }
-    const double wanted = ceil(SAMPLE_SECONDS / fmax(seconds, 1e-9));
-    *inner = wanted < MAX_INNER ? (int)wanted : MAX_INNER;
-    return WEFT_OK;
-}
-
-weft_status bench_time(weft_status (*run)(void *argument), void *argument, int repeats, bench_quartiles *seconds)
-{
-    double *sample = NULL;
-    weft_status status = WEFT_OK;
-    int count = 0;
-    int inner = 1;
-    WEFT_TRY(WEFT_NEW(&sample, repeats, WEFT_MEM_GENERAL));
-    const double started = clock_seconds();
-    WEFT_TRY_GOTO(warm_up(run, argument, &inner), status, done);
-    while (count < repeats && (count < LEAST_REPEATS || clock_seconds() - started < MAX_SECONDS)) {
-        const double begin = clock_seconds();
-        for (int i = 0; i < inner; i++) {
-            WEFT_TRY_GOTO(run(argument), status, done);
-        }
-        sample[count++] = (clock_seconds() - begin) / inner;
-    }
-    *seconds = bench_quartiles_of(sample, count);
-done:
-    weft_free(sample);
-    return status;
 }

@@ -13,14 +13,14 @@ typedef struct bench_quartiles {
 /* Linear interpolation between neighbours; sorts `value`. All NaN when count is 0. */
 bench_quartiles bench_quartiles_of(double *value, int count);
 
-/* Time run(argument): after a warm-up, `repeats` samples; one of a short operation holds enough runs to last 50
- * microseconds. Ends early, after at least three, when a minute has passed. */
+/* Time run(argument) in this process, as app/bench/pair.h does. */
 weft_status bench_time(weft_status (*run)(void *argument), void *argument, int repeats, bench_quartiles *seconds);
 
-/* The kinds. Collective over the processes of the job. */
-weft_status bench_spmm(const weft_options *options);  /* one process only */
-weft_status bench_gemm(const weft_options *options);  /* one process only */
-weft_status bench_dense(const weft_options *options); /* one process only */
+/* weft bench NAME. Called on every rank, before MPI is started. */
+weft_status app_bench(const weft_options *options);
+
+/* Benches of every kind of workload. Collective over the processes of the job. */
+weft_status bench_gemm(const weft_options *options); /* one process only */
 weft_status bench_comm(const weft_options *options);
 
 #endif

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-static float input(int rank, int64_t i)
+float bench_input(int rank, int64_t i)
 {
     uint64_t bits = ((uint64_t)i + 1) * 0x9E3779B97F4A7C15U + (uint64_t)rank * 0xD1B54A32D192ED03U;
     bits ^= bits >> 29;
@@ -15,7 +15,7 @@ void bench_fill(int rank, float *x, int64_t count)
 {
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < count; i++) {
-        x[i] = input(rank, i);
+        x[i] = bench_input(rank, i);
     }
 }
 
@@ -35,7 +35,7 @@ double bench_sum_error(const float *sum, int64_t count, int ranks, comm_wire wir
         double exact = 0.0;
         double magnitude = 0.0;
         for (int r = 0; r < ranks; r++) {
-            const double x = (double)input(r, i);
+            const double x = (double)bench_input(r, i);
             exact += x;
             magnitude += fabs(x);
         }

@@ -8,12 +8,43 @@
 #ifndef WEFT_APP_BENCH_BENCH_CHECK_H
 #define WEFT_APP_BENCH_BENCH_CHECK_H
 
+#include <math.h>
+
 #include "comm/comm.h"
 
+float bench_input(int rank, int64_t i);
 void bench_fill(int rank, float *x, int64_t count);
 /* The largest error of sum[i] over its bound: above 1 is wrong, infinite where a result is not a number. */
 double bench_sum_error(const float *sum, int64_t count, int ranks, comm_wire wire);
 /* Of the bits and their positions: two results that differ anywhere have different hashes, almost surely. */
 uint64_t bench_bits_hash(const float *x, int64_t count);
+
+/*
+ * An element of a result, computed again in double precision: a sum of products, and the sum of their magnitudes. The error of
+ * n float32 additions grows like sqrt(n) when roundings are independent, so that an element may be off by BENCH_TOLERANCE *
+ * sqrt(n + 4) roundings of the sum of magnitudes.
+ */
+enum { BENCH_TOLERANCE = 4 };
+
+typedef struct bench_sum {
+    double exact, magnitude;
+    int64_t terms;
+} bench_sum;
+
+static inline void bench_sum_add(bench_sum *sum, double a, double b)
+{
+    sum->exact += a * b;
+    sum->magnitude += fabs(a * b);
+    sum->terms += 1;
+}
+
+/* `worst` or the error of `found` over its bound, whichever is larger; infinite where it is not a number. more: what the bound has
+ * beside the roundings of float32. */
+static inline double bench_sum_worst(double worst, const bench_sum *sum, double found, double more)
+{
+    const double bound = BENCH_TOLERANCE * sqrt((double)sum->terms + 4.0) * 0x1p-24 * sum->magnitude + more;
+    const double error = fabs(found - sum->exact) / (bound + 0x1p-100);
+    return isnan(error) ? (double)INFINITY : fmax(worst, error);
+}
 
 #endif

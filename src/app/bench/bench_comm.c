@@ -11,65 +11,53 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "app/bench/bench_check.h"
 #include "app/setup/comm_setup.h"
 #include "comm/core/cost.h"
 #include "comm/core/layout.h"
 
-static const table_column skip_columns[] = {
-    {"algorithm", CELL_TEXT, true}, {"bytes", CELL_INT, true}, {"reason", CELL_TEXT, true}};
-
-/* A case has been measured or skipped. */
-static void count_case(comm_bench *bench)
-{
-    log_progress_update(&bench->progress, bench->grid.rows + bench->unsupported.rows);
-}
-
-weft_status bench_comm_skip(comm_bench *bench, const char *name, int64_t bytes, const char *reason)
-{
-    WEFT_TRY(table_grid_add(&bench->unsupported, (table_cell[]){cell_text(name), cell_int(bytes), cell_text(reason)}));
-    count_case(bench);
-    return WEFT_OK;
-}
-
-weft_status bench_comm_add(comm_bench *bench, const table_cell *cell)
-{
-    WEFT_TRY(table_grid_add(&bench->grid, cell));
-    count_case(bench);
-    return WEFT_OK;
-}
+#define COMM_HEAD(C)                                                                                                   \
+    C(TEXT, op, true)                                                                                                  \
+    C(INT, ranks, true) C(INT, nodes, true) C(INT, threads, true) C(TEXT, mpi, true) C(BOOL, model_measured, true)
+TABLE_ROW(comm_head, COMM_HEAD);
 
 void bench_comm_reject(comm_bench *bench, const char *name, int64_t bytes, double worst)
 {
-    if (bench->invalid++ == 0) {
-        snprintf(bench->first_invalid, sizeof bench->first_invalid,
-                 "%s of %" PRId64 " bytes is wrong: an error of %.3g times its bound", name, bytes, worst);
-    }
+    bench_grid_reject(&bench->grid, "%s of %" PRId64 " bytes is wrong: an error of %.3g times its bound", name, bytes,
+                      worst);
+}
+
+weft_status bench_comm_equal(weft_comm *comm, const float *x, int64_t count, double *worst)
+{
+    int64_t hash[2] = {(int64_t)bench_bits_hash(x, count), 0};
+    hash[1] = ~hash[0]; /* its maximum tells the least hash */
+    WEFT_TRY(comm_allreduce(comm, hash, 2, WEFT_DTYPE_I64, COMM_MAX));
+    *worst = hash[0] == ~hash[1] ? *worst : (double)INFINITY;
+    return WEFT_OK;
 }
 
 weft_status bench_comm_begin(comm_bench *bench, const table_column *column, int columns)
 {
-    static const table_column head_columns[] = {{"op", CELL_TEXT, true},   {"ranks", CELL_INT, true},
-                                                {"nodes", CELL_INT, true}, {"threads", CELL_INT, true},
-                                                {"mpi", CELL_TEXT, true},  {"model_measured", CELL_BOOL, true}};
     const app_context *context = bench->context;
-    const weft_options *options = context->options;
     snprintf(bench->mpi, sizeof bench->mpi, "none");
     if (comm_native_available(context->comm)) {
         comm_mpi_version(bench->mpi, sizeof bench->mpi);
     }
-    bench->head = (table_grid){.column = head_columns, .columns = sizeof head_columns / sizeof *head_columns};
-    bench->grid.column = column;
-    bench->grid.columns = columns;
-    WEFT_TRY(table_grid_add(&bench->head,
-                            (table_cell[]){cell_text(option_text(options, OPT_OP)), cell_int(comm_size(context->comm)),
-                                           cell_int(comm_get_layout(context->comm)->nodes),
-                                           cell_int(context->placement.threads), cell_text(bench->mpi),
-                                           cell_flag(comm_get_model(context->comm)->measured)}));
-    if (comm_rank(context->comm) == 0) {
-        table_grid_stream(&bench->grid, stdout, &bench->head, option_choice(options, OPT_FORMAT_OUT));
-    }
-    bench->progress = log_progress_begin("bench comm", "cases", (double)bench->sizes * bench->names.count);
-    return WEFT_OK;
+    const comm_head head = {.op = option_text(context->options, OPT_OP),
+                            .ranks = comm_size(context->comm),
+                            .nodes = comm_get_layout(context->comm)->nodes,
+                            .threads = context->placement.threads,
+                            .mpi = bench->mpi,
+                            .model_measured = comm_get_model(context->comm)->measured};
+    return bench_grid_begin(&bench->grid, &(bench_start){.options = context->options,
+                                                         .title = "bench comm",
+                                                         .speaks = comm_rank(context->comm) == 0,
+                                                         .cases = (double)bench->sizes * bench->names.count,
+                                                         .head_column = comm_head_columns,
+                                                         .head_columns = TABLE_COLUMNS(comm_head),
+                                                         .head = &head,
+                                                         .column = column,
+                                                         .columns = columns});
 }
 
 static weft_status run_op(comm_bench *bench, const weft_options *options)
@@ -97,33 +85,23 @@ static weft_status run_op(comm_bench *bench, const weft_options *options)
 
 static weft_status run(comm_bench *bench, app_context *context)
 {
-    const weft_options *options = context->options;
     bench->context = context;
     WEFT_TRY(comm_setup(context, true));
-    WEFT_TRY(run_op(bench, options));
-    log_progress_end(&bench->progress);
-    if (comm_rank(context->comm) == 0) {
-        table_grid_print(stdout, &bench->head, &bench->grid, &bench->unsupported,
-                         option_choice(options, OPT_FORMAT_OUT));
-    }
-    WEFT_CHECK(bench->invalid == 0, WEFT_ERR_INTERNAL, "%s", bench->first_invalid);
-    return WEFT_OK;
+    WEFT_TRY(run_op(bench, context->options));
+    return bench_grid_end(&bench->grid);
 }
 
 weft_status bench_comm(const weft_options *options)
 {
     app_context context;
-    comm_bench bench = {.grid = {.name = "rows"},
-                        .unsupported = {.name = "unsupported", .column = skip_columns, .columns = 3}};
+    comm_bench bench = {.sizes = 0};
     weft_status status = app_context_open(options, &context);
     status = status == WEFT_OK ? run(&bench, &context) : status;
     if (status != WEFT_OK) {
         fflush(stdout);
         app_context_fail(&context, status);
     }
-    table_grid_free(&bench.head);
-    table_grid_free(&bench.grid);
-    table_grid_free(&bench.unsupported);
+    bench_grid_free(&bench.grid);
     app_context_close(&context);
     return status;
 }

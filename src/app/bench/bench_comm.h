@@ -2,11 +2,9 @@
 #ifndef WEFT_APP_BENCH_BENCH_COMM_H
 #define WEFT_APP_BENCH_BENCH_COMM_H
 
-#include "app/bench/bench.h"
+#include "app/bench/bench_grid.h"
 #include "app/bench/bench_list.h"
 #include "app/setup/context.h"
-#include "app/table/grid.h"
-#include "base/log.h"
 
 typedef struct comm_bench {
     const app_context *context;
@@ -14,26 +12,18 @@ typedef struct comm_bench {
     int sizes;
     bench_names names;
     int repeats;
-    table_grid head; /* one row about the run */
-    table_grid grid; /* a row a case */
+    bench_grid grid; /* a row a case */
     char mpi[128];
-    log_progress progress;
-    table_grid unsupported; /* algorithm, bytes, reason */
-    int invalid;            /* cases whose result is wrong; the first of them: */
-    char first_invalid[160];
 } comm_bench;
 
-/* Start the table: an operation calls it once its options are known to be right, and before its first case. Rows appear
- * as they are measured where the format allows it. */
+/* Start the table: an operation calls it once its options are known to be right, and before its first case. */
 weft_status bench_comm_begin(comm_bench *bench, const table_column *column, int columns);
-/* Add a measured case. */
-weft_status bench_comm_add(comm_bench *bench, const table_cell *cell);
-/* Note a case that this build or these nodes cannot run; name and reason live as long as the bench. */
-weft_status bench_comm_skip(comm_bench *bench, const char *name, int64_t bytes, const char *reason);
 /* Count a case whose result is wrong: an error of `worst` times its bound. */
 void bench_comm_reject(comm_bench *bench, const char *name, int64_t bytes, double worst);
+/* The same bits on all ranks of a vector? [out] worst: stays as it is, or becomes infinite. Collective. */
+weft_status bench_comm_equal(weft_comm *comm, const float *x, int64_t count, double *worst);
 
-/* The operations: each sets the grid's columns and adds its rows. Collective. */
+/* The operations: each begins the table with its columns and adds its rows. Collective. */
 weft_status bench_comm_allreduce(comm_bench *bench);
 weft_status bench_comm_sync(comm_bench *bench);
 weft_status bench_comm_select(comm_bench *bench);

@@ -4,148 +4,202 @@
  *      weft bench gemm --rows 16384,200000 --dims 64,256 --thread-counts 1,2
  *      weft bench gemm --rows 232965 --inputs 602 --dims 16
  *
- * Lists make a matrix: a row a number of threads, number of rows, inputs, width and product. Each result is checked before its
- * rate is printed (app/bench/gemm_case.c); a wrong one gets no rate and the command ends with exit code 70. Rates are
- * shares of the machine limits: a large square product, and the triad for the least traffic (each matrix once).
+ *      ab    Y [m, d] = X [m, k] W [k, d]         forward
+ *      atb   D [k, d] = X^T [k, m] G [m, d]       gradient of the weights: long sums, small result
+ *      abt   Z [m, k] = G [m, d] W^T [d, k]       gradient of the input
+ *
+ * Lists make a matrix: a row for each number of threads, number of rows, inputs, width and product. Elements of a result, evenly
+ * over it, first and last among them, are computed again in double precision before its rate is printed; a wrong result gets no
+ * rate. Rates are shares of the machine limits: a large square product, and the triad for the least traffic (each matrix once).
+ * Memory: the three matrices on host and device.
  */
+#include "app/bench/bench_gemm.h"
+
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
-#include "app/bench/bench_gemm.h"
-#include "app/bench/team.h"
-#include "app/table/grid.h"
-#include "base/log.h"
+#include "app/bench/bench_check.h"
+#include "base/alloc.h"
 
-enum { LISTED_MAX = 64 };
-static const char *const product_names[GEMM_PRODUCTS] = {"ab", "atb", "abt"};
+enum { LISTED_MAX = 64, CHECKED_MOST = 4096, CHECKED_LEAST = 64, CHECKED_TERMS = 1 << 24 };
 
-static const table_column columns[] = {
-    {"product", CELL_TEXT, true},
-    {"threads", CELL_INT, true},
-    {"rows", CELL_INT, true},
-    {"inputs", CELL_INT, true},
-    {"d", CELL_INT, true},
-    {"seconds_median", CELL_REAL, true},
-    {"seconds_q1", CELL_REAL, true},
-    {"seconds_q3", CELL_REAL, true},
-    {"n", CELL_INT, true},
-    {"gflop_per_s", CELL_REAL, true},
-    {"gemm_flop_per_s", CELL_REAL, false},
-    {"percent_of_gemm", CELL_REAL, true},
-    {"percent_of_triad", CELL_REAL, true},
-    {"error", CELL_REAL, false},
-    {"valid", CELL_VALID, true},
-};
+/* One product: op(A) is [m, k], op(B) is [k, n]. */
+typedef struct gemm_case {
+    weft_hal *hal;
+    hal_gemm_args gemm;
+    float *a, *b, *c; /* on the host */
+} gemm_case;
+
+static int64_t count_of(const hal_mat *matrix)
+{
+    return matrix->rows * matrix->cols;
+}
+
+static weft_status operand(gemm_case *g, int salt, int64_t rows, int64_t cols, hal_mat *matrix, float **host)
+{
+    const size_t bytes = (size_t)(rows * cols) * sizeof **host;
+    *matrix = hal_mat_of(NULL, WEFT_DTYPE_F32, rows, cols, cols);
+    WEFT_TRY(WEFT_NEW(host, rows * cols, WEFT_MEM_WORKSPACE));
+    bench_fill(salt, *host, rows * cols);
+    WEFT_TRY(g->hal->mem.alloc(g->hal, bytes, WEFT_MEM_WORKSPACE, &matrix->data));
+    return g->hal->mem.upload(g->hal, matrix->data, *host, bytes);
+}
+
+static weft_status open_case(gemm_case *g, const gemm_row *row)
+{
+    const int64_t m = row->rows, k = row->inputs, d = row->d;
+    g->gemm = (hal_gemm_args){
+        .trans_a = strcmp(row->product, "atb") == 0, .trans_b = strcmp(row->product, "abt") == 0, .alpha = 1.0};
+    WEFT_TRY(operand(g, 0, m, g->gemm.trans_b ? d : k, &g->gemm.a, &g->a));
+    WEFT_TRY(operand(g, 1, g->gemm.trans_a ? m : k, d, &g->gemm.b, &g->b));
+    return operand(g, 2, g->gemm.trans_a ? k : m, g->gemm.trans_b ? k : d, &g->gemm.c, &g->c);
+}
+
+static void close_case(gemm_case *g)
+{
+    weft_free(g->a);
+    weft_free(g->b);
+    weft_free(g->c);
+    g->hal->mem.free(g->hal, g->gemm.a.data);
+    g->hal->mem.free(g->hal, g->gemm.b.data);
+    g->hal->mem.free(g->hal, g->gemm.c.data);
+}
+
+static weft_status run_once(void *argument)
+{
+    const gemm_case *g = argument;
+    WEFT_TRY(hal_gemm(g->hal, &g->gemm));
+    return g->hal->stream.sync(g->hal);
+}
+
+/* ---- the check ---- */
+
+static bench_sum element(const gemm_case *g, int64_t row, int64_t col)
+{
+    const hal_mat *a = &g->gemm.a, *b = &g->gemm.b;
+    const int64_t terms = g->gemm.trans_a ? a->rows : a->cols;
+    bench_sum sum = {.terms = 0};
+    for (int64_t i = 0; i < terms; i++) {
+        const float x = g->gemm.trans_a ? g->a[i * a->cols + row] : g->a[row * a->cols + i];
+        const float y = g->gemm.trans_b ? g->b[col * b->cols + i] : g->b[i * b->cols + col];
+        bench_sum_add(&sum, (double)x, (double)y);
+    }
+    return sum;
+}
+
+static weft_status check(gemm_case *g, double *worst)
+{
+    const hal_mat *c = &g->gemm.c;
+    const int64_t terms = g->gemm.trans_a ? g->gemm.a.rows : g->gemm.a.cols, all = count_of(c);
+    int64_t count = CHECKED_TERMS / terms;
+    count = count < CHECKED_LEAST ? CHECKED_LEAST : count > CHECKED_MOST ? CHECKED_MOST : count;
+    count = count < all ? count : all;
+    WEFT_TRY(g->hal->mem.download(g->hal, g->c, c->data, (size_t)all * sizeof *g->c));
+    double most = 0.0;
+#pragma omp parallel for schedule(static) reduction(max : most)
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t at = count > 1 ? i * (all - 1) / (count - 1) : 0;
+        const bench_sum sum = element(g, at / c->cols, at % c->cols);
+        most = bench_sum_worst(most, &sum, (double)g->c[at], 0.0);
+    }
+    *worst = most;
+    return WEFT_OK;
+}
+
+weft_status bench_gemm_case(weft_hal *hal, int repeats, gemm_row *row, double *bytes)
+{
+    gemm_case g = {.hal = hal};
+    bench_quartiles seconds;
+    weft_status status = WEFT_OK;
+    WEFT_TRY_GOTO(open_case(&g, row), status, done);
+    WEFT_TRY_GOTO(bench_time(run_once, &g, repeats, &seconds), status, done);
+    WEFT_TRY_GOTO(check(&g, &row->error), status, done);
+    BENCH_SET_SECONDS(row, seconds);
+    row->valid = row->error <= 1.0;
+    *bytes = (double)sizeof(float) * (double)(count_of(&g.gemm.a) + count_of(&g.gemm.b) + count_of(&g.gemm.c));
+done:
+    close_case(&g);
+    return status;
+}
+
+/* ---- the matrix ---- */
 
 typedef struct gemm_bench {
     const weft_options *options;
-    int64_t threads[BENCH_TEAMS_MAX], rows[LISTED_MAX], inputs[LISTED_MAX], widths[LISTED_MAX];
-    int team_count, row_count, input_count, width_count;
-    bench_team team;
-    table_grid head, grid;
-    log_progress progress;
-    int invalid;
-    char first_invalid[160];
+    int64_t rows[LISTED_MAX], inputs[LISTED_MAX], widths[LISTED_MAX];
+    int row_count, input_count, width_count;
+    bench_grid grid;
 } gemm_bench;
 
-/* ---- the matrix --------------------------------------------------------------------------------------------- */
-static weft_status add_row(gemm_bench *b, const gemm_result *r)
+static weft_status run_product(gemm_bench *b, bench_team *team, gemm_row row)
 {
-    const machine_limits *limits = &b->team.limits;
-    const double seconds = r->valid ? r->seconds.median : (double)NAN;
-    if (!r->valid && b->invalid++ == 0) {
-        snprintf(b->first_invalid, sizeof b->first_invalid,
-                 "product %s of %" PRId64 " rows, %" PRId64 " inputs and width %" PRId64
-                 " is wrong: an error of %.3g times its bound",
-                 product_names[r->product], r->rows, r->inputs, r->d, r->worst);
+    double bytes = 0.0;
+    const double flops = 2.0 * (double)row.rows * (double)row.inputs * (double)row.d;
+    WEFT_TRY(bench_gemm_case(team->hal, (int)option_int(b->options, OPT_REPEATS), &row, &bytes));
+    const double seconds = row.valid ? row.seconds_median : (double)NAN;
+    if (row.valid) {
+        WEFT_TRY(bench_team_saw(team, flops / seconds, bytes / seconds, bytes));
+    } else {
+        bench_grid_reject(&b->grid,
+                          "product %s of %" PRId64 " rows, %" PRId64 " inputs and width %" PRId64
+                          " is wrong: an error of %.3g times its bound",
+                          row.product, row.rows, row.inputs, row.d, row.error);
     }
-    WEFT_TRY(table_grid_add(
-        &b->grid,
-        (table_cell[]){cell_text(product_names[r->product]), cell_int(b->team.place.threads), cell_int(r->rows),
-                       cell_int(r->inputs), cell_int(r->d), cell_real(r->seconds.median), cell_real(r->seconds.q1),
-                       cell_real(r->seconds.q3), cell_int(r->seconds.count), cell_real(r->flops / seconds * 1e-9),
-                       cell_real(limits->gemm), cell_real(100.0 * r->flops / seconds / limits->gemm),
-                       cell_real(100.0 * r->bytes / seconds / limits->triad), cell_real(r->worst),
-                       cell_flag(r->valid)}));
-    log_progress_update(&b->progress, b->grid.rows);
-    return WEFT_OK;
+    row.threads = team->place.threads;
+    row.gflop_per_s = flops / seconds * 1e-9;
+    row.gemm_flop_per_s = team->limits.gemm;
+    row.percent_of_gemm = 100.0 * flops / seconds / team->limits.gemm;
+    row.percent_of_triad = 100.0 * bytes / seconds / team->limits.triad;
+    return bench_grid_add(&b->grid, &row);
 }
 
-/* The products of one layer; inputs 0: as many as it has outputs. */
-static weft_status run_layer(gemm_bench *b, int64_t rows, int64_t inputs, int64_t d)
+/* inputs 0: as many as outputs. */
+static weft_status run_team(bench_team *team, void *self)
 {
-    for (int product = 0; product < GEMM_PRODUCTS; product++) {
-        gemm_result result = {
-            .product = (gemm_product)product, .rows = rows, .inputs = inputs > 0 ? inputs : d, .d = d};
-        WEFT_TRY(bench_gemm_case(b->team.hal, (int)option_int(b->options, OPT_REPEATS), &result));
-        if (result.valid) {
-            WEFT_TRY(bench_team_saw(&b->team, result.flops / result.seconds.median,
-                                    result.bytes / result.seconds.median, result.bytes));
-        }
-        WEFT_TRY(add_row(b, &result));
+    static const char *const products[] = {"ab", "atb", "abt"};
+    gemm_bench *b = self;
+    const int count = b->row_count * b->input_count * b->width_count * 3;
+    for (int i = 0; i < count; i++) {
+        const int64_t d = b->widths[i / 3 % b->width_count];
+        const int64_t inputs = b->inputs[i / 3 / b->width_count % b->input_count];
+        WEFT_TRY(run_product(b, team,
+                             (gemm_row){.product = products[i % 3],
+                                        .rows = b->rows[i / 3 / b->width_count / b->input_count],
+                                        .inputs = inputs > 0 ? inputs : d,
+                                        .d = d}));
     }
-    return WEFT_OK;
-}
-
-static weft_status run_team(gemm_bench *b)
-{
-    for (int r = 0; r < b->row_count; r++) {
-        for (int i = 0; i < b->input_count; i++) {
-            for (int w = 0; w < b->width_count; w++) {
-                WEFT_TRY(run_layer(b, b->rows[r], b->inputs[i], b->widths[w]));
-            }
-        }
-    }
-    return WEFT_OK;
-}
-
-static weft_status begin(gemm_bench *b)
-{
-    static const table_column head_columns[] = {{"bench", CELL_TEXT, true},
-                                                {"backend", CELL_TEXT, true},
-                                                {"warmup", CELL_INT, true},
-                                                {"repeats", CELL_INT, true}};
-    const weft_options *o = b->options;
-    b->team_count = bench_thread_counts(o, b->threads);
-    b->row_count = option_list(o, OPT_ROWS, b->rows, LISTED_MAX);
-    b->input_count = option_list(o, OPT_INPUTS, b->inputs, LISTED_MAX);
-    b->width_count = option_list(o, OPT_DIMS, b->widths, LISTED_MAX);
-    WEFT_CHECK(b->row_count <= LISTED_MAX && b->input_count <= LISTED_MAX && b->width_count <= LISTED_MAX,
-               WEFT_ERR_USAGE, "--rows, --inputs and --dims take at most %d numbers", LISTED_MAX);
-    b->head = (table_grid){.column = head_columns, .columns = sizeof head_columns / sizeof *head_columns};
-    b->grid = (table_grid){.name = "rows", .column = columns, .columns = sizeof columns / sizeof *columns};
-    WEFT_TRY(table_grid_add(&b->head, (table_cell[]){cell_text("gemm"), cell_text(option_text(o, OPT_BACKEND)),
-                                                     cell_int(1), cell_int(option_int(o, OPT_REPEATS))}));
-    table_grid_stream(&b->grid, stdout, &b->head, option_choice(o, OPT_FORMAT_OUT));
-    b->progress = log_progress_begin(
-        "bench gemm", "cases", (double)b->team_count * b->row_count * b->input_count * b->width_count * GEMM_PRODUCTS);
     return WEFT_OK;
 }
 
 static weft_status run_gemm(gemm_bench *b)
 {
-    const table_grid none = {.name = "unsupported"};
+    const weft_options *o = b->options;
+    const bench_kernel_head head = bench_kernel_head_of(o, "gemm");
+    int64_t threads[BENCH_TEAMS_MAX];
     binding start;
     WEFT_TRY(bench_one_process("gemm"));
     WEFT_TRY(bench_team_start(&start));
-    WEFT_TRY(begin(b));
-    for (int t = 0; t < b->team_count; t++) {
-        weft_status status = bench_team_open(b->options, &start, (int)b->threads[t], &b->team);
-        status = status == WEFT_OK ? run_team(b) : status;
-        bench_team_close(&b->team);
-        WEFT_TRY(status);
-    }
-    log_progress_end(&b->progress);
-    table_grid_print(stdout, &b->head, &b->grid, &none, option_choice(b->options, OPT_FORMAT_OUT));
-    WEFT_CHECK(b->invalid == 0, WEFT_ERR_INTERNAL, "%s", b->first_invalid);
-    return WEFT_OK;
+    b->row_count = option_list(o, OPT_ROWS, b->rows, LISTED_MAX);
+    b->input_count = option_list(o, OPT_INPUTS, b->inputs, LISTED_MAX);
+    b->width_count = option_list(o, OPT_DIMS, b->widths, LISTED_MAX);
+    WEFT_CHECK(b->row_count <= LISTED_MAX && b->input_count <= LISTED_MAX && b->width_count <= LISTED_MAX,
+               WEFT_ERR_USAGE, "--rows, --inputs and --dims take at most %d numbers", LISTED_MAX);
+    WEFT_TRY(bench_grid_begin(&b->grid, &(bench_start){.options = o,
+                                                       .title = "bench gemm",
+                                                       .speaks = true,
+                                                       .cases = 3.0 * bench_thread_counts(o, threads) * b->row_count *
+                                                                b->input_count * b->width_count,
+                                                       BENCH_COLUMNS(bench_kernel_head, gemm_row),
+                                                       .head = &head}));
+    WEFT_TRY(bench_each_team(o, &start, run_team, b));
+    return bench_grid_end(&b->grid);
 }
 
 weft_status bench_gemm(const weft_options *options)
 {
     gemm_bench b = {.options = options};
     const weft_status status = run_gemm(&b);
-    table_grid_free(&b.head);
-    table_grid_free(&b.grid);
+    bench_grid_free(&b.grid);
     return status;
 }

@@ -1,27 +1,22 @@
-/*
- * app/bench/bench_gemm.h: what the files of `weft bench gemm` share.
- *
- *      ab    Y [m, d] = X [m, k] W [k, d]         forward
- *      atb   D [k, d] = X^T [k, m] G [m, d]       gradient of the weights: long sums, small result
- *      abt   Z [m, k] = G [m, d] W^T [d, k]       gradient of the input
- */
+/* app/bench/bench_gemm.h: a row of `weft bench gemm`, and what measures it. */
 #ifndef WEFT_APP_BENCH_BENCH_GEMM_H
 #define WEFT_APP_BENCH_BENCH_GEMM_H
 
-#include "app/bench/bench.h"
-#include "hal/hal.h"
+#include "app/bench/bench_grid.h"
 
-typedef enum gemm_product { GEMM_AB, GEMM_ATB, GEMM_ABT, GEMM_PRODUCTS } gemm_product;
+#define GEMM_ROW(C)                                                                                                    \
+    C(TEXT, product, true)                                                                                             \
+    C(INT, threads, true)                                                                                              \
+    C(INT, rows, true)                                                                                                 \
+    C(INT, inputs, true)                                                                                               \
+    C(INT, d, true)                                                                                                    \
+    BENCH_SECONDS(C)                                                                                                   \
+    C(REAL, gflop_per_s, true)                                                                                         \
+    C(REAL, gemm_flop_per_s, false)                                                                                    \
+    C(REAL, percent_of_gemm, true) C(REAL, percent_of_triad, true) C(REAL, error, false) C(VALID, valid, true)
+TABLE_ROW(gemm_row, GEMM_ROW);
 
-typedef struct gemm_result {
-    gemm_product product; /* these four are the question */
-    int64_t rows, inputs, d;
-    bench_quartiles seconds;
-    double flops, bytes; /* of one product; each matrix read or written once */
-    double worst;        /* largest error over its bound; above 1 is invalid */
-    bool valid;
-} gemm_result;
-
-weft_status bench_gemm_case(weft_hal *hal, int repeats, gemm_result *result);
+/* Measure the row's product of its rows, inputs and d. [out] seconds, error over its bound, valid; bytes: each matrix once. */
+weft_status bench_gemm_case(weft_hal *hal, int repeats, gemm_row *row, double *bytes);
 
 #endif

@@ -20,34 +20,20 @@
 
 enum { CHOICE_TRIES = 3 };
 
-static const table_column columns[] = {
-    {"op", CELL_TEXT, false},
-    {"algorithm", CELL_TEXT, true},
-    {"ran", CELL_TEXT, true}, /* what auto became */
-    {"wire", CELL_TEXT, true},
-    {"bytes", CELL_INT, true},
-    {"ranks", CELL_INT, false},
-    {"nodes", CELL_INT, false},
-    {"n", CELL_INT, false},
-    {"seconds_median", CELL_REAL, true},
-    {"seconds_q1", CELL_REAL, true},
-    {"seconds_q3", CELL_REAL, true},
-    {"seconds_min", CELL_REAL, false},
-    {"mpi_seconds_median", CELL_REAL, true},
-    {"mpi_seconds_min", CELL_REAL, false},
-    {"ratio", CELL_REAL, true},
-    {"of_best", CELL_REAL,
-     true}, /* its median over the least of the algorithms measured so far: auto last is auto/best */
-    {"model_seconds", CELL_REAL, true},
-    {"bytes_sent", CELL_INT, true},
-    {"messages", CELL_INT, true},
-    {"shared_bytes", CELL_INT, false},
-    {"bus_gb_per_s", CELL_REAL, true},
-    {"valid", CELL_VALID, true},
-};
-
-/* Places in the table above. */
-enum { COLUMN_WIRE = 3, COLUMN_BYTES = 4, COLUMN_MEDIAN = 8, COLUMN_OF_BEST = 15 };
+/* ran: what auto became. of_best: the median over the least of the algorithms measured so far: with auto last it is auto/best. */
+#define ALLREDUCE_ROW(C)                                                                                               \
+    C(TEXT, op, false)                                                                                                 \
+    C(TEXT, algorithm, true)                                                                                           \
+    C(TEXT, ran, true)                                                                                                 \
+    C(TEXT, wire, true)                                                                                                \
+    C(INT, bytes, true)                                                                                                \
+    C(INT, ranks, false)                                                                                               \
+    C(INT, nodes, false)                                                                                               \
+    C(INT, n, false) C(REAL, seconds_median, true) C(REAL, seconds_q1, true) C(REAL, seconds_q3, true)                 \
+        C(REAL, seconds_min, false) C(REAL, mpi_seconds_median, true) C(REAL, mpi_seconds_min, false)                  \
+            C(REAL, ratio, true) C(REAL, of_best, true) C(REAL, model_seconds, true) C(INT, bytes_sent, true)          \
+                C(INT, messages, true) C(INT, shared_bytes, false) C(REAL, bus_gb_per_s, true) C(VALID, valid, true)
+TABLE_ROW(allreduce_row, ALLREDUCE_ROW);
 
 typedef struct sum_case {
     weft_comm *comm;
@@ -83,18 +69,17 @@ static weft_status check(sum_case *c)
     bench_fill(comm_rank(c->comm), c->buffer, c->count);
     WEFT_TRY(run_ours(c));
     comm_stats after = comm_lane_stats(c->comm, COMM_LANE_GRADIENT);
-    int64_t figure[5] = {
-        (int64_t)(after.bytes_sent - before.bytes_sent), (int64_t)(after.messages_sent - before.messages_sent),
-        (int64_t)(after.shared_bytes - before.shared_bytes), (int64_t)bench_bits_hash(c->buffer, c->count), 0};
-    figure[4] = ~figure[3]; /* its maximum tells the least hash */
+    int64_t figure[3] = {(int64_t)(after.bytes_sent - before.bytes_sent),
+                         (int64_t)(after.messages_sent - before.messages_sent),
+                         (int64_t)(after.shared_bytes - before.shared_bytes)};
     double worst = bench_sum_error(c->buffer, c->count, comm_size(c->comm), c->wire);
-    WEFT_TRY(comm_allreduce(c->comm, figure, 5, WEFT_DTYPE_I64, COMM_MAX));
+    WEFT_TRY(comm_allreduce(c->comm, figure, 3, WEFT_DTYPE_I64, COMM_MAX));
     WEFT_TRY(comm_allreduce(c->comm, &worst, 1, WEFT_DTYPE_F64, COMM_MAX));
+    WEFT_TRY(bench_comm_equal(c->comm, c->buffer, c->count, &worst));
     c->sent = figure[0];
     c->messages = figure[1];
     c->shared = figure[2];
-    worst = figure[3] == ~figure[4] ? worst : (double)INFINITY;
-    c->worst = worst > c->worst ? worst : c->worst;
+    c->worst = fmax(c->worst, worst);
     return WEFT_OK;
 }
 
@@ -129,42 +114,36 @@ static weft_status measure(sum_case *c, int repeats)
 static weft_status add_row(comm_bench *bench, const sum_case *c)
 {
     static const char *const wires[] = {COMM_WIRES(CHOICE_NAME)};
+    static const char *const same[] = {"wire", "bytes", NULL};
     const comm_cost cost = comm_plan_cost(c->plan);
-    const bench_quartiles none = bench_quartiles_of(NULL, 0);
     const bool valid = c->worst <= 1.0;
     const bench_pair *t = &c->times;
-    const bench_quartiles ours = valid ? t->seconds : none;
+    const bench_quartiles ours = valid ? t->seconds : bench_quartiles_of(NULL, 0);
     const int ranks = comm_size(c->comm);
-    const double bus = ranks > 1 ? 2.0 * (ranks - 1) / ranks * (double)c->bytes / ours.median * 1e-9 : (double)NAN;
     if (!valid) {
         bench_comm_reject(bench, c->name, c->bytes, c->worst);
     }
-    static const int same[] = {COLUMN_WIRE, COLUMN_BYTES};
-    table_cell cell[] = {cell_text("allreduce"),
-                         cell_text(c->name),
-                         cell_text(comm_algorithm_name(comm_plan_algorithm(c->plan))),
-                         cell_text(wires[c->wire]),
-                         cell_int(c->bytes),
-                         cell_int(ranks),
-                         cell_int(comm_get_layout(c->comm)->nodes),
-                         cell_int(t->seconds.count),
-                         cell_real(ours.median),
-                         cell_real(ours.q1),
-                         cell_real(ours.q3),
-                         cell_real(ours.least),
-                         cell_real(t->other.median),
-                         cell_real(t->other.least),
-                         cell_real(valid ? t->ratio : (double)NAN),
-                         cell_real((double)NAN),
-                         cell_real(comm_model_seconds(comm_get_model(c->comm), &cost)),
-                         cell_int(c->sent),
-                         cell_int(c->messages),
-                         cell_int(c->shared),
-                         cell_real(bus),
-                         cell_flag(valid)};
-    cell[COLUMN_OF_BEST].real =
-        ours.median / table_grid_least(&bench->grid, cell, COLUMN_MEDIAN, same, sizeof same / sizeof *same);
-    return bench_comm_add(bench, cell);
+    allreduce_row row = {.op = "allreduce",
+                         .algorithm = c->name,
+                         .ran = comm_algorithm_name(comm_plan_algorithm(c->plan)),
+                         .wire = wires[c->wire],
+                         .bytes = c->bytes,
+                         .ranks = ranks,
+                         .nodes = comm_get_layout(c->comm)->nodes,
+                         .seconds_min = ours.least,
+                         .mpi_seconds_median = t->other.median,
+                         .mpi_seconds_min = t->other.least,
+                         .ratio = valid ? t->ratio : (double)NAN,
+                         .model_seconds = comm_model_seconds(comm_get_model(c->comm), &cost),
+                         .bytes_sent = c->sent,
+                         .messages = c->messages,
+                         .shared_bytes = c->shared,
+                         .valid = valid};
+    BENCH_SET_SECONDS(&row, ours);
+    row.n = t->seconds.count;
+    row.bus_gb_per_s = ranks > 1 ? 2.0 * (ranks - 1) / ranks * (double)c->bytes / ours.median * 1e-9 : (double)NAN;
+    row.of_best = ours.median / table_grid_least(&bench->grid.rows, &row, "seconds_median", same);
+    return bench_grid_add(&bench->grid, &row);
 }
 
 /* Collective: the plan, or a line about why there is none. */
@@ -179,12 +158,12 @@ static weft_status make_plan(comm_bench *bench, sum_case *c, comm_algorithm algo
                                       .wire = c->wire,
                                       .name = "bench"};
     if (bench->names.all && algorithm != COMM_ALGO_AUTO && coll_algorithm_of(algorithm) == NULL) {
-        return bench_comm_skip(bench, c->name, c->bytes, "not in this build");
+        return bench_grid_skip(&bench->grid, c->name, c->bytes, "not in this build");
     }
     weft_status status = comm_allreduce_plan(c->comm, &desc, &c->plan);
     if (status == WEFT_ERR_UNSUPPORTED && bench->names.all) {
         weft_error_clear();
-        return bench_comm_skip(bench, c->name, c->bytes, "does not run on these nodes or with this wire");
+        return bench_grid_skip(&bench->grid, c->name, c->bytes, "does not run on these nodes or with this wire");
     }
     return status;
 }
@@ -241,7 +220,7 @@ done:
 
 weft_status bench_comm_allreduce(comm_bench *bench)
 {
-    WEFT_TRY(bench_comm_begin(bench, columns, sizeof columns / sizeof *columns));
+    WEFT_TRY(bench_comm_begin(bench, allreduce_row_columns, TABLE_COLUMNS(allreduce_row)));
     for (int i = 0; i < bench->sizes; i++) {
         WEFT_TRY(run_size(bench, bench->size[i]));
     }

@@ -7,8 +7,8 @@
  * largest, whose smallest magnitude is found here by counting: the bits of |x| are ordered like |x|. radix must find
  * all of them; mstopk exactly k elements; reuse everything above some threshold.
  *
- * On a backend whose memory is a device's the vector and what is found lie there: radix is its operation select_largest, and the pass
- * that reads is its sum of squares.
+ * The pass that reads is the backend's sum of squares. On a backend whose memory is a device's the vector and what is found lie
+ * there, and radix is its operation select_largest.
  */
 #include <math.h>
 #include <string.h>
@@ -20,27 +20,20 @@
 #include "comm/core/cost.h"
 #include "comm/sparse/select.h"
 
-enum { HALF_BITS = 16, BINS = 1 << HALF_BITS, ROOM = 2, READ_BLOCK = 1 << 16, READ_LANES = 32 };
+enum { ROOM = 2 };
 
-static const table_column columns[] = {
-    {"op", CELL_TEXT, false},
-    {"algorithm", CELL_TEXT, true},
-    {"bytes", CELL_INT, true},
-    {"ranks", CELL_INT, false},
-    {"k", CELL_INT, true},
-    {"n", CELL_INT, false},
-    {"seconds_median", CELL_REAL, true},
-    {"seconds_q1", CELL_REAL, true},
-    {"seconds_q3", CELL_REAL, true},
-    {"seconds_min", CELL_REAL, true},
-    {"read_seconds_median", CELL_REAL, true},
-    {"read_seconds_min", CELL_REAL, true},
-    {"passes", CELL_REAL, true},
-    {"model_seconds", CELL_REAL, true},
-    {"found", CELL_INT, true},
-    {"exact_share", CELL_REAL, true},
-    {"valid", CELL_VALID, true},
-};
+#define SELECT_ROW(C)                                                                                                  \
+    C(TEXT, op, false)                                                                                                 \
+    C(TEXT, algorithm, true)                                                                                           \
+    C(INT, bytes, true)                                                                                                \
+    C(INT, ranks, false)                                                                                               \
+    C(INT, k, true)                                                                                                    \
+    C(INT, n, false)                                                                                                   \
+    C(REAL, seconds_median, true)                                                                                      \
+    C(REAL, seconds_q1, true) C(REAL, seconds_q3, true) C(REAL, seconds_min, true) C(REAL, read_seconds_median, true)  \
+        C(REAL, read_seconds_min, true) C(REAL, passes, true) C(REAL, model_seconds, true) C(INT, found, true)         \
+            C(REAL, exact_share, true) C(VALID, valid, true)
+TABLE_ROW(select_row, SELECT_ROW);
 
 typedef struct select_case {
     weft_comm *comm;
@@ -51,9 +44,10 @@ typedef struct select_case {
     int32_t *index; /* [capacity] */
     float *value;   /* [capacity] */
     selector *selector;
-    weft_hal *hal; /* of a device, or NULL */
-    void *device_x, *device_index, *device_value, *device_sum;
-    float read; /* what the reading pass leaves, so that it is not left out */
+    weft_hal *hal;
+    bool device;                                               /* its memory is a device's: */
+    void *device_x, *device_index, *device_value, *device_sum; /* else device_x and device_sum are the host's */
+    double sum;
     bench_pair times;
     double share;
     int64_t correct; /* 1 or 0 */
@@ -62,7 +56,7 @@ typedef struct select_case {
 static weft_status run_select(void *argument)
 {
     select_case *c = argument;
-    if (c->hal != NULL) {
+    if (c->device) {
         const hal_select_largest_args args = {.x = hal_row_of(c->device_x, WEFT_DTYPE_F32, c->count),
                                               .index = hal_row_of(c->device_index, WEFT_DTYPE_I32, c->k),
                                               .value = hal_row_of(c->device_value, WEFT_DTYPE_F32, c->k)};
@@ -80,67 +74,33 @@ static uint32_t magnitude(float x)
     return bits & 0x7FFFFFFFU;
 }
 
-/* Sums in many lanes, so that memory and not the additions decide. */
 static weft_status run_read(void *argument)
 {
     select_case *c = argument;
-    float all = 0.0F;
-    if (c->hal != NULL) {
-        const hal_sum_squares_args args = {.x = hal_row_of(c->device_x, WEFT_DTYPE_F32, c->count),
-                                           .out = hal_row_of(c->device_sum, WEFT_DTYPE_F64, 1)};
-        WEFT_TRY(hal_sum_squares(c->hal, &args));
-        return c->hal->stream.sync(c->hal);
-    }
-#pragma omp parallel for schedule(static) reduction(+ : all)
-    for (int64_t block = 0; block < c->count; block += READ_BLOCK) {
-        const int64_t end = block + READ_BLOCK < c->count ? block + READ_BLOCK : c->count;
-        float sum[READ_LANES] = {0.0F};
-        int64_t i = block;
-        for (; i + READ_LANES <= end; i += READ_LANES) {
-            for (int lane = 0; lane < READ_LANES; lane++) {
-                sum[lane] += c->x[i + lane];
-            }
-        }
-        for (int lane = 0; lane < READ_LANES; lane++) {
-            all += sum[lane];
-        }
-        for (; i < end; i++) {
-            all += c->x[i];
-        }
-    }
-    c->read = all;
-    return WEFT_OK;
+    const hal_sum_squares_args args = {.x = hal_row_of(c->device_x, WEFT_DTYPE_F32, c->count),
+                                       .out = hal_row_of(c->device_sum, WEFT_DTYPE_F64, 1)};
+    WEFT_TRY(hal_sum_squares(c->hal, &args));
+    return c->hal->stream.sync(c->hal);
 }
 
-/* The bin of the k-th largest among the magnitudes whose upper half is `upper` (any: -1); what lies above is taken from
- * *k. */
-static int64_t bin_of(const select_case *c, int64_t upper, int64_t *histogram, int64_t *k)
+static int64_t count_from(const float *x, int64_t count, uint32_t least)
 {
-    memset(histogram, 0, BINS * sizeof *histogram);
-    for (int64_t i = 0; i < c->count; i++) {
-        const uint32_t bits = magnitude(c->x[i]);
-        if (upper < 0) {
-            histogram[bits >> HALF_BITS]++;
-        } else if (bits >> HALF_BITS == (uint32_t)upper) {
-            histogram[bits & (BINS - 1)]++;
-        }
+    int64_t found = 0;
+#pragma omp parallel for schedule(static) reduction(+ : found)
+    for (int64_t i = 0; i < count; i++) {
+        found += magnitude(x[i]) >= least;
     }
-    int64_t bin = BINS - 1;
-    while (bin > 0 && histogram[bin] < *k) {
-        *k -= histogram[bin--];
-    }
-    return bin;
+    return found;
 }
 
-static weft_status kth_magnitude(const select_case *c, uint32_t *kth)
+/* The largest magnitude that at least k elements reach, bit by bit. */
+static uint32_t kth_magnitude(const select_case *c)
 {
-    int64_t *histogram = NULL;
-    int64_t k = c->k;
-    WEFT_TRY(WEFT_NEW(&histogram, BINS, WEFT_MEM_WORKSPACE));
-    const int64_t upper = bin_of(c, -1, histogram, &k);
-    *kth = (uint32_t)(upper << HALF_BITS | bin_of(c, upper, histogram, &k));
-    weft_free(histogram);
-    return WEFT_OK;
+    uint32_t kth = 0;
+    for (uint32_t bit = 1U << 30; bit > 0; bit >>= 1) {
+        kth |= count_from(c->x, c->count, kth | bit) >= c->k ? bit : 0;
+    }
+    return kth;
 }
 
 /* Ascending, in range, with the vector's values; and the least magnitude found. */
@@ -157,27 +117,17 @@ static bool is_sound(const select_case *c, uint32_t *least)
     return c->found <= c->capacity;
 }
 
-static int64_t count_from(const float *x, int64_t count, uint32_t least)
-{
-    int64_t found = 0;
-    for (int64_t i = 0; i < count; i++) {
-        found += magnitude(x[i]) >= least;
-    }
-    return found;
-}
-
 static weft_status check(select_case *c)
 {
-    uint32_t kth = 0;
     uint32_t least = 0;
     WEFT_TRY(run_select(c));
-    if (c->hal != NULL) {
+    if (c->device) {
         WEFT_TRY(c->hal->mem.download(c->hal, c->index, c->device_index, (size_t)c->k * sizeof *c->index));
         WEFT_TRY(c->hal->mem.download(c->hal, c->value, c->device_value, (size_t)c->k * sizeof *c->value));
     }
-    WEFT_TRY(kth_magnitude(c, &kth));
     bool correct = is_sound(c, &least);
-    c->share = correct && c->found > 0 ? (double)count_from(c->value, c->found, kth) / (double)c->found : 1.0;
+    c->share =
+        correct && c->found > 0 ? (double)count_from(c->value, c->found, kth_magnitude(c)) / (double)c->found : 1.0;
     if (c->method == SELECT_REUSE) {
         /* All that is at least as large as the least one found, unless there was no room. */
         correct = correct && (c->found == c->capacity || count_from(c->x, c->count, least) == c->found);
@@ -191,6 +141,7 @@ static weft_status check(select_case *c)
 static weft_status open_device(select_case *c)
 {
     const size_t bytes = (size_t)c->count * sizeof *c->x;
+    c->device_x = c->device_sum = NULL;
     WEFT_TRY(c->hal->mem.alloc(c->hal, bytes, WEFT_MEM_WORKSPACE, &c->device_x));
     WEFT_TRY(c->hal->mem.alloc(c->hal, (size_t)c->k * sizeof *c->index, WEFT_MEM_WORKSPACE, &c->device_index));
     WEFT_TRY(c->hal->mem.alloc(c->hal, (size_t)c->k * sizeof *c->value, WEFT_MEM_WORKSPACE, &c->device_value));
@@ -211,13 +162,15 @@ static weft_status open_case(select_case *c, int threads)
     for (int64_t i = 0; i < c->count; i++) {
         c->x[i] *= c->x[i] * c->x[i];
     }
-    return c->hal != NULL ? open_device(c) : WEFT_OK;
+    c->device_x = c->x;
+    c->device_sum = &c->sum;
+    return c->device ? open_device(c) : WEFT_OK;
 }
 
 static void close_case(select_case *c)
 {
     void *const device[] = {c->device_x, c->device_index, c->device_value, c->device_sum};
-    for (size_t i = 0; c->hal != NULL && i < sizeof device / sizeof *device; i++) {
+    for (size_t i = 0; c->device && i < sizeof device / sizeof *device; i++) {
         c->hal->mem.free(c->hal, device[i]);
     }
     selector_destroy(c->selector);
@@ -229,21 +182,28 @@ static void close_case(select_case *c)
 static weft_status add_row(comm_bench *bench, const select_case *c)
 {
     const bool valid = c->correct == 1;
-    const bench_quartiles none = bench_quartiles_of(NULL, 0);
-    const bench_quartiles *read = &c->times.other;
-    const bench_quartiles ours = valid ? c->times.seconds : none;
+    const bench_quartiles ours = valid ? c->times.seconds : bench_quartiles_of(NULL, 0);
     const int64_t bytes = c->count * (int64_t)sizeof(float);
     const comm_cost cost = {.selected = c->count};
     if (!valid) {
         bench_comm_reject(bench, c->name, bytes, (double)INFINITY);
     }
-    return bench_comm_add(
-        bench, (table_cell[]){cell_text("select"), cell_text(c->name), cell_int(bytes), cell_int(comm_size(c->comm)),
-                              cell_int(c->k), cell_int(c->times.seconds.count), cell_real(ours.median),
-                              cell_real(ours.q1), cell_real(ours.q3), cell_real(ours.least), cell_real(read->median),
-                              cell_real(read->least), cell_real(valid ? 1.0 / c->times.ratio : (double)NAN),
-                              cell_real(comm_model_seconds(comm_get_model(c->comm), &cost)), cell_int(c->found),
-                              cell_real(c->share), cell_flag(valid)});
+    select_row row = {.op = "select",
+                      .algorithm = c->name,
+                      .bytes = bytes,
+                      .ranks = comm_size(c->comm),
+                      .k = c->k,
+                      .seconds_min = ours.least,
+                      .read_seconds_median = c->times.other.median,
+                      .read_seconds_min = c->times.other.least,
+                      .passes = valid ? 1.0 / c->times.ratio : (double)NAN,
+                      .model_seconds = comm_model_seconds(comm_get_model(c->comm), &cost),
+                      .found = c->found,
+                      .exact_share = c->share,
+                      .valid = valid};
+    BENCH_SET_SECONDS(&row, ours);
+    row.n = c->times.seconds.count;
+    return bench_grid_add(&bench->grid, &row);
 }
 
 static weft_status run_case(comm_bench *bench, int64_t bytes, int number)
@@ -254,8 +214,9 @@ static weft_status run_case(comm_bench *bench, int64_t bytes, int number)
                      .name = bench->names.choice[number],
                      .method = (select_method)number,
                      .count = bytes / (int64_t)sizeof(float),
-                     .hal = hal_host_visible(context->hal) ? NULL : context->hal};
-    WEFT_CHECK(c.hal == NULL || c.method == SELECT_RADIX, WEFT_ERR_UNSUPPORTED,
+                     .hal = context->hal,
+                     .device = !hal_host_visible(context->hal)};
+    WEFT_CHECK(!c.device || c.method == SELECT_RADIX, WEFT_ERR_UNSUPPORTED,
                "--algorithms %s: backend %s selects on its device, exactly: take radix", c.name, c.hal->name);
     c.k = (int64_t)ceil(density * (double)c.count);
     c.capacity = ROOM * c.k < c.count ? ROOM * c.k : c.count;
@@ -276,7 +237,7 @@ done:
 
 weft_status bench_comm_select(comm_bench *bench)
 {
-    WEFT_TRY(bench_comm_begin(bench, columns, sizeof columns / sizeof *columns));
+    WEFT_TRY(bench_comm_begin(bench, select_row_columns, TABLE_COLUMNS(select_row)));
     for (int i = 0; i < bench->sizes; i++) {
         WEFT_CHECK(bench->size[i] / (int64_t)sizeof(float) <= INT32_MAX, WEFT_ERR_UNSUPPORTED,
                    "--sizes: a selection takes less than 2^31 elements, not %lld bytes", (long long)bench->size[i]);

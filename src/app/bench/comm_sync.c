@@ -28,29 +28,19 @@
 
 enum { TRIED_RANKS = 12, TRIED_ELEMENTS = 4096, MEAN_ELEMENTS = 1 << 20, CALIBRATION_WORK = 1000000 };
 
-static const table_column columns[] = {
-    {"op", CELL_TEXT, false},
-    {"algorithm", CELL_TEXT, true},
-    {"ran", CELL_TEXT, true},
-    {"bytes", CELL_INT, true},
-    {"ranks", CELL_INT, false},
-    {"nodes", CELL_INT, false},
-    {"n", CELL_INT, false},
-    {"seconds_median", CELL_REAL, true},
-    {"seconds_q1", CELL_REAL, true},
-    {"seconds_q3", CELL_REAL, true},
-    {"seconds_min", CELL_REAL, false},
-    {"mpi_seconds_median", CELL_REAL, true},
-    {"ratio", CELL_REAL, true},
-    {"model_seconds", CELL_REAL, true},
-    {"bytes_sent", CELL_INT, true},
-    {"messages", CELL_INT, true},
-    {"density", CELL_REAL, true},
-    {"compute_seconds", CELL_REAL, true},
-    {"exposed_seconds", CELL_REAL, true},
-    {"exposed_percent", CELL_REAL, true},
-    {"valid", CELL_VALID, true},
-};
+#define SYNC_ROW(C)                                                                                                    \
+    C(TEXT, op, false)                                                                                                 \
+    C(TEXT, algorithm, true)                                                                                           \
+    C(TEXT, ran, true)                                                                                                 \
+    C(INT, bytes, true)                                                                                                \
+    C(INT, ranks, false)                                                                                               \
+    C(INT, nodes, false)                                                                                               \
+    C(INT, n, false)                                                                                                   \
+    C(REAL, seconds_median, true) C(REAL, seconds_q1, true) C(REAL, seconds_q3, true) C(REAL, seconds_min, false)      \
+        C(REAL, mpi_seconds_median, true) C(REAL, ratio, true) C(REAL, model_seconds, true) C(INT, bytes_sent, true)   \
+            C(INT, messages, true) C(REAL, density, true) C(REAL, compute_seconds, true)                               \
+                C(REAL, exposed_seconds, true) C(REAL, exposed_percent, true) C(VALID, valid, true)
+TABLE_ROW(sync_row, SYNC_ROW);
 
 typedef struct mode_case {
     const char *name;
@@ -64,16 +54,6 @@ typedef struct mode_case {
 static void note(mode_case *c, double error)
 {
     c->worst = error <= c->worst ? c->worst : isnan(error) ? (double)INFINITY : error;
-}
-
-/* The same bits on all ranks? Collective. */
-static weft_status check_equal(mode_case *c, const float *x)
-{
-    int64_t hash[2] = {(int64_t)bench_bits_hash(x, c->step.count), 0};
-    hash[1] = ~hash[0];
-    WEFT_TRY(comm_allreduce(c->step.comm, hash, 2, WEFT_DTYPE_I64, COMM_MAX));
-    note(c, hash[0] == ~hash[1] ? 0.0 : (double)INFINITY);
-    return WEFT_OK;
 }
 
 /* Least difference between x and the sum over any ranks, over its bound. part: [ranks] the ranks' inputs. */
@@ -90,32 +70,22 @@ static double subset_error(double x, const float *part, int ranks)
     return least / (ranks * ranks * 0x1p-24);
 }
 
-/* Of at most TRIED_ELEMENTS elements that are not zero. */
-static weft_status check_subsets(mode_case *c)
+/* Of at most TRIED_ELEMENTS elements that are not zero. Of many ranks the equality of bits remains. */
+static void check_subsets(mode_case *c)
 {
     const int ranks = comm_size(c->step.comm);
-    float *input = NULL;
     int tried = 0;
-    if (ranks > TRIED_RANKS) {
-        return WEFT_OK; /* the equality of bits remains */
-    }
-    WEFT_TRY(WEFT_NEW(&input, c->step.count * ranks, WEFT_MEM_WORKSPACE));
-    for (int r = 0; r < ranks; r++) {
-        bench_fill(r, input + r * c->step.count, c->step.count);
-    }
-    for (int64_t i = 0; i < c->step.count && tried < TRIED_ELEMENTS; i++) {
+    for (int64_t i = 0; i < c->step.count && tried < TRIED_ELEMENTS && ranks <= TRIED_RANKS; i++) {
         if (c->step.grad[i] != 0.0F) {
             float part[TRIED_RANKS];
             for (int r = 0; r < ranks; r++) {
-                part[r] = input[r * c->step.count + i];
+                part[r] = bench_input(r, i);
             }
             note(c, subset_error((double)c->step.grad[i], part, ranks));
             tried++;
         }
     }
-    note(c, tried > 0 ? 0.0 : (double)INFINITY);
-    weft_free(input);
-    return WEFT_OK;
+    note(c, tried > 0 || ranks > TRIED_RANKS ? 0.0 : (double)INFINITY);
 }
 
 /* sync_average against the mean in double precision, on the first MEAN_ELEMENTS. Collective. */
@@ -148,15 +118,15 @@ static weft_status check(mode_case *c, const sync_options *options)
     switch (sync_running(s->sync)) {
     case SYNC_ALLREDUCE:
         note(c, bench_sum_error(s->grad, s->count, comm_size(s->comm), options->wire));
-        WEFT_TRY(check_equal(c, s->grad));
+        WEFT_TRY(bench_comm_equal(s->comm, s->grad, s->count, &c->worst));
         break;
     case SYNC_TOPK:
-        WEFT_TRY(check_subsets(c));
-        WEFT_TRY(check_equal(c, s->grad));
+        check_subsets(c);
+        WEFT_TRY(bench_comm_equal(s->comm, s->grad, s->count, &c->worst));
         break;
     default:
         WEFT_TRY(check_mean(c));
-        WEFT_TRY(check_equal(c, s->value));
+        WEFT_TRY(bench_comm_equal(s->comm, s->value, s->count, &c->worst));
         WEFT_TRY(sync_resume(s->sync));
         break;
     }
@@ -262,33 +232,31 @@ static weft_status add_row(comm_bench *bench, const mode_case *c)
     const weft_comm *comm = c->step.comm;
     const int64_t bytes = c->step.count * (int64_t)sizeof(float);
     const bool valid = c->worst <= 1.0;
-    const bench_quartiles none = bench_quartiles_of(NULL, 0);
-    const bench_quartiles ours = valid ? c->seconds : none;
+    const bench_quartiles ours = valid ? c->seconds : bench_quartiles_of(NULL, 0);
     const double exposed = valid ? fmax(c->together.median - c->compute.median, 0.0) : (double)NAN;
     if (!valid) {
         bench_comm_reject(bench, c->name, bytes, c->worst);
     }
-    return bench_comm_add(bench, (table_cell[]){cell_text("sync"),
-                                                cell_text(c->name),
-                                                cell_text(sync_mode_name(sync_running(c->step.sync))),
-                                                cell_int(bytes),
-                                                cell_int(comm_size(comm)),
-                                                cell_int(comm_get_layout(comm)->nodes),
-                                                cell_int(c->seconds.count),
-                                                cell_real(ours.median),
-                                                cell_real(ours.q1),
-                                                cell_real(ours.q3),
-                                                cell_real(ours.least),
-                                                cell_real(c->mpi.median),
-                                                cell_real(c->mpi.median / ours.median),
-                                                cell_real(c->model_seconds),
-                                                cell_int(c->sent),
-                                                cell_int(c->messages),
-                                                cell_real(sync_get_figures(c->step.sync).density),
-                                                cell_real(c->compute.median),
-                                                cell_real(exposed),
-                                                cell_real(100.0 * exposed / c->seconds.median),
-                                                cell_flag(valid)});
+    sync_row row = {.op = "sync",
+                    .algorithm = c->name,
+                    .ran = sync_mode_name(sync_running(c->step.sync)),
+                    .bytes = bytes,
+                    .ranks = comm_size(comm),
+                    .nodes = comm_get_layout(comm)->nodes,
+                    .seconds_min = ours.least,
+                    .mpi_seconds_median = c->mpi.median,
+                    .ratio = c->mpi.median / ours.median,
+                    .model_seconds = c->model_seconds,
+                    .bytes_sent = c->sent,
+                    .messages = c->messages,
+                    .density = sync_get_figures(c->step.sync).density,
+                    .compute_seconds = c->compute.median,
+                    .exposed_seconds = exposed,
+                    .exposed_percent = 100.0 * exposed / c->seconds.median,
+                    .valid = valid};
+    BENCH_SET_SECONDS(&row, ours);
+    row.n = c->seconds.count;
+    return bench_grid_add(&bench->grid, &row);
 }
 
 static weft_status run_mode(comm_bench *bench, int64_t bytes, int number)
@@ -303,7 +271,7 @@ static weft_status run_mode(comm_bench *bench, int64_t bytes, int number)
     weft_status status = sync_step_open(comm, &options, bytes / (int64_t)sizeof(float), &c.step);
     if (status == WEFT_ERR_UNSUPPORTED && bench->names.all) {
         weft_error_clear();
-        status = bench_comm_skip(bench, c.name, bytes, "does not run on these nodes or with these options");
+        status = bench_grid_skip(&bench->grid, c.name, bytes, "does not run on these nodes or with these options");
         goto done;
     }
     if (status != WEFT_OK) {
@@ -323,7 +291,7 @@ weft_status bench_comm_sync(comm_bench *bench)
 {
     WEFT_TRY(option_check_rules(bench->context->options));
     WEFT_TRY(sync_setup_check(bench->context->options));
-    WEFT_TRY(bench_comm_begin(bench, columns, sizeof columns / sizeof *columns));
+    WEFT_TRY(bench_comm_begin(bench, sync_row_columns, TABLE_COLUMNS(sync_row)));
     for (int i = 0; i < bench->sizes; i++) {
         for (int j = 0; j < bench->names.count; j++) {
             WEFT_TRY(run_mode(bench, bench->size[i], bench->names.wanted[j]));

@@ -8,23 +8,24 @@
 
 enum { MAX_SECONDS = 60, MAX_INNER = 10000, LEAST_REPEATS = 3 };
 #define SAMPLE_SECONDS 50e-6
+#define LONG_SECONDS   0.05
 
 weft_status bench_sample(weft_comm *comm, const bench_side *side, int inner, double *seconds)
 {
-    WEFT_TRY(comm_barrier(comm));
+    WEFT_TRY(comm != NULL ? comm_barrier(comm) : WEFT_OK);
     const double begin = clock_seconds();
     for (int i = 0; i < inner; i++) {
         WEFT_TRY(side->run(side->argument));
     }
     *seconds = (clock_seconds() - begin) / inner;
-    return comm_allreduce(comm, seconds, 1, WEFT_DTYPE_F64, COMM_MAX);
+    return comm != NULL ? comm_allreduce(comm, seconds, 1, WEFT_DTYPE_F64, COMM_MAX) : WEFT_OK;
 }
 
-/* Operations in a sample, by the faster side, of which the second run counts. */
+/* Operations in a sample, by the faster side, of which the second run counts; one that is long needs no second. */
 static weft_status warm_up(weft_comm *comm, const bench_side *side, const bench_side *other, int *inner)
 {
     double seconds = INFINITY;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2 && !(i > 0 && seconds > LONG_SECONDS); i++) {
         double mine = INFINITY;
         double theirs = INFINITY;
         WEFT_TRY(bench_sample(comm, side, 1, &mine));
@@ -72,4 +73,12 @@ done:
     weft_free(theirs);
     weft_free(ratio);
     return status;
+}
+
+weft_status bench_time(weft_status (*run)(void *argument), void *argument, int repeats, bench_quartiles *seconds)
+{
+    bench_pair pair;
+    WEFT_TRY(bench_pair_measure(NULL, &(bench_side){run, argument}, NULL, repeats, &pair));
+    *seconds = pair.seconds;
+    return WEFT_OK;
 }

@@ -1,5 +1,5 @@
 /*
- * app/bench/pair.h: two ways of doing the same thing, timed in turns over all ranks.
+ * app/bench/pair.h: two ways of doing the same thing, timed in turns over all ranks, or one of them alone.
  *
  * Every sample starts after a barrier and counts what the slowest rank took. A sample of a short operation holds enough
  * of them to last 50 microseconds. The two sides alternate within a repetition, and which goes first alternates too, so
@@ -21,7 +21,7 @@ typedef struct bench_pair {
     double ratio;                   /* median over repetitions of other / seconds; NaN without the other side */
 } bench_pair;
 
-/* Seconds of one of `inner` operations, the same on every rank. Collective. */
+/* Seconds of one of `inner` operations, the same on every rank. comm NULL: of this process. Collective. */
 weft_status bench_sample(weft_comm *comm, const bench_side *side, int inner, double *seconds);
 
 /* other: NULL when there is nothing to compare with. After one repetition to warm up; ends early, after at least three

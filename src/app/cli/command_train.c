@@ -5,6 +5,7 @@
 #include "app/cli/signals.h"
 #include "app/setup/sync_setup.h"
 #include "app/train/train_job.h"
+#include "app/workload/workload_facts.h"
 #include "base/log.h"
 
 static void print_sync(const app_context *context, sync_shards shards)
@@ -25,7 +26,7 @@ static void print_dry_run(const train_job *job)
     const workload *work = &job->work;
     printf("%d rank(s) on %d node(s), %d thread(s) each (%s)\n", comm_size(context->comm), context->nodes,
            context->placement.threads, context->placement.reason);
-    work->ops->describe_plan(work, stdout);
+    workload_print_plan(work, stdout);
     if (comm_size(context->comm) > 1) {
         print_sync(context, work->ops->shards);
     }

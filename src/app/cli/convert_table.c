@@ -19,21 +19,20 @@ bool app_is_table(const weft_options *options)
     return false;
 }
 
-/* Options that say how a graph is read or written. */
-static weft_status refuse_graph_options(const weft_options *options)
+/* Options of a kind of workload say how its own stores are made. */
+static weft_status refuse_options_of_kinds(const weft_options *options)
 {
-    static const option_id ids[] = {OPT_TO,         OPT_FORMAT_IN,       OPT_FEATURES,     OPT_LABELS,
-                                    OPT_SPLIT,      OPT_CONVERT_WEIGHTS, OPT_RANDOM_SPLIT, OPT_KEEP_SPLIT,
-                                    OPT_SPLIT_NAME, OPT_CLASSES,         OPT_SYMMETRIZE,   OPT_VERTICES,
-                                    OPT_FIRST_ID,   OPT_RELABEL,         OPT_SELF_LOOPS};
-    int table = 0;
-    while (!option_is_set(options, column_options[table])) {
-        table++;
+    const option_command *command = option_command_of(options);
+    int column = 0;
+    while (!option_is_set(options, column_options[column])) {
+        column++;
     }
-    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
-        WEFT_CHECK(!option_is_set(options, ids[i]), WEFT_ERR_USAGE,
-                   "--%s is for graphs, and --%s makes a table: leave one of them out", option_row_of(ids[i])->name,
-                   option_row_of(column_options[table])->name);
+    for (int i = 0; i < option_count(options); i++) {
+        const option_id id = option_at(options, i);
+        const bool of_a_kind = id >= OPTION_TABLE_FIRST(1);
+        WEFT_CHECK(!of_a_kind || !option_applies(command, id) || !option_is_set(options, id), WEFT_ERR_USAGE,
+                   "--%s does not say how a table is read, and --%s makes one: leave one of them out",
+                   option_row_in(options, id)->name, option_row_in(options, column_options[column])->name);
     }
     return WEFT_OK;
 }
@@ -57,7 +56,7 @@ weft_status app_convert_table(const weft_options *options)
         .decimal = option_text(options, OPT_DECIMAL),
         .index_base = option_int(options, OPT_INDEX_BASE),
     };
-    WEFT_TRY(refuse_graph_options(options));
+    WEFT_TRY(refuse_options_of_kinds(options));
     WEFT_CHECK(!table_is_store(input), WEFT_ERR_USAGE, "%s: is a table store already", input);
     if (option_int(options, OPT_THREADS) > 0) {
         omp_set_num_threads((int)option_int(options, OPT_THREADS));

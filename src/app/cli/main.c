@@ -9,43 +9,41 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "app/bench/bench.h"
 #include "app/cli/command.h"
 #include "app/cli/signals.h"
 #include "app/cli/stack.h"
+#include "app/info/info.h"
 #include "app/setup/context.h"
 #include "app/setup/hang.h"
 #include "app/workload/app_catalog.h"
+#include "app/workload/workload.h"
 #include "base/log.h"
 #include "machine/launcher.h"
 
-typedef struct command_entry {
-    const char *name; /* as in the catalogue */
-    weft_status (*run)(const weft_options *options);
-    bool parallel; /* runs on all ranks of a job */
-} command_entry;
-
-static const command_entry entries[] = {
-    {"train", app_train, true},
-    {"partition", app_partition, true},
-    {"convert", app_convert, false},
-    {"bench", app_bench, true},
-    {"info", app_info, false},
-    {"eval", app_eval, true},
-    {"predict", app_predict, true},
-    {"export", app_export, false},
-    {"doctor", app_doctor, true},
-    {"report", app_report, false},
-    {"predict-scaling", app_predict_scaling, false},
+static const workload_command entries[] = {
+    {"train", app_train, true},    {"convert", app_convert, false}, {"bench", app_bench, true},
+    {"info", app_info, false},     {"eval", app_eval, true},        {"predict", app_predict, true},
+    {"export", app_export, false}, {"doctor", app_doctor, true},    {"report", app_report, false},
+    {NULL, NULL, false},
 };
 
-static const command_entry *entry_of(const option_command *command)
+static const workload_command *entry_in(const workload_command *list, const char *name)
 {
-    for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
-        if (strcmp(entries[i].name, command->name) == 0) {
-            return &entries[i];
-        }
+    while (list != NULL && list->name != NULL && strcmp(list->name, name) != 0) {
+        ++list;
     }
-    return NULL;
+    return list != NULL && list->name != NULL ? list : NULL;
+}
+
+/* Every kind's, or one of a kind of workload. NULL: the program itself, without a command. */
+static const workload_command *entry_of(const option_command *command)
+{
+    const workload_command *entry = entry_in(entries, command->name);
+    for (int i = 0; entry == NULL && workload_list[i] != NULL; ++i) {
+        entry = entry_in(workload_list[i]->commands, command->name);
+    }
+    return entry;
 }
 
 static weft_status print_generated(int argc, char **argv)
@@ -107,7 +105,7 @@ static weft_status answer(const weft_options *options, bool *answered)
     return WEFT_OK;
 }
 
-static weft_status run(const command_entry *entry, const weft_options *options)
+static weft_status run(const workload_command *entry, const weft_options *options)
 {
     WEFT_TRY(app_set_log_level(options));
     WEFT_CHECK(entry->parallel || launcher_size() <= 1, WEFT_ERR_LAUNCH,
@@ -147,7 +145,7 @@ static weft_status dispatch(int argc, char **argv)
         argc--;
         argv++;
     }
-    const command_entry *entry = entry_of(command);
+    const workload_command *entry = entry_of(command);
     /* Other ranks of a parallel command receive what rank 0 reads. */
     bool receives = entry != NULL && entry->parallel && launcher_rank() > 0;
     WEFT_TRY((receives ? option_parse_arguments : option_parse)(command, argc, argv, &options));

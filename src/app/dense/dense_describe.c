@@ -1,21 +1,17 @@
 /* app/dense/dense_describe.c: what run.json, --dry-run and summary.json tell of a network on images
  * (app/dense/dense_workload.h). */
 #include "app/dense/dense_job.h"
-#include "base/number.h"
 
-void dense_describe_data(const workload *work, json_writer *json)
+void dense_data_facts(const workload *work, fact_list *list)
 {
     const image_set *set = ((const dense_job *)work->self)->set;
-    json_text(json, "name", set->name);
-    json_text(json, "hash", set->hash);
-    json_int(json, "train", set->count[IMAGE_TRAIN]);
-    json_int(json, "valid", set->count[IMAGE_VALID]);
-    json_int(json, "test", set->count[IMAGE_TEST]);
-    json_int(json, "height", set->height);
-    json_int(json, "width", set->width);
-    json_int(json, "channels", set->channels);
-    json_int(json, "classes", set->classes);
-    class_names_to_json(json, (const char *const *)set->class_name, set->classes);
+    facts_int(list, "train", "training images", "", "", set->count[IMAGE_TRAIN]);
+    facts_int(list, "valid", "validation images", "", "", set->count[IMAGE_VALID]);
+    facts_int(list, "test", "test images", "", "", set->count[IMAGE_TEST]);
+    facts_int(list, "height", "height", "", "", set->height);
+    facts_int(list, "width", "width", "", "", set->width);
+    facts_int(list, "channels", "channels", "", "", set->channels);
+    facts_int(list, FACT_CLASSES, "classes", "", "", set->classes);
 }
 
 const char *dense_row_name(const workload *work, int64_t row)
@@ -43,16 +39,27 @@ static net_sums sums_of(const network *net)
     return sums;
 }
 
-void dense_describe_plan(const workload *work, FILE *out)
+static void tell_network(const dense_job *job, fact_list *list)
+{
+    const net_sums sums = sums_of(&job->net);
+    facts_int(list, "network_layers", "layers", "", "", job->net.layers);
+    facts_int(list, "network_parameters", "parameters", "", "", sums.parameters);
+    facts_real(list, "forward_gflop_per_image", "forward pass of an image", "GFLOP", "training takes three times that",
+               sums.flops / 1e9);
+}
+
+void dense_plan_facts(const workload *work, fact_list *list)
 {
     const dense_job *job = work->self;
-    const net_sums sums = sums_of(&job->net);
-    fprintf(out, "%s: %d layers, %lld parameters, %.3f GFLOP an image forward, three times that to train\n",
-            job->net.name, job->net.layers, (long long)sums.parameters, sums.flops / 1e9);
-    fprintf(out, "batches of %lld images, of which this rank has %lld\n",
-            (long long)option_int(work->context->options, OPT_BATCH_SIZE),
-            (long long)(job->sizes > 0 ? job->images[0] : 0));
-    fprintf(out, "gradients: %.3f MB a rank and step\n", 4e-6 * (double)sums.parameters);
+    char title[FACT_TITLE_BYTES];
+    snprintf(title, sizeof title, "network %.80s", job->net.name);
+    facts_group(list, "network", title);
+    tell_network(job, list);
+    facts_group(list, "batches", "batches");
+    facts_int(list, "batch_size", "images", "", "", option_int(work->context->options, OPT_BATCH_SIZE));
+    facts_int(list, "rank_images", "of this rank", "", "", job->sizes > 0 ? job->images[0] : 0);
+    facts_group(list, "gradients", "gradients");
+    facts_int(list, "gradient_bytes", "sent by a rank in a step", "bytes", "", 4 * sums_of(&job->net).parameters);
 }
 
 /* ---- where samples came from ---- */
@@ -68,17 +75,19 @@ static dense_input input_of(const dense_job *job)
     return input;
 }
 
-static void begin_input(json_writer *json, const dense_input *input)
+static void tell_input(const dense_input *input, fact_list *list)
 {
-    json_object(json, "input");
-    json_int(json, "from_memory", (int64_t)input->samples[IMAGE_FROM_MEMORY]);
-    json_int(json, "from_disk", (int64_t)input->samples[IMAGE_FROM_DISK]);
-    json_int(json, "from_nodes", (int64_t)input->samples[IMAGE_FROM_NODES]);
-    json_int(json, "decoded", (int64_t)input->samples[IMAGE_FROM_SOURCE]);
-    json_int(json, "source_bytes", (int64_t)input->source_bytes);
+    facts_int(list, "from_memory", "from memory", "", "images kept in memory",
+              (int64_t)input->samples[IMAGE_FROM_MEMORY]);
+    facts_int(list, "from_disk", "from disk", "", "images kept in a cache on disk",
+              (int64_t)input->samples[IMAGE_FROM_DISK]);
+    facts_int(list, "from_nodes", "from other nodes", "", "images that other nodes keep",
+              (int64_t)input->samples[IMAGE_FROM_NODES]);
+    facts_int(list, "decoded", "decoded", "", "images read of the data", (int64_t)input->samples[IMAGE_FROM_SOURCE]);
+    facts_int(list, "source_bytes", "read of the data", "bytes", "", (int64_t)input->source_bytes);
 }
 
-void dense_describe_epoch(const workload *work, json_writer *json)
+void dense_epoch_facts(const workload *work, fact_list *list)
 {
     dense_job *job = work->self;
     const dense_input now = input_of(job);
@@ -86,9 +95,9 @@ void dense_describe_epoch(const workload *work, json_writer *json)
     for (int level = 0; level < IMAGE_LEVELS; ++level) {
         since.samples[level] = now.samples[level] - job->told.samples[level];
     }
-    begin_input(json, &since);
-    json_real(json, "wait_s", now.wait_s - job->told.wait_s);
-    json_end(json);
+    facts_group(list, "input", "Images read");
+    tell_input(&since, list);
+    facts_real(list, "wait_s", "waited for batches", "s", "", now.wait_s - job->told.wait_s);
     job->told = now;
 }
 
@@ -102,27 +111,24 @@ weft_status dense_gather_figures(const workload *work)
     return comm_allreduce(comm, &job->all, (int64_t)(sizeof job->all / sizeof(double)), WEFT_DTYPE_F64, COMM_SUM);
 }
 
-void dense_summarise(const workload *work, json_writer *json)
+void dense_closing_facts(const workload *work, fact_list *list)
 {
     const dense_job *job = work->self;
-    const net_sums sums = sums_of(&job->net);
-    json_int(json, "network_layers", job->net.layers);
-    json_int(json, "batch_size", option_int(work->context->options, OPT_BATCH_SIZE));
-    json_real(json, "forward_flops_per_image", sums.flops);
-    json_int(json, "malformed_images", job->set->malformed);
-    begin_input(json, &job->all);
-    json_real(json, "wait_s_avg", job->all.wait_s / comm_size(work->context->comm));
-    json_real(json, "wait_s_max", job->wait_s_max);
-    json_end(json);
+    facts_group(list, "input", "Images read");
+    tell_input(&job->all, list);
+    facts_real(list, "wait_s_avg", "waited for batches", "s", "mean over the ranks",
+               job->all.wait_s / comm_size(work->context->comm));
+    facts_real(list, "wait_s_max", "waited at most", "s", "the rank that waited longest", job->wait_s_max);
 }
 
-void dense_print_figures(const workload *work, FILE *out)
+void dense_result_facts(const workload *work, fact_list *list)
 {
     const dense_job *job = work->self;
-    const dense_input *all = &job->all;
-    fprintf(out, "images: %.0f from memory, %.0f from disk, %.0f from other nodes, %.0f decoded; %s read of the data; ",
-            all->samples[IMAGE_FROM_MEMORY], all->samples[IMAGE_FROM_DISK], all->samples[IMAGE_FROM_NODES],
-            all->samples[IMAGE_FROM_SOURCE], number_say_bytes((uint64_t)all->source_bytes).text);
-    fprintf(out, "waited for batches for %.3f s (avg), %.3f s (max)\n", all->wait_s / comm_size(work->context->comm),
-            job->wait_s_max);
+    char title[FACT_TITLE_BYTES];
+    snprintf(title, sizeof title, "Network: %.80s", job->net.name);
+    facts_group(list, "network", title);
+    tell_network(job, list);
+    facts_int(list, "batch_size", "images of a batch", "", "", option_int(work->context->options, OPT_BATCH_SIZE));
+    facts_int(list, "malformed_images", "images left out", "", "files that hold no image", job->set->malformed);
+    dense_closing_facts(work, list);
 }

@@ -54,13 +54,13 @@ weft_status dense_check_moments(const weft_options *options);
 weft_status dense_augment_of(const image_set *set, const weft_options *options, bool trained, augment *a);
 
 /* See workload_ops; in app/dense/dense_describe.c. */
-void dense_describe_data(const workload *work, json_writer *json);
+void dense_data_facts(const workload *work, fact_list *list);
 const char *dense_row_name(const workload *work, int64_t row);
-void dense_describe_plan(const workload *work, FILE *out);
-void dense_describe_epoch(const workload *work, json_writer *json);
+void dense_plan_facts(const workload *work, fact_list *list);
+void dense_epoch_facts(const workload *work, fact_list *list);
 weft_status dense_gather_figures(const workload *work);
-void dense_summarise(const workload *work, json_writer *json);
-void dense_print_figures(const workload *work, FILE *out);
+void dense_result_facts(const workload *work, fact_list *list);
+void dense_closing_facts(const workload *work, fact_list *list);
 
 /* In app/dense/dense_saved.c. */
 weft_status dense_recognise(saved_model *model, const weft_options *given);

@@ -6,10 +6,13 @@
 #include <string.h>
 
 #include "app/activity/activity_table.h"
+#include "app/dense/bench/bench_dense.h"
 #include "app/dense/dense_job.h"
+#include "app/dense/info/info_images.h"
 #include "app/workload/precision.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "dense/data/decode/image_decode.h"
 #include "dense/data/image_order.h"
 #include "dense/dense_options.def"
 #include "io/data_options.def"
@@ -97,7 +100,7 @@ static void describe_set(workload *work)
 {
     const image_set *set = ((const dense_job *)work->self)->set;
     const int64_t *count = set->count;
-    snprintf(work->name, sizeof work->name, "%.*s", (int)sizeof work->name - 1, set->name);
+    snprintf(work->name, sizeof work->name, "%s", set->name);
     memcpy(work->hash, set->hash, sizeof work->hash);
     work->malformed = set->malformed;
     work->test_cure = test_cure_of(set);
@@ -534,6 +537,18 @@ static const option_id resumable[] = {OPT_NETWORK,   OPT_IMAGE_FORMAT, OPT_CACHE
 static const workload_activity activities[] = {
     {ACTIVITY_BATCH, "batches", 40}, {ACTIVITY_CONVOLVE, "convolve", 50}, {NULL, NULL, 0}};
 
+static const option_id bench_uses[] = {OPT_MODEL,       OPT_BATCH_SIZE,    OPT_PRECISION,
+                                       OPT_CONVOLUTION, OPT_THREAD_COUNTS, OPTION_NONE};
+static const workload_bench benches[] = {{"dense", "networks on images", bench_dense, bench_uses},
+                                         {NULL, NULL, NULL, NULL}};
+
+static const char *dense_library(int i, char *text, size_t bytes)
+{
+    static const char *const names[] = {"JPEG", "libpng"};
+    snprintf(text, bytes, "%s", i == 0 ? image_jpeg_version() : image_png_version());
+    return i < 2 ? names[i] : NULL;
+}
+
 const workload_ops dense_workload = {
     .options = &dense_option_table,
     .claims = dense_claims,
@@ -547,7 +562,7 @@ const workload_ops dense_workload = {
     .split_cure = "--valid-images N sets some of the training images apart",
     .test_cure = "folders test/CLASS/ beside train/CLASS/ hold such images",
     .label_cure = "weft predict answers for them; images in folders train/CLASS/ and test/CLASS/ have scores",
-    .share_names = {"train_images"},
+    .share = {{"train_images", "training images", ""}},
     .shards = SYNC_SHARDS_SAMPLED,
     .begin = dense_begin,
     .open = dense_open,
@@ -561,16 +576,20 @@ const workload_ops dense_workload = {
     .release = dense_release,
     .abandon = dense_abandon,
     .end = dense_end,
-    .describe_data = dense_describe_data,
+    .data_facts = dense_data_facts,
     .row_name = dense_row_name,
     .row_title = {"file", "image"},
     .shows_answers = true,
-    .describe_plan = dense_describe_plan,
-    .describe_epoch = dense_describe_epoch,
+    .plan_facts = dense_plan_facts,
+    .epoch_facts = dense_epoch_facts,
     .gather_figures = dense_gather_figures,
-    .summarise = dense_summarise,
-    .print_figures = dense_print_figures,
+    .result_facts = dense_result_facts,
+    .closing_facts = dense_closing_facts,
     .recognise = dense_recognise,
     .read_named = dense_read_named,
     .write_named = dense_write_named,
+    .benches = benches,
+    .info = dense_info,
+    .info_name = net_zoo_name,
+    .library = dense_library,
 };

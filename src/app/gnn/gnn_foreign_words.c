@@ -1,4 +1,5 @@
 /* app/gnn/gnn_foreign_words.c: answers for those who come from other programs for graphs; see app/options/option_foreign_words.c. */
+#include "app/gnn/gnn_options.h"
 #include "app/gnn/gnn_words.h"
 
 const option_foreign gnn_foreigns[] = {

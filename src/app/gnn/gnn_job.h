@@ -31,11 +31,15 @@ typedef struct gnn_job {
 gnn_config gnn_config_of(const weft_options *options, const weft_graph *graph, int64_t outputs);
 int64_t gnn_outputs_of(const weft_options *options, const weft_graph *graph);
 
+/* weft predict-scaling; in app/gnn/predict_scaling.c. */
+weft_status gnn_command_predict_scaling(const weft_options *options);
+
 /* See workload_ops; in app/gnn/gnn_describe.c. */
-void gnn_describe_data(const workload *work, json_writer *json);
+void gnn_data_facts(const workload *work, fact_list *list);
 const char *gnn_row_name(const workload *work, int64_t row);
-void gnn_describe_plan(const workload *work, FILE *out);
-void gnn_summarise(const workload *work, json_writer *json);
+void gnn_plan_facts(const workload *work, fact_list *list);
+void gnn_print_plan(const workload *work, FILE *out);
+void gnn_result_facts(const workload *work, fact_list *list);
 
 /* In app/gnn/gnn_saved.c. */
 /* --model; auto is sage. */

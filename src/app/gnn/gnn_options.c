@@ -30,7 +30,6 @@ static const option_section sections[] = {
     {"partitioner", "Partitioner", "How the partitioner works.", NULL, "train,eval,predict", OPTION_DISTURBS, NULL},
     {"aggregation", "Aggregation", "Order and form of the aggregation matrix.", NULL, "train,bench,eval,predict",
      OPTION_DISTURBS, NULL},
-    {"convert", "Convert", "Input and output of weft convert.", "formats", NULL, OPTION_CHANGES, NULL},
     {"scaling", "Scaling", "The sockets and the network that are predicted.", NULL, NULL, OPTION_CHANGES, NULL},
     {NULL, NULL, NULL, NULL, NULL, OPTION_CHANGES, NULL},
 };
@@ -38,11 +37,6 @@ static const option_section sections[] = {
 static const option_command commands[] = {
     {NULL, "partition", "divide a graph store into parts and report their quality", "STORE", 1, 1,
      "general,partitioning,partitioner", "weft partition reddit.weft --parts 16 --method metis --json"},
-    {NULL, "convert", "make a graph store, or a table store, from a data set's files", "INPUT", 1, 1,
-     "general,convert,columns",
-     "weft convert cora.npz --out cora.weft\n"
-     "weft convert minesweeper.npz --out minesweeper.weft --split-index 0\n"
-     "weft convert flights.csv.xz --target arr_delay --drop dep_delay --out flights.weft"},
     {NULL, "predict-scaling", "predict the seconds of an epoch on many sockets, from this graph and this machine", "",
      0, 0, "general,data,model,training,partition,partitioner,aggregation,communication,patience,scaling,table",
      "weft predict-scaling --data reddit.weft --model sage --hidden 256\n"

@@ -1,4 +1,5 @@
 /* app/gnn/gnn_recipes.c: what the recipes of graph networks set. */
+#include "app/gnn/gnn_options.h"
 #include "app/gnn/gnn_words.h"
 
 const option_recipe_setting gnn_recipes[] = {

@@ -6,16 +6,22 @@
 
 #include "app/activity/activity_table.h"
 #include "app/gnn/auto_options.h"
+#include "app/gnn/bench/bench_spmm.h"
+#include "app/gnn/convert/convert_graph.h"
+#include "app/gnn/divide/command_partition.h"
 #include "app/gnn/gnn_job.h"
 #include "app/gnn/gnn_memory.h"
+#include "app/gnn/info/info_graph.h"
 #include "app/setup/load_watch.h"
 #include "app/workload/precision.h"
 #include "base/alloc.h"
 #include "base/log.h"
 #include "gnn/data/generate/generator.h"
 #include "gnn/layers/aggregate.h"
+#include "gnn/layers/form_choice.h"
 #include "gnn/smooth.h"
 #include "io/text/foreign_file.h"
+#include "partition/methods/metis_call.h"
 
 /* ---- what the options ask for ---- */
 
@@ -255,7 +261,7 @@ static weft_status gnn_open(workload *work, const char *folder)
                               .symmetric = graph->symmetric};
     memcpy(job->facts.name, graph->name, sizeof graph->name);
     memcpy(job->facts.hash, graph->hash, sizeof graph->hash);
-    memcpy(work->name, graph->name, sizeof work->name);
+    snprintf(work->name, sizeof work->name, "%s", graph->name);
     memcpy(work->hash, graph->hash, sizeof work->hash);
     work->generated = graph_data_is_generated(work->context);
     work->labelled = graph->label != NULL || graph->target != NULL;
@@ -663,6 +669,16 @@ static weft_status create_model(workload *work)
     return status;
 }
 
+/* Rank 0 of a model without aggregation matrices has chosen nothing. */
+static void keep_forms(workload *work)
+{
+    const gnn_job *job = work->self;
+    char forms[GNN_FORMS + 1];
+    gnn_aggregator_forms(&job->model.aggregator, forms);
+    const bool none = forms[strspn(forms, "-")] == '\0';
+    snprintf(work->choice, sizeof work->choice, "%s", none && comm_rank(work->context->comm) == 0 ? "" : forms);
+}
+
 static weft_status gnn_build(workload *work)
 {
     gnn_job *job = work->self;
@@ -670,10 +686,8 @@ static weft_status gnn_build(workload *work)
     const weft_options *o = context->options;
     graph_data *data = &job->data;
     run_choices choices;
-    WEFT_TRY(choices_of(context, &choices));
-    if (option_is_auto(o, OPT_SPMM)) {
-        memcpy(job->config.forms, choices.forms, sizeof job->config.forms);
-    }
+    WEFT_TRY(choices_of(context, work->ops->choice, &choices));
+    snprintf(job->config.forms, sizeof job->config.forms, "%.*s", (int)GNN_FORMS, choices.own);
     job->config.forms_by_rule = option_flag(o, OPT_REPRODUCIBLE);
     if (gnn_layer_ops_of(&job->config)->normalisation != NULL) {
         WEFT_TRY(job_forms_find(context, &data->part, &job->config, &job->forms));
@@ -706,9 +720,7 @@ static weft_status gnn_build(workload *work)
     work->model = &job->model.interface;
     work->targets = &job->labels.targets;
     work->source = source_whole(work->targets);
-    if (option_is_auto(o, OPT_SPMM)) { /* a form that is named was not chosen */
-        gnn_aggregator_forms(&job->model.aggregator, work->forms);
-    }
+    keep_forms(work);
     work->held = (held_rows){.total = data->part.n_global, .count = data->part.n_owned, .id = data->part.gid};
     return status;
 }
@@ -780,6 +792,33 @@ static const option_id resumable[] = {OPTION_NONE};
 static const workload_activity activities[] = {
     {ACTIVITY_AGGREGATE, "aggregate", 70}, {ACTIVITY_HALO, "halo", 80}, {NULL, NULL, 0}};
 
+static const workload_command commands[] = {{"partition", gnn_command_partition, true},
+                                            {"predict-scaling", gnn_command_predict_scaling, false},
+                                            {NULL, NULL, false}};
+
+static weft_status check_forms(const char *code)
+{
+    bool good = strlen(code) == GNN_FORMS;
+    for (const char *letter = code; good && *letter != '\0'; ++letter) {
+        good = gnn_form_is_letter(*letter);
+    }
+    WEFT_CHECK(good, WEFT_ERR_USAGE,
+               "'%s' is no code of %d letters: a code is made of the first letters of %s, and - (no matrix)", code,
+               (int)GNN_FORMS, CHOICE_WORDS(HAL_SPMM_MADE));
+    return WEFT_OK;
+}
+
+static const choice_kind choice_of_forms = {.key = "spmm", .option = OPT_SPMM, .check = check_forms};
+
+static const option_id bench_uses[] = {OPT_DATA, OPT_FORMS, OPT_DIMS, OPT_THREAD_COUNTS, OPTION_NONE};
+static const workload_bench benches[] = {{"spmm", "aggregation", bench_spmm, bench_uses}, {NULL, NULL, NULL, NULL}};
+
+static const char *gnn_library(int i, char *text, size_t bytes)
+{
+    snprintf(text, bytes, "%s", metis_version());
+    return i == 0 ? "METIS" : NULL;
+}
+
 const workload_ops gnn_workload = {
     .options = &gnn_option_table,
     .claims = gnn_claims,
@@ -793,8 +832,12 @@ const workload_ops gnn_workload = {
     .rows = "vertices",
     .split_cure = "weft convert --splits or --random-split gives a store another split",
     .test_cure = "weft convert --splits or --random-split gives a store another split",
-    .share_names = {"owned_vertices", "held_vertices", "halo_vertices", "edges"},
+    .share = {{"owned_vertices", "vertices computed", ""},
+              {"held_vertices", "vertices held", ""},
+              {"halo_vertices", "replicas", ""},
+              {"edges", "edges", ""}},
     .shards = SYNC_SHARDS_REGIONS,
+    .choice = &choice_of_forms,
     .begin = gnn_begin,
     .open = gnn_open,
     .count_classes = gnn_count_classes,
@@ -807,14 +850,21 @@ const workload_ops gnn_workload = {
     .release = gnn_release,
     .abandon = gnn_abandon,
     .end = gnn_end,
-    .describe_data = gnn_describe_data,
+    .data_facts = gnn_data_facts,
     .row_name = gnn_row_name,
     .row_title = {"vertex", "vertex"},
-    .describe_plan = gnn_describe_plan,
+    .plan_facts = gnn_plan_facts,
+    .print_plan = gnn_print_plan,
     .gather_figures = gnn_gather_figures,
-    .summarise = gnn_summarise,
+    .result_facts = gnn_result_facts,
     .recognise = gnn_recognise,
     .show_moments = gnn_show_moments,
     .read_named = gnn_read_named,
     .write_named = gnn_write_named,
+    .commands = commands,
+    .benches = benches,
+    .info = gnn_info,
+    .convert = gnn_convert,
+    .print_formats = gnn_print_formats,
+    .library = gnn_library,
 };

@@ -1,5 +1,6 @@
 /* app/gnn/graph_data.c: see app/gnn/graph_data.h. */
 #include "app/gnn/graph_data.h"
+#include "app/gnn/gnn_options.h"
 
 #include <math.h>
 #include <string.h>
@@ -7,8 +8,8 @@
 #include <unistd.h>
 
 #include "app/activity/activity_table.h"
-#include "app/gnn/partition_together.h"
-#include "app/gnn/rank_weights.h"
+#include "app/gnn/divide/partition_together.h"
+#include "app/gnn/divide/rank_weights.h"
 #include "app/setup/comm_setup.h"
 #include "base/alloc.h"
 #include "base/log.h"

@@ -1,5 +1,6 @@
 /* app/gnn/job_forms.c: see app/gnn/job_forms.h. */
 #include "app/gnn/job_forms.h"
+#include "app/gnn/gnn_options.h"
 
 #include <string.h>
 #include <unistd.h>

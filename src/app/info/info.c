@@ -1,28 +1,29 @@
 /*
- * app/info/info.c: weft info: what a graph store, a run folder, a checkpoint or a model holds, or what this machine or
- * build is.
+ * app/info/info.c: weft info: what a store, a run folder, a checkpoint or a model holds, or what this machine or build is.
  *
- * A line a fact, "name: value", on stdout. A folder tells by its files what it is; a store that is called hardware,
- * build or like a network is named with its folder, ./hardware.
+ * A line a fact, "name: value", on stdout. A folder tells by its files what it is; a store whose name is also a word that weft
+ * info knows, as hardware, is named with its folder, ./hardware.
  */
 #include "app/info/info.h"
 
-#include <stdio.h>
 #include <string.h>
 
-#include "app/cli/command.h"
 #include "app/version/versions.h"
-#include "base/escape.h"
 #include "base/file.h"
 #include "base/nearest.h"
-#include "dense/net/zoo.h"
 #include "table/table.h"
 
-enum { ZOO_NAMES_MAX = 64 };
+enum { NAMES_MAX = 96 };
 
-void info_text(const char *name, const char *text)
+weft_status info_ask(const workload_subject *subject, bool *known)
 {
-    printf("%s: %s\n", escape_say(name).text, escape_say(text).text);
+    *known = false;
+    for (int i = 0; workload_list[i] != NULL && !*known; ++i) {
+        if (workload_list[i]->info != NULL) {
+            WEFT_TRY(workload_list[i]->info(subject, known));
+        }
+    }
+    return WEFT_OK;
 }
 
 static bool holds(const char *folder, const char *name)
@@ -48,21 +49,35 @@ static bool ends_with(const char *file, const char *end)
     return length > ending && strcmp(file + length - ending, end) == 0;
 }
 
-/* Nothing has this name: the networks have names, too. */
+/* Names that the kinds know, behind those that are everybody's. */
+static int collect_names(const char *names[NAMES_MAX])
+{
+    int count = 0;
+    names[count++] = "hardware";
+    names[count++] = "build";
+    for (int kind = 0; workload_list[kind] != NULL; ++kind) {
+        const workload_ops *ops = workload_list[kind];
+        for (int i = 0; ops->info_name != NULL && ops->info_name(i) != NULL && count < NAMES_MAX; ++i) {
+            names[count++] = ops->info_name(i);
+        }
+    }
+    return count;
+}
+
+/* Nothing has this name. */
 static weft_status fail_unknown(const char *what)
 {
-    const char *names[ZOO_NAMES_MAX + 2] = {"hardware", "build"};
-    char list[512] = "";
-    int count = 2;
-    for (; count < ZOO_NAMES_MAX + 2 && net_zoo_name(count - 2) != NULL; count++) {
+    const char *names[NAMES_MAX];
+    char list[768] = "";
+    const int count = collect_names(names);
+    for (int i = 0; i < count; ++i) {
         const size_t used = strlen(list);
-        names[count] = net_zoo_name(count - 2);
-        snprintf(list + used, sizeof list - used, "%s%s", used > 0 ? ", " : "", names[count]);
+        snprintf(list + used, sizeof list - used, "%s%s", used > 0 ? ", " : "", names[i]);
     }
     const char *near = nearest_word(what, names, count);
     WEFT_CHECK(near == NULL, WEFT_ERR_NOINPUT, "%s: no such file or folder; did you mean %s?", what, near);
-    return weft_fail(WEFT_ERR_NOINPUT,
-                     "%s: no such file or folder, and no network on images of that name: there are %s", what, list);
+    return weft_fail(WEFT_ERR_NOINPUT, "%s: no such file or folder, and no name that weft info knows: there are %s",
+                     what, list);
 }
 
 /* The thing that `weft info` describes: its argument, or the value of --model. */
@@ -74,6 +89,31 @@ static weft_status find_subject(const weft_options *options, const char **what)
                option_argument(options, 0), model);
     *what = argument ? option_argument(options, 0) : model[0] != '\0' ? model : "hardware";
     return WEFT_OK;
+}
+
+/* A file or folder that is there. */
+static weft_status info_path(const char *what, bool check)
+{
+    const bool is_folder = holds(what, "."); /* of any name: a store may be called after the file that it was made of */
+    bool known = false;
+    if (holds(what, "run.json")) {
+        return info_run(what);
+    }
+    if (!is_folder && ends_with(what, ".safetensors")) {
+        return info_model(what);
+    }
+    if (!is_folder && ends_with(what, ".npz")) {
+        return info_weights(what);
+    }
+    if (is_checkpoint(what)) {
+        return info_checkpoint(what);
+    }
+    WEFT_TRY(info_ask(&(workload_subject){.kind = SUBJECT_PATH, .what = what, .check = check}, &known));
+    return known
+               ? WEFT_OK
+               : weft_fail(WEFT_ERR_NOINPUT,
+                           "%s: is no run folder, checkpoint, model or store; weft convert makes a store of a data set",
+                           what);
 }
 
 weft_status app_info(const weft_options *options)
@@ -88,24 +128,10 @@ weft_status app_info(const weft_options *options)
     if (strcmp(what, "hardware") == 0) {
         return info_hardware();
     }
-    if (net_is_named(what)) {
-        return info_network(what);
+    bool known = false;
+    WEFT_TRY(info_ask(&(workload_subject){.kind = SUBJECT_NAME, .what = what}, &known));
+    if (known) {
+        return WEFT_OK;
     }
-    if (!file_exists(what)) {
-        return fail_unknown(what);
-    }
-    if (holds(what, "run.json")) {
-        return info_run(what);
-    }
-    const bool is_folder = holds(what, "."); /* of any name: a store may be called after the file that it was made of */
-    if (!is_folder && ends_with(what, ".safetensors")) {
-        return info_model(what);
-    }
-    if (!is_folder && ends_with(what, ".npz")) {
-        return info_weights(what);
-    }
-    if (table_is_store(what)) {
-        return info_table(what, check);
-    }
-    return is_checkpoint(what) ? info_checkpoint(what) : info_store(what, check);
+    return file_exists(what) ? info_path(what, check) : fail_unknown(what);
 }

@@ -8,29 +8,46 @@
 #include <string.h>
 
 #include "app/info/info.h"
+#include "app/info/info_text.h"
+#include "app/workload/app_catalog.h"
 #include "train/checkpoint/checkpoint.h"
 
-static void print_named(const checkpoint *ck, const char *const *names)
+static void print_option(const checkpoint *ck, const char *name)
 {
-    for (; *names != NULL; names++) {
-        const char *value = checkpoint_option(ck, *names);
-        if (value != NULL) {
-            char label[48];
-            snprintf(label, sizeof label, "--%s", *names);
-            info_text(label, value);
-        }
+    char label[80];
+    const char *value = checkpoint_option(ck, name);
+    if (value != NULL) {
+        snprintf(label, sizeof label, "--%.60s", name);
+        info_text(label, value);
     }
 }
 
-/* What decides whether it can be gone on from. A network on images knows their size. */
-static void print_options(const checkpoint *ck)
+/* Returns true if it is told whatever its value is. */
+static bool always_told(const char *name)
 {
-    static const char *const of_graphs[] = {"model", "layers", "hidden", "aggregator", "norm", "dropout", NULL};
-    static const char *const of_images[] = {"model", "image-size", "augment", "batch-size", NULL};
-    static const char *const of_all[] = {"optimizer", "lr", "seed", "runs", "epochs", NULL};
-    const char *size = checkpoint_option(ck, "image-size");
-    print_named(ck, size != NULL && strcmp(size, "auto") != 0 ? of_images : of_graphs);
-    print_named(ck, of_all);
+    static const char *const names[] = {"model", "optimizer", "lr", "seed", "runs", "epochs"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(names[i], name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What a training was asked for and may not be its default: whether a run can go on depends on it. */
+static weft_status print_options(const checkpoint *ck)
+{
+    const option_catalog *catalog = app_catalog();
+    const option_command *train = NULL;
+    WEFT_TRY(option_command_find(catalog, "train", &train));
+    for (int place = 0; place < catalog->count; ++place) {
+        const option_row *row = &catalog->rows[place];
+        const char *value = option_applies(train, catalog->id[place]) ? checkpoint_option(ck, row->name) : NULL;
+        if (value != NULL && (always_told(row->name) || strcmp(value, row->default_text) != 0)) {
+            print_option(ck, row->name);
+        }
+    }
+    return WEFT_OK;
 }
 
 /* "0.9100", or "none" of a split without labelled rows. */
@@ -77,8 +94,8 @@ weft_status info_checkpoint(const char *folder)
     info_text("weft", checkpoint_version(ck));
     info_text("sync", checkpoint_sync(ck));
     printf("parameters: %s\n", weft_dtype_name(checkpoint_dtype(ck)));
-    print_options(ck);
-    weft_status status = print_moments(ck);
+    weft_status status = print_options(ck);
+    status = status == WEFT_OK ? print_moments(ck) : status;
     printf(status == WEFT_OK ? "checked: every file has its checksum\n" : "");
     checkpoint_close(ck);
     return status;

@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "app/facts/fact_list.h"
 #include "app/info/info.h"
+#include "app/info/info_text.h"
 #include "base/file.h"
 #include "io/json.h"
 
@@ -78,25 +80,66 @@ static void print_end(const json_value *run)
     }
 }
 
+/* Texts and numbers of a run of an earlier version, which stand in the object itself. */
+static void print_older_data(const json_value *data)
+{
+    printf("format: of an earlier version of Weft\n");
+    for (const json_value *row = data->child; row != NULL; row = row->next) {
+        char label[128];
+        snprintf(label, sizeof label, "%.40s %.60s", data->key, row->key);
+        print_value(label, row);
+    }
+}
+
+/* What it was trained on: "graph name: cora", and so on. */
+static void print_data(const json_value *run)
+{
+    static const char *const names[] = {"name", "hash"};
+    bool older;
+    const json_value *data = facts_data_of(run, &older);
+    const json_value *kind = find(data, "kind");
+    const json_value *rows = find(data, "facts");
+    const char *prefix = kind != NULL && kind->kind == JSON_TEXT ? kind->text : "data";
+    if (data == NULL || older) {
+        if (data != NULL) {
+            print_older_data(data);
+        }
+        return;
+    }
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char label[64];
+        snprintf(label, sizeof label, "%.40s %s", prefix, names[i]);
+        print_value(label, find(data, names[i]));
+    }
+    if (rows != NULL && rows->kind == JSON_ARRAY) {
+        facts_print_json(rows, stdout, prefix);
+    }
+}
+
 static void print_run(const json_value *run)
 {
     static const char *const names[] = {"host",      "cpu",     "nodes",   "ranks", "threads_per_rank",
                                         "placement", "backend", "gpu_rows"};
-    static const char *const facts[] = {"name",  "hash", "vertices", "edges", "features", "train",
-                                        "valid", "test", "height",   "width", "channels", "classes"};
-    const json_value *images = find(run, "images");
-    const json_value *data = images != NULL ? images : find(run, "graph");
     print_versions(find(run, "versions"));
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         print_value(names[i], find(run, names[i]));
     }
-    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
-        char label[32];
-        snprintf(label, sizeof label, "%s %s", images != NULL ? "images" : "graph", facts[i]);
-        print_value(label, find(data, facts[i]));
-    }
+    print_data(run);
     print_options(find(run, "options"));
     print_end(run);
+}
+
+/* Rows of each group, behind a line with its title. */
+static void print_groups(const json_value *groups)
+{
+    for (const json_value *group = groups->child; group != NULL; group = group->next) {
+        const json_value *title = find(group, "group");
+        const json_value *rows = find(group, "rows");
+        if (rows != NULL && rows->kind == JSON_ARRAY) {
+            print_value("facts", title);
+            facts_print_json(rows, stdout, "");
+        }
+    }
 }
 
 static void print_summary(const json_value *summary)
@@ -104,8 +147,12 @@ static void print_summary(const json_value *summary)
     static const char *const names[] = {"metric",     "runs",     "epochs",         "valid_mean",     "valid_std",
                                         "test_mean",  "test_std", "epoch_s_median", "peak_rss_bytes", "sent_bytes_avg",
                                         "parameters", "sync",     "cpu_use",        "seconds"};
+    const json_value *groups = find(summary, "facts");
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         print_value(names[i], find(summary, names[i]));
+    }
+    if (groups != NULL && groups->kind == JSON_ARRAY) {
+        print_groups(groups);
     }
 }
 

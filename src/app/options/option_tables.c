@@ -38,8 +38,10 @@ static const option_section sections[] = {
     {"prediction", "Prediction", "Which model, and what is scored.", NULL, NULL, OPTION_CHANGES, NULL},
     {"predictions", "Predictions", "What weft predict writes.", NULL, NULL, OPTION_CHANGES, NULL},
     {"export", "Export", "What weft export writes.", NULL, NULL, OPTION_CHANGES, NULL},
-    {"columns", "Columns", "A table, and what its columns are for: with one of these, weft convert makes a table store.", NULL,
-     NULL, OPTION_CHANGES, NULL},
+    {"convert", "Convert", "Input and output of weft convert.", "formats", NULL, OPTION_CHANGES, NULL},
+    {"columns", "Columns",
+     "A table, and what its columns are for: with one of these, weft convert makes a table store.", NULL, NULL,
+     OPTION_CHANGES, NULL},
     {"info", "Info", "What weft info looks at.", NULL, NULL, OPTION_CHANGES, NULL},
     {"report", "Report", "What weft report writes.", NULL, NULL, OPTION_CHANGES, NULL},
     {"bench", "Bench", "What weft bench measures.", NULL, NULL, OPTION_CHANGES, NULL},
@@ -53,6 +55,11 @@ static const option_command commands[] = {
      "mpirun -np 4 weft train --data reddit.weft --model gcn --hidden 64 --run-dir run\n"
      "mpirun -np 4 --map-by slot:PE=8 --bind-to core weft train --data reddit.weft\n"
      "srun --mpi=pmix -n 4 -c 8 --cpu-bind=cores weft train --data reddit.weft"},
+    {NULL, "convert", "make a store, of a graph or of a table, from a data set's files", "INPUT", 1, 1,
+     "general,convert,columns",
+     "weft convert cora.npz --out cora.weft\n"
+     "weft convert minesweeper.npz --out minesweeper.weft --split-index 0\n"
+     "weft convert flights.csv.xz --target arr_delay --drop dep_delay --out flights.weft"},
     {NULL, "bench", "measure a kernel (KIND spmm, gemm), a network (dense) or the communication core (comm)", "KIND", 1,
      1, "general,data,model,batches,*,bench,table,communication,patience",
      "weft bench spmm --data synth:reddit,scale=0.1 --dims 16,64,256 --format json\n"

@@ -20,7 +20,7 @@
 
 typedef struct score_table {
     const char *model, *data; /* names, for reading */
-    const char *kind, *rows;  /* what the data are, and a row of them: "graph", "vertices" */
+    const char *kind, *rows;  /* what the data are (ops->data), and a row of them: "vertices" */
     bool labelled;            /* without labels everything below is empty */
     train_metric metric;
     double score[TRAIN_SPLITS];

@@ -1,6 +1,7 @@
 /* app/setup/choices.c: see app/setup/choices.h. */
 #include "app/setup/choices.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +11,6 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "comm/coll/coll.h"
-#include "gnn/layers/form_choice.h"
 
 static bool chooses_allreduce(const app_context *context)
 {
@@ -71,67 +71,85 @@ static weft_status parse_topk(const char *text, size_t length, sparse_choice *ch
     return WEFT_OK;
 }
 
-static weft_status parse_forms(const char *codes, size_t length, int rank, int ranks, char forms[CHOICES_FORMS + 1])
+/* Copies the code of this rank: number `rank` of those, or the only one. */
+static weft_status take_code(const choice_kind *own, const char *codes, int length, int rank, int ranks,
+                             char code[CHOICE_CODE_BYTES])
 {
-    const size_t stride = CHOICES_FORMS + 1; /* a code and a comma */
-    const size_t count = (length + 1) / stride;
-    WEFT_CHECK((length + 1) % stride == 0 && (count == 1 || count == (size_t)ranks), WEFT_ERR_USAGE,
-               "--choices: spmm=%.40s has to be one code of %d letters, or one for each of the %d ranks", codes,
-               (int)CHOICES_FORMS, ranks);
-    const char *mine = codes + (count == 1 ? 0 : (size_t)rank * stride);
-    for (size_t i = 0; i < length; ++i) {
-        const bool comma = i % stride == CHOICES_FORMS;
-        WEFT_CHECK(comma ? codes[i] == ',' : gnn_form_is_letter(codes[i]), WEFT_ERR_USAGE,
-                   "--choices: spmm=%.40s: a code is made of the first letters of %s, and - (no matrix)", codes,
-                   CHOICE_WORDS(HAL_SPMM_MADE));
+    int count = 0;
+    for (const char *at = codes, *end = codes + length; at < end; ++count) {
+        const int bytes = (int)strcspn(at, ", ");
+        char each[CHOICE_CODE_BYTES];
+        snprintf(each, sizeof each, "%.*s", bytes, at);
+        WEFT_TRY(bytes < CHOICE_CODE_BYTES ? own->check(each) : own->check(""));
+        if (count == 0 || count == rank) {
+            memcpy(code, each, sizeof each);
+        }
+        at += bytes + (at + bytes < end);
     }
-    memcpy(forms, mine, CHOICES_FORMS);
-    forms[CHOICES_FORMS] = '\0';
+    WEFT_CHECK(count == 1 || count == ranks, WEFT_ERR_USAGE, "%d codes", count);
     return WEFT_OK;
 }
 
-weft_status choices_parse(const char *text, int rank, int ranks, run_choices *choices)
+static weft_status parse_own(const choice_kind *own, const char *codes, int length, int rank, int ranks,
+                             char code[CHOICE_CODE_BYTES])
 {
-    static const char allreduce[] = "allreduce=";
-    static const char topk[] = "topk=";
-    static const char spmm[] = "spmm=";
+    const weft_status status = take_code(own, codes, length, rank, ranks, code);
+    if (status == WEFT_OK) {
+        return WEFT_OK;
+    }
+    char reason[256];
+    snprintf(reason, sizeof reason, "%s", weft_error_message());
+    return weft_fail(status, "--choices: %s=%.40s: one code is needed, or one for each of the %d ranks: %s", own->key,
+                     codes, ranks, reason);
+}
+
+static weft_status parse_part(const char *text, size_t length, const choice_kind *own, int rank, int ranks,
+                              run_choices *choices)
+{
+    const size_t key = strcspn(text, "= ");
+    const char *value = text + key + 1;
+    const size_t rest = key < length ? length - key - 1 : 0;
+    if (rest > 0 && key == 9 && strncmp(text, "allreduce", key) == 0) {
+        return parse_allreduce(value, rest, &choices->allreduce);
+    }
+    if (rest > 0 && key == 4 && strncmp(text, "topk", key) == 0) {
+        return parse_topk(value, rest, &choices->topk);
+    }
+    if (rest > 0 && own != NULL && strlen(own->key) == key && strncmp(text, own->key, key) == 0) {
+        return parse_own(own, value, (int)rest, rank, ranks, choices->own);
+    }
+    return weft_fail(
+        WEFT_ERR_USAGE,
+        "--choices: %.*s is none of allreduce=NAME, topk=EXCHANGE:DENSITY:NAME%s%s%s, as run.json of a run has "
+        "them",
+        (int)length, text, own != NULL ? " and " : "", own != NULL ? own->key : "", own != NULL ? "=CODES" : "");
+}
+
+static bool chooses_own(const app_context *context, const choice_kind *own)
+{
+    return own != NULL && option_is_auto(context->options, own->option);
+}
+
+weft_status choices_of(const app_context *context, const choice_kind *own, run_choices *choices)
+{
+    const char *text = option_text(context->options, OPT_CHOICES);
     *choices = (run_choices){.allreduce = COMM_ALGO_AUTO, .topk.exchange = SPARSE_AUTO};
     while (*text != '\0') {
         const size_t length = strcspn(text, " ");
-        if (strncmp(text, allreduce, sizeof allreduce - 1) == 0) {
-            const size_t skip = sizeof allreduce - 1;
-            WEFT_TRY(parse_allreduce(text + skip, length - skip, &choices->allreduce));
-        } else if (strncmp(text, topk, sizeof topk - 1) == 0) {
-            const size_t skip = sizeof topk - 1;
-            WEFT_TRY(parse_topk(text + skip, length - skip, &choices->topk));
-        } else if (strncmp(text, spmm, sizeof spmm - 1) == 0) {
-            const size_t skip = sizeof spmm - 1;
-            WEFT_TRY(parse_forms(text + skip, length - skip, rank, ranks, choices->forms));
-        } else {
-            return weft_fail(WEFT_ERR_USAGE,
-                             "--choices: %.*s is none of allreduce=NAME, topk=EXCHANGE:DENSITY:NAME and spmm=CODES, as "
-                             "run.json of a run has them",
-                             (int)length, text);
-        }
+        WEFT_TRY(parse_part(text, length, own, comm_rank(context->comm), comm_size(context->comm), choices));
         text += length;
         text += strspn(text, " ");
     }
-    return WEFT_OK;
-}
-
-weft_status choices_of(const app_context *context, run_choices *choices)
-{
-    const char *text = option_text(context->options, OPT_CHOICES);
-    WEFT_TRY(choices_parse(text, comm_rank(context->comm), comm_size(context->comm), choices));
     choices->allreduce = chooses_allreduce(context) ? choices->allreduce : COMM_ALGO_AUTO;
     choices->topk.exchange = chooses_exchange(context) ? choices->topk.exchange : SPARSE_AUTO;
+    choices->own[0] = chooses_own(context, own) ? choices->own[0] : '\0';
     return WEFT_OK;
 }
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 static size_t text_bytes(const weft_comm *comm)
 {
-    return 128 + (size_t)comm_size(comm) * (CHOICES_FORMS + 1);
+    return 160 + (size_t)comm_size(comm) * CHOICE_CODE_BYTES;
 }
 
 weft_status choices_adopt(app_context *context, const char *text)
@@ -176,41 +194,42 @@ static size_t append_sync(const app_context *context, bool device, int64_t gradi
     return used;
 }
 
-/* codes: [P][CHOICES_FORMS]. One for all when they are alike. */
-static void append_forms(const char *codes, int ranks, char *text)
+/* codes: [P][CHOICE_CODE_BYTES]. One for all when they are alike. */
+static void append_codes(const char *codes, int ranks, char *text)
 {
     size_t used = 0;
     bool alike = true;
     for (int r = 1; r < ranks; ++r) {
-        alike = alike && memcmp(codes, codes + (size_t)r * CHOICES_FORMS, CHOICES_FORMS) == 0;
+        alike = alike && strcmp(codes, codes + (size_t)r * CHOICE_CODE_BYTES) == 0;
     }
     for (int r = 0; r < (alike ? 1 : ranks); ++r) {
-        used += (size_t)sprintf(text + used, "%s%.*s", r > 0 ? "," : "", (int)CHOICES_FORMS,
-                                codes + (size_t)r * CHOICES_FORMS);
+        used += (size_t)sprintf(text + used, "%s%s", r > 0 ? "," : "", codes + (size_t)r * CHOICE_CODE_BYTES);
     }
 }
 
-/* Rank 0 of a gather of codes; everybody's allocations have the same sizes. */
-static weft_status compose(const app_context *context, const char *forms, int64_t gradient_bytes, char *codes,
-                           int64_t *bytes, char *text)
+/* codes, bytes: room for a gather of codes on rank 0; everybody's allocations have the same sizes. */
+static weft_status compose(const app_context *context, const choice_kind *own, const char *code, int64_t gradient_bytes,
+                           char *codes, int64_t *bytes, char *text)
 {
     weft_comm *comm = context->comm;
-    size_t used = 0;
+    char mine[CHOICE_CODE_BYTES] = "";
     int32_t device = !hal_host_visible(context->hal);
+    assert(strlen(code) < CHOICE_CODE_BYTES);
+    snprintf(mine, sizeof mine, "%s", code);
     for (int r = 0; r < comm_size(comm); ++r) {
-        bytes[r] = CHOICES_FORMS;
+        bytes[r] = CHOICE_CODE_BYTES;
     }
-    WEFT_TRY(comm_gatherv(comm, 0, forms, CHOICES_FORMS, codes, bytes));
+    WEFT_TRY(comm_gatherv(comm, 0, mine, CHOICE_CODE_BYTES, codes, bytes));
     WEFT_TRY(comm_allreduce(comm, &device, 1, WEFT_DTYPE_I32, COMM_MIN));
-    used = append_sync(context, device != 0, gradient_bytes, text);
-    if (comm_rank(comm) == 0 && forms[strspn(forms, "-")] != '\0') {
-        used += (size_t)sprintf(text + used, "%sspmm=", used > 0 ? " " : "");
-        append_forms(codes, comm_size(comm), text + used);
+    size_t used = append_sync(context, device != 0, gradient_bytes, text);
+    if (comm_rank(comm) == 0 && chooses_own(context, own) && mine[0] != '\0') {
+        used += (size_t)sprintf(text + used, "%s%s=", used > 0 ? " " : "", own->key);
+        append_codes(codes, comm_size(comm), text + used);
     }
     return WEFT_OK;
 }
 
-weft_status choices_keep(app_context *context, const char *forms, int64_t gradient_bytes)
+weft_status choices_keep(app_context *context, const choice_kind *own, const char *code, int64_t gradient_bytes)
 {
     weft_comm *comm = context->comm;
     char *codes = NULL;
@@ -219,12 +238,12 @@ weft_status choices_keep(app_context *context, const char *forms, int64_t gradie
     if (option_text(context->options, OPT_CHOICES)[0] != '\0') {
         return WEFT_OK;
     }
-    weft_status local = WEFT_NEW(&codes, comm_size(comm) * CHOICES_FORMS, WEFT_MEM_GENERAL);
+    weft_status local = WEFT_NEW(&codes, comm_size(comm) * CHOICE_CODE_BYTES, WEFT_MEM_GENERAL);
     local = local == WEFT_OK ? WEFT_NEW(&bytes, comm_size(comm), WEFT_MEM_GENERAL) : local;
     local = local == WEFT_OK ? WEFT_NEW_ZERO(&text, text_bytes(comm), WEFT_MEM_GENERAL) : local;
     weft_status status = comm_agree(comm, local);
     if (local == WEFT_OK && status == WEFT_OK) {
-        status = compose(context, forms, gradient_bytes, codes, bytes, text);
+        status = compose(context, own, code, gradient_bytes, codes, bytes, text);
         status = status == WEFT_OK ? app_decide_shared(comm, context->decided, OPT_CHOICES, text) : status;
     }
     weft_free(codes);

@@ -3,12 +3,12 @@
  *
  *      --choices "allreduce=shared topk=hierarchical:0.08:ring spmm=l-------,r-------"
  *
- *      topk: the exchange, the density from which a dense all-reduce is faster, and which
- *      spmm: a code a rank, or one for all (gnn_forms)
+ *      topk: the exchange, the density from which a dense all-reduce is faster, and which all-reduce that is
+ *      the last: what the kind of workload chose, under its own key: a code for each rank, or one for all
  *
- * Once chosen it is fixed for the run, and stands in the options as if somebody had typed it: in run.json and in every
+ * A choice is fixed for the run once it is made, and stands in the options as if somebody had typed it: in run.json and in every
  * checkpoint. A run that is resumed with as many ranks and threads takes what its checkpoint says, so it has the same
- * bits; options that are named (--allreduce, --topk-exchange, --spmm, --reproducible) are not listed and never
+ * bits. Options that are named (--allreduce, --topk-exchange, --reproducible, the kind's own) are not listed and never
  * overruled.
  */
 #ifndef WEFT_APP_SETUP_CHOICES_H
@@ -17,24 +17,30 @@
 #include "app/setup/context.h"
 #include "comm/sparse/sparse.h"
 
-enum { CHOICES_FORMS = 8 }; /* letters of a rank's code */
+enum { CHOICE_CODE_BYTES = 16 }; /* of a rank's code with its NUL */
+
+/* What a kind of workload chooses by measuring. Nobody but the kind reads a code; it holds neither blanks nor commas. */
+typedef struct choice_kind {
+    const char *key;
+    option_id option;                       /* nothing is chosen where it is not "auto" */
+    weft_status (*check)(const char *code); /* WEFT_ERR_USAGE says what a code is made of */
+} choice_kind;
 
 typedef struct run_choices {
-    comm_algorithm allreduce;      /* COMM_ALGO_AUTO: none is listed */
-    sparse_choice topk;            /* .exchange SPARSE_AUTO: none is listed */
-    char forms[CHOICES_FORMS + 1]; /* this rank's code; "": none is listed */
+    comm_algorithm allreduce;    /* COMM_ALGO_AUTO: none is listed */
+    sparse_choice topk;          /* .exchange SPARSE_AUTO: none is listed */
+    char own[CHOICE_CODE_BYTES]; /* this rank's code of the kind; "": none is listed */
 } run_choices;
 
-/* The text for this rank; parts whose option is named are left out. WEFT_ERR_USAGE says what is wrong and what would be
- * right, the same on every rank. */
-weft_status choices_parse(const char *text, int rank, int ranks, run_choices *choices);
-weft_status choices_of(const app_context *context, run_choices *choices);
+/* The choices that --choices lists for this rank, but for those whose option is named. own: what the kind chooses; NULL: nothing.
+ * WEFT_ERR_USAGE says what is wrong and what would be right, with the same words on every rank. */
+weft_status choices_of(const app_context *context, const choice_kind *own, run_choices *choices);
 
-/* Rank 0's `text` (NULL: none), of a checkpoint, becomes --choices unless that is given. Collective. */
+/* The text of a checkpoint on rank 0 (NULL: none) becomes --choices unless that is given. Collective. */
 weft_status choices_adopt(app_context *context, const char *text);
 
-/* What was chosen becomes --choices: forms: this rank's code, and the all-reduce for vectors of this many bytes.
- * Collective. */
-weft_status choices_keep(app_context *context, const char *forms, int64_t gradient_bytes);
+/* What was chosen becomes --choices: the all-reduce for vectors of so many bytes, and this rank's code of the kind. Rank 0's code is
+ * "" where nothing was chosen. Collective. */
+weft_status choices_keep(app_context *context, const choice_kind *own, const char *code, int64_t gradient_bytes);
 
 #endif

@@ -109,7 +109,7 @@ void sync_setup_describe_tracking(const sync_options *options, sync_mode mode, c
     if (tracking != SYNC_TRACKING_OFF) {
         snprintf(text, bytes, "gradient tracking %s%s%s; twice the bytes, --gradient-tracking off goes without",
                  tracking == SYNC_TRACKING_ON ? "on" : "by second moments", where,
-                 options->tracking == SYNC_TRACKING_AUTO ? ": parts of a graph differ in their labels" : "");
+                 options->tracking == SYNC_TRACKING_AUTO ? ": shares of the ranks differ in their labels" : "");
     } else if (options->shards_differ && sync_mode_tracks(mode)) {
         snprintf(text, bytes,
                  "gradient tracking off: where parts differ in their labels, replicas that follow their "

@@ -1,6 +1,7 @@
 /* app/table/grid.c: see app/table/grid.h. */
 #include "app/table/grid.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -18,16 +19,29 @@ static bool equal_cells(table_cell_kind kind, const table_cell *a, const table_c
                                : a->flag == b->flag;
 }
 
-double table_grid_least(const table_grid *grid, const table_cell *cell, int value, const int *same, int count)
+static int column_named(const table_grid *grid, const char *name)
 {
-    double least = isfinite(cell[value].real) ? cell[value].real : (double)NAN;
-    for (int row = 0; row < grid->rows; row++) {
-        const table_cell *other = grid->cell + (size_t)row * (size_t)grid->columns;
-        bool equal = isfinite(other[value].real);
-        for (int i = 0; i < count; i++) {
-            equal = equal && equal_cells(grid->column[same[i]].kind, &other[same[i]], &cell[same[i]]);
+    int column = 0;
+    while (strcmp(grid->column[column].name, name) != 0) {
+        ++column;
+        assert(column < grid->columns);
+    }
+    return column;
+}
+
+double table_grid_least(const table_grid *grid, const void *row, const char *value, const char *const *same)
+{
+    const table_cell *mine = row;
+    const int at = column_named(grid, value);
+    double least = isfinite(mine[at].real) ? mine[at].real : (double)NAN;
+    for (int r = 0; r < grid->rows; r++) {
+        const table_cell *other = grid->cell + (size_t)r * (size_t)grid->columns;
+        bool equal = isfinite(other[at].real);
+        for (const char *const *name = same; *name != NULL; ++name) {
+            const int c = column_named(grid, *name);
+            equal = equal && equal_cells(grid->column[c].kind, &other[c], &mine[c]);
         }
-        least = equal ? fmin(least, other[value].real) : least;
+        least = equal ? fmin(least, other[at].real) : least;
     }
     return least;
 }
@@ -166,15 +180,18 @@ static void print_md_head(FILE *out, const table_grid *head)
 
 weft_status table_grid_add(table_grid *grid, const table_cell *cell)
 {
+    return table_grid_add_row(grid, cell);
+}
+
+weft_status table_grid_add_row(table_grid *grid, const void *row)
+{
     if (grid->rows == grid->capacity) {
         const int capacity = grid->capacity == 0 ? 16 : 2 * grid->capacity;
         WEFT_TRY(weft_realloc((void **)&grid->cell, (size_t)capacity * (size_t)grid->columns, sizeof *grid->cell,
                               WEFT_MEM_GENERAL));
         grid->capacity = capacity;
     }
-    for (int c = 0; c < grid->columns; c++) {
-        grid->cell[grid->rows * grid->columns + c] = cell[c];
-    }
+    memcpy(grid->cell + (size_t)grid->rows * (size_t)grid->columns, row, (size_t)grid->columns * sizeof *grid->cell);
     grid->rows++;
     if (grid->stream != NULL) {
         print_row(grid->stream, grid, grid->rows - 1, grid->format);

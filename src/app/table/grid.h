@@ -50,6 +50,30 @@ typedef struct table_grid {
     table_format format;
 } table_grid;
 
+/*
+ * A row as a struct whose fields are the columns, from one list:
+ *
+ *      #define TIME_ROW(C) C(INT, bytes, true) C(REAL, seconds, true)
+ *      TABLE_ROW(time_row, TIME_ROW);
+ *      WEFT_TRY(table_grid_add_row(&grid, &(time_row){.bytes = 4096, .seconds = 1e-6}));
+ *
+ * with the columns time_row_columns, of which there are TABLE_COLUMNS(time_row).
+ */
+#define TABLE_TYPE_TEXT                 const char *
+#define TABLE_TYPE_INT                  int64_t
+#define TABLE_TYPE_REAL                 double
+#define TABLE_TYPE_BOOL                 bool
+#define TABLE_TYPE_VALID                bool
+#define TABLE_FIELD(kind, name, brief)  _Alignas(table_cell) TABLE_TYPE_##kind name;
+#define TABLE_COLUMN(kind, name, brief) {#name, CELL_##kind, brief},
+#define TABLE_COLUMNS(row)              ((int)(sizeof row##_columns / sizeof *row##_columns))
+#define TABLE_ROW(row, LIST)                                                                                           \
+    typedef struct row {                                                                                               \
+        LIST(TABLE_FIELD)                                                                                              \
+    } row;                                                                                                             \
+    static const table_column row##_columns[] = {LIST(TABLE_COLUMN)};                                                  \
+    _Static_assert(sizeof(row) == sizeof row##_columns / sizeof *row##_columns * sizeof(table_cell), "a cell a field")
+
 static inline table_cell cell_text(const char *text)
 {
     return (table_cell){.text = text};
@@ -78,10 +102,12 @@ void table_print_text(FILE *out, const char *text, table_format format);
 void table_grid_stream(table_grid *grid, FILE *out, const table_grid *head, table_format format);
 /* cell: [columns], in the kinds of the columns. */
 weft_status table_grid_add(table_grid *grid, const table_cell *cell);
+/* row: a struct that TABLE_ROW made with the columns. */
+weft_status table_grid_add_row(table_grid *grid, const void *row);
 void table_grid_free(table_grid *grid);
-/* The least finite real in column `value` of the rows that equal `cell` ([columns]) in each of the columns same[count];
- * `cell` itself is one of them. NaN when there is none. */
-double table_grid_least(const table_grid *grid, const table_cell *cell, int value, const int *same, int count);
+/* The least finite real in the column `value` of the rows that equal `row` in each of the columns `same`, up to NULL. `row` itself,
+ * [columns] cells or a struct of TABLE_ROW, is one of them. NaN when there is none. */
+double table_grid_least(const table_grid *grid, const void *row, const char *value, const char *const *same);
 
 /*
  * head: one row that describes the run (JSON: keys of the object; Markdown: a line above). second: what could not be

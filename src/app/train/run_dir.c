@@ -11,6 +11,7 @@
 
 #include "app/setup/shell.h"
 #include "app/version/versions.h"
+#include "app/workload/workload_facts.h"
 #include "base/log.h"
 #include "io/json.h"
 
@@ -73,7 +74,7 @@ static weft_status write_manifest_of(const run_dir *dir, const app_context *cont
     WEFT_TRY(file_writer_open(path, &writer));
     json_writer json = json_begin(writer.stream, true);
     json_object(&json, NULL);
-    json_int(&json, "schema", 1);
+    json_int(&json, "schema", RUN_FILE_SCHEMA);
     json_text(&json, "command", command);
     versions_write(&json);
     json_text(&json, "host", context->host);
@@ -86,9 +87,7 @@ static weft_status write_manifest_of(const run_dir *dir, const app_context *cont
     if (context->road[0] != '\0') {
         json_text(&json, "gpu_rows", context->road);
     }
-    json_object(&json, dir->work->ops->data);
-    dir->work->ops->describe_data(dir->work, &json);
-    json_end(&json);
+    workload_write_data(dir->work, &json);
     write_options(&json, context->options);
     write_time(&json, "started", dir->started);
     if (exit >= 0) {
@@ -302,9 +301,7 @@ weft_status run_dir_write_epoch(run_dir *dir, const train_epoch *epoch)
         json_real(&json, "distance", epoch->figures.distance);
         json_real(&json, "gap", epoch->figures.gap);
     }
-    if (dir->work->ops->describe_epoch != NULL) {
-        dir->work->ops->describe_epoch(dir->work, &json);
-    }
+    workload_write_epoch(dir->work, &json);
     json_end(&json);
     json_line_end(&json);
     return fflush(dir->metrics) == 0 ? WEFT_OK : weft_fail_errno(errno, "metrics.jsonl");

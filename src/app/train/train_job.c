@@ -232,7 +232,7 @@ static weft_status train(train_job *job)
     const workload *work = &job->work;
     const int64_t *counted = work->targets->counted;
     run_choices choices;
-    WEFT_TRY(choices_of(context, &choices));
+    WEFT_TRY(choices_of(context, work->ops->choice, &choices));
     WEFT_TRY(loop_options(context->options, work, job->initial, &job->options));
     job->options.sync.preferred = choices.allreduce;
     job->options.sync.preferred_exchange = choices.topk;
@@ -296,7 +296,7 @@ static weft_status run_job(train_job *job)
     run_choices choices;
     WEFT_TRY(option_check_rules(o));
     WEFT_TRY(sync_setup_check(o));
-    WEFT_TRY(choices_of(context, &choices));
+    WEFT_TRY(choices_of(context, workload_of(o)->choice, &choices));
     WEFT_TRY(resume_plan(o, job->started, &job->checkpoints));
     WEFT_TRY(workload_begin(workload_of(o), context, work));
     WEFT_TRY(run_dir_open(context, work, &job->dir));
@@ -319,7 +319,8 @@ static weft_status run_job(train_job *job)
         return work->ops->release(work);
     }
     WEFT_TRY(work->ops->build(work));
-    WEFT_TRY(choices_keep(context, work->forms, work->model->params->weights * (int64_t)sizeof(float)));
+    WEFT_TRY(
+        choices_keep(context, work->ops->choice, work->choice, work->model->params->weights * (int64_t)sizeof(float)));
     WEFT_TRY(place_initial_weights(job));
     WEFT_TRY(check_initial_classes(job));
     WEFT_TRY(plan_checkpoints(job));

@@ -108,8 +108,9 @@ static void write_lanes(json_writer *json, const train_rank *rows, int ranks)
 
 static void write_shares(json_writer *json, const workload_ops *ops, const train_rank *rows, int ranks)
 {
-    for (size_t i = 0; i < WORKLOAD_SHARES && ops->share_names[i] != NULL; ++i) {
-        write_count(json, ops->share_names[i], rows, ranks, offsetof(train_rank, shares) + i * sizeof(int64_t));
+    facts_write_columns(ops->share, WORKLOAD_SHARES, json);
+    for (size_t i = 0; i < WORKLOAD_SHARES && ops->share[i].key != NULL; ++i) {
+        write_count(json, ops->share[i].key, rows, ranks, offsetof(train_rank, shares) + i * sizeof(int64_t));
     }
 }
 

@@ -7,6 +7,7 @@
 
 #include "app/train/train_advice.h"
 #include "app/train/train_ranks.h"
+#include "app/workload/workload_facts.h"
 #include "base/clock.h"
 #include "base/escape.h"
 #include "base/log.h"
@@ -360,7 +361,7 @@ static weft_status write_summary(const train_report *report, const train_result 
     WEFT_TRY(file_writer_open(path, &writer));
     json_writer json = json_begin(writer.stream, true);
     json_object(&json, NULL);
-    json_int(&json, "schema", 1);
+    json_int(&json, "schema", RUN_FILE_SCHEMA);
     json_int(&json, "runs", result->runs);
     json_text(&json, "metric", report->options->metric == TRAIN_METRIC_ACCURACY ? "acc" : "rocauc");
     json_real(&json, "test_mean", result->test_mean);
@@ -393,7 +394,7 @@ static weft_status write_summary(const train_report *report, const train_result 
     write_runs(&json, result);
     train_outcome_write(&json, &report->outcome, report->context->options, result);
     train_advice_write(&json, report);
-    work->ops->summarise(work, &json);
+    workload_write_result(work, &json);
     train_ranks_write(&json, work->ops, ranks, comm_size(report->context->comm), report->measured);
     json_end(&json);
     json_line_end(&json);
@@ -423,9 +424,7 @@ void train_report_print(const train_report *report, const train_result *result)
     print_result(report, result);
     print_table(report, &report->spread);
     print_communication(report, result, &report->spread);
-    if (report->work->ops->print_figures != NULL) {
-        report->work->ops->print_figures(report->work, stdout);
-    }
+    workload_print_closing(report->work, stdout);
     train_advice_print(report);
     printf("run folder: %s\n", escape_say(report->dir->path).text);
     fflush(stdout);

@@ -3,14 +3,13 @@
 
 #include <string.h>
 
+#include "app/workload/workload.h"
 #include "base/version.h"
 #include "comm/comm.h"
 #include "comm/comm_options.def"
-#include "dense/data/decode/image_decode.h"
 #include "hal/devices.h"
 #include "hal/hal.h"
 #include "machine/library.h"
-#include "partition/methods/metis_call.h"
 
 static void add(version_row *row, int *count, const char *name, const char *text)
 {
@@ -46,9 +45,12 @@ int versions_collect(version_row row[VERSIONS_MOST])
     add(row, &count, "CUDA", hal_devices_build(text, sizeof text));
     comm_mpi_version(text, sizeof text);
     add(row, &count, "MPI", text);
-    add(row, &count, "METIS", metis_version());
-    add(row, &count, "JPEG", image_jpeg_version());
-    add(row, &count, "libpng", image_png_version());
+    for (int kind = 0; workload_list[kind] != NULL; kind++) {
+        const workload_ops *ops = workload_list[kind];
+        for (int i = 0; ops->library != NULL && (name = ops->library(i, text, sizeof text)) != NULL; i++) {
+            add(row, &count, name, text);
+        }
+    }
     return count;
 }
 

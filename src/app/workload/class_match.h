@@ -27,7 +27,7 @@ bool class_side_is_named(const class_side *side);
 /*
  * Match classes and report in the log what is not plain.
  *   rows        [data->classes] labelled rows of each class of the data
- *   word        what a row is, in the plural: "images"
+ *   word        what a row is, in the plural: "vertices"
  *   class_of    [out] [data->classes] classes of the model, or -1
  *   known       [out] rows whose class the model knows
  * WEFT_ERR_DATA: by number, and the data have more classes than the model.

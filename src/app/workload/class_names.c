@@ -61,8 +61,8 @@ void class_names_to_json(json_writer *json, const char *const *names, int64_t co
     for (int64_t i = 0; i < count && names != NULL; ++i) {
         bytes += json_bytes(names[i]);
     }
-    if (names == NULL || count > CLASS_NAMES_MAX || bytes > CLASS_NAMES_JSON) {
-        if (names != NULL) {
+    if (names == NULL || count == 0 || count > CLASS_NAMES_MAX || bytes > CLASS_NAMES_JSON) {
+        if (names != NULL && count > 0) {
             log_warn("names of %lld classes are too many to keep with the model: it has numbers alone",
                      (long long)count);
         }

@@ -99,12 +99,13 @@ static weft_status note(saved_model *model, const char *origin, option_id id, co
 /* --loss auto followed the labels of the data: a run's record of them tells which. */
 static weft_status note_loss(saved_model *model, const char *origin, const json_value *data)
 {
-    if (option_choice(model->known, OPT_LOSS) != LOSS_AUTO || json_find(data, "classes") == NULL) {
+    const json_value *classes = facts_value(data, FACT_CLASSES);
+    if (option_choice(model->known, OPT_LOSS) != LOSS_AUTO || classes == NULL) {
         return WEFT_OK;
     }
-    int64_t classes = 0;
-    WEFT_TRY(json_get_int(origin, data, "classes", 0, INT64_MAX, &classes));
-    return note(model, origin, OPT_LOSS, classes > 0 ? "xent" : "bce");
+    WEFT_CHECK(classes->kind == JSON_NUMBER && classes->integral && classes->integer >= 0, WEFT_ERR_DATA,
+               "%s: the number of classes of the data is no number from 0 on", origin);
+    return note(model, origin, OPT_LOSS, classes->integer > 0 ? "xent" : "bce");
 }
 
 /* The kind that is known, or else asked for. */
@@ -141,7 +142,8 @@ static weft_status read_run(saved_model *model, const char *path, const json_val
     if (alone) {
         return WEFT_OK;
     }
-    const json_value *data = json_find(root, workload_of(model->known)->data);
+    bool older;
+    const json_value *data = facts_data_of(root, &older);
     WEFT_TRY(class_names_from_json(path, data, &model->classes));
     return note_loss(model, path, data);
 }
@@ -270,12 +272,13 @@ static weft_status read_model(saved_model *model, const char *path, const weft_o
 
 /* ---- names of classes ---- */
 
-static weft_status name_by_record(saved_model *model, const char *record, const char *kind)
+static weft_status name_by_record(saved_model *model, const char *record)
 {
+    bool older;
     json_document *document = NULL;
     const json_value *root = NULL;
     WEFT_TRY(json_read_object(record, JSON_MAX, &document, &root));
-    weft_status status = class_names_from_json(record, json_find(root, kind), &model->classes);
+    weft_status status = class_names_from_json(record, facts_data_of(root, &older), &model->classes);
     json_free(document);
     return status;
 }
@@ -311,7 +314,7 @@ static weft_status find_record(const char *path, char record[FILE_PATH_MAX])
 }
 
 /* The names that come with the weights, unless they were read with a description. */
-static weft_status name_classes(saved_model *model, const weft_options *given)
+static weft_status name_classes(saved_model *model)
 {
     char record[FILE_PATH_MAX];
     if (model->classes.text != NULL) {
@@ -321,8 +324,7 @@ static weft_status name_classes(saved_model *model, const weft_options *given)
         return name_by_metadata(model);
     }
     WEFT_TRY(find_record(model->path, record));
-    return record[0] != '\0' && file_exists(record) ? name_by_record(model, record, kind_of(model, given)->data)
-                                                    : WEFT_OK;
+    return record[0] != '\0' && file_exists(record) ? name_by_record(model, record) : WEFT_OK;
 }
 
 /* ---- what the options of the command add ---- */
@@ -388,7 +390,7 @@ weft_status saved_model_open(const char *path, const weft_options *given, saved_
 {
     WEFT_TRY(create(given, model));
     WEFT_TRY(read_model(*model, path, given, false));
-    WEFT_TRY(name_classes(*model, given));
+    WEFT_TRY(name_classes(*model));
     WEFT_TRY(kind_of(*model, given)->recognise(*model, given));
     WEFT_TRY(show_scaling(*model, kind_of(*model, given)));
     WEFT_TRY(check_metric(*model));
@@ -399,7 +401,7 @@ weft_status saved_model_open_weights(const char *path, const weft_options *given
 {
     WEFT_TRY(create(given, model));
     WEFT_TRY(read_model(*model, path, given, true));
-    WEFT_TRY(name_classes(*model, given));
+    WEFT_TRY(name_classes(*model));
     return show_scaling(*model, kind_of(*model, given));
 }
 

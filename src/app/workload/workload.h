@@ -20,6 +20,7 @@
 
 #include <stdio.h>
 
+#include "app/facts/fact_list.h"
 #include "app/predict/gather_rows.h"
 #include "app/setup/choices.h"
 #include "app/setup/context.h"
@@ -36,9 +37,12 @@
 enum { WORKLOAD_SHARES = 4, WORKLOAD_NAMED_ROWS = 2000000 /* most rows that are answered for by name */ };
 
 /* Folders of generated data in a run folder begin so, and digits follow: a killed job's are known by it. */
-#define WORKLOAD_GENERATED "graph-"
+#define WORKLOAD_GENERATED "data-"
 
-/* Key, inside that of the data in run.json, of an array of texts: the names of classes, where they have some. */
+/* A name of data with its NUL, which may be that of a folder. */
+enum { WORKLOAD_NAME_BYTES = 256 };
+
+/* Key, inside "data" of run.json, of an array of texts: the names of classes, where they have some. */
 #define WORKLOAD_CLASS_NAMES "class_names"
 
 typedef struct workload workload;
@@ -66,6 +70,35 @@ typedef struct workload_activity {
     int place;                     /* rows of the table go up by it */
 } workload_activity;
 
+/* A command that only one kind has. Its options are a row of option_commands, which has the same name. */
+typedef struct workload_command {
+    const char *name; /* NULL ends a list */
+    weft_status (*run)(const weft_options *options);
+    bool parallel; /* runs on all ranks of a job */
+} workload_command;
+
+/* A kind of `weft bench`. Its options are those of the command that stand in `uses`, and those that every bench takes. */
+typedef struct workload_bench {
+    const char *name;     /* NULL ends a list */
+    const char *measures; /* in messages: "aggregation" */
+    weft_status (*run)(const weft_options *options);
+    const option_id *uses; /* up to OPTION_NONE */
+} workload_bench;
+
+/* What `weft info` was asked about. */
+typedef enum workload_subject_kind {
+    SUBJECT_NAME,   /* a name, before anything on disk is looked at */
+    SUBJECT_PATH,   /* a file or folder that is there, and is nothing that all kinds have */
+    SUBJECT_TENSORS /* a file of tensors, which is open */
+} workload_subject_kind;
+
+typedef struct workload_subject {
+    workload_subject_kind kind;
+    const char *what;          /* the argument */
+    bool check;                /* --check */
+    safetensors_file *tensors; /* of SUBJECT_TENSORS */
+} workload_subject;
+
 /* A kind of workload. Statuses are agreed between the ranks where a function is collective. */
 typedef struct workload_ops {
     /* The kind's options, sections, commands, recipes and words. Its traits say which options serve jobs of this kind. */
@@ -83,15 +116,16 @@ typedef struct workload_ops {
     const option_id *resumable;
     /* Says how a training's options explain its outcome. NULL: normed and normalized. */
     train_habits (*habits)(const weft_options *options);
-    const char *data;  /* what it trains on, in messages and as a key of run.json: "graph" */
+    const char *data;  /* what it trains on, in messages and as the kind of data in run.json: a "table" */
     const char *field; /* what its networks are on, in messages: "graphs" */
     const char *rows;  /* what a row of that is: "vertices" */
     const char *split_cure,
         *test_cure;         /* what gives data the validation or test split that they lack, in messages; open may
                                          * set others in the workload */
     const char *label_cure; /* where scores without labels are none; NULL: they are left out */
-    const char *share_names[WORKLOAD_SHARES]; /* keys of `shares` in summary.json; NULL: no such figure */
-    sync_shards shards;                       /* what a rank's share of the rows is */
+    fact_column share[WORKLOAD_SHARES]; /* what the figures of `shares` are in summary.json; no key: no such figure */
+    sync_shards shards;                 /* what a rank's share of the rows is */
+    const choice_kind *choice;          /* what build chooses by measuring; NULL: nothing */
 
     /* work->self, empty. Not collective. */
     weft_status (*begin)(workload *work);
@@ -129,23 +163,26 @@ typedef struct workload_ops {
     void (*abandon)(workload *work);
     void (*end)(workload *work); /* frees work->self; after abandon */
 
-    /* What run.json tells of the data, also after release: keys of an open object. */
-    void (*describe_data)(const workload *work, json_writer *json);
+    /* Rows about the data for run.json and `weft info`, also after release; name, hash and names of classes are told by others.
+     * A row FACT_CLASSES says how many classes the labels have, 0 if they are tasks. */
+    void (*data_facts)(const workload *work, fact_list *list);
     /* Returns what a row that is answered for is called, e.g. its file, or NULL if rows have no names. On rank 0, of a job that is
      * `trained`, for at most WORKLOAD_NAMED_ROWS rows of a graph. */
     const char *(*row_name)(const workload *work, int64_t row);
     const char *row_title[2]; /* headings of such names, and of numbers in their place */
     bool shows_answers;       /* weft predict prints the answers where there are no scores */
-    /* The share and the model in words, as --dry-run prints them. After plan. */
-    void (*describe_plan)(const workload *work, FILE *out);
-    /* The kind's own keys of a line of metrics.jsonl: figures of this rank since the line before. NULL: none. */
-    void (*describe_epoch)(const workload *work, json_writer *json);
-    /* Figures of all ranks for summarise and print_figures, once training is over. Collective. NULL: none. */
+    /* Groups of rows about this rank's share and the model, which --dry-run prints, a line a group. After plan. */
+    void (*plan_facts)(const workload *work, fact_list *list);
+    /* Lines of the plan that rows cannot say, printed behind them. After plan. NULL: none. */
+    void (*print_plan)(const workload *work, FILE *out);
+    /* Groups of figures of this rank since the last call: each is an object in a line of metrics.jsonl. NULL: none. */
+    void (*epoch_facts)(const workload *work, fact_list *list);
+    /* Figures of all ranks for result_facts and closing_facts, once training is over. Collective. NULL: none. */
     weft_status (*gather_figures)(const workload *work);
-    /* The kind's own keys of summary.json. After plan. */
-    void (*summarise)(const workload *work, json_writer *json);
-    /* The same in words, below the closing table. NULL: none. */
-    void (*print_figures)(const workload *work, FILE *out);
+    /* Groups of rows for summary.json. After plan. NULL: none. */
+    void (*result_facts)(const workload *work, fact_list *list);
+    /* Those groups of the result that stand below the closing table, too. NULL: none. */
+    void (*closing_facts)(const workload *work, fact_list *list);
 
     /* ---- models on disk (app/workload/saved_model.h); one rank ---- */
 
@@ -160,6 +197,22 @@ typedef struct workload_ops {
     weft_status (*read_named)(safetensors_file *file, saved_model *model, const weft_options *given);
     /* A recognised model under those names. texts: [count] metadata. */
     weft_status (*write_named)(const saved_model *model, const char *path, const safetensors_text *texts, int count);
+
+    /* ---- commands; one process, unless a command is parallel ---- */
+
+    const workload_command *commands; /* of this kind alone; NULL: none */
+    const workload_bench *benches;    /* NULL: none */
+    /* Print what the subject is, if the kind knows it. [out] known. Kinds are asked in the order of workload_list. NULL: the
+     * kind knows nothing. */
+    weft_status (*info)(const workload_subject *subject, bool *known);
+    /* Name number i that info knows, for messages; NULL behind the last. NULL: there are none. */
+    const char *(*info_name)(int i);
+    /* Make what `weft convert` was asked for, if the kind takes its input. [out] takes. Kinds are asked in the order of
+     * workload_list; one whose readers judge any file stands last. NULL: the kind converts nothing. */
+    weft_status (*convert)(const weft_options *options, bool *takes);
+    void (*print_formats)(FILE *out); /* lines of `weft convert --help=formats`; NULL: none */
+    /* Library number i that the kind's rooms call: its name, and its version in text; NULL behind the last. NULL: none. */
+    const char *(*library)(int i, char *text, size_t bytes);
 } workload_ops;
 
 /* One job's workload. */
@@ -169,9 +222,9 @@ struct workload {
     void *self;                 /* the kind's own */
     uint64_t process;           /* resident bytes before anything was loaded */
 
-    char name[64], hash[33]; /* of the data */
-    bool generated;          /* for this job alone */
-    bool smooths;            /* its maker will call ops->smooth */
+    char name[WORKLOAD_NAME_BYTES], hash[33]; /* of the data */
+    bool generated;                           /* for this job alone */
+    bool smooths;                             /* its maker will call ops->smooth */
     /* The model whose weights a training starts from, which options of saved_model_inputs follow where they are "auto"; or NULL. */
     const saved_model *start;
     /* [in] The moments of a trained model, before build; without any, those of the data at hand are measured. [out] The moments in
@@ -187,7 +240,7 @@ struct workload {
     const char *split_cure, *test_cure; /* as in ops, of these data */
     int64_t malformed;                  /* rows of them that were left out */
 
-    int64_t shares[WORKLOAD_SHARES]; /* of this rank, as ops->share_names says */
+    int64_t shares[WORKLOAD_SHARES]; /* of this rank, as ops->share says */
     double balance;                  /* work of the rank that has most / mean; 1: even */
     double replication;              /* ranks that hold a row, on average; 0 of one rank */
     const char *divider; /* the method that divides the rows among the ranks, by --partition; "auto" at first */
@@ -196,10 +249,11 @@ struct workload {
     int64_t inputs, outputs; /* of the model: figures a row */
 
     train_model *model;
-    train_source source;           /* what epochs go through */
-    const train_targets *targets;  /* of this rank's rows: the answers of a forward pass */
-    held_rows held;                /* which of all rows they are */
-    char forms[CHOICES_FORMS + 1]; /* what was chosen by measuring, a code that build takes again; "": nothing */
+    train_source source;          /* what epochs go through */
+    const train_targets *targets; /* of this rank's rows: the answers of a forward pass */
+    held_rows held;               /* which of all rows they are */
+    /* What build chose by measuring on this rank, as a code that build takes again (ops->choice); "": nothing. */
+    char choice[CHOICE_CODE_BYTES];
 };
 
 /* NULL at the end. A program defines its own: weft's is app/train/workload_list.c. The last kind is the one of jobs that no

@@ -5,7 +5,7 @@
 
 #include "app/bench/bench_check.h"
 #include "app/bench/bench_comm.h"
-#include "app/bench/bench_spmm.h"
+#include "app/gnn/bench/bench_spmm.h"
 #include "io/json.h"
 #include "support/test.h"
 

@@ -2,9 +2,9 @@
  * element of each result changed. */
 #include <math.h>
 
-#include "app/bench/bench_dense.h"
 #include "app/bench/bench_gemm.h"
-#include "app/bench/bench_spmm.h"
+#include "app/dense/bench/bench_dense.h"
+#include "app/gnn/bench/bench_spmm.h"
 #include "app/workload/app_catalog.h"
 #include "base/alloc.h"
 #include "support/test.h"
@@ -63,22 +63,25 @@ static weft_hal *open_wrong(void)
 static void test_gemm(void **state)
 {
     (void)state;
+    static const char *const products[] = {"ab", "atb", "abt"};
     static const int64_t shapes[][3] = {{1, 1, 1}, {5, 3, 7}, {40, 33, 33}, {300, 9, 64}};
     weft_hal *hal = open_wrong();
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-        for (int product = 0; product < GEMM_PRODUCTS; product++) {
-            gemm_result result = {
-                .product = (gemm_product)product, .rows = shapes[i][0], .inputs = shapes[i][1], .d = shapes[i][2]};
+        for (int product = 0; product < 3; product++) {
+            gemm_row row = {
+                .product = products[product], .rows = shapes[i][0], .inputs = shapes[i][1], .d = shapes[i][2]};
+            const int64_t m = row.rows, k = row.inputs, d = row.d;
+            double bytes = 0.0;
             added = 0.0F;
-            ASSERT_OK(bench_gemm_case(hal, 1, &result));
-            assert_true(result.valid && result.worst <= 1.0 && result.seconds.median > 0.0);
-            assert_true(result.flops == 2.0 * (double)(shapes[i][0] * shapes[i][1] * shapes[i][2]));
+            ASSERT_OK(bench_gemm_case(hal, 1, &row, &bytes));
+            assert_true(row.valid && row.error <= 1.0 && row.seconds_median > 0.0);
+            assert_true(bytes == 4.0 * (double)(m * k + k * d + m * d));
             added = 0.05F;
-            ASSERT_OK(bench_gemm_case(hal, 1, &result));
-            assert_true(!result.valid && result.worst > 1.0);
+            ASSERT_OK(bench_gemm_case(hal, 1, &row, &bytes));
+            assert_true(!row.valid && row.error > 1.0);
             added = NAN;
-            ASSERT_OK(bench_gemm_case(hal, 1, &result));
-            assert_true(!result.valid && isinf(result.worst));
+            ASSERT_OK(bench_gemm_case(hal, 1, &row, &bytes));
+            assert_true(!row.valid && isinf(row.error));
         }
     }
     weft_hal_close(hal);
@@ -135,54 +138,43 @@ static void test_dense(void **state)
     }
 }
 
-static const table_cell *cell_of(const table_grid *grid, int row, const char *name)
-{
-    for (int c = 0; c < grid->columns; c++) {
-        if (strcmp(grid->column[c].name, name) == 0) {
-            return &grid->cell[row * grid->columns + c];
-        }
-    }
-    fail_msg("no column %s", name);
-    return grid->cell;
-}
-
 static void test_spmm(void **state)
 {
     (void)state;
     /* 0 <- 1, 2; 1 <- 0; 2 <- nothing */
     const int64_t offset[] = {0, 2, 3, 3};
     const int32_t column[] = {1, 2, 0};
-    const int64_t widths[] = {4};
     const bench_matrix matrix = {.csr = {.rows = 3, .cols = 3, .offset = offset, .column = column}};
     const option_command *command = NULL;
     weft_options *options = NULL;
-    bench_table table = {.graph = "three",
-                         .vertices = 3,
-                         .edges = 3,
-                         .threads = 1,
-                         .limits = {.read = 1e10, .triad = 1e10, .gemm = 1e11}};
+    spmm_table table = {.common = {.graph = "three", .vertices = 3, .edges = 3}, .repeats = 1};
     weft_hal *hal = open_wrong();
-    const bench_team team = {.hal = hal, .place = {.threads = 1}};
+    const bench_team team = {
+        .hal = hal, .place = {.threads = 1}, .limits = {.read = 1e10, .triad = 1e10, .gemm = 1e11}};
     ASSERT_OK(option_command_find(app_catalog(), "bench", &command));
     ASSERT_OK(option_create(command, &options));
     ASSERT_OK(option_assign(options, "format", "json")); /* nothing is printed before the end */
-    ASSERT_OK(bench_table_begin(&table, options));
+    const bench_kernel_head head = bench_kernel_head_of(options, "spmm");
+    ASSERT_OK(bench_grid_begin(&table.grid, &(bench_start){.options = options,
+                                                           .title = "test",
+                                                           BENCH_COLUMNS(bench_kernel_head, spmm_row),
+                                                           .head = &head}));
     added = 0.0F;
-    ASSERT_OK(bench_form(&team, &matrix, HAL_SPMM_ROWS, widths, 1, 1, &table));
-    assert_int_equal(table.invalid, 0);
-    assert_true(cell_of(&table.grid, 0, "valid")->flag && cell_of(&table.grid, 0, "gelem_per_s")->real > 0.0);
-    assert_true(cell_of(&table.grid, 0, "percent_of_limit")->real > 0.0);
-    assert_true(cell_of(&table.grid, 0, "percent_of_rows")->real > 0.0);
+    ASSERT_OK(bench_form(&team, &matrix, HAL_SPMM_ROWS, 4, &table));
     added = 1e-3F;
-    ASSERT_OK(bench_form(&team, &matrix, HAL_SPMM_ROWS, widths, 1, 1, &table));
-    assert_int_equal(table.invalid, 1);
-    assert_non_null(strstr(table.first_invalid, "width 4 in form rows is wrong"));
-    assert_false(cell_of(&table.grid, 1, "valid")->flag);
-    assert_true(isnan(cell_of(&table.grid, 1, "gelem_per_s")->real));
-    assert_true(isnan(cell_of(&table.grid, 1, "percent_of_triad")->real));
-    assert_true(isnan(cell_of(&table.grid, 1, "percent_of_limit")->real));
-    assert_true(isnan(cell_of(&table.grid, 1, "percent_of_rows")->real));
-    bench_table_free(&table);
+    ASSERT_OK(bench_form(&team, &matrix, HAL_SPMM_ROWS, 4, &table));
+    spmm_row row[2];
+    assert_int_equal(table.grid.rows.rows, 2);
+    memcpy(row, table.grid.rows.cell, sizeof row);
+    assert_true(row[0].valid && row[0].gelem_per_s > 0.0 && row[0].percent_of_limit > 0.0 &&
+                row[0].percent_of_rows > 0.0);
+    assert_true(row[0].edges == 3 && row[0].threads == 1 && row[0].d == 4 && strcmp(row[0].form, "rows") == 0);
+    assert_int_equal(table.grid.invalid, 1);
+    assert_non_null(strstr(table.grid.first_invalid, "width 4 in form rows is wrong"));
+    assert_true(!row[1].valid && isnan(row[1].gelem_per_s) && isnan(row[1].percent_of_triad));
+    assert_true(isnan(row[1].percent_of_limit) && isnan(row[1].percent_of_rows));
+    assert_int_equal(bench_grid_end(&table.grid), WEFT_ERR_INTERNAL);
+    bench_grid_free(&table.grid);
     option_destroy(options);
     weft_hal_close(hal);
 }

@@ -1,5 +1,5 @@
 /* Weights of ranks: what is a list of them, what is not and which cure is told, and what rates become. */
-#include "app/gnn/rank_weights.h"
+#include "app/gnn/divide/rank_weights.h"
 #include "support/test.h"
 
 static void test_lists(void **state)

@@ -4,8 +4,8 @@
  */
 #include <math.h>
 
-#include "app/scaling/scaling.h"
-#include "app/scaling/scaling_device.h"
+#include "app/gnn/scaling/scaling.h"
+#include "app/gnn/scaling/scaling_device.h"
 #include "support/graphs.h"
 #include "support/test.h"
 

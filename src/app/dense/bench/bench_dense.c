@@ -1,0 +1,288 @@
+/*
+ * app/dense/bench/bench_dense.c: weft bench dense: the rate of each convolution and linear layer of a network, and of its
+ * whole training step.
+ *
+ *      weft bench dense --model resnet-50 --batch-size 32 --precision bf16 --thread-counts 1,2
+ *
+ * A row a number of threads, shape of layers (`layers` of them have it, `layer` is the first) and pass, with the rate
+ * beside the pass's own peak (app/dense/bench/bench_dense.h) and, for float32, beside a large square product. The last row is
+ * the whole step: the operations of its convolutions and linear layers over the time of everything in it. Its peak is
+ * the rate of a step that ran each of them at its own peak and nothing else, so percent_of_peak tells how much of a
+ * step convolutions at their best would take. Each result is checked before its rate is printed
+ * (app/dense/bench/dense_check.c); a wrong one gets no rate, the step neither, and the command ends with exit code 70.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "app/dense/bench/bench_dense.h"
+#include "app/dense/dense_options.h"
+#include "app/workload/precision.h"
+#include "dense/dense_options.def"
+#include "dense/engine/dense_model.h"
+#include "dense/net/zoo.h"
+
+enum { SHAPE_BYTES = 128 };
+static const char *const pass_names[DENSE_PASSES] = {"forward", "data", "weights"};
+
+#define DENSE_HEAD(C)                                                                                                  \
+    C(TEXT, bench, true)                                                                                               \
+    C(TEXT, backend, true)                                                                                             \
+    C(TEXT, network, true) C(INT, batch, true) C(TEXT, precision, true) C(INT, warmup, true) C(INT, repeats, true)
+TABLE_ROW(dense_head, DENSE_HEAD);
+
+#define DENSE_ROW(C)                                                                                                   \
+    C(TEXT, layer, true)                                                                                               \
+    C(INT, layers, true)                                                                                               \
+    C(TEXT, shape, true)                                                                                               \
+    C(TEXT, pass, true)                                                                                                \
+    C(INT, threads, true)                                                                                              \
+    C(INT, images, false)                                                                                              \
+    BENCH_SECONDS(C) C(REAL, gflop, false) C(REAL, gflop_per_s, true) C(REAL, peak_gflop_per_s, true)                  \
+        C(REAL, percent_of_peak, true) C(REAL, gemm_flop_per_s, false) C(REAL, percent_of_gemm, true)                  \
+            C(REAL, error, false) C(VALID, valid, true)
+TABLE_ROW(dense_row, DENSE_ROW);
+
+/* Layers of one shape. */
+typedef struct dense_layers {
+    const char *first; /* its name */
+    int count;
+    char text[SHAPE_BYTES]; /* of the shape: what is alike reads alike */
+    dense_question question;
+} dense_layers;
+
+/* Over the passes of all layers so far. */
+typedef struct dense_sums {
+    double flops, seconds_at_peak;
+    bool valid;
+} dense_sums;
+
+typedef struct dense_bench {
+    const weft_options *options;
+    network net;
+    unit_list list;
+    dense_layers *layers;
+    int kinds;
+    int64_t images;
+    int repeats;
+    dense_config config;
+    bench_grid grid;
+} dense_bench;
+
+/* ---- the network --------------------------------------------------------------------------------------------- */
+static void append(char text[SHAPE_BYTES], const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void append(char text[SHAPE_BYTES], const char *format, ...)
+{
+    const size_t used = strlen(text);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text + used, SHAPE_BYTES - used, format, args);
+    va_end(args);
+}
+
+static void append_pair(char text[SHAPE_BYTES], const char *name, const int64_t pair[2], int64_t usual)
+{
+    if (pair[0] != pair[1]) {
+        append(text, " %s %" PRId64 "x%" PRId64, name, pair[0], pair[1]);
+    } else if (pair[0] != usual) {
+        append(text, " %s %" PRId64, name, pair[0]);
+    }
+}
+
+/* "56x56x64 to 64 kernel 3 pad 1 relu": all that tells one convolution from another; the usual is left out. */
+static void describe(const hal_conv_shape *s, char text[SHAPE_BYTES])
+{
+    snprintf(text, SHAPE_BYTES, "%" PRId64 "x%" PRId64 "x%" PRId64 " to %" PRId64, s->height, s->width, s->in, s->out);
+    append_pair(text, "kernel", s->kernel, 1);
+    append_pair(text, "stride", s->stride, 1);
+    append_pair(text, "pad", (int64_t[]){s->pad[0][0], s->pad[1][0]}, 0);
+    append_pair(text, "dilation", s->dilation, 1);
+    append_pair(text, "groups", (int64_t[]){s->groups, s->groups}, 1);
+    append(text, "%s%s", s->bias ? " bias" : "", s->relu ? " relu" : "");
+}
+
+static void add_layer(dense_bench *b, const unit *u)
+{
+    dense_layers *added = &b->layers[b->kinds];
+    const bool linear = u->kind == UNIT_LINEAR;
+    added->question =
+        (dense_question){.shape = dense_conv_shape(&b->config, &b->list, u, linear ? WEFT_DTYPE_F32 : b->config.values),
+                         .linear = linear,
+                         .images = b->images,
+                         .repeats = b->repeats};
+    describe(&added->question.shape, added->text);
+    for (int i = 0; i < b->kinds; ++i) {
+        dense_layers *seen = &b->layers[i];
+        if (strcmp(seen->text, added->text) == 0 && seen->question.linear == linear &&
+            seen->question.shape.backward_data == added->question.shape.backward_data) {
+            seen->count += 1;
+            return;
+        }
+    }
+    added->first = u->layer->name;
+    added->count = 1;
+    b->kinds += 1;
+}
+
+static weft_status find_layers(dense_bench *b)
+{
+    const char *model = option_text(b->options, OPT_MODEL);
+    net_size input = {32, 32, 3};
+    int64_t classes = 10;
+    WEFT_CHECK(!option_is_auto(b->options, OPT_MODEL), WEFT_ERR_USAGE,
+               "weft bench dense: name a network: --model resnet-50, another of weft info, or a file .net");
+    WEFT_TRY(net_open(model, &b->net));
+    net_zoo_usual(model, &input, &classes);
+    WEFT_TRY(net_fit(&b->net, b->net.input.height > 0 ? b->net.input : input, classes));
+    WEFT_TRY(units_create(&b->net, &b->list));
+    WEFT_TRY(WEFT_NEW_ZERO(&b->layers, b->list.units, WEFT_MEM_GENERAL));
+    for (int i = 0; i < b->list.units; ++i) {
+        const unit_kind kind = b->list.unit[i].kind;
+        if (kind == UNIT_CONV || kind == UNIT_LINEAR) {
+            add_layer(b, &b->list.unit[i]);
+        }
+    }
+    return WEFT_OK;
+}
+
+/* ---- the table ----------------------------------------------------------------------------------------------- */
+static weft_status add_row(dense_bench *b, const bench_team *team, const dense_layers *layers, const char *pass,
+                           const dense_result *r)
+{
+    /* Products of bfloat16 have no such limit. */
+    const double gemm = layers->question.shape.dtype == WEFT_DTYPE_F32 ? team->limits.gemm : (double)NAN;
+    const double rate = r->valid ? r->flops / r->seconds.median : (double)NAN;
+    const double peak = r->valid ? r->peak : (double)NAN;
+    dense_row row = {.layer = layers->first,
+                     .layers = layers->count,
+                     .shape = layers->text,
+                     .pass = pass,
+                     .threads = team->place.threads,
+                     .images = b->images,
+                     .gflop = r->flops * 1e-9,
+                     .gflop_per_s = rate * 1e-9,
+                     .peak_gflop_per_s = peak * 1e-9,
+                     .percent_of_peak = 100.0 * rate / peak,
+                     .gemm_flop_per_s = gemm,
+                     .percent_of_gemm = 100.0 * rate / gemm,
+                     .error = r->worst,
+                     .valid = r->valid};
+    BENCH_SET_SECONDS(&row, r->seconds);
+    if (!r->valid) {
+        bench_grid_reject(&b->grid, "%s of %s is wrong: an error of %.3g times its bound", pass, layers->first,
+                          r->worst);
+    }
+    return bench_grid_add(&b->grid, &row);
+}
+
+static weft_status run_layers(dense_bench *b, bench_team *team, dense_layers *layers, dense_sums *sums)
+{
+    dense_result result[DENSE_PASSES];
+    layers->question.few = team->hal->threads < b->images ? team->hal->threads : 0;
+    WEFT_TRY(bench_dense_case(team->hal, &layers->question, result));
+    for (int pass = 0; pass < DENSE_PASSES; ++pass) {
+        const dense_result *r = &result[pass];
+        if (r->seconds.count == 0) {
+            continue;
+        }
+        if (r->valid && layers->question.shape.dtype == WEFT_DTYPE_F32) {
+            WEFT_TRY(bench_team_saw(team, r->flops / r->seconds.median, 0.0, 0.0));
+        }
+        sums->flops += layers->count * r->flops;
+        sums->seconds_at_peak += layers->count * r->flops / r->peak;
+        sums->valid = sums->valid && r->valid;
+        WEFT_TRY(add_row(b, team, layers, pass_names[pass], r));
+    }
+    return WEFT_OK;
+}
+
+/* A step whose layers are right is wrong where its loss is no number. */
+static weft_status run_step(dense_bench *b, const bench_team *team, const dense_sums *sums)
+{
+    dense_result r = {.flops = sums->flops, .peak = sums->flops / sums->seconds_at_peak, .worst = (double)NAN};
+    dense_layers all = {.first = b->net.name, .question.shape.dtype = b->config.values};
+    double loss = 0.0;
+    for (int i = 0; i < b->kinds; ++i) {
+        all.count += b->layers[i].count;
+    }
+    WEFT_TRY(bench_dense_step(team->hal, &b->config, b->repeats, &r.seconds, &loss));
+    r.valid = sums->valid && isfinite(loss);
+    return add_row(b, team, &all, "step", &r);
+}
+
+static weft_status check_memory(const dense_bench *b)
+{
+    const int64_t need = dense_model_arena_bytes(NULL, &b->config, WEFT_DTYPE_F32);
+    const uint64_t have = placement_memory_available();
+    if (need < 0) {
+        return weft_error_code();
+    }
+    WEFT_CHECK((double)need <= 0.95 * (double)have, WEFT_ERR_RESOURCE,
+               "a batch of %" PRId64 " images needs %.2f GiB between the layers of %s, %.2f GiB are available: "
+               "%s takes fewer",
+               b->images, (double)need * 0x1p-30, b->net.name, (double)have * 0x1p-30, FLAG_BATCH_SIZE);
+    return WEFT_OK;
+}
+
+static weft_status run_team(bench_team *team, void *self)
+{
+    dense_bench *b = self;
+    dense_sums sums = {.valid = true};
+    const char *word = option_value_text(b->options, OPT_PRECISION);
+    WEFT_CHECK(precision_is_native(team->hal, b->config.values), WEFT_ERR_UNSUPPORTED,
+               "%s %s: backend %s on this processor has no products of %s", FLAG_PRECISION, word, team->hal->name,
+               word);
+    WEFT_TRY(check_memory(b));
+    for (int i = 0; i < b->kinds; ++i) {
+        WEFT_TRY(run_layers(b, team, &b->layers[i], &sums));
+    }
+    return run_step(b, team, &sums);
+}
+
+static weft_status run_dense(dense_bench *b)
+{
+    const weft_options *o = b->options;
+    int64_t threads[BENCH_TEAMS_MAX];
+    binding start;
+    WEFT_TRY(bench_one_process("dense"));
+    WEFT_TRY(bench_team_start(&start));
+    b->images = option_int(o, OPT_BATCH_SIZE);
+    b->repeats = (int)option_int(o, OPT_REPEATS);
+    b->config = (dense_config){.net = &b->net,
+                               .norm = NORM_BATCH,
+                               .images = &b->images,
+                               .sizes = 1,
+                               .training = true,
+                               .values = precision_asked(o),
+                               .winograd = option_choice(o, OPT_CONVOLUTION) != DENSE_CONVOLUTION_DIRECT};
+    WEFT_TRY(find_layers(b));
+    const dense_head head = {.bench = "dense",
+                             .backend = option_text(o, OPT_BACKEND),
+                             .network = b->net.name,
+                             .batch = b->images,
+                             .precision = option_value_text(o, OPT_PRECISION),
+                             .warmup = 1,
+                             .repeats = b->repeats};
+    WEFT_TRY(bench_grid_begin(
+        &b->grid, &(bench_start){.options = o,
+                                 .title = "bench dense",
+                                 .speaks = true,
+                                 .cases = (double)bench_thread_counts(o, threads) * (b->kinds * DENSE_PASSES + 1),
+                                 BENCH_COLUMNS(dense_head, dense_row),
+                                 .head = &head}));
+    WEFT_TRY(bench_each_team(o, &start, run_team, b));
+    return bench_grid_end(&b->grid);
+}
+
+weft_status bench_dense(const weft_options *options)
+{
+    dense_bench b = {.options = options};
+    const weft_status status = run_dense(&b);
+    bench_grid_free(&b.grid);
+    weft_free(b.layers);
+    units_destroy(&b.list);
+    net_destroy(&b.net);
+    return status;
+}

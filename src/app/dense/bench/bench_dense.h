@@ -1,0 +1,60 @@
+/*
+ * app/dense/bench/bench_dense.h: what the files of `weft bench dense` share.
+ *
+ *      forward    y = conv(x) + bias, and ReLU where one follows
+ *      data       dx from dy
+ *      weights    dweight, and dbias, from x and dy
+ *
+ * A linear layer is the same on images of one pixel, by products of matrices.
+ *
+ * The *peak* of a pass is the best rate at which its own primitive was seen alone: the fastest repetition of all, with
+ * the whole batch, and with an image a thread, whose operands stay in the caches where they fit.
+ */
+#ifndef WEFT_APP_DENSE_BENCH_BENCH_DENSE_H
+#define WEFT_APP_DENSE_BENCH_BENCH_DENSE_H
+
+#include "app/bench/bench_grid.h"
+#include "dense/engine/dense_model.h"
+#include "hal/hal.h"
+
+typedef enum dense_pass { DENSE_FORWARD, DENSE_BACKWARD_DATA, DENSE_BACKWARD_WEIGHTS, DENSE_PASSES } dense_pass;
+
+typedef struct dense_question {
+    hal_conv_shape shape; /* linear: of its images of one pixel */
+    bool linear;
+    int64_t images, few; /* of a batch; an image a thread: 0: as many as the batch has */
+    int repeats;
+    bool rounds_sums, rounds_gradient; /* see hal_conv_info */
+} dense_question;
+
+typedef struct dense_result {
+    bench_quartiles seconds; /* count 0: the network does without this pass */
+    double flops;            /* of one run */
+    double peak;             /* operations a second */
+    double worst;            /* largest error over its bound; above 1 is invalid */
+    bool valid;
+} dense_result;
+
+/* Measure the passes of one layer, and check samples of what they give against sums in double precision. */
+weft_status bench_dense_case(weft_hal *hal, const dense_question *question, dense_result result[DENSE_PASSES]);
+
+/* Samples of what a pass gave, from host copies of its operands: x [images * pixels, in], weight [out, terms], bias
+ * [out] or NULL, dy like y. */
+typedef struct dense_operands {
+    const float *x, *weight, *bias, *dy;
+} dense_operands;
+/* given: y, dx or dweight, of the operation's type for that; question's shape.winograd, rounds_sums and rounds_gradient:
+ * whether it was made so. The largest error over its bound; infinite where
+ * something is not a number. */
+double bench_dense_error(const dense_question *question, dense_pass pass, const dense_operands *operands,
+                         const void *given);
+
+/* Whole training steps of a network on one batch (forward, loss, backward, update by SGD) in one process.
+ * [out] loss  of the last: a number, or something is wrong. config: of one number of images, training. */
+weft_status bench_dense_step(weft_hal *hal, const dense_config *config, int repeats, bench_quartiles *seconds,
+                             double *loss);
+
+/* The bench; one process only. */
+weft_status bench_dense(const weft_options *options);
+
+#endif

@@ -1,0 +1,102 @@
+/* app/dense/bench/dense_step.c: whole training steps of a network, as the training loop makes them; see
+ * app/dense/bench/bench_dense.h. */
+#include "app/dense/bench/bench_dense.h"
+#include "comm/comm.h"
+#include "train/replica.h"
+
+typedef struct dense_step {
+    weft_comm *comm;
+    weft_hal *hal;
+    const network *net;
+    dense_model model;
+    train_replica replica;
+    weft_tensor pixels, ids, label, loss;
+    int64_t images;
+    double lost; /* of the last step */
+} dense_step;
+
+/* Noise and labels in turn: what is computed does not depend on what is seen. */
+static weft_status fill(dense_step *s)
+{
+    const int64_t count = s->pixels.rows * s->pixels.cols;
+    float *pixels = NULL;
+    int64_t *ids = NULL;
+    int32_t *label = NULL;
+    weft_status status = WEFT_OK;
+    WEFT_TRY_GOTO(WEFT_NEW(&pixels, count, WEFT_MEM_WORKSPACE), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW(&ids, s->images, WEFT_MEM_WORKSPACE), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW(&label, s->images, WEFT_MEM_WORKSPACE), status, done);
+    for (int64_t i = 0; i < count; ++i) {
+        pixels[i] = (float)((uint64_t)i * 0x9E3779B97F4A7C15U >> 40) * 0x1p-23F - 1.0F;
+    }
+    for (int64_t i = 0; i < s->images; ++i) {
+        ids[i] = i;
+        label[i] = (int32_t)(i % s->net->classes);
+    }
+    WEFT_TRY_GOTO(tensor_upload(&s->pixels, pixels), status, done);
+    WEFT_TRY_GOTO(tensor_upload(&s->ids, ids), status, done);
+    WEFT_TRY_GOTO(tensor_upload(&s->label, label), status, done);
+done:
+    weft_free(pixels);
+    weft_free(ids);
+    weft_free(label);
+    return status;
+}
+
+static weft_status open_step(dense_step *s, const dense_config *config)
+{
+    const optimizer_options sgd = {.kind = OPTIMIZER_SGD, .weight_decay = 5e-4, .momentum = 0.9};
+    const sync_options sync = sync_options_default();
+    const net_size in = s->net->input;
+    WEFT_TRY(comm_create_self(&s->comm));
+    WEFT_TRY(dense_model_create(s->comm, s->hal, WEFT_DTYPE_F32, config, &s->model));
+    WEFT_TRY(replica_create(s->comm, &s->model.params, &sync, &sgd, NULL, false, &s->replica));
+    WEFT_TRY(param_initialise(&s->model.params, 0));
+    WEFT_TRY(replica_reset(&s->replica));
+    WEFT_TRY(tensor_create(s->hal, WEFT_DTYPE_F32, s->images * in.height * in.width, in.channels, WEFT_MEM_WORKSPACE,
+                           &s->pixels));
+    WEFT_TRY(tensor_create(s->hal, WEFT_DTYPE_I64, s->images, 1, WEFT_MEM_WORKSPACE, &s->ids));
+    WEFT_TRY(tensor_create(s->hal, WEFT_DTYPE_I32, s->images, 1, WEFT_MEM_WORKSPACE, &s->label));
+    WEFT_TRY(tensor_create(s->hal, WEFT_DTYPE_F64, 1, 1, WEFT_MEM_WORKSPACE, &s->loss));
+    return fill(s);
+}
+
+static void close_step(dense_step *s)
+{
+    tensor_destroy(&s->pixels);
+    tensor_destroy(&s->ids);
+    tensor_destroy(&s->label);
+    tensor_destroy(&s->loss);
+    replica_destroy(&s->replica);
+    dense_model_destroy(&s->model);
+    comm_destroy(s->comm);
+}
+
+static weft_status one_step(void *argument)
+{
+    dense_step *s = argument;
+    const image_batch input = {.pixels = s->pixels, .rows = s->images, .all_rows = s->images, .sample_id = s->ids};
+    const train_batch batch = {.input = &input};
+    const train_pass pass = {.training = true, .parts = 1, .batch = &batch, .hooks = replica_hooks(&s->replica, true)};
+    const tensor_loss_rows rows = {.scale = 1.0 / (double)s->images};
+    weft_tensor logits;
+    WEFT_TRY(replica_begin(&s->replica, 0.001, 1.0));
+    WEFT_TRY(tensor_zero(&s->loss));
+    WEFT_TRY(dense_forward(&s->model, &pass, &logits));
+    WEFT_TRY(tensor_softmax_xent(&logits, s->label.data, &rows, &s->loss, &logits));
+    WEFT_TRY(dense_backward(&s->model, &pass, &logits));
+    WEFT_TRY(replica_gradients(&s->replica));
+    WEFT_TRY(tensor_download(&s->loss, &s->lost));
+    return replica_update(&s->replica);
+}
+
+weft_status bench_dense_step(weft_hal *hal, const dense_config *config, int repeats, bench_quartiles *seconds,
+                             double *loss)
+{
+    dense_step s = {.hal = hal, .net = config->net, .images = config->images[0]};
+    weft_status status = open_step(&s, config);
+    status = status == WEFT_OK ? bench_time(one_step, &s, repeats, seconds) : status;
+    *loss = s.lost / (double)s.images;
+    close_step(&s);
+    return status;
+}

@@ -1,0 +1,82 @@
+/* app/dense/info/info_network.c: weft info NETWORK: what a network of the zoo or of a user's own is made of and costs. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "app/dense/info/info_images.h"
+#include "app/info/info_text.h"
+#include "dense/engine/dense_model.h"
+#include "dense/net/zoo.h"
+
+static void print_size(net_size size, char *text, size_t bytes)
+{
+    snprintf(text, bytes, "%" PRId64 " x %" PRId64 " x %" PRId64, size.height, size.width, size.channels);
+}
+
+static void print_layers(const network *net)
+{
+    printf("\n| layer | kind | gives | parameters | MFLOP |\n|---|---|---|---:|---:|\n");
+    for (int i = 0; i < net->layers; ++i) {
+        const net_layer *layer = &net->layer[i];
+        const net_cost cost = net_cost_of(net, i);
+        char size[96];
+        print_size(layer->size, size, sizeof size);
+        printf("| %s | %s | %s | %" PRId64 " | %.3f |\n", layer->name, net_kind_word(layer->kind), size,
+               cost.parameters, cost.flops / 1e6);
+    }
+}
+
+/* Of one image in training, with float32 between the layers. */
+static int64_t arena_bytes(const network *net)
+{
+    const int64_t one = 1;
+    const dense_config config = {
+        .net = net, .norm = NORM_BATCH, .images = &one, .sizes = 1, .training = true, .values = WEFT_DTYPE_F32};
+    return dense_model_arena_bytes(NULL, &config, WEFT_DTYPE_F32);
+}
+
+static weft_status describe(const char *what, network *net)
+{
+    int64_t classes = 10;
+    net_size input = {32, 32, 3};
+    char size[96];
+    double flops = 0.0;
+    int64_t parameters = 0;
+    WEFT_TRY(net_open(what, net));
+    net_zoo_usual(what, &input, &classes);
+    const net_layer *last = &net->layer[net->layers - 1];
+    if (last->kind == NET_LINEAR && last->out != NET_CLASSES) { /* no data say how many there are */
+        classes = last->out;
+    }
+    WEFT_TRY(net_fit(net, net->input.height > 0 ? net->input : input, classes));
+    for (int i = 0; i < net->layers; ++i) {
+        const net_cost cost = net_cost_of(net, i);
+        parameters += cost.parameters;
+        flops += cost.flops;
+    }
+    print_size(net->input, size, sizeof size);
+    info_text("network", net->name);
+    info_text("input", size);
+    printf("classes: %" PRId64 "\nlayers: %d\nparameters: %" PRId64 " (%.1f MB)\n", classes, net->layers, parameters,
+           4e-6 * (double)parameters);
+    printf("forward: %.3f GFLOP an image, three times that to train\n", flops / 1e9);
+    printf("activations and their gradients: %.2f MB an image\n", 1e-6 * (double)arena_bytes(net));
+    print_layers(net);
+    return WEFT_OK;
+}
+
+static weft_status info_network(const char *what)
+{
+    network net;
+    weft_status status = describe(what, &net);
+    net_destroy(&net);
+    return status;
+}
+
+weft_status dense_info(const workload_subject *subject, bool *known)
+{
+    if (subject->kind == SUBJECT_TENSORS) {
+        return dense_info_tensors(subject->tensors, known);
+    }
+    *known = subject->kind == SUBJECT_NAME && net_is_named(subject->what);
+    return *known ? info_network(subject->what) : WEFT_OK;
+}

@@ -1,0 +1,72 @@
+/* app/gnn/bench/bench_spmm.h: what the files of `weft bench spmm` share. */
+#ifndef WEFT_APP_GNN_BENCH_BENCH_SPMM_H
+#define WEFT_APP_GNN_BENCH_BENCH_SPMM_H
+
+#include "app/bench/bench_grid.h"
+#include "app/bench/bench_list.h"
+
+/*
+ * form            what auto became
+ * order           "given", "cluster", or "cluster+move": operands are gathered into the order and back
+ * of_best         the median over the least of the forms measured so far: with auto last it is auto/best
+ * bytes_model     least memory traffic of a run: the prepared matrix, x and out once
+ * set_bytes       what each thread reads again and again, at a time
+ * bound           the level of memory that sets the limit; see spmm_case.c
+ * percent_of_rows of what random rows out of those sets would take
+ * error           the largest error of the sampled rows over its bound
+ */
+#define SPMM_ROW(C)                                                                                                    \
+    C(TEXT, graph, true)                                                                                               \
+    C(INT, vertices, false)                                                                                            \
+    C(INT, edges, false)                                                                                               \
+    C(INT, threads, true)                                                                                              \
+    C(INT, d, true)                                                                                                    \
+    C(TEXT, order, true)                                                                                               \
+    C(TEXT, wanted, true)                                                                                              \
+    C(TEXT, form, true)                                                                                                \
+    C(INT, block_cols, false) C(INT, prepared_bytes, false) C(REAL, build_seconds, true) BENCH_SECONDS(C)              \
+        C(REAL, gelem_per_s, true) C(REAL, of_best, true) C(REAL, bytes_model, false)                                  \
+            C(REAL, triad_bytes_per_s, false) C(REAL, percent_of_triad, false) C(INT, set_bytes, false)                \
+                C(REAL, near_bytes_per_s, false) C(REAL, far_bytes_per_s, false) C(REAL, limit_seconds, false)         \
+                    C(TEXT, bound, true) C(REAL, percent_of_limit, true) C(REAL, rows_bytes_per_s, false)              \
+                        C(REAL, percent_of_rows, true) C(REAL, percent_of_gemm, false) C(REAL, order_seconds, false)   \
+                            C(REAL, error, false) C(VALID, valid, true)
+TABLE_ROW(spmm_row, SPMM_ROW);
+
+/* The table, and what its rows to come have in common. */
+typedef struct spmm_table {
+    bench_grid grid;
+    spmm_row common; /* graph, vertices, edges, order_seconds; the graph's name lives as long as the table */
+    int repeats;
+    bool above; /* the log says what percentages above 100 come of */
+} spmm_table;
+
+/* The matrix in the order in which it is measured. */
+typedef struct bench_matrix {
+    hal_csr csr;
+    const int32_t *position; /* place of each given vertex in this order, or NULL: the given order */
+    int64_t *offset;         /* owned when reordered */
+    int32_t *column;
+    int32_t *place;  /* owned copy behind `position` */
+    int32_t *vertex; /* its inverse */
+} bench_matrix;
+
+/* Relabel by position (n entries, a permutation; taken over). Free with bench_matrix_free. */
+weft_status bench_matrix_reorder(const hal_csr *given, int32_t *position, bench_matrix *out);
+void bench_matrix_free(bench_matrix *matrix);
+
+/* Measure a form prepared for d columns; of a reordered matrix also with operands gathered from the given order and scattered to
+ * it. Adds rows to the table. */
+weft_status bench_form(const bench_team *team, const bench_matrix *matrix, hal_spmm_form wanted, int64_t d,
+                       spmm_table *table);
+
+/* The bench; one process only. */
+weft_status bench_spmm(const weft_options *options);
+
+enum { BENCH_DATA_MAX = 16, BENCH_DATA_BYTES = 1024 };
+
+/* "a.weft,synth:reddit,scale=0.1,b.weft": graphs separated by commas; what holds a '=' belongs to the generated graph
+ * before it. WEFT_ERR_USAGE when one is empty or there are too many. */
+weft_status bench_data_parse(const char *text, char data[BENCH_DATA_MAX][BENCH_DATA_BYTES], int *count);
+
+#endif

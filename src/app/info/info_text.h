@@ -1,0 +1,15 @@
+/* app/info/info_text.h: a line of `weft info`, for its own files and those of the kinds of workload. */
+#ifndef WEFT_APP_INFO_INFO_TEXT_H
+#define WEFT_APP_INFO_INFO_TEXT_H
+
+#include <stdio.h>
+
+#include "base/escape.h"
+
+/* "name: text", escaped: a foreign text must not steer the terminal. */
+static inline void info_text(const char *name, const char *text)
+{
+    printf("%s: %s\n", escape_say(name).text, escape_say(text).text);
+}
+
+#endif
