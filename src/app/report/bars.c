@@ -1,14 +1,14 @@
 /*
- * app/report/bars.c: stacked horizontal bars, one a rank (app/report/chart.h).
+ * app/report/bars.c: stacked horizontal bars, one a rank (app/report/drawing.h).
  *
  * Names, sums and ticks are text of the page beside drawings that stretch, so letters keep their size on every screen:
  * a wide one has name, bar and sum in a line, a narrow one the bar below the other two (page.c). Bars get thinner as
  * ranks get more; names stand beside them while there is room for the letters.
  */
+#include <assert.h>
 #include <math.h>
-#include <string.h>
 
-#include "app/report/chart.h"
+#include "app/report/drawing.h"
 
 enum { WIDTH = 1000, ROW = 28, NAMED_FROM = 13, TALLEST = 600, TICKS = 8 };
 
@@ -19,11 +19,6 @@ static double total_of(const bars *b, int row)
         total += b->value[row * b->parts + p];
     }
     return total;
-}
-
-static quantity value_text(const bars *b, double value)
-{
-    return b->unit == CHART_SECONDS ? quantity_seconds(value) : quantity_bytes(value);
 }
 
 /* The parts that any bar has; one part needs no legend. */
@@ -87,7 +82,7 @@ static void draw_bar(report_text *out, const bars *b, const scale *x, int row)
         if (value > 0) {
             fprintf(out->file, "<rect class=\"f-%s\" x=\"%.3f\" y=\"0\" width=\"%.3f\" height=\"1\"><title>",
                     b->part_colour[p], from, scale_at(x, sum) - from);
-            text_printf(out, "%s, %s: %s", b->row_name[row], b->part_name[p], value_text(b, value).text);
+            text_printf(out, "%s, %s: %s", b->row_name[row], b->part_name[p], quantity_of(value, b->unit).text);
             fputs("</title></rect>", out->file);
         }
     }
@@ -107,13 +102,14 @@ static void draw_row(report_text *out, const bars *b, const scale *x, int row, d
     fputs("</span>", out->file);
     draw_bar(out, b, x, row);
     fputs("<span class=\"sum\">", out->file);
-    text_write(out, value_text(b, total_of(b, row)).text);
+    text_write(out, quantity_of(total_of(b, row), b->unit).text);
     fputs("</span></div>\n", out->file);
 }
 
 void bars_draw(report_text *out, const bars *b)
 {
     double most = 0;
+    assert(b->rows > 0 && b->parts > 0);
     for (int row = 0; row < b->rows; ++row) {
         most = fmax(most, total_of(b, row));
     }

@@ -2,19 +2,15 @@
  * app/report/compare.c: several run folders side by side: their figures, the settings in which they differ, their
  * curves in one drawing.
  */
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "app/report/chart.h"
+#include "app/report/drawing.h"
 #include "app/report/sections.h"
-#include "base/alloc.h"
 
-static const char *colour_of(int folder)
-{
-    static const char *const colours[] = {"c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7"};
-    return colours[folder % 8];
-}
+enum { FOLDERS_MAX = 32 }; /* that the command line takes */
 
 static void score_cell(report_text *out, double mean, double std)
 {
@@ -25,32 +21,27 @@ static void score_cell(report_text *out, double mean, double std)
     }
 }
 
-static void table_of_figures(report_text *out, const report_run *runs, const report_figures *f, int count)
+static void table_of_figures(report_text *out, const report_run *runs, int count)
 {
     text_table_begin(
         out, "llrrrrrrrrr",
         "folder|ended|runs|epochs|test|validation|baseline|epoch, median|sent per epoch|peak memory|ranks");
     for (int k = 0; k < count; ++k) {
+        const report_figures *f = &runs[k].figures;
         double code = report_number(runs[k].manifest, "exit");
-        text_cell_colour(out, colour_of(k), "%s", runs[k].name);
-        if (isnan(code)) {
-            text_cell(out, "unknown");
-        } else {
-            text_cell(out, code == 0 ? "well" : "with exit code %.0f", code);
-        }
-        text_cell(out, "%d", f[k].runs);
-        text_cell(out, "%s", quantity_count(f[k].epochs).text);
-        score_cell(out, f[k].test, f[k].test_std);
-        score_cell(out, f[k].valid, f[k].valid_std);
-        text_cell(out, "%s", quantity_percent(f[k].baseline).text);
-        text_cell(out, "%s", quantity_seconds(f[k].epoch_s).text);
-        text_cell(out, "%s", quantity_bytes(f[k].bytes_of_rank_0 ? f[k].epoch_bytes : f[k].epoch_bytes_all).text);
-        text_cell(out, "%s", quantity_bytes(f[k].peak_memory).text);
-        text_cell(out, "%s", quantity_count(f[k].ranks).text);
+        text_cell_styled(out, (cell_style){.patch = drawing_colour(k)}, runs[k].name);
+        text_cell(out, isnan(code) ? "unknown" : code == 0 ? "well" : "with exit code %.0f", code);
+        text_cell(out, "%d", f->runs);
+        text_cell(out, "%s", quantity_count(f->epochs).text);
+        score_cell(out, f->test, f->test_std);
+        score_cell(out, f->valid, f->valid_std);
+        TEXT_CELLS(out, quantity_percent(f->baseline).text, quantity_seconds(f->epoch_s).text,
+                   quantity_bytes(f->bytes_of_rank_0 ? f->epoch_bytes : f->epoch_bytes_all).text,
+                   quantity_bytes(f->peak_memory).text, quantity_count(f->ranks).text);
     }
     text_table_end(out);
     for (int k = 0; k < count; ++k) {
-        if (f[k].bytes_of_rank_0 && f[k].ranks > 1) {
+        if (runs[k].figures.bytes_of_rank_0 && runs[k].figures.ranks > 1) {
             text_paragraph(out, "muted", "%s: the bytes of an epoch are those of rank 0.", runs[k].name);
         }
     }
@@ -58,79 +49,68 @@ static void table_of_figures(report_text *out, const report_run *runs, const rep
 
 /* ---- settings that differ ---- */
 
-/* Names of places and of output, and what was measured, which differ always and change no result but its last bits. */
-static bool is_housekeeping(const char *option)
+/* Names of places, of output and of moments differ always, and change no result but its last bits. */
+static bool is_housekeeping(const char *key)
 {
-    static const char *const names[] = {"run-dir", "choices",      "force",  "quiet", "verbose", "help",
-                                        "version", "print-config", "config", "trace", "dry-run", "tensorboard"};
+    static const char *const names[] = {"run-dir", "choices",      "force",   "quiet", "verbose", "help",
+                                        "version", "print-config", "config",  "trace", "dry-run", "tensorboard",
+                                        "schema",  "command",      "started", "ended", "exit"};
     for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
-        if (strcmp(option, names[i]) == 0) {
+        if (strcmp(key, names[i]) == 0) {
             return true;
         }
     }
     return false;
 }
 
-/* A value of run.json as text: an option, a text or a number at the top, or one inside "versions", "graph" and "images". */
-typedef struct setting {
-    const char *group, *key;
-} setting;
+/* Where run.json has settings: as its own texts and numbers, in objects, and in rows of facts. */
+typedef enum setting_group { SET_OPTIONS, SET_TOP, SET_DATA, SET_FACTS, SET_VERSIONS, SET_GROUPS } setting_group;
 
-static quantity setting_number(const report_run *run, setting s)
+static const json_value *members_of(const report_run *run, setting_group group)
 {
-    const json_value *object = s.group != NULL ? json_find(run->manifest, s.group) : run->manifest;
-    return quantity_count(report_number(object, s.key));
-}
-
-static const char *setting_text(const report_run *run, setting s, quantity *space)
-{
-    const json_value *object = s.group != NULL ? json_find(run->manifest, s.group) : run->manifest;
-    if (s.group != NULL && strcmp(s.group, "options") == 0) {
-        return json_find(object, s.key) != NULL ? report_option(run, s.key) : "–";
-    }
-    *space = setting_number(run, s);
-    return report_string(object, s.key, space->text);
-}
-
-static bool differs(const report_run *runs, int count, setting s)
-{
-    quantity space, other;
-    const char *first = setting_text(&runs[0], s, &space);
-    for (int k = 1; k < count; ++k) {
-        if (strcmp(first, setting_text(&runs[k], s, &other)) != 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* What equals the first folder's is plain, what differs from it is strong. */
-static void setting_row(report_text *out, const report_run *runs, int count, setting s)
-{
-    quantity space, other;
-    const char *first = setting_text(&runs[0], s, &space);
-    bool option = s.group != NULL && strcmp(s.group, "options") == 0;
-    text_cell(out, option ? "--%s" : "%s", s.key);
-    for (int k = 0; k < count; ++k) {
-        const char *value = setting_text(&runs[k], s, &other);
-        bool same = strcmp(first, value) == 0;
-        value = value[0] != '\0' ? value : "(empty)";
-        if (same) {
-            text_cell(out, "%s", value);
-        } else {
-            text_cell_strong(out, "%s", value);
-        }
+    switch (group) {
+    case SET_OPTIONS:
+        return report_first(json_find(run->manifest, "options"), JSON_OBJECT);
+    case SET_TOP:
+        return report_first(run->manifest, JSON_OBJECT);
+    case SET_DATA:
+        return report_first(report_data(run), JSON_OBJECT);
+    case SET_FACTS:
+        return report_first(json_find(report_data(run), "facts"), JSON_ARRAY);
+    default:
+        return report_first(json_find(run->manifest, "versions"), JSON_OBJECT);
     }
 }
 
-static void begin_settings(report_text *out, const report_run *runs, int count, bool *begun)
+static const char *key_of(const json_value *member)
 {
-    static const char align[] = "lllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllll";
-    if (*begun) {
-        return;
+    return member->key != NULL ? member->key : report_string(member, "key", "");
+}
+
+/* The value of a member as text; NULL if it is no scalar. */
+static const char *value_of(const json_value *member, quantity *space)
+{
+    const json_value *value = member->kind == JSON_OBJECT ? json_find(member, "value") : member;
+    const bool scalar = value != NULL && value->kind != JSON_ARRAY && value->kind != JSON_OBJECT;
+    return scalar ? report_value_text(value, UNIT_COUNT, space) : NULL;
+}
+
+/* The value of a folder; "–" if it has none. */
+static const char *setting_of(const report_run *run, setting_group group, const char *key, quantity *space)
+{
+    const json_value *member = members_of(run, group);
+    while (member != NULL && strcmp(key_of(member), key) != 0) {
+        member = member->next;
     }
-    *begun = true;
-    text_columns_begin(out, align + sizeof align - 1 - (size_t)(count + 1));
+    const char *text = member != NULL ? value_of(member, space) : NULL;
+    return text != NULL ? text : "–";
+}
+
+static void begin_settings(report_text *out, const report_run *runs, int count)
+{
+    static const char align[] = "lllllllllllllllllllllllllllllllll"; /* FOLDERS_MAX + 1 */
+    _Static_assert(sizeof align == FOLDERS_MAX + 2, "one letter per column");
+    text_columns_begin(out, align + FOLDERS_MAX - count);
     text_column_name(out, "setting");
     for (int k = 0; k < count; ++k) {
         text_column_name(out, runs[k].name);
@@ -138,56 +118,58 @@ static void begin_settings(report_text *out, const report_run *runs, int count, 
     text_columns_end(out);
 }
 
-/* Known to an earlier folder: its row has been written. */
-static bool seen_before(const report_run *runs, int folder, const char *option)
+/* What equals the first folder's value is plain, what differs from it is strong. Writes nothing if all are equal. */
+static void setting_row(report_text *out, const report_run *runs, int count, setting_group group, const char *key,
+                        bool *begun)
+{
+    quantity space[FOLDERS_MAX];
+    const char *value[FOLDERS_MAX];
+    bool differs = false;
+    for (int k = 0; k < count; ++k) {
+        value[k] = setting_of(&runs[k], group, key, &space[k]);
+        differs = differs || strcmp(value[0], value[k]) != 0;
+    }
+    if (!differs) {
+        return;
+    }
+    if (!*begun) {
+        begin_settings(out, runs, count);
+    }
+    *begun = true;
+    text_cell(out, group == SET_OPTIONS ? "--%s" : "%s", key);
+    for (int k = 0; k < count; ++k) {
+        text_cell_styled(out, (cell_style){.strong = strcmp(value[0], value[k]) != 0},
+                         value[k][0] != '\0' ? value[k] : "(empty)");
+    }
+}
+
+/* Returns true if a folder before this one has the key: its row has been written. */
+static bool seen_before(const report_run *runs, int folder, setting_group group, const char *key)
 {
     for (int k = 0; k < folder; ++k) {
-        if (json_find(json_find(runs[k].manifest, "options"), option) != NULL) {
-            return true;
+        for (const json_value *m = members_of(&runs[k], group); m != NULL; m = m->next) {
+            if (strcmp(key_of(m), key) == 0) {
+                return true;
+            }
         }
     }
     return false;
 }
 
-static void differing_options(report_text *out, const report_run *runs, int count, bool *begun)
-{
-    for (int k = 0; k < count; ++k) {
-        const json_value *options = json_find(runs[k].manifest, "options");
-        bool object = options != NULL && options->kind == JSON_OBJECT;
-        for (const json_value *o = object ? options->child : NULL; o != NULL; o = o->next) {
-            setting s = {"options", o->key};
-            if (!is_housekeeping(o->key) && !seen_before(runs, k, o->key) && differs(runs, count, s)) {
-                begin_settings(out, runs, count, begun);
-                setting_row(out, runs, count, s);
-            }
-        }
-    }
-}
-
 static void table_of_settings(report_text *out, const report_run *runs, int count)
 {
-    static const setting others[] = {{NULL, "ranks"},
-                                     {NULL, "nodes"},
-                                     {NULL, "threads_per_rank"},
-                                     {NULL, "host"},
-                                     {NULL, "cpu"},
-                                     {NULL, "backend"},
-                                     {NULL, "gpu_rows"},
-                                     {"graph", "name"},
-                                     {"graph", "hash"},
-                                     {"images", "name"},
-                                     {"images", "hash"},
-                                     {"versions", "weft"},
-                                     {"versions", "revision"},
-                                     {"versions", "compiler"},
-                                     {"versions", "build"}};
     bool begun = false;
+    quantity space;
     text_heading(out, 2, "Settings that differ");
-    differing_options(out, runs, count, &begun);
-    for (size_t i = 0; i < sizeof others / sizeof *others; ++i) {
-        if (differs(runs, count, others[i])) {
-            begin_settings(out, runs, count, &begun);
-            setting_row(out, runs, count, others[i]);
+    for (setting_group group = 0; group < SET_GROUPS; ++group) {
+        for (int k = 0; k < count; ++k) {
+            for (const json_value *m = members_of(&runs[k], group); m != NULL; m = m->next) {
+                const char *key = key_of(m);
+                const bool shown = !is_housekeeping(key) && value_of(m, &space) != NULL;
+                if (shown && !seen_before(runs, k, group, key)) {
+                    setting_row(out, runs, count, group, key, &begun);
+                }
+            }
         }
     }
     if (begun) {
@@ -200,48 +182,31 @@ static void table_of_settings(report_text *out, const report_run *runs, int coun
 
 /* ---- curves ---- */
 
-static weft_status overlay(report_text *out, const report_run *runs, int count, report_field field, chart_unit unit,
-                           const char *title, report_curve *curves)
+static void overlay(report_text *out, report_run *runs, int count, report_field field, report_unit unit,
+                    const char *title)
 {
     chart c = {.title = title, .unit = unit};
-    weft_status status = WEFT_OK;
     for (int k = 0; k < count; ++k) {
-        WEFT_TRY_GOTO(report_curve_of(&runs[k], field, &curves[k]), status, done);
-        c.line[c.lines++] = (chart_line){.curve = &curves[k], .name = runs[k].name, .colour = colour_of(k)};
+        const report_curve *curve = report_curve_of(&runs[k], field);
+        c.line[c.lines++] = (chart_line){.curve = curve, .name = runs[k].name, .colour = drawing_colour(k)};
     }
     if (!chart_draw(out, &c)) {
         text_paragraph(out, "muted", "%s: no finite value.", title);
     }
-done:
-    for (int k = 0; k < count; ++k) {
-        report_curve_free(&curves[k]);
-    }
-    return status;
 }
 
-static weft_status draw_curves(report_text *out, const report_run *runs, const report_figures *f, int count)
+void section_compare(report_text *out, report_run *runs, int count)
 {
-    report_curve *curves = NULL;
     char title[64];
-    WEFT_TRY(WEFT_NEW_ZERO(&curves, count, WEFT_MEM_GENERAL));
-    weft_status status = WEFT_OK;
-    fputs("<div class=\"pair\"><div>\n", out->file);
-    WEFT_TRY_GOTO(overlay(out, runs, count, REPORT_LOSS, CHART_PLAIN, "Training loss", curves), status, done);
-    fputs("</div><div>\n", out->file);
-    snprintf(title, sizeof title, "Validation %s", f[0].metric);
-    WEFT_TRY_GOTO(overlay(out, runs, count, REPORT_VALID, CHART_PERCENT, title, curves), status, done);
-    fputs("</div></div>\n", out->file);
-done:
-    weft_free(curves);
-    return status;
-}
-
-weft_status section_compare(report_text *out, const report_run *runs, const report_figures *figures, int count)
-{
-    table_of_figures(out, runs, figures, count);
+    assert(count <= FOLDERS_MAX);
+    table_of_figures(out, runs, count);
     if (out->html) {
-        WEFT_TRY(draw_curves(out, runs, figures, count));
+        snprintf(title, sizeof title, "Validation %s", runs[0].figures.metric);
+        text_pair_begin(out);
+        overlay(out, runs, count, REPORT_LOSS, UNIT_COUNT, "Training loss");
+        text_pair_next(out);
+        overlay(out, runs, count, REPORT_VALID, UNIT_PERCENT, title);
+        text_pair_end(out);
     }
     table_of_settings(out, runs, count);
-    return WEFT_OK;
 }

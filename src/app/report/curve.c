@@ -5,11 +5,11 @@
  * taken, so that runs which stopped at different epochs need no alignment. Epochs that fewer than half of the runs
  * reached are left out: the median of the few that are left would jump.
  */
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "app/report/report_run.h"
-#include "base/alloc.h"
 #include "base/sample.h"
 
 typedef struct pair {
@@ -40,34 +40,23 @@ static int64_t count_of(const report_series *series, report_field field)
     return count;
 }
 
-static weft_status curve_alloc(report_curve *curve, int64_t count)
+/* An empty curve with room for `count` points; without any if memory ran out. */
+static report_curve curve_alloc(report_run *run, int64_t count)
 {
-    *curve = (report_curve){0};
-    WEFT_TRY(WEFT_NEW(&curve->x, count, WEFT_MEM_GENERAL));
-    weft_status status = WEFT_NEW(&curve->y, count, WEFT_MEM_GENERAL);
-    if (status != WEFT_OK) {
-        report_curve_free(curve);
-    }
-    return status;
+    report_curve curve = {report_alloc(run, count, sizeof(double)), report_alloc(run, count, sizeof(double)), 0};
+    return curve.x != NULL && curve.y != NULL ? curve : (report_curve){0};
 }
 
-void report_curve_free(report_curve *curve)
+report_curve report_series_curve(report_run *run, const report_series *series, report_field field)
 {
-    weft_free(curve->x);
-    weft_free(curve->y);
-    *curve = (report_curve){0};
-}
-
-weft_status report_curve_of_series(const report_series *series, report_field field, report_curve *curve)
-{
-    WEFT_TRY(curve_alloc(curve, count_of(series, field)));
-    for (int64_t i = 0; i < series->count; ++i) {
+    report_curve curve = curve_alloc(run, count_of(series, field));
+    for (int64_t i = 0; i < series->count && curve.x != NULL; ++i) {
         if (has(&series->epoch[i], field)) {
-            curve->x[curve->count] = (double)series->epoch[i].epoch;
-            curve->y[curve->count++] = series->epoch[i].value[field];
+            curve.x[curve.count] = (double)series->epoch[i].epoch;
+            curve.y[curve.count++] = series->epoch[i].value[field];
         }
     }
-    return WEFT_OK;
+    return curve;
 }
 
 /* Epochs of `count` sorted pairs, each with the median of its values. */
@@ -86,20 +75,18 @@ static void medians(const pair *pairs, int64_t count, int runs, report_curve *cu
     }
 }
 
-weft_status report_curve_of(const report_run *run, report_field field, report_curve *curve)
+static report_curve curve_of_runs(report_run *run, report_field field)
 {
-    pair *pairs = NULL;
     int64_t total = 0, count = 0;
-    *curve = (report_curve){0};
-    if (run->series_count == 1) {
-        return report_curve_of_series(&run->series[0], field, curve);
-    }
     for (int s = 0; s < run->series_count; ++s) {
         total += count_of(&run->series[s], field);
     }
-    WEFT_TRY(WEFT_NEW(&pairs, total, WEFT_MEM_GENERAL));
-    weft_status status = curve_alloc(curve, total);
-    for (int s = 0; status == WEFT_OK && s < run->series_count; ++s) {
+    pair *pairs = report_alloc(run, total, sizeof *pairs);
+    report_curve curve = curve_alloc(run, total);
+    if (pairs == NULL || curve.x == NULL) {
+        return curve;
+    }
+    for (int s = 0; s < run->series_count; ++s) {
         const report_series *series = &run->series[s];
         for (int64_t i = 0; i < series->count; ++i) {
             double value = series->epoch[i].value[field];
@@ -108,26 +95,42 @@ weft_status report_curve_of(const report_run *run, report_field field, report_cu
             }
         }
     }
-    if (status == WEFT_OK && count > 0) {
-        qsort(pairs, (size_t)count, sizeof *pairs, by_epoch);
-        medians(pairs, count, run->series_count, curve);
-    }
-    weft_free(pairs);
-    return status;
+    assert(count <= total);
+    qsort(pairs, (size_t)count, sizeof *pairs, by_epoch);
+    medians(pairs, count, run->series_count, &curve);
+    return curve;
 }
 
-weft_status report_values(const report_run *run, report_field field, double **values, int64_t *count)
+const report_curve *report_curve_of(report_run *run, report_field field)
 {
-    *count = 0;
-    WEFT_TRY(WEFT_NEW(values, report_run_epochs(run), WEFT_MEM_GENERAL));
+    if (!run->curve_made[field]) {
+        run->curve_made[field] = true;
+        run->curve[field] =
+            run->series_count == 1 ? report_series_curve(run, &run->series[0], field) : curve_of_runs(run, field);
+    }
+    return &run->curve[field];
+}
+
+int64_t report_run_epochs(const report_run *run)
+{
+    int64_t count = 0;
     for (int s = 0; s < run->series_count; ++s) {
+        count += run->series[s].count;
+    }
+    return count;
+}
+
+report_curve report_sorted(report_run *run, report_field field)
+{
+    report_curve curve = {.y = report_alloc(run, report_run_epochs(run), sizeof *curve.y)};
+    for (int s = 0; s < run->series_count && curve.y != NULL; ++s) {
         const report_series *series = &run->series[s];
         for (int64_t i = 0; i < series->count; ++i) {
             if (isfinite(series->epoch[i].value[field])) {
-                (*values)[(*count)++] = series->epoch[i].value[field];
+                curve.y[curve.count++] = series->epoch[i].value[field];
             }
         }
     }
-    sample_sort(*values, *count);
-    return WEFT_OK;
+    sample_sort(curve.y, curve.count);
+    return curve;
 }

@@ -67,6 +67,12 @@ static void tell_metrics(report_text *out, const report_run *run)
 static void tell_problems(report_text *out, const report_run *run)
 {
     tell_ending(out, run);
+    if (report_is_earlier(run)) {
+        text_paragraph(
+            out, "muted",
+            "An earlier version of Weft wrote this folder: facts about its data and their partition are left "
+            "out, since they have another form now.");
+    }
     if (run->summary_problem[0] != '\0') {
         text_paragraph(out, "problem", "summary.json cannot be used: %s", run->summary_problem);
     } else if (run->summary == NULL) {
@@ -83,146 +89,169 @@ static const char *plural(double count)
     return count == 1 ? "" : "s";
 }
 
-/* What the network is like: a graph's has its sizes among the options, one on images its own layers. */
-static void say_model(const report_run *run, char *text, size_t bytes)
+/* A short text that is put together from pieces. */
+typedef struct phrase {
+    char text[400];
+} phrase;
+
+static void add(phrase *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void add(phrase *p, const char *format, ...)
 {
-    const json_value *images = report_images(run);
-    const double layers = report_number(run->summary, "network_layers");
-    if (images == NULL) {
-        snprintf(text, bytes, "%.20s layers, %.20s hidden columns", report_option(run, "layers"),
-                 report_option(run, "hidden"));
-        return;
-    }
-    if (isfinite(layers)) {
-        snprintf(text, bytes, "%s layers, ", quantity_count(layers).text);
-    }
-    const size_t at = strlen(text);
-    snprintf(text + at, bytes - at, "images of %s x %s x %s", quantity_count(report_number(images, "height")).text,
-             quantity_count(report_number(images, "width")).text,
-             quantity_count(report_number(images, "channels")).text);
+    const size_t at = strlen(p->text);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(p->text + at, sizeof p->text - at, format, arguments);
+    va_end(arguments);
 }
 
-static void lead(report_text *out, const report_run *run, const report_figures *f)
+/* What the model is like: its own count of layers, else the options that set its size; and the shape of a row that has
+ * one. */
+static void add_model(phrase *p, const report_run *run)
 {
-    char model[160] = "", place[160] = "";
-    if (run->manifest != NULL) {
-        say_model(run, model, sizeof model);
-        snprintf(place, sizeof place, ", on %s rank%s with %s thread%s each", quantity_count(f->ranks).text,
-                 plural(f->ranks), quantity_count(f->threads).text, plural(f->threads));
-        if (f->nodes > 1) {
-            size_t at = strlen(place);
-            snprintf(place + at, sizeof place - at, " (%s nodes)", quantity_count(f->nodes).text);
+    static const char *const sides[] = {"height", "width", "channels"};
+    const json_value *layers = report_fact(run, "network_layers");
+    const char *option = report_option(run, "layers"), *hidden = report_option(run, "hidden");
+    quantity space;
+    if (layers != NULL) {
+        add(p, "%.20s layers", report_value_text(layers, UNIT_COUNT, &space));
+    } else if (report_fact(run, sides[0]) == NULL && option[0] != '\0' && hidden[0] != '\0') {
+        add(p, "%.20s layers, %.20s hidden columns", option, hidden);
+    }
+    for (int i = 0; i < 3 && report_fact(run, sides[0]) != NULL; ++i) {
+        if (i == 0) {
+            add(p, "%s%.60s of ", p->text[0] != '\0' ? ", " : "", report_rows_word(run));
         }
+        add(p, "%s%.20s", i > 0 ? " x " : "", report_value_text(report_fact(run, sides[i]), UNIT_COUNT, &space));
+    }
+}
+
+static void lead(report_text *out, const report_run *run)
+{
+    const report_figures *f = &run->figures;
+    phrase model = {""}, times = {""};
+    if (run->manifest != NULL) {
+        add_model(&model, run);
     }
     if (isfinite(f->parameters)) {
-        size_t at = strlen(model);
-        snprintf(model + at, sizeof model - at, ", %s parameters", quantity_count(f->parameters).text);
+        add(&model, ", %s parameters", quantity_count(f->parameters).text);
     }
-    text_paragraph(out, "lead", "%s%s; %s epoch%s in %d run%s.", model, place, quantity_count(f->epochs).text,
-                   plural(f->epochs), f->runs, plural(f->runs));
-    char times[256] = "";
-    const char *started = report_string(run->manifest, "started", NULL);
-    if (started != NULL) {
-        snprintf(times, sizeof times, "Started %.40s, ended %.40s", started,
-                 report_string(run->manifest, "ended", "unknown"));
-    }
-    if (isfinite(f->seconds)) {
-        size_t at = strlen(times);
-        snprintf(times + at, sizeof times - at, "%s%s on the clock", at > 0 ? "; " : "",
-                 quantity_seconds(f->seconds).text);
-        at = strlen(times);
-        double startup = report_number(run->summary, "startup_s");
-        if (isfinite(startup)) {
-            snprintf(times + at, sizeof times - at, ", %s until the first epoch", quantity_seconds(startup).text);
+    if (run->manifest != NULL) {
+        add(&model, ", on %s rank%s with %s thread%s each", quantity_count(f->ranks).text, plural(f->ranks),
+            quantity_count(f->threads).text, plural(f->threads));
+        if (f->nodes > 1) {
+            add(&model, " (%s nodes)", quantity_count(f->nodes).text);
         }
     }
-    text_paragraph(out, "muted", "%s%sfolder %s", times, times[0] != '\0' ? "; " : "", run->folder);
+    const char *words =
+        model.text + (strncmp(model.text, ", ", 2) == 0 ? 2 : 0); /* where the first pieces are unknown */
+    text_paragraph(out, "lead", "%s; %s epoch%s in %d run%s.", words, quantity_count(f->epochs).text, plural(f->epochs),
+                   f->runs, plural(f->runs));
+    const char *started = report_string(run->manifest, "started", NULL);
+    if (started != NULL) {
+        add(&times, "Started %.40s, ended %.40s; ", started, report_string(run->manifest, "ended", "unknown"));
+    }
+    if (isfinite(f->seconds)) {
+        double startup = report_number(run->summary, "startup_s");
+        add(&times, "%s on the clock", quantity_seconds(f->seconds).text);
+        if (isfinite(startup)) {
+            add(&times, ", %s until the first epoch", quantity_seconds(startup).text);
+        }
+        add(&times, "; ");
+    }
+    text_paragraph(out, "muted", "%sfolder %s", times.text, run->folder);
 }
 
 /* ---- tiles ---- */
 
-static void tile(report_text *out, const char *name, const char *value, const char *format, ...)
+static void tile(report_text *out, const char *name, quantity value, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-static void tile(report_text *out, const char *name, const char *value, const char *format, ...)
+static void tile(report_text *out, const char *name, quantity value, const char *format, ...)
 {
     char note[200];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(note, sizeof note, format, arguments);
     va_end(arguments);
-    if (out->html) {
-        fputs("<div class=\"tile\"><span>", out->file);
-        text_write(out, name);
-        fputs("</span><b>", out->file);
-        text_write(out, value);
-        fputs("</b><span>", out->file);
-        text_write(out, note);
-        fputs("</span></div>\n", out->file);
-    } else {
+    if (!out->html) {
         text_cell(out, "%s", name);
-        text_cell_strong(out, "%s", value);
+        text_cell_styled(out, (cell_style){.strong = true}, value.text);
         text_cell(out, "%s", note);
+        return;
     }
+    fputs("<div class=\"tile\"><span>", out->file);
+    text_write(out, name);
+    fputs("</span><b>", out->file);
+    text_write(out, value.text);
+    fputs("</b><span>", out->file);
+    text_write(out, note);
+    fputs("</span></div>\n", out->file);
 }
 
-static void score_tile(report_text *out, const char *name, double mean, double std, int runs, const char *at)
+static void score_tile(report_text *out, const report_figures *f, const char *split, double mean, double std,
+                       const char *at)
 {
+    phrase name = {""};
+    add(&name, "%s %s", split, f->metric);
     if (isfinite(std)) {
-        tile(out, name, quantity_percent(mean).text, "± %.2f over %d runs, %s", 100 * std, runs, at);
+        tile(out, name.text, quantity_percent(mean), "± %.2f over %d runs, %s", 100 * std, f->runs, at);
     } else {
-        tile(out, name, quantity_percent(mean).text, "%s", at);
+        tile(out, name.text, quantity_percent(mean), "%s", at);
     }
 }
 
-static void baseline_tile(report_text *out, const report_run *run, const report_figures *f)
+static void baseline_tile(report_text *out, const report_run *run)
 {
     char class[REPORT_CLASS_BYTES];
+    const report_figures *f = &run->figures;
     if (isnan(f->baseline)) {
         return;
     }
     if (isnan(f->baseline_class)) {
-        tile(out, "Baseline", quantity_percent(f->baseline).text, "a guess");
+        tile(out, "Baseline", quantity_percent(f->baseline), "a guess");
     } else {
-        tile(out, "Baseline", quantity_percent(f->baseline).text,
+        tile(out, "Baseline", quantity_percent(f->baseline),
              "class %s, the largest in training: its share of the %s split",
              report_class(run, f->baseline_class, class), f->baseline_split);
     }
 }
 
-static void tiles(report_text *out, const report_run *run, const report_figures *f)
+static void sent_tile(report_text *out, const report_figures *f)
 {
-    char name[64];
+    static const char name[] = "Sent in an epoch";
+    if (f->ranks == 1) {
+        tile(out, name, quantity_bytes(f->epoch_bytes), "one rank has nobody to send to");
+    } else if (f->bytes_of_rank_0) {
+        tile(out, name, quantity_bytes(f->epoch_bytes), "by rank 0, median");
+    } else {
+        tile(out, name, quantity_bytes(f->epoch_bytes_all), "by all ranks; %s by each, mean",
+             quantity_bytes(f->epoch_bytes).text);
+    }
+}
+
+static void tiles(report_text *out, const report_run *run)
+{
+    const report_figures *f = &run->figures;
     const bool chosen = isfinite(f->valid); /* by validation */
-    const char *when = chosen ? "at the best validation epoch" : "after the last evaluation, as nothing was validated";
-    char at[192];
-    snprintf(at, sizeof at, "%s", when);
+    phrase at = {""};
+    add(&at, chosen ? "at the best validation epoch" : "after the last evaluation, as nothing was validated");
+    if (isfinite(f->best_epoch)) {
+        add(&at, ", %s of %s", quantity_count(f->best_epoch).text, quantity_count(f->last_epoch).text);
+    }
     if (out->html) {
         fputs("<div class=\"tiles\">\n", out->file);
     } else {
         text_table_begin(out, "lrl", "figure|value|");
     }
-    snprintf(name, sizeof name, "Test %s", f->metric);
-    if (isfinite(f->best_epoch)) {
-        snprintf(at, sizeof at, "%s, %s of %s", when, quantity_count(f->best_epoch).text,
-                 quantity_count(f->last_epoch).text);
-    }
-    score_tile(out, name, f->test, f->test_std, f->runs, at);
-    snprintf(name, sizeof name, "Validation %s", f->metric);
-    score_tile(out, name, f->valid, f->valid_std, f->runs,
+    score_tile(out, f, "Test", f->test, f->test_std, at.text);
+    score_tile(out, f, "Validation", f->valid, f->valid_std,
                chosen ? "the best" : "no row of a validation split was scored");
-    baseline_tile(out, run, f);
-    tile(out, "Time of an epoch", quantity_seconds(f->epoch_s).text, "median; quartiles %s, %s",
+    baseline_tile(out, run);
+    tile(out, "Time of an epoch", quantity_seconds(f->epoch_s), "median; quartiles %s, %s",
          quantity_seconds(f->epoch_s_q1).text, quantity_seconds(f->epoch_s_q3).text);
-    if (f->ranks == 1) {
-        tile(out, "Sent in an epoch", quantity_bytes(f->epoch_bytes).text, "one rank has nobody to send to");
-    } else if (f->bytes_of_rank_0) {
-        tile(out, "Sent in an epoch", quantity_bytes(f->epoch_bytes).text, "by rank 0, median");
-    } else {
-        tile(out, "Sent in an epoch", quantity_bytes(f->epoch_bytes_all).text, "by all ranks; %s by each, mean",
-             quantity_bytes(f->epoch_bytes).text);
-    }
-    tile(out, "Peak memory", quantity_bytes(f->peak_memory).text, "of the largest rank");
+    sent_tile(out, f);
+    tile(out, "Peak memory", quantity_bytes(f->peak_memory), "of the largest rank");
     if (out->html) {
         fputs("</div>\n", out->file);
     } else {
@@ -230,10 +259,19 @@ static void tiles(report_text *out, const report_run *run, const report_figures 
     }
 }
 
-void section_headline(report_text *out, const report_run *run, const report_figures *figures)
+void section_lines(report_text *out, const json_value *array, const char *kind)
 {
-    lead(out, run, figures);
+    for (const json_value *line = report_first(array, JSON_ARRAY); line != NULL; line = line->next) {
+        if (line->kind == JSON_TEXT) {
+            text_paragraph(out, kind, "%s", line->text);
+        }
+    }
+}
+
+void section_headline(report_text *out, report_run *run)
+{
+    lead(out, run);
     tell_problems(out, run);
-    section_warnings(out, run);
-    tiles(out, run, figures);
+    section_lines(out, json_find(json_find(run->summary, "outcome"), "warnings"), "warning");
+    tiles(out, run);
 }

@@ -1,5 +1,5 @@
 /*
- * app/report/page.c: see app/report/page.h.
+ * app/report/page.c: head, style and script around the sections of an HTML report (app/report/text.h).
  *
  * Style and script stand in the page, so that one file can be mailed, archived and opened without a network. Neither
  * contains '<' or '&': the page stays well-formed XML. Without the script everything is there but the figures under the
@@ -9,7 +9,7 @@
  * are those of M. Okabe and K. Ito (Color Universal Design, 2008), which people with any colour vision tell apart,
  * darkened or lightened for contrast with either background. Dark follows the reader's system; paper is always light.
  */
-#include "app/report/page.h"
+#include "app/report/text.h"
 
 #include "base/version.h"
 
@@ -62,6 +62,8 @@ static const char style_rest[] =
     ".mark{stroke:var(--quiet);stroke-dasharray:2 3}.dot{stroke:var(--paper);stroke-width:1.5}"
     "svg .note{fill:var(--ink);font-size:12px;paint-order:stroke;stroke:var(--paper);stroke-width:4px;"
     "stroke-linejoin:round}"
+    ".point{opacity:.75}.range{opacity:.18}.tint{fill:color-mix(in srgb,var(--test) var(--share),var(--valid))}"
+    ".tinted{stroke:color-mix(in srgb,var(--test) var(--share),var(--valid))}"
     ".hair{stroke:var(--quiet);stroke-width:.8}.tip{fill:var(--ink);font-size:12px;font-weight:600;"
     "paint-order:stroke;stroke:var(--paper);stroke-width:5px}"
     "table{border-collapse:separate;border-spacing:0;font-size:14px;margin:6px 0 12px}"
@@ -146,10 +148,11 @@ static const char script[] =
     "if(at===null){at=best[0];}else if(Math.abs(at-x)>Math.abs(best[0]-x)){at=best[0];}return [l.name,best];})"
     ".filter(function(f){return 0.5>Math.abs(f[1][0]-at);});"
     "if(at===null){return;}"
-    "var epoch=Math.round(X[0]+(at-X[2])/(X[3]-X[2])*(X[1]-X[0]));"
+    "var epoch=X[0]+(at-X[2])/(X[3]-X[2])*(X[1]-X[0]),label=svg.dataset.label;"
+    "epoch=label==='epoch'?Math.round(epoch):Number(epoch.toPrecision(4));"
     "hair.style.display='';['x1','x2'].forEach(function(a){hair.setAttribute(a,at);});"
     "hair.setAttribute('y1',Y[3]);hair.setAttribute('y2',Y[2]);tip.setAttribute('x',X[2]);tip.setAttribute('y',11);"
-    "tip.textContent='epoch '+epoch+found.slice(0,6).map(function(f){return ' · '+f[0]+' "
+    "tip.textContent=label+' '+epoch+found.slice(0,6).map(function(f){return ' · '+f[0]+' "
     "'+show(value(f[1][1]));}).join('');"
     "});});"
     "window.addEventListener('beforeprint',function(){document.querySelectorAll('details').forEach(function(d){"

@@ -98,6 +98,37 @@ quantity quantity_percent(double share)
     return q;
 }
 
+quantity quantity_of(double value, report_unit unit)
+{
+    quantity q;
+    switch (unit) {
+    case UNIT_PERCENT:
+        return quantity_percent(value);
+    case UNIT_SECONDS:
+        return quantity_seconds(value);
+    case UNIT_BYTES:
+        return quantity_bytes(value);
+    case UNIT_REAL:
+        return quantity_real(value);
+    case UNIT_RATE:
+        snprintf(q.text, sizeof q.text, isfinite(value) && fabs(value) < 1e9 ? "%.4f" : "–", value);
+        return q;
+    case UNIT_HUNDREDTHS:
+        return quantity_percent(value / 100);
+    default:
+        return quantity_count(value);
+    }
+}
+
+report_unit unit_named(const char *name)
+{
+    return strcmp(name, "%") == 0       ? UNIT_HUNDREDTHS
+           : strcmp(name, "s") == 0     ? UNIT_SECONDS
+           : strcmp(name, "bytes") == 0 ? UNIT_BYTES
+           : strcmp(name, "x") == 0     ? UNIT_REAL
+                                        : UNIT_COUNT;
+}
+
 quantity quantity_real(double value)
 {
     quantity q;

@@ -1,5 +1,10 @@
-/* app/report/report_metrics.c: see app/report/report_metrics.h. */
-#include "app/report/report_metrics.h"
+/*
+ * app/report/report_metrics.c: metrics.jsonl, line by line.
+ *
+ * A line that is not an object with a run and an epoch is counted and left out; a last line without its end belongs to
+ * a job that was killed while it wrote. An epoch that comes again replaces what followed it: the job was resumed there.
+ */
+#include "app/report/report_run.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,17 +1,37 @@
-/* app/report/report_run.c: see app/report/report_run.h; run.json and summary.json. metrics.jsonl is read in metrics.c. */
+/* app/report/report_run.c: see app/report/report_run.h; run.json and summary.json. report_metrics.c reads metrics.jsonl. */
 #include "app/report/report_run.h"
 
+#include <assert.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "app/report/report_metrics.h"
-#include "app/report/text.h"
-#include "app/workload/workload.h"
 #include "base/alloc.h"
 #include "base/escape.h"
 
 enum { DOCUMENT_MAX = 1 << 20 };
+
+typedef struct report_block {
+    struct report_block *next;
+    _Alignas(16) char bytes[];
+} report_block;
+
+void *report_alloc(report_run *run, int64_t count, size_t size)
+{
+    report_block *block = NULL;
+    assert(count >= 0 && size > 0);
+    weft_status status = (uint64_t)count > SIZE_MAX / 2 / size
+                             ? weft_fail(WEFT_ERR_RESOURCE, "%lld elements of %zu bytes", (long long)count, size)
+                             : weft_calloc(1, sizeof *block + (size_t)count * size, WEFT_MEM_GENERAL, (void **)&block);
+    if (status != WEFT_OK) {
+        run->failed = status;
+        return NULL;
+    }
+    block->next = run->blocks;
+    run->blocks = block;
+    return block->bytes;
+}
+
+/* ---- values ---- */
 
 double report_number(const json_value *object, const char *key)
 {
@@ -25,32 +45,95 @@ const char *report_string(const json_value *object, const char *key, const char 
     return value != NULL && value->kind == JSON_TEXT && value->text[0] != '\0' ? value->text : otherwise;
 }
 
+const json_value *report_first(const json_value *value, json_kind kind)
+{
+    return value != NULL && value->kind == kind ? value->child : NULL;
+}
+
+const char *report_value_text(const json_value *value, report_unit unit, quantity *space)
+{
+    *space = quantity_of(value != NULL && value->kind == JSON_NUMBER ? value->number : NAN, unit);
+    return value == NULL              ? space->text
+           : value->kind == JSON_TEXT ? value->text
+           : value->kind == JSON_BOOL ? (value->boolean ? "yes" : "no")
+                                      : space->text;
+}
+
+report_column report_numbers(report_run *run, const json_value *object, const char *key)
+{
+    const json_value *first = report_first(json_find(object, key), JSON_ARRAY);
+    report_column column = {NULL, 0};
+    int count = 0;
+    for (const json_value *v = first; v != NULL && count < REPORT_NUMBERS_MAX; v = v->next) {
+        count += 1;
+    }
+    column.value = count > 0 ? report_alloc(run, count, sizeof *column.value) : NULL;
+    for (const json_value *v = first; v != NULL && column.value != NULL && column.count < count; v = v->next) {
+        column.value[column.count++] = v->kind == JSON_NUMBER ? v->number : NAN;
+    }
+    return column;
+}
+
+double report_at(const report_column *column, double index)
+{
+    return index >= 0 && index < column->count ? column->value[(int)index] : NAN;
+}
+
+/* ---- run.json ---- */
+
 const char *report_option(const report_run *run, const char *name)
 {
     return report_string(json_find(json_find(run->manifest, "options"), name), "value", "");
 }
 
-static const json_value *object_of(const report_run *run, const char *key)
-{
-    const json_value *object = json_find(run->manifest, key);
-    return object != NULL && object->kind == JSON_OBJECT ? object : NULL;
-}
-
-const json_value *report_images(const report_run *run)
-{
-    return object_of(run, "images");
-}
-
 const json_value *report_data(const report_run *run)
 {
-    const json_value *images = report_images(run);
-    return images != NULL ? images : object_of(run, "graph");
+    const json_value *data = json_find(run->manifest, "data");
+    if (data != NULL) {
+        return data;
+    }
+    for (data = report_first(run->manifest, JSON_OBJECT); data != NULL; data = data->next) {
+        if (report_string(data, "name", NULL) != NULL && report_string(data, "hash", NULL) != NULL) {
+            return data;
+        }
+    }
+    return NULL;
+}
+
+bool report_is_earlier(const report_run *run)
+{
+    return report_data(run) != json_find(run->manifest, "data");
+}
+
+const char *report_rows_word(const report_run *run)
+{
+    const char *rows = report_string(json_find(run->summary, "outcome"), "rows", "rows");
+    return report_string(report_data(run), "rows", rows);
+}
+
+/* The row of this key, or NULL. */
+static const json_value *row_of(const json_value *rows, const char *key)
+{
+    const json_value *row = report_first(rows, JSON_ARRAY);
+    while (row != NULL && strcmp(report_string(row, "key", ""), key) != 0) {
+        row = row->next;
+    }
+    return row;
+}
+
+const json_value *report_fact(const report_run *run, const char *key)
+{
+    const json_value *row = row_of(json_find(report_data(run), "facts"), key);
+    const json_value *group = report_first(json_find(run->summary, "facts"), JSON_ARRAY);
+    for (; row == NULL && group != NULL; group = group->next) {
+        row = row_of(json_find(group, "rows"), key);
+    }
+    return row != NULL ? json_find(row, "value") : json_find(report_data(run), key);
 }
 
 static const json_value *first_class_name(const report_run *run)
 {
-    const json_value *names = json_find(report_data(run), WORKLOAD_CLASS_NAMES);
-    return names != NULL && names->kind == JSON_ARRAY ? names->child : NULL;
+    return report_first(json_find(report_data(run), "class_names"), JSON_ARRAY);
 }
 
 bool report_class_named(const report_run *run)
@@ -58,7 +141,7 @@ bool report_class_named(const report_run *run)
     return first_class_name(run) != NULL;
 }
 
-/* A character that was cut in two is left out. */
+/* Drops a character that was cut in two at the end. */
 static void end_whole(char *text)
 {
     uint32_t code;
@@ -78,17 +161,15 @@ const char *report_class(const report_run *run, double class, char text[REPORT_C
     for (double k = 0; name != NULL && k < class; ++k) {
         name = name->next;
     }
-    const char *number = quantity_count(class).text;
-    if (name != NULL && name->kind == JSON_TEXT) {
-        snprintf(text, REPORT_CLASS_BYTES, "%s %s", number, name->text);
-        end_whole(text);
-    } else {
-        snprintf(text, REPORT_CLASS_BYTES, "%s", number);
-    }
+    bool named = name != NULL && name->kind == JSON_TEXT;
+    snprintf(text, REPORT_CLASS_BYTES, "%s%s%s", quantity_count(class).text, named ? " " : "", named ? name->text : "");
+    end_whole(text);
     return text;
 }
 
-/* Keep a failure's words and go on; only a lack of memory is the report's own failure. */
+/* ---- the folder ---- */
+
+/* Keeps a failure's words and goes on; only a lack of memory is the report's own failure. */
 static weft_status remember(weft_status status, char problem[REPORT_PROBLEM_MAX])
 {
     if (status == WEFT_OK || status == WEFT_ERR_RESOURCE) {
@@ -133,7 +214,11 @@ weft_status report_run_open(const char *folder, report_run *run)
                           run->summary_problem));
     }
     run->has_metrics = file_exists(metrics);
-    return run->has_metrics ? remember(report_metrics_read(metrics, run), run->metrics_problem) : WEFT_OK;
+    if (run->has_metrics) {
+        WEFT_TRY(remember(report_metrics_read(metrics, run), run->metrics_problem));
+    }
+    report_figures_make(run);
+    return run->failed;
 }
 
 void report_run_close(report_run *run)
@@ -142,16 +227,11 @@ void report_run_close(report_run *run)
         weft_free(run->series[s].epoch);
     }
     weft_free(run->series);
+    for (report_block *block = run->blocks, *next; block != NULL; block = next) {
+        next = block->next;
+        weft_free(block);
+    }
     json_free(run->manifest_document);
     json_free(run->summary_document);
     memset(run, 0, sizeof *run);
-}
-
-int64_t report_run_epochs(const report_run *run)
-{
-    int64_t count = 0;
-    for (int s = 0; s < run->series_count; ++s) {
-        count += run->series[s].count;
-    }
-    return count;
 }

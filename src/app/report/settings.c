@@ -1,5 +1,6 @@
 /* app/report/settings.c: which options were given and where, and on what the run ran. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "app/report/sections.h"
@@ -58,106 +59,118 @@ static void settings(report_text *out, const report_run *run, const json_value *
     }
 }
 
-static void fact(report_text *out, const char *name, const char *value)
+/* ---- facts ---- */
+
+static void fact_cells(report_text *out, const json_value *row)
 {
-    text_cell(out, "%s", name);
-    text_cell(out, "%s", value);
+    quantity space;
+    const char *unit = report_string(row, "unit", "");
+    const bool word = unit_named(unit) == UNIT_COUNT && unit[0] != '\0'; /* behind the value */
+    text_cell(out, "%s", report_string(row, "label", report_string(row, "key", "–")));
+    text_cell(out, "%s%s%s", report_value_text(json_find(row, "value"), unit_named(unit), &space), word ? " " : "",
+              word ? unit : "");
 }
 
-static void text_fact(report_text *out, const json_value *object, const char *key, const char *name)
+void section_facts(report_text *out, report_run *run)
 {
-    const char *value = report_string(object, key, NULL);
-    if (value != NULL) {
-        fact(out, name, value);
+    for (const json_value *group = report_first(json_find(run->summary, "facts"), JSON_ARRAY); group != NULL;
+         group = group->next) {
+        const json_value *row = report_first(json_find(group, "rows"), JSON_ARRAY);
+        if (row == NULL) {
+            continue;
+        }
+        text_heading(out, out->level, "%s", report_string(group, "group", "Facts"));
+        text_table_begin(out, "lrl", "figure|value|meaning");
+        for (; row != NULL; row = row->next) {
+            fact_cells(out, row);
+            text_cell(out, "%s", report_string(row, "meaning", ""));
+        }
+        text_table_end(out);
     }
 }
 
-static void count_fact(report_text *out, const json_value *object, const char *key, const char *name)
+/* A row for a text or number of `object`, if it has one. */
+static void fact(report_text *out, const json_value *object, const char *key, const char *name)
 {
-    double value = report_number(object, key);
-    if (isfinite(value)) {
-        fact(out, name, quantity_count(value).text);
+    quantity space;
+    const json_value *value = json_find(object, key);
+    if (value != NULL && (value->kind == JSON_TEXT || value->kind == JSON_NUMBER)) {
+        TEXT_CELLS(out, name, report_value_text(value, UNIT_COUNT, &space));
     }
 }
 
-/* What the other kind of data has no figures of is left out. */
-static void data_facts(report_text *out, const json_value *data, const char *heading)
+static void data_facts(report_text *out, const json_value *data)
 {
-    text_heading(out, out->level, "%s", heading);
+    const char *kind = report_string(data, "kind", "data");
+    const bool lower = kind[0] >= 'a' && kind[0] <= 'z';
+    text_heading(out, out->level, "%c%s", lower ? kind[0] - 'a' + 'A' : kind[0], kind + 1);
     text_table_begin(out, "ll", "fact|value");
-    text_fact(out, data, "name", "name");
-    count_fact(out, data, "vertices", "vertices");
-    count_fact(out, data, "edges", "directed edges");
-    count_fact(out, data, "features", "features");
-    count_fact(out, data, "train", "training images");
-    count_fact(out, data, "valid", "validation images");
-    count_fact(out, data, "test", "test images");
-    count_fact(out, data, "height", "height");
-    count_fact(out, data, "width", "width");
-    count_fact(out, data, "channels", "channels");
-    count_fact(out, data, "classes", "classes");
-    text_fact(out, data, "hash", "hash");
+    fact(out, data, "name", "name");
+    for (const json_value *row = report_first(json_find(data, "facts"), JSON_ARRAY); row != NULL; row = row->next) {
+        fact_cells(out, row);
+    }
+    fact(out, data, "hash", "hash");
     text_table_end(out);
 }
 
-static void machine_facts(report_text *out, const report_run *run, const report_figures *f)
+static void machine_facts(report_text *out, const report_run *run)
 {
+    static const struct {
+        const char *key, *name;
+    } rows[] = {{"host", "host of rank 0"},
+                {"cpu", "processor"},
+                {"nodes", "nodes"},
+                {"ranks", "ranks"},
+                {"threads_per_rank", "threads per rank"},
+                {"placement", "placement"},
+                {"backend", "backend"},
+                {"gpu_rows", "rows between GPUs"}};
     const json_value *versions = json_find(run->manifest, "versions");
     text_heading(out, out->level, "Machine and versions");
     text_table_begin(out, "ll", "fact|value");
-    text_fact(out, run->manifest, "host", "host of rank 0");
-    text_fact(out, run->manifest, "cpu", "processor");
-    fact(out, "nodes", quantity_count(f->nodes).text);
-    fact(out, "ranks", quantity_count(f->ranks).text);
-    fact(out, "threads per rank", quantity_count(f->threads).text);
-    text_fact(out, run->manifest, "placement", "placement");
-    text_fact(out, run->manifest, "backend", "backend");
-    text_fact(out, run->manifest, "gpu_rows", "rows between GPUs");
-    for (const json_value *v = versions != NULL && versions->kind == JSON_OBJECT ? versions->child : NULL; v != NULL;
-         v = v->next) {
-        if (v->kind == JSON_TEXT) {
-            fact(out, v->key, v->text);
-        }
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        fact(out, run->manifest, rows[i].key, rows[i].name);
+    }
+    for (const json_value *v = report_first(versions, JSON_OBJECT); v != NULL; v = v->next) {
+        fact(out, versions, v->key, v->key);
     }
     text_table_end(out);
 }
 
-/* A job that was resumed: each of its starts. */
-static void table_of_starts(report_text *out, const json_value *starts)
+/* Each start of a job that was resumed. */
+static void table_of_starts(report_text *out, const json_value *start)
 {
+    quantity space[2];
     text_heading(out, out->level, "Starts");
     text_table_begin(out, "lllrlr", "started|ended|host|ranks|after|exit code");
-    for (const json_value *s = starts->child; s != NULL; s = s->next) {
-        double run = report_number(s, "after_run"), epoch = report_number(s, "after_epoch");
-        text_cell(out, "%s", report_string(s, "started", "–"));
-        text_cell(out, "%s", report_string(s, "ended", "–"));
-        text_cell(out, "%s", report_string(s, "host", "–"));
-        text_cell(out, "%s", quantity_count(report_number(s, "ranks")).text);
+    for (; start != NULL; start = start->next) {
+        double run = report_number(start, "after_run"), epoch = report_number(start, "after_epoch");
+        char after[100] = "–";
         if (epoch > 0) {
-            text_cell(out, "run %s, epoch %s", quantity_count(run).text, quantity_count(epoch).text);
-        } else {
-            text_cell(out, "–");
+            snprintf(after, sizeof after, "run %s, epoch %s", quantity_count(run).text, quantity_count(epoch).text);
         }
-        text_cell(out, "%s", quantity_count(report_number(s, "exit")).text);
+        TEXT_CELLS(out, report_string(start, "started", "–"), report_string(start, "ended", "–"),
+                   report_string(start, "host", "–"),
+                   report_value_text(json_find(start, "ranks"), UNIT_COUNT, &space[0]), after,
+                   report_value_text(json_find(start, "exit"), UNIT_COUNT, &space[1]));
     }
     text_table_end(out);
 }
 
-void section_settings(report_text *out, const report_run *run, const report_figures *figures)
+void section_settings(report_text *out, report_run *run)
 {
-    const json_value *options = json_find(run->manifest, "options");
-    const json_value *data = report_data(run);
-    const json_value *starts = json_find(run->manifest, "starts");
+    const json_value *options = json_find(run->manifest, "options"), *data = report_data(run);
+    const json_value *start = report_first(json_find(run->manifest, "starts"), JSON_ARRAY);
     if (options != NULL && options->kind == JSON_OBJECT) {
         settings(out, run, options);
     }
     if (data != NULL) {
-        data_facts(out, data, report_images(run) != NULL ? "Images" : "Graph");
+        data_facts(out, data);
     }
-    if (starts != NULL && starts->kind == JSON_ARRAY && starts->child != NULL && starts->child->next != NULL) {
-        table_of_starts(out, starts);
+    if (start != NULL && start->next != NULL) {
+        table_of_starts(out, start);
     }
     if (run->manifest != NULL) {
-        machine_facts(out, run, figures);
+        machine_facts(out, run);
     }
 }

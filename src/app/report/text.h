@@ -1,5 +1,5 @@
 /*
- * app/report/text.h: the report's stream of text, as HTML or as Markdown.
+ * app/report/text.h: the report's stream of text, as HTML or as Markdown, and how quantities are written.
  *
  * The sections of a report are written once, in headings, paragraphs and tables; this file knows how the two formats
  * spell them. Everything that goes through it is escaped: names and values come from files. The HTML is well-formed XML
@@ -16,48 +16,81 @@
 typedef struct report_text {
     FILE *file;
     bool html;
-    int level;         /* of the sections' headings: 2, or 3 below the heading of a run */
-    const char *align; /* of the open table: a letter a column, l or r */
-    int column;        /* next cell */
+    int level;         /* level of the sections' headings: 2, or 3 below the heading of a run */
+    const char *align; /* open table: one letter per column, l or r */
+    int column;        /* open table: index of the next cell */
 } report_text;
 
-/* Escaped text. */
+/* ---- the page ---- */
+
+/* Head, style and the start of the body (page.c). Markdown needs nothing here. */
+void page_begin(report_text *out, const char *title);
+/* Footer, and in HTML the script. */
+void page_end(report_text *out);
+
+/* ---- words ---- */
+
+/* Writes escaped text. */
 void text_write(report_text *out, const char *text);
 void text_printf(report_text *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Writes markup of the program itself, in HTML only. */
+void text_html(report_text *out, const char *markup);
 
 void text_heading(report_text *out, int level, const char *format, ...) __attribute__((format(printf, 3, 4)));
-/* A paragraph; `kind` is its class in HTML ("muted", "problem", "warning"). */
+/* A paragraph; `kind` is its class in HTML: "", "muted", "lead", "problem", "warning" or "item", a line of a list. */
 void text_paragraph(report_text *out, const char *kind, const char *format, ...) __attribute__((format(printf, 3, 4)));
-
-/* Something to copy as it stands, such as a command line: in a box of its own, without marks of Markdown in it. */
+/* Text to copy as it stands, such as a command line, in a box of its own and without marks of Markdown. */
 void text_code(report_text *out, const char *text);
 
-/* A line of a list. */
-void text_item(report_text *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-/* In HTML, what follows is folded below a line of text until text_fold_end; a long narrow table stands in columns. */
+/* In HTML everything up to text_fold_end is folded below the line `summary`; long_table sets a narrow table in columns. */
 void text_fold_begin(report_text *out, const char *summary, bool long_table);
 void text_fold_end(report_text *out);
 
-/* A table: align "lrr" has three columns; names are separated by '|', which no name contains. Cells come row by row,
- * and the last of a row closes it. The first column names the row: in HTML it is not wrapped unless it is long, and
- * stays when the table is wider than the page and scrolls. */
+/* Two columns beside each other in HTML: begin, the left one, next, the right one, end. */
+void text_pair_begin(report_text *out);
+void text_pair_next(report_text *out);
+void text_pair_end(report_text *out);
+
+/* ---- tables ----
+ *
+ * Cells come row by row; the last cell of a row closes the row. The first column names the row: in HTML it is not
+ * wrapped unless it is long, and it stays in place when a table that is wider than the page scrolls.
+ */
+
+/* align "lrr" makes three columns; names are separated by '|', which no name contains. */
 void text_table_begin(report_text *out, const char *align, const char *names);
-/* The same where names come from files: a call a column between begin and end. */
+/* The same for names from files: one call per column between begin and end. */
 void text_columns_begin(report_text *out, const char *align);
 void text_column_name(report_text *out, const char *name);
 void text_columns_end(report_text *out);
-void text_cell(report_text *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* With a patch of a colour class before it, where there are colours. */
-void text_cell_colour(report_text *out, const char *colour, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-/* Shaded by a share of 1, where there are colours: `good` in the colour of hits, else of misses. */
-void text_cell_shaded(report_text *out, double share, bool good, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-void text_cell_strong(report_text *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void text_table_end(report_text *out);
 
-/* ---- quantities; "–" stands for what is not a finite number ---- */
+/* How one cell is set; all fields may be zero. */
+typedef struct cell_style {
+    const char *patch; /* colour class of a patch before the text, or NULL */
+    const char *shade; /* "hit" or "miss": class of the background, or NULL */
+    double share;      /* strength of the background, 0 to 1 */
+    bool strong;
+} cell_style;
+
+void text_cell(report_text *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void text_cell_styled(report_text *out, cell_style style, const char *text);
+/* Several plain cells: TEXT_CELLS(out, "name", quantity_count(3).text). */
+#define TEXT_CELLS(out, ...) text_cells(out, (const char *const[]){__VA_ARGS__, NULL})
+void text_cells(report_text *out, const char *const *texts);
+
+/* ---- quantities: three or four digits and a unit; "–" stands for a value that is not finite (quantity.c) ---- */
+
+/* UNIT_PERCENT: a share of 1, shown as a percentage; UNIT_HUNDREDTHS: a percentage already. UNIT_RATE: four decimals. */
+typedef enum report_unit {
+    UNIT_COUNT,
+    UNIT_PERCENT,
+    UNIT_SECONDS,
+    UNIT_BYTES,
+    UNIT_REAL,
+    UNIT_RATE,
+    UNIT_HUNDREDTHS
+} report_unit;
 
 typedef struct quantity {
     char text[40];
@@ -68,5 +101,8 @@ quantity quantity_bytes(double bytes);     /* "1.23 MB", powers of ten */
 quantity quantity_count(double count);     /* "114,615,892" */
 quantity quantity_percent(double share);   /* 0.9212: "92.12 %" */
 quantity quantity_real(double value);      /* four digits */
+quantity quantity_of(double value, report_unit unit);
+/* The unit that a file names: "s", "bytes", "%" (of percentages), "x" (a ratio); any other text is a count. */
+report_unit unit_named(const char *name);
 
 #endif

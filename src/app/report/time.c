@@ -5,223 +5,174 @@
  * epochs; loading, partitioning and writing happen once a job and stand apart. What evaluation computes counts as
  * linear, aggregate and so on; "evaluate" is its scoring.
  */
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "app/activity/activity_table.h"
-#include "app/report/chart.h"
+#include "app/report/drawing.h"
 #include "app/report/sections.h"
-#include "base/alloc.h"
 
-enum { BARS_MAX = 256 };
+enum { PARTS_MAX = ACTIVITIES_MOST };
 
-/* Rows of the activity table that are of an epoch, in the order of the bars: computing, then messages, then scoring. */
-typedef struct epoch_parts {
-    int row[ACTIVITY_COUNT];
-    int count;
-} epoch_parts;
+/* An activity that the file has seconds of. */
+typedef struct part {
+    const char *name, *colour;
+    activity_kind kind;
+    report_column seconds; /* per rank; finite, >= 0 */
+    report_spread spread;
+} part;
 
-static epoch_parts parts_of_epoch(void)
+typedef struct parts {
+    part part[PARTS_MAX]; /* once a job first; then by kind, as the bars have them: computing, messages, scoring */
+    const char *name[PARTS_MAX], *colour[PARTS_MAX]; /* of the parts */
+    int count, once;
+    int ranks;
+} parts;
+
+static void read_part(report_run *run, const activity_entry *row, parts *p)
 {
-    epoch_parts parts = {.count = 0};
-    for (activity_kind kind = ACTIVITY_COMPUTES; kind <= ACTIVITY_SCORES; ++kind) {
+    assert(p->count < PARTS_MAX);
+    part *at = &p->part[p->count];
+    const char *name = row->activity->text;
+    *at = (part){.name = name, .colour = row->colour, .kind = row->activity->kind};
+    at->seconds = report_numbers(run, json_find(report_per_rank(run), "activity_s"), name);
+    for (int r = 0; r < at->seconds.count; ++r) {
+        double s = at->seconds.value[r];
+        at->seconds.value[r] = isfinite(s) && s >= 0 && s < 1e15 ? s : 0;
+    }
+    at->spread = report_spread_of(&at->seconds);
+    p->name[p->count] = name;
+    p->colour[p->count] = row->colour;
+    p->count += at->spread.max > 0;
+}
+
+static void read_parts(report_run *run, parts *p)
+{
+    *p = (parts){.ranks = report_rank_count(run)};
+    for (activity_kind kind = ACTIVITY_ONCE; kind <= ACTIVITY_SCORES; ++kind) {
         for (int a = 0; a < ACTIVITY_COUNT; ++a) {
             if (activity_table[a].activity->kind == kind) {
-                parts.row[parts.count++] = a;
+                read_part(run, &activity_table[a], p);
             }
         }
+        p->once = kind == ACTIVITY_ONCE ? p->count : p->once;
     }
-    return parts;
-}
-
-static const char *text_of(int row)
-{
-    return activity_table[row].activity->text;
-}
-
-/* Seconds by activity: columns over ranks, NULL where nobody spent any. */
-typedef struct columns {
-    double *seconds[ACTIVITY_COUNT];
-    int ranks;
-} columns;
-
-static void columns_free(columns *c)
-{
-    for (int a = 0; a < ACTIVITY_COUNT; ++a) {
-        weft_free(c->seconds[a]);
-    }
-}
-
-static weft_status columns_read(const report_run *run, columns *c)
-{
-    const json_value *activities = json_find(report_per_rank(run), "activity_s");
-    *c = (columns){.ranks = report_rank_count(run)};
-    for (int a = 0; a < ACTIVITY_COUNT; ++a) {
-        weft_status status = report_rank_column(activities, text_of(a), c->ranks, &c->seconds[a]);
-        if (status != WEFT_OK) {
-            columns_free(c);
-            return status;
-        }
-        for (int r = 0; r < c->ranks && c->seconds[a] != NULL; ++r) {
-            double s = c->seconds[a][r];
-            c->seconds[a][r] = isfinite(s) && s >= 0 && s < 1e15 ? s : 0;
-        }
-    }
-    return WEFT_OK;
 }
 
 /* ---- over the epochs ---- */
 
-static weft_status draw_epochs(report_text *out, const report_run *run, const report_figures *f)
+static void draw_epochs(report_text *out, report_run *run)
 {
-    report_curve time = {0}, wait = {0};
+    const report_figures *f = &run->figures;
+    const report_curve *time = report_curve_of(run, REPORT_EPOCH_S);
     char title[160] = "Time of each epoch; the band holds half of them";
     chart c = {.title = title,
-               .unit = CHART_SECONDS,
+               .unit = UNIT_SECONDS,
                .from_zero = true,
                .band_low = f->epoch_s_q1,
-               .band_high = f->epoch_s_q3};
-    WEFT_TRY(report_curve_of(run, REPORT_EPOCH_S, &time));
-    weft_status status = report_curve_of(run, REPORT_EXPOSED_S, &wait);
-    c.line[c.lines++] = (chart_line){.curve = &time, .name = "epoch", .colour = "time"};
+               .band_high = f->epoch_s_q3,
+               .most = isfinite(f->epoch_s_q3) ? 3 * f->epoch_s_q3 : 0};
+    c.line[c.lines++] = (chart_line){.curve = time, .name = "epoch", .colour = "time"};
     if (f->ranks > 1) {
-        c.line[c.lines++] = (chart_line){.curve = &wait, .name = "rank 0 waits", .colour = "wait"};
+        const report_curve *wait = report_curve_of(run, REPORT_EXPOSED_S);
+        c.line[c.lines++] = (chart_line){.curve = wait, .name = "rank 0 waits", .colour = "wait"};
     }
     double slowest = 0;
     int64_t above = 0;
-    c.most = isfinite(f->epoch_s_q3) ? 3 * f->epoch_s_q3 : 0;
-    for (int64_t i = 0; i < time.count; ++i) {
-        slowest = isfinite(time.y[i]) ? fmax(slowest, time.y[i]) : slowest;
-        above += time.y[i] > c.most;
+    for (int64_t i = 0; i < time->count; ++i) {
+        slowest = isfinite(time->y[i]) ? fmax(slowest, time->y[i]) : slowest;
+        above += time->y[i] > c.most;
     }
     if (c.most > 0 && above > 0) {
         snprintf(title, sizeof title, "Time of each epoch; the band holds half of them; %lld above the edge, up to %s",
                  (long long)above, quantity_seconds(slowest).text);
     }
-    if (status == WEFT_OK && out->html && chart_draw(out, &c) && f->ranks > 1) {
+    if (out->html && chart_draw(out, &c) && f->ranks > 1) {
         text_paragraph(out, "muted", "Rank 0's waiting includes that of evaluation, the epoch's time does not.");
     }
-    report_curve_free(&time);
-    report_curve_free(&wait);
-    return status;
 }
 
 /* ---- by activity ---- */
 
-static void table_of_activities(report_text *out, const columns *c, double epochs)
+static void table_of_epoch(report_text *out, const parts *p, double epochs)
 {
-    const epoch_parts parts = parts_of_epoch();
     double total = 0;
-    for (int p = 0; p < parts.count; ++p) {
-        double mean = report_spread_of(c->seconds[parts.row[p]], c->ranks).mean;
-        total += isfinite(mean) ? mean : 0;
+    for (int i = p->once; i < p->count; ++i) {
+        total += p->part[i].spread.mean;
     }
     text_table_begin(out, "lrrrr", "activity, per epoch|least|mean|most|share");
-    for (int p = 0; p < parts.count; ++p) {
-        report_spread s = report_spread_of(c->seconds[parts.row[p]], c->ranks);
-        if (s.max > 0) {
-            text_cell_colour(out, activity_table[parts.row[p]].colour, "%s", text_of(parts.row[p]));
-            text_cell(out, "%s", quantity_seconds(s.min / epochs).text);
-            text_cell(out, "%s", quantity_seconds(s.mean / epochs).text);
-            text_cell(out, "%s", quantity_seconds(s.max / epochs).text);
-            text_cell(out, "%.1f %%", 100 * s.mean / total);
-        }
+    for (int i = p->once; i < p->count; ++i) {
+        const part *at = &p->part[i];
+        text_cell_styled(out, (cell_style){.patch = at->colour}, at->name);
+        report_spread_cells(out, &at->spread, epochs, UNIT_SECONDS);
+        text_cell(out, "%.1f %%", 100 * at->spread.mean / total);
     }
     text_table_end(out);
 }
 
-static void table_of_the_rest(report_text *out, const columns *c)
+static void table_of_the_rest(report_text *out, const parts *p)
 {
     text_table_begin(out, "lrrr", "once a job|least|mean|most");
-    for (int a = 0; a < ACTIVITY_COUNT; ++a) {
-        report_spread s = report_spread_of(c->seconds[a], c->ranks);
-        if (activity_table[a].activity->kind == ACTIVITY_ONCE && s.max > 0) {
-            text_cell(out, "%s", text_of(a));
-            text_cell(out, "%s", quantity_seconds(s.min).text);
-            text_cell(out, "%s", quantity_seconds(s.mean).text);
-            text_cell(out, "%s", quantity_seconds(s.max).text);
-        }
+    for (int i = 0; i < p->once; ++i) {
+        text_cell(out, "%s", p->part[i].name);
+        report_spread_cells(out, &p->part[i].spread, 1, UNIT_SECONDS);
     }
     text_table_end(out);
 }
 
-/* The bars need names and values in rows: [chosen ranks, parts of an epoch]. */
-typedef struct bar_space {
-    int chosen[BARS_MAX];
-    char name[BARS_MAX][32];
-    const char *names[BARS_MAX];
-    double value[BARS_MAX * ACTIVITY_COUNT];
-} bar_space;
-
-static weft_status draw_ranks(report_text *out, const columns *c, double epochs)
+static void draw_ranks(report_text *out, report_run *run, const parts *p, double epochs)
 {
-    const epoch_parts parts = parts_of_epoch();
-    bar_space *space = NULL;
-    const char *part_name[ACTIVITY_COUNT], *part_colour[ACTIVITY_COUNT];
-    char title[128];
-    WEFT_TRY(WEFT_NEW_ZERO(&space, 1, WEFT_MEM_GENERAL));
-    int rows = report_rank_choice(c->ranks, c->seconds[ROW_ACTIVITY_LINEAR], BARS_MAX, space->chosen);
-    for (int p = 0; p < parts.count; ++p) {
-        part_name[p] = text_of(parts.row[p]);
-        part_colour[p] = activity_table[parts.row[p]].colour;
-        const double *seconds = c->seconds[parts.row[p]];
-        for (int i = 0; i < rows && seconds != NULL; ++i) {
-            space->value[i * parts.count + p] = seconds[space->chosen[i]] / epochs;
-        }
+    report_column columns[PARTS_MAX];
+    for (int i = p->once; i < p->count; ++i) {
+        columns[i - p->once] = p->part[i].seconds;
     }
-    for (int i = 0; i < rows; ++i) {
-        snprintf(space->name[i], sizeof space->name[i], "rank %d", space->chosen[i]);
-        space->names[i] = space->name[i];
+    if (p->count > p->once) {
+        bars_of_ranks(out, run,
+                      &(rank_bars){.title = "Mean epoch by activity",
+                                   .unit = UNIT_SECONDS,
+                                   .ranks = p->ranks,
+                                   .parts = p->count - p->once,
+                                   .name = p->name + p->once,
+                                   .colour = p->colour + p->once,
+                                   .column = columns,
+                                   .per = epochs});
     }
-    snprintf(title, sizeof title, rows < c->ranks ? "Mean epoch by activity, %d of %d ranks" : "Mean epoch by activity",
-             rows, c->ranks);
-    bars b = {.title = title,
-              .unit = CHART_SECONDS,
-              .rows = rows,
-              .parts = parts.count,
-              .row_name = space->names,
-              .part_name = part_name,
-              .part_colour = part_colour,
-              .value = space->value};
-    bars_draw(out, &b);
-    weft_free(space);
-    return WEFT_OK;
 }
 
-static void say_balance(report_text *out, const report_run *run, const report_figures *f)
+static void say_balance(report_text *out, const report_run *run)
 {
-    double cpu = report_number(run->summary, "cpu_use");
-    if (isfinite(cpu) && isfinite(f->threads) && f->threads > 0) {
+    double cpu = report_number(run->summary, "cpu_use"), threads = run->figures.threads;
+    if (isfinite(cpu) && threads > 0) {
         text_paragraph(out, "muted",
                        "Each rank used %.0f %% of a core on average; its threads could use %.0f %%. Forward passes of "
                        "evaluation count as linear, aggregate and so on; \"evaluate\" is scoring, and waiting for the "
                        "other ranks' scores.",
-                       100 * cpu, 100 * f->threads);
+                       100 * cpu, 100 * threads);
     }
 }
 
-weft_status section_time(report_text *out, const report_run *run, const report_figures *f)
+void section_time(report_text *out, report_run *run)
 {
-    columns c;
-    WEFT_TRY(columns_read(run, &c));
-    weft_status status = WEFT_OK;
-    if (report_run_epochs(run) == 0 && c.ranks == 0) {
-        return WEFT_OK;
+    const report_figures *f = &run->figures;
+    parts p;
+    read_parts(run, &p);
+    if (report_run_epochs(run) == 0 && p.ranks == 0) {
+        return;
     }
+    const bool by_rank = p.ranks > 0 && f->job_epochs > 0;
     text_heading(out, out->level, "Time");
-    fputs(out->html ? "<div class=\"pair\"><div>\n" : "", out->file);
-    WEFT_TRY_GOTO(draw_epochs(out, run, f), status, done);
-    fputs(out->html ? "</div><div>\n" : "", out->file);
-    bool by_rank = c.ranks > 0 && f->job_epochs > 0;
+    text_pair_begin(out);
+    draw_epochs(out, run);
+    text_pair_next(out);
     if (by_rank) {
-        table_of_activities(out, &c, f->job_epochs);
+        table_of_epoch(out, &p, f->job_epochs);
     } else {
         text_paragraph(out, "muted", "Seconds by activity are written when a job ends well.");
     }
-    fputs(out->html ? "</div></div>\n" : "", out->file);
+    text_pair_end(out);
     if (by_rank && out->html) {
-        WEFT_TRY_GOTO(draw_ranks(out, &c, f->job_epochs), status, done);
+        draw_ranks(out, run, &p, f->job_epochs);
     }
     if (by_rank && f->job_epochs < f->epochs) {
         text_paragraph(out, "",
@@ -229,25 +180,17 @@ weft_status section_time(report_text *out, const report_run *run, const report_f
                        "epochs.",
                        quantity_count(f->job_epochs).text, quantity_count(f->epochs).text);
     }
-    if (c.ranks > 0) {
-        say_balance(out, run, f);
-        table_of_the_rest(out, &c);
+    if (p.ranks > 0) {
+        say_balance(out, run);
+        table_of_the_rest(out, &p);
     }
-done:
-    columns_free(&c);
-    return status;
 }
 
-void section_advice(report_text *out, const report_run *run)
+void section_advice(report_text *out, report_run *run)
 {
     const json_value *advice = json_find(run->summary, "advice");
-    if (advice == NULL || advice->kind != JSON_ARRAY || advice->child == NULL) {
-        return;
-    }
-    text_heading(out, out->level, "Advice");
-    for (const json_value *line = advice->child; line != NULL; line = line->next) {
-        if (line->kind == JSON_TEXT) {
-            text_item(out, "%s", line->text);
-        }
+    if (report_first(advice, JSON_ARRAY) != NULL) {
+        text_heading(out, out->level, "Advice");
+        section_lines(out, advice, "item");
     }
 }

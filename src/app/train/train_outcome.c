@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "app/report/report_metrics.h"
+#include "app/report/report_run.h"
 #include "app/train/train_outcome_internal.h"
 #include "base/alloc.h"
 #include "base/log.h"
