@@ -202,11 +202,11 @@ void section_compare(report_text *out, report_run *runs, int count)
     table_of_figures(out, runs, count);
     if (out->html) {
         snprintf(title, sizeof title, "Validation %s", runs[0].figures.metric);
-        text_pair_begin(out);
+        text_html(out, PAIR_BEGIN);
         overlay(out, runs, count, REPORT_LOSS, UNIT_COUNT, "Training loss");
-        text_pair_next(out);
+        text_html(out, PAIR_NEXT);
         overlay(out, runs, count, REPORT_VALID, UNIT_PERCENT, title);
-        text_pair_end(out);
+        text_html(out, PAIR_END);
     }
     table_of_settings(out, runs, count);
 }

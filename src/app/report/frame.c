@@ -9,14 +9,12 @@ enum { LABEL_LETTERS = 12, TICKS_MAX = 40 };
 
 void svg_line(report_text *out, const char *class, double x1, double y1, double x2, double y2)
 {
-    fprintf(out->file, "<line class=\"%s\" x1=\"%.2f\" x2=\"%.2f\" y1=\"%.2f\" y2=\"%.2f\"/>\n", class, x1, x2, y1, y2);
+    text_html(out, "<line class=\"%s\" x1=\"%.2f\" x2=\"%.2f\" y1=\"%.2f\" y2=\"%.2f\"/>\n", class, x1, x2, y1, y2);
 }
 
 void svg_text(report_text *out, const char *class, double x, double y, const char *text)
 {
-    fprintf(out->file, "<text class=\"%s\" x=\"%.2f\" y=\"%.2f\">", class, x, y);
-    text_write(out, text);
-    fputs("</text>\n", out->file);
+    text_html(out, "<text class=\"%s\" x=\"%.2f\" y=\"%.2f\">%s</text>\n", class, x, y, text);
 }
 
 const char *svg_cut(const char *name, int most, char text[SVG_CUT_BYTES])
@@ -55,27 +53,18 @@ const char *drawing_colour(int i)
 void frame_begin(report_text *out, const char *title, const frame *f)
 {
     const scale *x = &f->x, *y = &f->y;
-    fputs("<figure><figcaption>", out->file);
-    text_write(out, title);
-    fprintf(out->file,
-            "</figcaption>\n<svg class=\"chart\" role=\"img\" viewBox=\"0 0 %d %d\" data-unit=\"%d\" data-log=\"%d\" "
-            "data-x=\"%.17g %.17g %.2f %.2f\" data-y=\"%.17g %.17g %.2f %.2f\" data-label=\"",
-            DRAWING_WIDTH, f->height, (int)f->y_unit, y->step <= 0, x->low, x->high, x->from, x->to, y->low, y->high,
-            y->from, y->to);
-    text_write(out, f->x_name);
-    fputs("\">\n<title>", out->file);
-    text_write(out, title);
-    fputs("</title>\n<desc>", out->file);
-    text_printf(out, "Across: %s. ", f->x_name);
-    if (f->y_name != NULL) {
-        text_printf(out, "Upwards: %s.", f->y_name);
-    }
-    fputs("</desc>\n", out->file);
+    text_html(
+        out,
+        "<figure><figcaption>%s</figcaption>\n<svg class=\"chart\" role=\"img\" viewBox=\"0 0 %d %d\" data-unit=\"%d\" "
+        "data-log=\"%d\" data-x=\"%.17g %.17g %.2f %.2f\" data-y=\"%.17g %.17g %.2f %.2f\" data-label=\"%s\">\n"
+        "<title>%s</title>\n<desc>Across: %s. Upwards: %s.</desc>\n",
+        title, DRAWING_WIDTH, f->height, (int)f->y_unit, y->step <= 0, x->low, x->high, x->from, x->to, y->low, y->high,
+        y->from, y->to, f->x_name, title, f->x_name, f->y_name != NULL ? f->y_name : title);
 }
 
 void frame_end(report_text *out)
 {
-    fputs("</svg></figure>\n", out->file);
+    text_html(out, "</svg></figure>\n");
 }
 
 void frame_y_axis(report_text *out, const frame *f)

@@ -13,75 +13,6 @@ void section_title(const report_run *run, char *title, size_t bytes)
     snprintf(title, bytes, "%.200s%s%.100s", data, model[0] != '\0' ? " · " : "", model);
 }
 
-/* ---- what went wrong ---- */
-
-static void tell_ending(report_text *out, const report_run *run)
-{
-    if (run->manifest == NULL) {
-        text_paragraph(out, "problem", "run.json cannot be used: %s",
-                       run->manifest_problem[0] != '\0' ? run->manifest_problem : "it is empty");
-        return;
-    }
-    double code = report_number(run->manifest, "exit");
-    if (isnan(code)) {
-        text_paragraph(
-            out, "problem",
-            "run.json has no exit code: the job is still running, or it was killed before it could say why.");
-    } else if (code != 0) {
-        bool known = code > 0 && code < 126 && code == floor(code);
-        text_paragraph(out, "problem", "The job ended with exit code %.0f: %s.", code,
-                       known ? weft_status_text((weft_status)(int)code) : "not one of Weft's");
-    }
-}
-
-static void tell_metrics(report_text *out, const report_run *run)
-{
-    if (run->metrics_problem[0] != '\0') {
-        text_paragraph(out, "problem", "%s", run->metrics_problem);
-    }
-    if (!run->has_metrics) {
-        text_paragraph(out, "problem", "metrics.jsonl is missing: there are no curves.");
-    } else if (report_run_epochs(run) == 0) {
-        text_paragraph(out, "problem", "metrics.jsonl has no epoch: there are no curves.");
-    }
-    if (run->damaged > 0) {
-        text_paragraph(out, "problem",
-                       "%lld of %lld lines of metrics.jsonl cannot be read (the first is line %lld) and "
-                       "are left out.",
-                       (long long)run->damaged, (long long)run->lines, (long long)run->first_damaged);
-    }
-    if (run->cut) {
-        text_paragraph(
-            out, "problem",
-            "The last line of metrics.jsonl is cut off: the job is writing it, or was killed while it wrote.");
-    }
-    if (run->not_finite > 0) {
-        text_paragraph(out, "problem",
-                       "The loss is not a finite number in %lld epoch%s, first in epoch %lld of run %d: gaps in the "
-                       "curves.",
-                       (long long)run->not_finite, run->not_finite > 1 ? "s" : "", (long long)run->first_not_finite,
-                       run->first_not_finite_run);
-    }
-}
-
-static void tell_problems(report_text *out, const report_run *run)
-{
-    tell_ending(out, run);
-    if (report_is_earlier(run)) {
-        text_paragraph(
-            out, "muted",
-            "An earlier version of Weft wrote this folder: facts about its data and their partition are left "
-            "out, since they have another form now.");
-    }
-    if (run->summary_problem[0] != '\0') {
-        text_paragraph(out, "problem", "summary.json cannot be used: %s", run->summary_problem);
-    } else if (run->summary == NULL) {
-        text_paragraph(out, "problem",
-                       "There is no summary.json: the figures are those of the epochs in metrics.jsonl, so far.");
-    }
-    tell_metrics(out, run);
-}
-
 /* ---- what it was ---- */
 
 static const char *plural(double count)
@@ -180,13 +111,7 @@ static void tile(report_text *out, const char *name, quantity value, const char 
         text_cell(out, "%s", note);
         return;
     }
-    fputs("<div class=\"tile\"><span>", out->file);
-    text_write(out, name);
-    fputs("</span><b>", out->file);
-    text_write(out, value.text);
-    fputs("</b><span>", out->file);
-    text_write(out, note);
-    fputs("</span></div>\n", out->file);
+    text_html(out, "<div class=\"tile\"><span>%s</span><b>%s</b><span>%s</span></div>\n", name, value.text, note);
 }
 
 static void score_tile(report_text *out, const report_figures *f, const char *split, double mean, double std,
@@ -239,9 +164,8 @@ static void tiles(report_text *out, const report_run *run)
     if (isfinite(f->best_epoch)) {
         add(&at, ", %s of %s", quantity_count(f->best_epoch).text, quantity_count(f->last_epoch).text);
     }
-    if (out->html) {
-        fputs("<div class=\"tiles\">\n", out->file);
-    } else {
+    text_html(out, "<div class=\"tiles\">\n");
+    if (!out->html) {
         text_table_begin(out, "lrl", "figure|value|");
     }
     score_tile(out, f, "Test", f->test, f->test_std, at.text);
@@ -252,11 +176,10 @@ static void tiles(report_text *out, const report_run *run)
          quantity_seconds(f->epoch_s_q1).text, quantity_seconds(f->epoch_s_q3).text);
     sent_tile(out, f);
     tile(out, "Peak memory", quantity_bytes(f->peak_memory), "of the largest rank");
-    if (out->html) {
-        fputs("</div>\n", out->file);
-    } else {
+    if (!out->html) {
         text_table_end(out);
     }
+    text_html(out, "</div>\n");
 }
 
 void section_lines(report_text *out, const json_value *array, const char *kind)
@@ -271,7 +194,15 @@ void section_lines(report_text *out, const json_value *array, const char *kind)
 void section_headline(report_text *out, report_run *run)
 {
     lead(out, run);
-    tell_problems(out, run);
+    for (int i = 0; i < run->problems; ++i) {
+        text_paragraph(out, "problem", "%s", run->problem[i]);
+    }
+    if (report_is_earlier(run)) {
+        text_paragraph(
+            out, "muted",
+            "An earlier version of Weft wrote this folder: facts about its data and their partition are left "
+            "out, since they have another form now.");
+    }
     section_lines(out, json_find(json_find(run->summary, "outcome"), "warnings"), "warning");
     tiles(out, run);
 }

@@ -173,11 +173,11 @@ static void tell_runs(report_text *out, report_run *run)
     char title[TITLE_BYTES];
     chart c = {.title = title_of(run, "Learning rate", title), .from_zero = true};
     add_median(&c, run, REPORT_LR, "rate", "time");
-    text_pair_begin(out);
+    text_html(out, PAIR_BEGIN);
     chart_draw(out, &c);
-    text_pair_next(out);
+    text_html(out, PAIR_NEXT);
     table_of_runs(out, run);
-    text_pair_end(out);
+    text_html(out, PAIR_END);
 }
 
 void section_learning(report_text *out, report_run *run)
@@ -187,11 +187,11 @@ void section_learning(report_text *out, report_run *run)
     }
     text_heading(out, out->level, "Learning");
     if (out->html) {
-        text_pair_begin(out);
+        text_html(out, PAIR_BEGIN);
         draw_loss(out, run);
-        text_pair_next(out);
+        text_html(out, PAIR_NEXT);
         draw_scores(out, run);
-        text_pair_end(out);
+        text_html(out, PAIR_END);
     }
     tell_runs(out, run);
     table_of_epochs(out, run);

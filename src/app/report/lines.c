@@ -45,7 +45,7 @@ static bool frame_of(const chart *c, frame *f)
 /* ---- lines ---- */
 
 typedef struct pen {
-    FILE *file;
+    report_text *out;
     const frame *frame;
     bool down; /* the last point was drawn: the next is joined to it */
     int run;   /* points since the pen came down */
@@ -54,7 +54,7 @@ typedef struct pen {
 static void lift(pen *p)
 {
     if (p->down && p->run == 1) {
-        fputs("h0", p->file); /* a point between gaps shows as a dot */
+        text_html(p->out, "h0"); /* a point between gaps shows as a dot */
     }
     p->down = false;
 }
@@ -66,26 +66,27 @@ static void put_point(pen *p, double x, double y)
         return;
     }
     p->run = p->down ? p->run + 1 : 1;
-    fprintf(p->file, "%c%.2f %.2f", p->down ? 'L' : 'M', scale_at(&p->frame->x, x), scale_at(&p->frame->y, y));
+    text_html(p->out, "%s%.2f %.2f", p->down ? "L" : "M", scale_at(&p->frame->x, x), scale_at(&p->frame->y, y));
     p->down = true;
 }
 
-/* Points [from, to): all, or the lowest and the highest, and a gap if there is one. */
+/* Draws the lowest and the highest of the points [from, to), and a gap if there is one. */
 static void put_stretch(pen *p, const report_curve *curve, int64_t from, int64_t to)
 {
-    int64_t low = from, high = from;
+    int64_t low = -1, high = -1;
     bool gap = false;
     for (int64_t i = from; i < to; ++i) {
-        if (!scale_takes(curve->y[i])) {
-            gap = true;
-            continue;
-        }
-        low = !scale_takes(curve->y[low]) || curve->y[i] < curve->y[low] ? i : low;
-        high = !scale_takes(curve->y[high]) || curve->y[i] > curve->y[high] ? i : high;
+        const double y = curve->y[i];
+        const bool drawn = scale_takes(y);
+        gap = gap || !drawn;
+        low = drawn && (low < 0 || y < curve->y[low]) ? i : low;
+        high = drawn && (high < 0 || y > curve->y[high]) ? i : high;
     }
-    int64_t first = low < high ? low : high, second = low < high ? high : low;
-    put_point(p, curve->x[first], curve->y[first]);
-    if (second != first) {
+    const int64_t first = low < high ? low : high, second = low < high ? high : low;
+    if (first >= 0) {
+        put_point(p, curve->x[first], curve->y[first]);
+    }
+    if (second > first) {
         put_point(p, curve->x[second], curve->y[second]);
     }
     if (gap) {
@@ -96,14 +97,12 @@ static void put_stretch(pen *p, const report_curve *curve, int64_t from, int64_t
 static void draw_line(report_text *out, const frame *f, const chart_line *line)
 {
     const report_curve *curve = line->curve;
-    pen p = {.file = out->file, .frame = f};
-    fprintf(out->file, "<path class=\"%s %s\"", line->faint ? "faint" : "line", line->colour);
+    pen p = {.out = out, .frame = f};
+    text_html(out, "<path class=\"%s %s\"", line->faint ? "faint" : "line", line->colour);
     if (line->name != NULL) {
-        fputs(" data-name=\"", out->file);
-        text_write(out, line->name);
-        fputs("\"", out->file);
+        text_html(out, " data-name=\"%s\"", line->name);
     }
-    fputs(" d=\"", out->file);
+    text_html(out, " d=\"");
     if (curve->count <= CHART_POINTS) {
         for (int64_t i = 0; i < curve->count; ++i) {
             put_point(&p, curve->x[i], curve->y[i]);
@@ -115,27 +114,27 @@ static void draw_line(report_text *out, const frame *f, const chart_line *line)
         }
     }
     lift(&p);
-    fputs("\"/>\n", out->file);
+    text_html(out, "\"/>\n");
 }
 
 /* The band of a line: along its upper edge and back along the lower one; a gap in either is left out. */
 static void draw_line_band(report_text *out, const frame *f, const chart_line *line)
 {
     const int64_t count = line->curve->count;
-    char command = 'M';
+    const char *command = "M";
     if (line->low == NULL || line->high == NULL) {
         return;
     }
-    fprintf(out->file, "<path class=\"range f-%s\" d=\"", line->colour);
+    text_html(out, "<path class=\"range f-%s\" d=\"", line->colour);
     for (int64_t k = 0; k < 2 * count; ++k) {
         const int64_t i = k < count ? k : 2 * count - 1 - k;
         if (scale_takes(line->curve->x[i]) && scale_takes(line->low[i]) && scale_takes(line->high[i])) {
-            fprintf(out->file, "%c%.2f %.2f", command, scale_at(&f->x, line->curve->x[i]),
-                    scale_at(&f->y, k < count ? line->high[i] : line->low[i]));
-            command = 'L';
+            text_html(out, "%s%.2f %.2f", command, scale_at(&f->x, line->curve->x[i]),
+                      scale_at(&f->y, k < count ? line->high[i] : line->low[i]));
+            command = "L";
         }
     }
-    fputs(command == 'L' ? "Z\"/>\n" : "\"/>\n", out->file);
+    text_html(out, "Z\"/>\n");
 }
 
 /* ---- labels at the ends of the lines ---- */
@@ -200,7 +199,7 @@ static void draw_mark(report_text *out, const chart *c, const frame *f)
     double x = scale_at(&f->x, c->mark_x), y = scale_at(&f->y, c->mark_y), bottom = f->y.from;
     bool left = x > (f->x.from + f->x.to) / 2;
     svg_line(out, "mark", x, y, x, bottom);
-    fprintf(out->file, "<circle class=\"dot f-%s\" cx=\"%.2f\" cy=\"%.2f\" r=\"4\"/>", c->mark_colour, x, y);
+    text_html(out, "<circle class=\"dot f-%s\" cx=\"%.2f\" cy=\"%.2f\" r=\"4\"/>", c->mark_colour, x, y);
     /* At the foot of the mark: scores rise, so it is free there. */
     svg_text(out, left ? "note r" : "note", left ? x - 7 : x + 7, bottom - 9, c->mark_text);
 }
@@ -209,8 +208,8 @@ static void draw_band(report_text *out, const chart *c, const frame *f)
 {
     if (c->band_low < c->band_high) {
         double low = scale_at(&f->y, c->band_low), high = scale_at(&f->y, c->band_high);
-        fprintf(out->file, "<rect class=\"band\" x=\"%.2f\" width=\"%.2f\" y=\"%.2f\" height=\"%.2f\"/>\n", f->x.from,
-                f->x.to - f->x.from, high, low - high);
+        text_html(out, "<rect class=\"band\" x=\"%.2f\" width=\"%.2f\" y=\"%.2f\" height=\"%.2f\"/>\n", f->x.from,
+                  f->x.to - f->x.from, high, low - high);
     }
 }
 

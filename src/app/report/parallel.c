@@ -34,23 +34,18 @@ static void draw_path(report_text *out, const drawing *d, const scale *scales, i
 {
     const int last = d->count - 1;
     const double value = report_at(&d->series[last].values, line);
-    char command = 'M';
-    fputs("<path class=\"faint ", out->file);
-    if (scale_takes(value)) {
-        const double share =
-            (scale_at(&scales[last], value) - scales[last].from) / (scales[last].to - scales[last].from);
-        fprintf(out->file, "tinted\" style=\"--share:%.0f%%\" d=\"", 100 * fabs(share));
-    } else {
-        fputs("axis\" d=\"", out->file);
-    }
+    const char *command = "M";
+    const scale *s = &scales[last];
+    text_html(out, "<path class=\"faint %s\" style=\"--share:%.0f%%\" d=\"", scale_takes(value) ? "tinted" : "axis",
+              scale_takes(value) ? 100 * fabs((scale_at(s, value) - s->from) / (s->to - s->from)) : 0);
     for (int k = 0; k < d->count; ++k) {
         const double at = report_at(&d->series[k].values, line);
         if (scale_takes(at)) {
-            fprintf(out->file, "%c%.2f %.2f", command, axis_x(d, k), scale_at(&scales[k], at));
+            text_html(out, "%s%.2f %.2f", command, axis_x(d, k), scale_at(&scales[k], at));
         }
-        command = scale_takes(at) ? 'L' : 'M';
+        command = scale_takes(at) ? "L" : "M";
     }
-    fputs("\"/>\n", out->file);
+    text_html(out, "\"/>\n");
 }
 
 bool parallel_draw(report_text *out, const drawing *d)

@@ -16,11 +16,8 @@ enum { ROW_LEAST = 26, ROW_MOST = 110, SWARM_LEFT = 132, SWARM_RIGHT = 30, NAME_
 
 static void put_circle(report_text *out, const char *colour, double share, double x, double y, double radius)
 {
-    fprintf(out->file, "<circle class=\"point %s\"", colour);
-    if (isfinite(share)) {
-        fprintf(out->file, " style=\"--share:%.0f%%\"", 100 * fmin(fmax(share, 0), 1));
-    }
-    fprintf(out->file, " cx=\"%.2f\" cy=\"%.2f\" r=\"%.2f\"/>\n", x, y, radius);
+    text_html(out, "<circle class=\"point %s\" style=\"--share:%.0f%%\" cx=\"%.2f\" cy=\"%.2f\" r=\"%.2f\"/>\n", colour,
+              isfinite(share) ? 100 * fmin(fmax(share, 0), 1) : 50, x, y, radius);
 }
 
 /* Returns true for `most` of `count` numbers 0 ... count - 1, evenly spread. */

@@ -24,40 +24,32 @@ static quantity with_unit(double value, const char *unit)
 quantity quantity_seconds(double seconds)
 {
     quantity q;
+    double size = fabs(seconds);
     if (!isfinite(seconds)) {
         return missing;
     }
-    double size = fabs(seconds);
     if (size >= 120) {
         snprintf(q.text, sizeof q.text, "%s%s", seconds < 0 ? "-" : "", clock_say(size).text);
         return q;
     }
-    if (size >= 0.9995 || size == 0) {
-        return with_unit(seconds, "s");
-    }
-    return size >= 0.9995e-3 ? with_unit(1e3 * seconds, "ms") : with_unit(1e6 * seconds, "µs");
+    return size >= 0.9995 || size == 0 ? with_unit(seconds, "s")
+           : size >= 0.9995e-3         ? with_unit(1e3 * seconds, "ms")
+                                       : with_unit(1e6 * seconds, "µs");
 }
 
 quantity quantity_bytes(double bytes)
 {
     static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
+    quantity q;
     int unit = 0;
-    if (!isfinite(bytes)) {
-        return missing;
-    }
-    while (fabs(bytes) >= 999.5 && unit < 6) {
+    for (; isfinite(bytes) && fabs(bytes) >= 999.5 && unit < 6; ++unit) {
         bytes /= 1000;
-        unit += 1;
     }
-    if (fabs(bytes) >= 1e6) {
-        return quantity_real(bytes);
+    if (unit > 0 && fabs(bytes) < 1e6) {
+        return with_unit(bytes, units[unit]);
     }
-    if (unit == 0) {
-        quantity q;
-        snprintf(q.text, sizeof q.text, "%.0f B", bytes);
-        return q;
-    }
-    return with_unit(bytes, units[unit]);
+    snprintf(q.text, sizeof q.text, "%.0f B", bytes);
+    return unit > 0 || !isfinite(bytes) ? quantity_real(bytes) : q;
 }
 
 quantity quantity_count(double count)
@@ -71,17 +63,11 @@ quantity quantity_count(double count)
         return quantity_real(count);
     }
     int length = snprintf(digits, sizeof digits, "%.0f", fabs(count));
-    int at = 0;
-    if (count < 0) {
-        q.text[at++] = '-';
-    }
+    int at = snprintf(q.text, sizeof q.text, "%s", count < 0 ? "-" : "");
     for (int i = 0; i < length; ++i) {
-        if (i > 0 && (length - i) % 3 == 0) {
-            q.text[at++] = ',';
-        }
-        q.text[at++] = digits[i];
+        at += snprintf(q.text + at, sizeof q.text - (size_t)at, "%s%c", i > 0 && (length - i) % 3 == 0 ? "," : "",
+                       digits[i]);
     }
-    q.text[at] = '\0';
     return q;
 }
 

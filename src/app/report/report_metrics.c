@@ -4,8 +4,6 @@
  * A line that is not an object with a run and an epoch is counted and left out; a last line without its end belongs to
  * a job that was killed while it wrote. An epoch that comes again replaces what followed it: the job was resumed there.
  */
-#include "app/report/report_run.h"
-
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -13,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "app/report/report_run.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -20,53 +19,52 @@
 enum { LINES_BETWEEN_LOOKS = 4096 };
 #define PROGRESS_EVERY_S 5.0
 
-static const char *const field_keys[REPORT_FIELDS] = {"loss",    "train",          "valid",      "test",
-                                                      "epoch_s", "comm_exposed_s", "comm_bytes", "lr"};
+static const char file_name[] = "metrics.jsonl";
 
-typedef enum line_end { LINE_WHOLE, LINE_CUT, LINE_NONE } line_end;
+typedef struct reading {
+    FILE *file;
+    double bytes, started, last_word; /* of the file; seconds of the clock */
+    char *line;                       /* [REPORT_LINE_MAX + 1] */
+    size_t length;                    /* above REPORT_LINE_MAX: the line is longer */
+    bool whole;                       /* the line has its end */
+    int64_t lines, kept, damaged, first_damaged;
+    bool cut; /* the last line is not whole */
+} reading;
 
-/* The next line without its end; *length > REPORT_LINE_MAX when it is longer than the buffer. */
-static line_end read_line(FILE *file, char *line, size_t *length)
+/* Reads the next line without its end. Returns false at the end of the file. */
+static bool read_line(reading *r)
 {
     int c;
-    *length = 0;
-    while ((c = getc_unlocked(file)) != EOF && c != '\n') {
-        if (*length < REPORT_LINE_MAX) {
-            line[*length] = (char)c;
+    r->length = 0;
+    while ((c = getc_unlocked(r->file)) != EOF && c != '\n') {
+        if (r->length < REPORT_LINE_MAX) {
+            r->line[r->length] = (char)c;
         }
-        *length += *length <= REPORT_LINE_MAX;
+        r->length += r->length <= REPORT_LINE_MAX;
     }
-    line[*length < REPORT_LINE_MAX ? *length : REPORT_LINE_MAX] = '\0';
-    if (c == '\n') {
-        return LINE_WHOLE;
-    }
-    return *length > 0 ? LINE_CUT : LINE_NONE;
+    r->line[r->length < REPORT_LINE_MAX ? r->length : REPORT_LINE_MAX] = '\0';
+    r->whole = c == '\n';
+    return r->whole || r->length > 0;
 }
 
-/* Runs ascend in the file: one that is new must be the highest so far, else *series is NULL. */
+/* Runs ascend in the file: a new one must be the highest so far, else *series is NULL. */
 static weft_status series_of(report_run *run, int number, report_series **series)
 {
-    int low = 0, high = run->series_count;
-    while (low < high) {
-        int middle = low + (high - low) / 2;
-        if (run->series[middle].run < number) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
+    int at = run->series_count;
+    while (at > 0 && run->series[at - 1].run > number) {
+        at -= 1;
     }
-    *series = low < run->series_count && run->series[low].run == number ? &run->series[low] : NULL;
-    if (*series != NULL || low < run->series_count) {
+    const bool known = at > 0 && run->series[at - 1].run == number;
+    *series = known ? &run->series[at - 1] : NULL;
+    if (known || at < run->series_count) {
         return WEFT_OK;
     }
-    size_t count = (size_t)run->series_count;
-    if ((count & (count - 1)) == 0) {
-        WEFT_TRY(
-            weft_realloc((void **)&run->series, count == 0 ? 1 : 2 * count, sizeof *run->series, WEFT_MEM_GENERAL));
+    if ((at & (at - 1)) == 0) { /* full: 0, 1, 2, 4, 8 ... */
+        const size_t room = at == 0 ? 1 : 2 * (size_t)at;
+        WEFT_TRY(weft_realloc((void **)&run->series, room, sizeof *run->series, WEFT_MEM_GENERAL));
     }
-    run->series[count] = (report_series){.run = number, .best = -1};
-    run->series_count += 1;
-    *series = &run->series[count];
+    *series = &run->series[run->series_count++];
+    **series = (report_series){.run = number, .best = -1};
     return WEFT_OK;
 }
 
@@ -84,84 +82,80 @@ static weft_status append(report_series *series, const report_epoch *epoch)
     return WEFT_OK;
 }
 
-/* False: not a line of metrics. */
+/* Returns false if the object is no line of metrics. */
 static bool epoch_of(const json_value *object, int64_t *run, report_epoch *epoch)
 {
-    if (json_get_int("metrics.jsonl", object, "run", 1, REPORT_SERIES_MAX, run) != WEFT_OK ||
-        json_get_int("metrics.jsonl", object, "epoch", 1, INT64_C(1000000000000), &epoch->epoch) != WEFT_OK) {
+    static const char *const keys[REPORT_FIELDS] = {"loss",    "train",          "valid",      "test",
+                                                    "epoch_s", "comm_exposed_s", "comm_bytes", "lr"};
+    if (object->kind != JSON_OBJECT || json_get_int(file_name, object, "run", 1, REPORT_SERIES_MAX, run) != WEFT_OK ||
+        json_get_int(file_name, object, "epoch", 1, INT64_C(1000000000000), &epoch->epoch) != WEFT_OK) {
         weft_error_clear();
         return false;
     }
     epoch->present = 0;
     for (int f = 0; f < REPORT_FIELDS; ++f) {
-        epoch->value[f] = report_number(object, field_keys[f]);
-        epoch->present |= json_find(object, field_keys[f]) != NULL ? 1u << f : 0;
+        epoch->value[f] = report_number(object, keys[f]);
+        epoch->present |= json_find(object, keys[f]) != NULL ? 1u << f : 0;
     }
     return true;
 }
 
-static weft_status take_line(report_run *run, const char *line, size_t length, bool *taken)
+static weft_status take_line(report_run *run, const reading *r, bool *taken)
 {
     json_document *document = NULL;
+    report_series *series = NULL;
     report_epoch epoch;
     int64_t number = 0;
     *taken = false;
-    if (length > REPORT_LINE_MAX) {
+    if (r->length > REPORT_LINE_MAX) {
         return WEFT_OK;
     }
-    weft_status status = json_parse("metrics.jsonl", line, length, &document);
-    if (status == WEFT_OK && json_root(document)->kind == JSON_OBJECT &&
-        epoch_of(json_root(document), &number, &epoch)) {
-        report_series *series = NULL;
-        WEFT_TRY_GOTO(series_of(run, (int)number, &series), status, done);
-        if (series != NULL) {
-            WEFT_TRY_GOTO(append(series, &epoch), status, done);
-            *taken = true;
-        }
-    } else if (status == WEFT_ERR_DATA) {
+    weft_status status = json_parse(file_name, r->line, r->length, &document);
+    if (status == WEFT_ERR_DATA) {
         weft_error_clear();
-        status = WEFT_OK;
+        return WEFT_OK;
     }
-done:
+    if (status == WEFT_OK && epoch_of(json_root(document), &number, &epoch)) {
+        status = series_of(run, (int)number, &series);
+    }
+    if (series != NULL) {
+        status = append(series, &epoch);
+        *taken = status == WEFT_OK;
+    }
     json_free(document);
     return status;
 }
 
-/* A line every few seconds while a long file is read. */
-static void say_progress(FILE *file, double size, double started, double *last)
+/* Logs a line every few seconds while a long file is read. */
+static void say_progress(reading *r)
 {
-    double now = clock_seconds(), at = (double)ftello(file);
-    if (now - *last > PROGRESS_EVERY_S && at > 0) {
-        *last = now;
-        log_info("reading metrics.jsonl: %.0f of %.0f MB, ETA %s", at / 1e6, size / 1e6,
-                 clock_say((now - started) * (size / at - 1)).text);
+    double now = clock_seconds(), at = (double)ftello(r->file);
+    if (now - r->last_word > PROGRESS_EVERY_S && at > 0) {
+        r->last_word = now;
+        log_info("reading metrics.jsonl: %.0f of %.0f MB, ETA %s", at / 1e6, r->bytes / 1e6,
+                 clock_say((now - r->started) * (r->bytes / at - 1)).text);
     }
 }
 
-static weft_status read_lines(FILE *file, double size, char *line, report_run *run)
+static weft_status read_lines(reading *r, report_run *run)
 {
-    size_t length = 0;
-    line_end end;
-    int64_t kept = 0;
-    double started = clock_seconds(), last = started;
-    while ((end = read_line(file, line, &length)) != LINE_NONE) {
+    while (read_line(r)) {
         bool taken;
-        run->lines += 1;
-        if (run->lines % LINES_BETWEEN_LOOKS == 0) {
-            say_progress(file, size, started, &last);
+        r->lines += 1;
+        if (r->lines % LINES_BETWEEN_LOOKS == 0) {
+            say_progress(r);
         }
-        WEFT_TRY(take_line(run, line, length, &taken));
-        kept += taken;
-        WEFT_CHECK(kept <= REPORT_EPOCHS_MAX, WEFT_ERR_DATA, "metrics.jsonl: more than %d epochs; those are shown",
+        WEFT_TRY(take_line(run, r, &taken));
+        r->kept += taken;
+        WEFT_CHECK(r->kept <= REPORT_EPOCHS_MAX, WEFT_ERR_DATA, "metrics.jsonl: more than %d epochs; those are shown",
                    REPORT_EPOCHS_MAX);
-        if (!taken && end == LINE_CUT) {
-            run->cut = true;
-        } else if (!taken) {
-            run->first_damaged = run->damaged == 0 ? run->lines : run->first_damaged;
-            run->damaged += 1;
+        r->cut = !taken && !r->whole;
+        if (!taken && r->whole) {
+            r->first_damaged = r->damaged == 0 ? r->lines : r->first_damaged;
+            r->damaged += 1;
         }
     }
-    return ferror(file) == 0 ? WEFT_OK : weft_fail_errno(errno, "metrics.jsonl");
+    return ferror(r->file) == 0 ? WEFT_OK : weft_fail_errno(errno, file_name);
 }
 
 /* As the training loop chooses: the first of the highest; a split without rows (NaN) keeps the latest. */
@@ -178,41 +172,63 @@ static void find_best(report_series *series)
     }
 }
 
-static void look_over(report_run *run)
+/* The first epoch whose loss is no finite number, and how many there are. */
+static void tell_losses(report_run *run)
 {
+    int64_t count = 0, first = 0;
+    int first_run = 0;
     for (int s = 0; s < run->series_count; ++s) {
         const report_series *series = &run->series[s];
-        find_best(&run->series[s]);
         for (int64_t i = 0; i < series->count; ++i) {
-            if (!isfinite(series->epoch[i].value[REPORT_LOSS])) {
-                if (run->not_finite == 0) {
-                    run->first_not_finite = series->epoch[i].epoch;
-                    run->first_not_finite_run = series->run;
-                }
-                run->not_finite += 1;
+            if (!isfinite(series->epoch[i].value[REPORT_LOSS]) && count++ == 0) {
+                first = series->epoch[i].epoch;
+                first_run = series->run;
             }
         }
     }
+    if (count > 0) {
+        report_problem(
+            run, "The loss is not a finite number in %lld epoch%s, first in epoch %lld of run %d: gaps in the curves.",
+            (long long)count, count > 1 ? "s" : "", (long long)first, first_run);
+    }
+}
+
+static void look_over(report_run *run, const reading *r)
+{
+    for (int s = 0; s < run->series_count; ++s) {
+        find_best(&run->series[s]);
+    }
+    if (report_run_epochs(run) == 0) {
+        report_problem(run, "metrics.jsonl has no epoch: there are no curves.");
+    }
+    if (r->damaged > 0) {
+        report_problem(run,
+                       "%lld of %lld lines of metrics.jsonl cannot be read (the first is line %lld) and are left out.",
+                       (long long)r->damaged, (long long)r->lines, (long long)r->first_damaged);
+    }
+    if (r->cut) {
+        report_problem(
+            run, "The last line of metrics.jsonl is cut off: the job is writing it, or was killed while it wrote.");
+    }
+    tell_losses(run);
 }
 
 weft_status report_metrics_read(const char *path, report_run *run)
 {
     struct stat info;
-    char *line = NULL;
-    weft_status status = WEFT_OK;
     int fd;
     WEFT_TRY(file_open(path, &fd, &info));
-    FILE *file = fdopen(fd, "r");
-    if (file == NULL) {
-        status = weft_fail_errno(errno, path);
+    reading r = {.file = fdopen(fd, "r"), .bytes = (double)info.st_size, .started = clock_seconds()};
+    if (r.file == NULL) {
+        weft_status status = weft_fail_errno(errno, path);
         close(fd);
         return status;
     }
-    WEFT_TRY_GOTO(WEFT_NEW(&line, REPORT_LINE_MAX + 1, WEFT_MEM_GENERAL), status, done);
-    status = read_lines(file, (double)info.st_size, line, run);
-    look_over(run);
-done:
-    weft_free(line);
-    fclose(file);
+    r.last_word = r.started;
+    weft_status status = WEFT_NEW(&r.line, REPORT_LINE_MAX + 1, WEFT_MEM_GENERAL);
+    status = status == WEFT_OK ? read_lines(&r, run) : status;
+    look_over(run, &r);
+    weft_free(r.line);
+    fclose(r.file);
     return status;
 }

@@ -3,6 +3,8 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -169,15 +171,38 @@ const char *report_class(const report_run *run, double class, char text[REPORT_C
 
 /* ---- the folder ---- */
 
+void report_problem(report_run *run, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    if (run->problems < REPORT_PROBLEMS) {
+        vsnprintf(run->problem[run->problems++], REPORT_PROBLEM_BYTES, format, arguments);
+    }
+    va_end(arguments);
+}
+
 /* Keeps a failure's words and goes on; only a lack of memory is the report's own failure. */
-static weft_status remember(weft_status status, char problem[REPORT_PROBLEM_MAX])
+static weft_status remember(report_run *run, weft_status status, const char *what)
 {
     if (status == WEFT_OK || status == WEFT_ERR_RESOURCE) {
         return status;
     }
-    snprintf(problem, REPORT_PROBLEM_MAX, "%s", weft_error_message());
+    report_problem(run, "%s%s", what, weft_error_message());
     weft_error_clear();
     return WEFT_OK;
+}
+
+static void tell_ending(report_run *run)
+{
+    const double code = report_number(run->manifest, "exit");
+    if (isnan(code)) {
+        report_problem(
+            run, "run.json has no exit code: the job is still running, or it was killed before it could say why.");
+    } else if (code != 0) {
+        const bool known = code > 0 && code < 126 && code == floor(code);
+        report_problem(run, "The job ended with exit code %.0f: %s.", code,
+                       known ? weft_status_text((weft_status)(int)code) : "not one of Weft's");
+    }
 }
 
 /* The last part of the path: "runs/a/" is "a"; "." and ".." stay as they are. */
@@ -207,15 +232,21 @@ weft_status report_run_open(const char *folder, report_run *run)
                "wrote with --run-dir",
                folder);
     name_of(folder, run->name);
-    WEFT_TRY(remember(json_read_object(manifest, DOCUMENT_MAX, &run->manifest_document, &run->manifest),
-                      run->manifest_problem));
-    if (file_exists(summary)) {
-        WEFT_TRY(remember(json_read_object(summary, DOCUMENT_MAX, &run->summary_document, &run->summary),
-                          run->summary_problem));
+    WEFT_TRY(remember(run, json_read_object(manifest, DOCUMENT_MAX, &run->manifest_document, &run->manifest),
+                      "run.json cannot be used: "));
+    if (run->manifest != NULL) {
+        tell_ending(run);
     }
-    run->has_metrics = file_exists(metrics);
-    if (run->has_metrics) {
-        WEFT_TRY(remember(report_metrics_read(metrics, run), run->metrics_problem));
+    if (file_exists(summary)) {
+        WEFT_TRY(remember(run, json_read_object(summary, DOCUMENT_MAX, &run->summary_document, &run->summary),
+                          "summary.json cannot be used: "));
+    } else {
+        report_problem(run, "There is no summary.json: the figures are those of the epochs in metrics.jsonl, so far.");
+    }
+    if (file_exists(metrics)) {
+        WEFT_TRY(remember(run, report_metrics_read(metrics, run), ""));
+    } else {
+        report_problem(run, "metrics.jsonl is missing: there are no curves.");
     }
     report_figures_make(run);
     return run->failed;

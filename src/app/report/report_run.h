@@ -22,7 +22,8 @@ enum {
     REPORT_SERIES_MAX = 100000, /* as --runs */
     REPORT_LINE_MAX = 1 << 16,  /* bytes of a line of metrics.jsonl */
     REPORT_NUMBERS_MAX = 1 << 20,
-    REPORT_PROBLEM_MAX = 600
+    REPORT_PROBLEMS = 8,
+    REPORT_PROBLEM_BYTES = 600
 };
 
 /* Figures of one epoch. */
@@ -90,12 +91,8 @@ typedef struct report_run {
     const json_value *manifest, *summary; /* objects, or NULL */
     report_series *series;                /* in the file's order */
     int series_count;
-    bool has_metrics;
-    int64_t lines, damaged, first_damaged; /* lines of metrics.jsonl; line numbers count from 1 */
-    bool cut;                              /* the last line is not whole */
-    int64_t not_finite, first_not_finite;  /* epochs whose loss is not a finite number */
-    int first_not_finite_run;
-    char manifest_problem[REPORT_PROBLEM_MAX], summary_problem[REPORT_PROBLEM_MAX], metrics_problem[REPORT_PROBLEM_MAX];
+    char problem[REPORT_PROBLEMS][REPORT_PROBLEM_BYTES]; /* sentences about what is wrong with the files or the job */
+    int problems;
     report_figures figures;
     report_curve curve[REPORT_FIELDS]; /* made when they are first asked for */
     bool curve_made[REPORT_FIELDS];
@@ -107,9 +104,11 @@ typedef struct report_run {
 weft_status report_run_open(const char *folder, report_run *run);
 void report_run_close(report_run *run);
 
-/* Fills series and the counts of damaged lines from metrics.jsonl (report_metrics.c). WEFT_ERR_DATA: more epochs or runs
- * than the limits above. */
+/* Fills series from metrics.jsonl and says what is wrong with it (report_metrics.c). WEFT_ERR_DATA: more epochs or runs than
+ * the limits above. */
 weft_status report_metrics_read(const char *path, report_run *run);
+/* Adds a sentence to run->problem; those beyond REPORT_PROBLEMS are dropped. */
+void report_problem(report_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Fills run->figures (report_data.c). */
 void report_figures_make(report_run *run);
 

@@ -16,26 +16,14 @@ enum {
 
 typedef enum spelling { SPELT_HTML, SPELT_MARKDOWN, SPELT_PLAIN } spelling;
 
-/* The escape of an ASCII character, or NULL if it stands for itself. */
-static const char *escape_of(char c, spelling how)
-{
-    static const struct {
-        char c;
-        const char *html, *markdown;
-    } escapes[] = {{'&', "&amp;", "&amp;"}, {'<', "&lt;", "&lt;"}, {'>', "&gt;", NULL},
-                   {'"', "&quot;", NULL},   {'\'', "&#39;", NULL}, {'\0', NULL, NULL}};
-    int i = 0;
-    while (escapes[i].c != c && escapes[i].c != '\0') {
-        i += 1;
-    }
-    return how == SPELT_HTML ? escapes[i].html : how == SPELT_MARKDOWN ? escapes[i].markdown : NULL;
-}
-
 static void write_ascii(FILE *file, char c, spelling how)
 {
-    const char *escape = escape_of(c, how);
-    if (escape != NULL) {
-        fputs(escape, file);
+    static const char *const escapes[SPELT_PLAIN][128] = {
+        [SPELT_HTML] = {['&'] = "&amp;", ['<'] = "&lt;", ['>'] = "&gt;", ['"'] = "&quot;", ['\''] = "&#39;"},
+        [SPELT_MARKDOWN] = {['&'] = "&amp;", ['<'] = "&lt;"}};
+    assert(c > 0); /* one byte of UTF-8 */
+    if (how != SPELT_PLAIN && escapes[how][(int)c] != NULL) {
+        fputs(escapes[how][(int)c], file);
         return;
     }
     if (how == SPELT_MARKDOWN && strchr("\\`*_[]|#~$", c) != NULL) {
@@ -68,11 +56,6 @@ static void put(report_text *out, const char *html, const char *markdown)
     fputs(out->html ? html : markdown, out->file);
 }
 
-void text_html(report_text *out, const char *markup)
-{
-    put(out, markup, "");
-}
-
 void text_write(report_text *out, const char *text)
 {
     write_spelt(out->file, text, out->html ? SPELT_HTML : SPELT_MARKDOWN);
@@ -98,6 +81,40 @@ static void write_words(report_text *out, const char *text)
     }
 }
 
+/* Writes the argument of one conversion such as %.2f: texts escaped, numbers as printf does. */
+static void write_argument(report_text *out, const char *conversion, char type, va_list *arguments)
+{
+    if (type == 's') {
+        text_write(out, va_arg(*arguments, const char *));
+    } else if (type == 'd') {
+        fprintf(out->file, conversion, va_arg(*arguments, int));
+    } else if (type == '%') {
+        fputc('%', out->file);
+    } else {
+        fprintf(out->file, conversion, va_arg(*arguments, double));
+    }
+}
+
+void text_html(report_text *out, const char *format, ...)
+{
+    va_list arguments;
+    char conversion[16];
+    va_start(arguments, format);
+    while (out->html && *format != '\0') {
+        const size_t plain = strcspn(format, "%");
+        fwrite(format, 1, plain, out->file);
+        format += plain;
+        if (*format == '%') {
+            const size_t length = strcspn(format + 1, "sdfg%") + 2;
+            assert(length < sizeof conversion);
+            snprintf(conversion, sizeof conversion, "%.*s", (int)length, format);
+            write_argument(out, conversion, conversion[length - 1], &arguments);
+            format += length;
+        }
+    }
+    va_end(arguments);
+}
+
 /* [out] text: [PRINTF_MAX] the formatted arguments behind `format`. */
 #define TEXT_FORMAT(text, format)                                                                                      \
     do {                                                                                                               \
@@ -106,13 +123,6 @@ static void write_words(report_text *out, const char *text)
         vsnprintf(text, PRINTF_MAX, format, arguments);                                                                \
         va_end(arguments);                                                                                             \
     } while (0)
-
-void text_printf(report_text *out, const char *format, ...)
-{
-    char text[PRINTF_MAX];
-    TEXT_FORMAT(text, format);
-    text_write(out, text);
-}
 
 void text_heading(report_text *out, int level, const char *format, ...)
 {
@@ -168,11 +178,9 @@ void text_code(report_text *out, const char *text)
         for (size_t i = 0; i <= longest; ++i) {
             fputc('`', out->file);
         }
-        fputs("\n", out->file);
-        if (fence == 0) {
-            write_spelt(out->file, text, SPELT_PLAIN);
-        }
-        fputs("\n", out->file);
+        fputc('\n', out->file);
+        write_spelt(out->file, fence == 0 ? text : "", SPELT_PLAIN);
+        fputc('\n', out->file);
     }
 }
 
@@ -182,29 +190,13 @@ void text_fold_begin(report_text *out, const char *summary, bool long_table)
         text_paragraph(out, "", "%s:", summary);
         return;
     }
-    fprintf(out->file, "<details%s><summary>", long_table ? " class=\"many\"" : "");
-    text_write(out, summary);
-    fputs("</summary>\n", out->file);
+    text_html(out, long_table ? "<details class=\"many\"><summary>%s</summary>\n" : "<details><summary>%s</summary>\n",
+              summary);
 }
 
 void text_fold_end(report_text *out)
 {
     text_html(out, "</details>\n");
-}
-
-void text_pair_begin(report_text *out)
-{
-    text_html(out, "<div class=\"pair\"><div>\n");
-}
-
-void text_pair_next(report_text *out)
-{
-    text_html(out, "</div><div>\n");
-}
-
-void text_pair_end(report_text *out)
-{
-    text_html(out, "</div></div>\n");
 }
 
 /* ---- tables ---- */
@@ -274,8 +266,8 @@ void text_cell_styled(report_text *out, cell_style style, const char *text)
 {
     assert(out->align[out->column] != '\0');
     cell_open(out, text, &style);
-    if (style.patch != NULL && out->html) {
-        fprintf(out->file, "<i class=\"patch %s\"></i>", style.patch);
+    if (style.patch != NULL) {
+        text_html(out, "<i class=\"patch %s\"></i>", style.patch);
     }
     put(out, style.strong ? "<b>" : "", style.strong ? "**" : "");
     write_words(out, text);

@@ -32,9 +32,9 @@ void page_end(report_text *out);
 
 /* Writes escaped text. */
 void text_write(report_text *out, const char *text);
-void text_printf(report_text *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Writes markup of the program itself, in HTML only. */
-void text_html(report_text *out, const char *markup);
+/* Writes markup, in HTML only: the format is the program's own, texts among the arguments are escaped. Conversions are %s,
+ * %d, and %f and %g with their precision. */
+void text_html(report_text *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 void text_heading(report_text *out, int level, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* A paragraph; `kind` is its class in HTML: "", "muted", "lead", "problem", "warning" or "item", a line of a list. */
@@ -46,10 +46,10 @@ void text_code(report_text *out, const char *text);
 void text_fold_begin(report_text *out, const char *summary, bool long_table);
 void text_fold_end(report_text *out);
 
-/* Two columns beside each other in HTML: begin, the left one, next, the right one, end. */
-void text_pair_begin(report_text *out);
-void text_pair_next(report_text *out);
-void text_pair_end(report_text *out);
+/* Two columns beside each other: text_html(out, PAIR_BEGIN), the left one, PAIR_NEXT, the right one, PAIR_END. */
+#define PAIR_BEGIN "<div class=\"pair\"><div>\n"
+#define PAIR_NEXT  "</div><div>\n"
+#define PAIR_END   "</div></div>\n"
 
 /* ---- tables ----
  *

@@ -162,15 +162,15 @@ void section_time(report_text *out, report_run *run)
     }
     const bool by_rank = p.ranks > 0 && f->job_epochs > 0;
     text_heading(out, out->level, "Time");
-    text_pair_begin(out);
+    text_html(out, PAIR_BEGIN);
     draw_epochs(out, run);
-    text_pair_next(out);
+    text_html(out, PAIR_NEXT);
     if (by_rank) {
         table_of_epoch(out, &p, f->job_epochs);
     } else {
         text_paragraph(out, "muted", "Seconds by activity are written when a job ends well.");
     }
-    text_pair_end(out);
+    text_html(out, PAIR_END);
     if (by_rank && out->html) {
         draw_ranks(out, run, &p, f->job_epochs);
     }
