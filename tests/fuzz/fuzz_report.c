@@ -1,7 +1,7 @@
 /*
  * libFuzzer: any bytes as run.json, summary.json and metrics.jsonl of a run folder (divided by "===\n"); every folder that
  * holds a run must give a report, in HTML and in Markdown.
- * with: src/app/report
+ * with: src/app/report src/app/record
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -33,14 +33,14 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
 static void write_report(bool html)
 {
-    report_run run;
+    run_record run;
     report_text out = {.file = nowhere, .html = html};
-    const weft_status status = report_run_open(folder, &run);
+    const weft_status status = record_open(folder, &run);
     if (status != WEFT_OK || report_write(&out, &run, 1) != WEFT_OK) {
         fprintf(stderr, "no report: %s\n", weft_error_message());
         abort();
     }
-    report_run_close(&run);
+    record_close(&run);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -14,7 +14,7 @@
 
 typedef struct job {
     int count;
-    report_run *run;
+    run_record *run;
 } job;
 
 static weft_status read_folders(job *j, const weft_options *options)
@@ -22,7 +22,7 @@ static weft_status read_folders(job *j, const weft_options *options)
     j->count = option_argument_count(options);
     WEFT_TRY(WEFT_NEW_ZERO(&j->run, j->count, WEFT_MEM_GENERAL));
     for (int k = 0; k < j->count; ++k) {
-        WEFT_TRY(report_run_open(option_argument(options, k), &j->run[k]));
+        WEFT_TRY(record_open(option_argument(options, k), &j->run[k]));
     }
     return WEFT_OK;
 }
@@ -73,7 +73,7 @@ weft_status app_report(const weft_options *options)
         status = to_stdout ? write_to(&j, stdout, html) : write_file(&j, path, html);
     }
     for (int k = 0; k < j.count && j.run != NULL; ++k) {
-        report_run_close(&j.run[k]);
+        record_close(&j.run[k]);
     }
     weft_free(j.run);
     return status;

@@ -21,14 +21,14 @@ static void score_cell(report_text *out, double mean, double std)
     }
 }
 
-static void table_of_figures(report_text *out, const report_run *runs, int count)
+static void table_of_figures(report_text *out, const run_record *runs, int count)
 {
     text_table_begin(
         out, "llrrrrrrrrr",
         "folder|ended|runs|epochs|test|validation|baseline|epoch, median|sent per epoch|peak memory|ranks");
     for (int k = 0; k < count; ++k) {
-        const report_figures *f = &runs[k].figures;
-        double code = report_number(runs[k].manifest, "exit");
+        const record_figures *f = &runs[k].figures;
+        double code = record_number(runs[k].manifest, "exit");
         text_cell_styled(out, (cell_style){.patch = drawing_colour(k)}, runs[k].name);
         text_cell(out, isnan(code) ? "unknown" : code == 0 ? "well" : "with exit code %.0f", code);
         text_cell(out, "%d", f->runs);
@@ -66,25 +66,25 @@ static bool is_housekeeping(const char *key)
 /* Where run.json has settings: as its own texts and numbers, in objects, and in rows of facts. */
 typedef enum setting_group { SET_OPTIONS, SET_TOP, SET_DATA, SET_FACTS, SET_VERSIONS, SET_GROUPS } setting_group;
 
-static const json_value *members_of(const report_run *run, setting_group group)
+static const json_value *members_of(const run_record *run, setting_group group)
 {
     switch (group) {
     case SET_OPTIONS:
-        return report_first(json_find(run->manifest, "options"), JSON_OBJECT);
+        return record_first(json_find(run->manifest, "options"), JSON_OBJECT);
     case SET_TOP:
-        return report_first(run->manifest, JSON_OBJECT);
+        return record_first(run->manifest, JSON_OBJECT);
     case SET_DATA:
-        return report_first(report_data(run), JSON_OBJECT);
+        return record_first(record_data(run), JSON_OBJECT);
     case SET_FACTS:
-        return report_first(json_find(report_data(run), "facts"), JSON_ARRAY);
+        return record_first(json_find(record_data(run), "facts"), JSON_ARRAY);
     default:
-        return report_first(json_find(run->manifest, "versions"), JSON_OBJECT);
+        return record_first(json_find(run->manifest, "versions"), JSON_OBJECT);
     }
 }
 
 static const char *key_of(const json_value *member)
 {
-    return member->key != NULL ? member->key : report_string(member, "key", "");
+    return member->key != NULL ? member->key : record_string(member, "key", "");
 }
 
 /* The value of a member as text; NULL if it is no scalar. */
@@ -92,11 +92,11 @@ static const char *value_of(const json_value *member, quantity *space)
 {
     const json_value *value = member->kind == JSON_OBJECT ? json_find(member, "value") : member;
     const bool scalar = value != NULL && value->kind != JSON_ARRAY && value->kind != JSON_OBJECT;
-    return scalar ? report_value_text(value, UNIT_COUNT, space) : NULL;
+    return scalar ? record_value_text(value, UNIT_COUNT, space) : NULL;
 }
 
 /* The value of a folder; "–" if it has none. */
-static const char *setting_of(const report_run *run, setting_group group, const char *key, quantity *space)
+static const char *setting_of(const run_record *run, setting_group group, const char *key, quantity *space)
 {
     const json_value *member = members_of(run, group);
     while (member != NULL && strcmp(key_of(member), key) != 0) {
@@ -106,7 +106,7 @@ static const char *setting_of(const report_run *run, setting_group group, const 
     return text != NULL ? text : "–";
 }
 
-static void begin_settings(report_text *out, const report_run *runs, int count)
+static void begin_settings(report_text *out, const run_record *runs, int count)
 {
     static const char align[] = "lllllllllllllllllllllllllllllllll"; /* FOLDERS_MAX + 1 */
     _Static_assert(sizeof align == FOLDERS_MAX + 2, "one letter per column");
@@ -119,7 +119,7 @@ static void begin_settings(report_text *out, const report_run *runs, int count)
 }
 
 /* What equals the first folder's value is plain, what differs from it is strong. Writes nothing if all are equal. */
-static void setting_row(report_text *out, const report_run *runs, int count, setting_group group, const char *key,
+static void setting_row(report_text *out, const run_record *runs, int count, setting_group group, const char *key,
                         bool *begun)
 {
     quantity space[FOLDERS_MAX];
@@ -144,7 +144,7 @@ static void setting_row(report_text *out, const report_run *runs, int count, set
 }
 
 /* Returns true if a folder before this one has the key: its row has been written. */
-static bool seen_before(const report_run *runs, int folder, setting_group group, const char *key)
+static bool seen_before(const run_record *runs, int folder, setting_group group, const char *key)
 {
     for (int k = 0; k < folder; ++k) {
         for (const json_value *m = members_of(&runs[k], group); m != NULL; m = m->next) {
@@ -156,7 +156,7 @@ static bool seen_before(const report_run *runs, int folder, setting_group group,
     return false;
 }
 
-static void table_of_settings(report_text *out, const report_run *runs, int count)
+static void table_of_settings(report_text *out, const run_record *runs, int count)
 {
     bool begun = false;
     quantity space;
@@ -182,12 +182,12 @@ static void table_of_settings(report_text *out, const report_run *runs, int coun
 
 /* ---- curves ---- */
 
-static void overlay(report_text *out, report_run *runs, int count, report_field field, report_unit unit,
+static void overlay(report_text *out, run_record *runs, int count, record_field field, quantity_unit unit,
                     const char *title)
 {
     chart c = {.title = title, .unit = unit};
     for (int k = 0; k < count; ++k) {
-        const report_curve *curve = report_curve_of(&runs[k], field);
+        const record_curve *curve = record_curve_of(&runs[k], field);
         c.line[c.lines++] = (chart_line){.curve = curve, .name = runs[k].name, .colour = drawing_colour(k)};
     }
     if (!chart_draw(out, &c)) {
@@ -195,7 +195,7 @@ static void overlay(report_text *out, report_run *runs, int count, report_field 
     }
 }
 
-void section_compare(report_text *out, report_run *runs, int count)
+void section_compare(report_text *out, run_record *runs, int count)
 {
     char title[64];
     assert(count <= FOLDERS_MAX);
@@ -203,9 +203,9 @@ void section_compare(report_text *out, report_run *runs, int count)
     if (out->html) {
         snprintf(title, sizeof title, "Validation %s", runs[0].figures.metric);
         text_html(out, PAIR_BEGIN);
-        overlay(out, runs, count, REPORT_LOSS, UNIT_COUNT, "Training loss");
+        overlay(out, runs, count, RECORD_LOSS, UNIT_COUNT, "Training loss");
         text_html(out, PAIR_NEXT);
-        overlay(out, runs, count, REPORT_VALID, UNIT_PERCENT, title);
+        overlay(out, runs, count, RECORD_VALID, UNIT_PERCENT, title);
         text_html(out, PAIR_END);
     }
     table_of_settings(out, runs, count);

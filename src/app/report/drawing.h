@@ -11,7 +11,8 @@
 #ifndef WEFT_APP_REPORT_DRAWING_H
 #define WEFT_APP_REPORT_DRAWING_H
 
-#include "app/report/report_run.h"
+#include "app/record/run_record.h"
+#include "app/report/text.h"
 
 /* ---- scales (scale.c) ---- */
 
@@ -29,7 +30,7 @@ scale scale_logarithmic(double low, double high, double from, double to);
 double scale_at(const scale *s, double value);
 /* The i-th tick; returns false past the last. */
 bool scale_tick(const scale *s, int i, double *value);
-quantity scale_tick_text(const scale *s, double value, report_unit unit);
+quantity scale_tick_text(const scale *s, double value, quantity_unit unit);
 /* Returns true if the value can be drawn. */
 bool scale_takes(double value);
 /* Widens [*low, *high] by the drawable values; begin with INFINITY and -INFINITY. */
@@ -49,7 +50,7 @@ enum {
 
 typedef struct frame {
     scale x, y; /* their pixels are the edges of the plot */
-    report_unit x_unit, y_unit;
+    quantity_unit x_unit, y_unit;
     const char *x_name; /* below the axis */
     const char *y_name; /* for the description; NULL: none */
     int height;         /* of the whole drawing */
@@ -77,7 +78,7 @@ const char *drawing_colour(int i);
 enum { CHART_POINTS = 1000, CHART_LINES_MAX = 128 };
 
 typedef struct chart_line {
-    const report_curve *curve;
+    const record_curve *curve;
     const char *name;         /* label at the line's end; NULL: none */
     const char *colour;       /* class */
     bool faint;               /* one of many, behind their median */
@@ -87,7 +88,7 @@ typedef struct chart_line {
 typedef struct chart {
     const char *title;
     const char *x_name, *y_name; /* x_name NULL: epochs, which are whole numbers */
-    report_unit x_unit, unit;
+    quantity_unit x_unit, unit;
     chart_line line[CHART_LINES_MAX];
     int lines;
     bool from_zero;                      /* the axis begins at 0 and is never logarithmic */
@@ -103,7 +104,7 @@ bool chart_draw(report_text *out, const chart *chart);
 
 typedef struct bars {
     const char *title;
-    report_unit unit;
+    quantity_unit unit;
     int rows, parts;
     const char *const *row_name;    /* [rows] */
     const char *const *part_name;   /* [parts] */
@@ -117,15 +118,15 @@ void bars_draw(report_text *out, const bars *bars);
 enum { BAR_RANKS = 256 };
 typedef struct rank_bars {
     const char *title;
-    report_unit unit;
+    quantity_unit unit;
     int ranks, parts;
     const char *const *name, *const *colour; /* [parts] */
-    const report_column *column;             /* [parts] values per rank; what is not finite and above 0 counts as 0 */
+    const record_column *column;             /* [parts] values per rank; what is not finite and above 0 counts as 0 */
     double per;                              /* values are divided by this */
 } rank_bars;
 
 /* The first part is the weight. */
-void bars_of_ranks(report_text *out, report_run *run, const rank_bars *bars);
+void bars_of_ranks(report_text *out, run_record *run, const rank_bars *bars);
 
 /* ---- a heat map (heat.c): a table with shaded cells, in Markdown too ---- */
 
@@ -133,7 +134,7 @@ typedef struct heat {
     const char *corner; /* heading of the row names */
     bool words;         /* row names are text, not numbers */
     bool diagonal;      /* cells on the diagonal are hits: another colour */
-    report_unit unit;
+    quantity_unit unit;
     int rows, columns; /* at most HEAT_MAX */
     const char *const *row_name, *const *column_name;
     const double *value; /* [rows, columns] */
@@ -150,13 +151,13 @@ enum { SERIES_MAX = 32, SWARM_POINTS = 300, SCATTER_POINTS = 1000, PARALLEL_LINE
 
 typedef struct drawing_series {
     const char *name;
-    report_unit unit;
-    report_column x, y, low, high, values, tint; /* those that the kind of drawing needs */
+    quantity_unit unit;
+    record_column x, y, low, high, values, tint; /* those that the kind of drawing needs */
 } drawing_series;
 
 typedef struct drawing {
     const char *title, *x_name, *y_name;
-    report_unit unit;
+    quantity_unit unit;
     drawing_series series[SERIES_MAX];
     int count;
 } drawing;
@@ -165,7 +166,7 @@ typedef struct drawing {
 bool scatter_draw(report_text *out, const drawing *d);
 /* One row per series: points at their x, moved up and down so that none covers another; tint (0 to 1) colours them.
  * At most SWARM_POINTS per series, evenly chosen from the sorted ones. */
-bool beeswarm_draw(report_text *out, report_run *run, const drawing *d);
+bool beeswarm_draw(report_text *out, run_record *run, const drawing *d);
 /* x [count], ascending. [out] level: row of each point, 0 in the middle, then 1 above, 2 below, 3 above ...; two points of
  * a level are at least `diameter` apart. Returns the number of levels. count <= SWARM_POINTS. */
 int beeswarm_levels(const double *x, int count, double diameter, int *level);

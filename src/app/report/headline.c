@@ -6,10 +6,10 @@
 
 #include "app/report/sections.h"
 
-void section_title(const report_run *run, char *title, size_t bytes)
+void section_title(const run_record *run, char *title, size_t bytes)
 {
-    const char *data = report_string(report_data(run), "name", "unknown data");
-    const char *model = report_option(run, "model");
+    const char *data = record_string(record_data(run), "name", "unknown data");
+    const char *model = record_option(run, "model");
     snprintf(title, bytes, "%.200s%s%.100s", data, model[0] != '\0' ? " · " : "", model);
 }
 
@@ -38,28 +38,28 @@ static void add(phrase *p, const char *format, ...)
 
 /* What the model is like: its own count of layers, else the options that set its size; and the shape of a row that has
  * one. */
-static void add_model(phrase *p, const report_run *run)
+static void add_model(phrase *p, const run_record *run)
 {
     static const char *const sides[] = {"height", "width", "channels"};
-    const json_value *layers = report_fact(run, "network_layers");
-    const char *option = report_option(run, "layers"), *hidden = report_option(run, "hidden");
+    const json_value *layers = record_fact(run, "network_layers");
+    const char *option = record_option(run, "layers"), *hidden = record_option(run, "hidden");
     quantity space;
     if (layers != NULL) {
-        add(p, "%.20s layers", report_value_text(layers, UNIT_COUNT, &space));
-    } else if (report_fact(run, sides[0]) == NULL && option[0] != '\0' && hidden[0] != '\0') {
+        add(p, "%.20s layers", record_value_text(layers, UNIT_COUNT, &space));
+    } else if (record_fact(run, sides[0]) == NULL && option[0] != '\0' && hidden[0] != '\0') {
         add(p, "%.20s layers, %.20s hidden columns", option, hidden);
     }
-    for (int i = 0; i < 3 && report_fact(run, sides[0]) != NULL; ++i) {
+    for (int i = 0; i < 3 && record_fact(run, sides[0]) != NULL; ++i) {
         if (i == 0) {
-            add(p, "%s%.60s of ", p->text[0] != '\0' ? ", " : "", report_rows_word(run));
+            add(p, "%s%.60s of ", p->text[0] != '\0' ? ", " : "", record_rows_word(run));
         }
-        add(p, "%s%.20s", i > 0 ? " x " : "", report_value_text(report_fact(run, sides[i]), UNIT_COUNT, &space));
+        add(p, "%s%.20s", i > 0 ? " x " : "", record_value_text(record_fact(run, sides[i]), UNIT_COUNT, &space));
     }
 }
 
-static void lead(report_text *out, const report_run *run)
+static void lead(report_text *out, const run_record *run)
 {
-    const report_figures *f = &run->figures;
+    const record_figures *f = &run->figures;
     phrase model = {""}, times = {""};
     if (run->manifest != NULL) {
         add_model(&model, run);
@@ -78,12 +78,12 @@ static void lead(report_text *out, const report_run *run)
         model.text + (strncmp(model.text, ", ", 2) == 0 ? 2 : 0); /* where the first pieces are unknown */
     text_paragraph(out, "lead", "%s; %s epoch%s in %d run%s.", words, quantity_count(f->epochs).text, plural(f->epochs),
                    f->runs, plural(f->runs));
-    const char *started = report_string(run->manifest, "started", NULL);
+    const char *started = record_string(run->manifest, "started", NULL);
     if (started != NULL) {
-        add(&times, "Started %.40s, ended %.40s; ", started, report_string(run->manifest, "ended", "unknown"));
+        add(&times, "Started %.40s, ended %.40s; ", started, record_string(run->manifest, "ended", "unknown"));
     }
     if (isfinite(f->seconds)) {
-        double startup = report_number(run->summary, "startup_s");
+        double startup = record_number(run->summary, "startup_s");
         add(&times, "%s on the clock", quantity_seconds(f->seconds).text);
         if (isfinite(startup)) {
             add(&times, ", %s until the first epoch", quantity_seconds(startup).text);
@@ -114,7 +114,7 @@ static void tile(report_text *out, const char *name, quantity value, const char 
     text_html(out, "<div class=\"tile\"><span>%s</span><b>%s</b><span>%s</span></div>\n", name, value.text, note);
 }
 
-static void score_tile(report_text *out, const report_figures *f, const char *split, double mean, double std,
+static void score_tile(report_text *out, const record_figures *f, const char *split, double mean, double std,
                        const char *at)
 {
     phrase name = {""};
@@ -126,10 +126,10 @@ static void score_tile(report_text *out, const report_figures *f, const char *sp
     }
 }
 
-static void baseline_tile(report_text *out, const report_run *run)
+static void baseline_tile(report_text *out, const run_record *run)
 {
-    char class[REPORT_CLASS_BYTES];
-    const report_figures *f = &run->figures;
+    char class[RECORD_CLASS_BYTES];
+    const record_figures *f = &run->figures;
     if (isnan(f->baseline)) {
         return;
     }
@@ -138,11 +138,11 @@ static void baseline_tile(report_text *out, const report_run *run)
     } else {
         tile(out, "Baseline", quantity_percent(f->baseline),
              "class %s, the largest in training: its share of the %s split",
-             report_class(run, f->baseline_class, class), f->baseline_split);
+             record_class(run, f->baseline_class, class), f->baseline_split);
     }
 }
 
-static void sent_tile(report_text *out, const report_figures *f)
+static void sent_tile(report_text *out, const record_figures *f)
 {
     static const char name[] = "Sent in an epoch";
     if (f->ranks == 1) {
@@ -155,9 +155,9 @@ static void sent_tile(report_text *out, const report_figures *f)
     }
 }
 
-static void tiles(report_text *out, const report_run *run)
+static void tiles(report_text *out, const run_record *run)
 {
-    const report_figures *f = &run->figures;
+    const record_figures *f = &run->figures;
     const bool chosen = isfinite(f->valid); /* by validation */
     phrase at = {""};
     add(&at, chosen ? "at the best validation epoch" : "after the last evaluation, as nothing was validated");
@@ -184,20 +184,20 @@ static void tiles(report_text *out, const report_run *run)
 
 void section_lines(report_text *out, const json_value *array, const char *kind)
 {
-    for (const json_value *line = report_first(array, JSON_ARRAY); line != NULL; line = line->next) {
+    for (const json_value *line = record_first(array, JSON_ARRAY); line != NULL; line = line->next) {
         if (line->kind == JSON_TEXT) {
             text_paragraph(out, kind, "%s", line->text);
         }
     }
 }
 
-void section_headline(report_text *out, report_run *run)
+void section_headline(report_text *out, run_record *run)
 {
     lead(out, run);
     for (int i = 0; i < run->problems; ++i) {
         text_paragraph(out, "problem", "%s", run->problem[i]);
     }
-    if (report_is_earlier(run)) {
+    if (record_is_earlier(run)) {
         text_paragraph(
             out, "muted",
             "An earlier version of Weft wrote this folder: facts about its data and their partition are left "

@@ -13,35 +13,35 @@
 enum { FAINT_RUNS_MAX = 20, TABLE_ROWS = 12, RUN_ROWS_MAX = 100, TITLE_BYTES = 128 };
 
 /* Adds each run's own curve of a field, which stands behind the others. */
-static void add_faint(chart *c, report_run *run, report_field field, const char *colour)
+static void add_faint(chart *c, run_record *run, record_field field, const char *colour)
 {
     int shown = run->series_count > 1 && run->series_count <= FAINT_RUNS_MAX ? run->series_count : 0;
-    report_curve *curves = report_alloc(run, shown, sizeof *curves);
+    record_curve *curves = record_alloc(run, shown, sizeof *curves);
     for (int s = 0; s < shown && curves != NULL; ++s) {
-        curves[s] = report_series_curve(run, &run->series[s], field);
+        curves[s] = record_series_curve(run, &run->series[s], field);
         c->line[c->lines++] = (chart_line){.curve = &curves[s], .colour = colour, .faint = true};
     }
 }
 
-static void add_median(chart *c, report_run *run, report_field field, const char *name, const char *colour)
+static void add_median(chart *c, run_record *run, record_field field, const char *name, const char *colour)
 {
-    c->line[c->lines++] = (chart_line){.curve = report_curve_of(run, field), .name = name, .colour = colour};
+    c->line[c->lines++] = (chart_line){.curve = record_curve_of(run, field), .name = name, .colour = colour};
 }
 
-static const report_series *best_series(const report_run *run)
+static const record_series *best_series(const run_record *run)
 {
-    const report_series *best = NULL;
+    const record_series *best = NULL;
     for (int s = 0; s < run->series_count; ++s) {
-        const report_series *series = &run->series[s];
-        if (series->best >= 0 && (best == NULL || series->epoch[series->best].value[REPORT_VALID] >
-                                                      best->epoch[best->best].value[REPORT_VALID])) {
+        const record_series *series = &run->series[s];
+        if (series->best >= 0 && (best == NULL || series->epoch[series->best].value[RECORD_VALID] >
+                                                      best->epoch[best->best].value[RECORD_VALID])) {
             best = series;
         }
     }
     return best;
 }
 
-static const char *title_of(const report_run *run, const char *name, char title[TITLE_BYTES])
+static const char *title_of(const run_record *run, const char *name, char title[TITLE_BYTES])
 {
     if (run->series_count > 1) {
         snprintf(title, TITLE_BYTES, "%s, median of %d runs%s", name, run->series_count,
@@ -52,37 +52,37 @@ static const char *title_of(const report_run *run, const char *name, char title[
     return title;
 }
 
-static void draw_loss(report_text *out, report_run *run)
+static void draw_loss(report_text *out, run_record *run)
 {
     char title[TITLE_BYTES];
     chart c = {.title = title_of(run, "Training loss", title)};
-    add_faint(&c, run, REPORT_LOSS, "loss");
-    add_median(&c, run, REPORT_LOSS, "loss", "loss");
+    add_faint(&c, run, RECORD_LOSS, "loss");
+    add_median(&c, run, RECORD_LOSS, "loss", "loss");
     if (!chart_draw(out, &c)) {
         text_paragraph(out, "muted", "No epoch has a finite loss.");
     }
 }
 
-static void draw_scores(report_text *out, report_run *run)
+static void draw_scores(report_text *out, run_record *run)
 {
     char title[TITLE_BYTES], name[64], mark[96];
     const char *metric = run->figures.metric;
     snprintf(name, sizeof name, "%c%s", metric[0] == 'a' ? 'A' : metric[0], metric + 1);
     chart c = {.title = title_of(run, name, title), .unit = UNIT_PERCENT, .mark_colour = "valid"};
-    add_faint(&c, run, REPORT_VALID, "valid");
-    add_faint(&c, run, REPORT_TEST, "test");
-    add_median(&c, run, REPORT_TRAIN, "train", "train");
-    add_median(&c, run, REPORT_TEST, "test", "test");
-    add_median(&c, run, REPORT_VALID, "valid", "valid");
-    const report_series *best = best_series(run);
+    add_faint(&c, run, RECORD_VALID, "valid");
+    add_faint(&c, run, RECORD_TEST, "test");
+    add_median(&c, run, RECORD_TRAIN, "train", "train");
+    add_median(&c, run, RECORD_TEST, "test", "test");
+    add_median(&c, run, RECORD_VALID, "valid", "valid");
+    const record_series *best = best_series(run);
     if (best != NULL) {
-        const report_epoch *epoch = &best->epoch[best->best];
+        const record_epoch *epoch = &best->epoch[best->best];
         char of_run[32] = "";
         if (run->series_count > 1) {
             snprintf(of_run, sizeof of_run, " of run %d", best->run);
         }
         c.mark_x = (double)epoch->epoch;
-        c.mark_y = epoch->value[REPORT_VALID];
+        c.mark_y = epoch->value[RECORD_VALID];
         c.mark_text = mark;
         snprintf(mark, sizeof mark, "best: %s, epoch %lld%s", quantity_percent(c.mark_y).text, (long long)epoch->epoch,
                  of_run);
@@ -94,7 +94,7 @@ static void draw_scores(report_text *out, report_run *run)
 
 /* ---- tables ---- */
 
-static double at_epoch(const report_curve *curve, double epoch)
+static double at_epoch(const record_curve *curve, double epoch)
 {
     int64_t low = 0, high = curve->count;
     while (low < high) {
@@ -106,15 +106,15 @@ static double at_epoch(const report_curve *curve, double epoch)
 }
 
 /* Rows at evenly spread epochs; at epochs that were evaluated, if any were. */
-static void table_of_epochs(report_text *out, report_run *run)
+static void table_of_epochs(report_text *out, run_record *run)
 {
     static const struct {
-        report_field field;
-        report_unit unit;
-    } columns[] = {{REPORT_LOSS, UNIT_REAL},    {REPORT_TRAIN, UNIT_PERCENT},   {REPORT_VALID, UNIT_PERCENT},
-                   {REPORT_TEST, UNIT_PERCENT}, {REPORT_EPOCH_S, UNIT_SECONDS}, {REPORT_LR, UNIT_REAL}};
-    const report_curve *rows = report_curve_of(run, REPORT_VALID);
-    rows = rows->count > 0 ? rows : report_curve_of(run, REPORT_LOSS);
+        record_field field;
+        quantity_unit unit;
+    } columns[] = {{RECORD_LOSS, UNIT_REAL},    {RECORD_TRAIN, UNIT_PERCENT},   {RECORD_VALID, UNIT_PERCENT},
+                   {RECORD_TEST, UNIT_PERCENT}, {RECORD_EPOCH_S, UNIT_SECONDS}, {RECORD_LR, UNIT_REAL}};
+    const record_curve *rows = record_curve_of(run, RECORD_VALID);
+    rows = rows->count > 0 ? rows : record_curve_of(run, RECORD_LOSS);
     int64_t count = rows->count < TABLE_ROWS ? rows->count : TABLE_ROWS;
     if (count == 0) {
         return;
@@ -128,26 +128,26 @@ static void table_of_epochs(report_text *out, report_run *run)
         text_cell(out, "%.0f", epoch);
         for (size_t k = 0; k < sizeof columns / sizeof *columns; ++k) {
             text_cell(out, "%s",
-                      quantity_of(at_epoch(report_curve_of(run, columns[k].field), epoch), columns[k].unit).text);
+                      quantity_of(at_epoch(record_curve_of(run, columns[k].field), epoch), columns[k].unit).text);
         }
     }
     text_table_end(out);
     text_fold_end(out);
 }
 
-static void table_of_runs(report_text *out, const report_run *run)
+static void table_of_runs(report_text *out, const run_record *run)
 {
     int rows = run->series_count < RUN_ROWS_MAX ? run->series_count : RUN_ROWS_MAX;
     text_table_begin(out, "rrrrrr", "run|epochs|best epoch|valid|test|last loss");
     for (int s = 0; s < rows; ++s) {
-        const report_series *series = &run->series[s];
-        const report_epoch *best = series->best >= 0 ? &series->epoch[series->best] : NULL;
-        double last_loss = series->count > 0 ? series->epoch[series->count - 1].value[REPORT_LOSS] : NAN;
+        const record_series *series = &run->series[s];
+        const record_epoch *best = series->best >= 0 ? &series->epoch[series->best] : NULL;
+        double last_loss = series->count > 0 ? series->epoch[series->count - 1].value[RECORD_LOSS] : NAN;
         text_cell(out, "%d", series->run);
         TEXT_CELLS(out, quantity_count((double)series->count).text,
                    quantity_count(best != NULL ? (double)best->epoch : NAN).text,
-                   quantity_percent(best != NULL ? best->value[REPORT_VALID] : NAN).text,
-                   quantity_percent(best != NULL ? best->value[REPORT_TEST] : NAN).text, quantity_real(last_loss).text);
+                   quantity_percent(best != NULL ? best->value[RECORD_VALID] : NAN).text,
+                   quantity_percent(best != NULL ? best->value[RECORD_TEST] : NAN).text, quantity_real(last_loss).text);
     }
     text_table_end(out);
     if (rows < run->series_count) {
@@ -156,9 +156,9 @@ static void table_of_runs(report_text *out, const report_run *run)
 }
 
 /* The learning rate, as a curve where it changes and as a sentence where it does not, and the runs. */
-static void tell_runs(report_text *out, report_run *run)
+static void tell_runs(report_text *out, run_record *run)
 {
-    const report_curve *rate = report_curve_of(run, REPORT_LR);
+    const record_curve *rate = record_curve_of(run, RECORD_LR);
     bool constant = true;
     for (int64_t i = 1; i < rate->count; ++i) {
         constant = constant && rate->y[i] == rate->y[0];
@@ -172,7 +172,7 @@ static void tell_runs(report_text *out, report_run *run)
     }
     char title[TITLE_BYTES];
     chart c = {.title = title_of(run, "Learning rate", title), .from_zero = true};
-    add_median(&c, run, REPORT_LR, "rate", "time");
+    add_median(&c, run, RECORD_LR, "rate", "time");
     text_html(out, PAIR_BEGIN);
     chart_draw(out, &c);
     text_html(out, PAIR_NEXT);
@@ -180,9 +180,9 @@ static void tell_runs(report_text *out, report_run *run)
     text_html(out, PAIR_END);
 }
 
-void section_learning(report_text *out, report_run *run)
+void section_learning(report_text *out, run_record *run)
 {
-    if (report_run_epochs(run) == 0) {
+    if (record_epochs(run) == 0) {
         return;
     }
     text_heading(out, out->level, "Learning");

@@ -71,7 +71,7 @@ static void put_point(pen *p, double x, double y)
 }
 
 /* Draws the lowest and the highest of the points [from, to), and a gap if there is one. */
-static void put_stretch(pen *p, const report_curve *curve, int64_t from, int64_t to)
+static void put_stretch(pen *p, const record_curve *curve, int64_t from, int64_t to)
 {
     int64_t low = -1, high = -1;
     bool gap = false;
@@ -96,7 +96,7 @@ static void put_stretch(pen *p, const report_curve *curve, int64_t from, int64_t
 
 static void draw_line(report_text *out, const frame *f, const chart_line *line)
 {
-    const report_curve *curve = line->curve;
+    const record_curve *curve = line->curve;
     pen p = {.out = out, .frame = f};
     text_html(out, "<path class=\"%s %s\"", line->faint ? "faint" : "line", line->colour);
     if (line->name != NULL) {
@@ -145,7 +145,7 @@ typedef struct label {
 } label;
 
 /* Pixel of the last point that is drawn; -1: there is none. */
-static double end_of(const report_curve *curve, const frame *f)
+static double end_of(const record_curve *curve, const frame *f)
 {
     int64_t last = curve->count - 1;
     while (last >= 0 && !scale_takes(curve->y[last])) {

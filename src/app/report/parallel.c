@@ -33,13 +33,13 @@ static void draw_axis(report_text *out, const drawing *d, const scale *s, int ax
 static void draw_path(report_text *out, const drawing *d, const scale *scales, int line)
 {
     const int last = d->count - 1;
-    const double value = report_at(&d->series[last].values, line);
+    const double value = record_at(&d->series[last].values, line);
     const char *command = "M";
     const scale *s = &scales[last];
     text_html(out, "<path class=\"faint %s\" style=\"--share:%.0f%%\" d=\"", scale_takes(value) ? "tinted" : "axis",
               scale_takes(value) ? 100 * fabs((scale_at(s, value) - s->from) / (s->to - s->from)) : 0);
     for (int k = 0; k < d->count; ++k) {
-        const double at = report_at(&d->series[k].values, line);
+        const double at = record_at(&d->series[k].values, line);
         if (scale_takes(at)) {
             text_html(out, "%s%.2f %.2f", command, axis_x(d, k), scale_at(&scales[k], at));
         }
@@ -55,7 +55,7 @@ bool parallel_draw(report_text *out, const drawing *d)
     int lines = 0;
     assert(d->count >= 2 && d->count <= PARALLEL_AXES);
     for (int k = 0; k < d->count; ++k) {
-        const report_column *values = &d->series[k].values;
+        const record_column *values = &d->series[k].values;
         double low = INFINITY, high = -INFINITY;
         scale_widen(&low, &high, values->value, values->count);
         scales[k] =

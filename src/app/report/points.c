@@ -30,7 +30,7 @@ static bool is_chosen(int64_t i, int64_t count, int64_t most)
 
 static bool is_point(const drawing_series *s, int i)
 {
-    return scale_takes(report_at(&s->x, i)) && scale_takes(report_at(&s->y, i));
+    return scale_takes(record_at(&s->x, i)) && scale_takes(record_at(&s->y, i));
 }
 
 static void draw_series(report_text *out, const frame *f, const drawing_series *s, int number)
@@ -96,13 +96,13 @@ static int by_value(const void *a, const void *b)
     return (x->value > y->value) - (x->value < y->value);
 }
 
-static void swarm_read(report_run *run, const drawing_series *s, swarm *row)
+static void swarm_read(run_record *run, const drawing_series *s, swarm *row)
 {
-    bee *bees = report_alloc(run, s->x.count, sizeof *bees);
+    bee *bees = record_alloc(run, s->x.count, sizeof *bees);
     int count = 0;
     for (int i = 0; i < s->x.count && bees != NULL; ++i) {
         if (scale_takes(s->x.value[i])) {
-            bees[count++] = (bee){s->x.value[i], report_at(&s->tint, i)};
+            bees[count++] = (bee){s->x.value[i], record_at(&s->tint, i)};
         }
     }
     qsort(bees, (size_t)count, sizeof *bees, by_value);
@@ -165,11 +165,11 @@ static void draw_rows(report_text *out, const drawing *d, const frame *f, const 
     }
 }
 
-bool beeswarm_draw(report_text *out, report_run *run, const drawing *d)
+bool beeswarm_draw(report_text *out, run_record *run, const drawing *d)
 {
     double low = INFINITY, high = -INFINITY;
     int levels;
-    swarm *rows = report_alloc(run, d->count, sizeof *rows);
+    swarm *rows = record_alloc(run, d->count, sizeof *rows);
     for (int k = 0; k < d->count; ++k) {
         scale_widen(&low, &high, d->series[k].x.value, d->series[k].x.count);
     }

@@ -1,4 +1,5 @@
 /* app/report/ranks.c: what the ranks sent each other and waited for, and what each of them holds, sends and needs. */
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,18 +9,18 @@
 
 enum { ROWS_MAX = 64, COLUMNS_MAX = 32 };
 
-void bars_of_ranks(report_text *out, report_run *run, const rank_bars *b)
+void bars_of_ranks(report_text *out, run_record *run, const rank_bars *b)
 {
     int chosen[BAR_RANKS];
     char name[BAR_RANKS][32], title[128];
     const char *names[BAR_RANKS];
-    const int rows = report_rank_choice(b->ranks, b->column, BAR_RANKS, chosen);
-    double *value = report_alloc(run, (int64_t)rows * b->parts, sizeof *value);
+    const int rows = record_rank_choice(b->ranks, b->column, BAR_RANKS, chosen);
+    double *value = record_alloc(run, (int64_t)rows * b->parts, sizeof *value);
     for (int i = 0; i < rows && value != NULL; ++i) {
         snprintf(name[i], sizeof name[i], "rank %d", chosen[i]);
         names[i] = name[i];
         for (int p = 0; p < b->parts; ++p) {
-            double at = report_at(&b->column[p], chosen[i]);
+            double at = record_at(&b->column[p], chosen[i]);
             value[i * b->parts + p] = isfinite(at) && at > 0 && at < 1e18 ? at / b->per : 0;
         }
     }
@@ -29,36 +30,43 @@ void bars_of_ranks(report_text *out, report_run *run, const rank_bars *b)
     }
 }
 
+void section_spread(report_text *out, const record_spread *spread, double per, quantity_unit unit)
+{
+    assert(!(per <= 0));
+    TEXT_CELLS(out, quantity_of(spread->min / per, unit).text, quantity_of(spread->mean / per, unit).text,
+               quantity_of(spread->max / per, unit).text);
+}
+
 /* ---- communication ---- */
 
-static void table_of_lanes(report_text *out, report_run *run)
+static void table_of_lanes(report_text *out, run_record *run)
 {
-    const json_value *sent = json_find(report_per_rank(run), "sent_bytes");
-    const json_value *lane = report_first(sent, JSON_OBJECT);
+    const json_value *sent = json_find(record_per_rank(run), "sent_bytes");
+    const json_value *lane = record_first(sent, JSON_OBJECT);
     if (lane == NULL) {
         return;
     }
     text_table_begin(out, "lrrrr", "sent per rank, whole job|least|mean|most|messages, mean");
     for (; lane != NULL; lane = lane->next) {
-        const report_column bytes = report_numbers(run, sent, lane->key);
-        const report_spread spread = report_spread_of(&bytes);
+        const record_column bytes = record_numbers(run, sent, lane->key);
+        const record_spread spread = record_spread_of(&bytes);
         const double messages =
             strcmp(lane->key, "groups") == 0
-                ? report_number(run->summary, "group_sent_messages_avg")
-                : report_number(json_find(json_find(run->summary, "lanes"), lane->key), "sent_messages_avg");
+                ? record_number(run->summary, "group_sent_messages_avg")
+                : record_number(json_find(json_find(run->summary, "lanes"), lane->key), "sent_messages_avg");
         text_cell(out, "%s", lane->key);
-        report_spread_cells(out, &spread, 1, UNIT_BYTES);
+        section_spread(out, &spread, 1, UNIT_BYTES);
         text_cell(out, "%s", quantity_count(round(messages)).text);
     }
     text_table_end(out);
 }
 
-static void say_waiting(report_text *out, report_run *run)
+static void say_waiting(report_text *out, run_record *run)
 {
     const double epochs = run->figures.job_epochs;
-    const report_column exposed = report_numbers(run, report_per_rank(run), "comm_exposed_s");
-    const report_column shared = report_numbers(run, report_per_rank(run), "shared_bytes");
-    const report_spread e = report_spread_of(&exposed), s = report_spread_of(&shared);
+    const record_column exposed = record_numbers(run, record_per_rank(run), "comm_exposed_s");
+    const record_column shared = record_numbers(run, record_per_rank(run), "shared_bytes");
+    const record_spread e = record_spread_of(&exposed), s = record_spread_of(&shared);
     if (epochs > 0 && isfinite(e.mean)) {
         text_paragraph(out, "",
                        "Exposed communication, for which a rank stands still, evaluation included: %s of an "
@@ -74,30 +82,30 @@ static void say_waiting(report_text *out, report_run *run)
     }
 }
 
-static void say_sync(report_text *out, const report_run *run)
+static void say_sync(report_text *out, const run_record *run)
 {
-    const char *sync = report_string(run->summary, "sync", report_option(run, "sync"));
+    const char *sync = record_string(run->summary, "sync", record_option(run, "sync"));
     if (strcmp(sync, "allreduce") == 0) {
         text_paragraph(out, "", "Replicas are kept together by allreduce, which is exact.");
     } else if (sync[0] != '\0') {
         text_paragraph(out, "",
                        "Replicas are kept together by %s: density %s, distance between replicas %s, gap %s "
                        "steps, staleness at most %s.",
-                       sync, quantity_real(report_number(run->summary, "sync_density")).text,
-                       quantity_real(report_number(run->summary, "sync_distance")).text,
-                       quantity_real(report_number(run->summary, "sync_gap")).text,
-                       quantity_count(report_number(run->summary, "sync_staleness")).text);
+                       sync, quantity_real(record_number(run->summary, "sync_density")).text,
+                       quantity_real(record_number(run->summary, "sync_distance")).text,
+                       quantity_real(record_number(run->summary, "sync_gap")).text,
+                       quantity_count(record_number(run->summary, "sync_staleness")).text);
     }
 }
 
-void section_communication(report_text *out, report_run *run)
+void section_communication(report_text *out, run_record *run)
 {
     if (!(run->figures.ranks > 1)) {
         return;
     }
     text_heading(out, out->level, "Communication");
     say_sync(out, run);
-    if (report_rank_count(run) == 0) {
+    if (record_rank_count(run) == 0) {
         text_paragraph(out, "muted", "Bytes by lane and waiting time are written when a job ends well.");
         return;
     }
@@ -109,43 +117,43 @@ void section_communication(report_text *out, report_run *run)
 
 typedef struct rank_column {
     const char *key, *label;
-    report_unit unit;
+    quantity_unit unit;
     bool per_epoch;
-    report_column values;
+    record_column values;
 } rank_column;
 
 /* The kind's own columns, which the file names, and those of every kind. Returns their number. */
-static int read_columns(report_run *run, rank_column columns[COLUMNS_MAX])
+static int read_columns(run_record *run, rank_column columns[COLUMNS_MAX])
 {
     static const rank_column common[] = {{"epoch_sent_bytes", "sent per epoch", UNIT_BYTES, true, {0}},
                                          {"comm_exposed_s", "exposed per epoch", UNIT_SECONDS, true, {0}},
                                          {"peak_rss_bytes", "peak memory", UNIT_BYTES, false, {0}},
                                          {"allocated_peak_bytes", "allocated at most", UNIT_BYTES, false, {0}}};
     const int more = sizeof common / sizeof *common;
-    const json_value *own = report_first(json_find(report_per_rank(run), "columns"), JSON_ARRAY);
+    const json_value *own = record_first(json_find(record_per_rank(run), "columns"), JSON_ARRAY);
     int count = 0;
     for (; own != NULL && count < COLUMNS_MAX - more; own = own->next) {
-        const char *key = report_string(own, "key", NULL);
+        const char *key = record_string(own, "key", NULL);
         if (key != NULL) {
             columns[count++] = (rank_column){
-                key, report_string(own, "label", key), unit_named(report_string(own, "unit", "")), false, {0}};
+                key, record_string(own, "label", key), quantity_unit_named(record_string(own, "unit", "")), false, {0}};
         }
     }
     memcpy(columns + count, common, sizeof common);
     count += more;
     for (int c = 0; c < count; ++c) {
-        columns[c].values = report_numbers(run, report_per_rank(run), columns[c].key);
+        columns[c].values = record_numbers(run, record_per_rank(run), columns[c].key);
     }
     return count;
 }
 
-static void table_of_ranks(report_text *out, const report_run *run, const rank_column *columns, int count)
+static void table_of_ranks(report_text *out, const run_record *run, const rank_column *columns, int count)
 {
     int chosen[ROWS_MAX];
     char align[COLUMNS_MAX + 3] = "rl";
-    const int ranks = report_rank_count(run);
-    const int rows = report_rank_choice(ranks, &columns[count - 2].values, ROWS_MAX, chosen);
-    const json_value *host = report_first(json_find(report_per_rank(run), "host"), JSON_ARRAY);
+    const int ranks = record_rank_count(run);
+    const int rows = record_rank_choice(ranks, &columns[count - 2].values, ROWS_MAX, chosen);
+    const json_value *host = record_first(json_find(record_per_rank(run), "host"), JSON_ARRAY);
     memset(align + 2, 'r', (size_t)count);
     text_columns_begin(out, align);
     text_column_name(out, "rank");
@@ -162,7 +170,7 @@ static void table_of_ranks(report_text *out, const report_run *run, const rank_c
         text_cell(out, "%s", host != NULL && host->kind == JSON_TEXT ? host->text : "–");
         for (int c = 0; c < count; ++c) {
             const double per = columns[c].per_epoch ? run->figures.job_epochs : 1;
-            text_cell(out, "%s", quantity_of(report_at(&columns[c].values, chosen[i]) / per, columns[c].unit).text);
+            text_cell(out, "%s", quantity_of(record_at(&columns[c].values, chosen[i]) / per, columns[c].unit).text);
         }
     }
     text_table_end(out);
@@ -171,11 +179,11 @@ static void table_of_ranks(report_text *out, const report_run *run, const rank_c
     }
 }
 
-void section_ranks(report_text *out, report_run *run)
+void section_ranks(report_text *out, run_record *run)
 {
     static const char *const name[] = {"peak memory"}, *const colour[] = {"memory"};
     rank_column columns[COLUMNS_MAX];
-    const int ranks = report_rank_count(run);
+    const int ranks = record_rank_count(run);
     if (ranks == 0) {
         return;
     }
@@ -190,5 +198,5 @@ void section_ranks(report_text *out, report_run *run)
     text_paragraph(out, "muted",
                    "Predicted before training: %s per rank at most. Peak memory is what the system counts; pages "
                    "that were allocated and never written do not count.",
-                   quantity_bytes(report_number(run->summary, "predicted_peak_bytes")).text);
+                   quantity_bytes(record_number(run->summary, "predicted_peak_bytes")).text);
 }

@@ -3,9 +3,9 @@
 
 #include "app/report/sections.h"
 
-static void write_run(report_text *out, report_run *run)
+static void write_run(report_text *out, run_record *run)
 {
-    static void (*const sections[])(report_text *, report_run *) = {
+    static void (*const sections[])(report_text *, run_record *) = {
         section_headline, section_learning,      section_outcome, section_figures, section_time,
         section_advice,   section_communication, section_facts,   section_ranks,   section_settings};
     for (size_t i = 0; i < sizeof sections / sizeof *sections; ++i) {
@@ -13,7 +13,7 @@ static void write_run(report_text *out, report_run *run)
     }
 }
 
-weft_status report_write(report_text *out, report_run *runs, int count)
+weft_status report_write(report_text *out, run_record *runs, int count)
 {
     char title[400];
     weft_status status = WEFT_OK;

@@ -16,7 +16,7 @@ enum { DRAWINGS_MAX = 64, PROBLEM_BYTES = 160 };
 /* A drawing of the file, and the state of drawing it. */
 typedef struct figure {
     report_text *out;
-    report_run *run;
+    run_record *run;
     const json_value *json;
     drawing drawing;
     const char *name[BAR_RANKS]; /* of rows of bars, or of columns of a heat map */
@@ -27,22 +27,22 @@ typedef struct figure {
 static void read_series(figure *f)
 {
     drawing *d = &f->drawing;
-    const json_value *s = report_first(json_find(f->json, "series"), JSON_ARRAY);
+    const json_value *s = record_first(json_find(f->json, "series"), JSON_ARRAY);
     for (; s != NULL && d->count < SERIES_MAX; s = s->next) {
         drawing_series *series = &d->series[d->count++];
-        series->name = report_string(s, "name", "");
-        series->unit = unit_named(report_string(s, "unit", report_string(f->json, "unit", "")));
-        series->x = report_numbers(f->run, s, "x");
-        series->y = report_numbers(f->run, s, "y");
-        series->low = report_numbers(f->run, s, "low");
-        series->high = report_numbers(f->run, s, "high");
-        series->values = report_numbers(f->run, s, "values");
-        series->tint = report_numbers(f->run, s, "tint");
+        series->name = record_string(s, "name", "");
+        series->unit = quantity_unit_named(record_string(s, "unit", record_string(f->json, "unit", "")));
+        series->x = record_numbers(f->run, s, "x");
+        series->y = record_numbers(f->run, s, "y");
+        series->low = record_numbers(f->run, s, "low");
+        series->high = record_numbers(f->run, s, "high");
+        series->values = record_numbers(f->run, s, "values");
+        series->tint = record_numbers(f->run, s, "tint");
     }
     if (s != NULL) {
         snprintf(f->problem, sizeof f->problem, "it has more than %d series", SERIES_MAX);
     }
-    for (s = report_first(json_find(f->json, "names"), JSON_ARRAY); s != NULL && f->names < BAR_RANKS; s = s->next) {
+    for (s = record_first(json_find(f->json, "names"), JSON_ARRAY); s != NULL && f->names < BAR_RANKS; s = s->next) {
         f->name[f->names++] = s->kind == JSON_TEXT ? s->text : "–";
     }
 }
@@ -51,8 +51,8 @@ static void read_series(figure *f)
 static bool draw_lines(figure *f)
 {
     const drawing *d = &f->drawing;
-    chart *c = report_alloc(f->run, 1, sizeof *c);
-    report_curve *curves = report_alloc(f->run, d->count, sizeof *curves);
+    chart *c = record_alloc(f->run, 1, sizeof *c);
+    record_curve *curves = record_alloc(f->run, d->count, sizeof *curves);
     if (c == NULL || curves == NULL) {
         return false;
     }
@@ -61,7 +61,7 @@ static bool draw_lines(figure *f)
         const drawing_series *s = &d->series[k];
         const int points = s->x.count < s->y.count ? s->x.count : s->y.count;
         const bool band = s->low.count >= points && s->high.count >= points;
-        curves[k] = (report_curve){s->x.value, s->y.value, points};
+        curves[k] = (record_curve){s->x.value, s->y.value, points};
         c->line[c->lines++] = (chart_line){.curve = &curves[k],
                                            .name = s->name,
                                            .colour = drawing_colour(k),
@@ -76,13 +76,13 @@ static bool draw_bars(figure *f)
 {
     const drawing *d = &f->drawing;
     const char *part[SERIES_MAX], *colour[SERIES_MAX];
-    double *value = report_alloc(f->run, (int64_t)d->count * f->names, sizeof *value);
+    double *value = record_alloc(f->run, (int64_t)d->count * f->names, sizeof *value);
     bool valid = value != NULL && f->names > 0;
     for (int k = 0; k < d->count && valid; ++k) {
         part[k] = d->series[k].name;
         colour[k] = drawing_colour(k);
         for (int i = 0; i < f->names && valid; ++i) {
-            const double at = report_at(&d->series[k].values, i);
+            const double at = record_at(&d->series[k].values, i);
             value[i * d->count + k] = scale_takes(at) ? at : 0;
             valid = value[i * d->count + k] >= 0;
         }
@@ -101,12 +101,12 @@ static bool draw_heat(figure *f)
     double low = INFINITY, high = -INFINITY;
     f->names = f->names < HEAT_MAX ? f->names : HEAT_MAX;
     const int cells = d->count * f->names;
-    double *value = report_alloc(f->run, cells, sizeof *value), *share = report_alloc(f->run, cells, sizeof *share);
+    double *value = record_alloc(f->run, cells, sizeof *value), *share = record_alloc(f->run, cells, sizeof *share);
     if (value == NULL || share == NULL) {
         return false;
     }
     for (int i = 0; i < cells; ++i) {
-        value[i] = report_at(&d->series[i / f->names].values, i % f->names);
+        value[i] = record_at(&d->series[i / f->names].values, i % f->names);
         row[i / f->names] = d->series[i / f->names].name;
     }
     scale_widen(&low, &high, value, cells);
@@ -163,7 +163,7 @@ static const figure_kind kinds[] = {
 
 static const figure_kind *kind_of(const json_value *json)
 {
-    const char *name = report_string(json, "kind", "");
+    const char *name = record_string(json, "kind", "");
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; ++i) {
         if (strcmp(name, kinds[i].name) == 0) {
             return &kinds[i];
@@ -176,10 +176,10 @@ static void draw_figure(figure *f, int number)
 {
     const figure_kind *kind = kind_of(f->json);
     drawing *d = &f->drawing;
-    d->title = report_string(f->json, "title", "A figure without a title");
-    d->x_name = report_string(f->json, "x", "value");
-    d->y_name = report_string(f->json, "y", "value");
-    d->unit = unit_named(report_string(f->json, "unit", ""));
+    d->title = record_string(f->json, "title", "A figure without a title");
+    d->x_name = record_string(f->json, "x", "value");
+    d->y_name = record_string(f->json, "y", "value");
+    d->unit = quantity_unit_named(record_string(f->json, "unit", ""));
     read_series(f);
     if (kind == NULL) {
         snprintf(f->problem, sizeof f->problem,
@@ -197,15 +197,15 @@ static void draw_figure(figure *f, int number)
     }
 }
 
-void section_figures(report_text *out, report_run *run)
+void section_figures(report_text *out, run_record *run)
 {
-    const json_value *json = report_first(json_find(run->summary, "drawings"), JSON_ARRAY);
+    const json_value *json = record_first(json_find(run->summary, "drawings"), JSON_ARRAY);
     if (json == NULL) {
         return;
     }
     text_heading(out, out->level, "Figures");
     for (int number = 1; json != NULL; json = json->next, ++number) {
-        figure *f = report_alloc(run, 1, sizeof *f);
+        figure *f = record_alloc(run, 1, sizeof *f);
         if (number > DRAWINGS_MAX || f == NULL) {
             text_paragraph(out, "problem", "Only the first %d figures are drawn.", number - 1);
             return;

@@ -16,7 +16,7 @@ enum {
 /* A column of a table: an array of the file. */
 typedef struct outcome_column {
     const char *key;
-    report_unit unit;
+    quantity_unit unit;
 } outcome_column;
 
 enum { COUNTS = 4, COLUMNS = 7 };
@@ -28,18 +28,18 @@ static const outcome_column task_columns[] = {
     {"positive", UNIT_COUNT}, {"negative", UNIT_COUNT}, {"rocauc", UNIT_RATE}};
 
 /* Rows 0 ... rows - 1, named as classes or by their number, of an open table; `object` holds the columns. */
-static void rows_of(report_text *out, report_run *run, const json_value *object, const outcome_column *columns,
+static void rows_of(report_text *out, run_record *run, const json_value *object, const outcome_column *columns,
                     int count, int rows, bool classes)
 {
-    report_column values[COLUMNS];
-    char name[REPORT_CLASS_BYTES];
+    record_column values[COLUMNS];
+    char name[RECORD_CLASS_BYTES];
     for (int c = 0; c < count; ++c) {
-        values[c] = report_numbers(run, object, columns[c].key);
+        values[c] = record_numbers(run, object, columns[c].key);
     }
     for (int k = 0; k < rows; ++k) {
-        text_cell(out, "%s", classes ? report_class(run, k, name) : quantity_count(k).text);
+        text_cell(out, "%s", classes ? record_class(run, k, name) : quantity_count(k).text);
         for (int c = 0; c < count; ++c) {
-            text_cell(out, "%s", quantity_of(report_at(&values[c], k), columns[c].unit).text);
+            text_cell(out, "%s", quantity_of(record_at(&values[c], k), columns[c].unit).text);
         }
     }
 }
@@ -49,7 +49,7 @@ static void average_row(report_text *out, const json_value *outcome, const char 
 {
     text_cell(out, "%s", key);
     for (int c = 0; c < COLUMNS; ++c) {
-        double value = c < COUNTS ? NAN : report_number(json_find(outcome, key), class_columns[c].key);
+        double value = c < COUNTS ? NAN : record_number(json_find(outcome, key), class_columns[c].key);
         text_cell(out, "%s", quantity_of(value, class_columns[c].unit).text);
     }
 }
@@ -66,12 +66,12 @@ static void fold(report_text *out, bool folded, const char *summary)
 /* ---- confusion ---- */
 
 /* The cells of a confusion matrix and their share of the label's count. */
-static void read_cells(const json_value *matrix, const report_column *support, double *count, double *share)
+static void read_cells(const json_value *matrix, const record_column *support, double *count, double *share)
 {
     const int classes = support->count;
-    const json_value *row = report_first(matrix, JSON_ARRAY);
+    const json_value *row = record_first(matrix, JSON_ARRAY);
     for (int k = 0; k < classes; ++k) {
-        const json_value *v = report_first(row, JSON_ARRAY);
+        const json_value *v = record_first(row, JSON_ARRAY);
         for (int p = 0; p < classes; ++p) {
             const int at = k * classes + p;
             count[at] = v != NULL && v->kind == JSON_NUMBER ? v->number : NAN;
@@ -83,24 +83,24 @@ static void read_cells(const json_value *matrix, const report_column *support, d
 }
 
 /* One row per label, shaded by the share of its count. Columns are narrow: their heads are numbers alone. */
-static void draw_confusion(report_text *out, report_run *run, const json_value *matrix, const report_column *support)
+static void draw_confusion(report_text *out, run_record *run, const json_value *matrix, const record_column *support)
 {
     const int classes = support->count;
-    char name[HEAT_MAX][REPORT_CLASS_BYTES], number[HEAT_MAX][16];
+    char name[HEAT_MAX][RECORD_CLASS_BYTES], number[HEAT_MAX][16];
     const char *names[HEAT_MAX], *numbers[HEAT_MAX];
-    double *cells = report_alloc(run, 2 * (int64_t)classes * classes, sizeof *cells);
+    double *cells = record_alloc(run, 2 * (int64_t)classes * classes, sizeof *cells);
     if (cells == NULL) {
         return;
     }
     double *shares = cells + classes * classes;
     for (int k = 0; k < classes; ++k) {
-        names[k] = report_class(run, k, name[k]);
+        names[k] = record_class(run, k, name[k]);
         snprintf(number[k], sizeof number[k], "%d", k);
         numbers[k] = number[k];
     }
     read_cells(matrix, support, cells, shares);
     heat_draw(out, &(heat){.corner = "label",
-                           .words = report_class_named(run),
+                           .words = record_class_named(run),
                            .diagonal = true,
                            .rows = classes,
                            .columns = classes,
@@ -111,22 +111,22 @@ static void draw_confusion(report_text *out, report_run *run, const json_value *
     text_paragraph(out, "muted", "A row a label, a column a prediction; shaded by the share of the label's count.");
 }
 
-static void table_of_pairs(report_text *out, const report_run *run, const json_value *outcome,
-                           const report_column *support)
+static void table_of_pairs(report_text *out, const run_record *run, const json_value *outcome,
+                           const record_column *support)
 {
-    const char *rows = report_string(outcome, "rows", "");
-    char name[2][REPORT_CLASS_BYTES];
-    text_table_begin(out, report_class_named(run) ? "llrr" : "rrrr", "label|taken for|count|of the label");
-    for (const json_value *pair = report_first(json_find(outcome, "confused"), JSON_ARRAY); pair != NULL;
+    const char *rows = record_string(outcome, "rows", "");
+    char name[2][RECORD_CLASS_BYTES];
+    text_table_begin(out, record_class_named(run) ? "llrr" : "rrrr", "label|taken for|count|of the label");
+    for (const json_value *pair = record_first(json_find(outcome, "confused"), JSON_ARRAY); pair != NULL;
          pair = pair->next) {
-        double label = report_number(pair, "label"), count = report_number(pair, rows);
-        TEXT_CELLS(out, report_class(run, label, name[0]), report_class(run, report_number(pair, "predicted"), name[1]),
-                   quantity_count(count).text, quantity_percent(count / report_at(support, label)).text);
+        double label = record_number(pair, "label"), count = record_number(pair, rows);
+        TEXT_CELLS(out, record_class(run, label, name[0]), record_class(run, record_number(pair, "predicted"), name[1]),
+                   quantity_count(count).text, quantity_percent(count / record_at(support, label)).text);
     }
     text_table_end(out);
 }
 
-static void tell_confusion(report_text *out, report_run *run, const json_value *outcome, const report_column *support)
+static void tell_confusion(report_text *out, run_record *run, const json_value *outcome, const record_column *support)
 {
     const json_value *matrix = json_find(outcome, "confusion");
     const bool folded = support->count > OPEN_MAX;
@@ -135,7 +135,7 @@ static void tell_confusion(report_text *out, report_run *run, const json_value *
         draw_confusion(out, run, matrix, support);
         fold(out, folded, NULL);
     }
-    if (report_first(json_find(outcome, "confused"), JSON_ARRAY) != NULL) {
+    if (record_first(json_find(outcome, "confused"), JSON_ARRAY) != NULL) {
         fold(out, true, "Classes that are taken for another most often");
         table_of_pairs(out, run, outcome, support);
         fold(out, true, NULL);
@@ -144,7 +144,7 @@ static void tell_confusion(report_text *out, report_run *run, const json_value *
 
 /* ---- the section ---- */
 
-static void tell_classes(report_text *out, report_run *run, const json_value *outcome, const report_column *support)
+static void tell_classes(report_text *out, run_record *run, const json_value *outcome, const record_column *support)
 {
     const bool folded = support->count > OPEN_MAX;
     const json_value *macro = json_find(outcome, "macro"), *micro = json_find(outcome, "micro");
@@ -153,10 +153,10 @@ static void tell_classes(report_text *out, report_run *run, const json_value *ou
         out, "muted",
         "Predictions of the last run at its best epoch, on the %s split. Precision, recall and F1 are 0 where "
         "they are undefined; macro is the mean over the classes that occur, micro is over all rows.",
-        report_string(outcome, "split", "test"));
+        record_string(outcome, "split", "test"));
     if (support->count > 0) {
         fold(out, folded, "Figures of each class");
-        text_table_begin(out, report_class_named(run) ? "lrrrrrrr" : "rrrrrrrr",
+        text_table_begin(out, record_class_named(run) ? "lrrrrrrr" : "rrrrrrrr",
                          "class|in training|in validation|in test|predicted|precision|recall|F1");
         rows_of(out, run, json_find(outcome, "classes"), class_columns, COLUMNS, support->count, true);
         average_row(out, outcome, "macro");
@@ -164,17 +164,17 @@ static void tell_classes(report_text *out, report_run *run, const json_value *ou
         text_table_end(out);
         fold(out, folded, NULL);
     } else {
-        text_paragraph(out, "", "Macro F1 %s, micro F1 %s.", quantity_of(report_number(macro, "f1"), UNIT_RATE).text,
-                       quantity_of(report_number(micro, "f1"), UNIT_RATE).text);
+        text_paragraph(out, "", "Macro F1 %s, micro F1 %s.", quantity_of(record_number(macro, "f1"), UNIT_RATE).text,
+                       quantity_of(record_number(micro, "f1"), UNIT_RATE).text);
     }
     tell_confusion(out, run, outcome, support);
 }
 
-static void tell_tasks(report_text *out, report_run *run, const json_value *outcome, int count)
+static void tell_tasks(report_text *out, run_record *run, const json_value *outcome, int count)
 {
     text_heading(out, out->level, "Tasks");
     text_paragraph(out, "muted", "Predictions of the last run at its best epoch, on the %s split.",
-                   report_string(outcome, "split", "test"));
+                   record_string(outcome, "split", "test"));
     fold(out, count > OPEN_MAX, "Figures of each task");
     text_table_begin(out, "rrrr", "task|positive|negative|ROC-AUC");
     rows_of(out, run, json_find(outcome, "tasks"), task_columns, 3, count, false);
@@ -182,13 +182,13 @@ static void tell_tasks(report_text *out, report_run *run, const json_value *outc
     fold(out, count > OPEN_MAX, NULL);
 }
 
-void section_outcome(report_text *out, report_run *run)
+void section_outcome(report_text *out, run_record *run)
 {
     const json_value *outcome = json_find(run->summary, "outcome");
     const json_value *tasks = json_find(outcome, "tasks");
     const bool binary = tasks != NULL && tasks->kind == JSON_OBJECT;
-    report_column support =
-        report_numbers(run, binary ? tasks : json_find(outcome, "classes"), binary ? "rocauc" : "support");
+    record_column support =
+        record_numbers(run, binary ? tasks : json_find(outcome, "classes"), binary ? "rocauc" : "support");
     support.count = support.count < CLASSES_MAX ? support.count : CLASSES_MAX;
     if (binary) {
         tell_tasks(out, run, outcome, support.count);

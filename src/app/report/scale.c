@@ -105,10 +105,10 @@ typedef struct unit_text {
 } unit_text;
 
 /* One unit for a whole axis: that of its upper end. */
-static unit_text unit_of(const scale *s, report_unit unit)
+static unit_text unit_of(const scale *s, quantity_unit unit)
 {
     static const struct {
-        report_unit unit;
+        quantity_unit unit;
         double from; /* smallest upper end of an axis in this unit */
         unit_text text;
     } units[] = {
@@ -123,7 +123,7 @@ static unit_text unit_of(const scale *s, report_unit unit)
     return (unit_text){1, ""};
 }
 
-quantity scale_tick_text(const scale *s, double value, report_unit unit)
+quantity scale_tick_text(const scale *s, double value, quantity_unit unit)
 {
     quantity q;
     unit_text u = unit_of(s, unit);

@@ -1,5 +1,5 @@
 /*
- * app/report/text.h: the report's stream of text, as HTML or as Markdown, and how quantities are written.
+ * app/report/text.h: the report's stream of text, as HTML or as Markdown.
  *
  * The sections of a report are written once, in headings, paragraphs and tables; this file knows how the two formats
  * spell them. Everything that goes through it is escaped: names and values come from files. The HTML is well-formed XML
@@ -78,31 +78,5 @@ void text_cell_styled(report_text *out, cell_style style, const char *text);
 /* Several plain cells: TEXT_CELLS(out, "name", quantity_count(3).text). */
 #define TEXT_CELLS(out, ...) text_cells(out, (const char *const[]){__VA_ARGS__, NULL})
 void text_cells(report_text *out, const char *const *texts);
-
-/* ---- quantities: three or four digits and a unit; "–" stands for a value that is not finite (quantity.c) ---- */
-
-/* UNIT_PERCENT: a share of 1, shown as a percentage; UNIT_HUNDREDTHS: a percentage already. UNIT_RATE: four decimals. */
-typedef enum report_unit {
-    UNIT_COUNT,
-    UNIT_PERCENT,
-    UNIT_SECONDS,
-    UNIT_BYTES,
-    UNIT_REAL,
-    UNIT_RATE,
-    UNIT_HUNDREDTHS
-} report_unit;
-
-typedef struct quantity {
-    char text[40];
-} quantity;
-
-quantity quantity_seconds(double seconds); /* "3.08 ms" */
-quantity quantity_bytes(double bytes);     /* "1.23 MB", powers of ten */
-quantity quantity_count(double count);     /* "114,615,892" */
-quantity quantity_percent(double share);   /* 0.9212: "92.12 %" */
-quantity quantity_real(double value);      /* four digits */
-quantity quantity_of(double value, report_unit unit);
-/* The unit that a file names: "s", "bytes", "%" (of percentages), "x" (a ratio); any other text is a count. */
-report_unit unit_named(const char *name);
 
 #endif

@@ -19,8 +19,8 @@ enum { PARTS_MAX = ACTIVITIES_MOST };
 typedef struct part {
     const char *name, *colour;
     activity_kind kind;
-    report_column seconds; /* per rank; finite, >= 0 */
-    report_spread spread;
+    record_column seconds; /* per rank; finite, >= 0 */
+    record_spread spread;
 } part;
 
 typedef struct parts {
@@ -30,26 +30,26 @@ typedef struct parts {
     int ranks;
 } parts;
 
-static void read_part(report_run *run, const activity_entry *row, parts *p)
+static void read_part(run_record *run, const activity_entry *row, parts *p)
 {
     assert(p->count < PARTS_MAX);
     part *at = &p->part[p->count];
     const char *name = row->activity->text;
     *at = (part){.name = name, .colour = row->colour, .kind = row->activity->kind};
-    at->seconds = report_numbers(run, json_find(report_per_rank(run), "activity_s"), name);
+    at->seconds = record_numbers(run, json_find(record_per_rank(run), "activity_s"), name);
     for (int r = 0; r < at->seconds.count; ++r) {
         double s = at->seconds.value[r];
         at->seconds.value[r] = isfinite(s) && s >= 0 && s < 1e15 ? s : 0;
     }
-    at->spread = report_spread_of(&at->seconds);
+    at->spread = record_spread_of(&at->seconds);
     p->name[p->count] = name;
     p->colour[p->count] = row->colour;
     p->count += at->spread.max > 0;
 }
 
-static void read_parts(report_run *run, parts *p)
+static void read_parts(run_record *run, parts *p)
 {
-    *p = (parts){.ranks = report_rank_count(run)};
+    *p = (parts){.ranks = record_rank_count(run)};
     for (activity_kind kind = ACTIVITY_ONCE; kind <= ACTIVITY_SCORES; ++kind) {
         for (int a = 0; a < ACTIVITY_COUNT; ++a) {
             if (activity_table[a].activity->kind == kind) {
@@ -62,10 +62,10 @@ static void read_parts(report_run *run, parts *p)
 
 /* ---- over the epochs ---- */
 
-static void draw_epochs(report_text *out, report_run *run)
+static void draw_epochs(report_text *out, run_record *run)
 {
-    const report_figures *f = &run->figures;
-    const report_curve *time = report_curve_of(run, REPORT_EPOCH_S);
+    const record_figures *f = &run->figures;
+    const record_curve *time = record_curve_of(run, RECORD_EPOCH_S);
     char title[160] = "Time of each epoch; the band holds half of them";
     chart c = {.title = title,
                .unit = UNIT_SECONDS,
@@ -75,7 +75,7 @@ static void draw_epochs(report_text *out, report_run *run)
                .most = isfinite(f->epoch_s_q3) ? 3 * f->epoch_s_q3 : 0};
     c.line[c.lines++] = (chart_line){.curve = time, .name = "epoch", .colour = "time"};
     if (f->ranks > 1) {
-        const report_curve *wait = report_curve_of(run, REPORT_EXPOSED_S);
+        const record_curve *wait = record_curve_of(run, RECORD_EXPOSED_S);
         c.line[c.lines++] = (chart_line){.curve = wait, .name = "rank 0 waits", .colour = "wait"};
     }
     double slowest = 0;
@@ -105,7 +105,7 @@ static void table_of_epoch(report_text *out, const parts *p, double epochs)
     for (int i = p->once; i < p->count; ++i) {
         const part *at = &p->part[i];
         text_cell_styled(out, (cell_style){.patch = at->colour}, at->name);
-        report_spread_cells(out, &at->spread, epochs, UNIT_SECONDS);
+        section_spread(out, &at->spread, epochs, UNIT_SECONDS);
         text_cell(out, "%.1f %%", 100 * at->spread.mean / total);
     }
     text_table_end(out);
@@ -116,14 +116,14 @@ static void table_of_the_rest(report_text *out, const parts *p)
     text_table_begin(out, "lrrr", "once a job|least|mean|most");
     for (int i = 0; i < p->once; ++i) {
         text_cell(out, "%s", p->part[i].name);
-        report_spread_cells(out, &p->part[i].spread, 1, UNIT_SECONDS);
+        section_spread(out, &p->part[i].spread, 1, UNIT_SECONDS);
     }
     text_table_end(out);
 }
 
-static void draw_ranks(report_text *out, report_run *run, const parts *p, double epochs)
+static void draw_ranks(report_text *out, run_record *run, const parts *p, double epochs)
 {
-    report_column columns[PARTS_MAX];
+    record_column columns[PARTS_MAX];
     for (int i = p->once; i < p->count; ++i) {
         columns[i - p->once] = p->part[i].seconds;
     }
@@ -140,9 +140,9 @@ static void draw_ranks(report_text *out, report_run *run, const parts *p, double
     }
 }
 
-static void say_balance(report_text *out, const report_run *run)
+static void say_balance(report_text *out, const run_record *run)
 {
-    double cpu = report_number(run->summary, "cpu_use"), threads = run->figures.threads;
+    double cpu = record_number(run->summary, "cpu_use"), threads = run->figures.threads;
     if (isfinite(cpu) && threads > 0) {
         text_paragraph(out, "muted",
                        "Each rank used %.0f %% of a core on average; its threads could use %.0f %%. Forward passes of "
@@ -152,12 +152,12 @@ static void say_balance(report_text *out, const report_run *run)
     }
 }
 
-void section_time(report_text *out, report_run *run)
+void section_time(report_text *out, run_record *run)
 {
-    const report_figures *f = &run->figures;
+    const record_figures *f = &run->figures;
     parts p;
     read_parts(run, &p);
-    if (report_run_epochs(run) == 0 && p.ranks == 0) {
+    if (record_epochs(run) == 0 && p.ranks == 0) {
         return;
     }
     const bool by_rank = p.ranks > 0 && f->job_epochs > 0;
@@ -186,10 +186,10 @@ void section_time(report_text *out, report_run *run)
     }
 }
 
-void section_advice(report_text *out, report_run *run)
+void section_advice(report_text *out, run_record *run)
 {
     const json_value *advice = json_find(run->summary, "advice");
-    if (report_first(advice, JSON_ARRAY) != NULL) {
+    if (record_first(advice, JSON_ARRAY) != NULL) {
         text_heading(out, out->level, "Advice");
         section_lines(out, advice, "item");
     }

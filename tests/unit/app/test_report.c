@@ -168,7 +168,7 @@ static void test_rank_choice(void **state)
         for (int heavy = 0; heavy < ranks; heavy += 7) {
             double weight[300] = {0};
             weight[heavy] = 1;
-            int count = report_rank_choice(ranks, &(report_column){weight, ranks}, 16, chosen);
+            int count = record_rank_choice(ranks, &(record_column){weight, ranks}, 16, chosen);
             assert_int_equal(count, ranks < 16 ? ranks : 16);
             bool found = false;
             for (int i = 0; i < count; ++i) {
@@ -179,62 +179,62 @@ static void test_rank_choice(void **state)
             assert_true(found);
         }
     }
-    assert_int_equal(report_rank_choice(0, &(report_column){NULL, 0}, 16, chosen), 0);
+    assert_int_equal(record_rank_choice(0, &(record_column){NULL, 0}, 16, chosen), 0);
 }
 
 static void test_medians(void **state)
 {
     (void)state;
     enum { RUNS = 4, EPOCHS = 6 };
-    report_epoch epochs[RUNS][EPOCHS];
-    report_series series[RUNS];
+    record_epoch epochs[RUNS][EPOCHS];
+    record_series series[RUNS];
     const double values[RUNS] = {5, 1, 3, 9};
     for (int r = 0; r < RUNS; ++r) {
         int64_t count = r == 3 ? 2 : r == 2 ? 4 : EPOCHS; /* 2 runs reach the end: half of them */
         for (int e = 0; e < EPOCHS; ++e) {
-            epochs[r][e] = (report_epoch){.epoch = e + 1, .present = 1, .value = {[REPORT_LOSS] = values[r] + e}};
+            epochs[r][e] = (record_epoch){.epoch = e + 1, .present = 1, .value = {[RECORD_LOSS] = values[r] + e}};
         }
-        series[r] = (report_series){.run = r + 1, .epoch = epochs[r], .count = count, .best = -1};
+        series[r] = (record_series){.run = r + 1, .epoch = epochs[r], .count = count, .best = -1};
     }
-    epochs[0][1].value[REPORT_LOSS] = NAN; /* left out of the median */
-    report_run run = {.series = series, .series_count = RUNS};
-    const report_curve *curve = report_curve_of(&run, REPORT_LOSS);
+    epochs[0][1].value[RECORD_LOSS] = NAN; /* left out of the median */
+    run_record run = {.series = series, .series_count = RUNS};
+    const record_curve *curve = record_curve_of(&run, RECORD_LOSS);
     const double expected[EPOCHS] = {4, 4, 5, 6, 7, 8}; /* {1 3 5 9}, {2 4 10}, {3 5 7}, {4 6 8}, {5 9}, {6 10} */
     assert_int_equal(curve->count, EPOCHS);
     for (int e = 0; e < EPOCHS; ++e) {
         assert_true(curve->x[e] == e + 1);
         assert_true(curve->y[e] == expected[e]);
     }
-    assert_ptr_equal(report_curve_of(&run, REPORT_LOSS), curve); /* made once */
+    assert_ptr_equal(record_curve_of(&run, RECORD_LOSS), curve); /* made once */
     run.series = NULL;                                           /* this test's own */
     run.series_count = 0;
-    report_run_close(&run);
+    record_close(&run);
 }
 
 /* ---- drawings ---- */
 
 /* What one drawing wrote; free it. */
-static char *drawn(const drawing *d, bool (*draw)(report_text *, report_run *, const drawing *))
+static char *drawn(const drawing *d, bool (*draw)(report_text *, run_record *, const drawing *))
 {
     char *written = NULL;
     size_t bytes = 0;
     FILE *file = open_memstream(&written, &bytes);
     report_text out = {.file = file, .html = true};
-    report_run run = {.failed = WEFT_OK};
+    run_record run = {.failed = WEFT_OK};
     const bool any = draw(&out, &run, d);
-    report_run_close(&run);
+    record_close(&run);
     fclose(file);
     assert_int_equal(any, written[0] != '\0'); /* nothing to draw: nothing written */
     return written;
 }
 
-static bool draw_scatter(report_text *out, report_run *run, const drawing *d)
+static bool draw_scatter(report_text *out, run_record *run, const drawing *d)
 {
     (void)run;
     return scatter_draw(out, d);
 }
 
-static bool draw_parallel(report_text *out, report_run *run, const drawing *d)
+static bool draw_parallel(report_text *out, run_record *run, const drawing *d)
 {
     (void)run;
     return parallel_draw(out, d);
@@ -351,11 +351,11 @@ static void test_parallel(void **state)
 static void test_units(void **state)
 {
     (void)state;
-    assert_string_equal(quantity_of(12.5, unit_named("%")).text, "12.50 %");
-    assert_string_equal(quantity_of(1.3281, unit_named("x")).text, "1.328");
-    assert_string_equal(quantity_of(1500, unit_named("bytes")).text, "1.50 kB");
-    assert_string_equal(quantity_of(0.002, unit_named("s")).text, "2.00 ms");
-    assert_string_equal(quantity_of(1500, unit_named("GFLOP")).text, "1,500");
+    assert_string_equal(quantity_of(12.5, quantity_unit_named("%")).text, "12.50 %");
+    assert_string_equal(quantity_of(1.3281, quantity_unit_named("x")).text, "1.328");
+    assert_string_equal(quantity_of(1500, quantity_unit_named("bytes")).text, "1.50 kB");
+    assert_string_equal(quantity_of(0.002, quantity_unit_named("s")).text, "2.00 ms");
+    assert_string_equal(quantity_of(1500, quantity_unit_named("GFLOP")).text, "1,500");
     assert_string_equal(quantity_of(0.5, UNIT_RATE).text, "0.5000");
     assert_string_equal(quantity_of(NAN, UNIT_RATE).text, "–");
 }
@@ -374,14 +374,14 @@ static void put_file(const char *folder, const char *name, const char *text)
 
 static weft_status whole_report(const char *folder, FILE *file)
 {
-    report_run runs[2];
+    run_record runs[2];
     report_text out = {.file = file, .html = true};
-    weft_status status = report_run_open(folder, &runs[0]);
-    weft_status second = report_run_open(folder, &runs[1]);
+    weft_status status = record_open(folder, &runs[0]);
+    weft_status second = record_open(folder, &runs[1]);
     status = status == WEFT_OK ? second : status;
     status = status == WEFT_OK ? report_write(&out, runs, 2) : status;
-    report_run_close(&runs[0]);
-    report_run_close(&runs[1]);
+    record_close(&runs[0]);
+    record_close(&runs[1]);
     return status;
 }
 

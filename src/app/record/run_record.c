@@ -1,5 +1,5 @@
-/* app/report/report_run.c: see app/report/report_run.h; run.json and summary.json. report_metrics.c reads metrics.jsonl. */
-#include "app/report/report_run.h"
+/* app/record/run_record.c: see app/record/run_record.h; run.json and summary.json. record_metrics.c reads metrics.jsonl. */
+#include "app/record/run_record.h"
 
 #include <assert.h>
 #include <math.h>
@@ -12,14 +12,14 @@
 
 enum { DOCUMENT_MAX = 1 << 20 };
 
-typedef struct report_block {
-    struct report_block *next;
+typedef struct record_block {
+    struct record_block *next;
     _Alignas(16) char bytes[];
-} report_block;
+} record_block;
 
-void *report_alloc(report_run *run, int64_t count, size_t size)
+void *record_alloc(run_record *run, int64_t count, size_t size)
 {
-    report_block *block = NULL;
+    record_block *block = NULL;
     assert(count >= 0 && size > 0);
     weft_status status = (uint64_t)count > SIZE_MAX / 2 / size
                              ? weft_fail(WEFT_ERR_RESOURCE, "%lld elements of %zu bytes", (long long)count, size)
@@ -35,24 +35,24 @@ void *report_alloc(report_run *run, int64_t count, size_t size)
 
 /* ---- values ---- */
 
-double report_number(const json_value *object, const char *key)
+double record_number(const json_value *object, const char *key)
 {
     const json_value *value = json_find(object, key);
     return value != NULL && value->kind == JSON_NUMBER ? value->number : NAN;
 }
 
-const char *report_string(const json_value *object, const char *key, const char *otherwise)
+const char *record_string(const json_value *object, const char *key, const char *otherwise)
 {
     const json_value *value = json_find(object, key);
     return value != NULL && value->kind == JSON_TEXT && value->text[0] != '\0' ? value->text : otherwise;
 }
 
-const json_value *report_first(const json_value *value, json_kind kind)
+const json_value *record_first(const json_value *value, json_kind kind)
 {
     return value != NULL && value->kind == kind ? value->child : NULL;
 }
 
-const char *report_value_text(const json_value *value, report_unit unit, quantity *space)
+const char *record_value_text(const json_value *value, quantity_unit unit, quantity *space)
 {
     *space = quantity_of(value != NULL && value->kind == JSON_NUMBER ? value->number : NAN, unit);
     return value == NULL              ? space->text
@@ -61,84 +61,84 @@ const char *report_value_text(const json_value *value, report_unit unit, quantit
                                       : space->text;
 }
 
-report_column report_numbers(report_run *run, const json_value *object, const char *key)
+record_column record_numbers(run_record *run, const json_value *object, const char *key)
 {
-    const json_value *first = report_first(json_find(object, key), JSON_ARRAY);
-    report_column column = {NULL, 0};
+    const json_value *first = record_first(json_find(object, key), JSON_ARRAY);
+    record_column column = {NULL, 0};
     int count = 0;
-    for (const json_value *v = first; v != NULL && count < REPORT_NUMBERS_MAX; v = v->next) {
+    for (const json_value *v = first; v != NULL && count < RECORD_NUMBERS_MAX; v = v->next) {
         count += 1;
     }
-    column.value = count > 0 ? report_alloc(run, count, sizeof *column.value) : NULL;
+    column.value = count > 0 ? record_alloc(run, count, sizeof *column.value) : NULL;
     for (const json_value *v = first; v != NULL && column.value != NULL && column.count < count; v = v->next) {
         column.value[column.count++] = v->kind == JSON_NUMBER ? v->number : NAN;
     }
     return column;
 }
 
-double report_at(const report_column *column, double index)
+double record_at(const record_column *column, double index)
 {
     return index >= 0 && index < column->count ? column->value[(int)index] : NAN;
 }
 
 /* ---- run.json ---- */
 
-const char *report_option(const report_run *run, const char *name)
+const char *record_option(const run_record *run, const char *name)
 {
-    return report_string(json_find(json_find(run->manifest, "options"), name), "value", "");
+    return record_string(json_find(json_find(run->manifest, "options"), name), "value", "");
 }
 
-const json_value *report_data(const report_run *run)
+const json_value *record_data(const run_record *run)
 {
     const json_value *data = json_find(run->manifest, "data");
     if (data != NULL) {
         return data;
     }
-    for (data = report_first(run->manifest, JSON_OBJECT); data != NULL; data = data->next) {
-        if (report_string(data, "name", NULL) != NULL && report_string(data, "hash", NULL) != NULL) {
+    for (data = record_first(run->manifest, JSON_OBJECT); data != NULL; data = data->next) {
+        if (record_string(data, "name", NULL) != NULL && record_string(data, "hash", NULL) != NULL) {
             return data;
         }
     }
     return NULL;
 }
 
-bool report_is_earlier(const report_run *run)
+bool record_is_earlier(const run_record *run)
 {
-    return report_data(run) != json_find(run->manifest, "data");
+    return record_data(run) != json_find(run->manifest, "data");
 }
 
-const char *report_rows_word(const report_run *run)
+const char *record_rows_word(const run_record *run)
 {
-    const char *rows = report_string(json_find(run->summary, "outcome"), "rows", "rows");
-    return report_string(report_data(run), "rows", rows);
+    const char *rows = record_string(json_find(run->summary, "outcome"), "rows", "rows");
+    return record_string(record_data(run), "rows", rows);
 }
 
 /* The row of this key, or NULL. */
 static const json_value *row_of(const json_value *rows, const char *key)
 {
-    const json_value *row = report_first(rows, JSON_ARRAY);
-    while (row != NULL && strcmp(report_string(row, "key", ""), key) != 0) {
+    const json_value *row = record_first(rows, JSON_ARRAY);
+    while (row != NULL && strcmp(record_string(row, "key", ""), key) != 0) {
         row = row->next;
     }
     return row;
 }
 
-const json_value *report_fact(const report_run *run, const char *key)
+const json_value *record_fact(const run_record *run, const char *key)
 {
-    const json_value *row = row_of(json_find(report_data(run), "facts"), key);
-    const json_value *group = report_first(json_find(run->summary, "facts"), JSON_ARRAY);
+    const json_value *row = row_of(json_find(record_data(run), "facts"), key);
+    const json_value *group = record_first(json_find(run->summary, "facts"), JSON_ARRAY);
     for (; row == NULL && group != NULL; group = group->next) {
         row = row_of(json_find(group, "rows"), key);
     }
-    return row != NULL ? json_find(row, "value") : json_find(report_data(run), key);
+    return row != NULL ? json_find(row, "value") : json_find(record_data(run), key);
 }
 
-static const json_value *first_class_name(const report_run *run)
+static const json_value *first_class_name(const run_record *run)
 {
-    return report_first(json_find(report_data(run), "class_names"), JSON_ARRAY);
+    return record_first(json_find(record_data(run), "class_names"), JSON_ARRAY);
 }
 
-bool report_class_named(const report_run *run)
+bool record_class_named(const run_record *run)
 {
     return first_class_name(run) != NULL;
 }
@@ -157,50 +157,50 @@ static void end_whole(char *text)
     }
 }
 
-const char *report_class(const report_run *run, double class, char text[REPORT_CLASS_BYTES])
+const char *record_class(const run_record *run, double class, char text[RECORD_CLASS_BYTES])
 {
     const json_value *name = class >= 0 ? first_class_name(run) : NULL;
     for (double k = 0; name != NULL && k < class; ++k) {
         name = name->next;
     }
     bool named = name != NULL && name->kind == JSON_TEXT;
-    snprintf(text, REPORT_CLASS_BYTES, "%s%s%s", quantity_count(class).text, named ? " " : "", named ? name->text : "");
+    snprintf(text, RECORD_CLASS_BYTES, "%s%s%s", quantity_count(class).text, named ? " " : "", named ? name->text : "");
     end_whole(text);
     return text;
 }
 
 /* ---- the folder ---- */
 
-void report_problem(report_run *run, const char *format, ...)
+void record_problem(run_record *run, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    if (run->problems < REPORT_PROBLEMS) {
-        vsnprintf(run->problem[run->problems++], REPORT_PROBLEM_BYTES, format, arguments);
+    if (run->problems < RECORD_PROBLEMS) {
+        vsnprintf(run->problem[run->problems++], RECORD_PROBLEM_BYTES, format, arguments);
     }
     va_end(arguments);
 }
 
 /* Keeps a failure's words and goes on; only a lack of memory is the report's own failure. */
-static weft_status remember(report_run *run, weft_status status, const char *what)
+static weft_status remember(run_record *run, weft_status status, const char *what)
 {
     if (status == WEFT_OK || status == WEFT_ERR_RESOURCE) {
         return status;
     }
-    report_problem(run, "%s%s", what, weft_error_message());
+    record_problem(run, "%s%s", what, weft_error_message());
     weft_error_clear();
     return WEFT_OK;
 }
 
-static void tell_ending(report_run *run)
+static void tell_ending(run_record *run)
 {
-    const double code = report_number(run->manifest, "exit");
+    const double code = record_number(run->manifest, "exit");
     if (isnan(code)) {
-        report_problem(
+        record_problem(
             run, "run.json has no exit code: the job is still running, or it was killed before it could say why.");
     } else if (code != 0) {
         const bool known = code > 0 && code < 126 && code == floor(code);
-        report_problem(run, "The job ended with exit code %.0f: %s.", code,
+        record_problem(run, "The job ended with exit code %.0f: %s.", code,
                        known ? weft_status_text((weft_status)(int)code) : "not one of Weft's");
     }
 }
@@ -219,7 +219,7 @@ static void name_of(const char *folder, char name[256])
     snprintf(name, 256, "%.*s", (int)(end - start), folder + start);
 }
 
-weft_status report_run_open(const char *folder, report_run *run)
+weft_status record_open(const char *folder, run_record *run)
 {
     char manifest[FILE_PATH_MAX], summary[FILE_PATH_MAX], metrics[FILE_PATH_MAX];
     memset(run, 0, sizeof *run);
@@ -241,24 +241,24 @@ weft_status report_run_open(const char *folder, report_run *run)
         WEFT_TRY(remember(run, json_read_object(summary, DOCUMENT_MAX, &run->summary_document, &run->summary),
                           "summary.json cannot be used: "));
     } else {
-        report_problem(run, "There is no summary.json: the figures are those of the epochs in metrics.jsonl, so far.");
+        record_problem(run, "There is no summary.json: the figures are those of the epochs in metrics.jsonl, so far.");
     }
     if (file_exists(metrics)) {
-        WEFT_TRY(remember(run, report_metrics_read(metrics, run), ""));
+        WEFT_TRY(remember(run, record_metrics_read(metrics, run), ""));
     } else {
-        report_problem(run, "metrics.jsonl is missing: there are no curves.");
+        record_problem(run, "metrics.jsonl is missing: there are no curves.");
     }
-    report_figures_make(run);
+    record_figures_make(run);
     return run->failed;
 }
 
-void report_run_close(report_run *run)
+void record_close(run_record *run)
 {
     for (int s = 0; s < run->series_count; ++s) {
         weft_free(run->series[s].epoch);
     }
     weft_free(run->series);
-    for (report_block *block = run->blocks, *next; block != NULL; block = next) {
+    for (record_block *block = run->blocks, *next; block != NULL; block = next) {
         next = block->next;
         weft_free(block);
     }

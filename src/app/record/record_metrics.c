@@ -1,5 +1,5 @@
 /*
- * app/report/report_metrics.c: metrics.jsonl, line by line.
+ * app/record/record_metrics.c: metrics.jsonl, line by line.
  *
  * A line that is not an object with a run and an epoch is counted and left out; a last line without its end belongs to
  * a job that was killed while it wrote. An epoch that comes again replaces what followed it: the job was resumed there.
@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "app/report/report_run.h"
+#include "app/record/run_record.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -24,8 +24,8 @@ static const char file_name[] = "metrics.jsonl";
 typedef struct reading {
     FILE *file;
     double bytes, started, last_word; /* of the file; seconds of the clock */
-    char *line;                       /* [REPORT_LINE_MAX + 1] */
-    size_t length;                    /* above REPORT_LINE_MAX: the line is longer */
+    char *line;                       /* [RECORD_LINE_MAX + 1] */
+    size_t length;                    /* above RECORD_LINE_MAX: the line is longer */
     bool whole;                       /* the line has its end */
     int64_t lines, kept, damaged, first_damaged;
     bool cut; /* the last line is not whole */
@@ -37,18 +37,18 @@ static bool read_line(reading *r)
     int c;
     r->length = 0;
     while ((c = getc_unlocked(r->file)) != EOF && c != '\n') {
-        if (r->length < REPORT_LINE_MAX) {
+        if (r->length < RECORD_LINE_MAX) {
             r->line[r->length] = (char)c;
         }
-        r->length += r->length <= REPORT_LINE_MAX;
+        r->length += r->length <= RECORD_LINE_MAX;
     }
-    r->line[r->length < REPORT_LINE_MAX ? r->length : REPORT_LINE_MAX] = '\0';
+    r->line[r->length < RECORD_LINE_MAX ? r->length : RECORD_LINE_MAX] = '\0';
     r->whole = c == '\n';
     return r->whole || r->length > 0;
 }
 
 /* Runs ascend in the file: a new one must be the highest so far, else *series is NULL. */
-static weft_status series_of(report_run *run, int number, report_series **series)
+static weft_status series_of(run_record *run, int number, record_series **series)
 {
     int at = run->series_count;
     while (at > 0 && run->series[at - 1].run > number) {
@@ -64,11 +64,11 @@ static weft_status series_of(report_run *run, int number, report_series **series
         WEFT_TRY(weft_realloc((void **)&run->series, room, sizeof *run->series, WEFT_MEM_GENERAL));
     }
     *series = &run->series[run->series_count++];
-    **series = (report_series){.run = number, .best = -1};
+    **series = (record_series){.run = number, .best = -1};
     return WEFT_OK;
 }
 
-static weft_status append(report_series *series, const report_epoch *epoch)
+static weft_status append(record_series *series, const record_epoch *epoch)
 {
     while (series->count > 0 && series->epoch[series->count - 1].epoch >= epoch->epoch) {
         series->count -= 1;
@@ -83,31 +83,31 @@ static weft_status append(report_series *series, const report_epoch *epoch)
 }
 
 /* Returns false if the object is no line of metrics. */
-static bool epoch_of(const json_value *object, int64_t *run, report_epoch *epoch)
+static bool epoch_of(const json_value *object, int64_t *run, record_epoch *epoch)
 {
-    static const char *const keys[REPORT_FIELDS] = {"loss",    "train",          "valid",      "test",
+    static const char *const keys[RECORD_FIELDS] = {"loss",    "train",          "valid",      "test",
                                                     "epoch_s", "comm_exposed_s", "comm_bytes", "lr"};
-    if (object->kind != JSON_OBJECT || json_get_int(file_name, object, "run", 1, REPORT_SERIES_MAX, run) != WEFT_OK ||
+    if (object->kind != JSON_OBJECT || json_get_int(file_name, object, "run", 1, RECORD_SERIES_MAX, run) != WEFT_OK ||
         json_get_int(file_name, object, "epoch", 1, INT64_C(1000000000000), &epoch->epoch) != WEFT_OK) {
         weft_error_clear();
         return false;
     }
     epoch->present = 0;
-    for (int f = 0; f < REPORT_FIELDS; ++f) {
-        epoch->value[f] = report_number(object, keys[f]);
+    for (int f = 0; f < RECORD_FIELDS; ++f) {
+        epoch->value[f] = record_number(object, keys[f]);
         epoch->present |= json_find(object, keys[f]) != NULL ? 1u << f : 0;
     }
     return true;
 }
 
-static weft_status take_line(report_run *run, const reading *r, bool *taken)
+static weft_status take_line(run_record *run, const reading *r, bool *taken)
 {
     json_document *document = NULL;
-    report_series *series = NULL;
-    report_epoch epoch;
+    record_series *series = NULL;
+    record_epoch epoch;
     int64_t number = 0;
     *taken = false;
-    if (r->length > REPORT_LINE_MAX) {
+    if (r->length > RECORD_LINE_MAX) {
         return WEFT_OK;
     }
     weft_status status = json_parse(file_name, r->line, r->length, &document);
@@ -137,7 +137,7 @@ static void say_progress(reading *r)
     }
 }
 
-static weft_status read_lines(reading *r, report_run *run)
+static weft_status read_lines(reading *r, run_record *run)
 {
     while (read_line(r)) {
         bool taken;
@@ -147,8 +147,8 @@ static weft_status read_lines(reading *r, report_run *run)
         }
         WEFT_TRY(take_line(run, r, &taken));
         r->kept += taken;
-        WEFT_CHECK(r->kept <= REPORT_EPOCHS_MAX, WEFT_ERR_DATA, "metrics.jsonl: more than %d epochs; those are shown",
-                   REPORT_EPOCHS_MAX);
+        WEFT_CHECK(r->kept <= RECORD_EPOCHS_MAX, WEFT_ERR_DATA, "metrics.jsonl: more than %d epochs; those are shown",
+                   RECORD_EPOCHS_MAX);
         r->cut = !taken && !r->whole;
         if (!taken && r->whole) {
             r->first_damaged = r->damaged == 0 ? r->lines : r->first_damaged;
@@ -159,12 +159,12 @@ static weft_status read_lines(reading *r, report_run *run)
 }
 
 /* As the training loop chooses: the first of the highest; a split without rows (NaN) keeps the latest. */
-static void find_best(report_series *series)
+static void find_best(record_series *series)
 {
     double best = NAN;
     for (int64_t i = 0; i < series->count; ++i) {
-        double valid = series->epoch[i].value[REPORT_VALID];
-        bool evaluated = (series->epoch[i].present >> REPORT_VALID & 1) != 0;
+        double valid = series->epoch[i].value[RECORD_VALID];
+        bool evaluated = (series->epoch[i].present >> RECORD_VALID & 1) != 0;
         if (evaluated && (series->best < 0 || isnan(valid) || valid > best)) {
             series->best = i;
             best = valid;
@@ -173,47 +173,47 @@ static void find_best(report_series *series)
 }
 
 /* The first epoch whose loss is no finite number, and how many there are. */
-static void tell_losses(report_run *run)
+static void tell_losses(run_record *run)
 {
     int64_t count = 0, first = 0;
     int first_run = 0;
     for (int s = 0; s < run->series_count; ++s) {
-        const report_series *series = &run->series[s];
+        const record_series *series = &run->series[s];
         for (int64_t i = 0; i < series->count; ++i) {
-            if (!isfinite(series->epoch[i].value[REPORT_LOSS]) && count++ == 0) {
+            if (!isfinite(series->epoch[i].value[RECORD_LOSS]) && count++ == 0) {
                 first = series->epoch[i].epoch;
                 first_run = series->run;
             }
         }
     }
     if (count > 0) {
-        report_problem(
+        record_problem(
             run, "The loss is not a finite number in %lld epoch%s, first in epoch %lld of run %d: gaps in the curves.",
             (long long)count, count > 1 ? "s" : "", (long long)first, first_run);
     }
 }
 
-static void look_over(report_run *run, const reading *r)
+static void look_over(run_record *run, const reading *r)
 {
     for (int s = 0; s < run->series_count; ++s) {
         find_best(&run->series[s]);
     }
-    if (report_run_epochs(run) == 0) {
-        report_problem(run, "metrics.jsonl has no epoch: there are no curves.");
+    if (record_epochs(run) == 0) {
+        record_problem(run, "metrics.jsonl has no epoch: there are no curves.");
     }
     if (r->damaged > 0) {
-        report_problem(run,
+        record_problem(run,
                        "%lld of %lld lines of metrics.jsonl cannot be read (the first is line %lld) and are left out.",
                        (long long)r->damaged, (long long)r->lines, (long long)r->first_damaged);
     }
     if (r->cut) {
-        report_problem(
+        record_problem(
             run, "The last line of metrics.jsonl is cut off: the job is writing it, or was killed while it wrote.");
     }
     tell_losses(run);
 }
 
-weft_status report_metrics_read(const char *path, report_run *run)
+weft_status record_metrics_read(const char *path, run_record *run)
 {
     struct stat info;
     int fd;
@@ -225,7 +225,7 @@ weft_status report_metrics_read(const char *path, report_run *run)
         return status;
     }
     r.last_word = r.started;
-    weft_status status = WEFT_NEW(&r.line, REPORT_LINE_MAX + 1, WEFT_MEM_GENERAL);
+    weft_status status = WEFT_NEW(&r.line, RECORD_LINE_MAX + 1, WEFT_MEM_GENERAL);
     status = status == WEFT_OK ? read_lines(&r, run) : status;
     look_over(run, &r);
     weft_free(r.line);

@@ -1,13 +1,10 @@
-/*
- * app/report/quantity.c: numbers as people read them: three or four digits and a unit (app/report/text.h).
- *
- * A report is read, not computed with: the files of the run folder have all digits.
- */
+/* app/record/quantity.c: see app/record/quantity.h. */
+#include "app/record/quantity.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "app/report/text.h"
 #include "base/clock.h"
 
 static const quantity missing = {"–"};
@@ -84,7 +81,7 @@ quantity quantity_percent(double share)
     return q;
 }
 
-quantity quantity_of(double value, report_unit unit)
+quantity quantity_of(double value, quantity_unit unit)
 {
     quantity q;
     switch (unit) {
@@ -106,7 +103,7 @@ quantity quantity_of(double value, report_unit unit)
     }
 }
 
-report_unit unit_named(const char *name)
+quantity_unit quantity_unit_named(const char *name)
 {
     return strcmp(name, "%") == 0       ? UNIT_HUNDREDTHS
            : strcmp(name, "s") == 0     ? UNIT_SECONDS

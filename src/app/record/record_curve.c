@@ -1,5 +1,5 @@
 /*
- * app/report/curve.c: curves out of the epochs of a run folder (app/report/report_run.h).
+ * app/record/record_curve.c: curves out of the epochs of a run folder (app/record/run_record.h).
  *
  * Several runs of one job (--runs) are merged by epoch: all (epoch, value) pairs are sorted and each epoch's median is
  * taken, so that runs which stopped at different epochs need no alignment. Epochs that fewer than half of the runs
@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "app/report/report_run.h"
+#include "app/record/run_record.h"
 #include "base/sample.h"
 
 typedef struct pair {
@@ -26,12 +26,12 @@ static int by_epoch(const void *a, const void *b)
     return (x->value > y->value) - (x->value < y->value);
 }
 
-static bool has(const report_epoch *epoch, report_field field)
+static bool has(const record_epoch *epoch, record_field field)
 {
     return (epoch->present >> field & 1) != 0;
 }
 
-static int64_t count_of(const report_series *series, report_field field)
+static int64_t count_of(const record_series *series, record_field field)
 {
     int64_t count = 0;
     for (int64_t i = 0; i < series->count; ++i) {
@@ -41,15 +41,15 @@ static int64_t count_of(const report_series *series, report_field field)
 }
 
 /* An empty curve with room for `count` points; without any if memory ran out. */
-static report_curve curve_alloc(report_run *run, int64_t count)
+static record_curve curve_alloc(run_record *run, int64_t count)
 {
-    report_curve curve = {report_alloc(run, count, sizeof(double)), report_alloc(run, count, sizeof(double)), 0};
-    return curve.x != NULL && curve.y != NULL ? curve : (report_curve){0};
+    record_curve curve = {record_alloc(run, count, sizeof(double)), record_alloc(run, count, sizeof(double)), 0};
+    return curve.x != NULL && curve.y != NULL ? curve : (record_curve){0};
 }
 
-report_curve report_series_curve(report_run *run, const report_series *series, report_field field)
+record_curve record_series_curve(run_record *run, const record_series *series, record_field field)
 {
-    report_curve curve = curve_alloc(run, count_of(series, field));
+    record_curve curve = curve_alloc(run, count_of(series, field));
     for (int64_t i = 0; i < series->count && curve.x != NULL; ++i) {
         if (has(&series->epoch[i], field)) {
             curve.x[curve.count] = (double)series->epoch[i].epoch;
@@ -60,7 +60,7 @@ report_curve report_series_curve(report_run *run, const report_series *series, r
 }
 
 /* Epochs of `count` sorted pairs, each with the median of its values. */
-static void medians(const pair *pairs, int64_t count, int runs, report_curve *curve)
+static void medians(const pair *pairs, int64_t count, int runs, record_curve *curve)
 {
     for (int64_t i = 0, end; i < count; i = end) {
         end = i + 1;
@@ -75,19 +75,19 @@ static void medians(const pair *pairs, int64_t count, int runs, report_curve *cu
     }
 }
 
-static report_curve curve_of_runs(report_run *run, report_field field)
+static record_curve curve_of_runs(run_record *run, record_field field)
 {
     int64_t total = 0, count = 0;
     for (int s = 0; s < run->series_count; ++s) {
         total += count_of(&run->series[s], field);
     }
-    pair *pairs = report_alloc(run, total, sizeof *pairs);
-    report_curve curve = curve_alloc(run, total);
+    pair *pairs = record_alloc(run, total, sizeof *pairs);
+    record_curve curve = curve_alloc(run, total);
     if (pairs == NULL || curve.x == NULL) {
         return curve;
     }
     for (int s = 0; s < run->series_count; ++s) {
-        const report_series *series = &run->series[s];
+        const record_series *series = &run->series[s];
         for (int64_t i = 0; i < series->count; ++i) {
             double value = series->epoch[i].value[field];
             if (has(&series->epoch[i], field) && isfinite(value)) {
@@ -101,17 +101,17 @@ static report_curve curve_of_runs(report_run *run, report_field field)
     return curve;
 }
 
-const report_curve *report_curve_of(report_run *run, report_field field)
+const record_curve *record_curve_of(run_record *run, record_field field)
 {
     if (!run->curve_made[field]) {
         run->curve_made[field] = true;
         run->curve[field] =
-            run->series_count == 1 ? report_series_curve(run, &run->series[0], field) : curve_of_runs(run, field);
+            run->series_count == 1 ? record_series_curve(run, &run->series[0], field) : curve_of_runs(run, field);
     }
     return &run->curve[field];
 }
 
-int64_t report_run_epochs(const report_run *run)
+int64_t record_epochs(const run_record *run)
 {
     int64_t count = 0;
     for (int s = 0; s < run->series_count; ++s) {
@@ -120,11 +120,11 @@ int64_t report_run_epochs(const report_run *run)
     return count;
 }
 
-report_curve report_sorted(report_run *run, report_field field)
+record_curve record_sorted(run_record *run, record_field field)
 {
-    report_curve curve = {.y = report_alloc(run, report_run_epochs(run), sizeof *curve.y)};
+    record_curve curve = {.y = record_alloc(run, record_epochs(run), sizeof *curve.y)};
     for (int s = 0; s < run->series_count && curve.y != NULL; ++s) {
-        const report_series *series = &run->series[s];
+        const record_series *series = &run->series[s];
         for (int64_t i = 0; i < series->count; ++i) {
             if (isfinite(series->epoch[i].value[field])) {
                 curve.y[curve.count++] = series->epoch[i].value[field];
