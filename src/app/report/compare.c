@@ -14,11 +14,7 @@ enum { FOLDERS_MAX = 32 }; /* that the command line takes */
 
 static void score_cell(report_text *out, double mean, double std)
 {
-    if (isfinite(std)) {
-        text_cell(out, "%s ± %.2f", quantity_percent(mean).text, 100 * std);
-    } else {
-        text_cell(out, "%s", quantity_percent(mean).text);
-    }
+    text_cell(out, isfinite(std) ? "%s ± %.2f" : "%s", quantity_percent(mean).text, 100 * std);
 }
 
 static void table_of_figures(report_text *out, const run_record *runs, int count)
@@ -68,18 +64,12 @@ typedef enum setting_group { SET_OPTIONS, SET_TOP, SET_DATA, SET_FACTS, SET_VERS
 
 static const json_value *members_of(const run_record *run, setting_group group)
 {
-    switch (group) {
-    case SET_OPTIONS:
-        return record_first(json_find(run->manifest, "options"), JSON_OBJECT);
-    case SET_TOP:
-        return record_first(run->manifest, JSON_OBJECT);
-    case SET_DATA:
-        return record_first(record_data(run), JSON_OBJECT);
-    case SET_FACTS:
-        return record_first(json_find(record_data(run), "facts"), JSON_ARRAY);
-    default:
-        return record_first(json_find(run->manifest, "versions"), JSON_OBJECT);
-    }
+    const json_value *holder = group == SET_TOP ? run->manifest
+                               : group == SET_DATA || group == SET_FACTS
+                                   ? record_data(run)
+                                   : json_find(run->manifest, group == SET_OPTIONS ? "options" : "versions");
+    return group == SET_FACTS ? record_first(json_find(holder, "facts"), JSON_ARRAY)
+                              : record_first(holder, JSON_OBJECT);
 }
 
 static const char *key_of(const json_value *member)
@@ -95,15 +85,13 @@ static const char *value_of(const json_value *member, quantity *space)
     return scalar ? record_value_text(value, UNIT_COUNT, space) : NULL;
 }
 
-/* The value of a folder; "–" if it has none. */
-static const char *setting_of(const run_record *run, setting_group group, const char *key, quantity *space)
+static const json_value *member_of(const run_record *run, setting_group group, const char *key)
 {
     const json_value *member = members_of(run, group);
     while (member != NULL && strcmp(key_of(member), key) != 0) {
         member = member->next;
     }
-    const char *text = member != NULL ? value_of(member, space) : NULL;
-    return text != NULL ? text : "–";
+    return member;
 }
 
 static void begin_settings(report_text *out, const run_record *runs, int count)
@@ -126,7 +114,9 @@ static void setting_row(report_text *out, const run_record *runs, int count, set
     const char *value[FOLDERS_MAX];
     bool differs = false;
     for (int k = 0; k < count; ++k) {
-        value[k] = setting_of(&runs[k], group, key, &space[k]);
+        const json_value *member = member_of(&runs[k], group, key);
+        value[k] = member != NULL ? value_of(member, &space[k]) : NULL;
+        value[k] = value[k] != NULL ? value[k] : "–";
         differs = differs || strcmp(value[0], value[k]) != 0;
     }
     if (!differs) {
@@ -143,33 +133,29 @@ static void setting_row(report_text *out, const run_record *runs, int count, set
     }
 }
 
-/* Returns true if a folder before this one has the key: its row has been written. */
-static bool seen_before(const run_record *runs, int folder, setting_group group, const char *key)
+/* A row for each setting that this folder has and that no folder before it had. */
+static void rows_of_folder(report_text *out, const run_record *runs, int count, int folder, setting_group group,
+                           bool *begun)
 {
-    for (int k = 0; k < folder; ++k) {
-        for (const json_value *m = members_of(&runs[k], group); m != NULL; m = m->next) {
-            if (strcmp(key_of(m), key) == 0) {
-                return true;
-            }
+    quantity space;
+    for (const json_value *m = members_of(&runs[folder], group); m != NULL; m = m->next) {
+        bool fresh = !is_housekeeping(key_of(m)) && value_of(m, &space) != NULL;
+        for (int k = 0; k < folder && fresh; ++k) {
+            fresh = member_of(&runs[k], group, key_of(m)) == NULL;
+        }
+        if (fresh) {
+            setting_row(out, runs, count, group, key_of(m), begun);
         }
     }
-    return false;
 }
 
 static void table_of_settings(report_text *out, const run_record *runs, int count)
 {
     bool begun = false;
-    quantity space;
     text_heading(out, 2, "Settings that differ");
     for (setting_group group = 0; group < SET_GROUPS; ++group) {
         for (int k = 0; k < count; ++k) {
-            for (const json_value *m = members_of(&runs[k], group); m != NULL; m = m->next) {
-                const char *key = key_of(m);
-                const bool shown = !is_housekeeping(key) && value_of(m, &space) != NULL;
-                if (shown && !seen_before(runs, k, group, key)) {
-                    setting_row(out, runs, count, group, key, &begun);
-                }
-            }
+            rows_of_folder(out, runs, count, k, group, &begun);
         }
     }
     if (begun) {

@@ -38,15 +38,9 @@ void scale_widen(double *low, double *high, const double *values, int64_t count)
 
 /* ---- SVG and the frame of a drawing with axes (frame.c) ---- */
 
-enum {
-    DRAWING_WIDTH = 560,
-    DRAWING_HEIGHT = 300,
-    DRAWING_LEFT = 62,
-    DRAWING_RIGHT = 128, /* labels stand there */
-    DRAWING_TOP = 18,
-    DRAWING_BOTTOM = 42,
-    DRAWING_LABELS = 13
-};
+/* Pixels of a drawing, of the margins around its plot, and the labels that the right one has room for. */
+enum { DRAWING_WIDTH = 560, DRAWING_HEIGHT = 300, DRAWING_LEFT = 62, DRAWING_RIGHT = 128, DRAWING_TOP = 18 };
+enum { DRAWING_BOTTOM = 42, DRAWING_LABELS = 13 };
 
 typedef struct frame {
     scale x, y; /* their pixels are the edges of the plot */
@@ -56,6 +50,14 @@ typedef struct frame {
     int height;         /* of the whole drawing */
 } frame;
 
+/* The smallest box around what is drawn; begin with EXTENT_NONE. */
+typedef struct extent {
+    double x_low, x_high, low, high;
+} extent;
+#define EXTENT_NONE ((extent){INFINITY, -INFINITY, INFINITY, -INFINITY})
+
+/* The frame around points of this extent, both axes linear. Returns false if there are none. */
+bool frame_around(const extent *e, const char *x_name, const char *y_name, quantity_unit unit, frame *f);
 /* A figure with its caption, and the open SVG. */
 void frame_begin(report_text *out, const char *title, const frame *f);
 void frame_x_axis(report_text *out, const frame *f);
@@ -82,13 +84,13 @@ typedef struct chart_line {
     const char *name;         /* label at the line's end; NULL: none */
     const char *colour;       /* class */
     bool faint;               /* one of many, behind their median */
-    const double *low, *high; /* [curve->count] edges of a band; NULL: no band */
+    const double *low, *high; /* [curve->count] edges of a band; high NULL: no band */
 } chart_line;
 
 typedef struct chart {
     const char *title;
     const char *x_name, *y_name; /* x_name NULL: epochs, which are whole numbers */
-    quantity_unit x_unit, unit;
+    quantity_unit unit;
     chart_line line[CHART_LINES_MAX];
     int lines;
     bool from_zero;                      /* the axis begins at 0 and is never logarithmic */
@@ -160,10 +162,12 @@ typedef struct drawing {
     quantity_unit unit;
     drawing_series series[SERIES_MAX];
     int count;
+    const char *name[BAR_RANKS]; /* [names] of the rows of bars, or of the columns of a heat map */
+    int names;
 } drawing;
 
 /* Points (x, y) of each series in its colour. At most SCATTER_POINTS per series, evenly chosen. */
-bool scatter_draw(report_text *out, const drawing *d);
+bool scatter_draw(report_text *out, run_record *run, const drawing *d);
 /* One row per series: points at their x, moved up and down so that none covers another; tint (0 to 1) colours them.
  * At most SWARM_POINTS per series, evenly chosen from the sorted ones. */
 bool beeswarm_draw(report_text *out, run_record *run, const drawing *d);
@@ -171,6 +175,6 @@ bool beeswarm_draw(report_text *out, run_record *run, const drawing *d);
  * a level are at least `diameter` apart. Returns the number of levels. count <= SWARM_POINTS. */
 int beeswarm_levels(const double *x, int count, double diameter, int *level);
 /* One axis per series, and a line through the i-th values of all of them, coloured by its place on the last axis. */
-bool parallel_draw(report_text *out, const drawing *d);
+bool parallel_draw(report_text *out, run_record *run, const drawing *d);
 
 #endif

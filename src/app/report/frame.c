@@ -50,6 +50,20 @@ const char *drawing_colour(int i)
     return colours[i % 8];
 }
 
+bool frame_around(const extent *e, const char *x_name, const char *y_name, quantity_unit unit, frame *f)
+{
+    if (!(e->x_low <= e->x_high && e->low <= e->high)) {
+        return false;
+    }
+    *f = (frame){.x = scale_linear(e->x_low, e->x_high, 6, DRAWING_LEFT, DRAWING_WIDTH - DRAWING_RIGHT),
+                 .y = scale_linear(e->low, e->high, 5, DRAWING_HEIGHT - DRAWING_BOTTOM, DRAWING_TOP),
+                 .y_unit = unit,
+                 .x_name = x_name,
+                 .y_name = y_name,
+                 .height = DRAWING_HEIGHT};
+    return true;
+}
+
 void frame_begin(report_text *out, const char *title, const frame *f)
 {
     const scale *x = &f->x, *y = &f->y;

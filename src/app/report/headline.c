@@ -117,25 +117,21 @@ static void tile(report_text *out, const char *name, quantity value, const char 
 static void score_tile(report_text *out, const record_figures *f, const char *split, double mean, double std,
                        const char *at)
 {
-    phrase name = {""};
+    phrase name = {""}, spread = {""};
     add(&name, "%s %s", split, f->metric);
     if (isfinite(std)) {
-        tile(out, name.text, quantity_percent(mean), "± %.2f over %d runs, %s", 100 * std, f->runs, at);
-    } else {
-        tile(out, name.text, quantity_percent(mean), "%s", at);
+        add(&spread, "± %.2f over %d runs, ", 100 * std, f->runs);
     }
+    tile(out, name.text, quantity_percent(mean), "%s%s", spread.text, at);
 }
 
 static void baseline_tile(report_text *out, const run_record *run)
 {
     char class[RECORD_CLASS_BYTES];
     const record_figures *f = &run->figures;
-    if (isnan(f->baseline)) {
-        return;
-    }
-    if (isnan(f->baseline_class)) {
+    if (isfinite(f->baseline) && isnan(f->baseline_class)) {
         tile(out, "Baseline", quantity_percent(f->baseline), "a guess");
-    } else {
+    } else if (isfinite(f->baseline)) {
         tile(out, "Baseline", quantity_percent(f->baseline),
              "class %s, the largest in training: its share of the %s split",
              record_class(run, f->baseline_class, class), f->baseline_split);

@@ -8,37 +8,28 @@ enum { LABEL_HEIGHT = 19 };
 
 static bool frame_of(const chart *c, frame *f)
 {
-    double x_low = INFINITY, x_high = -INFINITY, low = INFINITY, high = -INFINITY;
+    extent e = EXTENT_NONE;
     for (int l = 0; l < c->lines; ++l) {
         const chart_line *line = &c->line[l];
-        scale_widen(&x_low, &x_high, line->curve->x, line->curve->count);
-        scale_widen(&low, &high, line->curve->y, line->curve->count);
-        scale_widen(&low, &high, line->low, line->low != NULL ? line->curve->count : 0);
-        scale_widen(&low, &high, line->high, line->high != NULL ? line->curve->count : 0);
+        const int64_t count = line->curve->count;
+        scale_widen(&e.x_low, &e.x_high, line->curve->x, count);
+        scale_widen(&e.low, &e.high, line->curve->y, count);
+        scale_widen(&e.low, &e.high, line->low, line->high != NULL ? count : 0);
+        scale_widen(&e.low, &e.high, line->high, line->high != NULL ? count : 0);
     }
-    if (!(low <= high && x_low <= x_high)) {
+    e.low = c->from_zero ? fmin(0, e.low) : e.low;
+    e.high = c->most > 0 ? fmax(e.low, fmin(e.high, c->most)) : e.high;
+    if (!frame_around(&e, c->x_name != NULL ? c->x_name : "epoch", c->y_name, c->unit, f)) {
         return false;
     }
-    const double bottom = DRAWING_HEIGHT - DRAWING_BOTTOM;
-    low = c->from_zero ? fmin(0, low) : low;
-    high = c->most > 0 ? fmin(high, c->most) : high;
-    high = fmax(low, high);
-    *f = (frame){.x = scale_linear(x_low, x_high, 6, DRAWING_LEFT, DRAWING_WIDTH - DRAWING_RIGHT),
-                 .x_unit = c->x_unit,
-                 .y_unit = c->unit,
-                 .x_name = c->x_name != NULL ? c->x_name : "epoch",
-                 .y_name = c->y_name,
-                 .height = DRAWING_HEIGHT};
-    if (c->unit == UNIT_COUNT && !c->from_zero && low > 0 && high / low > 50) {
-        f->y = scale_logarithmic(low, high, bottom, DRAWING_TOP);
-    } else {
-        f->y = scale_linear(low, high, 5, bottom, DRAWING_TOP);
+    if (c->unit == UNIT_COUNT && !c->from_zero && e.low > 0 && e.high / e.low > 50) {
+        f->y = scale_logarithmic(e.low, e.high, f->y.from, f->y.to);
     }
     if (c->x_name == NULL) { /* epochs are whole */
-        f->x = (scale){x_low - 1, x_high + 1, fmax(1, f->x.step), f->x.from, f->x.to};
+        f->x = (scale){e.x_low - 1, e.x_high + 1, fmax(1, f->x.step), f->x.from, f->x.to};
     }
-    f->x.low = x_high > x_low ? x_low : f->x.low; /* the axis ends where the lines end */
-    f->x.high = x_high > x_low ? x_high : f->x.high;
+    f->x.low = e.x_high > e.x_low ? e.x_low : f->x.low; /* the axis ends where the lines end */
+    f->x.high = e.x_high > e.x_low ? e.x_high : f->x.high;
     return true;
 }
 
@@ -122,7 +113,7 @@ static void draw_line_band(report_text *out, const frame *f, const chart_line *l
 {
     const int64_t count = line->curve->count;
     const char *command = "M";
-    if (line->low == NULL || line->high == NULL) {
+    if (line->high == NULL) {
         return;
     }
     text_html(out, "<path class=\"range f-%s\" d=\"", line->colour);

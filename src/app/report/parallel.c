@@ -48,8 +48,9 @@ static void draw_path(report_text *out, const drawing *d, const scale *scales, i
     text_html(out, "\"/>\n");
 }
 
-bool parallel_draw(report_text *out, const drawing *d)
+bool parallel_draw(report_text *out, run_record *run, const drawing *d)
 {
+    (void)run;
     const double bottom = DRAWING_HEIGHT - DRAWING_BOTTOM;
     scale scales[PARALLEL_AXES];
     int lines = 0;

@@ -51,22 +51,18 @@ static void draw_series(report_text *out, const frame *f, const drawing_series *
     }
 }
 
-bool scatter_draw(report_text *out, const drawing *d)
+bool scatter_draw(report_text *out, run_record *run, const drawing *d)
 {
-    double x_low = INFINITY, x_high = -INFINITY, low = INFINITY, high = -INFINITY;
+    extent e = EXTENT_NONE;
+    frame f;
+    (void)run;
     for (int k = 0; k < d->count; ++k) {
-        scale_widen(&x_low, &x_high, d->series[k].x.value, d->series[k].x.count);
-        scale_widen(&low, &high, d->series[k].y.value, d->series[k].y.count);
+        scale_widen(&e.x_low, &e.x_high, d->series[k].x.value, d->series[k].x.count);
+        scale_widen(&e.low, &e.high, d->series[k].y.value, d->series[k].y.count);
     }
-    if (!(x_low <= x_high && low <= high)) {
+    if (!frame_around(&e, d->x_name, d->y_name, d->unit, &f)) {
         return false;
     }
-    const frame f = {.x = scale_linear(x_low, x_high, 6, DRAWING_LEFT, DRAWING_WIDTH - DRAWING_RIGHT),
-                     .y = scale_linear(low, high, 5, DRAWING_HEIGHT - DRAWING_BOTTOM, DRAWING_TOP),
-                     .y_unit = d->unit,
-                     .x_name = d->x_name,
-                     .y_name = d->y_name,
-                     .height = DRAWING_HEIGHT};
     frame_begin(out, d->title, &f);
     frame_y_axis(out, &f);
     frame_x_axis(out, &f);
@@ -100,7 +96,10 @@ static void swarm_read(run_record *run, const drawing_series *s, swarm *row)
 {
     bee *bees = record_alloc(run, s->x.count, sizeof *bees);
     int count = 0;
-    for (int i = 0; i < s->x.count && bees != NULL; ++i) {
+    if (bees == NULL) {
+        return;
+    }
+    for (int i = 0; i < s->x.count; ++i) {
         if (scale_takes(s->x.value[i])) {
             bees[count++] = (bee){s->x.value[i], record_at(&s->tint, i)};
         }

@@ -65,20 +65,17 @@ static void fold(report_text *out, bool folded, const char *summary)
 
 /* ---- confusion ---- */
 
-/* The cells of a confusion matrix and their share of the label's count. */
-static void read_cells(const json_value *matrix, const record_column *support, double *count, double *share)
+/* [out] cells: the counts of a confusion matrix, and behind them their shares of the label's count. */
+static void read_cells(const json_value *matrix, const record_column *support, double *cells)
 {
     const int classes = support->count;
-    const json_value *row = record_first(matrix, JSON_ARRAY);
-    for (int k = 0; k < classes; ++k) {
-        const json_value *v = record_first(row, JSON_ARRAY);
-        for (int p = 0; p < classes; ++p) {
-            const int at = k * classes + p;
-            count[at] = v != NULL && v->kind == JSON_NUMBER ? v->number : NAN;
-            share[at] = count[at] / support->value[k];
-            v = v != NULL ? v->next : NULL;
-        }
-        row = row != NULL ? row->next : NULL;
+    const json_value *row = record_first(matrix, JSON_ARRAY), *v = NULL;
+    for (int i = 0; i < classes * classes; ++i) {
+        v = i % classes == 0 ? record_first(row, JSON_ARRAY) : v;
+        cells[i] = v != NULL && v->kind == JSON_NUMBER ? v->number : NAN;
+        cells[classes * classes + i] = cells[i] / support->value[i / classes];
+        v = v != NULL ? v->next : NULL;
+        row = row != NULL && (i + 1) % classes == 0 ? row->next : row;
     }
 }
 
@@ -92,22 +89,14 @@ static void draw_confusion(report_text *out, run_record *run, const json_value *
     if (cells == NULL) {
         return;
     }
-    double *shares = cells + classes * classes;
     for (int k = 0; k < classes; ++k) {
         names[k] = record_class(run, k, name[k]);
         snprintf(number[k], sizeof number[k], "%d", k);
         numbers[k] = number[k];
     }
-    read_cells(matrix, support, cells, shares);
-    heat_draw(out, &(heat){.corner = "label",
-                           .words = record_class_named(run),
-                           .diagonal = true,
-                           .rows = classes,
-                           .columns = classes,
-                           .row_name = names,
-                           .column_name = numbers,
-                           .value = cells,
-                           .share = shares});
+    read_cells(matrix, support, cells);
+    heat_draw(out, &(heat){"label", record_class_named(run), true, UNIT_COUNT, classes, classes, names, numbers, cells,
+                           cells + classes * classes});
     text_paragraph(out, "muted", "A row a label, a column a prediction; shaded by the share of the label's count.");
 }
 

@@ -129,16 +129,14 @@ void text_heading(report_text *out, int level, const char *format, ...)
     char text[PRINTF_MAX];
     assert(level >= 1 && level <= 6);
     TEXT_FORMAT(text, format);
+    bool run = level == 2 && out->level > 2; /* a run among several */
     if (!out->html) {
         fprintf(out->file, "\n%.*s ", level, "######");
-        write_words(out, text);
-        fputs("\n\n", out->file);
-        return;
     }
-    bool run = level == 2 && out->level > 2; /* a run among several */
-    fprintf(out->file, run ? "<h%d class=\"run\">" : "<h%d>", level);
+    text_html(out, run ? "<h%d class=\"run\">" : "<h%d>", level);
     write_words(out, text);
-    fprintf(out->file, "</h%d>\n", level);
+    text_html(out, "</h%d>", level);
+    put(out, "\n", "\n\n");
 }
 
 void text_paragraph(report_text *out, const char *kind, const char *format, ...)
@@ -163,9 +161,9 @@ void text_paragraph(report_text *out, const char *kind, const char *format, ...)
 void text_code(report_text *out, const char *text)
 {
     if (out->html) {
-        fputs("<pre class=\"code\">", out->file);
+        put(out, "<pre class=\"code\">", "");
         write_words(out, text);
-        fputs("</pre>\n", out->file);
+        put(out, "</pre>\n", "");
         return;
     }
     size_t longest = 2;

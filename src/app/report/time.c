@@ -15,36 +15,29 @@
 
 enum { PARTS_MAX = ACTIVITIES_MOST };
 
-/* An activity that the file has seconds of. */
-typedef struct part {
-    const char *name, *colour;
-    activity_kind kind;
-    record_column seconds; /* per rank; finite, >= 0 */
-    record_spread spread;
-} part;
-
+/* Activities that the file has seconds of: once a job first; then by kind, as the bars have them: computing, messages,
+ * scoring. */
 typedef struct parts {
-    part part[PARTS_MAX]; /* once a job first; then by kind, as the bars have them: computing, messages, scoring */
-    const char *name[PARTS_MAX], *colour[PARTS_MAX]; /* of the parts */
-    int count, once;
+    const char *name[PARTS_MAX], *colour[PARTS_MAX];
+    record_column seconds[PARTS_MAX]; /* per rank; finite, >= 0 */
+    record_spread spread[PARTS_MAX];
+    int count, once; /* all, and those of once a job */
     int ranks;
 } parts;
 
 static void read_part(run_record *run, const activity_entry *row, parts *p)
 {
-    assert(p->count < PARTS_MAX);
-    part *at = &p->part[p->count];
-    const char *name = row->activity->text;
-    *at = (part){.name = name, .colour = row->colour, .kind = row->activity->kind};
-    at->seconds = record_numbers(run, json_find(record_per_rank(run), "activity_s"), name);
-    for (int r = 0; r < at->seconds.count; ++r) {
-        double s = at->seconds.value[r];
-        at->seconds.value[r] = isfinite(s) && s >= 0 && s < 1e15 ? s : 0;
+    const int at = p->count;
+    assert(at < PARTS_MAX);
+    p->name[at] = row->activity->text;
+    p->colour[at] = row->colour;
+    p->seconds[at] = record_numbers(run, json_find(record_per_rank(run), "activity_s"), p->name[at]);
+    for (int r = 0; r < p->seconds[at].count; ++r) {
+        double s = p->seconds[at].value[r];
+        p->seconds[at].value[r] = isfinite(s) && s >= 0 && s < 1e15 ? s : 0;
     }
-    at->spread = record_spread_of(&at->seconds);
-    p->name[p->count] = name;
-    p->colour[p->count] = row->colour;
-    p->count += at->spread.max > 0;
+    p->spread[at] = record_spread_of(&p->seconds[at]);
+    p->count += p->spread[at].max > 0;
 }
 
 static void read_parts(run_record *run, parts *p)
@@ -67,12 +60,10 @@ static void draw_epochs(report_text *out, run_record *run)
     const record_figures *f = &run->figures;
     const record_curve *time = record_curve_of(run, RECORD_EPOCH_S);
     char title[160] = "Time of each epoch; the band holds half of them";
-    chart c = {.title = title,
-               .unit = UNIT_SECONDS,
-               .from_zero = true,
-               .band_low = f->epoch_s_q1,
-               .band_high = f->epoch_s_q3,
-               .most = isfinite(f->epoch_s_q3) ? 3 * f->epoch_s_q3 : 0};
+    chart c = {.title = title, .unit = UNIT_SECONDS, .from_zero = true};
+    c.band_low = f->epoch_s_q1;
+    c.band_high = f->epoch_s_q3;
+    c.most = isfinite(f->epoch_s_q3) ? 3 * f->epoch_s_q3 : 0;
     c.line[c.lines++] = (chart_line){.curve = time, .name = "epoch", .colour = "time"};
     if (f->ranks > 1) {
         const record_curve *wait = record_curve_of(run, RECORD_EXPOSED_S);
@@ -99,14 +90,13 @@ static void table_of_epoch(report_text *out, const parts *p, double epochs)
 {
     double total = 0;
     for (int i = p->once; i < p->count; ++i) {
-        total += p->part[i].spread.mean;
+        total += p->spread[i].mean;
     }
     text_table_begin(out, "lrrrr", "activity, per epoch|least|mean|most|share");
     for (int i = p->once; i < p->count; ++i) {
-        const part *at = &p->part[i];
-        text_cell_styled(out, (cell_style){.patch = at->colour}, at->name);
-        section_spread(out, &at->spread, epochs, UNIT_SECONDS);
-        text_cell(out, "%.1f %%", 100 * at->spread.mean / total);
+        text_cell_styled(out, (cell_style){.patch = p->colour[i]}, p->name[i]);
+        section_spread(out, &p->spread[i], epochs, UNIT_SECONDS);
+        text_cell(out, "%.1f %%", 100 * p->spread[i].mean / total);
     }
     text_table_end(out);
 }
@@ -115,29 +105,10 @@ static void table_of_the_rest(report_text *out, const parts *p)
 {
     text_table_begin(out, "lrrr", "once a job|least|mean|most");
     for (int i = 0; i < p->once; ++i) {
-        text_cell(out, "%s", p->part[i].name);
-        section_spread(out, &p->part[i].spread, 1, UNIT_SECONDS);
+        text_cell(out, "%s", p->name[i]);
+        section_spread(out, &p->spread[i], 1, UNIT_SECONDS);
     }
     text_table_end(out);
-}
-
-static void draw_ranks(report_text *out, run_record *run, const parts *p, double epochs)
-{
-    record_column columns[PARTS_MAX];
-    for (int i = p->once; i < p->count; ++i) {
-        columns[i - p->once] = p->part[i].seconds;
-    }
-    if (p->count > p->once) {
-        bars_of_ranks(out, run,
-                      &(rank_bars){.title = "Mean epoch by activity",
-                                   .unit = UNIT_SECONDS,
-                                   .ranks = p->ranks,
-                                   .parts = p->count - p->once,
-                                   .name = p->name + p->once,
-                                   .colour = p->colour + p->once,
-                                   .column = columns,
-                                   .per = epochs});
-    }
 }
 
 static void say_balance(report_text *out, const run_record *run)
@@ -171,8 +142,11 @@ void section_time(report_text *out, run_record *run)
         text_paragraph(out, "muted", "Seconds by activity are written when a job ends well.");
     }
     text_html(out, PAIR_END);
-    if (by_rank && out->html) {
-        draw_ranks(out, run, &p, f->job_epochs);
+    if (by_rank && out->html && p.count > p.once) {
+        const int from = p.once;
+        bars_of_ranks(out, run,
+                      &(rank_bars){"Mean epoch by activity", UNIT_SECONDS, p.ranks, p.count - from, p.name + from,
+                                   p.colour + from, p.seconds + from, f->job_epochs});
     }
     if (by_rank && f->job_epochs < f->epochs) {
         text_paragraph(out, "",

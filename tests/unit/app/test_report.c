@@ -228,18 +228,6 @@ static char *drawn(const drawing *d, bool (*draw)(report_text *, run_record *, c
     return written;
 }
 
-static bool draw_scatter(report_text *out, run_record *run, const drawing *d)
-{
-    (void)run;
-    return scatter_draw(out, d);
-}
-
-static bool draw_parallel(report_text *out, run_record *run, const drawing *d)
-{
-    (void)run;
-    return parallel_draw(out, d);
-}
-
 typedef struct circle {
     double x, y, radius;
 } circle;
@@ -312,14 +300,14 @@ static void test_scatter(void **state)
     circle circles[8];
     drawing d = {.title = "t", .x_name = "x", .count = 1};
     d.series[0] = (drawing_series){.name = "s", .x = {x, 5}, .y = {y, 5}};
-    char *svg = drawn(&d, draw_scatter);
+    char *svg = drawn(&d, scatter_draw);
     assert_int_equal(circles_of(svg, circles, 8), 3); /* what is no number, or too large, is left out */
     assert_true(circles[0].x == DRAWING_LEFT && circles[0].y == DRAWING_HEIGHT - DRAWING_BOTTOM);
     assert_true(circles[1].x == DRAWING_WIDTH - DRAWING_RIGHT && circles[1].y == DRAWING_TOP);
     assert_true(fabs(circles[2].x - (circles[0].x + circles[1].x) / 2) < 0.01);
     free(svg);
     d.series[0].x.count = 0;
-    free(drawn(&d, draw_scatter));
+    free(drawn(&d, scatter_draw));
 }
 
 /* Each axis has the smallest value at its foot and the largest at its head; a line goes from axis to axis. */
@@ -333,7 +321,7 @@ static void test_parallel(void **state)
     for (int k = 0; k < 3; ++k) {
         d.series[k] = (drawing_series){.name = "axis", .values = {values[k], 3}};
     }
-    char *svg = drawn(&d, draw_parallel);
+    char *svg = drawn(&d, parallel_draw);
     const char *path = strstr(svg, "<path");
     const double foot = DRAWING_HEIGHT - DRAWING_BOTTOM, head = DRAWING_TOP;
     assert_int_equal(
@@ -345,7 +333,7 @@ static void test_parallel(void **state)
     assert_true(fabs(y[0] - (foot + head) / 2) < 0.01 && fabs(y[2] - y[0]) < 0.01);
     free(svg);
     d.series[1].values.count = d.series[0].values.count = d.series[2].values.count = 0;
-    free(drawn(&d, draw_parallel));
+    free(drawn(&d, parallel_draw));
 }
 
 static void test_units(void **state)
