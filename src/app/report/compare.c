@@ -4,7 +4,6 @@
  */
 #include <assert.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "app/report/drawing.h"
@@ -183,15 +182,13 @@ static void overlay(report_text *out, run_record *runs, int count, record_field 
 
 void section_compare(report_text *out, run_record *runs, int count)
 {
-    char title[64];
     assert(count <= FOLDERS_MAX);
     table_of_figures(out, runs, count);
     if (out->html) {
-        snprintf(title, sizeof title, "Validation %s", runs[0].figures.metric);
         text_html(out, PAIR_BEGIN);
         overlay(out, runs, count, RECORD_LOSS, UNIT_COUNT, "Training loss");
         text_html(out, PAIR_NEXT);
-        overlay(out, runs, count, RECORD_VALID, UNIT_PERCENT, title);
+        overlay(out, runs, count, RECORD_VALID, UNIT_PERCENT, phrase_of("Validation %s", runs[0].figures.metric).text);
         text_html(out, PAIR_END);
     }
     table_of_settings(out, runs, count);

@@ -20,22 +20,6 @@ static const char *plural(double count)
     return count == 1 ? "" : "s";
 }
 
-/* A short text that is put together from pieces. */
-typedef struct phrase {
-    char text[400];
-} phrase;
-
-static void add(phrase *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void add(phrase *p, const char *format, ...)
-{
-    const size_t at = strlen(p->text);
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(p->text + at, sizeof p->text - at, format, arguments);
-    va_end(arguments);
-}
-
 /* What the model is like: its own count of layers, else the options that set its size; and the shape of a row that has
  * one. */
 static void add_model(phrase *p, const run_record *run)
@@ -45,15 +29,15 @@ static void add_model(phrase *p, const run_record *run)
     const char *option = record_option(run, "layers"), *hidden = record_option(run, "hidden");
     quantity space;
     if (layers != NULL) {
-        add(p, "%.20s layers", record_value_text(layers, UNIT_COUNT, &space));
+        phrase_add(p, "%.20s layers", record_value_text(layers, UNIT_COUNT, &space));
     } else if (record_fact(run, sides[0]) == NULL && option[0] != '\0' && hidden[0] != '\0') {
-        add(p, "%.20s layers, %.20s hidden columns", option, hidden);
+        phrase_add(p, "%.20s layers, %.20s hidden columns", option, hidden);
     }
     for (int i = 0; i < 3 && record_fact(run, sides[0]) != NULL; ++i) {
         if (i == 0) {
-            add(p, "%s%.60s of ", p->text[0] != '\0' ? ", " : "", record_rows_word(run));
+            phrase_add(p, "%s%.60s of ", p->text[0] != '\0' ? ", " : "", record_rows_word(run));
         }
-        add(p, "%s%.20s", i > 0 ? " x " : "", record_value_text(record_fact(run, sides[i]), UNIT_COUNT, &space));
+        phrase_add(p, "%s%.20s", i > 0 ? " x " : "", record_value_text(record_fact(run, sides[i]), UNIT_COUNT, &space));
     }
 }
 
@@ -65,64 +49,50 @@ static void lead(report_text *out, const run_record *run)
         add_model(&model, run);
     }
     if (isfinite(f->parameters)) {
-        add(&model, ", %s parameters", quantity_count(f->parameters).text);
+        phrase_add(&model, ", %s parameters", quantity_count(f->parameters).text);
     }
     if (run->manifest != NULL) {
-        add(&model, ", on %s rank%s with %s thread%s each", quantity_count(f->ranks).text, plural(f->ranks),
-            quantity_count(f->threads).text, plural(f->threads));
+        phrase_add(&model, ", on %s rank%s with %s thread%s each", quantity_count(f->ranks).text, plural(f->ranks),
+                   quantity_count(f->threads).text, plural(f->threads));
         if (f->nodes > 1) {
-            add(&model, " (%s nodes)", quantity_count(f->nodes).text);
+            phrase_add(&model, " (%s nodes)", quantity_count(f->nodes).text);
         }
     }
-    const char *words =
-        model.text + (strncmp(model.text, ", ", 2) == 0 ? 2 : 0); /* where the first pieces are unknown */
+    const char *words = model.text + strspn(model.text, ", "); /* the first pieces may be unknown */
     text_paragraph(out, "lead", "%s; %s epoch%s in %d run%s.", words, quantity_count(f->epochs).text, plural(f->epochs),
                    f->runs, plural(f->runs));
     const char *started = record_string(run->manifest, "started", NULL);
     if (started != NULL) {
-        add(&times, "Started %.40s, ended %.40s; ", started, record_string(run->manifest, "ended", "unknown"));
+        phrase_add(&times, "Started %.40s, ended %.40s; ", started, record_string(run->manifest, "ended", "unknown"));
     }
     if (isfinite(f->seconds)) {
         double startup = record_number(run->summary, "startup_s");
-        add(&times, "%s on the clock", quantity_seconds(f->seconds).text);
+        phrase_add(&times, "%s on the clock", quantity_seconds(f->seconds).text);
         if (isfinite(startup)) {
-            add(&times, ", %s until the first epoch", quantity_seconds(startup).text);
+            phrase_add(&times, ", %s until the first epoch", quantity_seconds(startup).text);
         }
-        add(&times, "; ");
+        phrase_add(&times, "; ");
     }
     text_paragraph(out, "muted", "%sfolder %s", times.text, run->folder);
 }
 
 /* ---- tiles ---- */
 
-static void tile(report_text *out, const char *name, quantity value, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-
-static void tile(report_text *out, const char *name, quantity value, const char *format, ...)
+static void tile(report_text *out, const char *name, quantity value, phrase note)
 {
-    char note[200];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(note, sizeof note, format, arguments);
-    va_end(arguments);
+    text_html(out, "<div class=\"tile\"><span>%s</span><b>%s</b><span>%s</span></div>\n", name, value.text, note.text);
     if (!out->html) {
         text_cell(out, "%s", name);
         text_cell_styled(out, (cell_style){.strong = true}, value.text);
-        text_cell(out, "%s", note);
-        return;
+        text_cell(out, "%s", note.text);
     }
-    text_html(out, "<div class=\"tile\"><span>%s</span><b>%s</b><span>%s</span></div>\n", name, value.text, note);
 }
 
-static void score_tile(report_text *out, const record_figures *f, const char *split, double mean, double std,
-                       const char *at)
+static void score_tile(report_text *out, const record_figures *f, const char *split, double mean, double std, phrase at)
 {
-    phrase name = {""}, spread = {""};
-    add(&name, "%s %s", split, f->metric);
-    if (isfinite(std)) {
-        add(&spread, "± %.2f over %d runs, ", 100 * std, f->runs);
-    }
-    tile(out, name.text, quantity_percent(mean), "%s%s", spread.text, at);
+    phrase spread = phrase_of(isfinite(std) ? "± %.2f over %d runs, " : "", 100 * std, f->runs);
+    phrase_add(&spread, "%s", at.text);
+    tile(out, phrase_of("%s %s", split, f->metric).text, quantity_percent(mean), spread);
 }
 
 static void baseline_tile(report_text *out, const run_record *run)
@@ -130,11 +100,11 @@ static void baseline_tile(report_text *out, const run_record *run)
     char class[RECORD_CLASS_BYTES];
     const record_figures *f = &run->figures;
     if (isfinite(f->baseline) && isnan(f->baseline_class)) {
-        tile(out, "Baseline", quantity_percent(f->baseline), "a guess");
+        tile(out, "Baseline", quantity_percent(f->baseline), phrase_of("a guess"));
     } else if (isfinite(f->baseline)) {
         tile(out, "Baseline", quantity_percent(f->baseline),
-             "class %s, the largest in training: its share of the %s split",
-             record_class(run, f->baseline_class, class), f->baseline_split);
+             phrase_of("class %s, the largest in training: its share of the %s split",
+                       record_class(run, f->baseline_class, class), f->baseline_split));
     }
 }
 
@@ -142,12 +112,12 @@ static void sent_tile(report_text *out, const record_figures *f)
 {
     static const char name[] = "Sent in an epoch";
     if (f->ranks == 1) {
-        tile(out, name, quantity_bytes(f->epoch_bytes), "one rank has nobody to send to");
+        tile(out, name, quantity_bytes(f->epoch_bytes), phrase_of("one rank has nobody to send to"));
     } else if (f->bytes_of_rank_0) {
-        tile(out, name, quantity_bytes(f->epoch_bytes), "by rank 0, median");
+        tile(out, name, quantity_bytes(f->epoch_bytes), phrase_of("by rank 0, median"));
     } else {
-        tile(out, name, quantity_bytes(f->epoch_bytes_all), "by all ranks; %s by each, mean",
-             quantity_bytes(f->epoch_bytes).text);
+        tile(out, name, quantity_bytes(f->epoch_bytes_all),
+             phrase_of("by all ranks; %s by each, mean", quantity_bytes(f->epoch_bytes).text));
     }
 }
 
@@ -155,23 +125,24 @@ static void tiles(report_text *out, const run_record *run)
 {
     const record_figures *f = &run->figures;
     const bool chosen = isfinite(f->valid); /* by validation */
-    phrase at = {""};
-    add(&at, chosen ? "at the best validation epoch" : "after the last evaluation, as nothing was validated");
+    phrase at =
+        phrase_of(chosen ? "at the best validation epoch" : "after the last evaluation, as nothing was validated");
     if (isfinite(f->best_epoch)) {
-        add(&at, ", %s of %s", quantity_count(f->best_epoch).text, quantity_count(f->last_epoch).text);
+        phrase_add(&at, ", %s of %s", quantity_count(f->best_epoch).text, quantity_count(f->last_epoch).text);
     }
     text_html(out, "<div class=\"tiles\">\n");
     if (!out->html) {
         text_table_begin(out, "lrl", "figure|value|");
     }
-    score_tile(out, f, "Test", f->test, f->test_std, at.text);
+    score_tile(out, f, "Test", f->test, f->test_std, at);
     score_tile(out, f, "Validation", f->valid, f->valid_std,
-               chosen ? "the best" : "no row of a validation split was scored");
+               phrase_of(chosen ? "the best" : "no row of a validation split was scored"));
     baseline_tile(out, run);
-    tile(out, "Time of an epoch", quantity_seconds(f->epoch_s), "median; quartiles %s, %s",
-         quantity_seconds(f->epoch_s_q1).text, quantity_seconds(f->epoch_s_q3).text);
+    tile(out, "Time of an epoch", quantity_seconds(f->epoch_s),
+         phrase_of("median; quartiles %s, %s", quantity_seconds(f->epoch_s_q1).text,
+                   quantity_seconds(f->epoch_s_q3).text));
     sent_tile(out, f);
-    tile(out, "Peak memory", quantity_bytes(f->peak_memory), "of the largest rank");
+    tile(out, "Peak memory", quantity_bytes(f->peak_memory), phrase_of("of the largest rank"));
     if (!out->html) {
         text_table_end(out);
     }

@@ -5,12 +5,11 @@
  * the best run marked. The table of epochs below them says the same in figures.
  */
 #include <math.h>
-#include <stdio.h>
 
 #include "app/report/drawing.h"
 #include "app/report/sections.h"
 
-enum { FAINT_RUNS_MAX = 20, TABLE_ROWS = 12, RUN_ROWS_MAX = 100, TITLE_BYTES = 128 };
+enum { FAINT_RUNS_MAX = 20, TABLE_ROWS = 12, RUN_ROWS_MAX = 100 };
 
 /* Adds each run's own curve of a field, which stands behind the others. */
 static void add_faint(chart *c, run_record *run, record_field field, const char *colour)
@@ -41,21 +40,20 @@ static const record_series *best_series(const run_record *run)
     return best;
 }
 
-static const char *title_of(const run_record *run, const char *name, char title[TITLE_BYTES])
+static phrase title_of(const run_record *run, const char *name)
 {
-    if (run->series_count > 1) {
-        snprintf(title, TITLE_BYTES, "%s, median of %d runs%s", name, run->series_count,
-                 run->series_count <= FAINT_RUNS_MAX ? "; each run lightly" : "");
-    } else {
-        snprintf(title, TITLE_BYTES, "%s", name);
+    const int runs = run->series_count;
+    phrase title = phrase_of("%s", name);
+    if (runs > 1) {
+        phrase_add(&title, ", median of %d runs%s", runs, runs <= FAINT_RUNS_MAX ? "; each run lightly" : "");
     }
     return title;
 }
 
 static void draw_loss(report_text *out, run_record *run)
 {
-    char title[TITLE_BYTES];
-    chart c = {.title = title_of(run, "Training loss", title)};
+    const phrase title = title_of(run, "Training loss");
+    chart c = {.title = title.text};
     add_faint(&c, run, RECORD_LOSS, "loss");
     add_median(&c, run, RECORD_LOSS, "loss", "loss");
     if (!chart_draw(out, &c)) {
@@ -65,10 +63,10 @@ static void draw_loss(report_text *out, run_record *run)
 
 static void draw_scores(report_text *out, run_record *run)
 {
-    char title[TITLE_BYTES], name[64], mark[96];
     const char *metric = run->figures.metric;
-    snprintf(name, sizeof name, "%c%s", metric[0] == 'a' ? 'A' : metric[0], metric + 1);
-    chart c = {.title = title_of(run, name, title), .unit = UNIT_PERCENT, .mark_colour = "valid"};
+    const phrase title = title_of(run, phrase_of("%c%s", metric[0] == 'a' ? 'A' : metric[0], metric + 1).text);
+    phrase mark;
+    chart c = {.title = title.text, .unit = UNIT_PERCENT, .mark_colour = "valid"};
     add_faint(&c, run, RECORD_VALID, "valid");
     add_faint(&c, run, RECORD_TEST, "test");
     add_median(&c, run, RECORD_TRAIN, "train", "train");
@@ -77,15 +75,13 @@ static void draw_scores(report_text *out, run_record *run)
     const record_series *best = best_series(run);
     if (best != NULL) {
         const record_epoch *epoch = &best->epoch[best->best];
-        char of_run[32] = "";
-        if (run->series_count > 1) {
-            snprintf(of_run, sizeof of_run, " of run %d", best->run);
-        }
         c.mark_x = (double)epoch->epoch;
         c.mark_y = epoch->value[RECORD_VALID];
-        c.mark_text = mark;
-        snprintf(mark, sizeof mark, "best: %s, epoch %lld%s", quantity_percent(c.mark_y).text, (long long)epoch->epoch,
-                 of_run);
+        mark = phrase_of("best: %s, epoch %lld", quantity_percent(c.mark_y).text, (long long)epoch->epoch);
+        if (run->series_count > 1) {
+            phrase_add(&mark, " of run %d", best->run);
+        }
+        c.mark_text = mark.text;
     }
     if (!chart_draw(out, &c)) {
         text_paragraph(out, "muted", "No epoch was evaluated.");
@@ -170,8 +166,8 @@ static void tell_runs(report_text *out, run_record *run)
         table_of_runs(out, run);
         return;
     }
-    char title[TITLE_BYTES];
-    chart c = {.title = title_of(run, "Learning rate", title), .from_zero = true};
+    const phrase title = title_of(run, "Learning rate");
+    chart c = {.title = title.text, .from_zero = true};
     add_median(&c, run, RECORD_LR, "rate", "time");
     text_html(out, PAIR_BEGIN);
     chart_draw(out, &c);

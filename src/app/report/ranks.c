@@ -12,7 +12,7 @@ enum { ROWS_MAX = 64, COLUMNS_MAX = 32 };
 void bars_of_ranks(report_text *out, run_record *run, const rank_bars *b)
 {
     int chosen[BAR_RANKS];
-    char name[BAR_RANKS][32], title[128];
+    char name[BAR_RANKS][32];
     const char *names[BAR_RANKS];
     const int rows = record_rank_choice(b->ranks, b->column, BAR_RANKS, chosen);
     double *value = record_alloc(run, (int64_t)rows * b->parts, sizeof *value);
@@ -24,9 +24,9 @@ void bars_of_ranks(report_text *out, run_record *run, const rank_bars *b)
             value[i * b->parts + p] = isfinite(at) && at > 0 && at < 1e18 ? at / b->per : 0;
         }
     }
-    snprintf(title, sizeof title, rows < b->ranks ? "%s, %d of %d ranks" : "%s", b->title, rows, b->ranks);
+    const phrase title = phrase_of(rows < b->ranks ? "%s, %d of %d ranks" : "%s", b->title, rows, b->ranks);
     if (value != NULL && rows > 0) {
-        bars_draw(out, &(bars){title, b->unit, rows, b->parts, names, b->name, b->colour, value});
+        bars_draw(out, &(bars){title.text, b->unit, rows, b->parts, names, b->name, b->colour, value});
     }
 }
 

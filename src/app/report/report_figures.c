@@ -5,13 +5,12 @@
  * numbers are bounded by the drawings, and a drawing that lacks something is told and left out.
  */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "app/report/drawing.h"
 #include "app/report/sections.h"
 
-enum { DRAWINGS_MAX = 64, PROBLEM_BYTES = 160 };
+enum { DRAWINGS_MAX = 64 };
 
 /* Lines: x and y, with the edges low and high of a band. */
 static bool draw_lines(report_text *out, run_record *run, const drawing *d)
@@ -42,8 +41,8 @@ static bool draw_bars(report_text *out, run_record *run, const drawing *d)
         return false;
     }
     for (int i = 0; i < d->count * d->names; ++i) {
-        const int k = i % d->count;
-        const double at = record_at(&d->series[k].values, i / d->count);
+        const int k = i % d->count, row = i / d->count;
+        const double at = record_at(&d->series[k].values, row);
         part[k] = d->series[k].name;
         colour[k] = drawing_colour(k);
         value[i] = scale_takes(at) ? at : 0;
@@ -62,11 +61,14 @@ static bool draw_heat(report_text *out, run_record *run, const drawing *d)
     double low = INFINITY, high = -INFINITY;
     const int columns = d->names < HEAT_MAX ? d->names : HEAT_MAX, cells = d->count * columns;
     double *value = record_alloc(run, 2 * (int64_t)cells, sizeof *value);
-    for (int i = 0; i < cells && value != NULL; ++i) {
+    if (value == NULL || cells == 0) {
+        return false;
+    }
+    for (int i = 0; i < cells; ++i) {
         row[i / columns] = d->series[i / columns].name;
         value[i] = record_at(&d->series[i / columns].values, i % columns);
     }
-    scale_widen(&low, &high, value, value != NULL ? cells : 0);
+    scale_widen(&low, &high, value, cells);
     if (!(low <= high)) {
         return false;
     }
@@ -128,23 +130,21 @@ static bool read_drawing(run_record *run, const json_value *json, drawing *d)
 static void draw_figure(report_text *out, run_record *run, const json_value *json, int number, drawing *d)
 {
     const struct figure_kind *kind = kind_of(json);
-    char problem[PROBLEM_BYTES] = "";
+    phrase problem = {""};
     const bool complete = read_drawing(run, json, d);
     if (kind == NULL) {
-        snprintf(problem, sizeof problem,
-                 "its kind is none of line, scatter, beeswarm, parallel, heat, bars and stacked");
+        problem = phrase_of("its kind is none of line, scatter, beeswarm, parallel, heat, bars and stacked");
     } else if (!complete) {
-        snprintf(problem, sizeof problem, "it has more than %d series", SERIES_MAX);
+        problem = phrase_of("it has more than %d series", SERIES_MAX);
     } else if (d->count < kind->least || d->count > kind->most) {
-        snprintf(problem, sizeof problem, "it has %d series; %s takes %d to %d", d->count, kind->name, kind->least,
-                 kind->most);
+        problem = phrase_of("it has %d series; %s takes %d to %d", d->count, kind->name, kind->least, kind->most);
     } else if (!out->html && kind->draw != draw_heat) {
         text_paragraph(out, "muted", "%s: a drawing, which the HTML report shows.", d->title);
     } else if (!kind->draw(out, run, d)) {
-        snprintf(problem, sizeof problem, "its series lack %s", kind->needs);
+        problem = phrase_of("its series lack %s", kind->needs);
     }
-    if (problem[0] != '\0') {
-        text_paragraph(out, "problem", "Figure %d, \"%.100s\", is left out: %s.", number, d->title, problem);
+    if (problem.text[0] != '\0') {
+        text_paragraph(out, "problem", "Figure %d, \"%.100s\", is left out: %s.", number, d->title, problem.text);
     }
 }
 

@@ -1,6 +1,5 @@
 /* app/report/settings.c: which options were given and where, and on what the run ran. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "app/report/sections.h"
@@ -145,13 +144,11 @@ static void table_of_starts(report_text *out, const json_value *start)
     text_table_begin(out, "lllrlr", "started|ended|host|ranks|after|exit code");
     for (; start != NULL; start = start->next) {
         double run = record_number(start, "after_run"), epoch = record_number(start, "after_epoch");
-        char after[100] = "–";
-        if (epoch > 0) {
-            snprintf(after, sizeof after, "run %s, epoch %s", quantity_count(run).text, quantity_count(epoch).text);
-        }
+        const phrase after =
+            phrase_of(epoch > 0 ? "run %s, epoch %s" : "–", quantity_count(run).text, quantity_count(epoch).text);
         TEXT_CELLS(out, record_string(start, "started", "–"), record_string(start, "ended", "–"),
                    record_string(start, "host", "–"),
-                   record_value_text(json_find(start, "ranks"), UNIT_COUNT, &space[0]), after,
+                   record_value_text(json_find(start, "ranks"), UNIT_COUNT, &space[0]), after.text,
                    record_value_text(json_find(start, "exit"), UNIT_COUNT, &space[1]));
     }
     text_table_end(out);

@@ -84,13 +84,17 @@ static void write_words(report_text *out, const char *text)
 /* Writes the argument of one conversion such as %.2f: texts escaped, numbers as printf does. */
 static void write_argument(report_text *out, const char *conversion, char type, va_list *arguments)
 {
-    if (type == 's') {
+    switch (type) {
+    case 's':
         text_write(out, va_arg(*arguments, const char *));
-    } else if (type == 'd') {
+        break;
+    case 'd':
         fprintf(out->file, conversion, va_arg(*arguments, int));
-    } else if (type == '%') {
+        break;
+    case '%':
         fputc('%', out->file);
-    } else {
+        break;
+    default:
         fprintf(out->file, conversion, va_arg(*arguments, double));
     }
 }
@@ -195,6 +199,25 @@ void text_fold_begin(report_text *out, const char *summary, bool long_table)
 void text_fold_end(report_text *out)
 {
     text_html(out, "</details>\n");
+}
+
+phrase phrase_of(const char *format, ...)
+{
+    phrase p;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(p.text, sizeof p.text, format, arguments);
+    va_end(arguments);
+    return p;
+}
+
+void phrase_add(phrase *p, const char *format, ...)
+{
+    const size_t at = strlen(p->text);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(p->text + at, sizeof p->text - at, format, arguments);
+    va_end(arguments);
 }
 
 /* ---- tables ---- */

@@ -51,6 +51,14 @@ void text_fold_end(report_text *out);
 #define PAIR_NEXT  "</div><div>\n"
 #define PAIR_END   "</div></div>\n"
 
+/* A short text that is put together from pieces; what does not fit is cut. */
+typedef struct phrase {
+    char text[400];
+} phrase;
+
+phrase phrase_of(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void phrase_add(phrase *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* ---- tables ----
  *
  * Cells come row by row; the last cell of a row closes the row. The first column names the row: in HTML it is not

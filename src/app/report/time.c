@@ -7,7 +7,6 @@
  */
 #include <assert.h>
 #include <math.h>
-#include <stdio.h>
 
 #include "app/activity/activity_table.h"
 #include "app/report/drawing.h"
@@ -59,8 +58,8 @@ static void draw_epochs(report_text *out, run_record *run)
 {
     const record_figures *f = &run->figures;
     const record_curve *time = record_curve_of(run, RECORD_EPOCH_S);
-    char title[160] = "Time of each epoch; the band holds half of them";
-    chart c = {.title = title, .unit = UNIT_SECONDS, .from_zero = true};
+    phrase title = phrase_of("Time of each epoch; the band holds half of them");
+    chart c = {.title = title.text, .unit = UNIT_SECONDS, .from_zero = true};
     c.band_low = f->epoch_s_q1;
     c.band_high = f->epoch_s_q3;
     c.most = isfinite(f->epoch_s_q3) ? 3 * f->epoch_s_q3 : 0;
@@ -76,8 +75,7 @@ static void draw_epochs(report_text *out, run_record *run)
         above += time->y[i] > c.most;
     }
     if (c.most > 0 && above > 0) {
-        snprintf(title, sizeof title, "Time of each epoch; the band holds half of them; %lld above the edge, up to %s",
-                 (long long)above, quantity_seconds(slowest).text);
+        phrase_add(&title, "; %lld above the edge, up to %s", (long long)above, quantity_seconds(slowest).text);
     }
     if (out->html && chart_draw(out, &c) && f->ranks > 1) {
         text_paragraph(out, "muted", "Rank 0's waiting includes that of evaluation, the epoch's time does not.");
