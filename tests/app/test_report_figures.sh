@@ -74,6 +74,11 @@ settings = {r[0]: r[1:] for r in page.table("setting")}
 assert settings == {"cpu": ["a processor", "another"], "a new key": ["–", "5"], "name": ["clicks", "views"],
                     "hash": ["ab12", "cd34"], "rows": ["45,840,617", "7"], "weft": ["1", "2"]}, settings
 
+other["data"]["facts"] = [{"key": f"k{i}", "value": i} for i in range(3000)]
+page = rp.Page(report("table", folder("other", other, summary)))
+assert page.problems() == ["Of a folder's options, facts or versions the first 1000 are compared."], page.problems()
+assert len(page.table("setting")) == 5 + 5 + 1000, len(page.table("setting"))
+
 # ---- a folder of an earlier version ----
 old = {k: v for k, v in run.items() if k != "data"}
 old["clicks"] = {"name": "clicks", "hash": "ab12", "rows": 45840617}

@@ -9,7 +9,10 @@
 #include "app/report/drawing.h"
 #include "app/report/sections.h"
 
-enum { FOLDERS_MAX = 32 }; /* that the command line takes */
+enum {
+    FOLDERS_MAX = 32,   /* as the command line takes */
+    SETTINGS_MAX = 1000 /* of a group and folder that are compared: a file from elsewhere may have any number */
+};
 
 static void score_cell(report_text *out, double mean, double std)
 {
@@ -132,12 +135,13 @@ static void setting_row(report_text *out, const run_record *runs, int count, set
     }
 }
 
-/* A row for each setting that this folder has and that no folder before it had. */
-static void rows_of_folder(report_text *out, const run_record *runs, int count, int folder, setting_group group,
+/* A row for each setting that this folder has and that no folder before it had. Returns false if it has too many. */
+static bool rows_of_folder(report_text *out, const run_record *runs, int count, int folder, setting_group group,
                            bool *begun)
 {
     quantity space;
-    for (const json_value *m = members_of(&runs[folder], group); m != NULL; m = m->next) {
+    const json_value *m = members_of(&runs[folder], group);
+    for (int seen = 0; m != NULL && seen < SETTINGS_MAX; m = m->next, ++seen) {
         bool fresh = !is_housekeeping(key_of(m)) && value_of(m, &space) != NULL;
         for (int k = 0; k < folder && fresh; ++k) {
             fresh = member_of(&runs[k], group, key_of(m)) == NULL;
@@ -146,15 +150,16 @@ static void rows_of_folder(report_text *out, const run_record *runs, int count, 
             setting_row(out, runs, count, group, key_of(m), begun);
         }
     }
+    return m == NULL;
 }
 
 static void table_of_settings(report_text *out, const run_record *runs, int count)
 {
-    bool begun = false;
+    bool begun = false, all = true;
     text_heading(out, 2, "Settings that differ");
     for (setting_group group = 0; group < SET_GROUPS; ++group) {
         for (int k = 0; k < count; ++k) {
-            rows_of_folder(out, runs, count, k, group, &begun);
+            all = rows_of_folder(out, runs, count, k, group, &begun) && all;
         }
     }
     if (begun) {
@@ -162,6 +167,10 @@ static void table_of_settings(report_text *out, const run_record *runs, int coun
         text_paragraph(out, "muted", "Emphasised: other than in %s.", runs[0].name);
     } else {
         text_paragraph(out, "muted", "None.");
+    }
+    if (!all) {
+        text_paragraph(out, "problem", "Of a folder's options, facts or versions the first %d are compared.",
+                       SETTINGS_MAX);
     }
 }
 
