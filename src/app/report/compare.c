@@ -100,12 +100,11 @@ static void begin_settings(report_text *out, const run_record *runs, int count)
 {
     static const char align[] = "lllllllllllllllllllllllllllllllll"; /* FOLDERS_MAX + 1 */
     _Static_assert(sizeof align == FOLDERS_MAX + 2, "one letter per column");
-    text_columns_begin(out, align + FOLDERS_MAX - count);
-    text_column_name(out, "setting");
+    const char *names[FOLDERS_MAX + 1] = {"setting"};
     for (int k = 0; k < count; ++k) {
-        text_column_name(out, runs[k].name);
+        names[k + 1] = runs[k].name;
     }
-    text_columns_end(out);
+    text_table_named(out, align + FOLDERS_MAX - count, names);
 }
 
 /* What equals the first folder's value is plain, what differs from it is strong. Writes nothing if all are equal. */

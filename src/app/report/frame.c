@@ -19,20 +19,16 @@ void svg_text(report_text *out, const char *class, double x, double y, const cha
 
 const char *svg_cut(const char *name, int most, char text[SVG_CUT_BYTES])
 {
-    size_t bytes = 0;
-    int letters = 0;
+    size_t cut = 0, bytes = 0; /* in front of the last letter that fits; all that fit */
     assert(4 * most + 4 <= SVG_CUT_BYTES);
-    while (name[bytes] != '\0' && bytes < 4 * (size_t)most) { /* continuation bytes of UTF-8 are no letters */
-        letters += (name[bytes] & 0xc0) != 0x80;
-        if (letters > most) {
-            break;
-        }
-        bytes += 1;
+    for (int letters = 0; name[bytes] != '\0' && letters < most; ++letters) {
+        cut = bytes;
+        do {
+            bytes += 1;
+        } while ((name[bytes] & 0xc0) == 0x80); /* continuation bytes of UTF-8 */
     }
     const bool whole = name[bytes] == '\0';
-    while (!whole && bytes > 0 && (name[--bytes] & 0xc0) == 0x80) { /* the last letter makes way for the dots */
-    }
-    snprintf(text, SVG_CUT_BYTES, "%.*s%s", (int)bytes, name, whole ? "" : "…");
+    snprintf(text, SVG_CUT_BYTES, "%.*s%s", (int)(whole ? bytes : cut), name, whole ? "" : "…");
     return text;
 }
 

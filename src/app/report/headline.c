@@ -90,9 +90,8 @@ static void tile(report_text *out, const char *name, quantity value, phrase note
 
 static void score_tile(report_text *out, const record_figures *f, const char *split, double mean, double std, phrase at)
 {
-    phrase spread = phrase_of(isfinite(std) ? "± %.2f over %d runs, " : "", 100 * std, f->runs);
-    phrase_add(&spread, "%s", at.text);
-    tile(out, phrase_of("%s %s", split, f->metric).text, quantity_percent(mean), spread);
+    phrase note = phrase_of("± %.2f over %d runs, %s", 100 * std, f->runs, at.text);
+    tile(out, phrase_of("%s %s", split, f->metric).text, quantity_percent(mean), isfinite(std) ? note : at);
 }
 
 static void baseline_tile(report_text *out, const run_record *run)

@@ -8,16 +8,13 @@
 void heat_draw(report_text *out, const heat *h)
 {
     char align[HEAT_MAX + 2];
+    const char *names[HEAT_MAX + 1] = {h->corner};
     assert(h->rows <= HEAT_MAX && h->columns <= HEAT_MAX);
     memset(align, 'r', (size_t)h->columns + 1);
     align[h->columns + 1] = '\0';
     align[0] = h->words ? 'l' : 'r';
-    text_columns_begin(out, align);
-    text_column_name(out, h->corner);
-    for (int c = 0; c < h->columns; ++c) {
-        text_column_name(out, h->column_name[c]);
-    }
-    text_columns_end(out);
+    memcpy(names + 1, h->column_name, (size_t)h->columns * sizeof *names);
+    text_table_named(out, align, names);
     for (int r = 0; r < h->rows; ++r) {
         text_cell(out, "%s", h->row_name[r]);
         for (int c = 0; c < h->columns; ++c) {

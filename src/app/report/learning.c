@@ -115,7 +115,7 @@ static void table_of_epochs(report_text *out, run_record *run)
     if (count == 0) {
         return;
     }
-    text_fold_begin(out,
+    text_fold_begin(out, true,
                     run->series_count > 1 ? "Some epochs in figures (medians over the runs)" : "Some epochs in figures",
                     false);
     text_table_begin(out, "rrrrrrr", "epoch|loss|train|valid|test|time|learning rate");
@@ -128,7 +128,7 @@ static void table_of_epochs(report_text *out, run_record *run)
         }
     }
     text_table_end(out);
-    text_fold_end(out);
+    text_fold_end(out, true);
 }
 
 static void table_of_runs(report_text *out, const run_record *run)

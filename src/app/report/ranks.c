@@ -151,17 +151,15 @@ static void table_of_ranks(report_text *out, const run_record *run, const rank_c
 {
     int chosen[ROWS_MAX];
     char align[COLUMNS_MAX + 3] = "rl";
+    const char *names[COLUMNS_MAX + 2] = {"rank", "host"};
     const int ranks = record_rank_count(run);
     const int rows = record_rank_choice(ranks, &columns[count - 2].values, ROWS_MAX, chosen);
     const json_value *host = record_first(json_find(record_per_rank(run), "host"), JSON_ARRAY);
     memset(align + 2, 'r', (size_t)count);
-    text_columns_begin(out, align);
-    text_column_name(out, "rank");
-    text_column_name(out, "host");
     for (int c = 0; c < count; ++c) {
-        text_column_name(out, columns[c].label);
+        names[c + 2] = columns[c].label;
     }
-    text_columns_end(out);
+    text_table_named(out, align, names);
     for (int i = 0, at = 0; i < rows; ++i) {
         for (; at < chosen[i]; ++at) {
             host = host != NULL ? host->next : NULL;

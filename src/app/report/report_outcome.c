@@ -54,15 +54,6 @@ static void average_row(report_text *out, const json_value *outcome, const char 
     }
 }
 
-static void fold(report_text *out, bool folded, const char *summary)
-{
-    if (folded && summary != NULL) {
-        text_fold_begin(out, summary, false);
-    } else if (folded) {
-        text_fold_end(out);
-    }
-}
-
 /* ---- confusion ---- */
 
 /* [out] cells: the counts of a confusion matrix, and behind them their shares of the label's count. */
@@ -120,14 +111,14 @@ static void tell_confusion(report_text *out, run_record *run, const json_value *
     const json_value *matrix = json_find(outcome, "confusion");
     const bool folded = support->count > OPEN_MAX;
     if (matrix != NULL && matrix->kind == JSON_ARRAY && support->count > 0 && support->count <= HEAT_MAX) {
-        fold(out, folded, "Labels, and what they are predicted as");
+        text_fold_begin(out, folded, "Labels, and what they are predicted as", false);
         draw_confusion(out, run, matrix, support);
-        fold(out, folded, NULL);
+        text_fold_end(out, folded);
     }
     if (record_first(json_find(outcome, "confused"), JSON_ARRAY) != NULL) {
-        fold(out, true, "Classes that are taken for another most often");
+        text_fold_begin(out, true, "Classes that are taken for another most often", false);
         table_of_pairs(out, run, outcome, support);
-        fold(out, true, NULL);
+        text_fold_end(out, true);
     }
 }
 
@@ -144,14 +135,14 @@ static void tell_classes(report_text *out, run_record *run, const json_value *ou
         "they are undefined; macro is the mean over the classes that occur, micro is over all rows.",
         record_string(outcome, "split", "test"));
     if (support->count > 0) {
-        fold(out, folded, "Figures of each class");
+        text_fold_begin(out, folded, "Figures of each class", false);
         text_table_begin(out, record_class_named(run) ? "lrrrrrrr" : "rrrrrrrr",
                          "class|in training|in validation|in test|predicted|precision|recall|F1");
         rows_of(out, run, json_find(outcome, "classes"), class_columns, COLUMNS, support->count, true);
         average_row(out, outcome, "macro");
         average_row(out, outcome, "micro");
         text_table_end(out);
-        fold(out, folded, NULL);
+        text_fold_end(out, folded);
     } else {
         text_paragraph(out, "", "Macro F1 %s, micro F1 %s.", quantity_of(record_number(macro, "f1"), UNIT_RATE).text,
                        quantity_of(record_number(micro, "f1"), UNIT_RATE).text);
@@ -164,11 +155,11 @@ static void tell_tasks(report_text *out, run_record *run, const json_value *outc
     text_heading(out, out->level, "Tasks");
     text_paragraph(out, "muted", "Predictions of the last run at its best epoch, on the %s split.",
                    record_string(outcome, "split", "test"));
-    fold(out, count > OPEN_MAX, "Figures of each task");
+    text_fold_begin(out, count > OPEN_MAX, "Figures of each task", false);
     text_table_begin(out, "rrrr", "task|positive|negative|ROC-AUC");
     rows_of(out, run, json_find(outcome, "tasks"), task_columns, 3, count, false);
     text_table_end(out);
-    fold(out, count > OPEN_MAX, NULL);
+    text_fold_end(out, count > OPEN_MAX);
 }
 
 void section_outcome(report_text *out, run_record *run)

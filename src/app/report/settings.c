@@ -52,9 +52,9 @@ static void settings(report_text *out, const run_record *run, const json_value *
         text_paragraph(out, "muted", "Every option has its default.");
     }
     if (count > given) {
-        text_fold_begin(out, "Options that kept their defaults", true);
+        text_fold_begin(out, true, "Options that kept their defaults", true);
         table_of_options(out, options, true);
-        text_fold_end(out);
+        text_fold_end(out, true);
     }
 }
 

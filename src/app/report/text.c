@@ -10,7 +10,8 @@
 
 enum {
     PRINTF_MAX = 8192,
-    NAME_WHOLE_MAX = 28, /* letters of a first column that is not wrapped */
+    TABLE_COLUMNS_MAX = 12, /* of a table whose names are the program's */
+    NAME_WHOLE_MAX = 28,    /* letters of a first column that is not wrapped */
     WORD_WHOLE_MAX = 32
 };
 
@@ -186,19 +187,20 @@ void text_code(report_text *out, const char *text)
     }
 }
 
-void text_fold_begin(report_text *out, const char *summary, bool long_table)
+void text_fold_begin(report_text *out, bool folded, const char *summary, bool long_table)
 {
-    if (!out->html) {
+    if (folded && out->html) {
+        text_html(out,
+                  long_table ? "<details class=\"many\"><summary>%s</summary>\n" : "<details><summary>%s</summary>\n",
+                  summary);
+    } else if (folded) {
         text_paragraph(out, "", "%s:", summary);
-        return;
     }
-    text_html(out, long_table ? "<details class=\"many\"><summary>%s</summary>\n" : "<details><summary>%s</summary>\n",
-              summary);
 }
 
-void text_fold_end(report_text *out)
+void text_fold_end(report_text *out, bool folded)
 {
-    text_html(out, "</details>\n");
+    put(out, folded ? "</details>\n" : "", "");
 }
 
 phrase phrase_of(const char *format, ...)
@@ -222,44 +224,35 @@ void phrase_add(phrase *p, const char *format, ...)
 
 /* ---- tables ---- */
 
-void text_columns_begin(report_text *out, const char *align)
+void text_table_named(report_text *out, const char *align, const char *const *names)
 {
-    out->align = align;
-    out->column = 0;
     put(out, "<div class=\"scroll\"><table><thead><tr>", "|");
-}
-
-void text_column_name(report_text *out, const char *name)
-{
-    assert(out->align[out->column] != '\0');
-    put(out, out->align[out->column] == 'r' ? "<th class=\"r\">" : "<th>", " ");
-    write_words(out, name);
-    put(out, "</th>", " |");
-    out->column += 1;
-}
-
-void text_columns_end(report_text *out)
-{
-    assert(out->align[out->column] == '\0');
+    for (int c = 0; align[c] != '\0'; ++c) {
+        put(out, align[c] == 'r' ? "<th class=\"r\">" : "<th>", " ");
+        write_words(out, names[c]);
+        put(out, "</th>", " |");
+    }
     put(out, "</tr></thead><tbody>\n", "\n|");
-    for (const char *a = out->align; *a != '\0' && !out->html; ++a) {
-        fputs(*a == 'r' ? "---:|" : "---|", out->file);
+    for (int c = 0; align[c] != '\0'; ++c) {
+        put(out, "", align[c] == 'r' ? "---:|" : "---|");
     }
     put(out, "", "\n");
+    out->align = align;
     out->column = 0;
 }
 
 void text_table_begin(report_text *out, const char *align, const char *names)
 {
-    text_columns_begin(out, align);
-    for (const char *a = align; *a != '\0'; ++a) {
-        char name[128];
-        size_t length = strcspn(names, "|");
-        snprintf(name, sizeof name, "%.*s", (int)length, names);
-        text_column_name(out, name);
+    phrase name[TABLE_COLUMNS_MAX];
+    const char *texts[TABLE_COLUMNS_MAX];
+    assert(strlen(align) <= TABLE_COLUMNS_MAX);
+    for (int c = 0; align[c] != '\0'; ++c) {
+        const size_t length = strcspn(names, "|");
+        name[c] = phrase_of("%.*s", (int)length, names);
+        texts[c] = name[c].text;
         names += length + (names[length] == '|');
     }
-    text_columns_end(out);
+    text_table_named(out, align, texts);
 }
 
 /* The open tag of a cell that will hold `text`. */

@@ -42,9 +42,10 @@ void text_paragraph(report_text *out, const char *kind, const char *format, ...)
 /* Text to copy as it stands, such as a command line, in a box of its own and without marks of Markdown. */
 void text_code(report_text *out, const char *text);
 
-/* In HTML everything up to text_fold_end is folded below the line `summary`; long_table sets a narrow table in columns. */
-void text_fold_begin(report_text *out, const char *summary, bool long_table);
-void text_fold_end(report_text *out);
+/* In HTML everything up to text_fold_end is folded below the line `summary`, if `folded`; long_table sets a narrow table in
+ * columns. */
+void text_fold_begin(report_text *out, bool folded, const char *summary, bool long_table);
+void text_fold_end(report_text *out, bool folded);
 
 /* Two columns beside each other: text_html(out, PAIR_BEGIN), the left one, PAIR_NEXT, the right one, PAIR_END. */
 #define PAIR_BEGIN "<div class=\"pair\"><div>\n"
@@ -67,10 +68,8 @@ void phrase_add(phrase *p, const char *format, ...) __attribute__((format(printf
 
 /* align "lrr" makes three columns; names are separated by '|', which no name contains. */
 void text_table_begin(report_text *out, const char *align, const char *names);
-/* The same for names from files: one call per column between begin and end. */
-void text_columns_begin(report_text *out, const char *align);
-void text_column_name(report_text *out, const char *name);
-void text_columns_end(report_text *out);
+/* The same with names from files. `align` lives as long as the table is open. */
+void text_table_named(report_text *out, const char *align, const char *const *names);
 void text_table_end(report_text *out);
 
 /* How one cell is set; all fields may be zero. */
