@@ -1,6 +1,6 @@
 /*
- * libFuzzer: any bytes as run.json, summary.json and metrics.jsonl of a run folder (divided by "===\n"); every folder that
- * holds a run must give a report, in HTML and in Markdown.
+ * libFuzzer: any bytes as run.json, summary.json and metrics.jsonl of a run folder (divided by "===\n"); every
+ * folder that holds a run must give a report, in HTML and in Markdown.
  * with: src/app/report src/app/record
  */
 #include <stdint.h>

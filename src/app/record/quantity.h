@@ -1,12 +1,14 @@
 /*
  * app/record/quantity.h: numbers as people read them: three or four digits and a unit.
  *
- * A report is read, not computed with: the files of a run folder have all digits. "–" stands for a value that is not finite.
+ * A report is read, not computed with: the files of a run folder have all digits. "–" stands for a value that is
+ * not finite.
  */
 #ifndef WEFT_APP_RECORD_QUANTITY_H
 #define WEFT_APP_RECORD_QUANTITY_H
 
-/* UNIT_PERCENT: a share of 1, shown as a percentage; UNIT_HUNDREDTHS: a percentage already. UNIT_RATE: four decimals. */
+/* UNIT_PERCENT: a share of 1, shown as a percentage; UNIT_HUNDREDTHS: a percentage already. UNIT_RATE: four
+ * decimals. */
 typedef enum quantity_unit {
     UNIT_COUNT,
     UNIT_PERCENT,

@@ -1,4 +1,5 @@
-/* app/record/run_record.c: see app/record/run_record.h; run.json and summary.json. record_metrics.c reads metrics.jsonl. */
+/* app/record/run_record.c: see app/record/run_record.h; run.json and summary.json. record_metrics.c reads
+ * metrics.jsonl. */
 #include "app/record/run_record.h"
 
 #include <assert.h>

@@ -104,8 +104,8 @@ typedef struct run_record {
 weft_status record_open(const char *folder, run_record *run);
 void record_close(run_record *run);
 
-/* Fills series from metrics.jsonl and says what is wrong with it (record_metrics.c). WEFT_ERR_DATA: more epochs or runs than
- * the limits above. */
+/* Fills series from metrics.jsonl and says what is wrong with it (record_metrics.c). WEFT_ERR_DATA: more epochs or
+ * runs than the limits above. */
 weft_status record_metrics_read(const char *path, run_record *run);
 /* Adds a sentence to run->problem; those beyond RECORD_PROBLEMS are dropped. */
 void record_problem(run_record *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -131,8 +131,8 @@ double record_at(const record_column *column, double index);
 
 /* "value" of an option in run.json; "" if it has none. */
 const char *record_option(const run_record *run, const char *name);
-/* "data" of run.json: kind, name, hash, facts. Folders of earlier versions had a name and a hash in an object of another
- * key, which is returned then, without facts. NULL: none. */
+/* "data" of run.json: kind, name, hash, facts. Folders of earlier versions had a name and a hash in an object of
+ * another key, which is returned then, without facts. NULL: none. */
 const json_value *record_data(const run_record *run);
 bool record_is_earlier(const run_record *run);
 /* The word for rows of the data: "vertices". */

@@ -2,11 +2,12 @@
  * app/report/drawing.h: the drawings of a report, as SVG within the HTML.
  *
  * One small vocabulary serves every workload: lines with bands, stacked bars, heat maps, points (scatter, beeswarm) and
- * parallel axes. Colours are classes (c0 ... c7, and by meaning: see page.c), so that one drawing serves light and dark.
- * Every drawing has a <title> and, where its axes have names, a <desc>. A drawing states its scales in data-x and data-y
- * ("low high pixel-of-low pixel-of-high"), from which the script under the pointer, and tests, read values back.
- * Values of which the magnitude is 1e100 or more, and NaN, are signs of divergence: they are not drawn, and a line has a
- * gap there. The functions that return bool return false, and write nothing, when there is nothing to draw.
+ * parallel axes. Colours are classes (c0 ... c7, and by meaning: see page.c), so that one drawing serves light and
+ * dark. A drawing with axes has a <title> and a <desc>. It states its scales in data-x
+ * and data-y ("low high pixel-of-low pixel-of-high"), from which the script under the pointer, and tests, read
+ * values back. Values of which the magnitude is 1e100 or more, and NaN, are signs of divergence: they are not
+ * drawn, and a line has a gap there. The functions that return bool return false, and write nothing, when there is
+ * nothing to draw.
  */
 #ifndef WEFT_APP_REPORT_DRAWING_H
 #define WEFT_APP_REPORT_DRAWING_H
@@ -46,7 +47,7 @@ typedef struct frame {
     scale x, y; /* their pixels are the edges of the plot */
     quantity_unit x_unit, y_unit;
     const char *x_name; /* below the axis */
-    const char *y_name; /* for the description; NULL: none */
+    const char *y_name; /* for the description; NULL: the title */
     int height;         /* of the whole drawing */
 } frame;
 
@@ -171,8 +172,8 @@ bool scatter_draw(report_text *out, run_record *run, const drawing *d);
 /* One row per series: points at their x, moved up and down so that none covers another; tint (0 to 1) colours them.
  * At most SWARM_POINTS per series, evenly chosen from the sorted ones. */
 bool beeswarm_draw(report_text *out, run_record *run, const drawing *d);
-/* x [count], ascending. [out] level: row of each point, 0 in the middle, then 1 above, 2 below, 3 above ...; two points of
- * a level are at least `diameter` apart. Returns the number of levels. count <= SWARM_POINTS. */
+/* x [count], ascending. [out] level: row of each point, 0 in the middle, then 1 above, 2 below, 3 above ...; two
+ * points of a level are at least `diameter` apart. Returns the number of levels. count <= SWARM_POINTS. */
 int beeswarm_levels(const double *x, int count, double diameter, int *level);
 /* One axis per series, and a line through the i-th values of all of them, coloured by its place on the last axis. */
 bool parallel_draw(report_text *out, run_record *run, const drawing *d);

@@ -1,9 +1,10 @@
 /*
- * app/report/parallel.c: parallel axes (app/report/drawing.h): one upright axis per series, each with a scale of its own.
+ * app/report/parallel.c: parallel axes (app/report/drawing.h): one upright axis per series, each with a scale of
+ * its own.
  *
- * The i-th values of all series are one line, such as the settings of a trial and its score; a value that is missing is a
- * gap. The colour is the line's place on the last axis. (A. Inselberg, The plane with parallel coordinates, 1985,
- * DOI 10.1007/BF01898350.)
+ * The i-th values of all series are one line, such as the settings of a trial and its score; a value that is
+ * missing is a gap. The colour is the line's place on the last axis. (A. Inselberg, The plane with parallel
+ * coordinates, 1985, DOI 10.1007/BF01898350.)
  */
 #include <assert.h>
 #include <math.h>

@@ -1,9 +1,9 @@
 /*
  * app/report/points.c: points of series: a scatter, and a beeswarm (app/report/drawing.h).
  *
- * A beeswarm has levels above and below the middle of each row, a point's diameter apart. Points are placed from left to
- * right, each on the level nearest to the middle where the point before it ends; so none covers another. Points shrink
- * until the rows are low enough. Cost: points times levels.
+ * A beeswarm has levels above and below the middle of each row, a point's diameter apart. Points are placed from
+ * left to right, each on the level nearest to the middle where the point before it ends; so none covers another.
+ * Points shrink until the rows are low enough. Cost: points times levels.
  */
 #include <assert.h>
 #include <math.h>

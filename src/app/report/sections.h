@@ -1,8 +1,8 @@
 /*
  * app/report/sections.h: a report of run folders, and its sections.
  *
- * Each section writes its heading and its content, or nothing where the folder has nothing to say about it. Sections know
- * no kind of workload: names, facts, columns and drawings come from the files.
+ * Each section writes its heading and its content, or nothing where the folder has nothing to say about it.
+ * Sections know no kind of workload: names, facts, columns and drawings come from the files.
  */
 #ifndef WEFT_APP_REPORT_SECTIONS_H
 #define WEFT_APP_REPORT_SECTIONS_H

@@ -32,8 +32,8 @@ void page_end(report_text *out);
 
 /* Writes escaped text. */
 void text_write(report_text *out, const char *text);
-/* Writes markup, in HTML only: the format is the program's own, texts among the arguments are escaped. Conversions are %s,
- * %d, and %f and %g with their precision. */
+/* Writes markup, in HTML only: the format is the program's own, texts among the arguments are escaped. Conversions
+ * are %s, %d, and %f and %g with their precision. */
 void text_html(report_text *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 void text_heading(report_text *out, int level, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -42,8 +42,8 @@ void text_paragraph(report_text *out, const char *kind, const char *format, ...)
 /* Text to copy as it stands, such as a command line, in a box of its own and without marks of Markdown. */
 void text_code(report_text *out, const char *text);
 
-/* In HTML everything up to text_fold_end is folded below the line `summary`, if `folded`; long_table sets a narrow table in
- * columns. */
+/* In HTML everything up to text_fold_end is folded below the line `summary`, if `folded`; long_table sets a narrow
+ * table in columns. */
 void text_fold_begin(report_text *out, bool folded, const char *summary, bool long_table);
 void text_fold_end(report_text *out, bool folded);
 
