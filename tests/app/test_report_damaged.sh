@@ -77,16 +77,33 @@ def folder(name, run=None, summary=None, metrics=None):
 
 run = json.load(open("three runs/run.json"))
 summary = json.load(open("three runs/summary.json"))
+run["data"] = {"kind": "graph", "name": "quickstart", "hash": "1f", "rows": "vertices",
+               "facts": [{"key": "vertices", "label": "vertices", "unit": "", "value": 1000}]}
+summary["facts"] = [{"group": "Partition", "rows": [{"key": "a", "label": "balance", "unit": "x", "value": 1.5, "meaning": "m"}]}]
+summary["per_rank"]["columns"] = [{"key": "edges", "label": "edges", "unit": ""}]
+points = [0.5, -1, None, 3]
+summary["drawings"] = [
+    {"kind": kind, "title": kind, "x": "across", "y": "up", "unit": "s", "names": ["a", "b", "c", "d"],
+     "series": [{"name": f"s{i}", "x": points, "y": points, "values": [1, 2, 3, 4], "low": points, "high": points,
+                 "tint": points} for i in range(1 + (kind != "bars"))]}
+    for kind in ("line", "scatter", "beeswarm", "parallel", "heat", "bars", "stacked")]
 metrics = open("three runs/metrics.jsonl").read()
 
 # Names that would be markup, steer the terminal or turn the line round.
 nasty = "</title><script>alert(1)</script><img src=x onerror=y>&amp;'\"`|*_[l](http://x)\u202eevil\u0007\n# h"
 bad = dict(json.loads(json.dumps(run)), ranks=2)
-bad["graph"]["name"] = bad["host"] = bad["cpu"] = bad["options"]["model"]["value"] = nasty
+bad["data"]["name"] = bad["data"]["kind"] = bad["data"]["rows"] = bad["host"] = bad["cpu"] = bad["options"]["model"]["value"] = nasty
 bad["options"]["lr"] = {"value": nasty, "source": nasty}
 bad["options"][nasty] = {"value": nasty, "source": "command line"}
 bad["versions"][nasty] = nasty
+bad["data"]["facts"] += [{"key": nasty, "label": nasty, "unit": nasty, "value": nasty}]
 worse = json.loads(json.dumps(summary))
+worse["facts"] += [{"group": nasty, "rows": [{"label": nasty, "unit": nasty, "value": 7, "meaning": nasty}]}]
+worse["per_rank"]["columns"] += [{"key": nasty, "label": nasty, "unit": nasty}]
+for drawing in worse["drawings"]:
+    drawing.update({"title": nasty, "x": nasty, "y": nasty, "names": [nasty] * 4})
+    for series in drawing["series"]:
+        series["name"] = nasty
 worse["per_rank"]["host"] = [nasty]
 worse["per_rank"]["sent_bytes"][nasty] = [1, 2]
 name = folder("x<b>&'`|*", bad, worse, metrics)
@@ -157,7 +174,7 @@ assert len(p.charts()) == 3
 for content, words in (("", "no epoch"), (None, "metrics.jsonl is missing")):
     assert any(words in t for t in page(folder("empty" + words, run, None, content)).problems())
 p = page(folder("no run.json", None, summary, metrics))
-assert any("run.json cannot be used" in t for t in p.problems()) and len(p.charts()) == 3
+assert any("run.json cannot be used" in t for t in p.problems()) and len(p.charts()) == 3 + 4
 p = page(folder("damaged", "{\"schema\": 1,", "[]", metrics))
 assert sum("cannot be used" in t for t in p.problems()) == 2, p.problems()
 os.makedirs("odd/metrics.jsonl", exist_ok=True)
@@ -167,8 +184,9 @@ assert page(folder("odd", run, summary)).problems()
 ranks = 700
 crowd = json.loads(json.dumps(summary))
 crowd["ranks"] = ranks
+del crowd["drawings"]
 for key, column in crowd["per_rank"].items():
-    if key == "epochs":
+    if key in ("epochs", "columns"):
         continue
     if isinstance(column, dict):
         for k in column:
@@ -196,7 +214,7 @@ def spoil(document):
         inner = inner[key]
     inner[at[-1]] = random.choice([None, [], {}, "text", -1, 1e300, 1e-320, 1e-300, 0, True, [1, "a", None], {"a": 1}])
     return copy
-rounds = 10
+rounds = 30
 for i in range(rounds):
     page(folder("spoilt", spoil(dict(run, ranks=2)), spoil(summary), metrics), *(["alone"] if i % 4 == 0 else []))
 files = {n: open(f"three runs/{n}", "rb").read() for n in ("run.json", "summary.json", "metrics.jsonl")}

@@ -13,7 +13,8 @@ run = json.load(open(folder + "/run.json", encoding="utf-8"))
 lines = [json.loads(line) for line in open(folder + "/metrics.jsonl", encoding="utf-8")]
 page = rp.Page(open(html_path, encoding="utf-8").read())
 ranks, epochs, runs = summary["ranks"], summary["epochs"], summary["runs"]
-per_rank = summary["per_rank"]
+per_rank, data = summary["per_rank"], run["data"]
+facts_of_data = {row["key"]: row["value"] for row in data["facts"]}
 assert per_rank["epochs"] == epochs == len(lines)
 
 
@@ -24,7 +25,7 @@ def expect(shown, exact, what):
 assert page.problems() == [], page.problems()
 
 # ---- headline ----
-assert page.root.find("head/title").text == f"{run['graph']['name']} · {run['options']['model']['value']}"
+assert page.root.find("head/title").text == f"{data['name']} · {run['options']['model']['value']}"
 tiles = page.tiles()
 expect(tiles["Test accuracy"][0], summary["test_mean"], "test")
 expect(tiles["Validation accuracy"][0], summary["valid_mean"], "valid")
@@ -119,7 +120,7 @@ expect(startup, summary["startup_s"], "start-up")
 outcome = summary["outcome"]
 expect(tiles["Baseline"][0], outcome["baseline"]["test"], "baseline")
 assert page.warnings() == outcome["warnings"], page.warnings()
-assert [int(r[0]) for r in page.table("class")[:-2]] == list(range(run["graph"]["classes"]))
+assert [int(r[0]) for r in page.table("class")[:-2]] == list(range(facts_of_data["classes"]))
 assert page.code() == [run["command"]], page.code()
 
 # ---- communication, partition, ranks ----
@@ -131,24 +132,27 @@ if ranks > 1:
         for cell, value in zip(row[1:4], (min(values), statistics.mean(values), max(values))):
             expect(cell, value, row[0])
         assert abs(rp.number(row[4]) - summary["lanes"][row[0]]["sent_messages_avg"]) <= 0.5, row
-    figures = {r[0]: r[1] for r in page.table("figure")}
-    p = summary["partition"]
-    for name in ("replication factor", "edge balance", "vertex balance", "root balance", "rows per layer"):
-        expect(figures[name], p[name.replace(" ", "_")], name)
-    expect(figures["split vertices"].split(" (")[0], p["split_vertices"], "split vertices")
-    expect(figures["cut edges"].split(" (")[0], p["cut_edges"], "cut edges")
-    assert sum(per_rank["owned_vertices"]) == run["graph"]["vertices"]
-    assert sum(per_rank["edges"]) == run["graph"]["edges"]
-    assert math.isclose(sum(per_rank["held_vertices"]) / run["graph"]["vertices"], p["replication_factor"], rel_tol=0.02)
+    p = {row["key"]: row["value"] for group in summary["facts"] for row in group["rows"]}
+    assert sum(per_rank["owned_vertices"]) == facts_of_data["vertices"]
+    assert sum(per_rank["edges"]) == facts_of_data["edges"]
+    assert math.isclose(sum(per_rank["held_vertices"]) / facts_of_data["vertices"], p["replication_factor"], rel_tol=0.02)
     assert math.isclose(max(per_rank["edges"]) * ranks / sum(per_rank["edges"]), p["edge_balance"], rel_tol=1e-9)
+tables = [t[1:] for t in page.tables() if t[0] == ["figure", "value", "meaning"]]
+groups = [g["rows"] for g in summary["facts"] if g["rows"]]
+assert len(tables) == len(groups)
+for rows, group in zip(tables, groups):
+    for row, fact in zip(rows, group, strict=True):
+        assert row[0] == fact["label"] and row[2] == fact["meaning"], (row, fact)
+        value = fact["value"] / 100 if fact["unit"] == "%" else fact["value"]
+        assert row[1] == str(value) or rp.near(row[1], value), (row, fact)
 table = page.table("rank")
 assert len(table) == ranks
 for row in table:
     r = int(row[0])
     assert row[1] == per_rank["host"][r] == run["host"]
-    for cell, value in zip(row[2:], (per_rank["owned_vertices"][r], per_rank["halo_vertices"][r], per_rank["edges"][r],
-                                     per_rank["epoch_sent_bytes"][r] / epochs, per_rank["comm_exposed_s"][r] / epochs,
-                                     per_rank["peak_rss_bytes"][r], per_rank["allocated_peak_bytes"][r])):
+    own = [per_rank[c["key"]][r] for c in per_rank["columns"]]
+    for cell, value in zip(row[2:], (*own, per_rank["epoch_sent_bytes"][r] / epochs, per_rank["comm_exposed_s"][r] / epochs,
+                                     per_rank["peak_rss_bytes"][r], per_rank["allocated_peak_bytes"][r]), strict=True):
         expect(cell, value, f"rank {r}")
 
 # ---- settings, versions ----
@@ -162,7 +166,10 @@ for name, option in run["options"].items():
 facts = {row[0]: row[1] for t in page.tables() if t[0][0] == "fact" for row in t[1:]}
 for name, version in run["versions"].items():
     assert facts[name] == version, name
-assert facts["processor"] == " ".join(run["cpu"].split()) and facts["hash"] == run["graph"]["hash"]
+for row in data["facts"]:
+    value = {True: "yes", False: "no"}[row["value"]] if isinstance(row["value"], bool) else f"{row['value']:,}"
+    assert facts[row["label"]] == value, row
+assert facts["processor"] == " ".join(run["cpu"].split()) and facts["hash"] == data["hash"]
 
 # ---- Markdown: the same facts ----
 markdown = open(md_path, encoding="utf-8").read()

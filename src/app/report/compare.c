@@ -2,55 +2,44 @@
  * app/report/compare.c: several run folders side by side: their figures, the settings in which they differ, their
  * curves in one drawing.
  */
+#include <assert.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "app/report/chart.h"
+#include "app/report/drawing.h"
 #include "app/report/sections.h"
-#include "base/alloc.h"
 
-static const char *colour_of(int folder)
-{
-    static const char *const colours[] = {"c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7"};
-    return colours[folder % 8];
-}
+enum {
+    FOLDERS_MAX = 32,   /* as the command line takes */
+    SETTINGS_MAX = 1000 /* of a group and folder that are compared: a file from elsewhere may have any number */
+};
 
 static void score_cell(report_text *out, double mean, double std)
 {
-    if (isfinite(std)) {
-        text_cell(out, "%s ± %.2f", quantity_percent(mean).text, 100 * std);
-    } else {
-        text_cell(out, "%s", quantity_percent(mean).text);
-    }
+    text_cell(out, isfinite(std) ? "%s ± %.2f" : "%s", quantity_percent(mean).text, 100 * std);
 }
 
-static void table_of_figures(report_text *out, const report_run *runs, const report_figures *f, int count)
+static void table_of_figures(report_text *out, const run_record *runs, int count)
 {
     text_table_begin(
         out, "llrrrrrrrrr",
         "folder|ended|runs|epochs|test|validation|baseline|epoch, median|sent per epoch|peak memory|ranks");
     for (int k = 0; k < count; ++k) {
-        double code = report_number(runs[k].manifest, "exit");
-        text_cell_colour(out, colour_of(k), "%s", runs[k].name);
-        if (isnan(code)) {
-            text_cell(out, "unknown");
-        } else {
-            text_cell(out, code == 0 ? "well" : "with exit code %.0f", code);
-        }
-        text_cell(out, "%d", f[k].runs);
-        text_cell(out, "%s", quantity_count(f[k].epochs).text);
-        score_cell(out, f[k].test, f[k].test_std);
-        score_cell(out, f[k].valid, f[k].valid_std);
-        text_cell(out, "%s", quantity_percent(f[k].baseline).text);
-        text_cell(out, "%s", quantity_seconds(f[k].epoch_s).text);
-        text_cell(out, "%s", quantity_bytes(f[k].bytes_of_rank_0 ? f[k].epoch_bytes : f[k].epoch_bytes_all).text);
-        text_cell(out, "%s", quantity_bytes(f[k].peak_memory).text);
-        text_cell(out, "%s", quantity_count(f[k].ranks).text);
+        const record_figures *f = &runs[k].figures;
+        double code = record_number(runs[k].manifest, "exit");
+        text_cell_styled(out, (cell_style){.patch = drawing_colour(k)}, runs[k].name);
+        text_cell(out, isnan(code) ? "unknown" : code == 0 ? "well" : "with exit code %.0f", code);
+        text_cell(out, "%d", f->runs);
+        text_cell(out, "%s", quantity_count(f->epochs).text);
+        score_cell(out, f->test, f->test_std);
+        score_cell(out, f->valid, f->valid_std);
+        TEXT_CELLS(out, quantity_percent(f->baseline).text, quantity_seconds(f->epoch_s).text,
+                   quantity_bytes(f->bytes_of_rank_0 ? f->epoch_bytes : f->epoch_bytes_all).text,
+                   quantity_bytes(f->peak_memory).text, quantity_count(f->ranks).text);
     }
     text_table_end(out);
     for (int k = 0; k < count; ++k) {
-        if (f[k].bytes_of_rank_0 && f[k].ranks > 1) {
+        if (runs[k].figures.bytes_of_rank_0 && runs[k].figures.ranks > 1) {
             text_paragraph(out, "muted", "%s: the bytes of an epoch are those of rank 0.", runs[k].name);
         }
     }
@@ -58,136 +47,118 @@ static void table_of_figures(report_text *out, const report_run *runs, const rep
 
 /* ---- settings that differ ---- */
 
-/* Names of places and of output, and what was measured, which differ always and change no result but its last bits. */
-static bool is_housekeeping(const char *option)
+/* Names of places, of output and of moments differ always, and change no result but its last bits. */
+static bool is_housekeeping(const char *key)
 {
-    static const char *const names[] = {"run-dir", "choices",      "force",  "quiet", "verbose", "help",
-                                        "version", "print-config", "config", "trace", "dry-run", "tensorboard"};
+    static const char *const names[] = {"run-dir", "choices",      "force",   "quiet", "verbose", "help",
+                                        "version", "print-config", "config",  "trace", "dry-run", "tensorboard",
+                                        "schema",  "command",      "started", "ended", "exit"};
     for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
-        if (strcmp(option, names[i]) == 0) {
+        if (strcmp(key, names[i]) == 0) {
             return true;
         }
     }
     return false;
 }
 
-/* A value of run.json as text: an option, a text or a number at the top, or one inside "versions", "graph" and "images". */
-typedef struct setting {
-    const char *group, *key;
-} setting;
+/* Where run.json has settings: as its own texts and numbers, in objects, and in rows of facts. */
+typedef enum setting_group { SET_OPTIONS, SET_TOP, SET_DATA, SET_FACTS, SET_VERSIONS, SET_GROUPS } setting_group;
 
-static quantity setting_number(const report_run *run, setting s)
+static const json_value *members_of(const run_record *run, setting_group group)
 {
-    const json_value *object = s.group != NULL ? json_find(run->manifest, s.group) : run->manifest;
-    return quantity_count(report_number(object, s.key));
+    const json_value *holder = group == SET_TOP ? run->manifest
+                               : group == SET_DATA || group == SET_FACTS
+                                   ? record_data(run)
+                                   : json_find(run->manifest, group == SET_OPTIONS ? "options" : "versions");
+    return group == SET_FACTS ? record_first(json_find(holder, "facts"), JSON_ARRAY)
+                              : record_first(holder, JSON_OBJECT);
 }
 
-static const char *setting_text(const report_run *run, setting s, quantity *space)
+static const char *key_of(const json_value *member)
 {
-    const json_value *object = s.group != NULL ? json_find(run->manifest, s.group) : run->manifest;
-    if (s.group != NULL && strcmp(s.group, "options") == 0) {
-        return json_find(object, s.key) != NULL ? report_option(run, s.key) : "–";
+    return member->key != NULL ? member->key : record_string(member, "key", "");
+}
+
+/* The value of a member as text; NULL if it is no scalar. */
+static const char *value_of(const json_value *member, quantity *space)
+{
+    const json_value *value = member->kind == JSON_OBJECT ? json_find(member, "value") : member;
+    const bool scalar = value != NULL && value->kind != JSON_ARRAY && value->kind != JSON_OBJECT;
+    return scalar ? record_value_text(value, UNIT_COUNT, space) : NULL;
+}
+
+static const json_value *member_of(const run_record *run, setting_group group, const char *key)
+{
+    const json_value *member = members_of(run, group);
+    while (member != NULL && strcmp(key_of(member), key) != 0) {
+        member = member->next;
     }
-    *space = setting_number(run, s);
-    return report_string(object, s.key, space->text);
+    return member;
 }
 
-static bool differs(const report_run *runs, int count, setting s)
+static void begin_settings(report_text *out, const run_record *runs, int count)
 {
-    quantity space, other;
-    const char *first = setting_text(&runs[0], s, &space);
-    for (int k = 1; k < count; ++k) {
-        if (strcmp(first, setting_text(&runs[k], s, &other)) != 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* What equals the first folder's is plain, what differs from it is strong. */
-static void setting_row(report_text *out, const report_run *runs, int count, setting s)
-{
-    quantity space, other;
-    const char *first = setting_text(&runs[0], s, &space);
-    bool option = s.group != NULL && strcmp(s.group, "options") == 0;
-    text_cell(out, option ? "--%s" : "%s", s.key);
+    static const char align[] = "lllllllllllllllllllllllllllllllll"; /* FOLDERS_MAX + 1 */
+    _Static_assert(sizeof align == FOLDERS_MAX + 2, "one letter per column");
+    const char *names[FOLDERS_MAX + 1] = {"setting"};
     for (int k = 0; k < count; ++k) {
-        const char *value = setting_text(&runs[k], s, &other);
-        bool same = strcmp(first, value) == 0;
-        value = value[0] != '\0' ? value : "(empty)";
-        if (same) {
-            text_cell(out, "%s", value);
-        } else {
-            text_cell_strong(out, "%s", value);
-        }
+        names[k + 1] = runs[k].name;
     }
+    text_table_named(out, align + FOLDERS_MAX - count, names);
 }
 
-static void begin_settings(report_text *out, const report_run *runs, int count, bool *begun)
+/* What equals the first folder's value is plain, what differs from it is strong. Writes nothing if all are equal. */
+static void setting_row(report_text *out, const run_record *runs, int count, setting_group group, const char *key,
+                        bool *begun)
 {
-    static const char align[] = "lllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllllll";
-    if (*begun) {
+    quantity space[FOLDERS_MAX];
+    const char *value[FOLDERS_MAX];
+    bool differs = false;
+    for (int k = 0; k < count; ++k) {
+        const json_value *member = member_of(&runs[k], group, key);
+        value[k] = member != NULL ? value_of(member, &space[k]) : NULL;
+        value[k] = value[k] != NULL ? value[k] : "–";
+        differs = differs || strcmp(value[0], value[k]) != 0;
+    }
+    if (!differs) {
         return;
     }
+    if (!*begun) {
+        begin_settings(out, runs, count);
+    }
     *begun = true;
-    text_columns_begin(out, align + sizeof align - 1 - (size_t)(count + 1));
-    text_column_name(out, "setting");
+    text_cell(out, group == SET_OPTIONS ? "--%s" : "%s", key);
     for (int k = 0; k < count; ++k) {
-        text_column_name(out, runs[k].name);
+        text_cell_styled(out, (cell_style){.strong = strcmp(value[0], value[k]) != 0},
+                         value[k][0] != '\0' ? value[k] : "(empty)");
     }
-    text_columns_end(out);
 }
 
-/* Known to an earlier folder: its row has been written. */
-static bool seen_before(const report_run *runs, int folder, const char *option)
+/* A row for each setting that this folder has and that no folder before it had. Returns false if it has too many. */
+static bool rows_of_folder(report_text *out, const run_record *runs, int count, int folder, setting_group group,
+                           bool *begun)
 {
-    for (int k = 0; k < folder; ++k) {
-        if (json_find(json_find(runs[k].manifest, "options"), option) != NULL) {
-            return true;
+    quantity space;
+    const json_value *m = members_of(&runs[folder], group);
+    for (int seen = 0; m != NULL && seen < SETTINGS_MAX; m = m->next, ++seen) {
+        bool fresh = !is_housekeeping(key_of(m)) && value_of(m, &space) != NULL;
+        for (int k = 0; k < folder && fresh; ++k) {
+            fresh = member_of(&runs[k], group, key_of(m)) == NULL;
+        }
+        if (fresh) {
+            setting_row(out, runs, count, group, key_of(m), begun);
         }
     }
-    return false;
+    return m == NULL;
 }
 
-static void differing_options(report_text *out, const report_run *runs, int count, bool *begun)
+static void table_of_settings(report_text *out, const run_record *runs, int count)
 {
-    for (int k = 0; k < count; ++k) {
-        const json_value *options = json_find(runs[k].manifest, "options");
-        bool object = options != NULL && options->kind == JSON_OBJECT;
-        for (const json_value *o = object ? options->child : NULL; o != NULL; o = o->next) {
-            setting s = {"options", o->key};
-            if (!is_housekeeping(o->key) && !seen_before(runs, k, o->key) && differs(runs, count, s)) {
-                begin_settings(out, runs, count, begun);
-                setting_row(out, runs, count, s);
-            }
-        }
-    }
-}
-
-static void table_of_settings(report_text *out, const report_run *runs, int count)
-{
-    static const setting others[] = {{NULL, "ranks"},
-                                     {NULL, "nodes"},
-                                     {NULL, "threads_per_rank"},
-                                     {NULL, "host"},
-                                     {NULL, "cpu"},
-                                     {NULL, "backend"},
-                                     {NULL, "gpu_rows"},
-                                     {"graph", "name"},
-                                     {"graph", "hash"},
-                                     {"images", "name"},
-                                     {"images", "hash"},
-                                     {"versions", "weft"},
-                                     {"versions", "revision"},
-                                     {"versions", "compiler"},
-                                     {"versions", "build"}};
-    bool begun = false;
+    bool begun = false, all = true;
     text_heading(out, 2, "Settings that differ");
-    differing_options(out, runs, count, &begun);
-    for (size_t i = 0; i < sizeof others / sizeof *others; ++i) {
-        if (differs(runs, count, others[i])) {
-            begin_settings(out, runs, count, &begun);
-            setting_row(out, runs, count, others[i]);
+    for (setting_group group = 0; group < SET_GROUPS; ++group) {
+        for (int k = 0; k < count; ++k) {
+            all = rows_of_folder(out, runs, count, k, group, &begun) && all;
         }
     }
     if (begun) {
@@ -196,52 +167,37 @@ static void table_of_settings(report_text *out, const report_run *runs, int coun
     } else {
         text_paragraph(out, "muted", "None.");
     }
+    if (!all) {
+        text_paragraph(out, "problem", "Of a folder's options, facts or versions the first %d are compared.",
+                       SETTINGS_MAX);
+    }
 }
 
 /* ---- curves ---- */
 
-static weft_status overlay(report_text *out, const report_run *runs, int count, report_field field, chart_unit unit,
-                           const char *title, report_curve *curves)
+static void overlay(report_text *out, run_record *runs, int count, record_field field, quantity_unit unit,
+                    const char *title)
 {
     chart c = {.title = title, .unit = unit};
-    weft_status status = WEFT_OK;
     for (int k = 0; k < count; ++k) {
-        WEFT_TRY_GOTO(report_curve_of(&runs[k], field, &curves[k]), status, done);
-        c.line[c.lines++] = (chart_line){.curve = &curves[k], .name = runs[k].name, .colour = colour_of(k)};
+        const record_curve *curve = record_curve_of(&runs[k], field);
+        c.line[c.lines++] = (chart_line){.curve = curve, .name = runs[k].name, .colour = drawing_colour(k)};
     }
     if (!chart_draw(out, &c)) {
         text_paragraph(out, "muted", "%s: no finite value.", title);
     }
-done:
-    for (int k = 0; k < count; ++k) {
-        report_curve_free(&curves[k]);
-    }
-    return status;
 }
 
-static weft_status draw_curves(report_text *out, const report_run *runs, const report_figures *f, int count)
+void section_compare(report_text *out, run_record *runs, int count)
 {
-    report_curve *curves = NULL;
-    char title[64];
-    WEFT_TRY(WEFT_NEW_ZERO(&curves, count, WEFT_MEM_GENERAL));
-    weft_status status = WEFT_OK;
-    fputs("<div class=\"pair\"><div>\n", out->file);
-    WEFT_TRY_GOTO(overlay(out, runs, count, REPORT_LOSS, CHART_PLAIN, "Training loss", curves), status, done);
-    fputs("</div><div>\n", out->file);
-    snprintf(title, sizeof title, "Validation %s", f[0].metric);
-    WEFT_TRY_GOTO(overlay(out, runs, count, REPORT_VALID, CHART_PERCENT, title, curves), status, done);
-    fputs("</div></div>\n", out->file);
-done:
-    weft_free(curves);
-    return status;
-}
-
-weft_status section_compare(report_text *out, const report_run *runs, const report_figures *figures, int count)
-{
-    table_of_figures(out, runs, figures, count);
+    assert(count <= FOLDERS_MAX);
+    table_of_figures(out, runs, count);
     if (out->html) {
-        WEFT_TRY(draw_curves(out, runs, figures, count));
+        text_html(out, PAIR_BEGIN);
+        overlay(out, runs, count, RECORD_LOSS, UNIT_COUNT, "Training loss");
+        text_html(out, PAIR_NEXT);
+        overlay(out, runs, count, RECORD_VALID, UNIT_PERCENT, phrase_of("Validation %s", runs[0].figures.metric).text);
+        text_html(out, PAIR_END);
     }
     table_of_settings(out, runs, count);
-    return WEFT_OK;
 }

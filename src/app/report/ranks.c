@@ -1,188 +1,200 @@
-/* app/report/ranks.c: how the graph is divided, and what each rank holds, sends and needs. */
+/* app/report/ranks.c: what the ranks sent each other and waited for, and what each of them holds, sends and needs. */
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "app/report/chart.h"
+#include "app/report/drawing.h"
 #include "app/report/sections.h"
-#include "base/alloc.h"
 
-enum { ROWS_MAX = 64, BARS_MAX = 256 };
+enum { ROWS_MAX = 64, COLUMNS_MAX = 32 };
 
-typedef enum column_id { OWNED, HELD, HALO, EDGES, SENT, EXPOSED, PEAK, ALLOCATED, COLUMNS } column_id;
-
-static const char *const column_keys[COLUMNS] = {"owned_vertices", "held_vertices",       "halo_vertices",
-                                                 "edges",          "epoch_sent_bytes",    "comm_exposed_s",
-                                                 "peak_rss_bytes", "allocated_peak_bytes"};
-
-typedef struct rank_table {
-    double *column[COLUMNS];
-    const char **host; /* [ranks], NULL where there is none */
-    int ranks;
-    bool images; /* a rank has a share of those, and neither replicas nor edges: OWNED alone is there */
-} rank_table;
-
-static void rank_table_free(rank_table *t)
+void bars_of_ranks(report_text *out, run_record *run, const rank_bars *b)
 {
-    for (int c = 0; c < COLUMNS; ++c) {
-        weft_free(t->column[c]);
+    int chosen[BAR_RANKS];
+    char name[BAR_RANKS][32];
+    const char *names[BAR_RANKS];
+    const int rows = record_rank_choice(b->ranks, b->column, BAR_RANKS, chosen);
+    double *value = record_alloc(run, (int64_t)rows * b->parts, sizeof *value);
+    for (int i = 0; i < rows && value != NULL; ++i) {
+        snprintf(name[i], sizeof name[i], "rank %d", chosen[i]);
+        names[i] = name[i];
+        for (int p = 0; p < b->parts; ++p) {
+            double at = record_at(&b->column[p], chosen[i]);
+            value[i * b->parts + p] = isfinite(at) && at > 0 && at < 1e18 ? at / b->per : 0;
+        }
     }
-    weft_free((void *)t->host);
-}
-
-static weft_status rank_table_read(const report_run *run, rank_table *t)
-{
-    const json_value *per_rank = report_per_rank(run);
-    *t = (rank_table){.ranks = report_rank_count(run), .images = report_images(run) != NULL};
-    weft_status status = WEFT_OK;
-    for (int c = 0; c < COLUMNS; ++c) {
-        WEFT_TRY_GOTO(report_rank_column(per_rank, t->images && c == OWNED ? "train_images" : column_keys[c], t->ranks,
-                                         &t->column[c]),
-                      status, done);
+    const phrase title = phrase_of(rows < b->ranks ? "%s, %d of %d ranks" : "%s", b->title, rows, b->ranks);
+    if (value != NULL && rows > 0) {
+        bars_draw(out, &(bars){title.text, b->unit, rows, b->parts, names, b->name, b->colour, value});
     }
-    WEFT_TRY_GOTO(weft_calloc((size_t)t->ranks, sizeof *t->host, WEFT_MEM_GENERAL, (void **)&t->host), status, done);
-    const json_value *hosts = json_find(per_rank, "host");
-    const json_value *host = hosts != NULL && hosts->kind == JSON_ARRAY ? hosts->child : NULL;
-    for (int r = 0; r < t->ranks && host != NULL; ++r, host = host->next) {
-        t->host[r] = host->kind == JSON_TEXT ? host->text : NULL;
-    }
-done:
-    if (status != WEFT_OK) {
-        rank_table_free(t);
-    }
-    return status;
 }
 
-static double cell(const rank_table *t, column_id c, int rank)
+void section_spread(report_text *out, const record_spread *spread, double per, quantity_unit unit)
 {
-    return t->column[c] != NULL ? t->column[c][rank] : NAN;
+    assert(!(per <= 0));
+    TEXT_CELLS(out, quantity_of(spread->min / per, unit).text, quantity_of(spread->mean / per, unit).text,
+               quantity_of(spread->max / per, unit).text);
 }
 
-/* ---- partition ---- */
+/* ---- communication ---- */
 
-static void quality_row(report_text *out, const char *name, const char *value, const char *meaning)
+static void table_of_lanes(report_text *out, run_record *run)
 {
-    text_cell(out, "%s", name);
-    text_cell(out, "%s", value);
-    text_cell(out, "%s", meaning);
-}
-
-static void share_row(report_text *out, const char *name, double count, double of, const char *meaning)
-{
-    char value[96];
-    snprintf(value, sizeof value, "%s (%s)", quantity_count(count).text, quantity_percent(count / of).text);
-    quality_row(out, name, value, meaning);
-}
-
-static void partition_quality(report_text *out, const report_run *run)
-{
-    const json_value *p = json_find(run->summary, "partition");
-    const json_value *graph = json_find(run->manifest, "graph");
-    if (p == NULL) {
-        text_paragraph(out, "muted", "The partition's quality is written when a job ends well.");
+    const json_value *sent = json_find(record_per_rank(run), "sent_bytes");
+    const json_value *lane = record_first(sent, JSON_OBJECT);
+    if (lane == NULL) {
         return;
     }
-    text_heading(out, out->level, "Partition: %s", report_option(run, "partition"));
-    text_table_begin(out, "lrl", "figure|value|meaning");
-    quality_row(out, "replication factor", quantity_real(report_number(p, "replication_factor")).text,
-                "ranks that hold a vertex, mean");
-    quality_row(out, "edge balance", quantity_real(report_number(p, "edge_balance")).text,
-                "edges of the largest part over the mean");
-    quality_row(out, "vertex balance", quantity_real(report_number(p, "vertex_balance")).text,
-                "vertices held by the largest part over the mean");
-    quality_row(out, "root balance", quantity_real(report_number(p, "root_balance")).text,
-                "vertices computed by the largest part over the mean");
-    quality_row(out, "rows per layer", quantity_count(report_number(p, "rows_per_layer")).text,
-                "sent forward by all ranks, and as many back");
-    share_row(out, "split vertices", report_number(p, "split_vertices"), report_number(graph, "vertices"),
-              "held by more than one rank");
-    share_row(out, "cut edges", report_number(p, "cut_edges"), report_number(graph, "edges"),
-              "whose ends are computed by different ranks");
+    text_table_begin(out, "lrrrr", "sent per rank, whole job|least|mean|most|messages, mean");
+    for (; lane != NULL; lane = lane->next) {
+        const record_column bytes = record_numbers(run, sent, lane->key);
+        const record_spread spread = record_spread_of(&bytes);
+        const double messages =
+            strcmp(lane->key, "groups") == 0
+                ? record_number(run->summary, "group_sent_messages_avg")
+                : record_number(json_find(json_find(run->summary, "lanes"), lane->key), "sent_messages_avg");
+        text_cell(out, "%s", lane->key);
+        section_spread(out, &spread, 1, UNIT_BYTES);
+        text_cell(out, "%s", quantity_count(round(messages)).text);
+    }
     text_table_end(out);
+}
+
+static void say_waiting(report_text *out, run_record *run)
+{
+    const double epochs = run->figures.job_epochs;
+    const record_column exposed = record_numbers(run, record_per_rank(run), "comm_exposed_s");
+    const record_column shared = record_numbers(run, record_per_rank(run), "shared_bytes");
+    const record_spread e = record_spread_of(&exposed), s = record_spread_of(&shared);
+    if (epochs > 0 && isfinite(e.mean)) {
+        text_paragraph(out, "",
+                       "Exposed communication, for which a rank stands still, evaluation included: %s of an "
+                       "epoch (mean over the ranks), %s (most); %s in the whole job (mean).",
+                       quantity_seconds(e.mean / epochs).text, quantity_seconds(e.max / epochs).text,
+                       quantity_seconds(e.mean).text);
+    }
+    if (s.max > 0) {
+        text_paragraph(out, "",
+                       "Through memory that the ranks of a node share, in place of messages: %s per rank "
+                       "(mean), %s (most).",
+                       quantity_bytes(s.mean).text, quantity_bytes(s.max).text);
+    }
+}
+
+static void say_sync(report_text *out, const run_record *run)
+{
+    const char *sync = record_string(run->summary, "sync", record_option(run, "sync"));
+    if (strcmp(sync, "allreduce") == 0) {
+        text_paragraph(out, "", "Replicas are kept together by allreduce, which is exact.");
+    } else if (sync[0] != '\0') {
+        text_paragraph(out, "",
+                       "Replicas are kept together by %s: density %s, distance between replicas %s, gap %s "
+                       "steps, staleness at most %s.",
+                       sync, quantity_real(record_number(run->summary, "sync_density")).text,
+                       quantity_real(record_number(run->summary, "sync_distance")).text,
+                       quantity_real(record_number(run->summary, "sync_gap")).text,
+                       quantity_count(record_number(run->summary, "sync_staleness")).text);
+    }
+}
+
+void section_communication(report_text *out, run_record *run)
+{
+    if (!(run->figures.ranks > 1)) {
+        return;
+    }
+    text_heading(out, out->level, "Communication");
+    say_sync(out, run);
+    if (record_rank_count(run) == 0) {
+        text_paragraph(out, "muted", "Bytes by lane and waiting time are written when a job ends well.");
+        return;
+    }
+    say_waiting(out, run);
+    table_of_lanes(out, run);
 }
 
 /* ---- ranks ---- */
 
-static void table_of_ranks(report_text *out, const rank_table *t, double epochs)
+typedef struct rank_column {
+    const char *key, *label;
+    quantity_unit unit;
+    bool per_epoch;
+    record_column values;
+} rank_column;
+
+/* The kind's own columns, which the file names, and those of every kind. Returns their number. */
+static int read_columns(run_record *run, rank_column columns[COLUMNS_MAX])
+{
+    static const rank_column common[] = {{"epoch_sent_bytes", "sent per epoch", UNIT_BYTES, true, {0}},
+                                         {"comm_exposed_s", "exposed per epoch", UNIT_SECONDS, true, {0}},
+                                         {"peak_rss_bytes", "peak memory", UNIT_BYTES, false, {0}},
+                                         {"allocated_peak_bytes", "allocated at most", UNIT_BYTES, false, {0}}};
+    const int more = sizeof common / sizeof *common;
+    const json_value *own = record_first(json_find(record_per_rank(run), "columns"), JSON_ARRAY);
+    int count = 0;
+    for (; own != NULL && count < COLUMNS_MAX - more; own = own->next) {
+        const char *key = record_string(own, "key", NULL);
+        if (key != NULL) {
+            columns[count++] = (rank_column){
+                key, record_string(own, "label", key), quantity_unit_named(record_string(own, "unit", "")), false, {0}};
+        }
+    }
+    memcpy(columns + count, common, sizeof common);
+    count += more;
+    for (int c = 0; c < count; ++c) {
+        columns[c].values = record_numbers(run, record_per_rank(run), columns[c].key);
+    }
+    return count;
+}
+
+static void table_of_ranks(report_text *out, const run_record *run, const rank_column *columns, int count)
 {
     int chosen[ROWS_MAX];
-    int rows = report_rank_choice(t->ranks, t->column[PEAK], ROWS_MAX, chosen);
-    text_table_begin(out, t->images ? "rlrrrrr" : "rlrrrrrrr",
-                     t->images
-                         ? "rank|host|training images|sent per epoch|exposed per epoch|peak memory|allocated at most"
-                         : "rank|host|vertices computed|replicas|edges|sent per epoch|exposed per epoch|"
-                           "peak memory|allocated at most");
-    for (int i = 0; i < rows; ++i) {
-        int r = chosen[i];
-        text_cell(out, "%d", r);
-        text_cell(out, "%s", t->host[r] != NULL ? t->host[r] : "–");
-        text_cell(out, "%s", quantity_count(cell(t, OWNED, r)).text);
-        if (!t->images) {
-            text_cell(out, "%s", quantity_count(cell(t, HALO, r)).text);
-            text_cell(out, "%s", quantity_count(cell(t, EDGES, r)).text);
+    char align[COLUMNS_MAX + 3] = "rl";
+    const char *names[COLUMNS_MAX + 2] = {"rank", "host"};
+    const int ranks = record_rank_count(run);
+    const int rows = record_rank_choice(ranks, &columns[count - 2].values, ROWS_MAX, chosen);
+    const json_value *host = record_first(json_find(record_per_rank(run), "host"), JSON_ARRAY);
+    memset(align + 2, 'r', (size_t)count);
+    for (int c = 0; c < count; ++c) {
+        names[c + 2] = columns[c].label;
+    }
+    text_table_named(out, align, names);
+    for (int i = 0, at = 0; i < rows; ++i) {
+        for (; at < chosen[i]; ++at) {
+            host = host != NULL ? host->next : NULL;
         }
-        text_cell(out, "%s", quantity_bytes(cell(t, SENT, r) / epochs).text);
-        text_cell(out, "%s", quantity_seconds(cell(t, EXPOSED, r) / epochs).text);
-        text_cell(out, "%s", quantity_bytes(cell(t, PEAK, r)).text);
-        text_cell(out, "%s", quantity_bytes(cell(t, ALLOCATED, r)).text);
+        text_cell(out, "%d", chosen[i]);
+        text_cell(out, "%s", host != NULL && host->kind == JSON_TEXT ? host->text : "–");
+        for (int c = 0; c < count; ++c) {
+            const double per = columns[c].per_epoch ? run->figures.job_epochs : 1;
+            text_cell(out, "%s", quantity_of(record_at(&columns[c].values, chosen[i]) / per, columns[c].unit).text);
+        }
     }
     text_table_end(out);
-    if (rows < t->ranks) {
-        text_paragraph(out, "muted", "%d of %d ranks, the one with the largest memory among them.", rows, t->ranks);
+    if (rows < ranks) {
+        text_paragraph(out, "muted", "%d of %d ranks, the one with the largest memory among them.", rows, ranks);
     }
 }
 
-typedef struct bar_space {
-    int chosen[BARS_MAX];
-    char name[BARS_MAX][32];
-    const char *names[BARS_MAX];
-    double value[BARS_MAX];
-} bar_space;
-
-static weft_status draw_memory(report_text *out, const rank_table *t)
+void section_ranks(report_text *out, run_record *run)
 {
-    static const char *const part_name[] = {"peak memory"}, *const part_colour[] = {"memory"};
-    bar_space *space = NULL;
-    WEFT_TRY(WEFT_NEW_ZERO(&space, 1, WEFT_MEM_GENERAL));
-    int rows = report_rank_choice(t->ranks, t->column[PEAK], BARS_MAX, space->chosen);
-    for (int i = 0; i < rows; ++i) {
-        double bytes = cell(t, PEAK, space->chosen[i]);
-        space->value[i] = isfinite(bytes) && bytes > 0 && bytes < 1e18 ? bytes : 0;
-        snprintf(space->name[i], sizeof space->name[i], "rank %d", space->chosen[i]);
-        space->names[i] = space->name[i];
+    static const char *const name[] = {"peak memory"}, *const colour[] = {"memory"};
+    rank_column columns[COLUMNS_MAX];
+    const int ranks = record_rank_count(run);
+    if (ranks == 0) {
+        return;
     }
-    bars b = {.title = "Peak memory by rank",
-              .unit = CHART_BYTES,
-              .rows = rows,
-              .parts = 1,
-              .row_name = space->names,
-              .part_name = part_name,
-              .part_colour = part_colour,
-              .value = space->value};
-    bars_draw(out, &b);
-    weft_free(space);
-    return WEFT_OK;
-}
-
-weft_status section_ranks(report_text *out, const report_run *run, const report_figures *f)
-{
-    rank_table t;
-    weft_status status = WEFT_OK;
-    if (f->ranks > 1 && report_images(run) == NULL) { /* images are not divided once and for all */
-        partition_quality(out, run);
+    const int count = read_columns(run, columns);
+    text_heading(out, out->level, ranks > 1 ? "Ranks and memory" : "Memory");
+    if (out->html) {
+        bars_of_ranks(
+            out, run,
+            &(rank_bars){"Peak memory by rank", UNIT_BYTES, ranks, 1, name, colour, &columns[count - 2].values, 1});
     }
-    WEFT_TRY(rank_table_read(run, &t));
-    if (t.ranks > 0) {
-        text_heading(out, out->level, t.ranks > 1 ? "Ranks and memory" : "Memory");
-        if (out->html) {
-            status = draw_memory(out, &t);
-        }
-        table_of_ranks(out, &t, f->job_epochs > 0 ? f->job_epochs : NAN);
-        text_paragraph(out, "muted",
-                       "Predicted before training: %s per rank at most. Peak memory is what the system counts; pages "
-                       "that were allocated and never written do not count.",
-                       quantity_bytes(report_number(run->summary, "predicted_peak_bytes")).text);
-    }
-    rank_table_free(&t);
-    return status;
+    table_of_ranks(out, run, columns, count);
+    text_paragraph(out, "muted",
+                   "Predicted before training: %s per rank at most. Peak memory is what the system counts; pages "
+                   "that were allocated and never written do not count.",
+                   quantity_bytes(record_number(run->summary, "predicted_peak_bytes")).text);
 }

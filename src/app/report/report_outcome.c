@@ -1,270 +1,178 @@
 /*
- * app/report/report_outcome.c: what the predictions of a training are worth, by class or by task, and what training warned of:
- * "outcome" in summary.json.
+ * app/report/report_outcome.c: what the predictions of a training are worth, by class or by task: "outcome" in
+ * summary.json.
  */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
+#include "app/report/drawing.h"
 #include "app/report/sections.h"
-#include "base/alloc.h"
 
 enum {
     CLASSES_MAX = 1024,
-    MATRIX_MAX = 64, /* classes of a confusion matrix: training writes no larger one, and its cells are the square */
-    OPEN_MAX = 24    /* rows of a table that is not folded */
+    OPEN_MAX = 24 /* rows of a table that is not folded */
 };
 
-void section_warnings(report_text *out, const report_run *run)
+/* A column of a table: an array of the file. */
+typedef struct outcome_column {
+    const char *key;
+    quantity_unit unit;
+} outcome_column;
+
+enum { COUNTS = 4, COLUMNS = 7 };
+
+static const outcome_column class_columns[COLUMNS] = {
+    {"train", UNIT_COUNT},    {"valid", UNIT_COUNT}, {"test", UNIT_COUNT}, {"predicted", UNIT_COUNT},
+    {"precision", UNIT_RATE}, {"recall", UNIT_RATE}, {"f1", UNIT_RATE}};
+static const outcome_column task_columns[] = {
+    {"positive", UNIT_COUNT}, {"negative", UNIT_COUNT}, {"rocauc", UNIT_RATE}};
+
+/* Rows 0 ... rows - 1, named as classes or by their number, of an open table; `object` holds the columns. */
+static void rows_of(report_text *out, run_record *run, const json_value *object, const outcome_column *columns,
+                    int count, int rows, bool classes)
 {
-    const json_value *warnings = json_find(json_find(run->summary, "outcome"), "warnings");
-    if (warnings == NULL || warnings->kind != JSON_ARRAY) {
-        return;
+    record_column values[COLUMNS];
+    char name[RECORD_CLASS_BYTES];
+    for (int c = 0; c < count; ++c) {
+        values[c] = record_numbers(run, object, columns[c].key);
     }
-    for (const json_value *line = warnings->child; line != NULL; line = line->next) {
-        if (line->kind == JSON_TEXT) {
-            text_paragraph(out, "warning", "%s", line->text);
+    for (int k = 0; k < rows; ++k) {
+        text_cell(out, "%s", classes ? record_class(run, k, name) : quantity_count(k).text);
+        for (int c = 0; c < count; ++c) {
+            text_cell(out, "%s", quantity_of(record_at(&values[c], k), columns[c].unit).text);
         }
     }
 }
 
-/* ---- columns ---- */
-
-typedef enum column_id { TRAIN, VALID, TEST, SUPPORT, PREDICTED, PRECISION, RECALL, F1, COLUMNS } column_id;
-
-static const char *const column_keys[COLUMNS] = {"train",     "valid",     "test",   "support",
-                                                 "predicted", "precision", "recall", "f1"};
-
-typedef struct class_table {
-    double *column[COLUMNS]; /* [classes]; NULL: not there */
-    int classes;
-} class_table;
-
-static int length_of(const json_value *array)
+/* Means over classes or rows: they have no counts. */
+static void average_row(report_text *out, const json_value *outcome, const char *key)
 {
-    int count = 0;
-    if (array != NULL && array->kind == JSON_ARRAY) {
-        for (const json_value *v = array->child; v != NULL && count < CLASSES_MAX; v = v->next) {
-            count += 1;
-        }
-    }
-    return count;
-}
-
-static void class_table_free(class_table *t)
-{
+    text_cell(out, "%s", key);
     for (int c = 0; c < COLUMNS; ++c) {
-        weft_free(t->column[c]);
+        double value = c < COUNTS ? NAN : record_number(json_find(outcome, key), class_columns[c].key);
+        text_cell(out, "%s", quantity_of(value, class_columns[c].unit).text);
     }
-}
-
-static weft_status class_table_read(const json_value *classes, class_table *t)
-{
-    *t = (class_table){.classes = length_of(json_find(classes, "support"))};
-    for (int c = 0; c < COLUMNS; ++c) {
-        weft_status status = report_rank_column(classes, column_keys[c], t->classes, &t->column[c]);
-        if (status != WEFT_OK) {
-            class_table_free(t);
-            return status;
-        }
-    }
-    return WEFT_OK;
-}
-
-static double cell_of(const class_table *t, column_id column, int class)
-{
-    return t->column[column] != NULL && class >= 0 && class < t->classes ? t->column[column][class] : NAN;
-}
-
-static const char *rate_text(double rate, quantity *space)
-{
-    *space = (quantity){"–"};
-    if (isfinite(rate)) {
-        snprintf(space->text, sizeof space->text, "%.4f", rate);
-    }
-    return space->text;
-}
-
-static void average_row(report_text *out, const json_value *outcome, const char *key, const char *name)
-{
-    quantity space;
-    const json_value *figures = json_find(outcome, key);
-    text_cell(out, "%s", name);
-    for (column_id c = TRAIN; c <= PREDICTED; ++c) {
-        if (c != SUPPORT) {
-            text_cell(out, "–");
-        }
-    }
-    for (column_id c = PRECISION; c <= F1; ++c) {
-        text_cell(out, "%s", rate_text(report_number(figures, column_keys[c]), &space));
-    }
-}
-
-/* The chosen split's own column is the support. */
-static void table_of_classes(report_text *out, const report_run *run, const json_value *outcome, const class_table *t)
-{
-    quantity space;
-    char name[REPORT_CLASS_BYTES];
-    text_table_begin(out, report_class_named(run) ? "lrrrrrrr" : "rrrrrrrr",
-                     "class|in training|in validation|in test|predicted|precision|recall|F1");
-    for (int k = 0; k < t->classes; ++k) {
-        text_cell(out, "%s", report_class(run, k, name));
-        for (column_id c = TRAIN; c <= PREDICTED; ++c) {
-            if (c != SUPPORT) {
-                text_cell(out, "%s", quantity_count(cell_of(t, c, k)).text);
-            }
-        }
-        for (column_id c = PRECISION; c <= F1; ++c) {
-            text_cell(out, "%s", rate_text(cell_of(t, c, k), &space));
-        }
-    }
-    average_row(out, outcome, "macro", "macro");
-    average_row(out, outcome, "micro", "micro");
-    text_table_end(out);
 }
 
 /* ---- confusion ---- */
 
-/* A row a label, shaded by the share of its count. Columns are narrow: their heads are numbers alone. */
-static void table_of_confusion(report_text *out, const report_run *run, const json_value *matrix, const class_table *t)
+/* [out] cells: the counts of a confusion matrix, and behind them their shares of the label's count. */
+static void read_cells(const json_value *matrix, const record_column *support, double *cells)
 {
-    char align[MATRIX_MAX + 2];
-    char label[REPORT_CLASS_BYTES];
-    memset(align, 'r', (size_t)t->classes + 1);
-    align[t->classes + 1] = '\0';
-    align[0] = report_class_named(run) ? 'l' : 'r';
-    text_columns_begin(out, align);
-    text_column_name(out, "label");
-    for (int k = 0; k < t->classes; ++k) {
-        char name[16];
-        snprintf(name, sizeof name, "%d", k);
-        text_column_name(out, name);
+    const int classes = support->count;
+    const json_value *row = record_first(matrix, JSON_ARRAY), *v = NULL;
+    for (int i = 0; i < classes * classes; ++i) {
+        v = i % classes == 0 ? record_first(row, JSON_ARRAY) : v;
+        cells[i] = v != NULL && v->kind == JSON_NUMBER ? v->number : NAN;
+        cells[classes * classes + i] = cells[i] / support->value[i / classes];
+        v = v != NULL ? v->next : NULL;
+        row = row != NULL && (i + 1) % classes == 0 ? row->next : row;
     }
-    text_columns_end(out);
-    const json_value *row = matrix->child;
-    for (int k = 0; k < t->classes; ++k) {
-        const json_value *v = row != NULL && row->kind == JSON_ARRAY ? row->child : NULL;
-        text_cell(out, "%s", report_class(run, k, label));
-        for (int p = 0; p < t->classes; ++p) {
-            double count = v != NULL && v->kind == JSON_NUMBER ? v->number : NAN;
-            double share = count / cell_of(t, SUPPORT, k);
-            text_cell_shaded(out, isfinite(share) ? share : 0, p == k, "%s", quantity_count(count).text);
-            v = v != NULL ? v->next : NULL;
-        }
-        row = row != NULL ? row->next : NULL;
+}
+
+/* One row per label, shaded by the share of its count. Columns are narrow: their heads are numbers alone. */
+static void draw_confusion(report_text *out, run_record *run, const json_value *matrix, const record_column *support)
+{
+    const int classes = support->count;
+    char name[HEAT_MAX][RECORD_CLASS_BYTES], number[HEAT_MAX][16];
+    const char *names[HEAT_MAX], *numbers[HEAT_MAX];
+    double *cells = record_alloc(run, 2 * (int64_t)classes * classes, sizeof *cells);
+    if (cells == NULL) {
+        return;
     }
-    text_table_end(out);
+    for (int k = 0; k < classes; ++k) {
+        names[k] = record_class(run, k, name[k]);
+        snprintf(number[k], sizeof number[k], "%d", k);
+        numbers[k] = number[k];
+    }
+    read_cells(matrix, support, cells);
+    heat_draw(out, &(heat){"label", record_class_named(run), true, UNIT_COUNT, classes, classes, names, numbers, cells,
+                           cells + classes * classes});
     text_paragraph(out, "muted", "A row a label, a column a prediction; shaded by the share of the label's count.");
 }
 
-static void table_of_pairs(report_text *out, const report_run *run, const json_value *outcome, const class_table *t)
+static void table_of_pairs(report_text *out, const run_record *run, const json_value *outcome,
+                           const record_column *support)
 {
-    const char *rows = report_string(outcome, "rows", "");
-    char name[REPORT_CLASS_BYTES];
-    text_table_begin(out, report_class_named(run) ? "llrr" : "rrrr", "label|taken for|count|of the label");
-    for (const json_value *pair = json_find(outcome, "confused")->child; pair != NULL; pair = pair->next) {
-        double label = report_number(pair, "label"), count = report_number(pair, rows);
-        bool known = label >= 0 && label < t->classes;
-        text_cell(out, "%s", report_class(run, label, name));
-        text_cell(out, "%s", report_class(run, report_number(pair, "predicted"), name));
-        text_cell(out, "%s", quantity_count(count).text);
-        text_cell(out, "%s", quantity_percent(known ? count / cell_of(t, SUPPORT, (int)label) : NAN).text);
+    const char *rows = record_string(outcome, "rows", "");
+    char name[2][RECORD_CLASS_BYTES];
+    text_table_begin(out, record_class_named(run) ? "llrr" : "rrrr", "label|taken for|count|of the label");
+    for (const json_value *pair = record_first(json_find(outcome, "confused"), JSON_ARRAY); pair != NULL;
+         pair = pair->next) {
+        double label = record_number(pair, "label"), count = record_number(pair, rows);
+        TEXT_CELLS(out, record_class(run, label, name[0]), record_class(run, record_number(pair, "predicted"), name[1]),
+                   quantity_count(count).text, quantity_percent(count / record_at(support, label)).text);
     }
     text_table_end(out);
 }
 
-static void tell_confusion(report_text *out, const report_run *run, const json_value *outcome, const class_table *t)
+static void tell_confusion(report_text *out, run_record *run, const json_value *outcome, const record_column *support)
 {
-    const json_value *matrix = json_find(outcome, "confusion"), *pairs = json_find(outcome, "confused");
-    if (matrix != NULL && matrix->kind == JSON_ARRAY && t->classes > 0 && t->classes <= MATRIX_MAX) {
-        bool folded = t->classes > OPEN_MAX;
-        if (folded) {
-            text_fold_begin(out, "Labels, and what they are predicted as", false);
-        }
-        table_of_confusion(out, run, matrix, t);
-        if (folded) {
-            text_fold_end(out);
-        }
+    const json_value *matrix = json_find(outcome, "confusion");
+    const bool folded = support->count > OPEN_MAX;
+    if (matrix != NULL && matrix->kind == JSON_ARRAY && support->count > 0 && support->count <= HEAT_MAX) {
+        text_fold_begin(out, folded, "Labels, and what they are predicted as", false);
+        draw_confusion(out, run, matrix, support);
+        text_fold_end(out, folded);
     }
-    if (pairs != NULL && pairs->kind == JSON_ARRAY && pairs->child != NULL) {
-        text_fold_begin(out, "Classes that are taken for another most often", false);
-        table_of_pairs(out, run, outcome, t);
-        text_fold_end(out);
+    if (record_first(json_find(outcome, "confused"), JSON_ARRAY) != NULL) {
+        text_fold_begin(out, true, "Classes that are taken for another most often", false);
+        table_of_pairs(out, run, outcome, support);
+        text_fold_end(out, true);
     }
 }
 
-static void tell_classes(report_text *out, const report_run *run, const json_value *outcome, const class_table *t)
+/* ---- the section ---- */
+
+static void tell_classes(report_text *out, run_record *run, const json_value *outcome, const record_column *support)
 {
+    const bool folded = support->count > OPEN_MAX;
+    const json_value *macro = json_find(outcome, "macro"), *micro = json_find(outcome, "micro");
     text_heading(out, out->level, "Classes");
     text_paragraph(
         out, "muted",
         "Predictions of the last run at its best epoch, on the %s split. Precision, recall and F1 are 0 where "
         "they are undefined; macro is the mean over the classes that occur, micro is over all rows.",
-        report_string(outcome, "split", "test"));
-    if (t->classes > 0) {
-        bool folded = t->classes > OPEN_MAX;
-        if (folded) {
-            text_fold_begin(out, "Figures of each class", false);
-        }
-        table_of_classes(out, run, outcome, t);
-        if (folded) {
-            text_fold_end(out);
-        }
+        record_string(outcome, "split", "test"));
+    if (support->count > 0) {
+        text_fold_begin(out, folded, "Figures of each class", false);
+        text_table_begin(out, record_class_named(run) ? "lrrrrrrr" : "rrrrrrrr",
+                         "class|in training|in validation|in test|predicted|precision|recall|F1");
+        rows_of(out, run, json_find(outcome, "classes"), class_columns, COLUMNS, support->count, true);
+        average_row(out, outcome, "macro");
+        average_row(out, outcome, "micro");
+        text_table_end(out);
+        text_fold_end(out, folded);
     } else {
-        text_paragraph(out, "", "Macro F1 %.4f, micro F1 %.4f.", report_number(json_find(outcome, "macro"), "f1"),
-                       report_number(json_find(outcome, "micro"), "f1"));
+        text_paragraph(out, "", "Macro F1 %s, micro F1 %s.", quantity_of(record_number(macro, "f1"), UNIT_RATE).text,
+                       quantity_of(record_number(micro, "f1"), UNIT_RATE).text);
     }
-    tell_confusion(out, run, outcome, t);
+    tell_confusion(out, run, outcome, support);
 }
 
-/* ---- tasks ---- */
-
-static weft_status tell_tasks(report_text *out, const json_value *outcome, const json_value *tasks)
+static void tell_tasks(report_text *out, run_record *run, const json_value *outcome, int count)
 {
-    static const char *const keys[] = {"positive", "negative", "rocauc"};
-    double *column[3] = {NULL, NULL, NULL};
-    quantity space;
-    weft_status status = WEFT_OK;
-    const int count = length_of(json_find(tasks, "rocauc"));
-    for (int c = 0; c < 3; ++c) {
-        WEFT_TRY_GOTO(report_rank_column(tasks, keys[c], count, &column[c]), status, done);
-    }
     text_heading(out, out->level, "Tasks");
     text_paragraph(out, "muted", "Predictions of the last run at its best epoch, on the %s split.",
-                   report_string(outcome, "split", "test"));
-    if (count > OPEN_MAX) {
-        text_fold_begin(out, "Figures of each task", false);
-    }
+                   record_string(outcome, "split", "test"));
+    text_fold_begin(out, count > OPEN_MAX, "Figures of each task", false);
     text_table_begin(out, "rrrr", "task|positive|negative|ROC-AUC");
-    for (int k = 0; k < count; ++k) {
-        text_cell(out, "%d", k);
-        text_cell(out, "%s", quantity_count(column[0] != NULL ? column[0][k] : NAN).text);
-        text_cell(out, "%s", quantity_count(column[1] != NULL ? column[1][k] : NAN).text);
-        text_cell(out, "%s", rate_text(column[2] != NULL ? column[2][k] : NAN, &space));
-    }
+    rows_of(out, run, json_find(outcome, "tasks"), task_columns, 3, count, false);
     text_table_end(out);
-    if (count > OPEN_MAX) {
-        text_fold_end(out);
-    }
-done:
-    for (int c = 0; c < 3; ++c) {
-        weft_free(column[c]);
-    }
-    return status;
+    text_fold_end(out, count > OPEN_MAX);
 }
 
-weft_status section_outcome(report_text *out, const report_run *run)
+void section_outcome(report_text *out, run_record *run)
 {
     const json_value *outcome = json_find(run->summary, "outcome");
     const json_value *tasks = json_find(outcome, "tasks");
-    class_table t;
-    if (tasks != NULL && tasks->kind == JSON_OBJECT) {
-        return tell_tasks(out, outcome, tasks);
+    const bool binary = tasks != NULL && tasks->kind == JSON_OBJECT;
+    record_column support =
+        record_numbers(run, binary ? tasks : json_find(outcome, "classes"), binary ? "rocauc" : "support");
+    support.count = support.count < CLASSES_MAX ? support.count : CLASSES_MAX;
+    if (binary) {
+        tell_tasks(out, run, outcome, support.count);
+    } else if (support.count > 0 || json_find(outcome, "macro") != NULL) {
+        tell_classes(out, run, outcome, &support);
     }
-    WEFT_TRY(class_table_read(json_find(outcome, "classes"), &t));
-    if (t.classes > 0 || json_find(outcome, "macro") != NULL) {
-        tell_classes(out, run, outcome, &t);
-    }
-    class_table_free(&t);
-    return WEFT_OK;
 }

@@ -1,11 +1,30 @@
-/* app/report/scale.c: axes with sensible ticks (app/report/chart.h). */
+/* app/report/scale.c: axes with sensible ticks (app/report/drawing.h). */
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 
-#include "app/report/chart.h"
+#include "app/report/drawing.h"
 
 /* Below this, steps would be no normal numbers. */
 #define SMALLEST 1e-290
+
+/* Beyond this a value is a sign of divergence, not something to scale an axis by. */
+#define DRAWN_BELOW 1e100
+
+bool scale_takes(double value)
+{
+    return isfinite(value) && fabs(value) < DRAWN_BELOW;
+}
+
+void scale_widen(double *low, double *high, const double *values, int64_t count)
+{
+    for (int64_t i = 0; i < count; ++i) {
+        if (scale_takes(values[i])) {
+            *low = fmin(*low, values[i]);
+            *high = fmax(*high, values[i]);
+        }
+    }
+}
 
 static double nice_step(double rough)
 {
@@ -21,6 +40,7 @@ static double nice_step(double rough)
 
 scale scale_linear(double low, double high, int ticks, double from, double to)
 {
+    assert(low <= high && ticks > 0);
     double size = fmax(fabs(low), fabs(high));
     if (high - low <= fmax(1e-9 * size, SMALLEST)) { /* a flat line stands in the middle */
         double room = size > SMALLEST ? 0.05 * size : 1;
@@ -37,6 +57,7 @@ scale scale_linear(double low, double high, int ticks, double from, double to)
 
 scale scale_logarithmic(double low, double high, double from, double to)
 {
+    assert(low > 0 && low <= high);
     return (scale){.low = low / 1.1, .high = high * 1.1, .step = 0, .from = from, .to = to};
 }
 
@@ -84,27 +105,25 @@ typedef struct unit_text {
 } unit_text;
 
 /* One unit for a whole axis: that of its upper end. */
-static unit_text unit_of(const scale *s, chart_unit unit)
+static unit_text unit_of(const scale *s, quantity_unit unit)
 {
-    double high = fabs(s->high);
-    switch (unit) {
-    case CHART_PERCENT:
-        return (unit_text){100, " %"};
-    case CHART_SECONDS:
-        return high >= 300    ? (unit_text){1.0 / 60, " min"}
-               : high >= 1    ? (unit_text){1, " s"}
-               : high >= 1e-3 ? (unit_text){1e3, " ms"}
-                              : (unit_text){1e6, " µs"};
-    case CHART_BYTES:
-        return high >= 1e9   ? (unit_text){1e-9, " GB"}
-               : high >= 1e6 ? (unit_text){1e-6, " MB"}
-                             : (unit_text){1e-3, " kB"};
-    default:
-        return (unit_text){1, ""};
+    static const struct {
+        quantity_unit unit;
+        double from; /* smallest upper end of an axis in this unit */
+        unit_text text;
+    } units[] = {
+        {UNIT_PERCENT, 0, {100, " %"}},   {UNIT_HUNDREDTHS, 0, {1, " %"}},    {UNIT_SECONDS, 300, {1.0 / 60, " min"}},
+        {UNIT_SECONDS, 1, {1, " s"}},     {UNIT_SECONDS, 1e-3, {1e3, " ms"}}, {UNIT_SECONDS, 0, {1e6, " µs"}},
+        {UNIT_BYTES, 1e9, {1e-9, " GB"}}, {UNIT_BYTES, 1e6, {1e-6, " MB"}},   {UNIT_BYTES, 0, {1e-3, " kB"}}};
+    for (size_t i = 0; i < sizeof units / sizeof *units; ++i) {
+        if (units[i].unit == unit && fabs(s->high) >= units[i].from) {
+            return units[i].text;
+        }
     }
+    return (unit_text){1, ""};
 }
 
-quantity scale_tick_text(const scale *s, double value, chart_unit unit)
+quantity scale_tick_text(const scale *s, double value, quantity_unit unit)
 {
     quantity q;
     unit_text u = unit_of(s, unit);

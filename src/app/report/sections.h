@@ -1,35 +1,36 @@
 /*
- * app/report/sections.h: the parts of a report on one run folder, and the comparison of several.
+ * app/report/sections.h: a report of run folders, and its sections.
  *
- * Each writes its heading and its content, or nothing where the folder has nothing to say about it.
+ * Each section writes its heading and its content, or nothing where the folder has nothing to say about it.
+ * Sections know no kind of workload: names, facts, columns and drawings come from the files.
  */
 #ifndef WEFT_APP_REPORT_SECTIONS_H
 #define WEFT_APP_REPORT_SECTIONS_H
 
-#include "app/report/figures.h"
+#include "app/record/run_record.h"
 #include "app/report/text.h"
 
-/* What happened and the figures that matter: headline.c. */
-void section_headline(report_text *out, const report_run *run, const report_figures *figures);
-/* What training warned of: outcome.c. */
-void section_warnings(report_text *out, const report_run *run);
-/* "quickstart · sage" */
-void section_title(const report_run *run, char *title, size_t bytes);
-/* Loss and scores over epochs, runs: learning.c. */
-weft_status section_learning(report_text *out, const report_run *run, const report_figures *figures);
-/* Figures by class and what is taken for what, or by task: outcome.c. */
-weft_status section_outcome(report_text *out, const report_run *run);
-/* Time of epochs, by activity and rank: time.c. */
-weft_status section_time(report_text *out, const report_run *run, const report_figures *figures);
-/* What training advised at its end: time.c. */
-void section_advice(report_text *out, const report_run *run);
-/* Bytes by lane, exposed time: communication.c. */
-weft_status section_communication(report_text *out, const report_run *run, const report_figures *figures);
-/* Partition, memory and the table of ranks: ranks.c. */
-weft_status section_ranks(report_text *out, const report_run *run, const report_figures *figures);
-/* Options and their sources, machine, versions: settings.c. */
-void section_settings(report_text *out, const report_run *run, const report_figures *figures);
-/* Several folders side by side: compare.c. */
-weft_status section_compare(report_text *out, const report_run *runs, const report_figures *figures, int count);
+/* Writes the report of one run, or the comparison of several and then each of them (report.c). WEFT_ERR_RESOURCE. */
+weft_status report_write(report_text *out, run_record *runs, int count);
+
+/* [out] title: "quickstart · sage" */
+void section_title(const run_record *run, char *title, size_t bytes);
+
+void section_headline(report_text *out, run_record *run);      /* headline.c: what happened, and the main figures */
+void section_learning(report_text *out, run_record *run);      /* learning.c: loss and scores over epochs, runs */
+void section_outcome(report_text *out, run_record *run);       /* report_outcome.c: figures by class or by task */
+void section_figures(report_text *out, run_record *run);       /* report_figures.c: drawings that the files define */
+void section_time(report_text *out, run_record *run);          /* time.c: time of epochs, by activity and rank */
+void section_advice(report_text *out, run_record *run);        /* time.c: what training advised at its end */
+void section_communication(report_text *out, run_record *run); /* ranks.c: bytes by lane, exposed time */
+void section_ranks(report_text *out, run_record *run);         /* ranks.c: memory, and the table of ranks */
+void section_facts(report_text *out, run_record *run);         /* settings.c: groups of facts of summary.json */
+void section_settings(report_text *out, run_record *run);      /* settings.c: options, data, starts, machine */
+void section_compare(report_text *out, run_record *runs, int count); /* compare.c: several folders side by side */
+
+/* Cells for the smallest, mean and largest value, divided by `per` (ranks.c). */
+void section_spread(report_text *out, const record_spread *spread, double per, quantity_unit unit);
+/* Texts of an array, each as a paragraph of this kind. */
+void section_lines(report_text *out, const json_value *array, const char *kind);
 
 #endif

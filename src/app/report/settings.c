@@ -6,7 +6,7 @@
 
 static bool is_default(const json_value *option)
 {
-    return strcmp(report_string(option, "source", ""), "default") == 0;
+    return strcmp(record_string(option, "source", ""), "default") == 0;
 }
 
 static void table_of_options(report_text *out, const json_value *options, bool defaults)
@@ -15,9 +15,9 @@ static void table_of_options(report_text *out, const json_value *options, bool d
     for (const json_value *o = options->child; o != NULL; o = o->next) {
         if (is_default(o) == defaults) {
             text_cell(out, "--%s", o->key);
-            text_cell(out, "%s", report_string(o, "value", "(empty)"));
+            text_cell(out, "%s", record_string(o, "value", "(empty)"));
             if (!defaults) {
-                text_cell(out, "%s", report_string(o, "source", "unknown"));
+                text_cell(out, "%s", record_string(o, "source", "unknown"));
             }
         }
     }
@@ -25,10 +25,10 @@ static void table_of_options(report_text *out, const json_value *options, bool d
 }
 
 /* As it was typed; under a launcher every rank was started with it. */
-static void command_line(report_text *out, const report_run *run)
+static void command_line(report_text *out, const run_record *run)
 {
-    const char *command = report_string(run->manifest, "command", "");
-    double ranks = report_number(run->manifest, "ranks");
+    const char *command = record_string(run->manifest, "command", "");
+    double ranks = record_number(run->manifest, "ranks");
     if (command[0] == '\0') {
         return;
     }
@@ -37,7 +37,7 @@ static void command_line(report_text *out, const report_run *run)
     text_code(out, command);
 }
 
-static void settings(report_text *out, const report_run *run, const json_value *options)
+static void settings(report_text *out, const run_record *run, const json_value *options)
 {
     int given = 0, count = 0;
     for (const json_value *o = options->child; o != NULL; o = o->next) {
@@ -52,112 +52,122 @@ static void settings(report_text *out, const report_run *run, const json_value *
         text_paragraph(out, "muted", "Every option has its default.");
     }
     if (count > given) {
-        text_fold_begin(out, "Options that kept their defaults", true);
+        text_fold_begin(out, true, "Options that kept their defaults", true);
         table_of_options(out, options, true);
-        text_fold_end(out);
+        text_fold_end(out, true);
     }
 }
 
-static void fact(report_text *out, const char *name, const char *value)
+/* ---- facts ---- */
+
+static void fact_cells(report_text *out, const json_value *row)
 {
-    text_cell(out, "%s", name);
-    text_cell(out, "%s", value);
+    quantity space;
+    const char *unit = record_string(row, "unit", "");
+    const bool word = quantity_unit_named(unit) == UNIT_COUNT && unit[0] != '\0'; /* behind the value */
+    text_cell(out, "%s", record_string(row, "label", record_string(row, "key", "–")));
+    text_cell(out, "%s%s%s", record_value_text(json_find(row, "value"), quantity_unit_named(unit), &space),
+              word ? " " : "", word ? unit : "");
 }
 
-static void text_fact(report_text *out, const json_value *object, const char *key, const char *name)
+void section_facts(report_text *out, run_record *run)
 {
-    const char *value = report_string(object, key, NULL);
-    if (value != NULL) {
-        fact(out, name, value);
+    for (const json_value *group = record_first(json_find(run->summary, "facts"), JSON_ARRAY); group != NULL;
+         group = group->next) {
+        const json_value *row = record_first(json_find(group, "rows"), JSON_ARRAY);
+        if (row == NULL) {
+            continue;
+        }
+        text_heading(out, out->level, "%s", record_string(group, "group", "Facts"));
+        text_table_begin(out, "lrl", "figure|value|meaning");
+        for (; row != NULL; row = row->next) {
+            fact_cells(out, row);
+            text_cell(out, "%s", record_string(row, "meaning", ""));
+        }
+        text_table_end(out);
     }
 }
 
-static void count_fact(report_text *out, const json_value *object, const char *key, const char *name)
+/* A row for a text or number of `object`, if it has one. */
+static void fact(report_text *out, const json_value *object, const char *key, const char *name)
 {
-    double value = report_number(object, key);
-    if (isfinite(value)) {
-        fact(out, name, quantity_count(value).text);
+    quantity space;
+    const json_value *value = json_find(object, key);
+    if (value != NULL && (value->kind == JSON_TEXT || value->kind == JSON_NUMBER)) {
+        TEXT_CELLS(out, name, record_value_text(value, UNIT_COUNT, &space));
     }
 }
 
-/* What the other kind of data has no figures of is left out. */
-static void data_facts(report_text *out, const json_value *data, const char *heading)
+static void data_facts(report_text *out, const json_value *data)
 {
-    text_heading(out, out->level, "%s", heading);
+    const char *kind = record_string(data, "kind", "data");
+    const bool lower = kind[0] >= 'a' && kind[0] <= 'z';
+    text_heading(out, out->level, "%c%s", lower ? kind[0] - 'a' + 'A' : kind[0], kind + 1);
     text_table_begin(out, "ll", "fact|value");
-    text_fact(out, data, "name", "name");
-    count_fact(out, data, "vertices", "vertices");
-    count_fact(out, data, "edges", "directed edges");
-    count_fact(out, data, "features", "features");
-    count_fact(out, data, "train", "training images");
-    count_fact(out, data, "valid", "validation images");
-    count_fact(out, data, "test", "test images");
-    count_fact(out, data, "height", "height");
-    count_fact(out, data, "width", "width");
-    count_fact(out, data, "channels", "channels");
-    count_fact(out, data, "classes", "classes");
-    text_fact(out, data, "hash", "hash");
+    fact(out, data, "name", "name");
+    for (const json_value *row = record_first(json_find(data, "facts"), JSON_ARRAY); row != NULL; row = row->next) {
+        fact_cells(out, row);
+    }
+    fact(out, data, "hash", "hash");
     text_table_end(out);
 }
 
-static void machine_facts(report_text *out, const report_run *run, const report_figures *f)
+static void machine_facts(report_text *out, const run_record *run)
 {
+    static const struct {
+        const char *key, *name;
+    } rows[] = {{"host", "host of rank 0"},
+                {"cpu", "processor"},
+                {"nodes", "nodes"},
+                {"ranks", "ranks"},
+                {"threads_per_rank", "threads per rank"},
+                {"placement", "placement"},
+                {"backend", "backend"},
+                {"gpu_rows", "rows between GPUs"}};
     const json_value *versions = json_find(run->manifest, "versions");
     text_heading(out, out->level, "Machine and versions");
     text_table_begin(out, "ll", "fact|value");
-    text_fact(out, run->manifest, "host", "host of rank 0");
-    text_fact(out, run->manifest, "cpu", "processor");
-    fact(out, "nodes", quantity_count(f->nodes).text);
-    fact(out, "ranks", quantity_count(f->ranks).text);
-    fact(out, "threads per rank", quantity_count(f->threads).text);
-    text_fact(out, run->manifest, "placement", "placement");
-    text_fact(out, run->manifest, "backend", "backend");
-    text_fact(out, run->manifest, "gpu_rows", "rows between GPUs");
-    for (const json_value *v = versions != NULL && versions->kind == JSON_OBJECT ? versions->child : NULL; v != NULL;
-         v = v->next) {
-        if (v->kind == JSON_TEXT) {
-            fact(out, v->key, v->text);
-        }
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        fact(out, run->manifest, rows[i].key, rows[i].name);
+    }
+    for (const json_value *v = record_first(versions, JSON_OBJECT); v != NULL; v = v->next) {
+        fact(out, versions, v->key, v->key);
     }
     text_table_end(out);
 }
 
-/* A job that was resumed: each of its starts. */
-static void table_of_starts(report_text *out, const json_value *starts)
+/* Each start of a job that was resumed. */
+static void table_of_starts(report_text *out, const json_value *start)
 {
+    quantity space[2];
     text_heading(out, out->level, "Starts");
     text_table_begin(out, "lllrlr", "started|ended|host|ranks|after|exit code");
-    for (const json_value *s = starts->child; s != NULL; s = s->next) {
-        double run = report_number(s, "after_run"), epoch = report_number(s, "after_epoch");
-        text_cell(out, "%s", report_string(s, "started", "–"));
-        text_cell(out, "%s", report_string(s, "ended", "–"));
-        text_cell(out, "%s", report_string(s, "host", "–"));
-        text_cell(out, "%s", quantity_count(report_number(s, "ranks")).text);
-        if (epoch > 0) {
-            text_cell(out, "run %s, epoch %s", quantity_count(run).text, quantity_count(epoch).text);
-        } else {
-            text_cell(out, "–");
-        }
-        text_cell(out, "%s", quantity_count(report_number(s, "exit")).text);
+    for (; start != NULL; start = start->next) {
+        double run = record_number(start, "after_run"), epoch = record_number(start, "after_epoch");
+        const phrase after =
+            phrase_of(epoch > 0 ? "run %s, epoch %s" : "–", quantity_count(run).text, quantity_count(epoch).text);
+        TEXT_CELLS(out, record_string(start, "started", "–"), record_string(start, "ended", "–"),
+                   record_string(start, "host", "–"),
+                   record_value_text(json_find(start, "ranks"), UNIT_COUNT, &space[0]), after.text,
+                   record_value_text(json_find(start, "exit"), UNIT_COUNT, &space[1]));
     }
     text_table_end(out);
 }
 
-void section_settings(report_text *out, const report_run *run, const report_figures *figures)
+void section_settings(report_text *out, run_record *run)
 {
-    const json_value *options = json_find(run->manifest, "options");
-    const json_value *data = report_data(run);
-    const json_value *starts = json_find(run->manifest, "starts");
+    const json_value *options = json_find(run->manifest, "options"), *data = record_data(run);
+    const json_value *start = record_first(json_find(run->manifest, "starts"), JSON_ARRAY);
     if (options != NULL && options->kind == JSON_OBJECT) {
         settings(out, run, options);
     }
     if (data != NULL) {
-        data_facts(out, data, report_images(run) != NULL ? "Images" : "Graph");
+        data_facts(out, data);
     }
-    if (starts != NULL && starts->kind == JSON_ARRAY && starts->child != NULL && starts->child->next != NULL) {
-        table_of_starts(out, starts);
+    if (start != NULL && start->next != NULL) {
+        table_of_starts(out, start);
     }
     if (run->manifest != NULL) {
-        machine_facts(out, run, figures);
+        machine_facts(out, run);
     }
 }

@@ -1,6 +1,7 @@
 /* app/report/text.c: see app/report/text.h. */
 #include "app/report/text.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
@@ -9,50 +10,28 @@
 
 enum {
     PRINTF_MAX = 8192,
-    NAME_WHOLE_MAX = 28, /* letters of a first column that is not wrapped */
+    TABLE_COLUMNS_MAX = 12, /* of a table whose names are the program's */
+    NAME_WHOLE_MAX = 28,    /* letters of a first column that is not wrapped */
     WORD_WHOLE_MAX = 32
 };
 
-static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD */
-
-static void put_html(FILE *file, char c)
-{
-    switch (c) {
-    case '&':
-        fputs("&amp;", file);
-        break;
-    case '<':
-        fputs("&lt;", file);
-        break;
-    case '>':
-        fputs("&gt;", file);
-        break;
-    case '"':
-        fputs("&quot;", file);
-        break;
-    case '\'':
-        fputs("&#39;", file);
-        break;
-    default:
-        fputc(c, file);
-    }
-}
-
-static void put_markdown(FILE *file, char c)
-{
-    if (c == '&') {
-        fputs("&amp;", file);
-    } else if (c == '<') {
-        fputs("&lt;", file);
-    } else {
-        if (strchr("\\`*_[]|#~$", c) != NULL) {
-            fputc('\\', file);
-        }
-        fputc(c, file);
-    }
-}
-
 typedef enum spelling { SPELT_HTML, SPELT_MARKDOWN, SPELT_PLAIN } spelling;
+
+static void write_ascii(FILE *file, char c, spelling how)
+{
+    static const char *const escapes[SPELT_PLAIN][128] = {
+        [SPELT_HTML] = {['&'] = "&amp;", ['<'] = "&lt;", ['>'] = "&gt;", ['"'] = "&quot;", ['\''] = "&#39;"},
+        [SPELT_MARKDOWN] = {['&'] = "&amp;", ['<'] = "&lt;"}};
+    assert(c > 0); /* one byte of UTF-8 */
+    if (how != SPELT_PLAIN && escapes[how][(int)c] != NULL) {
+        fputs(escapes[how][(int)c], file);
+        return;
+    }
+    if (how == SPELT_MARKDOWN && strchr("\\`*_[]|#~$", c) != NULL) {
+        fputc('\\', file);
+    }
+    fputc(c, file);
+}
 
 static void write_spelt(FILE *file, const char *text, spelling how)
 {
@@ -62,16 +41,20 @@ static void write_spelt(FILE *file, const char *text, spelling how)
         if (length == 1 && (code == '\n' || code == '\t' || code == '\r')) {
             fputc(' ', file);
         } else if (length == 0 || utf8_is_harmful(code)) {
-            fputs(replacement, file);
-        } else if (length > 1 || how == SPELT_PLAIN) {
+            fputs("\xef\xbf\xbd", file); /* U+FFFD */
+        } else if (length > 1) {
             fwrite(text, 1, (size_t)length, file);
-        } else if (how == SPELT_HTML) {
-            put_html(file, *text);
         } else {
-            put_markdown(file, *text);
+            write_ascii(file, *text, how);
         }
         text += length > 0 ? length : 1;
     }
+}
+
+/* Writes markup of the program itself. */
+static void put(report_text *out, const char *html, const char *markdown)
+{
+    fputs(out->html ? html : markdown, out->file);
 }
 
 void text_write(report_text *out, const char *text)
@@ -99,69 +82,93 @@ static void write_words(report_text *out, const char *text)
     }
 }
 
-static void write_formatted(report_text *out, const char *format, va_list arguments)
-    __attribute__((format(printf, 2, 0)));
-
-static void write_formatted(report_text *out, const char *format, va_list arguments)
+/* Writes the argument of one conversion such as %.2f: texts escaped, numbers as printf does. */
+static void write_argument(report_text *out, const char *conversion, char type, va_list *arguments)
 {
-    char text[PRINTF_MAX];
-    vsnprintf(text, sizeof text, format, arguments);
-    write_words(out, text);
+    switch (type) {
+    case 's':
+        text_write(out, va_arg(*arguments, const char *));
+        break;
+    case 'd':
+        fprintf(out->file, conversion, va_arg(*arguments, int));
+        break;
+    case '%':
+        fputc('%', out->file);
+        break;
+    default:
+        fprintf(out->file, conversion, va_arg(*arguments, double));
+    }
 }
 
-void text_printf(report_text *out, const char *format, ...)
+void text_html(report_text *out, const char *format, ...)
 {
     va_list arguments;
-    char text[PRINTF_MAX];
+    char conversion[16];
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    while (out->html && *format != '\0') {
+        const size_t plain = strcspn(format, "%");
+        fwrite(format, 1, plain, out->file);
+        format += plain;
+        if (*format == '%') {
+            const size_t length = strcspn(format + 1, "sdfg%") + 2;
+            assert(length < sizeof conversion);
+            snprintf(conversion, sizeof conversion, "%.*s", (int)length, format);
+            write_argument(out, conversion, conversion[length - 1], &arguments);
+            format += length;
+        }
+    }
     va_end(arguments);
-    text_write(out, text);
 }
+
+/* [out] text: [PRINTF_MAX] the formatted arguments behind `format`. */
+#define TEXT_FORMAT(text, format)                                                                                      \
+    do {                                                                                                               \
+        va_list arguments;                                                                                             \
+        va_start(arguments, format);                                                                                   \
+        vsnprintf(text, PRINTF_MAX, format, arguments);                                                                \
+        va_end(arguments);                                                                                             \
+    } while (0)
 
 void text_heading(report_text *out, int level, const char *format, ...)
 {
-    va_list arguments;
-    va_start(arguments, format);
-    if (out->html) {
-        bool part = level == 2 && out->level > 2; /* a run among several */
-        fprintf(out->file, part ? "<h%d class=\"run\">" : "<h%d>", level);
-        write_formatted(out, format, arguments);
-        fprintf(out->file, "</h%d>\n", level);
-    } else {
+    char text[PRINTF_MAX];
+    assert(level >= 1 && level <= 6);
+    TEXT_FORMAT(text, format);
+    bool run = level == 2 && out->level > 2; /* a run among several */
+    if (!out->html) {
         fprintf(out->file, "\n%.*s ", level, "######");
-        write_formatted(out, format, arguments);
-        fputs("\n\n", out->file);
     }
-    va_end(arguments);
+    text_html(out, run ? "<h%d class=\"run\">" : "<h%d>", level);
+    write_words(out, text);
+    text_html(out, "</h%d>", level);
+    put(out, "\n", "\n\n");
 }
 
 void text_paragraph(report_text *out, const char *kind, const char *format, ...)
 {
-    va_list arguments;
-    va_start(arguments, format);
+    char text[PRINTF_MAX];
+    const bool item = strcmp(kind, "item") == 0;
+    TEXT_FORMAT(text, format);
     if (out->html) {
         fprintf(out->file, "<p class=\"%s\">", kind);
-        write_formatted(out, format, arguments);
-        fputs("</p>\n", out->file);
     } else {
-        fputs(strcmp(kind, "problem") == 0   ? "> **Note:** "
+        fputs(item                           ? "- "
+              : strcmp(kind, "problem") == 0 ? "> **Note:** "
               : strcmp(kind, "warning") == 0 ? "> **Warning:** "
                                              : "",
               out->file);
-        write_formatted(out, format, arguments);
-        fputs("\n\n", out->file);
     }
-    va_end(arguments);
+    write_words(out, text);
+    put(out, "</p>\n", item ? "\n" : "\n\n");
 }
 
 /* Markdown: between two fences that are longer than any row of backticks in the text. */
 void text_code(report_text *out, const char *text)
 {
     if (out->html) {
-        fputs("<pre class=\"code\">", out->file);
+        put(out, "<pre class=\"code\">", "");
         write_words(out, text);
-        fputs("</pre>\n", out->file);
+        put(out, "</pre>\n", "");
         return;
     }
     size_t longest = 2;
@@ -174,171 +181,134 @@ void text_code(report_text *out, const char *text)
         for (size_t i = 0; i <= longest; ++i) {
             fputc('`', out->file);
         }
-        fputs("\n", out->file);
-        if (fence == 0) {
-            write_spelt(out->file, text, SPELT_PLAIN);
-        }
-        fputs("\n", out->file);
+        fputc('\n', out->file);
+        write_spelt(out->file, fence == 0 ? text : "", SPELT_PLAIN);
+        fputc('\n', out->file);
     }
 }
 
-void text_item(report_text *out, const char *format, ...)
+void text_fold_begin(report_text *out, bool folded, const char *summary, bool long_table)
 {
-    va_list arguments;
-    va_start(arguments, format);
-    fputs(out->html ? "<p class=\"item\">" : "- ", out->file);
-    write_formatted(out, format, arguments);
-    fputs(out->html ? "</p>\n" : "\n", out->file);
-    va_end(arguments);
-}
-
-void text_fold_begin(report_text *out, const char *summary, bool long_table)
-{
-    if (out->html) {
-        fprintf(out->file, "<details%s><summary>", long_table ? " class=\"many\"" : "");
-        text_write(out, summary);
-        fputs("</summary>\n", out->file);
-    } else {
+    if (folded && out->html) {
+        text_html(out,
+                  long_table ? "<details class=\"many\"><summary>%s</summary>\n" : "<details><summary>%s</summary>\n",
+                  summary);
+    } else if (folded) {
         text_paragraph(out, "", "%s:", summary);
     }
 }
 
-void text_fold_end(report_text *out)
+void text_fold_end(report_text *out, bool folded)
 {
-    if (out->html) {
-        fputs("</details>\n", out->file);
-    }
+    put(out, folded ? "</details>\n" : "", "");
+}
+
+phrase phrase_of(const char *format, ...)
+{
+    phrase p;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(p.text, sizeof p.text, format, arguments);
+    va_end(arguments);
+    return p;
+}
+
+void phrase_add(phrase *p, const char *format, ...)
+{
+    const size_t at = strlen(p->text);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(p->text + at, sizeof p->text - at, format, arguments);
+    va_end(arguments);
 }
 
 /* ---- tables ---- */
 
-void text_columns_begin(report_text *out, const char *align)
+void text_table_named(report_text *out, const char *align, const char *const *names)
 {
-    out->align = align;
-    out->column = 0;
-    fputs(out->html ? "<div class=\"scroll\"><table><thead><tr>" : "|", out->file);
-}
-
-void text_column_name(report_text *out, const char *name)
-{
-    const char *open = out->align[out->column] == 'r' ? "<th class=\"r\">" : "<th>";
-    fputs(out->html ? open : " ", out->file);
-    text_write(out, name);
-    fputs(out->html ? "</th>" : " |", out->file);
-    out->column += 1;
-}
-
-void text_columns_end(report_text *out)
-{
-    fputs(out->html ? "</tr></thead><tbody>\n" : "\n|", out->file);
-    for (const char *a = out->align; *a != '\0' && !out->html; ++a) {
-        fputs(*a == 'r' ? "---:|" : "---|", out->file);
+    put(out, "<div class=\"scroll\"><table><thead><tr>", "|");
+    for (int c = 0; align[c] != '\0'; ++c) {
+        put(out, align[c] == 'r' ? "<th class=\"r\">" : "<th>", " ");
+        write_words(out, names[c]);
+        put(out, "</th>", " |");
     }
-    fputs(out->html ? "" : "\n", out->file);
+    put(out, "</tr></thead><tbody>\n", "\n|");
+    for (int c = 0; align[c] != '\0'; ++c) {
+        put(out, "", align[c] == 'r' ? "---:|" : "---|");
+    }
+    put(out, "", "\n");
+    out->align = align;
     out->column = 0;
 }
 
 void text_table_begin(report_text *out, const char *align, const char *names)
 {
-    text_columns_begin(out, align);
-    for (const char *a = align; *a != '\0'; ++a) {
-        char name[128];
-        size_t length = strcspn(names, "|");
-        snprintf(name, sizeof name, "%.*s", (int)length, names);
-        text_column_name(out, name);
+    phrase name[TABLE_COLUMNS_MAX];
+    const char *texts[TABLE_COLUMNS_MAX];
+    assert(strlen(align) <= TABLE_COLUMNS_MAX);
+    for (int c = 0; align[c] != '\0'; ++c) {
+        const size_t length = strcspn(names, "|");
+        name[c] = phrase_of("%.*s", (int)length, names);
+        texts[c] = name[c].text;
         names += length + (names[length] == '|');
     }
-    text_columns_end(out);
+    text_table_named(out, align, texts);
 }
 
-/* The open tag of a cell that will hold `text`, with more classes and attributes (both may be ""). */
-static void cell_open(report_text *out, const char *text, const char *classes, const char *attributes)
+/* The open tag of a cell that will hold `text`. */
+static void cell_open(report_text *out, const char *text, const cell_style *style)
 {
+    const bool first = out->column == 0;
     const char *right = out->align[out->column] == 'r' ? "r" : "";
-    const char *wide = out->column == 0 && strlen(text) > NAME_WHOLE_MAX ? " wide" : "";
+    const char *wide = first && strlen(text) > NAME_WHOLE_MAX ? " wide" : "";
+    const char *shade = style->shade != NULL ? style->shade : "";
     if (!out->html) {
-        fputs(out->column == 0 ? "| " : " ", out->file);
+        fputs(first ? "| " : " ", out->file);
         return;
     }
-    fputs(out->column == 0 ? "<tr>" : "", out->file);
-    if (right[0] != '\0' || wide[0] != '\0' || classes[0] != '\0') {
-        fprintf(out->file, "<td class=\"%s%s%s\"%s>", right, wide, classes, attributes);
-    } else {
-        fprintf(out->file, "<td%s>", attributes);
+    fputs(first ? "<tr><td" : "<td", out->file);
+    if (right[0] != '\0' || wide[0] != '\0' || shade[0] != '\0') {
+        fprintf(out->file, " class=\"%s%s%s%s\"", right, wide, shade[0] != '\0' ? " " : "", shade);
     }
+    if (shade[0] != '\0') { /* less than half of the colour stays: the figure is read in any shade */
+        fprintf(out->file, " style=\"--share:%.0f%%\"", 40 * fmin(fmax(style->share, 0), 1));
+    }
+    fputs(">", out->file);
 }
 
-static void cell_end(report_text *out)
+void text_cell_styled(report_text *out, cell_style style, const char *text)
 {
+    assert(out->align[out->column] != '\0');
+    cell_open(out, text, &style);
+    if (style.patch != NULL) {
+        text_html(out, "<i class=\"patch %s\"></i>", style.patch);
+    }
+    put(out, style.strong ? "<b>" : "", style.strong ? "**" : "");
+    write_words(out, text);
+    put(out, style.strong ? "</b></td>" : "</td>", style.strong ? "** |" : " |");
     out->column += 1;
-    bool last = out->align[out->column] == '\0';
-    fputs(out->html ? "</td>" : " |", out->file);
-    if (last) {
-        fputs(out->html ? "</tr>\n" : "\n", out->file);
+    if (out->align[out->column] == '\0') {
+        put(out, "</tr>\n", "\n");
         out->column = 0;
     }
 }
 
-/* What stands around a cell's text. */
-typedef struct cell {
-    const char *classes, *attributes;
-    const char *patch; /* colour class; NULL: none */
-    bool strong;
-} cell;
-
-static void put_cell(report_text *out, const cell *c, const char *format, va_list arguments)
-    __attribute__((format(printf, 3, 0)));
-
-static void put_cell(report_text *out, const cell *c, const char *format, va_list arguments)
-{
-    char text[PRINTF_MAX];
-    vsnprintf(text, sizeof text, format, arguments);
-    cell_open(out, text, c->classes != NULL ? c->classes : "", c->attributes != NULL ? c->attributes : "");
-    if (c->patch != NULL && out->html) {
-        fprintf(out->file, "<i class=\"patch %s\"></i>", c->patch);
-    }
-    fputs(!c->strong ? "" : out->html ? "<b>" : "**", out->file);
-    write_words(out, text);
-    fputs(!c->strong ? "" : out->html ? "</b>" : "**", out->file);
-    cell_end(out);
-}
-
 void text_cell(report_text *out, const char *format, ...)
 {
-    va_list arguments;
-    va_start(arguments, format);
-    put_cell(out, &(cell){.strong = false}, format, arguments);
-    va_end(arguments);
+    char text[PRINTF_MAX];
+    TEXT_FORMAT(text, format);
+    text_cell_styled(out, (cell_style){.strong = false}, text);
 }
 
-void text_cell_colour(report_text *out, const char *colour, const char *format, ...)
+void text_cells(report_text *out, const char *const *texts)
 {
-    va_list arguments;
-    va_start(arguments, format);
-    put_cell(out, &(cell){.patch = colour}, format, arguments);
-    va_end(arguments);
-}
-
-void text_cell_shaded(report_text *out, double share, bool good, const char *format, ...)
-{
-    char attributes[48];
-    va_list arguments;
-    va_start(arguments, format);
-    /* Less than half of the colour stays: the figure is read in any shade. */
-    snprintf(attributes, sizeof attributes, " style=\"--share:%.0f%%\"", 40 * fmin(fmax(share, 0), 1));
-    put_cell(out, &(cell){.classes = good ? " hit" : " miss", .attributes = attributes}, format, arguments);
-    va_end(arguments);
-}
-
-void text_cell_strong(report_text *out, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    put_cell(out, &(cell){.strong = true}, format, arguments);
-    va_end(arguments);
+    for (int i = 0; texts[i] != NULL; ++i) {
+        text_cell_styled(out, (cell_style){.strong = false}, texts[i]);
+    }
 }
 
 void text_table_end(report_text *out)
 {
-    fputs(out->html ? "</tbody></table></div>\n" : "\n", out->file);
+    assert(out->column == 0);
+    put(out, "</tbody></table></div>\n", "\n");
 }

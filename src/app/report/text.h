@@ -16,57 +16,74 @@
 typedef struct report_text {
     FILE *file;
     bool html;
-    int level;         /* of the sections' headings: 2, or 3 below the heading of a run */
-    const char *align; /* of the open table: a letter a column, l or r */
-    int column;        /* next cell */
+    int level;         /* level of the sections' headings: 2, or 3 below the heading of a run */
+    const char *align; /* open table: one letter per column, l or r */
+    int column;        /* open table: index of the next cell */
 } report_text;
 
-/* Escaped text. */
+/* ---- the page ---- */
+
+/* Head, style and the start of the body (page.c). Markdown needs nothing here. */
+void page_begin(report_text *out, const char *title);
+/* Footer, and in HTML the script. */
+void page_end(report_text *out);
+
+/* ---- words ---- */
+
+/* Writes escaped text. */
 void text_write(report_text *out, const char *text);
-void text_printf(report_text *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Writes markup, in HTML only: the format is the program's own, texts among the arguments are escaped. Conversions
+ * are %s, %d, and %f and %g with their precision. */
+void text_html(report_text *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 void text_heading(report_text *out, int level, const char *format, ...) __attribute__((format(printf, 3, 4)));
-/* A paragraph; `kind` is its class in HTML ("muted", "problem", "warning"). */
+/* A paragraph; `kind` is its class in HTML: "", "muted", "lead", "problem", "warning" or "item", a line of a list. */
 void text_paragraph(report_text *out, const char *kind, const char *format, ...) __attribute__((format(printf, 3, 4)));
-
-/* Something to copy as it stands, such as a command line: in a box of its own, without marks of Markdown in it. */
+/* Text to copy as it stands, such as a command line, in a box of its own and without marks of Markdown. */
 void text_code(report_text *out, const char *text);
 
-/* A line of a list. */
-void text_item(report_text *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* In HTML everything up to text_fold_end is folded below the line `summary`, if `folded`; long_table sets a narrow
+ * table in columns. */
+void text_fold_begin(report_text *out, bool folded, const char *summary, bool long_table);
+void text_fold_end(report_text *out, bool folded);
 
-/* In HTML, what follows is folded below a line of text until text_fold_end; a long narrow table stands in columns. */
-void text_fold_begin(report_text *out, const char *summary, bool long_table);
-void text_fold_end(report_text *out);
+/* Two columns beside each other: text_html(out, PAIR_BEGIN), the left one, PAIR_NEXT, the right one, PAIR_END. */
+#define PAIR_BEGIN "<div class=\"pair\"><div>\n"
+#define PAIR_NEXT  "</div><div>\n"
+#define PAIR_END   "</div></div>\n"
 
-/* A table: align "lrr" has three columns; names are separated by '|', which no name contains. Cells come row by row,
- * and the last of a row closes it. The first column names the row: in HTML it is not wrapped unless it is long, and
- * stays when the table is wider than the page and scrolls. */
+/* A short text that is put together from pieces; what does not fit is cut. */
+typedef struct phrase {
+    char text[400];
+} phrase;
+
+phrase phrase_of(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void phrase_add(phrase *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- tables ----
+ *
+ * Cells come row by row; the last cell of a row closes the row. The first column names the row: in HTML it is not
+ * wrapped unless it is long, and it stays in place when a table that is wider than the page scrolls.
+ */
+
+/* align "lrr" makes three columns; names are separated by '|', which no name contains. */
 void text_table_begin(report_text *out, const char *align, const char *names);
-/* The same where names come from files: a call a column between begin and end. */
-void text_columns_begin(report_text *out, const char *align);
-void text_column_name(report_text *out, const char *name);
-void text_columns_end(report_text *out);
-void text_cell(report_text *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* With a patch of a colour class before it, where there are colours. */
-void text_cell_colour(report_text *out, const char *colour, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-/* Shaded by a share of 1, where there are colours: `good` in the colour of hits, else of misses. */
-void text_cell_shaded(report_text *out, double share, bool good, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-void text_cell_strong(report_text *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same with names from files. `align` lives as long as the table is open. */
+void text_table_named(report_text *out, const char *align, const char *const *names);
 void text_table_end(report_text *out);
 
-/* ---- quantities; "–" stands for what is not a finite number ---- */
+/* How one cell is set; all fields may be zero. */
+typedef struct cell_style {
+    const char *patch; /* colour class of a patch before the text, or NULL */
+    const char *shade; /* "hit" or "miss": class of the background, or NULL */
+    double share;      /* strength of the background, 0 to 1 */
+    bool strong;
+} cell_style;
 
-typedef struct quantity {
-    char text[40];
-} quantity;
-
-quantity quantity_seconds(double seconds); /* "3.08 ms" */
-quantity quantity_bytes(double bytes);     /* "1.23 MB", powers of ten */
-quantity quantity_count(double count);     /* "114,615,892" */
-quantity quantity_percent(double share);   /* 0.9212: "92.12 %" */
-quantity quantity_real(double value);      /* four digits */
+void text_cell(report_text *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void text_cell_styled(report_text *out, cell_style style, const char *text);
+/* Several plain cells: TEXT_CELLS(out, "name", quantity_count(3).text). */
+#define TEXT_CELLS(out, ...) text_cells(out, (const char *const[]){__VA_ARGS__, NULL})
+void text_cells(report_text *out, const char *const *texts);
 
 #endif

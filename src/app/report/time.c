@@ -5,224 +5,146 @@
  * epochs; loading, partitioning and writing happen once a job and stand apart. What evaluation computes counts as
  * linear, aggregate and so on; "evaluate" is its scoring.
  */
+#include <assert.h>
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "app/activity/activity_table.h"
-#include "app/report/chart.h"
+#include "app/report/drawing.h"
 #include "app/report/sections.h"
-#include "base/alloc.h"
-#include "train/activities.h"
 
-enum { BARS_MAX = 256 };
+enum { PARTS_MAX = ACTIVITIES_MOST };
 
-/* Rows of the activity table that are of an epoch, in the order of the bars: computing, then messages, then scoring. */
-typedef struct epoch_parts {
-    int row[ACTIVITY_ROWS_MAX];
-    int count;
-} epoch_parts;
+/* Activities that the file has seconds of: once a job first; then by kind, as the bars have them: computing, messages,
+ * scoring. */
+typedef struct parts {
+    const char *name[PARTS_MAX], *colour[PARTS_MAX];
+    record_column seconds[PARTS_MAX]; /* per rank; finite, >= 0 */
+    record_spread spread[PARTS_MAX];
+    int count, once; /* all, and those of once a job */
+    int ranks;
+} parts;
 
-static epoch_parts parts_of_epoch(void)
+static void read_part(run_record *run, const activity_entry *row, parts *p)
 {
-    epoch_parts parts = {.count = 0};
-    for (activity_kind kind = ACTIVITY_COMPUTES; kind <= ACTIVITY_SCORES; ++kind) {
+    const int at = p->count;
+    assert(at < PARTS_MAX);
+    p->name[at] = row->activity->text;
+    p->colour[at] = row->colour;
+    p->seconds[at] = record_numbers(run, json_find(record_per_rank(run), "activity_s"), p->name[at]);
+    for (int r = 0; r < p->seconds[at].count; ++r) {
+        double s = p->seconds[at].value[r];
+        p->seconds[at].value[r] = isfinite(s) && s >= 0 && s < 1e15 ? s : 0;
+    }
+    p->spread[at] = record_spread_of(&p->seconds[at]);
+    p->count += p->spread[at].max > 0;
+}
+
+static void read_parts(run_record *run, parts *p)
+{
+    *p = (parts){.ranks = record_rank_count(run)};
+    for (activity_kind kind = ACTIVITY_ONCE; kind <= ACTIVITY_SCORES; ++kind) {
         for (int a = 0; a < activity_table_rows(); ++a) {
             if (activity_table()[a].activity->kind == kind) {
-                parts.row[parts.count++] = a;
+                read_part(run, &activity_table()[a], p);
             }
         }
+        p->once = kind == ACTIVITY_ONCE ? p->count : p->once;
     }
-    return parts;
-}
-
-static const char *text_of(int row)
-{
-    return activity_table()[row].activity->text;
-}
-
-/* Seconds by activity: columns over ranks, NULL where nobody spent any. */
-typedef struct columns {
-    double *seconds[ACTIVITY_ROWS_MAX];
-    int ranks;
-} columns;
-
-static void columns_free(columns *c)
-{
-    for (int a = 0; a < activity_table_rows(); ++a) {
-        weft_free(c->seconds[a]);
-    }
-}
-
-static weft_status columns_read(const report_run *run, columns *c)
-{
-    const json_value *activities = json_find(report_per_rank(run), "activity_s");
-    *c = (columns){.ranks = report_rank_count(run)};
-    for (int a = 0; a < activity_table_rows(); ++a) {
-        weft_status status = report_rank_column(activities, text_of(a), c->ranks, &c->seconds[a]);
-        if (status != WEFT_OK) {
-            columns_free(c);
-            return status;
-        }
-        for (int r = 0; r < c->ranks && c->seconds[a] != NULL; ++r) {
-            double s = c->seconds[a][r];
-            c->seconds[a][r] = isfinite(s) && s >= 0 && s < 1e15 ? s : 0;
-        }
-    }
-    return WEFT_OK;
 }
 
 /* ---- over the epochs ---- */
 
-static weft_status draw_epochs(report_text *out, const report_run *run, const report_figures *f)
+static void draw_epochs(report_text *out, run_record *run)
 {
-    report_curve time = {0}, wait = {0};
-    char title[160] = "Time of each epoch; the band holds half of them";
-    chart c = {.title = title,
-               .unit = CHART_SECONDS,
-               .from_zero = true,
-               .band_low = f->epoch_s_q1,
-               .band_high = f->epoch_s_q3};
-    WEFT_TRY(report_curve_of(run, REPORT_EPOCH_S, &time));
-    weft_status status = report_curve_of(run, REPORT_EXPOSED_S, &wait);
-    c.line[c.lines++] = (chart_line){.curve = &time, .name = "epoch", .colour = "time"};
+    const record_figures *f = &run->figures;
+    const record_curve *time = record_curve_of(run, RECORD_EPOCH_S);
+    phrase title = phrase_of("Time of each epoch; the band holds half of them");
+    chart c = {.title = title.text, .unit = UNIT_SECONDS, .from_zero = true};
+    c.band_low = f->epoch_s_q1;
+    c.band_high = f->epoch_s_q3;
+    c.most = isfinite(f->epoch_s_q3) ? 3 * f->epoch_s_q3 : 0;
+    c.line[c.lines++] = (chart_line){.curve = time, .name = "epoch", .colour = "time"};
     if (f->ranks > 1) {
-        c.line[c.lines++] = (chart_line){.curve = &wait, .name = "rank 0 waits", .colour = "wait"};
+        const record_curve *wait = record_curve_of(run, RECORD_EXPOSED_S);
+        c.line[c.lines++] = (chart_line){.curve = wait, .name = "rank 0 waits", .colour = "wait"};
     }
     double slowest = 0;
     int64_t above = 0;
-    c.most = isfinite(f->epoch_s_q3) ? 3 * f->epoch_s_q3 : 0;
-    for (int64_t i = 0; i < time.count; ++i) {
-        slowest = isfinite(time.y[i]) ? fmax(slowest, time.y[i]) : slowest;
-        above += time.y[i] > c.most;
+    for (int64_t i = 0; i < time->count; ++i) {
+        slowest = isfinite(time->y[i]) ? fmax(slowest, time->y[i]) : slowest;
+        above += time->y[i] > c.most;
     }
     if (c.most > 0 && above > 0) {
-        snprintf(title, sizeof title, "Time of each epoch; the band holds half of them; %lld above the edge, up to %s",
-                 (long long)above, quantity_seconds(slowest).text);
+        phrase_add(&title, "; %lld above the edge, up to %s", (long long)above, quantity_seconds(slowest).text);
     }
-    if (status == WEFT_OK && out->html && chart_draw(out, &c) && f->ranks > 1) {
+    if (out->html && chart_draw(out, &c) && f->ranks > 1) {
         text_paragraph(out, "muted", "Rank 0's waiting includes that of evaluation, the epoch's time does not.");
     }
-    report_curve_free(&time);
-    report_curve_free(&wait);
-    return status;
 }
 
 /* ---- by activity ---- */
 
-static void table_of_activities(report_text *out, const columns *c, double epochs)
+static void table_of_epoch(report_text *out, const parts *p, double epochs)
 {
-    const epoch_parts parts = parts_of_epoch();
     double total = 0;
-    for (int p = 0; p < parts.count; ++p) {
-        double mean = report_spread_of(c->seconds[parts.row[p]], c->ranks).mean;
-        total += isfinite(mean) ? mean : 0;
+    for (int i = p->once; i < p->count; ++i) {
+        total += p->spread[i].mean;
     }
     text_table_begin(out, "lrrrr", "activity, per epoch|least|mean|most|share");
-    for (int p = 0; p < parts.count; ++p) {
-        report_spread s = report_spread_of(c->seconds[parts.row[p]], c->ranks);
-        if (s.max > 0) {
-            text_cell_colour(out, activity_table()[parts.row[p]].colour, "%s", text_of(parts.row[p]));
-            text_cell(out, "%s", quantity_seconds(s.min / epochs).text);
-            text_cell(out, "%s", quantity_seconds(s.mean / epochs).text);
-            text_cell(out, "%s", quantity_seconds(s.max / epochs).text);
-            text_cell(out, "%.1f %%", 100 * s.mean / total);
-        }
+    for (int i = p->once; i < p->count; ++i) {
+        text_cell_styled(out, (cell_style){.patch = p->colour[i]}, p->name[i]);
+        section_spread(out, &p->spread[i], epochs, UNIT_SECONDS);
+        text_cell(out, "%.1f %%", 100 * p->spread[i].mean / total);
     }
     text_table_end(out);
 }
 
-static void table_of_the_rest(report_text *out, const columns *c)
+static void table_of_the_rest(report_text *out, const parts *p)
 {
     text_table_begin(out, "lrrr", "once a job|least|mean|most");
-    for (int a = 0; a < activity_table_rows(); ++a) {
-        report_spread s = report_spread_of(c->seconds[a], c->ranks);
-        if (activity_table()[a].activity->kind == ACTIVITY_ONCE && s.max > 0) {
-            text_cell(out, "%s", text_of(a));
-            text_cell(out, "%s", quantity_seconds(s.min).text);
-            text_cell(out, "%s", quantity_seconds(s.mean).text);
-            text_cell(out, "%s", quantity_seconds(s.max).text);
-        }
+    for (int i = 0; i < p->once; ++i) {
+        text_cell(out, "%s", p->name[i]);
+        section_spread(out, &p->spread[i], 1, UNIT_SECONDS);
     }
     text_table_end(out);
 }
 
-/* The bars need names and values in rows: [chosen ranks, parts of an epoch]. */
-typedef struct bar_space {
-    int chosen[BARS_MAX];
-    char name[BARS_MAX][32];
-    const char *names[BARS_MAX];
-    double value[BARS_MAX * ACTIVITY_ROWS_MAX];
-} bar_space;
-
-static weft_status draw_ranks(report_text *out, const columns *c, double epochs)
+static void say_balance(report_text *out, const run_record *run)
 {
-    const epoch_parts parts = parts_of_epoch();
-    bar_space *space = NULL;
-    const char *part_name[ACTIVITY_ROWS_MAX], *part_colour[ACTIVITY_ROWS_MAX];
-    char title[128];
-    WEFT_TRY(WEFT_NEW_ZERO(&space, 1, WEFT_MEM_GENERAL));
-    int rows = report_rank_choice(c->ranks, c->seconds[activity_table_row(ACTIVITY_LINEAR)], BARS_MAX, space->chosen);
-    for (int p = 0; p < parts.count; ++p) {
-        part_name[p] = text_of(parts.row[p]);
-        part_colour[p] = activity_table()[parts.row[p]].colour;
-        const double *seconds = c->seconds[parts.row[p]];
-        for (int i = 0; i < rows && seconds != NULL; ++i) {
-            space->value[i * parts.count + p] = seconds[space->chosen[i]] / epochs;
-        }
-    }
-    for (int i = 0; i < rows; ++i) {
-        snprintf(space->name[i], sizeof space->name[i], "rank %d", space->chosen[i]);
-        space->names[i] = space->name[i];
-    }
-    snprintf(title, sizeof title, rows < c->ranks ? "Mean epoch by activity, %d of %d ranks" : "Mean epoch by activity",
-             rows, c->ranks);
-    bars b = {.title = title,
-              .unit = CHART_SECONDS,
-              .rows = rows,
-              .parts = parts.count,
-              .row_name = space->names,
-              .part_name = part_name,
-              .part_colour = part_colour,
-              .value = space->value};
-    bars_draw(out, &b);
-    weft_free(space);
-    return WEFT_OK;
-}
-
-static void say_balance(report_text *out, const report_run *run, const report_figures *f)
-{
-    double cpu = report_number(run->summary, "cpu_use");
-    if (isfinite(cpu) && isfinite(f->threads) && f->threads > 0) {
+    double cpu = record_number(run->summary, "cpu_use"), threads = run->figures.threads;
+    if (isfinite(cpu) && threads > 0) {
         text_paragraph(out, "muted",
                        "Each rank used %.0f %% of a core on average; its threads could use %.0f %%. Forward passes of "
                        "evaluation count as linear, aggregate and so on; \"evaluate\" is scoring, and waiting for the "
                        "other ranks' scores.",
-                       100 * cpu, 100 * f->threads);
+                       100 * cpu, 100 * threads);
     }
 }
 
-weft_status section_time(report_text *out, const report_run *run, const report_figures *f)
+void section_time(report_text *out, run_record *run)
 {
-    columns c;
-    WEFT_TRY(columns_read(run, &c));
-    weft_status status = WEFT_OK;
-    if (report_run_epochs(run) == 0 && c.ranks == 0) {
-        return WEFT_OK;
+    const record_figures *f = &run->figures;
+    parts p;
+    read_parts(run, &p);
+    if (record_epochs(run) == 0 && p.ranks == 0) {
+        return;
     }
+    const bool by_rank = p.ranks > 0 && f->job_epochs > 0;
     text_heading(out, out->level, "Time");
-    fputs(out->html ? "<div class=\"pair\"><div>\n" : "", out->file);
-    WEFT_TRY_GOTO(draw_epochs(out, run, f), status, done);
-    fputs(out->html ? "</div><div>\n" : "", out->file);
-    bool by_rank = c.ranks > 0 && f->job_epochs > 0;
+    text_html(out, PAIR_BEGIN);
+    draw_epochs(out, run);
+    text_html(out, PAIR_NEXT);
     if (by_rank) {
-        table_of_activities(out, &c, f->job_epochs);
+        table_of_epoch(out, &p, f->job_epochs);
     } else {
         text_paragraph(out, "muted", "Seconds by activity are written when a job ends well.");
     }
-    fputs(out->html ? "</div></div>\n" : "", out->file);
-    if (by_rank && out->html) {
-        WEFT_TRY_GOTO(draw_ranks(out, &c, f->job_epochs), status, done);
+    text_html(out, PAIR_END);
+    if (by_rank && out->html && p.count > p.once) {
+        const int from = p.once;
+        bars_of_ranks(out, run,
+                      &(rank_bars){"Mean epoch by activity", UNIT_SECONDS, p.ranks, p.count - from, p.name + from,
+                                   p.colour + from, p.seconds + from, f->job_epochs});
     }
     if (by_rank && f->job_epochs < f->epochs) {
         text_paragraph(out, "",
@@ -230,25 +152,17 @@ weft_status section_time(report_text *out, const report_run *run, const report_f
                        "epochs.",
                        quantity_count(f->job_epochs).text, quantity_count(f->epochs).text);
     }
-    if (c.ranks > 0) {
-        say_balance(out, run, f);
-        table_of_the_rest(out, &c);
+    if (p.ranks > 0) {
+        say_balance(out, run);
+        table_of_the_rest(out, &p);
     }
-done:
-    columns_free(&c);
-    return status;
 }
 
-void section_advice(report_text *out, const report_run *run)
+void section_advice(report_text *out, run_record *run)
 {
     const json_value *advice = json_find(run->summary, "advice");
-    if (advice == NULL || advice->kind != JSON_ARRAY || advice->child == NULL) {
-        return;
-    }
-    text_heading(out, out->level, "Advice");
-    for (const json_value *line = advice->child; line != NULL; line = line->next) {
-        if (line->kind == JSON_TEXT) {
-            text_item(out, "%s", line->text);
-        }
+    if (record_first(advice, JSON_ARRAY) != NULL) {
+        text_heading(out, out->level, "Advice");
+        section_lines(out, advice, "item");
     }
 }

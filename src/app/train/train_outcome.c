@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "app/report/report_metrics.h"
+#include "app/record/run_record.h"
 #include "app/train/train_outcome_internal.h"
 #include "base/alloc.h"
 #include "base/log.h"
@@ -99,22 +99,22 @@ void train_outcome_destroy(train_outcome *outcome)
 
 void train_outcome_recall(train_outcome *outcome, const char *metrics)
 {
-    report_run before;
+    run_record before;
     memset(&before, 0, sizeof before);
-    if (report_metrics_read(metrics, &before) != WEFT_OK) {
+    if (record_metrics_read(metrics, &before) != WEFT_OK) {
         log_warn("%s: losses before the resumption are not judged", weft_error_message());
         weft_error_clear();
     }
     for (int s = 0; s < before.series_count; ++s) {
-        const report_series *series = &before.series[s];
+        const record_series *series = &before.series[s];
         for (int64_t i = 0; i < series->count; ++i) {
-            const double loss = series->epoch[i].value[REPORT_LOSS];
+            const double loss = series->epoch[i].value[RECORD_LOSS];
             if (isfinite(loss)) {
                 outcome_watch(&outcome->losses, series->run - 1, series->epoch[i].epoch, loss);
             }
         }
     }
-    report_run_close(&before);
+    record_close(&before);
 }
 
 /* ---- telling ---- */

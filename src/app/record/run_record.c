@@ -1,0 +1,269 @@
+/* app/record/run_record.c: see app/record/run_record.h; run.json and summary.json. record_metrics.c reads
+ * metrics.jsonl. */
+#include "app/record/run_record.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/escape.h"
+
+enum { DOCUMENT_MAX = 1 << 20 };
+
+typedef struct record_block {
+    struct record_block *next;
+    _Alignas(16) char bytes[];
+} record_block;
+
+void *record_alloc(run_record *run, int64_t count, size_t size)
+{
+    record_block *block = NULL;
+    assert(count >= 0 && size > 0);
+    weft_status status = (uint64_t)count > SIZE_MAX / 2 / size
+                             ? weft_fail(WEFT_ERR_RESOURCE, "%lld elements of %zu bytes", (long long)count, size)
+                             : weft_calloc(1, sizeof *block + (size_t)count * size, WEFT_MEM_GENERAL, (void **)&block);
+    if (status != WEFT_OK) {
+        run->failed = status;
+        return NULL;
+    }
+    block->next = run->blocks;
+    run->blocks = block;
+    return block->bytes;
+}
+
+/* ---- values ---- */
+
+double record_number(const json_value *object, const char *key)
+{
+    const json_value *value = json_find(object, key);
+    return value != NULL && value->kind == JSON_NUMBER ? value->number : NAN;
+}
+
+const char *record_string(const json_value *object, const char *key, const char *otherwise)
+{
+    const json_value *value = json_find(object, key);
+    return value != NULL && value->kind == JSON_TEXT && value->text[0] != '\0' ? value->text : otherwise;
+}
+
+const json_value *record_first(const json_value *value, json_kind kind)
+{
+    return value != NULL && value->kind == kind ? value->child : NULL;
+}
+
+const char *record_value_text(const json_value *value, quantity_unit unit, quantity *space)
+{
+    *space = quantity_of(value != NULL && value->kind == JSON_NUMBER ? value->number : NAN, unit);
+    return value == NULL              ? space->text
+           : value->kind == JSON_TEXT ? value->text
+           : value->kind == JSON_BOOL ? (value->boolean ? "yes" : "no")
+                                      : space->text;
+}
+
+record_column record_numbers(run_record *run, const json_value *object, const char *key)
+{
+    const json_value *first = record_first(json_find(object, key), JSON_ARRAY);
+    record_column column = {NULL, 0};
+    int count = 0;
+    for (const json_value *v = first; v != NULL && count < RECORD_NUMBERS_MAX; v = v->next) {
+        count += 1;
+    }
+    column.value = count > 0 ? record_alloc(run, count, sizeof *column.value) : NULL;
+    for (const json_value *v = first; v != NULL && column.value != NULL && column.count < count; v = v->next) {
+        column.value[column.count++] = v->kind == JSON_NUMBER ? v->number : NAN;
+    }
+    return column;
+}
+
+double record_at(const record_column *column, double index)
+{
+    return index >= 0 && index < column->count ? column->value[(int)index] : NAN;
+}
+
+/* ---- run.json ---- */
+
+const char *record_option(const run_record *run, const char *name)
+{
+    return record_string(json_find(json_find(run->manifest, "options"), name), "value", "");
+}
+
+const json_value *record_data(const run_record *run)
+{
+    const json_value *data = json_find(run->manifest, "data");
+    if (data != NULL) {
+        return data;
+    }
+    for (data = record_first(run->manifest, JSON_OBJECT); data != NULL; data = data->next) {
+        if (record_string(data, "name", NULL) != NULL && record_string(data, "hash", NULL) != NULL) {
+            return data;
+        }
+    }
+    return NULL;
+}
+
+bool record_is_earlier(const run_record *run)
+{
+    return record_data(run) != json_find(run->manifest, "data");
+}
+
+const char *record_rows_word(const run_record *run)
+{
+    const char *rows = record_string(json_find(run->summary, "outcome"), "rows", "rows");
+    return record_string(record_data(run), "rows", rows);
+}
+
+/* The row of this key, or NULL. */
+static const json_value *row_of(const json_value *rows, const char *key)
+{
+    const json_value *row = record_first(rows, JSON_ARRAY);
+    while (row != NULL && strcmp(record_string(row, "key", ""), key) != 0) {
+        row = row->next;
+    }
+    return row;
+}
+
+const json_value *record_fact(const run_record *run, const char *key)
+{
+    const json_value *row = row_of(json_find(record_data(run), "facts"), key);
+    const json_value *group = record_first(json_find(run->summary, "facts"), JSON_ARRAY);
+    for (; row == NULL && group != NULL; group = group->next) {
+        row = row_of(json_find(group, "rows"), key);
+    }
+    return row != NULL ? json_find(row, "value") : json_find(record_data(run), key);
+}
+
+static const json_value *first_class_name(const run_record *run)
+{
+    return record_first(json_find(record_data(run), "class_names"), JSON_ARRAY);
+}
+
+bool record_class_named(const run_record *run)
+{
+    return first_class_name(run) != NULL;
+}
+
+/* Drops a character that was cut in two at the end. */
+static void end_whole(char *text)
+{
+    uint32_t code;
+    int length = 0;
+    for (char *at = text; *at != '\0'; at += length) {
+        length = utf8_length(at, &code);
+        if (length <= 0) {
+            *at = '\0';
+            return;
+        }
+    }
+}
+
+const char *record_class(const run_record *run, double class, char text[RECORD_CLASS_BYTES])
+{
+    const json_value *name = class >= 0 ? first_class_name(run) : NULL;
+    for (double k = 0; name != NULL && k < class; ++k) {
+        name = name->next;
+    }
+    bool named = name != NULL && name->kind == JSON_TEXT;
+    snprintf(text, RECORD_CLASS_BYTES, "%s%s%s", quantity_count(class).text, named ? " " : "", named ? name->text : "");
+    end_whole(text);
+    return text;
+}
+
+/* ---- the folder ---- */
+
+void record_problem(run_record *run, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    if (run->problems < RECORD_PROBLEMS) {
+        vsnprintf(run->problem[run->problems++], RECORD_PROBLEM_BYTES, format, arguments);
+    }
+    va_end(arguments);
+}
+
+/* Keeps a failure's words and goes on; only a lack of memory is the report's own failure. */
+static weft_status remember(run_record *run, weft_status status, const char *what)
+{
+    if (status == WEFT_OK || status == WEFT_ERR_RESOURCE) {
+        return status;
+    }
+    record_problem(run, "%s%s", what, weft_error_message());
+    weft_error_clear();
+    return WEFT_OK;
+}
+
+static void tell_ending(run_record *run)
+{
+    const double code = record_number(run->manifest, "exit");
+    if (isnan(code)) {
+        record_problem(
+            run, "run.json has no exit code: the job is still running, or it was killed before it could say why.");
+    } else if (code != 0) {
+        const bool known = code > 0 && code < 126 && code == floor(code);
+        record_problem(run, "The job ended with exit code %.0f: %s.", code,
+                       known ? weft_status_text((weft_status)(int)code) : "not one of Weft's");
+    }
+}
+
+/* The last part of the path: "runs/a/" is "a"; "." and ".." stay as they are. */
+static void name_of(const char *folder, char name[256])
+{
+    size_t end = strlen(folder);
+    while (end > 1 && folder[end - 1] == '/') {
+        end -= 1;
+    }
+    size_t start = end;
+    while (start > 0 && folder[start - 1] != '/') {
+        start -= 1;
+    }
+    snprintf(name, 256, "%.*s", (int)(end - start), folder + start);
+}
+
+weft_status record_open(const char *folder, run_record *run)
+{
+    char manifest[FILE_PATH_MAX], summary[FILE_PATH_MAX], metrics[FILE_PATH_MAX];
+    memset(run, 0, sizeof *run);
+    WEFT_TRY(file_path(run->folder, "%s", folder));
+    WEFT_TRY(file_path(manifest, "%s/run.json", folder));
+    WEFT_TRY(file_path(summary, "%s/summary.json", folder));
+    WEFT_TRY(file_path(metrics, "%s/metrics.jsonl", folder));
+    WEFT_CHECK(file_exists(manifest) || file_exists(summary) || file_exists(metrics), WEFT_ERR_NOINPUT,
+               "%s: no run there (run.json, summary.json and metrics.jsonl are missing): name a folder that weft train "
+               "wrote with --run-dir",
+               folder);
+    name_of(folder, run->name);
+    WEFT_TRY(remember(run, json_read_object(manifest, DOCUMENT_MAX, &run->manifest_document, &run->manifest),
+                      "run.json cannot be used: "));
+    if (run->manifest != NULL) {
+        tell_ending(run);
+    }
+    if (file_exists(summary)) {
+        WEFT_TRY(remember(run, json_read_object(summary, DOCUMENT_MAX, &run->summary_document, &run->summary),
+                          "summary.json cannot be used: "));
+    } else {
+        record_problem(run, "There is no summary.json: the figures are those of the epochs in metrics.jsonl, so far.");
+    }
+    if (file_exists(metrics)) {
+        WEFT_TRY(remember(run, record_metrics_read(metrics, run), ""));
+    } else {
+        record_problem(run, "metrics.jsonl is missing: there are no curves.");
+    }
+    record_figures_make(run);
+    return run->failed;
+}
+
+void record_close(run_record *run)
+{
+    for (int s = 0; s < run->series_count; ++s) {
+        weft_free(run->series[s].epoch);
+    }
+    weft_free(run->series);
+    for (record_block *block = run->blocks, *next; block != NULL; block = next) {
+        next = block->next;
+        weft_free(block);
+    }
+    json_free(run->manifest_document);
+    json_free(run->summary_document);
+    memset(run, 0, sizeof *run);
+}

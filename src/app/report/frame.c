@@ -1,0 +1,112 @@
+/* app/report/frame.c: SVG, and the frame and axes around a drawing (app/report/drawing.h). */
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "app/report/drawing.h"
+
+enum { LABEL_LETTERS = 12, TICKS_MAX = 40 };
+
+void svg_line(report_text *out, const char *class, double x1, double y1, double x2, double y2)
+{
+    text_html(out, "<line class=\"%s\" x1=\"%.2f\" x2=\"%.2f\" y1=\"%.2f\" y2=\"%.2f\"/>\n", class, x1, x2, y1, y2);
+}
+
+void svg_text(report_text *out, const char *class, double x, double y, const char *text)
+{
+    text_html(out, "<text class=\"%s\" x=\"%.2f\" y=\"%.2f\">%s</text>\n", class, x, y, text);
+}
+
+const char *svg_cut(const char *name, int most, char text[SVG_CUT_BYTES])
+{
+    size_t cut = 0, bytes = 0; /* in front of the last letter that fits; all that fit */
+    assert(4 * most + 4 <= SVG_CUT_BYTES);
+    for (int letters = 0; name[bytes] != '\0' && letters < most; ++letters) {
+        cut = bytes;
+        do {
+            bytes += 1;
+        } while ((name[bytes] & 0xc0) == 0x80); /* continuation bytes of UTF-8 */
+    }
+    const bool whole = name[bytes] == '\0';
+    snprintf(text, SVG_CUT_BYTES, "%.*s%s", (int)(whole ? bytes : cut), name, whole ? "" : "…");
+    return text;
+}
+
+void svg_label(report_text *out, const char *colour, double x, double y, const char *name)
+{
+    char class[48], text[SVG_CUT_BYTES];
+    snprintf(class, sizeof class, "label t-%s", colour);
+    svg_text(out, class, x, y, svg_cut(name, LABEL_LETTERS, text));
+}
+
+const char *drawing_colour(int i)
+{
+    static const char *const colours[] = {"c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7"};
+    assert(i >= 0);
+    return colours[i % 8];
+}
+
+bool frame_around(const extent *e, const char *x_name, const char *y_name, quantity_unit unit, frame *f)
+{
+    if (!(e->x_low <= e->x_high && e->low <= e->high)) {
+        return false;
+    }
+    *f = (frame){.x = scale_linear(e->x_low, e->x_high, 6, DRAWING_LEFT, DRAWING_WIDTH - DRAWING_RIGHT),
+                 .y = scale_linear(e->low, e->high, 5, DRAWING_HEIGHT - DRAWING_BOTTOM, DRAWING_TOP),
+                 .y_unit = unit,
+                 .x_name = x_name,
+                 .y_name = y_name,
+                 .height = DRAWING_HEIGHT};
+    return true;
+}
+
+void frame_begin(report_text *out, const char *title, const frame *f)
+{
+    const scale *x = &f->x, *y = &f->y;
+    text_html(
+        out,
+        "<figure><figcaption>%s</figcaption>\n<svg class=\"chart\" role=\"img\" viewBox=\"0 0 %d %d\" data-unit=\"%d\" "
+        "data-log=\"%d\" data-x=\"%.17g %.17g %.2f %.2f\" data-y=\"%.17g %.17g %.2f %.2f\" data-label=\"%s\">\n"
+        "<title>%s</title>\n<desc>Across: %s. Upwards: %s.</desc>\n",
+        title, DRAWING_WIDTH, f->height, (int)f->y_unit, y->step <= 0, x->low, x->high, x->from, x->to, y->low, y->high,
+        y->from, y->to, f->x_name, title, f->x_name, f->y_name != NULL ? f->y_name : title);
+}
+
+void frame_end(report_text *out)
+{
+    text_html(out, "</svg></figure>\n");
+}
+
+void frame_y_axis(report_text *out, const frame *f)
+{
+    double value;
+    for (int i = 0; scale_tick(&f->y, i, &value); ++i) {
+        double y = scale_at(&f->y, value);
+        svg_line(out, "grid", f->x.from, y, f->x.to, y);
+        svg_text(out, "tick r", f->x.from - 8, y + 4, scale_tick_text(&f->y, value, f->y_unit).text);
+    }
+}
+
+/* Ticks at multiples of the step; the axis' own beginning too, unless it is too near to the next tick. */
+void frame_x_axis(report_text *out, const frame *f)
+{
+    const double step = f->x.step, bottom = f->y.from;
+    assert(step > 0); /* never logarithmic */
+    svg_line(out, "axis", f->x.from, bottom, f->x.to, bottom);
+    double first = step * ceil(f->x.low / step - 1e-9);
+    bool own_first = f->x.low < first && first - f->x.low > 0.35 * step;
+    for (int i = own_first ? -1 : 0; i < TICKS_MAX; ++i) {
+        quantity text;
+        double value = i < 0 ? f->x.low : first + i * step;
+        if (value > f->x.high + 1e-9 * step) {
+            break;
+        }
+        double x = scale_at(&f->x, value);
+        value = fabs(value) < 1e-9 * step ? 0 : value;
+        snprintf(text.text, sizeof text.text, "%.10g", value);
+        text = f->x_unit == UNIT_COUNT ? text : scale_tick_text(&f->x, value, f->x_unit);
+        svg_line(out, "axis", x, bottom, x, bottom + 4);
+        svg_text(out, "tick m", x, bottom + 19, text.text);
+    }
+    svg_text(out, "tick m", (f->x.from + f->x.to) / 2, bottom + 38, f->x_name);
+}

@@ -1,0 +1,196 @@
+/*
+ * app/report/points.c: points of series: a scatter, and a beeswarm (app/report/drawing.h).
+ *
+ * A beeswarm has levels above and below the middle of each row, a point's diameter apart. Points are placed from
+ * left to right, each on the level nearest to the middle where the point before it ends; so none covers another.
+ * Points shrink until the rows are low enough. Cost: points times levels.
+ */
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "app/report/drawing.h"
+
+enum { ROW_LEAST = 26, ROW_MOST = 110, SWARM_LEFT = 132, SWARM_RIGHT = 30, NAME_LETTERS = 17 };
+
+static void put_circle(report_text *out, const char *colour, double share, double x, double y, double radius)
+{
+    text_html(out, "<circle class=\"point %s\" style=\"--share:%.0f%%\" cx=\"%.2f\" cy=\"%.2f\" r=\"%.2f\"/>\n", colour,
+              isfinite(share) ? 100 * fmin(fmax(share, 0), 1) : 50, x, y, radius);
+}
+
+/* Returns true for `most` of `count` numbers 0 ... count - 1, evenly spread. */
+static bool is_chosen(int64_t i, int64_t count, int64_t most)
+{
+    return i == 0 || count <= most || i * most / count > (i - 1) * most / count;
+}
+
+/* ---- scatter ---- */
+
+static bool is_point(const drawing_series *s, int i)
+{
+    return scale_takes(record_at(&s->x, i)) && scale_takes(record_at(&s->y, i));
+}
+
+static void draw_series(report_text *out, const frame *f, const drawing_series *s, int number)
+{
+    char colour[8];
+    int points = 0, at = 0;
+    snprintf(colour, sizeof colour, "f-%s", drawing_colour(number));
+    for (int i = 0; i < s->x.count; ++i) {
+        points += is_point(s, i);
+    }
+    for (int i = 0; i < s->x.count; ++i) {
+        if (is_point(s, i) && is_chosen(at++, points, SCATTER_POINTS)) {
+            put_circle(out, colour, NAN, scale_at(&f->x, s->x.value[i]), scale_at(&f->y, s->y.value[i]), 3);
+        }
+    }
+    if (number < DRAWING_LABELS && s->name[0] != '\0') {
+        svg_label(out, drawing_colour(number), f->x.to + 10, f->y.to + 4 + 19 * number, s->name);
+    }
+}
+
+bool scatter_draw(report_text *out, run_record *run, const drawing *d)
+{
+    extent e = EXTENT_NONE;
+    frame f;
+    (void)run;
+    for (int k = 0; k < d->count; ++k) {
+        scale_widen(&e.x_low, &e.x_high, d->series[k].x.value, d->series[k].x.count);
+        scale_widen(&e.low, &e.high, d->series[k].y.value, d->series[k].y.count);
+    }
+    if (!frame_around(&e, d->x_name, d->y_name, d->unit, &f)) {
+        return false;
+    }
+    frame_begin(out, d->title, &f);
+    frame_y_axis(out, &f);
+    frame_x_axis(out, &f);
+    for (int k = 0; k < d->count; ++k) {
+        draw_series(out, &f, &d->series[k], k);
+    }
+    frame_end(out);
+    return true;
+}
+
+/* ---- beeswarm ---- */
+
+/* One row: its points from left to right. */
+typedef struct swarm {
+    double value[SWARM_POINTS], tint[SWARM_POINTS], x[SWARM_POINTS];
+    int level[SWARM_POINTS];
+    int count;
+} swarm;
+
+typedef struct bee {
+    double value, tint;
+} bee;
+
+static int by_value(const void *a, const void *b)
+{
+    const bee *x = a, *y = b;
+    return (x->value > y->value) - (x->value < y->value);
+}
+
+static void swarm_read(run_record *run, const drawing_series *s, swarm *row)
+{
+    bee *bees = record_alloc(run, s->x.count, sizeof *bees);
+    int count = 0;
+    if (bees == NULL) {
+        return;
+    }
+    for (int i = 0; i < s->x.count; ++i) {
+        if (scale_takes(s->x.value[i])) {
+            bees[count++] = (bee){s->x.value[i], record_at(&s->tint, i)};
+        }
+    }
+    qsort(bees, (size_t)count, sizeof *bees, by_value);
+    for (int i = 0; i < count; ++i) {
+        if (is_chosen(i, count, SWARM_POINTS)) {
+            row->value[row->count] = bees[i].value;
+            row->tint[row->count++] = bees[i].tint;
+        }
+    }
+    assert(row->count <= SWARM_POINTS);
+}
+
+int beeswarm_levels(const double *x, int count, double diameter, int *level)
+{
+    double end[SWARM_POINTS];
+    int levels = 0;
+    assert(count <= SWARM_POINTS && diameter > 0);
+    for (int i = 0; i < count; ++i) {
+        int at = 0;
+        while (at < levels && x[i] - end[at] < diameter) {
+            at += 1;
+        }
+        levels = at == levels ? levels + 1 : levels;
+        end[at] = x[i];
+        level[i] = at;
+    }
+    return levels;
+}
+
+/* Sets the points' levels at the largest diameter at which every row is low enough; returns the diameter. */
+static double place(swarm *rows, int count, int *levels)
+{
+    for (double diameter = 6;; diameter *= 0.8) {
+        *levels = 0;
+        for (int k = 0; k < count; ++k) {
+            int used = beeswarm_levels(rows[k].x, rows[k].count, diameter, rows[k].level);
+            *levels = used > *levels ? used : *levels;
+        }
+        if (*levels * diameter + 4 <= ROW_MOST) {
+            return diameter; /* reached: SWARM_POINTS levels fit when points are small */
+        }
+    }
+}
+
+static void draw_rows(report_text *out, const drawing *d, const frame *f, const swarm *rows, double diameter,
+                      double height)
+{
+    for (int k = 0; k < d->count; ++k) {
+        const swarm *row = &rows[k];
+        const double middle = f->y.to + (k + 0.5) * height;
+        char name[SVG_CUT_BYTES];
+        svg_line(out, "grid", f->x.from, middle, f->x.to, middle);
+        svg_text(out, "tick r", f->x.from - 10, middle + 4, svg_cut(d->series[k].name, NAME_LETTERS, name));
+        for (int i = 0; i < row->count; ++i) {
+            const int level = row->level[i];
+            const double up = (level % 2 == 1 ? level / 2 + 1 : -(level / 2)) * diameter;
+            put_circle(out, isfinite(row->tint[i]) ? "tint" : "f-c0", row->tint[i], row->x[i], middle - up,
+                       diameter / 2);
+        }
+    }
+}
+
+bool beeswarm_draw(report_text *out, run_record *run, const drawing *d)
+{
+    double low = INFINITY, high = -INFINITY;
+    int levels;
+    swarm *rows = record_alloc(run, d->count, sizeof *rows);
+    for (int k = 0; k < d->count; ++k) {
+        scale_widen(&low, &high, d->series[k].x.value, d->series[k].x.count);
+    }
+    if (rows == NULL || !(low <= high)) {
+        return false;
+    }
+    frame f = {.x = scale_linear(low, high, 6, SWARM_LEFT, DRAWING_WIDTH - SWARM_RIGHT),
+               .x_unit = d->unit,
+               .x_name = d->x_name};
+    for (int k = 0; k < d->count; ++k) {
+        swarm_read(run, &d->series[k], &rows[k]);
+        for (int i = 0; i < rows[k].count; ++i) {
+            rows[k].x[i] = scale_at(&f.x, rows[k].value[i]);
+        }
+    }
+    const double diameter = place(rows, d->count, &levels), height = fmax(ROW_LEAST, levels * diameter + 4);
+    const double bottom = DRAWING_TOP + d->count * height;
+    f.y = (scale){.low = 0, .high = d->count, .step = 1, .from = bottom, .to = DRAWING_TOP};
+    f.height = (int)bottom + DRAWING_BOTTOM;
+    frame_begin(out, d->title, &f);
+    draw_rows(out, d, &f, rows, diameter, height);
+    frame_x_axis(out, &f);
+    frame_end(out);
+    return true;
+}
