@@ -66,6 +66,8 @@ typedef struct progress_words {
 } progress_words;
 progress_words progress_say(const train_progress *progress);
 
+typedef struct checkpoint_facts checkpoint_facts; /* what a manifest tells beside progress and files */
+
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
 
 typedef struct checkpoint checkpoint;
@@ -98,6 +100,7 @@ const char *checkpoint_sync(const checkpoint *ck);                     /* the mo
 const char *checkpoint_option(const checkpoint *ck, const char *name); /* value as text; NULL: not listed */
 weft_dtype checkpoint_dtype(const checkpoint *ck);                     /* of the parameters */
 bool checkpoint_has_state(const checkpoint *ck);                       /* the optimiser's is there: its run can go on */
+const char *checkpoint_content(const checkpoint *ck); /* whose files it holds (keeper_content.name); "": parameters */
 /* [out] moments: of the inputs of the model; none where the checkpoint has none. Local. */
 weft_status checkpoint_moments(const checkpoint *ck, input_moments *moments);
 
