@@ -83,9 +83,18 @@ typedef struct option_row {
     const char *choices, *help;
 } option_row;
 
+/* What another value than before means to a run that goes on from a checkpoint. */
+typedef enum option_change {
+    OPTION_CHANGE_FREE,   /* nothing */
+    OPTION_CHANGE_NAMED,  /* other roundings: the log names it */
+    OPTION_CHANGE_REFUSED /* another training */
+} option_change;
+
 typedef struct option_section {
     const char *name, *title, *about;
     const char *topic; /* what --help=TOPIC also knows for commands with the section, printed by the program; or NULL */
+    option_change resumed; /* of its options, for a resumed run */
+    bool of_data;          /* its options say which data are open and where they lie: they stay while data are open */
 } option_section;
 
 typedef struct weft_options weft_options;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "app/setup/shell.h"
+#include "app/train/option_change.h"
 #include "base/log.h"
 #include "base/number.h"
 #include "machine/launcher.h"
@@ -51,59 +52,10 @@ weft_status resume_plan(const weft_options *options, double started, train_check
 
 /* ---- agreement ---- */
 
-/* How an option that differs from the checkpoint's is taken. */
-typedef enum weight { REFUSED, NAMED, FREE } weight;
-
-static weight weight_of(option_id id)
-{
-    /* Whether gradients are tracked is told with the state of the ranks (train/checkpoint/keeper_state.c); a recipe is the sum
-     * of its options, which are compared one by one; a run keeps its network, and the hash of the data says what they are. */
-    static const option_id freed[] = {
-        OPT_GRADIENT_TRACKING, OPT_STALL_TIMEOUT,  OPT_CALIBRATE,    OPT_COMM_MODEL,   OPT_RECIPE,
-        OPT_CHOICES,           OPT_NETWORK,        OPT_IMAGE_FORMAT, OPT_CACHE_MEMORY, OPT_CACHE_DIR,
-        OPT_CACHE_DISK,        OPT_LOADER_THREADS, OPT_GPU_DIRECT};
-    static const char *const refused[] = {"model", "images", "training"};
-    static const char *const named[] = {"partition", "partitioner", "aggregation", "communication"};
-    const char *section = option_row_of(id)->section;
-    if (id == OPT_NORMALIZE || id == OPT_SPLIT_INDEX) {
-        return REFUSED;
-    }
-    for (size_t i = 0; i < sizeof freed / sizeof *freed; ++i) {
-        if (id == freed[i]) {
-            return FREE;
-        }
-    }
-    for (size_t i = 0; i < sizeof refused / sizeof *refused; ++i) {
-        if (strcmp(section, refused[i]) == 0) {
-            return REFUSED;
-        }
-    }
-    for (size_t i = 0; i < sizeof named / sizeof *named; ++i) {
-        if (strcmp(section, named[i]) == 0) {
-            return NAMED;
-        }
-    }
-    return id == OPT_BACKEND ? NAMED : FREE;
-}
-
 /* Returns true if weights that were trained with another value still fit: how training goes, not what is trained. */
 static bool keeps_weights(option_id id)
 {
     return strcmp(option_row_of(id)->section, "training") == 0 && id != OPT_SEED && id != OPT_LOSS;
-}
-
-/* Texts may differ where values do not: 0.50 and .5, on and true. */
-static bool same_value(const weft_options *options, option_id id, const char *before)
-{
-    double a = 0;
-    double b = 0;
-    const char *now = option_value_text(options, id);
-    option_type type = option_row_of(id)->type;
-    if (strcmp(now, before) == 0) {
-        return true;
-    }
-    bool number = type == OPTION_INT || type == OPTION_REAL;
-    return number && number_parse_real(now, &a) && number_parse_real(before, &b) && a == b;
 }
 
 static void append(char *text, size_t bytes, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -158,7 +110,17 @@ static void tell_epochs(const weft_options *o, const checkpoint *ck, const char 
     log_info("--epochs %s instead of %s: as if it had been started so", option_value_text(o, OPT_EPOCHS), before);
 }
 
-static weft_status check_options(const app_context *context, const checkpoint *ck)
+/* Returns true if `auto` of this option becomes the checkpoint's value (resume_adopt). */
+static bool adopts(const workload_ops *ops, option_id id)
+{
+    const option_id *at = ops->resume_auto;
+    while (at != NULL && *at != OPTION_NONE && *at != id) {
+        ++at;
+    }
+    return at != NULL && *at == id;
+}
+
+static weft_status check_options(const app_context *context, const workload_ops *ops, const checkpoint *ck)
 {
     char differs[512] = "";
     const weft_options *o = context->options;
@@ -166,10 +128,11 @@ static weft_status check_options(const app_context *context, const checkpoint *c
         option_id id = (option_id)i;
         const char *name = option_row_of(id)->name;
         const char *before = option_applies(option_command_of(o), id) ? checkpoint_option(ck, name) : NULL;
+        const option_change change = option_change_of(ops, id);
         const bool follows =
-            (id == OPT_FEATURE_PLACE && option_is_auto(o, id)) ||              /* resume_adopt_place */
+            (option_is_auto(o, id) && adopts(ops, id)) ||
             (id == OPT_LOSS && before != NULL && strcmp(before, "auto") == 0); /* of earlier versions */
-        if (before == NULL || weight_of(id) == FREE || follows || same_value(o, id, before)) {
+        if (before == NULL || change == OPTION_CHANGE_FREE || follows || option_same_value(o, id, before)) {
             continue;
         }
         if (id == OPT_EPOCHS) {
@@ -177,7 +140,7 @@ static weft_status check_options(const app_context *context, const checkpoint *c
             tell_epochs(o, ck, before);
             continue;
         }
-        WEFT_CHECK(weight_of(id) == NAMED, WEFT_ERR_USAGE,
+        WEFT_CHECK(change == OPTION_CHANGE_NAMED, WEFT_ERR_USAGE,
                    "--resume: the checkpoint %s was made with --%s %s, this job has %s: give the same, or another "
                    "--run-dir%s%s%s",
                    checkpoint_path(ck), name, before[0] != '\0' ? before : "(none)", option_value_text(o, id),
@@ -217,7 +180,7 @@ static weft_status open_and_check(const app_context *context, const run_dir *dir
     WEFT_CHECK(strcmp(checkpoint_data_hash(*ck), work->hash) == 0, WEFT_ERR_USAGE,
                "--resume: the checkpoint %s belongs to other data than %s (hashes %.16s, %.16s)", checkpoint_path(*ck),
                work->name, checkpoint_data_hash(*ck), work->hash);
-    return check_options(context, *ck);
+    return check_options(context, work->ops, *ck);
 }
 
 weft_status resume_open(const app_context *context, const run_dir *dir, const workload *work, checkpoint **ck)
@@ -230,24 +193,15 @@ weft_status resume_open(const app_context *context, const run_dir *dir, const wo
     return comm_agree(context->comm, status);
 }
 
-weft_status resume_adopt_network(const app_context *context, const checkpoint *ck)
+weft_status resume_adopt(const app_context *context, const workload *work, const checkpoint *ck)
 {
-    const char *own = ck != NULL ? checkpoint_option(ck, option_row_of(OPT_NETWORK)->name) : NULL;
-    const char *now = option_text(context->options, OPT_NETWORK);
-    if (own != NULL && own[0] != '\0' && now[0] != '\0' && strcmp(own, now) != 0) {
-        log_warn("%s has changed since the run began, which goes on with the layers that it was begun with; for the "
-                 "others start another run",
-                 option_text(context->options, OPT_MODEL));
+    for (const option_id *id = work->ops->resume_auto; id != NULL && *id != OPTION_NONE; ++id) {
+        const char *own = ck != NULL ? checkpoint_option(ck, option_row_of(*id)->name) : NULL;
+        if (option_is_auto(context->options, *id)) {
+            WEFT_TRY(app_decide_shared(context->comm, context->decided, *id, own));
+        }
     }
-    return app_decide_shared(context->comm, context->decided, OPT_NETWORK, own);
-}
-
-weft_status resume_adopt_place(const app_context *context, const checkpoint *ck)
-{
-    const char *own = ck != NULL ? checkpoint_option(ck, option_row_of(OPT_FEATURE_PLACE)->name) : NULL;
-    return option_is_auto(context->options, OPT_FEATURE_PLACE)
-               ? app_decide_shared(context->comm, context->decided, OPT_FEATURE_PLACE, own)
-               : WEFT_OK;
+    return work->ops->adopt != NULL ? work->ops->adopt(work, ck) : WEFT_OK;
 }
 
 const char *resume_choices(const app_context *context, const checkpoint *ck)

@@ -19,11 +19,9 @@ weft_status resume_plan(const weft_options *options, double started, train_check
 /* work: open. With --resume: rank 0's newest good checkpoint in the run folder; NULL on other ranks, and when there is none yet.
  * Collective. */
 weft_status resume_open(const app_context *context, const run_dir *dir, const workload *work, checkpoint **ck);
-/* The checkpoint's layers of a network of the user's own become those of this job, with a warning where the file has
- * others by now. After workload_decide and resume_open. Collective. */
-weft_status resume_adopt_network(const app_context *context, const checkpoint *ck);
-/* --feature-place auto becomes the checkpoint's. After the same. Collective. */
-weft_status resume_adopt_place(const app_context *context, const checkpoint *ck);
+/* Options that the checkpoint fixes become its values: workload_ops.resume_auto and adopt. After workload_decide and resume_open.
+ * Collective. */
+weft_status resume_adopt(const app_context *context, const workload *work, const checkpoint *ck);
 /* What the checkpoint's run had chosen (app/setup/choices.h), where this job has as many ranks and threads; NULL: nothing. */
 const char *resume_choices(const app_context *context, const checkpoint *ck);
 /* The command line that goes on from `path`: the options as given, --resume and --run-dir. */

@@ -23,7 +23,7 @@
 #include "app/train/run_history.h"
 #include "app/workload/workload.h"
 #include "base/file.h"
-#include "train/loop/loop.h"
+#include "train/fit/fit.h"
 
 typedef struct run_dir {
     char path[FILE_PATH_MAX]; /* on every rank */

@@ -73,6 +73,8 @@ weft_status train_outcome_measure(const workload *work, train_metric metric, con
     const train_targets *targets = work->targets;
     outcome->metric = metric;
     outcome->mixed = work->context->mixed;
+    outcome->no_rate = work->ops->fit != NULL;
+    outcome->habits = work->ops->habits != NULL ? work->ops->habits(work) : (workload_habits){0};
     outcome->largest = -1;
     memcpy(outcome->counted, targets->counted, sizeof outcome->counted);
     if (targets->loss == TRAIN_LOSS_XENT) {
@@ -134,12 +136,6 @@ static void find_early(const train_result *result, outcome_facts *f)
     }
 }
 
-static bool old_gradients(const weft_options *o)
-{
-    return (option_int(o, OPT_DELAY) > 1 || option_choice(o, OPT_HALO_OVERLAP) == HALO_OVERLAP_EPOCH) &&
-           !option_flag(o, OPT_FRESH_GRADIENTS);
-}
-
 static int64_t count_train_classes(const train_outcome *outcome)
 {
     int64_t occurring = 0;
@@ -152,7 +148,7 @@ static int64_t count_train_classes(const train_outcome *outcome)
 int train_outcome_warnings(const train_outcome *outcome, const weft_options *o, const train_result *result,
                            char line[OUTCOME_LINES][OUTCOME_BYTES])
 {
-    const double input_dropout = option_real(o, OPT_INPUT_DROPOUT);
+    const workload_habits *habits = &outcome->habits;
     outcome_facts facts = {.metric = outcome->metric == TRAIN_METRIC_ACCURACY ? "accuracy" : "ROC-AUC",
                            .shares = outcome->metric == TRAIN_METRIC_ACCURACY,
                            .train_classes = count_train_classes(outcome),
@@ -168,12 +164,13 @@ int train_outcome_warnings(const train_outcome *outcome, const weft_options *o, 
                            .runs = result->runs,
                            .losses = outcome->losses,
                            .lr = option_real(o, OPT_LR),
-                           .normed = option_choice(o, OPT_NORM) != NORM_NONE,
-                           .old_gradients = old_gradients(o),
+                           .no_rate = outcome->no_rate,
+                           .normed = !habits->may_norm,
+                           .old_gradients = habits->old_gradients,
                            .drift = result->drift,
                            .mixed = outcome->mixed,
-                           .input_dropped = (input_dropout < 0 ? option_real(o, OPT_DROPOUT) : input_dropout) > 0,
-                           .normalized = option_choice(o, OPT_NORMALIZE) != GNN_SCALE_NONE};
+                           .input_dropped = habits->input_dropped,
+                           .normalized = !habits->may_normalize};
     find_early(result, &facts);
     return outcome_warn(&facts, line);
 }

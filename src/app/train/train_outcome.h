@@ -12,7 +12,7 @@
 #include "app/train/outcome.h"
 #include "app/workload/workload.h"
 #include "io/json.h"
-#include "train/loop/loop.h"
+#include "train/fit/fit.h"
 
 enum {
     OUTCOME_CLASSES_MAX = 1024, /* of which a table is made; weft eval makes one of any number */
@@ -26,6 +26,8 @@ typedef struct train_outcome {
     const char *test_cure;  /* the same */
     const char *rows;       /* the workload's word for them: "vertices"; set before it is measured */
     bool mixed;             /* the ranks compute on different backends */
+    bool no_rate;           /* training was not by gradients */
+    workload_habits habits; /* options that the job used */
     train_metric metric;
     int64_t counted[TRAIN_SPLITS]; /* labelled rows */
     int64_t classes;               /* or 0 */

@@ -40,9 +40,9 @@ static score_words say_score(double score, const char *unit, const char *none)
     return words;
 }
 
-double train_report_epochs_left(const train_options *options, int run, double done)
+double train_report_epochs_left(const fit_services *services, int run, double done)
 {
-    return (double)options->epochs * (options->runs - run) - done;
+    return (double)services->epochs * (services->runs - run) - done;
 }
 
 /* Until the end of the last run; `part` of an epoch beyond those reported is done, `done` epochs of the run in all. */
@@ -50,7 +50,7 @@ static clock_words time_left(const train_report *report, int run, double done, d
 {
     double elapsed = clock_seconds() - report->started;
     double here = (double)report->done + part - report->begun;
-    return clock_say(elapsed / here * train_report_epochs_left(report->options, run, done));
+    return clock_say(elapsed / here * train_report_epochs_left(report->services, run, done));
 }
 
 static void log_epoch(const train_report *report, const train_epoch *epoch)
@@ -156,10 +156,10 @@ void train_report_destroy(train_report *report)
     train_outcome_destroy(&report->outcome);
 }
 
-train_observer train_report_observer(train_report *report)
+train_observer train_report_observer(train_report *report, const train_observer *next)
 {
     return (train_observer){
-        .self = report, .on_start = on_start, .on_step = on_step, .on_epoch = on_epoch, .on_run = on_run};
+        .self = report, .on_start = on_start, .on_step = on_step, .on_epoch = on_epoch, .on_run = on_run, .next = next};
 }
 
 /* ---- the closing table ---- */
@@ -349,7 +349,7 @@ static weft_status write_summary(const train_report *report, const train_result 
     json_object(&json, NULL);
     json_int(&json, "schema", 1);
     json_int(&json, "runs", result->runs);
-    json_text(&json, "metric", report->options->metric == TRAIN_METRIC_ACCURACY ? "acc" : "rocauc");
+    json_text(&json, "metric", report->services->metric == TRAIN_METRIC_ACCURACY ? "acc" : "rocauc");
     json_real(&json, "test_mean", result->test_mean);
     json_real(&json, "test_std", result->test_std);
     json_real(&json, "valid_mean", result->valid_mean);
@@ -369,7 +369,7 @@ static weft_status write_summary(const train_report *report, const train_result 
         json_real(&json, "loss_scale", result->scaling.scale);
         json_int(&json, "skipped_steps", result->scaling.skipped);
     }
-    json_int(&json, "parameters", work->model->params->weights);
+    json_int(&json, "parameters", workload_parameters(work));
     json_real(&json, "replication_factor", work->replication);
     json_real(&json, "sent_bytes_avg", s->avg.bytes);
     json_real(&json, "cpu_use", s->avg.cpu / s->avg.wall);

@@ -10,7 +10,7 @@
 #include "app/train/train_load.h"
 #include "app/train/train_outcome.h"
 #include "app/workload/workload.h"
-#include "train/loop/loop.h"
+#include "train/fit/fit.h"
 
 /* Figures of one rank; a row of doubles, so that it is reduced as one. */
 typedef struct train_figures {
@@ -32,8 +32,9 @@ typedef struct train_report {
     const workload *work; /* built */
     run_dir *dir;
     train_events *events; /* rank 0's */
-    const train_options *options;
-    const char *metric; /* "accuracy" or "ROC-AUC" */
+    const fit_services *services;
+    train_observer observer; /* the report's own, the first of the list */
+    const char *metric;      /* "accuracy" or "ROC-AUC" */
     double job_started, started, last_line;
     int64_t done, lines;       /* epochs, lines so far */
     double begun;              /* part of the next epoch that starts before this one had done */
@@ -50,10 +51,11 @@ typedef struct train_report {
 } train_report;
 
 /* What is ahead at most when `done` epochs of this run (from 0) are: --patience may end it, and those to come, earlier. */
-double train_report_epochs_left(const train_options *options, int run, double done);
+double train_report_epochs_left(const fit_services *services, int run, double done);
 
 void train_report_destroy(train_report *report);
-train_observer train_report_observer(train_report *report);
+/* next: observers behind the report's, or NULL. */
+train_observer train_report_observer(train_report *report, const train_observer *next);
 
 /* Sum up over the ranks and write summary.json. Collective. */
 weft_status train_report_close(train_report *report, const train_result *result);

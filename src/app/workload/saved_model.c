@@ -1,6 +1,7 @@
 /* app/workload/saved_model.c: see app/workload/saved_model.h. */
 #include "app/workload/saved_model.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -16,34 +17,51 @@
 
 enum { JSON_MAX = 1 << 20 };
 
-/* What makes a model what it is: recorded by every form of it, and not to be contradicted; the last, which split of the data it
- * was trained on, is taken where nobody asks for another. */
-static const option_id recorded[] = {
-    OPT_MODEL,         OPT_AGGREGATOR, OPT_LAYERS,    OPT_HIDDEN,       OPT_NORM,           OPT_DROPOUT,
-    OPT_INPUT_DROPOUT, OPT_ORDER,      OPT_NORMALIZE, OPT_LOSS,         OPT_METRIC,         OPT_IMAGE_MOMENTS,
-    OPT_IMAGE_SIZE,    OPT_HEADS,      OPT_OUT_HEADS, OPT_ATTN_DROPOUT, OPT_NEGATIVE_SLOPE, OPT_NETWORK,
-    OPT_RESIDUAL,      OPT_JUMPING,    OPT_GIN_EPS,   OPT_EDGE_WEIGHTS, OPT_VALUE_DROPOUT,  OPT_SPLIT_INDEX};
-enum { RECORDED = sizeof recorded / sizeof *recorded, DEFINING = RECORDED - 1 };
+/* ---- what is recorded of a model's making ---- */
 
-const option_id saved_model_inputs[] = {OPT_NORMALIZE, OPT_IMAGE_MOMENTS, OPTION_NONE};
+/* Options of every kind of model; a kind adds its own (workload_ops.recorded and those behind it). */
+static const option_id recorded_of_all[] = {OPT_MODEL, OPT_LOSS, OPT_METRIC, OPTION_NONE};
 
-static bool is_of_inputs(option_id id)
+enum { RECORDED_MAX = 128 };
+
+/* Recorded options. */
+typedef struct recorded_list {
+    int count;
+    option_id id[RECORDED_MAX];
+    bool of_inputs[RECORDED_MAX]; /* by what the inputs were scaled */
+    bool loose[RECORDED_MAX];     /* other data may have another value: it is decided, never contradicted */
+} recorded_list;
+
+static void add_recorded(recorded_list *list, const option_id *id, bool of_inputs, bool loose)
 {
-    const option_id *at = saved_model_inputs;
-    while (*at != OPTION_NONE && *at != id) {
-        ++at;
+    for (; id != NULL && *id != OPTION_NONE; ++id) {
+        assert(list->count < RECORDED_MAX);
+        list->id[list->count] = *id;
+        list->of_inputs[list->count] = of_inputs;
+        list->loose[list->count] = loose;
+        list->count += 1;
     }
-    return *at == id;
 }
 
-static bool is_recorded(option_id id)
+static void add_kind(recorded_list *list, const workload_ops *ops)
 {
-    for (int i = 0; i < RECORDED; ++i) {
-        if (recorded[i] == id) {
-            return true;
-        }
+    add_recorded(list, ops->recorded, false, false);
+    add_recorded(list, ops->recorded_inputs, true, false);
+    add_recorded(list, ops->recorded_loosely, false, true);
+}
+
+/* Those of one kind of model; ops NULL: of every kind, as a description may be read before the kind is known. */
+static recorded_list recorded_of(const workload_ops *ops)
+{
+    recorded_list list = {.count = 0};
+    add_recorded(&list, recorded_of_all, false, false);
+    for (int i = 0; ops == NULL && workload_list[i] != NULL; ++i) {
+        add_kind(&list, workload_list[i]);
     }
-    return false;
+    if (ops != NULL) {
+        add_kind(&list, ops);
+    }
+    return list;
 }
 
 static bool same_value(const weft_options *a, const weft_options *b, option_id id)
@@ -55,12 +73,8 @@ static bool same_value(const weft_options *a, const weft_options *b, option_id i
 
 /* ---- descriptions ---- */
 
-/* The first split is what all data have: a model of it asks for nothing. */
 static weft_status note(saved_model *model, const char *origin, option_id id, const char *text)
 {
-    if (id == OPT_SPLIT_INDEX && strcmp(text, option_row_of(id)->default_text) == 0) {
-        return WEFT_OK;
-    }
     weft_status status = option_assign(model->known, option_row_of(id)->name, text);
     if (status == WEFT_ERR_USAGE) { /* nobody typed it */
         status = WEFT_ERR_DATA;
@@ -85,10 +99,19 @@ static const workload_ops *kind_of(const saved_model *model, const weft_options 
     return workload_of(option_is_set(model->known, OPT_MODEL) ? model->known : given);
 }
 
-/* Description `i`; a caller who wants the weights alone is told of the scaling of their inputs. */
-static bool wants(int i, bool alone)
+/* Looks for option i of the list; a caller who wants the weights alone is told of the scaling of their inputs. */
+static bool wants(const recorded_list *list, int i, bool alone)
 {
-    return !alone || is_of_inputs(recorded[i]);
+    return !alone || list->of_inputs[i];
+}
+
+/* A default that is loose is what all data have: a model of it asks for nothing. */
+static weft_status note_recorded(saved_model *model, const char *origin, const recorded_list *list, int i,
+                                 const char *text)
+{
+    const option_id id = list->id[i];
+    const bool asks = !list->loose[i] || strcmp(text, option_row_of(id)->default_text) != 0;
+    return asks ? note(model, origin, id, text) : WEFT_OK;
 }
 
 static weft_status read_run(saved_model *model, const char *path, const json_value *root, bool alone)
@@ -96,12 +119,13 @@ static weft_status read_run(saved_model *model, const char *path, const json_val
     const json_value *options = json_find(root, "options");
     WEFT_CHECK(options != NULL && options->kind == JSON_OBJECT, WEFT_ERR_DATA, "%s: no options: not a run's record",
                path);
-    for (int i = 0; i < RECORDED; ++i) {
-        const json_value *option = wants(i, alone) ? json_find(options, option_row_of(recorded[i])->name) : NULL;
+    const recorded_list list = recorded_of(NULL);
+    for (int i = 0; i < list.count; ++i) {
+        const json_value *option = wants(&list, i, alone) ? json_find(options, option_row_of(list.id[i])->name) : NULL;
         const char *text = NULL;
         if (option != NULL) {
             WEFT_TRY(json_get_text(path, option, "value", &text));
-            WEFT_TRY(note(model, path, recorded[i], text));
+            WEFT_TRY(note_recorded(model, path, &list, i, text));
         }
     }
     if (alone) {
@@ -137,12 +161,13 @@ static weft_status describe_by_run(saved_model *model, bool alone)
 
 static weft_status describe_by_metadata(saved_model *model, const safetensors_file *file, bool alone)
 {
-    for (int i = 0; i < RECORDED; ++i) {
+    const recorded_list list = recorded_of(NULL);
+    for (int i = 0; i < list.count; ++i) {
         char key[64];
-        snprintf(key, sizeof key, "weft.%s", option_row_of(recorded[i])->name);
-        const char *text = wants(i, alone) ? safetensors_metadata(file, key) : NULL;
+        snprintf(key, sizeof key, "weft.%s", option_row_of(list.id[i])->name);
+        const char *text = wants(&list, i, alone) ? safetensors_metadata(file, key) : NULL;
         if (text != NULL) {
-            WEFT_TRY(note(model, model->path, recorded[i], text));
+            WEFT_TRY(note_recorded(model, model->path, &list, i, text));
         }
     }
     WEFT_TRY(input_moments_read_metadata(model->path, file, &model->weights.moments));
@@ -163,19 +188,63 @@ static weft_status read_safetensors(saved_model *model, const weft_options *give
     safetensors_file *file = NULL;
     WEFT_TRY(safetensors_open(model->path, &file));
     weft_status status = describe_by_metadata(model, file, alone);
-    status = status == WEFT_OK ? kind_of(model, given)->read_named(file, model, given) : status;
+    const workload_ops *ops = kind_of(model, given);
+    if (status == WEFT_OK && ops->read_named == NULL) {
+        status = weft_fail(WEFT_ERR_DATA, "%s: models on %s are no weights", model->path, ops->field);
+    }
+    status = status == WEFT_OK ? ops->read_named(file, model, given) : status;
     safetensors_close(file);
     return status;
+}
+
+/* ---- files of a kind's own ---- */
+
+enum { OWN_MAX = 1 << 30 }; /* bytes of such a file */
+
+/* Returns the kind whose model is the file of this name, or NULL. */
+static const workload_ops *kind_of_file(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+    for (int i = 0; workload_list[i] != NULL; ++i) {
+        const char *own = workload_list[i]->model_file;
+        if (own != NULL && strcmp(own, name) == 0) {
+            return workload_list[i];
+        }
+    }
+    return NULL;
+}
+
+/* [out] path: the model of some kind in this folder; *found: there is one. */
+static weft_status find_own(const char *folder, char path[FILE_PATH_MAX], bool *found)
+{
+    *found = false;
+    for (int i = 0; workload_list[i] != NULL && !*found; ++i) {
+        const char *own = workload_list[i]->model_file;
+        if (own != NULL) {
+            WEFT_TRY(file_path(path, "%s/%s", folder, own));
+            *found = file_exists(path);
+        }
+    }
+    return WEFT_OK;
+}
+
+/* Whoever starts a training from weights cannot use such a model. */
+static weft_status read_own(saved_model *model, bool alone)
+{
+    WEFT_CHECK(!alone, WEFT_ERR_DATA, "%s: is a whole model, which has no weights to start from", model->path);
+    return file_read_text(model->path, OWN_MAX, &model->own, &model->own_bytes);
 }
 
 /* ---- checkpoints ---- */
 
 static weft_status describe_by_checkpoint(saved_model *model, const checkpoint *ck, bool alone)
 {
-    for (int i = 0; i < RECORDED; ++i) {
-        const char *text = wants(i, alone) ? checkpoint_option(ck, option_row_of(recorded[i])->name) : NULL;
+    const recorded_list list = recorded_of(NULL);
+    for (int i = 0; i < list.count; ++i) {
+        const char *text = wants(&list, i, alone) ? checkpoint_option(ck, option_row_of(list.id[i])->name) : NULL;
         if (text != NULL) {
-            WEFT_TRY(note(model, checkpoint_path(ck), recorded[i], text));
+            WEFT_TRY(note_recorded(model, checkpoint_path(ck), &list, i, text));
         }
     }
     return WEFT_OK;
@@ -184,6 +253,15 @@ static weft_status describe_by_checkpoint(saved_model *model, const checkpoint *
 /* Its best parameters so far, or those after its last epoch. */
 static weft_status read_opened(saved_model *model, const checkpoint *ck, bool best, bool alone)
 {
+    bool found = false;
+    if (checkpoint_content(ck)[0] != '\0') {
+        WEFT_TRY(find_own(checkpoint_path(ck), model->path, &found));
+        WEFT_CHECK(found, WEFT_ERR_DATA,
+                   "%s: holds the state of a training of %s, and no model of a kind that is known", checkpoint_path(ck),
+                   checkpoint_content(ck));
+        WEFT_TRY(read_own(model, alone));
+        return describe_by_checkpoint(model, ck, alone);
+    }
     WEFT_TRY(file_path(model->path, "%s/best.npz", checkpoint_path(ck)));
     if (!best || !file_exists(model->path)) {
         WEFT_TRY(file_path(model->path, "%s/last.npz", checkpoint_path(ck)));
@@ -214,6 +292,10 @@ static weft_status read_file(saved_model *model, const weft_options *given, bool
     if (ends_with(model->path, ".safetensors")) {
         return read_safetensors(model, given, alone);
     }
+    if (kind_of_file(model->path) != NULL) {
+        WEFT_TRY(read_own(model, alone));
+        return describe_by_run(model, alone);
+    }
     WEFT_TRY(weights_read_npz(model->path, &model->weights));
     return describe_by_run(model, alone);
 }
@@ -225,7 +307,11 @@ static weft_status read_model(saved_model *model, const char *path, const weft_o
     bool folder = stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
     char record[FILE_PATH_MAX];
     WEFT_TRY(file_path(model->path, folder ? "%s/weights.npz" : "%s", path));
-    if (!folder || file_exists(model->path)) {
+    bool found = !folder || file_exists(model->path);
+    if (!found) {
+        WEFT_TRY(find_own(path, model->path, &found));
+    }
+    if (found) {
         return read_file(model, given, alone);
     }
     WEFT_TRY(file_path(record, "%s/run.json", path));
@@ -293,10 +379,11 @@ static weft_status name_classes(saved_model *model, const weft_options *given)
 
 static weft_status check_given(const saved_model *model, const weft_options *given)
 {
-    for (int i = 0; i < DEFINING; ++i) {
-        option_id id = recorded[i];
+    const recorded_list list = recorded_of(NULL);
+    for (int i = 0; i < list.count; ++i) {
+        option_id id = list.id[i];
         const char *name = option_row_of(id)->name;
-        bool asked = option_applies(option_command_of(given), id) && option_is_set(given, id);
+        bool asked = !list.loose[i] && option_applies(option_command_of(given), id) && option_is_set(given, id);
         WEFT_CHECK(!asked || !option_is_set(model->known, id) || same_value(given, model->known, id), WEFT_ERR_USAGE,
                    "--%s %s (%s): %s was made with %s %s: leave --%s out", name, option_value_text(given, id),
                    option_source_text(option_source_of(given, id)), model->path, name,
@@ -324,7 +411,7 @@ static weft_status create(saved_model **model)
 }
 
 /* Means and deviations are there because the features were standardised. */
-static weft_status show_scaling(saved_model *model)
+static weft_status show_scaling(saved_model *model, const weft_options *given)
 {
     const int64_t columns = model->weights.moments.columns;
     if (columns == 0) {
@@ -333,7 +420,8 @@ static weft_status show_scaling(saved_model *model)
     WEFT_CHECK(model->inputs == 0 || model->inputs == columns, WEFT_ERR_DATA,
                "%s: means and deviations of %lld features, and the weights are for %lld", model->path,
                (long long)columns, (long long)model->inputs);
-    return saved_model_show(model, OPT_NORMALIZE, "standard");
+    const workload_ops *ops = kind_of(model, given);
+    return ops->show_moments != NULL ? ops->show_moments(model) : WEFT_OK;
 }
 
 static weft_status check_metric(const saved_model *model)
@@ -353,7 +441,7 @@ weft_status saved_model_open(const char *path, const weft_options *given, saved_
     WEFT_TRY(read_model(*model, path, given, false));
     WEFT_TRY(name_classes(*model, given));
     WEFT_TRY(kind_of(*model, given)->recognise(*model, given));
-    WEFT_TRY(show_scaling(*model));
+    WEFT_TRY(show_scaling(*model, given));
     WEFT_TRY(check_metric(*model));
     return check_given(*model, given);
 }
@@ -363,14 +451,15 @@ weft_status saved_model_open_weights(const char *path, const weft_options *given
     WEFT_TRY(create(model));
     WEFT_TRY(read_model(*model, path, given, true));
     WEFT_TRY(name_classes(*model, given));
-    return show_scaling(*model);
+    return show_scaling(*model, given);
 }
 
 bool saved_model_agrees(const saved_model *model, const weft_options *options)
 {
-    for (int i = 0; i < DEFINING; ++i) {
-        if (!is_of_inputs(recorded[i]) && option_is_set(model->known, recorded[i]) &&
-            !same_value(model->known, options, recorded[i])) {
+    const recorded_list list = recorded_of(NULL);
+    for (int i = 0; i < list.count; ++i) {
+        if (!list.of_inputs[i] && !list.loose[i] && option_is_set(model->known, list.id[i]) &&
+            !same_value(model->known, options, list.id[i])) {
             return false;
         }
     }
@@ -381,10 +470,17 @@ void saved_model_close(saved_model *model)
 {
     if (model != NULL) {
         weights_destroy(&model->weights);
+        weft_free(model->own);
         option_destroy(model->known);
         name_list_free(&model->classes);
         weft_free(model);
     }
+}
+
+static weft_status share_own(weft_comm *comm, saved_model *m)
+{
+    WEFT_TRY(comm_agree(comm, comm_rank(comm) == 0 ? WEFT_OK : WEFT_NEW(&m->own, m->own_bytes, WEFT_MEM_GENERAL)));
+    return comm_bcast(comm, 0, m->own, (int64_t)m->own_bytes);
 }
 
 weft_status saved_model_share(weft_comm *comm, saved_model **model)
@@ -398,33 +494,48 @@ weft_status saved_model_share(weft_comm *comm, saved_model **model)
     WEFT_TRY(comm_bcast(comm, 0, &m->layers, (int64_t)sizeof m->layers));
     WEFT_TRY(comm_bcast(comm, 0, &m->inputs, (int64_t)sizeof m->inputs));
     WEFT_TRY(comm_bcast(comm, 0, &m->outputs, (int64_t)sizeof m->outputs));
+    WEFT_TRY(comm_bcast(comm, 0, &m->own_bytes, (int64_t)sizeof m->own_bytes));
     WEFT_TRY(app_share_options(comm, m->known, &received));
     m->known = received != NULL ? received : m->known;
-    return weights_share(comm, &m->weights);
+    return m->own_bytes > 0 ? share_own(comm, m) : weights_share(comm, &m->weights);
+}
+
+static bool is_given(const weft_options *given, option_id id)
+{
+    return option_applies(option_command_of(given), id) && option_is_set(given, id);
+}
+
+/* An option of the command train that is no part of the model's record, as it was given. */
+static weft_status take_given(const weft_options *given, option_id id, weft_options *options)
+{
+    const bool takes =
+        option_applies(option_command_of(options), id) && is_given(given, id) && option_allowed_from(id, OPTION_FILE);
+    return takes ? option_assign(options, option_row_of(id)->name, option_value_text(given, id)) : WEFT_OK;
+}
+
+/* Loosely recorded values are no wishes: the data may lack them. */
+static weft_status take_known(const saved_model *model, const weft_options *given, const recorded_list *list, int i,
+                              weft_options *options)
+{
+    const option_id id = list->id[i];
+    if (!option_is_set(model->known, id) || (list->loose[i] && is_given(given, id))) {
+        return WEFT_OK;
+    }
+    const char *text = option_value_text(model->known, id);
+    return list->loose[i] ? option_decide(options, id, text) : option_assign(options, option_row_of(id)->name, text);
 }
 
 weft_status saved_model_options(const saved_model *model, const weft_options *given, weft_options **options)
 {
     weft_status status = WEFT_OK;
-    const option_command *train = option_command_of(model->known);
-    const bool other_split =
-        option_applies(option_command_of(given), OPT_SPLIT_INDEX) && option_is_set(given, OPT_SPLIT_INDEX);
-    WEFT_TRY(option_create(train, options));
-    for (int i = 0; i < OPT_COUNT; ++i) {
-        option_id id = (option_id)i;
-        bool known = is_recorded(id) && option_is_set(model->known, id);
-        if (id == OPT_SPLIT_INDEX && known && !other_split) { /* no wish: the data may have fewer */
-            WEFT_TRY_GOTO(option_decide(*options, id, option_value_text(model->known, id)), status, done);
-            continue;
-        }
-        known = known && id != OPT_SPLIT_INDEX;
-        const weft_options *from = known ? model->known : given;
-        if (option_applies(train, id) && option_applies(option_command_of(from), id) && option_is_set(from, id) &&
-            option_allowed_from(id, OPTION_FILE)) {
-            WEFT_TRY_GOTO(option_assign(*options, option_row_of(id)->name, option_value_text(from, id)), status, done);
-        }
+    const recorded_list list = recorded_of(NULL);
+    WEFT_TRY(option_create(option_command_of(model->known), options));
+    for (int i = 0; i < OPT_COUNT && status == WEFT_OK; ++i) {
+        status = take_given(given, (option_id)i, *options);
     }
-done:
+    for (int i = 0; i < list.count && status == WEFT_OK; ++i) {
+        status = take_known(model, given, &list, i, *options);
+    }
     if (status != WEFT_OK) {
         option_destroy(*options);
         *options = NULL;
@@ -432,30 +543,21 @@ done:
     return status;
 }
 
-/* Has a model of this kind a use for it? */
-static bool concerns(const workload_ops *ops, option_id id)
-{
-    const option_id *idle = ops->idle;
-    while (*idle != OPTION_NONE && *idle != id) {
-        ++idle;
-    }
-    return *idle == OPTION_NONE;
-}
-
 weft_status saved_model_export(const saved_model *model, const char *path)
 {
     weft_status status = WEFT_OK;
     const workload_ops *ops = workload_of(model->known);
     safetensors_text *texts = NULL;
-    char keys[RECORDED][64], *class_keys = NULL, *numbers = NULL;
+    const recorded_list list = recorded_of(ops);
+    char keys[RECORDED_MAX][64], *class_keys = NULL, *numbers = NULL;
     int count = 0, moments = 0;
-    WEFT_TRY_GOTO(WEFT_NEW(&texts, RECORDED + 1 + INPUT_MOMENTS_TEXTS + model->classes.count, WEFT_MEM_GENERAL), status,
-                  done);
+    WEFT_TRY_GOTO(WEFT_NEW(&texts, list.count + 1 + INPUT_MOMENTS_TEXTS + model->classes.count, WEFT_MEM_GENERAL),
+                  status, done);
     texts[count++] = (safetensors_text){"format", "pt"};
-    for (int i = 0; i < RECORDED; ++i) {
-        if (option_is_set(model->known, recorded[i]) && concerns(ops, recorded[i])) {
-            snprintf(keys[i], sizeof keys[i], "weft.%s", option_row_of(recorded[i])->name);
-            texts[count++] = (safetensors_text){keys[i], option_value_text(model->known, recorded[i])};
+    for (int i = 0; i < list.count; ++i) {
+        if (option_is_set(model->known, list.id[i])) {
+            snprintf(keys[i], sizeof keys[i], "weft.%s", option_row_of(list.id[i])->name);
+            texts[count++] = (safetensors_text){keys[i], option_value_text(model->known, list.id[i])};
         }
     }
     WEFT_TRY_GOTO(class_names_to_metadata(&model->classes, texts + count, &class_keys), status, done);
@@ -463,6 +565,8 @@ weft_status saved_model_export(const saved_model *model, const char *path)
     WEFT_TRY_GOTO(input_moments_to_metadata(path, &model->weights.moments, texts + count, &moments, &numbers), status,
                   done);
     count += moments;
+    WEFT_CHECK_GOTO(ops->write_named != NULL, status, done, WEFT_ERR_UNSUPPORTED,
+                    "%s: models on %s are no weights, and safetensors holds nothing else", model->path, ops->field);
     status = ops->write_named(model, path, texts, count);
 done:
     weft_free(class_keys);

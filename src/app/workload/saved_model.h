@@ -6,6 +6,7 @@
  *   a checkpoint          parameters after its epoch, options from its manifest (train/checkpoint/checkpoint.h)
  *   a file .npz           the same, with run.json beside it if there is one
  *   a file .safetensors   names of another program; options from its metadata, "weft.NAME"
+ *   a file of a kind's own  in the place of weights.npz, of kinds whose model is no set of weights (workload_ops.model_file)
  *
  * What the weights themselves show, layers and widths, is never taken from a description, which must agree with them:
  * the workload of the model looks (app/workload/workload.h). One rank opens, saved_model_share hands it to the others.
@@ -22,6 +23,8 @@
 typedef struct saved_model {
     char path[FILE_PATH_MAX]; /* the file of the weights */
     train_weights weights;
+    char *own; /* [own_bytes] file of a kind that is no set of weights (workload_ops.model_file); NULL: weights it is */
+    size_t own_bytes;
     weft_options *known; /* of the command train; option_is_set tells which are known */
     int layers;          /* as the weights show, with the next two; 0: nobody looked */
     int64_t inputs, outputs;
@@ -51,9 +54,6 @@ weft_status saved_model_options(const saved_model *model, const weft_options *gi
 /* Returns true if nothing that is known contradicts these options of the command train; the scaling of inputs aside, which the
  * caller looks at. */
 bool saved_model_agrees(const saved_model *model, const weft_options *options);
-/* Options that say by what the inputs of a model were scaled, up to OPTION_NONE. */
-extern const option_id saved_model_inputs[];
-
 /* The weights are those of this value: it becomes known. WEFT_ERR_DATA when the description says another. */
 weft_status saved_model_show(saved_model *model, option_id id, const char *text);
 

@@ -102,8 +102,8 @@ static weft_status list_all(json_writer *json, const char *folder)
         return weft_fail_errno(errno, folder);
     }
     while (status == WEFT_OK && (entry = folder_next(list, folder, &status)) != NULL) {
-        const bool manifest = strncmp(entry->d_name, "manifest.", strlen("manifest.")) == 0;
-        status = manifest ? WEFT_OK : list_file(json, folder, entry->d_name);
+        const bool skip = entry->d_name[0] == '.' || strncmp(entry->d_name, "manifest.", strlen("manifest.")) == 0;
+        status = skip ? WEFT_OK : list_file(json, folder, entry->d_name);
     }
     closedir(list);
     return status;
