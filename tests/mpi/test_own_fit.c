@@ -1,10 +1,11 @@
 /*
- * A kind of workload that is not trained by gradients, in a list of its own: a threshold that moves by one row an epoch. It trains,
- * writes a run folder, stops, resumes to the same end, survives a damaged checkpoint, stops before a time limit, dry-runs, is scored
- * and explained, by the functions that serve every job. What it must come to is known in closed form.
+ * A kind of workload that is not trained by gradients, in a list of its own: a threshold that moves by one row an
+ * epoch. It trains, writes a run folder, stops, resumes to the same end, survives a damaged checkpoint, stops before a
+ * time limit, dry-runs, is scored and explained, by the functions that serve every job. What it must come to is known
+ * in closed form.
  *
- * Row i of `count:N` is of class 1 where 2 i >= N; the model answers 1 where i >= t. A run begins with t = seed % 4, and each epoch
- * adds 1. Rows i % 3 are of training, validation and test.
+ * Row i of `count:N` is of class 1 where 2 i >= N; the model answers 1 where i >= t. A run begins with t = seed % 4,
+ * and each epoch adds 1. Rows i % 3 are of training, validation and test.
  *
  * ranks: 1 3
  */
@@ -469,6 +470,15 @@ static weft_status hear_epoch(void *self, const train_epoch *epoch)
     return WEFT_OK;
 }
 
+/* Behind the first: it has enough in epoch fail_at; -1: never. */
+static int64_t fail_at = -1;
+
+static weft_status hear_enough(void *self, const train_epoch *epoch)
+{
+    (void)self;
+    return fail_at < 0 || epoch->epoch < fail_at ? WEFT_OK : weft_fail(WEFT_ERR_UNSUPPORTED, "the listener has enough");
+}
+
 static const threshold *running; /* model of the job that trains */
 
 static bool asked(void *self)
@@ -482,7 +492,8 @@ static bool asked(void *self)
 static weft_status train(const bench *b, const char *run, const char *more, train_result *result, int64_t *t)
 {
     char where[FILE_PATH_MAX];
-    const train_observer listener = {.on_epoch = hear_epoch};
+    const train_observer second = {.on_epoch = hear_enough};
+    const train_observer listener = {.on_epoch = hear_epoch, .next = &second};
     app_context context = {.comm = NULL};
     weft_options *options = NULL;
     train_job *job = NULL;
@@ -538,6 +549,20 @@ static weft_status check_patience(const bench *b)
     int64_t t = 0;
     WEFT_TRY(train(b, "patience", "patience=5", &result, &t));
     return expect(b, t == best_after(2) && result.epochs == best_after(2) - 2 + 5, "patience ends a run");
+}
+
+/* Whoever listens may end a training. */
+static weft_status check_listener(const bench *b)
+{
+    train_result result;
+    int64_t t = 0;
+    fail_at = 7;
+    epochs_heard = 0;
+    weft_status status = train(b, "listener", NULL, &result, &t);
+    fail_at = -1;
+    WEFT_TRY(expect(b, status == WEFT_ERR_UNSUPPORTED && epochs_heard == 7, "a failing observer ends the training"));
+    weft_error_clear();
+    return WEFT_OK;
 }
 
 static weft_status check_resume(const bench *b)
@@ -672,6 +697,7 @@ static weft_status check_all(const bench *b)
 {
     WEFT_TRY(check_straight(b));
     WEFT_TRY(check_patience(b));
+    WEFT_TRY(check_listener(b));
     WEFT_TRY(check_resume(b));
     WEFT_TRY(check_damaged(b));
     WEFT_TRY(check_time(b));

@@ -1,7 +1,7 @@
 /*
- * Several fits on data that stay open have the weights of as many trainings of their own, to the bit: graphs and images, other
- * models, widths, rates and seeds. Once the data are open nothing is read or divided again: the store is removed before the second
- * fit. Options that ask for other data are refused by name, and the job goes on.
+ * Several fits on data that stay open have the weights of as many trainings of their own, to the bit: graphs and
+ * images, other models, widths, rates and seeds. Once the data are open nothing is read or divided again: the store is
+ * removed before the second fit. Options that ask for other data are refused by name, and the job goes on.
  *
  * ranks: 1 2
  */

@@ -24,8 +24,8 @@ typedef struct answers {
 weft_status answers_make(const predictor *p, answers *a);
 /* The files, in a folder of rank 0's. Once. Collective. */
 weft_status answers_write(answers *a, const char *folder);
-/* Rank 0: the scores; of data without labels the lines of answers.csv, of kinds that show them. Returns true if it printed
- * something. */
+/* Rank 0: the scores; of data without labels the lines of answers.csv, of kinds that show them. Returns true if it
+ * printed something. */
 bool answers_print(FILE *out, const answers *a, table_format format);
 void answers_free(answers *a);
 

@@ -1,5 +1,6 @@
 /*
- * app/predict/gather_rows.h: the rows of a matrix that is spread over the ranks, into one file in the order of global ids.
+ * app/predict/gather_rows.h: the rows of a matrix that is spread over the ranks, into one file in the order of global
+ * ids.
  *
  * Rank 0 never holds the matrix: global ids are cut into stripes, and a stripe is gathered, put in order and written
  * before the next one. Cost: every row travels once; memory `stripe_bytes` twice on rank 0 and 4 bytes a held row on

@@ -1,5 +1,6 @@
 /*
- * app/predict/predictor.h: what a model answers for data: an object of eval, predict and the closing evaluation of a training.
+ * app/predict/predictor.h: what a model answers for data: an object of eval, predict and the closing evaluation of a
+ * training.
  *
  *     predictor p;
  *     predictor_on(work, &p)                        a workload that is built and trained: nothing is opened
@@ -9,8 +10,8 @@
  *  or predictor_answers(&p, &view, &logits)         all rows of this rank at once, for scores and for --smooth
  *     predictor_close(&p)
  *
- * A step is a batch of the evaluation: a graph's is one, of all vertices. Several predictors may be open at once, each with a context
- * of its own (app_context_open_within).
+ * A step is a batch of the evaluation: a graph's is one, of all vertices. Several predictors may be open at once, each
+ * with a context of its own (app_context_open_within).
  */
 #ifndef WEFT_APP_PREDICT_PREDICTOR_H
 #define WEFT_APP_PREDICT_PREDICTOR_H
@@ -33,14 +34,15 @@ typedef struct predictor {
 
 /* work: built; it lives as long as the predictor. Local. */
 void predictor_on(workload *work, predictor *p);
-/* The model of --checkpoint, on every rank. asked: options of eval or predict. WEFT_ERR_USAGE, _NOINPUT, _DATA: there is none, or the
- * options contradict it. Close also after a failure. Collective. */
+/* The model of --checkpoint, on every rank. asked: options of eval or predict. WEFT_ERR_USAGE, _NOINPUT, _DATA: there
+ * is none, or the options contradict it. Close also after a failure. Collective. */
 weft_status predictor_open(app_context *context, const weft_options *asked, predictor *p);
-/* The data of --data, with the model built for them; context->options are those of the model until predictor_close. answers: they
- * are wanted also where the data have no labels, and there are no scores. WEFT_ERR_USAGE, _NOINPUT, _DATA: the data are missing, or
- * are not what the model was made for. Once. Collective. */
+/* The data of --data, with the model built for them; context->options are those of the model until predictor_close.
+ * answers: they are wanted also where the data have no labels, and there are no scores. WEFT_ERR_USAGE, _NOINPUT,
+ * _DATA: the data are missing, or are not what the model was made for. Once. Collective. */
 weft_status predictor_load(predictor *p, bool answers);
-/* Removes what was generated and not given back, for a job that ends; the message of an earlier failure stays. Local. */
+/* Removes what was generated and not given back, for a job that ends; the message of an earlier failure stays.
+ * Local. */
 void predictor_abandon(predictor *p);
 /* The same, and frees what the predictor holds. The context's options become those of the command again. Local. */
 void predictor_close(predictor *p);
@@ -52,7 +54,8 @@ typedef struct predicted_rows {
     const weft_tensor *logits; /* [rows, outputs] on the backend, valid until the next step */
 } predicted_rows;
 
-/* Forward passes over the evaluation, without dropout. A `take` that fails ends them. Collective; the status is this rank's. */
+/* Forward passes over the evaluation, without dropout. A `take` that fails ends them. Collective; the status is this
+ * rank's. */
 weft_status predictor_run(const predictor *p, weft_status (*take)(void *self, const predicted_rows *rows), void *self);
 /*
  * All rows of this rank, smoothed where work->smooths asks for it. [out] view: [rows, outputs] on the backend, for

@@ -1,8 +1,8 @@
 /*
  * app/predict/predictor_open.c: the model and the data of a predictor (app/predict/predictor.h).
  *
- * The model's options come from where the model comes from (app/workload/saved_model.h); data and model are made as for training
- * (app/workload/workload.h). A store without labels, or without a split of them, gets answers but no scores.
+ * The model's options come from where the model comes from (app/workload/saved_model.h); data and model are made as for
+ * training (app/workload/workload.h). A store without labels, or without a split of them, gets answers but no scores.
  */
 #include <assert.h>
 #include <string.h>
@@ -36,7 +36,8 @@ static weft_status open_model(predictor *p)
     return WEFT_OK;
 }
 
-/* The data's rows must be what the model was made for: said here in the user's words, not in shapes of arrays. After plan. */
+/* The data's rows must be what the model was made for: said here in the user's words, not in shapes of arrays. After
+ * plan. */
 static weft_status check_fit(const predictor *p)
 {
     const saved_model *made = p->model;
@@ -49,7 +50,8 @@ static weft_status check_fit(const predictor *p)
     return WEFT_OK;
 }
 
-/* Rank 0: the model's class of each of the data's. *classes: of the model; 0: it knows none of them, which is no fault of an answer. */
+/* Rank 0: the model's class of each of the data's. *classes: of the model; 0: it knows none of them, which is no fault
+ * of an answer. */
 static weft_status match_classes(const predictor *p, bool answers, int32_t *class_of, int64_t *rows, int64_t *classes)
 {
     const saved_model *m = p->model;

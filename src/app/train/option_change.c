@@ -37,8 +37,8 @@ bool option_same_value(const weft_options *options, option_id id, const char *be
 
 option_change option_change_of(const workload_ops *ops, option_id id)
 {
-    /* Whether gradients are tracked is told with the state of the ranks (train/checkpoint/keeper_state.c); a recipe is the sum
-     * of its options, which are compared one by one. */
+    /* Whether gradients are tracked is told with the state of the ranks (train/checkpoint/keeper_state.c); a recipe is
+     * the sum of its options, which are compared one by one. */
     static const option_id freed[] = {OPT_GRADIENT_TRACKING, OPT_CALIBRATE, OPT_COMM_MODEL, OPT_RECIPE, OPTION_NONE};
     if (is_listed(ops->resume_refused, id)) {
         return OPTION_CHANGE_REFUSED;

@@ -35,8 +35,8 @@ typedef struct run_dir {
     run_history history;      /* rank 0: starts of this run, this one last */
 } run_dir;
 
-/* Make the folder and lock it, or refuse (app/train/run_folder.h). Collective; other ranks wait for as long as rank 0 looks
- * for a sign of life of an earlier job, which may be half a minute: before comm_set_stall_timeout. */
+/* Make the folder and lock it, or refuse (app/train/run_folder.h). Collective; other ranks wait for as long as rank 0
+ * looks for a sign of life of an earlier job, which may be half a minute: before comm_set_stall_timeout. */
 weft_status run_dir_open(const app_context *context, const workload *work, run_dir *dir);
 /* Training begins: removes results of a replaced run, opens metrics.jsonl, writes run.json. from: what training goes on
  * from, after whose epoch metrics.jsonl is cut, or NULL. Rank 0. */

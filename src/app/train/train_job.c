@@ -243,8 +243,9 @@ static weft_status dry_run(train_job *job)
     workload *work = &job->work;
     const int64_t ranks = option_int(job->context->options, OPT_DRY_RANKS);
     WEFT_TRY(work->ops->plan(work, job->dir.path, 0));
-    /* A dry run refuses the weights that the run would refuse: their file was read, and what is left is the shape of each matrix,
-     * which a built model has, in the memory that was just found to be there. A plan for other numbers of ranks has no such model. */
+    /* A dry run refuses the weights that the run would refuse: their file was read, and what is left is the shape of
+     * each matrix, which a built model has, in the memory that was just found to be there. A plan for other numbers of
+     * ranks has no such model. */
     if (job->initial != NULL && (ranks == 0 || ranks == comm_size(job->context->comm))) {
         WEFT_TRY(work->ops->build(work));
         WEFT_TRY(fit_place_initial(work, job->initial));

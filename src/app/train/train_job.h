@@ -1,25 +1,26 @@
 /*
  * app/train/train_job.h: a training job, from options to results: what `weft train` and weft_train() share.
  *
- * It writes the run folder and the log; what goes to stdout is the command's business (app/cli/command_train.c). The steps of a fit
- * are those of docs/architecture.md, "A training job in ten steps".
+ * It writes the run folder and the log; what goes to stdout is the command's business (app/cli/command_train.c). The
+ * steps of a fit are those of docs/architecture.md, "A training job in ten steps".
  *
  *     train_job_create
  *     train_job_run                 one fit: open, build, fit; the data are given back before the first epoch
  *     train_job_destroy
  *
- * A caller who trains several models on the same data, such as a search for good options, keeps the data open in between:
+ * A caller who trains several models on the same data, such as a search for good options, keeps the data open in
+ * between:
  *
  *     job->keeps = true
  *     train_job_open                the data of context->options, read, checked and divided once
  *     train_job_build               the model of these options
  *     train_job_fit                 trained; results are in its run folder, which is closed
- *     train_job_again(options)      the next model's options: --lr, --hidden, --seed, --model ... but other data are refused
+ *     train_job_again(options)      the next model's options: --lr, --hidden, --seed, --model; other data are refused
  *     train_job_build, train_job_fit, ...
  *     train_job_destroy
  *
- * Every fit has the bits that `weft train` with its options has. Each has a run folder of its own; generated data lie in the first
- * one's until the job is destroyed.
+ * Every fit has the bits that `weft train` with its options has. Each has a run folder of its own; generated data lie
+ * in the first one's until the job is destroyed.
  */
 #ifndef WEFT_APP_TRAIN_TRAIN_JOB_H
 #define WEFT_APP_TRAIN_TRAIN_JOB_H
@@ -66,19 +67,19 @@ weft_status train_job_create(train_job **job);
 /*
  * The job of context->options on the ranks of context->comm, all of them or some (app_context_open_within); with
  * --dry-run everything before the model. Once a job. The context stays the caller's, open until the job is destroyed;
- * the job stays as far as it came, also on failure. WEFT_STOPPED: ended early after a good checkpoint; the message holds
- * the command line that goes on. Collective.
+ * the job stays as far as it came, also on failure. WEFT_STOPPED: ended early after a good checkpoint; the message
+ * holds the command line that goes on. Collective.
  */
 weft_status train_job_run(train_job *job, app_context *context);
 
-/* The same in steps, with job->keeps; after a failure of one of them the job can only be destroyed, but for train_job_fit, whose
- * failure ends that fit alone. Collective. */
+/* The same in steps, with job->keeps; after a failure of one of them the job can only be destroyed, but for
+ * train_job_fit, whose failure ends that fit alone. Collective. */
 weft_status train_job_open(train_job *job, app_context *context);
 weft_status train_job_build(train_job *job);
 weft_status train_job_fit(train_job *job);
-/* The fit before this one is over. options: rank 0's, of `weft train`; the job takes a copy. WEFT_ERR_USAGE names an option
- * that asks for other data, or ranks, than are open; WEFT_ERR_UNSUPPORTED: the kind of data is opened for one fit. After either the
- * fit before stands, and other options may be given. Collective. */
+/* The fit before this one is over. options: rank 0's, of `weft train`; the job takes a copy. WEFT_ERR_USAGE names an
+ * option that asks for other data, or ranks, than are open; WEFT_ERR_UNSUPPORTED: the kind of data is opened for one
+ * fit. After either the fit before stands, and other options may be given. Collective. */
 weft_status train_job_again(train_job *job, const weft_options *options);
 
 /* Collective. NULL is allowed. */

@@ -1,9 +1,9 @@
 /*
- * app/train/train_outcome.h: what a training reached, measured: the baseline, figures by class or task of the predictions
- * that were written, and the facts behind the warnings of app/train/outcome.h.
+ * app/train/train_outcome.h: what a training reached, measured: the baseline, figures by class or task of the
+ * predictions that were written, and the facts behind the warnings of app/train/outcome.h.
  *
- * Class counts and the confusion matrix are integers, summed over the ranks' own rows, so they are exact on any
- * number of ranks. Memory: 24 bytes a class, and 8 bytes x classes^2 up to OUTCOME_CLASSES_MAX of them.
+ * Class counts and the confusion matrix are integers, summed over the ranks' own rows, so they are exact on any number
+ * of ranks. Memory: 24 bytes a class, and 8 bytes x classes^2 up to OUTCOME_CLASSES_MAX of them.
  */
 #ifndef WEFT_APP_TRAIN_TRAIN_OUTCOME_H
 #define WEFT_APP_TRAIN_TRAIN_OUTCOME_H

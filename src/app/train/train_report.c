@@ -209,6 +209,12 @@ static weft_status spread_over_ranks(const train_report *report, const train_fig
     return WEFT_OK;
 }
 
+/* A kind that is not trained by gradients has none to synchronise. */
+static const char *sync_word(const train_report *report, sync_mode mode)
+{
+    return report->work->ops->fit != NULL ? "none" : sync_mode_name(mode);
+}
+
 static void print_communication(const train_report *report, const train_result *result, const train_spread *s)
 {
     const sync_figures *f = &result->figures;
@@ -226,7 +232,7 @@ static void print_communication(const train_report *report, const train_result *
         printf("%-28s %9.3f %9.3f %9.0f\n", "groups of the sync mode", s->avg.group_bytes / 1e6,
                s->max.group_bytes / 1e6, s->avg.group_messages);
     }
-    printf("sync %s: communication exposed for %.3f s (avg), %.3f s (max)\n", sync_mode_name(result->sync),
+    printf("sync %s: communication exposed for %.3f s (avg), %.3f s (max)\n", sync_word(report, result->sync),
            s->avg.exposed, s->max.exposed);
     if (result->sync != SYNC_ALLREDUCE) {
         printf("density %.4g, distance between replicas %.3g, gap %.3g steps, staleness at most %lld\n", f->density,
@@ -313,7 +319,7 @@ static void write_communication(json_writer *json, const train_report *report, c
 {
     const sync_figures *f = &result->figures;
     const train_spread *s = &report->spread;
-    json_text(json, "sync", sync_mode_name(result->sync));
+    json_text(json, "sync", sync_word(report, result->sync));
     json_bool(json, "gradient_tracking", result->tracking == SYNC_TRACKING_ON);
     json_bool(json, "second_moments_averaged", result->tracking == SYNC_TRACKING_MOMENTS);
     json_real(json, "comm_exposed_s_avg", s->avg.exposed);

@@ -1,5 +1,6 @@
 /*
- * app/train/train_report.h: what a training run tells: a line now and then, the closing block and table, the result files.
+ * app/train/train_report.h: what a training run tells: a line now and then, the closing block and table, the result
+ * files.
  */
 #ifndef WEFT_APP_TRAIN_TRAIN_REPORT_H
 #define WEFT_APP_TRAIN_TRAIN_REPORT_H
@@ -50,7 +51,8 @@ typedef struct train_report {
     train_outcome outcome;     /* measured before it is closed; train_report_destroy */
 } train_report;
 
-/* What is ahead at most when `done` epochs of this run (from 0) are: --patience may end it, and those to come, earlier. */
+/* What is ahead at most when `done` epochs of this run (from 0) are: --patience may end it, and those to come,
+ * earlier. */
 double train_report_epochs_left(const fit_services *services, int run, double done);
 
 void train_report_destroy(train_report *report);

@@ -6,7 +6,7 @@
  *   a checkpoint          parameters after its epoch, options from its manifest (train/checkpoint/checkpoint.h)
  *   a file .npz           the same, with run.json beside it if there is one
  *   a file .safetensors   names of another program; options from its metadata, "weft.NAME"
- *   a file of a kind's own  in the place of weights.npz, of kinds whose model is no set of weights (workload_ops.model_file)
+ *   a file of a kind's own  in the place of weights.npz, where a model is no set of weights (workload_ops.model_file)
  *
  * What the weights themselves show, layers and widths, is never taken from a description, which must agree with them:
  * the workload of the model looks (app/workload/workload.h). One rank opens, saved_model_share hands it to the others.
@@ -38,21 +38,23 @@ typedef struct saved_model {
  * saved_model_close, also after a failure.
  */
 weft_status saved_model_open(const char *path, const weft_options *given, saved_model **model);
-/* The weights, the names of their classes, and by what the inputs of their model were scaled (OPT_NORMALIZE, OPT_IMAGE_MOMENTS,
- * weights.moments), whatever else is said of their making: `known` also holds what the names of another program tell. given: options
- * of the command train; their --model says whose names those may be. Codes and ownership as above. */
+/* The weights, the names of their classes, and by what the inputs of their model were scaled (OPT_NORMALIZE,
+ * OPT_IMAGE_MOMENTS, weights.moments), whatever else is said of their making: `known` also holds what the names of
+ * another program tell. given: options of the command train; their --model says whose names those may be. Codes and
+ * ownership as above. */
 weft_status saved_model_open_weights(const char *path, const weft_options *given, saved_model **model);
 void saved_model_close(saved_model *model); /* NULL is allowed */
 
 /* Rank 0's model (NULL on the others) on every rank. Collective. */
 weft_status saved_model_share(weft_comm *comm, saved_model **model);
 
-/* Options of the command train for this model: what is known of its making, and what else `given` says. The split of its training
- * is no more than decided (OPTION_DATA), and not at all where `given` names one. The caller's, for option_destroy. */
+/* Options of the command train for this model: what is known of its making, and what else `given` says. The split of
+ * its training is no more than decided (OPTION_DATA), and not at all where `given` names one. The caller's, for
+ * option_destroy. */
 weft_status saved_model_options(const saved_model *model, const weft_options *given, weft_options **options);
 
-/* Returns true if nothing that is known contradicts these options of the command train; the scaling of inputs aside, which the
- * caller looks at. */
+/* Returns true if nothing that is known contradicts these options of the command train; the scaling of inputs aside,
+ * which the caller looks at. */
 bool saved_model_agrees(const saved_model *model, const weft_options *options);
 /* The weights are those of this value: it becomes known. WEFT_ERR_DATA when the description says another. */
 weft_status saved_model_show(saved_model *model, option_id id, const char *text);

@@ -1,23 +1,24 @@
 /*
- * app/workload/workload.h: what a job asks of the kind of data and model that it works on: one table of functions a kind.
+ * app/workload/workload.h: what a job asks of the kind of data and model that it works on: one table of functions a
+ * kind.
  *
- * Training (app/train/train_job.h), eval and predict (app/predict/predictor.h) take a workload through the same steps, and know no
- * more of it:
+ * Training (app/train/train_job.h), eval and predict (app/predict/predictor.h) take a workload through the same steps,
+ * and know no more of it:
  *
  *     workload_begin   nothing is open
  *     open             the data are open: name, hash, generated, labelled
  *     workload_decide  options that said "auto" have values
  *     adopt            a resumed run only: values that its checkpoint fixes
  *     plan             this rank's share of the data, and the memory for it: shares, balance, memory, inputs, outputs
- *     build            model, source, targets, held, forms: everything that a fit and a forward pass read    (not of a dry run)
- *     release          the data's files are given back                                    (not while data stay open for more fits)
+ *     build            model, source, targets, held, forms: what a fit and a forward pass read (not of a dry run)
+ *     release          the data's files are given back (not while they stay open for more fits)
  *     fit              the model is trained; NULL: by gradients
  *     save             the model's file
  *     unbuild          between two fits on open data: back to where workload_decide begins
  *     workload_end
  *
- * Each step fills in the fields of `workload` that are named beside it. A kind is added by a folder beside this one that
- * fills a workload_ops, and a row of workload_list; docs/howto-workload.md tells how.
+ * Each step fills in the fields of `workload` that are named beside it. A kind is added by a folder beside this one
+ * that fills a workload_ops, and a row of workload_list; docs/howto-workload.md tells how.
  */
 #ifndef WEFT_APP_WORKLOAD_WORKLOAD_H
 #define WEFT_APP_WORKLOAD_WORKLOAD_H
@@ -75,91 +76,95 @@ typedef struct workload_ops {
 
     /* Makes work->self, which is empty. Not collective. */
     weft_status (*begin)(workload *work);
-    /* Finds or generates the data that --data names, and checks them. folder: a folder for generated data, which open makes if
-     * it is needed. Collective. */
+    /* Finds or generates the data that --data names, and checks them. folder: a folder for generated data, which open
+     * makes if it is needed. Collective. */
     weft_status (*open)(workload *work, const char *folder);
     /* [out] rows: [work->classes] labelled rows of each class in all of the data. Not collective. */
     void (*count_classes)(const workload *work, int64_t *rows);
-    /* The data's classes become those of a trained model: class_of [work->classes] is the model's class of each, or -1, which
-     * is no label. names: [classes] of the model, or NULL. 0 classes: the data have no labels from now on. After open. Not
-     * collective, the same on every rank. */
+    /* The data's classes become those of a trained model: class_of [work->classes] is the model's class of each, or -1,
+     * which is no label. names: [classes] of the model, or NULL. 0 classes: the data have no labels from now on. After
+     * open. Not collective, the same on every rank. */
     weft_status (*relabel)(workload *work, const int32_t *class_of, int64_t classes, char *const *names);
-    /* Gives values to the options that say "auto", and logs the reasons. training: false for a trained model, whose inputs
-     * stay as they are unless its makers or the user say otherwise. Collective. */
+    /* Gives values to the options that say "auto", and logs the reasons. training: false for a trained model, whose
+     * inputs stay as they are unless its makers or the user say otherwise. Collective. */
     weft_status (*decide)(workload *work, weft_options *options, bool training);
-    /* Options that a checkpoint fixes get its values, beside those of resume_auto. ck: rank 0's; NULL on the others, and where the
-     * run begins at the beginning. Collective. NULL: there are no such options. */
+    /* Options that a checkpoint fixes get its values, beside those of resume_auto. ck: rank 0's; NULL on the others,
+     * and where the run begins at the beginning. Collective. NULL: there are no such options. */
     weft_status (*adopt)(const workload *work, const checkpoint *ck);
     /*
-     * Finds this rank's share of the data and the memory that it needs. outputs: number of answers of a trained model, used where
-     * the data have no labels or no split; targets are then unlabelled. 0: labels are needed. WEFT_ERR_DATA: the data lack
-     * something, with the command that adds it; WEFT_ERR_RESOURCE: the job cannot fit. Collective.
+     * Finds this rank's share of the data and the memory that it needs. outputs: number of answers of a trained model,
+     * used where the data have no labels or no split; targets are then unlabelled. 0: labels are needed. WEFT_ERR_DATA:
+     * the data lack something, with the command that adds it; WEFT_ERR_RESOURCE: the job cannot fit. Collective.
      */
     weft_status (*plan)(workload *work, const char *folder, int64_t outputs);
     /* Makes the model, its input and its targets. Collective. */
     weft_status (*build)(workload *work);
-    /* [out] by_class[targets->outputs]: adds this rank's share of the labelled training rows of each class. After build. NULL:
-     * the targets hold all training rows themselves. */
+    /* [out] by_class[targets->outputs]: adds this rank's share of the labelled training rows of each class. After
+     * build. NULL: the targets hold all training rows themselves. */
     void (*count_training)(const workload *work, int64_t *by_class);
     /*
      * Trains the model that build made (train/fit/fit.h has runs, best epoch and checkpoints for any kind). Afterwards
-     * work->model->forward answers for the batches of work->source; the model needs no parameters and no backward, and the source
-     * no training steps. [out] result: result->run is the caller's. WEFT_STOPPED: ended early after a checkpoint. Collective.
-     * NULL: trained by gradients, by the loop of train/loop/loop.h.
+     * work->model->forward answers for the batches of work->source; the model needs no parameters and no backward, and
+     * the source no training steps. [out] result: result->run is the caller's. WEFT_STOPPED: ended early after a
+     * checkpoint. Collective. NULL: trained by gradients, by the loop of train/loop/loop.h.
      */
     weft_status (*fit)(workload *work, const fit_services *services, train_result *result);
     /*
-     * The trained model's file: its name in a run folder, which a checkpoint's folder has, too (fit_method.save writes it there,
-     * with the best model so far). NULL: weights.npz, the parameters of `model`; then save and load are NULL, too.
-     * save: writes rank 0's file at `path` (NULL on the others). Collective.
-     * load: after build, the model of that file's bytes, which every rank has. path: for messages. WEFT_ERR_DATA: it is damaged, or
-     * of other inputs or outputs. Not collective.
+     * The trained model's file: its name in a run folder. A checkpoint's folder has one of the same name, with the best
+     * model so far (fit_method.save). NULL: weights.npz, the parameters of `model`; then save and load are NULL, too.
+     *
+     * save: writes the file at `path`, which is rank 0's (NULL on the others). Collective.
+     *
+     * load: after build, the model becomes that of the file's bytes, which every rank has. path: for messages.
+     * WEFT_ERR_DATA: the bytes are damaged, or of other inputs or outputs. Not collective.
      */
     const char *model_file;
     weft_status (*save)(const workload *work, const char *path);
     weft_status (*load)(workload *work, const char *path, const void *bytes, size_t count);
-    /* Improves a trained model's answers by the training labels; asked: options of the command. logits: [rows of this rank, outputs],
-     * in and out. Only where work->smooths was set before plan. Collective. NULL: this kind cannot. */
+    /* Improves a trained model's answers by the training labels; asked: options of the command. logits: [rows of this
+     * rank, outputs], in and out. Only where work->smooths was set before plan. Collective. NULL: this kind cannot. */
     weft_status (*smooth)(workload *work, const weft_options *asked, float *logits);
     /*
-     * What each input adds to the answers of one step of the evaluation. [out] contribution: [rows, outputs, inputs + 1] in the kind's
-     * memory, valid until the next call; the last number of an answer is its value without any input, and the sum of the inputs + 1
-     * numbers is what forward answers, to rounding. [out] rows: of the step, on this rank. Collective. NULL: this kind cannot.
+     * What each input adds to the answers of one step of the evaluation. [out] contribution: [rows, outputs, inputs +
+     * 1] in the kind's memory, valid until the next call; the last number of an answer is its value without any input,
+     * and the sum of the inputs + 1 numbers is what forward answers, to rounding. [out] rows: of the step, on this
+     * rank. Collective. NULL: this kind cannot.
      */
     weft_status (*explain)(const workload *work, int64_t step, const float **contribution, int64_t *rows);
     /* The data's files are not read any more; generated data are removed. Collective. */
     weft_status (*release)(workload *work);
-    /* Frees what decide, plan and build made; the data stay open, and so does whatever depends on them alone. Only where
-     * work->keeps. Not collective. NULL: this kind opens its data for one fit. */
+    /* Frees what decide, plan and build made; the data stay open, and so does whatever depends on them alone. Only
+     * where work->keeps. Not collective. NULL: this kind opens its data for one fit. */
     void (*unbuild)(workload *work);
-    /* Returns true if another value of this option asks for other data than those that are open, beside the options of sections
-     * that are about data (option_section.of_data). NULL: there are no others. */
+    /* Returns true if another value of this option asks for other data than those that are open, beside the options of
+     * sections that are about data (option_section.of_data). NULL: there are no others. */
     bool (*needs_other_data)(const workload *work, option_id id);
     /* Like release, for a job that ends, as far as this rank can alone; also after release. */
     void (*abandon)(workload *work);
     void (*end)(workload *work); /* frees work->self; after abandon */
 
     /* Options that a resumed run may change, and that it may not, in the place of what their section says
-     * (option_section.resumed), and options whose "auto" becomes the checkpoint's value; each list ends with OPTION_NONE. NULL: there
-     * are none. */
+     * (option_section.resumed), and options whose "auto" becomes the checkpoint's value; each list ends with
+     * OPTION_NONE. NULL: there are none. */
     const option_id *resume_free, *resume_refused, *resume_auto;
     /*
-     * Options that a saved model records, beside --model, --loss and --metric; each list ends with OPTION_NONE, NULL: there are none.
+     * Options that a saved model records, beside --model, --loss and --metric; each list ends with OPTION_NONE, NULL:
+     * there are none.
      *   recorded          what makes the model what it is, and may not be contradicted
-     *   recorded_inputs   the same, by what its inputs were scaled: a training that starts from its weights follows them
+     *   recorded_inputs   by what its inputs were scaled: a training that starts from its weights follows them
      *   recorded_loosely  what its training had, and other data need not have: a split of several
      */
     const option_id *recorded, *recorded_inputs, *recorded_loosely;
-    /* The model brings means and deviations of its inputs (weights.moments): saved_model_show of the option that says so. NULL:
-     * none does. */
+    /* The model brings means and deviations of its inputs (weights.moments): saved_model_show of the option that says
+     * so. NULL: none does. */
     weft_status (*show_moments)(saved_model *model);
     /* NULL: no advice depends on the kind's options. */
     workload_habits (*habits)(const workload *work);
 
     /* What run.json tells of the data, also after release: keys of an open object. */
     void (*describe_data)(const workload *work, json_writer *json);
-    /* Returns what a row that is answered for is called, e.g. its file, or NULL if rows have no names. On rank 0, of a job that is
-     * `trained`, for at most WORKLOAD_NAMED_ROWS rows of a graph. */
+    /* Returns what a row that is answered for is called, e.g. its file, or NULL if rows have no names. On rank 0, of a
+     * job that is `trained`, for at most WORKLOAD_NAMED_ROWS rows of a graph. */
     const char *(*row_name)(const workload *work, int64_t row);
     const char *row_title[2]; /* headings of such names, and of numbers in their place */
     bool shows_answers;       /* weft predict prints the answers where there are no scores */
@@ -177,11 +182,12 @@ typedef struct workload_ops {
     /* ---- models on disk (app/workload/saved_model.h); one rank ---- */
 
     /* From the weights themselves, or the file of the kind's own (model->own): layers, inputs, outputs, and options by
-     * saved_model_show. given: options of the command, which say what files and weights do not. WEFT_ERR_DATA: no model of this kind,
-     * or description and weights contradict each other. */
+     * saved_model_show. given: options of the command, which say what files and weights do not. WEFT_ERR_DATA: no model
+     * of this kind, or description and weights contradict each other. */
     weft_status (*recognise)(saved_model *model, const weft_options *given);
     /* The weights under the names of another program; what those names tell, by saved_model_show. given: as above.
-     * WEFT_ERR_DATA: a tensor that no model of this kind has. NULL, like write_named: models of this kind are no weights. */
+     * WEFT_ERR_DATA: a tensor that no model of this kind has. NULL, like write_named: models of this kind are no
+     * weights. */
     weft_status (*read_named)(safetensors_file *file, saved_model *model, const weft_options *given);
     /* A recognised model under those names. texts: [count] metadata. */
     weft_status (*write_named)(const saved_model *model, const char *path, const safetensors_text *texts, int count);
@@ -200,8 +206,8 @@ struct workload {
     bool keeps;              /* the data stay open over several fits; set before open */
     /* The model whose weights a training starts from, or NULL. Options of recorded_inputs that are "auto" follow it. */
     const saved_model *start;
-    /* [in] Before build: the moments of a trained model; without any, those of the data at hand are measured. [out] After build: the
-     * moments in use, as long as the workload lives; or NULL. */
+    /* [in] Before build: the moments of a trained model; without any, those of the data at hand are measured. [out]
+     * After build: the moments in use, as long as the workload lives; or NULL. */
     const input_moments *moments;
     const char *const *path; /* [paths] --data at several places, of a trained model; NULL: one place */
     int paths;

@@ -1,4 +1,5 @@
-/* train/checkpoint/checkpoint.c: the newest good checkpoint of a folder, and its parameters; see train/checkpoint/checkpoint.h. */
+/* train/checkpoint/checkpoint.c: the newest good checkpoint of a folder, and its parameters; see
+ * train/checkpoint/checkpoint.h. */
 #include "train/checkpoint/checkpoint.h"
 
 #include <dirent.h>

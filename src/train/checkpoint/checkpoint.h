@@ -77,14 +77,15 @@ enum { CHECKPOINT_TRIES = 50 }; /* of a reader beside a training that goes on */
 /*
  * The newest good checkpoint at `path`: a checkpoint's folder, a ckpt folder or a run folder. Every file is compared
  * with its checksum; a damaged checkpoint is skipped with a warning that names file and defect, and the one before it
- * used. Where a training goes on at that moment, it is one that was the newest in the meantime. WEFT_ERR_NOINPUT: there is
- * none; WEFT_ERR_DATA: all are damaged; WEFT_ERR_UNSUPPORTED: of a later version. Local: one rank opens.
+ * used. Where a training goes on at that moment, it is one that was the newest in the meantime. WEFT_ERR_NOINPUT: there
+ * is none; WEFT_ERR_DATA: all are damaged; WEFT_ERR_UNSUPPORTED: of a later version. Local: one rank opens.
  *
- * Such a training removes a checkpoint once there are two newer ones, opened or not: WEFT_ERR_NOINPUT from what reads its
- * files then; open again, up to CHECKPOINT_TRIES times.
+ * Such a training removes a checkpoint once there are two newer ones, opened or not: WEFT_ERR_NOINPUT from what reads
+ * its files then; open again, up to CHECKPOINT_TRIES times.
  */
 weft_status checkpoint_open(const char *path, checkpoint **ck);
-/* The newest good checkpoint before `ck` in its folder. WEFT_ERR_NOINPUT: there is none; WEFT_ERR_DATA: all are damaged. Local. */
+/* The newest good checkpoint before `ck` in its folder. WEFT_ERR_NOINPUT: there is none; WEFT_ERR_DATA: all are
+ * damaged. Local. */
 weft_status checkpoint_open_before(const checkpoint *ck, checkpoint **older);
 void checkpoint_close(checkpoint *ck); /* NULL is allowed */
 /* Whether a ckpt folder holds any, good or damaged. Leaves the last failure's message as it is. */

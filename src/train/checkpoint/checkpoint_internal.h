@@ -17,7 +17,8 @@
 #include "train/checkpoint/checkpoint.h"
 
 #define CHECKPOINT_FORMAT "weft-checkpoint"
-/* Version 2 lies within an epoch, which programs that know 1 alone would begin anew; version 3 has files of a kind's own. */
+/* Version 2 lies within an epoch, which programs that know 1 alone would begin anew; version 3 has files of a kind's
+ * own. */
 enum {
     CHECKPOINT_VERSION = 1,
     CHECKPOINT_VERSION_STEP = 2,

@@ -1,16 +1,18 @@
 /*
- * train/checkpoint/keeper.h: when a training is written down, and how it goes on from there: a training's side of checkpoints.
+ * train/checkpoint/keeper.h: when a training is written down, and how it goes on from there: a training's side of
+ * checkpoints.
  *
  * Wishes (a signal, a time limit, an interval) come up on any rank at any moment. They ride on the all-reduce of the
  * loss, which every step has, so that all ranks stop and write after the same step without a message of their own; a
  * wish that comes later in the step is heard in the next one. A checkpoint that is due and cannot be written is a
  * warning, and the earlier one stays; one that shall end the job must be written, or the job ends with that failure.
  *
- * What a checkpoint holds is told by a keeper_content: replicas (train/checkpoint/keeper_state.h), or files of a kind's own.
+ * What a checkpoint holds is told by a keeper_content: replicas (train/checkpoint/keeper_state.h), or files of a kind's
+ * own.
  *
- * Cost of a checkpoint of replicas: with --sync allreduce rank 0's own writing; otherwise every rank's parameters, moments and
- * residuals travel to rank 0, one rank after the other, as they do where a rank has parameters of its own or a
- * preconditioner remembers something. Nothing between checkpoints.
+ * Cost of a checkpoint of replicas: with --sync allreduce rank 0's own writing; otherwise every rank's parameters,
+ * moments and residuals travel to rank 0, one rank after the other, as they do where a rank has parameters of its own
+ * or a preconditioner remembers something. Nothing between checkpoints.
  */
 #ifndef WEFT_TRAIN_CHECKPOINT_KEEPER_H
 #define WEFT_TRAIN_CHECKPOINT_KEEPER_H
@@ -40,11 +42,11 @@ typedef struct train_checkpoints {
 typedef struct keeper_content {
     void *self;
     const char *name; /* what kind of content it is, up to 31 characters; NULL: parameters of replicas */
-    /* Write files into `folder` (rank 0; NULL on the others). best: there is a best epoch. [out] written: why rank 0 could not
-     * write (WEFT_OK on the others); the status is about ranks and messages alone. Collective. */
+    /* Write files into `folder` (rank 0; NULL on the others). best: there is a best epoch. [out] written: why rank 0
+     * could not write (WEFT_OK on the others); the status is about ranks and messages alone. Collective. */
     weft_status (*gather)(void *self, const char *folder, bool best, weft_status *written);
-    /* Everything becomes what it was at `progress`. ck: rank 0's checkpoint, NULL on the others. WEFT_ERR_DATA, on all ranks: what
-     * the checkpoint holds cannot be, or does not fit. Collective. */
+    /* Everything becomes what it was at `progress`. ck: rank 0's checkpoint, NULL on the others. WEFT_ERR_DATA, on all
+     * ranks: what the checkpoint holds cannot be, or does not fit. Collective. */
     weft_status (*restore)(void *self, const checkpoint *ck, const train_progress *progress);
     /* Adds to the manifest's facts. NULL: nothing. */
     void (*describe)(const void *self, checkpoint_facts *facts);
@@ -87,13 +89,13 @@ void keeper_evaluated(train_keeper *keeper, double seconds);
  */
 weft_status keeper_keep(train_keeper *keeper, const train_progress *progress, bool over);
 
-/* The progress to go on from, on all ranks: into progress and its result[runs]; *resumed: there is one. WEFT_ERR_USAGE: the
- * checkpoint's content is of another name. Collective. */
+/* The progress to go on from, on all ranks: into progress and its result[runs]; *resumed: there is one. WEFT_ERR_USAGE:
+ * the checkpoint's content is of another name. Collective. */
 weft_status keeper_find(const train_keeper *keeper, int runs, train_progress *progress, bool *resumed);
 /* The content as it was there (keeper_content.restore). progress: from keeper_find. Collective. */
 weft_status keeper_restore(train_keeper *keeper, const train_progress *progress);
-/* After that: go on from the checkpoint before it, with a warning that names the defect, by keeper_find and keeper_restore once
- * more. WEFT_ERR_DATA: there is none. Collective. */
+/* After that: go on from the checkpoint before it, with a warning that names the defect, by keeper_find and
+ * keeper_restore once more. WEFT_ERR_DATA: there is none. Collective. */
 weft_status keeper_step_back(train_keeper *keeper);
 
 #endif

@@ -488,8 +488,8 @@ done:
     return status;
 }
 
-/* A run that is over and stays so leaves nothing to the next one: its best parameters are its result, of which a rank's own are in
- * its file. */
+/* A run that is over and stays so leaves nothing to the next one: its best parameters are its result, of which a rank's
+ * own are in its file. */
 weft_status kept_replica_restore(kept_replica *k, const checkpoint *ck, const train_progress *progress)
 {
     param_store *params = k->replica->params;

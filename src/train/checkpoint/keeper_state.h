@@ -22,11 +22,12 @@ typedef struct kept_replica {
     weft_tensor *best, *best_own; /* parameters at the best score of the run, and a rank's own ones */
 } kept_replica;
 
-/* The parts of a keeper_content (train/checkpoint/keeper.h): parameters, moments, best parameters and files of ranks. */
+/* The parts of a keeper_content (train/checkpoint/keeper.h): parameters, moments, best parameters and files of
+ * ranks. */
 weft_status kept_replica_gather(kept_replica *kept, const char *folder, bool best, weft_status *written);
-/* After replica_reset. A checkpoint of another number of ranks, or of another mode, gives the mean of its replicas; what mode,
- * preconditioner and model remembered is dropped, with a line in the log. Where ranks have parameters of their own it is
- * WEFT_ERR_USAGE. */
+/* After replica_reset. A checkpoint of another number of ranks, or of another mode, gives the mean of its replicas;
+ * what mode, preconditioner and model remembered is dropped, with a line in the log. Where ranks have parameters of
+ * their own it is WEFT_ERR_USAGE. */
 weft_status kept_replica_restore(kept_replica *kept, const checkpoint *ck, const train_progress *progress);
 void kept_replica_describe(const kept_replica *kept, checkpoint_facts *facts);
 

@@ -276,8 +276,9 @@ static weft_status restore(fit_run *fit, train_progress *from)
     return keeper_restore(&fit->keeper, p);
 }
 
-/* Which run comes next: the one that was interrupted or has epochs left, or the one after the last that ended. A checkpoint that
- * turns out to be damaged as it is put in place gives way to the one before it; observers hear of the one that is used. */
+/* Which run comes next: the one that was interrupted or has epochs left, or the one after the last that ended. A
+ * checkpoint that turns out to be damaged as it is put in place gives way to the one before it; observers hear of the
+ * one that is used. */
 static weft_status find_start(fit_run *fit, train_result *result)
 {
     train_progress from;

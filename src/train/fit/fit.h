@@ -1,9 +1,10 @@
 /*
  * train/fit/fit.h: runs and epochs of a training, whatever an epoch does.
  *
- * A kind of model that is not trained by gradients, such as boosted trees, fills in a fit_method, and gets from fit_rounds what
- * every training has: runs with seeds of their own, evaluations, the best epoch, --patience, observers (the run folder's lines
- * are one of them), and checkpoints: by interval, by a signal, before a time is up, and the way back from one.
+ * A kind of model that is not trained by gradients, such as boosted trees, fills in a fit_method, and gets from
+ * fit_rounds what every training has: runs with seeds of their own, evaluations, the best epoch, --patience, observers
+ * (the run folder's lines are one of them), and checkpoints: by interval, by a signal, before a time is up, and the way
+ * back from one.
  *
  *     for run in runs                     seed + run
  *         begin
@@ -14,9 +15,9 @@
  *             save                        where a checkpoint is due, or somebody asked to stop
  *     use_best
  *
- * The loop by gradients (train/loop/loop.h) is a fit_method, too: it opens a fit_run of its own, as it looks for wishes to stop
- * after every step. Every function below is collective; statuses of a method's functions need not be agreed between the ranks
- * where they concern one rank alone: fit_rounds agrees on them.
+ * The loop by gradients (train/loop/loop.h) is a fit_method, too: it opens a fit_run of its own, as it looks for wishes
+ * to stop after every step. Every function below is collective; statuses of a method's functions need not be agreed
+ * between the ranks where they concern one rank alone: fit_rounds agrees on them.
  *
  *     weft_status fit(workload *work, const fit_services *services, train_result *result)
  *     {
@@ -59,8 +60,8 @@ typedef struct fit_method {
     /* The model as it is now is the best of the run; and it becomes again what it was then. */
     weft_status (*keep_best)(void *self);
     weft_status (*use_best)(void *self);
-    /* Everything that a checkpoint must hold, as files in `folder`, which is empty and rank 0's (NULL on the others); and back
-     * from such files. WEFT_ERR_DATA from load: the files cannot be of this model. */
+    /* Everything that a checkpoint must hold, as files in `folder`, which is empty and rank 0's (NULL on the others);
+     * and back from such files. WEFT_ERR_DATA from load: the files cannot be of this model. */
     weft_status (*save)(void *self, const char *folder);
     weft_status (*load)(void *self, const char *folder);
 
@@ -91,8 +92,9 @@ typedef struct fit_run {
 
 /*
  * Train: the model ends at the best epoch of the last run. [out] result: result->run is the caller's (weft_free).
- * WEFT_STOPPED: ended early after a good checkpoint, as somebody asked (train/checkpoint/keeper.h); the result has the epochs so
- * far. WEFT_ERR_USAGE: the checkpoint is another method's, or lies within an epoch of another number of steps.
+ * WEFT_STOPPED: ended early after a good checkpoint, as somebody asked (train/checkpoint/keeper.h); the result has the
+ * epochs so far. WEFT_ERR_USAGE: the checkpoint is another method's, or lies within an epoch of another number of
+ * steps.
  */
 weft_status fit_rounds(const fit_services *services, const fit_method *method, train_result *result);
 
@@ -105,7 +107,8 @@ void fit_close(fit_run *fit); /* a zeroed one is fine */
 weft_status fit_all(fit_run *fit, train_result *result);
 /* Returns where the step that is under way leads to, for keeper_wish. */
 keeper_place fit_place(const fit_run *fit);
-/* After a step that is not the epoch's last: the checkpoint that was asked for. Its memory is no allocation of the epoch. */
+/* After a step that is not the epoch's last: the checkpoint that was asked for. Its memory is no allocation of the
+ * epoch. */
 weft_status fit_keep_within(fit_run *fit);
 
 #endif

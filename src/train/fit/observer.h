@@ -1,8 +1,8 @@
 /*
  * train/fit/observer.h: who hears how a training goes.
  *
- * Observers are a list, called in its order on every rank; the observer decides which rank writes. Every call may be NULL. An
- * observer that fails ends the training, and those behind it are not called.
+ * Observers are a list, called in its order on every rank; the observer decides which rank writes. Every call may be
+ * NULL. An observer that fails ends the training, and those behind it are not called.
  *
  *     const train_observer log = {.self = &mine, .on_epoch = write_line};
  *     const train_observer first = {.self = report, .on_epoch = draw, .next = &log};

@@ -145,7 +145,8 @@ static weft_status fail_diverged(loop *l, const train_epoch *record)
     return comm_agree(l->comm, mine);
 }
 
-/* Whether the step shall be as if it had not been; all ranks say the same. A loss that is not finite is no matter of scale. */
+/* Whether the step shall be as if it had not been; all ranks say the same. A loss that is not finite is no matter of
+ * scale. */
 static bool is_overflow(loop *l, const train_epoch *record, bool diverged)
 {
     train_scaling *scaling = &l->fit.progress.scaling;

@@ -6,9 +6,10 @@
  * A run draws new weights, sets a rank's own parameters (train/param.h) back to where they were, and trains for
  * `epochs`, each the steps of a source (train/source.h); the score of a run is the test score at its best validation
  * score, and the result is mean and unbiased standard deviation over runs, as OGB reports. After the first epoch an
- * epoch allocates nothing. A loss or gradient that is not finite stops all ranks at the same step, before the
- * update; where gradients pass through float16 a step whose gradient is not finite is skipped first, with another scale of
- * the loss from then on (train/loop/loss_scale.h). Its batch counts as done, and so does the step for schedule and mean loss.
+ * epoch allocates nothing. A loss or gradient that is not finite stops all ranks at the same step, before the update;
+ * where gradients pass through float16 a step whose gradient is not finite is skipped first, with another scale of the
+ * loss from then on (train/loop/loss_scale.h). Its batch counts as done, and so does the step for schedule and mean
+ * loss.
  *
  * Where replicas differ (sync modes with local updates) scores are those of the average of all replicas, and the best
  * parameters are such an average; training goes on as comm/sync/sync.h says.
@@ -43,12 +44,11 @@ typedef struct train_options {
     const train_checkpoints *checkpoints; /* NULL: none */
 } train_options;
 
-/* observers: a list (train/fit/observer.h), or NULL. The parameters end at the best epoch of the last run. [out] result: result->run
- * is the caller's (weft_free). Collective.
- * WEFT_STOPPED: ended early after a good checkpoint, as somebody asked (train/checkpoint/keeper.h); the result has the epochs so
- * far. WEFT_ERR_DIVERGED names run and epoch; WEFT_ERR_DATA when no row is labelled for training.
- * WEFT_ERR_USAGE: the checkpoint lies within an epoch of another number of steps, or the source does not divide its
- * batches and is asked to. */
+/* observers: a list (train/fit/observer.h), or NULL. The parameters end at the best epoch of the last run. [out]
+ * result: result->run is the caller's (weft_free). Collective. WEFT_STOPPED: ended early after a good checkpoint, as
+ * somebody asked (train/checkpoint/keeper.h); the result has the epochs so far. WEFT_ERR_DIVERGED names run and epoch;
+ * WEFT_ERR_DATA when no row is labelled for training. WEFT_ERR_USAGE: the checkpoint lies within an epoch of another
+ * number of steps, or the source does not divide its batches and is asked to. */
 weft_status train_loop(weft_comm *comm, weft_hal *hal, train_model *model, const train_source *source,
                        const train_options *options, const train_observer *observers, train_result *result);
 

@@ -1,4 +1,5 @@
-/* What a training reached, and how much is ahead of it: every rule speaks past its threshold, worked out by hand, and is silent before it. */
+/* What a training reached, and how much is ahead of it: every rule speaks past its threshold, worked out by hand, and
+ * is silent before it. */
 #include <math.h>
 
 #include "app/train/outcome.h"

@@ -16,9 +16,9 @@ static const option_row rows[ROWS] = {
 };
 
 static const option_section sections[] = {
-    {"general", "General", "All.", NULL},
-    {"sailing", "Sailing", "The boat.", "knots"},
-    {NULL, NULL, NULL, NULL},
+    {"general", "General", "All.", NULL, OPTION_CHANGE_FREE, false},
+    {"sailing", "Sailing", "The boat.", "knots", OPTION_CHANGE_FREE, false},
+    {NULL, NULL, NULL, NULL, OPTION_CHANGE_FREE, false},
 };
 
 static const option_catalog catalog;
