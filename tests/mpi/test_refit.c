@@ -135,11 +135,28 @@ static weft_status remove_store(const train_job *job)
     return folder_remove(store);
 }
 
+/* A model that has no room fails in its build, and leaves the job open for the next. */
+static weft_status check_too_large(const refit_case *c, const char *folder, train_job *job)
+{
+    char run[FILE_PATH_MAX];
+    weft_options *options = NULL;
+    WEFT_TRY(file_path(run, "run-dir=%s/%s-large", folder, c->name));
+    WEFT_TRY(options_of(c, 0, run, "memory-limit=1MiB", &options));
+    weft_status status = train_job_again(job, options);
+    option_destroy(options);
+    WEFT_TRY(status);
+    status = train_job_build(job);
+    WEFT_CHECK(status == WEFT_ERR_RESOURCE, WEFT_ERR_INTERNAL, "a model in 1 MiB: %d", (int)status);
+    weft_error_clear();
+    return WEFT_OK;
+}
+
 static weft_status fit_rest(const refit_case *c, const char *folder, train_job *job)
 {
     for (int fit = 1; fit < fits_of(c); ++fit) {
         weft_options *options = NULL;
         WEFT_TRY(check_refused(c, job));
+        WEFT_TRY(check_too_large(c, folder, job));
         WEFT_TRY(fit_options(c, folder, "open", fit, &options));
         weft_status status = train_job_again(job, options);
         status = status == WEFT_OK ? build_and_fit(job, false) : status;

@@ -130,7 +130,7 @@ static weft_status check_options(const app_context *context, const workload_ops 
         const char *before = option_applies(option_command_of(o), id) ? checkpoint_option(ck, name) : NULL;
         const option_change change = option_change_of(ops, id);
         const bool follows =
-            (option_is_auto(o, id) && adopts(ops, id)) ||
+            (adopts(ops, id) && option_is_auto(o, id)) ||
             (id == OPT_LOSS && before != NULL && strcmp(before, "auto") == 0); /* of earlier versions */
         if (before == NULL || change == OPTION_CHANGE_FREE || follows || option_same_value(o, id, before)) {
             continue;

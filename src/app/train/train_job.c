@@ -326,6 +326,8 @@ weft_status train_job_run(train_job *job, app_context *context)
 weft_status train_job_open(train_job *job, app_context *context)
 {
     assert(job->keeps);
+    WEFT_CHECK(!option_flag(context->options, OPT_DRY_RUN), WEFT_ERR_USAGE,
+               "--dry-run opens data for one look: leave it out where they stay open");
     WEFT_TRY(begin_job(job, context));
     const weft_status status = open_data(job);
     return status == WEFT_OK ? status : close_files(job, status);

@@ -72,14 +72,18 @@ weft_status train_job_create(train_job **job);
  */
 weft_status train_job_run(train_job *job, app_context *context);
 
-/* The same in steps, with job->keeps; after a failure of one of them the job can only be destroyed, but for
- * train_job_fit, whose failure ends that fit alone. Collective. */
+/*
+ * A job in steps, with job->keeps. After a failure of train_job_open the job can only be destroyed. After a failure of
+ * a later step train_job_again may begin another fit, unless ranks were lost. Collective.
+ */
 weft_status train_job_open(train_job *job, app_context *context);
 weft_status train_job_build(train_job *job);
 weft_status train_job_fit(train_job *job);
-/* The fit before this one is over. options: rank 0's, of `weft train`; the job takes a copy. WEFT_ERR_USAGE names an
- * option that asks for other data, or ranks, than are open; WEFT_ERR_UNSUPPORTED: the kind of data is opened for one
- * fit. After either the fit before stands, and other options may be given. Collective. */
+/*
+ * The fit before this one is over, or failed. options: rank 0's, of `weft train`; the job takes a copy. WEFT_ERR_USAGE
+ * names an option that asks for other data, or other ranks, than are open; WEFT_ERR_UNSUPPORTED: this kind of data is
+ * opened for one fit. After either the job stands as before. Collective.
+ */
 weft_status train_job_again(train_job *job, const weft_options *options);
 
 /* Collective. NULL is allowed. */
