@@ -4,57 +4,16 @@
 #include <assert.h>
 
 #include "app/predict/predictions.h"
-#include "app/predict/predictor.h"
 #include "app/setup/choices.h"
 #include "app/setup/comm_setup.h"
 #include "app/setup/sync_setup.h"
 #include "app/train/fit_gradient.h"
 #include "app/train/option_change.h"
 #include "app/train/resume.h"
+#include "app/train/train_results.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/trace/trace.h"
-#include "io/trace_file.h"
-#include "train/activities.h"
-
-/* ---- results ---- */
-
-/* The model's file: weights, or what the kind has in their place. */
-static weft_status write_model(const train_job *job)
-{
-    const workload *work = &job->work;
-    const workload_ops *ops = work->ops;
-    const bool first = comm_rank(job->context->comm) == 0;
-    char path[FILE_PATH_MAX];
-    WEFT_TRY(comm_agree(job->context->comm, file_path(path, "%s/%s", job->dir.path,
-                                                      ops->model_file != NULL ? ops->model_file : "weights.npz")));
-    if (ops->save != NULL) {
-        return ops->save(work, first ? path : NULL);
-    }
-    return first ? param_save(work->model->params, work->moments, path) : WEFT_OK;
-}
-
-static weft_status write_results(train_job *job)
-{
-    const app_context *context = job->context;
-    const workload *work = &job->work;
-    float *logits = NULL;
-    weft_tensor view;
-    predictor answering;
-    activity_begin(ACTIVITY_WRITE);
-    predictor_on(&job->work, &answering);
-    weft_status status = predictor_answers(&answering, &view, &logits);
-    if (status == WEFT_OK) {
-        status = train_outcome_measure(work, job->services.metric, &view, logits, &job->report.outcome);
-        status =
-            status == WEFT_OK ? predictions_write(context, job->dir.path, &work->held, work->targets, logits) : status;
-    }
-    status = status == WEFT_OK ? write_model(job) : status;
-    weft_free(logits);
-    tensor_destroy(&view);
-    activity_end(ACTIVITY_WRITE);
-    return comm_agree(context->comm, status);
-}
 
 /* ---- checkpoints ---- */
 
@@ -169,28 +128,8 @@ static weft_status train(train_job *job)
     weft_status status = run_epochs(job);
     train_load_end(&job->report.load);
     WEFT_TRY(status);
-    WEFT_TRY(write_results(job));
+    WEFT_TRY(train_results_write(&job->work, &job->dir, job->services.metric, &job->report.outcome));
     return train_report_close(&job->report, &job->result);
-}
-
-/* The results, or the checkpoint, are safe by now: a trace that cannot be written is a warning. */
-static weft_status write_trace(train_job *job, weft_status trained)
-{
-    const app_context *context = job->context;
-    char path[FILE_PATH_MAX];
-    char message[FILE_PATH_MAX];
-    if (!option_flag(context->options, OPT_TRACE) || (trained != WEFT_OK && trained != WEFT_STOPPED)) {
-        return trained;
-    }
-    snprintf(message, sizeof message, "%s", weft_error_message());
-    weft_status status = folder_make(job->dir.path); /* where nodes do not share a file system */
-    status = status == WEFT_OK ? file_path(path, "%s/trace-%d.json", job->dir.path, comm_rank(context->comm)) : status;
-    status = status == WEFT_OK ? trace_write(path, comm_rank(context->comm)) : status;
-    if (comm_agree(context->comm, status) != WEFT_OK) {
-        log_warn("trace not written: %s", weft_error_message());
-        weft_error_clear();
-    }
-    return trained == WEFT_OK ? WEFT_OK : weft_fail(trained, "%s", message);
 }
 
 /* ---- the steps ---- */
@@ -276,7 +215,7 @@ static weft_status run_job(train_job *job)
         return dry_run(job);
     }
     WEFT_TRY(build(job));
-    return write_trace(job, train(job));
+    return train_trace_write(job->context, &job->dir, train(job));
 }
 
 /* What is on disk ends with the fit, whatever ended it; generated data with the job. */
@@ -343,7 +282,7 @@ weft_status train_job_build(train_job *job)
 weft_status train_job_fit(train_job *job)
 {
     assert(job->keeps && job->work.model != NULL);
-    return close_files(job, write_trace(job, train(job)));
+    return close_files(job, train_trace_write(job->context, &job->dir, train(job)));
 }
 
 /* ---- another fit on the same data ---- */
