@@ -183,16 +183,20 @@ static bool ends_with(const char *text, const char *end)
     return a >= b && strcmp(text + a - b, end) == 0;
 }
 
+/* After the description, which may name the kind. */
+static weft_status read_named(saved_model *model, safetensors_file *file, const weft_options *given)
+{
+    const workload_ops *ops = kind_of(model, given);
+    WEFT_CHECK(ops->read_named != NULL, WEFT_ERR_DATA, "%s: models on %s are no weights", model->path, ops->field);
+    return ops->read_named(file, model, given);
+}
+
 static weft_status read_safetensors(saved_model *model, const weft_options *given, bool alone)
 {
     safetensors_file *file = NULL;
     WEFT_TRY(safetensors_open(model->path, &file));
     weft_status status = describe_by_metadata(model, file, alone);
-    const workload_ops *ops = kind_of(model, given);
-    if (status == WEFT_OK && ops->read_named == NULL) {
-        status = weft_fail(WEFT_ERR_DATA, "%s: models on %s are no weights", model->path, ops->field);
-    }
-    status = status == WEFT_OK ? ops->read_named(file, model, given) : status;
+    status = status == WEFT_OK ? read_named(model, file, given) : status;
     safetensors_close(file);
     return status;
 }
