@@ -58,32 +58,33 @@ typedef struct partition_options {
     double share_slack;    /* a stored partition serves whose shares differ by no more than this part of them */
 } partition_options;
 
-/* Is it a method's name, or that of a file that is there? WEFT_ERR_USAGE with the nearest name, WEFT_ERR_NOINPUT. */
+/* Checks that `name` is a method or an existing file. WEFT_ERR_USAGE with the nearest method, WEFT_ERR_NOINPUT. */
 weft_status partition_check_method(const char *name);
 
-/* WEFT_ERR_USAGE, naming those that do, for a method that does not make parts of different sizes. */
+/* WEFT_ERR_USAGE if the method cannot make parts of different sizes; the message names the methods that can. */
 weft_status partition_check_shares(const char *method);
 
 /* Compute a partition of the whole graph on this process. Not collective. Free with partition_destroy.
- * WEFT_ERR_USAGE unknown method (nearest name), parts out of range, or shares that the method does not make; WEFT_ERR_RESOURCE
- * will not fit (says how much).
+ * WEFT_ERR_USAGE unknown method (nearest name), parts out of range, or shares that the method does not make;
+ * WEFT_ERR_RESOURCE will not fit (says how much).
  */
 weft_status partition_compute(const weft_graph *graph, const partition_options *options, weft_partition *partition,
                               partition_report *report);
-/* Whether `auto` would take the method stream on this process: the graph is too much for METIS. */
+/* Returns true if `auto` takes the method stream on this process, because the graph is too large for METIS. */
 bool partition_auto_streams(const weft_graph *graph, const partition_options *options);
-/* share [parts], or NULL: what parts were to have. */
+/* Measures balance and replication. share [parts]: the sizes that were asked for; NULL: equal parts. */
 weft_status partition_measure(const weft_graph *graph, const weft_partition *partition, const double *share,
                               partition_report *report);
 /* Oracle: every edge and vertex has a part < parts; for an edge-cut every edge lies at its destination's root. */
 weft_status partition_is_valid(const weft_graph *graph, const weft_partition *partition);
 void partition_destroy(weft_partition *partition);
 
-/* Kept beside the graph: STORE/partition-METHOD-K-SEED/ with the two arrays, the report and the graph's hash; of unequal shares
- * STORE/partition-METHOD-K-SEED-weighted/, the last that were asked for. */
+/* Kept beside the graph: STORE/partition-METHOD-K-SEED/ with the two arrays, the report and the graph's hash; of
+ * unequal shares STORE/partition-METHOD-K-SEED-weighted/, the last that were asked for. */
 weft_status partition_save(const char *store_path, const weft_graph *graph, const weft_partition *partition,
                            const partition_report *report, const partition_options *options);
-/* WEFT_ERR_NOINPUT when there is none, or one of other shares; WEFT_ERR_DATA when it belongs to another graph or is damaged. */
+/* WEFT_ERR_NOINPUT when there is none, or one of other shares; WEFT_ERR_DATA when it belongs to another graph or is
+ * damaged. */
 weft_status partition_load(const char *store_path, const weft_graph *graph, const partition_options *options,
                            weft_partition *partition, partition_report *report);
 /* Its report alone. */

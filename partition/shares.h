@@ -1,9 +1,10 @@
 /*
  * partition/shares.h: parts of different sizes, for ranks of different speed.
  *
- * share [parts]: what each part shall have of the edges, and of the vertices: above 0, their sum 1. NULL: all the same, which
- * is computed to the bit as if there were no shares. What is compared between parts is what they would have if they were as
- * large as the mean part; what limits a part is its own amount.
+ * share [parts]: the fraction of the edges, and of the vertices, that each part shall have: each above 0, their sum 1.
+ * NULL means equal parts, with the same bits as code without shares. Parts are compared by their amount divided by
+ * share x parts, which is the amount they would have if they were as large as the mean part; the limit of a part is its
+ * own amount.
  */
 #ifndef WEFT_PARTITION_SHARES_H
 #define WEFT_PARTITION_SHARES_H
@@ -19,19 +20,19 @@ static inline double shares_amount(const double *share, int parts, int part, dou
     return share == NULL ? amount / parts : amount * share[part];
 }
 
-/* The same in whole numbers, which are enough for all of `count` together. */
+/* Returns a part's share of `count`, rounded up: the shares of all parts add up to at least `count`. */
 static inline int64_t shares_count(const double *share, int parts, int part, int64_t count)
 {
     return share == NULL ? (count + parts - 1) / parts : (int64_t)ceil((double)count * share[part]);
 }
 
-/* What `count` of a part would be in one as large as the mean. */
+/* Returns the amount that a part with `count` would have if it were as large as the mean part. */
 static inline double shares_even(const double *share, int parts, int part, double count)
 {
     return share == NULL ? count : count / (share[part] * parts);
 }
 
-/* NULL where all of share [parts] are equal. */
+/* Returns share, or NULL if all entries of share [parts] are equal. */
 static inline const double *shares_unequal(const double *share, int parts)
 {
     for (int p = 1; share != NULL && p < parts; ++p) {
@@ -53,7 +54,7 @@ static inline double shares_most(const double *share, int parts, const int64_t *
     return most;
 }
 
-/* Where part p would begin if parts lay side by side in [0, 1). */
+/* Returns the sum of the shares before part p: where it begins if parts lie side by side in [0, 1). */
 static inline double shares_before(const double *share, int parts, int part)
 {
     double before = 0.0;

@@ -20,7 +20,7 @@ typedef struct adjacency {
 weft_status adjacency_build(const weft_graph *graph, const pair_list *list, int threads, adjacency *adjacent);
 void adjacency_free(adjacency *adjacent);
 
-/* The same as a graph of which the rows alone are known. */
+/* Returns the adjacency as a graph that has rows alone: no features, labels or names. */
 static inline weft_graph adjacency_graph(const adjacency *adjacent)
 {
     return (weft_graph){.vertices = adjacent->vertices,
@@ -30,7 +30,7 @@ static inline weft_graph adjacency_graph(const adjacency *adjacent)
                         .source32 = adjacent->neighbour};
 }
 
-/* Whether it is the graph's own rows: what is known of its entries is known of the graph's edges. */
+/* Returns true if the adjacency borrows the graph's own rows: entry i is then edge i of the graph. */
 static inline bool adjacency_is_graph(const adjacency *adjacent)
 {
     return adjacent->own_offset == NULL; /* of own rows without entries there are no neighbours either */

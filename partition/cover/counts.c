@@ -23,8 +23,8 @@ static weft_status layout(const pair_list *list, const int32_t *degree, part_cou
 
 enum { COUNT_THREADS = 8 }; /* every one reads all pairs */
 
-/* first[threads + 1]: the vertices of each thread. What a vertex is in the rows of others, one here and one there, takes FAR times as
- * long as what is in its own. */
+/* first[threads + 1]: the vertices of each thread. What a vertex is in the rows of others, one here and one there,
+ * takes FAR times as long as what is in its own. */
 static void share_vertices(const pair_list *list, const part_counts *counts, int threads, int64_t *first)
 {
     enum { FAR = 4 };

@@ -40,7 +40,8 @@ static inline int64_t counts_stride(int parts)
 weft_status counts_create(const pair_list *list, const uint16_t *pair_part, int parts, int threads,
                           part_counts *counts);
 void counts_free(part_counts *counts);
-/* Vertices of the part that holds most; of shares [parts], not NULL: as if parts were as large as the mean, rounded up. */
+/* Vertices of the part that holds most; of shares [parts], not NULL: as if parts were as large as the mean, rounded
+ * up. */
 int64_t counts_largest(const part_counts *counts, const double *share);
 
 static inline bool counts_is_dense(const part_counts *counts, int64_t v)

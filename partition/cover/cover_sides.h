@@ -20,7 +20,7 @@ typedef enum cover_side {
     SIDES
 } cover_side;
 
-/* What each choice brings to the two parts of a cut. */
+/* Replicas and pairs that the two parts of a cut get, for each choice of a side. */
 typedef struct cover_offer {
     int64_t low_replicas[SIDES], high_replicas[SIDES];
     int64_t low_pairs[SIDES], high_pairs[SIDES];
@@ -34,8 +34,8 @@ static inline int64_t cover_cut(int a, int b)
     return high * (high - 1) / 2 + low;
 }
 
-/* share [parts] or NULL: partition/shares.h. vertices, pairs [parts]: what the parts hold without any cut; changed to what
- * they hold with them. */
+/* share [parts] or NULL: partition/shares.h. vertices, pairs [parts]: what the parts hold without any cut; changed to
+ * what they hold with them. */
 void cover_choose_sides(int parts, const double *share, int64_t *vertices, int64_t *pairs, cover_offer *offer);
 
 #endif

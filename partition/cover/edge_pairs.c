@@ -194,8 +194,8 @@ static int64_t pair_ahead(const pair_list *list, int64_t v, int64_t high, int64_
     return pair;
 }
 
-/* The first row of a thread: an entry of a smaller neighbour, whose pair lies in another row, takes FAR times as long as one of a
- * larger. */
+/* The first row of a thread: an entry of a smaller neighbour, whose pair lies in another row, takes FAR times as long
+ * as one of a larger. */
 static int64_t spread_begin(const pair_list *list, const weft_graph *graph, int t, int threads)
 {
     enum { FAR = 6 };
@@ -217,7 +217,8 @@ static int64_t spread_begin(const pair_list *list, const weft_graph *graph, int 
 }
 
 /* Rows [begin, end) of the graph. Rows come in ascending order, so the partner v of each smaller u is found by moving
- * on from where row u was left: passed[u] partners of u lie below v. Returns an entry that names a pair which is none, or -1. */
+ * on from where row u was left: passed[u] partners of u lie below v. Returns an entry that names a pair which is none,
+ * or -1. */
 static int64_t spread_rows(const pair_list *list, const uint16_t *pair_part, const weft_graph *graph,
                            uint16_t loop_part, int64_t begin, int64_t end, int32_t *passed, uint16_t *edge_part)
 {

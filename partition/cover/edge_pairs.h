@@ -28,13 +28,13 @@ void pair_list_free(pair_list *list);
 /* [out] degree [vertices], partners of each vertex. weft_free. */
 weft_status pair_list_degrees(const pair_list *list, int threads, int32_t **degree);
 
-/* edge_part of both directions of each pair from pair_part[pairs]; self-loops become `loop_part`. WEFT_ERR_DATA: a row names a
- * pair that the list lacks. */
+/* edge_part of both directions of each pair from pair_part[pairs]; self-loops become `loop_part`. WEFT_ERR_DATA: a row
+ * names a pair that the list lacks. */
 weft_status pair_list_spread(const pair_list *list, const uint16_t *pair_part, const weft_graph *graph,
                              uint16_t loop_part, int threads, uint16_t *edge_part);
 
-/* The other way round: [out] pair_part [pairs] from edge_part, which tells the part of each pair in one direction at least, and
- * nothing else in the other (PARTITION_NO_PART). */
+/* The other way round: [out] pair_part [pairs] from edge_part, which tells the part of each pair in one direction at
+ * least, and nothing else in the other (PARTITION_NO_PART). */
 void pair_list_collect(const pair_list *list, const uint16_t *edge_part, const weft_graph *graph, int threads,
                        uint16_t *pair_part);
 

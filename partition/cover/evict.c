@@ -104,8 +104,8 @@ static bool find_places(const evict_state *state, int64_t v, int from, int count
     return plan->replicas < 0 || (plan->replicas == 0 && state->counts->held[from] > state->held_cap[from]);
 }
 
-/* The entry of row v with this neighbour, which is there. Where neighbours are spread evenly it is near where it would be if they
- * all were: steps away from there double, and then halve. */
+/* The entry of row v with this neighbour, which is there. Where neighbours are spread evenly it is near where it would
+ * be if they all were: steps away from there double, and then halve. */
 static int64_t entry_of(const adjacency *adjacent, int64_t v, int64_t neighbour)
 {
     const int32_t *row = adjacent->neighbour + adjacent->offset[v];

@@ -2,7 +2,7 @@
  * partition/cover/refine.h: balance and refine a vertex-cut.
  *
  * Balance. While a part holds more than its share of pairs, its pairs move where they cost the fewest new replicas:
- * first only free moves, then those that add one, then two.
+ * first only moves that add no replica, then moves that add one, then two.
  *
  * Refinement. With c_x(p) the pairs of x in p, a pair {u, v} moves from q to r, which must hold u or v and have room,
  * when
@@ -15,7 +15,7 @@
  * With a price_power, each side of the rule is multiplied by its part's price, (vertices / mean) to that power, and the
  * limit is 1.1 times the mean: moves that cost a little lead out of parts that hold too many vertices.
  *
- * Where parts have different shares, a part's mean and its limits are its share of the whole.
+ * With shares (partition/shares.h) the mean and the limits of a part are its share of the whole.
  *
  * Refinement works in batches: wishes are found in parallel against frozen counts, then granted in order against live
  * ones, so the result does not depend on the threads. O(pairs x parts) a pass below 65 parts, and less above.

@@ -1,7 +1,7 @@
 /*
  * partition/expand/expand.h: a vertex-cut by neighbourhood expansion.
  *
- * A part grows by one vertex after the other: of those at its border, the one with the fewest open pairs brings all its
+ * A part grows by one vertex after the other: the border vertex with the fewest open pairs brings all its
  * partners in, and what lies between vertices of a part belongs to it. Vertices of low degree close first, so few are
  * left with pairs elsewhere. Plain expansion gives the first part the densest core of the graph and the last one what
  * is left, thinly spread: pairs are balanced, vertices are not (the largest part has two to four times the mean).
@@ -13,13 +13,13 @@
  *              that makes them compact
  *   then all   what is left is given to all of them, the part with the fewest vertices first
  *
- * Where parts have different shares, fewest means beside the share.
+ * With shares (partition/shares.h) "fewest" compares amounts divided by shares.
  *
  * Growth decides which parts hold a vertex, and nothing else: a pair is open while no part holds both of its ends. A
  * pair with several parts to choose from goes to the one with the fewest pairs.
  *
- * Time: O(sum over vertices of degree x parts that hold it), sequential but for counting and for pairs without a choice. Memory: parts / 8 + 16 bytes a vertex, 2 KiB a
- * part; nothing for pairs.
+ * Time: O(sum over vertices of degree x parts that hold it), sequential except for counting and for pairs without a
+ * choice. Memory: parts / 8 + 16 bytes a vertex, 2 KiB a part; nothing for pairs.
  *
  * C. Zhang, F. Wei, Q. Liu, Z. Tang, Z. Li: Graph edge partitioning via neighborhood heuristic. KDD'17,
  * doi:10.1145/3097983.3098033; R. Mayer, H.-A. Jacobsen: Hybrid edge partitioner (hubs last). SIGMOD'21,

@@ -36,8 +36,8 @@ static inline int32_t local_id(const extract_state *state, int64_t v)
 /* Edges are looked through in blocks of so many. */
 enum { EDGE_BLOCK = 1024 };
 
-/* Of edges [first, first + count) those of the part: [out] found [count], places after `first`. Returns how many. Edges of the
- * parts lie among each other at random, so there is no branch to predict. */
+/* Finds the edges of this part among edges [first, first + count). [out] found [count]: their offsets from `first`.
+ * Returns how many they are. The loop has no branch, because edges of different parts follow each other at random. */
 static inline int local_edges(const extract_state *state, int64_t first, int count, uint16_t found[EDGE_BLOCK])
 {
     int edges = 0;
@@ -65,8 +65,8 @@ static inline int block_edges(int64_t first, int64_t end)
 weft_status extract_check(const weft_graph *graph, const weft_partition *partition);
 
 /*
- * Who holds what: sets own, source and target, peer_source and peer_target, n_owned, and out_degree by place in `own` where the graph is
- * directed. From a pass over all edges, or from what is known of all parts.
+ * Who holds what: sets own, source and target, peer_source and peer_target, n_owned, and out_degree by place in `own`
+ * where the graph is directed. From a pass over all edges, or from what is known of all parts.
  */
 weft_status extract_scan(extract_state *state);
 weft_status extract_look_up(extract_state *state, const part_holders *holders);

@@ -2,7 +2,8 @@
  * partition/extract/holders.c: which parts hold a vertex as the source or the destination of their edges.
  *
  * A part that is cut alone looks through all edges for its own and for those of its owned vertices that lie elsewhere
- * (extract_scan). For several parts one pass tells it of all (part_holders_find), and each takes its column (extract_look_up).
+ * (extract_scan). For several parts one pass tells it of all (part_holders_find), and each takes its column
+ * (extract_look_up).
  */
 #include <assert.h>
 
@@ -19,7 +20,8 @@ static void mark(uint64_t *row, int part)
     }
 }
 
-/* ---- of all parts ------------------------------------------------------------------------------------------------- */
+/* ---- of all parts
+ * ------------------------------------------------------------------------------------------------- */
 
 static void mark_row(const weft_graph *graph, const uint16_t *edge_part, int64_t v, const part_holders *holders)
 {
@@ -70,7 +72,8 @@ void part_holders_free(part_holders *holders)
     *holders = (part_holders){0};
 }
 
-/* ---- of one ------------------------------------------------------------------------------------------------------- */
+/* ---- of one
+ * ------------------------------------------------------------------------------------------------------- */
 
 /* Owned vertices, and arrays for what is known of them. */
 static weft_status find_owned(extract_state *state)

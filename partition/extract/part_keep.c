@@ -1,5 +1,6 @@
 /*
- * partition/extract/part_keep.c: all parts of a partition, cut one after the other and kept; see partition/part_store.h.
+ * partition/extract/part_keep.c: all parts of a partition, cut one after the other and kept; see
+ * partition/part_store.h.
  *
  *   cut part 0 | cut part 1  | cut part 2  | ...
  *              | save part 0 | save part 1 | ...     a second thread: checksums, copies and the disk's time

@@ -6,9 +6,9 @@
  *                   and the arrays of weft_part by name, weight and in_weight where edges weigh
  *                   sum     uint8 [32]  hash of all of these, in this order
  *
- * Every member has a CRC, its length must be what the facts say, every index is compared with its bound, and the sum tells whether the
- * arrays are still those that were cut together: who changes one of them writes a good CRC. A damaged file is cut anew, never a wrong
- * answer. About 4 bytes an edge on disk.
+ * Every member has a CRC, its length must be what the facts say, every index is compared with its bound, and the sum
+ * tells whether the arrays are still those that were cut together: who changes one of them writes a good CRC. A damaged
+ * file is cut anew, never a wrong answer. About 4 bytes an edge on disk.
  */
 #include "partition/part_store.h"
 

@@ -6,8 +6,8 @@
  *   sort    within a group local ids ascend as global ids do, so a row that ascended in the graph is dealt to its groups
  *           (one pass to count, one to place); short rows, and those in another order of vertices, are sorted
  *
- * Rows without local edges are known from the scan, and not looked at. Temporary memory: 2 bytes a local vertex, 64 KiB a
- * thread, as much again where edges have weights, and 8 bytes a local vertex for the comparison with the transpose.
+ * Rows without local edges are known from the scan, and not looked at. Temporary memory: 2 bytes a local vertex, 64 KiB
+ * a thread, as much again where edges have weights, and 8 bytes a local vertex for the comparison with the transpose.
  */
 #include <assert.h>
 #include <string.h>
@@ -63,7 +63,8 @@ static weft_status count_rows(const extract_state *state)
     return WEFT_OK;
 }
 
-/* ---- one row ------------------------------------------------------------------------------------------------------ */
+/* ---- one row
+ * ------------------------------------------------------------------------------------------------------ */
 
 /* The first entry of the sorted row v that is not below u. */
 static int64_t first_from(const weft_part *part, int64_t v, int64_t u)
@@ -192,7 +193,8 @@ static void fill_row(const row_filler *filler, int64_t id)
     }
 }
 
-/* ---- all rows ----------------------------------------------------------------------------------------------------- */
+/* ---- all rows
+ * ----------------------------------------------------------------------------------------------------- */
 
 static weft_status filler_create(const extract_state *state, int threads, row_filler *filler)
 {
@@ -232,10 +234,11 @@ done:
     return status;
 }
 
-/* ---- the transpose ------------------------------------------------------------------------------------------------ */
+/* ---- the transpose
+ * ------------------------------------------------------------------------------------------------ */
 
-/* Whether rows [low, high) list behind their diagonal exactly the later rows that name them, in the order in which they do: rows
- * and their entries ascend. next [n_local]. */
+/* Whether rows [low, high) list behind their diagonal exactly the later rows that name them, in the order in which they
+ * do: rows and their entries ascend. next [n_local]. */
 static bool rows_are_named(const weft_part *part, int64_t low, int64_t high, int64_t *next)
 {
     for (int64_t u = low; u < high; ++u) {

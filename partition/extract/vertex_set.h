@@ -53,8 +53,8 @@ static inline void vertex_set_add(vertex_set *set, int64_t v)
     }
 }
 
-/* Members of a word. Inline: without an instruction for it, which not every processor has that the program is for, the built-in is
- * a call, and it is asked for every edge. */
+/* Members of a word. Inline: without an instruction for it, which not every processor has that the program is for, the
+ * built-in is a call, and it is asked for every edge. */
 static inline int vertex_set_count(uint64_t word)
 {
     word -= word >> 1 & UINT64_C(0x5555555555555555);

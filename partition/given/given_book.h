@@ -4,10 +4,11 @@
  *   {"num_parts": 2, "node_map": {"_N": [[0, 1205], [1205, 2708]]}, "orig_nids": "orig_nids.npy", ...}
  *   {"num_parts": 2, "node_map": "node_map.npy", ...}
  *
- * node_map is one of: a range of ids for each part, or its end alone; the name of an array with the part of each vertex, which
- * stands beside the book or where the name leads; an object with either for one kind of vertices. Ranges are of the ids that
- * DGL gave anew: an array orig_nids, as partition_graph(return_mapping=True) returns it, says which vertex each of them was.
- * Without one the store's vertices are taken to bear the new ids. Everything else in the book is left alone.
+ * node_map is one of: a range of ids for each part, or its end alone; the name of an array with the part of each
+ * vertex, which stands beside the book or where the name leads; an object with either for one kind of vertices. Ranges
+ * are of the ids that DGL gave anew: an array orig_nids, as partition_graph(return_mapping=True) returns it, says which
+ * vertex each of them was. Without one the store's vertices are taken to bear the new ids. Everything else in the book
+ * is left alone.
  */
 #ifndef WEFT_PARTITION_GIVEN_GIVEN_BOOK_H
 #define WEFT_PARTITION_GIVEN_GIVEN_BOOK_H

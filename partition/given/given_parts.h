@@ -7,8 +7,8 @@
  *               vertices), or, in any order, lines of a vertex and its part (ParMETIS as DistDGL calls it). Parts and
  *               vertices count from 0.
  *
- * Files are taken to be wrong until checked: every vertex has one part, below the number of parts. Parts that no vertex has are
- * warned about.
+ * Files are taken to be wrong until checked: every vertex has one part, below the number of parts. Parts that no vertex
+ * has are warned about.
  */
 #ifndef WEFT_PARTITION_GIVEN_GIVEN_PARTS_H
 #define WEFT_PARTITION_GIVEN_GIVEN_PARTS_H
@@ -21,11 +21,12 @@
 /* Does the name of a method name a file? */
 bool given_is_file(const char *method);
 
-/* [out] part [vertices]. WEFT_ERR_NOINPUT, WEFT_ERR_IO: the file cannot be read; WEFT_ERR_DATA: line or element, value and
- * limit; made for another number of parts or vertices. */
+/* [out] part [vertices]. WEFT_ERR_NOINPUT, WEFT_ERR_IO: the file cannot be read; WEFT_ERR_DATA: line or element, value
+ * and limit; made for another number of parts or vertices. */
 weft_status given_parts_read(const char *path, int64_t vertices, int parts, uint16_t *part);
 
-/* What changes when the file is written anew, or the array that a partition book names: its sizes and times. */
+/* Sizes and times of the file, and of the array that a partition book names: they change when either is written
+ * anew. */
 weft_status given_parts_identity(const char *path, char key[33]);
 
 #endif

@@ -1,10 +1,10 @@
 /*
  * partition/methods/best_cut.h: several vertex-cuts of the same pairs, of which the best is kept.
  *
- * The best needs the fewest replicas. The slowest rank is waited for: where the largest part exceeds BEST_CUT_BALANCE times the mean
- * part, as many count as would fill every part like that one; and they count the more where a part has more than
- * BEST_CUT_BALANCE times its share of vertices that no other part holds, whose roots nobody can take off it. Parts of different
- * shares are compared as if they were as large as the mean.
+ * The best needs the fewest replicas. The slowest rank is waited for: where the largest part exceeds BEST_CUT_BALANCE
+ * times the mean part, as many count as would fill every part like that one; and they count the more where a part has
+ * more than BEST_CUT_BALANCE times its share of vertices that no other part holds, whose roots nobody can take off it.
+ * Parts of different shares are compared as if they were as large as the mean.
  */
 #ifndef WEFT_PARTITION_METHODS_BEST_CUT_H
 #define WEFT_PARTITION_METHODS_BEST_CUT_H
@@ -34,7 +34,8 @@ typedef struct best_cut {
 /* several: more than one will be offered. Free with best_cut_free, also after a failure. */
 weft_status best_cut_create(const pair_list *list, bool several, best_cut *best);
 void best_cut_free(best_cut *best);
-/* Sets entry_part: edge_part [edges], scratch until the end, where the adjacency is the graph's own rows, else memory of its own. */
+/* Sets entry_part: edge_part [edges], scratch until the end, where the adjacency is the graph's own rows, else memory
+ * of its own. */
 weft_status best_cut_entries(best_cut *best, const adjacency *adjacent, uint16_t *edge_part);
 /* The cut of list in best->other, of `result`, is kept where it is the first or better. */
 void best_cut_offer(best_cut *best, const char *from, const pair_list *list, const refine_result *result,
@@ -45,7 +46,8 @@ weft_status best_cut_finish(const best_cut *best, const partition_job *job, cons
 /* The ways of method expand, offered to best. edge_part [edges]: scratch. */
 weft_status expand_offer(const partition_job *job, const pair_list *list, const adjacency *adjacent,
                          uint16_t *edge_part, best_cut *best);
-/* That of them which serves graphs whose vertices have neighbours everywhere, where this is one: else offered is false. */
+/* That of them which serves graphs whose vertices have neighbours everywhere, where this is one: else offered is
+ * false. */
 weft_status expand_offer_design(const partition_job *job, const pair_list *list, const adjacency *adjacent,
                                 uint16_t *edge_part, best_cut *best, bool *offered);
 

@@ -1,6 +1,6 @@
 /*
- * partition/methods/method.h: the table of partitioning methods. Adding one means one new file with one function and one new
- * row in partition/methods/method.c.
+ * partition/methods/method.h: the table of partitioning methods. Adding one means one new file with one function and
+ * one new row in partition/methods/method.c.
  */
 #ifndef WEFT_PARTITION_METHODS_METHOD_H
 #define WEFT_PARTITION_METHODS_METHOD_H
@@ -22,7 +22,8 @@ typedef struct partition_job {
     partition_kind *made;  /* the kind of the method's row; a method that makes either says which it made */
 } partition_job;
 
-/* Allowed max / mean of pairs: half of the allowed imbalance is left for the two directions of pairs and for self-loops. */
+/* Allowed max / mean of pairs: half of the allowed imbalance is left for the two directions of pairs and for
+ * self-loops. */
 static inline double partition_pair_balance(const partition_options *options)
 {
     return 1.0 + (options->balance - 1.0) / 2;
@@ -36,8 +37,8 @@ typedef struct partition_method {
     weft_status (*run)(const partition_job *job, weft_partition *partition);
 } partition_method;
 
-/* Partitioners index by these numbers, and stores may be written by anybody: rows [begin, end) ascend and name vertices.
- * WEFT_ERR_DATA. */
+/* Partitioners index by these numbers, and stores may be written by anybody: rows [begin, end) ascend and name
+ * vertices. WEFT_ERR_DATA. */
 weft_status partition_check_rows(const weft_graph *graph, int64_t begin, int64_t end, int threads);
 /* max / mean of counts that sum to `total`, or the largest ratio to a part's share; 1 when there is nothing. */
 double partition_balance_of(const int64_t *count, int parts, const double *share, double total);
@@ -47,7 +48,7 @@ const partition_method *partition_method_at(int i); /* NULL past the end */
 const partition_method *partition_method_find(const char *name);
 
 weft_status method_auto(const partition_job *job, weft_partition *partition);
-/* Whether the graph, by its size, is too much for METIS here, so that auto takes the stream. */
+/* Returns true if the graph is too large for METIS on this machine, so that auto takes the method stream. */
 bool method_auto_streams(const partition_job *job);
 weft_status method_metis(const partition_job *job, weft_partition *partition);
 weft_status method_expand(const partition_job *job, weft_partition *partition);

@@ -1,6 +1,6 @@
 /*
- * partition/methods/method_2d.c: parts form a grid of R rows and C columns; a pair {u < v} goes to (hash(u) mod R, hash(v) mod
- * C).
+ * partition/methods/method_2d.c: parts form a grid of R rows and C columns; a pair {u < v} goes to (hash(u) mod R,
+ * hash(v) mod C).
  *
  *        C columns            A vertex meets at most one row of the grid (as the smaller id of a pair) and one column
  *     +---+---+---+           (as the larger id), so it has at most R + C - 1 replicas however large its degree, and

@@ -8,12 +8,12 @@
  *   either        -> balance, then refinement at prices that rise with a part's vertices        refine.h
  *                 -> replicas with few pairs go as a whole                                       evict.h
  *
- * Of graphs of more than BEST_CUT_PAIRS pairs one start is taken: the stream's where that is a design, or finds COMMUNITIES of
- * the edges with both ends at home, else growth. Of smaller ones all are tried, and growth twice, as what makes a hub decides how
- * evenly vertices fall and how compact parts are: the second time with a limit on the vertices that a part finishes, which meshes
- * and citation graphs ask for. The best is kept (best_cut.h). Takes any number of parts. Memory beyond the pairs (6 bytes each, 12 more
- * where the graph is not symmetric and simple already): 60 bytes a vertex while it streams, parts / 8 + 16 while parts grow, then
- * the counts of refinement (counts.h).
+ * Of graphs of more than BEST_CUT_PAIRS pairs one start is taken: the stream's where that is a design, or finds
+ * COMMUNITIES of the edges with both ends at home, else growth. Of smaller ones all are tried, and growth twice, as
+ * what makes a hub decides how evenly vertices fall and how compact parts are: the second time with a limit on the
+ * vertices that a part finishes, which meshes and citation graphs ask for. The best is kept (best_cut.h). Takes any
+ * number of parts. Memory beyond the pairs (6 bytes each, 12 more where the graph is not symmetric and simple already):
+ * 60 bytes a vertex while it streams, parts / 8 + 16 while parts grow, then the counts of refinement (counts.h).
  */
 #include "base/alloc.h"
 #include "partition/cover/evict.h"
@@ -61,7 +61,8 @@ static weft_status try_hubs(const partition_job *job, const pair_list *list, con
     return improve(job, list, adjacent, PRICE_POWER, best, result);
 }
 
-/* What the stream makes of the edges, improved where it is a design, or has at least this share of them at home. [out] streamed. */
+/* What the stream makes of the edges, improved where it is a design, or has at least this share of them at home. [out]
+ * streamed. */
 static weft_status try_stream(const partition_job *job, const pair_list *list, const adjacency *adjacent,
                               edge_stream_way way, double at_home, uint16_t *edge_part, best_cut *best,
                               edge_stream_result *streamed)

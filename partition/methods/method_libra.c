@@ -1,8 +1,8 @@
 /*
  * partition/methods/method_libra.c: Libra's greedy vertex-cut: one pass over the undirected pairs in CSR order.
  *
- * With A(x) the parts that already hold x, and least(S) the part of S with the fewest pairs, beside its share (ties drawn at
- * random):
+ * With A(x) the parts that already hold x, and least(S) the part of S with the fewest pairs, beside its share (ties
+ * drawn at random):
  *
  *   A(u) and A(v) both empty   least(all parts)
  *   one of them empty          least(A of the other)

@@ -1,5 +1,6 @@
 /*
- * partition/methods/method_metis.c: the vertex-cut from METIS, and the choice between it and the edge-cut that it starts from.
+ * partition/methods/method_metis.c: the vertex-cut from METIS, and the choice between it and the edge-cut that it
+ * starts from.
  *
  *   METIS node partition, degrees and vertices balanced      metis_call.h
  *   -> minimum vertex cover of the cut between each two parts  cover.h
@@ -7,16 +8,17 @@
  *   -> replicas with few pairs go as a whole                  evict.h
  *
  * On graphs of up to BEST_CUT_PAIRS pairs Libra with the same balance and refinement is tried as well and the better
- * of the two is kept (best_cut.h): graphs without communities give METIS little to find. Graphs too small for METIS (fewer than 8
- * vertices a part) get the second one alone.
+ * of the two is kept (best_cut.h): graphs without communities give METIS little to find. Graphs too small for METIS
+ * (fewer than 8 vertices a part) get the second one alone.
  *
- * auto: of graphs of that size the ways of method expand are tried too; of larger ones that by a design, and METIS where none
- * applies. METIS's parts, taken as an edge-cut, move H rows a layer and direction (every part gets the rows of its neighbours,
- * once), the vertex-cut made of them 2 R for R replicas that are no roots (rows to replicas, partial sums back). Where
- * nearly every vertex has neighbours in nearly every part, as in a dense graph without order on a few ranks, H is below
+ * auto: of graphs of that size the ways of method expand are tried too; of larger ones that by a design, and METIS
+ * where none applies. METIS's parts, taken as an edge-cut, move H rows a layer and direction (every part gets the rows
+ * of its neighbours, once), the vertex-cut made of them 2 R for R replicas that are no roots (rows to replicas, partial
+ * sums back). Where nearly every vertex has neighbours in nearly every part, as in a dense graph without order on a few
+ * ranks, H is below
  * 2 R, and no rank writes partial sums: then the edge-cut is taken. Of graphs that do not equal their transpose backward
- * would need partial sums anyway: vertex-cut. What METIS cannot count, or what would not fit into memory, goes to the method
- * stream, and the log says so.
+ * would need partial sums anyway: vertex-cut. What METIS cannot count, or what would not fit into memory, goes to the
+ * method stream, and the log says so.
  *
  * The covers: G. Zhuang et al., SuperGCN, ICS'25 (covers of the boundary between two parts, there for choosing what to
  * send); the refinement measure is our own.
@@ -70,8 +72,8 @@ static weft_status offer_libra(const partition_job *job, const pair_list *list, 
     return WEFT_OK;
 }
 
-/* The best of what applies. either: of method auto. partition: its arrays are scratch, but for root, which gets METIS's parts
- * where parted is true. */
+/* The best of what applies. either: of method auto. partition: its arrays are scratch, but for root, which gets METIS's
+ * parts where parted is true. */
 static weft_status find_best(const partition_job *job, bool either, const pair_list *list, weft_partition *partition,
                              best_cut *best, bool *parted)
 {
@@ -106,7 +108,8 @@ done:
 
 /* ---- edge-cut or vertex-cut ---- */
 
-/* What an edge-cut moves: parts of neighbours of each vertex, its own left out. edges: [parts], zeroed: edges into each. */
+/* What an edge-cut moves: parts of neighbours of each vertex, its own left out. edges: [parts], zeroed: edges into
+ * each. */
 static int64_t halo_rows(const partition_job *job, const uint16_t *node_part, int64_t *edges)
 {
     const weft_graph *graph = job->graph;
@@ -168,7 +171,8 @@ static weft_status choose_kind(const partition_job *job, const uint16_t *node_pa
 
 /* ---- what METIS cannot take ---- */
 
-/* Bytes of pairs and their parts, and of the adjacency and its parts where the graph is not one already. entries: both directions. */
+/* Bytes of pairs and their parts, and of the adjacency and its parts where the graph is not one already. entries: both
+ * directions. */
 static uint64_t pairs_memory(const weft_graph *graph, int64_t entries)
 {
     const uint64_t pair = sizeof(int32_t) + sizeof(uint16_t), adjacent = graph->symmetric ? 0 : 2 * pair;

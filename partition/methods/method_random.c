@@ -1,8 +1,8 @@
 /*
  * partition/methods/method_random.c: every undirected pair goes to a part drawn from a hash of its two ids.
  *
- * The baseline: perfectly balanced, or by shares, in expectation, no memory beyond the result, and the most replicas of all.
- * Works for any number of vertices.
+ * The baseline: perfectly balanced, or by shares, in expectation, no memory beyond the result, and the most replicas of
+ * all. Works for any number of vertices.
  */
 #include "base/philox.h"
 #include "machine/thread_ranges.h"

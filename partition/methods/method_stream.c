@@ -1,9 +1,9 @@
 /*
  * partition/methods/method_stream.c: the vertex-cut for graphs that the others cannot hold.
  *
- * Edges are read as they lie, a few times, in order (edge_stream.h): no list of pairs, no METIS, counts of 64 bits, any number
- * of vertices and parts. Beside the result it takes edge_stream_memory bytes, and says so before where they are not there.
- * Balanced are edges, and vertices by preference. The result depends on no seed.
+ * Edges are read as they lie, a few times, in order (edge_stream.h): no list of pairs, no METIS, counts of 64 bits, any
+ * number of vertices and parts. Beside the result it takes edge_stream_memory bytes, and says so before where they are
+ * not there. Balanced are edges, and vertices by preference. The result depends on no seed.
  */
 #include "partition/methods/method.h"
 #include "partition/partition_options.def"

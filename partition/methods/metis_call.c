@@ -23,8 +23,8 @@ _Static_assert(sizeof(idx_t) == sizeof(int32_t) || sizeof(idx_t) == sizeof(int64
  * face one with several times as many vertices. */
 enum { CONSTRAINTS = 2 };
 
-/* In parts of a thousand. An epoch waits for the largest part, and METIS' own 30 showed: 24 on a dense graph in random order.
- * Down to 5 parts of an edge-cut send at most 2 % more rows (2 to 16 parts); at 1 it is 4. */
+/* In parts of a thousand. An epoch waits for the largest part, and METIS' own 30 showed: 24 on a dense graph in random
+ * order. Down to 5 parts of an edge-cut send at most 2 % more rows (2 to 16 parts); at 1 it is 4. */
 enum { IMBALANCE = 5 };
 
 enum { BYTES_PER_ENTRY = (int)(40 * sizeof(idx_t) / sizeof(int32_t)), ANNOUNCE_FROM_MIB = 256 };

@@ -19,7 +19,7 @@ static inline bool metis_takes(int64_t vertices, int parts, const double *share)
     return share == NULL ? parts <= vertices / 8 : least * (double)vertices >= 64.0;
 }
 
-/* What a call is expected to need beyond the adjacency itself. */
+/* Returns the bytes that a call is expected to need beyond the adjacency itself. */
 uint64_t metis_memory(int64_t vertices, int64_t entries);
 
 /* Can METIS count so many entries, and has it the memory? memory_limit: bytes, 0 = do not look.
@@ -27,10 +27,10 @@ uint64_t metis_memory(int64_t vertices, int64_t entries);
 weft_status metis_check_size(int64_t vertices, int64_t entries, uint64_t memory_limit);
 
 /*
- * Node partition with balanced degrees and balanced numbers of vertices, or both by shares (partition/shares.h). [out] part
- * [vertices], the caller's; no part is empty. memory_limit: bytes, 0 = do not look. WEFT_ERR_UNSUPPORTED: parts > vertices /
- * 8, or counts above 2^31; WEFT_ERR_RESOURCE: would exceed memory_limit, or METIS ran out of memory; WEFT_ERR_DATA: ids out of
- * range, self-loops, or entries without their reverse.
+ * Node partition with balanced degrees and balanced numbers of vertices, or both by shares (partition/shares.h). [out]
+ * part [vertices], the caller's; no part is empty. memory_limit: bytes, 0 = do not look. WEFT_ERR_UNSUPPORTED: parts >
+ * vertices / 8, or counts above 2^31; WEFT_ERR_RESOURCE: would exceed memory_limit, or METIS ran out of memory;
+ * WEFT_ERR_DATA: ids out of range, self-loops, or entries without their reverse.
  */
 weft_status metis_partition(const adjacency *adjacent, int parts, const double *share, uint64_t seed, int threads,
                             uint64_t memory_limit, uint16_t *part);

@@ -1,8 +1,8 @@
 /*
  * partition/methods/partition_team.c: see partition/partition_team.h.
  *
- * The steps of partition_compute with method stream (method_stream.c, root.h), and the figures of partition_measure, of which
- * each rank adds what its rows and their vertices tell.
+ * The steps of partition_compute with method stream (method_stream.c, root.h), and the figures of partition_measure, of
+ * which each rank adds what its rows and their vertices tell.
  */
 #include "partition/partition_team.h"
 

@@ -1,16 +1,17 @@
 /*
- * partition/methods/replication.h: for each vertex of a rank's rows, the parts that hold it and how many of its edges lie in
- * each.
+ * partition/methods/replication.h: for each vertex of a rank's rows, the parts that hold it and how many of its edges
+ * lie in each.
  *
  *   held     bit p of row v: part p has an edge (not a self-loop) with endpoint v
  *   edges    one count for each set bit, ascending parts; a vertex's counts start at replica_at(v)
- *   leaving  of these the edges that begin at v, where that is asked
+ *   leaving  how many of those edges begin at v; only if asked for
  *
- * A symmetric graph shows every edge of v twice, and the rows of v show all: edges are those that end at v, and as many begin there.
- * Of a directed graph a rank counts what its rows show of every vertex, and the ranks add up; they do so in pieces.
+ * In a symmetric graph the rows of v show all its edges: as many begin at v as end there, and `edges` counts the ones
+ * that end. In a directed graph a rank counts the edges that its rows show for every vertex, and the ranks add up their
+ * counts in pieces.
  *
- * Memory: parts / 8 + 8 bytes a vertex, and 4 bytes a (vertex, part) that occurs, of a directed graph and a team 8 and more of
- * those of a rank's rows.
+ * Memory: parts / 8 + 8 bytes a vertex, and 4 bytes a (vertex, part) that occurs; in a team with a directed graph at
+ * least 8 bytes a (vertex, part) of a rank's rows.
  */
 #ifndef WEFT_PARTITION_METHODS_REPLICATION_H
 #define WEFT_PARTITION_METHODS_REPLICATION_H
@@ -25,20 +26,21 @@ typedef struct replica_table {
     uint64_t *held;   /* [n, words] */
     int64_t *first;   /* [n + 1] set bits before those of v */
     int32_t *edges;   /* [set bits of own rows] */
-    int32_t *leaving; /* the same, or NULL */
+    int32_t *leaving; /* [set bits of own rows], or NULL */
 } replica_table;
 
 /* [out] held [n, words] (weft_free) of a whole graph's edge_part; edges without a part are self-loops. */
 weft_status replica_marks(const weft_graph *graph, const uint16_t *edge_part, int parts, int threads, uint64_t **held);
 /*
- * edge_part [edges of own rows]; held: of edge_part's of all ranks, taken over, also when this fails. leaving: tell those apart, of
- * a directed graph. Free with replica_table_free. Collective over the team.
+ * Builds the table. edge_part: [edges of own rows]. held: the marks of all ranks' edges; the table owns them from here
+ * on, also after a failure. leaving: also count the edges that begin at a vertex (directed graphs). Free with
+ * replica_table_free. Collective over the team.
  */
 weft_status replica_table_build(const row_team *team, const uint16_t *edge_part, int parts, uint64_t *held,
                                 bool leaving, int threads, replica_table *table);
 void replica_table_free(replica_table *table);
 
-/* Where the counts of a vertex of an own row begin. */
+/* Returns the index in `edges` of the first count of v, a vertex of an own row. */
 static inline int64_t replica_at(const replica_table *table, int64_t v)
 {
     return table->first[v] - table->first[table->team->begin];

@@ -200,7 +200,8 @@ static int lightest_of(uint32_t parts, const int64_t *load)
     return best;
 }
 
-/* Cells with one part to go to, into load; returns how many others there are. [out] order: those, the heaviest first. */
+/* Cells with one part to go to, into load; returns how many others there are. [out] order: those, the heaviest
+ * first. */
 static int give_forced(const pair_plan *plan, heavy_cell *order, int64_t *load)
 {
     int choices = 0;
@@ -264,8 +265,8 @@ static void renumber(const block_design *from, int turn, block_design *to)
     }
 }
 
-/* Groups that share many edges had better not all meet in one part: the numbering that leaves the largest part with the fewest
- * edges. [out] most: those. */
+/* Groups that share many edges had better not all meet in one part: the numbering that leaves the largest part with the
+ * fewest edges. [out] most: those. */
 static weft_status choose_parts(pair_plan *plan, const block_design *design, int64_t *most)
 {
     const int64_t even = plan->team->graph->edges / design->parts;

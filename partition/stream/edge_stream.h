@@ -11,22 +11,23 @@
  *              +  EVEN_EDGES (most edges - edges) / (most - fewest)  +  EVEN_ROWS (most vertices - vertices) / (most - fewest)
  *
  *      among those with room for its edges; the last term counts where a vertex would be added, and is full where none
- *      would. Vertices of high degree are cut first. Parts with ROWS_LIMIT times the mean vertices take no new ones while
- *      another can. Of parts with shares, edges and vertices are counted beside a part's share.
+ *      would. Vertices of high degree are cut first. Parts with ROWS_LIMIT times the mean vertices take no new ones
+ *      while another can. Of parts with shares, edges and vertices are counted beside a part's share.
  *
- * Only parts that hold an end, and the one that gains most by evenness, can be highest: O(those) a pair, whatever the
- * number of parts. All counts have 64 bits. Memory: at most 60 bytes a vertex (homes.h), or parts / 8 + 12 where that is more;
- * for edges nothing but the result, but for a team and a directed graph (row_pairs.h). Pairs are placed one by one; threads,
- * as many as that memory is enough for, lead their second directions after them: any number of threads gives the same.
+ * Only parts that hold an end, and the part that gains most by evenness, can be highest: a pair costs O(these parts),
+ * whatever the number of parts. All counts have 64 bits. Memory: at most 60 bytes a vertex (homes.h), or parts / 8 + 12
+ * where that is more; for edges nothing but the result, but for a team and a directed graph (row_pairs.h). Pairs are
+ * placed one by one; threads, as many as that memory is enough for, lead their second directions after them: any number
+ * of threads gives the same.
  *
- * Of a team (partition/row_team.h) each rank places the pairs that its rows meet first, and hears between blocks of rows which
- * vertices the others' parts hold now; until then a part takes from each rank its share of what it has room for. The second
- * direction of a pair learns its part from the rank of the first. A team's result depends on how many it are, and on
- * nothing else.
+ * In a team (partition/row_team.h) each rank places the pairs that its rows meet first. Between blocks of rows it
+ * learns which vertices each part holds by now; until then each rank uses its share of a part's remaining room. The
+ * rank that has the second direction of a pair learns its part from the rank that placed the first. The result depends
+ * on the number of ranks and on nothing else.
  *
  * Two phases, clusters first: R. Mayer, K. Orujzade, H.-A. Jacobsen: Out-of-core edge partitioning at linear run-time.
- * ICDE 2022, arXiv 2203.12721; the score: F. Petroni et al.: HDRF: stream-based partitioning for power-law graphs. CIKM 2015,
- * doi:10.1145/2806416.2806424. Clusters by rows and vertices in the balance are our own.
+ * ICDE 2022, arXiv 2203.12721; the score: F. Petroni et al.: HDRF: stream-based partitioning for power-law graphs. CIKM
+ * 2015, doi:10.1145/2806416.2806424. Clusters by rows and vertices in the balance are our own.
  */
 #ifndef WEFT_PARTITION_STREAM_EDGE_STREAM_H
 #define WEFT_PARTITION_STREAM_EDGE_STREAM_H
@@ -53,9 +54,10 @@ typedef struct edge_stream_result {
 } edge_stream_result;
 
 /* [out] edge_part [edges of the team's own rows]: both directions of a pair lie in one part,
- * self-loops are PARTITION_NO_PART; held [n, (parts + 63) / 64] (weft_free): bit p of v's words: part p has an edge of v, on all
- * ranks, or NULL; at_home: the share of edges with both ends at home, which tells communities, or NULL.
- * WEFT_ERR_DATA: the graph says that it is symmetric and is not, or its rows do not ascend. Collective over the team. */
+ * self-loops are PARTITION_NO_PART; held [n, (parts + 63) / 64] (weft_free): bit p of v's words: part p has an edge of
+ * v, on all ranks, or NULL; at_home: the share of edges with both ends at home, which tells communities, or NULL.
+ * WEFT_ERR_DATA: the graph says that it is symmetric and is not, or its rows do not ascend. Collective over the
+ * team. */
 weft_status edge_stream_assign(const row_team *team, const edge_stream_options *options, uint16_t *edge_part,
                                uint64_t **held, edge_stream_result *result);
 

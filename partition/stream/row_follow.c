@@ -1,4 +1,5 @@
-/* partition/stream/row_follow.c: the second direction of every pair takes the part of the first. See partition/stream/row_pairs.h. */
+/* partition/stream/row_follow.c: the second direction of every pair takes the part of the first. See
+ * partition/stream/row_pairs.h. */
 #include <assert.h>
 
 #include "base/alloc.h"
@@ -44,8 +45,8 @@ static int64_t placed_entry(const weft_graph *graph, int64_t *next, int64_t u, i
     return next[u] < graph->offset[u + 1] && graph_source(graph, next[u]) == v ? next[u] : -1;
 }
 
-/* Rows [begin, end). next[u]: of this rank's rows where they begin, or no further than those of source `begin`; of lower ranks'
- * where the parts of pairs from row u begin. Returns an entry whose pair is nowhere, or -1. */
+/* Rows [begin, end). next[u]: of this rank's rows where they begin, or no further than those of source `begin`; of
+ * lower ranks' where the parts of pairs from row u begin. Returns an entry whose pair is nowhere, or -1. */
 static int64_t follow_rows(const follow_state *state, int64_t begin, int64_t end, int64_t *next)
 {
     const weft_graph *graph = state->graph;

@@ -1,13 +1,14 @@
 /*
  * partition/stream/row_pairs.h: pairs of neighbours as they lie in the rows of a team.
  *
- * A pair {u, v} is one or two runs of entries: those of source u in row v, and those of source v in row u. Of a symmetric graph
- * both are there, equally long. A pair is placed where a walk over all rows meets it first, and what lies in the higher row
- * follows (row_pairs_follow).
+ * A pair {u, v} is one or two runs of entries: those of source u in row v, and those of source v in row u. Of a
+ * symmetric graph both are there, equally long. A pair is placed where a walk over all rows meets it first, and what
+ * lies in the higher row follows (row_pairs_follow).
  *
- * Of a directed graph a row does not tell whether the other direction is there too. Where that would lie in a row of another
- * rank, the rank of the higher row asks for each of its entries, in rounds of bounded size; afterwards both know: 2 bytes an
- * edge of a rank's own rows.
+ * In a directed graph a row does not show whether the other direction of a pair exists. If that direction would lie in
+ * a row of another rank, the rank of the higher row asks for each of its entries, in rounds of bounded size. Afterwards
+ * both ranks know; this takes
+ * 2 bytes an edge of a rank's own rows.
  */
 #ifndef WEFT_PARTITION_STREAM_ROW_PAIRS_H
 #define WEFT_PARTITION_STREAM_ROW_PAIRS_H
@@ -16,9 +17,10 @@
 
 typedef struct row_pairs {
     const row_team *team;
-    /* Of a directed graph and several ranks, at the first entry of a run whose source is another rank's: the entries of the other
-     * direction (in higher rows, up to UINT16_MAX), or whether there are any (in lower rows). Else NULL. */
-    uint16_t *across; /* [edges of own rows] */
+    /* [edges of own rows] At the first entry of a run whose source belongs to another rank: the number of entries of
+     * the other direction (in higher rows, up to UINT16_MAX), or whether there are any (in lower rows). NULL if the
+     * graph is symmetric or the rank is alone. */
+    uint16_t *across;
 } row_pairs;
 
 /* Bytes that row_pairs_open keeps. */
@@ -27,9 +29,10 @@ uint64_t row_pairs_memory(const row_team *team);
 weft_status row_pairs_open(const row_team *team, row_pairs *pairs);
 void row_pairs_close(row_pairs *pairs);
 
-/* edge_part [edges of own rows]: of pairs placed where they are met first; else PARTITION_NO_PART, which becomes that of the pair,
- * but for self-loops. next [n]: scratch; 8 bytes a vertex more for each thread but the first; a team's ranks have one each.
- * WEFT_ERR_DATA: the graph says that it is symmetric and is not, or rows do not ascend. Collective. */
+/* edge_part [edges of own rows]: of pairs placed where they are met first; else PARTITION_NO_PART, which becomes that
+ * of the pair, but for self-loops. next [n]: scratch; 8 bytes a vertex more for each thread but the first; a team's
+ * ranks have one each. WEFT_ERR_DATA: the graph says that it is symmetric and is not, or rows do not ascend.
+ * Collective. */
 weft_status row_pairs_follow(const row_pairs *pairs, int threads, uint16_t *edge_part, int64_t *next);
 
 /* The first entry of row v whose source is not below u. */

@@ -28,12 +28,17 @@ weft_mem_tag WEFT_MEM_WORKSPACE[1] = {{.text = "workspace"}};
 static weft_mem_tag total = {.text = "total"};
 static atomic_uint_fast64_t fail_countdown;
 
+static void raise_peak(weft_mem_tag *tag, uint64_t bytes)
+{
+    uint64_t peak = atomic_load(&tag->peak_bytes);
+    while (bytes > peak && !atomic_compare_exchange_weak(&tag->peak_bytes, &peak, bytes)) {
+    }
+}
+
 static void count_up(weft_mem_tag *tag, size_t bytes)
 {
     uint64_t now = atomic_fetch_add(&tag->current_bytes, bytes) + bytes;
-    uint64_t peak = atomic_load(&tag->peak_bytes);
-    while (now > peak && !atomic_compare_exchange_weak(&tag->peak_bytes, &peak, now)) {
-    }
+    raise_peak(tag, now);
     atomic_fetch_add(&tag->allocations, 1);
 }
 
@@ -162,6 +167,16 @@ weft_mem_usage weft_mem_usage_of(const weft_mem_tag *tag)
 weft_mem_usage weft_mem_usage_total(void)
 {
     return weft_mem_usage_of(&total);
+}
+
+uint64_t weft_mem_peak_restart(void)
+{
+    return atomic_exchange(&total.peak_bytes, atomic_load(&total.current_bytes));
+}
+
+void weft_mem_peak_resume(uint64_t earlier)
+{
+    raise_peak(&total, earlier);
 }
 
 void weft_alloc_fail_after(uint64_t n)

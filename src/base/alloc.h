@@ -52,13 +52,19 @@ void weft_free(void *block);
 #define WEFT_NEW(pointer, count, tag)      weft_malloc((size_t)(count), sizeof **(pointer), (tag), (void **)(pointer))
 #define WEFT_NEW_ZERO(pointer, count, tag) weft_calloc((size_t)(count), sizeof **(pointer), (tag), (void **)(pointer))
 
-/* Count memory that comes from elsewhere, a device's, as if it had come from here: before it is taken (WEFT_ERR_RESOURCE
- * where a test makes this allocation fail), and after it was given back. */
+/* Count memory that comes from elsewhere, a device's, as if it had come from here: before it is taken
+ * (WEFT_ERR_RESOURCE where a test makes this allocation fail), and after it was given back. */
 weft_status weft_mem_take(size_t bytes, weft_mem_tag *tag);
 void weft_mem_give_back(size_t bytes, weft_mem_tag *tag);
 
 weft_mem_usage weft_mem_usage_of(const weft_mem_tag *tag);
 weft_mem_usage weft_mem_usage_total(void);
+
+/* Begins a new high-water mark of all memory, at what is live now. Returns the mark so far, for
+ * weft_mem_peak_resume. */
+uint64_t weft_mem_peak_restart(void);
+/* Ends the span that weft_mem_peak_restart began: the mark becomes the larger of `earlier` and that of the span. */
+void weft_mem_peak_resume(uint64_t earlier);
 
 /* Make the n-th allocation from now fail once (1 = the next); 0 switches injection off. For tests. */
 void weft_alloc_fail_after(uint64_t n);

@@ -25,8 +25,8 @@ enum { FILE_PATH_MAX = 4096 };
 weft_status file_path(char dst[FILE_PATH_MAX], const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * Open a regular file for reading. Every input passes here: a named pipe, a device or a folder is refused at once, and the
- * program never waits for one. [out] facts: of the open file. WEFT_ERR_NOINPUT: no regular file.
+ * Open a regular file for reading. Every input passes here: a named pipe, a device or a folder is refused at once, and
+ * the program never waits for one. [out] facts: of the open file. WEFT_ERR_NOINPUT: no regular file.
  */
 weft_status file_open(const char *path, int *fd, struct stat *facts);
 
@@ -46,8 +46,8 @@ weft_status file_map_open(const char *path, file_map *map);
 weft_status file_map_descriptor(int fd, size_t size, const char *name, file_map *map);
 void file_map_close(file_map *map);
 /*
- * WEFT_ERR_IO if the file was cut short since it was mapped. The end of the last page that is left reads as zeros, without a
- * signal: whoever uses bytes there asks here afterwards.
+ * WEFT_ERR_IO if the file was cut short since it was mapped. The end of the last page that is left reads as zeros,
+ * without a signal: whoever uses bytes there asks here afterwards.
  */
 weft_status file_map_check(const char *path, const file_map *map);
 /* The escaped name of the file that is mapped at this address; NULL: none is. A signal handler may call it. */

@@ -39,7 +39,8 @@ WEFT_DEVICE static inline float bf16_to_float(uint16_t h)
     return x;
 }
 
-/* The largest bfloat16 that is not above x, which is finite: cutting moves towards zero, below which magnitudes grow. */
+/* The largest bfloat16 that is not above x, which is finite: cutting moves towards zero, below which magnitudes
+ * grow. */
 WEFT_DEVICE static inline uint16_t bf16_below(float x)
 {
     uint32_t bits = 0;

@@ -1,5 +1,5 @@
-/* base/isa.h: which vector instructions this processor has, asked once; kernels exist for three levels. And the mark of what
- * is compiled for a GPU too. */
+/* base/isa.h: which vector instructions this processor has, asked once; kernels exist for three levels. And the mark of
+ * what is compiled for a GPU too. */
 #ifndef WEFT_BASE_ISA_H
 #define WEFT_BASE_ISA_H
 

@@ -12,34 +12,42 @@ enum { LINE_BYTES = 4096 };
 #define FIRST_LINE_S 5.0
 #define LINE_EVERY_S 10.0
 
-static log_level level_now = LOG_INFO;
-static bool speaker = true;
-static char job_name[64];
+static log_voice voice_now = {.level = LOG_INFO, .speaks = true};
+
+log_voice log_voice_now(void)
+{
+    return voice_now;
+}
+
+void log_voice_set(const log_voice *voice)
+{
+    voice_now = *voice;
+}
 
 void log_set_level(log_level level)
 {
-    level_now = level;
+    voice_now.level = level;
 }
 
 void log_set_speaker(bool speaks)
 {
-    speaker = speaks;
+    voice_now.speaks = speaks;
 }
 
 void log_set_name(const char *name)
 {
-    snprintf(job_name, sizeof job_name, "%s", name);
+    snprintf(voice_now.name, sizeof voice_now.name, "%s", name);
 }
 
 static const char *colon(void)
 {
-    return job_name[0] != '\0' ? ": " : "";
+    return voice_now.name[0] != '\0' ? ": " : "";
 }
 
 static void write_line(const char *prefix, const char *format, va_list args)
 {
     char raw[LINE_BYTES], line[LINE_BYTES];
-    const int named = snprintf(raw, sizeof raw, "%s%s", job_name, colon());
+    const int named = snprintf(raw, sizeof raw, "%s%s", voice_now.name, colon());
     vsnprintf(raw + named, sizeof raw - (size_t)named, format, args);
     escape_text(line, sizeof line, raw);
     fprintf(stderr, "%s%s\n", prefix, line); /* one call, so that lines of ranks do not interleave */
@@ -47,7 +55,7 @@ static void write_line(const char *prefix, const char *format, va_list args)
 
 void log_info(const char *format, ...)
 {
-    if (!speaker || level_now < LOG_INFO) {
+    if (!voice_now.speaks || voice_now.level < LOG_INFO) {
         return;
     }
     va_list args;
@@ -58,7 +66,7 @@ void log_info(const char *format, ...)
 
 void log_warn(const char *format, ...)
 {
-    if (!speaker || level_now < LOG_WARN) {
+    if (!voice_now.speaks || voice_now.level < LOG_WARN) {
         return;
     }
     va_list args;
@@ -69,7 +77,7 @@ void log_warn(const char *format, ...)
 
 void log_debug(const char *format, ...)
 {
-    if (!speaker || level_now < LOG_DEBUG) {
+    if (!voice_now.speaks || voice_now.level < LOG_DEBUG) {
         return;
     }
     va_list args;
@@ -82,7 +90,8 @@ void log_fatal(int rank, weft_status status, const char *message)
 {
     char raw[LINE_BYTES], lines[LINE_BYTES];
     size_t used = 0;
-    snprintf(raw, sizeof raw, "%s%s%s", job_name, colon(), message[0] != '\0' ? message : weft_status_text(status));
+    snprintf(raw, sizeof raw, "%s%s%s", voice_now.name, colon(),
+             message[0] != '\0' ? message : weft_status_text(status));
     for (char *line = raw, *next; line != NULL && used + 2 < sizeof lines; line = next) {
         next = strchr(line, '\n');
         if (next != NULL) {

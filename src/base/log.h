@@ -2,8 +2,9 @@
  * base/log.h: the log on stderr.
  *
  * Only rank 0 speaks (log_set_speaker(rank == 0)); any rank may write one last line with log_fatal. Results never go
- * through here: they go to stdout. Of jobs that run side by side each has its speaker, and a name that its lines bear. Plain lines, no colour, no carriage returns: output of mpirun is not a terminal.
- * What a line quotes is escaped (base/escape.h), so that one call is one line.
+ * through here: they go to stdout. Of jobs that run side by side each has its speaker, and a name that its lines bear.
+ * Plain lines, no colour, no carriage returns: output of mpirun is not a terminal. What a line quotes is escaped
+ * (base/escape.h), so that one call is one line.
  */
 #ifndef WEFT_BASE_LOG_H
 #define WEFT_BASE_LOG_H
@@ -14,9 +15,19 @@
 
 typedef enum log_level { LOG_QUIET = 0, LOG_WARN = 1, LOG_INFO = 2, LOG_DEBUG = 3 } log_level;
 
+/* How a job speaks. Jobs that run one within the other put the outer one's voice aside and back. */
+typedef struct log_voice {
+    log_level level;
+    bool speaks;   /* false: log_fatal alone writes */
+    char name[64]; /* "NAME: " stands before each message; "": nothing does */
+} log_voice;
+
+log_voice log_voice_now(void);
+void log_voice_set(const log_voice *voice);
+
 void log_set_level(log_level level);
 void log_set_speaker(bool speaks);
-/* "NAME: " stands before each message; "": nothing does, as at the start. Names of more than 63 bytes are cut off. */
+/* Names of more than 63 bytes are cut off. */
 void log_set_name(const char *name);
 
 /* One line each; the newline is added. */

@@ -22,7 +22,8 @@ bool number_parse_int(const char *text, int64_t *value);
 /* The shortest decimal text that reads back to the same bits; whole numbers below 1e15 without an exponent.
  * `value` must be finite. Returns `text`. */
 const char *number_format_real(double value, char text[NUMBER_TEXT_MAX]);
-/* The same for a float: read as a double and rounded to a float, the text gives the same bits. */
+/* Like number_format_real for a float: the text gives the same bits when it is read as a double and rounded to a
+ * float. */
 const char *number_format_float(float value, char text[NUMBER_TEXT_MAX]);
 
 /* Bytes as people say them: "12 bytes", "4.5 KiB", "64 MiB"; three digits. printf("%s", number_say_bytes(n).text) */

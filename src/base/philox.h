@@ -24,7 +24,7 @@ typedef struct philox_block {
     uint32_t word[4];
 } philox_block;
 
-/* What a stream of numbers is for; streams never share a counter. Dropout uses purpose DROPOUT + layer index. */
+/* The purpose of a stream of numbers; streams never share a counter. Dropout uses DROPOUT + layer index. */
 enum {
     WEFT_RNG_INIT = 1,      /* weight initialisation */
     WEFT_RNG_GENERATE = 16, /* graph, feature and label generators: 16..63 */

@@ -15,7 +15,8 @@ typedef struct process_stat {
     int cpu;                                       /* where its first thread ran last */
 } process_stat;
 
-/* root: what stands before /proc, "" for this machine. False when there is no such process, or nothing to be seen of it. */
+/* root: what stands before /proc, "" for this machine. False when there is no such process, or nothing to be seen of
+ * it. */
 bool process_stat_read(const char *root, int64_t number, process_stat *stat);
 /* The same of /proc/NUMBER/task/TASK and the like: path behind "/proc/". */
 bool process_stat_read_at(const char *root, const char *path, process_stat *stat);

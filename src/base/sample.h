@@ -6,7 +6,7 @@
 
 /* Ascending. No NaN. */
 void sample_sort(double *value, int64_t count);
-/* Of count >= 1 ascending numbers; share 0.5 is the median. Between two of them it is interpolated. */
+/* Returns a quantile of count >= 1 ascending numbers, interpolated between neighbours; share 0.5 is the median. */
 double sample_quantile(const double *sorted, int64_t count, double share);
 
 #endif

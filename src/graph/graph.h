@@ -139,7 +139,7 @@ weft_status graph_store_write(const char *path, const graph_arrays *arrays, bool
  * values finite, symmetric if it says so. The first offence is reported with array, row and value. Parallel, one pass.
  */
 weft_status graph_validate(const weft_graph *graph);
-/* Of these only labels, targets and split. */
+/* Checks labels, targets and split only. */
 weft_status graph_validate_labels(const weft_graph *graph);
 /* graph_validate, unless this store was found good before and none of its files was touched since: then labels and
  * split alone. Leaves STORE/checked.json where it may. */

@@ -104,21 +104,24 @@ static void write_name(json_writer *json, const char *what, int rank, int row, c
     json_end(json);
 }
 
-static weft_status write_ring(json_writer *json, int rank, trace_ring *ring, uint64_t *forgotten)
+static weft_status write_ring(json_writer *json, int rank, double since, trace_ring *ring, uint64_t *forgotten)
 {
     trace_row row[ROWS] = {{.depth = 0}};
     uint64_t recorded = atomic_load_explicit(&ring->recorded, memory_order_acquire);
     uint64_t count = recorded < ring->capacity ? recorded : ring->capacity;
     trace_span *span = NULL;
+    uint64_t chosen = 0;
     *forgotten += recorded - count;
     WEFT_TRY(WEFT_NEW(&span, count, WEFT_MEM_GENERAL));
     for (uint64_t i = 0; i < count; ++i) {
-        span[i] = ring->span[i];
+        if (ring->span[i].begin >= since) {
+            span[chosen++] = ring->span[i];
+        }
     }
-    if (count > 0) {
-        qsort(span, (size_t)count, sizeof *span, compare_spans);
+    if (chosen > 0) {
+        qsort(span, (size_t)chosen, sizeof *span, compare_spans);
     }
-    for (uint64_t i = 0; i < count; ++i) {
+    for (uint64_t i = 0; i < chosen; ++i) {
         write_span(json, rank, ring->number * ROWS + choose_row(row, &span[i]), &span[i]);
     }
     const char *thread = atomic_load(&ring->thread);
@@ -140,7 +143,7 @@ static double wall_minus_trace(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec - clock_seconds();
 }
 
-static weft_status write_events(FILE *out, int rank)
+static weft_status write_events(FILE *out, int rank, double since)
 {
     uint64_t forgotten = trace_lost();
     char name[ROW_NAME_BYTES];
@@ -151,7 +154,7 @@ static weft_status write_events(FILE *out, int rank)
     snprintf(name, sizeof name, "rank %d", rank);
     write_name(&json, "process_name", rank, 0, name);
     for (trace_ring *ring = trace_rings(); ring != NULL; ring = ring->next) {
-        WEFT_TRY(write_ring(&json, rank, ring, &forgotten));
+        WEFT_TRY(write_ring(&json, rank, since, ring, &forgotten));
     }
     json_end(&json);
     json_object(&json, "otherData");
@@ -164,13 +167,13 @@ static weft_status write_events(FILE *out, int rank)
     return WEFT_OK;
 }
 
-weft_status trace_write(const char *path, int rank)
+weft_status trace_write(const char *path, int rank, double since)
 {
     weft_status status = WEFT_OK;
     file_writer writer;
     WEFT_CHECK(trace_on(), WEFT_ERR_INTERNAL, "%s: no trace is open", path);
     WEFT_TRY(file_writer_open(path, &writer));
-    WEFT_TRY_GOTO(write_events(writer.stream, rank), status, done);
+    WEFT_TRY_GOTO(write_events(writer.stream, rank, since), status, done);
     return file_writer_commit(&writer);
 done:
     file_writer_discard(&writer);

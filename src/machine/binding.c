@@ -1,8 +1,9 @@
 /*
  * machine/binding.c: see machine/binding.h.
  *
- * Open MPI 4 passes its parameters on in the environment: what the command line said about binding is read there. mpirun
- * itself is the nearest ancestor whose environment is not that of a rank; wrapper scripts and shells stand between.
+ * Open MPI 4 passes its parameters on in the environment: what the command line said about binding is read there.
+ * mpirun itself is the nearest ancestor whose environment is not that of a rank; wrapper scripts and shells stand
+ * between.
  */
 #include "machine/binding.h"
 
@@ -127,7 +128,8 @@ static bool set_within(const cpu_set *set, const cpu_set *of)
     return cpu_set_equal(&both, set);
 }
 
-/* All hardware threads of the cores that `text` numbers in the order of the topology: "0-3,8". False: not such a text. */
+/* All hardware threads of the cores that `text` numbers in the order of the topology: "0-3,8". False: not such a
+ * text. */
 static bool cpus_of_cores(const machine *m, const char *text, cpu_set *set)
 {
     memset(set, 0, sizeof *set);

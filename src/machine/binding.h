@@ -1,8 +1,8 @@
 /*
  * machine/binding.h: who chose the affinity mask of a rank, and which CPUs of the node its job has.
  *
- * Only one mask may be replaced: the one that Open MPI's mpirun chooses by itself, a core a rank in small jobs. Every other
- * mask is somebody's will and is never widened:
+ * Only one mask may be replaced: the one that Open MPI's mpirun chooses by itself, a core a rank in small jobs. Every
+ * other mask is somebody's will and is never widened:
  *
  *      no launcher            taskset, numactl, a batch script, a container   the job has the mask of the process
  *      srun, Hydra, ...       the launcher or its resource manager            the job has the masks of its ranks
@@ -37,13 +37,13 @@ typedef struct binding {
 
 /* A function of its arguments. */
 void binding_judge(const machine *m, const binding_facts *facts, binding *b);
-/* Of the calling process. Call it before the first plan is applied. */
+/* Describes the calling process. Call this before the first plan is applied. */
 weft_status binding_read(const machine *m, binding *b);
 
 /*
- * The node's binding from those of its ranks, `of` [ranks]. The machine is narrowed to the CPUs that the job has, so that
- * plans, advice and measurements see no others; with --pin inherit and off these are the masks as they stand. A count of
- * the resource manager is kept in the machine where nobody bound anything.
+ * The node's binding from those of its ranks, `of` [ranks]. The machine is narrowed to the CPUs that the job has, so
+ * that plans, advice and measurements see no others; with --pin inherit and off these are the masks as they stand. A
+ * count of the resource manager is kept in the machine where nobody bound anything.
  */
 void binding_of_node(const binding *of, int ranks, pin_mode pin, machine *m, bound_by *by);
 

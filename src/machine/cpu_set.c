@@ -1,4 +1,5 @@
-/* machine/cpu_set.c: sets of logical CPUs (machine/placement.h). Numbers outside 0..PLACEMENT_MAX_CPUS-1 are never members. */
+/* machine/cpu_set.c: sets of logical CPUs (machine/placement.h). Numbers outside 0..PLACEMENT_MAX_CPUS-1 are never
+ * members. */
 #include <stdio.h>
 
 #include "machine/placement.h"

@@ -4,8 +4,8 @@
  * The runtime makes its own plan for each rank of a node: allowed cores (control groups respected) divided by the ranks
  * on the node, NUMA-aligned, one thread a core, SMT siblings left idle. mpirun binds a rank of a small job to ONE core,
  * and "--bind-to none" with OMP_PROC_BIND pins every rank to core 0: both are seen and healed under --pin auto. Masks
- * of mpirun that are disjoint and wider than one core are kept. Every other mask is kept as it stands, and no plan leaves
- * the CPUs that the job has (machine/binding.h).
+ * of mpirun that are disjoint and wider than one core are kept. Every other mask is kept as it stands, and no plan
+ * leaves the CPUs that the job has (machine/binding.h).
  */
 #ifndef WEFT_MACHINE_PLACEMENT_H
 #define WEFT_MACHINE_PLACEMENT_H
@@ -33,7 +33,8 @@ void cpu_set_unite(cpu_set *set, const cpu_set *with);
 /* "0-3,8" into text, "none" when empty, ending in "..." when it does not fit; returns text. */
 const char *cpu_set_text(const cpu_set *set, char *text, size_t bytes);
 
-/* What matters of a machine. Built from hwloc: this machine, a synthetic description, or an exported XML file. */
+/* The facts about a machine that placement needs. Built from hwloc: this machine, a synthetic description, or an
+ * exported XML file. */
 typedef struct machine_core {
     int package, numa;
     int cpus[8];  /* its hardware threads, first = the one to use; -1 past the end */
@@ -134,7 +135,8 @@ void placement_refresh(const placement *plan);
 void placement_free(placement *plan);
 /* The calling thread's affinity mask. */
 weft_status placement_current_mask(cpu_set *mask);
-/* The same before OpenMP bound the first thread; by_openmp: it did. Call it before the first plan is applied. */
+/* Returns the mask that the process had before OpenMP bound its first thread. [out] by_openmp: OpenMP had bound it.
+ * Call this before the first plan is applied. */
 weft_status placement_start_mask(cpu_set *mask, bool *by_openmp);
 /* One line for a node: "node n03: 4 ranks x 12 threads, cores 0-47, NUMA 0-1, SMT unused, pinned by weft". */
 void placement_describe(const machine *m, const char *host, int ranks, const placement *plan, const cpu_set *node_mask,

@@ -45,7 +45,8 @@ typedef struct omp_places {
     void (*ids)(int place, int *ids);
 } omp_places;
 
-/* Of libgomp, which oneDNN brings and which binds the first thread when it is loaded, even where libomp runs the regions. */
+/* Of libgomp, which oneDNN brings and which binds the first thread when it is loaded, even where libomp runs the
+ * regions. */
 static omp_places places_of_openmp(void)
 {
     omp_places places = {omp_get_num_places, omp_get_place_num_procs, omp_get_place_proc_ids};
@@ -62,8 +63,8 @@ static omp_places places_of_openmp(void)
 }
 
 /*
- * OpenMP binds the first thread when its library is loaded, if the environment says so (OMP_PROC_BIND, GOMP_CPU_AFFINITY).
- * Its places together are the mask that the process had, or the CPUs that the environment names.
+ * OpenMP binds the first thread when its library is loaded, if the environment says so (OMP_PROC_BIND,
+ * GOMP_CPU_AFFINITY). Its places together are the mask that the process had, or the CPUs that the environment names.
  */
 weft_status placement_start_mask(cpu_set *mask, bool *by_openmp)
 {

@@ -1,6 +1,6 @@
 /*
- * machine/placement_memory.h: the parts of placement_memory_available() that read files, so that tests can imitate them.
- * `root` is "/" on the live machine. UINT64_MAX = unknown, no limit.
+ * machine/placement_memory.h: the parts of placement_memory_available() that read files, so that tests can imitate
+ * them. `root` is "/" on the live machine. UINT64_MAX = unknown, no limit.
  */
 #ifndef WEFT_MACHINE_PLACEMENT_MEMORY_H
 #define WEFT_MACHINE_PLACEMENT_MEMORY_H
@@ -18,10 +18,10 @@ uint64_t memory_of_node(const char *root, int node);
 /* NUMA nodes of the live machine that have memory, by operating-system number, `capacity` at most; the count. One node
  * 0 where the kernel knows none. */
 int memory_nodes(int *node, int capacity);
-/* Of a logical CPU; 0 where the kernel knows none. */
+/* Returns the NUMA node of a logical CPU, or 0 if the kernel knows none. */
 int memory_node_of_cpu(int cpu);
-/* Lay the whole pages of a range on a node, moving those that are elsewhere; -1: as the kernel likes. False when the
- * kernel refuses. */
+/* Places the whole pages of a range on a node and moves pages that are elsewhere; node -1 leaves the choice to the
+ * kernel. Returns false if the kernel refuses. */
 bool memory_bind(void *begin, size_t bytes, int node);
 
 #endif

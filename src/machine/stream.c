@@ -2,8 +2,8 @@
  * machine/stream.c: see machine/stream.h.
  *
  * The whole measurement is one parallel region: passes are separated by barriers, and thread 0 reads the clock whether
- * it takes part or not. Thread 0 of a pinned team keeps its rank's whole mask (machine/placement.h), so it is put on its
- * CPU for the time of the measurement.
+ * it takes part or not. Thread 0 of a pinned team keeps its rank's whole mask (machine/placement.h), so it is put on
+ * its CPU for the time of the measurement.
  */
 #include "machine/stream.h"
 

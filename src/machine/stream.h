@@ -37,10 +37,10 @@ size_t stream_array_bytes(uint64_t l3_bytes, int node_ranks);
 weft_status stream_measure(const stream_request *request, stream_rates *rates);
 
 /*
- * Bytes a second that the team reads where each thread reads `set_bytes` of its own over and over: the rate of the level of
- * memory that such sets lie in, and with them whatever else the machine does. row_bytes 0: in order; else rows of so many
- * bytes, whole lines of 64, each once in a random order. threads, cpu and thread_node of the request count. About 10 ms.
- * WEFT_ERR_RESOURCE without memory.
+ * Bytes a second that the team reads where each thread reads `set_bytes` of its own over and over: the rate of the
+ * level of memory that such sets lie in, and with them whatever else the machine does. row_bytes 0: in order; else rows
+ * of so many bytes, whole lines of 64, each once in a random order. threads, cpu and thread_node of the request count.
+ * About 10 ms. WEFT_ERR_RESOURCE without memory.
  */
 weft_status stream_measure_set(const stream_request *request, size_t set_bytes, size_t row_bytes, double *read);
 

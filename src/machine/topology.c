@@ -6,9 +6,9 @@
  * persistent memory that share these CPUs come later in that order and count as memory-only, like nodes without any
  * CPU.
  *
- * "Allowed" is the control group's set at first, not the affinity mask: machine/binding.h judges the masks and narrows it to
- * what the job has. On the live machine the kernel itself is asked as well, since the control-group files may be out of sight in
- * a container: it cuts an all-ones mask to what this process may ever have.
+ * "Allowed" is the control group's set at first, not the affinity mask: machine/binding.h judges the masks and narrows
+ * it to what the job has. On the live machine the kernel itself is asked as well, since the control-group files may be
+ * out of sight in a container: it cuts an all-ones mask to what this process may ever have.
  */
 #include <errno.h>
 #include <hwloc.h>

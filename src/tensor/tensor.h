@@ -37,8 +37,8 @@ weft_status tensor_zero(weft_tensor *t);
 
 hal_mat tensor_mat(const weft_tensor *t); /* as an operand of hal/ops.def; NULL: one that is left out */
 
-/* c = op(a) op(b) + beta * c + bias; op(a) is the transpose of a when trans_a. beta = 0 never reads c. Each of a, b and c
- * is float32 or bfloat16, or all are float64. */
+/* c = op(a) op(b) + beta * c + bias; op(a) is the transpose of a when trans_a. beta = 0 never reads c. Each of a, b and
+ * c is float32 or bfloat16, or all are float64. */
 typedef struct tensor_product {
     const weft_tensor *a, *b;
     const weft_tensor *bias; /* [1, c.cols] or NULL */
@@ -109,7 +109,8 @@ typedef struct tensor_edges {
     const int32_t *column;    /* the device's, [entries] */
     const uint8_t *elsewhere; /* the device's, [rows], or NULL: see max_forward */
 } tensor_edges;
-/* out, ties, dx: [rows, n]; ties of the type of parameters; dy becomes dy / ties. edges of _backward: the transposed ones. */
+/* out, ties, dx: [rows, n]; ties of the type of parameters; dy becomes dy / ties. edges of _backward: the transposed
+ * ones. */
 weft_status tensor_max_forward(const tensor_edges *edges, const weft_tensor *x, weft_tensor *out);
 weft_status tensor_max_ties(const tensor_edges *edges, const weft_tensor *x, const weft_tensor *y, weft_tensor *ties);
 weft_status tensor_max_share(const weft_tensor *ties, weft_tensor *dy);
@@ -151,8 +152,8 @@ weft_status tensor_ln_forward(const weft_tensor *x, const tensor_layer_norm *nor
 weft_status tensor_ln_backward(const weft_tensor *dy, const weft_tensor *x, const tensor_layer_norm *norm,
                                weft_tensor *dgamma, weft_tensor *dbeta, weft_tensor *dx);
 
-/* Losses over the rows whose mask is not 0, added to loss [1, 1] float64; dx = scale * gradient, or NULL. The arrays are
- * the device's, one entry a row of x. */
+/* Losses over the rows whose mask is not 0, added to loss [1, 1] float64; dx = scale * gradient, or NULL. The arrays
+ * are the device's, one entry a row of x. */
 typedef struct tensor_loss_rows {
     const uint8_t *mask; /* NULL: every row counts */
     double scale;

@@ -4,9 +4,9 @@
 
 #include "tensor/tensor.h"
 
-/* Both live on the same backend: for operations that judge types themselves. */
+/* Checks that both live on the same backend; the operation checks types itself. */
 weft_status tensor_check_near(const char *op, const char *name, const weft_tensor *t, const weft_tensor *like);
-/* The same, with the same type. */
+/* Checks that both live on the same backend and have the same type. */
 weft_status tensor_check_alike(const char *op, const char *name, const weft_tensor *t, const weft_tensor *like);
 /* rows x cols of exactly this type, without gaps, on the backend of `like`. */
 weft_status tensor_check_exact(const char *op, const char *name, const weft_tensor *t, const hal_mat *shape,
@@ -14,7 +14,7 @@ weft_status tensor_check_exact(const char *op, const char *name, const weft_tens
 weft_status tensor_check_shape(const char *op, const char *name, const weft_tensor *t, int64_t rows, int64_t cols);
 /* The type of parameters and sums beside rows of this type. */
 weft_dtype tensor_param_type(weft_dtype rows);
-/* As a vector of that type, rows or cols 1, on the same backend; NULL is fine. */
+/* Checks that v is a vector of that type (rows or cols 1) on the same backend. NULL passes. */
 weft_status tensor_check_vector(const char *op, const char *name, const weft_tensor *t, int64_t rows, int64_t cols,
                                 const weft_tensor *like);
 /* x has the shape of y. */

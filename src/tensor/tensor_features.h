@@ -1,9 +1,9 @@
 /*
  * tensor/tensor_features.h: a constant matrix that is mostly zeros, on a backend, in both directions.
  *
- * Held are the numbers alone, as CSR arrays of the rows and of the columns: 16 bytes each and 8 for every row and column,
- * where the whole matrix has 4 for every element. Products walk the numbers, and dropout masks them as they are read:
- * the bits are those of the mask over the whole matrix (hal/ops.def, feature_product). Not collective.
+ * Held are the numbers alone, as CSR arrays of the rows and of the columns: 16 bytes each and 8 for every row and
+ * column, where the whole matrix has 4 for every element. Products walk the numbers, and dropout masks them as they are
+ * read: the bits are those of the mask over the whole matrix (hal/ops.def, feature_product). Not collective.
  */
 #ifndef WEFT_TENSOR_TENSOR_FEATURES_H
 #define WEFT_TENSOR_TENSOR_FEATURES_H
@@ -18,8 +18,8 @@ typedef struct tensor_features {
     float *value[2];
 } tensor_features;
 
-/* Copies host CSR arrays: offset[rows + 1] from 0, column[entries] ascending in a row, value[entries]. tag: of the device
- * memory. Zeroed *features, also after a failure, may be destroyed. WEFT_ERR_RESOURCE: no room. */
+/* Copies host CSR arrays: offset[rows + 1] from 0, column[entries] ascending in a row, value[entries]. tag: of the
+ * device memory. Zeroed *features, also after a failure, may be destroyed. WEFT_ERR_RESOURCE: no room. */
 weft_status tensor_features_create(weft_hal *hal, const hal_csr *csr, const float *value, weft_mem_tag *tag,
                                    tensor_features *features);
 void tensor_features_destroy(tensor_features *features);

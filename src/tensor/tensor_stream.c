@@ -3,8 +3,8 @@
 
 #include <assert.h>
 
-/* A block is large enough for its copy to take far longer than the start of one, and a few of a matrix: the copy of the first waits
- * for nothing that it could run beside. */
+/* A block is large enough for its copy to take far longer than the start of one, and a few of a matrix: the copy of the
+ * first waits for nothing that it could run beside. */
 #define BLOCK_BYTES ((int64_t)16 << 20)
 enum { BLOCKS = 8, TILE = 256 };
 

@@ -503,7 +503,7 @@ static weft_status train(const bench *b, const char *run, const char *more, trai
     WEFT_TRY(train_job_create(&job));
     job->stop.asked = asked;
     job->observers = &listener;
-    weft_status status = app_context_open_within(b->world, b->comm, options, "own", &context);
+    weft_status status = app_context_open_within(b->world, b->comm, options, "own", 0.0, &context);
     status = status == WEFT_OK ? train_job_run(job, &context) : status;
     *result = job->result;
     result->test_std = job->result.run != NULL ? (double)job->result.run[0].best_epoch : 0;
@@ -683,7 +683,7 @@ static weft_status check_eval(const bench *b, const char *run, int64_t t)
     WEFT_TRY(option_create(eval, &options));
     WEFT_TRY(option_assign(options, "checkpoint", model));
     WEFT_TRY(option_assign(options, "data", "count:60"));
-    weft_status status = app_context_open_within(b->world, b->comm, options, "eval", &context);
+    weft_status status = app_context_open_within(b->world, b->comm, options, "eval", 0.0, &context);
     status = status == WEFT_OK ? predictor_open(&context, options, &p) : status;
     status = status == WEFT_OK ? predictor_load(&p, false) : status;
     status = status == WEFT_OK ? check_predictor(b, &p, t) : status;

@@ -183,7 +183,7 @@ static weft_status fit_opened(const refit_case *c, const app_context *world, wef
     WEFT_TRY(fit_options(c, folder, "open", 0, &options));
     WEFT_TRY(train_job_create(&job));
     job->keeps = true;
-    weft_status status = app_context_open_within(world, comm, options, "refit", &context);
+    weft_status status = app_context_open_within(world, comm, options, "refit", 0.0, &context);
     status = status == WEFT_OK ? fit_each(c, folder, job, &context) : status;
     train_job_destroy(job);
     app_context_close(&context);

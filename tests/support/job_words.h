@@ -35,7 +35,7 @@ static inline weft_status job_train(const app_context *host_job, weft_comm *comm
     app_context context = {.comm = NULL};
     train_job *job = NULL;
     WEFT_TRY(train_job_create(&job));
-    weft_status status = app_context_open_within(host_job, comm, options, name, &context);
+    weft_status status = app_context_open_within(host_job, comm, options, name, 0.0, &context);
     status = status == WEFT_OK ? train_job_run(job, &context) : status;
     *test = job->result.test_mean;
     train_job_destroy(job);

@@ -114,13 +114,15 @@ static void describe_set(workload *work)
 }
 
 /* What a node may hold of images: as asked for, and never more than the job may have. */
-static void bound_memory(const weft_options *o, image_options *options)
+static void bound_memory(const app_context *context, image_options *options)
 {
-    const uint64_t limit = option_size(o, OPT_MEMORY_LIMIT);
-    const uint64_t most = options->memory > 0 ? options->memory : placement_memory_available() / 2;
+    const uint64_t limit = option_size(context->options, OPT_MEMORY_LIMIT);
+    const uint64_t most = options->memory > 0 ? options->memory : app_context_memory(context) / 2;
     if (limit > 0 && limit < most) {
         options->memory = limit;
         options->memory_flag = FLAG_MEMORY_LIMIT;
+    } else if (context->memory_share < 1.0) {
+        options->memory = most;
     }
 }
 
@@ -147,7 +149,7 @@ static weft_status dense_open(workload *work, const char *folder)
                              .cache_folder = folder_of(option_text(o, OPT_CACHE_DIR)),
                              .cache_disk = option_size(o, OPT_CACHE_DISK),
                              .threads = context->placement.threads};
-    bound_memory(o, &options);
+    bound_memory(context, &options);
     activity_begin(ACTIVITY_LOAD);
     weft_status status = dense_size_of(o, &options.height, &options.width);
     status = status == WEFT_OK ? image_set_open(context->comm, source, &options, &job->set) : status;

@@ -46,7 +46,7 @@ static weft_status check_generated(const app_context *context, const char *spec,
 {
     const weft_options *o = context->options;
     const uint64_t limit = option_size(o, OPT_MEMORY_LIMIT);
-    const double available = (double)placement_memory_available();
+    const double available = (double)app_context_memory(context);
     const double have = limit > 0 ? (double)limit : available;
     const int here = comm_node_size(context->comm);
     struct statvfs disk;

@@ -85,7 +85,7 @@ weft_status partition_together(const app_context *context, const weft_graph *gra
     asked.method = partition_method_together(options);
     log_info("partition: %d ranks do it together, with the method %s", comm_size(comm), asked.method);
     if (asked.memory_limit == 0) {
-        asked.memory_limit = placement_memory_available() / (uint64_t)comm_node_size(comm);
+        asked.memory_limit = app_context_memory(context) / (uint64_t)comm_node_size(comm);
     }
     partition_extend_patience(context, graph);
     WEFT_TRY_GOTO(row_team_create(graph, comm_rank(comm), comm_size(comm), &talk, &team), status, done);

@@ -1,6 +1,7 @@
 /* app/setup/context.c: see app/setup/context.h. */
 #include "app/setup/context.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -241,7 +242,7 @@ static weft_status open_backend(app_context *context)
 
 weft_status app_context_open(const weft_options *options, app_context *context)
 {
-    memset(context, 0, sizeof *context);
+    *context = (app_context){.memory_share = 1.0};
     double patience = hang_set_timeout(options);
     WEFT_TRY(open_comm(context));
     comm_set_stall_timeout(context->comm, patience);
@@ -255,14 +256,27 @@ weft_status app_context_open(const weft_options *options, app_context *context)
                               context->road);
 }
 
+/* The level is the host's until the job's own options say otherwise. */
 static void speak_as(const weft_comm *comm, const char *name)
 {
     log_set_speaker(comm_rank(comm) == 0);
     log_set_name(name);
 }
 
+static double memory_share_of(const app_context *host_job, weft_comm *comm, double asked)
+{
+    const double ranks = (double)comm_node_size(comm) / (double)comm_node_size(host_job->comm);
+    assert(asked >= 0.0 && asked <= 1.0);
+    return host_job->memory_share * (asked > 0.0 ? asked : ranks);
+}
+
+uint64_t app_context_memory(const app_context *context)
+{
+    return (uint64_t)(context->memory_share * (double)placement_memory_available());
+}
+
 weft_status app_context_open_within(const app_context *host_job, weft_comm *comm, const weft_options *options,
-                                    const char *name, app_context *context)
+                                    const char *name, double memory_share, app_context *context)
 {
     *context = (app_context){.host_job = host_job,
                              .comm = comm,
@@ -271,12 +285,15 @@ weft_status app_context_open_within(const app_context *host_job, weft_comm *comm
                              .hal = host_job->hal,
                              .device_ranks = host_job->device_ranks,
                              .mixed = host_job->mixed,
-                             .nodes = comm_get_layout(comm)->nodes};
+                             .nodes = comm_get_layout(comm)->nodes,
+                             .host_voice = log_voice_now(),
+                             .memory_share = memory_share_of(host_job, comm, memory_share)};
     memcpy(context->host, host_job->host, sizeof context->host);
     memcpy(context->backends, host_job->backends, sizeof context->backends);
     memcpy(context->road, host_job->road, sizeof context->road);
     speak_as(comm, name);
-    return share_options(context, options);
+    WEFT_TRY(share_options(context, options));
+    return comm_agree(comm, app_set_log_level(context->options));
 }
 
 /* The ranks tell each other where they stand; the lowest one that is heard speaks, the others leave the end to it. */
@@ -330,7 +347,7 @@ void app_context_close(app_context *context)
     if (context->host_job == NULL) {
         close_own(context);
     } else {
-        speak_as(context->host_job->comm, "");
+        log_voice_set(&context->host_voice);
     }
     memset(context, 0, sizeof *context);
 }

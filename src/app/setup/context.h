@@ -6,6 +6,7 @@
 #define WEFT_APP_SETUP_CONTEXT_H
 
 #include "app/options/app_options.h"
+#include "base/log.h"
 #include "comm/comm.h"
 #include "machine/placement.h"
 
@@ -27,6 +28,8 @@ struct app_context {
     char road[COMM_ROAD_BYTES]; /* of rows of halos in devices' memory: comm_choose_direct */
     char host[64];
     int nodes;
+    log_voice host_voice; /* of host_job, which speaks again when this job is closed */
+    double memory_share;  /* of its node's memory that this job may take; 1: all */
 };
 
 /* The log's level by --quiet and --verbose; neither leaves it as it is. WEFT_ERR_USAGE when both are given. */
@@ -45,11 +48,13 @@ weft_status app_context_open(const weft_options *options, app_context *context);
 /*
  * A job on some of another's ranks, beside jobs on the others: a communicator that was split from its (the caller's, and
  * open longer), options of its own, and the machine, placement and backend of `host_job`, which its own options do not
- * change. Its rank 0 speaks, as `name`, until it is closed. A node's memory is not divided between the jobs.
- * Collective over `comm`.
+ * change. Its rank 0 speaks, as `name`, until it is closed. memory_share: of what host_job may take of a node's memory, more than
+ * 0 and at most 1; 0: as many parts of it as the job has of host_job's ranks on the node. Collective over `comm`.
  */
 weft_status app_context_open_within(const app_context *host_job, weft_comm *comm, const weft_options *options,
-                                    const char *name, app_context *context);
+                                    const char *name, double memory_share, app_context *context);
+/* Bytes of this node's memory that the job may take in all: its share of what is free, or of the control group's limit. */
+uint64_t app_context_memory(const app_context *context);
 /* What timings of this rank depend on beside its host's name, which a machine keeps when its parts are exchanged: processor,
  * caches, threads. */
 void app_machine_text(const app_context *context, char *text, size_t bytes);

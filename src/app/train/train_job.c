@@ -118,6 +118,8 @@ static weft_status train(train_job *job)
         .dir = &job->dir,
         .events = &job->events,
         .services = &job->services,
+        .account = &job->account,
+        .lanes_before = job->lanes_before,
         .metric = job->services.metric == TRAIN_METRIC_ACCURACY ? "accuracy" : "ROC-AUC",
         .job_started = job->started,
         .started = clock_seconds()};
@@ -215,7 +217,7 @@ static weft_status run_job(train_job *job)
         return dry_run(job);
     }
     WEFT_TRY(build(job));
-    return train_trace_write(job->context, &job->dir, train(job));
+    return train_trace_write(job->context, &job->dir, job->started, train(job));
 }
 
 /* What is on disk ends with the fit, whatever ended it; generated data with the job. */
@@ -239,14 +241,23 @@ weft_status train_job_create(train_job **job)
 {
     WEFT_TRY(WEFT_NEW_ZERO(job, 1, WEFT_MEM_GENERAL));
     (*job)->started = clock_seconds();
-    activity_reset();
+    job_account_begin(&(*job)->account);
     return WEFT_OK;
+}
+
+/* A communicator may have served other jobs, and other fits. */
+static void note_lanes(train_job *job)
+{
+    for (int lane = 0; lane < COMM_LANES; ++lane) {
+        job->lanes_before[lane] = comm_lane_stats(job->context->comm, (comm_lane)lane);
+    }
 }
 
 static weft_status begin_job(train_job *job, app_context *context)
 {
     job->context = context;
     job->first = job->asked = context->options;
+    note_lanes(job);
     if (option_flag(context->options, OPT_TRACE)) {
         WEFT_TRY(trace_open(0));
         job->traced = true;
@@ -282,7 +293,7 @@ weft_status train_job_build(train_job *job)
 weft_status train_job_fit(train_job *job)
 {
     assert(job->keeps && job->work.model != NULL);
-    return close_files(job, train_trace_write(job->context, &job->dir, train(job)));
+    return close_files(job, train_trace_write(job->context, &job->dir, job->started, train(job)));
 }
 
 /* ---- another fit on the same data ---- */
@@ -347,6 +358,9 @@ weft_status train_job_again(train_job *job, const weft_options *options)
     forget_fit(job);
     job->work.ops->unbuild(&job->work);
     job->started = clock_seconds();
+    job_account_end(&job->account); /* figures of a fit are its own */
+    job_account_begin(&job->account);
+    note_lanes(job);
     take_options(job, own, own);
     status = begin_fit(job);
     status = status == WEFT_OK ? open_folder(job) : status;
@@ -367,5 +381,6 @@ void train_job_destroy(train_job *job)
     if (job->traced) {
         trace_close();
     }
+    job_account_end(&job->account);
     weft_free(job);
 }

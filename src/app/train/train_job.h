@@ -60,6 +60,8 @@ typedef struct train_job {
     train_events events;
     train_report report;
     train_result result;
+    job_account account;
+    comm_stats lanes_before[COMM_LANES]; /* counters of the communicator when the fit began */
 } train_job;
 
 /* An empty job, whose clock and times by activity start here. Free with train_job_destroy. */

@@ -164,6 +164,18 @@ train_observer train_report_observer(train_report *report, const train_observer 
 
 /* ---- the closing table ---- */
 
+/* A communicator may have served other jobs. */
+static comm_stats lane_of_job(const train_report *report, int lane)
+{
+    const comm_stats now = comm_lane_stats(report->context->comm, (comm_lane)lane);
+    const comm_stats *before = &report->lanes_before[lane];
+    return (comm_stats){.bytes_sent = now.bytes_sent - before->bytes_sent,
+                        .messages_sent = now.messages_sent - before->messages_sent,
+                        .shared_bytes = now.shared_bytes - before->shared_bytes,
+                        .wait_seconds = now.wait_seconds - before->wait_seconds,
+                        .busy_seconds = now.busy_seconds - before->busy_seconds};
+}
+
 static train_figures figures_of_rank(const train_report *report)
 {
     train_figures f = {0};
@@ -172,7 +184,7 @@ static train_figures figures_of_rank(const train_report *report)
         f.wall += f.seconds[a];
     }
     for (int lane = 0; lane < COMM_LANES; ++lane) {
-        comm_stats stats = comm_lane_stats(report->context->comm, (comm_lane)lane);
+        const comm_stats stats = lane_of_job(report, lane);
         f.lane_bytes[lane] = (double)stats.bytes_sent;
         f.lane_messages[lane] = (double)stats.messages_sent;
         f.lane_busy[lane] = stats.busy_seconds;
@@ -188,9 +200,10 @@ static train_figures figures_of_rank(const train_report *report)
     f.group_messages = (double)report->figures.messages_sent;
     f.bytes += f.group_bytes;
     f.messages += f.group_messages;
-    f.cpu = clock_cpu_seconds();
-    f.peak_rss = (double)clock_peak_rss_bytes();
-    f.allocated_peak = (double)weft_mem_usage_total().peak_bytes;
+    const job_figures process = job_account_read(report->account);
+    f.cpu = process.cpu_seconds;
+    f.peak_rss = (double)process.peak_rss_bytes;
+    f.allocated_peak = (double)process.allocated_peak_bytes;
     return f;
 }
 

@@ -8,6 +8,7 @@
 #include "app/train/train_load.h"
 #include "app/train/train_outcome.h"
 #include "app/workload/workload.h"
+#include "base/trace/job_account.h"
 #include "train/fit/fit.h"
 
 /* Figures of one rank. The struct holds doubles alone, so one all-reduce takes it as a row. */
@@ -32,8 +33,10 @@ typedef struct train_report {
     run_dir *dir;
     train_events *events; /* rank 0's */
     const fit_services *services;
-    train_observer observer; /* the report's own, the first of the list */
-    const char *metric;      /* "accuracy" or "ROC-AUC" */
+    const job_account *account;     /* of the fit */
+    const comm_stats *lanes_before; /* [COMM_LANES] counters of the communicator when the fit began */
+    train_observer observer;        /* the report's own, the first of the list */
+    const char *metric;             /* "accuracy" or "ROC-AUC" */
     double job_started, started, last_line;
     int64_t done, lines;       /* epochs done, and lines logged for them */
     double begun;              /* share of the first epoch that earlier starts had trained */

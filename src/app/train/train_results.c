@@ -41,7 +41,7 @@ weft_status train_results_write(workload *work, const run_dir *dir, train_metric
     return comm_agree(context->comm, status);
 }
 
-weft_status train_trace_write(const app_context *context, const run_dir *dir, weft_status trained)
+weft_status train_trace_write(const app_context *context, const run_dir *dir, double since, weft_status trained)
 {
     char path[FILE_PATH_MAX];
     char message[FILE_PATH_MAX];
@@ -51,7 +51,7 @@ weft_status train_trace_write(const app_context *context, const run_dir *dir, we
     snprintf(message, sizeof message, "%s", weft_error_message());
     weft_status status = folder_make(dir->path); /* where nodes do not share a file system */
     status = status == WEFT_OK ? file_path(path, "%s/trace-%d.json", dir->path, comm_rank(context->comm)) : status;
-    status = status == WEFT_OK ? trace_write(path, comm_rank(context->comm)) : status;
+    status = status == WEFT_OK ? trace_write(path, comm_rank(context->comm), since) : status;
     if (comm_agree(context->comm, status) != WEFT_OK) {
         log_warn("trace not written: %s", weft_error_message());
         weft_error_clear();

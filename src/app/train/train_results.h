@@ -9,7 +9,8 @@
  * Collective. */
 weft_status train_results_write(workload *work, const run_dir *dir, train_metric metric, train_outcome *outcome);
 /* trace-RANK.json of every rank, where it was asked for and there are results or a checkpoint. They are safe by then: a
- * trace that cannot be written is a warning. trained: how the fit ended; returned as it is. Collective. */
-weft_status train_trace_write(const app_context *context, const run_dir *dir, weft_status trained);
+ * trace that cannot be written is a warning. since: clock_seconds() of the job's first span. trained: how
+ * the fit ended; returned as it is. Collective. */
+weft_status train_trace_write(const app_context *context, const run_dir *dir, double since, weft_status trained);
 
 #endif

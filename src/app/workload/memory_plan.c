@@ -101,7 +101,7 @@ static weft_status add_up(const app_context *context, memory_plan *memory, memor
 
 weft_status memory_plan_check(const app_context *context, memory_plan *memory, uint64_t limit)
 {
-    const uint64_t have = limit > 0 ? limit : placement_memory_available();
+    const uint64_t have = limit > 0 ? limit : app_context_memory(context);
     memory_peaks node;
     weft_status status = WEFT_OK;
     WEFT_TRY(add_up(context, memory, &node));

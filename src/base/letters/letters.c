@@ -1,4 +1,5 @@
-/* base/letters/letters.c: see base/letters/letters.h. Unicode Standard Annex 15: decompose, sort marks by their class, compose. */
+/* base/letters/letters.c: see base/letters/letters.h. Unicode Standard Annex 15: decompose, sort marks by their class,
+ * compose. */
 #include "base/letters/letters.h"
 
 #include <stdint.h>

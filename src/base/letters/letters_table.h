@@ -1,7 +1,9 @@
 /*
- * base/letters/letters_table.h: letters of Unicode 14 that are one character or two: {letter, base, mark}, in order of the letter.
+ * base/letters/letters_table.h: letters of Unicode 14 that are one character or two: {letter, base, mark}, in order of
+ * the letter.
  *
- * Primary composites of the Basic Multilingual Plane, without Hangul, which is arithmetic. A part of base/letters/letters.c, made by
+ * Primary composites of the Basic Multilingual Plane, without Hangul, which is arithmetic. A part of
+ * base/letters/letters.c, made by
  *
  *     python3 -c 'import unicodedata as u
  *     for c in range(0x80, 0x10000):

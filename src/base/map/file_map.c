@@ -1,9 +1,10 @@
 /*
  * base/file_map.c: files that are mapped read-only, and the table of their names; see base/file.h.
  *
- * The kernel raises SIGBUS when a page is touched that the file no longer has, or that its disk does not deliver. A handler
- * may take no lock and call few functions, so the table is fixed memory: a slot is free, claimed by whoever fills it in, or
- * ready to be read. Files beyond MAPS_MAX have no name in the table. Memory: MAPS_MAX KiB, touched as slots are used.
+ * The kernel raises SIGBUS when a page is touched that the file no longer has, or that its disk does not deliver. A
+ * handler may take no lock and call few functions, so the table is fixed memory: a slot is free, claimed by whoever
+ * fills it in, or ready to be read. Files beyond MAPS_MAX have no name in the table. Memory: MAPS_MAX KiB, touched as
+ * slots are used.
  */
 #include <errno.h>
 #include <stdatomic.h>

@@ -20,8 +20,8 @@ typedef enum activity_kind {
     ACTIVITY_SCORES    /* each evaluation */
 } activity_kind;
 
-/* A room declares `extern const weft_activity ACTIVITY_HALO[1]` in a header and defines it in one of its files (an array
- * of one, so that the name is the address that the functions below take). */
+/* A room declares `extern const weft_activity ACTIVITY_HALO[1]` in a header and defines it in one of its files (an
+ * array of one, so that the name is the address that the functions below take). */
 typedef struct weft_activity {
     const char *text; /* in tables, summary.json and traces */
     activity_kind kind;
@@ -39,6 +39,28 @@ typedef struct activity_row {
 
 /* Start the clock: everything before belongs to nothing, what follows to ACTIVITY_OTHER. */
 void activity_reset(void);
+
+/* What a thread has booked, and what runs: the books of a job, put aside while another job runs within it. */
+enum { ACTIVITIES_DEEP = 16 }; /* that run inside each other */
+
+typedef struct activity_booking {
+    const weft_activity *activity;
+    activity_row booked;
+} activity_booking;
+
+typedef struct activity_book {
+    activity_booking row[ACTIVITIES_MOST];
+    const weft_activity *stack[ACTIVITIES_DEEP]; /* the running ones, the innermost last */
+    double span_begin[ACTIVITIES_DEEP];          /* for the trace */
+    int rows, depth;
+    double last; /* time up to which seconds are booked; 0: the clock was not started */
+} activity_book;
+
+/* Puts the calling thread's book aside in *outer and begins an empty one, as activity_reset does. */
+void activity_put_aside(activity_book *outer);
+/* Ends that empty book and goes on with *outer: all seconds since it was put aside belong to its running activity. */
+void activity_take_up(const activity_book *outer);
+
 void activity_begin(const weft_activity *activity);
 void activity_end(const weft_activity *activity);
 /* Seconds and calls so far, the running activity included up to now. */

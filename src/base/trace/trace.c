@@ -20,6 +20,7 @@
 enum { DEFAULT_SPANS = 65536, MOST_SPANS = 1 << 26 };
 
 static atomic_bool recording;
+static atomic_int holders;
 static _Atomic uint64_t generation;
 static _Atomic uint64_t ring_capacity;
 static _Atomic(trace_ring *) rings;
@@ -32,9 +33,11 @@ static _Thread_local const char *own_name;
 /* ---- recording --------------------------------------------------------------------------------------------- */
 weft_status trace_open(int64_t spans)
 {
-    WEFT_CHECK(!atomic_load(&recording), WEFT_ERR_INTERNAL, "a trace is open already");
     WEFT_CHECK(spans >= 0 && spans <= MOST_SPANS, WEFT_ERR_INTERNAL, "a trace of %lld spans a thread: 0 to %d",
                (long long)spans, MOST_SPANS);
+    if (atomic_fetch_add(&holders, 1) > 0) {
+        return WEFT_OK;
+    }
     atomic_store(&ring_capacity, spans == 0 ? DEFAULT_SPANS : (uint64_t)spans);
     atomic_store(&threads, 0);
     atomic_store(&lost, 0);
@@ -106,6 +109,9 @@ void trace_thread(const char *name)
 
 void trace_close(void)
 {
+    if (!trace_on() || atomic_fetch_sub(&holders, 1) > 1) {
+        return;
+    }
     atomic_store(&recording, false);
     trace_ring *next = NULL;
     for (trace_ring *ring = atomic_exchange(&rings, NULL); ring != NULL; ring = next) {

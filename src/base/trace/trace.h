@@ -25,7 +25,8 @@ typedef enum trace_category {
     TRACE_SYNC   /* the caller hands over or stands still: submit, wait */
 } trace_category;
 
-/* Record from now on, at most `spans` of each thread (0: 65536). One per process: WEFT_ERR_INTERNAL when open. */
+/* Record from now on, at most `spans` of each thread (0: 65536). A trace that is open already goes on as it is, for one
+ * holder more: jobs of one process share its spans, and each writes those since it began (io/trace_file.h). */
 weft_status trace_open(int64_t spans);
 bool trace_on(void);
 /* Now, or 0 when off. */
@@ -34,7 +35,7 @@ double trace_begin(void);
 void trace_end(double begin, trace_category category, const char *name, int64_t bytes);
 /* Name the calling thread ("main", "communication"). */
 void trace_thread(const char *name); /* a literal */
-/* Threads that record must be quiet. */
+/* The last holder ends the recording, while the threads that record are quiet. Harmless without a trace. */
 void trace_close(void);
 
 #endif

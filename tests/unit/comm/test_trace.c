@@ -58,7 +58,7 @@ static void check_ring(void **state, int ranks_per_node, const char *category, c
     const char *path = in_folder(state, "trace.json");
     ASSERT_OK(trace_open(0));
     ASSERT_OK(comm_thread_run(RANKS, run_ring, &job));
-    ASSERT_OK(trace_write(path, 0));
+    ASSERT_OK(trace_write(path, 0, 0));
     trace_close();
     char *text = NULL;
     size_t bytes = 0;

@@ -81,7 +81,7 @@ static void test_off(void **state)
     trace_end(begin, TRACE_COMM, "nothing", 1);
     trace_end(clock_seconds(), TRACE_COMM, "begun while on", 1);
     assert_int_equal(weft_mem_usage_total().allocations, allocations);
-    ASSERT_STATUS(trace_write("never", 0), WEFT_ERR_INTERNAL);
+    ASSERT_STATUS(trace_write("never", 0, 0), WEFT_ERR_INTERNAL);
     assert_false(file_exists("never"));
 }
 
@@ -91,7 +91,6 @@ static void test_reads_back(void **state)
     char path[FILE_PATH_MAX];
     ASSERT_OK(file_path(path, "%s/trace-7.json", folder));
     ASSERT_OK(trace_open(0));
-    ASSERT_STATUS(trace_open(0), WEFT_ERR_INTERNAL);
     trace_thread("ma\"in");
     double outer = trace_begin();
     double inner = trace_begin();
@@ -99,7 +98,7 @@ static void test_reads_back(void **state)
     }
     trace_end(inner, TRACE_INTER, "inside", 12345678901);
     trace_end(outer, TRACE_STEP, "outside", -1);
-    ASSERT_OK(trace_write(path, 7));
+    ASSERT_OK(trace_write(path, 7, 0));
     trace_close();
     read_back file = read_trace(path);
     const json_value *in = find_span(&file, "inside");
@@ -135,7 +134,7 @@ static void test_ring_forgets(void **state)
     for (int i = 0; i < 25; ++i) {
         trace_end(trace_begin(), TRACE_COMM, names[i], i);
     }
-    ASSERT_OK(trace_write(path, 0));
+    ASSERT_OK(trace_write(path, 0, 0));
     trace_close();
     read_back file = read_trace(path);
     for (int i = 0; i < 25; ++i) {
@@ -158,7 +157,7 @@ static void test_rows(void **state)
     trace_end(third, TRACE_COMM, "third", 0);
     trace_end(first, TRACE_COMM, "first", 0);
     trace_end(second, TRACE_COMM, "second", 0);
-    ASSERT_OK(trace_write(path, 0));
+    ASSERT_OK(trace_write(path, 0, 0));
     trace_close();
     read_back file = read_trace(path);
     double row_of_first = number_of(find_span(&file, "first"), "tid");
@@ -194,7 +193,7 @@ static void test_threads(void **state)
         for (int t = 0; t < THREADS; ++t) {
             assert_int_equal(pthread_join(thread[t], NULL), 0);
         }
-        ASSERT_OK(trace_write(path, 0));
+        ASSERT_OK(trace_write(path, 0, 0));
         trace_close();
         read_back file = read_trace(path);
         for (int t = 0; t < THREADS; ++t) {
@@ -216,9 +215,9 @@ static void test_failures(void **state)
     trace_end(trace_begin(), TRACE_COMM, "lost", 0);
     weft_alloc_fail_after(0);
     trace_end(trace_begin(), TRACE_COMM, "lost too", 0);
-    assert_true(trace_write(path, 0) != WEFT_OK);
+    assert_true(trace_write(path, 0, 0) != WEFT_OK);
     ASSERT_OK(file_path(path, "%s/lost.json", folder));
-    ASSERT_OK(trace_write(path, 0));
+    ASSERT_OK(trace_write(path, 0, 0));
     read_back file = read_trace(path);
     assert_int_equal(json_find(json_find(json_root(file.document), "otherData"), "forgotten")->integer, 2);
     read_done(&file);
