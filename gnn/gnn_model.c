@@ -167,7 +167,9 @@ weft_status gnn_model_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, c
     if (ops->walks_edges) {
         WEFT_TRY(gnn_part_edges_create(comm, hal, part, model->plan.max_width, !ops->counts_self, &model->edges));
     }
-    part_release_edges(part);
+    if (!config->keeps_edges) {
+        part_release_edges(part);
+    }
     WEFT_TRY(declare_parameters(model, dtype));
     WEFT_TRY(create_matrices(model));
     return upload_row_ids(model, part);

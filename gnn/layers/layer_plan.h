@@ -104,6 +104,7 @@ typedef enum gnn_residual { GNN_RESIDUALS(CHOICE_VALUE) } gnn_residual;
 typedef enum gnn_jumping { GNN_JUMPINGS(CHOICE_VALUE) } gnn_jumping;
 
 typedef struct gnn_config {
+    bool keeps_edges; /* gnn_model_create leaves the part its edges, for another model */
     gnn_kind kind;
     gnn_sage_aggregator aggregator;
     int layers; /* convolutions; of sgc: hops */

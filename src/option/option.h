@@ -133,6 +133,7 @@ typedef struct option_section {
     const char *commands; /* commands of other tables that take the section at their '*', comma separated; or NULL */
     option_change change; /* of its options, when a run is resumed */
     const char *also;     /* another section of config files that may hold its options, or NULL */
+    bool of_data;         /* its options say which data are open and where they lie: they stay while data are open */
 } option_section;
 
 typedef struct weft_options weft_options;

@@ -13,7 +13,6 @@ static void fill_result(const train_job *job, weft_train_result *result)
 {
     const app_context *context = job->context;
     const train_result *trained = &job->result;
-    const train_model *model = job->work.model; /* NULL after a dry run */
     *result = (weft_train_result){.rank = comm_rank(context->comm),
                                   .ranks = comm_size(context->comm),
                                   .threads = context->placement.threads,
@@ -27,7 +26,7 @@ static void fill_result(const train_job *job, weft_train_result *result)
                                   .epoch_s_q3 = trained->epoch_s_q3,
                                   .seconds = trained->seconds,
                                   .epochs = trained->epochs,
-                                  .parameters = model != NULL ? model->params->weights : 0,
+                                  .parameters = workload_parameters(&job->work),
                                   .replication_factor = job->work.replication,
                                   .predicted_peak_bytes = job->work.memory.peak};
     memcpy(result->run_dir, job->dir.path, sizeof result->run_dir);

@@ -27,7 +27,7 @@ static void print_dry_run(const train_job *job)
     printf("%d rank(s) on %d node(s), %d thread(s) each (%s)\n", comm_size(context->comm), context->nodes,
            context->placement.threads, context->placement.reason);
     workload_print_plan(work, stdout);
-    if (comm_size(context->comm) > 1) {
+    if (comm_size(context->comm) > 1 && work->ops->fit == NULL) {
         print_sync(context, work->ops->shards);
     }
     memory_plan_print(context, &work->memory);

@@ -11,12 +11,7 @@
 
 /* Images beyond SMALL_SIDE are cut from anywhere in any size; below it a shift by some pixels is variation enough. Two
  * kernels of 5 with a pool behind each leave nothing of images below LENET_SIDE. */
-enum {
-    LENET_SIDE = 16,
-    LENET_LARGEST = 32,
-    SMALL_SIDE = 96,
-    MOMENTS_BYTES = 2 * AUGMENT_CHANNELS_MAX * (NUMBER_TEXT_MAX + 1)
-};
+enum { LENET_SIDE = 16, LENET_LARGEST = 32, SMALL_SIDE = 96 };
 
 static weft_status decide_model(const image_set *set, weft_options *options)
 {
@@ -53,7 +48,7 @@ static weft_status decide_moments(weft_comm *comm, const image_set *set, weft_op
 {
     float mean[AUGMENT_CHANNELS_MAX];
     float deviation[AUGMENT_CHANNELS_MAX];
-    char text[MOMENTS_BYTES];
+    char text[DENSE_MOMENTS];
     WEFT_TRY(image_set_moments(comm, set, mean, deviation));
     const int used = append(text, sizeof text, mean, set->channels, "/");
     append(text + used, sizeof text - (size_t)used, deviation, set->channels, "");

@@ -67,10 +67,10 @@ void dense_plan_facts(const workload *work, fact_list *list)
 static dense_input input_of(const dense_job *job)
 {
     const image_use use = image_set_use(job->set);
-    dense_input input = {.source_bytes = (double)use.source_bytes,
+    dense_input input = {.source_bytes = (double)(use.source_bytes - job->used.source_bytes),
                          .wait_s = job->source != NULL ? image_source_wait_seconds(job->source) : 0.0};
     for (int level = 0; level < IMAGE_LEVELS; ++level) {
-        input.samples[level] = (double)use.samples[level];
+        input.samples[level] = (double)(use.samples[level] - job->used.samples[level]);
     }
     return input;
 }

@@ -4,11 +4,16 @@
 
 #include "app/dense/dense_options.h"
 #include "app/dense/dense_workload.h"
+#include "base/number.h"
+#include "dense/data/augment.h"
 #include "dense/data/image_order.h"
 #include "dense/engine/dense_model.h"
 #include "dense/net/zoo.h"
 
-enum { DENSE_SIZES = HAL_CONV_SIZES };
+enum {
+    DENSE_SIZES = HAL_CONV_SIZES,
+    DENSE_MOMENTS = 2 * AUGMENT_CHANNELS_MAX * (NUMBER_TEXT_MAX + 1) /* bytes of --image-moments */
+};
 
 /* What the batches cost; a row of doubles, so that it is reduced as one. */
 typedef struct dense_input {
@@ -19,6 +24,9 @@ typedef struct dense_input {
 /* Everything that a workload of this kind holds; freed by its end(). */
 typedef struct dense_job {
     image_set *set;
+    int64_t channels;            /* that the images were brought to as they were opened; 0: what their files have */
+    image_use used;              /* of the set, by models before this one */
+    char moments[DENSE_MOMENTS]; /* --image-moments auto of these images, once it was decided; "": not yet */
     network net;
     augment augment;
     image_batches batches;       /* of training */

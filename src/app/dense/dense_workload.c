@@ -142,8 +142,9 @@ static weft_status dense_open(workload *work, const char *folder)
     WEFT_CHECK(source[0] != '\0', WEFT_ERR_USAGE,
                "%s is missing: name a folder or an archive of images, or generated ones such as synth:images",
                FLAG_DATA);
+    job->channels = channels_of(work);
     image_options options = {.format = option_choice(o, OPT_IMAGE_FORMAT),
-                             .channels = channels_of(work),
+                             .channels = job->channels,
                              .path = work->path,
                              .paths = work->paths,
                              .trained = work->trained,
@@ -177,10 +178,36 @@ static weft_status dense_relabel(workload *work, const int32_t *class_of, int64_
     return WEFT_OK;
 }
 
+/* Moments of all images are measured once while the set is open. */
 static weft_status dense_decide(workload *work, weft_options *options, bool training)
 {
-    const dense_job *job = work->self;
-    return dense_auto_decide(work->context->comm, job->set, training, options);
+    dense_job *job = work->self;
+    const bool measured = option_is_auto(options, OPT_IMAGE_MOMENTS);
+    WEFT_CHECK(channels_of(work) == job->channels, WEFT_ERR_USAGE,
+               "--init-weights %s: its images have other channels than those of %s, which are open: begin another job",
+               work->start != NULL ? work->start->path : "(none)", work->name);
+    if (measured && job->moments[0] != '\0') {
+        WEFT_TRY(option_decide(options, OPT_IMAGE_MOMENTS, job->moments));
+    }
+    WEFT_TRY(dense_auto_decide(work->context->comm, job->set, training, options));
+    if (measured) {
+        snprintf(job->moments, sizeof job->moments, "%s", option_text(options, OPT_IMAGE_MOMENTS));
+    }
+    return WEFT_OK;
+}
+
+/* The layers of a network of the user's own become those of the checkpoint, with a warning if its file has others by now. */
+static weft_status dense_adopt(const workload *work, const checkpoint *ck)
+{
+    const app_context *context = work->context;
+    const char *own = ck != NULL ? checkpoint_option(ck, option_row_in(context->options, OPT_NETWORK)->name) : NULL;
+    const char *now = option_text(context->options, OPT_NETWORK);
+    if (own != NULL && own[0] != '\0' && now[0] != '\0' && strcmp(own, now) != 0) {
+        log_warn("%s has changed since the run began, which goes on with the layers that it was begun with; for the "
+                 "others start another run",
+                 option_text(context->options, OPT_MODEL));
+    }
+    return app_decide_shared(context->comm, context->decided, OPT_NETWORK, own);
 }
 
 /* ---- the plan ---- */
@@ -497,9 +524,11 @@ static void dense_abandon(workload *work)
     (void)work;
 }
 
-static void dense_end(workload *work)
+/* What is left is the set of images, with its caches. */
+static void dense_unbuild(workload *work)
 {
     dense_job *job = work->self;
+    dense_job left = {.set = job->set, .channels = job->channels, .used = image_set_use(job->set)};
     image_source_destroy(job->source);
     dense_model_destroy(&job->model);
     tensor_destroy(&job->label);
@@ -510,29 +539,35 @@ static void dense_end(workload *work)
     weft_free(job->split_host);
     weft_free(job->held_id);
     net_destroy(&job->net);
+    memcpy(left.moments, job->moments, sizeof left.moments);
+    *job = left;
+    work->model = NULL;
+    work->targets = NULL;
+}
+
+/* Which images are open, of what size and channels, and where they are kept; images that are set apart for validation are drawn
+ * by the seed. */
+static bool dense_needs_other_data(const workload *work, option_id id)
+{
+    static const option_id of_set[] = {OPT_IMAGE_FORMAT, OPT_IMAGE_SIZE, OPT_IMAGE_MOMENTS, OPT_VALID_IMAGES,
+                                       OPT_CACHE_MEMORY, OPT_CACHE_DIR,  OPT_CACHE_DISK,    OPTION_NONE};
+    const bool draws = option_int(work->context->options, OPT_VALID_IMAGES) > 0;
+    const option_id *at = of_set;
+    while (*at != OPTION_NONE && *at != id) {
+        ++at;
+    }
+    return *at == id || (id == OPT_SEED && draws);
+}
+
+static void dense_end(workload *work)
+{
+    dense_job *job = work->self;
+    if (job->set != NULL) {
+        dense_unbuild(work);
+    }
     image_set_close(job->set);
     weft_free(job);
 }
-
-/* The layers of a network of the user's own become those of the checkpoint, with a warning where its file has others by now. */
-static weft_status dense_adopt(const app_context *context, const checkpoint *ck)
-{
-    const weft_options *o = context->options;
-    const char *own = ck != NULL ? checkpoint_option(ck, option_row_in(o, OPT_NETWORK)->name) : NULL;
-    const char *now = option_text(o, OPT_NETWORK);
-    if (own != NULL && own[0] != '\0' && now[0] != '\0' && strcmp(own, now) != 0) {
-        log_warn("%s has changed since the run began, which goes on with the layers that it was begun with; for the "
-                 "others start another run",
-                 option_text(o, OPT_MODEL));
-    }
-    return app_decide_shared(context->comm, context->decided, OPT_NETWORK, own);
-}
-
-static const option_id recorded[] = {OPT_IMAGE_MOMENTS, OPT_IMAGE_SIZE, OPT_NETWORK, OPTION_NONE};
-static const option_id inputs[] = {OPT_IMAGE_MOMENTS, OPTION_NONE};
-/* A run keeps its network, and the hash of the data says what they are. */
-static const option_id resumable[] = {OPT_NETWORK,   OPT_IMAGE_FORMAT, OPT_CACHE_MEMORY,
-                                      OPT_CACHE_DIR, OPT_CACHE_DISK,   OPTION_NONE};
 
 static const workload_activity activities[] = {
     {ACTIVITY_BATCH, "batches", 40}, {ACTIVITY_CONVOLVE, "convolve", 50}, {NULL, NULL, 0}};
@@ -549,13 +584,17 @@ static const char *dense_library(int i, char *text, size_t bytes)
     return i < 2 ? names[i] : NULL;
 }
 
+/* A run keeps its network, and the hash of the data says what they are. */
+static const option_id resume_free[] = {OPT_NETWORK,    OPT_IMAGE_FORMAT,   OPT_CACHE_MEMORY, OPT_CACHE_DIR,
+                                        OPT_CACHE_DISK, OPT_LOADER_THREADS, OPTION_NONE};
+
+static const option_id recorded[] = {OPT_IMAGE_SIZE, OPT_NETWORK, OPTION_NONE};
+static const option_id recorded_inputs[] = {OPT_IMAGE_MOMENTS, OPTION_NONE};
+
 const workload_ops dense_workload = {
     .options = &dense_option_table,
     .claims = dense_claims,
     .activities = activities,
-    .recorded = recorded,
-    .inputs = inputs,
-    .resumable = resumable,
     .data = "images",
     .field = "images",
     .rows = "images",
@@ -564,6 +603,9 @@ const workload_ops dense_workload = {
     .label_cure = "weft predict answers for them; images in folders train/CLASS/ and test/CLASS/ have scores",
     .share = {{"train_images", "training images", ""}},
     .shards = SYNC_SHARDS_SAMPLED,
+    .resume_free = resume_free,
+    .recorded = recorded,
+    .recorded_inputs = recorded_inputs,
     .begin = dense_begin,
     .open = dense_open,
     .count_classes = dense_count_classes,
@@ -574,6 +616,8 @@ const workload_ops dense_workload = {
     .build = dense_build,
     .count_training = count_training,
     .release = dense_release,
+    .unbuild = dense_unbuild,
+    .needs_other_data = dense_needs_other_data,
     .abandon = dense_abandon,
     .end = dense_end,
     .data_facts = dense_data_facts,

@@ -181,11 +181,12 @@ static bool needs_facts(const weft_options *options, bool training)
 weft_status auto_options_decide(weft_comm *comm, const weft_graph *graph, bool training, weft_options *options,
                                 gnn_facts *facts)
 {
-    *facts = (gnn_facts){0};
-    if (needs_facts(options, training) && comm_rank(comm) == 0) {
-        *facts = gnn_facts_of(graph);
-        graph_release_pages(graph);
+    if (facts->features == 0 && needs_facts(options, training)) {
+        if (comm_rank(comm) == 0) {
+            *facts = gnn_facts_of(graph);
+            graph_release_pages(graph);
+        }
+        WEFT_TRY(comm_bcast(comm, 0, facts, (int64_t)sizeof *facts));
     }
-    WEFT_TRY(comm_bcast(comm, 0, facts, (int64_t)sizeof *facts));
     return comm_agree(comm, decide(options, graph, facts, training));
 }

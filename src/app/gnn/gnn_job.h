@@ -7,12 +7,15 @@
 #include "app/gnn/graph_data.h"
 #include "app/gnn/job_forms.h"
 #include "gnn/dataset.h"
+#include "gnn/facts.h"
 #include "gnn/gnn_model.h"
 
 /* Everything that a workload of this kind holds; freed by its end(). */
 typedef struct gnn_job {
     graph_data data;
     weft_graph facts;       /* of the graph, also once it is closed; no arrays, but names of classes */
+    const float *weight;    /* of all edges, as the store has them; data.graph.weight is NULL where they do not count */
+    gnn_facts counts;       /* of the store, once a decision needed them; features 0: not yet */
     name_list vertex_names; /* on rank 0, of a job that answers for them; text NULL: none */
     int32_t *class_of;      /* [classes of the store] classes of a trained model, or -1; NULL: as they are */
     bool weighted;          /* edges count by their weights */

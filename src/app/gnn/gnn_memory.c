@@ -143,16 +143,17 @@ memory_plan gnn_memory_plan(const gnn_memory_facts *f)
     const uint64_t communication = halo + f->sync_bytes;
     const uint64_t copied = f->hides ? (uint64_t)f->edges : 0; /* of a part of them */
     const uint64_t building = edges + matrix + (copied + (uint64_t)read_edges(f)) * edge_bytes;
+    const uint64_t kept = f->keeps ? edges : 0;
     const uint64_t results = 4 * (uint64_t)(plan->n_owned * plan->config.outputs);
-    const uint64_t training = matrix + plan->host_feature_bytes + plan->feature_bytes + plan->activation_bytes +
+    const uint64_t training = kept + matrix + plan->host_feature_bytes + plan->feature_bytes + plan->activation_bytes +
                               plan->parameter_bytes + communication + larger(plan->setup_bytes, results) + local * 24;
     /* Features are read into the host's memory before they are a device's; what messages pass through stands on both sides. */
     const uint64_t scratch =
         larger(f->hal != NULL ? gnn_plan_scratch(plan, f->hal, f->edges) : 0, f->sync_device.scratch);
     const uint64_t device = matrix + plan->feature_bytes + plan->activation_bytes + plan->parameter_bytes + halo +
                             f->sync_device.kept + plan->setup_bytes + scratch;
-    const uint64_t beside =
-        plan->host_feature_bytes + plan->feature_bytes + plan->parameter_bytes + communication + results + local * 24;
+    const uint64_t beside = kept + plan->host_feature_bytes + plan->feature_bytes + plan->parameter_bytes +
+                            communication + results + local * 24;
     memory_plan memory = {
         .peak = process + max3(mapped + edges, building, training),
         .device = device,
@@ -163,7 +164,7 @@ memory_plan gnn_memory_plan(const gnn_memory_facts *f)
     };
     memory_plan_add(&memory, "process", process);
     memory_plan_add(&memory, "mapped graph (while loading)", mapped);
-    memory_plan_add(&memory, "local edges (until the matrix is built)", edges);
+    memory_plan_add(&memory, f->keeps ? "local edges" : "local edges (until the matrix is built)", edges);
     memory_plan_add(&memory, "aggregation matrix", matrix - smoothing);
     if (f->smooths) {
         memory_plan_add(&memory, "smoothing", smoothing);

@@ -22,6 +22,7 @@ typedef struct gnn_memory_facts {
     int64_t halo_rows;            /* rows that it sends and receives in a leg */
     bool symmetric;               /* forward and backward share one matrix */
     bool hides;                   /* the matrix is in parts that hide the halo (gnn/layers/local_matrix.h) */
+    bool keeps;                   /* the local edges stay in memory for another model */
     bool smooths;                 /* the answers are smoothed along the edges (gnn/smooth.h) */
     uint64_t process;             /* resident before anything was loaded */
     uint64_t sync_bytes;          /* of the synchronisation mode, which live while the model trains */

@@ -263,6 +263,7 @@ static weft_status gnn_open(workload *work, const char *folder)
     memcpy(job->facts.hash, graph->hash, sizeof graph->hash);
     snprintf(work->name, sizeof work->name, "%s", graph->name);
     memcpy(work->hash, graph->hash, sizeof work->hash);
+    job->weight = graph->weight;
     work->generated = graph_data_is_generated(work->context);
     work->labelled = graph->label != NULL || graph->target != NULL;
     work->classes = graph->label != NULL ? graph->classes : 0;
@@ -331,11 +332,11 @@ static weft_status check_moments(const workload *work, const weft_options *optio
 static weft_status gnn_decide(workload *work, weft_options *options, bool training)
 {
     gnn_job *job = work->self;
-    gnn_facts facts;
+    const gnn_facts *facts = &job->counts;
     if (asks_for_host(work->context) && option_is_auto(options, OPT_FEATURE_FORM)) {
         WEFT_TRY(option_decide(options, OPT_FEATURE_FORM, "whole")); /* sparse ones are on the device */
     }
-    WEFT_TRY(auto_options_decide(work->context->comm, &job->data.graph, training, options, &facts));
+    WEFT_TRY(auto_options_decide(work->context->comm, &job->data.graph, training, options, &job->counts));
     if (training) {
         warn_without_hidden_layers(options);
         warn_first_weights(options);
@@ -345,9 +346,8 @@ static weft_status gnn_decide(workload *work, weft_options *options, bool traini
     if (!job->weighted) {
         job->data.graph.weight = NULL; /* for everything that follows */
     }
-    job->density = option_choice(options, OPT_FEATURE_FORM) == GNN_FEATURES_SPARSE ? gnn_density(&facts) : 0.0;
-    job->read_share =
-        training && option_choice(options, OPT_LAST_LAYER) == GNN_LAST_READ ? gnn_read_share(&facts) : 0.0;
+    job->density = option_choice(options, OPT_FEATURE_FORM) == GNN_FEATURES_SPARSE ? gnn_density(facts) : 0.0;
+    job->read_share = training && option_choice(options, OPT_LAST_LAYER) == GNN_LAST_READ ? gnn_read_share(facts) : 0.0;
     return WEFT_OK;
 }
 
@@ -355,6 +355,32 @@ static weft_status gnn_release(workload *work)
 {
     gnn_job *job = work->self;
     return graph_data_release(work->context, &job->data);
+}
+
+/* What is left is the store, its facts, and the part: graph_data_fits tells whether the next model can have it. */
+static void gnn_unbuild(workload *work)
+{
+    gnn_job *job = work->self;
+    gnn_labels_destroy(&job->labels);
+    input_moments_destroy(&job->moments);
+    gnn_aggregator_destroy(&job->smoother);
+    gnn_model_destroy(&job->model);
+    job->labels = (gnn_labels){0};
+    job->moments = (input_moments){.columns = 0};
+    job->smoother = (gnn_aggregator){0};
+    job->forms = (job_forms){.kept = 0};
+    job->config = (gnn_config){.layers = 0};
+    job->data.graph.weight = job->weight;
+    work->model = NULL;
+    work->targets = NULL;
+    work->choice[0] = '\0';
+}
+
+/* The order of the vertices is part of how the graph is cut. */
+static bool gnn_needs_other_data(const workload *work, option_id id)
+{
+    (void)work;
+    return id == OPT_REORDER;
 }
 
 static void gnn_abandon(workload *work)
@@ -399,6 +425,7 @@ static memory_plan plan_memory(const workload *work, const gnn_config *config, i
     facts.hides = ranks == comm_size(context->comm) ? gnn_overlaps(context->comm, config->overlap)
                                                     : config->overlap != HALO_OVERLAP_OFF;
     facts.process = work->process;
+    facts.keeps = work->keeps;
     facts.smooths = work->smooths;
     facts.sync_bytes = sync_setup_bytes(&sync, plan.parameter_bytes / 5, ranks);
     facts.sync_device = sync_setup_device(&sync, context->hal, plan.parameter_bytes / 5, ranks);
@@ -531,16 +558,18 @@ static weft_status gnn_plan_job(workload *work, const char *folder, int64_t outp
     job->config.density = job->density;
     job->config.read_share = job->read_share;
     job->config.streams = asks_for_host(context);
+    job->config.keeps_edges = work->keeps;
     warn_of_old_rows(context, &job->config);
     gnn_plan_make(&job->config, 1, 1, 1, WEFT_DTYPE_F32, &plan);
     tell_last_layer(&job->config, &plan);
     tell_road(context);
     work->inputs = job->config.inputs;
     work->outputs = job->config.outputs;
-    WEFT_TRY(graph_data_weigh(context, gnn_plan_epoch_width(&plan), &job->data));
+    const bool cut = job->data.part.n_global > 0; /* for a model before this one */
+    WEFT_TRY(cut ? WEFT_OK : graph_data_weigh(context, gnn_plan_epoch_width(&plan), &job->data));
     WEFT_TRY(check_memory_early(work));
     if (graph_data_ranks(context) == comm_size(context->comm)) {
-        WEFT_TRY(graph_data_cut(context, folder, &job->data));
+        WEFT_TRY(cut && graph_data_fits(context, &job->data) ? WEFT_OK : graph_data_cut(context, folder, &job->data));
     } else {
         graph_data_assume(context, &job->data);
     }
@@ -734,13 +763,10 @@ static weft_status gnn_gather_figures(const workload *work)
 static void gnn_end(workload *work)
 {
     gnn_job *job = work->self;
+    gnn_unbuild(work);
     name_list_free(&job->facts.class_names);
     name_list_free(&job->vertex_names);
     weft_free(job->class_of);
-    gnn_labels_destroy(&job->labels);
-    input_moments_destroy(&job->moments);
-    gnn_aggregator_destroy(&job->smoother);
-    gnn_model_destroy(&job->model);
     weft_free(job);
 }
 
@@ -761,33 +787,6 @@ static workload_claims gnn_claims(const weft_options *options)
     return (workload_claims){.model = claim_model(option_text(options, OPT_MODEL)),
                              .data = claim_data(option_text(options, OPT_DATA))};
 }
-
-static train_habits gnn_habits(const weft_options *o)
-{
-    const bool delays = option_int(o, OPT_DELAY) > 1 || option_choice(o, OPT_HALO_OVERLAP) == HALO_OVERLAP_EPOCH;
-    const double input_dropout = option_real(o, OPT_INPUT_DROPOUT);
-    return (train_habits){.normed = option_choice(o, OPT_NORM) != NORM_NONE,
-                          .normalized = option_choice(o, OPT_NORMALIZE) != GNN_SCALE_NONE,
-                          .input_dropped = (input_dropout < 0 ? option_real(o, OPT_DROPOUT) : input_dropout) > 0,
-                          .old_gradients = delays && !option_flag(o, OPT_FRESH_GRADIENTS)};
-}
-
-/* --feature-place auto becomes the checkpoint's. */
-static weft_status gnn_adopt(const app_context *context, const checkpoint *ck)
-{
-    const char *name = option_row_in(context->options, OPT_FEATURE_PLACE)->name;
-    const char *own = ck != NULL ? checkpoint_option(ck, name) : NULL;
-    return option_is_auto(context->options, OPT_FEATURE_PLACE)
-               ? app_decide_shared(context->comm, context->decided, OPT_FEATURE_PLACE, own)
-               : WEFT_OK;
-}
-
-static const option_id recorded[] = {OPT_AGGREGATOR,    OPT_LAYERS,         OPT_HIDDEN,    OPT_NORM,    OPT_DROPOUT,
-                                     OPT_INPUT_DROPOUT, OPT_ORDER,          OPT_NORMALIZE, OPT_HEADS,   OPT_OUT_HEADS,
-                                     OPT_ATTN_DROPOUT,  OPT_NEGATIVE_SLOPE, OPT_RESIDUAL,  OPT_JUMPING, OPT_GIN_EPS,
-                                     OPT_EDGE_WEIGHTS,  OPT_VALUE_DROPOUT,  OPTION_NONE};
-static const option_id inputs[] = {OPT_NORMALIZE, OPTION_NONE};
-static const option_id resumable[] = {OPTION_NONE};
 
 static const workload_activity activities[] = {
     {ACTIVITY_AGGREGATE, "aggregate", 70}, {ACTIVITY_HALO, "halo", 80}, {NULL, NULL, 0}};
@@ -819,14 +818,33 @@ static const char *gnn_library(int i, char *text, size_t bytes)
     return i == 0 ? "METIS" : NULL;
 }
 
+static const option_id recorded[] = {OPT_AGGREGATOR,     OPT_LAYERS,   OPT_HIDDEN,  OPT_NORM,      OPT_DROPOUT,
+                                     OPT_INPUT_DROPOUT,  OPT_ORDER,    OPT_HEADS,   OPT_OUT_HEADS, OPT_ATTN_DROPOUT,
+                                     OPT_NEGATIVE_SLOPE, OPT_RESIDUAL, OPT_JUMPING, OPT_GIN_EPS,   OPT_EDGE_WEIGHTS,
+                                     OPT_VALUE_DROPOUT,  OPTION_NONE};
+static const option_id recorded_inputs[] = {OPT_NORMALIZE, OPTION_NONE};
+static const option_id recorded_loosely[] = {OPT_SPLIT_INDEX, OPTION_NONE};
+
+static workload_habits gnn_habits(const workload *work)
+{
+    const weft_options *o = work->context->options;
+    const double input_dropout = option_real(o, OPT_INPUT_DROPOUT);
+    const bool old = option_int(o, OPT_DELAY) > 1 || option_choice(o, OPT_HALO_OVERLAP) == HALO_OVERLAP_EPOCH;
+    return (workload_habits){.may_norm = option_choice(o, OPT_NORM) == NORM_NONE,
+                             .may_normalize = option_choice(o, OPT_NORMALIZE) == GNN_SCALE_NONE,
+                             .input_dropped = (input_dropout < 0 ? option_real(o, OPT_DROPOUT) : input_dropout) > 0,
+                             .old_gradients = old && !option_flag(o, OPT_FRESH_GRADIENTS)};
+}
+
+/* Rows that pass between devices are the same by either road; a split, and how features are scaled, are what is trained on. */
+static const option_id resume_free[] = {OPT_GPU_DIRECT, OPTION_NONE};
+static const option_id resume_refused[] = {OPT_NORMALIZE, OPT_SPLIT_INDEX, OPTION_NONE};
+static const option_id resume_auto[] = {OPT_FEATURE_PLACE, OPTION_NONE};
+
 const workload_ops gnn_workload = {
     .options = &gnn_option_table,
     .claims = gnn_claims,
     .activities = activities,
-    .recorded = recorded,
-    .inputs = inputs,
-    .resumable = resumable,
-    .habits = gnn_habits,
     .data = "graph",
     .field = "graphs",
     .rows = "vertices",
@@ -838,16 +856,24 @@ const workload_ops gnn_workload = {
               {"edges", "edges", ""}},
     .shards = SYNC_SHARDS_REGIONS,
     .choice = &choice_of_forms,
+    .resume_free = resume_free,
+    .resume_refused = resume_refused,
+    .resume_auto = resume_auto,
+    .recorded = recorded,
+    .recorded_inputs = recorded_inputs,
+    .recorded_loosely = recorded_loosely,
+    .habits = gnn_habits,
     .begin = gnn_begin,
     .open = gnn_open,
     .count_classes = gnn_count_classes,
     .relabel = gnn_relabel,
     .decide = gnn_decide,
-    .adopt = gnn_adopt,
     .plan = gnn_plan_job,
     .build = gnn_build,
     .smooth = gnn_smooth,
     .release = gnn_release,
+    .unbuild = gnn_unbuild,
+    .needs_other_data = gnn_needs_other_data,
     .abandon = gnn_abandon,
     .end = gnn_end,
     .data_facts = gnn_data_facts,

@@ -495,9 +495,17 @@ weft_status graph_data_open(const app_context *context, const char *folder, grap
     return WEFT_OK;
 }
 
+bool graph_data_fits(const app_context *context, const graph_data *data)
+{
+    const weft_part *part = &data->part;
+    return part->offset != NULL && part->layout == wanted_layout(context) &&
+           (part->in_weight != NULL) == (data->graph.weight != NULL);
+}
+
 weft_status graph_data_cut(const app_context *context, const char *folder, graph_data *data)
 {
     bool found = false;
+    part_destroy(&data->part);
     activity_begin(ACTIVITY_PARTITION);
     data->reordered = graph_data_wants_clustering(context->options, &data->graph);
     weft_status status = load_cut(context, data, &found);

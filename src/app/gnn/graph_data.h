@@ -35,10 +35,13 @@ weft_status graph_data_weigh(const app_context *context, int64_t width, graph_da
 double graph_data_share(const app_context *context, const graph_data *data);
 /* Whether parts are cut in a vertex order that puts neighbours near each other. */
 bool graph_data_wants_clustering(const weft_options *options, const weft_graph *graph);
-/* Find or compute the partition and cut out this rank's part. Collective. */
+/* Finds or computes the partition and cuts out this rank's part; an earlier one goes. Collective. */
 weft_status graph_data_cut(const app_context *context, const char *folder, graph_data *data);
 /* Ranks of the job, or those that a dry run plans for (option dry-ranks). */
 int graph_data_ranks(const app_context *context);
+/* Returns true if the part that was cut serves these options: its owned vertices stand in the order that they ask for, and its edges
+ * have weights where the graph has (data->graph.weight). */
+bool graph_data_fits(const app_context *context, const graph_data *data);
 /* In place of graph_data_cut for a dry run of other ranks than there are: the sizes of the largest part with the replicas that
  * the option replication says, each of them a source and a destination; no lists. */
 void graph_data_assume(const app_context *context, graph_data *data);

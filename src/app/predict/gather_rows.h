@@ -1,5 +1,6 @@
 /*
- * app/predict/gather_rows.h: the rows of a matrix that is spread over the ranks, into one file in the order of global ids.
+ * app/predict/gather_rows.h: the rows of a matrix that is spread over the ranks, into one file in the order of global
+ * ids.
  *
  * Rank 0 never holds the matrix: global ids are cut into stripes, and a stripe is gathered, put in order and written
  * before the next one. Cost: every row travels once; memory `stripe_bytes` twice on rank 0 and 4 bytes a held row on
@@ -8,17 +9,11 @@
 #ifndef WEFT_APP_PREDICT_GATHER_ROWS_H
 #define WEFT_APP_PREDICT_GATHER_ROWS_H
 
+#include "app/workload/held_rows.h"
 #include "base/file.h"
 #include "comm/comm.h"
 
 enum { GATHER_STRIPE_BYTES = 64 << 20 };
-
-/* Which rows of a matrix this rank has; each row has one rank. */
-typedef struct held_rows {
-    int64_t total;     /* over all ranks */
-    int64_t count;     /* here */
-    const int64_t *id; /* [count] global ids, from 0 to total - 1, in any order */
-} held_rows;
 
 /*
  * Append all rows to the writer, in the order of their ids.

@@ -6,44 +6,11 @@
 #include "app/predict/gather_rows.h"
 #include "io/npy.h"
 
-/* One batch of the evaluation; its rows join the others unless it is all there is. */
-static weft_status forward_step(const train_model *model, const train_source *source, int64_t step, int64_t row,
-                                weft_tensor *all, int64_t *rows)
+train_metric predictions_metric(const weft_options *options, train_loss loss)
 {
-    train_batch batch;
-    weft_tensor out;
-    train_pass pass = {.training = false, .step = step};
-    WEFT_TRY(source->batch(source->self, &pass, &batch));
-    pass.batch = &batch;
-    WEFT_TRY(model->forward(model->self, &pass, &out));
-    *rows = out.rows;
-    if (source->eval_steps == 1) {
-        *all = out;
-        return WEFT_OK;
-    }
-    weft_tensor part = tensor_view(all, row, out.rows, 0, all->cols);
-    return tensor_axpby(1.0, &out, 0.0, &part);
-}
-
-weft_status predictions_logits(const app_context *context, const train_model *model, const train_source *source,
-                               weft_tensor *logits, float **host)
-{
-    weft_status status = WEFT_OK;
-    *logits = (weft_tensor){.rows = 0};
-    if (source->eval_steps > 1) {
-        status =
-            tensor_create(context->hal, WEFT_DTYPE_F32, source->eval_rows, source->outputs, WEFT_MEM_WORKSPACE, logits);
-    }
-    /* Batches are collective: a rank without memory takes part all the same. */
-    WEFT_TRY(comm_agree(context->comm, status));
-    int64_t row = 0;
-    for (int64_t step = 0; step < source->eval_steps && status == WEFT_OK; ++step) {
-        int64_t rows = 0;
-        status = forward_step(model, source, step, row, logits, &rows);
-        row += rows;
-    }
-    status = status == WEFT_OK ? WEFT_NEW(host, logits->rows * logits->cols, WEFT_MEM_WORKSPACE) : status;
-    return status == WEFT_OK ? tensor_download(logits, *host) : status;
+    const metric_choice metric = option_choice(options, OPT_METRIC);
+    return metric == METRIC_ROCAUC || (metric == METRIC_AUTO && loss == TRAIN_LOSS_BCE) ? TRAIN_METRIC_ROCAUC
+                                                                                        : TRAIN_METRIC_ACCURACY;
 }
 
 int32_t predictions_class(const float *logits, int64_t count)

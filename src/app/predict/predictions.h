@@ -9,12 +9,10 @@
 
 #include "app/predict/gather_rows.h"
 #include "app/setup/context.h"
-#include "train/source.h"
+#include "train/metrics.h"
 
-/* Forward passes over an evaluation, without dropout. [out] logits  [rows, outputs] on the backend, valid until the next
- * pass, for tensor_destroy; host  the same on the host, the caller's (weft_free). Collective; the status is this rank's. */
-weft_status predictions_logits(const app_context *context, const train_model *model, const train_source *source,
-                               weft_tensor *logits, float **host);
+/* --metric; auto follows the loss. */
+train_metric predictions_metric(const weft_options *options, train_loss loss);
 /* predictions.npy in `folder`, from logits [held->count, outputs]. Collective. */
 weft_status predictions_write(const app_context *context, const char *folder, const held_rows *held,
                               const train_targets *targets, const float *logits);

@@ -90,11 +90,17 @@ static bool rule_imbalance(const advice_facts *f, char *line)
     if (!long_enough(f) || f->ranks < 2 || f->compute_max < imbalance_ratio * f->compute_avg) {
         return false;
     }
+    const double longer = 100.0 * (f->compute_max / f->compute_avg - 1.0);
+    if (f->partitioner == NULL) {
+        snprintf(line, ADVICE_BYTES,
+                 "the slowest rank computes %.0f %% longer than the mean: look for other jobs on its node", longer);
+        return true;
+    }
     snprintf(
         line, ADVICE_BYTES,
         "the slowest rank computes %.0f %% longer than the mean (its part may hold %.2f times the mean's edges): try "
         "--balance %.2f, --partition %s, or look for other jobs on its node",
-        100.0 * (f->compute_max / f->compute_avg - 1.0), f->edge_balance, f->edge_balance > 1.05 ? 1.02 : 1.05,
+        longer, f->edge_balance, f->edge_balance > 1.05 ? 1.02 : 1.05,
         strcmp(f->partitioner, "libra") == 0 ? "auto" : "libra");
     return true;
 }
@@ -117,7 +123,7 @@ static bool rule_exposed(const advice_facts *f, char *line)
 static bool rule_halo(const advice_facts *f, char *line)
 {
     const double share = f->halo / f->train;
-    if (!long_enough(f) || f->ranks < 2 || share < halo_share) {
+    if (!long_enough(f) || f->ranks < 2 || share < halo_share || f->partitioner == NULL) {
         return false;
     }
     snprintf(line, ADVICE_BYTES,

@@ -29,7 +29,7 @@ typedef struct advice_facts {
     int64_t eval_every;              /* epochs between evaluations */
     bool overlap_split;              /* --overlap split */
     bool lossy;                      /* wire or mode that is not exact already */
-    const char *partitioner;         /* --partition */
+    const char *partitioner;         /* --partition; NULL: the data are not partitioned */
     double edge_balance;             /* largest part's edges over the mean */
     double own, others, stolen;      /* while training, processors' worth on the node where others had most: this job,
                                         other processes, other guests of a virtual machine's host */

@@ -117,20 +117,19 @@ static bool rule_baseline(const outcome_facts *f, char *line)
     if (rows == 0 || f->train_classes == 1 || !(gain < least_gain(f, baseline, rows) || (all && gain <= 0.0))) {
         return false;
     }
-    snprintf(
-        line, OUTCOME_BYTES,
-        "%s %s of %.2f %% is hardly better than %s, %.2f %%: train for more --epochs, change --lr%s, or check that "
-        "labels, features and split belong to the same %s",
-        on_test ? "test" : "validation", f->metric, 100.0 * score,
-        f->shares ? "answering the largest class of the training split every time" : "a guess", 100.0 * baseline,
-        f->normalized ? "" : ", try --normalize standard", f->rows);
+    snprintf(line, OUTCOME_BYTES,
+             "%s %s of %.2f %% is hardly better than %s, %.2f %%: train for more --epochs%s%s, or check that "
+             "labels, features and split belong to the same %s",
+             on_test ? "test" : "validation", f->metric, 100.0 * score,
+             f->shares ? "answering the largest class of the training split every time" : "a guess", 100.0 * baseline,
+             f->no_rate ? "" : ", change --lr", f->normalized ? "" : ", try --normalize standard", f->rows);
     return true;
 }
 
 static bool rule_early(const outcome_facts *f, char *line)
 {
     char where[96] = "";
-    if (f->early_runs == 0) {
+    if (f->early_runs == 0 || f->no_rate) {
         return false;
     }
     if (f->runs > 1) {
@@ -149,7 +148,7 @@ static bool rule_jump(const outcome_facts *f, char *line)
 {
     char where[96] = "";
     const outcome_losses *l = &f->losses;
-    if (l->runs_jumped == 0) {
+    if (l->runs_jumped == 0 || f->no_rate) {
         return false;
     }
     if (f->runs > 1) {

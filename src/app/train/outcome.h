@@ -53,10 +53,12 @@ typedef struct outcome_facts {
     int64_t early_epoch, early_end; /* of that one: its best epoch and its last */
     outcome_losses losses;
     double lr;
-    bool normed, input_dropped, normalized; /* --norm, --input-dropout and --normalize are in use */
-    bool old_gradients;                     /* rows of gradients are used again in later epochs */
-    double drift;                           /* of the ranks' parameters (train/replica.h) */
-    bool mixed;                             /* the ranks compute on different backends, which round differently */
+    bool no_rate;            /* training was not by gradients: advice on rates and dropout would be void */
+    bool normed, normalized; /* --norm and --normalize are in use, or the kind has no such option */
+    bool input_dropped;      /* --input-dropout is in use */
+    bool old_gradients;      /* rows of gradients are used again in later epochs */
+    double drift;            /* of the ranks' parameters (train/replica.h) */
+    bool mixed;              /* the ranks compute on different backends, which round differently */
 } outcome_facts;
 
 /* [out] line; the count. */

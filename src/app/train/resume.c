@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "app/setup/shell.h"
+#include "app/train/option_change.h"
 #include "base/log.h"
 #include "base/number.h"
 #include "machine/launcher.h"
@@ -51,54 +52,10 @@ weft_status resume_plan(const weft_options *options, double started, train_check
 
 /* ---- agreement ---- */
 
-static bool has_id(const option_id *ids, option_id id)
-{
-    while (*ids != OPTION_NONE && *ids != id) {
-        ++ids;
-    }
-    return *ids == id;
-}
-
-/* How an option that differs from the checkpoint's is taken. */
-static option_change change_of(const weft_options *options, option_id id)
-{
-    /* Whether gradients are tracked is told with the state of the ranks (train/checkpoint/keeper_state.c); a recipe is the sum
-     * of its options, which are compared one by one. */
-    static const option_id freed[] = {OPT_GRADIENT_TRACKING, OPT_STALL_TIMEOUT,  OPT_CALIBRATE,
-                                      OPT_COMM_MODEL,        OPT_RECIPE,         OPT_CHOICES,
-                                      OPT_GPU_DIRECT,        OPT_LOADER_THREADS, OPTION_NONE};
-    bool frees = has_id(freed, id);
-    for (int i = 0; workload_list[i] != NULL; ++i) {
-        if (has_id(workload_list[i]->inputs, id)) {
-            return OPTION_STAYS;
-        }
-        frees = frees || has_id(workload_list[i]->resumable, id);
-    }
-    if (frees || id == OPT_SPLIT_INDEX) {
-        return frees ? OPTION_CHANGES : OPTION_STAYS;
-    }
-    const option_row *row = option_row_in(options, id);
-    return id == OPT_BACKEND ? OPTION_DISTURBS : option_section_find(option_catalog_of(options), row->section)->change;
-}
-
 /* Returns true if weights that were trained with another value still fit: how training goes, not what is trained. */
 static bool keeps_weights(const weft_options *options, option_id id)
 {
     return strcmp(option_row_in(options, id)->section, "training") == 0 && id != OPT_SEED && id != OPT_LOSS;
-}
-
-/* Texts may differ where values do not: 0.50 and .5, on and true. */
-static bool same_value(const weft_options *options, option_id id, const char *before)
-{
-    double a = 0;
-    double b = 0;
-    const char *now = option_value_text(options, id);
-    option_type type = option_row_in(options, id)->type;
-    if (strcmp(now, before) == 0) {
-        return true;
-    }
-    bool number = type == OPTION_INT || type == OPTION_REAL;
-    return number && number_parse_real(now, &a) && number_parse_real(before, &b) && a == b;
 }
 
 static void append(char *text, size_t bytes, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -153,7 +110,17 @@ static void tell_epochs(const weft_options *o, const checkpoint *ck, const char 
     log_info("--epochs %s instead of %s: as if it had been started so", option_value_text(o, OPT_EPOCHS), before);
 }
 
-static weft_status check_options(const app_context *context, const checkpoint *ck)
+/* Returns true if `auto` of this option becomes the checkpoint's value (resume_adopt). */
+static bool adopts(const workload_ops *ops, option_id id)
+{
+    const option_id *at = ops->resume_auto;
+    while (at != NULL && *at != OPTION_NONE && *at != id) {
+        ++at;
+    }
+    return at != NULL && *at == id;
+}
+
+static weft_status check_options(const app_context *context, const workload_ops *ops, const checkpoint *ck)
 {
     char differs[512] = "";
     const weft_options *o = context->options;
@@ -161,8 +128,11 @@ static weft_status check_options(const app_context *context, const checkpoint *c
         const option_id id = option_at(o, i);
         const char *name = option_row_in(o, id)->name;
         const char *before = option_applies(option_command_of(o), id) ? checkpoint_option(ck, name) : NULL;
-        const bool follows = id == OPT_LOSS && before != NULL && strcmp(before, "auto") == 0; /* of earlier versions */
-        if (before == NULL || change_of(o, id) == OPTION_CHANGES || follows || same_value(o, id, before)) {
+        const option_change change = option_change_of(ops, id);
+        const bool follows =
+            (adopts(ops, id) && option_is_auto(o, id)) ||
+            (id == OPT_LOSS && before != NULL && strcmp(before, "auto") == 0); /* of earlier versions */
+        if (before == NULL || change == OPTION_CHANGES || follows || option_same_value(o, id, before)) {
             continue;
         }
         if (id == OPT_EPOCHS) {
@@ -170,7 +140,7 @@ static weft_status check_options(const app_context *context, const checkpoint *c
             tell_epochs(o, ck, before);
             continue;
         }
-        WEFT_CHECK(change_of(o, id) == OPTION_DISTURBS, WEFT_ERR_USAGE,
+        WEFT_CHECK(change == OPTION_DISTURBS, WEFT_ERR_USAGE,
                    "--resume: the checkpoint %s was made with --%s %s, this job has %s: give the same, or another "
                    "--run-dir%s%s%s",
                    checkpoint_path(ck), name, before[0] != '\0' ? before : "(none)", option_value_text(o, id),
@@ -192,7 +162,8 @@ static weft_status check_options(const app_context *context, const checkpoint *c
     return WEFT_OK;
 }
 
-static weft_status open_checkpoint(const run_dir *dir, const workload *work, checkpoint **ck)
+static weft_status open_checkpoint(const app_context *context, const run_dir *dir, const workload *work,
+                                   checkpoint **ck)
 {
     char path[FILE_PATH_MAX];
     WEFT_TRY(file_path(path, "%s/ckpt", dir->path));
@@ -211,7 +182,7 @@ static weft_status open_checkpoint(const run_dir *dir, const workload *work, che
     WEFT_CHECK(strcmp(checkpoint_data_hash(*ck), work->hash) == 0, WEFT_ERR_USAGE,
                "--resume: the checkpoint %s belongs to other data than %s (hashes %.16s, %.16s)", checkpoint_path(*ck),
                work->name, checkpoint_data_hash(*ck), work->hash);
-    return WEFT_OK;
+    return check_options(context, work->ops, *ck);
 }
 
 weft_status resume_open(const app_context *context, const run_dir *dir, const workload *work, checkpoint **ck)
@@ -219,13 +190,20 @@ weft_status resume_open(const app_context *context, const run_dir *dir, const wo
     weft_status status = WEFT_OK;
     *ck = NULL;
     if (option_flag(context->options, OPT_RESUME) && comm_rank(context->comm) == 0) {
-        status = open_checkpoint(dir, work, ck);
+        status = open_checkpoint(context, dir, work, ck);
     }
-    WEFT_TRY(comm_agree(context->comm, status));
-    if (option_flag(context->options, OPT_RESUME) && work->ops->adopt != NULL) {
-        WEFT_TRY(work->ops->adopt(context, *ck));
+    return comm_agree(context->comm, status);
+}
+
+weft_status resume_adopt(const app_context *context, const workload *work, const checkpoint *ck)
+{
+    for (const option_id *id = work->ops->resume_auto; id != NULL && *id != OPTION_NONE; ++id) {
+        const char *own = ck != NULL ? checkpoint_option(ck, option_row_in(context->options, *id)->name) : NULL;
+        if (option_is_auto(context->options, *id)) {
+            WEFT_TRY(app_decide_shared(context->comm, context->decided, *id, own));
+        }
     }
-    return comm_agree(context->comm, *ck != NULL ? check_options(context, *ck) : WEFT_OK);
+    return work->ops->adopt != NULL ? work->ops->adopt(work, ck) : WEFT_OK;
 }
 
 const char *resume_choices(const app_context *context, const checkpoint *ck)

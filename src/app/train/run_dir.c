@@ -295,7 +295,7 @@ weft_status run_dir_write_epoch(run_dir *dir, const train_epoch *epoch)
     write_traffic(&json, "groups", epoch->traffic.group_bytes, epoch->traffic.group_messages);
     json_end(&json);
     json_real(&json, "comm_exposed_s", epoch->comm_exposed_s);
-    json_text(&json, "sync", sync_mode_name(epoch->sync));
+    json_text(&json, "sync", dir->work->ops->fit != NULL ? "none" : sync_mode_name(epoch->sync));
     if (epoch->sync != SYNC_ALLREDUCE) {
         json_real(&json, "density", epoch->figures.density);
         json_real(&json, "distance", epoch->figures.distance);

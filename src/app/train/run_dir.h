@@ -23,30 +23,30 @@
 #include "app/train/run_history.h"
 #include "app/workload/workload.h"
 #include "base/file.h"
-#include "train/loop/loop.h"
+#include "train/fit/fit.h"
 
 typedef struct run_dir {
     char path[FILE_PATH_MAX]; /* on every rank */
-    FILE *metrics;            /* rank 0 */
+    FILE *metrics;            /* rank 0: metrics.jsonl, open for appending */
     double started;           /* seconds since 1970 */
-    run_folder folder;        /* rank 0 */
-    bool begun;               /* rank 0: it holds files of this run */
-    const workload *work;     /* whose data run.json describes; open when training begins */
-    run_history history;      /* rank 0: starts of this run, this one last */
+    run_folder folder;        /* rank 0: the lock */
+    bool begun;               /* rank 0: the folder holds files of this run */
+    const workload *work;     /* run.json describes its data; open when training begins */
+    run_history history;      /* rank 0: starts of this run, oldest first */
 } run_dir;
 
-/* Make the folder and lock it, or refuse (app/train/run_folder.h). Collective; other ranks wait for as long as rank 0 looks
- * for a sign of life of an earlier job, which may be half a minute: before comm_set_stall_timeout. */
+/* Makes the folder and locks it, or refuses (app/train/run_folder.h). Rank 0 may look for a sign of life of an earlier
+ * job for half a minute, and the other ranks wait: call it before comm_set_stall_timeout. Collective. */
 weft_status run_dir_open(const app_context *context, const workload *work, run_dir *dir);
-/* Training begins: removes results of a replaced run, opens metrics.jsonl, writes run.json. from: what training goes on
- * from, after whose epoch metrics.jsonl is cut, or NULL. Rank 0. */
+/* Training begins: removes results of a replaced run, opens metrics.jsonl and writes run.json. from: progress of the
+ * checkpoint that training goes on from, after which metrics.jsonl is cut; or NULL. Rank 0. */
 weft_status run_dir_begin(run_dir *dir, const app_context *context, const train_progress *from);
-/* A line of metrics.jsonl. Rank 0. */
+/* Writes a line of metrics.jsonl. Rank 0. */
 weft_status run_dir_write_epoch(run_dir *dir, const train_epoch *epoch);
-/* What was written so far is on the disk. Rank 0. */
+/* Brings the lines of metrics.jsonl so far to the disk. Rank 0. */
 weft_status run_dir_sync(run_dir *dir);
-/* Adds end and exit code to run.json, or removes a folder that this job made when training never began; unlocks.
- * Nothing on other ranks. */
+/* Adds end and exit code to run.json, or removes a folder that this job made if training never began, and unlocks.
+ * Other ranks do nothing. */
 weft_status run_dir_close(run_dir *dir, const app_context *context, weft_status exit);
 
 #endif

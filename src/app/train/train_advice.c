@@ -50,10 +50,10 @@ static advice_facts facts_of(const train_report *report)
                       .halo = exchange_seconds(avg->seconds),
                       .exposed = avg->exposed,
                       .evaluate = avg->seconds[activity_table_row(ACTIVITY_EVALUATE)],
-                      .eval_every = report->options->eval_every,
+                      .eval_every = report->services->eval_every,
                       .overlap_split = option_choice(context->options, OPT_OVERLAP) == OVERLAP_SPLIT,
                       .lossy = option_choice(context->options, OPT_WIRE) != COMM_WIRE_SAME ||
-                               report->options->sync.mode != SYNC_ALLREDUCE,
+                               option_choice(context->options, OPT_SYNC) != SYNC_ALLREDUCE,
                       .partitioner = report->work->divider,
                       .edge_balance = report->work->balance,
                       .own = report->load.own,

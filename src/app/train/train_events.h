@@ -14,7 +14,7 @@
 
 #include "app/setup/context.h"
 #include "io/event_file.h"
-#include "train/loop/loop.h"
+#include "train/fit/fit.h"
 
 typedef struct train_events {
     bool on;

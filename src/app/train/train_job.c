@@ -1,109 +1,21 @@
 /* app/train/train_job.c: see app/train/train_job.h. */
 #include "app/train/train_job.h"
 
-#include <string.h>
+#include <assert.h>
 
 #include "app/predict/predictions.h"
 #include "app/setup/choices.h"
 #include "app/setup/comm_setup.h"
 #include "app/setup/sync_setup.h"
+#include "app/train/fit_gradient.h"
+#include "app/train/option_change.h"
 #include "app/train/resume.h"
-#include "app/workload/class_match.h"
+#include "app/train/train_results.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/trace/trace.h"
-#include "comm/comm_options.def"
-#include "io/trace_file.h"
-#include "train/activities.h"
-#include "train/train_options.def"
 
-static weft_status loop_options(const weft_options *o, const workload *work, const saved_model *initial,
-                                train_options *options)
-{
-    train_loss loss = work->targets->loss;
-    const metric_choice metric = option_choice(o, OPT_METRIC);
-    bool rocauc = metric == METRIC_ROCAUC || (metric == METRIC_AUTO && loss == TRAIN_LOSS_BCE);
-    *options = (train_options){
-        .epochs = option_int(o, OPT_EPOCHS),
-        .runs = (int)option_int(o, OPT_RUNS),
-        .seed = (uint64_t)option_int(o, OPT_SEED),
-        .accumulate = (int)option_int(o, OPT_ACCUMULATE),
-        .eval_every = option_int(o, OPT_EVAL_EVERY),
-        .patience = option_int(o, OPT_PATIENCE),
-        .smoothing = option_real(o, OPT_LABEL_SMOOTHING),
-        .metric = rocauc ? TRAIN_METRIC_ROCAUC : TRAIN_METRIC_ACCURACY,
-        .sync = sync_options_of(o, work->ops->shards),
-        .optimizer = {.kind = option_choice(o, OPT_OPTIMIZER),
-                      .weight_decay = option_real(o, OPT_WEIGHT_DECAY),
-                      .momentum = option_real(o, OPT_MOMENTUM),
-                      .nesterov = option_flag(o, OPT_NESTEROV),
-                      .trust = option_real(o, OPT_LARS_TRUST),
-                      .beta1 = 0.9,
-                      .beta2 = 0.999,
-                      .epsilon = 1e-8},
-        .schedule = {.kind = option_choice(o, OPT_SCHEDULE),
-                     .base = option_real(o, OPT_LR),
-                     .gamma = option_real(o, OPT_SCHEDULE_GAMMA),
-                     .power = option_real(o, OPT_SCHEDULE_POWER),
-                     .step = option_int(o, OPT_SCHEDULE_STEP),
-                     .warmup = option_int(o, OPT_WARMUP),
-                     .epochs = option_int(o, OPT_EPOCHS)},
-        .init_weights = initial != NULL ? &initial->weights : NULL,
-    };
-    if (options->smoothing > 0.0 && loss != TRAIN_LOSS_XENT) {
-        log_warn("%s %s has no effect: these labels are tasks, whose loss is binary cross-entropy",
-                 FLAG_LABEL_SMOOTHING, option_value_text(o, OPT_LABEL_SMOOTHING));
-    }
-    WEFT_TRY(loss_scale_read(option_text(o, OPT_LOSS_SCALE), &options->loss_scale));
-    char line[SCHEDULE_LINE_BYTES];
-    WEFT_TRY(schedule_read_decays(option_text(o, OPT_SCHEDULE_AT), &options->schedule));
-    schedule_find_unreached(&options->schedule, line);
-    if (line[0] != '\0') {
-        log_warn("%s", line);
-    }
-    return WEFT_OK;
-}
-
-static weft_status write_results(train_job *job)
-{
-    const app_context *context = job->context;
-    const workload *work = &job->work;
-    float *logits = NULL;
-    weft_tensor view;
-    activity_begin(ACTIVITY_WRITE);
-    weft_status status =
-        comm_agree(context->comm, predictions_logits(context, work->model, &work->source, &view, &logits));
-    if (status == WEFT_OK) {
-        status = train_outcome_measure(work, job->options.metric, &view, logits, &job->report.outcome);
-        status =
-            status == WEFT_OK ? predictions_write(context, job->dir.path, &work->held, work->targets, logits) : status;
-    }
-    if (status == WEFT_OK && comm_rank(context->comm) == 0) {
-        char path[FILE_PATH_MAX];
-        status = file_path(path, "%s/weights.npz", job->dir.path);
-        status = status == WEFT_OK ? param_save(work->model->params, work->moments, path) : status;
-    }
-    weft_free(logits);
-    tensor_destroy(&view);
-    activity_end(ACTIVITY_WRITE);
-    return comm_agree(context->comm, status);
-}
-
-/* Read once, by rank 0, before anything is decided: how the inputs are scaled goes with the weights. */
-static weft_status open_initial_weights(train_job *job)
-{
-    weft_comm *comm = job->context->comm;
-    const weft_options *o = job->context->options;
-    const char *path = option_text(o, OPT_INIT_WEIGHTS);
-    if (path[0] == '\0') {
-        return WEFT_OK;
-    }
-    WEFT_TRY(comm_agree(comm, comm_rank(comm) == 0 ? saved_model_open_weights(path, o, &job->initial) : WEFT_OK));
-    WEFT_TRY(saved_model_share(comm, &job->initial));
-    job->work.start = job->initial;
-    job->work.moments = &job->initial->weights.moments;
-    return WEFT_OK;
-}
+/* ---- checkpoints ---- */
 
 /* Means and deviations that a checkpoint has are those that its run began with. */
 static weft_status adopt_moments(train_job *job)
@@ -115,48 +27,6 @@ static weft_status adopt_moments(train_job *job)
         job->work.moments = &job->resumed_moments;
     }
     return WEFT_OK;
-}
-
-/* Looked at here, before the run folder is touched. */
-static weft_status place_initial_weights(train_job *job)
-{
-    const saved_model *m = job->initial;
-    const weft_options *o = job->context->options;
-    if (m == NULL) {
-        return WEFT_OK;
-    }
-    WEFT_CHECK(saved_model_agrees(m, o), WEFT_ERR_DATA, "%s: the model of these weights is not --model %s", m->path,
-               option_text(o, OPT_MODEL));
-    return comm_agree(job->context->comm, weights_assign(&m->weights, m->path, job->work.model->params));
-}
-
-/* A last layer that begins as another class's would be told in no figure. */
-static weft_status check_initial_classes(const train_job *job)
-{
-    const workload *work = &job->work;
-    const saved_model *m = job->initial;
-    weft_status status = WEFT_OK;
-    if (m != NULL && work->classes > 0) {
-        const class_side model = {m->path, (const char *const *)m->classes.text, m->classes.count};
-        const class_side data = {work->name, work->class_name, work->classes};
-        status = class_match_check_start(&model, &data);
-    }
-    return comm_agree(job->context->comm, status);
-}
-
-/*
- * A dry run refuses the weights that the run would refuse: by now their file was read, and what is left is the shape of each matrix.
- * Shapes are those of a model that is built, which takes the memory that was just found to be there; a plan for another number of
- * ranks has no such model.
- */
-static weft_status check_initial_weights(train_job *job)
-{
-    if (job->initial == NULL || job->work.elsewhere) {
-        return WEFT_OK;
-    }
-    WEFT_TRY(job->work.ops->build(&job->work));
-    WEFT_TRY(place_initial_weights(job));
-    return check_initial_classes(job);
 }
 
 /* Rank 0: metrics.jsonl reaches as far as the checkpoint that is about to be written. */
@@ -193,147 +63,170 @@ static weft_status tell_stop(const train_job *job)
     return weft_fail(WEFT_STOPPED, "%s, with a checkpoint in %s; to go on: %s", what, job->checkpoint_folder, command);
 }
 
+/* ---- a fit ---- */
+
 static weft_status run_epochs(train_job *job)
 {
-    const train_observer observer = train_report_observer(&job->report);
+    workload *work = &job->work;
     if (job->stop.training != NULL) {
         job->stop.training(true);
     }
-    weft_status status = train_loop(job->context->comm, job->context->hal, job->work.model, &job->work.source,
-                                    &job->options, &observer, &job->result);
+    weft_status status = work->ops->fit != NULL ? work->ops->fit(work, &job->services, &job->result)
+                                                : fit_by_gradient(work, job->initial, &job->services, &job->result);
     if (job->stop.training != NULL) {
         job->stop.training(false);
     }
     return status == WEFT_STOPPED ? tell_stop(job) : status;
 }
 
-static void log_sync(const train_job *job)
+static fit_services services_of(const train_job *job)
 {
-    const sync_options *sync = &job->options.sync;
-    char text[160];
-    if (comm_size(job->context->comm) == 1) {
-        return;
+    const weft_options *o = job->context->options;
+    return (fit_services){.comm = job->context->comm,
+                          .observers = &job->report.observer,
+                          .checkpoints = &job->checkpoints,
+                          .epochs = option_int(o, OPT_EPOCHS),
+                          .runs = (int)option_int(o, OPT_RUNS),
+                          .seed = (uint64_t)option_int(o, OPT_SEED),
+                          .eval_every = option_int(o, OPT_EVAL_EVERY),
+                          .patience = option_int(o, OPT_PATIENCE),
+                          .metric = predictions_metric(o, job->work.targets->loss)};
+}
+
+static void log_start(const train_job *job)
+{
+    const workload *work = &job->work;
+    const int64_t *counted = work->targets->counted;
+    char parameters[64] = "";
+    if (workload_parameters(work) > 0) {
+        snprintf(parameters, sizeof parameters, "%lld parameters, ", (long long)workload_parameters(work));
     }
-    sync_setup_describe(sync, sync->mode, comm_size(job->context->comm), text, sizeof text);
-    log_info("sync %s: %s", sync_mode_name(sync->mode), text);
-    if (sync->wire != COMM_WIRE_SAME && sync->algorithm == COMM_ALGO_AUTO && job->context->nodes == 1) {
-        log_warn(FLAG_WIRE " %s has no effect: all ranks are on one node",
-                 option_text(job->context->options, OPT_WIRE));
-    }
-    sync_setup_describe_tracking(sync, sync->mode, text, sizeof text);
-    if (text[0] != '\0') {
-        log_info("%s", text);
-    }
+    log_info("training: %s%lld/%lld/%lld %s to train/valid/test", parameters, (long long)counted[0],
+             (long long)counted[1], (long long)counted[2], work->ops->rows);
+    log_info("first epoch after %.2f s", job->report.started - job->started);
 }
 
 static weft_status train(train_job *job)
 {
     const app_context *context = job->context;
     const workload *work = &job->work;
-    const int64_t *counted = work->targets->counted;
-    run_choices choices;
-    WEFT_TRY(choices_of(context, work->ops->choice, &choices));
-    WEFT_TRY(loop_options(context->options, work, job->initial, &job->options));
-    job->options.sync.preferred = choices.allreduce;
-    job->options.sync.preferred_exchange = choices.topk;
-    job->options.sync.select.threads = context->placement.threads;
-    job->report = (train_report){.context = context,
-                                 .outcome = {.rows = work->ops->rows,
-                                             .split_cure = work->split_cure,
-                                             .test_cure = work->test_cure,
-                                             .habits = work->ops->habits != NULL
-                                                           ? work->ops->habits(job->context->options)
-                                                           : (train_habits){.normed = true, .normalized = true}},
-                                 .work = work,
-                                 .dir = &job->dir,
-                                 .events = &job->events,
-                                 .options = &job->options,
-                                 .metric = job->options.metric == TRAIN_METRIC_ACCURACY ? "accuracy" : "ROC-AUC",
-                                 .job_started = job->started,
-                                 .started = clock_seconds()};
+    job->services = services_of(job);
+    job->report = (train_report){
+        .context = context,
+        .outcome = {.rows = work->ops->rows, .split_cure = work->split_cure, .test_cure = work->test_cure},
+        .work = work,
+        .dir = &job->dir,
+        .events = &job->events,
+        .services = &job->services,
+        .account = &job->account,
+        .lanes_before = job->lanes_before,
+        .metric = job->services.metric == TRAIN_METRIC_ACCURACY ? "accuracy" : "ROC-AUC",
+        .job_started = job->started,
+        .started = clock_seconds()};
     job->report.last_line = job->report.started;
-    job->options.checkpoints = &job->checkpoints;
-    log_sync(job);
-    log_info("training: %lld parameters, %lld/%lld/%lld %s to train/valid/test",
-             (long long)work->model->params->weights, (long long)counted[0], (long long)counted[1],
-             (long long)counted[2], work->ops->rows);
-    log_info("first epoch after %.2f s", job->report.started - job->started);
+    job->report.observer = train_report_observer(&job->report, job->observers);
+    log_start(job);
     WEFT_TRY(train_load_begin(&job->report.load, context));
     weft_status status = run_epochs(job);
     train_load_end(&job->report.load);
     WEFT_TRY(status);
-    WEFT_TRY(write_results(job));
+    WEFT_TRY(train_results_write(&job->work, &job->dir, job->services.metric, &job->report.outcome));
     return train_report_close(&job->report, &job->result);
 }
 
-/* The results, or the checkpoint, are safe by now: a trace that cannot be written is a warning. */
-static weft_status write_trace(train_job *job, weft_status trained)
-{
-    const app_context *context = job->context;
-    char path[FILE_PATH_MAX];
-    char message[FILE_PATH_MAX];
-    if (!option_flag(context->options, OPT_TRACE) || (trained != WEFT_OK && trained != WEFT_STOPPED)) {
-        return trained;
-    }
-    snprintf(message, sizeof message, "%s", weft_error_message());
-    weft_status status = folder_make(job->dir.path); /* where nodes do not share a file system */
-    status = status == WEFT_OK ? file_path(path, "%s/trace-%d.json", job->dir.path, comm_rank(context->comm)) : status;
-    status = status == WEFT_OK ? trace_write(path, comm_rank(context->comm), job->started) : status;
-    if (comm_agree(context->comm, status) != WEFT_OK) {
-        log_warn("trace not written: %s", weft_error_message());
-        weft_error_clear();
-    }
-    return trained == WEFT_OK ? WEFT_OK : weft_fail(trained, "%s", message);
-}
+/* ---- the steps ---- */
 
-static weft_status run_job(train_job *job)
+/* Of a fit, before its data are opened or decided on: what can be refused at once. */
+static weft_status begin_fit(train_job *job)
 {
     app_context *context = job->context;
     const weft_options *o = context->options;
-    bool dry = option_flag(o, OPT_DRY_RUN);
-    workload *work = &job->work;
-    const char *folder = job->dir.path;
     run_choices choices;
     WEFT_TRY(option_check_rules(o));
     WEFT_TRY(sync_setup_check(o));
     WEFT_TRY(choices_of(context, workload_of(o)->choice, &choices));
-    WEFT_TRY(resume_plan(o, job->started, &job->checkpoints));
-    WEFT_TRY(workload_begin(workload_of(o), context, work));
-    WEFT_TRY(run_dir_open(context, work, &job->dir));
-    if (dry && job->stop.remove != NULL && comm_rank(context->comm) == 0) {
-        job->stop.remove(folder);
-    }
-    WEFT_TRY(open_initial_weights(job));
-    WEFT_TRY(comm_setup(context, !dry));
-    WEFT_TRY(work->ops->open(work, folder));
-    WEFT_TRY(workload_decide(work, context, true));
-    option_warn_unserved(context->options, work->ops->options->traits, work->ops->field);
-    if (!dry) {
-        WEFT_TRY(resume_open(context, &job->dir, work, &job->from));
-        WEFT_TRY(choices_adopt(context, resume_choices(context, job->from)));
-        WEFT_TRY(adopt_moments(job));
-    }
-    WEFT_TRY(work->ops->plan(work, folder, 0));
-    if (dry) {
-        WEFT_TRY(check_initial_weights(job));
-        return work->ops->release(work);
-    }
-    WEFT_TRY(work->ops->build(work));
-    WEFT_TRY(
-        choices_keep(context, work->ops->choice, work->choice, work->model->params->weights * (int64_t)sizeof(float)));
-    WEFT_TRY(place_initial_weights(job));
-    WEFT_TRY(check_initial_classes(job));
-    WEFT_TRY(plan_checkpoints(job));
-    WEFT_TRY(work->ops->release(work));
-    return write_trace(job, train(job));
+    return resume_plan(o, job->started, &job->checkpoints);
 }
 
-/* What is on disk ends with the job, whatever ended it. */
+static weft_status open_folder(train_job *job)
+{
+    app_context *context = job->context;
+    WEFT_TRY(run_dir_open(context, &job->work, &job->dir));
+    if (option_flag(context->options, OPT_DRY_RUN) && job->stop.remove != NULL && comm_rank(context->comm) == 0) {
+        job->stop.remove(job->dir.path);
+    }
+    return fit_open_initial(&job->work, &job->initial);
+}
+
+static weft_status decide(train_job *job)
+{
+    const workload_ops *ops = job->work.ops;
+    WEFT_TRY(workload_decide(&job->work, job->context, true));
+    option_warn_unserved(job->context->options, ops->options->traits, ops->field);
+    return WEFT_OK;
+}
+
+static weft_status open_data(train_job *job)
+{
+    app_context *context = job->context;
+    workload *work = &job->work;
+    WEFT_TRY(begin_fit(job));
+    WEFT_TRY(workload_begin(workload_of(context->options), context, work));
+    work->keeps = job->keeps;
+    WEFT_TRY(open_folder(job));
+    WEFT_TRY(comm_setup(context, !option_flag(context->options, OPT_DRY_RUN)));
+    WEFT_TRY(work->ops->open(work, job->dir.path));
+    return decide(job);
+}
+
+static weft_status dry_run(train_job *job)
+{
+    workload *work = &job->work;
+    WEFT_TRY(work->ops->plan(work, job->dir.path, 0));
+    /* A dry run refuses the weights that the run would refuse: their file was read, and what is left is the shape of
+     * each matrix, which a built model has, in the memory that was just found to be there. A plan for other numbers of
+     * ranks has no such model. */
+    if (job->initial != NULL && !work->elsewhere) {
+        WEFT_TRY(work->ops->build(work));
+        WEFT_TRY(fit_place_initial(work, job->initial));
+    }
+    return work->ops->release(work);
+}
+
+static weft_status build(train_job *job)
+{
+    app_context *context = job->context;
+    workload *work = &job->work;
+    WEFT_TRY(resume_open(context, &job->dir, work, &job->from));
+    WEFT_TRY(choices_adopt(context, resume_choices(context, job->from)));
+    WEFT_TRY(resume_adopt(context, work, job->from));
+    WEFT_TRY(adopt_moments(job));
+    WEFT_TRY(work->ops->plan(work, job->dir.path, 0));
+    WEFT_TRY(work->ops->build(work));
+    WEFT_TRY(fit_keep_choices(context, work));
+    WEFT_TRY(fit_place_initial(work, job->initial));
+    WEFT_TRY(plan_checkpoints(job));
+    return work->keeps ? WEFT_OK : work->ops->release(work);
+}
+
+static weft_status run_job(train_job *job)
+{
+    WEFT_TRY(open_data(job));
+    if (option_flag(job->context->options, OPT_DRY_RUN)) {
+        return dry_run(job);
+    }
+    WEFT_TRY(build(job));
+    return train_trace_write(job->context, &job->dir, job->started, train(job));
+}
+
+/* What is on disk ends with the fit, whatever ended it; generated data with the job. */
 static weft_status close_files(train_job *job, weft_status status)
 {
     char message[FILE_PATH_MAX];
     snprintf(message, sizeof message, "%s", weft_error_message());
-    workload_abandon(&job->work);
+    if (!job->keeps) {
+        workload_abandon(&job->work);
+    }
     train_events_close(&job->events);
     weft_status closed = run_dir_close(&job->dir, job->context, status);
     if (status == WEFT_OK) {
@@ -351,18 +244,127 @@ weft_status train_job_create(train_job **job)
     return WEFT_OK;
 }
 
-weft_status train_job_run(train_job *job, app_context *context)
+/* A communicator may have served other jobs, and other fits. */
+static void note_lanes(train_job *job)
+{
+    for (int lane = 0; lane < COMM_LANES; ++lane) {
+        job->lanes_before[lane] = comm_lane_stats(job->context->comm, (comm_lane)lane);
+    }
+}
+
+static weft_status begin_job(train_job *job, app_context *context)
 {
     job->context = context;
-    for (int lane = 0; lane < COMM_LANES; ++lane) {
-        job->lanes_before[lane] = comm_lane_stats(context->comm, (comm_lane)lane);
-    }
+    job->first = job->asked = context->options;
+    note_lanes(job);
     if (option_flag(context->options, OPT_TRACE)) {
         WEFT_TRY(trace_open(0));
         job->traced = true;
         trace_thread("main");
     }
+    return WEFT_OK;
+}
+
+weft_status train_job_run(train_job *job, app_context *context)
+{
+    assert(!job->keeps);
+    WEFT_TRY(begin_job(job, context));
     return close_files(job, run_job(job));
+}
+
+weft_status train_job_open(train_job *job, app_context *context)
+{
+    assert(job->keeps);
+    WEFT_CHECK(!option_flag(context->options, OPT_DRY_RUN), WEFT_ERR_USAGE,
+               "--dry-run opens data for one look: leave it out where they stay open");
+    WEFT_TRY(begin_job(job, context));
+    const weft_status status = open_data(job);
+    return status == WEFT_OK ? status : close_files(job, status);
+}
+
+weft_status train_job_build(train_job *job)
+{
+    assert(job->keeps && job->work.model == NULL);
+    const weft_status status = build(job);
+    return status == WEFT_OK ? status : close_files(job, status);
+}
+
+weft_status train_job_fit(train_job *job)
+{
+    assert(job->keeps && job->work.model != NULL);
+    return close_files(job, train_trace_write(job->context, &job->dir, job->started, train(job)));
+}
+
+/* ---- another fit on the same data ---- */
+
+static void forget_fit(train_job *job)
+{
+    weft_free(job->result.run);
+    job->result = (train_result){.runs = 0};
+    train_report_destroy(&job->report);
+    train_load_end(&job->report.load);
+    checkpoint_close(job->from);
+    saved_model_close(job->initial);
+    input_moments_destroy(&job->resumed_moments);
+    job->from = NULL;
+    job->initial = NULL;
+    job->work.start = NULL;
+    job->work.moments = NULL;
+}
+
+/* The context has these options, none of which is decided. */
+static void take_options(train_job *job, weft_options *own, const weft_options *options)
+{
+    app_context *context = job->context;
+    option_destroy(context->decided);
+    option_destroy(job->own);
+    context->decided = NULL;
+    context->options = options;
+    job->own = own;
+    job->asked = options;
+}
+
+/* [out] own: rank 0's options, on every rank. Collective. */
+static weft_status copy_options(weft_comm *comm, const weft_options *options, weft_options **own)
+{
+    *own = NULL;
+    WEFT_TRY(app_share_options(comm, option_catalog_of(options), options, own));
+    return comm_agree(comm, *own == NULL ? option_copy(options, own) : WEFT_OK);
+}
+
+static weft_status check_again(const train_job *job, const weft_options *options)
+{
+    const workload *work = &job->work;
+    WEFT_CHECK(work->ops->unbuild != NULL, WEFT_ERR_UNSUPPORTED, "%s: %s are opened for one training at a time",
+               work->name, work->ops->data);
+    WEFT_CHECK(workload_of(options) == work->ops, WEFT_ERR_USAGE,
+               "--model %s is no model on %s, which are open: begin another job", option_text(options, OPT_MODEL),
+               work->ops->field);
+    return option_check_refit(work, job->asked, options);
+}
+
+weft_status train_job_again(train_job *job, const weft_options *options)
+{
+    weft_comm *comm = job->context->comm;
+    weft_options *own = NULL;
+    assert(job->keeps && job->work.self != NULL);
+    weft_status status = copy_options(comm, options, &own);
+    status = status == WEFT_OK ? comm_agree(comm, check_again(job, own)) : status;
+    if (status != WEFT_OK) {
+        option_destroy(own);
+        return status;
+    }
+    forget_fit(job);
+    job->work.ops->unbuild(&job->work);
+    job->started = clock_seconds();
+    job_account_end(&job->account); /* figures of a fit are its own */
+    job_account_begin(&job->account);
+    note_lanes(job);
+    take_options(job, own, own);
+    status = begin_fit(job);
+    status = status == WEFT_OK ? open_folder(job) : status;
+    status = status == WEFT_OK ? decide(job) : status;
+    return status == WEFT_OK ? status : close_files(job, status);
 }
 
 void train_job_destroy(train_job *job)
@@ -370,13 +372,11 @@ void train_job_destroy(train_job *job)
     if (job == NULL) {
         return;
     }
-    weft_free(job->result.run);
-    train_report_destroy(&job->report);
-    train_load_end(&job->report.load);
-    checkpoint_close(job->from);
-    saved_model_close(job->initial);
-    input_moments_destroy(&job->resumed_moments);
+    forget_fit(job);
     workload_end(&job->work);
+    if (job->own != NULL) {
+        take_options(job, NULL, job->first);
+    }
     if (job->traced) {
         trace_close();
     }

@@ -73,6 +73,8 @@ weft_status train_outcome_measure(const workload *work, train_metric metric, con
     const train_targets *targets = work->targets;
     outcome->metric = metric;
     outcome->mixed = work->context->mixed;
+    outcome->no_rate = work->ops->fit != NULL;
+    outcome->habits = work->ops->habits != NULL ? work->ops->habits(work) : (workload_habits){0};
     outcome->largest = -1;
     memcpy(outcome->counted, targets->counted, sizeof outcome->counted);
     if (targets->loss == TRAIN_LOSS_XENT) {
@@ -146,7 +148,7 @@ static int64_t count_train_classes(const train_outcome *outcome)
 int train_outcome_warnings(const train_outcome *outcome, const weft_options *o, const train_result *result,
                            char line[OUTCOME_LINES][OUTCOME_BYTES])
 {
-    const train_habits habits = outcome->habits;
+    const workload_habits *habits = &outcome->habits;
     outcome_facts facts = {.metric = outcome->metric == TRAIN_METRIC_ACCURACY ? "accuracy" : "ROC-AUC",
                            .shares = outcome->metric == TRAIN_METRIC_ACCURACY,
                            .train_classes = count_train_classes(outcome),
@@ -162,12 +164,13 @@ int train_outcome_warnings(const train_outcome *outcome, const weft_options *o, 
                            .runs = result->runs,
                            .losses = outcome->losses,
                            .lr = option_real(o, OPT_LR),
-                           .normed = habits.normed,
-                           .old_gradients = habits.old_gradients,
+                           .no_rate = outcome->no_rate,
+                           .normed = !habits->may_norm,
+                           .old_gradients = habits->old_gradients,
                            .drift = result->drift,
                            .mixed = outcome->mixed,
-                           .input_dropped = habits.input_dropped,
-                           .normalized = habits.normalized};
+                           .input_dropped = habits->input_dropped,
+                           .normalized = !habits->may_normalize};
     find_early(result, &facts);
     return outcome_warn(&facts, line);
 }

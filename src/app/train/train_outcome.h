@@ -1,9 +1,9 @@
 /*
- * app/train/train_outcome.h: what a training reached, measured: the baseline, figures by class or task of the predictions
- * that were written, and the facts behind the warnings of app/train/outcome.h.
+ * app/train/train_outcome.h: what a training reached, measured: the baseline, figures by class or task of the
+ * predictions that were written, and the facts behind the warnings of app/train/outcome.h.
  *
- * Class counts and the confusion matrix are integers, summed over the ranks' own rows, so they are exact on any
- * number of ranks. Memory: 24 bytes a class, and 8 bytes x classes^2 up to OUTCOME_CLASSES_MAX of them.
+ * Class counts and the confusion matrix are integers, summed over the ranks' own rows, so they are exact on any number
+ * of ranks. Memory: 24 bytes a class, and 8 bytes x classes^2 up to OUTCOME_CLASSES_MAX of them.
  */
 #ifndef WEFT_APP_TRAIN_TRAIN_OUTCOME_H
 #define WEFT_APP_TRAIN_TRAIN_OUTCOME_H
@@ -12,7 +12,7 @@
 #include "app/train/outcome.h"
 #include "app/workload/workload.h"
 #include "io/json.h"
-#include "train/loop/loop.h"
+#include "train/fit/fit.h"
 
 enum {
     OUTCOME_CLASSES_MAX = 1024, /* of which a table is made; weft eval makes one of any number */
@@ -25,8 +25,9 @@ typedef struct train_outcome {
     const char *split_cure; /* the workload's; set as rows */
     const char *test_cure;  /* the same */
     const char *rows;       /* the workload's word for them: "vertices"; set before it is measured */
-    train_habits habits;    /* of the training's options */
     bool mixed;             /* the ranks compute on different backends */
+    bool no_rate;           /* training was not by gradients */
+    workload_habits habits; /* options that the job used */
     train_metric metric;
     int64_t counted[TRAIN_SPLITS]; /* labelled rows */
     int64_t classes;               /* or 0 */

@@ -41,9 +41,9 @@ static score_words say_score(double score, const char *unit, const char *none)
     return words;
 }
 
-double train_report_epochs_left(const train_options *options, int run, double done)
+double train_report_epochs_left(const fit_services *services, int run, double done)
 {
-    return (double)options->epochs * (options->runs - run) - done;
+    return (double)services->epochs * (services->runs - run) - done;
 }
 
 /* Until the end of the last run; `part` of an epoch beyond those reported is done, `done` epochs of the run in all. */
@@ -51,7 +51,7 @@ static clock_words time_left(const train_report *report, int run, double done, d
 {
     double elapsed = clock_seconds() - report->started;
     double here = (double)report->done + part - report->begun;
-    return clock_say(elapsed / here * train_report_epochs_left(report->options, run, done));
+    return clock_say(elapsed / here * train_report_epochs_left(report->services, run, done));
 }
 
 static void log_epoch(const train_report *report, const train_epoch *epoch)
@@ -157,10 +157,10 @@ void train_report_destroy(train_report *report)
     train_outcome_destroy(&report->outcome);
 }
 
-train_observer train_report_observer(train_report *report)
+train_observer train_report_observer(train_report *report, const train_observer *next)
 {
     return (train_observer){
-        .self = report, .on_start = on_start, .on_step = on_step, .on_epoch = on_epoch, .on_run = on_run};
+        .self = report, .on_start = on_start, .on_step = on_step, .on_epoch = on_epoch, .on_run = on_run, .next = next};
 }
 
 /* ---- the closing table ---- */
@@ -223,6 +223,12 @@ static weft_status spread_over_ranks(const train_report *report, const train_fig
     return WEFT_OK;
 }
 
+/* A kind that is not trained by gradients has none to synchronise. */
+static const char *sync_word(const train_report *report, sync_mode mode)
+{
+    return report->work->ops->fit != NULL ? "none" : sync_mode_name(mode);
+}
+
 static void print_communication(const train_report *report, const train_result *result, const train_spread *s)
 {
     const sync_figures *f = &result->figures;
@@ -240,7 +246,7 @@ static void print_communication(const train_report *report, const train_result *
         printf("%-28s %9.3f %9.3f %9.0f\n", "groups of the sync mode", s->avg.group_bytes / 1e6,
                s->max.group_bytes / 1e6, s->avg.group_messages);
     }
-    printf("sync %s: communication exposed for %.3f s (avg), %.3f s (max)\n", sync_mode_name(result->sync),
+    printf("sync %s: communication exposed for %.3f s (avg), %.3f s (max)\n", sync_word(report, result->sync),
            s->avg.exposed, s->max.exposed);
     if (result->sync != SYNC_ALLREDUCE) {
         printf("density %.4g, distance between replicas %.3g, gap %.3g steps, staleness at most %lld\n", f->density,
@@ -327,7 +333,7 @@ static void write_communication(json_writer *json, const train_report *report, c
 {
     const sync_figures *f = &result->figures;
     const train_spread *s = &report->spread;
-    json_text(json, "sync", sync_mode_name(result->sync));
+    json_text(json, "sync", sync_word(report, result->sync));
     json_bool(json, "gradient_tracking", result->tracking == SYNC_TRACKING_ON);
     json_bool(json, "second_moments_averaged", result->tracking == SYNC_TRACKING_MOMENTS);
     json_real(json, "comm_exposed_s_avg", s->avg.exposed);
@@ -363,7 +369,7 @@ static weft_status write_summary(const train_report *report, const train_result 
     json_object(&json, NULL);
     json_int(&json, "schema", RUN_FILE_SCHEMA);
     json_int(&json, "runs", result->runs);
-    json_text(&json, "metric", report->options->metric == TRAIN_METRIC_ACCURACY ? "acc" : "rocauc");
+    json_text(&json, "metric", report->services->metric == TRAIN_METRIC_ACCURACY ? "acc" : "rocauc");
     json_real(&json, "test_mean", result->test_mean);
     json_real(&json, "test_std", result->test_std);
     json_real(&json, "valid_mean", result->valid_mean);
@@ -383,7 +389,7 @@ static weft_status write_summary(const train_report *report, const train_result 
         json_real(&json, "loss_scale", result->scaling.scale);
         json_int(&json, "skipped_steps", result->scaling.skipped);
     }
-    json_int(&json, "parameters", work->model->params->weights);
+    json_int(&json, "parameters", workload_parameters(work));
     json_real(&json, "replication_factor", work->replication);
     json_real(&json, "sent_bytes_avg", s->avg.bytes);
     json_real(&json, "cpu_use", s->avg.cpu / s->avg.wall);

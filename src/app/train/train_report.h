@@ -1,6 +1,4 @@
-/*
- * app/train/train_report.h: what a training run tells: a line now and then, the closing block and table, the result files.
- */
+/* app/train/train_report.h: the log lines of a training, its closing block and table, and summary.json. */
 #ifndef WEFT_APP_TRAIN_TRAIN_REPORT_H
 #define WEFT_APP_TRAIN_TRAIN_REPORT_H
 
@@ -11,19 +9,20 @@
 #include "app/train/train_outcome.h"
 #include "app/workload/workload.h"
 #include "base/trace/job_account.h"
-#include "train/loop/loop.h"
+#include "train/fit/fit.h"
 
-/* Figures of one rank; a row of doubles, so that it is reduced as one. */
+/* Figures of one rank. The struct holds doubles alone, so one all-reduce takes it as a row. */
 typedef struct train_figures {
     double seconds[ACTIVITY_ROWS_MAX];
     double lane_bytes[COMM_LANES], lane_messages[COMM_LANES];
-    double lane_busy[COMM_LANES], lane_waited[COMM_LANES]; /* from post to end; of that, stood still */
+    double lane_busy[COMM_LANES];   /* seconds from posts to their ends */
+    double lane_waited[COMM_LANES]; /* seconds of lane_busy in which the rank stood still */
     double wall, cpu, bytes, messages, peak_rss, wait, allocated_peak, exposed, group_bytes, group_messages;
     double compute;
-    double epoch_bytes; /* sent within epochs, evaluation included: without loading and partitioning */
+    double epoch_bytes; /* bytes sent within epochs, evaluations included, without loading and partitioning */
 } train_figures;
 
-/* The figures over all ranks. */
+/* Smallest, mean and largest figures over the ranks. */
 typedef struct train_spread {
     train_figures min, avg, max;
 } train_spread;
@@ -33,34 +32,37 @@ typedef struct train_report {
     const workload *work; /* built */
     run_dir *dir;
     train_events *events; /* rank 0's */
-    const train_options *options;
-    const job_account *account;     /* of the job */
-    const comm_stats *lanes_before; /* [COMM_LANES] what the communicator had counted when the job began */
+    const fit_services *services;
+    const job_account *account;     /* of the fit */
+    const comm_stats *lanes_before; /* [COMM_LANES] counters of the communicator when the fit began */
+    train_observer observer;        /* the report's own, the first of the list */
     const char *metric;             /* "accuracy" or "ROC-AUC" */
     double job_started, started, last_line;
-    int64_t done, lines;       /* epochs, lines so far */
-    double begun;              /* part of the next epoch that starts before this one had done */
+    int64_t done, lines;       /* epochs done, and lines logged for them */
+    double begun;              /* share of the first epoch that earlier starts had trained */
     int64_t measured;          /* epochs that this job trained itself */
-    bool evaluated;            /* at least once */
-    double epoch_bytes;        /* this rank sent while it trained */
-    double exposed_s;          /* this rank stood still for communication while it trained */
+    bool evaluated;            /* an epoch was evaluated */
+    double epoch_bytes;        /* bytes that this rank sent in its epochs */
+    double exposed_s;          /* seconds in which this rank stood still for communication in its epochs */
     sync_figures figures;      /* of the last epoch */
-    int64_t staleness;         /* most epochs that a row of another rank was old */
-    uint64_t late_allocations; /* in epochs after the first, and after the first evaluation */
-    train_load load;           /* who else used the CPUs while it trained */
-    train_spread spread;       /* of the whole job, once closed */
-    train_outcome outcome;     /* measured before it is closed; train_report_destroy */
+    int64_t staleness;         /* age of the oldest row of another rank, in epochs */
+    uint64_t late_allocations; /* allocations in epochs after the first, and after the first evaluation */
+    train_load load;           /* other users of the CPUs during the epochs */
+    train_spread spread;       /* figures of the whole job, after train_report_close */
+    train_outcome outcome;     /* measured before train_report_close; freed by train_report_destroy */
 } train_report;
 
-/* What is ahead at most when `done` epochs of this run (from 0) are: --patience may end it, and those to come, earlier. */
-double train_report_epochs_left(const train_options *options, int run, double done);
+/* Returns the epochs that are left at most, once `done` epochs of this run (from 0) are done: --patience may end this
+ * run, and the runs after it, earlier. */
+double train_report_epochs_left(const fit_services *services, int run, double done);
 
 void train_report_destroy(train_report *report);
-train_observer train_report_observer(train_report *report);
+/* next: observers behind the report's, or NULL. */
+train_observer train_report_observer(train_report *report, const train_observer *next);
 
-/* Sum up over the ranks and write summary.json. Collective. */
+/* Sums up the figures of all ranks and writes summary.json. Collective. */
 weft_status train_report_close(train_report *report, const train_result *result);
-/* The final block (as OGB prints it) and the table of activities, on stdout. After train_report_close. */
+/* Prints the closing block (as OGB prints it) and the table of activities on stdout. After train_report_close. */
 void train_report_print(const train_report *report, const train_result *result);
 
 #endif

@@ -18,60 +18,51 @@
 
 enum { JSON_MAX = 1 << 20 };
 
-/* What makes a model what it is, whatever its kind: every form of it records these options, and a command may not contradict them.
- * The exception is the split of the data that it was trained on, which is taken where nobody asks for another. */
-static const option_id recorded_of_all[] = {OPT_MODEL, OPT_LOSS, OPT_METRIC, OPT_SPLIT_INDEX, OPTION_NONE};
+/* ---- what is recorded of a model's making ---- */
 
-enum { RECORDED_MAX = 64 };
+/* Options of every kind of model; a kind adds its own (workload_ops.recorded and those behind it). */
+static const option_id recorded_of_all[] = {OPT_MODEL, OPT_LOSS, OPT_METRIC, OPTION_NONE};
 
-/* Every recorded option, of all kinds: whose a model is, its own record tells. */
-typedef struct record_list {
-    option_id id[RECORDED_MAX];
+enum { RECORDED_MAX = 128 };
+
+/* Recorded options. */
+typedef struct recorded_list {
     int count;
-} record_list;
+    option_id id[RECORDED_MAX];
+    bool of_inputs[RECORDED_MAX]; /* by what the inputs were scaled */
+    bool loose[RECORDED_MAX];     /* other data may have another value: it is decided, never contradicted */
+} recorded_list;
 
-static void add_ids(record_list *list, const option_id *id)
+static void add_recorded(recorded_list *list, const option_id *id, bool of_inputs, bool loose)
 {
-    for (; *id != OPTION_NONE; ++id) {
+    for (; id != NULL && *id != OPTION_NONE; ++id) {
         assert(list->count < RECORDED_MAX);
-        list->id[list->count++] = *id;
+        list->id[list->count] = *id;
+        list->of_inputs[list->count] = of_inputs;
+        list->loose[list->count] = loose;
+        list->count += 1;
     }
 }
 
-static record_list recorded(void)
+static void add_kind(recorded_list *list, const workload_ops *ops)
 {
-    record_list list = {.count = 0};
-    add_ids(&list, recorded_of_all);
-    for (int i = 0; workload_list[i] != NULL; ++i) {
-        add_ids(&list, workload_list[i]->recorded);
+    add_recorded(list, ops->recorded, false, false);
+    add_recorded(list, ops->recorded_inputs, true, false);
+    add_recorded(list, ops->recorded_loosely, false, true);
+}
+
+/* Those of one kind of model; ops NULL: of every kind, as a description may be read before the kind is known. */
+static recorded_list recorded_of(const workload_ops *ops)
+{
+    recorded_list list = {.count = 0};
+    add_recorded(&list, recorded_of_all, false, false);
+    for (int i = 0; ops == NULL && workload_list[i] != NULL; ++i) {
+        add_kind(&list, workload_list[i]);
+    }
+    if (ops != NULL) {
+        add_kind(&list, ops);
     }
     return list;
-}
-
-static bool has_id(const option_id *ids, option_id id)
-{
-    while (*ids != OPTION_NONE && *ids != id) {
-        ++ids;
-    }
-    return *ids == id;
-}
-
-static bool is_of_inputs(option_id id)
-{
-    bool found = false;
-    for (int i = 0; workload_list[i] != NULL; ++i) {
-        found = found || has_id(workload_list[i]->inputs, id);
-    }
-    return found;
-}
-
-static bool is_recorded(option_id id)
-{
-    bool found = has_id(recorded_of_all, id);
-    for (int i = 0; workload_list[i] != NULL; ++i) {
-        found = found || has_id(workload_list[i]->recorded, id);
-    }
-    return found;
 }
 
 static bool same_value(const weft_options *a, const weft_options *b, option_id id)
@@ -83,13 +74,14 @@ static bool same_value(const weft_options *a, const weft_options *b, option_id i
 
 /* ---- descriptions ---- */
 
-/* The first split is what all data have: a model of it asks for nothing. */
+static const char *name_of(const saved_model *model, option_id id)
+{
+    return option_row_in(model->known, id)->name;
+}
+
 static weft_status note(saved_model *model, const char *origin, option_id id, const char *text)
 {
-    if (id == OPT_SPLIT_INDEX && strcmp(text, option_row_in(model->known, id)->default_text) == 0) {
-        return WEFT_OK;
-    }
-    weft_status status = option_assign(model->known, option_row_in(model->known, id)->name, text);
+    weft_status status = option_assign(model->known, name_of(model, id), text);
     if (status == WEFT_ERR_USAGE) { /* nobody typed it */
         status = WEFT_ERR_DATA;
     }
@@ -114,15 +106,19 @@ static const workload_ops *kind_of(const saved_model *model, const weft_options 
     return workload_of(option_is_set(model->known, OPT_MODEL) ? model->known : given);
 }
 
-/* A caller who wants the weights alone is told of the scaling of their inputs. */
-static bool wants(option_id id, bool alone)
+/* Looks for option i of the list; a caller who wants the weights alone is told of the scaling of their inputs. */
+static bool wants(const recorded_list *list, int i, bool alone)
 {
-    return !alone || is_of_inputs(id);
+    return !alone || list->of_inputs[i];
 }
 
-static const char *name_of(const saved_model *model, option_id id)
+/* A default that is loose is what all data have: a model of it asks for nothing. */
+static weft_status note_recorded(saved_model *model, const char *origin, const recorded_list *list, int i,
+                                 const char *text)
 {
-    return option_row_in(model->known, id)->name;
+    const option_id id = list->id[i];
+    const bool asks = !list->loose[i] || strcmp(text, option_row_in(model->known, id)->default_text) != 0;
+    return asks ? note(model, origin, id, text) : WEFT_OK;
 }
 
 static weft_status read_run(saved_model *model, const char *path, const json_value *root, bool alone)
@@ -130,13 +126,13 @@ static weft_status read_run(saved_model *model, const char *path, const json_val
     const json_value *options = json_find(root, "options");
     WEFT_CHECK(options != NULL && options->kind == JSON_OBJECT, WEFT_ERR_DATA, "%s: no options: not a run's record",
                path);
-    const record_list list = recorded();
+    const recorded_list list = recorded_of(NULL);
     for (int i = 0; i < list.count; ++i) {
-        const json_value *option = wants(list.id[i], alone) ? json_find(options, name_of(model, list.id[i])) : NULL;
+        const json_value *option = wants(&list, i, alone) ? json_find(options, name_of(model, list.id[i])) : NULL;
         const char *text = NULL;
         if (option != NULL) {
             WEFT_TRY(json_get_text(path, option, "value", &text));
-            WEFT_TRY(note(model, path, list.id[i], text));
+            WEFT_TRY(note_recorded(model, path, &list, i, text));
         }
     }
     if (alone) {
@@ -173,13 +169,13 @@ static weft_status describe_by_run(saved_model *model, bool alone)
 
 static weft_status describe_by_metadata(saved_model *model, const safetensors_file *file, bool alone)
 {
-    const record_list list = recorded();
+    const recorded_list list = recorded_of(NULL);
     for (int i = 0; i < list.count; ++i) {
         char key[64];
         snprintf(key, sizeof key, "weft.%s", name_of(model, list.id[i]));
-        const char *text = wants(list.id[i], alone) ? safetensors_metadata(file, key) : NULL;
+        const char *text = wants(&list, i, alone) ? safetensors_metadata(file, key) : NULL;
         if (text != NULL) {
-            WEFT_TRY(note(model, model->path, list.id[i], text));
+            WEFT_TRY(note_recorded(model, model->path, &list, i, text));
         }
     }
     WEFT_TRY(input_moments_read_metadata(model->path, file, &model->weights.moments));
@@ -195,25 +191,72 @@ static bool ends_with(const char *text, const char *end)
     return a >= b && strcmp(text + a - b, end) == 0;
 }
 
+/* After the description, which may name the kind. */
+static weft_status read_named(saved_model *model, safetensors_file *file, const weft_options *given)
+{
+    const workload_ops *ops = kind_of(model, given);
+    WEFT_CHECK(ops->read_named != NULL, WEFT_ERR_DATA, "%s: models on %s are no weights", model->path, ops->field);
+    return ops->read_named(file, model, given);
+}
+
 static weft_status read_safetensors(saved_model *model, const weft_options *given, bool alone)
 {
     safetensors_file *file = NULL;
     WEFT_TRY(safetensors_open(model->path, &file));
     weft_status status = describe_by_metadata(model, file, alone);
-    status = status == WEFT_OK ? kind_of(model, given)->read_named(file, model, given) : status;
+    status = status == WEFT_OK ? read_named(model, file, given) : status;
     safetensors_close(file);
     return status;
+}
+
+/* ---- files of a kind's own ---- */
+
+enum { OWN_MAX = 1 << 30 }; /* bytes of such a file */
+
+/* Returns the kind whose model is the file of this name, or NULL. */
+static const workload_ops *kind_of_file(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+    for (int i = 0; workload_list[i] != NULL; ++i) {
+        const char *own = workload_list[i]->model_file;
+        if (own != NULL && strcmp(own, name) == 0) {
+            return workload_list[i];
+        }
+    }
+    return NULL;
+}
+
+/* [out] path: the model of some kind in this folder; *found: there is one. */
+static weft_status find_own(const char *folder, char path[FILE_PATH_MAX], bool *found)
+{
+    *found = false;
+    for (int i = 0; workload_list[i] != NULL && !*found; ++i) {
+        const char *own = workload_list[i]->model_file;
+        if (own != NULL) {
+            WEFT_TRY(file_path(path, "%s/%s", folder, own));
+            *found = file_exists(path);
+        }
+    }
+    return WEFT_OK;
+}
+
+/* Whoever starts a training from weights cannot use such a model. */
+static weft_status read_own(saved_model *model, bool alone)
+{
+    WEFT_CHECK(!alone, WEFT_ERR_DATA, "%s: is a whole model, which has no weights to start from", model->path);
+    return file_read_text(model->path, OWN_MAX, &model->own, &model->own_bytes);
 }
 
 /* ---- checkpoints ---- */
 
 static weft_status describe_by_checkpoint(saved_model *model, const checkpoint *ck, bool alone)
 {
-    const record_list list = recorded();
+    const recorded_list list = recorded_of(NULL);
     for (int i = 0; i < list.count; ++i) {
-        const char *text = wants(list.id[i], alone) ? checkpoint_option(ck, name_of(model, list.id[i])) : NULL;
+        const char *text = wants(&list, i, alone) ? checkpoint_option(ck, name_of(model, list.id[i])) : NULL;
         if (text != NULL) {
-            WEFT_TRY(note(model, checkpoint_path(ck), list.id[i], text));
+            WEFT_TRY(note_recorded(model, checkpoint_path(ck), &list, i, text));
         }
     }
     return WEFT_OK;
@@ -222,6 +265,15 @@ static weft_status describe_by_checkpoint(saved_model *model, const checkpoint *
 /* Its best parameters so far, or those after its last epoch. */
 static weft_status read_opened(saved_model *model, const checkpoint *ck, bool best, bool alone)
 {
+    bool found = false;
+    if (checkpoint_content(ck)[0] != '\0') {
+        WEFT_TRY(find_own(checkpoint_path(ck), model->path, &found));
+        WEFT_CHECK(found, WEFT_ERR_DATA,
+                   "%s: holds the state of a training of %s, and no model of a kind that is known", checkpoint_path(ck),
+                   checkpoint_content(ck));
+        WEFT_TRY(read_own(model, alone));
+        return describe_by_checkpoint(model, ck, alone);
+    }
     WEFT_TRY(file_path(model->path, "%s/best.npz", checkpoint_path(ck)));
     if (!best || !file_exists(model->path)) {
         WEFT_TRY(file_path(model->path, "%s/last.npz", checkpoint_path(ck)));
@@ -252,6 +304,10 @@ static weft_status read_file(saved_model *model, const weft_options *given, bool
     if (ends_with(model->path, ".safetensors")) {
         return read_safetensors(model, given, alone);
     }
+    if (kind_of_file(model->path) != NULL) {
+        WEFT_TRY(read_own(model, alone));
+        return describe_by_run(model, alone);
+    }
     WEFT_TRY(weights_read_npz(model->path, &model->weights));
     return describe_by_run(model, alone);
 }
@@ -263,7 +319,11 @@ static weft_status read_model(saved_model *model, const char *path, const weft_o
     bool folder = stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
     char record[FILE_PATH_MAX];
     WEFT_TRY(file_path(model->path, folder ? "%s/weights.npz" : "%s", path));
-    if (!folder || file_exists(model->path)) {
+    bool found = !folder || file_exists(model->path);
+    if (!found) {
+        WEFT_TRY(find_own(path, model->path, &found));
+    }
+    if (found) {
         return read_file(model, given, alone);
     }
     WEFT_TRY(file_path(record, "%s/run.json", path));
@@ -331,11 +391,11 @@ static weft_status name_classes(saved_model *model)
 
 static weft_status check_given(const saved_model *model, const weft_options *given)
 {
-    const record_list list = recorded();
+    const recorded_list list = recorded_of(NULL);
     for (int i = 0; i < list.count; ++i) {
         option_id id = list.id[i];
         const char *name = name_of(model, id);
-        bool asked = id != OPT_SPLIT_INDEX && option_applies(option_command_of(given), id) && option_is_set(given, id);
+        bool asked = !list.loose[i] && option_applies(option_command_of(given), id) && option_is_set(given, id);
         WEFT_CHECK(!asked || !option_is_set(model->known, id) || same_value(given, model->known, id), WEFT_ERR_USAGE,
                    "--%s %s (%s): %s was made with %s %s: leave --%s out", name, option_value_text(given, id),
                    option_source_text(option_source_of(given, id)), model->path, name,
@@ -363,7 +423,7 @@ static weft_status create(const weft_options *given, saved_model **model)
 }
 
 /* Means and deviations are there because the features were standardised. */
-static weft_status show_scaling(saved_model *model, const workload_ops *ops)
+static weft_status show_scaling(saved_model *model, const weft_options *given)
 {
     const int64_t columns = model->weights.moments.columns;
     if (columns == 0) {
@@ -372,6 +432,7 @@ static weft_status show_scaling(saved_model *model, const workload_ops *ops)
     WEFT_CHECK(model->inputs == 0 || model->inputs == columns, WEFT_ERR_DATA,
                "%s: means and deviations of %lld features, and the weights are for %lld", model->path,
                (long long)columns, (long long)model->inputs);
+    const workload_ops *ops = kind_of(model, given);
     return ops->show_moments != NULL ? ops->show_moments(model) : WEFT_OK;
 }
 
@@ -392,7 +453,7 @@ weft_status saved_model_open(const char *path, const weft_options *given, saved_
     WEFT_TRY(read_model(*model, path, given, false));
     WEFT_TRY(name_classes(*model));
     WEFT_TRY(kind_of(*model, given)->recognise(*model, given));
-    WEFT_TRY(show_scaling(*model, kind_of(*model, given)));
+    WEFT_TRY(show_scaling(*model, given));
     WEFT_TRY(check_metric(*model));
     return check_given(*model, given);
 }
@@ -402,16 +463,15 @@ weft_status saved_model_open_weights(const char *path, const weft_options *given
     WEFT_TRY(create(given, model));
     WEFT_TRY(read_model(*model, path, given, true));
     WEFT_TRY(name_classes(*model));
-    return show_scaling(*model, kind_of(*model, given));
+    return show_scaling(*model, given);
 }
 
 bool saved_model_agrees(const saved_model *model, const weft_options *options)
 {
-    const record_list list = recorded();
+    const recorded_list list = recorded_of(NULL);
     for (int i = 0; i < list.count; ++i) {
-        const option_id id = list.id[i];
-        if (id != OPT_SPLIT_INDEX && !is_of_inputs(id) && option_is_set(model->known, id) &&
-            !same_value(model->known, options, id)) {
+        if (!list.of_inputs[i] && !list.loose[i] && option_is_set(model->known, list.id[i]) &&
+            !same_value(model->known, options, list.id[i])) {
             return false;
         }
     }
@@ -422,10 +482,17 @@ void saved_model_close(saved_model *model)
 {
     if (model != NULL) {
         weights_destroy(&model->weights);
+        weft_free(model->own);
         option_destroy(model->known);
         name_list_free(&model->classes);
         weft_free(model);
     }
+}
+
+static weft_status share_own(weft_comm *comm, saved_model *m)
+{
+    WEFT_TRY(comm_agree(comm, comm_rank(comm) == 0 ? WEFT_OK : WEFT_NEW(&m->own, m->own_bytes, WEFT_MEM_GENERAL)));
+    return comm_bcast(comm, 0, m->own, (int64_t)m->own_bytes);
 }
 
 weft_status saved_model_share(weft_comm *comm, saved_model **model)
@@ -439,33 +506,49 @@ weft_status saved_model_share(weft_comm *comm, saved_model **model)
     WEFT_TRY(comm_bcast(comm, 0, &m->layers, (int64_t)sizeof m->layers));
     WEFT_TRY(comm_bcast(comm, 0, &m->inputs, (int64_t)sizeof m->inputs));
     WEFT_TRY(comm_bcast(comm, 0, &m->outputs, (int64_t)sizeof m->outputs));
+    WEFT_TRY(comm_bcast(comm, 0, &m->own_bytes, (int64_t)sizeof m->own_bytes));
     WEFT_TRY(app_share_options(comm, app_catalog(), m->known, &received));
     m->known = received != NULL ? received : m->known;
-    return weights_share(comm, &m->weights);
+    return m->own_bytes > 0 ? share_own(comm, m) : weights_share(comm, &m->weights);
+}
+
+static bool is_given(const weft_options *given, option_id id)
+{
+    return option_applies(option_command_of(given), id) && option_is_set(given, id);
+}
+
+/* An option of the command train that is no part of the model's record, as it was given. */
+static weft_status take_given(const weft_options *given, option_id id, weft_options *options)
+{
+    const bool takes =
+        option_applies(option_command_of(options), id) && is_given(given, id) && option_allowed_from(id, OPTION_FILE);
+    return takes ? option_assign(options, option_row_in(options, id)->name, option_value_text(given, id)) : WEFT_OK;
+}
+
+/* Loosely recorded values are no wishes: the data may lack them. */
+static weft_status take_known(const saved_model *model, const weft_options *given, const recorded_list *list, int i,
+                              weft_options *options)
+{
+    const option_id id = list->id[i];
+    if (!option_is_set(model->known, id) || (list->loose[i] && is_given(given, id))) {
+        return WEFT_OK;
+    }
+    const char *text = option_value_text(model->known, id);
+    return list->loose[i] ? option_decide(options, id, text)
+                          : option_assign(options, option_row_in(options, id)->name, text);
 }
 
 weft_status saved_model_options(const saved_model *model, const weft_options *given, weft_options **options)
 {
     weft_status status = WEFT_OK;
-    const option_command *train = option_command_of(model->known);
-    const bool other_split =
-        option_applies(option_command_of(given), OPT_SPLIT_INDEX) && option_is_set(given, OPT_SPLIT_INDEX);
-    WEFT_TRY(option_create(train, options));
-    for (int i = 0; i < option_count(given); ++i) {
-        const option_id id = option_at(given, i);
-        bool known = is_recorded(id) && option_is_set(model->known, id);
-        if (id == OPT_SPLIT_INDEX && known && !other_split) { /* no wish: the data may have fewer */
-            WEFT_TRY_GOTO(option_decide(*options, id, option_value_text(model->known, id)), status, done);
-            continue;
-        }
-        known = known && id != OPT_SPLIT_INDEX;
-        const weft_options *from = known ? model->known : given;
-        if (option_applies(train, id) && option_applies(option_command_of(from), id) && option_is_set(from, id) &&
-            option_allowed_from(id, OPTION_FILE)) {
-            WEFT_TRY_GOTO(option_assign(*options, name_of(model, id), option_value_text(from, id)), status, done);
-        }
+    const recorded_list list = recorded_of(NULL);
+    WEFT_TRY(option_create(option_command_of(model->known), options));
+    for (int i = 0; i < option_count(given) && status == WEFT_OK; ++i) {
+        status = take_given(given, option_at(given, i), *options);
     }
-done:
+    for (int i = 0; i < list.count && status == WEFT_OK; ++i) {
+        status = take_known(model, given, &list, i, *options);
+    }
     if (status != WEFT_OK) {
         option_destroy(*options);
         *options = NULL;
@@ -473,7 +556,7 @@ done:
     return status;
 }
 
-/* Has a model of this kind a use for it? */
+/* Returns true if a model of this kind has a use for the option. */
 static bool concerns(const workload_ops *ops, const saved_model *model, option_id id)
 {
     return option_serves(option_row_in(model->known, id), ops->options->traits);
@@ -484,7 +567,7 @@ weft_status saved_model_export(const saved_model *model, const char *path)
     weft_status status = WEFT_OK;
     const workload_ops *ops = workload_of(model->known);
     safetensors_text *texts = NULL;
-    const record_list list = recorded();
+    const recorded_list list = recorded_of(ops);
     char keys[RECORDED_MAX][64], *class_keys = NULL, *numbers = NULL;
     int count = 0, moments = 0;
     WEFT_TRY_GOTO(WEFT_NEW(&texts, list.count + 1 + INPUT_MOMENTS_TEXTS + model->classes.count, WEFT_MEM_GENERAL),
@@ -501,6 +584,8 @@ weft_status saved_model_export(const saved_model *model, const char *path)
     WEFT_TRY_GOTO(input_moments_to_metadata(path, &model->weights.moments, texts + count, &moments, &numbers), status,
                   done);
     count += moments;
+    WEFT_CHECK_GOTO(ops->write_named != NULL, status, done, WEFT_ERR_UNSUPPORTED,
+                    "%s: models on %s are no weights, and safetensors holds nothing else", model->path, ops->field);
     status = ops->write_named(model, path, texts, count);
 done:
     weft_free(class_keys);

@@ -6,6 +6,7 @@
  *   a checkpoint          parameters after its epoch, options from its manifest (train/checkpoint/checkpoint.h)
  *   a file .npz           the same, with run.json beside it if there is one
  *   a file .safetensors   names of another program; options from its metadata, "weft.NAME"
+ *   a file of a kind's own  in the place of weights.npz, where a model is no set of weights (workload_ops.model_file)
  *
  * What the weights themselves show, layers and widths, is never taken from a description, which must agree with them:
  * the workload of the model looks (app/workload/workload.h). One rank opens, saved_model_share hands it to the others.
@@ -20,12 +21,15 @@
 #include "train/weights.h"
 
 typedef struct saved_model {
-    char path[FILE_PATH_MAX]; /* the file of the weights */
-    train_weights weights;
-    weft_options *known; /* of the command train; option_is_set tells which are known */
-    int layers;          /* as the weights show, with the next two; 0: nobody looked */
-    int64_t inputs, outputs;
-    name_list classes; /* on the rank that opened it */
+    char path[FILE_PATH_MAX]; /* file of the model */
+    train_weights weights;    /* none where `own` is the model */
+    char *own;                /* [own_bytes] bytes of a model_file (workload_ops); NULL: the model is its weights */
+    size_t own_bytes;
+    weft_options *known; /* options of the command train; option_is_set says which of them are known */
+    int layers;          /* layers that the weights show; 0: nobody looked */
+    int64_t inputs;      /* figures of a row that the model reads; 0: any number, or nobody looked */
+    int64_t outputs;     /* figures of an answer; 0: nobody looked */
+    name_list classes;   /* on the rank that opened the model */
 } saved_model;
 
 /*
@@ -35,27 +39,28 @@ typedef struct saved_model {
  * saved_model_close, also after a failure.
  */
 weft_status saved_model_open(const char *path, const weft_options *given, saved_model **model);
-/* The weights, the names of their classes, and by what the inputs of their model were scaled (workload_ops.inputs,
- * weights.moments), whatever else is said of their making: `known` also holds what the names of another program tell. given: options
- * of the command train; their --model says whose names those may be. Codes and ownership as above. */
+/* Reads the weights, the names of their classes, and how the inputs of their model were scaled (recorded_inputs of its
+ * workload, weights.moments); descriptions beyond that are left out, but `known` also holds what names of another
+ * program tell. given: options of the command train; --model says whose names the file may have. Codes and ownership
+ * are those of saved_model_open. */
 weft_status saved_model_open_weights(const char *path, const weft_options *given, saved_model **model);
 void saved_model_close(saved_model *model); /* NULL is allowed */
 
-/* Rank 0's model (NULL on the others) on every rank. Collective. */
+/* Copies rank 0's model (NULL on the others) to every rank. Collective. */
 weft_status saved_model_share(weft_comm *comm, saved_model **model);
 
-/* Options of the command train for this model: what is known of its making, and what else `given` says. The split of its training
- * is no more than decided (OPTION_DATA), and not at all where `given` names one. The caller's, for option_destroy. */
+/* [out] options: of the command train, for this model: known ones, then those of `given`. Loosely recorded options
+ * (workload_ops.recorded_loosely) are decided (OPTION_DATA) unless `given` names them. Free with option_destroy. */
 weft_status saved_model_options(const saved_model *model, const weft_options *given, weft_options **options);
 
-/* Returns true if nothing that is known contradicts these options of the command train; the scaling of inputs aside, which the
- * caller looks at. */
+/* Returns true if nothing that is known contradicts these options of the command train; the scaling of inputs aside,
+ * which the caller looks at. */
 bool saved_model_agrees(const saved_model *model, const weft_options *options);
-
-/* The weights are those of this value: it becomes known. WEFT_ERR_DATA when the description says another. */
+/* The weights show this value: it becomes known. WEFT_ERR_DATA: the description says another. */
 weft_status saved_model_show(saved_model *model, option_id id, const char *text);
 
-/* Write the model as safetensors, with what is known as metadata. --model must be known. */
+/* Writes the weights as safetensors, with known options as metadata. --model must be known. WEFT_ERR_UNSUPPORTED: the
+ * model is no set of weights. */
 weft_status saved_model_export(const saved_model *model, const char *path);
 
 #endif

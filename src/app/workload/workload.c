@@ -66,7 +66,8 @@ weft_status workload_begin(const workload_ops *ops, const app_context *context, 
 static weft_status adopt_inputs(const workload *work, weft_options *options)
 {
     const weft_options *known = work->start != NULL ? work->start->known : NULL;
-    for (const option_id *id = work->ops->inputs; known != NULL && *id != OPTION_NONE; ++id) {
+    const option_id *id = known != NULL ? work->ops->recorded_inputs : NULL;
+    for (; id != NULL && *id != OPTION_NONE; ++id) {
         const bool told = option_is_set(known, *id) && !option_is_auto(known, *id);
         const char *name = option_row_in(options, *id)->name;
         if (told && option_is_auto(options, *id)) {
@@ -113,4 +114,9 @@ void workload_end(workload *work)
         work->ops->end(work);
     }
     *work = (workload){.ops = NULL};
+}
+
+int64_t workload_parameters(const workload *work)
+{
+    return work->model != NULL && work->model->params != NULL ? work->model->params->weights : 0;
 }

@@ -1,19 +1,24 @@
 /*
- * app/workload/workload.h: what a job asks of the kind of data and model that it works on: one table of functions a kind.
+ * app/workload/workload.h: what a job asks of the kind of data and model that it works on: one table of functions a
+ * kind.
  *
- * Training (app/train/train_job.h), eval and predict take a workload through the same steps, and know no more of it:
+ * Training (app/train/train_job.h), eval and predict (app/predict/predictor.h) take a workload through the same steps,
+ * and know no more of it:
  *
  *     workload_begin   nothing is open
- *     open             the data, as they lie on disk: name, hash, generated, labelled
+ *     open             the data are open: name, hash, generated, labelled
  *     workload_decide  options that said "auto" have values
+ *     adopt            a resumed run only: values that its checkpoint fixes
  *     plan             this rank's share of the data, and the memory for it: shares, balance, memory, inputs, outputs
- *     build            model, source, targets, held, forms: everything that epochs and a forward pass read      (not of a dry run)
- *     release          the data's files are given back
- *     ...              epochs, or a forward pass: of train_model, train_targets and held_rows alone
+ *     build            model, source, targets, held, forms: what a fit and a forward pass read (not of a dry run)
+ *     release          the data's files are given back (not while they stay open for more fits)
+ *     fit              the model is trained; NULL: by gradients
+ *     save             the model's file
+ *     unbuild          between two fits on open data: back to where workload_decide begins
  *     workload_end
  *
- * Each step fills in the fields of `workload` that are named beside it. A kind is added by a folder beside this one that
- * fills a workload_ops, and a row of workload_list.
+ * Each step fills in the fields of `workload` that are named beside it. A kind is added by a folder beside this one
+ * that fills a workload_ops, and a row of workload_list; docs/howto-workload.md tells how.
  */
 #ifndef WEFT_APP_WORKLOAD_WORKLOAD_H
 #define WEFT_APP_WORKLOAD_WORKLOAD_H
@@ -21,17 +26,17 @@
 #include <stdio.h>
 
 #include "app/facts/fact_list.h"
-#include "app/predict/gather_rows.h"
 #include "app/setup/choices.h"
 #include "app/setup/context.h"
 #include "app/setup/sync_setup.h"
+#include "app/workload/held_rows.h"
 #include "app/workload/memory_plan.h"
 #include "app/workload/saved_model.h"
 #include "base/file.h"
 #include "base/trace/activity.h"
 #include "io/json.h"
 #include "io/safetensors.h"
-#include "train/checkpoint/checkpoint.h"
+#include "train/fit/fit.h"
 #include "train/source.h"
 
 enum { WORKLOAD_SHARES = 4, WORKLOAD_NAMED_ROWS = 2000000 /* most rows that are answered for by name */ };
@@ -47,13 +52,13 @@ enum { WORKLOAD_NAME_BYTES = 256 };
 
 typedef struct workload workload;
 
-/* What a training's options tell about its outcome (app/train/outcome.h). */
-typedef struct train_habits {
-    bool normed;        /* hidden layers end with a norm */
-    bool normalized;    /* inputs are scaled */
-    bool input_dropped; /* inputs pass dropout */
-    bool old_gradients; /* gradients of earlier epochs are used */
-} train_habits;
+/* Which of its options a job used, for advice on better ones. All zero: none of them concerns the kind. */
+typedef struct workload_habits {
+    bool may_norm;      /* the model has no norm, and --norm would give it one */
+    bool may_normalize; /* inputs are not scaled, and --normalize would scale them */
+    bool input_dropped; /* --input-dropout is in use */
+    bool old_gradients; /* rows of gradients are used again in later epochs */
+} workload_habits;
 
 /* How surely a kind of workload recognises something as its own. */
 typedef enum workload_claim { CLAIM_NO, CLAIM_POSSIBLE, CLAIM_CERTAIN } workload_claim;
@@ -107,15 +112,6 @@ typedef struct workload_ops {
      * collective. */
     workload_claims (*claims)(const weft_options *options);
     const workload_activity *activities;
-    /* Options of this kind that make a model what it is, up to OPTION_NONE: every form of a saved model records them, and a
-     * command that uses the model may not contradict them. */
-    const option_id *recorded;
-    /* Options, among the recorded, that say how inputs are scaled, up to OPTION_NONE. */
-    const option_id *inputs;
-    /* Options of sections that a resumed run must take as they were (option_section), which it need not, up to OPTION_NONE. */
-    const option_id *resumable;
-    /* Says how a training's options explain its outcome. NULL: normed and normalized. */
-    train_habits (*habits)(const weft_options *options);
     const char *data;  /* what it trains on, in messages and as the kind of data in run.json: a "table" */
     const char *field; /* what its networks are on, in messages: "graphs" */
     const char *rows;  /* what a row of that is: "vertices" */
@@ -127,47 +123,95 @@ typedef struct workload_ops {
     sync_shards shards;                 /* what a rank's share of the rows is */
     const choice_kind *choice;          /* what build chooses by measuring; NULL: nothing */
 
-    /* work->self, empty. Not collective. */
+    /* Makes work->self, which is empty. Not collective. */
     weft_status (*begin)(workload *work);
-    /* --data, found or generated, and checked. folder: takes what is generated, and is made if need be. Collective. */
+    /* Finds or generates the data that --data names, and checks them. folder: a folder for generated data, which open
+     * makes if it is needed. Collective. */
     weft_status (*open)(workload *work, const char *folder);
-    /* A run is resumed: options that are open take the values of its checkpoint. ck: on rank 0; NULL on the others, and where
-     * training begins anew. After decide. Collective. NULL: nothing is open. */
-    weft_status (*adopt)(const app_context *context, const checkpoint *ck);
     /* [out] rows: [work->classes] labelled rows of each class in all of the data. Not collective. */
     void (*count_classes)(const workload *work, int64_t *rows);
-    /* The data's classes become those of a trained model: class_of [work->classes] is the model's class of each, or -1, which
-     * is no label. names: [classes] of the model, or NULL. 0 classes: the data have no labels from now on. After open. Not
-     * collective, the same on every rank. */
+    /* The data's classes become those of a trained model: class_of [work->classes] is the model's class of each, or -1,
+     * which is no label. names: [classes] of the model, or NULL. 0 classes: the data have no labels from now on. After
+     * open. Not collective, the same on every rank. */
     weft_status (*relabel)(workload *work, const int32_t *class_of, int64_t classes, char *const *names);
-    /* Values for the options that say "auto", logged with their reason. training: false for a trained model, whose inputs
-     * stay as they are unless its makers or the user say otherwise. Collective. */
+    /* Gives values to the options that say "auto", and logs the reasons. training: false for a trained model, whose
+     * inputs stay as they are unless its makers or the user say otherwise. Collective. */
     weft_status (*decide)(workload *work, weft_options *options, bool training);
+    /* Options that a checkpoint fixes get its values, beside those of resume_auto. ck: rank 0's; NULL on the others,
+     * and where the run begins at the beginning. Collective. NULL: there are no such options. */
+    weft_status (*adopt)(const workload *work, const checkpoint *ck);
     /*
-     * Find this rank's share and what it needs. outputs: what a trained model answers with where the data have no labels,
-     * or no split of them: targets then hold none; 0: labels are needed. WEFT_ERR_DATA: the data lack something, with the
-     * command that adds it; WEFT_ERR_RESOURCE: the job cannot fit. Collective.
+     * Finds this rank's share of the data and the memory that it needs. outputs: number of answers of a trained model,
+     * used where the data have no labels or no split; targets are then unlabelled. 0: labels are needed. WEFT_ERR_DATA:
+     * the data lack something, with the command that adds it; WEFT_ERR_RESOURCE: the job cannot fit. Collective.
      */
     weft_status (*plan)(workload *work, const char *folder, int64_t outputs);
-    /* The model, its input and its targets. Collective. */
+    /* Makes the model, its input and its targets. Collective. */
     weft_status (*build)(workload *work);
-    /* [out] by_class[targets->outputs] grows by this rank's share of the labelled training rows, where targets have none of
-     * them because they are not evaluated. After build. NULL: targets have them. */
+    /* [out] by_class[targets->outputs]: adds this rank's share of the labelled training rows of each class. After
+     * build. NULL: the targets hold all training rows themselves. */
     void (*count_training)(const workload *work, int64_t *by_class);
-    /* Improve a trained model's answers by the training labels; asked: of the command. logits: [rows of this rank, outputs]; what
-     * comes out is used as logits are. Only where work->smooths was set before plan. Collective. NULL: this kind cannot. */
+    /*
+     * Trains the model that build made (train/fit/fit.h has runs, best epoch and checkpoints for any kind). Afterwards
+     * work->model->forward answers for the batches of work->source; the model needs no parameters and no backward, and
+     * the source no training steps. [out] result: result->run is the caller's. WEFT_STOPPED: ended early after a
+     * checkpoint. Collective. NULL: trained by gradients, by the loop of train/loop/loop.h.
+     */
+    weft_status (*fit)(workload *work, const fit_services *services, train_result *result);
+    /*
+     * The trained model's file: its name in a run folder. A checkpoint's folder has one of the same name, with the best
+     * model so far (fit_method.save). NULL: weights.npz, the parameters of `model`; then save and load are NULL, too.
+     *
+     * save: writes the file at `path`, which is rank 0's (NULL on the others). Collective.
+     *
+     * load: after build, the model becomes that of the file's bytes, which every rank has. path: for messages.
+     * WEFT_ERR_DATA: the bytes are damaged, or of other inputs or outputs. Not collective.
+     */
+    const char *model_file;
+    weft_status (*save)(const workload *work, const char *path);
+    weft_status (*load)(workload *work, const char *path, const void *bytes, size_t count);
+    /* Improves a trained model's answers by the training labels; asked: options of the command. logits: [rows of this
+     * rank, outputs], in and out. Only where work->smooths was set before plan. Collective. NULL: this kind cannot. */
     weft_status (*smooth)(workload *work, const weft_options *asked, float *logits);
-    /* The data are not read any more; what was generated is removed. Collective. */
+    /*
+     * What each input adds to the answers of one step of the evaluation. [out] contribution: [rows, outputs, inputs +
+     * 1] in the kind's memory, valid until the next call; the last number of an answer is its value without any input,
+     * and the sum of the inputs + 1 numbers is what forward answers, to rounding. [out] rows: of the step, on this
+     * rank. Collective. NULL: this kind cannot.
+     */
+    weft_status (*explain)(const workload *work, int64_t step, const float **contribution, int64_t *rows);
+    /* The data's files are not read any more; generated data are removed. Collective. */
     weft_status (*release)(workload *work);
-    /* The same for a job that ends, as far as this rank can alone; also after release. */
+    /* Frees what decide, plan and build made; the data stay open, and so does whatever depends on them alone. Only
+     * where work->keeps. Not collective. NULL: this kind opens its data for one fit. */
+    void (*unbuild)(workload *work);
+    /* Returns true if another value of this option asks for other data than those that are open, beside the options of
+     * sections that are about data (option_section.of_data). NULL: there are no others. */
+    bool (*needs_other_data)(const workload *work, option_id id);
+    /* Like release, for a job that ends, as far as this rank can alone; also after release. */
     void (*abandon)(workload *work);
     void (*end)(workload *work); /* frees work->self; after abandon */
+
+    /* Options that a resumed run may change, and that it may not, in the place of what their section says
+     * (option_section.resumed), and options whose "auto" becomes the checkpoint's value; each list ends with
+     * OPTION_NONE. NULL: there are none. */
+    const option_id *resume_free, *resume_refused, *resume_auto;
+    /*
+     * Options that a saved model records, beside --model, --loss and --metric; each list ends with OPTION_NONE, NULL:
+     * there are none.
+     *   recorded          what makes the model what it is, and may not be contradicted
+     *   recorded_inputs   by what its inputs were scaled: a training that starts from its weights follows them
+     *   recorded_loosely  what its training had, and other data need not have: a split of several
+     */
+    const option_id *recorded, *recorded_inputs, *recorded_loosely;
+    /* NULL: no advice depends on the kind's options. */
+    workload_habits (*habits)(const workload *work);
 
     /* Rows about the data for run.json and `weft info`, also after release; name, hash and names of classes are told by others.
      * A row FACT_CLASSES says how many classes the labels have, 0 if they are tasks. */
     void (*data_facts)(const workload *work, fact_list *list);
-    /* Returns what a row that is answered for is called, e.g. its file, or NULL if rows have no names. On rank 0, of a job that is
-     * `trained`, for at most WORKLOAD_NAMED_ROWS rows of a graph. */
+    /* Returns what a row that is answered for is called, e.g. its file, or NULL if rows have no names. On rank 0, of a
+     * job that is `trained`, for at most WORKLOAD_NAMED_ROWS rows of a graph. */
     const char *(*row_name)(const workload *work, int64_t row);
     const char *row_title[2]; /* headings of such names, and of numbers in their place */
     bool shows_answers;       /* weft predict prints the answers where there are no scores */
@@ -186,14 +230,15 @@ typedef struct workload_ops {
 
     /* ---- models on disk (app/workload/saved_model.h); one rank ---- */
 
-    /* From the weights themselves: layers, inputs, outputs, and options by saved_model_show. given: options of the
-     * command, which say what neither files nor weights do. WEFT_ERR_DATA: no model of this kind, or description and
-     * weights contradict each other. */
+    /* From the weights themselves, or the file of the kind's own (model->own): layers, inputs, outputs, and options by
+     * saved_model_show. given: options of the command, which say what files and weights do not. WEFT_ERR_DATA: no model
+     * of this kind, or description and weights contradict each other. */
     weft_status (*recognise)(saved_model *model, const weft_options *given);
     /* What means and deviations beside the weights show of the scaling of inputs, by saved_model_show. NULL: nothing. */
     weft_status (*show_moments)(saved_model *model);
     /* The weights under the names of another program; what those names tell, by saved_model_show. given: as above.
-     * WEFT_ERR_DATA: a tensor that no model of this kind has. */
+     * WEFT_ERR_DATA: a tensor that no model of this kind has. NULL, like write_named: models of this kind are no
+     * weights. */
     weft_status (*read_named)(safetensors_file *file, saved_model *model, const weft_options *given);
     /* A recognised model under those names. texts: [count] metadata. */
     weft_status (*write_named)(const saved_model *model, const char *path, const safetensors_text *texts, int count);
@@ -223,22 +268,23 @@ struct workload {
     uint64_t process;           /* resident bytes before anything was loaded */
 
     char name[WORKLOAD_NAME_BYTES], hash[33]; /* of the data */
-    bool generated;                           /* for this job alone */
-    bool smooths;                             /* its maker will call ops->smooth */
-    /* The model whose weights a training starts from, which options of saved_model_inputs follow where they are "auto"; or NULL. */
+    bool generated;                           /* the data were made for this job alone */
+    bool smooths;                             /* the caller will call ops->smooth; set before plan */
+    bool keeps;                               /* the data stay open over several fits; set before open */
+    /* The model whose weights a training starts from, or NULL. Options of recorded_inputs that are "auto" follow it. */
     const saved_model *start;
-    /* [in] The moments of a trained model, before build; without any, those of the data at hand are measured. [out] The moments in
-     * use, after build, as long as the workload lives; or NULL. */
+    /* [in] Before build: the moments of a trained model; without any, those of the data at hand are measured. [out]
+     * After build: the moments in use, as long as the workload lives; or NULL. */
     const input_moments *moments;
-    const char *const *path; /* of a job that is trained: --data at several places, [paths]; NULL: one */
+    const char *const *path; /* [paths] --data at several places, of a trained model; NULL: one place */
     int paths;
-    bool trained;                       /* its maker has a trained model: set before open, with */
-    bool scores_training;               /* whether the answers for training rows are wanted, too */
-    bool labelled;                      /* they say what to answer with */
-    int64_t classes;                    /* of labels that are classes; 0: they are tasks, or there are none */
+    bool trained;                       /* the caller has a trained model; set before open */
+    bool scores_training;               /* answers for training rows are wanted, too; set before open */
+    bool labelled;                      /* the data say what to answer with */
+    int64_t classes;                    /* of labels that are classes; 0: labels are tasks, or there are none */
     const char *const *class_name;      /* [classes] of the data; NULL: no names */
     const char *split_cure, *test_cure; /* as in ops, of these data */
-    int64_t malformed;                  /* rows of them that were left out */
+    int64_t malformed;                  /* rows of the data that were left out */
 
     int64_t shares[WORKLOAD_SHARES]; /* of this rank, as ops->share says */
     double balance;                  /* work of the rank that has most / mean; 1: even */
@@ -248,11 +294,11 @@ struct workload {
     memory_plan memory;
     int64_t inputs, outputs; /* of the model: figures a row */
 
-    train_model *model;
-    train_source source;          /* what epochs go through */
-    const train_targets *targets; /* of this rank's rows: the answers of a forward pass */
-    held_rows held;               /* which of all rows they are */
-    /* What build chose by measuring on this rank, as a code that build takes again (ops->choice); "": nothing. */
+    train_model *model;           /* without parameters where ops->fit trains it */
+    train_source source;          /* batches of epochs and evaluations */
+    const train_targets *targets; /* right answers of this rank's rows of an evaluation, in the order of its batches */
+    held_rows held;               /* global ids of those rows */
+    /* What build chose by measuring on this rank, as a code that another build takes (ops->choice); "": nothing. */
     char choice[CHOICE_CODE_BYTES];
 };
 
@@ -273,5 +319,7 @@ weft_status workload_decide(workload *work, app_context *context, bool training)
 void workload_abandon(workload *work);
 /* The same, and frees what it holds. */
 void workload_end(workload *work);
+/* Numbers that the model was trained to have; 0 before build, and of a model without parameters. */
+int64_t workload_parameters(const workload *work);
 
 #endif

@@ -1,4 +1,5 @@
-/* train/checkpoint/checkpoint.c: the newest good checkpoint of a folder, and its parameters; see train/checkpoint/checkpoint.h. */
+/* train/checkpoint/checkpoint.c: the newest good checkpoint of a folder, and its parameters; see
+ * train/checkpoint/checkpoint.h. */
 #include "train/checkpoint/checkpoint.h"
 
 #include <dirent.h>
@@ -247,7 +248,12 @@ weft_dtype checkpoint_dtype(const checkpoint *ck)
 
 bool checkpoint_has_state(const checkpoint *ck)
 {
-    return ck->optimizer_steps > 0;
+    return ck->optimizer_steps > 0 || ck->content[0] != '\0';
+}
+
+const char *checkpoint_content(const checkpoint *ck)
+{
+    return ck->content;
 }
 
 weft_status checkpoint_moments(const checkpoint *ck, input_moments *moments)

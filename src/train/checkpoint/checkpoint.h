@@ -66,6 +66,8 @@ typedef struct progress_words {
 } progress_words;
 progress_words progress_say(const train_progress *progress);
 
+typedef struct checkpoint_facts checkpoint_facts; /* what a manifest tells beside progress and files */
+
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
 
 typedef struct checkpoint checkpoint;
@@ -75,14 +77,15 @@ enum { CHECKPOINT_TRIES = 50 }; /* of a reader beside a training that goes on */
 /*
  * The newest good checkpoint at `path`: a checkpoint's folder, a ckpt folder or a run folder. Every file is compared
  * with its checksum; a damaged checkpoint is skipped with a warning that names file and defect, and the one before it
- * used. Where a training goes on at that moment, it is one that was the newest in the meantime. WEFT_ERR_NOINPUT: there is
- * none; WEFT_ERR_DATA: all are damaged; WEFT_ERR_UNSUPPORTED: of a later version. Local: one rank opens.
+ * used. Where a training goes on at that moment, it is one that was the newest in the meantime. WEFT_ERR_NOINPUT: there
+ * is none; WEFT_ERR_DATA: all are damaged; WEFT_ERR_UNSUPPORTED: of a later version. Local: one rank opens.
  *
- * Such a training removes a checkpoint once there are two newer ones, opened or not: WEFT_ERR_NOINPUT from what reads its
- * files then; open again, up to CHECKPOINT_TRIES times.
+ * Such a training removes a checkpoint once there are two newer ones, opened or not: WEFT_ERR_NOINPUT from what reads
+ * its files then; open again, up to CHECKPOINT_TRIES times.
  */
 weft_status checkpoint_open(const char *path, checkpoint **ck);
-/* The newest good checkpoint before `ck` in its folder. WEFT_ERR_NOINPUT: there is none; WEFT_ERR_DATA: all are damaged. Local. */
+/* The newest good checkpoint before `ck` in its folder. WEFT_ERR_NOINPUT: there is none; WEFT_ERR_DATA: all are
+ * damaged. Local. */
 weft_status checkpoint_open_before(const checkpoint *ck, checkpoint **older);
 void checkpoint_close(checkpoint *ck); /* NULL is allowed */
 /* Whether a ckpt folder holds any, good or damaged. Leaves the last failure's message as it is. */
@@ -98,6 +101,7 @@ const char *checkpoint_sync(const checkpoint *ck);                     /* the mo
 const char *checkpoint_option(const checkpoint *ck, const char *name); /* value as text; NULL: not listed */
 weft_dtype checkpoint_dtype(const checkpoint *ck);                     /* of the parameters */
 bool checkpoint_has_state(const checkpoint *ck);                       /* the optimiser's is there: its run can go on */
+const char *checkpoint_content(const checkpoint *ck); /* whose files it holds (keeper_content.name); "": parameters */
 /* [out] moments: of the inputs of the model; none where the checkpoint has none. Local. */
 weft_status checkpoint_moments(const checkpoint *ck, input_moments *moments);
 

@@ -5,7 +5,8 @@
  *   checkpoint_manifest.c   manifest.json and the checksums, read with suspicion
  *   checkpoint_write.c      a new checkpoint, and the end of old ones
  *   checkpoint_arrays.c     parameters by name, and the files of ranks
- *   keeper.c, keeper_state.c   when to write, and what a training consists of
+ *   keeper.c                when to write, and how a training goes on
+ *   keeper_state.c          what a training by gradients consists of
  */
 #ifndef WEFT_TRAIN_CHECKPOINT_CHECKPOINT_INTERNAL_H
 #define WEFT_TRAIN_CHECKPOINT_CHECKPOINT_INTERNAL_H
@@ -16,10 +17,12 @@
 #include "train/checkpoint/checkpoint.h"
 
 #define CHECKPOINT_FORMAT "weft-checkpoint"
-/* Version 2 lies within an epoch, which programs that know 1 alone would begin anew. */
+/* Version 2 lies within an epoch, which programs that know 1 alone would begin anew; version 3 has files of a kind's
+ * own. */
 enum {
     CHECKPOINT_VERSION = 1,
     CHECKPOINT_VERSION_STEP = 2,
+    CHECKPOINT_VERSION_OWN = 3,
     CHECKPOINT_NAME_BYTES = 24,
     CHECKPOINT_MANIFEST_MAX = 1 << 20,
     RESULT_COLUMNS = 7
@@ -34,7 +37,7 @@ extern const char *const checkpoint_file_names[CHECKPOINT_FILES];
 
 struct checkpoint {
     char path[FILE_PATH_MAX];
-    char version[32], data_hash[33], sync[32];
+    char version[32], data_hash[33], sync[32], content[32];
     int ranks, threads;
     weft_dtype dtype;
     bool has[CHECKPOINT_FILES];
@@ -85,15 +88,16 @@ weft_status checkpoint_rank_path(char path[FILE_PATH_MAX], const char *folder, i
 
 /* ---- a new checkpoint: rank 0 ---- */
 
-typedef struct checkpoint_facts {
+struct checkpoint_facts {
     const weft_options *options; /* NULL: none are listed */
     const char *data_hash, *sync;
+    const char *content; /* keeper_content.name; NULL: parameters of replicas */
     int ranks, threads;
     weft_dtype dtype;
     bool has_ranks, tracking;
     int64_t optimizer_steps;
     const input_moments *moments; /* of the inputs; NULL: none */
-} checkpoint_facts;
+};
 
 typedef struct checkpoint_writer {
     char goal[FILE_PATH_MAX], temporary[FILE_PATH_MAX];

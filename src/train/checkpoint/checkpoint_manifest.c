@@ -140,6 +140,9 @@ static weft_status read_facts(const char *name, const json_value *root, checkpoi
 {
     WEFT_TRY(read_text(name, root, "weft", ck->version, sizeof ck->version));
     WEFT_TRY(read_text(name, root, CHECKPOINT_KEY_DATA, ck->data_hash, sizeof ck->data_hash));
+    if (json_find(root, "content") != NULL) {
+        WEFT_TRY(read_text(name, root, "content", ck->content, sizeof ck->content));
+    }
     WEFT_TRY(read_text(name, root, "sync", ck->sync, sizeof ck->sync));
     WEFT_TRY(read_int(name, root, "ranks", 1, &ck->ranks));
     WEFT_TRY(read_int(name, root, "threads_per_rank", 0, &ck->threads));
@@ -165,7 +168,7 @@ static weft_status check_files(const char *folder, const char *name, const json_
     for (int f = 0; f < CHECKPOINT_FILES; ++f) {
         ck->has[f] = json_find(files, checkpoint_file_names[f]) != NULL;
     }
-    WEFT_CHECK(ck->has[FILE_LAST] && json_find(files, "results.npy") != NULL, WEFT_ERR_DATA,
+    WEFT_CHECK((ck->has[FILE_LAST] || ck->content[0] != '\0') && json_find(files, "results.npy") != NULL, WEFT_ERR_DATA,
                "%s: \"files\" lists no last.npz or no results.npy", name);
     ck->has_moments = json_find(files, INPUT_MOMENTS_FILE) != NULL;
     for (int r = 0; ck->has_ranks && r < ck->ranks; ++r) {
@@ -193,9 +196,9 @@ static weft_status read_manifest(const char *folder, checkpoint *ck)
     WEFT_CHECK_GOTO(strcmp(format, CHECKPOINT_FORMAT) == 0, status, done, WEFT_ERR_DATA,
                     "%s: format \"%.64s\", expected \"" CHECKPOINT_FORMAT "\"", path, format);
     WEFT_TRY_GOTO(json_get_int(path, root, "version", 0, INT64_MAX, &version), status, done);
-    WEFT_CHECK_GOTO(version == CHECKPOINT_VERSION || version == CHECKPOINT_VERSION_STEP, status, done,
-                    WEFT_ERR_UNSUPPORTED, "%s: version %lld of checkpoints; this build reads versions %d and %d", path,
-                    (long long)version, CHECKPOINT_VERSION, CHECKPOINT_VERSION_STEP);
+    WEFT_CHECK_GOTO(version >= CHECKPOINT_VERSION && version <= CHECKPOINT_VERSION_OWN, status, done,
+                    WEFT_ERR_UNSUPPORTED, "%s: version %lld of checkpoints; this build reads versions %d to %d", path,
+                    (long long)version, CHECKPOINT_VERSION, CHECKPOINT_VERSION_OWN);
     WEFT_TRY_GOTO(read_facts(path, root, ck), status, done);
     status = check_files(folder, path, root, ck);
 done:

@@ -95,11 +95,27 @@ static weft_status list_file(json_writer *json, const char *folder, const char *
     return WEFT_OK;
 }
 
-static weft_status list_files(json_writer *json, const char *folder, const checkpoint_facts *facts)
+/* Whatever a kind of model wrote. */
+static weft_status list_all(json_writer *json, const char *folder)
+{
+    weft_status status = WEFT_OK;
+    const struct dirent *entry;
+    DIR *list = opendir(folder);
+    if (list == NULL) {
+        return weft_fail_errno(errno, folder);
+    }
+    while (status == WEFT_OK && (entry = folder_next(list, folder, &status)) != NULL) {
+        const bool skip = entry->d_name[0] == '.' || strncmp(entry->d_name, "manifest.", strlen("manifest.")) == 0;
+        status = skip ? WEFT_OK : list_file(json, folder, entry->d_name);
+    }
+    closedir(list);
+    return status;
+}
+
+static weft_status list_replicas(json_writer *json, const char *folder, const checkpoint_facts *facts)
 {
     char path[FILE_PATH_MAX];
     char rank[CHECKPOINT_NAME_BYTES];
-    json_object(json, "files");
     WEFT_TRY(list_file(json, folder, "results.npy"));
     for (int f = 0; f < CHECKPOINT_FILES; ++f) {
         WEFT_TRY(file_path(path, "%s/%s", folder, checkpoint_file_names[f]));
@@ -114,6 +130,13 @@ static weft_status list_files(json_writer *json, const char *folder, const check
         snprintf(rank, sizeof rank, "rank-%05d.npz", r);
         WEFT_TRY(list_file(json, folder, rank));
     }
+    return WEFT_OK;
+}
+
+static weft_status list_files(json_writer *json, const char *folder, const checkpoint_facts *facts)
+{
+    json_object(json, "files");
+    WEFT_TRY(facts->content != NULL ? list_all(json, folder) : list_replicas(json, folder, facts));
     json_end(json);
     return WEFT_OK;
 }
@@ -130,12 +153,17 @@ static void list_options(json_writer *json, const weft_options *options)
     json_end(json);
 }
 
+static int version_of(const checkpoint_facts *facts, const train_progress *p)
+{
+    return facts->content != NULL ? CHECKPOINT_VERSION_OWN : p->step > 0 ? CHECKPOINT_VERSION_STEP : CHECKPOINT_VERSION;
+}
+
 static weft_status write_body(json_writer *json, const char *folder, const checkpoint_facts *facts,
                               const train_progress *p)
 {
     json_object(json, NULL);
     json_text(json, "format", CHECKPOINT_FORMAT);
-    json_int(json, "version", p->step > 0 ? CHECKPOINT_VERSION_STEP : CHECKPOINT_VERSION);
+    json_int(json, "version", version_of(facts, p));
     json_text(json, "weft", version_text());
     json_int(json, "run", p->run + 1);
     json_int(json, "epoch", p->epoch);
@@ -158,6 +186,9 @@ static weft_status write_body(json_writer *json, const char *folder, const check
     json_text(json, CHECKPOINT_KEY_DATA, facts->data_hash);
     json_int(json, "ranks", facts->ranks);
     json_int(json, "threads_per_rank", facts->threads);
+    if (facts->content != NULL) {
+        json_text(json, "content", facts->content);
+    }
     json_text(json, "sync", facts->sync);
     json_bool(json, "gradient_tracking", facts->tracking);
     json_bool(json, "rank_files", facts->has_ranks);

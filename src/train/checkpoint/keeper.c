@@ -8,16 +8,14 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "train/activities.h"
-#include "train/checkpoint/keeper_state.h"
+#include "train/checkpoint/checkpoint_internal.h"
 #include "train/train_options.def"
 
 #define LONG_S 5.0 /* a checkpoint that takes longer is told */
 
-void keeper_open(weft_comm *comm, const train_checkpoints *plan, const train_model *model, train_replica *replica,
-                 weft_tensor *best, weft_tensor *best_own, train_keeper *keeper)
+void keeper_open(weft_comm *comm, const train_checkpoints *plan, const keeper_content *content, train_keeper *keeper)
 {
-    *keeper = (train_keeper){
-        .comm = comm, .plan = plan, .model = model, .replica = replica, .best = best, .best_own = best_own};
+    *keeper = (train_keeper){.comm = comm, .plan = plan, .content = content};
     keeper->from = plan != NULL ? plan->resume : NULL;
     keeper->written_at = keeper->step_at = clock_seconds();
 }
@@ -81,17 +79,18 @@ void keeper_hear(train_keeper *keeper, const double sum[KEEPER_WISHES])
 static checkpoint_facts facts_of(const train_keeper *keeper)
 {
     const train_checkpoints *plan = keeper->plan;
-    const train_replica *replica = keeper->replica;
-    return (checkpoint_facts){.options = plan->options,
+    const keeper_content *content = keeper->content;
+    checkpoint_facts facts = {.options = plan->options,
                               .data_hash = plan->data_hash,
-                              .sync = sync_mode_name(sync_running(replica->sync)),
-                              .tracking = sync_running_tracking(replica->sync) == SYNC_TRACKING_ON,
+                              .sync = "none",
                               .ranks = comm_size(keeper->comm),
                               .threads = plan->threads,
-                              .dtype = replica->params->dtype,
-                              .has_ranks = keeper_ranks_differ(keeper),
-                              .optimizer_steps = replica->optimizer.step,
+                              .content = content->name,
                               .moments = plan->moments};
+    if (content->describe != NULL) {
+        content->describe(content->self, &facts);
+    }
+    return facts;
 }
 
 /* Whether the failure is about files and memory of a rank, not about ranks that do not answer. */
@@ -117,10 +116,12 @@ static weft_status begin(const train_keeper *keeper, const train_progress *progr
 
 static weft_status write_all(train_keeper *keeper, const train_progress *progress, checkpoint_writer *writer)
 {
-    bool first = comm_rank(keeper->comm) == 0;
+    const keeper_content *content = keeper->content;
+    const bool first = comm_rank(keeper->comm) == 0;
+    const bool best = progress->result[progress->run].best_epoch > 0;
     weft_status written = WEFT_OK;
     WEFT_TRY(comm_agree(keeper->comm, begin(keeper, progress, writer)));
-    WEFT_TRY(keeper_gather(keeper, first ? writer : NULL, progress->result[progress->run].best_epoch > 0, &written));
+    WEFT_TRY(content->gather(content->self, first ? writer->temporary : NULL, best, &written));
     if (first && written == WEFT_OK) {
         const checkpoint_facts facts = facts_of(keeper);
         written = checkpoint_writer_commit(writer, &facts, progress);
@@ -179,6 +180,22 @@ weft_status keeper_keep(train_keeper *keeper, const train_progress *progress, bo
 
 /* ---- going on ---- */
 
+/* Rank 0: the checkpoint is of this training's kind, and of a run that it has. */
+static weft_status check_from(const train_keeper *keeper, int runs)
+{
+    static const char replicas[] = "parameters";
+    const checkpoint *ck = keeper->from;
+    const char *here = keeper->content->name != NULL ? keeper->content->name : "";
+    WEFT_CHECK(
+        strcmp(ck->content, here) == 0, WEFT_ERR_USAGE,
+        "%s: holds %s, and this training goes on from %s: give the options that it was made with, or another run "
+        "folder",
+        ck->path, ck->content[0] != '\0' ? ck->content : replicas, here[0] != '\0' ? here : replicas);
+    WEFT_CHECK(ck->progress.run < runs, WEFT_ERR_USAGE, "%s: belongs to run %d, but " FLAG_RUNS " is %d", ck->path,
+               ck->progress.run + 1, runs);
+    return WEFT_OK;
+}
+
 weft_status keeper_find(const train_keeper *keeper, int runs, train_progress *progress, bool *resumed)
 {
     train_run *result = progress->result;
@@ -190,10 +207,8 @@ weft_status keeper_find(const train_keeper *keeper, int runs, train_progress *pr
     }
     if (keeper->from != NULL) {
         *progress = *checkpoint_progress(keeper->from);
-        if (progress->run >= runs) {
-            status = weft_fail(WEFT_ERR_USAGE, "%s: belongs to run %d, but " FLAG_RUNS " is %d",
-                               checkpoint_path(keeper->from), progress->run + 1, runs);
-        } else {
+        status = check_from(keeper, runs);
+        if (status == WEFT_OK) {
             memcpy(result, progress->result, ((size_t)progress->run + 1) * sizeof *result);
         }
         there = 1;
@@ -211,18 +226,10 @@ weft_status keeper_find(const train_keeper *keeper, int runs, train_progress *pr
     return WEFT_OK;
 }
 
-/* A run that is over and stays so leaves nothing to the next one: its best parameters are its result, of which a rank's
- * own are in its file. */
 weft_status keeper_restore(train_keeper *keeper, const train_progress *progress)
 {
-    const checkpoint *ck = keeper->from;
-    param_store *params = keeper->replica->params;
-    if (progress->result[progress->run].best_epoch > 0) {
-        WEFT_TRY(checkpoint_load_shared(keeper->comm, ck, CHECKPOINT_BEST, params));
-        WEFT_TRY(tensor_axpby(1.0, &params->value, 0.0, keeper->best));
-    }
-    WEFT_TRY(checkpoint_load_shared(keeper->comm, ck, CHECKPOINT_LAST, params));
-    return progress->run_ended && !keeper->replica->owns ? WEFT_OK : keeper_scatter(keeper, ck);
+    const keeper_content *content = keeper->content;
+    return content->restore(content->self, keeper->from, progress);
 }
 
 /* Rank 0 of keeper_step_back. */

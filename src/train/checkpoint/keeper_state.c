@@ -58,7 +58,7 @@ _Static_assert(sizeof slot_names / sizeof *slot_names == OPTIMIZER_SLOTS &&
                "every slot of the optimiser has a name and a file");
 
 /* kept: what the mode remembers; the lists of preconditioner and model follow it. Collective. */
-static weft_status state_create(const train_keeper *k, const sync_buffer *kept, int count, rank_state *s)
+static weft_status state_create(const kept_replica *k, const sync_buffer *kept, int count, rank_state *s)
 {
     train_replica *r = k->replica;
     train_optimizer *optimizer = &r->optimizer;
@@ -122,7 +122,7 @@ static weft_status state_fill(rank_state *s)
     return WEFT_OK;
 }
 
-static weft_status state_spill(const train_keeper *k, const rank_state *s)
+static weft_status state_spill(const kept_replica *k, const rank_state *s)
 {
     const train_model *model = k->model;
     const unsigned char *next = s->data;
@@ -216,8 +216,8 @@ static void mean_to(weft_dtype dtype, const double *sum, int ranks, unsigned cha
 }
 
 /* One rank's state comes to rank 0, which writes it down and adds its arrays up. */
-static weft_status gather_rank(const train_keeper *k, rank_state *s, int q, const checkpoint_writer *writer,
-                               checkpoint_piece *piece, unsigned char *from, double *sum, weft_status *written)
+static weft_status gather_rank(const kept_replica *k, rank_state *s, int q, const char *folder, checkpoint_piece *piece,
+                               unsigned char *from, double *sum, weft_status *written)
 {
     char path[FILE_PATH_MAX];
     weft_comm *comm = k->comm;
@@ -227,20 +227,19 @@ static weft_status gather_rank(const train_keeper *k, rank_state *s, int q, cons
         s->counts[p] = p == q ? bytes : 0;
     }
     WEFT_TRY(comm_gatherv(comm, 0, s->data, comm_rank(comm) == q ? s->bytes : 0, from, s->counts));
-    if (writer == NULL || from == NULL || sum == NULL) {
+    if (folder == NULL || from == NULL || sum == NULL) {
         return WEFT_OK;
     }
     add_arrays(dtype, from, sum, numbers_of(s, dtype));
     if (*written == WEFT_OK) {
-        *written = checkpoint_rank_path(path, writer->temporary, q);
+        *written = checkpoint_rank_path(path, folder, q);
         *written = *written == WEFT_OK ? checkpoint_write_rank(path, piece, s->pieces, from) : *written;
     }
     return WEFT_OK;
 }
 
 /* Files of ranks; rank 0's data become the mean of all. */
-static weft_status gather_ranks(const train_keeper *k, rank_state *s, const checkpoint_writer *writer,
-                                weft_status *written)
+static weft_status gather_ranks(const kept_replica *k, rank_state *s, const char *folder, weft_status *written)
 {
     weft_status status = WEFT_OK;
     checkpoint_piece *piece = NULL;
@@ -249,7 +248,7 @@ static weft_status gather_ranks(const train_keeper *k, rank_state *s, const chec
     weft_dtype dtype = k->replica->params->dtype;
     int64_t numbers = numbers_of(s, dtype);
     WEFT_TRY(learn_sizes(k->comm, s));
-    if (writer != NULL) {
+    if (folder != NULL) {
         status = WEFT_NEW(&piece, s->pieces, WEFT_MEM_WORKSPACE);
         status = status == WEFT_OK ? weft_malloc((size_t)s->largest, 1, WEFT_MEM_WORKSPACE, (void **)&from) : status;
         status = status == WEFT_OK ? WEFT_NEW_ZERO(&sum, numbers, WEFT_MEM_WORKSPACE) : status;
@@ -257,7 +256,7 @@ static weft_status gather_ranks(const train_keeper *k, rank_state *s, const chec
     WEFT_TRY_GOTO(comm_agree(k->comm, status), status, done);
     log_progress progress = log_progress_begin("checkpoint", "ranks", comm_size(k->comm));
     for (int q = 0; q < comm_size(k->comm); ++q) {
-        WEFT_TRY_GOTO(gather_rank(k, s, q, writer, piece, from, sum, written), status, done);
+        WEFT_TRY_GOTO(gather_rank(k, s, q, folder, piece, from, sum, written), status, done);
         log_progress_update(&progress, q + 1);
     }
     log_progress_end(&progress);
@@ -271,31 +270,37 @@ done:
     return status;
 }
 
-static weft_status write_named(const checkpoint_writer *writer, checkpoint_file file, const param_store *params,
-                               const void *flat, int64_t elements)
+static weft_status write_named(const char *folder, checkpoint_file file, const param_store *params, const void *flat,
+                               int64_t elements)
 {
     char path[FILE_PATH_MAX];
-    WEFT_TRY(file_path(path, "%s/%s", writer->temporary, checkpoint_file_names[file]));
+    WEFT_TRY(file_path(path, "%s/%s", folder, checkpoint_file_names[file]));
     return checkpoint_write_named(path, params, flat, elements);
 }
 
 /* Parameters and moments by name, from the state's data; then the best parameters, which take its place. */
-static weft_status write_arrays(const train_keeper *k, rank_state *s, const checkpoint_writer *writer, bool best)
+static weft_status write_arrays(const kept_replica *k, rank_state *s, const char *folder, bool best)
 {
     const param_store *params = k->replica->params;
     unsigned char *next = s->data;
     for (int i = 0; i < s->arrays; ++i) {
-        WEFT_TRY(write_named(writer, file_of(i), params, next, i == 0 ? params->elements : params->trained));
+        WEFT_TRY(write_named(folder, file_of(i), params, next, i == 0 ? params->elements : params->trained));
         next += s->piece[i].bytes;
     }
     if (!best) {
         return WEFT_OK;
     }
     WEFT_TRY(tensor_download(k->best, s->data));
-    return write_named(writer, FILE_BEST, params, s->data, params->elements);
+    return write_named(folder, FILE_BEST, params, s->data, params->elements);
 }
 
-weft_status keeper_gather(train_keeper *k, checkpoint_writer *writer, bool best, weft_status *written)
+/* Returns true if a checkpoint has files of ranks. */
+static bool ranks_differ(const kept_replica *k)
+{
+    return replica_differs(k->replica) || k->model->state != NULL;
+}
+
+weft_status kept_replica_gather(kept_replica *k, const char *folder, bool best, weft_status *written)
 {
     weft_status status = WEFT_OK;
     rank_state s = {0};
@@ -306,11 +311,11 @@ weft_status keeper_gather(train_keeper *k, checkpoint_writer *writer, bool best,
     status = state_create(k, kept, count, &s);
     status = status == WEFT_OK ? state_fill(&s) : status;
     WEFT_TRY_GOTO(comm_agree(k->comm, status), status, done);
-    if (keeper_ranks_differ(k)) {
-        WEFT_TRY_GOTO(gather_ranks(k, &s, writer, written), status, done);
+    if (ranks_differ(k)) {
+        WEFT_TRY_GOTO(gather_ranks(k, &s, folder, written), status, done);
     }
-    if (writer != NULL && *written == WEFT_OK) {
-        *written = write_arrays(k, &s, writer, best);
+    if (folder != NULL && *written == WEFT_OK) {
+        *written = write_arrays(k, &s, folder, best);
     }
 done:
     state_destroy(&s);
@@ -329,7 +334,7 @@ static weft_status read_moment(const checkpoint *ck, checkpoint_file file, const
 }
 
 /* A mode that keeps the velocity itself writes no moments; another mode then begins with none. */
-static weft_status read_or_begin_moment(const train_keeper *k, const checkpoint *ck, checkpoint_file file, void *flat)
+static weft_status read_or_begin_moment(const kept_replica *k, const checkpoint *ck, checkpoint_file file, void *flat)
 {
     const param_store *params = k->replica->params;
     const char *mode = sync_mode_name(sync_running(k->replica->sync));
@@ -343,7 +348,7 @@ static weft_status read_or_begin_moment(const train_keeper *k, const checkpoint 
 }
 
 /* Moments that are the same on all ranks. */
-static weft_status share_moments(train_keeper *k, const checkpoint *ck, rank_state *s)
+static weft_status share_moments(kept_replica *k, const checkpoint *ck, rank_state *s)
 {
     unsigned char *next = s->data;
     for (int i = 0; i < s->arrays; next += s->piece[i].bytes, ++i) {
@@ -359,7 +364,7 @@ static weft_status share_moments(train_keeper *k, const checkpoint *ck, rank_sta
 }
 
 /* Rank 0 reads a rank's file and sends it there. */
-static weft_status scatter_rank(const train_keeper *k, rank_state *s, int q, const checkpoint *ck,
+static weft_status scatter_rank(const kept_replica *k, rank_state *s, int q, const checkpoint *ck,
                                 checkpoint_piece *piece, unsigned char *from, int64_t *receives)
 {
     char path[FILE_PATH_MAX];
@@ -379,7 +384,7 @@ static weft_status scatter_rank(const train_keeper *k, rank_state *s, int q, con
 
 /* Whether every rank's file is as long as what its rank remembers now: what a mode holds back may lie by nodes, and as
  * many ranks may stand on others. Ranks with parameters of their own have to fit. Collective. */
-static weft_status agree_on_fit(const train_keeper *k, const rank_state *s, const checkpoint *ck,
+static weft_status agree_on_fit(const kept_replica *k, const rank_state *s, const checkpoint *ck,
                                 checkpoint_piece *piece, bool *fits)
 {
     char path[FILE_PATH_MAX];
@@ -401,7 +406,7 @@ static weft_status agree_on_fit(const train_keeper *k, const rank_state *s, cons
     return WEFT_OK;
 }
 
-static weft_status scatter_ranks(train_keeper *k, const checkpoint *ck, rank_state *s)
+static weft_status scatter_ranks(kept_replica *k, const checkpoint *ck, rank_state *s)
 {
     bool fits = false;
     weft_status status = WEFT_OK;
@@ -431,7 +436,7 @@ done:
 }
 
 /* Whether the files of ranks fit this job, and the steps of the optimiser; the same on all ranks. */
-static weft_status agree_on_form(const train_keeper *k, const checkpoint *ck, int64_t form[2])
+static weft_status agree_on_form(const kept_replica *k, const checkpoint *ck, int64_t form[2])
 {
     static const char *const tracked[] = {"", " and gradient tracking"};
     const comm_sync *sync = k->replica->sync;
@@ -465,7 +470,7 @@ static weft_status agree_on_form(const train_keeper *k, const checkpoint *ck, in
     return comm_bcast(k->comm, 0, form, 2 * (int64_t)sizeof *form);
 }
 
-weft_status keeper_scatter(train_keeper *k, const checkpoint *ck)
+static weft_status scatter(kept_replica *k, const checkpoint *ck)
 {
     weft_status status = WEFT_OK;
     rank_state s = {0};
@@ -481,4 +486,27 @@ weft_status keeper_scatter(train_keeper *k, const checkpoint *ck)
 done:
     state_destroy(&s);
     return status;
+}
+
+/* A run that is over and stays so leaves nothing to the next one: its best parameters are its result, of which a rank's
+ * own are in its file. */
+weft_status kept_replica_restore(kept_replica *k, const checkpoint *ck, const train_progress *progress)
+{
+    param_store *params = k->replica->params;
+    if (progress->result[progress->run].best_epoch > 0) {
+        WEFT_TRY(checkpoint_load_shared(k->comm, ck, CHECKPOINT_BEST, params));
+        WEFT_TRY(tensor_axpby(1.0, &params->value, 0.0, k->best));
+    }
+    WEFT_TRY(checkpoint_load_shared(k->comm, ck, CHECKPOINT_LAST, params));
+    return progress->run_ended && !k->replica->owns ? WEFT_OK : scatter(k, ck);
+}
+
+void kept_replica_describe(const kept_replica *k, checkpoint_facts *facts)
+{
+    const train_replica *replica = k->replica;
+    facts->sync = sync_mode_name(sync_running(replica->sync));
+    facts->tracking = sync_running_tracking(replica->sync) == SYNC_TRACKING_ON;
+    facts->dtype = replica->params->dtype;
+    facts->has_ranks = ranks_differ(k);
+    facts->optimizer_steps = replica->optimizer.step;
 }

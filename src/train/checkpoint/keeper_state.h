@@ -12,19 +12,23 @@
 
 #include "train/checkpoint/checkpoint_internal.h"
 #include "train/checkpoint/keeper.h"
+#include "train/replica.h"
 
-/* Write parameters, moments, best parameters and files of ranks into a checkpoint that is being made. writer: rank 0,
- * NULL elsewhere. *written: why rank 0 could not (others: WEFT_OK); the result is about ranks and messages only. best:
- * whether there are best parameters. Collective. */
-weft_status keeper_gather(train_keeper *keeper, checkpoint_writer *writer, bool best, weft_status *written);
-/* Whether a checkpoint has files of ranks. */
-static inline bool keeper_ranks_differ(const train_keeper *keeper)
-{
-    return replica_differs(keeper->replica) || keeper->model->state != NULL;
-}
-/* The reverse, from rank 0's checkpoint (NULL elsewhere). A checkpoint of another number of ranks, or of another mode,
- * gives the mean of its replicas; what mode, preconditioner and model remembered is dropped, with a line in the log, and where
- * ranks have parameters of their own it is WEFT_ERR_USAGE. Collective. */
-weft_status keeper_scatter(train_keeper *keeper, const checkpoint *ck);
+/* What a training by gradients keeps: pointers to what lives as long as it. */
+typedef struct kept_replica {
+    weft_comm *comm;
+    const train_model *model;
+    train_replica *replica;
+    weft_tensor *best, *best_own; /* parameters at the best score of the run, and a rank's own ones */
+} kept_replica;
+
+/* The parts of a keeper_content (train/checkpoint/keeper.h): parameters, moments, best parameters and files of
+ * ranks. */
+weft_status kept_replica_gather(kept_replica *kept, const char *folder, bool best, weft_status *written);
+/* After replica_reset. A checkpoint of another number of ranks, or of another mode, gives the mean of its replicas;
+ * what mode, preconditioner and model remembered is dropped, with a line in the log. Where ranks have parameters of
+ * their own it is WEFT_ERR_USAGE. */
+weft_status kept_replica_restore(kept_replica *kept, const checkpoint *ck, const train_progress *progress);
+void kept_replica_describe(const kept_replica *kept, checkpoint_facts *facts);
 
 #endif

@@ -1,4 +1,5 @@
-/* What a training reached, and how much is ahead of it: every rule speaks past its threshold, worked out by hand, and is silent before it. */
+/* What a training reached, and how much is ahead of it: every rule speaks past its threshold, worked out by hand, and
+ * is silent before it. */
 #include <math.h>
 
 #include "app/train/outcome.h"
@@ -218,7 +219,7 @@ static void test_jump(void **state)
 static void test_epochs_left(void **state)
 {
     (void)state;
-    const train_options options = {.epochs = 200, .runs = 3};
+    const fit_services options = {.epochs = 200, .runs = 3};
     assert_float_equal(train_report_epochs_left(&options, 0, 0.0), 600.0, 1e-9);
     assert_float_equal(train_report_epochs_left(&options, 1, 0.25), 399.75, 1e-9);
     assert_float_equal(train_report_epochs_left(&options, 2, 199.0), 1.0, 1e-9);

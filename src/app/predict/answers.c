@@ -1,0 +1,151 @@
+/* app/predict/answers.c: see app/predict/answers.h. */
+#include "app/predict/answers.h"
+
+#include "app/predict/predictions.h"
+#include "base/log.h"
+
+weft_status answers_make(const predictor *p, answers *a)
+{
+    const workload *work = p->work;
+    const app_context *context = work->context;
+    const train_targets *targets = work->targets;
+    weft_tensor view;
+    *a = (answers){.of = p};
+    weft_status status = predictor_answers(p, &view, &a->logits);
+    if (status == WEFT_OK) {
+        status = score_table_make(context, targets, predictions_metric(p->options, targets->loss),
+                                  option_choice(p->asked, OPT_SCORED_SPLIT), &view, a->logits, &a->table);
+    }
+    tensor_destroy(&view);
+    WEFT_TRY(status);
+    a->table.model = p->model->path;
+    a->table.data = work->name;
+    a->table.kind = work->ops->data;
+    a->table.rows = work->ops->rows;
+    a->table.class_name = a->table.classes > 0 ? work->class_name : NULL;
+    if (!a->table.labelled) {
+        log_info("%s has no labels%s: predictions only", work->name, work->labelled ? " with a split" : "");
+    }
+    return WEFT_OK;
+}
+
+/* ---- files ---- */
+
+static weft_status write_table(const answers *a, const char *folder, const char *name, bool confusion)
+{
+    char path[FILE_PATH_MAX];
+    file_writer writer;
+    WEFT_TRY(file_path(path, "%s/%s", folder, name));
+    WEFT_TRY(file_writer_open(path, &writer));
+    if (confusion) {
+        score_table_print_confusion(writer.stream, &a->table);
+    } else {
+        score_table_print(writer.stream, &a->table, TABLE_JSON);
+    }
+    return file_writer_commit(&writer);
+}
+
+static weft_status write_tables(const answers *a, const char *folder)
+{
+    WEFT_TRY(write_table(a, folder, "scores.json", false));
+    return a->table.classes > 0 ? write_table(a, folder, "confusion.csv", true) : WEFT_OK;
+}
+
+/* Names of the rows; without names their numbers, in *numbers. */
+static weft_status name_rows(const workload *work, const char **names, char **numbers)
+{
+    enum { NUMBER_BYTES = 21 };
+    const int64_t rows = work->held.total;
+    const bool named = work->ops->row_name(work, 0) != NULL;
+    if (!named) {
+        WEFT_TRY(WEFT_NEW(numbers, rows * NUMBER_BYTES, WEFT_MEM_WORKSPACE));
+    }
+    for (int64_t i = 0; i < rows; ++i) {
+        char *number = named ? NULL : *numbers + i * NUMBER_BYTES;
+        if (!named) {
+            snprintf(number, NUMBER_BYTES, "%lld", (long long)i);
+        }
+        names[i] = named ? work->ops->row_name(work, i) : number;
+    }
+    return WEFT_OK;
+}
+
+static weft_status print_lines(answers *a, const char *folder, const char *path, const char *const *names)
+{
+    const workload *work = a->of->work;
+    char probabilities[FILE_PATH_MAX];
+    file_writer writer;
+    WEFT_TRY(file_path(probabilities, "%s/probabilities.npy", folder));
+    const answer_table_desc desc = {
+        .model = a->of->model->path,
+        .data = work->name,
+        .kind = work->ops->data,
+        .title = work->ops->row_title[a->row_numbers != NULL],
+        .malformed = work->malformed,
+        .probabilities = probabilities,
+        .row_name = names,
+        .class_name = a->of->model->classes.count == work->outputs ? a->of->model->classes.text : NULL,
+        .top = (int)option_int(a->of->asked, OPT_TOP)};
+    WEFT_TRY(answer_table_make(&desc, &a->lines));
+    WEFT_TRY(file_writer_open(path, &writer));
+    answer_table_print(writer.stream, &a->lines, TABLE_CSV);
+    return file_writer_commit(&writer);
+}
+
+/* Rank 0's, where rows or classes have names. */
+static weft_status write_lines(answers *a, const char *folder)
+{
+    const workload *work = a->of->work;
+    const int64_t rows = work->held.total;
+    char path[FILE_PATH_MAX];
+    const char **names = NULL;
+    const bool classes = a->of->model->classes.text != NULL && a->of->model->classes.count == work->outputs;
+    if (rows == 0 || (work->ops->row_name(work, 0) == NULL && !classes)) {
+        return WEFT_OK;
+    }
+    if (rows > WORKLOAD_NAMED_ROWS && !work->ops->shows_answers) {
+        log_info("no answers.csv: %lld %s are more than %d; predictions.npy has them", (long long)rows, work->ops->rows,
+                 WORKLOAD_NAMED_ROWS);
+        return WEFT_OK;
+    }
+    WEFT_TRY(file_path(path, "%s/answers.csv", folder));
+    weft_status status = WEFT_NEW(&names, rows, WEFT_MEM_WORKSPACE);
+    status = status == WEFT_OK ? name_rows(work, names, &a->row_numbers) : status;
+    status = status == WEFT_OK ? print_lines(a, folder, path, names) : status;
+    weft_free(names);
+    return status;
+}
+
+weft_status answers_write(answers *a, const char *folder)
+{
+    const workload *work = a->of->work;
+    const app_context *context = work->context;
+    const bool first = comm_rank(context->comm) == 0;
+    WEFT_TRY(predictions_write(context, folder, &work->held, work->targets, a->logits));
+    WEFT_TRY(predictions_write_probabilities(context, folder, &work->held, work->targets, a->logits));
+    weft_status status = first ? write_tables(a, folder) : WEFT_OK;
+    status = first && status == WEFT_OK ? write_lines(a, folder) : status;
+    return comm_agree(context->comm, status);
+}
+
+/* ---- on paper ---- */
+
+bool answers_print(FILE *out, const answers *a, table_format format)
+{
+    const bool lines = !a->table.labelled && a->lines.lines.rows > 0 && a->of->work->ops->shows_answers;
+    if (lines) {
+        answer_table_print(out, &a->lines, format);
+    } else {
+        score_table_print(out, &a->table, format);
+    }
+    return a->table.labelled || lines;
+}
+
+void answers_free(answers *a)
+{
+    score_table_destroy(&a->table);
+    answer_table_destroy(&a->lines);
+    weft_free(a->row_numbers);
+    weft_free(a->logits);
+    *a = (answers){.of = NULL};
+}

@@ -1,0 +1,77 @@
+/*
+ * app/predict/predictor.h: what a model answers for data: an object of eval, predict and the closing evaluation of a
+ * training.
+ *
+ *     predictor p;
+ *     predictor_on(work, &p)                        a workload that is built and trained: nothing is opened
+ *  or predictor_open(context, asked, &p)            the model of --checkpoint
+ *     predictor_load(&p, false)                     and the data of --data
+ *     predictor_run(&p, take, self)                 rows leave step by step: no more is held than a batch of them
+ *  or predictor_answers(&p, &view, &logits)         all rows of this rank at once, for scores and for --smooth
+ *     predictor_close(&p)
+ *
+ * A step is a batch of the evaluation: a graph's is one, of all vertices. Several predictors may be open at once, each
+ * with a context of its own (app_context_open_within).
+ */
+#ifndef WEFT_APP_PREDICT_PREDICTOR_H
+#define WEFT_APP_PREDICT_PREDICTOR_H
+
+#include "app/workload/workload.h"
+
+typedef struct predictor {
+    app_context *context;
+    workload *work;            /* built: the caller's, or `own` */
+    const weft_options *asked; /* options of the command that opened it; NULL after predictor_on */
+
+    /* ---- of predictor_open and predictor_load ---- */
+    workload own;
+    saved_model *model;          /* on every rank */
+    weft_options *options;       /* of the command train, for this model */
+    char scratch[FILE_PATH_MAX]; /* name of a folder for generated data; whoever needs the folder makes it */
+    const char **path;           /* [paths] places of the data; NULL: --data alone */
+    int paths;
+} predictor;
+
+/* work: built; it lives as long as the predictor. Local. */
+void predictor_on(workload *work, predictor *p);
+/* The model of --checkpoint, on every rank. asked: options of eval or predict. WEFT_ERR_USAGE, _NOINPUT, _DATA: there
+ * is none, or the options contradict it. Close also after a failure. Collective. */
+weft_status predictor_open(app_context *context, const weft_options *asked, predictor *p);
+/* The data of --data, with the model built for them; context->options are those of the model until predictor_close.
+ * answers: they are wanted also where the data have no labels, and there are no scores. WEFT_ERR_USAGE, _NOINPUT,
+ * _DATA: the data are missing, or are not what the model was made for. Once. Collective. */
+weft_status predictor_load(predictor *p, bool answers);
+/* Removes what was generated and not given back, for a job that ends; the message of an earlier failure stays.
+ * Local. */
+void predictor_abandon(predictor *p);
+/* The same, and frees what the predictor holds. The context's options become those of the command again. Local. */
+void predictor_close(predictor *p);
+
+/* Rows of this rank that a step answered. */
+typedef struct predicted_rows {
+    int64_t step, steps;
+    int64_t first, rows;       /* rows [first, first + rows) of work->held and work->targets */
+    const weft_tensor *logits; /* [rows, outputs] on the backend, valid until the next step */
+} predicted_rows;
+
+/* Forward passes over the evaluation, without dropout. A `take` that fails ends them. Collective; the status is this
+ * rank's. */
+weft_status predictor_run(const predictor *p, weft_status (*take)(void *self, const predicted_rows *rows), void *self);
+/*
+ * All rows of this rank, smoothed where work->smooths asks for it. [out] view: [rows, outputs] on the backend, for
+ * tensor_destroy, valid until the next pass. [out] host: the same numbers, the caller's (weft_free). Collective.
+ */
+weft_status predictor_answers(const predictor *p, weft_tensor *view, float **host);
+
+/* What each input adds to the answers of a step (workload_ops.explain). */
+typedef struct explained_rows {
+    int64_t step, steps, first, rows;
+    int64_t outputs, inputs;
+    const float *contribution; /* [rows, outputs, inputs + 1], valid until the next step */
+} explained_rows;
+
+/* WEFT_ERR_UNSUPPORTED: this kind of model does not say. Collective; otherwise the status is this rank's. */
+weft_status predictor_explain(const predictor *p, weft_status (*take)(void *self, const explained_rows *rows),
+                              void *self);
+
+#endif

@@ -1,0 +1,200 @@
+/*
+ * app/predict/predictor_open.c: the model and the data of a predictor (app/predict/predictor.h).
+ *
+ * The model's options come from where the model comes from (app/workload/saved_model.h); data and model are made as for
+ * training (app/workload/workload.h). A store without labels, or without a split of them, gets answers but no scores.
+ */
+#include <assert.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app/predict/predictor.h"
+#include "app/setup/comm_setup.h"
+#include "app/workload/class_match.h"
+#include "base/log.h"
+
+/* ---- the model ---- */
+
+static weft_status open_model(predictor *p)
+{
+    const app_context *context = p->context;
+    const char *path = option_text(p->asked, OPT_CHECKPOINT);
+    WEFT_CHECK(path[0] != '\0', WEFT_ERR_USAGE,
+               "--checkpoint is missing: name a run folder, a checkpoint, weights.npz or a .safetensors file");
+    weft_status status = comm_rank(context->comm) == 0 ? saved_model_open(path, p->asked, &p->model) : WEFT_OK;
+    WEFT_TRY(comm_agree(context->comm, status));
+    WEFT_TRY(saved_model_share(context->comm, &p->model));
+    WEFT_TRY(comm_agree(context->comm, saved_model_options(p->model, p->asked, &p->options)));
+    const saved_model *m = p->model;
+    if (m->inputs > 0) {
+        log_info("model %s, %d layers, %lld -> %lld, from %s", option_text(p->options, OPT_MODEL), m->layers,
+                 (long long)m->inputs, (long long)m->outputs, m->path);
+    } else {
+        log_info("model %s, %d layers, %lld classes, from %s", option_text(p->options, OPT_MODEL), m->layers,
+                 (long long)m->outputs, m->path);
+    }
+    return WEFT_OK;
+}
+
+/* The data's rows must be what the model was made for: said here in the user's words, not in shapes of arrays. After
+ * plan. */
+static weft_status check_fit(const predictor *p)
+{
+    const saved_model *made = p->model;
+    const workload *here = p->work;
+    WEFT_CHECK(made->inputs == 0 || made->inputs == here->inputs, WEFT_ERR_DATA,
+               "%s: made for %lld features, and %s has %lld", p->model->path, (long long)made->inputs, here->name,
+               (long long)here->inputs);
+    WEFT_CHECK(made->outputs == here->outputs, WEFT_ERR_DATA, "%s: answers with %lld classes or tasks, and %s has %lld",
+               p->model->path, (long long)made->outputs, here->name, (long long)here->outputs);
+    return WEFT_OK;
+}
+
+/* Rank 0: the model's class of each of the data's. *classes: of the model; 0: it knows none of them, which is no fault
+ * of an answer. */
+static weft_status match_classes(const predictor *p, bool answers, int32_t *class_of, int64_t *rows, int64_t *classes)
+{
+    const saved_model *m = p->model;
+    const workload *work = p->work;
+    char names[CLASS_LIST_BYTES];
+    char others[CLASS_LIST_BYTES];
+    int64_t known = 0;
+    const bool tasks = option_choice(p->options, OPT_LOSS) == LOSS_BCE;
+    *classes = tasks ? 2 : m->outputs;
+    const class_side model = {m->path, m->classes.count == *classes ? (const char *const *)m->classes.text : NULL,
+                              *classes};
+    const class_side data = {work->name, work->class_name, work->classes};
+    work->ops->count_classes(work, rows);
+    WEFT_TRY(class_match(&model, &data, rows, work->ops->rows, class_of, &known));
+    int64_t labelled = 0;
+    for (int64_t i = 0; i < data.classes; ++i) {
+        labelled += rows[i];
+    }
+    if (known > 0 || labelled == 0) {
+        return WEFT_OK;
+    }
+    WEFT_CHECK(answers, WEFT_ERR_DATA, "%s: the model knows none of these classes (%s): it knows %s", data.origin,
+               class_side_list(&data, others), class_side_list(&model, names));
+    *classes = 0;
+    return WEFT_OK;
+}
+
+/* Labels become the model's classes, on every rank. */
+static weft_status relabel(predictor *p, bool answers)
+{
+    weft_comm *comm = p->context->comm;
+    workload *work = p->work;
+    int32_t *class_of = NULL;
+    int64_t *rows = NULL;
+    int64_t classes = 0;
+    const bool first = comm_rank(comm) == 0;
+    if (!work->labelled || work->classes == 0) {
+        return WEFT_OK;
+    }
+    weft_status status = WEFT_NEW(&class_of, work->classes, WEFT_MEM_WORKSPACE);
+    status = status == WEFT_OK ? WEFT_NEW(&rows, work->classes, WEFT_MEM_WORKSPACE) : status;
+    if (status == WEFT_OK && first) {
+        status = match_classes(p, answers, class_of, rows, &classes);
+    }
+    WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
+    WEFT_TRY_GOTO(comm_bcast(comm, 0, &classes, (int64_t)sizeof classes), status, done);
+    WEFT_TRY_GOTO(comm_bcast(comm, 0, class_of, work->classes * (int64_t)sizeof *class_of), status, done);
+    const bool named = first && classes > 0 && p->model->classes.count == classes;
+    status = comm_agree(comm, work->ops->relabel(work, class_of, classes, named ? p->model->classes.text : NULL));
+done:
+    weft_free(class_of);
+    weft_free(rows);
+    return status;
+}
+
+/* --data and the arguments are places of the data alike; all but images have one. */
+static weft_status place_data(predictor *p)
+{
+    const bool named = option_is_set(p->asked, OPT_DATA);
+    const int arguments = option_argument_count(p->asked);
+    const int count = arguments + (named ? 1 : 0);
+    if (arguments == 0) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(WEFT_NEW(&p->path, count, WEFT_MEM_GENERAL));
+    for (int i = 0; i < count; ++i) {
+        p->path[i] = named && i == 0 ? option_text(p->asked, OPT_DATA) : option_argument(p->asked, i - (named ? 1 : 0));
+    }
+    WEFT_TRY(option_assign(p->options, option_row_in(p->options, OPT_DATA)->name, p->path[0]));
+    WEFT_CHECK(count == 1 || workload_of(p->options)->shows_answers, WEFT_ERR_USAGE,
+               "%d places of data: a model on %s answers for one at a time", count, workload_of(p->options)->field);
+    p->paths = count;
+    return WEFT_OK;
+}
+
+static const option_id idle_without_smoothing[] = {OPT_CORRECT_ALPHA, OPT_SMOOTH_ALPHA, OPT_SMOOTH_ITERATIONS,
+                                                   OPTION_NONE};
+
+static weft_status begin_work(predictor *p)
+{
+    app_context *context = p->context;
+    workload *work = p->work;
+    const score_split split = option_choice(p->asked, OPT_SCORED_SPLIT);
+    /* Predictors that are open at once have scratch folders of their own. */
+    WEFT_TRY(file_path(p->scratch, "weft-eval-%ld-%zx", (long)getpid(), (size_t)(uintptr_t)p));
+    WEFT_TRY(comm_bcast(context->comm, 0, p->scratch, (int64_t)sizeof p->scratch));
+    context->options = p->options;
+    WEFT_TRY(comm_agree(context->comm, place_data(p)));
+    WEFT_TRY(workload_begin(workload_of(p->options), context, work));
+    work->path = p->path;
+    work->paths = p->paths;
+    work->moments = &p->model->weights.moments;
+    work->smooths = option_flag(p->asked, OPT_SMOOTH);
+    work->trained = true;
+    work->scores_training = split == SCORE_TRAIN || split == SCORE_LABELLED;
+    if (!work->smooths && work->ops->smooth != NULL) {
+        option_warn_idle(p->asked, idle_without_smoothing, "without " FLAG_SMOOTH);
+    }
+    WEFT_CHECK(!work->smooths || work->ops->smooth != NULL, WEFT_ERR_USAGE,
+               FLAG_SMOOTH " follows edges, of which %s have none: leave it out", work->ops->data);
+    option_warn_unserved(p->asked, work->ops->options->traits, work->ops->field);
+    return comm_setup(context, false);
+}
+
+/* The trained model takes the place of the one that was built. */
+static weft_status place_model(const predictor *p)
+{
+    const saved_model *m = p->model;
+    workload *work = p->work;
+    return comm_agree(p->context->comm, m->own != NULL ? work->ops->load(work, m->path, m->own, m->own_bytes)
+                                                       : weights_assign(&m->weights, m->path, work->model->params));
+}
+
+static weft_status load(predictor *p, bool answers)
+{
+    app_context *context = p->context;
+    workload *work = p->work;
+    WEFT_TRY(work->ops->open(work, p->scratch));
+    WEFT_TRY(relabel(p, answers));
+    WEFT_CHECK(answers || work->labelled || work->ops->label_cure == NULL, WEFT_ERR_DATA,
+               "%s: %s without classes have no scores: %s", work->name, work->ops->data, work->ops->label_cure);
+    WEFT_TRY(workload_decide(work, context, false));
+    WEFT_CHECK(work->labelled || option_choice(context->options, OPT_LOSS) != LOSS_AUTO, WEFT_ERR_USAGE,
+               "%s does not say whether it answers with classes or tasks, and %s has no labels to tell: name the run "
+               "folder, or a file of weft export",
+               p->model->path, work->name);
+    WEFT_TRY(work->ops->plan(work, p->scratch, p->model->outputs));
+    WEFT_TRY(check_fit(p));
+    WEFT_TRY(work->ops->build(work));
+    WEFT_TRY(place_model(p));
+    return work->ops->release(work);
+}
+
+weft_status predictor_open(app_context *context, const weft_options *asked, predictor *p)
+{
+    *p = (predictor){.context = context, .asked = asked};
+    p->work = &p->own;
+    return open_model(p);
+}
+
+weft_status predictor_load(predictor *p, bool answers)
+{
+    assert(p->model != NULL && p->work->self == NULL);
+    WEFT_TRY(begin_work(p));
+    return load(p, answers);
+}

@@ -1,0 +1,142 @@
+/* app/train/fit_gradient.c: see app/train/fit_gradient.h. */
+#include "app/train/fit_gradient.h"
+
+#include "app/setup/choices.h"
+#include "app/setup/sync_setup.h"
+#include "app/workload/class_match.h"
+#include "base/log.h"
+#include "comm/comm_options.def"
+#include "train/loop/loop.h"
+#include "train/train_options.def"
+
+/* ---- weights to start from ---- */
+
+weft_status fit_open_initial(workload *work, saved_model **initial)
+{
+    weft_comm *comm = work->context->comm;
+    const weft_options *o = work->context->options;
+    const char *path = option_text(o, OPT_INIT_WEIGHTS);
+    *initial = NULL;
+    if (path[0] == '\0') {
+        return WEFT_OK;
+    }
+    WEFT_CHECK(work->ops->fit == NULL, WEFT_ERR_USAGE,
+               "--init-weights %s: a model on %s has no weights to start from: leave it out", path, work->ops->field);
+    WEFT_TRY(comm_agree(comm, comm_rank(comm) == 0 ? saved_model_open_weights(path, o, initial) : WEFT_OK));
+    WEFT_TRY(saved_model_share(comm, initial));
+    work->start = *initial;
+    work->moments = &(*initial)->weights.moments;
+    return WEFT_OK;
+}
+
+/* A last layer that begins as another class's would be told in no figure. */
+static weft_status check_classes(const workload *work, const saved_model *initial)
+{
+    if (work->classes == 0) {
+        return WEFT_OK;
+    }
+    const class_side model = {initial->path, (const char *const *)initial->classes.text, initial->classes.count};
+    const class_side data = {work->name, work->class_name, work->classes};
+    return class_match_check_start(&model, &data);
+}
+
+weft_status fit_place_initial(const workload *work, const saved_model *initial)
+{
+    weft_comm *comm = work->context->comm;
+    const weft_options *o = work->context->options;
+    if (initial == NULL) {
+        return WEFT_OK;
+    }
+    WEFT_CHECK(saved_model_agrees(initial, o), WEFT_ERR_DATA, "%s: the model of these weights is not --model %s",
+               initial->path, option_text(o, OPT_MODEL));
+    WEFT_TRY(comm_agree(comm, weights_assign(&initial->weights, initial->path, work->model->params)));
+    return comm_agree(comm, check_classes(work, initial));
+}
+
+weft_status fit_keep_choices(app_context *context, const workload *work)
+{
+    return work->ops->fit != NULL ? WEFT_OK
+                                  : choices_keep(context, work->ops->choice, work->choice,
+                                                 workload_parameters(work) * (int64_t)sizeof(float));
+}
+
+/* ---- the loop ---- */
+
+static weft_status loop_options(const workload *work, const saved_model *initial, const fit_services *services,
+                                train_options *options)
+{
+    const app_context *context = work->context;
+    const weft_options *o = context->options;
+    run_choices choices;
+    WEFT_TRY(choices_of(context, work->ops->choice, &choices));
+    *options = (train_options){
+        .epochs = services->epochs,
+        .runs = services->runs,
+        .seed = services->seed,
+        .accumulate = (int)option_int(o, OPT_ACCUMULATE),
+        .eval_every = services->eval_every,
+        .patience = services->patience,
+        .smoothing = option_real(o, OPT_LABEL_SMOOTHING),
+        .metric = services->metric,
+        .sync = sync_options_of(o, work->ops->shards),
+        .optimizer = {.kind = option_choice(o, OPT_OPTIMIZER),
+                      .weight_decay = option_real(o, OPT_WEIGHT_DECAY),
+                      .momentum = option_real(o, OPT_MOMENTUM),
+                      .nesterov = option_flag(o, OPT_NESTEROV),
+                      .trust = option_real(o, OPT_LARS_TRUST),
+                      .beta1 = 0.9,
+                      .beta2 = 0.999,
+                      .epsilon = 1e-8},
+        .schedule = {.kind = option_choice(o, OPT_SCHEDULE),
+                     .base = option_real(o, OPT_LR),
+                     .gamma = option_real(o, OPT_SCHEDULE_GAMMA),
+                     .power = option_real(o, OPT_SCHEDULE_POWER),
+                     .step = option_int(o, OPT_SCHEDULE_STEP),
+                     .warmup = option_int(o, OPT_WARMUP),
+                     .epochs = services->epochs},
+        .init_weights = initial != NULL ? &initial->weights : NULL,
+        .checkpoints = services->checkpoints,
+    };
+    options->sync.preferred = choices.allreduce;
+    options->sync.preferred_exchange = choices.topk;
+    options->sync.select.threads = context->placement.threads;
+    if (options->smoothing > 0.0 && work->targets->loss != TRAIN_LOSS_XENT) {
+        log_warn("%s %s has no effect: these labels are tasks, whose loss is binary cross-entropy",
+                 FLAG_LABEL_SMOOTHING, option_value_text(o, OPT_LABEL_SMOOTHING));
+    }
+    WEFT_TRY(loss_scale_read(option_text(o, OPT_LOSS_SCALE), &options->loss_scale));
+    char line[SCHEDULE_LINE_BYTES];
+    WEFT_TRY(schedule_read_decays(option_text(o, OPT_SCHEDULE_AT), &options->schedule));
+    schedule_find_unreached(&options->schedule, line);
+    if (line[0] != '\0') {
+        log_warn("%s", line);
+    }
+    return WEFT_OK;
+}
+
+static void log_sync(const app_context *context, const sync_options *sync)
+{
+    char text[160];
+    if (comm_size(context->comm) == 1) {
+        return;
+    }
+    sync_setup_describe(sync, sync->mode, comm_size(context->comm), text, sizeof text);
+    log_info("sync %s: %s", sync_mode_name(sync->mode), text);
+    if (sync->wire != COMM_WIRE_SAME && sync->algorithm == COMM_ALGO_AUTO && context->nodes == 1) {
+        log_warn(FLAG_WIRE " %s has no effect: all ranks are on one node", option_text(context->options, OPT_WIRE));
+    }
+    sync_setup_describe_tracking(sync, sync->mode, text, sizeof text);
+    if (text[0] != '\0') {
+        log_info("%s", text);
+    }
+}
+
+weft_status fit_by_gradient(const workload *work, const saved_model *initial, const fit_services *services,
+                            train_result *result)
+{
+    const app_context *context = work->context;
+    train_options options;
+    WEFT_TRY(loop_options(work, initial, services, &options));
+    log_sync(context, &options.sync);
+    return train_loop(context->comm, context->hal, work->model, &work->source, &options, services->observers, result);
+}

@@ -1,0 +1,78 @@
+/* train/fit/result.c: see train/fit/result.h. */
+#include "train/fit/result.h"
+
+#include <assert.h>
+#include <math.h>
+
+#include "base/alloc.h"
+#include "base/sample.h"
+
+enum { TIMES_KEPT = 1 << 20 };
+
+static void mean_and_std(const train_run *runs, int count, double (*value)(const train_run *), double *mean,
+                         double *std)
+{
+    double sum = 0;
+    for (int r = 0; r < count; ++r) {
+        sum += value(&runs[r]);
+    }
+    *mean = sum / count;
+    double squares = 0;
+    for (int r = 0; r < count; ++r) {
+        double d = value(&runs[r]) - *mean;
+        squares += d * d;
+    }
+    *std = count > 1 ? sqrt(squares / (count - 1)) : 0.0;
+}
+
+static double test_of(const train_run *run)
+{
+    return run->final_test;
+}
+
+static double valid_of(const train_run *run)
+{
+    return run->best_valid;
+}
+
+static double train_of(const train_run *run)
+{
+    return run->final_train;
+}
+
+void train_result_summarise(train_result *result)
+{
+    double unused;
+    mean_and_std(result->run, result->runs, test_of, &result->test_mean, &result->test_std);
+    mean_and_std(result->run, result->runs, valid_of, &result->valid_mean, &result->valid_std);
+    mean_and_std(result->run, result->runs, train_of, &result->train_mean, &unused);
+}
+
+weft_status train_times_open(train_times *times)
+{
+    times->count = 0;
+    return WEFT_NEW(&times->second, TIMES_KEPT, WEFT_MEM_GENERAL);
+}
+
+void train_times_close(train_times *times)
+{
+    weft_free(times->second);
+    times->second = NULL;
+}
+
+void train_times_add(train_times *times, double second)
+{
+    assert(times->second != NULL);
+    times->second[times->count++ % TIMES_KEPT] = second;
+}
+
+void train_times_summarise(train_times *times, train_result *result)
+{
+    const int64_t count = times->count < TIMES_KEPT ? times->count : TIMES_KEPT;
+    if (count > 0) {
+        sample_sort(times->second, count);
+        result->epoch_s_median = sample_quantile(times->second, count, 0.5);
+        result->epoch_s_q1 = sample_quantile(times->second, count, 0.25);
+        result->epoch_s_q3 = sample_quantile(times->second, count, 0.75);
+    }
+}
