@@ -41,7 +41,8 @@ typedef enum comm_lane {
     COMM_LANE_CONTROL,
     COMM_LANE_HALO,
     COMM_LANE_GRADIENT,
-    COMM_LANE_SAMPLES, /* what the next steps read: images that other nodes keep */
+    COMM_LANE_SAMPLES, /* samples that the next steps read: images that other nodes keep */
+    COMM_LANE_ROWS,    /* rows of tables that are sharded among the ranks, and their gradients */
     COMM_LANE_SHADOW,
     COMM_LANE_ALARM, /* the inquest after a stall (comm/core/inquest.h) */
     COMM_LANES
@@ -121,7 +122,7 @@ weft_status comm_allreduce(weft_comm *comm, void *buffer, int64_t count, weft_dt
 /* recv = concatenation by rank; recv_bytes[P] gives each rank's contribution. */
 weft_status comm_allgatherv(weft_comm *comm, const void *send, int64_t send_bytes, void *recv,
                             const int64_t *recv_bytes);
-/* The same of as many bytes from every rank: recv[P * bytes]. A rank without memory fails on all. */
+/* Like comm_allgatherv(), but every rank contributes equally many bytes. recv: [P * bytes]. */
 weft_status comm_allgather(weft_comm *comm, const void *send, int64_t bytes, void *recv);
 /* Bytes to and from each rank; offsets are prefix sums of the counts. */
 weft_status comm_alltoallv(weft_comm *comm, const void *send, const int64_t *send_bytes, void *recv,

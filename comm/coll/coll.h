@@ -69,6 +69,14 @@ typedef struct coll_range {
     int64_t begin, count;
 } coll_range;
 
+/* How a vector is cut into one share for each rank, in the order of the ranks. */
+typedef struct coll_shares {
+    const int64_t *count; /* [P] length of each share; NULL: all shares have the length `each` */
+    int64_t each;         /* used only if count is NULL, else 0 */
+} coll_shares;
+int64_t coll_shares_begin(coll_shares shares, int rank); /* sum of the shares before this rank's */
+int64_t coll_shares_count(coll_shares shares, int rank);
+
 typedef struct coll_algorithm {
     comm_algorithm id;
     const char *name, *description;
@@ -143,8 +151,7 @@ int64_t coll_master_scratch(const coll_allreduce *args);
 comm_cost coll_master_cost(const coll_place *place, int64_t count, int64_t element);
 
 void coll_bcast_build(comm_schedule *s, int rank, int size, int root, void *buffer, int64_t bytes);
-void coll_allgatherv_build(comm_schedule *s, int rank, int size, const void *send, void *recv,
-                           const int64_t *recv_bytes);
+void coll_allgather_build(comm_schedule *s, int rank, int size, const void *send, void *recv, coll_shares bytes);
 void coll_alltoallv_build(comm_schedule *s, int rank, int size, const void *send, const int64_t *send_bytes, void *recv,
                           const int64_t *recv_bytes);
 void coll_gatherv_build(comm_schedule *s, int rank, int size, int root, const void *send, int64_t send_bytes,

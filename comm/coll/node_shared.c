@@ -264,7 +264,7 @@ weft_status node_shared_create(weft_comm *comm, const coll_allreduce *args, node
     node_shared *shared = NULL;
     *out = NULL;
     weft_status local = shared_new(comm, args, &shared);
-    status = comm_agree(comm, local);
+    status = comm->meet->agree(comm, local);
     if (local != WEFT_OK || status != WEFT_OK) {
         goto done;
     }
@@ -278,7 +278,7 @@ weft_status node_shared_create(weft_comm *comm, const coll_allreduce *args, node
         shared->vector[q] = window_segment(shared->window, q);
     }
     /* The flags of all are known to be zero after this. */
-    WEFT_TRY_GOTO(comm_agree(comm, WEFT_OK), status, done);
+    WEFT_TRY_GOTO(comm->meet->agree(comm, WEFT_OK), status, done);
     *out = shared;
     shared = NULL;
 done:

@@ -66,7 +66,7 @@ static void note_traffic(const loop *l, const train_traffic *before, train_epoch
 /* Time that this rank stood still: for the gradients and averages by the mode's own account, for the rest by lane. */
 static double exposed(const loop *l)
 {
-    static const comm_lane lanes[] = {COMM_LANE_CONTROL, COMM_LANE_HALO, COMM_LANE_SAMPLES};
+    static const comm_lane lanes[] = {COMM_LANE_CONTROL, COMM_LANE_HALO, COMM_LANE_SAMPLES, COMM_LANE_ROWS};
     double seconds = sync_get_figures(l->replica.sync).exposed_s;
     for (size_t i = 0; i < sizeof lanes / sizeof *lanes; ++i) {
         seconds += comm_lane_stats(l->comm, lanes[i]).wait_seconds;
