@@ -185,6 +185,39 @@ typedef struct comm_allreduce_desc {
 /* Collective. All ranks must pass equal descriptors: their hash is compared, a mismatch is WEFT_ERR_INTERNAL with
  * names. */
 weft_status comm_allreduce_plan(weft_comm *comm, const comm_allreduce_desc *desc, comm_plan **plan);
+
+/*
+ * A vector that the caller cuts into one share for each rank, in the order of the ranks: shares by layer, by feature, by rows.
+ * The buffer holds the whole vector on every rank. All ranks pass equal descriptors, as for all-reduces.
+ *
+ *     comm_allgather_plan        before the post each rank has filled its own share; after the wait all ranks hold all shares
+ *     comm_reduce_scatter_plan   before the post each rank holds its own addends; after the wait this rank's share is complete
+ *                                (comm_plan_owned), the rest is undefined. Sums run in the order of the ranks: the same bits
+ *                                for every placement of ranks on nodes and for every cut
+ *     comm_bcast_plan            after the wait all ranks hold the root's vector
+ *
+ * Between post and wait the buffer belongs to the operation. comm/coll/cut.h has the steps and what they cost. Collective.
+ */
+typedef struct comm_shares_desc {
+    comm_lane lane;
+    weft_dtype dtype;     /* WEFT_DTYPE_U8 for bytes */
+    comm_op op;           /* of the reduce-scatter only */
+    const int64_t *count; /* [P] elements of each rank's share, at least 0; copied */
+    void *buffer;         /* [sum of count], fixed for the plan's life */
+    const char *name;     /* what travels, for messages and traces; NULL: none */
+} comm_shares_desc;
+weft_status comm_allgather_plan(weft_comm *comm, const comm_shares_desc *desc, comm_plan **plan);
+weft_status comm_reduce_scatter_plan(weft_comm *comm, const comm_shares_desc *desc, comm_plan **plan);
+
+typedef struct comm_bcast_desc {
+    comm_lane lane;
+    weft_dtype dtype;
+    int64_t count;
+    void *buffer; /* [count], fixed for the plan's life */
+    const char *name;
+} comm_bcast_desc;
+weft_status comm_bcast_plan(weft_comm *comm, int root, const comm_bcast_desc *desc, comm_plan **plan);
+
 weft_status comm_post(comm_plan *plan);
 weft_status comm_test(comm_plan *plan, bool *done);
 weft_status comm_wait(comm_plan *plan);

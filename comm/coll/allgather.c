@@ -26,7 +26,9 @@ void coll_allgather_build(comm_schedule *s, int rank, int size, const void *send
     const int right = (rank + 1) % size;
     const int left = (rank + size - 1) % size;
     schedule_round(s, "own block");
-    schedule_copy(s, to + coll_shares_begin(bytes, rank), send, coll_shares_count(bytes, rank));
+    if (send != NULL) {
+        schedule_copy(s, to + coll_shares_begin(bytes, rank), send, coll_shares_count(bytes, rank));
+    }
     for (int k = 0; k < size - 1; ++k) {
         const int sent = (rank - k + size) % size;
         const int got = (rank - k - 1 + size) % size;

@@ -26,3 +26,12 @@ void coll_bcast_build(comm_schedule *s, int rank, int size, int root, void *buff
         }
     }
 }
+
+int coll_bcast_children(int number, int size)
+{
+    int children = 0;
+    for (int bit = 1; bit < size && (number & bit) == 0; bit *= 2) {
+        children += number + bit < size;
+    }
+    return children;
+}

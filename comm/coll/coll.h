@@ -150,7 +150,10 @@ void coll_master_build(comm_schedule *s, const coll_allreduce *args);
 int64_t coll_master_scratch(const coll_allreduce *args);
 comm_cost coll_master_cost(const coll_place *place, int64_t count, int64_t element);
 
+/* Returns the messages that a rank sends in a broadcast; number: the rank, counted from the root. */
+int coll_bcast_children(int number, int size);
 void coll_bcast_build(comm_schedule *s, int rank, int size, int root, void *buffer, int64_t bytes);
+/* send: the own block; NULL: it lies in its place already. */
 void coll_allgather_build(comm_schedule *s, int rank, int size, const void *send, void *recv, coll_shares bytes);
 void coll_alltoallv_build(comm_schedule *s, int rank, int size, const void *send, const int64_t *send_bytes, void *recv,
                           const int64_t *recv_bytes);
