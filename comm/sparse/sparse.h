@@ -67,6 +67,9 @@ sparse_choice sparse_choose(const weft_comm *comm, bool device, bool windowed, i
  * where they lie. */
 weft_status sparse_create(weft_comm *comm, const sparse_desc *desc, sparse_plan **plan);
 void sparse_destroy(sparse_plan *plan);
+/* Makes the plan anew for posts of up to `most` elements: the same exchange, with the residual and all other state of the old
+ * plan. Nothing is under way. On a failure the old plan remains. Collective. */
+weft_status sparse_resize(sparse_plan **plan, int64_t most);
 
 /* As comm_post / test / wait. k: elements of the whole vector that each sender may send (HIERARCHICAL: spread evenly
  * over the shards), equal on all ranks, at most desc->most. k = count sends everything. */

@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "comm/sync/predict.h"
 #include "comm/sync/staging.h"
 
 typedef enum bucket_phase { BUCKET_IDLE, BUCKET_REDUCING, BUCKET_OWED } bucket_phase;
@@ -191,9 +192,19 @@ static weft_status settle(comm_sync *sync, bool last)
     return WEFT_OK;
 }
 
+/* ---- prediction ------------------------------------------------------------------------------------------ */
+static weft_status predict(const comm_sync *sync, double *seconds)
+{
+    for (int b = 0; b < sync->desc.buckets; ++b) {
+        *seconds += predict_allreduce(sync, sync->desc.bucket[b].count);
+    }
+    return WEFT_OK;
+}
+
 const sync_ops sync_allreduce_ops = {.name = "allreduce",
                                      .exact = true,
                                      .admits = true,
+                                     .predict = predict,
                                      .create = create,
                                      .destroy = destroy,
                                      .ready = ready,

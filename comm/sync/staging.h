@@ -20,7 +20,7 @@
 #ifndef WEFT_COMM_SYNC_STAGING_H
 #define WEFT_COMM_SYNC_STAGING_H
 
-#include "comm/sync/sync.h"
+#include "comm/sync/sync_mode.h"
 
 /* The mode is known, and nothing of it is made: where the host cannot see desc.value and desc.grad, both become host
  * memory. */

@@ -3,7 +3,7 @@
 #ifndef WEFT_COMM_SYNC_TRACKING_H
 #define WEFT_COMM_SYNC_TRACKING_H
 
-#include "comm/sync/sync.h"
+#include "comm/sync/sync_mode.h"
 
 /* Before the mode is made: desc.value becomes a buffer of the tracker's own, [trained | beside them | state]. kind: ON or
  * MOMENTS. */

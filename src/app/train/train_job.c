@@ -236,8 +236,8 @@ static weft_status train(train_job *job)
     WEFT_TRY(choices_of(context, &choices));
     WEFT_TRY(loop_options(context->options, work, job->initial, &job->options));
     job->options.sync.preferred = choices.allreduce;
-    job->options.sync.preferred_exchange = choices.topk;
-    job->options.sync.select.threads = context->placement.threads;
+    job->options.sync.topk.preferred = choices.topk;
+    job->options.sync.topk.select.threads = context->placement.threads;
     job->report = (train_report){
         .context = context,
         .outcome = {.rows = work->ops->rows, .split_cure = work->split_cure, .test_cure = work->test_cure},
