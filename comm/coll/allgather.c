@@ -6,6 +6,8 @@
  */
 #include "comm/coll/coll.h"
 
+#include <assert.h>
+
 int64_t coll_shares_begin(coll_shares shares, int rank)
 {
     int64_t begin = shares.each * rank;
@@ -22,6 +24,8 @@ int64_t coll_shares_count(coll_shares shares, int rank)
 
 void coll_allgather_build(comm_schedule *s, int rank, int size, const void *send, void *recv, coll_shares bytes)
 {
+    assert(rank >= 0 && rank < size);
+    assert(bytes.count == NULL || bytes.each == 0);
     char *to = recv;
     const int right = (rank + 1) % size;
     const int left = (rank + size - 1) % size;

@@ -20,6 +20,8 @@
  */
 #include "comm/coll/inner.h"
 
+#include <assert.h>
+
 static const coll_algorithm *flat_of_args(const coll_allreduce *args)
 {
     coll_place place = coll_place_of(args);
@@ -53,6 +55,7 @@ static void reduce_to_master(comm_schedule *s, const coll_allreduce *args, int l
 
 void coll_master_build(comm_schedule *s, const coll_allreduce *args)
 {
+    assert(args->layout != NULL && args->half == COMM_WHOLE);
     const comm_layout *layout = args->layout;
     int node = layout->node_of[args->rank];
     int local = layout->local_of[args->rank];

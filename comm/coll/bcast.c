@@ -8,8 +8,11 @@
  */
 #include "comm/coll/coll.h"
 
+#include <assert.h>
+
 void coll_bcast_build(comm_schedule *s, int rank, int size, int root, void *buffer, int64_t bytes)
 {
+    assert(rank >= 0 && rank < size && root >= 0 && root < size);
     int number = (rank - root + size) % size;
     int bit = 1;
     while (bit < size && (number & bit) == 0) {

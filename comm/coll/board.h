@@ -21,7 +21,8 @@ typedef struct coll_board coll_board;
 
 enum { BOARD_ALL = -1 };
 
-/* bytes: of this rank's segment; ranks may differ. Collective. WEFT_ERR_RESOURCE on all ranks if there is no shared memory. */
+/* bytes: of this rank's segment; ranks may differ. Collective. WEFT_ERR_RESOURCE on all ranks if there is no shared
+ * memory. */
 weft_status board_create(weft_comm *comm, int64_t bytes, coll_board **board);
 void board_destroy(coll_board *board); /* NULL is allowed */
 /* The segment of the rank with number `local` in this node. */
@@ -30,7 +31,8 @@ char *board_segment(const coll_board *board, int local);
 /* Steps of a schedule. The board must live as long as the schedule. */
 void board_clear(comm_schedule *s, coll_board *board);
 void board_publish(comm_schedule *s, coll_board *board);
-/* local: the number in this node of the rank that publishes, the same in every call for one board; BOARD_ALL: every rank. */
+/* local: the number in this node of the rank that publishes, the same in every call for one board; BOARD_ALL: every
+ * rank. */
 void board_await(comm_schedule *s, coll_board *board, int local);
 void board_leave(comm_schedule *s, coll_board *board);
 

@@ -7,14 +7,15 @@
  *
  * The ranks of a node meet on a board in shared memory (comm/coll/board.h), so a share crosses to each other node once:
  *
- *      all-gather       every rank sends its share to one rank of each other node, the carrier; then each rank publishes
- *                       the shares that it holds, and reads the others from the board
- *      broadcast        the root sends the vector to one rank of each other node, down a binomial tree; these publish it
+ *      all-gather       every rank sends its share to one rank of each other node, the carrier; then each rank
+ *                       publishes the shares that it holds, and reads the others from the board
+ *      broadcast        the root sends the vector to one rank of each other node, down a binomial tree, which
+ *                       publishes it
  *      reduce-scatter   every rank sends each share to its owner, through the board inside the node; the owner sums in
  *                       the order of the ranks
  *
- * Without shared memory (coll_cut.board is NULL although a node has several ranks) the all-gather goes around a ring of all
- * ranks, the broadcast down a tree of all ranks, and all pieces of the reduce-scatter are messages.
+ * Without shared memory (coll_cut.board is NULL although a node has several ranks) the all-gather goes around a ring of
+ * all ranks, the broadcast down a tree of all ranks, and all pieces of the reduce-scatter are messages.
  *
  * Bits. A sum is ((x0 + x1) + x2) + ... in the order of the ranks, whatever the nodes and the shares are.
  *
@@ -49,8 +50,8 @@ typedef struct coll_cut {
     int root; /* of a broadcast: the rank whose share is the whole vector */
 } coll_cut;
 
-/* Fills in the arrays. count: [P] elements of each share; copied. The caller has set all fields but the arrays. Local. Call
- * coll_cut_free() also after a failure. */
+/* Fills in the arrays. count: [P] elements of each share; copied. The caller has set all fields but the arrays.
+ * Local. Call coll_cut_free() also after a failure. */
 weft_status coll_cut_init(coll_cut *cut, const int64_t *count);
 void coll_cut_free(coll_cut *cut);
 

@@ -1,4 +1,5 @@
 /* comm/coll/cut_bcast.c: the planned broadcast. comm/coll/cut.h has the idea and the cost. */
+#include <assert.h>
 #include <string.h>
 
 #include "comm/coll/cut.h"
@@ -60,6 +61,7 @@ static void between_leaders(comm_schedule *s, coll_cut *cut)
 
 void coll_cut_bcast_build(comm_schedule *s, coll_cut *cut)
 {
+    assert(coll_cut_total(cut) == cut->bytes[cut->root]);
     const int rank = comm_rank(cut->comm);
     if (!on_nodes(cut)) {
         coll_bcast_build(s, rank, comm_size(cut->comm), cut->root, cut->buffer, coll_cut_total(cut));

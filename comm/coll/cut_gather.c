@@ -1,9 +1,10 @@
 /*
  * comm/coll/cut_gather.c: the all-gather of the caller's shares. comm/coll/cut.h has the idea and the cost.
  *
- *      nodes {0 1 2} {3 4}      share of rank 2 -> rank 3, its carrier in the second node, which publishes shares 0, 2 and 3
- *                               rank 4 publishes shares 1 and 4
+ *      nodes {0 1 2} {3 4}      the share of rank 2 goes to rank 3, its carrier in the second node
+ *                               rank 3 publishes shares 0, 2 and 3; rank 4 publishes shares 1 and 4
  */
+#include <assert.h>
 #include <string.h>
 
 #include "comm/coll/cut.h"
@@ -12,6 +13,7 @@
 /* Returns the rank that holds the share of `rank` in a node before the node's ranks meet. */
 static int carrier_of(const comm_layout *layout, int rank, int node)
 {
+    assert(node >= 0 && node < layout->nodes);
     const int local = layout->local_of[rank] % coll_node_ranks(layout, node);
     return layout->node_of[rank] == node ? rank : coll_node_members(layout, node)[local];
 }
@@ -37,7 +39,8 @@ int64_t coll_cut_gather_board(const coll_cut *cut)
     return bytes;
 }
 
-/* Copies shares between the buffer and the board: those that this rank carries to its segment, or the others from theirs. */
+/* Copies shares between the buffer and the board: those that this rank carries to its segment, or the others from
+ * theirs. */
 static void copy_shares(const coll_cut *cut, bool publish)
 {
     const comm_layout *layout = comm_get_layout(cut->comm);

@@ -27,6 +27,7 @@ static bool on_board(const coll_cut *cut, int rank)
 /* Returns where `rank` publishes the piece for `owner`, both of this node. */
 static int64_t place_of(const coll_cut *cut, int rank, int owner)
 {
+    assert(rank != owner);
     const comm_layout *layout = comm_get_layout(cut->comm);
     const int *member = coll_node_members(layout, layout->node_of[rank]);
     int64_t place = 0;

@@ -1,8 +1,8 @@
 /*
  * comm/coll/node_shared.c: reduce-scatter and all-gather inside a node by loads and stores.
  *
- * All ranks of the node see all segments of a window (comm/core/window.h). They meet by flags that carry the number of the
- * post: each raises its own and awaits the others'. A is an owner, B any rank of the node:
+ * All ranks of the node see all segments of a window (comm/core/window.h). They meet by flags that carry the number of
+ * the post: each raises its own and awaits the others'. A is an owner, B any rank of the node:
  *
  *      reduce-scatter    HERE: my vector may be read | A sums its shard of all vectors, in the order of the ranks
  *      all-gather        A writes its shard into all vectors, DONE | B awaits the DONE of all owners
@@ -22,6 +22,7 @@
  */
 #include "comm/coll/node_shared.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -61,6 +62,7 @@ static void count_shared(const node_shared *shared, int64_t bytes)
 /* Whether the first `ranks` flags have reached the post. */
 static bool all_raised(node_shared *shared, int flag, int ranks, uint64_t post)
 {
+    assert(ranks <= shared->ranks && shared->awaited <= ranks);
     const comm_layout *layout = shared->comm->layout;
     for (; shared->awaited < ranks; ++shared->awaited) {
         int q = shared->awaited;

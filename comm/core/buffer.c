@@ -1,10 +1,11 @@
 /*
- * comm/core/buffer.c: buffers in shared memory, the register that finds the window of an address, and the vectors of all
- * ranks of a node.
+ * comm/core/buffer.c: buffers in shared memory, the register that finds the window of an address, and the vectors of
+ * all ranks of a node.
  *
  * A family of communicators has one register: a plan on a communicator that was split from another uses buffers of
  * both. Few buffers live at a time (one or two a model), so the register is a list.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -34,6 +35,7 @@ weft_status buffer_registry_create(buffer_registry **registry)
 
 buffer_registry *buffer_registry_retain(buffer_registry *registry)
 {
+    assert(registry->references > 0);
     ++registry->references;
     return registry;
 }

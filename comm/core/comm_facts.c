@@ -4,6 +4,8 @@
  */
 #include "comm/core/comm_internal.h"
 
+#include <assert.h>
+
 int comm_rank(const weft_comm *comm)
 {
     return comm->transport->rank;
@@ -39,6 +41,7 @@ const char *comm_lane_name(comm_lane lane)
 
 comm_stats comm_lane_stats(const weft_comm *comm, comm_lane lane)
 {
+    assert(lane >= 0 && lane < COMM_LANES);
     const comm_counters *counters = &comm->counters[lane];
     return (comm_stats){
         .bytes_sent = atomic_load_explicit(&counters->bytes_sent, memory_order_relaxed),
@@ -51,6 +54,7 @@ comm_stats comm_lane_stats(const weft_comm *comm, comm_lane lane)
 
 int comm_next_tag(weft_comm *comm, comm_lane lane)
 {
+    assert(lane >= 0 && lane < COMM_LANES);
     int tag = comm->next_tag[lane];
     comm->next_tag[lane] = (tag + 1) % TRANSPORT_TAGS;
     return tag;

@@ -25,9 +25,9 @@ typedef struct comm_counters {
 } comm_counters;
 
 /*
- * What making windows, layouts and shared plans needs of all ranks of a communicator. comm/group defines these functions on
- * top of comm/coll and hands them down here, because comm/core and comm/coll stand below it and do not call upwards. Each
- * has the meaning of the function of comm/comm.h with the same name.
+ * What making windows, layouts and shared plans needs of all ranks of a communicator. comm/group defines these
+ * functions on top of comm/coll and hands them down here, because comm/core and comm/coll stand below it and do not
+ * call upwards. Each has the meaning of the function of comm/comm.h with the same name.
  */
 typedef struct comm_meetings {
     weft_status (*agree)(weft_comm *comm, weft_status local);

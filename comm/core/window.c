@@ -161,6 +161,7 @@ uint64_t comm_window_room(const weft_comm *comm)
 /* ---- using ------------------------------------------------------------------------------------------------------- */
 void *window_segment(const comm_window *window, int local)
 {
+    assert(local >= 0 && local < window->ranks);
     return (char *)window->segment[local] + HEAD_BYTES;
 }
 

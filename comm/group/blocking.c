@@ -1,6 +1,6 @@
 /*
- * comm/group/blocking.c: the blocking collectives: the caller's arguments checked, the algorithm's steps written into the
- * communicator's own schedule, run on the control lane.
+ * comm/group/blocking.c: the blocking collectives: the caller's arguments checked, the algorithm's steps written into
+ * the communicator's own schedule, run on the control lane.
  */
 #include <stdio.h>
 #include <string.h>

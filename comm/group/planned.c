@@ -1,4 +1,6 @@
-/* comm/group/planned.c: planned all-reduces: checked against the other ranks once, then posted, tested and waited on. */
+/* comm/group/planned.c: planned all-reduces: checked against the other ranks once, then posted, tested and waited
+ * on. */
+#include <assert.h>
 #include <stdio.h>
 
 #include "base/alloc.h"
@@ -90,6 +92,7 @@ static const coll_algorithm *resolve(const weft_comm *comm, const comm_allreduce
 
 static void set_owned(comm_plan *plan, const coll_algorithm *algorithm, const coll_allreduce *args)
 {
+    assert(args->half == COMM_WHOLE || algorithm->owned != NULL);
     bool all = args->half == COMM_WHOLE || args->size == 1 || args->count == 0;
     plan->owned = all ? (coll_range){0, args->count} : algorithm->owned(args);
 }

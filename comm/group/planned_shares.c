@@ -1,6 +1,6 @@
 /*
- * comm/group/planned_shares.c: planned all-gathers, reduce-scatters and broadcasts on shares that the caller cuts: checked,
- * compared with the other ranks once, and written as steps (comm/coll/cut.h).
+ * comm/group/planned_shares.c: planned all-gathers, reduce-scatters and broadcasts on shares that the caller cuts:
+ * checked, compared with the other ranks once, and written as steps (comm/coll/cut.h).
  */
 #include <assert.h>
 #include <inttypes.h>

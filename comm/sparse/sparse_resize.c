@@ -4,7 +4,8 @@
 
 #include "comm/sparse/sparse_internal.h"
 
-/* The choice that runs, so that a plan of another size makes it again. The half keeps rounding from changing dense_from. */
+/* The choice that runs, so that a plan of another size makes it again. The half keeps rounding from changing
+ * dense_from. */
 static sparse_choice running_choice(const sparse_plan *plan)
 {
     return (sparse_choice){.exchange = plan->exchange,

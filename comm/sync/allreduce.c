@@ -10,6 +10,7 @@
  *
  * Bytes and time: those of the all-reduce algorithm (comm/coll), once a step over all buckets.
  */
+#include <assert.h>
 #include <stdio.h>
 
 #include "base/alloc.h"
@@ -127,6 +128,7 @@ static void destroy(comm_sync *sync)
 
 static weft_status post(allreduce_bucket *bucket)
 {
+    assert(bucket->phase == BUCKET_IDLE);
     bucket->posted = clock_seconds();
     bucket->phase = BUCKET_REDUCING;
     return comm_post(bucket->reduce);
@@ -174,6 +176,7 @@ static bool owes(const comm_sync *sync, int b)
 static weft_status need(comm_sync *sync, int b)
 {
     allreduce *a = sync->self;
+    assert(a->bucket[b].phase == BUCKET_OWED);
     return await(sync, &a->bucket[b], a->bucket[b].gather);
 }
 

@@ -24,10 +24,10 @@
  * wall, hence not repeatable). Every flush_every steps it is 0: everything goes.
  *
  * sync_average shows the mean of the sites while acc stays where it is; training goes on from the replicas. So does
- * sync_finish: what a site held back for long its own gradients have answered, and so have the others' theirs. All of it
- * at once went too far by as much as there are sites (lenet, theta 1 %, 4 sites: 97.4 percent became 89.7). Batch
- * statistics are averaged inside the site every step, over sites by sync_average. Density and staleness are reported
- * by the leaders.
+ * sync_finish: what a site held back for long its own gradients have answered, and so have the others' theirs. All of
+ * it at once went too far by as much as there are sites (lenet, theta 1 %, 4 sites: 97.4 percent became 89.7). Batch
+ * statistics are averaged inside the site every step, over sites by sync_average. Density and staleness are reported by
+ * the leaders.
  *
  * With gradient tracking the tracked gradients travel as the parameters do: of each site's change the part n / P is
  * made at once, remembered, and sent once it passes theta times the tracked gradient. theta = 0 makes all of them the
@@ -39,6 +39,7 @@
  * K. Hsieh, A. Harlap, N. Vijaykumar, D. Konomis, G. Ganger, P. Gibbons, O. Mutlu: Gaia: geo-distributed machine
  * learning approaching LAN speeds. NSDI 2017.
  */
+#include <assert.h>
 #include <float.h>
 #include <limits.h>
 #include <math.h>
@@ -106,6 +107,7 @@ static int64_t slots(const comm_sync *sync)
 
 static asp_message *sending(const asp *a, int64_t slot, int run, int site)
 {
+    assert(slot >= 0 && run >= 0 && run < a->runs && site >= 0 && site < a->sites);
     return &a->send[(slot * a->runs + run) * a->sites + site];
 }
 
@@ -113,6 +115,7 @@ static asp_message *sending(const asp *a, int64_t slot, int run, int site)
 static sync_bucket run_of(const comm_sync *sync, int run)
 {
     const asp *a = sync->self;
+    assert(run >= 0 && run < a->runs);
     sync_bucket found = sync->desc.bucket[run % a->buckets];
     found.offset += run / a->buckets * sync->desc.trained;
     return found;
@@ -396,6 +399,7 @@ static int64_t mirror_of(const asp *a, int site)
 /* The messages of a site are heard clock by clock, run by run. */
 static int64_t next_number(const asp *a, int site)
 {
+    assert(site != a->site);
     const int64_t *mirror = a->mirror + (ptrdiff_t)site * a->runs;
     int64_t least = mirror_of(a, site);
     int run = 0;

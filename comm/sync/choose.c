@@ -1,9 +1,9 @@
 /*
  * comm/sync/choose.c: what a step of each mode will take, and the choice of `--sync auto`.
  *
- * A prediction is the time that a step's communication and the work for it take by the model (comm/core/cost.h), one after
- * the other, whatever of it hides behind computing: modes hide alike, and what is hidden still keeps links and cores
- * busy. Every mode scans the gradient once; beside that (sync_ops.predict)
+ * A prediction is the time that a step's communication and the work for it take by the model (comm/core/cost.h), one
+ * after the other, whatever of it hides behind computing: modes hide alike, and what is hidden still keeps links and
+ * cores busy. Every mode scans the gradient once; beside that (sync_ops.predict)
  *
  *      allreduce        each bucket by the best algorithm (or the one asked for), in the wire's type
  *      topk             each bucket: the selected part by the best exchange, the tensors that go dense by all-reduce

@@ -15,6 +15,7 @@
  * W. Wang, C. Zhang, L. Yang, K. Chen, K. Tan: Addressing network bottlenecks with divide-and-shuffle synchronization
  * for distributed DNN training. arXiv:2007.03298, 2020.
  */
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -150,6 +151,7 @@ static weft_status reset(comm_sync *sync)
 
 static weft_status average_all(comm_sync *sync)
 {
+    assert(sync->mean != NULL);
     size_t bytes = (size_t)sync->desc.elements * sizeof(float);
     memcpy(sync->mean_buffer, sync->desc.value, bytes);
     WEFT_TRY(comm_post(sync->mean));
@@ -162,6 +164,7 @@ static weft_status average_all(comm_sync *sync)
 static weft_status average_group(comm_sync *sync)
 {
     divide_shuffle *d = sync->self;
+    assert(d->counters.round >= 0 && d->counters.round < d->groups->rounds);
     const shuffle_division *division = &d->division[d->division[d->counters.round].same_as];
     WEFT_TRY(comm_post(division->plan));
     WEFT_TRY(comm_wait(division->plan));

@@ -1,6 +1,8 @@
 /* comm/sync/mode.c: sums, traffic and means of the modes that make communicators of their own. */
 #include "comm/sync/mode.h"
 
+#include <assert.h>
+
 weft_status mode_plan_sum(const comm_sync *sync, weft_comm *group, comm_lane lane, float *buffer, int64_t count,
                           const char *name, comm_plan **plan)
 {
@@ -38,6 +40,7 @@ enum { PART = 1 << 16 };
 
 void mode_parallel(const comm_sync *sync, int64_t count, mode_part_fn fn, void *argument)
 {
+    assert(count >= 0);
     const int64_t parts = (count + PART - 1) / PART;
     const int threads = sync->options.threads < parts ? sync->options.threads : (int)parts;
 #pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1)

@@ -1,6 +1,6 @@
 /*
- * comm/sync/mode.h: what several modes share: sums over communicators of their own (groups, sites, background), traffic on
- * them, and loops over all elements.
+ * comm/sync/mode.h: what several modes share: sums over communicators of their own (groups, sites, background), traffic
+ * on them, and loops over all elements.
  */
 #ifndef WEFT_COMM_SYNC_MODE_H
 #define WEFT_COMM_SYNC_MODE_H
@@ -16,7 +16,8 @@ weft_status mode_plan_sum(const comm_sync *sync, weft_comm *group, comm_lane lan
 void mode_clear_traffic(comm_sync *sync);
 void mode_add_traffic(comm_sync *sync, const weft_comm *group);
 
-/* Calls fn for parts [begin, end) of [0, count), on the caller's threads. Parts do not depend on the number of threads. */
+/* Calls fn for parts [begin, end) of [0, count), on the caller's threads. Parts do not depend on the number of
+ * threads. */
 typedef void (*mode_part_fn)(void *argument, int64_t begin, int64_t end);
 void mode_parallel(const comm_sync *sync, int64_t count, mode_part_fn fn, void *argument);
 /* x *= factor, and x /= divisor, element by element. x: [count]. */

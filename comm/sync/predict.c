@@ -1,6 +1,7 @@
 /* comm/sync/predict.c: seconds of all-reduces among groups of ranks, for the predictions of the modes. */
 #include "comm/sync/predict.h"
 
+#include <assert.h>
 #include <math.h>
 
 #include "base/alloc.h"
@@ -63,6 +64,7 @@ void predict_room_free(predict_room *room)
 /* The ranks whose color is `color`. Returns how many. */
 static int collect(const int *color_of, int ranks, int color, int *member)
 {
+    assert(color >= 0 && color < ranks);
     int count = 0;
     for (int r = 0; r < ranks; ++r) {
         if (color_of[r] == color) {

@@ -1,4 +1,5 @@
-/* comm/sync/predict.h: what the predictions of the modes share: all-reduces among all ranks, and among groups of them. */
+/* comm/sync/predict.h: what the predictions of the modes share: all-reduces among all ranks, and among groups of
+ * them. */
 #ifndef WEFT_COMM_SYNC_PREDICT_H
 #define WEFT_COMM_SYNC_PREDICT_H
 
@@ -16,12 +17,13 @@ weft_status predict_room_create(const comm_sync *sync,
                                 predict_room *room); /* predict_room_free() also after a failure */
 void predict_room_free(predict_room *room);
 
-/* [out] seconds: of the slowest group, when all groups of a division reduce `count` elements side by side. color_of: [P],
- * colors 0 .. P - 1. Local. */
+/* [out] seconds: of the slowest group, when all groups of a division reduce `count` elements side by side. color_of:
+ * [P], colors 0 .. P - 1. Local. */
 weft_status predict_division(const comm_sync *sync, const int *color_of, int64_t count, predict_room *room,
                              double *seconds);
 
-/* Reads racks or sites from a file. file NULL: every node is a set if `nodes`, else all ranks are one set. Collective. */
+/* Reads racks or sites from a file. file NULL: every node is a set if `nodes`, else all ranks are one set.
+ * Collective. */
 weft_status predict_read_sets(const comm_sync *sync, const char *file, bool nodes, comm_topology **sets);
 
 #endif

@@ -31,6 +31,7 @@
  * doi:10.1109/ICASSP.2016.7472805. S. Zhang, A. Choromanska, Y. LeCun: Deep learning with elastic averaging SGD. NIPS
  * 2015, arXiv:1412.6651.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -127,6 +128,7 @@ static weft_status reset(comm_sync *sync)
 static weft_status post(comm_sync *sync, bool through)
 {
     shadow *s = sync->self;
+    assert(s->counters.pending == 0);
     size_t elements = (size_t)sync->desc.elements;
     if (elements > 0) {
         memcpy(s->snapshot, sync->desc.value, elements * sizeof(float));
@@ -212,6 +214,7 @@ static void mix_elastic(void *argument, int64_t begin, int64_t end)
 static void apply(comm_sync *sync)
 {
     shadow *s = sync->self;
+    assert(s->counters.pending == 1 && s->counters.arrived == 1);
     sync_figures *figures = &sync->figures;
     int64_t stale = s->counters.step - s->counters.posted_at;
     static const mode_part_fn mixes[] = {

@@ -2,9 +2,9 @@
  * comm/sync/sync.c: what all synchronisation modes share in a run: dispatch, the scan for values that are not finite,
  * full averages, state and figures.
  *
- * A bucket is scanned before its reduction may change it: one read pass over the gradient, which the reduction is about to
- * read anyway. Where a thread moves messages it is the first step of the reduction, behind the caller's back; else the
- * caller's threads share it when the bucket is handed in.
+ * A bucket is scanned before its reduction may change it: one read pass over the gradient, which the reduction is about
+ * to read anyway. Where a thread moves messages it is the first step of the reduction, behind the caller's back; else
+ * the caller's threads share it when the bucket is handed in.
  */
 #include <assert.h>
 #include <math.h>
@@ -322,6 +322,7 @@ static void exchange_part(void *argument, int64_t begin, int64_t end)
 
 static weft_status average(comm_sync *sync)
 {
+    assert(sync->mean != NULL && !sync->averaged);
     const int ranks = comm_size(sync->comm);
     mode_parallel(sync, sync->desc.elements, keep_part, sync);
     WEFT_TRY(comm_post(sync->mean));

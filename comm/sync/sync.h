@@ -21,17 +21,18 @@
  *
  * Gradients come in as local shares whose sum over ranks is the gradient. Exact modes and topk hand the sum back. Modes
  * with local updates hand back P times the share, the rank's own estimate of the sum, and average the parameters that
- * result: with plain SGD the mean of all updates is the exact one. With gradient tracking (comm/sync/tracking.c) they hand
- * back a running estimate of the sum, which the ranks exchange like their parameters. An optimiser that divides by the root
- * of second moments may lend these moments to the mode, which averages them like parameters (sync_second_moments).
+ * result: with plain SGD the mean of all updates is the exact one. With gradient tracking (comm/sync/tracking.c) they
+ * hand back a running estimate of the sum, which the ranks exchange like their parameters. An optimiser that divides by
+ * the root of second moments may lend these moments to the mode, which averages them like parameters
+ * (sync_second_moments).
  *
  * On one rank every mode is SYNC_ALLREDUCE, and no call does anything.
  *
  * Buffers are a backend's memory or the host's, float32 (float64: SYNC_ALLREDUCE only, WEFT_ERR_UNSUPPORTED otherwise).
- * From memory that the host cannot see, only the bytes that are sent cross to the host (comm/sync/staging.h). One thread
- * calls, the one that owns the backend. No call but sync_create and sync_tune allocates after the first step. All functions
- * are collective: every rank makes the same calls in the same order. Only sync_create, sync_tune, sync_average,
- * sync_gradients and the calls of modes that say so wait for other ranks.
+ * From memory that the host cannot see, only the bytes that are sent cross to the host (comm/sync/staging.h). One
+ * thread calls, the one that owns the backend. No call but sync_create and sync_tune allocates after the first step.
+ * All functions are collective: every rank makes the same calls in the same order. Only sync_create, sync_tune,
+ * sync_average, sync_gradients and the calls of modes that say so wait for other ranks.
  */
 #ifndef WEFT_COMM_SYNC_SYNC_H
 #define WEFT_COMM_SYNC_SYNC_H
@@ -52,7 +53,8 @@ typedef struct sync_device_need {
  * (sparse_fits_device), in buckets of at most `longest` elements. */
 sync_device_need sync_topk_on_device(const sync_options *options, const weft_hal *hal, int64_t trained,
                                      int64_t longest);
-/* WEFT_ERR_USAGE if options exclude each other, as far as this is known without a communicator; sync_create checks too. */
+/* WEFT_ERR_USAGE if options exclude each other, as far as this is known without a communicator; sync_create checks
+ * too. */
 weft_status sync_check_options(const sync_options *options);
 
 /* A tensor of the flat buffers, for rules that look at shapes. */
@@ -79,11 +81,11 @@ typedef struct sync_desc {
 
 typedef struct comm_sync comm_sync;
 
-/* Makes the mode that runs: SYNC_AUTO is resolved by prediction (comm/sync/choose.c), with one line in the log that says
- * why. Plans are made here and compared across ranks. Copies what it needs of desc and options. Collective. */
+/* Makes the mode that runs: SYNC_AUTO is resolved by prediction (comm/sync/choose.c), with one line in the log that
+ * says why. Plans are made here and compared across ranks. Copies what it needs of desc and options. Collective. */
 weft_status sync_create(weft_comm *comm, const sync_options *options, const sync_desc *desc, comm_sync **sync);
-/* After sync_finish and sync_state nothing is under way. Otherwise operations under way are cancelled, and over MPI the job
- * can only end. */
+/* After sync_finish and sync_state nothing is under way. Otherwise operations under way are cancelled, and over MPI
+ * the job can only end. */
 void sync_destroy(comm_sync *sync);
 
 /* A run begins: all residuals, accumulators and clocks become zero, tuned knobs return to their options, and rank 0's
@@ -94,9 +96,9 @@ weft_status sync_begin(comm_sync *sync, double lr, double weight);
 weft_status sync_ready(comm_sync *sync, int bucket);
 weft_status sync_gradients(comm_sync *sync);
 weft_status sync_parameters(comm_sync *sync);
-/* Returns [trained] memory of the synchronisation's own in which the caller's second moments travel with the parameters.
- * The caller fills it before sync_reset, sync_parameters, sync_average and sync_finish, and reads it afterwards. NULL: no
- * second moments travel. */
+/* Returns [trained] memory of the synchronisation's own in which the caller's second moments travel with the
+ * parameters. The caller fills it before sync_reset, sync_parameters, sync_average and sync_finish, and reads it
+ * afterwards. NULL: no second moments travel. */
 float *sync_second_moments(const comm_sync *sync);
 /* Returns true if sync_parameters does anything in this mode, on more than one rank. */
 bool sync_moves_parameters(const comm_sync *sync);
@@ -104,19 +106,21 @@ bool sync_moves_parameters(const comm_sync *sync);
  * caller applies the optimiser to that bucket. sync_owes returns true while bucket b is on its way. */
 bool sync_owes(const comm_sync *sync, int bucket);
 weft_status sync_need(comm_sync *sync, int bucket);
-/* Returns true if a gradient of this rank was not finite since sync_begin. [out] tensor: the tensor in which it lies. Such a
- * bucket takes part as zeros, so that no rank is left waiting: the caller agrees with the other ranks and ends the run. */
+/* Returns true if a gradient of this rank was not finite since sync_begin. [out] tensor: the tensor in which it
+ * lies. Such a bucket takes part as zeros, so that no rank is left waiting: the caller agrees with the other ranks
+ * and ends the run. */
 bool sync_diverged(const comm_sync *sync, const char **tensor);
 
 /*
- * Afterwards all ranks hold the mean of all parameters (state included). The modes' own variables do not change.
- * Modes whose definition includes full averages keep the mean (divide-shuffle). The others train on from their own
- * replicas: sync_resume puts the replicas back, so that how often a run is evaluated does not change it. Exact modes and
- * topk have equal replicas, so nothing happens.
+ * Afterwards all ranks hold the mean of all parameters (state included). The modes' own variables do not change. Modes
+ * whose definition includes full averages keep the mean (divide-shuffle). The others train on from their own replicas:
+ * sync_resume puts the replicas back, so that how often a run is evaluated does not change it. Exact modes and topk
+ * have equal replicas, so nothing happens.
  */
 weft_status sync_average(comm_sync *sync);
 weft_status sync_resume(comm_sync *sync);
-/* The last step of a run: background rounds end, on all ranks in the same round. Implies sync_average, whose mean stays. */
+/* The last step of a run: background rounds end, on all ranks in the same round. Implies sync_average, whose mean
+ * stays. */
 weft_status sync_finish(comm_sync *sync);
 
 /* More steps than any training makes: every counter of steps in a checkpoint is smaller. */
@@ -135,10 +139,11 @@ typedef enum sync_knob {
 } sync_knob;
 
 /*
- * Sets a knob between two steps; it holds from the next step on. A checkpoint keeps the value, and sync_reset returns to the
- * option. Collective: every rank passes the same knob and value, otherwise WEFT_ERR_INTERNAL names both. WEFT_ERR_USAGE on
- * all ranks if the running mode has no such knob, with those that it has, or if the value is out of range. A topk that gave
- * way to allreduce has no knob. On one rank the value is checked for the mode that was asked for, and has no effect.
+ * Sets a knob between two steps; it holds from the next step on. A checkpoint keeps the value, and sync_reset returns
+ * to the option. Collective: every rank passes the same knob and value, otherwise WEFT_ERR_INTERNAL names both.
+ * WEFT_ERR_USAGE on all ranks if the running mode has no such knob, with those that it has, or if the value is out of
+ * range. A topk that gave way to allreduce has no knob. On one rank the value is checked for the mode that was asked
+ * for, and has no effect.
  */
 weft_status sync_tune(comm_sync *sync, sync_knob knob, double value);
 /* Returns the value of a knob of the running mode; NaN if the mode has no such knob. */
@@ -151,13 +156,13 @@ typedef struct sync_figures {
     double exposed_s; /* time in which the caller stood still */
     double busy_s;    /* from post to end, summed over operations */
     double density;   /* part of the elements that was sent in the last step */
-    /* Consensus distance: root mean square over the parameters of the ranks' deviation from their mean, measured before the
-     * last average; 0 for exact modes. */
+    /* Consensus distance: root mean square over the parameters of the ranks' deviation from their mean, measured
+     * before the last average; 0 for exact modes. */
     double distance;
     double gap;        /* mean steps between two synchronisations that reached this rank */
     int64_t staleness; /* largest, in steps */
-    /* Over communicators of the mode's own (groups, sites, background rounds), which comm_lane_stats of the communicator
-     * given to sync_create does not count. */
+    /* Over communicators of the mode's own (groups, sites, background rounds), which comm_lane_stats of the
+     * communicator given to sync_create does not count. */
     uint64_t bytes_sent, messages_sent;
     uint64_t steps;
 } sync_figures;
@@ -167,15 +172,15 @@ sync_tracking sync_running_tracking(const comm_sync *sync); /* ON, OFF or MOMENT
 const char *sync_mode_name(sync_mode mode);
 /* Returns the steps after which the pattern of messages repeats itself. */
 int sync_period(const comm_sync *sync);
-/* [out] seconds: of one step's communication in a mode with these options, by prediction; where the amount depends on the
- * training and the mode runs, from what its last step sent. Files of racks and sites are read. Collective. */
+/* [out] seconds: of one step's communication in a mode with these options, by prediction; where the amount depends
+ * on the training and the mode runs, from what its last step sent. Files of racks and sites are read. Collective. */
 weft_status sync_predict(const comm_sync *sync, sync_mode mode, double *seconds);
 
 /*
- * Everything that a mode remembers between steps, for checkpoints: named buffers, the same names in the same order on every
- * rank and at every start with the same mode. sync_state first ends what is under way (collective); a bucket that is owed
- * must have been taken. Writing the same bytes back continues to the bit. After sync_average, sync_state first puts this
- * rank's own parameters back.
+ * Everything that a mode remembers between steps, for checkpoints: named buffers, the same names in the same order on
+ * every rank and at every start with the same mode. sync_state first ends what is under way (collective); a bucket that
+ * is owed must have been taken. Writing the same bytes back continues to the bit. After sync_average, sync_state first
+ * puts this rank's own parameters back.
  */
 typedef struct sync_buffer {
     char name[48];

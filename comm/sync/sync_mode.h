@@ -1,8 +1,8 @@
 /*
  * comm/sync/sync_mode.h: the room's own: what a synchronisation keeps, and what a mode implements.
  *
- * A mode is a file comm/sync/<mode>.c with one table of functions (sync_ops), a word in SYNC_MODES, a struct of options in
- * sync_options, and a row of the list in comm/sync/create.c.
+ * A mode is a file comm/sync/<mode>.c with one table of functions (sync_ops), a word in SYNC_MODES, a struct of options
+ * in sync_options, and a row of the list in comm/sync/create.c.
  */
 #ifndef WEFT_COMM_SYNC_SYNC_MODE_H
 #define WEFT_COMM_SYNC_SYNC_MODE_H
@@ -16,8 +16,9 @@ typedef struct sync_tunable {
     double least, most;                        /* range of the value, both included */
     bool whole;                                /* only whole numbers */
     double (*of)(const sync_options *options); /* returns the value that the options give */
-    /* Sets the value between two steps, in sync->options and wherever else the mode keeps it. The value is in range and the
-     * same on all ranks. restoring: the mode's buffers of state hold those of a checkpoint, which stay. Collective. */
+    /* Sets the value between two steps, in sync->options and wherever else the mode keeps it. The value is in range
+     * and the same on all ranks. restoring: the mode's buffers of state hold those of a checkpoint, which stay.
+     * Collective. */
     weft_status (*set)(comm_sync *sync, double value, bool restoring);
 } sync_tunable;
 
@@ -33,8 +34,8 @@ typedef struct sync_ops {
     const sync_tunable *tunable;
     int tunables;
     void (*defaults)(sync_options *options); /* fills in the mode's own struct of options */
-    /* [out] seconds: of a step's communication and of the work for it, by the model of cost, without the scan that all modes
-     * make. The mode need not run. Never NULL. Collective. */
+    /* [out] seconds: of a step's communication and of the work for it, by the model of cost, without the scan that
+     * all modes make. The mode need not run. Never NULL. Collective. */
     weft_status (*predict)(const comm_sync *sync, double *seconds);
     weft_status (*create)(comm_sync *sync); /* makes sync->self; NULL: the mode keeps nothing */
     void (*destroy)(comm_sync *sync);       /* also frees what a failed create left */
@@ -59,7 +60,7 @@ extern const sync_ops sync_allreduce_ops, sync_topk_ops, sync_divide_shuffle_ops
 /* mode: not SYNC_AUTO. */
 const sync_ops *sync_ops_of(sync_mode mode);
 
-/* ---- what a synchronisation keeps --------------------------------------------------------------------------------- */
+/* ---- what a synchronisation keeps -------------------------------------------------------------------------------- */
 /* Gradients and parameters in memory that the host cannot see: comm/sync/staging.c. */
 typedef struct sync_staging {
     void *value, *grad;           /* device memory of the caller; NULL: the modes work on the caller's memory */
@@ -71,8 +72,8 @@ typedef struct sync_staging {
     void *narrow, *narrow_host;
     weft_dtype narrow_dtype;
     hal_event **event; /* [buckets] behind the copy of a gradient, for its reduction; NULL: copies are waited for */
-    /* [buckets] of gradients that stay: the first element that was not finite, or -1, on the device and, behind the event,
-     * on the host. */
+    /* [buckets] of gradients that stay: the first element that was not finite, or -1, on the device and, behind the
+     * event, on the host. */
     int64_t *place, *place_host;
     hal_event *admitted;
 } sync_staging;
@@ -114,8 +115,9 @@ struct comm_sync {
     sync_buffer *buffer;      /* [SYNC_BUFFERS + SYNC_BUFFERS_EACH * buckets] */
 };
 
-/* ---- help for the modes -------------------------------------------------------------------------------------------- */
-/* A bucket that is not finite, or of a rank without data, becomes zeros before it takes part. threads: of the caller. */
+/* ---- help for the modes ------------------------------------------------------------------------------------------ */
+/* A bucket that is not finite, or of a rank without data, becomes zeros before it takes part. threads: of the
+ * caller. */
 void sync_admit(comm_sync *sync, int bucket, int threads);
 /* Records that an element of the flat gradient is not finite in this step; the first one names its tensor. */
 void sync_blame(comm_sync *sync, int64_t element);
@@ -129,12 +131,12 @@ void sync_expose(comm_sync *sync, double start);
 /* Returns the number of the tensor that holds an element of the flat gradient, or of the tensor before it; -1: none. */
 int sync_tensor_of(const sync_desc *desc, int64_t element);
 
-/* ---- the choice: comm/sync/choose.c ---------------------------------------------------------------------------------- */
+/* ---- the choice: comm/sync/choose.c ------------------------------------------------------------------------------ */
 /* Resolves SYNC_AUTO: the fastest mode that is allowed, the same on every rank, with one line in the log that says why.
  * float32 and more than one rank. Collective. */
 weft_status sync_choose(const comm_sync *sync, sync_mode *mode);
 
-/* ---- knobs: comm/sync/tune.c -------------------------------------------------------------------------------------- */
+/* ---- knobs: comm/sync/tune.c ------------------------------------------------------------------------------------- */
 /* Notes the values that the options give, once the mode runs. */
 void tune_begin(comm_sync *sync);
 /* Turns all knobs back to their options. restoring: as in sync_tunable. Collective. */

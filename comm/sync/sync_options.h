@@ -86,10 +86,10 @@ typedef struct sync_options {
     sync_overlap overlap;     /* of allreduce and topk; SPLIT (DeAR): allreduce only */
     int64_t bucket_bytes;
     int threads; /* of the caller, which look for values that are not finite and select */
-    /* What travels beside the parameters in divide-shuffle, shadow and asp (comm/sync/tracking.c). ON, tracked gradients,
-     * is WEFT_ERR_USAGE with the other modes. MOMENTS, the optimiser's second moments, is WEFT_ERR_USAGE with all modes but
-     * divide-shuffle, and without second_moments. AUTO is OFF where the shards do not differ, else MOMENTS where it can be
-     * and ON elsewhere. */
+    /* What travels beside the parameters in divide-shuffle, shadow and asp (comm/sync/tracking.c). ON, tracked
+     * gradients, is WEFT_ERR_USAGE with the other modes. MOMENTS, the optimiser's second moments, is WEFT_ERR_USAGE
+     * with all modes but divide-shuffle, and without second_moments. AUTO is OFF where the shards do not differ,
+     * else MOMENTS where it can be and ON elsewhere. */
     sync_tracking tracking;
     bool second_moments; /* the optimiser keeps second moments: sync_second_moments() */
     /* True if a rank's share of the data is a region of the whole, with few of its labels; false if the samples are

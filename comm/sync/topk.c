@@ -9,12 +9,13 @@
  * largest. What is not sent stays in the plan's residual (comm/sparse).
  *
  * Momentum correction: the velocity u = m u + g is kept here, on each rank, and it is u that is selected from and
- * accumulated; where this rank selected and sent, its velocity starts anew (factor masking), so that an element that waited
- * long is not pushed twice. The optimiser then applies plain sums, and weight decay as strong as a velocity of its own would
- * make it (decay_momentum in train/optimizer.h). Tensors that go whole have one velocity, of the sum, the same on all ranks.
+ * accumulated; where this rank selected and sent, its velocity starts anew (factor masking), so that an element that
+ * waited long is not pushed twice. The optimiser then applies plain sums, and weight decay as strong as a velocity of
+ * its own would make it (decay_momentum in train/optimizer.h). Tensors that go whole have one velocity, of the sum, the
+ * same on all ranks.
  *
- * A bucket of which everything is sent (density 1, or past the break-even of comm/sparse) holds nothing back: its velocity
- * stays, and the sum of the ranks' velocities is the velocity of the sum. The step is that of all-reduce then.
+ * A bucket of which everything is sent (density 1, or past the break-even of comm/sparse) holds nothing back: its
+ * velocity stays, and the sum of the ranks' velocities is the velocity of the sum. The step is that of all-reduce then.
  *
  * Warm-up: the density falls exponentially from 1/4 to its value.
  *
@@ -23,6 +24,7 @@
  *
  * Memory: a velocity of the whole gradient with momentum, the side buffer, and what comm/sparse keeps for each bucket.
  */
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -184,6 +186,7 @@ done:
 /* Of a bucket of `count` elements; all there is (the zeros that tensors left included) once nothing is held back. */
 static int64_t part_of(int64_t selected, int64_t count, double density)
 {
+    assert(selected <= count && density >= 0.0);
     double k = ceil(density * (double)selected);
     return k < (double)selected ? (int64_t)k : count;
 }
@@ -274,7 +277,8 @@ static weft_status plan_dense(comm_sync *sync, topk *t)
     return comm_allreduce_plan(sync->comm, &desc, &t->dense);
 }
 
-/* The part of the gradient that a step of this density sends: tensors that go whole, what is selected, whole buckets. */
+/* The part of the gradient that a step of this density sends: tensors that go whole, what is selected, whole
+ * buckets. */
 static double part_sent(const comm_sync *sync, double density)
 {
     const topk *t = sync->self;
@@ -288,7 +292,8 @@ static double part_sent(const comm_sync *sync, double density)
     return sync->desc.trained > 0 ? (double)sent / (double)sync->desc.trained : 0.0;
 }
 
-/* Why no step selects: every bucket goes whole at the density that warm-up ends in, the lowest there is. NULL: some step does. */
+/* Why no step selects: every bucket goes whole at the density that warm-up ends in, the lowest there is. NULL: some
+ * step does. */
 static const char *idle(const comm_sync *sync)
 {
     const topk *t = sync->self;
@@ -409,6 +414,7 @@ static weft_status post(comm_sync *sync, topk_bucket *bucket)
     if (bucket->plan == NULL) {
         return WEFT_OK;
     }
+    assert(!bucket->posted);
     bucket->posted = true;
     bucket->start = clock_seconds();
     return sparse_post(bucket->plan, count_to_send(bucket, density_of_step(&sync->options, sync->step)));
@@ -638,7 +644,8 @@ static double density_of(const sync_options *options)
     return options->topk.density;
 }
 
-/* Buffers of the exchanges are as large as the density needs; what was held back, and what the selections remember, stays. */
+/* Buffers of the exchanges are as large as the density needs; what was held back, and what the selections remember,
+ * stays. */
 static weft_status set_density(comm_sync *sync, double density, bool restoring)
 {
     (void)restoring;

@@ -1,8 +1,9 @@
 /*
  * What goes over the wire, counted by ourselves. Without arguments: every rank's counters against the prediction. With
- * "ALGORITHM NODES HALF WIRE TIMES FILE" (each of the first four may be "any"; ALGORITHM may be "halo" or "share-..."): plan
- * every form of every all-reduce on imitated nodes, run those that match, and write what each counted to FILE.<rank>, for
- * tests/mpi/test_volume.sh, which compares it with Open MPI's own counters and with closed forms of its own.
+ * "ALGORITHM NODES HALF WIRE TIMES FILE" (each of the first four may be "any"; ALGORITHM may be "halo" or "share-..."):
+ * plan every form of every all-reduce on imitated nodes, run those that match, and write what each counted to
+ * FILE.<rank>, for tests/mpi/test_volume.sh, which compares it with Open MPI's own counters and with closed forms of
+ * its own.
  *
  * ranks: 2 7
  */

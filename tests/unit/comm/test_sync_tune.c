@@ -1,7 +1,7 @@
 /*
- * Knobs of modes that run, on 1 to 8 ranks: a run that is tuned goes on, to the bit, as a run that began with the value from
- * the same state; so does a job that restores its checkpoint. Topk at density 1 hands back the sums of all gradients.
- * trees: release asan tsan
+ * Knobs of modes that run, on 1 to 8 ranks: a run that is tuned goes on, to the bit, as a run that began with the value
+ * from the same state; so does a job that restores its checkpoint. Topk at density 1 hands back the sums of all
+ * gradients. trees: release asan tsan
  */
 #include "support/comm_run.h"
 
@@ -222,7 +222,7 @@ static weft_status case_tuned(weft_comm *comm, void *argument)
     return in_pairs(comm, all_tuned);
 }
 
-/* ---- topk at density 1 --------------------------------------------------------------------------------------------- */
+/* ---- topk at density 1 ------------------------------------------------------------------------------------------- */
 /* Small whole numbers: all orders of sums have the same bits. */
 static float whole_gradient(int rank, int step, int i)
 {
@@ -270,7 +270,7 @@ static weft_status case_everything(weft_comm *comm, void *argument)
     return comm_size(comm) > 1 ? in_pairs(comm, everything_goes) : WEFT_OK;
 }
 
-/* ---- what is refused ----------------------------------------------------------------------------------------------- */
+/* ---- what is refused --------------------------------------------------------------------------------------------- */
 static weft_status refused(comm_sync *sync, sync_knob knob, double value, weft_status expected, const char *text)
 {
     const weft_status status = sync_tune(sync, knob, value);
