@@ -1,7 +1,7 @@
 /*
  * Planned collectives on the caller's shares, over MPI.
  *
- * ranks: 1 2 3 4 7 8
+ * ranks: 1 2 4 7
  */
 #include "support/comm_run.h"
 #include "support/shares_cases.h"
