@@ -125,7 +125,10 @@ static weft_status make(weft_comm *comm, const share_kind *kind, const comm_shar
     describe(comm, kind, desc, total, text);
     WEFT_TRY(comm_check_same(comm, text));
     const weft_status local = allocate(comm, desc, root, &plan);
-    WEFT_TRY_GOTO(comm_agree(comm, local), status, done);
+    status = comm_agree(comm, local);
+    if (local != WEFT_OK || status != WEFT_OK) {
+        goto done;
+    }
     assert(coll_cut_total(&plan->cut) == total * (int64_t)weft_dtype_bytes(desc->dtype));
     if (total > 0 && comm_size(comm) > 1) {
         WEFT_TRY_GOTO(make_board(comm, kind, &plan->cut), status, done);
@@ -153,10 +156,13 @@ weft_status comm_bcast_plan(weft_comm *comm, int root, const comm_bcast_desc *de
     weft_status status = WEFT_OK;
     int64_t *count = NULL;
     *plan = NULL;
-    status = root >= 0 && root < comm_size(comm)
-                 ? WEFT_NEW_ZERO(&count, comm_size(comm), WEFT_MEM_COMM)
-                 : weft_fail(WEFT_ERR_INTERNAL, "broadcast from rank %d of %d", root, comm_size(comm));
-    WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
+    const weft_status local = root >= 0 && root < comm_size(comm)
+                                  ? WEFT_NEW_ZERO(&count, comm_size(comm), WEFT_MEM_COMM)
+                                  : weft_fail(WEFT_ERR_INTERNAL, "broadcast from rank %d of %d", root, comm_size(comm));
+    status = comm_agree(comm, local);
+    if (local != WEFT_OK || status != WEFT_OK) {
+        goto done;
+    }
     count[root] = desc->count;
     const comm_shares_desc whole = {
         .lane = desc->lane, .dtype = desc->dtype, .count = count, .buffer = desc->buffer, .name = desc->name};

@@ -102,7 +102,12 @@ static int measures(const train_optimizer *optimizer, int block)
 static weft_status plan_norms(train_optimizer *optimizer)
 {
     int64_t *count = NULL;
-    WEFT_TRY(comm_agree(optimizer->comm, WEFT_NEW_ZERO(&count, comm_size(optimizer->comm), WEFT_MEM_PARAMETER)));
+    const weft_status local = WEFT_NEW_ZERO(&count, comm_size(optimizer->comm), WEFT_MEM_PARAMETER);
+    weft_status status = comm_agree(optimizer->comm, local);
+    if (local != WEFT_OK || status != WEFT_OK) {
+        weft_free(count);
+        return status;
+    }
     for (int block = 0; block < optimizer->store->trained_blocks; ++block) {
         assert(block == 0 || measures(optimizer, block) >= measures(optimizer, block - 1));
         count[measures(optimizer, block)] += 2;
@@ -112,7 +117,7 @@ static weft_status plan_norms(train_optimizer *optimizer)
                                    .count = count,
                                    .buffer = optimizer->norms_host,
                                    .name = "norms of blocks"};
-    weft_status status = comm_allgather_plan(optimizer->comm, &desc, &optimizer->gather_norms);
+    status = comm_allgather_plan(optimizer->comm, &desc, &optimizer->gather_norms);
     weft_free(count);
     return status;
 }
