@@ -160,7 +160,7 @@ weft_status comm_bcast_plan(weft_comm *comm, int root, const comm_bcast_desc *de
                                   ? WEFT_NEW_ZERO(&count, comm_size(comm), WEFT_MEM_COMM)
                                   : weft_fail(WEFT_ERR_INTERNAL, "broadcast from rank %d of %d", root, comm_size(comm));
     status = comm_agree(comm, local);
-    if (local != WEFT_OK || status != WEFT_OK) {
+    if (local != WEFT_OK || status != WEFT_OK || count == NULL) {
         goto done;
     }
     count[root] = desc->count;
