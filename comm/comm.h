@@ -15,8 +15,9 @@
  * Progress. One driver at a time: the communication thread while the caller computes, or the thread that waits, so that
  * a blocking call pays no hand-off (comm/core/progress.h).
  *
- * Buffers are host memory, but for rows of halos (comm/halo.h). Errors of a peer surface as WEFT_ERR_LAUNCH/_IO; a local failure before a collective is
- * agreed with comm_agree so that no rank is left waiting. Not thread-safe: one thread per communicator at a time.
+ * Buffers are host memory, but for rows of halos (comm/halo.h). Errors of a peer surface as WEFT_ERR_LAUNCH/_IO; a
+ * local failure before a collective is agreed with comm_agree so that no rank is left waiting. Not thread-safe: one
+ * thread per communicator at a time.
  */
 #ifndef WEFT_COMM_COMM_H
 #define WEFT_COMM_COMM_H
@@ -36,12 +37,14 @@ extern weft_mem_tag WEFT_MEM_COMM[1]; /* messages, and what is kept to send and 
 
 typedef enum comm_op { COMM_SUM = HAL_SUM, COMM_MAX = HAL_MAX, COMM_MIN = HAL_MIN } comm_op;
 
-/* What traffic is for: each lane has its own duplicated communicator, priority and counters. */
+/* A lane carries one kind of traffic. It has its own duplicated communicator, its own counters and, in this order, its
+ * priority. */
 typedef enum comm_lane {
     COMM_LANE_CONTROL,
     COMM_LANE_HALO,
     COMM_LANE_GRADIENT,
-    COMM_LANE_SAMPLES, /* what the next steps read: images that other nodes keep */
+    COMM_LANE_SAMPLES, /* samples that the next steps read: images that other nodes keep */
+    COMM_LANE_ROWS,    /* rows of tables that are sharded among the ranks, and their gradients */
     COMM_LANE_SHADOW,
     COMM_LANE_ALARM, /* the inquest after a stall (comm/core/inquest.h) */
     COMM_LANES
@@ -83,17 +86,17 @@ void comm_set_stall_timeout(weft_comm *comm, double seconds);
 weft_status comm_thread_start(weft_comm *comm, int cpu);
 void comm_thread_stop(weft_comm *comm);
 
-/* Whether messages move while the caller computes: there is a communication thread, or other nodes are on the way,
- * whose network carries what was handed to it. */
+/* Returns true if messages move while the caller computes: there is a communication thread, or messages go to other
+ * nodes, whose network carries them by itself. */
 bool comm_moves_alone(const weft_comm *comm);
-/* Take every step of what is posted that does not block. Nothing where a communication thread does. For callers that
- * compute for long between a post and its wait. */
+/* Takes every step of posted operations that does not block, for callers that compute for long between a post and its
+ * wait. With a communication thread it does nothing, because that thread takes the steps. */
 void comm_poll(weft_comm *comm);
 
 /* Name and version of the MPI library, e.g. "Open MPI v4.1.4". Works before and without comm_create_mpi. */
 void comm_mpi_version(char *text, size_t bytes);
 
-/* Whether rows of halos that lie in a device's memory go to the transport as they are. */
+/* Do rows of halos that lie in a device's memory go to the transport as they are? */
 #define COMM_DIRECTS(X)                                                                                                \
     X(COMM_DIRECT_AUTO, "auto") /* where all ranks' MPI libraries say that they take them */                           \
     X(COMM_DIRECT_ON, "on")     /* where none says that it does not */                                                 \
@@ -101,13 +104,15 @@ void comm_mpi_version(char *text, size_t bytes);
 typedef enum comm_direct { COMM_DIRECTS(CHOICE_VALUE) } comm_direct;
 
 /*
- * Of this communicator and those split from it afterwards; without the call rows pass through memory of the host. hal: what this
- * rank computes on. [out] road: what becomes of the rows and why, for people, with what would shorten it; "" where there is one
- * rank, or no rank has a device. WEFT_ERR_UNSUPPORTED: ON, and rows of some rank cannot go so. Collective.
+ * Decides whether rows of halos go to the transport from device memory, for this communicator and those that are split
+ * from it afterwards. Without the call rows pass through host memory. hal: the backend of this rank. [out] road: the
+ * decision and its reason, for people, with a hint how to shorten the way; "" if there is one rank, or no rank has a
+ * device. WEFT_ERR_UNSUPPORTED: wish is ON, and rows of some rank cannot go directly. Collective.
  */
 enum { COMM_ROAD_BYTES = 320 };
 weft_status comm_choose_direct(weft_comm *comm, const weft_hal *hal, comm_direct wish, char road[COMM_ROAD_BYTES]);
-/* Whether the MPI library takes messages in the memory of CUDA devices: 1, 0, -1: it does not say. */
+/* Returns 1 if the MPI library takes messages in the memory of CUDA devices, 0 if it does not, -1 if it does not
+ * say. */
 int comm_takes_cuda(const weft_comm *comm);
 
 /* End the whole job at once with this exit status (1..125). Never returns. comm may be NULL. For `main` only. */
@@ -121,7 +126,7 @@ weft_status comm_allreduce(weft_comm *comm, void *buffer, int64_t count, weft_dt
 /* recv = concatenation by rank; recv_bytes[P] gives each rank's contribution. */
 weft_status comm_allgatherv(weft_comm *comm, const void *send, int64_t send_bytes, void *recv,
                             const int64_t *recv_bytes);
-/* The same of as many bytes from every rank: recv[P * bytes]. A rank without memory fails on all. */
+/* Like comm_allgatherv(), but every rank contributes equally many bytes. recv: [P * bytes]. */
 weft_status comm_allgather(weft_comm *comm, const void *send, int64_t bytes, void *recv);
 /* Bytes to and from each rank; offsets are prefix sums of the counts. */
 weft_status comm_alltoallv(weft_comm *comm, const void *send, const int64_t *send_bytes, void *recv,
@@ -174,9 +179,9 @@ typedef struct comm_allreduce_desc {
     comm_wire wire;
     comm_half half;
     const char *name; /* the tensor or bucket, for messages and traces; NULL: none */
-    /* Local work on the vector before it is read, the first step of every post, by whoever drives: behind the caller's
-     * back where there is a communication thread. A failure is the operation's. [out] done  false: the vector is not there yet,
-     * and it is called again. NULL: none. */
+    /* Local work on the vector before it is read, the first step of every post, by whoever drives: behind the
+     * caller's back where there is a communication thread. A failure is the operation's. [out] done  false: the
+     * vector is not there yet, and it is called again. NULL: none. */
     weft_status (*before)(void *argument, bool *done);
     void *argument;
 } comm_allreduce_desc;
@@ -184,20 +189,55 @@ typedef struct comm_allreduce_desc {
 /* Collective. All ranks must pass equal descriptors: their hash is compared, a mismatch is WEFT_ERR_INTERNAL with
  * names. */
 weft_status comm_allreduce_plan(weft_comm *comm, const comm_allreduce_desc *desc, comm_plan **plan);
+
+/*
+ * A vector that the caller cuts into one share for each rank, in the order of the ranks: shares by layer, by feature,
+ * by rows. The buffer holds the whole vector on every rank. All ranks pass equal descriptors, as for all-reduces.
+ *
+ *     comm_allgather_plan        before the post, each rank has filled its own share
+ *                                after the wait, all ranks hold all shares
+ *     comm_reduce_scatter_plan   before the post, each rank holds its own addends
+ *                                after the wait, this rank's share is complete (comm_plan_owned), the rest is undefined
+ *     comm_bcast_plan            after the wait, all ranks hold the root's vector
+ *
+ * Sums run in the order of the ranks, so their bits depend neither on the cut nor on which ranks share a node. Between
+ * post and wait the buffer belongs to the operation. comm/coll/cut.h has the steps and what they cost. Collective.
+ */
+typedef struct comm_shares_desc {
+    comm_lane lane;
+    weft_dtype dtype;     /* WEFT_DTYPE_U8 for bytes */
+    comm_op op;           /* of the reduce-scatter only */
+    const int64_t *count; /* [P] elements of each rank's share, at least 0; copied */
+    void *buffer;         /* [sum of count], fixed for the plan's life */
+    const char *name;     /* what travels, for messages and traces; NULL: none */
+} comm_shares_desc;
+weft_status comm_allgather_plan(weft_comm *comm, const comm_shares_desc *desc, comm_plan **plan);
+weft_status comm_reduce_scatter_plan(weft_comm *comm, const comm_shares_desc *desc, comm_plan **plan);
+
+typedef struct comm_bcast_desc {
+    comm_lane lane;
+    weft_dtype dtype;
+    int64_t count;
+    void *buffer; /* [count], fixed for the plan's life */
+    const char *name;
+} comm_bcast_desc;
+weft_status comm_bcast_plan(weft_comm *comm, int root, const comm_bcast_desc *desc, comm_plan **plan);
+
 weft_status comm_post(comm_plan *plan);
 weft_status comm_test(comm_plan *plan, bool *done);
 weft_status comm_wait(comm_plan *plan);
 void comm_plan_destroy(comm_plan *plan);
-/* Elements [begin, begin + count) that this rank holds complete between the two halves of an all-reduce, the same for
- * both; a rank may hold none, and together the ranks hold every element once. All of them for a whole. */
+/* [out] begin, count: the elements that this rank holds complete after a reduce-scatter, and hands in to an
+ * all-gather of halves. A rank may hold none, and together the ranks hold every element once. For all other
+ * operations: all elements. */
 void comm_plan_owned(const comm_plan *plan, int64_t *begin, int64_t *count);
 const char *comm_algorithm_name(comm_algorithm algorithm);
-/* The algorithm that runs: what COMM_ALGO_AUTO became. */
+/* Returns the algorithm of an all-reduce that runs; AUTO for operations that have only one. */
 comm_algorithm comm_plan_algorithm(const comm_plan *plan);
 
 /* ---- figures ---------------------------------------------------------------------------------------------------- */
 typedef struct comm_stats {
-    /* Messages, and rows of a halo that other ranks find in memory of the node: bytes without a message. */
+    /* Sent in messages; bytes include rows of a halo that other ranks read in memory of the node, without a message. */
     uint64_t bytes_sent, messages_sent;
     uint64_t shared_bytes; /* read and written in memory that the ranks of a node share, in place of messages */
     double wait_seconds;   /* time callers stood still */

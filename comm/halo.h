@@ -11,12 +11,14 @@
  *   HALO_REVERSE       replicas -> root:     x[root] += x[leaf], peers in ascending rank order (deterministic)
  *   HALO_REVERSE_MAX   replicas -> root:     x[root] = max(x[root], x[leaf]), element by element; a NaN stays
  *
- * Volume of either direction: one row of `width` elements per (root, replica) pair, one message per pair of ranks that
- * share any; in fewer bits, as hal_row_bytes says. Between ranks of one node the rows lie in memory that both see, and
- * there is no message. In messages, leaf rows that are one ascending run are sent and received in place, without packing, and
- * rows in a device's memory pass through the host's, unless comm_choose_direct found that the transport takes them where they
- * are. Each rank does as it can: the bytes of messages are the same. A post does not wait for a device that packs, where the
- * backend lets the driver ask for it: messages start when the rows are there.
+ * Volume of either direction: one row of `width` elements per pair of a root and a replica, and one message per pair of
+ * ranks that share any row; coded rows take the bytes that hal_row_bytes gives. Ranks of one node exchange rows through
+ * shared memory, without a message.
+ *
+ * A message is sent and received in place, without packing, if its leaf rows are one ascending run. Rows in a device's
+ * memory pass through host memory, unless comm_choose_direct found that the transport takes them from the device. Each
+ * rank does what its backend allows; the bytes of messages are the same. A post does not wait for a device that packs
+ * rows, if the backend lets the driver ask whether they are packed: messages start when the rows are there.
  */
 #ifndef WEFT_COMM_HALO_H
 #define WEFT_COMM_HALO_H
@@ -35,16 +37,16 @@ typedef struct comm_halo_desc {
     const int64_t *gid; /* [n_local] global ids; NULL: rows are never sent in fewer bits */
 } comm_halo_desc;
 
-/* How rows are written in messages; `sender` is filled in. */
+/* How rows are written in messages. The exchange fills in rounding.sender. */
 typedef struct comm_halo_code {
     hal_row_codec codec;
-    double
-        mean_bits; /* 2 to 8: each row in 2, 4 or 8, chosen for every message by the rows' ranges, and this many an element of
-                       * them all (comm/halo/halo_mix.h); 0: all as codec says */
+    /* 2 to 8: each row takes 2, 4 or 8 bits an element, chosen for every message by the ranges of its rows, and this
+     * many bits on average over the message (comm/halo/halo_mix.h). 0: all rows are written as codec says. */
+    double mean_bits;
     hal_row_rounding rounding;
 } comm_halo_code;
 
-/* Whether callers compute with their own rows between post and wait; auto: where messages move meanwhile; epoch: as auto,
+/* Do callers compute with their own rows between post and wait? AUTO: if messages move meanwhile. EPOCH: like AUTO,
  * and rows that travel in training have until the next epoch. */
 #define HALO_OVERLAPS(X)                                                                                               \
     X(HALO_OVERLAP_AUTO, "auto")                                                                                       \
@@ -53,7 +55,7 @@ typedef struct comm_halo_code {
     X(HALO_OVERLAP_EPOCH, "epoch")
 typedef enum halo_overlap { HALO_OVERLAPS(CHOICE_VALUE) } halo_overlap;
 
-/* How rows are written, as users say it: all as one of hal_row_codec, or mixed. */
+/* How rows are written, as users say it: all rows in one hal_row_codec, or each row in as many bits as it deserves. */
 #define HALO_CODECS(X)                                                                                                 \
     X(HALO_CODEC_NONE, "none")                                                                                         \
     X(HALO_CODEC_BF16, "bf16")                                                                                         \
@@ -63,7 +65,7 @@ typedef enum halo_overlap { HALO_OVERLAPS(CHOICE_VALUE) } halo_overlap;
     X(HALO_CODEC_ADAPTIVE, "adaptive")
 typedef enum halo_codec { HALO_CODECS(CHOICE_VALUE) } halo_codec;
 
-/* Of adaptive: HAL_ROWS_NONE, as no codec is that of all rows. */
+/* Returns the codec of all rows; HAL_ROWS_NONE for adaptive, which has no codec for all rows. */
 static inline hal_row_codec halo_row_codec(halo_codec codec)
 {
     static const hal_row_codec of[] = {HAL_ROWS_NONE, HAL_ROWS_BF16, HAL_ROWS_INT8,
@@ -71,7 +73,7 @@ static inline hal_row_codec halo_row_codec(halo_codec codec)
     return of[codec];
 }
 
-/* Whether rows are exchanged at all. */
+/* Are rows exchanged at all? */
 #define HALO_EXCHANGES(X)                                                                                              \
     X(HALO_EXCHANGE_ON, "on")                                                                                          \
     X(HALO_EXCHANGE_OFF, "off")
@@ -82,39 +84,39 @@ typedef enum halo_direction { HALO_FORWARD, HALO_REVERSE, HALO_REVERSE_MAX } hal
 /*
  * Collective. Copies the lists, checks them against the peers' (counts equal, rows in range), allocates buffers for
  * rows of at most max_width float32; exchanges allocate nothing. hal packs, unpacks and adds; it must outlive the
- * halo. Where shared memory has no room, the ranks of a node send messages, which is told once in the log.
+ * halo. If shared memory has no room, the ranks of a node send messages, with one line in the log.
  */
 weft_status comm_halo_create(weft_comm *comm, weft_hal *hal, const comm_halo_desc *desc, int64_t max_width,
                              comm_halo **halo);
 /*
- * Which rows the next posts move: of each peer's some of those that the halo was made with, the same ones on both sides.
- * lists: offset [P + 1] and rows for each side; gid as at creation; not kept. Not while an exchange is under way.
- * WEFT_ERR_INTERNAL: more rows for a peer than there were. Local.
+ * Chooses the rows that the next posts move: for each peer a subset of the rows that the halo was made with, the same
+ * on both sides. lists: offset [P + 1] and rows for each side; gid as at creation; not kept. Not while an exchange is
+ * under way. WEFT_ERR_INTERNAL: more rows for a peer than the halo was made with. Local.
  */
 weft_status comm_halo_choose(comm_halo *halo, const comm_halo_desc *lists);
 /*
- * x: device pointer, [n_local, width] with leading dimension ld, of float32, float64 or bfloat16, which travels as it is
- * and whose sums are rounded after each peer. WEFT_ERR_UNSUPPORTED: another type. Until the wait the rows of the side that sends must
- * not be written, and those of the side that receives neither written nor read (forward: what is received; reverse:
- * they may be written, the wait adds to what it finds). Other rows are the caller's. Collective.
+ * x: device pointer, [n_local, width] with leading dimension ld, of float32, float64 or bfloat16 (WEFT_ERR_UNSUPPORTED:
+ * another type). bfloat16 travels as it is, and its sums are rounded after each peer. Until the wait, the caller must
+ * not write the rows of the side that sends. FORWARD: it must neither read nor write the rows that are received.
+ * REVERSE: it may write them, because the wait adds to what it finds. All other rows are the caller's. Collective.
  */
 weft_status comm_halo_post(comm_halo *halo, halo_direction direction, weft_dtype dtype, void *x, int64_t ld,
                            int64_t width);
-/* The same with rows of float32 in fewer bits, rounded at random by their global id and the sender: hal_row_codec, with
- * every rank's the same code. WEFT_ERR_UNSUPPORTED: other types, and HALO_REVERSE_MAX. Allocates when a code comes for
- * the first time. Collective. */
+/* Like comm_halo_post(), but writes float32 rows in fewer bits, rounded at random by their global id and the sender
+ * (hal_row_codec). All ranks pass the same code. WEFT_ERR_UNSUPPORTED: other types, and HALO_REVERSE_MAX. Allocates
+ * when a code comes for the first time. Collective. */
 weft_status comm_halo_post_coded(comm_halo *halo, halo_direction direction, const comm_halo_code *code,
                                  weft_dtype dtype, void *x, int64_t ld, int64_t width);
 weft_status comm_halo_wait(comm_halo *halo);
-/* Have all rows of the exchange under way come and gone, so that the wait has only rows to unpack? Moves nothing:
- * see comm_poll. */
+/* Returns true if all messages of the exchange under way have ended, so that the wait only unpacks rows. Moves nothing;
+ * comm_poll() does. */
 bool comm_halo_arrived(const comm_halo *halo);
 void comm_halo_destroy(comm_halo *halo);
 
-/* Rows this rank sends in one exchange of that direction. */
+/* Returns the rows that this rank sends in one exchange of that direction. */
 int64_t comm_halo_rows(const comm_halo *halo, halo_direction direction);
 
-/* Bytes of a message of so many rows; width: elements of a row of float32. */
+/* Returns the bytes of a message of `rows` rows of float32. width: elements of a row. */
 int64_t comm_halo_code_bytes(const comm_halo_code *code, int64_t rows, int64_t width);
 
 #endif

@@ -9,7 +9,9 @@
  * node of n ranks n (P - n) / P M leave and enter in each half. Memory: (P - 1) / P M.
  */
 #include "comm/coll/direct.h"
+
 #include "comm/core/wire.h"
+#include <assert.h>
 
 static coll_direct direct_of(const coll_allreduce *args)
 {
@@ -25,6 +27,7 @@ int64_t coll_fixed_order_scratch(const coll_allreduce *args)
 
 void coll_fixed_order_build(comm_schedule *s, const coll_allreduce *args)
 {
+    assert(args->size > 1 && args->rank < args->size);
     coll_direct d = direct_of(args);
     if (coll_scatters(args->half)) {
         coll_direct_reduce_scatter(s, &d, args->scratch);

@@ -25,6 +25,8 @@
  */
 #include "comm/coll/coll.h"
 
+#include <assert.h>
+
 enum { LEVELS = 31 };
 
 /* Blocks [first, last) and where they lie. */
@@ -110,6 +112,7 @@ static void double_up(comm_schedule *s, const coll_allreduce *args, const coll_f
 
 void coll_halving_doubling_build(comm_schedule *s, const coll_allreduce *args)
 {
+    assert(args->size > 1 && args->rank < args->size);
     coll_fold fold = coll_fold_of(args->rank, args->size);
     block_range held[LEVELS + 1] = {{0, 0}};
     if (fold.virtual >= 0) {

@@ -20,6 +20,8 @@
  */
 #include "comm/coll/inner.h"
 
+#include <assert.h>
+
 static const coll_algorithm *flat_of_args(const coll_allreduce *args)
 {
     coll_place place = coll_place_of(args);
@@ -53,6 +55,7 @@ static void reduce_to_master(comm_schedule *s, const coll_allreduce *args, int l
 
 void coll_master_build(comm_schedule *s, const coll_allreduce *args)
 {
+    assert(args->layout != NULL && args->half == COMM_WHOLE);
     const comm_layout *layout = args->layout;
     int node = layout->node_of[args->rank];
     int local = layout->local_of[args->rank];
@@ -69,16 +72,6 @@ void coll_master_build(comm_schedule *s, const coll_allreduce *args)
     schedule_members(s, NULL);
 }
 
-/* The ranks that get the result from this one. */
-static int children_of(int local, int ranks)
-{
-    int children = 0;
-    for (int bit = 1; bit < ranks && (local & bit) == 0; bit *= 2) {
-        children += local + bit < ranks;
-    }
-    return children;
-}
-
 comm_cost coll_master_cost(const coll_place *place, int64_t count, int64_t element)
 {
     comm_cost cost = {0};
@@ -91,7 +84,8 @@ comm_cost coll_master_cost(const coll_place *place, int64_t count, int64_t eleme
     cost.intra_rounds = 2 * depth;
     cost.intra_bytes = 2 * depth * count * element;
     cost.reduced = depth * count * element;
-    cost.messages_sent = (local > 0) + children_of(local, coll_node_ranks(layout, layout->node_of[place->rank]));
+    cost.messages_sent =
+        (local > 0) + coll_bcast_children(local, coll_node_ranks(layout, layout->node_of[place->rank]));
     cost.bytes_sent = cost.messages_sent * count * element;
     coll_inner_cost(&cost, coll_inner_algorithm(place, 1, count, element), place, 1, count, local == 0 ? count : 0,
                     element);

@@ -20,6 +20,8 @@
  */
 #include "comm/coll/coll.h"
 
+#include <assert.h>
+
 int64_t coll_recursive_doubling_scratch(const coll_allreduce *args)
 {
     return coll_vector_bytes(args);
@@ -27,6 +29,7 @@ int64_t coll_recursive_doubling_scratch(const coll_allreduce *args)
 
 void coll_recursive_doubling_build(comm_schedule *s, const coll_allreduce *args)
 {
+    assert(args->size > 1 && args->half == COMM_WHOLE);
     coll_fold fold = coll_fold_of(args->rank, args->size);
     int64_t bytes = coll_vector_bytes(args);
     void *tmp = args->scratch;

@@ -23,6 +23,8 @@
  */
 #include "comm/coll/coll.h"
 
+#include <assert.h>
+
 static coll_range block_of(int64_t count, int size, int b)
 {
     return coll_split(count, size, ((b % size) + size) % size);
@@ -43,6 +45,7 @@ static void pass_on(comm_schedule *s, const coll_allreduce *args, coll_range sen
 
 void coll_ring_build(comm_schedule *s, const coll_allreduce *args)
 {
+    assert(args->size > 1 && args->rank < args->size);
     int64_t element = (int64_t)weft_dtype_bytes(args->dtype);
     int size = args->size;
     int rank = args->rank;

@@ -1,9 +1,9 @@
 /*
  * comm/coll/allreduce_shared.c: the all-reduce inside one node: loads and stores instead of messages.
  *
- * All ranks see all segments of a window (comm/core/window.h), so nothing is sent: ranks meet (each raises a flag and awaits
- * the others'), and in between they read and write each other's memory. Sums run over the ranks in the order 0..n-1 on
- * every element: the result is that of fixed_order to the bit, whoever computes it. Three forms:
+ * All ranks see all segments of a window (comm/core/window.h), so nothing is sent: ranks meet (each raises a flag and
+ * awaits the others'), and in between they read and write each other's memory. Sums run over the ranks in the order
+ * 0..n-1 on every element: the result is that of fixed_order to the bit, whoever computes it. Three forms:
  *
  * Slots, for short vectors: one meeting. Each rank copies its vector into a slot of its own, raises, awaits all
  * and sums all slots into its own vector.
@@ -39,6 +39,7 @@
  * Cost: no message; 1 or 2 meetings (2 a piece). Direct: n slices read and written, 2 M in all. Memory: 2 slots or two
  * halves a rank, nothing for direct.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "comm/coll/shared_state.h"
@@ -329,6 +330,7 @@ void coll_shared_build_small(comm_schedule *s, coll_shared *shared)
 
 void coll_shared_build(comm_schedule *s, const coll_allreduce *args)
 {
+    assert(args->shared != NULL && args->half == COMM_WHOLE);
     coll_shared *shared = args->shared;
     shared->schedule = s;
     switch (shared->form) {

@@ -24,7 +24,9 @@
  * torus all-reduce)
  */
 #include "comm/coll/inner.h"
+
 #include "comm/coll/node_stage.h"
+#include <assert.h>
 
 /* This rank's shard as an all-reduce among the nodes. */
 static coll_allreduce shard_of(const coll_allreduce *args)
@@ -58,6 +60,7 @@ int64_t coll_two_level_scratch(const coll_allreduce *args)
 
 void coll_two_level_build(comm_schedule *s, const coll_allreduce *args)
 {
+    assert(args->layout != NULL && args->wire <= COMM_WIRE_FP16);
     coll_allreduce shard = shard_of(args);
     if (coll_scatters(args->half)) {
         node_stage_reduce_scatter(s, args, args->scratch);

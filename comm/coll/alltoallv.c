@@ -6,11 +6,14 @@
  */
 #include "comm/coll/coll.h"
 
+#include <assert.h>
+
 enum { WINDOW = 8 };
 
 void coll_alltoallv_build(comm_schedule *s, int rank, int size, const void *send, const int64_t *send_bytes, void *recv,
                           const int64_t *recv_bytes)
 {
+    assert(rank >= 0 && rank < size);
     const char *from = send;
     char *to = recv;
     int64_t send_before = 0;

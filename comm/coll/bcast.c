@@ -8,8 +8,11 @@
  */
 #include "comm/coll/coll.h"
 
+#include <assert.h>
+
 void coll_bcast_build(comm_schedule *s, int rank, int size, int root, void *buffer, int64_t bytes)
 {
+    assert(rank >= 0 && rank < size && root >= 0 && root < size);
     int number = (rank - root + size) % size;
     int bit = 1;
     while (bit < size && (number & bit) == 0) {
@@ -25,4 +28,13 @@ void coll_bcast_build(comm_schedule *s, int rank, int size, int root, void *buff
             schedule_send(s, (number + bit + root) % size, buffer, bytes);
         }
     }
+}
+
+int coll_bcast_children(int number, int size)
+{
+    int children = 0;
+    for (int bit = 1; bit < size && (number & bit) == 0; bit *= 2) {
+        children += number + bit < size;
+    }
+    return children;
 }

@@ -69,6 +69,14 @@ typedef struct coll_range {
     int64_t begin, count;
 } coll_range;
 
+/* How a vector is cut into one share for each rank, in the order of the ranks. */
+typedef struct coll_shares {
+    const int64_t *count; /* [P] length of each share; NULL: all shares have the length `each` */
+    int64_t each;         /* used only if count is NULL, else 0 */
+} coll_shares;
+int64_t coll_shares_begin(coll_shares shares, int rank); /* sum of the shares before this rank's */
+int64_t coll_shares_count(coll_shares shares, int rank);
+
 typedef struct coll_algorithm {
     comm_algorithm id;
     const char *name, *description;
@@ -142,9 +150,11 @@ void coll_master_build(comm_schedule *s, const coll_allreduce *args);
 int64_t coll_master_scratch(const coll_allreduce *args);
 comm_cost coll_master_cost(const coll_place *place, int64_t count, int64_t element);
 
+/* Returns the messages that a rank sends in a broadcast; number: the rank, counted from the root. */
+int coll_bcast_children(int number, int size);
 void coll_bcast_build(comm_schedule *s, int rank, int size, int root, void *buffer, int64_t bytes);
-void coll_allgatherv_build(comm_schedule *s, int rank, int size, const void *send, void *recv,
-                           const int64_t *recv_bytes);
+/* send: the own block; NULL: it lies in its place already. */
+void coll_allgather_build(comm_schedule *s, int rank, int size, const void *send, void *recv, coll_shares bytes);
 void coll_alltoallv_build(comm_schedule *s, int rank, int size, const void *send, const int64_t *send_bytes, void *recv,
                           const int64_t *recv_bytes);
 void coll_gatherv_build(comm_schedule *s, int rank, int size, int root, const void *send, int64_t send_bytes,

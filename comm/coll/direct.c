@@ -1,8 +1,11 @@
 /* comm/coll/direct.c: slices straight to their owners and back. The idea is in the header. */
 #include "comm/coll/direct.h"
 
+#include <assert.h>
+
 static coll_range slice_of(const coll_direct *d, int owner)
 {
+    assert(owner >= 0 && owner < d->size && d->owners <= d->size);
     return owner < d->owners ? coll_split(d->count, d->owners, owner) : (coll_range){d->count, 0};
 }
 

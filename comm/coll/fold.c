@@ -10,6 +10,8 @@
  */
 #include "comm/coll/coll.h"
 
+#include <assert.h>
+
 coll_fold coll_fold_of(int rank, int size)
 {
     coll_fold fold = {.power = 1};
@@ -28,6 +30,7 @@ coll_fold coll_fold_of(int rank, int size)
 
 int coll_fold_rank(const coll_fold *fold, int virtual)
 {
+    assert(virtual >= 0 && virtual < fold->power);
     return virtual < fold->extra ? 2 * virtual + 1 : virtual + fold->extra;
 }
 

@@ -1,8 +1,8 @@
 /*
  * comm/coll/node_shared.c: reduce-scatter and all-gather inside a node by loads and stores.
  *
- * All ranks of the node see all segments of a window (comm/core/window.h). They meet by flags that carry the number of the
- * post: each raises its own and awaits the others'. A is an owner, B any rank of the node:
+ * All ranks of the node see all segments of a window (comm/core/window.h). They meet by flags that carry the number of
+ * the post: each raises its own and awaits the others'. A is an owner, B any rank of the node:
  *
  *      reduce-scatter    HERE: my vector may be read | A sums its shard of all vectors, in the order of the ranks
  *      all-gather        A writes its shard into all vectors, DONE | B awaits the DONE of all owners
@@ -22,6 +22,7 @@
  */
 #include "comm/coll/node_shared.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -61,6 +62,7 @@ static void count_shared(const node_shared *shared, int64_t bytes)
 /* Whether the first `ranks` flags have reached the post. */
 static bool all_raised(node_shared *shared, int flag, int ranks, uint64_t post)
 {
+    assert(ranks <= shared->ranks && shared->awaited <= ranks);
     const comm_layout *layout = shared->comm->layout;
     for (; shared->awaited < ranks; ++shared->awaited) {
         int q = shared->awaited;
@@ -264,7 +266,7 @@ weft_status node_shared_create(weft_comm *comm, const coll_allreduce *args, node
     node_shared *shared = NULL;
     *out = NULL;
     weft_status local = shared_new(comm, args, &shared);
-    status = comm_agree(comm, local);
+    status = comm->meet->agree(comm, local);
     if (local != WEFT_OK || status != WEFT_OK) {
         goto done;
     }
@@ -278,7 +280,7 @@ weft_status node_shared_create(weft_comm *comm, const coll_allreduce *args, node
         shared->vector[q] = window_segment(shared->window, q);
     }
     /* The flags of all are known to be zero after this. */
-    WEFT_TRY_GOTO(comm_agree(comm, WEFT_OK), status, done);
+    WEFT_TRY_GOTO(comm->meet->agree(comm, WEFT_OK), status, done);
     *out = shared;
     shared = NULL;
 done:

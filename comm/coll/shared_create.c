@@ -86,7 +86,7 @@ static int64_t lay_out(coll_shared *shared, int64_t bytes)
 static weft_status lease(weft_comm *comm, coll_shared *shared, int64_t bytes)
 {
     WEFT_TRY(comm_window_lease(comm, lay_out(shared, bytes), &shared->window));
-    return comm_agree(comm, WEFT_OK);
+    return comm->meet->agree(comm, WEFT_OK);
 }
 
 void coll_shared_aim(coll_shared *shared, void *buffer, int64_t count, weft_dtype dtype, comm_op op)
@@ -105,7 +105,7 @@ weft_status coll_shared_create(weft_comm *comm, const coll_allreduce *args, coll
     *out = NULL;
     coll_shared *shared = NULL;
     weft_status local = shared_new(comm, &shared);
-    status = comm_agree(comm, local);
+    status = comm->meet->agree(comm, local);
     if (local != WEFT_OK || status != WEFT_OK) {
         goto done;
     }
@@ -128,7 +128,7 @@ weft_status coll_shared_create_small(weft_comm *comm, coll_shared **out)
     coll_shared *shared = NULL;
     *out = NULL;
     weft_status local = shared_new(comm, &shared);
-    status = comm_agree(comm, local);
+    status = comm->meet->agree(comm, local);
     if (local != WEFT_OK || status != WEFT_OK) {
         goto done;
     }

@@ -1,10 +1,11 @@
 /*
- * comm/core/buffer.c: buffers in shared memory, the register that finds the window of an address, and the vectors of all
- * ranks of a node.
+ * comm/core/buffer.c: buffers in shared memory, the register that finds the window of an address, and the vectors of
+ * all ranks of a node.
  *
  * A family of communicators has one register: a plan on a communicator that was split from another uses buffers of
  * both. Few buffers live at a time (one or two a model), so the register is a list.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -34,6 +35,7 @@ weft_status buffer_registry_create(buffer_registry **registry)
 
 buffer_registry *buffer_registry_retain(buffer_registry *registry)
 {
+    assert(registry->references > 0);
     ++registry->references;
     return registry;
 }
@@ -70,7 +72,7 @@ static weft_status buffer_memory(weft_comm *comm, int64_t bytes, shared_buffer *
     }
     log_warn("a buffer of %lld bytes lies in ordinary memory, so ranks of a node copy it: %s", (long long)bytes,
              weft_error_message());
-    return comm_agree(comm, weft_malloc(1, (size_t)bytes, WEFT_MEM_COMM, (void **)&made->data));
+    return comm->meet->agree(comm, weft_malloc(1, (size_t)bytes, WEFT_MEM_COMM, (void **)&made->data));
 }
 
 weft_status comm_buffer_alloc(weft_comm *comm, int64_t bytes, void **buffer)
@@ -83,7 +85,7 @@ weft_status comm_buffer_alloc(weft_comm *comm, int64_t bytes, void **buffer)
         return WEFT_OK;
     }
     weft_status local = WEFT_NEW_ZERO(&made, 1, WEFT_MEM_COMM);
-    status = comm_agree(comm, local);
+    status = comm->meet->agree(comm, local);
     if (local != WEFT_OK || status != WEFT_OK) {
         goto done;
     }
@@ -141,15 +143,6 @@ typedef struct vector_card {
     int64_t local, offset;
 } vector_card;
 
-/* card, bytes: [P] of work space. */
-static weft_status exchange_cards(weft_comm *comm, const vector_card *mine, vector_card *card, int64_t *bytes)
-{
-    for (int q = 0; q < comm_size(comm); ++q) {
-        bytes[q] = (int64_t)sizeof *mine;
-    }
-    return comm_allgatherv(comm, mine, (int64_t)sizeof *mine, card, bytes);
-}
-
 static bool one_window_a_node(const comm_layout *layout, const vector_card *card)
 {
     for (int q = 0; q < layout->first[layout->nodes]; ++q) {
@@ -168,10 +161,8 @@ weft_status comm_buffer_vectors(weft_comm *comm, const void *data, int64_t bytes
     const int *member = layout->member + layout->first[layout->node_of[comm_rank(comm)]];
     vector_card mine = {0};
     vector_card *card = NULL;
-    int64_t *lengths = NULL;
     weft_status local = WEFT_NEW(&card, comm_size(comm), WEFT_MEM_COMM);
-    local = local == WEFT_OK ? WEFT_NEW(&lengths, comm_size(comm), WEFT_MEM_COMM) : local;
-    status = comm_agree(comm, local);
+    status = comm->meet->agree(comm, local);
     if (local != WEFT_OK || status != WEFT_OK) {
         goto done;
     }
@@ -180,7 +171,7 @@ weft_status comm_buffer_vectors(weft_comm *comm, const void *data, int64_t bytes
         mine.window = window_id(window);
         mine.local = window_me(window);
     }
-    WEFT_TRY_GOTO(exchange_cards(comm, &mine, card, lengths), status, done);
+    WEFT_TRY_GOTO(comm->meet->allgather(comm, &mine, (int64_t)sizeof mine, card), status, done);
     *direct = one_window_a_node(layout, card);
     for (int q = 0; *direct && q < comm_node_size(comm); ++q) {
         const vector_card *theirs = &card[member[q]];
@@ -188,6 +179,5 @@ weft_status comm_buffer_vectors(weft_comm *comm, const void *data, int64_t bytes
     }
 done:
     weft_free(card);
-    weft_free(lengths);
     return status;
 }

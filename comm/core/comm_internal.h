@@ -24,6 +24,17 @@ typedef struct comm_counters {
     _Atomic uint64_t wait_ns;                   /* the caller's */
 } comm_counters;
 
+/*
+ * What making windows, layouts and shared plans needs of all ranks of a communicator. comm/group defines these
+ * functions on top of comm/coll and hands them down here, because comm/core and comm/coll stand below it and do not
+ * call upwards. Each has the meaning of the function of comm/comm.h with the same name.
+ */
+typedef struct comm_meetings {
+    weft_status (*agree)(weft_comm *comm, weft_status local);
+    weft_status (*allreduce)(weft_comm *comm, void *buffer, int64_t count, weft_dtype dtype, comm_op op);
+    weft_status (*allgather)(weft_comm *comm, const void *send, int64_t bytes, void *recv);
+} comm_meetings;
+
 /* Whether blocking all-reduces of short vectors go through shared memory. */
 typedef enum small_state {
     SMALL_UNKNOWN, /* the layout is not known yet, or the window is being made: messages meanwhile */
@@ -41,6 +52,7 @@ typedef struct comm_small {
 
 struct weft_comm {
     transport *transport;
+    const comm_meetings *meet;
     comm_progress *progress; /* shared with the communicators split from this one */
     comm_layout *layout;
     comm_model model;

@@ -1,14 +1,14 @@
 /*
- * comm/core/device_mark.h: a place in a device's stream that the first step of an operation waits for, without anybody standing
- * still where the backend can be asked. Local.
+ * comm/core/device_mark.h: a place in a device's stream that the first step of an operation waits for, without anybody
+ * standing still where the backend can be asked. Local.
  */
 #ifndef WEFT_COMM_CORE_DEVICE_MARK_H
 #define WEFT_COMM_CORE_DEVICE_MARK_H
 
 #include "hal/hal.h"
 
-/* Behind what was called so far; the caller waits where the backend cannot be asked (hal_stream_ops.reached). Of the thread that
- * owns the backend. What the backend answers. */
+/* Behind what was called so far; the caller waits where the backend cannot be asked (hal_stream_ops.reached). Of the
+ * thread that owns the backend. What the backend answers. */
 static inline weft_status device_mark_put(weft_hal *hal, hal_event *mark)
 {
     WEFT_TRY(hal->stream.record(hal, mark));

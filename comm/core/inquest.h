@@ -7,9 +7,9 @@
  *
  *      rank 0 waits for 3, rank 3 waits for 2, rank 1 waits for 2      rank 2 is silent: it is the cause
  *
- * A rank that stands still looks now and then whether another one calls (comm/core/progress_watch.c), so those that began to
- * wait later answer at once. The lowest rank that was heard speaks for all: the job ends with one block of text. A cut
- * network may leave two such ranks, one on each side.
+ * A rank that stands still looks now and then whether another one calls (comm/core/progress_watch.c), so those that
+ * began to wait later answer at once. The lowest rank that was heard speaks for all: the job ends with one block of
+ * text. A cut network may leave two such ranks, one on each side.
  *
  * From the last progress to the end of a rank: the stall timeout T, at most T / 20 + 0.5 s (and 3 s) of listening, and
  * little more than a second until MPI has been told: below 1.2 T + 2 s.
@@ -39,7 +39,7 @@ void comm_hold_inquest(weft_comm *comm, const char *host, const char *place, com
  * first: who calls waits for it. */
 bool comm_await_call(weft_comm *comm, double seconds);
 
-/* ---- what is made of it: comm/core/inquest_text.c -------------------------------------------------------------------- */
+/* ---- what is made of it: comm/core/inquest_text.c ---------------------------------------------------------------- */
 enum { INQUEST_HOST_BYTES = 64, INQUEST_PLACE_BYTES = 320 };
 
 typedef struct inquest_card {

@@ -71,26 +71,20 @@ weft_status comm_layout_exchange(weft_comm *comm, int leader)
     weft_status status = WEFT_OK;
     int size = comm_size(comm);
     int *leaders = NULL;
-    int64_t *bytes = NULL;
     comm_layout *layout = NULL;
     weft_status local = WEFT_NEW(&leaders, size, WEFT_MEM_COMM);
-    local = local == WEFT_OK ? WEFT_NEW(&bytes, size, WEFT_MEM_COMM) : local;
-    status = comm_agree(comm, local);
+    status = comm->meet->agree(comm, local);
     if (local != WEFT_OK || status != WEFT_OK) {
         goto done;
     }
-    for (int q = 0; q < size; ++q) {
-        bytes[q] = (int64_t)sizeof *leaders;
-    }
-    WEFT_TRY_GOTO(comm_allgatherv(comm, &leader, (int64_t)sizeof leader, leaders, bytes), status, done);
-    WEFT_TRY_GOTO(comm_agree(comm, layout_create(leaders, size, &layout)), status, done);
+    WEFT_TRY_GOTO(comm->meet->allgather(comm, &leader, (int64_t)sizeof leader, leaders), status, done);
+    WEFT_TRY_GOTO(comm->meet->agree(comm, layout_create(leaders, size, &layout)), status, done);
     layout_destroy(comm->layout);
     comm->layout = layout;
     layout = NULL;
 done:
     layout_destroy(layout);
     weft_free(leaders);
-    weft_free(bytes);
     return status;
 }
 
@@ -107,7 +101,7 @@ weft_status comm_imitate_nodes(weft_comm *comm, int ranks)
         leader[q] = old->member[old->first[old->node_of[q]] + group * ranks];
     }
     status = status == WEFT_OK ? layout_create(leader, size, &layout) : status;
-    status = comm_agree(comm, status);
+    status = comm->meet->agree(comm, status);
     if (status == WEFT_OK) {
         layout_destroy(comm->layout);
         comm->layout = layout;

@@ -1,8 +1,8 @@
 /*
  * comm/core/mirror.h: a vector on a device that also has a place in host memory, for whoever saves and restores state.
  *
- * It is in one of both at a time: operations take it to the device, checkpoints to the host, and nothing crosses between
- * two operations. None of these functions is collective.
+ * It is in one of both at a time: operations take it to the device, checkpoints to the host, and nothing crosses
+ * between two operations. None of these functions is collective.
  */
 #ifndef WEFT_COMM_CORE_MIRROR_H
 #define WEFT_COMM_CORE_MIRROR_H

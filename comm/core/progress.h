@@ -16,8 +16,8 @@
  * that wait in different orders on two communicators do not block each other.
  *
  * A stall, an operation that stands still for the stall timeout while somebody drives, or for a shorter time while
- * another rank calls to the inquest (comm/core/inquest.h), spoils the engine: its peers are out of step, so everything that
- * is posted, and all that is posted afterwards, fails with the same message.
+ * another rank calls to the inquest (comm/core/inquest.h), spoils the engine: its peers are out of step, so everything
+ * that is posted, and all that is posted afterwards, fails with the same message.
  */
 #ifndef WEFT_COMM_CORE_PROGRESS_H
 #define WEFT_COMM_CORE_PROGRESS_H

@@ -2,8 +2,8 @@
  * comm/core/progress_watch.c: the watchdog over what is posted.
  *
  * Whoever drives looks here while nothing moves. An operation that stands still for the stall timeout spoils the
- * engine. Ranks begin to wait at different times, so the first to give up calls the others (comm/core/inquest.h), and who
- * stands still as well gives up at once: all that can answer are heard within a moment, and the job ends after one
+ * engine. Ranks begin to wait at different times, so the first to give up calls the others (comm/core/inquest.h), and
+ * who stands still as well gives up at once: all that can answer are heard within a moment, and the job ends after one
  * timeout, not after one for every rank in a row.
  *
  * Time in which nobody drove (a rank that computed, or was stopped for a while) does not count.

@@ -275,6 +275,7 @@ void schedule_begin(comm_schedule *s, weft_comm *comm, comm_lane lane, const cha
 
 void schedule_scratch(comm_schedule *s, int64_t bytes, void **scratch)
 {
+    assert(bytes >= 0);
     *scratch = NULL;
     if (s->build_status == WEFT_OK && bytes > s->scratch_bytes) {
         weft_free(s->scratch);

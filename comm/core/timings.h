@@ -2,8 +2,8 @@
  * comm/core/timings.h: all-reduces timed on this machine, by algorithm and length, and what lies between them.
  *
  * One rate a resource (comm/core/cost.h) does not tell a vector in the caches from one in memory, nor one processor's
- * flags from another's. So inside a node every algorithm that could be chosen is timed as it runs, over the lengths that
- * occur; between two timed lengths seconds follow the straight line in logarithms. The model predicts the rest.
+ * flags from another's. So inside a node every algorithm that could be chosen is timed as it runs, over the lengths
+ * that occur; between two timed lengths seconds follow the straight line in logarithms. The model predicts the rest.
  */
 #ifndef WEFT_COMM_CORE_TIMINGS_H
 #define WEFT_COMM_CORE_TIMINGS_H

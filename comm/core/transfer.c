@@ -92,6 +92,7 @@ static weft_status post_chunk(comm_transfers *set, int peer, bool is_send, const
 
 weft_status transfers_send(comm_transfers *set, int peer, const void *data, int64_t bytes, int group)
 {
+    assert(bytes >= 0 && peer >= 0 && peer < comm_size(set->comm));
     const char *at = data;
     const int64_t most = chunk_of(set->comm, bytes);
     for (int64_t sent = 0; sent < bytes; sent += most) {
@@ -104,6 +105,7 @@ weft_status transfers_send(comm_transfers *set, int peer, const void *data, int6
 
 weft_status transfers_receive(comm_transfers *set, int peer, void *data, int64_t bytes, int group)
 {
+    assert(bytes >= 0 && peer >= 0 && peer < comm_size(set->comm));
     char *at = data;
     const int64_t most = chunk_of(set->comm, bytes);
     for (int64_t received = 0; received < bytes; received += most) {

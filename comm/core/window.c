@@ -126,20 +126,15 @@ weft_status comm_window_create(weft_comm *comm, int64_t bytes, comm_window **out
     int size = comm_size(comm);
     comm_window *window = NULL;
     window_card *card = NULL;
-    int64_t *card_bytes = NULL;
     window_card mine = {bytes, next_id()};
     *out = NULL;
     weft_status local = window_new(comm, bytes, &window);
     local = local == WEFT_OK ? WEFT_NEW(&card, size, WEFT_MEM_COMM) : local;
-    local = local == WEFT_OK ? WEFT_NEW(&card_bytes, size, WEFT_MEM_COMM) : local;
-    status = comm_agree(comm, local);
+    status = comm->meet->agree(comm, local);
     if (local != WEFT_OK || status != WEFT_OK) {
         goto done;
     }
-    for (int q = 0; q < size; ++q) {
-        card_bytes[q] = (int64_t)sizeof mine;
-    }
-    WEFT_TRY_GOTO(comm_allgatherv(comm, &mine, (int64_t)sizeof mine, card, card_bytes), status, done);
+    WEFT_TRY_GOTO(comm->meet->allgather(comm, &mine, (int64_t)sizeof mine, card), status, done);
     for (int q = 0; q < size; ++q) {
         window->largest = card[q].bytes > window->largest ? card[q].bytes : window->largest;
     }
@@ -148,13 +143,12 @@ weft_status comm_window_create(weft_comm *comm, int64_t bytes, comm_window **out
     if (local == WEFT_OK) {
         flags_clear(window);
     }
-    WEFT_TRY_GOTO(comm_agree(comm, local), status, done);
+    WEFT_TRY_GOTO(comm->meet->agree(comm, local), status, done);
     *out = window;
     window = NULL;
 done:
     comm_window_destroy(window);
     weft_free(card);
-    weft_free(card_bytes);
     return status;
 }
 
@@ -167,6 +161,7 @@ uint64_t comm_window_room(const weft_comm *comm)
 /* ---- using ------------------------------------------------------------------------------------------------------- */
 void *window_segment(const comm_window *window, int local)
 {
+    assert(local >= 0 && local < window->ranks);
     return (char *)window->segment[local] + HEAD_BYTES;
 }
 
@@ -233,7 +228,7 @@ static weft_status pool_find(weft_comm *comm, int64_t bytes, int32_t *unfit, int
         const comm_window *window = pool->entry[i].window;
         unfit[i] = pool->entry[i].used || window_segment_bytes(window, window->me) < bytes;
     }
-    WEFT_TRY(comm_allreduce(comm, unfit, pool->count, WEFT_DTYPE_I32, COMM_MAX));
+    WEFT_TRY(comm->meet->allreduce(comm, unfit, pool->count, WEFT_DTYPE_I32, COMM_MAX));
     for (int i = 0; i < pool->count; ++i) {
         if (unfit[i] == 0 && (*found < 0 || pool->entry[i].window->largest < pool->entry[*found].window->largest)) {
             *found = i;
@@ -251,7 +246,7 @@ weft_status comm_window_lease(weft_comm *comm, int64_t bytes, comm_window **wind
     *window = NULL;
     weft_status local = pool_grow(pool);
     local = local == WEFT_OK ? WEFT_NEW(&unfit, pool->count + 1, WEFT_MEM_COMM) : local;
-    status = comm_agree(comm, local);
+    status = comm->meet->agree(comm, local);
     if (local != WEFT_OK || status != WEFT_OK) {
         goto done;
     }

@@ -26,8 +26,8 @@ weft_status comm_window_create(weft_comm *comm, int64_t bytes, comm_window **win
 /* Collective, before the communicator is destroyed; NULL is allowed. */
 void comm_window_destroy(comm_window *window);
 
-/* Bytes of shared memory that this node has left for windows; UINT64_MAX: no limit, as on a node of one rank. Pages count
- * from when they are touched. */
+/* Bytes of shared memory that this node has left for windows; UINT64_MAX: no limit, as on a node of one rank. Pages
+ * count from when they are touched. */
 uint64_t comm_window_room(const weft_comm *comm);
 
 /* The segment of the local-th rank of this node (comm_layout), 64-byte aligned, zeroed by nobody. */

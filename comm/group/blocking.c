@@ -1,6 +1,6 @@
 /*
- * comm/group/blocking.c: the blocking collectives: the caller's arguments checked, the algorithm's steps written into the
- * communicator's own schedule, run on the control lane.
+ * comm/group/blocking.c: the blocking collectives: the caller's arguments checked, the algorithm's steps written into
+ * the communicator's own schedule, run on the control lane.
  */
 #include <stdio.h>
 #include <string.h>
@@ -124,21 +124,21 @@ weft_status comm_allgatherv(weft_comm *comm, const void *send, int64_t send_byte
     char name[OPERATION_NAME_BYTES];
     snprintf(name, sizeof name, "all-gather of %lld bytes", (long long)total);
     schedule_begin(&comm->blocking, comm, COMM_LANE_CONTROL, name);
-    coll_allgatherv_build(&comm->blocking, comm_rank(comm), comm_size(comm), send, recv == NULL ? nothing : recv,
-                          recv_bytes);
+    coll_allgather_build(&comm->blocking, comm_rank(comm), comm_size(comm), send, recv == NULL ? nothing : recv,
+                         (coll_shares){.count = recv_bytes});
     return finish(comm);
 }
 
 weft_status comm_allgather(weft_comm *comm, const void *send, int64_t bytes, void *recv)
 {
-    int64_t *each = NULL;
-    weft_status status = comm_agree(comm, WEFT_NEW(&each, comm_size(comm), WEFT_MEM_COMM));
-    for (int p = 0; status == WEFT_OK && p < comm_size(comm); ++p) {
-        each[p] = bytes;
-    }
-    status = status == WEFT_OK ? comm_allgatherv(comm, send, bytes, recv, each) : status;
-    weft_free(each);
-    return status;
+    WEFT_CHECK(bytes >= 0 && ((send != NULL && recv != NULL) || bytes == 0), WEFT_ERR_INTERNAL,
+               "all-gather of %lld bytes a rank%s", (long long)bytes, bytes > 0 ? " without a buffer" : "");
+    char name[OPERATION_NAME_BYTES];
+    snprintf(name, sizeof name, "all-gather of %lld bytes a rank", (long long)bytes);
+    schedule_begin(&comm->blocking, comm, COMM_LANE_CONTROL, name);
+    coll_allgather_build(&comm->blocking, comm_rank(comm), comm_size(comm), send, recv == NULL ? nothing : recv,
+                         (coll_shares){.each = bytes});
+    return finish(comm);
 }
 
 weft_status comm_alltoallv(weft_comm *comm, const void *send, const int64_t *send_bytes, void *recv,
@@ -250,18 +250,13 @@ static weft_status name_mismatch(weft_comm *comm, const char *text)
     int size = comm_size(comm);
     char mine[OPERATION_NAME_BYTES] = "";
     char *all = NULL;
-    int64_t *bytes = NULL;
     snprintf(mine, sizeof mine, "%s", text);
     weft_status local = WEFT_NEW(&all, (size_t)size * OPERATION_NAME_BYTES, WEFT_MEM_COMM);
-    local = local == WEFT_OK ? WEFT_NEW(&bytes, size, WEFT_MEM_COMM) : local;
     status = comm_agree(comm, local);
     if (local != WEFT_OK || status != WEFT_OK) {
         goto done;
     }
-    for (int q = 0; q < size; ++q) {
-        bytes[q] = OPERATION_NAME_BYTES;
-    }
-    WEFT_TRY_GOTO(comm_allgatherv(comm, mine, OPERATION_NAME_BYTES, all, bytes), status, done);
+    WEFT_TRY_GOTO(comm_allgather(comm, mine, OPERATION_NAME_BYTES, all), status, done);
     int other = 1;
     while (other < size - 1 && strcmp(all, all + (size_t)other * OPERATION_NAME_BYTES) == 0) {
         ++other;
@@ -270,7 +265,6 @@ static weft_status name_mismatch(weft_comm *comm, const char *text)
                        all + (size_t)other * OPERATION_NAME_BYTES);
 done:
     weft_free(all);
-    weft_free(bytes);
     return status;
 }
 

@@ -28,6 +28,9 @@ static void transport_destroy(transport *t, comm_progress *progress)
     }
 }
 
+/* What comm/core and comm/coll call upwards. */
+static const comm_meetings meetings = {.agree = comm_agree, .allreduce = comm_allreduce, .allgather = comm_allgather};
+
 /* Without talking to anybody; t is the communicator's from now on, also on failure. parent: NULL = it is the first. */
 static weft_status comm_wrap(transport *t, const weft_comm *parent, weft_comm **out)
 {
@@ -45,6 +48,7 @@ static weft_status comm_wrap(transport *t, const weft_comm *parent, weft_comm **
     /* One node, until the ranks have told each other. */
     WEFT_TRY_GOTO(layout_create(NULL, t->size, &comm->layout), status, done);
     comm->transport = t;
+    comm->meet = &meetings;
     comm->chunk_bytes = COMM_CHUNK_BYTES;
     comm->model = comm_model_default();
     *out = comm;
@@ -119,51 +123,6 @@ void comm_destroy(weft_comm *comm)
     weft_free(comm);
 }
 
-int comm_rank(const weft_comm *comm)
-{
-    return comm->transport->rank;
-}
-
-int comm_size(const weft_comm *comm)
-{
-    return comm->transport->size;
-}
-
-int comm_node_rank(const weft_comm *comm)
-{
-    return comm->layout->local_of[comm_rank(comm)];
-}
-
-int comm_node_size(const weft_comm *comm)
-{
-    const comm_layout *layout = comm->layout;
-    int node = layout->node_of[comm_rank(comm)];
-    return layout->first[node + 1] - layout->first[node];
-}
-
-const char *comm_transport_name(const weft_comm *comm)
-{
-    return comm->transport->ops->name;
-}
-
-const char *comm_lane_name(comm_lane lane)
-{
-    static const char *const names[COMM_LANES] = {"control", "halo", "gradient", "samples", "shadow", "alarm"};
-    return lane >= 0 && lane < COMM_LANES ? names[lane] : "unknown";
-}
-
-comm_stats comm_lane_stats(const weft_comm *comm, comm_lane lane)
-{
-    const comm_counters *counters = &comm->counters[lane];
-    return (comm_stats){
-        .bytes_sent = atomic_load_explicit(&counters->bytes_sent, memory_order_relaxed),
-        .messages_sent = atomic_load_explicit(&counters->messages_sent, memory_order_relaxed),
-        .shared_bytes = atomic_load_explicit(&counters->shared_bytes, memory_order_relaxed),
-        .wait_seconds = 1e-9 * (double)atomic_load_explicit(&counters->wait_ns, memory_order_relaxed),
-        .busy_seconds = 1e-9 * (double)atomic_load_explicit(&counters->busy_ns, memory_order_relaxed),
-    };
-}
-
 void comm_set_stall_timeout(weft_comm *comm, double seconds)
 {
     progress_set_stall_timeout(comm->progress, seconds);
@@ -195,13 +154,6 @@ void comm_poll(weft_comm *comm)
     }
 }
 
-int comm_next_tag(weft_comm *comm, comm_lane lane)
-{
-    int tag = comm->next_tag[lane];
-    comm->next_tag[lane] = (tag + 1) % TRANSPORT_TAGS;
-    return tag;
-}
-
 _Noreturn void comm_abort(weft_comm *comm, weft_status status)
 {
     int code = (int)status;
@@ -231,17 +183,14 @@ static int compare_entries(const void *a, const void *b)
 }
 
 /* Every rank's entry, then this rank's group in order; members: [P]. */
-static weft_status split_gather(weft_comm *comm, int color, int key, split_entry *entry, int64_t *bytes, int *members,
-                                int *count, int *me, uint64_t *token)
+static weft_status split_gather(weft_comm *comm, int color, int key, split_entry *entry, int *members, int *count,
+                                int *me, uint64_t *token)
 {
     int size = comm_size(comm);
     progress_lock(comm->progress);
     split_entry mine = {color, key, comm_rank(comm), comm->transport->ops->token(comm->transport)};
     progress_unlock(comm->progress);
-    for (int q = 0; q < size; ++q) {
-        bytes[q] = (int64_t)sizeof mine;
-    }
-    WEFT_TRY(comm_allgatherv(comm, &mine, (int64_t)sizeof mine, entry, bytes));
+    WEFT_TRY(comm_allgather(comm, &mine, (int64_t)sizeof mine, entry));
     qsort(entry, (size_t)size, sizeof *entry, compare_entries);
     *count = 0;
     *me = 0;
@@ -300,19 +249,17 @@ weft_status comm_split(weft_comm *comm, int color, int key, weft_comm **out)
     uint64_t token = 0;
     transport *t = NULL;
     split_entry *entry = NULL;
-    int64_t *bytes = NULL;
     int *members = NULL;
     int *leaders = NULL;
     *out = NULL;
     weft_status local = WEFT_NEW(&entry, size, WEFT_MEM_COMM);
-    local = local == WEFT_OK ? WEFT_NEW(&bytes, size, WEFT_MEM_COMM) : local;
     local = local == WEFT_OK ? WEFT_NEW(&members, size, WEFT_MEM_COMM) : local;
     local = local == WEFT_OK ? WEFT_NEW(&leaders, size, WEFT_MEM_COMM) : local;
     status = comm_agree(comm, local);
     if (local != WEFT_OK || status != WEFT_OK) {
         goto done;
     }
-    WEFT_TRY_GOTO(split_gather(comm, color, key, entry, bytes, members, &count, &me, &token), status, done);
+    WEFT_TRY_GOTO(split_gather(comm, color, key, entry, members, &count, &me, &token), status, done);
     progress_lock(comm->progress);
     status = comm->transport->ops->split(comm->transport, members, count, me, token, &t);
     progress_unlock(comm->progress);
@@ -334,7 +281,6 @@ done:
         *out = NULL;
     }
     weft_free(entry);
-    weft_free(bytes);
     weft_free(members);
     weft_free(leaders);
     return status;

@@ -1,26 +1,15 @@
-/* comm/group/planned.c: planned all-reduces: checked against the other ranks once, then posted, tested and waited on. */
+/* comm/group/planned.c: planned all-reduces: checked against the other ranks once, then posted, tested and waited
+ * on. */
+#include <assert.h>
 #include <stdio.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "comm/coll/node_shared.h"
-#include "comm/coll/shared.h"
 #include "comm/core/comm_internal.h"
 #include "comm/core/wire.h"
+#include "comm/group/plan.h"
 
-/* Past any machine's memory; bytes times rounds stay far below 2^63. */
-#define MOST_ELEMENTS ((int64_t)1 << 46)
-
-struct comm_plan {
-    comm_schedule schedule;
-    comm_algorithm algorithm;
-    comm_cost cost;
-    coll_range owned;
-    coll_shared *shared; /* of what runs in shared memory, or NULL */
-    node_shared *stage;
-};
-
-static const char *op_name(comm_op op)
+const char *plan_op_name(comm_op op)
 {
     switch (op) {
     case COMM_SUM:
@@ -44,9 +33,9 @@ static void describe(const comm_allreduce_desc *desc, const coll_algorithm *chos
     bool encoded = desc->wire != COMM_WIRE_SAME;
     bool named = desc->name != NULL;
     snprintf(text, OPERATION_NAME_BYTES, "%s %s of %lld %s %s%s%s%s on lane %s%s%s%s", half_name(desc->half),
-             chosen->name, (long long)desc->count, weft_dtype_name(desc->dtype), op_name(desc->op), encoded ? ", " : "",
-             encoded ? wire_name(desc->wire) : "", encoded ? " on the wire," : "", comm_lane_name(desc->lane),
-             named ? " (" : "", named ? desc->name : "", named ? ")" : "");
+             chosen->name, (long long)desc->count, weft_dtype_name(desc->dtype), plan_op_name(desc->op),
+             encoded ? ", " : "", encoded ? wire_name(desc->wire) : "", encoded ? " on the wire," : "",
+             comm_lane_name(desc->lane), named ? " (" : "", named ? desc->name : "", named ? ")" : "");
 }
 
 static weft_status check_form(const comm_allreduce_desc *desc)
@@ -66,7 +55,7 @@ static weft_status check_form(const comm_allreduce_desc *desc)
                wire_name(desc->wire));
     WEFT_CHECK(desc->wire == COMM_WIRE_SAME || (desc->dtype == WEFT_DTYPE_F32 && desc->op == COMM_SUM),
                WEFT_ERR_UNSUPPORTED, "only float32 sums can travel as %s, not a %s of %s", wire_name(desc->wire),
-               op_name(desc->op), weft_dtype_name(desc->dtype));
+               plan_op_name(desc->op), weft_dtype_name(desc->dtype));
     return WEFT_OK;
 }
 
@@ -103,6 +92,7 @@ static const coll_algorithm *resolve(const weft_comm *comm, const comm_allreduce
 
 static void set_owned(comm_plan *plan, const coll_algorithm *algorithm, const coll_allreduce *args)
 {
+    assert(args->half == COMM_WHOLE || algorithm->owned != NULL);
     bool all = args->half == COMM_WHOLE || args->size == 1 || args->count == 0;
     plan->owned = all ? (coll_range){0, args->count} : algorithm->owned(args);
 }
@@ -227,6 +217,7 @@ void comm_plan_destroy(comm_plan *plan)
         schedule_free(&plan->schedule);
         coll_shared_destroy(plan->shared);
         node_shared_destroy(plan->stage);
+        coll_cut_free(&plan->cut);
         weft_free(plan);
     }
 }

@@ -12,6 +12,7 @@
  */
 #include "comm/exchange.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -232,6 +233,7 @@ weft_status comm_exchange_plan(weft_comm *comm, const comm_exchange_desc *desc, 
 
 void *comm_exchange_area(comm_exchange *exchange, int peer)
 {
+    assert(peer >= 0 && peer < comm_size(exchange->comm));
     return exchange->to[peer].area;
 }
 

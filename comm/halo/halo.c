@@ -6,16 +6,18 @@
  *      wait      unpacks
  *
  * Packing happens in the post and unpacking in the wait, on the caller's thread: a backend serves one thread at a time,
- * and the caller computes with it while the driver, which may be another thread, moves the messages. A device packs when its
- * stream comes to it, and nobody stands still for that: the driver starts the messages once it has come past an event behind
- * the last pack operation and copy, where the backend lets it ask (hal_stream_ops.reached); else the post waits. Unpacking starts
- * as soon as a message is complete; in reverse a peer waits for all lower ones, so that sums do not depend on arrival.
+ * and the caller computes with it while the driver, which may be another thread, moves the messages. A device packs
+ * when its stream comes to it, and nobody stands still for that: the driver starts the messages once it has come past
+ * an event behind the last pack operation and copy, where the backend lets it ask (hal_stream_ops.reached); else the
+ * post waits. Unpacking starts as soon as a message is complete; in reverse a peer waits for all lower ones, so that
+ * sums do not depend on arrival.
  *
- * Where the host sees x, the pieces of ranks of this node are packed or coded into shared memory, from where the peer unpacks
- * them (comm/halo/halo_window.h), unless rows are larger than float32 of max_width.
+ * Where the host sees x, the pieces of ranks of this node are packed or coded into shared memory, from where the peer
+ * unpacks them (comm/halo/halo_window.h), unless rows are larger than float32 of max_width.
  */
 #include "comm/halo.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "base/alloc.h"
@@ -75,6 +77,7 @@ static halo_piece *received_pieces(const comm_halo *halo)
 /* Of a piece's message. */
 static int64_t piece_bytes(const comm_halo *halo, const halo_piece *piece)
 {
+    assert(piece->rows >= 0);
     return halo_format_bytes(&halo->format, piece->rows);
 }
 
@@ -112,8 +115,9 @@ static weft_status pack_pieces(comm_halo *halo)
     return WEFT_OK;
 }
 
-/* Messages and peers touch memory of the host, or the device's by themselves, once the stream has come here: what is sent has
- * been written, and what the last exchange uploaded or unpacked out of the memory that is received into has been read. */
+/* Messages and peers touch memory of the host, or the device's by themselves, once the stream has come here: what is
+ * sent has been written, and what the last exchange uploaded or unpacked out of the memory that is received into has
+ * been read. */
 static weft_status mark_stream(comm_halo *halo)
 {
     return halo->hal->stream.record(halo->hal, halo->packed);

@@ -1,8 +1,8 @@
 /*
  * comm/halo/halo_format.h: what the rows of one exchange are, and how its messages carry them.
  *
- * A row of width elements is written as it is, in fewer bits (hal_row_codec), or in numbers of bits that the rows choose
- * (comm/halo/halo_mix.h). All of an exchange's messages are written alike, so both ends know their bytes.
+ * A row of width elements is written as it is, in fewer bits (hal_row_codec), or in numbers of bits that the rows
+ * choose (comm/halo/halo_mix.h). All of an exchange's messages are written alike, so both ends know their bytes.
  */
 #ifndef WEFT_COMM_HALO_HALO_FORMAT_H
 #define WEFT_COMM_HALO_HALO_FORMAT_H
@@ -18,7 +18,8 @@ typedef struct halo_format {
     int64_t row_bytes;    /* of the room for a row in a message */
 } halo_format;
 
-/* direct: messages reach memory of the device that the host does not see (comm_choose_direct). code->rounding names the sender. */
+/* direct: messages reach memory of the device that the host does not see (comm_choose_direct). code->rounding names
+ * the sender. */
 halo_format halo_format_of(const weft_hal *hal, halo_direction direction, const comm_halo_code *code, hal_mat x,
                            bool direct);
 

@@ -1,20 +1,22 @@
 /*
  * comm/halo/halo_mix.h: rows of one message in 2, 4 or 8 bits, each as its range deserves.
  *
- * A message of n rows has as many bytes as if all took `bits` bits an element, whatever is in it, so that both sides know its
- * length; which rows take how many is chosen anew for every message and stands at its beginning:
+ * A message of n rows has as many bytes as if all took `bits` bits an element, whatever is in it, so that both sides
+ * know its length; which rows take how many is chosen anew for every message and stands at its beginning:
  *
  *      class of each row, 2 bits | rows of int8 | rows of int4 | rows of int2 | zeros
  *
- * Rounding a row of d elements at random with step s adds a variance of about d s^2 / 6, where s is what hal_row_codec says:
- * a third of the row's range, a 7th or a 127th of its largest magnitude. The sum over the rows is made small by the rows whose
- * step is worth most a byte: each row's choices make a convex curve of variance over bytes, its pieces are taken in the order of
- * their slopes until the bytes are used up (the greedy solution of a knapsack, short of the best by less than a row). Slopes are
- * sorted by their exponents and five bits more, so a choice costs two looks at every row.
+ * Rounding a row of d elements at random with step s adds a variance of about d s^2 / 6, where s is what hal_row_codec
+ * says: a third of the row's range, a 7th or a 127th of its largest magnitude. The sum over the rows is made small by
+ * the rows whose step is worth most a byte: each row's choices make a convex curve of variance over bytes, its pieces
+ * are taken in the order of their slopes until the bytes are used up (the greedy solution of a knapsack, short of the
+ * best by less than a row). Slopes are sorted by their exponents and five bits more, so a choice costs two looks at
+ * every row.
  *
- * The choice is a function of the rows alone: no message agrees on it, nothing is remembered, and what arrives has the expectation
- * of what was sent. After B. Wan, J. Zhao, C. Wu: Adaptive message quantization and parallelization for distributed full-graph
- * GNN training. MLSys 2023, arXiv 2306.01381, who choose once in many epochs, for all ranks together.
+ * The choice is a function of the rows alone: no message agrees on it, nothing is remembered, and what arrives has the
+ * expectation of what was sent. After B. Wan, J. Zhao, C. Wu: Adaptive message quantization and parallelization for
+ * distributed full-graph GNN training. MLSys 2023, arXiv 2306.01381, who choose once in many epochs, for all ranks
+ * together.
  */
 #ifndef WEFT_COMM_HALO_HALO_MIX_H
 #define WEFT_COMM_HALO_HALO_MIX_H

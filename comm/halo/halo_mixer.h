@@ -1,11 +1,12 @@
 /*
- * comm/halo/halo_mixer.h: messages of rows in numbers of bits that the rows choose (comm/halo/halo_mix.h), packed and unpacked
- * through a backend.
+ * comm/halo/halo_mixer.h: messages of rows in numbers of bits that the rows choose (comm/halo/halo_mix.h), packed and
+ * unpacked through a backend.
  *
  *      pack      ranges of the rows -> classes -> gather by class -> encode each class -> header
  *      unpack    header -> classes -> decode each class -> scatter by class
  *
- * Ranges and headers are the host's business: where it does not see the backend's memory, rows are downloaded to be looked at.
+ * Ranges and headers are the host's business: where it does not see the backend's memory, rows are downloaded to be
+ * looked at.
  */
 #ifndef WEFT_COMM_HALO_HALO_MIXER_H
 #define WEFT_COMM_HALO_HALO_MIXER_H

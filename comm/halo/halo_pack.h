@@ -4,8 +4,9 @@
  *      FORWARD   own pieces  --pack-->  messages  --unpack-->  leaf pieces          (copies)
  *      REVERSE   leaf pieces --pack-->  messages  --unpack-->  own pieces           (adds or keeps the larger)
  *
- * Both put their operations and copies into the stream and wait for nothing, but where rows choose their bits, whose ranges the
- * host looks at. The pieces are those of a side that is arranged for this format. Local, on the caller's thread.
+ * Both put their operations and copies into the stream and wait for nothing, but where rows choose their bits, whose
+ * ranges the host looks at. The pieces are those of a side that is arranged for this format. Local, on the caller's
+ * thread.
  */
 #ifndef WEFT_COMM_HALO_HALO_PACK_H
 #define WEFT_COMM_HALO_HALO_PACK_H

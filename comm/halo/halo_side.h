@@ -1,23 +1,23 @@
 /*
- * comm/halo/halo_side.h: the rows that a rank shares with its peers, as roots or as replicas, and the memory that they pass
- * through.
+ * comm/halo/halo_side.h: the rows that a rank shares with its peers, as roots or as replicas, and the memory that they
+ * pass through.
  *
- * Each peer's rows of a side are a piece: a list of rows of x. In one exchange the rows of a piece travel as one message (uncut),
- * and where they lie decides how they get into it:
+ * Each peer's rows of a side are a piece: a list of rows of x. In one exchange the rows of a piece travel as one
+ * message (uncut), and where they lie decides how they get into it:
  *
  *      in place    rows are one ascending run, ld == width, messages reach x: sent or received where they are
  *      packed      gathered into (or scattered from) a buffer that messages reach
  *      staged      messages do not reach x: gathered on the device, downloaded, sent; received, uploaded, scattered
  *      coded       gathered, then written in fewer bits (hal_row_codec) beside; received there, decoded, scattered
- *      mixed       gathered in another order, and written in numbers of bits that the rows choose (comm/halo/halo_mix.h)
+ *      mixed       gathered in another order, and written in as many bits as each row chooses (comm/halo/halo_mix.h)
  *
- * Messages reach what the host sees, and the memory of a device where the transport takes it (comm_choose_direct). There the
- * beginning of a mixed message, which the host writes, keeps it staged. Pieces of ranks of this node lie in shared memory
- * instead, where the exchange goes through the window (comm/halo/halo_window.h).
+ * Messages reach what the host sees, and the memory of a device where the transport takes it (comm_choose_direct).
+ * There the beginning of a mixed message, which the host writes, keeps it staged. Pieces of ranks of this node lie in
+ * shared memory instead, where the exchange goes through the window (comm/halo/halo_window.h).
  *
  * Memory: one row of max_width per shared pair and side (none for leaf runs of a host backend), twice that when staged;
- * coded, the rows of both sides and their codes. Pairs of this node: the window's, and coded the rows of both sides. Buffers are
- * sized for float32 of max_width and double once if float64 comes.
+ * coded, the rows of both sides and their codes. Pairs of this node: the window's, and coded the rows of both sides.
+ * Buffers are sized for float32 of max_width and double once if float64 comes.
  */
 #ifndef WEFT_COMM_HALO_HALO_SIDE_H
 #define WEFT_COMM_HALO_HALO_SIDE_H
@@ -58,8 +58,8 @@ typedef struct halo_side {
     halo_buffer staged; /* host, what is sent of those where messages do not reach them */
 } halo_side;
 
-/* offset: [peers + 1] of row, which is copied. gid: global ids of local rows, or NULL. Free with halo_side_free, whatever the
- * answer; hal outlives it. Local, like all below. */
+/* offset: [peers + 1] of row, which is copied. gid: global ids of local rows, or NULL. Free with halo_side_free,
+ * whatever the answer; hal outlives it. Local, like all below. */
 weft_status halo_side_create(weft_hal *hal, int peers, const int64_t *offset, const int32_t *row, const int64_t *gid,
                              halo_side *side);
 /* Fewer rows of each piece, from its place on. WEFT_ERR_INTERNAL: more than there were at creation. */
@@ -67,8 +67,8 @@ weft_status halo_side_choose(halo_side *side, const int64_t *offset, const int32
 /* Waits for what is copied. A side of zeros is allowed. */
 void halo_side_free(halo_side *side);
 
-/* How the rows of each piece travel in the next exchange, and where they lie meanwhile. receives: into this side. window: NULL
- * where rows go in messages alone. Allocates when it needs more than any exchange before. */
+/* How the rows of each piece travel in the next exchange, and where they lie meanwhile. receives: into this side.
+ * window: NULL where rows go in messages alone. Allocates when it needs more than any exchange before. */
 weft_status halo_side_arrange(halo_side *side, const halo_format *format, const halo_window *window, bool receives);
 
 /* Where the transport finds a piece's message: in memory of the host unless format->messages_reach. */

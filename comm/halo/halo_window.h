@@ -1,9 +1,9 @@
 /*
  * comm/halo/halo_window.h: rows for the ranks of this node, through memory that they share: no message, one copy less.
  *
- * Every rank owns two regions of a window (comm/core/window.h) and uses them in turn. In exchange k it packs the rows of
- * all peers of its node into region k % 2 and raises HERE; a peer that sees the flag unpacks straight from there, and
- * raises READ when it has unpacked everybody's.
+ * Every rank owns two regions of a window (comm/core/window.h) and uses them in turn. In exchange k it packs the rows
+ * of all peers of its node into region k % 2 and raises HERE; a peer that sees the flag unpacks straight from there,
+ * and raises READ when it has unpacked everybody's.
  *
  *      rank 0    pack into region k % 2    HERE k | ...            | from rank 1's region into x    READ k
  *      rank 1                pack    HERE k | ... | from rank 0's region into x    READ k

@@ -47,8 +47,9 @@ weft_status comm_calibrate(weft_comm *comm, comm_model *model);
  */
 weft_status comm_check_model(weft_comm *comm, const comm_model *model, double *ratio);
 
-/* Does what the timings would choose inside a node still win, at a short and a longer length? *hold is the same on every
- * rank; true where nothing was timed, and where ranks wait so long for cores that nothing can be told. Collective, a few milliseconds. */
+/* Does what the timings would choose inside a node still win, at a short and a longer length? *hold is the same on
+ * every rank; true where nothing was timed, and where ranks wait so long for cores that nothing can be told.
+ * Collective, a few milliseconds. */
 weft_status comm_check_timings(weft_comm *comm, const comm_model *model, bool *hold);
 
 /* The room's own: the line through (bytes[i], seconds[i]), points >= 2 with ascending bytes; both figures positive

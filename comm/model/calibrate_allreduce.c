@@ -2,9 +2,9 @@
  * comm/model/calibrate_allreduce.c: all-reduces of the ranks of one node, timed as they run, and checked again later.
  *
  * All algorithms that could be chosen run in turns on one vector in shared memory, as gradients lie; what another
- * program takes hits all of them alike, and of every algorithm the least counts: disturbances only add time. A sample of
- * a short operation holds many. While the two least of the leader differ, further rounds follow. The lengths come in an
- * order that leaves a coarse grid when the time is over, on ranks that share cores or a processor that is slow.
+ * program takes hits all of them alike, and of every algorithm the least counts: disturbances only add time. A sample
+ * of a short operation holds many. While the two least of the leader differ, further rounds follow. The lengths come in
+ * an order that leaves a coarse grid when the time is over, on ranks that share cores or a processor that is slow.
  */
 #include <math.h>
 #include <string.h>
@@ -267,7 +267,8 @@ weft_status calibrate_allreduces(calibration *c)
     return status;
 }
 
-/* Lost in every attempt, as on a machine that is merely busy it is not: the choice for vectors of `bytes` against what could be taken instead. */
+/* Lost in every attempt, as on a machine that is merely busy it is not: the choice for vectors of `bytes` against
+ * what could be taken instead. */
 static weft_status check_length(weft_comm *comm, const comm_model *model, void *vector, int64_t bytes, bool *hold)
 {
     enum { ATTEMPTS = 4 };

@@ -1,6 +1,6 @@
 /*
- * comm/model/calibrate_node.c: what a rank's own work costs while all ranks of the node do the same: meetings and copies in
- * shared memory, reducing, selecting, scattering.
+ * comm/model/calibrate_node.c: what a rank's own work costs while all ranks of the node do the same: meetings and
+ * copies in shared memory, reducing, selecting, scattering.
  *
  * Local work is timed as steps of a schedule, because that is how algorithms run it.
  */

@@ -1,5 +1,6 @@
 /*
- * comm/model/link_probe.h: latency and bandwidth of every pair of ranks, one pair after the other, so that a bad link shows.
+ * comm/model/link_probe.h: latency and bandwidth of every pair of ranks, one pair after the other, so that a bad link
+ * shows.
  *
  * A figure of a link is the best of a few ping-pongs: 8 bytes for the latency, a long message for the bandwidth, as
  * long as the link moves in a few milliseconds. With more than PAIRS_RANKS ranks, as many of them, evenly spread, stand

@@ -4,7 +4,8 @@
  * A file holds the figures of one set of nodes, and what they belong to: a job on other nodes, with other ranks a node
  * or threads a rank, another processor, MPI library or Weft does not take them.
  *
- *      {"format": "weft-comm-model 4", "nodes": "ant:2 bee:2", "machine": "AMD EPYC, L2 1024 KiB, L3 32768 KiB, 1 threads",
+ *      {"format": "weft-comm-model 4", "nodes": "ant:2 bee:2",
+ *       "machine": "AMD EPYC, L2 1024 KiB, L3 32768 KiB, 1 threads",
  *       "ranks": 4, "transport": "mpi", "mpi": "Open MPI v4.1.4", "weft": "0.1.0",
  *       "inter": {"latency": 2.9e-05, "seconds_per_byte": 8.7e-10}, "intra": {...},
  *       "sync": ..., "shared_per_byte": ..., "reduce_per_byte": ..., "select_per_element": ...,
@@ -38,8 +39,8 @@ void model_key_free(model_key *key);
  * environment names neither. */
 weft_status model_default_path(const model_key *key, char path[FILE_PATH_MAX]);
 
-/* key NULL: of whatever job. WEFT_ERR_NOINPUT: there is none. WEFT_ERR_DATA: damaged, made elsewhere, or by another Weft;
- * the message names the file, the entry and what it says. *model is untouched on failure. */
+/* key NULL: of whatever job. WEFT_ERR_NOINPUT: there is none. WEFT_ERR_DATA: damaged, made elsewhere, or by another
+ * Weft; the message names the file, the entry and what it says. *model is untouched on failure. */
 weft_status model_read(const char *path, const model_key *key, comm_model *model);
 /* Whole or not at all; makes the folders of the path. */
 weft_status model_write(const char *path, const model_key *key, const comm_model *model);

@@ -73,8 +73,9 @@ uint32_t select_kth(uint32_t *value, int64_t n, int64_t k, int64_t *above)
 
 /* ---- the guess ------------------------------------------------------------------------------------------- */
 
-/* A magnitude that a few more than k elements should reach; 0: everything is a candidate; HAL_MAGNITUDE_INFINITY: no guess is
- * worth trying. One sample at a scrambled place in each of equal runs, so that periodic data do not align with it. */
+/* A magnitude that a few more than k elements should reach; 0: everything is a candidate; HAL_MAGNITUDE_INFINITY: no
+ * guess is worth trying. One sample at a scrambled place in each of equal runs, so that periodic data do not align
+ * with it. */
 static uint32_t guess_floor(selector *s, int64_t count, int64_t k)
 {
     if (count <= SELECT_SMALL) {

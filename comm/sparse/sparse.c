@@ -6,6 +6,7 @@
  */
 #include "comm/sparse/sparse.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -359,6 +360,7 @@ void sparse_blame(sparse_plan *plan, const sparse_note *note)
 
 weft_status sparse_verdict(const sparse_plan *plan)
 {
+    assert(plan->trouble.rank < comm_size(plan->comm));
     WEFT_CHECK(plan->trouble.rank < 0, WEFT_ERR_DIVERGED,
                "rank %d: element %d of a vector of %lld, or its sum, is not finite: lower the learning rate",
                plan->trouble.rank, plan->trouble.index, (long long)plan->desc.count);
@@ -385,6 +387,8 @@ static sparse_note find_trouble(const sparse_plan *plan)
 
 weft_status sparse_select_into(sparse_plan *plan, sparse_slots *slots, int i)
 {
+    assert(i >= 0);
+    assert(plan->share <= plan->count);
     sparse_note *note = slots_note(slots, i);
     int64_t room = plan->desc.select.method == SELECT_REUSE ? slots->capacity : plan->share;
     int64_t found = 0;

@@ -1,5 +1,6 @@
 /*
- * comm/sparse/sparse_device.c: selections from a vector that lies on a device; only they cross, and nobody stands still.
+ * comm/sparse/sparse_device.c: selections from a vector that lies on a device; only they cross, and nobody stands
+ * still.
  *
  *      residual += vector                     on the device
  *      the k largest of it                    select_largest (hal/ops.def); k places and values come down
@@ -7,7 +8,8 @@
  *      ... the exchange, in host memory, whose first step asks whether they are there (hal_stream_ops.reached) ...
  *      vector = 0; vector += slot, each       places and values go up, P k of both
  *
- * What goes up is overwritten by the next exchange, which begins behind the next selection, and that is behind it in the stream.
+ * What goes up is overwritten by the next exchange, which begins behind the next selection, and that is behind it in
+ * the stream.
  *
  * The selection is the one that the host makes of the same numbers, ties by lowest index, and slots are added in the
  * same order: the same bits. What is not finite is larger than every number, so that a selection tells of it.
@@ -22,7 +24,8 @@
 #include "comm/sparse/sparse_internal.h"
 #include "hal/pack.h"
 
-/* A place and the value there; a selection is all places, then all values. DEVICE_WORDS: of all arrays, for each entry. */
+/* A place and the value there; a selection is all places, then all values. DEVICE_WORDS: of all arrays, for each
+ * entry. */
 enum { WORDS_OF_ENTRY = 2, DEVICE_WORDS = 2 * WORDS_OF_ENTRY + 1 };
 
 struct sparse_device {

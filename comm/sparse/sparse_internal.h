@@ -164,11 +164,11 @@ weft_status sparse_ok_topk_restored(sparse_plan *plan); /* collective */
 void sparse_ok_topk_free(sparse_plan *plan);
 weft_status sparse_all_gather_create(sparse_plan *plan);
 
-/* ---- vectors on a device: comm/sparse/sparse_device.c ------------------------------------------------------------- */
+/* ---- vectors on a device: comm/sparse/sparse_device.c ------------------------------------------------------------ */
 weft_status sparse_device_create(sparse_plan *plan);
 void sparse_device_free(sparse_plan *plan);
-/* Select into slot `sender`, or with everything == true bring vector and residual to desc.buffer; the residual keeps the
- * rest. What comes down may be under way on return. */
+/* Select into slot `sender`, or with everything == true bring vector and residual to desc.buffer; the residual keeps
+ * the rest. What comes down may be under way on return. */
 weft_status sparse_device_take(sparse_plan *plan, bool everything);
 /* Whether it is there; never waits. Steps that begin an exchange ask, on whichever thread drives: */
 weft_status sparse_device_here(const sparse_plan *plan, bool *here);

@@ -10,10 +10,12 @@
  *
  * Bytes and time: those of the all-reduce algorithm (comm/coll), once a step over all buckets.
  */
+#include <assert.h>
 #include <stdio.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "comm/sync/predict.h"
 #include "comm/sync/staging.h"
 
 typedef enum bucket_phase { BUCKET_IDLE, BUCKET_REDUCING, BUCKET_OWED } bucket_phase;
@@ -126,6 +128,7 @@ static void destroy(comm_sync *sync)
 
 static weft_status post(allreduce_bucket *bucket)
 {
+    assert(bucket->phase == BUCKET_IDLE);
     bucket->posted = clock_seconds();
     bucket->phase = BUCKET_REDUCING;
     return comm_post(bucket->reduce);
@@ -173,6 +176,7 @@ static bool owes(const comm_sync *sync, int b)
 static weft_status need(comm_sync *sync, int b)
 {
     allreduce *a = sync->self;
+    assert(a->bucket[b].phase == BUCKET_OWED);
     return await(sync, &a->bucket[b], a->bucket[b].gather);
 }
 
@@ -191,9 +195,19 @@ static weft_status settle(comm_sync *sync, bool last)
     return WEFT_OK;
 }
 
+/* ---- prediction ------------------------------------------------------------------------------------------ */
+static weft_status predict(const comm_sync *sync, double *seconds)
+{
+    for (int b = 0; b < sync->desc.buckets; ++b) {
+        *seconds += predict_allreduce(sync, sync->desc.bucket[b].count);
+    }
+    return WEFT_OK;
+}
+
 const sync_ops sync_allreduce_ops = {.name = "allreduce",
                                      .exact = true,
                                      .admits = true,
+                                     .predict = predict,
                                      .create = create,
                                      .destroy = destroy,
                                      .ready = ready,

@@ -24,10 +24,10 @@
  * wall, hence not repeatable). Every flush_every steps it is 0: everything goes.
  *
  * sync_average shows the mean of the sites while acc stays where it is; training goes on from the replicas. So does
- * sync_finish: what a site held back for long its own gradients have answered, and so have the others' theirs. All of it
- * at once went too far by as much as there are sites (lenet, theta 1 %, 4 sites: 97.4 percent became 89.7). Batch
- * statistics are averaged inside the site every step, over sites by sync_average. Density and staleness are reported
- * by the leaders.
+ * sync_finish: what a site held back for long its own gradients have answered, and so have the others' theirs. All of
+ * it at once went too far by as much as there are sites (lenet, theta 1 %, 4 sites: 97.4 percent became 89.7). Batch
+ * statistics are averaged inside the site every step, over sites by sync_average. Density and staleness are reported by
+ * the leaders.
  *
  * With gradient tracking the tracked gradients travel as the parameters do: of each site's change the part n / P is
  * made at once, remembered, and sent once it passes theta times the tracked gradient. theta = 0 makes all of them the
@@ -39,8 +39,10 @@
  * K. Hsieh, A. Harlap, N. Vijaykumar, D. Konomis, G. Ganger, P. Gibbons, O. Mutlu: Gaia: geo-distributed machine
  * learning approaching LAN speeds. NSDI 2017.
  */
+#include <assert.h>
 #include <float.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -50,6 +52,7 @@
 #include "comm/comm_options.def"
 #include "comm/sync/asp_link.h"
 #include "comm/sync/mode.h"
+#include "comm/sync/predict.h"
 #include "comm/sync/racks.h"
 #include "comm/sync/significance.h"
 #include "comm/sync/tracking.h"
@@ -99,11 +102,12 @@ static bool leads(const asp *a)
 
 static int64_t slots(const comm_sync *sync)
 {
-    return sync->options.slack + 2;
+    return sync->options.asp.slack + 2;
 }
 
 static asp_message *sending(const asp *a, int64_t slot, int run, int site)
 {
+    assert(slot >= 0 && run >= 0 && run < a->runs && site >= 0 && site < a->sites);
     return &a->send[(slot * a->runs + run) * a->sites + site];
 }
 
@@ -111,6 +115,7 @@ static asp_message *sending(const asp *a, int64_t slot, int run, int site)
 static sync_bucket run_of(const comm_sync *sync, int run)
 {
     const asp *a = sync->self;
+    assert(run >= 0 && run < a->runs);
     sync_bucket found = sync->desc.bucket[run % a->buckets];
     found.offset += run / a->buckets * sync->desc.trained;
     return found;
@@ -120,7 +125,7 @@ static sync_bucket run_of(const comm_sync *sync, int run)
 static weft_status allocate(comm_sync *sync)
 {
     asp *a = NULL;
-    const sync_options *options = &sync->options;
+    const sync_asp_options *options = &sync->options.asp;
     WEFT_TRY(WEFT_NEW_ZERO(&a, 1, WEFT_MEM_COMM));
     sync->self = a;
     a->buckets = sync->desc.buckets;
@@ -149,8 +154,8 @@ static weft_status split(comm_sync *sync)
     weft_status status = WEFT_OK;
     comm_topology *sites = NULL;
     int rank = comm_rank(sync->comm);
-    if (sync->options.sites != NULL) {
-        WEFT_TRY_GOTO(topology_read(sync->comm, sync->options.sites, &sites), status, done);
+    if (sync->options.asp.sites != NULL) {
+        WEFT_TRY_GOTO(topology_read(sync->comm, sync->options.asp.sites, &sites), status, done);
     } else {
         WEFT_TRY_GOTO(comm_agree(sync->comm, topology_nodes(sync->comm, &sites)), status, done);
     }
@@ -278,7 +283,7 @@ static void destroy(comm_sync *sync)
 static weft_status reset(comm_sync *sync)
 {
     asp *a = sync->self;
-    a->counters = (asp_counters){.begun = 1, .threshold.theta = sync->options.threshold};
+    a->counters = (asp_counters){.begun = 1, .threshold.theta = sync->options.asp.threshold};
     a->sent_s = clock_seconds();
     if (a->acc != NULL) {
         memset(a->acc, 0, (size_t)a->moved * sizeof *a->acc);
@@ -300,15 +305,12 @@ static weft_status ready(comm_sync *sync, int bucket)
 static weft_status gradients(comm_sync *sync)
 {
     asp *a = sync->self;
-    float *grad = sync->desc.grad;
     float scale = (float)comm_size(sync->comm) / (float)comm_size(a->group);
     for (int b = 0; b < a->buckets; ++b) {
         WEFT_TRY(comm_wait(a->sum[b].plan));
     }
     sync->figures.busy_s += clock_seconds() - a->posted_s;
-    for (int64_t i = 0; i < sync->desc.trained; ++i) {
-        grad[i] *= scale;
-    }
+    mode_scale(sync, sync->desc.grad, sync->desc.trained, scale);
     if (sync->desc.trained > 0) {
         memcpy(a->before, sync->desc.value, (size_t)a->moved * sizeof *a->before);
     }
@@ -316,12 +318,13 @@ static weft_status gradients(comm_sync *sync)
 }
 
 /* The site's part in the mean of all sites' updates is made at once, and remembered for the others. */
-static void take_share(comm_sync *sync)
+static void take_share(void *argument, int64_t begin, int64_t end)
 {
+    const comm_sync *sync = argument;
     asp *a = sync->self;
     float *w = sync->desc.value;
     float share = (float)comm_size(a->group) / (float)comm_size(sync->comm);
-    for (int64_t i = 0; i < a->moved; ++i) {
+    for (int64_t i = begin; i < end; ++i) {
         float update = (w[i] - a->before[i]) * share;
         w[i] = a->before[i] + update;
         if (a->acc != NULL) {
@@ -336,7 +339,8 @@ static weft_status average_statistics(comm_sync *sync)
     if (sync->desc.elements > a->moved && comm_size(a->group) > 1) {
         WEFT_TRY(comm_post(a->statistics));
         WEFT_TRY(comm_wait(a->statistics));
-        mode_divide((float *)sync->desc.value + a->moved, sync->desc.elements - a->moved, (float)comm_size(a->group));
+        mode_divide(sync, (float *)sync->desc.value + a->moved, sync->desc.elements - a->moved,
+                    (float)comm_size(a->group));
     }
     return WEFT_OK;
 }
@@ -395,6 +399,7 @@ static int64_t mirror_of(const asp *a, int site)
 /* The messages of a site are heard clock by clock, run by run. */
 static int64_t next_number(const asp *a, int site)
 {
+    assert(site != a->site);
     const int64_t *mirror = a->mirror + (ptrdiff_t)site * a->runs;
     int64_t least = mirror_of(a, site);
     int run = 0;
@@ -495,7 +500,7 @@ static weft_status exchange(comm_sync *sync, double theta, int64_t slack)
     WEFT_TRY(hear(sync, a->counters.clock - slack));
     double now = clock_seconds();
     uint64_t bytes = comm_lane_stats(a->leaders, COMM_LANE_GRADIENT).bytes_sent - before;
-    significance_note(&a->counters.threshold, &sync->options, bytes, now - a->sent_s);
+    significance_note(&a->counters.threshold, &sync->options.asp, bytes, now - a->sent_s);
     a->sent_s = now;
     return WEFT_OK;
 }
@@ -503,12 +508,12 @@ static weft_status exchange(comm_sync *sync, double theta, int64_t slack)
 static weft_status parameters(comm_sync *sync)
 {
     asp *a = sync->self;
-    const sync_options *options = &sync->options;
+    const sync_asp_options *options = &sync->options.asp;
     WEFT_TRY(average_statistics(sync));
     if (a->sites > 1) {
         bool flush = options->flush_every > 0 && (a->counters.clock + 1) % options->flush_every == 0;
         double theta = significance_theta(&a->counters.threshold, options, sync->lr);
-        take_share(sync);
+        mode_parallel(sync, a->moved, take_share, sync);
         WEFT_TRY(exchange(sync, flush ? 0.0 : theta, options->slack));
     }
     mode_clear_traffic(sync);
@@ -570,8 +575,94 @@ static weft_status restored(comm_sync *sync)
     return sync_check_alike(sync, "the clock", &a->counters.clock, 1);
 }
 
+/* ---- prediction ------------------------------------------------------------------------------------------ */
+/* The part of the updates that travels before the first step. */
+static const double asp_significant = 0.05;
+/* Eleven streams: the gradient scaled, parameters kept, the share taken and remembered, the filter. A reduction has
+ * three. */
+static const int64_t asp_passes = 4;
+
+/* The part of the updates that travels: of the last step where this mode runs. Collective. */
+static weft_status asp_share(const comm_sync *sync, double *share)
+{
+    *share = asp_significant;
+    if (sync->mode != SYNC_ASP || sync->figures.steps == 0) {
+        return WEFT_OK;
+    }
+    *share = sync->figures.density; /* 1 on ranks that do not talk to other sites */
+    return comm_allreduce(sync->comm, share, 1, WEFT_DTYPE_F64, COMM_MIN);
+}
+
+static weft_status predict_share(const comm_sync *sync, double share, double *seconds)
+{
+    weft_status status = WEFT_OK;
+    comm_topology *sites = NULL;
+    predict_room room = {NULL, NULL};
+    double inside = 0.0;
+    WEFT_TRY_GOTO(predict_read_sets(sync, sync->options.asp.sites, true, &sites), status, done);
+    WEFT_TRY_GOTO(predict_room_create(sync, &room), status, done);
+    WEFT_TRY_GOTO(predict_division(sync, sites->set_of, sync->desc.trained, &room, &inside), status, done);
+    int64_t others = sites->sets - 1;
+    int64_t travelling = tracking_travelling(sync, SYNC_ASP);
+    int64_t entries = (int64_t)(share * (double)travelling);
+    int64_t dense_bytes = travelling * (int64_t)sizeof(float);
+    int64_t bytes = entries * (int64_t)sizeof(significance_entry) < dense_bytes
+                        ? entries * (int64_t)sizeof(significance_entry)
+                        : dense_bytes;
+    const comm_cost passes = {.reduced = others > 0 ? asp_passes * dense_bytes : 0};
+    const comm_cost network = {.inter_rounds = others, .inter_bytes = others * bytes};
+    /* A bucket is filtered while the one before it travels, and handed on while the next one comes. How much of that
+     * hides depends on what the network itself takes of the cores: between nothing and all of it, the middle. */
+    const comm_cost meanwhile = {.intra_rounds = others > 0,
+                                 .intra_bytes = others * bytes,
+                                 .selected = travelling,
+                                 .scattered = others * entries};
+    const comm_model *model = comm_get_model(sync->comm);
+    const double travels = comm_model_seconds(model, &network);
+    const double works = comm_model_seconds(model, &meanwhile);
+    *seconds = inside + comm_model_seconds(model, &passes) + fmax(travels, works) + 0.5 * fmin(travels, works);
+done:
+    predict_room_free(&room);
+    topology_destroy(sites);
+    return status;
+}
+
+static weft_status predict(const comm_sync *sync, double *seconds)
+{
+    double share = 0.0;
+    WEFT_TRY(asp_share(sync, &share));
+    return comm_agree(sync->comm, predict_share(sync, share, seconds));
+}
+
+/* ---- options and knobs ----------------------------------------------------------------------------------- */
+static void defaults(sync_options *options)
+{
+    options->asp = (sync_asp_options){.threshold = 0.01, .policy = ASP_LEARNING_RATE, .bandwidth = 10.0 * 0x1p20};
+}
+
+static double threshold_of(const sync_options *options)
+{
+    return options->asp.threshold;
+}
+
+/* Policies that follow something go on from the new value. */
+static weft_status set_threshold(comm_sync *sync, double threshold, bool restoring)
+{
+    asp *a = sync->self;
+    sync->options.asp.threshold = threshold;
+    a->counters.threshold.theta = restoring ? a->counters.threshold.theta : threshold;
+    return WEFT_OK;
+}
+
+static const sync_tunable tunables[] = {
+    {.knob = SYNC_KNOB_THRESHOLD, .least = 0, .most = 1e6, .of = threshold_of, .set = set_threshold}};
+
 const sync_ops sync_asp_ops = {.name = "asp",
                                .local_updates = true,
+                               .tunable = tunables,
+                               .tunables = 1,
+                               .defaults = defaults,
+                               .predict = predict,
                                .create = create,
                                .destroy = destroy,
                                .reset = reset,

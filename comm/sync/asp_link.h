@@ -2,9 +2,9 @@
  * comm/sync/asp_link.h: messages between sites whose size the receiver learns from their head.
  *
  * A message is a head of fixed size, then a payload if the head says so. It is an operation of its own in the engine of
- * comm/core/progress.h, posted and then tested or waited for, like any other. The engine may start operations in another
- * order than that of their posting: the number that both sides give a message is its tag, so that each is received in
- * its own place.
+ * comm/core/progress.h, posted and then tested or waited for, like any other. The engine may start operations in
+ * another order than that of their posting: the number that both sides give a message is its tag, so that each is
+ * received in its own place.
  *
  *      sender     post: head and payload leave together
  *      receiver   post: head ... its size is checked against the room ... payload ... ended

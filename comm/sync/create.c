@@ -2,6 +2,7 @@
  * comm/sync/create.c: making a synchronisation: options, the modes by name, checks of what is described, the choice of
  * the mode, and the plan of full averages.
  */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,24 +30,26 @@ const char *sync_mode_name(sync_mode mode)
     return mode >= 0 && mode <= SYNC_AUTO ? mode_names[mode] : "unknown";
 }
 
+const sync_ops *sync_ops_of(sync_mode mode)
+{
+    assert(mode >= 0 && mode < SYNC_AUTO);
+    return mode_ops[mode];
+}
+
 sync_options sync_options_default(void)
 {
-    return (sync_options){.mode = SYNC_ALLREDUCE,
-                          .algorithm = COMM_ALGO_AUTO,
-                          .wire = COMM_WIRE_SAME,
-                          .overlap = OVERLAP_BACKWARD,
-                          .bucket_bytes = (int64_t)25 << 20,
-                          .density = 0.01,
-                          .select = {.method = SELECT_RADIX, .samplings = 30, .refresh = 32, .threads = 1},
-                          .exchange = SPARSE_AUTO,
-                          .dense_below = 1024,
-                          .group = 2,
-                          .shadow = SHADOW_MA,
-                          .mix = 0.5,
-                          .block_rate = 1.0,
-                          .threshold = 0.01,
-                          .policy = ASP_LEARNING_RATE,
-                          .bandwidth = 10.0 * 0x1p20};
+    sync_options options = {.mode = SYNC_ALLREDUCE,
+                            .algorithm = COMM_ALGO_AUTO,
+                            .wire = COMM_WIRE_SAME,
+                            .overlap = OVERLAP_BACKWARD,
+                            .bucket_bytes = (int64_t)25 << 20,
+                            .threads = 1};
+    for (int mode = 0; mode < SYNC_AUTO; ++mode) {
+        if (mode_ops[mode]->defaults != NULL) {
+            mode_ops[mode]->defaults(&options);
+        }
+    }
+    return options;
 }
 
 bool sync_mode_tracks(sync_mode mode)
@@ -273,8 +276,9 @@ weft_status sync_create(weft_comm *comm, const sync_options *options, const sync
     WEFT_TRY_GOTO(comm_agree(comm, prepare(sync, desc)), status, done);
     WEFT_TRY_GOTO(choose_mode(sync), status, done);
     WEFT_TRY_GOTO(set_up_or_give_way(sync), status, done);
-    sync->options.topology = NULL;
-    sync->options.sites = NULL;
+    sync->options.divide_shuffle.topology = NULL;
+    sync->options.asp.sites = NULL;
+    tune_begin(sync);
     *out = sync;
     sync = NULL;
 done:

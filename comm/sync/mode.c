@@ -1,6 +1,8 @@
 /* comm/sync/mode.c: sums, traffic and means of the modes that make communicators of their own. */
 #include "comm/sync/mode.h"
 
+#include <assert.h>
+
 weft_status mode_plan_sum(const comm_sync *sync, weft_comm *group, comm_lane lane, float *buffer, int64_t count,
                           const char *name, comm_plan **plan)
 {
@@ -33,9 +35,50 @@ void mode_add_traffic(comm_sync *sync, const weft_comm *group)
     }
 }
 
-void mode_divide(float *x, int64_t count, float divisor)
+/* Elements that a thread is worth starting for. */
+enum { PART = 1 << 16 };
+
+void mode_parallel(const comm_sync *sync, int64_t count, mode_part_fn fn, void *argument)
 {
-    for (int64_t i = 0; i < count; ++i) {
-        x[i] /= divisor;
+    assert(count >= 0);
+    const int64_t parts = (count + PART - 1) / PART;
+    const int threads = sync->options.threads < parts ? sync->options.threads : (int)parts;
+#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1)
+    for (int64_t part = 0; part < parts; ++part) {
+        const int64_t end = (part + 1) * PART;
+        fn(argument, part * PART, end < count ? end : count);
     }
+}
+
+typedef struct scaling {
+    float *x;
+    float factor;
+} scaling;
+
+static void scale_part(void *argument, int64_t begin, int64_t end)
+{
+    const scaling *s = argument;
+    for (int64_t i = begin; i < end; ++i) {
+        s->x[i] *= s->factor;
+    }
+}
+
+static void divide_part(void *argument, int64_t begin, int64_t end)
+{
+    const scaling *s = argument;
+    for (int64_t i = begin; i < end; ++i) {
+        s->x[i] /= s->factor;
+    }
+}
+
+void mode_scale(const comm_sync *sync, float *x, int64_t count, float factor)
+{
+    scaling s = {x, factor};
+    mode_parallel(sync, count, scale_part, &s);
+}
+
+void mode_divide(const comm_sync *sync, float *x, int64_t count, float divisor)
+{
+    scaling s = {x, divisor};
+    mode_parallel(sync, count, divide_part, &s);
 }

@@ -288,16 +288,13 @@ static weft_status share_text(weft_comm *comm, const char *path, char **text)
 }
 
 /* host: [P] */
-static weft_status share_hosts(weft_comm *comm, char (*host)[TOPOLOGY_HOST_BYTES], int64_t *bytes)
+static weft_status share_hosts(weft_comm *comm, char (*host)[TOPOLOGY_HOST_BYTES])
 {
     char mine[TOPOLOGY_HOST_BYTES] = "";
     if (gethostname(mine, sizeof mine - 1) != 0) {
         snprintf(mine, sizeof mine, "unknown");
     }
-    for (int q = 0; q < comm_size(comm); ++q) {
-        bytes[q] = (int64_t)sizeof mine;
-    }
-    return comm_allgatherv(comm, mine, (int64_t)sizeof mine, host, bytes);
+    return comm_allgather(comm, mine, (int64_t)sizeof mine, host);
 }
 
 weft_status topology_read(weft_comm *comm, const char *path, comm_topology **topology)
@@ -305,11 +302,9 @@ weft_status topology_read(weft_comm *comm, const char *path, comm_topology **top
     weft_status status = WEFT_OK;
     char *text = NULL;
     char(*host)[TOPOLOGY_HOST_BYTES] = NULL;
-    int64_t *bytes = NULL;
     int size = comm_size(comm);
     *topology = NULL;
     weft_status local = WEFT_NEW_ZERO(&host, size, WEFT_MEM_COMM);
-    local = local == WEFT_OK ? WEFT_NEW(&bytes, size, WEFT_MEM_COMM) : local;
     status = comm_agree(comm, local);
     if (local != WEFT_OK || status != WEFT_OK) {
         goto done;
@@ -318,7 +313,7 @@ weft_status topology_read(weft_comm *comm, const char *path, comm_topology **top
     if (status != WEFT_OK || text == NULL) {
         goto done;
     }
-    WEFT_TRY_GOTO(share_hosts(comm, host, bytes), status, done);
+    WEFT_TRY_GOTO(share_hosts(comm, host), status, done);
     local = topology_parse(path, text, (const char(*)[TOPOLOGY_HOST_BYTES])host, size, topology);
     WEFT_TRY_GOTO(comm_agree(comm, local), status, done);
 done:
@@ -328,7 +323,6 @@ done:
     }
     weft_free(text);
     weft_free(host);
-    weft_free(bytes);
     return status;
 }
 

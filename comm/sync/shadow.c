@@ -31,12 +31,15 @@
  * doi:10.1109/ICASSP.2016.7472805. S. Zhang, A. Choromanska, Y. LeCun: Deep learning with elastic averaging SGD. NIPS
  * 2015, arXiv:1412.6651.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "comm/comm_options.def"
 #include "comm/sync/mode.h"
+#include "comm/sync/predict.h"
+#include "comm/sync/tracking.h"
 
 /* What a checkpoint keeps beside the vectors. */
 typedef struct shadow_counters {
@@ -63,14 +66,14 @@ typedef struct shadow {
 static weft_status allocate(comm_sync *sync)
 {
     shadow *s = NULL;
-    sync_shadow_algorithm algorithm = sync->options.shadow;
+    sync_shadow_algorithm algorithm = sync->options.shadow.algorithm;
     size_t elements = (size_t)sync->desc.elements;
     WEFT_TRY(WEFT_NEW_ZERO(&s, 1, WEFT_MEM_COMM));
     sync->self = s;
-    WEFT_CHECK(sync->options.mix >= 0 && sync->options.mix <= 1 && sync->options.gap >= 0, WEFT_ERR_USAGE,
-               FLAG_SHADOW_MIX " %g and " FLAG_SHADOW_GAP
-                               " %lld: the mix lies between 0 and 1, the gap is not negative",
-               sync->options.mix, (long long)sync->options.gap);
+    WEFT_CHECK(
+        sync->options.shadow.mix >= 0 && sync->options.shadow.mix <= 1 && sync->options.shadow.gap >= 0, WEFT_ERR_USAGE,
+        FLAG_SHADOW_MIX " %g and " FLAG_SHADOW_GAP " %lld: the mix lies between 0 and 1, the gap is not negative",
+        sync->options.shadow.mix, (long long)sync->options.shadow.gap);
     WEFT_TRY(WEFT_NEW_ZERO(&s->sum, elements + 1, WEFT_MEM_COMM));
     WEFT_TRY(WEFT_NEW_ZERO(&s->snapshot, elements, WEFT_MEM_COMM));
     if (algorithm != SHADOW_MA) {
@@ -125,6 +128,7 @@ static weft_status reset(comm_sync *sync)
 static weft_status post(comm_sync *sync, bool through)
 {
     shadow *s = sync->self;
+    assert(s->counters.pending == 0);
     size_t elements = (size_t)sync->desc.elements;
     if (elements > 0) {
         memcpy(s->snapshot, sync->desc.value, elements * sizeof(float));
@@ -164,26 +168,28 @@ static weft_status look(comm_sync *sync)
     return WEFT_OK;
 }
 
-static void mix_average(comm_sync *sync, int64_t begin, int64_t end)
+static void mix_average(void *argument, int64_t begin, int64_t end)
 {
+    const comm_sync *sync = argument;
     const shadow *s = sync->self;
     float *w = sync->desc.value;
-    float mix = (float)sync->options.mix;
+    float mix = (float)sync->options.shadow.mix;
     float ranks = (float)comm_size(s->comm);
     for (int64_t i = begin; i < end; ++i) {
         w[i] += mix * (s->sum[i] / ranks - s->snapshot[i]);
     }
 }
 
-static void mix_filtered(comm_sync *sync)
+static void mix_filtered(void *argument, int64_t begin, int64_t end)
 {
+    const comm_sync *sync = argument;
     const shadow *s = sync->self;
     float *w = sync->desc.value;
-    float mix = (float)sync->options.mix;
-    float momentum = (float)sync->options.block_momentum;
-    float rate = (float)sync->options.block_rate;
+    float mix = (float)sync->options.shadow.mix;
+    float momentum = (float)sync->options.shadow.block_momentum;
+    float rate = (float)sync->options.shadow.block_rate;
     float ranks = (float)comm_size(s->comm);
-    for (int64_t i = 0; i < sync->desc.trained; ++i) {
+    for (int64_t i = begin; i < end; ++i) {
         float update = s->sum[i] / ranks - s->centre[i];
         s->velocity[i] = momentum * s->velocity[i] + rate * update;
         s->centre[i] += s->velocity[i];
@@ -191,13 +197,14 @@ static void mix_filtered(comm_sync *sync)
     }
 }
 
-static void mix_elastic(comm_sync *sync)
+static void mix_elastic(void *argument, int64_t begin, int64_t end)
 {
+    const comm_sync *sync = argument;
     const shadow *s = sync->self;
     float *w = sync->desc.value;
-    float mix = (float)sync->options.mix;
+    float mix = (float)sync->options.shadow.mix;
     float ranks = (float)comm_size(s->comm);
-    for (int64_t i = 0; i < sync->desc.trained; ++i) {
+    for (int64_t i = begin; i < end; ++i) {
         s->centre[i] += mix * (s->sum[i] / ranks - s->centre[i]);
         w[i] += mix * (s->centre[i] - s->snapshot[i]);
     }
@@ -207,19 +214,12 @@ static void mix_elastic(comm_sync *sync)
 static void apply(comm_sync *sync)
 {
     shadow *s = sync->self;
+    assert(s->counters.pending == 1 && s->counters.arrived == 1);
     sync_figures *figures = &sync->figures;
     int64_t stale = s->counters.step - s->counters.posted_at;
-    switch (sync->options.shadow) {
-    case SHADOW_MA:
-        mix_average(sync, 0, sync->desc.trained);
-        break;
-    case SHADOW_BMUF:
-        mix_filtered(sync);
-        break;
-    case SHADOW_EASGD:
-        mix_elastic(sync);
-        break;
-    }
+    static const mode_part_fn mixes[] = {
+        [SHADOW_MA] = mix_average, [SHADOW_BMUF] = mix_filtered, [SHADOW_EASGD] = mix_elastic};
+    mode_parallel(sync, sync->desc.trained, mixes[sync->options.shadow.algorithm], sync);
     mix_average(sync, sync->desc.trained, sync->desc.elements);
     s->counters.pending = 0;
     s->counters.arrived = 0;
@@ -232,7 +232,7 @@ static weft_status parameters(comm_sync *sync)
 {
     shadow *s = sync->self;
     shadow_counters *c = &s->counters;
-    int64_t gap = sync->options.gap;
+    int64_t gap = sync->options.shadow.gap;
     c->step += 1;
     if (c->pending != 0) {
         if (gap > 0 && c->step < c->posted_at + gap) {
@@ -337,8 +337,45 @@ static weft_status restored(comm_sync *sync)
     return sync_check_alike(sync, "step and rounds", (const int64_t[]){c->step, c->rounds, c->pending}, 3);
 }
 
+/* ---- prediction ------------------------------------------------------------------------------------------ */
+static weft_status predict(const comm_sync *sync, double *seconds)
+{
+    const comm_model *model = comm_get_model(sync->comm);
+    const int64_t elements = tracking_elements(sync, SYNC_SHADOW);
+    double passes = 2.0 * (double)elements * (double)sizeof(float) * model->reduce_per_byte;
+    double gap = sync->options.shadow.gap > 1 ? (double)sync->options.shadow.gap : 1.0;
+    *seconds = (predict_allreduce(sync, elements) + passes) / gap;
+    return WEFT_OK;
+}
+
+/* ---- options and knobs ----------------------------------------------------------------------------------- */
+static void defaults(sync_options *options)
+{
+    options->shadow = (sync_shadow_options){.algorithm = SHADOW_MA, .mix = 0.5, .block_rate = 1.0};
+}
+
+static double gap_of(const sync_options *options)
+{
+    return (double)options->shadow.gap;
+}
+
+/* A round under way is applied by the new gap. */
+static weft_status set_gap(comm_sync *sync, double gap, bool restoring)
+{
+    (void)restoring;
+    sync->options.shadow.gap = (int64_t)gap;
+    return WEFT_OK;
+}
+
+static const sync_tunable tunables[] = {
+    {.knob = SYNC_KNOB_GAP, .least = 0, .most = 1e6, .whole = true, .of = gap_of, .set = set_gap}};
+
 const sync_ops sync_shadow_ops = {.name = "shadow",
                                   .local_updates = true,
+                                  .tunable = tunables,
+                                  .tunables = 1,
+                                  .defaults = defaults,
+                                  .predict = predict,
                                   .create = create,
                                   .destroy = destroy,
                                   .reset = reset,

@@ -51,7 +51,7 @@ weft_status significance_apply(float *w, int64_t count, int64_t entries, const v
     return WEFT_OK;
 }
 
-double significance_theta(significance_threshold *threshold, const sync_options *options, double lr)
+double significance_theta(significance_threshold *threshold, const sync_asp_options *options, double lr)
 {
     if (options->policy == ASP_LEARNING_RATE) {
         threshold->first_lr = threshold->first_lr > 0 ? threshold->first_lr : lr;
@@ -61,7 +61,8 @@ double significance_theta(significance_threshold *threshold, const sync_options 
     return threshold->theta;
 }
 
-void significance_note(significance_threshold *threshold, const sync_options *options, uint64_t bytes, double seconds)
+void significance_note(significance_threshold *threshold, const sync_asp_options *options, uint64_t bytes,
+                       double seconds)
 {
     if (options->policy != ASP_BANDWIDTH) {
         return;

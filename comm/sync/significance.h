@@ -33,9 +33,10 @@ typedef struct significance_threshold {
 } significance_threshold;
 
 /* Theta of a step with this learning rate. */
-double significance_theta(significance_threshold *threshold, const sync_options *options, double lr);
+double significance_theta(significance_threshold *threshold, const sync_asp_options *options, double lr);
 /* ASP_BANDWIDTH: the last step took so many seconds and sent so many bytes. Theta goes up by 0.005 above 110 % of the
  * budget, down by 0.005 below 90 %; between 0 and the larger of 1 and where it began. */
-void significance_note(significance_threshold *threshold, const sync_options *options, uint64_t bytes, double seconds);
+void significance_note(significance_threshold *threshold, const sync_asp_options *options, uint64_t bytes,
+                       double seconds);
 
 #endif

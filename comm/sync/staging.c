@@ -43,7 +43,8 @@ static weft_status create_narrow(comm_sync *sync)
     return hal->mem.alloc(hal, bytes, WEFT_MEM_COMM, &s->narrow);
 }
 
-/* Whether gradients are asked for on the communication thread: the mode's operations begin there, with all of a bucket. */
+/* Whether gradients are asked for on the communication thread: the mode's operations begin there, with all of a
+ * bucket. */
 static bool comes_late(const comm_sync *sync)
 {
     return sync->mode == SYNC_ALLREDUCE && sync->admits_aside && sync->desc.hal->stream.reached != NULL;

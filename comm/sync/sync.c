@@ -2,18 +2,17 @@
  * comm/sync/sync.c: what all synchronisation modes share in a run: dispatch, the scan for values that are not finite,
  * full averages, state and figures.
  *
- * A bucket is scanned before its reduction may change it: one read pass over the gradient, which the reduction is about to
- * read anyway. Where a thread moves messages it is the first step of the reduction, behind the caller's back; else the
- * caller's threads share it when the bucket is handed in.
+ * A bucket is scanned before its reduction may change it: one read pass over the gradient, which the reduction is about
+ * to read anyway. Where a thread moves messages it is the first step of the reduction, behind the caller's back; else
+ * the caller's threads share it when the bucket is handed in.
  */
-#include "comm/sync/sync.h"
-
 #include <assert.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/trace/trace.h"
+#include "comm/sync/mode.h"
 #include "comm/sync/staging.h"
 #include "comm/sync/tracking.h"
 
@@ -70,6 +69,7 @@ weft_status sync_reset(comm_sync *sync)
         WEFT_TRY(sync->ops->settle(sync, true));
     }
     int64_t bytes = sync->desc.elements * (int64_t)weft_dtype_bytes(sync->desc.dtype);
+    WEFT_TRY(tune_reset(sync, false));
     WEFT_TRY(staging_values_in(sync));
     tracking_reset(sync);
     tracking_enter(sync);
@@ -193,7 +193,7 @@ static weft_status take_in(comm_sync *sync, int bucket)
     }
     WEFT_TRY(staging_gradient_in(sync, bucket));
     if (!sync->admits_aside) {
-        sync_admit(sync, bucket, sync->options.select.threads);
+        sync_admit(sync, bucket, sync->options.threads);
     }
     return WEFT_OK;
 }
@@ -217,14 +217,11 @@ weft_status sync_ready(comm_sync *sync, int bucket)
 
 static weft_status scale_gradient(comm_sync *sync)
 {
-    float *grad = sync->desc.grad;
-    float ranks = (float)comm_size(sync->comm);
+    const float ranks = (float)comm_size(sync->comm);
     if (sync->staging.stays) {
         return staging_scale(sync, ranks);
     }
-    for (int64_t i = 0; i < sync->desc.trained; ++i) {
-        grad[i] *= ranks;
-    }
+    mode_scale(sync, sync->desc.grad, sync->desc.trained, ranks);
     return WEFT_OK;
 }
 
@@ -292,7 +289,7 @@ bool sync_diverged(const comm_sync *sync, const char **tensor)
 
 /* ---- averages -------------------------------------------------------------------------------------------- */
 
-/* What a rank adds to the square of the consensus distance. */
+/* What a rank adds to the square of the consensus distance, in the order of the elements. */
 static double square_deviation(const float *own, const float *mean, int64_t count)
 {
     double sum = 0;
@@ -303,21 +300,35 @@ static double square_deviation(const float *own, const float *mean, int64_t coun
     return sum;
 }
 
-static weft_status average(comm_sync *sync)
+static void keep_part(void *argument, int64_t begin, int64_t end)
 {
+    const comm_sync *sync = argument;
+    memcpy(sync->mean_buffer + begin, (const float *)sync->desc.value + begin, (size_t)(end - begin) * sizeof(float));
+}
+
+/* The sum becomes the mean and takes the place of this rank's own parameters, which go to the buffer. */
+static void exchange_part(void *argument, int64_t begin, int64_t end)
+{
+    const comm_sync *sync = argument;
+    const float ranks = (float)comm_size(sync->comm);
     float *value = sync->desc.value;
     float *mean = sync->mean_buffer;
-    int64_t elements = sync->desc.elements;
-    int ranks = comm_size(sync->comm);
-    memcpy(mean, value, (size_t)elements * sizeof *mean);
-    WEFT_TRY(comm_post(sync->mean));
-    WEFT_TRY(comm_wait(sync->mean));
-    for (int64_t i = 0; i < elements; ++i) {
-        float own = value[i];
-        value[i] = mean[i] / (float)ranks;
+    for (int64_t i = begin; i < end; ++i) {
+        const float own = value[i];
+        value[i] = mean[i] / ranks;
         mean[i] = own;
     }
-    double sum = square_deviation(mean, value, sync->desc.trained);
+}
+
+static weft_status average(comm_sync *sync)
+{
+    assert(sync->mean != NULL && !sync->averaged);
+    const int ranks = comm_size(sync->comm);
+    mode_parallel(sync, sync->desc.elements, keep_part, sync);
+    WEFT_TRY(comm_post(sync->mean));
+    WEFT_TRY(comm_wait(sync->mean));
+    mode_parallel(sync, sync->desc.elements, exchange_part, sync);
+    double sum = square_deviation(sync->mean_buffer, sync->desc.value, sync->desc.trained);
     WEFT_TRY(comm_allreduce(sync->comm, &sum, 1, WEFT_DTYPE_F64, COMM_SUM));
     double entries = (double)ranks * (double)sync->desc.trained;
     sync->figures.distance = entries > 0 ? sqrt(sum / entries) : 0.0;
@@ -415,6 +426,7 @@ weft_status sync_state(comm_sync *sync, const sync_buffer **buffer, int *count)
     WEFT_TRY(settle(sync, false));
     sync->buffer[0] = (sync_buffer){.name = "step", .data = &sync->step, .bytes = (int64_t)sizeof sync->step};
     *count = 1 + tracking_state(sync, sync->buffer + 1);
+    *count += tune_state(sync, sync->buffer + *count);
     if (!alone(sync) && sync->ops->state != NULL) {
         *count += sync->ops->state(sync, sync->buffer + *count);
     }
@@ -452,6 +464,7 @@ static weft_status check_restored(comm_sync *sync)
 {
     WEFT_TRY(comm_agree(sync->comm, sync_check_range(sync, "the step", sync->step, 0, SYNC_STEPS_LIMIT)));
     WEFT_TRY(sync_check_alike(sync, "the step", &sync->step, 1));
+    WEFT_TRY(tune_restored(sync));
     return !alone(sync) && sync->ops->restored != NULL ? sync->ops->restored(sync) : WEFT_OK;
 }
 
@@ -461,6 +474,7 @@ weft_status sync_restored(comm_sync *sync)
     if (status == WEFT_ERR_DATA) { /* nothing of it is used, not even by what ends the mode */
         sync->step = 0;
         tracking_reset(sync);
+        WEFT_TRY(tune_reset(sync, false));
         WEFT_TRY(!alone(sync) ? call(sync, sync->ops->reset, "sync reset") : WEFT_OK);
         return status;
     }

@@ -9,12 +9,13 @@
  * largest. What is not sent stays in the plan's residual (comm/sparse).
  *
  * Momentum correction: the velocity u = m u + g is kept here, on each rank, and it is u that is selected from and
- * accumulated; where this rank selected and sent, its velocity starts anew (factor masking), so that an element that waited
- * long is not pushed twice. The optimiser then applies plain sums, and weight decay as strong as a velocity of its own would
- * make it (decay_momentum in train/optimizer.h). Tensors that go whole have one velocity, of the sum, the same on all ranks.
+ * accumulated; where this rank selected and sent, its velocity starts anew (factor masking), so that an element that
+ * waited long is not pushed twice. The optimiser then applies plain sums, and weight decay as strong as a velocity of
+ * its own would make it (decay_momentum in train/optimizer.h). Tensors that go whole have one velocity, of the sum, the
+ * same on all ranks.
  *
- * A bucket of which everything is sent (density 1, or past the break-even of comm/sparse) holds nothing back: its velocity
- * stays, and the sum of the ranks' velocities is the velocity of the sum. The step is that of all-reduce then.
+ * A bucket of which everything is sent (density 1, or past the break-even of comm/sparse) holds nothing back: its
+ * velocity stays, and the sum of the ranks' velocities is the velocity of the sum. The step is that of all-reduce then.
  *
  * Warm-up: the density falls exponentially from 1/4 to its value.
  *
@@ -23,6 +24,7 @@
  *
  * Memory: a velocity of the whole gradient with momentum, the side buffer, and what comm/sparse keeps for each bucket.
  */
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,9 +34,11 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "comm/comm_options.def"
+#include "comm/core/comm_internal.h"
 #include "comm/core/device_mark.h"
 #include "comm/core/mirror.h"
-#include "comm/sync/sync.h"
+#include "comm/sync/predict.h"
+#include "comm/sync/sync_mode.h"
 
 #define WARMUP_DENSITY 0.25
 
@@ -72,7 +76,7 @@ typedef struct topk {
 
 static bool goes_whole(const sync_options *options, const sync_tensor *tensor)
 {
-    return tensor->rows <= 1 || tensor->cols <= 1 || tensor->rows * tensor->cols < options->dense_below;
+    return tensor->rows <= 1 || tensor->cols <= 1 || tensor->rows * tensor->cols < options->topk.dense_below;
 }
 
 static int compare_runs(const void *a, const void *b)
@@ -164,13 +168,13 @@ static weft_status allocate(comm_sync *sync)
     for (int b = 0; b < desc->buckets; ++b) {
         WEFT_TRY_GOTO(cut_bucket(sync, t, b, found), status, done);
     }
-    if (sync->staging.everywhere && sparse_fits_device(sync->options.exchange, sync->options.select.method)) {
+    if (sync->staging.everywhere && sparse_fits_device(sync->options.topk.exchange, sync->options.topk.select.method)) {
         t->hal = desc->hal;
         sync->staging.stays = true;
     }
-    if (sync->options.momentum > 0 && t->hal != NULL) {
+    if (sync->options.topk.momentum > 0 && t->hal != NULL) {
         WEFT_TRY_GOTO(mirror_create(t->hal, desc->trained, &t->device_velocity), status, done);
-    } else if (sync->options.momentum > 0) {
+    } else if (sync->options.topk.momentum > 0) {
         WEFT_TRY_GOTO(WEFT_NEW_ZERO(&t->velocity, desc->trained, WEFT_MEM_COMM), status, done);
     }
     WEFT_TRY_GOTO(allocate_side(t), status, done);
@@ -182,6 +186,7 @@ done:
 /* Of a bucket of `count` elements; all there is (the zeros that tensors left included) once nothing is held back. */
 static int64_t part_of(int64_t selected, int64_t count, double density)
 {
+    assert(selected <= count && density >= 0.0);
     double k = ceil(density * (double)selected);
     return k < (double)selected ? (int64_t)k : count;
 }
@@ -193,11 +198,11 @@ static int64_t count_to_send(const topk_bucket *bucket, double density)
 
 static double density_of_step(const sync_options *options, int64_t step)
 {
-    if (step > options->warmup || options->density >= WARMUP_DENSITY) {
-        return options->density;
+    if (step > options->topk.warmup || options->topk.density >= WARMUP_DENSITY) {
+        return options->topk.density;
     }
-    double part = (double)(step - 1) / (double)options->warmup;
-    return WARMUP_DENSITY * pow(options->density / WARMUP_DENSITY, part);
+    double part = (double)(step - 1) / (double)options->topk.warmup;
+    return WARMUP_DENSITY * pow(options->topk.density / WARMUP_DENSITY, part);
 }
 
 /* Of buckets that are whole, which is the most: fewer are selected from where tensors go whole. */
@@ -207,9 +212,9 @@ sync_device_need sync_topk_on_device(const sync_options *options, const weft_hal
     /* Two in a row hold more than one has room for; each may send an element more than its part. */
     const int64_t buckets = bucket > 0 ? 2 * trained / bucket + 1 : 0;
     const double density = density_of_step(options, 1);
-    const uint64_t velocity = options->momentum > 0 ? mirror_bytes(trained) : 0;
-    const uint64_t whole = sparse_device_bytes(&options->select, trained, part_of(trained, trained, density));
-    const uint64_t rounded = (uint64_t)buckets * sparse_device_bytes(&options->select, 0, 0);
+    const uint64_t velocity = options->topk.momentum > 0 ? mirror_bytes(trained) : 0;
+    const uint64_t whole = sparse_device_bytes(&options->topk.select, trained, part_of(trained, trained, density));
+    const uint64_t rounded = (uint64_t)buckets * sparse_device_bytes(&options->topk.select, 0, 0);
     sync_device_need need = {.kept = velocity + whole + rounded};
     const hal_scratch_shape selection = {.op = HAL_OP_select_largest,
                                          .dtype = WEFT_DTYPE_F32,
@@ -232,10 +237,12 @@ static weft_status plan_bucket(comm_sync *sync, int b, topk_bucket *out)
     if (out->selected == 0) {
         return WEFT_OK;
     }
+    select_options select = sync->options.topk.select;
+    select.threads = sync->options.threads;
     const sparse_desc desc = {.lane = COMM_LANE_GRADIENT,
-                              .exchange = sync->options.exchange,
-                              .preferred = sync->options.preferred_exchange,
-                              .select = sync->options.select,
+                              .exchange = sync->options.topk.exchange,
+                              .preferred = sync->options.topk.preferred,
+                              .select = select,
                               .count = bucket->count,
                               .most = count_to_send(out, density_of_step(&sync->options, 1)),
                               .buffer = (float *)sync->desc.grad + bucket->offset,
@@ -270,7 +277,8 @@ static weft_status plan_dense(comm_sync *sync, topk *t)
     return comm_allreduce_plan(sync->comm, &desc, &t->dense);
 }
 
-/* The part of the gradient that a step of this density sends: tensors that go whole, what is selected, whole buckets. */
+/* The part of the gradient that a step of this density sends: tensors that go whole, what is selected, whole
+ * buckets. */
 static double part_sent(const comm_sync *sync, double density)
 {
     const topk *t = sync->self;
@@ -284,18 +292,20 @@ static double part_sent(const comm_sync *sync, double density)
     return sync->desc.trained > 0 ? (double)sent / (double)sync->desc.trained : 0.0;
 }
 
-/* Why no step selects: every bucket goes whole at the density that warm-up ends in, the lowest there is. NULL: some step does. */
+/* Why no step selects: every bucket goes whole at the density that warm-up ends in, the lowest there is. NULL: some
+ * step does. */
 static const char *idle(const comm_sync *sync)
 {
     const topk *t = sync->self;
     const sync_options *options = &sync->options;
     for (int b = 0; b < t->buckets; ++b) {
         const topk_bucket *bucket = &t->bucket[b];
-        if (bucket->plan != NULL && !sparse_sends_everything(bucket->plan, count_to_send(bucket, options->density))) {
+        if (bucket->plan != NULL &&
+            !sparse_sends_everything(bucket->plan, count_to_send(bucket, options->topk.density))) {
             return NULL;
         }
     }
-    return options->density >= 1.0 ? FLAG_TOPK_DENSITY " is 1"
+    return options->topk.density >= 1.0 ? FLAG_TOPK_DENSITY " is 1"
            : t->whole == sync->desc.trained
                ? "no tensor reaches " FLAG_TOPK_DENSE_BELOW
                : "a dense all-reduce is predicted to be faster here than a selection; " FLAG_TOPK_EXCHANGE
@@ -312,7 +322,7 @@ static weft_status create(comm_sync *sync)
     WEFT_TRY(plan_dense(sync, t));
     if (idle(sync) == NULL) {
         log_info("sync topk: a step sends %.3g %% of the gradient: %g %% of what is selected from, small tensors whole",
-                 100.0 * part_sent(sync, sync->options.density), 100.0 * sync->options.density);
+                 100.0 * part_sent(sync, sync->options.topk.density), 100.0 * sync->options.topk.density);
     }
     return WEFT_OK;
 }
@@ -354,7 +364,7 @@ static weft_status accumulate_on_device(const comm_sync *sync, topk *t, const to
     WEFT_TRY(mirror_to_device(&t->device_velocity));
     const hal_mat u = hal_row_of(t->device_velocity.device + run->offset, WEFT_DTYPE_F32, run->count);
     const hal_mat g = hal_row_of(device_grad(sync, run->offset), WEFT_DTYPE_F32, run->count);
-    const hal_axpby_args decay = {.x = u, .y = u, .alpha = (float)sync->options.momentum, .beta = 0.0};
+    const hal_axpby_args decay = {.x = u, .y = u, .alpha = (float)sync->options.topk.momentum, .beta = 0.0};
     const hal_reduce_args add = {.left = u, .right = g, .to = u, .reduction = HAL_SUM};
     WEFT_TRY(hal_axpby(hal, &decay));
     WEFT_TRY(hal_reduce(hal, &add));
@@ -363,13 +373,13 @@ static weft_status accumulate_on_device(const comm_sync *sync, topk *t, const to
 
 static weft_status accumulate_run(const comm_sync *sync, topk *t, const topk_run *run)
 {
-    if (sync->options.momentum <= 0) {
+    if (sync->options.topk.momentum <= 0) {
         return WEFT_OK;
     }
     if (t->hal != NULL) {
         return accumulate_on_device(sync, t, run);
     }
-    accumulate(t->velocity + run->offset, (float *)sync->desc.grad + run->offset, (float)sync->options.momentum,
+    accumulate(t->velocity + run->offset, (float *)sync->desc.grad + run->offset, (float)sync->options.topk.momentum,
                run->count);
     return WEFT_OK;
 }
@@ -404,6 +414,7 @@ static weft_status post(comm_sync *sync, topk_bucket *bucket)
     if (bucket->plan == NULL) {
         return WEFT_OK;
     }
+    assert(!bucket->posted);
     bucket->posted = true;
     bucket->start = clock_seconds();
     return sparse_post(bucket->plan, count_to_send(bucket, density_of_step(&sync->options, sync->step)));
@@ -432,7 +443,7 @@ static weft_status await(comm_sync *sync, topk_bucket *bucket)
 static weft_status mask(const comm_sync *sync, topk *t, const topk_bucket *bucket, int64_t offset)
 {
     int64_t found = 0;
-    if (sync->options.momentum <= 0 || bucket->plan == NULL) {
+    if (sync->options.topk.momentum <= 0 || bucket->plan == NULL) {
         return WEFT_OK;
     }
     const int32_t *index = sparse_sent(bucket->plan, &found);
@@ -516,14 +527,14 @@ static weft_status settle(comm_sync *sync, bool last)
         WEFT_TRY(comm_wait(t->dense));
         t->dense_posted = false;
     }
-    return t->hal != NULL && sync->options.momentum > 0 ? mirror_to_host(&t->device_velocity) : WEFT_OK;
+    return t->hal != NULL && sync->options.topk.momentum > 0 ? mirror_to_host(&t->device_velocity) : WEFT_OK;
 }
 
 static int state(comm_sync *sync, sync_buffer *buffer)
 {
     topk *t = sync->self;
     int count = 0;
-    if (sync->options.momentum > 0) {
+    if (sync->options.topk.momentum > 0) {
         buffer[count++] = (sync_buffer){.name = "topk velocity",
                                         .data = t->hal != NULL ? t->device_velocity.host : t->velocity,
                                         .bytes = sync->desc.trained * (int64_t)sizeof *t->velocity};
@@ -569,7 +580,94 @@ static weft_status restored(comm_sync *sync)
     return WEFT_OK;
 }
 
+/* ---- prediction ------------------------------------------------------------------------------------------ */
+/* Elements of a bucket that topk selects from: those of matrices that are large enough. */
+static int64_t selectable(const comm_sync *sync, const sync_bucket *bucket)
+{
+    int64_t count = 0;
+    int64_t end = bucket->offset + bucket->count;
+    for (int t = 0; t < sync->desc.tensors; ++t) {
+        const sync_tensor *tensor = &sync->desc.tensor[t];
+        int64_t size = tensor->rows * tensor->cols;
+        int64_t from = tensor->offset > bucket->offset ? tensor->offset : bucket->offset;
+        int64_t to = tensor->offset + size < end ? tensor->offset + size : end;
+        bool matrix = tensor->rows > 1 && tensor->cols > 1;
+        count += matrix && size >= sync->options.topk.dense_below && to > from ? to - from : 0;
+    }
+    return count;
+}
+
+static double exchange_seconds(const comm_sync *sync, sparse_exchange exchange, int64_t count, int64_t k)
+{
+    const comm_layout *layout = comm_get_layout(sync->comm);
+    bool windowed = exchange != SPARSE_ALL_GATHER && layout->most > 1 && !sync->comm->messages_only;
+    comm_cost cost = sparse_cost(layout, 0, exchange, windowed, count, k);
+    return comm_model_seconds(comm_get_model(sync->comm), &cost);
+}
+
+static double sparse_seconds(const comm_sync *sync, int64_t count)
+{
+    int64_t k = (int64_t)ceil(sync->options.topk.density * (double)count);
+    if (count == 0) {
+        return 0.0;
+    }
+    if (sync->options.topk.exchange != SPARSE_AUTO) {
+        return exchange_seconds(sync, sync->options.topk.exchange, count, k);
+    }
+    double best = exchange_seconds(sync, SPARSE_HIERARCHICAL, count, k);
+    best = fmin(best, exchange_seconds(sync, SPARSE_OK_TOPK, count, k));
+    return fmin(best, exchange_seconds(sync, SPARSE_ALL_GATHER, count, k));
+}
+
+static weft_status predict(const comm_sync *sync, double *seconds)
+{
+    for (int b = 0; b < sync->desc.buckets; ++b) {
+        const sync_bucket *bucket = &sync->desc.bucket[b];
+        int64_t sparse = selectable(sync, bucket);
+        *seconds += sparse_seconds(sync, sparse) + predict_allreduce(sync, bucket->count - sparse);
+    }
+    return WEFT_OK;
+}
+
+/* ---- options and knobs ------------------------------------------------------------------------------------ */
+static void defaults(sync_options *options)
+{
+    options->topk =
+        (sync_topk_options){.density = 0.01,
+                            .select = {.method = SELECT_RADIX, .samplings = 30, .refresh = 32, .threads = 1},
+                            .exchange = SPARSE_AUTO,
+                            .dense_below = 1024};
+}
+
+static double density_of(const sync_options *options)
+{
+    return options->topk.density;
+}
+
+/* Buffers of the exchanges are as large as the density needs; what was held back, and what the selections remember,
+ * stays. */
+static weft_status set_density(comm_sync *sync, double density, bool restoring)
+{
+    (void)restoring;
+    topk *t = sync->self;
+    sync->options.topk.density = density;
+    for (int b = 0; b < t->buckets; ++b) {
+        topk_bucket *bucket = &t->bucket[b];
+        if (bucket->plan != NULL) {
+            WEFT_TRY(sparse_resize(&bucket->plan, count_to_send(bucket, density_of_step(&sync->options, 1))));
+        }
+    }
+    return WEFT_OK;
+}
+
+static const sync_tunable tunables[] = {
+    {.knob = SYNC_KNOB_DENSITY, .least = 1e-7, .most = 1, .of = density_of, .set = set_density}};
+
 const sync_ops sync_topk_ops = {.name = "topk",
+                                .tunable = tunables,
+                                .tunables = 1,
+                                .defaults = defaults,
+                                .predict = predict,
                                 .create = create,
                                 .destroy = destroy,
                                 .idle = idle,

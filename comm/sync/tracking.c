@@ -2,9 +2,9 @@
  * comm/sync/tracking.c: what travels beside the parameters in the modes with local updates: tracked gradients, or the
  * optimiser's second moments.
  *
- * Gradient tracking. Where the ranks' data differ, so do the minima of their shares of the loss: replicas that follow their own gradients
- * pull apart as fast as averages join them, and stop short of the minimum of the sum. With tracking, rank r of P keeps
- * y_r, its running estimate of the gradient over all ranks, next to its parameters w_r:
+ * Gradient tracking. Where the ranks' data differ, so do the minima of their shares of the loss: replicas that follow
+ * their own gradients pull apart as fast as averages join them, and stop short of the minimum of the sum. With
+ * tracking, rank r of P keeps y_r, its running estimate of the gradient over all ranks, next to its parameters w_r:
  *
  *      y_r += e_r(now) - e_r(last step)        e_r = P times the share of rank r (asp: P / n times its site's)
  *      w_r  = optimiser(w_r, y_r)
@@ -19,15 +19,16 @@
  *
  * Limits: a change of the gradient counts P times until it was averaged, so noise (dropout) and high learning rates are
  * felt more than without. Rounding errors of the sum stay: about 1e-7 of the largest gradient that was seen. Above all,
- * y_r comes close to the gradient only where averages are fast beside the optimiser. In pairs they are not: Adam divides
- * by |y_r|, so replicas whose y_r differ take steps of full length apart, and the gradients at places that differ keep
- * the y_r apart: |y_r - gradient| was still three times |gradient| after 100 steps (GraphSAGE, 4 METIS parts).
+ * y_r comes close to the gradient only where averages are fast beside the optimiser. In pairs they are not: Adam
+ * divides by |y_r|, so replicas whose y_r differ take steps of full length apart, and the gradients at places that
+ * differ keep the y_r apart: |y_r - gradient| was still three times |gradient| after 100 steps (GraphSAGE, 4 METIS
+ * parts).
  *
  * Second moments. Adam steps along m_r / sqrt(v_r) with moments of e_r. The mean over ranks of such steps points
  * elsewhere than mean m / sqrt(mean v), the more the gradients of the ranks differ, and not at the minimum of the sum.
- * Where v is the same on all ranks, the mean of the steps is linear in the gradients, and e_r need no tracking: mean e_r
- * is the gradient. v changes slowly (beta2 = 0.999), so averages in changing pairs keep it alike. What is left is the
- * bias of local updates with plain SGD, which falls with the learning rate.
+ * Where v is the same on all ranks, the mean of the steps is linear in the gradients, and e_r need no tracking: mean
+ * e_r is the gradient. v changes slowly (beta2 = 0.999), so averages in changing pairs keep it alike. What is left is
+ * the bias of local updates with plain SGD, which falls with the learning rate.
  *
  * The modes see one flat vector of values, a copy of the caller's with one of these, z, in it:
  *
@@ -46,12 +47,14 @@
  */
 #include "comm/sync/tracking.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"
 
 static bool tracks(const comm_sync *sync)
 {
+    assert(sync->tracker.kind != SYNC_TRACKING_AUTO);
     return sync->tracker.kind == SYNC_TRACKING_ON;
 }
 

@@ -3,10 +3,10 @@
 #ifndef WEFT_COMM_SYNC_TRACKING_H
 #define WEFT_COMM_SYNC_TRACKING_H
 
-#include "comm/sync/sync.h"
+#include "comm/sync/sync_mode.h"
 
-/* Before the mode is made: desc.value becomes a buffer of the tracker's own, [trained | beside them | state]. kind: ON or
- * MOMENTS. */
+/* Before the mode is made: desc.value becomes a buffer of the tracker's own, [trained | beside them | state]. kind:
+ * ON or MOMENTS. */
 weft_status tracking_create(comm_sync *sync, sync_tracking kind);
 void tracking_destroy(comm_sync *sync);
 

@@ -1,9 +1,11 @@
 /*
- * comm/transport/call_watch.h: calls of the transport's library that block: who ends them when another rank never comes.
+ * comm/transport/call_watch.h: calls of the transport's library that block: who ends them when another rank never
+ * comes.
  *
- * The engine's watchdog (comm/core/progress_watch.c) looks at what is posted. Starting and ending MPI, and making groups and
- * windows, happen inside MPI, which waits for all ranks and takes no time limit: a rank that is stopped before or
- * inside MPI_Init would leave the others there for ever. So a thread watches while such a call lasts, and only then:
+ * The engine's watchdog (comm/core/progress_watch.c) looks at what is posted. Starting and ending MPI, and making
+ * groups and windows, happen inside MPI, which waits for all ranks and takes no time limit: a rank that is stopped
+ * before or inside MPI_Init would leave the others there for ever. So a thread watches while such a call lasts, and
+ * only then:
  *
  *      call_watch_begin("MPI_Init")     the outermost one starts the thread, inner ones begin their own time
  *      MPI_Init_thread(...)             still there after the limit: the handler is called, on that thread

@@ -463,9 +463,9 @@ static weft_status mpi_split(transport *t, const int *members, int count, int me
 /*
  * Open MPI over TCP sends messages above btl_tcp_eager_limit (64 KiB) only when the receiver has answered; the answer
  * stands in line behind what the receiver sends itself, and waits for it to look. So pieces of 256 KiB, as
- * comm/core/transfer.c cuts them, go at once: measured at 300 Mbit/s with a computing thread on the core, 15 to 17 % of a
- * communication as long as the computation stayed exposed, and 7 to 11 % so. Whoever sets these parameters, with mpirun
- * --mca or in the environment, keeps them.
+ * comm/core/transfer.c cuts them, go at once: measured at 300 Mbit/s with a computing thread on the core, 15 to 17 % of
+ * a communication as long as the computation stayed exposed, and 7 to 11 % so. Whoever sets these parameters, with
+ * mpirun --mca or in the environment, keeps them.
  */
 static void prefer_eager_tcp(void)
 {

@@ -65,7 +65,8 @@ typedef struct transport_ops {
     void (*abandon)(transport *t);
     /* May a thread that did not create it use it, one at a time? WEFT_ERR_LAUNCH with the cure; NULL: always. */
     weft_status (*allow_thread)(transport *t);
-    /* Whether messages may lie in the memory of a CUDA device: 1 or 0, as the library says now, -1: it does not say. NULL: 0. */
+    /* Whether messages may lie in the memory of a CUDA device: 1 or 0, as the library says now, -1: it does not say.
+     * NULL: 0. */
     int (*takes_cuda)(transport *t);
     /* End the job with this exit status; does not return. */
     void (*abort)(transport *t, int exit_status);

@@ -74,22 +74,65 @@ const optimizer_rule *optimizer_rule_of(optimizer_kind kind)
 
 /* ---- state --------------------------------------------------------------------------------------------------- */
 
-weft_status optimizer_create(param_store *store, const optimizer_rule *rule, const optimizer_options *options,
-                             weft_comm *equal, train_optimizer *optimizer)
+static weft_status allocate(train_optimizer *optimizer)
 {
-    *optimizer = (train_optimizer){.rule = rule, .options = *options, .store = store, .slots = rule->slots(options)};
-    optimizer->comm = equal != NULL && comm_size(equal) > 1 && store->trained >= SHARED_FROM ? equal : NULL;
-    assert(optimizer->slots <= OPTIMIZER_SLOTS);
+    const param_store *store = optimizer->store;
     for (int i = 0; i < optimizer->slots; ++i) {
         WEFT_TRY(tensor_create(store->hal, store->dtype, 1, store->trained, WEFT_MEM_PARAMETER, &optimizer->slot[i]));
         WEFT_TRY(tensor_create(store->hal, store->dtype, 1, store->own, WEFT_MEM_PARAMETER, &optimizer->own_slot[i]));
     }
-    if (rule->by_block) {
+    if (optimizer->rule->by_block) {
         int64_t sums = 2 * (int64_t)store->blocks;
         WEFT_TRY(tensor_create(store->hal, WEFT_DTYPE_F64, 1, sums, WEFT_MEM_PARAMETER, &optimizer->norms));
-        WEFT_TRY(WEFT_NEW(&optimizer->norms_host, sums, WEFT_MEM_PARAMETER));
+        WEFT_TRY(tensor_zero(&optimizer->norms));
+        WEFT_TRY(WEFT_NEW_ZERO(&optimizer->norms_host, sums, WEFT_MEM_PARAMETER));
     }
     return optimizer_reset(optimizer);
+}
+
+/* Returns the rank that measures a replicated block for all ranks: the one whose equal part of the gradient holds its middle. */
+static int measures(const train_optimizer *optimizer, int block)
+{
+    const param_block *b = &optimizer->store->block[block];
+    int64_t middle = b->offset + b->rows * b->cols / 2;
+    return (int)(middle * comm_size(optimizer->comm) / optimizer->store->trained);
+}
+
+/* Collective over `comm`. Blocks lie in the order of their offsets, so each rank measures a run of them. */
+static weft_status plan_norms(train_optimizer *optimizer)
+{
+    int64_t *count = NULL;
+    const weft_status local = WEFT_NEW_ZERO(&count, comm_size(optimizer->comm), WEFT_MEM_PARAMETER);
+    weft_status status = comm_agree(optimizer->comm, local);
+    if (local != WEFT_OK || status != WEFT_OK) {
+        weft_free(count);
+        return status;
+    }
+    for (int block = 0; block < optimizer->store->trained_blocks; ++block) {
+        assert(block == 0 || measures(optimizer, block) >= measures(optimizer, block - 1));
+        count[measures(optimizer, block)] += 2;
+    }
+    const comm_shares_desc desc = {.lane = COMM_LANE_CONTROL,
+                                   .dtype = WEFT_DTYPE_F64,
+                                   .count = count,
+                                   .buffer = optimizer->norms_host,
+                                   .name = "norms of blocks"};
+    status = comm_allgather_plan(optimizer->comm, &desc, &optimizer->gather_norms);
+    weft_free(count);
+    return status;
+}
+
+weft_status optimizer_create(param_store *store, const optimizer_rule *rule, const optimizer_options *options,
+                             weft_comm *equal, train_optimizer *optimizer)
+{
+    *optimizer = (train_optimizer){.rule = rule, .options = *options, .store = store, .slots = rule->slots(options)};
+    assert(optimizer->slots <= OPTIMIZER_SLOTS);
+    if (!rule->by_block || equal == NULL || comm_size(equal) == 1 || store->trained < SHARED_FROM) {
+        return allocate(optimizer);
+    }
+    optimizer->comm = equal;
+    WEFT_TRY(comm_agree(equal, allocate(optimizer)));
+    return plan_norms(optimizer);
 }
 
 weft_status optimizer_reset(train_optimizer *optimizer)
@@ -109,6 +152,8 @@ void optimizer_destroy(train_optimizer *optimizer)
         tensor_destroy(&optimizer->own_slot[i]);
     }
     tensor_destroy(&optimizer->norms);
+    comm_plan_destroy(optimizer->gather_norms);
+    optimizer->gather_norms = NULL;
     weft_free(optimizer->norms_host);
     optimizer->norms_host = NULL;
 }
@@ -140,25 +185,14 @@ static weft_status measure(train_optimizer *optimizer, int block)
     return tensor_sum_squares(&gradient, &of_gradient);
 }
 
-/* Whether this rank measures a replicated block for all. */
-static bool is_mine(const train_optimizer *optimizer, int block)
-{
-    const param_block *b = &optimizer->store->block[block];
-    int64_t middle = b->offset + b->rows * b->cols / 2;
-    int64_t owner = middle * comm_size(optimizer->comm) / optimizer->store->trained;
-    return owner == comm_rank(optimizer->comm);
-}
-
 /* Blocks [first, last), all of them replicated where ranks share them. */
 static weft_status measure_all(train_optimizer *optimizer, int first, int last, bool shared)
 {
     int64_t sums = 2 * (int64_t)(last - first);
     weft_tensor norms = sums_of(optimizer, 2 * (int64_t)first, sums);
-    if (shared) {
-        WEFT_TRY(tensor_zero(&norms));
-    }
     for (int block = first; block < last; ++block) {
-        if (group_of(optimizer, block)->decays && (!shared || is_mine(optimizer, block))) {
+        if (group_of(optimizer, block)->decays &&
+            (!shared || measures(optimizer, block) == comm_rank(optimizer->comm))) {
             WEFT_TRY(measure(optimizer, block));
         }
     }
@@ -166,7 +200,8 @@ static weft_status measure_all(train_optimizer *optimizer, int first, int last, 
         return WEFT_OK;
     }
     WEFT_TRY(tensor_download(&norms, optimizer->norms_host));
-    WEFT_TRY(comm_allreduce(optimizer->comm, optimizer->norms_host, sums, WEFT_DTYPE_F64, COMM_SUM));
+    WEFT_TRY(comm_post(optimizer->gather_norms));
+    WEFT_TRY(comm_wait(optimizer->gather_norms));
     return tensor_upload(&norms, optimizer->norms_host);
 }
 

@@ -86,6 +86,7 @@ typedef struct train_optimizer {
     weft_comm *comm;                       /* shares the measuring; NULL: does not */
     weft_tensor norms;                     /* by block: [1, 2 * blocks] float64 */
     double *norms_host;                    /* the same */
+    comm_plan *gather_norms;               /* of norms_host, each rank's share measured by it; NULL: not shared */
 } train_optimizer;
 
 /* equal: the ranks whose replicated parameters and gradients are the same at every update, of which there may be one;

@@ -251,7 +251,7 @@ weft_status replica_create(weft_comm *comm, param_store *params, const sync_opti
     r->hooks = (train_hooks){.self = r, .need = on_need, .ready = on_ready};
     r->part_hooks = (train_hooks){.self = r, .need = on_need, .ready = on_ready_part};
     options.second_moments = optimizer_rule_of(rule.kind)->second_moments > 0;
-    options.momentum = optimizer_lent_momentum(rule.kind, rule.momentum);
+    options.topk.momentum = optimizer_lent_momentum(rule.kind, rule.momentum);
     int64_t own = params->own;
     WEFT_TRY(comm_allreduce(comm, &own, 1, WEFT_DTYPE_I64, COMM_MAX));
     r->owns = own > 0;

@@ -62,7 +62,7 @@ static weft_status train_three_epochs(weft_comm *comm, weft_hal *hal, job *j, gn
                              .optimizer = {.kind = OPTIMIZER_ADAM, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8},
                              .schedule = {.kind = SCHEDULE_COSINE, .base = 0.02, .epochs = EPOCHS}};
     options.sync.mode = j->mode;
-    options.sync.exchange = SPARSE_ALL_GATHER; /* topk selects, where a dense exchange would be as fast, too */
+    options.sync.topk.exchange = SPARSE_ALL_GATHER; /* topk selects, where a dense exchange would be as fast, too */
     options.sync.overlap = j->overlap;
     options.sync.bucket_bytes = 1024;
     double loss = 0;

@@ -36,15 +36,15 @@ static sync_options options_of(int variant)
     static const sync_mode modes[] = {SYNC_DIVIDE_SHUFFLE, SYNC_SHADOW, SYNC_SHADOW, SYNC_SHADOW, SYNC_ASP,
                                       SYNC_TOPK,           SYNC_TOPK};
     options.mode = modes[variant % 7];
-    options.shadow = (sync_shadow_algorithm)((variant + 2) % 3);
-    options.gap = 2;
-    options.sites = sites;
-    options.exchange = variant % 7 == 5 ? SPARSE_OK_TOPK : SPARSE_ALL_GATHER;
-    options.select.method = variant % 7 == 5 ? SELECT_REUSE : SELECT_RADIX;
-    options.dense_below = 1;
-    options.density = 0.2;
-    options.warmup = 4;
-    options.momentum = 0.5;
+    options.shadow.algorithm = (sync_shadow_algorithm)((variant + 2) % 3);
+    options.shadow.gap = 2;
+    options.asp.sites = sites;
+    options.topk.exchange = variant % 7 == 5 ? SPARSE_OK_TOPK : SPARSE_ALL_GATHER;
+    options.topk.select.method = variant % 7 == 5 ? SELECT_REUSE : SELECT_RADIX;
+    options.topk.dense_below = 1;
+    options.topk.density = 0.2;
+    options.topk.warmup = 4;
+    options.topk.momentum = 0.5;
     return options;
 }
 
@@ -64,7 +64,7 @@ static weft_status step(comm_sync *sync, float *value, float *grad, int rank)
 /* Counters alone: numbers of a vector that are none would be a training that diverges. */
 static bool counts(const sync_buffer *buffer)
 {
-    static const char *const words[] = {"step", "counters", "clocks", "selection", "exchange"};
+    static const char *const words[] = {"step", "knobs", "counters", "clocks", "selection", "exchange"};
     bool found = false;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         found = found || strstr(buffer->name, words[i]) != NULL;

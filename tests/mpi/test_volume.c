@@ -1,14 +1,16 @@
 /*
  * What goes over the wire, counted by ourselves. Without arguments: every rank's counters against the prediction. With
- * "ALGORITHM NODES HALF WIRE TIMES FILE" (each of the first four may be "any"; ALGORITHM may be "halo"): plan every
- * form of every all-reduce on imitated nodes, run those that match, and write what each counted to FILE.<rank>, for
- * tests/mpi/test_volume.sh, which compares it with Open MPI's own counters and with closed forms of its own.
+ * "ALGORITHM NODES HALF WIRE TIMES FILE" (each of the first four may be "any"; ALGORITHM may be "halo" or "share-..."):
+ * plan every form of every all-reduce on imitated nodes, run those that match, and write what each counted to
+ * FILE.<rank>, for tests/mpi/test_volume.sh, which compares it with Open MPI's own counters and with closed forms of
+ * its own.
  *
  * ranks: 2 7
  */
 #include "comm/halo.h"
 #include "support/allreduce_cases.h"
 #include "support/fake_hal.h"
+#include "support/shares_cases.h"
 
 /* Counts that 2, 3, 4, 7 and 8 divide, and halves of which they divide too: short and long by the default model. */
 enum { WIDTH = 6, SHORT = 840, LONG = 840 * 64 /* less than a piece: messages stay whole */, MOST_FORMS = 512 };
@@ -71,6 +73,34 @@ static weft_status run_halo(weft_comm *comm, const char *algorithm, float *x, in
             (unsigned long long)(after.messages_sent - before.messages_sent), comm->messages_only);
     comm_halo_destroy(halo);
     return status;
+}
+
+/* Gathers, sums and a broadcast of ragged shares: the second cut of support/shares_cases.h, from the middle rank. */
+static weft_status run_shares(weft_comm *comm, int node_ranks, const volume_filter *filter, float *x, FILE *out)
+{
+    static const char *const names[] = {"share-gather", "share-scatter", "share-bcast"};
+    int64_t count[SHARES_RANKS];
+    shares_fill(1, comm_size(comm), count);
+    const comm_shares_desc desc = {.lane = COMM_LANE_ROWS, .dtype = WEFT_DTYPE_F32, .count = count, .buffer = x};
+    for (int op = 0; op < SHARES_OPS; ++op) {
+        comm_plan *plan = NULL;
+        WEFT_TRY(shares_plan(comm, op, comm_size(comm) / 2, &desc, &plan));
+        const comm_stats before = comm_lane_stats(comm, COMM_LANE_ROWS);
+        const int runs = matches(filter->algorithm, names[op]) && matches(filter->nodes, "any") ? filter->times : 0;
+        weft_status status = WEFT_OK;
+        for (int t = 0; t < runs && status == WEFT_OK; ++t) {
+            status = shares_post(plan);
+        }
+        const comm_stats after = comm_lane_stats(comm, COMM_LANE_ROWS);
+        const comm_cost cost = comm_plan_cost(plan);
+        comm_plan_destroy(plan);
+        WEFT_TRY(status);
+        fprintf(out, "%s %d whole float32 0 %d %llu %llu %lld %d\n", names[op], node_ranks, runs,
+                (unsigned long long)(after.bytes_sent - before.bytes_sent),
+                (unsigned long long)(after.messages_sent - before.messages_sent), (long long)cost.inter_bytes,
+                comm->messages_only);
+    }
+    return WEFT_OK;
 }
 
 /* All forms on one communicator; without shared memory those that may use it. */
@@ -138,6 +168,9 @@ static weft_status measure(weft_comm *comm, const volume_filter *filter, FILE *o
         WEFT_TRY_GOTO(comm_imitate_nodes(nodes[n], hier_node_ranks[n / 2]), status, done);
         nodes[n]->messages_only = n % 2 != 0;
         WEFT_TRY_GOTO(plan_forms(nodes[n], hier_node_ranks[n / 2], x, form, &forms), status, done);
+    }
+    for (int n = 0; n < 2 * HIER_NODES; ++n) {
+        WEFT_TRY_GOTO(run_shares(nodes[n], hier_node_ranks[n / 2], filter, x, out), status, done);
     }
     for (int n = 0; n < 2; ++n) {
         comm->messages_only = n == 1;

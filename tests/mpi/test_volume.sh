@@ -90,7 +90,31 @@ def between(nodes, count, half, wire):
     return "ring" if nodes & (nodes - 1) else "halving-doubling"
 
 
+def shares(case, rank, P):
+    """Ragged shares: with memory of the node, or nodes of one rank, a share crosses to every other node once."""
+    count = [0 if r % 3 == 1 else 11 * r + 1 for r in range(P)]
+    node = [r // case.nodes for r in range(P)]
+    m = node[-1] + 1
+    memory = not case.no_memory or m == P
+    if case.kind == "share-bcast":
+        root = P // 2
+        leads = rank == root if node[rank] == node[root] else rank % case.nodes == 0
+        size, number = (m, (node[rank] - node[root]) % m) if memory else (P, (rank - root) % P)
+        children = sum(number % (2 << k) == 0 and number + (1 << k) < size for k in range(8)) if leads or not memory else 0
+        children *= count[root] > 0
+        return 4 * children * count[root], children
+    if case.kind == "share-gather" and memory:
+        return 4 * (m - 1) * count[rank], (m - 1) * (count[rank] > 0)
+    if case.kind == "share-gather":
+        sent = [c for r, c in enumerate(count) if r != (rank + 1) % P]
+    else:
+        sent = [c for r, c in enumerate(count) if (node[r] != node[rank] if memory else r != rank)]
+    return 4 * sum(sent), sum(c > 0 for c in sent)
+
+
 def closed_form(case, rank, P):
+    if case.kind.startswith("share-"):
+        return shares(case, rank, P)
     if case.kind == "halo":
         return 4 * WIDTH * (rank + 1), case.no_memory
     e = BYTES[case.wire]

@@ -464,7 +464,7 @@ static batch_case *make_case(weft_dtype dtype, int ranks)
                         .sync = sync_options_default(),
                         .optimizer = {.kind = OPTIMIZER_SGD, .momentum = 0.9, .nesterov = true, .weight_decay = 0.01},
                         .schedule = {.kind = SCHEDULE_LINEAR, .base = 0.3, .epochs = EPOCHS}};
-    c->options.sync.exchange = SPARSE_ALL_GATHER; /* topk selects, where a dense exchange would be as fast, too */
+    c->options.sync.topk.exchange = SPARSE_ALL_GATHER; /* topk selects, where a dense exchange would be as fast, too */
     return c;
 }
 

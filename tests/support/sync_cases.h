@@ -6,7 +6,7 @@
 #ifndef WEFT_TESTS_SYNC_CASES_H
 #define WEFT_TESTS_SYNC_CASES_H
 
-#include "comm/sync/sync.h"
+#include "comm/sync/sync_mode.h"
 #include "support/comm_cases.h"
 #include "support/damaged_state.h"
 
@@ -276,9 +276,9 @@ static sync_options topk_options(double density)
 {
     sync_options options = sync_options_default();
     options.mode = SYNC_TOPK;
-    options.density = density;
-    options.dense_below = 32;
-    options.exchange = SPARSE_ALL_GATHER;
+    options.topk.density = density;
+    options.topk.dense_below = 32;
+    options.topk.exchange = SPARSE_ALL_GATHER;
     return options;
 }
 
@@ -310,7 +310,7 @@ static weft_status case_not_finite_long(weft_comm *comm, void *argument)
     weft_status status = WEFT_OK;
     (void)argument;
     sync_options options = exact_options(COMM_ALGO_RING, OVERLAP_BACKWARD);
-    options.select.threads = 3;
+    options.topk.select.threads = 3;
     if (comm_size(comm) != 2) {
         return WEFT_OK;
     }
@@ -418,8 +418,8 @@ static weft_status against_simulation(weft_comm *comm, const layout_case *layout
     simulation *s = NULL;
     rig r;
     sync_options options = topk_options(1.0 / 64);
-    options.momentum = (double)momentum;
-    options.warmup = warmup;
+    options.topk.momentum = (double)momentum;
+    options.topk.warmup = warmup;
     WEFT_TRY(rig_create(comm, &options, layout, &r));
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(&s, 1, WEFT_MEM_WORKSPACE), status, done);
     for (int64_t step = 1; step <= 6 && status == WEFT_OK; ++step) {
@@ -480,7 +480,7 @@ static weft_status conserved(weft_comm *comm, rig *r, const layout_case *layout)
     WEFT_TRY(comm_allreduce(comm, &waits, 1, WEFT_DTYPE_F64, COMM_SUM));
     CASE_CHECK(in == out + waits, "in %g, out %g, waits %g", in, out, waits);
     /* AUTO may find that everything is sent faster than a part of so little. */
-    bool judged = r->sync->options.exchange != SPARSE_AUTO && comm_size(comm) > 1;
+    bool judged = r->sync->options.topk.exchange != SPARSE_AUTO && comm_size(comm) > 1;
     CASE_CHECK(!judged || sync_get_figures(r->sync).density < 0.2, "density %g", sync_get_figures(r->sync).density);
     return WEFT_OK;
 }
@@ -494,7 +494,7 @@ static weft_status case_topk_conserves(weft_comm *comm, void *argument)
         const layout_case *layout = &layouts[e % 3];
         rig r;
         sync_options options = topk_options(0.02);
-        options.exchange = exchanges[e];
+        options.topk.exchange = exchanges[e];
         options.overlap = e == 2 ? OVERLAP_OFF : OVERLAP_BACKWARD;
         WEFT_TRY(rig_create(comm, &options, layout, &r));
         weft_status status = conserved(comm, &r, layout);
@@ -587,7 +587,7 @@ static weft_status restored(weft_comm *comm, const sync_options *options, const 
     WEFT_TRY_GOTO(train(comm, &resumed, layout, 7, 12), status, done);
     WEFT_CHECK_GOTO(memcmp(whole.value, resumed.value, sizeof whole.value) == 0, status, done, WEFT_ERR_INTERNAL,
                     "%s, exchange %d, selection %d: resumed parameters differ", sync_mode_name(options->mode),
-                    (int)options->exchange, (int)options->select.method);
+                    (int)options->topk.exchange, (int)options->topk.select.method);
 done:
     weft_free(s.bytes);
     sync_destroy(whole.sync);
@@ -621,10 +621,10 @@ static weft_status case_damaged_state(weft_comm *comm, void *argument)
     for (int k = 0; k < 3 && comm_size(comm) > 1 && comm_size(comm) < 5; ++k) {
         damaged_topk *d = NULL;
         sync_options options = topk_options(0.02);
-        options.exchange = exchanges[1 + k];
-        options.select.method = k == 0 ? SELECT_REUSE : SELECT_RADIX;
-        options.select.refresh = 4;
-        options.warmup = 8;
+        options.topk.exchange = exchanges[1 + k];
+        options.topk.select.method = k == 0 ? SELECT_REUSE : SELECT_RADIX;
+        options.topk.select.refresh = 4;
+        options.topk.warmup = 8;
         WEFT_TRY(WEFT_NEW_ZERO(&d, 1, WEFT_MEM_GENERAL));
         d->comm = comm;
         WEFT_TRY(rig_create(comm, &options, &layouts[1], &d->r));
@@ -651,11 +651,11 @@ static weft_status case_state(weft_comm *comm, void *argument)
     WEFT_TRY(restored(comm, &exact, &layouts[1]));
     for (int m = 0; m < 3; ++m) {
         sync_options options = topk_options(0.02);
-        options.exchange = exchanges[1 + m % 3];
-        options.select.method = methods[m];
-        options.select.refresh = 4;
-        options.momentum = 0.9;
-        options.warmup = 8;
+        options.topk.exchange = exchanges[1 + m % 3];
+        options.topk.select.method = methods[m];
+        options.topk.select.refresh = 4;
+        options.topk.momentum = 0.9;
+        options.topk.warmup = 8;
         WEFT_TRY(restored(comm, &options, &layouts[1]));
     }
     return WEFT_OK;
@@ -701,7 +701,7 @@ static weft_status case_short_of_memory(weft_comm *comm, void *argument)
     sync_options exact = exact_options(COMM_ALGO_RING, OVERLAP_SPLIT);
     WEFT_TRY(short_of_memory(comm, &exact));
     sync_options topk = topk_options(0.02);
-    topk.momentum = 0.9;
+    topk.topk.momentum = 0.9;
     return short_of_memory(comm, &topk);
 }
 

@@ -20,12 +20,12 @@ static sync_options options_of(int variant)
     int k = variant % MODES;
     options.tracking = variant >= MODES ? SYNC_TRACKING_ON : SYNC_TRACKING_OFF;
     options.mode = k < 2 ? SYNC_DIVIDE_SHUFFLE : k < 5 ? SYNC_SHADOW : SYNC_ASP;
-    options.seed = 5;
-    options.full_every = k == 1 ? 7 : 0;
-    options.shadow = k == 2 ? SHADOW_MA : k == 3 ? SHADOW_BMUF : SHADOW_EASGD;
-    options.block_momentum = 0.2;
-    options.gap = 3;
-    options.threshold = 0.02;
+    options.divide_shuffle.seed = 5;
+    options.divide_shuffle.full_every = k == 1 ? 7 : 0;
+    options.shadow.algorithm = k == 2 ? SHADOW_MA : k == 3 ? SHADOW_BMUF : SHADOW_EASGD;
+    options.shadow.block_momentum = 0.2;
+    options.shadow.gap = 3;
+    options.asp.threshold = 0.02;
     return options;
 }
 
@@ -38,7 +38,7 @@ static weft_status sites_of_one(weft_comm *comm, sync_options *options, char *pa
         snprintf(text + at, sizeof text - at, "s%d: %d\n", r, r);
     }
     WEFT_TRY(quad_write(comm, text, path));
-    options->sites = path;
+    options->asp.sites = path;
     return WEFT_OK;
 }
 
@@ -198,8 +198,8 @@ static weft_status case_destroy_under_way(weft_comm *comm, void *argument)
     for (int k = 0; k < 2 * VARIANTS; ++k) {
         replica r;
         sync_options options = options_of(k / 2);
-        options.gap = k % 2 ? 0 : 3;
-        options.slack = k % 2 ? 2 : 0;
+        options.shadow.gap = k % 2 ? 0 : 3;
+        options.asp.slack = k % 2 ? 2 : 0;
         WEFT_TRY(sites_of_one(comm, &options, path));
         WEFT_TRY(replica_open(comm, &options, &r));
         WEFT_TRY(replica_steps(&r, 4, 0.1));
@@ -228,7 +228,7 @@ static weft_status case_zero_weight(weft_comm *comm, void *argument)
     for (int k = 0; k < VARIANTS && ranks > 1; ++k) {
         replica r;
         sync_options options = options_of(k);
-        options.threshold = 0;
+        options.asp.threshold = 0;
         WEFT_TRY(sites_of_one(comm, &options, path));
         WEFT_TRY(replica_open(comm, &options, &r));
         for (int s = 0; s < 6; ++s) {
@@ -285,8 +285,8 @@ static weft_status converge(weft_comm *comm, int k, int64_t gap, double *worst, 
     replica r;
     char path[64];
     sync_options options = options_of(k);
-    options.gap = gap;
-    options.slack = gap == 0 ? 2 : 0;
+    options.shadow.gap = gap;
+    options.asp.slack = gap == 0 ? 2 : 0;
     WEFT_TRY(sites_of_one(comm, &options, path));
     WEFT_TRY(replica_open(comm, &options, &r));
     r.equal = false;

@@ -240,7 +240,7 @@ static half_case *make_case(const char *text, int ranks, weft_dtype values)
     c->loss_entries = IMAGES;
     c->lr = 0.02;
     c->sync = sync_options_default();
-    c->sync.exchange = SPARSE_ALL_GATHER; /* topk selects, where a dense exchange would be as fast, too */
+    c->sync.topk.exchange = SPARSE_ALL_GATHER; /* topk selects, where a dense exchange would be as fast, too */
     c->sync.bucket_bytes = 1024;
     return c;
 }
@@ -332,9 +332,9 @@ static half_case *make_steep(int ranks, sync_mode mode)
     c->lr = 1e-3;
     c->loss_entries = 1;
     c->sync.mode = mode;
-    c->sync.density = 0.1;
-    c->sync.dense_below = 16;
-    c->sync.group = 2;
+    c->sync.topk.density = 0.1;
+    c->sync.topk.dense_below = 16;
+    c->sync.divide_shuffle.group = 2;
     return c;
 }
 

@@ -164,7 +164,7 @@ static stop_case make_case(const char *name, int ranks, optimizer_kind optimizer
         .sync = sync_options_default(),
         .optimizer = {.kind = optimizer, .momentum = 0.9, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8},
         .schedule = {.kind = SCHEDULE_COSINE, .base = 0.02, .epochs = EPOCHS}};
-    c.options.sync.exchange = SPARSE_ALL_GATHER; /* topk selects, where a dense exchange would be as fast, too */
+    c.options.sync.topk.exchange = SPARSE_ALL_GATHER; /* topk selects, where a dense exchange would be as fast, too */
     return c;
 }
 
@@ -249,11 +249,11 @@ static void test_topk(void **state)
     for (int i = 0; i < 4; ++i) {
         stop_case c = make_case("topk", 2 + i % 2, i < 2 ? OPTIMIZER_SGD : OPTIMIZER_ADAM);
         c.options.sync.mode = SYNC_TOPK;
-        c.options.sync.density = 0.1;
-        c.options.sync.warmup = 4;
-        c.options.sync.dense_below = 16;
+        c.options.sync.topk.density = 0.1;
+        c.options.sync.topk.warmup = 4;
+        c.options.sync.topk.dense_below = 16;
         c.options.sync.bucket_bytes = i % 2 == 0 ? 0 : 512;
-        c.options.sync.exchange = i % 2 == 0 ? SPARSE_HIERARCHICAL : SPARSE_OK_TOPK;
+        c.options.sync.topk.exchange = i % 2 == 0 ? SPARSE_HIERARCHICAL : SPARSE_OK_TOPK;
         goes_on_to_the_bit(state, &c, 2);
     }
 }
@@ -265,11 +265,11 @@ static void test_local_updates(void **state)
         stop_case c = make_case(shadow ? "shadow" : "divide-shuffle", shadow ? 2 + i % 2 : 4,
                                 i < 5 || i >= 10 ? OPTIMIZER_ADAM : OPTIMIZER_SGD);
         c.options.sync.mode = shadow ? SYNC_SHADOW : SYNC_DIVIDE_SHUFFLE;
-        c.options.sync.shadow = (sync_shadow_algorithm)(i % 3);
-        c.options.sync.block_momentum = 0.3;
-        c.options.sync.gap = 1 + i % 3;
-        c.options.sync.group = 2;
-        c.options.sync.full_every = i % 2 == 0 ? 0 : 3;
+        c.options.sync.shadow.algorithm = (sync_shadow_algorithm)(i % 3);
+        c.options.sync.shadow.block_momentum = 0.3;
+        c.options.sync.shadow.gap = 1 + i % 3;
+        c.options.sync.divide_shuffle.group = 2;
+        c.options.sync.divide_shuffle.full_every = i % 2 == 0 ? 0 : 3;
         c.options.sync.tracking = i >= 10                    ? SYNC_TRACKING_MOMENTS
                                   : i % 5 == 2 || i % 5 == 4 ? SYNC_TRACKING_ON
                                                              : SYNC_TRACKING_OFF;
@@ -309,7 +309,7 @@ static void test_memory_of_its_own(void **state)
         stop_case c = make_case("backend with memory of its own", 2, OPTIMIZER_ADAM);
         c.backend = "shadow";
         c.options.sync.mode = modes[i];
-        c.options.sync.dense_below = 16;
+        c.options.sync.topk.dense_below = 16;
         c.options.sync.tracking = i == 3 ? SYNC_TRACKING_MOMENTS : SYNC_TRACKING_AUTO;
         goes_on_to_the_bit(state, &c, 3);
     }
@@ -377,9 +377,9 @@ static void test_lossy_modes_on_other_ranks(void **state)
         *c = make_case("lossy mode on other ranks", 3, OPTIMIZER_SGD);
         c->options.optimizer.momentum = 0;
         c->options.sync.mode = modes[i];
-        c->options.sync.density = 0.5;
-        c->options.sync.dense_below = 16;
-        c->options.sync.gap = 2;
+        c->options.sync.topk.density = 0.5;
+        c->options.sync.topk.dense_below = 16;
+        c->options.sync.shadow.gap = 2;
         *whole = *c;
         whole->options.sync.mode = SYNC_ALLREDUCE;
         train_in_pieces(whole);
@@ -411,8 +411,8 @@ static void test_another_mode(void **state)
         stop_case *c = calloc(1, sizeof *c);
         *c = make_case("another mode", 2, OPTIMIZER_SGD);
         c->options.sync.mode = before;
-        c->options.sync.dense_below = 16;
-        c->options.sync.density = 0.5;
+        c->options.sync.topk.dense_below = 16;
+        c->options.sync.topk.density = 0.5;
         c->folder = in_folder(state, "ckpt");
         c->stop_after = 4;
         assert_int_equal(comm_thread_run(2, start_rank, c), WEFT_STOPPED);

@@ -199,7 +199,7 @@ static sync_case *make_case(optimizer_kind optimizer)
         .sync = sync_options_default(),
         .optimizer = {.kind = optimizer, .momentum = 0.9, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8},
         .schedule = {.kind = SCHEDULE_COSINE, .base = 0.02, .epochs = EPOCHS}};
-    c->options.sync.exchange = SPARSE_ALL_GATHER; /* topk selects, where a dense exchange would be as fast, too */
+    c->options.sync.topk.exchange = SPARSE_ALL_GATHER; /* topk selects, where a dense exchange would be as fast, too */
     c->options.optimizer.weight_decay = optimizer == OPTIMIZER_ADAM ? 1e-3 : 0.0;
     return c;
 }
@@ -278,10 +278,10 @@ static void test_bits_do_not_depend_on_buckets_or_overlap(void **state)
 /* Every step of the test would send a quarter, and everything pays from a twentieth on; steps that select come later. */
 static void send_everything_for_now(sync_options *sync)
 {
-    sync->exchange = SPARSE_AUTO;
-    sync->preferred_exchange = (sparse_choice){.exchange = SPARSE_ALL_GATHER, .dense_from = 0.05};
-    sync->density = 0.01;
-    sync->warmup = 1000000000;
+    sync->topk.exchange = SPARSE_AUTO;
+    sync->topk.preferred = (sparse_choice){.exchange = SPARSE_ALL_GATHER, .dense_from = 0.05};
+    sync->topk.density = 0.01;
+    sync->topk.warmup = 1000000000;
 }
 
 /* With everything sent nothing waits, and momentum is that of all-reduce: in steps of a mode that selects later, and in a mode that
@@ -295,11 +295,11 @@ static void test_topk_that_sends_everything_is_sgd(void **state)
         sync_case *topk = make_case(i < 9 ? OPTIMIZER_SGD : OPTIMIZER_ADAM);
         const bool never_selects = i % 2 == 0;
         topk->options.sync.mode = SYNC_TOPK;
-        topk->options.sync.dense_below = 64;
+        topk->options.sync.topk.dense_below = 64;
         topk->options.sync.bucket_bytes = 2048;
         topk->options.optimizer.momentum = exact->options.optimizer.momentum = i % 3 == 0 ? 0.0 : 0.9;
         topk->options.optimizer.nesterov = exact->options.optimizer.nesterov = i == 8;
-        topk->options.sync.density = 1.0;
+        topk->options.sync.topk.density = 1.0;
         if (!never_selects) {
             send_everything_for_now(&topk->options.sync);
         }
@@ -350,10 +350,10 @@ static void test_topk_trains(void **state)
         sync_case *c = make_case(OPTIMIZER_SGD);
         c->backend = backends[i];
         c->options.sync.mode = SYNC_TOPK;
-        c->options.sync.density = 0.05;
-        c->options.sync.exchange = i == 0 ? SPARSE_HIERARCHICAL : SPARSE_ALL_GATHER;
-        c->options.sync.warmup = 5;
-        c->options.sync.dense_below = 64;
+        c->options.sync.topk.density = 0.05;
+        c->options.sync.topk.exchange = i == 0 ? SPARSE_HIERARCHICAL : SPARSE_ALL_GATHER;
+        c->options.sync.topk.warmup = 5;
+        c->options.sync.topk.dense_below = 64;
         ASSERT_OK(comm_thread_run(4, case_rank, c));
         assert_true(c->figures.density > 0.04 && c->figures.density < 0.3);
         assert_true(c->loss[EPOCHS - 1] < 0.95 * c->loss[0]);
@@ -385,8 +385,8 @@ static void test_some_ranks_have_devices(void **state)
             c[mixed]->options.sync.mode = rows[i].mode;
             c[mixed]->options.sync.wire = rows[i].wire;
             c[mixed]->options.sync.overlap = rows[i].overlap;
-            c[mixed]->options.sync.density = 0.05;
-            c[mixed]->options.sync.dense_below = 64;
+            c[mixed]->options.sync.topk.density = 0.05;
+            c[mixed]->options.sync.topk.dense_below = 64;
             ASSERT_OK(comm_thread_run(4, case_rank, c[mixed]));
         }
         if (imitated) {
@@ -411,7 +411,7 @@ static void test_nan_on_one_rank_ends_all(void **state)
         c->backend = "ref";
         c->options.sync.mode = modes[i];
         c->options.sync.overlap = overlaps[i];
-        c->options.sync.dense_below = 64;
+        c->options.sync.topk.dense_below = 64;
         c->options.sync.bucket_bytes = 1024;
         c->poisoned_rank = 2;
         c->poisoned_block = 4; /* the second layer's weights */

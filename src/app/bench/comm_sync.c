@@ -269,7 +269,7 @@ static weft_status run_mode(comm_bench *bench, int64_t bytes, int number)
     sync_options options = sync_options_of(o, SYNC_SHARDS_SAMPLED);
     options.mode = (sync_mode)number;
     options.tracking = sync_tracking_of(&options, options.mode);
-    options.select.threads = bench->context->placement.threads;
+    options.topk.select.threads = bench->context->placement.threads;
     weft_status status = sync_step_open(comm, &options, bytes / (int64_t)sizeof(float), &c.step);
     if (status == WEFT_ERR_UNSUPPORTED && bench->names.all) {
         weft_error_clear();

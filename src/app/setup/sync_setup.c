@@ -12,26 +12,42 @@ static const char *text_or_null(const weft_options *o, option_id id)
     return text[0] != '\0' ? text : NULL;
 }
 
-static void set_lossy(const weft_options *o, sync_options *sync)
+static void set_topk(const weft_options *o, sync_topk_options *topk)
 {
-    sync->tracking = option_choice(o, OPT_GRADIENT_TRACKING);
-    sync->second_moments = optimizer_rule_of(option_choice(o, OPT_OPTIMIZER))->second_moments > 0;
-    sync->momentum = optimizer_lent_momentum(option_choice(o, OPT_OPTIMIZER), option_real(o, OPT_MOMENTUM));
-    sync->group = (int)option_int(o, OPT_GROUP_SIZE);
-    sync->full_every = option_int(o, OPT_FULL_EVERY);
-    sync->seed = (uint64_t)option_int(o, OPT_SEED);
-    sync->topology = text_or_null(o, OPT_TOPOLOGY);
-    sync->shadow = option_choice(o, OPT_SHADOW_ALGORITHM);
-    sync->mix = option_real(o, OPT_SHADOW_MIX);
-    sync->block_rate = option_real(o, OPT_SHADOW_RATE);
-    sync->block_momentum = option_real(o, OPT_SHADOW_MOMENTUM);
-    sync->gap = option_int(o, OPT_SHADOW_GAP);
-    sync->sites = text_or_null(o, OPT_SITES);
-    sync->threshold = option_real(o, OPT_ASP_THRESHOLD);
-    sync->policy = option_choice(o, OPT_ASP_POLICY);
-    sync->bandwidth = (double)option_size(o, OPT_ASP_BANDWIDTH);
-    sync->slack = option_int(o, OPT_ASP_SLACK);
-    sync->flush_every = option_int(o, OPT_ASP_FLUSH);
+    topk->density = option_real(o, OPT_TOPK_DENSITY);
+    topk->select.method = option_choice(o, OPT_TOPK_SELECT);
+    topk->select.seed = (uint64_t)option_int(o, OPT_SEED);
+    topk->exchange = option_choice(o, OPT_TOPK_EXCHANGE);
+    topk->warmup = option_int(o, OPT_TOPK_WARMUP);
+    topk->dense_below = option_int(o, OPT_TOPK_DENSE_BELOW);
+    topk->momentum = optimizer_lent_momentum(option_choice(o, OPT_OPTIMIZER), option_real(o, OPT_MOMENTUM));
+}
+
+static void set_divide_shuffle(const weft_options *o, sync_divide_shuffle_options *shuffle)
+{
+    shuffle->group = (int)option_int(o, OPT_GROUP_SIZE);
+    shuffle->full_every = option_int(o, OPT_FULL_EVERY);
+    shuffle->seed = (uint64_t)option_int(o, OPT_SEED);
+    shuffle->topology = text_or_null(o, OPT_TOPOLOGY);
+}
+
+static void set_shadow(const weft_options *o, sync_shadow_options *shadow)
+{
+    shadow->algorithm = option_choice(o, OPT_SHADOW_ALGORITHM);
+    shadow->mix = option_real(o, OPT_SHADOW_MIX);
+    shadow->block_rate = option_real(o, OPT_SHADOW_RATE);
+    shadow->block_momentum = option_real(o, OPT_SHADOW_MOMENTUM);
+    shadow->gap = option_int(o, OPT_SHADOW_GAP);
+}
+
+static void set_asp(const weft_options *o, sync_asp_options *asp)
+{
+    asp->sites = text_or_null(o, OPT_SITES);
+    asp->threshold = option_real(o, OPT_ASP_THRESHOLD);
+    asp->policy = option_choice(o, OPT_ASP_POLICY);
+    asp->bandwidth = (double)option_size(o, OPT_ASP_BANDWIDTH);
+    asp->slack = option_int(o, OPT_ASP_SLACK);
+    asp->flush_every = option_int(o, OPT_ASP_FLUSH);
 }
 
 sync_options sync_options_of(const weft_options *o, sync_shards shards)
@@ -43,14 +59,13 @@ sync_options sync_options_of(const weft_options *o, sync_shards shards)
     sync.wire = option_choice(o, OPT_WIRE);
     sync.overlap = option_choice(o, OPT_OVERLAP);
     sync.bucket_bytes = (int64_t)option_size(o, OPT_BUCKET);
-    sync.density = option_real(o, OPT_TOPK_DENSITY);
-    sync.select.method = option_choice(o, OPT_TOPK_SELECT);
-    sync.select.seed = (uint64_t)option_int(o, OPT_SEED);
-    sync.exchange = option_choice(o, OPT_TOPK_EXCHANGE);
-    sync.warmup = option_int(o, OPT_TOPK_WARMUP);
-    sync.dense_below = option_int(o, OPT_TOPK_DENSE_BELOW);
+    sync.tracking = option_choice(o, OPT_GRADIENT_TRACKING);
+    sync.second_moments = optimizer_rule_of(option_choice(o, OPT_OPTIMIZER))->second_moments > 0;
     sync.shards_differ = shards == SYNC_SHARDS_REGIONS;
-    set_lossy(o, &sync);
+    set_topk(o, &sync.topk);
+    set_divide_shuffle(o, &sync.divide_shuffle);
+    set_shadow(o, &sync.shadow);
+    set_asp(o, &sync.asp);
     return sync;
 }
 
@@ -75,24 +90,24 @@ void sync_setup_describe(const sync_options *options, sync_mode mode, int ranks,
                  options->wire == COMM_WIRE_SAME ? "exact" : "rounded to 16 bits between nodes, not exact");
         return;
     case SYNC_TOPK:
-        if (options->density >= 1.0) {
+        if (options->topk.density >= 1.0) {
             snprintf(text, bytes, "sends the whole gradient, as all-reduce does: " FLAG_TOPK_DENSITY " is 1");
             return;
         }
         snprintf(text, bytes, "sends %g %% of the gradient, keeps the rest for later steps%s; not exact",
-                 100.0 * options->density,
-                 options->exchange == SPARSE_AUTO ? ", or sends all where that is predicted to be faster" : "");
+                 100.0 * options->topk.density,
+                 options->topk.exchange == SPARSE_AUTO ? ", or sends all where that is predicted to be faster" : "");
         return;
     case SYNC_DIVIDE_SHUFFLE:
         snprintf(text, bytes, "averages parameters in changing groups of %d ranks%s; not exact",
-                 options->group < ranks ? options->group : ranks, tracked);
+                 options->divide_shuffle.group < ranks ? options->divide_shuffle.group : ranks, tracked);
         return;
     case SYNC_SHADOW:
         snprintf(text, bytes, "averages parameters in the background, training never waits%s; not exact", tracked);
         return;
     case SYNC_ASP:
         snprintf(text, bytes, "sends updates between sites once they pass %g %% of their parameter%s; not exact",
-                 100.0 * options->threshold, tracked);
+                 100.0 * options->asp.threshold, tracked);
         return;
     case SYNC_AUTO:
         snprintf(text, bytes, "the fastest mode by prediction, %s",
@@ -143,7 +158,7 @@ sync_device_need sync_setup_device(const sync_options *options, const weft_hal *
     const sync_device_need host = {.kept = sync_setup_bytes(options, parameter_bytes, ranks)};
     const bool selects = options->mode == SYNC_TOPK || (options->mode == SYNC_AUTO && options->allow_lossy);
     if (ranks == 1 || hal == NULL || hal_host_visible(hal) || !selects ||
-        !sparse_fits_device(options->exchange, options->select.method)) {
+        !sparse_fits_device(options->topk.exchange, options->topk.select.method)) {
         return host;
     }
     const int64_t trained = (int64_t)(parameter_bytes / sizeof(float));

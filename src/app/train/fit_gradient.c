@@ -98,8 +98,8 @@ static weft_status loop_options(const workload *work, const saved_model *initial
         .checkpoints = services->checkpoints,
     };
     options->sync.preferred = choices.allreduce;
-    options->sync.preferred_exchange = choices.topk;
-    options->sync.select.threads = context->placement.threads;
+    options->sync.topk.preferred = choices.topk;
+    options->sync.topk.select.threads = context->placement.threads;
     if (options->smoothing > 0.0 && work->targets->loss != TRAIN_LOSS_XENT) {
         log_warn("%s %s has no effect: these labels are tasks, whose loss is binary cross-entropy",
                  FLAG_LABEL_SMOOTHING, option_value_text(o, OPT_LABEL_SMOOTHING));

@@ -414,7 +414,7 @@ weft_status train_loop(weft_comm *comm, weft_hal *hal, train_model *model, const
     const double start = clock_seconds();
     sync_options sync = options->sync;
     int64_t epochs = 0;
-    sync.warmup *= source->steps;
+    sync.topk.warmup *= source->steps;
     memset(result, 0, sizeof *result);
     weft_status status = comm_agree(comm, loop_create(&l));
     if (status == WEFT_OK) {

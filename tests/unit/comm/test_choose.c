@@ -3,7 +3,7 @@
 
 #include "base/log.h"
 #include "comm/core/comm_internal.h"
-#include "comm/sync/sync.h"
+#include "comm/sync/sync_mode.h"
 #include "support/comm_cases.h"
 #include "support/folder.h"
 #include "support/test.h"
@@ -110,7 +110,7 @@ static void test_closed_forms(void **state)
     ASSERT_NEAR(c.seconds[SYNC_DIVIDE_SHUFFLE] / (pairs + scan), 1.0, 0.02);
     double shadow = exact + 2 * m * model.reduce_per_byte;
     ASSERT_NEAR(c.seconds[SYNC_SHADOW] / (shadow + scan), 1.0, 0.01);
-    options.gap = 10;
+    options.shadow.gap = 10;
     ASSERT_NEAR(run_case(model, RANKS, 1, d, options).seconds[SYNC_SHADOW] / (shadow / 10 + scan), 1.0, 0.01);
     ASSERT_NEAR(c.seconds[SYNC_ASP] / (asp_seconds(&model, d, 0.05, 8) + scan), 1.0, 0.001);
     /* Where it runs, the part that its last step sent; all of it as floats without places. */
@@ -129,7 +129,7 @@ static void test_tracking_is_counted(void **state)
     const int64_t d = 4000000;
     sync_options options = sync_options_default();
     options.allow_lossy = true;
-    options.gap = 3;
+    options.shadow.gap = 3;
     const choose_case plain = run_case(slow_network(), RANKS, 1, d, options);
     const choose_case twice = run_case(slow_network(), RANKS, 1, 2 * d, options);
     options.shards_differ = true;
@@ -160,7 +160,7 @@ static void test_slow_network(void **state)
     assert_true(dense.seconds[SYNC_ALLREDUCE] > 5 * dense.seconds[SYNC_TOPK]);
     options.allow_lossy = true;
     assert_int_equal(run_case(slow_network(), RANKS, 1, d, options).chosen, SYNC_TOPK);
-    options.density = 0.001;
+    options.topk.density = 0.001;
     choose_case sparser = run_case(slow_network(), RANKS, 1, d, options);
     assert_true(dense.seconds[SYNC_ALLREDUCE] > 10 * sparser.seconds[SYNC_TOPK]);
     options.wire = COMM_WIRE_BF16;
@@ -174,8 +174,8 @@ static void test_fast_network(void **state)
     (void)state;
     sync_options options = sync_options_default();
     options.allow_lossy = true;
-    options.density = 0.25;
-    options.group = RANKS;
+    options.topk.density = 0.25;
+    options.divide_shuffle.group = RANKS;
     choose_case c = run_case(fast_network(), RANKS, 1, 25600000, options);
     assert_int_equal(c.chosen, SYNC_ALLREDUCE);
     assert_true(c.seconds[SYNC_TOPK] > c.seconds[SYNC_ALLREDUCE]);
@@ -186,7 +186,7 @@ static void test_short_tensors(void **state)
 {
     (void)state;
     sync_options options = sync_options_default();
-    options.dense_below = 4096;
+    options.topk.dense_below = 4096;
     choose_case c = run_case(slow_network(), RANKS, 2, 2048, options);
     assert_true(c.seconds[SYNC_TOPK] == c.seconds[SYNC_ALLREDUCE]);
 }
@@ -235,7 +235,7 @@ static weft_status refuse(weft_comm *comm, void *argument)
     CASE_CHECK(sync_predict(&sync, SYNC_TOPK, &seconds) == WEFT_ERR_UNSUPPORTED, "topk of float64 is predicted");
     CASE_CHECK(sync_predict(&sync, SYNC_AUTO, &seconds) != WEFT_OK, "auto is predicted");
     sync.desc.dtype = WEFT_DTYPE_F32;
-    sync.options.sites = "/nowhere/sites";
+    sync.options.asp.sites = "/nowhere/sites";
     CASE_CHECK(sync_predict(&sync, SYNC_ASP, &seconds) == WEFT_ERR_NOINPUT, "sites that are missing are predicted");
     return WEFT_OK;
 }

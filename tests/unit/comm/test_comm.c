@@ -166,7 +166,7 @@ static void test_mpi_has_a_name(void **state)
     assert_true(strlen(text) > 3 && strchr(text, '\n') == NULL);
 }
 
-/* ---- messages in the memory of devices ---------------------------------------------------------------------------- */
+/* ---- messages in the memory of devices --------------------------------------------------------------------------- */
 
 static int spoken_by_rank[2]; /* what the transports of this test say of CUDA's memory */
 

@@ -1,5 +1,5 @@
-/* The halo exchange over the thread transport, on 1 to 8 ranks; its failures where rows lie in shared memory; how rows choose
- * their bits, against every choice there is and against errors that are made and counted. */
+/* The halo exchange over the thread transport, on 1 to 8 ranks; its failures where rows lie in shared memory; how
+ * rows choose their bits, against every choice there is and against errors that are made and counted. */
 #include <math.h>
 
 #include "base/log.h"
@@ -215,7 +215,8 @@ static void test_mix_within_budget(void **state)
     assert_true(bytes <= uniform_bytes && mixed < 0.05 * even);
 }
 
-/* Every choice for a few rows: the best within the budget is no better than ours, but for the piece that did not fit whole. */
+/* Every choice for a few rows: the best within the budget is no better than ours, but for the piece that did not fit
+ * whole. */
 static void test_mix_against_every_choice(void **state)
 {
     (void)state;

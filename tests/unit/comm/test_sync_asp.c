@@ -6,9 +6,9 @@ static sync_options options_of(const char *sites, double threshold)
 {
     sync_options options = sync_options_default();
     options.mode = SYNC_ASP;
-    options.policy = ASP_FIXED;
-    options.threshold = threshold;
-    options.sites = sites;
+    options.asp.policy = ASP_FIXED;
+    options.asp.threshold = threshold;
+    options.asp.sites = sites;
     return options;
 }
 
@@ -136,8 +136,8 @@ static weft_status conserving_run(weft_comm *comm, int sites, int64_t slack)
     double density = 0;
     WEFT_TRY(write_sites(comm, sites, path));
     sync_options options = options_of(path, 0.05);
-    options.slack = slack;
-    options.flush_every = 31;
+    options.asp.slack = slack;
+    options.asp.flush_every = 31;
     WEFT_TRY(replica_open(comm, &options, &r));
     for (int k = 0; k < 30; ++k) {
         float before[QUAD_ELEMENTS];
@@ -207,7 +207,7 @@ static weft_status bytes_run(weft_comm *comm, double threshold, int64_t flush_ev
     int ranks = comm_size(comm);
     WEFT_TRY(write_sites(comm, 8, path));
     sync_options options = options_of(path, threshold);
-    options.flush_every = flush_every;
+    options.asp.flush_every = flush_every;
     WEFT_TRY(replica_open(comm, &options, &r));
     WEFT_TRY(replica_step(&r, 0.05, 1.0));
     uint64_t before = sync_get_figures(r.sync).bytes_sent;
@@ -300,7 +300,7 @@ static weft_status slow_run(weft_comm *comm, int64_t slack)
     bool slow = comm_rank(comm) == ranks - 1;
     WEFT_TRY(write_sites(comm, 8, path));
     sync_options options = options_of(path, 0.02);
-    options.slack = slack;
+    options.asp.slack = slack;
     WEFT_TRY(replica_open(comm, &options, &r));
     for (int k = 0; k < 12; ++k) {
         quad_sleep(slow ? 2000 : 0);
@@ -331,7 +331,7 @@ static weft_status timed_run(weft_comm *comm, int pause, float *result)
     char path[64];
     WEFT_TRY(write_sites(comm, 3, path));
     sync_options options = options_of(path, 0.03);
-    options.policy = ASP_LEARNING_RATE;
+    options.asp.policy = ASP_LEARNING_RATE;
     WEFT_TRY(replica_open(comm, &options, &r));
     for (int k = 0; k < 15; ++k) {
         quad_sleep((comm_rank(comm) * 3 + k) % 4 * pause);
@@ -363,12 +363,12 @@ static weft_status case_refuses(weft_comm *comm, void *argument)
     if (comm_size(comm) == 1) {
         return WEFT_OK;
     }
-    options.slack = 63;
+    options.asp.slack = 63;
     CASE_CHECK(replica_create(comm, &options, &r) == WEFT_ERR_USAGE, "slack 63");
     CASE_CHECK(strstr(weft_error_message(), "--asp-slack") != NULL, "%s", weft_error_message());
-    options.slack = 0;
+    options.asp.slack = 0;
     WEFT_TRY(quad_write(comm, "a: 0\n", path));
-    options.sites = path;
+    options.asp.sites = path;
     CASE_CHECK(replica_create(comm, &options, &r) == WEFT_ERR_DATA, "rank 1 is nowhere");
     return quad_remove(comm, path);
 }

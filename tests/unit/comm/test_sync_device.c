@@ -257,9 +257,9 @@ static sync_options options_of(sync_mode mode)
     sync_options options = sync_options_default();
     options.mode = mode;
     options.algorithm = COMM_ALGO_FIXED_ORDER;
-    options.exchange = SPARSE_ALL_GATHER;
-    options.dense_below = 256;
-    options.gap = 1; /* the same steps for both */
+    options.topk.exchange = SPARSE_ALL_GATHER;
+    options.topk.dense_below = 256;
+    options.shadow.gap = 1; /* the same steps for both */
     return options;
 }
 
@@ -330,14 +330,14 @@ static void test_topk_has_the_bits_of_host_memory(void **state)
     (void)state;
     for (int i = 0; i < 12; ++i) {
         device_case c = {.name = "topk", .options = options_of(SYNC_TOPK), .threaded = i % 2 == 1};
-        c.options.density = densities[i % 3];
-        c.options.momentum = i / 3 % 2 == 0 ? 0.0 : 0.9;
-        c.options.warmup = i >= 6 ? 3 : 0;
+        c.options.topk.density = densities[i % 3];
+        c.options.topk.momentum = i / 3 % 2 == 0 ? 0.0 : 0.9;
+        c.options.topk.warmup = i >= 6 ? 3 : 0;
         run(&c);
     }
     for (int i = 0; i < 3; ++i) {
         device_case c = {.name = "topk, too early", .options = options_of(SYNC_TOPK), .threaded = true};
-        c.options.density = densities[i];
+        c.options.topk.density = densities[i];
         assert_waits(&c);
     }
 }
@@ -353,8 +353,8 @@ static weft_status planned_rank(weft_comm *comm, void *argument)
         const int64_t planned = (int64_t)need.kept;
         if (allocated > planned || allocated < planned - planned / 20) {
             status = weft_fail(WEFT_ERR_INTERNAL, "density %g, momentum %g, warm-up %d: %lld bytes, planned %lld",
-                               c->options.density, c->options.momentum, (int)c->options.warmup, (long long)allocated,
-                               (long long)planned);
+                               c->options.topk.density, c->options.topk.momentum, (int)c->options.topk.warmup,
+                               (long long)allocated, (long long)planned);
         }
     }
     twins_free(&t);
@@ -367,9 +367,9 @@ static void test_topk_keeps_what_is_planned(void **state)
     (void)state;
     for (int i = 0; i < 8; ++i) {
         device_case c = {.name = "topk", .options = options_of(SYNC_TOPK)};
-        c.options.density = densities[i % 4];
-        c.options.momentum = i >= 4 ? 0.9 : 0.0;
-        c.options.warmup = i % 2 == 0 ? 3 : 0;
+        c.options.topk.density = densities[i % 4];
+        c.options.topk.momentum = i >= 4 ? 0.9 : 0.0;
+        c.options.topk.warmup = i % 2 == 0 ? 3 : 0;
         ASSERT_OK(comm_thread_run(RANKS, planned_rank, &c));
     }
 }
@@ -383,7 +383,7 @@ static void test_topk_of_equal_magnitudes(void **state)
         device_case equal = {.name = "equal values", .options = options_of(SYNC_TOPK), .equal_values = true};
         device_case both = {
             .name = "equal values and zeros", .options = options_of(SYNC_TOPK), .equal_values = true, .zeros = 3};
-        zeros.options.momentum = equal.options.momentum = both.options.momentum = 0.9 * momentum;
+        zeros.options.topk.momentum = equal.options.topk.momentum = both.options.topk.momentum = 0.9 * momentum;
         run(&zeros);
         run(&equal);
         run(&both);
@@ -396,8 +396,8 @@ static void test_topk_that_comes_down_whole(void **state)
     (void)state;
     device_case node = {.name = "hierarchical", .options = options_of(SYNC_TOPK)};
     device_case reuse = {.name = "reuse", .options = options_of(SYNC_TOPK)};
-    node.options.exchange = SPARSE_HIERARCHICAL;
-    reuse.options.select.method = SELECT_REUSE;
+    node.options.topk.exchange = SPARSE_HIERARCHICAL;
+    reuse.options.topk.select.method = SELECT_REUSE;
     run(&node);
     run(&reuse);
 }

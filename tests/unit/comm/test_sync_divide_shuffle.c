@@ -6,8 +6,8 @@ static sync_options options_of(int group)
 {
     sync_options options = sync_options_default();
     options.mode = SYNC_DIVIDE_SHUFFLE;
-    options.group = group;
-    options.seed = 11;
+    options.divide_shuffle.group = group;
+    options.divide_shuffle.seed = 11;
     return options;
 }
 
@@ -117,7 +117,7 @@ static weft_status case_full_average(weft_comm *comm, void *argument)
     float all[8][QUAD_ELEMENTS];
     sync_options options = options_of(2);
     int ranks = comm_size(comm);
-    options.full_every = 3;
+    options.divide_shuffle.full_every = 3;
     (void)argument;
     WEFT_TRY(replica_open(comm, &options, &r));
     for (int t = 1; t <= 9; ++t) {
@@ -180,7 +180,7 @@ static weft_status case_racks(weft_comm *comm, void *argument)
     }
     snprintf(text, sizeof text, "left: 0-%d\nright: %d-%d # ranks\n", half - 1, half, ranks - 1);
     WEFT_TRY(quad_write(comm, text, path));
-    options.topology = path;
+    options.divide_shuffle.topology = path;
     WEFT_TRY(replica_open(comm, &options, &r));
     for (int i = 0; i < QUAD_ELEMENTS; ++i) {
         r.value[i] = comm_rank(comm) < half ? 1.0f : -1.0f;

@@ -7,11 +7,11 @@ static sync_options options_of(sync_shadow_algorithm algorithm, int64_t gap)
 {
     sync_options options = sync_options_default();
     options.mode = SYNC_SHADOW;
-    options.shadow = algorithm;
-    options.gap = gap;
-    options.mix = 0.6;
-    options.block_momentum = 0.3;
-    options.block_rate = 0.9;
+    options.shadow.algorithm = algorithm;
+    options.shadow.gap = gap;
+    options.shadow.mix = 0.6;
+    options.shadow.block_momentum = 0.3;
+    options.shadow.block_rate = 0.9;
     return options;
 }
 
@@ -34,16 +34,17 @@ static void serial_apply(serial *s, const sync_options *options)
             mean += s->snapshot[r][i] / s->ranks;
         }
         double target = mean;
-        if (options->shadow == SHADOW_BMUF) {
-            s->velocity[i] = options->block_momentum * s->velocity[i] + options->block_rate * (mean - s->centre[i]);
+        if (options->shadow.algorithm == SHADOW_BMUF) {
+            s->velocity[i] =
+                options->shadow.block_momentum * s->velocity[i] + options->shadow.block_rate * (mean - s->centre[i]);
             s->centre[i] += s->velocity[i];
             target = s->centre[i];
-        } else if (options->shadow == SHADOW_EASGD) {
-            s->centre[i] += options->mix * (mean - s->centre[i]);
+        } else if (options->shadow.algorithm == SHADOW_EASGD) {
+            s->centre[i] += options->shadow.mix * (mean - s->centre[i]);
             target = s->centre[i];
         }
         for (int r = 0; r < s->ranks; ++r) {
-            s->w[r][i] += options->mix * (target - s->snapshot[r][i]);
+            s->w[r][i] += options->shadow.mix * (target - s->snapshot[r][i]);
         }
     }
 }
@@ -64,7 +65,7 @@ static void serial_run(serial *s, const sync_options *options, int ranks, int st
                 s->w[r][i] -= lr * quad_curvature(r, i, true) * (s->w[r][i] - quad_target(r, i));
             }
         }
-        if (posted >= 0 && k < posted + options->gap) {
+        if (posted >= 0 && k < posted + options->shadow.gap) {
             continue;
         }
         if (posted >= 0) {
@@ -128,7 +129,7 @@ static weft_status case_contracts(weft_comm *comm, void *argument)
     sync_options options = options_of(SHADOW_MA, 1);
     int ranks = comm_size(comm);
     (void)argument;
-    options.mix = 0.5;
+    options.shadow.mix = 0.5;
     WEFT_TRY(replica_open(comm, &options, &r));
     for (int i = 0; i < QUAD_ELEMENTS; ++i) {
         r.value[i] = (float)case_value(comm_rank(comm), i);

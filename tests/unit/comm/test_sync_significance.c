@@ -82,31 +82,32 @@ static void test_indices_are_checked(void **state)
 static void test_threshold(void **state)
 {
     (void)state;
-    sync_options options = sync_options_default();
-    options.threshold = 0.02;
+    sync_options all = sync_options_default();
+    sync_asp_options *options = &all.asp;
+    options->threshold = 0.02;
     significance_threshold t = {.theta = 0.02};
-    options.policy = ASP_FIXED;
-    ASSERT_NEAR(significance_theta(&t, &options, 0.5), 0.02, 0);
-    options.policy = ASP_LEARNING_RATE;
-    ASSERT_NEAR(significance_theta(&t, &options, 0.4), 0.02, 0);
-    ASSERT_NEAR(significance_theta(&t, &options, 0.1), 0.005, 1e-15);
+    options->policy = ASP_FIXED;
+    ASSERT_NEAR(significance_theta(&t, options, 0.5), 0.02, 0);
+    options->policy = ASP_LEARNING_RATE;
+    ASSERT_NEAR(significance_theta(&t, options, 0.4), 0.02, 0);
+    ASSERT_NEAR(significance_theta(&t, options, 0.1), 0.005, 1e-15);
     /* 1000 bytes a second: 1.2 s allow 1200. */
-    options.policy = ASP_BANDWIDTH;
-    options.bandwidth = 1000;
+    options->policy = ASP_BANDWIDTH;
+    options->bandwidth = 1000;
     t = (significance_threshold){.theta = 0.02};
-    significance_note(&t, &options, 1400, 1.2);
-    ASSERT_NEAR(significance_theta(&t, &options, 0.1), 0.025, 1e-15);
-    significance_note(&t, &options, 1300, 1.2);
-    significance_note(&t, &options, 1100, 1.2);
+    significance_note(&t, options, 1400, 1.2);
+    ASSERT_NEAR(significance_theta(&t, options, 0.1), 0.025, 1e-15);
+    significance_note(&t, options, 1300, 1.2);
+    significance_note(&t, options, 1100, 1.2);
     ASSERT_NEAR(t.theta, 0.025, 1e-15);
-    significance_note(&t, &options, 1000, 1.2);
+    significance_note(&t, options, 1000, 1.2);
     ASSERT_NEAR(t.theta, 0.020, 1e-15);
     for (int i = 0; i < 10; ++i) {
-        significance_note(&t, &options, 0, 1.2);
+        significance_note(&t, options, 0, 1.2);
     }
     ASSERT_NEAR(t.theta, 0, 0);
     for (int i = 0; i < 300; ++i) {
-        significance_note(&t, &options, 1 << 30, 1.2);
+        significance_note(&t, options, 1 << 30, 1.2);
     }
     ASSERT_NEAR(t.theta, 1, 0);
 }

@@ -4,6 +4,7 @@
  * replicas under Adam whose second moments travel.
  * trees: release tsan
  */
+#include "comm/sync/sync_mode.h"
 #include "support/comm_run.h"
 #include "support/sync_relaxed_cases.h"
 
@@ -34,8 +35,8 @@ static const float *tracked_of(const replica *r)
 static weft_status tracking_options(weft_comm *comm, int k, double threshold, sync_options *options, char *path)
 {
     *options = options_of(MODES + k);
-    options->threshold = threshold;
-    options->policy = ASP_FIXED;
+    options->asp.threshold = threshold;
+    options->asp.policy = ASP_FIXED;
     return sites_of_one(comm, options, path);
 }
 

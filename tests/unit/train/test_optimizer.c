@@ -231,6 +231,13 @@ typedef struct shared_case {
     float value[MOST_RANKS][LARGE];
 } shared_case;
 
+/* Bytes that a rank exchanged, as messages and in memory of the node. */
+static uint64_t exchanged(const weft_comm *comm)
+{
+    const comm_stats stats = comm_lane_stats(comm, COMM_LANE_CONTROL);
+    return stats.bytes_sent + stats.shared_bytes;
+}
+
 static weft_status large_steps(weft_comm *comm, param_store *params, train_optimizer *optimizer, shared_case *c)
 {
     int rank = comm_rank(comm);
@@ -245,10 +252,10 @@ static weft_status large_steps(weft_comm *comm, param_store *params, train_optim
             host[i] = (float)(cos(0.7 * (double)i + step) / (1.0 + (double)(i % 1000)));
         }
         WEFT_TRY(tensor_upload(&params->grad, host));
-        uint64_t sent = comm_lane_stats(comm, COMM_LANE_CONTROL).bytes_sent;
+        uint64_t sent = exchanged(comm);
         optimizer_begin(optimizer);
         WEFT_TRY(optimizer_step_range(optimizer, LR, 0, params->trained));
-        c->sent[rank] += comm_lane_stats(comm, COMM_LANE_CONTROL).bytes_sent - sent;
+        c->sent[rank] += exchanged(comm) - sent;
     }
     return tensor_download(&values, host);
 }

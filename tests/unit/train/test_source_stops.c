@@ -74,10 +74,10 @@ static void test_stops_where_replicas_differ(void **state)
         batch_case *c = make_case(WEFT_DTYPE_F32, 2 + i % 2);
         c->batch = 5;
         c->options.sync.mode = modes[i];
-        c->options.sync.dense_below = 1;
-        c->options.sync.density = 0.3;
-        c->options.sync.group = 2;
-        c->options.sync.gap = 2;
+        c->options.sync.topk.dense_below = 1;
+        c->options.sync.topk.density = 0.3;
+        c->options.sync.divide_shuffle.group = 2;
+        c->options.sync.shadow.gap = 2;
         goes_on_to_the_bit(state, c, 4);
         free(c);
     }
@@ -92,9 +92,9 @@ static void test_stops_where_statistics_differ(void **state)
         c->batch = 5;
         c->norm = i < 3 ? NORM_BATCH_LOCAL : NORM_BATCH;
         c->options.sync.mode = modes[(i + i / 3) % 3];
-        c->options.sync.dense_below = 1;
-        c->options.sync.density = 0.3;
-        c->options.sync.group = 2;
+        c->options.sync.topk.dense_below = 1;
+        c->options.sync.topk.density = 0.3;
+        c->options.sync.divide_shuffle.group = 2;
         goes_on_to_the_bit(state, c, 4);
         free(c);
     }
@@ -115,8 +115,8 @@ static void test_stops_with_own_parameters(void **state)
         c->own_bias = true;
         c->batch = 5;
         c->options.sync.mode = modes[i];
-        c->options.sync.dense_below = 1;
-        c->options.sync.density = 0.3;
+        c->options.sync.topk.dense_below = 1;
+        c->options.sync.topk.density = 0.3;
         c->options.optimizer.kind = i == 1 ? OPTIMIZER_ADAM : i == 3 ? OPTIMIZER_LARS : OPTIMIZER_SGD;
         c->options.optimizer.beta1 = 0.9;
         c->options.optimizer.beta2 = 0.999;

@@ -1,4 +1,4 @@
-/* comm/core/thread_run.c: a job of several ranks inside one process. */
+/* comm/group/thread_run.c: a job of several ranks inside one process. */
 #include <pthread.h>
 #include <string.h>
 
