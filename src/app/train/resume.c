@@ -51,14 +51,6 @@ weft_status resume_plan(const weft_options *options, double started, train_check
 
 /* ---- agreement ---- */
 
-static bool has_id(const option_id *ids, option_id id)
-{
-    while (*ids != OPTION_NONE && *ids != id) {
-        ++ids;
-    }
-    return *ids == id;
-}
-
 /* How an option that differs from the checkpoint's is taken. */
 static option_change change_of(const weft_options *options, option_id id)
 {
@@ -67,12 +59,12 @@ static option_change change_of(const weft_options *options, option_id id)
     static const option_id freed[] = {OPT_GRADIENT_TRACKING, OPT_STALL_TIMEOUT,  OPT_CALIBRATE,
                                       OPT_COMM_MODEL,        OPT_RECIPE,         OPT_CHOICES,
                                       OPT_GPU_DIRECT,        OPT_LOADER_THREADS, OPTION_NONE};
-    bool frees = has_id(freed, id);
+    bool frees = option_id_listed(freed, id);
     for (int i = 0; workload_list[i] != NULL; ++i) {
-        if (has_id(workload_list[i]->inputs, id)) {
+        if (option_id_listed(workload_list[i]->inputs, id)) {
             return OPTION_STAYS;
         }
-        frees = frees || has_id(workload_list[i]->resumable, id);
+        frees = frees || option_id_listed(workload_list[i]->resumable, id);
     }
     if (frees || id == OPT_SPLIT_INDEX) {
         return frees ? OPTION_CHANGES : OPTION_STAYS;
