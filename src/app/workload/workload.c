@@ -38,14 +38,15 @@ static weft_status check_kind(const workload_ops *ops, const weft_options *optio
     for (int i = 0; data[0] != '\0' && workload_list[i] != NULL; ++i) {
         const workload_ops *other = workload_list[i];
         const workload_claims claims = other->claims(options);
-        if (other == ops || claims.data != CLAIM_CERTAIN) {
+        if (other == ops || claims.data == CLAIM_NO) {
             continue;
         }
-        WEFT_CHECK(own.data != CLAIM_CERTAIN || own.model != claims.model, WEFT_ERR_USAGE,
+        const bool both = own.data == CLAIM_CERTAIN && claims.data == CLAIM_CERTAIN;
+        WEFT_CHECK(!both || own.model != claims.model, WEFT_ERR_USAGE,
                    FLAG_DATA " %s is data for networks on %s and for networks on %s: name the network by " FLAG_MODEL
                              ", one that only one of them has",
                    data, other->field, ops->field);
-        WEFT_CHECK(own.data == CLAIM_CERTAIN, WEFT_ERR_USAGE,
+        WEFT_CHECK(own.data >= claims.data, WEFT_ERR_USAGE,
                    FLAG_DATA " %s is for networks on %s, and " FLAG_MODEL
                              " %s is one on %s: give other data, or another model",
                    data, other->field, option_text(options, OPT_MODEL), ops->field);
