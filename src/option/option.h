@@ -96,19 +96,20 @@ typedef enum option_source {
     OPTION_PROGRAM /* option_assign: the last value given counts */
 } option_source;
 
+/* One option, by the columns of OPTION(...). name: without its dashes. */
 typedef struct option_row {
-    const char *id, *name, *aliases; /* name: without the dashes */
+    const char *id, *name, *aliases;
     option_type type;
     const char *section, *serves, *unit, *default_text;
     double min, max;
     const char *choices, *help;
 } option_row;
 
-/* One OPTION(...) of a file as an option_row; CHOICES and WORDS are CHOICE_WORDS and the text itself meanwhile. */
+/* OPTION as OPTION_ROW makes an option_row of a line. CHOICES must then be CHOICE_WORDS of its list, WORDS its text. */
 #define OPTION_ROW(id, name, aliases, type, section, serves, unit, default_text, min, max, choices, help)              \
     {#id, &name[2], aliases, OPTION_##type, section, serves, unit, default_text, min, max, choices, help},
 
-/* One OPTION(...) as the type of its choices: OPT_SYNC_choice is sync_mode, where CHOICES is its type and WORDS void. */
+/* OPTION as OPTION_CHOICE_TYPE makes a type of a line: OPT_SYNC_choice is sync_mode. CHOICES must then be its type, WORDS void. */
 #define OPTION_CHOICE_TYPE(id, name, aliases, type, section, serves, unit, default_text, min, max, choices, help)      \
     OPTION_CHOICE_TYPE_##type(id, choices)
 #define OPTION_CHOICE_TYPE_FLAG(id, choices)
@@ -120,20 +121,25 @@ typedef struct option_row {
 #define OPTION_CHOICE_TYPE_TIME(id, choices)
 #define OPTION_CHOICE_TYPE_INTLIST(id, choices)
 
-/* How a run that goes on takes another value than the one it was begun with. */
+/* What a resumed run does with an option that has another value than in its checkpoint. */
 typedef enum option_change {
-    OPTION_CHANGES,  /* as it comes */
-    OPTION_DISTURBS, /* with a word: results are not the same to the bit */
-    OPTION_STAYS     /* not at all */
+    OPTION_CHANGES,  /* it takes the new value */
+    OPTION_DISTURBS, /* it takes the new value and logs that results are not the same to the bit */
+    OPTION_STAYS     /* it is refused */
 } option_change;
 
 typedef struct option_section {
     const char *name, *title, *about;
-    const char *topic; /* what --help=TOPIC also knows for commands with the section, printed by the program; or NULL */
-    const char *commands; /* commands of other tables that take the section at their '*', comma separated; or NULL */
-    option_change change; /* of its options, when a run is resumed */
-    const char *also;     /* another section of config files that may hold its options, or NULL */
-    bool of_data;         /* its options say which data are open and where they lie: they stay while data are open */
+    /* A word of --help=TOPIC for commands that take the section, which the program prints itself; or NULL. */
+    const char *topic;
+    /* Commands that take the section where their own list has "*", comma separated; or NULL. */
+    const char *commands;
+    /* What a resumed run does with changed options of the section. */
+    option_change change;
+    /* Another section header under which config files may hold its options, or NULL. */
+    const char *also;
+    /* True if the options say which data are open and where they lie: they stay while data are open. */
+    bool of_data;
 } option_section;
 
 typedef struct weft_options weft_options;
@@ -159,34 +165,35 @@ typedef struct option_need {
 
 #define OPTION_NEED(id, other, choices) {OPT_##id, OPT_##other, choices},
 
-/* What a table adds to a row of another table: a kind's models to --model. Words that are there are not added twice. */
+/* Words that a table adds to a row of another table, as a kind of job adds its models to --model. A word that the row has already is
+ * not added again. */
 typedef struct option_addition {
     option_id id;
     const char *unit, *choices; /* '|' between words; "": none */
-    const char *help;           /* a half-sentence, put behind "; "; "": none */
+    const char *help;           /* a half-sentence, which is put behind "; "; "": none */
 } option_addition;
 
-/* What to say to options of other programs. */
+/* An answer to options or commands of other programs. */
 typedef struct option_foreign {
     const char *words; /* comma separated */
     const char *answer;
 } option_foreign;
 
-/* A choice in the words of other programs: taken as `choice`, which is what is recorded. */
+/* Words of other programs for a choice: they are taken, and recorded, as `choice`. */
 typedef struct option_synonym {
     option_id id;
     const char *words; /* comma separated */
     const char *choice;
 } option_synonym;
 
-/* What to say to a value that other programs' options of this kind take, and this one does not. */
+/* An answer to values that other programs take and this option does not. */
 typedef struct option_foreign_value {
     option_id id;
     const char *words; /* comma separated */
     const char *answer;
 } option_foreign_value;
 
-/* A recipe is its settings, one a row; a recipe without rows is the built-in defaults. */
+/* One setting of a recipe. A recipe without settings is the built-in defaults. */
 typedef struct option_recipe_setting {
     const char *recipe;
     option_id id;
@@ -198,9 +205,10 @@ typedef struct option_recipe_setting {
  * each of the others ends with a row whose last pointer is NULL.
  */
 typedef struct option_table {
-    int number; /* unique among the tables of a program, from 0 to OPTION_TABLES_MAX - 1 */
-    const char
-        *traits; /* of the kind: words for the column `serves`, '|' between them; NULL: the table is of no kind */
+    /* Unique among the tables of a program, from 0 to OPTION_TABLES_MAX - 1. */
+    int number;
+    /* Words for the column `serves` that jobs of the kind have, '|' between them; NULL: the table is of no kind. */
+    const char *traits;
     const option_row *rows; /* [count] */
     int count;
     const option_need *needs;
@@ -219,9 +227,9 @@ typedef struct option_table {
 /* All that a program can be asked. The program sets the first fields; option_assemble fills in the others. */
 struct option_catalog {
     option_id recipe; /* the option that names a recipe; its choices are all recipes */
-    /* Does the command take as an argument what an option of this name gives to others? */
+    /* Returns true if the command takes as an argument what an option of this name gives to other commands. */
     bool (*is_argument)(const option_command *command, const char *name);
-    /* The option that an argument too many was meant for, or OPTION_NONE. */
+    /* Returns the option that an argument too many was meant for, or OPTION_NONE. */
     option_id (*of_argument)(const weft_options *options, const char *argument);
 
     int count;                             /* rows of all tables */
@@ -266,7 +274,7 @@ const char *option_jobs_text(const option_row *row, char text[OPTION_JOBS_MAX]);
 
 /* argv[0] is the command's name. [out] options, freed with option_destroy. */
 weft_status option_parse(const option_command *command, int argc, char **argv, weft_options **options);
-/* The same without config file and environment: for ranks that receive rank 0's values. */
+/* Like option_parse(), but reads neither config file nor environment: for ranks that receive rank 0's values. */
 weft_status option_parse_arguments(const option_command *command, int argc, char **argv, weft_options **options);
 /* Defaults and this config text alone; `name` is for messages. */
 weft_status option_parse_config(const option_command *command, const char *name, const char *text, size_t bytes,
@@ -277,7 +285,7 @@ weft_status option_assign(weft_options *options, const char *name, const char *t
 weft_status option_apply_config_file(weft_options *options, const char *path);
 /* The command's option of this name, as a config file would spell it; WEFT_ERR_USAGE with the nearest name. */
 weft_status option_lookup(const weft_options *options, const char *name, option_id *id);
-/* Of what was set; recipes are applied anew. */
+/* [out] copy: options with the values that were set; recipes are applied anew. */
 weft_status option_copy(const weft_options *options, weft_options **copy);
 /* "auto" turns out to be `text`. The source stays where somebody asked for "auto", else it is OPTION_DATA. */
 weft_status option_decide(weft_options *options, option_id id, const char *text);
@@ -310,7 +318,7 @@ bool option_applies(const option_command *command, option_id id);
 bool option_allowed_from(option_id id, option_source source);
 /* The command of this name; WEFT_ERR_USAGE with the nearest name. */
 weft_status option_command_find(const option_catalog *catalog, const char *name, const option_command **command);
-/* Is this a topic of --help=TOPIC for the command? WEFT_ERR_USAGE with the nearest one. */
+/* WEFT_ERR_USAGE, with the nearest topic, unless --help=TOPIC of the command knows this one. */
 weft_status option_check_topic(const option_command *command, const char *topic);
 
 /* All values as one blob (malloc'ed with base/alloc.h), for sending to other ranks. */
@@ -321,12 +329,14 @@ weft_status option_unpack(const option_catalog *catalog, const void *blob, size_
 /* Next item of a list such as "a,b,c"; false at its end. *cursor starts at the list. */
 bool option_list_next(const char **cursor, char separator, char item[OPTION_WORD_MAX]);
 bool option_list_has(const char *list, char separator, const char *word);
-/* '-' and '_' alike. */
+/* Returns true if the list of ids, which ends with OPTION_NONE, has the id. */
+bool option_id_listed(const option_id *ids, option_id id);
+/* Returns true if the names differ in '-' and '_' alone. */
 bool option_same_name(const char *a, const char *b);
 /* The first option of any command with this name or long alias; OPTION_NONE when there is none. */
 option_id option_find_any(const option_catalog *catalog, const char *name);
 const option_section *option_section_find(const option_catalog *catalog, const char *name);
-/* Does the command take this section? */
+/* Returns true if the command takes this section. */
 bool option_section_used(const option_command *command, const char *section);
 
 /* Generated from the catalogue. `section`: "" or NULL = all of the command's, or a topic that option_check_topic knows

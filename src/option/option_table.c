@@ -58,6 +58,14 @@ bool option_serves(const option_row *row, const char *traits)
     return row->serves[0] == '\0';
 }
 
+bool option_id_listed(const option_id *ids, option_id id)
+{
+    while (*ids != OPTION_NONE && *ids != id) {
+        ids++;
+    }
+    return *ids == id;
+}
+
 bool option_is_switch(const option_row *row)
 {
     return row->type == OPTION_CHOICE && option_list_has(row->choices, '|', "on") &&

@@ -598,6 +598,8 @@ const workload_ops dense_workload = {
     .data = "images",
     .field = "images",
     .rows = "images",
+    .accepts = "data set of images (train-images-idx3-ubyte of MNIST; data_batch_*.bin or train.bin of CIFAR; folders "
+               "train/CLASS/ of .jpg and .png; a tar of such)",
     .split_cure = "--valid-images N sets some of the training images apart",
     .test_cure = "folders test/CLASS/ beside train/CLASS/ hold such images",
     .label_cure = "weft predict answers for them; images in folders train/CLASS/ and test/CLASS/ have scores",

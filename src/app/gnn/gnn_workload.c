@@ -221,8 +221,8 @@ static workload_claim claim_data(const char *data)
                : CLAIM_NO;
 }
 
-/* What no other kind takes comes here, and need be no graph: that is told before options are held against one. What is
- * missing altogether is told by whoever opens it. */
+/* Data that no kind claims come here and need be no graph, which is told before options are held against one. Data that are
+ * missing altogether are told by graph_data_open. */
 static weft_status check_looks(const weft_options *o)
 {
     const char *data = option_text(o, OPT_DATA);
@@ -231,15 +231,12 @@ static weft_status check_looks(const weft_options *o)
     if (stands && stat(data, &facts) == 0 && !S_ISDIR(facts.st_mode)) {
         WEFT_TRY(foreign_file_refuse(data));
     }
-    WEFT_CHECK(
-        !stands || claim_data(data) != CLAIM_NO, WEFT_ERR_NOINPUT,
-        "%s: is not a graph store (no manifest.json in it; weft convert makes one), and no data set of images "
-        "(train-images-idx3-ubyte of MNIST; data_batch_*.bin or train.bin of CIFAR; folders train/CLASS/ of .jpg "
-        "and .png; a tar of such): see docs/formats.md",
-        data);
+    if (stands && claim_data(data) == CLAIM_NO) {
+        return workload_refuse_data(data);
+    }
     WEFT_CHECK(
         !stands || !option_is_set(o, OPT_BATCH_SIZE), WEFT_ERR_USAGE,
-        "%s is for images; a graph is trained in full batch: every epoch visits every vertex and edge, so there is "
+        "%s is for batches; a graph is trained in full batch: every epoch visits every vertex and edge, so there is "
         "no batch to size; memory is divided by more ranks (mpirun -np)",
         FLAG_BATCH_SIZE);
     return WEFT_OK;
@@ -848,6 +845,7 @@ const workload_ops gnn_workload = {
     .data = "graph",
     .field = "graphs",
     .rows = "vertices",
+    .accepts = "graph store (no manifest.json in it; weft convert makes one)",
     .split_cure = "weft convert --splits or --random-split gives a store another split",
     .test_cure = "weft convert --splits or --random-split gives a store another split",
     .share = {{"owned_vertices", "vertices computed", ""},

@@ -8,6 +8,7 @@
  * With --recipe auto the data choose a recipe, which may set what a rule looks at. Such a rule waits for it; all others
  * speak before any data are read. Each rule is looked at once.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "app/options/app_options.h"
@@ -119,6 +120,7 @@ void option_warn_unserved(const weft_options *options, const char *traits, const
 void option_warn_beside(const weft_options *options, option_id id, option_id other, const char *why)
 {
     char idle[SETTING_MAX], effective[SETTING_MAX];
+    assert(id != other);
     if (differs_from_default(options, id)) {
         log_warn("%s has no effect with %s: %s", setting(options, id, idle), setting(options, other, effective), why);
     }
@@ -127,6 +129,7 @@ void option_warn_beside(const weft_options *options, option_id id, option_id oth
 weft_status option_contradict(const weft_options *options, option_id one, option_id other, const char *why)
 {
     char first[SETTING_MAX], second[SETTING_MAX];
+    assert(one != other);
     return weft_fail(WEFT_ERR_USAGE, "%s and %s contradict each other: %s", setting(options, one, first),
                      setting(options, other, second), why);
 }

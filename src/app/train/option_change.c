@@ -6,14 +6,6 @@
 #include "app/workload/app_catalog.h"
 #include "base/number.h"
 
-static bool is_listed(const option_id *list, option_id id)
-{
-    while (list != NULL && *list != OPTION_NONE && *list != id) {
-        ++list;
-    }
-    return list != NULL && *list == id;
-}
-
 static const option_section *section_of(option_id id)
 {
     const option_catalog *catalog = app_catalog();
@@ -40,10 +32,10 @@ option_change option_change_of(const workload_ops *ops, option_id id)
     static const option_id freed[] = {OPT_GRADIENT_TRACKING, OPT_STALL_TIMEOUT, OPT_CALIBRATE,
                                       OPT_COMM_MODEL,        OPT_RECIPE,        OPT_CHOICES,
                                       OPT_LOADER_THREADS,    OPTION_NONE};
-    if (is_listed(ops->resume_refused, id)) {
+    if (option_id_listed(ops->resume_refused, id)) {
         return OPTION_STAYS;
     }
-    if (is_listed(freed, id) || is_listed(ops->resume_free, id) ||
+    if (option_id_listed(freed, id) || option_id_listed(ops->resume_free, id) ||
         !option_serves(option_row_at(app_catalog(), id), ops->options->traits)) {
         return OPTION_CHANGES;
     }
@@ -55,11 +47,11 @@ bool option_is_of_open(const workload *work, option_id id)
     static const option_id set_up[] = {OPT_COMM_THREAD,    OPT_COMM_MODEL, OPT_CALIBRATE,
                                        OPT_RANKS_PER_NODE, OPT_DRY_RUN,    OPTION_NONE};
     static const option_id freed[] = {OPT_FORCE, OPT_QUIET, OPT_VERBOSE, OPTION_NONE};
-    if (is_listed(freed, id)) {
+    if (option_id_listed(freed, id)) {
         return false;
     }
     const workload_ops *ops = work->ops;
-    return is_listed(set_up, id) || section_of(id)->of_data ||
+    return option_id_listed(set_up, id) || section_of(id)->of_data ||
            (ops->needs_other_data != NULL && ops->needs_other_data(work, id));
 }
 

@@ -38,19 +38,59 @@ static weft_status check_kind(const workload_ops *ops, const weft_options *optio
     for (int i = 0; data[0] != '\0' && workload_list[i] != NULL; ++i) {
         const workload_ops *other = workload_list[i];
         const workload_claims claims = other->claims(options);
-        if (other == ops || claims.data != CLAIM_CERTAIN) {
+        if (other == ops || claims.data == CLAIM_NO) {
             continue;
         }
-        WEFT_CHECK(own.data != CLAIM_CERTAIN || own.model != claims.model, WEFT_ERR_USAGE,
+        const bool both = own.data == CLAIM_CERTAIN && claims.data == CLAIM_CERTAIN;
+        WEFT_CHECK(!both || own.model != claims.model, WEFT_ERR_USAGE,
                    FLAG_DATA " %s is data for networks on %s and for networks on %s: name the network by " FLAG_MODEL
                              ", one that only one of them has",
                    data, other->field, ops->field);
-        WEFT_CHECK(own.data == CLAIM_CERTAIN, WEFT_ERR_USAGE,
+        WEFT_CHECK(own.data >= claims.data, WEFT_ERR_USAGE,
                    FLAG_DATA " %s is for networks on %s, and " FLAG_MODEL
                              " %s is one on %s: give other data, or another model",
                    data, other->field, option_text(options, OPT_MODEL), ops->field);
     }
     return WEFT_OK;
+}
+
+weft_status workload_refuse_data(const char *data)
+{
+    char accepted[1024];
+    size_t used = 0;
+    int kinds = 0;
+    while (workload_list[kinds] != NULL) {
+        ++kinds;
+    }
+    for (int i = kinds - 1; i >= 0 && used < sizeof accepted; --i) { /* the kind of what nobody claims comes first */
+        assert(workload_list[i]->accepts != NULL);
+        used += (size_t)snprintf(accepted + used, sizeof accepted - used, "%s%s", used > 0 ? ", and no " : "",
+                                 workload_list[i]->accepts);
+    }
+    return weft_fail(WEFT_ERR_NOINPUT, "%s: is not a %s: see docs/formats.md", data, accepted);
+}
+
+/* Returns true if the kind's table has the recipe. */
+static bool has_recipe(const workload_ops *ops, const char *recipe)
+{
+    const option_recipe_setting *s = ops->options->recipes;
+    while (s != NULL && s->recipe != NULL && strcmp(s->recipe, recipe) != 0) {
+        ++s;
+    }
+    return s != NULL && s->recipe != NULL;
+}
+
+/* A recipe that another kind alone has. */
+static void warn_of_recipe(const workload *work)
+{
+    const char *recipe = option_text(work->context->options, OPT_RECIPE);
+    for (int i = 0; workload_list[i] != NULL; ++i) {
+        if (has_recipe(workload_list[i], recipe) && !has_recipe(work->ops, recipe)) {
+            log_warn("--recipe %s is for networks on %s, and %s is data for networks on %s", recipe,
+                     workload_list[i]->field, work->name, work->ops->field);
+            return;
+        }
+    }
 }
 
 weft_status workload_begin(const workload_ops *ops, const app_context *context, workload *work)
@@ -85,6 +125,9 @@ static weft_status adopt_inputs(const workload *work, weft_options *options)
 weft_status workload_decide(workload *work, app_context *context, bool training)
 {
     weft_options *copy = NULL;
+    if (training) {
+        warn_of_recipe(work);
+    }
     weft_status status = comm_agree(context->comm, option_copy(context->options, &copy));
     status = status == WEFT_OK ? comm_agree(context->comm, adopt_inputs(work, copy)) : status;
     status = status == WEFT_OK ? work->ops->decide(work, copy, training) : status;

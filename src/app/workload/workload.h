@@ -112,9 +112,10 @@ typedef struct workload_ops {
      * collective. */
     workload_claims (*claims)(const weft_options *options);
     const workload_activity *activities;
-    const char *data;  /* what it trains on, in messages and as the kind of data in run.json: a "table" */
-    const char *field; /* what its networks are on, in messages: "graphs" */
-    const char *rows;  /* what a row of that is: "vertices" */
+    const char *data;    /* what it trains on, in messages and as the kind of data in run.json: a "table" */
+    const char *field;   /* what its networks are on, in messages: "graphs" */
+    const char *rows;    /* what a row of that is: "vertices" */
+    const char *accepts; /* what its data are on disk, for "is not a ..." */
     const char *split_cure,
         *test_cure;         /* what gives data the validation or test split that they lack, in messages; open may
                                          * set others in the workload */
@@ -308,6 +309,9 @@ extern const workload_ops *const workload_list[];
 /* The kind of a job with these options: of the kinds that claim the model most surely, the one that claims the data most
  * surely. Of several that are equally sure the last is given, and workload_begin refuses the job if they are certain. */
 const workload_ops *workload_of(const weft_options *options);
+
+/* WEFT_ERR_NOINPUT: no kind knows the data, with what each accepts. */
+weft_status workload_refuse_data(const char *data);
 
 /* Nothing is open. context lives longer than the workload. End with workload_end, also after a failure. WEFT_ERR_USAGE: the data
  * belong to another kind than the model, or two kinds are certain that the data are theirs. */

@@ -64,7 +64,11 @@ static workload_claims cake_claims(const weft_options *options)
 
 static workload_claims pie_claims(const weft_options *options)
 {
-    return claims_of(options, "apple|filled", "fruit");
+    workload_claims claims = claims_of(options, "apple|filled", "fruit");
+    if (strstr(option_text(options, OPT_DATA), "fruti") != NULL) { /* misspelt, perhaps */
+        claims.data = CLAIM_POSSIBLE;
+    }
+    return claims;
 }
 
 static weft_status begin(workload *work)
@@ -161,6 +165,12 @@ static void test_kind_of_a_job(void **state)
         {"sponge", "fruit-flour", &cakes, WEFT_OK, ""},
         {"sponge", "fruit", &cakes, WEFT_ERR_USAGE,
          "--data fruit is for networks on pies, and --model sponge is one on cakes"},
+        {"auto", "fruti", &pies, WEFT_OK, ""},
+        {"apple", "fruti", &pies, WEFT_OK, ""},
+        {"sponge", "fruti", &cakes, WEFT_ERR_USAGE,
+         "--data fruti is for networks on pies, and --model sponge is one on cakes"},
+        {"apple", "fruti-flour", &pies, WEFT_ERR_USAGE,
+         "--data fruti-flour is for networks on cakes, and --model apple is one on pies"},
         {"auto", "fruit-flour", &cakes, WEFT_ERR_USAGE,
          "--data fruit-flour is data for networks on pies and for networks on cakes: name the network by --model"},
         {"filled", "fruit-flour", &cakes, WEFT_ERR_USAGE, "name the network by --model, one that only one of them has"},

@@ -165,6 +165,21 @@ static int for_every_option(visitor visit)
 
 /* ---- the rows themselves ---------------------------------------------------------------------------------------- */
 
+/* Some kind of job has each trait that the row names: a misspelt one would leave the option without effect everywhere. */
+static void check_traits(const option_row *row)
+{
+    char trait[OPTION_WORD_MAX];
+    for (const char *cursor = row->serves; option_list_next(&cursor, '|', trait);) {
+        bool known = false;
+        for (int kind = 0; kind < app_catalog()->kinds; kind++) {
+            known = known || option_list_has(app_catalog()->traits[kind], '|', trait);
+        }
+        if (!known) {
+            fail_msg("--%s serves \"%s\", which no kind of job is", row->name, trait);
+        }
+    }
+}
+
 static void test_rows_are_well_formed(void **state)
 {
     (void)state;
@@ -180,6 +195,7 @@ static void test_rows_are_well_formed(void **state)
         bool ranged = row->type == OPTION_INT || row->type == OPTION_REAL || row->type == OPTION_SIZE ||
                       row->type == OPTION_TIME || row->type == OPTION_INTLIST;
         assert_int_equal(ranged, row->min < row->max);
+        check_traits(row);
         bool used = false;
         for (const option_command *command = app_catalog()->commands; command->name != NULL; command++) {
             used = used || option_applies(command, id);
@@ -191,6 +207,7 @@ static void test_rows_are_well_formed(void **state)
 static void test_command_sections_exist(void **state)
 {
     (void)state;
+    ASSERT_OK(option_catalog_check(app_catalog()));
     for (const option_command *command = app_catalog()->commands; command->name != NULL; command++) {
         char name[OPTION_WORD_MAX];
         const char *cursor = command->sections;
