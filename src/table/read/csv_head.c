@@ -242,6 +242,21 @@ static void find_rows_end(csv_head *head)
     }
 }
 
+static weft_status fail_no_row(const char *path, const csv_head *head)
+{
+    size_t at = head->rows_begin;
+    while (at < head->bytes && (head->text[at] == '\n' || head->text[at] == '\r')) {
+        at++;
+    }
+    if (at == head->bytes) {
+        return weft_fail(WEFT_ERR_DATA,
+                         "%s: holds a header and no row: if the first line is a row, say " FLAG_HEADER " no", path);
+    }
+    (void)weft_fail(WEFT_ERR_DATA,
+                    "a quote is not closed in this row: say " FLAG_QUOTE " none if quotes are characters like others");
+    return row_fail_at(path, (int64_t)at, WEFT_ERR_DATA);
+}
+
 weft_status csv_head_read(const char *path, const table_request *request, const csv_preset *preset, csv_head *head)
 {
     text_stream *stream = NULL;
@@ -263,9 +278,7 @@ weft_status csv_head_read(const char *path, const table_request *request, const 
         }
     }
     WEFT_TRY_GOTO(status, status, done);
-    WEFT_CHECK_GOTO(head->rows_end > head->rows_begin, status, done, WEFT_ERR_DATA,
-                    "%s: %s and no row: is the first line a row? say " FLAG_HEADER " no", path,
-                    head->named ? "holds a header" : "holds no header");
+    WEFT_TRY_GOTO(head->rows_end > head->rows_begin ? WEFT_OK : fail_no_row(path, head), status, done);
     status = find_point(path, request, head);
 done:
     text_stream_close(stream);
