@@ -166,29 +166,34 @@ static weft_status give_list(const char *path, table_schema *schema, const char 
 
 /* ---- names ---- */
 
+typedef struct named_place {
+    const char *name;
+    int64_t column;
+} named_place;
+
 static int compare_names(const void *a, const void *b)
 {
-    return strcmp((*(const table_field *const *)a)->name, (*(const table_field *const *)b)->name);
+    const named_place *left = a, *right = b;
+    const int order = strcmp(left->name, right->name);
+    return order != 0 ? order : left->column < right->column ? -1 : left->column > right->column;
 }
 
 static weft_status check_names(const char *path, const table_schema *schema)
 {
-    const table_field **sorted;
+    named_place *sorted;
     weft_status status = WEFT_OK;
     WEFT_TRY(WEFT_NEW(&sorted, schema->count, WEFT_MEM_WORKSPACE));
     for (int64_t j = 0; j < schema->count; j++) {
-        sorted[j] = &schema->field[j];
+        sorted[j] = (named_place){.name = schema->field[j].name, .column = j};
     }
     qsort(sorted, (size_t)schema->count, sizeof *sorted, compare_names);
     for (int64_t j = 1; j < schema->count && status == WEFT_OK; j++) {
-        if (strcmp(sorted[j - 1]->name, sorted[j]->name) == 0) {
-            const table_field *first = sorted[j - 1] < sorted[j] ? sorted[j - 1] : sorted[j];
-            const table_field *second = sorted[j - 1] < sorted[j] ? sorted[j] : sorted[j - 1];
+        if (strcmp(sorted[j - 1].name, sorted[j].name) == 0) {
             status =
                 weft_fail(WEFT_ERR_DATA,
-                          "%s: columns %td and %td are both named '%.64s': rename one; if the first line is a row, "
-                          "say " FLAG_HEADER " no",
-                          path, first - schema->field + 1, second - schema->field + 1, first->name);
+                          "%s: columns %" PRId64 " and %" PRId64
+                          " are both named '%.64s': rename one; if the first line is a row, say " FLAG_HEADER " no",
+                          path, sorted[j - 1].column + 1, sorted[j].column + 1, sorted[j].name);
         }
     }
     weft_free(sorted);
