@@ -197,11 +197,19 @@ def check_refusals():
     refused("line 3: column 'w': '' is no weight", put("weight.csv", "w,y\n1,2\n,3\n"), "--target", "y", "--weight", "w")
     refused("line 2: a zero byte", put("zero.csv", b"a,y\n1,\x002\n", "wb"), "--target", "y")
     refused("is a Parquet file", put("t.parquet", b"PAR1\x15\x00" + bytes(100), "wb"), "--target", "y")
+    refused("row 3: its query in column 'q' has rows above", put("query.csv", "q,y\na,1\nb,2\na,3\n"), "--target", "y", "--group", "q")
+    refused("row 2: column 'q' names no query", put("query.csv", "q,y\na,1\n,2\n"), "--target", "y", "--group", "q")
+    refused("'5,678': the comma may be decimal or group thousands", put("th.tsv", "a\ty\n1,234\t2\n5,678\t4\n"), "--target", "y")
+    assert convert("th.tsv", "--target", "y", "--decimal", "comma")[0]["a"][2].tolist() == [np.float32(1.234), np.float32(5.678)]
     refused("none of the words train", put("parts.csv", "x,split,y\n1,train,0\n" * 1 + "2,other,1\n"), "--target", "y", "--split-column", "split")
     refused("the comma separates columns", put("dec.csv", "a,y\n1,2\n"), "--target", "y", "--decimal", "comma", code=2)
     refused("--features is for graphs", "dec.csv", "--target", "y", "--features", "f.csv", code=2)
     told = weft("convert", put("const.csv", "a,y\n1,2\n3,2\n"), "--target", "y", "--out", "c.weft")
     assert "the same value in all rows" in told
+    told = weft("convert", put("many.csv", "name,y\n" + "".join("n%d,%d\n" % (i, i % 2) for i in range(3000))), "--target", "y", "--out", "m.weft")
+    assert "has 3000 different words in 3000 rows" in told
+    told = weft("convert", put("latin.csv", "gr\xf6sse,y\n1,2\n2,3\n".encode("latin-1"), "wb"), "--target", "y", "--out", "l.weft")
+    assert "the name of column 1 is not UTF-8" in told
     told = weft("convert", put("none.csv", "a,y\n1,\n3,2\n"), "--target", "y", "--out", "n.weft")
     assert "1 of 2 rows have no value of the target 'y'" in told
     told = weft("convert", put("no.csv", "a,b\n1,2\n"), "--table-format", "csv", "--out", "no.weft")

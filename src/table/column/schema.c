@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/escape.h"
 #include "base/log.h"
 #include "base/nearest.h"
 #include "io/text/text_header.h"
@@ -239,6 +240,25 @@ static void find_by_names(const char *path, const table_request *request, table_
     }
 }
 
+/* A store holds names as UTF-8, and shows bytes that are none as a question mark. */
+static void warn_of_bytes(const char *path, const table_schema *schema)
+{
+    for (int64_t j = 0; j < schema->count; j++) {
+        uint32_t code;
+        int bytes = 1;
+        for (const char *at = schema->field[j].name; *at != '\0' && bytes > 0; at += bytes) {
+            bytes = utf8_length(at, &code);
+        }
+        if (bytes == 0) {
+            log_warn("%s: the name of column %" PRId64
+                     " is not UTF-8, and changes in the store: iconv -f latin1 -t utf8 "
+                     "may be what the file needs",
+                     path, j + 1);
+            return;
+        }
+    }
+}
+
 weft_status schema_apply(const char *path, const table_request *request, bool named, table_schema *schema)
 {
     assert(schema->count > 0);
@@ -252,6 +272,7 @@ weft_status schema_apply(const char *path, const table_request *request, bool na
     WEFT_TRY(give_list(path, schema, FLAG_ID_COLUMN, request->id, TABLE_ID, TABLE_FEATURE));
     WEFT_TRY(give_list(path, schema, FLAG_REAL, request->real, TABLE_REAL, TABLE_FEATURE));
     if (named) {
+        warn_of_bytes(path, schema);
         find_by_names(path, request, schema);
     }
     return WEFT_OK;

@@ -182,7 +182,17 @@ static bool look_first(void *self, int64_t column, const sink_cell *cell)
 
 typedef struct points_seen {
     bool comma, point;
+    char grouped[16]; /* a cell such as 1,234, whose comma may be decimal or group thousands; "" if there is none */
 } points_seen;
+
+/* One to three digits, a comma, three digits. */
+static bool may_be_grouped(const sink_cell *cell)
+{
+    const char *comma = memchr(cell->text, ',', cell->bytes);
+    const size_t sign = cell->bytes > 0 && *cell->text == '-';
+    const size_t before = comma != NULL ? (size_t)(comma - cell->text) - sign : 0;
+    return before >= 1 && before <= 3 && cell->bytes == sign + before + 4;
+}
 
 static bool look_point(void *self, int64_t column, const sink_cell *cell)
 {
@@ -190,7 +200,10 @@ static bool look_point(void *self, int64_t column, const sink_cell *cell)
     (void)column;
     const bool comma = memchr(cell->text, ',', cell->bytes) != NULL;
     const bool point = memchr(cell->text, '.', cell->bytes) != NULL;
-    seen->comma = seen->comma || (comma && !point && is_number(cell, ','));
+    if (comma && !point && is_number(cell, ',')) {
+        seen->comma = seen->comma || !may_be_grouped(cell);
+        snprintf(seen->grouped, sizeof seen->grouped, "%.*s", cell->bytes < 15 ? (int)cell->bytes : 15, cell->text);
+    }
     seen->point = seen->point || (point && !comma && is_number(cell, '.'));
     return true;
 }
@@ -209,6 +222,11 @@ static weft_status find_point(const char *path, const table_request *request, cs
     for (int row = 0; row < LOOKED_AT && next_row(head, &head->marks, &at, &from, &to); row++) {
         WEFT_TRY(each_cell(&head->marks, head->text + from, to - from, look_point, &seen));
     }
+    WEFT_CHECK(seen.comma || seen.point || seen.grouped[0] == '\0', WEFT_ERR_DATA,
+               "%s: '%s': the comma may be decimal or group thousands: say " FLAG_DECIMAL
+               " comma, or write such numbers "
+               "without commas",
+               path, seen.grouped);
     if (seen.comma && !seen.point) {
         head->point = ',';
         log_info("%s: numbers have a decimal comma", path);
