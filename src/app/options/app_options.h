@@ -20,6 +20,7 @@
 #include "machine/placement.h"
 #include "option/option.h"
 #include "partition/reorder.h"
+#include "table/schema.h"
 #include "train/lr_schedule.h"
 #include "train/metrics.h"
 #include "train/model.h"

@@ -210,11 +210,10 @@ static bool look_point(void *self, int64_t column, const sink_cell *cell)
 
 static weft_status find_point(const char *path, const table_request *request, csv_head *head)
 {
-    const char *asked = request->decimal != NULL ? request->decimal : "auto";
     points_seen seen = {.comma = false};
     size_t at = head->rows_begin, from, to;
-    head->point = strcmp(asked, "comma") == 0 ? ',' : '.';
-    if (strcmp(asked, "auto") != 0 || head->marks.separator == ',') {
+    head->point = request->decimal == TABLE_DECIMAL_COMMA ? ',' : '.';
+    if (request->decimal != TABLE_DECIMAL_AUTO || head->marks.separator == ',') {
         WEFT_CHECK(head->point == '.' || head->marks.separator != ',', WEFT_ERR_USAGE,
                    "%s: " FLAG_DECIMAL " comma: the comma separates columns here", path);
         return WEFT_OK;
@@ -236,16 +235,16 @@ static weft_status find_point(const char *path, const table_request *request, cs
 
 static weft_status find_header(const char *path, const table_request *request, const csv_preset *preset, csv_head *head)
 {
-    const char *asked = request->header != NULL ? request->header : "auto";
+    const bool guess = request->header == TABLE_HEADER_AUTO;
     size_t at = head->rows_begin, from, to;
     int word = 0;
     WEFT_CHECK(next_row(head, &head->marks, &at, &from, &to), WEFT_ERR_DATA,
                "%s: no row within the first %zu bytes: is a quote not closed?", path, head->bytes);
-    if (strcmp(asked, "auto") == 0 && preset->headless) {
+    if (guess && preset->headless) {
         return WEFT_OK;
     }
     WEFT_TRY(each_cell(&head->marks, head->text + from, to - from, look_first, &word));
-    head->named = strcmp(asked, "auto") == 0 ? word == 1 : strcmp(asked, "yes") == 0;
+    head->named = guess ? word == 1 : request->header == TABLE_HEADER_YES;
     head->rows_begin = head->named ? at : head->rows_begin;
     return WEFT_OK;
 }
@@ -280,7 +279,7 @@ weft_status csv_head_read(const char *path, const table_request *request, const 
     text_stream *stream = NULL;
     weft_status status;
     *head = (csv_head){.marks = {.quote = preset->no_quotes ? '\0' : '"'}};
-    if (request->quote != NULL && strcmp(request->quote, "none") == 0) {
+    if (request->quote == TABLE_QUOTE_NONE) {
         head->marks.quote = '\0';
     }
     WEFT_TRY(text_stream_open(path, &stream));
