@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/option_words.h"
 #include "base/status.h"
 #include "table/column.h"
 #include "table/words.h"
@@ -43,16 +44,36 @@ typedef struct table_schema {
     table_field *field; /* [count], in the order of the file */
 } table_schema;
 
+/* Does the first line name the columns? Auto: yes if its first cell that is not empty is neither a number nor missing. */
+#define TABLE_HEADERS(X)                                                                                               \
+    X(TABLE_HEADER_AUTO, "auto")                                                                                       \
+    X(TABLE_HEADER_YES, "yes")                                                                                         \
+    X(TABLE_HEADER_NO, "no")
+typedef enum table_header { TABLE_HEADERS(CHOICE_VALUE) } table_header;
+
+/* What double quotes are: around cells, or characters like others. */
+#define TABLE_QUOTES(X)                                                                                                \
+    X(TABLE_QUOTE_DOUBLE, "double")                                                                                    \
+    X(TABLE_QUOTE_NONE, "none")
+typedef enum table_quote { TABLE_QUOTES(CHOICE_VALUE) } table_quote;
+
+/* The decimal point. Auto: a comma where the first rows show it, and no comma separates columns. */
+#define TABLE_DECIMALS(X)                                                                                              \
+    X(TABLE_DECIMAL_AUTO, "auto")                                                                                      \
+    X(TABLE_DECIMAL_POINT, "point")                                                                                    \
+    X(TABLE_DECIMAL_COMMA, "comma")
+typedef enum table_decimal { TABLE_DECIMALS(CHOICE_VALUE) } table_decimal;
+
 /* What a caller may say about columns; every text may be NULL. Lists are separated by commas. */
 typedef struct table_request {
     const char *target, *weight, *group, *split; /* name of a column, or its number from 1 if no column has that name */
     const char *category, *id, *real, *drop;     /* lists of names or numbers */
     const char *missing; /* list of words that mean "no value" beside the empty cell; NULL: TABLE_MISSING_WORDS */
     const char *format;  /* name of a reader; NULL or "auto": recognised by the file */
-    const char *header;  /* "auto", "yes" or "no"; NULL: auto */
-    const char *quote;   /* "double" or "none"; NULL: double */
-    const char *decimal; /* "auto", "point" or "comma"; NULL: auto */
-    int64_t index_base;  /* the least index of a LIBSVM file, 0 or 1; -1: recognised by the file */
+    table_header header;
+    table_quote quote;
+    table_decimal decimal;
+    int64_t index_base; /* the least index of a LIBSVM file, 0 or 1; -1: recognised by the file */
 } table_request;
 
 /* Words that mean "no value", compared without case. */

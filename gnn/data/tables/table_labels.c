@@ -5,14 +5,16 @@
  * number of rows: with it there are as many as vertices, or one too many.
  */
 #include <inttypes.h>
+#include <omp.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <strings.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
 #include "gnn/data/read/reader_parts.h"
 #include "gnn/data/tables/vertex_table.h"
-#include "io/text/text_words.h"
+#include "table/words.h"
 
 static bool is_word(const text_field *field)
 {
@@ -106,26 +108,77 @@ static weft_status find_kind(const vertex_table *t, bool *words)
     return WEFT_OK;
 }
 
+enum { FEW = 256 /* bytes of most words */ };
+
 typedef struct words_to_classes {
-    const text_words *words;
+    table_words *words;
     int64_t *label; /* [vertices] */
 } words_to_classes;
+
+/* The class of a word is its place in the order in which words came, until all are read. */
+static weft_status add_word(const words_to_classes *to, int thread, const text_field *field, int64_t *label)
+{
+    char few[FEW], *word = few;
+    const size_t most = (size_t)(field->end - field->text) + 1;
+    int32_t code = -1;
+    WEFT_TRY(most > sizeof few ? weft_malloc(most, 1, WEFT_MEM_WORKSPACE, (void **)&word) : WEFT_OK);
+    const weft_status status = words_add(to->words, thread, word, text_copy_name(field, word, most), &code);
+    if (word != few) {
+        weft_free(word);
+    }
+    *label = code;
+    return status;
+}
 
 static bool take_class(void *self, text_piece *piece, int64_t row, int64_t place, const text_field *field)
 {
     const words_to_classes *to = self;
+    double number;
     (void)place;
     to->label[row] = -1;
-    const weft_status status = text_field_missing(field) ? WEFT_OK : text_words_find(to->words, field, &to->label[row]);
+    if (text_field_missing(field)) {
+        return true;
+    }
+    if (!field->quoted && text_field_number(field, &number)) {
+        return text_expected_field(piece, field,
+                                   "a word, as above: words or numbers, or numbers in quotes among words");
+    }
+    const weft_status status = add_word(to, piece->thread, field, &to->label[row]);
     return status == WEFT_OK || text_fail(piece, status);
 }
 
+/* Brings words into the order of their bytes, and classes with them. [out] list: [words] NUL-terminated, one block. */
+static weft_status sort_classes(const words_to_classes *to, int64_t vertices, const char ***list)
+{
+    const int64_t count = words_count(to->words);
+    size_t bytes = 0, length;
+    int32_t *order;
+    WEFT_TRY(words_sort(to->words, &order));
+    for (int64_t v = 0; order != NULL && v < vertices; v++) {
+        to->label[v] = to->label[v] < 0 ? -1 : order[to->label[v]];
+    }
+    weft_free(order);
+    for (int64_t i = 0; i < count; i++) {
+        (void)words_text(to->words, i, &length);
+        bytes += sizeof **list + length + 1;
+    }
+    WEFT_TRY(weft_malloc(bytes, 1, WEFT_MEM_WORKSPACE, (void **)list));
+    char *text = (char *)(*list + count);
+    for (int64_t i = 0; i < count; i++) {
+        const char *word = words_text(to->words, i, &length);
+        memcpy(text, word, length);
+        text[length] = '\0';
+        (*list)[i] = text;
+        text += length + 1;
+    }
+    return WEFT_OK;
+}
+
 /* Words that mostly stand for a label that nobody knows. */
-static void warn_of_missing_words(const char *path, const text_words *words)
+static void warn_of_missing_words(const char *path, const char *const *list, int64_t count)
 {
     static const char *const missing[] = {"none", "nat", "unlabeled", "unlabelled", "?", "-", "."};
-    const char *const *list = text_words_list(words);
-    for (int64_t i = 0; i < text_words_count(words); i++) {
+    for (int64_t i = 0; i < count; i++) {
         for (size_t k = 0; k < sizeof missing / sizeof *missing; k++) {
             if (strcasecmp(list[i], missing[k]) == 0) {
                 log_warn(
@@ -136,10 +189,8 @@ static void warn_of_missing_words(const char *path, const text_words *words)
     }
 }
 
-static void tell_classes(const char *path, const text_words *words, const raw_graph *raw)
+static void tell_classes(const char *path, const char *const *list, int64_t classes, const raw_graph *raw)
 {
-    const int64_t classes = text_words_count(words);
-    const char *const *list = text_words_list(words);
     int64_t unlabelled = 0;
     for (int64_t v = 0; v < raw->vertices; v++) {
         unlabelled += raw->label[v] < 0;
@@ -155,37 +206,38 @@ static void tell_classes(const char *path, const text_words *words, const raw_gr
 }
 
 /* Names that a store cannot hold are told with the file. */
-static weft_status check_names(const char *path, const text_words *words)
+static weft_status check_names(const char *path, const char *const *list, int64_t count)
 {
     char *joined = NULL;
     size_t bytes;
-    const weft_status status = name_list_join(path, text_words_list(words), text_words_count(words), &joined, &bytes);
+    const weft_status status = name_list_join(path, list, count, &joined, &bytes);
     weft_free(joined);
     return status;
 }
 
 static weft_status read_words(const vertex_table *t, raw_graph *raw)
 {
-    const char *path = t->header.path;
-    text_words *words = NULL;
-    words_to_classes to = {.label = NULL};
-    int64_t rows;
+    const char *path = t->header.path, **list = NULL;
+    words_to_classes to = {.words = NULL};
+    int64_t rows, count;
     weft_status status;
     WEFT_TRY_GOTO(WEFT_NEW(&to.label, raw->vertices, WEFT_MEM_WORKSPACE), status, done);
-    WEFT_TRY_GOTO(text_words_read(&t->columns, &words), status, done);
-    WEFT_TRY_GOTO(check_names(path, words), status, done);
-    to.words = words;
+    WEFT_TRY_GOTO(words_create(omp_get_max_threads(), &to.words), status, done);
     WEFT_TRY_GOTO(text_columns_each(&t->columns, &to, take_class, &rows), status, done);
+    count = words_count(to.words);
+    WEFT_TRY_GOTO(sort_classes(&to, raw->vertices, &list), status, done);
+    WEFT_TRY_GOTO(check_names(path, list, count), status, done);
     WEFT_TRY_GOTO(reader_take_labels(path, to.label, false, raw), status, done);
-    WEFT_CHECK_GOTO(raw->classes == text_words_count(words), status, done, WEFT_ERR_DATA,
+    WEFT_CHECK_GOTO(raw->classes == count, status, done, WEFT_ERR_DATA,
                     "%s: %" PRId64 " classes have names here, and %" PRId64
                     " are asked for: the others would have none",
-                    path, text_words_count(words), raw->classes);
-    WEFT_TRY_GOTO(name_list_copy(text_words_list(words), raw->classes, &raw->class_names), status, done);
-    tell_classes(path, words, raw);
-    warn_of_missing_words(path, words);
+                    path, count, raw->classes);
+    WEFT_TRY_GOTO(name_list_copy(list, raw->classes, &raw->class_names), status, done);
+    tell_classes(path, list, count, raw);
+    warn_of_missing_words(path, list, count);
 done:
-    text_words_free(words);
+    weft_free(list);
+    words_free(to.words);
     weft_free(to.label);
     return status;
 }

@@ -51,9 +51,9 @@ weft_status app_convert_table(const weft_options *options)
         .drop = option_text(options, OPT_DROP),
         .missing = option_text(options, OPT_MISSING),
         .format = option_text(options, OPT_TABLE_FORMAT),
-        .header = option_text(options, OPT_HEADER),
-        .quote = option_text(options, OPT_QUOTE),
-        .decimal = option_text(options, OPT_DECIMAL),
+        .header = option_choice(options, OPT_HEADER),
+        .quote = option_choice(options, OPT_QUOTE),
+        .decimal = option_choice(options, OPT_DECIMAL),
         .index_base = option_int(options, OPT_INDEX_BASE),
     };
     WEFT_TRY(refuse_options_of_kinds(options));

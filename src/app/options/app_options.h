@@ -17,6 +17,7 @@
 #include "comm/sync/sync.h"
 #include "machine/placement.h"
 #include "option/option.h"
+#include "table/schema.h"
 #include "train/lr_schedule.h"
 #include "train/metrics.h"
 #include "train/model.h"

@@ -41,7 +41,7 @@ static const option_section sections[] = {
     {"export", "Export", "What weft export writes.", NULL, NULL, OPTION_CHANGES, NULL, false},
     {"convert", "Convert", "Input and output of weft convert.", "formats", NULL, OPTION_CHANGES, NULL, false},
     {"columns", "Columns",
-     "A table, and what its columns are for: with one of these, weft convert makes a table store.", NULL, NULL,
+     "What the columns of a table are for; one of these makes the input a table.", NULL, NULL,
      OPTION_CHANGES, NULL, false},
     {"info", "Info", "What weft info looks at.", NULL, NULL, OPTION_CHANGES, NULL, false},
     {"report", "Report", "What weft report writes.", NULL, NULL, OPTION_CHANGES, NULL, false},

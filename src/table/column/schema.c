@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/escape.h"
 #include "base/log.h"
 #include "base/nearest.h"
 #include "io/text/text_header.h"
@@ -166,29 +167,34 @@ static weft_status give_list(const char *path, table_schema *schema, const char 
 
 /* ---- names ---- */
 
+typedef struct named_place {
+    const char *name;
+    int64_t column;
+} named_place;
+
 static int compare_names(const void *a, const void *b)
 {
-    return strcmp((*(const table_field *const *)a)->name, (*(const table_field *const *)b)->name);
+    const named_place *left = a, *right = b;
+    const int order = strcmp(left->name, right->name);
+    return order != 0 ? order : left->column < right->column ? -1 : left->column > right->column;
 }
 
 static weft_status check_names(const char *path, const table_schema *schema)
 {
-    const table_field **sorted;
+    named_place *sorted;
     weft_status status = WEFT_OK;
     WEFT_TRY(WEFT_NEW(&sorted, schema->count, WEFT_MEM_WORKSPACE));
     for (int64_t j = 0; j < schema->count; j++) {
-        sorted[j] = &schema->field[j];
+        sorted[j] = (named_place){.name = schema->field[j].name, .column = j};
     }
     qsort(sorted, (size_t)schema->count, sizeof *sorted, compare_names);
     for (int64_t j = 1; j < schema->count && status == WEFT_OK; j++) {
-        if (strcmp(sorted[j - 1]->name, sorted[j]->name) == 0) {
-            const table_field *first = sorted[j - 1] < sorted[j] ? sorted[j - 1] : sorted[j];
-            const table_field *second = sorted[j - 1] < sorted[j] ? sorted[j] : sorted[j - 1];
+        if (strcmp(sorted[j - 1].name, sorted[j].name) == 0) {
             status =
                 weft_fail(WEFT_ERR_DATA,
-                          "%s: columns %td and %td are both named '%.64s': rename one; if the first line is a row, "
-                          "say " FLAG_HEADER " no",
-                          path, first - schema->field + 1, second - schema->field + 1, first->name);
+                          "%s: columns %" PRId64 " and %" PRId64
+                          " are both named '%.64s': rename one; if the first line is a row, say " FLAG_HEADER " no",
+                          path, sorted[j - 1].column + 1, sorted[j].column + 1, sorted[j].name);
         }
     }
     weft_free(sorted);
@@ -234,6 +240,25 @@ static void find_by_names(const char *path, const table_request *request, table_
     }
 }
 
+/* A store holds names as UTF-8, and shows bytes that are none as a question mark. */
+static void warn_of_bytes(const char *path, const table_schema *schema)
+{
+    for (int64_t j = 0; j < schema->count; j++) {
+        uint32_t code;
+        int bytes = 1;
+        for (const char *at = schema->field[j].name; *at != '\0' && bytes > 0; at += bytes) {
+            bytes = utf8_length(at, &code);
+        }
+        if (bytes == 0) {
+            log_warn("%s: the name of column %" PRId64
+                     " is not UTF-8, and changes in the store: iconv -f latin1 -t utf8 "
+                     "may be what the file needs",
+                     path, j + 1);
+            return;
+        }
+    }
+}
+
 weft_status schema_apply(const char *path, const table_request *request, bool named, table_schema *schema)
 {
     assert(schema->count > 0);
@@ -247,6 +272,7 @@ weft_status schema_apply(const char *path, const table_request *request, bool na
     WEFT_TRY(give_list(path, schema, FLAG_ID_COLUMN, request->id, TABLE_ID, TABLE_FEATURE));
     WEFT_TRY(give_list(path, schema, FLAG_REAL, request->real, TABLE_REAL, TABLE_FEATURE));
     if (named) {
+        warn_of_bytes(path, schema);
         find_by_names(path, request, schema);
     }
     return WEFT_OK;

@@ -7,6 +7,8 @@
 #include "table/schema.h"
 #include "table/table_options.def"
 
+enum { MANY_WORDS = 1000 };
+
 static void tell_field(const table_field *f)
 {
     char range[96] = "", missing[48] = "", least[NUMBER_TEXT_MAX], most[NUMBER_TEXT_MAX];
@@ -21,6 +23,17 @@ static void tell_field(const table_field *f)
     }
     log_info("  %-24.64s %-8s %s%s%s", f->name, f->role == TABLE_DROPPED ? "" : table_kind_word(f->kind),
              table_role_word(f->role), range, missing);
+}
+
+/* Words of which nearly every row has one of its own. */
+static void warn_of_words(const char *path, const table_field *f, int64_t rows)
+{
+    const int64_t words = f->words != NULL ? words_count(f->words) : 0;
+    if (words > MANY_WORDS && words > (rows - f->missing) / 2 && f->role == TABLE_FEATURE) {
+        log_warn("%s: column '%.64s' has %" PRId64 " different words in %" PRId64 " rows: " FLAG_DROP
+                 " %.64s if it only names the rows, " FLAG_ID_COLUMN " %.64s to keep a hash of each",
+                 path, f->name, words, rows, f->name, f->name);
+    }
 }
 
 static void warn_of_target(const char *path, const table_schema *schema, int64_t rows)
@@ -57,6 +70,7 @@ void schema_tell(const char *path, const table_schema *schema, int64_t rows)
     }
     for (int64_t j = 0; j < schema->count; j++) {
         const table_field *f = &schema->field[j];
+        warn_of_words(path, f, rows);
         if (f->missing == rows && rows > 0 && f->role != TABLE_DROPPED && f->role != TABLE_TARGET) {
             log_warn("%s: column '%.64s' has no value in any row", path, f->name);
         }

@@ -182,7 +182,17 @@ static bool look_first(void *self, int64_t column, const sink_cell *cell)
 
 typedef struct points_seen {
     bool comma, point;
+    char grouped[16]; /* a cell such as 1,234, whose comma may be decimal or group thousands; "" if there is none */
 } points_seen;
+
+/* One to three digits, a comma, three digits. */
+static bool may_be_grouped(const sink_cell *cell)
+{
+    const char *comma = memchr(cell->text, ',', cell->bytes);
+    const size_t sign = cell->bytes > 0 && *cell->text == '-';
+    const size_t before = comma != NULL ? (size_t)(comma - cell->text) - sign : 0;
+    return before >= 1 && before <= 3 && cell->bytes == sign + before + 4;
+}
 
 static bool look_point(void *self, int64_t column, const sink_cell *cell)
 {
@@ -190,18 +200,20 @@ static bool look_point(void *self, int64_t column, const sink_cell *cell)
     (void)column;
     const bool comma = memchr(cell->text, ',', cell->bytes) != NULL;
     const bool point = memchr(cell->text, '.', cell->bytes) != NULL;
-    seen->comma = seen->comma || (comma && !point && is_number(cell, ','));
+    if (comma && !point && is_number(cell, ',')) {
+        seen->comma = seen->comma || !may_be_grouped(cell);
+        snprintf(seen->grouped, sizeof seen->grouped, "%.*s", cell->bytes < 15 ? (int)cell->bytes : 15, cell->text);
+    }
     seen->point = seen->point || (point && !comma && is_number(cell, '.'));
     return true;
 }
 
 static weft_status find_point(const char *path, const table_request *request, csv_head *head)
 {
-    const char *asked = request->decimal != NULL ? request->decimal : "auto";
     points_seen seen = {.comma = false};
     size_t at = head->rows_begin, from, to;
-    head->point = strcmp(asked, "comma") == 0 ? ',' : '.';
-    if (strcmp(asked, "auto") != 0 || head->marks.separator == ',') {
+    head->point = request->decimal == TABLE_DECIMAL_COMMA ? ',' : '.';
+    if (request->decimal != TABLE_DECIMAL_AUTO || head->marks.separator == ',') {
         WEFT_CHECK(head->point == '.' || head->marks.separator != ',', WEFT_ERR_USAGE,
                    "%s: " FLAG_DECIMAL " comma: the comma separates columns here", path);
         return WEFT_OK;
@@ -209,6 +221,11 @@ static weft_status find_point(const char *path, const table_request *request, cs
     for (int row = 0; row < LOOKED_AT && next_row(head, &head->marks, &at, &from, &to); row++) {
         WEFT_TRY(each_cell(&head->marks, head->text + from, to - from, look_point, &seen));
     }
+    WEFT_CHECK(seen.comma || seen.point || seen.grouped[0] == '\0', WEFT_ERR_DATA,
+               "%s: '%s': the comma may be decimal or group thousands: say " FLAG_DECIMAL
+               " comma, or write such numbers "
+               "without commas",
+               path, seen.grouped);
     if (seen.comma && !seen.point) {
         head->point = ',';
         log_info("%s: numbers have a decimal comma", path);
@@ -218,16 +235,16 @@ static weft_status find_point(const char *path, const table_request *request, cs
 
 static weft_status find_header(const char *path, const table_request *request, const csv_preset *preset, csv_head *head)
 {
-    const char *asked = request->header != NULL ? request->header : "auto";
+    const bool guess = request->header == TABLE_HEADER_AUTO;
     size_t at = head->rows_begin, from, to;
     int word = 0;
     WEFT_CHECK(next_row(head, &head->marks, &at, &from, &to), WEFT_ERR_DATA,
                "%s: no row within the first %zu bytes: is a quote not closed?", path, head->bytes);
-    if (strcmp(asked, "auto") == 0 && preset->headless) {
+    if (guess && preset->headless) {
         return WEFT_OK;
     }
     WEFT_TRY(each_cell(&head->marks, head->text + from, to - from, look_first, &word));
-    head->named = strcmp(asked, "auto") == 0 ? word == 1 : strcmp(asked, "yes") == 0;
+    head->named = guess ? word == 1 : request->header == TABLE_HEADER_YES;
     head->rows_begin = head->named ? at : head->rows_begin;
     return WEFT_OK;
 }
@@ -242,12 +259,27 @@ static void find_rows_end(csv_head *head)
     }
 }
 
+static weft_status fail_no_row(const char *path, const csv_head *head)
+{
+    size_t at = head->rows_begin;
+    while (at < head->bytes && (head->text[at] == '\n' || head->text[at] == '\r')) {
+        at++;
+    }
+    if (at == head->bytes) {
+        return weft_fail(WEFT_ERR_DATA,
+                         "%s: holds a header and no row: if the first line is a row, say " FLAG_HEADER " no", path);
+    }
+    (void)weft_fail(WEFT_ERR_DATA,
+                    "a quote is not closed in this row: say " FLAG_QUOTE " none if quotes are characters like others");
+    return row_fail_at(path, (int64_t)at, WEFT_ERR_DATA);
+}
+
 weft_status csv_head_read(const char *path, const table_request *request, const csv_preset *preset, csv_head *head)
 {
     text_stream *stream = NULL;
     weft_status status;
     *head = (csv_head){.marks = {.quote = preset->no_quotes ? '\0' : '"'}};
-    if (request->quote != NULL && strcmp(request->quote, "none") == 0) {
+    if (request->quote == TABLE_QUOTE_NONE) {
         head->marks.quote = '\0';
     }
     WEFT_TRY(text_stream_open(path, &stream));
@@ -263,9 +295,7 @@ weft_status csv_head_read(const char *path, const table_request *request, const 
         }
     }
     WEFT_TRY_GOTO(status, status, done);
-    WEFT_CHECK_GOTO(head->rows_end > head->rows_begin, status, done, WEFT_ERR_DATA,
-                    "%s: %s and no row: is the first line a row? say " FLAG_HEADER " no", path,
-                    head->named ? "holds a header" : "holds no header");
+    WEFT_TRY_GOTO(head->rows_end > head->rows_begin ? WEFT_OK : fail_no_row(path, head), status, done);
     status = find_point(path, request, head);
 done:
     text_stream_close(stream);

@@ -123,10 +123,12 @@ static weft_status read_csv(void *self, int64_t first, int64_t count, table_sink
 
 /* ---- recognition ---- */
 
-/* Any text; this is the last reader that is asked. */
+/* Any file whose first line is text; this is the last reader that is asked. */
 static bool is_text(const reader_head *head)
 {
-    return head->bytes > 0 && memchr(head->text, '\0', head->bytes) == NULL;
+    const char *end = memchr(head->text, '\n', head->bytes);
+    const size_t line = end != NULL ? (size_t)(end - head->text) : head->bytes;
+    return head->bytes > 0 && memchr(head->text, '\0', line) == NULL;
 }
 
 static bool is_hex(const char *text, size_t bytes)

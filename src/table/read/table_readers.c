@@ -9,9 +9,9 @@
 #include "table/table_options.def"
 
 /* In the order in which they are asked; csv takes any text. */
-static const table_reader *const readers[] = {&table_reader_arrays, &table_reader_criteo, &table_reader_avazu,
-                                              &table_reader_libsvm, &table_reader_csv};
-enum { READERS = sizeof readers / sizeof *readers };
+enum { READERS = 5 };
+static const table_reader *const readers[READERS] = {&table_reader_arrays, &table_reader_criteo, &table_reader_avazu,
+                                                     &table_reader_libsvm, &table_reader_csv};
 
 const table_reader *table_reader_at(int index)
 {

@@ -190,8 +190,8 @@ weft_status row_index_make(row_source *s, const table_exchange *exchange)
         file->segments = !file->plain ? 1 : left > 0 ? (left + s->segment_bytes - 1) / s->segment_bytes : 0;
         s->segments += file->segments;
     }
-    status = count_together(s, exchange, &count);
-    WEFT_TRY_GOTO(status, status, done);
+    WEFT_TRY_GOTO(count_together(s, exchange, &count), status, done);
+    WEFT_CHECK_GOTO(count != NULL, status, done, WEFT_ERR_INTERNAL, "no counts of %" PRId64 " segments", s->segments);
     WEFT_TRY_GOTO(WEFT_NEW(&s->segment, s->segments + 1, WEFT_MEM_TABLE), status, done);
     for (int f = 0; f < s->files; f++) {
         WEFT_TRY_GOTO(add_file(s, &s->file[f], count), status, done);

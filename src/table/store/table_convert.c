@@ -21,6 +21,8 @@ typedef struct converter {
     table_manifest manifest;
     store_placed array[TABLE_KIND_COUNT];
     int64_t columns[TABLE_KIND_COUNT]; /* of each kind */
+    table_words *groups;               /* hashes of the queries so far, where there are queries */
+    uint64_t group;                    /* of the row before */
 } converter;
 
 /* ---- columns ---- */
@@ -53,6 +55,34 @@ static weft_status write_block(converter *c, int64_t first, int64_t count, void 
             const int64_t at = (place[f->kind]++ * c->files.rows + first) * bytes;
             WEFT_TRY(store_placed_write(&c->store, &c->array[f->kind], at, value[j], (size_t)(count * bytes)));
         }
+    }
+    return WEFT_OK;
+}
+
+/* Rows of one query stand together. */
+static weft_status check_groups(converter *c, int64_t first, int64_t count, void *const *value)
+{
+    const int64_t column = schema_find(&c->schema, TABLE_GROUP);
+    if (column < 0) {
+        return WEFT_OK;
+    }
+    const uint64_t *group = value[column];
+    WEFT_TRY(c->groups == NULL ? words_create(1, &c->groups) : WEFT_OK);
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t queries = words_count(c->groups);
+        int32_t code;
+        if (group[i] == c->group && first + i > 0) {
+            continue;
+        }
+        WEFT_CHECK(group[i] != TABLE_NO_ID, WEFT_ERR_DATA, "%s: row %" PRId64 ": column '%.64s' names no query",
+                   c->files.paths[0], first + i + 1, c->schema.field[column].name);
+        WEFT_TRY(words_add(c->groups, 0, (const char *)&group[i], sizeof *group, &code));
+        WEFT_CHECK(
+            code == queries, WEFT_ERR_DATA,
+            "%s: row %" PRId64
+            ": its query in column '%.64s' has rows above, and another query stands between: sort the rows by query",
+            c->files.paths[0], first + i + 1, c->schema.field[column].name);
+        c->group = group[i];
     }
     return WEFT_OK;
 }
@@ -93,6 +123,7 @@ static weft_status write_columns(converter *c, int64_t memory)
         const int64_t count = rows - first < block ? rows - first : block;
         WEFT_TRY_GOTO(files_pass(&c->files, &c->schema, first, count, value, tally), status, done);
         WEFT_TRY_GOTO(check_unchanged(c, tally), status, done);
+        WEFT_TRY_GOTO(check_groups(c, first, count, value), status, done);
         WEFT_TRY_GOTO(write_block(c, first, count, value), status, done);
     }
     WEFT_CHECK_GOTO(all_words(&c->schema) == words, status, done, WEFT_ERR_DATA, "%s: changed while it was read",
@@ -199,6 +230,7 @@ weft_status table_convert(const char *const *paths, int count, const table_reque
 done:
     files_close(&c->files);
     schema_free(&c->schema);
+    words_free(c->groups);
     weft_free(c);
     return status;
 }

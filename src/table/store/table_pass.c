@@ -73,16 +73,6 @@ weft_status files_pass(table_files *files, table_schema *schema, int64_t first, 
     return status;
 }
 
-/* A column that no row has a value of is real, and all of it is missing. */
-static void settle_unseen(table_schema *schema)
-{
-    for (int64_t j = 0; j < schema->count; j++) {
-        if (schema->field[j].kind == TABLE_UNSEEN) {
-            schema->field[j].kind = TABLE_REAL;
-        }
-    }
-}
-
 /* Codes in the order of words. */
 static weft_status sort_words(table_schema *schema, int64_t count, void *const *value)
 {
@@ -119,26 +109,40 @@ static weft_status pass_together(table_files *files, table_schema *schema, int64
     return schema_take(files->paths[0], schema, tally, widened);
 }
 
+/* A column that no row has a value of becomes real, and all of it is missing. */
+static weft_status settle_unseen(table_schema *schema, int64_t count, void **value)
+{
+    weft_status status = WEFT_OK;
+    for (int64_t j = 0; j < schema->count; j++) {
+        table_field *f = &schema->field[j];
+        if (f->kind != TABLE_UNSEEN) {
+            continue;
+        }
+        f->kind = TABLE_REAL;
+        if (value != NULL && f->role != TABLE_DROPPED && status == WEFT_OK) {
+            status = weft_malloc((size_t)count, sizeof(float), WEFT_MEM_TABLE, &value[j]);
+            if (status == WEFT_OK) {
+                table_fill_missing(TABLE_REAL, value[j], 0, count);
+            }
+        }
+    }
+    return status;
+}
+
 weft_status files_settle(table_files *files, table_schema *schema, int64_t first, int64_t count, void **value)
 {
-    table_tally *tally;
+    table_tally *tally = NULL;
     bool widened = true;
-    weft_status status = WEFT_OK;
+    weft_status status;
     assert(first + count <= files->rows);
-    WEFT_TRY(WEFT_NEW(&tally, schema->count, WEFT_MEM_WORKSPACE));
+    WEFT_TRY_GOTO(ranks_agree(files->exchange, WEFT_NEW(&tally, schema->count, WEFT_MEM_WORKSPACE)), status, done);
     for (int pass = 0; widened; pass++) {
         assert(pass < TABLE_KIND_COUNT); /* kinds only become wider */
         WEFT_TRY_GOTO(pass_together(files, schema, first, count, value, tally, &widened), status, done);
     }
-    for (int64_t j = 0; value != NULL && j < schema->count; j++) {
-        if (schema->field[j].kind == TABLE_UNSEEN && schema->field[j].role != TABLE_DROPPED) {
-            WEFT_TRY_GOTO(weft_malloc((size_t)count, sizeof(float), WEFT_MEM_TABLE, &value[j]), status, done);
-            table_fill_missing(TABLE_REAL, value[j], 0, count);
-        }
-    }
-    settle_unseen(schema);
+    WEFT_TRY_GOTO(ranks_agree(files->exchange, settle_unseen(schema, count, value)), status, done);
     WEFT_TRY_GOTO(ranks_agree(files->exchange, ranks_share_words(files->exchange, schema)), status, done);
-    status = sort_words(schema, count, value);
+    status = ranks_agree(files->exchange, sort_words(schema, count, value));
 done:
     weft_free(tally);
     return status;

@@ -99,10 +99,12 @@ weft_status ranks_share_words(const table_exchange *exchange, table_schema *sche
     if (exchange == NULL) {
         return WEFT_OK;
     }
-    const size_t bytes = pack_words(schema, NULL);
-    WEFT_TRY(weft_malloc(bytes + 1, 1, WEFT_MEM_WORKSPACE, (void **)&own));
-    (void)pack_words(schema, own);
+    /* A rank without memory hands in nothing, so that no other waits for it. */
+    size_t bytes = pack_words(schema, NULL);
+    const weft_status packed = weft_malloc(bytes + 1, 1, WEFT_MEM_WORKSPACE, (void **)&own);
+    bytes = packed == WEFT_OK ? pack_words(schema, own) : 0;
     weft_status status = exchange->gather(exchange->self, own, bytes, &all, &bytes_of);
+    status = status == WEFT_OK ? packed : status;
     for (int r = 0; status == WEFT_OK && r < exchange->ranks; r++) {
         total += bytes_of[r];
     }

@@ -7,9 +7,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "io/store/store_seal.h"
+
+enum { LOOKED_AT = 4096 }; /* bytes of a manifest that hold its format */
 
 struct table_mapping {
     char path[FILE_PATH_MAX];
@@ -17,18 +20,21 @@ struct table_mapping {
     npy_map arrays[TABLE_ARRAYS];
 };
 
+/* Looks at the first bytes alone, without taking memory: a lack of it must not be a no. */
 bool table_is_store(const char *path)
 {
-    char name[FILE_PATH_MAX], *text;
-    size_t bytes;
+    char name[FILE_PATH_MAX], head[LOOKED_AT + 1];
+    struct stat facts;
+    int fd;
     if (file_path(name, "%s/manifest.json", path) != WEFT_OK || !file_exists(name) ||
-        file_read_text(name, STORE_MANIFEST_MAX, &text, &bytes) != WEFT_OK) {
+        file_open(name, &fd, &facts) != WEFT_OK) {
         weft_error_clear();
         return false;
     }
-    const bool found = strstr(text, "\"" TABLE_FORMAT "\"") != NULL;
-    weft_free(text);
-    return found;
+    const ssize_t bytes = file_read_at(fd, 0, head, LOOKED_AT);
+    close(fd);
+    head[bytes > 0 ? bytes : 0] = '\0';
+    return strstr(head, "\"" TABLE_FORMAT "\"") != NULL;
 }
 
 void table_store_unmap(struct table_mapping *mapping)

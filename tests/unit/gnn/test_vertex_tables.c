@@ -2,7 +2,7 @@
 #include <omp.h>
 
 #include "gnn/data/read/reader_parts.h"
-#include "io/text/text_words.h"
+#include "io/text/text_table.h"
 #include "support/folder.h"
 
 enum { ROWS = 100003, STEP = 7919, CLASSES = 37 }; /* a prime number of rows: (row * STEP) mod ROWS is a permutation */

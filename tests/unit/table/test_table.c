@@ -301,6 +301,38 @@ static void test_fault_of_ranks(void **state)
     }
 }
 
+/* Every allocation fails once: nothing is left over, in memory or on the disk. */
+static void test_failing_allocations(void **state)
+{
+    const char *path[] = {in_folder(state, "few.csv.gz")}, *store = in_folder(state, "few");
+    const uint64_t before = weft_mem_usage_total().current_bytes;
+    weft_status status = WEFT_ERR_RESOURCE;
+    weft_table t;
+    write_csv(path[0], 0, 300);
+    for (uint64_t n = 1; status != WEFT_OK; n++) {
+        weft_alloc_fail_after(n);
+        status = table_convert(path, 1, &request, 0, store, true);
+        weft_alloc_fail_after(0);
+        assert_true(status == WEFT_OK || status == WEFT_ERR_RESOURCE);
+        assert_int_equal(file_exists(store), status == WEFT_OK);
+        assert_true(weft_mem_usage_total().current_bytes == before);
+    }
+    for (int from_store = 0; from_store < 2; from_store++) {
+        status = WEFT_ERR_RESOURCE;
+        for (uint64_t n = 1; status != WEFT_OK; n++) {
+            weft_alloc_fail_after(n);
+            status = table_open(from_store ? &store : path, 1, &request, NULL, &t);
+            weft_alloc_fail_after(0);
+            assert_true(status == WEFT_OK || status == WEFT_ERR_RESOURCE);
+            if (status == WEFT_OK) {
+                assert_int_equal(t.rows, 300);
+                table_close(&t);
+            }
+            assert_true(weft_mem_usage_total().current_bytes == before);
+        }
+    }
+}
+
 int main(void)
 {
     log_set_level(LOG_QUIET);
@@ -309,6 +341,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_files, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_store, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_fault_of_ranks, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_failing_allocations, folder_setup, folder_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
