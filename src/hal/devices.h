@@ -1,6 +1,6 @@
 /*
- * hal/devices.h: the devices that backends of this build compute on, where they are not the processor: for those who tell of
- * them and those who choose one. Numbers are those behind the colon of "cuda:1".
+ * hal/devices.h: the devices that backends of this build compute on, where they are not the processor: for those who
+ * tell of them and those who choose one. Numbers are those behind the colon of "cuda:1".
  */
 #ifndef WEFT_HAL_DEVICES_H
 #define WEFT_HAL_DEVICES_H
@@ -27,12 +27,12 @@ typedef struct hal_device {
     size_t left, total; /* bytes of memory, where they were asked for */
 } hal_device;
 
-/* [out] count  devices, at most HAL_DEVICES_MOST. WEFT_ERR_UNSUPPORTED, with what would help: no backend with devices in this
- * build, no driver, no device. */
+/* [out] count  devices, at most HAL_DEVICES_MOST. WEFT_ERR_UNSUPPORTED, with what would help: no backend with devices
+ * in this build, no driver, no device. */
 weft_status hal_devices_count(int *count);
 
-/* memory: left and total too, which takes some tenths of a second and half a gigabyte of the device until the process ends.
- * WEFT_ERR_UNSUPPORTED for one that is not there. */
+/* memory: left and total too, which takes some tenths of a second and half a gigabyte of the device until the process
+ * ends. WEFT_ERR_UNSUPPORTED for one that is not there. */
 weft_status hal_device_describe(int number, bool memory, hal_device *device);
 
 /* Whether a backend, "cuda" or "cuda:1", computes on one of them. */
@@ -46,8 +46,8 @@ bool hal_backend_is_auto(const char *resource);
 
 /* What the build has for them: "13.0, compiled for 75 80 90", "none". Returns text. */
 const char *hal_devices_build(char *text, size_t bytes);
-/* [out] text  the version of the machine's NCCL, "": it has none. False: the build has no devices. Opens the library, which
- * takes a moment. */
+/* [out] text  the version of the machine's NCCL, "": it has none. False: the build has no devices. Opens the library,
+ * which takes a moment. */
 bool hal_devices_nccl(char *text, size_t bytes);
 
 #endif

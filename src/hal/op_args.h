@@ -1,6 +1,6 @@
 /*
- * hal/op_args.h: what operations take: matrices, what says how, and the arguments that the rows of hal/ops.def make of
- * them. Plain data, which kernels in C++ read too.
+ * hal/op_args.h: arguments of operations: matrices, descriptions of shapes, and the structs hal_<op>_args that
+ * hal/ops.def makes of them. It is plain data that kernels in C++ read too.
  */
 #ifndef WEFT_HAL_OP_ARGS_H
 #define WEFT_HAL_OP_ARGS_H
@@ -25,19 +25,24 @@ typedef enum weft_dtype {
 typedef struct hal_mat {
     union {
         void *data;
-        const void *source; /* of an operand that is only read */
+        const void *source; /* the same address, for an operand that is only read */
     };
     int64_t rows, cols, ld;
     weft_dtype dtype;
 } hal_mat;
 
 typedef enum hal_access { HAL_UNUSED, HAL_IN, HAL_OUT, HAL_UPDATE } hal_access;
-/* in place of a weft_dtype: the element type of the operation; a type that the operation's own rule judges; rows of
- * float32, float64, bfloat16 or float16, one type in an operation; parameters and sums of such rows, float32 but of float64; rows
- * of float32 or bfloat16, each operand's own, or all of float64 */
-enum { HAL_REAL = -1, HAL_ANY = -2, HAL_DATA = -3, HAL_PARAM = -4, HAL_OWN = -5 };
+/* Types of operands in hal/ops.def, in place of a weft_dtype. */
+enum {
+    HAL_REAL = -1,  /* the element type of the operation: float32 or float64 */
+    HAL_ANY = -2,   /* a type that the rule of the operation's row judges */
+    HAL_DATA = -3,  /* rows of float32, float64, bfloat16 or float16, one type in an operation */
+    HAL_PARAM = -4, /* parameters and sums beside such rows: float64 beside float64, else float32 */
+    HAL_OWN = -5    /* rows of float32 or bfloat16, which operands choose separately, or all of float64 */
+};
 
-/* What becomes of the row that is there; of two numbers MAX keeps the larger, and a NaN on either side stays. */
+/* How scatter_rows treats the row that is there: it replaces it, adds to it, or keeps the larger of two numbers, where
+ * a NaN wins. */
 typedef enum hal_scatter { HAL_SCATTER_REPLACE, HAL_SCATTER_ADD, HAL_SCATTER_MAX } hal_scatter;
 
 /* ---- what operations take besides matrices ----------------------------------------------------------------------- */
@@ -47,21 +52,21 @@ typedef struct hal_dropout {
     uint64_t seed;
     uint32_t purpose; /* WEFT_RNG_DROPOUT + layer */
     uint32_t epoch;
-    hal_mat row_id; /* [rows, 1] global ids, int64; left out: row_base + i */
+    hal_mat row_id; /* [rows, 1] global ids, int64; if left out, the id of row i is row_base + i */
     int64_t row_base;
 } hal_dropout;
 
-/* What attention over edges takes besides its matrices (hal/ops.def). */
-enum { HAL_HEADS = 64 }; /* at most */
+/* Scalars of attention over edges (hal/ops.def). */
+enum { HAL_HEADS = 64 }; /* most heads */
 typedef struct hal_attention {
     int heads;    /* 1..HAL_HEADS */
-    double slope; /* of LeakyReLU below 0, in [0, 1] */
+    double slope; /* slope of LeakyReLU below 0, in [0, 1] */
     int64_t self; /* rows 0 .. self - 1 have an edge to themselves, besides those of the matrix */
-    hal_dropout
-        dropout; /* of edges; row_id, needed with a probability, holds the id of every row of `source` and `target` */
+    /* Dropout of edges. With a probability above 0, row_id holds the id of every row of `source` and `target`. */
+    hal_dropout dropout;
 } hal_attention;
 
-/* What becomes of two numbers. Of MAX and MIN a NaN on either side is the result; integers wrap. */
+/* How two numbers are reduced to one. A NaN on either side is the result of MAX and MIN; integers wrap. */
 typedef enum hal_reduction { HAL_SUM, HAL_MAX, HAL_MIN } hal_reduction;
 
 /* ---- rows in messages ---------------------------------------------------------------------------------------- */
@@ -73,11 +78,12 @@ typedef enum hal_reduction { HAL_SUM, HAL_MAX, HAL_MIN } hal_reduction;
  *      int4    scale, columns x 4 bits:  |q| <= 7, q + 8 in a half byte, the even column in the lower one
  *      int2    low, scale, columns x 2 bits:  x = low + scale * q, 0 <= q <= 3, four columns a byte from its lower end
  *
- * scale is the first four bytes, a float32; of int2 low and scale are two bytes each, bfloat16: low the next one not
- * above the row's smallest number, scale the next one not below a third of the way from there to its largest, so that a
- * row without negative numbers, what ReLU leaves, keeps its zeros. The error of an element is below scale; of bf16 below 2^-7 of its
- * magnitude. A row whose largest magnitude is below HAL_ROW_TINY becomes zeros; one with a number that is not finite,
- * NaNs (bf16: those numbers alone stay as they are).
+ * The first four bytes of a row of int8 and int4 are scale, a float32. A row of int2 begins with low and scale, a
+ * bfloat16 each: low is the largest one that is not above the row's smallest number, and scale the smallest one that is
+ * not below a third of the distance from low to the row's largest number. A row without negative numbers, as ReLU makes
+ * it, therefore keeps its zeros. The error of an element is below scale, and with bf16 below 2^-7 of its magnitude. A
+ * row whose largest magnitude is below HAL_ROW_TINY becomes zeros. A row with a number that is not finite becomes NaNs;
+ * with bf16 only that number does.
  */
 #define HAL_ROW_CODECS(X)                                                                                              \
     X(HAL_ROWS_NONE, "none")                                                                                           \
@@ -89,8 +95,9 @@ typedef enum hal_row_codec { HAL_ROW_CODECS(CHOICE_VALUE) } hal_row_codec;
 
 #define HAL_ROW_TINY 0x1p-100f
 
-/* The random numbers of a row: column c of the row of global id `id` takes 16-bit lane c % 8 of the Philox block at
- * index (sender << 20 | c / 8), this purpose and epoch (base/philox.h), as (lane + 1/2) / 2^16 between 0 and 1. */
+/* Random numbers of a row's rounding: column c of the row with global id `id` takes 16-bit lane c % 8 of the Philox
+ * block at index (sender << 20 | c / 8), this purpose and epoch (base/philox.h), as (lane + 1/2) / 2^16 between 0 and
+ * 1. */
 typedef struct hal_row_rounding {
     uint64_t seed;
     uint32_t purpose, epoch, sender; /* sender < 4096 */
@@ -106,31 +113,31 @@ typedef struct hal_conv_shape {
     int64_t in, out, groups; /* channels; each of `groups` equal shares of `in` makes its share of `out` */
     int64_t kernel[2], stride[2], dilation[2]; /* dilation 1: dense */
     int64_t pad[2][2];
-    weft_dtype dtype;     /* of x, y and their gradients; the caller's weights and bias are HAL_PARAM of it */
-    bool bias, add, relu; /* what conv_forward does besides: y = relu(conv(x) + bias + y) */
-    bool norm;            /* x comes through a batch norm first: hal_conv_norm */
-    bool winograd;        /* fewer products may be taken, of sums of pixels and of taps, which are rounded to dtype */
-    bool training;        /* false: conv_forward alone */
-    bool backward_data;   /* false: no conv_backward_data, which the first layer of a network does without */
+    weft_dtype dtype;     /* type of x, y and their gradients; weights and bias are HAL_PARAM of it */
+    bool bias, add, relu; /* terms of conv_forward: y = relu(conv(x) + bias + y) */
+    bool norm;            /* true if x goes through a batch norm first (hal_conv_norm) */
+    bool winograd;        /* true if Winograd's products may be used: fewer, of sums that are rounded to dtype */
+    bool training;        /* false if conv_forward alone will run */
+    bool backward_data;   /* false if conv_backward_data will not run, as in the first layer of a network */
 } hal_conv_shape;
 
 typedef struct hal_pool_shape {
-    bool average;          /* over the whole kernel, padding counted as zeros; else the maximum of what is no padding */
+    bool average;          /* true: average over the whole kernel, padding as zeros; false: maximum without padding */
     int64_t height, width; /* of the input */
     int64_t kernel[2], stride[2];
     int64_t pad[2][2]; /* each less than the kernel */
 } hal_pool_shape;
 
-/* What bn_apply makes of x, without residual, rounded to the type of x; padding is zeros all the same. [1, in] each; not read
- * where the shape has no norm. */
+/* The batch norm in front of a convolution: bn_apply of x without a residual, rounded to the type of x. Padding stays
+ * zeros. The vectors are [1, in] each, and are not read if the shape has no norm. */
 typedef struct hal_conv_norm {
     hal_mat mean, rstd, gamma, beta;
     bool relu;
 } hal_conv_norm;
 
-enum { HAL_CONV_SIZES = 16 }; /* numbers of images that one convolution is prepared for */
+enum { HAL_CONV_SIZES = 16 }; /* most numbers of images that one convolution is prepared for */
 
-/* What every prepared convolution begins with; what follows is the backend's own. */
+/* The common beginning of every prepared convolution; private fields of the backend follow. */
 typedef struct hal_conv {
     hal_conv_shape shape;
     int64_t images[HAL_CONV_SIZES];

@@ -1,5 +1,6 @@
 /* machine/cpu_set.c: sets of logical CPUs (machine/placement.h). Numbers outside 0..PLACEMENT_MAX_CPUS-1 are never
  * members. */
+#include <assert.h>
 #include <stdio.h>
 
 #include "machine/placement.h"
@@ -65,6 +66,7 @@ void cpu_set_unite(cpu_set *set, const cpu_set *with)
 static bool append(char *text, size_t bytes, size_t *used, const char *piece, int length)
 {
     static const char dots[] = "...";
+    assert(length >= 0 && *used < bytes);
     if (*used + (size_t)length + sizeof dots > bytes) {
         snprintf(text + *used, bytes - *used, "%s", dots);
         return false;

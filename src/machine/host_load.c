@@ -1,6 +1,7 @@
 /* machine/host_load.c: see machine/host_load.h. */
 #include "machine/host_load.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <dirent.h>
 #include <stdio.h>
@@ -102,6 +103,7 @@ static bool append(host_look *look, const process_times *p)
         look->process = more;
         look->capacity = wider;
     }
+    assert(look->count < look->capacity);
     look->process[look->count++] = *p;
     return true;
 }

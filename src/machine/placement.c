@@ -18,6 +18,7 @@
  */
 #include "machine/placement.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -37,6 +38,7 @@ typedef struct survey {
 /* The n-th hardware thread of a core that is allowed and in the mask, -1 = no such. */
 static int core_cpu(const machine *m, int core, const cpu_set *mask, int n)
 {
+    assert(core >= 0 && core < m->cores);
     for (int i = 0; i < 8; i++) {
         int cpu = m->core[core].cpus[i];
         if (cpu_set_has(&m->allowed, cpu) && cpu_set_has(mask, cpu) && n-- == 0) {
@@ -164,8 +166,10 @@ static void deal_cores(const machine *m, int ranks, level at, int width, int *sh
                 share[i] = dealt + seen++ / width;
             }
         }
+        assert(seen == take * width); /* the domain has that many cores */
         dealt += take;
     }
+    assert(dealt <= ranks);
     int seen = 0;
     for (int i = 0; i < m->cores && seen < (ranks - dealt) * width; i++) {
         if (m->core[i].allowed && share[i] < 0) {
@@ -200,6 +204,7 @@ static int share_of_rank(const machine *m, const int *share, int rank)
 static weft_status put_threads(const machine *m, const int *cores, int count, bool aside, const cpu_set *within,
                                placement *plan)
 {
+    assert(plan->threads >= 1 && plan->cpu == NULL && (!aside || count > 0));
     if (aside) {
         plan->comm_cpu = core_cpu(m, cores[--count], within, 0);
     }

@@ -7,6 +7,7 @@
  */
 #include "machine/stream.h"
 
+#include <assert.h>
 #include <omp.h>
 #include <sched.h>
 #include <string.h>
@@ -201,6 +202,7 @@ static void run_thread(stream_run *run, int thread)
     if (slot >= 0) {
         begin = split_even(run->count, slot, run->slots);
         end = split_even(run->count, slot + 1, run->slots);
+        assert(slot < run->slots && begin <= end && end <= run->count);
         first_touch(run, begin, end);
     }
     for (int pass = 0; pass < 2 * PASSES; pass++) {
@@ -227,6 +229,7 @@ static void read_sets(stream_run *run, int thread)
 {
     const int slot = run->slot[thread];
     const double set_bytes = (double)run->set_words * sizeof(words);
+    assert(run->set_words > 0 && slot < run->slots);
     const int64_t times = SET_BYTES / (run->set_words * (int64_t)sizeof(words)) + 1;
     words *set = slot >= 0 ? run->set + slot * run->set_words : NULL;
     if (slot >= 0) {
@@ -305,6 +308,7 @@ done:
 
 static weft_status order_rows(stream_run *run)
 {
+    assert(run->row_words > 0 && run->set_words % run->row_words == 0);
     const int64_t rows = run->set_words / run->row_words;
     const permutation order = permutation_make((uint64_t)rows, 0, 0, 0);
     WEFT_TRY(WEFT_NEW(&run->row, rows, WEFT_MEM_WORKSPACE));

@@ -4,6 +4,7 @@
 #ifndef WEFT_MACHINE_THREAD_RANGES_H
 #define WEFT_MACHINE_THREAD_RANGES_H
 
+#include <assert.h>
 #include <omp.h>
 #include <stdint.h>
 
@@ -16,6 +17,7 @@ static inline int64_t split_even(int64_t items, int t, int threads)
 /* The first row of thread t when row v costs its entries + 1: the smallest v with offset[v] + v >= share. */
 static inline int64_t split_rows(const int64_t *offset, int64_t rows, int t, int threads)
 {
+    assert(rows >= 0 && t >= 0 && threads >= 1);
     int64_t share = split_even(offset[rows] - offset[0] + rows, t, threads);
     int64_t low = 0, high = rows;
     while (low < high) {

@@ -79,7 +79,7 @@ static bool stub_conv_norms(const weft_hal *hal, const hal_conv_shape *shape)
     return false;
 }
 
-/* ---- memory and stream of a backend whose calls return when they are done ----------------------------------------- */
+/* ---- memory and stream of a backend whose calls return when they are done ---------------------------------------- */
 
 static weft_status host_alloc(weft_hal *hal, size_t bytes, weft_mem_tag *tag, void **host)
 {

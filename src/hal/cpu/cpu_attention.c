@@ -1,6 +1,6 @@
 /*
- * hal/cpu/cpu_attention.c: attention over edges, by rows: those of heads alone are cut evenly, those that walk edges by their
- * number, which is what a row costs. Every row is summed by one thread in the order of its edges.
+ * hal/cpu/cpu_attention.c: attention over edges, by rows: those of heads alone are cut evenly, those that walk edges by
+ * their number, which is what a row costs. Every row is summed by one thread in the order of its edges.
  */
 #include <assert.h>
 

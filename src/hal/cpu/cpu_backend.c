@@ -140,7 +140,7 @@ void cpu_mem_ops(hal_mem_ops *ops)
     ops->zero = cpu_zero;
 }
 
-/* ---- operations: what has a version here, the rest on ref ------------------------------------------------------------------- */
+/* ---- operations: what has a version here, the rest on ref -------------------------------------------------------- */
 
 /* here: the types that the version here, where there is one, takes. */
 #define CPU_OP(name, here)                                                                                             \
@@ -202,7 +202,8 @@ static cpu_kernels kernels_of(hal_isa isa)
     return all;
 }
 
-/* Tiles of bfloat16 (Sapphire Rapids and later): the library multiplies with them, several times as fast as vectors do. */
+/* Tiles of bfloat16 (Sapphire Rapids and later): the library multiplies with them, several times as fast as vectors
+ * do. */
 static bool has_amx(void)
 {
     enum { FEATURES = 7, AMX_BF16 = 1 << 22 };

@@ -80,8 +80,8 @@ weft_status cpu_gemm_pairs(weft_hal *hal, const cpu_pair_product *product);
 /* Makes the workspace large enough for products of this size, so that they allocate nothing. */
 weft_status cpu_pairs_prepare(weft_hal *hal, int64_t m, int64_t n, int64_t k);
 
-/* Convolutions of 3 x 3 by transformed tiles (winograd/): their name where the caller allows them and this backend has them
- * for such a shape, else NULL. x and y are of the shape's type. */
+/* Convolutions of 3 x 3 by transformed tiles (winograd/): their name where the caller allows them and this backend has
+ * them for such a shape, else NULL. x and y are of the shape's type. */
 const char *cpu_winograd_name(const weft_hal *hal, const hal_conv_shape *shape);
 /* Makes the workspace large enough for so many images, so that passes allocate nothing. */
 weft_status cpu_winograd_prepare(weft_hal *hal, const hal_conv_shape *shape, int64_t images);

@@ -1,8 +1,8 @@
 /*
  * hal/cpu/cpu_image.c: convolutions by the library where it has them, else by the reference: float64, a build without
- * oneDNN, a backend that is capped. Weights of 1 x 1 kernels in bfloat16 have gradients that are one product of matrices:
- * gemm/cpu_gemm_pairs.c, 1.1 to 1.6 times as fast as the library's. Kernels of 3 x 3 go through transformed tiles where the
- * caller allows it: winograd/.
+ * oneDNN, a backend that is capped. Weights of 1 x 1 kernels in bfloat16 have gradients that are one product of
+ * matrices: gemm/cpu_gemm_pairs.c, 1.1 to 1.6 times as fast as the library's. Kernels of 3 x 3 go through transformed
+ * tiles where the caller allows it: winograd/.
  */
 #include <assert.h>
 #include <inttypes.h>

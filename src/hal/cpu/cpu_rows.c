@@ -51,7 +51,8 @@ static int64_t row_of_edge(const int64_t *offset, int64_t rows, int64_t edge)
     return low;
 }
 
-/* Rows with more than half of a thread's share of the edges, ascending. One of every `most` edges lies in each of them. */
+/* Rows with more than half of a thread's share of the edges, ascending. One of every `most` edges lies in each of
+ * them. */
 static int find_long_rows(const cpu_edge_job *job, int parts, int64_t found[LONG_ROWS])
 {
     const int64_t *offset = job->offset->source;

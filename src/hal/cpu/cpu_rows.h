@@ -1,6 +1,6 @@
 /*
- * hal/cpu/cpu_rows.h: the drivers of operations whose rows are independent: rows are cut evenly over the threads, or by their
- * edges; each piece runs a single-thread kernel, and what pieces sum is added in their order.
+ * hal/cpu/cpu_rows.h: the drivers of operations whose rows are independent: rows are cut evenly over the threads, or by
+ * their edges; each piece runs a single-thread kernel, and what pieces sum is added in their order.
  */
 #ifndef WEFT_HAL_CPU_CPU_ROWS_H
 #define WEFT_HAL_CPU_CPU_ROWS_H
@@ -33,9 +33,9 @@ typedef struct cpu_parts_left {
 /* [out] left  may be NULL when own_bytes is 0. */
 weft_status cpu_rows(weft_hal *hal, const cpu_rows_job *job, cpu_parts_left *left);
 
-/* Rows of an operation over edges, whose matrix begins its rows at `offset`: they are cut by their edges, which is what they
- * cost. A row is one thread's, unless its edges would keep that busy while others wait (the centre of a star) and the operation
- * can be run for some of its columns: then every thread has some. The same bits either way. */
+/* Rows of an operation over edges, whose matrix begins its rows at `offset`: they are cut by their edges, which is what
+ * they cost. A row is one thread's, unless its edges would keep that busy while others wait (the centre of a star) and
+ * the operation can be run for some of its columns: then every thread has some. The same bits either way. */
 typedef struct cpu_edge_job {
     void (*run)(const cpu_kernels *kernels, const void *args, int64_t first, int64_t end);
     void (*run_columns)(const cpu_kernels *kernels, const void *args, int64_t row, int64_t col,

@@ -2,9 +2,9 @@
  * hal/cpu/kernels.h: the single-thread f32 kernels of one instruction set, as a table.
  *
  * The bodies are written once (kernels_*_body.h) and compiled for each level by kernels_base.c, kernels_avx2.c and
- * kernels_avx512.c; batch norm of bfloat16 once more by kernels_avx512bf16.c, products of pairs by gemm/. The drivers (cpu_dense.c, cpu_nn.c,
- * cpu_optim.c) cut the rows, hand each thread its piece and add partial results in the order of the pieces. Matrices are
- * [m, n] row-major with a leading dimension, as in hal/hal.h.
+ * kernels_avx512.c; batch norm of bfloat16 once more by kernels_avx512bf16.c, products of pairs by gemm/. The drivers
+ * (cpu_dense.c, cpu_nn.c, cpu_optim.c) cut the rows, hand each thread its piece and add partial results in the order of
+ * the pieces. Matrices are [m, n] row-major with a leading dimension, as in hal/hal.h.
  */
 #ifndef WEFT_HAL_CPU_KERNELS_H
 #define WEFT_HAL_CPU_KERNELS_H
@@ -115,9 +115,9 @@ typedef struct cpu_cell_kernels {
     void (*max_backward)(const hal_max_backward_args *a, int64_t first, int64_t end);
 } cpu_cell_kernels;
 
-/* Sums of products of bfloat16, A^T B, by dot products of pairs. Packed: rows two at a time, an element of four bytes from
- * each pair of cells, in panels of that many columns: [panel, pair, column]; missing columns are zeros.
- * row[2 * pairs]: the rows' first cells; the last may be NULL, zeros. */
+/* Sums of products of bfloat16, A^T B, by dot products of pairs. Packed: rows two at a time, an element of four bytes
+ * from each pair of cells, in panels of that many columns: [panel, pair, column]; missing columns are zeros. row[2 *
+ * pairs]: the rows' first cells; the last may be NULL, zeros. */
 enum { PAIR_A_PANEL = 8, PAIR_B_PANEL = 32 };
 
 /* Rows of A and B that are packed next: `multiply` asks for their lines, which come from memory meanwhile. */

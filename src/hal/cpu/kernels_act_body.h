@@ -7,7 +7,8 @@
  *
  *   rows 0..R-1 of a group, B blocks a row:   pair p = row p / B, block p % B   ->  lane[8 p .. 8 p + 7]
  *
- * 16-bit lanes of a group go to a small buffer (first-level cache), the loop of kernels_cell_body.h compares and scales.
+ * 16-bit lanes of a group go to a small buffer (first-level cache), the loop of kernels_cell_body.h compares and
+ * scales.
  *
  * The including file defines draw_vec (DRAW_LANES 64-bit lanes, the low halves in use) and draw_load, draw_set,
  * draw_add, draw_multiply (32 x 32 -> 64 bits), draw_high, draw_xor, draw_or_id and draw_store. J. Salmon, M. Moraes,

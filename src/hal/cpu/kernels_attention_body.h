@@ -1,13 +1,14 @@
 /*
- * hal/cpu/kernels_attention_body.h: attention over edges whose ends are scored alone, float32. Included once an instruction set
- * by kernels_*.c, behind kernels_edges_body.h (blocks, strips and lists) and kernels_exp.h. No include guard.
+ * hal/cpu/kernels_attention_body.h: attention over edges whose ends are scored alone, float32. Included once an
+ * instruction set by kernels_*.c, behind kernels_edges_body.h (blocks, strips and lists) and kernels_exp.h. No include
+ * guard.
  *
  * Gradients of scores need no product for each edge. With w the weight and s the slope of an edge, the sum over edges
  *
  *     of w s (kept (dy . x) - mean)      is      fixed . (sum of w s kept other) - sum of w s mean
  *
- * where `fixed` is the row, of dy or x, that all edges of a row share, and `other` is read from their other ends: a second sum
- * of rows, as dx is one, and a product for each row.
+ * where `fixed` is the row, of dy or x, that all edges of a row share, and `other` is read from their other ends: a
+ * second sum of rows, as dx is one, and a product for each row.
  */
 
 static inline float leaky(float x, float slope)

@@ -57,7 +57,8 @@ static inline void draw_store(uint16_t *lane, draw_vec c0, draw_vec c1, draw_vec
     _mm512_storeu_si512(lane + 32, _mm512_permutex2var_epi64(a, high, b));
 }
 
-/* The first lanes of a vector of floats from memory, the others zero, and to memory; and lane k from[index[k]], of LANES floats. */
+/* The first lanes of a vector of floats from memory, the others zero, and to memory; and lane k from[index[k]], of
+ * LANES floats. */
 static inline __m512 vec_load_first(const float *from, int64_t lanes)
 {
     return _mm512_maskz_loadu_ps((__mmask16)((1u << lanes) - 1u), from);

@@ -1,8 +1,9 @@
 /*
- * hal/cpu/kernels_avx512bf16.c: batch norm of bfloat16 where the processor rounds to it (AVX512_BF16: Cooper Lake, Zen 4 and later);
- * see kernels.h. A third of its time is rounding by integer arithmetic elsewhere.
+ * hal/cpu/kernels_avx512bf16.c: batch norm of bfloat16 where the processor rounds to it (AVX512_BF16: Cooper Lake, Zen
+ * 4 and later); see kernels.h. A third of its time is rounding by integer arithmetic elsewhere.
  *
- * The bits are those of base/half.h. The instruction takes denormals for zeros, which is seen to: there are none in practice.
+ * The bits are those of base/half.h. The instruction takes denormals for zeros, which is seen to: there are none in
+ * practice.
  */
 #include <immintrin.h>
 #include <math.h>
@@ -14,7 +15,8 @@
 #define LANES 16
 #include "hal/cpu/kernels_lanes.h"
 
-/* Cells of bfloat16, LANES of which are brought in and out by instructions; what is left of a row by the plain functions. */
+/* Cells of bfloat16, LANES of which are brought in and out by instructions; what is left of a row by the plain
+ * functions. */
 #include "hal/cpu/kernels_cells_bf16.h"
 #undef CELL
 #define CELL(name) name##_native

@@ -53,7 +53,8 @@ static inline void draw_store(uint16_t *lane, draw_vec c0, draw_vec c1, draw_vec
     }
 }
 
-/* The first lanes of a vector of floats from memory, the others zero, and to memory; and lane k from[index[k]], of LANES floats. */
+/* The first lanes of a vector of floats from memory, the others zero, and to memory; and lane k from[index[k]], of
+ * LANES floats. */
 typedef float lanes_of_floats __attribute__((vector_size(16)));
 
 static inline lanes_of_floats vec_load_first(const float *from, int64_t lanes)

@@ -1,6 +1,6 @@
 /*
- * hal/cpu/kernels_cells.h: what the bodies over cells share. Each is included by kernels_*.c once for float32 and once for
- * bfloat16 (kernels_cells_bf16.h), with
+ * hal/cpu/kernels_cells.h: what the bodies over cells share. Each is included by kernels_*.c once for float32 and once
+ * for bfloat16 (kernels_cells_bf16.h), with
  *   cell           the type in memory
  *   LOAD, STORE    a cell as a float, and back
  *   PASSES         whether a float is above 0 once it is stored

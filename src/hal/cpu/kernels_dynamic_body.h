@@ -1,15 +1,16 @@
 /*
- * hal/cpu/kernels_dynamic_body.h: attention whose scores meet in every column, float32. Included once an instruction set by
- * kernels_*.c, behind kernels_attention_body.h, whose passes over blocks of edges it shares. No include guard.
+ * hal/cpu/kernels_dynamic_body.h: attention whose scores meet in every column, float32. Included once an instruction
+ * set by kernels_*.c, behind kernels_attention_body.h, whose passes over blocks of edges it shares. No include guard.
  *
  * A score needs all columns of a head, so heads are taken whole, as many as a strip holds. For a block of edges
  *
- *      rows of other ends, the row itself   ->   products [edge, columns]        meet_by_row, meet_by_head
- *      products                             ->   a list, heads together          fold: neighbours are added until heads are left
- *      lists                                ->   lists                           as in kernels_attention_body.h
- *      lists, rows of other ends            ->   sums of columns, in registers   add_rows, add_met
+ *  rows of other ends, the row itself   ->   products [edge, columns]        meet_by_row, meet_by_head
+ *  products                             ->   a list, heads together          fold: adds neighbours until heads are left
+ *  lists                                ->   lists                           as in kernels_attention_body.h
+ *  lists, rows of other ends            ->   sums of columns, in registers   add_rows, add_met
  *
- * With q = draw * (x + target > 0 ? 1 : slope) of an edge and column, what the row and `vector` get need two sums a column:
+ * With q = draw * (x + target > 0 ? 1 : slope) of an edge and column, what the row and `vector` get need two sums a
+ * column:
  *
  *      sum of draw * vector * (x + target > 0 ? 1 : slope)   =   vector * (sum of q)
  *      sum of draw * LeakyReLU(x + target)                   =   (sum of q x) + target * (sum of q)
@@ -199,8 +200,8 @@ static inline void dynamic_powers(int64_t n, const float *highest, float *score)
 
 /* ---- passes ------------------------------------------------------------------------------------------------------ */
 
-/* Runs `strip` for every group of heads and range. others: matrices of columns that edges' other ends are asked for, and
- * `numbers` of heads. */
+/* Runs `strip` for every group of heads and range. others: matrices of columns that edges' other ends are asked for,
+ * and `numbers` of heads. */
 typedef struct dynamic_run {
     const void *args;
     const hal_mat *offset, *column, *vector;
@@ -361,8 +362,8 @@ static void dynamic_weigh(const attention_pass *pass, const edge_block *block, i
     }
 }
 
-/* turned[cols] += q = draw * (other + fixed > 0 ? 1 : slope), and sum[cols] += q * other, or += factor * second where there is
- * one, over a block's edges. Sums have room for whole vectors. */
+/* turned[cols] += q = draw * (other + fixed > 0 ? 1 : slope), and sum[cols] += q * other, or += factor * second where
+ * there is one, over a block's edges. Sums have room for whole vectors. */
 BY_FORM void add_met_of(const int vectors, const bool two, const dynamic_job *job, const edge_strip *strip,
                         const edge_block *block, const hal_mat *other, const float *fixed, const float *draw,
                         const hal_mat *second, const float *factor, float *turned, float *sum)

@@ -4,14 +4,15 @@
  *
  * A row's edges are taken in blocks, for a strip of the columns and the heads that these belong to:
  *
- *      row r of a matrix of heads, for edge 0 1 2 ..    ->    a list, heads together      gather_heads, repeat_heads
- *      lists                                            ->    lists                       plain loops, vectors full of any
- *      lists of factors, rows of x                      ->    sums of the strip           add_rows, in registers
+ *   row r of a matrix of heads, for edge 0 1 2 ..    ->    a list, heads together      gather_heads, repeat_heads
+ *   lists                                            ->    lists                       plain loops, vectors full of any
+ *   lists of factors, rows of x                      ->    sums of the strip           add_rows, in registers
  *
- * so numbers of heads fill vectors whether there is one head or many. A vector of columns picks the factors of its heads from a
- * list by a permutation. A block's sums start at zero and are added to the row's, so that a long row is rounded less often than
- * it has edges. Rows of other ends lie at random addresses, which no hardware prefetcher guesses: where edges suffice, rows take
- * turns with a window of them that a cache holds; otherwise they are fetched a block before they are read.
+ * so numbers of heads fill vectors whether there is one head or many. A vector of columns picks the factors of its
+ * heads from a list by a permutation. A block's sums start at zero and are added to the row's, so that a long row is
+ * rounded less often than it has edges. Rows of other ends lie at random addresses, which no hardware prefetcher
+ * guesses: where edges suffice, rows take turns with a window of them that a cache holds; otherwise they are fetched a
+ * block before they are read.
  */
 
 enum {
@@ -28,7 +29,8 @@ enum {
 /* A list, and what a vector at its end reads besides. */
 typedef float edge_list[BLOCK_LIST + LANES];
 
-/* Columns [col, col + cols) of a matrix of heads, d columns a head, and the heads [head, head + heads) that they belong to. */
+/* Columns [col, col + cols) of a matrix of heads, d columns a head, and the heads [head, head + heads) that they belong
+ * to. */
 typedef struct edge_strip {
     int64_t col, cols, d;
     int head, heads;
@@ -72,9 +74,10 @@ typedef struct edge_fetch {
 } edge_fetch;
 
 /*
- * A walk over the edges of rows first .. first + CHUNK_ROWS - 1, window by window: of each row the edges left whose other ends
- * lie below `stop`, so that rows of other ends stay in a cache while many rows ask for them. Columns of a row ascend as a rule;
- * where they do not, the last window has what is left. Row r < self has an edge to itself, its very last.
+ * A walk over the edges of rows first .. first + CHUNK_ROWS - 1, window by window: of each row the edges left whose
+ * other ends lie below `stop`, so that rows of other ends stay in a cache while many rows ask for them. Columns of a
+ * row ascend as a rule; where they do not, the last window has what is left. Row r < self has an edge to itself, its
+ * very last.
  */
 typedef struct edge_walk {
     const int64_t *offset;
@@ -210,8 +213,8 @@ static float *row_to(const hal_mat *mat, int64_t row)
     return (float *)mat->data + row * mat->ld;
 }
 
-/* list[i, heads] = from[end[i], heads], or row 0 of `from` for every i where `end` is NULL; one move an edge where `heads` is a
- * constant. */
+/* list[i, heads] = from[end[i], heads], or row 0 of `from` for every i where `end` is NULL; one move an edge where
+ * `heads` is a constant. */
 BY_FORM void list_heads_of(const int heads, int64_t n, const float *from, const int32_t *end, int64_t ld, float *list)
 {
     for (int64_t i = 0; i < n; ++i) {
@@ -311,8 +314,8 @@ static void kept_heads(const edge_strip *strip, const hal_dropout *dropout, cons
 
 /* ---- sums over columns ------------------------------------------------------------------------------------------- */
 
-/* sum[cols] += factor[i, head] * the strip of row end[i] of x, over a block's edges; with `other`, other_sum likewise. Sums have
- * room for whole vectors. */
+/* sum[cols] += factor[i, head] * the strip of row end[i] of x, over a block's edges; with `other`, other_sum likewise.
+ * Sums have room for whole vectors. */
 BY_FORM void add_rows_of(const int vectors, const bool two, const edge_strip *strip, const edge_block *block,
                          const hal_mat *x, const float *factor, const float *other, float *sum, float *other_sum)
 {

@@ -112,9 +112,9 @@ typedef struct gemm_job {
     float *c;
 } gemm_job;
 
-/* What will be read soon is asked for along the rows of A that are being read, a line a step of the inner loop, and where
- * they end along those that come next: streams that the processor's own prefetch takes up. Asked for in another order,
- * lines of A come at half to three quarters of that rate. */
+/* What will be read soon is asked for along the rows of A that are being read, a line a step of the inner loop, and
+ * where they end along those that come next: streams that the processor's own prefetch takes up. Asked for in another
+ * order, lines of A come at half to three quarters of that rate. */
 typedef struct gemm_ahead {
     const float *at;
     int64_t turn; /* the step at which the rows end; of A^T, whose steps go from row to row, none */

@@ -1,7 +1,7 @@
 /*
- * hal/cpu/kernels_lanes.h: up to LANES cells of a row as floats, for bodies that compute on vectors; included once by each
- * kernels_*.c. Cells of float32 are floats, and stay where they are; those of bfloat16 pass through memory of the caller's, `own`,
- * which the compiler keeps in registers where the number of lanes is LANES.
+ * hal/cpu/kernels_lanes.h: up to LANES cells of a row as floats, for bodies that compute on vectors; included once by
+ * each kernels_*.c. Cells of float32 are floats, and stay where they are; those of bfloat16 pass through memory of the
+ * caller's, `own`, which the compiler keeps in registers where the number of lanes is LANES.
  *   lanes_in     cells, to read             lanes_out    where floats go that lanes_put then stores in `to`
  *   add_lanes    sums, rounded to cells
  */

@@ -1,6 +1,6 @@
 /*
- * hal/cpu/kernels_max_body.h: the largest row over edges, and its gradient. Included by kernels_table.h once for float32 and
- * once for bfloat16, behind kernels_row_body.h, whose macros it uses. A row's edges are walked once for
+ * hal/cpu/kernels_max_body.h: the largest row over edges, and its gradient. Included by kernels_table.h once for
+ * float32 and once for bfloat16, behind kernels_row_body.h, whose macros it uses. A row's edges are walked once for
  * EDGE_STRIP columns, whose sums stay in registers or close by. No include guard.
  */
 
@@ -16,7 +16,8 @@ BY_FORM void CELL(look_ahead)(const hal_mat *x, const hal_mat *column, int64_t e
     }
 }
 
-/* Functions named _strip are compiled once for a whole strip, whose sums are registers, and once for what is left of a row. */
+/* Functions named _strip are compiled once for a whole strip, whose sums are registers, and once for what is left of a
+ * row. */
 BY_FORM void CELL(forward_strip)(const hal_max_forward_args *a, int64_t row, int64_t col, int64_t n)
 {
     const int64_t *offset = a->offset.source;

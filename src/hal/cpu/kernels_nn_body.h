@@ -253,8 +253,8 @@ static cpu_loss bce_logits(int64_t m, int64_t n, const float *x, int64_t ldx, co
     return loss;
 }
 
-/* The label is the argmax when nothing exceeds its logit and nothing before it equals it. As nothing is above a NaN, a first one
- * is the argmax, and a later one never. */
+/* The label is the argmax when nothing exceeds its logit and nothing before it equals it. As nothing is above a NaN, a
+ * first one is the argmax, and a later one never. */
 static bool label_wins(int64_t n, const float *x, int32_t label)
 {
     if (label < 0 || label >= n) {

@@ -27,8 +27,9 @@
         }                                                                                                              \
     } while (0)
 
-/* Asks for the lines of a row that comes 2 KB later, to read or to write it. The hardware does so too, but begins anew at each
- * page: matrices larger than the caches go 1.1 times as fast. An address, not a pointer: behind the last row is nothing. */
+/* Asks for the lines of a row that comes 2 KB later, to read or to write it. The hardware does so too, but begins anew
+ * at each page: matrices larger than the caches go 1.1 times as fast. An address, not a pointer: behind the last row is
+ * nothing. */
 BY_FORM void CELL(fetch_ahead)(int64_t n, const cell *row, bool writes)
 {
     enum { AHEAD_BYTES = 2048 };

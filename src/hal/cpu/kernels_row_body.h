@@ -1,6 +1,6 @@
 /*
- * hal/cpu/kernels_row_body.h: packed rows, dropout and layer norm. Included by each kernels_*.c once for float32 and once for
- * bfloat16, as kernels_cell_body.h is.
+ * hal/cpu/kernels_row_body.h: packed rows, dropout and layer norm. Included by each kernels_*.c once for float32 and
+ * once for bfloat16, as kernels_cell_body.h is.
  */
 
 /* ---- packed rows ------------------------------------------------------------------------------------------------ */

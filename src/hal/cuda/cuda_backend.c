@@ -16,7 +16,7 @@ struct hal_event {
     cuda_event *on[3]; /* the streams of operations, in and out */
 };
 
-/* ---- failures ------------------------------------------------------------------------------------------------------- */
+/* ---- failures ---------------------------------------------------------------------------------------------------- */
 
 weft_status cuda_check(const char *what, int code)
 {
@@ -39,7 +39,7 @@ weft_status cuda_check(const char *what, int code)
                      cuda_device_error(code));
 }
 
-/* ---- the calling thread --------------------------------------------------------------------------------------------- */
+/* ---- the calling thread ------------------------------------------------------------------------------------------ */
 
 static _Thread_local int device_of_thread = -1;
 
@@ -53,7 +53,7 @@ weft_status cuda_enter(const weft_hal *hal)
     return WEFT_OK;
 }
 
-/* ---- the stream ------------------------------------------------------------------------------------------------------ */
+/* ---- the stream -------------------------------------------------------------------------------------------------- */
 
 static cuda_stream *stream_at(const cuda_state *state, int i)
 {
@@ -122,7 +122,7 @@ static weft_status stream_sync(weft_hal *hal)
     return cuda_check("sync", cuda_device_last_error());
 }
 
-/* ---- operations ------------------------------------------------------------------------------------------------------ */
+/* ---- operations -------------------------------------------------------------------------------------------------- */
 
 static weft_status run_op(weft_hal *hal, hal_op op, const void *args,
                           int (*launch)(cuda_queue *queue, const void *args))
@@ -146,8 +146,8 @@ static weft_status run_op(weft_hal *hal, hal_op op, const void *args,
     {                                                                                                                  \
         return run_op(hal, HAL_OP_##name, args, launch_##name);                                                        \
     }
-/* The groups that have kernels: all. Slots of one without, which makes nothing of x, stay empty, for stubs that name the
- * operation. */
+/* The groups that have kernels make x of it. Slots of the others stay empty for stubs that name
+ * the operation. */
 #define IF_dense(x)     x
 #define IF_nn(x)        x
 #define IF_image(x)     x
@@ -162,7 +162,7 @@ static weft_status run_op(weft_hal *hal, hal_op op, const void *args,
 #define HAL_OP(group, name, flops, operands, ...) IF_##group(RUNS(name))
 #include "hal/ops.def"
 
-/* ---- scratch memory -------------------------------------------------------------------------------------------------- */
+/* ---- scratch memory ---------------------------------------------------------------------------------------------- */
 
 /* Of one of the kernels; those that are not named take none, or a few KB. */
 static size_t kernel_scratch(const weft_hal *hal, const hal_scratch_shape *s)
@@ -199,7 +199,7 @@ static uint64_t mem_scratch(const weft_hal *hal, const hal_scratch_shape *shape)
     return cuda_blas_workspace() + kernel_scratch(hal, shape);
 }
 
-/* ---- open and close -------------------------------------------------------------------------------------------------- */
+/* ---- open and close ---------------------------------------------------------------------------------------------- */
 
 static void cuda_close(weft_hal *hal)
 {

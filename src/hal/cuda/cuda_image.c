@@ -104,7 +104,7 @@ static weft_status check_sizes(const cuda_conv *conv)
     return WEFT_OK;
 }
 
-/* ---- who makes it ---------------------------------------------------------------------------------------------------- */
+/* ---- who makes it ------------------------------------------------------------------------------------------------ */
 
 /* Whether cuBLAS makes a pass of the i-th number of images. */
 static bool is_product(cuda_queue *queue, const cuda_conv *conv, cuda_conv_pass pass, int i)
@@ -173,7 +173,7 @@ static hal_conv_info conv_info(weft_hal *hal, const hal_conv *conv)
     return info;
 }
 
-/* ---- preparing ------------------------------------------------------------------------------------------------------- */
+/* ---- preparing --------------------------------------------------------------------------------------------------- */
 
 static void release(cuda_conv *conv)
 {

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "hal/cuda/cuda_order.h"
 
-/* ---- blocks -------------------------------------------------------------------------------------------------------- */
+/* ---- blocks ------------------------------------------------------------------------------------------------------ */
 
 static weft_status keep_block(cuda_state *state, const cuda_block *block)
 {
@@ -123,7 +123,7 @@ static weft_status mem_alloc_host(weft_hal *hal, size_t bytes, weft_mem_tag *tag
     return WEFT_OK;
 }
 
-/* ---- copies through staging memory, which takes longer rows piece by piece ------------------------------------------ */
+/* ---- copies through staging memory, which takes longer rows piece by piece --------------------------------------- */
 
 /* The next piece of staging memory, once its last copy is done. */
 static int next_bounce(cuda_state *state)
@@ -259,7 +259,7 @@ static weft_status mem_download(weft_hal *hal, void *host, const void *device, s
     return mem_download_rows(hal, host, device, without_gaps(bytes));
 }
 
-/* ---- copies of their own ------------------------------------------------------------------------------------------- */
+/* ---- copies of their own ----------------------------------------------------------------------------------------- */
 
 static weft_status copy_async(weft_hal *hal, bool up, void *to, const void *from, size_t bytes)
 {
@@ -333,7 +333,7 @@ static weft_status mem_enter(weft_hal *hal)
     return cuda_enter(hal);
 }
 
-/* ---- open and close ------------------------------------------------------------------------------------------------- */
+/* ---- open and close ---------------------------------------------------------------------------------------------- */
 
 weft_status cuda_memory_open(weft_hal *hal)
 {

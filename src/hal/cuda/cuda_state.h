@@ -1,9 +1,9 @@
 /*
  * hal/cuda/cuda_state.h: an opened GPU.
  *
- *      stream `queue`     operations, uploads, downloads, copies                 <- what hal.h calls the stream
- *      stream `in`        upload_async                     both beside it; who waits for whom is cuda_order.h's business
- *      stream `out`       download_async
+ *     stream `queue`     operations, uploads, downloads, copies                 <- what hal.h calls the stream
+ *     stream `in`        upload_async                     both beside it; who waits for whom is cuda_order.h's business
+ *     stream `out`       download_async
  */
 #ifndef WEFT_HAL_CUDA_CUDA_STATE_H
 #define WEFT_HAL_CUDA_CUDA_STATE_H

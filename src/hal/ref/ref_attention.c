@@ -1,6 +1,6 @@
 /*
- * hal/ref/ref_attention.c: attention over edges as it is defined: every weight is worked out where it is needed, one column
- * strip of a head at a time.
+ * hal/ref/ref_attention.c: attention over edges as it is defined: every weight is worked out where it is needed, one
+ * column strip of a head at a time.
  */
 #include <assert.h>
 #include <float.h>

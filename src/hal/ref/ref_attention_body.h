@@ -1,4 +1,5 @@
-/* hal/ref/ref_attention_body.h: included by ref_attention.c once for each element type, named `real`. No include guard. */
+/* hal/ref/ref_attention_body.h: included by ref_attention.c once for each element type, named `real`. No include
+ * guard. */
 
 weft_status TYPED(ref_head_dot)(const hal_head_dot_args *args)
 {

@@ -56,7 +56,7 @@ void ref_mem_ops(hal_mem_ops *ops)
                          .kind = HAL_MEM_HOST};
 }
 
-/* ---- operations: by the type of the operands ---------------------------------------------------------------------- */
+/* ---- operations: by the type of the operands --------------------------------------------------------------------- */
 
 /* run: what is called for the type. */
 #define REF_OP(name, run)                                                                                              \

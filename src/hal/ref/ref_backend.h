@@ -4,8 +4,8 @@
  * Plain C on one thread, one loop nest an operation, sums in double: the definition that other backends are tested
  * against and the fallback for what they leave out. Each file of typed operations includes its *_body.h twice, once
  * with real = float and once with real = double; what chooses between the two is made of hal/ops.def. Operations on
- * HAL_DATA (ref_cells.c, ref_image.c, ref_max.c) come a third time, with cells of bfloat16 and real = float, and those of
- * HAL_VALUE_OP (ref_cells.c, ref_image.c) a fourth time, with cells of float16.
+ * HAL_DATA (ref_cells.c, ref_image.c, ref_max.c) come a third time, with cells of bfloat16 and real = float, and those
+ * of HAL_VALUE_OP (ref_cells.c, ref_image.c) a fourth time, with cells of float16.
  */
 #ifndef WEFT_HAL_REF_REF_BACKEND_H
 #define WEFT_HAL_REF_REF_BACKEND_H

@@ -1,6 +1,6 @@
 /*
- * hal/ref/ref_cells_body.h: included by ref_cells.c once for each type of rows, `cell`, whose parameters and sums are of
- * `real`. LOAD makes a real of a cell, STORE rounds one to a cell. No include guard.
+ * hal/ref/ref_cells_body.h: included by ref_cells.c once for each type of rows, `cell`, whose parameters and sums are
+ * of `real`. LOAD makes a real of a cell, STORE rounds one to a cell. No include guard.
  */
 
 weft_status TYPED(ref_col_sum)(const hal_col_sum_args *args)

@@ -1,5 +1,5 @@
-/* hal/ref/ref_dynamic_body.h: included by ref_attention.c once for each element type, behind ref_attention_body.h. No include
- * guard. */
+/* hal/ref/ref_dynamic_body.h: included by ref_attention.c once for each element type, behind ref_attention_body.h. No
+ * include guard. */
 
 /* What an edge's score is made of. Of a row of x and of target, a head's columns begin at h * d. */
 typedef struct TYPED(dynamic) {

@@ -20,7 +20,7 @@ weft_status TYPED(ref_unpack_triangle)(const hal_unpack_triangle_args *args)
     return WEFT_OK;
 }
 
-/* ---- Cholesky ----------------------------------------------------------------------------------------------------- */
+/* ---- Cholesky ---------------------------------------------------------------------------------------------------- */
 
 static double TYPED(dot)(int64_t n, const real *x, const real *y)
 {
@@ -131,7 +131,7 @@ weft_status TYPED(ref_potrs)(const hal_potrs_args *args)
     return WEFT_OK;
 }
 
-/* ---- eigenvalues -------------------------------------------------------------------------------------------------- */
+/* ---- eigenvalues ------------------------------------------------------------------------------------------------- */
 
 /* (x, y) = (c x - s y, s x + c y) for n pairs of numbers that lie `step` apart. */
 static void TYPED(rotate_pairs)(int64_t n, real *x, real *y, int64_t step, double c, double s)
@@ -173,7 +173,8 @@ static double TYPED(sweep)(int64_t n, real *a, int64_t lda, real *v, int64_t ldv
     return off;
 }
 
-/* The upper triangle = the lower one, and v = the identity. [out] size: sum of all squares. Returns the info of syevd. */
+/* The upper triangle = the lower one, and v = the identity. [out] size: sum of all squares. Returns the info of
+ * syevd. */
 static int32_t TYPED(begin_eigen)(int64_t n, real *a, int64_t lda, real *v, int64_t ldv, double *size)
 {
     *size = 0.0;
@@ -237,7 +238,7 @@ weft_status TYPED(ref_syevd)(const hal_syevd_args *args)
     return WEFT_OK;
 }
 
-/* ---- Q and R ------------------------------------------------------------------------------------------------------ */
+/* ---- Q and R ----------------------------------------------------------------------------------------------------- */
 
 /* The product of columns i and j of a[m, n]. */
 static double TYPED(column_dot)(int64_t m, const real *a, int64_t ld, int64_t i, int64_t j)

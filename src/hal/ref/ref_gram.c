@@ -84,7 +84,7 @@ weft_status ref_patch_gram_mixed(const hal_patch_gram_args *args)
     return WEFT_OK;
 }
 
-/* ---- histograms --------------------------------------------------------------------------------------------------- */
+/* ---- histograms -------------------------------------------------------------------------------------------------- */
 
 /* One row adds to its cells. */
 static void add_row(const hal_histogram_args *args, int64_t row)

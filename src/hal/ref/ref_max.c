@@ -1,6 +1,6 @@
 /*
- * hal/ref/ref_max.c: the largest row over edges, and its gradient, as they are defined, for rows of float32, float64 and
- * bfloat16.
+ * hal/ref/ref_max.c: the largest row over edges, and its gradient, as they are defined, for rows of float32, float64
+ * and bfloat16.
  */
 #include <assert.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /*
- * hal/ref/ref_max_body.h: included by ref_max.c once for each type of rows, `cell`, whose sums are of `real`. LOAD makes a
- * real of a cell, STORE rounds one to a cell. No include guard.
+ * hal/ref/ref_max_body.h: included by ref_max.c once for each type of rows, `cell`, whose sums are of `real`. LOAD
+ * makes a real of a cell, STORE rounds one to a cell. No include guard.
  */
 
 weft_status TYPED(ref_max_forward)(const hal_max_forward_args *args)

@@ -4,8 +4,8 @@
  * Adam: D. Kingma, J. Ba: Adam: a method for stochastic optimization. ICLR 2015, arXiv:1412.6980. The decay is L2
  * (added to the gradient), not decoupled; epsilon is added after the bias correction of the second moment.
  *
- * LARS: Y. You, I. Gitman, B. Ginsburg: Large batch training of convolutional networks. 2017, arXiv:1708.03888. The learning
- * rate is inside the velocity, as there.
+ * LARS: Y. You, I. Gitman, B. Ginsburg: Large batch training of convolutional networks. 2017, arXiv:1708.03888. The
+ * learning rate is inside the velocity, as there.
  */
 #include <assert.h>
 #include <math.h>

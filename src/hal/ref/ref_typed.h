@@ -1,6 +1,7 @@
 /*
- * hal/ref/ref_typed.h: the file REF_BODY for rows of float32, float64 and bfloat16, and with REF_F16 of float16: its functions
- * are named TYPED(name), a row's numbers are cells, which LOAD makes reals, and STORE cells again. No include guard.
+ * hal/ref/ref_typed.h: the file REF_BODY for rows of float32, float64 and bfloat16, and with REF_F16 of float16: its
+ * functions are named TYPED(name), a row's numbers are cells, which LOAD makes reals, and STORE cells again. No include
+ * guard.
  */
 #define cell        float
 #define real        float

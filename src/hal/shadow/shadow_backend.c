@@ -4,7 +4,8 @@
  * Every operation opens its operands, as hal/ops.def names them, runs on the inner backend and closes them again. Slow
  * by design: two system calls an operand.
  *
- * WEFT_SHADOW_DIRECT=1, for tests: the memory is one that transports copy from and to; nothing is found but missing waits.
+ * WEFT_SHADOW_DIRECT=1, for tests: the memory is one that transports copy from and to; nothing is found but missing
+ * waits.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -82,7 +83,7 @@ static weft_status shadow_mem_zero(weft_hal *hal, void *device, size_t bytes)
     return shadow_submit_zero(&state_of(hal)->queue, device, bytes);
 }
 
-/* ---- the stream --------------------------------------------------------------------------------------------------- */
+/* ---- the stream -------------------------------------------------------------------------------------------------- */
 
 static weft_status shadow_event_create(weft_hal *hal, hal_event **event)
 {
@@ -121,7 +122,7 @@ static void shadow_event_destroy(weft_hal *hal, hal_event *event)
     }
 #include "hal/ops.def"
 
-/* ---- prepared matrices: the inner backend's ----------------------------------------------------------------------- */
+/* ---- prepared matrices: the inner backend's ---------------------------------------------------------------------- */
 
 static weft_status shadow_spmm_create(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, int64_t max_d,
                                       hal_spmm **spmm)
@@ -150,7 +151,7 @@ static hal_spmm_info shadow_spmm_info(weft_hal *hal, const hal_spmm *spmm)
     return inner->sparse.spmm_info(inner, spmm);
 }
 
-/* ---- prepared convolutions: the inner backend's ------------------------------------------------------------------- */
+/* ---- prepared convolutions: the inner backend's ------------------------------------------------------------------ */
 
 static weft_status shadow_conv_create(weft_hal *hal, const hal_conv_shape *shape, const int64_t *images, int sizes,
                                       hal_conv **conv)

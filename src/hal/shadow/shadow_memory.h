@@ -7,8 +7,8 @@
  * when it is an output. A host access faults, a write to an input faults, and running past the end meets the guard
  * page. New blocks are filled with 0xff bytes, which are NaNs, so that what was never uploaded shows.
  *
- * Open memory is for tests of messages that go straight from a device and to it: its pages stay as they are, between the same
- * guards.
+ * Open memory is for tests of messages that go straight from a device and to it: its pages stay as they are, between
+ * the same guards.
  */
 #ifndef WEFT_HAL_SHADOW_SHADOW_MEMORY_H
 #define WEFT_HAL_SHADOW_SHADOW_MEMORY_H
@@ -48,8 +48,8 @@ int64_t shadow_free_all(shadow_memory *memory);
 
 /* Whether each operand lies inside one block. */
 weft_status shadow_check(const shadow_memory *memory, const char *op, const shadow_use *use, int uses);
-/* Open the blocks of an operation's operands, checked as above, for what it does to each; those of the operation before that
- * it does not use are closed. */
+/* Open the blocks of an operation's operands, checked as above, for what it does to each; those of the operation before
+ * that it does not use are closed. */
 weft_status shadow_begin(shadow_memory *memory, const char *op, const shadow_use *use, int uses);
 /* Close what the last operation has left open. */
 void shadow_end(shadow_memory *memory);

@@ -35,7 +35,7 @@ void shadow_queue_close(shadow_queue *queue)
     memset(queue, 0, sizeof *queue);
 }
 
-/* ---- running ------------------------------------------------------------------------------------------------------ */
+/* ---- running ----------------------------------------------------------------------------------------------------- */
 
 static weft_status run_task(const shadow_queue *queue, const shadow_entry *e)
 {
@@ -97,7 +97,7 @@ weft_status shadow_queue_run(shadow_queue *queue, uint64_t until)
     return failed == WEFT_OK ? WEFT_OK : weft_fail(failed, "%s", queue->message);
 }
 
-/* ---- submitting ---------------------------------------------------------------------------------------------------- */
+/* ---- submitting -------------------------------------------------------------------------------------------------- */
 
 /* A free entry; a queue without one runs. Failures stay for the next wait. */
 static shadow_entry *new_entry(shadow_queue *queue, shadow_task task)
@@ -178,7 +178,8 @@ weft_status shadow_submit_upload(shadow_queue *queue, void *device, const void *
     return keeps || holds ? WEFT_OK : shadow_queue_run(queue, UINT64_MAX);
 }
 
-/* A download may fill what an upload before it reads: the stream keeps their order, so poison comes after the upload. */
+/* A download may fill what an upload before it reads: the stream keeps their order, so poison comes after the
+ * upload. */
 static void run_uploads_from(shadow_queue *queue, const char *host, size_t bytes)
 {
     for (uint64_t i = queue->submitted; i > queue->done; --i) {

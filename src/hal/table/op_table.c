@@ -24,7 +24,7 @@ static double hal_rows_taken(const hal_mat *index, int64_t rows)
     return (double)(index->source != NULL ? index->rows : rows);
 }
 
-/* ---- one function an operation ------------------------------------------------------------------------------------ */
+/* ---- one function an operation ----------------------------------------------------------------------------------- */
 
 #define HAL_OPERAND(name, type, access)    {#name, &a->name, type, access},
 #define HAL_OPERAND_OF(path, type, access) {#path, &a->path, type, access},
@@ -104,7 +104,7 @@ weft_status hal_op_call(weft_hal *hal, hal_op op, const void *args)
     return rows[op].call(hal, args);
 }
 
-/* ---- types -------------------------------------------------------------------------------------------------------- */
+/* ---- types ------------------------------------------------------------------------------------------------------- */
 
 weft_status hal_op_refuse_types(hal_op op, const void *args)
 {
@@ -150,7 +150,7 @@ weft_status hal_op_type(hal_op op, const void *args, weft_dtype *dtype)
     return fits && rows[op].types_fit(args) ? WEFT_OK : hal_op_refuse_types(op, args);
 }
 
-/* ---- cost and trace ------------------------------------------------------------------------------------------------ */
+/* ---- cost and trace ---------------------------------------------------------------------------------------------- */
 
 static _Thread_local hal_cost cost_of_thread;
 

@@ -1,9 +1,10 @@
 /*
- * hal/cpu/factor/cpu_factor.c: factorisations: by LAPACK (library/lapack.h) where the machine has one that computes right, else
- * by forms of our own (own_forms.h). Matrices below LEAST rows never ask for the library: it is not opened for them.
+ * hal/cpu/factor/cpu_factor.c: factorisations: by LAPACK (library/lapack.h) where the machine has one that computes
+ * right, else by forms of our own (own_forms.h). Matrices below LEAST rows never ask for the library: it is not opened
+ * for them.
  *
- * Many small matrices share one parallel loop, each on one thread; large ones come one after the other, each on all threads.
- * Which it is depends on the shape alone, and so do bits for a given number of threads.
+ * Many small matrices share one parallel loop, each on one thread; large ones come one after the other, each on all
+ * threads. Which it is depends on the shape alone, and so do bits for a given number of threads.
  */
 #include <assert.h>
 #include <float.h>
@@ -109,7 +110,7 @@ static bool takes_blocks(const factor_job *job)
            job->n > 2 * OWN_BLOCK;
 }
 
-/* ---- Cholesky ------------------------------------------------------------------------------------------------------- */
+/* ---- Cholesky ---------------------------------------------------------------------------------------------------- */
 
 static weft_status potrf_one(const factor_job *job, int64_t i, int threads, void *work)
 {
@@ -211,7 +212,7 @@ static weft_status cpu_potrs(weft_hal *hal, const hal_potrs_args *args)
     return run_job(&job);
 }
 
-/* ---- eigenvalues ----------------------------------------------------------------------------------------------------- */
+/* ---- eigenvalues ------------------------------------------------------------------------------------------------- */
 
 /* Row + 1 of the first row of the lower triangle with a number that is not finite, or 0. to[n,n] = the triangle. */
 static int32_t copy_triangle(const hal_mat *a, const hal_mat *to)
@@ -257,7 +258,7 @@ static weft_status cpu_syevd(weft_hal *hal, const hal_syevd_args *args)
     return run_job(&job);
 }
 
-/* ---- Q and R --------------------------------------------------------------------------------------------------------- */
+/* ---- Q and R ----------------------------------------------------------------------------------------------------- */
 
 /* The diagonal of R becomes positive, what is below it 0. Returns the info of geqrf. */
 static int32_t finish_q_r(const hal_mat *a, const hal_mat *r)

@@ -1,6 +1,6 @@
 /*
- * hal/cpu/factor/own_cholesky.c: Cholesky factor and inverse of a large matrix of float32 in blocks, so that nearly all work is
- * products, which the backend has fast ones for.
+ * hal/cpu/factor/own_cholesky.c: Cholesky factor and inverse of a large matrix of float32 in blocks, so that nearly all
+ * work is products, which the backend has fast ones for.
  *
  *      +-----+          1. L11 of the diagonal block, by the reference
  *      | L11 |          2. X = inverse of L11;  L21 = A21 X^T
@@ -107,7 +107,7 @@ weft_status own_potrf(weft_hal *hal, const hal_mat *a, void *work, int32_t *info
     return WEFT_OK;
 }
 
-/* ---- the inverse: X = L^-1 block row by block row, then X^T X ------------------------------------------------------- */
+/* ---- the inverse: X = L^-1 block row by block row, then X^T X ---------------------------------------------------- */
 
 size_t own_potri_bytes(int64_t n)
 {

@@ -1,12 +1,12 @@
 /*
  * hal/cpu/factor/own_eigen.c: eigenvalues and eigenvectors of a symmetric matrix in double.
  *
- *      A = Q T Q^T      n - 2 reflections make A tridiagonal; vector k of them stays in row k of A, right of the diagonal
- *      T = Z^T D Z      implicit QL; its plane rotations turn pairs of rows of Z, each thread for some of the columns
- *      rows of Z Q^T    the eigenvectors: the reflections in reverse order on each row
+ *    A = Q T Q^T      n - 2 reflections make A tridiagonal; vector k of them stays in row k of A, right of the diagonal
+ *    T = Z^T D Z      implicit QL; its plane rotations turn pairs of rows of Z, each thread for some of the columns
+ *    rows of Z Q^T    the eigenvectors: the reflections in reverse order on each row
  *
- * About 9 n^3 operations, all of them along rows. G. H. Golub, C. F. Van Loan: Matrix Computations, sections 8.2 and 8.3; J. H.
- * Wilkinson, C. Reinsch: Handbook for Automatic Computation II, 1971, contributions II/2 and II/4.
+ * About 9 n^3 operations, all of them along rows. G. H. Golub, C. F. Van Loan: Matrix Computations, sections 8.2 and
+ * 8.3; J. H. Wilkinson, C. Reinsch: Handbook for Automatic Computation II, 1971, contributions II/2 and II/4.
  */
 #include <assert.h>
 #include <float.h>
@@ -60,7 +60,7 @@ static double dot(int64_t n, const double *x, const double *y)
     return sum;
 }
 
-/* ---- tridiagonal form ------------------------------------------------------------------------------------------------ */
+/* ---- tridiagonal form -------------------------------------------------------------------------------------------- */
 
 /* The reflection I - scale v v^T that leaves of x[m] its first element alone. Returns that element; x becomes v. */
 static double reflection(int64_t m, double *x, double *scale)
@@ -78,7 +78,8 @@ static double reflection(int64_t m, double *x, double *scale)
     return first;
 }
 
-/* A22 = H A22 H for rows and columns behind k, with p = scale A22 v and w = p - scale / 2 (p . v) v: A22 -= v w^T + w v^T. */
+/* A22 = H A22 H for rows and columns behind k, with p = scale A22 v and w = p - scale / 2 (p . v) v: A22 -= v w^T + w
+ * v^T. */
 static void reflect_matrix(const eigen_state *s, int64_t k)
 {
     const int64_t n = s->n;
@@ -120,7 +121,7 @@ static void make_tridiagonal(const eigen_state *s)
     }
 }
 
-/* ---- QL -------------------------------------------------------------------------------------------------------------- */
+/* ---- QL ---------------------------------------------------------------------------------------------------------- */
 
 /* Turns rows l .. l + count of Z: rotation i is of rows l + i and l + i + 1, the last one comes first. */
 static void turn_rows(const eigen_state *s, int64_t l, int64_t count)
@@ -210,7 +211,7 @@ static bool diagonalise(const eigen_state *s)
     return true;
 }
 
-/* ---- vectors --------------------------------------------------------------------------------------------------------- */
+/* ---- vectors ----------------------------------------------------------------------------------------------------- */
 
 /* Each row of Z goes through the reflections, the last one first. */
 static void turn_back(const eigen_state *s)

@@ -1,7 +1,8 @@
 /*
- * hal/cpu/factor/own_forms.h: factorisations without LAPACK, for processors on which it computes wrong numbers and machines that
- * have none. Eigenvalues, Q and R are computed in double on `threads` threads, with the same bits for every number of them;
- * Cholesky factors and inverses of large matrices of float32 in blocks, over the backend's products.
+ * hal/cpu/factor/own_forms.h: factorisations without LAPACK, for processors on which it computes wrong numbers and
+ * machines that have none. Eigenvalues, Q and R are computed in double on `threads` threads, with the same bits for
+ * every number of them; Cholesky factors and inverses of large matrices of float32 in blocks, over the backend's
+ * products.
  */
 #ifndef WEFT_HAL_CPU_FACTOR_OWN_FORMS_H
 #define WEFT_HAL_CPU_FACTOR_OWN_FORMS_H
@@ -18,7 +19,8 @@ weft_status own_potrf(weft_hal *hal, const hal_mat *a, void *work, int32_t *info
 size_t own_potri_bytes(int64_t n);
 weft_status own_potri(weft_hal *hal, const hal_mat *a, void *work);
 
-/* vectors[n,n] and values[n] of the type of a[n,n], whose numbers are finite; work: own_syevd_bytes. Returns the info of syevd. */
+/* vectors[n,n] and values[n] of the type of a[n,n], whose numbers are finite; work: own_syevd_bytes. Returns the info
+ * of syevd. */
 size_t own_syevd_bytes(int64_t n);
 int32_t own_syevd(int threads, const hal_mat *a, const hal_mat *vectors, const hal_mat *values, void *work);
 

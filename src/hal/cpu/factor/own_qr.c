@@ -1,7 +1,7 @@
 /*
- * hal/cpu/factor/own_qr.c: Q and R by modified Gram-Schmidt in double, twice: the columns lie in rows of their own, and each one
- * that is finished is taken out of all that follow, which threads share. The second pass takes out what rounding left of the
- * first, A = Q1 R1 = Q2 (R2 R1).
+ * hal/cpu/factor/own_qr.c: Q and R by modified Gram-Schmidt in double, twice: the columns lie in rows of their own, and
+ * each one that is finished is taken out of all that follow, which threads share. The second pass takes out what
+ * rounding left of the first, A = Q1 R1 = Q2 (R2 R1).
  */
 #include <assert.h>
 #include <float.h>

@@ -1,13 +1,14 @@
 /*
- * hal/cpu/gemm/cpu_gemm.c: matrix products: f32 by our kernels or by oneDNN, with bfloat16 by cpu_gemm_narrow.c, f64 by the reference.
+ * hal/cpu/gemm/cpu_gemm.c: matrix products: f32 by our kernels or by oneDNN, with bfloat16 by cpu_gemm_narrow.c, f64 by
+ * the reference.
  *
  * Two drivers over the kernels of kernels_gemm_body.h:
  *
  * By rows, C[m, n] = A B: B is packed by all threads, each multiplies its rows of A; nothing of A is copied.
  *
  * By reduction, C[m, n] = A^T B with A [k, m]: each thread sums its part of k into a C of its own, some rows of A and B
- * at a time into as many rows of C as stay in its second-level cache beside them; the sums are added in the order of the
- * threads. When C is large, threads take rows of C.
+ * at a time into as many rows of C as stay in its second-level cache beside them; the sums are added in the order of
+ * the threads. When C is large, threads take rows of C.
  *
  * Graph networks multiply matrices with as many rows as vertices and few columns: these are bound by memory, and a
  * library that copies A first loses. Square-like shapes go to oneDNN; see use_library for the rule.
@@ -215,10 +216,11 @@ static weft_status gemm_by_reduction(weft_hal *hal, const cpu_product *g)
  *   A^T B, k = 60,000    m x n:  1204 x 256 0.88  602 x 602 0.85   1204 x 1204 0.60
  *          k = 4,096             700 x 700  1.07     k = 128   9216 x 4096 1.13     cube of 2048  1.03
  *
- * Tall operands come from memory, 33 GB/s to two cores of a Xeon with 2 MiB; n = 16, before what is ahead was asked for along
- * the rows (kernels_gemm_body.h), and since:
+ * Tall operands come from memory, 33 GB/s to two cores of a Xeon with 2 MiB; n = 16, before what is ahead was asked for
+ * along the rows (kernels_gemm_body.h), and since:
  *
- *   A B, m = 232,965     n x k:  16 x 1204  48 ms, 38.5     A^T B, k = 232,965   m x n:  1204 x 16  74 ms, 40    602 x 16  26.5, 23
+ *  A B, m = 232,965     n x k:  16 x 1204  48 ms, 38.5
+ *  A^T B, k = 232,965   m x n:  1204 x 16  74 ms, 40    602 x 16  26.5, 23
  *
  * The library has the large ones, where it blocks better, but for sums of many terms.
  */

@@ -9,9 +9,9 @@
  *
  *      A rows --widen--> [ROWS, k]  x  packed B  -->  [ROWS, n] --round--> C rows
  *
- * By reduction, C[m, n] = A^T B: each thread sums its part of k, a block of rows of A and B at a time, into a float32 C of
- * its own; the sums are added in the order of the threads. Memory of that: m * n floats a thread. Where both matrices are of
- * bfloat16 and the processor multiplies pairs, cpu_gemm_pairs.c does it without widening.
+ * By reduction, C[m, n] = A^T B: each thread sums its part of k, a block of rows of A and B at a time, into a float32 C
+ * of its own; the sums are added in the order of the threads. Memory of that: m * n floats a thread. Where both
+ * matrices are of bfloat16 and the processor multiplies pairs, cpu_gemm_pairs.c does it without widening.
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /*
- * hal/cpu/gemm/cpu_gemm_pairs.c: C[m, n] = A^T B of bfloat16 by dot products of pairs: gradients of weights, whose terms are
- * all rows of a batch.
+ * hal/cpu/gemm/cpu_gemm_pairs.c: C[m, n] = A^T B of bfloat16 by dot products of pairs: gradients of weights, whose
+ * terms are all rows of a batch.
  *
  * A thread packs BLOCK rows of A and of B at a time, two rows side by side, and adds their products to C:
  *
@@ -8,8 +8,8 @@
  *                                                       multiply --> C, or the thread's own sum
  *      B rows --pack--> panels of PAIR_B_PANEL columns /
  *
- * Threads share out the rows of A and B and sum into a C of their own, added in their order; where C is large, they share out
- * the rows of C instead, and each packs all of B.
+ * Threads share out the rows of A and B and sum into a C of their own, added in their order; where C is large, they
+ * share out the rows of C instead, and each packs all of B.
  */
 #include "hal/cpu/cpu_backend.h"
 #include "hal/cpu/gemm/gemm_sizes.h"

@@ -11,7 +11,8 @@ enum {
 
 _Static_assert((int)PAIR_B_PANEL == (int)CELLS, "one load a row");
 
-/* Cells at .. at + 31 of two rows side by side, row by row in each lane; zeros behind the last of `cols` and for no row. */
+/* Cells at .. at + 31 of two rows side by side, row by row in each lane; zeros behind the last of `cols` and for no
+ * row. */
 static inline void pair_cells(const uint16_t *const row[2], int64_t at, int64_t cols, __m512i pairs[2])
 {
     static const uint16_t order[2][CELLS] = {{0, 32, 1, 33, 2,  34, 3,  35, 4,  36, 5,  37, 6,  38, 7,  39,

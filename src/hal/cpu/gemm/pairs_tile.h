@@ -1,9 +1,9 @@
 /*
  * hal/cpu/gemm/pairs_tile.h: a tile of a product of pairs of bfloat16; for files that are compiled for AVX-512 BF16.
  *
- * A tile of PAIR_A_PANEL rows and PAIR_B_PANEL columns of C, 16 registers, takes a pair of terms with two loads of B and
- * PAIR_A_PANEL broadcasts of A for 16 instructions that multiply. Each of those rounds twice: products are exact, their sum
- * with C is of float32; denormals are zeros.
+ * A tile of PAIR_A_PANEL rows and PAIR_B_PANEL columns of C, 16 registers, takes a pair of terms with two loads of B
+ * and PAIR_A_PANEL broadcasts of A for 16 instructions that multiply. Each of those rounds twice: products are exact,
+ * their sum with C is of float32; denormals are zeros.
  */
 #ifndef WEFT_HAL_CPU_GEMM_PAIRS_TILE_H
 #define WEFT_HAL_CPU_GEMM_PAIRS_TILE_H
@@ -21,8 +21,8 @@ typedef struct pair_steps {
     int64_t row, term;
 } pair_steps;
 
-/* Rows 0 .. rows - 1 of a tile of C, and those of its columns that `there` has; + C where it adds. All PAIR_A_PANEL rows of A
- * are read. */
+/* Rows 0 .. rows - 1 of a tile of C, and those of its columns that `there` has; + C where it adds. All PAIR_A_PANEL
+ * rows of A are read. */
 static inline __attribute__((always_inline)) void pairs_multiply_tile(int64_t pairs, const uint32_t *a, pair_steps step,
                                                                       const uint32_t *b, bool adds, int64_t rows,
                                                                       const __mmask16 there[PAIR_TILE_LANES], float *c,

@@ -1,6 +1,6 @@
 /*
- * hal/cpu/library/lapack.c: the calls of lapack.h. LAPACK's matrices lie by columns: to it a row-major matrix is the transposed
- * one, so our lower triangle is its upper one, and Q R of ours is L Q of its own.
+ * hal/cpu/library/lapack.c: the calls of lapack.h. LAPACK's matrices lie by columns: to it a row-major matrix is the
+ * transposed one, so our lower triangle is its upper one, and Q R of ours is L Q of its own.
  */
 #include "hal/cpu/library/lapack.h"
 

@@ -1,6 +1,6 @@
 /*
- * hal/cpu/library/lapack_check.c: whether the library computes right on this processor: matrices of two sizes, one below and one
- * above what its kernels for small matrices take, in both types, against plain loops in double.
+ * hal/cpu/library/lapack_check.c: whether the library computes right on this processor: matrices of two sizes, one
+ * below and one above what its kernels for small matrices take, in both types, against plain loops in double.
  */
 #include "hal/cpu/library/lapack.h"
 
@@ -39,8 +39,8 @@ static void put_number(const check_trial *t, void *to, int64_t i, double x)
     }
 }
 
-/* Returns true if |sum over k of (left times right)(i, j) - wanted(i, j)| is rounding alone, for all i and j: the rows of `left`
- * times the columns of `right`, or its rows. */
+/* Returns true if |sum over k of (left times right)(i, j) - wanted(i, j)| is rounding alone, for all i and j: the rows
+ * of `left` times the columns of `right`, or its rows. */
 static bool is_product(const check_trial *t, const void *left, const void *right, bool by_rows, const double *wanted)
 {
     const double epsilon = t->dtype == WEFT_DTYPE_F64 ? DBL_EPSILON : (double)FLT_EPSILON;

@@ -6,8 +6,8 @@
 
 enum { LAPACK_BY_ROWS = 101, LAPACK_BY_COLUMNS = 102 }; /* LAPACK_ROW_MAJOR, LAPACK_COL_MAJOR */
 
-/* LAPACKE_<letter><name>_work: they allocate nothing for matrices by columns. Integers have 32 bits. Pointers to numbers are void,
- * so that one type serves float and double. */
+/* LAPACKE_<letter><name>_work: they allocate nothing for matrices by columns. Integers have 32 bits. Pointers to
+ * numbers are void, so that one type serves float and double. */
 typedef int lapack_potrf_call(int layout, char uplo, int n, void *a, int lda);
 typedef int lapack_potrs_call(int layout, char uplo, int n, int nrhs, const void *a, int lda, void *b, int ldb);
 typedef int lapack_syevd_call(int layout, char jobz, char uplo, int n, void *a, int lda, void *w, void *work, int lwork,

@@ -17,8 +17,8 @@ static lapack library;
 static enum { UNOPENED, ABSENT, OFF, WRONG, READY } found;
 static const char *wrong; /* what lapack_check found */
 
-/* [out] function: the address of `name` in the first of two libraries that has it; false if none has. Function pointers are
- * not objects: they are copied as what they are. */
+/* [out] function: the address of `name` in the first of two libraries that has it; false if none has. Function pointers
+ * are not objects: they are copied as what they are. */
 static bool find(void *const handle[2], const char *name, void *function)
 {
     void *address = NULL;
@@ -29,8 +29,8 @@ static bool find(void *const handle[2], const char *name, void *function)
     return address != NULL;
 }
 
-/* OpenBLAS starts a pool of its own when it is loaded, unless it was built for OpenMP or this says 1; the one for OpenMP takes
- * the runtime's number of threads all the same. A user's own setting stays. */
+/* OpenBLAS starts a pool of its own when it is loaded, unless it was built for OpenMP or this says 1; the one for
+ * OpenMP takes the runtime's number of threads all the same. A user's own setting stays. */
 static void *load_openblas(void)
 {
     const char *const name = "OPENBLAS_NUM_THREADS";
@@ -97,7 +97,8 @@ static void open_library(void)
         found = OFF;
         return;
     }
-    /* The first library that a program loads answers for the names of the second one, whose own may be the reference. */
+    /* The first library that a program loads answers for the names of the second one, whose own may be the
+     * reference. */
     void *const handle[2] = {load_openblas(), dlopen("liblapacke.so.3", RTLD_NOW | RTLD_LOCAL)};
     if (!find_calls(handle)) {
         found = ABSENT;

@@ -4,8 +4,8 @@
  * A primitive is made once a shape and kept, with the library's scratch memory owned by us, so that repeated calls
  * allocate nothing. Without the library (WEFT_ONEDNN=OFF) onednn_open gives NULL and nothing else may be called.
  *
- *      onednn_context      engine, stream, scratch memory; a primitive that runs        onednn_gemm    products by shape
- *      onednn_versions.h   what the versions disagree on                                onednn_conv    convolutions
+ *     onednn_context      engine, stream, scratch memory; a primitive that runs        onednn_gemm    products by shape
+ *     onednn_versions.h   what the versions disagree on                                onednn_conv    convolutions
  */
 #ifndef WEFT_HAL_CPU_LIBRARY_ONEDNN_H
 #define WEFT_HAL_CPU_LIBRARY_ONEDNN_H

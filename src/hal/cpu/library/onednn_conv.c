@@ -146,7 +146,7 @@ static weft_status pack_create(onednn_conv *conv, read_desc desc, conv_pass pass
     return reorder_create(conv->library, desc_read(&conv->caller), desc, false, &size->pack[pass]);
 }
 
-/* ---- making one --------------------------------------------------------------------------------------------------- */
+/* ---- making one -------------------------------------------------------------------------------------------------- */
 
 /* Whether a name such as "brgconv:avx512_core" or "x64:gemm:jit" is that of a fall-back. */
 static bool is_slow(const char *name)
@@ -294,7 +294,7 @@ void onednn_conv_destroy(onednn_conv *conv)
     weft_free(conv);
 }
 
-/* ---- running ------------------------------------------------------------------------------------------------------ */
+/* ---- running ----------------------------------------------------------------------------------------------------- */
 
 /* The caller's weights as a pass reads them, until the next pass of any convolution. */
 static weft_status weights_for(const onednn_conv *conv, int size, conv_pass pass, const float *weight, void **packed)

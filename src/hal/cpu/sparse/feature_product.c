@@ -1,7 +1,7 @@
 /*
- * hal/cpu/sparse/feature_product.c: products with matrices that are mostly zeros. Rows of the result are cut by entries; a row is
- * summed by one thread, in the order of its entries, strip by strip of columns. A strip draws dropout's mask of its row
- * again, where a row is wider than one.
+ * hal/cpu/sparse/feature_product.c: products with matrices that are mostly zeros. Rows of the result are cut by
+ * entries; a row is summed by one thread, in the order of its entries, strip by strip of columns. A strip draws
+ * dropout's mask of its row again, where a row is wider than one.
  */
 #include <assert.h>
 

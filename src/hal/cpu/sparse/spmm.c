@@ -4,18 +4,18 @@
  * Four forms; the destinations are cut into parts of equal edges, one a thread, and every output row is written by one
  * thread in a fixed order, so results repeat bit for bit for a given number of threads.
  *
- *   ROWS    straight from x, row by row. Sources are listed as near (in the cache when the row comes) and far; far ones
- *           are prefetched into the second-level cache while near ones are added. Strips of up to 16 vectors, so that a
- *           far source is fetched in one piece; large outputs are written past the caches. 4 bytes an edge.
- *           Of edges with weights, ROWS is one list with a weight each (spmm_weighted.c).
- *           Rows that one thread would be too long at are cut into pieces (spmm_long_rows.h).
- *   BLOCKS  sources in blocks of 2^13 .. 2^16, columns in 16 bits. One strip of 32 columns of x at a time is packed to
- *           [cols, 32] with `pre` applied; a block's strip, as large as the second-level cache, stays in it or near it
- *           while all rows of a part sweep over it. One load and one store of an output strip a row and block.
- *   LISTS   as BLOCKS, with the rows of a block listed by their number of edges (spmm_build_lists.c), and a block's strip
- *           half as large: it pays less for a row and block, and its rows come in no order.
- *   TILES   LISTS, before which come the edges of rows that have eight or more in a tile, as many columns as the first-level
- *           cache holds of a strip (spmm_tiles.h): for graphs in an order that keeps neighbours together.
+ *  ROWS    straight from x, row by row. Sources are listed as near (in the cache when the row comes) and far; far ones
+ *          are prefetched into the second-level cache while near ones are added. Strips of up to 16 vectors, so that a
+ *          far source is fetched in one piece; large outputs are written past the caches. 4 bytes an edge.
+ *          Of edges with weights, ROWS is one list with a weight each (spmm_weighted.c).
+ *          Rows that one thread would be too long at are cut into pieces (spmm_long_rows.h).
+ *  BLOCKS  sources in blocks of 2^13 .. 2^16, columns in 16 bits. One strip of 32 columns of x at a time is packed to
+ *          [cols, 32] with `pre` applied; a block's strip, as large as the second-level cache, stays in it or near it
+ *          while all rows of a part sweep over it. One load and one store of an output strip a row and block.
+ *  LISTS   as BLOCKS, with the rows of a block listed by their number of edges (spmm_build_lists.c), and a block's
+ *          strip half as large: it pays less for a row and block, and its rows come in no order.
+ *  TILES   LISTS, before which come the edges of rows that have eight or more in a tile, as many columns as the
+ *          first-level cache holds of a strip (spmm_tiles.h): for graphs in an order that keeps neighbours together.
  *
  *          x [cols, d]          packed [cols, 32]             block 0   block 1   block 2
  *        +----+----+--+  strip   +----+            part 0   | rows -> | rows -> | rows -> |   thread 0
@@ -34,26 +34,26 @@
  * LISTS on the first reads 180 GB/s out of the second-level caches, several times what memory delivers, at every width
  * from 16 to 602. What it took: sums kept packed between blocks instead of in out (1.5 times at d = 64, 2 at d = 602,
  * when memory is busy), lists sorted by length instead of a pointer a row (1.1 at d = 64, 1.7 at d = 16), blocks of
- * half the second-level cache (all of it: 0.85). ROWS on the second is bound by random reads of far sources; against one
- * list of sources with a prefetch each it gains 1.2 at d = 64 and 1.4 at d = 256, of which 1.03 to 1.1 from streamed output.
- * A `pre` costs ROWS a cache line a far source.
+ * half the second-level cache (all of it: 0.85). ROWS on the second is bound by random reads of far sources; against
+ * one list of sources with a prefetch each it gains 1.2 at d = 64 and 1.4 at d = 256, of which 1.03 to 1.1 from
+ * streamed output. A `pre` costs ROWS a cache line a far source.
  *
- * Two threads of an AMD EPYC with 1 MiB of second-level cache, whose third-level cache is nearly as fast; 106 M edges, 50
- * communities, shuffled: BLOCKS 1.43 times as fast at d = 16 and 1.10 at d = 64, LISTS 1.20 and 1.29, by
+ * Two threads of an AMD EPYC with 1 MiB of second-level cache, whose third-level cache is nearly as fast; 106 M edges,
+ * 50 communities, shuffled: BLOCKS 1.43 times as fast at d = 16 and 1.10 at d = 64, LISTS 1.20 and 1.29, by
  *   - columns prefetched 2 KiB ahead, partial sums 8 rows ahead, of LISTS 32 into the second-level cache;
  *   - an odd edge that is added without a branch: a second mispredicted exit a row and block is as long as 6 lines;
  *   - whole second-level caches for BLOCKS (half: 0.85 at d = 16).
  * Rows in tiles, so that sums stay in the third-level cache, gained 1.05 before that and nothing after it.
  *
- * Narrow sources that lie in a wider matrix, as layers keep sums and sources side by side, cost more, by where in the row
- * they are: ROWS packs them side by side first, scaled, where each is read often enough to pay for it. 2 x 1 thread, 5 M
- * edges of 100 k vertices, AMD EPYC, 1 MiB of second-level cache and some 6 of the third: d = 16 in rows of 32 columns, 8 to
- * 30 ms as they lie (the first half costs more than the second) and 7 side by side; d = 64 in rows of 128, 38 to 85 and 30;
- * d = 256 no difference. At 14 edges a source the copy costs a tenth more than it saves.
+ * Narrow sources that lie in a wider matrix, as layers keep sums and sources side by side, cost more, by where in the
+ * row they are: ROWS packs them side by side first, scaled, where each is read often enough to pay for it. 2 x 1
+ * thread, 5 M edges of 100 k vertices, AMD EPYC, 1 MiB of second-level cache and some 6 of the third: d = 16 in rows of
+ * 32 columns, 8 to 30 ms as they lie (the first half costs more than the second) and 7 side by side; d = 64 in rows of
+ * 128, 38 to 85 and 30; d = 256 no difference. At 14 edges a source the copy costs a tenth more than it saves.
  *
  * Rows of bfloat16 are half of all that: sources are widened into the float32 registers that sum them, and BLOCKS and
- * LISTS pack them two to a word (spmm_paired), so that a strip is one cache line and needs a shift and a mask. With `pre`
- * their packed strip is float32. `auto` is measured in float32.
+ * LISTS pack them two to a word (spmm_paired), so that a strip is one cache line and needs a shift and a mask. With
+ * `pre` their packed strip is float32. `auto` is measured in float32.
  *
  * Limits: columns are 32-bit; BLOCKS, LISTS and TILES split no row between threads and hold 2^32 edges a thread.
  *
@@ -406,8 +406,8 @@ static void read_packed(const hal_spmm *spmm, int64_t column, int64_t ld, spmm_p
     pass->pre = NULL;
 }
 
-/* Narrow sources with something else between them, read many times, cost up to three times as much as side by side (head
- * comment); scaled once they need no line of scales each. */
+/* Narrow sources with something else between them, read many times, cost up to three times as much as side by side
+ * (head comment); scaled once they need no line of scales each. */
 static bool packs_rows(const hal_spmm *spmm, const spmm_call *args)
 {
     return spmm->packed != NULL && args->d <= SPMM_ROWS_PACKED && 2 * args->ldx >= 3 * args->d;

@@ -98,16 +98,16 @@ typedef struct spmm_pass {
     bool narrow_out;
 } spmm_pass;
 
-/* How a strip of bfloat16 is packed for vectors of `lanes` floats. Paired: 32-bit word i holds column i in its lower half
- * and column strip / 2 + i in its upper one, so that a shift and a mask make two vectors of floats; else columns stand
- * in order. */
+/* How a strip of bfloat16 is packed for vectors of `lanes` floats. Paired: 32-bit word i holds column i in its lower
+ * half and column strip / 2 + i in its upper one, so that a shift and a mask make two vectors of floats; else columns
+ * stand in order. */
 static inline bool spmm_paired(int strip, int lanes)
 {
     return strip >= 2 * lanes;
 }
 
-/* A matrix of numbers, most of which are zeros and not held: features, or their transpose (feature_product.c), or the weights
- * of edges (spmm_weighted.c). */
+/* A matrix of numbers, most of which are zeros and not held: features, or their transpose (feature_product.c), or the
+ * weights of edges (spmm_weighted.c). */
 typedef struct sparse_features {
     const int64_t *offset;
     const int32_t *column;
@@ -277,7 +277,8 @@ typedef struct spmm_call {
 void spmm_run_double(const hal_spmm *spmm, const spmm_call *args);
 void spmm_run_float(const hal_spmm *spmm, const spmm_call *args);
 
-/* What a strip of `width` columns from `column` on is run with, and where a slice starts among the swept rows of a part. */
+/* What a strip of `width` columns from `column` on is run with, and where a slice starts among the swept rows of a
+ * part. */
 spmm_pass spmm_pass_of(const spmm_call *args, int64_t column, int width);
 int64_t spmm_first_row(const hal_spmm *spmm, const spmm_call *args, int part, int slice);
 

@@ -1,14 +1,15 @@
 /*
  * hal/cpu/sparse/spmm_auto.c: what the forms of a matrix cost.
  *
- * Forms are timed on the matrix itself (spmm_trial.c). What is expected, from two figures of sampled runs of rows, decides
- * for matrices too small to be worth that, and between forms that turn out alike: the share of edges whose source the
- * modelled cache misses (far), and the (row, block) pairs an edge. In units of adding one source strip out of the
- * second-level cache, an edge costs
+ * Forms are timed on the matrix itself (spmm_trial.c). What is expected, from two figures of sampled runs of rows,
+ * decides for matrices too small to be worth that, and between forms that turn out alike: the share of edges whose
+ * source the modelled cache misses (far), and the (row, block) pairs an edge. In units of adding one source strip out
+ * of the second-level cache, an edge costs
  *     ROWS    1 - far + far * FAR
  *     LISTS   1 + pairs * PAIR + REFILL * threads * cols / edges
  * where FAR and PAIR depend on whether sources and destinations stay in the last cache: a pair reads and writes a
- * strip. Of TILES the rule knows nothing: whether they are timed follows the share of edges in rows of tiles in that sample.
+ * strip. Of TILES the rule knows nothing: whether they are timed follows the share of edges in rows of tiles in that
+ * sample.
  */
 #include <stdlib.h>
 #include <string.h>

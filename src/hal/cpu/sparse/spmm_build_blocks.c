@@ -1,6 +1,7 @@
 /*
- * hal/cpu/sparse/spmm_build_blocks.c: the BLOCKS form, and what LISTS shares with it: sources cut into blocks of 2^shift, columns
- * stored in 16 bits relative to their block, everything in the order in which the thread that owns the rows will read it.
+ * hal/cpu/sparse/spmm_build_blocks.c: the BLOCKS form, and what LISTS shares with it: sources cut into blocks of
+ * 2^shift, columns stored in 16 bits relative to their block, everything in the order in which the thread that owns the
+ * rows will read it.
  *
  *   BLOCKS  for each (part, block): rows + 1 offsets, then the columns row by row
  *

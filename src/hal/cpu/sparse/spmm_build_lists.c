@@ -1,17 +1,17 @@
 /*
  * hal/cpu/sparse/spmm_build_lists.c: the LISTS form, and TILES, which is LISTS of the edges that no tile holds.
  *
- *   LISTS   for each (part, block): windows of up to 1,024 rows; in a window the rows with edges in this block, sorted
- *           by their number of edges, as runs of equal length. The kernel's inner loops then have the same trip count
- *           many times in a row (no mispredicted exits), several rows advance together, and rows without edges cost
- *           nothing. The last block lists all rows, because its sweep also applies beta and the diagonal; the first one too,
- *           because its sweep begins the sums, where no tile does.
- *   TILES   the same, of windows of up to 2,048 rows, behind the lists of tiles (spmm_tiles.h)
+ *  LISTS   for each (part, block): windows of up to 1,024 rows; in a window the rows with edges in this block, sorted
+ *          by their number of edges, as runs of equal length. The kernel's inner loops then have the same trip count
+ *          many times in a row (no mispredicted exits), several rows advance together, and rows without edges cost
+ *          nothing. The last block lists all rows, because its sweep also applies beta and the diagonal; the first one
+ *          too, because its sweep begins the sums, where no tile does.
+ *  TILES   the same, of windows of up to 2,048 rows, behind the lists of tiles (spmm_tiles.h)
  *
- * Built in two passes over the CSR, each part by the thread that will use it; no copy of the edges is made, but by TILES
- * one of a window's. Memory: 2 bytes an edge, plus 2 a non-empty pair and 8 a run.
- * The idea of sorting rows by length inside a window: Kreutzer, Hager, Wellein, Fehske, Bishop, "A unified sparse
- * matrix data format (SELL-C-sigma)", SIAM J. Sci. Comput. 36(5), 2014, doi:10.1137/130930352.
+ * Built in two passes over the CSR, each part by the thread that will use it; no copy of the edges is made, but by
+ * TILES one of a window's. Memory: 2 bytes an edge, plus 2 a non-empty pair and 8 a run. The idea of sorting rows by
+ * length inside a window: Kreutzer, Hager, Wellein, Fehske, Bishop, "A unified sparse matrix data format
+ * (SELL-C-sigma)", SIAM J. Sci. Comput. 36(5), 2014, doi:10.1137/130930352.
  */
 #include <string.h>
 

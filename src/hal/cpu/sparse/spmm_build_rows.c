@@ -1,7 +1,7 @@
 /*
- * hal/cpu/sparse/spmm_build_rows.c: the ROWS form. The sources of each row are put into two lists: those that a model of the
- * second-level cache holds when the row is reached (near), and those that it does not (far). The kernel prefetches far
- * sources only, which halves its instructions where an order of the vertices keeps neighbours together.
+ * hal/cpu/sparse/spmm_build_rows.c: the ROWS form. The sources of each row are put into two lists: those that a model
+ * of the second-level cache holds when the row is reached (near), and those that it does not (far). The kernel
+ * prefetches far sources only, which halves its instructions where an order of the vertices keeps neighbours together.
  *
  * The model is a direct-mapped cache of source rows, one for each thread, started empty: deterministic, bounded memory,
  * one table access an edge. Cost: two passes over the edges; memory 4 bytes an edge and 16 a row.

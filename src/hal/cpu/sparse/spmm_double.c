@@ -1,6 +1,7 @@
 /*
- * hal/cpu/sparse/spmm_double.c: aggregation in double precision, for gradient checks: plain C over whatever form is prepared,
- * adding edge by edge into the output row. Parts and order of additions are those of the form, so results repeat.
+ * hal/cpu/sparse/spmm_double.c: aggregation in double precision, for gradient checks: plain C over whatever form is
+ * prepared, adding edge by edge into the output row. Parts and order of additions are those of the form, so results
+ * repeat.
  */
 #include "hal/cpu/sparse/spmm_long_rows.h"
 

@@ -70,7 +70,8 @@ KERNEL float cell_load(const void *row, bool narrow, int column)
     return narrow ? bf16_to_float(((const uint16_t *)row)[column]) : ((const float *)row)[column];
 }
 
-/* put_row where self or out is bfloat16: out of line, as it is met once a row and would be inlined into every kernel. */
+/* put_row where self or out is bfloat16: out of line, as it is met once a row and would be inlined into every
+ * kernel. */
 static __attribute__((noinline)) void put_row_narrow(const spmm_pass *pass, int64_t row, const VEC *acc, int vectors)
 {
     float sum[16 * 16];
@@ -416,7 +417,7 @@ KERNEL void prefetch_sums(const spmm_pass *pass, int64_t row, const int vectors,
     UNROLL
     for (int v = 0; v < vectors; v += LANES_PER_LINE_STEP) {
         const uintptr_t at = sum + sizeof(float) * (uintptr_t)(v * LANES);
-        if (listed) { /* rows in no order come from afar: their requests would outnumber the first cache's line buffers */
+        if (listed) { /* requests for rows in no order would outnumber the first cache's line buffers */
             __builtin_prefetch((const void *)at, 0, 2);
         } else {
             __builtin_prefetch((const void *)at, 0, 3);

@@ -1,6 +1,6 @@
 /*
- * hal/cpu/sparse/spmm_runs.h: rows in order of their number of edges, written as runs of equal length. Used twice for the same rows: a
- * first pass counts, a second one writes.
+ * hal/cpu/sparse/spmm_runs.h: rows in order of their number of edges, written as runs of equal length. Used twice for
+ * the same rows: a first pass counts, a second one writes.
  */
 #ifndef WEFT_HAL_CPU_SPARSE_SPMM_RUNS_H
 #define WEFT_HAL_CPU_SPARSE_SPMM_RUNS_H
@@ -22,8 +22,8 @@ typedef struct spmm_run_place {
 /* id[0 .. count) in ascending order of edges[id], equal ones as they were. */
 void spmm_runs_sort(spmm_run_writer *w, int64_t count, const uint32_t *edges);
 
-/* Put id[0 .. count), sorted; of id i the row is row[i], or i where row is NULL. [out] edges[id]: where its columns begin,
- * relative to `base`. */
+/* Put id[0 .. count), sorted; of id i the row is row[i], or i where row is NULL. [out] edges[id]: where its columns
+ * begin, relative to `base`. */
 void spmm_runs_put(spmm_run_writer *w, int64_t count, const uint16_t *row, int64_t at, int64_t base,
                    spmm_run_place *place, uint32_t *edges);
 

@@ -1,21 +1,22 @@
 /*
  * hal/cpu/sparse/spmm_tiles.h: the edges of the TILES form whose sources stay in the first-level cache.
  *
- * A tile is 2^shift columns, a band a window of rows. Where a row has SPMM_TILE_EDGES edges and more in a tile, they are listed
- * by band and tile, with rows in order of their number, and summed before all others: the tile's strip stays in the first-level
- * cache, the band's sums in the second-level one. What is left goes to the lists of blocks.
+ * A tile is 2^shift columns, a band a window of rows. Where a row has SPMM_TILE_EDGES edges and more in a tile, they
+ * are listed by band and tile, with rows in order of their number, and summed before all others: the tile's strip stays
+ * in the first-level cache, the band's sums in the second-level one. What is left goes to the lists of blocks.
  *
  *                  tile 0   tile 1   tile 2   tile 3
  *      row 0       . .      xxxxxxxx   .      .            x  in the lists of tiles
  *      row 1       xxxxxxx  xxxxxxxx   .        .          .  in the lists of blocks
  *
- * Rows have so many edges in so few columns where the order of the vertices keeps neighbours together, or in dense graphs.
+ * Rows have so many edges in so few columns where the order of the vertices keeps neighbours together, or in dense
+ * graphs.
  *
- * Measured, two threads, 48 KiB of first-level cache and 2 MiB of second-level cache a core, 233 k vertices, 115 M edges in order
- * of clusters: two thirds of the edges are in tiles of 256 columns, 27 a row and tile. An edge there takes 0.7 ns and a row 3.3,
- * in blocks 1.1 and 7.6, so that tiles pay from 8 edges on. Against LISTS 1.15 to 1.2 times as fast at d = 16, 64 and 256; tiles
- * of 128 columns 1.12, of 512, more than the first-level cache, 1.06. Bands of 1,024 rows lose up to 0.03 of it, 4,096 gain
- * nothing.
+ * Measured, two threads, 48 KiB of first-level cache and 2 MiB of second-level cache a core, 233 k vertices, 115 M
+ * edges in order of clusters: two thirds of the edges are in tiles of 256 columns, 27 a row and tile. An edge there
+ * takes 0.7 ns and a row 3.3, in blocks 1.1 and 7.6, so that tiles pay from 8 edges on. Against LISTS 1.15 to 1.2 times
+ * as fast at d = 16, 64 and 256; tiles of 128 columns 1.12, of 512, more than the first-level cache, 1.06. Bands of
+ * 1,024 rows lose up to 0.03 of it, 4,096 gain nothing.
  */
 #ifndef WEFT_HAL_CPU_SPARSE_SPMM_TILES_H
 #define WEFT_HAL_CPU_SPARSE_SPMM_TILES_H
@@ -57,8 +58,8 @@ weft_status spmm_tiles_begin(hal_spmm *spmm);
 weft_status spmm_tile_builder_new(hal_spmm *spmm, const hal_csr *csr, int part, spmm_tile_builder *b);
 void spmm_tile_builder_free(spmm_tile_builder *b);
 
-/* List the pairs of a band, rows [begin, begin + rows): sizes to its chunk, or, where the writer fills, data to the chunk's
- * places. Returns the edges that are left, until the next call. */
+/* List the pairs of a band, rows [begin, begin + rows): sizes to its chunk, or, where the writer fills, data to the
+ * chunk's places. Returns the edges that are left, until the next call. */
 spmm_edge_view spmm_tiles_split(spmm_tile_builder *b, int64_t band, int64_t begin, int64_t rows);
 
 #endif

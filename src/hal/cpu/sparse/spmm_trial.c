@@ -50,7 +50,8 @@ static int64_t ld_of(const trial *t)
     return t->dense ? t->half : 2 * t->half;
 }
 
-/* The first rows, `columns` from `matrix` on; each thread writes its share of them, as it does where values are made. */
+/* The first rows, `columns` from `matrix` on; each thread writes its share of them, as it does where values are
+ * made. */
 static void write_zeros(const trial *t, float *matrix, int64_t rows, int64_t columns)
 {
 #pragma omp parallel for num_threads(t->hal->threads) schedule(static)
@@ -292,8 +293,8 @@ static void keep_near(const trial *t, const double seconds[HAL_SPMM_KINDS], bool
     stays[HAL_SPMM_TILES] = t->tiled && stays[HAL_SPMM_LISTS];
 }
 
-/* A form that stays on one rank is run whole on all that have it: a sample there would be added up with whole runs here.
- * The number of those. */
+/* A form that stays on one rank is run whole on all that have it: a sample there would be added up with whole runs
+ * here. The number of those. */
 static int keep_together(const trial *t, const bool tried[HAL_SPMM_KINDS], bool stays[HAL_SPMM_KINDS])
 {
     int count = 0;

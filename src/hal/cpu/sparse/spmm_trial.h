@@ -1,26 +1,28 @@
 /*
  * hal/cpu/sparse/spmm_trial.h: forms of one matrix timed against each other on the machine that will run them.
  *
- * A matrix of at most SPMM_WHOLE_EDGES edges is prepared in every form and run whole. Of a larger one each form runs on a
- * sample first, in its own unit of work: ROWS on a run of rows, BLOCKS and LISTS on whole blocks, packing apart; where
- * several come near the quickest, those are then prepared and run whole, the others are not built. Forms take turns, round
- * by round, and of each the least time counts: what else the machine does hits all of them, and only adds time.
+ * A matrix of at most SPMM_WHOLE_EDGES edges is prepared in every form and run whole. Of a larger one each form runs on
+ * a sample first, in its own unit of work: ROWS on a run of rows, BLOCKS and LISTS on whole blocks, packing apart;
+ * where several come near the quickest, those are then prepared and run whole, the others are not built. Forms take
+ * turns, round by round, and of each the least time counts: what else the machine does hits all of them, and only adds
+ * time.
  *
  * TILES is LISTS with some edges elsewhere, so it runs on no sample: it stays in the race where LISTS does.
  *
- * Operands lie as a layer's do, which decides between forms: rows as wide as they will be, of sums and sources side by side
- * in one matrix. ROWS reads a whole row of a far source at once, LISTS a strip of all rows, and again for the next: fewer
- * columns, or narrower rows, make LISTS look better than it is.
+ * Operands lie as a layer's do, which decides between forms: rows as wide as they will be, of sums and sources side by
+ * side in one matrix. ROWS reads a whole row of a far source at once, LISTS a strip of all rows, and again for the
+ * next: fewer columns, or narrower rows, make LISTS look better than it is.
  *
  *      row r    | sums, d columns | sources, d columns |      ld = 2 d
  *
  * Where the request says that they will be dense, they are two matrices with ld = d, and ROWS does not pack.
  *
- * Ranks of a node share its last cache: one that runs a form beside another form of its neighbour's measures a mixture that
- * no epoch will run. They meet before each turn (hal_spmm_turns), and make as many of each kind as the one that wants most.
+ * Ranks of a node share its last cache: one that runs a form beside another form of its neighbour's measures a mixture
+ * that no epoch will run. They meet before each turn (hal_spmm_turns), and make as many of each kind as the one that
+ * wants most.
  *
- * Before a sample runs the sources are written anew, as by the layer before, so that it does not find in the caches what
- * the whole matrix would not.
+ * Before a sample runs the sources are written anew, as by the layer before, so that it does not find in the caches
+ * what the whole matrix would not.
  */
 #ifndef WEFT_HAL_CPU_SPARSE_SPMM_TRIAL_H
 #define WEFT_HAL_CPU_SPARSE_SPMM_TRIAL_H

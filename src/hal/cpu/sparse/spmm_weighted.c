@@ -1,12 +1,13 @@
 /*
  * hal/cpu/sparse/spmm_weighted.c: aggregation over edges that have weights: the ROWS form of a matrix with values.
  *
- * One CSR, sources and weights side by side, summed by the kernels of sparse features: a fused multiplication and addition
- * an edge and vector, sources prefetched a fixed number of edges ahead, across the ends of rows. 8 bytes an edge. Rows are cut
- * into parts of equal edges, one a thread, and summed in the order of their entries, so results repeat bit for bit.
+ * One CSR, sources and weights side by side, summed by the kernels of sparse features: a fused multiplication and
+ * addition an edge and vector, sources prefetched a fixed number of edges ahead, across the ends of rows. 8 bytes an
+ * edge. Rows are cut into parts of equal edges, one a thread, and summed in the order of their entries, so results
+ * repeat bit for bit.
  *
- * Limits: no near and far lists, no blocks. Where the sources come from memory, which is where graphs with weights are slow,
- * the weights cost a quarter of the traffic at d = 16 and less beyond.
+ * Limits: no near and far lists, no blocks. Where the sources come from memory, which is where graphs with weights are
+ * slow, the weights cost a quarter of the traffic at d = 16 and less beyond.
  */
 #include "hal/cpu/sparse/spmm_long_rows.h"
 

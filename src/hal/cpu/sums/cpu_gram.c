@@ -1,18 +1,18 @@
 /*
  * hal/cpu/sums/cpu_gram.c: sums of products of rows, in float32, over the kernels of kernels_gemm_body.h.
  *
- *      columns in strips of 64: strip J of the rows is packed, and rows of the sum from J on grow by x[:, J..]^T x[:, J]
- *      +---+
- *      | 0 |             a few rows of x at a time, which stay in the cache while all strips pass
- *      |   +---+
- *      | 0 | 1 |         few columns: each thread has rows of x and a sum of its own, and the sums are added in the order
- *      |   |   +---+     of the threads; many columns: threads take strips of one sum
- *      | 0 | 1 | 2 |
- *      +---+---+---+     then the lower triangle goes to its packed place, scaled
+ *    columns in strips of 64: strip J of the rows is packed, and rows of the sum from J on grow by x[:, J..]^T x[:, J]
+ *    +---+
+ *    | 0 |             a few rows of x at a time, which stay in the cache while all strips pass
+ *    |   +---+
+ *    | 0 | 1 |         few columns: each thread has rows of x and a sum of its own, and the sums are added in the order
+ *    |   |   +---+     of the threads; many columns: threads take strips of one sum
+ *    | 0 | 1 | 2 |
+ *    +---+---+---+     then the lower triangle goes to its packed place, scaled
  *
- * Rows that are not float32 side by side (bfloat16, a subset, patches of images) are made in scratch memory first: a step's
- * of each thread, or a chunk for all. Patches are made with the channels innermost, as they lie in an image, and get their
- * places in the order of the weights when the triangle is packed.
+ * Rows that are not float32 side by side (bfloat16, a subset, patches of images) are made in scratch memory first: a
+ * step's of each thread, or a chunk for all. Patches are made with the channels innermost, as they lie in an image, and
+ * get their places in the order of the weights when the triangle is packed.
  */
 #include <assert.h>
 #include <omp.h>
@@ -52,7 +52,7 @@ typedef struct gram_step {
     bool first;    /* the sum begins here */
 } gram_step;
 
-/* ---- rows ------------------------------------------------------------------------------------------------------------ */
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 static void make_rows(const gram_source *from, int64_t first, int64_t count, float *to)
 {
@@ -104,7 +104,7 @@ static void make_patches(const gram_source *from, int64_t first, int64_t count, 
     }
 }
 
-/* ---- sums ------------------------------------------------------------------------------------------------------------ */
+/* ---- sums -------------------------------------------------------------------------------------------------------- */
 
 /* Strip `column` of the sum grows by the products of at most STEP rows. */
 static void add_strip(const gram_step *step, int64_t column)
@@ -213,9 +213,10 @@ static void sum_by_strips(const cpu_kernels *kernels, const gram_source *from, i
     }
 }
 
-/* ---- the packed triangle --------------------------------------------------------------------------------------------- */
+/* ---- the packed triangle ----------------------------------------------------------------------------------------- */
 
-/* Where a column of the triangle stands in the sum: patches have channels innermost there, outermost in the triangle. */
+/* Where a column of the triangle stands in the sum: patches have channels innermost there, outermost in the
+ * triangle. */
 static int64_t place_of(const gram_source *from, int64_t column)
 {
     const int64_t taps = from->shape != NULL ? from->shape->kernel[0] * from->shape->kernel[1] : 1;
@@ -272,7 +273,7 @@ static weft_status gram_of(weft_hal *hal, const gram_source *from, double alpha,
     return WEFT_OK;
 }
 
-/* ---- operations ------------------------------------------------------------------------------------------------------ */
+/* ---- operations -------------------------------------------------------------------------------------------------- */
 
 /* [out] list: rows where the mask is not 0, in memory of the backend that products do not use. */
 static weft_status list_of_mask(weft_hal *hal, const hal_gram_args *args, const int32_t **list, int64_t *count)

@@ -1,9 +1,10 @@
 /*
  * hal/cpu/sums/cpu_histogram.c: sums of gradients and hessians by bin, of integers: any order gives the same bits.
  *
- * A cell is one number while a thread adds to it, 2^32 * gradients + hessians, so that a row costs one addition a feature: the two
- * halves hold the sums of HAL_HISTOGRAM_ROWS rows, and are taken apart after as many. Features come in tiles whose cells stay in
- * the first-level cache while a block of rows passes; the next tile reads the same rows again from the second level.
+ * A cell is one number while a thread adds to it, 2^32 * gradients + hessians, so that a row costs one addition a
+ * feature: the two halves hold the sums of HAL_HISTOGRAM_ROWS rows, and are taken apart after as many. Features come in
+ * tiles whose cells stay in the first-level cache while a block of rows passes; the next tile reads the same rows again
+ * from the second level.
  *
  * Threads take tiles where there are enough of them, else rows, with cells of their own that are added at the end.
  */

@@ -1,8 +1,8 @@
 /*
  * hal/cpu/winograd/cpu_winograd.c: the passes of a convolution by transformed tiles.
  *
- * Forward, and backward to the input with kernels turned round: each thread takes tiles a block at a time, which stay in its
- * second-level cache, through blocks of columns of all kernels.
+ * Forward, and backward to the input with kernels turned round: each thread takes tiles a block at a time, which stay
+ * in its second-level cache, through blocks of columns of all kernels.
  *
  *      weight --> kernels [block, cell, term, column] \
  *                                                      multiply, cell by cell --> products --> y
@@ -14,10 +14,11 @@
  *                                                      sum, cell by cell --> sums [cell, row, column] --> dweight
  *      x --> [cell, block of columns, term, column] --/
  *
- * Threads share out the tiles and sum on their own; where sums are large, they share out the cells and have tiles in common.
+ * Threads share out the tiles and sum on their own; where sums are large, they share out the cells and have tiles in
+ * common.
  *
- * Where x comes through a norm, a thread makes the lines of pixels that its block of tiles needs, in its cache: they never go
- * to memory. Lines that two blocks need are made twice.
+ * Where x comes through a norm, a thread makes the lines of pixels that its block of tiles needs, in its cache: they
+ * never go to memory. Lines that two blocks need are made twice.
  */
 #include "hal/cpu/winograd/winograd.h"
 
@@ -102,7 +103,7 @@ const char *cpu_winograd_name(const weft_hal *hal, const hal_conv_shape *s)
     return saves ? kernels->name : NULL; /* else tiles are mostly outside */
 }
 
-/* ---- pixels of a tile ------------------------------------------------------------------------------------------------ */
+/* ---- pixels of a tile -------------------------------------------------------------------------------------------- */
 
 /* A tile's place, in tiles. */
 typedef struct tile_place {
@@ -132,8 +133,8 @@ typedef struct pixels {
     int64_t skipped; /* bytes of the images before it */
 } pixels;
 
-/* A tile's square of pixels in `images`, of cells of so many bytes: side 4 of input, or 2 of output. pixel[side * side]: their
- * first cells; `outside` where there is none, as for all of a tile behind the last. */
+/* A tile's square of pixels in `images`, of cells of so many bytes: side 4 of input, or 2 of output. pixel[side *
+ * side]: their first cells; `outside` where there is none, as for all of a tile behind the last. */
 static inline __attribute__((always_inline)) void find_pixels(const tiling *t, const tile_place *at, int side,
                                                               pixels images, int64_t bytes, tile_pixel outside,
                                                               tile_pixel *pixel)
@@ -160,8 +161,8 @@ static inline __attribute__((always_inline)) void find_pixels(const tiling *t, c
     }
 }
 
-/* Asks for piece `piece` of TILE_CELLS of the pixels of tiles [first, end), those of a plane without padding: tiles lie there in
- * order, so that the rest is not far. Products take turns with this, memory and arithmetic at once. */
+/* Asks for piece `piece` of TILE_CELLS of the pixels of tiles [first, end), those of a plane without padding: tiles lie
+ * there in order, so that the rest is not far. Products take turns with this, memory and arithmetic at once. */
 static inline __attribute__((always_inline)) void fetch_pixels(const tiling *t, int64_t first, int64_t end, int side,
                                                                tile_pixel image, int64_t bytes, int64_t piece,
                                                                bool to_write)
@@ -183,7 +184,7 @@ static inline __attribute__((always_inline)) void fetch_pixels(const tiling *t, 
     }
 }
 
-/* ---- input that comes through a norm ----------------------------------------------------------------------------------- */
+/* ---- input that comes through a norm ----------------------------------------------------------------------------- */
 
 typedef struct input {
     tile_pixel x;
@@ -209,8 +210,8 @@ static input input_of(const weft_hal *hal, const hal_conv_shape *s, const void *
                             .relu = norm->relu}};
 }
 
-/* The most lines of input that so many tiles need which follow each other: two for each line of tiles, two more at the end of
- * each image. */
+/* The most lines of input that so many tiles need which follow each other: two for each line of tiles, two more at the
+ * end of each image. */
 static int64_t lines_of(const tiling *t, int64_t tiles)
 {
     const int64_t down = tiles / t->across + 2;
@@ -237,10 +238,10 @@ static pixels take_pixels(const tiling *t, const input *from, int64_t first, int
     return (pixels){.first.to = lines, .skipped = begin * t->in.width * t->in.channels * bytes};
 }
 
-/* ---- rooms: in elements of four bytes, whole lines ------------------------------------------------------------------ */
+/* ---- rooms: in elements of four bytes, whole lines --------------------------------------------------------------- */
 
-/* Neighbouring cells of a tile are a whole block apart, and GAP more: at multiples of 4 KiB they would all compete for the
- * same lines of a first-level cache. */
+/* Neighbouring cells of a tile are a whole block apart, and GAP more: at multiples of 4 KiB they would all compete for
+ * the same lines of a first-level cache. */
 enum { LINE = 16, GAP = 2 * LINE };
 
 static int64_t lines_room(const cpu_winograd_kernels *kernels, const tiling *t, int64_t tiles, bool norm)
@@ -353,7 +354,7 @@ weft_status cpu_winograd_prepare(weft_hal *hal, const hal_conv_shape *shape, int
     return take_room(hal, weights_room(&weights), &room);
 }
 
-/* ---- forward, and back to the input ---------------------------------------------------------------------------------- */
+/* ---- forward, and back to the input ------------------------------------------------------------------------------ */
 
 typedef struct plane_pass {
     const cpu_winograd_kernels *kernels;
@@ -378,7 +379,8 @@ static plane_rooms rooms_of(const plane_plan *plan, uint32_t *parts, int part)
         .tiles = tiles, .products = (float *)(void *)products, .lines = lines, .taken = lines + plan->lines};
 }
 
-/* Tiles [first, first + count) of a part that ends before `end`: into `tiles`, their products with a block of kernels, and out. */
+/* Tiles [first, first + count) of a part that ends before `end`: into `tiles`, their products with a block of kernels,
+ * and out. */
 static void pass_block(const plane_pass *pass, int64_t first, int64_t count, int64_t end, const plane_rooms *own)
 {
     const cpu_winograd_kernels *kernels = pass->kernels;
@@ -486,7 +488,7 @@ weft_status cpu_winograd_backward_data(weft_hal *hal, const hal_conv_shape *shap
                      dx);
 }
 
-/* ---- back to the weights --------------------------------------------------------------------------------------------- */
+/* ---- back to the weights ----------------------------------------------------------------------------------------- */
 
 typedef struct weights_pass {
     const cpu_winograd_kernels *kernels;

@@ -1,4 +1,5 @@
-/* hal/cpu/winograd/winograd_avx512bf16.c: tiles of bfloat16 there and back, and products of pairs; see cpu_winograd_kernels. */
+/* hal/cpu/winograd/winograd_avx512bf16.c: tiles of bfloat16 there and back, and products of pairs; see
+ * cpu_winograd_kernels. */
 #include <string.h>
 
 #include "hal/cpu/gemm/pairs_tile.h"
@@ -19,7 +20,7 @@ static inline int64_t channel_at(int64_t place)
     return place / BLOCK * BLOCK + place % PAIR_LANES * HALVES + place / PAIR_LANES % HALVES;
 }
 
-/* ---- tiles ----------------------------------------------------------------------------------------------------------- */
+/* ---- tiles ------------------------------------------------------------------------------------------------------- */
 
 /* The even channels of the block at `at`, or the odd ones. */
 static inline vec half_of(const void *pixel, int64_t at, int half)
@@ -131,7 +132,7 @@ static void output(const float *from, int64_t between, int64_t column, const til
     }
 }
 
-/* ---- kernels --------------------------------------------------------------------------------------------------------- */
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
 static void weights(int64_t first, int64_t end, int64_t pairs, const float *weight, int64_t channel, int64_t column,
                     bool turned, void *to)
@@ -162,7 +163,7 @@ static void taps(int64_t row, int64_t in, int parts, const float *sums, int64_t 
     }
 }
 
-/* ---- products -------------------------------------------------------------------------------------------------------- */
+/* ---- products ---------------------------------------------------------------------------------------------------- */
 
 static const __mmask16 whole_block[PAIR_TILE_LANES] = {0xffff, 0xffff};
 

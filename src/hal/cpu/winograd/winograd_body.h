@@ -1,10 +1,10 @@
 /*
- * hal/cpu/winograd/winograd_body.h: tiles of float32 there and back, and their products; see cpu_winograd_kernels. Included
- * once an instruction set by winograd_*.c, which define LANES, floats of a vector, and KERNELS, the table's name. No include
- * guard.
+ * hal/cpu/winograd/winograd_body.h: tiles of float32 there and back, and their products; see cpu_winograd_kernels.
+ * Included once an instruction set by winograd_*.c, which define LANES, floats of a vector, and KERNELS, the table's
+ * name. No include guard.
  *
- * A product's tile of C is LANES / 2 rows of a block, eight registers: for every term as many broadcasts of the first matrix
- * as rows, and BLOCK_VECTORS loads of the second.
+ * A product's tile of C is LANES / 2 rows of a block, eight registers: for every term as many broadcasts of the first
+ * matrix as rows, and BLOCK_VECTORS loads of the second.
  */
 #include <string.h>
 

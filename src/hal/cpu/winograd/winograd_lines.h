@@ -1,6 +1,6 @@
 /*
- * hal/cpu/winograd/winograd_lines.h: the transforms of tiles on vectors of floats, a channel each; included by the kernels of
- * one instruction set, which define vec. No include guard.
+ * hal/cpu/winograd/winograd_lines.h: the transforms of tiles on vectors of floats, a channel each; included by the
+ * kernels of one instruction set, which define vec. No include guard.
  *
  * Of one dimension, applied to columns and then to rows:
  *
@@ -13,7 +13,7 @@
 
 #include "hal/cpu/winograd/winograd.h"
 
-/* ---- one dimension: `step` apart ----------------------------------------------------------------------------------- */
+/* ---- one dimension: `step` apart --------------------------------------------------------------------------------- */
 
 static inline void input_line(const vec *d, int step, vec *to, int to_step)
 {
@@ -59,7 +59,7 @@ static inline void taps_line(const vec *m, int step, vec *to, int to_step)
     to[2 * to_step] = sum + m[3 * step];
 }
 
-/* ---- two: columns, then rows ------------------------------------------------------------------------------------------ */
+/* ---- two: columns, then rows ------------------------------------------------------------------------------------- */
 
 typedef void line_rule(const vec *from, int step, vec *to, int to_step);
 

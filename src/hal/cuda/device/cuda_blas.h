@@ -1,9 +1,9 @@
 /*
- * hal/cuda/device/cuda_blas.h: products of matrices by cuBLAS, where the machine has it. It is opened at run time, by the
- * first product that asks for it: a program runs without it, and kernels/gemm.cu does what it does not.
+ * hal/cuda/device/cuda_blas.h: products of matrices by cuBLAS, where the machine has it. It is opened at run time, by
+ * the first product that asks for it: a program runs without it, and kernels/gemm.cu does what it does not.
  *
- * Its products have the same bits every time on one kind of card: one handle a stream, a workspace of its own, no atomics; and
- * float32 is multiplied as float32, never in the shorter type of tensor cores.
+ * Its products have the same bits every time on one kind of card: one handle a stream, a workspace of its own, no
+ * atomics; and float32 is multiplied as float32, never in the shorter type of tensor cores.
  */
 #ifndef WEFT_HAL_CUDA_DEVICE_CUDA_BLAS_H
 #define WEFT_HAL_CUDA_DEVICE_CUDA_BLAS_H

@@ -1,10 +1,10 @@
 /*
  * hal/cuda/device/cuda_device.h: everything that the backend asks of a GPU, in one place, so that it can be asked of
- * something else: device_runtime.c is the CUDA runtime, shim/shim_device.cpp the host's memory behind queues that run late
- * (cmake -DWEFT_CUDA=SHIM). The build takes one of the two.
+ * something else: device_runtime.c is the CUDA runtime, shim/shim_device.cpp the host's memory behind queues that run
+ * late (cmake -DWEFT_CUDA=SHIM). The build takes one of the two.
  *
- * Codes are those of CUDA: 0, or a CUDA_ERROR below, or another that cuda_device_error explains. Copies, fills and kernels
- * are ordered in their stream and return early. The calling thread has a current device (cuda_device_use).
+ * Codes are those of CUDA: 0, or a CUDA_ERROR below, or another that cuda_device_error explains. Copies, fills and
+ * kernels are ordered in their stream and return early. The calling thread has a current device (cuda_device_use).
  */
 #ifndef WEFT_HAL_CUDA_DEVICE_CUDA_DEVICE_H
 #define WEFT_HAL_CUDA_DEVICE_CUDA_DEVICE_H

@@ -2,10 +2,10 @@
  * hal/cuda/device/cuda_dnn.h: convolutions by cuDNN, where the machine has it. It is opened at run time, by the first
  * convolution that is prepared: a program runs without it, and kernels/image.cu does what it does not.
  *
- * Images are [images, height, width, channels] and filters [out, kernel height, kernel width, in / groups], without gaps and
- * of one type: float32, multiplied as float32, or a 16-bit float, with float32 sums. What makes a convolution is chosen when
- * it is prepared, by the library's rules and not by a measurement, among what the library calls deterministic: the same bits
- * every time on one kind of card.
+ * Images are [images, height, width, channels] and filters [out, kernel height, kernel width, in / groups], without
+ * gaps and of one type: float32, multiplied as float32, or a 16-bit float, with float32 sums. What makes a convolution
+ * is chosen when it is prepared, by the library's rules and not by a measurement, among what the library calls
+ * deterministic: the same bits every time on one kind of card.
  */
 #ifndef WEFT_HAL_CUDA_DEVICE_CUDA_DNN_H
 #define WEFT_HAL_CUDA_DEVICE_CUDA_DNN_H
@@ -42,7 +42,8 @@ static inline bool cuda_dnn_wanted(void)
     return text == NULL || strcmp(text, "off") != 0;
 }
 
-/* Whether its descriptors can tell of such images: those know padding of one width at both sides, and numbers below 2^31. */
+/* Whether its descriptors can tell of such images: those know padding of one width at both sides, and numbers below
+ * 2^31. */
 static inline bool cuda_dnn_describes(const hal_conv_shape *s, const int64_t made[2], int64_t images)
 {
     const int64_t most = INT32_MAX;
@@ -57,7 +58,8 @@ static inline bool cuda_dnn_describes(const hal_conv_shape *s, const int64_t mad
 
 /* made: height and width of what comes out.
  * [update] dnn  NULL before the first convolution on this stream; cuda_dnn_close frees it.
- * [out] conv  the passes that the shape asks for; NULL where the library is absent or makes none of them. cuda_dnn_release. */
+ * [out] conv  the passes that the shape asks for; NULL where the library is absent or makes none of them.
+ * cuda_dnn_release. */
 void cuda_dnn_prepare(cuda_dnn **dnn, cuda_stream *stream, const hal_conv_shape *shape, const int64_t made[2],
                       int64_t images, cuda_dnn_conv **conv);
 void cuda_dnn_release(cuda_dnn_conv *conv);
@@ -71,8 +73,8 @@ size_t cuda_dnn_workspace(const cuda_dnn_conv *conv, cuda_conv_pass pass);
 
 /* c = the pass of a and b, or with `add` c and that:
  *      forward   x, filter -> y            data   filter, dy -> dx            weights   x, dy -> filter's gradient
- * All aligned to CUDA_DNN_ALIGNED, workspace to 256. CUDA_REFUSED: the library does not do it after all, which is logged;
- * from here on cuda_dnn_name says so too. */
+ * All aligned to CUDA_DNN_ALIGNED, workspace to 256. CUDA_REFUSED: the library does not do it after all, which is
+ * logged; from here on cuda_dnn_name says so too. */
 int cuda_dnn_run(cuda_dnn_conv *conv, cuda_conv_pass pass, const void *a, const void *b, void *c, bool add,
                  void *workspace);
 

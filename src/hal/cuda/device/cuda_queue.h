@@ -24,8 +24,8 @@ typedef struct cuda_queue {
     size_t scratch_bytes;
 } cuda_queue;
 
-/* [out] scratch  `bytes` of device memory, aligned to 256, until the operation's last kernel; grown when it is too short,
- * which waits for the queue. CUDA_ERROR_MEMORY when the device has no more. */
+/* [out] scratch  `bytes` of device memory, aligned to 256, until the operation's last kernel; grown when it is too
+ * short, which waits for the queue. CUDA_ERROR_MEMORY when the device has no more. */
 int cuda_queue_scratch(cuda_queue *queue, size_t bytes, void **scratch);
 /* What the queue holds but the stream. */
 void cuda_queue_close(cuda_queue *queue);

@@ -1,6 +1,7 @@
 /*
- * hal/cuda/device/device_runtime_blas.c: the calls of cuda_blas.h, of the cuBLAS that belongs to the toolkit that this program was
- * built with. Of its interface what is needed is written down here, as it has stood since cuBLAS 11: no header, nothing to link.
+ * hal/cuda/device/device_runtime_blas.c: the calls of cuda_blas.h, of the cuBLAS that belongs to the toolkit that this
+ * program was built with. Of its interface what is needed is written down here, as it has stood since cuBLAS 11: no
+ * header, nothing to link.
  */
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>

@@ -84,7 +84,7 @@ struct cuda_dnn {
     bool refused; /* something that was prepared: told once */
 };
 
-/* ---- the library ----------------------------------------------------------------------------------------------------- */
+/* ---- the library ------------------------------------------------------------------------------------------------- */
 
 typedef struct dnn_release {
     int major;
@@ -101,8 +101,8 @@ static void *open_one(const char *part, int major)
     return dlopen(name, RTLD_NOW | RTLD_LOCAL);
 }
 
-/* Opens the first `parts` of its parts too: the library does so at the first call that needs one, and 8 aborts the program
- * where it is not there or of another version. */
+/* Opens the first `parts` of its parts too: the library does so at the first call that needs one, and 8 aborts the
+ * program where it is not there or of another version. */
 static void *open_library(int parts)
 {
     for (size_t i = 0; i < sizeof releases / sizeof *releases; ++i) {
@@ -204,7 +204,7 @@ void cuda_dnn_library(char *text, size_t bytes)
     }
 }
 
-/* ---- one convolution ------------------------------------------------------------------------------------------------- */
+/* ---- one convolution --------------------------------------------------------------------------------------------- */
 
 enum dnn_operand { DNN_X, DNN_FILTER, DNN_Y, DNN_OPERANDS };
 
@@ -301,8 +301,8 @@ static const dnn_algorithm *find_algorithm(cuda_conv_pass pass, int number)
     return NULL;
 }
 
-/* The library's rules name algorithms without tensor cores with another way to multiply than was asked for: it is what the
- * descriptor has to say then. Float32 stays what it is. */
+/* The library's rules name algorithms without tensor cores with another way to multiply than was asked for: it is what
+ * the descriptor has to say then. Float32 stays what it is. */
 static bool takes_math(const cuda_dnn_conv *conv, cuda_conv_pass pass, const dnn_result *result)
 {
     return conv->dtype == WEFT_DTYPE_F32 ||

@@ -1,6 +1,6 @@
 /*
- * hal/cuda/kernels/attention.cu: attention whose ends are scored alone, and products by head. Papers are named in hal/ops.def;
- * cuda_edge_sums.h goes over the edges.
+ * hal/cuda/kernels/attention.cu: attention whose ends are scored alone, and products by head. Papers are named in
+ * hal/ops.def; cuda_edge_sums.h goes over the edges.
  */
 #include <float.h>
 
@@ -11,7 +11,7 @@
 #include "hal/cuda/kernels/cuda_row.h"
 #include "hal/cuda/kernels/cuda_walk.h"
 
-/* ---- products by head ------------------------------------------------------------------------------------------------ */
+/* ---- products by head -------------------------------------------------------------------------------------------- */
 
 /* A team a row and head, and N elements a lane at a time: the order of a sum is a function of d. */
 template <typename real, int N>
@@ -107,7 +107,7 @@ int cuda_run_head_scale(cuda_queue *queue, const hal_head_scale_args *a)
     return cuda_empty(a->y) ? CUDA_DONE : CUDA_BY_REAL(a->y.dtype, head_scale, queue, a);
 }
 
-/* ---- scores ---------------------------------------------------------------------------------------------------------- */
+/* ---- scores ------------------------------------------------------------------------------------------------------ */
 
 template <typename real> static __device__ real lowest_of(real);
 template <> __device__ inline float lowest_of(float)
@@ -193,7 +193,7 @@ int cuda_run_attention_highest(cuda_queue *queue, const hal_attention_highest_ar
     return cuda_empty(a->highest) ? CUDA_DONE : CUDA_BY_REAL(a->highest.dtype, highest, queue, a);
 }
 
-/* ---- forward --------------------------------------------------------------------------------------------------------- */
+/* ---- forward ----------------------------------------------------------------------------------------------------- */
 
 template <typename real> struct forward_op : edge_op<real> {
     enum { EDGE = 1, COLUMNS = 1, KEEPS = 1 };
@@ -251,7 +251,7 @@ int cuda_run_attention_forward(cuda_queue *queue, const hal_attention_forward_ar
     return cuda_empty(a->total) ? CUDA_DONE : CUDA_BY_REAL(a->out.dtype, forward, queue, a);
 }
 
-/* ---- backward -------------------------------------------------------------------------------------------------------- */
+/* ---- backward ---------------------------------------------------------------------------------------------------- */
 
 template <typename real> struct gradients {
     scores<real> s;

@@ -1,6 +1,6 @@
 /*
- * hal/cuda/kernels/cuda_cells.h: elements of matrices by type. Kernels are templates of the type of their cells; rows of
- * bfloat16 and float16 are computed in float32 and rounded when stored.
+ * hal/cuda/kernels/cuda_cells.h: elements of matrices by type. Kernels are templates of the type of their cells; rows
+ * of bfloat16 and float16 are computed in float32 and rounded when stored.
  */
 #ifndef WEFT_HAL_CUDA_KERNELS_CUDA_CELLS_H
 #define WEFT_HAL_CUDA_KERNELS_CUDA_CELLS_H
@@ -49,8 +49,8 @@ static __device__ inline float cuda_load(cuda_bf16 x)
     return bf16_to_float(x.bits);
 }
 
-/* By the instructions that every card from Pascal on has; the bits are those of base/half.h, but of a NaN, whose sign and
- * payload storing drops. */
+/* By the instructions that every card from Pascal on has; the bits are those of base/half.h, but of a NaN, whose sign
+ * and payload storing drops. */
 static __device__ inline float cuda_load(cuda_f16 x)
 {
 #if WEFT_CUDA_SHIM

@@ -1,34 +1,34 @@
 /*
- * hal/cuda/kernels/cuda_columns.h: rows of a matrix walked down its columns: what is known of a column is read once for many
- * rows, and a thread has several rows in flight before it uses the first.
+ * hal/cuda/kernels/cuda_columns.h: rows of a matrix walked down its columns: what is known of a column is read once for
+ * many rows, and a thread has several rows in flight before it uses the first.
  *
  *      a block: a strip of `lanes` threads, each N neighbours of a row, 256 / lanes rows at a time
  *      grid: strips, then chunks of rows, so that blocks side by side read rows whole
  *
- * cuda_down makes something of each cell. cuda_columns adds over the rows of each column, in double, the same bits every
- * time: a sum a chunk, which a second kernel adds, a block 8 columns x 32 chunks at a time. Lines of a block take rows,
- * and chunks, in turn and are joined by halves: who adds what is a function of the shape alone, and of N. What becomes of
- * the cells says a struct:
+ * cuda_down makes something of each cell. cuda_columns adds over the rows of each column, in double, the same bits
+ * every time: a sum a chunk, which a second kernel adds, a block 8 columns x 32 chunks at a time. Lines of a block take
+ * rows, and chunks, in turn and are joined by halves: who adds what is a function of the shape alone, and of N. What
+ * becomes of the cells says a struct:
  *
- *      template <typename cell> struct products {
- *          enum { SUMS = 1 };                                                                   of cuda_columns
- *          template <int N> using column = cuda_no_column;                                      read once of N columns
- *          template <int N> struct cells { cuda_held<cell, N> x, y; };                          read of N cells of a row
- *          cuda_mat<cell> x, y;
- *          double *out;
- *          template <int N> __device__ cuda_no_column of(int64_t j) const { return {}; }        columns j .. j + N - 1
- *          template <int N> __device__ cells<N> read(int64_t i, int64_t j) const                no branches
- *          { return {cuda_hold<N>(x.at(i, j)), cuda_hold<N>(y.at(i, j))}; }
- *          template <int N> __device__ void take(int64_t i, int64_t j, const cuda_no_column &, const cells<N> &in,
- *                                                double (&sum)[SUMS * N]) const                 of cuda_down: without sums
- *          {
- *              const cuda_pack<cell, N> a = in.x.cells(), b = in.y.cells();
- *              for (int k = 0; k < N; ++k) sum[k] += cuda_load(a.at[k]) * cuda_load(b.at[k]);
- *          }
- *          __device__ void finish(int64_t j, const double *sum) const { out[j] = sum[0]; }      of cuda_columns
- *      };
- *      const products<cell> f = {x, y, out};
- *      return cuda_columns<CUDA_DOWN<cell>>(queue, f, f.x, f.y);           the shape is the first one's; all that is read or written
+ *  template <typename cell> struct products {
+ *      enum { SUMS = 1 };                                                                   of cuda_columns
+ *      template <int N> using column = cuda_no_column;                                      read once of N columns
+ *      template <int N> struct cells { cuda_held<cell, N> x, y; };                          read of N cells of a row
+ *      cuda_mat<cell> x, y;
+ *      double *out;
+ *      template <int N> __device__ cuda_no_column of(int64_t j) const { return {}; }        columns j .. j + N - 1
+ *      template <int N> __device__ cells<N> read(int64_t i, int64_t j) const                no branches
+ *      { return {cuda_hold<N>(x.at(i, j)), cuda_hold<N>(y.at(i, j))}; }
+ *      template <int N> __device__ void take(int64_t i, int64_t j, const cuda_no_column &, const cells<N> &in,
+ *                                            double (&sum)[SUMS * N]) const                 of cuda_down: without sums
+ *      {
+ *          const cuda_pack<cell, N> a = in.x.cells(), b = in.y.cells();
+ *          for (int k = 0; k < N; ++k) sum[k] += cuda_load(a.at[k]) * cuda_load(b.at[k]);
+ *      }
+ *      __device__ void finish(int64_t j, const double *sum) const { out[j] = sum[0]; }      of cuda_columns
+ *  };
+ *  const products<cell> f = {x, y, out};
+ *  return cuda_columns<CUDA_DOWN<cell>>(queue, f, f.x, f.y);        shape of the first; all that is read or written
  */
 #ifndef WEFT_HAL_CUDA_KERNELS_CUDA_COLUMNS_H
 #define WEFT_HAL_CUDA_KERNELS_CUDA_COLUMNS_H

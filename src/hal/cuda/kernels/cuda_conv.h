@@ -1,4 +1,5 @@
-/* hal/cuda/kernels/cuda_conv.h: a prepared convolution: its shape, who makes it, and the scratch memory that it takes. */
+/* hal/cuda/kernels/cuda_conv.h: a prepared convolution: its shape, who makes it, and the scratch memory that it
+ * takes. */
 #ifndef WEFT_HAL_CUDA_KERNELS_CUDA_CONV_H
 #define WEFT_HAL_CUDA_KERNELS_CUDA_CONV_H
 
@@ -41,9 +42,9 @@ extern "C" {
 #endif
 
 /*
- * Whether a convolution is a product of matrices as they lie in memory: a kernel of one pixel that goes to every pixel, or one
- * that covers the image, which is then one row. [out] p  the product of a pass, but for its operands: x or dy, the filter
- * [out, kernel height, kernel width, in] or dy with it, and what comes out. `pixels`: rows of y.
+ * Whether a convolution is a product of matrices as they lie in memory: a kernel of one pixel that goes to every pixel,
+ * or one that covers the image, which is then one row. [out] p  the product of a pass, but for its operands: x or dy,
+ * the filter [out, kernel height, kernel width, in] or dy with it, and what comes out. `pixels`: rows of y.
  */
 bool cuda_conv_product(const cuda_conv *conv, cuda_conv_pass pass, int64_t pixels, cuda_product *p);
 

@@ -43,8 +43,8 @@ static __device__ inline bool cuda_keeps(const cuda_mask &mask, int64_t row, int
     return philox_lane16(cuda_random_words(mask, row, column), (unsigned)(column % 8)) >= mask.threshold;
 }
 
-/* A bit for each of columns j .. j + N - 1 of a row: whether it is kept. N is 1, or 8 from a multiple of 8 on, which is one
- * block of random words. */
+/* A bit for each of columns j .. j + N - 1 of a row: whether it is kept. N is 1, or 8 from a multiple of 8 on, which is
+ * one block of random words. */
 template <int N> static __device__ inline unsigned cuda_keeps_cells(const cuda_mask &mask, int64_t row, int64_t j)
 {
     static_assert(N == 1 || N == 8, "one block of random words");

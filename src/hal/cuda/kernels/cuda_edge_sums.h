@@ -1,15 +1,17 @@
 /*
- * hal/cuda/kernels/cuda_edge_sums.h: sums over the edges of rows whose terms need a number for each edge and head first.
+ * hal/cuda/kernels/cuda_edge_sums.h: sums over the edges of rows whose terms need a number for each edge and head
+ * first.
  *
  *      lanes of a warp     (edge 0: head 0 head 0 head 1 head 1 ..) (edge 1: head 0 ..)     a team of lanes an edge
  *      cells of a lane     N columns side by side, in S strips of its head
  *
- * A warp has a row and a group of heads, a head a power of two of lanes. Lanes first take an edge each, 32 at a time: its
- * other end, and which heads its dropout keeps. Teams then take these edges in turn, a few of them loaded before the first
- * is used: a lane holds its columns of the other end's row, lanes of a head add up what a score needs of all columns, each
- * of them works out the edge's number, and its columns are added from the registers they are in. So a row of x is read
- * once, and nothing is kept for an edge. A row of more than CUDA_LONG_ROW edges has a block, whose warps divide it. Heads
- * of more columns than a warp has cells are divided too, by the grid, and their scores read rows once more.
+ * A warp has a row and a group of heads, a head a power of two of lanes. Lanes first take an edge each, 32 at a time:
+ * its other end, and which heads its dropout keeps. Teams then take these edges in turn, a few of them loaded before
+ * the first is used: a lane holds its columns of the other end's row, lanes of a head add up what a score needs of all
+ * columns, each of them works out the edge's number, and its columns are added from the registers they are in. So a row
+ * of x is read once, and nothing is kept for an edge. A row of more than CUDA_LONG_ROW edges has a block, whose warps
+ * divide it. Heads of more columns than a warp has cells are divided too, by the grid, and their scores read rows once
+ * more.
  */
 #ifndef WEFT_HAL_CUDA_KERNELS_CUDA_EDGE_SUMS_H
 #define WEFT_HAL_CUDA_KERNELS_CUDA_EDGE_SUMS_H
@@ -25,8 +27,8 @@
 #define EDGE_FLAT
 #endif
 
-/* A number that the compiler knows nothing of: what is worked out from it at the ends of a row is not kept in registers while
- * edges are added. */
+/* A number that the compiler knows nothing of: what is worked out from it at the ends of a row is not kept in registers
+ * while edges are added. */
 static __device__ inline int edge_again(int x)
 {
     asm volatile("" : "+r"(x));
@@ -54,8 +56,8 @@ template <typename real> static inline edge_mat<real> edge_mat_of(const hal_mat 
     return {static_cast<real *>(mat.data), mat.rows > 1 ? mat.ld * (int64_t)sizeof(real) : 0};
 }
 
-/* What an operation says of itself; it derives from this and hides what it has. Row r is summed, u the other end of an edge.
- * at_row, at_edge and weigh have no default. */
+/* What an operation says of itself; it derives from this and hides what it has. Row r is summed, u the other end of an
+ * edge. at_row, at_edge and weigh have no default. */
 template <typename T> struct edge_op {
     typedef T real;
     typedef cuda_sum join; /* of the numbers that are summed by head */
@@ -273,7 +275,8 @@ static __device__ void edge_wide_dots(const Op &op, const edge_rows &e, int64_t 
     }
 }
 
-/* Over the warps of a block: finish(k, joined) for own[k], in the lanes of some warp. Every thread of the block comes here. */
+/* Over the warps of a block: finish(k, joined) for own[k], in the lanes of some warp. Every thread of the block comes
+ * here. */
 template <typename Join, typename real, int COUNT, typename Finish>
 static __device__ inline void edge_join_block(Join join, const real (&own)[COUNT],
                                               real (&all)[CUDA_ROWS][EDGE_JOINED][CUDA_WARP], const Finish &finish)

@@ -3,7 +3,8 @@
  *
  *      n elements  ->  pieces, a block each  ->  a value a piece  ->  one block joins them
  *
- * The number of pieces is a function of n alone, and inside a block values are joined by halves. A fold says what it is:
+ * The number of pieces is a function of n alone, and inside a block values are joined by halves. A fold says what it
+ * is:
  *
  *      struct sum_of_squares {
  *          typedef double value;

@@ -1,6 +1,7 @@
 /*
- * hal/cuda/kernels/cuda_kernels.h: what runs an operation: cuda_run_<op>(queue, arguments) launches its kernels and returns a
- * code of cuda_device.h. Types were checked before (hal_op_type). One .cu a group of hal/ops.def or a part of one.
+ * hal/cuda/kernels/cuda_kernels.h: what runs an operation: cuda_run_<op>(queue, arguments) launches its kernels and
+ * returns a code of cuda_device.h. Types were checked before (hal_op_type). One .cu a group of hal/ops.def or a part of
+ * one.
  */
 #ifndef WEFT_HAL_CUDA_KERNELS_CUDA_KERNELS_H
 #define WEFT_HAL_CUDA_KERNELS_CUDA_KERNELS_H
@@ -15,8 +16,8 @@ extern "C" {
 #define HAL_OP(group, name, flops, operands, ...) int cuda_run_##name(cuda_queue *queue, const hal_##name##_args *a);
 #include "hal/ops.def"
 
-/* Scratch memory that runs of these shapes take, at most; dtype: of what is put out. Of sums by column, losses and counts: of
- * what they are made from. */
+/* Scratch memory that runs of these shapes take, at most; dtype: of what is put out. Of sums by column, losses and
+ * counts: of what they are made from. */
 size_t cuda_scratch_gemm(int64_t rows, int64_t cols, int64_t terms, bool in_f64);
 size_t cuda_scratch_columns(int64_t rows, int64_t cols);
 size_t cuda_scratch_loss(int64_t rows);

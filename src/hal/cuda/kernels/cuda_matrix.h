@@ -1,9 +1,10 @@
 /*
- * hal/cuda/kernels/cuda_matrix.h: a prepared sparse matrix, on the device: its rows in three classes by length, made once.
+ * hal/cuda/kernels/cuda_matrix.h: a prepared sparse matrix, on the device: its rows in three classes by length, made
+ * once.
  *
- *      short   fewer than CUDA_SHORT_ROW edges     several rows a warp; of neighbours those of equal length side by side
- *      middle                                      a warp a row
- *      long    more than CUDA_PIECE_EDGES edges    cut into pieces of that many; a second kernel adds their sums in order
+ *    short   fewer than CUDA_SHORT_ROW edges     several rows a warp; of neighbours those of equal length side by side
+ *    middle                                      a warp a row
+ *    long    more than CUDA_PIECE_EDGES edges    cut into pieces of that many; a second kernel adds their sums in order
  *
  * Who adds what is a function of the matrix and the width, so every run gives the same bits on every card.
  */

@@ -1,6 +1,7 @@
 /*
- * hal/cuda/kernels/cuda_row.h: a row by a team of threads side by side, a power of two of them and at most a warp: rows of few
- * columns share a warp. What lanes have is joined by halves, so its order is a function of the number of columns.
+ * hal/cuda/kernels/cuda_row.h: a row by a team of threads side by side, a power of two of them and at most a warp: rows
+ * of few columns share a warp. What lanes have is joined by halves, so its order is a function of the number of
+ * columns.
  *
  *      const cuda_row_team team = cuda_row_team_of(cuda_pieces(cols, CUDA_HELD));
  *      return cuda_launch_teams(queue, cuda_team_grid(team, rows), kernel, team, ...);
@@ -23,7 +24,8 @@ struct cuda_row_team {
     {
         return (int)threadIdx.x & (lanes - 1);
     }
-    /* Of parts that lanes take in turn, this lane's: known before a loop over them, which can then load several at once. */
+    /* Of parts that lanes take in turn, this lane's: known before a loop over them, which can then load several at
+     * once. */
     __device__ int64_t parts(int64_t all) const
     {
         return (all - lane() + lanes - 1) >> bits;

@@ -1,7 +1,8 @@
 /*
- * hal/cuda/kernels/cuda_row_edges.h: what the edges of rows give, by column, joined in a fixed order; edges come as operands, so
- * nothing is known of their rows on the host. A warp has a row, or a block where it is long; a thread has a column, and teams of
- * threads take edges in turn. What an edge gives, and what becomes of all of them, says a struct:
+ * hal/cuda/kernels/cuda_row_edges.h: what the edges of rows give, by column, joined in a fixed order; edges come as
+ * operands, so nothing is known of their rows on the host. A warp has a row, or a block where it is long; a thread has
+ * a column, and teams of threads take edges in turn. What an edge gives, and what becomes of all of them, says a
+ * struct:
  *
  *      typedef value;  typedef join;           of what edges give
  *      static __device__ value none()          of no edges

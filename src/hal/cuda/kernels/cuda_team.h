@@ -1,8 +1,9 @@
 /*
  * hal/cuda/kernels/cuda_team.h: who of a warp or a block adds which edges of a row.
  *
- * A team of `lanes` threads, a power of two, covers the columns (or heads) of a row, a thread one or a few of them. The teams
- * of a warp, and the warps of a block where a row is long, take edges in turn, and what they have is joined in a fixed order.
+ * A team of `lanes` threads, a power of two, covers the columns (or heads) of a row, a thread one or a few of them. The
+ * teams of a warp, and the warps of a block where a row is long, take edges in turn, and what they have is joined in a
+ * fixed order.
  */
 #ifndef WEFT_HAL_CUDA_KERNELS_CUDA_TEAM_H
 #define WEFT_HAL_CUDA_KERNELS_CUDA_TEAM_H

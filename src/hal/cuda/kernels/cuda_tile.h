@@ -1,7 +1,7 @@
 /*
- * hal/cuda/kernels/cuda_tile.h: products of matrices that nobody holds whole: c(m, n) = sum over k of a(m, k) * b(k, n), the
- * elements fetched by what is multiplied. A block makes a tile of 64 x 64 or 64 x 16 of c, 16 k at a time through shared
- * memory; a thread has 4 rows of it. Sums over k are in one thread and in order.
+ * hal/cuda/kernels/cuda_tile.h: products of matrices that nobody holds whole: c(m, n) = sum over k of a(m, k) * b(k,
+ * n), the elements fetched by what is multiplied. A block makes a tile of 64 x 64 or 64 x 16 of c, 16 k at a time
+ * through shared memory; a thread has 4 rows of it. Sums over k are in one thread and in order.
  *
  *      typedef real;                                       what is summed in
  *      enum { A_BY_K };                                    four elements of a at once: of k, else of m

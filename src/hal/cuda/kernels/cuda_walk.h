@@ -1,19 +1,19 @@
 /*
- * hal/cuda/kernels/cuda_walk.h: the cells of matrices of one shape, a thread N neighbours of a row, loaded and stored 16 bytes
- * at a time where all matrices allow it, else a cell a thread. Matrices without gaps are one long row where a cell's place
- * does not matter. What becomes of the cells says a struct:
+ * hal/cuda/kernels/cuda_walk.h: the cells of matrices of one shape, a thread N neighbours of a row, loaded and stored
+ * 16 bytes at a time where all matrices allow it, else a cell a thread. Matrices without gaps are one long row where a
+ * cell's place does not matter. What becomes of the cells says a struct:
  *
- *      template <typename cell> struct negated {
- *          cuda_mat<cell> x, y;
- *          template <int N> __device__ void cells(int64_t i, int64_t j, int n) const      (i, j) .. (i, j + n - 1), n <= N
- *          {
- *              cuda_pack<cell, N> to = cuda_get<N>(x.at(i, j), n);
- *              for (int k = 0; k < N; ++k) cuda_store(&to.at[k], -cuda_load(to.at[k]));
- *              cuda_put(y.at(i, j), to, n);
- *          }
- *      };
- *      const negated<cell> f = {x, y};
- *      return cuda_walk<cuda_cells_at_once<cell>()>(queue, f, CUDA_ANYWHERE, f.y, f.x);     the shape is the first one's
+ *   template <typename cell> struct negated {
+ *       cuda_mat<cell> x, y;
+ *       template <int N> __device__ void cells(int64_t i, int64_t j, int n) const      (i, j) .. (i, j + n - 1), n <= N
+ *       {
+ *           cuda_pack<cell, N> to = cuda_get<N>(x.at(i, j), n);
+ *           for (int k = 0; k < N; ++k) cuda_store(&to.at[k], -cuda_load(to.at[k]));
+ *           cuda_put(y.at(i, j), to, n);
+ *       }
+ *   };
+ *   const negated<cell> f = {x, y};
+ *   return cuda_walk<cuda_cells_at_once<cell>()>(queue, f, CUDA_ANYWHERE, f.y, f.x);     the shape is the first one's
  */
 #ifndef WEFT_HAL_CUDA_KERNELS_CUDA_WALK_H
 #define WEFT_HAL_CUDA_KERNELS_CUDA_WALK_H
@@ -104,8 +104,8 @@ static __device__ inline void cuda_put(cell *to, const cuda_pack<cell, N> &made,
     }
 }
 
-/* Quotients of numbers below 2^31 by one that is known on the host, in 1 .. 2^31 - 1. T. Granlund, P. L. Montgomery: Division
- * by invariant integers using multiplication. PLDI '94, doi:10.1145/178243.178249 */
+/* Quotients of numbers below 2^31 by one that is known on the host, in 1 .. 2^31 - 1. T. Granlund, P. L. Montgomery:
+ * Division by invariant integers using multiplication. PLDI '94, doi:10.1145/178243.178249 */
 struct cuda_divisor {
     uint32_t by, multiplier, shift;
 

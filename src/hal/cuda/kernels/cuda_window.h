@@ -1,4 +1,5 @@
-/* hal/cuda/kernels/cuda_window.h: which pixels a kernel element joins, as hal/ref/ref_image.c defines it. Pixels are below 2^31. */
+/* hal/cuda/kernels/cuda_window.h: which pixels a kernel element joins, as hal/ref/ref_image.c defines it. Pixels are
+ * below 2^31. */
 #ifndef WEFT_HAL_CUDA_KERNELS_CUDA_WINDOW_H
 #define WEFT_HAL_CUDA_KERNELS_CUDA_WINDOW_H
 

@@ -4,7 +4,7 @@
 #include "hal/cuda/kernels/cuda_kernels.h"
 #include "hal/cuda/kernels/cuda_walk.h"
 
-/* ---- column sums ---------------------------------------------------------------------------------------------------- */
+/* ---- column sums ------------------------------------------------------------------------------------------------- */
 
 template <typename cell> struct column_sum : cuda_one_matrix<cell> {
     enum { SUMS = 1 };
@@ -42,7 +42,7 @@ int cuda_run_col_sum(cuda_queue *queue, const hal_col_sum_args *a)
     return CUDA_BY_VALUE(a->x.dtype, col_sum, queue, a);
 }
 
-/* ---- sums and scaling ----------------------------------------------------------------------------------------------- */
+/* ---- sums and scaling -------------------------------------------------------------------------------------------- */
 
 template <typename cell> struct scaled_sum {
     typedef cuda_real<cell> real;
@@ -102,7 +102,7 @@ int cuda_run_scale_rows(cuda_queue *queue, const hal_scale_rows_args *a)
     return cuda_empty(a->y) ? CUDA_DONE : CUDA_BY_REAL(a->y.dtype, scale_rows, queue, a);
 }
 
-/* ---- packed rows ---------------------------------------------------------------------------------------------------- */
+/* ---- packed rows ------------------------------------------------------------------------------------------------- */
 
 template <typename cell> struct gathered {
     cuda_mat<cell> x, y;

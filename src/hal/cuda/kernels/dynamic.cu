@@ -35,7 +35,7 @@ enum { TARGET, VECTOR, GRADIENT };
 enum { OWN, OWN_VECTOR };
 enum { OTHER, OTHER_GRADIENT };
 
-/* ---- forward --------------------------------------------------------------------------------------------------------- */
+/* ---- forward ----------------------------------------------------------------------------------------------------- */
 
 template <typename real> struct dynamic_highest_op : edge_op<real> {
     typedef cuda_larger join;
@@ -155,7 +155,7 @@ int cuda_run_dynamic_forward(cuda_queue *queue, const hal_dynamic_forward_args *
     return cuda_empty(a->total) ? CUDA_DONE : CUDA_BY_REAL(a->out.dtype, forward, queue, a);
 }
 
-/* ---- backward -------------------------------------------------------------------------------------------------------- */
+/* ---- backward ---------------------------------------------------------------------------------------------------- */
 
 template <typename real> struct dynamic_gradients {
     meeting<real> s;

@@ -1,6 +1,6 @@
 /*
- * hal/cuda/kernels/features.cu: products with sparse features, whose CSR arrays come as operands: nothing is known of their rows
- * on the host (cuda_row_edges.h).
+ * hal/cuda/kernels/features.cu: products with sparse features, whose CSR arrays come as operands: nothing is known of
+ * their rows on the host (cuda_row_edges.h).
  */
 #include "hal/cuda/kernels/cuda_cells.h"
 #include "hal/cuda/kernels/cuda_dropout.h"

@@ -1,12 +1,14 @@
 /*
- * hal/cuda/kernels/gemm.cu: products of matrices, c = alpha op(a) op(b) + beta c + bias. cuBLAS makes them where the machine has it
- * and operands are of one type (device/cuda_blas.h): three to four times as fast, narrow ones too. The others are made here:
+ * hal/cuda/kernels/gemm.cu: products of matrices, c = alpha op(a) op(b) + beta c + bias. cuBLAS makes them where the
+ * machine has it and operands are of one type (device/cuda_blas.h): three to four times as fast, narrow ones too. The
+ * others are made here:
  *
- *      a block of 256 threads makes a tile of c, 4 x 4 elements a thread: 64 x 64, or for few columns 128 x 32 or 256 x 16;
- *      16 terms at a time of both operands go through shared memory, in the type of the sums
+ *  a block of 256 threads makes a tile of c, 4 x 4 elements a thread: 64 x 64, or for few columns 128 x 32 or 256 x 16;
+ *  16 terms at a time of both operands go through shared memory, in the type of the sums
  *
- * Where c has few tiles and many terms, the gradient of a weight over all vertices, terms are cut into pieces whose sums
- * are added in their order by a second kernel. Tiles and pieces are functions of the shape alone. Transposes are strides.
+ * Where c has few tiles and many terms, the gradient of a weight over all vertices, terms are cut into pieces whose
+ * sums are added in their order by a second kernel. Tiles and pieces are functions of the shape alone. Transposes are
+ * strides.
  */
 #include <assert.h>
 
@@ -43,8 +45,8 @@ template <typename C, typename sum_type> struct result {
     }
 };
 
-/* Terms [first, first + TERMS) of an operand's rows from `row` on; what lies outside are zeros. Neighbouring threads read
- * neighbouring elements. */
+/* Terms [first, first + TERMS) of an operand's rows from `row` on; what lies outside are zeros. Neighbouring threads
+ * read neighbouring elements. */
 template <int ROWS, typename cell, typename sum_type>
 static __device__ void load_tile(const operand<cell> &from, int64_t row, int64_t rows, int64_t first, int64_t end,
                                  sum_type (*tile)[ROWS])
@@ -175,7 +177,7 @@ template <typename A> static int gemm_right(cuda_queue *queue, const hal_gemm_ar
     return a->b.dtype == WEFT_DTYPE_BF16 ? gemm_result<A, cuda_bf16>(queue, a) : gemm_result<A, float>(queue, a);
 }
 
-/* ---- by cuBLAS ------------------------------------------------------------------------------------------------------- */
+/* ---- by cuBLAS --------------------------------------------------------------------------------------------------- */
 
 /* c = beta c + bias, before the product is added to it. */
 template <typename cell> struct biased {

@@ -1,7 +1,7 @@
 /*
- * hal/cuda/kernels/image.cu: convolutions as products of matrices (cuda_tile.h) whose one side is gathered from images on
- * the way; groups are products of their own. Weights are first put in the order that is read, rounded to the type of x. What
- * libraries make is theirs (image_library.cu).
+ * hal/cuda/kernels/image.cu: convolutions as products of matrices (cuda_tile.h) whose one side is gathered from images
+ * on the way; groups are products of their own. Weights are first put in the order that is read, rounded to the type of
+ * x. What libraries make is theirs (image_library.cu).
  *
  *      forward            c[pixel, o]   = sum over (ky, kx, c)  x    * weight
  *      backward, data     c[pixel, c]   = sum over (ky, kx, o)  dy   * weight
@@ -30,7 +30,7 @@ static cuda_window window_of(const hal_conv *conv)
             {(int)s->pad[0][0], (int)s->pad[1][0]}};
 }
 
-/* ---- weights in the order that is read ------------------------------------------------------------------------------- */
+/* ---- weights in the order that is read --------------------------------------------------------------------------- */
 
 /* weight[out, (c, ky, kx)], or a gradient of it, whose terms are for each group:
  *      forward   [(ky, kx, c), o]         backward   [(ky, kx, o), c]         gradient   [o, (ky, kx, c)] */
@@ -70,7 +70,7 @@ template <typename cell> static int order_weights(cuda_queue *queue, const hal_c
                        static_cast<const cuda_real<cell> *>(weight.source), *to, f, count, by_out);
 }
 
-/* ---- forward and backward to data ------------------------------------------------------------------------------------ */
+/* ---- forward and backward to data -------------------------------------------------------------------------------- */
 
 /* Rows of pixels times ordered weights. DATA: from dy to dx, else from x to y. */
 template <typename cell, bool DATA> struct conv_product {
@@ -192,7 +192,7 @@ int cuda_run_conv_backward_data(cuda_queue *queue, const hal_conv_backward_data_
     return code != CUDA_REFUSED ? code : CUDA_BY_VALUE(a->dx.dtype, conv_backward_data, queue, a);
 }
 
-/* ---- backward to weights --------------------------------------------------------------------------------------------- */
+/* ---- backward to weights ----------------------------------------------------------------------------------------- */
 
 /* One group and one piece of the pixels. With a bias there is one column more, of ones: the sums of dy. */
 template <typename cell> struct weights_product {

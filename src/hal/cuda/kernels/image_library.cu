@@ -21,7 +21,7 @@ static const cuda_conv *own_of(const hal_conv *conv)
     return reinterpret_cast<const cuda_conv *>(conv);
 }
 
-/* ---- who makes a pass ------------------------------------------------------------------------------------------------ */
+/* ---- who makes a pass -------------------------------------------------------------------------------------------- */
 
 bool cuda_conv_product(const cuda_conv *conv, cuda_conv_pass pass, int64_t pixels, cuda_product *p)
 {
@@ -99,7 +99,7 @@ static int make(cuda_queue *queue, const maker &by, const void *a, const void *b
     return cuda_blas_multiply(queue->blas, &product);
 }
 
-/* ---- filters --------------------------------------------------------------------------------------------------------- */
+/* ---- filters ----------------------------------------------------------------------------------------------------- */
 
 /* Element i of a filter is at(i) of a weight, or of its gradient. */
 struct filter_order {
@@ -152,7 +152,7 @@ static int from_filter(cuda_queue *queue, const maker &by, const hal_conv_shape 
                        reinterpret_cast<const cell *>(by.filter), order, cuda_data<cuda_real<cell>>(dweight), adds);
 }
 
-/* ---- forward --------------------------------------------------------------------------------------------------------- */
+/* ---- forward ----------------------------------------------------------------------------------------------------- */
 
 /* y = act(y + bias). */
 template <typename cell> struct ending {
@@ -195,7 +195,7 @@ int cuda_library_conv_forward(cuda_queue *queue, const hal_conv_forward_args *a)
     return CUDA_BY_VALUE(a->y.dtype, forward, queue, a);
 }
 
-/* ---- backward -------------------------------------------------------------------------------------------------------- */
+/* ---- backward ---------------------------------------------------------------------------------------------------- */
 
 template <typename cell> static int backward_data(cuda_queue *queue, const hal_conv_backward_data_args *a)
 {

@@ -1,6 +1,6 @@
 /*
- * hal/cuda/kernels/loss.cu: losses and counts of hal/ops.def. Rows write what they add to a loss, and a fold adds those in one
- * order: nothing comes to the host before somebody reads the operand.
+ * hal/cuda/kernels/loss.cu: losses and counts of hal/ops.def. Rows write what they add to a loss, and a fold adds those
+ * in one order: nothing comes to the host before somebody reads the operand.
  */
 #include "hal/cuda/kernels/cuda_cells.h"
 #include "hal/cuda/kernels/cuda_fold.h"
@@ -63,7 +63,7 @@ static int take_scratch(cuda_queue *queue, int64_t rows, row_type **row, void **
     return CUDA_DONE;
 }
 
-/* ---- softmax cross-entropy ------------------------------------------------------------------------------------------- */
+/* ---- softmax cross-entropy --------------------------------------------------------------------------------------- */
 
 /* A row's loss is log(sum) + rest: the fold takes logarithms, a thread a row. */
 struct row_loss {
@@ -99,9 +99,9 @@ struct softmax_weights {
     bool smooth;
 };
 
-/* Powers are of the row's type, sums of them double, and so is the label's probability: what is left of it after 1 is taken
- * away is what the others have, however little. dx may be x: lanes write what they alone read, but for a row's first element,
- * which all have read before they join. */
+/* Powers are of the row's type, sums of them double, and so is the label's probability: what is left of it after 1 is
+ * taken away is what the others have, however little. dx may be x: lanes write what they alone read, but for a row's
+ * first element, which all have read before they join. */
 template <typename real, int HELD>
 __global__ void __launch_bounds__(CUDA_BLOCK)
     softmax_kernel(cuda_row_team team, cuda_mat<real> x, const int32_t *label, const uint8_t *mask, cuda_mat<real> dx,
@@ -173,7 +173,7 @@ int cuda_run_softmax_xent(cuda_queue *queue, const hal_softmax_xent_args *a)
     return cuda_empty(a->x) ? CUDA_DONE : CUDA_BY_REAL(a->x.dtype, softmax_xent, queue, a);
 }
 
-/* ---- binary cross-entropy -------------------------------------------------------------------------------------------- */
+/* ---- binary cross-entropy ---------------------------------------------------------------------------------------- */
 
 /* Of a logit's probability and its complement the smaller is made, and the other from it: neither loses digits. */
 template <typename real>
@@ -226,7 +226,7 @@ int cuda_run_bce_logits(cuda_queue *queue, const hal_bce_logits_args *a)
     return cuda_empty(a->x) ? CUDA_DONE : CUDA_BY_REAL(a->x.dtype, bce_logits, queue, a);
 }
 
-/* ---- accuracy --------------------------------------------------------------------------------------------------------- */
+/* ---- accuracy ---------------------------------------------------------------------------------------------------- */
 
 /* A thread a row: the definition's loop, in which NaNs never win and the lowest index does. */
 template <typename real>

@@ -1,5 +1,6 @@
 /*
- * hal/cuda/kernels/maximum.cu: the largest row over edges, and its gradient, as sums by row that cuda_row_edges.h walks.
+ * hal/cuda/kernels/maximum.cu: the largest row over edges, and its gradient, as sums by row that cuda_row_edges.h
+ * walks.
  */
 #include <math.h>
 
@@ -8,7 +9,7 @@
 #include "hal/cuda/kernels/cuda_row_edges.h"
 #include "hal/cuda/kernels/cuda_walk.h"
 
-/* ---- forward --------------------------------------------------------------------------------------------------------- */
+/* ---- forward ----------------------------------------------------------------------------------------------------- */
 
 /* A NaN wins. Of a zero and its negative it is either. */
 struct largest {
@@ -51,7 +52,7 @@ int cuda_run_max_forward(cuda_queue *queue, const hal_max_forward_args *a)
     return cuda_empty(a->out) ? CUDA_DONE : CUDA_BY_DATA(a->out.dtype, forward, queue, a);
 }
 
-/* ---- ties ------------------------------------------------------------------------------------------------------------ */
+/* ---- ties -------------------------------------------------------------------------------------------------------- */
 
 template <typename cell> struct ties_op {
     typedef int64_t value;
@@ -84,7 +85,7 @@ int cuda_run_max_ties(cuda_queue *queue, const hal_max_ties_args *a)
     return cuda_empty(a->ties) ? CUDA_DONE : CUDA_BY_DATA(a->x.dtype, ties, queue, a);
 }
 
-/* ---- backward -------------------------------------------------------------------------------------------------------- */
+/* ---- backward ---------------------------------------------------------------------------------------------------- */
 
 template <typename cell> struct shared_out {
     typedef cuda_real<cell> real;

@@ -1,6 +1,6 @@
 /*
- * hal/cuda/kernels/nn.cu: the group nn of hal/ops.def but for losses (loss.cu) and what normalises rows (norm.cu): activations,
- * dropout with the bits of base/philox.h, and batch norm in two phases.
+ * hal/cuda/kernels/nn.cu: the group nn of hal/ops.def but for losses (loss.cu) and what normalises rows (norm.cu):
+ * activations, dropout with the bits of base/philox.h, and batch norm in two phases.
  */
 #include "hal/cuda/kernels/cuda_cells.h"
 #include "hal/cuda/kernels/cuda_columns.h"
@@ -8,7 +8,7 @@
 #include "hal/cuda/kernels/cuda_kernels.h"
 #include "hal/cuda/kernels/cuda_walk.h"
 
-/* ---- activations ---------------------------------------------------------------------------------------------------- */
+/* ---- activations ------------------------------------------------------------------------------------------------- */
 
 enum { MASKED = 8 /* cells at once: those of one block of random words */ };
 
@@ -133,7 +133,7 @@ int cuda_run_elu_backward(cuda_queue *queue, const hal_elu_backward_args *a)
     return cuda_empty(a->dx) ? CUDA_DONE : CUDA_BY_REAL(a->dx.dtype, elu_backward, queue, a);
 }
 
-/* ---- batch norm: S. Ioffe, C. Szegedy, ICML 2015, arXiv 1502.03167 ----------------------------------------------------- */
+/* ---- batch norm: S. Ioffe, C. Szegedy, ICML 2015, arXiv 1502.03167 ----------------------------------------------- */
 
 template <typename cell> struct moments : cuda_one_matrix<cell> {
     enum { SUMS = 2 };
@@ -232,7 +232,8 @@ int cuda_run_bn_gradients(cuda_queue *queue, const hal_bn_gradients_args *a)
     return cuda_empty(a->dbeta) ? CUDA_DONE : CUDA_BY_REAL(a->dbeta.dtype, bn_gradients, queue, a);
 }
 
-/* gamma * xhat + beta, rounded after each step: forward and backward agree about the sign, whatever is fused elsewhere. */
+/* gamma * xhat + beta, rounded after each step: forward and backward agree about the sign, whatever is fused
+ * elsewhere. */
 static __device__ inline float normalised(float centred, float rstd, float gamma, float beta)
 {
     return __fadd_rn(__fmul_rn(gamma, __fmul_rn(centred, rstd)), beta);

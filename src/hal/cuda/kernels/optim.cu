@@ -1,6 +1,6 @@
 /*
- * hal/cuda/kernels/optim.cu: the group optim of hal/ops.def; papers are named in hal/ref/ref_optim.c. One pass an update, in the
- * type of the parameters: 28 bytes a parameter for Adam, 20 for SGD with momentum.
+ * hal/cuda/kernels/optim.cu: the group optim of hal/ops.def; papers are named in hal/ref/ref_optim.c. One pass an
+ * update, in the type of the parameters: 28 bytes a parameter for Adam, 20 for SGD with momentum.
  */
 #include "hal/cuda/kernels/cuda_cells.h"
 #include "hal/cuda/kernels/cuda_fold.h"

@@ -1,12 +1,13 @@
 /*
- * hal/cuda/kernels/pack.cu: the group pack of hal/ops.def but for rows in few bits (pack_rows.cu) and selections (top_k.cu).
+ * hal/cuda/kernels/pack.cu: the group pack of hal/ops.def but for rows in few bits (pack_rows.cu) and selections
+ * (top_k.cu).
  */
 #include "hal/cuda/kernels/cuda_cells.h"
 #include "hal/cuda/kernels/cuda_fold.h"
 #include "hal/cuda/kernels/cuda_kernels.h"
 #include "hal/cuda/kernels/cuda_walk.h"
 
-/* ---- reduce ----------------------------------------------------------------------------------------------------------- */
+/* ---- reduce ------------------------------------------------------------------------------------------------------ */
 
 /* Integers wrap: their sums are of unsigned numbers. */
 static __device__ inline float sum_of(float a, float b)
@@ -79,7 +80,7 @@ int cuda_run_reduce(cuda_queue *queue, const hal_reduce_args *a)
     }
 }
 
-/* ---- cast ------------------------------------------------------------------------------------------------------------- */
+/* ---- cast -------------------------------------------------------------------------------------------------------- */
 
 enum { CAST = 8 /* cells at once: 16 bytes of the narrow ones */ };
 
@@ -126,7 +127,7 @@ int cuda_run_cast(cuda_queue *queue, const hal_cast_args *a)
                                           : cast_from<float>(queue, a);
 }
 
-/* ---- magnitudes -------------------------------------------------------------------------------------------------------- */
+/* ---- magnitudes -------------------------------------------------------------------------------------------------- */
 
 struct magnitudes {
     double sum, top; /* top: a NaN where there is one */
@@ -164,7 +165,7 @@ int cuda_run_sum_magnitudes(cuda_queue *queue, const hal_sum_magnitudes_args *a)
                      a->x.rows * a->x.cols);
 }
 
-/* ---- what is not finite ------------------------------------------------------------------------------------------------ */
+/* ---- what is not finite ------------------------------------------------------------------------------------------ */
 
 struct first_not_finite_fold {
     typedef int64_t value; /* n: none */

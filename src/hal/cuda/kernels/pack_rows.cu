@@ -1,6 +1,6 @@
 /*
- * hal/cuda/kernels/pack_rows.cu: rows in messages, a warp a row: the bits of hal/ref/ref_pack_rows.c. Nothing here is fused,
- * so that rounding falls as it does there.
+ * hal/cuda/kernels/pack_rows.cu: rows in messages, a warp a row: the bits of hal/ref/ref_pack_rows.c. Nothing here is
+ * fused, so that rounding falls as it does there.
  */
 #include "base/philox.h"
 #include "hal/cuda/kernels/cuda_cells.h"

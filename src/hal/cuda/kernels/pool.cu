@@ -43,7 +43,7 @@ template <typename cell> struct pooling {
                 const real value = cuda_load(in.at[v]);
                 if (average) {
                     made[v] += value;
-                } else if (first || value > made[v] || (value != value && made[v] == made[v])) { /* the first NaN wins */
+                } else if (first || value > made[v] || (value != value && made[v] == made[v])) { /* first NaN */
                     made[v] = value;
                     place.at[v] = (uint8_t)k;
                 }

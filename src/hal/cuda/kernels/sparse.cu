@@ -1,11 +1,12 @@
 /*
- * hal/cuda/kernels/sparse.cu: spmm_run on a matrix as cuda_matrix.h prepares it. A thread has up to 16 bytes of a row of x, or where
- * rows are not aligned to so much up to three single cells; `lanes` threads side by side have a strip of columns, and strips
- * are the outer dimension of the grid, so that all processors share one strip of x in the second-level cache. Sums are float32
- * for float32 and bfloat16 rows.
+ * hal/cuda/kernels/sparse.cu: spmm_run on a matrix as cuda_matrix.h prepares it. A thread has up to 16 bytes of a row
+ * of x, or where rows are not aligned to so much up to three single cells; `lanes` threads side by side have a strip of
+ * columns, and strips are the outer dimension of the grid, so that all processors share one strip of x in the
+ * second-level cache. Sums are float32 for float32 and bfloat16 rows.
  *
- * Where x has factors (pre) or rows without packs, and a strip fits the cache, strips are copied to scratch memory first,
- * multiplied and in whole packs: a factor costs an edge 32 bytes of the cache otherwise, and single cells a third of its rate.
+ * Where x has factors (pre) or rows without packs, and a strip fits the cache, strips are copied to scratch memory
+ * first, multiplied and in whole packs: a factor costs an edge 32 bytes of the cache otherwise, and single cells a
+ * third of its rate.
  */
 #include <assert.h>
 
@@ -151,7 +152,8 @@ __global__ void __launch_bounds__(CUDA_BLOCK)
     }
 }
 
-/* Long rows order[0 .. count - 1], whose pieces are [first[i] - first[0], first[i + 1] - first[0]) of the partial sums. */
+/* Long rows order[0 .. count - 1], whose pieces are [first[i] - first[0], first[i + 1] - first[0]) of the partial
+ * sums. */
 template <typename cell> __global__ void spmm_join_kernel(spmm_call<cell> s, const int64_t *first)
 {
     typedef cuda_real<cell> real;
@@ -211,7 +213,8 @@ template <typename cell> static int64_t long_rows_at_once(const hal_spmm *m, int
     return next;
 }
 
-/* Scratch memory for the widest group of long rows, whatever the slice: the first run allocates all. piece: its bytes. */
+/* Scratch memory for the widest group of long rows, whatever the slice: the first run allocates all. piece: its
+ * bytes. */
 static size_t partial_bytes(int64_t pieces, int64_t most_pieces, int64_t piece)
 {
     const int64_t bytes = most_pieces * piece;
@@ -249,8 +252,8 @@ static int launch_long_rows(cuda_queue *queue, const hal_spmm_run_args *a, spmm_
     return CUDA_DONE;
 }
 
-/* Strips as wide as a warp, or so narrow that a strip of x stays in the second-level cache while all rows are summed; not
- * below a line of it, and not where even that does not fit. */
+/* Strips as wide as a warp, or so narrow that a strip of x stays in the second-level cache while all rows are summed;
+ * not below a line of it, and not where even that does not fit. */
 template <typename cell> static int strip_lanes(const cuda_queue *queue, int64_t rows_of_x, int64_t d, int of_lane)
 {
     const int widest = cuda_team_lanes(cuda_pieces(d, of_lane));
@@ -293,7 +296,7 @@ static int64_t cell_bytes(const hal_mat &mat)
     return mat.dtype == WEFT_DTYPE_F64 ? 8 : mat.dtype == WEFT_DTYPE_BF16 ? 2 : 4;
 }
 
-/* ---- strips of x in scratch memory ------------------------------------------------------------------------------------ */
+/* ---- strips of x in scratch memory ------------------------------------------------------------------------------- */
 
 enum { PACK = 4 /* cells of a pack of a strip */ };
 
@@ -363,7 +366,7 @@ static int run_strips(cuda_queue *queue, const hal_spmm_run_args *a, const spmm_
     return CUDA_DONE;
 }
 
-/* ---- the operation ---------------------------------------------------------------------------------------------------- */
+/* ---- the operation ----------------------------------------------------------------------------------------------- */
 
 template <typename cell> static int run_as_given(cuda_queue *queue, const hal_spmm_run_args *a, const spmm_call<cell> &s)
 {

@@ -1,16 +1,17 @@
 /*
- * hal/cuda/kernels/top_k.cu: select_largest of hal/ops.def, exact, in one pass over a long vector, without a wait of the host.
+ * hal/cuda/kernels/top_k.cu: select_largest of hal/ops.def, exact, in one pass over a long vector, without a wait of
+ * the host.
  *
- *      sample     every 64th run of 32 neighbours: a floor that half as many again as are wanted reach, by two histograms
- *      collect    what reaches it, tile by tile in order: a short list of candidates (the pass over the vector)
- *      digits     12, 10 and 9 bits: three histograms of the list find the k-th magnitude
- *      count      how many of each part of the list lie above it, and on it
- *      write      each part behind those before it: what lies above, and as many as are wanted of those that lie on it
+ *    sample     every 64th run of 32 neighbours: a floor that half as many again as are wanted reach, by two histograms
+ *    collect    what reaches it, tile by tile in order: a short list of candidates (the pass over the vector)
+ *    digits     12, 10 and 9 bits: three histograms of the list find the k-th magnitude
+ *    count      how many of each part of the list lie above it, and on it
+ *    write      each part behind those before it: what lies above, and as many as are wanted of those that lie on it
  *
- * The floor is a guess that costs time alone: where fewer than k reach it, or more than there is room for (ties, most elements
- * zero), the last three steps read the vector itself, five passes in all, as they do where it is short or k a large part of it.
- * Kernels learn from the state which it is. Tiles lie in the list in the order in which their blocks came, and a table says
- * where; whatever that order was, what is written is the same.
+ * The floor is a guess that costs time alone: where fewer than k reach it, or more than there is room for (ties, most
+ * elements zero), the last three steps read the vector itself, five passes in all, as they do where it is short or k a
+ * large part of it. Kernels learn from the state which it is. Tiles lie in the list in the order in which their blocks
+ * came, and a table says where; whatever that order was, what is written is the same.
  */
 #include <assert.h>
 
@@ -33,8 +34,8 @@ enum {
     TOP_FLOOR_SHIFT = 9 /* lower bits of a floor are 0 */
 };
 
-/* Of a magnitude's 31 bits, those that a step looks at: `width` from `shift` on. The first of the sample's steps, and of the
- * others, looks at the uppermost. */
+/* Of a magnitude's 31 bits, those that a step looks at: `width` from `shift` on. The first of the sample's steps, and
+ * of the others, looks at the uppermost. */
 struct top_step {
     int number, shift, width;
     bool first;
@@ -101,9 +102,10 @@ static __device__ inline uint32_t sum_to_lane(uint32_t own)
     return own;
 }
 
-/* ---- sample and digits ------------------------------------------------------------------------------------------------ */
+/* ---- sample and digits ------------------------------------------------------------------------------------------- */
 
-/* Element i of the sample: runs lie at places that drift through their windows, so that no period of x meets them all. */
+/* Element i of the sample: runs lie at places that drift through their windows, so that no period of x meets them
+ * all. */
 static __device__ inline int64_t sampled(int64_t i)
 {
     const uint32_t window = (uint32_t)i / CUDA_WARP;
@@ -219,7 +221,7 @@ static __global__ void __launch_bounds__(CUDA_BLOCK) top_digits(top_call c, top_
     find_place(step, bins, before, &c.state->place[step.number]);
 }
 
-/* ---- collect ---------------------------------------------------------------------------------------------------------- */
+/* ---- collect ----------------------------------------------------------------------------------------------------- */
 
 struct alignas(16) top_vector {
     float at[TOP_VECTOR];
@@ -305,7 +307,7 @@ static __global__ void __launch_bounds__(CUDA_BLOCK) top_collect(top_call c)
     }
 }
 
-/* ---- count and write -------------------------------------------------------------------------------------------------- */
+/* ---- count and write --------------------------------------------------------------------------------------------- */
 
 /* Of the vector a tile is as many elements; its last tiles may be short or empty. */
 static __device__ inline top_range range_of(const top_call &c, bool all, int64_t tile)
@@ -318,7 +320,8 @@ static __device__ inline top_range range_of(const top_call &c, bool all, int64_t
     return {(uint32_t)(begin < c.n ? begin : c.n), (uint32_t)(end < c.n ? end : c.n)};
 }
 
-/* Calls visit(i, there, x) for the elements x of a warp's tiles in order, a lane one of 32 neighbours, or none: not `there`. */
+/* Calls visit(i, there, x) for the elements x of a warp's tiles in order, a lane one of 32 neighbours, or none: not
+ * `there`. */
 template <typename Visit> static __device__ inline void visit_tiles(const top_call &c, bool all, Visit visit)
 {
     const float *__restrict__ from = all ? c.x : c.value;
@@ -403,7 +406,7 @@ static __global__ void __launch_bounds__(CUDA_BLOCK) top_write(top_call c)
     });
 }
 
-/* ---- the call --------------------------------------------------------------------------------------------------------- */
+/* ---- the call ---------------------------------------------------------------------------------------------------- */
 
 /* A list has room for a quarter of the vector at most: the largest k that has one, below 0 for none. */
 static int64_t most_listed(int64_t n)
@@ -411,8 +414,8 @@ static int64_t most_listed(int64_t n)
     return n / 4 >= TOP_SPARE ? (n / 4 - TOP_SPARE) / 3 : -1;
 }
 
-/* Half as many again as are wanted are to reach the floor, and 8192, 128 of the sample, so that chance hides few of them; and
- * there is room for twice as many. */
+/* Half as many again as are wanted are to reach the floor, and 8192, 128 of the sample, so that chance hides few of
+ * them; and there is room for twice as many. */
 static void plan_list(top_call *c)
 {
     const int64_t aim = c->k + c->k / 2 + (1 << 13);
@@ -424,7 +427,8 @@ static void plan_list(top_call *c)
     c->sample_wanted = aim * c->sample / c->n + 1;
 }
 
-/* The next `count` elements of scratch memory at `*bytes`, on a border of 256. Without memory bytes are added up alone. */
+/* The next `count` elements of scratch memory at `*bytes`, on a border of 256. Without memory bytes are added up
+ * alone. */
 template <typename T> static T *carve(void *scratch, size_t *bytes, int64_t count)
 {
     T *const at = scratch != nullptr ? reinterpret_cast<T *>(static_cast<char *>(scratch) + *bytes) : nullptr;

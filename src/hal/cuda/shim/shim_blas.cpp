@@ -1,6 +1,6 @@
 /*
- * hal/cuda/shim/shim_blas.cpp: the calls of cuda_blas.h on the host's memory, by the definition, with sums in double. Like the
- * library's they run in their stream's order, and late.
+ * hal/cuda/shim/shim_blas.cpp: the calls of cuda_blas.h on the host's memory, by the definition, with sums in double.
+ * Like the library's they run in their stream's order, and late.
  */
 #include <cstdio>
 

@@ -1,6 +1,6 @@
 /*
- * hal/cuda/shim/shim_block.cpp: see shim_block.h. A fiber is a stack and a place in it: switching saves the registers that
- * calls keep, without the system calls of swapcontext, and is told to the sanitizers of addresses and threads.
+ * hal/cuda/shim/shim_block.cpp: see shim_block.h. A fiber is a stack and a place in it: switching saves the registers
+ * that calls keep, without the system calls of swapcontext, and is told to the sanitizers of addresses and threads.
  */
 #include "hal/cuda/shim/shim_block.h"
 
@@ -98,7 +98,8 @@ struct team {
     }
 };
 
-/* Of this host thread, made by its first grid; a plain pointer, as what has a destructor is asked for by a call each time. */
+/* Of this host thread, made by its first grid; a plain pointer, as what has a destructor is asked for by a call each
+ * time. */
 __thread team *here;
 
 struct team_owner {
@@ -124,7 +125,7 @@ void enter_team()
     abort();
 }
 
-/* ---- orders -------------------------------------------------------------------------------------------------------- */
+/* ---- orders ------------------------------------------------------------------------------------------------------ */
 
 /* start, and step further round each time, visits each of count once when the step shares no divisor with it. */
 struct order {
@@ -175,7 +176,7 @@ order order_of(uint64_t count, wish how)
     return {step, draw() % count, count};
 }
 
-/* ---- fibers -------------------------------------------------------------------------------------------------------- */
+/* ---- fibers ------------------------------------------------------------------------------------------------------ */
 
 SHIM_UNSEEN void before_switch(void **keep, const void *stack, size_t bytes, void *tsan)
 {
@@ -248,7 +249,7 @@ SHIM_UNSEEN void run_fiber(unsigned i)
     after_switch(here->scheduler_asan, nullptr, nullptr);
 }
 
-/* ---- meetings ------------------------------------------------------------------------------------------------------ */
+/* ---- meetings ---------------------------------------------------------------------------------------------------- */
 
 /* The lanes of a mask go on, each with the words of all. */
 void hand_out(unsigned first, unsigned mask)

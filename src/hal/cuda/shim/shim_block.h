@@ -1,11 +1,12 @@
 /*
  * hal/cuda/shim/shim_block.h: the language of kernels, for a host compiler: one grid at a time on the calling thread,
- * block after block. The threads of a block whose kernel has barriers are fibers that take turns at the barriers; without
- * barriers they are the rounds of a loop.
+ * block after block. The threads of a block whose kernel has barriers are fibers that take turns at the barriers;
+ * without barriers they are the rounds of a loop.
  *
- * WEFT_CUDA_SHIM_ORDER says in which order threads and blocks run: forward, reverse or random, the default. A barrier that
- * is missing shows as a wrong number in one of them; a barrier that some threads of a block or warp do not reach ends the
- * process with the kernel's name for it. Memory order inside a warp is not imitated: a thread runs until it waits.
+ * WEFT_CUDA_SHIM_ORDER says in which order threads and blocks run: forward, reverse or random, the default. A barrier
+ * that is missing shows as a wrong number in one of them; a barrier that some threads of a block or warp do not reach
+ * ends the process with the kernel's name for it. Memory order inside a warp is not imitated: a thread runs until it
+ * waits.
  */
 #ifndef WEFT_HAL_CUDA_SHIM_SHIM_BLOCK_H
 #define WEFT_HAL_CUDA_SHIM_SHIM_BLOCK_H

@@ -2,14 +2,14 @@
  * hal/cuda/shim/shim_device.cpp: the calls of cuda_device.h on the host's memory.
  *
  * A stream is a queue of tasks, and an event a place in one. Waiting for a place runs the tasks before it; a task that
- * waits for another stream's event runs that stream first. Blocks have exact extents, so that the address sanitizer names
- * an access past their end, and begin as NaNs; host memory that a copy is to fill holds 0xA5 bytes until the copy runs.
- * Who asks for an event without waiting hears "not yet" a few times, then what is before it runs on the asking thread: the
- * streams of a device are behind one lock, which is held while their tasks run.
+ * waits for another stream's event runs that stream first. Blocks have exact extents, so that the address sanitizer
+ * names an access past their end, and begin as NaNs; host memory that a copy is to fill holds 0xA5 bytes until the copy
+ * runs. Who asks for an event without waiting hears "not yet" a few times, then what is before it runs on the asking
+ * thread: the streams of a device are behind one lock, which is held while their tasks run.
  *
  * WEFT_CUDA_SHIM_DEVICES: how many devices there are (1). WEFT_CUDA_SHIM_MEMORY: bytes of each (1 TiB).
- * WEFT_CUDA_SHIM_CAPABILITY: their compute capability, 10 * major + minor (70). WEFT_CUDA_SHIM_DIRECT=1: transports copy from and
- * to their memory, as an MPI library that knows CUDA does.
+ * WEFT_CUDA_SHIM_CAPABILITY: their compute capability, 10 * major + minor (70). WEFT_CUDA_SHIM_DIRECT=1: transports
+ * copy from and to their memory, as an MPI library that knows CUDA does.
  */
 #include "hal/cuda/shim/shim_device.h"
 
@@ -312,7 +312,7 @@ int cuda_stream_wait(cuda_stream *stream, cuda_event *event)
         return CUDA_DONE;
     }
     if (other->lock != stream->lock) {
-        return CUDA_ERROR_VALUE; /* of two devices that were opened by two threads: each would wait for the other's lock */
+        return CUDA_ERROR_VALUE; /* two devices of two threads would wait for each other's lock */
     }
     return submit(stream, [=] { other->run(until); });
 }

@@ -1,7 +1,7 @@
 /*
  * hal/cuda/shim/shim_device.h: kernels for the queues of shim_device.cpp. What is called on a stream waits there until
- * somebody waits for it, and then only what it depends on runs: an order between two streams that was never asked for is
- * no order.
+ * somebody waits for it, and then only what it depends on runs: an order between two streams that was never asked for
+ * is no order.
  */
 #ifndef WEFT_HAL_CUDA_SHIM_SHIM_DEVICE_H
 #define WEFT_HAL_CUDA_SHIM_SHIM_DEVICE_H

@@ -1,6 +1,6 @@
 /*
- * hal/cuda/shim/shim_dnn.cpp: the calls of cuda_dnn.h on the host's memory, by the definition, with sums in double. Like the
- * library's they run in their stream's order, and late.
+ * hal/cuda/shim/shim_dnn.cpp: the calls of cuda_dnn.h on the host's memory, by the definition, with sums in double.
+ * Like the library's they run in their stream's order, and late.
  *
  * WEFT_CUDA_SHIM_DNN=refuses: it takes convolutions when they are prepared, and refuses to make them.
  */
@@ -23,7 +23,8 @@ struct cuda_dnn_conv {
 namespace
 {
 
-/* What a cell of a pass is the sum of: products of a pixel of x, one of y and an element of the filter that they meet in. */
+/* What a cell of a pass is the sum of: products of a pixel of x, one of y and an element of the filter that they meet
+ * in. */
 struct geometry {
     int64_t size[2], made[2], kernel[2], stride[2], dilation[2], pad[2];
     int64_t in, out, group_in, group_out, images; /* channels, of all and of a group */
