@@ -58,7 +58,7 @@ static weft_status create_matrices(gnn_model *model)
     if (keeps_features_apart(model)) {
         WEFT_TRY(tensor_create(hal, dtype, plan->n_owned, plan->config.inputs, WEFT_MEM_FEATURE, &model->features));
     } else if (first->plan->sparse) {
-        first->features = &model->sparse;
+        first->linear.features = &model->sparse;
         first->input = (weft_tensor){.hal = hal,
                                      .dtype = dtype,
                                      .rows = first->plan->input_rows,
@@ -67,7 +67,7 @@ static weft_status create_matrices(gnn_model *model)
     } else if (first->plan->streams) {
         WEFT_TRY(tensor_stream_create(hal, dtype, first->plan->input_rows, first->plan->input_cols, plan->stream_rows,
                                       WEFT_MEM_FEATURE, &model->stream));
-        first->stream = &model->stream;
+        first->linear.stream = &model->stream;
         first->input = tensor_view(&model->stream.rows, 0, first->plan->input_rows, 0, first->plan->input_cols);
     } else {
         WEFT_TRY(tensor_create(hal, dtype, first->plan->input_rows, first->plan->input_cols, WEFT_MEM_FEATURE,

@@ -105,14 +105,14 @@ static weft_status declare_weights(dense_model *model, int index)
     const bool uniform = linear || u->layer->start == NET_START_UNIFORM;
     const param_init init = uniform ? param_fan_uniform(fan_in) : param_kaiming(fan_in);
     const int64_t flat[2] = {out, fan_in}; /* as PyTorch has it: channels, rows, columns of what is flattened */
-    d->weight = param_add_block(&model->params, PARAM_GROUP_DECAY, out, fan_in);
-    WEFT_TRY(param_add_tensor(&model->params, d->weight, linear ? 2 : 4, linear ? flat : shape, init, "%s.weight",
-                              u->layer->name));
+    d->linear.weight = param_add_block(&model->params, PARAM_GROUP_DECAY, out, fan_in);
+    WEFT_TRY(param_add_tensor(&model->params, d->linear.weight, linear ? 2 : 4, linear ? flat : shape, init,
+                              "%s.weight", u->layer->name));
     if (!u->layer->bias) {
         return WEFT_OK;
     }
-    d->bias = param_add_block(&model->params, PARAM_GROUP_NO_DECAY, 1, out);
-    return param_add_tensor(&model->params, d->bias, 1, &out, linear ? init : param_constant(0.0), "%s.bias",
+    d->linear.bias = param_add_block(&model->params, PARAM_GROUP_NO_DECAY, 1, out);
+    return param_add_tensor(&model->params, d->linear.bias, 1, &out, linear ? init : param_constant(0.0), "%s.bias",
                             u->layer->name);
 }
 
@@ -301,7 +301,8 @@ static weft_status create(dense_model *model)
     WEFT_TRY(units_create(config->net, &model->list));
     WEFT_TRY(WEFT_NEW_ZERO(&model->unit, list->units, WEFT_MEM_GENERAL));
     for (int i = 0; i < list->units; ++i) {
-        model->unit[i].weight = model->unit[i].bias = DENSE_NO_BLOCK;
+        model->unit[i].linear = (train_linear){
+            .params = &model->params, .weight = LINEAR_NO_BLOCK, .bias = LINEAR_NO_BLOCK, .transposed = true};
     }
     WEFT_TRY(find_values(model->hal, config, model->dtype, list, &model->values));
     WEFT_TRY(plan_arena(config, model->dtype, list, &model->values, &model->plan));

@@ -20,7 +20,7 @@
 #include "base/option_words.h"
 #include "gnn/halo/gnn_halo.h"
 #include "gnn/layers/form_choice.h"
-#include "train/norm.h"
+#include "train/layers/norm.h"
 
 /* Convolutions of up to two layers each, and the map that jumping connections end in. */
 enum { GNN_MAX_CONVOLUTIONS = 64, GNN_MAX_LAYERS = 2 * GNN_MAX_CONVOLUTIONS + 1 };

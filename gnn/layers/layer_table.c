@@ -21,6 +21,7 @@ weft_status gnn_layer_declare(gnn_layer *layer, const gnn_layer_plan *plan, para
     memset(layer, 0, sizeof *layer);
     layer->plan = plan;
     layer->params = params;
+    layer->linear = (train_linear){.params = params, .weight = LINEAR_NO_BLOCK, .bias = LINEAR_NO_BLOCK};
     assert(plan->d_in >= 1 && plan->d_out >= 1);
     return plan->ops->declare(layer, group);
 }
@@ -35,7 +36,7 @@ weft_status gnn_layer_create(gnn_layer *layer, gnn_aggregator *aggregator, const
     layer->edges = edges;
     layer->n_owned = n_owned;
     layer->n_local = n_local;
-    layer->panel = panel;
+    layer->linear.panel = plan->panels ? panel : NULL;
     if (!borrow_input) {
         WEFT_TRY(tensor_create(hal, plan->input_type, plan->input_rows, plan->input_cols, WEFT_MEM_ACTIVATION,
                                &layer->input));

@@ -20,10 +20,10 @@
 #include "machine/placement.h"
 #include "option/option.h"
 #include "partition/reorder.h"
+#include "train/layers/norm.h"
 #include "train/lr_schedule.h"
 #include "train/metrics.h"
 #include "train/model.h"
-#include "train/norm.h"
 #include "train/optimizer.h"
 
 /* The ids: those of the option room, then one for each row here. */
