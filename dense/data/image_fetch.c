@@ -19,7 +19,7 @@ struct image_fetch {
 /* The rows of a rank: [out] server of each, where it is this rank's; else what this one sends it. */
 static weft_status send_rows(image_fetch *f, const image_fetch_batch *batch, int reader)
 {
-    const image_share share = batch->share(batch->self, reader);
+    const batch_share share = batch->share(batch->self, reader);
     const size_t bytes = (size_t)image_set_bytes(f->set);
     uint8_t *area = comm_exchange_area(f->exchange, reader);
     for (int64_t i = 0; i < share.count; ++i) {

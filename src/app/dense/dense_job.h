@@ -3,9 +3,9 @@
 #define WEFT_APP_DENSE_DENSE_JOB_H
 
 #include "app/dense/dense_workload.h"
-#include "dense/data/image_order.h"
 #include "dense/engine/dense_model.h"
 #include "dense/net/zoo.h"
+#include "train/batch/batch_order.h"
 
 enum { DENSE_SIZES = HAL_CONV_SIZES };
 
@@ -20,7 +20,7 @@ typedef struct dense_job {
     image_set *set;
     network net;
     augment augment;
-    image_batches batches;       /* of training */
+    batch_plan batches;          /* of training */
     int64_t images[DENSE_SIZES]; /* numbers of images that batches of this rank have */
     int sizes;
     int64_t evaluated; /* images of an evaluation, over all ranks */

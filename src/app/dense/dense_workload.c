@@ -10,9 +10,9 @@
 #include "app/workload/precision.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "dense/data/image_order.h"
 #include "dense/dense_options.def"
 #include "graph/graph_options.def"
+#include "train/batch/batch_order.h"
 
 /* ---- the data ---- */
 
@@ -177,9 +177,9 @@ static weft_status dense_decide(workload *work, weft_options *options, bool trai
 
 /* ---- the plan ---- */
 
-static void add_size(dense_job *job, const image_batches *batches, image_turn turn, const app_context *context)
+static void add_size(dense_job *job, const batch_plan *batches, batch_turn turn, const app_context *context)
 {
-    const image_share share = image_order_part(batches, turn, comm_size(context->comm), comm_rank(context->comm));
+    const batch_share share = batch_order_part(batches, turn, comm_size(context->comm), comm_rank(context->comm));
     for (int i = 0; i < job->sizes; ++i) {
         if (job->images[i] == share.count) {
             return;
@@ -191,11 +191,11 @@ static void add_size(dense_job *job, const image_batches *batches, image_turn tu
     }
 }
 
-static void add_step(dense_job *job, const image_batches *batches, int64_t step, int asked, const app_context *context)
+static void add_step(dense_job *job, const batch_plan *batches, int64_t step, int asked, const app_context *context)
 {
-    const int parts = image_order_parts(batches, step, asked);
+    const int parts = batch_order_parts(batches, step, asked);
     for (int part = 0; part < parts; ++part) {
-        add_size(job, batches, (image_turn){.step = step, .part = part, .parts = parts}, context);
+        add_size(job, batches, (batch_turn){.step = step, .part = part, .parts = parts}, context);
     }
 }
 
@@ -203,11 +203,11 @@ static void add_step(dense_job *job, const image_batches *batches, int64_t step,
 static void plan_sizes(dense_job *job, const app_context *context)
 {
     job->evaluated = image_set_evaluated(job->set);
-    const image_batches evaluation = {.samples = job->evaluated, .batch = job->batches.batch};
-    const image_batches *const list[] = {&job->batches, &evaluation};
+    const batch_plan evaluation = {.samples = job->evaluated, .batch = job->batches.batch};
+    const batch_plan *const list[] = {&job->batches, &evaluation};
     const int asked[] = {(int)option_int(context->options, OPT_ACCUMULATE), 1};
     for (int i = 0; i < 2; ++i) {
-        const int64_t steps = image_order_steps(list[i]);
+        const int64_t steps = batch_order_steps(list[i]);
         if (steps > 0) {
             add_step(job, list[i], 0, asked[i], context);
             add_step(job, list[i], steps - 1, asked[i], context);
@@ -219,7 +219,7 @@ static void plan_sizes(dense_job *job, const app_context *context)
  * themselves, in a share of one. */
 static weft_status pair_images(dense_job *job, const net_layer *norm, bool own, int accumulate)
 {
-    image_batches *b = &job->batches;
+    batch_plan *b = &job->batches;
     const char *net = job->net.name;
     WEFT_CHECK(b->batch >= 2, WEFT_ERR_USAGE,
                "--batch-size %lld: %s: layer %s is a batch norm of one pixel an image, which one image leaves no "
@@ -246,8 +246,8 @@ static weft_status pair_images(dense_job *job, const net_layer *norm, bool own, 
 static weft_status plan_batches(dense_job *job, const weft_options *o, bool training)
 {
     const int accumulate = (int)option_int(o, OPT_ACCUMULATE);
-    image_batches *b = &job->batches;
-    *b = (image_batches){.samples = job->set->count[IMAGE_TRAIN], .batch = option_int(o, OPT_BATCH_SIZE)};
+    batch_plan *b = &job->batches;
+    *b = (batch_plan){.samples = job->set->count[IMAGE_TRAIN], .batch = option_int(o, OPT_BATCH_SIZE)};
     if (!training) {
         return WEFT_OK;
     }
@@ -340,7 +340,7 @@ static weft_status dense_plan(workload *work, const char *folder, int64_t output
                        .values = values,
                        .winograd = option_choice(o, OPT_CONVOLUTION) != DENSE_CONVOLUTION_DIRECT};
     work->inputs = set->channels;
-    work->shares[0] = image_order_share(set->count[IMAGE_TRAIN], set->count[IMAGE_TRAIN], 0, comm_size(context->comm),
+    work->shares[0] = batch_order_share(set->count[IMAGE_TRAIN], set->count[IMAGE_TRAIN], 0, comm_size(context->comm),
                                         comm_rank(context->comm))
                           .count;
     return plan_memory(work);
@@ -361,8 +361,8 @@ static weft_status collect_answers(workload *work)
     WEFT_TRY(WEFT_NEW(&job->held_id, rows, WEFT_MEM_IMAGE));
     int64_t row = 0;
     for (int64_t step = 0; step < source->eval_steps && job->evaluated > 0; ++step) {
-        const image_share share =
-            image_order_share(job->evaluated, batch, step, comm_size(context->comm), comm_rank(context->comm));
+        const batch_share share =
+            batch_order_share(job->evaluated, batch, step, comm_size(context->comm), comm_rank(context->comm));
         for (int64_t i = 0; i < share.count; ++i, ++row) {
             const int64_t at = share.begin + i;
             int split;
@@ -383,7 +383,7 @@ static void count_training(const workload *work, int64_t *by_class)
     const image_set *set = ((const dense_job *)work->self)->set;
     const weft_comm *comm = work->context->comm;
     const int64_t images = set->count[IMAGE_TRAIN];
-    const image_share share = image_order_share(images, images, 0, comm_size(comm), comm_rank(comm));
+    const batch_share share = batch_order_share(images, images, 0, comm_size(comm), comm_rank(comm));
     for (int64_t i = 0; i < share.count; ++i) {
         by_class[image_set_label(set, IMAGE_TRAIN, share.begin + i)] += 1;
     }
