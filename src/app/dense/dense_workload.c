@@ -259,11 +259,15 @@ static weft_status plan_batches(dense_job *job, const weft_options *o, bool trai
                         : WEFT_OK;
 }
 
-static int64_t parameters_of(const network *net)
+/* Parameters of the network, its running statistics, and its largest layer. */
+static train_memory_desc parameters_of(const network *net)
 {
-    int64_t sum = 0;
+    train_memory_desc sum = {.dtype = WEFT_DTYPE_F32, .packs = true};
     for (int i = 0; i < net->layers; ++i) {
-        sum += net_cost_of(net, i).parameters;
+        const int64_t count = net_cost_of(net, i).parameters;
+        sum.trained += count;
+        sum.state += net->layer[i].kind == NET_NORM ? count : 0; /* mean and variance beside gamma and beta */
+        sum.largest = count > sum.largest ? count : sum.largest;
     }
     return sum;
 }
@@ -280,7 +284,8 @@ static weft_status plan_memory(workload *work)
     const dense_job *job = work->self;
     const app_context *context = work->context;
     const sync_options sync = sync_options_of(context->options, dense_workload.shards);
-    const uint64_t parameters = (uint64_t)parameters_of(&job->net) * sizeof(float);
+    const train_memory_desc desc = parameters_of(&job->net);
+    const train_memory parameters = memory_plan_parameters(context, !work->trained, &desc);
     const int64_t arena = dense_model_arena_bytes(context->hal, &job->config, WEFT_DTYPE_F32);
     if (arena < 0) {
         return weft_error_code();
@@ -292,10 +297,9 @@ static weft_status plan_memory(workload *work)
     const uint64_t image = (uint64_t)image_set_bytes(job->set);
     const uint64_t fetched = image_set_is_spread(job->set) ? 2 * (uint64_t)comm_size(context->comm) : 0;
     const uint64_t batches = (uint64_t)most * image * (2 * sizeof(float) + fetched);
-    /* Values, gradients, two moments; packed for forward and backward. */
-    const uint64_t weights = 6 * parameters;
-    const uint64_t kept = sync_setup_bytes(&sync, parameters, comm_size(context->comm));
-    const sync_device_need on_device = sync_setup_device(&sync, context->hal, parameters, comm_size(context->comm));
+    const uint64_t kept = sync_setup_bytes(&sync, parameters.gradient, comm_size(context->comm));
+    const sync_device_need on_device =
+        sync_setup_device(&sync, context->hal, parameters.gradient, comm_size(context->comm));
     uint64_t scratch = 0;
     WEFT_TRY(dense_model_scratch_bytes(context->hal, &job->config, WEFT_DTYPE_F32, &scratch));
     scratch = scratch > on_device.scratch ? scratch : on_device.scratch;
@@ -305,12 +309,13 @@ static weft_status plan_memory(workload *work)
     memory_plan_add(memory, "libraries", library_bytes(context->hal));
     memory_plan_add(memory, "batches", batches);
     memory_plan_add(memory, "activations and their gradients", (uint64_t)arena);
-    memory_plan_add(memory, "parameters", weights);
+    memory_plan_add(memory, "parameters and optimiser", parameters.kept);
+    memory_plan_add(memory, "checkpoint or first weights, for a while", train_memory_passing(&parameters));
     memory_plan_add(memory, "synchronisation", kept);
     for (int i = 0; i < memory->rows; ++i) {
         memory->peak += memory->row[i].bytes;
     }
-    memory->device = batches + (uint64_t)arena + weights + on_device.kept + scratch;
+    memory->device = batches + (uint64_t)arena + parameters.kept + on_device.kept + scratch;
     memory->beside = memory->peak - (uint64_t)arena;
     memory_plan_add(memory, "scratch of operations", scratch);
     return memory_plan_check(context, memory, option_size(context->options, OPT_MEMORY_LIMIT));

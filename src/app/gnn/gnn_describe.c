@@ -86,7 +86,7 @@ void gnn_describe_plan(const workload *work, FILE *out)
         }
     }
     fputc('\n', out);
-    fprintf(out, "gradients: %.3f MB a rank and epoch\n", (double)plan.parameter_bytes / 5.0 / 1e6);
+    fprintf(out, "gradients: %.3f MB a rank and epoch\n", (double)plan.parameters * sizeof(float) / 1e6);
 }
 
 void gnn_summarise(const workload *work, json_writer *json)
