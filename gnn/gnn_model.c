@@ -93,7 +93,7 @@ static weft_status backward(void *self, const train_pass *pass, weft_tensor *dlo
 static weft_status state(void *self, const sync_buffer **buffer, int *count)
 {
     gnn_model *model = self;
-    return gnn_aggregator_state(&model->aggregator, buffer, count);
+    return gnn_aggregator_state_buffers(&model->aggregator, buffer, count);
 }
 
 static weft_status restored(void *self)
@@ -105,7 +105,7 @@ static weft_status restored(void *self)
 /* Announce the aggregations that a layer makes in one direction of a training pass. */
 static weft_status foresee_layer(gnn_model *model, const gnn_layer_plan *layer, bool transposed)
 {
-    gnn_aggregator_within(&model->aggregator, gnn_scope_of(layer, true));
+    gnn_aggregator_set_scope(&model->aggregator, gnn_scope_of(layer, true));
     for (int i = 0; i < layer->sums[transposed]; ++i) {
         WEFT_TRY(gnn_aggregator_foresee(&model->aggregator, transposed, layer->width));
     }
@@ -359,7 +359,7 @@ static weft_status forward(void *self, const train_pass *pass, weft_tensor *logi
 {
     gnn_model *model = self;
     hal_dropout input_dropout = dropout_of(model, pass, -1);
-    weft_status status = gnn_aggregator_begin(
+    weft_status status = gnn_aggregator_start_pass(
         &model->aggregator, &(gnn_halo_pass){.training = pass->training, .epoch = pass->epoch, .seed = pass->seed});
     model->interface.staleness = gnn_aggregator_staleness(&model->aggregator);
     if (status == WEFT_OK && keeps_features_apart(model)) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "dense/data/image_store.h"
 
 enum { SMALLEST_PAGE = 4096 };
 

@@ -10,9 +10,10 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/philox.h"
-#include "base/version.h"
 #include "dense/data/decode/image_decode.h"
+#include "dense/data/image_hash.h"
 #include "dense/data/image_options.def"
+#include "dense/data/image_reader.h"
 #include "dense/data/image_store.h"
 #include "io/text/foreign_file.h"
 #include "machine/placement.h"
@@ -122,14 +123,6 @@ static void name_set(const char *path, image_set *set)
 const char *image_memory_flag(const image_options *options)
 {
     return options->memory_flag != NULL ? options->memory_flag : FLAG_CACHE_MEMORY;
-}
-
-void image_hash_mix(char hash[33], const void *data, size_t bytes)
-{
-    char both[2 * 33];
-    memcpy(both, hash, 33);
-    file_hash(data, bytes, both + 33);
-    file_hash(both, sizeof both, hash);
 }
 
 weft_status image_set_name_classes(image_set *set, int64_t classes)
@@ -313,19 +306,6 @@ static weft_status fill_cache(const image_set *set, int threads)
         weft_free(pixels);
     }
     return status == WEFT_OK ? WEFT_OK : weft_fail(status, "%s", message);
-}
-
-void image_set_identify(const image_set *set, const char *path, image_key *key)
-{
-    char whole[PATH_MAX]; /* the specification of synth is no path */
-    const char *place = realpath(path, whole) != NULL ? whole : path;
-    const char *const texts[] = {set->hash,          set->store->identity, version_text(),       version_revision(),
-                                 version_compiler(), version_build(),      image_jpeg_version(), image_png_version()};
-    file_hash(place, strlen(place), key->place);
-    memcpy(key->identity, key->place, sizeof key->identity);
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; ++i) {
-        image_hash_mix(key->identity, texts[i], strlen(texts[i]));
-    }
 }
 
 /*

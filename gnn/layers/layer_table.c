@@ -70,20 +70,20 @@ weft_tensor gnn_layer_out(const gnn_layer *layer)
 
 weft_status gnn_layer_prepare(gnn_layer *layer)
 {
-    gnn_aggregator_within(layer->aggregator, gnn_scope_of(layer->plan, false));
+    gnn_aggregator_set_scope(layer->aggregator, gnn_scope_of(layer->plan, false));
     return layer->plan->ops->prepare != NULL ? layer->plan->ops->prepare(layer) : WEFT_OK;
 }
 
 weft_status gnn_layer_forward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout)
 {
     WEFT_TRY(layer->plan->ops->by_rows ? WEFT_OK : gnn_aggregate_settle(layer->aggregator));
-    gnn_aggregator_within(layer->aggregator, gnn_scope_of(layer->plan, pass->training));
+    gnn_aggregator_set_scope(layer->aggregator, gnn_scope_of(layer->plan, pass->training));
     return layer->plan->ops->forward(layer, pass, dropout);
 }
 
 weft_status gnn_layer_backward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout, weft_tensor *dx)
 {
     WEFT_TRY(layer->plan->ops->by_rows ? WEFT_OK : gnn_aggregate_settle(layer->aggregator));
-    gnn_aggregator_within(layer->aggregator, gnn_scope_of(layer->plan, true));
+    gnn_aggregator_set_scope(layer->aggregator, gnn_scope_of(layer->plan, true));
     return layer->plan->ops->backward(layer, pass, dropout, dx);
 }
