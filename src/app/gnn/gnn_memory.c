@@ -119,13 +119,14 @@ static uint64_t halo_bytes(const gnn_memory_facts *f)
            (halo->hidden ? columns : (uint64_t)plan->max_width) * kept * 4 / bins;
 }
 
-/* An aggregation matrix of its own, two matrices of answers there and three on the host. */
+/* An aggregation matrix of its own, two matrices of answers of all local rows, seven of the owned ones, and one on the host
+ * (gnn/smooth.c). */
 static uint64_t smoothing_bytes(const gnn_memory_facts *f)
 {
     const gnn_plan *plan = f->plan;
     const uint64_t answers = 4 * (uint64_t)plan->config.outputs;
     const uint64_t matrix = matrices_bytes(f, f->edges, f->symmetric ? 1 : 2);
-    return f->smooths ? matrix + (uint64_t)plan->n_local * (128 + 2 * answers) + 3 * (uint64_t)plan->n_owned * answers
+    return f->smooths ? matrix + (uint64_t)plan->n_local * (128 + 2 * answers) + 8 * (uint64_t)plan->n_owned * answers
                       : 0;
 }
 
