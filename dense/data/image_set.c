@@ -1,6 +1,7 @@
 /* dense/data/image_set.c: see dense/data/image_set.h. A new way that data sets come in is a file and a row here. */
 #include "dense/data/image_set.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -468,6 +469,7 @@ void image_set_evaluated_at(const image_set *set, int64_t position, int *split, 
 {
     static const int order[TRAIN_SPLITS] = {IMAGE_VALID, IMAGE_TEST, IMAGE_TRAIN};
     int i = 0;
+    assert(position >= 0 && position < image_set_evaluated(set));
     while (i + 1 < TRAIN_SPLITS && position >= set->count[order[i]]) {
         position -= set->count[order[i]];
         i += 1;
@@ -482,6 +484,7 @@ void image_set_count_classes(const image_set *set, int64_t *by_class)
     for (int s = 0; s < TRAIN_SPLITS; ++s) {
         const image_part *part = &set->store->part[s];
         for (int64_t i = 0; i < part->count; ++i) {
+            assert(part->label[i] >= 0 && part->label[i] < set->classes);
             by_class[part->label[i]] += 1;
         }
     }
@@ -530,6 +533,7 @@ int image_set_server(const image_set *set, int split, int64_t index, int reader)
         return -1;
     }
     const image_cache *cache = set->store->cache;
+    assert(split >= 0 && split < TRAIN_SPLITS && index >= 0 && index < set->count[split]);
     find(set, &split, &index);
     const int home = image_cache_home(cache, first_of(set->store, split) + index);
     return home >= 0 && reader >= 0 && image_cache_together(cache, home, reader) ? -1 : home;

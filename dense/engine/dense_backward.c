@@ -44,6 +44,7 @@ static unit_gradients gradients_of(const dense_model *model, int index)
 {
     const unit *u = &model->list.unit[index];
     const unit_slots *slots = &model->plan.unit[index];
+    assert(slots->dy != ARENA_NO_SLOT);
     unit_gradients g = {.u = u, .d = &model->unit[index], .slots = slots, .wants_dx = slots->dx != ARENA_NO_SLOT};
     g.x = value_again(model, u->x);
     g.y = value_again(model, u->y);
@@ -233,6 +234,7 @@ weft_status dense_backward(void *self, const train_pass *pass, weft_tensor *dlog
 {
     dense_model *model = self;
     const int output = model->list.output;
+    assert(pass->training && model->config.training && dlogits->rows == model->images);
     if (model->plan.logits != ARENA_NO_SLOT) {
         const weft_tensor narrow = dense_slot(model, model->plan.dlogits, output);
         WEFT_TRY(dense_cast(dlogits, &narrow));

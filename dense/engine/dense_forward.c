@@ -1,6 +1,8 @@
 /* dense/engine/dense_forward.c: values of a batch, unit by unit; see dense/engine/dense_model.h. */
 #include "dense/engine/dense_model.h"
 
+#include <assert.h>
+
 /* A unit's weight and bias, once they may be read. [out] bias  empty where there is none */
 static weft_status need_weights(const dense_model *model, const dense_unit *d, const train_pass *pass,
                                 weft_tensor *weight, weft_tensor *bias)
@@ -146,6 +148,7 @@ static void begin_batch(dense_model *model, const train_pass *pass)
 {
     model->input = pass->batch->input;
     model->images = model->input->rows;
+    assert(model->images >= 0 && model->images <= model->input->all_rows);
     if (!pass->training) {
         return;
     }

@@ -1,6 +1,7 @@
 /* dense/engine/dense_model.c: see dense/engine/dense_model.h. */
 #include "dense/engine/dense_model.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -28,6 +29,7 @@ int64_t dense_most_images(const dense_config *config)
 static weft_tensor slot_of(const dense_model *model, int slot, int like, weft_dtype type)
 {
     const net_size size = model->list.size[like];
+    assert(slot >= 0 && slot < model->plan.slots && model->images >= 0);
     weft_tensor t = {.hal = model->hal,
                      .dtype = type,
                      .rows = model->images * net_pixels(size),
@@ -68,6 +70,7 @@ hal_conv_norm dense_norm_on_the_way(const dense_model *model, const unit *conv)
         return (hal_conv_norm){.relu = false};
     }
     const int maker = model->list.maker[conv->x];
+    assert(maker != UNIT_NO_UNIT && model->list.unit[maker].kind == UNIT_NORM);
     return norm_vectors(&model->unit[maker].norm, model->list.unit[maker].relu);
 }
 
@@ -82,12 +85,14 @@ hal_dropout dense_dropout(const dense_model *model, int index, const train_pass 
 
 weft_tensor dense_by_image(const weft_tensor *value, int64_t images)
 {
+    assert(images == 0 || value->rows % images == 0);
     return images > 0 ? tensor_reshape(value, images, value->rows / images * value->cols) : *value;
 }
 
 weft_tensor dense_subsampled(const dense_model *model, int index, const weft_tensor *y)
 {
     const int64_t in = model->list.size[model->list.unit[index].x].channels;
+    assert(model->list.unit[index].kind == UNIT_SUBSAMPLE && in <= y->cols);
     return tensor_view(y, 0, y->rows, (y->cols - in) / 2, in);
 }
 
@@ -99,6 +104,7 @@ static weft_status declare_weights(dense_model *model, int index)
     dense_unit *d = &model->unit[index];
     const net_size in = model->list.size[u->x];
     const int64_t out = u->layer->out;
+    assert(u->layer->groups >= 1 && in.channels % u->layer->groups == 0 && out >= 1);
     const int64_t shape[4] = {out, in.channels / u->layer->groups, u->kernel[0], u->kernel[1]};
     const int64_t fan_in = shape[1] * shape[2] * shape[3];
     const bool linear = u->layer->kind == NET_LINEAR;
