@@ -58,7 +58,7 @@ static weft_status create_matrices(gnn_model *model)
     if (keeps_features_apart(model)) {
         WEFT_TRY(tensor_create(hal, dtype, plan->n_owned, plan->config.inputs, WEFT_MEM_FEATURE, &model->features));
     } else if (first->plan->sparse) {
-        first->features = &model->sparse;
+        first->linear.features = &model->sparse;
         first->input = (weft_tensor){.hal = hal,
                                      .dtype = dtype,
                                      .rows = first->plan->input_rows,
@@ -67,7 +67,7 @@ static weft_status create_matrices(gnn_model *model)
     } else if (first->plan->streams) {
         WEFT_TRY(tensor_stream_create(hal, dtype, first->plan->input_rows, first->plan->input_cols, plan->stream_rows,
                                       WEFT_MEM_FEATURE, &model->stream));
-        first->stream = &model->stream;
+        first->linear.stream = &model->stream;
         first->input = tensor_view(&model->stream.rows, 0, first->plan->input_rows, 0, first->plan->input_cols);
     } else {
         WEFT_TRY(tensor_create(hal, dtype, first->plan->input_rows, first->plan->input_cols, WEFT_MEM_FEATURE,
@@ -93,7 +93,7 @@ static weft_status backward(void *self, const train_pass *pass, weft_tensor *dlo
 static weft_status state(void *self, const sync_buffer **buffer, int *count)
 {
     gnn_model *model = self;
-    return gnn_aggregator_state(&model->aggregator, buffer, count);
+    return gnn_aggregator_state_buffers(&model->aggregator, buffer, count);
 }
 
 static weft_status restored(void *self)
@@ -105,7 +105,7 @@ static weft_status restored(void *self)
 /* Announce the aggregations that a layer makes in one direction of a training pass. */
 static weft_status foresee_layer(gnn_model *model, const gnn_layer_plan *layer, bool transposed)
 {
-    gnn_aggregator_within(&model->aggregator, gnn_scope_of(layer, true));
+    gnn_aggregator_set_scope(&model->aggregator, gnn_scope_of(layer, true));
     for (int i = 0; i < layer->sums[transposed]; ++i) {
         WEFT_TRY(gnn_aggregator_foresee(&model->aggregator, transposed, layer->width));
     }
@@ -361,7 +361,7 @@ static weft_status forward(void *self, const train_pass *pass, weft_tensor *logi
 {
     gnn_model *model = self;
     hal_dropout input_dropout = dropout_of(model, pass, -1);
-    weft_status status = gnn_aggregator_begin(
+    weft_status status = gnn_aggregator_start_pass(
         &model->aggregator, &(gnn_halo_pass){.training = pass->training, .epoch = pass->epoch, .seed = pass->seed});
     model->interface.staleness = gnn_aggregator_staleness(&model->aggregator);
     if (status == WEFT_OK && keeps_features_apart(model)) {

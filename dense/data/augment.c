@@ -1,6 +1,7 @@
 /* dense/data/augment.c: see dense/data/augment.h. */
 #include "dense/data/augment.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -165,6 +166,7 @@ static void cut_out(const augment *a, uint64_t seed, uint32_t epoch, int64_t sam
 void augment_train(const augment *a, uint64_t seed, uint32_t epoch, int64_t sample, const uint8_t *pixels, float *out)
 {
     const place p = draw_place(a, seed, epoch, sample);
+    assert(sample >= 0 && a->crop_height >= 1 && a->crop_width >= 1);
     if (a->resized_crop) {
         stretch_part(a, &p, pixels, out);
     } else {

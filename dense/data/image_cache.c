@@ -9,6 +9,7 @@
  */
 #include "dense/data/image_cache.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -186,6 +187,7 @@ void image_cache_destroy(image_cache *cache)
 static uint8_t *state_of(const image_cache *cache, int64_t number, uint8_t **pixels)
 {
     const int64_t place = number / cache->units;
+    assert(number >= 0 && number < cache->samples);
     if (number % cache->units != cache->unit || place >= cache->held) {
         return NULL;
     }
@@ -237,6 +239,7 @@ int64_t image_cache_held(const image_cache *cache)
 
 int64_t image_cache_number(const image_cache *cache, int64_t place)
 {
+    assert(place >= 0 && place < cache->held);
     return place * cache->units + cache->unit;
 }
 
@@ -249,6 +252,7 @@ bool image_cache_is_spread(const image_cache *cache)
 int image_cache_home(const image_cache *cache, int64_t number)
 {
     const int unit = (int)(number % cache->units);
+    assert(number >= 0 && number < cache->samples);
     const int64_t place = number / cache->units;
     if (place >= cache->spread) {
         return -1;

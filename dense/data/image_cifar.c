@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "dense/data/image_reader.h"
 #include "dense/data/image_records.h"
 
 enum { SIDE = 32, PLANE = SIDE * SIDE, CHANNELS = 3, BATCHES_MAX = 64 };

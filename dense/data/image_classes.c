@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "dense/data/image_list.h"
 #include "dense/data/image_options.def"
+#include "dense/data/image_reader.h"
 #include "dense/data/names/image_names.h"
 
 /* ---- split and class of each name ------------------------------------------------------------------------------ */

@@ -1,6 +1,7 @@
 /* dense/data/image_fetch.c: see dense/data/image_fetch.h. */
 #include "dense/data/image_fetch.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -19,8 +20,9 @@ struct image_fetch {
 /* The rows of a rank: [out] server of each, where it is this rank's; else what this one sends it. */
 static weft_status send_rows(image_fetch *f, const image_fetch_batch *batch, int reader)
 {
-    const image_share share = batch->share(batch->self, reader);
+    const batch_share share = batch->share(batch->self, reader);
     const size_t bytes = (size_t)image_set_bytes(f->set);
+    assert(reader >= 0 && reader < f->ranks && share.count >= 0);
     uint8_t *area = comm_exchange_area(f->exchange, reader);
     for (int64_t i = 0; i < share.count; ++i) {
         int split;
@@ -69,11 +71,13 @@ weft_status image_fetch_wait(image_fetch *f)
 
 bool image_fetch_is_away(const image_fetch *f, int64_t row)
 {
+    assert(row >= 0 && row < f->rows);
     return f->server[row] >= 0;
 }
 
 const uint8_t *image_fetch_pixels(const image_fetch *f, int64_t row)
 {
+    assert(row >= 0 && row < f->rows && f->server[row] >= 0);
     return f->pixels[row];
 }
 

@@ -13,15 +13,15 @@
 #ifndef WEFT_DENSE_DATA_IMAGE_FETCH_H
 #define WEFT_DENSE_DATA_IMAGE_FETCH_H
 
-#include "dense/data/image_order.h"
 #include "dense/data/image_set.h"
+#include "train/batch/batch_order.h"
 
 typedef struct image_fetch image_fetch;
 
 /* What a batch is to all ranks. */
 typedef struct image_fetch_batch {
     const void *self;
-    image_share (*share)(const void *self, int rank);
+    batch_share (*share)(const void *self, int rank);
     void (*sample)(const void *self, int64_t position, int *split, int64_t *index);
 } image_fetch_batch;
 

@@ -1,9 +1,10 @@
-/* dense/data/image_file.c: whole files and their names; see dense/data/image_store.h. */
+/* dense/data/image_file.c: whole files and their names; see dense/data/image_file.h. */
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/number.h"
-#include "dense/data/image_store.h"
+#include "dense/data/image_file.h"
+#include "dense/data/image_reader.h"
 #include "io/text/text_stream.h"
 
 enum { FIRST_BYTES = 1 << 16 };

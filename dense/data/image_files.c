@@ -15,6 +15,7 @@
 #include "dense/data/image_list.h"
 #include "dense/data/image_options.def"
 #include "dense/data/image_sizes.h"
+#include "dense/data/image_store.h"
 
 enum { NAMED_MALFORMED = 3, LOOKS = 3 /* numbers of a file: height, width, channels */ };
 

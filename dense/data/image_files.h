@@ -22,7 +22,7 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
-#include "dense/data/image_store.h"
+#include "dense/data/image_set.h"
 
 typedef struct image_files image_files;
 

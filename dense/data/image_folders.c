@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "dense/data/image_files.h"
+#include "dense/data/image_reader.h"
 #include "dense/data/names/image_names.h"
 
 enum { DEEPEST = 32, LOOKED_AT = 4096 /* entries, to find out whether there is an image */ };

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
+#include "dense/data/image_reader.h"
 #include "dense/data/image_records.h"
 
 enum { IDX_BYTES = 0x08, HEAD_IMAGES = 16, HEAD_LABELS = 8, PREFIXES_MAX = 8, PREFIX_BYTES = 64, LOOKED_AT = 256 };

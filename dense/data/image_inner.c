@@ -10,7 +10,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "dense/data/image_store.h"
+#include "dense/data/image_file.h"
+#include "dense/data/image_reader.h"
 
 enum { LEVELS = 2, FOLDERS_MAX = 1024 /* that are looked at */, NAMED = 4, NAMES_BYTES = 1024 };
 

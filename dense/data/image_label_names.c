@@ -4,7 +4,7 @@
 #include "base/alloc.h"
 #include "base/letters/letters.h"
 #include "base/log.h"
-#include "dense/data/image_store.h"
+#include "dense/data/image_reader.h"
 
 enum { TEXT_MOST = 1 << 20, LABELS = 256 /* bytes */ };
 

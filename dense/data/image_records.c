@@ -1,9 +1,11 @@
 /* dense/data/image_records.c: see dense/data/image_records.h. */
 #include "dense/data/image_records.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "dense/data/image_store.h"
 
 enum { SMALLEST_PAGE = 4096 };
 
@@ -18,6 +20,7 @@ static weft_status make(void *self, int64_t number, uint8_t *pixels)
 {
     const image_records *r = self;
     int at = r->files - 1;
+    assert(number >= 0 && number < r->samples);
     while (number < r->file[at].first) {
         at -= 1;
     }
@@ -66,5 +69,6 @@ weft_status image_records_open(image_set *set, const char *path, const image_opt
 
 void image_records_count(image_records *records, int64_t samples)
 {
+    assert(records->files > 0 && samples >= 0);
     records->samples += samples;
 }

@@ -10,7 +10,7 @@
 #ifndef WEFT_DENSE_DATA_IMAGE_RECORDS_H
 #define WEFT_DENSE_DATA_IMAGE_RECORDS_H
 
-#include "dense/data/image_store.h"
+#include "dense/data/image_file.h"
 
 enum { IMAGE_RECORDS_FILES_MAX = 66 };
 

@@ -1,6 +1,7 @@
 /* dense/data/image_set.c: see dense/data/image_set.h. A new way that data sets come in is a file and a row here. */
 #include "dense/data/image_set.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -10,9 +11,10 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/philox.h"
-#include "base/version.h"
 #include "dense/data/decode/image_decode.h"
+#include "dense/data/image_hash.h"
 #include "dense/data/image_options.def"
+#include "dense/data/image_reader.h"
 #include "dense/data/image_store.h"
 #include "io/text/foreign_file.h"
 #include "machine/placement.h"
@@ -122,14 +124,6 @@ static void name_set(const char *path, image_set *set)
 const char *image_memory_flag(const image_options *options)
 {
     return options->memory_flag != NULL ? options->memory_flag : FLAG_CACHE_MEMORY;
-}
-
-void image_hash_mix(char hash[33], const void *data, size_t bytes)
-{
-    char both[2 * 33];
-    memcpy(both, hash, 33);
-    file_hash(data, bytes, both + 33);
-    file_hash(both, sizeof both, hash);
 }
 
 weft_status image_set_name_classes(image_set *set, int64_t classes)
@@ -315,19 +309,6 @@ static weft_status fill_cache(const image_set *set, int threads)
     return status == WEFT_OK ? WEFT_OK : weft_fail(status, "%s", message);
 }
 
-void image_set_identify(const image_set *set, const char *path, image_key *key)
-{
-    char whole[PATH_MAX]; /* the specification of synth is no path */
-    const char *place = realpath(path, whole) != NULL ? whole : path;
-    const char *const texts[] = {set->hash,          set->store->identity, version_text(),       version_revision(),
-                                 version_compiler(), version_build(),      image_jpeg_version(), image_png_version()};
-    file_hash(place, strlen(place), key->place);
-    memcpy(key->identity, key->place, sizeof key->identity);
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; ++i) {
-        image_hash_mix(key->identity, texts[i], strlen(texts[i]));
-    }
-}
-
 /*
  * A set is kept by its node, but for one that needs no copy: stored samples that are mapped, or are unpacked on the only rank
  * of their node, or where there is no room for those of all ranks and the node's beside each other. [out] store->kept: now of
@@ -488,6 +469,7 @@ void image_set_evaluated_at(const image_set *set, int64_t position, int *split, 
 {
     static const int order[TRAIN_SPLITS] = {IMAGE_VALID, IMAGE_TEST, IMAGE_TRAIN};
     int i = 0;
+    assert(position >= 0 && position < image_set_evaluated(set));
     while (i + 1 < TRAIN_SPLITS && position >= set->count[order[i]]) {
         position -= set->count[order[i]];
         i += 1;
@@ -502,6 +484,7 @@ void image_set_count_classes(const image_set *set, int64_t *by_class)
     for (int s = 0; s < TRAIN_SPLITS; ++s) {
         const image_part *part = &set->store->part[s];
         for (int64_t i = 0; i < part->count; ++i) {
+            assert(part->label[i] >= 0 && part->label[i] < set->classes);
             by_class[part->label[i]] += 1;
         }
     }
@@ -550,6 +533,7 @@ int image_set_server(const image_set *set, int split, int64_t index, int reader)
         return -1;
     }
     const image_cache *cache = set->store->cache;
+    assert(split >= 0 && split < TRAIN_SPLITS && index >= 0 && index < set->count[split]);
     find(set, &split, &index);
     const int home = image_cache_home(cache, first_of(set->store, split) + index);
     return home >= 0 && reader >= 0 && image_cache_together(cache, home, reader) ? -1 : home;

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
-#include "dense/data/image_store.h"
+#include "dense/data/image_hash.h"
 
 /* sizes [files, 3]: heights, widths and channels (1: grey, 3), 0 of malformed files. False: they are not known, and may be anything now. */
 bool image_sizes_read(const char *folder, const image_key *key, int64_t files, int32_t *sizes);

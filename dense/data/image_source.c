@@ -1,40 +1,21 @@
 /*
- * dense/data/image_source.c: see dense/data/image_source.h.
- *
- * A slot is a batch of this rank, being filled or in use. Filling is a job: its rows are taken one by one by whoever
- * works on it, so that a slow image holds up nobody else. The caller and the loaders meet under one lock, twice a batch.
- *
- * Where images are spread over the nodes a batch is two jobs: rows at hand while the others travel, then these. Only the caller
- * talks to other ranks, and posts ahead only inside an epoch, of which all know how it goes on: nothing is on its way when a
- * training ends.
+ * dense/data/image_source.c: see dense/data/image_source.h. When a batch is made, and by which thread, is
+ * train/batch/batch_loader; here is what a batch of images is made of.
  */
 #include "dense/data/image_source.h"
 
-#include <omp.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
+#include <assert.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "dense/data/image_fetch.h"
+#include "train/batch/batch_loader.h"
 
 const weft_activity ACTIVITY_BATCH[1] = {{.text = "batches of images", .kind = ACTIVITY_COMPUTES}};
 
-enum { SLOTS = 2, MESSAGE_BYTES = 1024 };
-
-/* Which batch. */
-typedef struct batch_key {
-    bool training;
-    uint64_t seed; /* as epoch: 0 in an evaluation, which is the same in each */
-    uint32_t epoch;
-    image_turn turn;
-} batch_key;
-
+/* A batch of this rank, being filled or in use. */
 typedef struct slot {
     batch_key key;
-    image_share share;
+    batch_share share;
     permutation order; /* of the epoch, where training */
     float *pixels;     /* [rows, height, width, channels] host; the device's own memory where the host sees it */
     int64_t *id;       /* [rows] host, as are label, split and mask */
@@ -43,11 +24,6 @@ typedef struct slot {
     weft_tensor device_pixels, device_id, device_label, device_mask[TRAIN_SPLITS];
     image_batch batch;
     train_targets targets;
-    /* the job */
-    bool away;                   /* rows of other nodes, else those at hand */
-    atomic_llong next;           /* row that nobody works on */
-    atomic_int status;           /* the first failure, */
-    char message[MESSAGE_BYTES]; /* written by whoever sets it */
 } slot;
 
 struct image_source {
@@ -56,41 +32,17 @@ struct image_source {
     int ranks, rank;
     int64_t evaluated; /* samples of an evaluation */
     train_source source;
-    slot slot[SLOTS];
+    slot slot[BATCH_SLOTS];
     int slots;
-    int64_t rows;      /* most of a batch */
-    int ahead;         /* the slot that is filled next, or being filled */
-    bool filling;      /* a job is posted and was not waited for */
-    bool evaluates[2]; /* an evaluation followed the epoch before, and this one */
-    double wait_seconds;
+    int64_t rows;       /* the largest share of a batch */
+    int filling;        /* the slot that was begun last */
     image_fetch *fetch; /* NULL: all rows are at hand */
     uint8_t **scratch;  /* [workers] a sample each */
     int workers;
-    /* loaders */
-    pthread_t *thread;
-    int threads; /* running */
-    pthread_mutex_t lock;
-    pthread_cond_t posted, finished;
-    uint64_t job; /* number of the job, 0: none was */
-    int busy;     /* loaders that have not finished it */
-    bool quit;
+    batch_loader *loader;
 };
 
 /* ---- what a batch holds ---------------------------------------------------------------------------------------- */
-
-static bool same_key(const batch_key *a, const batch_key *b)
-{
-    return a->training == b->training && a->seed == b->seed && a->epoch == b->epoch && a->turn.step == b->turn.step &&
-           a->turn.part == b->turn.part && a->turn.parts == b->turn.parts;
-}
-
-static batch_key key_of(const train_pass *pass)
-{
-    return (batch_key){.training = pass->training,
-                       .seed = pass->training ? pass->seed : 0,
-                       .epoch = pass->training ? pass->epoch : 0,
-                       .turn = {.step = pass->step, .part = pass->part, .parts = pass->parts > 1 ? pass->parts : 1}};
-}
 
 static int parts_of(const image_source_options *options)
 {
@@ -107,32 +59,27 @@ static int64_t outputs_of(const image_source_options *options)
     return options->set->classes > 0 ? options->set->classes : options->outputs;
 }
 
-static image_batches batches_of(const image_source *s, bool training)
+static batch_plan batches_of(const image_source *s, bool training)
 {
     const image_source_options *o = &s->options;
-    return training ? (image_batches){.samples = o->set->count[IMAGE_TRAIN],
-                                      .batch = o->batch,
-                                      .least = o->least,
-                                      .share_least = o->share_least,
-                                      .drop_last = o->drop_last}
-                    : (image_batches){.samples = s->evaluated, .batch = eval_batch(s)};
+    return training ? (batch_plan){.samples = o->set->count[IMAGE_TRAIN],
+                                   .batch = o->batch,
+                                   .least = o->least,
+                                   .share_least = o->share_least,
+                                   .drop_last = o->drop_last}
+                    : (batch_plan){.samples = s->evaluated, .batch = eval_batch(s)};
 }
 
-static image_share share_at(const image_source *s, bool training, image_turn turn, int rank)
+static batch_share share_at(const image_source *s, bool training, batch_turn turn, int rank)
 {
-    const image_batches batches = batches_of(s, training);
-    return image_order_part(&batches, turn, s->ranks, rank);
+    const batch_plan batches = batches_of(s, training);
+    return batch_order_part(&batches, turn, s->ranks, rank);
 }
 
 static int parts_of_step(void *self, int64_t step, int parts)
 {
-    const image_batches batches = batches_of(self, true);
-    return image_order_parts(&batches, step, parts);
-}
-
-static image_share share_of(const image_source *s, bool training, image_turn turn)
-{
-    return share_at(s, training, turn, s->rank);
+    const batch_plan batches = batches_of(self, true);
+    return batch_order_parts(&batches, step, parts);
 }
 
 /* The sample at a position of the batch's order. [out] its number over all splits. */
@@ -149,19 +96,29 @@ static void sample_at(const image_source *s, const slot *at, int64_t position, i
     *id = count[IMAGE_TRAIN] + position;
 }
 
-static weft_status fill_row(const image_source *s, slot *to, int64_t row, uint8_t *scratch)
+/* Returns true if a row of the batch that was begun last is kept by another node. */
+static bool travels(void *self, int64_t row)
 {
+    const image_source *s = self;
+    return s->fetch != NULL && image_fetch_is_away(s->fetch, row);
+}
+
+static weft_status make_row(void *self, int number, int64_t row, int worker)
+{
+    image_source *s = self;
+    slot *to = &s->slot[number];
     const augment *a = &s->options.augment;
     int split;
     int64_t index;
+    assert(row >= 0 && row < to->share.count && worker < s->workers);
     sample_at(s, to, to->share.begin + row, &split, &index, &to->id[row]);
-    const uint8_t *pixels = scratch;
-    if (to->away) {
+    const uint8_t *pixels = s->scratch[worker];
+    if (travels(s, row)) {
         pixels = image_fetch_pixels(s->fetch, row);
         to->label[row] = image_set_label(s->options.set, split, index);
         image_set_note_fetched(s->options.set);
     } else {
-        WEFT_TRY(image_set_read(s->options.set, split, index, scratch, &to->label[row]));
+        WEFT_TRY(image_set_read(s->options.set, split, index, s->scratch[worker], &to->label[row]));
     }
     to->split[row] = to->label[row] >= 0 ? (uint8_t)split : TRAIN_SPLIT_NONE;
     float *out = to->pixels + row * a->crop_height * a->crop_width * a->channels;
@@ -173,103 +130,12 @@ static weft_status fill_row(const image_source *s, slot *to, int64_t row, uint8_
     return WEFT_OK;
 }
 
-/* Rows until there are none left, or one failed. */
-static void work_on(const image_source *s, slot *to, int worker)
-{
-    for (;;) {
-        const int64_t row = atomic_fetch_add(&to->next, 1);
-        if (row >= to->share.count || atomic_load(&to->status) != WEFT_OK) {
-            return;
-        }
-        if (s->fetch != NULL && image_fetch_is_away(s->fetch, row) != to->away) {
-            continue;
-        }
-        int none = WEFT_OK;
-        const weft_status status = fill_row(s, to, row, s->scratch[worker]);
-        if (status != WEFT_OK && atomic_compare_exchange_strong(&to->status, &none, (int)status)) {
-            snprintf(to->message, sizeof to->message, "%s", weft_error_message());
-        }
-    }
-}
+/* ---- batches on their way -------------------------------------------------------------------------------------- */
 
-/* ---- loaders --------------------------------------------------------------------------------------------------- */
-
-typedef struct loader {
-    image_source *source;
-    int number;
-} loader;
-
-static void *loader_main(void *argument)
-{
-    const loader me = *(loader *)argument;
-    image_source *s = me.source;
-    uint64_t done = 0;
-    weft_free(argument);
-    pthread_mutex_lock(&s->lock);
-    for (;;) {
-        while (s->job == done && !s->quit) {
-            pthread_cond_wait(&s->posted, &s->lock);
-        }
-        if (s->quit) {
-            break;
-        }
-        done = s->job;
-        slot *to = &s->slot[s->ahead];
-        pthread_mutex_unlock(&s->lock);
-        work_on(s, to, me.number);
-        pthread_mutex_lock(&s->lock);
-        s->busy -= 1;
-        if (s->busy == 0) {
-            pthread_cond_signal(&s->finished);
-        }
-    }
-    pthread_mutex_unlock(&s->lock);
-    return NULL;
-}
-
-static weft_status start_loaders(image_source *s)
-{
-    WEFT_TRY(WEFT_NEW_ZERO(&s->thread, s->options.loaders, WEFT_MEM_GENERAL));
-    while (s->threads < s->options.loaders) {
-        loader *me;
-        WEFT_TRY(WEFT_NEW(&me, 1, WEFT_MEM_GENERAL));
-        *me = (loader){.source = s, .number = s->threads};
-        const int error = pthread_create(&s->thread[s->threads], NULL, loader_main, me);
-        if (error != 0) {
-            weft_free(me);
-            return weft_fail(WEFT_ERR_RESOURCE, "thread %d of %d that load images cannot be started: %s",
-                             s->threads + 1, s->options.loaders, strerror(error));
-        }
-        s->threads += 1;
-    }
-    return WEFT_OK;
-}
-
-static void stop_loaders(image_source *s)
-{
-    pthread_mutex_lock(&s->lock);
-    s->quit = true;
-    pthread_cond_broadcast(&s->posted);
-    pthread_mutex_unlock(&s->lock);
-    for (int i = 0; i < s->threads; ++i) {
-        pthread_join(s->thread[i], NULL);
-    }
-}
-
-/* ---- jobs ------------------------------------------------------------------------------------------------------ */
-
-static void set_failed(slot *to, weft_status status)
-{
-    if (status != WEFT_OK && atomic_load(&to->status) == WEFT_OK) {
-        atomic_store(&to->status, (int)status);
-        snprintf(to->message, sizeof to->message, "%s", weft_error_message());
-    }
-}
-
-static image_share share_of_rank(const void *self, int rank)
+static batch_share share_of_rank(const void *self, int rank)
 {
     const image_source *s = self;
-    const slot *at = &s->slot[s->ahead];
+    const slot *at = &s->slot[s->filling];
     return share_at(s, at->key.training, at->key.turn, rank);
 }
 
@@ -277,105 +143,29 @@ static void sample_of_fetch(const void *self, int64_t position, int *split, int6
 {
     const image_source *s = self;
     int64_t id;
-    sample_at(s, &s->slot[s->ahead], position, split, index, &id);
+    sample_at(s, &s->slot[s->filling], position, split, index, &id);
 }
 
-/* The rows at hand, or away, of the slot ahead; without loaders they are done when this returns. */
-static void run_job(image_source *s, bool away)
+static weft_status begin_batch(void *self, int number, const batch_key *key, int64_t *rows)
 {
-    slot *to = &s->slot[s->ahead];
-    to->away = away;
-    atomic_store(&to->next, 0);
-    if (s->threads > 0) {
-        pthread_mutex_lock(&s->lock);
-        s->job += 1;
-        s->busy = s->threads;
-        pthread_cond_broadcast(&s->posted);
-        pthread_mutex_unlock(&s->lock);
-        return;
-    }
-#pragma omp parallel num_threads(s->workers)
-    work_on(s, to, omp_get_thread_num());
-}
-
-static void await_job(image_source *s)
-{
-    if (s->threads > 0) {
-        pthread_mutex_lock(&s->lock);
-        while (s->busy > 0) {
-            pthread_cond_wait(&s->finished, &s->lock);
-        }
-        pthread_mutex_unlock(&s->lock);
-    }
-}
-
-/* Begin to fill the slot ahead. */
-static void post(image_source *s, const batch_key *key)
-{
-    slot *to = &s->slot[s->ahead];
+    image_source *s = self;
+    slot *to = &s->slot[number];
+    s->filling = number;
     to->key = *key;
-    to->share = share_of(s, key->training, key->turn);
+    to->share = share_at(s, key->training, key->turn, s->rank);
+    assert(to->share.count >= 0 && to->share.count <= s->rows);
+    *rows = to->share.count;
     if (key->training) {
-        to->order = image_order(s->options.set->count[IMAGE_TRAIN], key->seed, key->epoch);
+        to->order = batch_order(s->options.set->count[IMAGE_TRAIN], key->seed, key->epoch);
     }
-    atomic_store(&to->status, WEFT_OK);
-    s->filling = true;
-    if (s->fetch != NULL) {
-        const image_fetch_batch batch = {.self = s, .share = share_of_rank, .sample = sample_of_fetch};
-        set_failed(to, image_fetch_post(s->fetch, &batch));
-    }
-    run_job(s, false);
+    const image_fetch_batch batch = {.self = s, .share = share_of_rank, .sample = sample_of_fetch};
+    return s->fetch != NULL ? image_fetch_post(s->fetch, &batch) : WEFT_OK;
 }
 
-static void await(image_source *s)
+static weft_status arrive(void *self)
 {
-    slot *to = &s->slot[s->ahead];
-    await_job(s);
-    if (s->fetch != NULL) {
-        set_failed(to, image_fetch_wait(s->fetch));
-        run_job(s, true);
-        await_job(s);
-    }
-    s->filling = false;
-}
-
-/* Whether evaluations follow epochs is seen in those that were. */
-static void note_turn(image_source *s, const batch_key *now)
-{
-    if (now->training && now->turn.step == 0 && now->turn.part == 0) {
-        s->evaluates[0] = s->evaluates[1];
-    }
-    if (now->turn.step == 0 && now->turn.part == 0) {
-        s->evaluates[1] = !now->training;
-    }
-}
-
-/* What the training loop asks for next, as far as one can know. */
-static batch_key guess_next(image_source *s, const batch_key *now, const train_pass *pass)
-{
-    const int64_t steps = now->training ? s->source.steps : s->source.eval_steps;
-    const int parts = parts_of(&s->options);
-    batch_key next = *now;
-    next.turn.part += 1;
-    if (next.turn.part == next.turn.parts) {
-        next.turn.part = 0;
-        next.turn.step += 1;
-        next.turn.parts = now->training ? parts_of_step(s, next.turn.step, parts) : 1;
-    }
-    if (next.turn.step < steps) {
-        return next;
-    }
-    if (s->source.steps == 0 || (now->training && s->evaluates[0])) {
-        return (batch_key){.training = false, .turn = {.parts = 1}};
-    }
-    return (batch_key){
-        .training = true, .seed = pass->seed, .epoch = pass->epoch + 1, .turn = {.parts = parts_of_step(s, 0, parts)}};
-}
-
-/* The same epoch, or the same evaluation. */
-static bool goes_on(const batch_key *now, const batch_key *next)
-{
-    return next->training == now->training && (next->turn.step > 0 || next->turn.part > 0);
+    image_source *s = self;
+    return image_fetch_wait(s->fetch);
 }
 
 /* ---- batches --------------------------------------------------------------------------------------------------- */
@@ -442,43 +232,15 @@ static weft_status upload(const image_source *s, slot *b)
     return WEFT_OK;
 }
 
-/* Before the host writes to a slot's memory, nothing that still runs may read it. */
-static weft_status let_go(const image_source *s)
-{
-    return hal_host_visible(s->hal) && s->hal->stream.sync != NULL ? s->hal->stream.sync(s->hal) : WEFT_OK;
-}
-
 static weft_status prepare(image_source *s, const train_pass *pass, train_batch *batch)
 {
-    const batch_key key = key_of(pass);
-    WEFT_CHECK(!key.training || key.turn.parts == parts_of(&s->options), WEFT_ERR_INTERNAL,
-               "batches in %d parts from a source that was made for %d", key.turn.parts, parts_of(&s->options));
-    slot *b = &s->slot[s->ahead];
-    const double begin = clock_seconds();
-    const bool guessed = s->filling;
-    if (guessed) {
-        await(s);
-    }
-    WEFT_TRY(let_go(s));
-    if (!guessed || !same_key(&b->key, &key)) {
-        post(s, &key);
-        await(s);
-    }
-    s->wait_seconds += clock_seconds() - begin;
-    if (atomic_load(&b->status) != WEFT_OK) {
-        return weft_fail((weft_status)atomic_load(&b->status), "%s", b->message);
-    }
+    int number = 0;
+    WEFT_TRY(batch_loader_take(s->loader, pass, &number));
+    slot *b = &s->slot[number];
     describe(s, b);
     WEFT_TRY(upload(s, b));
     *batch = (train_batch){.input = &b->batch, .targets = &b->targets};
-    note_turn(s, &key);
-    if (s->threads > 0) {
-        const batch_key next = guess_next(s, &key, pass);
-        s->ahead = (s->ahead + 1) % s->slots;
-        if (s->fetch == NULL || goes_on(&key, &next)) {
-            post(s, &next);
-        }
-    }
+    batch_loader_ahead(s->loader, pass);
     return WEFT_OK;
 }
 
@@ -546,9 +308,9 @@ static void fill_source(image_source *s)
 {
     const image_source_options *o = &s->options;
     const int64_t samples = o->set->count[IMAGE_TRAIN];
-    const image_batches training = batches_of(s, true), evaluation = batches_of(s, false);
-    const int64_t steps = image_order_steps(&training);
-    const int64_t eval_steps = image_order_steps(&evaluation);
+    const batch_plan training = batches_of(s, true), evaluation = batches_of(s, false);
+    const int64_t steps = batch_order_steps(&training);
+    const int64_t eval_steps = batch_order_steps(&evaluation);
     s->source = (train_source){.self = s,
                                .steps = steps,
                                .eval_steps = eval_steps > 0 ? eval_steps : 1,
@@ -559,7 +321,7 @@ static void fill_source(image_source *s)
                                .parts = parts_of_step,
                                .batch = next_batch};
     for (int64_t step = 0; step < eval_steps; ++step) {
-        s->source.eval_rows += share_of(s, false, (image_turn){.step = step, .parts = 1}).count;
+        s->source.eval_rows += share_at(s, false, (batch_turn){.step = step, .parts = 1}, s->rank).count;
     }
 }
 
@@ -569,10 +331,10 @@ static weft_status create_parts(image_source *s)
     WEFT_TRY(check_options(o));
     s->evaluated = image_set_evaluated(o->set);
     fill_source(s);
-    const image_batches training = batches_of(s, true), evaluation = batches_of(s, false);
-    const int64_t train_rows = image_order_most(&training, parts_of(o), s->ranks);
-    const int64_t eval_rows = image_order_most(&evaluation, 1, s->ranks);
-    s->slots = o->loaders > 0 ? SLOTS : 1;
+    const batch_plan training = batches_of(s, true), evaluation = batches_of(s, false);
+    const int64_t train_rows = batch_order_most(&training, parts_of(o), s->ranks);
+    const int64_t eval_rows = batch_order_most(&evaluation, 1, s->ranks);
+    s->slots = batch_loader_slots(o->loaders);
     s->rows = train_rows > eval_rows ? train_rows : eval_rows;
     for (int i = 0; i < s->slots; ++i) {
         WEFT_TRY(create_slot(s, s->rows, &s->slot[i]));
@@ -582,7 +344,14 @@ static weft_status create_parts(image_source *s)
     for (int i = 0; i < s->workers; ++i) {
         WEFT_TRY(WEFT_NEW(&s->scratch[i], image_set_bytes(o->set), WEFT_MEM_WORKSPACE));
     }
-    return o->loaders > 0 ? start_loaders(s) : WEFT_OK;
+    const batch_loader_desc desc = {
+        .work = {.self = s, .begin = begin_batch, .make_row = make_row, .travels = travels, .arrive = arrive},
+        .hal = s->hal,
+        .source = &s->source,
+        .parts = parts_of(o),
+        .loaders = o->loaders,
+        .workers = s->workers};
+    return batch_loader_create(&desc, &s->loader);
 }
 
 weft_status image_source_create(weft_comm *comm, weft_hal *hal, const image_source_options *options,
@@ -596,9 +365,6 @@ weft_status image_source_create(weft_comm *comm, weft_hal *hal, const image_sour
         s->options = *options;
         s->ranks = comm_size(comm);
         s->rank = comm_rank(comm);
-        pthread_mutex_init(&s->lock, NULL);
-        pthread_cond_init(&s->posted, NULL);
-        pthread_cond_init(&s->finished, NULL);
         status = create_parts(s);
     }
     status = comm_agree(comm, status);
@@ -606,6 +372,9 @@ weft_status image_source_create(weft_comm *comm, weft_hal *hal, const image_sour
     if (status != WEFT_OK) {
         image_source_destroy(s);
         return status;
+    }
+    if (s->fetch != NULL) {
+        batch_loader_expect_travel(s->loader);
     }
     *source = s;
     return WEFT_OK;
@@ -616,7 +385,7 @@ void image_source_destroy(image_source *s)
     if (s == NULL) {
         return;
     }
-    stop_loaders(s);
+    batch_loader_destroy(s->loader);
     for (int i = 0; i < s->slots; ++i) {
         destroy_slot(s, &s->slot[i]);
     }
@@ -624,11 +393,7 @@ void image_source_destroy(image_source *s)
         weft_free(s->scratch[i]);
     }
     weft_free(s->scratch);
-    weft_free(s->thread);
     image_fetch_destroy(s->fetch);
-    pthread_cond_destroy(&s->finished);
-    pthread_cond_destroy(&s->posted);
-    pthread_mutex_destroy(&s->lock);
     weft_free(s);
 }
 
@@ -639,5 +404,5 @@ const train_source *image_source_of(const image_source *source)
 
 double image_source_wait_seconds(const image_source *source)
 {
-    return source->wait_seconds;
+    return batch_loader_wait_seconds(source->loader);
 }

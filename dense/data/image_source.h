@@ -1,18 +1,14 @@
 /*
  * dense/data/image_source.h: batches of an image set as a source of the training loop (train/source.h).
  *
- *      loader threads:   read, augment batch t + 1        |  the caller:   forward, backward of batch t
- *                        into one of two buffers          |
- *
- * A training step takes the batch of (seed, epoch, step); each rank its share of it (image_order.h). An evaluation goes
- * over the validation and then the test images, without augmentation, and `split_host` and the masks say which is
- * which. Without loader threads the caller's OpenMP threads fill the batch when it is asked for. What comes next is
- * guessed; a wrong guess (another seed, a resumed training) costs time and changes nothing. Images that other nodes keep come
- * from there (image_fetch.h): then asking for a batch is collective.
+ * A training step takes the batch of (seed, epoch, step); each rank takes its share of it (train/batch/batch_order.h). An evaluation
+ * goes over the validation and then the test images, without augmentation; `split_host` and the masks say which is which. Loader
+ * threads prepare the next batch while the caller computes (train/batch/batch_loader.h). Images that only other nodes keep are
+ * fetched from there (image_fetch.h): then asking for a batch is collective.
  *
  *      image_source *source;
  *      WEFT_TRY(image_source_create(comm, hal, &options, &source));
- *      ... train_run(..., image_source_of(source), ...);
+ *      ... train_loop(comm, hal, &model, image_source_of(source), ...);
  *      image_source_destroy(source);
  */
 #ifndef WEFT_DENSE_DATA_IMAGE_SOURCE_H
@@ -24,31 +20,46 @@
 #include "tensor/tensor.h"
 #include "train/source.h"
 
-extern const weft_activity ACTIVITY_BATCH[1]; /* reading and varying images, where the caller does or awaits it */
+/* Reading and augmenting images, where the caller does it or waits for it. */
+extern const weft_activity ACTIVITY_BATCH[1];
 
 /* train_batch.input: this rank's share of a batch, which may be empty. */
 typedef struct image_batch {
-    weft_tensor pixels;            /* device [rows * height * width, channels] float32, of what the network sees */
-    int64_t rows;                  /* images, */
-    int64_t all_rows;              /* and those of all ranks, of this part of the batch */
-    weft_tensor sample_id;         /* device [rows, 1] int64, numbers over all splits: row_id of hal_dropout */
-    const int64_t *sample_id_host; /* the same on the host */
+    /* Device matrix [rows * height * width, channels] float32, of the size that the network sees. */
+    weft_tensor pixels;
+    /* Images of this rank. */
+    int64_t rows;
+    /* Images of all ranks, of this part of the batch. */
+    int64_t all_rows;
+    /* Device vector [rows, 1] int64: numbers over all splits, the row_id of hal_dropout. */
+    weft_tensor sample_id;
+    /* The host's copy of sample_id. */
+    const int64_t *sample_id_host;
 } image_batch;
 
 typedef struct image_source image_source;
 
 typedef struct image_source_options {
-    const image_set *set; /* must outlive the source */
-    int64_t outputs;      /* of the model, where the set has no classes */
-    augment augment;      /* its first line is the set's size */
-    int64_t batch;        /* images of a training step, over all ranks */
-    int parts;            /* that training asks for a batch in; 0 or 1: whole */
-    int64_t least;        /* images of a training step and of a part of it, and of a rank's share: image_batches */
-    int64_t share_least;
-    int64_t eval_batch; /* of a step of the evaluation; 0: batch */
-    bool drop_last;     /* leave the short last batch of an epoch out */
-    int loaders;        /* threads that prepare the next batch, on the CPUs of the creating thread; 0: none */
-    int threads;        /* >= 1, OpenMP threads of the caller where there are no loaders */
+    /* The data; must outlive the source. */
+    const image_set *set;
+    /* Outputs of the model, where the set has no classes. */
+    int64_t outputs;
+    /* What training does to images. Its height, width and channels are the set's. */
+    augment augment;
+    /* Images of a training step, over all ranks. */
+    int64_t batch;
+    /* Micro-batches that training asks for a batch in; 0 and 1: the batch is whole. */
+    int parts;
+    /* The smallest number of images of a step or part, and of a rank's share (batch_plan). */
+    int64_t least, share_least;
+    /* Images of a step of the evaluation; 0: as `batch`. */
+    int64_t eval_batch;
+    /* Leave the short last batch of an epoch out. */
+    bool drop_last;
+    /* Threads that prepare the next batch, on the CPUs of the creating thread; 0: none. */
+    int loaders;
+    /* OpenMP threads of the caller that prepare a batch where there are no loaders; >= 1. */
+    int threads;
 } image_source_options;
 
 /*

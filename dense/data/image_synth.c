@@ -16,7 +16,7 @@
 #include "base/nearest.h"
 #include "base/number.h"
 #include "base/philox.h"
-#include "dense/data/image_store.h"
+#include "dense/data/image_reader.h"
 
 #define PREFIX "synth:images"
 

@@ -30,6 +30,7 @@ static int64_t elements_of(net_size size)
 static int add_slot(planning *p, net_size size, size_t element_bytes, int moment)
 {
     const int64_t elements = elements_of(size);
+    assert(p->plan->slots < SLOTS_A_UNIT * p->list->units + SLOTS_BESIDE && moment >= 0);
     const double wanted = (double)elements * (double)p->need->images * (double)element_bytes;
     const int64_t bytes = wanted < WANTED_MAX ? elements * p->need->images * (int64_t)element_bytes : 0;
     p->wanted += wanted;
@@ -75,6 +76,7 @@ static void plan_forward(planning *p, int index)
     unit_slots *s = &p->plan->unit[index];
     *s = (unit_slots){ARENA_NO_SLOT, ARENA_NO_SLOT, ARENA_NO_SLOT, ARENA_NO_SLOT, ARENA_NO_SLOT,
                       ARENA_NO_SLOT, ARENA_NO_SLOT, ARENA_NO_SLOT, ARENA_NO_SLOT};
+    assert(u->x != UNIT_NO_VALUE && u->y != UNIT_INPUT_VALUE && p->plan->value[u->y] == ARENA_NO_SLOT);
     touch_value(p, u->x, index);
     touch_value(p, u->other, index);
     p->plan->value[u->y] = passes(p, u->y) ? p->plan->value[u->x] : add_value(p, u->y, index);
@@ -131,6 +133,7 @@ static bool may_leave(const planning *p, int index)
 /* value: not the input */
 static const unit *maker_of(const planning *p, int value)
 {
+    assert(value > UNIT_INPUT_VALUE && p->list->maker[value] != UNIT_NO_UNIT);
     return &p->list->unit[p->list->maker[value]];
 }
 
@@ -155,6 +158,7 @@ static void touch_again(planning *p, int value, int moment)
 static void join_gradient(planning *p, int value, int written, int moment, int *sum)
 {
     int *gradient = &p->gradient[value];
+    assert(written != ARENA_NO_SLOT && p->shares[value] < p->list->readers[value]);
     const bool last = ++p->shares[value] == p->list->readers[value];
     if (*gradient == ARENA_NO_SLOT) {
         *gradient = written;
@@ -268,6 +272,7 @@ static void place_slots(arena_plan *plan, placed *order, placed *beside)
             }
         }
         slot->offset = lowest_gap(slot, beside, count);
+        assert(slot->offset % ALIGN_BYTES == 0 && slot->first <= slot->last);
         plan->bytes = slot->offset + slot->bytes > plan->bytes ? slot->offset + slot->bytes : plan->bytes;
     }
 }

@@ -2,6 +2,7 @@
 #include <assert.h>
 
 #include "dense/engine/dense_model.h"
+#include "train/tap.h"
 
 /* A value as it stands in the backward pass. */
 static weft_tensor value_again(const dense_model *model, int value)
@@ -43,6 +44,7 @@ static unit_gradients gradients_of(const dense_model *model, int index)
 {
     const unit *u = &model->list.unit[index];
     const unit_slots *slots = &model->plan.unit[index];
+    assert(slots->dy != ARENA_NO_SLOT);
     unit_gradients g = {.u = u, .d = &model->unit[index], .slots = slots, .wants_dx = slots->dx != ARENA_NO_SLOT};
     g.x = value_again(model, u->x);
     g.y = value_again(model, u->y);
@@ -51,11 +53,6 @@ static unit_gradients gradients_of(const dense_model *model, int index)
         g.dx = dense_slot(model, slots->dx, u->x);
     }
     return g;
-}
-
-static weft_status ready(const train_pass *pass, int block)
-{
-    return block == DENSE_NO_BLOCK ? WEFT_OK : train_ready(pass, block);
 }
 
 /* What was written joins the gradient that stands there, if one does. */
@@ -79,41 +76,61 @@ static weft_status mask(unit_gradients *g)
 /* A rank without images brings zeros to the sums of all ranks. */
 static weft_status zero_gradients(dense_model *model, const dense_unit *d)
 {
-    weft_tensor weight = param_grad(&model->params, d->weight);
+    weft_tensor weight = linear_gradient(&d->linear);
     WEFT_TRY(tensor_zero(&weight));
-    if (d->bias == DENSE_NO_BLOCK) {
+    if (d->linear.bias == LINEAR_NO_BLOCK) {
         return WEFT_OK;
     }
-    weft_tensor bias = param_grad(&model->params, d->bias);
+    weft_tensor bias = param_grad(&model->params, d->linear.bias);
     return tensor_zero(&bias);
 }
 
-static weft_status conv_gradients(dense_model *model, unit_gradients *g)
+/* Tells the pass's listener of the rows of a convolution. */
+static weft_status tell_of_conv(const dense_model *model, const unit_gradients *g, const train_pass *pass,
+                                const hal_conv_norm *norm)
 {
-    const weft_tensor dweight = param_grad(&model->params, g->d->weight);
-    weft_tensor dbias = {.rows = 0};
-    if (g->d->bias != DENSE_NO_BLOCK) {
-        dbias = param_grad(&model->params, g->d->bias);
+    if (pass->tap == NULL) {
+        return WEFT_OK;
     }
-    return hal_conv_backward_weights(model->hal,
-                                     &(hal_conv_backward_weights_args){.x = tensor_mat(&g->x),
-                                                                       .dy = tensor_mat(&g->dy),
-                                                                       .dweight = tensor_mat(&dweight),
-                                                                       .dbias = tensor_mat(&dbias),
-                                                                       .conv = g->d->conv,
-                                                                       .norm = dense_norm_on_the_way(model, g->u)});
+    const param_block *block = &model->params.block[g->d->linear.weight];
+    const tap_rows rows = {.block = g->d->linear.weight,
+                           .transposed = true,
+                           .rows = block->rows,
+                           .cols = block->cols,
+                           .x = &g->x,
+                           .dy = &g->dy,
+                           .conv = &g->d->conv->shape,
+                           .norm = g->d->conv->shape.norm ? norm : NULL,
+                           .images = model->images};
+    return pass->tap->take(pass->tap->self, pass, &rows);
+}
+
+static weft_status conv_gradients(dense_model *model, unit_gradients *g, const train_pass *pass)
+{
+    const weft_tensor dweight = linear_gradient(&g->d->linear);
+    const hal_conv_norm norm = dense_norm_on_the_way(model, g->u);
+    weft_tensor dbias = {.rows = 0};
+    if (g->d->linear.bias != LINEAR_NO_BLOCK) {
+        dbias = param_grad(&model->params, g->d->linear.bias);
+    }
+    WEFT_TRY(tell_of_conv(model, g, pass, &norm));
+    return hal_conv_backward_weights(model->hal, &(hal_conv_backward_weights_args){.x = tensor_mat(&g->x),
+                                                                                   .dy = tensor_mat(&g->dy),
+                                                                                   .dweight = tensor_mat(&dweight),
+                                                                                   .dbias = tensor_mat(&dbias),
+                                                                                   .conv = g->d->conv,
+                                                                                   .norm = norm});
 }
 
 static weft_status conv_backward(dense_model *model, unit_gradients *g, const train_pass *pass)
 {
     WEFT_TRY(mask(g));
-    WEFT_TRY(model->images == 0 ? zero_gradients(model, g->d) : conv_gradients(model, g));
-    WEFT_TRY(ready(pass, g->d->weight));
-    WEFT_TRY(ready(pass, g->d->bias));
+    WEFT_TRY(model->images == 0 ? zero_gradients(model, g->d) : conv_gradients(model, g, pass));
+    WEFT_TRY(linear_ready(&g->d->linear, pass));
     if (!g->wants_dx || model->images == 0) {
         return WEFT_OK;
     }
-    const weft_tensor weight = param_value(&model->params, g->d->weight);
+    const weft_tensor weight = linear_weight(&g->d->linear);
     return hal_conv_backward_data(model->hal, &(hal_conv_backward_data_args){.dy = tensor_mat(&g->dy),
                                                                              .weight = tensor_mat(&weight),
                                                                              .dx = tensor_mat(&g->dx),
@@ -123,19 +140,16 @@ static weft_status conv_backward(dense_model *model, unit_gradients *g, const tr
 /* The gradient of a linear layer's input, which may be narrow. */
 static weft_status linear_input(dense_model *model, unit_gradients *g)
 {
-    const weft_tensor weight = param_value(&model->params, g->d->weight);
-    const tensor_product product = {.a = &g->dy, .b = &weight};
     if (g->slots->wide_dx == ARENA_NO_SLOT) {
-        return tensor_gemm(&product, &g->dx);
+        return linear_input_gradient(&g->d->linear, &g->dy, 0.0, &g->dx);
     }
     weft_tensor wide = dense_wide(model, g->slots->wide_dx, g->u->x);
-    WEFT_TRY(tensor_gemm(&product, &wide));
+    WEFT_TRY(linear_input_gradient(&g->d->linear, &g->dy, 0.0, &wide));
     return dense_cast(&wide, &g->dx);
 }
 
-static weft_status linear_backward(dense_model *model, unit_gradients *g, const train_pass *pass)
+static weft_status linear_unit_backward(dense_model *model, unit_gradients *g, const train_pass *pass)
 {
-    weft_tensor dweight = param_grad(&model->params, g->d->weight);
     if (g->slots->wide_x != ARENA_NO_SLOT) {
         g->x = dense_wide(model, g->slots->wide_x, g->u->x);
     }
@@ -143,14 +157,10 @@ static weft_status linear_backward(dense_model *model, unit_gradients *g, const 
     if (model->images == 0) {
         WEFT_TRY(zero_gradients(model, g->d));
     } else {
-        WEFT_TRY(tensor_gemm(&(tensor_product){.a = &g->dy, .b = &g->x, .trans_a = true}, &dweight));
-        if (g->d->bias != DENSE_NO_BLOCK) {
-            weft_tensor dbias = param_grad(&model->params, g->d->bias);
-            WEFT_TRY(tensor_col_sum(&g->dy, 0.0, &dbias));
-        }
+        WEFT_TRY(linear_weight_gradient(&g->d->linear, pass, &(linear_rows){.x = &g->x}, &g->dy, false));
+        WEFT_TRY(linear_bias_gradient(&g->d->linear, &g->dy, false));
     }
-    WEFT_TRY(ready(pass, g->d->weight));
-    WEFT_TRY(ready(pass, g->d->bias));
+    WEFT_TRY(linear_ready(&g->d->linear, pass));
     return g->wants_dx ? linear_input(model, g) : WEFT_OK;
 }
 
@@ -162,8 +172,8 @@ static weft_status norm_unit_backward(dense_model *model, unit_gradients *g, con
     const norm_operands operands = {.x = &g->x, .y = adds ? &g->y : NULL, .relu = g->u->relu};
     const norm_gradients gradients = {.dy = &g->dy, .share = shares ? &share : NULL, .dx = &g->dx};
     WEFT_TRY(norm_backward(&g->d->norm, &operands, &gradients));
-    WEFT_TRY(ready(pass, g->d->norm.gamma));
-    return ready(pass, g->d->norm.beta);
+    WEFT_TRY(train_ready(pass, g->d->norm.gamma));
+    return train_ready(pass, g->d->norm.beta);
 }
 
 static weft_status add_backward(const dense_model *model, unit_gradients *g)
@@ -201,7 +211,7 @@ static weft_status unit_backward(dense_model *model, int index, unit_gradients *
     case UNIT_CONV:
         return conv_backward(model, g, pass);
     case UNIT_LINEAR:
-        return linear_backward(model, g, pass);
+        return linear_unit_backward(model, g, pass);
     case UNIT_NORM:
         return norm_unit_backward(model, g, pass);
     case UNIT_ADD:
@@ -224,6 +234,7 @@ weft_status dense_backward(void *self, const train_pass *pass, weft_tensor *dlog
 {
     dense_model *model = self;
     const int output = model->list.output;
+    assert(pass->training && model->config.training && dlogits->rows == model->images);
     if (model->plan.logits != ARENA_NO_SLOT) {
         const weft_tensor narrow = dense_slot(model, model->plan.dlogits, output);
         WEFT_TRY(dense_cast(dlogits, &narrow));

@@ -1,19 +1,16 @@
 /* dense/engine/dense_forward.c: values of a batch, unit by unit; see dense/engine/dense_model.h. */
 #include "dense/engine/dense_model.h"
 
-static weft_status need(const train_pass *pass, int block)
-{
-    return block == DENSE_NO_BLOCK ? WEFT_OK : train_need(pass, block);
-}
+#include <assert.h>
 
 /* A unit's weight and bias, once they may be read. [out] bias  empty where there is none */
 static weft_status need_weights(const dense_model *model, const dense_unit *d, const train_pass *pass,
                                 weft_tensor *weight, weft_tensor *bias)
 {
-    WEFT_TRY(need(pass, d->weight));
-    WEFT_TRY(need(pass, d->bias));
-    *weight = param_value(&model->params, d->weight);
-    *bias = d->bias != DENSE_NO_BLOCK ? param_value(&model->params, d->bias) : (weft_tensor){.rows = 0};
+    const int block = d->linear.bias;
+    WEFT_TRY(linear_need(&d->linear, pass));
+    *weight = linear_weight(&d->linear);
+    *bias = block != LINEAR_NO_BLOCK ? param_value(&model->params, block) : (weft_tensor){.rows = 0};
     return WEFT_OK;
 }
 
@@ -34,7 +31,7 @@ static weft_status conv_forward(dense_model *model, int index, const train_pass 
                                                                  .norm = dense_norm_on_the_way(model, u)});
 }
 
-static weft_status linear_forward(dense_model *model, int index, const train_pass *pass)
+static weft_status linear_unit_forward(dense_model *model, int index, const train_pass *pass)
 {
     const unit *u = &model->list.unit[index];
     const dense_unit *d = &model->unit[index];
@@ -49,9 +46,7 @@ static weft_status linear_forward(dense_model *model, int index, const train_pas
         x = dense_wide(model, wide, u->x);
         WEFT_TRY(dense_cast(&narrow, &x));
     }
-    const tensor_product product = {
-        .a = &x, .b = &weight, .bias = d->bias != DENSE_NO_BLOCK ? &bias : NULL, .trans_b = true};
-    WEFT_TRY(tensor_gemm(&product, &y));
+    WEFT_TRY(linear_forward(&d->linear, &(linear_rows){.x = &x}, bias.rows > 0 ? &bias : NULL, 0.0, &y));
     return u->relu ? tensor_act_forward(&y, true, &(hal_dropout){.probability = 0.0F}, &y) : WEFT_OK;
 }
 
@@ -67,8 +62,8 @@ static weft_status norm_unit_forward(dense_model *model, int index, const train_
         residual = dense_value(model, u->other);
         operands.residual = &residual;
     }
-    WEFT_TRY(need(pass, d->norm.gamma));
-    WEFT_TRY(need(pass, d->norm.beta));
+    WEFT_TRY(train_need(pass, d->norm.gamma));
+    WEFT_TRY(train_need(pass, d->norm.beta));
     return norm_forward(&d->norm, pass->training, &operands);
 }
 
@@ -128,7 +123,7 @@ static weft_status unit_forward(dense_model *model, int index, const train_pass 
     case UNIT_CONV:
         return conv_forward(model, index, pass);
     case UNIT_LINEAR:
-        return linear_forward(model, index, pass);
+        return linear_unit_forward(model, index, pass);
     case UNIT_NORM:
         return norm_unit_forward(model, index, pass);
     case UNIT_ADD:
@@ -153,6 +148,7 @@ static void begin_batch(dense_model *model, const train_pass *pass)
 {
     model->input = pass->batch->input;
     model->images = model->input->rows;
+    assert(model->images >= 0 && model->images <= model->input->all_rows);
     if (!pass->training) {
         return;
     }

@@ -1,6 +1,7 @@
 /* dense/engine/dense_model.c: see dense/engine/dense_model.h. */
 #include "dense/engine/dense_model.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -28,6 +29,7 @@ int64_t dense_most_images(const dense_config *config)
 static weft_tensor slot_of(const dense_model *model, int slot, int like, weft_dtype type)
 {
     const net_size size = model->list.size[like];
+    assert(slot >= 0 && slot < model->plan.slots && model->images >= 0);
     weft_tensor t = {.hal = model->hal,
                      .dtype = type,
                      .rows = model->images * net_pixels(size),
@@ -68,6 +70,7 @@ hal_conv_norm dense_norm_on_the_way(const dense_model *model, const unit *conv)
         return (hal_conv_norm){.relu = false};
     }
     const int maker = model->list.maker[conv->x];
+    assert(maker != UNIT_NO_UNIT && model->list.unit[maker].kind == UNIT_NORM);
     return norm_vectors(&model->unit[maker].norm, model->list.unit[maker].relu);
 }
 
@@ -82,12 +85,14 @@ hal_dropout dense_dropout(const dense_model *model, int index, const train_pass 
 
 weft_tensor dense_by_image(const weft_tensor *value, int64_t images)
 {
+    assert(images == 0 || value->rows % images == 0);
     return images > 0 ? tensor_reshape(value, images, value->rows / images * value->cols) : *value;
 }
 
 weft_tensor dense_subsampled(const dense_model *model, int index, const weft_tensor *y)
 {
     const int64_t in = model->list.size[model->list.unit[index].x].channels;
+    assert(model->list.unit[index].kind == UNIT_SUBSAMPLE && in <= y->cols);
     return tensor_view(y, 0, y->rows, (y->cols - in) / 2, in);
 }
 
@@ -99,20 +104,21 @@ static weft_status declare_weights(dense_model *model, int index)
     dense_unit *d = &model->unit[index];
     const net_size in = model->list.size[u->x];
     const int64_t out = u->layer->out;
+    assert(u->layer->groups >= 1 && in.channels % u->layer->groups == 0 && out >= 1);
     const int64_t shape[4] = {out, in.channels / u->layer->groups, u->kernel[0], u->kernel[1]};
     const int64_t fan_in = shape[1] * shape[2] * shape[3];
     const bool linear = u->layer->kind == NET_LINEAR;
     const bool uniform = linear || u->layer->start == NET_START_UNIFORM;
     const param_init init = uniform ? param_fan_uniform(fan_in) : param_kaiming(fan_in);
     const int64_t flat[2] = {out, fan_in}; /* as PyTorch has it: channels, rows, columns of what is flattened */
-    d->weight = param_add_block(&model->params, PARAM_GROUP_DECAY, out, fan_in);
-    WEFT_TRY(param_add_tensor(&model->params, d->weight, linear ? 2 : 4, linear ? flat : shape, init, "%s.weight",
-                              u->layer->name));
+    d->linear.weight = param_add_block(&model->params, PARAM_GROUP_DECAY, out, fan_in);
+    WEFT_TRY(param_add_tensor(&model->params, d->linear.weight, linear ? 2 : 4, linear ? flat : shape, init,
+                              "%s.weight", u->layer->name));
     if (!u->layer->bias) {
         return WEFT_OK;
     }
-    d->bias = param_add_block(&model->params, PARAM_GROUP_NO_DECAY, 1, out);
-    return param_add_tensor(&model->params, d->bias, 1, &out, linear ? init : param_constant(0.0), "%s.bias",
+    d->linear.bias = param_add_block(&model->params, PARAM_GROUP_NO_DECAY, 1, out);
+    return param_add_tensor(&model->params, d->linear.bias, 1, &out, linear ? init : param_constant(0.0), "%s.bias",
                             u->layer->name);
 }
 
@@ -301,7 +307,8 @@ static weft_status create(dense_model *model)
     WEFT_TRY(units_create(config->net, &model->list));
     WEFT_TRY(WEFT_NEW_ZERO(&model->unit, list->units, WEFT_MEM_GENERAL));
     for (int i = 0; i < list->units; ++i) {
-        model->unit[i].weight = model->unit[i].bias = DENSE_NO_BLOCK;
+        model->unit[i].linear = (train_linear){
+            .params = &model->params, .weight = LINEAR_NO_BLOCK, .bias = LINEAR_NO_BLOCK, .transposed = true};
     }
     WEFT_TRY(find_values(model->hal, config, model->dtype, list, &model->values));
     WEFT_TRY(plan_arena(config, model->dtype, list, &model->values, &model->plan));

@@ -16,8 +16,9 @@
 #include "base/trace/activity.h"
 #include "dense/data/image_source.h"
 #include "dense/engine/arena_plan.h"
+#include "train/layers/linear.h"
+#include "train/layers/norm.h"
 #include "train/model.h"
-#include "train/norm.h"
 
 typedef struct dense_config {
     const network *net;    /* after net_fit; must outlive the model */
@@ -31,11 +32,13 @@ typedef struct dense_config {
     bool winograd; /* see hal_conv_shape */
 } dense_config;
 
-/* What a unit holds. */
+/* Parameters and prepared operations of one unit. */
 typedef struct dense_unit {
-    int weight, bias; /* blocks of the parameter store; DENSE_NO_BLOCK */
+    /* UNIT_LINEAR: its map. UNIT_CONV: the blocks of its kernels and bias; other kinds have LINEAR_NO_BLOCK twice. */
+    train_linear linear;
     hal_conv *conv;
-    hal_pool_shape pool; /* of pooling, and of subsampling */
+    /* UNIT_POOL and UNIT_SUBSAMPLE: the window. */
+    hal_pool_shape pool;
     train_norm norm;
 } dense_unit;
 
@@ -44,8 +47,6 @@ typedef struct dense_values {
     weft_dtype *type;
     bool *passing; /* see arena_need */
 } dense_values;
-
-enum { DENSE_NO_BLOCK = -1 };
 
 extern const weft_activity ACTIVITY_CONVOLVE[1];
 

@@ -1,6 +1,7 @@
 /* dense/engine/units.c: see dense/engine/units.h. */
 #include "dense/engine/units.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -151,6 +152,7 @@ static void add_unit(grouping *g, int first)
     unit *u = &list->unit[list->units];
     start_unit(g, &g->net->layer[first], u);
     const int last = extend_unit(g, first, u);
+    assert(u->x != UNIT_NO_VALUE && g->value_of[last] == UNIT_NO_VALUE && list->units < g->net->layers);
     u->y = list->values++;
     g->value_of[last] = u->y;
     list->maker[u->y] = list->units;
@@ -186,6 +188,7 @@ static weft_status group(grouping *g)
         }
     }
     list->output = g->value_of[layers - 1];
+    assert(list->output > UNIT_INPUT_VALUE && list->values == list->units + 1);
     return WEFT_OK;
 }
 

@@ -16,6 +16,7 @@
 
 net_size net_size_of(const network *net, int index)
 {
+    assert(index == NET_INPUT || (index >= 0 && index < net->layers));
     return index == NET_INPUT ? net->input : net->layer[index].size;
 }
 

@@ -1,33 +1,10 @@
-/* gnn/layers/aggregate.c: see gnn/layers/aggregate.h. */
-#include "gnn/layers/aggregate.h"
-
+/* gnn/layers/aggregate.c: the passes and aggregations of gnn/layers/aggregate.h. */
 #include <assert.h>
-#include <math.h>
-#include <string.h>
 
-#include "base/clock.h"
+#include "gnn/layers/aggregate_internal.h"
 
 const weft_activity ACTIVITY_AGGREGATE[1] = {{.text = "aggregate", .kind = ACTIVITY_COMPUTES}};
 const weft_activity ACTIVITY_HALO[1] = {{.text = "halo exchange", .kind = ACTIVITY_MOVES}};
-
-/* A vector [n_local, 1] from values of the owned rows, zero on replicas. */
-static weft_status vector_upload(gnn_aggregator *a, const double *owned, weft_tensor *vector)
-{
-    weft_status status = WEFT_OK;
-    void *host = NULL;
-    WEFT_TRY(tensor_create(a->hal, a->dtype, a->n_local, 1, WEFT_MEM_GRAPH, vector));
-    WEFT_TRY(weft_calloc((size_t)a->n_local, weft_dtype_bytes(a->dtype), WEFT_MEM_WORKSPACE, &host));
-    for (int64_t i = 0; i < a->n_owned; ++i) {
-        if (a->dtype == WEFT_DTYPE_F64) {
-            ((double *)host)[i] = owned[i];
-        } else {
-            ((float *)host)[i] = (float)owned[i];
-        }
-    }
-    status = tensor_upload(vector, host);
-    weft_free(host);
-    return status;
-}
 
 static weft_status halo_post(gnn_halo *halo, halo_direction direction, bool backward, weft_tensor *x)
 {
@@ -51,302 +28,10 @@ static weft_status halo_wait(gnn_halo *halo)
     return status;
 }
 
-static weft_status halo_exchange(gnn_halo *halo, halo_direction direction, bool backward, weft_tensor *x)
+weft_status aggregate_exchange(gnn_halo *halo, halo_direction direction, bool backward, weft_tensor *x)
 {
     WEFT_TRY(halo_post(halo, direction, backward, x));
     return halo_wait(halo);
-}
-
-/* Replicas learn the scale of their vertex from its root; a replica may appear in either list. */
-static weft_status share_vector(gnn_aggregator *a, weft_tensor *vector)
-{
-    const gnn_scoped *all = &a->of[GNN_SCOPE_ALL];
-    WEFT_TRY(halo_exchange(all->sources, HALO_FORWARD, false, vector));
-    return all->destinations != all->sources ? halo_exchange(all->destinations, HALO_FORWARD, false, vector) : WEFT_OK;
-}
-
-static bool is_symmetric(gnn_normalisation normalisation)
-{
-    return normalisation == GNN_NORM_SYMMETRIC || normalisation == GNN_NORM_SYMMETRIC_OTHERS;
-}
-
-static bool counts_self(gnn_normalisation normalisation)
-{
-    return normalisation != GNN_NORM_MEAN && normalisation != GNN_NORM_SYMMETRIC_OTHERS;
-}
-
-/* A self-loop lies where its vertex is owned (partition/methods/root.h). */
-static bool has_loop(const weft_part *part, int64_t i)
-{
-    int64_t low = part->offset[i], high = part->offset[i + 1];
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (part->source[middle] < i) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low < part->offset[i + 1] && part->source[low] == i;
-}
-
-/* What a rank makes for itself, without talking. degree: [n_owned] edges into each vertex, or their weights, added up. */
-static weft_status create_own_scales(gnn_aggregator *a, const weft_part *part, const double *degree,
-                                     gnn_normalisation normalisation, gnn_vertex_scales *scales)
-{
-    weft_status status = WEFT_OK;
-    double *scale = NULL;
-    WEFT_TRY(WEFT_NEW(&scale, a->n_owned, WEFT_MEM_WORKSPACE));
-    for (int64_t i = 0; i < a->n_owned; ++i) {
-        const double edges = degree[i];
-        const double with_self = edges + (normalisation == GNN_NORM_SYMMETRIC && has_loop(part, i) ? 0.0 : 1.0);
-        assert(edges >= 0.0);
-        switch (normalisation) {
-        case GNN_NORM_MEAN:
-            scale[i] = edges > 0 ? 1.0 / edges : 0.0;
-            break;
-        case GNN_NORM_MEAN_SELF:
-            scale[i] = 1.0 / with_self;
-            break;
-        case GNN_NORM_SUM_SELF:
-            scale[i] = 1.0;
-            break;
-        case GNN_NORM_SYMMETRIC:
-            scale[i] = with_self > 0 ? 1.0 / sqrt(with_self) : 0.0;
-            break;
-        case GNN_NORM_SYMMETRIC_OTHERS:
-            scale[i] = edges > 0 ? 1.0 / sqrt(edges) : 0.0;
-            break;
-        }
-    }
-    if (normalisation != GNN_NORM_SUM_SELF) {
-        WEFT_TRY_GOTO(vector_upload(a, scale, &scales->post), status, done);
-    }
-    if (is_symmetric(normalisation)) {
-        WEFT_TRY_GOTO(vector_upload(a, scale, &scales->pre), status, done);
-        for (int64_t i = 0; i < a->n_owned; ++i) {
-            scale[i] *= normalisation == GNN_NORM_SYMMETRIC && has_loop(part, i) ? 0.0 : scale[i];
-        }
-    }
-    if (counts_self(normalisation)) {
-        status = vector_upload(a, scale, &scales->diag);
-    }
-done:
-    weft_free(scale);
-    return status;
-}
-
-/* Edges between owned vertices, by destination. */
-static weft_status create_scales_of_owned(gnn_aggregator *a, const weft_part *part, gnn_normalisation normalisation)
-{
-    double *degree = NULL;
-    WEFT_TRY(WEFT_NEW_ZERO(&degree, a->n_owned, WEFT_MEM_WORKSPACE));
-    for (int64_t i = 0; i < a->n_owned; ++i) {
-        for (int64_t e = part->offset[i]; e < part->offset[i + 1]; ++e) {
-            const double weight = part->weight != NULL ? (double)part->weight[e] : 1.0;
-            degree[i] += part->source[e] < a->n_owned ? weight : 0.0;
-        }
-    }
-    weft_status status = create_own_scales(a, part, degree, normalisation, &a->own_scales);
-    weft_free(degree);
-    return status;
-}
-
-/* All edges into owned vertices, wherever they lie. */
-static weft_status create_scales_of_all(gnn_aggregator *a, const weft_part *part, gnn_normalisation normalisation)
-{
-    double *degree = NULL;
-    if (part->in_weight != NULL) {
-        return create_own_scales(a, part, part->in_weight, normalisation, &a->scales);
-    }
-    WEFT_TRY(WEFT_NEW(&degree, a->n_owned, WEFT_MEM_WORKSPACE));
-    for (int64_t i = 0; i < a->n_owned; ++i) {
-        degree[i] = (double)part->in_degree[i];
-    }
-    weft_status status = create_own_scales(a, part, degree, normalisation, &a->scales);
-    weft_free(degree);
-    return status;
-}
-
-/* Agreed before the exchange: a rank that cannot take part would leave the others waiting in it. */
-static weft_status create_scales(gnn_aggregator *a, const weft_part *part, const gnn_aggregator_options *options)
-{
-    const bool symmetric = is_symmetric(options->normalisation);
-    weft_status status = create_scales_of_all(a, part, options->normalisation);
-    if (status == WEFT_OK && options->halo.none) {
-        status = create_scales_of_owned(a, part, options->normalisation);
-    }
-    WEFT_TRY(comm_agree(a->comm, status));
-    WEFT_TRY(options->normalisation != GNN_NORM_SUM_SELF ? share_vector(a, &a->scales.post) : WEFT_OK);
-    return symmetric ? share_vector(a, &a->scales.pre) : WEFT_OK;
-}
-
-static weft_status create_halo(gnn_aggregator *a, const weft_part *part, const part_halo *lists, bool second,
-                               const gnn_aggregator_options *options, gnn_halo **halo)
-{
-    return gnn_halo_create(a->comm, a->hal, a->dtype, part, lists, second, options->forms.max_width, &options->halo,
-                           halo);
-}
-
-static weft_status create_halos(gnn_aggregator *a, const weft_part *part, const gnn_aggregator_options *options)
-{
-    gnn_scoped *all = &a->of[GNN_SCOPE_ALL];
-    WEFT_TRY(create_halo(a, part, &part->sources, false, options, &all->sources));
-    /* One halo serves both directions when the lists are equal on every rank. */
-    int32_t same = part->symmetric || a->whole_rows;
-    WEFT_TRY(comm_allreduce(a->comm, &same, 1, WEFT_DTYPE_I32, COMM_MIN));
-    if (same) {
-        all->destinations = all->sources;
-        return WEFT_OK;
-    }
-    return create_halo(a, part, &part->destinations, true, options, &all->destinations);
-}
-
-void gnn_aggregator_forms(const gnn_aggregator *aggregator, char forms[GNN_FORMS + 1])
-{
-    const gnn_scoped *all = &aggregator->of[GNN_SCOPE_ALL];
-    gnn_local_matrix_forms(&all->forward, forms);
-    gnn_local_matrix_forms(&all->transposed, forms + GNN_FORMS / 2);
-    forms[GNN_FORMS] = '\0';
-}
-
-/* Which of the matrices there will be here. */
-static void list_roles(const gnn_aggregator *a, bool shares, bool has[GNN_FORMS])
-{
-    const int half = GNN_FORMS / 2;
-    for (int role = 0; role < GNN_FORMS; ++role) {
-        has[role] = (role < half || !shares) && (a->overlaps || role % half == 0);
-    }
-}
-
-static int64_t cut_at(const gnn_aggregator *a)
-{
-    return a->overlaps ? a->n_owned : a->n_local;
-}
-
-/* With whole rows replicas have no edges. */
-static hal_csr csr_of(const gnn_aggregator *a, const part_csr *edges)
-{
-    return (hal_csr){.rows = a->whole_rows ? a->n_owned : a->n_local,
-                     .cols = a->n_local,
-                     .offset = edges->offset,
-                     .column = edges->column,
-                     .value = edges->value};
-}
-
-/* The forward matrix of a scope, where the choice of its forms begins. */
-static weft_status create_forward(const gnn_aggregator *a, const gnn_forms_asked *asked, const part_csr *edges,
-                                  gnn_scoped *of, gnn_form_choice *choice)
-{
-    const hal_csr csr = csr_of(a, edges);
-    bool has[GNN_FORMS];
-    list_roles(a, of->shares, has);
-    WEFT_TRY(gnn_forms_begin(a->comm, a->hal, asked, has, choice));
-    return gnn_local_matrix_create(choice, 0, WEFT_OK, &csr, cut_at(a), &of->forward);
-}
-
-/* The transposed matrix of edges that are the matrix's alone: they are freed. status: of making them. */
-static weft_status take_transposed(const gnn_aggregator *a, gnn_form_choice *choice, weft_status status,
-                                   part_csr *edges, gnn_local_matrix *matrix)
-{
-    const hal_csr csr = csr_of(a, edges);
-    const bool any = status == WEFT_OK && edges->offset != NULL;
-    status = gnn_local_matrix_create(choice, GNN_FORMS / 2, status, any ? &csr : NULL, cut_at(a), matrix);
-    part_csr_free(edges);
-    return status;
-}
-
-static weft_status create_matrices(gnn_aggregator *a, const weft_part *part, const gnn_aggregator_options *options)
-{
-    gnn_scoped *all = &a->of[GNN_SCOPE_ALL];
-    const part_csr edges = {.offset = part->offset, .column = part->source, .value = part->weight};
-    gnn_form_choice choice;
-    all->shares = a->whole_rows || part->symmetric;
-    WEFT_TRY(create_forward(a, &options->forms, &edges, all, &choice));
-    part_csr back = {.offset = NULL};
-    weft_status status = all->shares ? WEFT_OK : part_transpose(part, &back.offset, &back.column, &back.value);
-    status = take_transposed(a, &choice, status, &back, &all->transposed);
-    a->forms = choice.figures;
-    return status;
-}
-
-/* ---- the scope of rows that are read ----------------------------------------------------------------------------- */
-
-/* The forms that suit all edges, one direction's where it served both. */
-static void letters_of_scope(const gnn_aggregator *a, char letters[GNN_FORMS + 1])
-{
-    const int half = GNN_FORMS / 2;
-    gnn_aggregator_forms(a, letters);
-    if (a->of[GNN_SCOPE_ALL].shares) {
-        memcpy(letters + half, letters, (size_t)half);
-    }
-}
-
-static weft_status create_scope_matrices(gnn_aggregator *a, const weft_part *part, part_scope *scope,
-                                         const gnn_aggregator_options *options)
-{
-    gnn_scoped *read = &a->of[GNN_SCOPE_READ];
-    char letters[GNN_FORMS + 1];
-    gnn_forms_asked asked = options->forms;
-    gnn_form_choice choice;
-    letters_of_scope(a, letters);
-    asked.letters = letters;
-    asked.max_width = options->read_width;
-    WEFT_TRY(create_forward(a, &asked, &scope->forward, read, &choice));
-    part_csr back = {.offset = NULL};
-    const weft_status status = part_scope_turn(part, scope, a->of[GNN_SCOPE_ALL].shares, &back);
-    return take_transposed(a, &choice, status, &back, &read->transposed);
-}
-
-static weft_status create_scope(gnn_aggregator *a, const weft_part *part, const gnn_aggregator_options *options)
-{
-    gnn_scoped *read = &a->of[GNN_SCOPE_READ];
-    part_scope scope;
-    weft_status status = part_scope_create(a->comm, part, a->whole_rows, options->read, &scope);
-    if (status == WEFT_OK) {
-        a->scopes = GNN_SCOPES;
-        status = comm_agree(a->comm, create_scope_matrices(a, part, &scope, options));
-    }
-    if (status == WEFT_OK && comm_size(a->comm) > 1) {
-        status = create_halo(a, part, &scope.sources, false, options, &read->sources);
-        status =
-            status == WEFT_OK ? create_halo(a, part, &scope.destinations, true, options, &read->destinations) : status;
-    }
-    part_scope_destroy(&scope);
-    return status;
-}
-
-bool gnn_overlaps(const weft_comm *comm, halo_overlap overlap)
-{
-    return comm_size(comm) > 1 && overlap != HALO_OVERLAP_OFF && (overlap == HALO_OVERLAP_ON || comm_moves_alone(comm));
-}
-
-weft_status gnn_aggregator_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, const weft_part *part,
-                                  const gnn_aggregator_options *options, gnn_aggregator *aggregator)
-{
-    double start = clock_seconds();
-    assert(part->n_owned >= 0 && part->n_owned <= part->n_local && options->forms.max_width >= 0);
-    *aggregator =
-        (gnn_aggregator){.comm = comm,
-                         .hal = hal,
-                         .dtype = dtype,
-                         .n_owned = part->n_owned,
-                         .n_local = part->n_local,
-                         .scopes = 1,
-                         .steps = {.n_shared = part->n_shared, .n_owned = part->n_owned},
-                         .overlaps = part->n_local > part->n_owned && /* ranks may differ: the messages do not */
-                                     gnn_overlaps(comm, options->overlap)};
-    int32_t whole_rows = part->whole_rows;
-    WEFT_TRY(comm_allreduce(comm, &whole_rows, 1, WEFT_DTYPE_I32, COMM_MIN));
-    aggregator->whole_rows = whole_rows != 0;
-    WEFT_TRY(comm_agree(comm, create_matrices(aggregator, part, options)));
-    if (comm_size(comm) > 1) {
-        WEFT_TRY(create_halos(aggregator, part, options));
-    }
-    WEFT_TRY(options->read_width > 0 ? create_scope(aggregator, part, options) : WEFT_OK);
-    WEFT_TRY(create_scales(aggregator, part, options));
-    aggregator->build_seconds = clock_seconds() - start;
-    return WEFT_OK;
 }
 
 static const weft_tensor *or_null(const weft_tensor *vector)
@@ -356,28 +41,10 @@ static const weft_tensor *or_null(const weft_tensor *vector)
 
 /* ---- one pass --------------------------------------------------------------------------------------------------- */
 
-enum { GNN_HALOS = 2 * GNN_SCOPES };
-
 /* Do rows cross ranks? */
 static bool crosses(const gnn_aggregator *a)
 {
     return a->of[GNN_SCOPE_ALL].sources != NULL;
-}
-
-/* The halos that there are, each once. */
-static int list_halos(const gnn_aggregator *a, gnn_halo *halo[GNN_HALOS])
-{
-    int count = 0;
-    for (int i = 0; i < GNN_SCOPES; ++i) {
-        const gnn_scoped *of = &a->of[i];
-        if (of->sources != NULL) {
-            halo[count++] = of->sources;
-        }
-        if (of->destinations != NULL && of->destinations != of->sources) {
-            halo[count++] = of->destinations;
-        }
-    }
-    return count;
 }
 
 /* What ACTIVITY_AGGREGATE was booked since the training pass before this one began. */
@@ -391,29 +58,32 @@ static void note_epoch(gnn_aggregator *a)
     a->booked = booked;
 }
 
-weft_status gnn_aggregator_begin(gnn_aggregator *aggregator, const gnn_halo_pass *pass)
+weft_status gnn_aggregator_start_pass(gnn_aggregator *aggregator, const gnn_halo_pass *pass)
 {
     gnn_aggregator *a = aggregator;
     if (pass->training) {
         note_epoch(a);
     }
+    if (a->state != GNN_AGGREGATOR_NONE) {
+        a->state = GNN_AGGREGATOR_READY; /* also after a pass that failed */
+        a->steps.count = 0;
+    }
     if (!crosses(a)) {
         return WEFT_OK;
     }
-    a->open = false; /* after a pass that failed */
-    a->steps.count = 0;
     a->local = pass->training && a->own_scales.post.cols > 0;
     gnn_halo *halo[GNN_HALOS];
-    const int halos = list_halos(a, halo);
+    const int halos = aggregate_list_halos(a, halo);
     for (int i = 0; i < halos; ++i) {
         WEFT_TRY(gnn_halo_begin(halo[i], pass));
     }
     return WEFT_OK;
 }
 
-void gnn_aggregator_within(gnn_aggregator *aggregator, gnn_scope scope)
+void gnn_aggregator_set_scope(gnn_aggregator *aggregator, gnn_scope scope)
 {
-    assert((int)scope < aggregator->scopes || aggregator->scopes == 0); /* 0: of a model without sums */
+    assert(aggregator->state != GNN_AGGREGATOR_BEGUN);
+    assert((int)scope < aggregator->scopes || aggregator->state == GNN_AGGREGATOR_NONE);
     aggregator->scope = scope;
 }
 
@@ -451,6 +121,7 @@ static const gnn_local_matrix *matrix_under_way(const gnn_aggregator *a)
 weft_status gnn_aggregator_foresee(gnn_aggregator *aggregator, bool transposed, int64_t width)
 {
     gnn_aggregator *a = aggregator;
+    assert(a->state == GNN_AGGREGATOR_READY && width >= 1);
     a->under_way.scope = a->scope;
     a->under_way.transposed = transposed;
     gnn_halo *reverse = reverse_halo(a);
@@ -475,11 +146,11 @@ static const char *halo_name(const gnn_aggregator *a, const gnn_halo *halo)
                                        : "read_to";
 }
 
-weft_status gnn_aggregator_state(gnn_aggregator *aggregator, const sync_buffer **buffer, int *count)
+weft_status gnn_aggregator_state_buffers(gnn_aggregator *aggregator, const sync_buffer **buffer, int *count)
 {
     gnn_aggregator *a = aggregator;
     gnn_halo *halo[GNN_HALOS];
-    const int halos = list_halos(a, halo);
+    const int halos = aggregate_list_halos(a, halo);
     *count = 0;
     for (int i = 0; i < halos; ++i) {
         *count += gnn_halo_buffers(halo[i]);
@@ -499,7 +170,7 @@ weft_status gnn_aggregator_state(gnn_aggregator *aggregator, const sync_buffer *
 weft_status gnn_aggregator_restored(gnn_aggregator *aggregator)
 {
     gnn_halo *halo[GNN_HALOS];
-    const int halos = list_halos(aggregator, halo);
+    const int halos = aggregate_list_halos(aggregator, halo);
     for (int i = 0; i < halos; ++i) {
         WEFT_TRY(gnn_halo_restored(halo[i]));
     }
@@ -562,7 +233,7 @@ static weft_status run_whole(gnn_aggregator *a)
         WEFT_TRY(tensor_axpby(0.0, &replicas, 0.0, &replicas));
     }
     WEFT_TRY(product(a, GNN_OWNED, GNN_OWNED, w->beta, 0, 1));
-    return halo_exchange(reverse_halo(a), HALO_REVERSE, w->transposed, &w->out);
+    return aggregate_exchange(reverse_halo(a), HALO_REVERSE, w->transposed, &w->out);
 }
 
 /* Whole rows: unshared ones have no edge from a replica, so only the shared ones wait, and for nothing else. */
@@ -593,20 +264,21 @@ static weft_status leave_cut(gnn_aggregator *a)
     return product_slices(a, GNN_OWNED, GNN_REPLICAS, 1.0, NULL, &boundary);
 }
 
-/* What was left becomes complete. */
+/* The sums of shared rows become complete. */
 static weft_status complete(gnn_aggregator *a)
 {
-    if (!a->open) {
+    if (a->state != GNN_AGGREGATOR_LEFT) {
         return WEFT_OK;
     }
-    a->open = false;
+    a->state = GNN_AGGREGATOR_READY;
     return a->whole_rows ? complete_whole_rows(a) : halo_wait(reverse_halo(a));
 }
 
 weft_status gnn_aggregate_settle(gnn_aggregator *aggregator)
 {
     gnn_aggregator *a = aggregator;
-    const bool halved = a->open;
+    const bool halved = a->state == GNN_AGGREGATOR_LEFT;
+    assert(a->state != GNN_AGGREGATOR_BEGUN);
     WEFT_TRY(complete(a));
     WEFT_TRY(gnn_row_steps_run(&a->steps, halved ? GNN_ROWS_SHARED : GNN_ROWS_ALL, !halved));
     return gnn_row_steps_done(&a->steps);
@@ -615,6 +287,7 @@ weft_status gnn_aggregate_settle(gnn_aggregator *aggregator)
 weft_status gnn_aggregate_rows(gnn_aggregator *aggregator, int64_t n_owned, const gnn_row_step *step)
 {
     gnn_aggregator *a = aggregator;
+    assert(a->state != GNN_AGGREGATOR_BEGUN);
     if (!a->overlaps) {
         WEFT_TRY(step->run(step, &(gnn_row_span){.rows = n_owned, .first = true}));
         return step->done != NULL ? step->done(step) : WEFT_OK;
@@ -622,7 +295,7 @@ weft_status gnn_aggregate_rows(gnn_aggregator *aggregator, int64_t n_owned, cons
     assert(n_owned == a->n_owned);
     WEFT_TRY(a->steps.count == GNN_ROW_STEPS ? gnn_aggregate_settle(a) : WEFT_OK);
     a->steps.step[a->steps.count++] = *step;
-    if (!a->open) {
+    if (a->state != GNN_AGGREGATOR_LEFT) {
         return WEFT_OK;
     }
     WEFT_TRY(gnn_row_step_run(&a->steps, step, GNN_ROWS_OTHER, true));
@@ -636,21 +309,25 @@ weft_status gnn_aggregate_begin(gnn_aggregator *aggregator, bool transposed, wef
     gnn_aggregator *a = aggregator;
     assert(x->rows == a->n_local && out->rows == a->n_local && x->cols == out->cols);
     assert(beta == 0.0 || beta == 1.0);
-    const bool whole = !a->open; /* no half of the steps that wait has been run */
+    const bool whole = a->state == GNN_AGGREGATOR_READY; /* no half of the steps that wait has been run */
+    assert(whole || a->state == GNN_AGGREGATOR_LEFT);
     WEFT_TRY(whole ? gnn_row_steps_run(&a->steps, GNN_ROWS_SHARED, true) : gnn_aggregate_settle(a));
     a->under_way = (gnn_aggregation){.scope = a->scope, .transposed = transposed, .x = *x, .out = *out, .beta = beta};
     WEFT_TRY(halo_post(forward_halo(a), HALO_FORWARD, transposed, x));
     WEFT_TRY(whole ? gnn_row_steps_run(&a->steps, GNN_ROWS_OTHER, false) : WEFT_OK);
+    a->state = GNN_AGGREGATOR_BEGUN;
     return gnn_row_steps_done(&a->steps);
 }
 
 weft_status gnn_aggregate_leave(gnn_aggregator *aggregator)
 {
-    assert(!aggregator->open && aggregator->steps.count == 0); /* none is added between begin and here */
+    assert(aggregator->state == GNN_AGGREGATOR_BEGUN);
+    assert(aggregator->steps.count == 0); /* none is added between begin and here */
     if (!aggregator->overlaps) {
+        aggregator->state = GNN_AGGREGATOR_READY;
         return run_whole(aggregator);
     }
-    aggregator->open = true;
+    aggregator->state = GNN_AGGREGATOR_LEFT;
     return aggregator->whole_rows ? leave_whole_rows(aggregator) : leave_cut(aggregator);
 }
 
@@ -664,32 +341,4 @@ weft_status gnn_aggregate(gnn_aggregator *aggregator, bool transposed, weft_tens
 {
     WEFT_TRY(gnn_aggregate_begin(aggregator, transposed, x, beta, out));
     return gnn_aggregate_end(aggregator);
-}
-
-static void destroy_scales(gnn_vertex_scales *scales)
-{
-    tensor_destroy(&scales->pre);
-    tensor_destroy(&scales->post);
-    tensor_destroy(&scales->diag);
-}
-
-void gnn_aggregator_destroy(gnn_aggregator *aggregator)
-{
-    gnn_aggregator *a = aggregator;
-    if (a->hal == NULL) {
-        return;
-    }
-    gnn_halo *halo[GNN_HALOS];
-    const int halos = list_halos(a, halo);
-    for (int i = 0; i < halos; ++i) {
-        gnn_halo_destroy(halo[i]);
-    }
-    for (int i = 0; i < GNN_SCOPES; ++i) {
-        gnn_local_matrix_destroy(&a->of[i].transposed);
-        gnn_local_matrix_destroy(&a->of[i].forward);
-    }
-    weft_free(a->buffer);
-    destroy_scales(&a->scales);
-    destroy_scales(&a->own_scales);
-    memset(a, 0, sizeof *a);
 }

@@ -65,15 +65,15 @@ static weft_status declare(gnn_layer *layer, int group)
     gat->frame = attention_of(plan);
     const int64_t d = gat->frame.width / gat->frame.heads;
     const param_init spread = param_glorot(gat->frame.heads, d);
-    layer->weight = param_add_block(params, group, plan->d_in, gat->frame.width);
+    layer->linear.weight = param_add_block(params, group, plan->d_in, gat->frame.width);
     gat->source_vector = param_add_block(params, group, gat->frame.heads, d);
     gat->target_vector = param_add_block(params, group, gat->frame.heads, d);
-    layer->bias = param_add_block(params, group, 1, plan->d_out);
-    WEFT_TRY(param_add(params, layer->weight, 0, 0, plan->d_in, gat->frame.width,
+    layer->linear.bias = param_add_block(params, group, 1, plan->d_out);
+    WEFT_TRY(param_add(params, layer->linear.weight, 0, 0, plan->d_in, gat->frame.width,
                        param_glorot(plan->d_in, gat->frame.width), "%s.weight", plan->name));
     WEFT_TRY(param_add(params, gat->source_vector, 0, 0, gat->frame.heads, d, spread, "%s.att_src", plan->name));
     WEFT_TRY(param_add(params, gat->target_vector, 0, 0, gat->frame.heads, d, spread, "%s.att_dst", plan->name));
-    return param_add(params, layer->bias, 0, 0, 1, plan->d_out, param_constant(0.0), "%s.bias", plan->name);
+    return param_add(params, layer->linear.bias, 0, 0, 1, plan->d_out, param_constant(0.0), "%s.bias", plan->name);
 }
 
 static weft_status create(gnn_layer *layer)
@@ -133,7 +133,7 @@ static weft_status scores(gnn_layer *layer, const train_pass *pass, const hal_dr
     weft_tensor target_block = param_value(layer->params, gat->target_vector);
     weft_tensor source_vector = attention_vector(&source_block);
     weft_tensor target_vector = attention_vector(&target_block);
-    WEFT_TRY(layer_multiply(layer, dropout, &x, NULL, &plain));
+    WEFT_TRY(linear_forward(&layer->linear, &(linear_rows){&x, dropout}, NULL, 0.0, &plain));
     WEFT_TRY(tensor_head_dot(&plain, &source_vector, &source));
     WEFT_TRY(tensor_head_dot(&plain, &target_vector, &target));
     return mask.probability > 0.0f ? tensor_act_forward(&plain, false, &mask, &z) : WEFT_OK;
@@ -170,7 +170,7 @@ static weft_status sum_edges(gnn_layer *layer, const train_pass *pass)
 static weft_status forward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout)
 {
     const gat_layer *gat = layer->own;
-    WEFT_TRY(train_need(pass, layer->weight));
+    WEFT_TRY(train_need(pass, layer->linear.weight));
     WEFT_TRY(train_need(pass, gat->source_vector));
     WEFT_TRY(train_need(pass, gat->target_vector));
     activity_begin(ACTIVITY_LINEAR);
@@ -178,7 +178,7 @@ static weft_status forward(gnn_layer *layer, const train_pass *pass, const hal_d
     activity_end(ACTIVITY_LINEAR);
     WEFT_TRY(status);
     WEFT_TRY(sum_edges(layer, pass));
-    WEFT_TRY(train_need(pass, layer->bias));
+    WEFT_TRY(train_need(pass, layer->linear.bias));
     activity_begin(ACTIVITY_ELEMENTWISE);
     status = attention_finish(layer, &gat->frame);
     activity_end(ACTIVITY_ELEMENTWISE);
@@ -241,7 +241,6 @@ static weft_status linear_backward(gnn_layer *layer, const train_pass *pass, con
     const hal_dropout mask = value_mask(layer, pass);
     weft_tensor x = gnn_layer_x(layer);
     weft_tensor plain = scored(layer, &mask);
-    weft_tensor w = param_value(layer->params, layer->weight);
     weft_tensor dz = attention_columns(layer, &gat->frame.sums, false, 0, gat->frame.width);
     weft_tensor dsource = attention_columns(layer, &gat->frame.sums, false, gat->frame.width, gat->frame.heads);
     weft_tensor dtarget = attention_columns(layer, &gat->dtarget, false, 0, gat->frame.heads);
@@ -250,19 +249,19 @@ static weft_status linear_backward(gnn_layer *layer, const train_pass *pass, con
     }
     WEFT_TRY(vector_backward(layer, gat->target_vector, &plain, &dtarget, &dz));
     WEFT_TRY(vector_backward(layer, gat->source_vector, &plain, &dsource, &dz));
-    WEFT_TRY(layer_weight_gradient(layer, dropout, &x, &dz, false));
+    WEFT_TRY(linear_weight_gradient(&layer->linear, pass, &(linear_rows){&x, dropout}, &dz, false));
     if (dx == NULL) {
         return WEFT_OK;
     }
     weft_tensor dx_owned = tensor_view(dx, 0, layer->n_owned, 0, layer->plan->d_in);
-    return tensor_gemm(&(tensor_product){.a = &dz, .b = &w, .trans_b = true}, &dx_owned);
+    return linear_input_gradient(&layer->linear, &dz, 0.0, &dx_owned);
 }
 
 static weft_status backward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout, weft_tensor *dx)
 {
     const gat_layer *gat = layer->own;
     WEFT_TRY(layer_bias_gradient(layer));
-    WEFT_TRY(train_ready(pass, layer->bias));
+    WEFT_TRY(train_ready(pass, layer->linear.bias));
     activity_begin(ACTIVITY_ELEMENTWISE);
     weft_status status = attention_begin_backward(layer, &gat->frame);
     activity_end(ACTIVITY_ELEMENTWISE);
@@ -274,7 +273,7 @@ static weft_status backward(gnn_layer *layer, const train_pass *pass, const hal_
     WEFT_TRY(status);
     WEFT_TRY(train_ready(pass, gat->target_vector));
     WEFT_TRY(train_ready(pass, gat->source_vector));
-    return train_ready(pass, layer->weight);
+    return train_ready(pass, layer->linear.weight);
 }
 
 const gnn_layer_ops gnn_layer_gat = {.connects = true,

@@ -50,17 +50,17 @@ static weft_status declare(gnn_layer *layer, int group)
     gat->frame = attention_of(plan);
     const int64_t heads = plan->heads, in = plan->d_in, width = gat->frame.width;
     const param_init spread = param_glorot(in, width), zero = param_constant(0.0);
-    layer->weight = param_add_block(params, group, in, 2 * width);
+    layer->linear.weight = param_add_block(params, group, in, 2 * width);
     gat->ends_bias = param_add_block(params, group, 1, 2 * width);
     gat->vector = param_add_block(params, group, heads, width / heads);
-    layer->bias = param_add_block(params, group, 1, plan->d_out);
-    WEFT_TRY(param_add(params, layer->weight, 0, 0, in, width, spread, "%s.source", plan->name));
-    WEFT_TRY(param_add(params, layer->weight, 0, width, in, width, spread, "%s.target", plan->name));
+    layer->linear.bias = param_add_block(params, group, 1, plan->d_out);
+    WEFT_TRY(param_add(params, layer->linear.weight, 0, 0, in, width, spread, "%s.source", plan->name));
+    WEFT_TRY(param_add(params, layer->linear.weight, 0, width, in, width, spread, "%s.target", plan->name));
     WEFT_TRY(param_add(params, gat->ends_bias, 0, 0, 1, width, zero, "%s.source_bias", plan->name));
     WEFT_TRY(param_add(params, gat->ends_bias, 0, width, 1, width, zero, "%s.target_bias", plan->name));
     WEFT_TRY(param_add(params, gat->vector, 0, 0, heads, width / heads, param_glorot(heads, width / heads), "%s.att",
                        plan->name));
-    return param_add(params, layer->bias, 0, 0, 1, plan->d_out, zero, "%s.bias", plan->name);
+    return param_add(params, layer->linear.bias, 0, 0, 1, plan->d_out, zero, "%s.bias", plan->name);
 }
 
 static weft_status create(gnn_layer *layer)
@@ -118,7 +118,7 @@ static weft_status multiply(gnn_layer *layer, const hal_dropout *dropout)
     weft_tensor x = gnn_layer_x(layer);
     weft_tensor ends = attention_columns(layer, &gat->ends, false, 0, gat->ends.cols);
     weft_tensor bias = param_value(layer->params, gat->ends_bias);
-    return layer_multiply(layer, dropout, &x, &bias, &ends);
+    return linear_forward(&layer->linear, &(linear_rows){&x, dropout}, &bias, 0.0, &ends);
 }
 
 /* sums and total of every row, over the edges that are here. */
@@ -147,7 +147,7 @@ static weft_status sum_edges(gnn_layer *layer, const train_pass *pass)
 static weft_status forward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout)
 {
     gatv2_layer *gat = layer->own;
-    WEFT_TRY(train_need(pass, layer->weight));
+    WEFT_TRY(train_need(pass, layer->linear.weight));
     WEFT_TRY(train_need(pass, gat->ends_bias));
     WEFT_TRY(train_need(pass, gat->vector));
     activity_begin(ACTIVITY_LINEAR);
@@ -155,7 +155,7 @@ static weft_status forward(gnn_layer *layer, const train_pass *pass, const hal_d
     activity_end(ACTIVITY_LINEAR);
     WEFT_TRY(status);
     WEFT_TRY(sum_edges(layer, pass));
-    WEFT_TRY(train_need(pass, layer->bias));
+    WEFT_TRY(train_need(pass, layer->linear.bias));
     activity_begin(ACTIVITY_ELEMENTWISE);
     status = attention_finish(layer, &gat->frame);
     activity_end(ACTIVITY_ELEMENTWISE);
@@ -193,27 +193,27 @@ static weft_status edges_backward(gnn_layer *layer, const train_pass *pass)
     return gnn_exchange_sources(layer->edges, HALO_REVERSE, &dz);
 }
 
-static weft_status linear_backward(gnn_layer *layer, const hal_dropout *dropout, weft_tensor *dx)
+static weft_status linear_backward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout,
+                                   weft_tensor *dx)
 {
     const gatv2_layer *gat = layer->own;
     weft_tensor x = gnn_layer_x(layer);
-    weft_tensor w = param_value(layer->params, layer->weight);
     weft_tensor dends = attention_columns(layer, &gat->dends, false, 0, gat->dends.cols);
     weft_tensor dbias = param_grad(layer->params, gat->ends_bias);
     WEFT_TRY(tensor_col_sum(&dends, 0.0, &dbias));
-    WEFT_TRY(layer_weight_gradient(layer, dropout, &x, &dends, false));
+    WEFT_TRY(linear_weight_gradient(&layer->linear, pass, &(linear_rows){&x, dropout}, &dends, false));
     if (dx == NULL) {
         return WEFT_OK;
     }
     weft_tensor dx_owned = tensor_view(dx, 0, layer->n_owned, 0, layer->plan->d_in);
-    return tensor_gemm(&(tensor_product){.a = &dends, .b = &w, .trans_b = true}, &dx_owned);
+    return linear_input_gradient(&layer->linear, &dends, 0.0, &dx_owned);
 }
 
 static weft_status backward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout, weft_tensor *dx)
 {
     gatv2_layer *gat = layer->own;
     WEFT_TRY(layer_bias_gradient(layer));
-    WEFT_TRY(train_ready(pass, layer->bias));
+    WEFT_TRY(train_ready(pass, layer->linear.bias));
     activity_begin(ACTIVITY_ELEMENTWISE);
     weft_status status = attention_begin_backward(layer, &gat->frame);
     activity_end(ACTIVITY_ELEMENTWISE);
@@ -221,11 +221,11 @@ static weft_status backward(gnn_layer *layer, const train_pass *pass, const hal_
     WEFT_TRY(edges_backward(layer, pass));
     WEFT_TRY(train_ready(pass, gat->vector));
     activity_begin(ACTIVITY_LINEAR);
-    status = linear_backward(layer, dropout, dx);
+    status = linear_backward(layer, pass, dropout, dx);
     activity_end(ACTIVITY_LINEAR);
     WEFT_TRY(status);
     WEFT_TRY(train_ready(pass, gat->ends_bias));
-    return train_ready(pass, layer->weight);
+    return train_ready(pass, layer->linear.weight);
 }
 
 const gnn_layer_ops gnn_layer_gatv2 = {.connects = true,

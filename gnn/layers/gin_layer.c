@@ -81,7 +81,7 @@ static weft_status add_scaled(gnn_layer *layer, const weft_tensor *x, weft_tenso
     assert(gin != NULL && x->rows == y->rows);
     weft_tensor scale = gin->scale;
     weft_tensor eps = param_value(layer->params, layer->eps);
-    WEFT_TRY(layer_set_rows(&eps, &eps, &scale));
+    WEFT_TRY(linear_set_rows(&eps, &eps, &scale));
     return tensor_head_scale(&scale, false, x, 1.0, y);
 }
 
@@ -129,14 +129,13 @@ static weft_status linear_gradients(gnn_layer *layer, const train_pass *pass, co
     weft_tensor dz = owned_z(layer);
     weft_tensor dout = gnn_layer_out(layer);
     WEFT_TRY(add_scaled(layer, &dout, &dz));
-    WEFT_TRY(layer_weight_gradient(layer, dropout, &x, &dz, false));
-    WEFT_TRY(layer_gradients_ready(layer, pass));
+    WEFT_TRY(linear_weight_gradient(&layer->linear, pass, &(linear_rows){&x, dropout}, &dz, false));
+    WEFT_TRY(linear_ready(&layer->linear, pass));
     if (dx == NULL) {
         return WEFT_OK;
     }
-    weft_tensor w = param_value(layer->params, layer->weight);
     weft_tensor dx_owned = tensor_view(dx, 0, layer->n_owned, 0, layer->plan->d_in);
-    return tensor_gemm(&(tensor_product){.a = &dz, .b = &w, .trans_b = true}, &dx_owned);
+    return linear_input_gradient(&layer->linear, &dz, 0.0, &dx_owned);
 }
 
 static weft_status backward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout, weft_tensor *dx)

@@ -16,24 +16,22 @@
 #include "gnn/layers/aggregate.h"
 #include "gnn/layers/layer_plan.h"
 #include "gnn/layers/part_edges.h"
-#include "tensor/tensor_features.h"
-#include "tensor/tensor_stream.h"
+#include "train/layers/linear.h"
 #include "train/model.h"
 
 typedef struct gnn_layer {
     const gnn_layer_plan *plan;
     int64_t n_owned, n_local;
     param_store *params;
-    gnn_aggregator *aggregator;      /* of kinds that sum over neighbours */
-    const gnn_part_edges *edges;     /* of kinds that walk edges */
-    const tensor_features *features; /* the input of a layer whose plan says sparse: `input` is a shape without data */
-    tensor_stream *stream;           /* of a layer whose plan says streams: `input` is its rows, on the host */
-    int eps;                         /* block of GIN's, where it is learned */
-    int weight, bias;                /* blocks: [W_self | W_neigh], [W_self ; W_neigh] or W; and b */
-    void *own;                       /* what the kind keeps besides; NULL: nothing, see destroy */
+    gnn_aggregator *aggregator;  /* of kinds that sum over neighbours */
+    const gnn_part_edges *edges; /* of kinds that walk edges */
+    /* Blocks [W_self | W_neigh], [W_self ; W_neigh] or W, and b. Of a layer whose plan says sparse `input` is a shape without data; of
+     * one whose plan says streams it is rows on the host. */
+    train_linear linear;
+    int eps;   /* block of GIN's, where it is learned */
+    void *own; /* what the kind keeps besides; NULL: nothing, see destroy */
     weft_tensor input, output;
     weft_tensor wide_bias; /* sums: [1, 2 d_out]: b, then zeros for z */
-    weft_tensor *panel;    /* shared scratch of masked input rows, or NULL */
 } gnn_layer;
 
 /* A kind of layer. What is NULL does nothing. */

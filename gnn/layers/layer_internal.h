@@ -25,11 +25,6 @@ static inline bool layer_streams(const gnn_config *config, int number)
     return number == 0 && config->streams && gnn_may_stream(config);
 }
 
-static inline bool layer_masked(const gnn_layer *layer, const hal_dropout *dropout)
-{
-    return (layer->plan->panels || layer->plan->streams) && dropout != NULL && dropout->probability > 0.0f;
-}
-
 static inline weft_tensor layer_local_out(const gnn_layer *layer)
 {
     return tensor_view(&layer->output, 0, layer->n_local, 0, layer->plan->d_out);
@@ -50,14 +45,14 @@ static inline weft_tensor layer_local_m(const gnn_layer *layer)
     return tensor_view(&layer->input, 0, layer->n_local, layer->plan->d_in, layer->plan->d_in);
 }
 
-/* The weights of x itself and those of its aggregate, where a layer has both. */
-static inline weft_tensor layer_half(const gnn_layer *layer, const weft_tensor *weights, bool neighbours)
+/* The map of x itself, or of its aggregate, where a layer has weights for both. */
+static inline train_linear layer_half(const gnn_layer *layer, bool neighbours)
 {
     const gnn_layer_plan *plan = layer->plan;
     if (plan->flow == GNN_FLOW_LINEAR_FIRST) {
-        return tensor_view(weights, 0, plan->d_in, neighbours ? plan->d_out : 0, plan->d_out);
+        return linear_part(&layer->linear, 0, plan->d_in, neighbours ? plan->d_out : 0, plan->d_out);
     }
-    return tensor_view(weights, neighbours ? plan->d_in : 0, plan->d_in, 0, plan->d_out);
+    return linear_part(&layer->linear, neighbours ? plan->d_in : 0, plan->d_in, 0, plan->d_out);
 }
 
 /* A step of this layer for gnn_aggregate_rows. */
@@ -72,49 +67,36 @@ static inline weft_status layer_rows(gnn_layer *layer, const gnn_row_step *step)
     return gnn_aggregate_rows(layer->aggregator, layer->n_owned, step);
 }
 
-/* The weights and the bias are about to be read. */
-static inline weft_status layer_need_weights(const gnn_layer *layer, const train_pass *pass)
-{
-    WEFT_TRY(train_need(pass, layer->weight));
-    return train_need(pass, layer->bias);
-}
-
-static inline weft_status layer_gradients_ready(const gnn_layer *layer, const train_pass *pass)
-{
-    WEFT_TRY(train_ready(pass, layer->bias));
-    return train_ready(pass, layer->weight);
-}
-
-/* The same, behind a step. */
+/* Reports gradients that are final, behind the last rows of a step. */
 static inline weft_status layer_gradients_done(const gnn_row_step *step)
 {
-    return layer_gradients_ready(step->self, step->pass);
+    const gnn_layer *layer = step->self;
+    return linear_ready(&layer->linear, step->pass);
 }
 
-/* Of a bias that a norm takes off again, sums would be rounding alone, which Adam's step makes as large as any. */
-static inline weft_status layer_bias_gradient(gnn_layer *layer)
+/* The gradient of the bias. A bias that a norm takes off again gets 0: its sums would be rounding alone, which Adam's step makes as
+ * large as any other. */
+static inline weft_status layer_bias_gradient(const gnn_layer *layer)
 {
     weft_tensor dout = gnn_layer_out(layer);
-    weft_tensor dbias = param_grad(layer->params, layer->bias);
+    weft_tensor dbias = param_grad(layer->params, layer->linear.bias);
     if (layer->plan->centred) {
         return tensor_zero(&dbias);
     }
     activity_begin(ACTIVITY_LINEAR);
-    weft_status status = tensor_col_sum(&dout, 0.0, &dbias);
+    weft_status status = linear_bias_gradient(&layer->linear, &dout, false);
     activity_end(ACTIVITY_LINEAR);
     return status;
 }
 
-/* Every row of y = row [1, cols]; like: any matrix of its type. */
-weft_status layer_set_rows(const weft_tensor *like, const weft_tensor *row, weft_tensor *y);
 /* Every row of out = bias. */
-weft_status layer_set_bias(gnn_layer *layer);
-/* y = x W + bias (NULL: none) and dW = x^T dy, or dW += x^T dy, x masked panel by panel or brought from the host block by block
- * where the plan says so; of sparse features x is a shape alone. */
-weft_status layer_multiply(gnn_layer *layer, const hal_dropout *dropout, const weft_tensor *x, const weft_tensor *bias,
-                           weft_tensor *y);
-weft_status layer_weight_gradient(gnn_layer *layer, const hal_dropout *dropout, const weft_tensor *x,
-                                  const weft_tensor *dy, bool add);
+static inline weft_status layer_set_bias(const gnn_layer *layer)
+{
+    weft_tensor bias = param_value(layer->params, layer->linear.bias);
+    weft_tensor w = param_value(layer->params, layer->linear.weight);
+    weft_tensor out = gnn_layer_out(layer);
+    return linear_set_rows(&w, &bias, &out);
+}
 
 /* The operations of gnn_layer_ops for sums. */
 weft_status sum_layer_declare(gnn_layer *layer, int group);

@@ -68,12 +68,11 @@ double gnn_plan_halo_bytes(const gnn_plan *plan, const gnn_halo_options *halo)
     return bytes;
 }
 
-static void count_bytes(gnn_plan *plan, int threads, weft_dtype dtype)
+static void count_bytes(gnn_plan *plan, int threads)
 {
     const uint64_t element = weft_dtype_bytes(plan->values);
     uint64_t activation_bytes = 0;
-    int64_t parameters = 0;
-    int64_t norm_vectors = plan->config.norm == NORM_NONE ? 0 : 4;
+    const bool batch = plan->config.norm == NORM_BATCH || plan->config.norm == NORM_BATCH_LOCAL;
     for (int l = 0; l < plan->layers; ++l) {
         const gnn_layer_plan *layer = &plan->layer[l];
         if (l > 0) {
@@ -81,7 +80,10 @@ static void count_bytes(gnn_plan *plan, int threads, weft_dtype dtype)
         }
         activation_bytes += (uint64_t)(layer->output_rows * layer->output_cols) * weft_dtype_bytes(layer->output_type);
         activation_bytes += (uint64_t)layer->extra * element;
-        parameters += layer->weights + (layer->last ? 0 : norm_vectors * layer->d_out);
+        const int64_t norm_cols = layer->last || plan->config.norm == NORM_NONE ? 0 : layer->d_out;
+        plan->parameters += layer->weights + 2 * norm_cols; /* gamma, beta */
+        plan->state += batch ? 2 * norm_cols : 0;           /* running mean and variance */
+        plan->largest = layer->weights > plan->largest ? layer->weights : plan->largest;
     }
     activation_bytes += (uint64_t)(plan->n_local * plan->gradient_cols) * element;
     activation_bytes += (uint64_t)(plan->n_owned * (plan->skip_cols + plan->jump_cols)) * element;
@@ -113,7 +115,6 @@ static void count_bytes(gnn_plan *plan, int threads, weft_dtype dtype)
         plan->feature_bytes = tensor_features_bytes(rows, cols, rows * cols * plan->config.density);
     }
     plan->activation_bytes = activation_bytes;
-    plan->parameter_bytes = 5 * (uint64_t)parameters * weft_dtype_bytes(dtype); /* value, gradient, two moments, best */
 }
 
 /* One more behind the others; number: of its convolution. */
@@ -217,5 +218,5 @@ void gnn_plan_make(const gnn_config *config, int64_t n_owned, int64_t n_local, i
             plan->layer[l - 1].output_rows = n_local;
         }
     }
-    count_bytes(plan, threads, dtype);
+    count_bytes(plan, threads);
 }

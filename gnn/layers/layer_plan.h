@@ -20,7 +20,7 @@
 #include "base/option_words.h"
 #include "gnn/halo/gnn_halo.h"
 #include "gnn/layers/form_choice.h"
-#include "train/norm.h"
+#include "train/layers/norm.h"
 
 /* Convolutions of up to two layers each, and the map that jumping connections end in. */
 enum { GNN_MAX_CONVOLUTIONS = 64, GNN_MAX_LAYERS = 2 * GNN_MAX_CONVOLUTIONS + 1 };
@@ -202,7 +202,10 @@ struct gnn_plan {
     int64_t gradient_cols; /* of the extra gradient matrix that normalisation needs, 0: none */
     int64_t skip_cols;     /* of the gradient that passes a residual convolution by, 0: none */
     int64_t jump_cols;     /* of all convolutions' results side by side, 0: nothing jumps */
-    uint64_t feature_bytes, activation_bytes, parameter_bytes, setup_bytes;
+    int64_t parameters;    /* trained elements */
+    int64_t state;         /* elements of running statistics */
+    int64_t largest;       /* elements of the largest parameter, at most */
+    uint64_t feature_bytes, activation_bytes, setup_bytes;
     uint64_t host_feature_bytes; /* of features that stay on the host; feature_bytes are of the two blocks then */
 };
 

@@ -21,6 +21,7 @@ weft_status gnn_layer_declare(gnn_layer *layer, const gnn_layer_plan *plan, para
     memset(layer, 0, sizeof *layer);
     layer->plan = plan;
     layer->params = params;
+    layer->linear = (train_linear){.params = params, .weight = LINEAR_NO_BLOCK, .bias = LINEAR_NO_BLOCK};
     assert(plan->d_in >= 1 && plan->d_out >= 1);
     return plan->ops->declare(layer, group);
 }
@@ -35,7 +36,7 @@ weft_status gnn_layer_create(gnn_layer *layer, gnn_aggregator *aggregator, const
     layer->edges = edges;
     layer->n_owned = n_owned;
     layer->n_local = n_local;
-    layer->panel = panel;
+    layer->linear.panel = plan->panels ? panel : NULL;
     if (!borrow_input) {
         WEFT_TRY(tensor_create(hal, plan->input_type, plan->input_rows, plan->input_cols, WEFT_MEM_ACTIVATION,
                                &layer->input));
@@ -69,20 +70,20 @@ weft_tensor gnn_layer_out(const gnn_layer *layer)
 
 weft_status gnn_layer_prepare(gnn_layer *layer)
 {
-    gnn_aggregator_within(layer->aggregator, gnn_scope_of(layer->plan, false));
+    gnn_aggregator_set_scope(layer->aggregator, gnn_scope_of(layer->plan, false));
     return layer->plan->ops->prepare != NULL ? layer->plan->ops->prepare(layer) : WEFT_OK;
 }
 
 weft_status gnn_layer_forward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout)
 {
     WEFT_TRY(layer->plan->ops->by_rows ? WEFT_OK : gnn_aggregate_settle(layer->aggregator));
-    gnn_aggregator_within(layer->aggregator, gnn_scope_of(layer->plan, pass->training));
+    gnn_aggregator_set_scope(layer->aggregator, gnn_scope_of(layer->plan, pass->training));
     return layer->plan->ops->forward(layer, pass, dropout);
 }
 
 weft_status gnn_layer_backward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout, weft_tensor *dx)
 {
     WEFT_TRY(layer->plan->ops->by_rows ? WEFT_OK : gnn_aggregate_settle(layer->aggregator));
-    gnn_aggregator_within(layer->aggregator, gnn_scope_of(layer->plan, true));
+    gnn_aggregator_set_scope(layer->aggregator, gnn_scope_of(layer->plan, true));
     return layer->plan->ops->backward(layer, pass, dropout, dx);
 }

@@ -114,12 +114,12 @@ static weft_status forward(gnn_layer *layer, const train_pass *pass, const hal_d
         weft_tensor m = layer_local_m(layer);
         WEFT_TRY(largest(layer, &x, &m));
     }
-    WEFT_TRY(layer_need_weights(layer, pass));
-    weft_tensor bias = param_value(layer->params, layer->bias);
+    WEFT_TRY(linear_need(&layer->linear, pass));
+    weft_tensor bias = param_value(layer->params, layer->linear.bias);
     weft_tensor both = operand(layer);
     weft_tensor out = gnn_layer_out(layer);
     activity_begin(ACTIVITY_LINEAR);
-    weft_status status = layer_multiply(layer, dropout, &both, &bias, &out);
+    weft_status status = linear_forward(&layer->linear, &(linear_rows){&both, dropout}, &bias, 0.0, &out);
     activity_end(ACTIVITY_LINEAR);
     return status;
 }
@@ -145,12 +145,11 @@ static weft_status share_gradient(gnn_layer *layer)
     max_layer *max = layer->own;
     const int64_t d_in = layer->plan->d_in;
     assert(max != NULL && max->dm.cols == d_in && max->ties.cols == d_in);
-    weft_tensor w = param_value(layer->params, layer->weight);
-    weft_tensor w_neigh = layer_half(layer, &w, true);
+    const train_linear neighbours = layer_half(layer, true);
     weft_tensor dout = gnn_layer_out(layer);
     weft_tensor dm = tensor_view(&max->dm, 0, layer->n_owned, 0, d_in);
     weft_tensor ties = tensor_view(&max->ties, 0, layer->n_owned, 0, d_in);
-    WEFT_TRY(tensor_gemm(&(tensor_product){.a = &dout, .b = &w_neigh, .trans_b = true}, &dm));
+    WEFT_TRY(linear_input_gradient(&neighbours, &dout, 0.0, &dm));
     return tensor_max_share(&ties, &dm);
 }
 
@@ -161,8 +160,7 @@ static weft_status input_gradient(gnn_layer *layer, weft_tensor *dx)
     const tensor_edges edges = edges_of(layer, true);
     weft_tensor x = layer_local_x(layer);
     weft_tensor m = layer_local_m(layer);
-    weft_tensor w = param_value(layer->params, layer->weight);
-    weft_tensor w_self = layer_half(layer, &w, false);
+    const train_linear own = layer_half(layer, false);
     weft_tensor dout = gnn_layer_out(layer);
     weft_tensor dx_owned = tensor_view(dx, 0, layer->n_owned, 0, layer->plan->d_in);
     WEFT_TRY(count_ties(layer));
@@ -177,7 +175,7 @@ static weft_status input_gradient(gnn_layer *layer, weft_tensor *dx)
     WEFT_TRY(status);
     WEFT_TRY(gnn_exchange_sources(layer->edges, HALO_REVERSE, dx));
     activity_begin(ACTIVITY_LINEAR);
-    status = tensor_gemm(&(tensor_product){.a = &dout, .b = &w_self, .trans_b = true, .beta = 1.0}, &dx_owned);
+    status = linear_input_gradient(&own, &dout, 1.0, &dx_owned);
     activity_end(ACTIVITY_LINEAR);
     return status;
 }
@@ -188,10 +186,10 @@ static weft_status backward(gnn_layer *layer, const train_pass *pass, const hal_
     weft_tensor dout = gnn_layer_out(layer);
     WEFT_TRY(layer_bias_gradient(layer));
     activity_begin(ACTIVITY_LINEAR);
-    weft_status status = layer_weight_gradient(layer, dropout, &both, &dout, false);
+    weft_status status = linear_weight_gradient(&layer->linear, pass, &(linear_rows){&both, dropout}, &dout, false);
     activity_end(ACTIVITY_LINEAR);
     WEFT_TRY(status);
-    WEFT_TRY(layer_gradients_ready(layer, pass));
+    WEFT_TRY(linear_ready(&layer->linear, pass));
     return dx != NULL ? input_gradient(layer, dx) : WEFT_OK;
 }
 

@@ -50,9 +50,9 @@ static weft_status forward(gnn_layer *layer, const train_pass *pass, const hal_d
     }
     weft_tensor x = gnn_layer_x(layer);
     weft_tensor y = product(layer);
-    WEFT_TRY(layer_need_weights(layer, pass));
+    WEFT_TRY(linear_need(&layer->linear, pass));
     activity_begin(ACTIVITY_LINEAR);
-    weft_status status = layer_multiply(layer, dropout, &x, NULL, &y);
+    weft_status status = linear_forward(&layer->linear, &(linear_rows){&x, dropout}, NULL, 0.0, &y);
     activity_end(ACTIVITY_LINEAR);
     WEFT_TRY(status);
     for (int left = layer->plan->hops; left > 1; --left) {
@@ -80,10 +80,10 @@ static weft_status backward(gnn_layer *layer, const train_pass *pass, const hal_
         WEFT_TRY(gnn_aggregate(layer->aggregator, true, &from, 0.0, &to));
     }
     activity_begin(ACTIVITY_LINEAR);
-    weft_status status = layer_weight_gradient(layer, dropout, &x, &dy, false);
+    weft_status status = linear_weight_gradient(&layer->linear, pass, &(linear_rows){&x, dropout}, &dy, false);
     activity_end(ACTIVITY_LINEAR);
     WEFT_TRY(status);
-    return layer_gradients_ready(layer, pass);
+    return linear_ready(&layer->linear, pass);
 }
 
 const gnn_layer_ops gnn_layer_sgc = {.plan = plan_sgc,

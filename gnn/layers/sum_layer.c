@@ -18,17 +18,18 @@ weft_status sum_layer_declare(gnn_layer *layer, int group)
     const param_init draw = uniform ? param_fan_uniform(in) : param_glorot(in, out);
     if (plan->self) {
         bool side_by_side = plan->flow == GNN_FLOW_LINEAR_FIRST;
-        layer->weight =
+        layer->linear.weight =
             side_by_side ? param_add_block(params, group, in, 2 * out) : param_add_block(params, group, 2 * in, out);
-        WEFT_TRY(param_add(params, layer->weight, 0, 0, in, out, draw, "%s.self", plan->name));
-        WEFT_TRY(param_add(params, layer->weight, side_by_side ? 0 : in, side_by_side ? out : 0, in, out, draw,
+        WEFT_TRY(param_add(params, layer->linear.weight, 0, 0, in, out, draw, "%s.self", plan->name));
+        WEFT_TRY(param_add(params, layer->linear.weight, side_by_side ? 0 : in, side_by_side ? out : 0, in, out, draw,
                            "%s.neigh", plan->name));
     } else {
-        layer->weight = param_add_block(params, group, in, out);
-        WEFT_TRY(param_add(params, layer->weight, 0, 0, in, out, draw, "%s.weight", plan->name));
+        layer->linear.weight = param_add_block(params, group, in, out);
+        WEFT_TRY(param_add(params, layer->linear.weight, 0, 0, in, out, draw, "%s.weight", plan->name));
     }
-    layer->bias = param_add_block(params, group, 1, out);
-    return param_add(params, layer->bias, 0, 0, 1, out, uniform ? draw : param_constant(0.0), "%s.bias", plan->name);
+    layer->linear.bias = param_add_block(params, group, 1, out);
+    return param_add(params, layer->linear.bias, 0, 0, 1, out, uniform ? draw : param_constant(0.0), "%s.bias",
+                     plan->name);
 }
 
 weft_status sum_layer_create(gnn_layer *layer)
@@ -73,19 +74,19 @@ static weft_status multiply_rows(const gnn_row_step *step, const gnn_row_span *s
     weft_tensor all_y = product(layer);
     weft_tensor x = gnn_span_of(&all_x, span);
     weft_tensor y = gnn_span_of(&all_y, span);
-    weft_tensor bias = param_value(layer->params, layer->bias);
+    weft_tensor bias = param_value(layer->params, layer->linear.bias);
     hal_dropout here;
+    const linear_rows rows = {.x = &x, .dropout = gnn_span_mask(step->dropout, span, &here)};
     activity_begin(ACTIVITY_LINEAR);
     weft_status status;
     if (linear_first && !layer->plan->self) {
         weft_tensor all_out = gnn_layer_out(layer);
         weft_tensor out = gnn_span_of(&all_out, span);
-        weft_tensor w = param_value(layer->params, layer->weight);
-        status = layer_multiply(layer, gnn_span_mask(step->dropout, span, &here), &x, NULL, &y);
-        status = status == WEFT_OK ? layer_set_rows(&w, &bias, &out) : status;
+        weft_tensor w = param_value(layer->params, layer->linear.weight);
+        status = linear_forward(&layer->linear, &rows, NULL, 0.0, &y);
+        status = status == WEFT_OK ? linear_set_rows(&w, &bias, &out) : status;
     } else {
-        status = layer_multiply(layer, gnn_span_mask(step->dropout, span, &here), &x,
-                                linear_first ? &layer->wide_bias : &bias, &y);
+        status = linear_forward(&layer->linear, &rows, linear_first ? &layer->wide_bias : &bias, 0.0, &y);
     }
     activity_end(ACTIVITY_LINEAR);
     return status;
@@ -94,7 +95,7 @@ static weft_status multiply_rows(const gnn_row_step *step, const gnn_row_span *s
 /* Sparse features cannot be taken apart by rows. */
 static weft_status add_product(gnn_layer *layer, const gnn_row_step *step)
 {
-    if (layer->features == NULL) {
+    if (layer->linear.features == NULL) {
         return layer_rows(layer, step);
     }
     WEFT_TRY(gnn_aggregate_settle(layer->aggregator));
@@ -104,9 +105,9 @@ static weft_status add_product(gnn_layer *layer, const gnn_row_step *step)
 
 static weft_status multiply(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout)
 {
-    WEFT_TRY(layer_need_weights(layer, pass));
+    WEFT_TRY(linear_need(&layer->linear, pass));
     if (layer->wide_bias.cols > 0) {
-        weft_tensor bias = param_value(layer->params, layer->bias);
+        weft_tensor bias = param_value(layer->params, layer->linear.bias);
         weft_tensor front = tensor_view(&layer->wide_bias, 0, 1, 0, layer->plan->d_out);
         WEFT_TRY(tensor_axpby(1.0, &bias, 0.0, &front));
     }
@@ -146,12 +147,11 @@ static weft_status bias_gradient_rows(const gnn_row_step *step, const gnn_row_sp
     gnn_layer *layer = step->self;
     weft_tensor all = gnn_layer_out(layer);
     weft_tensor dout = gnn_span_of(&all, span);
-    weft_tensor dbias = param_grad(layer->params, layer->bias);
     if (layer->plan->centred) {
         return span->first ? layer_bias_gradient(layer) : WEFT_OK;
     }
     activity_begin(ACTIVITY_LINEAR);
-    weft_status status = tensor_col_sum(&dout, span->first ? 0.0 : 1.0, &dbias);
+    weft_status status = linear_bias_gradient(&layer->linear, &dout, !span->first);
     activity_end(ACTIVITY_LINEAR);
     return status;
 }
@@ -165,8 +165,9 @@ static weft_status weight_gradient_rows(const gnn_row_step *step, const gnn_row_
     weft_tensor x = gnn_span_of(&all_x, span);
     weft_tensor dy = gnn_span_of(&all_dy, span);
     hal_dropout here;
+    const linear_rows rows = {.x = &x, .dropout = gnn_span_mask(step->dropout, span, &here)};
     activity_begin(ACTIVITY_LINEAR);
-    weft_status status = layer_weight_gradient(layer, gnn_span_mask(step->dropout, span, &here), &x, &dy, !span->first);
+    weft_status status = linear_weight_gradient(&layer->linear, step->pass, &rows, &dy, !span->first);
     activity_end(ACTIVITY_LINEAR);
     return status;
 }
@@ -175,18 +176,16 @@ static weft_status weight_gradient_rows(const gnn_row_step *step, const gnn_row_
 static weft_status input_gradient(gnn_layer *layer, const weft_tensor *dy, const gnn_row_span *span, weft_tensor *dx)
 {
     const gnn_layer_plan *plan = layer->plan;
-    weft_tensor w = param_value(layer->params, layer->weight);
     if (plan->flow != GNN_FLOW_AGGREGATE_FIRST) {
-        return tensor_gemm(&(tensor_product){.a = dy, .b = &w, .trans_b = true}, dx);
+        return linear_input_gradient(&layer->linear, dy, 0.0, dx);
     }
     weft_tensor dm = tensor_view(&layer->input, span->row, span->rows, plan->d_in, plan->d_in);
     if (!plan->self) {
-        return tensor_gemm(&(tensor_product){.a = dy, .b = &w, .trans_b = true}, &dm);
+        return linear_input_gradient(&layer->linear, dy, 0.0, &dm);
     }
-    weft_tensor w_self = layer_half(layer, &w, false);
-    weft_tensor w_neigh = layer_half(layer, &w, true);
-    WEFT_TRY(tensor_gemm(&(tensor_product){.a = dy, .b = &w_self, .trans_b = true}, dx));
-    return tensor_gemm(&(tensor_product){.a = dy, .b = &w_neigh, .trans_b = true}, &dm);
+    const train_linear own = layer_half(layer, false), neighbours = layer_half(layer, true);
+    WEFT_TRY(linear_input_gradient(&own, dy, 0.0, dx));
+    return linear_input_gradient(&neighbours, dy, 0.0, &dm);
 }
 
 /* matrix: dx, all rows. */

@@ -21,29 +21,43 @@ bool sum_splits(const gnn_layer *layer, const hal_dropout *dropout)
     const gnn_flow flow = layer->plan->flow;
     return (flow == GNN_FLOW_LINEAR_FIRST || flow == GNN_FLOW_AGGREGATE_FIRST) && layer->plan->self &&
            layer->aggregator->overlaps && !layer->plan->sparse && !layer->plan->streams &&
-           !layer_masked(layer, dropout);
+           !linear_masks(&layer->linear, dropout);
 }
 
-/* One product of the linear part, with a look at the messages under way. */
-static weft_status piece(gnn_layer *layer, const tensor_product *product, weft_tensor *c)
+/* A piece of the linear part is one product, with a look at the messages under way before and behind it. */
+static void begin_piece(gnn_layer *layer)
 {
     gnn_aggregate_poll(layer->aggregator);
     activity_begin(ACTIVITY_LINEAR);
-    weft_status status = tensor_gemm(product, c);
+}
+
+static weft_status end_piece(gnn_layer *layer, weft_status status)
+{
     activity_end(ACTIVITY_LINEAR);
     gnn_aggregate_poll(layer->aggregator);
     return status;
 }
 
-/* y = beta y + x W_neigh, or with its transpose, of these rows */
-static weft_status times_neighbours(gnn_layer *layer, const gnn_row_span *span, const weft_tensor *x, bool transposed,
-                                    double beta, const weft_tensor *y)
+/* y = beta y + x W_neigh, of the rows of a span */
+static weft_status times_neighbours(gnn_layer *layer, const gnn_row_span *span, const weft_tensor *x, double beta,
+                                    const weft_tensor *y)
 {
-    weft_tensor w = param_value(layer->params, layer->weight);
-    weft_tensor w_neigh = layer_half(layer, &w, true);
+    const train_linear neighbours = layer_half(layer, true);
     weft_tensor from = gnn_span_of(x, span);
     weft_tensor to = gnn_span_of(y, span);
-    return piece(layer, &(tensor_product){.a = &from, .b = &w_neigh, .trans_b = transposed, .beta = beta}, &to);
+    begin_piece(layer);
+    return end_piece(layer, linear_forward(&neighbours, &(linear_rows){.x = &from}, NULL, beta, &to));
+}
+
+/* dx = beta dx + dy W_neigh^T, of the rows of a span */
+static weft_status through_neighbours(gnn_layer *layer, const gnn_row_span *span, const weft_tensor *dy, double beta,
+                                      const weft_tensor *dx)
+{
+    const train_linear neighbours = layer_half(layer, true);
+    weft_tensor from = gnn_span_of(dy, span);
+    weft_tensor to = gnn_span_of(dx, span);
+    begin_piece(layer);
+    return end_piece(layer, linear_input_gradient(&neighbours, &from, beta, &to));
 }
 
 /* z = x W_neigh */
@@ -52,7 +66,7 @@ static weft_status multiply_neighbours(const gnn_row_step *step, const gnn_row_s
     gnn_layer *layer = step->self;
     weft_tensor x = gnn_layer_x(layer);
     weft_tensor z = layer_local_z(layer);
-    return times_neighbours(layer, span, &x, false, 0.0, &z);
+    return times_neighbours(layer, span, &x, 0.0, &z);
 }
 
 /* out += m W_neigh */
@@ -61,18 +75,18 @@ static weft_status multiply_sums(const gnn_row_step *step, const gnn_row_span *s
     gnn_layer *layer = step->self;
     weft_tensor m = layer_local_m(layer);
     weft_tensor out = gnn_layer_out(layer);
-    return times_neighbours(layer, span, &m, false, 1.0, &out);
+    return times_neighbours(layer, span, &m, 1.0, &out);
 }
 
 /* out = x W_self + b, of all rows */
 static weft_status multiply_self(gnn_layer *layer)
 {
-    weft_tensor w = param_value(layer->params, layer->weight);
-    weft_tensor bias = param_value(layer->params, layer->bias);
-    weft_tensor w_self = layer_half(layer, &w, false);
+    const train_linear own = layer_half(layer, false);
+    weft_tensor bias = param_value(layer->params, layer->linear.bias);
     weft_tensor x = gnn_layer_x(layer);
     weft_tensor out = gnn_layer_out(layer);
-    return piece(layer, &(tensor_product){.a = &x, .b = &w_self, .bias = &bias}, &out);
+    begin_piece(layer);
+    return end_piece(layer, linear_forward(&own, &(linear_rows){.x = &x}, &bias, 0.0, &out));
 }
 
 static weft_status forward_linear_first(gnn_layer *layer, const train_pass *pass)
@@ -80,7 +94,7 @@ static weft_status forward_linear_first(gnn_layer *layer, const train_pass *pass
     const gnn_row_step neighbours = layer_step(layer, pass, multiply_neighbours);
     weft_tensor z = layer_local_z(layer);
     weft_tensor out = layer_local_out(layer);
-    WEFT_TRY(layer_need_weights(layer, pass));
+    WEFT_TRY(linear_need(&layer->linear, pass));
     WEFT_TRY(layer_rows(layer, &neighbours));
     WEFT_TRY(gnn_aggregate_begin(layer->aggregator, false, &z, 1.0, &out));
     WEFT_TRY(multiply_self(layer));
@@ -93,7 +107,7 @@ static weft_status forward_aggregate_first(gnn_layer *layer, const train_pass *p
     weft_tensor x = layer_local_x(layer);
     weft_tensor m = layer_local_m(layer);
     WEFT_TRY(gnn_aggregate_begin(layer->aggregator, false, &x, 0.0, &m));
-    WEFT_TRY(layer_need_weights(layer, pass));
+    WEFT_TRY(linear_need(&layer->linear, pass));
     WEFT_TRY(multiply_self(layer));
     WEFT_TRY(gnn_aggregate_leave(layer->aggregator));
     return layer_rows(layer, &sums);
@@ -106,33 +120,33 @@ weft_status sum_split_forward(gnn_layer *layer, const train_pass *pass)
 }
 
 /* dW_self = x^T dout, and dx = dout W_self^T when it is wanted: what needs no aggregate. */
-static weft_status self_gradients(gnn_layer *layer, weft_tensor *dx)
+static weft_status self_gradients(gnn_layer *layer, const train_pass *pass, weft_tensor *dx)
 {
+    const train_linear own = layer_half(layer, false);
     weft_tensor x = gnn_layer_x(layer);
     weft_tensor dout = gnn_layer_out(layer);
-    weft_tensor w = param_value(layer->params, layer->weight);
-    weft_tensor dw = param_grad(layer->params, layer->weight);
-    weft_tensor w_self = layer_half(layer, &w, false);
-    weft_tensor dw_self = layer_half(layer, &dw, false);
     WEFT_TRY(layer_bias_gradient(layer));
-    WEFT_TRY(piece(layer, &(tensor_product){.a = &x, .b = &dout, .trans_a = true}, &dw_self));
+    begin_piece(layer);
+    WEFT_TRY(end_piece(layer, linear_weight_gradient(&own, pass, &(linear_rows){.x = &x}, &dout, false)));
     if (dx == NULL) {
         return WEFT_OK;
     }
     weft_tensor dx_owned = tensor_view(dx, 0, layer->n_owned, 0, layer->plan->d_in);
-    return piece(layer, &(tensor_product){.a = &dout, .b = &w_self, .trans_b = true}, &dx_owned);
+    begin_piece(layer);
+    return end_piece(layer, linear_input_gradient(&own, &dout, 0.0, &dx_owned));
 }
 
-/* dW_neigh = x^T dy, of these rows and those before */
-static weft_status neighbours_gradient(gnn_layer *layer, const gnn_row_span *span, const weft_tensor *x,
+/* dW_neigh = x^T dy, of the rows of this span and of those before it */
+static weft_status neighbours_gradient(const gnn_row_step *step, const gnn_row_span *span, const weft_tensor *x,
                                        const weft_tensor *dy)
 {
-    weft_tensor dw = param_grad(layer->params, layer->weight);
-    weft_tensor dw_neigh = layer_half(layer, &dw, true);
+    gnn_layer *layer = step->self;
+    const train_linear neighbours = layer_half(layer, true);
     weft_tensor from = gnn_span_of(x, span);
     weft_tensor gradient = gnn_span_of(dy, span);
-    const tensor_product product = {.a = &from, .b = &gradient, .trans_a = true, .beta = span->first ? 0.0 : 1.0};
-    return piece(layer, &product, &dw_neigh);
+    begin_piece(layer);
+    return end_piece(
+        layer, linear_weight_gradient(&neighbours, step->pass, &(linear_rows){.x = &from}, &gradient, !span->first));
 }
 
 /* dW_neigh = x^T dz, and dx (matrix, without rows when it is not wanted) += dz W_neigh^T */
@@ -141,8 +155,8 @@ static weft_status gradients_of_sums(const gnn_row_step *step, const gnn_row_spa
     gnn_layer *layer = step->self;
     weft_tensor x = gnn_layer_x(layer);
     weft_tensor dz = layer_local_z(layer);
-    WEFT_TRY(neighbours_gradient(layer, span, &x, &dz));
-    return step->matrix.rows > 0 ? times_neighbours(layer, span, &dz, true, 1.0, &step->matrix) : WEFT_OK;
+    WEFT_TRY(neighbours_gradient(step, span, &x, &dz));
+    return step->matrix.rows > 0 ? through_neighbours(layer, span, &dz, 1.0, &step->matrix) : WEFT_OK;
 }
 
 static weft_status backward_linear_first(gnn_layer *layer, const train_pass *pass, weft_tensor *dx)
@@ -153,7 +167,7 @@ static weft_status backward_linear_first(gnn_layer *layer, const train_pass *pas
     weft_tensor from = layer_local_out(layer);
     weft_tensor dz = layer_local_z(layer);
     WEFT_TRY(gnn_aggregate_begin(layer->aggregator, true, &from, 0.0, &dz));
-    WEFT_TRY(self_gradients(layer, dx));
+    WEFT_TRY(self_gradients(layer, pass, dx));
     WEFT_TRY(gnn_aggregate_leave(layer->aggregator));
     return layer_rows(layer, &gradients);
 }
@@ -164,8 +178,8 @@ static weft_status gradient_of_sums(const gnn_row_step *step, const gnn_row_span
     gnn_layer *layer = step->self;
     weft_tensor m = layer_local_m(layer);
     weft_tensor dout = gnn_layer_out(layer);
-    WEFT_TRY(neighbours_gradient(layer, span, &m, &dout));
-    return times_neighbours(layer, span, &dout, true, 0.0, &m);
+    WEFT_TRY(neighbours_gradient(step, span, &m, &dout));
+    return through_neighbours(layer, span, &dout, 0.0, &m);
 }
 
 static weft_status backward_aggregate_first(gnn_layer *layer, const train_pass *pass, weft_tensor *dx)
@@ -175,8 +189,8 @@ static weft_status backward_aggregate_first(gnn_layer *layer, const train_pass *
     weft_tensor dm = layer_local_m(layer);
     WEFT_TRY(layer_rows(layer, &gradient));
     WEFT_TRY(gnn_aggregate_begin(layer->aggregator, true, &dm, 1.0, dx));
-    WEFT_TRY(self_gradients(layer, dx));
-    WEFT_TRY(layer_gradients_ready(layer, pass));
+    WEFT_TRY(self_gradients(layer, pass, dx));
+    WEFT_TRY(linear_ready(&layer->linear, pass));
     return gnn_aggregate_leave(layer->aggregator);
 }
 

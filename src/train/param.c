@@ -290,19 +290,46 @@ static double initial_value(const param_entry *entry, int number, int64_t row, i
     return 0.0;
 }
 
+/* The parameter's matrix in the flat buffer of values. */
+static weft_tensor entry_values(const param_store *store, const param_entry *entry)
+{
+    weft_tensor view = tensor_view(&store->value, 0, 1, entry->offset, entry->cols);
+    view.rows = entry->rows;
+    view.ld = entry->ld;
+    return view;
+}
+
+/* values, narrow: room for the parameter's elements. */
+static weft_status draw_entry(param_store *store, int number, uint64_t seed, double *values, float *narrow)
+{
+    const param_entry *entry = &store->entry[number];
+    const bool wide = store->dtype == WEFT_DTYPE_F64;
+    weft_tensor view = entry_values(store, entry);
+    for (int64_t i = 0; i < entry->rows * entry->cols; ++i) {
+        const double value = initial_value(entry, number, i / entry->cols, i % entry->cols, seed);
+        values[i] = value;
+        narrow[i] = (float)value;
+    }
+    return tensor_upload(&view, wide ? (const void *)values : narrow);
+}
+
+/* One parameter at a time, because a whole network in double precision would be the peak of a training's memory. */
 weft_status param_initialise(param_store *store, uint64_t seed)
 {
     double *values = NULL;
-    WEFT_TRY(WEFT_NEW_ZERO(&values, store->elements, WEFT_MEM_WORKSPACE));
+    float *narrow = NULL;
+    int64_t most = 0;
     for (int number = 0; number < store->entries; ++number) {
-        const param_entry *entry = &store->entry[number];
-        for (int64_t row = 0; row < entry->rows; ++row) {
-            for (int64_t col = 0; col < entry->cols; ++col) {
-                values[entry->offset + row * entry->ld + col] = initial_value(entry, number, row, col, seed);
-            }
-        }
+        const int64_t count = store->entry[number].rows * store->entry[number].cols;
+        most = count > most ? count : most;
     }
-    weft_status status = param_set_values(store, values);
+    weft_status status = WEFT_NEW(&values, most, WEFT_MEM_WORKSPACE);
+    status = status == WEFT_OK ? WEFT_NEW(&narrow, most, WEFT_MEM_WORKSPACE) : status;
+    status = status == WEFT_OK ? tensor_zero(&store->value) : status;
+    for (int number = 0; number < store->entries && status == WEFT_OK; ++number) {
+        status = draw_entry(store, number, seed, values, narrow);
+    }
+    weft_free(narrow);
     weft_free(values);
     return status;
 }

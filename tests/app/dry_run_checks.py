@@ -71,11 +71,13 @@ def check(ranks, replication):
     # The first layer aggregates its constant input once; the others what is narrower, forward and backward.
     columns = 2 * HIDDEN * (LAYERS - 2) + 2 * CLASSES
     near(float(volume), int(rows) * columns * 4)
-    # Features beside their aggregate, of owned rows; parameters with gradient, two moments and the best ones.
+    # Features beside their aggregate, of owned rows; parameters with gradient, two moments and the best ones; of a batch norm gamma
+    # and beta are trained, mean and variance have values and best values alone.
     near(megabytes(text, "features"), owned * 2 * FEATURES * 4)
     widths = [FEATURES] + [HIDDEN] * (LAYERS - 1) + [CLASSES]
-    weights = sum(2 * a * b + b for a, b in zip(widths, widths[1:])) + 4 * HIDDEN * (LAYERS - 1)
-    near(megabytes(text, "parameters and optimiser"), weights * 4 * 5)
+    weights = sum(2 * a * b + b for a, b in zip(widths, widths[1:])) + 2 * HIDDEN * (LAYERS - 1)
+    statistics = 2 * HIDDEN * (LAYERS - 1)
+    near(megabytes(text, "parameters and optimiser"), weights * 4 * 5 + statistics * 4 * 2)
     near(megabytes(text, "mapped graph (while loading)"), EDGES * 4 + VERTICES * 8 + 2 * EDGES + 2 * VERTICES)
     near(megabytes(text, "local edges (until the matrix is built)"), edges * 4 + held * 16)
     gradients, unit = re.search(r"gradients: sent by a rank in an epoch ([\d.]+) ([KM])iB", text).groups()

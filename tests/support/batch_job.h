@@ -10,9 +10,11 @@
 
 #include "base/clock.h"
 #include "support/labelled_graphs.h"
+#include "support/tap_sums.h"
 #include "support/test.h"
+#include "train/layers/linear.h"
+#include "train/layers/norm.h"
 #include "train/loop/loop.h"
-#include "train/norm.h"
 
 enum {
     TRAINED = 26, /* the first rows; then come rows of validation and test */
@@ -74,6 +76,7 @@ typedef struct batch_case {
     bool own_bias;             /* the bias is not replicated */
     bool preconditioned;       /* gradients are scaled, each by its own number */
     bool remembers;            /* the preconditioner adds what is left of the gradients before */
+    int told_every; /* a listener wants every so many steps, and its sums are the step's gradient; 0: there is none */
     train_options options;
     const char *folder; /* of checkpoints; NULL: none are written */
     int64_t stop_after; /* steps of each start; 0: never */
@@ -81,6 +84,7 @@ typedef struct batch_case {
     int64_t every_steps;
     double evaluation_s, stop_in_s; /* an evaluation takes so long, and a start may; 0: no limit */
     /* results */
+    int64_t passes_asked[MOST_RANKS], steps_told[MOST_RANKS];
     checkpoint *from;
     int starts, stopped_within;
     int64_t steps_here[MOST_RANKS];
@@ -106,7 +110,10 @@ typedef struct rank_view {
     train_norm norm;
     train_targets targets;
     param_store params;
-    int weight, bias;
+    train_linear map;
+    weft_comm *comm;
+    tap_sums taps;
+    int64_t step; /* that the taps are of */
     /* what the preconditioner remembers, on a device as it were, and on the host; and its steps, a byte a step and rank */
     double memory[WEIGHTS], memory_host[WEIGHTS];
     unsigned char applied[MOST_RANKS];
@@ -191,21 +198,18 @@ static weft_status forward(void *self, const train_pass *pass, weft_tensor *logi
         WEFT_TRY(norm_forward(&v->norm, pass->training, &(norm_operands){.x = x, .y = &normed}));
         x = &normed;
     }
-    WEFT_TRY(train_need(pass, v->weight));
-    WEFT_TRY(train_need(pass, v->bias));
-    weft_tensor w = param_value(&v->params, v->weight);
-    weft_tensor b = param_value(&v->params, v->bias);
+    WEFT_TRY(linear_need(&v->map, pass));
+    weft_tensor b = param_value(&v->params, v->map.bias);
     v->logits = tensor_view(&v->logits_store, 0, x->rows, 0, CLASSES);
-    WEFT_TRY(tensor_gemm(&(tensor_product){.a = x, .b = &w, .bias = &b}, &v->logits));
+    WEFT_TRY(linear_forward(&v->map, &(linear_rows){.x = x}, &b, 0.0, &v->logits));
     *logits = v->logits;
     return WEFT_OK;
 }
 
 static weft_status norm_gradient(rank_view *v, const train_pass *pass, const weft_tensor *dlogits)
 {
-    weft_tensor w = param_value(&v->params, v->weight);
     weft_tensor dx = tensor_view(&v->gradient_store, 0, v->rows, 0, INPUTS);
-    WEFT_TRY(tensor_gemm(&(tensor_product){.a = dlogits, .b = &w, .trans_b = true}, &dx));
+    WEFT_TRY(linear_input_gradient(&v->map, dlogits, 0.0, &dx));
     WEFT_TRY(
         norm_backward(&v->norm, &(norm_operands){.x = pass->batch->input}, &(norm_gradients){.dy = &dx, .dx = &dx}));
     WEFT_TRY(train_ready(pass, v->norm.beta));
@@ -215,14 +219,11 @@ static weft_status norm_gradient(rank_view *v, const train_pass *pass, const wef
 static weft_status backward(void *self, const train_pass *pass, weft_tensor *dlogits)
 {
     rank_view *v = self;
-    weft_tensor dw = param_grad(&v->params, v->weight);
-    weft_tensor db = param_grad(&v->params, v->bias);
     bool normed = v->c->norm != NORM_NONE;
     weft_tensor x = tensor_view(normed ? &v->normed_store : &v->store, 0, v->rows, 0, INPUTS);
-    WEFT_TRY(tensor_gemm(&(tensor_product){.a = &x, .b = dlogits, .trans_a = true}, &dw));
-    WEFT_TRY(tensor_col_sum(dlogits, 0.0, &db));
-    WEFT_TRY(train_ready(pass, v->bias));
-    WEFT_TRY(train_ready(pass, v->weight));
+    WEFT_TRY(linear_weight_gradient(&v->map, pass, &(linear_rows){.x = &x}, dlogits, false));
+    WEFT_TRY(linear_bias_gradient(&v->map, dlogits, false));
+    WEFT_TRY(linear_ready(&v->map, pass));
     return normed ? norm_gradient(v, pass, dlogits) : WEFT_OK;
 }
 
@@ -274,7 +275,7 @@ static weft_status precondition(void *self, param_store *params, double lr)
     double g[WEIGHTS];
     WEFT_CHECK(lr > 0, WEFT_ERR_INTERNAL, "learning rate");
     for (int b = 0; b < 2; ++b) {
-        weft_tensor grad = param_grad(params, b == 0 ? v->weight : v->bias);
+        weft_tensor grad = param_grad(params, b == 0 ? v->map.weight : v->map.bias);
         WEFT_TRY(tensor_download(&grad, g));
         for (int64_t i = 0; i < grad.rows * grad.cols; ++i) {
             int64_t row = b == 0 ? i / CLASSES : INPUTS;
@@ -286,6 +287,31 @@ static weft_status precondition(void *self, param_store *params, double lr)
         WEFT_TRY(tensor_upload(&grad, g));
     }
     v->applied[v->rank] += 1;
+    return WEFT_OK;
+}
+
+/* Of a float64 case whose steps a listener hears of: its sums over parts, added over ranks, are the step's gradient. */
+static weft_status check_told(void *self, param_store *params, double lr)
+{
+    rank_view *v = self;
+    batch_case *c = v->c;
+    double *gradient = NULL;
+    double most = 0.0;
+    const bool told = v->step % c->told_every == 0;
+    WEFT_CHECK(lr > 0.0 && (v->taps.calls == 0 || (told && v->taps.wanted_step == v->step)), WEFT_ERR_INTERNAL,
+               "told of another step");
+    c->passes_asked[v->rank] += v->taps.asked;
+    c->steps_told[v->rank] += told;
+    v->step = (v->step + 1) % steps_of(TRAINED, c->batch);
+    WEFT_TRY(comm_allreduce(v->comm, v->taps.sum, params->trained, WEFT_DTYPE_F64, COMM_SUM));
+    WEFT_TRY(tap_read(&params->grad, &gradient));
+    for (int64_t i = 0; told && i < INPUTS * CLASSES; ++i) {
+        most = fmax(most, fabs(gradient[i] - v->taps.sum[i]));
+    }
+    weft_free(gradient);
+    v->taps.asked = v->taps.calls = 0;
+    memset(v->taps.sum, 0, (size_t)params->trained * sizeof *v->taps.sum);
+    WEFT_CHECK(most < 1e-12, WEFT_ERR_INTERNAL, "the listener's sum is %g off", most);
     return WEFT_OK;
 }
 
@@ -336,20 +362,20 @@ static weft_status make_model(weft_comm *comm, weft_hal *hal, rank_view *v)
     param_store_begin(params, hal, dtype);
     const norm_layer layer = {.kind = v->c->norm, .cols = INPUTS, .group = PARAM_GROUP_NO_DECAY, .layer = "norm0"};
     WEFT_TRY(norm_declare(&v->norm, params, &layer));
-    v->weight = param_add_block(params, PARAM_GROUP_DECAY, INPUTS, CLASSES);
-    WEFT_TRY(param_add(params, v->weight, 0, 0, INPUTS, CLASSES, param_glorot(INPUTS, CLASSES), "w"));
+    v->map = (train_linear){.params = params, .weight = param_add_block(params, PARAM_GROUP_DECAY, INPUTS, CLASSES)};
+    WEFT_TRY(param_add(params, v->map.weight, 0, 0, INPUTS, CLASSES, param_glorot(INPUTS, CLASSES), "w"));
     const param_group own = {.trained = true, .lr_scale = 1.0};
     int group = v->c->own_bias ? param_add_group(params, &own) : PARAM_GROUP_NO_DECAY;
-    v->bias = param_add_block(params, group, 1, CLASSES);
+    v->map.bias = param_add_block(params, group, 1, CLASSES);
     if (!v->c->own_bias) {
-        WEFT_TRY(param_add(params, v->bias, 0, 0, 1, CLASSES, param_constant(0.1), "b"));
+        WEFT_TRY(param_add(params, v->map.bias, 0, 0, 1, CLASSES, param_constant(0.1), "b"));
     }
     WEFT_TRY(norm_declare_state(&v->norm));
     WEFT_TRY(param_store_commit(params, comm));
     WEFT_TRY(norm_create(&v->norm, comm, ROWS));
     if (v->c->own_bias) {
         const double initial[CLASSES] = {0.1, 0.1, 0.1};
-        weft_tensor bias = param_value(params, v->bias);
+        weft_tensor bias = param_value(params, v->map.bias);
         WEFT_TRY(tensor_upload(&bias, initial));
     }
     WEFT_TRY(tensor_create(hal, dtype, ROWS, INPUTS, WEFT_MEM_ACTIVATION, &v->store));
@@ -363,8 +389,8 @@ static weft_status take_values(rank_view *v)
     double *value = v->c->value[v->rank];
     float narrow[WEIGHTS];
     bool wide = v->c->dtype == WEFT_DTYPE_F64;
-    weft_tensor w = param_value(&v->params, v->weight);
-    weft_tensor b = param_value(&v->params, v->bias);
+    weft_tensor w = param_value(&v->params, v->map.weight);
+    weft_tensor b = param_value(&v->params, v->map.bias);
     WEFT_TRY(tensor_download(&w, wide ? (void *)value : (void *)narrow));
     WEFT_TRY(tensor_download(&b, wide ? (void *)(value + INPUTS * CLASSES) : (void *)(narrow + INPUTS * CLASSES)));
     for (int i = 0; i < WEIGHTS && !wide; ++i) {
@@ -413,6 +439,13 @@ static weft_status train_rank(weft_comm *comm, weft_hal *hal, rank_view *v)
         preconditioner.restored = restored;
     }
     options.preconditioner = c->preconditioned ? &preconditioner : NULL;
+    if (c->told_every > 0) {
+        v->comm = comm;
+        WEFT_TRY(tap_sums_create(&v->params, c->told_every, &v->taps));
+        options.tap = &v->taps.tap;
+        preconditioner.apply = check_told;
+        options.preconditioner = &preconditioner;
+    }
     const train_observer observer = {.self = v, .on_step = on_step, .on_epoch = on_epoch, .on_run = on_run};
     weft_status status = train_loop(comm, hal, &model, &source, &options, &observer, &result);
     weft_free(result.run);
@@ -432,6 +465,7 @@ static weft_status start_rank(weft_comm *comm, void *argument)
     tensor_destroy(&v->gradient_store);
     norm_destroy(&v->norm);
     tensor_destroy(&v->logits_store);
+    tap_sums_destroy(&v->taps);
     if (v->hal != NULL) {
         hal->mem.free(hal, v->device_label);
         for (int s = 0; s < TRAIN_SPLITS; ++s) {

@@ -3,7 +3,8 @@
  *   - gradients against central finite differences of the loss, dropout on;
  *   - P ranks (threads of this process) against one rank: loss, gradients and logits, for every partitioner, with parts of one
  *     size and of different ones; the last sum of some runs along edges into rows that the loss reads alone, and the features of
- *     some stay on the host and pass in blocks of a few rows, which must change nothing.
+ *     some stay on the host and pass in blocks of a few rows, which must change nothing;
+ *   - the weight gradients of every rank against those that a listener forms out of the rows that it is told of.
  * Edges have weights in some of them.
  * trees: release
  * processors: one
@@ -13,6 +14,7 @@
 #include "gnn/dataset.h"
 #include "gnn/gnn_model.h"
 #include "support/labelled_graphs.h"
+#include "support/tap_sums.h"
 
 enum { MAX_WEIGHTS = 4096, CLASSES = 3, MAX_RANKS = 8 };
 
@@ -133,9 +135,16 @@ static weft_status pass_through(weft_comm *comm, weft_hal *hal, const case_input
     if (in->nudge != 0) {
         WEFT_TRY(nudge_weight(params, in->nudged, in->nudge));
     }
-    WEFT_TRY(model->interface.forward(model, &pass, &logits));
-    WEFT_TRY(local_loss(hal, targets, &logits, &loss));
-    WEFT_TRY(model->interface.backward(model, &pass, &logits));
+    tap_sums taps;
+    weft_status status = tap_sums_create(params, 0, &taps);
+    pass.tap = train_tap_of(&taps.tap, &pass);
+    status = status == WEFT_OK ? model->interface.forward(model, &pass, &logits) : status;
+    status = status == WEFT_OK ? local_loss(hal, targets, &logits, &loss) : status;
+    status = status == WEFT_OK ? model->interface.backward(model, &pass, &logits) : status;
+    status = status == WEFT_OK ? tap_sums_check(&taps, part->n_owned > 0, 1e-11) : status;
+    tap_sums_destroy(&taps);
+    pass.tap = NULL;
+    WEFT_TRY(comm_agree(comm, status));
     WEFT_TRY(comm_allreduce(comm, &loss, 1, WEFT_DTYPE_F64, COMM_SUM));
     double gradient[MAX_WEIGHTS];
     WEFT_TRY(tensor_download(&params->grad, gradient));

@@ -18,6 +18,7 @@
 #include "base/number.h"
 #include "dense/data/decode/image_decode.h"
 #include "dense/data/image_files.h"
+#include "dense/data/image_reader.h"
 #include "dense/data/tar/tar_block.h"
 #include "io/foreign_kind.h"
 #include "io/text/text_stream.h"

@@ -6,9 +6,9 @@
 #include "app/dense/dense_workload.h"
 #include "base/number.h"
 #include "dense/data/augment.h"
-#include "dense/data/image_order.h"
 #include "dense/engine/dense_model.h"
 #include "dense/net/zoo.h"
+#include "train/batch/batch_order.h"
 
 enum {
     DENSE_SIZES = HAL_CONV_SIZES,
@@ -29,7 +29,7 @@ typedef struct dense_job {
     char moments[DENSE_MOMENTS]; /* --image-moments auto of these images, once it was decided; "": not yet */
     network net;
     augment augment;
-    image_batches batches;       /* of training */
+    batch_plan batches;          /* of training */
     int64_t images[DENSE_SIZES]; /* numbers of images that batches of this rank have */
     int sizes;
     int64_t evaluated; /* images of an evaluation, over all ranks */

@@ -13,9 +13,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "dense/data/decode/image_decode.h"
-#include "dense/data/image_order.h"
 #include "dense/dense_options.def"
 #include "io/data_options.def"
+#include "train/batch/batch_order.h"
 
 /* ---- the data ---- */
 
@@ -212,9 +212,9 @@ static weft_status dense_adopt(const workload *work, const checkpoint *ck)
 
 /* ---- the plan ---- */
 
-static void add_size(dense_job *job, const image_batches *batches, image_turn turn, const app_context *context)
+static void add_size(dense_job *job, const batch_plan *batches, batch_turn turn, const app_context *context)
 {
-    const image_share share = image_order_part(batches, turn, comm_size(context->comm), comm_rank(context->comm));
+    const batch_share share = batch_order_part(batches, turn, comm_size(context->comm), comm_rank(context->comm));
     for (int i = 0; i < job->sizes; ++i) {
         if (job->images[i] == share.count) {
             return;
@@ -226,11 +226,11 @@ static void add_size(dense_job *job, const image_batches *batches, image_turn tu
     }
 }
 
-static void add_step(dense_job *job, const image_batches *batches, int64_t step, int asked, const app_context *context)
+static void add_step(dense_job *job, const batch_plan *batches, int64_t step, int asked, const app_context *context)
 {
-    const int parts = image_order_parts(batches, step, asked);
+    const int parts = batch_order_parts(batches, step, asked);
     for (int part = 0; part < parts; ++part) {
-        add_size(job, batches, (image_turn){.step = step, .part = part, .parts = parts}, context);
+        add_size(job, batches, (batch_turn){.step = step, .part = part, .parts = parts}, context);
     }
 }
 
@@ -238,11 +238,11 @@ static void add_step(dense_job *job, const image_batches *batches, int64_t step,
 static void plan_sizes(dense_job *job, const app_context *context)
 {
     job->evaluated = image_set_evaluated(job->set);
-    const image_batches evaluation = {.samples = job->evaluated, .batch = job->batches.batch};
-    const image_batches *const list[] = {&job->batches, &evaluation};
+    const batch_plan evaluation = {.samples = job->evaluated, .batch = job->batches.batch};
+    const batch_plan *const list[] = {&job->batches, &evaluation};
     const int asked[] = {(int)option_int(context->options, OPT_ACCUMULATE), 1};
     for (int i = 0; i < 2; ++i) {
-        const int64_t steps = image_order_steps(list[i]);
+        const int64_t steps = batch_order_steps(list[i]);
         if (steps > 0) {
             add_step(job, list[i], 0, asked[i], context);
             add_step(job, list[i], steps - 1, asked[i], context);
@@ -254,7 +254,7 @@ static void plan_sizes(dense_job *job, const app_context *context)
  * themselves, in a share of one. */
 static weft_status pair_images(dense_job *job, const net_layer *norm, bool own, int accumulate)
 {
-    image_batches *b = &job->batches;
+    batch_plan *b = &job->batches;
     const char *net = job->net.name;
     WEFT_CHECK(b->batch >= 2, WEFT_ERR_USAGE,
                "--batch-size %lld: %s: layer %s is a batch norm of one pixel an image, which one image leaves no "
@@ -281,8 +281,8 @@ static weft_status pair_images(dense_job *job, const net_layer *norm, bool own, 
 static weft_status plan_batches(dense_job *job, const weft_options *o, bool training)
 {
     const int accumulate = (int)option_int(o, OPT_ACCUMULATE);
-    image_batches *b = &job->batches;
-    *b = (image_batches){.samples = job->set->count[IMAGE_TRAIN], .batch = option_int(o, OPT_BATCH_SIZE)};
+    batch_plan *b = &job->batches;
+    *b = (batch_plan){.samples = job->set->count[IMAGE_TRAIN], .batch = option_int(o, OPT_BATCH_SIZE)};
     if (!training) {
         return WEFT_OK;
     }
@@ -294,11 +294,15 @@ static weft_status plan_batches(dense_job *job, const weft_options *o, bool trai
                         : WEFT_OK;
 }
 
-static int64_t parameters_of(const network *net)
+/* Parameters of the network, its running statistics, and its largest layer. */
+static train_memory_desc parameters_of(const network *net)
 {
-    int64_t sum = 0;
+    train_memory_desc sum = {.dtype = WEFT_DTYPE_F32, .packs = true};
     for (int i = 0; i < net->layers; ++i) {
-        sum += net_cost_of(net, i).parameters;
+        const int64_t count = net_cost_of(net, i).parameters;
+        sum.trained += count;
+        sum.state += net->layer[i].kind == NET_NORM ? count : 0; /* mean and variance beside gamma and beta */
+        sum.largest = count > sum.largest ? count : sum.largest;
     }
     return sum;
 }
@@ -315,7 +319,8 @@ static weft_status plan_memory(workload *work)
     const dense_job *job = work->self;
     const app_context *context = work->context;
     const sync_options sync = sync_options_of(context->options, dense_workload.shards);
-    const uint64_t parameters = (uint64_t)parameters_of(&job->net) * sizeof(float);
+    const train_memory_desc desc = parameters_of(&job->net);
+    const train_memory parameters = memory_plan_parameters(context, !work->trained, &desc);
     const int64_t arena = dense_model_arena_bytes(context->hal, &job->config, WEFT_DTYPE_F32);
     if (arena < 0) {
         return weft_error_code();
@@ -327,10 +332,9 @@ static weft_status plan_memory(workload *work)
     const uint64_t image = (uint64_t)image_set_bytes(job->set);
     const uint64_t fetched = image_set_is_spread(job->set) ? 2 * (uint64_t)comm_size(context->comm) : 0;
     const uint64_t batches = (uint64_t)most * image * (2 * sizeof(float) + fetched);
-    /* Values, gradients, two moments; packed for forward and backward. */
-    const uint64_t weights = 6 * parameters;
-    const uint64_t kept = sync_setup_bytes(&sync, parameters, comm_size(context->comm));
-    const sync_device_need on_device = sync_setup_device(&sync, context->hal, parameters, comm_size(context->comm));
+    const uint64_t kept = sync_setup_bytes(&sync, parameters.gradient, comm_size(context->comm));
+    const sync_device_need on_device =
+        sync_setup_device(&sync, context->hal, parameters.gradient, comm_size(context->comm));
     uint64_t scratch = 0;
     WEFT_TRY(dense_model_scratch_bytes(context->hal, &job->config, WEFT_DTYPE_F32, &scratch));
     scratch = scratch > on_device.scratch ? scratch : on_device.scratch;
@@ -340,12 +344,13 @@ static weft_status plan_memory(workload *work)
     memory_plan_add(memory, "libraries", library_bytes(context->hal));
     memory_plan_add(memory, "batches", batches);
     memory_plan_add(memory, "activations and their gradients", (uint64_t)arena);
-    memory_plan_add(memory, "parameters", weights);
+    memory_plan_add(memory, "parameters and optimiser", parameters.kept);
+    memory_plan_add(memory, "checkpoint or first weights, for a while", train_memory_passing(&parameters));
     memory_plan_add(memory, "synchronisation", kept);
     for (int i = 0; i < memory->rows; ++i) {
         memory->peak += memory->row[i].bytes;
     }
-    memory->device = batches + (uint64_t)arena + weights + on_device.kept + scratch;
+    memory->device = batches + (uint64_t)arena + parameters.kept + on_device.kept + scratch;
     memory->beside = memory->peak - (uint64_t)arena;
     memory_plan_add(memory, "scratch of operations", scratch);
     return memory_plan_check(context, memory, option_size(context->options, OPT_MEMORY_LIMIT));
@@ -375,7 +380,7 @@ static weft_status dense_plan(workload *work, const char *folder, int64_t output
                        .values = values,
                        .winograd = option_choice(o, OPT_CONVOLUTION) != DENSE_CONVOLUTION_DIRECT};
     work->inputs = set->channels;
-    work->shares[0] = image_order_share(set->count[IMAGE_TRAIN], set->count[IMAGE_TRAIN], 0, comm_size(context->comm),
+    work->shares[0] = batch_order_share(set->count[IMAGE_TRAIN], set->count[IMAGE_TRAIN], 0, comm_size(context->comm),
                                         comm_rank(context->comm))
                           .count;
     return plan_memory(work);
@@ -396,8 +401,8 @@ static weft_status collect_answers(workload *work)
     WEFT_TRY(WEFT_NEW(&job->held_id, rows, WEFT_MEM_IMAGE));
     int64_t row = 0;
     for (int64_t step = 0; step < source->eval_steps && job->evaluated > 0; ++step) {
-        const image_share share =
-            image_order_share(job->evaluated, batch, step, comm_size(context->comm), comm_rank(context->comm));
+        const batch_share share =
+            batch_order_share(job->evaluated, batch, step, comm_size(context->comm), comm_rank(context->comm));
         for (int64_t i = 0; i < share.count; ++i, ++row) {
             const int64_t at = share.begin + i;
             int split;
@@ -418,7 +423,7 @@ static void count_training(const workload *work, int64_t *by_class)
     const image_set *set = ((const dense_job *)work->self)->set;
     const weft_comm *comm = work->context->comm;
     const int64_t images = set->count[IMAGE_TRAIN];
-    const image_share share = image_order_share(images, images, 0, comm_size(comm), comm_rank(comm));
+    const batch_share share = batch_order_share(images, images, 0, comm_size(comm), comm_rank(comm));
     for (int64_t i = 0; i < share.count; ++i) {
         by_class[image_set_label(set, IMAGE_TRAIN, share.begin + i)] += 1;
     }

@@ -12,6 +12,7 @@
 #include "app/workload/memory_plan.h"
 #include "gnn/layers/layer_plan.h"
 #include "graph/graph.h"
+#include "train/memory.h"
 
 typedef struct gnn_memory_facts {
     const weft_graph *graph;
@@ -25,6 +26,7 @@ typedef struct gnn_memory_facts {
     bool keeps;                   /* the local edges stay in memory for another model */
     bool smooths;                 /* the answers are smoothed along the edges (gnn/smooth.h) */
     uint64_t process;             /* resident before anything was loaded */
+    train_memory parameters;      /* and what training keeps beside them */
     uint64_t sync_bytes;          /* of the synchronisation mode, which live while the model trains */
     sync_device_need sync_device; /* the same where the rank computes on a device */
 } gnn_memory_facts;

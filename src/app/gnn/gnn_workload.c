@@ -424,8 +424,12 @@ static memory_plan plan_memory(const workload *work, const gnn_config *config, i
     facts.process = work->process;
     facts.keeps = work->keeps;
     facts.smooths = work->smooths;
-    facts.sync_bytes = sync_setup_bytes(&sync, plan.parameter_bytes / 5, ranks);
-    facts.sync_device = sync_setup_device(&sync, context->hal, plan.parameter_bytes / 5, ranks);
+    facts.parameters = memory_plan_parameters(
+        context, !work->trained,
+        &(train_memory_desc){
+            .trained = plan.parameters, .state = plan.state, .largest = plan.largest, .dtype = WEFT_DTYPE_F32});
+    facts.sync_bytes = sync_setup_bytes(&sync, facts.parameters.gradient, ranks);
+    facts.sync_device = sync_setup_device(&sync, context->hal, facts.parameters.gradient, ranks);
     return gnn_memory_plan(&facts);
 }
 

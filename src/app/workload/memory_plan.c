@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/number.h"
@@ -97,6 +98,17 @@ static weft_status add_up(const app_context *context, memory_plan *memory, memor
     }
     weft_free(all);
     return status;
+}
+
+train_memory memory_plan_parameters(const app_context *context, bool trains, const train_memory_desc *desc)
+{
+    const weft_options *o = context->options;
+    const optimizer_options rule = {.kind = option_choice(o, OPT_OPTIMIZER), .momentum = option_real(o, OPT_MOMENTUM)};
+    train_memory_desc all = *desc;
+    all.optimizer = trains ? &rule : NULL;
+    all.in_parts = trains && option_int(o, OPT_ACCUMULATE) > 1;
+    all.checkpoints = trains && strcmp(option_text(o, OPT_CHECKPOINT_EVERY), "0") != 0;
+    return train_memory_of(&all);
 }
 
 weft_status memory_plan_check(const app_context *context, memory_plan *memory, uint64_t limit)

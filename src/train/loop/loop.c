@@ -10,6 +10,7 @@
 #include "base/trace/trace.h"
 #include "train/activities.h"
 #include "train/checkpoint/keeper_state.h"
+#include "train/tap.h"
 #include "train/train_options.def"
 
 typedef struct loop {
@@ -195,6 +196,7 @@ static weft_status train_parts(loop *l, train_pass *pass, train_batch *batch)
     for (pass->part = 0; !last; ++pass->part) {
         last = pass->part + 1 == pass->parts;
         pass->hooks = replica_hooks(&l->replica, last);
+        pass->tap = train_tap_of(l->options->tap, pass);
         WEFT_TRY(train_part(l, pass, batch));
         WEFT_TRY(last ? WEFT_OK : replica_keep(&l->replica));
     }

@@ -1,18 +1,20 @@
 /*
  * The engine: gradients of whole networks against central finite differences in float64, every kind of unit and every
- * way in which gradients meet; P ranks against one; the cpu backend against ref; no allocation after the first step.
+ * way in which gradients meet; P ranks against one; the cpu backend against ref; no allocation after the first step; weight
+ * gradients of every pass against those that a listener forms out of the rows that it is told of.
  */
 #include <math.h>
 
 #include "dense/engine/dense_model.h"
 #include "dense/net/zoo.h"
 #include "support/random.h"
+#include "support/tap_sums.h"
 #include "support/test.h"
 
 enum { MOST_IMAGES = 16, CLASSES = 3 };
 
 typedef struct bench_case {
-    const char *what, *text;
+    const char *what, *text; /* without a text `what` is a name of the zoo */
     net_size size;
     weft_dtype dtype;
     weft_dtype narrow; /* type of the values, where it is a shorter one: WEFT_DTYPE_BF16, WEFT_DTYPE_F16 */
@@ -22,6 +24,7 @@ typedef struct bench_case {
 typedef struct bench {
     weft_hal *hal;
     int64_t first; /* image */
+    bool alone;    /* nobody listens to the backward pass */
     network net;
     dense_model model;
     image_batch batch;
@@ -77,7 +80,7 @@ static weft_status bench_open_with(bench *b, weft_comm *comm, const char *backen
     *b = (bench){.dtype = c->dtype};
     WEFT_TRY(weft_hal_open(test_device(backend), 1, &b->hal));
     b->hal->image.conv_norms = convs->norms != NULL ? convs->norms : b->hal->image.conv_norms;
-    WEFT_TRY(net_parse(c->text, "test", &b->net));
+    WEFT_TRY(c->text != NULL ? net_parse(c->text, "test", &b->net) : net_zoo(c->what, &b->net));
     WEFT_TRY(net_fit(&b->net, c->size, CLASSES));
     const dense_config config = {.net = &b->net,
                                  .norm = NORM_BATCH,
@@ -155,7 +158,7 @@ static weft_status forward(bench *b, bool training, double *logits, double *sum)
 static weft_status backward(bench *b, const double *logits)
 {
     const train_batch batch = {.input = &b->batch, .targets = &b->targets};
-    const train_pass pass = {.training = true, .seed = 3, .epoch = 2, .batch = &batch};
+    train_pass pass = {.training = true, .seed = 3, .epoch = 2, .batch = &batch};
     double slope[MOST_IMAGES * CLASSES];
     for (int64_t n = 0; n < b->batch.rows; ++n) {
         for (int c = 0; c < CLASSES; ++c) {
@@ -164,7 +167,17 @@ static weft_status backward(bench *b, const double *logits)
     }
     WEFT_TRY(put(&b->dlogits, slope));
     weft_tensor dlogits = tensor_view(&b->dlogits, 0, b->dlogits.rows, 0, CLASSES);
-    return b->model.interface.backward(&b->model, &pass, &dlogits);
+    if (b->alone) {
+        return b->model.interface.backward(&b->model, &pass, &dlogits);
+    }
+    tap_sums taps;
+    const double rounding = hal_is_half(b->model.config.values) ? 3e-2 : b->dtype == WEFT_DTYPE_F64 ? 1e-11 : 2e-4;
+    weft_status status = tap_sums_create(&b->model.params, 0, &taps);
+    pass.tap = train_tap_of(&taps.tap, &pass);
+    status = status == WEFT_OK ? b->model.interface.backward(&b->model, &pass, &dlogits) : status;
+    status = status == WEFT_OK ? tap_sums_check(&taps, b->batch.rows > 0, rounding) : status;
+    tap_sums_destroy(&taps);
+    return status;
 }
 
 /* ---- finite differences ---- */
@@ -576,6 +589,7 @@ static void test_steps_allocate_nothing(void **state)
     double sum = 0.0;
     ASSERT_OK(bench_open(&b, self, "cpu", &c, 4));
     ASSERT_OK(bench_fill(&b, 0, 4, 4));
+    b.alone = true;
     uint64_t before = 0;
     for (int step = 0; step < 4; ++step) {
         before = step == 1 ? allocations() : before;
@@ -584,6 +598,37 @@ static void test_steps_allocate_nothing(void **state)
     }
     assert_int_equal(allocations(), before);
     bench_close(&b);
+}
+
+/* Of the images of a rank in two parts, one after the other: each part's pass is told of by itself. */
+static weft_status take_parts(weft_comm *comm, void *argument)
+{
+    const bench_case *c = argument;
+    const int64_t first = 2 * comm_rank(comm), all = 2 * comm_size(comm);
+    double logits[MOST_IMAGES * CLASSES];
+    double sum = 0.0;
+    bench b;
+    weft_status status = bench_open(&b, comm, "cpu", c, 1);
+    for (int part = 0; part < 2 && status == WEFT_OK; ++part) {
+        status = bench_fill(&b, first + part, 1, all);
+        status = status == WEFT_OK ? forward(&b, true, logits, &sum) : status;
+        status = status == WEFT_OK ? backward(&b, logits) : status;
+    }
+    status = comm_agree(comm, status);
+    bench_close(&b);
+    return status;
+}
+
+static void test_networks_of_the_zoo_tell_their_rows(void **state)
+{
+    (void)state;
+    bench_case nets[] = {{"lenet", NULL, {28, 28, 1}, WEFT_DTYPE_F32, false},
+                         {"resnet-20", NULL, {32, 32, 3}, WEFT_DTYPE_F32, false},
+                         {"mlp", NULL, {8, 8, 1}, WEFT_DTYPE_F32, false}};
+    for (size_t i = 0; i < sizeof nets / sizeof *nets; ++i) {
+        ASSERT_OK(comm_thread_run(1, take_parts, &nets[i]));
+        ASSERT_OK(comm_thread_run(3, take_parts, &nets[i]));
+    }
 }
 
 static uint64_t workspace(void)
@@ -646,7 +691,7 @@ static void test_first_weights(void **state)
         double most = 0.0;
         bench b;
         ASSERT_OK(bench_open(&b, self, "ref", &c, 2));
-        const weft_tensor kernels = param_value(&b.model.params, b.model.unit[0].weight);
+        const weft_tensor kernels = param_value(&b.model.params, b.model.unit[0].linear.weight);
         assert_int_equal(kernels.rows * kernels.cols, OUT * FAN_IN);
         ASSERT_OK(get(&kernels, weight));
         for (int i = 0; i < OUT * FAN_IN; ++i) {
@@ -670,6 +715,7 @@ int main(void)
         cmocka_unit_test(test_norms_on_the_way),
         cmocka_unit_test(test_evaluation_between_steps),
         cmocka_unit_test(test_steps_allocate_nothing),
+        cmocka_unit_test(test_networks_of_the_zoo_tell_their_rows),
         cmocka_unit_test(test_scratch_is_foretold),
         cmocka_unit_test(test_first_weights),
     };

@@ -8,9 +8,9 @@
 
 #include "base/log.h"
 #include "comm/core/layout.h"
-#include "dense/data/image_order.h"
 #include "dense/data/image_set.h"
 #include "support/image_bytes.h"
+#include "train/batch/batch_order.h"
 
 enum {
     SIDE = 8,
@@ -74,9 +74,9 @@ static void remove_images(const char *folder)
 /* Share (rank + pass) of a random order, so that in `ranks` passes every rank reads every sample and no two the same. */
 static weft_status read_pass(const weft_comm *comm, const cache_case *c, const image_set *set, int pass)
 {
-    const permutation order = image_order(SAMPLES, 3, 0);
+    const permutation order = batch_order(SAMPLES, 3, 0);
     const int ranks = comm_size(comm);
-    const image_share share = image_order_share(SAMPLES, SAMPLES, 0, ranks, (comm_rank(comm) + pass) % ranks);
+    const batch_share share = batch_order_share(SAMPLES, SAMPLES, 0, ranks, (comm_rank(comm) + pass) % ranks);
     int wrong = 0;
 #pragma omp parallel for num_threads(2) reduction(+ : wrong)
     for (int64_t i = 0; i < share.count; ++i) {

@@ -4,9 +4,9 @@
  */
 #include "base/log.h"
 #include "comm/core/layout.h"
-#include "dense/data/image_order.h"
 #include "dense/data/image_source.h"
 #include "support/image_bytes.h"
+#include "train/batch/batch_order.h"
 
 enum {
     SIDE = 6,
@@ -83,7 +83,7 @@ static augment change(const image_set *set)
 }
 
 /* A rank's rows of a batch go to their positions. */
-static weft_status keep(weft_hal *hal, const train_batch *batch, image_share share, seen *to)
+static weft_status keep(weft_hal *hal, const train_batch *batch, batch_share share, seen *to)
 {
     const image_batch *b = batch->input;
     const train_targets *t = batch->targets;
@@ -116,14 +116,14 @@ static weft_status one_epoch(weft_comm *comm, weft_hal *hal, source_case *c, con
     train_batch batch;
     for (int64_t step = 0; step < source->steps; ++step) {
         const train_pass pass = {.training = true, .seed = SEED, .epoch = (uint32_t)epoch + 1, .step = step};
-        const image_share share = image_order_share(TRAINED - APART, c->batch, step, comm_size(comm), comm_rank(comm));
+        const batch_share share = batch_order_share(TRAINED - APART, c->batch, step, comm_size(comm), comm_rank(comm));
         WEFT_TRY(source->batch(source->self, &pass, &batch));
         WEFT_CHECK(batch.targets->loss_entries == share.batch, WEFT_ERR_INTERNAL, "entries of a batch");
         WEFT_TRY(keep(hal, &batch, share, &c->epoch[epoch]));
     }
     for (int64_t step = 0; step < source->eval_steps && c->evaluate; ++step) {
         const train_pass pass = {.seed = SEED, .epoch = (uint32_t)epoch + 1, .step = step};
-        const image_share share = image_order_share(APART + TESTED, EVAL_BATCH, step, comm_size(comm), comm_rank(comm));
+        const batch_share share = batch_order_share(APART + TESTED, EVAL_BATCH, step, comm_size(comm), comm_rank(comm));
         WEFT_TRY(source->batch(source->self, &pass, &batch));
         WEFT_CHECK(batch.targets->counted[IMAGE_VALID] + batch.targets->counted[IMAGE_TEST] == share.batch,
                    WEFT_ERR_INTERNAL, "counted rows of an evaluation");
@@ -348,7 +348,7 @@ static weft_status jump(weft_comm *comm, void *argument)
         seen *to = &c->epoch[i == 0 ? 0 : 1];
         memcpy(to->id, b->sample_id_host, (size_t)b->rows * sizeof *to->id);
         WEFT_TRY_GOTO(tensor_download(&b->pixels, to->pixels), status, done);
-        const permutation order = image_order(TRAINED, passes[i].seed, passes[i].epoch);
+        const permutation order = batch_order(TRAINED, passes[i].seed, passes[i].epoch);
         for (int64_t row = 0; row < b->rows && passes[i].training; ++row) {
             WEFT_CHECK_GOTO(to->id[row] == (int64_t)permute(&order, (uint64_t)(passes[i].step * 10 + row)), status,
                             done, WEFT_ERR_INTERNAL, "sample of row %lld", (long long)row);
@@ -374,6 +374,57 @@ static void test_any_step_may_be_asked_for(void **state)
         assert_int_equal(c->steps, 3);
         assert_int_equal(c->loss_entries, 30);
         assert_memory_equal(&c->epoch[0], &c->epoch[1], sizeof c->epoch[0]);
+    }
+    free(c);
+}
+
+/* Every part of an epoch whose last batch has fewer images than parts are asked for: all images, once. */
+static weft_status take_parts(weft_comm *comm, void *argument)
+{
+    source_case *c = argument;
+    const image_options options = {.threads = 1};
+    weft_hal *hal = NULL;
+    image_set *set = NULL;
+    image_source *source = NULL;
+    train_batch batch;
+    int times[TRAINED] = {0};
+    weft_status status;
+    WEFT_TRY_GOTO(weft_hal_open("cpu", 1, &hal), status, done);
+    WEFT_TRY_GOTO(image_set_open(comm, c->folder, &options, &set), status, done);
+    const image_source_options wanted = {
+        .set = set, .augment = change(set), .batch = 7, .parts = 4, .loaders = c->loaders, .threads = 1};
+    WEFT_TRY_GOTO(image_source_create(comm, hal, &wanted, &source), status, done);
+    const train_source *of = image_source_of(source);
+    for (train_pass pass = {.training = true, .seed = 1, .epoch = 1}; pass.step < of->steps; ++pass.step) {
+        pass.parts = of->parts(of->self, pass.step, 4);
+        WEFT_CHECK_GOTO(pass.parts == (pass.step < 5 ? 4 : 2), status, done, WEFT_ERR_INTERNAL, "parts");
+        for (pass.part = 0; pass.part < pass.parts; ++pass.part) {
+            WEFT_TRY_GOTO(of->batch(of->self, &pass, &batch), status, done);
+            const image_batch *b = batch.input;
+            for (int64_t row = 0; row < b->rows; ++row) {
+                times[b->sample_id_host[row]] += 1;
+            }
+        }
+    }
+    for (int i = 0; i < TRAINED; ++i) {
+        WEFT_CHECK_GOTO(times[i] == 1, status, done, WEFT_ERR_INTERNAL, "image %d came %d times", i, times[i]);
+    }
+done:
+    image_source_destroy(source);
+    image_set_close(set);
+    weft_hal_close(hal);
+    return status;
+}
+
+static void test_a_short_batch_has_fewer_parts(void **state)
+{
+    source_case *c = calloc(1, sizeof *c);
+    assert_non_null(c);
+    c->folder = *state;
+    put_split(*state, "train", TRAINED, 0);
+    put_split(*state, "t10k", TESTED, 100);
+    for (c->loaders = 0; c->loaders <= 2; ++c->loaders) {
+        ASSERT_OK(comm_thread_run(1, take_parts, c));
     }
     free(c);
 }
@@ -453,6 +504,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_batches_are_the_same_for_all_ranks, folder_setup, folder_teardown),
         cmocka_unit_test(test_nodes_fetch_from_each_other),
         cmocka_unit_test_setup_teardown(test_any_step_may_be_asked_for, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_a_short_batch_has_fewer_parts, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_no_batch_is_refused, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_every_allocation_may_fail, folder_setup, folder_teardown),
     };

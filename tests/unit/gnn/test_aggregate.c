@@ -50,7 +50,7 @@ static weft_status create_aggregator(weft_comm *comm, weft_hal *hal, const weft_
     weft_status status = gnn_aggregator_create(comm, hal, WEFT_DTYPE_F32, part, &options, a);
     free(read);
     if (status == WEFT_OK && options.read_width > 0) {
-        gnn_aggregator_within(a, GNN_SCOPE_READ);
+        gnn_aggregator_set_scope(a, GNN_SCOPE_READ);
     }
     return status;
 }

@@ -73,14 +73,14 @@ static weft_status run_passes(weft_comm *comm, weft_hal *hal, const weft_part *p
         /* An evaluation stands in the epoch of the training pass before it. */
         const gnn_halo_pass begun = {.training = training,
                                      .epoch = epoch_of(pass) - (pass >= EVALUATED && pass < RESTARTED)};
-        WEFT_TRY_GOTO(gnn_aggregator_begin(&a, &begun), status, done);
+        WEFT_TRY_GOTO(gnn_aggregator_start_pass(&a, &begun), status, done);
         WEFT_TRY_GOTO(run_direction(&a, part, s, pass, 0, &x, &out), status, done);
         WEFT_TRY_GOTO(run_direction(&a, part, s, pass, 1, &x, &out), status, done);
         if (comm_rank(comm) == 0) {
             s->staleness[pass] = gnn_aggregator_staleness(&a);
         }
     }
-    status = gnn_aggregator_begin(&a, &(gnn_halo_pass){.training = false}); /* nothing is under way at the end */
+    status = gnn_aggregator_start_pass(&a, &(gnn_halo_pass){.training = false}); /* nothing is under way at the end */
 done:
     gnn_aggregator_destroy(&a);
     tensor_destroy(&x);
@@ -302,7 +302,7 @@ static weft_status run_draws(weft_comm *comm, weft_hal *hal, const weft_part *pa
         const gnn_halo_pass pass = {.training = e < DRAWS, .epoch = 1 + e, .seed = 5};
         const int64_t before = (int64_t)comm_lane_stats(comm, COMM_LANE_HALO).bytes_sent;
         double product[2] = {0.0, 0.0};
-        WEFT_TRY_GOTO(gnn_aggregator_begin(&a, &pass), status, done);
+        WEFT_TRY_GOTO(gnn_aggregator_start_pass(&a, &pass), status, done);
         for (int t = 0; t < 2; ++t) {
             WEFT_TRY_GOTO(run_direction(&a, part, &d->s, 0, t, &x, &out), status, done);
             for (int64_t i = 0; i < part->n_owned * WIDTH; ++i) {

@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "support/labelled_graphs.h"
-#include "train/norm.h"
+#include "train/layers/norm.h"
 #include "train/replica.h"
 
 enum { COLS = 3, MOST = 12, STEPS = 4, MOST_RANKS = 3 };

@@ -235,6 +235,32 @@ static void test_parts_are_one_step(void **state)
     }
 }
 
+/* A listener that wants every second step is asked before every pass, told of all parts and rows of the steps that it wants, and of
+ * nothing else; training has the same bits as without it. */
+static void test_listener_hears_of_every_part(void **state)
+{
+    (void)state;
+    static const int ranks[] = {1, 3, 5};
+    for (size_t r = 0; r < sizeof ranks / sizeof *ranks; ++r) {
+        for (int parts = 1; parts <= 3; ++parts) {
+            batch_case *c = make_case(WEFT_DTYPE_F64, ranks[r]);
+            batch_case *without = make_case(WEFT_DTYPE_F64, ranks[r]);
+            c->options.accumulate = without->options.accumulate = parts;
+            c->told_every = 2;
+            ASSERT_OK(comm_thread_run(ranks[r], start_rank, c));
+            ASSERT_OK(comm_thread_run(ranks[r], start_rank, without));
+            const int64_t steps = steps_of(TRAINED, c->batch);
+            for (int rank = 0; rank < ranks[r]; ++rank) {
+                assert_int_equal(c->passes_asked[rank], EPOCHS * steps * parts);
+                assert_int_equal(c->steps_told[rank], EPOCHS * ((steps + 1) / 2));
+            }
+            assert_memory_equal(c->value, without->value, sizeof c->value);
+            free(c);
+            free(without);
+        }
+    }
+}
+
 static void test_parts_of_what_has_none(void **state)
 {
     (void)state;
@@ -290,6 +316,7 @@ int main(void)
         cmocka_unit_test(test_own_parameters),
         cmocka_unit_test(test_preconditioner_turns_the_whole_gradient),
         cmocka_unit_test(test_parts_are_one_step),
+        cmocka_unit_test(test_listener_hears_of_every_part),
         cmocka_unit_test(test_parts_of_what_has_none),
         cmocka_unit_test(test_steps_allocate_nothing),
         cmocka_unit_test(test_divergence_names_the_step),

@@ -11,8 +11,8 @@
 enum { PLAIN_PASSES = 5, NORM_PASSES = 8, ANSWER_PASSES = 4, MASK_PASSES = 4 };
 /* Over rows that cross: read and written when they are packed, and when they are put in their places. */
 enum { PACK_PASSES = 4 };
-/* Of the five vectors of parameters an update reads four and writes three. */
-enum { UPDATE_VECTORS = 7, PARAMETER_VECTORS = 5 };
+/* An update reads four vectors of trained parameters (value, gradient, two moments) and writes three. */
+enum { UPDATE_VECTORS = 7 };
 
 /* ---- parts beyond those that were made ---- */
 
@@ -45,7 +45,7 @@ scaling_part scaling_extrapolate(const scaling_part *measured, int count, int64_
 static double elementwise_seconds(const scaling_machine *machine, const gnn_plan *plan, double rows)
 {
     const int passes = PLAIN_PASSES + (plan->config.norm != NORM_NONE ? NORM_PASSES : 0);
-    double bytes = (double)plan->parameter_bytes * UPDATE_VECTORS / PARAMETER_VECTORS;
+    double bytes = (double)plan->parameters * sizeof(float) * UPDATE_VECTORS;
     if (plan->config.input_dropout > 0.0F) {
         bytes += rows * (double)plan->config.inputs * (double)weft_dtype_bytes(plan->values) * MASK_PASSES;
     }
@@ -117,7 +117,7 @@ weft_status scaling_predict(const scaling_machine *machine, const gnn_plan *plan
     }
     epoch->aggregate /= machine->aggregate_speed;
     if (part->parts > 1) {
-        const int64_t gradients = (int64_t)(plan->parameter_bytes / PARAMETER_VECTORS / sizeof(float));
+        const int64_t gradients = plan->parameters;
         WEFT_TRY(allreduce_seconds(machine, part->parts, gradients, &epoch->allreduce));
         epoch->allreduce += 2.0 * (double)gradients * sizeof(float) * machine->bus_seconds;
         epoch->halo_bytes = part->halo_rows * gnn_plan_halo_bytes(plan, halo);

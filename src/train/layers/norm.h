@@ -1,5 +1,5 @@
 /*
- * train/norm.h: batch norm, over all ranks or each rank by itself, and layer norm.
+ * train/layers/norm.h: batch norm, over all ranks or each rank by itself, and layer norm.
  *
  *                        a batch is normalised by            running statistics
  *      NORM_BATCH        its rows on every rank: sums in     of those, the same on all ranks
@@ -16,8 +16,8 @@
  * S. Ioffe, C. Szegedy: Batch normalization. ICML 2015, arXiv 1502.03167. J. Ba, J. Kiros, G. Hinton: Layer
  * normalization. 2016, arXiv 1607.06450.
  */
-#ifndef WEFT_TRAIN_NORM_H
-#define WEFT_TRAIN_NORM_H
+#ifndef WEFT_TRAIN_LAYERS_NORM_H
+#define WEFT_TRAIN_LAYERS_NORM_H
 
 #include "base/option_words.h"
 #include "comm/comm.h"

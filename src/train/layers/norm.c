@@ -1,5 +1,5 @@
-/* train/norm.c: see train/norm.h. */
-#include "train/norm.h"
+/* train/layers/norm.c: see train/layers/norm.h. */
+#include "train/layers/norm.h"
 
 #include <assert.h>
 #include <string.h>

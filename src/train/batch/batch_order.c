@@ -1,5 +1,5 @@
-/* dense/data/image_order.c: see dense/data/image_order.h. */
-#include "dense/data/image_order.h"
+/* train/batch/batch_order.c: see train/batch/batch_order.h. */
+#include "train/batch/batch_order.h"
 
 #include "base/philox.h"
 #include "hal/hal.h"
@@ -9,8 +9,8 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Images of a step. */
-static int64_t rows_of(const image_batches *b, int64_t step)
+/* Samples of a step. */
+static int64_t rows_of(const batch_plan *b, int64_t step)
 {
     const int64_t left = b->samples - step * b->batch;
     const int64_t rows = smaller(left, b->batch);
@@ -19,7 +19,7 @@ static int64_t rows_of(const image_batches *b, int64_t step)
     return may_join && behind < b->least && behind == b->samples % b->batch ? left : rows;
 }
 
-int64_t image_order_steps(const image_batches *b)
+int64_t batch_order_steps(const batch_plan *b)
 {
     const int64_t whole = b->samples / b->batch;
     const int64_t rest = b->samples % b->batch;
@@ -27,24 +27,24 @@ int64_t image_order_steps(const image_batches *b)
     return whole + (rest > 0 && (whole == 0 || !goes) ? 1 : 0);
 }
 
-int image_order_parts(const image_batches *b, int64_t step, int parts)
+int batch_order_parts(const batch_plan *b, int64_t step, int parts)
 {
     const int64_t most = rows_of(b, step) / (b->least > 1 ? b->least : 1);
     return most < 1 ? 1 : (int)smaller(most, parts);
 }
 
-permutation image_order(int64_t samples, uint64_t seed, uint32_t epoch)
+permutation batch_order(int64_t samples, uint64_t seed, uint32_t epoch)
 {
     return permutation_make((uint64_t)samples, seed, WEFT_RNG_ORDER, epoch);
 }
 
-/* Rows in groups, of which the last takes what is left. */
+/* The number of groups that rows are cut in; the last group takes the rest. */
 static int64_t groups_of(int64_t rows, int64_t least)
 {
     return least > 1 && rows >= least ? rows / least : least > 1 ? smaller(rows, 1) : rows;
 }
 
-/* Run `i` of `runs` runs of whole groups. */
+/* [out] begin, end: run `i` of `runs` runs of whole groups. */
 static void split_groups(int64_t rows, int64_t least, int runs, int i, int64_t *begin, int64_t *end)
 {
     const int64_t groups = groups_of(rows, least);
@@ -54,7 +54,7 @@ static void split_groups(int64_t rows, int64_t least, int runs, int i, int64_t *
     *end = *end == groups ? rows : *end * size;
 }
 
-/* The largest of such runs, at most. */
+/* An upper bound of the rows of such a run. */
 static int64_t largest_run(int64_t rows, int64_t least, int runs)
 {
     const int64_t size = least > 1 ? least : 1;
@@ -62,25 +62,25 @@ static int64_t largest_run(int64_t rows, int64_t least, int runs)
     return smaller(rows, groups * size + size - 1);
 }
 
-int64_t image_order_most(const image_batches *b, int parts, int ranks)
+int64_t batch_order_most(const batch_plan *b, int parts, int ranks)
 {
-    const int64_t steps = image_order_steps(b);
+    const int64_t steps = batch_order_steps(b);
     int64_t most = 0;
     for (int64_t step = 0; step<steps; step += steps> 1 ? steps - 1 : 1) { /* the first, and the last */
-        const int64_t part = largest_run(rows_of(b, step), b->least, image_order_parts(b, step, parts));
+        const int64_t part = largest_run(rows_of(b, step), b->least, batch_order_parts(b, step, parts));
         const int64_t share = largest_run(part, b->share_least, ranks);
         most = share > most ? share : most;
     }
     return most;
 }
 
-image_share image_order_share(int64_t samples, int64_t batch, int64_t step, int ranks, int rank)
+batch_share batch_order_share(int64_t samples, int64_t batch, int64_t step, int ranks, int rank)
 {
-    const image_batches batches = {.samples = samples, .batch = batch > 0 ? batch : 1}; /* all of no samples */
-    return image_order_part(&batches, (image_turn){.step = step, .parts = 1}, ranks, rank);
+    const batch_plan plan = {.samples = samples, .batch = batch > 0 ? batch : 1}; /* an empty epoch has batches of 0 */
+    return batch_order_part(&plan, (batch_turn){.step = step, .parts = 1}, ranks, rank);
 }
 
-image_share image_order_part(const image_batches *b, image_turn turn, int ranks, int rank)
+batch_share batch_order_part(const batch_plan *b, batch_turn turn, int ranks, int rank)
 {
     const int64_t first = turn.step * b->batch;
     const int64_t rows = rows_of(b, turn.step);
@@ -90,6 +90,6 @@ image_share image_order_part(const image_batches *b, image_turn turn, int ranks,
     int64_t end;
     split_groups(rows, b->least, turn.parts, turn.part, &part_begin, &part_end);
     split_groups(part_end - part_begin, b->share_least, ranks, rank, &begin, &end);
-    return (image_share){
+    return (batch_share){
         .batch = rows, .part = part_end - part_begin, .begin = first + part_begin + begin, .count = end - begin};
 }
