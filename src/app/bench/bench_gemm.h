@@ -12,8 +12,8 @@
     C(INT, d, true)                                                                                                    \
     BENCH_SECONDS(C)                                                                                                   \
     C(REAL, gflop_per_s, true)                                                                                         \
-    C(REAL, gemm_flop_per_s, false) C(REAL, percent_of_gemm, true) C(REAL, percent_of_triad, true)                     \
-        C(REAL, error, false) C(VALID, valid, true)
+    C(REAL, gemm_flop_per_s, false)                                                                                    \
+    C(REAL, percent_of_gemm, true) C(REAL, percent_of_triad, true) C(REAL, error, false) C(VALID, valid, true)
 TABLE_ROW(gemm_row, GEMM_ROW);
 
 /* Measure the row's product of its rows, inputs and d. [out] seconds, error over its bound, valid; bytes: each matrix once. */

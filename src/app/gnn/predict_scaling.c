@@ -7,6 +7,7 @@
  * Takes the options of weft train that shape an epoch. Partitions that are kept with the store are used, others made and
  * not kept. What is measured and what is taken is said in app/gnn/scaling/scaling.h; nothing is trained.
  */
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,6 +167,7 @@ static weft_status divide(const app_context *context, const graph_data *data, in
 static weft_status measure_part(scaling_job *job, const graph_data *data, int parts)
 {
     const app_context *context = &job->context;
+    assert(job->parts < 2 * SOCKETS_MOST);
     scaling_part *found = &job->part[job->parts];
     weft_partition partition = {0};
     partition_report report = {0};

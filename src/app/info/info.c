@@ -6,6 +6,7 @@
  */
 #include "app/info/info.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "app/version/versions.h"
@@ -16,6 +17,7 @@ enum { NAMES_MAX = 96 };
 
 weft_status info_ask(const workload_subject *subject, bool *known)
 {
+    assert((subject->kind == SUBJECT_TENSORS) == (subject->tensors != NULL));
     *known = false;
     for (int i = 0; workload_list[i] != NULL && !*known; ++i) {
         if (workload_list[i]->info != NULL) {

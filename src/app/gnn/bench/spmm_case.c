@@ -19,6 +19,7 @@
  *
  * Least memory traffic, for the share of the triad's bandwidth: the prepared matrix once, x read once, out written once.
  */
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -250,6 +251,7 @@ static weft_status add_row(const bench_job *job, hal_spmm_form wanted, const hal
     static const char *const same[] = {"graph", "threads", "d", "order", NULL};
     const machine_limits *limits = &job->team->limits;
     const double elements = (double)row->edges * (double)row->d;
+    assert(row->d > 0 && row->edges == job->matrix->csr.offset[job->matrix->csr.rows]);
     const double seconds = row->valid && row->seconds_median > 0.0 ? row->seconds_median : (double)NAN;
     if (!row->valid) {
         bench_grid_reject(&table->grid,
@@ -271,6 +273,7 @@ static weft_status measure_case(bench_job *job, hal_spmm_form wanted, spmm_table
 {
     const hal_spmm_info info = job->hal->sparse.spmm_info(job->hal, job->spmm);
     spmm_row row = table->common;
+    assert(!job->move || job->matrix->position != NULL);
     spmm_rates rates = {.near = 0.0};
     bench_quartiles seconds;
     row.threads = job->team->place.threads;

@@ -1,4 +1,5 @@
 /* app/gnn/scaling/scaling_model.c: seconds of an epoch from figures alone; see app/gnn/scaling/scaling.h. */
+#include <assert.h>
 #include <math.h>
 
 #include "app/gnn/scaling/scaling.h"
@@ -25,6 +26,7 @@ static double follow(double p1, double y1, double p2, double y2, double p)
 
 scaling_part scaling_extrapolate(const scaling_part *measured, int count, int64_t parts, int64_t vertices)
 {
+    assert(count >= 1 && parts >= 1);
     const scaling_part *last = &measured[count - 1];
     const scaling_part *before = count > 1 ? &measured[count - 2] : last;
     const double p = (double)parts, p1 = (double)before->parts, p2 = (double)last->parts;
