@@ -29,10 +29,11 @@ enum { CHOICE_TRIES = 3 };
     C(INT, bytes, true)                                                                                                \
     C(INT, ranks, false)                                                                                               \
     C(INT, nodes, false)                                                                                               \
-    C(INT, n, false) C(REAL, seconds_median, true) C(REAL, seconds_q1, true) C(REAL, seconds_q3, true)                 \
-        C(REAL, seconds_min, false) C(REAL, mpi_seconds_median, true) C(REAL, mpi_seconds_min, false)                  \
-            C(REAL, ratio, true) C(REAL, of_best, true) C(REAL, model_seconds, true) C(INT, bytes_sent, true)          \
-                C(INT, messages, true) C(INT, shared_bytes, false) C(REAL, bus_gb_per_s, true) C(VALID, valid, true)
+    C(INT, n, false)                                                                                                   \
+    C(REAL, seconds_median, true) C(REAL, seconds_q1, true) C(REAL, seconds_q3, true) C(REAL, seconds_min, false)      \
+        C(REAL, mpi_seconds_median, true) C(REAL, mpi_seconds_min, false) C(REAL, ratio, true) C(REAL, of_best, true)  \
+            C(REAL, model_seconds, true) C(INT, bytes_sent, true) C(INT, messages, true) C(INT, shared_bytes, false)   \
+                C(REAL, bus_gb_per_s, true) C(VALID, valid, true)
 TABLE_ROW(allreduce_row, ALLREDUCE_ROW);
 
 typedef struct sum_case {

@@ -30,7 +30,8 @@ enum { ROOM = 2 };
     C(INT, k, true)                                                                                                    \
     C(INT, n, false)                                                                                                   \
     C(REAL, seconds_median, true)                                                                                      \
-    C(REAL, seconds_q1, true) C(REAL, seconds_q3, true) C(REAL, seconds_min, true) C(REAL, read_seconds_median, true)  \
+    C(REAL, seconds_q1, true)                                                                                          \
+    C(REAL, seconds_q3, true) C(REAL, seconds_min, true) C(REAL, read_seconds_median, true)                            \
         C(REAL, read_seconds_min, true) C(REAL, passes, true) C(REAL, model_seconds, true) C(INT, found, true)         \
             C(REAL, exact_share, true) C(VALID, valid, true)
 TABLE_ROW(select_row, SELECT_ROW);

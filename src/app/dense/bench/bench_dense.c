@@ -38,9 +38,9 @@ TABLE_ROW(dense_head, DENSE_HEAD);
     C(TEXT, pass, true)                                                                                                \
     C(INT, threads, true)                                                                                              \
     C(INT, images, false)                                                                                              \
-    BENCH_SECONDS(C) C(REAL, gflop, false) C(REAL, gflop_per_s, true) C(REAL, peak_gflop_per_s, true)                  \
-        C(REAL, percent_of_peak, true) C(REAL, gemm_flop_per_s, false) C(REAL, percent_of_gemm, true)                  \
-            C(REAL, error, false) C(VALID, valid, true)
+    BENCH_SECONDS(C)                                                                                                   \
+    C(REAL, gflop, false) C(REAL, gflop_per_s, true) C(REAL, peak_gflop_per_s, true) C(REAL, percent_of_peak, true)    \
+        C(REAL, gemm_flop_per_s, false) C(REAL, percent_of_gemm, true) C(REAL, error, false) C(VALID, valid, true)
 TABLE_ROW(dense_row, DENSE_ROW);
 
 /* Layers of one shape. */

@@ -24,13 +24,14 @@
     C(TEXT, order, true)                                                                                               \
     C(TEXT, wanted, true)                                                                                              \
     C(TEXT, form, true)                                                                                                \
-    C(INT, block_cols, false) C(INT, prepared_bytes, false) C(REAL, build_seconds, true) BENCH_SECONDS(C)              \
-        C(REAL, gelem_per_s, true) C(REAL, of_best, true) C(REAL, bytes_model, false)                                  \
-            C(REAL, triad_bytes_per_s, false) C(REAL, percent_of_triad, false) C(INT, set_bytes, false)                \
-                C(REAL, near_bytes_per_s, false) C(REAL, far_bytes_per_s, false) C(REAL, limit_seconds, false)         \
-                    C(TEXT, bound, true) C(REAL, percent_of_limit, true) C(REAL, rows_bytes_per_s, false)              \
-                        C(REAL, percent_of_rows, true) C(REAL, percent_of_gemm, false) C(REAL, order_seconds, false)   \
-                            C(REAL, error, false) C(VALID, valid, true)
+    C(INT, block_cols, false)                                                                                          \
+    C(INT, prepared_bytes, false) C(REAL, build_seconds, true) BENCH_SECONDS(C) C(REAL, gelem_per_s, true)             \
+        C(REAL, of_best, true) C(REAL, bytes_model, false) C(REAL, triad_bytes_per_s, false)                           \
+            C(REAL, percent_of_triad, false) C(INT, set_bytes, false) C(REAL, near_bytes_per_s, false)                 \
+                C(REAL, far_bytes_per_s, false) C(REAL, limit_seconds, false) C(TEXT, bound, true)                     \
+                    C(REAL, percent_of_limit, true) C(REAL, rows_bytes_per_s, false) C(REAL, percent_of_rows, true)    \
+                        C(REAL, percent_of_gemm, false) C(REAL, order_seconds, false) C(REAL, error, false)            \
+                            C(VALID, valid, true)
 TABLE_ROW(spmm_row, SPMM_ROW);
 
 /* The table, and what its rows to come have in common. */
