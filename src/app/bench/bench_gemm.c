@@ -8,10 +8,10 @@
  *      atb   D [k, d] = X^T [k, m] G [m, d]       gradient of the weights: long sums, small result
  *      abt   Z [m, k] = G [m, d] W^T [d, k]       gradient of the input
  *
- * Lists make a matrix: a row for each number of threads, number of rows, inputs, width and product. Elements of a result, evenly
- * over it, first and last among them, are computed again in double precision before its rate is printed; a wrong result gets no
- * rate. Rates are shares of the machine limits: a large square product, and the triad for the least traffic (each matrix once).
- * Memory: the three matrices on host and device.
+ * Lists make a matrix: a row for each number of threads, number of rows, inputs, width and product. Elements of a
+ * result, evenly over it, first and last among them, are computed again in double precision before its rate is
+ * printed; a wrong result gets no rate. Rates are shares of the machine limits: a large square product, and the triad
+ * for the least traffic (each matrix once). Memory: the three matrices on host and device.
  */
 #include "app/bench/bench_gemm.h"
 

@@ -1,4 +1,4 @@
-/* app/gnn/gnn_describe.c: what run.json, --dry-run and summary.json tell of a graph network (app/gnn/gnn_workload.h). */
+/* app/gnn/gnn_describe.c: what run.json, --dry-run and summary.json tell of a graph network (app/gnn/gnn_job.h). */
 #include "app/gnn/gnn_job.h"
 #include "base/number.h"
 #include "comm/comm_options.def"

@@ -1,8 +1,9 @@
 /*
- * app/info/info.c: weft info: what a store, a run folder, a checkpoint or a model holds, or what this machine or build is.
+ * app/info/info.c: weft info: what a store, a run folder, a checkpoint or a model holds, or what this machine or build
+ * is.
  *
- * A line a fact, "name: value", on stdout. A folder tells by its files what it is; a store whose name is also a word that weft
- * info knows, as hardware, is named with its folder, ./hardware.
+ * A line a fact, "name: value", on stdout. A folder tells by its files what it is; a store whose name is also a word
+ * that weft info knows, as hardware, is named with its folder, ./hardware.
  */
 #include "app/info/info.h"
 

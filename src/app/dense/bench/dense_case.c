@@ -1,5 +1,6 @@
 /*
- * app/dense/bench/dense_case.c: measuring the passes of one layer of `weft bench dense`; see app/dense/bench/bench_dense.h.
+ * app/dense/bench/dense_case.c: measuring the passes of one layer of `weft bench dense`; see
+ * app/dense/bench/bench_dense.h.
  *
  * Memory: x, y and their gradients on host and device, and three times the weights.
  */

@@ -2,9 +2,9 @@
  * app/dense/bench/dense_check.c: the check without which `weft bench dense` prints no rate.
  *
  * Elements evenly over a result, first and last among them, are computed again as the definition says, in double
- * precision. Beside the roundings of a sum in float32 (app/bench/bench_check.h), a result that is stored as bfloat16 may be off by
- * one rounding of that type more. Products of sums that were rounded to that type themselves are off by FACTORS roundings of one
- * term, sqrt(k) times.
+ * precision. Beside the roundings of a sum in float32 (app/bench/bench_check.h), a result that is stored as bfloat16
+ * may be off by one rounding of that type more. Products of sums that were rounded to that type themselves are off by
+ * FACTORS roundings of one term, sqrt(k) times.
  */
 #include <assert.h>
 #include <math.h>

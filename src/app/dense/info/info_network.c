@@ -1,4 +1,4 @@
-/* app/dense/info/info_network.c: weft info NETWORK: what a network of the zoo or of a user's own is made of and costs. */
+/* app/dense/info/info_network.c: weft info NETWORK: what a network of the zoo, or of a user's own, is and costs. */
 #include <inttypes.h>
 #include <stdio.h>
 

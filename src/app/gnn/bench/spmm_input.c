@@ -1,4 +1,5 @@
-/* app/gnn/bench/spmm_input.c: what `weft bench spmm` measures: the list of graphs, and a matrix in another vertex order. */
+/* app/gnn/bench/spmm_input.c: what `weft bench spmm` measures: the list of graphs, and a matrix in another vertex
+ * order. */
 #include <assert.h>
 #include <string.h>
 

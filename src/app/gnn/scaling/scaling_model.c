@@ -7,8 +7,8 @@
 #include "comm/coll/coll.h"
 
 /* Passes of a training epoch over what a hidden layer gives: bias, activation and dropout forward and backward; batch
- * norm's statistics, its output and their gradients; over the answers: the loss and its gradient; over features that are
- * dropped: their masked copy, made forward and again backward. */
+ * norm's statistics, its output and their gradients; over the answers: the loss and its gradient; over features that
+ * are dropped: their masked copy, made forward and again backward. */
 enum { PLAIN_PASSES = 5, NORM_PASSES = 8, ANSWER_PASSES = 4, MASK_PASSES = 4 };
 /* Over rows that cross: read and written when they are packed, and when they are put in their places. */
 enum { PACK_PASSES = 4 };
