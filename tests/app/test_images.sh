@@ -342,7 +342,7 @@ grep -q -e "--loss-scale" err || fail "--loss-scale without f16: $(cat err)"
 grep -q "parameters" out || fail "--dry-run: $(cat out)"
 
 "$weft" info resnet-50 >out 2>err || fail "info: $(cat err)"
-grep -q "^parameters: 25557032 " out || fail "info: $(head -8 out)"
+grep -q "^parameters: 25557032$" out && grep -q "^forward pass of an image: 8\.[0-9]* GFLOP, three times that to train$" out || fail "info: $(head -8 out)"
 grep -q "^| layer4.2.conv3 | conv | 7 x 7 x 2048 | 1048576 |" out || fail "info: $(tail -8 out)"
 "$weft" info one >out 2>err || fail "info of a run: $(cat err)"
 grep -q "^best so far: valid none, test 0" out && grep -q "^--batch-size: 64" out && ! grep -q "^--hidden" out ||

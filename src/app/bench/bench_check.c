@@ -1,6 +1,7 @@
 /* app/bench/bench_check.c: see app/bench/bench_check.h. */
 #include "app/bench/bench_check.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -28,6 +29,7 @@ static double rounding(comm_wire wire, int ranks)
 
 double bench_sum_error(const float *sum, int64_t count, int ranks, comm_wire wire)
 {
+    assert(ranks > 0);
     const double unit = rounding(wire, ranks);
     double worst = 0.0;
 #pragma omp parallel for schedule(static) reduction(max : worst)

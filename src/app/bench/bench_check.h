@@ -20,9 +20,9 @@ double bench_sum_error(const float *sum, int64_t count, int ranks, comm_wire wir
 uint64_t bench_bits_hash(const float *x, int64_t count);
 
 /*
- * An element of a result, computed again in double precision: a sum of products, and the sum of their magnitudes. The error of
- * n float32 additions grows like sqrt(n) when roundings are independent, so that an element may be off by BENCH_TOLERANCE *
- * sqrt(n + 4) roundings of the sum of magnitudes.
+ * An element of a result, computed again in double precision: a sum of products, and the sum of their magnitudes. The
+ * error of n float32 additions grows like sqrt(n) when roundings are independent, so that an element may be off by
+ * BENCH_TOLERANCE * sqrt(n + 4) roundings of the sum of magnitudes.
  */
 enum { BENCH_TOLERANCE = 4 };
 
@@ -38,8 +38,8 @@ static inline void bench_sum_add(bench_sum *sum, double a, double b)
     sum->terms += 1;
 }
 
-/* `worst` or the error of `found` over its bound, whichever is larger; infinite where it is not a number. more: what the bound has
- * beside the roundings of float32. */
+/* `worst` or the error of `found` over its bound, whichever is larger; infinite where it is not a number. more: what
+ * the bound has beside the roundings of float32. */
 static inline double bench_sum_worst(double worst, const bench_sum *sum, double found, double more)
 {
     const double bound = BENCH_TOLERANCE * sqrt((double)sum->terms + 4.0) * 0x1p-24 * sum->magnitude + more;

@@ -16,9 +16,11 @@
 #include "comm/core/cost.h"
 #include "comm/core/layout.h"
 
+/* clang-format off */
 #define COMM_HEAD(C)                                                                                                   \
-    C(TEXT, op, true)                                                                                                  \
-    C(INT, ranks, true) C(INT, nodes, true) C(INT, threads, true) C(TEXT, mpi, true) C(BOOL, model_measured, true)
+    C(TEXT, op, true) C(INT, ranks, true) C(INT, nodes, true) C(INT, threads, true) C(TEXT, mpi, true)                 \
+    C(BOOL, model_measured, true)
+/* clang-format on */
 TABLE_ROW(comm_head, COMM_HEAD);
 
 void bench_comm_reject(comm_bench *bench, const char *name, int64_t bytes, double worst)

@@ -8,13 +8,14 @@
  *      atb   D [k, d] = X^T [k, m] G [m, d]       gradient of the weights: long sums, small result
  *      abt   Z [m, k] = G [m, d] W^T [d, k]       gradient of the input
  *
- * Lists make a matrix: a row for each number of threads, number of rows, inputs, width and product. Elements of a result, evenly
- * over it, first and last among them, are computed again in double precision before its rate is printed; a wrong result gets no
- * rate. Rates are shares of the machine limits: a large square product, and the triad for the least traffic (each matrix once).
- * Memory: the three matrices on host and device.
+ * Lists make a matrix: a row for each number of threads, number of rows, inputs, width and product. Elements of a
+ * result, evenly over it, first and last among them, are computed again in double precision before its rate is
+ * printed; a wrong result gets no rate. Rates are shares of the machine limits: a large square product, and the triad
+ * for the least traffic (each matrix once). Memory: the three matrices on host and device.
  */
 #include "app/bench/bench_gemm.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -49,6 +50,7 @@ static weft_status operand(gemm_case *g, int salt, int64_t rows, int64_t cols, h
 static weft_status open_case(gemm_case *g, const gemm_row *row)
 {
     const int64_t m = row->rows, k = row->inputs, d = row->d;
+    assert(m > 0 && k > 0 && d > 0);
     g->gemm = (hal_gemm_args){
         .trans_a = strcmp(row->product, "atb") == 0, .trans_b = strcmp(row->product, "abt") == 0, .alpha = 1.0};
     WEFT_TRY(operand(g, 0, m, g->gemm.trans_b ? d : k, &g->gemm.a, &g->a));

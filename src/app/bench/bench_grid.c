@@ -1,6 +1,7 @@
 /* app/bench/bench_grid.c: see app/bench/bench_grid.h. */
 #include "app/bench/bench_grid.h"
 
+#include <assert.h>
 #include <stdarg.h>
 
 static const table_column skip_columns[] = {
@@ -8,6 +9,7 @@ static const table_column skip_columns[] = {
 
 weft_status bench_grid_begin(bench_grid *grid, const bench_start *start)
 {
+    assert(start->head != NULL && start->head_columns > 0 && start->columns > 0);
     *grid = (bench_grid){.head = {.column = start->head_column, .columns = start->head_columns},
                          .rows = {.name = "rows", .column = start->column, .columns = start->columns},
                          .skipped = {.name = "unsupported", .column = skip_columns, .columns = 3},
@@ -23,6 +25,7 @@ weft_status bench_grid_begin(bench_grid *grid, const bench_start *start)
 
 weft_status bench_grid_add(bench_grid *grid, const void *row)
 {
+    assert(grid->rows.column != NULL); /* begun */
     WEFT_TRY(table_grid_add_row(&grid->rows, row));
     log_progress_update(&grid->progress, grid->rows.rows + grid->skipped.rows);
     return WEFT_OK;
@@ -75,6 +78,7 @@ weft_status bench_each_team(const weft_options *options, const binding *start,
 {
     int64_t threads[BENCH_TEAMS_MAX];
     const int count = bench_thread_counts(options, threads);
+    assert(count > 0);
     for (int t = 0; t < count; t++) {
         bench_team team;
         weft_status status = bench_team_open(options, start, (int)threads[t], &team);

@@ -1,6 +1,6 @@
 /*
- * app/bench/bench_grid.h: the driver of all benches: cells of a matrix are measured one after the other, checked, and printed as they
- * come; a wrong one gets no rate, and the command ends with exit code 70.
+ * app/bench/bench_grid.h: the driver of all benches: cells of a matrix are measured one after the other, checked, and
+ * printed as they come; a wrong one gets no rate, and the command ends with exit code 70.
  *
  *      bench_grid_begin(&grid, &start)       once the options are known to be right
  *      bench_grid_add(&grid, &row)           a measured cell
@@ -57,8 +57,10 @@ TABLE_ROW(bench_kernel_head, BENCH_KERNEL_HEAD);
 bench_kernel_head bench_kernel_head_of(const weft_options *options, const char *bench);
 
 /* The columns of a time, and what fills them. */
+/* clang-format off */
 #define BENCH_SECONDS(C)                                                                                               \
     C(REAL, seconds_median, true) C(REAL, seconds_q1, true) C(REAL, seconds_q3, true) C(INT, n, true)
+/* clang-format on */
 #define BENCH_SET_SECONDS(row, q)                                                                                      \
     ((row)->seconds_median = (q).median, (row)->seconds_q1 = (q).q1, (row)->seconds_q3 = (q).q3, (row)->n = (q).count)
 

@@ -22,8 +22,8 @@ typedef struct bench_names {
     bool all; /* "all" was asked for: what cannot run is listed instead of failing */
 } bench_names;
 
-/* text: names separated by commas, or all: every choice but "auto". choices: separated by '|'. WEFT_ERR_USAGE names the option
- * and what it takes. */
+/* text: names separated by commas, or all: every choice but "auto". choices: separated by '|'. WEFT_ERR_USAGE names
+ * the option and what it takes. */
 weft_status bench_names_parse(const char *option, const char *text, const char *choices, bench_names *names);
 
 #endif

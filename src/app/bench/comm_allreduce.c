@@ -5,8 +5,8 @@
  * in place; MPI_Allreduce is given ordinary memory, in place or not, whichever of the two is faster at this size. What
  * is summed while the clock runs is zero, so that sums of sums neither overflow nor become denormal.
  *
- * Before and after the timing a sum of known inputs is checked on every rank and element (app/bench/bench_check.h), and all
- * ranks must hold the same bits.
+ * Before and after the timing a sum of known inputs is checked on every rank and element (app/bench/bench_check.h),
+ * and all ranks must hold the same bits.
  */
 #include <math.h>
 #include <string.h>
@@ -20,21 +20,17 @@
 
 enum { CHOICE_TRIES = 3 };
 
-/* ran: what auto became. of_best: the median over the least of the algorithms measured so far: with auto last it is auto/best. */
+/* ran: what auto became. of_best: the median over the least of the algorithms measured so far: with auto last it is
+ * auto/best. */
+/* clang-format off */
 #define ALLREDUCE_ROW(C)                                                                                               \
-    C(TEXT, op, false)                                                                                                 \
-    C(TEXT, algorithm, true)                                                                                           \
-    C(TEXT, ran, true)                                                                                                 \
-    C(TEXT, wire, true)                                                                                                \
-    C(INT, bytes, true)                                                                                                \
-    C(INT, ranks, false)                                                                                               \
-    C(INT, nodes, false)                                                                                               \
-    C(INT, n, false)                                                                                                   \
-    C(REAL, seconds_median, true)                                                                                      \
-    C(REAL, seconds_q1, true) C(REAL, seconds_q3, true) C(REAL, seconds_min, false) C(REAL, mpi_seconds_median, true)  \
-        C(REAL, mpi_seconds_min, false) C(REAL, ratio, true) C(REAL, of_best, true) C(REAL, model_seconds, true)       \
-            C(INT, bytes_sent, true) C(INT, messages, true) C(INT, shared_bytes, false) C(REAL, bus_gb_per_s, true)    \
-                C(VALID, valid, true)
+    C(TEXT, op, false) C(TEXT, algorithm, true) C(TEXT, ran, true) C(TEXT, wire, true) C(INT, bytes, true)             \
+    C(INT, ranks, false) C(INT, nodes, false) C(INT, n, false) C(REAL, seconds_median, true)                           \
+    C(REAL, seconds_q1, true) C(REAL, seconds_q3, true) C(REAL, seconds_min, false)                                    \
+    C(REAL, mpi_seconds_median, true) C(REAL, mpi_seconds_min, false) C(REAL, ratio, true) C(REAL, of_best, true)      \
+    C(REAL, model_seconds, true) C(INT, bytes_sent, true) C(INT, messages, true) C(INT, shared_bytes, false)           \
+    C(REAL, bus_gb_per_s, true) C(VALID, valid, true)
+/* clang-format on */
 TABLE_ROW(allreduce_row, ALLREDUCE_ROW);
 
 typedef struct sum_case {

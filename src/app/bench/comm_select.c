@@ -7,8 +7,8 @@
  * largest, whose smallest magnitude is found here by counting: the bits of |x| are ordered like |x|. radix must find
  * all of them; mstopk exactly k elements; reuse everything above some threshold.
  *
- * The pass that reads is the backend's sum of squares. On a backend whose memory is a device's the vector and what is found lie
- * there, and radix is its operation select_largest.
+ * The pass that reads is the backend's sum of squares. On a backend whose memory is a device's the vector and what is
+ * found lie there, and radix is its operation select_largest.
  */
 #include <math.h>
 #include <string.h>
@@ -22,19 +22,14 @@
 
 enum { ROOM = 2 };
 
+/* clang-format off */
 #define SELECT_ROW(C)                                                                                                  \
-    C(TEXT, op, false)                                                                                                 \
-    C(TEXT, algorithm, true)                                                                                           \
-    C(INT, bytes, true)                                                                                                \
-    C(INT, ranks, false)                                                                                               \
-    C(INT, k, true)                                                                                                    \
-    C(INT, n, false)                                                                                                   \
-    C(REAL, seconds_median, true)                                                                                      \
-    C(REAL, seconds_q1, true)                                                                                          \
-    C(REAL, seconds_q3, true)                                                                                          \
+    C(TEXT, op, false) C(TEXT, algorithm, true) C(INT, bytes, true) C(INT, ranks, false) C(INT, k, true)               \
+    C(INT, n, false) C(REAL, seconds_median, true) C(REAL, seconds_q1, true) C(REAL, seconds_q3, true)                 \
     C(REAL, seconds_min, true) C(REAL, read_seconds_median, true) C(REAL, read_seconds_min, true)                      \
-        C(REAL, passes, true) C(REAL, model_seconds, true) C(INT, found, true) C(REAL, exact_share, true)              \
-            C(VALID, valid, true)
+    C(REAL, passes, true) C(REAL, model_seconds, true) C(INT, found, true) C(REAL, exact_share, true)                  \
+    C(VALID, valid, true)
+/* clang-format on */
 TABLE_ROW(select_row, SELECT_ROW);
 
 typedef struct select_case {

@@ -1,6 +1,7 @@
 /* app/bench/pair.c: see app/bench/pair.h. */
 #include "app/bench/pair.h"
 
+#include <assert.h>
 #include <math.h>
 
 #include "base/alloc.h"
@@ -43,6 +44,7 @@ weft_status bench_pair_measure(weft_comm *comm, const bench_side *side, const be
                                bench_pair *result)
 {
     weft_status status = WEFT_OK;
+    assert(repeats > 0 && side != NULL);
     double *mine = NULL;
     double *theirs = NULL;
     double *ratio = NULL;

@@ -30,10 +30,10 @@ weft_status bench_team_open(const weft_options *options, const binding *start, i
 void bench_team_close(bench_team *team);
 
 /*
- * A rate that was seen: operations a second (0: none to compare with a product of float32), and bytes a second of arrays of so
- * many bytes together. One that is more than 5 % above the limits shows that these are too low: they are measured again,
- * once, then raised to what was seen, kept, and said in the log. Arrays that fit the caches may be faster than the triad:
- * that is said, once.
+ * A rate that was seen: operations a second (0: none to compare with a product of float32), and bytes a second of
+ * arrays of so many bytes together. One that is more than 5 % above the limits shows that these are too low: they are
+ * measured again, once, then raised to what was seen, kept, and said in the log. Arrays that fit the caches may be
+ * faster than the triad: that is said, once.
  */
 weft_status bench_team_saw(bench_team *team, double flops, double bytes, double array_bytes);
 

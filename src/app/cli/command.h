@@ -1,6 +1,7 @@
 /*
  * app/cli/command.h: the commands that serve every kind of workload, one file each (app/cli/command_train.c ...). weft
- * bench and weft info stand in their rooms (app/bench/bench.h, app/info/info.h); commands of one kind are rows of its workload_ops.
+ * bench and weft info stand in their rooms (app/bench/bench.h, app/info/info.h); commands of one kind are rows of its
+ * workload_ops.
  *
  * A command gets its parsed options and returns a status, which becomes the exit code. Results go to stdout, from one
  * rank; everything else goes through base/log.h. The failing rank leaves its message in weft_error_message() and main

@@ -1,6 +1,6 @@
 /*
- * app/cli/command_convert.c: weft convert INPUT: the first kind of workload that takes the input makes a store of it, or writes
- * it in another layout.
+ * app/cli/command_convert.c: weft convert INPUT: the first kind of workload that takes the input makes a store of it,
+ * or writes it in another layout.
  */
 #include "app/cli/command.h"
 #include "app/workload/workload.h"

@@ -1,4 +1,5 @@
 /* app/doctor/list.c: the list of findings; see app/doctor/doctor.h. */
+#include <assert.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -25,6 +26,7 @@ static doctor_finding *new_finding(doctor_list *list)
 doctor_finding *doctor_add(doctor_list *list, const char *area, const char *where, doctor_verdict verdict, double value,
                            const char *unit, const char *found, ...)
 {
+    assert(area[0] != '\0' && found[0] != '\0');
     doctor_finding *finding = new_finding(list);
     va_list arguments;
     *finding = (doctor_finding){.verdict = verdict, .value = value};

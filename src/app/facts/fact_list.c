@@ -6,7 +6,8 @@
 
 #include "base/escape.h"
 
-/* A next row. A kind that has more rows than a list takes is a mistake of ours: in a release its last row is overwritten. */
+/* A next row. A kind that has more rows than a list takes is a mistake of ours: in a release its last row is
+ * overwritten. */
 static fact *add(fact_list *list, const char *key, const char *label, const char *unit, const char *meaning,
                  fact_kind kind)
 {

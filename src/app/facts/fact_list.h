@@ -1,17 +1,19 @@
 /*
- * app/facts/fact_list.h: facts as rows: what a kind of workload tells of its data, its plan and its result, or what a command tells
- * of a file. Whoever knows the facts fills a list; whoever shows them needs to know nothing of their meaning.
+ * app/facts/fact_list.h: facts as rows: what a kind of workload tells of its data, its plan and its result, or what a
+ * command tells of a file. Whoever knows the facts fills a list; whoever shows them needs to know nothing of their
+ * meaning.
  *
  *     fact_list list = {.rows = 0};
  *     facts_group(&list, "partition", "Partition: metis");
  *     facts_int(&list, "cut_edges", "cut edges", "", "whose ends are computed by different ranks", 1200);
  *     facts_write_groups(&list, json);           or facts_print(&list, stdout, "")
  *
- * A list allocates nothing, so that an epoch may tell facts; it takes 16 KiB and a fixed number of rows and groups, which a kind
- * knows when it is written.
+ * A list allocates nothing, so that an epoch may tell facts; it takes 16 KiB and a fixed number of rows and groups,
+ * which a kind knows when it is written.
  *
- * A row has a key (for programs: stable, without blanks), a label (for people), a unit, a value, and a meaning in a few words,
- * which may be "". Units: "" of counts and ratios, "bytes", "s", "%", "x", or a word that is printed behind the value.
+ * A row has a key (for programs: stable, without blanks), a label (for people), a unit, a value, and a meaning in a
+ * few words, which may be "". Units: "" of counts and ratios, "bytes", "s", "%", "x", or a word that is printed behind
+ * the value.
  */
 #ifndef WEFT_APP_FACTS_FACT_LIST_H
 #define WEFT_APP_FACTS_FACT_LIST_H
@@ -67,7 +69,8 @@ typedef struct fact_column {
 
 /* Rows that follow belong to this group. Rows before the first group belong to none. */
 void facts_group(fact_list *list, const char *key, const char *title);
-/* Units and meanings live as long as the list; keys, labels and texts are copied. A text for which no room is left is cut. */
+/* Units and meanings live as long as the list; keys, labels and texts are copied. A text for which no room is left is
+ * cut. */
 void facts_int(fact_list *list, const char *key, const char *label, const char *unit, const char *meaning,
                int64_t value);
 void facts_real(fact_list *list, const char *key, const char *label, const char *unit, const char *meaning,
@@ -95,8 +98,8 @@ void facts_print_groups(const fact_list *list, FILE *out);
 
 /* ---- reading what was written ---- */
 
-/* What run.json tells of the data, or NULL. *older: a version of Weft wrote it that had no rows of facts: the values stand in
- * the object itself. */
+/* What run.json tells of the data, or NULL. *older: a version of Weft wrote it that had no rows of facts: the values
+ * stand in the object itself. */
 const json_value *facts_data_of(const json_value *run, bool *older);
 /* The value of a row, or NULL. data: from facts_data_of, or NULL. */
 const json_value *facts_value(const json_value *data, const char *key);

@@ -1,4 +1,5 @@
 /* app/facts/fact_text.c: rows of facts in files and in words (app/facts/fact_list.h). */
+#include <assert.h>
 #include <string.h>
 
 #include "app/facts/fact_list.h"
@@ -55,6 +56,7 @@ void facts_write_rows(const fact_list *list, json_writer *json)
 
 void facts_write_groups(const fact_list *list, json_writer *json)
 {
+    assert(list->rows == 0 || (list->groups > 0 && list->group[0].first == 0)); /* each row is in a group */
     json_array(json, "facts");
     for (int g = 0; g < list->groups; ++g) {
         json_object(json, NULL);

@@ -1,4 +1,4 @@
-/* app/gnn/gnn_describe.c: what run.json, --dry-run and summary.json tell of a graph network (app/gnn/gnn_workload.h). */
+/* app/gnn/gnn_describe.c: what run.json, --dry-run and summary.json tell of a graph network (app/gnn/gnn_job.h). */
 #include "app/gnn/gnn_job.h"
 #include "base/number.h"
 
@@ -89,7 +89,7 @@ void gnn_plan_facts(const workload *work, fact_list *list)
     facts_int(list, "held_vertices", "vertices held", "", "", work->shares[1]);
     facts_int(list, "edges", "edges", "", "", work->shares[3]);
     facts_group(list, "gradients", "gradients");
-    facts_int(list, "gradient_bytes", "sent by a rank in an epoch", "bytes", "", (int64_t)(plan.parameter_bytes / 5));
+    facts_int(list, "gradient_bytes", "sent by a rank in an epoch", "bytes", "", plan.parameters * (int64_t)sizeof(float));
 }
 
 static void print_layer(const gnn_layer_plan *layer, int number, FILE *out)

@@ -8,7 +8,7 @@
 #include "gnn/dataset.h"
 #include "gnn/layers/layer_plan.h"
 #include "partition/reorder.h"
-#include "train/norm.h"
+#include "train/layers/norm.h"
 
 enum { GNN_TABLE = 1 };
 

@@ -4,9 +4,10 @@
  *
  *      weft predict-scaling --data reddit.weft --model sage --hidden 256 --sockets 1,16,256
  *
- * Takes the options of weft train that shape an epoch. Partitions that are kept with the store are used, others made and
- * not kept. What is measured and what is taken is said in app/gnn/scaling/scaling.h; nothing is trained.
+ * Takes the options of weft train that shape an epoch. Partitions that are kept with the store are used, others made
+ * and not kept. What is measured and what is taken is said in app/gnn/scaling/scaling.h; nothing is trained.
  */
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,6 +167,7 @@ static weft_status divide(const app_context *context, const graph_data *data, in
 static weft_status measure_part(scaling_job *job, const graph_data *data, int parts)
 {
     const app_context *context = &job->context;
+    assert(job->parts < 2 * SOCKETS_MOST);
     scaling_part *found = &job->part[job->parts];
     weft_partition partition = {0};
     partition_report report = {0};
@@ -201,8 +203,8 @@ static bool is_asked(const int64_t *sockets, int count, int64_t parts)
     return false;
 }
 
-/* 1 and what is asked for, up to --divide-up-to; if more is asked for, the two largest powers of two, which tell how rows that cross
- * go on. */
+/* 1 and what is asked for, up to --divide-up-to; if more is asked for, the two largest powers of two, which tell how
+ * rows that cross go on. */
 static weft_status measure_parts(scaling_job *job, const graph_data *data, const int64_t *sockets, int count)
 {
     const weft_options *o = job->context.options;
@@ -291,7 +293,8 @@ static weft_status add_rows(scaling_job *job, const weft_graph *graph, const int
 
 /* ---- the job ---- */
 
-/* Of training, what the seconds of one epoch do not depend on; what a sweep of training passes along is not all listed. */
+/* Of training, what the seconds of one epoch do not depend on; what a sweep of training passes along is not all
+ * listed. */
 static const option_id passed_over[] = {OPT_BOUNDARY_SAMPLE, OPT_EPOCHS,        OPT_PATIENCE,
                                         OPT_ACCUMULATE,      OPT_FEATURE_PLACE, OPTION_NONE};
 static const option_id passed_over_weights[] = {OPT_RANK_WEIGHTS, OPTION_NONE};

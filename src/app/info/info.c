@@ -1,11 +1,13 @@
 /*
- * app/info/info.c: weft info: what a store, a run folder, a checkpoint or a model holds, or what this machine or build is.
+ * app/info/info.c: weft info: what a store, a run folder, a checkpoint or a model holds, or what this machine or build
+ * is.
  *
- * A line a fact, "name: value", on stdout. A folder tells by its files what it is; a store whose name is also a word that weft
- * info knows, as hardware, is named with its folder, ./hardware.
+ * A line a fact, "name: value", on stdout. A folder tells by its files what it is; a store whose name is also a word
+ * that weft info knows, as hardware, is named with its folder, ./hardware.
  */
 #include "app/info/info.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "app/version/versions.h"
@@ -17,6 +19,7 @@ enum { NAMES_MAX = 96 };
 
 weft_status info_ask(const workload_subject *subject, bool *known)
 {
+    assert((subject->kind == SUBJECT_TENSORS) == (subject->tensors != NULL));
     *known = false;
     for (int i = 0; workload_list[i] != NULL && !*known; ++i) {
         if (workload_list[i]->info != NULL) {

@@ -1,6 +1,6 @@
 /*
- * app/info/info.h: what the files of `weft info` share: one file for each thing that every kind of workload has. What only one
- * kind has is described by it (workload_ops.info).
+ * app/info/info.h: what the files of `weft info` share: one file for each thing that every kind of workload has. What
+ * only one kind has is described by it (workload_ops.info).
  */
 #ifndef WEFT_APP_INFO_INFO_H
 #define WEFT_APP_INFO_INFO_H
@@ -21,7 +21,7 @@ weft_status info_hardware(void);
 /* weft info. */
 weft_status app_info(const weft_options *options);
 
-/* Ask the kinds in the order of workload_list. [out] known: one of them knew the subject, and has printed what it is. */
+/* Ask the kinds in the order of workload_list. [out] known: one of them knew the subject, and has printed it. */
 weft_status info_ask(const workload_subject *subject, bool *known);
 
 /* The line that says so, where a model has moments of its inputs; in app/info/info_checkpoint.c. */

@@ -1,7 +1,7 @@
 /*
- * app/info/info_model.c: weft info MODEL.safetensors: the model that names and shapes tell, the metadata and the tensors. The
- * header is checked as for loading; the values are not looked at. weft info weights.npz: the arrays, and where the run that
- * describes them is.
+ * app/info/info_model.c: weft info MODEL.safetensors: the model that names and shapes tell, the metadata and the
+ * tensors. The header is checked as for loading; the values are not looked at. weft info weights.npz: the arrays, and
+ * where the run that describes them is.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -6,10 +6,10 @@
  *      topk: the exchange, the density from which a dense all-reduce is faster, and which all-reduce that is
  *      the last: what the kind of workload chose, under its own key: a code for each rank, or one for all
  *
- * A choice is fixed for the run once it is made, and stands in the options as if somebody had typed it: in run.json and in every
- * checkpoint. A run that is resumed with as many ranks and threads takes what its checkpoint says, so it has the same
- * bits. Options that are named (--allreduce, --topk-exchange, --reproducible, the kind's own) are not listed and never
- * overruled.
+ * A choice is fixed for the run once it is made, and stands in the options as if somebody had typed it: in run.json
+ * and in every checkpoint. A run that is resumed with as many ranks and threads takes what its checkpoint says, so it
+ * has the same bits. Options that are named (--allreduce, --topk-exchange, --reproducible, the kind's own) are not
+ * listed and never overruled.
  */
 #ifndef WEFT_APP_SETUP_CHOICES_H
 #define WEFT_APP_SETUP_CHOICES_H
@@ -32,15 +32,15 @@ typedef struct run_choices {
     char own[CHOICE_CODE_BYTES]; /* this rank's code of the kind; "": none is listed */
 } run_choices;
 
-/* The choices that --choices lists for this rank, but for those whose option is named. own: what the kind chooses; NULL: nothing.
- * WEFT_ERR_USAGE says what is wrong and what would be right, with the same words on every rank. */
+/* The choices that --choices lists for this rank, but for those whose option is named. own: what the kind chooses;
+ * NULL: nothing. WEFT_ERR_USAGE says what is wrong and what would be right, with the same words on every rank. */
 weft_status choices_of(const app_context *context, const choice_kind *own, run_choices *choices);
 
 /* The text of a checkpoint on rank 0 (NULL: none) becomes --choices unless that is given. Collective. */
 weft_status choices_adopt(app_context *context, const char *text);
 
-/* What was chosen becomes --choices: the all-reduce for vectors of so many bytes, and this rank's code of the kind. Rank 0's code is
- * "" where nothing was chosen. Collective. */
+/* What was chosen becomes --choices: the all-reduce for vectors of so many bytes, and this rank's code of the kind.
+ * Rank 0's code is "" where nothing was chosen. Collective. */
 weft_status choices_keep(app_context *context, const choice_kind *own, const char *code, int64_t gradient_bytes);
 
 #endif

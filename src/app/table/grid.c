@@ -185,6 +185,7 @@ weft_status table_grid_add(table_grid *grid, const table_cell *cell)
 
 weft_status table_grid_add_row(table_grid *grid, const void *row)
 {
+    assert(grid->columns > 0);
     if (grid->rows == grid->capacity) {
         const int capacity = grid->capacity == 0 ? 16 : 2 * grid->capacity;
         WEFT_TRY(weft_realloc((void **)&grid->cell, (size_t)capacity * (size_t)grid->columns, sizeof *grid->cell,

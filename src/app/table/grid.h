@@ -94,8 +94,8 @@ static inline table_cell cell_flag(bool value)
     return (table_cell){.flag = value};
 }
 
-/* Print a foreign text as a cell. In CSV it is quoted where it must be (RFC 4180), control characters are \n, \t, \r or \xNN and a
- * backslash is doubled, so that different texts stay different; in Markdown a bar is escaped. */
+/* Print a foreign text as a cell. In CSV it is quoted where it must be (RFC 4180), control characters are \n, \t, \r
+ * or \xNN and a backslash is doubled, so that different texts stay different; in Markdown a bar is escaped. */
 void table_print_text(FILE *out, const char *text, table_format format);
 
 /* Print head and column names now, and rows from now on. The columns must be set. JSON waits for the end. */
@@ -105,13 +105,14 @@ weft_status table_grid_add(table_grid *grid, const table_cell *cell);
 /* row: a struct that TABLE_ROW made with the columns. */
 weft_status table_grid_add_row(table_grid *grid, const void *row);
 void table_grid_free(table_grid *grid);
-/* The least finite real in the column `value` of the rows that equal `row` in each of the columns `same`, up to NULL. `row` itself,
- * [columns] cells or a struct of TABLE_ROW, is one of them. NaN when there is none. */
+/* The least finite real in the column `value` of the rows that equal `row` in each of the columns `same`, up to NULL.
+ * `row` itself, [columns] cells or a struct of TABLE_ROW, is one of them. NaN when there is none. */
 double table_grid_least(const table_grid *grid, const void *row, const char *value, const char *const *same);
 
 /*
  * head: one row that describes the run (JSON: keys of the object; Markdown: a line above). second: what could not be
- * measured; printed below in Markdown when it has rows, always there in JSON; left out of CSV; NULL: there is no such thing.
+ * measured; printed below in Markdown when it has rows, always there in JSON; left out of CSV; NULL: there is no such
+ * thing.
  */
 void table_grid_print(FILE *out, const table_grid *head, const table_grid *grid, const table_grid *second,
                       table_format format);

@@ -1,6 +1,7 @@
 /* app/version/versions.c: see app/version/versions.h. */
 #include "app/version/versions.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "app/workload/workload.h"
@@ -13,6 +14,7 @@
 
 static void add(version_row *row, int *count, const char *name, const char *text)
 {
+    assert(*count < VERSIONS_MOST);
     if (*count < VERSIONS_MOST) {
         snprintf(row[*count].name, sizeof row->name, "%s", name);
         snprintf(row[*count].text, sizeof row->text, "%s", text);

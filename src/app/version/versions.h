@@ -1,6 +1,6 @@
 /*
- * app/version/versions.h: what this program is made of, in one table: for `weft --version -v`, `weft info build`, run.json and
- * `weft doctor`.
+ * app/version/versions.h: what this program is made of, in one table: for `weft --version -v`, `weft info build`,
+ * run.json and `weft doctor`.
  */
 #ifndef WEFT_APP_VERSION_VERSIONS_H
 #define WEFT_APP_VERSION_VERSIONS_H

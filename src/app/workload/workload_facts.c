@@ -1,6 +1,8 @@
 /* app/workload/workload_facts.c: see app/workload/workload_facts.h. */
 #include "app/workload/workload_facts.h"
 
+#include <assert.h>
+
 typedef void (*teller)(const workload *work, fact_list *list);
 
 /* The rows that a workload tells; none where it has nothing to tell. */
@@ -16,6 +18,7 @@ static fact_list ask(const workload *work, teller tell)
 void workload_write_data(const workload *work, json_writer *json)
 {
     const fact_list list = ask(work, work->ops->data_facts);
+    assert(list.groups == 0); /* rows of the data have none */
     json_object(json, "data");
     json_text(json, "kind", work->ops->data);
     json_text(json, "rows", work->ops->rows);

@@ -1,4 +1,5 @@
-/* Facts as rows: what stands in files, what people see, and what is read again; texts that are too long, and rows of strangers. */
+/* Facts as rows: what stands in files, what people see, and what is read again; texts that are too long, and rows of
+ * strangers. */
 #include "app/facts/fact_list.h"
 #include "base/alloc.h"
 #include "support/test.h"

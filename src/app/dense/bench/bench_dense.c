@@ -1,14 +1,14 @@
 /*
- * app/dense/bench/bench_dense.c: weft bench dense: the rate of each convolution and linear layer of a network, and of its
- * whole training step.
+ * app/dense/bench/bench_dense.c: weft bench dense: the rate of each convolution and linear layer of a network, and of
+ * its whole training step.
  *
  *      weft bench dense --model resnet-50 --batch-size 32 --precision bf16 --thread-counts 1,2
  *
  * A row a number of threads, shape of layers (`layers` of them have it, `layer` is the first) and pass, with the rate
- * beside the pass's own peak (app/dense/bench/bench_dense.h) and, for float32, beside a large square product. The last row is
- * the whole step: the operations of its convolutions and linear layers over the time of everything in it. Its peak is
- * the rate of a step that ran each of them at its own peak and nothing else, so percent_of_peak tells how much of a
- * step convolutions at their best would take. Each result is checked before its rate is printed
+ * beside the pass's own peak (app/dense/bench/bench_dense.h) and, for float32, beside a large square product. The last
+ * row is the whole step: the operations of its convolutions and linear layers over the time of everything in it. Its
+ * peak is the rate of a step that ran each of them at its own peak and nothing else, so percent_of_peak tells how much
+ * of a step convolutions at their best would take. Each result is checked before its rate is printed
  * (app/dense/bench/dense_check.c); a wrong one gets no rate, the step neither, and the command ends with exit code 70.
  */
 #include <inttypes.h>
@@ -26,23 +26,20 @@
 enum { SHAPE_BYTES = 128 };
 static const char *const pass_names[DENSE_PASSES] = {"forward", "data", "weights"};
 
+/* clang-format off */
 #define DENSE_HEAD(C)                                                                                                  \
-    C(TEXT, bench, true)                                                                                               \
-    C(TEXT, backend, true)                                                                                             \
-    C(TEXT, network, true) C(INT, batch, true) C(TEXT, precision, true) C(INT, warmup, true) C(INT, repeats, true)
+    C(TEXT, bench, true) C(TEXT, backend, true) C(TEXT, network, true) C(INT, batch, true) C(TEXT, precision, true)    \
+    C(INT, warmup, true) C(INT, repeats, true)
+/* clang-format on */
 TABLE_ROW(dense_head, DENSE_HEAD);
 
+/* clang-format off */
 #define DENSE_ROW(C)                                                                                                   \
-    C(TEXT, layer, true)                                                                                               \
-    C(INT, layers, true)                                                                                               \
-    C(TEXT, shape, true)                                                                                               \
-    C(TEXT, pass, true)                                                                                                \
-    C(INT, threads, true)                                                                                              \
-    C(INT, images, false)                                                                                              \
-    BENCH_SECONDS(C)                                                                                                   \
-    C(REAL, gflop, false)                                                                                              \
-    C(REAL, gflop_per_s, true) C(REAL, peak_gflop_per_s, true) C(REAL, percent_of_peak, true)                          \
-        C(REAL, gemm_flop_per_s, false) C(REAL, percent_of_gemm, true) C(REAL, error, false) C(VALID, valid, true)
+    C(TEXT, layer, true) C(INT, layers, true) C(TEXT, shape, true) C(TEXT, pass, true) C(INT, threads, true)           \
+    C(INT, images, false) BENCH_SECONDS(C) C(REAL, gflop, false) C(REAL, gflop_per_s, true)                            \
+    C(REAL, peak_gflop_per_s, true) C(REAL, percent_of_peak, true) C(REAL, gemm_flop_per_s, false)                     \
+    C(REAL, percent_of_gemm, true) C(REAL, error, false) C(VALID, valid, true)
+/* clang-format on */
 TABLE_ROW(dense_row, DENSE_ROW);
 
 /* Layers of one shape. */

@@ -1,8 +1,10 @@
 /*
- * app/dense/bench/dense_case.c: measuring the passes of one layer of `weft bench dense`; see app/dense/bench/bench_dense.h.
+ * app/dense/bench/dense_case.c: measuring the passes of one layer of `weft bench dense`; see
+ * app/dense/bench/bench_dense.h.
  *
  * Memory: x, y and their gradients on host and device, and three times the weights.
  */
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -65,6 +67,7 @@ static weft_status open_case(dense_case *c)
 {
     const dense_question *q = c->question;
     const hal_conv_shape *s = &q->shape;
+    assert(q->images > 0 && q->few >= 0 && q->few <= q->images);
     int64_t extent[2];
     hal_conv_extent(s, extent);
     const int64_t in = q->images * s->height * s->width;

@@ -2,10 +2,11 @@
  * app/dense/bench/dense_check.c: the check without which `weft bench dense` prints no rate.
  *
  * Elements evenly over a result, first and last among them, are computed again as the definition says, in double
- * precision. Beside the roundings of a sum in float32 (app/bench/bench_check.h), a result that is stored as bfloat16 may be off by
- * one rounding of that type more. Products of sums that were rounded to that type themselves are off by FACTORS roundings of one
- * term, sqrt(k) times.
+ * precision. Beside the roundings of a sum in float32 (app/bench/bench_check.h), a result that is stored as bfloat16
+ * may be off by one rounding of that type more. Products of sums that were rounded to that type themselves are off by
+ * FACTORS roundings of one term, sqrt(k) times.
  */
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -149,6 +150,7 @@ double bench_dense_error(const dense_question *question, dense_pass pass, const 
     hal_conv_extent(s, l.extent);
     const int64_t count[DENSE_PASSES] = {l.images * l.extent[0] * l.extent[1] * s->out,
                                          l.images * s->height * s->width * s->in, s->out * l.terms};
+    assert(l.images > 0 && count[pass] > 0 && s->in % s->groups == 0 && s->out % s->groups == 0);
     const weft_dtype dtype = pass == DENSE_BACKWARD_WEIGHTS ? WEFT_DTYPE_F32 : s->dtype;
     double worst = 0.0;
     for (int64_t i = 0; i < SAMPLES; ++i) {

@@ -1,9 +1,8 @@
-/* app/dense/info/info_network.c: weft info NETWORK: what a network of the zoo or of a user's own is made of and costs. */
+/* app/dense/info/info_network.c: weft info NETWORK: what a network of the zoo, or of a user's own, is and costs. */
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "app/dense/info/info_images.h"
-#include "app/info/info_text.h"
 #include "dense/engine/dense_model.h"
 #include "dense/net/zoo.h"
 
@@ -41,6 +40,7 @@ static weft_status describe(const char *what, network *net)
     char size[96];
     double flops = 0.0;
     int64_t parameters = 0;
+    fact_list list = {.rows = 0};
     WEFT_TRY(net_open(what, net));
     net_zoo_usual(what, &input, &classes);
     const net_layer *last = &net->layer[net->layers - 1];
@@ -54,12 +54,15 @@ static weft_status describe(const char *what, network *net)
         flops += cost.flops;
     }
     print_size(net->input, size, sizeof size);
-    info_text("network", net->name);
-    info_text("input", size);
-    printf("classes: %" PRId64 "\nlayers: %d\nparameters: %" PRId64 " (%.1f MB)\n", classes, net->layers, parameters,
-           4e-6 * (double)parameters);
-    printf("forward: %.3f GFLOP an image, three times that to train\n", flops / 1e9);
-    printf("activations and their gradients: %.2f MB an image\n", 1e-6 * (double)arena_bytes(net));
+    facts_text(&list, "network", "network", "", net->name);
+    facts_text(&list, "input", "input", "", size);
+    facts_int(&list, FACT_CLASSES, "classes", "", "", classes);
+    facts_int(&list, "layers", "layers", "", "", net->layers);
+    facts_int(&list, "parameters", "parameters", "", "", parameters);
+    facts_int(&list, "parameter_bytes", "memory of the parameters", "bytes", "", 4 * parameters);
+    facts_real(&list, "forward_gflop", "forward pass of an image", "GFLOP, three times that to train", "", flops / 1e9);
+    facts_int(&list, "activation_bytes", "activations and their gradients of an image", "bytes", "", arena_bytes(net));
+    facts_print(&list, stdout, "");
     print_layers(net);
     return WEFT_OK;
 }

@@ -1,4 +1,5 @@
-/* app/dense/info/info_tensors.c: the network on images whose weights a file holds: its own in the metadata, or one of the zoo. */
+/* app/dense/info/info_tensors.c: the network on images whose weights a file holds: its own in the metadata, or one of
+ * the zoo. */
 #include <inttypes.h>
 #include <string.h>
 

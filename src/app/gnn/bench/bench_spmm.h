@@ -15,23 +15,17 @@
  * percent_of_rows of what random rows out of those sets would take
  * error           the largest error of the sampled rows over its bound
  */
+/* clang-format off */
 #define SPMM_ROW(C)                                                                                                    \
-    C(TEXT, graph, true)                                                                                               \
-    C(INT, vertices, false)                                                                                            \
-    C(INT, edges, false)                                                                                               \
-    C(INT, threads, true)                                                                                              \
-    C(INT, d, true)                                                                                                    \
-    C(TEXT, order, true)                                                                                               \
-    C(TEXT, wanted, true)                                                                                              \
-    C(TEXT, form, true)                                                                                                \
-    C(INT, block_cols, false)                                                                                          \
-    C(INT, prepared_bytes, false)                                                                                      \
-    C(REAL, build_seconds, true) BENCH_SECONDS(C) C(REAL, gelem_per_s, true) C(REAL, of_best, true)                    \
-        C(REAL, bytes_model, false) C(REAL, triad_bytes_per_s, false) C(REAL, percent_of_triad, false)                 \
-            C(INT, set_bytes, false) C(REAL, near_bytes_per_s, false) C(REAL, far_bytes_per_s, false)                  \
-                C(REAL, limit_seconds, false) C(TEXT, bound, true) C(REAL, percent_of_limit, true)                     \
-                    C(REAL, rows_bytes_per_s, false) C(REAL, percent_of_rows, true) C(REAL, percent_of_gemm, false)    \
-                        C(REAL, order_seconds, false) C(REAL, error, false) C(VALID, valid, true)
+    C(TEXT, graph, true) C(INT, vertices, false) C(INT, edges, false) C(INT, threads, true) C(INT, d, true)            \
+    C(TEXT, order, true) C(TEXT, wanted, true) C(TEXT, form, true) C(INT, block_cols, false)                           \
+    C(INT, prepared_bytes, false) C(REAL, build_seconds, true) BENCH_SECONDS(C) C(REAL, gelem_per_s, true)             \
+    C(REAL, of_best, true) C(REAL, bytes_model, false) C(REAL, triad_bytes_per_s, false)                               \
+    C(REAL, percent_of_triad, false) C(INT, set_bytes, false) C(REAL, near_bytes_per_s, false)                         \
+    C(REAL, far_bytes_per_s, false) C(REAL, limit_seconds, false) C(TEXT, bound, true)                                 \
+    C(REAL, percent_of_limit, true) C(REAL, rows_bytes_per_s, false) C(REAL, percent_of_rows, true)                    \
+    C(REAL, percent_of_gemm, false) C(REAL, order_seconds, false) C(REAL, error, false) C(VALID, valid, true)
+/* clang-format on */
 TABLE_ROW(spmm_row, SPMM_ROW);
 
 /* The table, and what its rows to come have in common. */
@@ -56,8 +50,8 @@ typedef struct bench_matrix {
 weft_status bench_matrix_reorder(const hal_csr *given, int32_t *position, bench_matrix *out);
 void bench_matrix_free(bench_matrix *matrix);
 
-/* Measure a form prepared for d columns; of a reordered matrix also with operands gathered from the given order and scattered to
- * it. Adds rows to the table. */
+/* Measure a form prepared for d columns; of a reordered matrix also with operands gathered from the given order and
+ * scattered to it. Adds rows to the table. */
 weft_status bench_form(const bench_team *team, const bench_matrix *matrix, hal_spmm_form wanted, int64_t d,
                        spmm_table *table);
 

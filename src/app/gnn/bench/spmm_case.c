@@ -1,24 +1,25 @@
 /*
- * app/gnn/bench/spmm_case.c: measuring one form of aggregation: operands, repetitions, and the check without which no rate
- * is printed.
+ * app/gnn/bench/spmm_case.c: measuring one form of aggregation: operands, repetitions, and the check without which no
+ * rate is printed.
  *
  * The check recomputes sampled rows (evenly spread, and the longest) from the given CSR in double precision
  * (app/bench/bench_check.h): a whole product there would take minutes.
  *
- * The limit is what must move at least, by the measured rate of the level of memory that it sits in (machine/stream.h), and
- * the slower of two levels:
+ * The limit is what must move at least, by the measured rate of the level of memory that it sits in
+ * (machine/stream.h), and the slower of two levels:
  *   near  a row of x an edge, out of the set that a thread reads again and again (hal_spmm_info: a block's strip, or what
  *         fits the second-level cache): the rate at which every thread reads a set of that size in order; of the edges that
  *         come out of a smaller set, that set's
  *   far   the rows of x that come from beyond those sets, the prepared matrix and out once, and where operands are moved the
  *         moves: the rate at which the threads read as much as x, out and the matrix are together
- * What random rows of the near set would take, as long as those that the form reads out of it, is told beside it: what the order
- * of the edges leaves to a kernel.
- * Sums that a form keeps between its blocks are its own affair and not counted. A last-level cache that holds some of what is
- * far makes more than 100 % possible.
+ * What random rows of the near set would take, as long as those that the form reads out of it, is told beside it: what
+ * the order of the edges leaves to a kernel. Sums that a form keeps between its blocks are its own affair and not
+ * counted. A last-level cache that holds some of what is far makes more than 100 % possible.
  *
- * Least memory traffic, for the share of the triad's bandwidth: the prepared matrix once, x read once, out written once.
+ * Least memory traffic, for the share of the triad's bandwidth: the prepared matrix once, x read once, out written
+ * once.
  */
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -171,12 +172,14 @@ static size_t row_in_set(const bench_job *job, const hal_spmm_info *info)
                                                     : (size_t)info->set_bytes / (size_t)held;
 }
 
-/* Bytes a second: of the two levels of memory; of the smaller set (0: there is none); of rows of both sets in random order. */
+/* Bytes a second: of the two levels of memory; of the smaller set (0: there is none); of rows of both sets in random
+ * order. */
 typedef struct spmm_rates {
     double near, far, tile, near_rows, tile_rows;
 } spmm_rates;
 
-/* Half of what is measured is added: before and after the run, as memory that is shared with other machines comes and goes. */
+/* Half of what is measured is added: before and after the run, as memory that is shared with other machines comes and
+ * goes. */
 static weft_status add_rate(const stream_request *request, size_t set, size_t line, double *rate)
 {
     double measured = 0.0;
@@ -251,6 +254,7 @@ static weft_status add_row(const bench_job *job, hal_spmm_form wanted, const hal
     static const char *const same[] = {"graph", "threads", "d", "order", NULL};
     const machine_limits *limits = &job->team->limits;
     const double elements = (double)row->edges * (double)row->d;
+    assert(row->d > 0 && row->edges == job->matrix->csr.offset[job->matrix->csr.rows]);
     const double seconds = row->valid && row->seconds_median > 0.0 ? row->seconds_median : (double)NAN;
     if (!row->valid) {
         bench_grid_reject(&table->grid,
@@ -272,6 +276,7 @@ static weft_status measure_case(bench_job *job, hal_spmm_form wanted, spmm_table
 {
     const hal_spmm_info info = job->hal->sparse.spmm_info(job->hal, job->spmm);
     spmm_row row = table->common;
+    assert(!job->move || job->matrix->position != NULL);
     spmm_rates rates = {.near = 0.0};
     bench_quartiles seconds;
     row.threads = job->team->place.threads;

@@ -1,4 +1,6 @@
-/* app/gnn/bench/spmm_input.c: what `weft bench spmm` measures: the list of graphs, and a matrix in another vertex order. */
+/* app/gnn/bench/spmm_input.c: what `weft bench spmm` measures: the list of graphs, and a matrix in another vertex
+ * order. */
+#include <assert.h>
 #include <string.h>
 
 #include "app/gnn/bench/bench_spmm.h"
@@ -35,6 +37,7 @@ weft_status bench_matrix_reorder(const hal_csr *given, int32_t *position, bench_
 {
     const int64_t n = given->rows;
     weft_status status = WEFT_OK;
+    assert(given->rows == given->cols);
     *out = (bench_matrix){.position = position, .place = position};
     WEFT_TRY_GOTO(WEFT_NEW(&out->vertex, n, WEFT_MEM_GRAPH), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&out->offset, n + 1, WEFT_MEM_GRAPH), status, done);

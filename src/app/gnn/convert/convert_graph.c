@@ -1,5 +1,6 @@
 /*
- * app/gnn/convert/convert_graph.c: weft convert INPUT --out STORE; INPUT is a file or folder, or synth:SPEC for a generated graph.
+ * app/gnn/convert/convert_graph.c: weft convert INPUT --out STORE; INPUT is a file or folder, or synth:SPEC for a
+ * generated graph.
  *
  * With --to NAME the graph is written in the layout of others instead. What is not a store yet becomes one first, in a
  * temporary folder beside the output.

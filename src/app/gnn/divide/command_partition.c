@@ -1,6 +1,6 @@
 /*
- * app/gnn/divide/command_partition.c: weft partition: divide a graph store into parts, report their quality, keep the result beside the
- * store. Under mpirun all ranks do so together (partition/partition_team.h).
+ * app/gnn/divide/command_partition.c: weft partition: divide a graph store into parts, report their quality, keep the
+ * result beside the store. Under mpirun all ranks do so together (partition/partition_team.h).
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -85,8 +85,8 @@ static void print_table(const weft_graph *graph, const partition_options *option
 }
 
 /*
- * The parts as a training's ranks would cut them, so that its first job starts at once. Of many parts, and of a graph whose vertices
- * are to be ordered first, each is left to its rank.
+ * The parts as a training's ranks would cut them, so that its first job starts at once. Of many parts, and of a graph
+ * whose vertices are to be ordered first, each is left to its rank.
  */
 static bool keeps_parts(const weft_graph *graph, const weft_partition *partition)
 {

@@ -1,4 +1,5 @@
-/* app/gnn/info/info_pyg.c: the graph network whose weights a file holds, under the names of PyTorch Geometric (gnn/pyg.h). */
+/* app/gnn/info/info_pyg.c: the graph network whose weights a file holds, under the names of PyTorch Geometric
+ * (gnn/pyg.h). */
 #include <inttypes.h>
 
 #include "app/gnn/info/info_graph.h"

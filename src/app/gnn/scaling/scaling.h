@@ -13,7 +13,8 @@
  *
  * The graph is divided as training divides it, for as many sockets as is bearable; beyond them rows that cross grow by
  * the power law through the last two numbers of parts, edges and rows of a part keep their balance, and an edge costs
- * what it costs on the last measured part. Messages are predicted by the model that chooses algorithms; there is no other.
+ * what it costs on the last measured part. Messages are predicted by the model that chooses algorithms; there is no
+ * other.
  */
 #ifndef WEFT_APP_GNN_SCALING_SCALING_H
 #define WEFT_APP_GNN_SCALING_SCALING_H
@@ -72,8 +73,8 @@ weft_status scaling_measure_edges(weft_hal *hal, const weft_part *part, const gn
                                   double *seconds);
 /* [out] in, out  columns of the two sides of a layer's product. */
 void scaling_product_shape(const gnn_layer_plan *layer, int64_t *in, int64_t *out);
-/* Seconds of a row in the products of each layer, by layer: dense ones, and of the graph's own features where the plan holds these
- * sparse. Rows are sampled where the graph has many. */
+/* Seconds of a row in the products of each layer, by layer: dense ones, and of the graph's own features where the plan
+ * holds these sparse. Rows are sampled where the graph has many. */
 weft_status scaling_measure_rows(weft_hal *hal, const weft_graph *graph, const gnn_plan *plan, double *seconds);
 
 #endif

@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-/* P40 and V100: memory, products and bus as others measured them, caches as microbenchmarks tell; H100 (SXM): measured with this
- * program's kernels and uploads. */
+/* P40 and V100: memory, products and bus as others measured them, caches as microbenchmarks tell; H100 (SXM): measured
+ * with this program's kernels and uploads. */
 static const scaling_device device[] = {
     [SCALING_P40] = {.memory = 300e9, .cache = 1.0e12, .cache_bytes = 3e6, .flops = 10e12, .bus = 11e9, .launch = 5e-6},
     [SCALING_V100] =
@@ -14,8 +14,8 @@ static const scaling_device device[] = {
 };
 
 enum { SECTOR = 32, PACK = 16, ELEMENT = sizeof(float), WIDE_STRIP = 128, NARROW_STRIP = 32 /* columns */ };
-/* On an H100: of the cache's rate, what rows reach that are no whole number of packs, sectors counted, as measured; of memory's,
- * what products of tall matrices reach, fitted to four epochs (docs/performance.md). */
+/* On an H100: of the cache's rate, what rows reach that are no whole number of packs, sectors counted, as measured; of
+ * memory's, what products of tall matrices reach, fitted to four epochs (docs/performance.md). */
 static const double single_cells = 0.93, tall_products = 0.6;
 
 const scaling_device *scaling_device_of(scaling_device_name name)

@@ -1,4 +1,5 @@
 /* app/gnn/scaling/scaling_model.c: seconds of an epoch from figures alone; see app/gnn/scaling/scaling.h. */
+#include <assert.h>
 #include <math.h>
 
 #include "app/gnn/scaling/scaling.h"
@@ -6,8 +7,8 @@
 #include "comm/coll/coll.h"
 
 /* Passes of a training epoch over what a hidden layer gives: bias, activation and dropout forward and backward; batch
- * norm's statistics, its output and their gradients; over the answers: the loss and its gradient; over features that are
- * dropped: their masked copy, made forward and again backward. */
+ * norm's statistics, its output and their gradients; over the answers: the loss and its gradient; over features that
+ * are dropped: their masked copy, made forward and again backward. */
 enum { PLAIN_PASSES = 5, NORM_PASSES = 8, ANSWER_PASSES = 4, MASK_PASSES = 4 };
 /* Over rows that cross: read and written when they are packed, and when they are put in their places. */
 enum { PACK_PASSES = 4 };
@@ -25,6 +26,7 @@ static double follow(double p1, double y1, double p2, double y2, double p)
 
 scaling_part scaling_extrapolate(const scaling_part *measured, int count, int64_t parts, int64_t vertices)
 {
+    assert(count >= 1 && parts >= 1);
     const scaling_part *last = &measured[count - 1];
     const scaling_part *before = count > 1 ? &measured[count - 2] : last;
     const double p = (double)parts, p1 = (double)before->parts, p2 = (double)last->parts;

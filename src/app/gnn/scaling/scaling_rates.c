@@ -1,8 +1,8 @@
 /*
- * app/gnn/scaling/scaling_rates.c: what an edge and a row cost here, by the kernels that training runs, on a part as training
- * cuts it and at the widths of its layers. Each is run once to warm up, which counts where it takes long, and until some
- * time has passed; the least counts.
- * Rates are checked nowhere here: `weft bench spmm` and `gemm` check results before they print theirs.
+ * app/gnn/scaling/scaling_rates.c: what an edge and a row cost here, by the kernels that training runs, on a part as
+ * training cuts it and at the widths of its layers. Each is run once to warm up, which counts where it takes long, and
+ * until some time has passed; the least counts. Rates are checked nowhere here: `weft bench spmm` and `gemm` check
+ * results before they print theirs.
  */
 #include <math.h>
 #include <string.h>
