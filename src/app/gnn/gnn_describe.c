@@ -89,7 +89,8 @@ void gnn_plan_facts(const workload *work, fact_list *list)
     facts_int(list, "held_vertices", "vertices held", "", "", work->shares[1]);
     facts_int(list, "edges", "edges", "", "", work->shares[3]);
     facts_group(list, "gradients", "gradients");
-    facts_int(list, "gradient_bytes", "sent by a rank in an epoch", "bytes", "", plan.parameters * (int64_t)sizeof(float));
+    facts_int(list, "gradient_bytes", "sent by a rank in an epoch", "bytes", "",
+              plan.parameters * (int64_t)sizeof(float));
 }
 
 static void print_layer(const gnn_layer_plan *layer, int number, FILE *out)

@@ -155,8 +155,8 @@ memory_plan gnn_memory_plan(const gnn_memory_facts *f)
         larger(f->hal != NULL ? gnn_plan_scratch(plan, f->hal, f->edges) : 0, f->sync_device.scratch);
     const uint64_t device = matrix + plan->feature_bytes + plan->activation_bytes + f->parameters.kept + halo +
                             f->sync_device.kept + plan->setup_bytes + scratch;
-    const uint64_t beside = kept + plan->host_feature_bytes + plan->feature_bytes + f->parameters.kept +
-                            communication + results + local * 24;
+    const uint64_t beside = kept + plan->host_feature_bytes + plan->feature_bytes + f->parameters.kept + communication +
+                            results + local * 24;
     memory_plan memory = {
         .peak = process + max3(mapped + edges, building, training),
         .device = device,
