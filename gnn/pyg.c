@@ -3,6 +3,7 @@
 #include "gnn/gnn_options.def"
 #include "gnn/layers/layer.h"
 #include "gnn/pyg_names.h"
+#include "train/train_options.def"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,14 +1,15 @@
 /*
- * option/option.h: options, from a catalogue of rows that the program hands in.
+ * option/option.h: options, from a catalogue that the program puts together from tables.
  *
- * A row is a line of a table, which stands with the room whose work it asks for (ROOM_options.def):
+ * A row is a line of a file that stands with the room whose work it asks for (ROOM_options.def):
  *
- *   OPTION(id, name, aliases, type, section, unit, default, min, max, choices, help)
+ *   OPTION(id, name, aliases, type, section, serves, unit, default, min, max, choices, help)
  *     name      the long option with its dashes; '-' and '_' are interchangeable when typed. FLAG_id where messages
  *               name it
  *     aliases   other accepted spellings (OGB, DGL), comma separated, without dashes
  *     type      FLAG INT REAL TEXT CHOICE SIZE (bytes, KiB/MiB/GiB) TIME (seconds, s/m/h) INTLIST
- *     unit      what stands for the value in help; "": the choices, or a letter by the type
+ *     serves    the jobs that have a use for the option, by the traits of their kind ("graphs|images"); "": every job
+     unit      what stands for the value in help; "": the choices, or a letter by the type
  *     default   as typed by a user; "" = unset
  *     min, max  for INT, REAL, SIZE, TIME (inclusive)
  *     choices   for CHOICE: CHOICES(type, LIST), an enumeration and its list (base/option_words.h), or WORDS("a|b"),
@@ -20,6 +21,11 @@
  *
  * Names are unique within a command, not over all of them (--format reads in convert and writes in bench). Parser, help,
  * man page, bash completion, --print-config and docs/options.md come from the rows, in their order.
+ *
+ * Rows are gathered in tables. Table 0 is the program's own; each kind of job has one more, with its sections, commands,
+ * recipes and words, and may add words to choices of other tables (option_addition). option_assemble makes the catalogue.
+ * An option's id is made of the number of its table and of its row, so it is a constant of the compiler whatever other
+ * tables there are.
  *
  * Precedence: default < recipe < config file < environment (WEFT_NAME) < command line < the calling program; each value
  * remembers where it came from. Unknown, misspelt, out-of-range or repeated-with-different-value options are
@@ -40,9 +46,26 @@
 
 #include "base/status.h"
 
-typedef int option_id; /* a row's place in the catalogue */
+typedef int option_id; /* OPTION_TABLE_FIRST(number of the table) + row */
 
-/* The rows that this room answers are the first of every catalogue. */
+enum {
+    OPTION_TABLE_SHIFT = 10,
+    OPTION_TABLE_ROWS = 1 << OPTION_TABLE_SHIFT, /* most rows of a table */
+    OPTION_TABLES_MAX = 16,                      /* tables have numbers from 0 to 15 */
+    OPTION_ROWS_MAX = 640,                       /* most rows of a catalogue; the limits below are a catalogue's, too */
+    OPTION_SECTIONS_MAX = 64,
+    OPTION_COMMANDS_MAX = 32,
+    OPTION_NEEDS_MAX = 256,
+    OPTION_RECIPES_MAX = 512, /* settings of all recipes */
+    OPTION_WORDS_MAX = 256,   /* rows of each list of words of other programs */
+    OPTION_TEXT_MAX = 16384,  /* bytes of choices, helps and section lists that are put together */
+    OPTION_WORD_MAX = 64      /* bytes of a name or choice, with its NUL */
+};
+
+/* The id of the first row of the table with this number. */
+#define OPTION_TABLE_FIRST(number) ((number) << OPTION_TABLE_SHIFT)
+
+/* The rows that this room answers are the first of table 0. */
 enum {
     OPTION_NONE = -1,
 #undef OPTION
@@ -51,8 +74,6 @@ enum {
 #undef OPTION
     OPTION_OWN_COUNT
 };
-
-enum { OPTION_WORD_MAX = 64 }; /* bytes of a name or choice, with its NUL */
 
 typedef enum option_type {
     OPTION_FLAG,
@@ -78,23 +99,40 @@ typedef enum option_source {
 typedef struct option_row {
     const char *id, *name, *aliases; /* name: without the dashes */
     option_type type;
-    const char *section, *unit, *default_text;
+    const char *section, *serves, *unit, *default_text;
     double min, max;
     const char *choices, *help;
 } option_row;
 
-/* What another value than before means to a run that goes on from a checkpoint. */
+/* One OPTION(...) of a file as an option_row; CHOICES and WORDS are CHOICE_WORDS and the text itself meanwhile. */
+#define OPTION_ROW(id, name, aliases, type, section, serves, unit, default_text, min, max, choices, help)              \
+    {#id, &name[2], aliases, OPTION_##type, section, serves, unit, default_text, min, max, choices, help},
+
+/* One OPTION(...) as the type of its choices: OPT_SYNC_choice is sync_mode, where CHOICES is its type and WORDS void. */
+#define OPTION_CHOICE_TYPE(id, name, aliases, type, section, serves, unit, default_text, min, max, choices, help)      \
+    OPTION_CHOICE_TYPE_##type(id, choices)
+#define OPTION_CHOICE_TYPE_FLAG(id, choices)
+#define OPTION_CHOICE_TYPE_INT(id, choices)
+#define OPTION_CHOICE_TYPE_REAL(id, choices)
+#define OPTION_CHOICE_TYPE_TEXT(id, choices)
+#define OPTION_CHOICE_TYPE_CHOICE(id, choices) typedef choices OPT_##id##_choice;
+#define OPTION_CHOICE_TYPE_SIZE(id, choices)
+#define OPTION_CHOICE_TYPE_TIME(id, choices)
+#define OPTION_CHOICE_TYPE_INTLIST(id, choices)
+
+/* How a run that goes on takes another value than the one it was begun with. */
 typedef enum option_change {
-    OPTION_CHANGE_FREE,   /* nothing */
-    OPTION_CHANGE_NAMED,  /* other roundings: the log names it */
-    OPTION_CHANGE_REFUSED /* another training */
+    OPTION_CHANGES,  /* as it comes */
+    OPTION_DISTURBS, /* with a word: results are not the same to the bit */
+    OPTION_STAYS     /* not at all */
 } option_change;
 
 typedef struct option_section {
     const char *name, *title, *about;
     const char *topic; /* what --help=TOPIC also knows for commands with the section, printed by the program; or NULL */
-    option_change resumed; /* of its options, for a resumed run */
-    bool of_data;          /* its options say which data are open and where they lie: they stay while data are open */
+    const char *commands; /* commands of other tables that take the section at their '*', comma separated; or NULL */
+    option_change change; /* of its options, when a run is resumed */
+    const char *also;     /* another section of config files that may hold its options, or NULL */
 } option_section;
 
 typedef struct weft_options weft_options;
@@ -107,9 +145,25 @@ typedef struct option_command {
     const char *summary;
     const char *arguments; /* as shown in the usage line, e.g. "INPUT" */
     int min_arguments, max_arguments;
-    const char *sections; /* comma separated, in help order */
+    const char
+        *sections; /* comma separated, in help order; in a table "*" stands for the sections that name the command */
     const char *examples; /* lines for the help text */
 } option_command;
+
+/* One NEED(...) of a file: `id` acts only while `other` has one of the choices. */
+typedef struct option_need {
+    option_id id, other;
+    const char *choices; /* '|' between them; "*": any value but "" */
+} option_need;
+
+#define OPTION_NEED(id, other, choices) {OPT_##id, OPT_##other, choices},
+
+/* What a table adds to a row of another table: a kind's models to --model. Words that are there are not added twice. */
+typedef struct option_addition {
+    option_id id;
+    const char *unit, *choices; /* '|' between words; "": none */
+    const char *help;           /* a half-sentence, put behind "; "; "": none */
+} option_addition;
 
 /* What to say to options of other programs. */
 typedef struct option_foreign {
@@ -138,24 +192,76 @@ typedef struct option_recipe_setting {
     const char *text;
 } option_recipe_setting;
 
-/* All that a program can be asked. */
-struct option_catalog {
+/*
+ * The options of one kind of job, or of all (number 0), and everything that goes with them. A list that is NULL is empty;
+ * each of the others ends with a row whose last pointer is NULL.
+ */
+typedef struct option_table {
+    int number; /* unique among the tables of a program, from 0 to OPTION_TABLES_MAX - 1 */
+    const char
+        *traits; /* of the kind: words for the column `serves`, '|' between them; NULL: the table is of no kind */
     const option_row *rows; /* [count] */
     int count;
-    const option_section *sections;       /* in the order of help; ends with name == NULL */
-    const option_command *commands;       /* ends with name == NULL */
-    const option_command *bare;           /* no command */
-    const option_foreign *foreigns;       /* ends with words == NULL */
-    const option_synonym *synonyms;       /* ends with words == NULL */
-    const option_foreign_value *values;   /* ends with words == NULL; NULL: there are none */
-    const option_foreign *other_commands; /* words for commands; ends with words == NULL; NULL: there are none */
-    option_id recipe;                     /* the option that names a recipe; its choices are all recipes */
-    const option_recipe_setting *recipes; /* ends with recipe == NULL */
+    const option_need *needs;
+    const option_section *sections; /* in the order of help */
+    const option_command *commands;
+    const option_addition *additions;
+    const option_recipe_setting *recipes;
+    const option_synonym *synonyms;
+    const option_foreign *foreigns;
+    const option_foreign_value *values;
+    const option_foreign *other_commands; /* words for commands */
+    /* Rules that rows NEED cannot say, for options of any command; WEFT_ERR_USAGE. NULL: none. */
+    weft_status (*check)(const weft_options *options);
+} option_table;
+
+/* All that a program can be asked. The program sets the first fields; option_assemble fills in the others. */
+struct option_catalog {
+    option_id recipe; /* the option that names a recipe; its choices are all recipes */
     /* Does the command take as an argument what an option of this name gives to others? */
     bool (*is_argument)(const option_command *command, const char *name);
     /* The option that an argument too many was meant for, or OPTION_NONE. */
     option_id (*of_argument)(const weft_options *options, const char *argument);
+
+    int count;                             /* rows of all tables */
+    option_id id[OPTION_ROWS_MAX];         /* [count] */
+    option_row rows[OPTION_ROWS_MAX];      /* [count], with all additions */
+    int first[OPTION_TABLES_MAX];          /* place of the first row of the table with this number */
+    int rows_of[OPTION_TABLES_MAX];        /* its rows; 0: there is no such table */
+    const char *traits[OPTION_TABLES_MAX]; /* [kinds] */
+    int kinds;
+    weft_status (*checks[OPTION_TABLES_MAX])(const weft_options *options); /* [check_count] */
+    int check_count;
+    /* Each list ends as those of tables do. */
+    option_section sections[OPTION_SECTIONS_MAX];
+    option_command commands[OPTION_COMMANDS_MAX];
+    option_command bare; /* no command: general options only */
+    option_need needs[OPTION_NEEDS_MAX];
+    option_recipe_setting recipes[OPTION_RECIPES_MAX];
+    option_synonym synonyms[OPTION_WORDS_MAX];
+    option_foreign foreigns[OPTION_WORDS_MAX];
+    option_foreign_value values[OPTION_WORDS_MAX];
+    option_foreign other_commands[OPTION_WORDS_MAX];
+    char text[OPTION_TEXT_MAX]; /* what was put together */
+    size_t text_bytes;
 };
+
+/*
+ * [in, out] catalog: the program's fields, the others zeroed. tables: [count], in the order of help; they live as long as
+ * the catalogue, which must not be moved. WEFT_ERR_INTERNAL: two tables have one number, an addition or a section list
+ * names what there is not, or a limit is too small.
+ */
+weft_status option_assemble(option_catalog *catalog, const option_table *const *tables, int count);
+/* WEFT_ERR_INTERNAL: two options of one command share a name, or a row's section is no command's. Takes milliseconds. */
+weft_status option_catalog_check(const option_catalog *catalog);
+/* The row's place among all rows, or -1. */
+int option_place(const option_catalog *catalog, option_id id);
+const option_row *option_row_at(const option_catalog *catalog, option_id id);
+/* Returns true if jobs of a kind with these traits have a use for the option. */
+bool option_serves(const option_row *row, const char *traits);
+/* "graphs or images": the column `serves` for readers. Returns text. */
+enum { OPTION_JOBS_MAX = 128 };
+const char *option_jobs_text(const option_row *row, char text[OPTION_JOBS_MAX]);
 
 /* argv[0] is the command's name. [out] options, freed with option_destroy. */
 weft_status option_parse(const option_command *command, int argc, char **argv, weft_options **options);
@@ -177,9 +283,11 @@ weft_status option_decide(weft_options *options, option_id id, const char *text)
 void option_destroy(weft_options *options);
 
 const option_command *option_command_of(const weft_options *options);
-/* The row of an option of the options' catalogue, and how many there are. */
+const option_catalog *option_catalog_of(const weft_options *options);
+/* The row of an option of the options' catalogue, how many there are, and the id at a place from 0 to that. */
 const option_row *option_row_in(const weft_options *options, option_id id);
 int option_count(const weft_options *options);
+option_id option_at(const weft_options *options, int place);
 int option_argument_count(const weft_options *options);
 const char *option_argument(const weft_options *options, int i);
 
@@ -216,6 +324,7 @@ bool option_list_has(const char *list, char separator, const char *word);
 bool option_same_name(const char *a, const char *b);
 /* The first option of any command with this name or long alias; OPTION_NONE when there is none. */
 option_id option_find_any(const option_catalog *catalog, const char *name);
+const option_section *option_section_find(const option_catalog *catalog, const char *name);
 /* Does the command take this section? */
 bool option_section_used(const option_command *command, const char *section);
 

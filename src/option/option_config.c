@@ -99,9 +99,11 @@ static weft_status find_option(const config_reader *config, const char *name, op
     WEFT_CHECK(option_allowed_from(*id, OPTION_FILE), WEFT_ERR_USAGE, "%s: line %d: %s belongs on the command line",
                config->name, config->line, name);
     const char *section = option_row_in(config->options, *id)->section;
-    WEFT_CHECK(config->section[0] == '\0' || strcmp(section, config->section) == 0, WEFT_ERR_USAGE,
-               "%s: line %d: %s belongs below [%s], not below [%s]", config->name, config->line, name, section,
-               config->section);
+    const char *also = option_section_find(command->catalog, section)->also;
+    WEFT_CHECK(config->section[0] == '\0' || strcmp(section, config->section) == 0 ||
+                   (also != NULL && strcmp(also, config->section) == 0),
+               WEFT_ERR_USAGE, "%s: line %d: %s belongs below [%s], not below [%s]", config->name, config->line, name,
+               section, config->section);
     return WEFT_OK;
 }
 

@@ -1,6 +1,7 @@
 /*
  * option/option_internal.h: what the files option_*.c share.
  *
+ *   option_assemble.c one catalogue from several tables
  *   option_table.c    looking up rows, commands and sections
  *   option_nearest.c  edit distance and suggestions
  *   option_foreign.c  words of other programs
@@ -29,7 +30,7 @@ typedef struct option_value {
 
 struct weft_options {
     const option_command *command;
-    option_value *values; /* [count of the catalogue] */
+    option_value *values; /* [count of the catalogue], by place */
     char **arguments;     /* positional, owned */
     int argument_count;
 };
@@ -40,7 +41,6 @@ bool option_is_switch(const option_row *row);
 /* The option of the command with this name or alias, '-' and '_' alike; OPTION_NONE when there is none. One-letter
  * aliases are found only when `letter`. */
 option_id option_find(const option_command *command, const char *name, bool letter);
-const option_section *option_section_find(const option_catalog *catalog, const char *name);
 /* Names and long aliases of the command's options (of all when NULL), for suggestions. Returns their number. */
 enum { OPTION_NAMES_MAX = 256 };
 int option_collect_names(const option_catalog *catalog, const option_command *command,
@@ -96,9 +96,9 @@ bool option_recipe_listed(const option_catalog *catalog, const char **cursor, ch
 /* ---- printing ---- */
 /* "N", "mean|gcn", ...: what stands for the value; "" for flags. */
 const char *option_placeholder(const option_row *row);
-/* "default 0.5; 0 to 0.999": default and range for readers. */
-enum { OPTION_RANGE_MAX = 128, OPTION_ALSO_MAX = 256 };
-void option_describe_range(const option_row *row, char text[OPTION_RANGE_MAX]);
+/* "default 0.5; 0 to 0.999; for graphs": default, range, and the jobs where some have no use for the option. */
+enum { OPTION_RANGE_MAX = 256, OPTION_ALSO_MAX = 256 };
+void option_describe_range(const option_catalog *catalog, const option_row *row, char text[OPTION_RANGE_MAX]);
 /* "; also --wd, --decay": the long aliases, each after `dashes`; "" when there are none. */
 void option_describe_aliases(const option_row *row, const char *dashes, char text[OPTION_ALSO_MAX]);
 /* A bound as in messages: 65536, 0.999, 1e+06. */

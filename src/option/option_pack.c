@@ -17,7 +17,7 @@
 
 enum { BLOB_MAGIC = 0x54464557, BLOB_HEADER = 5 }; /* "WEFT" */
 
-/* Both ends must have the same table: ids are positions in it. */
+/* Both ends must have the same tables: ids are positions in them. */
 static uint32_t table_hash(const option_catalog *catalog)
 {
     XXH64_hash_t hash = 0;
@@ -67,8 +67,8 @@ static void write_blob(const weft_options *options, blob_writer *blob)
 {
     const int count = option_count(options);
     size_t values = 0;
-    for (option_id id = 0; id < count; id++) {
-        values += option_is_set(options, id);
+    for (int place = 0; place < count; place++) {
+        values += option_is_set(options, option_at(options, place));
     }
     put_number(blob, BLOB_MAGIC);
     put_number(blob, table_hash(options->command->catalog));
@@ -78,11 +78,12 @@ static void write_blob(const weft_options *options, blob_writer *blob)
     for (int i = 0; i < options->argument_count; i++) {
         put_text(blob, options->arguments[i]);
     }
-    for (option_id id = 0; id < count; id++) {
+    for (int place = 0; place < count; place++) {
+        const option_id id = option_at(options, place);
         if (option_is_set(options, id)) {
             put_number(blob, (size_t)id);
-            put_number(blob, (size_t)options->values[id].source);
-            put_text(blob, options->values[id].text);
+            put_number(blob, (size_t)options->values[place].source);
+            put_text(blob, options->values[place].text);
         }
     }
 }
@@ -145,8 +146,9 @@ static weft_status read_value(blob_reader *blob, weft_options *options)
     char *text = NULL;
     WEFT_TRY(get_number(blob, &id));
     WEFT_TRY(get_number(blob, &source));
-    WEFT_CHECK(id < (uint32_t)option_count(options) && source <= OPTION_PROGRAM, WEFT_ERR_INTERNAL,
-               "the options received from rank 0 are damaged: id %u, source %u", id, source);
+    WEFT_CHECK(id <= INT32_MAX && option_place(option_catalog_of(options), (option_id)id) >= 0 &&
+                   source <= OPTION_PROGRAM,
+               WEFT_ERR_INTERNAL, "the options received from rank 0 are damaged: id %u, source %u", id, source);
     WEFT_TRY(get_text(blob, &text));
     weft_status status =
         option_set(options, (option_id)id, (option_source)source, option_row_in(options, (option_id)id)->name, text);
@@ -171,14 +173,14 @@ weft_status option_unpack(const option_catalog *catalog, const void *blob, size_
 {
     blob_reader reader = {blob, bytes};
     uint32_t header[BLOB_HEADER];
-    const option_command *command = catalog->bare;
+    const option_command *command = &catalog->bare;
     *options = NULL;
     for (int i = 0; i < BLOB_HEADER; i++) {
         WEFT_TRY(get_number(&reader, &header[i]));
     }
     WEFT_CHECK(header[0] == BLOB_MAGIC && header[1] == table_hash(catalog), WEFT_ERR_LAUNCH,
                "rank 0 runs another build of weft: install the same one on every node");
-    size_t commands = command_index(catalog->bare);
+    size_t commands = command_index(&catalog->bare);
     WEFT_CHECK(header[2] <= commands, WEFT_ERR_INTERNAL, "the options received from rank 0 name command %u", header[2]);
     if (header[2] < commands) {
         command = &catalog->commands[header[2]];

@@ -187,7 +187,7 @@ static weft_status fail_argument(const weft_options *options, const char *here)
     const char *text = options->arguments[command->max_arguments];
     option_id named = option_find(command, text, false);
     option_id id = named != OPTION_NONE ? named : command->catalog->of_argument(options, text);
-    if (command == command->catalog->bare) {
+    if (command == &command->catalog->bare) {
         return weft_fail(WEFT_ERR_USAGE, "%s: unexpected argument \"%s\": the command comes first, then its options",
                          here, text);
     }
@@ -321,7 +321,7 @@ weft_status option_parse_arguments(const option_command *command, int argc, char
 
 weft_status option_command_find(const option_catalog *catalog, const char *name, const option_command **command)
 {
-    const char *names[16];
+    const char *names[OPTION_COMMANDS_MAX];
     int count = 0;
     for (const option_command *at = catalog->commands; at->name != NULL; at++) {
         if (strcmp(at->name, name) == 0) {
@@ -343,7 +343,7 @@ weft_status option_check_topic(const option_command *command, const char *topic)
     const char *names[OPTION_LIST_MAX];
     char listed[512] = "";
     int count = 0;
-    bool bare = command == command->catalog->bare; /* it stands for all of them */
+    bool bare = command == &command->catalog->bare; /* it stands for all of them */
     const option_section *sections = command->catalog->sections;
     for (const option_section *section = sections; section->name != NULL; section++) {
         if (bare || option_section_used(command, section->name)) {

@@ -35,7 +35,7 @@ static void print_words(FILE *out, const char *list, char separator)
 /* What may follow an option: its choices, a path, or anything (no words). Flags are not listed. */
 static void print_value_case(FILE *out, const option_command *command, option_id id)
 {
-    const option_row *row = &command->catalog->rows[id];
+    const option_row *row = option_row_at(command->catalog, id);
     if (row->type == OPTION_FLAG) {
         return;
     }
@@ -59,15 +59,16 @@ static void print_value_case(FILE *out, const option_command *command, option_id
 static void print_command(FILE *out, const option_command *command)
 {
     fprintf(out, "    %s)\n        words=\"", command->name);
-    for (option_id id = 0; id < command->catalog->count; id++) {
-        if (option_applies(command, id)) {
-            fprintf(out, " --%s", command->catalog->rows[id].name);
+    const option_catalog *catalog = command->catalog;
+    for (int place = 0; place < catalog->count; place++) {
+        if (option_applies(command, catalog->id[place])) {
+            fprintf(out, " --%s", catalog->rows[place].name);
         }
     }
     fputs("\"\n        [[ $cur == -* ]] || paths=1\n        case $prev in\n", out);
-    for (option_id id = 0; id < command->catalog->count; id++) {
-        if (option_applies(command, id)) {
-            print_value_case(out, command, id);
+    for (int place = 0; place < catalog->count; place++) {
+        if (option_applies(command, catalog->id[place])) {
+            print_value_case(out, command, catalog->id[place]);
         }
     }
     fputs("        esac\n        ;;\n", out);

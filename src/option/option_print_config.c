@@ -28,7 +28,7 @@ static void print_setting(FILE *out, const weft_options *options, option_id id)
     char range[OPTION_RANGE_MAX], also[OPTION_ALSO_MAX];
     const option_row *row = option_row_in(options, id);
     const char *placeholder = option_placeholder(row);
-    option_describe_range(row, range);
+    option_describe_range(option_catalog_of(options), row, range);
     option_describe_aliases(row, "", also);
     fprintf(out, "\n# %s\n# %s; %s%s\n%s%s = ", row->help, placeholder[0] != '\0' ? placeholder : "on|off", range, also,
             option_is_set(options, id) ? "" : "#", row->name);
@@ -44,7 +44,8 @@ void option_print_config(FILE *out, const weft_options *options)
             command->name);
     while (option_list_next(&cursor, ',', name)) {
         fprintf(out, "\n[%s]\n", name);
-        for (option_id id = 0; id < option_count(options); id++) {
+        for (int place = 0; place < option_count(options); place++) {
+            const option_id id = option_at(options, place);
             const bool here = strcmp(option_row_in(options, id)->section, name) == 0;
             if (here && option_allowed_from(id, OPTION_FILE)) {
                 print_setting(out, options, id);

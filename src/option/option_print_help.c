@@ -30,16 +30,42 @@ void option_describe_aliases(const option_row *row, const char *dashes, char tex
     }
 }
 
-void option_describe_range(const option_row *row, char text[OPTION_RANGE_MAX])
+const char *option_jobs_text(const option_row *row, char text[OPTION_JOBS_MAX])
 {
+    char trait[OPTION_WORD_MAX];
+    const char *cursor = row->serves;
+    size_t at = 0;
+    text[0] = '\0';
+    while (at < OPTION_JOBS_MAX && option_list_next(&cursor, '|', trait)) {
+        at += (size_t)snprintf(text + at, OPTION_JOBS_MAX - at, "%s%s", at == 0 ? "" : " or ", trait);
+    }
+    return text;
+}
+
+/* Returns true if some kind of job has no use for the option. */
+static bool is_of_some(const option_catalog *catalog, const option_row *row)
+{
+    bool all = true;
+    for (int kind = 0; kind < catalog->kinds; kind++) {
+        all = all && option_serves(row, catalog->traits[kind]);
+    }
+    return !all;
+}
+
+void option_describe_range(const option_catalog *catalog, const option_row *row, char text[OPTION_RANGE_MAX])
+{
+    char jobs[OPTION_JOBS_MAX];
     char min[32], max[32];
     bool ranged = row->type == OPTION_INT || row->type == OPTION_REAL || row->type == OPTION_SIZE ||
                   row->type == OPTION_TIME || row->type == OPTION_INTLIST;
     int at = row->default_text[0] != '\0' ? snprintf(text, OPTION_RANGE_MAX, "default %s", row->default_text)
                                           : snprintf(text, OPTION_RANGE_MAX, "no default");
     if (ranged) {
-        snprintf(text + at, OPTION_RANGE_MAX - (size_t)at, "; %s to %s", option_bound_text(row, row->min, min),
-                 option_bound_text(row, row->max, max));
+        at += snprintf(text + at, OPTION_RANGE_MAX - (size_t)at, "; %s to %s", option_bound_text(row, row->min, min),
+                       option_bound_text(row, row->max, max));
+    }
+    if (is_of_some(catalog, row)) {
+        snprintf(text + at, OPTION_RANGE_MAX - (size_t)at, "; for %s", option_jobs_text(row, jobs));
     }
 }
 
@@ -94,7 +120,7 @@ static int print_gap(FILE *out, int column)
 static void print_recipes(const option_catalog *catalog, FILE *out)
 {
     char text[OPTION_RECIPE_MAX];
-    const char *choices = catalog->rows[catalog->recipe].choices;
+    const char *choices = option_row_at(catalog, catalog->recipe)->choices;
     while (option_recipe_listed(catalog, &choices, text)) {
         print_words(out, text, print_gap(out, 0));
         fputc('\n', out);
@@ -103,7 +129,7 @@ static void print_recipes(const option_catalog *catalog, FILE *out)
 
 static void print_option(const option_catalog *catalog, FILE *out, option_id id)
 {
-    const option_row *row = &catalog->rows[id];
+    const option_row *row = option_row_at(catalog, id);
     const char *aliases = row->aliases, *placeholder = option_placeholder(row);
     bool optional = id == OPT_HELP; /* --help[=SECTION] */
     char alias[OPTION_WORD_MAX], range[OPTION_RANGE_MAX], also[OPTION_ALSO_MAX];
@@ -119,7 +145,7 @@ static void print_option(const option_catalog *catalog, FILE *out, option_id id)
                       : optional             ? "[="
                                              : " ",
                       placeholder, optional ? "]" : "");
-    option_describe_range(row, range);
+    option_describe_range(catalog, row, range);
     option_describe_aliases(row, "--", also);
     snprintf(details, sizeof details, "(%s%s)", range, also);
     column = print_words(out, row->help, print_gap(out, column));
@@ -133,9 +159,9 @@ static void print_option(const option_catalog *catalog, FILE *out, option_id id)
 static void print_section(const option_catalog *catalog, FILE *out, const option_section *section)
 {
     fprintf(out, "%s options [%s]: %s\n", section->title, section->name, section->about);
-    for (option_id id = 0; id < catalog->count; id++) {
-        if (strcmp(catalog->rows[id].section, section->name) == 0) {
-            print_option(catalog, out, id);
+    for (int place = 0; place < catalog->count; place++) {
+        if (strcmp(catalog->rows[place].section, section->name) == 0) {
+            print_option(catalog, out, catalog->id[place]);
         }
     }
     fputc('\n', out);
@@ -215,7 +241,7 @@ static void print_settings(FILE *out, const char *text)
 
 void option_print_recipes(const option_catalog *catalog, FILE *out)
 {
-    const option_row *row = &catalog->rows[catalog->recipe];
+    const option_row *row = option_row_at(catalog, catalog->recipe);
     const char *cursor = row->choices;
     char text[OPTION_RECIPE_MAX];
     fprintf(out, "Recipes (--%s NAME): sets of defaults; what you give yourself wins over them.\n\n", row->name);

@@ -45,7 +45,7 @@ static void print_list(FILE *out, const char *list)
 static void print_recipes(const option_catalog *catalog, FILE *out)
 {
     char text[OPTION_RECIPE_MAX];
-    const char *choices = catalog->rows[catalog->recipe].choices;
+    const char *choices = option_row_at(catalog, catalog->recipe)->choices;
     while (option_recipe_listed(catalog, &choices, text)) {
         fputs(".br\n", out);
         print_roff(out, text);
@@ -55,7 +55,7 @@ static void print_recipes(const option_catalog *catalog, FILE *out)
 
 static void print_option(const option_catalog *catalog, FILE *out, option_id id)
 {
-    const option_row *row = &catalog->rows[id];
+    const option_row *row = option_row_at(catalog, id);
     const char *aliases = row->aliases;
     char alias[OPTION_WORD_MAX], range[OPTION_RANGE_MAX];
     fputs(".TP\n\\fB\\-\\-", out);
@@ -73,7 +73,7 @@ static void print_option(const option_catalog *catalog, FILE *out, option_id id)
     }
     fputc('\n', out);
     print_roff(out, row->help);
-    option_describe_range(row, range);
+    option_describe_range(catalog, row, range);
     fputs("\n(", out);
     print_roff(out, range);
     fputs(")\n", out);
@@ -131,9 +131,9 @@ void option_print_man(const option_catalog *catalog, FILE *out)
     fputs(".SH OPTIONS\n", out);
     for (const option_section *section = catalog->sections; section->name != NULL; section++) {
         fprintf(out, ".SS \"%s: section %s\"\n%s\n", section->title, section->name, section->about);
-        for (option_id id = 0; id < catalog->count; id++) {
-            if (strcmp(catalog->rows[id].section, section->name) == 0) {
-                print_option(catalog, out, id);
+        for (int place = 0; place < catalog->count; place++) {
+            if (strcmp(catalog->rows[place].section, section->name) == 0) {
+                print_option(catalog, out, catalog->id[place]);
             }
         }
     }

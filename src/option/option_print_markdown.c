@@ -17,7 +17,7 @@ static void print_cell(FILE *out, const char *text)
 /* "`--lr-schedule`; `exponential` = `exp`" */
 static void print_other_words(const option_catalog *catalog, FILE *out, option_id id)
 {
-    const char *aliases = catalog->rows[id].aliases;
+    const char *aliases = option_row_at(catalog, id)->aliases;
     const char *gap = "";
     char word[OPTION_WORD_MAX];
     for (; option_list_next(&aliases, ',', word); gap = " ") {
@@ -36,11 +36,11 @@ static void print_other_words(const option_catalog *catalog, FILE *out, option_i
 
 static void print_option(const option_catalog *catalog, FILE *out, option_id id)
 {
-    const option_row *row = &catalog->rows[id];
+    const option_row *row = option_row_at(catalog, id);
     char range[OPTION_RANGE_MAX];
     fprintf(out, "| `--%s` | ", row->name);
     print_cell(out, option_placeholder(row)[0] != '\0' ? option_placeholder(row) : "on|off");
-    option_describe_range(row, range);
+    option_describe_range(catalog, row, range);
     fputs(" | ", out);
     print_cell(out, range);
     fputs(" | ", out);
@@ -65,7 +65,7 @@ static void print_users(const option_catalog *catalog, FILE *out, const char *se
 static void print_recipes(const option_catalog *catalog, FILE *out)
 {
     char text[OPTION_RECIPE_MAX];
-    const char *choices = catalog->rows[catalog->recipe].choices;
+    const char *choices = option_row_at(catalog, catalog->recipe)->choices;
     fputs("\nRecipes, as options:\n\n", out);
     while (option_recipe_listed(catalog, &choices, text)) {
         fprintf(out, "- `%s`\n", text);
@@ -113,12 +113,12 @@ void option_print_markdown(const option_catalog *catalog, FILE *out)
         fprintf(out, "\n## %s: section `%s`\n\n%s Used by ", section->title, section->name, section->about);
         print_users(catalog, out, section->name);
         fputs(".\n\n| option | value | default and range | also | meaning |\n|---|---|---|---|---|\n", out);
-        for (option_id id = 0; id < catalog->count; id++) {
-            if (strcmp(catalog->rows[id].section, section->name) == 0) {
-                print_option(catalog, out, id);
+        for (int place = 0; place < catalog->count; place++) {
+            if (strcmp(catalog->rows[place].section, section->name) == 0) {
+                print_option(catalog, out, catalog->id[place]);
             }
         }
-        if (strcmp(catalog->rows[catalog->recipe].section, section->name) == 0) {
+        if (strcmp(option_row_at(catalog, catalog->recipe)->section, section->name) == 0) {
             print_recipes(catalog, out);
         }
     }

@@ -13,7 +13,8 @@ weft_status option_use_recipe(weft_options *options)
 {
     const option_catalog *catalog = options->command->catalog;
     const char *name = option_text(options, catalog->recipe);
-    for (option_id id = 0; id < catalog->count; id++) {
+    for (int place = 0; place < catalog->count; place++) {
+        const option_id id = catalog->id[place];
         if (option_source_of(options, id) == OPTION_RECIPE) {
             WEFT_TRY(option_restore_default(options, id));
         }
@@ -38,7 +39,8 @@ void option_describe_recipe(const option_catalog *catalog, const char *recipe, c
     size_t at = (size_t)snprintf(text, OPTION_RECIPE_MAX, "%s =", recipe);
     for (const option_recipe_setting *s = catalog->recipes; s->recipe != NULL && at < OPTION_RECIPE_MAX; s++) {
         if (strcmp(s->recipe, recipe) == 0) {
-            at += (size_t)snprintf(text + at, OPTION_RECIPE_MAX - at, " --%s %s", catalog->rows[s->id].name, s->text);
+            at += (size_t)snprintf(text + at, OPTION_RECIPE_MAX - at, " --%s %s", option_row_at(catalog, s->id)->name,
+                                   s->text);
         }
     }
 }

@@ -1,4 +1,5 @@
 /* option/option_table.c: how rows, commands and sections are looked up. */
+#include <assert.h>
 #include <ctype.h>
 #include <stddef.h>
 #include <string.h>
@@ -32,6 +33,31 @@ bool option_list_has(const char *list, char separator, const char *word)
     return false;
 }
 
+int option_place(const option_catalog *catalog, option_id id)
+{
+    const int table = id >> OPTION_TABLE_SHIFT, row = id & (OPTION_TABLE_ROWS - 1);
+    return id >= 0 && table < OPTION_TABLES_MAX && row < catalog->rows_of[table] ? catalog->first[table] + row : -1;
+}
+
+const option_row *option_row_at(const option_catalog *catalog, option_id id)
+{
+    const int place = option_place(catalog, id);
+    assert(place >= 0);
+    return &catalog->rows[place];
+}
+
+bool option_serves(const option_row *row, const char *traits)
+{
+    char trait[OPTION_WORD_MAX];
+    const char *cursor = row->serves;
+    while (option_list_next(&cursor, '|', trait)) {
+        if (option_list_has(traits, '|', trait)) {
+            return true;
+        }
+    }
+    return row->serves[0] == '\0';
+}
+
 bool option_is_switch(const option_row *row)
 {
     return row->type == OPTION_CHOICE && option_list_has(row->choices, '|', "on") &&
@@ -40,7 +66,7 @@ bool option_is_switch(const option_row *row)
 
 bool option_applies(const option_command *command, option_id id)
 {
-    return option_list_has(command->sections, ',', command->catalog->rows[id].section);
+    return option_list_has(command->sections, ',', option_row_at(command->catalog, id)->section);
 }
 
 bool option_allowed_from(option_id id, option_source source)
@@ -97,9 +123,9 @@ static bool row_matches(const option_row *row, const char *name, bool letter)
 option_id option_find(const option_command *command, const char *name, bool letter)
 {
     const option_catalog *catalog = command->catalog;
-    for (option_id id = 0; id < catalog->count; id++) {
-        if (option_applies(command, id) && row_matches(&catalog->rows[id], name, letter)) {
-            return id;
+    for (int place = 0; place < catalog->count; place++) {
+        if (option_applies(command, catalog->id[place]) && row_matches(&catalog->rows[place], name, letter)) {
+            return catalog->id[place];
         }
     }
     return OPTION_NONE;
@@ -107,9 +133,9 @@ option_id option_find(const option_command *command, const char *name, bool lett
 
 option_id option_find_any(const option_catalog *catalog, const char *name)
 {
-    for (option_id id = 0; id < catalog->count; id++) {
-        if (row_matches(&catalog->rows[id], name, false)) {
-            return id;
+    for (int place = 0; place < catalog->count; place++) {
+        if (row_matches(&catalog->rows[place], name, false)) {
+            return catalog->id[place];
         }
     }
     return OPTION_NONE;
@@ -134,13 +160,13 @@ int option_collect_names(const option_catalog *catalog, const option_command *co
                          char names[OPTION_NAMES_MAX][OPTION_WORD_MAX])
 {
     int count = 0;
-    for (option_id id = 0; id < catalog->count; id++) {
-        const char *aliases = catalog->rows[id].aliases;
-        if (command != NULL && !option_applies(command, id)) {
+    for (int place = 0; place < catalog->count; place++) {
+        const char *aliases = catalog->rows[place].aliases;
+        if (command != NULL && !option_applies(command, catalog->id[place])) {
             continue;
         }
         if (count < OPTION_NAMES_MAX) {
-            strncpy(names[count], catalog->rows[id].name, OPTION_WORD_MAX - 1);
+            strncpy(names[count], catalog->rows[place].name, OPTION_WORD_MAX - 1);
             names[count++][OPTION_WORD_MAX - 1] = '\0';
         }
         while (count < OPTION_NAMES_MAX && option_list_next(&aliases, ',', names[count])) {

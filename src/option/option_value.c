@@ -217,9 +217,9 @@ weft_status option_create(const option_command *command, weft_options **options)
     WEFT_TRY(WEFT_NEW_ZERO(&made, 1, WEFT_MEM_GENERAL));
     made->command = command;
     weft_status status = WEFT_NEW_ZERO(&made->values, (size_t)command->catalog->count, WEFT_MEM_GENERAL);
-    for (option_id id = 0; status == WEFT_OK && id < command->catalog->count; id++) {
-        const option_row *row = &command->catalog->rows[id];
-        status = parse_value(row, row->name, row->default_text, &made->values[id]);
+    for (int place = 0; status == WEFT_OK && place < command->catalog->count; place++) {
+        const option_row *row = &command->catalog->rows[place];
+        status = parse_value(row, row->name, row->default_text, &made->values[place]);
     }
     if (status != WEFT_OK) {
         option_destroy(made);
@@ -234,8 +234,8 @@ void option_destroy(weft_options *options)
     if (options == NULL) {
         return;
     }
-    for (option_id id = 0; options->values != NULL && id < option_count(options); id++) {
-        weft_free(options->values[id].text);
+    for (int place = 0; options->values != NULL && place < option_count(options); place++) {
+        weft_free(options->values[place].text);
     }
     weft_free(options->values);
     for (int i = 0; i < options->argument_count; i++) {
@@ -243,6 +243,13 @@ void option_destroy(weft_options *options)
     }
     weft_free(options->arguments);
     weft_free(options);
+}
+
+static option_value *held_value(const weft_options *options, option_id id)
+{
+    const int place = option_place(options->command->catalog, id);
+    assert(place >= 0);
+    return &options->values[place];
 }
 
 static bool same_value(option_type type, const option_value *a, const option_value *b)
@@ -267,7 +274,7 @@ static bool same_value(option_type type, const option_value *a, const option_val
 weft_status option_set(weft_options *options, option_id id, option_source source, const char *spelled, const char *text)
 {
     const option_row *row = option_row_in(options, id);
-    option_value value = {.source = source}, *held = &options->values[id];
+    option_value value = {.source = source}, *held = held_value(options, id);
     const char *answer = option_value_answer(options->command->catalog, id, text);
     WEFT_CHECK(answer == NULL, WEFT_ERR_USAGE, "%s: %s", spelled, answer);
     WEFT_TRY(parse_value(row, spelled, option_own_word(options->command->catalog, id, text), &value));
@@ -292,8 +299,9 @@ weft_status option_restore_default(weft_options *options, option_id id)
     const option_row *row = option_row_in(options, id);
     option_value value = {.source = OPTION_DEFAULT};
     WEFT_TRY(parse_value(row, row->name, row->default_text, &value));
-    weft_free(options->values[id].text);
-    options->values[id] = value;
+    option_value *held = held_value(options, id);
+    weft_free(held->text);
+    *held = value;
     return WEFT_OK;
 }
 
@@ -312,7 +320,7 @@ static const option_value *value_of(const weft_options *options, option_id id, o
 {
     assert(option_row_in(options, id)->type == type);
     (void)type;
-    return &options->values[id];
+    return held_value(options, id);
 }
 
 const option_command *option_command_of(const weft_options *options)
@@ -322,13 +330,23 @@ const option_command *option_command_of(const weft_options *options)
 
 const option_row *option_row_in(const weft_options *options, option_id id)
 {
-    assert(id >= 0 && id < option_count(options));
-    return &options->command->catalog->rows[id];
+    return option_row_at(options->command->catalog, id);
 }
 
 int option_count(const weft_options *options)
 {
     return options->command->catalog->count;
+}
+
+option_id option_at(const weft_options *options, int place)
+{
+    assert(place >= 0 && place < option_count(options));
+    return options->command->catalog->id[place];
+}
+
+const option_catalog *option_catalog_of(const weft_options *options)
+{
+    return options->command->catalog;
 }
 
 int option_argument_count(const weft_options *options)
@@ -360,7 +378,7 @@ int64_t option_int(const weft_options *options, option_id id)
 double option_real(const weft_options *options, option_id id)
 {
     assert(option_row_in(options, id)->type == OPTION_REAL || option_row_in(options, id)->type == OPTION_TIME);
-    return options->values[id].real;
+    return held_value(options, id)->real;
 }
 
 uint64_t option_size(const weft_options *options, option_id id)
@@ -371,7 +389,7 @@ uint64_t option_size(const weft_options *options, option_id id)
 const char *option_text(const weft_options *options, option_id id)
 {
     assert(option_row_in(options, id)->type == OPTION_TEXT || option_row_in(options, id)->type == OPTION_CHOICE);
-    return options->values[id].text;
+    return held_value(options, id)->text;
 }
 
 int option_choice_index(const weft_options *options, option_id id)
@@ -395,15 +413,15 @@ int option_list(const weft_options *options, option_id id, int64_t *values, int 
 
 bool option_is_set(const weft_options *options, option_id id)
 {
-    return options->values[id].source > OPTION_DATA;
+    return held_value(options, id)->source > OPTION_DATA;
 }
 
 option_source option_source_of(const weft_options *options, option_id id)
 {
-    return options->values[id].source;
+    return held_value(options, id)->source;
 }
 
 const char *option_value_text(const weft_options *options, option_id id)
 {
-    return options->values[id].text;
+    return held_value(options, id)->text;
 }

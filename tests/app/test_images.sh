@@ -390,7 +390,7 @@ done
 
 # ---- recipes of the other kind ----
 "$weft" train --data $data --model small.net --threads 1 --pin off --dry-run --recipe few-labels >out 2>err || fail "$(cat err)"
-grep -q "recipe few-labels is for graphs" err || fail "a recipe of graphs: $(cat err)"
+grep -q "recipe few-labels is for networks on graphs, and .* is data for networks on images" err || fail "a recipe of graphs: $(cat err)"
 "$weft" train --data synth:quickstart,scale=0.01 --threads 1 --pin off --dry-run --recipe images >out 2>err || fail "$(cat err)"
 grep -q "recipe images is for networks on images" err || fail "a recipe of images: $(cat err)"
 

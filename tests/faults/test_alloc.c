@@ -9,6 +9,7 @@
 #include <signal.h>
 
 #include "app/cli/command.h"
+#include "app/workload/app_catalog.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "io/npy.h"
@@ -115,7 +116,7 @@ static weft_status run_command(const command_case *c)
     for (; c->argument[argc] != NULL; argc++) {
         argv[argc] = (char *)(uintptr_t)c->argument[argc]; /* like main's: never written to */
     }
-    WEFT_TRY(option_command_find(&app_catalog, argv[0], &command));
+    WEFT_TRY(option_command_find(app_catalog(), argv[0], &command));
     WEFT_TRY(option_parse(command, argc, argv, &options));
     weft_status status = c->run(options);
     option_destroy(options);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "app/train/train_job.h"
+#include "app/workload/app_catalog.h"
 
 static inline weft_status job_assign(weft_options *options, const char *word)
 {
@@ -20,7 +21,7 @@ static inline weft_status job_assign(weft_options *options, const char *word)
 static inline weft_status job_options(const char *const *word, int count, weft_options **options)
 {
     const option_command *train = NULL;
-    WEFT_TRY(option_command_find(&app_catalog, "train", &train));
+    WEFT_TRY(option_command_find(app_catalog(), "train", &train));
     WEFT_TRY(option_create(train, options));
     for (int i = 0; i < count; ++i) {
         WEFT_TRY(job_assign(*options, word[i]));

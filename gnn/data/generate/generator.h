@@ -14,8 +14,10 @@
 
 #define GENERATOR_PREFIX "synth:"
 
-/* Does the text name a generated graph? */
+/* Does the text name generated data? */
 bool generator_named(const char *text);
+/* Returns true if it names a graph that can be generated, whatever its settings. */
+bool generator_knows(const char *text);
 /* What a spec will make, before it is made. */
 typedef struct generator_size {
     int64_t vertices, edges, features, classes; /* edges: directed, before repeated ones are left out */

@@ -13,7 +13,7 @@
 #include "base/number.h"
 #include "gnn/data/generate/generator.h"
 #include "gnn/data/generate/generator_parts.h"
-#include "graph/graph_options.def"
+#include "io/data_options.def"
 
 enum { TOKEN_MAX = 64, NAMES_MAX = 64, LIST_MAX = 512 };
 
@@ -51,6 +51,17 @@ static const double max_fill = 0.65;
 bool generator_named(const char *text)
 {
     return strncmp(text, GENERATOR_PREFIX, strlen(GENERATOR_PREFIX)) == 0;
+}
+
+bool generator_knows(const char *text)
+{
+    const char *name = text + strlen(GENERATOR_PREFIX);
+    bool known = false;
+    for (int i = 0; generator_named(text) && i < PRESETS; ++i) {
+        const size_t length = strlen(preset_rows[i].name);
+        known = known || (strncmp(name, preset_rows[i].name, length) == 0 && strchr(",", name[length]) != NULL);
+    }
+    return known;
 }
 
 const char *generator_help(void)

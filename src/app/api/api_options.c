@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "app/api/api.h"
+#include "app/workload/app_catalog.h"
 
 weft_status api_check_command(const weft_options *options, const char *command, const char *function)
 {
@@ -18,7 +19,7 @@ weft_status weft_options_create(const char *command, weft_options **options)
 {
     const option_command *found = NULL;
     *options = NULL;
-    WEFT_TRY(option_command_find(&app_catalog, command, &found));
+    WEFT_TRY(option_command_find(app_catalog(), command, &found));
     return option_create(found, options);
 }
 

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "app/cli/command.h"
+#include "app/dense/dense_options.h"
+#include "app/gnn/gnn_options.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/sample.h"
@@ -38,8 +40,8 @@ static weft_status check_kind(const weft_options *options, const char *kind)
         WEFT_CHECK(option_source_of(options, rows[i].id) != OPTION_COMMAND_LINE ||
                        option_list_has(rows[i].kinds, '|', kind),
                    WEFT_ERR_USAGE, "--%s %s: weft bench %s does not use it (weft bench %s does)%s",
-                   option_row_of(rows[i].id)->name, option_value_text(options, rows[i].id), kind, rows[i].kinds,
-                   rows[i].id == OPT_PRECISION ? "; it measures float32" : "");
+                   option_row_in(options, rows[i].id)->name, option_value_text(options, rows[i].id), kind,
+                   rows[i].kinds, rows[i].id == OPT_PRECISION ? "; it measures float32" : "");
     }
     return WEFT_OK;
 }

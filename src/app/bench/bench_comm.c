@@ -79,14 +79,16 @@ static weft_status run_op(comm_bench *bench, const weft_options *options)
     WEFT_TRY(bench_sizes_parse(option_text(options, OPT_SIZES), bench->size, &bench->sizes));
     switch (option_choice(options, OPT_OP)) {
     case BENCH_OP_ALLREDUCE:
-        WEFT_TRY(bench_names_parse("--algorithms", algorithms, option_row_of(OPT_ALLREDUCE)->choices, &bench->names));
+        WEFT_TRY(bench_names_parse("--algorithms", algorithms,
+                                   option_row_in(bench->context->options, OPT_ALLREDUCE)->choices, &bench->names));
         return bench_comm_allreduce(bench);
     case BENCH_OP_SYNC:
-        WEFT_TRY(bench_names_parse("--algorithms", algorithms, option_row_of(OPT_SYNC)->choices, &bench->names));
+        WEFT_TRY(bench_names_parse("--algorithms", algorithms,
+                                   option_row_in(bench->context->options, OPT_SYNC)->choices, &bench->names));
         return bench_comm_sync(bench);
     case BENCH_OP_SELECT:
         WEFT_TRY(bench_names_parse("--algorithms", option_is_set(options, OPT_ALGORITHMS) ? algorithms : "all",
-                                   option_row_of(OPT_TOPK_SELECT)->choices, &bench->names));
+                                   option_row_in(bench->context->options, OPT_TOPK_SELECT)->choices, &bench->names));
         return bench_comm_select(bench);
     default:
         return weft_fail(WEFT_ERR_INTERNAL, "--op %s has no bench", option_text(options, OPT_OP));

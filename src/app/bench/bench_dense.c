@@ -18,6 +18,7 @@
 
 #include "app/bench/bench_dense.h"
 #include "app/bench/team.h"
+#include "app/dense/dense_options.h"
 #include "app/table/grid.h"
 #include "app/workload/precision.h"
 #include "base/log.h"

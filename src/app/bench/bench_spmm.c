@@ -56,7 +56,7 @@ static weft_status read_options(spmm_bench *b)
                "--dims takes 1 to %d widths, not %d", MAX_WIDTHS, b->width_count);
     const bool listed = option_is_set(b->options, OPT_FORMS);
     return bench_names_parse(listed ? "--forms" : "--spmm", option_text(b->options, listed ? OPT_FORMS : OPT_SPMM),
-                             option_row_of(OPT_SPMM)->choices, &b->forms);
+                             option_row_in(b->options, OPT_SPMM)->choices, &b->forms);
 }
 
 /* A generated graph lives in a temporary store for the time of its cases. */

@@ -6,6 +6,7 @@
 
 #include "app/bench/bench_list.h"
 #include "app/bench/team.h"
+#include "app/gnn/gnn_options.h"
 #include "app/table/grid.h"
 #include "base/log.h"
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "app/cli/command.h"
+#include "app/gnn/gnn_options.h"
 #include "base/file.h"
 #include "gnn/data/generate/generator.h"
 #include "gnn/data/read/reader.h"
@@ -33,7 +34,7 @@ static weft_status refuse_files(const weft_options *options, const char *input)
                                     OPT_CONVERT_WEIGHTS, OPT_RANDOM_SPLIT, OPT_SPLIT_NAME};
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
         WEFT_CHECK(option_text(options, ids[i])[0] == '\0', WEFT_ERR_USAGE,
-                   "--%s adds to a data set's files; %s has its own", option_row_of(ids[i])->name, input);
+                   "--%s adds to a data set's files; %s has its own", option_row_in(options, ids[i])->name, input);
     }
     WEFT_CHECK(option_int(options, OPT_CLASSES) == 0, WEFT_ERR_USAGE,
                FLAG_CLASSES " is for labels that are read; %s has its own", input);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "app/cli/command.h"
+#include "app/gnn/gnn_options.h"
 #include "app/gnn/partition_together.h"
 #include "app/gnn/rank_weights.h"
 #include "app/setup/context.h"

@@ -14,11 +14,12 @@
 #include "app/cli/stack.h"
 #include "app/setup/context.h"
 #include "app/setup/hang.h"
+#include "app/workload/app_catalog.h"
 #include "base/log.h"
 #include "machine/launcher.h"
 
 typedef struct command_entry {
-    const char *name; /* as in option_commands */
+    const char *name; /* as in the catalogue */
     weft_status (*run)(const weft_options *options);
     bool parallel; /* runs on all ranks of a job */
 } command_entry;
@@ -58,7 +59,7 @@ static weft_status print_generated(int argc, char **argv)
                  {"json", option_print_json}};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds && argc == 2; i++) {
         if (strcmp(kinds[i].name, argv[1]) == 0) {
-            kinds[i].print(&app_catalog, stdout);
+            kinds[i].print(app_catalog(), stdout);
             return WEFT_OK;
         }
     }
@@ -73,9 +74,9 @@ static weft_status print_help(const option_command *command, const char *topic)
     if (strcmp(topic, "formats") == 0) {
         app_print_formats(stdout);
     } else if (strcmp(topic, "recipes") == 0) {
-        option_print_recipes(&app_catalog, stdout);
-    } else if (command == &option_command_bare && topic[0] == '\0') {
-        option_print_overview(&app_catalog, stdout);
+        option_print_recipes(app_catalog(), stdout);
+    } else if (command == &app_catalog()->bare && topic[0] == '\0') {
+        option_print_overview(app_catalog(), stdout);
     } else {
         option_print_help(stdout, command, topic);
     }
@@ -117,21 +118,21 @@ static weft_status run(const command_entry *entry, const weft_options *options)
 /* `weft help [COMMAND]`, which newcomers type first. */
 static weft_status print_help_of(int argc, char **argv)
 {
-    const option_command *command = &option_command_bare;
+    const option_command *command = &app_catalog()->bare;
     if (argc > 1) {
-        WEFT_TRY(option_command_find(&app_catalog, argv[1], &command));
+        WEFT_TRY(option_command_find(app_catalog(), argv[1], &command));
     }
     return launcher_rank() == 0 ? print_help(command, "") : WEFT_OK;
 }
 
 static weft_status dispatch(int argc, char **argv)
 {
-    const option_command *command = &option_command_bare;
+    const option_command *command = &app_catalog()->bare;
     weft_options *options = NULL;
     bool answered = false;
     if (argc < 2) {
         if (launcher_rank() == 0) {
-            option_print_overview(&app_catalog, stderr);
+            option_print_overview(app_catalog(), stderr);
         }
         return weft_fail(WEFT_ERR_USAGE, "no command given");
     }
@@ -142,7 +143,7 @@ static weft_status dispatch(int argc, char **argv)
         return print_help_of(argc - 1, argv + 1);
     }
     if (argv[1][0] != '-') {
-        WEFT_TRY(option_command_find(&app_catalog, argv[1], &command));
+        WEFT_TRY(option_command_find(app_catalog(), argv[1], &command));
         argc--;
         argv++;
     }

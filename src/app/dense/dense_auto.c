@@ -8,9 +8,6 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/number.h"
-#include "dense/dense_options.def"
-#include "gnn/gnn_options.def"
-#include "train/train_options.def"
 
 /* Images beyond SMALL_SIDE are cut from anywhere in any size; below it a shift by some pixels is variation enough. Two
  * kernels of 5 with a pool behind each leave nothing of images below LENET_SIDE. */
@@ -147,8 +144,6 @@ weft_status dense_auto_decide(weft_comm *comm, const image_set *set, bool traini
     if (training && option_is_auto(options, OPT_RECIPE)) {
         log_info("recipe images (auto)");
         WEFT_TRY(option_decide(options, OPT_RECIPE, "images"));
-    } else if (training && !option_list_has("default|images", '|', option_text(options, OPT_RECIPE))) {
-        log_warn("--recipe %s is for graphs, and %s has images", option_text(options, OPT_RECIPE), set->name);
     }
     if (option_is_auto(options, OPT_MODEL)) {
         WEFT_TRY(decide_model(set, options));

@@ -2,6 +2,7 @@
 #ifndef WEFT_APP_DENSE_DENSE_JOB_H
 #define WEFT_APP_DENSE_DENSE_JOB_H
 
+#include "app/dense/dense_options.h"
 #include "app/dense/dense_workload.h"
 #include "base/number.h"
 #include "dense/data/augment.h"
@@ -44,9 +45,6 @@ typedef struct dense_job {
     uint8_t *split_host;
     int64_t *held_id;
 } dense_job;
-
-/* Whether a job with these options is one of images. */
-bool dense_takes(const weft_options *options);
 
 /* Values for options that say "auto"; in app/dense/dense_auto.c. */
 weft_status dense_auto_decide(weft_comm *comm, const image_set *set, bool training, weft_options *options);

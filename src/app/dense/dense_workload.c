@@ -12,19 +12,22 @@
 #include "base/log.h"
 #include "dense/data/image_order.h"
 #include "dense/dense_options.def"
-#include "graph/graph_options.def"
+#include "io/data_options.def"
 
 /* ---- the data ---- */
 
-bool dense_takes(const weft_options *options)
+static workload_claims dense_claims(const weft_options *options)
 {
     const char *model = option_text(options, OPT_MODEL);
-    if (strcmp(model, "auto") == 0 || strcmp(model, "mlp") == 0) { /* both kinds have one: the data tell */
-        const char *data = option_text(options, OPT_DATA);
-        const bool trained = data[0] == '\0' && !option_is_auto(options, OPT_IMAGE_MOMENTS);
-        return trained || image_set_looks_like(data);
-    }
-    return net_is_named(model);
+    const char *data = option_text(options, OPT_DATA);
+    /* A trained model's record says what its images were normalised by. */
+    const bool trained = data[0] == '\0' && !option_is_auto(options, OPT_IMAGE_MOMENTS);
+    return (workload_claims){
+        .model = net_is_named(model)          ? CLAIM_CERTAIN
+                 : strcmp(model, "auto") == 0 ? CLAIM_POSSIBLE
+                                              : CLAIM_NO,
+        .data = trained || image_set_looks_like(data) ? CLAIM_CERTAIN : CLAIM_NO,
+    };
 }
 
 static weft_status dense_begin(workload *work)
@@ -188,19 +191,6 @@ static weft_status dense_decide(workload *work, weft_options *options, bool trai
         snprintf(job->moments, sizeof job->moments, "%s", option_text(options, OPT_IMAGE_MOMENTS));
     }
     return WEFT_OK;
-}
-
-static weft_status dense_adopt(const workload *work, const checkpoint *ck)
-{
-    const app_context *context = work->context;
-    const char *own = ck != NULL ? checkpoint_option(ck, option_row_of(OPT_NETWORK)->name) : NULL;
-    const char *now = option_text(context->options, OPT_NETWORK);
-    if (own != NULL && own[0] != '\0' && now[0] != '\0' && strcmp(own, now) != 0) {
-        log_warn("%s has changed since the run began, which goes on with the layers that it was begun with; for the "
-                 "others start another run",
-                 option_text(context->options, OPT_MODEL));
-    }
-    return app_decide_shared(context->comm, context->decided, OPT_NETWORK, own);
 }
 
 /* ---- the plan ---- */
@@ -562,38 +552,46 @@ static void dense_end(workload *work)
     weft_free(job);
 }
 
-static const option_id idle[] = {
-    OPT_SPLIT_INDEX,     OPT_NORMALIZE,     OPT_LAYERS,        OPT_HIDDEN,       OPT_AGGREGATOR,    OPT_NORM,
-    OPT_DROPOUT,         OPT_INPUT_DROPOUT, OPT_ORDER,         OPT_PARTITION,    OPT_BALANCE,       OPT_PARTITION_SEED,
-    OPT_REORDER,         OPT_SPMM,          OPT_DECAY_LAYERS,  OPT_HALO_OVERLAP, OPT_GPU_DIRECT,    OPT_DELAY,
-    OPT_FRESH_GRADIENTS, OPT_RESIDUAL,      OPT_JUMPING,       OPT_FEATURE_FORM, OPT_EDGE_WEIGHTS,  OPT_GIN_EPS,
-    OPT_BOUNDARY_SAMPLE, OPT_HEADS,         OPT_OUT_HEADS,     OPT_ATTN_DROPOUT, OPT_VALUE_DROPOUT, OPT_NEGATIVE_SLOPE,
-    OPT_WEIGHT_INIT,     OPT_HALO,          OPT_HALO_CODEC,    OPT_HALO_BITS,    OPT_VERIFY,        OPT_DRY_RANKS,
-    OPT_REPLICATION,     OPT_LAST_LAYER,    OPT_FEATURE_PLACE, OPT_RANK_WEIGHTS, OPTION_NONE};
+/* The layers of a network of the user's own become those of the checkpoint, with a warning where its file has others by now. */
+static weft_status dense_adopt(const app_context *context, const checkpoint *ck)
+{
+    const weft_options *o = context->options;
+    const char *own = ck != NULL ? checkpoint_option(ck, option_row_in(o, OPT_NETWORK)->name) : NULL;
+    const char *now = option_text(o, OPT_NETWORK);
+    if (own != NULL && own[0] != '\0' && now[0] != '\0' && strcmp(own, now) != 0) {
+        log_warn("%s has changed since the run began, which goes on with the layers that it was begun with; for the "
+                 "others start another run",
+                 option_text(o, OPT_MODEL));
+    }
+    return app_decide_shared(context->comm, context->decided, OPT_NETWORK, own);
+}
 
+static const option_id recorded[] = {OPT_IMAGE_MOMENTS, OPT_IMAGE_SIZE, OPT_NETWORK, OPTION_NONE};
+static const option_id inputs[] = {OPT_IMAGE_MOMENTS, OPTION_NONE};
 /* A run keeps its network, and the hash of the data says what they are. */
-static const option_id resume_free[] = {OPT_NETWORK,    OPT_IMAGE_FORMAT,   OPT_CACHE_MEMORY, OPT_CACHE_DIR,
-                                        OPT_CACHE_DISK, OPT_LOADER_THREADS, OPTION_NONE};
+static const option_id resumable[] = {OPT_NETWORK,   OPT_IMAGE_FORMAT, OPT_CACHE_MEMORY,
+                                      OPT_CACHE_DIR, OPT_CACHE_DISK,   OPTION_NONE};
 
-static const option_id recorded[] = {OPT_IMAGE_SIZE, OPT_NETWORK, OPTION_NONE};
-static const option_id recorded_inputs[] = {OPT_IMAGE_MOMENTS, OPTION_NONE};
+static const workload_activity activities[] = {
+    {ACTIVITY_BATCH, "batches", 40}, {ACTIVITY_CONVOLVE, "convolve", 50}, {NULL, NULL, 0}};
 
 const workload_ops dense_workload = {
-    .takes = dense_takes,
-    .looks_like = image_set_looks_like,
+    .options = &dense_option_table,
+    .claims = dense_claims,
+    .activities = activities,
+    .recorded = recorded,
+    .inputs = inputs,
+    .resumable = resumable,
     .data = "images",
     .field = "images",
     .rows = "images",
+    .accepts = "data set of images (train-images-idx3-ubyte of MNIST; data_batch_*.bin or train.bin of CIFAR; folders "
+               "train/CLASS/ of .jpg and .png; a tar of such)",
     .split_cure = "--valid-images N sets some of the training images apart",
     .test_cure = "folders test/CLASS/ beside train/CLASS/ hold such images",
     .label_cure = "weft predict answers for them; images in folders train/CLASS/ and test/CLASS/ have scores",
     .share_names = {"train_images"},
     .shards = SYNC_SHARDS_SAMPLED,
-    .idle = idle,
-    .idle_where = "on images: it belongs to graphs",
-    .resume_free = resume_free,
-    .recorded = recorded,
-    .recorded_inputs = recorded_inputs,
     .begin = dense_begin,
     .open = dense_open,
     .count_classes = dense_count_classes,

@@ -5,9 +5,7 @@
 
 #include "app/gnn/gnn_job.h"
 #include "base/log.h"
-#include "gnn/aggregation_options.def"
 #include "gnn/facts.h"
-#include "gnn/gnn_options.def"
 
 static weft_status decide_recipe(weft_options *options, const gnn_facts *facts)
 {
@@ -146,8 +144,6 @@ static weft_status decide(weft_options *options, const weft_graph *graph, const 
     WEFT_TRY(training ? decide_loss(options, graph) : WEFT_OK);
     if (training && option_is_auto(options, OPT_RECIPE)) {
         WEFT_TRY(decide_recipe(options, facts));
-    } else if (training && strcmp(option_text(options, OPT_RECIPE), "images") == 0) {
-        log_warn("--recipe images is for networks on images, and %s is a graph", graph->name);
     }
     WEFT_TRY(keep_norm(options));
     if (training) {

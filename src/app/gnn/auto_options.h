@@ -8,7 +8,7 @@
 #ifndef WEFT_APP_GNN_AUTO_OPTIONS_H
 #define WEFT_APP_GNN_AUTO_OPTIONS_H
 
-#include "app/options/app_options.h"
+#include "app/gnn/gnn_options.h"
 #include "comm/comm.h"
 #include "gnn/facts.h"
 

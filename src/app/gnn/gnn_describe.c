@@ -1,7 +1,6 @@
 /* app/gnn/gnn_describe.c: what run.json, --dry-run and summary.json tell of a graph network (app/gnn/gnn_workload.h). */
 #include "app/gnn/gnn_job.h"
 #include "base/number.h"
-#include "comm/comm_options.def"
 #include "partition/partition_store.h"
 
 void gnn_describe_data(const workload *work, json_writer *json)

@@ -2,6 +2,7 @@
 #ifndef WEFT_APP_GNN_GNN_JOB_H
 #define WEFT_APP_GNN_GNN_JOB_H
 
+#include "app/gnn/gnn_options.h"
 #include "app/gnn/gnn_workload.h"
 #include "app/gnn/graph_data.h"
 #include "app/gnn/job_forms.h"
@@ -43,6 +44,7 @@ void gnn_summarise(const workload *work, json_writer *json);
 /* --model; auto is sage. */
 gnn_kind gnn_kind_asked(const weft_options *options);
 const gnn_layer_ops *gnn_ops_asked(const weft_options *options);
+weft_status gnn_show_moments(saved_model *model);
 weft_status gnn_recognise(saved_model *model, const weft_options *given);
 weft_status gnn_read_named(safetensors_file *file, saved_model *model, const weft_options *given);
 weft_status gnn_write_named(const saved_model *model, const char *path, const safetensors_text *texts, int count);

@@ -1,7 +1,7 @@
 /* app/gnn/gnn_memory.c: see app/gnn/gnn_memory.h. */
 #include "app/gnn/gnn_memory.h"
+#include "app/gnn/gnn_options.h"
 
-#include "gnn/gnn_options.def"
 #include "gnn/layers/layer.h"
 
 /* Library code, thread stacks and generated kernels that become resident with the first epoch; measured on graphs of a

@@ -6,7 +6,6 @@
 #include "app/gnn/gnn_job.h"
 #include "base/log.h"
 #include "base/number.h"
-#include "gnn/gnn_options.def"
 #include "gnn/pyg.h"
 
 static const char *const kinds[] = {GNN_KINDS(CHOICE_NAME)};
@@ -107,6 +106,12 @@ static void tell_supposed(const saved_model *model, const weft_options *given, c
                  " N says another number",
                  model->path, config->layers);
     }
+}
+
+/* Features of the model were standardised by them. */
+weft_status gnn_show_moments(saved_model *model)
+{
+    return saved_model_show(model, OPT_NORMALIZE, "standard");
 }
 
 weft_status gnn_recognise(saved_model *model, const weft_options *given)

@@ -12,10 +12,8 @@
 #include "app/workload/precision.h"
 #include "base/alloc.h"
 #include "base/log.h"
-#include "dense/data/image_set.h"
-#include "dense/dense_options.def"
 #include "gnn/data/generate/generator.h"
-#include "gnn/gnn_options.def"
+#include "gnn/layers/aggregate.h"
 #include "gnn/smooth.h"
 #include "io/text/foreign_file.h"
 
@@ -130,6 +128,18 @@ static void warn_without_hidden_layers(const weft_options *o)
     }
 }
 
+/* First weights of layers with attention are drawn in one way alone, which leaves the map behind --jumping; weights that are given
+ * are not drawn. */
+static void warn_first_weights(const weft_options *o)
+{
+    const bool attention = gnn_ops_asked(o)->heads && option_choice(o, OPT_JUMPING) == GNN_JUMPING_NONE;
+    if (option_text(o, OPT_INIT_WEIGHTS)[0] != '\0') {
+        option_warn_beside(o, OPT_WEIGHT_INIT, OPT_INIT_WEIGHTS, "no weights are drawn");
+    } else if (attention) {
+        option_warn_beside(o, OPT_WEIGHT_INIT, OPT_MODEL, "layers with attention begin with glorot");
+    }
+}
+
 static const option_id idle_without_delay[] = {OPT_FRESH_GRADIENTS, OPTION_NONE};
 
 static weft_status check_halo(const weft_options *o)
@@ -193,16 +203,20 @@ static weft_status check_place(const app_context *context)
     return WEFT_OK;
 }
 
-/* What no other kind takes is a graph's. */
-static bool gnn_looks_like(const char *data)
+/* A store has a manifest. Generated data are a graph's if a generator has their name; else it may be misspelt. */
+static workload_claim claim_data(const char *data)
 {
     char manifest[FILE_PATH_MAX];
-    return (generator_named(data) && !image_set_looks_like(data)) ||
-           (snprintf(manifest, sizeof manifest, "%s/manifest.json", data) < FILE_PATH_MAX && file_exists(manifest));
+    if (generator_named(data)) {
+        return generator_knows(data) ? CLAIM_CERTAIN : CLAIM_POSSIBLE;
+    }
+    return snprintf(manifest, sizeof manifest, "%s/manifest.json", data) < FILE_PATH_MAX && file_exists(manifest)
+               ? CLAIM_CERTAIN
+               : CLAIM_NO;
 }
 
-/* What no other kind takes comes here, and need be no graph: that is told before options are held against one. What is
- * missing altogether is told by whoever opens it. */
+/* Data that no kind claims come here and need be no graph, which is told before options are held against one. Data that are
+ * missing altogether are told by graph_data_open. */
 static weft_status check_looks(const weft_options *o)
 {
     const char *data = option_text(o, OPT_DATA);
@@ -211,15 +225,12 @@ static weft_status check_looks(const weft_options *o)
     if (stands && stat(data, &facts) == 0 && !S_ISDIR(facts.st_mode)) {
         WEFT_TRY(foreign_file_refuse(data));
     }
-    WEFT_CHECK(
-        !stands || gnn_looks_like(data), WEFT_ERR_NOINPUT,
-        "%s: is not a graph store (no manifest.json in it; weft convert makes one), and no data set of images "
-        "(train-images-idx3-ubyte of MNIST; data_batch_*.bin or train.bin of CIFAR; folders train/CLASS/ of .jpg "
-        "and .png; a tar of such): see docs/formats.md",
-        data);
+    if (stands && claim_data(data) == CLAIM_NO) {
+        return workload_refuse_data(data);
+    }
     WEFT_CHECK(
         !stands || !option_is_set(o, OPT_BATCH_SIZE), WEFT_ERR_USAGE,
-        "%s is for images; a graph is trained in full batch: every epoch visits every vertex and edge, so there is "
+        "%s is for batches; a graph is trained in full batch: every epoch visits every vertex and edge, so there is "
         "no batch to size; memory is divided by more ranks (mpirun -np)",
         FLAG_BATCH_SIZE);
     return WEFT_OK;
@@ -319,6 +330,7 @@ static weft_status gnn_decide(workload *work, weft_options *options, bool traini
     WEFT_TRY(auto_options_decide(work->context->comm, &job->data.graph, training, options, &job->counts));
     if (training) {
         warn_without_hidden_layers(options);
+        warn_first_weights(options);
     }
     WEFT_TRY(check_moments(work, options, training));
     job->weighted = option_choice(options, OPT_EDGE_WEIGHTS) == GNN_WEIGHTS_ON;
@@ -355,11 +367,11 @@ static void gnn_unbuild(workload *work)
     work->forms[0] = '\0';
 }
 
-/* The order of the vertices is part of how the graph is cut. */
+/* How the graph is cut; the order of the vertices is part of that. */
 static bool gnn_needs_other_data(const workload *work, option_id id)
 {
-    (void)work;
-    return id == OPT_REORDER;
+    const char *section = option_row_in(work->context->options, id)->section;
+    return strcmp(section, "partition") == 0 || strcmp(section, "partitioner") == 0 || id == OPT_REORDER;
 }
 
 static void gnn_abandon(workload *work)
@@ -523,6 +535,8 @@ static weft_status gnn_plan_job(workload *work, const char *folder, int64_t outp
     const weft_part *part = &job->data.part;
     const partition_report *report = &job->data.report;
     gnn_plan plan;
+    work->divider = option_text(context->options, OPT_PARTITION);
+    work->elsewhere = graph_data_ranks(context) != comm_size(context->comm);
     job->labels_needed = outputs == 0;
     WEFT_TRY(check_data(work, job->labels_needed));
     if (work->labelled) {
@@ -683,7 +697,9 @@ static weft_status gnn_build(workload *work)
     graph_data *data = &job->data;
     run_choices choices;
     WEFT_TRY(choices_of(context, &choices));
-    memcpy(job->config.forms, choices.forms, sizeof job->config.forms);
+    if (option_is_auto(o, OPT_SPMM)) {
+        memcpy(job->config.forms, choices.forms, sizeof job->config.forms);
+    }
     job->config.forms_by_rule = option_flag(o, OPT_REPRODUCIBLE);
     if (gnn_layer_ops_of(&job->config)->normalisation != NULL) {
         WEFT_TRY(job_forms_find(context, &data->part, &job->config, &job->forms));
@@ -716,7 +732,9 @@ static weft_status gnn_build(workload *work)
     work->model = &job->model.interface;
     work->targets = &job->labels.targets;
     work->source = source_whole(work->targets);
-    gnn_aggregator_forms(&job->model.aggregator, work->forms);
+    if (option_is_auto(o, OPT_SPMM)) { /* a form that is named was not chosen */
+        gnn_aggregator_forms(&job->model.aggregator, work->forms);
+    }
     work->held = (held_rows){.total = data->part.n_global, .count = data->part.n_owned, .id = data->part.gid};
     return status;
 }
@@ -737,71 +755,76 @@ static void gnn_end(workload *work)
     weft_free(job);
 }
 
-static bool gnn_takes(const weft_options *options)
+/* Every word of --model that is a kind of layers; "auto" may become one. */
+static workload_claim claim_model(const char *model)
 {
-    (void)options;
-    return true;
+    static const char *const kinds[] = {GNN_KINDS(CHOICE_NAME)};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; ++i) {
+        if (strcmp(kinds[i], model) == 0) {
+            return CLAIM_CERTAIN;
+        }
+    }
+    return strcmp(model, "auto") == 0 ? CLAIM_POSSIBLE : CLAIM_NO;
 }
 
-/* --batch-size and --precision are refused: they say what somebody expects of the job. */
-static const option_id idle[] = {OPT_IMAGE_FORMAT, OPT_IMAGE_SIZE,   OPT_CACHE_MEMORY,   OPT_AUGMENT, OPT_NORM_OVER,
-                                 OPT_CONVOLUTION,  OPT_VALID_IMAGES, OPT_LOADER_THREADS, OPT_NETWORK, OPT_IMAGE_MOMENTS,
-                                 OPT_CACHE_DIR,    OPT_ACCUMULATE,   OPTION_NONE};
-
-static const option_id recorded[] = {OPT_AGGREGATOR,     OPT_LAYERS,   OPT_HIDDEN,  OPT_NORM,      OPT_DROPOUT,
-                                     OPT_INPUT_DROPOUT,  OPT_ORDER,    OPT_HEADS,   OPT_OUT_HEADS, OPT_ATTN_DROPOUT,
-                                     OPT_NEGATIVE_SLOPE, OPT_RESIDUAL, OPT_JUMPING, OPT_GIN_EPS,   OPT_EDGE_WEIGHTS,
-                                     OPT_VALUE_DROPOUT,  OPTION_NONE};
-static const option_id recorded_inputs[] = {OPT_NORMALIZE, OPTION_NONE};
-static const option_id recorded_loosely[] = {OPT_SPLIT_INDEX, OPTION_NONE};
-
-static weft_status gnn_show_moments(saved_model *model)
+static workload_claims gnn_claims(const weft_options *options)
 {
-    return saved_model_show(model, OPT_NORMALIZE, "standard");
+    return (workload_claims){.model = claim_model(option_text(options, OPT_MODEL)),
+                             .data = claim_data(option_text(options, OPT_DATA))};
 }
 
-static workload_habits gnn_habits(const workload *work)
+static train_habits gnn_habits(const weft_options *o)
 {
-    const weft_options *o = work->context->options;
+    const bool delays = option_int(o, OPT_DELAY) > 1 || option_choice(o, OPT_HALO_OVERLAP) == HALO_OVERLAP_EPOCH;
     const double input_dropout = option_real(o, OPT_INPUT_DROPOUT);
-    const bool old = option_int(o, OPT_DELAY) > 1 || option_choice(o, OPT_HALO_OVERLAP) == HALO_OVERLAP_EPOCH;
-    return (workload_habits){.may_norm = option_choice(o, OPT_NORM) == NORM_NONE,
-                             .may_normalize = option_choice(o, OPT_NORMALIZE) == GNN_SCALE_NONE,
-                             .input_dropped = (input_dropout < 0 ? option_real(o, OPT_DROPOUT) : input_dropout) > 0,
-                             .old_gradients = old && !option_flag(o, OPT_FRESH_GRADIENTS),
-                             .partitioner = option_text(o, OPT_PARTITION)};
+    return (train_habits){.normed = option_choice(o, OPT_NORM) != NORM_NONE,
+                          .normalized = option_choice(o, OPT_NORMALIZE) != GNN_SCALE_NONE,
+                          .input_dropped = (input_dropout < 0 ? option_real(o, OPT_DROPOUT) : input_dropout) > 0,
+                          .old_gradients = delays && !option_flag(o, OPT_FRESH_GRADIENTS)};
 }
 
-/* Rows that pass between devices are the same by either road; a split, and how features are scaled, are what is trained on. */
-static const option_id resume_free[] = {OPT_GPU_DIRECT, OPTION_NONE};
-static const option_id resume_refused[] = {OPT_NORMALIZE, OPT_SPLIT_INDEX, OPTION_NONE};
-static const option_id resume_auto[] = {OPT_FEATURE_PLACE, OPTION_NONE};
+/* --feature-place auto becomes the checkpoint's. */
+static weft_status gnn_adopt(const app_context *context, const checkpoint *ck)
+{
+    const char *name = option_row_in(context->options, OPT_FEATURE_PLACE)->name;
+    const char *own = ck != NULL ? checkpoint_option(ck, name) : NULL;
+    return option_is_auto(context->options, OPT_FEATURE_PLACE)
+               ? app_decide_shared(context->comm, context->decided, OPT_FEATURE_PLACE, own)
+               : WEFT_OK;
+}
+
+static const option_id recorded[] = {OPT_AGGREGATOR,    OPT_LAYERS,         OPT_HIDDEN,    OPT_NORM,    OPT_DROPOUT,
+                                     OPT_INPUT_DROPOUT, OPT_ORDER,          OPT_NORMALIZE, OPT_HEADS,   OPT_OUT_HEADS,
+                                     OPT_ATTN_DROPOUT,  OPT_NEGATIVE_SLOPE, OPT_RESIDUAL,  OPT_JUMPING, OPT_GIN_EPS,
+                                     OPT_EDGE_WEIGHTS,  OPT_VALUE_DROPOUT,  OPTION_NONE};
+static const option_id inputs[] = {OPT_NORMALIZE, OPTION_NONE};
+static const option_id resumable[] = {OPTION_NONE};
+
+static const workload_activity activities[] = {
+    {ACTIVITY_AGGREGATE, "aggregate", 70}, {ACTIVITY_HALO, "halo", 80}, {NULL, NULL, 0}};
 
 const workload_ops gnn_workload = {
-    .takes = gnn_takes,
-    .looks_like = gnn_looks_like,
+    .options = &gnn_option_table,
+    .claims = gnn_claims,
+    .activities = activities,
+    .recorded = recorded,
+    .inputs = inputs,
+    .resumable = resumable,
+    .habits = gnn_habits,
     .data = "graph",
     .field = "graphs",
     .rows = "vertices",
+    .accepts = "graph store (no manifest.json in it; weft convert makes one)",
     .split_cure = "weft convert --splits or --random-split gives a store another split",
     .test_cure = "weft convert --splits or --random-split gives a store another split",
     .share_names = {"owned_vertices", "held_vertices", "halo_vertices", "edges"},
     .shards = SYNC_SHARDS_REGIONS,
-    .idle = idle,
-    .idle_where = "on graphs: it belongs to images",
-    .resume_free = resume_free,
-    .resume_refused = resume_refused,
-    .resume_auto = resume_auto,
-    .recorded = recorded,
-    .recorded_inputs = recorded_inputs,
-    .recorded_loosely = recorded_loosely,
-    .show_moments = gnn_show_moments,
-    .habits = gnn_habits,
     .begin = gnn_begin,
     .open = gnn_open,
     .count_classes = gnn_count_classes,
     .relabel = gnn_relabel,
     .decide = gnn_decide,
+    .adopt = gnn_adopt,
     .plan = gnn_plan_job,
     .build = gnn_build,
     .smooth = gnn_smooth,
@@ -817,6 +840,7 @@ const workload_ops gnn_workload = {
     .gather_figures = gnn_gather_figures,
     .summarise = gnn_summarise,
     .recognise = gnn_recognise,
+    .show_moments = gnn_show_moments,
     .read_named = gnn_read_named,
     .write_named = gnn_write_named,
 };

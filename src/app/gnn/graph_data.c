@@ -122,9 +122,10 @@ static weft_status open_store(const app_context *context, const char *folder, gr
 {
     const weft_options *o = context->options;
     const char *source = option_text(o, OPT_DATA);
-    WEFT_CHECK(
-        source[0] != '\0', WEFT_ERR_USAGE,
-        "--data is missing: name a graph store or images, or generated ones such as synth:quickstart or synth:images");
+    WEFT_CHECK(source[0] != '\0', WEFT_ERR_USAGE,
+               "--data is missing: name a graph store or a generated one such as synth:quickstart; weft train "
+               "--help=data tells what "
+               "else there is");
     if (graph_data_is_generated(context)) {
         WEFT_TRY(generate(context, source, folder, data));
     } else {

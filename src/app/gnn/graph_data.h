@@ -4,6 +4,7 @@
 #ifndef WEFT_APP_GNN_GRAPH_DATA_H
 #define WEFT_APP_GNN_GRAPH_DATA_H
 
+#include "app/gnn/gnn_options.h"
 #include "app/workload/workload.h"
 #include "base/file.h"
 #include "partition/part.h"

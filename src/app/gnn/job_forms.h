@@ -10,6 +10,7 @@
 #define WEFT_APP_GNN_JOB_FORMS_H
 
 #include "app/gnn/form_record.h"
+#include "app/gnn/gnn_options.h"
 #include "app/setup/context.h"
 #include "gnn/gnn_model.h"
 #include "partition/part.h"

@@ -11,7 +11,6 @@
 #include "base/log.h"
 #include "base/number.h"
 #include "base/philox.h"
-#include "partition/partition_options.def"
 #include "partition/shares.h"
 
 enum { ROWS = 32768, DEGREE = 16, WIDTH_MOST = 256, RUNS_LEAST = 3, RUNS_MOST = 64, WEIGHT_BYTES = 16 };

@@ -10,6 +10,7 @@
 #ifndef WEFT_APP_GNN_RANK_WEIGHTS_H
 #define WEFT_APP_GNN_RANK_WEIGHTS_H
 
+#include "app/gnn/gnn_options.h"
 #include "app/setup/context.h"
 #include "partition/partition.h"
 

@@ -13,7 +13,7 @@ bool option_is_argument(const option_command *command, const char *name)
 {
     static const option_id given[] = {OPT_DATA, OPT_CHECKPOINT, OPT_RUN_DIR};
     for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
-        if (command->max_arguments > 0 && option_find_any(&app_catalog, name) == given[i]) {
+        if (command->max_arguments > 0 && option_find_any(command->catalog, name) == given[i]) {
             return true;
         }
     }

@@ -1,7 +1,7 @@
 /*
  * app/options/option_json.c: the option table as one JSON object, for tests and for programs that start weft.
  *
- *   {"options":  [{"id", "name", "aliases", "type", "section", "unit", "default", "help",
+ *   {"options":  [{"id", "name", "aliases", "type", "section", "serves", "unit", "default", "help",
  *                  "min", "max" (numbers), "choices" (choices), "sources", "needs": [{"option", "choices"}]}, ...],
  *    "commands": [{"name", "summary", "arguments", "min_arguments", "max_arguments", "options": [ids]}, ...]}
  */
@@ -32,13 +32,13 @@ static void print_sources(json_writer *json, option_id id)
     json_end(json);
 }
 
-static void print_needs(json_writer *json, option_id id)
+static void print_needs(json_writer *json, const option_catalog *catalog, option_id id)
 {
     json_array(json, "needs");
-    for (const option_need *need = option_needs; need->choices != NULL; need++) {
+    for (const option_need *need = catalog->needs; need->choices != NULL; need++) {
         if (need->id == id) {
             json_object(json, NULL);
-            json_text(json, "option", option_row_of(need->other)->id);
+            json_text(json, "option", option_row_at(catalog, need->other)->id);
             print_list(json, "choices", need->choices, '|');
             json_end(json);
         }
@@ -46,15 +46,16 @@ static void print_needs(json_writer *json, option_id id)
     json_end(json);
 }
 
-static void print_option(json_writer *json, option_id id)
+static void print_option(json_writer *json, const option_catalog *catalog, option_id id)
 {
-    const option_row *row = option_row_of(id);
+    const option_row *row = option_row_at(catalog, id);
     json_object(json, NULL);
     json_text(json, "id", row->id);
     json_text(json, "name", row->name);
     print_list(json, "aliases", row->aliases, ',');
     json_text(json, "type", type_names[row->type]);
     json_text(json, "section", row->section);
+    print_list(json, "serves", row->serves, '|');
     json_text(json, "unit", row->unit);
     json_text(json, "default", row->default_text);
     json_text(json, "help", row->help);
@@ -66,7 +67,7 @@ static void print_option(json_writer *json, option_id id)
         print_list(json, "choices", row->choices, '|');
     }
     print_sources(json, id);
-    print_needs(json, id);
+    print_needs(json, catalog, id);
     json_end(json);
 }
 
@@ -79,9 +80,10 @@ static void print_command(json_writer *json, const option_command *command)
     json_int(json, "min_arguments", command->min_arguments);
     json_int(json, "max_arguments", command->max_arguments);
     json_array(json, "options");
-    for (int id = 0; id < OPT_COUNT; id++) {
-        if (option_applies(command, id)) {
-            json_text(json, NULL, option_row_of(id)->id);
+    const option_catalog *catalog = command->catalog;
+    for (int place = 0; place < catalog->count; place++) {
+        if (option_applies(command, catalog->id[place])) {
+            json_text(json, NULL, catalog->rows[place].id);
         }
     }
     json_end(json);
@@ -93,8 +95,8 @@ void option_print_json(const option_catalog *catalog, FILE *out)
     json_writer json = json_begin(out, true);
     json_object(&json, NULL);
     json_array(&json, "options");
-    for (int id = 0; id < catalog->count; id++) {
-        print_option(&json, id);
+    for (int place = 0; place < catalog->count; place++) {
+        print_option(&json, catalog, catalog->id[place]);
     }
     json_end(&json);
     json_array(&json, "commands");

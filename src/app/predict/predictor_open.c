@@ -120,7 +120,7 @@ static weft_status place_data(predictor *p)
     for (int i = 0; i < count; ++i) {
         p->path[i] = named && i == 0 ? option_text(p->asked, OPT_DATA) : option_argument(p->asked, i - (named ? 1 : 0));
     }
-    WEFT_TRY(option_assign(p->options, option_row_of(OPT_DATA)->name, p->path[0]));
+    WEFT_TRY(option_assign(p->options, option_row_in(p->options, OPT_DATA)->name, p->path[0]));
     WEFT_CHECK(count == 1 || workload_of(p->options)->shows_answers, WEFT_ERR_USAGE,
                "%d places of data: a model on %s answers for one at a time", count, workload_of(p->options)->field);
     p->paths = count;
@@ -147,12 +147,12 @@ static weft_status begin_work(predictor *p)
     work->smooths = option_flag(p->asked, OPT_SMOOTH);
     work->trained = true;
     work->scores_training = split == SCORE_TRAIN || split == SCORE_LABELLED;
-    if (!work->smooths) {
+    if (!work->smooths && work->ops->smooth != NULL) {
         option_warn_idle(p->asked, idle_without_smoothing, "without " FLAG_SMOOTH);
     }
     WEFT_CHECK(!work->smooths || work->ops->smooth != NULL, WEFT_ERR_USAGE,
                FLAG_SMOOTH " follows edges, of which %s have none: leave it out", work->ops->data);
-    option_warn_idle(p->asked, work->ops->idle, work->ops->idle_where);
+    option_warn_unserved(p->asked, work->ops->options->traits, work->ops->field);
     return comm_setup(context, false);
 }
 

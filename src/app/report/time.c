@@ -13,12 +13,13 @@
 #include "app/report/chart.h"
 #include "app/report/sections.h"
 #include "base/alloc.h"
+#include "train/activities.h"
 
 enum { BARS_MAX = 256 };
 
 /* Rows of the activity table that are of an epoch, in the order of the bars: computing, then messages, then scoring. */
 typedef struct epoch_parts {
-    int row[ACTIVITY_COUNT];
+    int row[ACTIVITY_ROWS_MAX];
     int count;
 } epoch_parts;
 
@@ -26,8 +27,8 @@ static epoch_parts parts_of_epoch(void)
 {
     epoch_parts parts = {.count = 0};
     for (activity_kind kind = ACTIVITY_COMPUTES; kind <= ACTIVITY_SCORES; ++kind) {
-        for (int a = 0; a < ACTIVITY_COUNT; ++a) {
-            if (activity_table[a].activity->kind == kind) {
+        for (int a = 0; a < activity_table_rows(); ++a) {
+            if (activity_table()[a].activity->kind == kind) {
                 parts.row[parts.count++] = a;
             }
         }
@@ -37,18 +38,18 @@ static epoch_parts parts_of_epoch(void)
 
 static const char *text_of(int row)
 {
-    return activity_table[row].activity->text;
+    return activity_table()[row].activity->text;
 }
 
 /* Seconds by activity: columns over ranks, NULL where nobody spent any. */
 typedef struct columns {
-    double *seconds[ACTIVITY_COUNT];
+    double *seconds[ACTIVITY_ROWS_MAX];
     int ranks;
 } columns;
 
 static void columns_free(columns *c)
 {
-    for (int a = 0; a < ACTIVITY_COUNT; ++a) {
+    for (int a = 0; a < activity_table_rows(); ++a) {
         weft_free(c->seconds[a]);
     }
 }
@@ -57,7 +58,7 @@ static weft_status columns_read(const report_run *run, columns *c)
 {
     const json_value *activities = json_find(report_per_rank(run), "activity_s");
     *c = (columns){.ranks = report_rank_count(run)};
-    for (int a = 0; a < ACTIVITY_COUNT; ++a) {
+    for (int a = 0; a < activity_table_rows(); ++a) {
         weft_status status = report_rank_column(activities, text_of(a), c->ranks, &c->seconds[a]);
         if (status != WEFT_OK) {
             columns_free(c);
@@ -121,7 +122,7 @@ static void table_of_activities(report_text *out, const columns *c, double epoch
     for (int p = 0; p < parts.count; ++p) {
         report_spread s = report_spread_of(c->seconds[parts.row[p]], c->ranks);
         if (s.max > 0) {
-            text_cell_colour(out, activity_table[parts.row[p]].colour, "%s", text_of(parts.row[p]));
+            text_cell_colour(out, activity_table()[parts.row[p]].colour, "%s", text_of(parts.row[p]));
             text_cell(out, "%s", quantity_seconds(s.min / epochs).text);
             text_cell(out, "%s", quantity_seconds(s.mean / epochs).text);
             text_cell(out, "%s", quantity_seconds(s.max / epochs).text);
@@ -134,9 +135,9 @@ static void table_of_activities(report_text *out, const columns *c, double epoch
 static void table_of_the_rest(report_text *out, const columns *c)
 {
     text_table_begin(out, "lrrr", "once a job|least|mean|most");
-    for (int a = 0; a < ACTIVITY_COUNT; ++a) {
+    for (int a = 0; a < activity_table_rows(); ++a) {
         report_spread s = report_spread_of(c->seconds[a], c->ranks);
-        if (activity_table[a].activity->kind == ACTIVITY_ONCE && s.max > 0) {
+        if (activity_table()[a].activity->kind == ACTIVITY_ONCE && s.max > 0) {
             text_cell(out, "%s", text_of(a));
             text_cell(out, "%s", quantity_seconds(s.min).text);
             text_cell(out, "%s", quantity_seconds(s.mean).text);
@@ -151,20 +152,20 @@ typedef struct bar_space {
     int chosen[BARS_MAX];
     char name[BARS_MAX][32];
     const char *names[BARS_MAX];
-    double value[BARS_MAX * ACTIVITY_COUNT];
+    double value[BARS_MAX * ACTIVITY_ROWS_MAX];
 } bar_space;
 
 static weft_status draw_ranks(report_text *out, const columns *c, double epochs)
 {
     const epoch_parts parts = parts_of_epoch();
     bar_space *space = NULL;
-    const char *part_name[ACTIVITY_COUNT], *part_colour[ACTIVITY_COUNT];
+    const char *part_name[ACTIVITY_ROWS_MAX], *part_colour[ACTIVITY_ROWS_MAX];
     char title[128];
     WEFT_TRY(WEFT_NEW_ZERO(&space, 1, WEFT_MEM_GENERAL));
-    int rows = report_rank_choice(c->ranks, c->seconds[ROW_ACTIVITY_LINEAR], BARS_MAX, space->chosen);
+    int rows = report_rank_choice(c->ranks, c->seconds[activity_table_row(ACTIVITY_LINEAR)], BARS_MAX, space->chosen);
     for (int p = 0; p < parts.count; ++p) {
         part_name[p] = text_of(parts.row[p]);
-        part_colour[p] = activity_table[parts.row[p]].colour;
+        part_colour[p] = activity_table()[parts.row[p]].colour;
         const double *seconds = c->seconds[parts.row[p]];
         for (int i = 0; i < rows && seconds != NULL; ++i) {
             space->value[i * parts.count + p] = seconds[space->chosen[i]] / epochs;

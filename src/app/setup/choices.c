@@ -125,7 +125,6 @@ weft_status choices_of(const app_context *context, run_choices *choices)
     WEFT_TRY(choices_parse(text, comm_rank(context->comm), comm_size(context->comm), choices));
     choices->allreduce = chooses_allreduce(context) ? choices->allreduce : COMM_ALGO_AUTO;
     choices->topk.exchange = chooses_exchange(context) ? choices->topk.exchange : SPARSE_AUTO;
-    choices->forms[0] = option_is_auto(context->options, OPT_SPMM) ? choices->forms[0] : '\0';
     return WEFT_OK;
 }
 
@@ -204,7 +203,7 @@ static weft_status compose(const app_context *context, const char *forms, int64_
     WEFT_TRY(comm_gatherv(comm, 0, forms, CHOICES_FORMS, codes, bytes));
     WEFT_TRY(comm_allreduce(comm, &device, 1, WEFT_DTYPE_I32, COMM_MIN));
     used = append_sync(context, device != 0, gradient_bytes, text);
-    if (comm_rank(comm) == 0 && option_is_auto(context->options, OPT_SPMM) && forms[strspn(forms, "-")] != '\0') {
+    if (comm_rank(comm) == 0 && forms[strspn(forms, "-")] != '\0') {
         used += (size_t)sprintf(text + used, "%sspmm=", used > 0 ? " " : "");
         append_forms(codes, comm_size(comm), text + used);
     }

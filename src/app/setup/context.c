@@ -63,7 +63,8 @@ static weft_status open_comm(app_context *context)
     return WEFT_OK;
 }
 
-weft_status app_share_options(weft_comm *comm, const weft_options *options, weft_options **received)
+weft_status app_share_options(weft_comm *comm, const option_catalog *catalog, const weft_options *options,
+                              weft_options **received)
 {
     weft_status status = WEFT_OK;
     void *blob = NULL;
@@ -85,7 +86,7 @@ weft_status app_share_options(weft_comm *comm, const weft_options *options, weft
     WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
     WEFT_TRY_GOTO(comm_bcast(comm, 0, blob, count), status, done);
     if (!first) {
-        status = option_unpack(&app_catalog, blob, (size_t)count, received);
+        status = option_unpack(catalog, blob, (size_t)count, received);
     }
 done:
     weft_free(blob);
@@ -116,7 +117,7 @@ weft_status app_decide_shared(weft_comm *comm, weft_options *options, option_id 
 /* Rank 0's view of the options counts: environments may differ between nodes. */
 static weft_status share_options(app_context *context, const weft_options *options)
 {
-    WEFT_TRY(app_share_options(context->comm, options, &context->shared));
+    WEFT_TRY(app_share_options(context->comm, option_catalog_of(options), options, &context->shared));
     context->options = context->shared != NULL ? context->shared : options;
     return WEFT_OK;
 }

@@ -35,8 +35,10 @@ struct app_context {
 /* The log's level by --quiet and --verbose; neither leaves it as it is. WEFT_ERR_USAGE when both are given. */
 weft_status app_set_log_level(const weft_options *options);
 
-/* [out] received  rank 0's options on the other ranks, NULL on rank 0; option_destroy. Collective. */
-weft_status app_share_options(weft_comm *comm, const weft_options *options, weft_options **received);
+/* options: on rank 0; those of other ranks are not looked at. [out] received  rank 0's options on the other ranks, NULL on rank 0;
+ * option_destroy. Collective. */
+weft_status app_share_options(weft_comm *comm, const option_catalog *catalog, const weft_options *options,
+                              weft_options **received);
 
 /* Rank 0's text becomes every rank's value of what said "auto" (option_decide); NULL or "", on other ranks ignored:
  * nothing does. Collective. */

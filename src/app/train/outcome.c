@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "comm/comm_options.def"
+#include "comm/halo_options.def"
 
 static const double hardly_share = 0.1;  /* of the way from the baseline to 1 */
 static const double hardly_errors = 2.0; /* standard errors of the baseline's share */

@@ -53,9 +53,9 @@ weft_status resume_plan(const weft_options *options, double started, train_check
 /* ---- agreement ---- */
 
 /* Returns true if weights that were trained with another value still fit: how training goes, not what is trained. */
-static bool keeps_weights(option_id id)
+static bool keeps_weights(const weft_options *options, option_id id)
 {
-    return strcmp(option_row_of(id)->section, "training") == 0 && id != OPT_SEED && id != OPT_LOSS;
+    return strcmp(option_row_in(options, id)->section, "training") == 0 && id != OPT_SEED && id != OPT_LOSS;
 }
 
 static void append(char *text, size_t bytes, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -110,29 +110,17 @@ static void tell_epochs(const weft_options *o, const checkpoint *ck, const char 
     log_info("--epochs %s instead of %s: as if it had been started so", option_value_text(o, OPT_EPOCHS), before);
 }
 
-/* Returns true if `auto` of this option becomes the checkpoint's value (resume_adopt). */
-static bool adopts(const workload_ops *ops, option_id id)
-{
-    const option_id *at = ops->resume_auto;
-    while (at != NULL && *at != OPTION_NONE && *at != id) {
-        ++at;
-    }
-    return at != NULL && *at == id;
-}
-
 static weft_status check_options(const app_context *context, const workload_ops *ops, const checkpoint *ck)
 {
     char differs[512] = "";
     const weft_options *o = context->options;
-    for (int i = 0; i < OPT_COUNT; ++i) {
-        option_id id = (option_id)i;
-        const char *name = option_row_of(id)->name;
+    for (int i = 0; i < option_count(o); ++i) {
+        const option_id id = option_at(o, i);
+        const char *name = option_row_in(o, id)->name;
         const char *before = option_applies(option_command_of(o), id) ? checkpoint_option(ck, name) : NULL;
-        const option_change change = option_change_of(ops, id);
-        const bool follows =
-            (adopts(ops, id) && option_is_auto(o, id)) ||
-            (id == OPT_LOSS && before != NULL && strcmp(before, "auto") == 0); /* of earlier versions */
-        if (before == NULL || change == OPTION_CHANGE_FREE || follows || option_same_value(o, id, before)) {
+        const option_change change = option_change_of(ops, o, id);
+        const bool follows = id == OPT_LOSS && before != NULL && strcmp(before, "auto") == 0; /* of earlier versions */
+        if (before == NULL || change == OPTION_CHANGES || follows || option_same_value(o, id, before)) {
             continue;
         }
         if (id == OPT_EPOCHS) {
@@ -140,12 +128,13 @@ static weft_status check_options(const app_context *context, const workload_ops 
             tell_epochs(o, ck, before);
             continue;
         }
-        WEFT_CHECK(change == OPTION_CHANGE_NAMED, WEFT_ERR_USAGE,
+        WEFT_CHECK(change == OPTION_DISTURBS, WEFT_ERR_USAGE,
                    "--resume: the checkpoint %s was made with --%s %s, this job has %s: give the same, or another "
                    "--run-dir%s%s%s",
                    checkpoint_path(ck), name, before[0] != '\0' ? before : "(none)", option_value_text(o, id),
-                   keeps_weights(id) ? "; or go on from the weights as they are: --init-weights " : "",
-                   keeps_weights(id) ? checkpoint_path(ck) : "", keeps_weights(id) ? " with a new --run-dir" : "");
+                   keeps_weights(o, id) ? "; or go on from the weights as they are: --init-weights " : "",
+                   keeps_weights(o, id) ? checkpoint_path(ck) : "",
+                   keeps_weights(o, id) ? " with a new --run-dir" : "");
         append(differs, sizeof differs, ", --%s %s (was %s)", name, option_value_text(o, id), before);
     }
     if (checkpoint_ranks(ck) != comm_size(context->comm)) {
@@ -161,7 +150,7 @@ static weft_status check_options(const app_context *context, const workload_ops 
     return WEFT_OK;
 }
 
-static weft_status open_and_check(const app_context *context, const run_dir *dir, const workload *work, checkpoint **ck)
+static weft_status open_checkpoint(const run_dir *dir, const workload *work, checkpoint **ck)
 {
     char path[FILE_PATH_MAX];
     WEFT_TRY(file_path(path, "%s/ckpt", dir->path));
@@ -180,7 +169,7 @@ static weft_status open_and_check(const app_context *context, const run_dir *dir
     WEFT_CHECK(strcmp(checkpoint_data_hash(*ck), work->hash) == 0, WEFT_ERR_USAGE,
                "--resume: the checkpoint %s belongs to other data than %s (hashes %.16s, %.16s)", checkpoint_path(*ck),
                work->name, checkpoint_data_hash(*ck), work->hash);
-    return check_options(context, work->ops, *ck);
+    return WEFT_OK;
 }
 
 weft_status resume_open(const app_context *context, const run_dir *dir, const workload *work, checkpoint **ck)
@@ -188,34 +177,27 @@ weft_status resume_open(const app_context *context, const run_dir *dir, const wo
     weft_status status = WEFT_OK;
     *ck = NULL;
     if (option_flag(context->options, OPT_RESUME) && comm_rank(context->comm) == 0) {
-        status = open_and_check(context, dir, work, ck);
+        status = open_checkpoint(dir, work, ck);
     }
-    return comm_agree(context->comm, status);
-}
-
-weft_status resume_adopt(const app_context *context, const workload *work, const checkpoint *ck)
-{
-    for (const option_id *id = work->ops->resume_auto; id != NULL && *id != OPTION_NONE; ++id) {
-        const char *own = ck != NULL ? checkpoint_option(ck, option_row_of(*id)->name) : NULL;
-        if (option_is_auto(context->options, *id)) {
-            WEFT_TRY(app_decide_shared(context->comm, context->decided, *id, own));
-        }
+    WEFT_TRY(comm_agree(context->comm, status));
+    if (option_flag(context->options, OPT_RESUME) && work->ops->adopt != NULL) {
+        WEFT_TRY(work->ops->adopt(context, *ck));
     }
-    return work->ops->adopt != NULL ? work->ops->adopt(work, ck) : WEFT_OK;
+    return comm_agree(context->comm, *ck != NULL ? check_options(context, work->ops, *ck) : WEFT_OK);
 }
 
 const char *resume_choices(const app_context *context, const checkpoint *ck)
 {
     const bool alike = ck != NULL && checkpoint_ranks(ck) == comm_size(context->comm) &&
                        checkpoint_threads(ck) == context->placement.threads;
-    return alike ? checkpoint_option(ck, option_row_of(OPT_CHOICES)->name) : NULL;
+    return alike ? checkpoint_option(ck, option_row_in(context->options, OPT_CHOICES)->name) : NULL;
 }
 
 /* ---- how to go on ---- */
 
 static void append_option(char *text, size_t bytes, const weft_options *options, option_id id)
 {
-    const option_row *row = option_row_of(id);
+    const option_row *row = option_row_in(options, id);
     if (row->type == OPTION_FLAG) {
         append(text, bytes, " --%s%s", option_flag(options, id) ? "" : "no-", row->name);
         return;
@@ -230,8 +212,8 @@ void resume_command(const app_context *context, const char *path, char *text, si
     launcher_command(comm_size(context->comm), text, bytes);
     shell_append_program(text, bytes);
     append(text, bytes, " train");
-    for (int i = 0; i < OPT_COUNT; ++i) {
-        option_id id = (option_id)i;
+    for (int i = 0; i < option_count(o); ++i) {
+        const option_id id = option_at(o, i);
         bool given = option_applies(option_command_of(o), id) && option_is_set(o, id) &&
                      option_source_of(o, id) != OPTION_ENVIRONMENT;
         if (given && id != OPT_RESUME && id != OPT_FORCE && id != OPT_RUN_DIR) {

@@ -52,11 +52,12 @@ static void write_time(json_writer *json, const char *key, double seconds)
 static void write_options(json_writer *json, const weft_options *options)
 {
     json_object(json, "options");
-    for (int id = 0; id < OPT_COUNT; ++id) {
+    for (int i = 0; i < option_count(options); ++i) {
+        const option_id id = option_at(options, i);
         if (!option_applies(option_command_of(options), id)) {
             continue;
         }
-        json_object(json, option_row_of(id)->name);
+        json_object(json, option_row_in(options, id)->name);
         json_text(json, "value", option_value_text(options, id));
         json_text(json, "source", option_source_text(option_source_of(options, id)));
         json_end(json);

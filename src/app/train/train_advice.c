@@ -6,12 +6,24 @@
 #include "app/train/advice.h"
 #include "base/clock.h"
 #include "comm/core/layout.h"
+#include "train/activities.h"
 
-double train_compute_seconds(const double seconds[ACTIVITY_COUNT])
+double train_compute_seconds(const double seconds[ACTIVITY_ROWS_MAX])
 {
     double sum = 0.0;
-    for (int a = 0; a < ACTIVITY_COUNT; ++a) {
-        sum += activity_table[a].activity->kind == ACTIVITY_COMPUTES ? seconds[a] : 0.0;
+    for (int a = 0; a < activity_table_rows(); ++a) {
+        sum += activity_table()[a].activity->kind == ACTIVITY_COMPUTES ? seconds[a] : 0.0;
+    }
+    return sum;
+}
+
+/* Messages that the kind of workload sends for its rows. */
+static double exchange_seconds(const double seconds[ACTIVITY_ROWS_MAX])
+{
+    double sum = 0.0;
+    for (int a = 0; a < activity_table_rows(); ++a) {
+        const activity_entry *entry = &activity_table()[a];
+        sum += entry->of_kind && entry->activity->kind == ACTIVITY_MOVES ? seconds[a] : 0.0;
     }
     return sum;
 }
@@ -28,20 +40,21 @@ static advice_facts facts_of(const train_report *report)
                       .oversubscribed = context->placement.oversubscribed,
                       .wall = avg->wall,
                       .cpu = avg->cpu,
-                      .prepare = avg->seconds[ROW_ACTIVITY_LOAD] + avg->seconds[ROW_ACTIVITY_PARTITION] +
-                                 avg->seconds[ROW_ACTIVITY_PREPARE],
-                      .partition = avg->seconds[ROW_ACTIVITY_PARTITION],
+                      .prepare = avg->seconds[activity_table_row(ACTIVITY_LOAD)] +
+                                 avg->seconds[activity_table_row(ACTIVITY_PARTITION)] +
+                                 avg->seconds[activity_table_row(ACTIVITY_PREPARE)],
+                      .partition = avg->seconds[activity_table_row(ACTIVITY_PARTITION)],
                       .generated = report->work->generated,
                       .compute_avg = avg->compute,
                       .compute_max = report->spread.max.compute,
-                      .halo = avg->seconds[ROW_ACTIVITY_HALO],
+                      .halo = exchange_seconds(avg->seconds),
                       .exposed = avg->exposed,
-                      .evaluate = avg->seconds[ROW_ACTIVITY_EVALUATE],
+                      .evaluate = avg->seconds[activity_table_row(ACTIVITY_EVALUATE)],
                       .eval_every = report->services->eval_every,
                       .overlap_split = option_choice(context->options, OPT_OVERLAP) == OVERLAP_SPLIT,
                       .lossy = option_choice(context->options, OPT_WIRE) != COMM_WIRE_SAME ||
                                option_choice(context->options, OPT_SYNC) != SYNC_ALLREDUCE,
-                      .partitioner = report->outcome.habits.partitioner,
+                      .partitioner = report->work->divider,
                       .edge_balance = report->work->balance,
                       .own = report->load.own,
                       .others = report->load.others,
@@ -50,7 +63,7 @@ static advice_facts facts_of(const train_report *report)
                       .node_cpus = report->load.cpus,
                       .competitors = report->load.competitors,
                       .node_peak_bytes = node_ranks * avg->peak_rss};
-    f.train = f.compute_avg + f.halo + avg->seconds[ROW_ACTIVITY_ALLREDUCE] + f.evaluate;
+    f.train = f.compute_avg + f.halo + avg->seconds[activity_table_row(ACTIVITY_ALLREDUCE)] + f.evaluate;
     f.node_memory_bytes = (double)placement_memory_available() + node_ranks * (double)clock_rss_bytes();
     return f;
 }

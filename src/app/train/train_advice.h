@@ -6,7 +6,7 @@
 #include "io/json.h"
 
 /* Of one rank: what it computes in epochs, without waiting for others. */
-double train_compute_seconds(const double seconds[ACTIVITY_COUNT]);
+double train_compute_seconds(const double seconds[ACTIVITY_ROWS_MAX]);
 
 /* Both on rank 0, once report->spread is known. A line each on stdout; an array "advice" of texts. */
 void train_advice_print(const train_report *report);

@@ -162,7 +162,7 @@ static weft_status decide(train_job *job)
 {
     const workload_ops *ops = job->work.ops;
     WEFT_TRY(workload_decide(&job->work, job->context, true));
-    option_warn_idle(job->context->options, ops->idle, ops->idle_where);
+    option_warn_unserved(job->context->options, ops->options->traits, ops->field);
     return WEFT_OK;
 }
 
@@ -182,12 +182,11 @@ static weft_status open_data(train_job *job)
 static weft_status dry_run(train_job *job)
 {
     workload *work = &job->work;
-    const int64_t ranks = option_int(job->context->options, OPT_DRY_RANKS);
     WEFT_TRY(work->ops->plan(work, job->dir.path, 0));
     /* A dry run refuses the weights that the run would refuse: their file was read, and what is left is the shape of
-     * each matrix, which a built model has, in the memory that was just found to be there. A plan for other numbers of
-     * ranks has no such model. */
-    if (job->initial != NULL && (ranks == 0 || ranks == comm_size(job->context->comm))) {
+     * each matrix, which a built model has, in the memory that was just found to be there. A plan for another number
+     * of ranks has no such model. */
+    if (job->initial != NULL && !work->elsewhere) {
         WEFT_TRY(work->ops->build(work));
         WEFT_TRY(fit_place_initial(work, job->initial));
     }
@@ -200,7 +199,6 @@ static weft_status build(train_job *job)
     workload *work = &job->work;
     WEFT_TRY(resume_open(context, &job->dir, work, &job->from));
     WEFT_TRY(choices_adopt(context, resume_choices(context, job->from)));
-    WEFT_TRY(resume_adopt(context, work, job->from));
     WEFT_TRY(adopt_moments(job));
     WEFT_TRY(work->ops->plan(work, job->dir.path, 0));
     WEFT_TRY(work->ops->build(work));
@@ -329,7 +327,7 @@ static void take_options(train_job *job, weft_options *own, const weft_options *
 static weft_status copy_options(weft_comm *comm, const weft_options *options, weft_options **own)
 {
     *own = NULL;
-    WEFT_TRY(app_share_options(comm, options, own));
+    WEFT_TRY(app_share_options(comm, option_catalog_of(options), options, own));
     return comm_agree(comm, *own == NULL ? option_copy(options, own) : WEFT_OK);
 }
 

@@ -82,10 +82,10 @@ static bool any(const train_rank *rows, int ranks, size_t offset)
 static void write_activities(json_writer *json, const train_rank *rows, int ranks)
 {
     json_object(json, "activity_s");
-    for (int a = 0; a < ACTIVITY_COUNT; ++a) {
+    for (int a = 0; a < activity_table_rows(); ++a) {
         size_t offset = offsetof(train_rank, figures.seconds) + (size_t)a * sizeof(double);
         if (any(rows, ranks, offset)) {
-            write_column(json, activity_table[a].activity->text, rows, ranks, offset, PER_SECOND);
+            write_column(json, activity_table()[a].activity->text, rows, ranks, offset, PER_SECOND);
         }
     }
     json_end(json);

@@ -180,7 +180,7 @@ static train_figures figures_of_rank(const train_report *report)
 {
     train_figures f = {0};
     activity_table_seconds(f.seconds);
-    for (int a = 0; a < ACTIVITY_COUNT; ++a) {
+    for (int a = 0; a < activity_table_rows(); ++a) {
         f.wall += f.seconds[a];
     }
     for (int lane = 0; lane < COMM_LANES; ++lane) {
@@ -261,9 +261,9 @@ static void print_table(const train_report *report, const train_spread *s)
     int ranks = comm_size(report->context->comm);
     int threads = report->context->placement.threads;
     printf("\n%-28s %9s %9s %9s %7s\n", "activity (seconds)", "min", "avg", "max", "%");
-    for (int a = 0; a < ACTIVITY_COUNT; ++a) {
+    for (int a = 0; a < activity_table_rows(); ++a) {
         if (s->max.seconds[a] > 0) {
-            printf("%-28s %9.3f %9.3f %9.3f %6.1f%%\n", activity_table[a].activity->text, s->min.seconds[a],
+            printf("%-28s %9.3f %9.3f %9.3f %6.1f%%\n", activity_table()[a].activity->text, s->min.seconds[a],
                    s->avg.seconds[a], s->max.seconds[a], 100.0 * s->avg.seconds[a] / s->avg.wall);
         }
     }
@@ -320,9 +320,9 @@ static void write_runs(json_writer *json, const train_result *result)
 static void write_activities(json_writer *json, const train_spread *s)
 {
     json_object(json, "activity_s_avg");
-    for (int a = 0; a < ACTIVITY_COUNT; ++a) {
+    for (int a = 0; a < activity_table_rows(); ++a) {
         if (s->max.seconds[a] > 0) {
-            json_real(json, activity_table[a].activity->text, s->avg.seconds[a]);
+            json_real(json, activity_table()[a].activity->text, s->avg.seconds[a]);
         }
     }
     json_end(json);

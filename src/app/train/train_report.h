@@ -13,7 +13,7 @@
 
 /* Figures of one rank. The struct holds doubles alone, so one all-reduce takes it as a row. */
 typedef struct train_figures {
-    double seconds[ACTIVITY_COUNT];
+    double seconds[ACTIVITY_ROWS_MAX];
     double lane_bytes[COMM_LANES], lane_messages[COMM_LANES];
     double lane_busy[COMM_LANES];   /* seconds from posts to their ends */
     double lane_waited[COMM_LANES]; /* seconds of lane_busy in which the rank stood still */

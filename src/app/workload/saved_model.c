@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "app/setup/context.h"
+#include "app/workload/app_catalog.h"
 #include "app/workload/workload.h"
 #include "base/log.h"
 #include "io/json.h"
@@ -17,65 +18,78 @@
 
 enum { JSON_MAX = 1 << 20 };
 
-/* ---- what is recorded of a model's making ---- */
+/* What makes a model what it is, whatever its kind: every form of it records these options, and a command may not contradict them.
+ * The exception is the split of the data that it was trained on, which is taken where nobody asks for another. */
+static const option_id recorded_of_all[] = {OPT_MODEL, OPT_LOSS, OPT_METRIC, OPT_SPLIT_INDEX, OPTION_NONE};
 
-/* Options of every kind of model; a kind adds its own (workload_ops.recorded and those behind it). */
-static const option_id recorded_of_all[] = {OPT_MODEL, OPT_LOSS, OPT_METRIC, OPTION_NONE};
+enum { RECORDED_MAX = 64 };
 
-enum { RECORDED_MAX = 128 };
-
-/* Recorded options. */
-typedef struct recorded_list {
-    int count;
+/* Every recorded option, of all kinds: whose a model is, its own record tells. */
+typedef struct record_list {
     option_id id[RECORDED_MAX];
-    bool of_inputs[RECORDED_MAX]; /* by what the inputs were scaled */
-    bool loose[RECORDED_MAX];     /* other data may have another value: it is decided, never contradicted */
-} recorded_list;
+    int count;
+} record_list;
 
-static void add_recorded(recorded_list *list, const option_id *id, bool of_inputs, bool loose)
+static void add_ids(record_list *list, const option_id *id)
 {
     for (; id != NULL && *id != OPTION_NONE; ++id) {
         assert(list->count < RECORDED_MAX);
-        list->id[list->count] = *id;
-        list->of_inputs[list->count] = of_inputs;
-        list->loose[list->count] = loose;
-        list->count += 1;
+        list->id[list->count++] = *id;
     }
 }
 
-static void add_kind(recorded_list *list, const workload_ops *ops)
+static record_list recorded(void)
 {
-    add_recorded(list, ops->recorded, false, false);
-    add_recorded(list, ops->recorded_inputs, true, false);
-    add_recorded(list, ops->recorded_loosely, false, true);
-}
-
-/* Those of one kind of model; ops NULL: of every kind, as a description may be read before the kind is known. */
-static recorded_list recorded_of(const workload_ops *ops)
-{
-    recorded_list list = {.count = 0};
-    add_recorded(&list, recorded_of_all, false, false);
-    for (int i = 0; ops == NULL && workload_list[i] != NULL; ++i) {
-        add_kind(&list, workload_list[i]);
-    }
-    if (ops != NULL) {
-        add_kind(&list, ops);
+    record_list list = {.count = 0};
+    add_ids(&list, recorded_of_all);
+    for (int i = 0; workload_list[i] != NULL; ++i) {
+        add_ids(&list, workload_list[i]->recorded);
     }
     return list;
 }
 
+static bool has_id(const option_id *ids, option_id id)
+{
+    while (ids != NULL && *ids != OPTION_NONE && *ids != id) {
+        ++ids;
+    }
+    return ids != NULL && *ids == id;
+}
+
+static bool is_of_inputs(option_id id)
+{
+    bool found = false;
+    for (int i = 0; workload_list[i] != NULL; ++i) {
+        found = found || has_id(workload_list[i]->inputs, id);
+    }
+    return found;
+}
+
+static bool is_recorded(option_id id)
+{
+    bool found = has_id(recorded_of_all, id);
+    for (int i = 0; workload_list[i] != NULL; ++i) {
+        found = found || has_id(workload_list[i]->recorded, id);
+    }
+    return found;
+}
+
 static bool same_value(const weft_options *a, const weft_options *b, option_id id)
 {
-    option_type type = option_row_of(id)->type;
+    option_type type = option_row_in(a, id)->type;
     return type == OPTION_REAL ? option_real(a, id) == option_real(b, id)
                                : strcmp(option_value_text(a, id), option_value_text(b, id)) == 0;
 }
 
 /* ---- descriptions ---- */
 
+/* The first split is what all data have: a model of it asks for nothing. */
 static weft_status note(saved_model *model, const char *origin, option_id id, const char *text)
 {
-    weft_status status = option_assign(model->known, option_row_of(id)->name, text);
+    if (id == OPT_SPLIT_INDEX && strcmp(text, option_row_in(model->known, id)->default_text) == 0) {
+        return WEFT_OK;
+    }
+    weft_status status = option_assign(model->known, option_row_in(model->known, id)->name, text);
     if (status == WEFT_ERR_USAGE) { /* nobody typed it */
         status = WEFT_ERR_DATA;
     }
@@ -99,19 +113,15 @@ static const workload_ops *kind_of(const saved_model *model, const weft_options 
     return workload_of(option_is_set(model->known, OPT_MODEL) ? model->known : given);
 }
 
-/* Looks for option i of the list; a caller who wants the weights alone is told of the scaling of their inputs. */
-static bool wants(const recorded_list *list, int i, bool alone)
+/* A caller who wants the weights alone is told of the scaling of their inputs. */
+static bool wants(option_id id, bool alone)
 {
-    return !alone || list->of_inputs[i];
+    return !alone || is_of_inputs(id);
 }
 
-/* A default that is loose is what all data have: a model of it asks for nothing. */
-static weft_status note_recorded(saved_model *model, const char *origin, const recorded_list *list, int i,
-                                 const char *text)
+static const char *name_of(const saved_model *model, option_id id)
 {
-    const option_id id = list->id[i];
-    const bool asks = !list->loose[i] || strcmp(text, option_row_of(id)->default_text) != 0;
-    return asks ? note(model, origin, id, text) : WEFT_OK;
+    return option_row_in(model->known, id)->name;
 }
 
 static weft_status read_run(saved_model *model, const char *path, const json_value *root, bool alone)
@@ -119,13 +129,13 @@ static weft_status read_run(saved_model *model, const char *path, const json_val
     const json_value *options = json_find(root, "options");
     WEFT_CHECK(options != NULL && options->kind == JSON_OBJECT, WEFT_ERR_DATA, "%s: no options: not a run's record",
                path);
-    const recorded_list list = recorded_of(NULL);
+    const record_list list = recorded();
     for (int i = 0; i < list.count; ++i) {
-        const json_value *option = wants(&list, i, alone) ? json_find(options, option_row_of(list.id[i])->name) : NULL;
+        const json_value *option = wants(list.id[i], alone) ? json_find(options, name_of(model, list.id[i])) : NULL;
         const char *text = NULL;
         if (option != NULL) {
             WEFT_TRY(json_get_text(path, option, "value", &text));
-            WEFT_TRY(note_recorded(model, path, &list, i, text));
+            WEFT_TRY(note(model, path, list.id[i], text));
         }
     }
     if (alone) {
@@ -161,13 +171,13 @@ static weft_status describe_by_run(saved_model *model, bool alone)
 
 static weft_status describe_by_metadata(saved_model *model, const safetensors_file *file, bool alone)
 {
-    const recorded_list list = recorded_of(NULL);
+    const record_list list = recorded();
     for (int i = 0; i < list.count; ++i) {
         char key[64];
-        snprintf(key, sizeof key, "weft.%s", option_row_of(list.id[i])->name);
-        const char *text = wants(&list, i, alone) ? safetensors_metadata(file, key) : NULL;
+        snprintf(key, sizeof key, "weft.%s", name_of(model, list.id[i]));
+        const char *text = wants(list.id[i], alone) ? safetensors_metadata(file, key) : NULL;
         if (text != NULL) {
-            WEFT_TRY(note_recorded(model, model->path, &list, i, text));
+            WEFT_TRY(note(model, model->path, list.id[i], text));
         }
     }
     WEFT_TRY(input_moments_read_metadata(model->path, file, &model->weights.moments));
@@ -244,11 +254,11 @@ static weft_status read_own(saved_model *model, bool alone)
 
 static weft_status describe_by_checkpoint(saved_model *model, const checkpoint *ck, bool alone)
 {
-    const recorded_list list = recorded_of(NULL);
+    const record_list list = recorded();
     for (int i = 0; i < list.count; ++i) {
-        const char *text = wants(&list, i, alone) ? checkpoint_option(ck, option_row_of(list.id[i])->name) : NULL;
+        const char *text = wants(list.id[i], alone) ? checkpoint_option(ck, name_of(model, list.id[i])) : NULL;
         if (text != NULL) {
-            WEFT_TRY(note_recorded(model, checkpoint_path(ck), &list, i, text));
+            WEFT_TRY(note(model, checkpoint_path(ck), list.id[i], text));
         }
     }
     return WEFT_OK;
@@ -383,11 +393,11 @@ static weft_status name_classes(saved_model *model, const weft_options *given)
 
 static weft_status check_given(const saved_model *model, const weft_options *given)
 {
-    const recorded_list list = recorded_of(NULL);
+    const record_list list = recorded();
     for (int i = 0; i < list.count; ++i) {
         option_id id = list.id[i];
-        const char *name = option_row_of(id)->name;
-        bool asked = !list.loose[i] && option_applies(option_command_of(given), id) && option_is_set(given, id);
+        const char *name = name_of(model, id);
+        bool asked = id != OPT_SPLIT_INDEX && option_applies(option_command_of(given), id) && option_is_set(given, id);
         WEFT_CHECK(!asked || !option_is_set(model->known, id) || same_value(given, model->known, id), WEFT_ERR_USAGE,
                    "--%s %s (%s): %s was made with %s %s: leave --%s out", name, option_value_text(given, id),
                    option_source_text(option_source_of(given, id)), model->path, name,
@@ -401,21 +411,21 @@ weft_status saved_model_show(saved_model *model, option_id id, const char *text)
 {
     bool told = option_is_set(model->known, id);
     WEFT_CHECK(!told || strcmp(option_value_text(model->known, id), text) == 0, WEFT_ERR_DATA,
-               "%s: the weights are those of %s %s, but their description says %s", model->path,
-               option_row_of(id)->name, text, option_value_text(model->known, id));
+               "%s: the weights are those of %s %s, but their description says %s", model->path, name_of(model, id),
+               text, option_value_text(model->known, id));
     return note(model, model->path, id, text);
 }
 
-static weft_status create(saved_model **model)
+static weft_status create(const weft_options *given, saved_model **model)
 {
     const option_command *train = NULL;
-    WEFT_TRY(option_command_find(&app_catalog, "train", &train));
+    WEFT_TRY(option_command_find(option_catalog_of(given), "train", &train));
     WEFT_TRY(WEFT_NEW_ZERO(model, 1, WEFT_MEM_GENERAL));
     return option_create(train, &(*model)->known);
 }
 
 /* Means and deviations are there because the features were standardised. */
-static weft_status show_scaling(saved_model *model, const weft_options *given)
+static weft_status show_scaling(saved_model *model, const workload_ops *ops)
 {
     const int64_t columns = model->weights.moments.columns;
     if (columns == 0) {
@@ -424,7 +434,6 @@ static weft_status show_scaling(saved_model *model, const weft_options *given)
     WEFT_CHECK(model->inputs == 0 || model->inputs == columns, WEFT_ERR_DATA,
                "%s: means and deviations of %lld features, and the weights are for %lld", model->path,
                (long long)columns, (long long)model->inputs);
-    const workload_ops *ops = kind_of(model, given);
     return ops->show_moments != NULL ? ops->show_moments(model) : WEFT_OK;
 }
 
@@ -441,29 +450,30 @@ static weft_status check_metric(const saved_model *model)
 
 weft_status saved_model_open(const char *path, const weft_options *given, saved_model **model)
 {
-    WEFT_TRY(create(model));
+    WEFT_TRY(create(given, model));
     WEFT_TRY(read_model(*model, path, given, false));
     WEFT_TRY(name_classes(*model, given));
     WEFT_TRY(kind_of(*model, given)->recognise(*model, given));
-    WEFT_TRY(show_scaling(*model, given));
+    WEFT_TRY(show_scaling(*model, kind_of(*model, given)));
     WEFT_TRY(check_metric(*model));
     return check_given(*model, given);
 }
 
 weft_status saved_model_open_weights(const char *path, const weft_options *given, saved_model **model)
 {
-    WEFT_TRY(create(model));
+    WEFT_TRY(create(given, model));
     WEFT_TRY(read_model(*model, path, given, true));
     WEFT_TRY(name_classes(*model, given));
-    return show_scaling(*model, given);
+    return show_scaling(*model, kind_of(*model, given));
 }
 
 bool saved_model_agrees(const saved_model *model, const weft_options *options)
 {
-    const recorded_list list = recorded_of(NULL);
+    const record_list list = recorded();
     for (int i = 0; i < list.count; ++i) {
-        if (!list.of_inputs[i] && !list.loose[i] && option_is_set(model->known, list.id[i]) &&
-            !same_value(model->known, options, list.id[i])) {
+        const option_id id = list.id[i];
+        if (id != OPT_SPLIT_INDEX && !is_of_inputs(id) && option_is_set(model->known, id) &&
+            !same_value(model->known, options, id)) {
             return false;
         }
     }
@@ -499,47 +509,33 @@ weft_status saved_model_share(weft_comm *comm, saved_model **model)
     WEFT_TRY(comm_bcast(comm, 0, &m->inputs, (int64_t)sizeof m->inputs));
     WEFT_TRY(comm_bcast(comm, 0, &m->outputs, (int64_t)sizeof m->outputs));
     WEFT_TRY(comm_bcast(comm, 0, &m->own_bytes, (int64_t)sizeof m->own_bytes));
-    WEFT_TRY(app_share_options(comm, m->known, &received));
+    WEFT_TRY(app_share_options(comm, app_catalog(), m->known, &received));
     m->known = received != NULL ? received : m->known;
     return m->own_bytes > 0 ? share_own(comm, m) : weights_share(comm, &m->weights);
-}
-
-static bool is_given(const weft_options *given, option_id id)
-{
-    return option_applies(option_command_of(given), id) && option_is_set(given, id);
-}
-
-/* An option of the command train that is no part of the model's record, as it was given. */
-static weft_status take_given(const weft_options *given, option_id id, weft_options *options)
-{
-    const bool takes =
-        option_applies(option_command_of(options), id) && is_given(given, id) && option_allowed_from(id, OPTION_FILE);
-    return takes ? option_assign(options, option_row_of(id)->name, option_value_text(given, id)) : WEFT_OK;
-}
-
-/* Loosely recorded values are no wishes: the data may lack them. */
-static weft_status take_known(const saved_model *model, const weft_options *given, const recorded_list *list, int i,
-                              weft_options *options)
-{
-    const option_id id = list->id[i];
-    if (!option_is_set(model->known, id) || (list->loose[i] && is_given(given, id))) {
-        return WEFT_OK;
-    }
-    const char *text = option_value_text(model->known, id);
-    return list->loose[i] ? option_decide(options, id, text) : option_assign(options, option_row_of(id)->name, text);
 }
 
 weft_status saved_model_options(const saved_model *model, const weft_options *given, weft_options **options)
 {
     weft_status status = WEFT_OK;
-    const recorded_list list = recorded_of(NULL);
-    WEFT_TRY(option_create(option_command_of(model->known), options));
-    for (int i = 0; i < OPT_COUNT && status == WEFT_OK; ++i) {
-        status = take_given(given, (option_id)i, *options);
+    const option_command *train = option_command_of(model->known);
+    const bool other_split =
+        option_applies(option_command_of(given), OPT_SPLIT_INDEX) && option_is_set(given, OPT_SPLIT_INDEX);
+    WEFT_TRY(option_create(train, options));
+    for (int i = 0; i < option_count(given); ++i) {
+        const option_id id = option_at(given, i);
+        bool known = is_recorded(id) && option_is_set(model->known, id);
+        if (id == OPT_SPLIT_INDEX && known && !other_split) { /* no wish: the data may have fewer */
+            WEFT_TRY_GOTO(option_decide(*options, id, option_value_text(model->known, id)), status, done);
+            continue;
+        }
+        known = known && id != OPT_SPLIT_INDEX;
+        const weft_options *from = known ? model->known : given;
+        if (option_applies(train, id) && option_applies(option_command_of(from), id) && option_is_set(from, id) &&
+            option_allowed_from(id, OPTION_FILE)) {
+            WEFT_TRY_GOTO(option_assign(*options, name_of(model, id), option_value_text(from, id)), status, done);
+        }
     }
-    for (int i = 0; i < list.count && status == WEFT_OK; ++i) {
-        status = take_known(model, given, &list, i, *options);
-    }
+done:
     if (status != WEFT_OK) {
         option_destroy(*options);
         *options = NULL;
@@ -547,20 +543,26 @@ weft_status saved_model_options(const saved_model *model, const weft_options *gi
     return status;
 }
 
+/* Has a model of this kind a use for it? */
+static bool concerns(const workload_ops *ops, const saved_model *model, option_id id)
+{
+    return option_serves(option_row_in(model->known, id), ops->options->traits);
+}
+
 weft_status saved_model_export(const saved_model *model, const char *path)
 {
     weft_status status = WEFT_OK;
     const workload_ops *ops = workload_of(model->known);
     safetensors_text *texts = NULL;
-    const recorded_list list = recorded_of(ops);
+    const record_list list = recorded();
     char keys[RECORDED_MAX][64], *class_keys = NULL, *numbers = NULL;
     int count = 0, moments = 0;
     WEFT_TRY_GOTO(WEFT_NEW(&texts, list.count + 1 + INPUT_MOMENTS_TEXTS + model->classes.count, WEFT_MEM_GENERAL),
                   status, done);
     texts[count++] = (safetensors_text){"format", "pt"};
     for (int i = 0; i < list.count; ++i) {
-        if (option_is_set(model->known, list.id[i])) {
-            snprintf(keys[i], sizeof keys[i], "weft.%s", option_row_of(list.id[i])->name);
+        if (option_is_set(model->known, list.id[i]) && concerns(ops, model, list.id[i])) {
+            snprintf(keys[i], sizeof keys[i], "weft.%s", name_of(model, list.id[i]));
             texts[count++] = (safetensors_text){keys[i], option_value_text(model->known, list.id[i])};
         }
     }

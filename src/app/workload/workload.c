@@ -1,29 +1,51 @@
 /* app/workload/workload.c: see app/workload/workload.h. */
 #include "app/workload/workload.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "gnn/gnn_options.def"
-#include "graph/graph_options.def"
+#include "io/data_options.def"
+#include "train/train_options.def"
+
+/* The surest claim of the model counts first, the surest claim of the data among those. */
+static int weight_of(const workload_claims *claims)
+{
+    return 3 * (int)claims->model + (int)claims->data;
+}
 
 const workload_ops *workload_of(const weft_options *options)
 {
-    const workload_ops *const *ops = workload_list;
-    while (ops[1] != NULL && !(*ops)->takes(options)) {
-        ++ops;
+    const workload_ops *best = NULL;
+    int most = -1;
+    for (int i = 0; workload_list[i] != NULL; ++i) {
+        const workload_claims claims = workload_list[i]->claims(options);
+        if (weight_of(&claims) >= most) {
+            most = weight_of(&claims);
+            best = workload_list[i];
+        }
     }
-    return *ops;
+    assert(best != NULL);
+    return best;
 }
 
-/* A model for one kind, and data of another. */
+/* A model for one kind and data of another, or data that two kinds are equally certain of. */
 static weft_status check_kind(const workload_ops *ops, const weft_options *options)
 {
     const char *data = option_text(options, OPT_DATA);
+    const workload_claims own = ops->claims(options);
     for (int i = 0; data[0] != '\0' && workload_list[i] != NULL; ++i) {
         const workload_ops *other = workload_list[i];
-        WEFT_CHECK(other == ops || ops->looks_like(data) || !other->looks_like(data), WEFT_ERR_USAGE,
+        const workload_claims claims = other->claims(options);
+        if (other == ops || claims.data != CLAIM_CERTAIN) {
+            continue;
+        }
+        WEFT_CHECK(own.data != CLAIM_CERTAIN || own.model != claims.model, WEFT_ERR_USAGE,
+                   FLAG_DATA " %s is data for networks on %s and for networks on %s: name the network by " FLAG_MODEL
+                             ", one that only one of them has",
+                   data, other->field, ops->field);
+        WEFT_CHECK(own.data == CLAIM_CERTAIN, WEFT_ERR_USAGE,
                    FLAG_DATA " %s is for networks on %s, and " FLAG_MODEL
                              " %s is one on %s: give other data, or another model",
                    data, other->field, option_text(options, OPT_MODEL), ops->field);
@@ -31,9 +53,48 @@ static weft_status check_kind(const workload_ops *ops, const weft_options *optio
     return WEFT_OK;
 }
 
+weft_status workload_refuse_data(const char *data)
+{
+    char accepted[1024];
+    size_t used = 0;
+    int kinds = 0;
+    while (workload_list[kinds] != NULL) {
+        ++kinds;
+    }
+    for (int i = kinds - 1; i >= 0 && used < sizeof accepted; --i) { /* the kind of what nobody claims comes first */
+        assert(workload_list[i]->accepts != NULL);
+        used += (size_t)snprintf(accepted + used, sizeof accepted - used, "%s%s", used > 0 ? ", and no " : "",
+                                 workload_list[i]->accepts);
+    }
+    return weft_fail(WEFT_ERR_NOINPUT, "%s: is not a %s: see docs/formats.md", data, accepted);
+}
+
+/* Returns true if the kind's table has the recipe. */
+static bool has_recipe(const workload_ops *ops, const char *recipe)
+{
+    const option_recipe_setting *s = ops->options->recipes;
+    while (s != NULL && s->recipe != NULL && strcmp(s->recipe, recipe) != 0) {
+        ++s;
+    }
+    return s != NULL && s->recipe != NULL;
+}
+
+/* A recipe that another kind alone has. */
+static void warn_of_recipe(const workload *work)
+{
+    const char *recipe = option_text(work->context->options, OPT_RECIPE);
+    for (int i = 0; workload_list[i] != NULL; ++i) {
+        if (has_recipe(workload_list[i], recipe) && !has_recipe(work->ops, recipe)) {
+            log_warn("--recipe %s is for networks on %s, and %s is data for networks on %s", recipe,
+                     workload_list[i]->field, work->name, work->ops->field);
+            return;
+        }
+    }
+}
+
 weft_status workload_begin(const workload_ops *ops, const app_context *context, workload *work)
 {
-    *work = (workload){.ops = ops, .context = context, .process = clock_rss_bytes(), .balance = 1.0};
+    *work = (workload){.ops = ops, .context = context, .process = clock_rss_bytes(), .balance = 1.0, .divider = "auto"};
     work->split_cure = ops->split_cure;
     work->test_cure = ops->test_cure;
     const weft_status status = check_kind(ops, context->options);
@@ -44,10 +105,10 @@ weft_status workload_begin(const workload_ops *ops, const app_context *context, 
 static weft_status adopt_inputs(const workload *work, weft_options *options)
 {
     const weft_options *known = work->start != NULL ? work->start->known : NULL;
-    const option_id *id = known != NULL ? work->ops->recorded_inputs : NULL;
+    const option_id *id = known != NULL ? work->ops->inputs : NULL;
     for (; id != NULL && *id != OPTION_NONE; ++id) {
         const bool told = option_is_set(known, *id) && !option_is_auto(known, *id);
-        const char *name = option_row_of(*id)->name;
+        const char *name = option_row_in(options, *id)->name;
         if (told && option_is_auto(options, *id)) {
             WEFT_TRY(option_decide(options, *id, option_value_text(known, *id)));
             log_info("--%s %s (auto: as for the weights of %s)", name, option_value_text(known, *id),
@@ -63,6 +124,9 @@ static weft_status adopt_inputs(const workload *work, weft_options *options)
 weft_status workload_decide(workload *work, app_context *context, bool training)
 {
     weft_options *copy = NULL;
+    if (training) {
+        warn_of_recipe(work);
+    }
     weft_status status = comm_agree(context->comm, option_copy(context->options, &copy));
     status = status == WEFT_OK ? comm_agree(context->comm, adopt_inputs(work, copy)) : status;
     status = status == WEFT_OK ? work->ops->decide(work, copy, training) : status;

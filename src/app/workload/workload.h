@@ -32,6 +32,7 @@
 #include "app/workload/memory_plan.h"
 #include "app/workload/saved_model.h"
 #include "base/file.h"
+#include "base/trace/activity.h"
 #include "io/json.h"
 #include "io/safetensors.h"
 #include "train/fit/fit.h"
@@ -47,38 +48,65 @@ enum { WORKLOAD_SHARES = 4, WORKLOAD_NAMED_ROWS = 2000000 /* most rows that are 
 
 typedef struct workload workload;
 
-/* Which of its options a job used, for advice on better ones. All zero: none of them concerns the kind. */
-typedef struct workload_habits {
-    bool may_norm;           /* the model has no norm, and --norm would give it one */
-    bool may_normalize;      /* inputs are not scaled, and --normalize would scale them */
-    bool input_dropped;      /* --input-dropout is in use */
-    bool old_gradients;      /* rows of gradients are used again in later epochs */
-    const char *partitioner; /* --partition of a graph; NULL: data are not partitioned */
-} workload_habits;
+/* What a training's options tell about its outcome (app/train/outcome.h). */
+typedef struct train_habits {
+    bool normed;        /* hidden layers end with a norm */
+    bool normalized;    /* inputs are scaled */
+    bool input_dropped; /* inputs pass dropout */
+    bool old_gradients; /* gradients of earlier epochs are used */
+} train_habits;
+
+/* How surely a kind of workload recognises something as its own. */
+typedef enum workload_claim { CLAIM_NO, CLAIM_POSSIBLE, CLAIM_CERTAIN } workload_claim;
+
+typedef struct workload_claims {
+    workload_claim model; /* of --model: its words are certain, "auto" is possible */
+    workload_claim data;  /* of --data, as far as its name and a look at files of its folder tell */
+} workload_claims;
+
+/* An activity that a kind of workload brings to the closing table and to reports (app/activity/activity_table.h). */
+typedef struct workload_activity {
+    const weft_activity *activity; /* NULL ends a list */
+    const char *colour;            /* class of its bars in reports, which app/report/page.c has */
+    int place;                     /* rows of the table go up by it */
+} workload_activity;
 
 /* A kind of workload. Statuses are agreed between the ranks where a function is collective. */
 typedef struct workload_ops {
-    /* Whether a job with these options is of this kind; the last of the list takes what is left. Not collective. */
-    bool (*takes)(const weft_options *options);
-    /* Whether --data names what this kind works on, as far as a look at names tells. Not collective. */
-    bool (*looks_like)(const char *data);
-    const char *data;  /* what it trains on, in messages and as a key of run.json: "graph" */
-    const char *field; /* what its networks are on, in messages: "graphs" */
-    const char *rows;  /* what a row of that is: "vertices" */
+    /* The kind's options, sections, commands, recipes and words. Its traits say which options serve jobs of this kind. */
+    const option_table *options;
+    /* Whether model and data of the options are of this kind. Every kind is asked, in the order of workload_list. Not
+     * collective. */
+    workload_claims (*claims)(const weft_options *options);
+    const workload_activity *activities;
+    /* Options of this kind that make a model what it is, up to OPTION_NONE: every form of a saved model records them, and a
+     * command that uses the model may not contradict them. */
+    const option_id *recorded;
+    /* Options, among the recorded, that say how inputs are scaled, up to OPTION_NONE. */
+    const option_id *inputs;
+    /* Options of sections that a resumed run must take as they were (option_section), which it need not, up to OPTION_NONE. */
+    const option_id *resumable;
+    /* Says how a training's options explain its outcome. NULL: normed and normalized. */
+    train_habits (*habits)(const weft_options *options);
+    const char *data;    /* what it trains on, in messages and as a key of run.json: "graph" */
+    const char *field;   /* what its networks are on, in messages: "graphs" */
+    const char *rows;    /* what a row of that is: "vertices" */
+    const char *accepts; /* what its data are on disk, for "is not a ..." */
     const char *split_cure,
         *test_cure;         /* what gives data the validation or test split that they lack, in messages; open may
                                          * set others in the workload */
     const char *label_cure; /* where scores without labels are none; NULL: they are left out */
     const char *share_names[WORKLOAD_SHARES]; /* keys of `shares` in summary.json; NULL: no such figure */
     sync_shards shards;                       /* what a rank's share of the rows is */
-    const option_id *idle;                    /* options that mean nothing here, up to OPTION_NONE */
-    const char *idle_where;                   /* behind "has no effect", in their warning */
 
     /* Makes work->self, which is empty. Not collective. */
     weft_status (*begin)(workload *work);
     /* Finds or generates the data that --data names, and checks them. folder: a folder for generated data, which open
      * makes if it is needed. Collective. */
     weft_status (*open)(workload *work, const char *folder);
+    /* A run is resumed: options that are open take the values of its checkpoint. ck: on rank 0; NULL on the others, and where
+     * training begins anew. After decide. Collective. NULL: nothing is open. */
+    weft_status (*adopt)(const app_context *context, const checkpoint *ck);
     /* [out] rows: [work->classes] labelled rows of each class in all of the data. Not collective. */
     void (*count_classes)(const workload *work, int64_t *rows);
     /* The data's classes become those of a trained model: class_of [work->classes] is the model's class of each, or -1,
@@ -88,9 +116,6 @@ typedef struct workload_ops {
     /* Gives values to the options that say "auto", and logs the reasons. training: false for a trained model, whose
      * inputs stay as they are unless its makers or the user say otherwise. Collective. */
     weft_status (*decide)(workload *work, weft_options *options, bool training);
-    /* Options that a checkpoint fixes get its values, beside those of resume_auto. ck: rank 0's; NULL on the others,
-     * and where the run begins at the beginning. Collective. NULL: there are no such options. */
-    weft_status (*adopt)(const workload *work, const checkpoint *ck);
     /*
      * Finds this rank's share of the data and the memory that it needs. outputs: number of answers of a trained model,
      * used where the data have no labels or no split; targets are then unlabelled. 0: labels are needed. WEFT_ERR_DATA:
@@ -137,29 +162,11 @@ typedef struct workload_ops {
      * where work->keeps. Not collective. NULL: this kind opens its data for one fit. */
     void (*unbuild)(workload *work);
     /* Returns true if another value of this option asks for other data than those that are open, beside the options of
-     * sections that are about data (option_section.of_data). NULL: there are no others. */
+     * general and data. NULL: there are no others. */
     bool (*needs_other_data)(const workload *work, option_id id);
     /* Like release, for a job that ends, as far as this rank can alone; also after release. */
     void (*abandon)(workload *work);
     void (*end)(workload *work); /* frees work->self; after abandon */
-
-    /* Options that a resumed run may change, and that it may not, in the place of what their section says
-     * (option_section.resumed), and options whose "auto" becomes the checkpoint's value; each list ends with
-     * OPTION_NONE. NULL: there are none. */
-    const option_id *resume_free, *resume_refused, *resume_auto;
-    /*
-     * Options that a saved model records, beside --model, --loss and --metric; each list ends with OPTION_NONE, NULL:
-     * there are none.
-     *   recorded          what makes the model what it is, and may not be contradicted
-     *   recorded_inputs   by what its inputs were scaled: a training that starts from its weights follows them
-     *   recorded_loosely  what its training had, and other data need not have: a split of several
-     */
-    const option_id *recorded, *recorded_inputs, *recorded_loosely;
-    /* The model brings means and deviations of its inputs (weights.moments): saved_model_show of the option that says
-     * so. NULL: none does. */
-    weft_status (*show_moments)(saved_model *model);
-    /* NULL: no advice depends on the kind's options. */
-    workload_habits (*habits)(const workload *work);
 
     /* What run.json tells of the data, also after release: keys of an open object. */
     void (*describe_data)(const workload *work, json_writer *json);
@@ -185,6 +192,8 @@ typedef struct workload_ops {
      * saved_model_show. given: options of the command, which say what files and weights do not. WEFT_ERR_DATA: no model
      * of this kind, or description and weights contradict each other. */
     weft_status (*recognise)(saved_model *model, const weft_options *given);
+    /* What means and deviations beside the weights show of the scaling of inputs, by saved_model_show. NULL: nothing. */
+    weft_status (*show_moments)(saved_model *model);
     /* The weights under the names of another program; what those names tell, by saved_model_show. given: as above.
      * WEFT_ERR_DATA: a tensor that no model of this kind has. NULL, like write_named: models of this kind are no
      * weights. */
@@ -204,7 +213,7 @@ struct workload {
     bool generated;          /* the data were made for this job alone */
     bool smooths;            /* the caller will call ops->smooth; set before plan */
     bool keeps;              /* the data stay open over several fits; set before open */
-    /* The model whose weights a training starts from, or NULL. Options of recorded_inputs that are "auto" follow it. */
+    /* The model whose weights a training starts from, or NULL. Options of ops->inputs that are "auto" follow it. */
     const saved_model *start;
     /* [in] Before build: the moments of a trained model; without any, those of the data at hand are measured. [out]
      * After build: the moments in use, as long as the workload lives; or NULL. */
@@ -222,6 +231,8 @@ struct workload {
     int64_t shares[WORKLOAD_SHARES]; /* of this rank, as ops->share_names says */
     double balance;                  /* work of the rank that has most / mean; 1: even */
     double replication;              /* ranks that hold a row, on average; 0 of one rank */
+    const char *divider; /* the method that divides the rows among the ranks, by --partition; "auto" at first */
+    bool elsewhere;      /* the plan is for another number of ranks: nothing can be built after it */
     memory_plan memory;
     int64_t inputs, outputs; /* of the model: figures a row */
 
@@ -232,11 +243,18 @@ struct workload {
     char forms[CHOICES_FORMS + 1]; /* what build chose by measuring, a code that another build takes; "": nothing */
 };
 
-extern const workload_ops *const workload_list[]; /* NULL at the end; in app/train/workload_list.c */
-/* The kind of a job with these options. */
+/* NULL at the end. A program defines its own: weft's is app/train/workload_list.c. The last kind is the one of jobs that no
+ * kind claims. */
+extern const workload_ops *const workload_list[];
+/* The kind of a job with these options: of the kinds that claim the model most surely, the one that claims the data most
+ * surely. Of several that are equally sure the last is given, and workload_begin refuses the job if they are certain. */
 const workload_ops *workload_of(const weft_options *options);
 
-/* Nothing is open. context lives longer than the workload. End with workload_end, also after a failure. */
+/* WEFT_ERR_NOINPUT: no kind knows the data, with what each accepts. */
+weft_status workload_refuse_data(const char *data);
+
+/* Nothing is open. context lives longer than the workload. End with workload_end, also after a failure. WEFT_ERR_USAGE: the data
+ * belong to another kind than the model, or two kinds are certain that the data are theirs. */
 weft_status workload_begin(const workload_ops *ops, const app_context *context, workload *work);
 /* context->options become a copy of what they were without "auto"; the copy is the context's, which is the workload's
  * own. Collective. */

@@ -141,7 +141,8 @@ static weft_status list_files(json_writer *json, const char *folder, const check
 static void list_options(json_writer *json, const weft_options *options)
 {
     json_object(json, "options");
-    for (option_id id = 0; options != NULL && id < option_count(options); ++id) {
+    for (int place = 0; options != NULL && place < option_count(options); ++place) {
+        const option_id id = option_at(options, place);
         if (option_applies(option_command_of(options), id)) {
             json_text(json, option_row_in(options, id)->name, option_value_text(options, id));
         }

@@ -5,6 +5,7 @@
 #include "app/bench/bench_dense.h"
 #include "app/bench/bench_gemm.h"
 #include "app/bench/bench_spmm.h"
+#include "app/workload/app_catalog.h"
 #include "base/alloc.h"
 #include "support/test.h"
 
@@ -162,7 +163,7 @@ static void test_spmm(void **state)
                          .limits = {.read = 1e10, .triad = 1e10, .gemm = 1e11}};
     weft_hal *hal = open_wrong();
     const bench_team team = {.hal = hal, .place = {.threads = 1}};
-    ASSERT_OK(option_command_find(&app_catalog, "bench", &command));
+    ASSERT_OK(option_command_find(app_catalog(), "bench", &command));
     ASSERT_OK(option_create(command, &options));
     ASSERT_OK(option_assign(options, "format", "json")); /* nothing is printed before the end */
     ASSERT_OK(bench_table_begin(&table, options));

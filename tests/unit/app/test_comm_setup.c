@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "app/setup/comm_setup.h"
+#include "app/workload/app_catalog.h"
 #include "support/test.h"
 
 enum { WORK_MICROSECONDS = 1800000 }; /* the stall timeout below is 1 s, told within 1.2 of it */
@@ -27,7 +28,7 @@ static void test_patience(void **state)
     (void)state;
     const option_command *train = NULL;
     weft_options *options = NULL;
-    ASSERT_OK(option_command_find(&app_catalog, "train", &train));
+    ASSERT_OK(option_command_find(app_catalog(), "train", &train));
     ASSERT_OK(option_create(train, &options));
     ASSERT_OK(option_assign(options, "stall-timeout", "1"));
     patience_case c = {options, 60.0};

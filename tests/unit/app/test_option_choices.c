@@ -4,8 +4,8 @@
  */
 #include <ctype.h>
 
-#include "app/options/app_options.h"
 #include "gnn/data/write/writer.h"
+#include "support/options.h"
 #include "support/test.h"
 
 typedef struct choice {
@@ -25,21 +25,39 @@ typedef struct choice {
 #define LISTED_SIZE(id, choices)
 #define LISTED_TIME(id, choices)
 #define LISTED_INTLIST(id, choices)
-#define OPTION(id, name, aliases, type, section, unit, default_text, min, max, choices, help) LISTED_##type(id, choices)
+#define OPTION(id, name, aliases, type, section, serves, unit, default_text, min, max, choices, help)                  \
+    LISTED_##type(id, choices)
+#include "app/dense/dense_table.def"
+#include "app/gnn/gnn_table.def"
 #include "app/options/app_options.def"
-#undef OPTION
 #undef LISTED_CHOICE
 
-#define LISTED_CHOICE(id, ...) [OPT_##id] = choices_of_##id,
-static const choice *const choices_of[OPT_COUNT] = {
-#define OPTION(id, name, aliases, type, section, unit, default_text, min, max, choices, help) LISTED_##type(id, choices)
+/* What was just listed, by the option's row in its table. */
+#define LISTED_CHOICE(id, ...) [OPT_##id & (OPTION_TABLE_ROWS - 1)] = choices_of_##id,
+static const choice *const listed[][OPTION_TABLE_ROWS] = {
+    [0] =
+        {
 #include "app/options/app_options.def"
-#undef OPTION
+        },
+    [GNN_TABLE] =
+        {
+#include "app/gnn/gnn_table.def"
+        },
+    [DENSE_TABLE] =
+        {
+#include "app/dense/dense_table.def"
+        },
 };
+#undef OPTION
+
+static const choice *choices_of(option_id id)
+{
+    return listed[id >> OPTION_TABLE_SHIFT][id & (OPTION_TABLE_ROWS - 1)];
+}
 
 static const option_command *user_of(option_id id)
 {
-    for (const option_command *command = option_commands; command->name != NULL; command++) {
+    for (const option_command *command = app_catalog()->commands; command->name != NULL; command++) {
         if (option_applies(command, id)) {
             return command;
         }
@@ -76,10 +94,11 @@ static void test_words_give_the_enumerators_of_their_names(void **state)
 {
     (void)state;
     int enumerations = 0;
-    for (option_id id = 0; id < OPT_COUNT; id++) {
+    FOR_EVERY_OPTION(id)
+    {
         char word[OPTION_WORD_MAX];
         const char *cursor = option_row_of(id)->choices;
-        const choice *c = choices_of[id];
+        const choice *c = choices_of(id);
         assert_int_equal(c != NULL, option_row_of(id)->type == OPTION_CHOICE);
         if (c == NULL || c->word == NULL) {
             continue;
@@ -92,7 +111,7 @@ static void test_words_give_the_enumerators_of_their_names(void **state)
         assert_null(c->word);
         enumerations++;
     }
-    assert_in_range(enumerations, 25, OPT_COUNT);
+    assert_in_range(enumerations, 25, app_catalog()->count);
 }
 
 /* Of choices that are texts: each names a row of the table that is searched for it. */
@@ -108,7 +127,7 @@ static bool is_writer(const char *word)
 
 static bool is_recipe(const char *word)
 {
-    for (const option_recipe_setting *s = option_recipes; s->recipe != NULL; s++) {
+    for (const option_recipe_setting *s = app_catalog()->recipes; s->recipe != NULL; s++) {
         if (strcmp(s->recipe, word) == 0) {
             return true;
         }
@@ -119,10 +138,11 @@ static bool is_recipe(const char *word)
 static void test_words_without_enumeration_are_rows_of_tables(void **state)
 {
     (void)state;
-    for (option_id id = 0; id < OPT_COUNT; id++) {
+    FOR_EVERY_OPTION(id)
+    {
         const option_row *row = option_row_of(id);
         char word[OPTION_WORD_MAX];
-        if (choices_of[id] == NULL || choices_of[id]->word != NULL) {
+        if (choices_of(id) == NULL || choices_of(id)->word != NULL) {
             continue;
         }
         for (const char *cursor = row->choices; option_list_next(&cursor, '|', word);) {

@@ -3,9 +3,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "app/options/app_options.h"
 #include "option/option_internal.h"
 #include "support/folder.h"
+#include "support/options.h"
 
 enum { ARGUMENTS_MAX = 16 };
 
@@ -19,7 +19,7 @@ static weft_status parse(const char *line, weft_options **options)
     for (char *word = strtok(text, " "); word != NULL && argc < ARGUMENTS_MAX - 1; word = strtok(NULL, " ")) {
         argv[argc++] = word;
     }
-    ASSERT_OK(option_command_find(&app_catalog, argv[0], &command));
+    ASSERT_OK(option_command_find(app_catalog(), argv[0], &command));
     return option_parse(command, argc, argv, options);
 }
 
@@ -117,7 +117,8 @@ static void test_choices_in_other_spellings(void **state)
 static void test_choices_are_distinct(void **state)
 {
     (void)state;
-    for (option_id id = 0; id < OPT_COUNT; id++) {
+    FOR_EVERY_OPTION(id)
+    {
         const char *left = option_row_of(id)->choices;
         char a[OPTION_WORD_MAX];
         char b[OPTION_WORD_MAX];
@@ -135,11 +136,11 @@ static void test_commands_of_other_programs(void **state)
 {
     (void)state;
     const option_command *command = NULL;
-    ASSERT_STATUS(option_command_find(&app_catalog, "tune", &command), WEFT_ERR_USAGE);
+    ASSERT_STATUS(option_command_find(app_catalog(), "tune", &command), WEFT_ERR_USAGE);
     ASSERT_MESSAGE("there is no tuner");
-    ASSERT_STATUS(option_command_find(&app_catalog, "fit", &command), WEFT_ERR_USAGE);
+    ASSERT_STATUS(option_command_find(app_catalog(), "fit", &command), WEFT_ERR_USAGE);
     ASSERT_MESSAGE("weft train");
-    ASSERT_STATUS(option_command_find(&app_catalog, "trian", &command), WEFT_ERR_USAGE);
+    ASSERT_STATUS(option_command_find(app_catalog(), "trian", &command), WEFT_ERR_USAGE);
     ASSERT_MESSAGE("did you mean weft train?");
 }
 
@@ -164,7 +165,7 @@ static void check_answer(const char *answer)
         size_t length = strspn(at, "abcdefghijklmnopqrstuvwxyz-");
         assert_in_range(length, 1, OPTION_WORD_MAX - 1);
         memcpy(name, at, length);
-        if (option_find_any(&app_catalog, name) == OPTION_NONE) {
+        if (option_find_any(app_catalog(), name) == OPTION_NONE) {
             fail_msg("no option --%s: %s", name, answer);
         }
     }
@@ -173,13 +174,13 @@ static void check_answer(const char *answer)
 static void test_every_answer_names_options_that_exist(void **state)
 {
     (void)state;
-    for (const option_foreign *row = option_foreigns; row->words != NULL; row++) {
+    for (const option_foreign *row = app_catalog()->foreigns; row->words != NULL; row++) {
         check_answer(row->answer);
     }
-    for (const option_foreign *row = option_foreign_commands; row->words != NULL; row++) {
+    for (const option_foreign *row = app_catalog()->other_commands; row->words != NULL; row++) {
         check_answer(row->answer);
     }
-    for (const option_foreign_value *row = option_foreign_values; row->words != NULL; row++) {
+    for (const option_foreign_value *row = app_catalog()->values; row->words != NULL; row++) {
         check_answer(row->answer);
     }
 }
@@ -190,7 +191,7 @@ static void test_every_word_is_answered(void **state)
     (void)state;
     char word[OPTION_WORD_MAX], line[128];
     int count = 0;
-    for (const option_foreign *row = option_foreigns; row->words != NULL; row++) {
+    for (const option_foreign *row = app_catalog()->foreigns; row->words != NULL; row++) {
         for (const char *words = row->words; option_list_next(&words, ',', word); count++) {
             snprintf(line, sizeof line, "train --%s", word);
             refuse(line, row->answer);
@@ -207,7 +208,7 @@ static void test_every_synonym_means_a_choice(void **state)
     (void)state;
     char word[OPTION_WORD_MAX];
     int count = 0;
-    for (const option_synonym *row = option_synonyms; row->words != NULL; row++) {
+    for (const option_synonym *row = app_catalog()->synonyms; row->words != NULL; row++) {
         const char *choices = option_row_of(row->id)->choices;
         assert_true(option_list_has(choices, '|', row->choice));
         for (const char *words = row->words; option_list_next(&words, ',', word); count++) {

@@ -1,16 +1,16 @@
 /* Spellings, units, messages, suggestions, config syntax, environment: what the table alone does not say. */
 #include <unistd.h>
 
-#include "app/options/app_options.h"
 #include "base/alloc.h"
 #include "base/nearest.h"
 #include "machine/launcher.h"
+#include "support/options.h"
 #include "support/test.h"
 
 static const option_command *command(const char *name)
 {
     const option_command *found = NULL;
-    ASSERT_OK(option_command_find(&app_catalog, name, &found));
+    ASSERT_OK(option_command_find(app_catalog(), name, &found));
     return found;
 }
 
@@ -56,9 +56,9 @@ static void test_suggestions(void **state)
     refuse("bench spmm --epochs 3", "it belongs to weft train");
     refuse("train --model sgae", "did you mean sage?");
     const option_command *found = NULL;
-    ASSERT_STATUS(option_command_find(&app_catalog, "trian", &found), WEFT_ERR_USAGE);
+    ASSERT_STATUS(option_command_find(app_catalog(), "trian", &found), WEFT_ERR_USAGE);
     ASSERT_MESSAGE("did you mean weft train?");
-    ASSERT_STATUS(option_command_find(&app_catalog, "zzz", &found), WEFT_ERR_USAGE);
+    ASSERT_STATUS(option_command_find(app_catalog(), "zzz", &found), WEFT_ERR_USAGE);
     ASSERT_MESSAGE("weft --help");
 }
 
@@ -196,7 +196,7 @@ static void test_help_needs_nothing_else(void **state)
     ASSERT_STATUS(option_check_topic(command("train"), "trainign"), WEFT_ERR_USAGE);
     ASSERT_MESSAGE("did you mean --help=training?");
     ASSERT_STATUS(option_check_topic(command("train"), "convert"), WEFT_ERR_USAGE);
-    ASSERT_OK(option_check_topic(&option_command_bare, "convert"));
+    ASSERT_OK(option_check_topic(&app_catalog()->bare, "convert"));
     ASSERT_OK(option_check_topic(command("convert"), "formats"));
 }
 
@@ -437,7 +437,7 @@ static void test_allocation_failures_leave_nothing(void **state)
             status = option_pack(options, &blob, &bytes);
         }
         if (status == WEFT_OK) {
-            status = option_unpack(&app_catalog, blob, bytes, &copy);
+            status = option_unpack(app_catalog(), blob, bytes, &copy);
         }
         weft_alloc_fail_after(0);
         failures += status == WEFT_ERR_RESOURCE;
@@ -447,7 +447,7 @@ static void test_allocation_failures_leave_nothing(void **state)
         assert_int_equal(weft_mem_usage_total().current_bytes, before);
     }
     assert_int_equal(status, WEFT_OK);
-    assert_true(failures > OPT_COUNT);
+    assert_true(failures > (uint64_t)app_catalog()->count);
 }
 
 int main(void)

@@ -4,8 +4,8 @@
  */
 #include <ctype.h>
 
-#include "app/options/app_options.h"
 #include "option/option_internal.h"
+#include "support/options.h"
 #include "support/test.h"
 
 typedef struct output {
@@ -91,10 +91,11 @@ static void check_entry(const char *text, const char *section_mark, const char *
 static void test_help(void **state)
 {
     (void)state;
-    for (const option_command *command = option_commands; command->name != NULL; command++) {
+    for (const option_command *command = app_catalog()->commands; command->name != NULL; command++) {
         output out = output_begin();
         PRINT(out, option_print_help(out.stream, command, NULL));
-        for (int id = 0; id < OPT_COUNT; id++) {
+        FOR_EVERY_OPTION(id)
+        {
             const option_row *row = option_row_of(id);
             char mark[64], entry[128];
             snprintf(mark, sizeof mark, "[%s]: ", row->section);
@@ -116,7 +117,7 @@ static void test_help_of_a_section(void **state)
 {
     (void)state;
     output out = output_begin();
-    PRINT(out, option_print_help(out.stream, &option_commands[0], "model"));
+    PRINT(out, option_print_help(out.stream, &app_catalog()->commands[0], "model"));
     assert_non_null(strstr(out.text, "--hidden N"));
     assert_null(strstr(out.text, "--lr"));
     free(out.text);
@@ -126,9 +127,9 @@ static void test_exit_codes(void **state)
 {
     (void)state;
     output out = output_begin(), man = output_begin(), markdown = output_begin();
-    PRINT(out, option_print_help(out.stream, &option_command_bare, "exit-codes"));
-    PRINT(man, option_print_man(&app_catalog, man.stream));
-    PRINT(markdown, option_print_markdown(&app_catalog, markdown.stream));
+    PRINT(out, option_print_help(out.stream, &app_catalog()->bare, "exit-codes"));
+    PRINT(man, option_print_man(app_catalog(), man.stream));
+    PRINT(markdown, option_print_markdown(app_catalog(), markdown.stream));
 #define CHECK_STATUS(name, value, description)                                                                         \
     {                                                                                                                  \
         char line[160];                                                                                                \
@@ -176,9 +177,10 @@ static void test_man(void **state)
 {
     (void)state;
     output out = output_begin();
-    PRINT(out, option_print_man(&app_catalog, out.stream));
+    PRINT(out, option_print_man(app_catalog(), out.stream));
     unescape(out.text);
-    for (int id = 0; id < OPT_COUNT; id++) {
+    FOR_EVERY_OPTION(id)
+    {
         const option_row *row = option_row_of(id);
         char mark[64], entry[128];
         const char *placeholder = option_placeholder(row);
@@ -186,7 +188,7 @@ static void test_man(void **state)
         snprintf(entry, sizeof entry, ".TP\n--%s%s%s", row->name, placeholder[0] != '\0' ? " " : "", placeholder);
         check_entry(out.text, mark, "\n.S", entry, "\n.TP", row);
     }
-    for (const option_command *command = option_commands; command->name != NULL; command++) {
+    for (const option_command *command = app_catalog()->commands; command->name != NULL; command++) {
         char mark[64];
         snprintf(mark, sizeof mark, ".SS weft %s", command->name);
         const char *at = strstr(out.text, mark);
@@ -204,11 +206,12 @@ static void test_markdown(void **state)
 {
     (void)state;
     output out = output_begin();
-    PRINT(out, option_print_markdown(&app_catalog, out.stream));
+    PRINT(out, option_print_markdown(app_catalog(), out.stream));
     for (char *at = strstr(out.text, "\\|"); at != NULL; at = strstr(at, "\\|")) { /* the escape of '|' */
         memmove(at, at + 1, strlen(at));
     }
-    for (int id = 0; id < OPT_COUNT; id++) {
+    FOR_EVERY_OPTION(id)
+    {
         const option_row *row = option_row_of(id);
         char mark[64], entry[128];
         const char *placeholder = option_placeholder(row);
@@ -234,15 +237,16 @@ static void test_completion(void **state)
 {
     (void)state;
     output out = output_begin();
-    PRINT(out, option_print_completion(&app_catalog, out.stream));
-    for (const option_command *command = option_commands; command->name != NULL; command++) {
+    PRINT(out, option_print_completion(app_catalog(), out.stream));
+    for (const option_command *command = app_catalog()->commands; command->name != NULL; command++) {
         char mark[OPTION_WORD_MAX], word[OPTION_WORD_MAX + 8];
         snprintf(mark, sizeof mark, "\n    %s)\n", command->name);
         const char *start = strstr(out.text, mark);
         assert_non_null(start);
         char *block = strndup(start, (size_t)(strstr(start, "esac") - start));
         char *words = strndup(strstr(block, "words=\""), strcspn(strstr(block, "words=\"") + 7, "\"") + 7);
-        for (int id = 0; id < OPT_COUNT; id++) {
+        FOR_EVERY_OPTION(id)
+        {
             const option_row *row = option_row_of(id);
             if (!option_applies(command, id)) {
                 continue;
@@ -270,7 +274,8 @@ static void check_template_is_default(const option_command *command, const char 
 {
     weft_options *options = NULL;
     ASSERT_OK(option_parse_config(command, "template", text, bytes, &options));
-    for (int id = 0; id < OPT_COUNT; id++) {
+    FOR_EVERY_OPTION(id)
+    {
         bool listed = option_applies(command, id) && option_allowed_from(id, OPTION_FILE);
         assert_int_equal(option_source_of(options, id), listed ? source : OPTION_DEFAULT);
         assert_string_equal(option_value_text(options, id), option_row_of(id)->default_text);
@@ -295,13 +300,14 @@ static size_t uncomment(char *text)
 static void test_config_template(void **state)
 {
     (void)state;
-    for (const option_command *command = option_commands; command->name != NULL; command++) {
+    for (const option_command *command = app_catalog()->commands; command->name != NULL; command++) {
         output out = output_begin();
         weft_options *defaults = NULL;
         ASSERT_OK(option_create(command, &defaults));
         PRINT(out, option_print_config(out.stream, defaults));
         option_destroy(defaults);
-        for (int id = 0; id < OPT_COUNT; id++) {
+        FOR_EVERY_OPTION(id)
+        {
             const option_row *row = option_row_of(id);
             char mark[64], entry[256];
             if (!option_applies(command, id) || !option_allowed_from(id, OPTION_FILE)) {
@@ -323,8 +329,8 @@ static void test_overview(void **state)
 {
     (void)state;
     output out = output_begin();
-    PRINT(out, option_print_overview(&app_catalog, out.stream));
-    for (const option_command *command = option_commands; command->name != NULL; command++) {
+    PRINT(out, option_print_overview(app_catalog(), out.stream));
+    for (const option_command *command = app_catalog()->commands; command->name != NULL; command++) {
         assert_non_null(strstr(out.text, command->name));
         assert_non_null(strstr(out.text, command->summary));
     }

@@ -4,9 +4,9 @@
  */
 #include <stdlib.h>
 
-#include "app/options/app_options.h"
 #include "base/alloc.h"
 #include "option/option_internal.h"
+#include "support/options.h"
 #include "support/test.h"
 
 static const struct {
@@ -25,12 +25,12 @@ static weft_options *parse(char *first, char *second, char *third)
     int argc = 1 + (first != NULL) + (second != NULL) + (third != NULL);
     const option_command *train = NULL;
     weft_options *options = NULL;
-    ASSERT_OK(option_command_find(&app_catalog, "train", &train));
+    ASSERT_OK(option_command_find(app_catalog(), "train", &train));
     ASSERT_OK(option_parse(train, argc, argv, &options));
     return options;
 }
 
-/* Every published value by the recipe, but `other`, which has `text` from `source`; OPT_COUNT: no other. */
+/* Every published value by the recipe, but `other`, which has `text` from `source`; OPTION_NONE: no other. */
 static void check_kipf(const weft_options *options, option_id other, option_source source, const char *text)
 {
     for (int i = 0; i < PUBLISHED; i++) {
@@ -44,7 +44,8 @@ static void check_kipf(const weft_options *options, option_id other, option_sour
 /* Not one value left of any recipe. */
 static void check_defaults(const weft_options *options)
 {
-    for (int id = 0; id < OPT_COUNT; id++) {
+    FOR_EVERY_OPTION(id)
+    {
         if (id != OPT_RECIPE) {
             assert_int_equal(option_source_of(options, id), OPTION_DEFAULT);
             assert_string_equal(option_value_text(options, id), option_row_of(id)->default_text);
@@ -56,7 +57,7 @@ static void test_published_values(void **state)
 {
     (void)state;
     weft_options *options = parse("--recipe=kipf", NULL, NULL);
-    check_kipf(options, OPT_COUNT, OPTION_DEFAULT, NULL);
+    check_kipf(options, OPTION_NONE, OPTION_DEFAULT, NULL);
     assert_true(option_real(options, OPT_WEIGHT_DECAY) == 5e-4);
     option_destroy(options);
     options = parse("--recipe=default", NULL, NULL);
@@ -93,7 +94,7 @@ static void test_config_file(void **state)
     (void)state;
     static const char *const texts[] = {"recipe = kipf\nlayers = 5\n", "layers = 5\n[training]\nrecipe = kipf\n"};
     const option_command *train = NULL;
-    ASSERT_OK(option_command_find(&app_catalog, "train", &train));
+    ASSERT_OK(option_command_find(app_catalog(), "train", &train));
     for (int i = 0; i < 2; i++) {
         weft_options *options = NULL;
         ASSERT_OK(option_parse_config(train, "t.conf", texts[i], strlen(texts[i]), &options));
@@ -108,7 +109,7 @@ static void test_program(void **state)
     (void)state;
     const option_command *train = NULL;
     weft_options *options = NULL;
-    ASSERT_OK(option_command_find(&app_catalog, "train", &train));
+    ASSERT_OK(option_command_find(app_catalog(), "train", &train));
     ASSERT_OK(option_create(train, &options));
     ASSERT_OK(option_assign(options, "epochs", "7"));
     ASSERT_OK(option_assign(options, "recipe", "kipf"));
@@ -130,7 +131,7 @@ static void test_other_ranks_get_it(void **state)
     size_t bytes = 0;
     weft_options *options = parse("--dropout=0.25", "--recipe=kipf", NULL), *copy = NULL;
     ASSERT_OK(option_pack(options, &blob, &bytes));
-    ASSERT_OK(option_unpack(&app_catalog, blob, bytes, &copy));
+    ASSERT_OK(option_unpack(app_catalog(), blob, bytes, &copy));
     check_kipf(copy, OPT_DROPOUT, OPTION_COMMAND_LINE, "0.25");
     assert_string_equal(option_text(copy, OPT_RECIPE), "kipf");
     option_destroy(copy);
@@ -180,7 +181,8 @@ static void test_config_template(void **state)
     assert_non_null(strstr(text, "\n#model = gcn\n"));
     assert_non_null(strstr(text, "\n#weight-decay = 5e-4\n"));
     ASSERT_OK(option_parse_config(option_command_of(options), "template", text, bytes, &again));
-    for (int id = 0; id < OPT_COUNT; id++) {
+    FOR_EVERY_OPTION(id)
+    {
         assert_string_equal(option_value_text(again, id), option_value_text(options, id));
         assert_int_equal(option_is_set(again, id), option_is_set(options, id));
     }
@@ -195,15 +197,15 @@ static void test_descriptions(void **state)
     char text[OPTION_RECIPE_MAX];
     const char *cursor = option_row_of(OPT_RECIPE)->choices;
     int count = 0, recipes = 0;
-    while (option_recipe_listed(&app_catalog, &cursor, text)) {
+    while (option_recipe_listed(app_catalog(), &cursor, text)) {
         assert_true(strlen(text) + 1 < OPTION_RECIPE_MAX && strstr(text, "--") != NULL);
         count++;
     }
-    for (const option_recipe_setting *setting = option_recipes; setting->recipe != NULL; setting++) {
-        recipes += setting == option_recipes || strcmp(setting->recipe, setting[-1].recipe) != 0;
+    for (const option_recipe_setting *setting = app_catalog()->recipes; setting->recipe != NULL; setting++) {
+        recipes += setting == app_catalog()->recipes || strcmp(setting->recipe, setting[-1].recipe) != 0;
     }
     assert_int_equal(count, recipes); /* auto and default are no lists */
-    option_describe_recipe(&app_catalog, "kipf", text);
+    option_describe_recipe(app_catalog(), "kipf", text);
     for (int i = 0; i < PUBLISHED; i++) {
         char words[OPTION_WORD_MAX * 2];
         snprintf(words, sizeof words, " --%s %s", option_row_of(published[i].id)->name, published[i].text);

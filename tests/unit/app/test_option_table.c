@@ -4,11 +4,11 @@
  */
 #include <unistd.h>
 
-#include "app/options/app_options.h"
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/number.h"
 #include "option/option_internal.h"
+#include "support/options.h"
 #include "support/test.h"
 
 static char config_path[64];
@@ -151,8 +151,9 @@ typedef void (*visitor)(const option_command *command, option_id id);
 static int for_every_option(visitor visit)
 {
     int visited = 0;
-    for (const option_command *command = option_commands; command->name != NULL; command++) {
-        for (int id = 0; id < OPT_COUNT; id++) {
+    for (const option_command *command = app_catalog()->commands; command->name != NULL; command++) {
+        FOR_EVERY_OPTION(id)
+        {
             if (option_applies(command, id)) {
                 visit(command, id);
                 visited++;
@@ -167,19 +168,20 @@ static int for_every_option(visitor visit)
 static void test_rows_are_well_formed(void **state)
 {
     (void)state;
-    for (int id = 0; id < OPT_COUNT; id++) {
+    FOR_EVERY_OPTION(id)
+    {
         const option_row *row = option_row_of(id);
         assert_true(strlen(row->name) > 1 && strlen(row->name) < OPTION_WORD_MAX);
         assert_int_equal(strspn(row->name, "abcdefghijklmnopqrstuvwxyz0123456789-"), strlen(row->name));
         assert_true(strlen(row->help) > 5);
-        assert_non_null(option_section_find(&app_catalog, row->section));
+        assert_non_null(option_section_find(app_catalog(), row->section));
         const bool words = strchr(row->choices, '|') != NULL; /* of a text: one of them, or a file */
         assert_true(row->type == OPTION_CHOICE ? words : !words || row->type == OPTION_TEXT);
         bool ranged = row->type == OPTION_INT || row->type == OPTION_REAL || row->type == OPTION_SIZE ||
                       row->type == OPTION_TIME || row->type == OPTION_INTLIST;
         assert_int_equal(ranged, row->min < row->max);
         bool used = false;
-        for (const option_command *command = option_commands; command->name != NULL; command++) {
+        for (const option_command *command = app_catalog()->commands; command->name != NULL; command++) {
             used = used || option_applies(command, id);
         }
         assert_true(used);
@@ -189,11 +191,11 @@ static void test_rows_are_well_formed(void **state)
 static void test_command_sections_exist(void **state)
 {
     (void)state;
-    for (const option_command *command = option_commands; command->name != NULL; command++) {
+    for (const option_command *command = app_catalog()->commands; command->name != NULL; command++) {
         char name[OPTION_WORD_MAX];
         const char *cursor = command->sections;
         while (option_list_next(&cursor, ',', name)) {
-            assert_non_null(option_section_find(&app_catalog, name));
+            assert_non_null(option_section_find(app_catalog(), name));
         }
         assert_true(option_section_used(command, "general"));
     }
@@ -202,10 +204,11 @@ static void test_command_sections_exist(void **state)
 static void test_names_are_unique_in_a_command(void **state)
 {
     (void)state;
-    for (const option_command *command = option_commands; command->name != NULL; command++) {
+    for (const option_command *command = app_catalog()->commands; command->name != NULL; command++) {
         char names[512][OPTION_WORD_MAX];
         int count = 0;
-        for (int id = 0; id < OPT_COUNT; id++) {
+        FOR_EVERY_OPTION(id)
+        {
             if (!option_applies(command, id)) {
                 continue;
             }
@@ -362,7 +365,7 @@ static void visit_precedence(const option_command *command, option_id id)
 static void test_every_default(void **state)
 {
     (void)state;
-    assert_true(for_every_option(visit_default) >= OPT_COUNT);
+    assert_true(for_every_option(visit_default) >= app_catalog()->count);
 }
 
 static void test_every_option_on_the_command_line(void **state)
@@ -462,10 +465,11 @@ static void visit_pack(const option_command *command, option_id id)
     snprintf(written, sizeof written, "--%s=%s", option_row_of(id)->name, sample(option_row_of(id), 0, text));
     ASSERT_OK(parse(command, written, NULL, &options));
     ASSERT_OK(option_pack(options, &blob, &bytes));
-    ASSERT_OK(option_unpack(&app_catalog, blob, bytes, &copy));
+    ASSERT_OK(option_unpack(app_catalog(), blob, bytes, &copy));
     assert_ptr_equal(option_command_of(copy), command);
     assert_int_equal(option_argument_count(copy), option_argument_count(options));
-    for (int i = 0; i < OPT_COUNT; i++) {
+    FOR_EVERY_OPTION(i)
+    {
         assert_int_equal(option_source_of(copy, (option_id)i), option_source_of(options, (option_id)i));
         assert_string_equal(option_value_text(copy, (option_id)i), option_value_text(options, (option_id)i));
     }
@@ -485,16 +489,18 @@ static void test_every_option_packs(void **state)
 static void test_damaged_blobs(void **state)
 {
     (void)state;
+    const option_command *command = NULL;
     weft_options *options = NULL, *copy = NULL;
     void *blob = NULL;
     size_t bytes = 0;
-    ASSERT_OK(parse(&option_commands[1], "--parts=7", "--balance=1.5", &options));
+    ASSERT_OK(option_command_find(app_catalog(), "partition", &command));
+    ASSERT_OK(parse(command, "--parts=7", "--balance=1.5", &options));
     ASSERT_OK(option_pack(options, &blob, &bytes));
     option_destroy(options);
     for (size_t length = 0; length < bytes; length++) {
         char *cut = malloc(length == 0 ? 1 : length);
         memcpy(cut, blob, length);
-        weft_status status = option_unpack(&app_catalog, cut, length, &copy);
+        weft_status status = option_unpack(app_catalog(), cut, length, &copy);
         assert_int_not_equal(status, WEFT_OK);
         assert_null(copy);
         free(cut);
@@ -503,7 +509,7 @@ static void test_damaged_blobs(void **state)
         unsigned char *bad = malloc(bytes);
         memcpy(bad, blob, bytes);
         bad[at] ^= 0xff;
-        if (option_unpack(&app_catalog, bad, bytes, &copy) == WEFT_OK) {
+        if (option_unpack(app_catalog(), bad, bytes, &copy) == WEFT_OK) {
             option_destroy(copy);
         }
         free(bad);

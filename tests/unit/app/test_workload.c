@@ -4,6 +4,7 @@
 #include "app/workload/workload.h"
 #include "dense/net/zoo.h"
 #include "gnn/layers/layer_plan.h"
+#include "support/options.h"
 #include "support/test.h"
 
 static void test_every_model_has_a_workload(void **state)
@@ -18,7 +19,7 @@ static void test_every_model_has_a_workload(void **state)
         {"own/my.net", "folder", "images"},
     };
     const option_command *train = NULL;
-    ASSERT_OK(option_command_find(&app_catalog, "train", &train));
+    ASSERT_OK(option_command_find(app_catalog(), "train", &train));
     for (size_t i = 0; i < sizeof known / sizeof known[0]; ++i) {
         weft_options *options = NULL;
         ASSERT_OK(option_create(train, &options));

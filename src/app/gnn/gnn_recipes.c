@@ -1,7 +1,7 @@
-/* app/options/option_recipes.c: what the recipes of --recipe set. */
-#include "app/options/app_options.h"
+/* app/gnn/gnn_recipes.c: what the recipes of graph networks set. */
+#include "app/gnn/gnn_words.h"
 
-const option_recipe_setting option_recipes[] = {
+const option_recipe_setting gnn_recipes[] = {
     /* Against learning by heart, where batch norm fits a hundred labels in four epochs. */
     {"few-labels", OPT_NORM, "none"},
     {"few-labels", OPT_INPUT_DROPOUT, "-1"},
@@ -107,13 +107,5 @@ const option_recipe_setting option_recipes[] = {
     {"ogbn-papers100m", OPT_PATIENCE, "0"},
     {"ogbn-papers100m", OPT_WEIGHT_DECAY, "0"},
     {"ogbn-papers100m", OPT_INPUT_DROPOUT, "0"},
-    /* Networks on images; batches of 128 and less. */
-    {"images", OPT_EPOCHS, "20"},
-    {"images", OPT_OPTIMIZER, "sgd"},
-    {"images", OPT_LR, "0.05"},
-    {"images", OPT_MOMENTUM, "0.9"},
-    {"images", OPT_WEIGHT_DECAY, "5e-4"},
-    {"images", OPT_SCHEDULE, "linear"},
-    {"images", OPT_WARMUP, "2"},
     {NULL, OPTION_NONE, NULL},
 };

@@ -1,0 +1,12 @@
+/* app/gnn/gnn_words.h: lists of the table of graph options; each ends with a row whose last pointer is NULL. */
+#ifndef WEFT_APP_GNN_GNN_WORDS_H
+#define WEFT_APP_GNN_GNN_WORDS_H
+
+#include "app/gnn/gnn_options.h"
+
+extern const option_recipe_setting gnn_recipes[];
+extern const option_foreign gnn_foreigns[];
+extern const option_foreign_value gnn_foreign_values[];
+extern const option_synonym gnn_synonyms[];
+
+#endif

@@ -1,0 +1,20 @@
+/* support/options.h: the options of the program, for tests that walk over all of them. */
+#ifndef WEFT_TESTS_SUPPORT_OPTIONS_H
+#define WEFT_TESTS_SUPPORT_OPTIONS_H
+
+#include "app/dense/dense_options.h"
+#include "app/gnn/gnn_options.h"
+#include "app/options/app_options.h"
+#include "app/workload/app_catalog.h"
+
+/* each: the id of every option of every table, in their order. */
+#define FOR_EVERY_OPTION(each)                                                                                         \
+    for (int place_of_##each = 0, each = app_catalog()->id[0]; place_of_##each < app_catalog()->count;                 \
+         each = app_catalog()->id[++place_of_##each < app_catalog()->count ? place_of_##each : 0])
+
+static inline const option_row *option_row_of(option_id id)
+{
+    return option_row_at(app_catalog(), id);
+}
+
+#endif
