@@ -110,6 +110,7 @@ static weft_status train(train_job *job)
 {
     const app_context *context = job->context;
     const workload *work = &job->work;
+    assert(work->model != NULL && work->targets != NULL); /* built */
     job->services = services_of(job);
     job->report = (train_report){
         .context = context,
