@@ -138,8 +138,6 @@ typedef struct option_section {
     option_change change;
     /* Another section header under which config files may hold its options, or NULL. */
     const char *also;
-    /* True if the options say which data are open and where they lie: they stay while data are open. */
-    bool of_data;
 } option_section;
 
 typedef struct weft_options weft_options;

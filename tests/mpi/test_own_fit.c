@@ -358,21 +358,16 @@ static weft_status count_recognise(saved_model *model, const weft_options *given
     return WEFT_OK;
 }
 
-static bool count_takes(const weft_options *options)
+static workload_claims count_claims(const weft_options *options)
 {
-    (void)options;
-    return true;
+    const bool counts = strncmp(option_text(options, OPT_DATA), "count:", 6) == 0;
+    return (workload_claims){.model = CLAIM_POSSIBLE, .data = counts ? CLAIM_CERTAIN : CLAIM_NO};
 }
 
-static bool count_looks_like(const char *data)
+static void data_facts(const workload *work, fact_list *list)
 {
-    return strncmp(data, "count:", 6) == 0;
-}
-
-static void describe_data(const workload *work, json_writer *json)
-{
-    json_text(json, "name", work->name);
-    json_int(json, "classes", 2);
+    (void)work;
+    facts_int(list, FACT_CLASSES, "classes", "", "", 2);
 }
 
 static const char *row_name(const workload *work, int64_t row)
@@ -382,28 +377,22 @@ static const char *row_name(const workload *work, int64_t row)
     return NULL;
 }
 
-static void describe_plan(const workload *work, FILE *out)
+static void result_facts(const workload *work, fact_list *list)
 {
-    fprintf(out, "%s\n", work->name);
+    facts_group(list, "threshold", "Threshold");
+    facts_int(list, "threshold", "threshold", "", "", ((const threshold *)work->self)->t);
 }
 
-static void summarise(const workload *work, json_writer *json)
-{
-    json_int(json, "threshold", ((const threshold *)work->self)->t);
-}
-
-static const option_id idle[] = {OPTION_NONE};
+static const option_table count_table = {.number = 9, .traits = "counts"};
 
 static const workload_ops count_workload = {
-    .takes = count_takes,
-    .looks_like = count_looks_like,
+    .options = &count_table,
+    .claims = count_claims,
     .data = "count",
     .field = "counts",
     .rows = "numbers",
     .split_cure = "none",
     .test_cure = "none",
-    .idle = idle,
-    .idle_where = "on counts",
     .begin = count_begin,
     .open = count_open,
     .count_classes = count_classes,
@@ -419,11 +408,10 @@ static const workload_ops count_workload = {
     .release = count_release,
     .abandon = count_abandon,
     .end = count_end,
-    .describe_data = describe_data,
+    .data_facts = data_facts,
     .row_name = row_name,
     .row_title = {"number", "number"},
-    .describe_plan = describe_plan,
-    .summarise = summarise,
+    .result_facts = result_facts,
     .recognise = count_recognise,
 };
 
@@ -679,7 +667,7 @@ static weft_status check_eval(const bench *b, const char *run, int64_t t)
     weft_options *options = NULL;
     predictor p = {.work = NULL};
     WEFT_TRY(file_path(model, "%s/%s", b->folder, run));
-    WEFT_TRY(option_command_find(&app_catalog, "eval", &eval));
+    WEFT_TRY(option_command_find(app_catalog(), "eval", &eval));
     WEFT_TRY(option_create(eval, &options));
     WEFT_TRY(option_assign(options, "checkpoint", model));
     WEFT_TRY(option_assign(options, "data", "count:60"));

@@ -22,8 +22,8 @@ static const option_need needs[] = {
 };
 
 static const option_section sections[] = {
-    {"images", "Images", "Batches of images.", NULL, "train,bench,eval,predict", OPTION_STAYS, NULL, false},
-    {NULL, NULL, NULL, NULL, NULL, OPTION_CHANGES, NULL, false},
+    {"images", "Images", "Batches of images.", NULL, "train,bench,eval,predict", OPTION_STAYS, NULL},
+    {NULL, NULL, NULL, NULL, NULL, OPTION_CHANGES, NULL},
 };
 
 /* What images add to the options of all jobs. */

@@ -196,20 +196,6 @@ static weft_status dense_decide(workload *work, weft_options *options, bool trai
     return WEFT_OK;
 }
 
-/* The layers of a network of the user's own become those of the checkpoint, with a warning if its file has others by now. */
-static weft_status dense_adopt(const workload *work, const checkpoint *ck)
-{
-    const app_context *context = work->context;
-    const char *own = ck != NULL ? checkpoint_option(ck, option_row_in(context->options, OPT_NETWORK)->name) : NULL;
-    const char *now = option_text(context->options, OPT_NETWORK);
-    if (own != NULL && own[0] != '\0' && now[0] != '\0' && strcmp(own, now) != 0) {
-        log_warn("%s has changed since the run began, which goes on with the layers that it was begun with; for the "
-                 "others start another run",
-                 option_text(context->options, OPT_MODEL));
-    }
-    return app_decide_shared(context->comm, context->decided, OPT_NETWORK, own);
-}
-
 /* ---- the plan ---- */
 
 static void add_size(dense_job *job, const batch_plan *batches, batch_turn turn, const app_context *context)
@@ -574,6 +560,26 @@ static void dense_end(workload *work)
     weft_free(job);
 }
 
+/* The layers of a network of the user's own become those of the checkpoint, with a warning where its file has others by now. */
+static weft_status dense_adopt(const app_context *context, const checkpoint *ck)
+{
+    const weft_options *o = context->options;
+    const char *own = ck != NULL ? checkpoint_option(ck, option_row_in(o, OPT_NETWORK)->name) : NULL;
+    const char *now = option_text(o, OPT_NETWORK);
+    if (own != NULL && own[0] != '\0' && now[0] != '\0' && strcmp(own, now) != 0) {
+        log_warn("%s has changed since the run began, which goes on with the layers that it was begun with; for the "
+                 "others start another run",
+                 option_text(o, OPT_MODEL));
+    }
+    return app_decide_shared(context->comm, context->decided, OPT_NETWORK, own);
+}
+
+static const option_id recorded[] = {OPT_IMAGE_MOMENTS, OPT_IMAGE_SIZE, OPT_NETWORK, OPTION_NONE};
+static const option_id inputs[] = {OPT_IMAGE_MOMENTS, OPTION_NONE};
+/* A run keeps its network, and the hash of the data says what they are. */
+static const option_id resumable[] = {OPT_NETWORK,   OPT_IMAGE_FORMAT, OPT_CACHE_MEMORY,
+                                      OPT_CACHE_DIR, OPT_CACHE_DISK,   OPTION_NONE};
+
 static const workload_activity activities[] = {
     {ACTIVITY_BATCH, "batches", 40}, {ACTIVITY_CONVOLVE, "convolve", 50}, {NULL, NULL, 0}};
 
@@ -589,17 +595,13 @@ static const char *dense_library(int i, char *text, size_t bytes)
     return i < 2 ? names[i] : NULL;
 }
 
-/* A run keeps its network, and the hash of the data says what they are. */
-static const option_id resume_free[] = {OPT_NETWORK,    OPT_IMAGE_FORMAT,   OPT_CACHE_MEMORY, OPT_CACHE_DIR,
-                                        OPT_CACHE_DISK, OPT_LOADER_THREADS, OPTION_NONE};
-
-static const option_id recorded[] = {OPT_IMAGE_SIZE, OPT_NETWORK, OPTION_NONE};
-static const option_id recorded_inputs[] = {OPT_IMAGE_MOMENTS, OPTION_NONE};
-
 const workload_ops dense_workload = {
     .options = &dense_option_table,
     .claims = dense_claims,
     .activities = activities,
+    .recorded = recorded,
+    .inputs = inputs,
+    .resumable = resumable,
     .data = "images",
     .field = "images",
     .rows = "images",
@@ -610,9 +612,6 @@ const workload_ops dense_workload = {
     .label_cure = "weft predict answers for them; images in folders train/CLASS/ and test/CLASS/ have scores",
     .share = {{"train_images", "training images", ""}},
     .shards = SYNC_SHARDS_SAMPLED,
-    .resume_free = resume_free,
-    .recorded = recorded,
-    .recorded_inputs = recorded_inputs,
     .begin = dense_begin,
     .open = dense_open,
     .count_classes = dense_count_classes,

@@ -25,14 +25,13 @@ static const option_need needs[] = {
 
 static const option_section sections[] = {
     {"partition", "Partition", "How the graph is divided among the ranks.", NULL, "train,eval,predict", OPTION_DISTURBS,
-     NULL, true},
-    {"partitioning", "Partitioning", "What weft partition makes.", NULL, NULL, OPTION_CHANGES, NULL, false},
-    {"partitioner", "Partitioner", "How the partitioner works.", NULL, "train,eval,predict", OPTION_DISTURBS, NULL,
-     true},
+     NULL},
+    {"partitioning", "Partitioning", "What weft partition makes.", NULL, NULL, OPTION_CHANGES, NULL},
+    {"partitioner", "Partitioner", "How the partitioner works.", NULL, "train,eval,predict", OPTION_DISTURBS, NULL},
     {"aggregation", "Aggregation", "Order and form of the aggregation matrix.", NULL, "train,bench,eval,predict",
-     OPTION_DISTURBS, NULL, false},
-    {"scaling", "Scaling", "The sockets and the network that are predicted.", NULL, NULL, OPTION_CHANGES, NULL, false},
-    {NULL, NULL, NULL, NULL, NULL, OPTION_CHANGES, NULL, false},
+     OPTION_DISTURBS, NULL},
+    {"scaling", "Scaling", "The sockets and the network that are predicted.", NULL, NULL, OPTION_CHANGES, NULL},
+    {NULL, NULL, NULL, NULL, NULL, OPTION_CHANGES, NULL},
 };
 
 static const option_command commands[] = {

@@ -373,11 +373,11 @@ static void gnn_unbuild(workload *work)
     work->choice[0] = '\0';
 }
 
-/* The order of the vertices is part of how the graph is cut. */
+/* How the graph is cut; the order of the vertices is part of that. */
 static bool gnn_needs_other_data(const workload *work, option_id id)
 {
-    (void)work;
-    return id == OPT_REORDER;
+    const char *section = option_row_in(work->context->options, id)->section;
+    return strcmp(section, "partition") == 0 || strcmp(section, "partitioner") == 0 || id == OPT_REORDER;
 }
 
 static void gnn_abandon(workload *work)
@@ -789,6 +789,33 @@ static workload_claims gnn_claims(const weft_options *options)
                              .data = claim_data(option_text(options, OPT_DATA))};
 }
 
+static train_habits gnn_habits(const weft_options *o)
+{
+    const bool delays = option_int(o, OPT_DELAY) > 1 || option_choice(o, OPT_HALO_OVERLAP) == HALO_OVERLAP_EPOCH;
+    const double input_dropout = option_real(o, OPT_INPUT_DROPOUT);
+    return (train_habits){.normed = option_choice(o, OPT_NORM) != NORM_NONE,
+                          .normalized = option_choice(o, OPT_NORMALIZE) != GNN_SCALE_NONE,
+                          .input_dropped = (input_dropout < 0 ? option_real(o, OPT_DROPOUT) : input_dropout) > 0,
+                          .old_gradients = delays && !option_flag(o, OPT_FRESH_GRADIENTS)};
+}
+
+/* --feature-place auto becomes the checkpoint's. */
+static weft_status gnn_adopt(const app_context *context, const checkpoint *ck)
+{
+    const char *name = option_row_in(context->options, OPT_FEATURE_PLACE)->name;
+    const char *own = ck != NULL ? checkpoint_option(ck, name) : NULL;
+    return option_is_auto(context->options, OPT_FEATURE_PLACE)
+               ? app_decide_shared(context->comm, context->decided, OPT_FEATURE_PLACE, own)
+               : WEFT_OK;
+}
+
+static const option_id recorded[] = {OPT_AGGREGATOR,    OPT_LAYERS,         OPT_HIDDEN,    OPT_NORM,    OPT_DROPOUT,
+                                     OPT_INPUT_DROPOUT, OPT_ORDER,          OPT_NORMALIZE, OPT_HEADS,   OPT_OUT_HEADS,
+                                     OPT_ATTN_DROPOUT,  OPT_NEGATIVE_SLOPE, OPT_RESIDUAL,  OPT_JUMPING, OPT_GIN_EPS,
+                                     OPT_EDGE_WEIGHTS,  OPT_VALUE_DROPOUT,  OPTION_NONE};
+static const option_id inputs[] = {OPT_NORMALIZE, OPTION_NONE};
+static const option_id resumable[] = {OPTION_NONE};
+
 static const workload_activity activities[] = {
     {ACTIVITY_AGGREGATE, "aggregate", 70}, {ACTIVITY_HALO, "halo", 80}, {NULL, NULL, 0}};
 
@@ -819,33 +846,14 @@ static const char *gnn_library(int i, char *text, size_t bytes)
     return i == 0 ? "METIS" : NULL;
 }
 
-static const option_id recorded[] = {OPT_AGGREGATOR,     OPT_LAYERS,   OPT_HIDDEN,  OPT_NORM,      OPT_DROPOUT,
-                                     OPT_INPUT_DROPOUT,  OPT_ORDER,    OPT_HEADS,   OPT_OUT_HEADS, OPT_ATTN_DROPOUT,
-                                     OPT_NEGATIVE_SLOPE, OPT_RESIDUAL, OPT_JUMPING, OPT_GIN_EPS,   OPT_EDGE_WEIGHTS,
-                                     OPT_VALUE_DROPOUT,  OPTION_NONE};
-static const option_id recorded_inputs[] = {OPT_NORMALIZE, OPTION_NONE};
-static const option_id recorded_loosely[] = {OPT_SPLIT_INDEX, OPTION_NONE};
-
-static workload_habits gnn_habits(const workload *work)
-{
-    const weft_options *o = work->context->options;
-    const double input_dropout = option_real(o, OPT_INPUT_DROPOUT);
-    const bool old = option_int(o, OPT_DELAY) > 1 || option_choice(o, OPT_HALO_OVERLAP) == HALO_OVERLAP_EPOCH;
-    return (workload_habits){.may_norm = option_choice(o, OPT_NORM) == NORM_NONE,
-                             .may_normalize = option_choice(o, OPT_NORMALIZE) == GNN_SCALE_NONE,
-                             .input_dropped = (input_dropout < 0 ? option_real(o, OPT_DROPOUT) : input_dropout) > 0,
-                             .old_gradients = old && !option_flag(o, OPT_FRESH_GRADIENTS)};
-}
-
-/* Rows that pass between devices are the same by either road; a split, and how features are scaled, are what is trained on. */
-static const option_id resume_free[] = {OPT_GPU_DIRECT, OPTION_NONE};
-static const option_id resume_refused[] = {OPT_NORMALIZE, OPT_SPLIT_INDEX, OPTION_NONE};
-static const option_id resume_auto[] = {OPT_FEATURE_PLACE, OPTION_NONE};
-
 const workload_ops gnn_workload = {
     .options = &gnn_option_table,
     .claims = gnn_claims,
     .activities = activities,
+    .recorded = recorded,
+    .inputs = inputs,
+    .resumable = resumable,
+    .habits = gnn_habits,
     .data = "graph",
     .field = "graphs",
     .rows = "vertices",
@@ -858,17 +866,11 @@ const workload_ops gnn_workload = {
               {"edges", "edges", ""}},
     .shards = SYNC_SHARDS_REGIONS,
     .choice = &choice_of_forms,
-    .resume_free = resume_free,
-    .resume_refused = resume_refused,
-    .resume_auto = resume_auto,
-    .recorded = recorded,
-    .recorded_inputs = recorded_inputs,
-    .recorded_loosely = recorded_loosely,
-    .habits = gnn_habits,
     .begin = gnn_begin,
     .open = gnn_open,
     .count_classes = gnn_count_classes,
     .relabel = gnn_relabel,
+    .adopt = gnn_adopt,
     .decide = gnn_decide,
     .plan = gnn_plan_job,
     .build = gnn_build,

@@ -1,6 +1,8 @@
 /* app/predict/answers.c: see app/predict/answers.h. */
 #include "app/predict/answers.h"
 
+#include <assert.h>
+
 #include "app/predict/predictions.h"
 #include "base/log.h"
 
@@ -121,6 +123,7 @@ weft_status answers_write(answers *a, const char *folder)
     const workload *work = a->of->work;
     const app_context *context = work->context;
     const bool first = comm_rank(context->comm) == 0;
+    assert(a->logits != NULL || work->held.count == 0);
     WEFT_TRY(predictions_write(context, folder, &work->held, work->targets, a->logits));
     WEFT_TRY(predictions_write_probabilities(context, folder, &work->held, work->targets, a->logits));
     weft_status status = first ? write_tables(a, folder) : WEFT_OK;

@@ -1,6 +1,7 @@
 /* app/predict/gather_rows.c: see app/predict/gather_rows.h. */
 #include "app/predict/gather_rows.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -100,6 +101,7 @@ static weft_status gather_stripe(row_gather *g, int64_t stripe, const uint32_t *
 weft_status gather_rows(weft_comm *comm, const held_rows *held, const void *rows, int64_t width, int64_t stripe_bytes,
                         file_writer *writer)
 {
+    assert(width > 0 && held->count <= held->total);
     int64_t row_bytes = width * (int64_t)sizeof(uint32_t);
     row_gather g = {.comm = comm, .held = held, .width = width, .stripe_rows = 1 + stripe_bytes / row_bytes};
     const int64_t most = held->total > 1 ? held->total : 1; /* images to train with alone: there is no stripe */

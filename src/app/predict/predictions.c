@@ -1,6 +1,7 @@
 /* app/predict/predictions.c: see app/predict/predictions.h. */
 #include "app/predict/predictions.h"
 
+#include <assert.h>
 #include <math.h>
 
 #include "app/predict/gather_rows.h"
@@ -16,6 +17,7 @@ train_metric predictions_metric(const weft_options *options, train_loss loss)
 int32_t predictions_class(const float *logits, int64_t count)
 {
     int32_t best = 0;
+    assert(count > 0);
     for (int64_t c = 1; c < count; ++c) {
         if (logits[c] > logits[best]) {
             best = (int32_t)c;

@@ -1,6 +1,8 @@
 /* app/train/fit_gradient.c: see app/train/fit_gradient.h. */
 #include "app/train/fit_gradient.h"
 
+#include <assert.h>
+
 #include "app/setup/choices.h"
 #include "app/setup/sync_setup.h"
 #include "app/workload/class_match.h"
@@ -47,6 +49,7 @@ weft_status fit_place_initial(const workload *work, const saved_model *initial)
     if (initial == NULL) {
         return WEFT_OK;
     }
+    assert(work->model != NULL && initial->own == NULL);
     WEFT_CHECK(saved_model_agrees(initial, o), WEFT_ERR_DATA, "%s: the model of these weights is not --model %s",
                initial->path, option_text(o, OPT_MODEL));
     WEFT_TRY(comm_agree(comm, weights_assign(&initial->weights, initial->path, work->model->params)));
@@ -136,6 +139,7 @@ weft_status fit_by_gradient(const workload *work, const saved_model *initial, co
 {
     const app_context *context = work->context;
     train_options options;
+    assert(work->ops->fit == NULL && work->model->params != NULL);
     WEFT_TRY(loop_options(work, initial, services, &options));
     log_sync(context, &options.sync);
     return train_loop(context->comm, context->hal, work->model, &work->source, &options, services->observers, result);

@@ -3,13 +3,14 @@
 
 #include <string.h>
 
-#include "app/workload/app_catalog.h"
 #include "base/number.h"
 
-static const option_section *section_of(option_id id)
+static bool is_listed(const option_id *list, option_id id)
 {
-    const option_catalog *catalog = app_catalog();
-    return option_section_find(catalog, option_row_at(catalog, id)->section);
+    while (list != NULL && *list != OPTION_NONE && *list != id) {
+        ++list;
+    }
+    return list != NULL && *list == id;
 }
 
 bool option_same_value(const weft_options *options, option_id id, const char *before)
@@ -25,21 +26,38 @@ bool option_same_value(const weft_options *options, option_id id, const char *be
     return number && number_parse_real(now, &a) && number_parse_real(before, &b) && a == b;
 }
 
-option_change option_change_of(const workload_ops *ops, option_id id)
+option_change option_change_of(const workload_ops *ops, const weft_options *options, option_id id)
 {
     /* Whether gradients are tracked is told with the state of the ranks (train/checkpoint/keeper_state.c); a recipe is
      * the sum of its options, which are compared one by one. */
-    static const option_id freed[] = {OPT_GRADIENT_TRACKING, OPT_STALL_TIMEOUT, OPT_CALIBRATE,
-                                      OPT_COMM_MODEL,        OPT_RECIPE,        OPT_CHOICES,
-                                      OPT_LOADER_THREADS,    OPTION_NONE};
-    if (option_id_listed(ops->resume_refused, id)) {
-        return OPTION_STAYS;
+    static const option_id freed[] = {OPT_GRADIENT_TRACKING, OPT_STALL_TIMEOUT,  OPT_CALIBRATE,
+                                      OPT_COMM_MODEL,        OPT_RECIPE,         OPT_CHOICES,
+                                      OPT_GPU_DIRECT,        OPT_LOADER_THREADS, OPTION_NONE};
+    const option_row *row = option_row_in(options, id);
+    bool frees = is_listed(freed, id) || !option_serves(row, ops->options->traits);
+    for (int i = 0; workload_list[i] != NULL; ++i) {
+        if (!frees && is_listed(workload_list[i]->inputs, id)) {
+            return OPTION_STAYS;
+        }
+        frees = frees || is_listed(workload_list[i]->resumable, id);
     }
-    if (option_id_listed(freed, id) || option_id_listed(ops->resume_free, id) ||
-        !option_serves(option_row_at(app_catalog(), id), ops->options->traits)) {
-        return OPTION_CHANGES;
+    if (frees || id == OPT_SPLIT_INDEX) {
+        return frees ? OPTION_CHANGES : OPTION_STAYS;
     }
-    return id == OPT_BACKEND ? OPTION_DISTURBS : section_of(id)->change;
+    return id == OPT_BACKEND ? OPTION_DISTURBS : option_section_find(option_catalog_of(options), row->section)->change;
+}
+
+/* Sections about data, and about what is set up once a process; kinds say which of their own are (needs_other_data). */
+static bool is_of_open_section(const weft_options *options, option_id id)
+{
+    static const char *const sections[] = {"general", "data", "patience"};
+    const char *section = option_row_in(options, id)->section;
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; ++i) {
+        if (strcmp(section, sections[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 bool option_is_of_open(const workload *work, option_id id)
@@ -47,11 +65,11 @@ bool option_is_of_open(const workload *work, option_id id)
     static const option_id set_up[] = {OPT_COMM_THREAD,    OPT_COMM_MODEL, OPT_CALIBRATE,
                                        OPT_RANKS_PER_NODE, OPT_DRY_RUN,    OPTION_NONE};
     static const option_id freed[] = {OPT_FORCE, OPT_QUIET, OPT_VERBOSE, OPTION_NONE};
-    if (option_id_listed(freed, id)) {
+    const workload_ops *ops = work->ops;
+    if (is_listed(freed, id)) {
         return false;
     }
-    const workload_ops *ops = work->ops;
-    return option_id_listed(set_up, id) || section_of(id)->of_data ||
+    return is_listed(set_up, id) || is_of_open_section(work->context->options, id) ||
            (ops->needs_other_data != NULL && ops->needs_other_data(work, id));
 }
 
@@ -62,11 +80,11 @@ weft_status option_check_refit(const workload *work, const weft_options *asked, 
         if (!option_applies(option_command_of(next), id) || !option_is_of_open(work, id)) {
             continue;
         }
+        const char *name = option_row_in(next, id)->name;
         const char *before = option_value_text(asked, id);
         WEFT_CHECK(option_same_value(next, id, before), WEFT_ERR_USAGE,
-                   "--%s %s: %s is open, and this job began with --%s %s: give the same, or begin another job",
-                   option_row_in(next, id)->name, option_value_text(next, id), work->name,
-                   option_row_in(next, id)->name, before[0] != '\0' ? before : "(none)");
+                   "--%s %s: %s is open, and this job began with --%s %s: give the same, or begin another job", name,
+                   option_value_text(next, id), work->name, name, before[0] != '\0' ? before : "(none)");
     }
     return WEFT_OK;
 }

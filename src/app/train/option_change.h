@@ -1,5 +1,5 @@
-/* app/train/option_change.h: what another value of an option means to a run that is resumed, and to data that are
- * open. */
+/* app/train/option_change.h: what another value of an option means to a run that is resumed, and to data that are open.
+ */
 #ifndef WEFT_APP_TRAIN_OPTION_CHANGE_H
 #define WEFT_APP_TRAIN_OPTION_CHANGE_H
 
@@ -7,8 +7,9 @@
 
 /* Returns true if the option's value equals `before`; texts may differ where values do not: 0.50 and .5. */
 bool option_same_value(const weft_options *options, option_id id, const char *before);
-/* Returns what a resumed run makes of another value: its section's word, or that of the workload's exceptions. */
-option_change option_change_of(const workload_ops *ops, option_id id);
+/* Returns what a resumed run of this kind makes of another value: its section's word, or that of the workloads'
+ * exceptions. Options that serve other kinds alone may change. */
+option_change option_change_of(const workload_ops *ops, const weft_options *options, option_id id);
 /* Returns true if a later fit on open data keeps this option: it says which data are open, or how the job's ranks,
  * threads and messages were set up. */
 bool option_is_of_open(const workload *work, option_id id);

@@ -110,16 +110,6 @@ static void tell_epochs(const weft_options *o, const checkpoint *ck, const char 
     log_info("--epochs %s instead of %s: as if it had been started so", option_value_text(o, OPT_EPOCHS), before);
 }
 
-/* Returns true if `auto` of this option becomes the checkpoint's value (resume_adopt). */
-static bool adopts(const workload_ops *ops, option_id id)
-{
-    const option_id *at = ops->resume_auto;
-    while (at != NULL && *at != OPTION_NONE && *at != id) {
-        ++at;
-    }
-    return at != NULL && *at == id;
-}
-
 static weft_status check_options(const app_context *context, const workload_ops *ops, const checkpoint *ck)
 {
     char differs[512] = "";
@@ -128,10 +118,8 @@ static weft_status check_options(const app_context *context, const workload_ops 
         const option_id id = option_at(o, i);
         const char *name = option_row_in(o, id)->name;
         const char *before = option_applies(option_command_of(o), id) ? checkpoint_option(ck, name) : NULL;
-        const option_change change = option_change_of(ops, id);
-        const bool follows =
-            (adopts(ops, id) && option_is_auto(o, id)) ||
-            (id == OPT_LOSS && before != NULL && strcmp(before, "auto") == 0); /* of earlier versions */
+        const option_change change = option_change_of(ops, o, id);
+        const bool follows = id == OPT_LOSS && before != NULL && strcmp(before, "auto") == 0; /* of earlier versions */
         if (before == NULL || change == OPTION_CHANGES || follows || option_same_value(o, id, before)) {
             continue;
         }
@@ -162,8 +150,7 @@ static weft_status check_options(const app_context *context, const workload_ops 
     return WEFT_OK;
 }
 
-static weft_status open_checkpoint(const app_context *context, const run_dir *dir, const workload *work,
-                                   checkpoint **ck)
+static weft_status open_checkpoint(const run_dir *dir, const workload *work, checkpoint **ck)
 {
     char path[FILE_PATH_MAX];
     WEFT_TRY(file_path(path, "%s/ckpt", dir->path));
@@ -182,7 +169,7 @@ static weft_status open_checkpoint(const app_context *context, const run_dir *di
     WEFT_CHECK(strcmp(checkpoint_data_hash(*ck), work->hash) == 0, WEFT_ERR_USAGE,
                "--resume: the checkpoint %s belongs to other data than %s (hashes %.16s, %.16s)", checkpoint_path(*ck),
                work->name, checkpoint_data_hash(*ck), work->hash);
-    return check_options(context, work->ops, *ck);
+    return WEFT_OK;
 }
 
 weft_status resume_open(const app_context *context, const run_dir *dir, const workload *work, checkpoint **ck)
@@ -190,20 +177,13 @@ weft_status resume_open(const app_context *context, const run_dir *dir, const wo
     weft_status status = WEFT_OK;
     *ck = NULL;
     if (option_flag(context->options, OPT_RESUME) && comm_rank(context->comm) == 0) {
-        status = open_checkpoint(context, dir, work, ck);
+        status = open_checkpoint(dir, work, ck);
     }
-    return comm_agree(context->comm, status);
-}
-
-weft_status resume_adopt(const app_context *context, const workload *work, const checkpoint *ck)
-{
-    for (const option_id *id = work->ops->resume_auto; id != NULL && *id != OPTION_NONE; ++id) {
-        const char *own = ck != NULL ? checkpoint_option(ck, option_row_in(context->options, *id)->name) : NULL;
-        if (option_is_auto(context->options, *id)) {
-            WEFT_TRY(app_decide_shared(context->comm, context->decided, *id, own));
-        }
+    WEFT_TRY(comm_agree(context->comm, status));
+    if (option_flag(context->options, OPT_RESUME) && work->ops->adopt != NULL) {
+        WEFT_TRY(work->ops->adopt(context, *ck));
     }
-    return work->ops->adopt != NULL ? work->ops->adopt(work, ck) : WEFT_OK;
+    return comm_agree(context->comm, *ck != NULL ? check_options(context, work->ops, *ck) : WEFT_OK);
 }
 
 const char *resume_choices(const app_context *context, const checkpoint *ck)

@@ -17,11 +17,9 @@
  * number of epochs nor a time. Without folder, callbacks and checkpoint. */
 weft_status resume_plan(const weft_options *options, double started, train_checkpoints *plan);
 /* work: open. With --resume: rank 0's newest good checkpoint in the run folder; NULL on other ranks, and when there is
- * none yet. Collective. */
+ * none yet. Options that are open take the values that the kind of workload adopts from it. After workload_decide.
+ * Collective. */
 weft_status resume_open(const app_context *context, const run_dir *dir, const workload *work, checkpoint **ck);
-/* Options that the checkpoint fixes become its values: workload_ops.resume_auto and adopt. After workload_decide and
- * resume_open. Collective. */
-weft_status resume_adopt(const app_context *context, const workload *work, const checkpoint *ck);
 /* What the checkpoint's run had chosen (app/setup/choices.h), where this job has as many ranks and threads; NULL:
  * nothing. */
 const char *resume_choices(const app_context *context, const checkpoint *ck);

@@ -1,6 +1,7 @@
 /* app/train/run_dir.c: see app/train/run_dir.h. */
 #include "app/train/run_dir.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -262,6 +263,7 @@ static void write_traffic(json_writer *json, const char *name, uint64_t bytes, u
 
 weft_status run_dir_write_epoch(run_dir *dir, const train_epoch *epoch)
 {
+    assert(dir->begun && dir->metrics != NULL);
     WEFT_TRY(file_lock_check(dir->folder.lock));
     json_writer json = json_begin(dir->metrics, false);
     json_object(&json, NULL);

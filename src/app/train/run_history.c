@@ -1,6 +1,7 @@
 /* app/train/run_history.c: see app/train/run_history.h. */
 #include "app/train/run_history.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,6 +28,7 @@ static int64_t take_int(const json_value *object, const char *key, int64_t other
 
 weft_status run_history_add(run_history *history, const run_start *start)
 {
+    assert(history->count <= RUN_STARTS_KEPT);
     if (history->count == RUN_STARTS_KEPT) {
         memmove(history->start, history->start + 1, (RUN_STARTS_KEPT - 1) * sizeof *start);
         history->count -= 1;

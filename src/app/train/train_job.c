@@ -110,6 +110,7 @@ static weft_status train(train_job *job)
 {
     const app_context *context = job->context;
     const workload *work = &job->work;
+    assert(work->model != NULL && work->targets != NULL); /* built */
     job->services = services_of(job);
     job->report = (train_report){
         .context = context,
@@ -184,8 +185,8 @@ static weft_status dry_run(train_job *job)
     workload *work = &job->work;
     WEFT_TRY(work->ops->plan(work, job->dir.path, 0));
     /* A dry run refuses the weights that the run would refuse: their file was read, and what is left is the shape of
-     * each matrix, which a built model has, in the memory that was just found to be there. A plan for other numbers of
-     * ranks has no such model. */
+     * each matrix, which a built model has, in the memory that was just found to be there. A plan for another number
+     * of ranks has no such model. */
     if (job->initial != NULL && !work->elsewhere) {
         WEFT_TRY(work->ops->build(work));
         WEFT_TRY(fit_place_initial(work, job->initial));
@@ -199,7 +200,6 @@ static weft_status build(train_job *job)
     workload *work = &job->work;
     WEFT_TRY(resume_open(context, &job->dir, work, &job->from));
     WEFT_TRY(choices_adopt(context, resume_choices(context, job->from)));
-    WEFT_TRY(resume_adopt(context, work, job->from));
     WEFT_TRY(adopt_moments(job));
     WEFT_TRY(work->ops->plan(work, job->dir.path, 0));
     WEFT_TRY(work->ops->build(work));

@@ -1,6 +1,7 @@
 /* app/train/train_load.c: see app/train/train_load.h. */
 #include "app/train/train_load.h"
 
+#include <assert.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -75,6 +76,7 @@ static void name_competitors(const host_load *seen, train_load *load)
 void train_load_choose(const train_load_row *rows, int ranks, train_load *load)
 {
     double most = -1.0;
+    assert(ranks > 0);
     for (int r = 0; r < ranks; r++) {
         const host_load *seen = &rows[r].seen;
         double used = 0.0;

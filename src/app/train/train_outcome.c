@@ -74,7 +74,8 @@ weft_status train_outcome_measure(const workload *work, train_metric metric, con
     outcome->metric = metric;
     outcome->mixed = work->context->mixed;
     outcome->no_rate = work->ops->fit != NULL;
-    outcome->habits = work->ops->habits != NULL ? work->ops->habits(work) : (workload_habits){0};
+    outcome->habits = work->ops->habits != NULL ? work->ops->habits(work->context->options)
+                                                : (train_habits){.normed = true, .normalized = true};
     outcome->largest = -1;
     memcpy(outcome->counted, targets->counted, sizeof outcome->counted);
     if (targets->loss == TRAIN_LOSS_XENT) {
@@ -148,7 +149,7 @@ static int64_t count_train_classes(const train_outcome *outcome)
 int train_outcome_warnings(const train_outcome *outcome, const weft_options *o, const train_result *result,
                            char line[OUTCOME_LINES][OUTCOME_BYTES])
 {
-    const workload_habits *habits = &outcome->habits;
+    const train_habits habits = outcome->habits;
     outcome_facts facts = {.metric = outcome->metric == TRAIN_METRIC_ACCURACY ? "accuracy" : "ROC-AUC",
                            .shares = outcome->metric == TRAIN_METRIC_ACCURACY,
                            .train_classes = count_train_classes(outcome),
@@ -165,12 +166,12 @@ int train_outcome_warnings(const train_outcome *outcome, const weft_options *o, 
                            .losses = outcome->losses,
                            .lr = option_real(o, OPT_LR),
                            .no_rate = outcome->no_rate,
-                           .normed = !habits->may_norm,
-                           .old_gradients = habits->old_gradients,
+                           .normed = habits.normed,
+                           .old_gradients = habits.old_gradients,
                            .drift = result->drift,
                            .mixed = outcome->mixed,
-                           .input_dropped = habits->input_dropped,
-                           .normalized = !habits->may_normalize};
+                           .input_dropped = habits.input_dropped,
+                           .normalized = habits.normalized};
     find_early(result, &facts);
     return outcome_warn(&facts, line);
 }

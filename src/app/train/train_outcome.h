@@ -25,9 +25,9 @@ typedef struct train_outcome {
     const char *split_cure; /* the workload's; set as rows */
     const char *test_cure;  /* the same */
     const char *rows;       /* the workload's word for them: "vertices"; set before it is measured */
+    train_habits habits;    /* of the training's options */
     bool mixed;             /* the ranks compute on different backends */
     bool no_rate;           /* training was not by gradients */
-    workload_habits habits; /* options that the job used */
     train_metric metric;
     int64_t counted[TRAIN_SPLITS]; /* labelled rows */
     int64_t classes;               /* or 0 */

@@ -1,6 +1,7 @@
 /* app/train/train_report.c: see app/train/train_report.h. */
 #include "app/train/train_report.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -49,6 +50,7 @@ double train_report_epochs_left(const fit_services *services, int run, double do
 /* Until the end of the last run; `part` of an epoch beyond those reported is done, `done` epochs of the run in all. */
 static clock_words time_left(const train_report *report, int run, double done, double part)
 {
+    assert(run < report->services->runs);
     double elapsed = clock_seconds() - report->started;
     double here = (double)report->done + part - report->begun;
     return clock_say(elapsed / here * train_report_epochs_left(report->services, run, done));

@@ -18,51 +18,60 @@
 
 enum { JSON_MAX = 1 << 20 };
 
-/* ---- what is recorded of a model's making ---- */
+/* What makes a model what it is, whatever its kind: every form of it records these options, and a command may not contradict them.
+ * The exception is the split of the data that it was trained on, which is taken where nobody asks for another. */
+static const option_id recorded_of_all[] = {OPT_MODEL, OPT_LOSS, OPT_METRIC, OPT_SPLIT_INDEX, OPTION_NONE};
 
-/* Options of every kind of model; a kind adds its own (workload_ops.recorded and those behind it). */
-static const option_id recorded_of_all[] = {OPT_MODEL, OPT_LOSS, OPT_METRIC, OPTION_NONE};
+enum { RECORDED_MAX = 64 };
 
-enum { RECORDED_MAX = 128 };
-
-/* Recorded options. */
-typedef struct recorded_list {
-    int count;
+/* Every recorded option, of all kinds: whose a model is, its own record tells. */
+typedef struct record_list {
     option_id id[RECORDED_MAX];
-    bool of_inputs[RECORDED_MAX]; /* by what the inputs were scaled */
-    bool loose[RECORDED_MAX];     /* other data may have another value: it is decided, never contradicted */
-} recorded_list;
+    int count;
+} record_list;
 
-static void add_recorded(recorded_list *list, const option_id *id, bool of_inputs, bool loose)
+static void add_ids(record_list *list, const option_id *id)
 {
     for (; id != NULL && *id != OPTION_NONE; ++id) {
         assert(list->count < RECORDED_MAX);
-        list->id[list->count] = *id;
-        list->of_inputs[list->count] = of_inputs;
-        list->loose[list->count] = loose;
-        list->count += 1;
+        list->id[list->count++] = *id;
     }
 }
 
-static void add_kind(recorded_list *list, const workload_ops *ops)
+static record_list recorded(void)
 {
-    add_recorded(list, ops->recorded, false, false);
-    add_recorded(list, ops->recorded_inputs, true, false);
-    add_recorded(list, ops->recorded_loosely, false, true);
-}
-
-/* Those of one kind of model; ops NULL: of every kind, as a description may be read before the kind is known. */
-static recorded_list recorded_of(const workload_ops *ops)
-{
-    recorded_list list = {.count = 0};
-    add_recorded(&list, recorded_of_all, false, false);
-    for (int i = 0; ops == NULL && workload_list[i] != NULL; ++i) {
-        add_kind(&list, workload_list[i]);
-    }
-    if (ops != NULL) {
-        add_kind(&list, ops);
+    record_list list = {.count = 0};
+    add_ids(&list, recorded_of_all);
+    for (int i = 0; workload_list[i] != NULL; ++i) {
+        add_ids(&list, workload_list[i]->recorded);
     }
     return list;
+}
+
+static bool has_id(const option_id *ids, option_id id)
+{
+    while (ids != NULL && *ids != OPTION_NONE && *ids != id) {
+        ++ids;
+    }
+    return ids != NULL && *ids == id;
+}
+
+static bool is_of_inputs(option_id id)
+{
+    bool found = false;
+    for (int i = 0; workload_list[i] != NULL; ++i) {
+        found = found || has_id(workload_list[i]->inputs, id);
+    }
+    return found;
+}
+
+static bool is_recorded(option_id id)
+{
+    bool found = has_id(recorded_of_all, id);
+    for (int i = 0; workload_list[i] != NULL; ++i) {
+        found = found || has_id(workload_list[i]->recorded, id);
+    }
+    return found;
 }
 
 static bool same_value(const weft_options *a, const weft_options *b, option_id id)
@@ -74,14 +83,13 @@ static bool same_value(const weft_options *a, const weft_options *b, option_id i
 
 /* ---- descriptions ---- */
 
-static const char *name_of(const saved_model *model, option_id id)
-{
-    return option_row_in(model->known, id)->name;
-}
-
+/* The first split is what all data have: a model of it asks for nothing. */
 static weft_status note(saved_model *model, const char *origin, option_id id, const char *text)
 {
-    weft_status status = option_assign(model->known, name_of(model, id), text);
+    if (id == OPT_SPLIT_INDEX && strcmp(text, option_row_in(model->known, id)->default_text) == 0) {
+        return WEFT_OK;
+    }
+    weft_status status = option_assign(model->known, option_row_in(model->known, id)->name, text);
     if (status == WEFT_ERR_USAGE) { /* nobody typed it */
         status = WEFT_ERR_DATA;
     }
@@ -106,19 +114,15 @@ static const workload_ops *kind_of(const saved_model *model, const weft_options 
     return workload_of(option_is_set(model->known, OPT_MODEL) ? model->known : given);
 }
 
-/* Looks for option i of the list; a caller who wants the weights alone is told of the scaling of their inputs. */
-static bool wants(const recorded_list *list, int i, bool alone)
+/* A caller who wants the weights alone is told of the scaling of their inputs. */
+static bool wants(option_id id, bool alone)
 {
-    return !alone || list->of_inputs[i];
+    return !alone || is_of_inputs(id);
 }
 
-/* A default that is loose is what all data have: a model of it asks for nothing. */
-static weft_status note_recorded(saved_model *model, const char *origin, const recorded_list *list, int i,
-                                 const char *text)
+static const char *name_of(const saved_model *model, option_id id)
 {
-    const option_id id = list->id[i];
-    const bool asks = !list->loose[i] || strcmp(text, option_row_in(model->known, id)->default_text) != 0;
-    return asks ? note(model, origin, id, text) : WEFT_OK;
+    return option_row_in(model->known, id)->name;
 }
 
 static weft_status read_run(saved_model *model, const char *path, const json_value *root, bool alone)
@@ -126,13 +130,13 @@ static weft_status read_run(saved_model *model, const char *path, const json_val
     const json_value *options = json_find(root, "options");
     WEFT_CHECK(options != NULL && options->kind == JSON_OBJECT, WEFT_ERR_DATA, "%s: no options: not a run's record",
                path);
-    const recorded_list list = recorded_of(NULL);
+    const record_list list = recorded();
     for (int i = 0; i < list.count; ++i) {
-        const json_value *option = wants(&list, i, alone) ? json_find(options, name_of(model, list.id[i])) : NULL;
+        const json_value *option = wants(list.id[i], alone) ? json_find(options, name_of(model, list.id[i])) : NULL;
         const char *text = NULL;
         if (option != NULL) {
             WEFT_TRY(json_get_text(path, option, "value", &text));
-            WEFT_TRY(note_recorded(model, path, &list, i, text));
+            WEFT_TRY(note(model, path, list.id[i], text));
         }
     }
     if (alone) {
@@ -169,13 +173,13 @@ static weft_status describe_by_run(saved_model *model, bool alone)
 
 static weft_status describe_by_metadata(saved_model *model, const safetensors_file *file, bool alone)
 {
-    const recorded_list list = recorded_of(NULL);
+    const record_list list = recorded();
     for (int i = 0; i < list.count; ++i) {
         char key[64];
         snprintf(key, sizeof key, "weft.%s", name_of(model, list.id[i]));
-        const char *text = wants(&list, i, alone) ? safetensors_metadata(file, key) : NULL;
+        const char *text = wants(list.id[i], alone) ? safetensors_metadata(file, key) : NULL;
         if (text != NULL) {
-            WEFT_TRY(note_recorded(model, model->path, &list, i, text));
+            WEFT_TRY(note(model, model->path, list.id[i], text));
         }
     }
     WEFT_TRY(input_moments_read_metadata(model->path, file, &model->weights.moments));
@@ -252,11 +256,11 @@ static weft_status read_own(saved_model *model, bool alone)
 
 static weft_status describe_by_checkpoint(saved_model *model, const checkpoint *ck, bool alone)
 {
-    const recorded_list list = recorded_of(NULL);
+    const record_list list = recorded();
     for (int i = 0; i < list.count; ++i) {
-        const char *text = wants(&list, i, alone) ? checkpoint_option(ck, name_of(model, list.id[i])) : NULL;
+        const char *text = wants(list.id[i], alone) ? checkpoint_option(ck, name_of(model, list.id[i])) : NULL;
         if (text != NULL) {
-            WEFT_TRY(note_recorded(model, checkpoint_path(ck), &list, i, text));
+            WEFT_TRY(note(model, checkpoint_path(ck), list.id[i], text));
         }
     }
     return WEFT_OK;
@@ -391,11 +395,11 @@ static weft_status name_classes(saved_model *model)
 
 static weft_status check_given(const saved_model *model, const weft_options *given)
 {
-    const recorded_list list = recorded_of(NULL);
+    const record_list list = recorded();
     for (int i = 0; i < list.count; ++i) {
         option_id id = list.id[i];
         const char *name = name_of(model, id);
-        bool asked = !list.loose[i] && option_applies(option_command_of(given), id) && option_is_set(given, id);
+        bool asked = id != OPT_SPLIT_INDEX && option_applies(option_command_of(given), id) && option_is_set(given, id);
         WEFT_CHECK(!asked || !option_is_set(model->known, id) || same_value(given, model->known, id), WEFT_ERR_USAGE,
                    "--%s %s (%s): %s was made with %s %s: leave --%s out", name, option_value_text(given, id),
                    option_source_text(option_source_of(given, id)), model->path, name,
@@ -423,7 +427,7 @@ static weft_status create(const weft_options *given, saved_model **model)
 }
 
 /* Means and deviations are there because the features were standardised. */
-static weft_status show_scaling(saved_model *model, const weft_options *given)
+static weft_status show_scaling(saved_model *model, const workload_ops *ops)
 {
     const int64_t columns = model->weights.moments.columns;
     if (columns == 0) {
@@ -432,7 +436,6 @@ static weft_status show_scaling(saved_model *model, const weft_options *given)
     WEFT_CHECK(model->inputs == 0 || model->inputs == columns, WEFT_ERR_DATA,
                "%s: means and deviations of %lld features, and the weights are for %lld", model->path,
                (long long)columns, (long long)model->inputs);
-    const workload_ops *ops = kind_of(model, given);
     return ops->show_moments != NULL ? ops->show_moments(model) : WEFT_OK;
 }
 
@@ -453,7 +456,7 @@ weft_status saved_model_open(const char *path, const weft_options *given, saved_
     WEFT_TRY(read_model(*model, path, given, false));
     WEFT_TRY(name_classes(*model));
     WEFT_TRY(kind_of(*model, given)->recognise(*model, given));
-    WEFT_TRY(show_scaling(*model, given));
+    WEFT_TRY(show_scaling(*model, kind_of(*model, given)));
     WEFT_TRY(check_metric(*model));
     return check_given(*model, given);
 }
@@ -463,15 +466,16 @@ weft_status saved_model_open_weights(const char *path, const weft_options *given
     WEFT_TRY(create(given, model));
     WEFT_TRY(read_model(*model, path, given, true));
     WEFT_TRY(name_classes(*model));
-    return show_scaling(*model, given);
+    return show_scaling(*model, kind_of(*model, given));
 }
 
 bool saved_model_agrees(const saved_model *model, const weft_options *options)
 {
-    const recorded_list list = recorded_of(NULL);
+    const record_list list = recorded();
     for (int i = 0; i < list.count; ++i) {
-        if (!list.of_inputs[i] && !list.loose[i] && option_is_set(model->known, list.id[i]) &&
-            !same_value(model->known, options, list.id[i])) {
+        const option_id id = list.id[i];
+        if (id != OPT_SPLIT_INDEX && !is_of_inputs(id) && option_is_set(model->known, id) &&
+            !same_value(model->known, options, id)) {
             return false;
         }
     }
@@ -512,43 +516,28 @@ weft_status saved_model_share(weft_comm *comm, saved_model **model)
     return m->own_bytes > 0 ? share_own(comm, m) : weights_share(comm, &m->weights);
 }
 
-static bool is_given(const weft_options *given, option_id id)
-{
-    return option_applies(option_command_of(given), id) && option_is_set(given, id);
-}
-
-/* An option of the command train that is no part of the model's record, as it was given. */
-static weft_status take_given(const weft_options *given, option_id id, weft_options *options)
-{
-    const bool takes =
-        option_applies(option_command_of(options), id) && is_given(given, id) && option_allowed_from(id, OPTION_FILE);
-    return takes ? option_assign(options, option_row_in(options, id)->name, option_value_text(given, id)) : WEFT_OK;
-}
-
-/* Loosely recorded values are no wishes: the data may lack them. */
-static weft_status take_known(const saved_model *model, const weft_options *given, const recorded_list *list, int i,
-                              weft_options *options)
-{
-    const option_id id = list->id[i];
-    if (!option_is_set(model->known, id) || (list->loose[i] && is_given(given, id))) {
-        return WEFT_OK;
-    }
-    const char *text = option_value_text(model->known, id);
-    return list->loose[i] ? option_decide(options, id, text)
-                          : option_assign(options, option_row_in(options, id)->name, text);
-}
-
 weft_status saved_model_options(const saved_model *model, const weft_options *given, weft_options **options)
 {
     weft_status status = WEFT_OK;
-    const recorded_list list = recorded_of(NULL);
-    WEFT_TRY(option_create(option_command_of(model->known), options));
-    for (int i = 0; i < option_count(given) && status == WEFT_OK; ++i) {
-        status = take_given(given, option_at(given, i), *options);
+    const option_command *train = option_command_of(model->known);
+    const bool other_split =
+        option_applies(option_command_of(given), OPT_SPLIT_INDEX) && option_is_set(given, OPT_SPLIT_INDEX);
+    WEFT_TRY(option_create(train, options));
+    for (int i = 0; i < option_count(given); ++i) {
+        const option_id id = option_at(given, i);
+        bool known = is_recorded(id) && option_is_set(model->known, id);
+        if (id == OPT_SPLIT_INDEX && known && !other_split) { /* no wish: the data may have fewer */
+            WEFT_TRY_GOTO(option_decide(*options, id, option_value_text(model->known, id)), status, done);
+            continue;
+        }
+        known = known && id != OPT_SPLIT_INDEX;
+        const weft_options *from = known ? model->known : given;
+        if (option_applies(train, id) && option_applies(option_command_of(from), id) && option_is_set(from, id) &&
+            option_allowed_from(id, OPTION_FILE)) {
+            WEFT_TRY_GOTO(option_assign(*options, name_of(model, id), option_value_text(from, id)), status, done);
+        }
     }
-    for (int i = 0; i < list.count && status == WEFT_OK; ++i) {
-        status = take_known(model, given, &list, i, *options);
-    }
+done:
     if (status != WEFT_OK) {
         option_destroy(*options);
         *options = NULL;
@@ -556,7 +545,7 @@ weft_status saved_model_options(const saved_model *model, const weft_options *gi
     return status;
 }
 
-/* Returns true if a model of this kind has a use for the option. */
+/* Has a model of this kind a use for it? */
 static bool concerns(const workload_ops *ops, const saved_model *model, option_id id)
 {
     return option_serves(option_row_in(model->known, id), ops->options->traits);
@@ -567,7 +556,7 @@ weft_status saved_model_export(const saved_model *model, const char *path)
     weft_status status = WEFT_OK;
     const workload_ops *ops = workload_of(model->known);
     safetensors_text *texts = NULL;
-    const recorded_list list = recorded_of(ops);
+    const record_list list = recorded();
     char keys[RECORDED_MAX][64], *class_keys = NULL, *numbers = NULL;
     int count = 0, moments = 0;
     WEFT_TRY_GOTO(WEFT_NEW(&texts, list.count + 1 + INPUT_MOMENTS_TEXTS + model->classes.count, WEFT_MEM_GENERAL),

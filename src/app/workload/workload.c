@@ -106,7 +106,7 @@ weft_status workload_begin(const workload_ops *ops, const app_context *context, 
 static weft_status adopt_inputs(const workload *work, weft_options *options)
 {
     const weft_options *known = work->start != NULL ? work->start->known : NULL;
-    const option_id *id = known != NULL ? work->ops->recorded_inputs : NULL;
+    const option_id *id = known != NULL ? work->ops->inputs : NULL;
     for (; id != NULL && *id != OPTION_NONE; ++id) {
         const bool told = option_is_set(known, *id) && !option_is_auto(known, *id);
         const char *name = option_row_in(options, *id)->name;

@@ -52,13 +52,13 @@ enum { WORKLOAD_NAME_BYTES = 256 };
 
 typedef struct workload workload;
 
-/* Which of its options a job used, for advice on better ones. All zero: none of them concerns the kind. */
-typedef struct workload_habits {
-    bool may_norm;      /* the model has no norm, and --norm would give it one */
-    bool may_normalize; /* inputs are not scaled, and --normalize would scale them */
-    bool input_dropped; /* --input-dropout is in use */
-    bool old_gradients; /* rows of gradients are used again in later epochs */
-} workload_habits;
+/* What a training's options tell about its outcome (app/train/outcome.h). */
+typedef struct train_habits {
+    bool normed;        /* hidden layers end with a norm */
+    bool normalized;    /* inputs are scaled */
+    bool input_dropped; /* inputs pass dropout */
+    bool old_gradients; /* gradients of earlier epochs are used */
+} train_habits;
 
 /* How surely a kind of workload recognises something as its own. */
 typedef enum workload_claim { CLAIM_NO, CLAIM_POSSIBLE, CLAIM_CERTAIN } workload_claim;
@@ -112,6 +112,15 @@ typedef struct workload_ops {
      * collective. */
     workload_claims (*claims)(const weft_options *options);
     const workload_activity *activities;
+    /* Options of this kind that make a model what it is, up to OPTION_NONE: every form of a saved model records them, and a
+     * command that uses the model may not contradict them. */
+    const option_id *recorded;
+    /* Options, among the recorded, that say how inputs are scaled, up to OPTION_NONE. */
+    const option_id *inputs;
+    /* Options of sections that a resumed run must take as they were (option_section), which it need not, up to OPTION_NONE. */
+    const option_id *resumable;
+    /* Says how a training's options explain its outcome. NULL: normed and normalized. */
+    train_habits (*habits)(const weft_options *options);
     const char *data;    /* what it trains on, in messages and as the kind of data in run.json: a "table" */
     const char *field;   /* what its networks are on, in messages: "graphs" */
     const char *rows;    /* what a row of that is: "vertices" */
@@ -129,6 +138,9 @@ typedef struct workload_ops {
     /* Finds or generates the data that --data names, and checks them. folder: a folder for generated data, which open
      * makes if it is needed. Collective. */
     weft_status (*open)(workload *work, const char *folder);
+    /* A run is resumed: options that are open take the values of its checkpoint. ck: on rank 0; NULL on the others, and where
+     * training begins anew. After decide. Collective. NULL: nothing is open. */
+    weft_status (*adopt)(const app_context *context, const checkpoint *ck);
     /* [out] rows: [work->classes] labelled rows of each class in all of the data. Not collective. */
     void (*count_classes)(const workload *work, int64_t *rows);
     /* The data's classes become those of a trained model: class_of [work->classes] is the model's class of each, or -1,
@@ -138,9 +150,6 @@ typedef struct workload_ops {
     /* Gives values to the options that say "auto", and logs the reasons. training: false for a trained model, whose
      * inputs stay as they are unless its makers or the user say otherwise. Collective. */
     weft_status (*decide)(workload *work, weft_options *options, bool training);
-    /* Options that a checkpoint fixes get its values, beside those of resume_auto. ck: rank 0's; NULL on the others,
-     * and where the run begins at the beginning. Collective. NULL: there are no such options. */
-    weft_status (*adopt)(const workload *work, const checkpoint *ck);
     /*
      * Finds this rank's share of the data and the memory that it needs. outputs: number of answers of a trained model,
      * used where the data have no labels or no split; targets are then unlabelled. 0: labels are needed. WEFT_ERR_DATA:
@@ -187,26 +196,11 @@ typedef struct workload_ops {
      * where work->keeps. Not collective. NULL: this kind opens its data for one fit. */
     void (*unbuild)(workload *work);
     /* Returns true if another value of this option asks for other data than those that are open, beside the options of
-     * sections that are about data (option_section.of_data). NULL: there are no others. */
+     * general and data. NULL: there are no others. */
     bool (*needs_other_data)(const workload *work, option_id id);
     /* Like release, for a job that ends, as far as this rank can alone; also after release. */
     void (*abandon)(workload *work);
     void (*end)(workload *work); /* frees work->self; after abandon */
-
-    /* Options that a resumed run may change, and that it may not, in the place of what their section says
-     * (option_section.resumed), and options whose "auto" becomes the checkpoint's value; each list ends with
-     * OPTION_NONE. NULL: there are none. */
-    const option_id *resume_free, *resume_refused, *resume_auto;
-    /*
-     * Options that a saved model records, beside --model, --loss and --metric; each list ends with OPTION_NONE, NULL:
-     * there are none.
-     *   recorded          what makes the model what it is, and may not be contradicted
-     *   recorded_inputs   by what its inputs were scaled: a training that starts from its weights follows them
-     *   recorded_loosely  what its training had, and other data need not have: a split of several
-     */
-    const option_id *recorded, *recorded_inputs, *recorded_loosely;
-    /* NULL: no advice depends on the kind's options. */
-    workload_habits (*habits)(const workload *work);
 
     /* Rows about the data for run.json and `weft info`, also after release; name, hash and names of classes are told by others.
      * A row FACT_CLASSES says how many classes the labels have, 0 if they are tasks. */
@@ -272,7 +266,7 @@ struct workload {
     bool generated;                           /* the data were made for this job alone */
     bool smooths;                             /* the caller will call ops->smooth; set before plan */
     bool keeps;                               /* the data stay open over several fits; set before open */
-    /* The model whose weights a training starts from, or NULL. Options of recorded_inputs that are "auto" follow it. */
+    /* The model whose weights a training starts from, or NULL. Options of ops->inputs that are "auto" follow it. */
     const saved_model *start;
     /* [in] Before build: the moments of a trained model; without any, those of the data at hand are measured. [out]
      * After build: the moments in use, as long as the workload lives; or NULL. */

@@ -1,6 +1,7 @@
 /* train/checkpoint/keeper.c: see train/checkpoint/keeper.h. */
 #include "train/checkpoint/keeper.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -154,6 +155,7 @@ weft_status keeper_keep(train_keeper *keeper, const train_progress *progress, bo
 {
     const train_checkpoints *plan = keeper->plan;
     bool stop = keeper->stop && !over;
+    assert(progress->result != NULL && progress->run >= 0);
     if (plan == NULL) {
         return WEFT_OK;
     }
@@ -199,6 +201,7 @@ static weft_status check_from(const train_keeper *keeper, int runs)
 weft_status keeper_find(const train_keeper *keeper, int runs, train_progress *progress, bool *resumed)
 {
     train_run *result = progress->result;
+    assert(result != NULL);
     weft_status status = WEFT_OK;
     int64_t there = 0;
     *resumed = false;

@@ -23,9 +23,9 @@ static const option_row rows[] = {
 };
 
 static const option_section sections[] = {
-    {"general", "General", "All.", NULL, NULL, OPTION_CHANGES, NULL, false},
-    {"sailing", "Sailing", "The boat.", "knots", NULL, OPTION_STAYS, NULL, false},
-    {NULL, NULL, NULL, NULL, NULL, OPTION_CHANGES, NULL, false},
+    {"general", "General", "All.", NULL, NULL, OPTION_CHANGES, NULL},
+    {"sailing", "Sailing", "The boat.", "knots", NULL, OPTION_STAYS, NULL},
+    {NULL, NULL, NULL, NULL, NULL, OPTION_CHANGES, NULL},
 };
 
 static const option_command commands[] = {
@@ -54,9 +54,9 @@ static const option_row fishing_rows[] = {
     {"DEPTH", "depth", "", OPTION_REAL, "sailing", "catch", "M", "10", 0, 100, "", "of the nets"},
 };
 static const option_section fishing_sections[] = {
-    {"fishing", "Fishing", "The catch.", NULL, "sail", OPTION_DISTURBS, "angling", false},
-    {"angling", "Angling", "With a rod.", NULL, "moor", OPTION_CHANGES, NULL, false},
-    {NULL, NULL, NULL, NULL, NULL, OPTION_CHANGES, NULL, false},
+    {"fishing", "Fishing", "The catch.", NULL, "sail", OPTION_DISTURBS, "angling"},
+    {"angling", "Angling", "With a rod.", NULL, "moor", OPTION_CHANGES, NULL},
+    {NULL, NULL, NULL, NULL, NULL, OPTION_CHANGES, NULL},
 };
 static const option_command fishing_commands[] = {
     {NULL, "sort", "sort the catch", "", 0, 0, "general,fishing", ""},
