@@ -2,13 +2,14 @@
  * gnn/connections.h: what leads past layers of a graph network: residual and jumping connections.
  *
  *     residual    y_k = act(norm(conv_k(y_k-1)) + y_k-1)   of hidden convolutions but the first, whose widths are equal
- *                 (K. He, X. Zhang, S. Ren, J. Sun: Deep residual learning for image recognition. CVPR 2016, arXiv 1512.03385)
- *     jumping     out = [y_0 | y_1 | ...] W + b, or max(y_0, y_1, ...) W + b, element by element; all convolutions are hidden
- *                 (K. Xu, C. Li, Y. Tian, T. Sonobe, K. Kawarabayashi, S. Jegelka: Representation learning on graphs with jumping
- *                 knowledge networks. ICML 2018, arXiv 1806.03536)
+ *                 (K. He, X. Zhang, S. Ren, J. Sun: Deep residual learning for image recognition. CVPR 2016, arXiv
+ *                 1512.03385)
+ *     jumping     out = [y_0 | y_1 | ...] W + b, or max(y_0, y_1, ...) W + b, element by element; all convolutions are
+ *                 hidden (K. Xu, C. Li, Y. Tian, T. Sonobe, K. Kawarabayashi, S. Jegelka: Representation learning on
+ *                 graphs with jumping knowledge networks. ICML 2018, arXiv 1806.03536)
  *
- * Both work on owned rows alone: they move none. Results stand side by side, so that the maximum of a row's is a pooling over
- * an image of one row, whose pixels are the convolutions.
+ * Both work on owned rows alone: they move none. Results stand side by side, so that the maximum of a row's is a
+ * pooling over an image of one row, whose pixels are the convolutions.
  */
 #ifndef WEFT_GNN_CONNECTIONS_H
 #define WEFT_GNN_CONNECTIONS_H

@@ -14,8 +14,8 @@ enum { PIECE_BYTES = 8 << 20 };
 
 /* ---- features ---- */
 
-/* Owned rows in the order of the store, which is read once from front to back: shared ones and the others each stand so, unless a
- * locality order moved them. */
+/* Owned rows in the order of the store, which is read once from front to back: shared ones and the others each stand
+ * so, unless a locality order moved them. */
 typedef struct row_walk {
     const weft_part *part;
     int64_t next[2], end[2];
@@ -52,8 +52,8 @@ static void scale_row(float *row, int64_t cols, bool by_length)
     }
 }
 
-/* Mean and deviation of each column over the owned rows of every rank; two sweeps for accuracy. room [cols]: for a row that stands
- * sparse. */
+/* Mean and deviation of each column over the owned rows of every rank; two sweeps for accuracy. room [cols]: for a row
+ * that stands sparse. */
 static weft_status measure_columns(weft_comm *comm, const weft_graph *graph, const weft_part *part, float *room,
                                    input_moments *moments)
 {

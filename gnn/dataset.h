@@ -23,11 +23,11 @@
 typedef enum gnn_feature_scaling { GNN_FEATURE_SCALINGS(CHOICE_VALUE) } gnn_feature_scaling;
 
 /*
- * Copy the owned rows into x [n_owned, f] and scale them: by row sum or length, or by the mean and deviation of each column
- * (constant columns become 0); then they are rounded to the type of x. Collective.
+ * Copy the owned rows into x [n_owned, f] and scale them: by row sum or length, or by the mean and deviation of each
+ * column (constant columns become 0); then they are rounded to the type of x. Collective.
  *
- *   moments  [in, out]  of GNN_SCALE_STANDARD: those of the model, [f]; where there are none they are measured over all vertices of
- *                       all ranks, and are the caller's. The same on every rank; NULL with other scalings
+ *   moments  [in, out]  of GNN_SCALE_STANDARD: those of the model, [f]; where there are none they are measured over all
+ *                       vertices of all ranks, and are the caller's. The same on every rank; NULL with other scalings
  */
 weft_status gnn_load_features(weft_comm *comm, const weft_graph *graph, const weft_part *part,
                               gnn_feature_scaling scaling, input_moments *moments, weft_tensor *x);
@@ -45,13 +45,13 @@ typedef struct gnn_labels {
 } gnn_labels;
 
 /* Labels and splits of the owned rows; counts over all ranks. Integer labels with two classes become one binary task
- * under TRAIN_LOSS_BCE. class_of: class of each integer label in the store, or -1 for a label that counts as none; NULL: the
- * label itself. WEFT_ERR_DATA when the store has no labels or splits; WEFT_ERR_USAGE when the loss does not fit
- * them. Collective. */
+ * under TRAIN_LOSS_BCE. class_of: class of each integer label in the store, or -1 for a label that counts as none;
+ * NULL: the label itself. WEFT_ERR_DATA when the store has no labels or splits; WEFT_ERR_USAGE when the loss does not
+ * fit them. Collective. */
 weft_status gnn_load_labels(weft_comm *comm, weft_hal *hal, const weft_graph *graph, const weft_part *part,
                             train_loss loss, const int32_t *class_of, gnn_labels *labels);
-/* [out] read: [rows] 1 where a training loss reads the row, the caller's; NULL without rows. WEFT_ERR_INTERNAL: of targets without
- * splits. Local. */
+/* [out] read: [rows] 1 where a training loss reads the row, the caller's; NULL without rows. WEFT_ERR_INTERNAL: of
+ * targets without splits. Local. */
 weft_status gnn_read_rows(const train_targets *targets, uint8_t **read);
 void gnn_labels_destroy(gnn_labels *labels);
 

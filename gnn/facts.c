@@ -3,7 +3,8 @@
 
 #include <math.h>
 
-/* Rows added in a walk over numbers or edges, against elements of a full product in the same time: measured, 6 to 20. */
+/* Rows added in a walk over numbers or edges, against elements of a full product in the same time: measured, 6 to
+ * 20. */
 static const double walk_cost = 16.0;
 
 static bool is_labelled(const weft_graph *graph, int64_t v)

@@ -11,11 +11,13 @@
 
 /* Fewer labelled training vertices a class than this are few: a model learns them by heart. */
 enum { GNN_FEW_LABELS = 100 };
-/* A last sum along more than this share of the edges is not worth matrices of its own: they take time and memory to make. */
+/* A last sum along more than this share of the edges is not worth matrices of its own: they take time and memory to
+ * make. */
 #define GNN_READ_SHARE 0.8
 /* Features are looked at in this many rows, evenly spaced from the first to the last. */
 enum { GNN_FACT_ROWS = 1024 };
-/* A row whose features of both signs sum to less than this share of their magnitudes is blown up by a division by the sum. */
+/* A row whose features of both signs sum to less than this share of their magnitudes is blown up by a division by the
+ * sum. */
 #define GNN_CANCELLED_SUM 0.05
 
 typedef struct gnn_facts {

@@ -388,7 +388,8 @@ static weft_tensor gradient_of(gnn_model *model, int l)
     return tensor_view(&model->gradient, 0, model->gradient.rows, 0, layer->plan->d_out);
 }
 
-/* What connections past the layer above add to the gradient of layer l's result; of the last convolution's it is all. */
+/* What connections past the layer above add to the gradient of layer l's result; of the last convolution's it is
+ * all. */
 static weft_status join_gradients(gnn_model *model, int l, weft_tensor *gradient)
 {
     const gnn_plan *plan = &model->plan;

@@ -4,15 +4,16 @@
  *   W. Hamilton, R. Ying, J. Leskovec: Inductive representation learning on large graphs. NIPS 2017, arXiv 1706.02216.
  *   T. Kipf, M. Welling: Semi-supervised classification with graph convolutional networks. ICLR 2017, arXiv 1609.02907.
  *
- * A convolution is linear part, normalisation (optional), ReLU or ELU, dropout; the last is the linear part alone. Of GIN it is
- * two layers, with normalisation and ReLU between them. What may lead past them: gnn/connections.h. P ranks compute
- * what one computes: only the root of a vertex does dense work, masks are keyed by the global vertex id, gradients of
- * weights are shares of a sum. The last sum over neighbours of a training pass need not give rows that the loss does not read
- * (gnn_config.read_share), unless a batch norm behind it reads them all.
+ * A convolution is linear part, normalisation (optional), ReLU or ELU, dropout; the last is the linear part alone. Of
+ * GIN it is two layers, with normalisation and ReLU between them. What may lead past them: gnn/connections.h. P ranks
+ * compute what one computes: only the root of a vertex does dense work, masks are keyed by the global vertex id,
+ * gradients of weights are shares of a sum. The last sum over neighbours of a training pass need not give rows that the
+ * loss does not read (gnn_config.read_share), unless a batch norm behind it reads them all.
  *
- * With bfloat16 (gnn_config.bf16) features, what stands between layers, and its gradients are rounded to 8 bits where they
- * are stored: once an operation, whose sums and products are float32, as are parameters, statistics, logits and their
- * gradient. Rows travel as they are stored, half the bytes in both directions; what that does to sums: gnn/layers/aggregate.h.
+ * With bfloat16 (gnn_config.bf16) features, what stands between layers, and its gradients are rounded to 8 bits where
+ * they are stored: once an operation, whose sums and products are float32, as are parameters, statistics, logits and
+ * their gradient. Rows travel as they are stored, half the bytes in both directions; what that does to sums:
+ * gnn/layers/aggregate.h.
  */
 #ifndef WEFT_GNN_GNN_MODEL_H
 #define WEFT_GNN_GNN_MODEL_H
@@ -39,10 +40,10 @@ typedef struct gnn_model {
 } gnn_model;
 
 /*
- * part: this rank's part; its edges are released once the aggregation matrix (of this form) stands. read: [n_owned] not 0:
- * the training loss reads the row; all others' logits of a training pass are of no use where config.read_share is above 0.
- * After this, write the features into gnn_model_features, or create `sparse` where the first layer's plan says so, and call
- * gnn_model_prepare. Collective.
+ * part: this rank's part; its edges are released once the aggregation matrix (of this form) stands. read: [n_owned] not
+ * 0: the training loss reads the row; all others' logits of a training pass are of no use where config.read_share is
+ * above 0. After this, write the features into gnn_model_features, or create `sparse` where the first layer's plan says
+ * so, and call gnn_model_prepare. Collective.
  */
 weft_status gnn_model_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, const gnn_config *config,
                              weft_part *part, const uint8_t *read, hal_spmm_form form, gnn_model *model);

@@ -23,7 +23,8 @@ enum {
     GATV2 = 1024
 };
 
-/* How an array stands in their file; a matrix is [in, out] here, [out, in] there, and heads are [H, D] and [1, H, D]. */
+/* How an array stands in their file; a matrix is [in, out] here, [out, in] there, and heads are [H, D] and [1, H,
+ * D]. */
 typedef enum name_shape { VECTOR = 1, MATRIX, HEADS } name_shape;
 
 /* The one table of names: "layer" N ".self" is "convs." N ".lin_r.weight" of PyG. */

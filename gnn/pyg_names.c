@@ -1,9 +1,10 @@
 /*
  * gnn/pyg_names.c: see gnn/pyg_names.h.
  *
- * A name is split into the word and number of its layer and the rest: "conv2.lin.weight" is ("conv", 2, "lin.weight"), and
- * "layers.0.bias" is ("layers.", 0, "bias"). The rest tells what a layer is: a convolution has a tensor that no other layer has. All
- * convolutions of a file must have one word, all normalisations another, and nothing else may be there.
+ * A name is split into the word and number of its layer and the rest: "conv2.lin.weight" is ("conv", 2, "lin.weight"),
+ * and "layers.0.bias" is ("layers.", 0, "bias"). The rest tells what a layer is: a convolution has a tensor that no
+ * other layer has. All convolutions of a file must have one word, all normalisations another, and nothing else may be
+ * there.
  */
 #include "gnn/pyg_names.h"
 

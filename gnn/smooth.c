@@ -1,10 +1,11 @@
 /*
- * gnn/smooth.c: see gnn/smooth.h. All arithmetic on rows is the backend's. Two steps have no operation of their own and are made of
- * others, without rounding:
+ * gnn/smooth.c: see gnn/smooth.h. All arithmetic on rows is the backend's. Two steps have no operation of their own and
+ * are made of others, without rounding:
  *
- *     softmax(x)        the gradient of cross-entropy is p - onehot(label): with label 0 it is p in all columns but the first, with
- *                       label 1 in the first
- *     max(x, bound)     the largest of two pixels, x and bound, that stand side by side: a pooling; min(x, b) = -max(-x, -b)
+ *     softmax(x)        the gradient of cross-entropy is p - onehot(label): with label 0 it is p in all columns but the
+ *                       first, with label 1 in the first
+ *     max(x, bound)     the largest of two pixels, x and bound, that stand side by side: a pooling; min(x, b) =
+ *                       -max(-x, -b)
  */
 #include "gnn/smooth.h"
 
@@ -196,7 +197,8 @@ static weft_status sum_magnitudes(smoother *s, weft_tensor *sums)
     return tensor_head_dot(&magnitude, &s->bound, sums);
 }
 
-/* error = labels - y in training rows, 0 elsewhere;  mean = (sum over training rows of |error|) / training rows. Collective. */
+/* error = labels - y in training rows, 0 elsewhere; mean = (sum over training rows of |error|) / training rows.
+ * Collective. */
 static weft_status find_errors(smoother *s, double *mean)
 {
     double sum = 0.0;

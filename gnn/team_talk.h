@@ -1,4 +1,5 @@
-/* gnn/team_talk.h: what ranks that divide a graph together (partition/row_team.h) say to each other, over a communicator. */
+/* gnn/team_talk.h: what ranks that divide a graph together (partition/row_team.h) say to each other, over a
+ * communicator. */
 #ifndef WEFT_GNN_TEAM_TALK_H
 #define WEFT_GNN_TEAM_TALK_H
 

@@ -1,7 +1,8 @@
 /*
  * dense/data/augment.h: a sample's pixels, changed at random for training, as normalised floats.
  *
- *      uint8 [height, width, c]  --crop or resized crop, flip, cutout-->  (value / 255 - mean) / deviation, float [.. c]
+ *      uint8 [height, width, c]  --crop or resized crop, flip, cutout-->  (value / 255 - mean) / deviation, float [..
+ *                                                                         c]
  *
  * One pass, without intermediate images. The draws are a function of (seed, epoch, sample): the same pixels for any
  * number of ranks and threads. Where the sample is larger than what the network sees, an evaluation takes its centre.

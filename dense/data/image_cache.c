@@ -1,7 +1,8 @@
 /*
  * dense/data/image_cache.c: see dense/data/image_cache.h.
  *
- * Every rank of the node brings an equal part of the memory, a segment: states of its samples, a byte each, then pixels.
+ * Every rank of the node brings an equal part of the memory, a segment: states of its samples, a byte each, then
+ * pixels.
  *
  *      rank 0   [states | samples 0 .. per - 1]     rank 1   [states | samples per .. 2 per - 1]     ...
  *

@@ -1,16 +1,16 @@
 /*
- * dense/data/image_cache.h: samples that were decoded, kept once for all ranks of a node: in memory that they share, and,
- * where a folder is given, in a file on the node's own disk (image_disk.h). A part of image_set.c.
+ * dense/data/image_cache.h: samples that were decoded, kept once for all ranks of a node: in memory that they share,
+ * and, where a folder is given, in a file on the node's own disk (image_disk.h). A part of image_set.c.
  *
  *      source --decode--> sample --put--+--> memory   samples 0 .. held - 1
  *                                       +--> disk     the last ones, as many as have room
  *      take:  memory, else disk (and into memory), else the caller makes it and puts it
  *
- * An epoch asks for every sample once, in an order without favourites, so it does not matter which ones are kept, and none
- * is ever replaced: a sample's place is its number. Where no node can hold all of them they may be spread: each has a home,
- * a function of its number, and the nodes hold different ones, to fetch from each other (image_fetch.h).
+ * An epoch asks for every sample once, in an order without favourites, so it does not matter which ones are kept, and
+ * none is ever replaced: a sample's place is its number. Where no node can hold all of them they may be spread: each
+ * has a home, a function of its number, and the nodes hold different ones, to fetch from each other (image_fetch.h).
  *
- *      spread over 3 nodes     node 0   0 3 6 9 ..     node 1   1 4 7 ..     node 2   2 5 8 ..      as many as memory holds
+ *      spread over 3 nodes     node 0   0 3 6 9 ..     node 1   1 4 7 ..     node 2   2 5 8 ..  as many as memory holds
  *
  * Memory has the first and the disk the last ones, so that what is in
  * neither is as little as can be. A place is filled by the rank and thread that has the sample first; nobody waits.
@@ -33,8 +33,8 @@ typedef struct image_cache_desc {
 } image_cache_desc;
 
 /*
- * Memory is taken and touched here, and none later. Where the node has too little shared memory every rank has its part of
- * `memory` for itself, which a line of the log says. Collective. WEFT_ERR_RESOURCE.
+ * Memory is taken and touched here, and none later. Where the node has too little shared memory every rank has its part
+ * of `memory` for itself, which a line of the log says. Collective. WEFT_ERR_RESOURCE.
  */
 weft_status image_cache_create(weft_comm *comm, const image_cache_desc *desc, image_cache **cache);
 void image_cache_destroy(image_cache *cache); /* collective where a node has several ranks; NULL is allowed */
@@ -52,8 +52,8 @@ int64_t image_cache_held(const image_cache *cache);
 int64_t image_cache_number(const image_cache *cache, int64_t place);
 int image_cache_ranks(const image_cache *cache, int *me);
 
-/* Whether samples are spread; then the rank that answers for a sample, -1: no memory has a place for it; and whether two ranks
- * read the same memory. */
+/* Whether samples are spread; then the rank that answers for a sample, -1: no memory has a place for it; and whether
+ * two ranks read the same memory. */
 bool image_cache_is_spread(const image_cache *cache);
 int image_cache_home(const image_cache *cache, int64_t number);
 bool image_cache_together(const image_cache *cache, int a, int b);

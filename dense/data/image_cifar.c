@@ -1,11 +1,12 @@
 /*
- * dense/data/image_cifar.c: the binary files of CIFAR-10 and CIFAR-100 (Krizhevsky, Learning multiple layers of features
- * from tiny images, 2009).
+ * dense/data/image_cifar.c: the binary files of CIFAR-10 and CIFAR-100 (Krizhevsky, Learning multiple layers of
+ * features from tiny images, 2009).
  *
  *      CIFAR-10    data_batch_*.bin, test_batch.bin    record: label, then 1024 bytes each of red, green, blue
  *      CIFAR-100   train.bin, test.bin                 record: coarse label, fine label, the same pixels
  *
- * Fine labels are the classes. Names stand in batches.meta.txt or fine_label_names.txt, a line each, where there is one.
+ * Fine labels are the classes. Names stand in batches.meta.txt or fine_label_names.txt, a line each, where there is
+ * one.
  */
 #include <dirent.h>
 #include <stdlib.h>

@@ -1,7 +1,9 @@
 /*
- * dense/data/image_classes.c: splits, classes and order of files of images, by their names; see dense/data/image_list.h.
+ * dense/data/image_classes.c: splits, classes and order of files of images, by their names; see
+ * dense/data/image_list.h.
  *
- *      names --layout--> split, CLASS of each --letters_compose, sort--> numbers of classes --sort--> the order of the set
+ *      names --layout--> split, CLASS of each --letters_compose, sort--> numbers of classes --sort--> the order of the
+ *      set
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,9 @@
 /*
- * dense/data/image_disk.c: see dense/data/image_disk.h. The first rank of a node prepares the file, all read and write it.
+ * dense/data/image_disk.c: see dense/data/image_disk.h. The first rank of a node prepares the file, all read and write
+ * it.
  *
- * A disk that takes no files costs decoding and nothing else: every failure here is a warning, and the file that an earlier
- * job left there is read as it is. Reading needs no lock, since every record has its checksum.
+ * A disk that takes no files costs decoding and nothing else: every failure here is a warning, and the file that an
+ * earlier job left there is read as it is. Reading needs no lock, since every record has its checksum.
  */
 #include "dense/data/image_disk.h"
 
@@ -94,8 +95,8 @@ static void write_head(const image_disk_desc *desc, char head[HEAD])
 }
 
 /*
- * A file of this user's, or of the administrator's, and under this name alone: through a link a job would write what lies
- * elsewhere. O_NONBLOCK: a named pipe must not stop us.
+ * A file of this user's, or of the administrator's, and under this name alone: through a link a job would write what
+ * lies elsewhere. O_NONBLOCK: a named pipe must not stop us.
  */
 static weft_status open_file(image_disk *disk, int flags)
 {

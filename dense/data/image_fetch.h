@@ -1,14 +1,14 @@
 /*
- * dense/data/image_fetch.h: samples of a batch from the memories of other nodes (the cooperative cache of C.-C. Yang, G.
- * Cong, HiPC 2019). A part of image_source.c.
+ * dense/data/image_fetch.h: samples of a batch from the memories of other nodes (the cooperative cache of C.-C. Yang,
+ * G. Cong, HiPC 2019). A part of image_source.c.
  *
  *      post    everybody knows the batch, and who has what: sends each rank what it answers for, asked by nobody
  *      ...     rows that are at hand are made
  *      wait    the others are here
  *
- * The order of an epoch is computed, a sample's home is a function of its number, and memories were filled when the set was
- * opened (image_set_is_spread), so no request travels. One batch at a time; its exchange moves while others are computed.
- * Memory: P batches of a rank to send and as much to receive. Each rank looks at the whole batch.
+ * The order of an epoch is computed, a sample's home is a function of its number, and memories were filled when the set
+ * was opened (image_set_is_spread), so no request travels. One batch at a time; its exchange moves while others are
+ * computed. Memory: P batches of a rank to send and as much to receive. Each rank looks at the whole batch.
  */
 #ifndef WEFT_DENSE_DATA_IMAGE_FETCH_H
 #define WEFT_DENSE_DATA_IMAGE_FETCH_H

@@ -1,6 +1,6 @@
 /*
- * dense/data/image_file.h: all bytes of a file, and files that may be packed: for readers whose samples are runs of bytes
- * (image_records.h) and whose labels are.
+ * dense/data/image_file.h: all bytes of a file, and files that may be packed: for readers whose samples are runs of
+ * bytes (image_records.h) and whose labels are.
  */
 #ifndef WEFT_DENSE_DATA_IMAGE_FILE_H
 #define WEFT_DENSE_DATA_IMAGE_FILE_H
@@ -21,8 +21,8 @@ typedef struct image_bytes {
 typedef uint64_t (*image_bytes_stated)(const uint8_t *data, size_t bytes);
 
 /*
- * Memory grows with the bytes that are there, whatever the file says, and reading stops at one byte more than it states. stated: NULL
- * for files that state nothing. WEFT_ERR_DATA: it unpacks to more than the options' memory.
+ * Memory grows with the bytes that are there, whatever the file says, and reading stops at one byte more than it
+ * states. stated: NULL for files that state nothing. WEFT_ERR_DATA: it unpacks to more than the options' memory.
  */
 weft_status image_bytes_open(const char *path, const image_options *options, image_bytes_stated stated,
                              image_bytes *all);

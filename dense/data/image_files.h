@@ -6,15 +6,17 @@
  *
  * Layouts, by names (image_names.h):
  *
- *      SPLITS     SPLIT/CLASS/.../FILE below one folder, where SPLIT is train, val or test, or another word for one of them
+ *      SPLITS     SPLIT/CLASS/.../FILE below one folder, where SPLIT is train, val or test, or another word for one of
+ *                 them
  *      CLASSES    CLASS/.../FILE: all are training images
- *      ANY        of an archive: SPLITS below any folder; where no name has a split, CLASSES below what all names have in common
+ *      ANY        of an archive: SPLITS below any folder; where no name has a split, CLASSES below what all names have
+ *                 in common
  *      LOOSE      images without classes, all to test
  *
- * FILE ends in .jpg, .jpeg or .png; other names are left out, with a warning for each kind. Classes are numbered in the order of
- * their names, which are compared in one form of Unicode (base/letters/letters.h); images stand in the order of split, class and name.
- * Loose images are decoded once to see whether they can be: an answer for one that is damaged would be none. Ranks divide the
- * looking among them.
+ * FILE ends in .jpg, .jpeg or .png; other names are left out, with a warning for each kind. Classes are numbered in the
+ * order of their names, which are compared in one form of Unicode (base/letters/letters.h); images stand in the order
+ * of split, class and name. Loose images are decoded once to see whether they can be: an answer for one that is damaged
+ * would be none. Ranks divide the looking among them.
  */
 #ifndef WEFT_DENSE_DATA_IMAGE_FILES_H
 #define WEFT_DENSE_DATA_IMAGE_FILES_H
@@ -26,8 +28,8 @@
 
 typedef struct image_files image_files;
 
-/* The first `bytes` of a file, at most as many as it has: beside the name, what add was told about it. Any thread. *data
- * holds them afterwards; it may be `room`, which has that many. */
+/* The first `bytes` of a file, at most as many as it has: beside the name, what add was told about it. Any thread.
+ * *data holds them afterwards; it may be `room`, which has that many. */
 typedef weft_status (*image_files_load)(void *self, const char *name, int64_t offset, size_t bytes, uint8_t *room,
                                         const uint8_t **data);
 
@@ -56,8 +58,8 @@ int64_t image_changed(const struct stat *facts); /* the last of them */
 weft_status image_files_add(image_files *files, const char *name, const image_place *place);
 /* Where a kept file of that name is, at the time; false: there is none. */
 bool image_files_find(const image_files *files, const char *name, image_place *place);
-/* Count an entry that is left out. Files that usually lie beside images (README, LICENSE, tables, texts, hidden ones) are not
- * counted. */
+/* Count an entry that is left out. Files that usually lie beside images (README, LICENSE, tables, texts, hidden ones)
+ * are not counted. */
 void image_files_pass_over(image_files *files, const char *name);
 /* Note a folder beside those of splits. */
 void image_files_note_beside(image_files *files, const char *folder);
@@ -66,8 +68,8 @@ int64_t image_files_seen(const image_files *files); /* kept, and counted as left
 /*
  * Fill in the set, whose store then owns `files`, also after a failure; load and self must work until `close`, which is
  * called when the set is closed, or earlier where the set has all samples in memory. path: for messages. Collective.
- * WEFT_ERR_DATA: no training image, a class that is tested and not trained, several sizes and none wanted, with strict a
- * malformed image.
+ * WEFT_ERR_DATA: no training image, a class that is tested and not trained, several sizes and none wanted, with strict
+ * a malformed image.
  */
 weft_status image_files_open(weft_comm *comm, const char *path, const image_options *options, image_files *files,
                              image_files_load load, void *self, void (*close)(void *self), image_set *set);

@@ -1,9 +1,9 @@
 /*
- * dense/data/image_folders.c: files of images (image_files.h) in a folder of each split, in it a folder of each class; folders
- * of classes alone; or loose: a folder with all that is below it, or a single file.
+ * dense/data/image_folders.c: files of images (image_files.h) in a folder of each split, in it a folder of each class;
+ * folders of classes alone; or loose: a folder with all that is below it, or a single file.
  *
- * Folders are read down to DEEPEST levels below the one that is named. Links to files are followed, links to folders only where
- * a split or a class is one: others may lead anywhere.
+ * Folders are read down to DEEPEST levels below the one that is named. Links to files are followed, links to folders
+ * only where a split or a class is one: others may lead anywhere.
  */
 #include <dirent.h>
 #include <errno.h>

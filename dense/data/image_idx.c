@@ -4,9 +4,9 @@
  *      images   00 00 08 03   n   height   width   pixels [n, height, width]        numbers: 32 bits, big-endian
  *      labels   00 00 08 01   n   labels [n]
  *
- * Files are called [PREFIX]train-images-idx3-ubyte, [PREFIX]t10k-images-idx3-ubyte (or test-), with a dot in place of the last
- * but one dash in many copies, and -labels-idx1-ubyte beside them; plain or .gz. A class is a value of the labels
- * (image_label_names.c).
+ * Files are called [PREFIX]train-images-idx3-ubyte, [PREFIX]t10k-images-idx3-ubyte (or test-), with a dot in place of
+ * the last but one dash in many copies, and -labels-idx1-ubyte beside them; plain or .gz. A class is a value of the
+ * labels (image_label_names.c).
  */
 #include <dirent.h>
 #include <string.h>

@@ -1,10 +1,12 @@
 /*
- * dense/data/image_inner.c: a data set of images further down in a folder that is none itself. See dense/data/image_store.h.
+ * dense/data/image_inner.c: a data set of images further down in a folder that is none itself. See
+ * dense/data/image_store.h.
  *
  *      torchvision's root    MNIST/raw/train-images-idx3-ubyte, cifar-10-batches-bin/data_batch_1.bin
  *      an unpacked archive   imagenette2/train/CLASS/NAME.jpg
  *
- * Two levels are looked at. Loose images, and folders of classes alone, are nobody's inner set: any folder may hold such.
+ * Two levels are looked at. Loose images, and folders of classes alone, are nobody's inner set: any folder may hold
+ * such.
  */
 #include <dirent.h>
 #include <string.h>

@@ -50,7 +50,8 @@ static char *trim(char *line)
     return line;
 }
 
-/* Lines that hold something. texts: [lines of the text], which point into it. A byte order mark in front is read over. */
+/* Lines that hold something. texts: [lines of the text], which point into it. A byte order mark in front is read
+ * over. */
 static int64_t split_lines(char *text, const char **texts)
 {
     static const char mark[] = "\xef\xbb\xbf";

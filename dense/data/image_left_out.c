@@ -1,4 +1,5 @@
-/* dense/data/image_left_out.c: what is left out of a set of files, and the messages about it; see dense/data/image_list.h. */
+/* dense/data/image_left_out.c: what is left out of a set of files, and the messages about it; see
+ * dense/data/image_list.h. */
 #include <string.h>
 
 #include "base/log.h"

@@ -1,6 +1,6 @@
 /*
- * dense/data/image_list.h: the files of image_files.h as a list: their names, order and classes (image_classes.c), and the
- * reading of one. A part of image_files.c.
+ * dense/data/image_list.h: the files of image_files.h as a list: their names, order and classes (image_classes.c), and
+ * the reading of one. A part of image_files.c.
  */
 #ifndef WEFT_DENSE_DATA_IMAGE_LIST_H
 #define WEFT_DENSE_DATA_IMAGE_LIST_H
@@ -65,8 +65,8 @@ static inline bool image_list_is_loose(const image_files *files)
     return files->layout == IMAGE_LAYOUT_LOOSE;
 }
 
-/* Into the order of split, class and name; the set gets its hash and its classes, each file its split and class. trained: for a
- * trained model, so that classes need no training image. In image_classes.c. */
+/* Into the order of split, class and name; the set gets its hash and its classes, each file its split and class.
+ * trained: for a trained model, so that classes need no training image. In image_classes.c. */
 weft_status image_list_sort(const char *path, image_files *files, bool trained, image_set *set);
 
 /* Warn of what was left out, a line a kind. In image_left_out.c, with image_files_pass_over. */

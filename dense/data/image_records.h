@@ -2,10 +2,11 @@
  * dense/data/image_records.h: samples that are runs of bytes in files, all of one length: what image_idx.c and
  * image_cifar.c share.
  *
- *      file 0   offset | sample 0 | .. | sample 1 | ..          file 1   offset | sample n | ..       a sample every `stride`
+ *      file 0   offset | sample 0 | .. | sample 1 | ..    file 1   offset | sample n | ..       a sample every `stride`
  *
- * A plain file is mapped: the ranks of a node read the same pages. A packed one is unpacked into memory, of which a node
- * with several ranks keeps one copy (image_store.h, `kept`). Samples are numbered through the files in their order.
+ * A plain file is mapped: the ranks of a node read the same pages. A packed one is unpacked into memory, of which a
+ * node with several ranks keeps one copy (image_store.h, `kept`). Samples are numbered through the files in their
+ * order.
  */
 #ifndef WEFT_DENSE_DATA_IMAGE_RECORDS_H
 #define WEFT_DENSE_DATA_IMAGE_RECORDS_H
@@ -28,8 +29,8 @@ typedef struct image_records {
 
 /* The set's samples are those of records, which it owns from now on, also after a failure. */
 weft_status image_records_create(image_set *set, image_records **records);
-/* One file more (image_bytes_open); its samples are not counted yet. *all: valid as long as the set. WEFT_ERR_DATA: too many
- * files. */
+/* One file more (image_bytes_open); its samples are not counted yet. *all: valid as long as the set. WEFT_ERR_DATA: too
+ * many files. */
 weft_status image_records_open(image_set *set, const char *path, const image_options *options,
                                image_bytes_stated stated, const image_bytes **all);
 /* The file that was opened last has so many samples. */

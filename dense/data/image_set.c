@@ -42,8 +42,8 @@ static bool could_not_look(void)
     return failed == WEFT_ERR_RESOURCE || failed == WEFT_ERR_IO;
 }
 
-/* The reader of a format whose files are there; else the first of that format, which says what is missing; NULL where nobody could
- * look, too. */
+/* The reader of a format whose files are there; else the first of that format, which says what is missing; NULL where
+ * nobody could look, too. */
 static const image_reader *reader_of(image_format format, const char *path)
 {
     const image_reader *first = NULL;
@@ -310,9 +310,9 @@ static weft_status fill_cache(const image_set *set, int threads)
 }
 
 /*
- * A set is kept by its node, but for one that needs no copy: stored samples that are mapped, or are unpacked on the only rank
- * of their node, or where there is no room for those of all ranks and the node's beside each other. [out] store->kept: now of
- * the node that keeps most. Collective.
+ * A set is kept by its node, but for one that needs no copy: stored samples that are mapped, or are unpacked on the
+ * only rank of their node, or where there is no room for those of all ranks and the node's beside each other. [out]
+ * store->kept: now of the node that keeps most. Collective.
  */
 static weft_status wants_cache(weft_comm *comm, const image_options *options, const image_set *set, bool *wanted)
 {
@@ -354,8 +354,8 @@ static weft_status create_cache(weft_comm *comm, const char *path, const image_o
 }
 
 /*
- * Memories are filled at once, by their ranks together, where samples are spread, so that all know what is there; and where a
- * reader keeps on every rank what it makes them of, and a node has room for all: then that goes. Collective.
+ * Memories are filled at once, by their ranks together, where samples are spread, so that all know what is there; and
+ * where a reader keeps on every rank what it makes them of, and a node has room for all: then that goes. Collective.
  */
 static weft_status drain(weft_comm *comm, int threads, image_set *set)
 {

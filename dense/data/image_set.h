@@ -16,9 +16,10 @@
  *
  * A folder that holds one of these two levels further down stands for it (image_inner.c).
  *
- * All samples have one size. IDX and CIFAR files are mapped, or unpacked, which a node keeps once; images of folders and tars,
- * and made ones, are decoded when they are first asked for and kept once a node, as many as fit `memory`. Files are wrong until checked: what they
- * say about sizes decides no allocation, and errors name file, record, value, limit and cure.
+ * All samples have one size. IDX and CIFAR files are mapped, or unpacked, which a node keeps once; images of folders
+ * and tars, and made ones, are decoded when they are first asked for and kept once a node, as many as fit `memory`.
+ * Files are wrong until checked: what they say about sizes decides no allocation, and errors name file, record, value,
+ * limit and cure.
  */
 #ifndef WEFT_DENSE_DATA_IMAGE_SET_H
 #define WEFT_DENSE_DATA_IMAGE_SET_H
@@ -103,8 +104,8 @@ typedef struct image_use {
 weft_status image_set_open(weft_comm *comm, const char *path, const image_options *options, image_set **set);
 void image_set_close(
     image_set *set); /* collective, before comm is destroyed, where a node has several ranks; NULL is allowed */
-/* Returns true if image_set_open would find images there, or says why not or why nobody can look, by the looks of the path alone. Not
- * collective. */
+/* Returns true if image_set_open would find images there, or says why not or why nobody can look, by the looks of the
+ * path alone. Not collective. */
 bool image_set_looks_like(const char *path);
 
 /* Bytes of a sample: height * width * channels. */
@@ -130,18 +131,19 @@ void image_set_evaluated_at(const image_set *set, int64_t position, int *split, 
 
 /* [out] by_class: [set->classes] samples of all splits. */
 void image_set_count_classes(const image_set *set, int64_t *by_class);
-/* The set's classes become a model's: class_of [set->classes] is the model's class of each, or -1. names: [classes], or NULL;
- * copied. With 0 classes the images have none from now on. WEFT_ERR_RESOURCE. */
+/* The set's classes become a model's: class_of [set->classes] is the model's class of each, or -1. names: [classes], or
+ * NULL; copied. With 0 classes the images have none from now on. WEFT_ERR_RESOURCE. */
 weft_status image_set_relabel(image_set *set, const int32_t *class_of, int64_t classes, char *const *names);
 
 /*
  * Samples that no node could hold all of are spread over the nodes' memories when a set is opened, each at a home
- * (image_fetch.h). The rank that answers for one which `reader` has not in its own memory; -1: nobody need, or can. reader -1:
- * the one that answers, whoever asks. Any thread.
+ * (image_fetch.h). The rank that answers for one which `reader` has not in its own memory; -1: nobody need, or can.
+ * reader -1: the one that answers, whoever asks. Any thread.
  */
 bool image_set_is_spread(const image_set *set);
 int image_set_server(const image_set *set, int split, int64_t index, int reader);
-/* Pixels for another rank, as image_set_read, which counts them among those that this rank uses; and those that came. */
+/* Pixels for another rank, as image_set_read, which counts them among those that this rank uses; and those that
+ * came. */
 weft_status image_set_serve(const image_set *set, int split, int64_t index, uint8_t *pixels);
 void image_set_note_fetched(const image_set *set);
 

@@ -1,10 +1,10 @@
 /*
  * dense/data/image_source.h: batches of an image set as a source of the training loop (train/source.h).
  *
- * A training step takes the batch of (seed, epoch, step); each rank takes its share of it (train/batch/batch_order.h). An evaluation
- * goes over the validation and then the test images, without augmentation; `split_host` and the masks say which is which. Loader
- * threads prepare the next batch while the caller computes (train/batch/batch_loader.h). Images that only other nodes keep are
- * fetched from there (image_fetch.h): then asking for a batch is collective.
+ * A training step takes the batch of (seed, epoch, step); each rank takes its share of it (train/batch/batch_order.h).
+ * An evaluation goes over the validation and then the test images, without augmentation; `split_host` and the masks say
+ * which is which. Loader threads prepare the next batch while the caller computes (train/batch/batch_loader.h). Images
+ * that only other nodes keep are fetched from there (image_fetch.h): then asking for a batch is collective.
  *
  *      image_source *source;
  *      WEFT_TRY(image_source_create(comm, hal, &options, &source));

@@ -1,8 +1,9 @@
 /*
- * dense/data/image_store.h: where the samples of an open image set are, behind image_set_read: the private part of image_set.
+ * dense/data/image_store.h: where the samples of an open image set are, behind image_set_read: the private part of
+ * image_set.
  *
- * A reader (image_reader.h) gives the store a function that makes a sample. Where that takes work a cache keeps the samples that
- * were made; where it copies bytes that the ranks of a node share already, there is no cache.
+ * A reader (image_reader.h) gives the store a function that makes a sample. Where that takes work a cache keeps the
+ * samples that were made; where it copies bytes that the ranks of a node share already, there is no cache.
  */
 #ifndef WEFT_DENSE_DATA_IMAGE_STORE_H
 #define WEFT_DENSE_DATA_IMAGE_STORE_H

@@ -2,8 +2,8 @@
  * dense/data/image_synth.c: images made from a seed, "synth:images,n=10000,size=32".
  *
  * A class is a grating: stripes of one of eight directions and of a width of its own, at a random phase and in random
- * colours, under noise. A linear model of the pixels finds stripes near one phase and misses those opposite, about half;
- * filters of a few pixels, rectified and averaged over the image, tell the classes apart.
+ * colours, under noise. A linear model of the pixels finds stripes near one phase and misses those opposite, about
+ * half; filters of a few pixels, rectified and averaged over the image, tell the classes apart.
  *
  *      pixel (y, x), channel c = 128 + 64 gain[c] cos(2 pi f (x cos a + y sin a) + phase) + 32 noise
  *

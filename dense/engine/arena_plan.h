@@ -1,29 +1,30 @@
 /*
  * dense/engine/arena_plan.h: where values and gradients of a step stand in one block of memory.
  *
- * A step is a line of 2 U moments: forward of unit u at moment u, backward at 2 U - 1 - u. Each value, gradient and pooling
- * index is a *slot*: bytes an image, and the first and last moment at which somebody needs it. Slots whose moments do
- * not meet may share memory; the largest are placed first, each as low as it can stand (greedy by size: Y. Pisarchyk,
- * J. Lee, 2020, arXiv 2001.03288).
+ * A step is a line of 2 U moments: forward of unit u at moment u, backward at 2 U - 1 - u. Each value, gradient and
+ * pooling index is a *slot*: bytes an image, and the first and last moment at which somebody needs it. Slots whose
+ * moments do not meet may share memory; the largest are placed first, each as low as it can stand (greedy by size: Y.
+ * Pisarchyk, J. Lee, 2020, arXiv 2001.03288).
  *
- * Gradients: a unit whose backward pass reads and writes the same elements works in the memory of its output's gradient.
- * The first unit that brings a share to the gradient of a value writes it there; later ones write to a slot of their
- * own, which is added: by a norm, when the value is its output, in the pass over its gradient that it makes anyway.
+ * Gradients: a unit whose backward pass reads and writes the same elements works in the memory of its output's
+ * gradient. The first unit that brings a share to the gradient of a value writes it there; later ones write to a slot
+ * of their own, which is added: by a norm, when the value is its output, in the pass over its gradient that it makes
+ * anyway.
  *
  * What norms give is computed twice. Their input stays for their own backward pass, so their output may leave after the
  * forward pass, and is made again, to the bit, for the first unit that reads it in the backward pass:
  *
  *      forward    x -norm-> y -conv->          backward    x -norm-> y' -> the conv's gradients, and y' is gone
  *
- * That is one pass over memory, which the norm's backward pass saves where no residual is added: it tells ReLU's mask by
- * x instead of y. With a residual the two passes over x and the residual are the price; y is made again when the
+ * That is one pass over memory, which the norm's backward pass saves where no residual is added: it tells ReLU's mask
+ * by x instead of y. With a residual the two passes over x and the residual are the price; y is made again when the
  * residual stays anyway and is not made again itself, so that nothing is more than one pass away.
  *
- * Some convolutions make what a norm gives on their way, forward and backward (hal_conv_norm): it is never in memory. Its value's
- * slot is that of the norm's input, which they read.
+ * Some convolutions make what a norm gives on their way, forward and backward (hal_conv_norm): it is never in memory.
+ * Its value's slot is that of the norm's input, which they read.
  *
- * Values may be narrower than parameters (bfloat16). Then the batch gets a narrow copy, a linear layer works on a wide copy of
- * its input, and the logits are wide.
+ * Values may be narrower than parameters (bfloat16). Then the batch gets a narrow copy, a linear layer works on a wide
+ * copy of its input, and the logits are wide.
  */
 #ifndef WEFT_DENSE_ENGINE_ARENA_PLAN_H
 #define WEFT_DENSE_ENGINE_ARENA_PLAN_H

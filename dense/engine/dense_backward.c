@@ -1,4 +1,5 @@
-/* dense/engine/dense_backward.c: gradients of a batch, from the last unit to the first; see dense/engine/dense_model.h. */
+/* dense/engine/dense_backward.c: gradients of a batch, from the last unit to the first; see
+ * dense/engine/dense_model.h. */
 #include <assert.h>
 
 #include "dense/engine/dense_model.h"

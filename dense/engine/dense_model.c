@@ -244,8 +244,8 @@ static weft_status find_types(const dense_config *config, weft_dtype wide, const
     return WEFT_OK;
 }
 
-/* What a norm of a convolution gives to another convolution alone, which takes it so. (The norm of what may leave and be made
- * again itself needs a place.) */
+/* What a norm of a convolution gives to another convolution alone, which takes it so. (The norm of what may leave and
+ * be made again itself needs a place.) */
 static void find_passing(const weft_hal *hal, const dense_config *config, const unit_list *list, dense_values *values)
 {
     for (int i = 0; i < list->units; ++i) {

@@ -26,9 +26,9 @@ typedef struct dense_config {
     const int64_t *images; /* [sizes] the numbers of images that this rank's batches have, 0 need not be named */
     int sizes;
     bool training; /* backward passes happen too */
-    weft_dtype
-        values;    /* of what stands between layers, and its gradients: that of the parameters, or WEFT_DTYPE_BF16 or
-                          WEFT_DTYPE_F16 beside float32. Linear layers on single pixels, losses, sums and updates are those of parameters. */
+    /* Type of the values between layers and of their gradients: the parameters' type, or WEFT_DTYPE_BF16 or
+     * WEFT_DTYPE_F16 beside float32. Linear layers on single pixels, losses, sums and updates have the parameters'. */
+    weft_dtype values;
     bool winograd; /* see hal_conv_shape */
 } dense_config;
 
@@ -78,8 +78,8 @@ void dense_model_destroy(dense_model *model);
  * hal: NULL where no backend is known, the most that one needs. */
 int64_t dense_model_arena_bytes(const weft_hal *hal, const dense_config *config, weft_dtype dtype);
 
-/* Memory that the backend's operations take beside their operands, at most, for memory plans. Prepares the convolutions for as
- * long as it takes to ask. */
+/* Memory that the backend's operations take beside their operands, at most, for memory plans. Prepares the convolutions
+ * for as long as it takes to ask. */
 weft_status dense_model_scratch_bytes(const weft_hal *hal, const dense_config *config, weft_dtype dtype,
                                       uint64_t *bytes);
 

@@ -9,8 +9,8 @@
  *      linear classes                           as many outputs as the data have classes
  *
  * One line a layer: [NAME:] KIND NUMBERS... [KEY=VALUE...]; net_kind_list has the kinds with their numbers and keys. A
- * layer reads the one above it, or from=NAME; `input` names the network's input. `add NAME` is the sum of the layer above
- * and NAME. A layer without a name gets its kind and number: conv1, norm1, conv2. Names of layers become names of
+ * layer reads the one above it, or from=NAME; `input` names the network's input. `add NAME` is the sum of the layer
+ * above and NAME. A layer without a name gets its kind and number: conv1, norm1, conv2. Names of layers become names of
  * parameters: conv1.weight. The built-in networks are written in this text too (dense/net/zoo.h).
  *
  * Nothing here is collective.
@@ -109,8 +109,8 @@ weft_status net_fit(network *net, net_size input, int64_t classes);
 /* The size of layer `index`, or of the input. */
 net_size net_size_of(const network *net, int index);
 
-/* The first batch norm whose input is one pixel an image, so that one image leaves it one value a channel; NULL: none. After
- * net_fit. */
+/* The first batch norm whose input is one pixel an image, so that one image leaves it one value a channel; NULL: none.
+ * After net_fit. */
 const net_layer *net_norm_of_pixel(const network *net);
 
 /* The description again, with what was left out filled in; net_parse reads it back to the same network. */

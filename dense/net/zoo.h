@@ -1,8 +1,8 @@
 /*
  * dense/net/zoo.h: the networks that have a name.
  *
- * Each is text of dense/net/net.h, written here as a user would write it; `weft info NAME` shows what it is made of. Layers of
- * residual networks are named as common PyTorch implementations name them, so that weights go to and fro.
+ * Each is text of dense/net/net.h, written here as a user would write it; `weft info NAME` shows what it is made of.
+ * Layers of residual networks are named as common PyTorch implementations name them, so that weights go to and fro.
  *
  *      lenet               Y. LeCun et al., Proc. IEEE 1998, with ReLU and max pooling as Caffe has it
  *      resnet-20 ... -56   K. He et al., CVPR 2016, for CIFAR: 6 n + 2 layers, shortcut A

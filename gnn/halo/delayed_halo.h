@@ -12,13 +12,14 @@
  *      waited for   post(e) wait(e) use          rows are at most R - 1 epochs old
  *      hidden       take(e - 1) post(e) use      at most R; nobody waits for a bin that was sent a whole epoch ago
  *
- * The first pass, and one that does not follow the epoch of the pass before it (a new run, one resumed without its rows), exchanges all
- * bins and waits for them. A root's sum holds nothing older than twice a row's age, as its replicas' sums are made of such
- * rows themselves. The idea of bins and of computing on with what is there is from DistGNN (V. Md et al., SC 2021,
- * doi:10.1145/3458817.3480856), which leaves out the other bins' neighbours; keeping the last rows and gradients, from
- * PipeGCN (C. Wan et al., ICLR 2022, arXiv 2203.10428), which is R = 1, hidden.
+ * The first pass, and one that does not follow the epoch of the pass before it (a new run, one resumed without its
+ * rows), exchanges all bins and waits for them. A root's sum holds nothing older than twice a row's age, as its
+ * replicas' sums are made of such rows themselves. The idea of bins and of computing on with what is there is from
+ * DistGNN (V. Md et al., SC 2021, doi:10.1145/3458817.3480856), which leaves out the other bins' neighbours; keeping
+ * the last rows and gradients, from PipeGCN (C. Wan et al., ICLR 2022, arXiv 2203.10428), which is R = 1, hidden.
  *
- * Memory: the rows kept, and the buffers of one comm_halo; hidden, such buffers for each leg, as all are under way at once.
+ * Memory: the rows kept, and the buffers of one comm_halo; hidden, such buffers for each leg, as all are under way at
+ * once.
  */
 #ifndef WEFT_GNN_HALO_DELAYED_HALO_H
 #define WEFT_GNN_HALO_DELAYED_HALO_H
@@ -71,12 +72,12 @@ typedef struct delayed_halo {
     comm_halo_code code;
 } delayed_halo;
 
-/* lists: of `part`; not kept. max_width: elements of the widest row. Free with delayed_halo_destroy, also after a failure.
- * Collective. */
+/* lists: of `part`; not kept. max_width: elements of the widest row. Free with delayed_halo_destroy, also after a
+ * failure. Collective. */
 weft_status delayed_halo_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, const weft_part *part,
                                 const part_halo *lists, int bins, bool hidden, int64_t max_width, delayed_halo *halo);
-/* Announce the next leg of every pass, of rows of `width` elements. All legs are announced before the first pass: no later
- * call allocates, and the number of buffers of a checkpoint never changes. Collective. */
+/* Announce the next leg of every pass, of rows of `width` elements. All legs are announced before the first pass: no
+ * later call allocates, and the number of buffers of a checkpoint never changes. Collective. */
 weft_status delayed_halo_foresee(delayed_halo *halo, halo_direction direction, int64_t width);
 /* A training pass; all ranks alike. Collective where a run begins. */
 weft_status delayed_halo_begin(delayed_halo *halo, int64_t epoch);
@@ -89,9 +90,9 @@ bool delayed_halo_arrived(const delayed_halo *halo);
 weft_status delayed_halo_settle(delayed_halo *halo);
 /* Epochs since the oldest row that the pass uses was sent. */
 int64_t delayed_halo_staleness(const delayed_halo *halo);
-/* What it remembers, as train_model's state and restored: [out] delayed_halo_buffers(halo) buffers, named "name.KIND". Of
- * other bins or rows it is dropped, and the next pass exchanges everything. WEFT_ERR_DATA on all ranks: numbers that cannot be,
- * or ranks that disagree; it is dropped then, too. Collective. */
+/* What it remembers, as train_model's state and restored: [out] delayed_halo_buffers(halo) buffers, named "name.KIND".
+ * Of other bins or rows it is dropped, and the next pass exchanges everything. WEFT_ERR_DATA on all ranks: numbers that
+ * cannot be, or ranks that disagree; it is dropped then, too. Collective. */
 int delayed_halo_buffers(const delayed_halo *halo);
 weft_status delayed_halo_state(delayed_halo *halo, const char *name, sync_buffer *buffer);
 weft_status delayed_halo_restored(delayed_halo *halo);

@@ -4,15 +4,16 @@
  *      exact      every row on every leg: what comm/halo.h does, in the caller's matrix
  *      delay R    one of R bins a leg and epoch, in turn; the rows of the others are those that came last; hidden: also
  *                 the bin's are those of the epoch before (delayed_halo.h). Bytes: about 1 / R of the exact mode's
- *      sample P   of each vertex' rows those that are drawn (halo_draw.h), times 1 / P where they arrive; the others count as
- *                 nothing, so that the expectation of a sum is the sum. An epoch has two draws, for vertices as sources
- *                 and as destinations of the forward sum, and backward has them exchanged: where partial sums return to
- *                 roots its sums are the transposed ones, of the same weights. Where every rank holds whole rows each
- *                 direction has a draw of its own. Bytes: P of the exact mode's
+ *      sample P   of each vertex' rows those that are drawn (halo_draw.h), times 1 / P where they arrive; the others
+ *                 count as nothing, so that the expectation of a sum is the sum. An epoch has two draws, for vertices
+ *                 as sources and as destinations of the forward sum, and backward has them exchanged: where partial
+ *                 sums return to roots its sums are the transposed ones, of the same weights. Where every rank holds
+ *                 whole rows each direction has a draw of its own. Bytes: P of the exact mode's
  *      none       training passes exchange nothing: a rank knows its own rows and no others
  *
- * What travels in training may be coded besides (comm_halo_code): rounded at random, keyed by the vertex's global id, the
- * leg, the epoch and the sender, so that bits do not depend on the order of anything. Evaluations exchange every row.
+ * What travels in training may be coded besides (comm_halo_code): rounded at random, keyed by the vertex's global id,
+ * the leg, the epoch and the sender, so that bits do not depend on the order of anything. Evaluations exchange every
+ * row.
  */
 #ifndef WEFT_GNN_HALO_GNN_HALO_H
 #define WEFT_GNN_HALO_GNN_HALO_H
@@ -59,7 +60,8 @@ static inline comm_halo_desc gnn_halo_desc(const weft_part *part, const part_hal
 }
 
 /* lists: of rows of `part`, which has replicas behind its owned rows; neither is kept. second: of the two halos of one
- * aggregation. Until the first pass begins everything is exchanged. Free with gnn_halo_destroy, also after a failure. Collective. */
+ * aggregation. Until the first pass begins everything is exchanged. Free with gnn_halo_destroy, also after a failure.
+ * Collective. */
 weft_status gnn_halo_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, const weft_part *part,
                             const part_halo *lists, bool second, int64_t max_width, const gnn_halo_options *options,
                             gnn_halo **halo);

@@ -5,7 +5,8 @@
  * replicas agree without a message. Each vertex is drawn by itself, with the same probability: BNS-GCN (C. Wan et al.,
  * MLSys 2022, arXiv 2203.10983).
  *
- * Memory: 8 bytes for each pair of a row and a rank that shares it, 8 a local row. Cost of a draw: one Philox block a pair.
+ * Memory: 8 bytes for each pair of a row and a rank that shares it, 8 a local row. Cost of a draw: one Philox block a
+ * pair.
  */
 #ifndef WEFT_GNN_HALO_HALO_DRAW_H
 #define WEFT_GNN_HALO_HALO_DRAW_H

@@ -4,50 +4,54 @@
  *     forward     y = post * (A (pre * x)) + diag * x          rows = destinations
  *     transposed  x = pre * (A^T (post * y)) + diag * y
  *
- * A vertex has one root, which owns its row, and replicas on the other ranks that hold edges of the vertex. A sum takes three
- * steps:
+ * A vertex has one root, which owns its row, and replicas on the other ranks that hold edges of the vertex. A sum takes
+ * three steps:
  *
  *     1  forward halo    owned rows go to the replicas that a local edge reads          (source replicas)
  *     2  local product   every rank sums over its own edges
  *     3  reverse halo    partial sums of replicas return to their root and are added    (destination replicas)
  *
- * The transposed sum exchanges the two lists of replicas. Where every rank holds whole rows of a symmetric graph (an edge-cut),
- * the transposed sum is the same gather with the scales exchanged, and step 3 is not needed in either direction. A leg moves one row
- * for each replica, in one message for each peer. Replicas know their scales too, so rows are sent as they are.
+ * The transposed sum exchanges the two lists of replicas. Where every rank holds whole rows of a symmetric graph (an
+ * edge-cut), the transposed sum is the same gather with the scales exchanged, and step 3 is not needed in either
+ * direction. A leg moves one row for each replica, in one message for each peer. Replicas know their scales too, so
+ * rows are sent as they are.
  *
- * Where messages move while the rank computes (comm_moves_alone), the local product is cut in four (local_matrix.h) and hides
- * both legs. Work that others wait for goes first:
+ * Where messages move while the rank computes (comm_moves_alone), the local product is cut in four (local_matrix.h) and
+ * hides both legs. Work that others wait for goes first:
  *
- *     begin                                              leave                                               settle
- *     |post|  caller's work  | replica rows | inner edges ... wait | rest of    |post| inner | boundary | row   | wait |
- *     |    |  that needs no  | from owned   | until the rows       | replica    |    | edges | edges    | steps | and  |
- *     |    |  aggregate      | sources      | have arrived         | rows       |    | left  |          |       | add  |
- *          |<--------- forward leg under way ------------>|                    |<--- reverse leg under way --->|
+ *   begin                                              leave                                               settle
+ *   |post|  caller's work  | replica rows | inner edges ... wait | rest of    |post| inner | boundary | row   | wait |
+ *   |    |  that needs no  | from owned   | until the rows       | replica    |    | edges | edges    | steps | and  |
+ *   |    |  aggregate      | sources      | have arrived         | rows       |    | left  |          |       | add  |
+ *        |<--------- forward leg under way ------------>|                    |<--- reverse leg under way --->|
  *
- * Row steps are work of single rows before and after a sum; unshared rows are done while messages are under way (row_steps.h). With
- * whole rows only shared rows have boundary edges, and the one wait stands in front of those, behind inner edges and row steps.
+ * Row steps are work of single rows before and after a sum; unshared rows are done while messages are under way
+ * (row_steps.h). With whole rows only shared rows have boundary edges, and the one wait stands in front of those,
+ * behind inner edges and row steps.
  *
- * The inner edges (owned to owned, most edges of a good partition) are run in slices, with a look at the messages between two
- * slices. The number of slices that fit before the rows arrive depends on time, but the order in which a row's terms are added does
- * not: inner edges, then boundary edges, then the replicas' sums in rank order. Results are deterministic; their last bits differ
- * from those of the product in one piece.
+ * The inner edges (owned to owned, most edges of a good partition) are run in slices, with a look at the messages
+ * between two slices. The number of slices that fit before the rows arrive depends on time, but the order in which a
+ * row's terms are added does not: inner edges, then boundary edges, then the replicas' sums in rank order. Results are
+ * deterministic; their last bits differ from those of the product in one piece.
  *
- * A training loss reads the rows of the training split alone, and the last sum before it may be cut down to those rows: a scope
- * of its own, with matrices and halos of its own (part_scope.h). A scope says which edges a sum runs along and which rows cross ranks
- * for it; rows that nobody reads hold something finite. The schedule is the same in all scopes.
+ * A training loss reads the rows of the training split alone, and the last sum before it may be cut down to those rows:
+ * a scope of its own, with matrices and halos of its own (part_scope.h). A scope says which edges a sum runs along and
+ * which rows cross ranks for it; rows that nobody reads hold something finite. The schedule is the same in all scopes.
  *
- * Rows of bfloat16 travel as they are stored, results and partial sums alike. Every stored value is rounded: a row after its
- * inner and after its boundary edges, a replica's partial sum likewise, and the root's row with each replica's sum that it
- * adds. With r replicas a sum is within (r + 4) 2^-9 of the magnitudes that it adds, half a unit in the last place each.
+ * Rows of bfloat16 travel as they are stored, results and partial sums alike. Every stored value is rounded: a row
+ * after its inner and after its boundary edges, a replica's partial sum likewise, and the root's row with each
+ * replica's sum that it adds. With r replicas a sum is within (r + 4) 2^-9 of the magnitudes that it adds, half a unit
+ * in the last place each.
  *
  * Order of calls, which aggregate.c asserts:
  *
- *     create --> READY --gnn_aggregate_begin--> BEGUN --gnn_aggregate_leave--> LEFT      sums of shared rows are incomplete
- *                  ^ |                            |  without overlap             | |
- *                  | +-- rows: a step waits       +--------> READY <--settle-----+ +-- rows: a step runs for unshared rows
- *                  +------ start_pass, from any state, also after a pass that failed
+ *   create --> READY --gnn_aggregate_begin--> BEGUN --gnn_aggregate_leave--> LEFT    sums of shared rows are open
+ *                ^ |                            |  without overlap             | |
+ *                | +-- rows: a step waits       +--------> READY <--settle-----+ +-- rows: a step runs, unshared rows
+ *                +------ start_pass, from any state, also after a pass that failed
  *
- *     gnn_aggregate_begin in LEFT settles first. gnn_aggregate_end is leave and settle. set_scope and rows are not allowed in BEGUN.
+ *     gnn_aggregate_begin in LEFT settles first. gnn_aggregate_end is leave and settle. set_scope and rows are not
+ *     allowed in BEGUN.
  */
 #ifndef WEFT_GNN_LAYERS_AGGREGATE_H
 #define WEFT_GNN_LAYERS_AGGREGATE_H
@@ -66,9 +70,9 @@ extern const weft_activity ACTIVITY_HALO[1];
 
 /* ---- kinds of sums and scopes ------------------------------------------------------------------------------------ */
 
-/* Scales of a sum. With edge weights a sum is over weight times row, and a degree is the sum of the weights; self weighs 1. Self-loops
- * of the graph are edges like others, and self is counted beside them, except that GNN_NORM_SYMMETRIC counts self only where the
- * vertex has no loop, as PyG's GCNConv does. */
+/* Scales of a sum. With edge weights a sum is over weight times row, and a degree is the sum of the weights; self
+ * weighs 1. Self-loops of the graph are edges like others, and self is counted beside them, except that
+ * GNN_NORM_SYMMETRIC counts self only where the vertex has no loop, as PyG's GCNConv does. */
 typedef enum gnn_normalisation {
     GNN_NORM_MEAN,             /* sum over in-neighbours / in-degree; isolated: 0 */
     GNN_NORM_MEAN_SELF,        /* (sum + self) / (in-degree + 1): GraphSAGE "gcn" */
@@ -102,9 +106,9 @@ typedef struct gnn_scoped {
     /* `forward` serves both directions: whole rows, or symmetric local edges. */
     bool shares;
     gnn_local_matrix forward, transposed;
-    /* sources: halo of replicated rows that a local edge reads. destinations: halo of replicated rows that a local edge writes; with
-     * whole rows, those that the transposed product reads. They are one halo where the lists are equal on all ranks, and NULL
-     * on one rank. */
+    /* sources: halo of replicated rows that a local edge reads. destinations: halo of replicated rows that a local edge
+     * writes; with whole rows, those that the transposed product reads. They are one halo where the lists are equal on
+     * all ranks, and NULL on one rank. */
     gnn_halo *sources, *destinations;
 } gnn_scoped;
 
@@ -155,8 +159,8 @@ typedef struct gnn_aggregator {
     double build_seconds;
     /* Measurements by which the matrices' forms were chosen. */
     gnn_form_figures forms;
-    /* Training passes that started, ACTIVITY_AGGREGATE when the last of them did, and the least seconds of local products between
-     * two of them (0: none is over). */
+    /* Training passes that started, ACTIVITY_AGGREGATE when the last of them did, and the least seconds of local
+     * products between two of them (0: none is over). */
     int64_t passes;
     double booked, epoch_seconds;
 } gnn_aggregator;
@@ -176,26 +180,26 @@ typedef struct gnn_aggregator_options {
     const uint8_t *read;
 } gnn_aggregator_options;
 
-/* Builds both directions and the halos; the part's CSR may be released afterwards. Free with gnn_aggregator_destroy, also after a
- * failure. Collective. */
+/* Builds both directions and the halos; the part's CSR may be released afterwards. Free with gnn_aggregator_destroy,
+ * also after a failure. Collective. */
 weft_status gnn_aggregator_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, const weft_part *part,
                                   const gnn_aggregator_options *options, gnn_aggregator *aggregator);
 void gnn_aggregator_destroy(gnn_aggregator *aggregator);
 
-/* Announces the next aggregation of a training pass, of `width` columns in the scope that is set, before the first pass: see
- * gnn_halo_foresee. Collective. */
+/* Announces the next aggregation of a training pass, of `width` columns in the scope that is set, before the first
+ * pass: see gnn_halo_foresee. Collective. */
 weft_status gnn_aggregator_foresee(gnn_aggregator *aggregator, bool transposed, int64_t width);
-/* Starts a pass over the layers, forward and, in training, backward; gnn/halo/gnn_halo.h says which rows are exchanged in it.
- * Without exchange (--no-halo) sums and degrees are those of the edges among a rank's own vertices. Before the first pass everything is
- * exchanged. Collective. */
+/* Starts a pass over the layers, forward and, in training, backward; gnn/halo/gnn_halo.h says which rows are exchanged
+ * in it. Without exchange (--no-halo) sums and degrees are those of the edges among a rank's own vertices. Before the
+ * first pass everything is exchanged. Collective. */
 weft_status gnn_aggregator_start_pass(gnn_aggregator *aggregator, const gnn_halo_pass *pass);
 /* Sets the scope of the aggregations that follow; GNN_SCOPE_READ needs read_width > 0. */
 void gnn_aggregator_set_scope(gnn_aggregator *aggregator, gnn_scope scope);
 /* Age in epochs of a leg's rows in the pass that was started last: see gnn_halo_staleness. */
 int64_t gnn_aggregator_staleness(const gnn_aggregator *aggregator);
 
-/* Returns true if aggregations keep rows from epoch to epoch; the same on all ranks. The other two are train_model's state and
- * restored. */
+/* Returns true if aggregations keep rows from epoch to epoch; the same on all ranks. The other two are train_model's
+ * state and restored. */
 bool gnn_aggregator_remembers(const gnn_aggregator *aggregator);
 weft_status gnn_aggregator_state_buffers(gnn_aggregator *aggregator, const sync_buffer **buffer, int *count);
 weft_status gnn_aggregator_restored(gnn_aggregator *aggregator);
@@ -203,13 +207,14 @@ weft_status gnn_aggregator_restored(gnn_aggregator *aggregator);
 /* ---- for layers: one aggregation --------------------------------------------------------------------------------- */
 
 /*
- * out = aggregate(x) + beta * out on the owned rows, beta 0 or 1; both [n_local, d]. The replicas' rows are scratch and must be
- * finite before the first call: create such matrices zeroed. x and out must not overlap. Collective.
+ * out = aggregate(x) + beta * out on the owned rows, beta 0 or 1; both [n_local, d]. The replicas' rows are scratch and
+ * must be finite before the first call: create such matrices zeroed. x and out must not overlap. Collective.
  */
 weft_status gnn_aggregate(gnn_aggregator *aggregator, bool transposed, weft_tensor *x, double beta, weft_tensor *out);
 /*
- * gnn_aggregate in two halves, for work in between that neither reads out nor writes x. The caller may write owned rows of out;
- * beta adds to the values that end finds there. One aggregation at a time. Work of milliseconds calls gnn_aggregate_poll now and then.
+ * gnn_aggregate in two halves, for work in between that neither reads out nor writes x. The caller may write owned rows
+ * of out; beta adds to the values that end finds there. One aggregation at a time. Work of milliseconds calls
+ * gnn_aggregate_poll now and then.
  *
  *     WEFT_TRY(gnn_aggregate_begin(&aggregator, false, &z, 1.0, &out));
  *     ... out = x W + b ...
@@ -221,16 +226,16 @@ void gnn_aggregate_poll(gnn_aggregator *aggregator);
 weft_status gnn_aggregate_end(gnn_aggregator *aggregator);
 /* Leaves the sums of shared rows incomplete. Until settle or the next begin only row steps may touch out. */
 weft_status gnn_aggregate_leave(gnn_aggregator *aggregator);
-/* Adds a row step for the rows of the layers [n_owned]. It runs at once where waiting gains nothing. begin and settle run all steps
- * that wait. */
+/* Adds a row step for the rows of the layers [n_owned]. It runs at once where waiting gains nothing. begin and settle
+ * run all steps that wait. */
 weft_status gnn_aggregate_rows(gnn_aggregator *aggregator, int64_t n_owned, const gnn_row_step *step);
 /* Completes the sums of shared rows, and runs the row steps that wait. */
 weft_status gnn_aggregate_settle(gnn_aggregator *aggregator);
 
 /* ---- for the job: choices and figures ---------------------------------------------------------------------------- */
 
-/* [out] forms: a letter for the form of each prepared matrix of all edges (gnn/layers/local_matrix.h), forward, then transposed, and
- * the end of the text. All '-' without a graph. The other scope has the same forms. */
+/* [out] forms: a letter for the form of each prepared matrix of all edges (gnn/layers/local_matrix.h), forward, then
+ * transposed, and the end of the text. All '-' without a graph. The other scope has the same forms. */
 void gnn_aggregator_forms(const gnn_aggregator *aggregator, char forms[GNN_FORMS + 1]);
 /* Returns true if an aggregator made with this option hides its halo. */
 bool gnn_overlaps(const weft_comm *comm, halo_overlap overlap);

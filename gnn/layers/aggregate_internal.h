@@ -1,5 +1,5 @@
-/* gnn/layers/aggregate_internal.h: what the files of gnn/layers/aggregate.h share: aggregator_create.c, which makes an aggregator, and
- * aggregate.c, which runs its passes. */
+/* gnn/layers/aggregate_internal.h: what the files of gnn/layers/aggregate.h share: aggregator_create.c, which makes an
+ * aggregator, and aggregate.c, which runs its passes. */
 #ifndef WEFT_GNN_LAYERS_AGGREGATE_INTERNAL_H
 #define WEFT_GNN_LAYERS_AGGREGATE_INTERNAL_H
 

@@ -1,6 +1,6 @@
 /*
- * gnn/layers/aggregator_create.c: how an aggregator is made (gnn/layers/aggregate.h): scales of vertices, prepared matrices of the
- * part's edges in both directions, and the halos over which rows cross ranks.
+ * gnn/layers/aggregator_create.c: how an aggregator is made (gnn/layers/aggregate.h): scales of vertices, prepared
+ * matrices of the part's edges in both directions, and the halos over which rows cross ranks.
  */
 #include <assert.h>
 #include <math.h>
@@ -62,7 +62,8 @@ static bool has_loop(const weft_part *part, int64_t i)
     return low < part->offset[i + 1] && part->source[low] == i;
 }
 
-/* What a rank makes for itself, without talking. degree: [n_owned] edges into each vertex, or their weights, added up. */
+/* What a rank makes for itself, without talking. degree: [n_owned] edges into each vertex, or their weights, added
+ * up. */
 static weft_status create_own_scales(gnn_aggregator *a, const weft_part *part, const double *degree,
                                      gnn_normalisation normalisation, gnn_vertex_scales *scales)
 {

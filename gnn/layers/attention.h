@@ -1,5 +1,6 @@
 /*
- * gnn/layers/attention.h: what layers with attention over edges share, whatever scores an edge: gat_layer.c, gatv2_layer.c.
+ * gnn/layers/attention.h: what layers with attention over edges share, whatever scores an edge: gat_layer.c,
+ * gatv2_layer.c.
  *
  *     y[v] = sum over u of weight(u, v) * dropout * z[u], a head at a time, v among the u's
  *     out  = heads side by side, or their mean, + b

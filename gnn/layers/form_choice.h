@@ -1,12 +1,12 @@
 /*
  * gnn/layers/form_choice.h: one form for each of the prepared matrices of a job, the same on all ranks.
  *
- * An aggregator has up to eight matrices, its roles: forward, then transposed, each whole or cut in four (local_matrix.h).
- * What each form costs is timed by every rank on its own edges, the same form at the same time, as they will run; the
- * seconds of all ranks are added up and the form with the least is everybody's. Ranks that chose by themselves would differ
- * where timings are noisy, and the epoch waits for the one that chose badly. A rank whose edges are too few to be timed has
- * no say; where all have too few, or the answer has to be the same in every run, the backend's rule decides, added up
- * likewise.
+ * An aggregator has up to eight matrices, its roles: forward, then transposed, each whole or cut in four
+ * (local_matrix.h). What each form costs is timed by every rank on its own edges, the same form at the same time, as
+ * they will run; the seconds of all ranks are added up and the form with the least is everybody's. Ranks that chose by
+ * themselves would differ where timings are noisy, and the epoch waits for the one that chose badly. A rank whose edges
+ * are too few to be timed has no say; where all have too few, or the answer has to be the same in every run, the
+ * backend's rule decides, added up likewise.
  *
  *     WEFT_TRY(gnn_forms_begin(comm, hal, &asked, has, &choice));
  *     WEFT_TRY(gnn_form_create(&choice, role, status, &csr, &spmm));      role by role
@@ -57,8 +57,8 @@ typedef struct gnn_form_choice {
 weft_status gnn_forms_begin(weft_comm *comm, weft_hal *hal, const gnn_forms_asked *asked, const bool has[GNN_FORMS],
                             gnn_form_choice *choice);
 /*
- * The matrix of a role in its form. csr NULL: none here. status: how this rank came here; with a failure it takes part no
- * further. All ranks come to all roles in the same order, and where they choose together return the same status.
+ * The matrix of a role in its form. csr NULL: none here. status: how this rank came here; with a failure it takes part
+ * no further. All ranks come to all roles in the same order, and where they choose together return the same status.
  * [out] *spmm: destroyed by the caller; NULL without csr and on failure.
  */
 weft_status gnn_form_create(gnn_form_choice *choice, int role, weft_status status, const hal_csr *csr, hal_spmm **spmm);

@@ -3,15 +3,16 @@
  *
  *     z = x W, for each of H heads        source = z . a_src, target = z . a_dst
  *     raw(u, v) = source[u] + target[v]   score = LeakyReLU(raw)
- *     y[v] = sum over u of softmax(score)(u, v) * dropout * z[u], v among the u's;   out = heads side by side, or their mean, + b
+ *     y[v] = sum over u of softmax(score)(u, v) * dropout * z[u], v among the u's
+ *     out  = heads side by side, or their mean, + b
  *
- * z[u] may pass dropout between scores and sums, as in the authors' program: its root masks it before it travels, so that all
- * ranks sum the same row, and masks dz once all have added to it.
+ * z[u] may pass dropout between scores and sums, as in the authors' program: its root masks it before it travels, so
+ * that all ranks sum the same row, and masks dz once all have added to it.
  *
  * P. Velickovic, G. Cucurull, A. Casanova, A. Romero, P. Lio, Y. Bengio: Graph attention networks. ICLR 2018,
- * arXiv 1710.10903. No matrix of edges exists: of a vertex and head the largest source score and the sum of powers are kept,
- * and weights are worked out again where they are needed (T. Dao et al.: FlashAttention, NeurIPS 2022, arXiv 2205.14135, do so
- * for dense attention).
+ * arXiv 1710.10903. No matrix of edges exists: of a vertex and head the largest source score and the sum of powers are
+ * kept, and weights are worked out again where they are needed (T. Dao et al.: FlashAttention, NeurIPS 2022, arXiv
+ * 2205.14135, do so for dense attention).
  *
  * A vertex's edges may lie on several ranks. LeakyReLU ascends, so the largest score follows from the largest source:
  *

@@ -3,9 +3,9 @@
  *
  *     z = x W_l + b_l, t = x W_r + b_r, for each of H heads      score(u, v) = a . LeakyReLU(z[u] + t[v])
  *
- * and sums as in gnn/layers/attention.h. S. Brody, U. Alon, E. Yahav: How attentive are graph attention networks? ICLR 2022,
- * arXiv 2105.14491. A score does not fall into a part of each end, so both ends travel at full width, and every pass works it out
- * again: no matrix of edges exists. Where a vertex's edges lie on several ranks:
+ * and sums as in gnn/layers/attention.h. S. Brody, U. Alon, E. Yahav: How attentive are graph attention networks? ICLR
+ * 2022, arXiv 2105.14491. A score does not fall into a part of each end, so both ends travel at full width, and every
+ * pass works it out again: no matrix of edges exists. Where a vertex's edges lie on several ranks:
  *
  *     forward   z               root -> replicas that are sources
  *               t               root -> replicas that are destinations
@@ -15,8 +15,8 @@
  *               dt              replicas -> root, added
  *               dz              replicas that are sources -> root, added
  *
- * What edges add to the gradient of a stays on their rank: gradients of weights are shares of a sum. Matrices besides those of
- * gnn/layers/attention.h, D columns a head:
+ * What edges add to the gradient of a stays on their rank: gradients of weights are shares of a sum. Matrices besides
+ * those of gnn/layers/attention.h, D columns a head:
  *
  *     ends      [n_local, 2 H D]    z | t
  *     dends     [n_local, 2 H D]    dz | dt

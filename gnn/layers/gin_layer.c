@@ -1,15 +1,17 @@
 /*
- * gnn/layers/gin_layer.c: graph isomorphism networks. A convolution is a network of two linear maps on (1 + eps) x + the sum over
- * in-neighbours; the first is a layer that sums, so it may come before the sum, and the second a dense layer.
+ * gnn/layers/gin_layer.c: graph isomorphism networks. A convolution is a network of two linear maps on (1 + eps) x +
+ * the sum over in-neighbours; the first is a layer that sums, so it may come before the sum, and the second a dense
+ * layer.
  *
  *     eps = 0        sums of gnn/layers/sum_layer.c, in any order of work
- *     eps learned    z = x W,  out = A z + z + eps z + b              deps = <dout, z>,  dz = A^T dout + dout + eps dout
+ *     eps learned    z = x W,  out = A z + z + eps z + b             deps = <dout, z>,  dz = A^T dout + dout + eps dout
  *
- * eps is one number a layer and stands on the device, as do the parameters: what it scales rows by is a vector of it. z is what
- * its gradient needs, so the linear map comes first whatever the widths; that costs a vector [n_owned] and, each way, a pass over
- * rows that are `d_out` wide.
+ * eps is one number a layer and stands on the device, as do the parameters: what it scales rows by is a vector of it. z
+ * is what its gradient needs, so the linear map comes first whatever the widths; that costs a vector [n_owned] and,
+ * each way, a pass over rows that are `d_out` wide.
  *
- * K. Xu, W. Hu, J. Leskovec, S. Jegelka: How powerful are graph neural networks? ICLR 2019, arXiv 1810.00826: GIN-0, and GIN-eps.
+ * K. Xu, W. Hu, J. Leskovec, S. Jegelka: How powerful are graph neural networks? ICLR 2019, arXiv 1810.00826: GIN-0,
+ * and GIN-eps.
  */
 #include "gnn/layers/layer_internal.h"
 

@@ -1,5 +1,6 @@
 /*
- * gnn/layers/layer.h: one layer of a graph network: its weights, its two matrices, and both directions of its linear part.
+ * gnn/layers/layer.h: one layer of a graph network: its weights, its two matrices, and both directions of its linear
+ * part.
  *
  * What a layer computes is its kind's: a row of functions, gnn_layer_ops, in a file of its own. The table of kinds is
  * gnn/layers/layer_table.c. Sums over neighbours (GraphSAGE, GCN, MLP) lay their matrices out as
@@ -25,8 +26,8 @@ typedef struct gnn_layer {
     param_store *params;
     gnn_aggregator *aggregator;  /* of kinds that sum over neighbours */
     const gnn_part_edges *edges; /* of kinds that walk edges */
-    /* Blocks [W_self | W_neigh], [W_self ; W_neigh] or W, and b. Of a layer whose plan says sparse `input` is a shape without data; of
-     * one whose plan says streams it is rows on the host. */
+    /* Blocks [W_self | W_neigh], [W_self ; W_neigh] or W, and b. Of a layer whose plan says sparse `input` is a shape
+     * without data; of one whose plan says streams it is rows on the host. */
     train_linear linear;
     int eps;   /* block of GIN's, where it is learned */
     void *own; /* what the kind keeps besides; NULL: nothing, see destroy */

@@ -1,7 +1,7 @@
 /*
- * gnn/layers/layer_internal.h: layers as the files of their kinds see them: the rows of the table of kinds (layer_table.c), and
- * what sums share: sum_plan.c (sizes), sum_layer.c (products fused, the aggregate before or after them) and sum_split.c
- * (products in two, one of them while the aggregate's rows are under way).
+ * gnn/layers/layer_internal.h: layers as the files of their kinds see them: the rows of the table of kinds
+ * (layer_table.c), and what sums share: sum_plan.c (sizes), sum_layer.c (products fused, the aggregate before or after
+ * them) and sum_split.c (products in two, one of them while the aggregate's rows are under way).
  */
 #ifndef WEFT_GNN_LAYERS_LAYER_INTERNAL_H
 #define WEFT_GNN_LAYERS_LAYER_INTERNAL_H
@@ -74,8 +74,8 @@ static inline weft_status layer_gradients_done(const gnn_row_step *step)
     return linear_ready(&layer->linear, step->pass);
 }
 
-/* The gradient of the bias. A bias that a norm takes off again gets 0: its sums would be rounding alone, which Adam's step makes as
- * large as any other. */
+/* The gradient of the bias. A bias that a norm takes off again gets 0: its sums would be rounding alone, which Adam's
+ * step makes as large as any other. */
 static inline weft_status layer_bias_gradient(const gnn_layer *layer)
 {
     weft_tensor dout = gnn_layer_out(layer);

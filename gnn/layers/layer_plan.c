@@ -62,7 +62,8 @@ double gnn_plan_halo_bytes(const gnn_plan *plan, const gnn_halo_options *halo)
         const double coded = (double)comm_halo_code_bytes(&code, many, layer->width) / (double)many;
         const double every =
             gnn_halo_codes(halo) ? (double)legs * coded : (double)layer->aggregated * (double)weft_dtype_bytes(type);
-        /* Every leg's way there or back concerns rows that are read, the other one replicas that feed them: nearly all. */
+        /* Every leg's way there or back concerns rows that are read, the other one replicas that feed them: nearly
+         * all. */
         bytes += part_sent(halo, layer) * every * (1.0 + layer->share) / 2.0;
     }
     return bytes;

@@ -1,5 +1,6 @@
 /*
- * gnn/layers/layer_plan.h: the shape of a graph network and the order of its work, decided before anything is allocated.
+ * gnn/layers/layer_plan.h: the shape of a graph network and the order of its work, decided before anything is
+ * allocated.
  *
  * Aggregation is linear, so a layer may aggregate first (width d_in) or multiply first (width d_out). Rows moved per
  * epoch:
@@ -8,8 +9,8 @@
  *     aggregate first   2 d_in         forward and backward; the first layer needs no input gradient: d_in
  *     constant input    0              first layer without input dropout: aggregated once, before the first epoch
  *
- * Features that stay on the host (gnn_config.streams) pass through the backend's memory for every product: they go linear first, or
- * are a constant input whose aggregate takes their place there.
+ * Features that stay on the host (gnn_config.streams) pass through the backend's memory for every product: they go
+ * linear first, or are a constant input whose aggregate takes their place there.
  *
  * The plan takes the smallest, and its matrices are listed here once: allocation, --dry-run and the memory check all
  * read the same sizes.
@@ -24,8 +25,8 @@
 
 /* Convolutions of up to two layers each, and the map that jumping connections end in. */
 enum { GNN_MAX_CONVOLUTIONS = 64, GNN_MAX_LAYERS = 2 * GNN_MAX_CONVOLUTIONS + 1 };
-/* Columns of the features that are aggregated at once before the first epoch; of features on the host, whose device has no room:
- * a cache line of float32. */
+/* Columns of the features that are aggregated at once before the first epoch; of features on the host, whose device has
+ * no room: a cache line of float32. */
 enum { GNN_STRIP = 64, GNN_NARROW_STRIP = 16 };
 
 #define GNN_KINDS(X)                                                                                                   \
@@ -218,8 +219,8 @@ const char *gnn_flow_text(gnn_flow flow);
 /* Of the matrix that an epoch aggregates most; 0: none, but maybe one before the first. */
 int64_t gnn_plan_epoch_width(const gnn_plan *plan);
 
-/* Bytes of a training epoch for each row that crosses ranks on every leg (partition_report.rows_per_layer counts such rows),
- * in both directions of all layers, as `halo` lets them travel: all of them, one in `delay`, coded, or none. */
+/* Bytes of a training epoch for each row that crosses ranks on every leg (partition_report.rows_per_layer counts such
+ * rows), in both directions of all layers, as `halo` lets them travel: all of them, one in `delay`, coded, or none. */
 double gnn_plan_halo_bytes(const gnn_plan *plan, const gnn_halo_options *halo);
 
 #endif

@@ -8,9 +8,9 @@
  *                      at any time               once the sources' rows are here
  *
  * Cut in four, everything in the left column can be computed while the sources' rows are on their way, and everything
- * in the lower row while partial sums travel back (gnn/layers/aggregate.h). The four hold the edges of the whole once; what a
- * cut costs is a second pass over the sums of the rows that have sources of both kinds, and in the blocked forms a
- * packed strip of the owned columns more. Each has its own form (gnn/layers/form_choice.h).
+ * in the lower row while partial sums travel back (gnn/layers/aggregate.h). The four hold the edges of the whole once;
+ * what a cut costs is a second pass over the sums of the rows that have sources of both kinds, and in the blocked forms
+ * a packed strip of the owned columns more. Each has its own form (gnn/layers/form_choice.h).
  */
 #ifndef WEFT_GNN_LAYERS_LOCAL_MATRIX_H
 #define WEFT_GNN_LAYERS_LOCAL_MATRIX_H
@@ -35,10 +35,11 @@ typedef struct gnn_scales {
 } gnn_scales;
 
 /*
- * csr: [the rows that have edges: all, or the owned ones; all rows], columns ascending in each row; NULL: there is nothing to
- * prepare here, *matrix is empty. cut_at: number of owned rows, the first ones; csr->cols: the whole. first_role: of
- * GNN_SIDES * GNN_SIDES roles, by rows, then by sources. status: as for gnn_form_create, which this calls once a role.
- * WEFT_MEM_WORKSPACE of 4 bytes an edge, 8 with values, of the largest part of a cut while it is built.
+ * csr: [the rows that have edges: all, or the owned ones; all rows], columns ascending in each row; NULL: there is
+ * nothing to prepare here, *matrix is empty. cut_at: number of owned rows, the first ones; csr->cols: the whole.
+ * first_role: of GNN_SIDES * GNN_SIDES roles, by rows, then by sources. status: as for gnn_form_create, which this
+ * calls once a role. WEFT_MEM_WORKSPACE of 4 bytes an edge, 8 with values, of the largest part of a cut while it is
+ * built.
  */
 weft_status gnn_local_matrix_create(gnn_form_choice *choice, int first_role, weft_status status, const hal_csr *csr,
                                     int64_t cut_at, gnn_local_matrix *matrix);
@@ -56,8 +57,8 @@ typedef struct gnn_local_product {
 } gnn_local_product;
 
 /* out[rows] = beta * out[rows] + post * A[rows, sources] (pre * x[sources]) + diag * x[rows], the last term with the
- * owned sources of owned rows alone. x, out: [n_local, d]; rows that csr left out are not written. Nothing where that changes
- * nothing. */
+ * owned sources of owned rows alone. x, out: [n_local, d]; rows that csr left out are not written. Nothing where that
+ * changes nothing. */
 weft_status gnn_local_matrix_run(const gnn_local_matrix *matrix, const gnn_local_product *product, const weft_tensor *x,
                                  weft_tensor *out);
 void gnn_local_matrix_destroy(gnn_local_matrix *matrix);

@@ -3,16 +3,18 @@
  *
  *     m[v,j] = the largest x[u,j] over the in-neighbours u of v, 0 without any      out = x W_self + m W_neigh + b
  *
- * W. Hamilton, R. Ying, J. Leskovec: Inductive representation learning on large graphs. NeurIPS 2017, arXiv 1706.02216, whose
- * pooling has a layer in front of the maximum; this is the plain one, SAGEConv(aggr="max") of PyTorch Geometric. A maximum is
- * not linear, so it comes before the weights. A NaN is the largest of all and goes on into the loss.
+ * W. Hamilton, R. Ying, J. Leskovec: Inductive representation learning on large graphs. NeurIPS 2017, arXiv 1706.02216,
+ * whose pooling has a layer in front of the maximum; this is the plain one, SAGEConv(aggr="max") of PyTorch Geometric.
+ * A maximum is not linear, so it comes before the weights. A NaN is the largest of all and goes on into the loss.
  *
- * Where several neighbours have the largest value each gets an equal share of its gradient, as torch.scatter_reduce has it:
+ * Where several neighbours have the largest value each gets an equal share of its gradient, as torch.scatter_reduce has
+ * it:
  *
  *     dx[u,j] = sum over v of dm[v,j] / ties[v,j] where x[u,j] = m[v,j]      ties[v,j] = of how many u that is so
  *
- * No winner is kept: rows of x are the same bits on every rank, and so is m, for a maximum does not round. Who won is found
- * again by comparing, and the rule knows neither ranks nor numbers of vertices. A vertex's edges may lie on several ranks:
+ * No winner is kept: rows of x are the same bits on every rank, and so is m, for a maximum does not round. Who won is
+ * found again by comparing, and the rule knows neither ranks nor numbers of vertices. A vertex's edges may lie on
+ * several ranks:
  *
  *     forward   x       root -> replicas that are sources
  *               m       replicas -> root, the larger
@@ -21,9 +23,9 @@
  *               dm/ties root -> replicas that are destinations
  *               dx      replicas that are sources -> root, added
  *
- * Three rows a direction of the layer against two of a sum: the least would be the four rows of a sum and a bit an element, who
- * of the ranks won. Where every rank holds whole rows (an edge-cut) nothing is a replica of a destination, and two legs
- * are left. Matrices: [x | m] for all local rows, and dm and ties of layers that give an input gradient.
+ * Three rows a direction of the layer against two of a sum: the least would be the four rows of a sum and a bit an
+ * element, who of the ranks won. Where every rank holds whole rows (an edge-cut) nothing is a replica of a destination,
+ * and two legs are left. Matrices: [x | m] for all local rows, and dm and ties of layers that give an input gradient.
  */
 #include "gnn/layers/layer_internal.h"
 

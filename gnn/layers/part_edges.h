@@ -1,6 +1,6 @@
 /*
- * gnn/layers/part_edges.h: the edges of a part on the backend, as CSR arrays of both directions, with the part's halos: for
- * layers that walk edges one by one.
+ * gnn/layers/part_edges.h: the edges of a part on the backend, as CSR arrays of both directions, with the part's halos:
+ * for layers that walk edges one by one.
  */
 #ifndef WEFT_GNN_LAYERS_PART_EDGES_H
 #define WEFT_GNN_LAYERS_PART_EDGES_H
@@ -18,8 +18,8 @@ typedef struct gnn_part_edges {
     comm_halo *sources, *destinations; /* NULL on one rank */
 } gnn_part_edges;
 
-/* max_width: of the widest matrix that is exchanged. loops_count: else self-loops of the graph are left out, for layers that
- * count every vertex itself. The part's CSR may be released afterwards. Collective. */
+/* max_width: of the widest matrix that is exchanged. loops_count: else self-loops of the graph are left out, for layers
+ * that count every vertex itself. The part's CSR may be released afterwards. Collective. */
 weft_status gnn_part_edges_create(weft_comm *comm, weft_hal *hal, const weft_part *part, int64_t max_width,
                                   bool loops_count, gnn_part_edges *edges);
 void gnn_part_edges_destroy(gnn_part_edges *edges);

@@ -1,14 +1,15 @@
 /*
  * gnn/layers/part_scope.h: a part cut down to what a loss reads.
  *
- * A training loss reads the rows of the training split. Their sums over neighbours need the edges into them and no others; in
- * the transposed direction the gradients of all other rows are 0, so it runs along the same edges. What crosses ranks:
+ * A training loss reads the rows of the training split. Their sums over neighbours need the edges into them and no
+ * others; in the transposed direction the gradients of all other rows are 0, so it runs along the same edges. What
+ * crosses ranks:
  *
  *     forward      to replicas that feed one of these edges      back from replicas of rows that are read
  *     transposed   to replicas of rows that are read             back from replicas that feed one of these edges
  *
- * Rows keep their numbers. A row that is read is the sum of the same terms; forms that divide the matrix into blocks by how many
- * edges it has may add them in another order.
+ * Rows keep their numbers. A row that is read is the sum of the same terms; forms that divide the matrix into blocks by
+ * how many edges it has may add them in another order.
  */
 #ifndef WEFT_GNN_LAYERS_PART_SCOPE_H
 #define WEFT_GNN_LAYERS_PART_SCOPE_H
@@ -30,14 +31,14 @@ typedef struct part_scope {
 } part_scope;
 
 /*
- * read: [n_owned] not 0: the loss reads the row. part: with its edges, and not kept. whole_rows: of all ranks' parts, which
- * then have no lists of destinations. Free with part_scope_destroy, also after a failure. Collective.
+ * read: [n_owned] not 0: the loss reads the row. part: with its edges, and not kept. whole_rows: of all ranks' parts,
+ * which then have no lists of destinations. Free with part_scope_destroy, also after a failure. Collective.
  */
 weft_status part_scope_create(weft_comm *comm, const weft_part *part, bool whole_rows, const uint8_t *read,
                               part_scope *scope);
-/* The same edges with rows that are sources, in the place of `forward`, which is freed. shares: of a part whose local edges,
- * or whose graph with whole rows, equal their transpose; then they are found in its own rows. Arrays are the caller's, also
- * after a failure. */
+/* The same edges with rows that are sources, in the place of `forward`, which is freed. shares: of a part whose local
+ * edges, or whose graph with whole rows, equal their transpose; then they are found in its own rows. Arrays are the
+ * caller's, also after a failure. */
 weft_status part_scope_turn(const weft_part *part, part_scope *scope, bool shares, part_csr *back);
 void part_csr_free(part_csr *csr);
 void part_scope_destroy(part_scope *scope);

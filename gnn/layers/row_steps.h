@@ -1,14 +1,14 @@
 /*
  * gnn/layers/row_steps.h: work of single rows between two exchanges - weights, activations, gradients - in two halves.
  *
- * Other ranks' partial sums concern a rank's shared rows alone, and so does the next message (partition/part.h). Of n_owned
- * rows the first n_shared are done where messages want them, the others while messages are under way:
+ * Other ranks' partial sums concern a rank's shared rows alone, and so does the next message (partition/part.h). Of
+ * n_owned rows the first n_shared are done where messages want them, the others while messages are under way:
  *
  *     sums are under way     others, as each step is added | wait | shared rows | post
  *     nothing is             shared rows | post | others, while the rows travel
  *
- * A step reads and writes its own rows; what it sums over rows (a gradient of weights) it adds up over its halves. Which half
- * comes first follows from the model, never from time: the same bits in every run.
+ * A step reads and writes its own rows; what it sums over rows (a gradient of weights) it adds up over its halves.
+ * Which half comes first follows from the model, never from time: the same bits in every run.
  */
 #ifndef WEFT_GNN_LAYERS_ROW_STEPS_H
 #define WEFT_GNN_LAYERS_ROW_STEPS_H

@@ -1,16 +1,18 @@
 /*
- * gnn/layers/sgc_layer.c: simple graph convolution: K hops of GCN's propagation S = D^-1/2 (A + I) D^-1/2 and one linear map.
+ * gnn/layers/sgc_layer.c: simple graph convolution: K hops of GCN's propagation S = D^-1/2 (A + I) D^-1/2 and one
+ * linear map.
  *
- *     constant input    m = S^K x, once, before the first epoch; out = m W + b            an epoch moves no row
- *     masked or sparse  z = x W; out = S^K z + b                                          K aggregations of width d_out a pass
+ *     constant input    m = S^K x, once, before the first epoch; out = m W + b     an epoch moves no row
+ *     masked or sparse  z = x W; out = S^K z + b                                   K aggregations of width d_out a pass
  *
- * Both are the same map, because nothing lies between the hops. Hops of the second go to and fro between the two places of the
- * output matrix, out and z, such that the last one ends in out:
+ * Both are the same map, because nothing lies between the hops. Hops of the second go to and fro between the two places
+ * of the output matrix, out and z, such that the last one ends in out:
  *
- *     forward   x W -> z or out   S: -> ...  S: z -> out, onto the bias        backward   S^T: out -> z -> ...   dW = x^T of it
+ *     forward   x W -> z or out   S: -> ...  S: z -> out, onto the bias
+ *     backward  S^T: out -> z -> ...   dW = x^T of it
  *
- * F. Wu, T. Zhang, A. H. de Souza Jr., C. Fifty, T. Yu, K. Q. Weinberger: Simplifying graph convolutional networks. ICML 2019,
- * arXiv 1902.07153.
+ * F. Wu, T. Zhang, A. H. de Souza Jr., C. Fifty, T. Yu, K. Q. Weinberger: Simplifying graph convolutional networks.
+ * ICML 2019, arXiv 1902.07153.
  */
 #include "gnn/layers/layer_internal.h"
 

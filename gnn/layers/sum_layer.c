@@ -1,6 +1,6 @@
 /*
- * gnn/layers/sum_layer.c: layers that are a sum over neighbours and a linear map: products fused, the aggregate before or after
- * them. Products in two, around the time that messages take, are gnn/layers/sum_split.c.
+ * gnn/layers/sum_layer.c: layers that are a sum over neighbours and a linear map: products fused, the aggregate before
+ * or after them. Products in two, around the time that messages take, are gnn/layers/sum_split.c.
  */
 #include "gnn/layers/layer_internal.h"
 
@@ -300,7 +300,8 @@ static weft_status zero_strips(const gnn_layer *layer, strip_work *work)
     return layer->plan->strips > 1 ? tensor_zero(&work->from) : WEFT_OK;
 }
 
-/* Constant flow: replace the features in the input matrix by (or complete them with) their aggregate, strip by strip. */
+/* Constant flow: replace the features in the input matrix by (or complete them with) their aggregate, strip by
+ * strip. */
 weft_status sum_layer_prepare_by(gnn_layer *layer, layer_aggregate *aggregate)
 {
     if (layer->plan->flow != GNN_FLOW_CONSTANT) {

@@ -1,14 +1,15 @@
 /*
  * gnn/layers/sum_plan.c: the kinds of layers that are a sum over neighbours and a linear map: GraphSAGE, GCN, and MLP,
- * which sums nothing (GIN: gnn/layers/gin_layer.c). Here they differ and are sized; what they compute is gnn/layers/sum_layer.c.
+ * which sums nothing (GIN: gnn/layers/gin_layer.c). Here they differ and are sized; what they compute is
+ * gnn/layers/sum_layer.c.
  */
 #include "gnn/layers/layer_internal.h"
 
 #include <assert.h>
 
-/* Sparse features are multiplied, wherever the order allows it: their aggregates are not as sparse. So are features on the host,
- * which are never on the device all at once; the aggregate of a constant input takes their place there, but does not stand beside
- * them: passing twice as many columns takes longer than aggregating the products. */
+/* Sparse features are multiplied, wherever the order allows it: their aggregates are not as sparse. So are features on
+ * the host, which are never on the device all at once; the aggregate of a constant input takes their place there, but
+ * does not stand beside them: passing twice as many columns takes longer than aggregating the products. */
 static gnn_flow choose_flow(const gnn_config *config, int number, bool self, int64_t d_in, int64_t d_out)
 {
     const bool constant_input = number == 0 && config->input_dropout <= 0.0f;
@@ -26,8 +27,9 @@ static gnn_flow choose_flow(const gnn_config *config, int number, bool self, int
     return prefer_linear ? GNN_FLOW_LINEAR_FIRST : GNN_FLOW_AGGREGATE_FIRST;
 }
 
-/* A constant input's columns are summed where they stand, and their sums written where they stay. Two strips are between them where
- * replicas have rows behind the owned ones, or the features are the host's; one where sums take the place of what they sum. */
+/* A constant input's columns are summed where they stand, and their sums written where they stay. Two strips are
+ * between them where replicas have rows behind the owned ones, or the features are the host's; one where sums take the
+ * place of what they sum. */
 static int count_strips(const gnn_plan *plan, const gnn_layer_plan *layer)
 {
     if (layer->streams || plan->n_local > plan->n_owned) {

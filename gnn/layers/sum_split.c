@@ -1,6 +1,6 @@
 /*
- * gnn/layers/sum_split.c: the linear part of a layer in two products: the one with x's own weights needs no aggregate and is
- * computed while rows are under way, the other one row by row (row_steps.h), in brackets.
+ * gnn/layers/sum_split.c: the linear part of a layer in two products: the one with x's own weights needs no aggregate
+ * and is computed while rows are under way, the other one row by row (row_steps.h), in brackets.
  *
  *     forward    linear first       [z = x W_neigh]  |post z|    out = x W_self + b                 out += aggregate(z)
  *                aggregate first    |post x|    out = x W_self + b     m = aggregate(x), [out += m W_neigh]
@@ -9,8 +9,8 @@
  *                aggregate first    [dW_neigh, dm]   |post dm|   db, dW_self, dx = dout W_self^T  dx += aggregate^T(dm)
  *
  * Against the fused products this costs a second pass over x (linear first) or out (aggregate first). A layer without
- * weights of its own for x has nothing to split, masked panels or sparse features would be masked twice, and features on the host
- * brought twice: those stay fused.
+ * weights of its own for x has nothing to split, masked panels or sparse features would be masked twice, and features
+ * on the host brought twice: those stay fused.
  */
 #include "gnn/layers/layer_internal.h"
 

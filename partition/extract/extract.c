@@ -3,8 +3,8 @@
  *
  *   1. scan    one pass over edge_part and the sources marks: local sources and destinations, and for each owned vertex
  *              the other parts that hold it as a source or as a destination; or that is looked up (holders.c)
- *   2. number  owned vertices first, with PART_SHARED_FIRST those that other parts hold before the others, then replicas by
- *              the part of their root; inside a group by `order` or global id
+ *   2. number  owned vertices first, with PART_SHARED_FIRST those that other parts hold before the others, then
+ *              replicas by the part of their root; inside a group by `order` or global id
  *   3. rows    local CSR, sources mapped to local ids and sorted in each row, weights with them (rows.c)
  *   4. halo    the lists of rows shared with each peer. Both sides list a pair's rows in the same order because both
  *              follow `order` (or the global id) inside a group

@@ -1,7 +1,8 @@
 /*
  * partition/extract/part_store.c: see partition/part_store.h.
  *
- *   part-RANK.npz   facts   int64 [10]  version, part, parts, n_global, e_global, n_owned, n_local, edges, symmetric, whole_rows
+ *   part-RANK.npz   facts   int64 [10]  version, part, parts, n_global, e_global, n_owned, n_local, edges, symmetric,
+ *                                       whole_rows
  *                   key     uint8 [32]  hash of the graph's hash and of size and time of edge_part.npy and root.npy
  *                   and the arrays of weft_part by name, weight and in_weight where edges weigh
  *                   sum     uint8 [32]  hash of all of these, in this order

@@ -3,8 +3,8 @@
  *
  *   count   local edges of each row: offsets
  *   fill    sources mapped to local ids, weights with them, in the order of the graph's row
- *   sort    within a group local ids ascend as global ids do, so a row that ascended in the graph is dealt to its groups
- *           (one pass to count, one to place); short rows, and those in another order of vertices, are sorted
+ *   sort    within a group local ids ascend as global ids do, so a row that ascended in the graph is dealt to its
+ *           groups (one pass to count, one to place); short rows, and those in another order of vertices, are sorted
  *
  * Rows without local edges are known from the scan, and not looked at. Temporary memory: 2 bytes a local vertex, 64 KiB
  * a thread, as much again where edges have weights, and 8 bytes a local vertex for the comparison with the transpose.

@@ -3,9 +3,9 @@
  *
  *   NAME.json   a partition book of DGL or DistDGL (given_book.h)
  *   NAME.npy    an integer for each vertex
- *   any other   text: a line for each vertex with its part (METIS, KaHIP and ParMETIS: graph.part.K; DistDGL's lists of a kind of
- *               vertices), or, in any order, lines of a vertex and its part (ParMETIS as DistDGL calls it). Parts and
- *               vertices count from 0.
+ *   any other   text: a line for each vertex with its part (METIS, KaHIP and ParMETIS: graph.part.K; DistDGL's lists of
+ *               a kind of vertices), or, in any order, lines of a vertex and its part (ParMETIS as DistDGL calls it).
+ *               Parts and vertices count from 0.
  *
  * Files are taken to be wrong until checked: every vertex has one part, below the number of parts. Parts that no vertex
  * has are warned about.

@@ -16,9 +16,9 @@
  * of its neighbours, once), the vertex-cut made of them 2 R for R replicas that are no roots (rows to replicas, partial
  * sums back). Where nearly every vertex has neighbours in nearly every part, as in a dense graph without order on a few
  * ranks, H is below
- * 2 R, and no rank writes partial sums: then the edge-cut is taken. Of graphs that do not equal their transpose backward
- * would need partial sums anyway: vertex-cut. What METIS cannot count, or what would not fit into memory, goes to the
- * method stream, and the log says so.
+ * 2 R, and no rank writes partial sums: then the edge-cut is taken. Of graphs that do not equal their transpose
+ * backward would need partial sums anyway: vertex-cut. What METIS cannot count, or what would not fit into memory, goes
+ * to the method stream, and the log says so.
  *
  * The covers: G. Zhuang et al., SuperGCN, ICS'25 (covers of the boundary between two parts, there for choosing what to
  * send); the refinement measure is our own.

@@ -1,4 +1,5 @@
-/* partition/methods/partition.c: run a method of the table and wrap up what every method shares: roots, self-loops, the report.
+/* partition/methods/partition.c: run a method of the table and wrap up what every method shares: roots, self-loops,
+ * the report.
  */
 #include "partition/partition.h"
 

@@ -1,8 +1,8 @@
 /*
  * partition/methods/partition_store.c: partitions kept beside their graph.
  *
- *   STORE/partition-METHOD-K-SEED/   (of a file: partition-file-K-KEY, its key changes with it; of parts of different sizes
- *                                    partition-METHOD-K-SEED-weighted, whose shares stand in the report)
+ *   STORE/partition-METHOD-K-SEED/   (of a file: partition-file-K-KEY, its key changes with it; of parts of different
+ *                                    sizes partition-METHOD-K-SEED-weighted, whose shares stand in the report)
  *                                    edge_part.npy  uint16 [e]
  *                                    root.npy       uint16 [n]
  *                                    report.json    what was asked for, the graph's hash, the figures

@@ -8,7 +8,8 @@
  *   -> every other pair {u, v} goes, in the order of rows, to the part with the highest
  *
  *          [u is there] (1 + d(v) / (d(u) + d(v)))  +  [v is there] (1 + d(u) / (d(u) + d(v)))
- *              +  EVEN_EDGES (most edges - edges) / (most - fewest)  +  EVEN_ROWS (most vertices - vertices) / (most - fewest)
+ *              +  EVEN_EDGES (most edges - edges) / (most - fewest)
+ *              +  EVEN_ROWS (most vertices - vertices) / (most - fewest)
  *
  *      among those with room for its edges; the last term counts where a vertex would be added, and is full where none
  *      would. Vertices of high degree are cut first. Parts with ROWS_LIMIT times the mean vertices take no new ones

@@ -11,8 +11,8 @@
  * Room is counted in edges and in vertices. With shares (partition/shares.h) a cluster is no larger than the smallest
  * part, or an eighth of the mean one where that is more, and goes to the part with most room left. Rows are read in
  * order; beside them there are
- * 32 bytes a vertex, 16 more a cluster, 8 an edge of the longest row, and nothing for other edges. Sequential: O(edges) a
- * pass, the same homes for any number of threads. Of a directed graph a row shows the edges that lead to its vertex;
+ * 32 bytes a vertex, 16 more a cluster, 8 an edge of the longest row, and nothing for other edges. Sequential: O(edges)
+ * a pass, the same homes for any number of threads. Of a directed graph a row shows the edges that lead to its vertex;
  * the others are counted in its degree.
  *
  * In a team each rank walks over its own rows, and learns between blocks of them the labels of the other ranks'

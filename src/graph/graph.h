@@ -10,8 +10,8 @@
  *   weight   float32 [e], 0 or a normal number above, in the order of source; without it every edge weighs 1
  *   split    uint8 [n] 0 train, 1 valid, 2 test, 255 none;   several splits: uint8 [k, n], one is chosen at opening
  *
- * Features that are mostly zeros may stand sparse instead, by rows, with columns that ascend: feature_offset int64 [n + 1],
- * feature_column int32 [numbers], feature_value float32 [numbers].
+ * Features that are mostly zeros may stand sparse instead, by rows, with columns that ascend: feature_offset int64 [n +
+ * 1], feature_column int32 [numbers], feature_value float32 [numbers].
  *
  * Names of classes and of vertices, where the input had some: texts, one a line (io/name_list.h).
  */
@@ -67,8 +67,8 @@ weft_status graph_open(const char *path, int split_index, bool verify, weft_grap
 void graph_release_pages(const weft_graph *graph);
 void graph_close(weft_graph *graph);
 
-/* Read the names of all vertices, which the input called them by. [out] names: [vertices], for name_list_free; text NULL if the
- * store has none. Takes 8 bytes a vertex beside the texts. WEFT_ERR_DATA names the line that is no name. */
+/* Read the names of all vertices, which the input called them by. [out] names: [vertices], for name_list_free; text
+ * NULL if the store has none. Takes 8 bytes a vertex beside the texts. WEFT_ERR_DATA names the line that is no name. */
 weft_status graph_vertex_names(const weft_graph *graph, name_list *names);
 
 static inline int64_t graph_source(const weft_graph *graph, int64_t e)
@@ -91,7 +91,8 @@ static inline int64_t graph_row_of(const weft_graph *graph, int64_t e)
     return low;
 }
 
-/* Returns row v of the features, [features]: where it stands, or spread out in room [features] where features stand sparse. */
+/* Returns row v of the features, [features]: where it stands, or spread out in room [features] where features stand
+ * sparse. */
 const float *graph_feature_row(const weft_graph *graph, int64_t v, float *room);
 
 /* One row: how many features are not 0, and below 0; their sum, and the sum of their magnitudes. */
@@ -101,7 +102,8 @@ typedef struct graph_feature_count {
 } graph_feature_count;
 graph_feature_count graph_feature_counts(const weft_graph *graph, int64_t v);
 
-/* Returns how many features of row v are not 0. [out] column, value: these features, by ascending column; both NULL: only count. */
+/* Returns how many features of row v are not 0. [out] column, value: these features, by ascending column; both NULL:
+ * only count. */
 int64_t graph_feature_numbers(const weft_graph *graph, int64_t v, int32_t *column, float *value);
 
 /* In-memory arrays to be written as a store; ownership stays with the caller. NULL arrays are left out. */
@@ -127,8 +129,8 @@ typedef struct graph_arrays {
     void *fill_self;
 } graph_arrays;
 
-/* May graph_store_write with force put a store here? WEFT_ERR_USAGE: something else lies there. Looks only, so that it can be
- * asked before an hour of reading. */
+/* May graph_store_write with force put a store here? WEFT_ERR_USAGE: something else lies there. Looks only, so that it
+ * can be asked before an hour of reading. */
 weft_status graph_store_check_replaceable(const char *path);
 
 /* Write atomically: into a temporary folder beside `path`, flushed, renamed. An existing store is refused unless force.
@@ -145,8 +147,8 @@ weft_status graph_validate_labels(const weft_graph *graph);
  * split alone. Leaves STORE/checked.json where it may. */
 weft_status graph_validate_once(const char *store, const weft_graph *graph);
 
-/* The first entry (in CSR order) u of a row v that has no counterpart v in row u, or, where edges have weights, one of another
- * weight; or -1. Rows must ascend. [out] row v. */
+/* The first entry (in CSR order) u of a row v that has no counterpart v in row u, or, where edges have weights, one of
+ * another weight; or -1. Rows must ascend. [out] row v. */
 int64_t graph_first_one_way(const weft_graph *graph, int64_t *row);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * graph/graph_manifest.h: manifest.json of a graph store, as a struct.
  *
- * The arrays that a store has follow from its counts. Entries of the manifest's object `arrays` are those of every store
- * (io/store/store_array.h).
+ * The arrays that a store has follow from its counts. Entries of the manifest's object `arrays` are those of every
+ * store (io/store/store_array.h).
  */
 #ifndef WEFT_GRAPH_GRAPH_MANIFEST_H
 #define WEFT_GRAPH_GRAPH_MANIFEST_H

@@ -123,8 +123,8 @@ static bool holds(const uint8_t *head, size_t bytes, const char *word)
     return memmem(head, bytes, word, strlen(word)) != NULL;
 }
 
-/* The names of the first members, which stand in the head, tell who wrote a zip archive. One without a member is none of these:
- * whoever reads arrays says what is wrong with it. */
+/* The names of the first members, which stand in the head, tell who wrote a zip archive. One without a member is none
+ * of these: whoever reads arrays says what is wrong with it. */
 static const foreign_kind *zip_kind(const uint8_t *head, size_t bytes)
 {
     enum { NAME_LENGTH_AT = 26, NAME_AT = 30 };
@@ -149,7 +149,8 @@ static const foreign_kind *weights_kind(const uint8_t *head, size_t bytes)
     return bytes > 10 && memcmp(head + 4, zeros, 4) == 0 && memcmp(head + 8, "{\"", 2) == 0 ? &weights : NULL;
 }
 
-/* [out] text: in small letters, every run of blanks and ends of lines a blank, from the first line that is no comment on. */
+/* [out] text: in small letters, every run of blanks and ends of lines a blank, from the first line that is no comment
+ * on. */
 static void normalise(const uint8_t *head, size_t bytes, char text[FOREIGN_HEAD + 1])
 {
     size_t used = 0;

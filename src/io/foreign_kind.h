@@ -1,10 +1,10 @@
 /*
  * io/foreign_kind.h: what the first bytes of a file say that it is, and what to do with a file of that kind.
  *
- * One table of kinds that no reader takes: archives (bzip2, zstd, zip, 7z ...), files of other programs (HDF5, Parquet, torch.save,
- * MATLAB, R ...), graphs in other languages (GraphML, GML, GEXF, JSON ...), and what a failed download leaves (HTML, a pointer of
- * Git LFS). A reader that does not understand a file asks here (io/text/foreign_file.h), so that the message names the kind and the cure, not a list of
- * formats.
+ * One table of kinds that no reader takes: archives (bzip2, zstd, zip, 7z ...), files of other programs (HDF5, Parquet,
+ * torch.save, MATLAB, R ...), graphs in other languages (GraphML, GML, GEXF, JSON ...), and what a failed download
+ * leaves (HTML, a pointer of Git LFS). A reader that does not understand a file asks here (io/text/foreign_file.h), so
+ * that the message names the kind and the cure, not a list of formats.
  */
 #ifndef WEFT_IO_FOREIGN_KIND_H
 #define WEFT_IO_FOREIGN_KIND_H

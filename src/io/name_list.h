@@ -1,8 +1,8 @@
 /*
  * io/name_list.h: names of things that the program counts by number (classes, vertices), and their form on disk.
  *
- * A name is a text of UTF-8 without control characters. On disk the names stand behind each other, each followed by '\n':
- * name i is line i. In memory they are one block: pointers, then the texts.
+ * A name is a text of UTF-8 without control characters. On disk the names stand behind each other, each followed by
+ * '\n': name i is line i. In memory they are one block: pointers, then the texts.
  */
 #ifndef WEFT_IO_NAME_LIST_H
 #define WEFT_IO_NAME_LIST_H
@@ -21,12 +21,12 @@ typedef struct name_list {
 /* Whether a NUL-terminated text may be a name. */
 bool name_list_admits(const char *text);
 
-/* Read `count` lines out of text[bytes]. [out] names: for name_list_free. WEFT_ERR_DATA, with `origin` and the line: too few or
- * too many lines, an empty name, a control character, malformed UTF-8. */
+/* Read `count` lines out of text[bytes]. [out] names: for name_list_free. WEFT_ERR_DATA, with `origin` and the line:
+ * too few or too many lines, an empty name, a control character, malformed UTF-8. */
 weft_status name_list_parse(const char *origin, const char *text, size_t bytes, int64_t count, name_list *names);
 
-/* Write the names as they stand on disk. [out] text: [*bytes], for weft_free. WEFT_ERR_DATA names the first that cannot be
- * written, as above. */
+/* Write the names as they stand on disk. [out] text: [*bytes], for weft_free. WEFT_ERR_DATA names the first that cannot
+ * be written, as above. */
 weft_status name_list_join(const char *origin, const char *const *names, int64_t count, char **text, size_t *bytes);
 
 /* Copy [count] texts into a list of their own. */

@@ -1,6 +1,6 @@
 /*
- * io/npy_order.c: arrays of either byte order, in C or Fortran order, become native ones in C order. A matrix in Fortran order is
- * copied once.
+ * io/npy_order.c: arrays of either byte order, in C or Fortran order, become native ones in C order. A matrix in
+ * Fortran order is copied once.
  */
 #include "io/npy_order.h"
 

@@ -52,8 +52,9 @@ bool safetensors_metadata_at(const safetensors_file *file, int i, safetensors_te
 /*
  * Other names for tensors, as a reader wants them; messages show those of the file.
  *
- *   safetensors_strip    leaves out the first part of all names, "module." or "a.b." by and by, where all have the same one and more
- *                        behind it, up to SAFETENSORS_PARTS_MAX parts. Returns false, and changes nothing, where they do not
+ *   safetensors_strip    leaves out the first part of all names, "module." or "a.b." by and by, where all have the same
+ *                        one and more behind it, up to SAFETENSORS_PARTS_MAX parts. Returns false, and changes nothing,
+ *                        where they do not
  *   safetensors_rename   gives tensor i a name. WEFT_ERR_RESOURCE
  *   safetensors_restore  gives all tensors the names in the file
  */

@@ -11,8 +11,8 @@
 #include "base/status.h"
 
 /*
- * Writes the spans that began at `since` (clock_seconds; 0: all) or later, whole or not at all. Threads that record must be quiet.
- * WEFT_ERR_INTERNAL: no trace is open. WEFT_ERR_IO: the file cannot be written.
+ * Writes the spans that began at `since` (clock_seconds; 0: all) or later, whole or not at all. Threads that record
+ * must be quiet. WEFT_ERR_INTERNAL: no trace is open. WEFT_ERR_IO: the file cannot be written.
  */
 weft_status trace_write(const char *path, int rank, double since);
 

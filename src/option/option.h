@@ -13,19 +13,19 @@
  *     default   as typed by a user; "" = unset
  *     min, max  for INT, REAL, SIZE, TIME (inclusive)
  *     choices   for CHOICE: CHOICES(type, LIST), an enumeration and its list (base/option_words.h), or WORDS("a|b"),
- *               which are read as text; for TEXT: WORDS, of which the value is one unless it names a file, with a '.' or
- *               a '/' in it; "" for others
+ *               which are read as text; for TEXT: WORDS, of which the value is one unless it names a file, with a '.'
+ *               or a '/' in it; "" for others
  *
  *   NEED(id, other, choices)
  *     `id` acts only while `other` has one of `choices` ('|' between them), or is given at all ("*")
  *
- * Names are unique within a command, not over all of them (--format reads in convert and writes in bench). Parser, help,
- * man page, bash completion, --print-config and docs/options.md come from the rows, in their order.
+ * Names are unique within a command, not over all of them (--format reads in convert and writes in bench). Parser,
+ * help, man page, bash completion, --print-config and docs/options.md come from the rows, in their order.
  *
- * Rows are gathered in tables. Table 0 is the program's own; each kind of job has one more, with its sections, commands,
- * recipes and words, and may add words to choices of other tables (option_addition). option_assemble makes the catalogue.
- * An option's id is made of the number of its table and of its row, so it is a constant of the compiler whatever other
- * tables there are.
+ * Rows are gathered in tables. Table 0 is the program's own; each kind of job has one more, with its sections,
+ * commands, recipes and words, and may add words to choices of other tables (option_addition). option_assemble makes
+ * the catalogue. An option's id is made of the number of its table and of its row, so it is a constant of the compiler
+ * whatever other tables there are.
  *
  * Precedence: default < recipe < config file < environment (WEFT_NAME) < command line < the calling program; each value
  * remembers where it came from. Unknown, misspelt, out-of-range or repeated-with-different-value options are
@@ -109,7 +109,8 @@ typedef struct option_row {
 #define OPTION_ROW(id, name, aliases, type, section, serves, unit, default_text, min, max, choices, help)              \
     {#id, &name[2], aliases, OPTION_##type, section, serves, unit, default_text, min, max, choices, help},
 
-/* OPTION as OPTION_CHOICE_TYPE makes a type of a line: OPT_SYNC_choice is sync_mode. CHOICES must then be its type, WORDS void. */
+/* OPTION as OPTION_CHOICE_TYPE makes a type of a line: OPT_SYNC_choice is sync_mode. CHOICES must then be its type,
+ * WORDS void. */
 #define OPTION_CHOICE_TYPE(id, name, aliases, type, section, serves, unit, default_text, min, max, choices, help)      \
     OPTION_CHOICE_TYPE_##type(id, choices)
 #define OPTION_CHOICE_TYPE_FLAG(id, choices)
@@ -136,8 +137,6 @@ typedef struct option_section {
     const char *commands;
     /* What a resumed run does with changed options of the section. */
     option_change change;
-    /* Another section header under which config files may hold its options, or NULL. */
-    const char *also;
 } option_section;
 
 typedef struct weft_options weft_options;
@@ -163,8 +162,8 @@ typedef struct option_need {
 
 #define OPTION_NEED(id, other, choices) {OPT_##id, OPT_##other, choices},
 
-/* Words that a table adds to a row of another table, as a kind of job adds its models to --model. A word that the row has already is
- * not added again. */
+/* Words that a table adds to a row of another table, as a kind of job adds its models to --model. A word that the row
+ * has already is not added again. */
 typedef struct option_addition {
     option_id id;
     const char *unit, *choices; /* '|' between words; "": none */
@@ -199,8 +198,8 @@ typedef struct option_recipe_setting {
 } option_recipe_setting;
 
 /*
- * The options of one kind of job, or of all (number 0), and everything that goes with them. A list that is NULL is empty;
- * each of the others ends with a row whose last pointer is NULL.
+ * The options of one kind of job, or of all (number 0), and everything that goes with them. A list that is NULL is
+ * empty; each of the others ends with a row whose last pointer is NULL.
  */
 typedef struct option_table {
     /* Unique among the tables of a program, from 0 to OPTION_TABLES_MAX - 1. */
@@ -254,12 +253,13 @@ struct option_catalog {
 };
 
 /*
- * [in, out] catalog: the program's fields, the others zeroed. tables: [count], in the order of help; they live as long as
- * the catalogue, which must not be moved. WEFT_ERR_INTERNAL: two tables have one number, an addition or a section list
- * names what there is not, or a limit is too small.
+ * [in, out] catalog: the program's fields, the others zeroed. tables: [count], in the order of help; they live as long
+ * as the catalogue, which must not be moved. WEFT_ERR_INTERNAL: two tables have one number, an addition or a section
+ * list names what there is not, or a limit is too small.
  */
 weft_status option_assemble(option_catalog *catalog, const option_table *const *tables, int count);
-/* WEFT_ERR_INTERNAL: two options of one command share a name, or a row's section is no command's. Takes milliseconds. */
+/* WEFT_ERR_INTERNAL: two options of one command share a name, or a row's section is no command's. Takes
+ * milliseconds. */
 weft_status option_catalog_check(const option_catalog *catalog);
 /* The row's place among all rows, or -1. */
 int option_place(const option_catalog *catalog, option_id id);

@@ -1,8 +1,8 @@
 /*
  * option/option_assemble.c: one catalogue from the tables of a program.
  *
- * Lists are copied one behind the other, in the order of the tables. What several tables say together is put together in the
- * catalogue's own text: choices and helps with their additions, and the section lists of commands.
+ * Lists are copied one behind the other, in the order of the tables. What several tables say together is put together
+ * in the catalogue's own text: choices and helps with their additions, and the section lists of commands.
  */
 #include <assert.h>
 #include <string.h>

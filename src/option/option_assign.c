@@ -1,4 +1,5 @@
-/* option/option_assign.c: options from the program that uses the library: by name, text by text, the last one counts. */
+/* option/option_assign.c: options from the program that uses the library: by name, text by text, the last one
+ * counts. */
 #include "option/option_internal.h"
 
 enum { SPELLED_MAX = 512 };

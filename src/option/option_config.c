@@ -6,8 +6,8 @@
  *   lr = 0.005
  *   run-dir = "a # b"       double quotes keep blanks and '#'; "" between them is one quote, and there are no escapes
  *
- * Lines before the first header may hold options of any section. Every error names file and line. At most 1 MiB. A byte order
- * mark, which editors of Windows put before the first line, is read over.
+ * Lines before the first header may hold options of any section. Every error names file and line. At most 1 MiB. A byte
+ * order mark, which editors of Windows put before the first line, is read over.
  */
 #include <string.h>
 
@@ -99,11 +99,9 @@ static weft_status find_option(const config_reader *config, const char *name, op
     WEFT_CHECK(option_allowed_from(*id, OPTION_FILE), WEFT_ERR_USAGE, "%s: line %d: %s belongs on the command line",
                config->name, config->line, name);
     const char *section = option_row_in(config->options, *id)->section;
-    const char *also = option_section_find(command->catalog, section)->also;
-    WEFT_CHECK(config->section[0] == '\0' || strcmp(section, config->section) == 0 ||
-                   (also != NULL && strcmp(also, config->section) == 0),
-               WEFT_ERR_USAGE, "%s: line %d: %s belongs below [%s], not below [%s]", config->name, config->line, name,
-               section, config->section);
+    WEFT_CHECK(config->section[0] == '\0' || strcmp(section, config->section) == 0, WEFT_ERR_USAGE,
+               "%s: line %d: %s belongs below [%s], not below [%s]", config->name, config->line, name, section,
+               config->section);
     return WEFT_OK;
 }
 

@@ -215,8 +215,8 @@ static weft_status check_argument_count(const weft_options *options)
 
 /* ---- environment ------------------------------------------------------------------------------------------------ */
 
-/* Returns true for variables of the same prefix that are not options: the shared folder of tests, the cache folder, and those
- * that do without a library. */
+/* Returns true for variables of the same prefix that are not options: the shared folder of tests, the cache folder, and
+ * those that do without a library. */
 static bool is_other_variable(const char *name)
 {
     static const char *const others[] = {"WEFT_SHARED", "WEFT_CACHE", "WEFT_LAPACK", "WEFT_CUDNN"};

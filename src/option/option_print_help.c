@@ -1,4 +1,5 @@
-/* option/option_print_help.c: `weft --help`, `weft COMMAND --help[=SECTION]` and `--help=exit-codes`, 96 columns wide. */
+/* option/option_print_help.c: `weft --help`, `weft COMMAND --help[=SECTION]` and `--help=exit-codes`, 96 columns
+ * wide. */
 #include <string.h>
 
 #include "option/option_internal.h"

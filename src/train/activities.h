@@ -1,4 +1,5 @@
-/* train/activities.h: where the time of a training goes that is none of a room above: what layers of every kind do, and the loop. */
+/* train/activities.h: where the time of a training goes that is none of a room above: what layers of every kind do, and
+ * the loop. */
 #ifndef WEFT_TRAIN_ACTIVITIES_H
 #define WEFT_TRAIN_ACTIVITIES_H
 

@@ -1,8 +1,8 @@
 /*
  * train/lr_schedule.h: the learning rate of a step.
  *
- * A run is a line from 0 to `epochs`, and step s of the S steps of epoch e begins at e + s / S of it: where an epoch is one
- * step the rate changes from epoch to epoch, else from step to step.
+ * A run is a line from 0 to `epochs`, and step s of the S steps of epoch e begins at e + s / S of it: where an epoch is
+ * one step the rate changes from epoch to epoch, else from step to step.
  */
 #ifndef WEFT_TRAIN_LR_SCHEDULE_H
 #define WEFT_TRAIN_LR_SCHEDULE_H
@@ -38,7 +38,8 @@ typedef struct train_schedule {
 
 /* Of step `step` of the `steps` of an epoch; both it and the epoch count from 0. */
 double schedule_lr(const train_schedule *schedule, int64_t epoch, int64_t step, int64_t steps);
-/* What a run is too short for, in a line: a warm-up that does not end, or decays of which none comes; "" if nothing is. */
+/* What a run is too short for, in a line: a warm-up that does not end, or decays of which none comes; "" if nothing
+ * is. */
 enum { SCHEDULE_LINE_BYTES = 160 };
 void schedule_find_unreached(const train_schedule *schedule, char line[SCHEDULE_LINE_BYTES]);
 /* Whether the rates so far would be others if the run had another number of epochs. */

@@ -4,7 +4,8 @@
  *      values      every parameter and running statistic         gradients    trained parameters
  *      moments     the optimiser's slots (train/optimizer.h)     best         values of the best evaluation
  *      parts       sum of the micro-batches' gradients, where a batch comes in parts
- *      packed      copies of one layer's weights and of its gradient in the backend's layout, where it makes such copies
+ *      packed      copies of one layer's weights and of its gradient in the backend's layout, where it makes such
+ *                  copies
  *      start       one layer's first values on their way from the host, before the first step
  *      checkpoint  host copy of values and moments, on every rank, while a checkpoint is written
  *

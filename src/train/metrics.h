@@ -57,7 +57,8 @@ weft_status metrics_create(weft_comm *comm, weft_hal *hal, const metrics_desc *d
 weft_status metrics_begin(train_metrics *metrics);
 /* logits: [targets->rows, outputs]. WEFT_ERR_INTERNAL with more rows than desc->rows. Local. */
 weft_status metrics_add(train_metrics *metrics, const weft_tensor *logits, const train_targets *targets);
-/* [out] score  [TRAIN_SPLITS] in [0, 1], NaN for a split without rows, and metrics->finite; the same on all ranks. Collective. */
+/* [out] score [TRAIN_SPLITS] in [0, 1], NaN for a split without rows, and metrics->finite; the same on all ranks.
+ * Collective. */
 weft_status metrics_end(train_metrics *metrics, double *score);
 /* ROC-AUC of one task (0 with two classes), for metrics made for it: NaN without both labels; the same on all ranks.
  * Any number of tasks after the rows were added. Collective. */

@@ -12,8 +12,9 @@
 #include "comm/sync/sync.h"
 #include "train/param.h"
 
-/* Calls that the loop wants from a training pass, by blocks of the parameter store. Models make them through train_need and
- * train_ready. A block that is never called ready counts as final when backward returns; need must not be left out. */
+/* Calls that the loop wants from a training pass, by blocks of the parameter store. Models make them through train_need
+ * and train_ready. A block that is never called ready counts as final when backward returns; need must not be left
+ * out. */
 typedef struct train_hooks {
     void *self;
     /* Called before forward reads the parameters of a block, whether it is replicated or a rank's own. */
@@ -69,12 +70,14 @@ typedef struct train_model {
     bool scaled;
     /* [out] logits: view [rows of the batch, outputs], valid until the next forward pass. Collective. */
     weft_status (*forward)(void *self, const train_pass *pass, weft_tensor *logits);
-    /* dlogits: the gradient of the loss, usually in the logits' own memory. Overwrites every gradient of params. Collective. */
+    /* dlogits: the gradient of the loss, usually in the logits' own memory. Overwrites every gradient of params.
+     * Collective. */
     weft_status (*backward)(void *self, const train_pass *pass, weft_tensor *dlogits);
     /*
-     * State that passes keep from epoch to epoch beside the parameters. Both functions, or NULL on all ranks if there is none.
-     * They work as in train/precondition.h, except that a buffer is zeroed where a checkpoint of other options has none of its
-     * name and length. restored: WEFT_ERR_DATA on all ranks if a buffer cannot be of this model. Collective.
+     * State that passes keep from epoch to epoch beside the parameters. Both functions, or NULL on all ranks if there
+     * is none. They work as in train/precondition.h, except that a buffer is zeroed where a checkpoint of other options
+     * has none of its name and length. restored: WEFT_ERR_DATA on all ranks if a buffer cannot be of this model.
+     * Collective.
      */
     weft_status (*state)(void *self, const sync_buffer **buffer, int *count);
     weft_status (*restored)(void *self);

@@ -33,7 +33,8 @@ static int momentum_slots(const optimizer_options *options)
     return options->momentum > 0 ? 1 : 0;
 }
 
-/* Weight decay at a step as its velocity u = m u + decay w comes to, for a w that hardly changes in 1 / (1 - m) steps. */
+/* Weight decay at a step as its velocity u = m u + decay w comes to, for a w that hardly changes in 1 / (1 - m)
+ * steps. */
 static double decay_of_step(const optimizer_options *o, const optimizer_run *run)
 {
     return run->weight_decay * (1.0 - pow(o->decay_momentum, (double)run->step)) / (1.0 - o->decay_momentum);
@@ -90,7 +91,8 @@ static weft_status allocate(train_optimizer *optimizer)
     return optimizer_reset(optimizer);
 }
 
-/* Returns the rank that measures a replicated block for all ranks: the one whose equal part of the gradient holds its middle. */
+/* Returns the rank that measures a replicated block for all ranks: the one whose equal part of the gradient holds its
+ * middle. */
 static int measures(const train_optimizer *optimizer, int block)
 {
     const param_block *b = &optimizer->store->block[block];

@@ -5,12 +5,12 @@
  * operations of the backend (hal/ops.def). Neighbouring blocks of a group are one run; a rule whose rate depends on a
  * tensor's norm, such as LARS, gets each block by itself, with the sums of squares of its values and gradient.
  *
- * Those sums read every parameter and gradient once more: 8 bytes an element beside the 20 of an update with momentum in
- * float32. Ranks whose replicas are equal share the work (the parallel tensor operator): each measures the blocks whose
- * middle lies in its part of the elements, and one all-reduce of two numbers a block, to which the others add zeros,
- * tells all. The bits are those of a rank that measures everything by itself with as many threads. It pays from about
- * 2^16 elements, 512 KiB and some 50 us of reading: what a short all-reduce between nodes takes; below, every rank
- * measures everything.
+ * Those sums read every parameter and gradient once more: 8 bytes an element beside the 20 of an update with momentum
+ * in float32. Ranks whose replicas are equal share the work (the parallel tensor operator): each measures the blocks
+ * whose middle lies in its part of the elements, and one all-reduce of two numbers a block, to which the others add
+ * zeros, tells all. The bits are those of a rank that measures everything by itself with as many threads. It pays from
+ * about 2^16 elements, 512 KiB and some 50 us of reading: what a short all-reduce between nodes takes; below, every
+ * rank measures everything.
  *
  *   D. Kingma, J. Ba: Adam: a method for stochastic optimization. ICLR 2015, arXiv 1412.6980.
  *   Y. Nesterov's momentum as I. Sutskever et al. write it, ICML 2013; in the form of torch.optim.SGD.

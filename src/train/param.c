@@ -173,7 +173,8 @@ static weft_status create_flat(const param_store *store, int64_t elements, weft_
     return tensor_create(store->hal, store->dtype, 1, elements, WEFT_MEM_PARAMETER, t);
 }
 
-/* [out] shared  every rank's backend has memory that the host sees: windows are made by all ranks or by none. Collective. */
+/* [out] shared every rank's backend has memory that the host sees: windows are made by all ranks or by none.
+ * Collective. */
 static weft_status agree_shared(const param_store *store, weft_comm *comm, bool *shared)
 {
     int32_t visible = hal_host_visible(store->hal);
@@ -266,7 +267,8 @@ weft_status param_set_values(param_store *store, const double *values)
     return status;
 }
 
-/* Two uniform numbers make a normal one: G. Box, M. Muller, Ann. Math. Stat. 29(2), 1958, doi:10.1214/aoms/1177706645. */
+/* Two uniform numbers make a normal one: G. Box, M. Muller, Ann. Math. Stat. 29(2), 1958,
+ * doi:10.1214/aoms/1177706645. */
 static double normal(const philox_block *draw, int pair)
 {
     double radius = sqrt(-2.0 * log(1.0 - (double)philox_uniform(draw->word[2 * pair])));

@@ -3,8 +3,8 @@
  *
  * Values and gradients each lie in one contiguous array, so that the gradient all-reduce is one operation and the
  * optimiser one sweep. A *block* is a matrix in that array; named parameters are blocks or sub-matrices of a block:
- * two weights that multiply the same rows share a block, so that one GEMM does for both. Blocks start on 64-byte borders; the
- * padding between them stays zero.
+ * two weights that multiply the same rows share a block, so that one GEMM does for both. Blocks start on 64-byte
+ * borders; the padding between them stays zero.
  *
  *     value | block 0 ......... pad | block 1 ... pad | ... | state blocks |      own_value | blocks |
  *     grad  | block 0 ......... pad | block 1 ... pad | ... |                     own_grad  | blocks |
@@ -119,8 +119,8 @@ weft_status param_set_values(param_store *store, const double *values);
 weft_tensor param_value(const param_store *store, int block);
 weft_tensor param_grad(const param_store *store, int block);
 
-/* Write the named parameters as an .npz (float32, in their shapes), and the moments of the inputs beside them unless `moments` is
- * NULL; train/weights.h reads them. */
+/* Write the named parameters as an .npz (float32, in their shapes), and the moments of the inputs beside them unless
+ * `moments` is NULL; train/weights.h reads them. */
 struct input_moments;
 weft_status param_save(const param_store *store, const struct input_moments *moments, const char *path);
 

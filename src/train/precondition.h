@@ -21,10 +21,10 @@ typedef struct train_preconditioner {
     weft_status (*apply)(void *self, param_store *params, double lr);
 
     /*
-     * What apply remembers from step to step: all three of these, or NULL when it is nothing. reset: a run begins, forget
-     * it. state, for checkpoints: [out] buffer[count] in host memory that hold it, the same names in the same order on
-     * every rank of every start, of lengths that may differ between ranks; valid until the next call. restored: these
-     * buffers were filled with what they held then, on as many ranks. Local.
+     * What apply remembers from step to step: all three of these, or NULL when it is nothing. reset: a run begins,
+     * forget it. state, for checkpoints: [out] buffer[count] in host memory that hold it, the same names in the same
+     * order on every rank of every start, of lengths that may differ between ranks; valid until the next call.
+     * restored: these buffers were filled with what they held then, on as many ranks. Local.
      */
     weft_status (*reset)(void *self);
     weft_status (*state)(void *self, const sync_buffer **buffer, int *count);

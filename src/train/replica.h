@@ -2,8 +2,8 @@
  * train/replica.h: a rank's parameters, kept together with those of the other ranks while they are trained.
  *
  * It joins the parameter store, the optimiser and a synchronisation mode (comm/sync/sync.h): blocks of the model become
- * buckets, hooks of the passes become sync_need and sync_ready. Local state (train/param.h) is averaged here in the modes
- * that average no parameters.
+ * buckets, hooks of the passes become sync_need and sync_ready. Local state (train/param.h) is averaged here in the
+ * modes that average no parameters.
  *
  *      replica_begin                       the step: learning rate, weight
  *      model forward, backward             with replica_hooks; parts before a batch's last: then replica_keep
@@ -12,10 +12,10 @@
  *                                          forward pass, unless a preconditioner or a rule by block wants it whole
  *      or replica_skip                     a step that was guarded has not been
  *
- * A loss that was scaled leaves gradients that are: replica_scale takes the scale off them, in float32, when they are final and
- * before they are sent. Guarded steps may be skipped: then nothing but rows of data is gone. Modes that remember gradients
- * (all but SYNC_ALLREDUCE) get those of a guarded step once all ranks have said that theirs are finite: one more message of
- * one number, and nothing to hide their own behind.
+ * A loss that was scaled leaves gradients that are: replica_scale takes the scale off them, in float32, when they are
+ * final and before they are sent. Guarded steps may be skipped: then nothing but rows of data is gone. Modes that
+ * remember gradients (all but SYNC_ALLREDUCE) get those of a guarded step once all ranks have said that theirs are
+ * finite: one more message of one number, and nothing to hide their own behind.
  */
 #ifndef WEFT_TRAIN_REPLICA_H
 #define WEFT_TRAIN_REPLICA_H
@@ -54,8 +54,8 @@ typedef struct train_replica {
     weft_tensor magnitudes;   /* [1, 2] float64 */
 } train_replica;
 
-/* in_parts: batches come in parts. SGD's momentum moves into the mode where the mode corrects it (topk). preconditioner: as long as the
- * replica, or NULL. Collective. */
+/* in_parts: batches come in parts. SGD's momentum moves into the mode where the mode corrects it (topk).
+ * preconditioner: as long as the replica, or NULL. Collective. */
 weft_status replica_create(weft_comm *comm, param_store *params, const sync_options *sync,
                            const optimizer_options *optimizer, const train_preconditioner *preconditioner,
                            bool in_parts, train_replica *replica);
@@ -73,7 +73,8 @@ const train_hooks *replica_hooks(train_replica *replica, bool last);
 /* After the backward pass of a part that is not the last. */
 weft_status replica_keep(train_replica *replica);
 weft_status replica_gradients(train_replica *replica);
-/* Whether a gradient that this rank made in the step is not finite. On a rank alone only guarded steps are looked at. */
+/* Whether a gradient that this rank made in the step is not finite. On a rank alone only guarded steps are looked
+ * at. */
 bool replica_diverged(const train_replica *replica);
 /* Then: in which tensor, of this rank; "" where it is another's. */
 weft_status replica_blame(train_replica *replica, const char **tensor);
@@ -84,8 +85,9 @@ weft_status replica_skip(train_replica *replica);
  * where training stood (comm/sync/sync.h). last: the run ends. Collective. */
 weft_status replica_average(train_replica *replica, bool last);
 
-/* How far apart ranks hold the parameters, after replica_average: the largest difference of an element from rank 0's, over the
- * root mean square of rank 0's; 0: the same bits. Collective. WEFT_ERR_RESOURCE: no memory for a copy of them, two where bits differ. */
+/* How far apart ranks hold the parameters, after replica_average: the largest difference of an element from rank 0's,
+ * over the root mean square of rank 0's; 0: the same bits. Collective. WEFT_ERR_RESOURCE: no memory for a copy of them,
+ * two where bits differ. */
 weft_status replica_drift(train_replica *replica, double *drift);
 
 /* Whether the ranks hold things between two steps that no other rank has: parameters or state of their own, or what the
@@ -94,7 +96,8 @@ bool replica_differs(const train_replica *replica);
 /* For checkpoints: applies what is owed, ends what is under way, puts this rank's own parameters in place, and names
  * what the mode remembers (sync_state). Training goes on to the bit. Collective. */
 weft_status replica_state(train_replica *replica, const sync_buffer **buffer, int *count);
-/* What replica_state named, and the preconditioner's buffers, were filled from a checkpoint: sync_restored. Collective. */
+/* What replica_state named, and the preconditioner's buffers, were filled from a checkpoint: sync_restored.
+ * Collective. */
 weft_status replica_restored(train_replica *replica);
 
 #endif

@@ -1,8 +1,9 @@
 /*
  * train/replica_drift.c: do the ranks still hold the same parameters?
  *
- * In exact modes each rank updates its own replica with the same sums, so nothing but arithmetic keeps replicas together: a
- * processor that rounds otherwise, a device, or a broken one lets them part without a word. A hash tells whether they did, at
+ * In exact modes each rank updates its own replica with the same sums, so nothing but arithmetic keeps replicas
+ * together: a processor that rounds otherwise, a device, or a broken one lets them part without a word. A hash tells
+ * whether they did, at
  * 16 bytes a rank; only where it differs do rank 0's parameters travel, to say how far.
  */
 #include <math.h>

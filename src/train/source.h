@@ -11,11 +11,12 @@
  * smaller than that of others, and targets->loss_entries counts the batch of all ranks. Each step's gradient is
  * therefore the mean over its own batch, a short last one included, and the loss of an epoch the mean over its rows.
  *
- * A batch that is too large for the memory comes in parts, runs of its rows one after the other: every part is shared by
- * the ranks as a whole batch is, the loop adds up what the parts' backward passes leave, and ranks synchronise and update
- * once. A step is an update, whatever the number of parts, for rates, progress, checkpoints and modes of synchronisation.
- * targets->loss_entries counts the whole batch in every part, so that the sum of the parts' gradients is the mean over
- * the batch, to rounding. What a part normalises over its rows (batch norm) it normalises over the part.
+ * A batch that is too large for the memory comes in parts, runs of its rows one after the other: every part is shared
+ * by the ranks as a whole batch is, the loop adds up what the parts' backward passes leave, and ranks synchronise and
+ * update once. A step is an update, whatever the number of parts, for rates, progress, checkpoints and modes of
+ * synchronisation. targets->loss_entries counts the whole batch in every part, so that the sum of the parts' gradients
+ * is the mean over the batch, to rounding. What a part normalises over its rows (batch norm) it normalises over the
+ * part.
  *
  * Full batch is one step an epoch: source_whole.
  */
@@ -33,8 +34,8 @@ typedef struct train_source {
     train_loss loss;      /* of every batch */
     int64_t outputs;      /* of every batch */
     bool divides;         /* batch gives part pass->part of pass->parts; false: only whole batches */
-    /* The parts that training step `step` comes in where `parts` are asked for: fewer where it has too few rows, so that no part is
-     * empty. The same on all ranks. NULL: as many as are asked for. */
+    /* The parts that training step `step` comes in where `parts` are asked for: fewer where it has too few rows, so
+     * that no part is empty. The same on all ranks. NULL: as many as are asked for. */
     int (*parts)(void *self, int64_t step, int parts);
     /*
      * [out] batch  the one of pass->seed, epoch and step where pass->training; else step pass->step of the evaluation.

@@ -26,7 +26,8 @@ typedef struct train_weights {
     input_moments moments; /* of the model's inputs, where the file has them; no weight */
 } train_weights;
 
-/* Add a tensor of 1 to PARAM_RANK_MAX dimensions, none of them empty; [out] values  its memory, to be filled. `origin` names the file in messages. */
+/* Add a tensor of 1 to PARAM_RANK_MAX dimensions, none of them empty; [out] values  its memory, to be filled. `origin`
+ * names the file in messages. */
 weft_status weights_add(train_weights *weights, const char *origin, const char *name, int rank, const int64_t *shape,
                         float **values);
 const train_weight *weights_find(const train_weights *weights, const char *name); /* NULL when absent */
@@ -37,7 +38,8 @@ weft_status weights_share(weft_comm *comm, train_weights *weights);
 /* "[3, 5]", written into text, which is returned. */
 enum { SHAPE_TEXT_BYTES = 160 };
 const char *weights_shape_text(int rank, const int64_t *shape, char text[SHAPE_TEXT_BYTES]);
-/* Set every parameter of the store; names and shapes must agree, leading ones aside ([1, 7] is [7]). WEFT_ERR_DATA names the first that does not.
+/* Set every parameter of the store; names and shapes must agree, leading ones aside ([1, 7] is [7]). WEFT_ERR_DATA
+ * names the first that does not.
  */
 weft_status weights_assign(const train_weights *weights, const char *origin, param_store *store);
 void weights_destroy(train_weights *weights);

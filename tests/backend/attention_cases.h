@@ -1,6 +1,6 @@
 /*
- * backend/attention_cases.h: attention and maxima over edges on a backend against ref, with what attention does by heads: graphs of
- * few edges, some of them rows to themselves, and one row of very many.
+ * backend/attention_cases.h: attention and maxima over edges on a backend against ref, with what attention does by
+ * heads: graphs of few edges, some of them rows to themselves, and one row of very many.
  */
 #ifndef WEFT_TESTS_BACKEND_ATTENTION_CASES_H
 #define WEFT_TESTS_BACKEND_ATTENTION_CASES_H
@@ -123,8 +123,8 @@ static void case_attention(env *e)
 
 /* ---- maxima over edges ----------------------------------------------------------------------------------------- */
 
-/* Rows of 0 to 12 edges among e->m vertices, and one of `centre`, whose values tie often; rows without edges have some elsewhere
- * or not. */
+/* Rows of 0 to 12 edges among e->m vertices, and one of `centre`, whose values tie often; rows without edges have some
+ * elsewhere or not. */
 static void max_variant(env *e, fill how, int64_t centre)
 {
     const int64_t rows = e->m;

@@ -1,9 +1,9 @@
 /*
- * backend/backend_env.h: operands that live on several backends at once: [0] ref, behind it those under test, so that what ref
- * makes, which takes longest, is made once for all.
+ * backend/backend_env.h: operands that live on several backends at once: [0] ref, behind it those under test, so that
+ * what ref makes, which takes longest, is made once for all.
  *
- * operand_make fills all copies with the same pseudo-random values; operand_compare downloads them and demands that each
- * agrees with ref's and that the padding between cols and ld is untouched. Everything made is freed by env_free.
+ * operand_make fills all copies with the same pseudo-random values; operand_compare downloads them and demands that
+ * each agrees with ref's and that the padding between cols and ld is untouched. Everything made is freed by env_free.
  */
 #ifndef WEFT_TESTS_BACKEND_ENV_H
 #define WEFT_TESTS_BACKEND_ENV_H
@@ -284,14 +284,15 @@ static inline bool sums_in_trees(const env *e)
     return strcmp(e->hal[1]->name, "cuda") == 0;
 }
 
-/* Epsilons to add for such a backend where sums over m rows went in: they are kept in double, so that their order shows in
- * that type alone, by half an epsilon of the magnitudes an addition. */
+/* Epsilons to add for such a backend where sums over m rows went in: they are kept in double, so that their order shows
+ * in that type alone, by half an epsilon of the magnitudes an addition. */
 static inline double order_of_sums(const env *e)
 {
     return sums_in_trees(e) && e->dtype == WEFT_DTYPE_F64 ? 0.5 * (double)e->m : 0.0;
 }
 
-/* Tolerance in units of the type's epsilon. 16-bit floats are computed in float32 and rounded once: to a neighbour at most. */
+/* Tolerance in units of the type's epsilon. 16-bit floats are computed in float32 and rounded once: to a neighbour at
+ * most. */
 static inline void operand_compare(const env *e, const operand *x, double epsilons)
 {
     const double units = hal_is_half(x->dtype) && epsilons > 1.0 ? 1.0 : epsilons;

@@ -1,6 +1,6 @@
 /*
- * backend/factor_cases.h: sums of products, factorisations and histograms on a backend against ref. Eigenvectors, which have either
- * sign, are checked by what they must fulfil.
+ * backend/factor_cases.h: sums of products, factorisations and histograms on a backend against ref. Eigenvectors, which
+ * have either sign, are checked by what they must fulfil.
  */
 #ifndef WEFT_TESTS_BACKEND_FACTOR_CASES_H
 #define WEFT_TESTS_BACKEND_FACTOR_CASES_H
@@ -135,7 +135,8 @@ static int64_t columns_of(const env *e)
     return e->n <= 132 && e->m <= 90 ? e->n : 0;
 }
 
-/* Symmetric matrices with eigenvalues of 1 and more, below each other; numbers above the diagonal that nobody should read. */
+/* Symmetric matrices with eigenvalues of 1 and more, below each other; numbers above the diagonal that nobody should
+ * read. */
 static operand definite_make(env *e, int64_t count, int64_t n)
 {
     operand a = operand_make(e, count * n, n, NOTHING);

@@ -1,6 +1,6 @@
 /*
- * backend/feature_cases.h: products with sparse features: the backend under test beside ref's operation of that name, and beside
- * ref's dropout and matrix product of the same features held whole.
+ * backend/feature_cases.h: products with sparse features: the backend under test beside ref's operation of that name,
+ * and beside ref's dropout and matrix product of the same features held whole.
  */
 #ifndef WEFT_TESTS_BACKEND_FEATURE_CASES_H
 #define WEFT_TESTS_BACKEND_FEATURE_CASES_H

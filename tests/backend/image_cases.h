@@ -1,6 +1,6 @@
 /*
- * backend/image_cases.h: convolution and pooling on a backend against ref: grouped, strided, dilated, padded on one side
- * more than on the other, odd sizes, one image and several.
+ * backend/image_cases.h: convolution and pooling on a backend against ref: grouped, strided, dilated, padded on one
+ * side more than on the other, odd sizes, one image and several.
  */
 #ifndef WEFT_TESTS_BACKEND_IMAGE_CASES_H
 #define WEFT_TESTS_BACKEND_IMAGE_CASES_H
@@ -195,7 +195,8 @@ static void conv_batch(env *e, const hal_conv_shape *s, hal_conv *const conv[ENV
     }
 }
 
-/* Many products are for the convolutions of instruction sets, of float32 and bfloat16: of other types a sanitizer sees few. */
+/* Many products are for the convolutions of instruction sets, of float32 and bfloat16: of other types a sanitizer sees
+ * few. */
 static bool conv_takes(const env *e, const hal_conv_shape *s)
 {
     const bool many = s->height * s->width * s->out * hal_conv_terms(s) > 1000000;

@@ -1,6 +1,6 @@
 /*
- * backend/pack_cases.h: what makes messages small, on a backend against ref: reductions, casts, coded rows, sums of magnitudes, and the
- * largest of a vector, ties and crowds among them.
+ * backend/pack_cases.h: what makes messages small, on a backend against ref: reductions, casts, coded rows, sums of
+ * magnitudes, and the largest of a vector, ties and crowds among them.
  */
 #ifndef WEFT_TESTS_BACKEND_PACK_CASES_H
 #define WEFT_TESTS_BACKEND_PACK_CASES_H
@@ -196,8 +196,8 @@ static void select_largest(env *e, int64_t n, int64_t k, int64_t shift, crowd ho
     env_free(e);
 }
 
-/* Of a few elements, of borders of blocks and tiles, and of vectors so long that a sample makes a guess first, which are float32
- * whatever the type of the group, and need no second one. */
+/* Of a few elements, of borders of blocks and tiles, and of vectors so long that a sample makes a guess first, which
+ * are float32 whatever the type of the group, and need no second one. */
 static void case_select_largest(env *e)
 {
     const int64_t n = e->m * e->n;

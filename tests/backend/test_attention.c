@@ -1,7 +1,7 @@
 /*
- * backend/test_attention.c: attention over the edges of a graph too large for a cache, so that rows of other ends are taken window
- * by window and rows chunk by chunk, on every instruction set, against ref; and of heads wider than what is summed at once. Odd
- * shapes are test_backends' matter.
+ * backend/test_attention.c: attention over the edges of a graph too large for a cache, so that rows of other ends are
+ * taken window by window and rows chunk by chunk, on every instruction set, against ref; and of heads wider than what
+ * is summed at once. Odd shapes are test_backends' matter.
  * timeout: 300
  * trees: release asan
  */
@@ -32,8 +32,8 @@ static void fill_graph(int64_t rows, int64_t *offset, int32_t *column)
 static const char *const resources[] = {"cpu", "cpu:avx2", "cpu:base"};
 enum { RESOURCES = sizeof resources / sizeof *resources };
 
-/* Instruction sets beside ref, and the edges on all of them. Under a sanitizer beside each other: it looks at how they walk, while
- * ref, which takes most of the time, computes the same for any graph. */
+/* Instruction sets beside ref, and the edges on all of them. Under a sanitizer beside each other: it looks at how they
+ * walk, while ref, which takes most of the time, computes the same for any graph. */
 typedef struct setting {
     env e;
     int_operand offset, column, id;

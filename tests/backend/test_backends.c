@@ -2,8 +2,8 @@
  * backend/test_backends.c: every operation on every backend and instruction set, in both types, on odd shapes, against
  * ref. A new operation is tested by adding a row to `cases`.
  *
- * `test_backends --perf [BACKEND [THREADS [OP]]]` prints rates after the tests have passed; `test_backends --only "cuda*"` runs
- * those whose name matches.
+ * `test_backends --perf [BACKEND [THREADS [OP]]]` prints rates after the tests have passed; `test_backends --only
+ * "cuda*"` runs those whose name matches.
  *
  * Each case runs twice: the second time no operation may allocate. Padding between cols and ld must stay as it was.
  * timeout: 600
@@ -557,8 +557,8 @@ static int open_backends(const backend_group *group, weft_hal *hal[ENV_BACKENDS]
     return backends;
 }
 
-/* Large shapes are for instruction sets, of which the best alone has them under a sanitizer; what runs on another backend, or in
- * float64, has kernels that are tested there. */
+/* Large shapes are for instruction sets, of which the best alone has them under a sanitizer; what runs on another
+ * backend, or in float64, has kernels that are tested there. */
 static bool takes_large(const env *all, int b)
 {
     const bool cpu = strcmp(all->hal[b]->name, "cpu") == 0;

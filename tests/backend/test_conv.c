@@ -1,7 +1,7 @@
 /*
- * backend/test_conv.c: what convolutions run on, and what is refused. Every layer of ResNet-20 (K. He et al., CVPR 2016,
- * DOI 10.1109/CVPR.2016.90, CIFAR-10) and ResNet-50 must find an implementation that is neither a product of matrices
- * nor the reference.
+ * backend/test_conv.c: what convolutions run on, and what is refused. Every layer of ResNet-20 (K. He et al., CVPR
+ * 2016, DOI 10.1109/CVPR.2016.90, CIFAR-10) and ResNet-50 must find an implementation that is neither a product of
+ * matrices nor the reference.
  */
 #include "base/isa.h"
 #include "hal/hal.h"
@@ -123,7 +123,8 @@ static void test_shapes_are_checked(void **state)
     weft_hal_close(hal);
 }
 
-/* Other numbers of images than it was prepared for, a bias that it does not expect, norms where there are none or others. */
+/* Other numbers of images than it was prepared for, a bias that it does not expect, norms where there are none or
+ * others. */
 static void test_calls_are_checked(void **state)
 {
     (void)state;

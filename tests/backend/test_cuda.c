@@ -1,6 +1,6 @@
 /*
- * backend/test_cuda.c: what the backend cuda says where there is no device or no memory, and the order of its copies and
- * operations, on the imitated device (WEFT_CUDA=SHIM), which runs what it was told as late as it may. room: hal
+ * backend/test_cuda.c: what the backend cuda says where there is no device or no memory, and the order of its copies
+ * and operations, on the imitated device (WEFT_CUDA=SHIM), which runs what it was told as late as it may. room: hal
  */
 #include <math.h>
 
@@ -133,8 +133,8 @@ static void test_long_copies(void **state)
     weft_hal_close(hal);
 }
 
-/* Rows that lie apart on the device: many in a piece of staging memory, and each longer than one. What lies between them
- * stays as it was. */
+/* Rows that lie apart on the device: many in a piece of staging memory, and each longer than one. What lies between
+ * them stays as it was. */
 static void test_rows(void **state)
 {
     (void)state;
@@ -181,7 +181,8 @@ static void test_rows(void **state)
     weft_hal_close(hal);
 }
 
-/* ---- memory that is foretold ---------------------------------------------------------------------------------------- */
+/* ---- memory that is foretold
+ * ---------------------------------------------------------------------------------------- */
 
 /* Bytes that a device which is opened for it takes beside what it is given. */
 static uint64_t workspace(void)
@@ -215,7 +216,8 @@ static hal_csr long_rows(void)
     return (hal_csr){.rows = MANY, .cols = MANY, .offset = offset, .column = column};
 }
 
-/* A run on a device of its own takes what was foretold, or less; without a factor rows are read in packs, or in strips. */
+/* A run on a device of its own takes what was foretold, or less; without a factor rows are read in packs, or in
+ * strips. */
 static void expect_spmm(weft_dtype dtype, int64_t d, bool factor)
 {
     weft_hal *hal;
@@ -273,7 +275,8 @@ static void expect_gemm(weft_dtype dtype, int64_t m, int64_t n)
 
 enum { SIDE = 6, CONV_SIZES = 2 };
 
-/* Both directions of a convolution take what was foretold when it was prepared, to the byte, and nothing when it is asked. */
+/* Both directions of a convolution take what was foretold when it was prepared, to the byte, and nothing when it is
+ * asked. */
 static void expect_conv(int64_t in, int64_t out, int64_t kernel, bool bias)
 {
     weft_hal *hal;

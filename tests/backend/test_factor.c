@@ -1,7 +1,7 @@
 /*
  * backend/test_factor.c: sums of products, factorisations and histograms beside the figures of NumPy and SciPy in
- * tests/golden/factor.txt (make_golden_factor.py), on ref and on cpu: with LAPACK, without it, and where it is said to compute
- * wrong, each in a process of its own. Many small factorisations at once use the plan's threads and no more.
+ * tests/golden/factor.txt (make_golden_factor.py), on ref and on cpu: with LAPACK, without it, and where it is said to
+ * compute wrong, each in a process of its own. Many small factorisations at once use the plan's threads and no more.
  * trees: release asan
  */
 #include <dirent.h>
@@ -22,7 +22,8 @@ typedef struct trial {
     double tolerance;
 } trial;
 
-/* ---- numbers -------------------------------------------------------------------------------------------------------- */
+/* ---- numbers
+ * -------------------------------------------------------------------------------------------------------- */
 
 /* Number i of a stream: rule() of make_golden_factor.py. */
 static double rule(uint64_t stream, uint64_t i)
@@ -92,7 +93,8 @@ static void *definite(const trial *t, int64_t n)
     return a;
 }
 
-/* ---- figures -------------------------------------------------------------------------------------------------------- */
+/* ---- figures
+ * -------------------------------------------------------------------------------------------------------- */
 
 /* [out] figure: the numbers of a line of factor.txt. */
 static void golden(const char *name, double figure[PROBES])
@@ -118,7 +120,8 @@ static void golden(const char *name, double figure[PROBES])
     }
 }
 
-/* Eight elements of the result that lie far from each other are as frozen; `lower`: zeros above the diagonal of n columns. */
+/* Eight elements of the result that lie far from each other are as frozen; `lower`: zeros above the diagonal of n
+ * columns. */
 static void is_golden(const trial *t, const char *op, int64_t n, const void *from, int64_t count, bool lower)
 {
     char name[64];
@@ -135,7 +138,8 @@ static void is_golden(const trial *t, const char *op, int64_t n, const void *fro
     }
 }
 
-/* ---- what is compared ------------------------------------------------------------------------------------------------ */
+/* ---- what is compared
+ * ------------------------------------------------------------------------------------------------ */
 
 static void check_cholesky(const trial *t, int64_t n)
 {
@@ -297,7 +301,8 @@ static void test_cpu(void **state)
     check_backend("cpu", WEFT_DTYPE_F64, 100);
 }
 
-/* ---- more rows than the halves of a packed cell hold ----------------------------------------------------------------- */
+/* ---- more rows than the halves of a packed cell hold
+ * ----------------------------------------------------------------- */
 
 static void test_long_histogram(void **state)
 {
@@ -342,7 +347,8 @@ static void test_grouped_patches(void **state)
     weft_hal_close(hal);
 }
 
-/* ---- threads --------------------------------------------------------------------------------------------------------- */
+/* ---- threads
+ * --------------------------------------------------------------------------------------------------------- */
 
 static int tasks(void)
 {
@@ -398,7 +404,8 @@ static void test_threads(void **state)
     weft_hal_close(t.hal);
 }
 
-/* ---- with and without the library ------------------------------------------------------------------------------------ */
+/* ---- with and without the library
+ * ------------------------------------------------------------------------------------ */
 
 static void test_description(void **state)
 {

@@ -1,6 +1,7 @@
 /*
- * backend/test_float16.c: operations on rows of float16 against sums in double precision that are rounded by a rule of its own:
- * every number that there is, denormals, infinities and NaNs among them, and sums that are exact before they are stored.
+ * backend/test_float16.c: operations on rows of float16 against sums in double precision that are rounded by a rule of
+ * its own: every number that there is, denormals, infinities and NaNs among them, and sums that are exact before they
+ * are stored.
  */
 #include <math.h>
 

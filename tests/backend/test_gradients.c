@@ -1,5 +1,6 @@
 /*
- * backend/test_gradients.c: every differentiable operation against central finite differences, in f64 on ref. The scalar differentiated is sum(w * y) with random weights w, or the loss itself.
+ * backend/test_gradients.c: every differentiable operation against central finite differences, in f64 on ref. The
+ * scalar differentiated is sum(w * y) with random weights w, or the loss itself.
  */
 #include <math.h>
 
@@ -678,7 +679,8 @@ static double spmm_value(void *context)
     return dot(c->w, c->out, M * N);
 }
 
-/* The gradient of post A pre is pre A^T post. The graph: edge r <- c when (r * 7 + c * 5) % 3 == 0, one of them twice. */
+/* The gradient of post A pre is pre A^T post. The graph: edge r <- c when (r * 7 + c * 5) % 3 == 0, one of them
+ * twice. */
 static void check_spmm(bool weighted)
 {
     spmm_context c;

@@ -213,8 +213,9 @@ static weft_status scale_rows(weft_hal *hal, void *x, int64_t rows, double scale
     return hal_axpby(hal, &(hal_axpby_args){.x = mat, .y = mat, .alpha = scale, .beta = 0.0});
 }
 
-/* Nothing is looked at on the way, and the matrix is written again at once: buffers are used for the next rows while copies of
- * the last ones may be to come. Between post and wait the caller works on another matrix, as the driver asks. */
+/* Nothing is looked at on the way, and the matrix is written again at once: buffers are used for the next rows while
+ * copies of the last ones may be to come. Between post and wait the caller works on another matrix, as the driver
+ * asks. */
 static weft_status chain_of(weft_comm *comm, weft_hal *hal, const halo_local *local, float (*host)[CODED_WIDTH])
 {
     const size_t bytes = (size_t)local->n * sizeof host[0];
@@ -421,7 +422,8 @@ static weft_status run_hasty_rank(weft_comm *comm, void *argument)
     return status;
 }
 
-/* Imitated devices catch a missing wait; on backends that complete at once it makes no difference, and on a card luck decides. */
+/* Imitated devices catch a missing wait; on backends that complete at once it makes no difference, and on a card luck
+ * decides. */
 static void test_missing_wait(void **state)
 {
     (void)state;
@@ -435,7 +437,8 @@ static void test_missing_wait(void **state)
     }
 }
 
-/* ---- what a device answers to the driver -------------------------------------------------------------------------- */
+/* ---- what a device answers to the driver
+ * -------------------------------------------------------------------------- */
 
 static weft_status never(weft_hal *hal, hal_event *event, bool *yes)
 {

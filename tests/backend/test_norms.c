@@ -54,7 +54,8 @@ static void test_masks(void **state)
     }
 }
 
-/* Batch norm that multiplies every bfloat16 there is, denormals, infinities and NaNs among them, rounds to the bits of base/half.h. */
+/* Batch norm that multiplies every bfloat16 there is, denormals, infinities and NaNs among them, rounds to the bits of
+ * base/half.h. */
 static void test_roundings(void **state)
 {
     (void)state;

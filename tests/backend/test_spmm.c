@@ -1,8 +1,8 @@
 /*
- * backend/test_spmm.c: aggregation of the cpu backend, every form and instruction set, and of the cuda backend, against a
- * sum in double precision made here straight from the CSR. The graphs are chosen to break things: empty rows, few dense rows, a star,
- * duplicates, unsorted columns, more columns than rows, enough columns to cross blocks, clusters, the last one cut off by the end.
- * trees: release clang
+ * backend/test_spmm.c: aggregation of the cpu backend, every form and instruction set, and of the cuda backend, against
+ * a sum in double precision made here straight from the CSR. The graphs are chosen to break things: empty rows, few
+ * dense rows, a star, duplicates, unsorted columns, more columns than rows, enough columns to cross blocks, clusters,
+ * the last one cut off by the end. trees: release clang
  */
 #include <math.h>
 
@@ -22,8 +22,8 @@ static void weigh_graph(graph *g)
 
 enum { GRAPHS = 14, MAX_ROWS = 6000, CLUSTERS = 12, WIDE_CLUSTERS = 13 };
 
-/* Of every hundred columns that follow each other the rows have all their neighbours but one in ten in the same ones; some hundreds of rows
- * have none, some two edges, one more than all others. */
+/* Of every hundred columns that follow each other the rows have all their neighbours but one in ten in the same ones;
+ * some hundreds of rows have none, some two edges, one more than all others. */
 static graph cluster_graph(const char *name, int64_t rows, int64_t cols, int64_t *degree)
 {
     for (int64_t r = 0; r < rows; r++) {
@@ -245,8 +245,8 @@ static void check_result(const graph *g, const operands *o, const char *what)
 
 static const char *const form_name[] = {HAL_SPMM_FORMS(CHOICE_NAME)};
 
-/* Of the 32 combinations of operands a width and form meets every fifth; a second compiler's every eleventh; instrumented
- * builds, ten times slower, fewer. */
+/* Of the 32 combinations of operands a width and form meets every fifth; a second compiler's every eleventh;
+ * instrumented builds, ten times slower, fewer. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { THINNING = 37 };
 #elif defined(__clang__)
@@ -268,8 +268,8 @@ static void run_in_slices(weft_hal *hal, hal_spmm *spmm, const operands *o, void
     ASSERT_STATUS(run_flat(hal, spmm, &args), WEFT_ERR_INTERNAL);
 }
 
-/* A second run on the same operands, and of every other combination a third one in slices, gives the same bits and allocates
- * nothing. */
+/* A second run on the same operands, and of every other combination a third one in slices, gives the same bits and
+ * allocates nothing. */
 static void run_and_check(weft_hal *hal, hal_spmm *spmm, const graph *g, int64_t d, int mix, const char *what)
 {
     operands o = make_operands(g, d, mix);

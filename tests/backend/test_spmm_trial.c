@@ -1,6 +1,6 @@
 /*
- * backend/test_spmm_trial.c: the choice of a form of aggregation: by figures alone, by trial, and what a trial leaves behind.
- * trees: release clang
+ * backend/test_spmm_trial.c: the choice of a form of aggregation: by figures alone, by trial, and what a trial leaves
+ * behind. trees: release clang
  */
 #include <math.h>
 
@@ -8,7 +8,8 @@
 #include "base/clock.h"
 #include "hal/cpu/sparse/spmm_trial.h"
 
-/* The choice is a function of the figures alone; what is expected wins when it is as good, and where nothing was timed. */
+/* The choice is a function of the figures alone; what is expected wins when it is as good, and where nothing was
+ * timed. */
 static void test_pick(void **state)
 {
     (void)state;
@@ -35,8 +36,8 @@ static void test_pick(void **state)
     }
 }
 
-/* By the rule nothing is timed and the answer is the same every time; what is taken is what was picked, and nothing else
- * stays. */
+/* By the rule nothing is timed and the answer is the same every time; what is taken is what was picked, and nothing
+ * else stays. */
 static void test_try(void **state)
 {
     (void)state;
@@ -136,8 +137,8 @@ static void check_tiles_follow_lists(weft_hal *hal, const hal_csr *csr)
     hal_spmm_trial_end(hal, &timed);
 }
 
-/* Matrices that are tried whole (3e5 edges) and by samples first (9e6): what auto takes sums rightly, leaks nothing, and is
- * never far behind the best form - twice, because other programs share the machine. */
+/* Matrices that are tried whole (3e5 edges) and by samples first (9e6): what auto takes sums rightly, leaks nothing,
+ * and is never far behind the best form - twice, because other programs share the machine. */
 static void test_trial(void **state)
 {
     (void)state;

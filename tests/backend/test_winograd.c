@@ -1,9 +1,11 @@
 /*
- * backend/test_winograd.c: convolutions by transformed tiles against the reference's own, in every type and instruction set.
+ * backend/test_winograd.c: convolutions by transformed tiles against the reference's own, in every type and instruction
+ * set.
  *
- * Small whole numbers, taps that are multiples of 4, pass every transform without rounding: results must be the reference's
- * to the bit, at every edge. Of numbers at large the error is what the theory says. In bfloat16: independent roundings of
- * both factors, which the way back makes 5/3 times as large beside the result. In float32: those of transforms and sums.
+ * Small whole numbers, taps that are multiples of 4, pass every transform without rounding: results must be the
+ * reference's to the bit, at every edge. Of numbers at large the error is what the theory says. In bfloat16:
+ * independent roundings of both factors, which the way back makes 5/3 times as large beside the result. In float32:
+ * those of transforms and sums.
  */
 #include <math.h>
 
@@ -317,8 +319,9 @@ static double error_of(const void *given, weft_dtype dtype, const float *wanted,
 
 static void check_errors(bench *b, int threads, const winograd_kind *kind)
 {
-    /* A number rounded to 8 bits is off by 0.0017 in root mean square: both factors, times 5/3, and the result. Of weights
-     * the result is not rounded. One rounded to 24 bits is off by 2.6e-8, and a sum of n by sqrt(n) of that at most. */
+    /* A number rounded to 8 bits is off by 0.0017 in root mean square: both factors, times 5/3, and the result. Of
+     * weights the result is not rounded. One rounded to 24 bits is off by 2.6e-8, and a sum of n by sqrt(n) of that at
+     * most. */
     const bool half = kind->dtype == WEFT_DTYPE_BF16;
     const double most = half ? 0.0055 : 1e-6;
     const double least = half ? 0.001 : 2e-8;

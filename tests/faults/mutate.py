@@ -316,7 +316,7 @@ def make_images(rng):
     wide = rng.integers(0, 256, (6, 3072), dtype=np.uint8)
     write("cifar/data_batch_1.bin", np.concatenate([np.arange(6, dtype=np.uint8)[:, None] % 3, wide], 1).tobytes())
     write("cifar/test_batch.bin", np.concatenate([np.arange(6, dtype=np.uint8)[:, None] % 3, wide], 1).tobytes())
-    write("train.cfg", "# options\nepochs = 1\n[model]\nmodel = tiny.net\n[images]\nbatch-size = 4\n")
+    write("train.cfg", "# options\nepochs = 1\n[model]\nmodel = tiny.net\n[batches]\nbatch-size = 4\n")
 
 
 GRAPH = "--epochs 1 --hidden 4 --threads 1 --pin off --quiet"

@@ -1,13 +1,14 @@
 /* libFuzzer: any bytes as a config file of a command, which one by their number; what is accepted must survive pack and
  * unpack.
- * with: src/app/options src/app/dense/dense_options.c src/app/gnn/gnn_options.c src/app/gnn/gnn_recipes.c src/app/gnn/gnn_foreign_words.c
+ * with: src/app/options src/app/dense/options/dense_options.c src/app/gnn/options/gnn_options.c
+ * src/app/gnn/options/gnn_recipes.c src/app/gnn/options/gnn_foreign_words.c
  */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "app/dense/dense_options.h"
-#include "app/gnn/gnn_options.h"
+#include "app/dense/options/dense_options.h"
+#include "app/gnn/options/gnn_options.h"
 #include "app/options/app_options.h"
 #include "base/alloc.h"
 

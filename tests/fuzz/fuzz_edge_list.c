@@ -1,5 +1,5 @@
-/* Fuzz target: edge lists with headers and without, plain and compressed, to CSR and weights; and again with their ids as names.
- * Seeds: tests/fuzz/make_seeds DIR. */
+/* Fuzz target: edge lists with headers and without, plain and compressed, to CSR and weights; and again with their ids
+ * as names. Seeds: tests/fuzz/make_seeds DIR. */
 #include "fuzz/fuzz_reader.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)

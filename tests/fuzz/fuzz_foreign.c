@@ -1,6 +1,6 @@
 /*
- * Fuzz target: what the first bytes of a file say that it is, plain and behind .gz and .xz. Seeds: tests/fuzz/make_seeds DIR. No more
- * than the decoders' windows is taken.
+ * Fuzz target: what the first bytes of a file say that it is, plain and behind .gz and .xz. Seeds:
+ * tests/fuzz/make_seeds DIR. No more than the decoders' windows is taken.
  */
 #include "fuzz/fuzz_support.h"
 #include "io/foreign_kind.h"

@@ -1,6 +1,6 @@
 /*
- * Fuzz target: IDX files. Two bytes: how many of what follows are the images, the rest are the labels, and names of classes, too;
- * where no label is given there are good ones. Seeds: tests/fuzz/make_seeds DIR.
+ * Fuzz target: IDX files. Two bytes: how many of what follows are the images, the rest are the labels, and names of
+ * classes, too; where no label is given there are good ones. Seeds: tests/fuzz/make_seeds DIR.
  */
 #include "fuzz/fuzz_images.h"
 

@@ -1,7 +1,8 @@
 /*
- * Fuzz target: what modes of synchronisation remember, out of a checkpoint. The first byte chooses the mode; then changes of 11 bytes
- * each: the buffer, the word, whether all ranks or one have it, and the word's value. Two ranks on threads: sync_restored refuses the
- * state on both, or both take two steps and end, without a stall. Seeds: tests/fuzz/make_seeds DIR.
+ * Fuzz target: what modes of synchronisation remember, out of a checkpoint. The first byte chooses the mode; then
+ * changes of 11 bytes each: the buffer, the word, whether all ranks or one have it, and the word's value. Two ranks on
+ * threads: sync_restored refuses the state on both, or both take two steps and end, without a stall. Seeds:
+ * tests/fuzz/make_seeds DIR.
  */
 #include "comm/comm.h"
 #include "comm/sync/sync.h"

@@ -1,4 +1,5 @@
-/* libFuzzer: any bytes as the text of a network; what is read must survive being written, and be given sizes or refused. */
+/* libFuzzer: any bytes as the text of a network; what is read must survive being written, and be given sizes or
+ * refused. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

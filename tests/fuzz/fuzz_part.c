@@ -1,7 +1,7 @@
 /*
- * Fuzz target: a kept part. An input that begins as an archive does is the file itself; any other is a list of changes to a good
- * part, of 8 bytes each (array, place, value), written with the sums that belong to them. What is read back has every index within
- * its bound. Seeds: tests/fuzz/make_seeds DIR.
+ * Fuzz target: a kept part. An input that begins as an archive does is the file itself; any other is a list of changes
+ * to a good part, of 8 bytes each (array, place, value), written with the sums that belong to them. What is read back
+ * has every index within its bound. Seeds: tests/fuzz/make_seeds DIR.
  */
 #include <sys/stat.h>
 

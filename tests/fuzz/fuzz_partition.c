@@ -1,7 +1,8 @@
 /*
  * Fuzz target: what lies beside a store as a kept partition. Up to the first zero byte: report.json; behind it:
- * edge_part.npy, or, when there is nothing, a good one. And parts of vertices from elsewhere: behind a first byte 1 a text, behind
- * a first byte 2 a partition book, up to the first zero byte, and the array that it may name, array.npy. Seeds: tests/fuzz/make_seeds DIR.
+ * edge_part.npy, or, when there is nothing, a good one. And parts of vertices from elsewhere: behind a first byte 1 a
+ * text, behind a first byte 2 a partition book, up to the first zero byte, and the array that it may name, array.npy.
+ * Seeds: tests/fuzz/make_seeds DIR.
  */
 #include <sys/stat.h>
 

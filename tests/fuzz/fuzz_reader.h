@@ -4,7 +4,8 @@
  *
  * The memory limit is the one that users set (--memory), plus what reading text holds (io/text/text_source.h: two
  * blocks of at least 4 MiB). Graphs that name more than 2^16 vertices are read but not sorted: 8 bytes a vertex would
- * be most of the time. Edges inside the CSR must be in order and in range. The file's weights are read then, as they are.
+ * be most of the time. Edges inside the CSR must be in order and in range. The file's weights are read then, as they
+ * are.
  */
 #ifndef WEFT_TESTS_FUZZ_READER_H
 #define WEFT_TESTS_FUZZ_READER_H

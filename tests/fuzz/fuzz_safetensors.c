@@ -1,5 +1,5 @@
-/* Fuzz target: safetensors, header and every tensor, moments of inputs in the metadata, names that are taken apart. Seeds:
- * tests/fuzz/make_seeds DIR. */
+/* Fuzz target: safetensors, header and every tensor, moments of inputs in the metadata, names that are taken apart.
+ * Seeds: tests/fuzz/make_seeds DIR. */
 #include <string.h>
 
 #include "fuzz/fuzz_support.h"

@@ -1,7 +1,7 @@
 /*
- * Fuzz target: arrays of splits and labels, whatever their types, shapes and values: parts by name, numbers of parts in a .npy, and
- * labels. The first byte is the number of vertices; then each array has a byte for its type, dimensions and first length, one for
- * the second, and its data.
+ * Fuzz target: arrays of splits and labels, whatever their types, shapes and values: parts by name, numbers of parts in
+ * a .npy, and labels. The first byte is the number of vertices; then each array has a byte for its type, dimensions and
+ * first length, one for the second, and its data.
  */
 #include "fuzz/fuzz_support.h"
 #include "gnn/data/read/reader_attach.h"

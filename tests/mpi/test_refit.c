@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "app/activity/activity_table.h"
-#include "app/gnn/gnn_options.h"
+#include "app/gnn/options/gnn_options.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "support/job_words.h"

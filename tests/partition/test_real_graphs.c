@@ -62,8 +62,9 @@ static double libra_replication(const weft_graph *g, const partition_options *as
     return (double)(result.replicas + isolated) / (double)g->vertices;
 }
 
-/* Fewer replicas than the streams of others leave, and a smaller largest part than neighbourhood expansion does, whose replicas are
- * fewer on some graphs because it leaves the parts uneven. own: of metis; the other way to a vertex-cut that auto has is tried here. */
+/* Fewer replicas than the streams of others leave, and a smaller largest part than neighbourhood expansion does, whose
+ * replicas are fewer on some graphs because it leaves the parts uneven. own: of metis; the other way to a vertex-cut
+ * that auto has is tried here. */
 static void check_rules(const char *name, const weft_graph *g, const partition_options *options,
                         const partition_report *own)
 {

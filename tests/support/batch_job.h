@@ -1,7 +1,7 @@
 /*
- * support/batch_job.h: a training in minibatches on a model small enough to follow by hand: softmax regression, a short last
- * batch, an unlabelled row, ranks without rows. start_rank is what a rank does, with the choices and into the results of a
- * batch_case.
+ * support/batch_job.h: a training in minibatches on a model small enough to follow by hand: softmax regression, a short
+ * last batch, an unlabelled row, ranks without rows. start_rank is what a rank does, with the choices and into the
+ * results of a batch_case.
  */
 #ifndef WEFT_TESTS_BATCH_JOB_H
 #define WEFT_TESTS_BATCH_JOB_H
@@ -114,7 +114,8 @@ typedef struct rank_view {
     weft_comm *comm;
     tap_sums taps;
     int64_t step; /* that the taps are of */
-    /* what the preconditioner remembers, on a device as it were, and on the host; and its steps, a byte a step and rank */
+    /* what the preconditioner remembers, on a device as it were, and on the host; and its steps, a byte a step and
+     * rank */
     double memory[WEIGHTS], memory_host[WEIGHTS];
     unsigned char applied[MOST_RANKS];
     sync_buffer kept[2];

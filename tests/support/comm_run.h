@@ -1,7 +1,8 @@
 /*
  * support/comm_run.h: cases of a communicator as cmocka tests on threads, or one by one under mpirun; each twice,
- * without and with a communication thread, or (many short operations, which only wake that thread) once without. The thread
- * sanitizer sees fewer counts of ranks, in half the time: who waits for whom is no other with 8 than with 4 and 7.
+ * without and with a communication thread, or (many short operations, which only wake that thread) once without. The
+ * thread sanitizer sees fewer counts of ranks, in half the time: who waits for whom is no other with 8 than with 4 and
+ * 7.
  */
 #ifndef WEFT_TESTS_COMM_RUN_H
 #define WEFT_TESTS_COMM_RUN_H

@@ -1,7 +1,7 @@
 /*
- * support/damaged_state.h: what a mode of synchronisation does with a checkpoint whose counters are wrong behind a right checksum:
- * each whole number of its state takes values that it cannot have, on one rank and on all. sync_restored refuses it on all ranks, or
- * the mode goes on without a stall.
+ * support/damaged_state.h: what a mode of synchronisation does with a checkpoint whose counters are wrong behind a
+ * right checksum: each whole number of its state takes values that it cannot have, on one rank and on all.
+ * sync_restored refuses it on all ranks, or the mode goes on without a stall.
  */
 #ifndef WEFT_TESTS_SUPPORT_DAMAGED_STATE_H
 #define WEFT_TESTS_SUPPORT_DAMAGED_STATE_H

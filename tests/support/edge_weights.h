@@ -1,5 +1,5 @@
-/* support/edge_weights.h: weights for the edges of small graphs: some are 0, and of a symmetric graph both directions weigh the
- * same. */
+/* support/edge_weights.h: weights for the edges of small graphs: some are 0, and of a symmetric graph both directions
+ * weigh the same. */
 #ifndef WEFT_TESTS_SUPPORT_EDGE_WEIGHTS_H
 #define WEFT_TESTS_SUPPORT_EDGE_WEIGHTS_H
 

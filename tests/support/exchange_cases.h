@@ -107,8 +107,8 @@ static weft_status exchange_plan_case(weft_comm *comm, comm_lane lane, int64_t e
     return comm_exchange_plan(comm, &desc, x);
 }
 
-/* Every lane but that of alarms, where a message that nobody has taken yet is a call to the inquest: who waits 0.2 s follows it.
- * Elements of odd and even sizes, whole messages and cut ones. */
+/* Every lane but that of alarms, where a message that nobody has taken yet is a call to the inquest: who waits 0.2 s
+ * follows it. Elements of odd and even sizes, whole messages and cut ones. */
 static weft_status exchange_case_rounds(weft_comm *comm, void *argument)
 {
     (void)argument;

@@ -37,9 +37,9 @@ static inline void png_chunk(image_bytes *to, const char *type, const uint8_t *d
 }
 
 /*
- * pixels [height, width, channels]; channels: grey, grey and alpha, colours, colours and alpha. bits: 8, or 16, whose lower
- * ones are the inverse of the upper. gamma: of a gAMA chunk, in 100000ths, 0: there is none. states: a height that the
- * header tells instead, 0: the true one.
+ * pixels [height, width, channels]; channels: grey, grey and alpha, colours, colours and alpha. bits: 8, or 16, whose
+ * lower ones are the inverse of the upper. gamma: of a gAMA chunk, in 100000ths, 0: there is none. states: a height
+ * that the header tells instead, 0: the true one.
  */
 static inline void make_png_of(image_bytes *to, const uint8_t *pixels, int height, int width, int channels, int bits,
                                uint32_t gamma, uint32_t states)
@@ -132,8 +132,8 @@ static inline void tar_seal(uint8_t *block)
     snprintf((char *)block + 148, 8, "%06o", sum);
 }
 
-/* An entry behind what the archive holds; type '0': a file, '1': a hard link to `link`, '2': a symbolic one, '5': a folder,
- * 'L': the next one's name, 'K': its link. */
+/* An entry behind what the archive holds; type '0': a file, '1': a hard link to `link`, '2': a symbolic one, '5': a
+ * folder, 'L': the next one's name, 'K': its link. */
 static inline void tar_add_entry(image_bytes *tar, const char *name, char type, const char *link, const void *data,
                                  size_t bytes)
 {

@@ -44,7 +44,8 @@ static inline weft_status job_train(const app_context *host_job, weft_comm *comm
     return status;
 }
 
-/* Opens the job that hosts the others, runs `body` on all ranks, and closes: the program's exit code. A failure ends all. */
+/* Opens the job that hosts the others, runs `body` on all ranks, and closes: the program's exit code. A failure ends
+ * all. */
 static inline int job_host(weft_status (*body)(const app_context *world, const char *const *word, int count), int argc,
                            char **argv)
 {

@@ -2,8 +2,8 @@
 #ifndef WEFT_TESTS_SUPPORT_OPTIONS_H
 #define WEFT_TESTS_SUPPORT_OPTIONS_H
 
-#include "app/dense/dense_options.h"
-#include "app/gnn/gnn_options.h"
+#include "app/dense/options/dense_options.h"
+#include "app/gnn/options/gnn_options.h"
 #include "app/options/app_options.h"
 #include "app/workload/app_catalog.h"
 

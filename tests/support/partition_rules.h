@@ -1,19 +1,22 @@
 /*
- * support/partition_rules.h: vertex-cuts of others, by the rules that their authors published, written out the obvious way: what
- * Weft's own are held against. Each takes the pairs of a graph, u < v, in the order of rows, and gives every pair a part.
+ * support/partition_rules.h: vertex-cuts of others, by the rules that their authors published, written out the obvious
+ * way: what Weft's own are held against. Each takes the pairs of a graph, u < v, in the order of rows, and gives every
+ * pair a part.
  *
  *   dbh    a pair goes where the end of lower degree is hashed to.
  *          C. Xie, L. Yan, W.-J. Li, Z. Zhang: Distributed power-law graph computing. NIPS 2014.
  *   hdrf   pairs in a random order; the part with the highest
  *            [u is there] (2 - share(u)) + [v is there] (2 - share(v)) + 1.1 (most - pairs) / (1 + most - fewest),
  *          share(u): u's degree so far over that of both.
- *          F. Petroni et al.: HDRF: stream-based partitioning for power-law graphs. CIKM 2015, doi:10.1145/2806416.2806424.
- *   2ps-l  twice over the pairs, the end in the smaller cluster joins the other's, clusters up to a tenth of a part's degrees; clusters
- *          to parts, the largest first to the emptiest; pairs whose ends have one part go there; the others to that of the two with
- *          the higher score; 1.05 of the mean at most.
- *          R. Mayer, K. Orujzade, H.-A. Jacobsen: Out-of-core edge partitioning at linear run-time. ICDE 2022, arXiv 2203.12721.
- *   ne     part after part grows from a random vertex: of its border the vertex with the fewest neighbours outside comes in, and all
- *          pairs within core and border belong to the part, until it has its share.
+ *          F. Petroni et al.: HDRF: stream-based partitioning for power-law graphs. CIKM 2015,
+ *          doi:10.1145/2806416.2806424.
+ *   2ps-l  twice over the pairs, the end in the smaller cluster joins the other's, clusters up to a tenth of a part's
+ *          degrees; clusters to parts, the largest first to the emptiest; pairs whose ends have one part go there; the
+ *          others to that of the two with the higher score; 1.05 of the mean at most.
+ *          R. Mayer, K. Orujzade, H.-A. Jacobsen: Out-of-core edge partitioning at linear run-time. ICDE 2022, arXiv
+ *          2203.12721.
+ *   ne     part after part grows from a random vertex: of its border the vertex with the fewest neighbours outside
+ *          comes in, and all pairs within core and border belong to the part, until it has its share.
  *          C. Zhang, F. Wei, Q. Liu, Z. G. Tang, Z. Li: Graph edge partitioning via neighborhood heuristic. KDD 2017,
  *          doi:10.1145/3097983.3098033.
  */

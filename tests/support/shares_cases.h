@@ -1,7 +1,7 @@
 /*
- * support/shares_cases.h: planned all-gathers, reduce-scatters and broadcasts on the caller's shares, on imitated nodes with
- * and without shared memory. Oracles: values of known inputs, sums in the order of the ranks, and counts of messages and
- * bytes that are written down here a second time.
+ * support/shares_cases.h: planned all-gathers, reduce-scatters and broadcasts on the caller's shares, on imitated nodes
+ * with and without shared memory. Oracles: values of known inputs, sums in the order of the ranks, and counts of
+ * messages and bytes that are written down here a second time.
  */
 #ifndef WEFT_TESTS_SHARES_CASES_H
 #define WEFT_TESTS_SHARES_CASES_H
@@ -203,7 +203,8 @@ static weft_status shares_together(weft_comm *comm, void *argument)
     return hier_each(comm, shares_together_on);
 }
 
-/* ---- costs: the closed forms, the plan's own prediction and the counters ------------------------------------------ */
+/* ---- costs: the closed forms, the plan's own prediction and the counters
+ * ------------------------------------------ */
 typedef struct shares_sent {
     int64_t messages, bytes;
 } shares_sent;
@@ -303,7 +304,8 @@ static weft_status shares_stats(weft_comm *comm, void *argument)
     return hier_each(comm, shares_stats_on);
 }
 
-/* ---- what is refused ----------------------------------------------------------------------------------------------- */
+/* ---- what is refused
+ * ----------------------------------------------------------------------------------------------- */
 static weft_status shares_refused(weft_comm *comm, void *argument)
 {
     (void)argument;

@@ -1,7 +1,7 @@
 /*
- * support/tap_sums.h: a listener (train/tap.h) that forms the weight gradients anew, on the host and in double, out of the rows that
- * it is told of: x^T dy of linear maps, sums over patches of convolutions. tap_sums_check compares them with those that the
- * pass left in the parameter store, and sees that no weight was left out.
+ * support/tap_sums.h: a listener (train/tap.h) that forms the weight gradients anew, on the host and in double, out of
+ * the rows that it is told of: x^T dy of linear maps, sums over patches of convolutions. tap_sums_check compares them
+ * with those that the pass left in the parameter store, and sees that no weight was left out.
  */
 #ifndef WEFT_TESTS_TAP_SUMS_H
 #define WEFT_TESTS_TAP_SUMS_H

@@ -1,7 +1,7 @@
 /*
- * Networks on images whose values and gradients between layers are float16: they learn as in float32; gradients that float16
- * would lose live by the scale of the loss; a step whose gradient is too large for it leaves no trace, on every number of
- * ranks and in every mode; and a training that is stopped goes on to the bit.
+ * Networks on images whose values and gradients between layers are float16: they learn as in float32; gradients that
+ * float16 would lose live by the scale of the loss; a step whose gradient is too large for it leaves no trace, on every
+ * number of ranks and in every mode; and a training that is stopped goes on to the bit.
  * trees: release asan
  * processors: one
  */
@@ -245,7 +245,8 @@ static half_case *make_case(const char *text, int ranks, weft_dtype values)
     return c;
 }
 
-/* ---- learning -------------------------------------------------------------------------------------------------------- */
+/* ---- learning
+ * -------------------------------------------------------------------------------------------------------- */
 
 static void test_follows_float32(void **state)
 {
@@ -310,7 +311,8 @@ static void test_small_gradients(void **state)
     free(scaled);
 }
 
-/* ---- overflow -------------------------------------------------------------------------------------------------------- */
+/* ---- overflow
+ * -------------------------------------------------------------------------------------------------------- */
 
 /* Logits of large weights: their gradients fit into float16 by a scale of 2^14, and not by 2^15. */
 static const char steep[] = "conv 8 3 pad=1 bias=off\nnorm\nrelu\nmaxpool 2\nlinear classes\nscale 4\n";
@@ -404,7 +406,8 @@ static void test_fixed_scale_ends(void **state)
     }
 }
 
-/* ---- stopped and gone on --------------------------------------------------------------------------------------------- */
+/* ---- stopped and gone on
+ * --------------------------------------------------------------------------------------------- */
 
 static void test_goes_on_to_the_bit(void **state)
 {
@@ -428,7 +431,8 @@ static void test_goes_on_to_the_bit(void **state)
     }
 }
 
-/* ---- the rule -------------------------------------------------------------------------------------------------------- */
+/* ---- the rule
+ * -------------------------------------------------------------------------------------------------------- */
 
 static void test_scale_is_found(void **state)
 {
@@ -474,8 +478,8 @@ static void test_scales_are_read(void **state)
     }
 }
 
-/* cuDNN makes gradients of filters float16 too, whose range is left at other scales than that of the values: of the tests that
- * know which step is skipped it has no part. */
+/* cuDNN makes gradients of filters float16 too, whose range is left at other scales than that of the values: of the
+ * tests that know which step is skipped it has no part. */
 static int without_cudnn(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /*
- * Twenty epochs against a frozen PyTorch run (tests/golden): logits, gradients and losses of GraphSAGE (mean, gcn and max), GCN, plain
- * and with residual and jumping connections, GIN, SGC, GAT and GATv2, and three of them over edges with weights, in double precision on one rank and on three, and in single
- * precision on the fast backend.
+ * Twenty epochs against a frozen PyTorch run (tests/golden): logits, gradients and losses of GraphSAGE (mean, gcn and
+ * max), GCN, plain and with residual and jumping connections, GIN, SGC, GAT and GATv2, and three of them over edges
+ * with weights, in double precision on one rank and on three, and in single precision on the fast backend.
  * trees: release clang
  */
 #include <math.h>
@@ -260,8 +260,8 @@ static void run_golden(golden_case c, int ranks)
     }
 }
 
-/* The first NARROW_MODELS of them also in bfloat16: sums that nothing divides, maxima, which keep the error of one row, and
- * three layers round too much for 2e-2. */
+/* The first NARROW_MODELS of them also in bfloat16: sums that nothing divides, maxima, which keep the error of one row,
+ * and three layers round too much for 2e-2. */
 static const golden_case models[] = {
     {.file = "sage-mean.npz", .config = {.kind = GNN_SAGE, .aggregator = GNN_SAGE_MEAN}},
     {.file = "sage-gcn.npz", .config = {.kind = GNN_SAGE, .aggregator = GNN_SAGE_GCN}},

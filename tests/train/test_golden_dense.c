@@ -371,7 +371,8 @@ static void test_narrow(void **state)
 static void test_wide(void **state)
 {
     (void)state;
-    /* PyTorch in float32 is up to 4e-7 off the losses in float64, and 3e-5 off the weights, on the steps of resnet-20. */
+    /* PyTorch in float32 is up to 4e-7 off the losses in float64, and 3e-5 off the weights, on the steps of
+     * resnet-20. */
     static const struct {
         const char *name;
         net_size size;

@@ -1,9 +1,10 @@
 /*
  * Graph networks against independent oracles, in double precision on the reference backend:
  *   - gradients against central finite differences of the loss, dropout on;
- *   - P ranks (threads of this process) against one rank: loss, gradients and logits, for every partitioner, with parts of one
- *     size and of different ones; the last sum of some runs along edges into rows that the loss reads alone, and the features of
- *     some stay on the host and pass in blocks of a few rows, which must change nothing;
+ *   - P ranks (threads of this process) against one rank: loss, gradients and logits, for every partitioner, with parts
+ *   of one
+ *     size and of different ones; the last sum of some runs along edges into rows that the loss reads alone, and the
+ *     features of some stay on the host and pass in blocks of a few rows, which must change nothing;
  *   - the weight gradients of every rank against those that a listener forms out of the rows that it is told of.
  * Edges have weights in some of them.
  * trees: release
@@ -176,8 +177,8 @@ static void fill_shares(int ranks, double *share)
     }
 }
 
-/* An edge-cut: every edge lies at its destination's root. Methods that make one fork, which threads of one process cannot
- * share: they are covered by the tests that start mpirun. */
+/* An edge-cut: every edge lies at its destination's root. Methods that make one fork, which threads of one process
+ * cannot share: they are covered by the tests that start mpirun. */
 static void move_to_destinations(const weft_graph *graph, weft_partition *partition)
 {
     partition->edge_cut = true;
@@ -478,7 +479,8 @@ static void compare(const case_result *a, const case_result *b, int64_t logits, 
     }
 }
 
-/* [in/out] cuts, streams: grow by the runs whose last sum left rows out, and by those whose features stayed on the host. */
+/* [in/out] cuts, streams: grow by the runs whose last sum left rows out, and by those whose features stayed on the
+ * host. */
 static void check_ranks(const labelled_graph *graph, gnn_config config, gnn_feature_scaling scaling,
                         const char *backend, int row, int *cuts, int *streams)
 {

@@ -1,7 +1,7 @@
 /*
  * Training through the synchronisation core: when a bucket is reduced and how the gradient is cut changes no bit of the
- * parameters, nor does it where some ranks have a device and others none; top-k that sends everything is SGD; a gradient that
- * is not finite ends all ranks, with its name.
+ * parameters, nor does it where some ranks have a device and others none; top-k that sends everything is SGD; a
+ * gradient that is not finite ends all ranks, with its name.
  * processors: one
  */
 #include <math.h>
@@ -275,7 +275,8 @@ static void test_bits_do_not_depend_on_buckets_or_overlap(void **state)
     }
 }
 
-/* Every step of the test would send a quarter, and everything pays from a twentieth on; steps that select come later. */
+/* Every step of the test would send a quarter, and everything pays from a twentieth on; steps that select come
+ * later. */
 static void send_everything_for_now(sync_options *sync)
 {
     sync->topk.exchange = SPARSE_AUTO;
@@ -284,8 +285,8 @@ static void send_everything_for_now(sync_options *sync)
     sync->topk.warmup = 1000000000;
 }
 
-/* With everything sent nothing waits, and momentum is that of all-reduce: in steps of a mode that selects later, and in a mode that
- * never selects, which is all-reduce itself. */
+/* With everything sent nothing waits, and momentum is that of all-reduce: in steps of a mode that selects later, and in
+ * a mode that never selects, which is all-reduce itself. */
 static void test_topk_that_sends_everything_is_sgd(void **state)
 {
     static const int ranks[] = {2, 4, 7};

@@ -72,7 +72,8 @@ weft_status image_look(const char *name, const uint8_t *data, size_t bytes, imag
 
 /* ---- scaling --------------------------------------------------------------------------------------------------- */
 
-/* One direction: `count` pixels become more or fewer by `ratio` (old a new one), of which those from `skip` on count. */
+/* One direction: `count` pixels become more or fewer by `ratio` (old a new one), of which those from `skip` on
+ * count. */
 typedef struct axis {
     int64_t count;
     float ratio, skip;

@@ -38,11 +38,12 @@ typedef struct image_scratch {
 bool image_begins(const uint8_t *data, size_t bytes);
 extern const char image_unknown[]; /* what is said of the others */
 
-/* [out] is: the size that the file states, checked, and 1 channel if its pixels are grey, else 3. `name` is for messages.
- * WEFT_ERR_DATA: neither JPEG nor PNG, or malformed. */
+/* [out] is: the size that the file states, checked, and 1 channel if its pixels are grey, else 3. `name` is for
+ * messages. WEFT_ERR_DATA: neither JPEG nor PNG, or malformed. */
 weft_status image_look(const char *name, const uint8_t *data, size_t bytes, image_shape *is);
 
-/* [out] pixels [wanted->height, wanted->width, wanted->channels]; NULL: whether it can be decoded is all. WEFT_ERR_DATA: malformed; WEFT_ERR_RESOURCE. */
+/* [out] pixels [wanted->height, wanted->width, wanted->channels]; NULL: whether it can be decoded is all.
+ * WEFT_ERR_DATA: malformed; WEFT_ERR_RESOURCE. */
 weft_status image_decode(const char *name, const uint8_t *data, size_t bytes, const image_shape *wanted,
                          image_scratch *scratch, uint8_t *pixels);
 

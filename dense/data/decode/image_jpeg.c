@@ -2,8 +2,8 @@
  * dense/data/decode/image_jpeg.c: JPEG files through libjpeg(-turbo), a codec of image_decode.h.
  *
  * libjpeg leaves its errors by longjmp. It is only called inside guarded(), whose frame holds nothing that could be
- * lost. What it calls warnings, and goes on from with grey, are errors here where pixels are missing. Scans are counted:
- * a small file may ask for thousands of passes over a large image.
+ * lost. What it calls warnings, and goes on from with grey, are errors here where pixels are missing. Scans are
+ * counted: a small file may ask for thousands of passes over a large image.
  */
 #include <setjmp.h>
 #include <stdbool.h>

@@ -5,8 +5,8 @@
  * as JPEG's is, transparent pixels are mixed with black, and of 16 bits the upper 8 count, so that a picture has the
  * same values in whatever form it comes. libpng's simplified interface would take 16 bits, and mix, as linear light.
  *
- * libpng leaves its errors by longjmp: it is only called inside guarded(), whose frame holds nothing that could be lost.
- * Chunks that say nothing about pixels are skipped unread: they may unpack to much.
+ * libpng leaves its errors by longjmp: it is only called inside guarded(), whose frame holds nothing that could be
+ * lost. Chunks that say nothing about pixels are skipped unread: they may unpack to much.
  */
 #include <setjmp.h>
 #include <stdbool.h>

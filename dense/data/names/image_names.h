@@ -1,12 +1,12 @@
 /*
- * dense/data/names/image_names.h: what the name of a file says in a set of images: split, class, or that it is none. A part of
- * image_list.c.
+ * dense/data/names/image_names.h: what the name of a file says in a set of images: split, class, or that it is none. A
+ * part of image_list.c.
  *
  *      data/train/bee/wings/7.jpg        split train, class bee
  *      bee/7.jpg                         class bee, where no name of the set has a split
  *
- * Words of splits are train, training; val, valid, validation; test, testing, in capitals or not. The split is the deepest
- * folder of such a name that has a class below it; all folders below the class belong to the class.
+ * Words of splits are train, training; val, valid, validation; test, testing, in capitals or not. The split is the
+ * deepest folder of such a name that has a class below it; all folders below the class belong to the class.
  */
 #ifndef WEFT_DENSE_DATA_IMAGE_NAMES_H
 #define WEFT_DENSE_DATA_IMAGE_NAMES_H
@@ -33,12 +33,15 @@ const char *image_word_meant(const char *word, size_t bytes);
 bool image_name_is_read(const char *name);
 /* Returns the ending of an image of a kind that is not read (".bmp"), from a fixed list; NULL: it is no such image. */
 const char *image_name_foreign(const char *name);
-/* Returns true for texts and tables about images, and for what systems leave behind: hidden files, Thumbs.db, __MACOSX. */
+/* Returns true for texts and tables about images, and for what systems leave behind: hidden files, Thumbs.db,
+ * __MACOSX. */
 bool image_name_lies_beside(const char *name);
-/* Returns true if an image may belong to a class: it is in a folder, and no folder from `from` on is hidden, "." or "..". */
+/* Returns true if an image may belong to a class: it is in a folder, and no folder from `from` on is hidden, "." or
+ * "..". */
 bool image_name_is_plain(const char *from);
 
-/* Returns false if no folder of the name is a split with a class below. rooted: the split is the first folder, else the deepest. */
+/* Returns false if no folder of the name is a split with a class below. rooted: the split is the first folder, else the
+ * deepest. */
 bool image_name_in_split(const char *name, bool rooted, image_words *words);
 /* The class is the first folder behind the first `root` bytes. Returns false if there is none. */
 bool image_name_in_class(const char *name, size_t root, image_words *words);

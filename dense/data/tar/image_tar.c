@@ -3,11 +3,11 @@
  *
  *      block of 512 bytes: name, size, type, checksum | the file, filled up to whole blocks | ... | blocks of zeros
  *
- * The old format (v7), POSIX ustar and pax, and GNU's long names. A hard link is the file of that name before it; of a name that comes twice the
- * last counts. Nothing is unpacked to the disk: a name is only read, so that one with ".."
+ * The old format (v7), POSIX ustar and pax, and GNU's long names. A hard link is the file of that name before it; of a
+ * name that comes twice the last counts. Nothing is unpacked to the disk: a name is only read, so that one with ".."
  * or a slash at its front does no harm. Of a plain archive images are read where they stand, when they are needed; of a
- * packed one all are in memory, packed as JPEG and PNG are, within the limit on memory, but for those whose first bytes are
- * no image's.
+ * packed one all are in memory, packed as JPEG and PNG are, within the limit on memory, but for those whose first bytes
+ * are no image's.
  */
 #include <errno.h>
 #include <string.h>
@@ -224,7 +224,8 @@ static weft_status make_room(tar_file *t, size_t more)
     return weft_realloc((void **)&t->held, t->capacity, 1, WEFT_MEM_IMAGE);
 }
 
-/* Piece by piece: a header may state what the archive does not hold. What is no image by its first bytes is not held. */
+/* Piece by piece: a header may state what the archive does not hold. What is no image by its first bytes is not
+ * held. */
 static weft_status hold(tar_file *t, int64_t bytes, image_place *place)
 {
     place->offset = (int64_t)t->used;
@@ -279,8 +280,8 @@ static weft_status take_link(const tar_file *t, image_files *files)
 }
 
 /*
- * Two blocks of zeros end an archive, and zeros fill it up. All is read, so that the checksum of a packed one is compared, and so
- * that nothing stands behind that would be left out without a word.
+ * Two blocks of zeros end an archive, and zeros fill it up. All is read, so that the checksum of a packed one is
+ * compared, and so that nothing stands behind that would be left out without a word.
  */
 static weft_status read_behind(tar_file *t)
 {

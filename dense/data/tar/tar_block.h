@@ -1,8 +1,9 @@
 /*
- * dense/data/tar/tar_block.h: one block of a tar archive: where the fields of a header stand, and whether a block is one.
+ * dense/data/tar/tar_block.h: one block of a tar archive: where the fields of a header stand, and whether a block is
+ * one.
  *
- * A header's checksum is the sum of its bytes, with blanks in the place of the checksum itself. It decides what a header is,
- * so archives of 1979 (v7), which have no magic word, are understood as well as ustar, pax and GNU ones.
+ * A header's checksum is the sum of its bytes, with blanks in the place of the checksum itself. It decides what a
+ * header is, so archives of 1979 (v7), which have no magic word, are understood as well as ustar, pax and GNU ones.
  */
 #ifndef WEFT_DENSE_DATA_TAR_TAR_BLOCK_H
 #define WEFT_DENSE_DATA_TAR_TAR_BLOCK_H

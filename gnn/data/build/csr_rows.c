@@ -1,6 +1,6 @@
 /*
- * gnn/data/build/csr_rows.c: see gnn/data/build/csr_rows.h. In-place radix sort by bytes, the "American flag" sort of McIlroy,
- * Bostic and McIlroy, Engineering Radix Sort, Computing Systems 1993; short rows by insertion.
+ * gnn/data/build/csr_rows.c: see gnn/data/build/csr_rows.h. In-place radix sort by bytes, the "American flag" sort of
+ * McIlroy, Bostic and McIlroy, Engineering Radix Sort, Computing Systems 1993; short rows by insertion.
  */
 #include "gnn/data/build/csr_rows.h"
 

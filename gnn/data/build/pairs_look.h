@@ -1,10 +1,12 @@
-/* gnn/data/build/pairs_look.h: what gnn/data/build/arcs.c keeps of edges as they come, one function by instruction set. */
+/* gnn/data/build/pairs_look.h: what gnn/data/build/arcs.c keeps of edges as they come, one function by instruction
+ * set. */
 #ifndef WEFT_GNN_DATA_BUILD_PAIRS_LOOK_H
 #define WEFT_GNN_DATA_BUILD_PAIRS_LOOK_H
 
 #include <stdint.h>
 
-/* Of `count` pairs, 2^20 at most: *smallest falls to the smallest id, *largest grows to the largest; returns how many are self-loops. */
+/* Of `count` pairs, 2^20 at most: *smallest falls to the smallest id, *largest grows to the largest; returns how many
+ * are self-loops. */
 typedef int32_t (*pairs_look_fn)(const int32_t *pairs, int64_t count, int32_t *smallest, int32_t *largest);
 
 int32_t pairs_look_base(const int32_t *pairs, int64_t count, int32_t *smallest, int32_t *largest);

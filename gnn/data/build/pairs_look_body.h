@@ -1,5 +1,5 @@
-/* gnn/data/build/pairs_look_body.h: the loops, for the compiler to turn into vectors. Included once by each pairs_look_*.c
- * after PAIRS_LOOK, its name, is defined. */
+/* gnn/data/build/pairs_look_body.h: the loops, for the compiler to turn into vectors. Included once by each
+ * pairs_look_*.c after PAIRS_LOOK, its name, is defined. */
 #include "gnn/data/build/pairs_look.h"
 
 int32_t PAIRS_LOOK(const int32_t *pairs, int64_t count, int32_t *smallest, int32_t *largest)

@@ -14,7 +14,8 @@ enum { NAMES_MOST = 64, NAME_MOST = 64, WORDS_MOST = 3 };
 
 /* ---- what a text is, by its first lines ---- */
 
-/* The next line of `head` that is neither empty nor a comment, with its end; past it. NULL: there is none that is whole. */
+/* The next line of `head` that is neither empty nor a comment, with its end; past it. NULL: there is none that is
+ * whole. */
 static const char *next_content(const char *head, char line[TEXT_HEAD + 1])
 {
     while (*head != '\0') {

@@ -1,6 +1,6 @@
 /*
- * gnn/data/edges/edge_lines.h: kernels for the common lines of an edge list, "12 345": two ids, each of as many digits as the
- * kernel takes, a blank, tab or comma between them, and the end of the line.
+ * gnn/data/edges/edge_lines.h: kernels for the common lines of an edge list, "12 345": two ids, each of as many digits
+ * as the kernel takes, a blank, tab or comma between them, and the end of the line.
  *
  * They read from two places in turn, or one after the other: where a line ends is known only when it is read, so that
  * one waits while the other computes. Any other line, also one with an id out of range, is left to the caller.

@@ -1,6 +1,6 @@
 /*
- * gnn/data/edges/edge_lines_body.h: what the vector kernels of gnn/data/edges/edge_lines.h share. Included once by each after
- * VECTOR, how many numbers it computes at once, and EDGE_LINES, its name, are defined.
+ * gnn/data/edges/edge_lines_body.h: what the vector kernels of gnn/data/edges/edge_lines.h share. Included once by each
+ * after VECTOR, how many numbers it computes at once, and EDGE_LINES, its name, are defined.
  *
  * A span of text is looked at twice. First for where its numbers end, 64 bytes at a time: what is no digit must be a
  * separator and the end of a line in turn. Then VECTOR numbers at a time: the bytes that follow each beginning are

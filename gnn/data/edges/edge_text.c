@@ -1,6 +1,6 @@
 /* gnn/data/edges/edge_text.c: see gnn/data/edges/edge_text.h. Common lines of two ids are read by a kernel
- * (gnn/data/edges/edge_lines.h), others of two columns here: digit by digit, without overflow checks, as a run of more than 18
- * digits is refused by its length. What is left, and tables of other columns, is cut into fields. */
+ * (gnn/data/edges/edge_lines.h), others of two columns here: digit by digit, without overflow checks, as a run of more
+ * than 18 digits is refused by its length. What is left, and tables of other columns, is cut into fields. */
 #include "gnn/data/edges/edge_text.h"
 
 #include <inttypes.h>

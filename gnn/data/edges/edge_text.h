@@ -1,8 +1,9 @@
 /*
  * gnn/data/edges/edge_text.h: lines that hold the two ends of an edge into collected edges, by all threads.
  *
- * Either two ids first, separated by blanks, tabs or a comma, and numbers behind them, which are read over (Matrix Market); or the
- * columns of a table (gnn/data/edges/edge_columns.h). All lines have the same number of fields. Errors name file, line and field.
+ * Either two ids first, separated by blanks, tabs or a comma, and numbers behind them, which are read over (Matrix
+ * Market); or the columns of a table (gnn/data/edges/edge_columns.h). All lines have the same number of fields. Errors
+ * name file, line and field.
  */
 #ifndef WEFT_GNN_DATA_EDGES_EDGE_TEXT_H
 #define WEFT_GNN_DATA_EDGES_EDGE_TEXT_H

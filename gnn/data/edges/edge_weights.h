@@ -1,4 +1,5 @@
-/* gnn/data/edges/edge_weights.h: weights of edges that are known already, put where they belong; and those of text files. */
+/* gnn/data/edges/edge_weights.h: weights of edges that are known already, put where they belong; and those of text
+ * files. */
 #ifndef WEFT_GNN_DATA_EDGES_EDGE_WEIGHTS_H
 #define WEFT_GNN_DATA_EDGES_EDGE_WEIGHTS_H
 
@@ -27,7 +28,8 @@ bool edge_weights_put(const edge_weights *s, int64_t from, int64_t to, double va
 /* What the file calls a vertex. Returns text. */
 const char *edge_weights_called(const edge_weights *s, int64_t vertex, char text[EDGE_WEIGHTS_CALLED]);
 
-/* All weights of a text file: lines FROM TO WEIGHT, Matrix Market, METIS. first_id, both_ways and cure become what the file says. */
+/* All weights of a text file: lines FROM TO WEIGHT, Matrix Market, METIS. first_id, both_ways and cure become what the
+ * file says. */
 weft_status edge_weights_text(const char *path, edge_weights *s);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * gnn/data/edges/edge_weights_text.c: weights in text, parsed by all threads: lines FROM TO WEIGHT, Matrix Market with values, METIS
- * with edge weights. Which of them a file is, is asked of the same functions as for edges.
+ * gnn/data/edges/edge_weights_text.c: weights in text, parsed by all threads: lines FROM TO WEIGHT, Matrix Market with
+ * values, METIS with edge weights. Which of them a file is, is asked of the same functions as for edges.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -52,7 +52,8 @@ static bool parse_entries(void *self, text_piece *piece)
     return true;
 }
 
-/* These formats number vertices from 1 and have no other ids, which say nothing where those of the edges have gaps or are names. */
+/* These formats number vertices from 1 and have no other ids, which say nothing where those of the edges have gaps or
+ * are names. */
 static weft_status check_counted(const char *path, const edge_weights *s)
 {
     const id_map *map = s->map;

@@ -1,8 +1,8 @@
 /*
  * gnn/data/edges/id_map.c: see gnn/data/edges/id_map.h.
  *
- * Each thread collects ids in an array, which is sorted and rid of repeats when it is full, and grows where that does not halve it.
- * No hash is in it that a file could be made against. Lookups are binary searches.
+ * Each thread collects ids in an array, which is sorted and rid of repeats when it is full, and grows where that does
+ * not halve it. No hash is in it that a file could be made against. Lookups are binary searches.
  */
 #include "gnn/data/edges/id_map.h"
 

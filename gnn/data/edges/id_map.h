@@ -1,9 +1,9 @@
 /*
  * gnn/data/edges/id_map.h: what vertices are called in a file, in order: vertex 0 is the least.
  *
- * Ids that are all whole numbers of 64 bits are numbers, ascending; otherwise all are names, in the order of their bytes. The order
- * depends neither on the file's nor on threads. Memory: 8 bytes a vertex, and the names; while they are collected twice that, and
- * once for each thread.
+ * Ids that are all whole numbers of 64 bits are numbers, ascending; otherwise all are names, in the order of their
+ * bytes. The order depends neither on the file's nor on threads. Memory: 8 bytes a vertex, and the names; while they
+ * are collected twice that, and once for each thread.
  */
 #ifndef WEFT_GNN_DATA_EDGES_ID_MAP_H
 #define WEFT_GNN_DATA_EDGES_ID_MAP_H
@@ -24,8 +24,8 @@ typedef struct id_file {
     size_t line_max; /* for text_source_open */
 } id_file;
 
-/* All ids of `count` files. WEFT_ERR_DATA with file and line; WEFT_ERR_RESOURCE beyond memory_bytes (0 = no limit). Free with
- * id_map_free. */
+/* All ids of `count` files. WEFT_ERR_DATA with file and line; WEFT_ERR_RESOURCE beyond memory_bytes (0 = no limit).
+ * Free with id_map_free. */
 weft_status id_map_read(const id_file *sources, int count, int64_t memory_bytes, id_map *map);
 void id_map_free(id_map *map);
 

@@ -1,8 +1,8 @@
 /*
  * gnn/data/edges/matrix_market.c: see gnn/data/edges/matrix_market.h.
  *
- * The banner may be written carelessly (one %, blanks before it): that is told. What is no banner in a file named .mtx is refused,
- * as its line of sizes would be read as an edge.
+ * The banner may be written carelessly (one %, blanks before it): that is told. What is no banner in a file named .mtx
+ * is refused, as its line of sizes would be read as an edge.
  */
 #include "gnn/data/edges/matrix_market.h"
 

@@ -1,4 +1,5 @@
-/* gnn/data/edges/matrix_market.h: what a Matrix Market file is and says before its entries, for edges and for weights. */
+/* gnn/data/edges/matrix_market.h: what a Matrix Market file is and says before its entries, for edges and for
+ * weights. */
 #ifndef WEFT_GNN_DATA_EDGES_MATRIX_MARKET_H
 #define WEFT_GNN_DATA_EDGES_MATRIX_MARKET_H
 

@@ -1,4 +1,5 @@
-/* gnn/data/edges/table_facts.c: see gnn/data/edges/table_facts.h. What is wrong with a file is for its reader to tell. */
+/* gnn/data/edges/table_facts.c: see gnn/data/edges/table_facts.h. What is wrong with a file is for its reader to
+ * tell. */
 #include "gnn/data/edges/table_facts.h"
 
 #include <string.h>

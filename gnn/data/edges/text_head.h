@@ -19,8 +19,8 @@ enum { TEXT_HEAD = 4096 };
 /* The first bytes of a text file, unpacked, NUL-terminated, as far as a zero byte, which the format's reader will name;
  * empty when it is no text. Fails where the file cannot be read or unpacked. */
 weft_status reader_text_head(const char *path, char head[TEXT_HEAD]);
-/* The last comment (# or %) above the first row of a text that begins with `head`, without its marks, ending in '\n'; false: there
- * is none. */
+/* The last comment (# or %) above the first row of a text that begins with `head`, without its marks, ending in '\n';
+ * false: there is none. */
 bool reader_text_comment(const char *head, char line[TEXT_HEAD + 1]);
 /* Does the name, without .gz or .xz, end so, in letters of either case? */
 bool reader_name_ends(const char *path, const char *ending);

@@ -1,5 +1,6 @@
 /*
- * gnn/data/features/features_made.h: features for graphs that come without: --features degree|onehot|random:D|spectral:D.
+ * gnn/data/features/features_made.h: features for graphs that come without: --features
+ * degree|onehot|random:D|spectral:D.
  *
  *   degree      log(1 + in-degree), log(1 + out-degree), and the in-degree's power of two one-hot: column 2 + k is 1
  * where 2^k <= in-degree + 1 < 2^(k+1); as many columns as the largest in-degree needs onehot      [n, n]: vertex v has

@@ -20,10 +20,11 @@ void dense_gram(int64_t n, int64_t m, const double *x, const double *y, double *
 void dense_multiply(int64_t n, int64_t m, double *x, const double *t, double *row);
 /* Columns of x of length 1. g, partial, row: workspace, here and below. */
 void dense_scale(int64_t n, int64_t m, double *x, double *g, double *partial, double *row);
-/* Makes the columns of x, of length 1, orthonormal. `hal` is a backend on host memory. WEFT_ERR_INTERNAL if they do not span m
- * dimensions. */
+/* Makes the columns of x, of length 1, orthonormal. `hal` is a backend on host memory. WEFT_ERR_INTERNAL if they do not
+ * span m dimensions. */
 weft_status dense_orthonormalise(weft_hal *hal, int64_t n, int64_t m, double *x, double *g, double *partial);
-/* Eigenvalues of the symmetric a[m, m], descending, and eigenvectors in the columns of v; a and rows[m, m] are workspace. */
+/* Eigenvalues of the symmetric a[m, m], descending, and eigenvectors in the columns of v; a and rows[m, m] are
+ * workspace. */
 weft_status dense_eigen(weft_hal *hal, int64_t m, double *a, double *rows, double *v, double *values);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * gnn/data/generate/generator_alias.c: Vose's construction of an alias table, O(count) time, 12 bytes a weight of scratch.
+ * gnn/data/generate/generator_alias.c: Vose's construction of an alias table, O(count) time, 12 bytes a weight of
+ * scratch.
  *
  * Every slot holds at most two outcomes; light ones are topped up by heavy ones until all slots are equally full.
  */

@@ -1,5 +1,6 @@
 /*
- * gnn/data/generate/generator_degree.c: wanted degrees, and the weights that give them in a graph without repeated edges.
+ * gnn/data/generate/generator_degree.c: wanted degrees, and the weights that give them in a graph without repeated
+ * edges.
  *
  * Degrees are a truncated log-normal or power law with the wanted mean, cut into 128 levels of equal ratio (6 % steps;
  * the randomness of the edges smears them). Every community gets the same mix of levels, so one mean-field model serves

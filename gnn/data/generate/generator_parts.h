@@ -1,5 +1,6 @@
 /*
- * gnn/data/generate/generator_parts.h: the pieces of the generators, shared among gnn/data/generator_*.c and their tests.
+ * gnn/data/generate/generator_parts.h: the pieces of the generators, shared among gnn/data/generator_*.c and their
+ * tests.
  *
  *   spec text --generator_spec_parse--> generator_spec --generator_make--> generated_graph --> graph store
  *

@@ -1,5 +1,6 @@
 /*
- * gnn/data/generate/generator_vertex.c: classes, labels, splits and features of generated vertices, each a function of the id.
+ * gnn/data/generate/generator_vertex.c: classes, labels, splits and features of generated vertices, each a function of
+ * the id.
  *
  * Feature noise takes its normal deviates from a table of 2^15 quantiles: 15 bits of a 16-bit Philox lane choose the
  * magnitude, one bit the sign. Eight values cost one Philox block, so 600 columns of 230,000 vertices take about a

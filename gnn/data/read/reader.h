@@ -1,6 +1,6 @@
 /*
- * gnn/data/read/reader.h: input formats. A format is a row of the table in gnn/data/read/reader.c: name, description, how to
- * recognise it, how to read it. Adding one means one new file and one new row.
+ * gnn/data/read/reader.h: input formats. A format is a row of the table in gnn/data/read/reader.c: name, description,
+ * how to recognise it, how to read it. Adding one means one new file and one new row.
  */
 #ifndef WEFT_GNN_DATA_READ_READER_H
 #define WEFT_GNN_DATA_READ_READER_H
@@ -83,7 +83,8 @@ typedef enum convert_self_loops { CONVERT_SELF_LOOPS(CHOICE_VALUE) } convert_sel
 
 typedef struct convert_options {
     const char *format; /* a name of the table, or "auto" */
-    /* Separate files that give, or replace, what the input says of the vertices; or NULL (gnn/data/read/reader_attach.c). */
+    /* Separate files that give, or replace, what the input says of the vertices; or NULL
+     * (gnn/data/read/reader_attach.c). */
     const char *feature_path, *label_path;
     const char *split_path;
     const char *weight_path;  /* gnn/data/read/reader_weights.h; "input": the input itself */

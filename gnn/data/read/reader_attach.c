@@ -1,5 +1,6 @@
 /*
- * gnn/data/read/reader_attach.c: see gnn/data/read/reader_attach.h. What a file is shows in its first bytes, not its name.
+ * gnn/data/read/reader_attach.c: see gnn/data/read/reader_attach.h. What a file is shows in its first bytes, not its
+ * name.
  */
 #include "gnn/data/read/reader_attach.h"
 

@@ -1,8 +1,8 @@
 /*
  * gnn/data/read/reader_convert.c: input file to graph store.
  *
- * Read, take the split, sort into CSR, check every invariant, write. Features that the input holds sparse stay so in the
- * store where that is smaller: those of Coauthor Physics would take 1.2 GB dense.
+ * Read, take the split, sort into CSR, check every invariant, write. Features that the input holds sparse stay so in
+ * the store where that is smaller: those of Coauthor Physics would take 1.2 GB dense.
  */
 #include <inttypes.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /*
- * gnn/data/read/reader_csr.c: two arrays of ids, or collected edges, sorted into CSR; see gnn/data/build/csr_build.h for how.
+ * gnn/data/read/reader_csr.c: two arrays of ids, or collected edges, sorted into CSR; see gnn/data/build/csr_build.h
+ * for how.
  */
 #include <inttypes.h>
 #include <omp.h>

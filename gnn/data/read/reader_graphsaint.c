@@ -1,6 +1,6 @@
 /*
- * gnn/data/read/reader_graphsaint.c: the folders of GraphSAINT (H. Zeng et al.: GraphSAINT: graph sampling based inductive
- * learning method. ICLR 2020, arXiv:1907.04931): Flickr, Reddit, Yelp, Amazon, PPI.
+ * gnn/data/read/reader_graphsaint.c: the folders of GraphSAINT (H. Zeng et al.: GraphSAINT: graph sampling based
+ * inductive learning method. ICLR 2020, arXiv:1907.04931): Flickr, Reddit, Yelp, Amazon, PPI.
  *
  *   adj_full.npz    SciPy CSR, entry (u, v) = edge u -> v (adj_train.npz, its training part, is not needed)
  *   feats.npy       [n, f], used as it stands

@@ -1,6 +1,6 @@
 /*
- * gnn/data/read/reader_heterophilous.c: the .npz files of yandex-research/heterophilous-graphs (Platonov et al., A Critical
- * Look at the Evaluation of GNNs under Heterophily, ICLR 2023).
+ * gnn/data/read/reader_heterophilous.c: the .npz files of yandex-research/heterophilous-graphs (Platonov et al., A
+ * Critical Look at the Evaluation of GNNs under Heterophily, ICLR 2023).
  *
  *   node_features float [n, f]   node_labels int [n]   edges int [m, 2], each undirected edge once
  *   train_masks, val_masks, test_masks bool [10, n]: ten splits

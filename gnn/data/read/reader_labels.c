@@ -1,8 +1,8 @@
 /*
  * gnn/data/read/reader_labels.c: classes and binary tasks from numbers; see gnn/data/read/reader_parts.h.
  *
- * What other programs mean by the same numbers is told: -1 and 1 alone, one class, classes without a vertex, 255 as "ignore", ids
- * from 1, one-hot rows, tasks of one label.
+ * What other programs mean by the same numbers is told: -1 and 1 alone, one class, classes without a vertex, 255 as
+ * "ignore", ids from 1, one-hot rows, tasks of one label.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -33,8 +33,9 @@ static int compare_labels(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Counts different labels. Those up to the number of vertices have a bit each, and the least empty class is among them; larger
- * ones, which are few or a mistake, are sorted. bits [vertices / 64 + 1], zero; large [vertices with larger labels]. */
+/* Counts different labels. Those up to the number of vertices have a bit each, and the least empty class is among them;
+ * larger ones, which are few or a mistake, are sorted. bits [vertices / 64 + 1], zero; large [vertices with larger
+ * labels]. */
 static void count_different(const raw_graph *raw, uint64_t *bits, int32_t *large, label_facts *f)
 {
     int64_t larger = 0;
@@ -124,7 +125,8 @@ static weft_status refuse_signs(const char *name, bool minus, const label_facts 
     return WEFT_OK;
 }
 
-/* Classes are called by their labels from 1 on, so that a model knows them in a part of the graph that keeps its labels. */
+/* Classes are called by their labels from 1 on, so that a model knows them in a part of the graph that keeps its
+ * labels. */
 static weft_status name_by_labels(int64_t classes, raw_graph *raw)
 {
     enum { NUMBER_BYTES = 8 };

@@ -1,6 +1,6 @@
 /*
- * gnn/data/read/reader_metis.c: METIS graph files (gnn/data/edges/metis_text.h) as a format of graphs. That both directions of each
- * edge are there is checked when the CSR stands (gnn/data/read/reader_convert.c).
+ * gnn/data/read/reader_metis.c: METIS graph files (gnn/data/edges/metis_text.h) as a format of graphs. That both
+ * directions of each edge are there is checked when the CSR stands (gnn/data/read/reader_convert.c).
  */
 #include "gnn/data/edges/metis_text.h"
 

@@ -208,7 +208,8 @@ static weft_status find_splits(const char *folder, const char *asked, split_fold
     return status;
 }
 
-/* The folder of the split: that of --split-name, or the only one. WEFT_ERR_USAGE / WEFT_ERR_DATA names what is there. */
+/* The folder of the split: that of --split-name, or the only one. WEFT_ERR_USAGE / WEFT_ERR_DATA names what is
+ * there. */
 static weft_status choose_folder(const char *folder, const raw_graph *raw, const split_folders *found,
                                  const char **name)
 {

@@ -4,8 +4,8 @@
 
 #include "gnn/data/read/reader.h"
 
-/* raw->split from FOLDER/split/NAME/{train,valid,test}.csv.gz; no such folder: none. Of several, raw->split_name chooses, else
- * WEFT_ERR_DATA. raw->both_ways from NAME. With raw->split_elsewhere no list is read. */
+/* raw->split from FOLDER/split/NAME/{train,valid,test}.csv.gz; no such folder: none. Of several, raw->split_name
+ * chooses, else WEFT_ERR_DATA. raw->both_ways from NAME. With raw->split_elsewhere no list is read. */
 weft_status reader_ogb_split(const char *folder, raw_graph *raw);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * gnn/data/read/reader_ogb_binary.c: OGB's binary layout, that of ogbn-papers100M (111 million vertices, 1.6 billion edges).
+ * gnn/data/read/reader_ogb_binary.c: OGB's binary layout, that of ogbn-papers100M (111 million vertices, 1.6 billion
+ * edges).
  *
  *   raw/data.npz        edge_index [2, e], num_nodes_list [1], node_feat [n, f]; other arrays are not read
  *   raw/node-label.npz  node_label [n] or [n, 1], NaN = unlabelled

@@ -41,8 +41,8 @@ void reader_drop_features(raw_graph *raw);
 weft_status reader_stream_features(const char *path, const char *name, raw_graph *raw);
 weft_status reader_map_features(const char *path, raw_graph *raw);
 /* Rows row .. row + rows - 1 [rows, columns] must be finite. */
-/* Sparse features become what a store holds: columns that ascend in each row, each once, and no zeros. `input` is for messages.
- * WEFT_ERR_DATA: entries of one place add up to more than float32 holds. */
+/* Sparse features become what a store holds: columns that ascend in each row, each once, and no zeros. `input` is for
+ * messages. WEFT_ERR_DATA: entries of one place add up to more than float32 holds. */
 weft_status reader_settle_sparse(const char *input, raw_graph *raw);
 weft_status reader_check_finite(const char *name, int64_t row, int64_t rows, int64_t columns, const float *values);
 
@@ -50,8 +50,8 @@ weft_status reader_check_finite(const char *name, int64_t row, int64_t rows, int
 /* raw->label and classes from values [vertices]; -1 = unlabelled. from_one: in files of no fixed convention labels
  * 1..C, each of which occurs, mean 0..C-1, and the log says so. raw->asked_classes keeps ids as they are. */
 weft_status reader_take_labels(const char *name, const int64_t *values, bool from_one, raw_graph *raw);
-/* raw->classes from raw->label, with a word about what looks unlike classes; may count labels from 0. minus: the input wrote -1
- * itself. WEFT_ERR_DATA: -1 and 1 alone, no label, or one that raw->asked_classes does not allow. */
+/* raw->classes from raw->label, with a word about what looks unlike classes; may count labels from 0. minus: the input
+ * wrote -1 itself. WEFT_ERR_DATA: -1 and 1 alone, no label, or one that raw->asked_classes does not allow. */
 weft_status reader_judge_labels(const char *name, bool from_one, bool minus, raw_graph *raw);
 /* values [vertices, columns], NaN = unlabelled: one column is classes; more are binary tasks, and *values is taken
  * over into raw->target (NULL afterwards). */
@@ -69,7 +69,8 @@ bool reader_has_split_lists(const char *folder);
 weft_status reader_split_lists(const char *folder, raw_graph *raw);
 
 /* ---- tables of text, whose columns are found by their names (gnn/data/tables) ---- */
-/* raw->feature and features; raw->label and classes, or target and tasks, and class_names where classes are words; raw->split. */
+/* raw->feature and features; raw->label and classes, or target and tasks, and class_names where classes are words;
+ * raw->split. */
 weft_status reader_text_features(const char *path, raw_graph *raw);
 weft_status reader_text_labels(const char *path, bool from_one, raw_graph *raw);
 weft_status reader_text_split(const char *path, raw_graph *raw);

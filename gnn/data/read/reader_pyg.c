@@ -1,5 +1,6 @@
 /*
- * gnn/data/read/reader_pyg.c: the .npz that users of PyTorch Geometric save of a Data object, numpy.savez(FILE, edge_index=..., ...).
+ * gnn/data/read/reader_pyg.c: the .npz that users of PyTorch Geometric save of a Data object, numpy.savez(FILE,
+ * edge_index=..., ...).
  *
  *   edge_index int [2, e]: edges edge_index[0] -> edge_index[1]
  *   x [n, f]                                 (may be absent; also features, feat, ...)

@@ -1,6 +1,7 @@
 /*
- * gnn/data/read/reader_scipy.c: a plain graph as scipy.sparse.save_npz writes it: entry (u, v) = edge u -> v, in COO, CSR or
- * CSC form. Values are read over here (gnn/data/read/reader_weights.c). Features, labels and splits come from files of their own.
+ * gnn/data/read/reader_scipy.c: a plain graph as scipy.sparse.save_npz writes it: entry (u, v) = edge u -> v, in COO,
+ * CSR or CSC form. Values are read over here (gnn/data/read/reader_weights.c). Features, labels and splits come from
+ * files of their own.
  */
 #include "gnn/data/read/reader_formats.h"
 #include "gnn/data/read/reader_parts.h"

@@ -1,6 +1,6 @@
 /*
- * gnn/data/read/reader_sparse.c: sparse features as inputs have them, made what a store holds: columns ascend in each row, each
- * once, and no number is 0. Entries of one place add up in their order, as in SciPy.
+ * gnn/data/read/reader_sparse.c: sparse features as inputs have them, made what a store holds: columns ascend in each
+ * row, each once, and no number is 0. Entries of one place add up in their order, as in SciPy.
  */
 #include <inttypes.h>
 #include <math.h>

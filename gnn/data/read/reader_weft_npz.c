@@ -1,6 +1,6 @@
 /*
- * gnn/data/read/reader_weft_npz.c: the plain .npz that scripts/convert_planetoid writes and that a person can write with
- * numpy.savez (docs/formats.md).
+ * gnn/data/read/reader_weft_npz.c: the plain .npz that scripts/convert_planetoid writes and that a person can write
+ * with numpy.savez (docs/formats.md).
  *
  *   vertices int []              edges int [m, 2]
  *   features [n, f], or sparse feature_data, feature_indices, feature_indptr, feature_shape     (may be absent)

@@ -1,10 +1,10 @@
 /*
  * gnn/data/read/reader_weights.c: see gnn/data/read/reader_weights.h.
  *
- * The edges are sorted already, so a weight finds its place by a search in the row of its destination, whatever the order of
- * the file, and how edges are collected and sorted in bounded memory has nothing to do with weights. Lines are parsed by all
- * threads; a place is taken by one exchange, so that an edge that comes twice shows. 4 bytes an entry; the arrays of an .npz
- * come on top.
+ * The edges are sorted already, so a weight finds its place by a search in the row of its destination, whatever the
+ * order of the file, and how edges are collected and sorted in bounded memory has nothing to do with weights. Lines are
+ * parsed by all threads; a place is taken by one exchange, so that an edge that comes twice shows. 4 bytes an entry;
+ * the arrays of an .npz come on top.
  */
 #include "gnn/data/read/reader_weights.h"
 

@@ -16,11 +16,11 @@ typedef struct reader_weights_how {
 } reader_weights_how;
 
 /*
- * A weight for every entry of `csr` from a file of edges: a table of text with a column of weights, a Matrix Market file with
- * values, a METIS file with edge weights, or an .npz with a matrix of SciPy's, adj_data, edges and weights, or edge_index and
- * edge_weight. [out] weight [entries], weft_free; NULL on failure.
- * WEFT_ERR_DATA names file, line or row, and edge: what is no weight, an edge that the graph does not have, one that weighs
- * differently twice, or one without a weight. Self-loops that the graph does not have are passed over.
+ * A weight for every entry of `csr` from a file of edges: a table of text with a column of weights, a Matrix Market
+ * file with values, a METIS file with edge weights, or an .npz with a matrix of SciPy's, adj_data, edges and weights,
+ * or edge_index and edge_weight. [out] weight [entries], weft_free; NULL on failure.
+ * WEFT_ERR_DATA names file, line or row, and edge: what is no weight, an edge that the graph does not have, one that
+ * weighs differently twice, or one without a weight. Self-loops that the graph does not have are passed over.
  */
 weft_status reader_weights(const char *path, const csr_graph *csr, const reader_weights_how *how, float **weight);
 

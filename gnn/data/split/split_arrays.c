@@ -1,9 +1,11 @@
 /*
  * gnn/data/split/split_arrays.c: which vertices train, validate and test, from the arrays of an .npz or from one .npy.
  *
- *   .npz     an array for each part under one of its names (train, train_mask, train_idx, ...): gnn/data/split/split_part.h
- *   .npy     numbers [n], [k, n] or [n, k]: 0 train, 1 valid, 2 test, -1 or 255 none; or masks [3, n] or [n, 3] of train, valid
- *            and test. An array of 0 and 1 alone is never taken as numbers of parts, because a mask looks so.
+ *   .npz     an array for each part under one of its names (train, train_mask, train_idx, ...):
+ *            gnn/data/split/split_part.h
+ *   .npy     numbers [n], [k, n] or [n, k]: 0 train, 1 valid, 2 test, -1 or 255 none; or masks [3, n] or [n, 3] of
+ *            train, valid and test. An array of 0 and 1 alone is never taken as numbers of parts, because a mask looks
+ *            so.
  *
  * A vertex is in one part at most; one in none keeps 255.
  */

@@ -1,6 +1,6 @@
 /*
- * gnn/data/split/split_draw.c: a split that is drawn: "60/20/20" of the labelled vertices, by a keyed permutation, so that it is
- * the same for any number of threads.
+ * gnn/data/split/split_draw.c: a split that is drawn: "60/20/20" of the labelled vertices, by a keyed permutation, so
+ * that it is the same for any number of threads.
  */
 #include <inttypes.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /*
- * gnn/data/split/split_lists.c: a split as a folder of lists of vertices, as OGB has them: train, valid (val) and test as
- * .csv.gz, .csv, .txt or .npy. A file of masks is taken as such (gnn/data/split/split_part.h).
+ * gnn/data/split/split_lists.c: a split as a folder of lists of vertices, as OGB has them: train, valid (val) and test
+ * as .csv.gz, .csv, .txt or .npy. A file of masks is taken as such (gnn/data/split/split_part.h).
  */
 #include <inttypes.h>
 #include <string.h>

@@ -149,8 +149,8 @@ static bool is_list(const reader_part *part, const reader_census *census, int64_
     return part->array.header.dims == 1 && !is_mask(&part->array.header, census, vertices);
 }
 
-/* What the lists call vertex 0. Where the edges' ids count from 1, an id 0 or n in any list shows what they do; without either
- * lists of text are taken as the edges are, and arrays as NumPy counts. */
+/* What the lists call vertex 0. Where the edges' ids count from 1, an id 0 or n in any list shows what they do; without
+ * either lists of text are taken as the edges are, and arrays as NumPy counts. */
 static int64_t first_of_lists(const reader_part part[], const reader_census census[], const raw_graph *raw)
 {
     const int64_t n = raw->vertices;

@@ -1,5 +1,6 @@
 /*
- * gnn/data/split/split_part.h: one part of a split (train, valid or test) as an array gives it: a list of vertices, or masks.
+ * gnn/data/split/split_part.h: one part of a split (train, valid or test) as an array gives it: a list of vertices, or
+ * masks.
  *
  * One rule decides, for n vertices (python/weft_store.py has the same):
  *
@@ -36,8 +37,8 @@ typedef struct reader_layout {
     bool by_vertex;
 } reader_layout;
 
-/* [out] layout of an array [n], [n, k] or [k, n]. WEFT_ERR_DATA: another shape, [n, n], or more than 1000 splits; `expected` says
- * what else the file could hold. */
+/* [out] layout of an array [n], [n, k] or [k, n]. WEFT_ERR_DATA: another shape, [n, n], or more than 1000 splits;
+ * `expected` says what else the file could hold. */
 weft_status reader_layout_find(const char *name, const npy_header *header, int64_t vertices, const char *expected,
                                reader_layout *layout);
 static inline int64_t reader_layout_vertex(const reader_layout *layout, int64_t vertices, int64_t element)
@@ -56,8 +57,8 @@ weft_status reader_count_values(const char *name, const npy_array *array, reader
 
 /* WEFT_ERR_DATA unless an array of this header can be a part: before its data are read. */
 weft_status reader_part_shape(const reader_part *part, int64_t vertices);
-/* raw->split and splits from the parts train, valid and test, whose arrays become free. A vertex is in one part at most. A part
- * in one dimension belongs to every split. */
+/* raw->split and splits from the parts train, valid and test, whose arrays become free. A vertex is in one part at
+ * most. A part in one dimension belongs to every split. */
 weft_status reader_put_parts(reader_part part[], raw_graph *raw);
 
 #endif

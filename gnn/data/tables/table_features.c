@@ -1,6 +1,6 @@
 /*
- * gnn/data/tables/table_features.c: features from text. All columns are features but those whose names say that they are ids,
- * labels or a split. A column of text is refused by name.
+ * gnn/data/tables/table_features.c: features from text. All columns are features but those whose names say that they
+ * are ids, labels or a split. A column of text is refused by name.
  */
 #include <ctype.h>
 #include <inttypes.h>

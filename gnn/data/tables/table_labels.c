@@ -1,8 +1,8 @@
 /*
  * gnn/data/tables/table_labels.c: labels from text: one column of classes, as numbers or as words, or columns of tasks.
  *
- * Words are classes in the order of their bytes, and keep their names. Whether the first of many words is a header shows the
- * number of rows: with it there are as many as vertices, or one too many.
+ * Words are classes in the order of their bytes, and keep their names. Whether the first of many words is a header
+ * shows the number of rows: with it there are as many as vertices, or one too many.
  */
 #include <inttypes.h>
 #include <omp.h>

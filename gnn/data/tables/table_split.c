@@ -1,7 +1,8 @@
 /*
  * gnn/data/tables/table_split.c: a split from text, by the names of its columns, and lists of vertices.
  *
- *   one column       train, valid (val, validation, dev), test, none; or 0, 1, 2, and -1 or 255 = none; empty or NA = none
+ *   one column       train, valid (val, validation, dev), test, none; or 0, 1, 2, and -1 or 255 = none; empty or NA =
+ *                    none
  *   several          0 and 1 (true and false) under names of parts, in any order; three columns without a header are
  *                    train, valid and test
  *

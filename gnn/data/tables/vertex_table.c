@@ -1,6 +1,6 @@
 /*
- * gnn/data/tables/vertex_table.c: see gnn/data/tables/vertex_table.h. Ids are read before the values, in a pass of their own, so
- * that a vertex that comes twice or never is found before two threads write one row.
+ * gnn/data/tables/vertex_table.c: see gnn/data/tables/vertex_table.h. Ids are read before the values, in a pass of
+ * their own, so that a vertex that comes twice or never is found before two threads write one row.
  */
 #include "gnn/data/tables/vertex_table.h"
 
@@ -238,8 +238,8 @@ static weft_status read_order(vertex_table *t)
 
 /* ---- before the values ---- */
 
-/* Whether a comment above rows without a header names their columns, and one of them not what the rows are read for: NumPy's
- * savetxt writes its header so. Names of the parts in their order are what such columns mean. */
+/* Whether a comment above rows without a header names their columns, and one of them not what the rows are read for:
+ * NumPy's savetxt writes its header so. Names of the parts in their order are what such columns mean. */
 static bool comment_names_columns(const vertex_table *t, const char *line)
 {
     static const text_role parts[] = {TEXT_TRAIN, TEXT_VALID, TEXT_TEST};

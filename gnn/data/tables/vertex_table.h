@@ -1,8 +1,9 @@
 /*
  * gnn/data/tables/vertex_table.h: a text file with a row for each vertex, whose columns are found by their names.
  *
- * Rows are vertices 0, 1, ... in the file's order, or as a column of ids says, in which each vertex stands once. A first column
- * without a name (pandas' index, R's row names) must count the rows: where it does not, nobody knows which vertex a row is.
+ * Rows are vertices 0, 1, ... in the file's order, or as a column of ids says, in which each vertex stands once. A
+ * first column without a name (pandas' index, R's row names) must count the rows: where it does not, nobody knows which
+ * vertex a row is.
  *
  *   vertex_table t;
  *   WEFT_TRY(vertex_table_open(path, raw, &t));            or the header turns out to be a row: text_header_drop
@@ -26,13 +27,14 @@ typedef struct vertex_table {
     int64_t *order; /* [vertices] for columns.order; NULL: rows are in order */
 } vertex_table;
 
-/* Which vertex a field of an id column names: by raw->ids where the input has such, else a number as it stands (3.0 is 3), 0 to
- * raw->vertices: whether ids count from 0 or 1 shows only when all are seen. False: neither. Any thread. */
+/* Which vertex a field of an id column names: by raw->ids where the input has such, else a number as it stands (3.0 is
+ * 3), 0 to raw->vertices: whether ids count from 0 or 1 shows only when all are seen. False: neither. Any thread. */
 bool vertex_table_find(const raw_graph *raw, const text_field *field, int64_t *vertex);
 
 weft_status vertex_table_open(const char *path, const raw_graph *raw, vertex_table *table);
 void vertex_table_close(vertex_table *table);
-/* Columns whose names have no role in a table of vertices: neither ids, labels, a split nor an index. count, and the last. */
+/* Columns whose names have no role in a table of vertices: neither ids, labels, a split nor an index. count, and the
+ * last. */
 int64_t vertex_table_plain(const vertex_table *table, int64_t *last);
 bool vertex_table_is_plain(const vertex_table *table, int64_t column);
 void vertex_table_want(vertex_table *table, int64_t column, int64_t place);

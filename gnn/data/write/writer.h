@@ -1,8 +1,8 @@
 /*
  * gnn/data/write/writer.h: graph stores written in the layouts of others (weft convert --to NAME).
  *
- * A layout is a row of the table in gnn/data/write/writer.c. What it writes, the reader of the same name reads back to the
- * same graph, features, labels and split as far as the layout carries them; small folders for tests come from
+ * A layout is a row of the table in gnn/data/write/writer.c. What it writes, the reader of the same name reads back to
+ * the same graph, features, labels and split as far as the layout carries them; small folders for tests come from
  * `weft convert synth:SPEC --to NAME`.
  */
 #ifndef WEFT_GNN_DATA_WRITE_WRITER_H

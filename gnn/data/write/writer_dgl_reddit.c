@@ -1,6 +1,6 @@
 /*
- * gnn/data/write/writer_dgl_reddit.c: the two archives of DGL's and PyG's Reddit (see gnn/data/read/reader_dgl_reddit.c): a SciPy
- * COO matrix and the arrays of the vertices.
+ * gnn/data/write/writer_dgl_reddit.c: the two archives of DGL's and PyG's Reddit (see
+ * gnn/data/read/reader_dgl_reddit.c): a SciPy COO matrix and the arrays of the vertices.
  */
 #include "gnn/data/write/writer_parts.h"
 

@@ -1,6 +1,6 @@
 /*
- * gnn/data/write/writer_graphsaint.c: a GraphSAINT folder (see gnn/data/read/reader_graphsaint.c), with adj_train.npz, the edges
- * between training vertices, which GraphSAINT's own loader wants.
+ * gnn/data/write/writer_graphsaint.c: a GraphSAINT folder (see gnn/data/read/reader_graphsaint.c), with adj_train.npz,
+ * the edges between training vertices, which GraphSAINT's own loader wants.
  *
  * Both matrices are CSR by source; a directed graph is transposed for it (4 bytes an edge).
  */

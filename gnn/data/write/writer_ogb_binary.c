@@ -1,6 +1,6 @@
 /*
- * gnn/data/write/writer_ogb_binary.c: OGB's binary layout, as papers100M has it (see gnn/data/read/reader_ogb_binary.c). Large
- * arrays are made in pieces while they are written.
+ * gnn/data/write/writer_ogb_binary.c: OGB's binary layout, as papers100M has it (see
+ * gnn/data/read/reader_ogb_binary.c). Large arrays are made in pieces while they are written.
  */
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /*
- * gnn/data/write/writer_ogb_proteins.c: a graph in the layout of ogbn-proteins, which differs from OGB's other sets: eight
- * features of edges in place of those of vertices, binary tasks, a species for each vertex, a split by species.
+ * gnn/data/write/writer_ogb_proteins.c: a graph in the layout of ogbn-proteins, which differs from OGB's other sets:
+ * eight features of edges in place of those of vertices, binary tasks, a species for each vertex, a split by species.
  *
  * The features of an edge are the means of its ends' first eight, repeated when there are fewer; classes become a task
  * each. So the layout is for trying out, not for carrying a graph's features.

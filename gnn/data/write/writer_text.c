@@ -1,6 +1,6 @@
 /*
- * gnn/data/write/writer_text.c: the graph alone, as text: METIS .graph, Matrix Market, edge list. A name that ends in .gz is
- * deflated.
+ * gnn/data/write/writer_text.c: the graph alone, as text: METIS .graph, Matrix Market, edge list. A name that ends in
+ * .gz is deflated.
  *
  *   metis          "n m", then the neighbours of each vertex, from 1; self-loops, which METIS forbids, are left out
  *   matrix-market  pattern; one triangle when the graph is symmetric; entry (i, j) = edge i -> j, from 1

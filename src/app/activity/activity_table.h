@@ -1,9 +1,9 @@
 /*
- * app/activity/activity_table.h: the rows of the closing table: activities that every job has, and those that the kinds of
- * workload bring (workload_ops.activities), in the order of their places.
+ * app/activity/activity_table.h: the rows of the closing table: activities that every job has, and those that the kinds
+ * of workload bring (workload_ops.activities), in the order of their places.
  *
- * A job of one kind has the rows of all kinds: files of ranks and reports name them alike. An activity that no row has ends a
- * debug build's job when its table is made.
+ * A job of one kind has the rows of all kinds: files of ranks and reports name them alike. An activity that no row has
+ * ends a debug build's job when its table is made.
  */
 #ifndef WEFT_APP_ACTIVITY_ACTIVITY_TABLE_H
 #define WEFT_APP_ACTIVITY_ACTIVITY_TABLE_H

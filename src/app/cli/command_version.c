@@ -1,4 +1,5 @@
-/* app/cli/command_version.c: `weft --version`, one line; with --verbose also what the build and this machine are made of. */
+/* app/cli/command_version.c: `weft --version`, one line; with --verbose also what the build and this machine are made
+ * of. */
 #include "app/cli/command.h"
 #include "app/version/versions.h"
 #include "base/version.h"

@@ -127,7 +127,8 @@ static void remove_at(int parent, const char *name, int depth)
     }
 }
 
-/* rmdir and raise are among what a handler may call. The signal waits until this returns and has its default by then. */
+/* rmdir and raise are among what a handler may call. The signal waits until this returns and has its default by
+ * then. */
 static void on_end(int number)
 {
     if (own) { /* other threads may still write into it */
@@ -164,8 +165,9 @@ void signals_remove_tree(const char *folder)
 
 static char lost_prefix[64];
 
-/* Bytes of a mapped file that are gone end the program with the file's name. Every other SIGBUS is a fault of the program: it
- * comes again, with its default, when the handler returns. strlen, memcpy and stpcpy are among what a handler may call. */
+/* Bytes of a mapped file that are gone end the program with the file's name. Every other SIGBUS is a fault of the
+ * program: it comes again, with its default, when the handler returns. strlen, memcpy and stpcpy are among what a
+ * handler may call. */
 static void on_lost_page(int number, siginfo_t *info, void *context)
 {
     char text[2048];

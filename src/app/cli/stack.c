@@ -32,7 +32,8 @@ static bool raise_limit(void)
     return setrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur >= least_bytes;
 }
 
-/* The C library took the size of new threads' stacks from the limit, when the program was loaded; libomp takes it later. */
+/* The C library took the size of new threads' stacks from the limit, when the program was loaded; libomp takes it
+ * later. */
 static void raise_threads(void)
 {
     pthread_attr_t attributes;

@@ -55,8 +55,8 @@ static weft_status decide_moments(weft_comm *comm, const image_set *set, weft_op
     return option_decide(options, OPT_IMAGE_MOMENTS, text);
 }
 
-/* Lines of the file are told while they are known: what is kept of a network has its layers alone. A resumed run has a network of
- * its own. */
+/* Lines of the file are told while they are known: what is kept of a network has its layers alone. A resumed run has a
+ * network of its own. */
 static weft_status check_file(const network *net, const image_set *set, const weft_options *options)
 {
     network fitted = *net;
@@ -100,8 +100,8 @@ static weft_status decide_size(const image_set *set, weft_options *options)
     return option_decide(options, OPT_IMAGE_SIZE, text);
 }
 
-/* Arrays of pixels, and made ones, are never scaled: a size that they do not have would be recorded as the model's, which
- * images to be answered are brought to. */
+/* Arrays of pixels, and made ones, are never scaled: a size that they do not have would be recorded as the model's,
+ * which images to be answered are brought to. */
 static weft_status check_size(const image_set *set, bool training, const weft_options *options)
 {
     int64_t height;

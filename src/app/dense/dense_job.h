@@ -2,8 +2,8 @@
 #ifndef WEFT_APP_DENSE_DENSE_JOB_H
 #define WEFT_APP_DENSE_DENSE_JOB_H
 
-#include "app/dense/dense_options.h"
 #include "app/dense/dense_workload.h"
+#include "app/dense/options/dense_options.h"
 #include "base/number.h"
 #include "dense/data/augment.h"
 #include "dense/engine/dense_model.h"
@@ -57,8 +57,8 @@ weft_status dense_size_of(const weft_options *options, int64_t *height, int64_t 
 int64_t dense_means_of(const weft_options *options);
 /* --image-moments of any number of channels: WEFT_ERR_USAGE where it is none. */
 weft_status dense_check_moments(const weft_options *options);
-/* What images go through, after that. trained: the moments are a trained model's. WEFT_ERR_USAGE: moments that are none,
- * or of other channels. */
+/* What images go through, after that. trained: the moments are a trained model's. WEFT_ERR_USAGE: moments that are
+ * none, or of other channels. */
 weft_status dense_augment_of(const image_set *set, const weft_options *options, bool trained, augment *a);
 
 /* See workload_ops; in app/dense/dense_describe.c. */

@@ -16,8 +16,8 @@ static weft_status blame_file(const saved_model *model, weft_status status)
                                                  "%s: its description: ", model->path);
 }
 
-/* A network by a name of the zoo, or by the layers that stand beside the name of a file. The file itself is never opened: it is
- * the maker's, and only the command line names files. */
+/* A network by a name of the zoo, or by the layers that stand beside the name of a file. The file itself is never
+ * opened: it is the maker's, and only the command line names files. */
 static weft_status open_described(const saved_model *model, network *net)
 {
     const char *name = option_text(model->known, OPT_MODEL);
@@ -144,8 +144,8 @@ static bool begins_with_wrapper(const safetensors_file *file)
     return wrapped;
 }
 
-/* Parts that all names begin with are left out until names are the network's; of a network that nobody names yet (net NULL) those
- * of PyTorch. */
+/* Parts that all names begin with are left out until names are the network's; of a network that nobody names yet (net
+ * NULL) those of PyTorch. */
 static void leave_out_parts(safetensors_file *file, const char *path, const network *net)
 {
     while (net != NULL ? !has_layer(file, net) : begins_with_wrapper(file)) {

@@ -53,8 +53,8 @@ static int64_t channels_of_weights(const saved_model *model)
     return 0;
 }
 
-/* As many as there are means to normalise by, else as the model that a training starts from reads, so that grey files become
- * colours for weights that were trained on colours; 0: what the files have. */
+/* As many as there are means to normalise by, else as the model that a training starts from reads, so that grey files
+ * become colours for weights that were trained on colours; 0: what the files have. */
 static int64_t channels_of(const workload *work)
 {
     const weft_options *o = work->context->options;
@@ -220,7 +220,8 @@ static void add_step(dense_job *job, const batch_plan *batches, int64_t step, in
     }
 }
 
-/* Batches are whole ones and a last one, which come in parts; ranks' shares differ by an image, so that there are few sizes. */
+/* Batches are whole ones and a last one, which come in parts; ranks' shares differ by an image, so that there are few
+ * sizes. */
 static void plan_sizes(dense_job *job, const app_context *context)
 {
     job->evaluated = image_set_evaluated(job->set);
@@ -236,8 +237,8 @@ static void plan_sizes(dense_job *job, const app_context *context)
     }
 }
 
-/* A batch norm of one pixel an image has no deviation in a step of one image, in a part of one, or, where ranks normalise by
- * themselves, in a share of one. */
+/* A batch norm of one pixel an image has no deviation in a step of one image, in a part of one, or, where ranks
+ * normalise by themselves, in a share of one. */
 static weft_status pair_images(dense_job *job, const net_layer *norm, bool own, int accumulate)
 {
     batch_plan *b = &job->batches;
@@ -293,8 +294,8 @@ static train_memory_desc parameters_of(const network *net)
     return sum;
 }
 
-/* Code that the library of convolutions makes and maps when it first computes, with buffers of its own: 11 to 18 MB were measured
- * of LeNet, ResNet-20 and mlp, whatever their batches. */
+/* Code that the library of convolutions makes and maps when it first computes, with buffers of its own: 11 to 18 MB
+ * were measured of LeNet, ResNet-20 and mlp, whatever their batches. */
 static uint64_t library_bytes(const weft_hal *hal)
 {
     return hal_host_visible(hal) && strncmp(hal->name, "cpu", 3) == 0 ? (uint64_t)15 << 20 : 0;
@@ -536,8 +537,8 @@ static void dense_unbuild(workload *work)
     work->targets = NULL;
 }
 
-/* Which images are open, of what size and channels, and where they are kept; images that are set apart for validation are drawn
- * by the seed. */
+/* Which images are open, of what size and channels, and where they are kept; images that are set apart for validation
+ * are drawn by the seed. */
 static bool dense_needs_other_data(const workload *work, option_id id)
 {
     static const option_id of_set[] = {OPT_IMAGE_FORMAT, OPT_IMAGE_SIZE, OPT_IMAGE_MOMENTS, OPT_VALID_IMAGES,
@@ -560,7 +561,8 @@ static void dense_end(workload *work)
     weft_free(job);
 }
 
-/* The layers of a network of the user's own become those of the checkpoint, with a warning where its file has others by now. */
+/* The layers of a network of the user's own become those of the checkpoint, with a warning where its file has others by
+ * now. */
 static weft_status dense_adopt(const app_context *context, const checkpoint *ck)
 {
     const weft_options *o = context->options;

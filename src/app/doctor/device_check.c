@@ -1,5 +1,5 @@
-/* app/doctor/device_check.c: the rules of `weft doctor` about devices that a backend computes on. A node without any is no
- * finding where the program has no backend for them. */
+/* app/doctor/device_check.c: the rules of `weft doctor` about devices that a backend computes on. A node without any is
+ * no finding where the program has no backend for them. */
 #include <math.h>
 #include <stdio.h>
 

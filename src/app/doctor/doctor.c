@@ -5,9 +5,9 @@
  *      mpirun -np 8 --hostfile hosts weft doctor    the nodes, ranks and links of a job to come
  *
  * All ranks measure at once what they share (memory, cores), and pair by pair what lies between them. The first rank of
- * each node judges it by the cards of its ranks (app/doctor/doctor_check.c); rank 0 prints all findings. A few seconds. What
- * the node can do is kept for `weft bench` (app/setup/machine_limits.h). The exit code is 0 whatever is found: warnings are
- * counted in the first line.
+ * each node judges it by the cards of its ranks (app/doctor/doctor_check.c); rank 0 prints all findings. A few seconds.
+ * What the node can do is kept for `weft bench` (app/setup/machine_limits.h). The exit code is 0 whatever is found:
+ * warnings are counted in the first line.
  */
 #include "app/doctor/doctor.h"
 

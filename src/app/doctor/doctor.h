@@ -1,8 +1,8 @@
 /*
  * app/doctor/doctor.h: what the files of `weft doctor` share: what the ranks found, and what is to be said about it.
  *
- * Measuring and judging are apart: the rules (app/doctor/doctor_check.c) are functions of the cards and figures alone, so that
- * tests can ask about machines that we lack.
+ * Measuring and judging are apart: the rules (app/doctor/doctor_check.c) are functions of the cards and figures alone,
+ * so that tests can ask about machines that we lack.
  */
 #ifndef WEFT_APP_DOCTOR_DOCTOR_H
 #define WEFT_APP_DOCTOR_DOCTOR_H
@@ -81,8 +81,8 @@ void doctor_check_memory(doctor_list *list, const char *host, const doctor_memor
 /* numa: [nodes] operating-system numbers of the NUMA nodes of card->numa. */
 void doctor_check_speed(doctor_list *list, const doctor_card *card, int ranks, const int *numa, int nodes,
                         const host_settings *settings);
-/* What others had meanwhile, in processors' worth, on the node where it was most: of its `cpus`, other processes, by name
- * ("" when they cannot be seen), and other guests of a virtual machine's host. cpus 0: nothing is known. */
+/* What others had meanwhile, in processors' worth, on the node where it was most: of its `cpus`, other processes, by
+ * name ("" when they cannot be seen), and other guests of a virtual machine's host. cpus 0: nothing is known. */
 void doctor_check_load(doctor_list *list, int cpus, double others, const char *names, double stolen);
 /* threads: of all ranks of the node; many_nodes: the job spans several. */
 void doctor_check_settings(doctor_list *list, const char *host, const host_settings *settings, int ranks, int threads,

@@ -18,7 +18,8 @@ static weft_status decide_recipe(weft_options *options, const gnn_facts *facts)
     return option_decide(options, OPT_RECIPE, name);
 }
 
-/* Sums of gin grow with the degree: measured, without a norm it stays at the score of the largest class (docs/recipes.md). */
+/* Sums of gin grow with the degree: measured, without a norm it stays at the score of the largest class
+ * (docs/recipes.md). */
 static weft_status keep_norm(weft_options *options)
 {
     if (gnn_kind_asked(options) != GNN_GIN || option_source_of(options, OPT_NORM) != OPTION_RECIPE ||

@@ -4,7 +4,8 @@
  * A file $XDG_CACHE_HOME/weft/forms-HASH.json (or below ~/.cache), HASH being that of the key:
  *
  *      {"format": "weft-forms 2", "weft": "0.1.0",
- *       "key": "parts 9f3c... on 2 ranks of 1 nodes, AMD EPYC, L2 1024 KiB, L3 32768 KiB, 1 threads, cpu, width 16 of 64, ...",
+ *       "key": "parts 9f3c... on 2 ranks of 1 nodes, AMD EPYC, L2 1024 KiB, L3 32768 KiB, 1 threads, cpu, width 16 of
+ *       64, ...",
  *       "forms": "l-------",                  letters of the roles (gnn/layers/form_choice.h)
  *       "seconds": [[0.31, 0, 0.22, 0], ...], by role: rows, blocks, lists, tiles, of all ranks together; 0: not timed
  *       "epoch_s": 0.47,                      aggregation of an epoch on the slowest rank; left out: not known yet
@@ -35,8 +36,8 @@ weft_status form_record_read(const char *path, const char *key, form_record *rec
 /* Whole or not at all; makes the folders of the path. */
 weft_status form_record_write(const char *path, const char *key, const form_record *record);
 
-/* What an epoch's aggregation says of the record: nothing new; it is quicker than told, or first known: tell it; the choice
- * loses what it won by: measure again. */
+/* What an epoch's aggregation says of the record: nothing new; it is quicker than told, or first known: tell it; the
+ * choice loses what it won by: measure again. */
 typedef enum form_verdict { FORM_STANDS, FORM_TELLS, FORM_LOSES } form_verdict;
 form_verdict form_record_judge(const form_record *record, double epoch);
 

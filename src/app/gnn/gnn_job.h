@@ -2,10 +2,10 @@
 #ifndef WEFT_APP_GNN_GNN_JOB_H
 #define WEFT_APP_GNN_GNN_JOB_H
 
-#include "app/gnn/gnn_options.h"
 #include "app/gnn/gnn_workload.h"
 #include "app/gnn/graph_data.h"
 #include "app/gnn/job_forms.h"
+#include "app/gnn/options/gnn_options.h"
 #include "gnn/dataset.h"
 #include "gnn/facts.h"
 #include "gnn/gnn_model.h"

@@ -1,6 +1,6 @@
 /* app/gnn/gnn_memory.c: see app/gnn/gnn_memory.h. */
 #include "app/gnn/gnn_memory.h"
-#include "app/gnn/gnn_options.h"
+#include "app/gnn/options/gnn_options.h"
 
 #include "gnn/layers/layer.h"
 
@@ -8,8 +8,8 @@
  * few hundred vertices. */
 #define LAZY_BYTES ((uint64_t)4 << 20)
 
-/* The aggregation matrix holds 2 bytes an edge in its block forms and 4 in its row form, 8 with weights, plus row pointers; see
- * hal_spmm_form. Rows that meet many edges go to blocks, which hold no weights. */
+/* The aggregation matrix holds 2 bytes an edge in its block forms and 4 in its row form, 8 with weights, plus row
+ * pointers; see hal_spmm_form. Rows that meet many edges go to blocks, which hold no weights. */
 static uint64_t matrix_bytes(int64_t rows, int64_t edges, bool weighted)
 {
     double a_row = rows > 0 ? (double)edges / (double)rows : 0.0;
@@ -29,8 +29,8 @@ static bool is_weighted(const gnn_memory_facts *f)
     return f->graph->weight != NULL;
 }
 
-/* Of so many matrices: as the backend of this rank tells of its own memory, where it does. In parts that hide the halo each row is
- * there twice. */
+/* Of so many matrices: as the backend of this rank tells of its own memory, where it does. In parts that hide the halo
+ * each row is there twice. */
 static uint64_t matrices_bytes(const gnn_memory_facts *f, int64_t edges, uint64_t matrices)
 {
     const int64_t rows = f->plan->n_local;
@@ -40,7 +40,8 @@ static uint64_t matrices_bytes(const gnn_memory_facts *f, int64_t edges, uint64_
     return matrices * (told > 0 ? told : matrix_bytes(rows, edges, is_weighted(f)));
 }
 
-/* What sources of a matrix so wide are packed in and, of blocks, summed in: two strips of 16 or 32 columns, or rows of up to 64. */
+/* What sources of a matrix so wide are packed in and, of blocks, summed in: two strips of 16 or 32 columns, or rows of
+ * up to 64. */
 static uint64_t packing_bytes(const gnn_memory_facts *f, int64_t width)
 {
     const uint64_t columns = width > 16 ? 64 : 32;
@@ -92,8 +93,9 @@ static uint64_t aggregation_bytes(const gnn_memory_facts *f)
 }
 
 /* What rows pass through: between ranks of a node two regions to send from and the peers' that it reads (comm/halo), in
- * fewer bits their rows as well; messages take no more. And what a delayed halo keeps of each leg: at most a row for every row
- * held. It has lists and buffers of its own beside those of evaluations, and of each leg where rows have until the next epoch. */
+ * fewer bits their rows as well; messages take no more. And what a delayed halo keeps of each leg: at most a row for
+ * every row held. It has lists and buffers of its own beside those of evaluations, and of each leg where rows have
+ * until the next epoch. */
 static uint64_t halo_bytes(const gnn_memory_facts *f)
 {
     const gnn_plan *plan = f->plan;
@@ -119,8 +121,8 @@ static uint64_t halo_bytes(const gnn_memory_facts *f)
            (halo->hidden ? columns : (uint64_t)plan->max_width) * kept * 4 / bins;
 }
 
-/* An aggregation matrix of its own, two matrices of answers of all local rows, seven of the owned ones, and one on the host
- * (gnn/smooth.c). */
+/* An aggregation matrix of its own, two matrices of answers of all local rows, seven of the owned ones, and one on the
+ * host (gnn/smooth.c). */
 static uint64_t smoothing_bytes(const gnn_memory_facts *f)
 {
     const gnn_plan *plan = f->plan;
@@ -150,7 +152,8 @@ memory_plan gnn_memory_plan(const gnn_memory_facts *f)
     const uint64_t training = kept + matrix + plan->host_feature_bytes + plan->feature_bytes + plan->activation_bytes +
                               f->parameters.kept + communication + max3(plan->setup_bytes, results, passing) +
                               local * 24;
-    /* Features are read into the host's memory before they are a device's; what messages pass through stands on both sides. */
+    /* Features are read into the host's memory before they are a device's; what messages pass through stands on both
+     * sides. */
     const uint64_t scratch =
         larger(f->hal != NULL ? gnn_plan_scratch(plan, f->hal, f->edges) : 0, f->sync_device.scratch);
     const uint64_t device = matrix + plan->feature_bytes + plan->activation_bytes + f->parameters.kept + halo +

@@ -1,4 +1,5 @@
-/* app/gnn/gnn_workload.c: see app/gnn/gnn_workload.h. What is told is in gnn_describe.c, models on disk in gnn_saved.c. */
+/* app/gnn/gnn_workload.c: see app/gnn/gnn_workload.h. What is told is in gnn_describe.c, models on disk in
+ * gnn_saved.c. */
 #include "app/gnn/gnn_workload.h"
 
 #include <math.h>
@@ -113,8 +114,8 @@ static const option_id idle_norm[] = {OPT_NORM, OPTION_NONE};
 static const option_id idle_dropout[] = {OPT_DROPOUT, OPTION_NONE};
 static const option_id idle_residual[] = {OPT_RESIDUAL, OPTION_NONE};
 
-/* Options of hidden layers that this model has none of. The recipe is known: it may make --input-dropout follow --dropout, and set
- * the norm. A layer of gin is hidden within. */
+/* Options of hidden layers that this model has none of. The recipe is known: it may make --input-dropout follow
+ * --dropout, and set the norm. A layer of gin is hidden within. */
 static void warn_without_hidden_layers(const weft_options *o)
 {
     const bool hops = gnn_ops_asked(o)->hops;
@@ -134,8 +135,8 @@ static void warn_without_hidden_layers(const weft_options *o)
     }
 }
 
-/* First weights of layers with attention are drawn in one way alone, which leaves the map behind --jumping; weights that are given
- * are not drawn. */
+/* First weights of layers with attention are drawn in one way alone, which leaves the map behind --jumping; weights
+ * that are given are not drawn. */
 static void warn_first_weights(const weft_options *o)
 {
     const bool attention = gnn_ops_asked(o)->heads && option_choice(o, OPT_JUMPING) == GNN_JUMPING_NONE;
@@ -161,7 +162,8 @@ static weft_status check_halo(const weft_options *o)
     return WEFT_OK;
 }
 
-/* Some rank's backend has memory of its own: then all ranks stream alike, so that their layers multiply and sum in one order. */
+/* Some rank's backend has memory of its own: then all ranks stream alike, so that their layers multiply and sum in one
+ * order. */
 static bool job_has_device(const app_context *context)
 {
     return context->mixed || !hal_host_visible(context->hal);
@@ -221,8 +223,8 @@ static workload_claim claim_data(const char *data)
                : CLAIM_NO;
 }
 
-/* Data that no kind claims come here and need be no graph, which is told before options are held against one. Data that are
- * missing altogether are told by graph_data_open. */
+/* Data that no kind claims come here and need be no graph, which is told before options are held against one. Data that
+ * are missing altogether are told by graph_data_open. */
 static weft_status check_looks(const weft_options *o)
 {
     const char *data = option_text(o, OPT_DATA);

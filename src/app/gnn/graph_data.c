@@ -1,6 +1,6 @@
 /* app/gnn/graph_data.c: see app/gnn/graph_data.h. */
 #include "app/gnn/graph_data.h"
-#include "app/gnn/gnn_options.h"
+#include "app/gnn/options/gnn_options.h"
 
 #include <math.h>
 #include <string.h>
@@ -102,7 +102,8 @@ int graph_data_ranks(const app_context *context)
     return asked > 0 ? asked : comm_size(context->comm);
 }
 
-/* On the split that is asked for. One that is not, but was a model's in training, gives way where the data have no such split. */
+/* On the split that is asked for. One that is not, but was a model's in training, gives way where the data have no such
+ * split. */
 static weft_status open_on_split(const weft_options *o, bool verify, graph_data *data)
 {
     const int split = (int)option_int(o, OPT_SPLIT_INDEX);

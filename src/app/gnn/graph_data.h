@@ -4,7 +4,7 @@
 #ifndef WEFT_APP_GNN_GRAPH_DATA_H
 #define WEFT_APP_GNN_GRAPH_DATA_H
 
-#include "app/gnn/gnn_options.h"
+#include "app/gnn/options/gnn_options.h"
 #include "app/workload/workload.h"
 #include "base/file.h"
 #include "partition/part.h"
@@ -39,11 +39,11 @@ bool graph_data_wants_clustering(const weft_options *options, const weft_graph *
 weft_status graph_data_cut(const app_context *context, const char *folder, graph_data *data);
 /* Ranks of the job, or those that a dry run plans for (option dry-ranks). */
 int graph_data_ranks(const app_context *context);
-/* Returns true if the part that was cut serves these options: its owned vertices stand in the order that they ask for, and its edges
- * have weights where the graph has (data->graph.weight). */
+/* Returns true if the part that was cut serves these options: its owned vertices stand in the order that they ask for,
+ * and its edges have weights where the graph has (data->graph.weight). */
 bool graph_data_fits(const app_context *context, const graph_data *data);
-/* In place of graph_data_cut for a dry run of other ranks than there are: the sizes of the largest part with the replicas that
- * the option replication says, each of them a source and a destination; no lists. */
+/* In place of graph_data_cut for a dry run of other ranks than there are: the sizes of the largest part with the
+ * replicas that the option replication says, each of them a source and a destination; no lists. */
 void graph_data_assume(const app_context *context, graph_data *data);
 /* Unmap the store; remove a generated one. Collective. */
 weft_status graph_data_release(const app_context *context, graph_data *data);

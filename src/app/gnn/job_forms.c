@@ -1,6 +1,6 @@
 /* app/gnn/job_forms.c: see app/gnn/job_forms.h. */
 #include "app/gnn/job_forms.h"
-#include "app/gnn/gnn_options.h"
+#include "app/gnn/options/gnn_options.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -25,8 +25,8 @@ static uint64_t mix_array(const void *data, int64_t count, size_t item, uint64_t
     return hash;
 }
 
-/* Of this rank's part, machine and backend. A part that differs in a few edges alone may be taken for the same: its best form
- * is. */
+/* Of this rank's part, machine and backend. A part that differs in a few edges alone may be taken for the same: its
+ * best form is. */
 static uint64_t own_hash(const app_context *context, const weft_part *part)
 {
     const int64_t facts[] = {part->n_owned,   part->n_local,    part->edges,

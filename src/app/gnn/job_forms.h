@@ -1,16 +1,17 @@
 /*
- * app/gnn/job_forms.h: the forms of a job's aggregation matrices, where --spmm is auto: remembered from a job like this one,
- * else measured and kept for the next (app/gnn/form_record.h).
+ * app/gnn/job_forms.h: the forms of a job's aggregation matrices, where --spmm is auto: remembered from a job like this
+ * one, else measured and kept for the next (app/gnn/form_record.h).
  *
- * Like means: the same parts, on as many ranks and nodes, with the same processor, caches and threads, widths and precision.
- * What a run has in --choices, and --spmm with a name, come first; with them and with --reproducible nothing is read or
- * written. A job whose aggregation takes longer than the record says throws it away, and the next one measures.
+ * Like means: the same parts, on as many ranks and nodes, with the same processor, caches and threads, widths and
+ * precision. What a run has in --choices, and --spmm with a name, come first; with them and with --reproducible nothing
+ * is read or written. A job whose aggregation takes longer than the record says throws it away, and the next one
+ * measures.
  */
 #ifndef WEFT_APP_GNN_JOB_FORMS_H
 #define WEFT_APP_GNN_JOB_FORMS_H
 
 #include "app/gnn/form_record.h"
-#include "app/gnn/gnn_options.h"
+#include "app/gnn/options/gnn_options.h"
 #include "app/setup/context.h"
 #include "gnn/gnn_model.h"
 #include "partition/part.h"
@@ -25,8 +26,8 @@ typedef struct job_forms {
 
 /* config->forms is filled in from a record, if there is one. Collective. */
 weft_status job_forms_find(const app_context *context, const weft_part *part, gnn_config *config, job_forms *forms);
-/* The model stands: what was taken is logged, and kept if it was measured now, while others had so many CPUs' worth of this
- * rank's. Collective. */
+/* The model stands: what was taken is logged, and kept if it was measured now, while others had so many CPUs' worth of
+ * this rank's. Collective. */
 void job_forms_tell(const app_context *context, const gnn_aggregator *aggregator, double others, job_forms *forms);
 /* Epochs are over: their aggregation is held against the record. Collective. */
 weft_status job_forms_judge(const app_context *context, const gnn_aggregator *aggregator, job_forms *forms);

@@ -1,13 +1,13 @@
 /*
- * app/options/app_options.h: what weft can be asked whatever the job works on (app/options/app_options.def), and the rules
- * between options.
+ * app/options/app_options.h: what weft can be asked whatever the job works on (app/options/app_options.def), and the
+ * rules between options.
  *
  * Commands read an option by its id, OPT_SYNC; option_choice gives the option's own enumeration:
  *
  *     sync_mode mode = option_choice(options, OPT_SYNC);
  *
- * A kind of workload has a table of its own: OPT_HIDDEN stands in app/gnn/gnn_options.h, and only files of app/gnn read it.
- * The tables of a program make its catalogue (app/workload/app_catalog.h).
+ * A kind of workload has a table of its own: OPT_HIDDEN stands in app/gnn/options/gnn_options.h, and only files of
+ * app/gnn read it. The tables of a program make its catalogue (app/workload/app_catalog.h).
  */
 #ifndef WEFT_APP_OPTIONS_APP_OPTIONS_H
 #define WEFT_APP_OPTIONS_APP_OPTIONS_H
@@ -56,7 +56,8 @@ option_id option_of_argument(const weft_options *options, const char *argument);
  * the data are yet to choose wait for option_check_decided.
  */
 weft_status option_check_rules(const weft_options *options);
-/* The rules that waited, of a command that trains: `asked` is what option_check_rules saw, `decided` what became of it. */
+/* The rules that waited, of a command that trains: `asked` is what option_check_rules saw, `decided` what became of
+ * it. */
 weft_status option_check_decided(const weft_options *asked, const weft_options *decided);
 
 /* ---- rules of a kind of workload ---- */

@@ -3,8 +3,8 @@
  *
  * DGL, PyG and scikit-learn have options for what a full-batch training on CPUs has no use for, or spells otherwise.
  * The nearest name would mislead (--batch-size is no --bucket-size), so these words have an answer of their own, which
- * comes before the search for a near name. Where they have another word for the same choice, that word is taken. Words of
- * one kind of workload stand with its options.
+ * comes before the search for a near name. Where they have another word for the same choice, that word is taken. Words
+ * of one kind of workload stand with its options.
  */
 #include "app/options/app_options.h"
 #include "app/options/foreign_words.h"

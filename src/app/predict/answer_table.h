@@ -1,6 +1,6 @@
 /*
- * app/predict/answer_table.h: what a model answers for rows that have names, such as files of images: a line a row, with its
- * likeliest classes.
+ * app/predict/answer_table.h: what a model answers for rows that have names, such as files of images: a line a row,
+ * with its likeliest classes.
  */
 #ifndef WEFT_APP_PREDICT_ANSWER_TABLE_H
 #define WEFT_APP_PREDICT_ANSWER_TABLE_H
@@ -26,8 +26,8 @@ typedef struct answer_table {
     char word[ANSWER_COLUMNS_MAX][ANSWER_TITLE_BYTES];
 } answer_table;
 
-/* Into zeroed memory that does not move. Free with answer_table_destroy, also after a failure. WEFT_ERR_IO, WEFT_ERR_DATA: the
- * file; WEFT_ERR_RESOURCE. */
+/* Into zeroed memory that does not move. Free with answer_table_destroy, also after a failure. WEFT_ERR_IO,
+ * WEFT_ERR_DATA: the file; WEFT_ERR_RESOURCE. */
 weft_status answer_table_make(const answer_table_desc *desc, answer_table *a);
 void answer_table_destroy(answer_table *a);
 

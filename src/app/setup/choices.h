@@ -19,7 +19,8 @@
 
 enum { CHOICE_CODE_BYTES = 16 }; /* of a rank's code with its NUL */
 
-/* What a kind of workload chooses by measuring. Nobody but the kind reads a code; it holds neither blanks nor commas. */
+/* What a kind of workload chooses by measuring. Nobody but the kind reads a code; it holds neither blanks nor
+ * commas. */
 typedef struct choice_kind {
     const char *key;
     option_id option;                       /* nothing is chosen where it is not "auto" */

@@ -1,5 +1,6 @@
 /*
- * app/setup/comm_setup.h: how this job communicates: what its nodes are, what their links cost, when a silence is a failure.
+ * app/setup/comm_setup.h: how this job communicates: what its nodes are, what their links cost, when a silence is a
+ * failure.
  *
  * --ranks-per-node, --comm-model, --calibrate and --stall-timeout. The model comes from a file that fits these nodes,
  * or is measured (comm/model/calibrate.h) and kept for the next job; one line in the log says which:
@@ -18,8 +19,8 @@
  */
 weft_status comm_setup(app_context *context, bool measure);
 
-/* From here on the others may wait so many seconds longer than --stall-timeout, while rank 0 does alone what takes long on large
- * data; 0: no longer. Each rank for itself. */
+/* From here on the others may wait so many seconds longer than --stall-timeout, while rank 0 does alone what takes long
+ * on large data; 0: no longer. Each rank for itself. */
 void comm_setup_extend_patience(const app_context *context, double seconds);
 
 #endif

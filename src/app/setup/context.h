@@ -35,8 +35,8 @@ struct app_context {
 /* The log's level by --quiet and --verbose; neither leaves it as it is. WEFT_ERR_USAGE when both are given. */
 weft_status app_set_log_level(const weft_options *options);
 
-/* options: on rank 0; those of other ranks are not looked at. [out] received  rank 0's options on the other ranks, NULL on rank 0;
- * option_destroy. Collective. */
+/* options: on rank 0; those of other ranks are not looked at. [out] received rank 0's options on the other ranks, NULL
+ * on rank 0; option_destroy. Collective. */
 weft_status app_share_options(weft_comm *comm, const option_catalog *catalog, const weft_options *options,
                               weft_options **received);
 
@@ -48,17 +48,19 @@ weft_status app_decide_shared(weft_comm *comm, weft_options *options, option_id 
  * node. --stall-timeout holds from here on. Collective over all processes of the job. */
 weft_status app_context_open(const weft_options *options, app_context *context);
 /*
- * A job on some of another's ranks, beside jobs on the others: a communicator that was split from its (the caller's, and
- * open longer), options of its own, and the machine, placement and backend of `host_job`, which its own options do not
- * change. Its rank 0 speaks, as `name`, until it is closed. memory_share: of what host_job may take of a node's memory, more than
+ * A job on some of another's ranks, beside jobs on the others: a communicator that was split from its (the caller's,
+ * and open longer), options of its own, and the machine, placement and backend of `host_job`, which its own options do
+ * not change. Its rank 0 speaks, as `name`, until it is closed. memory_share: of what host_job may take of a node's
+ * memory, more than
  * 0 and at most 1; 0: as many parts of it as the job has of host_job's ranks on the node. Collective over `comm`.
  */
 weft_status app_context_open_within(const app_context *host_job, weft_comm *comm, const weft_options *options,
                                     const char *name, double memory_share, app_context *context);
-/* Bytes of this node's memory that the job may take in all: its share of what is free, or of the control group's limit. */
+/* Bytes of this node's memory that the job may take in all: its share of what is free, or of the control group's
+ * limit. */
 uint64_t app_context_memory(const app_context *context);
-/* What timings of this rank depend on beside its host's name, which a machine keeps when its parts are exchanged: processor,
- * caches, threads. */
+/* What timings of this rank depend on beside its host's name, which a machine keeps when its parts are exchanged:
+ * processor, caches, threads. */
 void app_machine_text(const app_context *context, char *text, size_t bytes);
 /* Collective. */
 void app_context_close(app_context *context);
@@ -66,9 +68,9 @@ void app_context_close(app_context *context);
 /*
  * After a failure: with several ranks, say why and end the whole job (does not return), because ranks that wait for
  * this one would wait for ever. Rank 0 speaks at once, the others a moment later: a failure that all ranks agree on is
- * told once. After a stall one rank speaks for all and names those that are missing (comm/core/inquest.h). With one rank
- * it returns and the command closes as usual. The end of a job within another is the end of that one too: whoever runs
- * several looks at their statuses instead.
+ * told once. After a stall one rank speaks for all and names those that are missing (comm/core/inquest.h). With one
+ * rank it returns and the command closes as usual. The end of a job within another is the end of that one too: whoever
+ * runs several looks at their statuses instead.
  */
 void app_context_fail(const app_context *context, weft_status status);
 

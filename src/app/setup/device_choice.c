@@ -1,5 +1,5 @@
-/* app/setup/device_choice.c: see app/setup/device_choice.h. Ranks that see different devices of their node, because a batch
- * system gives each its own (CUDA_VISIBLE_DEVICES), each choose among what they see. */
+/* app/setup/device_choice.c: see app/setup/device_choice.h. Ranks that see different devices of their node, because a
+ * batch system gives each its own (CUDA_VISIBLE_DEVICES), each choose among what they see. */
 #include "app/setup/device_choice.h"
 
 #include <stdio.h>

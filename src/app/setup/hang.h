@@ -2,7 +2,8 @@
  * app/setup/hang.h: the end of a command whose ranks do not come together: MPI waits and takes no time limit.
  *
  * Covers what the stall watchdog of the communication core cannot see: MPI_Init with a rank that never started, and the
- * other calls that block inside MPI (comm/transport/call_watch.h). Only the command uses this; the library ends no program.
+ * other calls that block inside MPI (comm/transport/call_watch.h). Only the command uses this; the library ends no
+ * program.
  */
 #ifndef WEFT_APP_SETUP_HANG_H
 #define WEFT_APP_SETUP_HANG_H

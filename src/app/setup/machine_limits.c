@@ -166,7 +166,8 @@ static weft_status time_stream(weft_hal *hal, float *x, double *sum, int64_t n, 
     return WEFT_OK;
 }
 
-/* Of a device's own memory, by its operations: arrays grow until a run is long beside a launch, and its caches are small. */
+/* Of a device's own memory, by its operations: arrays grow until a run is long beside a launch, and its caches are
+ * small. */
 static weft_status measure_device(weft_hal *hal, machine_limits *limits)
 {
     weft_status status = WEFT_OK;

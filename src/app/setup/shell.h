@@ -18,8 +18,8 @@ void shell_append_word(char *text, size_t bytes, const char *word);
 /* Append weft as this process was called, "build/release/weft"; "weft" where another program has the library in it. */
 void shell_append_program(char *text, size_t bytes);
 
-/* [out] text: the words of this process's command line, separated by blanks; "" when the system does not tell. A line of
- * more than SHELL_COMMAND_MAX / 4 bytes is cut off, and ends in " ...". Free with weft_free. */
+/* [out] text: the words of this process's command line, separated by blanks; "" when the system does not tell. A line
+ * of more than SHELL_COMMAND_MAX / 4 bytes is cut off, and ends in " ...". Free with weft_free. */
 weft_status shell_command_line(char **text);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * app/train/train_load.h: who else used the CPUs of a training's nodes, from its first epoch to its last (machine/host_load.h).
+ * app/train/train_load.h: who else used the CPUs of a training's nodes, from its first epoch to its last
+ * (machine/host_load.h).
  *
  * The first rank of each node looks; of all nodes the one where others had most is told.
  */

@@ -1,4 +1,5 @@
-/* app/train/train_outcome_write.c: "outcome" in summary.json (docs/formats.md has every key); see app/train/train_outcome.h. */
+/* app/train/train_outcome_write.c: "outcome" in summary.json (docs/formats.md has every key); see
+ * app/train/train_outcome.h. */
 #include "app/train/train_outcome_internal.h"
 
 static const char *const split_names[TRAIN_SPLITS] = {"train", "valid", "test"};

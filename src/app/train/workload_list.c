@@ -1,5 +1,5 @@
-/* app/train/workload_list.c: the kinds of workload that this program has; see app/workload/workload.h. The last kind is the one of
- * jobs that no kind claims. */
+/* app/train/workload_list.c: the kinds of workload that this program has; see app/workload/workload.h. The last kind is
+ * the one of jobs that no kind claims. */
 #include "app/dense/dense_workload.h"
 #include "app/gnn/gnn_workload.h"
 

@@ -161,7 +161,8 @@ static weft_status match_numbers(const class_side *model, const class_side *data
     return WEFT_OK;
 }
 
-/* Classes that are called by words have numbers by the order of those that are there: another set of them has others. */
+/* Classes that are called by words have numbers by the order of those that are there: another set of them has
+ * others. */
 static weft_status check_numbers(const class_side *model, const class_side *data)
 {
     char names[CLASS_LIST_BYTES];

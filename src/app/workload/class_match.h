@@ -2,7 +2,8 @@
  * app/workload/class_match.h: which class of a trained model each class of other data is.
  *
  *      both have names           by name, as base/letters/letters.h spells it: order and number of classes mean nothing
- *      one has names             by number, with a word; unless the names are numbers ("7"), which then are the classes' names
+ *      one has names             by number, with a word; unless the names are numbers ("7"), which then are the
+ *                                classes' names
  *      neither has               by number
  *
  * A class of the data that the model does not know has no class: its rows are left out of the scores, with a word.
@@ -35,8 +36,8 @@ bool class_side_is_named(const class_side *side);
 weft_status class_match(const class_side *model, const class_side *data, const int64_t *rows, const char *word,
                         int32_t *class_of, int64_t *known);
 
-/* Training goes on from a model's weights, where class i is the model's class i. WEFT_ERR_DATA if a name stands at another number in
- * the data; a warning if the names are others altogether, or only one side has names. */
+/* Training goes on from a model's weights, where class i is the model's class i. WEFT_ERR_DATA if a name stands at
+ * another number in the data; a warning if the names are others altogether, or only one side has names. */
 weft_status class_match_check_start(const class_side *model, const class_side *data);
 
 /* The first names of a list for a message: "a, b, c, ..." into text, which is returned. */

@@ -29,8 +29,8 @@ static weft_status fail_need(const char *where, double need, double have, const 
                      number_say_bytes((uint64_t)have).text, whose, cure);
 }
 
-/* Ranks that share a device stand beside each other: the largest, which needs `need`, stands for all of them. [out] all:
- * what they need; left: what is free there. */
+/* Ranks that share a device stand beside each other: the largest, which needs `need`, stands for all of them. [out]
+ * all: what they need; left: what is free there. */
 static weft_status device_room(const app_context *context, double need, double *all, double *left)
 {
     size_t free_bytes = 0;
@@ -72,8 +72,8 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
-/* [out] node  of all ranks of this node, which share its memory: sums on the host, the largest on a device. Ranks may have
- * different shares of the data, and some no device. Sets memory->largest. Collective. */
+/* [out] node of all ranks of this node, which share its memory: sums on the host, the largest on a device. Ranks may
+ * have different shares of the data, and some no device. Sets memory->largest. Collective. */
 static weft_status add_up(const app_context *context, memory_plan *memory, memory_peaks *node)
 {
     weft_comm *comm = context->comm;

@@ -18,8 +18,9 @@
 
 enum { JSON_MAX = 1 << 20 };
 
-/* What makes a model what it is, whatever its kind: every form of it records these options, and a command may not contradict them.
- * The exception is the split of the data that it was trained on, which is taken where nobody asks for another. */
+/* What makes a model what it is, whatever its kind: every form of it records these options, and a command may not
+ * contradict them. The exception is the split of the data that it was trained on, which is taken where nobody asks for
+ * another. */
 static const option_id recorded_of_all[] = {OPT_MODEL, OPT_LOSS, OPT_METRIC, OPT_SPLIT_INDEX, OPTION_NONE};
 
 enum { RECORDED_MAX = 64 };

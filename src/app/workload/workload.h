@@ -82,7 +82,8 @@ typedef struct workload_command {
     bool parallel; /* runs on all ranks of a job */
 } workload_command;
 
-/* A kind of `weft bench`. Its options are those of the command that stand in `uses`, and those that every bench takes. */
+/* A kind of `weft bench`. Its options are those of the command that stand in `uses`, and those that every bench
+ * takes. */
 typedef struct workload_bench {
     const char *name;     /* NULL ends a list */
     const char *measures; /* in messages: "aggregation" */
@@ -106,18 +107,20 @@ typedef struct workload_subject {
 
 /* A kind of workload. Statuses are agreed between the ranks where a function is collective. */
 typedef struct workload_ops {
-    /* The kind's options, sections, commands, recipes and words. Its traits say which options serve jobs of this kind. */
+    /* The kind's options, sections, commands, recipes and words. Its traits say which options serve jobs of this
+     * kind. */
     const option_table *options;
     /* Whether model and data of the options are of this kind. Every kind is asked, in the order of workload_list. Not
      * collective. */
     workload_claims (*claims)(const weft_options *options);
     const workload_activity *activities;
-    /* Options of this kind that make a model what it is, up to OPTION_NONE: every form of a saved model records them, and a
-     * command that uses the model may not contradict them. */
+    /* Options of this kind that make a model what it is, up to OPTION_NONE: every form of a saved model records them,
+     * and a command that uses the model may not contradict them. */
     const option_id *recorded;
     /* Options, among the recorded, that say how inputs are scaled, up to OPTION_NONE. */
     const option_id *inputs;
-    /* Options of sections that a resumed run must take as they were (option_section), which it need not, up to OPTION_NONE. */
+    /* Options of sections that a resumed run must take as they were (option_section), which it need not, up to
+     * OPTION_NONE. */
     const option_id *resumable;
     /* Says how a training's options explain its outcome. NULL: normed and normalized. */
     train_habits (*habits)(const weft_options *options);
@@ -138,8 +141,8 @@ typedef struct workload_ops {
     /* Finds or generates the data that --data names, and checks them. folder: a folder for generated data, which open
      * makes if it is needed. Collective. */
     weft_status (*open)(workload *work, const char *folder);
-    /* A run is resumed: options that are open take the values of its checkpoint. ck: on rank 0; NULL on the others, and where
-     * training begins anew. After decide. Collective. NULL: nothing is open. */
+    /* A run is resumed: options that are open take the values of its checkpoint. ck: on rank 0; NULL on the others, and
+     * where training begins anew. After decide. Collective. NULL: nothing is open. */
     weft_status (*adopt)(const app_context *context, const checkpoint *ck);
     /* [out] rows: [work->classes] labelled rows of each class in all of the data. Not collective. */
     void (*count_classes)(const workload *work, int64_t *rows);
@@ -202,8 +205,8 @@ typedef struct workload_ops {
     void (*abandon)(workload *work);
     void (*end)(workload *work); /* frees work->self; after abandon */
 
-    /* Rows about the data for run.json and `weft info`, also after release; name, hash and names of classes are told by others.
-     * A row FACT_CLASSES says how many classes the labels have, 0 if they are tasks. */
+    /* Rows about the data for run.json and `weft info`, also after release; name, hash and names of classes are told by
+     * others. A row FACT_CLASSES says how many classes the labels have, 0 if they are tasks. */
     void (*data_facts)(const workload *work, fact_list *list);
     /* Returns what a row that is answered for is called, e.g. its file, or NULL if rows have no names. On rank 0, of a
      * job that is `trained`, for at most WORKLOAD_NAMED_ROWS rows of a graph. */
@@ -229,7 +232,8 @@ typedef struct workload_ops {
      * saved_model_show. given: options of the command, which say what files and weights do not. WEFT_ERR_DATA: no model
      * of this kind, or description and weights contradict each other. */
     weft_status (*recognise)(saved_model *model, const weft_options *given);
-    /* What means and deviations beside the weights show of the scaling of inputs, by saved_model_show. NULL: nothing. */
+    /* What means and deviations beside the weights show of the scaling of inputs, by saved_model_show. NULL:
+     * nothing. */
     weft_status (*show_moments)(saved_model *model);
     /* The weights under the names of another program; what those names tell, by saved_model_show. given: as above.
      * WEFT_ERR_DATA: a tensor that no model of this kind has. NULL, like write_named: models of this kind are no
@@ -242,8 +246,8 @@ typedef struct workload_ops {
 
     const workload_command *commands; /* of this kind alone; NULL: none */
     const workload_bench *benches;    /* NULL: none */
-    /* Print what the subject is, if the kind knows it. [out] known. Kinds are asked in the order of workload_list. NULL: the
-     * kind knows nothing. */
+    /* Print what the subject is, if the kind knows it. [out] known. Kinds are asked in the order of workload_list.
+     * NULL: the kind knows nothing. */
     weft_status (*info)(const workload_subject *subject, bool *known);
     /* Name number i that info knows, for messages; NULL behind the last. NULL: there are none. */
     const char *(*info_name)(int i);
@@ -251,7 +255,8 @@ typedef struct workload_ops {
      * workload_list; one whose readers judge any file stands last. NULL: the kind converts nothing. */
     weft_status (*convert)(const weft_options *options, bool *takes);
     void (*print_formats)(FILE *out); /* lines of `weft convert --help=formats`; NULL: none */
-    /* Library number i that the kind's rooms call: its name, and its version in text; NULL behind the last. NULL: none. */
+    /* Library number i that the kind's rooms call: its name, and its version in text; NULL behind the last. NULL:
+     * none. */
     const char *(*library)(int i, char *text, size_t bytes);
 } workload_ops;
 
@@ -297,18 +302,19 @@ struct workload {
     char choice[CHOICE_CODE_BYTES];
 };
 
-/* NULL at the end. A program defines its own: weft's is app/train/workload_list.c. The last kind is the one of jobs that no
- * kind claims. */
+/* NULL at the end. A program defines its own: weft's is app/train/workload_list.c. The last kind is the one of jobs
+ * that no kind claims. */
 extern const workload_ops *const workload_list[];
-/* The kind of a job with these options: of the kinds that claim the model most surely, the one that claims the data most
- * surely. Of several that are equally sure the last is given, and workload_begin refuses the job if they are certain. */
+/* The kind of a job with these options: of the kinds that claim the model most surely, the one that claims the data
+ * most surely. Of several that are equally sure the last is given, and workload_begin refuses the job if they are
+ * certain. */
 const workload_ops *workload_of(const weft_options *options);
 
 /* WEFT_ERR_NOINPUT: no kind knows the data, with what each accepts. */
 weft_status workload_refuse_data(const char *data);
 
-/* Nothing is open. context lives longer than the workload. End with workload_end, also after a failure. WEFT_ERR_USAGE: the data
- * belong to another kind than the model, or two kinds are certain that the data are theirs. */
+/* Nothing is open. context lives longer than the workload. End with workload_end, also after a failure. WEFT_ERR_USAGE:
+ * the data belong to another kind than the model, or two kinds are certain that the data are theirs. */
 weft_status workload_begin(const workload_ops *ops, const app_context *context, workload *work);
 /* context->options become a copy of what they were without "auto"; the copy is the context's, which is the workload's
  * own. Collective. */

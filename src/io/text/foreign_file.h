@@ -7,8 +7,8 @@
 #include "base/status.h"
 
 /*
- * For readers that found nothing they know. WEFT_ERR_DATA: the file is of a known foreign kind, is empty, or cannot be unpacked;
- * other codes: it cannot be read. WEFT_OK: nothing is known about it, and the caller says what it expects.
+ * For readers that found nothing they know. WEFT_ERR_DATA: the file is of a known foreign kind, is empty, or cannot be
+ * unpacked; other codes: it cannot be read. WEFT_OK: nothing is known about it, and the caller says what it expects.
  */
 weft_status foreign_file_refuse(const char *path);
 

@@ -59,8 +59,8 @@ static inline bool text_next_field(const char **at, char separator)
 bool text_scan_field(const char **at, char separator, text_field *field);
 /* Copies the field's text, with "" made one quote, cut to capacity - 1 bytes and NUL-terminated. Returns its length. */
 size_t text_copy_field(const text_field *field, char *out, size_t capacity);
-/* Copies a name that is compared: as text_copy_field does, and letters that Unicode spells in two ways are brought into one form
- * (base/letters/letters.h). */
+/* Copies a name that is compared: as text_copy_field does, and letters that Unicode spells in two ways are brought into
+ * one form (base/letters/letters.h). */
 size_t text_copy_name(const text_field *field, char *out, size_t capacity);
 /* Returns true if the field is empty or a word for a missing value: NA, NaN, null, N/A (pandas, R; any case). */
 bool text_field_missing(const text_field *field);

@@ -1,9 +1,9 @@
 /*
  * io/text/text_header.c: see io/text/text_header.h.
  *
- * The separator is that of the header, or of the first row where there is no header or it is one name alone. Rows may have
- * one field more than there are names: R writes row names so. They are believed where a decimal comma cannot have cut a
- * field in two: unless a comma separates, or where the surplus first field is a quoted number, as R quotes it.
+ * The separator is that of the header, or of the first row where there is no header or it is one name alone. Rows may
+ * have one field more than there are names: R writes row names so. They are believed where a decimal comma cannot have
+ * cut a field in two: unless a comma separates, or where the surplus first field is a quoted number, as R quotes it.
  */
 #include "io/text/text_header.h"
 

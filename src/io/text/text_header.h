@@ -3,7 +3,8 @@
  *
  * Every reader of text asks here, so that a name means the same in edges, weights, features, labels and splits. A first
  * line whose first field is neither a number nor missing (NA) is a header. Names are compared without case, blanks and
- * marks ("Node ID", "node_id" and "nodeId" are one); of Neo4j's "name:TYPE" the name counts, or :ID, :START_ID, :END_ID.
+ * marks ("Node ID", "node_id" and "nodeId" are one); of Neo4j's "name:TYPE" the name counts, or :ID, :START_ID,
+ * :END_ID.
  *
  *   text_header h;
  *   WEFT_TRY(text_header_read(path, line_max, &h));
@@ -52,26 +53,29 @@ typedef struct text_header {
     int64_t line;    /* where the header stands, else the first row; 0: the file has neither */
     int64_t columns; /* fields of a row, a left-out first one among them; 0: the file has no rows and no header */
     int64_t
-        index; /* 0: the first column counts or names the rows (pandas' index, R's row names), so it is no data; -1: none */
+        /* 0: the first column counts or names the rows (pandas' index, R's row names), so it is no data; -1: none */
+        index;
     char **name; /* [columns], without quotes; NULL unless named */
     char *row;   /* the first row, ends in '\n'; NULL: there is none */
     int64_t row_line;
     char *first; /* the line that the names were cut from, as it stands there */
 } text_header;
 
-/* Look at the first lines of `path`, which must stay. Comments (#, %) and empty lines are read over. WEFT_ERR_DATA: rows have
- * another number of fields than the header has names; the message has both numbers and what may be the reason. */
+/* Look at the first lines of `path`, which must stay. Comments (#, %) and empty lines are read over. WEFT_ERR_DATA:
+ * rows have another number of fields than the header has names; the message has both numbers and what may be the
+ * reason. */
 weft_status text_header_read(const char *path, size_t line_max, text_header *header);
 void text_header_free(text_header *header);
-/* The first line is no header but a row, as the caller knows by what follows; as many columns as before. Not with an index. */
+/* The first line is no header but a row, as the caller knows by what follows; as many columns as before. Not with an
+ * index. */
 weft_status text_header_drop(text_header *header);
 /* Moves a source that was just opened past the line of the header, if there is one. */
 weft_status text_header_skip(const text_header *header, text_source *source);
 
 /* [out] column: the column of a role, or -1. WEFT_ERR_DATA names both columns if two have the role. */
 weft_status text_header_find(const text_header *header, text_role role, int64_t *column);
-/* [out] column: the column of TEXT_ID, found as text_header_find does. Without one it is a nameless first column of words, which are
- * the names of rows; that column is then no index any more. */
+/* [out] column: the column of TEXT_ID, found as text_header_find does. Without one it is a nameless first column of
+ * words, which are the names of rows; that column is then no index any more. */
 weft_status text_header_take_ids(text_header *header, int64_t *column);
 /* Returns true if a name is one of the role's words, compared as names of columns are. */
 bool text_name_is(const char *name, text_role role);

@@ -3,8 +3,8 @@
  *
  * Reals: a decimal of at most 19 significant digits is an integer times a power of ten. Where the integer is below 2^53
  * and the power within 10^22, both are exact doubles and one multiplication or division rounds correctly (Clinger, How
- * to Read Floating Point Numbers Accurately, PLDI 1990). Everything else goes to the slower base/number.h. Fortran writes the
- * exponent of a double after a D: 1.5D+00 is 1.5.
+ * to Read Floating Point Numbers Accurately, PLDI 1990). Everything else goes to the slower base/number.h. Fortran
+ * writes the exponent of a double after a D: 1.5D+00 is 1.5.
  */
 #include <ctype.h>
 #include <math.h>

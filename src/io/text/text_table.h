@@ -1,9 +1,11 @@
 /*
- * io/text/text_table.h: a whole table (.csv, .txt, also .gz and .xz), its numbers into one array or its fields to a caller.
+ * io/text/text_table.h: a whole table (.csv, .txt, also .gz and .xz), its numbers into one array or its fields to a
+ * caller.
  *
- * Which separator a file has, whether it has a header, and which columns matter shows io/text/text_header.h. Empty lines
- * and lines that begin with # or % are skipped. Numbers are read in the C locale whatever the program's. Parallel; the array
- * grows by doubling when the row count is not known. Fields of columns that nobody wants need not be numbers.
+ * Which separator a file has, whether it has a header, and which columns matter shows io/text/text_header.h. Empty
+ * lines and lines that begin with # or % are skipped. Numbers are read in the C locale whatever the program's.
+ * Parallel; the array grows by doubling when the row count is not known. Fields of columns that nobody wants need not
+ * be numbers.
  */
 #ifndef WEFT_IO_TEXT_TEXT_TABLE_H
 #define WEFT_IO_TEXT_TEXT_TABLE_H

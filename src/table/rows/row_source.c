@@ -1,6 +1,6 @@
 /*
- * table/rows/row_source.c: see table/rows/row_source.h. Threads take segments in order; once one has failed no later segment begins,
- * so the first fault in the files is among those found.
+ * table/rows/row_source.c: see table/rows/row_source.h. Threads take segments in order; once one has failed no later
+ * segment begins, so the first fault in the files is among those found.
  */
 #include "table/rows/row_source.h"
 

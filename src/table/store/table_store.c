@@ -1,6 +1,6 @@
 /*
- * table/store/table_store.c: a table store opened by mapping its arrays; see table/store/table_store.h. Opening reads the manifest, the
- * schema and the words; values are read when they are used, and the ranks of a node share the pages.
+ * table/store/table_store.c: a table store opened by mapping its arrays; see table/store/table_store.h. Opening reads
+ * the manifest, the schema and the words; values are read when they are used, and the ranks of a node share the pages.
  */
 #include "table/store/table_store.h"
 

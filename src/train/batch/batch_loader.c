@@ -201,7 +201,8 @@ static void stop_threads(batch_loader *l)
 
 /* ---- jobs -------------------------------------------------------------------------------------------------------- */
 
-/* Begins to make rows at hand, or those that travelled, of the slot ahead. Without loaders they are made when this returns. */
+/* Begins to make rows at hand, or those that travelled, of the slot ahead. Without loaders they are made when this
+ * returns. */
 static void run_job(batch_loader *l, bool travelled)
 {
     slot_job *to = &l->slot[l->ahead];

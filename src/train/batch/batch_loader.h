@@ -4,16 +4,16 @@
  *      loader threads:   rows of batch t + 1        |  the caller:   forward, backward of batch t
  *                        into one of two slots      |
  *
- * A slot is the memory of one batch of this rank; the source owns both. Filling a slot is a job: its rows are taken one by one by
- * whoever works on it, so that a slow row holds up nobody else. The caller and the loaders meet under one lock, twice a batch.
- * Without loaders the caller's OpenMP threads fill the slot when the batch is asked for.
+ * A slot is the memory of one batch of this rank; the source owns both. Filling a slot is a job: its rows are taken one
+ * by one by whoever works on it, so that a slow row holds up nobody else. The caller and the loaders meet under one
+ * lock, twice a batch. Without loaders the caller's OpenMP threads fill the slot when the batch is asked for.
  *
- * The loader guesses the batch that training asks for next: the next part or step, then the evaluation if evaluations follow
- * epochs, then the next epoch. A wrong guess (another seed, a resumed training) costs time and changes nothing.
+ * The loader guesses the batch that training asks for next: the next part or step, then the evaluation if evaluations
+ * follow epochs, then the next epoch. A wrong guess (another seed, a resumed training) costs time and changes nothing.
  *
- * Rows may come from other ranks (batch_work.arrive). Then a batch is two jobs: rows at hand while the others travel, then the rows
- * that travelled. Only the caller talks to other ranks, and a batch is begun ahead only inside an epoch, because all ranks know how
- * an epoch goes on: nothing is on its way when a training ends.
+ * Rows may come from other ranks (batch_work.arrive). Then a batch is two jobs: rows at hand while the others travel,
+ * then the rows that travelled. Only the caller talks to other ranks, and a batch is begun ahead only inside an epoch,
+ * because all ranks know how an epoch goes on: nothing is on its way when a training ends.
  *
  *      WEFT_TRY(batch_loader_take(loader, pass, &slot));       the batch of `pass` stands in slot `slot`
  *      ... upload it ...
@@ -38,8 +38,8 @@ typedef struct batch_key {
 /* Functions by which a source fills its slots. All but make_row are called by the thread that takes batches. */
 typedef struct batch_work {
     void *self;
-    /* The batch `key` is to be made in `slot`. [out] rows: of this rank. It also posts messages for rows of other ranks. A failure
-     * is reported when the batch is taken. */
+    /* The batch `key` is to be made in `slot`. [out] rows: of this rank. It also posts messages for rows of other
+     * ranks. A failure is reported when the batch is taken. */
     weft_status (*begin)(void *self, int slot, const batch_key *key, int64_t *rows);
     /* Make a row. Any thread; worker: its number, 0 .. workers - 1. */
     weft_status (*make_row)(void *self, int slot, int64_t row, int worker);
@@ -75,8 +75,8 @@ void batch_loader_destroy(batch_loader *loader);
 /* From now on rows travel: every batch waits for `arrive`. Before the first batch. */
 void batch_loader_expect_travel(batch_loader *loader);
 
-/* [out] slot: where the batch of `pass` stands until the next call. Collective where rows travel. A failure that a worker met is
- * returned with its message. */
+/* [out] slot: where the batch of `pass` stands until the next call. Collective where rows travel. A failure that a
+ * worker met is returned with its message. */
 weft_status batch_loader_take(batch_loader *loader, const train_pass *pass, int *slot);
 /* The batch that was taken is in use: begin the one that comes next, in the other slot. */
 void batch_loader_ahead(batch_loader *loader, const train_pass *pass);

@@ -1,18 +1,18 @@
 /*
  * train/batch/batch_order.h: the samples that a step takes, and the share of them that a rank takes.
  *
- * The order of an epoch is a permutation of the samples that is computed, not stored: a function of (seed, epoch) and the
- * number of samples, whatever the number of ranks. Batch t is positions [t B, (t + 1) B) of the order; the last batch may be short.
- * Every rank takes a contiguous share of each batch; shares differ by one sample at most.
+ * The order of an epoch is a permutation of the samples that is computed, not stored: a function of (seed, epoch) and
+ * the number of samples, whatever the number of ranks. Batch t is positions [t B, (t + 1) B) of the order; the last
+ * batch may be short. Every rank takes a contiguous share of each batch; shares differ by one sample at most.
  *
  *      positions   0 ......... B ......... 2 B ......... n          an epoch of n samples
  *      step        |     0     |     1     |    2    |
  *      parts                   |  0  |  1  |                        micro-batches of step 1
  *      ranks                   |0|1|2|0|1|2|                        shares of each part
  *
- * Some models need several samples together: a batch norm whose input is one pixel an image needs two images. Then a rest of fewer
- * samples joins the step before it, parts of a step are cut between groups of that many samples, and so are shares where each rank
- * normalises by itself.
+ * Some models need several samples together: a batch norm whose input is one pixel an image needs two images. Then a
+ * rest of fewer samples joins the step before it, parts of a step are cut between groups of that many samples, and so
+ * are shares where each rank normalises by itself.
  */
 #ifndef WEFT_TRAIN_BATCH_ORDER_H
 #define WEFT_TRAIN_BATCH_ORDER_H

@@ -3,16 +3,17 @@
  *
  *   RUN_DIR/ckpt/epoch-00000120/        120 epochs trained so far, over all runs; docs/formats.md has every key
  *   RUN_DIR/ckpt/epoch-00000120-step-00000017/      and 17 steps of the next
- *     manifest.json                     what this is, progress, options, and size, XXH3-128 and CRC-32 of every other file
+ *     manifest.json                     what this is, progress, options, and size, XXH3-128 and CRC-32 of every other
+ *                                       file
  *     manifest.xxh3, manifest.crc32     XXH3-128 of manifest.json, which Weft compares, and CRC-32, for Python
  *     last.npz                          parameters there, by name ([rows, cols]); where replicas differ, the
  *                                       mean of all
  *     best.npz                          parameters at the best validation score of the run; absent before the first
  *     first.npz, second.npz             the optimiser's moments, by parameter, if it has any
- *     features.npz                      mean and deviation of each input column, where the model standardises its inputs
- *                                       (train/input_moments.h)
- *     rank-00000.npz ...                where ranks differ (every --sync but allreduce, local state, parameters that are
- *                                       not replicated, a preconditioner, old rows of other ranks): a rank's own
+ *     features.npz                      mean and deviation of each input column, where the model standardises its
+ *                                       inputs (train/input_moments.h)
+ *     rank-00000.npz ...                where ranks differ (every --sync but allreduce, local state, parameters that
+ *                                       are not replicated, a preconditioner, old rows of other ranks): a rank's own
  *                                       parameters and moments, and what mode, preconditioner and model remember
  *
  * A checkpoint is a folder that is complete or absent (base/file.h). Rank 0 writes and reads; what other ranks hold

@@ -1,22 +1,23 @@
 /*
- * train/layers/linear.h: the linear map y = x W + b of every model, forward and backward. Weight gradients of linear maps are made
- * here and nowhere else.
+ * train/layers/linear.h: the linear map y = x W + b of every model, forward and backward. Weight gradients of linear
+ * maps are made here and nowhere else.
  *
  *      forward            y  = x W + b            linear_forward
  *      input gradient     dx = dy W^T             linear_input_gradient
  *      weight gradient    dW = x^T dy             linear_weight_gradient, which tells the pass's listener (train/tap.h)
  *      bias gradient      db = column sums of dy  linear_bias_gradient
  *
- * Rows are independent, so a caller may take them in spans: it passes views of x, y and dy, and adds up the gradients of
- * weights and biases over its spans. A map may also stand for a sub-matrix of a block (linear_part): two maps that read the same
- * rows share a block and are one product, until their rows come at different times.
+ * Rows are independent, so a caller may take them in spans: it passes views of x, y and dy, and adds up the gradients
+ * of weights and biases over its spans. A map may also stand for a sub-matrix of a block (linear_part): two maps that
+ * read the same rows share a block and are one product, until their rows come at different times.
  *
  *      train_linear map = {.params = &params, .weight = block, .bias = LINEAR_NO_BLOCK};
  *      WEFT_TRY(linear_forward(&map, &(linear_rows){.x = &x}, NULL, 0.0, &y));
  *
  * Three kinds of input need more than a product:
  *
- *      panel       input dropout of constant features: rows are masked panel by panel, and never stored masked as a whole
+ *      panel       input dropout of constant features: rows are masked panel by panel, and never stored masked as a
+ *                  whole
  *      stream      features that stay on the host: rows come in blocks, and a mask is applied where the block stands
  *      features    features that are mostly zeros: products walk the other elements, and mask them as they are read
  *
@@ -31,7 +32,8 @@
 
 enum { LINEAR_NO_BLOCK = -1 };
 
-/* A linear map. Zeros beyond `params`, `weight` and `bias`: the whole of a block [in, out], of an input that needs nothing. */
+/* A linear map. Zeros beyond `params`, `weight` and `bias`: the whole of a block [in, out], of an input that needs
+ * nothing. */
 typedef struct train_linear {
     param_store *params;
     /* Blocks of the store; a map without bias has LINEAR_NO_BLOCK there. */

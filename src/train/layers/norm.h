@@ -69,7 +69,9 @@ void norm_set_rows(train_norm *norm, int64_t rows, int64_t all_rows);
 typedef struct norm_operands {
     const weft_tensor *x; /* must stay for the backward pass */
     weft_tensor *
-        y; /* written forward, NULL: its reader makes it, of norm_vectors; read backward, of batch norm with relu behind a residual */
+        /* written forward, NULL: its reader makes it, of norm_vectors; read backward, of batch norm with relu behind a
+         * residual */
+        y;
     /* of batch norm: */
     const weft_tensor *residual; /* forward: added to what is normalised; or NULL */
     bool relu;                   /* y = max(0, norm(x) + residual) */

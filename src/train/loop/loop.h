@@ -39,7 +39,8 @@ typedef struct train_options {
     sync_options sync; /* momentum is the optimiser's; warmup counts epochs */
     optimizer_options optimizer;
     const train_preconditioner *preconditioner; /* NULL: none */
-    /* Listener that reads rows and output gradients of layers in the training passes it wants (train/tap.h); NULL: none. */
+    /* Listener that reads rows and output gradients of layers in the training passes it wants (train/tap.h); NULL:
+     * none. */
     const struct train_tap *tap;
     train_schedule schedule;
     const train_weights *init_weights;    /* to start every run from, or NULL */

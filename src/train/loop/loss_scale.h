@@ -1,12 +1,12 @@
 /*
- * train/loop/loss_scale.h: what the gradient of the loss is multiplied by where gradients between layers are float16, whose
- * smallest number is 2^-24, and whose largest 65504: without it most of a network's are below the one, and with too large a
- * factor above the other.
+ * train/loop/loss_scale.h: what the gradient of the loss is multiplied by where gradients between layers are float16,
+ * whose smallest number is 2^-24, and whose largest 65504: without it most of a network's are below the one, and with
+ * too large a factor above the other.
  *
  * The factor is taken off again from the gradients of the parameters, which are float32, before anything else sees them
- * (train/replica.h). Unless it is fixed it is a power of two, so that neither costs a rounding: it begins at 2^15, is halved
- * whenever a gradient of some rank is not finite, whose step is then skipped, and doubled after 2000 steps without.
- * What cannot be helped by 1 ends the training as everywhere else.
+ * (train/replica.h). Unless it is fixed it is a power of two, so that neither costs a rounding: it begins at 2^15, is
+ * halved whenever a gradient of some rank is not finite, whose step is then skipped, and doubled after 2000 steps
+ * without. What cannot be helped by 1 ends the training as everywhere else.
  *
  *   P. Micikevicius et al.: Mixed precision training. ICLR 2018, arXiv 1710.03740.
  */

@@ -1,4 +1,5 @@
-/* app/predict/answer_table.c on answers of three rows: the likeliest classes in order, ties, and a row that is no number. */
+/* app/predict/answer_table.c on answers of three rows: the likeliest classes in order, ties, and a row that is no
+ * number. */
 #include <math.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-/* The doctor's rules on recorded and synthetic machines, launches, links, settings and devices: every verdict can be had;
- * which device a rank takes. */
+/* The doctor's rules on recorded and synthetic machines, launches, links, settings and devices: every verdict can be
+ * had; which device a rank takes. */
 #include <math.h>
 
 #include "app/doctor/doctor.h"

@@ -1,4 +1,5 @@
-/* What was measured of forms comes back, and no file of another job, and no damaged one; when it is told anew, or lost. */
+/* What was measured of forms comes back, and no file of another job, and no damaged one; when it is told anew, or
+ * lost. */
 #include <string.h>
 #include <unistd.h>
 
@@ -103,7 +104,8 @@ static void test_judge(void **state)
     }
 }
 
-/* ---- a job's epochs ------------------------------------------------------------------------------------------------ */
+/* ---- a job's epochs
+ * ------------------------------------------------------------------------------------------------ */
 
 /* Two ranks; the slowest counts. */
 typedef struct epochs {

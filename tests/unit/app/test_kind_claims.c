@@ -1,7 +1,7 @@
 /*
- * A program of other kinds of work: its workload_list has cakes and pies, and nothing of graphs or images. The catalogue, the
- * choice of the kind and the closing table follow from the two tables; a model of one kind and data of the other are refused,
- * and so are data that both are certain of.
+ * A program of other kinds of work: its workload_list has cakes and pies, and nothing of graphs or images. The
+ * catalogue, the choice of the kind and the closing table follow from the two tables; a model of one kind and data of
+ * the other are refused, and so are data that both are certain of.
  */
 #include <string.h>
 #include <unistd.h>
@@ -24,8 +24,8 @@ static const option_row cake_rows[] = {
 static const option_row pie_rows[] = {
     {"CRUST", "crust", "", OPTION_CHOICE, "model", "pies|tarts", "", "thick", 0, 0, "thick|thin", "around the pie"},
     {"APPLES", "apples", "", OPTION_INT, "data", "pies", "N", "5", 1, 99, "", "in the pie"}};
-static const option_section cake_sections[] = {{"cakes", "Cakes", "The dough.", NULL, "train,eval", OPTION_STAYS, NULL},
-                                               {NULL, NULL, NULL, NULL, NULL, OPTION_CHANGES, NULL}};
+static const option_section cake_sections[] = {{"cakes", "Cakes", "The dough.", NULL, "train,eval", OPTION_STAYS},
+                                               {NULL, NULL, NULL, NULL, NULL, OPTION_CHANGES}};
 static const option_addition cake_words[] = {{OPT_MODEL, "", "sponge|filled", "cakes: sponge or filled"},
                                              {OPTION_NONE, NULL, NULL, NULL}};
 static const option_addition pie_words[] = {{OPT_MODEL, "", "apple|filled", "pies: apple or filled"},

@@ -1,4 +1,5 @@
-/* What another value of an option means to a resumed run, by kind of workload, and which options later fits on open data keep. */
+/* What another value of an option means to a resumed run, by kind of workload, and which options later fits on open
+ * data keep. */
 #include "app/train/option_change.h"
 #include "app/workload/app_catalog.h"
 #include "support/test.h"

@@ -27,8 +27,8 @@ typedef struct choice {
 #define LISTED_INTLIST(id, choices)
 #define OPTION(id, name, aliases, type, section, serves, unit, default_text, min, max, choices, help)                  \
     LISTED_##type(id, choices)
-#include "app/dense/dense_table.def"
-#include "app/gnn/gnn_table.def"
+#include "app/dense/options/dense_table.def"
+#include "app/gnn/options/gnn_table.def"
 #include "app/options/app_options.def"
 #undef LISTED_CHOICE
 
@@ -41,11 +41,11 @@ static const choice *const listed[][OPTION_TABLE_ROWS] = {
         },
     [GNN_TABLE] =
         {
-#include "app/gnn/gnn_table.def"
+#include "app/gnn/options/gnn_table.def"
         },
     [DENSE_TABLE] =
         {
-#include "app/dense/dense_table.def"
+#include "app/dense/options/dense_table.def"
         },
 };
 #undef OPTION

@@ -165,7 +165,8 @@ static int for_every_option(visitor visit)
 
 /* ---- the rows themselves ---------------------------------------------------------------------------------------- */
 
-/* Some kind of job has each trait that the row names: a misspelt one would leave the option without effect everywhere. */
+/* Some kind of job has each trait that the row names: a misspelt one would leave the option without effect
+ * everywhere. */
 static void check_traits(const option_row *row)
 {
     char trait[OPTION_WORD_MAX];

@@ -1,7 +1,7 @@
 /*
  * The engine: gradients of whole networks against central finite differences in float64, every kind of unit and every
- * way in which gradients meet; P ranks against one; the cpu backend against ref; no allocation after the first step; weight
- * gradients of every pass against those that a listener forms out of the rows that it is told of.
+ * way in which gradients meet; P ranks against one; the cpu backend against ref; no allocation after the first step;
+ * weight gradients of every pass against those that a listener forms out of the rows that it is told of.
  */
 #include <math.h>
 
@@ -527,8 +527,8 @@ static void run_step(const bench_case *c, const char *backend, const bench_convs
     bench_close(&b);
 }
 
-/* What convolutions make on their way is what stands in memory without: on the reference, which makes any norm so, and by
- * transformed tiles. */
+/* What convolutions make on their way is what stands in memory without: on the reference, which makes any norm so, and
+ * by transformed tiles. */
 static void test_norms_on_the_way(void **state)
 {
     (void)state;
@@ -647,7 +647,8 @@ static uint64_t workspace_of_backend(void)
     return opened;
 }
 
-/* A device takes for its operations what dense_model_scratch_bytes counts, to the byte: a convolution needs most here. */
+/* A device takes for its operations what dense_model_scratch_bytes counts, to the byte: a convolution needs most
+ * here. */
 static void test_scratch_is_foretold(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /*
- * What a node keeps of decoded images: over any number of ranks, nodes and bounds every sample has its own pixels, which are
- * known from how its file was made; what is kept is not read again, which is shown by removing the files; a damaged or
- * foreign file on disk costs decoding and nothing else.
+ * What a node keeps of decoded images: over any number of ranks, nodes and bounds every sample has its own pixels,
+ * which are known from how its file was made; what is kept is not read again, which is shown by removing the files; a
+ * damaged or foreign file on disk costs decoding and nothing else.
  */
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -71,7 +71,8 @@ static void remove_images(const char *folder)
     }
 }
 
-/* Share (rank + pass) of a random order, so that in `ranks` passes every rank reads every sample and no two the same. */
+/* Share (rank + pass) of a random order, so that in `ranks` passes every rank reads every sample and no two the
+ * same. */
 static weft_status read_pass(const weft_comm *comm, const cache_case *c, const image_set *set, int pass)
 {
     const permutation order = batch_order(SAMPLES, 3, 0);

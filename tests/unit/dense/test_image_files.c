@@ -1,6 +1,6 @@
 /*
- * Images in folders and tars: the same set of them whichever way they come, over however many ranks; malformed ones left
- * out by name; public ones (WEFT_SHARED/data; skipped where they are absent) against what is known of them.
+ * Images in folders and tars: the same set of them whichever way they come, over however many ranks; malformed ones
+ * left out by name; public ones (WEFT_SHARED/data; skipped where they are absent) against what is known of them.
  */
 #include <math.h>
 
@@ -294,7 +294,8 @@ static void test_tars_whose_packing_is_damaged(void **state)
     free(whole);
 }
 
-/* A member that is no image by its first bytes is not held, however large it is; it is left out as a file of a folder is. */
+/* A member that is no image by its first bytes is not held, however large it is; it is left out as a file of a folder
+ * is. */
 static void test_members_are_looked_at_before_they_are_held(void **state)
 {
     enum { LARGE = 40 << 20 };
@@ -863,7 +864,8 @@ static const char *public_path(const char *name)
     return to;
 }
 
-/* The k-th image of a class is the same in both forms; re-encoding moved values by 5.8 on average (data's own notes). */
+/* The k-th image of a class is the same in both forms; re-encoding moved values by 5.8 on average (data's own
+ * notes). */
 static void test_cifar_as_jpeg_is_near_the_binary(void **state)
 {
     image_set *jpeg;

@@ -273,7 +273,8 @@ static void test_batches_are_the_same_for_all_ranks(void **state)
     free(one);
 }
 
-/* Memories that hold a part of the images each: the same batches, every image decoded once as long as there is a place for it. */
+/* Memories that hold a part of the images each: the same batches, every image decoded once as long as there is a place
+ * for it. */
 static void test_nodes_fetch_from_each_other(void **state)
 {
     static const char made[] = "synth:images,n=37,test=11,size=6,channels=1,classes=10";

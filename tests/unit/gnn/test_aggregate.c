@@ -1,7 +1,7 @@
 /*
  * Neighbourhood sums over a divided graph against sums over the whole one in double precision, with the halo hidden and
- * not, along all edges and along those into some rows, and whether it hides: ranks that could not go on if rows and partial sums
- * did not travel behind the products.
+ * not, along all edges and along those into some rows, and whether it hides: ranks that could not go on if rows and
+ * partial sums did not travel behind the products.
  * processors: one
  */
 #include <math.h>
@@ -186,8 +186,8 @@ static double self_of(const setting *s, int64_t v)
     return s->options.normalisation == GNN_NORM_SYMMETRIC && has_loop(&s->graph->graph, v) ? 0.0 : 1.0;
 }
 
-/* sum [n, width]: y * beta + diag * x + post * A (pre * x), as gnn/layers/aggregate.h defines them; magnitude [n, width]:
- * of what is added. */
+/* sum [n, width]: y * beta + diag * x + post * A (pre * x), as gnn/layers/aggregate.h defines them; magnitude [n,
+ * width]: of what is added. */
 static void expect(const setting *s, double *sum, double *magnitude)
 {
     const weft_graph *g = &s->graph->graph;
@@ -319,9 +319,9 @@ static void test_directed(void **state)
 /* ---- does it hide? ---------------------------------------------------------------------------------------------- */
 
 /* Rank 1 does not even begin before rank 0 has computed something (forward leg), and rank 0 does not compute its
- * boundary edges before rank 1 has its aggregate (reverse leg). Steps of rows: rank 0 does not do its unshared rows before
- * rank 1 has rank 0's shared ones (before), and rank 1 gives no sums before rank 0 has done its unshared rows (behind).
- * Without overlap each waits for the other. */
+ * boundary edges before rank 1 has its aggregate (reverse leg). Steps of rows: rank 0 does not do its unshared rows
+ * before rank 1 has rank 0's shared ones (before), and rank 1 gives no sums before rank 0 has done its unshared rows
+ * (behind). Without overlap each waits for the other. */
 typedef enum hiding { HIDES_FORWARD, HIDES_REVERSE, HIDES_STEP_BEFORE, HIDES_STEP_BEHIND } hiding;
 
 typedef struct hiding_job {

@@ -1,6 +1,6 @@
 /*
- * One form for all ranks: figures out of a table in place of a clock, ranks that contradict each other, that have nothing
- * to say, or that fail.
+ * One form for all ranks: figures out of a table in place of a clock, ranks that contradict each other, that have
+ * nothing to say, or that fail.
  */
 #include "gnn/layers/aggregate.h"
 #include "partition/partition.h"
@@ -186,7 +186,8 @@ static void test_failing_rank(void **state)
     }
 }
 
-/* ---- the same through an aggregator ------------------------------------------------------------------------------- */
+/* ---- the same through an aggregator
+ * ------------------------------------------------------------------------------- */
 
 static weft_status contradict(weft_hal *hal, const hal_csr *csr, const hal_spmm_request *request, hal_spmm_trial *trial)
 {

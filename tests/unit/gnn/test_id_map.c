@@ -1,4 +1,5 @@
-/* Ids of edges in order, against a plain sort: numbers and names, by any number of threads, with failing allocations. */
+/* Ids of edges in order, against a plain sort: numbers and names, by any number of threads, with failing
+ * allocations. */
 #include <inttypes.h>
 #include <omp.h>
 #include <stdio.h>
@@ -32,7 +33,8 @@ static int by_bytes(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Edges between ids that have gaps, are negative and large; or names, some of them with separators and quotes in them. */
+/* Edges between ids that have gaps, are negative and large; or names, some of them with separators and quotes in
+ * them. */
 static void write_edges(const char *path, bool names, uint64_t seed)
 {
     FILE *file = fopen(path, "wb");

@@ -1,4 +1,5 @@
-/* Names of tensors as people and PyTorch's wrappers write them become those of PyG's models, or stay as they are in the file. */
+/* Names of tensors as people and PyTorch's wrappers write them become those of PyG's models, or stay as they are in the
+ * file. */
 #include "gnn/pyg_names.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Tables with a row for each vertex, by all threads: rows by ids and by names, words as classes, and faults in one of many rows. */
+/* Tables with a row for each vertex, by all threads: rows by ids and by names, words as classes, and faults in one of
+ * many rows. */
 #include <omp.h>
 
 #include "gnn/data/read/reader_parts.h"

@@ -1,7 +1,7 @@
 /*
- * The kernels of hal/pack.h on each instruction set. bf16 and fp16 against their definition: every pattern decoded by the
- * formula of its fields, and every float32 at and around every boundary between two patterns encoded to the nearer one,
- * ties to the even one. Sums against additions one by one, selection against a plain look at every element.
+ * The kernels of hal/pack.h on each instruction set. bf16 and fp16 against their definition: every pattern decoded by
+ * the formula of its fields, and every float32 at and around every boundary between two patterns encoded to the nearer
+ * one, ties to the even one. Sums against additions one by one, selection against a plain look at every element.
  */
 #include <math.h>
 #include <string.h>
@@ -219,7 +219,8 @@ static void test_long_vectors(void **state)
     }
 }
 
-/* ---- sums ---------------------------------------------------------------------------------------------------------- */
+/* ---- sums
+ * ---------------------------------------------------------------------------------------------------------- */
 
 /* Numbers whose sum depends on the order of the additions. */
 static float noise(int vector, int64_t i)
@@ -301,7 +302,8 @@ static void test_long_sums(void **state)
     free(right);
 }
 
-/* ---- selection ----------------------------------------------------------------------------------------------------- */
+/* ---- selection
+ * ----------------------------------------------------------------------------------------------------- */
 
 enum { ELEMENTS = 1000 };
 

@@ -171,8 +171,8 @@ static weft_status straying_axpby(weft_hal *inner, const hal_axpby_args *args)
     return WEFT_OK;
 }
 
-/* The signal that ends a child in which `op` is the axpby below the shadow; it follows an operation that wrote to `written`, in
- * the same run of the queue. The inner backend is swapped for the test. */
+/* The signal that ends a child in which `op` is the axpby below the shadow; it follows an operation that wrote to
+ * `written`, in the same run of the queue. The inner backend is swapped for the test. */
 static int signal_of_axpby(weft_status (*op)(weft_hal *, const hal_axpby_args *), float *x, float *y, float *written)
 {
     weft_hal saved = *inner_backend();
@@ -211,7 +211,8 @@ static void test_operations_are_held_to_their_operands(void **state)
     hal->mem.free(hal, unnamed);
 }
 
-/* ---- late completion ----------------------------------------------------------------------------------------------- */
+/* ---- late completion
+ * ----------------------------------------------------------------------------------------------- */
 
 static float *staging_floats(size_t count)
 {

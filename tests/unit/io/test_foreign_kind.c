@@ -1,4 +1,5 @@
-/* What files are that no reader takes: first bytes as their formats' documents have them, and texts that are none of them. */
+/* What files are that no reader takes: first bytes as their formats' documents have them, and texts that are none of
+ * them. */
 #include <string.h>
 
 #include "io/foreign_kind.h"

@@ -1,6 +1,6 @@
 /*
- * Who bound a rank and what its job has: launches as they were recorded (environment, mask of the process, mask of mpirun),
- * judged and planned together. The expected CPUs are written out by hand.
+ * Who bound a rank and what its job has: launches as they were recorded (environment, mask of the process, mask of
+ * mpirun), judged and planned together. The expected CPUs are written out by hand.
  */
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /*
- * The room alone, with the catalogue of another program: nothing in it depends on weft's own options. Boats have a table; so do
- * fishing boats and ferries, two kinds of trip with options, a section and words of their own.
+ * The room alone, with the catalogue of another program: nothing in it depends on weft's own options. Boats have a
+ * table; so do fishing boats and ferries, two kinds of trip with options, a section and words of their own.
  */
 #include "base/alloc.h"
 #include "option/option_internal.h"
@@ -23,9 +23,9 @@ static const option_row rows[] = {
 };
 
 static const option_section sections[] = {
-    {"general", "General", "All.", NULL, NULL, OPTION_CHANGES, NULL},
-    {"sailing", "Sailing", "The boat.", "knots", NULL, OPTION_STAYS, NULL},
-    {NULL, NULL, NULL, NULL, NULL, OPTION_CHANGES, NULL},
+    {"general", "General", "All.", NULL, NULL, OPTION_CHANGES},
+    {"sailing", "Sailing", "The boat.", "knots", NULL, OPTION_STAYS},
+    {NULL, NULL, NULL, NULL, NULL, OPTION_CHANGES},
 };
 
 static const option_command commands[] = {
@@ -54,9 +54,9 @@ static const option_row fishing_rows[] = {
     {"DEPTH", "depth", "", OPTION_REAL, "sailing", "catch", "M", "10", 0, 100, "", "of the nets"},
 };
 static const option_section fishing_sections[] = {
-    {"fishing", "Fishing", "The catch.", NULL, "sail", OPTION_DISTURBS, "angling"},
-    {"angling", "Angling", "With a rod.", NULL, "moor", OPTION_CHANGES, NULL},
-    {NULL, NULL, NULL, NULL, NULL, OPTION_CHANGES, NULL},
+    {"fishing", "Fishing", "The catch.", NULL, "sail", OPTION_DISTURBS},
+    {"angling", "Angling", "With a rod.", NULL, "moor", OPTION_CHANGES},
+    {NULL, NULL, NULL, NULL, NULL, OPTION_CHANGES},
 };
 static const option_command fishing_commands[] = {
     {NULL, "sort", "sort the catch", "", 0, 0, "general,fishing", ""},

@@ -1,8 +1,8 @@
 /*
- * Covering designs and the cut by them: every two groups meet, in as few parts as a projective plane would need or little more;
- * pairs lie together within the parts of their groups, evenly, the same by any number of threads; lean designs are taken where
- * clusters of vertices have the edges for their small blocks, else even ones; the forecast chooses designs for
- * graphs whose vertices have neighbours everywhere, and for no others.
+ * Covering designs and the cut by them: every two groups meet, in as few parts as a projective plane would need or
+ * little more; pairs lie together within the parts of their groups, evenly, the same by any number of threads; lean
+ * designs are taken where clusters of vertices have the edges for their small blocks, else even ones; the forecast
+ * chooses designs for graphs whose vertices have neighbours everywhere, and for no others.
  */
 #include <math.h>
 

@@ -177,8 +177,8 @@ static expand_options plain_options(int parts)
         .threads = 2, .parts = parts, .seed = 3, .hub = 1e9, .balance = 1.05, .rows = INT64_MAX, .finished = INT64_MAX};
 }
 
-/* The zoo at any number of parts: what growth says it holds covers what pairs need, and no part is overfull by more than
- * the pairs that one vertex closes. */
+/* The zoo at any number of parts: what growth says it holds covers what pairs need, and no part is overfull by more
+ * than the pairs that one vertex closes. */
 static void test_growth_covers_every_pair(void **state)
 {
     (void)state;
@@ -225,8 +225,8 @@ static void test_star_and_path(void **state)
     test_graph_free(&path);
 }
 
-/* Without hubs and limits it is the published method; with its rules it takes as many replicas, and the largest part is smaller than
- * that one's, and near the mean. */
+/* Without hubs and limits it is the published method; with its rules it takes as many replicas, and the largest part is
+ * smaller than that one's, and near the mean. */
 static void check_beside_plain(const char *name, test_graph *g, int parts)
 {
     int64_t plain_largest = 0, plain = expand_plainly(&g->graph, parts, &plain_largest);

@@ -1,6 +1,6 @@
 /*
- * Cutting a part, alone and beside the others, makes the part that plain loops over the definition make: every array, every fact.
- * trees: release asan
+ * Cutting a part, alone and beside the others, makes the part that plain loops over the definition make: every array,
+ * every fact. trees: release asan
  */
 #include <omp.h>
 
@@ -12,7 +12,8 @@
 #include "support/same_part.h"
 #include "support/test.h"
 
-/* ---- the oracle ---------------------------------------------------------------------------------------------------- */
+/* ---- the oracle
+ * ---------------------------------------------------------------------------------------------------- */
 
 /* A partition spelled out: sources and targets [n, parts]: a part has an edge that begins, or ends, at the vertex. */
 typedef struct plain {
@@ -220,7 +221,8 @@ static weft_part plain_part(const plain *x, int number_of, part_layout layout)
     return part;
 }
 
-/* ---- the comparison ------------------------------------------------------------------------------------------------ */
+/* ---- the comparison
+ * ------------------------------------------------------------------------------------------------ */
 
 static void compare(const weft_graph *g, const weft_partition *p, const int32_t *order, int part)
 {
@@ -340,8 +342,8 @@ static void move_and_compare(const weft_graph *g, weft_partition *p, int64_t e, 
     p->edge_part[other] ^= other != e ? 1 : 0;
 }
 
-/* One direction of a pair elsewhere, and of two pairs of a vertex the one to it and the other from it, so that it has as many of each:
- * every vertex is a source and a destination still, and no part equals its transpose. */
+/* One direction of a pair elsewhere, and of two pairs of a vertex the one to it and the other from it, so that it has
+ * as many of each: every vertex is a source and a destination still, and no part equals its transpose. */
 static void test_one_way(void **state)
 {
     (void)state;

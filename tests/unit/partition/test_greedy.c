@@ -209,8 +209,8 @@ static void test_balance_from_the_worst_case(void **state)
     test_graph_free(&g);
 }
 
-/* From random parts, from Libra's and from refined ones: figures are those of a recount, replicas never rise, no part gets more
- * pairs than it may have; and where refinement has come to its end, some replicas still go. */
+/* From random parts, from Libra's and from refined ones: figures are those of a recount, replicas never rise, no part
+ * gets more pairs than it may have; and where refinement has come to its end, some replicas still go. */
 static void test_eviction_only_takes_replicas(void **state)
 {
     (void)state;
@@ -254,8 +254,9 @@ static void test_eviction_only_takes_replicas(void **state)
     assert_true(evicted < refined);
 }
 
-/* Two triangles' worth of pairs that no single move frees: v has one pair with each of a and b in part 1, where a and b meet as
- * well; all three have more pairs with each other's partners in part 0. Moving one pair leaves the replicas; both take v's away. */
+/* Two triangles' worth of pairs that no single move frees: v has one pair with each of a and b in part 1, where a and b
+ * meet as well; all three have more pairs with each other's partners in part 0. Moving one pair leaves the replicas;
+ * both take v's away. */
 static void test_eviction_moves_pairs_together(void **state)
 {
     (void)state;
@@ -417,7 +418,8 @@ static void test_stream_keeps_its_balance(void **state)
     }
 }
 
-/* Threads that lead second directions after the first give the same parts; of more parts there is memory for fewer of them. */
+/* Threads that lead second directions after the first give the same parts; of more parts there is memory for fewer of
+ * them. */
 static void test_stream_of_threads(void **state)
 {
     (void)state;
@@ -437,8 +439,8 @@ static void test_stream_of_threads(void **state)
     }
 }
 
-/* Cliques whose ids are interleaved, each joined to the next by one pair: as many parts need one replica for each of those
- * pairs at most; a star's leaves are held once. */
+/* Cliques whose ids are interleaved, each joined to the next by one pair: as many parts need one replica for each of
+ * those pairs at most; a star's leaves are held once. */
 static void test_stream_finds_what_is_there(void **state)
 {
     (void)state;

@@ -1,8 +1,8 @@
 /*
- * Partitions that 1 to 5 ranks make together, ranks being threads of this process: one rank makes what partition_compute makes;
- * of several the pieces are a valid partition whose figures are those that partition_measure tells, balanced, the same in
- * every run, and about as good; damaged graphs and requests that cannot be met fail on all ranks alike.
- * room: gnn
+ * Partitions that 1 to 5 ranks make together, ranks being threads of this process: one rank makes what
+ * partition_compute makes; of several the pieces are a valid partition whose figures are those that partition_measure
+ * tells, balanced, the same in every run, and about as good; damaged graphs and requests that cannot be met fail on all
+ * ranks alike. room: gnn
  * trees: release asan
  */
 #include "base/log.h"

@@ -1,6 +1,6 @@
 /*
- * Parts of different sizes: every method that makes them, on every graph of the zoo, alone and by a team; each part has its
- * share of edges and vertices, figures count shares, and equal shares are none, to the bit.
+ * Parts of different sizes: every method that makes them, on every graph of the zoo, alone and by a team; each part has
+ * its share of edges and vertices, figures count shares, and equal shares are none, to the bit.
  * room: gnn
  * trees: release asan
  */
@@ -56,7 +56,8 @@ static void check_figures(const weft_graph *g, const weft_partition *p, const do
     ASSERT_NEAR(report->root_balance, g->vertices > 0 ? most_roots : 1, 1e-12);
 }
 
-/* Each method that knows shares, with each list of weights; with a sanitizer one list in turn for each graph and method. */
+/* Each method that knows shares, with each list of weights; with a sanitizer one list in turn for each graph and
+ * method. */
 static void check_methods(int number, const weft_graph *g,
                           void (*check)(const weft_graph *g, const char *method, const double *share, int parts))
 {

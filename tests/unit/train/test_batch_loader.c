@@ -1,6 +1,6 @@
 /*
- * The loader on batches of numbers, which a formula gives: whatever is asked for, in any order and by any number of threads, stands in
- * the slot; rows that travel are made after they arrived; a row that fails is told with its message.
+ * The loader on batches of numbers, which a formula gives: whatever is asked for, in any order and by any number of
+ * threads, stands in the slot; rows that travel are made after they arrived; a row that fails is told with its message.
  */
 #include <stdatomic.h>
 
@@ -151,7 +151,8 @@ static void test_batches_are_those_asked_for(void **state)
     assert_int_equal(weft_mem_usage_total().current_bytes, 0);
 }
 
-/* The last step has 7 samples, at least 2 a part: it comes in 3 parts, and one of 3 samples in a single part of a smaller plan. */
+/* The last step has 7 samples, at least 2 a part: it comes in 3 parts, and one of 3 samples in a single part of a
+ * smaller plan. */
 static void test_short_steps_have_fewer_parts(void **state)
 {
     (void)state;

@@ -71,8 +71,8 @@ static void test_shares_cover_every_batch(void **state)
     }
 }
 
-/* Whatever samples, batch, parts and ranks are: every position once and in order, no step, part or share of fewer samples than its
- * least, and the odd sample in the step before. */
+/* Whatever samples, batch, parts and ranks are: every position once and in order, no step, part or share of fewer
+ * samples than its least, and the odd sample in the step before. */
 static void test_no_share_is_single(void **state)
 {
     (void)state;

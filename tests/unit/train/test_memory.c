@@ -1,6 +1,6 @@
 /*
- * What train_memory_of foretells, against the bytes that a parameter store and an optimiser take: counted by the allocator. The copies
- * of the training loop and of the backend are worked out by hand.
+ * What train_memory_of foretells, against the bytes that a parameter store and an optimiser take: counted by the
+ * allocator. The copies of the training loop and of the backend are worked out by hand.
  */
 #include "base/alloc.h"
 #include "support/test.h"

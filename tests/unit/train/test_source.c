@@ -1,6 +1,6 @@
 /*
- * Training in minibatches: losses, scores and weights of the small model of support/batch_job.h are compared with the same
- * arithmetic written out in double precision here, on any number of ranks.
+ * Training in minibatches: losses, scores and weights of the small model of support/batch_job.h are compared with the
+ * same arithmetic written out in double precision here, on any number of ranks.
  */
 #include <math.h>
 
@@ -235,8 +235,8 @@ static void test_parts_are_one_step(void **state)
     }
 }
 
-/* A listener that wants every second step is asked before every pass, told of all parts and rows of the steps that it wants, and of
- * nothing else; training has the same bits as without it. */
+/* A listener that wants every second step is asked before every pass, told of all parts and rows of the steps that it
+ * wants, and of nothing else; training has the same bits as without it. */
 static void test_listener_hears_of_every_part(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /*
- * Training in minibatches that stops within an epoch, again and again, ends with the bits of one that did not, whatever its
- * ranks keep of their own; and which checkpoints stopping leaves.
+ * Training in minibatches that stops within an epoch, again and again, ends with the bits of one that did not, whatever
+ * its ranks keep of their own; and which checkpoints stopping leaves.
  * processors: one
  */
 #include "base/log.h"

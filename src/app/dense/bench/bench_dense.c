@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "app/dense/bench/bench_dense.h"
-#include "app/dense/dense_options.h"
+#include "app/dense/options/dense_options.h"
 #include "app/workload/precision.h"
 #include "dense/dense_options.def"
 #include "dense/engine/dense_model.h"

@@ -44,7 +44,8 @@ typedef struct dense_operands {
     const float *x, *weight, *bias, *dy;
 } dense_operands;
 /* given: y, dx or dweight, of the operation's type for that; question's shape.winograd, rounds_sums and
- * rounds_gradient: whether it was made so. The largest error over its bound; infinite where something is not a number. */
+ * rounds_gradient: whether it was made so. The largest error over its bound; infinite where something is not a
+ * number. */
 double bench_dense_error(const dense_question *question, dense_pass pass, const dense_operands *operands,
                          const void *given);
 

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "app/gnn/bench/bench_spmm.h"
-#include "app/gnn/gnn_options.h"
+#include "app/gnn/options/gnn_options.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"

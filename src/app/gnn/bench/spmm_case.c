@@ -7,11 +7,11 @@
  *
  * The limit is what must move at least, by the measured rate of the level of memory that it sits in
  * (machine/stream.h), and the slower of two levels:
- *   near  a row of x an edge, out of the set that a thread reads again and again (hal_spmm_info: a block's strip, or what
- *         fits the second-level cache): the rate at which every thread reads a set of that size in order; of the edges that
- *         come out of a smaller set, that set's
- *   far   the rows of x that come from beyond those sets, the prepared matrix and out once, and where operands are moved the
- *         moves: the rate at which the threads read as much as x, out and the matrix are together
+ *   near  a row of x an edge, out of the set that a thread reads again and again (hal_spmm_info: a block's strip, or
+ *         what fits the second-level cache): the rate at which every thread reads a set of that size in order; of the
+ *         edges that come out of a smaller set, that set's
+ *   far   the rows of x that come from beyond those sets, the prepared matrix and out once, and where operands are
+ *         moved the moves: the rate at which the threads read as much as x, out and the matrix are together
  * What random rows of the near set would take, as long as those that the form reads out of it, is told beside it: what
  * the order of the edges leaves to a kernel. Sums that a form keeps between its blocks are its own affair and not
  * counted. A last-level cache that holds some of what is far makes more than 100 % possible.

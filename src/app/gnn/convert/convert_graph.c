@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "app/gnn/convert/convert_graph.h"
-#include "app/gnn/gnn_options.h"
+#include "app/gnn/options/gnn_options.h"
 #include "base/file.h"
 #include "gnn/data/generate/generator.h"
 #include "gnn/data/read/reader.h"

@@ -8,7 +8,7 @@
 #include "app/gnn/divide/command_partition.h"
 #include "app/gnn/divide/partition_together.h"
 #include "app/gnn/divide/rank_weights.h"
-#include "app/gnn/gnn_options.h"
+#include "app/gnn/options/gnn_options.h"
 #include "app/setup/context.h"
 #include "base/alloc.h"
 #include "base/clock.h"

@@ -1,6 +1,6 @@
 /* app/gnn/divide/rank_weights.c: see app/gnn/divide/rank_weights.h. */
 #include "app/gnn/divide/rank_weights.h"
-#include "app/gnn/gnn_options.h"
+#include "app/gnn/options/gnn_options.h"
 
 #include <math.h>
 #include <stdio.h>

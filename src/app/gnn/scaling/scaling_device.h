@@ -2,10 +2,11 @@
  * app/gnn/scaling/scaling_device.h: GPUs for predictions, from figures instead of measurements: what an edge and a row
  * take, by the bytes and operations that they need and the rates of a card.
  *
- *     an edge   its row of x, in 32-byte sectors, and 4 bytes of its place for each strip of columns; from the second-level cache
- *               as far as a strip of x fits there, the rest from memory, side by side: the slower of the two
- *     a row     of the products: operations, and operands through memory once; libraries hide little of one behind the other
- *               where products are narrow, and where they are wide one of them is small
+ *     an edge   its row of x, in 32-byte sectors, and 4 bytes of its place for each strip of columns; from the
+ *               second-level cache as far as a strip of x fits there, the rest from memory, side by side: the slower of
+ *               the two
+ *     a row     of the products: operations, and operands through memory once; libraries hide little of one behind the
+ *               other where products are narrow, and where they are wide one of them is small
  *
  * Strips are as kernels/sparse.cu of the backend takes them.
  */

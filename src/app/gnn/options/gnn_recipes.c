@@ -1,6 +1,6 @@
-/* app/gnn/gnn_recipes.c: what the recipes of graph networks set. */
-#include "app/gnn/gnn_options.h"
-#include "app/gnn/gnn_words.h"
+/* app/gnn/options/gnn_recipes.c: what the recipes of graph networks set. */
+#include "app/gnn/options/gnn_options.h"
+#include "app/gnn/options/gnn_words.h"
 
 const option_recipe_setting gnn_recipes[] = {
     /* Against learning by heart, where batch norm fits a hundred labels in four epochs. */
@@ -28,9 +28,9 @@ const option_recipe_setting gnn_recipes[] = {
     {"kipf", OPT_EPOCHS, "200"},
     {"kipf", OPT_PATIENCE, "0"},
     /*
-     * P. Velickovic et al.: Graph attention networks. ICLR 2018, arXiv 1710.10903, section 3.3, for Cora and Citeseer: 8
-     * heads of 8, one head of classes. Rows that attention sums pass dropout as in the authors' program. Its early stopping
-     * watches loss and accuracy; here the best validation score counts.
+     * P. Velickovic et al.: Graph attention networks. ICLR 2018, arXiv 1710.10903, section 3.3, for Cora and Citeseer:
+     * 8 heads of 8, one head of classes. Rows that attention sums pass dropout as in the authors' program. Its early
+     * stopping watches loss and accuracy; here the best validation score counts.
      */
     {"gat-paper", OPT_MODEL, "gat"},
     {"gat-paper", OPT_LAYERS, "2"},
@@ -48,10 +48,11 @@ const option_recipe_setting gnn_recipes[] = {
     {"gat-paper", OPT_EPOCHS, "300"},
     {"gat-paper", OPT_PATIENCE, "0"},
     /*
-     * Full batch on large graphs. Reddit: C. Wan et al.: BNS-GCN. MLSys 2022, arXiv 2203.10983, section 4: GraphSAGE 4x256
-     * with layer norm. OGB: W. Hu et al.: Open Graph Benchmark. NeurIPS 2020, arXiv 2005.00687, and its examples: GCN of
-     * ogbn-arxiv with batch norm, GraphSAGE of ogbn-products and ogbn-proteins without a norm. ogbn-papers100M: H. Mostafa:
-     * Sequential aggregation and rematerialization. MLSys 2022, arXiv 2111.06483: GraphSAGE 3x256 with batch norm.
+     * Full batch on large graphs. Reddit: C. Wan et al.: BNS-GCN. MLSys 2022, arXiv 2203.10983, section 4: GraphSAGE
+     * 4x256 with layer norm. OGB: W. Hu et al.: Open Graph Benchmark. NeurIPS 2020, arXiv 2005.00687, and its examples:
+     * GCN of ogbn-arxiv with batch norm, GraphSAGE of ogbn-products and ogbn-proteins without a norm. ogbn-papers100M:
+     * H. Mostafa: Sequential aggregation and rematerialization. MLSys 2022, arXiv 2111.06483: GraphSAGE 3x256 with
+     * batch norm.
      */
     {"reddit", OPT_MODEL, "sage"},
     {"reddit", OPT_LAYERS, "4"},

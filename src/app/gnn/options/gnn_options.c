@@ -1,13 +1,14 @@
-/* app/gnn/gnn_options.c: the table of graph options; recipes and words of other programs are in files of their own. */
-#include "app/gnn/gnn_options.h"
+/* app/gnn/options/gnn_options.c: the table of graph options; recipes and words of other programs are in files of their
+ * own. */
+#include "app/gnn/options/gnn_options.h"
 
-#include "app/gnn/gnn_words.h"
+#include "app/gnn/options/gnn_words.h"
 
 static const option_row rows[] = {
 #define CHOICES(type, LIST) CHOICE_WORDS(LIST)
 #define WORDS(text)         text
 #define OPTION              OPTION_ROW
-#include "app/gnn/gnn_table.def"
+#include "app/gnn/options/gnn_table.def"
 #undef OPTION
 #undef WORDS
 #undef CHOICES
@@ -17,21 +18,21 @@ static const option_need needs[] = {
 #define OPTION(...)
 #undef NEED
 #define NEED OPTION_NEED
-#include "app/gnn/gnn_table.def"
+#include "app/gnn/options/gnn_table.def"
 #undef NEED
 #undef OPTION
     {OPTION_NONE, OPTION_NONE, NULL},
 };
 
 static const option_section sections[] = {
-    {"partition", "Partition", "How the graph is divided among the ranks.", NULL, "train,eval,predict", OPTION_DISTURBS,
-     NULL},
-    {"partitioning", "Partitioning", "What weft partition makes.", NULL, NULL, OPTION_CHANGES, NULL},
-    {"partitioner", "Partitioner", "How the partitioner works.", NULL, "train,eval,predict", OPTION_DISTURBS, NULL},
+    {"partition", "Partition", "How the graph is divided among the ranks.", NULL, "train,eval,predict",
+     OPTION_DISTURBS},
+    {"partitioning", "Partitioning", "What weft partition makes.", NULL, NULL, OPTION_CHANGES},
+    {"partitioner", "Partitioner", "How the partitioner works.", NULL, "train,eval,predict", OPTION_DISTURBS},
     {"aggregation", "Aggregation", "Order and form of the aggregation matrix.", NULL, "train,bench,eval,predict",
-     OPTION_DISTURBS, NULL},
-    {"scaling", "Scaling", "The sockets and the network that are predicted.", NULL, NULL, OPTION_CHANGES, NULL},
-    {NULL, NULL, NULL, NULL, NULL, OPTION_CHANGES, NULL},
+     OPTION_DISTURBS},
+    {"scaling", "Scaling", "The sockets and the network that are predicted.", NULL, NULL, OPTION_CHANGES},
+    {NULL, NULL, NULL, NULL, NULL, OPTION_CHANGES},
 };
 
 static const option_command commands[] = {

@@ -1,11 +1,12 @@
-/* app/dense/dense_options.c: the table of the options of images, with its recipe and words of other programs. */
-#include "app/dense/dense_options.h"
+/* app/dense/options/dense_options.c: the table of the options of images, with its recipe and words of other
+ * programs. */
+#include "app/dense/options/dense_options.h"
 
 static const option_row rows[] = {
 #define CHOICES(type, LIST) CHOICE_WORDS(LIST)
 #define WORDS(text)         text
 #define OPTION              OPTION_ROW
-#include "app/dense/dense_table.def"
+#include "app/dense/options/dense_table.def"
 #undef OPTION
 #undef WORDS
 #undef CHOICES
@@ -15,15 +16,15 @@ static const option_need needs[] = {
 #define OPTION(...)
 #undef NEED
 #define NEED OPTION_NEED
-#include "app/dense/dense_table.def"
+#include "app/dense/options/dense_table.def"
 #undef NEED
 #undef OPTION
     {OPTION_NONE, OPTION_NONE, NULL},
 };
 
 static const option_section sections[] = {
-    {"images", "Images", "Batches of images.", NULL, "train,bench,eval,predict", OPTION_STAYS, NULL},
-    {NULL, NULL, NULL, NULL, NULL, OPTION_CHANGES, NULL},
+    {"images", "Images", "Batches of images.", NULL, "train,bench,eval,predict", OPTION_STAYS},
+    {NULL, NULL, NULL, NULL, NULL, OPTION_CHANGES},
 };
 
 /* What images add to the options of all jobs. */

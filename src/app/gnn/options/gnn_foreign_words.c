@@ -1,6 +1,7 @@
-/* app/gnn/gnn_foreign_words.c: answers for those who come from other programs for graphs; see app/options/option_foreign_words.c. */
-#include "app/gnn/gnn_options.h"
-#include "app/gnn/gnn_words.h"
+/* app/gnn/options/gnn_foreign_words.c: answers for those who come from other programs for graphs; see
+ * app/options/option_foreign_words.c. */
+#include "app/gnn/options/gnn_options.h"
+#include "app/gnn/options/gnn_words.h"
 
 const option_foreign gnn_foreigns[] = {
     {"fanout,fan-out,fanouts,num-neighbors,num-neighbours,neighbors,neighbours,neighbor-sizes,sizes-per-layer,"

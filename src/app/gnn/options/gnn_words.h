@@ -1,8 +1,8 @@
-/* app/gnn/gnn_words.h: lists of the table of graph options; each ends with a row whose last pointer is NULL. */
+/* app/gnn/options/gnn_words.h: lists of the table of graph options; each ends with a row whose last pointer is NULL. */
 #ifndef WEFT_APP_GNN_GNN_WORDS_H
 #define WEFT_APP_GNN_GNN_WORDS_H
 
-#include "app/gnn/gnn_options.h"
+#include "app/gnn/options/gnn_options.h"
 
 extern const option_recipe_setting gnn_recipes[];
 extern const option_foreign gnn_foreigns[];

@@ -1,4 +1,5 @@
-/* app/gnn/gnn_options.h: the ids of the options of graph jobs, as app/options/app_options.h has those of all jobs. */
+/* app/gnn/options/gnn_options.h: the ids of the options of graph jobs, as app/options/app_options.h has those of all
+ * jobs. */
 #ifndef WEFT_APP_GNN_GNN_OPTIONS_H
 #define WEFT_APP_GNN_GNN_OPTIONS_H
 
@@ -16,14 +17,14 @@ enum {
     OPT_BEFORE_GNN = OPTION_TABLE_FIRST(GNN_TABLE) - 1,
 #undef OPTION
 #define OPTION(id, ...) OPT_##id,
-#include "app/gnn/gnn_table.def"
+#include "app/gnn/options/gnn_table.def"
 #undef OPTION
 };
 
 #define CHOICES(type, LIST) type
 #define WORDS(text)         void
 #define OPTION              OPTION_CHOICE_TYPE
-#include "app/gnn/gnn_table.def"
+#include "app/gnn/options/gnn_table.def"
 #undef OPTION
 #undef WORDS
 #undef CHOICES
