@@ -2,16 +2,17 @@
  * table/table.h: tables of rows and typed columns, from files or from a store, each rank with its range of rows.
  *
  * The rows of all files, in the order in which the files are named, have numbers 0 .. rows - 1. Rank r of P holds rows
- * rows * r / P up to rows * (r + 1) / P, so the order of rows is the same for every P. This room knows no MPI: ranks talk
- * through a table_exchange that the caller fills in.
+ * rows * r / P up to rows * (r + 1) / P, so the order of rows is the same for every P. This room knows no MPI: ranks
+ * talk through a table_exchange that the caller fills in.
  *
  *   table_request request = {.target = "price", .index_base = -1};
  *   WEFT_TRY(table_open(&path, 1, &request, NULL, &table));          NULL: one rank
  *   const float *x = table.column[j].data;                           [table.count], of kind table.schema.field[j].kind
  *   table_close(&table);
  *
- * Files are CSV, LIBSVM, .npy, .npz, or the layouts of Criteo and Avazu (table/read/table_reader.h); text may be compressed with
- * gzip or xz. A folder with a manifest is a store: its arrays are mapped, so a table may be larger than memory.
+ * Files are CSV, LIBSVM, .npy, .npz, or the layouts of Criteo and Avazu (table/read/table_reader.h); text may be
+ * compressed with gzip or xz. A folder with a manifest is a store: its arrays are mapped, so a table may be larger
+ * than memory.
  *
  * Memory of a table from files: rows of this rank * schema_row_bytes, the words of categories, and for each thread
  * 1 MiB of text and 1 MiB of places. Plain files are read twice, once to count rows.
@@ -55,8 +56,8 @@ bool table_is_store(const char *path);
 /* Compares every array of an open store with its checksum. WEFT_ERR_DATA names the damaged file. */
 weft_status table_verify(const weft_table *table);
 
-/* Reads files and writes a store, block by block: takes `memory` bytes at most beside the words (0: 256 MiB). An existing
- * store is refused unless force. */
+/* Reads files and writes a store, block by block: takes `memory` bytes at most beside the words (0: 256 MiB). An
+ * existing store is refused unless force. */
 weft_status table_convert(const char *const *paths, int count, const table_request *request, int64_t memory,
                           const char *out, bool force);
 

@@ -1,6 +1,6 @@
 /*
- * table/table_exchange.h: how ranks talk while a table is read, and which rows each holds. The room of tables knows no MPI, so
- * the caller fills in a function. A NULL exchange means one rank.
+ * table/table_exchange.h: how ranks talk while a table is read, and which rows each holds. The room of tables knows
+ * no MPI, so the caller fills in a function. A NULL exchange means one rank.
  */
 #ifndef WEFT_TABLE_TABLE_EXCHANGE_H
 #define WEFT_TABLE_TABLE_EXCHANGE_H
@@ -10,7 +10,8 @@
 
 #include "base/status.h"
 
-/* gather: collective, every rank calls with its own bytes. [out] all: the bytes of rank 0, 1, ... behind each other, for
+/* gather: collective, every rank calls with its own bytes. [out] all: the bytes of rank 0, 1, ... behind each other,
+ * for
  * weft_free. [out] bytes_of: [ranks] how many each rank gave, for weft_free. */
 typedef struct table_exchange {
     void *self;

@@ -28,8 +28,8 @@ int64_t words_count(const table_words *words);
 /* The word of a code, not NUL-terminated. [out] bytes: its length. Valid until words_free. */
 const char *words_text(const table_words *words, int64_t code, size_t *bytes);
 
-/* Orders the words by their bytes; codes change. [out] order: [count] the final code of each code before, for weft_free;
- * NULL if no code changed. No thread may add words meanwhile. */
+/* Orders the words by their bytes; codes change. [out] order: [count] the final code of each code before, for
+ * weft_free; NULL if no code changed. No thread may add words meanwhile. */
 weft_status words_sort(table_words *words, int32_t **order);
 
 #endif

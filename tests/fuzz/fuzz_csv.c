@@ -1,7 +1,7 @@
 /*
- * Fuzz target: tables as CSV, also .gz and .xz, and the layouts that are recognised by their text. The rows are the same in
- * segments of 16 bytes as in one. Seeds: tests/fuzz/make_seeds DIR. Memory: buffers of both threads and the first rows, then an
- * unpacked byte makes no more than a cell, of which there are a value, facts and a word.
+ * Fuzz target: tables as CSV, also .gz and .xz, and the layouts that are recognised by their text. The rows are the
+ * same in segments of 16 bytes as in one. Seeds: tests/fuzz/make_seeds DIR. Memory: buffers of both threads and the
+ * first rows, then an unpacked byte makes no more than a cell, of which there are a value, facts and a word.
  */
 #include <math.h>
 

@@ -1,4 +1,5 @@
-/* Fuzz target: tables as LIBSVM lines. Seeds: tests/fuzz/make_seeds DIR. A line of six bytes may ask for 65536 columns. */
+/* Fuzz target: tables as LIBSVM lines. Seeds: tests/fuzz/make_seeds DIR. A line of six bytes may ask for 65536
+ * columns. */
 #include "fuzz/fuzz_support.h"
 #include "table/table.h"
 

@@ -1,8 +1,8 @@
 /*
  * io/store/store_array.h: an array of a store: its entry in the manifest, its file, and its checksums.
  *
- * A store is a folder of .npy files and a manifest.json whose object `arrays` has an entry for each file. Every part of an
- * entry but the name may be absent, so that a person can write a manifest by hand; what is there must be true.
+ * A store is a folder of .npy files and a manifest.json whose object `arrays` has an entry for each file. Every part
+ * of an entry but the name may be absent, so that a person can write a manifest by hand; what is there must be true.
  *
  *   "source": {"file": "source.npy", "dtype": "int32", "shape": [9], "bytes": 164, "xxh3": "..", "crc32": ".."}
  *
@@ -35,11 +35,13 @@ typedef struct store_array {
 store_array store_array_named(const char *name, bool present);
 
 /* Reads one entry: `value` is the object, whose key is the array's name; `name` is the manifest's, for messages. Fields
- * that the object lacks stay as they are. WEFT_ERR_DATA: a file name that leads out of the folder, a malformed shape. */
+ * that the object lacks stay as they are. WEFT_ERR_DATA: a file name that leads out of the folder, a malformed
+ * shape. */
 weft_status store_array_parse(const char *name, const json_value *value, store_array *entry);
 void store_array_print(json_writer *json, const char *name, const store_array *entry);
 
-/* Maps the file at `path` and compares type, shape and size with the entry. The caller closes the map on failure too. */
+/* Maps the file at `path` and compares type, shape and size with the entry. The caller closes the map on failure
+ * too. */
 weft_status store_array_open(const char *path, const store_array *entry, npy_map *array);
 /* Compares the checksum. An entry without one is warned about. WEFT_ERR_DATA: damaged. */
 weft_status store_array_verify(const char *path, const store_array *entry, const npy_map *array);

@@ -3,8 +3,9 @@
  *
  *   STORE/checked.json   {"format": "weft-checked", "version": 1, "seal": hash}
  *
- * A seal is a hash of the manifest and of inode, size, modification time and change time of every array. Whatever writes
- * to a file moves its change time, and a copy has another inode, so a stale seal costs no more than one more check.
+ * A seal is a hash of the manifest and of inode, size, modification time and change time of every array. Whatever
+ * writes to a file moves its change time, and a copy has another inode, so a stale seal costs no more than one more
+ * check.
  */
 #ifndef WEFT_IO_STORE_STORE_SEAL_H
 #define WEFT_IO_STORE_STORE_SEAL_H

@@ -48,8 +48,8 @@ weft_status store_placed_write(store_writer *store, const store_placed *file, in
 /* Closes the file; if status is WEFT_OK, also flushes it and fills in the checksums. Returns status, or the failure. */
 weft_status store_placed_end(store_array *entry, weft_status status, store_placed *file);
 
-/* WEFT_ERR_USAGE unless `path` is absent, a store (it has a manifest) or an empty folder; `what`: "a graph store". Looks
- * only, so that it can be asked before an hour of reading. */
+/* WEFT_ERR_USAGE unless `path` is absent, a store (it has a manifest) or an empty folder; `what`: "a graph store".
+ * Looks only, so that it can be asked before an hour of reading. */
 weft_status store_check_replaceable(const char *path, const char *what);
 /* Removes what a failed writing left at `temporary`, keeps the message and returns status. */
 weft_status store_discard(const char *temporary, weft_status status);

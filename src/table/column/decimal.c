@@ -1,4 +1,5 @@
-/* table/column/decimal.c: numbers that table/column/decimal.h does not read at once: exponents, many digits, plus signs, and what is no number. */
+/* table/column/decimal.c: numbers that table/column/decimal.h does not read at once: exponents, many digits, plus
+ * signs, and what is no number. */
 #include "table/column/decimal.h"
 
 #include "io/text/text_source.h"

@@ -1,10 +1,11 @@
 /*
- * table/column/decimal.h: decimal numbers of known length, correctly rounded to double, for the lengths that tables are full of.
+ * table/column/decimal.h: decimal numbers of known length, correctly rounded to double, for the lengths that tables
+ * are full of.
  *
  * Up to 16 digits are put together eight at a time in one register (D. Lemire, Number Parsing at a Gigabyte per Second,
- * Software: Practice and Experience 2021). Such an integer below 2^53 and a power of ten up to 10^16 are exact doubles, so
- * one division rounds correctly (W. D. Clinger, How to Read Floating Point Numbers Accurately, PLDI 1990). Every other
- * text goes to text_scan_real.
+ * Software: Practice and Experience 2021). Such an integer below 2^53 and a power of ten up to 10^16 are exact
+ * doubles, so one division rounds correctly (W. D. Clinger, How to Read Floating Point Numbers Accurately, PLDI
+ * 1990). Every other text goes to text_scan_real.
  */
 #ifndef WEFT_TABLE_COLUMN_DECIMAL_H
 #define WEFT_TABLE_COLUMN_DECIMAL_H
@@ -16,8 +17,8 @@
 
 enum { DECIMAL_PAD = 16 /* bytes before and behind a text that may be read */ };
 
-/* Reads text[0 .. bytes), all of which must be one finite number; `point` is '.' or ','. DECIMAL_PAD bytes before it must be
- * readable. [out] whole: the text is an optional sign and digits alone. */
+/* Reads text[0 .. bytes), all of which must be one finite number; `point` is '.' or ','. DECIMAL_PAD bytes before it
+ * must be readable. [out] whole: the text is an optional sign and digits alone. */
 bool decimal_read_slowly(const char *text, size_t bytes, char point, double *value, bool *whole);
 
 /* The last `bytes` bytes before `end`, 1 to 8 of them, in the high bytes of a word whose others are '0'. */
@@ -29,7 +30,8 @@ static inline uint64_t decimal_last(const char *end, unsigned bytes)
     return junk == 0 ? word : (word >> junk << junk) | UINT64_C(0x3030303030303030) >> 8 * bytes;
 }
 
-/* Takes the first byte that equals the point out of eight characters. Returns the number of characters behind it, or -1. */
+/* Takes the first byte that equals the point out of eight characters. Returns the number of characters behind it, or
+ * -1. */
 static inline int decimal_take_point(uint64_t *word, char point)
 {
     const uint64_t x = *word ^ (uint64_t)(uint8_t)point * UINT64_C(0x0101010101010101);

@@ -92,7 +92,8 @@ static weft_status fail_no_column(const char *path, const table_schema *schema, 
     return status;
 }
 
-/* The column of an exact name, else of one that differs in case, blanks and marks, else of a number from 1; -1: none. */
+/* The column of an exact name, else of one that differs in case, blanks and marks, else of a number from 1; -1:
+ * none. */
 static int64_t column_of(const table_schema *schema, const char *word)
 {
     char *end;

@@ -111,6 +111,7 @@ static weft_status end_row(row_place *p, const char *end)
         p->begin = p->cell = end + 1; /* an empty line */
         return WEFT_OK;
     }
+    assert(p->cell <= end && *end == '\n');
     if (p->column != p->parser->columns - 1) {
         return fail_width(p, end);
     }

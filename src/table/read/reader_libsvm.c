@@ -1,7 +1,7 @@
 /*
- * table/read/reader_libsvm.c: lines LABEL [qid:QUERY] INDEX:VALUE ..., as LIBSVM, XGBoost and LightGBM write sparse rows. A '#' ends
- * a line. Columns are the label, the query if lines have one, and a column of reals for each index from the least allowed
- * to the greatest that occurs; an index that a line lacks is 0. Indices ascend within a line.
+ * table/read/reader_libsvm.c: lines LABEL [qid:QUERY] INDEX:VALUE ..., as LIBSVM, XGBoost and LightGBM write sparse
+ * rows. A '#' ends a line. Columns are the label, the query if lines have one, and a column of reals for each index
+ * from the least allowed to the greatest that occurs; an index that a line lacks is 0. Indices ascend within a line.
  *
  * Columns are whole (dense), so LIBSVM_COLUMNS bounds the indices.
  */

@@ -1,5 +1,6 @@
 /*
- * table/read/table_reader.h: the ways in which tables come as files; a new one is a row of table_readers (table/readers.c).
+ * table/read/table_reader.h: the ways in which tables come as files; a new one is a row of table_readers
+ * (table/readers.c).
  *
  * A reader opens files and makes a schema of their first rows. Then it reads any range of rows, once or several times:
  * without arrays to survey the columns, with arrays to fill them.
@@ -31,7 +32,8 @@ typedef struct table_reader {
     bool (*recognise)(const reader_head *head);
     /* Opens the files and looks at their first rows. Every rank alone. [out] self: for close, NULL on failure */
     weft_status (*open)(const char *const *paths, int count, const table_request *request, void **self);
-    /* Counts rows and makes the schema, in which kinds may be unseen. Collective: a rank that fails still takes part. */
+    /* Counts rows and makes the schema, in which kinds may be unseen. Collective: a rank that fails still takes
+     * part. */
     weft_status (*begin)(void *self, const table_request *request, const table_exchange *exchange, table_schema *schema,
                          int64_t *rows);
     /* The decimal point of the files' numbers, for the sink; NULL: '.' */

@@ -1,4 +1,5 @@
-/* table/rows/row_index.h: segments of a file and how they are counted; shared by row_index.c, row_source.c and row_stream.c. */
+/* table/rows/row_index.h: segments of a file and how they are counted; shared by row_index.c, row_source.c and
+ * row_stream.c. */
 #ifndef WEFT_TABLE_ROWS_ROW_INDEX_H
 #define WEFT_TABLE_ROWS_ROW_INDEX_H
 
@@ -45,18 +46,19 @@ struct row_source {
 /* Room for `bytes` of text, with ROW_PAD before and behind. */
 weft_status row_buffer_reserve(row_buffer *buffer, size_t bytes);
 void row_buffer_free(row_buffer *buffer);
-/* The place of the first '\n' outside quotes at or behind `from`, before `to`; `to` if there is none. [in/out] inside */
+/* The place of the first '\n' outside quotes at or behind `from`, before `to`; `to` if there is none. [in/out]
+ * inside */
 size_t row_find_end(const csv_marks *marks, const char *text, size_t from, size_t to, bool *inside);
 
 /* Counts rows of all files and fills in the segments. Collective if exchange is not NULL. */
 weft_status row_index_make(row_source *source, const table_exchange *exchange);
-/* Reads a plain segment with two bytes before it: [out] buffer->text[0] is its first byte, [0 .. *bytes) is of the segment, and
- * up to ROW_AHEAD bytes behind it are held as well. A last line without '\n' gets one. */
+/* Reads a plain segment with two bytes before it: [out] buffer->text[0] is its first byte, [0 .. *bytes) is of the
+ * segment, and up to ROW_AHEAD bytes behind it are held as well. A last line without '\n' gets one. */
 weft_status row_read_segment(const row_source *source, const row_file *file, int64_t k, row_buffer *buffer,
                              size_t *bytes, bool *end);
 
-/* Reads a compressed file and hands rows first .. last - 1 to the parser; parse NULL: only counts. Goes on where the last call
- * ended if these rows come behind it, else begins anew. [out] rows: the file's rows up to there. */
+/* Reads a compressed file and hands rows first .. last - 1 to the parser; parse NULL: only counts. Goes on where the
+ * last call ended if these rows come behind it, else begins anew. [out] rows: the file's rows up to there. */
 weft_status row_stream_read(row_source *source, row_file *file, int64_t first, int64_t last, row_parse_fn parse,
                             void *self, int64_t *rows);
 

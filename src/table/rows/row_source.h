@@ -9,7 +9,8 @@
  * are no rows. Ranks count a share of the segments each and exchange the counts.
  *
  * A compressed file cannot be read from its middle: every rank unpacks it from its beginning, once to count rows and
- * once more for each pass; ranges of rows in ascending order are one pass. Memory: 1 MiB a thread, and 16 bytes a segment; more only where a row is longer.
+ * once more for each pass; ranges of rows in ascending order are one pass. Memory: 1 MiB a thread, and 16 bytes a
+ * segment; more only where a row is longer.
  */
 #ifndef WEFT_TABLE_ROWS_ROW_SOURCE_H
 #define WEFT_TABLE_ROWS_ROW_SOURCE_H
@@ -35,7 +36,8 @@ typedef struct row_piece {
     const char *at; /* [out] where a fault is; NULL: not in the text */
 } row_piece;
 
-/* Parses a piece. WEFT_ERR_DATA with piece->at: the message becomes "FILE: line N: MESSAGE". Several threads at once. */
+/* Parses a piece. WEFT_ERR_DATA with piece->at: the message becomes "FILE: line N: MESSAGE". Several threads at
+ * once. */
 typedef weft_status (*row_parse_fn)(void *self, row_piece *piece);
 
 /* What rows are made of, and where those of each file begin. */
@@ -56,8 +58,8 @@ int row_source_threads(const row_source *source);
 /* Hands rows first .. first + count - 1 to the parser. Returns the first fault in the order of the files. */
 weft_status row_source_read(row_source *source, int64_t first, int64_t count, row_parse_fn parse, void *self);
 
-/* Fails with "FILE: line N: MESSAGE", the message being the last failure's: `offset` is the fault's place in the unpacked
- * file. */
+/* Fails with "FILE: line N: MESSAGE", the message being the last failure's: `offset` is the fault's place in the
+ * unpacked file. */
 weft_status row_fail_at(const char *path, int64_t offset, weft_status status);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * table/rows/row_stream.c: a compressed file from its beginning: a block is unpacked, cut into a piece for each thread at row
- * ends, and parsed. What follows the last row end moves on to the next block.
+ * table/rows/row_stream.c: a compressed file from its beginning: a block is unpacked, cut into a piece for each
+ * thread at row ends, and parsed. What follows the last row end moves on to the next block.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -76,8 +76,8 @@ static size_t row_end_near(const row_source *s, const char *text, size_t from, s
     return last;
 }
 
-/* Cuts the block into a piece for each thread. [out] whole: bytes of all pieces, everything at the end of the file. Returns the
- * number of rows. */
+/* Cuts the block into a piece for each thread. [out] whole: bytes of all pieces, everything at the end of the file.
+ * Returns the number of rows. */
 static int64_t cut_block(block_reader *r, size_t *whole)
 {
     const row_source *s = r->source;

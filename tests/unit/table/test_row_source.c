@@ -1,4 +1,5 @@
-/* Rows of text in segments of a few bytes, on several threads and in several ranges, beside a loop over the whole text. */
+/* Rows of text in segments of a few bytes, on several threads and in several ranges, beside a loop over the whole
+ * text. */
 #include <omp.h>
 
 #include "base/log.h"
@@ -32,7 +33,8 @@ static void rows_by_bytes(const char *text, size_t bytes, char quote, int64_t *r
     }
 }
 
-/* Few letters, so that quotes, ends of lines and empty lines meet borders of segments in every way; all quotes closed. */
+/* Few letters, so that quotes, ends of lines and empty lines meet borders of segments in every way; all quotes
+ * closed. */
 static size_t make_text(uint64_t seed, char *text)
 {
     static const char letters[] = "ab,\"\n\r\n\n";
