@@ -11,8 +11,7 @@
 #include "base/status.h"
 
 /* gather: collective, every rank calls with its own bytes. [out] all: the bytes of rank 0, 1, ... behind each other,
- * for
- * weft_free. [out] bytes_of: [ranks] how many each rank gave, for weft_free. */
+ * for weft_free. [out] bytes_of: [ranks] how many each rank gave, for weft_free. */
 typedef struct table_exchange {
     void *self;
     int rank, ranks;
