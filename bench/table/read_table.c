@@ -4,9 +4,9 @@
  *     read_table make ROWS FILE           writes the file; prints a JSON object with the sum of each column
  *     read_table read FILE ROUNDS         reads it; prints seconds, bytes, peak memory and the sum of each column
  *
- * Columns in turn: whole numbers of 1 to 6 digits, reals of 4 to 8 digits with a sign, and in each tenth column words
- * of eight hexadecimal digits. Every eleventh cell of the whole numbers is empty. Values are multiples of 1/1024 below
- * 2^23, so float32 holds them and sums in double are exact.
+ * Columns in turn: whole numbers of 1 to 6 digits, reals of 4 to 8 digits with a sign, and in each tenth column
+ * words of eight hexadecimal digits. Every eleventh cell of the whole numbers is empty. Values are multiples of
+ * 1/1024 below 2^23, so float32 holds them and sums in double are exact.
  */
 #include <inttypes.h>
 #include <math.h>

@@ -5,8 +5,7 @@
  *   real       float32       NaN        a decimal number, rounded to double and then to float32
  *   integer    int32         INT32_MIN  a whole number
  *   long       int64         INT64_MIN  a whole number, where int32 is too narrow for one of the column
- *   category   int32         -1         a word: its place among the column's words, which are in the order of their
- *                                       bytes
+ *   category   int32         -1         a word: its place among the column's words in the order of their bytes
  *   id         uint64        0          a word: XXH3-64 of its bytes (a hash of 0 is stored as 1)
  *   split      uint8         255        train, valid or test: 0, 1, 2
  *

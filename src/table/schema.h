@@ -2,10 +2,10 @@
  * table/schema.h: which columns a table has, what they are for, and how files spell them.
  *
  * A schema begins as a guess from the first rows, which the caller's options override. Reading verifies it over the
- * whole file. A whole number that does not fit int32 makes its column a long; a number with a fraction makes a column
- * of whole numbers real. A word in a column of numbers is refused with file, line, column, value and cure, because a
- * guessed category would hide a damaged row. Nothing of this depends on threads or ranks: every rule is a maximum over
- * all rows.
+ * whole file. A whole number that does not fit int32 makes its column a long; a number with a fraction makes a
+ * column of whole numbers real. A word in a column of numbers is refused with file, line, column, value and cure,
+ * because a guessed category would hide a damaged row. Nothing of this depends on threads or ranks: every rule is a
+ * maximum over all rows.
  */
 #ifndef WEFT_TABLE_SCHEMA_H
 #define WEFT_TABLE_SCHEMA_H
@@ -99,8 +99,8 @@ int64_t schema_find(const table_schema *schema, table_role role);
 int64_t schema_row_bytes(const table_schema *schema);
 /* "column 'NAME'", for messages. Returns text. */
 const char *schema_say(const table_schema *schema, int64_t column, char text[96]);
-/* Logs a line for each column, SCHEMA_LINES at most: name, kind, role, missing cells, range or number of words. Warns
- * of a target that is constant or partly missing, and of no target. */
+/* Logs a line for each column, SCHEMA_LINES at most: name, kind, role, missing cells, range or number of words.
+ * Warns of a target that is constant or partly missing, and of no target. */
 enum { SCHEMA_LINES = 60 };
 void schema_tell(const char *path, const table_schema *schema, int64_t rows);
 

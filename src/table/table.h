@@ -11,8 +11,8 @@
  *   table_close(&table);
  *
  * Files are CSV, LIBSVM, .npy, .npz, or the layouts of Criteo and Avazu (table/read/table_reader.h); text may be
- * compressed with gzip or xz. A folder with a manifest is a store: its arrays are mapped, so a table may be larger than
- * memory.
+ * compressed with gzip or xz. A folder with a manifest is a store: its arrays are mapped, so a table may be larger
+ * than memory.
  *
  * Memory of a table from files: rows of this rank * schema_row_bytes, the words of categories, and for each thread
  * 1 MiB of text and 1 MiB of places. Plain files are read twice, once to count rows.

@@ -1,6 +1,6 @@
 /*
- * table/table_exchange.h: how ranks talk while a table is read, and which rows each holds. The room of tables knows no
- * MPI, so the caller fills in a function. A NULL exchange means one rank.
+ * table/table_exchange.h: how ranks talk while a table is read, and which rows each holds. The room of tables knows
+ * no MPI, so the caller fills in a function. A NULL exchange means one rank.
  */
 #ifndef WEFT_TABLE_TABLE_EXCHANGE_H
 #define WEFT_TABLE_TABLE_EXCHANGE_H

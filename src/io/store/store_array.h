@@ -1,8 +1,8 @@
 /*
  * io/store/store_array.h: an array of a store: its entry in the manifest, its file, and its checksums.
  *
- * A store is a folder of .npy files and a manifest.json whose object `arrays` has an entry for each file. Every part of
- * an entry but the name may be absent, so that a person can write a manifest by hand; what is there must be true.
+ * A store is a folder of .npy files and a manifest.json whose object `arrays` has an entry for each file. Every part
+ * of an entry but the name may be absent, so that a person can write a manifest by hand; what is there must be true.
  *
  *   "source": {"file": "source.npy", "dtype": "int32", "shape": [9], "bytes": 164, "xxh3": "..", "crc32": ".."}
  *

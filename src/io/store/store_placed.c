@@ -1,4 +1,5 @@
 /* io/store/store_placed.c: arrays written in parts of any order; see io/store/store_writer.h. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -56,6 +57,7 @@ weft_status store_placed_begin(store_writer *store, store_array *entry, const ch
 weft_status store_placed_write(store_writer *store, const store_placed *file, int64_t offset, const void *data,
                                size_t bytes)
 {
+    assert(file->fd >= 0 && offset >= 0);
     WEFT_TRY(write_at(file, file->header + offset, data, bytes));
     store->written += (double)bytes;
     log_progress_update(&store->progress, store->written);

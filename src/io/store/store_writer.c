@@ -1,6 +1,7 @@
 /* io/store/store_writer.c: see io/store/store_writer.h. */
 #include "io/store/store_writer.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -25,6 +26,7 @@ weft_status store_array_begin(store_writer *store, store_array *entry, const cha
 {
     char path[FILE_PATH_MAX], text[NPY_TEXT_MAX];
     size_t text_bytes = 0, data_bytes = 0;
+    assert(dims >= 1 && dims <= NPY_MAX_DIMS);
     *entry = store_array_named(name, true);
     entry->dims = dims;
     memcpy(entry->shape, shape, (size_t)dims * sizeof *shape);

@@ -1,11 +1,11 @@
 /*
- * table/column/decimal.h: decimal numbers of known length, correctly rounded to double, for the lengths that tables are
- * full of.
+ * table/column/decimal.h: decimal numbers of known length, correctly rounded to double, for the lengths that tables
+ * are full of.
  *
  * Up to 16 digits are put together eight at a time in one register (D. Lemire, Number Parsing at a Gigabyte per Second,
- * Software: Practice and Experience 2021). Such an integer below 2^53 and a power of ten up to 10^16 are exact doubles,
- * so one division rounds correctly (W. D. Clinger, How to Read Floating Point Numbers Accurately, PLDI 1990). Every
- * other text goes to text_scan_real.
+ * Software: Practice and Experience 2021). Such an integer below 2^53 and a power of ten up to 10^16 are exact
+ * doubles, so one division rounds correctly (W. D. Clinger, How to Read Floating Point Numbers Accurately, PLDI
+ * 1990). Every other text goes to text_scan_real.
  */
 #ifndef WEFT_TABLE_COLUMN_DECIMAL_H
 #define WEFT_TABLE_COLUMN_DECIMAL_H

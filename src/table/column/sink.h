@@ -42,8 +42,8 @@ typedef struct table_sink {
     char *words;         /* what `missing` points into */
 } table_sink;
 
-/* Prepares a pass over rows first .. first + count - 1. [in] value: [schema->count] arrays, NULL for columns of which
- * facts alone are wanted; `value` NULL: facts alone. */
+/* Prepares a pass over rows first .. first + count - 1. [in] value: [schema->count] arrays, NULL for columns of
+ * which facts alone are wanted; `value` NULL: facts alone. */
 weft_status sink_create(table_schema *schema, const char *missing, char point, int threads, int64_t first,
                         int64_t count, void *const *value, table_sink *sink);
 void sink_free(table_sink *sink);

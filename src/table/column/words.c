@@ -1,8 +1,8 @@
 /*
  * table/column/words.c: see table/words.h.
  *
- *   entries     blocks of 1024, 2048, 4096, ... entries, which never move: a thread that knows a code may read its
- *               entry
+ *   entries     blocks of 1024, 2048, 4096, ... entries, which never move: a thread that knows a code may read
+ *               its entry
  *   texts       blocks of 256 KiB or more, behind each other
  *   indices     one of all words, under the lock, and one a thread: open addressing, a quarter to a half full
  *
@@ -35,8 +35,8 @@ typedef struct text_block {
     char text[];
 } text_block;
 
-/* A slot holds code + 1, 0 if it is free. A word of up to SHORT bytes is its own key, so that it is compared without a
- * look at its entry; the key of a longer one is its hash. */
+/* A slot holds code + 1, 0 if it is free. A word of up to SHORT bytes is its own key, so that it is compared without
+ * a look at its entry; the key of a longer one is its hash. */
 typedef struct slot {
     uint64_t key;
     uint32_t code, bytes;

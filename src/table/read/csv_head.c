@@ -2,8 +2,8 @@
  * table/read/csv_head.c: see table/read/csv_head.h.
  *
  * The separator is one that cuts the first rows into equal numbers of cells: ';' before ',' (then a comma may be a
- * decimal point), and the one that makes more cells of ',' and tab. The first line is a header if its first cell that
- * is not empty is neither a number nor a word for a missing value.
+ * decimal point), and the one that makes more cells of ',' and tab. The first line is a header if its first cell
+ * that is not empty is neither a number nor a word for a missing value.
  */
 #include "table/read/csv_head.h"
 

@@ -75,9 +75,15 @@ static weft_status put_closely(const row_place *p, const char *end)
     return status;
 }
 
+/* Returns true if the row is one of those that are asked for. */
+static inline bool is_wanted(const row_place *p)
+{
+    return p->row >= p->piece->first && p->row < p->piece->last;
+}
+
 static inline weft_status put_cell(const row_place *p, const char *end)
 {
-    if (p->row < p->piece->first || p->row >= p->piece->last ||
+    if (!is_wanted(p) ||
         sink_put_quickly(p->parser->sink, &p->tally[p->column], p->row, p->column, p->cell, (size_t)(end - p->cell))) {
         return WEFT_OK;
     }
@@ -111,6 +117,7 @@ static weft_status end_row(row_place *p, const char *end)
         p->begin = p->cell = end + 1; /* an empty line */
         return WEFT_OK;
     }
+    assert(p->cell <= end && *end == '\n');
     if (p->column != p->parser->columns - 1) {
         return fail_width(p, end);
     }
@@ -121,22 +128,36 @@ static weft_status end_row(row_place *p, const char *end)
     return WEFT_OK;
 }
 
+/* The cell and the column stand in registers between cells that are common numbers. */
 static weft_status take_places(row_place *p, const char *text, const uint32_t *place, size_t places)
 {
+    const table_sink *sink = p->parser->sink;
     const int64_t last = p->parser->columns - 1;
+    const char *cell = p->cell;
+    int64_t column = p->column, row = p->row;
+    bool wanted = is_wanted(p);
     for (size_t i = 0; i < places; i++) {
         const char *end = text + place[i];
-        if (*end == '\n') {
-            WEFT_TRY(end_row(p, end));
+        if (*end != '\n' && column < last) {
+            if (wanted && !sink_put_quickly(sink, &p->tally[column], row, column, cell, (size_t)(end - cell))) {
+                p->cell = cell;
+                p->column = column;
+                WEFT_TRY(put_closely(p, end));
+            }
+            cell = end + 1;
+            column++;
             continue;
         }
-        if (p->column >= last) {
-            return fail_width(p, p->piece->end);
-        }
-        WEFT_TRY(put_cell(p, end));
-        p->cell = end + 1;
-        p->column++;
+        p->cell = cell;
+        p->column = column;
+        WEFT_TRY(*end == '\n' ? end_row(p, end) : fail_width(p, p->piece->end));
+        cell = p->cell;
+        column = p->column;
+        row = p->row;
+        wanted = is_wanted(p);
     }
+    p->cell = cell;
+    p->column = column;
     return WEFT_OK;
 }
 

@@ -17,8 +17,8 @@ typedef struct csv_parser {
 weft_status csv_parse(void *self, row_piece *piece);
 
 /* The text of a cell without blanks and quotes around. [out] cell: points into the text, or into a copy where a doubled
- * quote became one. [out] copy: for weft_free, NULL if there is none. WEFT_ERR_DATA: quotes that are no pair around the
- * cell. */
+ * quote became one. [out] copy: for weft_free, NULL if there is none. WEFT_ERR_DATA: quotes that are no pair around
+ * the cell. */
 weft_status csv_cell(const csv_marks *marks, const char *text, const char *end, sink_cell *cell, char **copy);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * table/read/reader_arrays.c: arrays of NumPy. A .npy [rows] or [rows, k] is one column or k columns c1 .. ck; an .npz
- * has such arrays of equally many rows, whose columns are called after them: y, or x1 .. xk. Integers stay integers.
+ * table/read/reader_arrays.c: arrays of NumPy. A .npy [rows] or [rows, k] is one column or k columns c1 .. ck; an
+ * .npz has such arrays of equally many rows, whose columns are called after them: y, or x1 .. xk. Integers stay
+ * integers.
  *
  * Memory: a .npy in C order is mapped, everything else stands in memory as a whole while the table is read.
  */

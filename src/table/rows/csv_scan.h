@@ -19,9 +19,9 @@ typedef struct csv_marks {
     char separator, quote;
 } csv_marks;
 
-/* Writes the places of separators and line ends in text[0 .. bytes) to place, [CSV_SPAN + CSV_STEP]; bytes <= CSV_SPAN,
- * and CSV_STEP bytes behind them may be read. [in/out] inside: ~0 if the text begins inside quotes, else 0. Returns the
- * number of places. */
+/* Writes the places of separators and line ends in text[0 .. bytes) to place, [CSV_SPAN + CSV_STEP]; bytes <=
+ * CSV_SPAN, and CSV_STEP bytes behind them may be read. [in/out] inside: ~0 if the text begins inside quotes, else
+ * 0. Returns the number of places. */
 typedef size_t (*csv_places_fn)(const csv_marks *marks, const char *text, size_t bytes, uint64_t *inside,
                                 uint32_t *place);
 

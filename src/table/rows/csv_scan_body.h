@@ -1,6 +1,6 @@
 /*
- * table/rows/csv_scan_body.h: what the kernels of table/rows/csv_scan.h share. Included once by each after CSV_NAME(x),
- * and after
+ * table/rows/csv_scan_body.h: what the kernels of table/rows/csv_scan.h share. Included once by each after
+ * CSV_NAME(x), and after
  *
  *   csv_vector, csv_load(text), csv_equal(vector, byte)      64 bytes of text, and a bit for each that equals the byte
  */

@@ -1,6 +1,6 @@
 /*
- * table/rows/row_index.c: counts the rows of segments. Each is counted for both cases, that it begins inside quotes and
- * that it begins outside; which case holds is known when the quotes of all segments before it are added up.
+ * table/rows/row_index.c: counts the rows of segments. Each is counted for both cases, that it begins inside quotes
+ * and that it begins outside; which case holds is known when the quotes of all segments before it are added up.
  */
 #include "table/rows/row_index.h"
 

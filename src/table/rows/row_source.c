@@ -173,6 +173,7 @@ static weft_status read_segment(const read_job *job, int64_t k, int thread, row_
     bool end;
     *offset = -1;
     WEFT_TRY(row_read_segment(s, file, k - file->first, buffer, &bytes, &end));
+    assert(k >= file->first && k < file->first + file->segments && thread < s->threads);
     row_piece piece = {.first = job->first, .last = job->last, .thread = thread};
     const size_t from = first_row(s, &s->segment[k], buffer, k == file->first, bytes, &piece.row);
     if (from >= bytes || piece.row >= job->last) {

@@ -1,6 +1,6 @@
 /*
- * table/rows/row_stream.c: a compressed file from its beginning: a block is unpacked, cut into a piece for each thread
- * at row ends, and parsed. What follows the last row end moves on to the next block.
+ * table/rows/row_stream.c: a compressed file from its beginning: a block is unpacked, cut into a piece for each
+ * thread at row ends, and parsed. What follows the last row end moves on to the next block.
  */
 #include <assert.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /*
- * table/store/table_convert.c: files to a store. A first pass settles kinds and words, a second one writes the columns
- * block by block: `memory` bytes hold one block of rows of all columns.
+ * table/store/table_convert.c: files to a store. A first pass settles kinds and words, a second one writes the
+ * columns block by block: `memory` bytes hold one block of rows of all columns.
  */
 #include <assert.h>
 #include <inttypes.h>

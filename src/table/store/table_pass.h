@@ -31,8 +31,8 @@ void files_free_arrays(const table_schema *schema, void **value);
 weft_status files_pass(table_files *files, table_schema *schema, int64_t first, int64_t count, void *const *value,
                        table_tally *tally);
 
-/* Reads this rank's rows as often as kinds change, then brings words into order. value: as above; its arrays are made
- * anew when kinds change, and codes are final afterwards. Collective. */
+/* Reads this rank's rows as often as kinds change, then brings words into order. value: as above; its arrays are
+ * made anew when kinds change, and codes are final afterwards. Collective. */
 weft_status files_settle(table_files *files, table_schema *schema, int64_t first, int64_t count, void **value);
 
 #endif

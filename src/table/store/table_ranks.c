@@ -1,6 +1,7 @@
 /* table/store/table_ranks.c: see table/store/table_ranks.h. */
 #include "table/store/table_ranks.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -85,6 +86,7 @@ static weft_status unpack_words(table_schema *schema, const char *text, size_t b
         int32_t code;
         memcpy(head, text + at, sizeof head);
         at += sizeof head;
+        assert(head[0] >= 0 && head[0] < schema->count && schema->field[head[0]].words != NULL);
         WEFT_TRY(words_add(schema->field[head[0]].words, 0, text + at, (size_t)head[1], &code));
         at += (size_t)head[1];
     }

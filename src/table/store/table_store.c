@@ -1,9 +1,11 @@
 /*
- * table/store/table_store.c: a table store opened by mapping its arrays; see table/store/table_store.h. Opening reads
- * the manifest, the schema and the words; values are read when they are used, and the ranks of a node share the pages.
+ * table/store/table_store.c: a table store opened by mapping its arrays; see table/store/table_store.h. Opening
+ * reads the manifest, the schema and the words; values are read when they are used, and the ranks of a node share
+ * the pages.
  */
 #include "table/store/table_store.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -137,6 +139,7 @@ static weft_status read_words(const struct table_mapping *m, int64_t first, int6
 static weft_status fill_table(struct table_mapping *m, const table_place *place, weft_table *t)
 {
     int64_t words = 0;
+    assert(t->first >= 0 && t->first + t->count <= t->rows);
     for (int64_t j = 0; j < t->schema.count; j++) {
         table_field *field = &t->schema.field[j];
         const char *data = m->arrays[field->kind].data;

@@ -1,12 +1,11 @@
 /*
  * table/store/table_store.h: a table as a folder.
  *
- *   STORE/manifest.json     format "weft-table", version 1, rows, columns, arrays (io/store/store_array.h), schema's
- *                           checksum
+ *   STORE/manifest.json     format "weft-table", version 1, rows, columns, checksum of the schema, and arrays
+ *                           (io/store/store_array.h)
  *   STORE/schema.jsonl      a line for each column: name, kind, role, place, words, missing, least, most
  *   STORE/real.npy          float32 [columns of that kind, rows], a column contiguous; also integer (int32), long
- *                           (int64), category (int32), id (uint64), split (uint8). `place` is a column's row in its
- *                           array.
+ *                           (int64), category (int32), id (uint64), split (uint8). `place` is a column's row there.
  *   STORE/word.npy          uint8: the words of all categories behind each other, column after column
  *   STORE/word_offset.npy   int64 [words + 1]: where each begins
  *

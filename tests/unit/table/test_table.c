@@ -1,7 +1,7 @@
 /*
- * Tables from files: what was written is what is read, on one rank and on several, plain and compressed, by any number
- * of threads; and the same from a store that was written in blocks. Ranks are threads here that talk through an
- * exchange.
+ * Tables from files: what was written is what is read, on one rank and on several, plain and compressed, by any
+ * number of threads; and the same from a store that was written in blocks. Ranks are threads here that talk through
+ * an exchange.
  */
 #include <math.h>
 #include <omp.h>
