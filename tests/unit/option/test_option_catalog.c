@@ -222,20 +222,6 @@ static void test_options_of_a_kind(void **state)
     option_destroy(options);
 }
 
-/* A section that options have left may still hold them in files. */
-static void test_former_section(void **state)
-{
-    (void)state;
-    weft_options *options = NULL;
-    static const char former[] = "[angling]\nnets = 2\n", wrong[] = "[sailing]\nnets = 2\n";
-    ASSERT_OK(option_parse_config(&catalog.commands[0], "t.conf", former, sizeof former - 1, &options));
-    assert_int_equal(option_int(options, OPT_NETS), 2);
-    option_destroy(options);
-    ASSERT_STATUS(option_parse_config(&catalog.commands[0], "t.conf", wrong, sizeof wrong - 1, &options),
-                  WEFT_ERR_USAGE);
-    ASSERT_MESSAGE("t.conf: line 2: nets belongs below [fishing], not below [sailing]");
-}
-
 static char *printed(void (*print)(FILE *out, const void *of), const void *of)
 {
     char *text = NULL;
@@ -388,7 +374,6 @@ int main(void)
         cmocka_unit_test(test_tables_that_do_not_fit),
         cmocka_unit_test(test_whom_options_serve),
         cmocka_unit_test(test_options_of_a_kind),
-        cmocka_unit_test(test_former_section),
         cmocka_unit_test(test_pages_of_a_kind),
         cmocka_unit_test(test_values_and_recipe),
         cmocka_unit_test(test_words_for_choices),
