@@ -79,6 +79,16 @@ static bool goes_whole(const sync_options *options, const sync_tensor *tensor)
     return tensor->rows <= 1 || tensor->cols <= 1 || tensor->rows * tensor->cols < options->topk.dense_below;
 }
 
+/* Returns true if some tensor is large enough to be selected from. */
+static bool selects(const comm_sync *sync)
+{
+    bool found = false;
+    for (int i = 0; i < sync->desc.tensors; ++i) {
+        found = found || !goes_whole(&sync->options, &sync->desc.tensor[i]);
+    }
+    return found;
+}
+
 static int compare_runs(const void *a, const void *b)
 {
     const topk_run *x = a;
@@ -110,10 +120,14 @@ static weft_status cut_bucket(const comm_sync *sync, topk *t, int b, topk_run *f
             found[count++] = (topk_run){.offset = from, .count = to - from, .side = 0};
         }
     }
-    qsort(found, (size_t)count, sizeof *found, compare_runs);
     int64_t at = bucket->offset;
     out->count = bucket->count;
     out->first_run = t->runs;
+    if (!selects(sync)) { /* gaps between tensors hold nothing to select */
+        add_run(t, out, at, bucket->count, true);
+        return WEFT_OK;
+    }
+    qsort(found, (size_t)count, sizeof *found, compare_runs);
     for (int i = 0; i < count; ++i) {
         WEFT_CHECK(found[i].offset >= at, WEFT_ERR_INTERNAL, "tensors overlap at element %lld of the gradient",
                    (long long)found[i].offset);

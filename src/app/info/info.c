@@ -111,6 +111,9 @@ static weft_status info_path(const char *what, bool check)
     if (is_checkpoint(what)) {
         return info_checkpoint(what);
     }
+    if (table_is_store(what)) {
+        return info_table(what, check);
+    }
     WEFT_TRY(info_ask(&(workload_subject){.kind = SUBJECT_PATH, .what = what, .check = check}, &known));
     return known
                ? WEFT_OK
