@@ -203,7 +203,7 @@ def check_refusals():
     assert convert("th.tsv", "--target", "y", "--decimal", "comma")[0]["a"][2].tolist() == [np.float32(1.234), np.float32(5.678)]
     refused("none of the words train", put("parts.csv", "x,split,y\n1,train,0\n" * 1 + "2,other,1\n"), "--target", "y", "--split-column", "split")
     refused("the comma separates columns", put("dec.csv", "a,y\n1,2\n"), "--target", "y", "--decimal", "comma", code=2)
-    refused("--features is for graphs", "dec.csv", "--target", "y", "--features", "f.csv", code=2)
+    refused("--features does not say how a table is read", "dec.csv", "--target", "y", "--features", "f.csv", code=2)
     told = weft("convert", put("const.csv", "a,y\n1,2\n3,2\n"), "--target", "y", "--out", "c.weft")
     assert "the same value in all rows" in told
     told = weft("convert", put("many.csv", "name,y\n" + "".join("n%d,%d\n" % (i, i % 2) for i in range(3000))), "--target", "y", "--out", "m.weft")
