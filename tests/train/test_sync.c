@@ -283,6 +283,7 @@ static void send_everything_for_now(sync_options *sync)
     sync->topk.preferred = (sparse_choice){.exchange = SPARSE_ALL_GATHER, .dense_from = 0.05};
     sync->topk.density = 0.01;
     sync->topk.warmup = 1000000000;
+    sync->topk.dense_below = 1; /* all matrices are selected from */
 }
 
 /* With everything sent nothing waits, and momentum is that of all-reduce: in steps of a mode that selects later, and in
