@@ -32,8 +32,8 @@ typedef enum gnn_feature_scaling { GNN_FEATURE_SCALINGS(CHOICE_VALUE) } gnn_feat
 weft_status gnn_load_features(weft_comm *comm, const weft_graph *graph, const weft_part *part,
                               gnn_feature_scaling scaling, input_moments *moments, weft_tensor *x);
 
-/* The same of features that are mostly zeros: those that are not 0. Scaling must leave zeros as they are (not
- * GNN_SCALE_STANDARD). Collective. */
+/* Like gnn_load_features, but loads only the features that are not 0, into a sparse matrix. Scaling must leave zeros as
+ * they are (not GNN_SCALE_STANDARD). Collective. */
 weft_status gnn_load_sparse_features(weft_comm *comm, weft_hal *hal, const weft_graph *graph, const weft_part *part,
                                      gnn_feature_scaling scaling, tensor_features *features);
 

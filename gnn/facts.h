@@ -1,7 +1,7 @@
 /*
- * gnn/facts.h: what a graph store says about the training it needs, and the rules that follow from it.
+ * gnn/facts.h: facts of a graph store that decide how it is trained on, and the rules that use them.
  *
- * The facts are counts over the store as it lies on disk, so they depend neither on the number of ranks nor on the
+ * The facts are counts over the store as it lies on disk, so they do not depend on the number of ranks or on the
  * partition. The rules are functions of the facts alone; docs/recipes.md holds the measurements behind them.
  */
 #ifndef WEFT_GNN_FACTS_H
@@ -23,22 +23,23 @@ enum { GNN_FACT_ROWS = 1024 };
 typedef struct gnn_facts {
     int64_t training; /* labelled vertices of the training split */
     int64_t edges;
-    int64_t training_edges; /* into those */
+    int64_t training_edges; /* edges into labelled vertices of the training split */
     int64_t answers;        /* classes; 2 for each binary task */
     int64_t features;       /* of a vertex */
     int64_t values;         /* features looked at */
-    int64_t zeros;          /* of those: 0 */
-    int64_t negative;       /* of those: below 0 */
+    int64_t zeros;          /* features looked at that are 0 */
+    int64_t negative;       /* features looked at that are below 0 */
     int64_t rows;           /* rows looked at */
-    int64_t cancelled;      /* of those: the sum is almost 0, its features are not */
-    double degree;          /* edges of a vertex, their mean */
+    int64_t cancelled;      /* rows looked at whose sum is almost 0, and whose features are not */
+    double degree;          /* mean number of edges of a vertex */
 } gnn_facts;
 
 gnn_facts gnn_facts_of(const weft_graph *graph);
 double gnn_labels_per_answer(const gnn_facts *facts);
-/* Regularise instead of normalising: the training split is small. */
+/* Returns true if the training split is so small that regularising serves better than normalising. */
 bool gnn_has_few_labels(const gnn_facts *facts);
-/* Drop features too: there are more of them than training vertices, so that a linear model fits these by heart. */
+/* Returns true if dropout of features should be used: there are more features than training vertices, so that a linear
+ * model fits these vertices by heart. */
 bool gnn_has_wide_features(const gnn_facts *facts);
 /*
  * Counts and words (mostly 0, never negative): rows of length 1, or as they are where a norm follows, to which their
@@ -49,12 +50,12 @@ gnn_feature_scaling gnn_scaling_for(const gnn_facts *facts, bool norm);
 bool gnn_sums_cancel(const gnn_facts *facts);
 /* Share of the edges that lead into rows that a training loss reads. */
 double gnn_read_share(const gnn_facts *facts);
-/* Let the last layer of a training epoch compute those alone. */
+/* Returns true if the last layer of a training epoch should compute only the rows that the loss reads. */
 bool gnn_reads_few(const gnn_facts *facts);
 /* Share of the features looked at that are not 0. */
 double gnn_density(const gnn_facts *facts);
-/* Hold only the features that are not 0: what products with them and the sums over edges take, which then come after
- * the products, is less than what products with all features take. */
+/* Returns true if only the features that are not 0 should be held: products with them, and sums over edges behind these
+ * products, cost less than products with all features. */
 bool gnn_has_sparse_features(const gnn_facts *facts);
 
 #endif

@@ -25,14 +25,14 @@ typedef struct gnn_model {
     weft_comm *comm;
     weft_hal *hal;
     param_store params;
-    gnn_aggregator aggregator; /* or zeroed, and so are */
-    gnn_part_edges edges;      /* what the kind has no use for */
+    gnn_aggregator aggregator; /* zeroed if the kind sums over no neighbours */
+    gnn_part_edges edges;      /* zeroed if the kind walks no edges */
     gnn_layer layer[GNN_MAX_LAYERS];
     train_norm norm[GNN_MAX_LAYERS];
     char norm_name[GNN_MAX_LAYERS][16];
     weft_tensor features;   /* kept apart only where the input matrix holds their masked copy */
     tensor_features sparse; /* the features, where the plan of the first layer says so */
-    tensor_stream stream;   /* the same, of features that stay on the host */
+    tensor_stream stream;   /* the features, if they stay on the host */
     weft_tensor panel, gradient;
     gnn_connections connections;
     int64_t *row_id; /* device, [n_owned] global ids */
@@ -47,7 +47,8 @@ typedef struct gnn_model {
  */
 weft_status gnn_model_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, const gnn_config *config,
                              weft_part *part, const uint8_t *read, hal_spmm_form form, gnn_model *model);
-/* Where the features go: [n_owned, inputs], by tensor_upload; on the host where the first layer's plan says streams. */
+/* Returns the matrix [n_owned, inputs] that the caller fills with features (tensor_upload). It lies on the host if the
+ * plan of the first layer says streams. */
 weft_tensor gnn_model_features(gnn_model *model);
 /* Work done once: the aggregate of constant inputs. Collective. */
 weft_status gnn_model_prepare(gnn_model *model);

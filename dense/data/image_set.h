@@ -5,7 +5,7 @@
  *      WEFT_TRY(image_set_open(comm, "mnist/", &options, &set));
  *      WEFT_TRY(image_set_read(set, IMAGE_TEST, 7, pixels, &label));       uint8 [height, width, channels]
  *
- * What a path holds shows its looks:
+ * The names of files tell the format of a path:
  *
  *      idx        train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-...    a folder; MNIST and its like
  *      cifar      data_batch_*.bin, test_batch.bin; train.bin, test.bin         a folder; CIFAR-10, CIFAR-100
@@ -50,19 +50,22 @@ enum {
 };
 
 typedef struct image_options {
-    image_format format;   /* AUTO: by its looks */
-    int64_t height, width; /* of files of an image each: what they are resized to; 0: the size that all of them have */
-    int64_t channels;      /* of the same: 1 or 3; 0: 1 where all of them are grey, else 3 */
-    const char *const *path; /* images without classes at several places: [paths] files and folders; else NULL */
+    image_format format; /* AUTO: by its looks */
+    /* Size that images with a file each are resized to; 0: the size that all of them have. */
+    int64_t height, width;
+    /* Channels that images with a file each are brought to: 1 or 3; 0: 1 if all are grey, else 3. */
+    int64_t channels;
+    /* [paths] files and folders of images without classes at several places; else NULL. */
+    const char *const *path;
     int paths;
     bool trained;         /* for a trained model: training images may be missing, and need not be of every class */
-    bool scores_training; /* the same, and evaluations go over training images, too */
+    bool scores_training; /* for a trained model: evaluations go over training images, too */
     int64_t valid;        /* training images set apart for validation where the data have none; drawn by `seed` */
     uint64_t seed;
     uint64_t memory;          /* most bytes of pixels to hold on a node; 0: half of what it has */
     const char *memory_flag;  /* the option that bounds memory, for messages; NULL: --cache-memory */
-    const char *cache_folder; /* on the node's disk, that keeps them for this job and others; NULL: none */
-    uint64_t cache_disk;      /* most bytes there; 0: what is free, but for a tenth of the disk */
+    const char *cache_folder; /* on the node's disk, keeps pixels for this job and others; NULL: none */
+    uint64_t cache_disk;      /* most bytes in that folder; 0: the free bytes, less a tenth of the disk */
     int threads;              /* >= 1 that look at images while opening */
     bool strict;              /* a malformed file of an image is an error, not left out */
 } image_options;
@@ -75,13 +78,13 @@ typedef struct image_set {
     int64_t classes;                 /* 0: loose ones, all of them to test; every label is 0 */
     char **class_name;               /* [classes] texts; NULL: classes have no names */
     int64_t count[TRAIN_SPLITS];     /* samples */
-    int64_t labelled[TRAIN_SPLITS];  /* the same, without those whose class a model does not know: label -1 */
+    int64_t labelled[TRAIN_SPLITS];  /* samples with a class that the model knows; the others have label -1 */
     bool scores_training;            /* as in the options */
     int64_t malformed;               /* images that were left out */
     struct image_store *store;       /* the room's own: image_store.h */
 } image_set;
 
-/* Where a sample came from: kept by this node, by another, or read (or made) and decoded. */
+/* The place that a sample came from: this node's memory or disk, another node, or its file (or generator). */
 typedef enum image_level {
     IMAGE_FROM_MEMORY,
     IMAGE_FROM_DISK,
@@ -90,7 +93,7 @@ typedef enum image_level {
     IMAGE_LEVELS
 } image_level;
 
-/* What reading cost a rank since its set was opened. */
+/* Samples and bytes that a rank has read since its set was opened. */
 typedef struct image_use {
     int64_t samples[IMAGE_LEVELS];
     uint64_t source_bytes; /* read of folders and plain tars, looking at them when they are opened included */
@@ -102,8 +105,8 @@ typedef struct image_use {
  * WEFT_ERR_USAGE: a bad specification of synth, or options that do not fit. WEFT_ERR_RESOURCE: too large for memory.
  */
 weft_status image_set_open(weft_comm *comm, const char *path, const image_options *options, image_set **set);
-void image_set_close(
-    image_set *set); /* collective, before comm is destroyed, where a node has several ranks; NULL is allowed */
+/* Close before comm is destroyed. Collective if a node has several ranks. NULL is allowed. */
+void image_set_close(image_set *set);
 /* Returns true if image_set_open would find images there, or says why not or why nobody can look, by the looks of the
  * path alone. Not collective. */
 bool image_set_looks_like(const char *path);
@@ -117,9 +120,11 @@ int64_t image_set_bytes(const image_set *set);
  * without strict one that is found malformed now is mid-grey, and the first ones are told in the log.
  */
 weft_status image_set_read(const image_set *set, int split, int64_t index, uint8_t *pixels, int32_t *label);
-/* Its label alone, which costs nothing. -1: of a class that the model does not know (image_set_relabel). */
+/* Returns the label of a sample without reading its pixels; -1: a class that the model does not know
+ * (image_set_relabel). */
 int32_t image_set_label(const image_set *set, int split, int64_t index);
-/* The name of its file, below the path of the set, which keeps it; NULL: it has none of its own any more. */
+/* Returns the name of a sample's file, below the path of the set; the set owns the text. NULL: the sample has no file
+ * of its own. */
 const char *image_set_file(const image_set *set, int split, int64_t index);
 
 /*
@@ -142,12 +147,12 @@ weft_status image_set_relabel(image_set *set, const int32_t *class_of, int64_t c
  */
 bool image_set_is_spread(const image_set *set);
 int image_set_server(const image_set *set, int split, int64_t index, int reader);
-/* Pixels for another rank, as image_set_read, which counts them among those that this rank uses; and those that
- * came. */
+/* image_set_serve: reads pixels for another rank, like image_set_read, but does not count them as used by this rank.
+ * image_set_note_fetched: counts a sample that came from another node. */
 weft_status image_set_serve(const image_set *set, int split, int64_t index, uint8_t *pixels);
 void image_set_note_fetched(const image_set *set);
 
-/* Of this rank. Any thread. */
+/* Returns the counts of this rank. Any thread. */
 image_use image_set_use(const image_set *set);
 
 /* [out] mean, deviation [channels]: of the pixels of the training images as numbers 0 .. 1, exact sums over at most

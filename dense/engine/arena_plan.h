@@ -11,17 +11,17 @@
  * of their own, which is added: by a norm, when the value is its output, in the pass over its gradient that it makes
  * anyway.
  *
- * What norms give is computed twice. Their input stays for their own backward pass, so their output may leave after the
- * forward pass, and is made again, to the bit, for the first unit that reads it in the backward pass:
+ * The output of a norm is computed twice. The norm's input stays for its own backward pass, so the output may leave
+ * after the forward pass, and is made again, to the bit, for the first unit that reads it in the backward pass:
  *
  *      forward    x -norm-> y -conv->          backward    x -norm-> y' -> the conv's gradients, and y' is gone
  *
- * That is one pass over memory, which the norm's backward pass saves where no residual is added: it tells ReLU's mask
- * by x instead of y. With a residual the two passes over x and the residual are the price; y is made again when the
- * residual stays anyway and is not made again itself, so that nothing is more than one pass away.
+ * Making y again costs one pass over memory. The norm's backward pass saves one if no residual is added, because it
+ * finds ReLU's mask by x instead of y. With a residual the price is two passes, over x and over the residual; y is made
+ * again only if the residual stays in memory anyway, so that no value is more than one pass away.
  *
- * Some convolutions make what a norm gives on their way, forward and backward (hal_conv_norm): it is never in memory.
- * Its value's slot is that of the norm's input, which they read.
+ * Some convolutions apply a norm while they read their input, forward and backward (hal_conv_norm). The norm's output
+ * is then never in memory: its value has the slot of the norm's input, which the convolution reads.
  *
  * Values may be narrower than parameters (bfloat16). Then the batch gets a narrow copy, a linear layer works on a wide
  * copy of its input, and the logits are wide.
@@ -40,32 +40,35 @@ typedef struct arena_slot {
     int first, last;  /* moments */
 } arena_slot;
 
-/* Of one unit; slots, or ARENA_NO_SLOT. */
+/* Slots of one unit; ARENA_NO_SLOT: the unit has no such matrix. */
 typedef struct unit_slots {
     int index;              /* pooling: which pixel was the largest, one byte an element */
     int dy;                 /* the gradient of y */
-    int share;              /* what a norm adds to it first */
-    int dx, dx_sum;         /* where the gradient of x is written; where it is then added */
-    int dother, dother_sum; /* the same of what is added */
-    int wide_x, wide_dx;    /* of a linear layer with a narrow input: that, and its gradient */
+    int share;              /* share of the gradient that a norm adds to dy first */
+    int dx, dx_sum;         /* the gradient of x is written to dx, and then added to dx_sum */
+    int dother, dother_sum; /* the gradient of `other`: written to dother, then added to dother_sum */
+    int wide_x, wide_dx;    /* linear layer with a narrow input: wide copies of x and of its gradient */
 } unit_slots;
 
 typedef struct arena_plan {
     int slots;
     arena_slot *slot;
-    int *value; /* [values] the slot of each value; of the input: of its narrow copy, or ARENA_NO_SLOT: it is the
-                   batch's own memory */
-    int *again; /* [values] the slot where it is made again at its first moment, or ARENA_NO_SLOT: it stayed */
-    int logits, dlogits; /* the wide copy of a narrow output, and the narrow one of its gradient, or ARENA_NO_SLOT */
-    unit_slots *unit;    /* [units] */
-    int64_t bytes;       /* of the arena */
+    /* [values] slot of each value. The input has the slot of its narrow copy, or ARENA_NO_SLOT if it is read from the
+     * batch's own memory. */
+    int *value;
+    /* [values] slot in which the value is made again at the slot's first moment; ARENA_NO_SLOT: the value stays. */
+    int *again;
+    /* Wide copy of a narrow output, and narrow copy of its gradient; ARENA_NO_SLOT: the output is wide. */
+    int logits, dlogits;
+    unit_slots *unit; /* [units] */
+    int64_t bytes;    /* of the arena */
 } arena_plan;
 
-/* What the plan is for. */
+/* The batches and types that a plan is made for. */
 typedef struct arena_need {
     int64_t images;      /* of a batch, at most */
     const size_t *bytes; /* [values] of an element */
-    const bool *passing; /* [values] what a norm gives and its only reader makes on its way; NULL: nothing */
+    const bool *passing; /* [values] outputs of norms that their only reader applies itself; NULL: none */
     size_t wide;         /* bytes of a parameter */
     bool training;       /* backward passes happen too */
 } arena_need;

@@ -42,7 +42,7 @@ typedef struct dense_unit {
     train_norm norm;
 } dense_unit;
 
-/* [values] each. */
+/* Arrays with an entry for each value of the network. */
 typedef struct dense_values {
     weft_dtype *type;
     bool *passing; /* see arena_need */
@@ -63,9 +63,9 @@ typedef struct dense_model {
     weft_dtype dtype;
     int slow;                 /* layers for whose shape the backend has no direct convolution */
     const char *slow_layer;   /* the first of them */
-    int winograd;             /* convolutions by such products */
+    int winograd;             /* number of convolutions that are computed by Winograd's products */
     const image_batch *input; /* of the pass under way */
-    int64_t images;           /* the same */
+    int64_t images;           /* of the pass under way */
     train_model interface;
 } dense_model;
 
@@ -83,13 +83,13 @@ int64_t dense_model_arena_bytes(const weft_hal *hal, const dense_config *config,
 weft_status dense_model_scratch_bytes(const weft_hal *hal, const dense_config *config, weft_dtype dtype,
                                       uint64_t *bytes);
 
-/* What a unit of the kinds UNIT_CONV and UNIT_LINEAR computes, with values of this type; of the latter's images of one
- * pixel, without the ReLU, which is an operation of its own. */
+/* Describes a unit of kind UNIT_CONV or UNIT_LINEAR as a convolution, with values of this type. A UNIT_LINEAR works on
+ * images of one pixel, and its ReLU is left out, because it is an operation of its own. */
 hal_conv_shape dense_conv_shape(const dense_config *config, const unit_list *list, const unit *u, weft_dtype dtype);
-/* The same of a model: with the type of the values, and the norm that passes into it. */
+/* Like dense_conv_shape, with the type of the unit's values and the norm that the convolution applies to its input. */
 hal_conv_shape dense_unit_shape(const dense_config *config, const unit_list *list, const dense_values *values,
                                 const unit *u);
-/* Of a batch. */
+/* Returns the largest number of images of a batch. */
 int64_t dense_most_images(const dense_config *config);
 /* dense_model_scratch_bytes of these units (dense_scratch.c). wide: the type of parameters. */
 uint64_t dense_scratch_of_units(const weft_hal *hal, const dense_config *config, weft_dtype wide, const unit_list *list,
@@ -97,21 +97,22 @@ uint64_t dense_scratch_of_units(const weft_hal *hal, const dense_config *config,
 
 /* ---- for the passes (dense_forward.c, dense_backward.c) ---- */
 
-/* Between the two types. */
+/* Copies x to y, which has the other of the two types. */
 weft_status dense_cast(const weft_tensor *x, const weft_tensor *y);
 /* A slot in the type of parameters, as a matrix of the shape of value `like`. */
 weft_tensor dense_wide(const dense_model *model, int slot, int like);
 /* A value's matrix in the pass under way, or a slot's as a matrix of the same shape as value `like`. */
 weft_tensor dense_value(const dense_model *model, int value);
 weft_tensor dense_slot(const dense_model *model, int slot, int like);
-/* What the time of a unit is booked to. */
+/* Returns the activity that the time of a unit is booked to. */
 const weft_activity *dense_activity(const unit *u);
-/* What a convolution's input comes through on the way; nothing where the convolution takes it as it is. */
+/* Returns the norm that a convolution applies to its input; an empty one if the convolution reads its input as it
+ * is. */
 hal_conv_norm dense_norm_on_the_way(const dense_model *model, const unit *conv);
 /* Dropout of a unit: rows are images. */
 hal_dropout dense_dropout(const dense_model *model, int index, const train_pass *pass);
 weft_tensor dense_by_image(const weft_tensor *value, int64_t images);
-/* Channels of a subsampled image between which the input's stand. */
+/* View of the channels of a subsampled image y that take the channels of the input; the others are padding. */
 weft_tensor dense_subsampled(const dense_model *model, int index, const weft_tensor *y);
 
 weft_status dense_forward(void *self, const train_pass *pass, weft_tensor *logits);

@@ -1,5 +1,5 @@
 /*
- * dense/engine/units.h: what is computed in one go: layers that pass over the same memory put together.
+ * dense/engine/units.h: units: layers that pass over the same memory and are computed in one go.
  *
  *      conv [relu]                 relu in the convolution's own loop
  *      linear [relu]
@@ -7,8 +7,8 @@
  *      add [relu]
  *      relu [dropout]
  *
- * A layer joins the one above it when nobody else reads what that one gives. A *value* is what stands in memory between
- * units: the network's input, and what the last layer of each unit gives.
+ * A layer joins the layer above it if it is the only reader of that layer's output. A *value* is a matrix in memory
+ * between units: the network's input, or the output of a unit's last layer.
  */
 #ifndef WEFT_DENSE_ENGINE_UNITS_H
 #define WEFT_DENSE_ENGINE_UNITS_H

@@ -14,7 +14,7 @@
  *
  * The first pass, and one that does not follow the epoch of the pass before it (a new run, one resumed without its
  * rows), exchanges all bins and waits for them. A root's sum holds nothing older than twice a row's age, as its
- * replicas' sums are made of such rows themselves. The idea of bins and of computing on with what is there is from
+ * replicas' sums are made of such rows themselves. The idea of bins, and of computing on with old rows, is from
  * DistGNN (V. Md et al., SC 2021, doi:10.1145/3458817.3480856), which leaves out the other bins' neighbours; keeping
  * the last rows and gradients, from PipeGCN (C. Wan et al., ICLR 2022, arXiv 2203.10428), which is R = 1, hidden.
  *
@@ -46,7 +46,7 @@ typedef struct delayed_leg {
     void *host;              /* the rows in host memory, for checkpoints; NULL: none yet */
 } delayed_leg;
 
-/* What the rows kept of a checkpoint are. */
+/* Facts that a checkpoint holds beside the kept rows, to tell if they fit. */
 typedef struct delayed_facts {
     int64_t bins, hidden, previous, filled;
     uint64_t rows; /* a number for the rows and their order */
@@ -81,18 +81,19 @@ weft_status delayed_halo_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype
 weft_status delayed_halo_foresee(delayed_halo *halo, halo_direction direction, int64_t width);
 /* A training pass; all ranks alike. Collective where a run begins. */
 weft_status delayed_halo_begin(delayed_halo *halo, int64_t epoch);
-/* As comm_halo_post_coded and comm_halo_wait, of x [n_local, width], with old rows where no new ones came. Collective.
+/* Like comm_halo_post_coded and comm_halo_wait of x [n_local, width], but rows that did not travel are old. Collective.
  * WEFT_ERR_INTERNAL: a post that was not foreseen, by its number in the pass, direction or width. */
 weft_status delayed_halo_post(delayed_halo *halo, halo_direction direction, const comm_halo_code *code, weft_tensor *x);
 weft_status delayed_halo_wait(delayed_halo *halo);
 bool delayed_halo_arrived(const delayed_halo *halo);
-/* Wait for what is under way from one epoch to the next; what legs hold afterwards is the same. Collective. */
+/* Waits for messages that are under way from one epoch to the next. The rows that legs will use do not change.
+ * Collective. */
 weft_status delayed_halo_settle(delayed_halo *halo);
 /* Epochs since the oldest row that the pass uses was sent. */
 int64_t delayed_halo_staleness(const delayed_halo *halo);
-/* What it remembers, as train_model's state and restored: [out] delayed_halo_buffers(halo) buffers, named "name.KIND".
- * Of other bins or rows it is dropped, and the next pass exchanges everything. WEFT_ERR_DATA on all ranks: numbers that
- * cannot be, or ranks that disagree; it is dropped then, too. Collective. */
+/* State for checkpoints, like train_model's state and restored. [out] buffer: delayed_halo_buffers(halo) buffers, named
+ * "name.KIND". State that was kept with other bins or rows is dropped, and the next pass exchanges everything.
+ * WEFT_ERR_DATA on all ranks: a number is impossible, or ranks disagree; the state is dropped, too. Collective. */
 int delayed_halo_buffers(const delayed_halo *halo);
 weft_status delayed_halo_state(delayed_halo *halo, const char *name, sync_buffer *buffer);
 weft_status delayed_halo_restored(delayed_halo *halo);

@@ -1,8 +1,8 @@
 /*
  * gnn/halo/halo_draw.h: a random part of the rows of a halo, another one in every epoch.
  *
- * Whether a vertex is drawn is a function of its global id, the seed, the epoch and the purpose, so a root and its
- * replicas agree without a message. Each vertex is drawn by itself, with the same probability: BNS-GCN (C. Wan et al.,
+ * A draw is a function of the vertex's global id, the seed, the epoch and the purpose, so a root and its replicas agree
+ * without a message. Each vertex is drawn by itself, with the same probability: BNS-GCN (C. Wan et al.,
  * MLSys 2022, arXiv 2203.10983).
  *
  * Memory: 8 bytes for each pair of a row and a rank that shares it, 8 a local row. Cost of a draw: one Philox block a
@@ -21,11 +21,11 @@ typedef struct halo_draw {
     part_halo all, some; /* some: of the last draw */
 } halo_draw;
 
-/* What decides a draw. */
+/* The arguments of a draw, beside the vertex. */
 typedef struct halo_draw_key {
     uint64_t seed;
     uint32_t epoch;
-    bool destinations; /* the vertices that sums return to; else those that rows are of */
+    bool destinations; /* draw vertices that sums return to; false: vertices whose rows are sent */
 } halo_draw_key;
 
 /* lists: of `part`; both are copied. Free with halo_draw_destroy, also after a failure. Local. */

@@ -1,6 +1,6 @@
 /*
- * gnn/layers/attention.h: what layers with attention over edges share, whatever scores an edge: gat_layer.c,
- * gatv2_layer.c.
+ * gnn/layers/attention.h: functions that layers with attention over edges share; their ways to score an edge are in
+ * gat_layer.c and gatv2_layer.c.
  *
  *     y[v] = sum over u of weight(u, v) * dropout * z[u], a head at a time, v among the u's
  *     out  = heads side by side, or their mean, + b
@@ -29,7 +29,7 @@ gnn_attention attention_of(const gnn_layer_plan *plan);
 weft_status attention_matrix(gnn_layer *layer, int64_t cols, weft_tensor *matrix);
 /* Columns of a matrix, of the owned rows or of all. */
 weft_tensor attention_columns(const gnn_layer *layer, const weft_tensor *matrix, bool all, int64_t col, int64_t cols);
-/* Where dy begins in the output matrix. */
+/* Returns the column of the output matrix at which dy begins. */
 int64_t attention_dy_at(const gnn_layer *layer, const gnn_attention *attention);
 /* The block of a vector for each head as one row. */
 weft_tensor attention_vector(const weft_tensor *block);

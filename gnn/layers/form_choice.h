@@ -20,36 +20,39 @@
 /* Roles, and the letters of their forms: by direction, by rows, by sources. */
 enum { GNN_FORMS = 8 };
 
-/* The first one of its word, '-' for AUTO. And back: `otherwise` for what is no form's. */
+/* gnn_form_letter: the first letter of the form's word; '-' for AUTO. gnn_form_of: the form of a letter; `otherwise` if
+ * the letter belongs to no form. */
 char gnn_form_letter(hal_spmm_form form);
 bool gnn_form_is_letter(char letter);
 hal_spmm_form gnn_form_of(char letter, hal_spmm_form otherwise);
 
-/* The same on every rank, but for letters and operand_bytes. */
+/* Request for forms. All ranks pass equal values, except letters and operand_bytes. */
 typedef struct gnn_forms_asked {
     hal_spmm_form form;     /* of matrices without a letter; AUTO: chosen */
     const char *letters;    /* [GNN_FORMS], or NULL or "": none has one */
     bool by_rule;           /* AUTO measures nothing: the same answer in every run */
     int64_t max_width;      /* widest matrix that will be aggregated */
-    int64_t width;          /* of the one that epochs aggregate most; 0: max_width */
-    uint64_t operand_bytes; /* what matrices that are not there yet will take: a trial may, until it has ended */
+    int64_t width;          /* width of the matrix that epochs aggregate most often; 0: max_width */
+    uint64_t operand_bytes; /* bytes of matrices that will be allocated later; a trial may use as many meanwhile */
 } gnn_forms_asked;
 
-/* What was chosen by; the same on every rank but for trial_seconds. */
+/* Measurements behind the choice. Equal on all ranks, except trial_seconds. */
 typedef struct gnn_form_figures {
-    double seconds[GNN_FORMS][HAL_SPMM_KINDS]; /* of a run at that width, of all ranks together; 0: not timed */
-    bool chosen[GNN_FORMS];                    /* it had no letter on some rank */
-    char taken[GNN_FORMS + 1];                 /* letters of what was chosen, '-' where nothing was */
-    bool timed;                                /* anything was */
-    double trial_seconds;                      /* what that took here */
+    double seconds[GNN_FORMS][HAL_SPMM_KINDS]; /* of a run at `width`, summed over ranks; 0: not timed */
+    bool chosen[GNN_FORMS];                    /* some rank had no letter for the role, so a form was chosen */
+    char taken[GNN_FORMS + 1];                 /* letters of the chosen forms; '-': none */
+    bool timed;                                /* at least one form was timed */
+    double trial_seconds;                      /* seconds that the trials took on this rank */
 } gnn_form_figures;
 
 typedef struct gnn_form_choice {
     weft_comm *comm;
     weft_hal *hal;
     gnn_forms_asked asked;
-    bool together;          /* some rank has to choose something: gnn_form_create is collective ... */
-    bool exists[GNN_FORMS]; /* ... for these, which some rank has; told only then */
+    /* Some rank has to choose a form. Then gnn_form_create is collective for the roles in `exists`. */
+    bool together;
+    /* Some rank has a matrix in this role; valid only if `together`. */
+    bool exists[GNN_FORMS];
     gnn_form_figures figures;
 } gnn_form_choice;
 

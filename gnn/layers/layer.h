@@ -2,8 +2,8 @@
  * gnn/layers/layer.h: one layer of a graph network: its weights, its two matrices, and both directions of its linear
  * part.
  *
- * What a layer computes is its kind's: a row of functions, gnn_layer_ops, in a file of its own. The table of kinds is
- * gnn/layers/layer_table.c. Sums over neighbours (GraphSAGE, GCN, MLP) lay their matrices out as
+ * Each kind of layer has its computations in a file of its own, as a row of functions (gnn_layer_ops). The table of
+ * kinds is gnn/layers/layer_table.c. Sums over neighbours (GraphSAGE, GCN, MLP) lay their matrices out as
  *
  *     input   [x | m]   x: the layer's input, m: its aggregate (aggregate first)
  *     output  [out | z] out: the linear part's result, z: what is aggregated (linear first)
@@ -35,7 +35,7 @@ typedef struct gnn_layer {
     weft_tensor wide_bias; /* sums: [1, 2 d_out]: b, then zeros for z */
 } gnn_layer;
 
-/* A kind of layer. What is NULL does nothing. */
+/* A kind of layer. A function that is NULL does nothing. */
 struct gnn_layer_ops {
     /* Decide flow and sizes of layer `number`, whose d_in, d_out and last are set; the layers below it are planned. */
     void (*plan)(const gnn_plan *plan, int number, gnn_layer_plan *layer);
@@ -43,12 +43,12 @@ struct gnn_layer_ops {
     bool hops;                 /* all config.layers are hops of one layer */
     bool connects;             /* takes residual and jumping connections */
     bool heads;                /* a hidden layer is config.heads results of width config.hidden, side by side */
-    hal_op attends;            /* of those: the operation that takes most memory beside its operands */
+    hal_op attends;            /* with heads: the operation with the largest scratch memory */
     bool elu;                  /* between layers, in place of ReLU */
     bool by_rows;     /* rows of its input, or of out's gradient, may still be for row steps alone (row_steps.h) */
     bool walks_edges; /* works on gnn_part_edges */
     bool counts_self; /* every vertex is among its own neighbours, once, whether the graph has its self-loop or not */
-    /* How sums over neighbours are scaled; NULL: the kind has no use for an aggregator. */
+    /* Returns the scaling of sums over neighbours; NULL: the kind has no use for an aggregator. */
     gnn_normalisation (*normalisation)(const gnn_config *config);
     weft_status (*declare)(gnn_layer *layer, int group);
     weft_status (*create)(gnn_layer *layer); /* what it needs besides its two matrices */
@@ -57,7 +57,7 @@ struct gnn_layer_ops {
     weft_status (*forward)(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout);
     weft_status (*backward)(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout, weft_tensor *dx);
 };
-/* Of config's kind, and of sage of its aggregator. */
+/* Returns the functions of config's kind; for sage, of the kind and its aggregator. */
 const gnn_layer_ops *gnn_layer_ops_of(const gnn_config *config);
 
 /* Declare the layer's parameters as NAME.self, .neigh, .weight, .bias, by the plan's name. */
@@ -70,10 +70,12 @@ void gnn_layer_destroy(gnn_layer *layer);
 weft_tensor gnn_layer_x(const gnn_layer *layer);   /* [n_owned, d_in] */
 weft_tensor gnn_layer_out(const gnn_layer *layer); /* [n_owned, d_out] */
 
-/* Rows of what these two give may be for row steps alone until gnn_aggregate_settle.
- * dropout: of the input, used by the first layer's panels; NULL = none. Collective. */
+/* Forward pass of the layer. Until gnn_aggregate_settle only row steps may touch the rows of the result.
+ * dropout: mask of the input, used by the first layer's panels; NULL = none. Collective. */
 weft_status gnn_layer_forward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout);
-/* `out` holds its gradient. dx: [n_local or n_owned rows, d_in] receives the input gradient; NULL = not wanted. */
+/* Backward pass of the layer, whose `out` holds the gradient of the result. dx: [n_local or n_owned rows, d_in]
+ * receives the input gradient; NULL = not wanted. Until gnn_aggregate_settle only row steps may touch the rows
+ * of dx. */
 weft_status gnn_layer_backward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout, weft_tensor *dx);
 
 /* Work done once, with the features in place: the first layer's aggregate of a constant input. Collective. */

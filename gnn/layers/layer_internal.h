@@ -1,7 +1,7 @@
 /*
  * gnn/layers/layer_internal.h: layers as the files of their kinds see them: the rows of the table of kinds
- * (layer_table.c), and what sums share: sum_plan.c (sizes), sum_layer.c (products fused, the aggregate before or after
- * them) and sum_split.c (products in two, one of them while the aggregate's rows are under way).
+ * (layer_table.c), and functions for kinds that sum: sum_plan.c (sizes), sum_layer.c (products fused, the aggregate
+ * before or after them) and sum_split.c (products in two, one of them while the aggregate's rows are under way).
  */
 #ifndef WEFT_GNN_LAYERS_LAYER_INTERNAL_H
 #define WEFT_GNN_LAYERS_LAYER_INTERNAL_H
@@ -12,14 +12,14 @@
 extern const gnn_layer_ops gnn_layer_sage, gnn_layer_gcn, gnn_layer_mlp, gnn_layer_gat, gnn_layer_gin, gnn_layer_sgc,
     gnn_layer_gatv2, gnn_layer_max; /* of sage with aggregator max */
 
-/* Is layer `number` the one that reads features, and are those held sparse? */
+/* Returns true if layer `number` reads the features, and these are held sparse. */
 static inline bool layer_takes_sparse(const gnn_config *config, int number)
 {
     const bool multiplies_first = config->order != GNN_ORDER_AGGREGATE_FIRST && !gnn_takes_maxima(config);
     return number == 0 && config->density > 0.0 && multiplies_first;
 }
 
-/* Is it, and do features stay on the host? */
+/* Returns true if layer `number` reads the features, and these stay on the host. */
 static inline bool layer_streams(const gnn_config *config, int number)
 {
     return number == 0 && config->streams && gnn_may_stream(config);
@@ -102,7 +102,8 @@ static inline weft_status layer_set_bias(const gnn_layer *layer)
 weft_status sum_layer_declare(gnn_layer *layer, int group);
 weft_status sum_layer_create(gnn_layer *layer);
 weft_status sum_layer_prepare(gnn_layer *layer);
-/* The same with another aggregate: out = aggregate(x) on the owned rows, both [n_local, d]. */
+/* An aggregate that sum_layer_prepare_by uses instead of the layer's sum: out = aggregate(x) on the owned rows; x and
+ * out are [n_local, d]. */
 typedef weft_status layer_aggregate(gnn_layer *layer, weft_tensor *x, weft_tensor *out);
 weft_status sum_layer_prepare_by(gnn_layer *layer, layer_aggregate *aggregate);
 weft_status sum_layer_forward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout);
@@ -110,10 +111,11 @@ weft_status sum_layer_backward(gnn_layer *layer, const train_pass *pass, const h
 
 /* Sizes of a layer of this flow (sum_plan.c). self: x has weights of its own, besides those of its aggregate. */
 void sum_plan(const gnn_plan *plan, int number, gnn_flow flow, bool self, gnn_layer_plan *layer);
-/* The same of a kind with one matrix, whose order of work the widths decide. */
+/* Sizes of a layer of a kind with one matrix, whose order of work is decided by the widths (sum_plan.c). */
 void sum_plan_pooled(const gnn_plan *plan, int number, gnn_layer_plan *layer);
 
-/* Is the product with x's own weights a piece of its own? Then sum_split_forward and _backward do the layer's work. */
+/* Returns true if the product with x's own weights is computed by itself. sum_split_forward and _backward then do the
+ * layer's work. */
 bool sum_splits(const gnn_layer *layer, const hal_dropout *dropout);
 weft_status sum_split_forward(gnn_layer *layer, const train_pass *pass);
 weft_status sum_split_backward(gnn_layer *layer, const train_pass *pass, weft_tensor *dx);

@@ -51,34 +51,35 @@ typedef enum gnn_sage_aggregator { GNN_SAGE_AGGREGATORS(CHOICE_VALUE) } gnn_sage
     X(GNN_ORDER_LINEAR_FIRST, "linear-first")
 typedef enum gnn_order { GNN_ORDERS(CHOICE_VALUE) } gnn_order;
 
-/* How features are held: all of them, or those that are not 0 (tensor/tensor_features.h). */
-/* What GIN adds to 1 as the weight of a vertex' own row. */
+/* --gin-eps: the number that GIN adds to 1 as the weight of a vertex' own row. */
 #define GNN_EPS_CHOICES(X)                                                                                             \
     X(GNN_EPS_0, "0")                                                                                                  \
     X(GNN_EPS_LEARNED, "learned")
 typedef enum gnn_eps { GNN_EPS_CHOICES(CHOICE_VALUE) } gnn_eps;
 
-/* --last-layer: what of it a training epoch computes. */
+/* --last-layer: which rows of the last layer a training epoch computes. */
 #define GNN_LAST_LAYERS(X)                                                                                             \
     X(GNN_LAST_AUTO, "auto")                                                                                           \
     X(GNN_LAST_READ, "read")                                                                                           \
     X(GNN_LAST_WHOLE, "whole")
 typedef enum gnn_last_layer { GNN_LAST_LAYERS(CHOICE_VALUE) } gnn_last_layer;
 
-/* Whether the weights of a store's edges count; auto: where there are some and the model has a use for them. */
+/* --edge-weights: sums use the weights of a store's edges. auto: yes, if the store has weights and the model has a use
+ * for them. */
 #define GNN_EDGE_WEIGHTS(X)                                                                                            \
     X(GNN_WEIGHTS_AUTO, "auto")                                                                                        \
     X(GNN_WEIGHTS_ON, "on")                                                                                            \
     X(GNN_WEIGHTS_OFF, "off")
 typedef enum gnn_edge_weights { GNN_EDGE_WEIGHTS(CHOICE_VALUE) } gnn_edge_weights;
 
+/* How features are held: all of them, or only those that are not 0 (tensor/tensor_features.h). */
 #define GNN_FEATURE_FORMS(X)                                                                                           \
     X(GNN_FEATURES_AUTO, "auto") /* not decided yet (gnn/facts.h) */                                                   \
     X(GNN_FEATURES_WHOLE, "whole")                                                                                     \
     X(GNN_FEATURES_SPARSE, "sparse")
 typedef enum gnn_feature_form { GNN_FEATURE_FORMS(CHOICE_VALUE) } gnn_feature_form;
 
-/* Where they are held, on a backend with memory of its own. */
+/* --feature-place: which memory holds the features, if the backend has memory of its own. */
 #define GNN_FEATURE_PLACES(X)                                                                                          \
     X(GNN_PLACE_AUTO, "auto") /* not decided yet */                                                                    \
     X(GNN_PLACE_DEVICE, "device")                                                                                      \
@@ -91,13 +92,13 @@ typedef enum gnn_feature_place { GNN_FEATURE_PLACES(CHOICE_VALUE) } gnn_feature_
     X(GNN_INIT_UNIFORM, "uniform")
 typedef enum gnn_weight_init { GNN_WEIGHT_INITS(CHOICE_VALUE) } gnn_weight_init;
 
-/* --residual */
+/* --residual: a hidden convolution's input is added to its result. */
 #define GNN_RESIDUALS(X)                                                                                               \
     X(GNN_RESIDUAL_OFF, "off")                                                                                         \
     X(GNN_RESIDUAL_ON, "on")
 typedef enum gnn_residual { GNN_RESIDUALS(CHOICE_VALUE) } gnn_residual;
 
-/* What the results of all convolutions become, in front of a last linear map. */
+/* --jumping: how the results of all convolutions are combined in front of a last linear map. */
 #define GNN_JUMPINGS(X)                                                                                                \
     X(GNN_JUMPING_NONE, "none")                                                                                        \
     X(GNN_JUMPING_CAT, "cat")                                                                                          \
@@ -114,24 +115,33 @@ typedef struct gnn_config {
     float dropout, input_dropout;
     int heads, out_heads;        /* of attention: of hidden layers, side by side; of the last, their mean */
     float slope, weight_dropout; /* of attention: LeakyReLU below 0; dropout of edges' weights */
-    float value_dropout;         /* of GAT: of the rows that attention sums, not of those that it scores */
+    float value_dropout;         /* GAT: dropout of the rows that attention sums; rows that it scores are not masked */
     gnn_order order;
     bool learns_eps; /* of gin: the weight of a vertex' own row is 1 + a parameter, not 1 */
     bool residual;   /* a hidden convolution's input, but for the first, is added to its result */
     gnn_jumping jumping;
     gnn_weight_init init; /* of linear maps but attention's; of a new model, no part of a saved one */
     bool decay_first_only;
-    bool bf16; /* features, what stands between layers and its gradients in bfloat16; needs parameters of float32 */
-    double density;    /* of features held as those that are not 0: their share; 0: held whole; how, not what */
-    double read_share; /* of all edges those into rows that the loss reads, which the last sum of a training epoch
-                                * then runs along alone; 0: it runs along all; how, not what */
-    bool streams; /* features stay on the host and pass through the backend's memory in blocks, of `stream_rows` rows
-                            * or, where those are 0, of some MB; see gnn_may_stream; how, not what */
-    int64_t stream_rows;       /* the same */
-    halo_overlap overlap;      /* how, not what: no part of a saved model */
-    gnn_halo_options halo;     /* the same */
-    char forms[GNN_FORMS + 1]; /* the same: as gnn_aggregator_forms tells, instead of measuring; "": none */
-    bool forms_by_rule;        /* the same: without either, nothing is measured */
+    /* Features, values between layers and their gradients are bfloat16; needs parameters of float32. */
+    bool bf16;
+
+    /* The fields below say how the work is done. They are no part of a saved model. */
+
+    /* Share of the features that are not 0, if only these are held; 0: features are held whole. */
+    double density;
+    /* Share of the edges that lead into rows that the loss reads. The last sum of a training epoch runs along these
+     * edges alone; 0: along all edges. */
+    double read_share;
+    /* Features stay on the host and pass through the backend's memory in blocks; see gnn_may_stream. */
+    bool streams;
+    /* With streams: rows of a block; 0: some MB. */
+    int64_t stream_rows;
+    halo_overlap overlap;
+    gnn_halo_options halo;
+    /* Forms of the aggregation matrices, as gnn_aggregator_forms returns them; "": measured, or by rule. */
+    char forms[GNN_FORMS + 1];
+    /* Forms are chosen by a rule, without measuring. */
+    bool forms_by_rule;
 } gnn_config;
 
 /* GraphSAGE's maximum over neighbours, which is no sum: gnn/layers/max_layer.c. */
@@ -140,7 +150,8 @@ static inline bool gnn_takes_maxima(const gnn_config *config)
     return config->kind == GNN_SAGE && config->aggregator == GNN_SAGE_MAX;
 }
 
-/* Can features pass block by block? They are multiplied then, and neighbours' are compared or summed in no epoch. */
+/* Returns true if features can pass block by block: they are only multiplied, and no epoch sums or compares those of
+ * neighbours. */
 static inline bool gnn_may_stream(const gnn_config *config)
 {
     return config->density <= 0.0 && config->order != GNN_ORDER_AGGREGATE_FIRST && !gnn_takes_maxima(config);
@@ -167,7 +178,7 @@ typedef struct gnn_layer_plan {
     bool last;            /* of the model: its result is the answer */
     bool centred;         /* batch norm behind it takes off the mean, and with it the bias, whose gradient is 0 */
     bool learns_eps;      /* GIN's, as in gnn_config */
-    gnn_weight_init init; /* the same */
+    gnn_weight_init init; /* as in gnn_config */
     bool inner;           /* followed by a layer of the same convolution */
     int skip;             /* the layer whose input is added behind this one's normalisation; -1: none */
     int hops;             /* aggregations, one after the other, with no weights in between */
@@ -179,12 +190,12 @@ typedef struct gnn_layer_plan {
     float slope, weight_dropout, value_dropout;
     /* Input matrix: x, or x | m side by side. Output matrix: out, or out | z side by side. */
     int64_t input_rows, input_cols, output_rows, output_cols;
-    weft_dtype input_type, output_type; /* what the last layer gives is of the type of parameters */
+    weft_dtype input_type, output_type; /* of the two matrices; the last layer's output has the parameters' type */
     int64_t width;                      /* of the widest matrix that is aggregated at once, 0 without a graph */
     int strips;                         /* so wide, that a constant input passes through before the first epoch */
     int64_t extra;                      /* elements of matrices that the kind keeps besides */
     int64_t aggregated;                 /* columns aggregated in a training epoch, each over two legs */
-    double share;                       /* of the edges, those that it aggregates along: 1, or config.read_share */
+    double share;                       /* share of the edges that it aggregates along: 1, or config.read_share */
     int64_t weights;                    /* numbers trained, without the normalisation behind the layer */
 } gnn_layer_plan;
 
@@ -193,9 +204,10 @@ struct gnn_plan {
     int64_t n_owned, n_local;
     weft_dtype values; /* features, what stands between layers, and its gradients */
     gnn_layer_plan layer[GNN_MAX_LAYERS];
-    int layers;         /* of those */
+    int layers;         /* number of valid entries of `layer` */
     int64_t read_width; /* widest matrix that is aggregated along a share of the edges, 0: none is */
-    int convolutions;   /* the first `convolution_layers` are the first, and so on */
+    /* Convolution k has the layers k * convolution_layers to (k + 1) * convolution_layers - 1. */
+    int convolutions;
     int convolution_layers;
     int64_t max_width;     /* widest aggregated matrix */
     int64_t panel_rows;    /* of the dropout panels, 0: none */
@@ -216,7 +228,8 @@ void gnn_plan_make(const gnn_config *config, int64_t n_owned, int64_t n_local, i
 /* Memory that the backend's operations take beside their operands, at most, for a part of so many edges. */
 uint64_t gnn_plan_scratch(const gnn_plan *plan, const weft_hal *hal, int64_t edges);
 const char *gnn_flow_text(gnn_flow flow);
-/* Of the matrix that an epoch aggregates most; 0: none, but maybe one before the first. */
+/* Returns the width of the matrix that an epoch aggregates most often; 0: epochs aggregate none, although one may be
+ * aggregated before the first epoch. */
 int64_t gnn_plan_epoch_width(const gnn_plan *plan);
 
 /* Bytes of a training epoch for each row that crosses ranks on every leg (partition_report.rows_per_layer counts such

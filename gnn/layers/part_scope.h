@@ -36,9 +36,9 @@ typedef struct part_scope {
  */
 weft_status part_scope_create(weft_comm *comm, const weft_part *part, bool whole_rows, const uint8_t *read,
                               part_scope *scope);
-/* The same edges with rows that are sources, in the place of `forward`, which is freed. shares: of a part whose local
- * edges, or whose graph with whole rows, equal their transpose; then they are found in its own rows. Arrays are the
- * caller's, also after a failure. */
+/* Transposes scope->forward, which is freed. [out] back: the edges with sources as rows; the caller frees it, also
+ * after a failure. shares: the part's local edges, or its graph with whole rows, equal their transpose; the edges are
+ * then found in the part's own rows. */
 weft_status part_scope_turn(const weft_part *part, part_scope *scope, bool shares, part_csr *back);
 void part_csr_free(part_csr *csr);
 void part_scope_destroy(part_scope *scope);

@@ -26,15 +26,15 @@ typedef struct gnn_row_span {
 
 typedef struct gnn_row_step gnn_row_step;
 
-/* What it points to must stay until the steps have been run, which is before a pass returns. */
+/* A step. Everything that it points to must stay valid until the steps have run, which is before the pass returns. */
 struct gnn_row_step {
     weft_status (*run)(const gnn_row_step *step, const gnn_row_span *span);
     weft_status (*done)(const gnn_row_step *step); /* after the last rows; NULL: nothing */
     void *self;
     const train_pass *pass;
     const hal_dropout *dropout;
-    weft_tensor matrix; /* of the step's own choice */
-    int number;         /* the same */
+    weft_tensor matrix; /* for the step's own use */
+    int number;         /* for the step's own use */
 };
 
 enum { GNN_ROW_STEPS = 16 };

@@ -1,4 +1,5 @@
 /* graph/graph_features.c: features of a graph store, whole or sparse, row by row; see graph/graph.h. */
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -6,6 +7,7 @@
 
 const float *graph_feature_row(const weft_graph *graph, int64_t v, float *room)
 {
+    assert(v >= 0 && v < graph->vertices);
     if (graph->feature != NULL) {
         return graph->feature + v * graph->features;
     }
@@ -18,6 +20,7 @@ const float *graph_feature_row(const weft_graph *graph, int64_t v, float *room)
 
 graph_feature_count graph_feature_counts(const weft_graph *graph, int64_t v)
 {
+    assert(v >= 0 && v < graph->vertices);
     const bool whole = graph->feature != NULL;
     const float *value = whole ? graph->feature + v * graph->features : graph->feature_value + graph->feature_offset[v];
     const int64_t count = whole ? graph->features : graph->feature_offset[v + 1] - graph->feature_offset[v];
@@ -33,6 +36,7 @@ graph_feature_count graph_feature_counts(const weft_graph *graph, int64_t v)
 
 int64_t graph_feature_numbers(const weft_graph *graph, int64_t v, int32_t *column, float *value)
 {
+    assert(v >= 0 && v < graph->vertices && (column == NULL) == (value == NULL));
     const bool whole = graph->feature != NULL;
     const int64_t first = whole ? v * graph->features : graph->feature_offset[v];
     const int64_t count = whole ? graph->features : graph->feature_offset[v + 1] - first;

@@ -1,6 +1,7 @@
 /* graph/graph_manifest.c: manifest.json of a graph store, read with suspicion and written. */
 #include "graph/graph_manifest.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -54,16 +55,16 @@ static weft_status read_counts(const char *name, const json_value *root, graph_m
 
 static void name_arrays(graph_manifest *manifest)
 {
+    const bool sparse = manifest->feature_numbers >= 0;
     const bool present[GRAPH_ARRAYS] = {
         [GRAPH_OFFSET] = true,
         [GRAPH_SOURCE] = true,
         [GRAPH_WEIGHT] = manifest->weighted,
-        [GRAPH_FEATURE] =
-            manifest->features > 0 &&
-            manifest->feature_numbers<
-                0, [GRAPH_FEATURE_OFFSET] = manifest->feature_numbers >= 0,
-                [GRAPH_FEATURE_COLUMN] = manifest->feature_numbers >= 0,
-                [GRAPH_FEATURE_VALUE] = manifest->feature_numbers >= 0, [GRAPH_LABEL] = manifest->classes> 0,
+        [GRAPH_FEATURE] = manifest->features > 0 && !sparse,
+        [GRAPH_FEATURE_OFFSET] = sparse,
+        [GRAPH_FEATURE_COLUMN] = sparse,
+        [GRAPH_FEATURE_VALUE] = sparse,
+        [GRAPH_LABEL] = manifest->classes > 0,
         [GRAPH_TARGET] = manifest->tasks > 0,
         [GRAPH_SPLIT] = manifest->splits > 0,
         [GRAPH_CLASS_NAME] = manifest->class_named,
@@ -160,6 +161,8 @@ weft_status graph_manifest_read(const char *store, graph_manifest *manifest, cha
 weft_status graph_manifest_write(const char *folder, const graph_manifest *manifest)
 {
     char path[FILE_PATH_MAX];
+    assert(manifest->vertices >= 1 && (manifest->classes == 0 || manifest->tasks == 0));
+    assert(manifest->feature_numbers < 0 || manifest->features > 0); /* numbers of sparse features */
     WEFT_TRY(file_path(path, "%s/manifest.json", folder));
     file_writer writer;
     WEFT_TRY(file_writer_open(path, &writer));

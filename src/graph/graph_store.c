@@ -5,6 +5,7 @@
  * ranks of a node share the page cache. Sizes and types are compared with the manifest; the values are checked by
  * graph_validate, the bytes (checksums) with verify.
  */
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -115,6 +116,7 @@ static void fill_graph(const graph_manifest *m, struct graph_mapping *mapping, i
                        weft_graph *graph)
 {
     const npy_map *arrays = mapping->arrays;
+    assert(split_index == 0 || split_index < m->splits); /* check_split_index */
     bool wide = arrays[GRAPH_SOURCE].header.item_bytes == 8;
     *graph = (weft_graph){
         .vertices = m->vertices,
@@ -149,6 +151,7 @@ static weft_status read_names(const char *store, graph_array id, const struct gr
 {
     char origin[FILE_PATH_MAX];
     const npy_map *array = &mapping->arrays[id];
+    assert(array->data != NULL); /* graph_open mapped what the manifest lists */
     WEFT_TRY(file_path(origin, "%s/%s.npy", store, graph_array_names[id]));
     return name_list_parse(origin, array->data, (size_t)array->header.count, count, names);
 }

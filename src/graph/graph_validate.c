@@ -5,6 +5,7 @@
  * not depend on the number of threads. Cost: one read of every array, plus one walk over the entries with a cursor a
  * row when the graph says that it is symmetric.
  */
+#include <assert.h>
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
@@ -229,6 +230,7 @@ static bool feature_value_is_good(const weft_graph *graph, int64_t i)
 
 static bool features_are_good(const weft_graph *graph, int64_t v)
 {
+    assert(graph->features > 0);
     const float *row = graph->feature + v * graph->features;
     uint32_t bad = 0;
     for (int64_t j = 0; j < graph->features; j++) {

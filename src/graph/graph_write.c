@@ -5,6 +5,7 @@
  * With force an existing folder is replaced only if it is a graph store or empty: a mistyped --out must not remove a
  * home folder. Features may come from a callback in pieces of 32 MiB, so that they never stand in memory as a whole.
  */
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -31,6 +32,7 @@ static weft_status write_array(graph_writer *w, graph_array id, char kind, int i
 static weft_status write_filled_features(graph_writer *w, const graph_arrays *arrays)
 {
     store_array *entry = &w->manifest->arrays[GRAPH_FEATURE];
+    assert(arrays->fill_features != NULL && arrays->features > 0); /* fill_manifest counted them */
     const int64_t shape[2] = {arrays->vertices, arrays->features};
     size_t row_bytes = (size_t)arrays->features * sizeof(float);
     int64_t piece = row_bytes >= PIECE_BYTES ? 1 : (int64_t)(PIECE_BYTES / row_bytes);
@@ -76,6 +78,7 @@ static weft_status write_all(graph_writer *w, const graph_arrays *a)
     }
     if (w->manifest->feature_numbers >= 0) {
         const int64_t numbers = w->manifest->feature_numbers;
+        assert(numbers == a->feature_offset[n]);
         WEFT_TRY(write_array(w, GRAPH_FEATURE_OFFSET, 'i', 8, 1, n + 1, 0, a->feature_offset));
         WEFT_TRY(write_array(w, GRAPH_FEATURE_COLUMN, 'i', 4, 1, numbers, 0, a->feature_column));
         WEFT_TRY(write_array(w, GRAPH_FEATURE_VALUE, 'f', 4, 1, numbers, 0, a->feature_value));

@@ -19,7 +19,7 @@ typedef struct train_buckets {
     sync_bucket *bucket; /* [buckets] in the order in which backward completes them */
     int *first, *last;   /* [blocks] buckets that hold the block's elements */
     int *members;        /* [buckets] blocks with elements in the bucket */
-    int *missing;        /* [buckets] of those, not yet final in this step */
+    int *missing;        /* [buckets] members that are not yet final in this step */
 } train_buckets;
 
 /* bytes: of a bucket; 0: everything in one. Borders lie on multiples of 16 elements, as those of blocks. */

@@ -36,13 +36,13 @@ typedef struct train_schedule {
     int64_t epochs; /* of the run */
 } train_schedule;
 
-/* Of step `step` of the `steps` of an epoch; both it and the epoch count from 0. */
+/* Returns the learning rate of step `step` of an epoch of `steps` steps. step and epoch count from 0. */
 double schedule_lr(const train_schedule *schedule, int64_t epoch, int64_t step, int64_t steps);
-/* What a run is too short for, in a line: a warm-up that does not end, or decays of which none comes; "" if nothing
- * is. */
+/* [out] line: says which part of the schedule the run is too short for: the warm-up does not end, or no decay comes; ""
+ * if the run reaches everything. */
 enum { SCHEDULE_LINE_BYTES = 160 };
 void schedule_find_unreached(const train_schedule *schedule, char line[SCHEDULE_LINE_BYTES]);
-/* Whether the rates so far would be others if the run had another number of epochs. */
+/* Returns true if the rates of a schedule depend on the number of epochs of the run. */
 bool schedule_is_of_epochs(schedule_kind kind);
 /* "100,150" into decay[decays]; nothing from an empty text. WEFT_ERR_USAGE: no list of rising numbers above 0, or too
  * long. */

@@ -16,7 +16,7 @@
 
 #include "train/optimizer.h"
 
-/* What is known of a model and of its training. */
+/* Facts of a model and of its training that decide how many bytes are kept. */
 typedef struct train_memory_desc {
     /* Elements with gradients: parameters that all ranks hold alike, and this rank's own. */
     int64_t trained, own;

@@ -3,8 +3,8 @@
  *
  * Accuracy counts each row once, batch by batch, and sums the counts. ROC-AUC has no such sums: it keeps the logits of
  * all batches, gathers one 8-byte record a row on rank 0, sorts them by score and counts ranks, ties at half (J.
- * Hanley, B. McNeil, Radiology 143(1), 1982, doi:10.1148/radiology.143.1.7063747): 8 n bytes on rank 0, twice. With
- * several tasks the mean over the tasks that have both classes, as OGB does.
+ * Hanley, B. McNeil, Radiology 143(1), 1982, doi:10.1148/radiology.143.1.7063747): two arrays of 8 n bytes on rank 0.
+ * With several tasks the mean over the tasks that have both classes, as OGB does.
  *
  *      metrics_begin, metrics_add for each batch, metrics_end
  *
@@ -19,11 +19,11 @@
 
 typedef enum train_metric { TRAIN_METRIC_ACCURACY, TRAIN_METRIC_ROCAUC } train_metric;
 
-/* What is scored, and how. */
+/* The metric, and the shape of the answers that are scored. */
 typedef struct metrics_desc {
     train_metric metric;
     train_loss loss;  /* of the targets that will be added */
-    int64_t outputs;  /* of the same */
+    int64_t outputs;  /* of the targets that will be added */
     int64_t rows;     /* of this rank, over the batches of an evaluation */
     weft_dtype dtype; /* of the logits */
 } metrics_desc;
@@ -44,7 +44,7 @@ typedef struct train_metrics {
     int64_t *gather_bytes;         /* [P] */
     bool finite;                   /* by metrics_end: all logits were, on all ranks */
     weft_tensor sums;              /* [1, outputs] of logits over rows */
-    void *sums_host;               /* the same */
+    void *sums_host;               /* copy of `sums` on the host */
     weft_tensor counts;            /* accuracy: [TRAIN_SPLITS, 2] int64, right rows and all */
     uint64_t *local, *all, *spare; /* records */
     void *logits;                  /* ROC-AUC: [rows, outputs] on the host, in the model's type */

@@ -5,12 +5,12 @@
  * operations of the backend (hal/ops.def). Neighbouring blocks of a group are one run; a rule whose rate depends on a
  * tensor's norm, such as LARS, gets each block by itself, with the sums of squares of its values and gradient.
  *
- * Those sums read every parameter and gradient once more: 8 bytes an element beside the 20 of an update with momentum
- * in float32. Ranks whose replicas are equal share the work (the parallel tensor operator): each measures the blocks
- * whose middle lies in its part of the elements, and one all-reduce of two numbers a block, to which the others add
- * zeros, tells all. The bits are those of a rank that measures everything by itself with as many threads. It pays from
- * about 2^16 elements, 512 KiB and some 50 us of reading: what a short all-reduce between nodes takes; below, every
- * rank measures everything.
+ * These sums of squares read every parameter and gradient once more: 8 bytes an element beside the 20 of an update with
+ * momentum in float32. Ranks whose replicas are equal share the work (the parallel tensor operator): each measures the
+ * blocks whose middle lies in its part of the elements, and one all-reduce of two numbers a block, to which the others
+ * add zeros, tells all. The bits are those of a rank that measures everything by itself with as many threads. It pays
+ * from about 2^16 elements, 512 KiB and some 50 us of reading: what a short all-reduce between nodes takes; below,
+ * every rank measures everything.
  *
  *   D. Kingma, J. Ba: Adam: a method for stochastic optimization. ICLR 2015, arXiv 1412.6980.
  *   Y. Nesterov's momentum as I. Sutskever et al. write it, ICML 2013; in the form of torch.optim.SGD.
@@ -47,7 +47,7 @@ typedef struct optimizer_options {
     double epsilon;        /* adam, lars */
 } optimizer_options;
 
-/* What a mode of synchronisation may keep in this rule's place (decay_momentum); 0: nothing. */
+/* Returns the momentum that a mode of synchronisation may apply in place of this rule (decay_momentum); 0: none. */
 static inline double optimizer_lent_momentum(optimizer_kind kind, double momentum)
 {
     return kind == OPTIMIZER_SGD ? momentum : 0.0;
@@ -60,7 +60,7 @@ typedef struct optimizer_run {
     double lr, weight_decay;
     int64_t step;                      /* from 1 */
     weft_tensor w, g;                  /* parameters, and their gradient */
-    weft_tensor slot[OPTIMIZER_SLOTS]; /* the rule's; the others are zeroed */
+    weft_tensor slot[OPTIMIZER_SLOTS]; /* slots that the rule uses; unused entries are zeroed */
     const weft_tensor *norms; /* by block: [1, 2] float64, sums of squares of w and g; NULL: no decaying group */
 } optimizer_run;
 
@@ -69,10 +69,10 @@ typedef struct optimizer_rule {
     bool by_block;                                  /* a run is one whole block, measured before */
     int (*slots)(const optimizer_options *options); /* how many it uses: zeroed when a run of training begins */
     weft_status (*update)(const optimizer_options *options, optimizer_run *run);
-    int second_moments; /* the slot of what it divides by the root of; 0, which never is that slot: it does not */
+    int second_moments; /* slot of the second moments, whose root divides an update; 0: the rule has none */
 } optimizer_rule;
 
-/* The row of the table. */
+/* Returns the rule's row of the table. */
 const optimizer_rule *optimizer_rule_of(optimizer_kind kind);
 
 typedef struct train_optimizer {
@@ -85,8 +85,8 @@ typedef struct train_optimizer {
     weft_tensor own_slot[OPTIMIZER_SLOTS]; /* [slots] of [1, own] */
     weft_comm *comm;                       /* shares the measuring; NULL: does not */
     weft_tensor norms;                     /* by block: [1, 2 * blocks] float64 */
-    double *norms_host;                    /* the same */
-    comm_plan *gather_norms;               /* of norms_host, each rank's share measured by it; NULL: not shared */
+    double *norms_host;                    /* copy of `norms` on the host */
+    comm_plan *gather_norms;               /* exchanges norms_host, of which each rank measures a share; or NULL */
 } train_optimizer;
 
 /* equal: the ranks whose replicated parameters and gradients are the same at every update, of which there may be one;

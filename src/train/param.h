@@ -23,12 +23,12 @@ extern weft_mem_tag WEFT_MEM_PARAMETER[1]; /* parameters, their gradients and mo
 
 enum { PARAM_RANK_MAX = 8, PARAM_NAME_BYTES = 96 };
 
-/* How a parameter is drawn: uniform in [-spread, spread), normal with deviation spread, or a constant. */
+/* The first values of a parameter: uniform in [-spread, spread), normal with deviation spread, or a constant. */
 typedef enum param_draw { PARAM_CONSTANT, PARAM_UNIFORM, PARAM_NORMAL } param_draw;
 
 typedef struct param_init {
     param_draw draw;
-    double spread; /* of a constant: its value */
+    double spread; /* PARAM_CONSTANT: the value */
 } param_init;
 
 /* The usual ones; fan_in and fan_out: inputs that an output sums over, outputs that an input reaches. */
@@ -47,7 +47,7 @@ typedef struct param_entry {
     param_init init;
 } param_entry;
 
-/* What the blocks of a group have in common. */
+/* Properties that all blocks of a group share. */
 typedef struct param_group {
     bool trained;    /* has gradients; else state */
     bool replicated; /* the same on all ranks, kept so by synchronisation; else this rank's own, always trained: its
@@ -60,7 +60,7 @@ typedef struct param_group {
 /* The groups that every store has. */
 enum {
     PARAM_GROUP_DECAY,    /* trained with weight decay */
-    PARAM_GROUP_NO_DECAY, /* and without: usual for biases and norms */
+    PARAM_GROUP_NO_DECAY, /* trained without weight decay, which is usual for biases and norms */
     PARAM_GROUP_STATE,
     PARAM_GROUP_LOCAL_STATE,
     PARAM_GROUPS_GIVEN

@@ -1,9 +1,9 @@
 /*
- * train/precondition.h: what may turn the gradient before the optimiser sees it, such as a second-order method.
+ * train/precondition.h: a method that changes the gradient before the optimiser sees it, such as a second-order method.
  *
  *      backward -> gradients synchronised -> precondition -> optimiser
  *
- * Without one the gradient stays as it is.
+ * Without a preconditioner the gradient stays as it is.
  */
 #ifndef WEFT_TRAIN_PRECONDITION_H
 #define WEFT_TRAIN_PRECONDITION_H
@@ -21,10 +21,11 @@ typedef struct train_preconditioner {
     weft_status (*apply)(void *self, param_store *params, double lr);
 
     /*
-     * What apply remembers from step to step: all three of these, or NULL when it is nothing. reset: a run begins,
-     * forget it. state, for checkpoints: [out] buffer[count] in host memory that hold it, the same names in the same
-     * order on every rank of every start, of lengths that may differ between ranks; valid until the next call.
-     * restored: these buffers were filled with what they held then, on as many ranks. Local.
+     * State that apply keeps from step to step. The three functions are all set, or all NULL if there is no state.
+     * reset: a run begins; forget the state. state: [out] buffer[count] in host memory that hold the state, for
+     * checkpoints. Names and their order are the same on every rank of every start; lengths may differ between ranks.
+     * The buffers are valid until the next call. restored: the buffers were filled from a checkpoint of as many ranks.
+     * Local.
      */
     weft_status (*reset)(void *self);
     weft_status (*state)(void *self, const sync_buffer **buffer, int *count);

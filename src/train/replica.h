@@ -44,12 +44,16 @@ typedef struct train_replica {
     /* [1, trained] and [1, own]: what the parts of a batch so far left, when it comes in parts; `kept`: anything. */
     weft_tensor kept_grad, kept_own;
     bool kept;
-    train_hooks hooks, part_hooks; /* of the last part of a batch, and of those before */
-    /* Where losses are scaled: replica_guard. */
-    double scale; /* of the gradients that the passes leave; 1 */
+    /* hooks: for the last part of a batch. part_hooks: for the parts before. */
+    train_hooks hooks, part_hooks;
+    /* Factor of the gradients that the passes leave; 1 if the loss is not scaled. */
+    double scale;
+    /* Steps may be skipped (replica_guard). */
     bool guarded;
-    bool unsound;             /* a gradient of this rank, or in modes that wait of some rank, was not finite */
-    double weight;            /* of the step */
+    /* A gradient was not finite: of this rank, or of some rank in modes that wait for all. */
+    bool unsound;
+    /* Weight of the step. */
+    double weight;
     weft_tensor state_before; /* [1, elements - trained] before the step */
     weft_tensor magnitudes;   /* [1, 2] float64 */
 } train_replica;
@@ -65,38 +69,40 @@ void replica_destroy(train_replica *replica);
 weft_status replica_reset(train_replica *replica);
 /* Steps from now on may be skipped. Once, before the first. */
 weft_status replica_guard(train_replica *replica);
-/* Of the loss from the next replica_begin on. */
+/* Sets the factor of the loss, from the next replica_begin on. */
 void replica_scale(train_replica *replica, double scale);
 weft_status replica_begin(train_replica *replica, double lr, double weight);
-/* last: of the batch's parts, that whose gradients are final. */
+/* Hooks for a pass. last: the pass is over the last part of a batch, after which gradients are final. */
 const train_hooks *replica_hooks(train_replica *replica, bool last);
 /* After the backward pass of a part that is not the last. */
 weft_status replica_keep(train_replica *replica);
 weft_status replica_gradients(train_replica *replica);
-/* Whether a gradient that this rank made in the step is not finite. On a rank alone only guarded steps are looked
- * at. */
+/* Returns true if a gradient that this rank made in the step is not finite. A job of one rank checks guarded steps
+ * only. */
 bool replica_diverged(const train_replica *replica);
-/* Then: in which tensor, of this rank; "" where it is another's. */
+/* After replica_diverged. [out] tensor: name of this rank's tensor with a gradient that is not finite; "" if only other
+ * ranks have one. */
 weft_status replica_blame(train_replica *replica, const char **tensor);
 weft_status replica_update(train_replica *replica);
-/* In the place of replica_update, by all ranks: parameters, state and moments are as before the step. */
+/* All ranks call this instead of replica_update. Parameters, state and moments become those before the step. */
 weft_status replica_skip(train_replica *replica);
 /* All ranks hold the same parameters, everything owed included: before evaluation. The next replica_begin goes on from
  * where training stood (comm/sync/sync.h). last: the run ends. Collective. */
 weft_status replica_average(train_replica *replica, bool last);
 
-/* How far apart ranks hold the parameters, after replica_average: the largest difference of an element from rank 0's,
- * over the root mean square of rank 0's; 0: the same bits. Collective. WEFT_ERR_RESOURCE: no memory for a copy of them,
- * two where bits differ. */
+/* [out] drift: how much the parameters of ranks differ after replica_average: the largest difference of an element from
+ * rank 0's, over the root mean square of rank 0's parameters; 0: the same bits. Collective. WEFT_ERR_RESOURCE: no
+ * memory for a copy of the parameters, or for two copies if bits differ. */
 weft_status replica_drift(train_replica *replica, double *drift);
 
-/* Whether the ranks hold things between two steps that no other rank has: parameters or state of their own, or what the
- * mode or the preconditioner remembers. */
+/* Returns true if a rank keeps data between two steps that no other rank has: own parameters or state, or state of the
+ * mode or the preconditioner. */
 bool replica_differs(const train_replica *replica);
-/* For checkpoints: applies what is owed, ends what is under way, puts this rank's own parameters in place, and names
- * what the mode remembers (sync_state). Training goes on to the bit. Collective. */
+/* Prepares a checkpoint: applies updates that are owed, completes messages that are under way, and puts this rank's own
+ * parameters in place. [out] buffer: state of the mode (sync_state). The bits of the training do not change.
+ * Collective. */
 weft_status replica_state(train_replica *replica, const sync_buffer **buffer, int *count);
-/* What replica_state named, and the preconditioner's buffers, were filled from a checkpoint: sync_restored.
+/* Call after the buffers of replica_state and of the preconditioner were filled from a checkpoint (sync_restored).
  * Collective. */
 weft_status replica_restored(train_replica *replica);
 

@@ -5,7 +5,7 @@
  *          for step in steps           batch of (seed, epoch, step) -> forward, loss, backward, update
  *          for step in eval_steps      batch of the evaluation -> forward, scores add up
  *
- * Which rows a step takes is a function of seed, epoch and step alone; a source keeps no place of its own. So two
+ * The rows of a step are a function of seed, epoch and step alone; a source keeps no place of its own. So two
  * numbers name a place in the middle of an epoch, and a training that goes on from a checkpoint there reads the
  * batches that the uninterrupted one read. A batch is global: every rank takes its share of it, which may be empty or
  * smaller than that of others, and targets->loss_entries counts the batch of all ranks. Each step's gradient is
@@ -15,8 +15,7 @@
  * by the ranks as a whole batch is, the loop adds up what the parts' backward passes leave, and ranks synchronise and
  * update once. A step is an update, whatever the number of parts, for rates, progress, checkpoints and modes of
  * synchronisation. targets->loss_entries counts the whole batch in every part, so that the sum of the parts' gradients
- * is the mean over the batch, to rounding. What a part normalises over its rows (batch norm) it normalises over the
- * part.
+ * is the mean over the batch, to rounding. Batch norm normalises over the rows of a part, not over the batch.
  *
  * Full batch is one step an epoch: source_whole.
  */
@@ -27,7 +26,7 @@
 
 typedef struct train_source {
     void *self;
-    int64_t steps;        /* of an epoch, at least 1; the same on all ranks, as are eval_steps, loss and outputs */
+    int64_t steps;        /* of an epoch, at least 1; steps, eval_steps, loss and outputs are equal on all ranks */
     int64_t eval_steps;   /* of an evaluation */
     int64_t eval_rows;    /* of this rank, over the batches of an evaluation */
     int64_t loss_entries; /* terms of the training loss in an epoch, over all ranks */
@@ -38,14 +37,14 @@ typedef struct train_source {
      * that no part is empty. The same on all ranks. NULL: as many as are asked for. */
     int (*parts)(void *self, int64_t step, int parts);
     /*
-     * [out] batch  the one of pass->seed, epoch and step where pass->training; else step pass->step of the evaluation.
-     * Its memory is the source's and need not outlive the next call. May be collective: all ranks call in the same
-     * order. Allocates nothing after the first epoch.
+     * [out] batch  if pass->training, the batch of pass->seed, epoch and step; else batch pass->step of the evaluation.
+     * The batch's memory is the source's and need not outlive the next call. May be collective: all ranks call in the
+     * same order. Allocates nothing after the first epoch.
      */
     weft_status (*batch)(void *self, const train_pass *pass, train_batch *batch);
 } train_source;
 
-/* All rows in one batch, the same for training and evaluation. targets must live as long as the source. */
+/* A source whose only batch has all rows, for training and evaluation. targets must live as long as the source. */
 train_source source_whole(const train_targets *targets);
 
 #endif

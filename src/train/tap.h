@@ -38,8 +38,8 @@ typedef struct tap_rows {
     /* Gradient [n, out] of the output, before bias and behind the activation's derivative. It is a share of the mean
      * over the batch of all ranks, times the scale of the loss where train_model.scaled. */
     const weft_tensor *dy;
-    /* Convolutions: geometry; NULL: a linear map. x is [images * height * width, in] then, and dy the same of the
-     * output. */
+    /* Geometry of a convolution, whose x is [images * height * width, in] and whose dy has a row for each pixel of the
+     * output; NULL: a linear map. */
     const hal_conv_shape *conv;
     /* Convolutions: the batch norm that x passes on its way into the convolution (hal_conv_norm); NULL: none. */
     const hal_conv_norm *norm;

@@ -1,6 +1,7 @@
 /* app/bench/sync_step.c: see app/bench/sync_step.h. */
 #include "app/bench/sync_step.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "app/bench/bench_check.h"
@@ -43,6 +44,7 @@ static weft_status cut_buckets(sync_step *s, int64_t bucket_bytes)
         s->bucket[b] = (sync_bucket){begin, end - begin};
         end = begin;
     }
+    assert(end == 0); /* the buckets cover the vector */
     return WEFT_OK;
 }
 

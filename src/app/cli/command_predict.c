@@ -4,6 +4,8 @@
  *
  * eval prints what the model is worth on the data, predict writes its answers, too (app/predict/answers.h).
  */
+#include <assert.h>
+
 #include "app/cli/command.h"
 #include "app/cli/signals.h"
 #include "app/predict/answers.h"
@@ -35,6 +37,7 @@ static weft_status begin_folder(predict_job *p)
 static weft_status write_answers(predict_job *p)
 {
     weft_status status = WEFT_OK;
+    assert(comm_rank(p->context.comm) != 0 || p->folder[0] != '\0'); /* begin_folder made it */
     WEFT_TRY(answers_write(&p->answers, p->folder));
     if (comm_rank(p->context.comm) == 0) {
         status = folder_commit(p->folder, option_text(p->asked, OPT_PREDICT_OUT), option_flag(p->asked, OPT_FORCE));

@@ -1,4 +1,5 @@
 /* app/cli/convert_table.c: weft convert INPUT --target COLUMN --out STORE: a table store from files. */
+#include <assert.h>
 #include <omp.h>
 
 #include "app/cli/command.h"
@@ -26,6 +27,7 @@ static weft_status refuse_options_of_kinds(const weft_options *options)
     int column = 0;
     while (!option_is_set(options, column_options[column])) {
         column++;
+        assert(column < COLUMN_OPTIONS); /* app_is_table found one */
     }
     for (int i = 0; i < option_count(options); i++) {
         const option_id id = option_at(options, i);

@@ -5,6 +5,7 @@
  * launcher every rank comes here, before MPI is started; the launcher's variables say which of them speaks. The exit
  * code is the status.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -107,6 +108,7 @@ static weft_status answer(const weft_options *options, bool *answered)
 
 static weft_status run(const workload_command *entry, const weft_options *options)
 {
+    assert(entry->run != NULL && strcmp(entry->name, option_command_of(options)->name) == 0);
     WEFT_TRY(app_set_log_level(options));
     WEFT_CHECK(entry->parallel || launcher_size() <= 1, WEFT_ERR_LAUNCH,
                "weft %s runs as one process, not as %d: start it without mpirun", entry->name, launcher_size());

@@ -2,6 +2,7 @@
  * before, or remove a folder whose name was. */
 #include "app/cli/signals.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -145,6 +146,7 @@ static void remove_at_end(const char *folder, bool whole)
 {
     const int numbers[] = {SIGTERM, SIGINT};
     (void)snprintf(empty, sizeof empty, "%s", folder);
+    assert(empty[0] != '\0'); /* a handler removes it: never an empty path */
     own = whole;
     for (int i = 0; i < 2; ++i) {
         set(numbers[i], on_end, (int)SA_RESETHAND);

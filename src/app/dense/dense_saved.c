@@ -1,4 +1,5 @@
 /* app/dense/dense_saved.c: networks on images on disk. Names in files are those of common PyTorch models already. */
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -75,6 +76,7 @@ static weft_status fit_described(const saved_model *model, network *net, int64_t
 /* The weights of the last layer that has some, which answers, give the number of outputs. */
 static weft_status count_outputs(saved_model *model, network *net)
 {
+    assert(net->layers > 0); /* a network that was parsed has a layer */
     int last = net->layers - 1;
     while (last > 0 && net->layer[last].kind != NET_LINEAR && net->layer[last].kind != NET_CONV) {
         --last;

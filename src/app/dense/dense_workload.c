@@ -224,6 +224,7 @@ static void add_step(dense_job *job, const batch_plan *batches, int64_t step, in
  * sizes. */
 static void plan_sizes(dense_job *job, const app_context *context)
 {
+    assert(job->sizes == 0); /* a new plan begins after dense_unbuild */
     job->evaluated = image_set_evaluated(job->set);
     const batch_plan evaluation = {.samples = job->evaluated, .batch = job->batches.batch};
     const batch_plan *const list[] = {&job->batches, &evaluation};
@@ -401,6 +402,7 @@ static weft_status collect_answers(workload *work)
             job->split_host[row] = label >= 0 ? (uint8_t)split : TRAIN_SPLIT_NONE;
         }
     }
+    assert(row == rows); /* the source counts the same batches */
     return WEFT_OK;
 }
 
@@ -483,6 +485,7 @@ static weft_status make_model(workload *work)
 static weft_status dense_build(workload *work)
 {
     dense_job *job = work->self;
+    assert(work->model == NULL && job->source == NULL); /* planned, and not built yet */
     activity_begin(ACTIVITY_PREPARE);
     weft_status status = make_model(work);
     activity_end(ACTIVITY_PREPARE);

@@ -11,6 +11,7 @@
  */
 #include "app/doctor/doctor.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -79,6 +80,7 @@ static weft_status measure_stream(doctor *d, int from, int to, stream_rates *rat
 {
     const app_context *context = &d->context;
     const bool absent = from >= d->nodes || to >= d->nodes;
+    assert(from < DOCTOR_NUMA && to < DOCTOR_NUMA && d->nodes <= DOCTOR_NUMA);
     const stream_request request = {.threads = context->placement.threads,
                                     .array_bytes =
                                         stream_array_bytes(context->machine.l3_bytes, comm_node_size(context->comm)),
@@ -272,6 +274,7 @@ static weft_status gather_findings(doctor *d)
     for (int r = 0; r < ranks; r++) {
         total += bytes[r];
     }
+    assert(total % (int64_t)sizeof *all == 0); /* ranks send whole findings */
     status = comm_rank(comm) == 0 ? weft_malloc((size_t)total, 1, WEFT_MEM_GENERAL, (void **)&all) : WEFT_OK;
     WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
     WEFT_TRY_GOTO(comm_gatherv(comm, 0, d->list.finding, mine, all, bytes), status, done);

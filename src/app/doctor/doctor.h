@@ -1,5 +1,5 @@
 /*
- * app/doctor/doctor.h: what the files of `weft doctor` share: what the ranks found, and what is to be said about it.
+ * app/doctor/doctor.h: types that the files of `weft doctor` share: measurements of the ranks, and findings about them.
  *
  * Measuring and judging are apart: the rules (app/doctor/doctor_check.c) are functions of the cards and figures alone,
  * so that tests can ask about machines that we lack.
@@ -19,7 +19,7 @@
 
 enum { DOCTOR_NUMA = 8 }; /* NUMA nodes that are measured one by one */
 
-/* What one rank knows of itself. Plain data: ranks exchange it as bytes. */
+/* Facts and measurements of one rank. Plain data: ranks exchange it as bytes. */
 typedef struct doctor_card {
     char host[64];
     int rank, node_rank;
@@ -81,8 +81,9 @@ void doctor_check_memory(doctor_list *list, const char *host, const doctor_memor
 /* numa: [nodes] operating-system numbers of the NUMA nodes of card->numa. */
 void doctor_check_speed(doctor_list *list, const doctor_card *card, int ranks, const int *numa, int nodes,
                         const host_settings *settings);
-/* What others had meanwhile, in processors' worth, on the node where it was most: of its `cpus`, other processes, by
- * name ("" when they cannot be seen), and other guests of a virtual machine's host. cpus 0: nothing is known. */
+/* Judges the load by other programs during the measurements, on the node where it was highest. others: CPUs' worth used
+ * by other processes. stolen: CPUs' worth used by other guests of a virtual machine's host. names: the processes; ""
+ * when they cannot be seen. cpus: CPUs of the node that the job runs on; 0: nothing is known. */
 void doctor_check_load(doctor_list *list, int cpus, double others, const char *names, double stolen);
 /* threads: of all ranks of the node; many_nodes: the job spans several. */
 void doctor_check_settings(doctor_list *list, const char *host, const host_settings *settings, int ranks, int threads,

@@ -3,6 +3,7 @@
  *
  * A warning costs a job much of its speed or will end it; a note is worth knowing; both name what cures them.
  */
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -171,6 +172,7 @@ void doctor_check_places(doctor_list *list, const machine *m, const doctor_card 
     char where[80];
     int threads = 0;
     int helpers = 0;
+    assert(ranks > 0);
     int cores = cores_in(m, &m->allowed);
     cores = m->quota_cpus > 0 && m->quota_cpus < cores ? m->quota_cpus : cores;
     cores = m->granted_cpus > 0 && m->granted_cpus < cores ? m->granted_cpus : cores;
@@ -242,6 +244,7 @@ static void check_numa(doctor_list *list, const doctor_card *card, int ranks, co
 {
     double best = 0.0;
     char where[80];
+    assert(nodes <= DOCTOR_NUMA);
     for (int i = 0; i < nodes; i++) {
         best = fmax(best, numa_triad(card, ranks, i, i));
     }

@@ -1,6 +1,7 @@
 /* app/gnn/auto_options.c: see app/gnn/auto_options.h. */
 #include "app/gnn/auto_options.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "app/gnn/gnn_job.h"
@@ -51,6 +52,7 @@ static weft_status decide_scaling(weft_options *options, const gnn_facts *facts)
         [GNN_SCALE_STANDARD] = {"standard", "columns standardised"},
     };
     gnn_feature_scaling scaling = gnn_scaling_for(facts, strcmp(option_text(options, OPT_NORM), "none") != 0);
+    assert((size_t)scaling < sizeof scalings / sizeof *scalings && scalings[scaling].option != NULL);
     double zeros = facts->values > 0 ? 100.0 * (double)facts->zeros / (double)facts->values : 0.0;
     log_info("features: %s (auto: %.1f %% are 0, %s are negative)", scalings[scaling].words, zeros,
              facts->negative > 0 ? "some" : "none");

@@ -1,6 +1,7 @@
 /* app/gnn/form_record.c: see app/gnn/form_record.h. */
 #include "app/gnn/form_record.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/version.h"
@@ -20,6 +21,7 @@ weft_status form_record_path(const char *key, char path[FILE_PATH_MAX])
     char hash[33];
     char name[64];
     const int length = snprintf(text, sizeof text, "%s|%s|%s", FORMS_FORMAT, version_program(), key);
+    assert(length > 0 && (size_t)length < sizeof text);
     file_hash(text, (size_t)length, hash);
     snprintf(name, sizeof name, "forms-%.16s.json", hash);
     return cache_path(name, path);
@@ -39,6 +41,7 @@ static void check_of(const char *key, const form_record *record, char check[33])
     if (record->others > 0.0) {
         used += snprintf(text + used, sizeof text - (size_t)used, "|others %a", record->others);
     }
+    assert(used > 0 && (size_t)used < sizeof text);
     file_hash(text, (size_t)used, check);
 }
 

@@ -1,5 +1,8 @@
 /* app/gnn/gnn_describe.c: what run.json, --dry-run and summary.json tell of a graph network (app/gnn/gnn_job.h). */
 #include "app/gnn/gnn_job.h"
+
+#include <assert.h>
+
 #include "base/number.h"
 
 void gnn_data_facts(const workload *work, fact_list *list)
@@ -17,6 +20,7 @@ void gnn_data_facts(const workload *work, fact_list *list)
 const char *gnn_row_name(const workload *work, int64_t row)
 {
     const gnn_job *job = work->self;
+    assert(job->vertex_names.text == NULL || (row >= 0 && row < job->vertex_names.count));
     return job->vertex_names.text != NULL ? job->vertex_names.text[row] : NULL;
 }
 

@@ -2,6 +2,8 @@
 #include "app/gnn/gnn_memory.h"
 #include "app/gnn/options/gnn_options.h"
 
+#include <assert.h>
+
 #include "gnn/layers/layer.h"
 
 /* Library code, thread stacks and generated kernels that become resident with the first epoch; measured on graphs of a
@@ -135,6 +137,7 @@ static uint64_t smoothing_bytes(const gnn_memory_facts *f)
 memory_plan gnn_memory_plan(const gnn_memory_facts *f)
 {
     const gnn_plan *plan = f->plan;
+    assert(plan->n_owned <= plan->n_local && f->edges >= 0 && f->halo_rows >= 0 && f->parts > 0);
     const uint64_t local = (uint64_t)plan->n_local;
     const uint64_t process = f->process + LAZY_BYTES;
     const uint64_t mapped = mapped_bytes(f);

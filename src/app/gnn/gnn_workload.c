@@ -2,6 +2,7 @@
  * gnn_saved.c. */
 #include "app/gnn/gnn_workload.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -278,6 +279,7 @@ static weft_status gnn_open(workload *work, const char *folder)
 static void gnn_count_classes(const workload *work, int64_t *rows)
 {
     const weft_graph *graph = &((const gnn_job *)work->self)->data.graph;
+    assert(graph->label != NULL); /* only data with classes are counted */
     memset(rows, 0, (size_t)graph->classes * sizeof *rows);
     for (int64_t v = 0; v < graph->vertices; ++v) {
         if (graph->label[v] >= 0) {
@@ -415,6 +417,7 @@ static memory_plan plan_memory(const workload *work, const gnn_config *config, i
     const app_context *context = work->context;
     const int ranks = graph_data_ranks(context);
     const sync_options sync = sync_options_of(context->options, gnn_workload.shards);
+    assert(n_owned <= n_local && ranks > 0);
     gnn_plan plan;
     gnn_plan_make(config, n_owned, n_local, context->placement.threads, WEFT_DTYPE_F32, &plan);
     facts.graph = &job->data.graph;
@@ -673,6 +676,7 @@ static weft_status create_smoother(workload *work)
 static weft_status gnn_smooth(workload *work, const weft_options *asked, float *logits)
 {
     gnn_job *job = work->self;
+    assert(work->smooths && work->model != NULL); /* build made the smoother */
     const train_targets *targets = &job->labels.targets;
     const gnn_smoothing smoothing = {.correct_alpha = option_real(asked, OPT_CORRECT_ALPHA),
                                      .smooth_alpha = option_real(asked, OPT_SMOOTH_ALPHA),
@@ -717,6 +721,7 @@ static weft_status gnn_build(workload *work)
     const app_context *context = work->context;
     const weft_options *o = context->options;
     graph_data *data = &job->data;
+    assert(work->model == NULL && data->part.offset != NULL); /* planned, and not built yet */
     run_choices choices;
     WEFT_TRY(choices_of(context, work->ops->choice, &choices));
     snprintf(job->config.forms, sizeof job->config.forms, "%.*s", (int)GNN_FORMS, choices.own);

@@ -2,6 +2,7 @@
 #include "app/gnn/graph_data.h"
 #include "app/gnn/options/gnn_options.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 #include <sys/statvfs.h>
@@ -261,6 +262,7 @@ static weft_status keep_new(const app_context *context, const char *folder, cons
 /* From rank 0's memory to that of the others. */
 static weft_status send_partition(weft_comm *comm, partition_report *report, weft_partition *partition)
 {
+    assert(comm_rank(comm) != 0 || partition->edge_part != NULL); /* rank 0 kept what it made */
     weft_status status = WEFT_OK;
     if (comm_rank(comm) != 0) {
         status = WEFT_NEW(&partition->edge_part, partition->edges, WEFT_MEM_PARTITION);
@@ -394,6 +396,7 @@ static weft_status cluster_order(const app_context *context, const char *folder,
     WEFT_TRY(hear_rank_0(context, status));
     WEFT_TRY(comm_bcast(comm, 0, path, sizeof path));
     if (path[0] == '\0') {
+        assert(!first || order->held != NULL); /* rank 0 holds what it could not write */
         WEFT_TRY(comm_agree(comm, first ? WEFT_OK : WEFT_NEW(&order->held, shape[0], WEFT_MEM_PARTITION)));
         order->position = order->held;
         return comm_bcast(comm, 0, order->held, shape[0] * (int64_t)sizeof *order->held);
@@ -506,6 +509,7 @@ bool graph_data_fits(const app_context *context, const graph_data *data)
 
 weft_status graph_data_cut(const app_context *context, const char *folder, graph_data *data)
 {
+    assert(graph_data_ranks(context) == comm_size(context->comm)); /* other ranks: graph_data_assume */
     bool found = false;
     part_destroy(&data->part);
     activity_begin(ACTIVITY_PARTITION);

@@ -2,6 +2,7 @@
 #include "app/gnn/job_forms.h"
 #include "app/gnn/options/gnn_options.h"
 
+#include <assert.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -29,6 +30,7 @@ static uint64_t mix_array(const void *data, int64_t count, size_t item, uint64_t
  * best form is. */
 static uint64_t own_hash(const app_context *context, const weft_part *part)
 {
+    assert(part->offset != NULL && part->n_owned <= part->n_local);
     const int64_t facts[] = {part->n_owned,   part->n_local,    part->edges,
                              part->symmetric, part->whole_rows, part->weight != NULL};
     char machine_text[192];
@@ -178,6 +180,7 @@ void job_forms_tell(const app_context *context, const gnn_aggregator *aggregator
 {
     const gnn_form_figures *figures = &aggregator->forms;
     char taken[128], seconds[128];
+    assert(forms->kept || !forms->remembered); /* only a form that is kept can be remembered */
     if (forms->remembered) {
         log_info("form of aggregation: %s (remembered: %s)", say_forms(forms->record.forms, taken), forms->path);
         return;

@@ -273,6 +273,7 @@ static weft_status add_row(scaling_job *job, const scaling_part *part, const sca
 static weft_status add_rows(scaling_job *job, const weft_graph *graph, const int64_t *sockets, int count)
 {
     const comm_model *model = &job->machine.model;
+    assert(job->parts > 0 && job->part[0].parts == 1); /* measure_parts begins with the whole graph */
     scaling_epoch one;
     job->head = (table_grid){.column = head_columns, .columns = sizeof head_columns / sizeof *head_columns};
     job->grid = (table_grid){.name = "rows", .column = columns, .columns = sizeof columns / sizeof *columns};

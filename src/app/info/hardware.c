@@ -1,5 +1,6 @@
 /* app/info/hardware.c: weft info hardware: processor, cores, caches, memory by NUMA node, clock, settings, GPUs, kept
  * timings. */
+#include <assert.h>
 #include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -47,6 +48,7 @@ static void print_settings(const host_settings *s)
 static void print_length(const comm_timings *timed, int size)
 {
     bool printed[TIMED_ALGORITHMS] = {false};
+    assert(size >= 0 && size < TIMED_SIZES);
     int best = 0;
     for (int place = 0; best >= 0; place++) {
         best = -1;

@@ -58,6 +58,7 @@ static int collect_names(const char *names[NAMES_MAX])
     int count = 0;
     names[count++] = "hardware";
     names[count++] = "build";
+    assert(count < NAMES_MAX);
     for (int kind = 0; workload_list[kind] != NULL; ++kind) {
         const workload_ops *ops = workload_list[kind];
         for (int i = 0; ops->info_name != NULL && ops->info_name(i) != NULL && count < NAMES_MAX; ++i) {

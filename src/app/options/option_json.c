@@ -5,6 +5,8 @@
  *                  "min", "max" (numbers), "choices" (choices), "sources", "needs": [{"option", "choices"}]}, ...],
  *    "commands": [{"name", "summary", "arguments", "min_arguments", "max_arguments", "options": [ids]}, ...]}
  */
+#include <assert.h>
+
 #include "app/options/app_options.h"
 #include "io/json.h"
 
@@ -49,6 +51,7 @@ static void print_needs(json_writer *json, const option_catalog *catalog, option
 static void print_option(json_writer *json, const option_catalog *catalog, option_id id)
 {
     const option_row *row = option_row_at(catalog, id);
+    assert((size_t)row->type < sizeof type_names / sizeof *type_names);
     json_object(json, NULL);
     json_text(json, "id", row->id);
     json_text(json, "name", row->name);

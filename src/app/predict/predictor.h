@@ -1,5 +1,5 @@
 /*
- * app/predict/predictor.h: what a model answers for data: an object of eval, predict and the closing evaluation of a
+ * app/predict/predictor.h: answers of a model for data: an object of eval, predict and the closing evaluation of a
  * training.
  *
  *     predictor p;
@@ -23,7 +23,7 @@ typedef struct predictor {
     workload *work;            /* built: the caller's, or `own` */
     const weft_options *asked; /* options of the command that opened it; NULL after predictor_on */
 
-    /* ---- of predictor_open and predictor_load ---- */
+    /* ---- set by predictor_open and predictor_load ---- */
     workload own;
     saved_model *model;          /* on every rank */
     weft_options *options;       /* of the command train, for this model */
@@ -44,7 +44,8 @@ weft_status predictor_load(predictor *p, bool answers);
 /* Removes what was generated and not given back, for a job that ends; the message of an earlier failure stays.
  * Local. */
 void predictor_abandon(predictor *p);
-/* The same, and frees what the predictor holds. The context's options become those of the command again. Local. */
+/* Does what predictor_abandon does, frees what the predictor holds, and gives context->options the options of the
+ * command again. Local. */
 void predictor_close(predictor *p);
 
 /* Rows of this rank that a step answered. */
@@ -63,7 +64,7 @@ weft_status predictor_run(const predictor *p, weft_status (*take)(void *self, co
  */
 weft_status predictor_answers(const predictor *p, weft_tensor *view, float **host);
 
-/* What each input adds to the answers of a step (workload_ops.explain). */
+/* Contributions of the inputs to the answers of a step (workload_ops.explain). */
 typedef struct explained_rows {
     int64_t step, steps, first, rows;
     int64_t outputs, inputs;

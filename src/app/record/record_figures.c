@@ -25,6 +25,7 @@ int record_rank_count(const run_record *run)
 
 int record_rank_choice(int ranks, const record_column *weight, int limit, int *chosen)
 {
+    assert(ranks >= 0 && limit > 0);
     int count = ranks < limit ? ranks : limit;
     int heaviest = 0;
     for (int r = 1; r < ranks; ++r) {

@@ -4,6 +4,7 @@
  * A line that is not an object with a run and an epoch is counted and left out; a last line without its end belongs to
  * a job that was killed while it wrote. An epoch that comes again replaces what followed it: the job was resumed there.
  */
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -63,6 +64,7 @@ static weft_status series_of(run_record *run, int number, record_series **series
         const size_t room = at == 0 ? 1 : 2 * (size_t)at;
         WEFT_TRY(weft_realloc((void **)&run->series, room, sizeof *run->series, WEFT_MEM_GENERAL));
     }
+    assert(at == run->series_count && number > 0);
     *series = &run->series[run->series_count++];
     **series = (record_series){.run = number, .best = -1};
     return WEFT_OK;

@@ -226,6 +226,7 @@ static weft_status compose(const app_context *context, const choice_kind *own, c
         used += (size_t)sprintf(text + used, "%s%s=", used > 0 ? " " : "", own->key);
         append_codes(codes, comm_size(comm), text + used);
     }
+    assert(strlen(text) < text_bytes(comm));
     return WEFT_OK;
 }
 

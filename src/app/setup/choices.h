@@ -19,8 +19,8 @@
 
 enum { CHOICE_CODE_BYTES = 16 }; /* of a rank's code with its NUL */
 
-/* What a kind of workload chooses by measuring. Nobody but the kind reads a code; it holds neither blanks nor
- * commas. */
+/* A choice that a kind of workload makes by measuring, written as a code. Only the kind reads its codes. A code holds
+ * no blanks and no commas. */
 typedef struct choice_kind {
     const char *key;
     option_id option;                       /* nothing is chosen where it is not "auto" */
@@ -40,8 +40,8 @@ weft_status choices_of(const app_context *context, const choice_kind *own, run_c
 /* The text of a checkpoint on rank 0 (NULL: none) becomes --choices unless that is given. Collective. */
 weft_status choices_adopt(app_context *context, const char *text);
 
-/* What was chosen becomes --choices: the all-reduce for vectors of so many bytes, and this rank's code of the kind.
- * Rank 0's code is "" where nothing was chosen. Collective. */
+/* Writes the choices of this job into --choices: the all-reduce for vectors of gradient_bytes, and each rank's code of
+ * the kind. code: this rank's; "" on rank 0 if the kind chose nothing. Collective. */
 weft_status choices_keep(app_context *context, const choice_kind *own, const char *code, int64_t gradient_bytes);
 
 #endif

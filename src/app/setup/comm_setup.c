@@ -1,6 +1,7 @@
 /* app/setup/comm_setup.c: see app/setup/comm_setup.h. */
 #include "app/setup/comm_setup.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -132,6 +133,7 @@ static weft_status find_model(app_context *context, const model_key *key, calibr
         weft_error_clear();
     }
     WEFT_TRY(comm_bcast(comm, 0, source, (int64_t)sizeof *source));
+    assert(when != CALIBRATE_ALWAYS || !source->found); /* then no file was read */
     if (source->found && when == CALIBRATE_AUTO) {
         WEFT_TRY(drop_loaded(context, source));
     }

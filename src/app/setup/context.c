@@ -193,6 +193,7 @@ static weft_status place_threads(app_context *context)
         }
         context->nodes += cards[r].node_rank == 0;
     }
+    assert(context->nodes > 0 && context->nodes <= ranks); /* each node has one rank 0 */
     placement_describe(&context->machine, context->host, comm_node_size(context->comm), &context->placement, &used,
                        mine.line, sizeof mine.line);
     WEFT_TRY_GOTO(comm_allgather(context->comm, &mine, (int64_t)sizeof *cards, cards), status, done);
@@ -279,6 +280,7 @@ uint64_t app_context_memory(const app_context *context)
 weft_status app_context_open_within(const app_context *host_job, weft_comm *comm, const weft_options *options,
                                     const char *name, double memory_share, app_context *context)
 {
+    assert(comm_node_size(comm) <= comm_node_size(host_job->comm)); /* comm is a part of host_job's */
     *context = (app_context){.host_job = host_job,
                              .comm = comm,
                              .machine = host_job->machine,

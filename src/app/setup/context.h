@@ -13,26 +13,37 @@
 typedef struct app_context app_context;
 
 struct app_context {
-    const app_context *host_job; /* whose machine, placement and backend these are; NULL: its own */
+    /* The job that owns machine, placement and backend; NULL: this job owns them. */
+    const app_context *host_job;
     weft_comm *comm;
-    weft_options *shared;        /* rank 0's options on the other ranks */
-    weft_options *decided;       /* those without "auto" (app/workload/workload.h), or NULL */
-    const weft_options *options; /* the ones to use */
+    /* Copy of rank 0's options on the other ranks; NULL on rank 0. */
+    weft_options *shared;
+    /* Copy of the options in which no value is "auto" any more (app/workload/workload.h), or NULL. */
+    weft_options *decided;
+    /* The options to use. */
+    const weft_options *options;
     machine machine;
     placement placement;
     bound_by bound; /* who chose the masks of this node's ranks */
     weft_hal *hal;
-    int device_ranks;           /* of the job, this one too, that compute on its device; 0: the backend has none */
-    bool mixed;                 /* its ranks compute on different backends */
-    char backends[64];          /* of the job's ranks: a name, or "cuda on 1 rank, cpu on 3" */
-    char road[COMM_ROAD_BYTES]; /* of rows of halos in devices' memory: comm_choose_direct */
+    /* Ranks of the job that compute on this rank's device, this rank included; 0: the backend has no device. */
+    int device_ranks;
+    /* The job's ranks compute on different backends. */
+    bool mixed;
+    /* Backends of the job's ranks: one name, or "cuda on 1 rank, cpu on 3". */
+    char backends[64];
+    /* How halo rows in device memory reach other ranks (comm_choose_direct). */
+    char road[COMM_ROAD_BYTES];
     char host[64];
     int nodes;
-    log_voice host_voice; /* of host_job, which speaks again when this job is closed */
-    double memory_share;  /* of its node's memory that this job may take; 1: all */
+    /* Log settings of host_job, which are restored when this job is closed. */
+    log_voice host_voice;
+    /* Share of the node's memory that this job may take, in (0, 1]. */
+    double memory_share;
 };
 
-/* The log's level by --quiet and --verbose; neither leaves it as it is. WEFT_ERR_USAGE when both are given. */
+/* Sets the log's level by --quiet or --verbose. Without these options the level stays. WEFT_ERR_USAGE when both are
+ * given. */
 weft_status app_set_log_level(const weft_options *options);
 
 /* options: on rank 0; those of other ranks are not looked at. [out] received rank 0's options on the other ranks, NULL
@@ -59,8 +70,8 @@ weft_status app_context_open_within(const app_context *host_job, weft_comm *comm
 /* Bytes of this node's memory that the job may take in all: its share of what is free, or of the control group's
  * limit. */
 uint64_t app_context_memory(const app_context *context);
-/* What timings of this rank depend on beside its host's name, which a machine keeps when its parts are exchanged:
- * processor, caches, threads. */
+/* Writes the facts that timings of this rank depend on: processor, caches, threads. The host's name is not enough,
+ * because a machine keeps its name when its parts are exchanged. */
 void app_machine_text(const app_context *context, char *text, size_t bytes);
 /* Collective. */
 void app_context_close(app_context *context);

@@ -2,6 +2,7 @@
  * batch system gives each its own (CUDA_VISIBLE_DEVICES), each choose among what they see. */
 #include "app/setup/device_choice.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,7 @@ static int least_loaded(const int *load, const cpu_set *near, int devices, const
 void device_choose(const cpu_set *mask, int ranks, const cpu_set *near, int devices, int most, int *device)
 {
     int load[HAL_DEVICES_MOST] = {0};
+    assert(ranks > 0 && devices > 0 && devices <= HAL_DEVICES_MOST);
     most = most > 0 ? most : (ranks + devices - 1) / devices;
     for (int pass = 0; pass < 2; pass++) {
         for (int r = 0; r < ranks; r++) {
@@ -94,6 +96,7 @@ static weft_status choose(const app_context *context, const device_card *card, i
         }
     }
     device_choose(mask, sharing, near, mine->devices, most, device);
+    assert(me < sharing); /* this rank is one of those that see what it sees */
     *number = device[me];
 done:
     weft_free(mask);

@@ -8,17 +8,21 @@
 #include "app/setup/context.h"
 
 /*
- * The device of each rank of a node: ranks in their order take the one that has fewest among those near their CPUs, and
- * what finds no room there the one that has fewest of all, the lowest number first. Without knowledge that is rank
- * modulo devices. mask: [ranks] their CPUs; near: [devices], none where unknown; most: ranks on a device, 0: as many as
- * an even division gives; [out] device: [ranks], -1 where there is no room. Pure.
+ * Chooses a device for each rank of a node. A rank takes the least loaded device near its CPUs, else the least loaded
+ * device of the node; ranks choose in their order, and the lowest number wins a tie. If no device's CPUs are known, the
+ * result is rank modulo devices.
+ *   mask     [ranks] CPUs of each rank
+ *   near     [devices] CPUs near each device; an empty set if unknown
+ *   most     largest number of ranks on a device; 0: as many as an even division gives
+ *   device   [out] [ranks] number of the chosen device, or -1 if all are full
+ * Pure.
  */
 void device_choose(const cpu_set *mask, int ranks, const cpu_set *near, int devices, int most, int *device);
 
 /*
- * Opens the backend of the options: the device named behind its colon, or the one chosen. "auto": each device has one
- * rank, and ranks without compute on the host. Sets hal, device_ranks, mixed and backends, and logs a line a node.
- * WEFT_ERR_UNSUPPORTED with what would help where there is none, and not "auto". Collective.
+ * Opens the backend of the options, on the device named behind the colon or on a chosen one. With "auto" each device
+ * gets one rank, and the other ranks compute on the host. Sets hal, device_ranks, mixed and backends, and logs a line a
+ * node. WEFT_ERR_UNSUPPORTED if a device is asked for and the node has none; the message names a cure. Collective.
  */
 weft_status device_choice_open(app_context *context);
 

@@ -10,11 +10,12 @@
 
 #include "app/options/app_options.h"
 
-/* From the start of the program on: such a call ends the process with WEFT_ERR_STALL and a message. */
+/* Call at the start of the program. A call of MPI that blocks for too long then ends the process with WEFT_ERR_STALL
+ * and a message. */
 void hang_watch(void);
-/* How long it may take: --stall-timeout. Ranks other than 0 do not read the environment and the configuration file;
- * until rank 0 has told them, it is their command line, WEFT_STALL_TIMEOUT or the default. Seconds without the rank's
- * turn. */
+/* Sets the time limit of blocking calls to --stall-timeout. Ranks other than 0 read neither the configuration file nor
+ * other variables: until they received rank 0's options, their limit comes from the command line, WEFT_STALL_TIMEOUT or
+ * the default. Returns the limit in seconds, without the extra seconds that keep ranks from speaking at once. */
 double hang_set_timeout(const weft_options *options);
 
 #endif

@@ -3,9 +3,9 @@
  *
  * `weft doctor` measures and keeps; `weft bench` reads what fits, or measures and keeps it too, and tells rates as
  * percent of it. Rates above 100 % of the triad come out of caches. Figures that were taken beside other programs are
- * measured again once the machine is quiet (app/setup/load_watch.h), and so are those that a bench surpasses. A file
- * $XDG_CACHE_HOME/weft/machine-HASH.json (or below ~/.cache) holds the figures of one host with one number of ranks and
- * threads:
+ * measured again once the machine is quiet (app/setup/load_watch.h). A bench that surpasses a kept figure has it
+ * measured again, too. A file $XDG_CACHE_HOME/weft/machine-HASH.json (or below ~/.cache) holds the figures of one host
+ * with one number of ranks and threads:
  *
  *      {"format": "weft-machine 1", "host": "ant", "cpu": "...", "backend": "cpu", "ranks": 1, "threads": 8,
  *       "weft": "0.1.0", "read_bytes_per_s": 4.1e10, "triad_bytes_per_s": 3.6e10, "gemm_flop_per_s": 9.1e11,

@@ -1,6 +1,7 @@
 /* app/setup/sync_setup.c: see app/setup/sync_setup.h. */
 #include "app/setup/sync_setup.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "train/buckets.h"
@@ -145,6 +146,7 @@ uint64_t sync_setup_bytes(const sync_options *options, uint64_t parameter_bytes,
     if (ranks == 1) {
         return 0;
     }
+    assert((size_t)options->mode < sizeof copies / sizeof *copies && ranks > 1);
     uint64_t kept = copies[options->mode];
     /* Twice the vector for the mode; a copy of the parameters with tracked and last gradients, or second moments. */
     static const uint64_t beside[] = {[SYNC_TRACKING_ON] = 3, [SYNC_TRACKING_OFF] = 0, [SYNC_TRACKING_MOMENTS] = 2};

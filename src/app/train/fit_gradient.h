@@ -1,6 +1,6 @@
 /*
  * app/train/fit_gradient.h: the fit of every kind of workload that has none of its own (workload_ops.fit): the loop by
- * gradients (train/loop/loop.h), the weights that it starts from, and those that it leaves.
+ * gradients (train/loop/loop.h), the first weights, and the final weights.
  */
 #ifndef WEFT_APP_TRAIN_FIT_GRADIENT_H
 #define WEFT_APP_TRAIN_FIT_GRADIENT_H

@@ -1,4 +1,4 @@
-/* app/train/option_change.h: what another value of an option means to a run that is resumed, and to data that are open.
+/* app/train/option_change.h: how a run that is resumed, and data that are open, take another value of an option.
  */
 #ifndef WEFT_APP_TRAIN_OPTION_CHANGE_H
 #define WEFT_APP_TRAIN_OPTION_CHANGE_H

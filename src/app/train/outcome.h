@@ -1,10 +1,9 @@
 /*
  * app/train/outcome.h: what a training reached, judged by figures alone: the warnings below its result.
  *
- * The baseline of accuracy is the classifier that answers the largest class of the training split for every row (of
- * equally large ones the one with more validation rows): its accuracy on a split is that class's share there. Of
- * ROC-AUC it is a guess, 0.5. One table of rules, each a function
- * of the facts:
+ * The baseline of accuracy is a classifier that answers the largest class of the training split for every row; of
+ * equally large classes, the one with most validation rows. Its accuracy on a split is that class's share of the split.
+ * The baseline of ROC-AUC is a guess, 0.5. The rules are one table, and each is a function of the facts:
  *
  *     empty split     no labelled rows in the validation or the test split
  *     one class       the training split has labels of one class alone
@@ -45,7 +44,7 @@ typedef struct outcome_facts {
     double valid, test;    /* means over the runs */
     double valid_baseline, test_baseline;
     int64_t valid_rows, test_rows; /* labelled */
-    const char *rows;              /* what a row is, in the plural: "vertices" */
+    const char *rows;              /* the word for rows, in the plural: "vertices" */
     const char *split_cure;        /* how data get a validation split that has some */
     const char *test_cure;         /* and a test split */
     int runs;

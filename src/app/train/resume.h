@@ -13,15 +13,15 @@
 #include "app/train/run_dir.h"
 #include "train/checkpoint/keeper.h"
 
-/* The intervals and the time limit of the options, counted from `started` (clock_seconds). WEFT_ERR_USAGE: neither a
- * number of epochs nor a time. Without folder, callbacks and checkpoint. */
+/* [out] plan: intervals and time limit of the options, counted from `started` (clock_seconds); folder, callbacks and
+ * checkpoint stay empty. WEFT_ERR_USAGE: an interval is no number of epochs and no time. */
 weft_status resume_plan(const weft_options *options, double started, train_checkpoints *plan);
 /* work: open. With --resume: rank 0's newest good checkpoint in the run folder; NULL on other ranks, and when there is
  * none yet. Options that are open take the values that the kind of workload adopts from it. After workload_decide.
  * Collective. */
 weft_status resume_open(const app_context *context, const run_dir *dir, const workload *work, checkpoint **ck);
-/* What the checkpoint's run had chosen (app/setup/choices.h), where this job has as many ranks and threads; NULL:
- * nothing. */
+/* Returns the choices of the checkpoint's run (app/setup/choices.h), or NULL if it recorded none or this job has other
+ * numbers of ranks or threads. */
 const char *resume_choices(const app_context *context, const checkpoint *ck);
 /* The command line that goes on from `path`: the options as given, --resume and --run-dir. */
 void resume_command(const app_context *context, const char *path, char *text, size_t bytes);

@@ -5,7 +5,7 @@
 #include "app/train/train_report.h"
 #include "io/json.h"
 
-/* Of one rank: what it computes in epochs, without waiting for others. */
+/* Seconds that one rank computes in epochs, without waiting for other ranks. seconds: by activity. */
 double train_compute_seconds(const double seconds[ACTIVITY_ROWS_MAX]);
 
 /* Both on rank 0, once report->spread is known. A line each on stdout; an array "advice" of texts. */

@@ -1,8 +1,8 @@
 /*
  * app/train/train_job.h: a training job, from options to results: what `weft train` and weft_train() share.
  *
- * It writes the run folder and the log; what goes to stdout is the command's business (app/cli/command_train.c). The
- * steps of a fit are those of docs/architecture.md, "A training job in ten steps".
+ * The job writes the run folder and the log. Only the command writes to stdout (app/cli/command_train.c).
+ * docs/architecture.md lists the steps of a fit under "A training job in ten steps".
  *
  *     train_job_create
  *     train_job_run                 one fit: open, build, fit; the data are given back before the first epoch
@@ -28,12 +28,13 @@
 #include "app/train/train_report.h"
 #include "app/workload/workload.h"
 
-/* Who may ask a job to end with a checkpoint: signals of the command (app/cli/signals.h), nobody for programs. */
+/* Callbacks by which a job is asked to end with a checkpoint. The command fills them from its signals
+ * (app/cli/signals.h); a program that calls the library leaves them NULL. */
 typedef struct train_stop {
     bool (*asked)(void *self);
     void (*training)(bool on); /* epochs begin, or are over */
-    void (*remove)(
-        const char *folder); /* names the folder of a dry run, which is removed whatever ends it; NULL: nobody does */
+    /* Names the folder of a dry run, which is removed however the run ends; NULL: nothing is removed. */
+    void (*remove)(const char *folder);
 } train_stop;
 
 /* Everything that a job holds, freed in one place. */
@@ -43,11 +44,14 @@ typedef struct train_job {
     const train_observer *observers; /* the caller's, which hear of every fit; NULL: none */
     bool keeps;                      /* the data stay open over several fits; set before train_job_open */
     workload work;
-    const weft_options *first,
-        *asked;        /* the context's options when the job was opened; options of this fit, without decisions */
-    weft_options *own; /* copy of the options of a later fit; NULL: this is the first */
-    double started;    /* clock_seconds() */
-    bool traced;       /* the process's trace is this job's */
+    /* The context's options when the job was opened. */
+    const weft_options *first;
+    /* Options of this fit as given, with "auto" where nobody decided. */
+    const weft_options *asked;
+    /* Copy of the options of a later fit; NULL in the first fit. */
+    weft_options *own;
+    double started; /* clock_seconds() */
+    bool traced;    /* the process's trace is this job's */
 
     /* ---- of one fit ---- */
     run_dir dir;

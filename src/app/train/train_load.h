@@ -2,7 +2,7 @@
  * app/train/train_load.h: who else used the CPUs of a training's nodes, from its first epoch to its last
  * (machine/host_load.h).
  *
- * The first rank of each node looks; of all nodes the one where others had most is told.
+ * The first rank of each node looks. Only the node where other programs used most of the CPUs is reported.
  */
 #ifndef WEFT_APP_TRAIN_TRAIN_LOAD_H
 #define WEFT_APP_TRAIN_TRAIN_LOAD_H
@@ -11,12 +11,12 @@
 #include "machine/host_load.h"
 
 typedef struct train_load {
-    /* Of the node that is told, on rank 0 after train_load_gather; cpus is 0 when nothing is known. */
+    /* Figures of the reported node, on rank 0 after train_load_gather; cpus is 0 when nothing is known. */
     double own, others, stolen; /* processors' worth: of this job, of other processes, of other guests */
     int threads, cpus;          /* of this job, and the CPUs that they run on */
     char competitors[120];      /* "python3 (pid 7) 0.9, ..."; "" when they cannot be seen */
 
-    /* Of this rank, in between. */
+    /* State of this rank between begin and gather. */
     host_look *look; /* NULL on ranks that do not look */
     host_load seen;
     cpu_set node_cpus;

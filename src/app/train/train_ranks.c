@@ -1,6 +1,7 @@
 /* app/train/train_ranks.c: see app/train/train_ranks.h. */
 #include "app/train/train_ranks.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
@@ -47,6 +48,7 @@ enum { PER_SECOND = 1000000, WHOLE = 1 };
 static void write_column(json_writer *json, const char *key, const train_rank *rows, int ranks, size_t offset,
                          double per_unit)
 {
+    assert(offset + sizeof(double) <= sizeof *rows && offset % sizeof(double) == 0);
     json_array(json, key);
     for (int r = 0; r < ranks; ++r) {
         double value;
@@ -58,6 +60,7 @@ static void write_column(json_writer *json, const char *key, const train_rank *r
 
 static void write_count(json_writer *json, const char *key, const train_rank *rows, int ranks, size_t offset)
 {
+    assert(offset + sizeof(int64_t) <= sizeof *rows);
     json_array(json, key);
     for (int r = 0; r < ranks; ++r) {
         int64_t value;

@@ -4,7 +4,7 @@
  *      both have names           by name, as base/letters/letters.h spells it: order and number of classes mean nothing
  *      one has names             by number, with a word; unless the names are numbers ("7"), which then are the
  *                                classes' names
- *      neither has               by number
+ *      no side has names         by number
  *
  * A class of the data that the model does not know has no class: its rows are left out of the scores, with a word.
  */
@@ -28,7 +28,7 @@ bool class_side_is_named(const class_side *side);
 /*
  * Match classes and report in the log what is not plain.
  *   rows        [data->classes] labelled rows of each class of the data
- *   word        what a row is, in the plural: "vertices"
+ *   word        the word for rows, in the plural: "vertices"
  *   class_of    [out] [data->classes] classes of the model, or -1
  *   known       [out] rows whose class the model knows
  * WEFT_ERR_DATA: by number, and the data have more classes than the model.

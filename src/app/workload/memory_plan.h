@@ -1,6 +1,6 @@
 /*
- * app/workload/memory_plan.h: how much memory a rank will need, before it is taken: what the workload counted, held
- * against what there is.
+ * app/workload/memory_plan.h: the memory that a rank will need, counted by the workload and compared with the free
+ * memory before anything is allocated.
  */
 #ifndef WEFT_APP_WORKLOAD_MEMORY_PLAN_H
 #define WEFT_APP_WORKLOAD_MEMORY_PLAN_H
@@ -15,19 +15,26 @@ typedef struct memory_row {
     uint64_t bytes;
 } memory_row;
 
-/* Of the ranks that compute on the host, and of those that compute on devices; 0: there are none. */
+/* Largest needs in bytes. host: of ranks that compute on the host. beside and device: of ranks that compute on devices,
+ * in the host's and in the device's memory. 0: the job has no such rank. */
 typedef struct memory_peaks {
     double host, beside, device;
 } memory_peaks;
 
 typedef struct memory_plan {
-    memory_row row[MEMORY_ROWS]; /* what it is made of; rows of different phases do not add up to the peak */
+    /* Named amounts of memory. Rows of different phases do not add up to the peak. */
+    memory_row row[MEMORY_ROWS];
     int rows;
-    uint64_t peak;        /* of the phase that needs most, with what the process held when it started */
-    uint64_t device;      /* where the backend has memory of its own: the peak of that, */
-    uint64_t beside;      /* and that of the host's memory then */
-    memory_peaks largest; /* of all ranks, once they were checked; zeros: this rank's alone are known */
-    const char *cure;     /* options that need less, for the message of a job that cannot fit */
+    /* Need of the largest phase, with the memory that the process held when it started. */
+    uint64_t peak;
+    /* Peak of the device's memory, if the backend has memory of its own. */
+    uint64_t device;
+    /* Peak of the host's memory, if the backend has memory of its own. */
+    uint64_t beside;
+    /* Largest needs of all ranks, set by memory_plan_check; zeros before. */
+    memory_peaks largest;
+    /* Options that need less memory, for the message about a job that cannot fit. */
+    const char *cure;
 } memory_plan;
 
 void memory_plan_add(memory_plan *memory, const char *name, uint64_t bytes);

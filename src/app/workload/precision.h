@@ -1,12 +1,12 @@
-/* app/workload/precision.h: the type of what stands between layers, as --precision and the processors have it. */
+/* app/workload/precision.h: the type of values between layers, by --precision and the processors. */
 #ifndef WEFT_APP_WORKLOAD_PRECISION_H
 #define WEFT_APP_WORKLOAD_PRECISION_H
 
 #include "app/setup/context.h"
 
-/* What --precision says. */
+/* Returns the type that --precision names. */
 weft_dtype precision_asked(const weft_options *options);
-/* Whether a backend multiplies such values. */
+/* Returns true if the backend multiplies values of this type without converting them to float32. */
 bool precision_is_native(const weft_hal *hal, weft_dtype values);
 /* [out] values WEFT_DTYPE_F32, or WEFT_DTYPE_BF16 or WEFT_DTYPE_F16 where the backends of all ranks multiply that:
  * elsewhere it is computed by way of float32, and a warning says that float32 is used. The same on every rank.

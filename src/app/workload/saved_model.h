@@ -8,8 +8,8 @@
  *   a file .safetensors   names of another program; options from its metadata, "weft.NAME"
  *   a file of a kind's own  in the place of weights.npz, where a model is no set of weights (workload_ops.model_file)
  *
- * What the weights themselves show, layers and widths, is never taken from a description, which must agree with them:
- * the workload of the model looks (app/workload/workload.h). One rank opens, saved_model_share hands it to the others.
+ * Layers and widths are read from the weights themselves, by the workload of the model (app/workload/workload.h), and a
+ * description must agree with them. One rank opens the model; saved_model_share hands it to the other ranks.
  */
 #ifndef WEFT_APP_WORKLOAD_SAVED_MODEL_H
 #define WEFT_APP_WORKLOAD_SAVED_MODEL_H

@@ -117,6 +117,7 @@ static void close_case(dense_case *c)
 /* The rows of as many images as the runs have. */
 static weft_tensor head(const dense_case *c, const weft_tensor *t)
 {
+    assert(c->images <= c->question->images && t->rows % c->question->images == 0);
     return tensor_view(t, 0, t->rows / c->question->images * c->images, 0, t->cols);
 }
 

@@ -1,4 +1,5 @@
 /* app/dense/info/info_network.c: weft info NETWORK: what a network of the zoo, or of a user's own, is and costs. */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -42,6 +43,7 @@ static weft_status describe(const char *what, network *net)
     int64_t parameters = 0;
     fact_list list = {.rows = 0};
     WEFT_TRY(net_open(what, net));
+    assert(net->layers > 0); /* net_open refuses a network without layers */
     net_zoo_usual(what, &input, &classes);
     const net_layer *last = &net->layer[net->layers - 1];
     if (last->kind == NET_LINEAR && last->out != NET_CLASSES) { /* no data say how many there are */

@@ -1,6 +1,7 @@
 /* app/gnn/api/api_graph.c: see weft/graph.h. The opaque weft_graph is graph/graph.h's. */
 #include "weft/graph.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -102,6 +103,7 @@ static weft_status check_presence(const char *path, const weft_graph_arrays *a)
 /* Of every split; graph_validate sees one. */
 static weft_status check_splits(const char *path, const weft_graph_arrays *a)
 {
+    assert((a->split != NULL) == (a->splits > 0)); /* check_presence */
     for (int64_t i = 0; i < a->splits * a->vertices; ++i) {
         WEFT_CHECK(a->split[i] <= 2 || a->split[i] == 255, WEFT_ERR_DATA,
                    "%s: split %" PRId64 ", row %" PRId64 ": %u; expected 0 train, 1 valid, 2 test or 255 none", path,

@@ -1,6 +1,7 @@
 /* app/gnn/divide/partition_together.c: see app/gnn/divide/partition_together.h. */
 #include "app/gnn/divide/partition_together.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "app/setup/comm_setup.h"
@@ -46,6 +47,7 @@ static weft_status gather(weft_comm *comm, const row_team *team, partition_share
 {
     const weft_graph *graph = team->graph;
     const bool first = team->rank == 0;
+    assert(team->size == comm_size(comm) && team->rank == comm_rank(comm));
     int64_t *bytes = NULL;
     uint16_t *edge_part = NULL;
     weft_status status = WEFT_NEW(&bytes, team->size, WEFT_MEM_PARTITION);

@@ -2,6 +2,7 @@
 #include "app/gnn/divide/rank_weights.h"
 #include "app/gnn/options/gnn_options.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,6 +79,7 @@ static void divide_by_sum(double *weight, int count)
     for (int r = 0; r < count; ++r) {
         sum += weight[r];
     }
+    assert(sum > 0.0);
     for (int r = 0; r < count; ++r) {
         weight[r] /= sum;
     }
@@ -134,6 +136,7 @@ static weft_status time_runs(weft_hal *hal, const hal_spmm_run_args *args, doubl
             sum += taken;
         }
     }
+    assert(runs > 0 && runs <= RUNS_MOST);
     qsort(run, (size_t)runs, sizeof run[0], by_size);
     *seconds = run[runs / 2];
     return WEFT_OK;
@@ -191,6 +194,7 @@ static void say_weights(const double *weight, int count, char between, char *tex
             text[used++] = between;
         }
     }
+    assert(used < (size_t)count * WEIGHT_BYTES);
 }
 
 /* What was measured stands in the options as if somebody had typed it, and is told. Collective. */

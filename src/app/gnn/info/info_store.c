@@ -3,6 +3,7 @@
  *
  * Only manifest, headers, offsets, labels and splits are read; --check reads the rest too.
  */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,6 +60,7 @@ static void print_labels(const weft_graph *graph)
 static void print_split(const weft_graph *graph, int index)
 {
     int64_t count[256] = {0};
+    assert(graph->split != NULL); /* index is below the number of splits */
     for (int64_t v = 0; v < graph->vertices; v++) {
         count[graph->split[v]]++;
     }

@@ -1,6 +1,6 @@
 /*
- * app/gnn/scaling/scaling.h: what an epoch of a graph network would take on many sockets: what the files of
- * `weft predict-scaling` share.
+ * app/gnn/scaling/scaling.h: seconds that an epoch of a graph network would take on many sockets: types and functions
+ * that the files of `weft predict-scaling` share.
  *
  * One rank a socket. An epoch lasts as long as its busiest part, the one with most edges:
  *
@@ -13,8 +13,7 @@
  *
  * The graph is divided as training divides it, for as many sockets as is bearable; beyond them rows that cross grow by
  * the power law through the last two numbers of parts, edges and rows of a part keep their balance, and an edge costs
- * what it costs on the last measured part. Messages are predicted by the model that chooses algorithms; there is no
- * other.
+ * as much as on the last measured part. Messages are predicted by the model that chooses algorithms.
  */
 #ifndef WEFT_APP_GNN_SCALING_SCALING_H
 #define WEFT_APP_GNN_SCALING_SCALING_H
@@ -28,10 +27,11 @@
 typedef struct scaling_part {
     int64_t parts;
     bool measured;      /* false: extrapolated */
-    double rows, edges; /* that it computes, and aggregates */
-    double halo_rows;   /* that it sends or receives, whichever is more, on all legs of one direction of a layer */
-    double peers;       /* parts that it shares rows with */
-    int legs;           /* of a direction: 2, or 1 where no sums return (an edge-cut); 0 of one part */
+    double rows, edges; /* rows that the part computes; edges that it aggregates along */
+    /* The larger of rows sent and rows received by the part, on all legs of one direction of a layer. */
+    double halo_rows;
+    double peers; /* parts that share rows with this part */
+    int legs;     /* exchanges in a direction: 2; 1 if no sums return (an edge-cut); 0 if there is one part */
     double replication;
     double edge_seconds[GNN_MAX_LAYERS]; /* of an edge and column at the layer's width; 0: it aggregates nothing */
 } scaling_part;
@@ -45,7 +45,7 @@ typedef struct scaling_machine {
     double launch_seconds; /* of a layer's operations to be called, forward and backward */
     comm_model model;
     int node_sockets;         /* that share a node and its network link */
-    comm_algorithm allreduce; /* asked for, or auto; what cannot be done on these nodes is chosen */
+    comm_algorithm allreduce; /* the algorithm that was asked for; AUTO, or one that these nodes lack: chosen */
     comm_wire wire;
 } scaling_machine;
 
@@ -57,8 +57,8 @@ typedef struct scaling_epoch {
     double halo_bytes;                                      /* that the part sends */
 } scaling_epoch;
 
-/* The part of the many that comes of measured[count], ascending in `parts`, count >= 1. A single point with a halo is
- * taken to grow in proportion. */
+/* Extrapolates the busiest of `parts` parts from measured[count], which ascend in `parts`; count >= 1. From a single
+ * point the halo grows in proportion to the number of parts. */
 scaling_part scaling_extrapolate(const scaling_part *measured, int count, int64_t parts, int64_t vertices);
 
 /* plan: for the sizes of layers; its rows are not read. WEFT_ERR_RESOURCE: no memory for a table of the sockets. */

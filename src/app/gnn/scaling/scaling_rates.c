@@ -4,6 +4,7 @@
  * until some time has passed; the least counts. Rates are checked nowhere here: `weft bench spmm` and `gemm` check
  * results before they print theirs.
  */
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -247,6 +248,7 @@ done:
 weft_status scaling_measure_rows(weft_hal *hal, const weft_graph *graph, const gnn_plan *plan, double *seconds)
 {
     const int64_t sampled = graph->vertices < SAMPLED_ROWS ? graph->vertices : SAMPLED_ROWS;
+    assert(sampled > 0 && plan->layers <= GNN_MAX_LAYERS);
     for (int l = 0; l < plan->layers; ++l) {
         WEFT_TRY(plan->layer[l].sparse ? measure_sparse_layer(hal, graph, sampled, plan, &seconds[l])
                                        : measure_layer(hal, sampled, plan, l, &seconds[l]));
