@@ -2,7 +2,7 @@
 # A third kind of workload (tests/toy), which src/app does not know: it trains on 1 and 3 ranks as NumPy does, resumes to the bit,
 # is scored, predicted with, reported, described and dry-run, alone and beside weft's own kinds.
 # needs: mpirun
-# trees: release asan
+# trees: release
 set -u
 weft=$1
 source_dir=$2
