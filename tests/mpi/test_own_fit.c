@@ -176,17 +176,6 @@ static weft_status count_build(workload *work)
     return WEFT_OK;
 }
 
-static weft_status count_release(workload *work)
-{
-    (void)work;
-    return WEFT_OK;
-}
-
-static void count_abandon(workload *work)
-{
-    (void)work;
-}
-
 static void count_end(workload *work)
 {
     threshold *w = work->self;
@@ -370,13 +359,6 @@ static void data_facts(const workload *work, fact_list *list)
     facts_int(list, FACT_CLASSES, "classes", "", "", 2);
 }
 
-static const char *row_name(const workload *work, int64_t row)
-{
-    (void)work;
-    (void)row;
-    return NULL;
-}
-
 static void result_facts(const workload *work, fact_list *list)
 {
     facts_group(list, "threshold", "Threshold");
@@ -405,11 +387,8 @@ static const workload_ops count_workload = {
     .save = count_save,
     .load = count_load,
     .explain = count_explain,
-    .release = count_release,
-    .abandon = count_abandon,
     .end = count_end,
     .data_facts = data_facts,
-    .row_name = row_name,
     .row_title = {"number", "number"},
     .result_facts = result_facts,
     .recognise = count_recognise,

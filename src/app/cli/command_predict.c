@@ -1,6 +1,5 @@
 /*
- * app/cli/command_predict.c: weft eval and weft predict: a trained model on a graph store or on images, on any number
- * of ranks.
+ * app/cli/command_predict.c: weft eval and weft predict: a trained model on data, on any number of ranks.
  *
  * eval prints what the model is worth on the data, predict writes its answers, too (app/predict/answers.h).
  */

@@ -507,18 +507,6 @@ static weft_status dense_build(workload *work)
     return WEFT_OK;
 }
 
-/* Images are read until the end. */
-static weft_status dense_release(workload *work)
-{
-    (void)work;
-    return WEFT_OK;
-}
-
-static void dense_abandon(workload *work)
-{
-    (void)work;
-}
-
 /* What is left is the set of images, with its caches. */
 static void dense_unbuild(workload *work)
 {
@@ -626,10 +614,8 @@ const workload_ops dense_workload = {
     .plan = dense_plan,
     .build = dense_build,
     .count_training = count_training,
-    .release = dense_release,
     .unbuild = dense_unbuild,
     .needs_other_data = dense_needs_other_data,
-    .abandon = dense_abandon,
     .end = dense_end,
     .data_facts = dense_data_facts,
     .row_name = dense_row_name,

@@ -15,7 +15,7 @@ typedef enum report_format { REPORT_FORMATS(CHOICE_VALUE) } report_format;
 #define SAVE_CHOICES(X) X(SAVE_ON, "on") X(SAVE_OFF, "off")
 typedef enum save_choice { SAVE_CHOICES(CHOICE_VALUE) } save_choice;
 
-/* The vertices whose scores are told class by class. */
+/* The rows whose scores are told class by class. */
 #define SCORE_SPLITS(X)                                                                                                \
     X(SCORE_TEST, "test") X(SCORE_VALID, "valid") X(SCORE_TRAIN, "train") X(SCORE_LABELLED, "labelled")
 typedef enum score_split { SCORE_SPLITS(CHOICE_VALUE) } score_split;

@@ -50,20 +50,17 @@ const option_foreign app_foreigns[] = {
      "validation-freq",
      "--eval-every N evaluates every N epochs"},
     {"class-weights,class-weight,weighted-loss,pos-weight,loss-weights,focal-loss,balanced,balance-classes",
-     "there are no class weights: every labelled vertex and image counts the same in the loss; --label-smoothing X and "
+     "there are no class weights: every labelled row counts the same in the loss; --label-smoothing X and "
      "--metric rocauc are what there is for uneven classes"},
     {"freeze,freeze-backbone,freeze-layers,unfreeze,trainable,finetune,fine-tune,transfer,feature-extract,linear-probe",
      "there is no freezing: every weight is trained; --init-weights MODEL starts from the weights of another, and a "
      "low --lr "
      "keeps close to them"},
     {"task,task-type,problem-type,objective,problem,prediction-type",
-     "there is no such choice: classes of vertices or of images are learnt, and binary tasks of vertices (ROC-AUC); no "
-     "links, "
+     "there is no such choice: classes of rows are learnt, and binary tasks (ROC-AUC); no links, "
      "no whole graphs, no regression"},
     {"link-prediction,graph-classification,regression,edge-prediction,node-classification",
-     "classes of vertices or of images are learnt, and binary tasks of vertices; there are no links, no whole graphs "
-     "and no "
-     "regression"},
+     "classes of rows are learnt, and binary tasks; there are no links, no whole graphs and no regression"},
     {"wandb,use-wandb,wandb-project,wandb-entity,wandb-name,mlflow,neptune,comet,clearml,logger,report-to,track,"
      "tracking-uri",
      "there is no W&B and no MLflow in the program: --tensorboard writes its files, and docs/howto-report.md has a "
@@ -105,7 +102,7 @@ const option_foreign_value app_foreign_values[] = {
      "there is no such loss: xent (classes) and bce (binary tasks); --label-smoothing X softens xent"},
     {OPT_METRIC,
      "f1,f1-score,f1-micro,f1-macro,micro-f1,macro-f1,precision,recall,map,mrr,hits,hits@10,ap,top5,top-5,rmse,mae",
-     "there is no such score: acc (of one class a vertex or image it is micro-F1) and rocauc (of binary tasks); "
+     "there is no such score: acc (of one class a row it is micro-F1) and rocauc (of binary tasks); "
      "predictions.npy of the run has what others are made of"},
     {OPT_OPTIMIZER, "adamw,adamax,nadam,radam,rmsprop,adagrad,adadelta,lamb,lbfgs,muon,sophia,lion",
      "there is no such optimiser: adam, sgd (--momentum, --nesterov) and lars; --weight-decay is added to the "
@@ -125,7 +122,7 @@ const option_foreign app_foreign_commands[] = {
     {"fit,run,learn,finetune,fine-tune,launch,start", "weft train is the command"},
     {"test,validate,val,evaluate,score,benchmark-model", "weft eval scores a model"},
     {"infer,inference,classify,answer", "weft predict answers with a model"},
-    {"serve,server,deploy,api", "there is no server: weft predict answers for a store or a folder of images at a time"},
+    {"serve,server,deploy,api", "there is no server: weft predict answers for the data of one call"},
     {"resume,continue", "weft train --resume --run-dir RUN goes on, with the options of the run"},
     {"preprocess,prepare,import,load,ingest,build,make,create,download,dataset",
      "weft convert makes a store of files; nothing is downloaded"},

@@ -54,8 +54,7 @@ static const option_command commands[] = {
      "mpirun -np 4 weft train --data reddit.weft --model gcn --hidden 64 --run-dir run\n"
      "mpirun -np 4 --map-by slot:PE=8 --bind-to core weft train --data reddit.weft\n"
      "srun --mpi=pmix -n 4 -c 8 --cpu-bind=cores weft train --data reddit.weft"},
-    {NULL, "convert", "make a store, of a graph or of a table, from a data set's files", "INPUT", 1, 1,
-     "general,convert,columns",
+    {NULL, "convert", "make a store from a data set's files", "INPUT", 1, 1, "general,convert,columns",
      "weft convert cora.npz --out cora.weft\n"
      "weft convert minesweeper.npz --out minesweeper.weft --split-index 0\n"
      "weft convert flights.csv.xz --target arr_delay --drop dep_delay --out flights.weft"},
@@ -66,17 +65,17 @@ static const option_command commands[] = {
      "weft bench dense --model resnet-50 --batch-size 32 --precision bf16\n"
      "mpirun -np 4 weft bench comm --op allreduce --sizes 1K..32M --algorithms all\n"
      "mpirun -np 4 weft bench comm --op sync --sizes 100M --algorithms allreduce,topk --topk-density 0.001"},
-    {NULL, "eval", "score a trained model on a graph store or images, by split and by class", "", 0, 0,
+    {NULL, "eval", "score a trained model on data, by split and by class", "", 0, 0,
      "general,data,model,batches,*,prediction,table,patience",
      "weft eval --data reddit.weft --checkpoint weft-run-0001\n"
      "mpirun -np 4 weft eval --data reddit.weft --checkpoint model.safetensors --split valid --format json"},
-    {NULL, "predict", "the same, and write predictions and probabilities of every vertex or image", "[STORE|IMAGES...]",
-     0, 4096, "general,data,model,batches,*,prediction,predictions,table,patience",
+    {NULL, "predict", "the same, and write predictions and probabilities of every row", "[DATA...]", 0, 4096,
+     "general,data,model,batches,*,prediction,predictions,table,patience",
      "mpirun -np 4 weft predict --data reddit.weft --checkpoint weft-run-0001 --out answers\n"
      "weft predict --checkpoint weft-run-0002 --top 3 cat.jpg photos/"},
     {NULL, "export", "write a trained model as safetensors with the names of PyTorch Geometric", "MODEL", 1, 1,
      "general,model,export", "weft export weft-run-0001 --out model.safetensors"},
-    {NULL, "info", "describe a graph store, a run folder, a model, a network, this build or this machine",
+    {NULL, "info", "describe a store, a run folder, a model, a network, this build or this machine",
      "[STORE|RUN_DIR|FILE.safetensors|FILE.npz|NETWORK|hardware|build]", 0, 1, "general,info",
      "weft info cora.weft\nweft info weft-run-0001\nweft info hardware\nweft info build"},
     {NULL, "doctor", "measure these nodes and say what keeps a job from being fast", "", 0, 0, "general,table",

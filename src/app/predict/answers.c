@@ -58,7 +58,7 @@ static weft_status name_rows(const workload *work, const char **names, char **nu
 {
     enum { NUMBER_BYTES = 21 };
     const int64_t rows = work->held.total;
-    const bool named = work->ops->row_name(work, 0) != NULL;
+    const bool named = workload_row_name(work, 0) != NULL;
     if (!named) {
         WEFT_TRY(WEFT_NEW(numbers, rows * NUMBER_BYTES, WEFT_MEM_WORKSPACE));
     }
@@ -67,7 +67,7 @@ static weft_status name_rows(const workload *work, const char **names, char **nu
         if (!named) {
             snprintf(number, NUMBER_BYTES, "%lld", (long long)i);
         }
-        names[i] = named ? work->ops->row_name(work, i) : number;
+        names[i] = named ? workload_row_name(work, i) : number;
     }
     return WEFT_OK;
 }
@@ -102,7 +102,7 @@ static weft_status write_lines(answers *a, const char *folder)
     char path[FILE_PATH_MAX];
     const char **names = NULL;
     const bool classes = a->of->model->classes.text != NULL && a->of->model->classes.count == work->outputs;
-    if (rows == 0 || (work->ops->row_name(work, 0) == NULL && !classes)) {
+    if (rows == 0 || (workload_row_name(work, 0) == NULL && !classes)) {
         return WEFT_OK;
     }
     if (rows > WORKLOAD_NAMED_ROWS && !work->ops->shows_answers) {

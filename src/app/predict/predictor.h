@@ -10,8 +10,8 @@
  *  or predictor_answers(&p, &view, &logits)         all rows of this rank at once, for scores and for --smooth
  *     predictor_close(&p)
  *
- * A step is a batch of the evaluation: a graph's is one, of all vertices. Several predictors may be open at once, each
- * with a context of its own (app_context_open_within).
+ * A step is a batch of the evaluation; in full batch there is one, of all rows. Several predictors may be open at once,
+ * each with a context of its own (app_context_open_within).
  */
 #ifndef WEFT_APP_PREDICT_PREDICTOR_H
 #define WEFT_APP_PREDICT_PREDICTOR_H

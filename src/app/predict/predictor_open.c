@@ -107,7 +107,7 @@ done:
     return status;
 }
 
-/* --data and the arguments are places of the data alike; all but images have one. */
+/* --data and the arguments are places of the data alike; kinds that show answers (workload_ops) take several. */
 static weft_status place_data(predictor *p)
 {
     const bool named = option_is_set(p->asked, OPT_DATA);
@@ -151,7 +151,7 @@ static weft_status begin_work(predictor *p)
         option_warn_idle(p->asked, idle_without_smoothing, "without " FLAG_SMOOTH);
     }
     WEFT_CHECK(!work->smooths || work->ops->smooth != NULL, WEFT_ERR_USAGE,
-               FLAG_SMOOTH " follows edges, of which %s have none: leave it out", work->ops->data);
+               FLAG_SMOOTH " is not for models on %s: leave it out", work->ops->field);
     option_warn_unserved(p->asked, work->ops->options->traits, work->ops->field);
     return comm_setup(context, false);
 }
@@ -182,7 +182,7 @@ static weft_status load(predictor *p, bool answers)
     WEFT_TRY(check_fit(p));
     WEFT_TRY(work->ops->build(work));
     WEFT_TRY(place_model(p));
-    return work->ops->release(work);
+    return workload_release(work);
 }
 
 weft_status predictor_open(app_context *context, const weft_options *asked, predictor *p)

@@ -80,7 +80,7 @@ static weft_status score_tasks(const app_context *context, const train_targets *
     return status;
 }
 
-/* The metrics look at splits; to score any set of vertices they get targets whose test split is that set. */
+/* The metrics look at splits; to score any set of rows they get targets whose test split is that set. */
 static weft_status count_tasks(const app_context *context, const train_targets *targets, const weft_tensor *view,
                                score_table *table)
 {

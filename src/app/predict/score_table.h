@@ -1,13 +1,13 @@
 /*
  * app/predict/score_table.h: what weft eval and weft predict tell: scores by split, and figures by class or by task.
  *
- * With classes: the confusion matrix over the chosen vertices, and from it for each class, as scikit-learn defines
+ * With classes: the confusion matrix over the chosen rows, and from it for each class, as scikit-learn defines
  * them,
  *
  *     precision = hits / predicted, recall = hits / support, F1 = 2 hits / (predicted + support), 0 where undefined;
- *     macro: mean over the classes that occur as label or as prediction; micro: over all vertices, which is accuracy.
+ *     macro: mean over the classes that occur as label or as prediction; micro: over all rows, which is accuracy.
  *
- * With binary tasks: vertices of either label and the area under the ROC curve by task; their mean leaves out tasks
+ * With binary tasks: rows of either label and the area under the ROC curve by task; their mean leaves out tasks
  * that lack one of the labels. Memory: 8 bytes x classes^2.
  */
 #ifndef WEFT_APP_PREDICT_SCORE_TABLE_H

@@ -94,7 +94,7 @@ static void draw_confusion(report_text *out, run_record *run, const json_value *
 static void table_of_pairs(report_text *out, const run_record *run, const json_value *outcome,
                            const record_column *support)
 {
-    const char *rows = record_string(outcome, "rows", "");
+    const char *rows = record_rows_word(run);
     char name[2][RECORD_CLASS_BYTES];
     text_table_begin(out, record_class_named(run) ? "llrr" : "rrrr", "label|taken for|count|of the label");
     for (const json_value *pair = record_first(json_find(outcome, "confused"), JSON_ARRAY); pair != NULL;

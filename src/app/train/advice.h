@@ -30,7 +30,7 @@ typedef struct advice_facts {
     bool overlap_split;              /* --overlap split */
     bool lossy;                      /* wire or mode that is not exact already */
     const char *partitioner;         /* --partition; NULL: the data are not partitioned */
-    double edge_balance;             /* largest part's edges over the mean */
+    double balance;                  /* work of the rank that has most over the mean */
     double own, others, stolen;      /* while training, processors' worth on the node where others had most: this job,
                                         other processes, other guests of a virtual machine's host */
     int node_threads, node_cpus;     /* there: of this job, and the CPUs they run on; 0 = not known */

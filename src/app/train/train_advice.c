@@ -55,7 +55,7 @@ static advice_facts facts_of(const train_report *report)
                       .lossy = option_choice(context->options, OPT_WIRE) != COMM_WIRE_SAME ||
                                option_choice(context->options, OPT_SYNC) != SYNC_ALLREDUCE,
                       .partitioner = report->work->divider,
-                      .edge_balance = report->work->balance,
+                      .balance = report->work->balance,
                       .own = report->load.own,
                       .others = report->load.others,
                       .stolen = report->load.stolen,

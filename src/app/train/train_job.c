@@ -191,7 +191,7 @@ static weft_status dry_run(train_job *job)
         WEFT_TRY(work->ops->build(work));
         WEFT_TRY(fit_place_initial(work, job->initial));
     }
-    return work->ops->release(work);
+    return workload_release(work);
 }
 
 static weft_status build(train_job *job)
@@ -206,7 +206,7 @@ static weft_status build(train_job *job)
     WEFT_TRY(fit_keep_choices(context, work));
     WEFT_TRY(fit_place_initial(work, job->initial));
     WEFT_TRY(plan_checkpoints(job));
-    return work->keeps ? WEFT_OK : work->ops->release(work);
+    return work->keeps ? WEFT_OK : workload_release(work);
 }
 
 static weft_status run_job(train_job *job)

@@ -2,6 +2,11 @@
  * app/train/train_outcome.h. */
 #include "app/train/train_outcome_internal.h"
 
+#include <string.h>
+
+/* The key of the word for rows, unless the word is this one. */
+static const char rows_key[] = "rows";
+
 static const char *const split_names[TRAIN_SPLITS] = {"train", "valid", "test"};
 static const char *const told_names[] = {[SCORE_TEST] = "test", [SCORE_VALID] = "valid", [SCORE_TRAIN] = "train"};
 
@@ -25,7 +30,9 @@ static void write_baseline(json_writer *json, const train_outcome *outcome)
         json_real(json, split_names[s], outcome->baseline[s]);
     }
     json_end(json);
-    json_text(json, "rows", outcome->rows);
+    if (strcmp(outcome->rows, rows_key) != 0) { /* that word is the key of the counts themselves */
+        json_text(json, rows_key, outcome->rows);
+    }
     json_object(json, outcome->rows);
     for (int s = 0; s < TRAIN_SPLITS; ++s) {
         json_int(json, split_names[s], outcome->counted[s]);

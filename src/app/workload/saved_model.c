@@ -200,7 +200,8 @@ static bool ends_with(const char *text, const char *end)
 static weft_status read_named(saved_model *model, safetensors_file *file, const weft_options *given)
 {
     const workload_ops *ops = kind_of(model, given);
-    WEFT_CHECK(ops->read_named != NULL, WEFT_ERR_DATA, "%s: models on %s are no weights", model->path, ops->field);
+    WEFT_CHECK(ops->read_named != NULL, WEFT_ERR_DATA, "%s: safetensors files hold no models on %s", model->path,
+               ops->field);
     return ops->read_named(file, model, given);
 }
 
@@ -575,7 +576,7 @@ weft_status saved_model_export(const saved_model *model, const char *path)
                   done);
     count += moments;
     WEFT_CHECK_GOTO(ops->write_named != NULL, status, done, WEFT_ERR_UNSUPPORTED,
-                    "%s: models on %s are no weights, and safetensors holds nothing else", model->path, ops->field);
+                    "%s: safetensors files hold no models on %s", model->path, ops->field);
     status = ops->write_named(model, path, texts, count);
 done:
     weft_free(class_keys);

@@ -60,7 +60,7 @@ bool saved_model_agrees(const saved_model *model, const weft_options *options);
 weft_status saved_model_show(saved_model *model, option_id id, const char *text);
 
 /* Writes the weights as safetensors, with known options as metadata. --model must be known. WEFT_ERR_UNSUPPORTED: the
- * model is no set of weights. */
+ * kind has no such files (workload_ops.write_named). */
 weft_status saved_model_export(const saved_model *model, const char *path);
 
 #endif

@@ -143,20 +143,30 @@ weft_status workload_decide(workload *work, app_context *context, bool training)
     return status;
 }
 
+weft_status workload_release(workload *work)
+{
+    return work->ops->release != NULL ? work->ops->release(work) : WEFT_OK;
+}
+
 void workload_abandon(workload *work)
 {
-    if (work->self != NULL) {
+    if (work->self != NULL && work->ops->abandon != NULL) {
         work->ops->abandon(work);
     }
 }
 
 void workload_end(workload *work)
 {
+    workload_abandon(work);
     if (work->self != NULL) {
-        work->ops->abandon(work);
         work->ops->end(work);
     }
     *work = (workload){.ops = NULL};
+}
+
+const char *workload_row_name(const workload *work, int64_t row)
+{
+    return work->ops->row_name != NULL ? work->ops->row_name(work, row) : NULL;
 }
 
 int64_t workload_parameters(const workload *work)

@@ -193,7 +193,8 @@ typedef struct workload_ops {
      * rank. Collective. NULL: this kind cannot.
      */
     weft_status (*explain)(const workload *work, int64_t step, const float **contribution, int64_t *rows);
-    /* The data's files are not read any more; generated data are removed. Collective. */
+    /* The data's files are not read any more; generated data are removed. Collective. NULL: the data stay as they are
+     * until the end. */
     weft_status (*release)(workload *work);
     /* Frees what decide, plan and build made; the data stay open, and so does whatever depends on them alone. Only
      * where work->keeps. Not collective. NULL: this kind opens its data for one fit. */
@@ -201,7 +202,8 @@ typedef struct workload_ops {
     /* Returns true if another value of this option asks for other data than those that are open, beside the options of
      * general and data. NULL: there are no others. */
     bool (*needs_other_data)(const workload *work, option_id id);
-    /* Like release, for a job that ends, as far as this rank can alone; also after release. */
+    /* Like release, for a job that ends, as far as this rank can alone; also after release. NULL: the kind leaves
+     * nothing on the disk. */
     void (*abandon)(workload *work);
     void (*end)(workload *work); /* frees work->self; after abandon */
 
@@ -209,7 +211,7 @@ typedef struct workload_ops {
      * others. A row FACT_CLASSES says how many classes the labels have, 0 if they are tasks. */
     void (*data_facts)(const workload *work, fact_list *list);
     /* Returns what a row that is answered for is called, e.g. its file, or NULL if rows have no names. On rank 0, of a
-     * job that is `trained`, for at most WORKLOAD_NAMED_ROWS rows of a graph. */
+     * job that is `trained`, for at most WORKLOAD_NAMED_ROWS rows unless shows_answers. NULL: rows have no names. */
     const char *(*row_name)(const workload *work, int64_t row);
     const char *row_title[2]; /* headings of such names, and of numbers in their place */
     bool shows_answers;       /* weft predict prints the answers where there are no scores */
@@ -319,10 +321,14 @@ weft_status workload_begin(const workload_ops *ops, const app_context *context, 
 /* context->options become a copy of what they were without "auto"; the copy is the context's, which is the workload's
  * own. Collective. */
 weft_status workload_decide(workload *work, app_context *context, bool training);
+/* The data's files are given back, if the kind has such. Collective. */
+weft_status workload_release(workload *work);
 /* Whatever the job came to, nothing generated stays on the disk. Harmless before workload_begin, and twice. */
 void workload_abandon(workload *work);
 /* The same, and frees what it holds. */
 void workload_end(workload *work);
+/* The name of a row that is answered for, or NULL; see row_name. */
+const char *workload_row_name(const workload *work, int64_t row);
 /* Numbers that the model was trained to have; 0 before build, and of a model without parameters. */
 int64_t workload_parameters(const workload *work);
 

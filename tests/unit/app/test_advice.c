@@ -21,7 +21,7 @@ static advice_facts good(void)
                           .evaluate = 4.0,
                           .eval_every = 1,
                           .partitioner = "metis",
-                          .edge_balance = 1.03,
+                          .balance = 1.03,
                           .own = 15.2,
                           .others = 0.4,
                           .node_threads = 16,
@@ -68,7 +68,7 @@ static void test_imbalance(void **state)
     f.compute_max = 80.0 * 1.14;
     expect_none(f);
     f.compute_max = 80.0 * 1.35;
-    f.edge_balance = 1.31;
+    f.balance = 1.31;
     expect_line(f, "35 % longer", "--balance");
     expect_line(f, "1.31 times", "--partition libra");
     f.partitioner = "libra";
