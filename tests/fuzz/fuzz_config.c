@@ -1,7 +1,6 @@
 /* libFuzzer: any bytes as a config file of a command, which one by their number; what is accepted must survive pack and
  * unpack.
- * with: src/app/options src/app/dense/options/dense_options.c src/app/gnn/options/gnn_options.c
- * src/app/gnn/options/gnn_recipes.c src/app/gnn/options/gnn_foreign_words.c
+ * with: src/app/options src/app/dense/options src/app/gnn/options
  */
 #include <stddef.h>
 #include <stdint.h>
