@@ -2,7 +2,9 @@
  * backend/test_spmm.c: aggregation of the cpu backend, every form and instruction set, and of the cuda backend, against
  * a sum in double precision made here straight from the CSR. The graphs are chosen to break things: empty rows, few
  * dense rows, a star, duplicates, unsorted columns, more columns than rows, enough columns to cross blocks, clusters,
- * the last one cut off by the end. trees: release clang
+ * the last one cut off by the end.
+ *
+ * trees: release clang
  */
 #include <math.h>
 

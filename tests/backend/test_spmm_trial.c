@@ -1,6 +1,8 @@
 /*
  * backend/test_spmm_trial.c: the choice of a form of aggregation: by figures alone, by trial, and what a trial leaves
- * behind. trees: release clang
+ * behind.
+ *
+ * trees: release clang
  */
 #include <math.h>
 

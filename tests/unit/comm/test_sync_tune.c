@@ -1,7 +1,9 @@
 /*
  * Knobs of modes that run, on 1 to 8 ranks: a run that is tuned goes on, to the bit, as a run that began with the value
  * from the same state; so does a job that restores its checkpoint. Topk at density 1 hands back the sums of all
- * gradients. trees: release asan tsan
+ * gradients.
+ *
+ * trees: release asan tsan
  */
 #include "support/comm_run.h"
 

@@ -2,7 +2,9 @@
  * Aggregations whose rows cross ranks by bins, or not at all, against sums over the edges of the whole graph in double
  * precision: an edge of part p adds the row that p has of its source in the epoch in which the root heard of p last.
  * Which epoch that is follows from the schedule alone: bin b is refreshed when epoch % R is b, all bins when a run
- * begins. processors: one
+ * begins.
+ *
+ * processors: one
  */
 #include <math.h>
 #include <stdlib.h>

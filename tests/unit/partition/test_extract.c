@@ -1,6 +1,8 @@
 /*
  * Cutting a part, alone and beside the others, makes the part that plain loops over the definition make: every array,
- * every fact. trees: release asan
+ * every fact.
+ *
+ * trees: release asan
  */
 #include <omp.h>
 
