@@ -20,8 +20,7 @@ static void mark(uint64_t *row, int part)
     }
 }
 
-/* ---- of all parts
- * ------------------------------------------------------------------------------------------------- */
+/* ---- of all parts ------------------------------------------------------------------------------------------------ */
 
 static void mark_row(const weft_graph *graph, const uint16_t *edge_part, int64_t v, const part_holders *holders)
 {
@@ -72,8 +71,7 @@ void part_holders_free(part_holders *holders)
     *holders = (part_holders){0};
 }
 
-/* ---- of one
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- of one ------------------------------------------------------------------------------------------------------ */
 
 /* Owned vertices, and arrays for what is known of them. */
 static weft_status find_owned(extract_state *state)

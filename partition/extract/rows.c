@@ -63,8 +63,7 @@ static weft_status count_rows(const extract_state *state)
     return WEFT_OK;
 }
 
-/* ---- one row
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- one row ----------------------------------------------------------------------------------------------------- */
 
 /* The first entry of the sorted row v that is not below u. */
 static int64_t first_from(const weft_part *part, int64_t v, int64_t u)
@@ -193,8 +192,7 @@ static void fill_row(const row_filler *filler, int64_t id)
     }
 }
 
-/* ---- all rows
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- all rows ---------------------------------------------------------------------------------------------------- */
 
 static weft_status filler_create(const extract_state *state, int threads, row_filler *filler)
 {
@@ -234,8 +232,7 @@ done:
     return status;
 }
 
-/* ---- the transpose
- * ------------------------------------------------------------------------------------------------ */
+/* ---- the transpose ----------------------------------------------------------------------------------------------- */
 
 /* Whether rows [low, high) list behind their diagonal exactly the later rows that name them, in the order in which they
  * do: rows and their entries ascend. next [n_local]. */

@@ -99,8 +99,7 @@ static void count_rows(const replica_table *table, const uint16_t *edge_part, in
     }
 }
 
-/* ---- what the rows of all ranks show of a rank's vertices
- * ---------------------------------------------------------- */
+/* ---- what the rows of all ranks show of a rank's vertices -------------------------------------------------------- */
 
 typedef struct adding {
     const replica_table *table;

@@ -344,8 +344,7 @@ done:
     return status;
 }
 
-/* ---- CPUs that are counted, not named
- * ----------------------------------------------------------------------------- */
+/* ---- CPUs that are counted, not named ---------------------------------------------------------------------------- */
 
 /*
  * CPUs' worth of time that the ranks of the node may take together, 0 = no limit below the CPUs in hand: a quota of the

@@ -2,8 +2,7 @@
  * cost. */
 #include "tensor/tensor_check.h"
 
-/* ---- batch norm
- * --------------------------------------------------------------------------------------------------- */
+/* ---- batch norm -------------------------------------------------------------------------------------------------- */
 
 static weft_status check_stats(const char *op, const weft_tensor *x, const weft_tensor *stats)
 {
@@ -115,8 +114,7 @@ weft_status tensor_bn_backward_apply(const weft_tensor *dy, const weft_tensor *x
                                                                         .relu = norm->relu});
 }
 
-/* ---- layer norm
- * --------------------------------------------------------------------------------------------------- */
+/* ---- layer norm -------------------------------------------------------------------------------------------------- */
 
 static weft_status check_layer_norm(const char *op, const weft_tensor *x, const tensor_layer_norm *norm)
 {
@@ -155,8 +153,7 @@ weft_status tensor_ln_backward(const weft_tensor *dy, const weft_tensor *x, cons
                                                             .dx = tensor_mat(dx)});
 }
 
-/* ---- losses and metric
- * -------------------------------------------------------------------------------------------- */
+/* ---- losses and metric ------------------------------------------------------------------------------------------- */
 
 static weft_status check_loss(const char *op, const weft_tensor *x, const weft_tensor *loss, const weft_tensor *dx)
 {
@@ -201,8 +198,7 @@ weft_status tensor_accuracy(const weft_tensor *x, const int32_t *label, const ui
                                                      .counts = tensor_mat(counts)});
 }
 
-/* ---- optimisers
- * --------------------------------------------------------------------------------------------------- */
+/* ---- optimisers -------------------------------------------------------------------------------------------------- */
 
 weft_status tensor_adam(const hal_adam_args *step, weft_tensor *w, const weft_tensor *g, weft_tensor *m, weft_tensor *v)
 {

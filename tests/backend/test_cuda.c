@@ -181,8 +181,7 @@ static void test_rows(void **state)
     weft_hal_close(hal);
 }
 
-/* ---- memory that is foretold
- * ---------------------------------------------------------------------------------------- */
+/* ---- memory that is foretold ------------------------------------------------------------------------------------- */
 
 /* Bytes that a device which is opened for it takes beside what it is given. */
 static uint64_t workspace(void)

@@ -22,8 +22,7 @@ typedef struct trial {
     double tolerance;
 } trial;
 
-/* ---- numbers
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- numbers ----------------------------------------------------------------------------------------------------- */
 
 /* Number i of a stream: rule() of make_golden_factor.py. */
 static double rule(uint64_t stream, uint64_t i)
@@ -93,8 +92,7 @@ static void *definite(const trial *t, int64_t n)
     return a;
 }
 
-/* ---- figures
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- figures ----------------------------------------------------------------------------------------------------- */
 
 /* [out] figure: the numbers of a line of factor.txt. */
 static void golden(const char *name, double figure[PROBES])
@@ -138,8 +136,7 @@ static void is_golden(const trial *t, const char *op, int64_t n, const void *fro
     }
 }
 
-/* ---- what is compared
- * ------------------------------------------------------------------------------------------------ */
+/* ---- what is compared -------------------------------------------------------------------------------------------- */
 
 static void check_cholesky(const trial *t, int64_t n)
 {
@@ -301,8 +298,7 @@ static void test_cpu(void **state)
     check_backend("cpu", WEFT_DTYPE_F64, 100);
 }
 
-/* ---- more rows than the halves of a packed cell hold
- * ----------------------------------------------------------------- */
+/* ---- more rows than the halves of a packed cell hold ------------------------------------------------------------- */
 
 static void test_long_histogram(void **state)
 {
@@ -347,8 +343,7 @@ static void test_grouped_patches(void **state)
     weft_hal_close(hal);
 }
 
-/* ---- threads
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- threads ----------------------------------------------------------------------------------------------------- */
 
 static int tasks(void)
 {
@@ -404,8 +399,7 @@ static void test_threads(void **state)
     weft_hal_close(t.hal);
 }
 
-/* ---- with and without the library
- * ------------------------------------------------------------------------------------ */
+/* ---- with and without the library -------------------------------------------------------------------------------- */
 
 static void test_description(void **state)
 {

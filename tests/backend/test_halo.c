@@ -437,8 +437,7 @@ static void test_missing_wait(void **state)
     }
 }
 
-/* ---- what a device answers to the driver
- * -------------------------------------------------------------------------- */
+/* ---- what a device answers to the driver ------------------------------------------------------------------------- */
 
 static weft_status never(weft_hal *hal, hal_event *event, bool *yes)
 {

@@ -203,8 +203,7 @@ static weft_status shares_together(weft_comm *comm, void *argument)
     return hier_each(comm, shares_together_on);
 }
 
-/* ---- costs: the closed forms, the plan's own prediction and the counters
- * ------------------------------------------ */
+/* ---- costs: the closed forms, the plan's own prediction and the counters ----------------------------------------- */
 typedef struct shares_sent {
     int64_t messages, bytes;
 } shares_sent;
@@ -304,8 +303,7 @@ static weft_status shares_stats(weft_comm *comm, void *argument)
     return hier_each(comm, shares_stats_on);
 }
 
-/* ---- what is refused
- * ----------------------------------------------------------------------------------------------- */
+/* ---- what is refused --------------------------------------------------------------------------------------------- */
 static weft_status shares_refused(weft_comm *comm, void *argument)
 {
     (void)argument;

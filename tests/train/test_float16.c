@@ -245,8 +245,7 @@ static half_case *make_case(const char *text, int ranks, weft_dtype values)
     return c;
 }
 
-/* ---- learning
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- learning ---------------------------------------------------------------------------------------------------- */
 
 static void test_follows_float32(void **state)
 {
@@ -311,8 +310,7 @@ static void test_small_gradients(void **state)
     free(scaled);
 }
 
-/* ---- overflow
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- overflow ---------------------------------------------------------------------------------------------------- */
 
 /* Logits of large weights: their gradients fit into float16 by a scale of 2^14, and not by 2^15. */
 static const char steep[] = "conv 8 3 pad=1 bias=off\nnorm\nrelu\nmaxpool 2\nlinear classes\nscale 4\n";
@@ -406,8 +404,7 @@ static void test_fixed_scale_ends(void **state)
     }
 }
 
-/* ---- stopped and gone on
- * --------------------------------------------------------------------------------------------- */
+/* ---- stopped and gone on ----------------------------------------------------------------------------------------- */
 
 static void test_goes_on_to_the_bit(void **state)
 {
@@ -431,8 +428,7 @@ static void test_goes_on_to_the_bit(void **state)
     }
 }
 
-/* ---- the rule
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- the rule ---------------------------------------------------------------------------------------------------- */
 
 static void test_scale_is_found(void **state)
 {

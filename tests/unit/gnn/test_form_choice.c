@@ -186,8 +186,7 @@ static void test_failing_rank(void **state)
     }
 }
 
-/* ---- the same through an aggregator
- * ------------------------------------------------------------------------------- */
+/* ---- the same through an aggregator ------------------------------------------------------------------------------ */
 
 static weft_status contradict(weft_hal *hal, const hal_csr *csr, const hal_spmm_request *request, hal_spmm_trial *trial)
 {

@@ -211,8 +211,7 @@ static void test_operations_are_held_to_their_operands(void **state)
     hal->mem.free(hal, unnamed);
 }
 
-/* ---- late completion
- * ----------------------------------------------------------------------------------------------- */
+/* ---- late completion --------------------------------------------------------------------------------------------- */
 
 static float *staging_floats(size_t count)
 {

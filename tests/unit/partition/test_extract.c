@@ -14,8 +14,7 @@
 #include "support/same_part.h"
 #include "support/test.h"
 
-/* ---- the oracle
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- the oracle -------------------------------------------------------------------------------------------------- */
 
 /* A partition spelled out: sources and targets [n, parts]: a part has an edge that begins, or ends, at the vertex. */
 typedef struct plain {
@@ -223,8 +222,7 @@ static weft_part plain_part(const plain *x, int number_of, part_layout layout)
     return part;
 }
 
-/* ---- the comparison
- * ------------------------------------------------------------------------------------------------ */
+/* ---- the comparison ---------------------------------------------------------------------------------------------- */
 
 static void compare(const weft_graph *g, const weft_partition *p, const int32_t *order, int part)
 {
