@@ -66,8 +66,8 @@ static void destroy(smoother *s)
 {
     weft_tensor *const all[] = {&s->from,  &s->to,           &s->y,           &s->error,    &s->labels,
                                 &s->low,   &s->high,         &s->is_training, &s->is_other, &s->row_scale,
-                                &s->bound, &s->class_number, &s->loss};
-    for (size_t i = 0; i < sizeof all / sizeof *all; ++i) {
+                                &s->bound, &s->class_number, &s->loss,        NULL};
+    for (size_t i = 0; all[i] != NULL; ++i) {
         tensor_destroy(all[i]);
     }
     weft_free(s->host);

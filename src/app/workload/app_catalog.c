@@ -16,7 +16,7 @@ static void assemble(void)
     for (int i = 0; workload_list[i] != NULL; ++i) {
         int at = count++; /* in help the kinds stand in the order of their numbers */
         assert(at < OPTION_TABLES_MAX);
-        for (; tables[at - 1]->number > workload_list[i]->options->number; --at) {
+        for (; at > 1 && tables[at - 1]->number > workload_list[i]->options->number; --at) {
             tables[at] = tables[at - 1];
         }
         tables[at] = workload_list[i]->options;

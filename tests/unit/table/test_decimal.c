@@ -15,7 +15,9 @@ static void check(const char *text, bool number, bool whole)
     double value = 0;
     bool found = false;
     memset(block, '9', sizeof block); /* what stands around is no part of the number */
-    memcpy(block + 32, text, bytes);
+    for (size_t i = 0; i < bytes; ++i) {
+        block[32 + i] = text[i];
+    }
     assert_int_equal(decimal_read(block + 32, bytes, '.', &value, &found), number);
     if (number) {
         const double expected = strtod(text, NULL);
