@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A dry run of ogbn-papers100M's size, symmetrised, for 32 to 512 ranks: a store of sparse files that hold nothing, and every
 # figure against integers that do not overflow.
+# trees: release
 set -euo pipefail
 weft=$1
 source_dir=$2

@@ -2,6 +2,7 @@
 # Outputs that cannot be written: every command, to a missing folder, below a file, into a folder that takes no files, round a
 # ring of links and into a folder that is gone. Never "input file is missing" (66): 74 or 77, with the path as it was given
 # and the cure, before the work that would be lost, and with nothing left behind.
+# trees: release
 set -u
 weft=$1
 source_dir=$2

@@ -3,7 +3,7 @@
 # other file, names of tensors from PyTorch's wrappers and tutorials are read, lines of .net files are those of the file. Needs
 # python3 with NumPy and the shared cases.
 # timeout: 300
-# trees: release asan
+# trees: release
 set -u
 weft=$1
 source_dir=$2
