@@ -60,10 +60,10 @@ bool option_serves(const option_row *row, const char *traits)
 
 bool option_id_listed(const option_id *ids, option_id id)
 {
-    while (*ids != OPTION_NONE && *ids != id) {
+    while (ids != NULL && *ids != OPTION_NONE && *ids != id) {
         ids++;
     }
-    return *ids == id;
+    return ids != NULL && *ids == id;
 }
 
 bool option_is_switch(const option_row *row)

@@ -33,11 +33,7 @@ static int collect(const workload_bench *bench[BENCHES_MAX])
 
 static bool uses(const workload_bench *bench, option_id id)
 {
-    const option_id *at = bench->uses;
-    while (*at != OPTION_NONE && *at != id) {
-        ++at;
-    }
-    return *at == id;
+    return option_id_listed(bench->uses, id);
 }
 
 /* The option is another bench's: it would be taken for something that was measured. */

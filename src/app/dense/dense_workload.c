@@ -507,7 +507,7 @@ static weft_status dense_build(workload *work)
     return WEFT_OK;
 }
 
-/* What is left is the set of images, with its caches. */
+/* The set of images stays open, with its caches. */
 static void dense_unbuild(workload *work)
 {
     dense_job *job = work->self;
@@ -535,11 +535,7 @@ static bool dense_needs_other_data(const workload *work, option_id id)
     static const option_id of_set[] = {OPT_IMAGE_FORMAT, OPT_IMAGE_SIZE, OPT_IMAGE_MOMENTS, OPT_VALID_IMAGES,
                                        OPT_CACHE_MEMORY, OPT_CACHE_DIR,  OPT_CACHE_DISK,    OPTION_NONE};
     const bool draws = option_int(work->context->options, OPT_VALID_IMAGES) > 0;
-    const option_id *at = of_set;
-    while (*at != OPTION_NONE && *at != id) {
-        ++at;
-    }
-    return *at == id || (id == OPT_SEED && draws);
+    return option_id_listed(of_set, id) || (id == OPT_SEED && draws);
 }
 
 static void dense_end(workload *work)

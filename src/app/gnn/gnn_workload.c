@@ -358,7 +358,7 @@ static weft_status gnn_release(workload *work)
     return graph_data_release(work->context, &job->data);
 }
 
-/* What is left is the store, its facts, and the part: graph_data_fits tells whether the next model can have it. */
+/* The store, its facts and the part stay; graph_data_fits says whether the next model can have that part. */
 static void gnn_unbuild(workload *work)
 {
     gnn_job *job = work->self;

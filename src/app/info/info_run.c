@@ -91,7 +91,7 @@ static void print_older_data(const json_value *data)
     }
 }
 
-/* What it was trained on: "graph name: cora", and so on. */
+/* Prints the data that the run was trained on: "graph name: cora", and so on. */
 static void print_data(const json_value *run)
 {
     static const char *const names[] = {"name", "hash"};

@@ -68,7 +68,7 @@ void phrase_add(phrase *p, const char *format, ...) __attribute__((format(printf
 
 /* align "lrr" makes three columns; names are separated by '|', which no name contains. */
 void text_table_begin(report_text *out, const char *align, const char *names);
-/* The same with names from files. `align` lives as long as the table is open. */
+/* Begins a table whose column names come from files. `align` lives as long as the table is open. */
 void text_table_named(report_text *out, const char *align, const char *const *names);
 void text_table_end(report_text *out);
 

@@ -5,14 +5,6 @@
 
 #include "base/number.h"
 
-static bool is_listed(const option_id *list, option_id id)
-{
-    while (list != NULL && *list != OPTION_NONE && *list != id) {
-        ++list;
-    }
-    return list != NULL && *list == id;
-}
-
 bool option_same_value(const weft_options *options, option_id id, const char *before)
 {
     double a = 0;
@@ -34,12 +26,12 @@ option_change option_change_of(const workload_ops *ops, const weft_options *opti
                                       OPT_COMM_MODEL,        OPT_RECIPE,         OPT_CHOICES,
                                       OPT_GPU_DIRECT,        OPT_LOADER_THREADS, OPTION_NONE};
     const option_row *row = option_row_in(options, id);
-    bool frees = is_listed(freed, id) || !option_serves(row, ops->options->traits);
+    bool frees = option_id_listed(freed, id) || !option_serves(row, ops->options->traits);
     for (int i = 0; workload_list[i] != NULL; ++i) {
-        if (!frees && is_listed(workload_list[i]->inputs, id)) {
+        if (!frees && option_id_listed(workload_list[i]->inputs, id)) {
             return OPTION_STAYS;
         }
-        frees = frees || is_listed(workload_list[i]->resumable, id);
+        frees = frees || option_id_listed(workload_list[i]->resumable, id);
     }
     if (frees || id == OPT_SPLIT_INDEX) {
         return frees ? OPTION_CHANGES : OPTION_STAYS;
@@ -66,10 +58,10 @@ bool option_is_of_open(const workload *work, option_id id)
                                        OPT_RANKS_PER_NODE, OPT_DRY_RUN,    OPTION_NONE};
     static const option_id freed[] = {OPT_FORCE, OPT_QUIET, OPT_VERBOSE, OPTION_NONE};
     const workload_ops *ops = work->ops;
-    if (is_listed(freed, id)) {
+    if (option_id_listed(freed, id)) {
         return false;
     }
-    return is_listed(set_up, id) || is_of_open_section(work->context->options, id) ||
+    return option_id_listed(set_up, id) || is_of_open_section(work->context->options, id) ||
            (ops->needs_other_data != NULL && ops->needs_other_data(work, id));
 }
 

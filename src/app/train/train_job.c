@@ -219,7 +219,7 @@ static weft_status run_job(train_job *job)
     return train_trace_write(job->context, &job->dir, job->started, train(job));
 }
 
-/* What is on disk ends with the fit, whatever ended it; generated data with the job. */
+/* Closes the files of a fit, whatever ended it. Generated data are removed when the job ends. */
 static weft_status close_files(train_job *job, weft_status status)
 {
     char message[FILE_PATH_MAX];

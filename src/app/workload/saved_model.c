@@ -49,28 +49,20 @@ static record_list recorded(void)
     return list;
 }
 
-static bool has_id(const option_id *ids, option_id id)
-{
-    while (ids != NULL && *ids != OPTION_NONE && *ids != id) {
-        ++ids;
-    }
-    return ids != NULL && *ids == id;
-}
-
 static bool is_of_inputs(option_id id)
 {
     bool found = false;
     for (int i = 0; workload_list[i] != NULL; ++i) {
-        found = found || has_id(workload_list[i]->inputs, id);
+        found = found || option_id_listed(workload_list[i]->inputs, id);
     }
     return found;
 }
 
 static bool is_recorded(option_id id)
 {
-    bool found = has_id(recorded_of_all, id);
+    bool found = option_id_listed(recorded_of_all, id);
     for (int i = 0; workload_list[i] != NULL; ++i) {
-        found = found || has_id(workload_list[i]->recorded, id);
+        found = found || option_id_listed(workload_list[i]->recorded, id);
     }
     return found;
 }

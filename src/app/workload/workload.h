@@ -225,7 +225,7 @@ typedef struct workload_ops {
     weft_status (*gather_figures)(const workload *work);
     /* Groups of rows for summary.json. After plan. NULL: none. */
     void (*result_facts)(const workload *work, fact_list *list);
-    /* Those groups of the result that stand below the closing table, too. NULL: none. */
+    /* Groups of the result that are also printed below the closing table. NULL: none. */
     void (*closing_facts)(const workload *work, fact_list *list);
 
     /* ---- models on disk (app/workload/saved_model.h); one rank ---- */

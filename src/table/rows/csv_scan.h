@@ -14,7 +14,7 @@
 
 enum { CSV_SPAN = 16 << 10, CSV_STEP = 64 };
 
-/* What is looked for; quote = '\0': double quotes are characters like others. */
+/* The characters that a scan looks for. quote '\0': double quotes are characters like others. */
 typedef struct csv_marks {
     char separator, quote;
 } csv_marks;
