@@ -12,7 +12,7 @@
 #include "io/foreign_kind.h"
 #include "io/npy.h"
 #include "io/npy_order.h"
-#include "io/zip.h"
+#include "io/zip/zip.h"
 
 enum { MEMBERS_MAX = 10000, PIECE_BYTES = 256 << 10 };
 

@@ -5,11 +5,11 @@
  * and offsets of 4 GiB and more go to zip64 fields. Member times are fixed: equal arrays make equal files.
  */
 #include <string.h>
-#include <zlib.h>
 
 #include "base/alloc.h"
 #include "io/npy.h"
 #include "io/npy_text.h"
+#include "io/zip/crc32.h"
 
 enum { LOCAL_BYTES = 30, CENTRAL_BYTES = 46, VERSION_ZIP64 = 45, DATE_1980 = 33, NAME_MAX_BYTES = 200 };
 #define SATURATED 0xffffffffU
@@ -167,9 +167,9 @@ weft_status npz_writer_add(npz_writer *writer, const char *name, char kind, int 
     size_t text_bytes = 0;
     size_t data_bytes = 0;
     WEFT_TRY(npy_header_text(name, kind, item_bytes, dims, shape, text, &text_bytes, &data_bytes));
-    uLong crc = crc32_z(0, (const Bytef *)text, text_bytes);
-    crc = data_bytes > 0 ? crc32_z(crc, data, data_bytes) : crc;
-    WEFT_TRY(begin_member(writer, name, text, text_bytes, data_bytes, (uint32_t)crc));
+    uint32_t crc = zip_crc32(0, text, text_bytes);
+    crc = data_bytes > 0 ? zip_crc32(crc, data, data_bytes) : crc;
+    WEFT_TRY(begin_member(writer, name, text, text_bytes, data_bytes, crc));
     return emit(writer, data, data_bytes);
 }
 
@@ -183,7 +183,7 @@ weft_status npz_writer_add_filled(npz_writer *writer, const char *name, char kin
     size_t text_bytes = 0;
     size_t data_bytes = 0;
     WEFT_TRY(npy_header_text(name, kind, item_bytes, dims, shape, text, &text_bytes, &data_bytes));
-    uLong crc = crc32_z(0, (const Bytef *)text, text_bytes);
+    uint32_t crc = zip_crc32(0, text, text_bytes);
     void *piece = NULL;
     WEFT_TRY(weft_malloc(PIECE_BYTES, 1, WEFT_MEM_WORKSPACE, &piece));
     int64_t total = (int64_t)data_bytes / item_bytes;
@@ -194,13 +194,13 @@ weft_status npz_writer_add_filled(npz_writer *writer, const char *name, char kin
             int64_t count = total - first < step ? total - first : step;
             fill(self, first, count, piece);
             if (pass == 0) {
-                crc = crc32_z(crc, piece, (size_t)(count * item_bytes));
+                crc = zip_crc32(crc, piece, (size_t)(count * item_bytes));
             } else {
                 status = emit(writer, piece, (size_t)(count * item_bytes));
             }
         }
         if (pass == 0) {
-            status = begin_member(writer, name, text, text_bytes, data_bytes, (uint32_t)crc);
+            status = begin_member(writer, name, text, text_bytes, data_bytes, crc);
         }
     }
     weft_free(piece);

@@ -4,9 +4,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "base/log.h"
+#include "io/zip/crc32.h"
 
 store_array store_array_named(const char *name, bool present)
 {
@@ -17,7 +17,7 @@ store_array store_array_named(const char *name, bool present)
 
 void store_crc32(const void *data, size_t bytes, char hex[STORE_CRC_BYTES])
 {
-    snprintf(hex, STORE_CRC_BYTES, "%08lx", crc32_z(0, data, bytes));
+    snprintf(hex, STORE_CRC_BYTES, "%08" PRIx32, zip_crc32(0, data, bytes));
 }
 
 /* ---- reading ---- */

@@ -2,14 +2,15 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 #include <xxhash.h>
-#include <zlib.h>
 
 #include "io/npy_text.h"
 #include "io/store/store_writer.h"
+#include "io/zip/crc32.h"
 
 enum { HASH_PIECE = 1 << 20 };
 
@@ -69,7 +70,7 @@ static weft_status hash_file(store_array *entry, const char *path)
     file_map map;
     WEFT_TRY(file_map_open(path, &map));
     XXH3_state_t *state = XXH3_createState();
-    unsigned long crc = crc32_z(0, NULL, 0);
+    uint32_t crc = 0;
     if (state == NULL) {
         file_map_close(&map);
         return weft_fail_errno(ENOMEM, path);
@@ -78,7 +79,7 @@ static weft_status hash_file(store_array *entry, const char *path)
     for (size_t at = 0; at < map.size; at += HASH_PIECE) {
         const size_t piece = map.size - at < HASH_PIECE ? map.size - at : HASH_PIECE;
         XXH3_128bits_update(state, map.data + at, piece);
-        crc = crc32_z(crc, map.data + at, piece);
+        crc = zip_crc32(crc, map.data + at, piece);
     }
     XXH128_canonical_t canonical;
     XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(state));
@@ -86,7 +87,7 @@ static weft_status hash_file(store_array *entry, const char *path)
     for (size_t i = 0; i < sizeof canonical.digest; i++) {
         snprintf(entry->xxh3 + 2 * i, 3, "%02x", canonical.digest[i]);
     }
-    snprintf(entry->crc32, sizeof entry->crc32, "%08lx", crc);
+    snprintf(entry->crc32, sizeof entry->crc32, "%08" PRIx32, crc);
     file_map_close(&map);
     return WEFT_OK;
 }

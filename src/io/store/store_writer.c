@@ -4,20 +4,21 @@
 #include <assert.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include "base/base_options.def"
 #include "io/npy_text.h"
+#include "io/zip/crc32.h"
 
 enum { PIECE_BYTES = 32 << 20 };
 
 static weft_status write_counted(store_writer *store, file_writer *file, const void *data, size_t bytes)
 {
     WEFT_TRY(file_write(file, data, bytes));
-    store->crc = crc32_z(store->crc, data, bytes);
+    store->crc = zip_crc32(store->crc, data, bytes);
     return WEFT_OK;
 }
 
@@ -34,7 +35,7 @@ weft_status store_array_begin(store_writer *store, store_array *entry, const cha
     WEFT_TRY(file_path(path, "%s/%s", store->folder, entry->file));
     WEFT_TRY(npy_header_text(path, kind, item_bytes, dims, shape, text, &text_bytes, &data_bytes));
     WEFT_TRY(file_writer_open(path, file));
-    store->crc = crc32_z(0, NULL, 0);
+    store->crc = 0;
     weft_status status = write_counted(store, file, text, text_bytes);
     if (status != WEFT_OK) {
         file_writer_discard(file);
@@ -58,7 +59,7 @@ weft_status store_array_end(store_writer *store, store_array *entry, weft_status
     }
     entry->bytes = ftello(file->stream);
     file_writer_hash(file, entry->xxh3);
-    snprintf(entry->crc32, sizeof entry->crc32, "%08lx", store->crc);
+    snprintf(entry->crc32, sizeof entry->crc32, "%08" PRIx32, store->crc);
     return file_writer_commit(file);
 }
 

@@ -18,8 +18,8 @@
 typedef struct store_writer {
     const char *folder;
     log_progress progress;
-    double written;    /* bytes so far */
-    unsigned long crc; /* CRC-32 of the open array so far */
+    double written; /* bytes so far */
+    uint32_t crc;   /* CRC-32 of the open array so far */
 } store_writer;
 
 /* Begins the array's file and fills in its entry but for bytes and checksums. */

@@ -1,5 +1,5 @@
 /*
- * io/zip_directory.c: the central directory of a zip archive, believed only after checking.
+ * io/zip/zip_directory.c: the central directory of a zip archive, believed only after checking.
  *
  *     local header | data | [descriptor]  ...  central directory  [zip64 end, its locator]  end record
  *
@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "io/zip.h"
+#include "io/zip/zip.h"
 
 enum {
     LOCAL_BYTES = 30,

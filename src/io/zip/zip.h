@@ -1,12 +1,12 @@
 /*
- * io/zip.h: a zip archive read strictly, through its central directory only.
+ * io/zip/zip.h: a zip archive read strictly, through its central directory only.
  *
- * The directory is checked once, whole, at opening (io/zip_directory.c): every member then lies in its own bytes of
+ * The directory is checked once, whole, at opening (io/zip/zip_directory.c): every member then lies in its own bytes of
  * the file and its local header agrees with the directory. A member is then read as a stream of exactly as many bytes
- * as the caller asks for (io/zip_stream.c), so a declared size never decides an allocation.
+ * as the caller asks for (io/zip/zip_stream.c), so a declared size never decides an allocation.
  */
-#ifndef WEFT_IO_ZIP_H
-#define WEFT_IO_ZIP_H
+#ifndef WEFT_IO_ZIP_ZIP_H
+#define WEFT_IO_ZIP_ZIP_H
 
 #include <stddef.h>
 #include <stdint.h>

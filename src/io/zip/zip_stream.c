@@ -1,5 +1,5 @@
 /*
- * io/zip_stream.c: the bytes of one zip member, in pieces as large as the caller asks for.
+ * io/zip/zip_stream.c: the bytes of one zip member, in pieces as large as the caller asks for.
  *
  * The inflater writes straight into the caller's buffer and stops at its end. The CRC-32 runs along.
  */
@@ -7,7 +7,8 @@
 #include <limits.h>
 #include <string.h>
 
-#include "io/zip.h"
+#include "io/zip/crc32.h"
+#include "io/zip/zip.h"
 
 weft_status zip_stream_open(const char *name, const uint8_t *archive, const zip_member *member, zip_stream *stream)
 {
@@ -15,8 +16,7 @@ weft_status zip_stream_open(const char *name, const uint8_t *archive, const zip_
                            .member = member,
                            .next = archive + member->data_offset,
                            .packed_left = member->packed_bytes,
-                           .left = member->bytes,
-                           .crc = (uint32_t)crc32_z(0, NULL, 0)};
+                           .left = member->bytes};
     if (member->method == 8) {
         /* Negative window bits: raw deflate, as zip stores it. */
         int code = inflateInit2(&stream->inflate, -MAX_WBITS);
@@ -72,7 +72,7 @@ weft_status zip_stream_read(zip_stream *stream, void *dst, size_t bytes)
         stream->packed_left -= bytes;
     }
     stream->left -= bytes;
-    stream->crc = (uint32_t)crc32_z(stream->crc, dst, bytes);
+    stream->crc = zip_crc32(stream->crc, dst, bytes);
     return WEFT_OK;
 }
 
