@@ -1,5 +1,6 @@
 /* app/report/frame.c: SVG, and the frame and axes around a drawing (app/report/drawing.h). */
 #include <assert.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -44,6 +45,21 @@ const char *drawing_colour(int i)
     static const char *const colours[] = {"c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7"};
     assert(i >= 0);
     return colours[i % 8];
+}
+
+const char *series_colour(const drawing *d, int k)
+{
+    return d->series[k].colour != NULL ? d->series[k].colour : drawing_colour(k);
+}
+
+void drawing_add_line(drawing *d, const record_curve *curve, const char *name, const char *colour, bool faint)
+{
+    assert(d->count < SERIES_MAX && curve->count <= INT_MAX);
+    d->series[d->count++] = (drawing_series){.name = name,
+                                             .colour = colour,
+                                             .faint = faint,
+                                             .x = {curve->x, (int)curve->count},
+                                             .y = {curve->y, (int)curve->count}};
 }
 
 bool frame_around(const extent *e, const char *x_name, const char *y_name, quantity_unit unit, frame *f)

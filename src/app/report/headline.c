@@ -8,7 +8,7 @@
 
 void section_title(const run_record *run, char *title, size_t bytes)
 {
-    const char *data = record_string(record_data(run), "name", "unknown data");
+    const char *data = json_string(run->data, "name", "unknown data");
     const char *model = record_option(run, "model");
     snprintf(title, bytes, "%.200s%s%.100s", data, model[0] != '\0' ? " · " : "", model);
 }
@@ -61,12 +61,12 @@ static void lead(report_text *out, const run_record *run)
     const char *words = model.text + strspn(model.text, ", "); /* the first pieces may be unknown */
     text_paragraph(out, "lead", "%s; %s epoch%s in %d run%s.", words, quantity_count(f->epochs).text, plural(f->epochs),
                    f->runs, plural(f->runs));
-    const char *started = record_string(run->manifest, "started", NULL);
+    const char *started = json_string(run->manifest, "started", NULL);
     if (started != NULL) {
-        phrase_add(&times, "Started %.40s, ended %.40s; ", started, record_string(run->manifest, "ended", "unknown"));
+        phrase_add(&times, "Started %.40s, ended %.40s; ", started, json_string(run->manifest, "ended", "unknown"));
     }
     if (isfinite(f->seconds)) {
-        double startup = record_number(run->summary, "startup_s");
+        double startup = json_number(run->summary, "startup_s");
         phrase_add(&times, "%s on the clock", quantity_seconds(f->seconds).text);
         if (isfinite(startup)) {
             phrase_add(&times, ", %s until the first epoch", quantity_seconds(startup).text);
@@ -150,7 +150,7 @@ static void tiles(report_text *out, const run_record *run)
 
 void section_lines(report_text *out, const json_value *array, const char *kind)
 {
-    for (const json_value *line = record_first(array, JSON_ARRAY); line != NULL; line = line->next) {
+    for (const json_value *line = json_first(array, JSON_ARRAY); line != NULL; line = line->next) {
         if (line->kind == JSON_TEXT) {
             text_paragraph(out, kind, "%s", line->text);
         }
@@ -163,7 +163,7 @@ void section_headline(report_text *out, run_record *run)
     for (int i = 0; i < run->problems; ++i) {
         text_paragraph(out, "problem", "%s", run->problem[i]);
     }
-    if (record_is_earlier(run)) {
+    if (run->earlier) {
         text_paragraph(
             out, "muted",
             "An earlier version of Weft wrote this folder: facts about its data and their partition are left "

@@ -1,9 +1,13 @@
 /*
- * app/report/points.c: points of series: a scatter, and a beeswarm (app/report/drawing.h).
+ * app/report/points.c: a scatter, a beeswarm, and parallel axes (app/report/drawing.h).
  *
  * A beeswarm has levels above and below the middle of each row, a point's diameter apart. Points are placed from
  * left to right, each on the level nearest to the middle where the point before it ends; so none covers another.
  * Points shrink until the rows are low enough. Cost: points times levels.
+ *
+ * On parallel axes the i-th values of all series are one line, such as the settings of a trial and its score; a value
+ * that is missing is a gap. The colour is the line's place on the last axis. (A. Inselberg, The plane with parallel
+ * coordinates, 1985, DOI 10.1007/BF01898350.)
  */
 #include <assert.h>
 #include <math.h>
@@ -12,7 +16,8 @@
 
 #include "app/report/drawing.h"
 
-enum { ROW_LEAST = 26, ROW_MOST = 110, SWARM_LEFT = 132, SWARM_RIGHT = 30, NAME_LETTERS = 17 };
+enum { ROW_LEAST = 26, ROW_MOST = 110, SWARM_LEFT = 132, SWARM_RIGHT = 30, SWARM_LETTERS = 17 };
+enum { AXIS_SIDE = 44, AXIS_TICKS = 4, AXIS_LETTERS = 16 };
 
 static void put_circle(report_text *out, const char *colour, double share, double x, double y, double radius)
 {
@@ -47,7 +52,7 @@ static void draw_series(report_text *out, const frame *f, const drawing_series *
         }
     }
     if (number < DRAWING_LABELS && s->name[0] != '\0') {
-        svg_label(out, drawing_colour(number), f->x.to + 10, f->y.to + 4 + 19 * number, s->name);
+        svg_label(out, drawing_colour(number), f->x.to + 10, f->y.to + 4 + DRAWING_LABEL_HEIGHT * number, s->name);
     }
 }
 
@@ -57,8 +62,8 @@ bool scatter_draw(report_text *out, run_record *run, const drawing *d)
     frame f;
     (void)run;
     for (int k = 0; k < d->count; ++k) {
-        scale_widen(&e.x_low, &e.x_high, d->series[k].x.value, d->series[k].x.count);
-        scale_widen(&e.low, &e.high, d->series[k].y.value, d->series[k].y.count);
+        scale_widen(&e.x_low, &e.x_high, &d->series[k].x);
+        scale_widen(&e.low, &e.high, &d->series[k].y);
     }
     if (!frame_around(&e, d->x_name, d->y_name, d->unit, &f)) {
         return false;
@@ -154,7 +159,7 @@ static void draw_rows(report_text *out, const drawing *d, const frame *f, const 
         const double middle = f->y.to + (k + 0.5) * height;
         char name[SVG_CUT_BYTES];
         svg_line(out, "grid", f->x.from, middle, f->x.to, middle);
-        svg_text(out, "tick r", f->x.from - 10, middle + 4, svg_cut(d->series[k].name, NAME_LETTERS, name));
+        svg_text(out, "tick r", f->x.from - 10, middle + 4, svg_cut(d->series[k].name, SWARM_LETTERS, name));
         for (int i = 0; i < row->count; ++i) {
             const int level = row->level[i];
             const double up = (level % 2 == 1 ? level / 2 + 1 : -(level / 2)) * diameter;
@@ -170,7 +175,7 @@ bool beeswarm_draw(report_text *out, run_record *run, const drawing *d)
     int levels;
     swarm *rows = record_alloc(run, d->count, sizeof *rows);
     for (int k = 0; k < d->count; ++k) {
-        scale_widen(&low, &high, d->series[k].x.value, d->series[k].x.count);
+        scale_widen(&low, &high, &d->series[k].x);
     }
     if (rows == NULL || !(low <= high)) {
         return false;
@@ -191,6 +196,78 @@ bool beeswarm_draw(report_text *out, run_record *run, const drawing *d)
     frame_begin(out, d->title, &f);
     draw_rows(out, d, &f, rows, diameter, height);
     frame_x_axis(out, &f);
+    frame_end(out);
+    return true;
+}
+
+/* ---- parallel axes ---- */
+
+static double axis_x(const drawing *d, int axis)
+{
+    return AXIS_SIDE + (double)axis * (DRAWING_WIDTH - 2 * AXIS_SIDE) / (d->count - 1);
+}
+
+static void draw_axis(report_text *out, const drawing *d, const scale *s, int axis)
+{
+    const double x = axis_x(d, axis);
+    double value;
+    char name[SVG_CUT_BYTES];
+    svg_line(out, "axis", x, s->from, x, s->to);
+    for (int i = 0; scale_tick(s, i, &value); ++i) {
+        svg_text(out, "note", x + 5, scale_at(s, value) + 4, scale_tick_text(s, value, d->series[axis].unit).text);
+    }
+    svg_text(out, "tick m", x, s->from + (axis % 2 == 0 ? 19 : 34), svg_cut(d->series[axis].name, AXIS_LETTERS, name));
+}
+
+static void draw_path(report_text *out, const drawing *d, const scale *scales, int line)
+{
+    const int last = d->count - 1;
+    const double value = record_at(&d->series[last].values, line);
+    const char *command = "M";
+    const scale *s = &scales[last];
+    text_html(out, "<path class=\"faint %s\" style=\"--share:%.0f%%\" d=\"", scale_takes(value) ? "tinted" : "axis",
+              scale_takes(value) ? 100 * fabs((scale_at(s, value) - s->from) / (s->to - s->from)) : 0);
+    for (int k = 0; k < d->count; ++k) {
+        const double at = record_at(&d->series[k].values, line);
+        if (scale_takes(at)) {
+            text_html(out, "%s%.2f %.2f", command, axis_x(d, k), scale_at(&scales[k], at));
+        }
+        command = scale_takes(at) ? "L" : "M";
+    }
+    text_html(out, "\"/>\n");
+}
+
+bool parallel_draw(report_text *out, run_record *run, const drawing *d)
+{
+    (void)run;
+    const double bottom = DRAWING_HEIGHT - DRAWING_BOTTOM;
+    scale scales[PARALLEL_AXES];
+    int lines = 0;
+    assert(d->count >= 2 && d->count <= PARALLEL_AXES);
+    for (int k = 0; k < d->count; ++k) {
+        const record_column *values = &d->series[k].values;
+        double low = INFINITY, high = -INFINITY;
+        scale_widen(&low, &high, values);
+        scales[k] = low <= high ? scale_linear(low, high, AXIS_TICKS, bottom, DRAWING_TOP)
+                                : (scale){0, 1, 2, bottom, DRAWING_TOP};
+        lines = low <= high && values->count > lines ? values->count : lines;
+    }
+    if (lines == 0) {
+        return false;
+    }
+    const frame f = {.x = {1, d->count, 1, AXIS_SIDE, DRAWING_WIDTH - AXIS_SIDE},
+                     .y = scales[d->count - 1],
+                     .y_unit = d->series[d->count - 1].unit,
+                     .x_name = d->x_name,
+                     .y_name = d->y_name,
+                     .height = DRAWING_HEIGHT};
+    frame_begin(out, d->title, &f);
+    for (int i = 0; i < lines && i < PARALLEL_LINES; ++i) {
+        draw_path(out, d, scales, i);
+    }
+    for (int k = 0; k < d->count; ++k) {
+        draw_axis(out, d, &scales[k], k);
+    }
     frame_end(out);
     return true;
 }

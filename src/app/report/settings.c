@@ -6,7 +6,7 @@
 
 static bool is_default(const json_value *option)
 {
-    return strcmp(record_string(option, "source", ""), "default") == 0;
+    return strcmp(json_string(option, "source", ""), "default") == 0;
 }
 
 static void table_of_options(report_text *out, const json_value *options, bool defaults)
@@ -15,9 +15,9 @@ static void table_of_options(report_text *out, const json_value *options, bool d
     for (const json_value *o = options->child; o != NULL; o = o->next) {
         if (is_default(o) == defaults) {
             text_cell(out, "--%s", o->key);
-            text_cell(out, "%s", record_string(o, "value", "(empty)"));
+            text_cell(out, "%s", json_string(o, "value", "(empty)"));
             if (!defaults) {
-                text_cell(out, "%s", record_string(o, "source", "unknown"));
+                text_cell(out, "%s", json_string(o, "source", "unknown"));
             }
         }
     }
@@ -27,8 +27,8 @@ static void table_of_options(report_text *out, const json_value *options, bool d
 /* As it was typed; under a launcher every rank was started with it. */
 static void command_line(report_text *out, const run_record *run)
 {
-    const char *command = record_string(run->manifest, "command", "");
-    double ranks = record_number(run->manifest, "ranks");
+    const char *command = json_string(run->manifest, "command", "");
+    double ranks = json_number(run->manifest, "ranks");
     if (command[0] == '\0') {
         return;
     }
@@ -63,26 +63,26 @@ static void settings(report_text *out, const run_record *run, const json_value *
 static void fact_cells(report_text *out, const json_value *row)
 {
     quantity space;
-    const char *unit = record_string(row, "unit", "");
+    const char *unit = json_string(row, "unit", "");
     const bool word = quantity_unit_named(unit) == UNIT_COUNT && unit[0] != '\0'; /* behind the value */
-    text_cell(out, "%s", record_string(row, "label", record_string(row, "key", "–")));
+    text_cell(out, "%s", json_string(row, "label", json_string(row, "key", "–")));
     text_cell(out, "%s%s%s", record_value_text(json_find(row, "value"), quantity_unit_named(unit), &space),
               word ? " " : "", word ? unit : "");
 }
 
 void section_facts(report_text *out, run_record *run)
 {
-    for (const json_value *group = record_first(json_find(run->summary, "facts"), JSON_ARRAY); group != NULL;
+    for (const json_value *group = json_first(json_find(run->summary, "facts"), JSON_ARRAY); group != NULL;
          group = group->next) {
-        const json_value *row = record_first(json_find(group, "rows"), JSON_ARRAY);
+        const json_value *row = json_first(json_find(group, "rows"), JSON_ARRAY);
         if (row == NULL) {
             continue;
         }
-        text_heading(out, out->level, "%s", record_string(group, "group", "Facts"));
+        text_heading(out, out->level, "%s", json_string(group, "group", "Facts"));
         text_table_begin(out, "lrl", "figure|value|meaning");
         for (; row != NULL; row = row->next) {
             fact_cells(out, row);
-            text_cell(out, "%s", record_string(row, "meaning", ""));
+            text_cell(out, "%s", json_string(row, "meaning", ""));
         }
         text_table_end(out);
     }
@@ -100,12 +100,12 @@ static void fact(report_text *out, const json_value *object, const char *key, co
 
 static void data_facts(report_text *out, const json_value *data)
 {
-    const char *kind = record_string(data, "kind", "data");
+    const char *kind = json_string(data, "kind", "data");
     const bool lower = kind[0] >= 'a' && kind[0] <= 'z';
     text_heading(out, out->level, "%c%s", lower ? kind[0] - 'a' + 'A' : kind[0], kind + 1);
     text_table_begin(out, "ll", "fact|value");
     fact(out, data, "name", "name");
-    for (const json_value *row = record_first(json_find(data, "facts"), JSON_ARRAY); row != NULL; row = row->next) {
+    for (const json_value *row = json_first(json_find(data, "facts"), JSON_ARRAY); row != NULL; row = row->next) {
         fact_cells(out, row);
     }
     fact(out, data, "hash", "hash");
@@ -130,7 +130,7 @@ static void machine_facts(report_text *out, const run_record *run)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         fact(out, run->manifest, rows[i].key, rows[i].name);
     }
-    for (const json_value *v = record_first(versions, JSON_OBJECT); v != NULL; v = v->next) {
+    for (const json_value *v = json_first(versions, JSON_OBJECT); v != NULL; v = v->next) {
         fact(out, versions, v->key, v->key);
     }
     text_table_end(out);
@@ -143,21 +143,20 @@ static void table_of_starts(report_text *out, const json_value *start)
     text_heading(out, out->level, "Starts");
     text_table_begin(out, "lllrlr", "started|ended|host|ranks|after|exit code");
     for (; start != NULL; start = start->next) {
-        double run = record_number(start, "after_run"), epoch = record_number(start, "after_epoch");
+        double run = json_number(start, "after_run"), epoch = json_number(start, "after_epoch");
         const phrase after =
             phrase_of(epoch > 0 ? "run %s, epoch %s" : "–", quantity_count(run).text, quantity_count(epoch).text);
-        TEXT_CELLS(out, record_string(start, "started", "–"), record_string(start, "ended", "–"),
-                   record_string(start, "host", "–"),
-                   record_value_text(json_find(start, "ranks"), UNIT_COUNT, &space[0]), after.text,
-                   record_value_text(json_find(start, "exit"), UNIT_COUNT, &space[1]));
+        TEXT_CELLS(out, json_string(start, "started", "–"), json_string(start, "ended", "–"),
+                   json_string(start, "host", "–"), record_value_text(json_find(start, "ranks"), UNIT_COUNT, &space[0]),
+                   after.text, record_value_text(json_find(start, "exit"), UNIT_COUNT, &space[1]));
     }
     text_table_end(out);
 }
 
 void section_settings(report_text *out, run_record *run)
 {
-    const json_value *options = json_find(run->manifest, "options"), *data = record_data(run);
-    const json_value *start = record_first(json_find(run->manifest, "starts"), JSON_ARRAY);
+    const json_value *options = json_find(run->manifest, "options"), *data = run->data;
+    const json_value *start = json_first(json_find(run->manifest, "starts"), JSON_ARRAY);
     if (options != NULL && options->kind == JSON_OBJECT) {
         settings(out, run, options);
     }
