@@ -49,14 +49,6 @@ typedef struct frame {
     int height;         /* of the whole drawing */
 } frame;
 
-/* The smallest box around what is drawn; begin with EXTENT_NONE. */
-typedef struct extent {
-    double x_low, x_high, low, high;
-} extent;
-#define EXTENT_NONE ((extent){INFINITY, -INFINITY, INFINITY, -INFINITY})
-
-/* The frame around points of this extent, both axes linear. Returns false if there are none. */
-bool frame_around(const extent *e, const char *x_name, const char *y_name, quantity_unit unit, frame *f);
 /* A figure with its caption, and the open SVG. */
 void frame_begin(report_text *out, const char *title, const frame *f);
 void frame_x_axis(report_text *out, const frame *f);
@@ -65,6 +57,8 @@ void frame_end(report_text *out);
 
 void svg_line(report_text *out, const char *class, double x1, double y1, double x2, double y2);
 void svg_text(report_text *out, const char *class, double x, double y, const char *text);
+/* A circle; share: 0 to 1, of the tint where the class has one; NaN: half. */
+void svg_point(report_text *out, const char *class, double share, double x, double y, double radius);
 /* A name of at most `most` letters (<= 31); a longer one ends in dots. Returns text. */
 enum { SVG_CUT_BYTES = 128 };
 const char *svg_cut(const char *name, int most, char text[SVG_CUT_BYTES]);
@@ -110,16 +104,18 @@ typedef struct drawing {
 /* The i-th of the colours that tell series apart. */
 const char *drawing_colour(int i);
 const char *series_colour(const drawing *d, int k);
+/* Returns true for `most` of `count` numbers 0 ... count - 1, evenly spread. */
+bool drawing_chooses(int64_t i, int64_t count, int64_t most);
 /* Adds a line of a curve. */
 void drawing_add_line(drawing *d, const record_curve *curve, const char *name, const char *colour, bool faint);
 
 /* Lines (x, y) with the edges low and high of a band (lines.c). A line of more than CHART_POINTS points is thinned: each
  * of equal stretches keeps its lowest and highest point, so no spike is lost. */
 bool lines_draw(report_text *out, run_record *run, const drawing *d);
-/* Points (x, y) of each series in its colour; of many, SCATTER_POINTS per series are evenly chosen (points.c). */
+/* Points (x, y) of each series in its colour; of many, SCATTER_POINTS per series are evenly chosen. */
 bool scatter_draw(report_text *out, run_record *run, const drawing *d);
 /* One row per series: points at their x, moved up and down so that none covers another; tint (0 to 1) colours them.
- * At most SWARM_POINTS per series, evenly chosen from the sorted ones. */
+ * At most SWARM_POINTS per series, evenly chosen from the sorted ones (swarm.c). */
 bool beeswarm_draw(report_text *out, run_record *run, const drawing *d);
 /* x [count], ascending. [out] level: row of each point, 0 in the middle, then 1 above, 2 below, 3 above ...; two
  * points of a level are at least `diameter` apart. Returns the number of levels. count <= SWARM_POINTS. */

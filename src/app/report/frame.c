@@ -18,6 +18,12 @@ void svg_text(report_text *out, const char *class, double x, double y, const cha
     text_html(out, "<text class=\"%s\" x=\"%.2f\" y=\"%.2f\">%s</text>\n", class, x, y, text);
 }
 
+void svg_point(report_text *out, const char *class, double share, double x, double y, double radius)
+{
+    text_html(out, "<circle class=\"point %s\" style=\"--share:%.0f%%\" cx=\"%.2f\" cy=\"%.2f\" r=\"%.2f\"/>\n", class,
+              isfinite(share) ? 100 * fmin(fmax(share, 0), 1) : 50, x, y, radius);
+}
+
 const char *svg_cut(const char *name, int most, char text[SVG_CUT_BYTES])
 {
     size_t cut = 0, bytes = 0; /* in front of the last letter that fits; all that fit */
@@ -52,6 +58,11 @@ const char *series_colour(const drawing *d, int k)
     return d->series[k].colour != NULL ? d->series[k].colour : drawing_colour(k);
 }
 
+bool drawing_chooses(int64_t i, int64_t count, int64_t most)
+{
+    return i == 0 || count <= most || i * most / count > (i - 1) * most / count;
+}
+
 void drawing_add_line(drawing *d, const record_curve *curve, const char *name, const char *colour, bool faint)
 {
     assert(d->count < SERIES_MAX && curve->count <= INT_MAX);
@@ -60,20 +71,6 @@ void drawing_add_line(drawing *d, const record_curve *curve, const char *name, c
                                              .faint = faint,
                                              .x = {curve->x, (int)curve->count},
                                              .y = {curve->y, (int)curve->count}};
-}
-
-bool frame_around(const extent *e, const char *x_name, const char *y_name, quantity_unit unit, frame *f)
-{
-    if (!(e->x_low <= e->x_high && e->low <= e->high)) {
-        return false;
-    }
-    *f = (frame){.x = scale_linear(e->x_low, e->x_high, 6, DRAWING_LEFT, DRAWING_WIDTH - DRAWING_RIGHT),
-                 .y = scale_linear(e->low, e->high, 5, DRAWING_HEIGHT - DRAWING_BOTTOM, DRAWING_TOP),
-                 .y_unit = unit,
-                 .x_name = x_name,
-                 .y_name = y_name,
-                 .height = DRAWING_HEIGHT};
-    return true;
 }
 
 void frame_begin(report_text *out, const char *title, const frame *f)

@@ -1,4 +1,4 @@
-/* app/report/lines.c: lines over a common axis, with bands, a mark and labels at their ends (app/report/drawing.h). */
+/* app/report/lines.c: lines with bands, a mark and labels at their ends; and points (app/report/drawing.h). */
 #include <math.h>
 #include <stdlib.h>
 
@@ -15,34 +15,40 @@ static bool has_band(const drawing_series *line)
     return line->high.count > 0 && line->low.count >= points && line->high.count >= points;
 }
 
-static void widen(extent *e, const drawing_series *line)
+/* Sets axes around all that is drawn: linear, but for counts of several magnitudes along a line. Returns false if
+ * there is nothing. */
+static bool frame_of(const drawing *d, bool line, frame *f)
 {
-    const int points = points_of(line), band = has_band(line) ? points : 0;
-    scale_widen(&e->x_low, &e->x_high, &(record_column){line->x.value, points});
-    scale_widen(&e->low, &e->high, &(record_column){line->y.value, points});
-    scale_widen(&e->low, &e->high, &(record_column){line->low.value, band});
-    scale_widen(&e->low, &e->high, &(record_column){line->high.value, band});
-}
-
-static bool frame_of(const drawing *d, frame *f)
-{
-    extent e = EXTENT_NONE;
+    double x_low = INFINITY, x_high = -INFINITY, low = INFINITY, high = -INFINITY;
     for (int l = 0; l < d->count; ++l) {
-        widen(&e, &d->series[l]);
+        const drawing_series *s = &d->series[l];
+        const int points = points_of(s), band = has_band(s) ? points : 0;
+        scale_widen(&x_low, &x_high, &(record_column){s->x.value, points});
+        scale_widen(&low, &high, &(record_column){s->y.value, points});
+        scale_widen(&low, &high, &(record_column){s->low.value, band});
+        scale_widen(&low, &high, &(record_column){s->high.value, band});
     }
-    e.low = d->from_zero ? fmin(0, e.low) : e.low;
-    e.high = d->most > 0 ? fmax(e.low, fmin(e.high, d->most)) : e.high;
-    if (!frame_around(&e, d->x_name != NULL ? d->x_name : "epoch", d->y_name, d->unit, f)) {
+    low = d->from_zero ? fmin(0, low) : low;
+    high = d->most > 0 ? fmax(low, fmin(high, d->most)) : high;
+    if (!(x_low <= x_high && low <= high)) {
         return false;
     }
-    if (d->unit == UNIT_COUNT && !d->from_zero && e.low > 0 && e.high / e.low > 50) {
-        f->y = scale_logarithmic(e.low, e.high, f->y.from, f->y.to);
-    }
+    const double bottom = DRAWING_HEIGHT - DRAWING_BOTTOM;
+    const bool logarithmic = line && d->unit == UNIT_COUNT && !d->from_zero && low > 0 && high / low > 50;
+    *f = (frame){.x = scale_linear(x_low, x_high, 6, DRAWING_LEFT, DRAWING_WIDTH - DRAWING_RIGHT),
+                 .y = logarithmic ? scale_logarithmic(low, high, bottom, DRAWING_TOP)
+                                  : scale_linear(low, high, 5, bottom, DRAWING_TOP),
+                 .y_unit = d->unit,
+                 .x_name = d->x_name != NULL ? d->x_name : "epoch",
+                 .y_name = d->y_name,
+                 .height = DRAWING_HEIGHT};
     if (d->x_name == NULL) { /* epochs are whole */
-        f->x = (scale){e.x_low - 1, e.x_high + 1, fmax(1, f->x.step), f->x.from, f->x.to};
+        f->x = (scale){x_low - 1, x_high + 1, fmax(1, f->x.step), f->x.from, f->x.to};
     }
-    f->x.low = e.x_high > e.x_low ? e.x_low : f->x.low; /* the axis ends where the lines end */
-    f->x.high = e.x_high > e.x_low ? e.x_high : f->x.high;
+    if (line && x_high > x_low) { /* the axis ends where the lines end */
+        f->x.low = x_low;
+        f->x.high = x_high;
+    }
     return true;
 }
 
@@ -215,27 +221,70 @@ static void draw_band(report_text *out, const drawing *d, const frame *f)
     }
 }
 
-bool lines_draw(report_text *out, run_record *run, const drawing *d)
+static void draw_lines(report_text *out, const drawing *d, const frame *f)
+{
+    for (int l = 0; l < d->count; ++l) {
+        draw_line_band(out, f, d, l);
+    }
+    for (int l = 0; l < 2 * d->count; ++l) { /* medians on top */
+        if (d->series[l % d->count].faint == (l < d->count)) {
+            draw_line(out, f, d, l % d->count);
+        }
+    }
+    draw_mark(out, d, f);
+    draw_labels(out, d, f);
+}
+
+/* ---- points ---- */
+
+static bool is_point(const drawing_series *s, int i)
+{
+    return scale_takes(s->x.value[i]) && scale_takes(s->y.value[i]);
+}
+
+static void draw_points(report_text *out, const drawing *d, const frame *f)
+{
+    for (int k = 0; k < d->count; ++k) {
+        const drawing_series *s = &d->series[k];
+        int points = 0, at = 0;
+        for (int i = 0; i < points_of(s); ++i) {
+            points += is_point(s, i);
+        }
+        for (int i = 0; i < points_of(s); ++i) {
+            if (is_point(s, i) && drawing_chooses(at++, points, SCATTER_POINTS)) {
+                svg_point(out, phrase_of("f-%s", series_colour(d, k)).text, NAN, scale_at(&f->x, s->x.value[i]),
+                          scale_at(&f->y, s->y.value[i]), 3);
+            }
+        }
+        if (k < DRAWING_LABELS && s->name[0] != '\0') {
+            svg_label(out, series_colour(d, k), f->x.to + 10, f->y.to + 4 + DRAWING_LABEL_HEIGHT * k, s->name);
+        }
+    }
+}
+
+static bool draw(report_text *out, const drawing *d, bool line)
 {
     frame f;
-    (void)run;
-    if (!frame_of(d, &f)) {
+    if (!frame_of(d, line, &f)) {
         return false;
     }
     frame_begin(out, d->title, &f);
     draw_band(out, d, &f);
     frame_y_axis(out, &f);
     frame_x_axis(out, &f);
-    for (int l = 0; l < d->count; ++l) {
-        draw_line_band(out, &f, d, l);
-    }
-    for (int l = 0; l < 2 * d->count; ++l) { /* medians on top */
-        if (d->series[l % d->count].faint == (l < d->count)) {
-            draw_line(out, &f, d, l % d->count);
-        }
-    }
-    draw_mark(out, d, &f);
-    draw_labels(out, d, &f);
+    (line ? draw_lines : draw_points)(out, d, &f);
     frame_end(out);
     return true;
+}
+
+bool lines_draw(report_text *out, run_record *run, const drawing *d)
+{
+    (void)run;
+    return draw(out, d, true);
+}
+
+bool scatter_draw(report_text *out, run_record *run, const drawing *d)
+{
+    (void)run;
+    return draw(out, d, false);
 }

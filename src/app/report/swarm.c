@@ -1,5 +1,5 @@
 /*
- * app/report/points.c: a scatter, a beeswarm, and parallel axes (app/report/drawing.h).
+ * app/report/swarm.c: a beeswarm, and parallel axes (app/report/drawing.h).
  *
  * A beeswarm has levels above and below the middle of each row, a point's diameter apart. Points are placed from
  * left to right, each on the level nearest to the middle where the point before it ends; so none covers another.
@@ -19,77 +19,16 @@
 enum { ROW_LEAST = 26, ROW_MOST = 110, SWARM_LEFT = 132, SWARM_RIGHT = 30, SWARM_LETTERS = 17 };
 enum { AXIS_SIDE = 44, AXIS_TICKS = 4, AXIS_LETTERS = 16 };
 
-static void put_circle(report_text *out, const char *colour, double share, double x, double y, double radius)
-{
-    text_html(out, "<circle class=\"point %s\" style=\"--share:%.0f%%\" cx=\"%.2f\" cy=\"%.2f\" r=\"%.2f\"/>\n", colour,
-              isfinite(share) ? 100 * fmin(fmax(share, 0), 1) : 50, x, y, radius);
-}
-
-/* Returns true for `most` of `count` numbers 0 ... count - 1, evenly spread. */
-static bool is_chosen(int64_t i, int64_t count, int64_t most)
-{
-    return i == 0 || count <= most || i * most / count > (i - 1) * most / count;
-}
-
-/* ---- scatter ---- */
-
-static bool is_point(const drawing_series *s, int i)
-{
-    return scale_takes(record_at(&s->x, i)) && scale_takes(record_at(&s->y, i));
-}
-
-static void draw_series(report_text *out, const frame *f, const drawing_series *s, int number)
-{
-    char colour[8];
-    int points = 0, at = 0;
-    snprintf(colour, sizeof colour, "f-%s", drawing_colour(number));
-    for (int i = 0; i < s->x.count; ++i) {
-        points += is_point(s, i);
-    }
-    for (int i = 0; i < s->x.count; ++i) {
-        if (is_point(s, i) && is_chosen(at++, points, SCATTER_POINTS)) {
-            put_circle(out, colour, NAN, scale_at(&f->x, s->x.value[i]), scale_at(&f->y, s->y.value[i]), 3);
-        }
-    }
-    if (number < DRAWING_LABELS && s->name[0] != '\0') {
-        svg_label(out, drawing_colour(number), f->x.to + 10, f->y.to + 4 + DRAWING_LABEL_HEIGHT * number, s->name);
-    }
-}
-
-bool scatter_draw(report_text *out, run_record *run, const drawing *d)
-{
-    extent e = EXTENT_NONE;
-    frame f;
-    (void)run;
-    for (int k = 0; k < d->count; ++k) {
-        scale_widen(&e.x_low, &e.x_high, &d->series[k].x);
-        scale_widen(&e.low, &e.high, &d->series[k].y);
-    }
-    if (!frame_around(&e, d->x_name, d->y_name, d->unit, &f)) {
-        return false;
-    }
-    frame_begin(out, d->title, &f);
-    frame_y_axis(out, &f);
-    frame_x_axis(out, &f);
-    for (int k = 0; k < d->count; ++k) {
-        draw_series(out, &f, &d->series[k], k);
-    }
-    frame_end(out);
-    return true;
-}
-
-/* ---- beeswarm ---- */
-
-/* One row: its points from left to right. */
-typedef struct swarm {
-    double value[SWARM_POINTS], tint[SWARM_POINTS], x[SWARM_POINTS];
-    int level[SWARM_POINTS];
-    int count;
-} swarm;
-
 typedef struct bee {
     double value, tint;
 } bee;
+
+/* One row: its points from left to right. */
+typedef struct swarm {
+    double tint[SWARM_POINTS], x[SWARM_POINTS];
+    int level[SWARM_POINTS];
+    int count;
+} swarm;
 
 static int by_value(const void *a, const void *b)
 {
@@ -97,22 +36,21 @@ static int by_value(const void *a, const void *b)
     return (x->value > y->value) - (x->value < y->value);
 }
 
-static void swarm_read(run_record *run, const drawing_series *s, swarm *row)
+static void swarm_read(run_record *run, const drawing_series *s, const scale *x, swarm *row)
 {
     bee *bees = record_alloc(run, s->x.count, sizeof *bees);
     int count = 0;
-    if (bees == NULL) {
-        return;
-    }
-    for (int i = 0; i < s->x.count; ++i) {
+    for (int i = 0; i < s->x.count && bees != NULL; ++i) {
         if (scale_takes(s->x.value[i])) {
             bees[count++] = (bee){s->x.value[i], record_at(&s->tint, i)};
         }
     }
-    qsort(bees, (size_t)count, sizeof *bees, by_value);
+    if (count > 0) {
+        qsort(bees, (size_t)count, sizeof *bees, by_value);
+    }
     for (int i = 0; i < count; ++i) {
-        if (is_chosen(i, count, SWARM_POINTS)) {
-            row->value[row->count] = bees[i].value;
+        if (drawing_chooses(i, count, SWARM_POINTS)) {
+            row->x[row->count] = scale_at(x, bees[i].value);
             row->tint[row->count++] = bees[i].tint;
         }
     }
@@ -163,8 +101,8 @@ static void draw_rows(report_text *out, const drawing *d, const frame *f, const 
         for (int i = 0; i < row->count; ++i) {
             const int level = row->level[i];
             const double up = (level % 2 == 1 ? level / 2 + 1 : -(level / 2)) * diameter;
-            put_circle(out, isfinite(row->tint[i]) ? "tint" : "f-c0", row->tint[i], row->x[i], middle - up,
-                       diameter / 2);
+            svg_point(out, isfinite(row->tint[i]) ? "tint" : "f-c0", row->tint[i], row->x[i], middle - up,
+                      diameter / 2);
         }
     }
 }
@@ -184,10 +122,7 @@ bool beeswarm_draw(report_text *out, run_record *run, const drawing *d)
                .x_unit = d->unit,
                .x_name = d->x_name};
     for (int k = 0; k < d->count; ++k) {
-        swarm_read(run, &d->series[k], &rows[k]);
-        for (int i = 0; i < rows[k].count; ++i) {
-            rows[k].x[i] = scale_at(&f.x, rows[k].value[i]);
-        }
+        swarm_read(run, &d->series[k], &f.x, &rows[k]);
     }
     const double diameter = place(rows, d->count, &levels), height = fmax(ROW_LEAST, levels * diameter + 4);
     const double bottom = DRAWING_TOP + d->count * height;
