@@ -21,9 +21,8 @@ static void score_cell(report_text *out, double mean, double std)
 
 static void table_of_figures(report_text *out, const run_record *runs, int count)
 {
-    text_table_begin(
-        out, "llrrrrrrrrr",
-        "folder|ended|runs|epochs|test|validation|baseline|epoch, median|sent per epoch|peak memory|ranks");
+    TEXT_TABLE(out, "llrrrrrrrrr", "folder", "ended", "runs", "epochs", "test", "validation", "baseline",
+               "epoch, median", "sent per epoch", "peak memory", "ranks");
     for (int k = 0; k < count; ++k) {
         const record_figures *f = &runs[k].figures;
         double code = json_number(runs[k].manifest, "exit");

@@ -132,7 +132,7 @@ static void tiles(report_text *out, const run_record *run)
     }
     text_html(out, "<div class=\"tiles\">\n");
     if (!out->html) {
-        text_table_begin(out, "lrl", "figure|value|");
+        TEXT_TABLE(out, "lrl", "figure", "value", "");
     }
     score_tile(out, f, "Test", f->test, f->test_std, at);
     score_tile(out, f, "Validation", f->valid, f->valid_std,

@@ -117,7 +117,7 @@ static void table_of_epochs(report_text *out, run_record *run)
     text_fold_begin(out, true,
                     run->series_count > 1 ? "Some epochs in figures (medians over the runs)" : "Some epochs in figures",
                     false);
-    text_table_begin(out, "rrrrrrr", "epoch|loss|train|valid|test|time|learning rate");
+    TEXT_TABLE(out, "rrrrrrr", "epoch", "loss", "train", "valid", "test", "time", "learning rate");
     for (int64_t i = 0; i < count; ++i) {
         const double epoch = rows->x[count > 1 ? (rows->count - 1) * i / (count - 1) : 0];
         text_cell(out, "%.0f", epoch);
@@ -133,7 +133,7 @@ static void table_of_runs(report_text *out, const run_record *run)
 {
     static const record_epoch none = {.value = {[RECORD_VALID] = NAN, [RECORD_TEST] = NAN}};
     const int rows = run->series_count < RUN_ROWS_MAX ? run->series_count : RUN_ROWS_MAX;
-    text_table_begin(out, "rrrrrr", "run|epochs|best epoch|valid|test|last loss");
+    TEXT_TABLE(out, "rrrrrr", "run", "epochs", "best epoch", "valid", "test", "last loss");
     for (int s = 0; s < rows; ++s) {
         const record_series *series = &run->series[s];
         const record_epoch *best = series->best >= 0 ? &series->epoch[series->best] : &none;

@@ -30,7 +30,7 @@ static void table_of_lanes(report_text *out, run_record *run)
     if (lane == NULL) {
         return;
     }
-    text_table_begin(out, "lrrrr", "sent per rank, whole job|least|mean|most|messages, mean");
+    TEXT_TABLE(out, "lrrrr", "sent per rank, whole job", "least", "mean", "most", "messages, mean");
     for (; lane != NULL; lane = lane->next) {
         const record_column bytes = record_numbers(run, sent, lane->key);
         const record_spread spread = record_spread_of(&bytes);

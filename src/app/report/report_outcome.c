@@ -89,7 +89,7 @@ static void table_of_pairs(report_text *out, const run_record *run, const json_v
                            const record_column *support)
 {
     char name[RECORD_CLASS_BYTES];
-    text_table_begin(out, run->class_name != NULL ? "llrr" : "rrrr", "label|taken for|count|of the label");
+    TEXT_TABLE(out, run->class_name != NULL ? "llrr" : "rrrr", "label", "taken for", "count", "of the label");
     for (const json_value *pair = json_first(json_find(outcome, "confused"), JSON_ARRAY); pair != NULL;
          pair = pair->next) {
         const double label = json_number(pair, "label"), count = json_number(pair, record_rows_word(run));
@@ -131,8 +131,8 @@ static void tell_classes(report_text *out, run_record *run, const json_value *ou
         json_string(outcome, "split", "test"));
     if (support->count > 0) {
         text_fold_begin(out, folded, "Figures of each class", false);
-        text_table_begin(out, run->class_name != NULL ? "lrrrrrrr" : "rrrrrrrr",
-                         "class|in training|in validation|in test|predicted|precision|recall|F1");
+        TEXT_TABLE(out, run->class_name != NULL ? "lrrrrrrr" : "rrrrrrrr", "class", "in training", "in validation",
+                   "in test", "predicted", "precision", "recall", "F1");
         rows_of(out, run, json_find(outcome, "classes"), class_columns, COLUMNS, support->count, true);
         average_row(out, outcome, "macro");
         average_row(out, outcome, "micro");
@@ -151,7 +151,7 @@ static void tell_tasks(report_text *out, run_record *run, const json_value *outc
     text_paragraph(out, "muted", "Predictions of the last run at its best epoch, on the %s split.",
                    json_string(outcome, "split", "test"));
     text_fold_begin(out, count > OPEN_MAX, "Figures of each task", false);
-    text_table_begin(out, "rrrr", "task|positive|negative|ROC-AUC");
+    TEXT_TABLE(out, "rrrr", "task", "positive", "negative", "ROC-AUC");
     rows_of(out, run, json_find(outcome, "tasks"), task_columns, 3, count, false);
     text_table_end(out);
     text_fold_end(out, count > OPEN_MAX);

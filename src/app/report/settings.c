@@ -13,7 +13,7 @@ static bool is_default(const json_value *option)
 
 static void table_of_options(report_text *out, const json_value *option, bool defaults)
 {
-    text_table_begin(out, defaults ? "ll" : "lll", defaults ? "option|value" : "option|value|from");
+    TEXT_TABLE(out, defaults ? "ll" : "lll", "option", "value", "from");
     for (; option != NULL; option = option->next) {
         if (is_default(option) == defaults) {
             text_cell(out, "--%s", option->key);
@@ -78,7 +78,7 @@ void section_facts(report_text *out, run_record *run)
         const json_value *row = json_first(json_find(group, "rows"), JSON_ARRAY);
         if (row != NULL) {
             text_heading(out, out->level, "%s", json_string(group, "group", "Facts"));
-            text_table_begin(out, "lrl", "figure|value|meaning");
+            TEXT_TABLE(out, "lrl", "figure", "value", "meaning");
             for (; row != NULL; row = row->next) {
                 fact_row(out, row, true);
             }
@@ -103,7 +103,7 @@ static void data_facts(report_text *out, const json_value *data)
     const bool lower = kind[0] >= 'a' && kind[0] <= 'z';
     const json_value *row = json_first(json_find(data, "facts"), JSON_ARRAY);
     text_heading(out, out->level, "%c%s", lower ? kind[0] - 'a' + 'A' : kind[0], kind + 1);
-    text_table_begin(out, "ll", "fact|value");
+    TEXT_TABLE(out, "ll", "fact", "value");
     fact(out, data, "name", "name");
     for (; row != NULL; row = row->next) {
         fact_row(out, row, false);
@@ -124,7 +124,7 @@ static void machine_facts(report_text *out, const run_record *run)
                                           {"gpu_rows", "rows between GPUs"}};
     const json_value *versions = json_find(run->manifest, "versions");
     text_heading(out, out->level, "Machine and versions");
-    text_table_begin(out, "ll", "fact|value");
+    TEXT_TABLE(out, "ll", "fact", "value");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         fact(out, run->manifest, rows[i][0], rows[i][1]);
     }
@@ -139,7 +139,7 @@ static void table_of_starts(report_text *out, const json_value *start)
 {
     quantity space[2];
     text_heading(out, out->level, "Starts");
-    text_table_begin(out, "lllrlr", "started|ended|host|ranks|after|exit code");
+    TEXT_TABLE(out, "lllrlr", "started", "ended", "host", "ranks", "after", "exit code");
     for (; start != NULL; start = start->next) {
         const double run = json_number(start, "after_run"), epoch = json_number(start, "after_epoch");
         const phrase after =

@@ -87,7 +87,7 @@ static void table_of_epoch(report_text *out, const parts *p, double epochs)
     for (int i = p->once; i < p->count; ++i) {
         total += p->spread[i].mean;
     }
-    text_table_begin(out, "lrrrr", "activity, per epoch|least|mean|most|share");
+    TEXT_TABLE(out, "lrrrr", "activity, per epoch", "least", "mean", "most", "share");
     for (int i = p->once; i < p->count; ++i) {
         text_cell_styled(out, (cell_style){.patch = p->part[i].colour}, p->part[i].name);
         section_spread(out, &p->spread[i], epochs, UNIT_SECONDS);
@@ -107,7 +107,7 @@ static void draw_ranks(report_text *out, run_record *run, const parts *p)
 
 static void table_of_the_rest(report_text *out, const parts *p)
 {
-    text_table_begin(out, "lrrr", "once a job|least|mean|most");
+    TEXT_TABLE(out, "lrrr", "once a job", "least", "mean", "most");
     for (int i = 0; i < p->once; ++i) {
         text_cell(out, "%s", p->part[i].name);
         section_spread(out, &p->spread[i], 1, UNIT_SECONDS);
