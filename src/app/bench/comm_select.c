@@ -179,12 +179,10 @@ static void close_case(select_case *c)
 static weft_status add_row(comm_bench *bench, const select_case *c)
 {
     const bool valid = c->correct == 1;
-    const bench_quartiles ours = valid ? c->times.seconds : bench_quartiles_of(NULL, 0);
     const int64_t bytes = c->count * (int64_t)sizeof(float);
+    const bench_quartiles ours =
+        bench_comm_judge(bench, c->name, bytes, valid ? 0.0 : (double)INFINITY, c->times.seconds);
     const comm_cost cost = {.selected = c->count};
-    if (!valid) {
-        bench_comm_reject(bench, c->name, bytes, (double)INFINITY);
-    }
     select_row row = {.op = "select",
                       .algorithm = c->name,
                       .bytes = bytes,
@@ -199,7 +197,6 @@ static weft_status add_row(comm_bench *bench, const select_case *c)
                       .exact_share = c->share,
                       .valid = valid};
     BENCH_SET_SECONDS(&row, ours);
-    row.n = c->times.seconds.count;
     return bench_grid_add(&bench->grid, &row);
 }
 
@@ -232,15 +229,18 @@ done:
     return status;
 }
 
-weft_status bench_comm_select(comm_bench *bench)
+static weft_status run_size(comm_bench *bench, int64_t bytes)
 {
-    WEFT_TRY(bench_comm_begin(bench, select_row_columns, TABLE_COLUMNS(select_row)));
-    for (int i = 0; i < bench->sizes; i++) {
-        WEFT_CHECK(bench->size[i] / (int64_t)sizeof(float) <= INT32_MAX, WEFT_ERR_UNSUPPORTED,
-                   "--sizes: a selection takes less than 2^31 elements, not %lld bytes", (long long)bench->size[i]);
-        for (int j = 0; j < bench->names.count; j++) {
-            WEFT_TRY(run_case(bench, bench->size[i], bench->names.wanted[j]));
-        }
+    WEFT_CHECK(bytes / (int64_t)sizeof(float) <= INT32_MAX, WEFT_ERR_UNSUPPORTED,
+               "--sizes: a selection takes less than 2^31 elements, not %lld bytes", (long long)bytes);
+    for (int i = 0; i < bench->names.count; i++) {
+        WEFT_TRY(run_case(bench, bytes, bench->names.wanted[i]));
     }
     return WEFT_OK;
 }
+
+const comm_bench_op bench_comm_select = {.choices = OPT_TOPK_SELECT,
+                                         .all = true,
+                                         .column = select_row_columns,
+                                         .columns = TABLE_COLUMNS(select_row),
+                                         .run = run_size};

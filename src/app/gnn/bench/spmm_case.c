@@ -28,61 +28,57 @@
 #include "app/gnn/bench/bench_spmm.h"
 #include "base/alloc.h"
 #include "graph/graph.h"
+#include "tensor/tensor.h"
 
 enum { SAMPLED_ROWS = 128 };
 
-/* Host and device memory of one width; out, x in the matrix's order; given_x, given_out when it is not the given one.
- */
+/* Host and device memory of one width. The matrix's own order may differ from the given one: given_x and given_out
+ * are empty when it does not. */
 typedef struct bench_operands {
     float *host_x, *host_out; /* in the given order */
-    void *x, *out, *given_x, *given_out;
-    void *vertex, *position;
+    weft_tensor x, out, given_x, given_out, vertex, position;
 } bench_operands;
 
-static void free_operands(weft_hal *hal, bench_operands *o)
+static void free_operands(bench_operands *o)
 {
+    weft_tensor *const tensors[] = {&o->x, &o->out, &o->given_x, &o->given_out, &o->vertex, &o->position};
+    for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++) {
+        tensor_destroy(tensors[i]);
+    }
     weft_free(o->host_x);
     weft_free(o->host_out);
-    void *const device[] = {o->x, o->out, o->given_x, o->given_out, o->vertex, o->position};
-    for (size_t i = 0; i < sizeof device / sizeof *device; i++) {
-        hal->mem.free(hal, device[i]);
-    }
 }
 
-static weft_status upload_index(weft_hal *hal, const int32_t *index, int64_t count, void **device)
+static weft_status upload(weft_hal *hal, weft_dtype dtype, int64_t rows, int64_t d, const void *values, weft_tensor *t)
 {
-    WEFT_TRY(hal->mem.alloc(hal, (size_t)count * sizeof *index, WEFT_MEM_GRAPH, device));
-    return hal->mem.upload(hal, *device, index, (size_t)count * sizeof *index);
+    WEFT_TRY(tensor_create(hal, dtype, rows, d, WEFT_MEM_FEATURE, t));
+    return values != NULL ? tensor_upload(t, values) : WEFT_OK;
 }
 
 /* to[i,:] = from[index[i],:] */
-static weft_status reorder(weft_hal *hal, int64_t rows, int64_t d, const void *index, const void *from, void *to)
+static weft_status reorder(weft_hal *hal, const weft_tensor *index, const weft_tensor *from, const weft_tensor *to)
 {
-    const hal_gather_rows_args args = {.x = hal_mat_from(from, WEFT_DTYPE_F32, rows, d, d),
-                                       .index = hal_column_from(index, WEFT_DTYPE_I32, rows),
-                                       .y = hal_mat_of(to, WEFT_DTYPE_F32, rows, d, d)};
-    return hal_gather_rows(hal, &args);
+    return hal_gather_rows(
+        hal, &(hal_gather_rows_args){.x = tensor_mat(from), .index = tensor_mat(index), .y = tensor_mat(to)});
 }
 
 static weft_status new_operands(weft_hal *hal, const bench_matrix *matrix, int64_t d, bench_operands *o)
 {
-    const size_t rows = (size_t)matrix->csr.rows;
-    const size_t floats = rows * (size_t)d;
-    const size_t bytes = floats * sizeof(float);
-    WEFT_TRY(WEFT_NEW(&o->host_x, floats, WEFT_MEM_FEATURE));
-    WEFT_TRY(WEFT_NEW(&o->host_out, floats, WEFT_MEM_FEATURE));
-    bench_fill(0, o->host_x, (int64_t)floats);
-    WEFT_TRY(hal->mem.alloc(hal, bytes, WEFT_MEM_FEATURE, &o->x));
-    WEFT_TRY(hal->mem.alloc(hal, bytes, WEFT_MEM_FEATURE, &o->out));
-    if (matrix->position == NULL) {
-        return hal->mem.upload(hal, o->x, o->host_x, bytes);
+    const int64_t rows = matrix->csr.rows;
+    const bool given = matrix->position == NULL;
+    WEFT_TRY(WEFT_NEW(&o->host_x, rows * d, WEFT_MEM_FEATURE));
+    WEFT_TRY(WEFT_NEW(&o->host_out, rows * d, WEFT_MEM_FEATURE));
+    bench_fill(0, o->host_x, rows * d);
+    WEFT_TRY(upload(hal, WEFT_DTYPE_F32, rows, d, given ? o->host_x : NULL, &o->x));
+    WEFT_TRY(upload(hal, WEFT_DTYPE_F32, rows, d, NULL, &o->out));
+    if (given) {
+        return WEFT_OK;
     }
-    WEFT_TRY(hal->mem.alloc(hal, bytes, WEFT_MEM_FEATURE, &o->given_x));
-    WEFT_TRY(hal->mem.alloc(hal, bytes, WEFT_MEM_FEATURE, &o->given_out));
-    WEFT_TRY(upload_index(hal, matrix->vertex, matrix->csr.rows, &o->vertex));
-    WEFT_TRY(upload_index(hal, matrix->position, matrix->csr.rows, &o->position));
-    WEFT_TRY(hal->mem.upload(hal, o->given_x, o->host_x, bytes));
-    return reorder(hal, matrix->csr.rows, d, o->vertex, o->given_x, o->x);
+    WEFT_TRY(upload(hal, WEFT_DTYPE_F32, rows, d, o->host_x, &o->given_x));
+    WEFT_TRY(upload(hal, WEFT_DTYPE_F32, rows, d, NULL, &o->given_out));
+    WEFT_TRY(upload(hal, WEFT_DTYPE_I32, rows, 1, matrix->vertex, &o->vertex));
+    WEFT_TRY(upload(hal, WEFT_DTYPE_I32, rows, 1, matrix->position, &o->position));
+    return reorder(hal, &o->vertex, &o->given_x, &o->x);
 }
 
 typedef struct bench_job {
@@ -98,21 +94,12 @@ typedef struct bench_job {
 static weft_status run_once(void *argument)
 {
     const bench_job *job = argument;
-    weft_hal *hal = job->hal;
     const bench_operands *o = job->operands;
-    const int64_t d = job->d;
-    const int64_t rows = job->matrix->csr.rows;
-    const hal_spmm_run_args args = {.matrix = job->spmm,
-                                    .x = hal_mat_of(o->x, WEFT_DTYPE_F32, job->matrix->csr.cols, d, d),
-                                    .out = hal_mat_of(o->out, WEFT_DTYPE_F32, rows, d, d)};
-    if (job->move) {
-        WEFT_TRY(reorder(hal, rows, d, o->vertex, o->given_x, o->x));
-    }
-    WEFT_TRY(hal_spmm_run(hal, &args));
-    if (job->move) {
-        WEFT_TRY(reorder(hal, rows, d, o->position, o->out, o->given_out));
-    }
-    return hal->stream.sync(hal);
+    const hal_spmm_run_args args = {.matrix = job->spmm, .x = tensor_mat(&o->x), .out = tensor_mat(&o->out)};
+    WEFT_TRY(job->move ? reorder(job->hal, &o->vertex, &o->given_x, &o->x) : WEFT_OK);
+    WEFT_TRY(hal_spmm_run(job->hal, &args));
+    WEFT_TRY(job->move ? reorder(job->hal, &o->position, &o->out, &o->given_out) : WEFT_OK);
+    return job->hal->stream.sync(job->hal);
 }
 
 /* `worst` or the largest error over its bound in row r of the matrix, which lies in row v of the result. */
@@ -143,11 +130,9 @@ static int64_t longest_row(const hal_csr *csr)
 
 static weft_status check_job(const bench_job *job, spmm_row *row)
 {
-    weft_hal *hal = job->hal;
     const bench_operands *o = job->operands;
     const hal_csr *csr = &job->matrix->csr;
-    const size_t bytes = (size_t)csr->rows * (size_t)job->d * sizeof(float);
-    WEFT_TRY(hal->mem.download(hal, o->host_out, job->move ? o->given_out : o->out, bytes));
+    WEFT_TRY(tensor_download(job->move ? &o->given_out : &o->out, o->host_out));
     row->error = 0.0;
     for (int64_t i = 0; i <= SAMPLED_ROWS && csr->rows > 0; i++) {
         const int64_t r = i < SAMPLED_ROWS ? (int64_t)((double)i / SAMPLED_ROWS * (double)csr->rows) : longest_row(csr);
@@ -312,7 +297,7 @@ weft_status bench_form(const bench_team *team, const bench_matrix *matrix, hal_s
         status = measure_case(&job, wanted, table);
     }
 done:
-    free_operands(hal, &o);
+    free_operands(&o);
     hal->sparse.spmm_destroy(hal, job.spmm);
     return status;
 }
