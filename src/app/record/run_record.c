@@ -89,29 +89,18 @@ const json_value *record_fact(const run_record *run, const char *key)
     return value;
 }
 
-/* Drops a character that was cut in two at the end. */
-static void end_whole(char *text)
-{
-    uint32_t code;
-    int length = 0;
-    for (char *at = text; *at != '\0'; at += length) {
-        length = utf8_length(at, &code);
-        if (length <= 0) {
-            *at = '\0';
-            return;
-        }
-    }
-}
-
 const char *record_class(const run_record *run, double class, char text[RECORD_CLASS_BYTES])
 {
     const json_value *name = class >= 0 ? run->class_name : NULL;
     for (double k = 0; name != NULL && k < class; ++k) {
         name = name->next;
     }
-    const bool named = name != NULL && name->kind == JSON_TEXT;
-    snprintf(text, RECORD_CLASS_BYTES, "%s%s%s", quantity_count(class).text, named ? " " : "", named ? name->text : "");
-    end_whole(text);
+    const int used = snprintf(text, RECORD_CLASS_BYTES, "%s", quantity_count(class).text);
+    if (name != NULL && name->kind == JSON_TEXT) {
+        const size_t room = RECORD_CLASS_BYTES - (size_t)used - 1; /* behind a blank */
+        snprintf(text + used, RECORD_CLASS_BYTES - (size_t)used, " %.*s", (int)utf8_fitting(name->text, room),
+                 name->text);
+    }
     return text;
 }
 

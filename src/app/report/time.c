@@ -81,17 +81,22 @@ static void draw_epochs(report_text *out, run_record *run)
 
 /* ---- by activity ---- */
 
-static void table_of_epoch(report_text *out, const parts *p, double epochs)
+/* Activities of an epoch, with their shares of it, or those of once a job. */
+static void table_of_parts(report_text *out, const parts *p, bool once, double epochs)
 {
+    const int from = once ? 0 : p->once, to = once ? p->once : p->count;
     double total = 0;
-    for (int i = p->once; i < p->count; ++i) {
+    for (int i = from; i < to; ++i) {
         total += p->spread[i].mean;
     }
-    TEXT_TABLE(out, "lrrrr", "activity, per epoch", "least", "mean", "most", "share");
-    for (int i = p->once; i < p->count; ++i) {
-        text_cell_styled(out, (cell_style){.patch = p->part[i].colour}, p->part[i].name);
+    TEXT_TABLE(out, once ? "lrrr" : "lrrrr", once ? "once a job" : "activity, per epoch", "least", "mean", "most",
+               "share");
+    for (int i = from; i < to; ++i) {
+        text_cell_styled(out, (cell_style){.patch = once ? NULL : p->part[i].colour}, p->part[i].name);
         section_spread(out, &p->spread[i], epochs, UNIT_SECONDS);
-        text_cell(out, "%.1f %%", 100 * p->spread[i].mean / total);
+        if (!once) {
+            text_cell(out, "%.1f %%", 100 * p->spread[i].mean / total);
+        }
     }
     text_table_end(out);
 }
@@ -103,16 +108,6 @@ static void draw_ranks(report_text *out, run_record *run, const parts *p)
         memcpy(d.series, p->part + p->once, (size_t)d.count * sizeof *d.series);
         bars_of_ranks(out, run, &d, run->figures.job_epochs);
     }
-}
-
-static void table_of_the_rest(report_text *out, const parts *p)
-{
-    TEXT_TABLE(out, "lrrr", "once a job", "least", "mean", "most");
-    for (int i = 0; i < p->once; ++i) {
-        text_cell(out, "%s", p->part[i].name);
-        section_spread(out, &p->spread[i], 1, UNIT_SECONDS);
-    }
-    text_table_end(out);
 }
 
 static void say_balance(report_text *out, const run_record *run)
@@ -141,7 +136,7 @@ void section_time(report_text *out, run_record *run)
     draw_epochs(out, run);
     text_html(out, PAIR_NEXT);
     if (by_rank) {
-        table_of_epoch(out, &p, f->job_epochs);
+        table_of_parts(out, &p, false, f->job_epochs);
     } else {
         text_paragraph(out, "muted", "Seconds by activity are written when a job ends well.");
     }
@@ -157,7 +152,7 @@ void section_time(report_text *out, run_record *run)
     }
     if (run->rank_count > 0) {
         say_balance(out, run);
-        table_of_the_rest(out, &p);
+        table_of_parts(out, &p, true, 1);
     }
 }
 
