@@ -6,7 +6,7 @@
 
 #include "app/report/drawing.h"
 
-enum { LABEL_LETTERS = 12, TICKS_MAX = 40 };
+enum { LABEL_LETTERS = 12 };
 
 void svg_line(report_text *out, const char *class, double x1, double y1, double x2, double y2)
 {
@@ -103,23 +103,18 @@ void frame_y_axis(report_text *out, const frame *f)
 /* Ticks at multiples of the step; the axis' own beginning too, unless it is too near to the next tick. */
 void frame_x_axis(report_text *out, const frame *f)
 {
-    const double step = f->x.step, bottom = f->y.from;
-    assert(step > 0); /* never logarithmic */
+    const double bottom = f->y.from;
+    double value;
+    assert(f->x.step > 0); /* never logarithmic */
     svg_line(out, "axis", f->x.from, bottom, f->x.to, bottom);
-    double first = step * ceil(f->x.low / step - 1e-9);
-    bool own_first = f->x.low < first && first - f->x.low > 0.35 * step;
-    for (int i = own_first ? -1 : 0; i < TICKS_MAX; ++i) {
-        quantity text;
-        double value = i < 0 ? f->x.low : first + i * step;
-        if (value > f->x.high + 1e-9 * step) {
-            break;
-        }
-        double x = scale_at(&f->x, value);
-        value = fabs(value) < 1e-9 * step ? 0 : value;
-        snprintf(text.text, sizeof text.text, "%.10g", value);
-        text = f->x_unit == UNIT_COUNT ? text : scale_tick_text(&f->x, value, f->x_unit);
+    const bool own_first = scale_tick(&f->x, 0, &value) && value - f->x.low > 0.35 * f->x.step;
+    for (int i = own_first ? -1 : 0; i < 0 || scale_tick(&f->x, i, &value); ++i) {
+        value = i < 0 ? f->x.low : value;
+        const double x = scale_at(&f->x, value);
+        const phrase plain = phrase_of("%.10g", value);
         svg_line(out, "axis", x, bottom, x, bottom + 4);
-        svg_text(out, "tick m", x, bottom + 19, text.text);
+        svg_text(out, "tick m", x, bottom + 19,
+                 f->x_unit == UNIT_COUNT ? plain.text : scale_tick_text(&f->x, value, f->x_unit).text);
     }
     svg_text(out, "tick m", (f->x.from + f->x.to) / 2, bottom + 38, f->x_name);
 }

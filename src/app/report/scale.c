@@ -93,7 +93,7 @@ bool scale_tick(const scale *s, int i, double *value)
     if (s->step <= 0) {
         return logarithmic_tick(s, i, value);
     }
-    *value = s->low + i * s->step;
+    *value = s->step * ceil(s->low / s->step - 1e-9) + i * s->step;
     *value = fabs(*value) < 1e-9 * s->step ? 0 : *value;
     return *value <= s->high + 1e-6 * s->step && i < 100;
 }
