@@ -46,9 +46,9 @@ const char *record_value_text(const json_value *value, quantity_unit unit, quant
                                       : space->text;
 }
 
-record_column record_numbers(run_record *run, const json_value *object, const char *key)
+record_column record_values(run_record *run, const json_value *array)
 {
-    const json_value *first = json_first(json_find(object, key), JSON_ARRAY), *v = first;
+    const json_value *first = json_first(array, JSON_ARRAY), *v = first;
     record_column column = {NULL, 0};
     for (; v != NULL && column.count < RECORD_NUMBERS_MAX; v = v->next) {
         column.count += 1;
@@ -60,6 +60,11 @@ record_column record_numbers(run_record *run, const json_value *object, const ch
         column.value[i] = v->kind == JSON_NUMBER ? v->number : NAN;
     }
     return column;
+}
+
+record_column record_numbers(run_record *run, const json_value *object, const char *key)
+{
+    return record_values(run, json_find(object, key));
 }
 
 double record_at(const record_column *column, double index)

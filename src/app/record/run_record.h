@@ -99,10 +99,9 @@ typedef struct run_record {
     char problem[RECORD_PROBLEMS][RECORD_PROBLEM_BYTES]; /* sentences about what is wrong with the files or the job */
     int problems;
     record_figures figures;
-    record_curve curve[RECORD_FIELDS]; /* made when they are first asked for */
-    bool curve_made[RECORD_FIELDS];
-    struct record_block *blocks; /* memory of what was derived */
-    weft_status failed;          /* WEFT_ERR_RESOURCE once an allocation failed */
+    record_curve curve[RECORD_FIELDS]; /* made when they are first asked for; x NULL: not yet */
+    struct record_block *blocks;       /* memory of what was derived */
+    weft_status failed;                /* WEFT_ERR_RESOURCE once an allocation failed */
 } run_record;
 
 /* Reads the folder. WEFT_ERR_NOINPUT: it holds no run. Close it in any case. */
@@ -124,7 +123,8 @@ void *record_alloc(run_record *run, int64_t count, size_t size);
 
 /* Any scalar as text: a number in its unit, "yes" or "no", "–" for null and what is no scalar. */
 const char *record_value_text(const json_value *value, quantity_unit unit, quantity *space);
-/* At most RECORD_NUMBERS_MAX numbers; count 0: there is no such array. */
+/* At most RECORD_NUMBERS_MAX numbers of an array, or of the array of this key; count 0: there is no such array. */
+record_column record_values(run_record *run, const json_value *array);
 record_column record_numbers(run_record *run, const json_value *object, const char *key);
 /* NaN beyond the column's end. */
 double record_at(const record_column *column, double index);
@@ -151,6 +151,7 @@ typedef struct record_spread {
 } record_spread;
 
 record_spread record_spread_of(const record_column *column);
+
 /* ---- epochs (record_curve.c) ---- */
 
 /* Number of whole epochs over all runs. */

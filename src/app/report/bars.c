@@ -161,7 +161,7 @@ void bars_of_ranks(report_text *out, run_record *run, drawing *d, double per)
 static double strength_of(const drawing *d, int row, int column, double low, double high)
 {
     const double value = record_at(&d->series[row].values, column);
-    const double share = d->diagonal ? record_at(&d->series[row].tint, column) : (value - low) / (high - low);
+    const double share = d->diagonal ? value / record_at(&d->series[row].tint, 0) : (value - low) / (high - low);
     return isfinite(share) ? share : 0;
 }
 

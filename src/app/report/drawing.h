@@ -91,13 +91,14 @@ typedef struct drawing {
     const char *name[NAMES_MAX]; /* [names] of the rows of bars, or of the columns of a heat map */
     int names;
     /* Lines: */
-    bool from_zero;                      /* the axis begins at 0 and is never logarithmic */
-    double most;                         /* values above are drawn at the upper edge; 0: no limit */
-    double band_low, band_high;          /* a shaded band across the drawing; both 0: none */
-    double mark_x, mark_y;               /* a marked point */
-    const char *mark_text, *mark_colour; /* mark_text NULL: no mark */
+    bool from_zero;             /* the axis begins at 0 and is never logarithmic */
+    double most;                /* values above are drawn at the upper edge; 0: no limit */
+    double band_low, band_high; /* a shaded band across the drawing; both 0: none */
+    double mark_x, mark_y;      /* a marked point */
+    const char *mark_colour;
+    phrase mark; /* text of the mark; "": no mark */
     /* Heat maps: */
-    bool diagonal; /* tints are strengths; cells on the diagonal are hits, of another colour */
+    bool diagonal; /* cells on the diagonal are hits, of another colour; shades are shares of a row's one tint */
     bool numbered; /* row names are numbers, not text */
 } drawing;
 
@@ -109,8 +110,8 @@ bool drawing_chooses(int64_t i, int64_t count, int64_t most);
 /* Adds a line of a curve. */
 void drawing_add_line(drawing *d, const record_curve *curve, const char *name, const char *colour, bool faint);
 
-/* Lines (x, y) with the edges low and high of a band (lines.c). A line of more than CHART_POINTS points is thinned: each
- * of equal stretches keeps its lowest and highest point, so no spike is lost. */
+/* Lines (x, y) with the edges low and high of a band (lines.c). A line of more than CHART_POINTS points is thinned:
+ * each of equal stretches keeps its lowest and highest point, so no spike is lost. */
 bool lines_draw(report_text *out, run_record *run, const drawing *d);
 /* Points (x, y) of each series in its colour; of many, SCATTER_POINTS per series are evenly chosen. */
 bool scatter_draw(report_text *out, run_record *run, const drawing *d);

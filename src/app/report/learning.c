@@ -64,7 +64,6 @@ static void draw_scores(report_text *out, run_record *run)
 {
     const char *metric = run->figures.metric;
     const phrase title = title_of(run, phrase_of("%c%s", metric[0] == 'a' ? 'A' : metric[0], metric + 1).text);
-    phrase mark;
     drawing d = {.title = title.text, .unit = UNIT_PERCENT, .mark_colour = "valid"};
     add_faint(&d, run, RECORD_VALID, "valid");
     add_faint(&d, run, RECORD_TEST, "test");
@@ -76,11 +75,10 @@ static void draw_scores(report_text *out, run_record *run)
         const record_epoch *epoch = &best->epoch[best->best];
         d.mark_x = (double)epoch->epoch;
         d.mark_y = epoch->value[RECORD_VALID];
-        mark = phrase_of("best: %s, epoch %lld", quantity_percent(d.mark_y).text, (long long)epoch->epoch);
+        d.mark = phrase_of("best: %s, epoch %lld", quantity_percent(d.mark_y).text, (long long)epoch->epoch);
         if (run->series_count > 1) {
-            phrase_add(&mark, " of run %d", best->run);
+            phrase_add(&d.mark, " of run %d", best->run);
         }
-        d.mark_text = mark.text;
     }
     if (!lines_draw(out, run, &d)) {
         text_paragraph(out, "muted", "No epoch was evaluated.");

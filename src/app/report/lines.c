@@ -201,7 +201,7 @@ static void draw_labels(report_text *out, const drawing *d, const frame *f)
 
 static void draw_mark(report_text *out, const drawing *d, const frame *f)
 {
-    if (d->mark_text == NULL || !scale_takes(d->mark_y)) {
+    if (d->mark.text[0] == '\0' || !scale_takes(d->mark_y)) {
         return;
     }
     double x = scale_at(&f->x, d->mark_x), y = scale_at(&f->y, d->mark_y), bottom = f->y.from;
@@ -209,7 +209,7 @@ static void draw_mark(report_text *out, const drawing *d, const frame *f)
     svg_line(out, "mark", x, y, x, bottom);
     text_html(out, "<circle class=\"dot f-%s\" cx=\"%.2f\" cy=\"%.2f\" r=\"4\"/>", d->mark_colour, x, y);
     /* At the foot of the mark: scores rise, so it is free there. */
-    svg_text(out, left ? "note r" : "note", left ? x - 7 : x + 7, bottom - 9, d->mark_text);
+    svg_text(out, left ? "note r" : "note", left ? x - 7 : x + 7, bottom - 9, d->mark.text);
 }
 
 static void draw_band(report_text *out, const drawing *d, const frame *f)

@@ -56,19 +56,6 @@ static void average_row(report_text *out, const json_value *outcome, const char 
 
 /* ---- confusion ---- */
 
-/* Takes a row of a confusion matrix: the counts, and their shares of the label's count. */
-static void read_row(run_record *run, const json_value *row, int classes, double support, drawing_series *s)
-{
-    const json_value *v = json_first(row, JSON_ARRAY);
-    double *cells = record_alloc(run, 2 * (int64_t)classes, sizeof *cells);
-    for (int i = 0; i < classes && cells != NULL; ++i, v = v != NULL ? v->next : NULL) {
-        cells[i] = v != NULL && v->kind == JSON_NUMBER ? v->number : NAN;
-        cells[classes + i] = cells[i] / support;
-    }
-    s->values = (record_column){cells, cells != NULL ? classes : 0};
-    s->tint = (record_column){cells != NULL ? cells + classes : NULL, s->values.count};
-}
-
 /* One row per label, shaded by the share of its count. Columns are narrow: their heads are numbers alone. */
 static void draw_confusion(report_text *out, run_record *run, const json_value *matrix, const record_column *support)
 {
@@ -78,8 +65,8 @@ static void draw_confusion(report_text *out, run_record *run, const json_value *
     for (int k = 0; k < support->count; ++k, row = row != NULL ? row->next : NULL) {
         snprintf(number[k], sizeof number[k], "%d", k);
         d.name[d.names++] = number[k];
-        d.series[d.count].name = record_class(run, k, name[k]);
-        read_row(run, row, support->count, support->value[k], &d.series[d.count++]);
+        d.series[d.count++] = (drawing_series){
+            .name = record_class(run, k, name[k]), .values = record_values(run, row), .tint = {&support->value[k], 1}};
     }
     heat_draw(out, run, &d);
     text_paragraph(out, "muted", "A row a label, a column a prediction; shaded by the share of the label's count.");

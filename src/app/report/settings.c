@@ -1,4 +1,4 @@
-/* app/report/settings.c: facts of the data and of results, which options were given and where, and on what the run ran. */
+/* app/report/settings.c: options that were given, facts of data and results, and the machine of a run. */
 #include <math.h>
 #include <string.h>
 

@@ -32,18 +32,18 @@
 
 enum { SAMPLED_ROWS = 128 };
 
-/* Host and device memory of one width. The matrix's own order may differ from the given one: given_x and given_out
- * are empty when it does not. */
+/* Arrays of one width on the device. The last four are empty when the matrix has the given order. */
+enum { X, OUT, GIVEN_X, GIVEN_OUT, VERTEX, POSITION, ARRAYS };
+
 typedef struct bench_operands {
     float *host_x, *host_out; /* in the given order */
-    weft_tensor x, out, given_x, given_out, vertex, position;
+    weft_tensor t[ARRAYS];
 } bench_operands;
 
 static void free_operands(bench_operands *o)
 {
-    weft_tensor *const tensors[] = {&o->x, &o->out, &o->given_x, &o->given_out, &o->vertex, &o->position};
-    for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++) {
-        tensor_destroy(tensors[i]);
+    for (int i = 0; i < ARRAYS; i++) {
+        tensor_destroy(&o->t[i]);
     }
     weft_free(o->host_x);
     weft_free(o->host_out);
@@ -56,10 +56,11 @@ static weft_status upload(weft_hal *hal, weft_dtype dtype, int64_t rows, int64_t
 }
 
 /* to[i,:] = from[index[i],:] */
-static weft_status reorder(weft_hal *hal, const weft_tensor *index, const weft_tensor *from, const weft_tensor *to)
+static weft_status reorder(weft_hal *hal, const bench_operands *o, int index, int from, int to)
 {
-    return hal_gather_rows(
-        hal, &(hal_gather_rows_args){.x = tensor_mat(from), .index = tensor_mat(index), .y = tensor_mat(to)});
+    return hal_gather_rows(hal, &(hal_gather_rows_args){.x = tensor_mat(&o->t[from]),
+                                                        .index = tensor_mat(&o->t[index]),
+                                                        .y = tensor_mat(&o->t[to])});
 }
 
 static weft_status new_operands(weft_hal *hal, const bench_matrix *matrix, int64_t d, bench_operands *o)
@@ -69,16 +70,16 @@ static weft_status new_operands(weft_hal *hal, const bench_matrix *matrix, int64
     WEFT_TRY(WEFT_NEW(&o->host_x, rows * d, WEFT_MEM_FEATURE));
     WEFT_TRY(WEFT_NEW(&o->host_out, rows * d, WEFT_MEM_FEATURE));
     bench_fill(0, o->host_x, rows * d);
-    WEFT_TRY(upload(hal, WEFT_DTYPE_F32, rows, d, given ? o->host_x : NULL, &o->x));
-    WEFT_TRY(upload(hal, WEFT_DTYPE_F32, rows, d, NULL, &o->out));
+    WEFT_TRY(upload(hal, WEFT_DTYPE_F32, rows, d, given ? o->host_x : NULL, &o->t[X]));
+    WEFT_TRY(upload(hal, WEFT_DTYPE_F32, rows, d, NULL, &o->t[OUT]));
     if (given) {
         return WEFT_OK;
     }
-    WEFT_TRY(upload(hal, WEFT_DTYPE_F32, rows, d, o->host_x, &o->given_x));
-    WEFT_TRY(upload(hal, WEFT_DTYPE_F32, rows, d, NULL, &o->given_out));
-    WEFT_TRY(upload(hal, WEFT_DTYPE_I32, rows, 1, matrix->vertex, &o->vertex));
-    WEFT_TRY(upload(hal, WEFT_DTYPE_I32, rows, 1, matrix->position, &o->position));
-    return reorder(hal, &o->vertex, &o->given_x, &o->x);
+    WEFT_TRY(upload(hal, WEFT_DTYPE_F32, rows, d, o->host_x, &o->t[GIVEN_X]));
+    WEFT_TRY(upload(hal, WEFT_DTYPE_F32, rows, d, NULL, &o->t[GIVEN_OUT]));
+    WEFT_TRY(upload(hal, WEFT_DTYPE_I32, rows, 1, matrix->vertex, &o->t[VERTEX]));
+    WEFT_TRY(upload(hal, WEFT_DTYPE_I32, rows, 1, matrix->position, &o->t[POSITION]));
+    return reorder(hal, o, VERTEX, GIVEN_X, X);
 }
 
 typedef struct bench_job {
@@ -95,10 +96,10 @@ static weft_status run_once(void *argument)
 {
     const bench_job *job = argument;
     const bench_operands *o = job->operands;
-    const hal_spmm_run_args args = {.matrix = job->spmm, .x = tensor_mat(&o->x), .out = tensor_mat(&o->out)};
-    WEFT_TRY(job->move ? reorder(job->hal, &o->vertex, &o->given_x, &o->x) : WEFT_OK);
+    const hal_spmm_run_args args = {.matrix = job->spmm, .x = tensor_mat(&o->t[X]), .out = tensor_mat(&o->t[OUT])};
+    WEFT_TRY(job->move ? reorder(job->hal, o, VERTEX, GIVEN_X, X) : WEFT_OK);
     WEFT_TRY(hal_spmm_run(job->hal, &args));
-    WEFT_TRY(job->move ? reorder(job->hal, &o->position, &o->out, &o->given_out) : WEFT_OK);
+    WEFT_TRY(job->move ? reorder(job->hal, o, POSITION, OUT, GIVEN_OUT) : WEFT_OK);
     return job->hal->stream.sync(job->hal);
 }
 
@@ -132,7 +133,7 @@ static weft_status check_job(const bench_job *job, spmm_row *row)
 {
     const bench_operands *o = job->operands;
     const hal_csr *csr = &job->matrix->csr;
-    WEFT_TRY(tensor_download(job->move ? &o->given_out : &o->out, o->host_out));
+    WEFT_TRY(tensor_download(job->move ? &o->t[GIVEN_OUT] : &o->t[OUT], o->host_out));
     row->error = 0.0;
     for (int64_t i = 0; i <= SAMPLED_ROWS && csr->rows > 0; i++) {
         const int64_t r = i < SAMPLED_ROWS ? (int64_t)((double)i / SAMPLED_ROWS * (double)csr->rows) : longest_row(csr);
