@@ -16,20 +16,20 @@ typedef struct comm_bench {
     char mpi[128];
 } comm_bench;
 
-/* An operation of --op: a table, and the cases of one size. All functions are collective. */
+/* An operation of --op. Its functions are collective. */
 typedef struct comm_bench_op {
     option_id choices; /* whose choices --algorithms names */
-    bool all;          /* without --algorithms: all of them */
+    bool all;          /* all of them are measured without --algorithms */
     const table_column *column;
     int columns;
-    weft_status (*check)(const comm_bench *bench); /* before the first case; NULL: nothing to refuse */
-    weft_status (*run)(comm_bench *bench, int64_t bytes);
+    weft_status (*check)(const comm_bench *bench);        /* refuses options; NULL: there are none to refuse */
+    weft_status (*run)(comm_bench *bench, int64_t bytes); /* measures vectors of a size and adds their rows */
 } comm_bench_op;
 
 extern const comm_bench_op bench_comm_allreduce, bench_comm_sync, bench_comm_select;
 
-/* The seconds that a row shows: those measured, or none where the result is wrong, by `worst` times its bound, which is
- * counted. */
+/* Returns the seconds that a row shows. worst: the error over its bound; above 1 the result is wrong, which is counted,
+ * and the row shows no seconds. */
 bench_quartiles bench_comm_judge(comm_bench *bench, const char *name, int64_t bytes, double worst,
                                  bench_quartiles seconds);
 /* [out] worst: infinite where the ranks hold different bits of a vector, else as it is. Collective. */
