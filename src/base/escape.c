@@ -27,6 +27,18 @@ bool utf8_is_harmful(uint32_t code)
            (code >= 0x2066 && code <= 0x2069) || code == 0x200e || code == 0x200f || (code & 0xfffe) == 0xfffe;
 }
 
+size_t utf8_fitting(const char *text, size_t room)
+{
+    uint32_t code;
+    size_t bytes = 0, next = 0;
+    while (text[bytes] != '\0' && next < room) {
+        const int length = utf8_length(text + bytes, &code);
+        next = bytes + (length > 0 ? (size_t)length : 1);
+        bytes = next < room ? next : bytes;
+    }
+    return bytes;
+}
+
 /* One byte, as C spells it. Returns the length. */
 static int spell(unsigned char byte, char out[5])
 {

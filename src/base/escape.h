@@ -20,6 +20,8 @@ int utf8_length(const char *text, uint32_t *code);
 
 /* Control characters (C0, DEL, C1), line and paragraph separators, marks of the writing direction, non-characters. */
 bool utf8_is_harmful(uint32_t code);
+/* Bytes of the whole characters of a text that fit into `room` bytes with the NUL behind them. */
+size_t utf8_fitting(const char *text, size_t room);
 
 /* dst [capacity >= 1] = `text`, harmful characters and malformed bytes escaped, cut at a whole character where it does
  * not fit. Returns the length. The two must not overlap. */

@@ -57,6 +57,12 @@ weft_status json_parse(const char *name, const char *text, size_t bytes, json_do
 weft_status json_read_object(const char *path, size_t most_bytes, json_document **document, const json_value **object);
 const json_value *json_root(const json_document *document);
 const json_value *json_find(const json_value *object, const char *key); /* NULL when absent */
+/* Members of files that come from anywhere. The object may be NULL. Returns NaN where there is no such number, and
+ * `otherwise` where there is no such text, or an empty one. */
+double json_number(const json_value *object, const char *key);
+const char *json_string(const json_value *object, const char *key, const char *otherwise);
+/* First element of an array, or first member of an object; NULL when it is of another kind, or empty. */
+const json_value *json_first(const json_value *value, json_kind kind);
 void json_free(json_document *document);
 
 /* Typed access with errors that name file and key. */

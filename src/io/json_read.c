@@ -439,6 +439,23 @@ const json_value *json_find(const json_value *object, const char *key)
     return NULL;
 }
 
+double json_number(const json_value *object, const char *key)
+{
+    const json_value *value = json_find(object, key);
+    return value != NULL && value->kind == JSON_NUMBER ? value->number : (double)NAN;
+}
+
+const char *json_string(const json_value *object, const char *key, const char *otherwise)
+{
+    const json_value *value = json_find(object, key);
+    return value != NULL && value->kind == JSON_TEXT && value->text[0] != '\0' ? value->text : otherwise;
+}
+
+const json_value *json_first(const json_value *value, json_kind kind)
+{
+    return value != NULL && value->kind == kind ? value->child : NULL;
+}
+
 /* ---- typed access --------------------------------------------------------------------------------------------- */
 
 /* The member, or NULL with a recorded message. */

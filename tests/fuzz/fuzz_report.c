@@ -1,7 +1,7 @@
 /*
  * libFuzzer: any bytes as run.json, summary.json and metrics.jsonl of a run folder (divided by "===\n"); every
  * folder that holds a run must give a report, in HTML and in Markdown.
- * with: src/app/report src/app/record
+ * with: src/app/report src/app/record src/app/facts
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -15,18 +15,21 @@ static const workload_bench own[] = {{"gemm", "dense products", bench_gemm, gemm
                                      {"comm", "communication", bench_comm, comm_uses},
                                      {NULL, NULL, NULL, NULL}};
 
-/* All benches, those of the kinds of workload behind those of all. Returns how many there are. */
+/* Adds the benches of a list that ends with a name NULL. Returns how many there are. */
+static int add_benches(const workload_bench *list, const workload_bench *bench[BENCHES_MAX], int count)
+{
+    for (; list != NULL && list->name != NULL && count < BENCHES_MAX; ++list) {
+        bench[count++] = list;
+    }
+    return count;
+}
+
+/* All benches, those of the kinds of workload behind those of all. */
 static int collect(const workload_bench *bench[BENCHES_MAX])
 {
-    int count = 0;
-    for (const workload_bench *b = own; b->name != NULL && count < BENCHES_MAX; ++b) {
-        bench[count++] = b;
-    }
+    int count = add_benches(own, bench, 0);
     for (int i = 0; workload_list[i] != NULL; ++i) {
-        for (const workload_bench *b = workload_list[i]->benches; b != NULL && b->name != NULL && count < BENCHES_MAX;
-             ++b) {
-            bench[count++] = b;
-        }
+        count = add_benches(workload_list[i]->benches, bench, count);
     }
     return count;
 }

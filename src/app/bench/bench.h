@@ -1,10 +1,10 @@
-/* app/bench/bench.h: what the kinds of `weft bench` share. */
+/* app/bench/bench.h: the command `weft bench`, and quartiles of what its benches measure. */
 #ifndef WEFT_APP_BENCH_BENCH_H
 #define WEFT_APP_BENCH_BENCH_H
 
 #include "app/options/app_options.h"
 
-/* What `count` repetitions took. */
+/* Statistics of the seconds of `count` repetitions. */
 typedef struct bench_quartiles {
     int count;
     double least, q1, median, q3;
@@ -13,7 +13,7 @@ typedef struct bench_quartiles {
 /* Linear interpolation between neighbours; sorts `value`. All NaN when count is 0. */
 bench_quartiles bench_quartiles_of(double *value, int count);
 
-/* Time run(argument) in this process, as app/bench/pair.h does. */
+/* Measures run(argument) in this process (app/bench/pair.h). */
 weft_status bench_time(weft_status (*run)(void *argument), void *argument, int repeats, bench_quartiles *seconds);
 
 /* weft bench NAME. Called on every rank, before MPI is started. */

@@ -12,11 +12,13 @@
 
 #include "comm/comm.h"
 
+/* Number i of a rank, in [-1, 1). */
 float bench_input(int rank, int64_t i);
+/* x [count]: the numbers of a rank. */
 void bench_fill(int rank, float *x, int64_t count);
 /* The largest error of sum[i] over its bound: above 1 is wrong, infinite where a result is not a number. */
 double bench_sum_error(const float *sum, int64_t count, int ranks, comm_wire wire);
-/* Of the bits and their positions: two results that differ anywhere have different hashes, almost surely. */
+/* A hash of bits and their positions. Vectors that differ anywhere almost surely have different hashes. */
 uint64_t bench_bits_hash(const float *x, int64_t count);
 
 /*
@@ -38,8 +40,8 @@ static inline void bench_sum_add(bench_sum *sum, double a, double b)
     sum->terms += 1;
 }
 
-/* `worst` or the error of `found` over its bound, whichever is larger; infinite where it is not a number. more: what
- * the bound has beside the roundings of float32. */
+/* Returns the larger one of `worst` and the error of `found` over its bound; infinite if `found` is not a number. more:
+ * is added to the bound of float32. */
 static inline double bench_sum_worst(double worst, const bench_sum *sum, double found, double more)
 {
     const double bound = BENCH_TOLERANCE * sqrt((double)sum->terms + 4.0) * 0x1p-24 * sum->magnitude + more;

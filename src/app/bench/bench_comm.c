@@ -23,10 +23,15 @@
 /* clang-format on */
 TABLE_ROW(comm_head, COMM_HEAD);
 
-void bench_comm_reject(comm_bench *bench, const char *name, int64_t bytes, double worst)
+bench_quartiles bench_comm_judge(comm_bench *bench, const char *name, int64_t bytes, double worst,
+                                 bench_quartiles seconds)
 {
+    if (worst <= 1.0) {
+        return seconds;
+    }
     bench_grid_reject(&bench->grid, "%s of %" PRId64 " bytes is wrong: an error of %.3g times its bound", name, bytes,
                       worst);
+    return (bench_quartiles){seconds.count, (double)NAN, (double)NAN, (double)NAN, (double)NAN};
 }
 
 weft_status bench_comm_equal(weft_comm *comm, const float *x, int64_t count, double *worst)
@@ -38,7 +43,7 @@ weft_status bench_comm_equal(weft_comm *comm, const float *x, int64_t count, dou
     return WEFT_OK;
 }
 
-weft_status bench_comm_begin(comm_bench *bench, const table_column *column, int columns)
+static weft_status begin(comm_bench *bench, const comm_bench_op *op)
 {
     const app_context *context = bench->context;
     snprintf(bench->mpi, sizeof bench->mpi, "none");
@@ -58,39 +63,34 @@ weft_status bench_comm_begin(comm_bench *bench, const table_column *column, int 
                                                          .head_column = comm_head_columns,
                                                          .head_columns = TABLE_COLUMNS(comm_head),
                                                          .head = &head,
-                                                         .column = column,
-                                                         .columns = columns});
+                                                         .column = op->column,
+                                                         .columns = op->columns});
 }
 
-static weft_status run_op(comm_bench *bench, const weft_options *options)
+static weft_status run_op(comm_bench *bench, const comm_bench_op *op)
 {
-    const char *algorithms = option_text(options, OPT_ALGORITHMS);
+    const weft_options *options = bench->context->options;
+    const bool all = op->all && !option_is_set(options, OPT_ALGORITHMS);
     bench->repeats = (int)option_int(options, OPT_REPEATS);
     WEFT_TRY(bench_sizes_parse(option_text(options, OPT_SIZES), bench->size, &bench->sizes));
-    switch (option_choice(options, OPT_OP)) {
-    case BENCH_OP_ALLREDUCE:
-        WEFT_TRY(bench_names_parse("--algorithms", algorithms,
-                                   option_row_in(bench->context->options, OPT_ALLREDUCE)->choices, &bench->names));
-        return bench_comm_allreduce(bench);
-    case BENCH_OP_SYNC:
-        WEFT_TRY(bench_names_parse("--algorithms", algorithms,
-                                   option_row_in(bench->context->options, OPT_SYNC)->choices, &bench->names));
-        return bench_comm_sync(bench);
-    case BENCH_OP_SELECT:
-        WEFT_TRY(bench_names_parse("--algorithms", option_is_set(options, OPT_ALGORITHMS) ? algorithms : "all",
-                                   option_row_in(bench->context->options, OPT_TOPK_SELECT)->choices, &bench->names));
-        return bench_comm_select(bench);
-    default:
-        return weft_fail(WEFT_ERR_INTERNAL, "--op %s has no bench", option_text(options, OPT_OP));
+    WEFT_TRY(bench_names_parse("--algorithms", all ? "all" : option_text(options, OPT_ALGORITHMS),
+                               option_row_in(options, op->choices)->choices, &bench->names));
+    WEFT_TRY(op->check != NULL ? op->check(bench) : WEFT_OK);
+    WEFT_TRY(begin(bench, op));
+    for (int i = 0; i < bench->sizes; i++) {
+        WEFT_TRY(op->run(bench, bench->size[i]));
     }
+    return bench_grid_end(&bench->grid);
 }
 
 static weft_status run(comm_bench *bench, app_context *context)
 {
+    static const comm_bench_op *const ops[] = {[BENCH_OP_ALLREDUCE] = &bench_comm_allreduce,
+                                               [BENCH_OP_SYNC] = &bench_comm_sync,
+                                               [BENCH_OP_SELECT] = &bench_comm_select};
     bench->context = context;
     WEFT_TRY(comm_setup(context, true));
-    WEFT_TRY(run_op(bench, context->options));
-    return bench_grid_end(&bench->grid);
+    return run_op(bench, ops[option_choice(context->options, OPT_OP)]);
 }
 
 weft_status bench_comm(const weft_options *options)

@@ -16,16 +16,23 @@ typedef struct comm_bench {
     char mpi[128];
 } comm_bench;
 
-/* Start the table: an operation calls it once its options are known to be right, and before its first case. */
-weft_status bench_comm_begin(comm_bench *bench, const table_column *column, int columns);
-/* Count a case whose result is wrong: an error of `worst` times its bound. */
-void bench_comm_reject(comm_bench *bench, const char *name, int64_t bytes, double worst);
-/* The same bits on all ranks of a vector? [out] worst: stays as it is, or becomes infinite. Collective. */
-weft_status bench_comm_equal(weft_comm *comm, const float *x, int64_t count, double *worst);
+/* An operation of --op. Its functions are collective. */
+typedef struct comm_bench_op {
+    option_id choices; /* whose choices --algorithms names */
+    bool all;          /* all of them are measured without --algorithms */
+    const table_column *column;
+    int columns;
+    weft_status (*check)(const comm_bench *bench);        /* refuses options; NULL: there are none to refuse */
+    weft_status (*run)(comm_bench *bench, int64_t bytes); /* measures vectors of a size and adds their rows */
+} comm_bench_op;
 
-/* The operations: each begins the table with its columns and adds its rows. Collective. */
-weft_status bench_comm_allreduce(comm_bench *bench);
-weft_status bench_comm_sync(comm_bench *bench);
-weft_status bench_comm_select(comm_bench *bench);
+extern const comm_bench_op bench_comm_allreduce, bench_comm_sync, bench_comm_select;
+
+/* Returns the seconds that a row shows. worst: the error over its bound; above 1 the result is wrong, which is counted,
+ * and the row shows no seconds. */
+bench_quartiles bench_comm_judge(comm_bench *bench, const char *name, int64_t bytes, double worst,
+                                 bench_quartiles seconds);
+/* [out] worst: infinite where the ranks hold different bits of a vector, else as it is. Collective. */
+weft_status bench_comm_equal(weft_comm *comm, const float *x, int64_t count, double *worst);
 
 #endif

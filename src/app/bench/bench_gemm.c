@@ -22,6 +22,7 @@
 
 #include "app/bench/bench_check.h"
 #include "base/alloc.h"
+#include "tensor/tensor.h"
 
 enum { LISTED_MAX = 64, CHECKED_MOST = 4096, CHECKED_LEAST = 64, CHECKED_TERMS = 1 << 24 };
 
@@ -29,7 +30,8 @@ enum { LISTED_MAX = 64, CHECKED_MOST = 4096, CHECKED_LEAST = 64, CHECKED_TERMS =
 typedef struct gemm_case {
     weft_hal *hal;
     hal_gemm_args gemm;
-    float *a, *b, *c; /* on the host */
+    weft_tensor matrix[3]; /* a, b, c */
+    float *host[3];
 } gemm_case;
 
 static int64_t count_of(const hal_mat *matrix)
@@ -37,35 +39,32 @@ static int64_t count_of(const hal_mat *matrix)
     return matrix->rows * matrix->cols;
 }
 
-static weft_status operand(gemm_case *g, int salt, int64_t rows, int64_t cols, hal_mat *matrix, float **host)
+static weft_status operand(gemm_case *g, int i, int64_t rows, int64_t cols, hal_mat *matrix)
 {
-    const size_t bytes = (size_t)(rows * cols) * sizeof **host;
-    *matrix = hal_mat_of(NULL, WEFT_DTYPE_F32, rows, cols, cols);
-    WEFT_TRY(WEFT_NEW(host, rows * cols, WEFT_MEM_WORKSPACE));
-    bench_fill(salt, *host, rows * cols);
-    WEFT_TRY(g->hal->mem.alloc(g->hal, bytes, WEFT_MEM_WORKSPACE, &matrix->data));
-    return g->hal->mem.upload(g->hal, matrix->data, *host, bytes);
+    WEFT_TRY(tensor_create(g->hal, WEFT_DTYPE_F32, rows, cols, WEFT_MEM_WORKSPACE, &g->matrix[i]));
+    *matrix = tensor_mat(&g->matrix[i]);
+    WEFT_TRY(WEFT_NEW(&g->host[i], rows * cols, WEFT_MEM_WORKSPACE));
+    bench_fill(i, g->host[i], rows * cols);
+    return tensor_upload(&g->matrix[i], g->host[i]);
 }
 
 static weft_status open_case(gemm_case *g, const gemm_row *row)
 {
     const int64_t m = row->rows, k = row->inputs, d = row->d;
+    const bool atb = strcmp(row->product, "atb") == 0, abt = strcmp(row->product, "abt") == 0;
     assert(m > 0 && k > 0 && d > 0);
-    g->gemm = (hal_gemm_args){
-        .trans_a = strcmp(row->product, "atb") == 0, .trans_b = strcmp(row->product, "abt") == 0, .alpha = 1.0};
-    WEFT_TRY(operand(g, 0, m, g->gemm.trans_b ? d : k, &g->gemm.a, &g->a));
-    WEFT_TRY(operand(g, 1, g->gemm.trans_a ? m : k, d, &g->gemm.b, &g->b));
-    return operand(g, 2, g->gemm.trans_a ? k : m, g->gemm.trans_b ? k : d, &g->gemm.c, &g->c);
+    g->gemm = (hal_gemm_args){.trans_a = atb, .trans_b = abt, .alpha = 1.0};
+    WEFT_TRY(operand(g, 0, m, abt ? d : k, &g->gemm.a));
+    WEFT_TRY(operand(g, 1, atb ? m : k, d, &g->gemm.b));
+    return operand(g, 2, atb ? k : m, abt ? k : d, &g->gemm.c);
 }
 
 static void close_case(gemm_case *g)
 {
-    weft_free(g->a);
-    weft_free(g->b);
-    weft_free(g->c);
-    g->hal->mem.free(g->hal, g->gemm.a.data);
-    g->hal->mem.free(g->hal, g->gemm.b.data);
-    g->hal->mem.free(g->hal, g->gemm.c.data);
+    for (int i = 0; i < 3; i++) {
+        tensor_destroy(&g->matrix[i]);
+        weft_free(g->host[i]);
+    }
 }
 
 static weft_status run_once(void *argument)
@@ -83,8 +82,8 @@ static bench_sum element(const gemm_case *g, int64_t row, int64_t col)
     const int64_t terms = g->gemm.trans_a ? a->rows : a->cols;
     bench_sum sum = {.terms = 0};
     for (int64_t i = 0; i < terms; i++) {
-        const float x = g->gemm.trans_a ? g->a[i * a->cols + row] : g->a[row * a->cols + i];
-        const float y = g->gemm.trans_b ? g->b[col * b->cols + i] : g->b[i * b->cols + col];
+        const float x = g->gemm.trans_a ? g->host[0][i * a->cols + row] : g->host[0][row * a->cols + i];
+        const float y = g->gemm.trans_b ? g->host[1][col * b->cols + i] : g->host[1][i * b->cols + col];
         bench_sum_add(&sum, (double)x, (double)y);
     }
     return sum;
@@ -97,13 +96,13 @@ static weft_status check(gemm_case *g, double *worst)
     int64_t count = CHECKED_TERMS / terms;
     count = count < CHECKED_LEAST ? CHECKED_LEAST : count > CHECKED_MOST ? CHECKED_MOST : count;
     count = count < all ? count : all;
-    WEFT_TRY(g->hal->mem.download(g->hal, g->c, c->data, (size_t)all * sizeof *g->c));
+    WEFT_TRY(tensor_download(&g->matrix[2], g->host[2]));
     double most = 0.0;
 #pragma omp parallel for schedule(static) reduction(max : most)
     for (int64_t i = 0; i < count; i++) {
         const int64_t at = count > 1 ? i * (all - 1) / (count - 1) : 0;
         const bench_sum sum = element(g, at / c->cols, at % c->cols);
-        most = bench_sum_worst(most, &sum, (double)g->c[at], 0.0);
+        most = bench_sum_worst(most, &sum, (double)g->host[2][at], 0.0);
     }
     *worst = most;
     return WEFT_OK;
@@ -113,14 +112,14 @@ weft_status bench_gemm_case(weft_hal *hal, int repeats, gemm_row *row, double *b
 {
     gemm_case g = {.hal = hal};
     bench_quartiles seconds;
-    weft_status status = WEFT_OK;
-    WEFT_TRY_GOTO(open_case(&g, row), status, done);
-    WEFT_TRY_GOTO(bench_time(run_once, &g, repeats, &seconds), status, done);
-    WEFT_TRY_GOTO(check(&g, &row->error), status, done);
-    BENCH_SET_SECONDS(row, seconds);
-    row->valid = row->error <= 1.0;
-    *bytes = (double)sizeof(float) * (double)(count_of(&g.gemm.a) + count_of(&g.gemm.b) + count_of(&g.gemm.c));
-done:
+    weft_status status = open_case(&g, row);
+    status = status == WEFT_OK ? bench_time(run_once, &g, repeats, &seconds) : status;
+    status = status == WEFT_OK ? check(&g, &row->error) : status;
+    if (status == WEFT_OK) {
+        BENCH_SET_SECONDS(row, seconds);
+        row->valid = row->error <= 1.0;
+        *bytes = (double)sizeof(float) * (double)(count_of(&g.gemm.a) + count_of(&g.gemm.b) + count_of(&g.gemm.c));
+    }
     close_case(&g);
     return status;
 }

@@ -12,8 +12,8 @@
 /* clang-format on */
 TABLE_ROW(gemm_row, GEMM_ROW);
 
-/* Measure the row's product of its rows, inputs and d. [out] seconds, error over its bound, valid; bytes: each matrix
- * once. */
+/* Measures the product that the row names. [out] row: seconds, error over its bound, valid. [out] bytes: of the three
+ * matrices. */
 weft_status bench_gemm_case(weft_hal *hal, int repeats, gemm_row *row, double *bytes);
 
 #endif

@@ -1,11 +1,11 @@
 /*
- * app/bench/bench_grid.h: the driver of all benches: cells of a matrix are measured one after the other, checked, and
- * printed as they come; a wrong one gets no rate, and the command ends with exit code 70.
+ * app/bench/bench_grid.h: the driver of all benches. Cases are measured one after the other, checked, and printed as
+ * rows as they come. A wrong result gets no rate, and the command ends with exit code 70.
  *
  *      bench_grid_begin(&grid, &start)       once the options are known to be right
- *      bench_grid_add(&grid, &row)           a measured cell
- *      bench_grid_reject(&grid, ...)         its result is wrong: the first one is told at the end
- *      bench_grid_end(&grid)                 prints what is left
+ *      bench_grid_add(&grid, &row)           a measured case
+ *      bench_grid_reject(&grid, ...)         its result is wrong: the command fails with the first of these messages
+ *      bench_grid_end(&grid)                 prints the rest
  *      bench_grid_free(&grid)                also after a failure
  */
 #ifndef WEFT_APP_BENCH_BENCH_GRID_H
@@ -19,7 +19,7 @@
 typedef struct bench_grid {
     table_grid head; /* one row about the run */
     table_grid rows;
-    table_grid skipped; /* what this build or these nodes cannot run: name, bytes, reason */
+    table_grid skipped; /* cases that this build or these nodes cannot run: name, bytes, reason */
     table_format format;
     bool speaks; /* this process prints */
     log_progress progress;
@@ -44,7 +44,7 @@ typedef struct bench_start {
 
 weft_status bench_grid_begin(bench_grid *grid, const bench_start *start);
 weft_status bench_grid_add(bench_grid *grid, const void *row);
-/* Note a case that cannot run here; the texts live as long as the grid. */
+/* Adds a case that cannot run here. The texts live as long as the grid. */
 weft_status bench_grid_skip(bench_grid *grid, const char *name, int64_t bytes, const char *reason);
 void bench_grid_reject(bench_grid *grid, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* WEFT_ERR_INTERNAL: a case was rejected. */
@@ -64,7 +64,7 @@ bench_kernel_head bench_kernel_head_of(const weft_options *options, const char *
 #define BENCH_SET_SECONDS(row, q)                                                                                      \
     ((row)->seconds_median = (q).median, (row)->seconds_q1 = (q).q1, (row)->seconds_q3 = (q).q3, (row)->n = (q).count)
 
-/* Run with each number of threads of --thread-counts in turn. start: from bench_team_start. */
+/* Calls run() with a team for each number of --thread-counts. start: from bench_team_start. */
 weft_status bench_each_team(const weft_options *options, const binding *start,
                             weft_status (*run)(bench_team *team, void *self), void *self);
 

@@ -8,28 +8,23 @@
 
 enum { ELEMENT = 4, PART_BYTES = 64 };
 
-/* Copies the part of a list up to the separator; the rest begins at *cursor. False at the end. */
-static bool next_part(const char **cursor, char separator, char part[PART_BYTES])
+/* Copies the part of a list up to the separator; the rest begins at *cursor. Returns false at the end. */
+static bool next_part(const char **cursor, const char *separator, char part[PART_BYTES])
 {
-    if (**cursor == '\0') {
-        return false;
-    }
-    const char *end = strchr(*cursor, separator);
-    size_t length = end != NULL ? (size_t)(end - *cursor) : strlen(*cursor);
-    size_t kept = length < PART_BYTES ? length : PART_BYTES - 1;
-    memcpy(part, *cursor, kept);
-    part[kept] = '\0';
-    *cursor += length + (end != NULL);
-    return true;
+    const size_t length = strcspn(*cursor, separator);
+    const bool any = **cursor != '\0';
+    snprintf(part, PART_BYTES, "%.*s", length < PART_BYTES ? (int)length : PART_BYTES - 1, *cursor);
+    *cursor += length;
+    *cursor += **cursor != '\0';
+    return any;
 }
 
 static weft_status parse_size(const char *text, int64_t *bytes)
 {
     static const char units[] = "KMG";
-    double value = 0.0;
+    double value = 0.0, factor = 1.0;
     const char *end = text;
-    bool number = number_scan_real(text, &end, &value);
-    double factor = 1.0;
+    const bool number = number_scan_real(text, &end, &value);
     const char *unit = number && *end != '\0' ? strchr(units, *end) : NULL;
     if (unit != NULL) {
         factor = (double)((int64_t)1024 << (10 * (unit - units)));
@@ -50,9 +45,8 @@ weft_status bench_sizes_parse(const char *text, int64_t size[BENCH_SIZES_MAX], i
 {
     char part[PART_BYTES];
     *count = 0;
-    while (next_part(&text, ',', part)) {
-        int64_t first = 0;
-        int64_t last = 0;
+    while (next_part(&text, ",", part)) {
+        int64_t first = 0, last = 0;
         char *dots = strstr(part, "..");
         if (dots != NULL) {
             *dots = '\0';
@@ -109,10 +103,10 @@ weft_status bench_names_parse(const char *option, const char *text, const char *
     char part[PART_BYTES];
     names->choices = names->count = 0;
     names->all = false;
-    while (names->choices < BENCH_NAMES_MAX && next_part(&choices, '|', part)) {
+    while (names->choices < BENCH_NAMES_MAX && next_part(&choices, "|", part)) {
         snprintf(names->choice[names->choices++], BENCH_NAME_BYTES, "%.*s", BENCH_NAME_BYTES - 1, part);
     }
-    while (next_part(&text, ',', part)) {
+    while (next_part(&text, ",", part)) {
         const int number = number_of(names, part);
         if (number >= 0) {
             want(names, number);

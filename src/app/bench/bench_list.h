@@ -13,17 +13,17 @@ enum { BENCH_SIZES_MAX = 128, BENCH_NAMES_MAX = 32, BENCH_NAME_BYTES = 32 };
  * WEFT_ERR_USAGE names the part that is wrong, or a size that is no multiple of 4 (float32). */
 weft_status bench_sizes_parse(const char *text, int64_t size[BENCH_SIZES_MAX], int *count);
 
-/* Some of an operation's choices. */
+/* Names that a list picks out of the choices of an option. */
 typedef struct bench_names {
-    char choice[BENCH_NAMES_MAX][BENCH_NAME_BYTES]; /* [choices] all there are */
+    char choice[BENCH_NAMES_MAX][BENCH_NAME_BYTES]; /* [choices] all choices of the option */
     int choices;
-    int wanted[BENCH_NAMES_MAX]; /* [count] numbers of choices */
+    int wanted[BENCH_NAMES_MAX]; /* [count] numbers of the choices that are picked */
     int count;
-    bool all; /* "all" was asked for: what cannot run is listed instead of failing */
+    bool all; /* "all" was asked for: a choice that cannot run is listed instead of failing */
 } bench_names;
 
-/* text: names separated by commas, or all: every choice but "auto". choices: separated by '|'. WEFT_ERR_USAGE names
- * the option and what it takes. */
+/* text: names separated by commas; "all" is every choice but "auto". choices: separated by '|'. WEFT_ERR_USAGE names
+ * the option and its choices. */
 weft_status bench_names_parse(const char *option, const char *text, const char *choices, bench_names *names);
 
 #endif

@@ -116,11 +116,8 @@ static weft_status add_row(comm_bench *bench, const sum_case *c)
     const comm_cost cost = comm_plan_cost(c->plan);
     const bool valid = c->worst <= 1.0;
     const bench_pair *t = &c->times;
-    const bench_quartiles ours = valid ? t->seconds : bench_quartiles_of(NULL, 0);
+    const bench_quartiles ours = bench_comm_judge(bench, c->name, c->bytes, c->worst, t->seconds);
     const int ranks = comm_size(c->comm);
-    if (!valid) {
-        bench_comm_reject(bench, c->name, c->bytes, c->worst);
-    }
     allreduce_row row = {.op = "allreduce",
                          .algorithm = c->name,
                          .ran = comm_algorithm_name(comm_plan_algorithm(c->plan)),
@@ -138,7 +135,6 @@ static weft_status add_row(comm_bench *bench, const sum_case *c)
                          .shared_bytes = c->shared,
                          .valid = valid};
     BENCH_SET_SECONDS(&row, ours);
-    row.n = t->seconds.count;
     row.bus_gb_per_s = ranks > 1 ? 2.0 * (ranks - 1) / ranks * (double)c->bytes / ours.median * 1e-9 : (double)NAN;
     row.of_best = ours.median / table_grid_least(&bench->grid.rows, &row, "seconds_median", same);
     return bench_grid_add(&bench->grid, &row);
@@ -216,11 +212,7 @@ done:
     return status;
 }
 
-weft_status bench_comm_allreduce(comm_bench *bench)
-{
-    WEFT_TRY(bench_comm_begin(bench, allreduce_row_columns, TABLE_COLUMNS(allreduce_row)));
-    for (int i = 0; i < bench->sizes; i++) {
-        WEFT_TRY(run_size(bench, bench->size[i]));
-    }
-    return WEFT_OK;
-}
+const comm_bench_op bench_comm_allreduce = {.choices = OPT_ALLREDUCE,
+                                            .column = allreduce_row_columns,
+                                            .columns = TABLE_COLUMNS(allreduce_row),
+                                            .run = run_size};

@@ -19,6 +19,7 @@
 #include "base/alloc.h"
 #include "comm/core/cost.h"
 #include "comm/sparse/select.h"
+#include "tensor/tensor.h"
 
 enum { ROOM = 2 };
 
@@ -42,9 +43,8 @@ typedef struct select_case {
     float *value;   /* [capacity] */
     selector *selector;
     weft_hal *hal;
-    bool device;                                               /* its memory is a device's: */
-    void *device_x, *device_index, *device_value, *device_sum; /* else device_x and device_sum are the host's */
-    double sum;
+    bool device;                                  /* the backend's memory is a device's */
+    weft_tensor on_x, on_index, on_value, on_sum; /* arrays of the backend; without a device on_x is x */
     bench_pair times;
     double share;
     int64_t correct; /* 1 or 0 */
@@ -54,9 +54,8 @@ static weft_status run_select(void *argument)
 {
     select_case *c = argument;
     if (c->device) {
-        const hal_select_largest_args args = {.x = hal_row_of(c->device_x, WEFT_DTYPE_F32, c->count),
-                                              .index = hal_row_of(c->device_index, WEFT_DTYPE_I32, c->k),
-                                              .value = hal_row_of(c->device_value, WEFT_DTYPE_F32, c->k)};
+        const hal_select_largest_args args = {
+            .x = tensor_mat(&c->on_x), .index = tensor_mat(&c->on_index), .value = tensor_mat(&c->on_value)};
         c->found = c->k;
         WEFT_TRY(hal_select_largest(c->hal, &args));
         return c->hal->stream.sync(c->hal);
@@ -74,8 +73,7 @@ static uint32_t magnitude(float x)
 static weft_status run_read(void *argument)
 {
     select_case *c = argument;
-    const hal_sum_squares_args args = {.x = hal_row_of(c->device_x, WEFT_DTYPE_F32, c->count),
-                                       .out = hal_row_of(c->device_sum, WEFT_DTYPE_F64, 1)};
+    const hal_sum_squares_args args = {.x = tensor_mat(&c->on_x), .out = tensor_mat(&c->on_sum)};
     WEFT_TRY(hal_sum_squares(c->hal, &args));
     return c->hal->stream.sync(c->hal);
 }
@@ -119,8 +117,8 @@ static weft_status check(select_case *c)
     uint32_t least = 0;
     WEFT_TRY(run_select(c));
     if (c->device) {
-        WEFT_TRY(c->hal->mem.download(c->hal, c->index, c->device_index, (size_t)c->k * sizeof *c->index));
-        WEFT_TRY(c->hal->mem.download(c->hal, c->value, c->device_value, (size_t)c->k * sizeof *c->value));
+        WEFT_TRY(tensor_download(&c->on_index, c->index));
+        WEFT_TRY(tensor_download(&c->on_value, c->value));
     }
     bool correct = is_sound(c, &least);
     c->share =
@@ -137,13 +135,10 @@ static weft_status check(select_case *c)
 
 static weft_status open_device(select_case *c)
 {
-    const size_t bytes = (size_t)c->count * sizeof *c->x;
-    c->device_x = c->device_sum = NULL;
-    WEFT_TRY(c->hal->mem.alloc(c->hal, bytes, WEFT_MEM_WORKSPACE, &c->device_x));
-    WEFT_TRY(c->hal->mem.alloc(c->hal, (size_t)c->k * sizeof *c->index, WEFT_MEM_WORKSPACE, &c->device_index));
-    WEFT_TRY(c->hal->mem.alloc(c->hal, (size_t)c->k * sizeof *c->value, WEFT_MEM_WORKSPACE, &c->device_value));
-    WEFT_TRY(c->hal->mem.alloc(c->hal, sizeof(double), WEFT_MEM_WORKSPACE, &c->device_sum));
-    return c->hal->mem.upload(c->hal, c->device_x, c->x, bytes);
+    WEFT_TRY(tensor_create(c->hal, WEFT_DTYPE_F32, 1, c->count, WEFT_MEM_WORKSPACE, &c->on_x));
+    WEFT_TRY(tensor_create(c->hal, WEFT_DTYPE_I32, 1, c->k, WEFT_MEM_WORKSPACE, &c->on_index));
+    WEFT_TRY(tensor_create(c->hal, WEFT_DTYPE_F32, 1, c->k, WEFT_MEM_WORKSPACE, &c->on_value));
+    return tensor_upload(&c->on_x, c->x);
 }
 
 static weft_status open_case(select_case *c, int threads)
@@ -159,17 +154,18 @@ static weft_status open_case(select_case *c, int threads)
     for (int64_t i = 0; i < c->count; i++) {
         c->x[i] *= c->x[i] * c->x[i];
     }
-    c->device_x = c->x;
-    c->device_sum = &c->sum;
+    WEFT_TRY(tensor_create(c->hal, WEFT_DTYPE_F64, 1, 1, WEFT_MEM_WORKSPACE, &c->on_sum));
+    c->on_x = (weft_tensor){
+        .hal = c->hal, .dtype = WEFT_DTYPE_F32, .rows = 1, .cols = c->count, .ld = c->count, .data = c->x};
     return c->device ? open_device(c) : WEFT_OK;
 }
 
 static void close_case(select_case *c)
 {
-    void *const device[] = {c->device_x, c->device_index, c->device_value, c->device_sum};
-    for (size_t i = 0; c->device && i < sizeof device / sizeof *device; i++) {
-        c->hal->mem.free(c->hal, device[i]);
-    }
+    tensor_destroy(&c->on_x);
+    tensor_destroy(&c->on_index);
+    tensor_destroy(&c->on_value);
+    tensor_destroy(&c->on_sum);
     selector_destroy(c->selector);
     weft_free(c->x);
     weft_free(c->index);
@@ -179,12 +175,10 @@ static void close_case(select_case *c)
 static weft_status add_row(comm_bench *bench, const select_case *c)
 {
     const bool valid = c->correct == 1;
-    const bench_quartiles ours = valid ? c->times.seconds : bench_quartiles_of(NULL, 0);
     const int64_t bytes = c->count * (int64_t)sizeof(float);
+    const bench_quartiles ours =
+        bench_comm_judge(bench, c->name, bytes, valid ? 0.0 : (double)INFINITY, c->times.seconds);
     const comm_cost cost = {.selected = c->count};
-    if (!valid) {
-        bench_comm_reject(bench, c->name, bytes, (double)INFINITY);
-    }
     select_row row = {.op = "select",
                       .algorithm = c->name,
                       .bytes = bytes,
@@ -199,7 +193,6 @@ static weft_status add_row(comm_bench *bench, const select_case *c)
                       .exact_share = c->share,
                       .valid = valid};
     BENCH_SET_SECONDS(&row, ours);
-    row.n = c->times.seconds.count;
     return bench_grid_add(&bench->grid, &row);
 }
 
@@ -232,15 +225,18 @@ done:
     return status;
 }
 
-weft_status bench_comm_select(comm_bench *bench)
+static weft_status run_size(comm_bench *bench, int64_t bytes)
 {
-    WEFT_TRY(bench_comm_begin(bench, select_row_columns, TABLE_COLUMNS(select_row)));
-    for (int i = 0; i < bench->sizes; i++) {
-        WEFT_CHECK(bench->size[i] / (int64_t)sizeof(float) <= INT32_MAX, WEFT_ERR_UNSUPPORTED,
-                   "--sizes: a selection takes less than 2^31 elements, not %lld bytes", (long long)bench->size[i]);
-        for (int j = 0; j < bench->names.count; j++) {
-            WEFT_TRY(run_case(bench, bench->size[i], bench->names.wanted[j]));
-        }
+    WEFT_CHECK(bytes / (int64_t)sizeof(float) <= INT32_MAX, WEFT_ERR_UNSUPPORTED,
+               "--sizes: a selection takes less than 2^31 elements, not %lld bytes", (long long)bytes);
+    for (int i = 0; i < bench->names.count; i++) {
+        WEFT_TRY(run_case(bench, bytes, bench->names.wanted[i]));
     }
     return WEFT_OK;
 }
+
+const comm_bench_op bench_comm_select = {.choices = OPT_TOPK_SELECT,
+                                         .all = true,
+                                         .column = select_row_columns,
+                                         .columns = TABLE_COLUMNS(select_row),
+                                         .run = run_size};

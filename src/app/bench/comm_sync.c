@@ -229,11 +229,8 @@ static weft_status add_row(comm_bench *bench, const mode_case *c)
     const weft_comm *comm = c->step.comm;
     const int64_t bytes = c->step.count * (int64_t)sizeof(float);
     const bool valid = c->worst <= 1.0;
-    const bench_quartiles ours = valid ? c->seconds : bench_quartiles_of(NULL, 0);
+    const bench_quartiles ours = bench_comm_judge(bench, c->name, bytes, c->worst, c->seconds);
     const double exposed = valid ? fmax(c->together.median - c->compute.median, 0.0) : (double)NAN;
-    if (!valid) {
-        bench_comm_reject(bench, c->name, bytes, c->worst);
-    }
     sync_row row = {.op = "sync",
                     .algorithm = c->name,
                     .ran = sync_mode_name(sync_running(c->step.sync)),
@@ -252,7 +249,6 @@ static weft_status add_row(comm_bench *bench, const mode_case *c)
                     .exposed_percent = 100.0 * exposed / c->seconds.median,
                     .valid = valid};
     BENCH_SET_SECONDS(&row, ours);
-    row.n = c->seconds.count;
     return bench_grid_add(&bench->grid, &row);
 }
 
@@ -284,15 +280,22 @@ done:
     return status;
 }
 
-weft_status bench_comm_sync(comm_bench *bench)
+static weft_status run_size(comm_bench *bench, int64_t bytes)
 {
-    WEFT_TRY(option_check_rules(bench->context->options));
-    WEFT_TRY(sync_setup_check(bench->context->options));
-    WEFT_TRY(bench_comm_begin(bench, sync_row_columns, TABLE_COLUMNS(sync_row)));
-    for (int i = 0; i < bench->sizes; i++) {
-        for (int j = 0; j < bench->names.count; j++) {
-            WEFT_TRY(run_mode(bench, bench->size[i], bench->names.wanted[j]));
-        }
+    for (int i = 0; i < bench->names.count; i++) {
+        WEFT_TRY(run_mode(bench, bytes, bench->names.wanted[i]));
     }
     return WEFT_OK;
 }
+
+static weft_status check_options(const comm_bench *bench)
+{
+    WEFT_TRY(option_check_rules(bench->context->options));
+    return sync_setup_check(bench->context->options);
+}
+
+const comm_bench_op bench_comm_sync = {.choices = OPT_SYNC,
+                                       .column = sync_row_columns,
+                                       .columns = TABLE_COLUMNS(sync_row),
+                                       .check = check_options,
+                                       .run = run_size};

@@ -2,22 +2,10 @@
 #include "app/bench/team.h"
 
 #include <math.h>
-#include <stdlib.h>
 
+#include "app/setup/context.h"
 #include "base/log.h"
 #include "machine/launcher.h"
-
-/* The variable may be a list; its first number counts. */
-static int64_t threads_wanted(const weft_options *options)
-{
-    const int64_t asked = option_int(options, OPT_THREADS);
-    const char *environment = getenv("OMP_NUM_THREADS");
-    if (asked > 0 || environment == NULL) {
-        return asked;
-    }
-    const long threads = strtol(environment, NULL, 10);
-    return threads > 0 && threads <= INT16_MAX ? threads : 0;
-}
 
 int bench_thread_counts(const weft_options *options, int64_t counts[BENCH_TEAMS_MAX])
 {
@@ -25,7 +13,7 @@ int bench_thread_counts(const weft_options *options, int64_t counts[BENCH_TEAMS_
         const int count = option_list(options, OPT_THREAD_COUNTS, counts, BENCH_TEAMS_MAX);
         return count < BENCH_TEAMS_MAX ? count : BENCH_TEAMS_MAX;
     }
-    counts[0] = threads_wanted(options);
+    counts[0] = app_requested_threads(options);
     return 1;
 }
 

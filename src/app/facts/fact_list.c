@@ -49,22 +49,6 @@ void facts_yes_no(fact_list *list, const char *key, const char *label, const cha
     add(list, key, label, "", meaning, FACT_YES_NO)->integer = value;
 }
 
-/* Bytes of whole characters that fit into `room` with the NUL behind them. */
-static size_t whole_bytes(const char *text, size_t room)
-{
-    uint32_t code;
-    size_t bytes = 0;
-    while (text[bytes] != '\0') {
-        const int length = utf8_length(text + bytes, &code);
-        const size_t next = bytes + (length > 0 ? (size_t)length : 1);
-        if (next >= room) {
-            break;
-        }
-        bytes = next;
-    }
-    return bytes;
-}
-
 void facts_text(fact_list *list, const char *key, const char *label, const char *meaning, const char *value)
 {
     const size_t room = sizeof list->texts - (size_t)list->used;
@@ -72,7 +56,7 @@ void facts_text(fact_list *list, const char *key, const char *label, const char 
     assert(room > 1);
     row->text = room > 0 ? list->used : (int)sizeof list->texts - 1;
     if (room > 0) {
-        const size_t bytes = whole_bytes(value, room);
+        const size_t bytes = utf8_fitting(value, room);
         memcpy(list->texts + list->used, value, bytes);
         list->texts[list->used + (int)bytes] = '\0';
         list->used += (int)bytes + 1;

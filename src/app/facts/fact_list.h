@@ -103,6 +103,8 @@ void facts_print_groups(const fact_list *list, FILE *out);
 const json_value *facts_data_of(const json_value *run, bool *older);
 /* The value of a row, or NULL. data: from facts_data_of, or NULL. */
 const json_value *facts_value(const json_value *data, const char *key);
+/* The value of a row of an array of rows, or NULL. rows: may be NULL. */
+const json_value *facts_value_of(const json_value *rows, const char *key);
 /* A line a row of an array that facts_write_rows wrote, or of the rows of a group; rows that are none are left out. */
 void facts_print_json(const json_value *rows, FILE *out, const char *prefix);
 

@@ -145,41 +145,33 @@ void facts_print_groups(const fact_list *list, FILE *out)
 
 /* ---- reading ---- */
 
-static const json_value *member(const json_value *object, const char *key, json_kind kind)
-{
-    const json_value *value = object != NULL && object->kind == JSON_OBJECT ? json_find(object, key) : NULL;
-    return value != NULL && value->kind == kind ? value : NULL;
-}
-
 const json_value *facts_data_of(const json_value *run, bool *older)
 {
-    const json_value *data = member(run, "data", JSON_OBJECT);
+    const json_value *data = json_find(run, "data");
     *older = false;
-    if (data != NULL || run == NULL || run->kind != JSON_OBJECT) {
+    if (data != NULL && data->kind == JSON_OBJECT) {
         return data;
     }
-    for (const json_value *at = run->child; at != NULL; at = at->next) {
-        if (member(at, "hash", JSON_TEXT) != NULL) {
-            *older = true;
-            return at;
-        }
+    for (data = json_first(run, JSON_OBJECT); data != NULL && json_string(data, "hash", NULL) == NULL;) {
+        data = data->next;
     }
-    return NULL;
+    *older = data != NULL;
+    return data;
+}
+
+const json_value *facts_value_of(const json_value *rows, const char *key)
+{
+    const json_value *row = json_first(rows, JSON_ARRAY);
+    while (row != NULL && strcmp(json_string(row, "key", ""), key) != 0) {
+        row = row->next;
+    }
+    return json_find(row, "value");
 }
 
 const json_value *facts_value(const json_value *data, const char *key)
 {
-    const json_value *rows = member(data, "facts", JSON_ARRAY);
-    if (rows == NULL) {
-        return data != NULL && data->kind == JSON_OBJECT ? json_find(data, key) : NULL;
-    }
-    for (const json_value *row = rows->child; row != NULL; row = row->next) {
-        const json_value *named = member(row, "key", JSON_TEXT);
-        if (named != NULL && strcmp(named->text, key) == 0) {
-            return json_find(row, "value");
-        }
-    }
-    return NULL;
+    const json_value *rows = json_find(data, "facts");
+    return rows != NULL && rows->kind == JSON_ARRAY ? facts_value_of(rows, key) : json_find(data, key);
 }
 
 static void print_json_value(const json_value *value, const char *unit, FILE *out)
@@ -197,15 +189,11 @@ static void print_json_value(const json_value *value, const char *unit, FILE *ou
 void facts_print_json(const json_value *rows, FILE *out, const char *prefix)
 {
     for (const json_value *row = rows->child; row != NULL; row = row->next) {
-        const json_value *label = member(row, "label", JSON_TEXT);
-        const json_value *unit = member(row, "unit", JSON_TEXT);
+        const char *label = json_string(row, "label", NULL);
         const json_value *value = label != NULL ? json_find(row, "value") : NULL;
-        const bool plain =
-            value != NULL && (value->kind == JSON_TEXT || value->kind == JSON_BOOL || value->kind == JSON_NUMBER);
-        if (plain) {
-            fprintf(out, "%s%s%s: ", escape_say(prefix).text, prefix[0] != '\0' ? " " : "",
-                    escape_say(label->text).text);
-            print_json_value(value, unit != NULL ? unit->text : "", out);
+        if (value != NULL && (value->kind == JSON_TEXT || value->kind == JSON_BOOL || value->kind == JSON_NUMBER)) {
+            fprintf(out, "%s%s%s: ", escape_say(prefix).text, prefix[0] != '\0' ? " " : "", escape_say(label).text);
+            print_json_value(value, json_string(row, "unit", ""), out);
         }
     }
 }

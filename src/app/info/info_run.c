@@ -24,11 +24,6 @@ static weft_status read_document(const char *folder, const char *name, json_docu
     return file_exists(path) ? json_read_object(path, LONGEST, document, &object) : WEFT_OK;
 }
 
-static const json_value *find(const json_value *object, const char *key)
-{
-    return object != NULL && object->kind == JSON_OBJECT ? json_find(object, key) : NULL;
-}
-
 static void print_value(const char *label, const json_value *value)
 {
     if (value == NULL) {
@@ -49,7 +44,7 @@ static void print_versions(const json_value *versions)
 {
     static const char *const names[] = {"weft", "revision", "compiler", "build"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        print_value(names[i], find(versions, names[i]));
+        print_value(names[i], json_find(versions, names[i]));
     }
 }
 
@@ -57,8 +52,8 @@ static void print_versions(const json_value *versions)
 static void print_options(const json_value *options)
 {
     for (const json_value *row = options != NULL ? options->child : NULL; row != NULL; row = row->next) {
-        const json_value *value = find(row, "value");
-        const json_value *source = find(row, "source");
+        const json_value *value = json_find(row, "value");
+        const json_value *source = json_find(row, "source");
         const bool texts = value != NULL && source != NULL && value->kind == JSON_TEXT && source->kind == JSON_TEXT;
         if (texts && strcmp(source->text, "default") != 0) {
             char label[96];
@@ -70,9 +65,9 @@ static void print_options(const json_value *options)
 
 static void print_end(const json_value *run)
 {
-    const json_value *exit = find(run, "exit");
-    print_value("started", find(run, "started"));
-    print_value("ended", find(run, "ended"));
+    const json_value *exit = json_find(run, "exit");
+    print_value("started", json_find(run, "started"));
+    print_value("ended", json_find(run, "ended"));
     if (exit == NULL || exit->kind != JSON_NUMBER) {
         printf("exit: none: the run goes on, or was killed\n");
     } else {
@@ -97,8 +92,8 @@ static void print_data(const json_value *run)
     static const char *const names[] = {"name", "hash"};
     bool older;
     const json_value *data = facts_data_of(run, &older);
-    const json_value *kind = find(data, "kind");
-    const json_value *rows = find(data, "facts");
+    const json_value *kind = json_find(data, "kind");
+    const json_value *rows = json_find(data, "facts");
     const char *prefix = kind != NULL && kind->kind == JSON_TEXT ? kind->text : "data";
     if (data == NULL || older) {
         if (data != NULL) {
@@ -109,7 +104,7 @@ static void print_data(const json_value *run)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char label[64];
         snprintf(label, sizeof label, "%.40s %s", prefix, names[i]);
-        print_value(label, find(data, names[i]));
+        print_value(label, json_find(data, names[i]));
     }
     if (rows != NULL && rows->kind == JSON_ARRAY) {
         facts_print_json(rows, stdout, prefix);
@@ -120,12 +115,12 @@ static void print_run(const json_value *run)
 {
     static const char *const names[] = {"host",      "cpu",     "nodes",   "ranks", "threads_per_rank",
                                         "placement", "backend", "gpu_rows"};
-    print_versions(find(run, "versions"));
+    print_versions(json_find(run, "versions"));
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        print_value(names[i], find(run, names[i]));
+        print_value(names[i], json_find(run, names[i]));
     }
     print_data(run);
-    print_options(find(run, "options"));
+    print_options(json_find(run, "options"));
     print_end(run);
 }
 
@@ -133,8 +128,8 @@ static void print_run(const json_value *run)
 static void print_groups(const json_value *groups)
 {
     for (const json_value *group = groups->child; group != NULL; group = group->next) {
-        const json_value *title = find(group, "group");
-        const json_value *rows = find(group, "rows");
+        const json_value *title = json_find(group, "group");
+        const json_value *rows = json_find(group, "rows");
         if (rows != NULL && rows->kind == JSON_ARRAY) {
             print_value("facts", title);
             facts_print_json(rows, stdout, "");
@@ -147,9 +142,9 @@ static void print_summary(const json_value *summary)
     static const char *const names[] = {"metric",     "runs",     "epochs",         "valid_mean",     "valid_std",
                                         "test_mean",  "test_std", "epoch_s_median", "peak_rss_bytes", "sent_bytes_avg",
                                         "parameters", "sync",     "cpu_use",        "seconds"};
-    const json_value *groups = find(summary, "facts");
+    const json_value *groups = json_find(summary, "facts");
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        print_value(names[i], find(summary, names[i]));
+        print_value(names[i], json_find(summary, names[i]));
     }
     if (groups != NULL && groups->kind == JSON_ARRAY) {
         print_groups(groups);

@@ -9,6 +9,19 @@
 
 static const quantity missing = {"–"};
 
+quantity quantity_real(double value)
+{
+    quantity q;
+    if (!isfinite(value)) {
+        return missing;
+    }
+    int length = snprintf(q.text, sizeof q.text, "%#.4g", value);
+    if (q.text[length - 1] == '.') { /* "1234." */
+        q.text[length - 1] = '\0';
+    }
+    return q;
+}
+
 /* Three digits of a value below 1000. */
 static quantity with_unit(double value, const char *unit)
 {
@@ -81,28 +94,6 @@ quantity quantity_percent(double share)
     return q;
 }
 
-quantity quantity_of(double value, quantity_unit unit)
-{
-    quantity q;
-    switch (unit) {
-    case UNIT_PERCENT:
-        return quantity_percent(value);
-    case UNIT_SECONDS:
-        return quantity_seconds(value);
-    case UNIT_BYTES:
-        return quantity_bytes(value);
-    case UNIT_REAL:
-        return quantity_real(value);
-    case UNIT_RATE:
-        snprintf(q.text, sizeof q.text, isfinite(value) && fabs(value) < 1e9 ? "%.4f" : "–", value);
-        return q;
-    case UNIT_HUNDREDTHS:
-        return quantity_percent(value / 100);
-    default:
-        return quantity_count(value);
-    }
-}
-
 quantity_unit quantity_unit_named(const char *name)
 {
     return strcmp(name, "%") == 0       ? UNIT_HUNDREDTHS
@@ -112,15 +103,23 @@ quantity_unit quantity_unit_named(const char *name)
                                         : UNIT_COUNT;
 }
 
-quantity quantity_real(double value)
+static quantity rate(double value)
 {
     quantity q;
-    if (!isfinite(value)) {
-        return missing;
-    }
-    int length = snprintf(q.text, sizeof q.text, "%#.4g", value);
-    if (q.text[length - 1] == '.') { /* "1234." */
-        q.text[length - 1] = '\0';
-    }
+    snprintf(q.text, sizeof q.text, isfinite(value) && fabs(value) < 1e9 ? "%.4f" : "–", value);
     return q;
+}
+
+static quantity hundredths(double percentage)
+{
+    return quantity_percent(percentage / 100);
+}
+
+quantity quantity_of(double value, quantity_unit unit)
+{
+    static quantity (*const spell[])(double) = {
+        [UNIT_COUNT] = quantity_count, [UNIT_PERCENT] = quantity_percent, [UNIT_SECONDS] = quantity_seconds,
+        [UNIT_BYTES] = quantity_bytes, [UNIT_REAL] = quantity_real,       [UNIT_RATE] = rate,
+        [UNIT_HUNDREDTHS] = hundredths};
+    return spell[unit](value);
 }

@@ -103,8 +103,7 @@ static record_curve curve_of_runs(run_record *run, record_field field)
 
 const record_curve *record_curve_of(run_record *run, record_field field)
 {
-    if (!run->curve_made[field]) {
-        run->curve_made[field] = true;
+    if (run->curve[field].x == NULL) {
         run->curve[field] =
             run->series_count == 1 ? record_series_curve(run, &run->series[0], field) : curve_of_runs(run, field);
     }

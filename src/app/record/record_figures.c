@@ -8,21 +8,6 @@
 
 /* ---- ranks ---- */
 
-const json_value *record_per_rank(const run_record *run)
-{
-    return json_find(run->summary, "per_rank");
-}
-
-int record_rank_count(const run_record *run)
-{
-    int count = 0;
-    const json_value *v = record_first(json_find(record_per_rank(run), "wall_s"), JSON_ARRAY);
-    for (; v != NULL && count < RECORD_NUMBERS_MAX; v = v->next) {
-        count += 1;
-    }
-    return count;
-}
-
 int record_rank_choice(int ranks, const record_column *weight, int limit, int *chosen)
 {
     assert(ranks >= 0 && limit > 0);
@@ -80,7 +65,7 @@ static void at_best(const run_record *run, record_field field, double *mean, dou
 
 static const char *metric_of(const run_record *run)
 {
-    const char *name = record_string(run->summary, "metric", record_option(run, "metric"));
+    const char *name = json_string(run->summary, "metric", record_option(run, "metric"));
     bool rocauc = strcmp(name, "rocauc") == 0 || strcmp(record_option(run, "loss"), "bce") == 0;
     return rocauc ? "ROC-AUC" : "accuracy";
 }
@@ -93,7 +78,7 @@ static double quantile(const record_curve *sorted, double q)
 /* Every rank's bytes where the job ended well; else rank 0's, which writes metrics.jsonl. */
 static void epoch_bytes(run_record *run, record_figures *f)
 {
-    record_column bytes = record_numbers(run, record_per_rank(run), "epoch_sent_bytes");
+    record_column bytes = record_numbers(run, run->per_rank, "epoch_sent_bytes");
     double mean = record_spread_of(&bytes).mean;
     if (isfinite(mean) && f->job_epochs > 0) {
         f->epoch_bytes = mean / f->job_epochs;
@@ -109,10 +94,10 @@ static void epoch_bytes(run_record *run, record_figures *f)
 static void take_baseline(const json_value *summary, record_figures *f)
 {
     const json_value *baseline = json_find(json_find(summary, "outcome"), "baseline");
-    f->baseline = record_number(baseline, "test");
-    f->baseline_class = record_number(baseline, "class");
+    f->baseline = json_number(baseline, "test");
+    f->baseline_class = json_number(baseline, "class");
     f->baseline_split = isnan(f->baseline) ? "validation" : "test";
-    f->baseline = isnan(f->baseline) ? record_number(baseline, "valid") : f->baseline;
+    f->baseline = isnan(f->baseline) ? json_number(baseline, "valid") : f->baseline;
 }
 
 static void take_best_epoch(const run_record *run, record_figures *f)
@@ -125,15 +110,15 @@ static void take_best_epoch(const run_record *run, record_figures *f)
 
 static void take_summary(const json_value *summary, record_figures *f)
 {
-    f->runs = (int)fmin(fmax(record_number(summary, "runs"), 0), RECORD_SERIES_MAX);
-    f->test = record_number(summary, "test_mean");
-    f->test_std = f->runs > 1 ? record_number(summary, "test_std") : NAN;
-    f->valid = record_number(summary, "valid_mean");
-    f->valid_std = f->runs > 1 ? record_number(summary, "valid_std") : NAN;
-    f->epochs = record_number(summary, "epochs");
-    f->epoch_s = record_number(summary, "epoch_s_median");
-    f->epoch_s_q1 = record_number(summary, "epoch_s_q1");
-    f->epoch_s_q3 = record_number(summary, "epoch_s_q3");
+    f->runs = (int)fmin(fmax(json_number(summary, "runs"), 0), RECORD_SERIES_MAX);
+    f->test = json_number(summary, "test_mean");
+    f->test_std = f->runs > 1 ? json_number(summary, "test_std") : NAN;
+    f->valid = json_number(summary, "valid_mean");
+    f->valid_std = f->runs > 1 ? json_number(summary, "valid_std") : NAN;
+    f->epochs = json_number(summary, "epochs");
+    f->epoch_s = json_number(summary, "epoch_s_median");
+    f->epoch_s_q1 = json_number(summary, "epoch_s_q1");
+    f->epoch_s_q3 = json_number(summary, "epoch_s_q3");
 }
 
 static void take_epochs(run_record *run, record_figures *f)
@@ -152,12 +137,12 @@ void record_figures_make(run_record *run)
 {
     record_figures *f = &run->figures;
     *f = (record_figures){.metric = metric_of(run),
-                          .peak_memory = record_number(run->summary, "peak_rss_bytes"),
-                          .ranks = record_number(run->manifest, "ranks"),
-                          .threads = record_number(run->manifest, "threads_per_rank"),
-                          .nodes = record_number(run->manifest, "nodes"),
-                          .parameters = record_number(run->summary, "parameters"),
-                          .seconds = record_number(run->summary, "seconds")};
+                          .peak_memory = json_number(run->summary, "peak_rss_bytes"),
+                          .ranks = json_number(run->manifest, "ranks"),
+                          .threads = json_number(run->manifest, "threads_per_rank"),
+                          .nodes = json_number(run->manifest, "nodes"),
+                          .parameters = json_number(run->summary, "parameters"),
+                          .seconds = json_number(run->summary, "seconds")};
     take_baseline(run->summary, f);
     take_best_epoch(run, f);
     if (run->summary != NULL) {
@@ -165,7 +150,7 @@ void record_figures_make(run_record *run)
     } else {
         take_epochs(run, f);
     }
-    double job_epochs = record_number(record_per_rank(run), "epochs");
+    double job_epochs = json_number(run->per_rank, "epochs");
     f->job_epochs = isfinite(job_epochs) ? job_epochs : f->epochs;
     f->job_epochs = f->job_epochs >= 1 ? f->job_epochs : NAN; /* a divisor */
     epoch_bytes(run, f);

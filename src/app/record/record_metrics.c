@@ -14,20 +14,18 @@
 
 #include "app/record/run_record.h"
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "base/log.h"
 
 enum { LINES_BETWEEN_LOOKS = 4096 };
-#define PROGRESS_EVERY_S 5.0
 
 static const char file_name[] = "metrics.jsonl";
 
 typedef struct reading {
     FILE *file;
-    double bytes, started, last_word; /* of the file; seconds of the clock */
-    char *line;                       /* [RECORD_LINE_MAX + 1] */
-    size_t length;                    /* above RECORD_LINE_MAX: the line is longer */
-    bool whole;                       /* the line has its end */
+    log_progress progress; /* in MB */
+    char *line;            /* [RECORD_LINE_MAX + 1] */
+    size_t length;         /* above RECORD_LINE_MAX: the line is longer */
+    bool whole;            /* the line has its end */
     int64_t lines, kept, damaged, first_damaged;
     bool cut; /* the last line is not whole */
 } reading;
@@ -96,7 +94,7 @@ static bool epoch_of(const json_value *object, int64_t *run, record_epoch *epoch
     }
     epoch->present = 0;
     for (int f = 0; f < RECORD_FIELDS; ++f) {
-        epoch->value[f] = record_number(object, keys[f]);
+        epoch->value[f] = json_number(object, keys[f]);
         epoch->present |= json_find(object, keys[f]) != NULL ? 1u << f : 0;
     }
     return true;
@@ -128,24 +126,13 @@ static weft_status take_line(run_record *run, const reading *r, bool *taken)
     return status;
 }
 
-/* Logs a line every few seconds while a long file is read. */
-static void say_progress(reading *r)
-{
-    double now = clock_seconds(), at = (double)ftello(r->file);
-    if (now - r->last_word > PROGRESS_EVERY_S && at > 0) {
-        r->last_word = now;
-        log_info("reading metrics.jsonl: %.0f of %.0f MB, ETA %s", at / 1e6, r->bytes / 1e6,
-                 clock_say((now - r->started) * (r->bytes / at - 1)).text);
-    }
-}
-
 static weft_status read_lines(reading *r, run_record *run)
 {
     while (read_line(r)) {
         bool taken;
         r->lines += 1;
         if (r->lines % LINES_BETWEEN_LOOKS == 0) {
-            say_progress(r);
+            log_progress_update(&r->progress, (double)ftello(r->file) / 1e6);
         }
         WEFT_TRY(take_line(run, r, &taken));
         r->kept += taken;
@@ -220,15 +207,16 @@ weft_status record_metrics_read(const char *path, run_record *run)
     struct stat info;
     int fd;
     WEFT_TRY(file_open(path, &fd, &info));
-    reading r = {.file = fdopen(fd, "r"), .bytes = (double)info.st_size, .started = clock_seconds()};
+    reading r = {.file = fdopen(fd, "r"),
+                 .progress = log_progress_begin("reading metrics.jsonl", "MB", (double)info.st_size / 1e6)};
     if (r.file == NULL) {
         weft_status status = weft_fail_errno(errno, path);
         close(fd);
         return status;
     }
-    r.last_word = r.started;
     weft_status status = WEFT_NEW(&r.line, RECORD_LINE_MAX + 1, WEFT_MEM_GENERAL);
     status = status == WEFT_OK ? read_lines(&r, run) : status;
+    log_progress_end(&r.progress);
     look_over(run, &r);
     weft_free(r.line);
     fclose(r.file);

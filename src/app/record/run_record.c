@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "app/facts/fact_list.h"
 #include "base/alloc.h"
 #include "base/escape.h"
 
@@ -36,23 +37,6 @@ void *record_alloc(run_record *run, int64_t count, size_t size)
 
 /* ---- values ---- */
 
-double record_number(const json_value *object, const char *key)
-{
-    const json_value *value = json_find(object, key);
-    return value != NULL && value->kind == JSON_NUMBER ? value->number : NAN;
-}
-
-const char *record_string(const json_value *object, const char *key, const char *otherwise)
-{
-    const json_value *value = json_find(object, key);
-    return value != NULL && value->kind == JSON_TEXT && value->text[0] != '\0' ? value->text : otherwise;
-}
-
-const json_value *record_first(const json_value *value, json_kind kind)
-{
-    return value != NULL && value->kind == kind ? value->child : NULL;
-}
-
 const char *record_value_text(const json_value *value, quantity_unit unit, quantity *space)
 {
     *space = quantity_of(value != NULL && value->kind == JSON_NUMBER ? value->number : NAN, unit);
@@ -62,19 +46,25 @@ const char *record_value_text(const json_value *value, quantity_unit unit, quant
                                       : space->text;
 }
 
-record_column record_numbers(run_record *run, const json_value *object, const char *key)
+record_column record_values(run_record *run, const json_value *array)
 {
-    const json_value *first = record_first(json_find(object, key), JSON_ARRAY);
+    const json_value *first = json_first(array, JSON_ARRAY), *v = first;
     record_column column = {NULL, 0};
-    int count = 0;
-    for (const json_value *v = first; v != NULL && count < RECORD_NUMBERS_MAX; v = v->next) {
-        count += 1;
+    for (; v != NULL && column.count < RECORD_NUMBERS_MAX; v = v->next) {
+        column.count += 1;
     }
-    column.value = count > 0 ? record_alloc(run, count, sizeof *column.value) : NULL;
-    for (const json_value *v = first; v != NULL && column.value != NULL && column.count < count; v = v->next) {
-        column.value[column.count++] = v->kind == JSON_NUMBER ? v->number : NAN;
+    column.value = column.count > 0 ? record_alloc(run, column.count, sizeof *column.value) : NULL;
+    column.count = column.value != NULL ? column.count : 0;
+    v = first;
+    for (int i = 0; i < column.count; ++i, v = v->next) {
+        column.value[i] = v->kind == JSON_NUMBER ? v->number : NAN;
     }
     return column;
+}
+
+record_column record_numbers(run_record *run, const json_value *object, const char *key)
+{
+    return record_values(run, json_find(object, key));
 }
 
 double record_at(const record_column *column, double index)
@@ -86,87 +76,36 @@ double record_at(const record_column *column, double index)
 
 const char *record_option(const run_record *run, const char *name)
 {
-    return record_string(json_find(json_find(run->manifest, "options"), name), "value", "");
-}
-
-const json_value *record_data(const run_record *run)
-{
-    const json_value *data = json_find(run->manifest, "data");
-    if (data != NULL) {
-        return data;
-    }
-    for (data = record_first(run->manifest, JSON_OBJECT); data != NULL; data = data->next) {
-        if (record_string(data, "name", NULL) != NULL && record_string(data, "hash", NULL) != NULL) {
-            return data;
-        }
-    }
-    return NULL;
-}
-
-bool record_is_earlier(const run_record *run)
-{
-    return record_data(run) != json_find(run->manifest, "data");
+    return json_string(json_find(json_find(run->manifest, "options"), name), "value", "");
 }
 
 const char *record_rows_word(const run_record *run)
 {
-    const char *rows = record_string(json_find(run->summary, "outcome"), "rows", "rows");
-    return record_string(record_data(run), "rows", rows);
-}
-
-/* The row of this key, or NULL. */
-static const json_value *row_of(const json_value *rows, const char *key)
-{
-    const json_value *row = record_first(rows, JSON_ARRAY);
-    while (row != NULL && strcmp(record_string(row, "key", ""), key) != 0) {
-        row = row->next;
-    }
-    return row;
+    return json_string(run->data, "rows", json_string(json_find(run->summary, "outcome"), "rows", "rows"));
 }
 
 const json_value *record_fact(const run_record *run, const char *key)
 {
-    const json_value *row = row_of(json_find(record_data(run), "facts"), key);
-    const json_value *group = record_first(json_find(run->summary, "facts"), JSON_ARRAY);
-    for (; row == NULL && group != NULL; group = group->next) {
-        row = row_of(json_find(group, "rows"), key);
+    const json_value *value = facts_value(run->data, key);
+    const json_value *group = json_first(json_find(run->summary, "facts"), JSON_ARRAY);
+    for (; value == NULL && group != NULL; group = group->next) {
+        value = facts_value_of(json_find(group, "rows"), key);
     }
-    return row != NULL ? json_find(row, "value") : json_find(record_data(run), key);
-}
-
-static const json_value *first_class_name(const run_record *run)
-{
-    return record_first(json_find(record_data(run), "class_names"), JSON_ARRAY);
-}
-
-bool record_class_named(const run_record *run)
-{
-    return first_class_name(run) != NULL;
-}
-
-/* Drops a character that was cut in two at the end. */
-static void end_whole(char *text)
-{
-    uint32_t code;
-    int length = 0;
-    for (char *at = text; *at != '\0'; at += length) {
-        length = utf8_length(at, &code);
-        if (length <= 0) {
-            *at = '\0';
-            return;
-        }
-    }
+    return value;
 }
 
 const char *record_class(const run_record *run, double class, char text[RECORD_CLASS_BYTES])
 {
-    const json_value *name = class >= 0 ? first_class_name(run) : NULL;
+    const json_value *name = class >= 0 ? run->class_name : NULL;
     for (double k = 0; name != NULL && k < class; ++k) {
         name = name->next;
     }
-    bool named = name != NULL && name->kind == JSON_TEXT;
-    snprintf(text, RECORD_CLASS_BYTES, "%s%s%s", quantity_count(class).text, named ? " " : "", named ? name->text : "");
-    end_whole(text);
+    const int used = snprintf(text, RECORD_CLASS_BYTES, "%s", quantity_count(class).text);
+    if (name != NULL && name->kind == JSON_TEXT) {
+        const size_t room = RECORD_CLASS_BYTES - (size_t)used - 1; /* behind a blank */
+        snprintf(text + used, RECORD_CLASS_BYTES - (size_t)used, " %.*s", (int)utf8_fitting(name->text, room),
+                 name->text);
+    }
     return text;
 }
 
@@ -195,7 +134,7 @@ static weft_status remember(run_record *run, weft_status status, const char *wha
 
 static void tell_ending(run_record *run)
 {
-    const double code = record_number(run->manifest, "exit");
+    const double code = json_number(run->manifest, "exit");
     if (isnan(code)) {
         record_problem(
             run, "run.json has no exit code: the job is still running, or it was killed before it could say why.");
@@ -218,6 +157,18 @@ static void name_of(const char *folder, char name[256])
         start -= 1;
     }
     snprintf(name, 256, "%.*s", (int)(end - start), folder + start);
+}
+
+/* Looks up what sections ask for again and again. */
+static void find_members(run_record *run)
+{
+    run->data = facts_data_of(run->manifest, &run->earlier);
+    run->class_name = json_first(json_find(run->data, "class_names"), JSON_ARRAY);
+    run->per_rank = json_find(run->summary, "per_rank");
+    const json_value *v = json_first(json_find(run->per_rank, "wall_s"), JSON_ARRAY);
+    for (; v != NULL && run->rank_count < RECORD_NUMBERS_MAX; v = v->next) {
+        run->rank_count += 1;
+    }
 }
 
 weft_status record_open(const char *folder, run_record *run)
@@ -249,6 +200,7 @@ weft_status record_open(const char *folder, run_record *run)
     } else {
         record_problem(run, "metrics.jsonl is missing: there are no curves.");
     }
+    find_members(run);
     record_figures_make(run);
     return run->failed;
 }

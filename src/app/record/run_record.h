@@ -89,15 +89,19 @@ typedef struct run_record {
     char name[256]; /* last part of the folder's path, for headings */
     json_document *manifest_document, *summary_document;
     const json_value *manifest, *summary; /* objects, or NULL */
+    const json_value *data;               /* of run.json: kind, name, hash, facts (app/facts/fact_list.h); NULL: none */
+    bool earlier;                         /* an earlier version of Weft wrote the data, without facts */
+    const json_value *class_name;         /* first name of a class of the data, or NULL */
+    const json_value *per_rank;           /* of summary.json, or NULL */
+    int rank_count;                       /* ranks of per_rank; 0: unknown */
     record_series *series;                /* in the file's order */
     int series_count;
     char problem[RECORD_PROBLEMS][RECORD_PROBLEM_BYTES]; /* sentences about what is wrong with the files or the job */
     int problems;
     record_figures figures;
-    record_curve curve[RECORD_FIELDS]; /* made when they are first asked for */
-    bool curve_made[RECORD_FIELDS];
-    struct record_block *blocks; /* memory of what was derived */
-    weft_status failed;          /* WEFT_ERR_RESOURCE once an allocation failed */
+    record_curve curve[RECORD_FIELDS]; /* made when they are first asked for; x NULL: not yet */
+    struct record_block *blocks;       /* memory of what was derived */
+    weft_status failed;                /* WEFT_ERR_RESOURCE once an allocation failed */
 } run_record;
 
 /* Reads the folder. WEFT_ERR_NOINPUT: it holds no run. Close it in any case. */
@@ -117,24 +121,16 @@ void *record_alloc(run_record *run, int64_t count, size_t size);
 
 /* ---- values of the files; object may be NULL ---- */
 
-/* NaN, or `otherwise`, when there is no such number or text. */
-double record_number(const json_value *object, const char *key);
-const char *record_string(const json_value *object, const char *key, const char *otherwise);
-/* First element of an array, or first member of an object; NULL when it is of another kind, or empty. */
-const json_value *record_first(const json_value *value, json_kind kind);
 /* Any scalar as text: a number in its unit, "yes" or "no", "–" for null and what is no scalar. */
 const char *record_value_text(const json_value *value, quantity_unit unit, quantity *space);
-/* At most RECORD_NUMBERS_MAX numbers; count 0: there is no such array. */
+/* At most RECORD_NUMBERS_MAX numbers of an array, or of the array of this key; count 0: there is no such array. */
+record_column record_values(run_record *run, const json_value *array);
 record_column record_numbers(run_record *run, const json_value *object, const char *key);
 /* NaN beyond the column's end. */
 double record_at(const record_column *column, double index);
 
 /* "value" of an option in run.json; "" if it has none. */
 const char *record_option(const run_record *run, const char *name);
-/* "data" of run.json: kind, name, hash, facts. Folders of earlier versions had a name and a hash in an object of
- * another key, which is returned then, without facts. NULL: none. */
-const json_value *record_data(const run_record *run);
-bool record_is_earlier(const run_record *run);
 /* The word for rows of the data: "vertices". */
 const char *record_rows_word(const run_record *run);
 /* Value of a fact of the data or the summary; NULL: there is no such fact. */
@@ -143,12 +139,9 @@ const json_value *record_fact(const run_record *run, const char *key);
 /* A class as tables call it: its number, and its name where run.json has names. */
 enum { RECORD_CLASS_BYTES = 64 };
 const char *record_class(const run_record *run, double class, char text[RECORD_CLASS_BYTES]);
-bool record_class_named(const run_record *run);
 
 /* ---- ranks ---- */
 
-const json_value *record_per_rank(const run_record *run);
-int record_rank_count(const run_record *run); /* 0: unknown */
 /* At most `limit` of the ranks, ascending and evenly spread; the one with the largest weight (may be empty) is among
  * them. Returns their number. */
 int record_rank_choice(int ranks, const record_column *weight, int limit, int *chosen);
@@ -158,6 +151,7 @@ typedef struct record_spread {
 } record_spread;
 
 record_spread record_spread_of(const record_column *column);
+
 /* ---- epochs (record_curve.c) ---- */
 
 /* Number of whole epochs over all runs. */

@@ -21,21 +21,22 @@ static void score_cell(report_text *out, double mean, double std)
 
 static void table_of_figures(report_text *out, const run_record *runs, int count)
 {
-    text_table_begin(
-        out, "llrrrrrrrrr",
-        "folder|ended|runs|epochs|test|validation|baseline|epoch, median|sent per epoch|peak memory|ranks");
+    TEXT_TABLE(out, "llrrrrrrrrr", "folder", "ended", "runs", "epochs", "test", "validation", "baseline",
+               "epoch, median", "sent per epoch", "peak memory", "ranks");
     for (int k = 0; k < count; ++k) {
         const record_figures *f = &runs[k].figures;
-        double code = record_number(runs[k].manifest, "exit");
+        double code = json_number(runs[k].manifest, "exit");
         text_cell_styled(out, (cell_style){.patch = drawing_colour(k)}, runs[k].name);
         text_cell(out, isnan(code) ? "unknown" : code == 0 ? "well" : "with exit code %.0f", code);
         text_cell(out, "%d", f->runs);
-        text_cell(out, "%s", quantity_count(f->epochs).text);
+        section_cell(out, f->epochs, UNIT_COUNT);
         score_cell(out, f->test, f->test_std);
         score_cell(out, f->valid, f->valid_std);
-        TEXT_CELLS(out, quantity_percent(f->baseline).text, quantity_seconds(f->epoch_s).text,
-                   quantity_bytes(f->bytes_of_rank_0 ? f->epoch_bytes : f->epoch_bytes_all).text,
-                   quantity_bytes(f->peak_memory).text, quantity_count(f->ranks).text);
+        section_cell(out, f->baseline, UNIT_PERCENT);
+        section_cell(out, f->epoch_s, UNIT_SECONDS);
+        section_cell(out, f->bytes_of_rank_0 ? f->epoch_bytes : f->epoch_bytes_all, UNIT_BYTES);
+        section_cell(out, f->peak_memory, UNIT_BYTES);
+        section_cell(out, f->ranks, UNIT_COUNT);
     }
     text_table_end(out);
     for (int k = 0; k < count; ++k) {
@@ -66,23 +67,27 @@ typedef enum setting_group { SET_OPTIONS, SET_TOP, SET_DATA, SET_FACTS, SET_VERS
 
 static const json_value *members_of(const run_record *run, setting_group group)
 {
-    const json_value *holder = group == SET_TOP ? run->manifest
-                               : group == SET_DATA || group == SET_FACTS
-                                   ? record_data(run)
-                                   : json_find(run->manifest, group == SET_OPTIONS ? "options" : "versions");
-    return group == SET_FACTS ? record_first(json_find(holder, "facts"), JSON_ARRAY)
-                              : record_first(holder, JSON_OBJECT);
+    switch (group) {
+    case SET_TOP:
+        return json_first(run->manifest, JSON_OBJECT);
+    case SET_DATA:
+        return json_first(run->data, JSON_OBJECT);
+    case SET_FACTS:
+        return json_first(json_find(run->data, "facts"), JSON_ARRAY);
+    default:
+        return json_first(json_find(run->manifest, group == SET_OPTIONS ? "options" : "versions"), JSON_OBJECT);
+    }
 }
 
 static const char *key_of(const json_value *member)
 {
-    return member->key != NULL ? member->key : record_string(member, "key", "");
+    return member->key != NULL ? member->key : json_string(member, "key", "");
 }
 
 /* The value of a member as text; NULL if it is no scalar. */
 static const char *value_of(const json_value *member, quantity *space)
 {
-    const json_value *value = member->kind == JSON_OBJECT ? json_find(member, "value") : member;
+    const json_value *value = member != NULL && member->kind == JSON_OBJECT ? json_find(member, "value") : member;
     const bool scalar = value != NULL && value->kind != JSON_ARRAY && value->kind != JSON_OBJECT;
     return scalar ? record_value_text(value, UNIT_COUNT, space) : NULL;
 }
@@ -115,8 +120,7 @@ static void setting_row(report_text *out, const run_record *runs, int count, set
     const char *value[FOLDERS_MAX];
     bool differs = false;
     for (int k = 0; k < count; ++k) {
-        const json_value *member = member_of(&runs[k], group, key);
-        value[k] = member != NULL ? value_of(member, &space[k]) : NULL;
+        value[k] = value_of(member_of(&runs[k], group, key), &space[k]);
         value[k] = value[k] != NULL ? value[k] : "–";
         differs = differs || strcmp(value[0], value[k]) != 0;
     }
@@ -156,10 +160,8 @@ static void table_of_settings(report_text *out, const run_record *runs, int coun
 {
     bool begun = false, all = true;
     text_heading(out, 2, "Settings that differ");
-    for (setting_group group = 0; group < SET_GROUPS; ++group) {
-        for (int k = 0; k < count; ++k) {
-            all = rows_of_folder(out, runs, count, k, group, &begun) && all;
-        }
+    for (int i = 0; i < SET_GROUPS * count; ++i) {
+        all = rows_of_folder(out, runs, count, i % count, (setting_group)(i / count), &begun) && all;
     }
     if (begun) {
         text_table_end(out);
@@ -178,12 +180,11 @@ static void table_of_settings(report_text *out, const run_record *runs, int coun
 static void overlay(report_text *out, run_record *runs, int count, record_field field, quantity_unit unit,
                     const char *title)
 {
-    chart c = {.title = title, .unit = unit};
+    drawing d = {.title = title, .unit = unit};
     for (int k = 0; k < count; ++k) {
-        const record_curve *curve = record_curve_of(&runs[k], field);
-        c.line[c.lines++] = (chart_line){.curve = curve, .name = runs[k].name, .colour = drawing_colour(k)};
+        drawing_add_line(&d, record_curve_of(&runs[k], field), runs[k].name, drawing_colour(k), false);
     }
-    if (!chart_draw(out, &c)) {
+    if (!lines_draw(out, runs, &d)) {
         text_paragraph(out, "muted", "%s: no finite value.", title);
     }
 }

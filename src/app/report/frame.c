@@ -1,11 +1,12 @@
 /* app/report/frame.c: SVG, and the frame and axes around a drawing (app/report/drawing.h). */
 #include <assert.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 
 #include "app/report/drawing.h"
 
-enum { LABEL_LETTERS = 12, TICKS_MAX = 40 };
+enum { LABEL_LETTERS = 12 };
 
 void svg_line(report_text *out, const char *class, double x1, double y1, double x2, double y2)
 {
@@ -15,6 +16,12 @@ void svg_line(report_text *out, const char *class, double x1, double y1, double 
 void svg_text(report_text *out, const char *class, double x, double y, const char *text)
 {
     text_html(out, "<text class=\"%s\" x=\"%.2f\" y=\"%.2f\">%s</text>\n", class, x, y, text);
+}
+
+void svg_point(report_text *out, const char *class, double share, double x, double y, double radius)
+{
+    text_html(out, "<circle class=\"point %s\" style=\"--share:%.0f%%\" cx=\"%.2f\" cy=\"%.2f\" r=\"%.2f\"/>\n", class,
+              isfinite(share) ? 100 * fmin(fmax(share, 0), 1) : 50, x, y, radius);
 }
 
 const char *svg_cut(const char *name, int most, char text[SVG_CUT_BYTES])
@@ -46,18 +53,24 @@ const char *drawing_colour(int i)
     return colours[i % 8];
 }
 
-bool frame_around(const extent *e, const char *x_name, const char *y_name, quantity_unit unit, frame *f)
+const char *series_colour(const drawing *d, int k)
 {
-    if (!(e->x_low <= e->x_high && e->low <= e->high)) {
-        return false;
-    }
-    *f = (frame){.x = scale_linear(e->x_low, e->x_high, 6, DRAWING_LEFT, DRAWING_WIDTH - DRAWING_RIGHT),
-                 .y = scale_linear(e->low, e->high, 5, DRAWING_HEIGHT - DRAWING_BOTTOM, DRAWING_TOP),
-                 .y_unit = unit,
-                 .x_name = x_name,
-                 .y_name = y_name,
-                 .height = DRAWING_HEIGHT};
-    return true;
+    return d->series[k].colour != NULL ? d->series[k].colour : drawing_colour(k);
+}
+
+bool drawing_chooses(int64_t i, int64_t count, int64_t most)
+{
+    return i == 0 || count <= most || i * most / count > (i - 1) * most / count;
+}
+
+void drawing_add_line(drawing *d, const record_curve *curve, const char *name, const char *colour, bool faint)
+{
+    assert(d->count < SERIES_MAX && curve->count <= INT_MAX);
+    d->series[d->count++] = (drawing_series){.name = name,
+                                             .colour = colour,
+                                             .faint = faint,
+                                             .x = {curve->x, (int)curve->count},
+                                             .y = {curve->y, (int)curve->count}};
 }
 
 void frame_begin(report_text *out, const char *title, const frame *f)
@@ -90,23 +103,18 @@ void frame_y_axis(report_text *out, const frame *f)
 /* Ticks at multiples of the step; the axis' own beginning too, unless it is too near to the next tick. */
 void frame_x_axis(report_text *out, const frame *f)
 {
-    const double step = f->x.step, bottom = f->y.from;
-    assert(step > 0); /* never logarithmic */
+    const double bottom = f->y.from;
+    double value;
+    assert(f->x.step > 0); /* never logarithmic */
     svg_line(out, "axis", f->x.from, bottom, f->x.to, bottom);
-    double first = step * ceil(f->x.low / step - 1e-9);
-    bool own_first = f->x.low < first && first - f->x.low > 0.35 * step;
-    for (int i = own_first ? -1 : 0; i < TICKS_MAX; ++i) {
-        quantity text;
-        double value = i < 0 ? f->x.low : first + i * step;
-        if (value > f->x.high + 1e-9 * step) {
-            break;
-        }
-        double x = scale_at(&f->x, value);
-        value = fabs(value) < 1e-9 * step ? 0 : value;
-        snprintf(text.text, sizeof text.text, "%.10g", value);
-        text = f->x_unit == UNIT_COUNT ? text : scale_tick_text(&f->x, value, f->x_unit);
+    const bool own_first = scale_tick(&f->x, 0, &value) && value - f->x.low > 0.35 * f->x.step;
+    for (int i = own_first ? -1 : 0; i < 0 || scale_tick(&f->x, i, &value); ++i) {
+        value = i < 0 ? f->x.low : value;
+        const double x = scale_at(&f->x, value);
+        const phrase plain = phrase_of("%.10g", value);
         svg_line(out, "axis", x, bottom, x, bottom + 4);
-        svg_text(out, "tick m", x, bottom + 19, text.text);
+        svg_text(out, "tick m", x, bottom + 19,
+                 f->x_unit == UNIT_COUNT ? plain.text : scale_tick_text(&f->x, value, f->x_unit).text);
     }
     svg_text(out, "tick m", (f->x.from + f->x.to) / 2, bottom + 38, f->x_name);
 }

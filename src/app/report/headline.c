@@ -1,6 +1,5 @@
 /* app/report/headline.c: what a run was, how it ended, and its figures in large letters. */
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,16 +7,17 @@
 
 void section_title(const run_record *run, char *title, size_t bytes)
 {
-    const char *data = record_string(record_data(run), "name", "unknown data");
+    const char *data = json_string(run->data, "name", "unknown data");
     const char *model = record_option(run, "model");
     snprintf(title, bytes, "%.200s%s%.100s", data, model[0] != '\0' ? " · " : "", model);
 }
 
 /* ---- what it was ---- */
 
-static const char *plural(double count)
+/* ", 3 ranks" in a phrase; a count that is 1 has no s. */
+static void add_count(phrase *p, const char *before, double count, const char *noun)
 {
-    return count == 1 ? "" : "s";
+    phrase_add(p, "%s%s %s%s", before, quantity_count(count).text, noun, count == 1 ? "" : "s");
 }
 
 /* What the model is like: its own count of layers, else the options that set its size; and the shape of a row that has
@@ -26,25 +26,26 @@ static void add_model(phrase *p, const run_record *run)
 {
     static const char *const sides[] = {"height", "width", "channels"};
     const json_value *layers = record_fact(run, "network_layers");
+    const bool shaped = record_fact(run, sides[0]) != NULL;
     const char *option = record_option(run, "layers"), *hidden = record_option(run, "hidden");
     quantity space;
     if (layers != NULL) {
         phrase_add(p, "%.20s layers", record_value_text(layers, UNIT_COUNT, &space));
-    } else if (record_fact(run, sides[0]) == NULL && option[0] != '\0' && hidden[0] != '\0') {
+    } else if (!shaped && option[0] != '\0' && hidden[0] != '\0') {
         phrase_add(p, "%.20s layers, %.20s hidden columns", option, hidden);
     }
-    for (int i = 0; i < 3 && record_fact(run, sides[0]) != NULL; ++i) {
-        if (i == 0) {
-            phrase_add(p, "%s%.60s of ", p->text[0] != '\0' ? ", " : "", record_rows_word(run));
-        }
+    if (shaped) {
+        phrase_add(p, "%s%.60s of ", p->text[0] != '\0' ? ", " : "", record_rows_word(run));
+    }
+    for (int i = 0; i < 3 && shaped; ++i) {
         phrase_add(p, "%s%.20s", i > 0 ? " x " : "", record_value_text(record_fact(run, sides[i]), UNIT_COUNT, &space));
     }
 }
 
-static void lead(report_text *out, const run_record *run)
+static phrase model_of(const run_record *run)
 {
     const record_figures *f = &run->figures;
-    phrase model = {""}, times = {""};
+    phrase model = {""};
     if (run->manifest != NULL) {
         add_model(&model, run);
     }
@@ -52,26 +53,31 @@ static void lead(report_text *out, const run_record *run)
         phrase_add(&model, ", %s parameters", quantity_count(f->parameters).text);
     }
     if (run->manifest != NULL) {
-        phrase_add(&model, ", on %s rank%s with %s thread%s each", quantity_count(f->ranks).text, plural(f->ranks),
-                   quantity_count(f->threads).text, plural(f->threads));
-        if (f->nodes > 1) {
-            phrase_add(&model, " (%s nodes)", quantity_count(f->nodes).text);
-        }
+        add_count(&model, ", on ", f->ranks, "rank");
+        add_count(&model, " with ", f->threads, "thread");
+        phrase_add(&model, " each");
     }
-    const char *words = model.text + strspn(model.text, ", "); /* the first pieces may be unknown */
-    text_paragraph(out, "lead", "%s; %s epoch%s in %d run%s.", words, quantity_count(f->epochs).text, plural(f->epochs),
-                   f->runs, plural(f->runs));
-    const char *started = record_string(run->manifest, "started", NULL);
+    if (run->manifest != NULL && f->nodes > 1) {
+        phrase_add(&model, " (%s nodes)", quantity_count(f->nodes).text);
+    }
+    add_count(&model, "; ", f->epochs, "epoch");
+    phrase_add(&model, " in %d run%s.", f->runs, f->runs == 1 ? "" : "s");
+    return model;
+}
+
+static void lead(report_text *out, const run_record *run)
+{
+    const double seconds = run->figures.seconds, startup = json_number(run->summary, "startup_s");
+    const char *started = json_string(run->manifest, "started", NULL);
+    const phrase model = model_of(run);
+    phrase times = {""};
+    text_paragraph(out, "lead", "%s", model.text + strspn(model.text, ", ")); /* the first pieces may be unknown */
     if (started != NULL) {
-        phrase_add(&times, "Started %.40s, ended %.40s; ", started, record_string(run->manifest, "ended", "unknown"));
+        phrase_add(&times, "Started %.40s, ended %.40s; ", started, json_string(run->manifest, "ended", "unknown"));
     }
-    if (isfinite(f->seconds)) {
-        double startup = record_number(run->summary, "startup_s");
-        phrase_add(&times, "%s on the clock", quantity_seconds(f->seconds).text);
-        if (isfinite(startup)) {
-            phrase_add(&times, ", %s until the first epoch", quantity_seconds(startup).text);
-        }
-        phrase_add(&times, "; ");
+    if (isfinite(seconds)) {
+        phrase_add(&times, "%s on the clock", quantity_seconds(seconds).text);
+        phrase_add(&times, isfinite(startup) ? ", %s until the first epoch; " : "; ", quantity_seconds(startup).text);
     }
     text_paragraph(out, "muted", "%sfolder %s", times.text, run->folder);
 }
@@ -90,7 +96,7 @@ static void tile(report_text *out, const char *name, quantity value, phrase note
 
 static void score_tile(report_text *out, const record_figures *f, const char *split, double mean, double std, phrase at)
 {
-    phrase note = phrase_of("± %.2f over %d runs, %s", 100 * std, f->runs, at.text);
+    const phrase note = phrase_of("± %.2f over %d runs, %s", 100 * std, f->runs, at.text);
     tile(out, phrase_of("%s %s", split, f->metric).text, quantity_percent(mean), isfinite(std) ? note : at);
 }
 
@@ -98,26 +104,21 @@ static void baseline_tile(report_text *out, const run_record *run)
 {
     char class[RECORD_CLASS_BYTES];
     const record_figures *f = &run->figures;
-    if (isfinite(f->baseline) && isnan(f->baseline_class)) {
-        tile(out, "Baseline", quantity_percent(f->baseline), phrase_of("a guess"));
-    } else if (isfinite(f->baseline)) {
+    if (isfinite(f->baseline)) {
         tile(out, "Baseline", quantity_percent(f->baseline),
-             phrase_of("class %s, the largest in training: its share of the %s split",
-                       record_class(run, f->baseline_class, class), f->baseline_split));
+             isnan(f->baseline_class) ? phrase_of("a guess")
+                                      : phrase_of("class %s, the largest in training: its share of the %s split",
+                                                  record_class(run, f->baseline_class, class), f->baseline_split));
     }
 }
 
 static void sent_tile(report_text *out, const record_figures *f)
 {
-    static const char name[] = "Sent in an epoch";
-    if (f->ranks == 1) {
-        tile(out, name, quantity_bytes(f->epoch_bytes), phrase_of("one rank has nobody to send to"));
-    } else if (f->bytes_of_rank_0) {
-        tile(out, name, quantity_bytes(f->epoch_bytes), phrase_of("by rank 0, median"));
-    } else {
-        tile(out, name, quantity_bytes(f->epoch_bytes_all),
-             phrase_of("by all ranks; %s by each, mean", quantity_bytes(f->epoch_bytes).text));
-    }
+    const bool all = f->ranks != 1 && !f->bytes_of_rank_0;
+    tile(out, "Sent in an epoch", quantity_bytes(all ? f->epoch_bytes_all : f->epoch_bytes),
+         f->ranks == 1 ? phrase_of("one rank has nobody to send to")
+         : all         ? phrase_of("by all ranks; %s by each, mean", quantity_bytes(f->epoch_bytes).text)
+                       : phrase_of("by rank 0, median"));
 }
 
 static void tiles(report_text *out, const run_record *run)
@@ -131,7 +132,7 @@ static void tiles(report_text *out, const run_record *run)
     }
     text_html(out, "<div class=\"tiles\">\n");
     if (!out->html) {
-        text_table_begin(out, "lrl", "figure|value|");
+        TEXT_TABLE(out, "lrl", "figure", "value", "");
     }
     score_tile(out, f, "Test", f->test, f->test_std, at);
     score_tile(out, f, "Validation", f->valid, f->valid_std,
@@ -150,7 +151,7 @@ static void tiles(report_text *out, const run_record *run)
 
 void section_lines(report_text *out, const json_value *array, const char *kind)
 {
-    for (const json_value *line = record_first(array, JSON_ARRAY); line != NULL; line = line->next) {
+    for (const json_value *line = json_first(array, JSON_ARRAY); line != NULL; line = line->next) {
         if (line->kind == JSON_TEXT) {
             text_paragraph(out, kind, "%s", line->text);
         }
@@ -163,7 +164,7 @@ void section_headline(report_text *out, run_record *run)
     for (int i = 0; i < run->problems; ++i) {
         text_paragraph(out, "problem", "%s", run->problem[i]);
     }
-    if (record_is_earlier(run)) {
+    if (run->earlier) {
         text_paragraph(
             out, "muted",
             "An earlier version of Weft wrote this folder: facts about its data and their partition are left "

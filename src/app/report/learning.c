@@ -12,19 +12,18 @@
 enum { FAINT_RUNS_MAX = 20, TABLE_ROWS = 12, RUN_ROWS_MAX = 100 };
 
 /* Adds each run's own curve of a field, which stands behind the others. */
-static void add_faint(chart *c, run_record *run, record_field field, const char *colour)
+static void add_faint(drawing *d, run_record *run, record_field field, const char *colour)
 {
-    int shown = run->series_count > 1 && run->series_count <= FAINT_RUNS_MAX ? run->series_count : 0;
-    record_curve *curves = record_alloc(run, shown, sizeof *curves);
-    for (int s = 0; s < shown && curves != NULL; ++s) {
-        curves[s] = record_series_curve(run, &run->series[s], field);
-        c->line[c->lines++] = (chart_line){.curve = &curves[s], .colour = colour, .faint = true};
+    const int shown = run->series_count > 1 && run->series_count <= FAINT_RUNS_MAX ? run->series_count : 0;
+    for (int s = 0; s < shown; ++s) {
+        const record_curve curve = record_series_curve(run, &run->series[s], field);
+        drawing_add_line(d, &curve, NULL, colour, true);
     }
 }
 
-static void add_median(chart *c, run_record *run, record_field field, const char *name, const char *colour)
+static void add_median(drawing *d, run_record *run, record_field field, const char *name, const char *colour)
 {
-    c->line[c->lines++] = (chart_line){.curve = record_curve_of(run, field), .name = name, .colour = colour};
+    drawing_add_line(d, record_curve_of(run, field), name, colour, false);
 }
 
 static const record_series *best_series(const run_record *run)
@@ -53,10 +52,10 @@ static phrase title_of(const run_record *run, const char *name)
 static void draw_loss(report_text *out, run_record *run)
 {
     const phrase title = title_of(run, "Training loss");
-    chart c = {.title = title.text};
-    add_faint(&c, run, RECORD_LOSS, "loss");
-    add_median(&c, run, RECORD_LOSS, "loss", "loss");
-    if (!chart_draw(out, &c)) {
+    drawing d = {.title = title.text};
+    add_faint(&d, run, RECORD_LOSS, "loss");
+    add_median(&d, run, RECORD_LOSS, "loss", "loss");
+    if (!lines_draw(out, run, &d)) {
         text_paragraph(out, "muted", "No epoch has a finite loss.");
     }
 }
@@ -65,25 +64,23 @@ static void draw_scores(report_text *out, run_record *run)
 {
     const char *metric = run->figures.metric;
     const phrase title = title_of(run, phrase_of("%c%s", metric[0] == 'a' ? 'A' : metric[0], metric + 1).text);
-    phrase mark;
-    chart c = {.title = title.text, .unit = UNIT_PERCENT, .mark_colour = "valid"};
-    add_faint(&c, run, RECORD_VALID, "valid");
-    add_faint(&c, run, RECORD_TEST, "test");
-    add_median(&c, run, RECORD_TRAIN, "train", "train");
-    add_median(&c, run, RECORD_TEST, "test", "test");
-    add_median(&c, run, RECORD_VALID, "valid", "valid");
+    drawing d = {.title = title.text, .unit = UNIT_PERCENT, .mark_colour = "valid"};
+    add_faint(&d, run, RECORD_VALID, "valid");
+    add_faint(&d, run, RECORD_TEST, "test");
+    add_median(&d, run, RECORD_TRAIN, "train", "train");
+    add_median(&d, run, RECORD_TEST, "test", "test");
+    add_median(&d, run, RECORD_VALID, "valid", "valid");
     const record_series *best = best_series(run);
     if (best != NULL) {
         const record_epoch *epoch = &best->epoch[best->best];
-        c.mark_x = (double)epoch->epoch;
-        c.mark_y = epoch->value[RECORD_VALID];
-        mark = phrase_of("best: %s, epoch %lld", quantity_percent(c.mark_y).text, (long long)epoch->epoch);
+        d.mark_x = (double)epoch->epoch;
+        d.mark_y = epoch->value[RECORD_VALID];
+        d.mark = phrase_of("best: %s, epoch %lld", quantity_percent(d.mark_y).text, (long long)epoch->epoch);
         if (run->series_count > 1) {
-            phrase_add(&mark, " of run %d", best->run);
+            phrase_add(&d.mark, " of run %d", best->run);
         }
-        c.mark_text = mark.text;
     }
-    if (!chart_draw(out, &c)) {
+    if (!lines_draw(out, run, &d)) {
         text_paragraph(out, "muted", "No epoch was evaluated.");
     }
 }
@@ -94,7 +91,7 @@ static double at_epoch(const record_curve *curve, double epoch)
 {
     int64_t low = 0, high = curve->count;
     while (low < high) {
-        int64_t middle = low + (high - low) / 2;
+        const int64_t middle = low + (high - low) / 2;
         low = curve->x[middle] < epoch ? middle + 1 : low;
         high = curve->x[middle] < epoch ? high : middle;
     }
@@ -109,22 +106,21 @@ static void table_of_epochs(report_text *out, run_record *run)
         quantity_unit unit;
     } columns[] = {{RECORD_LOSS, UNIT_REAL},    {RECORD_TRAIN, UNIT_PERCENT},   {RECORD_VALID, UNIT_PERCENT},
                    {RECORD_TEST, UNIT_PERCENT}, {RECORD_EPOCH_S, UNIT_SECONDS}, {RECORD_LR, UNIT_REAL}};
-    const record_curve *rows = record_curve_of(run, RECORD_VALID);
-    rows = rows->count > 0 ? rows : record_curve_of(run, RECORD_LOSS);
-    int64_t count = rows->count < TABLE_ROWS ? rows->count : TABLE_ROWS;
+    const bool validated = record_curve_of(run, RECORD_VALID)->count > 0;
+    const record_curve *rows = record_curve_of(run, validated ? RECORD_VALID : RECORD_LOSS);
+    const int64_t count = rows->count < TABLE_ROWS ? rows->count : TABLE_ROWS;
     if (count == 0) {
         return;
     }
     text_fold_begin(out, true,
                     run->series_count > 1 ? "Some epochs in figures (medians over the runs)" : "Some epochs in figures",
                     false);
-    text_table_begin(out, "rrrrrrr", "epoch|loss|train|valid|test|time|learning rate");
+    TEXT_TABLE(out, "rrrrrrr", "epoch", "loss", "train", "valid", "test", "time", "learning rate");
     for (int64_t i = 0; i < count; ++i) {
-        double epoch = rows->x[count > 1 ? (rows->count - 1) * i / (count - 1) : 0];
+        const double epoch = rows->x[count > 1 ? (rows->count - 1) * i / (count - 1) : 0];
         text_cell(out, "%.0f", epoch);
         for (size_t k = 0; k < sizeof columns / sizeof *columns; ++k) {
-            text_cell(out, "%s",
-                      quantity_of(at_epoch(record_curve_of(run, columns[k].field), epoch), columns[k].unit).text);
+            section_cell(out, at_epoch(record_curve_of(run, columns[k].field), epoch), columns[k].unit);
         }
     }
     text_table_end(out);
@@ -133,17 +129,18 @@ static void table_of_epochs(report_text *out, run_record *run)
 
 static void table_of_runs(report_text *out, const run_record *run)
 {
-    int rows = run->series_count < RUN_ROWS_MAX ? run->series_count : RUN_ROWS_MAX;
-    text_table_begin(out, "rrrrrr", "run|epochs|best epoch|valid|test|last loss");
+    static const record_epoch none = {.value = {[RECORD_VALID] = NAN, [RECORD_TEST] = NAN}};
+    const int rows = run->series_count < RUN_ROWS_MAX ? run->series_count : RUN_ROWS_MAX;
+    TEXT_TABLE(out, "rrrrrr", "run", "epochs", "best epoch", "valid", "test", "last loss");
     for (int s = 0; s < rows; ++s) {
         const record_series *series = &run->series[s];
-        const record_epoch *best = series->best >= 0 ? &series->epoch[series->best] : NULL;
-        double last_loss = series->count > 0 ? series->epoch[series->count - 1].value[RECORD_LOSS] : NAN;
+        const record_epoch *best = series->best >= 0 ? &series->epoch[series->best] : &none;
         text_cell(out, "%d", series->run);
-        TEXT_CELLS(out, quantity_count((double)series->count).text,
-                   quantity_count(best != NULL ? (double)best->epoch : NAN).text,
-                   quantity_percent(best != NULL ? best->value[RECORD_VALID] : NAN).text,
-                   quantity_percent(best != NULL ? best->value[RECORD_TEST] : NAN).text, quantity_real(last_loss).text);
+        section_cell(out, (double)series->count, UNIT_COUNT);
+        section_cell(out, best != &none ? (double)best->epoch : NAN, UNIT_COUNT);
+        section_cell(out, best->value[RECORD_VALID], UNIT_PERCENT);
+        section_cell(out, best->value[RECORD_TEST], UNIT_PERCENT);
+        section_cell(out, series->count > 0 ? series->epoch[series->count - 1].value[RECORD_LOSS] : NAN, UNIT_REAL);
     }
     text_table_end(out);
     if (rows < run->series_count) {
@@ -162,18 +159,17 @@ static void tell_runs(report_text *out, run_record *run)
     if (constant && rate->count > 0 && isfinite(rate->y[0])) {
         text_paragraph(out, "muted", "Learning rate %.6g in every epoch.", rate->y[0]);
     }
-    if (constant || !out->html) {
-        table_of_runs(out, run);
-        return;
+    const bool drawn = !constant && out->html;
+    if (drawn) {
+        const phrase title = title_of(run, "Learning rate");
+        drawing d = {.title = title.text, .from_zero = true};
+        add_median(&d, run, RECORD_LR, "rate", "time");
+        text_html(out, PAIR_BEGIN);
+        lines_draw(out, run, &d);
+        text_html(out, PAIR_NEXT);
     }
-    const phrase title = title_of(run, "Learning rate");
-    chart c = {.title = title.text, .from_zero = true};
-    add_median(&c, run, RECORD_LR, "rate", "time");
-    text_html(out, PAIR_BEGIN);
-    chart_draw(out, &c);
-    text_html(out, PAIR_NEXT);
     table_of_runs(out, run);
-    text_html(out, PAIR_END);
+    text_html(out, drawn ? PAIR_END : "");
 }
 
 void section_learning(report_text *out, run_record *run)

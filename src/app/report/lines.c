@@ -1,35 +1,54 @@
-/* app/report/lines.c: lines over a common axis, with bands, a mark and labels at their ends (app/report/drawing.h). */
-#include <assert.h>
+/* app/report/lines.c: lines with bands, a mark and labels at their ends; and points (app/report/drawing.h). */
 #include <math.h>
+#include <stdlib.h>
 
 #include "app/report/drawing.h"
 
-enum { LABEL_HEIGHT = 19 };
-
-static bool frame_of(const chart *c, frame *f)
+static int points_of(const drawing_series *line)
 {
-    extent e = EXTENT_NONE;
-    for (int l = 0; l < c->lines; ++l) {
-        const chart_line *line = &c->line[l];
-        const int64_t count = line->curve->count;
-        scale_widen(&e.x_low, &e.x_high, line->curve->x, count);
-        scale_widen(&e.low, &e.high, line->curve->y, count);
-        scale_widen(&e.low, &e.high, line->low, line->high != NULL ? count : 0);
-        scale_widen(&e.low, &e.high, line->high, line->high != NULL ? count : 0);
+    return line->x.count < line->y.count ? line->x.count : line->y.count;
+}
+
+static bool has_band(const drawing_series *line)
+{
+    const int points = points_of(line);
+    return line->high.count > 0 && line->low.count >= points && line->high.count >= points;
+}
+
+/* Sets axes around all that is drawn: linear, but for counts of several magnitudes along a line. Returns false if
+ * there is nothing. */
+static bool frame_of(const drawing *d, bool line, frame *f)
+{
+    double x_low = INFINITY, x_high = -INFINITY, low = INFINITY, high = -INFINITY;
+    for (int l = 0; l < d->count; ++l) {
+        const drawing_series *s = &d->series[l];
+        const int points = points_of(s), band = has_band(s) ? points : 0;
+        scale_widen(&x_low, &x_high, &(record_column){s->x.value, points});
+        scale_widen(&low, &high, &(record_column){s->y.value, points});
+        scale_widen(&low, &high, &(record_column){s->low.value, band});
+        scale_widen(&low, &high, &(record_column){s->high.value, band});
     }
-    e.low = c->from_zero ? fmin(0, e.low) : e.low;
-    e.high = c->most > 0 ? fmax(e.low, fmin(e.high, c->most)) : e.high;
-    if (!frame_around(&e, c->x_name != NULL ? c->x_name : "epoch", c->y_name, c->unit, f)) {
+    low = d->from_zero ? fmin(0, low) : low;
+    high = d->most > 0 ? fmax(low, fmin(high, d->most)) : high;
+    if (!(x_low <= x_high && low <= high)) {
         return false;
     }
-    if (c->unit == UNIT_COUNT && !c->from_zero && e.low > 0 && e.high / e.low > 50) {
-        f->y = scale_logarithmic(e.low, e.high, f->y.from, f->y.to);
+    const double bottom = DRAWING_HEIGHT - DRAWING_BOTTOM;
+    const bool logarithmic = line && d->unit == UNIT_COUNT && !d->from_zero && low > 0 && high / low > 50;
+    *f = (frame){.x = scale_linear(x_low, x_high, 6, DRAWING_LEFT, DRAWING_WIDTH - DRAWING_RIGHT),
+                 .y = logarithmic ? scale_logarithmic(low, high, bottom, DRAWING_TOP)
+                                  : scale_linear(low, high, 5, bottom, DRAWING_TOP),
+                 .y_unit = d->unit,
+                 .x_name = d->x_name != NULL ? d->x_name : "epoch",
+                 .y_name = d->y_name,
+                 .height = DRAWING_HEIGHT};
+    if (d->x_name == NULL) { /* epochs are whole */
+        f->x = (scale){x_low - 1, x_high + 1, fmax(1, f->x.step), f->x.from, f->x.to};
     }
-    if (c->x_name == NULL) { /* epochs are whole */
-        f->x = (scale){e.x_low - 1, e.x_high + 1, fmax(1, f->x.step), f->x.from, f->x.to};
+    if (line && x_high > x_low) { /* the axis ends where the lines end */
+        f->x.low = x_low;
+        f->x.high = x_high;
     }
-    f->x.low = e.x_high > e.x_low ? e.x_low : f->x.low; /* the axis ends where the lines end */
-    f->x.high = e.x_high > e.x_low ? e.x_high : f->x.high;
     return true;
 }
 
@@ -62,66 +81,64 @@ static void put_point(pen *p, double x, double y)
 }
 
 /* Draws the lowest and the highest of the points [from, to), and a gap if there is one. */
-static void put_stretch(pen *p, const record_curve *curve, int64_t from, int64_t to)
+static void put_stretch(pen *p, const drawing_series *line, int64_t from, int64_t to)
 {
+    const double *x = line->x.value, *y = line->y.value;
     int64_t low = -1, high = -1;
     bool gap = false;
     for (int64_t i = from; i < to; ++i) {
-        const double y = curve->y[i];
-        const bool drawn = scale_takes(y);
+        const bool drawn = scale_takes(y[i]);
         gap = gap || !drawn;
-        low = drawn && (low < 0 || y < curve->y[low]) ? i : low;
-        high = drawn && (high < 0 || y > curve->y[high]) ? i : high;
+        low = drawn && (low < 0 || y[i] < y[low]) ? i : low;
+        high = drawn && (high < 0 || y[i] > y[high]) ? i : high;
     }
     const int64_t first = low < high ? low : high, second = low < high ? high : low;
     if (first >= 0) {
-        put_point(p, curve->x[first], curve->y[first]);
+        put_point(p, x[first], y[first]);
     }
     if (second > first) {
-        put_point(p, curve->x[second], curve->y[second]);
+        put_point(p, x[second], y[second]);
     }
     if (gap) {
         lift(p);
     }
 }
 
-static void draw_line(report_text *out, const frame *f, const chart_line *line)
+static void draw_line(report_text *out, const frame *f, const drawing *d, int l)
 {
-    const record_curve *curve = line->curve;
+    const drawing_series *line = &d->series[l];
+    const int64_t points = points_of(line), stretches = points <= CHART_POINTS ? points : CHART_POINTS / 2;
     pen p = {.out = out, .frame = f};
-    text_html(out, "<path class=\"%s %s\"", line->faint ? "faint" : "line", line->colour);
+    if (points == 0) {
+        return;
+    }
+    text_html(out, "<path class=\"%s %s\"", line->faint ? "faint" : "line", series_colour(d, l));
     if (line->name != NULL) {
         text_html(out, " data-name=\"%s\"", line->name);
     }
     text_html(out, " d=\"");
-    if (curve->count <= CHART_POINTS) {
-        for (int64_t i = 0; i < curve->count; ++i) {
-            put_point(&p, curve->x[i], curve->y[i]);
-        }
-    } else {
-        const int64_t stretches = CHART_POINTS / 2;
-        for (int64_t s = 0; s < stretches; ++s) {
-            put_stretch(&p, curve, curve->count * s / stretches, curve->count * (s + 1) / stretches);
-        }
+    for (int64_t s = 0; s < stretches; ++s) {
+        put_stretch(&p, line, points * s / stretches, points * (s + 1) / stretches);
     }
     lift(&p);
     text_html(out, "\"/>\n");
 }
 
 /* The band of a line: along its upper edge and back along the lower one; a gap in either is left out. */
-static void draw_line_band(report_text *out, const frame *f, const chart_line *line)
+static void draw_line_band(report_text *out, const frame *f, const drawing *d, int l)
 {
-    const int64_t count = line->curve->count;
+    const drawing_series *line = &d->series[l];
+    const int points = points_of(line);
     const char *command = "M";
-    if (line->high == NULL) {
+    if (!has_band(line)) {
         return;
     }
-    text_html(out, "<path class=\"range f-%s\" d=\"", line->colour);
-    for (int64_t k = 0; k < 2 * count; ++k) {
-        const int64_t i = k < count ? k : 2 * count - 1 - k;
-        if (scale_takes(line->curve->x[i]) && scale_takes(line->low[i]) && scale_takes(line->high[i])) {
-            text_html(out, "%s%.2f %.2f", command, scale_at(&f->x, line->curve->x[i]),
-                      scale_at(&f->y, k < count ? line->high[i] : line->low[i]));
+    text_html(out, "<path class=\"range f-%s\" d=\"", series_colour(d, l));
+    for (int k = 0; k < 2 * points; ++k) {
+        const int i = k < points ? k : 2 * points - 1 - k;
+        const double x = line->x.value[i], low = line->low.value[i], high = line->high.value[i];
+        if (scale_takes(x) && scale_takes(low) && scale_takes(high)) {
+            text_html(out, "%s%.2f %.2f", command, scale_at(&f->x, x), scale_at(&f->y, k < points ? high : low));
             command = "L";
         }
     }
@@ -131,102 +148,143 @@ static void draw_line_band(report_text *out, const frame *f, const chart_line *l
 /* ---- labels at the ends of the lines ---- */
 
 typedef struct label {
-    const chart_line *line;
+    int line;
     double y;
 } label;
 
 /* Pixel of the last point that is drawn; -1: there is none. */
-static double end_of(const record_curve *curve, const frame *f)
+static double end_of(const drawing_series *line, const frame *f)
 {
-    int64_t last = curve->count - 1;
-    while (last >= 0 && !scale_takes(curve->y[last])) {
+    int last = points_of(line) - 1;
+    while (last >= 0 && !scale_takes(line->y.value[last])) {
         last -= 1;
     }
-    return last >= 0 ? scale_at(&f->y, curve->y[last]) : -1;
+    return last >= 0 ? scale_at(&f->y, line->y.value[last]) : -1;
+}
+
+static int by_height(const void *a, const void *b)
+{
+    const label *x = a, *y = b;
+    return x->y != y->y ? (x->y > y->y ? 1 : -1) : x->line - y->line;
 }
 
 /* Sorts labels from the top; each pushes the next one down, then the lower edge pushes them up again. */
 static void spread_labels(label *labels, int count)
 {
+    qsort(labels, (size_t)count, sizeof *labels, by_height);
     for (int i = 1; i < count; ++i) {
-        label moved = labels[i];
-        int at = i;
-        for (; at > 0 && labels[at - 1].y > moved.y; --at) {
-            labels[at] = labels[at - 1];
-        }
-        labels[at] = moved;
-    }
-    for (int i = 1; i < count; ++i) {
-        labels[i].y = fmax(labels[i].y, labels[i - 1].y + LABEL_HEIGHT);
+        labels[i].y = fmax(labels[i].y, labels[i - 1].y + DRAWING_LABEL_HEIGHT);
     }
     double lowest = DRAWING_HEIGHT - DRAWING_BOTTOM;
     for (int i = count - 1; i >= 0; --i) {
         labels[i].y = fmin(labels[i].y, lowest);
-        lowest = labels[i].y - LABEL_HEIGHT;
+        lowest = labels[i].y - DRAWING_LABEL_HEIGHT;
     }
 }
 
-static void draw_labels(report_text *out, const chart *c, const frame *f)
+static void draw_labels(report_text *out, const drawing *d, const frame *f)
 {
     label labels[DRAWING_LABELS];
     int count = 0;
-    for (int l = 0; l < c->lines && count < DRAWING_LABELS; ++l) {
-        double y = end_of(c->line[l].curve, f);
-        if (c->line[l].name != NULL && y >= 0) {
-            labels[count++] = (label){&c->line[l], y};
+    for (int l = 0; l < d->count && count < DRAWING_LABELS; ++l) {
+        const double y = end_of(&d->series[l], f);
+        if (d->series[l].name != NULL && y >= 0) {
+            labels[count++] = (label){l, y};
         }
     }
     spread_labels(labels, count);
     for (int i = 0; i < count; ++i) {
-        svg_label(out, labels[i].line->colour, f->x.to + 10, labels[i].y + 4, labels[i].line->name);
+        const int l = labels[i].line;
+        svg_label(out, series_colour(d, l), f->x.to + 10, labels[i].y + 4, d->series[l].name);
     }
 }
 
-static void draw_mark(report_text *out, const chart *c, const frame *f)
+static void draw_mark(report_text *out, const drawing *d, const frame *f)
 {
-    if (c->mark_text == NULL || !scale_takes(c->mark_y)) {
+    if (d->mark.text[0] == '\0' || !scale_takes(d->mark_y)) {
         return;
     }
-    double x = scale_at(&f->x, c->mark_x), y = scale_at(&f->y, c->mark_y), bottom = f->y.from;
+    double x = scale_at(&f->x, d->mark_x), y = scale_at(&f->y, d->mark_y), bottom = f->y.from;
     bool left = x > (f->x.from + f->x.to) / 2;
     svg_line(out, "mark", x, y, x, bottom);
-    text_html(out, "<circle class=\"dot f-%s\" cx=\"%.2f\" cy=\"%.2f\" r=\"4\"/>", c->mark_colour, x, y);
+    text_html(out, "<circle class=\"dot f-%s\" cx=\"%.2f\" cy=\"%.2f\" r=\"4\"/>", d->mark_colour, x, y);
     /* At the foot of the mark: scores rise, so it is free there. */
-    svg_text(out, left ? "note r" : "note", left ? x - 7 : x + 7, bottom - 9, c->mark_text);
+    svg_text(out, left ? "note r" : "note", left ? x - 7 : x + 7, bottom - 9, d->mark.text);
 }
 
-static void draw_band(report_text *out, const chart *c, const frame *f)
+static void draw_band(report_text *out, const drawing *d, const frame *f)
 {
-    if (c->band_low < c->band_high) {
-        double low = scale_at(&f->y, c->band_low), high = scale_at(&f->y, c->band_high);
+    if (d->band_low < d->band_high) {
+        double low = scale_at(&f->y, d->band_low), high = scale_at(&f->y, d->band_high);
         text_html(out, "<rect class=\"band\" x=\"%.2f\" width=\"%.2f\" y=\"%.2f\" height=\"%.2f\"/>\n", f->x.from,
                   f->x.to - f->x.from, high, low - high);
     }
 }
 
-bool chart_draw(report_text *out, const chart *c)
+static void draw_lines(report_text *out, const drawing *d, const frame *f)
 {
-    frame f;
-    assert(c->lines <= CHART_LINES_MAX);
-    if (!frame_of(c, &f)) {
-        return false;
+    for (int l = 0; l < d->count; ++l) {
+        draw_line_band(out, f, d, l);
     }
-    frame_begin(out, c->title, &f);
-    draw_band(out, c, &f);
-    frame_y_axis(out, &f);
-    frame_x_axis(out, &f);
-    for (int l = 0; l < c->lines; ++l) {
-        draw_line_band(out, &f, &c->line[l]);
-    }
-    for (int faint = 1; faint >= 0; --faint) { /* medians on top */
-        for (int l = 0; l < c->lines; ++l) {
-            if (c->line[l].faint == (faint == 1) && c->line[l].curve->count > 0) {
-                draw_line(out, &f, &c->line[l]);
-            }
+    for (int l = 0; l < 2 * d->count; ++l) { /* medians on top */
+        if (d->series[l % d->count].faint == (l < d->count)) {
+            draw_line(out, f, d, l % d->count);
         }
     }
-    draw_mark(out, c, &f);
-    draw_labels(out, c, &f);
+    draw_mark(out, d, f);
+    draw_labels(out, d, f);
+}
+
+/* ---- points ---- */
+
+static bool is_point(const drawing_series *s, int i)
+{
+    return scale_takes(s->x.value[i]) && scale_takes(s->y.value[i]);
+}
+
+static void draw_points(report_text *out, const drawing *d, const frame *f)
+{
+    for (int k = 0; k < d->count; ++k) {
+        const drawing_series *s = &d->series[k];
+        int points = 0, at = 0;
+        for (int i = 0; i < points_of(s); ++i) {
+            points += is_point(s, i);
+        }
+        for (int i = 0; i < points_of(s); ++i) {
+            if (is_point(s, i) && drawing_chooses(at++, points, SCATTER_POINTS)) {
+                svg_point(out, phrase_of("f-%s", series_colour(d, k)).text, NAN, scale_at(&f->x, s->x.value[i]),
+                          scale_at(&f->y, s->y.value[i]), 3);
+            }
+        }
+        if (k < DRAWING_LABELS && s->name[0] != '\0') {
+            svg_label(out, series_colour(d, k), f->x.to + 10, f->y.to + 4 + DRAWING_LABEL_HEIGHT * k, s->name);
+        }
+    }
+}
+
+static bool draw(report_text *out, const drawing *d, bool line)
+{
+    frame f;
+    if (!frame_of(d, line, &f)) {
+        return false;
+    }
+    frame_begin(out, d->title, &f);
+    draw_band(out, d, &f);
+    frame_y_axis(out, &f);
+    frame_x_axis(out, &f);
+    (line ? draw_lines : draw_points)(out, d, &f);
     frame_end(out);
     return true;
+}
+
+bool lines_draw(report_text *out, run_record *run, const drawing *d)
+{
+    (void)run;
+    return draw(out, d, true);
+}
+
+bool scatter_draw(report_text *out, run_record *run, const drawing *d)
+{
+    (void)run;
+    return draw(out, d, false);
 }

@@ -1,7 +1,6 @@
 /* app/report/ranks.c: what the ranks sent each other and waited for, and what each of them holds, sends and needs. */
 #include <assert.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "app/report/drawing.h"
@@ -9,54 +8,39 @@
 
 enum { ROWS_MAX = 64, COLUMNS_MAX = 32 };
 
-void bars_of_ranks(report_text *out, run_record *run, const rank_bars *b)
+void section_cell(report_text *out, double value, quantity_unit unit)
 {
-    int chosen[BAR_RANKS];
-    char name[BAR_RANKS][32];
-    const char *names[BAR_RANKS];
-    const int rows = record_rank_choice(b->ranks, b->column, BAR_RANKS, chosen);
-    double *value = record_alloc(run, (int64_t)rows * b->parts, sizeof *value);
-    for (int i = 0; i < rows && value != NULL; ++i) {
-        snprintf(name[i], sizeof name[i], "rank %d", chosen[i]);
-        names[i] = name[i];
-        for (int p = 0; p < b->parts; ++p) {
-            double at = record_at(&b->column[p], chosen[i]);
-            value[i * b->parts + p] = isfinite(at) && at > 0 && at < 1e18 ? at / b->per : 0;
-        }
-    }
-    const phrase title = phrase_of(rows < b->ranks ? "%s, %d of %d ranks" : "%s", b->title, rows, b->ranks);
-    if (value != NULL && rows > 0) {
-        bars_draw(out, &(bars){title.text, b->unit, rows, b->parts, names, b->name, b->colour, value});
-    }
+    text_cell(out, "%s", quantity_of(value, unit).text);
 }
 
 void section_spread(report_text *out, const record_spread *spread, double per, quantity_unit unit)
 {
     assert(!(per <= 0));
-    TEXT_CELLS(out, quantity_of(spread->min / per, unit).text, quantity_of(spread->mean / per, unit).text,
-               quantity_of(spread->max / per, unit).text);
+    section_cell(out, spread->min / per, unit);
+    section_cell(out, spread->mean / per, unit);
+    section_cell(out, spread->max / per, unit);
 }
 
 /* ---- communication ---- */
 
 static void table_of_lanes(report_text *out, run_record *run)
 {
-    const json_value *sent = json_find(record_per_rank(run), "sent_bytes");
-    const json_value *lane = record_first(sent, JSON_OBJECT);
+    const json_value *sent = json_find(run->per_rank, "sent_bytes");
+    const json_value *lane = json_first(sent, JSON_OBJECT);
     if (lane == NULL) {
         return;
     }
-    text_table_begin(out, "lrrrr", "sent per rank, whole job|least|mean|most|messages, mean");
+    TEXT_TABLE(out, "lrrrr", "sent per rank, whole job", "least", "mean", "most", "messages, mean");
     for (; lane != NULL; lane = lane->next) {
         const record_column bytes = record_numbers(run, sent, lane->key);
         const record_spread spread = record_spread_of(&bytes);
         const double messages =
             strcmp(lane->key, "groups") == 0
-                ? record_number(run->summary, "group_sent_messages_avg")
-                : record_number(json_find(json_find(run->summary, "lanes"), lane->key), "sent_messages_avg");
+                ? json_number(run->summary, "group_sent_messages_avg")
+                : json_number(json_find(json_find(run->summary, "lanes"), lane->key), "sent_messages_avg");
         text_cell(out, "%s", lane->key);
         section_spread(out, &spread, 1, UNIT_BYTES);
-        text_cell(out, "%s", quantity_count(round(messages)).text);
+        section_cell(out, round(messages), UNIT_COUNT);
     }
     text_table_end(out);
 }
@@ -64,8 +48,8 @@ static void table_of_lanes(report_text *out, run_record *run)
 static void say_waiting(report_text *out, run_record *run)
 {
     const double epochs = run->figures.job_epochs;
-    const record_column exposed = record_numbers(run, record_per_rank(run), "comm_exposed_s");
-    const record_column shared = record_numbers(run, record_per_rank(run), "shared_bytes");
+    const record_column exposed = record_numbers(run, run->per_rank, "comm_exposed_s");
+    const record_column shared = record_numbers(run, run->per_rank, "shared_bytes");
     const record_spread e = record_spread_of(&exposed), s = record_spread_of(&shared);
     if (epochs > 0 && isfinite(e.mean)) {
         text_paragraph(out, "",
@@ -84,17 +68,17 @@ static void say_waiting(report_text *out, run_record *run)
 
 static void say_sync(report_text *out, const run_record *run)
 {
-    const char *sync = record_string(run->summary, "sync", record_option(run, "sync"));
+    const char *sync = json_string(run->summary, "sync", record_option(run, "sync"));
     if (strcmp(sync, "allreduce") == 0) {
         text_paragraph(out, "", "Replicas are kept together by allreduce, which is exact.");
     } else if (sync[0] != '\0') {
         text_paragraph(out, "",
                        "Replicas are kept together by %s: density %s, distance between replicas %s, gap %s "
                        "steps, staleness at most %s.",
-                       sync, quantity_real(record_number(run->summary, "sync_density")).text,
-                       quantity_real(record_number(run->summary, "sync_distance")).text,
-                       quantity_real(record_number(run->summary, "sync_gap")).text,
-                       quantity_count(record_number(run->summary, "sync_staleness")).text);
+                       sync, quantity_real(json_number(run->summary, "sync_density")).text,
+                       quantity_real(json_number(run->summary, "sync_distance")).text,
+                       quantity_real(json_number(run->summary, "sync_gap")).text,
+                       quantity_count(json_number(run->summary, "sync_staleness")).text);
     }
 }
 
@@ -105,7 +89,7 @@ void section_communication(report_text *out, run_record *run)
     }
     text_heading(out, out->level, "Communication");
     say_sync(out, run);
-    if (record_rank_count(run) == 0) {
+    if (run->rank_count == 0) {
         text_paragraph(out, "muted", "Bytes by lane and waiting time are written when a job ends well.");
         return;
     }
@@ -130,19 +114,19 @@ static int read_columns(run_record *run, rank_column columns[COLUMNS_MAX])
                                          {"peak_rss_bytes", "peak memory", UNIT_BYTES, false, {0}},
                                          {"allocated_peak_bytes", "allocated at most", UNIT_BYTES, false, {0}}};
     const int more = sizeof common / sizeof *common;
-    const json_value *own = record_first(json_find(record_per_rank(run), "columns"), JSON_ARRAY);
+    const json_value *own = json_first(json_find(run->per_rank, "columns"), JSON_ARRAY);
     int count = 0;
     for (; own != NULL && count < COLUMNS_MAX - more; own = own->next) {
-        const char *key = record_string(own, "key", NULL);
+        const char *key = json_string(own, "key", NULL);
         if (key != NULL) {
             columns[count++] = (rank_column){
-                key, record_string(own, "label", key), quantity_unit_named(record_string(own, "unit", "")), false, {0}};
+                key, json_string(own, "label", key), quantity_unit_named(json_string(own, "unit", "")), false, {0}};
         }
     }
     memcpy(columns + count, common, sizeof common);
     count += more;
     for (int c = 0; c < count; ++c) {
-        columns[c].values = record_numbers(run, record_per_rank(run), columns[c].key);
+        columns[c].values = record_numbers(run, run->per_rank, columns[c].key);
     }
     return count;
 }
@@ -152,9 +136,8 @@ static void table_of_ranks(report_text *out, const run_record *run, const rank_c
     int chosen[ROWS_MAX];
     char align[COLUMNS_MAX + 3] = "rl";
     const char *names[COLUMNS_MAX + 2] = {"rank", "host"};
-    const int ranks = record_rank_count(run);
-    const int rows = record_rank_choice(ranks, &columns[count - 2].values, ROWS_MAX, chosen);
-    const json_value *host = record_first(json_find(record_per_rank(run), "host"), JSON_ARRAY);
+    const int rows = record_rank_choice(run->rank_count, &columns[count - 2].values, ROWS_MAX, chosen);
+    const json_value *host = json_first(json_find(run->per_rank, "host"), JSON_ARRAY);
     memset(align + 2, 'r', (size_t)count);
     for (int c = 0; c < count; ++c) {
         names[c + 2] = columns[c].label;
@@ -168,33 +151,34 @@ static void table_of_ranks(report_text *out, const run_record *run, const rank_c
         text_cell(out, "%s", host != NULL && host->kind == JSON_TEXT ? host->text : "–");
         for (int c = 0; c < count; ++c) {
             const double per = columns[c].per_epoch ? run->figures.job_epochs : 1;
-            text_cell(out, "%s", quantity_of(record_at(&columns[c].values, chosen[i]) / per, columns[c].unit).text);
+            section_cell(out, record_at(&columns[c].values, chosen[i]) / per, columns[c].unit);
         }
     }
     text_table_end(out);
-    if (rows < ranks) {
-        text_paragraph(out, "muted", "%d of %d ranks, the one with the largest memory among them.", rows, ranks);
+    if (rows < run->rank_count) {
+        text_paragraph(out, "muted", "%d of %d ranks, the one with the largest memory among them.", rows,
+                       run->rank_count);
     }
 }
 
 void section_ranks(report_text *out, run_record *run)
 {
-    static const char *const name[] = {"peak memory"}, *const colour[] = {"memory"};
     rank_column columns[COLUMNS_MAX];
-    const int ranks = record_rank_count(run);
-    if (ranks == 0) {
+    if (run->rank_count == 0) {
         return;
     }
     const int count = read_columns(run, columns);
-    text_heading(out, out->level, ranks > 1 ? "Ranks and memory" : "Memory");
+    text_heading(out, out->level, run->rank_count > 1 ? "Ranks and memory" : "Memory");
     if (out->html) {
-        bars_of_ranks(
-            out, run,
-            &(rank_bars){"Peak memory by rank", UNIT_BYTES, ranks, 1, name, colour, &columns[count - 2].values, 1});
+        drawing d = {.title = "Peak memory by rank", .unit = UNIT_BYTES, .count = 1};
+        d.series[0] = (drawing_series){.name = "peak memory",
+                                       .colour = "memory",
+                                       .values = record_numbers(run, run->per_rank, columns[count - 2].key)};
+        bars_of_ranks(out, run, &d, 1);
     }
     table_of_ranks(out, run, columns, count);
     text_paragraph(out, "muted",
                    "Predicted before training: %s per rank at most. Peak memory is what the system counts; pages "
                    "that were allocated and never written do not count.",
-                   quantity_bytes(record_number(run->summary, "predicted_peak_bytes")).text);
+                   quantity_bytes(json_number(run->summary, "predicted_peak_bytes")).text);
 }

@@ -16,12 +16,12 @@ bool scale_takes(double value)
     return isfinite(value) && fabs(value) < DRAWN_BELOW;
 }
 
-void scale_widen(double *low, double *high, const double *values, int64_t count)
+void scale_widen(double *low, double *high, const record_column *values)
 {
-    for (int64_t i = 0; i < count; ++i) {
-        if (scale_takes(values[i])) {
-            *low = fmin(*low, values[i]);
-            *high = fmax(*high, values[i]);
+    for (int i = 0; i < values->count; ++i) {
+        if (scale_takes(values->value[i])) {
+            *low = fmin(*low, values->value[i]);
+            *high = fmax(*high, values->value[i]);
         }
     }
 }
@@ -30,12 +30,11 @@ static double nice_step(double rough)
 {
     static const double steps[] = {1, 2, 2.5, 5, 10};
     double power = pow(10, floor(log10(rough)));
-    for (int i = 0; i < 5; ++i) {
-        if (steps[i] * power >= rough * (1 - 1e-9)) {
-            return steps[i] * power;
-        }
+    int i = 0;
+    while (i < 4 && steps[i] * power < rough * (1 - 1e-9)) {
+        i += 1;
     }
-    return 10 * power;
+    return steps[i] * power;
 }
 
 scale scale_linear(double low, double high, int ticks, double from, double to)
@@ -94,7 +93,7 @@ bool scale_tick(const scale *s, int i, double *value)
     if (s->step <= 0) {
         return logarithmic_tick(s, i, value);
     }
-    *value = s->low + i * s->step;
+    *value = s->step * ceil(s->low / s->step - 1e-9) + i * s->step;
     *value = fabs(*value) < 1e-9 * s->step ? 0 : *value;
     return *value <= s->high + 1e-6 * s->step && i < 100;
 }

@@ -28,6 +28,8 @@ void section_facts(report_text *out, run_record *run);         /* settings.c: gr
 void section_settings(report_text *out, run_record *run);      /* settings.c: options, data, starts, machine */
 void section_compare(report_text *out, run_record *runs, int count); /* compare.c: several folders side by side */
 
+/* A cell of a number in its unit (ranks.c). */
+void section_cell(report_text *out, double value, quantity_unit unit);
 /* Cells for the smallest, mean and largest value, divided by `per` (ranks.c). */
 void section_spread(report_text *out, const record_spread *spread, double per, quantity_unit unit);
 /* Texts of an array, each as a paragraph of this kind. */

@@ -10,8 +10,7 @@
 
 enum {
     PRINTF_MAX = 8192,
-    TABLE_COLUMNS_MAX = 12, /* of a table whose names are the program's */
-    NAME_WHOLE_MAX = 28,    /* letters of a first column that is not wrapped */
+    NAME_WHOLE_MAX = 28, /* letters of a first column that is not wrapped */
     WORD_WHOLE_MAX = 32
 };
 
@@ -120,20 +119,33 @@ void text_html(report_text *out, const char *format, ...)
     va_end(arguments);
 }
 
-/* [out] text: [PRINTF_MAX] the formatted arguments behind `format`. */
-#define TEXT_FORMAT(text, format)                                                                                      \
+/* [out] text: [bytes] the formatted arguments behind `format`. */
+#define TEXT_FORMAT(text, bytes, format)                                                                               \
     do {                                                                                                               \
         va_list arguments;                                                                                             \
         va_start(arguments, format);                                                                                   \
-        vsnprintf(text, PRINTF_MAX, format, arguments);                                                                \
+        vsnprintf(text, bytes, format, arguments);                                                                     \
         va_end(arguments);                                                                                             \
     } while (0)
+
+phrase phrase_of(const char *format, ...)
+{
+    phrase p;
+    TEXT_FORMAT(p.text, sizeof p.text, format);
+    return p;
+}
+
+void phrase_add(phrase *p, const char *format, ...)
+{
+    const size_t at = strlen(p->text);
+    TEXT_FORMAT(p->text + at, sizeof p->text - at, format);
+}
 
 void text_heading(report_text *out, int level, const char *format, ...)
 {
     char text[PRINTF_MAX];
     assert(level >= 1 && level <= 6);
-    TEXT_FORMAT(text, format);
+    TEXT_FORMAT(text, sizeof text, format);
     bool run = level == 2 && out->level > 2; /* a run among several */
     if (!out->html) {
         fprintf(out->file, "\n%.*s ", level, "######");
@@ -148,7 +160,7 @@ void text_paragraph(report_text *out, const char *kind, const char *format, ...)
 {
     char text[PRINTF_MAX];
     const bool item = strcmp(kind, "item") == 0;
-    TEXT_FORMAT(text, format);
+    TEXT_FORMAT(text, sizeof text, format);
     if (out->html) {
         fprintf(out->file, "<p class=\"%s\">", kind);
     } else {
@@ -203,25 +215,6 @@ void text_fold_end(report_text *out, bool folded)
     put(out, folded ? "</details>\n" : "", "");
 }
 
-phrase phrase_of(const char *format, ...)
-{
-    phrase p;
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(p.text, sizeof p.text, format, arguments);
-    va_end(arguments);
-    return p;
-}
-
-void phrase_add(phrase *p, const char *format, ...)
-{
-    const size_t at = strlen(p->text);
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(p->text + at, sizeof p->text - at, format, arguments);
-    va_end(arguments);
-}
-
 /* ---- tables ---- */
 
 void text_table_named(report_text *out, const char *align, const char *const *names)
@@ -239,20 +232,6 @@ void text_table_named(report_text *out, const char *align, const char *const *na
     put(out, "", "\n");
     out->align = align;
     out->column = 0;
-}
-
-void text_table_begin(report_text *out, const char *align, const char *names)
-{
-    phrase name[TABLE_COLUMNS_MAX];
-    const char *texts[TABLE_COLUMNS_MAX];
-    assert(strlen(align) <= TABLE_COLUMNS_MAX);
-    for (int c = 0; align[c] != '\0'; ++c) {
-        const size_t length = strcspn(names, "|");
-        name[c] = phrase_of("%.*s", (int)length, names);
-        texts[c] = name[c].text;
-        names += length + (names[length] == '|');
-    }
-    text_table_named(out, align, texts);
 }
 
 /* The open tag of a cell that will hold `text`. */
@@ -296,7 +275,7 @@ void text_cell_styled(report_text *out, cell_style style, const char *text)
 void text_cell(report_text *out, const char *format, ...)
 {
     char text[PRINTF_MAX];
-    TEXT_FORMAT(text, format);
+    TEXT_FORMAT(text, sizeof text, format);
     text_cell_styled(out, (cell_style){.strong = false}, text);
 }
 

@@ -66,9 +66,9 @@ void phrase_add(phrase *p, const char *format, ...) __attribute__((format(printf
  * wrapped unless it is long, and it stays in place when a table that is wider than the page scrolls.
  */
 
-/* align "lrr" makes three columns; names are separated by '|', which no name contains. */
-void text_table_begin(report_text *out, const char *align, const char *names);
-/* Begins a table whose column names come from files. `align` lives as long as the table is open. */
+/* TEXT_TABLE(out, "lrr", "name", "least", "most") begins a table of three columns. */
+#define TEXT_TABLE(out, align, ...) text_table_named(out, align, (const char *const[]){__VA_ARGS__})
+/* As many columns as `align` has letters, which lives as long as the table is open. */
 void text_table_named(report_text *out, const char *align, const char *const *names);
 void text_table_end(report_text *out);
 

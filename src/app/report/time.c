@@ -7,41 +7,40 @@
  */
 #include <assert.h>
 #include <math.h>
+#include <string.h>
 
 #include "app/activity/activity_table.h"
 #include "app/report/drawing.h"
 #include "app/report/sections.h"
 
 enum { PARTS_MAX = ACTIVITIES_MOST };
+_Static_assert((int)PARTS_MAX <= (int)SERIES_MAX, "bars have all activities");
 
 /* Activities that the file has seconds of: once a job first; then by kind, as the bars have them: computing, messages,
  * scoring. */
 typedef struct parts {
-    const char *name[PARTS_MAX], *colour[PARTS_MAX];
-    record_column seconds[PARTS_MAX]; /* per rank; finite, >= 0 */
+    drawing_series part[PARTS_MAX]; /* seconds per rank; finite, >= 0 */
     record_spread spread[PARTS_MAX];
     int count, once; /* all, and those of once a job */
-    int ranks;
 } parts;
 
 static void read_part(run_record *run, const activity_entry *row, parts *p)
 {
-    const int at = p->count;
-    assert(at < PARTS_MAX);
-    p->name[at] = row->activity->text;
-    p->colour[at] = row->colour;
-    p->seconds[at] = record_numbers(run, json_find(record_per_rank(run), "activity_s"), p->name[at]);
-    for (int r = 0; r < p->seconds[at].count; ++r) {
-        double s = p->seconds[at].value[r];
-        p->seconds[at].value[r] = isfinite(s) && s >= 0 && s < 1e15 ? s : 0;
+    assert(p->count < PARTS_MAX);
+    const char *name = row->activity->text;
+    const record_column seconds = record_numbers(run, json_find(run->per_rank, "activity_s"), name);
+    for (int r = 0; r < seconds.count; ++r) {
+        const double s = seconds.value[r];
+        seconds.value[r] = isfinite(s) && s >= 0 && s < 1e15 ? s : 0;
     }
-    p->spread[at] = record_spread_of(&p->seconds[at]);
-    p->count += p->spread[at].max > 0;
+    p->part[p->count] = (drawing_series){.name = name, .colour = row->colour, .values = seconds};
+    p->spread[p->count] = record_spread_of(&seconds);
+    p->count += p->spread[p->count].max > 0;
 }
 
 static void read_parts(run_record *run, parts *p)
 {
-    *p = (parts){.ranks = record_rank_count(run)};
+    *p = (parts){.count = 0};
     for (activity_kind kind = ACTIVITY_ONCE; kind <= ACTIVITY_SCORES; ++kind) {
         for (int a = 0; a < activity_table_rows(); ++a) {
             if (activity_table()[a].activity->kind == kind) {
@@ -59,59 +58,61 @@ static void draw_epochs(report_text *out, run_record *run)
     const record_figures *f = &run->figures;
     const record_curve *time = record_curve_of(run, RECORD_EPOCH_S);
     phrase title = phrase_of("Time of each epoch; the band holds half of them");
-    chart c = {.title = title.text, .unit = UNIT_SECONDS, .from_zero = true};
-    c.band_low = f->epoch_s_q1;
-    c.band_high = f->epoch_s_q3;
-    c.most = isfinite(f->epoch_s_q3) ? 3 * f->epoch_s_q3 : 0;
-    c.line[c.lines++] = (chart_line){.curve = time, .name = "epoch", .colour = "time"};
+    drawing d = {.unit = UNIT_SECONDS, .from_zero = true, .band_low = f->epoch_s_q1, .band_high = f->epoch_s_q3};
+    d.most = isfinite(f->epoch_s_q3) ? 3 * f->epoch_s_q3 : 0;
+    drawing_add_line(&d, time, "epoch", "time", false);
     if (f->ranks > 1) {
-        const record_curve *wait = record_curve_of(run, RECORD_EXPOSED_S);
-        c.line[c.lines++] = (chart_line){.curve = wait, .name = "rank 0 waits", .colour = "wait"};
+        drawing_add_line(&d, record_curve_of(run, RECORD_EXPOSED_S), "rank 0 waits", "wait", false);
     }
     double slowest = 0;
-    int64_t above = 0;
+    int above = 0;
     for (int64_t i = 0; i < time->count; ++i) {
         slowest = isfinite(time->y[i]) ? fmax(slowest, time->y[i]) : slowest;
-        above += time->y[i] > c.most;
+        above += time->y[i] > d.most;
     }
-    if (c.most > 0 && above > 0) {
-        phrase_add(&title, "; %lld above the edge, up to %s", (long long)above, quantity_seconds(slowest).text);
+    if (d.most > 0 && above > 0) {
+        phrase_add(&title, "; %d above the edge, up to %s", above, quantity_seconds(slowest).text);
     }
-    if (out->html && chart_draw(out, &c) && f->ranks > 1) {
+    d.title = title.text;
+    if (out->html && lines_draw(out, run, &d) && f->ranks > 1) {
         text_paragraph(out, "muted", "Rank 0's waiting includes that of evaluation, the epoch's time does not.");
     }
 }
 
 /* ---- by activity ---- */
 
-static void table_of_epoch(report_text *out, const parts *p, double epochs)
+/* Activities of an epoch, with their shares of it, or those of once a job. */
+static void table_of_parts(report_text *out, const parts *p, bool once, double epochs)
 {
+    const int from = once ? 0 : p->once, to = once ? p->once : p->count;
     double total = 0;
-    for (int i = p->once; i < p->count; ++i) {
+    for (int i = from; i < to; ++i) {
         total += p->spread[i].mean;
     }
-    text_table_begin(out, "lrrrr", "activity, per epoch|least|mean|most|share");
-    for (int i = p->once; i < p->count; ++i) {
-        text_cell_styled(out, (cell_style){.patch = p->colour[i]}, p->name[i]);
+    TEXT_TABLE(out, once ? "lrrr" : "lrrrr", once ? "once a job" : "activity, per epoch", "least", "mean", "most",
+               "share");
+    for (int i = from; i < to; ++i) {
+        text_cell_styled(out, (cell_style){.patch = once ? NULL : p->part[i].colour}, p->part[i].name);
         section_spread(out, &p->spread[i], epochs, UNIT_SECONDS);
-        text_cell(out, "%.1f %%", 100 * p->spread[i].mean / total);
+        if (!once) {
+            text_cell(out, "%.1f %%", 100 * p->spread[i].mean / total);
+        }
     }
     text_table_end(out);
 }
 
-static void table_of_the_rest(report_text *out, const parts *p)
+static void draw_ranks(report_text *out, run_record *run, const parts *p)
 {
-    text_table_begin(out, "lrrr", "once a job|least|mean|most");
-    for (int i = 0; i < p->once; ++i) {
-        text_cell(out, "%s", p->name[i]);
-        section_spread(out, &p->spread[i], 1, UNIT_SECONDS);
+    drawing d = {.title = "Mean epoch by activity", .unit = UNIT_SECONDS, .count = p->count - p->once};
+    if (out->html && d.count > 0) {
+        memcpy(d.series, p->part + p->once, (size_t)d.count * sizeof *d.series);
+        bars_of_ranks(out, run, &d, run->figures.job_epochs);
     }
-    text_table_end(out);
 }
 
 static void say_balance(report_text *out, const run_record *run)
 {
-    double cpu = record_number(run->summary, "cpu_use"), threads = run->figures.threads;
+    double cpu = json_number(run->summary, "cpu_use"), threads = run->figures.threads;
     if (isfinite(cpu) && threads > 0) {
         text_paragraph(out, "muted",
                        "Each rank used %.0f %% of a core on average; its threads could use %.0f %%. Forward passes of "
@@ -124,27 +125,24 @@ static void say_balance(report_text *out, const run_record *run)
 void section_time(report_text *out, run_record *run)
 {
     const record_figures *f = &run->figures;
+    const bool by_rank = run->rank_count > 0 && f->job_epochs > 0;
     parts p;
     read_parts(run, &p);
-    if (record_epochs(run) == 0 && p.ranks == 0) {
+    if (record_epochs(run) == 0 && run->rank_count == 0) {
         return;
     }
-    const bool by_rank = p.ranks > 0 && f->job_epochs > 0;
     text_heading(out, out->level, "Time");
     text_html(out, PAIR_BEGIN);
     draw_epochs(out, run);
     text_html(out, PAIR_NEXT);
     if (by_rank) {
-        table_of_epoch(out, &p, f->job_epochs);
+        table_of_parts(out, &p, false, f->job_epochs);
     } else {
         text_paragraph(out, "muted", "Seconds by activity are written when a job ends well.");
     }
     text_html(out, PAIR_END);
-    if (by_rank && out->html && p.count > p.once) {
-        const int from = p.once;
-        bars_of_ranks(out, run,
-                      &(rank_bars){"Mean epoch by activity", UNIT_SECONDS, p.ranks, p.count - from, p.name + from,
-                                   p.colour + from, p.seconds + from, f->job_epochs});
+    if (by_rank) {
+        draw_ranks(out, run, &p);
     }
     if (by_rank && f->job_epochs < f->epochs) {
         text_paragraph(out, "",
@@ -152,16 +150,16 @@ void section_time(report_text *out, run_record *run)
                        "epochs.",
                        quantity_count(f->job_epochs).text, quantity_count(f->epochs).text);
     }
-    if (p.ranks > 0) {
+    if (run->rank_count > 0) {
         say_balance(out, run);
-        table_of_the_rest(out, &p);
+        table_of_parts(out, &p, true, 1);
     }
 }
 
 void section_advice(report_text *out, run_record *run)
 {
     const json_value *advice = json_find(run->summary, "advice");
-    if (record_first(advice, JSON_ARRAY) != NULL) {
+    if (json_first(advice, JSON_ARRAY) != NULL) {
         text_heading(out, out->level, "Advice");
         section_lines(out, advice, "item");
     }

@@ -122,7 +122,7 @@ static weft_status share_options(app_context *context, const weft_options *optio
     return WEFT_OK;
 }
 
-static int requested_threads(const weft_options *options)
+int app_requested_threads(const weft_options *options)
 {
     if (option_int(options, OPT_THREADS) > 0) {
         return (int)option_int(options, OPT_THREADS);
@@ -153,7 +153,7 @@ static weft_status plan_threads(app_context *context, const rank_card *cards, cp
     const placement_request request = {.node_ranks = node_ranks,
                                        .node_rank = comm_node_rank(context->comm),
                                        .masks = masks,
-                                       .threads = requested_threads(context->options),
+                                       .threads = app_requested_threads(context->options),
                                        .pin = pin,
                                        .by = by,
                                        .comm_thread = option_choice(context->options, OPT_COMM_THREAD),

@@ -46,6 +46,9 @@ struct app_context {
  * given. */
 weft_status app_set_log_level(const weft_options *options);
 
+/* Threads of a rank by --threads, or else by OMP_NUM_THREADS, of which a list's first number counts; 0: neither. */
+int app_requested_threads(const weft_options *options);
+
 /* options: on rank 0; those of other ranks are not looked at. [out] received rank 0's options on the other ranks, NULL
  * on rank 0; option_destroy. Collective. */
 weft_status app_share_options(weft_comm *comm, const option_catalog *catalog, const weft_options *options,

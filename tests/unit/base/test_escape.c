@@ -120,6 +120,18 @@ static void test_cuts(void **state)
     }
 }
 
+static void test_fitting(void **state)
+{
+    (void)state;
+    static const char text[] = "a\xc3\xa4\xe6\xbc\xa2"; /* of 1, 2 and 3 bytes */
+    static const size_t expected[] = {0, 0, 1, 1, 3, 3, 3, 6, 6};
+    for (size_t room = 0; room < sizeof expected / sizeof *expected; room++) {
+        assert_int_equal(utf8_fitting(text, room), expected[room]);
+    }
+    assert_int_equal(utf8_fitting("", 5), 0);
+    assert_int_equal(utf8_fitting("\xff\xff\xff", 3), 2); /* a byte that is no character counts as one */
+}
+
 static void test_messages(void **state)
 {
     (void)state;
@@ -144,10 +156,8 @@ int main(void)
         return 77;
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_code_points),
-        cmocka_unit_test(test_cuts),
-        cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_bytes),   cmocka_unit_test(test_code_points), cmocka_unit_test(test_cuts),
+        cmocka_unit_test(test_fitting), cmocka_unit_test(test_messages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -310,6 +310,28 @@ static void test_typed_access_names_key_and_limit(void **state)
     json_free(document);
 }
 
+static void test_tolerant_access(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "{\"n\": 2.5, \"t\": \"x\", \"empty\": \"\", \"none\": null, \"a\": [7], \"o\": {\"k\": 1}}";
+    json_document *document = NULL;
+    assert_int_equal(json_parse("text", text, sizeof text - 1, &document), WEFT_OK);
+    const json_value *root = json_root(document), *array = json_find(root, "a");
+    assert_true(json_number(root, "n") == 2.5);
+    assert_true(isnan(json_number(root, "t")) && isnan(json_number(root, "none")) && isnan(json_number(NULL, "n")));
+    assert_true(isnan(json_number(array, "n")));
+    assert_string_equal(json_string(root, "t", "other"), "x");
+    assert_string_equal(json_string(root, "empty", "other"), "other");
+    assert_string_equal(json_string(root, "n", "other"), "other");
+    assert_null(json_string(NULL, "t", NULL));
+    assert_int_equal(json_first(array, JSON_ARRAY)->integer, 7);
+    assert_string_equal(json_first(json_find(root, "o"), JSON_OBJECT)->key, "k");
+    assert_null(json_first(array, JSON_OBJECT));
+    assert_null(json_first(NULL, JSON_ARRAY));
+    json_free(document);
+}
+
 static void test_allocation_failures_leave_nothing(void **state)
 {
     (void)state;
@@ -344,6 +366,7 @@ int main(void)
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_many_keys),
         cmocka_unit_test(test_typed_access_names_key_and_limit),
+        cmocka_unit_test(test_tolerant_access),
         cmocka_unit_test(test_allocation_failures_leave_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,9 +20,9 @@
 typedef enum dense_pass { DENSE_FORWARD, DENSE_BACKWARD_DATA, DENSE_BACKWARD_WEIGHTS, DENSE_PASSES } dense_pass;
 
 typedef struct dense_question {
-    hal_conv_shape shape; /* linear: of its images of one pixel */
+    hal_conv_shape shape; /* a linear layer is a convolution of images of one pixel */
     bool linear;
-    int64_t images, few; /* of a batch; an image a thread: 0: as many as the batch has */
+    int64_t images, few; /* images of the batch; images of the small batch, one a thread (0: no small batch) */
     int repeats;
     bool rounds_sums, rounds_gradient; /* see hal_conv_info */
 } dense_question;
@@ -35,22 +35,22 @@ typedef struct dense_result {
     bool valid;
 } dense_result;
 
-/* Measure the passes of one layer, and check samples of what they give against sums in double precision. */
+/* Measures the passes of one layer, and checks samples of their results against sums in double precision. */
 weft_status bench_dense_case(weft_hal *hal, const dense_question *question, dense_result result[DENSE_PASSES]);
 
-/* Samples of what a pass gave, from host copies of its operands: x [images * pixels, in], weight [out, terms], bias
- * [out] or NULL, dy like y. */
+/* Host copies of the operands of a layer: x [images * pixels, in], weight [out, terms], bias [out] or NULL, dy like y.
+ * */
 typedef struct dense_operands {
     const float *x, *weight, *bias, *dy;
 } dense_operands;
-/* given: y, dx or dweight, of the operation's type for that; question's shape.winograd, rounds_sums and
- * rounds_gradient: whether it was made so. The largest error over its bound; infinite where something is not a
- * number. */
+/* Returns the largest error of samples of `given` over its bound; infinite if a sample is not a number. given: y, dx or
+ * dweight, in the type in which the pass writes it. question: its shape.winograd, rounds_sums and rounds_gradient say
+ * how the pass computed. */
 double bench_dense_error(const dense_question *question, dense_pass pass, const dense_operands *operands,
                          const void *given);
 
-/* Whole training steps of a network on one batch (forward, loss, backward, update by SGD) in one process.
- * [out] loss  of the last: a number, or something is wrong. config: of one number of images, training. */
+/* Measures training steps of a network on one batch (forward, loss, backward, update by SGD) in one process. config:
+ * for training, with one number of images. [out] loss: of the last step; not a number if something is wrong. */
 weft_status bench_dense_step(weft_hal *hal, const dense_config *config, int repeats, bench_quartiles *seconds,
                              double *loss);
 

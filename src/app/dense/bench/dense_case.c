@@ -12,12 +12,15 @@
 #include "base/half.h"
 #include "tensor/tensor.h"
 
+/* Operands of a layer; those before Y are inputs, which are filled and kept on the host too. */
+enum { X, WEIGHT, BIAS, DY, Y, DX, DWEIGHT, DBIAS, OPERANDS };
+
 typedef struct dense_case {
     weft_hal *hal;
     const dense_question *question;
     hal_conv *conv; /* NULL: a linear layer */
-    weft_tensor x, y, dx, dy, weight, bias, dweight, dbias;
-    float *host[4]; /* of x, weight, bias, dy */
+    weft_tensor t[OPERANDS];
+    float *host[Y];
     void *given;    /* what a pass gave */
     int64_t images; /* of the runs under way */
     dense_pass pass;
@@ -50,61 +53,44 @@ static weft_status upload(weft_tensor *t, const float *values)
     return status;
 }
 
-static weft_status make(dense_case *c, weft_dtype dtype, int64_t rows, int64_t cols, weft_tensor *t)
+static weft_status make(dense_case *c, int operand, weft_dtype dtype, int64_t rows, int64_t cols)
 {
-    return tensor_create(c->hal, dtype, rows, cols, WEFT_MEM_WORKSPACE, t);
-}
-
-static weft_status make_filled(dense_case *c, weft_dtype dtype, int64_t rows, int64_t cols, int which, weft_tensor *t)
-{
-    WEFT_TRY(make(c, dtype, rows, cols, t));
-    WEFT_TRY(WEFT_NEW(&c->host[which], rows * cols, WEFT_MEM_WORKSPACE));
-    fill(c->host[which], rows * cols, 1 + 76 * (uint64_t)which);
-    return upload(t, c->host[which]);
+    WEFT_TRY(tensor_create(c->hal, dtype, rows, cols, WEFT_MEM_WORKSPACE, &c->t[operand]));
+    if (operand >= Y) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(WEFT_NEW(&c->host[operand], rows * cols, WEFT_MEM_WORKSPACE));
+    fill(c->host[operand], rows * cols, 1 + 76 * (uint64_t)operand);
+    return upload(&c->t[operand], c->host[operand]);
 }
 
 static weft_status open_case(dense_case *c)
 {
     const dense_question *q = c->question;
     const hal_conv_shape *s = &q->shape;
+    int64_t extent[2], most = 0;
     assert(q->images > 0 && q->few >= 0 && q->few <= q->images);
-    int64_t extent[2];
     hal_conv_extent(s, extent);
-    const int64_t in = q->images * s->height * s->width;
-    const int64_t out = q->images * extent[0] * extent[1];
-    const int64_t terms = hal_conv_terms(s);
-    WEFT_TRY(make_filled(c, s->dtype, in, s->in, 0, &c->x));
-    WEFT_TRY(make_filled(c, WEFT_DTYPE_F32, s->out, terms, 1, &c->weight));
-    if (s->bias) {
-        WEFT_TRY(make_filled(c, WEFT_DTYPE_F32, 1, s->out, 2, &c->bias));
-        WEFT_TRY(make(c, WEFT_DTYPE_F32, 1, s->out, &c->dbias));
+    const int64_t in = q->images * s->height * s->width, out = q->images * extent[0] * extent[1];
+    const int64_t rows[OPERANDS] = {in, s->out, 1, out, out, in, s->out, 1};
+    const int64_t cols[OPERANDS] = {s->in, hal_conv_terms(s), s->out, s->out, s->out, s->in, hal_conv_terms(s), s->out};
+    for (int i = 0; i < OPERANDS; ++i) {
+        const bool values = i == X || i == DY || i == Y || i == DX;
+        if (s->bias || (i != BIAS && i != DBIAS)) {
+            WEFT_TRY(make(c, i, values ? s->dtype : WEFT_DTYPE_F32, rows[i], cols[i]));
+        }
+        most = rows[i] * cols[i] > most ? rows[i] * cols[i] : most;
     }
-    WEFT_TRY(make_filled(c, s->dtype, out, s->out, 3, &c->dy));
-    WEFT_TRY(make(c, s->dtype, out, s->out, &c->y));
-    WEFT_TRY(make(c, s->dtype, in, s->in, &c->dx));
-    WEFT_TRY(make(c, WEFT_DTYPE_F32, s->out, terms, &c->dweight));
-    const int64_t most = out * s->out > in * s->in ? out * s->out : in * s->in;
-    WEFT_TRY(weft_malloc((size_t)(most > s->out * terms ? most : s->out * terms), sizeof(float), WEFT_MEM_WORKSPACE,
-                         &c->given));
-    if (q->linear) {
-        return WEFT_OK;
-    }
+    WEFT_TRY(weft_malloc((size_t)most, sizeof(float), WEFT_MEM_WORKSPACE, &c->given));
     const int64_t sizes[2] = {q->images, q->few};
-    return c->hal->image.conv_create(c->hal, s, sizes, q->few > 0 ? 2 : 1, &c->conv);
+    return q->linear ? WEFT_OK : c->hal->image.conv_create(c->hal, s, sizes, q->few > 0 ? 2 : 1, &c->conv);
 }
 
 static void close_case(dense_case *c)
 {
-    tensor_destroy(&c->x);
-    tensor_destroy(&c->y);
-    tensor_destroy(&c->dx);
-    tensor_destroy(&c->dy);
-    tensor_destroy(&c->weight);
-    tensor_destroy(&c->bias);
-    tensor_destroy(&c->dweight);
-    tensor_destroy(&c->dbias);
-    for (int i = 0; i < 4; ++i) {
-        weft_free(c->host[i]);
+    for (int i = 0; i < OPERANDS; ++i) {
+        tensor_destroy(&c->t[i]);
+        weft_free(i < Y ? c->host[i] : NULL);
     }
     weft_free(c->given);
     if (c->conv != NULL) {
@@ -115,54 +101,50 @@ static void close_case(dense_case *c)
 /* ---- one run ---- */
 
 /* The rows of as many images as the runs have. */
-static weft_tensor head(const dense_case *c, const weft_tensor *t)
+static weft_tensor head(const dense_case *c, int operand)
 {
+    const weft_tensor *t = &c->t[operand];
     assert(c->images <= c->question->images && t->rows % c->question->images == 0);
     return tensor_view(t, 0, t->rows / c->question->images * c->images, 0, t->cols);
 }
 
 static weft_status run_conv(const dense_case *c)
 {
-    const weft_tensor x = head(c, &c->x);
-    const weft_tensor y = head(c, &c->y);
-    const weft_tensor dx = head(c, &c->dx);
-    const weft_tensor dy = head(c, &c->dy);
+    const weft_tensor x = head(c, X), y = head(c, Y), dx = head(c, DX), dy = head(c, DY);
     switch (c->pass) {
     case DENSE_FORWARD:
         return hal_conv_forward(c->hal, &(hal_conv_forward_args){.x = tensor_mat(&x),
-                                                                 .weight = tensor_mat(&c->weight),
-                                                                 .bias = tensor_mat(&c->bias),
+                                                                 .weight = tensor_mat(&c->t[WEIGHT]),
+                                                                 .bias = tensor_mat(&c->t[BIAS]),
                                                                  .y = tensor_mat(&y),
                                                                  .conv = c->conv});
     case DENSE_BACKWARD_DATA:
         return hal_conv_backward_data(c->hal, &(hal_conv_backward_data_args){.dy = tensor_mat(&dy),
-                                                                             .weight = tensor_mat(&c->weight),
+                                                                             .weight = tensor_mat(&c->t[WEIGHT]),
                                                                              .dx = tensor_mat(&dx),
                                                                              .conv = c->conv});
     default:
-        return hal_conv_backward_weights(c->hal, &(hal_conv_backward_weights_args){.x = tensor_mat(&x),
-                                                                                   .dy = tensor_mat(&dy),
-                                                                                   .dweight = tensor_mat(&c->dweight),
-                                                                                   .dbias = tensor_mat(&c->dbias),
-                                                                                   .conv = c->conv});
+        return hal_conv_backward_weights(c->hal,
+                                         &(hal_conv_backward_weights_args){.x = tensor_mat(&x),
+                                                                           .dy = tensor_mat(&dy),
+                                                                           .dweight = tensor_mat(&c->t[DWEIGHT]),
+                                                                           .dbias = tensor_mat(&c->t[DBIAS]),
+                                                                           .conv = c->conv});
     }
 }
 
 static weft_status run_linear(dense_case *c)
 {
-    weft_tensor x = head(c, &c->x);
-    weft_tensor y = head(c, &c->y);
-    weft_tensor dx = head(c, &c->dx);
-    weft_tensor dy = head(c, &c->dy);
-    const weft_tensor *bias = c->question->shape.bias ? &c->bias : NULL;
+    weft_tensor x = head(c, X), y = head(c, Y), dx = head(c, DX), dy = head(c, DY), *t = c->t;
+    const weft_tensor *bias = c->question->shape.bias ? &t[BIAS] : NULL;
     switch (c->pass) {
     case DENSE_FORWARD:
-        return tensor_gemm(&(tensor_product){.a = &x, .b = &c->weight, .bias = bias, .trans_b = true}, &y);
+        return tensor_gemm(&(tensor_product){.a = &x, .b = &t[WEIGHT], .bias = bias, .trans_b = true}, &y);
     case DENSE_BACKWARD_DATA:
-        return tensor_gemm(&(tensor_product){.a = &dy, .b = &c->weight}, &dx);
+        return tensor_gemm(&(tensor_product){.a = &dy, .b = &t[WEIGHT]}, &dx);
     default:
-        WEFT_TRY(tensor_gemm(&(tensor_product){.a = &dy, .b = &x, .trans_a = true}, &c->dweight));
-        return bias != NULL ? tensor_col_sum(&dy, 0.0, &c->dbias) : WEFT_OK;
+        WEFT_TRY(tensor_gemm(&(tensor_product){.a = &dy, .b = &x, .trans_a = true}, &t[DWEIGHT]));
+        return bias != NULL ? tensor_col_sum(&dy, 0.0, &t[DBIAS]) : WEFT_OK;
     }
 }
 
@@ -201,15 +183,16 @@ static weft_status measure(dense_case *c, dense_result *result)
 
 static weft_status check(dense_case *c, dense_result *result)
 {
-    const weft_tensor *const given[DENSE_PASSES] = {&c->y, &c->dx, &c->dweight};
-    const dense_operands operands = {.x = c->host[0], .weight = c->host[1], .bias = c->host[2], .dy = c->host[3]};
+    static const int given[DENSE_PASSES] = {Y, DX, DWEIGHT};
+    const dense_operands operands = {
+        .x = c->host[X], .weight = c->host[WEIGHT], .bias = c->host[BIAS], .dy = c->host[DY]};
     dense_question asked = *c->question;
     const hal_conv_info info =
         c->conv != NULL ? c->hal->image.conv_info(c->hal, c->conv) : (hal_conv_info){.slow = false};
     asked.shape.winograd = info.winograd;
     asked.rounds_sums = info.rounds_sums;
     asked.rounds_gradient = info.rounds_gradient;
-    WEFT_TRY(tensor_download(given[c->pass], c->given));
+    WEFT_TRY(tensor_download(&c->t[given[c->pass]], c->given));
     result->worst = bench_dense_error(&asked, c->pass, &operands, c->given);
     result->valid = result->worst <= 1.0;
     return WEFT_OK;

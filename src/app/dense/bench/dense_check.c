@@ -19,21 +19,28 @@ enum { SAMPLES = 48, FACTORS = 6 };
 typedef struct layer {
     const hal_conv_shape *s;
     const dense_operands *o;
-    int64_t extent[2]; /* of y */
+    int64_t image[2], extent[2]; /* rows and columns of x, and of y */
     int64_t group_in, group_out, terms;
     int64_t images;
 } layer;
 
 /* The row or column of x that element k of the kernel meets at place `at` of y; -1: in the padding. */
-static int64_t met(const hal_conv_shape *s, int d, int64_t at, int64_t k)
+static int64_t met(const layer *l, int d, int64_t at, int64_t k)
 {
-    const int64_t i = at * s->stride[d] - s->pad[d][0] + k * s->dilation[d];
-    return i >= 0 && i < (d == 0 ? s->height : s->width) ? i : -1;
+    const int64_t i = at * l->s->stride[d] - l->s->pad[d][0] + k * l->s->dilation[d];
+    return i >= 0 && i < l->image[d] ? i : -1;
+}
+
+/* The place of y at which element k of the kernel meets row or column `at` of x; -1: none. */
+static int64_t meets(const layer *l, int d, int64_t at, int64_t k)
+{
+    const int64_t i = at + l->s->pad[d][0] - k * l->s->dilation[d];
+    return i >= 0 && i % l->s->stride[d] == 0 && i / l->s->stride[d] < l->extent[d] ? i / l->s->stride[d] : -1;
 }
 
 static double x_at(const layer *l, int64_t n, int64_t row, int64_t col, int64_t channel)
 {
-    return (double)l->o->x[((n * l->s->height + row) * l->s->width + col) * l->s->in + channel];
+    return (double)l->o->x[((n * l->image[0] + row) * l->image[1] + col) * l->s->in + channel];
 }
 
 static double dy_at(const layer *l, int64_t n, int64_t row, int64_t col, int64_t channel)
@@ -46,72 +53,52 @@ static double weight_at(const layer *l, int64_t out, int64_t in, int64_t ky, int
     return (double)l->o->weight[out * l->terms + (in * l->s->kernel[0] + ky) * l->s->kernel[1] + kx];
 }
 
-static bench_sum forward_at(const layer *l, int64_t at)
+/* Element `at` of y before bias and ReLU, or of dx: a sum over the kernel and the channels of the group. */
+static bench_sum window_at(const layer *l, int64_t at, bool data)
 {
     const hal_conv_shape *s = l->s;
     bench_sum sum = {.exact = 0.0};
-    const int64_t out = at % s->out;
-    const int64_t pixel = at / s->out;
-    const int64_t first = out / l->group_out * l->group_in;
-    const int64_t place[2] = {pixel / l->extent[1] % l->extent[0], pixel % l->extent[1]};
-    for (int64_t ky = 0; ky < s->kernel[0]; ++ky) {
-        for (int64_t kx = 0; kx < s->kernel[1]; ++kx) {
-            const int64_t row = met(s, 0, place[0], ky);
-            const int64_t col = met(s, 1, place[1], kx);
-            for (int64_t c = 0; c < l->group_in && row >= 0 && col >= 0; ++c) {
-                bench_sum_add(&sum, x_at(l, pixel / (l->extent[0] * l->extent[1]), row, col, first + c),
-                              weight_at(l, out, c, ky, kx));
-            }
+    const int64_t channel = at % (data ? s->in : s->out), pixel = at / (data ? s->in : s->out);
+    const int64_t *extent = data ? l->image : l->extent;
+    const int64_t own = data ? l->group_in : l->group_out, others = data ? l->group_out : l->group_in;
+    const int64_t first = channel / own * others, n = pixel / (extent[0] * extent[1]);
+    for (int64_t k = 0; k < s->kernel[0] * s->kernel[1]; ++k) {
+        const int64_t ky = k / s->kernel[1], kx = k % s->kernel[1];
+        const int64_t row = (data ? meets : met)(l, 0, pixel / extent[1] % extent[0], ky);
+        const int64_t col = (data ? meets : met)(l, 1, pixel % extent[1], kx);
+        for (int64_t c = 0; c < others && row >= 0 && col >= 0; ++c) {
+            bench_sum_add(&sum, data ? dy_at(l, n, row, col, first + c) : x_at(l, n, row, col, first + c),
+                          data ? weight_at(l, first + c, channel % own, ky, kx) : weight_at(l, channel, c, ky, kx));
         }
     }
-    if (l->o->bias != NULL) {
-        bench_sum_add(&sum, (double)l->o->bias[out], 1.0);
-    }
-    sum.exact = s->relu ? fmax(sum.exact, 0.0) : sum.exact;
     return sum;
 }
 
-/* The place of y at which element k of the kernel meets row or column `at` of x; -1: none. */
-static int64_t meets(const layer *l, int d, int64_t at, int64_t k)
+static bench_sum forward_at(const layer *l, int64_t at)
 {
-    const int64_t i = at + l->s->pad[d][0] - k * l->s->dilation[d];
-    return i >= 0 && i % l->s->stride[d] == 0 && i / l->s->stride[d] < l->extent[d] ? i / l->s->stride[d] : -1;
+    bench_sum sum = window_at(l, at, false);
+    if (l->o->bias != NULL) {
+        bench_sum_add(&sum, (double)l->o->bias[at % l->s->out], 1.0);
+    }
+    sum.exact = l->s->relu ? fmax(sum.exact, 0.0) : sum.exact;
+    return sum;
 }
 
 static bench_sum data_at(const layer *l, int64_t at)
 {
-    const hal_conv_shape *s = l->s;
-    bench_sum sum = {.exact = 0.0};
-    const int64_t in = at % s->in;
-    const int64_t pixel = at / s->in;
-    const int64_t first = in / l->group_in * l->group_out;
-    const int64_t place[2] = {pixel / s->width % s->height, pixel % s->width};
-    for (int64_t ky = 0; ky < s->kernel[0]; ++ky) {
-        for (int64_t kx = 0; kx < s->kernel[1]; ++kx) {
-            const int64_t row = meets(l, 0, place[0], ky);
-            const int64_t col = meets(l, 1, place[1], kx);
-            for (int64_t o = first; o < first + l->group_out && row >= 0 && col >= 0; ++o) {
-                bench_sum_add(&sum, dy_at(l, pixel / (s->height * s->width), row, col, o),
-                              weight_at(l, o, in % l->group_in, ky, kx));
-            }
-        }
-    }
-    return sum;
+    return window_at(l, at, true);
 }
 
 static bench_sum weight_gradient_at(const layer *l, int64_t at)
 {
     const hal_conv_shape *s = l->s;
     bench_sum sum = {.exact = 0.0};
-    const int64_t out = at / l->terms;
-    const int64_t kx = at % s->kernel[1];
-    const int64_t ky = at / s->kernel[1] % s->kernel[0];
+    const int64_t out = at / l->terms, kx = at % s->kernel[1], ky = at / s->kernel[1] % s->kernel[0];
     const int64_t in = at % l->terms / (s->kernel[0] * s->kernel[1]) + out / l->group_out * l->group_in;
     for (int64_t i = 0; i < l->images * l->extent[0] * l->extent[1]; ++i) {
         const int64_t n = i / (l->extent[0] * l->extent[1]);
         const int64_t place[2] = {i / l->extent[1] % l->extent[0], i % l->extent[1]};
-        const int64_t row = met(s, 0, place[0], ky);
-        const int64_t col = met(s, 1, place[1], kx);
+        const int64_t row = met(l, 0, place[0], ky), col = met(l, 1, place[1], kx);
         if (row >= 0 && col >= 0) {
             bench_sum_add(&sum, x_at(l, n, row, col, in), dy_at(l, n, place[0], place[1], out));
         }
@@ -143,6 +130,7 @@ double bench_dense_error(const dense_question *question, dense_pass pass, const 
     const hal_conv_shape *s = &question->shape;
     layer l = {.s = s,
                .o = operands,
+               .image = {s->height, s->width},
                .group_in = s->in / s->groups,
                .group_out = s->out / s->groups,
                .terms = hal_conv_terms(s),

@@ -1,5 +1,6 @@
 /* app/dense/bench/dense_step.c: whole training steps of a network, as the training loop makes them; see
  * app/dense/bench/bench_dense.h. */
+#include "app/bench/bench_check.h"
 #include "app/dense/bench/bench_dense.h"
 #include "comm/comm.h"
 #include "train/replica.h"
@@ -26,9 +27,7 @@ static weft_status fill(dense_step *s)
     WEFT_TRY_GOTO(WEFT_NEW(&pixels, count, WEFT_MEM_WORKSPACE), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&ids, s->images, WEFT_MEM_WORKSPACE), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&label, s->images, WEFT_MEM_WORKSPACE), status, done);
-    for (int64_t i = 0; i < count; ++i) {
-        pixels[i] = (float)((uint64_t)i * 0x9E3779B97F4A7C15U >> 40) * 0x1p-23F - 1.0F;
-    }
+    bench_fill(0, pixels, count);
     for (int64_t i = 0; i < s->images; ++i) {
         ids[i] = i;
         label[i] = (int32_t)(i % s->net->classes);

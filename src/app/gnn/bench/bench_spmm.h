@@ -6,13 +6,13 @@
 #include "app/bench/bench_list.h"
 
 /*
- * form            what auto became
+ * form            the form that ran: auto has chosen one
  * order           "given", "cluster", or "cluster+move": operands are gathered into the order and back
- * of_best         the median over the least of the forms measured so far: with auto last it is auto/best
+ * of_best         the median over the smallest median of the forms so far; of auto, measured last: auto/best
  * bytes_model     least memory traffic of a run: the prepared matrix, x and out once
- * set_bytes       what each thread reads again and again, at a time
+ * set_bytes       bytes that each thread reads again and again
  * bound           the level of memory that sets the limit; see spmm_case.c
- * percent_of_rows of what random rows out of those sets would take
+ * percent_of_rows of the time that random rows out of those sets would take
  * error           the largest error of the sampled rows over its bound
  */
 /* clang-format off */
@@ -28,15 +28,15 @@
 /* clang-format on */
 TABLE_ROW(spmm_row, SPMM_ROW);
 
-/* The table, and what its rows to come have in common. */
+/* The table, and the values that its next rows share. */
 typedef struct spmm_table {
     bench_grid grid;
     spmm_row common; /* graph, vertices, edges, order_seconds; the graph's name lives as long as the table */
     int repeats;
-    bool above; /* the log says what percentages above 100 come of */
+    bool above; /* the log has explained percentages above 100 */
 } spmm_table;
 
-/* The matrix in the order in which it is measured. */
+/* The matrix, in the vertex order in which it is measured. */
 typedef struct bench_matrix {
     hal_csr csr;
     const int32_t *position; /* place of each given vertex in this order, or NULL: the given order */
@@ -46,12 +46,12 @@ typedef struct bench_matrix {
     int32_t *vertex; /* its inverse */
 } bench_matrix;
 
-/* Relabel by position (n entries, a permutation; taken over). Free with bench_matrix_free. */
+/* Relabels the vertices. position: [n] a permutation, which belongs to `out` then. Free with bench_matrix_free. */
 weft_status bench_matrix_reorder(const hal_csr *given, int32_t *position, bench_matrix *out);
 void bench_matrix_free(bench_matrix *matrix);
 
-/* Measure a form prepared for d columns; of a reordered matrix also with operands gathered from the given order and
- * scattered to it. Adds rows to the table. */
+/* Measures a form for d columns and adds its row to the table; of a reordered matrix also a row whose operands are
+ * gathered from the given order and scattered to it. */
 weft_status bench_form(const bench_team *team, const bench_matrix *matrix, hal_spmm_form wanted, int64_t d,
                        spmm_table *table);
 

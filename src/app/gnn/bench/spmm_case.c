@@ -28,61 +28,58 @@
 #include "app/gnn/bench/bench_spmm.h"
 #include "base/alloc.h"
 #include "graph/graph.h"
+#include "tensor/tensor.h"
 
 enum { SAMPLED_ROWS = 128 };
 
-/* Host and device memory of one width; out, x in the matrix's order; given_x, given_out when it is not the given one.
- */
+/* Arrays of one width on the device. The last four are empty when the matrix has the given order. */
+enum { X, OUT, GIVEN_X, GIVEN_OUT, VERTEX, POSITION, ARRAYS };
+
 typedef struct bench_operands {
     float *host_x, *host_out; /* in the given order */
-    void *x, *out, *given_x, *given_out;
-    void *vertex, *position;
+    weft_tensor t[ARRAYS];
 } bench_operands;
 
-static void free_operands(weft_hal *hal, bench_operands *o)
+static void free_operands(bench_operands *o)
 {
+    for (int i = 0; i < ARRAYS; i++) {
+        tensor_destroy(&o->t[i]);
+    }
     weft_free(o->host_x);
     weft_free(o->host_out);
-    void *const device[] = {o->x, o->out, o->given_x, o->given_out, o->vertex, o->position};
-    for (size_t i = 0; i < sizeof device / sizeof *device; i++) {
-        hal->mem.free(hal, device[i]);
-    }
 }
 
-static weft_status upload_index(weft_hal *hal, const int32_t *index, int64_t count, void **device)
+static weft_status upload(weft_hal *hal, weft_dtype dtype, int64_t rows, int64_t d, const void *values, weft_tensor *t)
 {
-    WEFT_TRY(hal->mem.alloc(hal, (size_t)count * sizeof *index, WEFT_MEM_GRAPH, device));
-    return hal->mem.upload(hal, *device, index, (size_t)count * sizeof *index);
+    WEFT_TRY(tensor_create(hal, dtype, rows, d, WEFT_MEM_FEATURE, t));
+    return values != NULL ? tensor_upload(t, values) : WEFT_OK;
 }
 
 /* to[i,:] = from[index[i],:] */
-static weft_status reorder(weft_hal *hal, int64_t rows, int64_t d, const void *index, const void *from, void *to)
+static weft_status reorder(weft_hal *hal, const bench_operands *o, int index, int from, int to)
 {
-    const hal_gather_rows_args args = {.x = hal_mat_from(from, WEFT_DTYPE_F32, rows, d, d),
-                                       .index = hal_column_from(index, WEFT_DTYPE_I32, rows),
-                                       .y = hal_mat_of(to, WEFT_DTYPE_F32, rows, d, d)};
-    return hal_gather_rows(hal, &args);
+    return hal_gather_rows(hal, &(hal_gather_rows_args){.x = tensor_mat(&o->t[from]),
+                                                        .index = tensor_mat(&o->t[index]),
+                                                        .y = tensor_mat(&o->t[to])});
 }
 
 static weft_status new_operands(weft_hal *hal, const bench_matrix *matrix, int64_t d, bench_operands *o)
 {
-    const size_t rows = (size_t)matrix->csr.rows;
-    const size_t floats = rows * (size_t)d;
-    const size_t bytes = floats * sizeof(float);
-    WEFT_TRY(WEFT_NEW(&o->host_x, floats, WEFT_MEM_FEATURE));
-    WEFT_TRY(WEFT_NEW(&o->host_out, floats, WEFT_MEM_FEATURE));
-    bench_fill(0, o->host_x, (int64_t)floats);
-    WEFT_TRY(hal->mem.alloc(hal, bytes, WEFT_MEM_FEATURE, &o->x));
-    WEFT_TRY(hal->mem.alloc(hal, bytes, WEFT_MEM_FEATURE, &o->out));
-    if (matrix->position == NULL) {
-        return hal->mem.upload(hal, o->x, o->host_x, bytes);
+    const int64_t rows = matrix->csr.rows;
+    const bool given = matrix->position == NULL;
+    WEFT_TRY(WEFT_NEW(&o->host_x, rows * d, WEFT_MEM_FEATURE));
+    WEFT_TRY(WEFT_NEW(&o->host_out, rows * d, WEFT_MEM_FEATURE));
+    bench_fill(0, o->host_x, rows * d);
+    WEFT_TRY(upload(hal, WEFT_DTYPE_F32, rows, d, given ? o->host_x : NULL, &o->t[X]));
+    WEFT_TRY(upload(hal, WEFT_DTYPE_F32, rows, d, NULL, &o->t[OUT]));
+    if (given) {
+        return WEFT_OK;
     }
-    WEFT_TRY(hal->mem.alloc(hal, bytes, WEFT_MEM_FEATURE, &o->given_x));
-    WEFT_TRY(hal->mem.alloc(hal, bytes, WEFT_MEM_FEATURE, &o->given_out));
-    WEFT_TRY(upload_index(hal, matrix->vertex, matrix->csr.rows, &o->vertex));
-    WEFT_TRY(upload_index(hal, matrix->position, matrix->csr.rows, &o->position));
-    WEFT_TRY(hal->mem.upload(hal, o->given_x, o->host_x, bytes));
-    return reorder(hal, matrix->csr.rows, d, o->vertex, o->given_x, o->x);
+    WEFT_TRY(upload(hal, WEFT_DTYPE_F32, rows, d, o->host_x, &o->t[GIVEN_X]));
+    WEFT_TRY(upload(hal, WEFT_DTYPE_F32, rows, d, NULL, &o->t[GIVEN_OUT]));
+    WEFT_TRY(upload(hal, WEFT_DTYPE_I32, rows, 1, matrix->vertex, &o->t[VERTEX]));
+    WEFT_TRY(upload(hal, WEFT_DTYPE_I32, rows, 1, matrix->position, &o->t[POSITION]));
+    return reorder(hal, o, VERTEX, GIVEN_X, X);
 }
 
 typedef struct bench_job {
@@ -98,21 +95,12 @@ typedef struct bench_job {
 static weft_status run_once(void *argument)
 {
     const bench_job *job = argument;
-    weft_hal *hal = job->hal;
     const bench_operands *o = job->operands;
-    const int64_t d = job->d;
-    const int64_t rows = job->matrix->csr.rows;
-    const hal_spmm_run_args args = {.matrix = job->spmm,
-                                    .x = hal_mat_of(o->x, WEFT_DTYPE_F32, job->matrix->csr.cols, d, d),
-                                    .out = hal_mat_of(o->out, WEFT_DTYPE_F32, rows, d, d)};
-    if (job->move) {
-        WEFT_TRY(reorder(hal, rows, d, o->vertex, o->given_x, o->x));
-    }
-    WEFT_TRY(hal_spmm_run(hal, &args));
-    if (job->move) {
-        WEFT_TRY(reorder(hal, rows, d, o->position, o->out, o->given_out));
-    }
-    return hal->stream.sync(hal);
+    const hal_spmm_run_args args = {.matrix = job->spmm, .x = tensor_mat(&o->t[X]), .out = tensor_mat(&o->t[OUT])};
+    WEFT_TRY(job->move ? reorder(job->hal, o, VERTEX, GIVEN_X, X) : WEFT_OK);
+    WEFT_TRY(hal_spmm_run(job->hal, &args));
+    WEFT_TRY(job->move ? reorder(job->hal, o, POSITION, OUT, GIVEN_OUT) : WEFT_OK);
+    return job->hal->stream.sync(job->hal);
 }
 
 /* `worst` or the largest error over its bound in row r of the matrix, which lies in row v of the result. */
@@ -143,11 +131,9 @@ static int64_t longest_row(const hal_csr *csr)
 
 static weft_status check_job(const bench_job *job, spmm_row *row)
 {
-    weft_hal *hal = job->hal;
     const bench_operands *o = job->operands;
     const hal_csr *csr = &job->matrix->csr;
-    const size_t bytes = (size_t)csr->rows * (size_t)job->d * sizeof(float);
-    WEFT_TRY(hal->mem.download(hal, o->host_out, job->move ? o->given_out : o->out, bytes));
+    WEFT_TRY(tensor_download(job->move ? &o->t[GIVEN_OUT] : &o->t[OUT], o->host_out));
     row->error = 0.0;
     for (int64_t i = 0; i <= SAMPLED_ROWS && csr->rows > 0; i++) {
         const int64_t r = i < SAMPLED_ROWS ? (int64_t)((double)i / SAMPLED_ROWS * (double)csr->rows) : longest_row(csr);
@@ -312,7 +298,7 @@ weft_status bench_form(const bench_team *team, const bench_matrix *matrix, hal_s
         status = measure_case(&job, wanted, table);
     }
 done:
-    free_operands(hal, &o);
+    free_operands(&o);
     hal->sparse.spmm_destroy(hal, job.spmm);
     return status;
 }
