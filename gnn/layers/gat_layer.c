@@ -134,7 +134,7 @@ static weft_status scores(gnn_layer *layer, const train_pass *pass, const hal_dr
     weft_tensor target_block = param_value(layer->params, gat->target_vector);
     weft_tensor source_vector = attention_vector(&source_block);
     weft_tensor target_vector = attention_vector(&target_block);
-    WEFT_TRY(linear_forward(&layer->linear, &(linear_rows){&x, dropout}, NULL, 0.0, &plain));
+    WEFT_TRY(linear_forward(&layer->linear, &(linear_rows){.x = &x, .dropout = dropout}, NULL, 0.0, &plain));
     WEFT_TRY(tensor_head_dot(&plain, &source_vector, &source));
     WEFT_TRY(tensor_head_dot(&plain, &target_vector, &target));
     return mask.probability > 0.0f ? tensor_act_forward(&plain, false, &mask, &z) : WEFT_OK;
@@ -250,7 +250,7 @@ static weft_status linear_backward(gnn_layer *layer, const train_pass *pass, con
     }
     WEFT_TRY(vector_backward(layer, gat->target_vector, &plain, &dtarget, &dz));
     WEFT_TRY(vector_backward(layer, gat->source_vector, &plain, &dsource, &dz));
-    WEFT_TRY(linear_weight_gradient(&layer->linear, pass, &(linear_rows){&x, dropout}, &dz, false));
+    WEFT_TRY(linear_weight_gradient(&layer->linear, pass, &(linear_rows){.x = &x, .dropout = dropout}, &dz, false));
     if (dx == NULL) {
         return WEFT_OK;
     }

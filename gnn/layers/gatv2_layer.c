@@ -118,7 +118,7 @@ static weft_status multiply(gnn_layer *layer, const hal_dropout *dropout)
     weft_tensor x = gnn_layer_x(layer);
     weft_tensor ends = attention_columns(layer, &gat->ends, false, 0, gat->ends.cols);
     weft_tensor bias = param_value(layer->params, gat->ends_bias);
-    return linear_forward(&layer->linear, &(linear_rows){&x, dropout}, &bias, 0.0, &ends);
+    return linear_forward(&layer->linear, &(linear_rows){.x = &x, .dropout = dropout}, &bias, 0.0, &ends);
 }
 
 /* sums and total of every row, over the edges that are here. */
@@ -201,7 +201,7 @@ static weft_status linear_backward(gnn_layer *layer, const train_pass *pass, con
     weft_tensor dends = attention_columns(layer, &gat->dends, false, 0, gat->dends.cols);
     weft_tensor dbias = param_grad(layer->params, gat->ends_bias);
     WEFT_TRY(tensor_col_sum(&dends, 0.0, &dbias));
-    WEFT_TRY(linear_weight_gradient(&layer->linear, pass, &(linear_rows){&x, dropout}, &dends, false));
+    WEFT_TRY(linear_weight_gradient(&layer->linear, pass, &(linear_rows){.x = &x, .dropout = dropout}, &dends, false));
     if (dx == NULL) {
         return WEFT_OK;
     }

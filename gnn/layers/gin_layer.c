@@ -131,7 +131,7 @@ static weft_status linear_gradients(gnn_layer *layer, const train_pass *pass, co
     weft_tensor dz = owned_z(layer);
     weft_tensor dout = gnn_layer_out(layer);
     WEFT_TRY(add_scaled(layer, &dout, &dz));
-    WEFT_TRY(linear_weight_gradient(&layer->linear, pass, &(linear_rows){&x, dropout}, &dz, false));
+    WEFT_TRY(linear_weight_gradient(&layer->linear, pass, &(linear_rows){.x = &x, .dropout = dropout}, &dz, false));
     WEFT_TRY(linear_ready(&layer->linear, pass));
     if (dx == NULL) {
         return WEFT_OK;

@@ -121,7 +121,8 @@ static weft_status forward(gnn_layer *layer, const train_pass *pass, const hal_d
     weft_tensor both = operand(layer);
     weft_tensor out = gnn_layer_out(layer);
     activity_begin(ACTIVITY_LINEAR);
-    weft_status status = linear_forward(&layer->linear, &(linear_rows){&both, dropout}, &bias, 0.0, &out);
+    weft_status status =
+        linear_forward(&layer->linear, &(linear_rows){.x = &both, .dropout = dropout}, &bias, 0.0, &out);
     activity_end(ACTIVITY_LINEAR);
     return status;
 }
@@ -188,7 +189,8 @@ static weft_status backward(gnn_layer *layer, const train_pass *pass, const hal_
     weft_tensor dout = gnn_layer_out(layer);
     WEFT_TRY(layer_bias_gradient(layer));
     activity_begin(ACTIVITY_LINEAR);
-    weft_status status = linear_weight_gradient(&layer->linear, pass, &(linear_rows){&both, dropout}, &dout, false);
+    weft_status status =
+        linear_weight_gradient(&layer->linear, pass, &(linear_rows){.x = &both, .dropout = dropout}, &dout, false);
     activity_end(ACTIVITY_LINEAR);
     WEFT_TRY(status);
     WEFT_TRY(linear_ready(&layer->linear, pass));

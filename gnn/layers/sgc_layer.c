@@ -54,7 +54,7 @@ static weft_status forward(gnn_layer *layer, const train_pass *pass, const hal_d
     weft_tensor y = product(layer);
     WEFT_TRY(linear_need(&layer->linear, pass));
     activity_begin(ACTIVITY_LINEAR);
-    weft_status status = linear_forward(&layer->linear, &(linear_rows){&x, dropout}, NULL, 0.0, &y);
+    weft_status status = linear_forward(&layer->linear, &(linear_rows){.x = &x, .dropout = dropout}, NULL, 0.0, &y);
     activity_end(ACTIVITY_LINEAR);
     WEFT_TRY(status);
     for (int left = layer->plan->hops; left > 1; --left) {
@@ -82,7 +82,8 @@ static weft_status backward(gnn_layer *layer, const train_pass *pass, const hal_
         WEFT_TRY(gnn_aggregate(layer->aggregator, true, &from, 0.0, &to));
     }
     activity_begin(ACTIVITY_LINEAR);
-    weft_status status = linear_weight_gradient(&layer->linear, pass, &(linear_rows){&x, dropout}, &dy, false);
+    weft_status status =
+        linear_weight_gradient(&layer->linear, pass, &(linear_rows){.x = &x, .dropout = dropout}, &dy, false);
     activity_end(ACTIVITY_LINEAR);
     WEFT_TRY(status);
     return linear_ready(&layer->linear, pass);

@@ -165,7 +165,7 @@ static weft_status weight_gradient_rows(const gnn_row_step *step, const gnn_row_
     weft_tensor x = gnn_span_of(&all_x, span);
     weft_tensor dy = gnn_span_of(&all_dy, span);
     hal_dropout here;
-    const linear_rows rows = {.x = &x, .dropout = gnn_span_mask(step->dropout, span, &here)};
+    const linear_rows rows = {.x = &x, .dropout = gnn_span_mask(step->dropout, span, &here), .first = span->row};
     activity_begin(ACTIVITY_LINEAR);
     weft_status status = linear_weight_gradient(&layer->linear, step->pass, &rows, &dy, !span->first);
     activity_end(ACTIVITY_LINEAR);
@@ -235,8 +235,9 @@ static weft_status backward_fused(gnn_layer *layer, const train_pass *pass, cons
 
 weft_status sum_layer_backward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout, weft_tensor *dx)
 {
-    /* Without an input gradient an aggregate-first layer has nothing to aggregate. */
-    if (sum_splits(layer, dropout) && (dx != NULL || layer->plan->flow == GNN_FLOW_LINEAR_FIRST)) {
+    /* Without an input gradient an aggregate-first layer has nothing to aggregate. A listener gets x and m, or the
+     * gradients of out and z, side by side as one rank alone has them. */
+    if (sum_splits(layer, dropout) && pass->tap == NULL && (dx != NULL || layer->plan->flow == GNN_FLOW_LINEAR_FIRST)) {
         return sum_split_backward(layer, pass, dx);
     }
     return backward_fused(layer, pass, dropout, dx);

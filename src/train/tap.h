@@ -26,6 +26,8 @@ typedef struct tap_rows {
     /* The block holds the transposed weights, [out, in]: convolutions and linear maps in the order of PyTorch's
      * files. */
     bool transposed;
+    /* Number of the first of these rows among the rows of the layer, from 0. */
+    int64_t first;
     /* The sub-matrix of the block that these rows are multiplied with. Maps that share a block, such as a vertex' own
      * weights and its neighbours', may be reported together or one by one. */
     int64_t row, rows, col, cols;

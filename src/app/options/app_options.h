@@ -22,6 +22,7 @@
 #include "train/metrics.h"
 #include "train/model.h"
 #include "train/optimizer.h"
+#include "train/second/second.h"
 
 /* The ids of table 0: rows of the option room, then one for each row here. */
 enum {

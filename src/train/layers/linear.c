@@ -133,7 +133,7 @@ weft_status linear_forward(const train_linear *map, const linear_rows *rows, con
 /* ---- backward ---------------------------------------------------------------------------------------------------- */
 
 /* Tells the pass's listener of rows and their output gradient. x: NULL with sparse features. */
-static weft_status tell(const train_linear *map, const train_pass *pass, const hal_dropout *dropout,
+static weft_status tell(const train_linear *map, const train_pass *pass, const linear_rows *rows, int64_t row,
                         const weft_tensor *x, const weft_tensor *dy)
 {
     if (pass->tap == NULL || dy->rows == 0) {
@@ -141,17 +141,18 @@ static weft_status tell(const train_linear *map, const train_pass *pass, const h
     }
     const param_block *block = &map->params->block[map->weight];
     const bool part = map->rows > 0;
-    const tap_rows rows = {.block = map->weight,
+    const tap_rows told = {.block = map->weight,
                            .transposed = map->transposed,
+                           .first = rows->first + row,
                            .row = map->row,
                            .rows = part ? map->rows : block->rows,
                            .col = map->col,
                            .cols = part ? map->cols : block->cols,
                            .x = x,
                            .sparse = x == NULL ? map->features : NULL,
-                           .dropout = x == NULL ? dropout : NULL,
+                           .dropout = x == NULL ? rows->dropout : NULL,
                            .dy = dy};
-    return pass->tap->take(pass->tap->self, pass, &rows);
+    return pass->tap->take(pass->tap->self, pass, &told);
 }
 
 /* dW = x^T dy + beta dW of rows that stand on the backend. */
@@ -169,7 +170,7 @@ weft_status linear_weight_gradient(const train_linear *map, const train_pass *pa
     if (map->features != NULL) {
         weft_tensor dw = linear_gradient(map);
         assert(!add && !map->transposed);
-        WEFT_TRY(tell(map, pass, rows->dropout, NULL, dy));
+        WEFT_TRY(tell(map, pass, rows, 0, NULL, dy));
         return tensor_features_gradient(map->features, dy, rows->dropout, &dw);
     }
     const int64_t all = rows->x->rows, most = piece_rows(map, rows);
@@ -180,7 +181,7 @@ weft_status linear_weight_gradient(const train_linear *map, const train_pass *pa
         weft_tensor piece;
         WEFT_TRY(take_piece(map, rows, row, count, &piece));
         weft_tensor part = tensor_view(dy, row, count, 0, dy->cols);
-        WEFT_TRY(tell(map, pass, NULL, &piece, &part));
+        WEFT_TRY(tell(map, pass, rows, row, &piece, &part));
         WEFT_TRY(add_rows(map, &piece, &part, add || row > 0 ? 1.0 : 0.0));
         row += count;
     } while (row < all);

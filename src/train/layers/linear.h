@@ -56,6 +56,8 @@ typedef struct linear_rows {
     const weft_tensor *x;
     /* Mask of the input; only maps with panel, stream or features apply it. NULL: none. */
     const hal_dropout *dropout;
+    /* Number of the first row of `x` among the rows of the layer, which the listener of a pass gets. */
+    int64_t first;
 } linear_rows;
 
 /* The map of rows [row, row + rows) and columns [col, col + cols) of the block of `map`. */
