@@ -57,6 +57,7 @@ struct text_source {
     const char *at;
     const char *line_start;
     int64_t line_number;
+    int64_t mark, place; /* bytes before the first line, and before `at` as long as lines are read one by one */
 };
 
 /* ---- the reader's thread ---- */
@@ -240,7 +241,8 @@ static weft_status open_first(text_source *s)
     WEFT_TRY(fill(s, b, &s->blocks[1]));
     b->full = true;
     s->open = true;
-    s->at = b->text + (b->bytes >= TEXT_MARK ? text_mark(b->text) : 0);
+    s->mark = s->place = b->bytes >= TEXT_MARK ? (int64_t)text_mark(b->text) : 0;
+    s->at = b->text + s->mark;
     return WEFT_OK;
 }
 
@@ -305,8 +307,14 @@ weft_status text_source_line(text_source *s, char *line, size_t capacity, bool *
     memcpy(line, s->at, length);
     line[length] = '\0';
     s->line_start = s->at;
+    s->place += stop + 1 - s->at;
     s->at = stop + 1;
     return WEFT_OK;
+}
+
+int64_t text_source_place(const text_source *s, bool of_line)
+{
+    return of_line ? s->place : s->mark;
 }
 
 int64_t text_source_line_number(const text_source *s)

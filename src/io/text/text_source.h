@@ -66,6 +66,9 @@ int text_source_threads(const text_source *source);
 /* The next line, without '\n', NUL-terminated, into line[capacity]; for headers, before text_source_parse. *end: there
  * is none. A line of capacity bytes or more is an error. */
 weft_status text_source_line(text_source *source, char *line, size_t capacity, bool *end);
+/* Bytes of the unpacked file up to the end of the line that text_source_line gave last; else before the first line,
+ * where a byte order mark may stand. */
+int64_t text_source_place(const text_source *source, bool of_line);
 /* The number of the line that text_source_line gave last, from 1. */
 int64_t text_source_line_number(const text_source *source);
 /* Give the line back: the next reader sees it again. Once a line. */

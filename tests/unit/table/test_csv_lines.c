@@ -1,0 +1,228 @@
+/* Rows that are lines: numbered in segments of a few bytes beside a loop over lines, and cut into cells beside
+ * text_scan_field. */
+#include <omp.h>
+#include <zlib.h>
+
+#include "io/text/text_field.h"
+#include "support/folder.h"
+#include "support/random.h"
+#include "table/read/csv_parse.h"
+#include "table/rows/csv_lines.h"
+#include "table/table_text.h"
+
+enum { TEXT = 300, TRIALS = 400, PAD = 64 };
+
+/* A text of few letters that ends in a line end. Returns its length. */
+static size_t make_text(uint64_t seed, const char *letters, char *text)
+{
+    const size_t bytes = 1 + test_random(&seed) % (TEXT - 2);
+    for (size_t i = 0; i < bytes; i++) {
+        text[i] = letters[test_random(&seed) % strlen(letters)];
+    }
+    text[bytes] = '\n';
+    text[bytes + 1] = '\0';
+    return bytes + 1;
+}
+
+/* ---- rows ---- */
+
+typedef struct expected_rows {
+    csv_marks marks;
+    const char *row[TEXT];
+    int64_t rows;
+    _Atomic int64_t seen;
+} expected_rows;
+
+static bool is_row(const csv_marks *marks, const char *line, size_t bytes)
+{
+    size_t at = 0;
+    while (at < bytes && (line[at] == ' ' || line[at] == '\t')) {
+        at++;
+    }
+    const bool blank = at == bytes || (at + 1 == bytes && line[at] == '\r');
+    return blank ? marks->blank_is_row : line[at] != '#' && line[at] != '%';
+}
+
+static void expect_rows(const char *text, expected_rows *e)
+{
+    e->rows = 0;
+    for (const char *at = text; *at != '\0';) {
+        const char *end = strchr(at, '\n');
+        if (is_row(&e->marks, at, (size_t)(end - at))) {
+            e->row[e->rows++] = at;
+        }
+        at = end + 1;
+    }
+}
+
+static weft_status check_rows(void *self, row_piece *piece)
+{
+    expected_rows *e = self;
+    int64_t row = piece->row;
+    for (const char *at = piece->text; at < piece->end;) {
+        const size_t bytes = (size_t)((const char *)memchr(at, '\n', (size_t)(piece->end - at)) - at) + 1;
+        if (csv_line_is_row(&e->marks, at)) {
+            if (row >= e->rows || memcmp(e->row[row], at, bytes) != 0) {
+                return weft_fail(WEFT_ERR_INTERNAL, "row %d is another one", (int)row);
+            }
+            e->seen += row >= piece->first && row < piece->last;
+            row++;
+        }
+        at += bytes;
+    }
+    return WEFT_OK;
+}
+
+static void read_rows(const char *path, expected_rows *e, int64_t segment, int64_t parts)
+{
+    const int64_t begin = 0;
+    const row_layout layout = {.marks = e->marks, .begin = &begin, .segment = segment};
+    row_source *source;
+    ASSERT_OK(row_source_open(&path, 1, &layout, &source));
+    ASSERT_OK(row_source_count(source, NULL));
+    assert_int_equal(row_source_rows(source), e->rows);
+    e->seen = 0;
+    for (int64_t p = 0; p < parts; p++) {
+        const int64_t first = e->rows * p / parts;
+        ASSERT_OK(row_source_read(source, first, e->rows * (p + 1) / parts - first, check_rows, e));
+    }
+    assert_int_equal(e->seen, e->rows);
+    row_source_close(source);
+}
+
+static void test_rows_in_segments(void **state)
+{
+    static char text[TEXT + PAD];
+    for (uint64_t trial = 0; trial < TRIALS; trial++) {
+        expected_rows e = {.marks = {.separator = ' ', .quote = '"', .by_lines = true, .blank_is_row = trial % 2 == 0}};
+        const size_t bytes = make_text(trial, trial % 3 == 0 ? "  \t\r\n\n" : "   \t\r\n\n#%a1\"", text);
+        expect_rows(text, &e);
+        const char *plain = in_folder(state, "t.txt"), *packed = in_folder(state, "t.txt.gz");
+        put_file(plain, text, bytes - (text[bytes - 2] != '\n')); /* the last line may lack its end */
+        gzFile file = gzopen(packed, "wb1");
+        assert_int_equal(gzwrite(file, text, (unsigned)bytes), bytes);
+        assert_int_equal(gzclose(file), Z_OK);
+        omp_set_num_threads(1 + (int)(trial % 4));
+        read_rows(plain, &e, 16, 1 + (int64_t)(trial % 3));
+        read_rows(plain, &e, 7, 1);
+        read_rows(packed, &e, 16, 2);
+    }
+}
+
+/* ---- cells ---- */
+
+/* Compares the cells of a line with its fields. */
+static void check_cells(const csv_marks *marks, const char *line, const uint32_t *place, size_t places,
+                        const char *text)
+{
+    const char *at = text_skip_around(line, marks->separator), *from = line;
+    text_field field;
+    char expected[TEXT + 1];
+    size_t k = 0;
+    bool more = true;
+    for (; more && text_scan_field(&at, marks->separator, &field); k++) {
+        sink_cell cell;
+        char *copy;
+        assert_true(k < places);
+        const char *end = text + place[k];
+        ASSERT_OK(csv_cell(marks, from, end - (end[0] == '\n' && end > from && end[-1] == '\r'), &cell, &copy));
+        const size_t length = text_copy_field(&field, expected, sizeof expected);
+        assert_int_equal(cell.bytes, length);
+        assert_memory_equal(cell.text, expected, length);
+        assert_int_equal(cell.quoted, field.quoted);
+        weft_free(copy);
+        from = end + 1;
+        more = text_next_field(&at, marks->separator);
+    }
+    assert_true(more || (k == places && text[place[k - 1]] == '\n'));
+}
+
+static void test_cells_beside_fields(void **state)
+{
+    static char block[PAD + TEXT + PAD];
+    static uint32_t place[CSV_SPAN + CSV_STEP];
+    char *text = block + PAD;
+    (void)state;
+    for (uint64_t trial = 0; trial < 10 * TRIALS; trial++) {
+        const csv_marks marks = {
+            .separator = ",;\t \n"[trial % 5], .quote = '"', .by_lines = true, .blank_is_row = trial % 2 == 0};
+        const size_t bytes = make_text(trial, "ab12,;\t  \"\"\"\n#\r", text), half = bytes / 2;
+        uint64_t inside = 0;
+        size_t found = csv_lines_places(&marks, text, half, &inside, place);
+        const size_t more = csv_lines_places(&marks, text + half, bytes - half, &inside, place + found);
+        for (size_t i = found; i < found + more; i++) {
+            place[i] += (uint32_t)half;
+        }
+        found += more;
+        assert_int_equal(inside, 0);
+        size_t i = 0;
+        for (const char *line = text; *line != '\0'; line = strchr(line, '\n') + 1) {
+            size_t n = 0;
+            while (text[place[i + n]] != '\n') {
+                n++;
+            }
+            if (csv_line_is_row(&marks, line)) {
+                check_cells(&marks, line, place + i, n + 1, text);
+            } else {
+                assert_int_equal(n, 0);
+            }
+            i += n + 1;
+        }
+        assert_int_equal(i, found);
+    }
+}
+
+/* ---- a file ---- */
+
+static void test_a_file(void **state)
+{
+    static const char text[] = "\xef\xbb\xbf# a comment\n\n f  g\n% another\n 1   x\r\n\n-2.5e1\t\"y \"\"z\"\n";
+    const char *path = in_folder(state, "t.txt");
+    text_header header;
+    table_text table;
+    float value[2];
+    put_file(path, text, sizeof text - 1);
+    ASSERT_OK(text_header_read(path, 1000, &header));
+    ASSERT_OK(table_text_open(&header, false, &table));
+    assert_int_equal(table.rows, 2);
+    assert_string_equal(table.schema.field[1].name, "g");
+    table.schema.field[0].role = TABLE_FEATURE;
+    table.schema.field[0].kind = TABLE_REAL;
+    ASSERT_OK(table_text_read(&table, 0, 2, (void *[]){value, NULL}));
+    assert_true(value[0] == 1 && value[1] == -25);
+    ASSERT_STATUS(table_text_fail(&table, 1, 0, "is wrong"), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("t.txt: line 7: column 'f': is wrong");
+    table.schema.field[1].role = TABLE_FEATURE;
+    table.schema.field[1].kind = TABLE_REAL;
+    table.schema.field[1].expected = "a finite number";
+    ASSERT_STATUS(table_text_read(&table, 0, 2, (void *[]){value, value}), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("t.txt: line 5: column 'g': 'x': expected a finite number");
+    table_text_close(&table);
+    text_header_free(&header);
+}
+
+static void test_lines_of_a_file(void **state)
+{
+    static const char text[] = "label\n\nx\n#\n \ny\n\n\r\n#\n";
+    const char *path = in_folder(state, "l.txt");
+    text_header header;
+    table_lines lines;
+    put_file(path, text, sizeof text - 1);
+    ASSERT_OK(text_header_read(path, 1000, &header));
+    for (int i = 0; i < 2; i++) {
+        ASSERT_OK(table_text_count(&header, &lines));
+        assert_int_equal(lines.filled, 2 + i); /* the header is a row at last */
+        assert_int_equal(lines.blank, 4);
+        assert_int_equal(lines.blank_tail, 2);
+        ASSERT_OK(i == 0 ? text_header_drop(&header) : WEFT_OK);
+    }
+    text_header_free(&header);
+}
+
+int main(void)
+{
+#define FOLDER_TEST(name) cmocka_unit_test_setup_teardown(name, folder_setup, folder_teardown)
+    const struct CMUnitTest tests[] = {FOLDER_TEST(test_rows_in_segments), cmocka_unit_test(test_cells_beside_fields),
+                                       FOLDER_TEST(test_a_file), FOLDER_TEST(test_lines_of_a_file)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
