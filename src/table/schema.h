@@ -34,7 +34,7 @@ typedef struct table_field {
     int64_t missing;    /* cells without a value, over all rows */
     /* Least and greatest value, over all rows; least > most if the column has no number. */
     double least, most;
-    /* What a caller of table/table_text.h may set. */
+    /* What a caller of table/read/table_text.h may set. */
     table_take take; /* gets the cells; NULL: they are stored by their kind */
     void *self;
     const char *expected; /* of a real column: what a cell is, "a finite number"; NULL: options are the cure */

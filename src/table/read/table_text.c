@@ -1,5 +1,5 @@
-/* table/read/table_text.c: see table/table_text.h. */
-#include "table/table_text.h"
+/* table/read/table_text.c: see table/read/table_text.h. */
+#include "table/read/table_text.h"
 
 #include <assert.h>
 #include <stdatomic.h>

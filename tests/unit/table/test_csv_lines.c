@@ -8,7 +8,7 @@
 #include "support/random.h"
 #include "table/read/csv_parse.h"
 #include "table/rows/csv_lines.h"
-#include "table/table_text.h"
+#include "table/read/table_text.h"
 
 enum { TEXT = 300, TRIALS = 400, PAD = 64 };
 

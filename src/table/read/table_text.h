@@ -1,6 +1,6 @@
 /*
- * table/table_text.h: columns of one text file whose first lines the caller has looked at, and has chosen columns of by
- * their names. table_open is for tables whose columns describe themselves.
+ * table/read/table_text.h: columns of one text file whose first lines the caller has looked at, and has chosen columns
+ * of by their names. table_open is for tables whose columns describe themselves.
  *
  *   text_header header;                                    io/text/text_header.h
  *   WEFT_TRY(table_text_open(&header, false, &text));      text.rows is known; no column is wanted yet
@@ -11,8 +11,8 @@
  *
  * Rows are lines, as table/rows/csv_lines.h says. Missing cells are those of text_field_missing.
  */
-#ifndef WEFT_TABLE_TABLE_TEXT_H
-#define WEFT_TABLE_TABLE_TEXT_H
+#ifndef WEFT_TABLE_READ_TABLE_TEXT_H
+#define WEFT_TABLE_READ_TABLE_TEXT_H
 
 #include <stdbool.h>
 #include <stdint.h>
