@@ -55,7 +55,6 @@ struct text_source {
     bool begun;  /* the first bytes were looked at */
     bool open;   /* it is full and `at` points into it */
     const char *at;
-    const char *line_start;
     int64_t line_number;
     int64_t mark, place; /* bytes before the first line, and before `at` as long as lines are read one by one */
 };
@@ -306,7 +305,6 @@ weft_status text_source_line(text_source *s, char *line, size_t capacity, bool *
                s->path, s->line_number, length, capacity - 1);
     memcpy(line, s->at, length);
     line[length] = '\0';
-    s->line_start = s->at;
     s->place += stop + 1 - s->at;
     s->at = stop + 1;
     return WEFT_OK;
@@ -320,12 +318,6 @@ int64_t text_source_place(const text_source *s, bool of_line)
 int64_t text_source_line_number(const text_source *s)
 {
     return s->line_number;
-}
-
-void text_source_unread(text_source *s)
-{
-    s->at = s->line_start;
-    s->line_number--;
 }
 
 weft_status text_source_skip(text_source *s, int64_t lines)
@@ -383,7 +375,7 @@ static void cut(const text_source *s, const text_parser *parser, text_piece *pie
     }
 }
 
-static weft_status number_rows(const text_source *s, const text_parser *parser, text_piece *pieces, int64_t *rows)
+static void number_rows(const text_source *s, text_piece *pieces, int64_t *rows)
 {
 #pragma omp parallel for schedule(static) num_threads(s->threads)
     for (int t = 0; t < s->threads; t++) {
@@ -393,7 +385,6 @@ static weft_status number_rows(const text_source *s, const text_parser *parser, 
         pieces[t].row = *rows;
         *rows += pieces[t].rows;
     }
-    return parser->reserve != NULL ? parser->reserve(parser->self, *rows) : WEFT_OK;
 }
 
 static weft_status fail_at(const text_source *s, const text_piece *piece)
@@ -410,7 +401,7 @@ static weft_status parse_block(const text_source *s, const text_parser *parser, 
 {
     cut(s, parser, pieces);
     if (parser->count_rows) {
-        WEFT_TRY(number_rows(s, parser, pieces, rows));
+        number_rows(s, pieces, rows);
     }
     int first = s->threads;
 #pragma omp parallel for schedule(static) num_threads(s->threads) reduction(min : first)
@@ -504,9 +495,4 @@ int text_source_threads(const text_source *s)
 int64_t text_source_text_bytes(const text_source *s)
 {
     return atomic_load(&s->text_bytes);
-}
-
-int64_t text_source_file_size(const text_source *s)
-{
-    return text_stream_size(s->stream);
 }

@@ -1,14 +1,16 @@
 /* Rows that are lines: numbered in segments of a few bytes beside a loop over lines, and cut into cells beside
  * text_scan_field. */
+#include <math.h>
 #include <omp.h>
+
 #include <zlib.h>
 
 #include "io/text/text_field.h"
 #include "support/folder.h"
 #include "support/random.h"
 #include "table/read/csv_parse.h"
-#include "table/rows/csv_lines.h"
 #include "table/read/table_text.h"
+#include "table/rows/csv_lines.h"
 
 enum { TEXT = 300, TRIALS = 400, PAD = 64 };
 
@@ -201,6 +203,75 @@ static void test_a_file(void **state)
     text_header_free(&header);
 }
 
+/* Numbers of two columns or more, all of which must be there. Returns the number of rows; value [rows, columns]. */
+static weft_status read_numbers(const char *path, bool required, int64_t *rows, float *value)
+{
+    text_header header;
+    table_text table;
+    void *arrays[4];
+    WEFT_TRY(text_header_read(path, 1000, &header));
+    weft_status status = table_text_open(&header, false, &table);
+    *rows = table.rows;
+    for (int64_t j = 0; status == WEFT_OK && j < header.columns; j++) {
+        table_field *field = &table.schema.field[j];
+        field->role = TABLE_FEATURE;
+        field->kind = TABLE_REAL;
+        field->expected = "a finite number";
+        field->required = required;
+        arrays[j] = value + j * table.rows;
+    }
+    status = status == WEFT_OK ? table_text_read(&table, 0, table.rows, arrays) : status;
+    table_text_close(&table);
+    text_header_free(&header);
+    return status;
+}
+
+static void test_numbers(void **state)
+{
+    static const char text[] = "0.5,,nan\n,2,1e3\n\"7\" ,8,\n";
+    const char *path = in_folder(state, "f.csv");
+    float f[9];
+    int64_t rows;
+    put_file(path, text, sizeof text - 1);
+    ASSERT_OK(read_numbers(path, false, &rows, f));
+    assert_int_equal(rows, 3);
+    assert_true(f[0] == 0.5F && isnan(f[1]) && f[2] == 7 && isnan(f[3]) && f[4] == 2 && f[5] == 8 && isnan(f[6]) &&
+                f[7] == 1000 && isnan(f[8]));
+    put_file(path, "# nothing\n", 10);
+    ASSERT_OK(read_numbers(path, true, &rows, f));
+    assert_int_equal(rows, 0);
+}
+
+static void test_faults(void **state)
+{
+    static const struct {
+        const char *text, *message;
+    } cases[] = {
+        {"1,2\n3;4\n", "line 2: 1 cells separated by a comma, and the first row has 2"},
+        {"0;1\n0,5;1\n", "line 2: column 1: '0,5': a comma within a number: decimal commas?"},
+        {"1,2\n3\n", "line 2: 1 cells separated by a comma, and the first row has 2"},
+        {"1,2\n# no row\n3,4,5\n", "line 3: 3 cells separated by a comma, and the first row has 2"},
+        {"1,2\n3,\n", "line 2: column 2: an empty field: expected a finite number"},
+        {"1,2\n3,x\n", "line 2: column 2: 'x': expected a finite number"},
+        {"1,2\n1,inf\n", "line 2: column 2: 'inf': expected a finite number"},
+        {"1,2\n1,1e39\n", "line 2: column 2: '1e39' is beyond the range of float32"},
+        {"1,2\n1,nan\n", "line 2: column 2: 'nan': expected a finite number"},
+        {"f g\n1 2\n3 \"4\n", "line 3: column 'g': '\"4': expected a quote that ends a field within its line"},
+        {"f g\n1 2\n\"3 4\n", "line 3: column 'f': '\"3 4': expected a quote that ends a field within its line"},
+        {"f,g\n1,2\n\"3\"4,5\n", "line 3: column 'f': '\"3\"4': expected a quote that ends a field within its line"},
+        {"head\nhead\n1\n", "line 2: column 'head': 'head': expected a finite number"},
+    };
+    const char *path = in_folder(state, "t.csv");
+    float value[9];
+    int64_t rows;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put_file(path, cases[i].text, strlen(cases[i].text));
+        ASSERT_STATUS(read_numbers(path, true, &rows, value), WEFT_ERR_DATA);
+        ASSERT_MESSAGE(cases[i].message);
+        ASSERT_MESSAGE("t.csv");
+    }
+}
+
 static void test_lines_of_a_file(void **state)
 {
     static const char text[] = "label\n\nx\n#\n \ny\n\n\r\n#\n";
@@ -223,6 +294,7 @@ int main(void)
 {
 #define FOLDER_TEST(name) cmocka_unit_test_setup_teardown(name, folder_setup, folder_teardown)
     const struct CMUnitTest tests[] = {FOLDER_TEST(test_rows_in_segments), cmocka_unit_test(test_cells_beside_fields),
-                                       FOLDER_TEST(test_a_file), FOLDER_TEST(test_lines_of_a_file)};
+                                       FOLDER_TEST(test_a_file),           FOLDER_TEST(test_numbers),
+                                       FOLDER_TEST(test_faults),           FOLDER_TEST(test_lines_of_a_file)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
