@@ -1,6 +1,6 @@
 /*
  * Fuzz target: tables as CSV, also .gz and .xz, and the layouts that are recognised by their text. The rows are the
- * same in segments of 16 bytes as in one, also where each is a line. Seeds: tests/fuzz/make_seeds DIR. Memory: buffers of both threads and the
+ * same in segments of 16 bytes as in one. Seeds: tests/fuzz/make_seeds DIR. Memory: buffers of both threads and the
  * first rows, then an unpacked byte makes no more than a cell, of which there are a value, facts and a word.
  */
 #include <math.h>
@@ -40,25 +40,19 @@ static void check_table(const char *path)
     table_close(&t);
 }
 
-static void check_rows(const char *path, const csv_marks *marks)
-{
-    int64_t rows[2];
-    uint64_t sum[2];
-    const weft_status first = row_sum_read(path, marks, 16, 3, &rows[0], &sum[0]);
-    const weft_status second = row_sum_read(path, marks, 1 << 20, 1, &rows[1], &sum[1]);
-    if (first == WEFT_ERR_INTERNAL || first != second ||
-        (first == WEFT_OK && (rows[0] != rows[1] || sum[0] != sum[1]))) {
-        abort();
-    }
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static size_t largest;
     fuzz_file file = fuzz_file_make(data, size);
+    int64_t rows[2];
+    uint64_t sum[2];
     check_table(file.path);
-    check_rows(file.path, &(csv_marks){.separator = ',', .quote = '"'});
-    check_rows(file.path, &(csv_marks){.separator = ' ', .by_lines = true, .blank_is_row = size % 2 == 0});
+    const weft_status first = row_sum_read(file.path, '"', 16, 3, &rows[0], &sum[0]);
+    const weft_status second = row_sum_read(file.path, '"', 1 << 20, 1, &rows[1], &sum[1]);
+    if (first == WEFT_ERR_INTERNAL || first != second ||
+        (first == WEFT_OK && (rows[0] != rows[1] || sum[0] != sum[1]))) {
+        abort();
+    }
     close(file.fd);
     largest = size > largest ? size : largest;
     fuzz_check_memory(BUFFERS + (uint64_t)largest * INFLATION * BYTES_PER_BYTE);

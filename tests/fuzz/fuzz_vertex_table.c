@@ -1,7 +1,7 @@
 /*
  * Fuzz target: tables with a row for each vertex, their headers and ids: features, labels (numbers, words, tasks),
- * splits and lists, for as many vertices as the file has rows. Seeds: tests/fuzz/make_seeds DIR. Memory:
- * buffers of both threads, then values, ids and words.
+ * splits and lists, for as many vertices as the file has rows. Seeds: tests/fuzz/make_seeds DIR. Two blocks of at most
+ * 64 MiB, more than is touched; then values, ids, words, and facts about each column.
  */
 #include <math.h>
 

@@ -5,7 +5,6 @@
 #include <stdatomic.h>
 
 #include "base/file.h"
-#include "table/rows/csv_lines.h"
 #include "table/rows/row_index.h"
 
 typedef struct row_sum {
@@ -23,7 +22,7 @@ static inline weft_status row_sum_parse(void *self, row_piece *piece)
         bool inside = false;
         const size_t left = (size_t)(piece->end - at), end = row_find_end(&s->marks, at, 0, left, &inside);
         const size_t bytes = end - (end > 0 && at[end - 1] == '\r');
-        if (s->marks.by_lines ? csv_line_is_row(&s->marks, at) : bytes > 0) {
+        if (bytes > 0) {
             if (row >= piece->first && row < piece->last) {
                 atomic_fetch_add(&s->sum, file_checksum(at, bytes, (uint64_t)row));
                 atomic_fetch_add(&s->rows, 1);
@@ -36,11 +35,11 @@ static inline weft_status row_sum_parse(void *self, row_piece *piece)
 }
 
 /* Reads rows in `parts` ranges. [out] rows, sum. */
-static inline weft_status row_sum_read(const char *path, const csv_marks *marks, int64_t segment, int parts,
-                                       int64_t *rows, uint64_t *sum)
+static inline weft_status row_sum_read(const char *path, char quote, int64_t segment, int parts, int64_t *rows,
+                                       uint64_t *sum)
 {
     const int64_t begin = 0;
-    row_sum s = {.marks = *marks};
+    row_sum s = {.marks = {.separator = ',', .quote = quote}};
     const row_layout layout = {.marks = s.marks, .begin = &begin, .segment = segment};
     row_source *source;
     atomic_init(&s.sum, 0);

@@ -27,7 +27,6 @@
 #include "gnn/data/read/reader_ogb.h"
 #include "gnn/data/read/reader_parts.h"
 #include "gnn/data/read/reader_text.h"
-#include "gnn/data/tables/vertex_table.h"
 
 static bool find_raw(const char *folder, const char *stem, char path[FILE_PATH_MAX])
 {
@@ -114,67 +113,24 @@ done:
     return status;
 }
 
-/* Opens a table of a row for each edge, whose columns are all read but an index. `edges` has as many "vertices". */
-static weft_status open_edge_table(const char *path, const raw_graph *edges, vertex_table *t)
-{
-    WEFT_TRY(vertex_table_open(path, edges, t));
-    t->id = -1;
-    t->rows_of = "edges";
-    for (int64_t j = 0; j < t->header.columns; j++) {
-        if (j != t->header.index) {
-            vertex_table_want(t, j);
-        }
-    }
-    const weft_status status = vertex_table_begin(t);
-    if (status != WEFT_OK) {
-        vertex_table_close(t);
-    }
-    return status;
-}
-
-static weft_status take_end(void *self, const vertex_cell *cell)
-{
-    int64_t *pair = self;
-    return text_field_whole(&cell->field, &pair[2 * cell->row + cell->place]) ? WEFT_OK
-                                                                              : vertex_expected(cell, "a whole number");
-}
-
-/* The edges once more, in the order of their features. [out] pair: [edges, 2] */
-static weft_status read_pairs(const char *path, const raw_graph *edges, int64_t **pair)
-{
-    vertex_table t;
-    weft_status status;
-    WEFT_TRY(open_edge_table(path, edges, &t));
-    WEFT_CHECK_GOTO(t.width == 2, status, done, WEFT_ERR_DATA,
-                    "%s: line %" PRId64 ": %" PRId64 " fields where 2 are expected", path, t.header.row_line, t.width);
-    WEFT_TRY_GOTO(weft_malloc((size_t)edges->vertices, 2 * sizeof **pair, WEFT_MEM_WORKSPACE, (void **)pair), status,
-                  done);
-    status = vertex_table_each(&t, take_end, *pair);
-done:
-    vertex_table_close(&t);
-    return status;
-}
-
+/* The edges once more, in the order of their features. */
 static weft_status read_edge_features(const char *folder, const char *path, raw_graph *raw)
 {
     char edge_path[FILE_PATH_MAX];
     float *edge = NULL;
-    int64_t *pair = NULL;
-    vertex_table t;
-    const raw_graph edges = {.vertices = arcs_count(raw->arcs)};
+    int64_t *pair = NULL, columns = 0;
+    const int64_t edges = arcs_count(raw->arcs);
     WEFT_TRY(need_raw(folder, "edge", edge_path));
-    WEFT_TRY(open_edge_table(path, &edges, &t));
     weft_status status;
-    WEFT_TRY_GOTO(read_pairs(edge_path, &edges, &pair), status, done);
-    WEFT_TRY_GOTO(vertex_table_floats(&t, "a finite number", false, WEFT_MEM_WORKSPACE, &edge), status, done);
+    WEFT_TRY_GOTO(reader_text_edge_ends(edge_path, edges, &pair), status, done);
+    WEFT_TRY_GOTO(reader_text_edge_floats(path, edges, &columns, &edge), status, done);
     WEFT_TRY_GOTO(
-        weft_malloc((size_t)raw->vertices, (size_t)t.width * sizeof(float), WEFT_MEM_FEATURE, (void **)&raw->feature),
+        weft_malloc((size_t)raw->vertices, (size_t)columns * sizeof(float), WEFT_MEM_FEATURE, (void **)&raw->feature),
         status, done);
-    WEFT_TRY_GOTO(average_edges(raw, pair, edges.vertices, edge, t.width, raw->feature), status, done);
-    raw->features = t.width;
-    log_info("%s: no features of vertices: each gets the mean of its edges' %" PRId64 " features", path, t.width);
+    WEFT_TRY_GOTO(average_edges(raw, pair, edges, edge, columns, raw->feature), status, done);
+    raw->features = columns;
+    log_info("%s: no features of vertices: each gets the mean of its edges' %" PRId64 " features", path, columns);
 done:
-    vertex_table_close(&t);
     weft_free(pair);
     weft_free(edge);
     return status;

@@ -267,6 +267,7 @@ done:
 typedef struct list_rows {
     const raw_graph *raw;
     int64_t *index;
+    int64_t room; /* of index: rows when they were counted */
 } list_rows;
 
 static weft_status take_vertex(void *self, const vertex_cell *cell)
@@ -274,6 +275,7 @@ static weft_status take_vertex(void *self, const vertex_cell *cell)
     const list_rows *list = self;
     const bool named = list->raw->ids.count > 0; /* a number is checked with the shape of all parts */
     int64_t *index = &list->index[cell->row];
+    WEFT_CHECK(cell->row < list->room, WEFT_ERR_IO, "a list of vertices grew while it was read");
     if (named ? vertex_table_find(list->raw, &cell->field, index) : text_field_whole(&cell->field, index)) {
         return WEFT_OK;
     }
@@ -307,17 +309,18 @@ static weft_status choose_list(const vertex_table *t, int64_t *column)
 weft_status reader_text_list(const char *path, const raw_graph *raw, int64_t *count, int64_t **index)
 {
     vertex_table t;
+    table_lines lines;
     int64_t column;
     *index = NULL;
     WEFT_TRY(vertex_table_open(path, raw, &t));
     weft_status status;
     WEFT_TRY_GOTO(settle_list_header(&t), status, done);
     WEFT_TRY_GOTO(choose_list(&t, &column), status, done);
-    WEFT_TRY_GOTO(table_text_open(&t.header, false, &t.text), status, done);
-    *count = t.text.rows;
-    WEFT_TRY_GOTO(WEFT_NEW(index, *count, WEFT_MEM_GENERAL), status, done);
-    list_rows list = {.raw = raw, .index = *index};
-    status = vertex_table_column(&t, column, take_vertex, &list);
+    WEFT_TRY_GOTO(table_text_open(&t.header, &t.text), status, done);
+    WEFT_TRY_GOTO(table_text_count(&t.header, &lines), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW(index, lines.filled, WEFT_MEM_GENERAL), status, done);
+    list_rows list = {.raw = raw, .index = *index, .room = lines.filled};
+    status = vertex_table_column(&t, column, take_vertex, &list, count);
 done:
     if (status != WEFT_OK) {
         weft_free(*index);

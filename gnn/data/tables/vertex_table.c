@@ -22,7 +22,7 @@ bool vertex_table_find(const raw_graph *raw, const text_field *field, int64_t *v
 
 weft_status vertex_table_open(const char *path, const raw_graph *raw, vertex_table *t)
 {
-    *t = (vertex_table){.raw = raw, .id = -1, .rows = raw->vertices, .rows_of = "vertices"};
+    *t = (vertex_table){.raw = raw, .id = -1, .rows_of = "vertices"};
     WEFT_TRY(text_header_read(path, TEXT_TABLE_LINE, &t->header));
     weft_status status = WEFT_NEW(&t->place, t->header.columns, WEFT_MEM_WORKSPACE);
     for (int64_t j = 0; status == WEFT_OK && j < t->header.columns; j++) {
@@ -99,7 +99,7 @@ static weft_status check_index(vertex_table *t)
         return WEFT_OK;
     }
     first = first == 1 ? 1 : 0; /* R counts from 1, pandas from 0 */
-    return vertex_table_column(t, t->header.index, take_index, &first);
+    return vertex_table_column(t, t->header.index, take_index, &first, NULL);
 }
 
 /* ---- ids ---- */
@@ -126,9 +126,9 @@ static weft_status take_id(void *self, const vertex_cell *cell)
 }
 
 /* Ids that are numbers count from 0, or from 1 where the edges do. */
-static weft_status count_from_zero(const vertex_table *t, int64_t *order)
+static weft_status count_from_zero(vertex_table *t, int64_t *order, int64_t rows)
 {
-    const int64_t n = t->raw->vertices, rows = t->text.rows;
+    const int64_t n = t->raw->vertices;
     bool zero = false;
     int64_t past = -1; /* the first row of id n */
     for (int64_t row = 0; row < rows; row++) {
@@ -151,9 +151,9 @@ static weft_status count_from_zero(const vertex_table *t, int64_t *order)
 }
 
 /* Each vertex has one row. */
-static weft_status check_once(const vertex_table *t, const int64_t *order)
+static weft_status check_once(vertex_table *t, const int64_t *order, int64_t rows)
 {
-    const int64_t n = t->raw->vertices, rows = t->text.rows;
+    const int64_t n = t->raw->vertices;
     int64_t twice = -1, never = 0;
     bool *seen = NULL;
     WEFT_TRY(WEFT_NEW_ZERO(&seen, n, WEFT_MEM_WORKSPACE));
@@ -183,11 +183,12 @@ static weft_status check_once(const vertex_table *t, const int64_t *order)
 static weft_status read_order(vertex_table *t)
 {
     id_pass pass = {.raw = t->raw};
+    int64_t rows = 0;
     weft_status status;
     WEFT_TRY(WEFT_NEW(&pass.order, t->raw->vertices, WEFT_MEM_WORKSPACE));
-    WEFT_TRY_GOTO(vertex_table_column(t, t->id, take_id, &pass), status, done);
-    WEFT_TRY_GOTO(t->raw->ids.count == 0 ? count_from_zero(t, pass.order) : WEFT_OK, status, done);
-    WEFT_TRY_GOTO(check_once(t, pass.order), status, done);
+    WEFT_TRY_GOTO(vertex_table_column(t, t->id, take_id, &pass, &rows), status, done);
+    WEFT_TRY_GOTO(t->raw->ids.count == 0 ? count_from_zero(t, pass.order, rows) : WEFT_OK, status, done);
+    WEFT_TRY_GOTO(check_once(t, pass.order, rows), status, done);
     t->order = pass.order;
     return WEFT_OK;
 done:
@@ -253,27 +254,14 @@ static weft_status tell(const vertex_table *t)
     return WEFT_OK;
 }
 
-/* Whether a first line of numbers is 0, 1, 2, ..., as pandas calls columns that have no names. */
-static bool counts_columns(const text_header *h)
-{
-    text_field field;
-    int64_t number, j = 0;
-    while (!h->named && text_header_sample(h, j, &field) && text_field_whole(&field, &number) && number == j) {
-        j++;
-    }
-    return j > 1 && j == h->columns;
-}
-
 weft_status vertex_table_begin(vertex_table *t)
 {
-    WEFT_TRY(table_text_open(&t->header, t->blank_is_row, &t->text));
-    t->text.rows = t->blank_is_row ? t->rows : t->text.rows;
+    WEFT_TRY(table_text_open(&t->header, &t->text));
+    t->text.rows_of = t->rows_of;
+    t->text.blank_is_row = t->blank_is_row;
     WEFT_TRY(tell(t));
     WEFT_TRY(look_at_comment(t));
     WEFT_TRY(check_index(t));
-    WEFT_CHECK(t->id >= 0 || t->text.rows <= t->rows, WEFT_ERR_DATA, "%s: more rows than the %" PRId64 " %s%s",
-               t->header.path, t->rows, t->rows_of,
-               counts_columns(&t->header) ? "; if line 1, 0, 1, 2, ..., is a header, give the columns names" : "");
     return t->id >= 0 ? read_order(t) : WEFT_OK;
 }
 

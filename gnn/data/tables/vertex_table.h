@@ -8,7 +8,7 @@
  *   vertex_table t;
  *   WEFT_TRY(vertex_table_open(path, raw, &t));            or the header turns out to be a row: text_header_drop
  *   vertex_table_want(&t, column);                         each column that is read
- *   WEFT_TRY_GOTO(vertex_table_begin(&t), status, done);   counts rows, reads ids, says what is left out
+ *   WEFT_TRY_GOTO(vertex_table_begin(&t), status, done);   reads ids, says what is left out
  *   ... vertex_table_floats(&t, ...) or vertex_table_each(&t, ...)
  *   vertex_table_close(&t);
  */
@@ -25,10 +25,9 @@ typedef struct vertex_table {
     int64_t id;          /* the column of ids, or -1 */
     int64_t *place;      /* [header.columns] where a wanted column stands in a row of values, -1: it is not wanted */
     int64_t width;       /* how many columns are wanted */
-    int64_t rows;        /* that the table must have */
     const char *rows_of; /* what it has a row for, for messages */
-    int64_t *order;      /* [rows] the vertex of each row of the file; NULL: rows are in order */
     bool blank_is_row;   /* an empty line is a row */
+    int64_t *order;      /* [vertices] the vertex of each row of the file; NULL: rows are in order */
 } vertex_table;
 
 /* A wanted cell. */
@@ -57,9 +56,9 @@ weft_status vertex_table_begin(vertex_table *table);
 
 /* Hands the wanted cells to `take`. WEFT_ERR_DATA: as `take` says; there are fewer rows than vertices. */
 weft_status vertex_table_each(vertex_table *table, vertex_take take, void *self);
-/* Hands the cells of one column to `take`, whatever columns are wanted and however many rows there are. */
-weft_status vertex_table_column(vertex_table *table, int64_t column, vertex_take take, void *self);
-/* Reads the wanted columns as numbers. expected: what a cell is, for messages. [out] values: [rows, width], for
+/* Hands the cells of one column to `take`, whatever columns are wanted. [out] rows, may be NULL: how many there are. */
+weft_status vertex_table_column(vertex_table *table, int64_t column, vertex_take take, void *self, int64_t *rows);
+/* Reads the wanted columns as numbers. expected: what a cell is, for messages. [out] values: [vertices, width], for
  * weft_free; missing cells are NaN if nan_allowed, else refused. NULL on failure. */
 weft_status vertex_table_floats(vertex_table *table, const char *expected, bool nan_allowed, weft_mem_tag *tag,
                                 float **values);

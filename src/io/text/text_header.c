@@ -341,8 +341,6 @@ static weft_status look_at(text_source *source, size_t line_max, text_header *h)
         return WEFT_OK;
     }
     h->separator = text_separator_of(h->first);
-    h->begin = text_source_place(source, false);
-    h->below = text_source_place(source, true);
     WEFT_TRY(next_content(source, line_max, &h->row, &h->row_line));
     return begins_with_text(h->first, h->separator) || is_counted_header(h) ? take_names(h) : text_header_drop(h);
 }

@@ -60,8 +60,7 @@ typedef struct text_header {
     char **name; /* [columns], without quotes; NULL unless named */
     char *row;   /* the first row, ends in '\n'; NULL: there is none */
     int64_t row_line;
-    char *first;          /* the line that the names were cut from, as it stands there */
-    int64_t begin, below; /* bytes of the unpacked file before the first line, and up to the end of the line `line` */
+    char *first; /* the line that the names were cut from, as it stands there */
 } text_header;
 
 /* Look at the first lines of `path`, which must stay. Comments (#, %) and empty lines are read over. WEFT_ERR_DATA:

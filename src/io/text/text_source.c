@@ -27,7 +27,7 @@ enum { LINE_MOST = 1 << 30, MESSAGE = 1024 };
 #define MB 1e6
 
 typedef struct block {
-    char *text;
+    char *memory, *text; /* text is behind TEXT_PAD bytes of memory */
     size_t capacity;
     size_t held;  /* bytes read into it */
     size_t bytes; /* of them whole lines; the rest moves on to the next block */
@@ -56,7 +56,6 @@ struct text_source {
     bool open;   /* it is full and `at` points into it */
     const char *at;
     int64_t line_number;
-    int64_t mark, place; /* bytes before the first line, and before `at` as long as lines are read one by one */
 };
 
 /* ---- the reader's thread ---- */
@@ -64,7 +63,8 @@ struct text_source {
 static weft_status grow(block *b, size_t least)
 {
     size_t capacity = 2 * b->capacity > least ? 2 * b->capacity : least;
-    WEFT_TRY(weft_realloc((void **)&b->text, capacity, 1, WEFT_MEM_WORKSPACE));
+    WEFT_TRY(weft_realloc((void **)&b->memory, capacity + TEXT_PAD, 1, WEFT_MEM_WORKSPACE));
+    b->text = (char *)memset(b->memory, '\n', TEXT_PAD) + TEXT_PAD;
     b->capacity = capacity;
     return WEFT_OK;
 }
@@ -224,8 +224,8 @@ void text_source_close(text_source *s)
         pthread_join(s->reader, NULL);
     }
     text_stream_close(s->stream);
-    weft_free(s->blocks[0].text);
-    weft_free(s->blocks[1].text);
+    weft_free(s->blocks[0].memory);
+    weft_free(s->blocks[1].memory);
     pthread_cond_destroy(&s->changed);
     pthread_mutex_destroy(&s->lock);
     weft_free(s);
@@ -240,8 +240,7 @@ static weft_status open_first(text_source *s)
     WEFT_TRY(fill(s, b, &s->blocks[1]));
     b->full = true;
     s->open = true;
-    s->mark = s->place = b->bytes >= TEXT_MARK ? (int64_t)text_mark(b->text) : 0;
-    s->at = b->text + s->mark;
+    s->at = b->text + (b->bytes >= TEXT_MARK ? text_mark(b->text) : 0);
     return WEFT_OK;
 }
 
@@ -305,14 +304,8 @@ weft_status text_source_line(text_source *s, char *line, size_t capacity, bool *
                s->path, s->line_number, length, capacity - 1);
     memcpy(line, s->at, length);
     line[length] = '\0';
-    s->place += stop + 1 - s->at;
     s->at = stop + 1;
     return WEFT_OK;
-}
-
-int64_t text_source_place(const text_source *s, bool of_line)
-{
-    return of_line ? s->place : s->mark;
 }
 
 int64_t text_source_line_number(const text_source *s)
@@ -375,7 +368,7 @@ static void cut(const text_source *s, const text_parser *parser, text_piece *pie
     }
 }
 
-static void number_rows(const text_source *s, text_piece *pieces, int64_t *rows)
+static weft_status number_rows(const text_source *s, const text_parser *parser, text_piece *pieces, int64_t *rows)
 {
 #pragma omp parallel for schedule(static) num_threads(s->threads)
     for (int t = 0; t < s->threads; t++) {
@@ -385,6 +378,7 @@ static void number_rows(const text_source *s, text_piece *pieces, int64_t *rows)
         pieces[t].row = *rows;
         *rows += pieces[t].rows;
     }
+    return parser->reserve != NULL ? parser->reserve(parser->self, *rows) : WEFT_OK;
 }
 
 static weft_status fail_at(const text_source *s, const text_piece *piece)
@@ -401,7 +395,7 @@ static weft_status parse_block(const text_source *s, const text_parser *parser, 
 {
     cut(s, parser, pieces);
     if (parser->count_rows) {
-        number_rows(s, pieces, rows);
+        WEFT_TRY(number_rows(s, parser, pieces, rows));
     }
     int first = s->threads;
 #pragma omp parallel for schedule(static) num_threads(s->threads) reduction(min : first)

@@ -26,7 +26,7 @@
 
 typedef struct text_source text_source;
 
-enum { TEXT_PAD = 64 };
+enum { TEXT_PAD = 64 }; /* bytes before a block and behind it that may be read */
 
 /* A run of whole lines, parsed by one thread. */
 typedef struct text_piece {
@@ -46,6 +46,8 @@ typedef struct text_parser {
     /* Parse one piece; false = fail with piece->at and piece->reason. Runs on several threads at once, and on pieces in
      * any order unless rows are counted. */
     bool (*parse)(void *self, text_piece *piece);
+    /* Optional, before the pieces of a block are parsed, from one thread: rows so far including this block. */
+    weft_status (*reserve)(void *self, int64_t rows);
     bool count_rows;   /* fill in row and rows: costs one more look at the text */
     bool blank_is_row; /* an empty line is a row (METIS: a vertex without neighbours) */
     char comments[4];  /* lines that begin with one of these characters are no rows, e.g. "#%" */
@@ -64,9 +66,6 @@ int text_source_threads(const text_source *source);
 /* The next line, without '\n', NUL-terminated, into line[capacity]; for headers, before text_source_parse. *end: there
  * is none. A line of capacity bytes or more is an error. */
 weft_status text_source_line(text_source *source, char *line, size_t capacity, bool *end);
-/* Bytes of the unpacked file up to the end of the line that text_source_line gave last; else before the first line,
- * where a byte order mark may stand. */
-int64_t text_source_place(const text_source *source, bool of_line);
 /* The number of the line that text_source_line gave last, from 1. */
 int64_t text_source_line_number(const text_source *source);
 /* Past the next `lines` lines, of any length; fewer where the file ends. */

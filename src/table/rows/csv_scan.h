@@ -17,7 +17,7 @@ enum { CSV_SPAN = 16 << 10, CSV_STEP = 64 };
 /* The characters that a scan looks for. quote '\0': double quotes are characters like others. */
 typedef struct csv_marks {
     char separator, quote;
-    bool by_lines;     /* every row is a line, as table/rows/csv_lines.h says */
+    bool by_lines;     /* of table/rows/csv_lines.h alone: each row is a line */
     bool blank_is_row; /* by_lines: an empty line is a row of one empty cell */
 } csv_marks;
 
@@ -31,7 +31,6 @@ typedef size_t (*csv_places_fn)(const csv_marks *marks, const char *text, size_t
 typedef struct csv_count {
     int64_t quotes;
     int64_t rows[2]; /* rows that end in the text if it begins outside quotes, and inside */
-    int end;         /* by_lines: csv_line_end */
 } csv_count;
 
 /* Counts text[0 .. bytes), any length; text[-2] and text[-1] are the bytes before, and CSV_STEP bytes behind may be

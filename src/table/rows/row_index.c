@@ -11,7 +11,6 @@
 
 #include "base/alloc.h"
 #include "machine/thread_ranges.h"
-#include "table/rows/csv_lines.h"
 
 weft_status row_buffer_reserve(row_buffer *buffer, size_t bytes)
 {
@@ -33,10 +32,6 @@ void row_buffer_free(row_buffer *buffer)
 
 size_t row_find_end(const csv_marks *marks, const char *text, size_t from, size_t to, bool *inside)
 {
-    if (marks->by_lines) {
-        const char *end = memchr(text + from, '\n', to - from);
-        return end != NULL ? (size_t)(end - text) : to;
-    }
     for (size_t at = from; at < to; at++) {
         if (marks->quote != '\0' && text[at] == marks->quote) {
             *inside = !*inside;
@@ -177,9 +172,9 @@ static weft_status add_file(row_source *s, row_file *file, const csv_count *coun
     for (int64_t k = file->first; k < file->first + file->segments; k++) {
         s->segment[k] = (row_segment){.row = s->rows, .inside = inside};
         s->rows += count[k].rows[inside];
-        inside = s->marks.by_lines ? csv_lines_inside(&count[k], inside) : inside != ((count[k].quotes & 1) != 0);
+        inside = inside != ((count[k].quotes & 1) != 0);
     }
-    s->rows += inside && !s->marks.by_lines; /* a row whose quote is not closed: its parser tells */
+    s->rows += inside; /* a row whose quote is not closed: its parser tells */
     return WEFT_OK;
 }
 

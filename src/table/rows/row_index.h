@@ -13,8 +13,7 @@ enum { ROW_PAD = 64, ROW_SEGMENT = 256 << 10, ROW_AHEAD = 4 << 10, ROW_BYTES_MOS
 
 typedef struct row_segment {
     int64_t row; /* rows that end before the segment, over all files */
-    bool inside; /* the segment begins inside quotes; by lines: within a line of which a character that is no blank
-                  * came before */
+    bool inside; /* the segment begins inside quotes */
 } row_segment;
 
 typedef struct row_file {

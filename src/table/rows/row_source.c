@@ -12,7 +12,6 @@
 
 #include "base/alloc.h"
 #include "io/text/text_source.h"
-#include "table/rows/csv_lines.h"
 #include "table/rows/row_index.h"
 
 #define ROWS_MOST (INT64_C(1) << 40)
@@ -25,7 +24,7 @@ weft_status row_source_open(const char *const *paths, int count, const row_layou
     weft_status status;
     s->threads = omp_get_max_threads();
     s->marks = layout->marks;
-    s->count = s->marks.by_lines ? csv_lines_count : csv_count_best();
+    s->count = csv_count_best();
     s->segment_bytes = layout->segment > 0 ? layout->segment : ROW_SEGMENT;
     s->rows_most = layout->rows_most > 0 ? layout->rows_most : ROWS_MOST;
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(&s->file, count, WEFT_MEM_TABLE), status, done);
@@ -124,11 +123,8 @@ static size_t first_row(const row_source *s, const row_segment *segment, const r
         return 0;
     }
     const size_t end = row_find_end(&s->marks, text, 0, bytes, &inside);
-    if (s->marks.by_lines) {
-        *row += end < bytes && !segment->inside && csv_line_is_row(&s->marks, text);
-    } else {
-        *row += !(end == 0 && !segment->inside && text[-1] == '\r' && text[-2] == '\n');
-    }
+    const bool blank = end == 0 && !segment->inside && text[-1] == '\r' && text[-2] == '\n';
+    *row += !blank;
     return end + 1 < bytes ? end + 1 : bytes;
 }
 

@@ -285,7 +285,6 @@ static void test_lines_before_parsing(void **state)
     ASSERT_OK(text_source_line(source, line, sizeof line, &end));
     assert_string_equal(line, "one");
     assert_int_equal(text_source_line_number(source), 1);
-    assert_int_equal(text_source_place(source, true), 5);
     ASSERT_OK(text_source_line(source, line, sizeof line, &end));
     assert_string_equal(line, "two");
     tally t = {.rows = {0}};

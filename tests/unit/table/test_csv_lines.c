@@ -1,9 +1,5 @@
-/* Rows that are lines: numbered in segments of a few bytes beside a loop over lines, and cut into cells beside
- * text_scan_field. */
+/* Rows that are lines: cut into cells beside text_scan_field, and read from files. */
 #include <math.h>
-#include <omp.h>
-
-#include <zlib.h>
 
 #include "io/text/text_field.h"
 #include "support/folder.h"
@@ -24,91 +20,6 @@ static size_t make_text(uint64_t seed, const char *letters, char *text)
     text[bytes] = '\n';
     text[bytes + 1] = '\0';
     return bytes + 1;
-}
-
-/* ---- rows ---- */
-
-typedef struct expected_rows {
-    csv_marks marks;
-    const char *row[TEXT];
-    int64_t rows;
-    _Atomic int64_t seen;
-} expected_rows;
-
-static bool is_row(const csv_marks *marks, const char *line, size_t bytes)
-{
-    size_t at = 0;
-    while (at < bytes && (line[at] == ' ' || line[at] == '\t')) {
-        at++;
-    }
-    const bool blank = at == bytes || (at + 1 == bytes && line[at] == '\r');
-    return blank ? marks->blank_is_row : line[at] != '#' && line[at] != '%';
-}
-
-static void expect_rows(const char *text, expected_rows *e)
-{
-    e->rows = 0;
-    for (const char *at = text; *at != '\0';) {
-        const char *end = strchr(at, '\n');
-        if (is_row(&e->marks, at, (size_t)(end - at))) {
-            e->row[e->rows++] = at;
-        }
-        at = end + 1;
-    }
-}
-
-static weft_status check_rows(void *self, row_piece *piece)
-{
-    expected_rows *e = self;
-    int64_t row = piece->row;
-    for (const char *at = piece->text; at < piece->end;) {
-        const size_t bytes = (size_t)((const char *)memchr(at, '\n', (size_t)(piece->end - at)) - at) + 1;
-        if (csv_line_is_row(&e->marks, at)) {
-            if (row >= e->rows || memcmp(e->row[row], at, bytes) != 0) {
-                return weft_fail(WEFT_ERR_INTERNAL, "row %d is another one", (int)row);
-            }
-            e->seen += row >= piece->first && row < piece->last;
-            row++;
-        }
-        at += bytes;
-    }
-    return WEFT_OK;
-}
-
-static void read_rows(const char *path, expected_rows *e, int64_t segment, int64_t parts)
-{
-    const int64_t begin = 0;
-    const row_layout layout = {.marks = e->marks, .begin = &begin, .segment = segment};
-    row_source *source;
-    ASSERT_OK(row_source_open(&path, 1, &layout, &source));
-    ASSERT_OK(row_source_count(source, NULL));
-    assert_int_equal(row_source_rows(source), e->rows);
-    e->seen = 0;
-    for (int64_t p = 0; p < parts; p++) {
-        const int64_t first = e->rows * p / parts;
-        ASSERT_OK(row_source_read(source, first, e->rows * (p + 1) / parts - first, check_rows, e));
-    }
-    assert_int_equal(e->seen, e->rows);
-    row_source_close(source);
-}
-
-static void test_rows_in_segments(void **state)
-{
-    static char text[TEXT + PAD];
-    for (uint64_t trial = 0; trial < TRIALS; trial++) {
-        expected_rows e = {.marks = {.separator = ' ', .quote = '"', .by_lines = true, .blank_is_row = trial % 2 == 0}};
-        const size_t bytes = make_text(trial, trial % 3 == 0 ? "  \t\r\n\n" : "   \t\r\n\n#%a1\"", text);
-        expect_rows(text, &e);
-        const char *plain = in_folder(state, "t.txt"), *packed = in_folder(state, "t.txt.gz");
-        put_file(plain, text, bytes - (text[bytes - 2] != '\n')); /* the last line may lack its end */
-        gzFile file = gzopen(packed, "wb1");
-        assert_int_equal(gzwrite(file, text, (unsigned)bytes), bytes);
-        assert_int_equal(gzclose(file), Z_OK);
-        omp_set_num_threads(1 + (int)(trial % 4));
-        read_rows(plain, &e, 16, 1 + (int64_t)(trial % 3));
-        read_rows(plain, &e, 7, 1);
-        read_rows(packed, &e, 16, 2);
-    }
 }
 
 /* ---- cells ---- */
@@ -182,45 +93,44 @@ static void test_a_file(void **state)
     const char *path = in_folder(state, "t.txt");
     text_header header;
     table_text table;
+    const int64_t place[2] = {0, -1};
     float value[2];
+    const table_floats to = {.rows = 2, .width = 1, .place = place, .order = (int64_t[]){1, 0}, .values = value};
     put_file(path, text, sizeof text - 1);
     ASSERT_OK(text_header_read(path, 1000, &header));
-    ASSERT_OK(table_text_open(&header, false, &table));
-    assert_int_equal(table.rows, 2);
+    ASSERT_OK(table_text_open(&header, &table));
     assert_string_equal(table.schema.field[1].name, "g");
     table.schema.field[0].role = TABLE_FEATURE;
-    table.schema.field[0].kind = TABLE_REAL;
-    ASSERT_OK(table_text_read(&table, 0, 2, (void *[]){value, NULL}));
-    assert_true(value[0] == 1 && value[1] == -25);
+    ASSERT_OK(table_text_floats(&table, &to));
+    assert_true(value[0] == -25 && value[1] == 1);
     ASSERT_STATUS(table_text_fail(&table, 1, 0, "is wrong"), WEFT_ERR_DATA);
     ASSERT_MESSAGE("t.txt: line 7: column 'f': is wrong");
-    table.schema.field[1].role = TABLE_FEATURE;
-    table.schema.field[1].kind = TABLE_REAL;
-    table.schema.field[1].expected = "a finite number";
-    ASSERT_STATUS(table_text_read(&table, 0, 2, (void *[]){value, value}), WEFT_ERR_DATA);
-    ASSERT_MESSAGE("t.txt: line 5: column 'g': 'x': expected a finite number");
+    ASSERT_STATUS(table_text_each(&table, 1, NULL), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("t.txt: more rows than the 1 rows");
+    ASSERT_STATUS(table_text_each(&table, 3, NULL), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("t.txt: 2 rows for 3 rows");
     table_text_close(&table);
     text_header_free(&header);
 }
 
-/* Numbers of two columns or more, all of which must be there. Returns the number of rows; value [rows, columns]. */
-static weft_status read_numbers(const char *path, bool required, int64_t *rows, float *value)
+/* Reads all columns; value: [3, 3]. */
+static weft_status read_numbers(const char *path, bool required, float *value)
 {
+    static const int64_t place[3] = {0, 1, 2};
     text_header header;
     table_text table;
-    void *arrays[4];
+    table_lines lines;
     WEFT_TRY(text_header_read(path, 1000, &header));
-    weft_status status = table_text_open(&header, false, &table);
-    *rows = table.rows;
-    for (int64_t j = 0; status == WEFT_OK && j < header.columns; j++) {
+    ASSERT_OK(table_text_open(&header, &table));
+    ASSERT_OK(table_text_count(&header, &lines));
+    for (int64_t j = 0; j < header.columns; j++) {
         table_field *field = &table.schema.field[j];
         field->role = TABLE_FEATURE;
-        field->kind = TABLE_REAL;
         field->expected = "a finite number";
         field->required = required;
-        arrays[j] = value + j * table.rows;
     }
-    status = status == WEFT_OK ? table_text_read(&table, 0, table.rows, arrays) : status;
+    const table_floats to = {.rows = lines.filled, .width = header.columns, .place = place, .values = value};
+    const weft_status status = table_text_floats(&table, &to);
     table_text_close(&table);
     text_header_free(&header);
     return status;
@@ -231,15 +141,12 @@ static void test_numbers(void **state)
     static const char text[] = "0.5,,nan\n,2,1e3\n\"7\" ,8,\n";
     const char *path = in_folder(state, "f.csv");
     float f[9];
-    int64_t rows;
     put_file(path, text, sizeof text - 1);
-    ASSERT_OK(read_numbers(path, false, &rows, f));
-    assert_int_equal(rows, 3);
-    assert_true(f[0] == 0.5F && isnan(f[1]) && f[2] == 7 && isnan(f[3]) && f[4] == 2 && f[5] == 8 && isnan(f[6]) &&
-                f[7] == 1000 && isnan(f[8]));
+    ASSERT_OK(read_numbers(path, false, f));
+    assert_true(f[0] == 0.5F && isnan(f[1]) && isnan(f[2]) && isnan(f[3]) && f[4] == 2 && f[5] == 1000 && f[6] == 7 &&
+                f[7] == 8 && isnan(f[8]));
     put_file(path, "# nothing\n", 10);
-    ASSERT_OK(read_numbers(path, true, &rows, f));
-    assert_int_equal(rows, 0);
+    ASSERT_OK(read_numbers(path, true, f));
 }
 
 static void test_faults(void **state)
@@ -263,10 +170,9 @@ static void test_faults(void **state)
     };
     const char *path = in_folder(state, "t.csv");
     float value[9];
-    int64_t rows;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         put_file(path, cases[i].text, strlen(cases[i].text));
-        ASSERT_STATUS(read_numbers(path, true, &rows, value), WEFT_ERR_DATA);
+        ASSERT_STATUS(read_numbers(path, true, value), WEFT_ERR_DATA);
         ASSERT_MESSAGE(cases[i].message);
         ASSERT_MESSAGE("t.csv");
     }
@@ -293,8 +199,8 @@ static void test_lines_of_a_file(void **state)
 int main(void)
 {
 #define FOLDER_TEST(name) cmocka_unit_test_setup_teardown(name, folder_setup, folder_teardown)
-    const struct CMUnitTest tests[] = {FOLDER_TEST(test_rows_in_segments), cmocka_unit_test(test_cells_beside_fields),
-                                       FOLDER_TEST(test_a_file),           FOLDER_TEST(test_numbers),
-                                       FOLDER_TEST(test_faults),           FOLDER_TEST(test_lines_of_a_file)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cells_beside_fields), FOLDER_TEST(test_a_file),
+                                       FOLDER_TEST(test_numbers), FOLDER_TEST(test_faults),
+                                       FOLDER_TEST(test_lines_of_a_file)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,20 +67,20 @@ static void test_segments(void **state)
     char text[TEXT + 2];
     const char *path = in_folder(state, "rows.csv"), *packed = in_folder(state, "rows.csv.gz");
     for (uint64_t trial = 0; trial < TRIALS; trial++) {
-        const csv_marks marks = {.separator = ',', .quote = trial % 4 == 0 ? '\0' : '"'};
+        const char quote = trial % 4 == 0 ? '\0' : '"';
         const size_t bytes = make_text(trial, text);
         int64_t rows, expected_rows;
         uint64_t sum, expected_sum;
-        rows_by_bytes(text, bytes, marks.quote, &expected_rows, &expected_sum);
+        rows_by_bytes(text, bytes, quote, &expected_rows, &expected_sum);
         put_file(path, text, bytes);
         put_packed(packed, text, bytes);
         omp_set_num_threads(1 + (int)(trial % 3));
         for (size_t s = 0; s < sizeof segments / sizeof *segments; s++) {
             const int parts = 1 + (int)((trial + s) % 4);
-            ASSERT_OK(row_sum_read(path, &marks, segments[s], parts, &rows, &sum));
+            ASSERT_OK(row_sum_read(path, quote, segments[s], parts, &rows, &sum));
             assert_int_equal(rows, expected_rows);
             assert_true(sum == expected_sum);
-            ASSERT_OK(row_sum_read(packed, &marks, segments[s], parts, &rows, &sum));
+            ASSERT_OK(row_sum_read(packed, quote, segments[s], parts, &rows, &sum));
             assert_int_equal(rows, expected_rows);
             assert_true(sum == expected_sum);
         }
