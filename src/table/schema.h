@@ -19,6 +19,12 @@
 #include "table/column.h"
 #include "table/words.h"
 
+struct sink_cell;
+
+/* Takes a cell instead of the column's array. Any thread, the cells of one row in their order. WEFT_ERR_DATA: the
+ * message gets file, line and column. */
+typedef weft_status (*table_take)(void *self, int thread, int64_t row, int64_t column, const struct sink_cell *cell);
+
 typedef struct table_field {
     char *name; /* NUL-terminated UTF-8, without quotes */
     table_kind kind;
@@ -28,6 +34,11 @@ typedef struct table_field {
     int64_t missing;    /* cells without a value, over all rows */
     /* Least and greatest value, over all rows; least > most if the column has no number. */
     double least, most;
+    /* What a caller of table/read/table_text.h may set. */
+    table_take take; /* gets the cells; NULL: they are stored by their kind */
+    void *self;
+    const char *expected; /* of a real column: what a cell is, "a finite number"; NULL: options are the cure */
+    bool required;        /* of a real column: a missing cell is refused */
 } table_field;
 
 /* Facts about cells of one column. Facts of several threads or ranks add up in any order. */
@@ -97,7 +108,7 @@ weft_status schema_take(const char *path, table_schema *schema, const table_tall
 int64_t schema_find(const table_schema *schema, table_role role);
 /* Bytes of one row as memory and stores hold it. */
 int64_t schema_row_bytes(const table_schema *schema);
-/* "column 'NAME'", for messages. Returns text. */
+/* "column 'NAME'", or "column N", from 1, where its name is empty, for messages. Returns text. */
 const char *schema_say(const table_schema *schema, int64_t column, char text[96]);
 /* Logs a line for each column, SCHEMA_LINES at most: name, kind, role, missing cells, range or number of words.
  * Warns of a target that is constant or partly missing, and of no target. */

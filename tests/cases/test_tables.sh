@@ -71,14 +71,14 @@ is f ',0,1\n0,5,6\n1,7,8\n2,9,1\n3,2,3\n' '5 6 7 8 9 1 2 3' 'the first column is
 is f '\ta\n0\t5\n1\t7\n2\t9\n3\t2\n' '5 7 9 2'
 is f 'body mass\n1\n2\n3\n4\n' '1 2 3 4'
 is f '1 2\n3\t4\n5  6\n7 8\n' '1 2 3 4 5 6 7 8' # blanks and tabs, as ever
-wrong f 'a;b\n0,5;1,5\n0,25;2,5\n0,125;3,5\n1,0;4,5\n' 'line 2: a comma within a number: decimal commas?'
+wrong f 'a;b\n0,5;1,5\n0,25;2,5\n0,125;3,5\n1,0;4,5\n' "line 2: column 'a': '0,5': a comma within a number: decimal commas?"
 wrong f 'a\n0,5\n1,5\n0,25\n1,0\n' 'line 1 has 1 names, line 2 has 2 fields: decimal commas?'
-wrong f 'a\tb\n1\t2\n0,5\t1\n' 'line 3: a comma within a number'
+wrong f 'a\tb\n1\t2\n0,5\t1\n' "line 3: column 'a': '0,5': a comma within a number"
 wrong f '0,5;1,5\n2;3\n' 'decimal commas?'
-wrong f '1,2\n3;4\n5,6\n7,8\n' "line 2: ';4': expected a separator (a comma, as in line 1)"
+wrong f '1,2\n3;4\n5,6\n7,8\n' 'line 2: 1 cells separated by a comma, and the first row has 2'
 wrong f 'a b\n1,2\n3,4\n5,6\n7,8\n' 'one separator a file'
 wrong f 'a,b,c\n1,2\n3,4\n5,6\n7,8\n' 'line 1 has 3 names, line 2 has 2 fields'
-wrong f 'a,b\n1,2\n3,4,9\n5,6\n7,8\n' 'line 3: more than 2 fields'
+wrong f 'a,b\n1,2\n3,4,9\n5,6\n7,8\n' 'line 3: 3 cells separated by a comma, and the header names 2'
 wrong f ',a\n3,5\n1,7\n2,9\n0,2\n' "line 2: column 1: '3': expected the number of the row"
 wrong f 'id,colour,f\n0,red,1\n1,blue,2\n2,red,3\n3,red,1\n' "column 'colour': 'red' is text, and features are numbers: code it"
 wrong f 'f,g\n1,2\n3,x\n5,6\n7,8\n' "line 3: column 'g': 'x': expected a finite number"

@@ -203,7 +203,7 @@ expect 65 'half.csv: row 4: 1.5 is not a class' --labels half.csv
 sed '5s/.*/2,0,1/' task.csv >two.csv
 expect 65 'two.csv: row 4, column 0: 2: tasks are 0 or 1' --labels two.csv
 sed '5s/.*/trian/' s.csv >misspelt.csv
-expect 65 "misspelt.csv: line 5: 'trian': expected train, valid" --splits misspelt.csv
+expect 65 "misspelt.csv: line 5: column 'split': 'trian': expected train, valid" --splits misspelt.csv
 sed '5s/.*/1,1,0/' <(gunzip -c m.csv.gz) >both.csv
 expect 65 'both.csv: line 5' --splits both.csv
 head -299 s.csv >few.csv

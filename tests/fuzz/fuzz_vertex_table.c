@@ -1,15 +1,15 @@
 /*
  * Fuzz target: tables with a row for each vertex, their headers and ids: features, labels (numbers, words, tasks),
  * splits and lists, for as many vertices as the file has rows. Seeds: tests/fuzz/make_seeds DIR. Two blocks of at most
- * 64 MiB, more than is touched; then what text_table takes, ids and words.
+ * 64 MiB, more than is touched; then values, ids, words, and facts about each column.
  */
 #include <math.h>
 
 #include "fuzz/fuzz_support.h"
 #include "gnn/data/read/reader_parts.h"
-#include "io/text/text_table.h"
+#include "table/read/table_text.h"
 
-enum { BLOCKS = 224 << 20, INFLATION = 1100, BYTES_PER_BYTE = 64 };
+enum { BLOCKS = 224 << 20, INFLATION = 1100, BYTES_PER_BYTE = 512 };
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
@@ -29,10 +29,10 @@ static void check(bool good)
 static int64_t count_vertices(const char *path)
 {
     text_header h;
-    text_row_count count = {.filled = 0};
+    table_lines count = {.filled = 0};
     if (text_header_read(path, TEXT_TABLE_LINE, &h) == WEFT_OK) {
         check(h.named == (h.name != NULL) && (h.index < 0 || h.named));
-        (void)text_count_rows(&h, &count);
+        (void)table_text_count(&h, &count);
         text_header_free(&h);
     }
     return count.filled;

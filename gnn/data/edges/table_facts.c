@@ -6,33 +6,33 @@
 
 #include "gnn/data/edges/text_head.h"
 #include "io/npy.h"
-#include "io/text/text_table.h"
+#include "table/read/table_text.h"
 
-typedef enum table_kind { TABLE_NONE, TABLE_NPY, TABLE_NPZ, TABLE_TEXT } table_kind;
+typedef enum facts_kind { FACTS_NONE, FACTS_NPY, FACTS_NPZ, FACTS_TEXT } facts_kind;
 
-static table_kind kind_of(const char *path)
+static facts_kind kind_of(const char *path)
 {
     char head[TEXT_HEAD];
     file_map map;
     if (file_map_open(path, &map) != WEFT_OK) {
         weft_error_clear();
-        return TABLE_NONE;
+        return FACTS_NONE;
     }
     const bool npy = map.size >= 6 && memcmp(map.data, "\x93NUMPY", 6) == 0;
     const bool npz = map.size >= 4 && memcmp(map.data, "PK", 2) == 0;
     file_map_close(&map);
     if (npy || npz) {
-        return npy ? TABLE_NPY : TABLE_NPZ;
+        return npy ? FACTS_NPY : FACTS_NPZ;
     }
     const bool text = reader_text_head(path, head) == WEFT_OK && *head != '\0';
     weft_error_clear();
-    return text ? TABLE_TEXT : TABLE_NONE;
+    return text ? FACTS_TEXT : FACTS_NONE;
 }
 
 bool table_facts_quick(const char *path)
 {
-    const table_kind kind = kind_of(path);
-    return kind == TABLE_NPY || kind == TABLE_NPZ;
+    const facts_kind kind = kind_of(path);
+    return kind == FACTS_NPY || kind == FACTS_NPZ;
 }
 
 static int64_t rows_of(const npy_header *header, bool split)
@@ -81,22 +81,22 @@ static bool may_be_row(const text_header *h)
 static int64_t text_rows(const char *path)
 {
     text_header header;
-    text_row_count count;
+    table_lines count;
     if (text_header_read(path, TEXT_TABLE_LINE, &header) != WEFT_OK) {
         return -1;
     }
-    const bool known =
-        !may_be_row(&header) && text_count_rows(&header, &count) == WEFT_OK && (header.columns > 1 || count.blank == 0);
+    const bool known = !may_be_row(&header) && table_text_count(&header, &count) == WEFT_OK &&
+                       (header.columns > 1 || count.blank == 0);
     text_header_free(&header);
     return known ? count.filled : -1;
 }
 
 weft_status table_facts_rows(const char *path, bool split, int64_t *rows)
 {
-    const table_kind kind = kind_of(path);
-    *rows = kind == TABLE_NPY    ? npy_rows(path, split)
-            : kind == TABLE_NPZ  ? npz_rows(path, split)
-            : kind == TABLE_TEXT ? text_rows(path)
+    const facts_kind kind = kind_of(path);
+    *rows = kind == FACTS_NPY    ? npy_rows(path, split)
+            : kind == FACTS_NPZ  ? npz_rows(path, split)
+            : kind == FACTS_TEXT ? text_rows(path)
                                  : -1;
     const weft_status status = *rows < 0 ? weft_error_code() : WEFT_OK;
     if (status == WEFT_ERR_RESOURCE) {
@@ -110,7 +110,7 @@ weft_status table_facts_ids(const char *path, edge_columns *columns, bool *found
 {
     *columns = (edge_columns){.header = {.path = path, .index = -1}, .weight = -1};
     *found = false;
-    if (kind_of(path) != TABLE_TEXT) {
+    if (kind_of(path) != FACTS_TEXT) {
         return WEFT_OK;
     }
     WEFT_TRY(text_header_read(path, TEXT_TABLE_LINE, &columns->header));

@@ -18,7 +18,6 @@
 #include "gnn/data/edges/table_facts.h"
 #include "gnn/data/read/reader_formats.h"
 #include "gnn/data/read/reader_text.h"
-#include "io/text/text_table.h"
 
 enum { MANY = 10000000, FEW = 4 };
 

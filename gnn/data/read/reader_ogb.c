@@ -27,7 +27,6 @@
 #include "gnn/data/read/reader_ogb.h"
 #include "gnn/data/read/reader_parts.h"
 #include "gnn/data/read/reader_text.h"
-#include "io/text/text_table.h"
 
 static bool find_raw(const char *folder, const char *stem, char path[FILE_PATH_MAX])
 {
@@ -50,12 +49,12 @@ static weft_status need_raw(const char *folder, const char *stem, char path[FILE
 /* The one number of a num-*-list. */
 static weft_status read_count(const char *path, int64_t *count)
 {
-    int64_t rows = 1;
-    int64_t columns = 1;
-    int64_t *value = NULL;
-    WEFT_TRY(text_table_ints(path, WEFT_MEM_GENERAL, &rows, &columns, &value));
-    *count = value[0];
+    int64_t rows, *value;
+    const raw_graph numbers = {.vertices = -1};
+    WEFT_TRY(reader_text_list(path, &numbers, &rows, &value));
+    *count = rows == 1 ? *value : -1;
     weft_free(value);
+    WEFT_CHECK(rows == 1, WEFT_ERR_DATA, "%s: %" PRId64 " rows of numbers, expected 1", path, rows);
     WEFT_CHECK(*count >= 0, WEFT_ERR_DATA, "%s: row 0: %" PRId64 " is negative", path, *count);
     return WEFT_OK;
 }
@@ -119,14 +118,12 @@ static weft_status read_edge_features(const char *folder, const char *path, raw_
 {
     char edge_path[FILE_PATH_MAX];
     float *edge = NULL;
-    int64_t *pair = NULL;
-    int64_t edges = arcs_count(raw->arcs);
-    int64_t two = 2;
-    int64_t columns = -1;
+    int64_t *pair = NULL, columns = 0;
+    const int64_t edges = arcs_count(raw->arcs);
     WEFT_TRY(need_raw(folder, "edge", edge_path));
     weft_status status;
-    WEFT_TRY_GOTO(text_table_ints(edge_path, WEFT_MEM_WORKSPACE, &edges, &two, &pair), status, done);
-    WEFT_TRY_GOTO(text_table_floats(path, WEFT_MEM_WORKSPACE, false, &edges, &columns, &edge), status, done);
+    WEFT_TRY_GOTO(reader_text_edge_ends(edge_path, edges, &pair), status, done);
+    WEFT_TRY_GOTO(reader_text_edge_floats(path, edges, &columns, &edge), status, done);
     WEFT_TRY_GOTO(
         weft_malloc((size_t)raw->vertices, (size_t)columns * sizeof(float), WEFT_MEM_FEATURE, (void **)&raw->feature),
         status, done);

@@ -76,6 +76,10 @@ weft_status reader_text_labels(const char *path, bool from_one, raw_graph *raw);
 weft_status reader_text_split(const char *path, raw_graph *raw);
 /* Vertices, one a line, by number (not checked) or name. [out] index: [*count], weft_free */
 weft_status reader_text_list(const char *path, const raw_graph *raw, int64_t *count, int64_t **index);
+/* Tables with a row for each edge, all columns are read. [out] values: [edges, *columns]; pair: [edges, 2], the
+ * numbers in two columns; weft_free, NULL on failure */
+weft_status reader_text_edge_floats(const char *path, int64_t edges, int64_t *columns, float **values);
+weft_status reader_text_edge_ends(const char *path, int64_t edges, int64_t **pair);
 
 /* FOLDER/STEM with one of the endings .csv.gz, .csv, .txt, .npy: the first that exists, or false. */
 bool reader_find_table(const char *folder, const char *stem, char path[FILE_PATH_MAX]);

@@ -86,13 +86,12 @@ static void warn_of_ids(const vertex_table *t)
 
 static weft_status choose_columns(vertex_table *t)
 {
-    int64_t features = 0;
     for (int64_t j = 0; j < t->header.columns; j++) {
         if (is_feature(t, j)) {
-            vertex_table_want(t, j, features++);
+            vertex_table_want(t, j);
         }
     }
-    WEFT_CHECK(features > 0 || t->header.row == NULL, WEFT_ERR_DATA,
+    WEFT_CHECK(t->width > 0 || t->header.row == NULL, WEFT_ERR_DATA,
                "%s: line %" PRId64 ": no column is a feature: ids, labels and splits are none", t->header.path,
                t->header.line);
     warn_of_ids(t);
@@ -102,14 +101,12 @@ static weft_status choose_columns(vertex_table *t)
 weft_status reader_text_features(const char *path, raw_graph *raw)
 {
     vertex_table t;
-    int64_t rows;
     WEFT_TRY(vertex_table_open(path, raw, &t));
     weft_status status;
     WEFT_TRY_GOTO(choose_columns(&t), status, done);
     WEFT_TRY_GOTO(vertex_table_begin(&t), status, done);
-    t.columns.place = t.columns.width == t.header.columns ? NULL : t.place;
-    WEFT_TRY_GOTO(text_columns_floats(&t.columns, WEFT_MEM_FEATURE, &rows, &raw->feature), status, done);
-    raw->features = t.columns.width;
+    WEFT_TRY_GOTO(vertex_table_floats(&t, "a finite number", false, WEFT_MEM_FEATURE, &raw->feature), status, done);
+    raw->features = t.width;
 done:
     vertex_table_close(&t);
     return status;

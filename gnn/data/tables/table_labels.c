@@ -26,16 +26,17 @@ static bool is_word(const text_field *field)
 static weft_status settle_header(vertex_table *t)
 {
     text_header *h = &t->header;
-    text_header all = {.path = h->path}; /* as if there were no header */
+    text_header all = *h;
     text_field field;
-    text_row_count with, below;
+    table_lines with, below;
     const int64_t n = t->raw->vertices;
     const bool words = h->row == NULL || (text_header_sample(h, 0, &field) && is_word(&field));
     if (!h->named || h->columns != 1 || !words || text_header_is(h, 0, TEXT_LABEL)) {
         return WEFT_OK;
     }
-    WEFT_TRY(text_count_rows(&all, &with));
-    WEFT_TRY(text_count_rows(h, &below));
+    all.named = false; /* as if there were no header */
+    WEFT_TRY(table_text_count(&all, &with));
+    WEFT_TRY(table_text_count(h, &below));
     const bool row = n >= with.filled && n <= with.filled + with.blank;
     const bool header = n >= below.filled && n <= below.filled + below.blank;
     WEFT_CHECK(!row || !header || below.blank == below.blank_tail, WEFT_ERR_DATA,
@@ -56,16 +57,16 @@ static weft_status choose_columns(vertex_table *t)
     int64_t column, plain;
     WEFT_TRY(text_header_find(&t->header, TEXT_LABEL, &column));
     if (column >= 0) {
-        vertex_table_want(t, column, 0);
+        vertex_table_want(t, column);
         return WEFT_OK;
     }
     plain = vertex_table_plain(t, &column);
     WEFT_CHECK(plain > 0 || t->header.row == NULL, WEFT_ERR_DATA,
                "%s: line %" PRId64 ": no column of labels: give it the name label, class, y or target", t->header.path,
                t->header.line);
-    for (int64_t j = 0, tasks = 0; j < t->header.columns; j++) {
+    for (int64_t j = 0; j < t->header.columns; j++) {
         if (vertex_table_is_plain(t, j)) {
-            vertex_table_want(t, j, tasks++);
+            vertex_table_want(t, j);
         }
     }
     return WEFT_OK;
@@ -73,27 +74,24 @@ static weft_status choose_columns(vertex_table *t)
 
 /* ---- words or numbers ---- */
 
-static bool take_kind(void *self, text_piece *piece, int64_t row, int64_t place, const text_field *field)
+static weft_status take_kind(void *self, const vertex_cell *cell)
 {
     atomic_bool *words = self;
-    (void)piece;
-    (void)row;
-    (void)place;
-    if (is_word(field)) {
+    if (is_word(&cell->field)) {
         atomic_store(words, true);
     }
-    return true;
+    return WEFT_OK;
 }
 
 /* The first row shows what all are; where it has no label, one word anywhere. */
-static weft_status find_kind(const vertex_table *t, bool *words)
+static weft_status find_kind(vertex_table *t, bool *words)
 {
     text_field field;
-    int64_t label = 0, rows;
+    int64_t label = 0;
     atomic_bool any;
     atomic_init(&any, false);
     *words = false;
-    if (t->columns.width != 1 || t->header.row == NULL) {
+    if (t->width != 1 || t->header.row == NULL) {
         return WEFT_OK;
     }
     while (t->place[label] < 0) {
@@ -103,7 +101,7 @@ static weft_status find_kind(const vertex_table *t, bool *words)
         *words = is_word(&field);
         return WEFT_OK;
     }
-    WEFT_TRY(text_columns_each(&t->columns, &any, take_kind, &rows));
+    WEFT_TRY(vertex_table_each(t, take_kind, &any));
     *words = atomic_load(&any);
     return WEFT_OK;
 }
@@ -130,21 +128,18 @@ static weft_status add_word(const words_to_classes *to, int thread, const text_f
     return status;
 }
 
-static bool take_class(void *self, text_piece *piece, int64_t row, int64_t place, const text_field *field)
+static weft_status take_class(void *self, const vertex_cell *cell)
 {
     const words_to_classes *to = self;
     double number;
-    (void)place;
-    to->label[row] = -1;
-    if (text_field_missing(field)) {
-        return true;
+    to->label[cell->row] = -1;
+    if (text_field_missing(&cell->field)) {
+        return WEFT_OK;
     }
-    if (!field->quoted && text_field_number(field, &number)) {
-        return text_expected_field(piece, field,
-                                   "a word, as above: words or numbers, or numbers in quotes among words");
+    if (!cell->quoted && text_field_number(&cell->field, &number)) {
+        return vertex_expected(cell, "a word, as above: words or numbers, or numbers in quotes among words");
     }
-    const weft_status status = add_word(to, piece->thread, field, &to->label[row]);
-    return status == WEFT_OK || text_fail(piece, status);
+    return add_word(to, cell->thread, &cell->field, &to->label[cell->row]);
 }
 
 /* Brings words into the order of their bytes, and classes with them. [out] list: [words] NUL-terminated, one block. */
@@ -215,15 +210,15 @@ static weft_status check_names(const char *path, const char *const *list, int64_
     return status;
 }
 
-static weft_status read_words(const vertex_table *t, raw_graph *raw)
+static weft_status read_words(vertex_table *t, raw_graph *raw)
 {
     const char *path = t->header.path, **list = NULL;
     words_to_classes to = {.words = NULL};
-    int64_t rows, count;
+    int64_t count;
     weft_status status;
     WEFT_TRY_GOTO(WEFT_NEW(&to.label, raw->vertices, WEFT_MEM_WORKSPACE), status, done);
     WEFT_TRY_GOTO(words_create(omp_get_max_threads(), &to.words), status, done);
-    WEFT_TRY_GOTO(text_columns_each(&t->columns, &to, take_class, &rows), status, done);
+    WEFT_TRY_GOTO(vertex_table_each(t, take_class, &to), status, done);
     count = words_count(to.words);
     WEFT_TRY_GOTO(sort_classes(&to, raw->vertices, &list), status, done);
     WEFT_TRY_GOTO(check_names(path, list, count), status, done);
@@ -244,14 +239,11 @@ done:
 
 static weft_status read_numbers(vertex_table *t, bool from_one, raw_graph *raw)
 {
-    float *values = NULL;
-    int64_t rows;
-    t->columns.nan_allowed = true;
-    t->columns.what = t->columns.width == 1 ? "a finite number, as the classes above are (or words, for all classes)"
-                                            : "0, 1 or nan: several columns are tasks (one of classes is named label)";
-    t->columns.place = t->columns.width == t->header.columns ? NULL : t->place;
-    WEFT_TRY(text_columns_floats(&t->columns, WEFT_MEM_GRAPH, &rows, &values));
-    weft_status status = reader_take_real_labels(t->header.path, t->columns.width, &values, from_one, raw);
+    const char *expected = t->width == 1 ? "a finite number, as the classes above are (or words, for all classes)"
+                                         : "0, 1 or nan: several columns are tasks (one of classes is named label)";
+    float *values;
+    WEFT_TRY(vertex_table_floats(t, expected, true, WEFT_MEM_GRAPH, &values));
+    const weft_status status = reader_take_real_labels(t->header.path, t->width, &values, from_one, raw);
     weft_free(values);
     return status;
 }

@@ -89,47 +89,44 @@ static int flag_of(const text_field *field)
 
 typedef struct split_rows {
     uint8_t *split;
+    int part[READER_PARTS]; /* of masks: the parts of the wanted columns */
     atomic_bool one, other; /* a number 1; anything but the numbers 0 and 1 */
 } split_rows;
 
-static bool take_part(void *self, text_piece *piece, int64_t row, int64_t place, const text_field *field)
+static weft_status take_part(void *self, const vertex_cell *cell)
 {
     split_rows *s = self;
     bool number;
-    const int part = part_of(field, &number);
-    (void)place;
+    const int part = part_of(&cell->field, &number);
     if (part < 0) {
-        return text_expected_field(piece, field,
-                                   flag_of(field) >= 0
-                                       ? "train, valid, test or none; of masks, the header says which part each is: "
-                                         "train_mask, valid_mask, test_mask"
-                                       : "train, valid, test or none");
+        return vertex_expected(cell, flag_of(&cell->field) >= 0
+                                         ? "train, valid, test or none; of masks, the header says which part each is: "
+                                           "train_mask, valid_mask, test_mask"
+                                         : "train, valid, test or none");
     }
     if (number && part == READER_VALID) {
         atomic_store_explicit(&s->one, true, memory_order_relaxed);
     } else if (!number || part != READER_TRAIN) {
         atomic_store_explicit(&s->other, true, memory_order_relaxed);
     }
-    s->split[row] = (uint8_t)part;
-    return true;
+    s->split[cell->row] = (uint8_t)part;
+    return WEFT_OK;
 }
 
 /* The masks of one row come one after the other, by one thread. */
-static bool take_mask(void *self, text_piece *piece, int64_t row, int64_t part, const text_field *field)
+static weft_status take_mask(void *self, const vertex_cell *cell)
 {
     split_rows *s = self;
-    const int flag = flag_of(field);
+    uint8_t *split = &s->split[cell->row];
+    const int flag = flag_of(&cell->field), part = s->part[cell->place];
     if (flag < 0) {
-        return text_expected_field(piece, field, "0 or 1, true or false, in each column of a part");
+        return vertex_expected(cell, "0 or 1, true or false, in each column of a part");
     }
-    if (flag == 1 && s->split[row] != READER_NONE) {
-        piece->at = field->text;
-        snprintf(piece->reason, sizeof piece->reason, "a vertex of two parts, %s and %s: at most one 1 in a row",
-                 reader_part_names[s->split[row]], reader_part_names[part]);
-        return false;
-    }
-    s->split[row] = flag == 1 ? (uint8_t)part : s->split[row];
-    return true;
+    WEFT_CHECK(flag == 0 || *split == READER_NONE, WEFT_ERR_DATA,
+               "a vertex of two parts, %s and %s: at most one 1 in a row", reader_part_names[*split],
+               reader_part_names[part]);
+    *split = flag == 1 ? (uint8_t)part : *split;
+    return WEFT_OK;
 }
 
 /* ---- columns ---- */
@@ -165,12 +162,13 @@ static weft_status settle_header(vertex_table *t)
     return text_header_drop(h);
 }
 
-static weft_status want_parts(vertex_table *t, const int64_t column[READER_PARTS], int parts)
+static weft_status want_parts(vertex_table *t, const int64_t column[READER_PARTS], int parts, int wanted[READER_PARTS])
 {
     char missing[48] = "";
     for (int part = 0; part < READER_PARTS; part++) {
         if (column[part] >= 0) {
-            vertex_table_want(t, column[part], part);
+            wanted[t->width] = part;
+            vertex_table_want(t, column[part]);
         } else {
             snprintf(missing + strlen(missing), sizeof missing - strlen(missing), "%s%s",
                      missing[0] != '\0' ? " and " : "", reader_part_names[part]);
@@ -191,8 +189,8 @@ static weft_status refuse_columns(const text_header *h)
                      h->path, h->line, h->columns, h->named ? "" : " without names");
 }
 
-/* Which columns are read: *masks, or one of words or numbers. */
-static weft_status choose_columns(vertex_table *t, bool *masks)
+/* Which columns are read: *masks, of the parts `wanted`, or one of words or numbers. */
+static weft_status choose_columns(vertex_table *t, bool *masks, int wanted[READER_PARTS])
 {
     static const text_role roles[READER_PARTS] = {TEXT_TRAIN, TEXT_VALID, TEXT_TEST};
     text_header *h = &t->header;
@@ -214,13 +212,13 @@ static weft_status choose_columns(vertex_table *t, bool *masks)
         parts = READER_PARTS;
     }
     if (*masks) {
-        return want_parts(t, part, parts);
+        return want_parts(t, part, parts, wanted);
     }
     const bool alone = split < 0 && (h->named ? vertex_table_plain(t, &plain) : h->columns) == 1;
     if (split < 0 && !alone) {
         return h->columns == 0 ? WEFT_OK : refuse_columns(h); /* an empty file lacks rows */
     }
-    vertex_table_want(t, split >= 0 ? split : h->named ? plain : 0, 0);
+    vertex_table_want(t, split >= 0 ? split : h->named ? plain : 0);
     return WEFT_OK;
 }
 
@@ -240,7 +238,6 @@ weft_status reader_text_split(const char *path, raw_graph *raw)
     vertex_table t;
     split_rows s = {.split = NULL};
     bool masks;
-    int64_t rows;
     WEFT_TRY(reader_new_splits(raw, 1));
     s.split = raw->split;
     atomic_init(&s.one, false);
@@ -248,10 +245,10 @@ weft_status reader_text_split(const char *path, raw_graph *raw)
     WEFT_TRY(vertex_table_open(path, raw, &t));
     weft_status status;
     WEFT_TRY_GOTO(settle_header(&t), status, done);
-    WEFT_TRY_GOTO(choose_columns(&t, &masks), status, done);
+    WEFT_TRY_GOTO(choose_columns(&t, &masks, s.part), status, done);
     WEFT_TRY_GOTO(masks ? WEFT_OK : vertex_table_count_blanks(&t), status, done);
     WEFT_TRY_GOTO(vertex_table_begin(&t), status, done);
-    WEFT_TRY_GOTO(text_columns_each(&t.columns, &s, masks ? take_mask : take_part, &rows), status, done);
+    WEFT_TRY_GOTO(vertex_table_each(&t, masks ? take_mask : take_part, &s), status, done);
     WEFT_CHECK_GOTO(
         masks || !atomic_load(&s.one) || atomic_load(&s.other), status, done, WEFT_ERR_DATA,
         "%s: holds 0 and 1 alone: a mask of one part; which? Name the column train_mask, valid_mask or test_mask; "
@@ -270,17 +267,19 @@ done:
 typedef struct list_rows {
     const raw_graph *raw;
     int64_t *index;
+    int64_t room; /* of index: rows when they were counted */
 } list_rows;
 
-static bool take_vertex(void *self, text_piece *piece, int64_t row, int64_t place, const text_field *field)
+static weft_status take_vertex(void *self, const vertex_cell *cell)
 {
     const list_rows *list = self;
-    (void)place;
     const bool named = list->raw->ids.count > 0; /* a number is checked with the shape of all parts */
-    if (named ? vertex_table_find(list->raw, field, &list->index[row]) : text_field_whole(field, &list->index[row])) {
-        return true;
+    int64_t *index = &list->index[cell->row];
+    WEFT_CHECK(cell->row < list->room, WEFT_ERR_IO, "a list of vertices grew while it was read");
+    if (named ? vertex_table_find(list->raw, &cell->field, index) : text_field_whole(&cell->field, index)) {
+        return WEFT_OK;
     }
-    return text_expected_field(piece, field, named ? "the id of a vertex in the edges" : "a whole number");
+    return vertex_expected(cell, named ? "the id of a vertex in the edges" : "a whole number");
 }
 
 /* A first line that names a vertex is none of names of columns. */
@@ -295,39 +294,33 @@ static weft_status settle_list_header(vertex_table *t)
     return vertex_table_find(t->raw, &name, &vertex) ? text_header_drop(&t->header) : WEFT_OK;
 }
 
-/* The column of ids, or the only one beside an index. */
-static weft_status choose_list(vertex_table *t)
+/* [out] column: that of ids, or the only one beside an index. */
+static weft_status choose_list(const vertex_table *t, int64_t *column)
 {
     const text_header *h = &t->header;
-    int64_t column = t->id;
-    if (column < 0) {
-        column = h->columns - (h->index == 0) == 1 ? h->columns - 1 : -1;
-    }
-    WEFT_CHECK(column >= 0 || h->columns == 0, WEFT_ERR_DATA,
+    const bool alone = h->columns - (h->index == 0) == 1;
+    *column = t->id >= 0 ? t->id : h->columns - 1;
+    WEFT_CHECK(t->id >= 0 || alone || h->columns == 0, WEFT_ERR_DATA,
                "%s: line %" PRId64 ": %" PRId64 " fields where 1 is expected: a vertex a line, or a column named id",
                h->path, h->line, h->columns);
-    t->id = -1;
-    if (column >= 0) {
-        vertex_table_want(t, column, 0);
-    }
-    t->columns.rows = -1;
     return WEFT_OK;
 }
 
 weft_status reader_text_list(const char *path, const raw_graph *raw, int64_t *count, int64_t **index)
 {
     vertex_table t;
-    text_row_count rows;
+    table_lines lines;
+    int64_t column;
     *index = NULL;
     WEFT_TRY(vertex_table_open(path, raw, &t));
     weft_status status;
     WEFT_TRY_GOTO(settle_list_header(&t), status, done);
-    WEFT_TRY_GOTO(choose_list(&t), status, done);
-    WEFT_TRY_GOTO(text_count_rows(&t.header, &rows), status, done);
-    WEFT_TRY_GOTO(WEFT_NEW(index, rows.filled, WEFT_MEM_GENERAL), status, done);
-    list_rows list = {.raw = raw, .index = *index};
-    t.columns.rows = rows.filled;
-    WEFT_TRY_GOTO(text_columns_each(&t.columns, &list, take_vertex, count), status, done);
+    WEFT_TRY_GOTO(choose_list(&t, &column), status, done);
+    WEFT_TRY_GOTO(table_text_open(&t.header, &t.text), status, done);
+    WEFT_TRY_GOTO(table_text_count(&t.header, &lines), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW(index, lines.filled, WEFT_MEM_GENERAL), status, done);
+    list_rows list = {.raw = raw, .index = *index, .room = lines.filled};
+    status = vertex_table_column(&t, column, take_vertex, &list, count);
 done:
     if (status != WEFT_OK) {
         weft_free(*index);

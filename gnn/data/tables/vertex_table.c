@@ -1,9 +1,11 @@
 /*
- * gnn/data/tables/vertex_table.c: see gnn/data/tables/vertex_table.h. Ids are read before the values, in a pass of
- * their own, so that a vertex that comes twice or never is found before two threads write one row.
+ * gnn/data/tables/vertex_table.c: see gnn/data/tables/vertex_table.h; its cells are read in vertex_cells.c. Ids are
+ * read before the values, in a pass of their own, so that a vertex that comes twice or never is found before two
+ * threads write one row.
  */
 #include "gnn/data/tables/vertex_table.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -20,7 +22,7 @@ bool vertex_table_find(const raw_graph *raw, const text_field *field, int64_t *v
 
 weft_status vertex_table_open(const char *path, const raw_graph *raw, vertex_table *t)
 {
-    *t = (vertex_table){.raw = raw, .id = -1};
+    *t = (vertex_table){.raw = raw, .id = -1, .rows_of = "vertices"};
     WEFT_TRY(text_header_read(path, TEXT_TABLE_LINE, &t->header));
     weft_status status = WEFT_NEW(&t->place, t->header.columns, WEFT_MEM_WORKSPACE);
     for (int64_t j = 0; status == WEFT_OK && j < t->header.columns; j++) {
@@ -29,7 +31,6 @@ weft_status vertex_table_open(const char *path, const raw_graph *raw, vertex_tab
     status = status != WEFT_OK    ? status
              : raw->ids.count > 0 ? text_header_take_ids(&t->header, &t->id)
                                   : text_header_find(&t->header, TEXT_ID, &t->id);
-    t->columns = (text_columns){.header = &t->header, .place = t->place, .rows = raw->vertices, .rows_of = "vertices"};
     if (status != WEFT_OK) {
         vertex_table_close(t);
     }
@@ -38,11 +39,11 @@ weft_status vertex_table_open(const char *path, const raw_graph *raw, vertex_tab
 
 void vertex_table_close(vertex_table *t)
 {
+    table_text_close(&t->text);
     text_header_free(&t->header);
     weft_free(t->place);
     weft_free(t->order);
-    t->place = NULL;
-    t->order = NULL;
+    *t = (vertex_table){.raw = t->raw};
 }
 
 bool vertex_table_is_plain(const vertex_table *t, int64_t column)
@@ -68,117 +69,71 @@ int64_t vertex_table_plain(const vertex_table *t, int64_t *last)
     return count;
 }
 
-void vertex_table_want(vertex_table *t, int64_t column, int64_t place)
+void vertex_table_want(vertex_table *t, int64_t column)
 {
-    t->columns.width += t->place[column] < 0;
-    t->place[column] = place;
-}
-
-/* ---- passes over one column ---- */
-
-/* What a pass over one column knows: the order to be filled in, the first number of an index, or a fault to be told. */
-typedef struct pass {
-    const vertex_table *table;
-    int64_t *order;
-    int64_t first;
-    int64_t row; /* of the fault */
-    const char *reason;
-} pass;
-
-static weft_status read_column(const vertex_table *t, int64_t column, text_take take, pass *p, int64_t *rows)
-{
-    int64_t *place = NULL;
-    WEFT_TRY(WEFT_NEW(&place, t->header.columns, WEFT_MEM_WORKSPACE));
-    for (int64_t j = 0; j < t->header.columns; j++) {
-        place[j] = j == column ? 0 : -1;
-    }
-    const text_columns columns = {.header = &t->header, .place = place, .width = 1, .rows = -1};
-    const weft_status status = text_columns_each(&columns, p, take, rows);
-    weft_free(place);
-    return status;
-}
-
-static bool take_fault(void *self, text_piece *piece, int64_t row, int64_t place, const text_field *field)
-{
-    const pass *p = self;
-    (void)place;
-    if (row != p->row) {
-        return true;
-    }
-    piece->at = field->text;
-    snprintf(piece->reason, sizeof piece->reason, "%s", p->reason);
-    return false;
-}
-
-/* The message of a fault in a row, with its line. */
-static weft_status fail_row(const vertex_table *t, int64_t column, int64_t row, const char *reason)
-{
-    int64_t rows;
-    pass p = {.row = row, .reason = reason};
-    return read_column(t, column, take_fault, &p, &rows);
+    assert(t->place[column] < 0);
+    t->place[column] = t->width++;
 }
 
 /* ---- an index ---- */
 
-static bool take_index(void *self, text_piece *piece, int64_t row, int64_t place, const text_field *field)
+/* self: the number of the first row. */
+static weft_status take_index(void *self, const vertex_cell *cell)
 {
-    const pass *p = self;
+    const int64_t *first = self;
     int64_t number;
-    (void)place;
-    if (text_field_whole(field, &number) && number == p->first + row) {
-        return true;
+    if (text_field_whole(&cell->field, &number) && number == *first + cell->row) {
+        return WEFT_OK;
     }
-    return text_expected_field(
-        piece, field,
-        "the number of the row, as in the rows before: if this first column, which has no name, says "
-        "which vertex a row is, name it id; else remove it");
+    return vertex_expected(cell, "the number of the row, as in the rows before: if this first column, which has no "
+                                 "name, says which vertex a row is, name it id; else remove it");
 }
 
 /* An index must count; row names that are words say nothing about an order. */
-static weft_status check_index(const vertex_table *t)
+static weft_status check_index(vertex_table *t)
 {
     text_field field;
-    int64_t rows;
-    pass p = {.first = 0};
+    int64_t first;
     if (t->id >= 0 || t->header.index < 0 || !text_header_sample(&t->header, t->header.index, &field) ||
-        !text_field_whole(&field, &p.first)) {
+        !text_field_whole(&field, &first)) {
         return WEFT_OK;
     }
-    p.first = p.first == 1 ? 1 : 0; /* R counts from 1, pandas from 0 */
-    return read_column(t, t->header.index, take_index, &p, &rows);
+    first = first == 1 ? 1 : 0; /* R counts from 1, pandas from 0 */
+    return vertex_table_column(t, t->header.index, take_index, &first, NULL);
 }
 
 /* ---- ids ---- */
 
-static bool take_id(void *self, text_piece *piece, int64_t row, int64_t place, const text_field *field)
+/* What a pass over ids fills in. */
+typedef struct id_pass {
+    const raw_graph *raw;
+    int64_t *order; /* [vertices] */
+} id_pass;
+
+static weft_status take_id(void *self, const vertex_cell *cell)
 {
-    const pass *p = self;
-    const int64_t n = p->table->raw->vertices;
+    const id_pass *p = self;
+    const int64_t n = p->raw->vertices;
     char what[96];
-    (void)place;
-    if (row >= n) {
-        piece->at = field->text;
-        snprintf(piece->reason, sizeof piece->reason, "more rows than the %" PRId64 " vertices", n);
-        return false;
+    WEFT_CHECK(cell->row < n, WEFT_ERR_DATA, "more rows than the %" PRId64 " vertices", n);
+    if (vertex_table_find(p->raw, &cell->field, &p->order[cell->row])) {
+        return WEFT_OK;
     }
-    if (vertex_table_find(p->table->raw, field, &p->order[row])) {
-        return true;
-    }
-    const bool named = p->table->raw->ids.count > 0;
+    const bool named = p->raw->ids.count > 0;
     snprintf(what, sizeof what, "the id of a vertex, %s%" PRId64 "%s", named ? "one of the " : "0 to ",
              named ? n : n - 1, named ? " in the edges" : "");
-    return text_expected_field(piece, field, what);
+    return vertex_expected(cell, what);
 }
 
 /* Ids that are numbers count from 0, or from 1 where the edges do. */
-static weft_status count_from_zero(const vertex_table *t, int64_t rows)
+static weft_status count_from_zero(vertex_table *t, int64_t *order, int64_t rows)
 {
     const int64_t n = t->raw->vertices;
     bool zero = false;
     int64_t past = -1; /* the first row of id n */
     for (int64_t row = 0; row < rows; row++) {
-        zero = zero || t->order[row] == 0;
-        past = past < 0 && t->order[row] == n ? row : past;
+        zero = zero || order[row] == 0;
+        past = past < 0 && order[row] == n ? row : past;
     }
     if (past < 0) {
         return WEFT_OK;
@@ -187,25 +142,24 @@ static weft_status count_from_zero(const vertex_table *t, int64_t rows)
         char reason[REASON];
         snprintf(reason, sizeof reason, "vertex %" PRId64 ": vertices are 0 to %" PRId64 "%s", n, n - 1,
                  zero ? "" : "; do these ids count from 1, and those of the edges from 0?");
-        return fail_row(t, t->id, past, reason);
+        return table_text_fail(&t->text, past, t->id, reason);
     }
     for (int64_t row = 0; row < rows; row++) {
-        t->order[row]--;
+        order[row]--;
     }
     return WEFT_OK;
 }
 
 /* Each vertex has one row. */
-static weft_status check_once(const vertex_table *t, int64_t rows)
+static weft_status check_once(vertex_table *t, const int64_t *order, int64_t rows)
 {
     const int64_t n = t->raw->vertices;
-    const int64_t first_id = t->raw->first_id;
     int64_t twice = -1, never = 0;
     bool *seen = NULL;
     WEFT_TRY(WEFT_NEW_ZERO(&seen, n, WEFT_MEM_WORKSPACE));
     for (int64_t row = 0; row < rows && twice < 0; row++) {
-        twice = seen[t->order[row]] ? row : -1;
-        seen[t->order[row]] = true;
+        twice = seen[order[row]] ? row : -1;
+        seen[order[row]] = true;
     }
     while (never < n && seen[never]) {
         never++;
@@ -214,13 +168,13 @@ static weft_status check_once(const vertex_table *t, int64_t rows)
     if (twice < 0 && never == n) {
         return WEFT_OK;
     }
-    const int64_t vertex = twice >= 0 ? t->order[twice] : never;
+    const int64_t vertex = twice >= 0 ? order[twice] : never;
     char number[64], column[64], reason[REASON];
-    snprintf(number, sizeof number, "%" PRId64, vertex + first_id);
+    snprintf(number, sizeof number, "%" PRId64, vertex + t->raw->first_id);
     const char *name = t->raw->vertex_names.text != NULL ? t->raw->vertex_names.text[vertex] : number;
     if (twice >= 0) {
         snprintf(reason, sizeof reason, "vertex %.40s has a row already", name);
-        return fail_row(t, t->id, twice, reason);
+        return table_text_fail(&t->text, twice, t->id, reason);
     }
     return weft_fail(WEFT_ERR_DATA, "%s: no row for vertex %.40s in %s: %" PRId64 " rows, %" PRId64 " vertices",
                      t->header.path, name, text_header_column(&t->header, t->id, column), rows, n);
@@ -228,12 +182,18 @@ static weft_status check_once(const vertex_table *t, int64_t rows)
 
 static weft_status read_order(vertex_table *t)
 {
+    id_pass pass = {.raw = t->raw};
     int64_t rows = 0;
-    WEFT_TRY(WEFT_NEW(&t->order, t->raw->vertices, WEFT_MEM_WORKSPACE));
-    pass p = {.table = t, .order = t->order};
-    WEFT_TRY(read_column(t, t->id, take_id, &p, &rows));
-    WEFT_TRY(t->raw->ids.count == 0 ? count_from_zero(t, rows) : WEFT_OK);
-    return check_once(t, rows);
+    weft_status status;
+    WEFT_TRY(WEFT_NEW(&pass.order, t->raw->vertices, WEFT_MEM_WORKSPACE));
+    WEFT_TRY_GOTO(vertex_table_column(t, t->id, take_id, &pass, &rows), status, done);
+    WEFT_TRY_GOTO(t->raw->ids.count == 0 ? count_from_zero(t, pass.order, rows) : WEFT_OK, status, done);
+    WEFT_TRY_GOTO(check_once(t, pass.order, rows), status, done);
+    t->order = pass.order;
+    return WEFT_OK;
+done:
+    weft_free(pass.order);
+    return status;
 }
 
 /* ---- before the values ---- */
@@ -296,28 +256,24 @@ static weft_status tell(const vertex_table *t)
 
 weft_status vertex_table_begin(vertex_table *t)
 {
+    WEFT_TRY(table_text_open(&t->header, &t->text));
+    t->text.rows_of = t->rows_of;
+    t->text.blank_is_row = t->blank_is_row;
     WEFT_TRY(tell(t));
     WEFT_TRY(look_at_comment(t));
     WEFT_TRY(check_index(t));
-    if (t->id >= 0) {
-        WEFT_TRY(read_order(t));
-        t->columns.order = t->order;
-    }
-    return WEFT_OK;
+    return t->id >= 0 ? read_order(t) : WEFT_OK;
 }
 
 weft_status vertex_table_count_blanks(vertex_table *t)
 {
-    text_row_count count;
+    table_lines lines;
     const int64_t n = t->raw->vertices;
     if (t->header.columns != 1) {
         return WEFT_OK;
     }
-    WEFT_TRY(text_count_rows(&t->header, &count));
-    const int64_t rows = count.filled + count.blank;
-    if (count.filled < n && rows - count.blank_tail <= n && n <= rows) {
-        t->columns.blank_is_row = true;
-        t->columns.blank_tail = rows - n;
-    }
+    WEFT_TRY(table_text_count(&t->header, &lines));
+    const int64_t rows = lines.filled + lines.blank;
+    t->blank_is_row = lines.filled < n && rows - lines.blank_tail <= n && n <= rows;
     return WEFT_OK;
 }

@@ -39,6 +39,8 @@
       "valid val validation dev validmask valmask validationmask devmask isvalid isval isvalidation isdev", "")        \
     X(TEXT_TEST, "test testing testmask testingmask istest", "")
 
+enum { TEXT_TABLE_LINE = 64 << 20 }; /* bytes of a line of a table with a row for each vertex */
+
 typedef enum text_role {
 #define TEXT_ROLE_VALUE(role, names, weaker) role,
     TEXT_ROLES(TEXT_ROLE_VALUE)

@@ -40,22 +40,6 @@ int64_t text_count_lines(const char *text, size_t bytes)
     return lines;
 }
 
-int64_t text_count_fields(const char *line)
-{
-    int64_t fields = 0;
-    const char *at = text_skip_blanks(line);
-    while (*at != '\0') {
-        fields++;
-        while (*at != '\0' && *at != ' ' && *at != '\t' && *at != ',' && *at != ';') {
-            at++;
-        }
-        const char *next = text_skip_separator(at);
-        fields += *next == '\0' && next > at && memchr(at, ',', (size_t)(next - at)) != NULL;
-        at = next;
-    }
-    return fields;
-}
-
 bool text_scan_int(const char **at, int64_t *value)
 {
     const char *p = *at;

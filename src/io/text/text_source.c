@@ -27,7 +27,7 @@ enum { LINE_MOST = 1 << 30, MESSAGE = 1024 };
 #define MB 1e6
 
 typedef struct block {
-    char *text;
+    char *memory, *text; /* text is behind TEXT_PAD bytes of memory */
     size_t capacity;
     size_t held;  /* bytes read into it */
     size_t bytes; /* of them whole lines; the rest moves on to the next block */
@@ -55,7 +55,6 @@ struct text_source {
     bool begun;  /* the first bytes were looked at */
     bool open;   /* it is full and `at` points into it */
     const char *at;
-    const char *line_start;
     int64_t line_number;
 };
 
@@ -64,7 +63,8 @@ struct text_source {
 static weft_status grow(block *b, size_t least)
 {
     size_t capacity = 2 * b->capacity > least ? 2 * b->capacity : least;
-    WEFT_TRY(weft_realloc((void **)&b->text, capacity, 1, WEFT_MEM_WORKSPACE));
+    WEFT_TRY(weft_realloc((void **)&b->memory, capacity + TEXT_PAD, 1, WEFT_MEM_WORKSPACE));
+    b->text = (char *)memset(b->memory, '\n', TEXT_PAD) + TEXT_PAD;
     b->capacity = capacity;
     return WEFT_OK;
 }
@@ -224,8 +224,8 @@ void text_source_close(text_source *s)
         pthread_join(s->reader, NULL);
     }
     text_stream_close(s->stream);
-    weft_free(s->blocks[0].text);
-    weft_free(s->blocks[1].text);
+    weft_free(s->blocks[0].memory);
+    weft_free(s->blocks[1].memory);
     pthread_cond_destroy(&s->changed);
     pthread_mutex_destroy(&s->lock);
     weft_free(s);
@@ -304,7 +304,6 @@ weft_status text_source_line(text_source *s, char *line, size_t capacity, bool *
                s->path, s->line_number, length, capacity - 1);
     memcpy(line, s->at, length);
     line[length] = '\0';
-    s->line_start = s->at;
     s->at = stop + 1;
     return WEFT_OK;
 }
@@ -312,12 +311,6 @@ weft_status text_source_line(text_source *s, char *line, size_t capacity, bool *
 int64_t text_source_line_number(const text_source *s)
 {
     return s->line_number;
-}
-
-void text_source_unread(text_source *s)
-{
-    s->at = s->line_start;
-    s->line_number--;
 }
 
 weft_status text_source_skip(text_source *s, int64_t lines)
@@ -496,9 +489,4 @@ int text_source_threads(const text_source *s)
 int64_t text_source_text_bytes(const text_source *s)
 {
     return atomic_load(&s->text_bytes);
-}
-
-int64_t text_source_file_size(const text_source *s)
-{
-    return text_stream_size(s->stream);
 }

@@ -11,7 +11,7 @@
  * blocks (4 to 64 MiB each by the number of threads), or 256 KiB a thread; more only where a line is longer. Zero bytes
  * and endless lines are refused with file and line.
  *
- * Use: fill in a text_parser, call text_source_parse. Whole tables of numbers: io/text/text_table.h. Edges:
+ * Use: fill in a text_parser, call text_source_parse. Tables of vertices: table/read/table_text.h. Edges:
  * gnn/data/edges/edge_text.h.
  */
 #ifndef WEFT_IO_TEXT_TEXT_SOURCE_H
@@ -26,7 +26,7 @@
 
 typedef struct text_source text_source;
 
-enum { TEXT_PAD = 64 };
+enum { TEXT_PAD = 64 }; /* bytes before a block and behind it that may be read */
 
 /* A run of whole lines, parsed by one thread. */
 typedef struct text_piece {
@@ -68,9 +68,6 @@ int text_source_threads(const text_source *source);
 weft_status text_source_line(text_source *source, char *line, size_t capacity, bool *end);
 /* The number of the line that text_source_line gave last, from 1. */
 int64_t text_source_line_number(const text_source *source);
-/* Give the line back: the next reader sees it again. Once a line. */
-void text_source_unread(text_source *source);
-
 /* Past the next `lines` lines, of any length; fewer where the file ends. */
 weft_status text_source_skip(text_source *source, int64_t lines);
 
@@ -78,9 +75,8 @@ weft_status text_source_skip(text_source *source, int64_t lines);
  * file order. [out] rows, may be NULL: data rows, when the parser counts them. */
 weft_status text_source_parse(text_source *source, const text_parser *parser, int64_t *rows);
 
-/* For rates: bytes of text so far, size of the file. Any thread. */
+/* Bytes of text so far, for rates. Any thread. */
 int64_t text_source_text_bytes(const text_source *source);
-int64_t text_source_file_size(const text_source *source);
 
 /* Move *at to the first field of the next row of a piece, past comments and empty lines; false at the end. */
 bool text_next_row(const text_piece *piece, const char **at);
@@ -129,8 +125,6 @@ static inline const char *text_past_end(const char *at)
 
 /* How often '\n' occurs. */
 int64_t text_count_lines(const char *text, size_t bytes);
-/* Fields of a line (NUL-terminated), as separators cut it; a comma at its end has an empty one after it. */
-int64_t text_count_fields(const char *line);
 
 /* Decimal integer with optional sign at *at; false (and *at unmoved) when there is none or it leaves int64. */
 bool text_scan_int(const char **at, int64_t *value);

@@ -27,7 +27,7 @@ static weft_status cut_missing(const char *list, table_sink *sink)
         const size_t length = strcspn(at, ",");
         WEFT_CHECK(sink->missing_count < SINK_MISSING_MOST, WEFT_ERR_USAGE, FLAG_MISSING ": more than %d words",
                    SINK_MISSING_MOST);
-        sink->missing[sink->missing_count++] = (sink_cell){at, length};
+        sink->missing[sink->missing_count++] = (sink_cell){.text = at, .bytes = length};
         sink->missing_number = sink->missing_number || decimal_read_slowly(at, length, '.', &value, &whole);
         at += length + (at[length] == ',');
     }
@@ -110,11 +110,32 @@ static weft_status refuse(const table_sink *sink, int64_t column, const sink_cel
                      cell->bytes > SHOWN ? SHOWN : (int)cell->bytes, cell->text, why);
 }
 
+/* A cell of a column whose reader has no options: says what is expected. */
+static weft_status refuse_expected(const table_sink *sink, int64_t column, const sink_cell *cell)
+{
+    const char *expected = sink->schema->field[column].expected;
+    const int length = cell->bytes > SHOWN ? SHOWN : (int)cell->bytes;
+    double value;
+    bool whole;
+    char name[96];
+    if (decimal_read_slowly(cell->text, cell->bytes, ',', &value, &whole)) {
+        return weft_fail(WEFT_ERR_DATA, "%s: '%.*s': a comma within a number: decimal commas? Numbers are written 0.5",
+                         schema_say(sink->schema, column, name), length, cell->text);
+    }
+    return length > 0 ? weft_fail(WEFT_ERR_DATA, "%s: '%.*s': expected %s", schema_say(sink->schema, column, name),
+                                  length, cell->text, expected)
+                      : weft_fail(WEFT_ERR_DATA, "%s: an empty field: expected %s",
+                                  schema_say(sink->schema, column, name), expected);
+}
+
 static weft_status refuse_word(const table_sink *sink, int64_t column, const sink_cell *cell)
 {
     char why[400];
     const char *name = sink->schema->field[column].name;
     const int length = cell->bytes > SHOWN ? SHOWN : (int)cell->bytes;
+    if (sink->schema->field[column].expected != NULL) {
+        return refuse_expected(sink, column, cell);
+    }
     if (sink->schema->field[column].role == TABLE_WEIGHT) {
         return refuse(sink, column, cell, "is no weight: a finite number, 0 or above");
     }
@@ -209,7 +230,8 @@ static weft_status put_number(const table_sink *sink, table_tally *tally, int64_
     if (!first && decimal_read(cell->text, cell->bytes, sink->point, &value, &whole)) {
         return put_value(sink, tally, row, column, cell, value, whole);
     }
-    if ((first || is_missing(sink, cell)) && sink->schema->field[column].role != TABLE_WEIGHT) {
+    const table_field *f = &sink->schema->field[column];
+    if ((first || is_missing(sink, cell)) && f->role != TABLE_WEIGHT && !f->required) {
         put_missing(sink, tally, row, column);
         return WEFT_OK;
     }
@@ -237,6 +259,14 @@ static weft_status put_split(const table_sink *sink, table_tally *tally, int64_t
     return WEFT_OK;
 }
 
+static weft_status hand_over(const table_sink *sink, int thread, int64_t row, int64_t column, const sink_cell *cell)
+{
+    const table_field *f = &sink->schema->field[column];
+    char name[96];
+    const weft_status status = f->take(f->self, thread, row, column, cell);
+    return status == WEFT_ERR_DATA ? weft_fail_context(status, "%s: ", schema_say(sink->schema, column, name)) : status;
+}
+
 weft_status sink_put(table_sink *sink, int thread, int64_t row, int64_t column, const sink_cell *cell)
 {
     const sink_column *c = &sink->column[column];
@@ -244,6 +274,9 @@ weft_status sink_put(table_sink *sink, int thread, int64_t row, int64_t column, 
     assert(row >= sink->first && row - sink->first < sink->count && thread < sink->threads);
     if (sink->schema->field[column].role == TABLE_DROPPED) {
         return WEFT_OK;
+    }
+    if (sink->schema->field[column].take != NULL) {
+        return hand_over(sink, thread, row, column, cell);
     }
     if (c->kind == TABLE_SPLIT) {
         return put_split(sink, tally, row, column, cell);
@@ -275,7 +308,7 @@ static weft_status put_as_word(table_sink *sink, int thread, int64_t row, int64_
     const int length = value == nearbyint(value) && fabs(value) < 1e15
                            ? snprintf(text + DECIMAL_PAD, 32, "%.0f", value)
                            : snprintf(text + DECIMAL_PAD, 32, "%.9g", value);
-    const sink_cell cell = {text + DECIMAL_PAD, (size_t)length};
+    const sink_cell cell = {.text = text + DECIMAL_PAD, .bytes = (size_t)length};
     return sink_put(sink, thread, row, column, &cell);
 }
 
@@ -295,7 +328,7 @@ weft_status sink_put_number(table_sink *sink, int thread, int64_t row, int64_t c
         return put_as_word(sink, thread, row, column, value);
     }
     snprintf(shown, sizeof shown, "%g", value);
-    const sink_cell cell = {shown, strlen(shown)};
+    const sink_cell cell = {.text = shown, .bytes = strlen(shown)};
     return isfinite(value) ? put_value(sink, tally, row, column, &cell, value, value == nearbyint(value))
                            : refuse_word(sink, column, &cell);
 }

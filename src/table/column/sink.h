@@ -21,6 +21,7 @@ enum { SINK_MISSING_MOST = 64 };
 typedef struct sink_cell {
     const char *text;
     size_t bytes;
+    bool quoted; /* it stood in quotes */
 } sink_cell;
 
 typedef struct sink_column {

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "io/text/text_field.h"
+#include "table/rows/csv_lines.h"
 #include "table/table_options.def"
 
 typedef struct row_place {
@@ -20,20 +21,30 @@ typedef struct row_place {
 
 /* ---- cells ---- */
 
-static weft_status copy_doubled(char quote, const char *text, const char *end, sink_cell *cell, char **copy)
+/* A cell whose quotes are no pair around it. Where rows are lines, its closing quote may be missing. */
+static weft_status fail_quote(const csv_marks *marks, const char *text, const char *end, const char *why)
 {
+    enum { SHOWN = 40 };
+    return marks->by_lines
+               ? weft_fail(WEFT_ERR_DATA, "'%.*s': expected a quote that ends a field within its line",
+                           end - text > SHOWN ? SHOWN : (int)(end - text), text)
+               : weft_fail(WEFT_ERR_DATA, "%s, or say " FLAG_QUOTE " none if quotes are characters like others", why);
+}
+
+static weft_status copy_doubled(const csv_marks *marks, const char *text, const char *end, sink_cell *cell, char **copy)
+{
+    const char quote = marks->quote, *const begin = text - 1;
     char *at;
     WEFT_TRY(weft_malloc((size_t)(end - text) + 2 * (size_t)DECIMAL_PAD, 1, WEFT_MEM_WORKSPACE, (void **)copy));
     at = *copy + DECIMAL_PAD;
     cell->text = at;
     while (text < end) {
         if (*text == quote && (text + 1 == end || *++text != quote)) {
-            return weft_fail(WEFT_ERR_DATA,
-                             "a quote stands alone within a cell in quotes: double it, or say " FLAG_QUOTE
-                             " none if quotes are characters like others");
+            return fail_quote(marks, begin, end + 1, "a quote stands alone within a cell in quotes: double it");
         }
         *at++ = *text++;
     }
+    *at = '\0';
     cell->bytes = (size_t)(at - cell->text);
     return WEFT_OK;
 }
@@ -47,16 +58,16 @@ weft_status csv_cell(const csv_marks *marks, const char *text, const char *end, 
     while (end > text && (end[-1] == ' ' || (end[-1] == '\t' && separator != '\t'))) {
         end--;
     }
-    *cell = (sink_cell){text, (size_t)(end - text)};
-    if (quote == '\0' || memchr(text, quote, cell->bytes) == NULL) {
+    *cell = (sink_cell){.text = text, .bytes = (size_t)(end - text)};
+    if (quote == '\0' || memchr(text, quote, cell->bytes) == NULL || (marks->by_lines && *text != quote)) {
         return WEFT_OK;
     }
-    WEFT_CHECK(*text == quote && cell->bytes >= 2 && end[-1] == quote, WEFT_ERR_DATA,
-               "a quote within a cell that is not in quotes: quote the cell, or say " FLAG_QUOTE
-               " none if quotes are characters like others");
-    *cell = (sink_cell){text + 1, cell->bytes - 2};
+    if (*text != quote || cell->bytes < 2 || end[-1] != quote) {
+        return fail_quote(marks, text, end, "a quote within a cell that is not in quotes: quote the cell");
+    }
+    *cell = (sink_cell){.text = text + 1, .bytes = cell->bytes - 2, .quoted = true};
     return memchr(cell->text, quote, cell->bytes) == NULL ? WEFT_OK
-                                                          : copy_doubled(quote, text + 1, end - 1, cell, copy);
+                                                          : copy_doubled(marks, text + 1, end - 1, cell, copy);
 }
 
 /* A cell that is no common number. */
@@ -92,6 +103,27 @@ static inline weft_status put_cell(const row_place *p, const char *end)
 
 /* ---- rows ---- */
 
+/* Counts the cells of a line. WEFT_ERR_DATA: a quote is not closed in the line. */
+static weft_status count_in_line(const row_place *p, int64_t *found)
+{
+    const csv_marks *marks = &p->parser->marks;
+    const char *at = p->begin;
+    text_field field;
+    char name[96];
+    *found = 0;
+    do {
+        if (!text_scan_field(&at, marks->separator, &field)) {
+            const char *end = strchr(at, '\n');
+            (void)fail_quote(marks, at, end - (end[-1] == '\r'), "");
+            return *found < p->parser->columns
+                       ? weft_fail_context(WEFT_ERR_DATA, "%s: ", schema_say(p->parser->sink->schema, *found, name))
+                       : WEFT_ERR_DATA;
+        }
+        (*found)++;
+    } while (text_next_field(&at, marks->separator));
+    return WEFT_OK;
+}
+
 static weft_status fail_width(const row_place *p, const char *end)
 {
     const csv_parser *parser = p->parser;
@@ -104,17 +136,25 @@ static weft_status fail_width(const row_place *p, const char *end)
             break;
         }
     }
+    WEFT_TRY(parser->marks.by_lines ? count_in_line(p, &found) : WEFT_OK);
     return weft_fail(WEFT_ERR_DATA, "%" PRId64 " cells separated by %s, and %s %" PRId64 "%s", found,
                      text_separator_name(parser->marks.separator), parser->rule, parser->columns,
                      parser->marks.separator == ',' ? ": a cell with a comma stands in quotes" : "");
+}
+
+/* Returns true if a line is not to be a row, of which only `stop` is known yet. */
+static bool is_no_row(const row_place *p, const char *stop)
+{
+    const csv_marks *marks = &p->parser->marks;
+    return p->column == 0 && (marks->by_lines ? !csv_line_is_row(marks, p->cell) : stop == p->cell);
 }
 
 /* The line that ends at `end`, a '\n'. */
 static weft_status end_row(row_place *p, const char *end)
 {
     const char *stop = end - (end > p->cell && end[-1] == '\r');
-    if (p->column == 0 && stop == p->cell) {
-        p->begin = p->cell = end + 1; /* an empty line */
+    if (is_no_row(p, stop)) {
+        p->begin = p->cell = end + 1;
         return WEFT_OK;
     }
     assert(p->cell <= end && *end == '\n');

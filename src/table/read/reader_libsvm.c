@@ -60,14 +60,14 @@ static weft_status begin_line(const char *text, const char *end, svm_line *line)
     WEFT_CHECK(text_scan_real(&line->at, false, &line->label) &&
                    (at_end(line) || *line->at == ' ' || *line->at == '\t'),
                WEFT_ERR_DATA, "the line does not begin with a number, the label");
-    line->label_text = (sink_cell){label, (size_t)(line->at - label)};
+    line->label_text = (sink_cell){.text = label, .bytes = (size_t)(line->at - label)};
     line->at = text_skip_blanks(line->at);
     if (line->end - line->at > 4 && memcmp(line->at, "qid:", 4) == 0) {
         const char *query = line->at + 4;
         while (!at_end(line) && *line->at != ' ' && *line->at != '\t') {
             line->at++;
         }
-        line->query = (sink_cell){query, (size_t)(line->at - query)};
+        line->query = (sink_cell){.text = query, .bytes = (size_t)(line->at - query)};
         line->at = text_skip_blanks(line->at);
     }
     return WEFT_OK;

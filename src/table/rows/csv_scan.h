@@ -17,6 +17,8 @@ enum { CSV_SPAN = 16 << 10, CSV_STEP = 64 };
 /* The characters that a scan looks for. quote '\0': double quotes are characters like others. */
 typedef struct csv_marks {
     char separator, quote;
+    bool by_lines;     /* of table/rows/csv_lines.h alone: each row is a line */
+    bool blank_is_row; /* by_lines: an empty line is a row of one empty cell */
 } csv_marks;
 
 /* Writes the places of separators and line ends in text[0 .. bytes) to place, [CSV_SPAN + CSV_STEP]; bytes <=

@@ -1,4 +1,4 @@
-/* Text: blocks, line numbers, compressed files, numbers and tables. */
+/* Text: blocks, line numbers, compressed files, numbers. */
 #include <float.h>
 #include <math.h>
 #include <omp.h>
@@ -7,7 +7,6 @@
 
 #include "io/text/text_source.h"
 #include "io/text/text_stream.h"
-#include "io/text/text_table.h"
 #include "support/folder.h"
 #include "support/random.h"
 
@@ -285,8 +284,6 @@ static void test_lines_before_parsing(void **state)
     ASSERT_OK(text_source_open(put_text(state, "l.txt", "one\r\ntwo\n7\n8"), 100, &source));
     ASSERT_OK(text_source_line(source, line, sizeof line, &end));
     assert_string_equal(line, "one");
-    ASSERT_OK(text_source_line(source, line, sizeof line, &end));
-    text_source_unread(source);
     assert_int_equal(text_source_line_number(source), 1);
     ASSERT_OK(text_source_line(source, line, sizeof line, &end));
     assert_string_equal(line, "two");
@@ -303,76 +300,6 @@ static void test_lines_before_parsing(void **state)
     text_source_close(source);
 }
 
-/* ---- tables ---- */
-
-static void test_tables(void **state)
-{
-    int64_t rows = -1;
-    int64_t columns = -1;
-    int64_t *ints;
-    const char *path = put_gzip(state, "t.csv.gz", "# c\nid,value\n1,-2\n\n3 ,\t4\r\n\"5\" ,6", "wb");
-    ASSERT_OK(text_table_ints(path, WEFT_MEM_GENERAL, &rows, &columns, &ints));
-    static const int64_t expected[] = {1, -2, 3, 4, 5, 6};
-    assert_int_equal(rows, 3);
-    assert_int_equal(columns, 2);
-    assert_memory_equal(ints, expected, sizeof expected);
-    weft_free(ints);
-    float *floats;
-    path = put_text(state, "f.csv", "0.5,,nan\n,2,1e3\n7,8,\n");
-    rows = 3;
-    columns = 3;
-    ASSERT_OK(text_table_floats(path, WEFT_MEM_GENERAL, true, &rows, &columns, &floats));
-    assert_true(floats[0] == 0.5F && isnan(floats[1]) && isnan(floats[2]) && isnan(floats[3]) && floats[4] == 2 &&
-                floats[5] == 1000 && floats[6] == 7 && floats[7] == 8 && isnan(floats[8]));
-    weft_free(floats);
-    rows = -1;
-    columns = -1;
-    ASSERT_OK(text_table_ints(put_text(state, "e", "# nothing\n"), WEFT_MEM_GENERAL, &rows, &columns, &ints));
-    assert_int_equal(rows, 0);
-    assert_null(ints);
-}
-
-static void test_faults_of_tables(void **state)
-{
-    static const struct {
-        const char *text;
-        bool floats;
-        int64_t rows, columns;
-        const char *message;
-    } cases[] = {
-        {"1,2\n3;4\n", false, -1, -1, "line 2: ';4': expected a separator (a comma, as in line 1)"},
-        {"0;1\n0,5;1\n", true, -1, -1, "line 2: a comma within a number: decimal commas?"},
-        {"1,2\n3\n", false, -1, -1, "line 2: 1 fields where 2 are expected"},
-        {"1,2\n3,4,5\n", false, -1, -1, "line 2: more than 2 fields where 2 are expected"},
-        {"1,2\n3,\n", false, -1, -1, "line 2: the line ends where a whole number is expected"},
-        {"1,2\n3,x\n", false, -1, -1, "line 2: 'x': expected a whole number"},
-        {"1,2\n3,4.5\n", false, -1, -1, "line 2: '.5': expected a separator"},
-        {"1,2\n3,99999999999999999999\n", false, -1, -1, "'99999999999999999999': expected a whole number"},
-        {"1,2\n", false, 2, 2, "1 rows of numbers, expected 2"},
-        {"1,2\n3,4\n5,6\n", false, 2, 2, "more than 2 rows"},
-        {"1,2\n", false, -1, 3, "line 1: 2 fields where 3 are expected"},
-        {"1,2\n1,inf\n", true, -1, -1, "line 2: 'inf': expected a finite number"},
-        {"1,2\n1,1e39\n", true, -1, -1, "line 2: '1e39': expected a number within the range of float32"},
-        {"1,2\n1,nan\n", true, -1, -1, "line 2: 'nan': expected a finite number"},
-        {"head\nhead\n1\n", true, -1, -1, "'head': expected a finite number"},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const char *path = put_text(state, "t.csv", cases[i].text);
-        int64_t rows = cases[i].rows;
-        int64_t columns = cases[i].columns;
-        int64_t *ints = NULL;
-        float *floats = NULL;
-        weft_status status = cases[i].floats
-                                 ? text_table_floats(path, WEFT_MEM_GENERAL, false, &rows, &columns, &floats)
-                                 : text_table_ints(path, WEFT_MEM_GENERAL, &rows, &columns, &ints);
-        assert_int_equal(status, WEFT_ERR_DATA);
-        ASSERT_MESSAGE(cases[i].message);
-        ASSERT_MESSAGE("t.csv");
-        assert_null(ints);
-        assert_null(floats);
-    }
-}
-
 int main(void)
 {
 #define FOLDER_TEST(name) cmocka_unit_test_setup_teardown(name, folder_setup, folder_teardown)
@@ -380,7 +307,6 @@ int main(void)
         cmocka_unit_test(test_integers),    cmocka_unit_test(test_reals_against_strtod),
         FOLDER_TEST(test_blocks_and_rows),  FOLDER_TEST(test_errors_name_the_line),
         FOLDER_TEST(test_compressed_files), FOLDER_TEST(test_lines_before_parsing),
-        FOLDER_TEST(test_tables),           FOLDER_TEST(test_faults_of_tables),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

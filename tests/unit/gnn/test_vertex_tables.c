@@ -3,7 +3,7 @@
 #include <omp.h>
 
 #include "gnn/data/read/reader_parts.h"
-#include "io/text/text_table.h"
+#include "io/text/text_header.h"
 #include "support/folder.h"
 
 enum { ROWS = 100003, STEP = 7919, CLASSES = 37 }; /* a prime number of rows: (row * STEP) mod ROWS is a permutation */
@@ -94,9 +94,9 @@ static void test_one_fault_among_many_rows(void **state)
         {"-1,x,c1,0.5\n", "t.csv: line 70002: column 'id': '-1': expected the id of a vertex"},
         {"", "no row for vertex "},
         {"# nobody\n", "no row for vertex "},
-        {"1,x\n", "t.csv: line 70002: 2 fields where 4 are expected"},
-        {"1,x,y,2,3\n", "t.csv: line 70002: more than 4 fields"},
-        {"1,\"x,y,2\n", "t.csv: line 70002: column 'note': '\"x': expected a quote that ends a field"},
+        {"1,x\n", "t.csv: line 70002: 2 cells separated by a comma, and the header names 4"},
+        {"1,x,y,2,3\n", "t.csv: line 70002: 5 cells separated by a comma, and the header names 4"},
+        {"1,\"x,y,2\n", "t.csv: line 70002: column 'note': '\"x,y,2': expected a quote that ends a field"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *path = write_table(state, 70000, cases[i].change);
