@@ -143,6 +143,27 @@ def caches():
     return found
 
 
+def busy_seconds():
+    """Processor seconds that all programs took since the machine started, with what its host took away (steal)."""
+    with open("/proc/stat", encoding="utf-8") as stream:
+        user, nice, system, _, _, irq, softirq, steal = map(int, stream.readline().split()[1:9])
+    return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
+
+
+class Neighbours:
+    """Counts the processors that programs other than this one and its children took since it was made."""
+
+    def __init__(self):
+        self.begin = self.clocks()
+
+    def clocks(self):
+        return busy_seconds() - children_cpu() - time.process_time(), time.perf_counter()
+
+    def processors(self):
+        (busy, wall), (busy_then, wall_then) = self.clocks(), self.begin
+        return max(0.0, (busy - busy_then) / (wall - wall_then))
+
+
 def machine():
     """The record of the machine that stands in every file of results."""
     family = first_value("/proc/cpuinfo", "cpu family"), first_value("/proc/cpuinfo", "model\t")

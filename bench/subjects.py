@@ -1,10 +1,12 @@
 """The subjects of bench/measure: what each runs, and the table that it makes of the samples.
 
-A subject is a function of a Job. It returns {"columns": [...], "rows": [[...], ...]}: a cell is text, a number, None, or quartiles
+A subject is a function of a Job. It returns {"columns": [...], "rows": [[...], ...], "shown": how many of its commands stand on the
+page, the others being alike}: a cell is text, a number, None, or quartiles
 with their samples (measuring.quartiles), and a column says how its cells are written (bench/tables.py). Programs that check their
 results give no rate for a wrong one; a subject raises Failed then, or notes the failure and goes on with its other rows.
 """
 import json
+import math
 import os
 import shlex
 import shutil
@@ -41,9 +43,11 @@ class Job:
         if text not in self.commands:
             self.commands.append(text)
 
-    def run(self, words, threads=None):
-        self.show(words)
-        return measuring.run(words, threads or self.threads)
+    def script(self, name, words, hidden, python=sys.executable):
+        """What a script of bench/ prints with --json; the page does not show its hidden words."""
+        command = [os.path.join(measuring.BENCH, name), *words]
+        self.show(command)
+        return json.loads(measuring.run([python, *command, *hidden, "--json"], self.threads).stdout)
 
     def store(self, name, spec):
         """The graph store, which is made on first use and kept for later subjects."""
@@ -98,8 +102,8 @@ def column(head, **how):
     return {"head": head, **how}
 
 
-def table(columns, rows):
-    return {"columns": columns, "rows": rows}
+def table(columns, rows, shown=None):
+    return {"columns": columns, "rows": rows, "shown": shown}
 
 
 def of(rows, key):
@@ -119,6 +123,8 @@ def epochs(job):
         found = job.peers(store, ["--dims", "", "--cases", cases, "--epoch-peers", "dgl", "--rounds", job.pick(rounds, 1),
                                   "--epochs", job.pick(count, 2)])
         for row in found["epochs"]:
+            if not row["agree"]:
+                job.failures.append(f"{row['case']}: losses differ by {row['loss_distance']:.1e}")
             rows.append([CASES[row["case"]] + note, row.get("peer_seconds"), row.get("weft_seconds"), row["ratio"], row["memory_ratio"],
                          row["loss_distance"]])
     return table([column("model"), column("DGL s"), column("Weft s"), column("DGL / Weft"), column("memory, Weft / DGL"),
@@ -127,6 +133,7 @@ def epochs(job):
 
 def sums(job):
     found = job.peers(job.reddit(), ["--dims", "64,256", "--cases", "", "--rounds", job.pick(2, 1)])
+    job.failures += [f"a sum of width {row['d']} was wrong" for row in found["spmm"] if row["ratio"] is None]
     rows = [[str(row["d"]), row["peer_seconds"], row.get("weft_seconds"), row["ratio"], row["weft_detail"].get("percent_of_limit")]
             for row in found["spmm"]]
     return table([column("d"), column("DGL s"), column("Weft s"), column("DGL / Weft"), column("% of the limit")], rows)
@@ -141,29 +148,18 @@ def seconds_to_accuracy(job):
     for name, store, target, hidden, rounds in plans:
         found = job.peers(store, ["--to-accuracy", target, "--sampled", "10,10", "--hidden", hidden, "--rounds", job.pick(rounds, 1)])
         for row in found["to_accuracy"]:
-            rows.append([f"{name}, SAGE 2x{hidden}, to {100 * target:g} %", *(row.get(key) or "not reached" for key in (
-                "peer_seconds", "peer_epochs", "weft_seconds", "weft_epochs")), row["ratio"]])
-    return table([column("graph"), column("DGL, sampled, s"), column("epochs"), column("Weft s"), column("epochs"),
-                  column("DGL / Weft")], rows)
+            figures = [row.get(key, "not reached") for key in ("peer_seconds", "peer_epochs", "weft_seconds", "weft_epochs")]
+            rows.append([f"{name}, 2x{hidden}, {100 * target:g} %", row["weft_train"] or "Adam", *figures, row["ratio"]])
+    return table([column("graph, GraphSAGE, test accuracy"), column("Weft trains by"), column("DGL, sampled, s"), column("epochs"),
+                  column("Weft s"), column("epochs"), column("DGL / Weft")], rows)
 
 
 def partition(job):
-    store = job.reddit_random()
-    folder = os.path.dirname(job.weft)
-    measuring.run(["cmake", "--build", folder, "--target", "partition_rules"])
-    rows = []
-    for parts in (8, 16):
-        for method in ("ne", "stream", "expand"):
-            if method == "ne":  # the rule as its paper has it, one thread
-                command, rounds = [os.path.join(folder, "tests", "partition_rules"), store, method, parts], 1
-            else:
-                command = [job.weft, "partition", store, "--parts", parts, "--method", method, "--save", "off", "--json"]
-                rounds = job.pick(2, 1)
-            runs = [json.loads(job.run(command).stdout) for _ in range(rounds)]
-            replication, balance = (runs[0][key] for key in ("replication_factor", "vertex_balance"))
-            rows.append([f"{parts}", "NE" if method == "ne" else f"`{method}`", replication, balance, replication * balance,
-                         of(runs, "seconds")])
-    job.commands = [command for command in job.commands if "--parts 8" not in command and " ne 8" not in command]
+    measuring.run(["cmake", "--build", os.path.dirname(job.weft), "--target", "partition_rules"])
+    words = [job.reddit_random(), "--parts", "8,16", "--methods", "ne,stream,expand", "--rounds", job.pick(2, 1)]
+    found = job.script("partition", words, ["--weft", job.weft])
+    rows = [[str(row["parts"]), row["method"], row["replication_factor"], row["vertex_balance"], row["largest"], row["seconds"]]
+            for row in found]
     return table([column("parts"), column("method"), column("replication factor"), column("vertex balance"), column("largest"),
                   column("s")], rows)
 
@@ -178,9 +174,8 @@ def memory(job):
         runs = [job.train(words)[1] for _ in range(job.pick(2, 1))]
         predicted, measured = runs[0]["predicted_peak_bytes"], of(runs, "peak_rss_bytes")
         rows.append([name, predicted, measured, predicted / measured["median"]])
-    del job.commands[2:]  # one of them is enough for the page
     return table([column("model"), column("predicted MB", scale=1 / MB, spread=False), column("measured MB", scale=1 / MB, spread=False),
-                  column("predicted / measured")], rows)
+                  column("predicted / measured")], rows, shown=1)
 
 
 def startup(job):
@@ -210,7 +205,7 @@ def ranks(job):
         seconds = {key: quartiles(line["epoch_s"] for lines, _ in runs for line in lines[1:]) for key, runs in found.items()}
         rows.append([f"SAGE 2x{hidden}", seconds["1"], seconds["2"], seconds["2"]["median"] / seconds["1"]["median"]])
     return table([column("Reddit-size, random order"), column("1 rank, 2 threads, s"), column("2 ranks, 1 thread, s"), column("ratio")],
-                 rows)
+                 rows, shown=2)
 
 
 # ---- communication --------------------------------------------------------------------------------------------------
@@ -223,7 +218,7 @@ def allreduce(job):
         if not all(run["valid"] for run in runs):
             job.failures.append(f"a sum of {row['bytes']} bytes was wrong")
             continue
-        rows.append([name + "iB", *sides, sides[1]["median"] / sides[0]["median"]])
+        rows.append([f"{name[:-1]} {name[-1]}iB", *sides, sides[1]["median"] / sides[0]["median"]])
     return table([column("bytes"), column("Weft us", scale=1e6), column("MPI us", scale=1e6), column("MPI / Weft")], rows)
 
 
@@ -231,6 +226,7 @@ def sync(job):
     found = job.bench_comm(["--op", "sync", "--sizes", job.pick("102400000", "4000000"), "--pin", "off", "--overlap", "off", "--bucket",
                             "2MiB", "--comm-thread", "off", "--algorithms", "allreduce,topk,divide-shuffle,shadow,asp", "--topk-density",
                             "0.01"], job.pick(2, 1))
+    job.failures += [f"{row['algorithm']} computed something else" for row, runs in found if not all(run["valid"] for run in runs)]
     rows = [[row["algorithm"], row["ran"], of(runs, "seconds_median"), of(runs, "model_seconds"), of(runs, "mpi_seconds_median")]
             for row, runs in found]
     return table([column("mode"), column("what ran"), column("ms a step", scale=1e3), column("predicted ms", scale=1e3, spread=False),
@@ -240,6 +236,7 @@ def sync(job):
 def select(job):
     found = job.bench_comm(["--op", "select", "--sizes", job.pick("102400000", "4000000"), "--algorithms", "all", "--topk-density", "0.01"],
                            job.pick(3, 1))
+    job.failures += [f"{row['algorithm']} selected something else" for row, runs in found if not all(run["valid"] for run in runs)]
     rows = [[row["algorithm"], of(runs, "seconds_median"), of(runs, "passes"), row["exact_share"]] for row, runs in found]
     return table([column("algorithm"), column("ms", scale=1e3), column("passes that only read"), column("share of the exact answer")], rows)
 
@@ -247,16 +244,14 @@ def select(job):
 # ---- text and images ------------------------------------------------------------------------------------------------
 def text(job):
     python = measuring.VENV_PYTHON if os.access(measuring.VENV_PYTHON, os.X_OK) else sys.executable
-    words = [os.path.join(measuring.BENCH, "convert_text"), "--edges", job.pick("10000000", "200000"), "--vertices",
-             job.pick("2000000", "40000"), "--rounds", job.pick("3", "1")]
-    job.show(words)
-    found = json.loads(measuring.run([python, *words, "--weft", job.weft, "--json"], job.threads).stdout)
+    words = ["--edges", job.pick(10000000, 200000), "--vertices", job.pick(2000000, 40000), "--rounds", job.pick(3, 1)]
+    found = job.script("convert_text", words, ["--weft", job.weft], python)
+    readers = (("`weft convert`: read", "weft", "read_s"), ("`weft convert`: whole, with the store", "weft", "whole_s"),
+               ("pandas.read_csv", "pandas.read_csv", "s"), ("numpy.loadtxt", "numpy.loadtxt", "s"))
     rows = [[f"edges, {name}", found[key][part], found["megabytes"] / found[key][part]["median"] / 1e3]
-            for name, key, part in (("`weft convert`: read", "weft", "read_s"), ("`weft convert`: whole, with the store", "weft", "whole_s"),
-                                    ("pandas.read_csv", "pandas.read_csv", "s"), ("numpy.loadtxt", "numpy.loadtxt", "s")) if key in found]
-    words = [os.path.join(measuring.BENCH, "table", "run"), "--rows", job.pick("1000000", "20000"), "--rounds", job.pick("5", "2")]
-    job.show(words)
-    found = json.loads(measuring.run([sys.executable, *words, "--build", os.path.dirname(job.weft), "--json"], job.threads).stdout)
+            for name, key, part in readers if key in found]
+    words = ["--rows", job.pick(1000000, 20000), "--rounds", job.pick(5, 2)]
+    found = job.script("table/run", words, ["--build", os.path.dirname(job.weft)])
     rows.append(["CSV table of 40 columns", quartiles(found["seconds"]), found["gb_per_second"]])
     return table([column("what is read"), column("s"), column("GB/s")], rows)
 
@@ -267,24 +262,26 @@ def images(job):
     for name, network, batch, size, steps, rounds in cases[:job.pick(2, 1)]:
         steps = job.pick(steps, 3)
         for precision in ("f32", "bf16"):
-            peer = [os.path.join(measuring.BENCH, "peers", "images.py"), network, "--batch", batch, "--steps", steps]
-            peer += ["--bf16"] if precision == "bf16" else []
-            job.show(peer)
+            peer = [network, "--batch", batch, "--steps", steps] + (["--bf16"] if precision == "bf16" else [])
             data = f"synth:images,n={batch * steps},size={size},channels=3,classes=10,test={batch}"
             words = ["--data", data, "--model", network, "--batch-size", str(batch), "--augment", "none", "--epochs", "2", "--precision",
                      precision, *LEAN]
 
             def theirs():
-                return json.loads(measuring.run([measuring.VENV_PYTHON, *peer, "--threads", job.threads, "--json"], job.threads).stdout)
+                return job.script("peers/images.py", peer, ["--threads", job.threads], measuring.VENV_PYTHON)
 
             def ours():
-                return job.train([*words, "--threads", str(job.threads)])[0][1]["epoch_s"]
+                last = job.train([*words, "--threads", str(job.threads)])[0][1]
+                if not isinstance(last["loss"], float) or not math.isfinite(last["loss"]):
+                    raise Failed(f"{name}, {precision}: the loss is {last['loss']}")
+                return batch * steps / last["epoch_s"]
 
             found = take_turns(job.pick(rounds, 1), {"torch": theirs, "weft": ours})
             job.versions["torch"] = found["torch"][0]["torch"]
-            rates = [quartiles(rate for run in found["torch"] for rate in run["rates"]), quartiles(batch * steps / s for s in found["weft"])]
+            rates = [quartiles(rate for run in found["torch"] for rate in run["rates"]), quartiles(found["weft"])]
             rows.append([f"{name}, {precision}", *rates, rates[1]["median"] / rates[0]["median"]])
-    return table([column("network"), column("PyTorch images/s"), column("Weft images/s"), column("Weft / PyTorch")], rows)
+    return table([column("network"), column("PyTorch images/s"), column("Weft images/s"), column("Weft / PyTorch")], rows,
+                 shown=2)
 
 
 # Name: (function, seconds on two quiet cores with the stores made).

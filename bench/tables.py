@@ -12,7 +12,7 @@ import measuring
 
 PAGES = [os.path.join(measuring.ROOT, name) for name in ("README.md", "docs/performance.md", "docs/performance-machines.md")]
 BLOCK = re.compile(r"(<!-- (table|measured|machines): ([\w/-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
-BUSY = 0.5  # load from which a measurement is marked
+BUSY = 0.2  # processors that other programs take from which on a measurement is marked
 COLUMNS = 130  # of a command before it goes on in the next line
 
 
@@ -54,9 +54,8 @@ def wrapped(command):
 def provenance(result):
     machine, build = result["machine"], result["build"]
     memory = int(machine["memory"].split()[0]) / 2**20  # of KiB
-    busy = f", load {machine['load']:.1f} at the start" if machine["load"] > BUSY else ""
     return (f"{machine['processor']} (family and model {machine['family']}), {machine['cores']} cores, {memory:.0f} GiB; commit "
-            f"{result['commit'][:12]}, {build['compiler']}, {build['MPI']}, oneDNN {build['oneDNN']}; {result['date']}{busy}")
+            f"{result['commit']}, {build['compiler']}, {build['MPI']}, oneDNN {build['oneDNN']}; {result['date']}")
 
 
 def read_result(path):
@@ -72,7 +71,9 @@ def machines(results):
     for name in sorted(os.listdir(results)):
         if name.endswith(".json"):
             result = read_result(os.path.join(results, name))
-            subjects.setdefault(provenance(result), []).append(result["subject"])
+            others = result["other_processors"]
+            busy = f" (other programs took {others:.1f} processors)" if others > BUSY else ""
+            subjects.setdefault(provenance(result), []).append(result["subject"] + busy)
             versions.update(result["versions"])
     lines = [f"- {line}: {', '.join(names)}" for line, names in subjects.items()]
     return lines + ["- Peers: " + ", ".join(f"{name} {text}" for name, text in sorted(versions.items()))] * bool(versions)
@@ -88,7 +89,7 @@ def content(kind, name, results):
     if kind == "table":
         return table(result)
     commands = [command for command in result["commands"] if " convert synth:" not in command]  # stores stand in the page's head
-    return ["```", *(line for command in commands for line in wrapped(command)), "```", "", *table(result)]
+    return ["```", *(line for command in commands[:result.get("shown")] for line in wrapped(command)), "```", "", *table(result)]
 
 
 def rendered(text, results):
