@@ -10,9 +10,14 @@ tests/train/test_golden_dense.c holds that the two compute the same.
 """
 import argparse
 import contextlib
+import json
+import os
 import resource
-import statistics
+import sys
 import time
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from measuring import quartiles  # noqa: E402
 
 import torch
 import torch.nn.functional as F
@@ -83,6 +88,7 @@ def main():
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--json", action="store_true", help="all rates as JSON")
     half = parser.add_mutually_exclusive_group()
     half.add_argument("--bf16", dest="half", action="store_const", const=torch.bfloat16, help="autocast to bfloat16")
     half.add_argument("--f16", dest="half", action="store_const", const=torch.float16, help="autocast to float16")
@@ -109,11 +115,14 @@ def main():
             torch.cuda.synchronize()
         if step >= 2:  # formats are chosen and memory is touched in the first ones
             rates.append(args.batch / (time.perf_counter() - begin))
-    low, middle, high = statistics.quantiles(rates, n=4)
+    rate = quartiles(rates)
     peak = torch.cuda.max_memory_allocated() / 2**30 if gpu else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     kind = str(args.half or torch.float32).removeprefix("torch.")
+    if args.json:
+        print(json.dumps({"torch": torch.__version__, "rates": rates, "peak_gib": peak}))
+        return
     print(f"torch {torch.__version__} {torch.cuda.get_device_name() if gpu else 'cpu'} {args.network} batch {args.batch} {kind}: "
-          f"{middle:.1f} images/s ({low:.1f} to {high:.1f}), peak {peak:.2f} GiB")
+          f"{rate['median']:.1f} images/s ({rate['q1']:.1f} to {rate['q3']:.1f}), peak {peak:.2f} GiB")
 
 
 if __name__ == "__main__":

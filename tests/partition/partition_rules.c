@@ -1,6 +1,6 @@
 /*
  * partition_rules STORE RULE PARTS: the vertex-cut of a graph store by a rule of others (support/partition_rules.h),
- * its figures as weft partition --json prints them. scripts/bench_partition shows them beside Weft's.
+ * its figures as weft partition --json prints them. bench/partition shows them beside Weft's.
  */
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# weft partition on a real graph: JSON, table, what is kept, errors, and the table of scripts/bench_partition.
+# weft partition on a real graph: JSON, table, what is kept, errors, and the table of bench/partition.
 # args of this script: path of weft, source folder
 set -u
 weft=$1
@@ -31,7 +31,7 @@ grep -q "^replication factor" "$folder/table" || fail "no table: $(cat "$folder/
 "$weft" partition "$folder/photo" --parts 0 >"$folder/table" 2>&1
 [ $? = 2 ] || fail "--parts 0 must exit 2"
 
-rows=$(bash "$source/scripts/bench_partition" "$folder/photo" --parts "2 4" --methods "libra metis" --weft "$weft" \
+rows=$("$source/bench/partition" "$folder/photo" --parts 2,4 --methods libra,metis --weft "$weft" \
     2>"$folder/log" | grep -c '^| [24] | ')
-[ "$rows" = 4 ] || fail "bench_partition: $rows rows instead of 4: $(cat "$folder/log")"
+[ "$rows" = 4 ] || fail "bench/partition: $rows rows instead of 4: $(cat "$folder/log")"
 echo passed

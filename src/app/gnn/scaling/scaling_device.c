@@ -15,7 +15,7 @@ static const scaling_device device[] = {
 
 enum { SECTOR = 32, PACK = 16, ELEMENT = sizeof(float), WIDE_STRIP = 128, NARROW_STRIP = 32 /* columns */ };
 /* On an H100: of the cache's rate, what rows reach that are no whole number of packs, sectors counted, as measured; of
- * memory's, what products of tall matrices reach, fitted to four epochs (docs/performance.md). */
+ * memory's, what products of tall matrices reach, fitted to four epochs (docs/performance-machines.md). */
 static const double single_cells = 0.93, tall_products = 0.6;
 
 const scaling_device *scaling_device_of(scaling_device_name name)
