@@ -201,7 +201,7 @@ weft_status muon_create(const train_model *model, const muon_options *options, w
     const weft_status local =
         status == WEFT_OK && m->comm != NULL ? WEFT_NEW_ZERO(&count, comm_size(m->comm), WEFT_MEM_PARAMETER) : status;
     status = equal != NULL ? comm_agree(equal, local) : local;
-    if (status == WEFT_OK && m->comm != NULL) {
+    if (status == WEFT_OK && count != NULL) {
         status = plan_gather(m, count);
     }
     m->rule = (optimizer_matrices){.self = m, .takes = m->takes, .update = update};

@@ -5,7 +5,7 @@
  * every direction about the same length: it replaces the momentum by the orthogonal matrix next to it.
  *
  *      velocity = 0.95 velocity + g
- *      O = orthogonalise(g + 0.95 velocity)                                       Nesterov; train/second/orthogonal.h
+ *      O = orthogonalise(g + 0.95 velocity)                    Nesterov's form; train/second/orthogonal.h
  *      W = (1 - rate decay) W - rate max(1, out / in)^0.5 O
  *
  * Its matrices are the maps of the model (train_model.map) without the first and the last: each named matrix of a block
@@ -68,13 +68,14 @@ typedef struct train_muon {
     weft_tensor step;  /* [1, elements of all matrices], in the order of `matrix` */
     weft_comm *comm;   /* the ranks that share the matrices; NULL: none do */
     void *step_host;   /* `step` on its way between ranks, where they share */
-    comm_plan *gather; /* of step_host */
+    comm_plan *gather; /* an all-gather of step_host */
     muon_seconds seconds;
-    optimizer_matrices rule; /* for train_preconditioner.matrices; valid while *muon stays where it is */
+    /* For train_preconditioner.matrices; valid while *muon stays where it is. */
+    optimizer_matrices rule;
 } train_muon;
 
-/* model: its parameters are committed; it lives as long as *muon. equal: the ranks whose replicas and gradients are equal in every step; NULL: this rank alone.
- * Collective over `equal`. Free with muon_destroy, also after a failure. WEFT_ERR_USAGE: the model has no hidden
+/* model: its parameters are committed; it lives as long as *muon. equal: the ranks whose replicas and gradients are
+ * equal in every step; NULL: this rank alone. Collective over `equal`. Free with muon_destroy, also after a failure. WEFT_ERR_USAGE: the model has no hidden
  * matrix. */
 weft_status muon_create(const train_model *model, const muon_options *options, weft_comm *equal, train_muon *muon);
 void muon_destroy(train_muon *muon);
