@@ -35,8 +35,8 @@ typedef struct capture_conv {
 
 void capture_conv_destroy(capture_conv *scratch);
 
-/* packed [1, n (n + 1) / 2], in the type of the parameters: becomes the sums of these rows, or with `add` grows by them.
- * rows: of a convolution without groups. [out] count: patches that were summed, more than none. */
+/* packed [1, n (n + 1) / 2], in the type of the parameters: becomes the sums of these rows, or with `add` grows by
+ * them. rows: of a convolution without groups. [out] count: patches that were summed, more than none. */
 weft_status capture_conv_inputs(capture_conv *scratch, const tap_rows *rows, const capture_pixels *pixels, bool add,
                                 weft_tensor *packed, int64_t *count);
 

@@ -10,8 +10,8 @@
  *
  * Its matrices are the maps of the model (train_model.map) without the first and the last: each named matrix of a block
  * by itself, kernels as out x (in height width). The first layer, the last one, biases and norms keep the optimiser's
- * rule, and so do convolutions in groups, which are no maps. The velocity is the optimiser's first slot, so checkpoints hold it and
- * nothing else needs to be kept.
+ * rule, and so do convolutions in groups, which are no maps. The velocity is the optimiser's first slot, so
+ * checkpoints hold it and nothing else needs to be kept.
  *
  * An O has singular values near 1 whatever the size of the gradient, so its rate does not depend on the loss, the batch
  * or the optimiser of the other parameters. It is therefore a number of its own (--muon-lr), and takes from --lr only
@@ -75,8 +75,8 @@ typedef struct train_muon {
 } train_muon;
 
 /* model: its parameters are committed; it lives as long as *muon. equal: the ranks whose replicas and gradients are
- * equal in every step; NULL: this rank alone. Collective over `equal`. Free with muon_destroy, also after a failure. WEFT_ERR_USAGE: the model has no hidden
- * matrix. */
+ * equal in every step; NULL: this rank alone. Collective over `equal`. Free with muon_destroy, also after a failure.
+ * WEFT_ERR_USAGE: the model has no hidden matrix. */
 weft_status muon_create(const train_model *model, const muon_options *options, weft_comm *equal, train_muon *muon);
 void muon_destroy(train_muon *muon);
 
