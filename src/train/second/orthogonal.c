@@ -108,46 +108,27 @@ static weft_status operand_of(const orthogonal_work *w, const weft_tensor *x, co
     return hal_cast(w->hal, &(hal_cast_args){.x = tensor_mat(&from), .y = tensor_mat(operand)});
 }
 
-/* c = alpha op(a) op(b) + beta c */
-typedef struct product {
-    double alpha, beta;
-    bool trans_a, trans_b;
-} product;
-
-static weft_status multiply(const product *p, const weft_tensor *a, const weft_tensor *b, const weft_tensor *c)
-{
-    return hal_gemm(c->hal, &(hal_gemm_args){.a = tensor_mat(a),
-                                             .b = tensor_mat(b),
-                                             .c = tensor_mat(c),
-                                             .trans_a = p->trans_a,
-                                             .trans_b = p->trans_b,
-                                             .alpha = p->alpha,
-                                             .beta = p->beta});
-}
-
-/* turned = b S + c S S, with S = x x^T or x^T x. */
+/* turned = b S + c S S, with S = x x^T or x^T x. S is its own transpose, which hal multiplies faster in bfloat16. */
 static weft_status form_polynomial(orthogonal_work *w, const orthogonal_shape *shape, const weft_tensor *x)
 {
     const int64_t k = smaller_side(shape), squares = shape->count * k * k;
     const bool tall = shape->rows > shape->cols;
-    const product square = {.alpha = 1.0, .trans_a = tall, .trans_b = !tall};
-    const product polynomial = {.alpha = TAKE_SS, .beta = TAKE_S};
     weft_tensor s;
     for (int64_t i = 0; i < shape->count; ++i) {
         const weft_tensor one = matrix_of(x, i, shape->rows, shape->cols);
-        const weft_tensor to = matrix_of(&w->square, i, k, k);
-        WEFT_TRY(multiply(&square, &one, &one, &to));
+        weft_tensor to = matrix_of(&w->square, i, k, k);
+        WEFT_TRY(tensor_gemm(&(tensor_product){.a = &one, .b = &one, .trans_a = tall, .trans_b = !tall}, &to));
     }
     WEFT_TRY(operand_of(w, &w->square, &w->half_square, squares, &s));
     const weft_tensor exact = tensor_view(&w->square, 0, 1, 0, squares);
     weft_tensor turned = tensor_view(&w->turned, 0, 1, 0, squares);
-    WEFT_TRY(tensor_axpby(1.0, &exact, 0.0, &turned));
+    WEFT_TRY(tensor_axpby(TAKE_S / TAKE_SS, &exact, 0.0, &turned));
     for (int64_t i = 0; i < shape->count; ++i) {
         const weft_tensor one = matrix_of(&s, i, k, k);
-        const weft_tensor to = matrix_of(&w->turned, i, k, k);
-        WEFT_TRY(multiply(&polynomial, &one, &one, &to));
+        weft_tensor to = matrix_of(&w->turned, i, k, k);
+        WEFT_TRY(tensor_gemm(&(tensor_product){.a = &one, .b = &one, .trans_a = w->half, .beta = 1.0}, &to));
     }
-    return WEFT_OK;
+    return tensor_axpby(TAKE_SS, &turned, 0.0, &turned);
 }
 
 /* to = a from + (b S + c S S) from */
@@ -155,17 +136,18 @@ static weft_status step(orthogonal_work *w, const orthogonal_shape *shape, const
 {
     const int64_t k = smaller_side(shape), rows = shape->rows, cols = shape->cols;
     const bool tall = rows > cols;
-    const product last = {.alpha = 1.0, .beta = TAKE_X};
     weft_tensor x, turned;
     WEFT_TRY(operand_of(w, from, &w->half_x, shape->count * rows * cols, &x));
     WEFT_TRY(form_polynomial(w, shape, &x));
     WEFT_TRY(operand_of(w, &w->turned, &w->half_turned, shape->count * k * k, &turned));
-    WEFT_TRY(tensor_axpby(1.0, from, 0.0, to));
+    WEFT_TRY(tensor_axpby(TAKE_X, from, 0.0, to));
     for (int64_t i = 0; i < shape->count; ++i) {
         const weft_tensor one = matrix_of(&x, i, rows, cols);
         const weft_tensor factor = matrix_of(&turned, i, k, k);
-        const weft_tensor out = matrix_of(to, i, rows, cols);
-        WEFT_TRY(multiply(&last, tall ? &one : &factor, tall ? &factor : &one, &out));
+        weft_tensor out = matrix_of(to, i, rows, cols);
+        const tensor_product product = {
+            .a = tall ? &one : &factor, .b = tall ? &factor : &one, .trans_a = w->half && !tall, .beta = 1.0};
+        WEFT_TRY(tensor_gemm(&product, &out));
     }
     return WEFT_OK;
 }
