@@ -35,6 +35,19 @@ static weft_status declare_parameters(gnn_model *model, weft_dtype dtype)
     return param_store_commit(&model->params, model->comm);
 }
 
+/* A bias behind a sum over neighbours is not of the rows that its layer's weights write. */
+static train_map map_of(const gnn_model *model, int l)
+{
+    const gnn_layer *layer = &model->layer[l];
+    const gnn_layer_plan *plan = layer->plan;
+    const bool sums_behind = plan->flow == GNN_FLOW_LINEAR_FIRST || plan->flow == GNN_FLOW_ATTENTION;
+    return (train_map){.block = layer->linear.weight,
+                       .bias = plan->centred ? LINEAR_NO_BLOCK : layer->linear.bias,
+                       .transposed = layer->linear.transposed,
+                       .joined = !sums_behind,
+                       .constant = l == 0 && (plan->sparse || model->plan.config.input_dropout <= 0.0f)};
+}
+
 static bool keeps_features_apart(const gnn_model *model)
 {
     return model->plan.layer[0].flow == GNN_FLOW_AGGREGATE_FIRST;
@@ -172,6 +185,13 @@ weft_status gnn_model_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, c
     }
     WEFT_TRY(declare_parameters(model, dtype));
     WEFT_TRY(create_matrices(model));
+    for (int l = 0; l < layer_count(model); ++l) {
+        model->map[l] = map_of(model, l);
+    }
+    model->interface.map = model->map;
+    model->interface.maps = layer_count(model);
+    model->interface.row_id = part->gid;
+    model->interface.row_ids = part->n_owned;
     return upload_row_ids(model, part);
 }
 

@@ -35,7 +35,8 @@ typedef struct gnn_model {
     tensor_stream stream;   /* the features, if they stay on the host */
     weft_tensor panel, gradient;
     gnn_connections connections;
-    int64_t *row_id; /* device, [n_owned] global ids */
+    int64_t *row_id;               /* device, [n_owned] global ids */
+    train_map map[GNN_MAX_LAYERS]; /* of the layers */
     train_model interface;
 } gnn_model;
 

@@ -11,6 +11,7 @@ extern const weft_activity ACTIVITY_LOSS[1];
 extern const weft_activity ACTIVITY_ALLREDUCE[1];
 extern const weft_activity ACTIVITY_NORM_SUMS[1]; /* statistics of batch norm over ranks */
 extern const weft_activity ACTIVITY_OPTIMIZER[1];
+extern const weft_activity ACTIVITY_SECOND[1]; /* second order: factors, inverses and turned gradients */
 extern const weft_activity ACTIVITY_EVALUATE[1];
 extern const weft_activity ACTIVITY_WRITE[1];
 

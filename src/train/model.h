@@ -64,8 +64,10 @@ static inline weft_status train_ready(const train_pass *pass, int block)
 typedef struct train_map {
     /* Block of the parameter store that holds the weights, [in, out], or [out, in] where `transposed`. */
     int block;
-    /* Block of the bias that is added to the same output rows; -1: none, or the bias joins behind a sum over rows. */
+    /* Block of the bias; -1: none, or a norm takes it off again. */
     int bias;
+    /* The bias is added to the rows that the map writes, as one more row of the weights; else to sums of these rows. */
+    bool joined;
     bool transposed;
     /* The input rows are the same in every training pass, but for a mask over features that are held sparse. */
     bool constant;
@@ -78,8 +80,8 @@ typedef struct train_model {
     /* Linear maps, in the order of the forward pass; the same on all ranks. maps == 0: the model names none. */
     const train_map *map;
     int maps;
-    /* Ids of this rank's rows [row_ids] on the host, each in [0, rows of all ranks) and of one rank; NULL: rows have no
-     * ids. */
+    /* Ids of this rank's rows [row_ids] on the host, from 0 to the rows of all ranks less 1; no two rows share an id.
+     * NULL: rows have no ids. */
     const int64_t *row_id;
     int64_t row_ids;
     /* Age in epochs of the oldest row of another rank that the last pass used; 0: all rows were of that pass. */

@@ -11,6 +11,14 @@
 #include "comm/sync/sync.h"
 #include "train/optimizer.h"
 
+/* Of the last step, the same on all ranks; seconds are this rank's, since the run began. */
+typedef struct precondition_figures {
+    double clip;       /* factor that a bound put on the step, at most 1 */
+    double damping;    /* relative, mean over layers */
+    double seconds[3]; /* looking at rows and summing over ranks, inverting, turning gradients */
+    int64_t refused;   /* inversions since the run began that failed: the layer took its gradient as it is */
+} precondition_figures;
+
 typedef struct train_preconditioner {
     void *self;
     /*
@@ -32,6 +40,8 @@ typedef struct train_preconditioner {
     weft_status (*reset)(void *self);
     weft_status (*state)(void *self, const sync_buffer **buffer, int *count);
     weft_status (*restored)(void *self);
+    /* NULL: the method has no figures. */
+    precondition_figures (*figures)(const void *self);
 } train_preconditioner;
 
 #endif

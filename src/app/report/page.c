@@ -19,7 +19,8 @@ static const char style_light[] =
     "--c0:#0072b2;--c1:#c8500a;--c2:#00855f;--c3:#b0558a;--c4:#a07800;--c5:#3a8fc7;--c6:#5b5f66;--c7:#7a3e9d;"
     "--loss:#0072b2;--train:#8a9099;--valid:#0072b2;--test:#c8500a;--time:#0072b2;--wait:#c8500a;"
     "--linear:#0072b2;--aggregate:#009e73;--element:#56b4e9;--lossa:#9aa7b4;--optim:#d9b300;--halo:#d55e00;"
-    "--reduce:#cc79a7;--evaluate:#4a4f57;--memory:#5f7f9f;--convolve:#7a3e9d;--batches:#8c510a;--sums:#8c2d5f;";
+    "--reduce:#cc79a7;--evaluate:#4a4f57;--memory:#5f7f9f;--convolve:#7a3e9d;--batches:#8c510a;--sums:#8c2d5f;--second:"
+    "#4d9221;";
 
 static const char style_dark[] =
     "--paper:#15181c;--ink:#e8e6e1;--quiet:#9aa2ab;--rule:#30363d;--grid:#262b31;--card:#1b1f24;--warn:#33290f;"
@@ -27,7 +28,8 @@ static const char style_dark[] =
     "--c0:#56b4e9;--c1:#f08a4b;--c2:#2fbf94;--c3:#df9cc3;--c4:#e0b92e;--c5:#9fd0f0;--c6:#b0b6be;--c7:#b58be0;"
     "--loss:#56b4e9;--train:#8b939d;--valid:#56b4e9;--test:#f08a4b;--time:#56b4e9;--wait:#f08a4b;"
     "--linear:#3d8fd1;--aggregate:#1fae84;--element:#7cc4ec;--lossa:#8793a0;--optim:#d9b93a;--halo:#e2762b;"
-    "--reduce:#d08bb3;--evaluate:#c9cdd3;--memory:#6f93b8;--convolve:#b58be0;--batches:#c49a6c;--sums:#eec1dc;";
+    "--reduce:#d08bb3;--evaluate:#c9cdd3;--memory:#6f93b8;--convolve:#b58be0;--batches:#c49a6c;--sums:#eec1dc;--second:"
+    "#a6d96a;";
 
 static const char style_rest[] =
     "*{box-sizing:border-box}body{margin:0;background:var(--paper);color:var(--ink);font:15px/1.5 system-ui,"
@@ -105,10 +107,10 @@ static const char style_rest[] =
     ".tile{padding:8px 10px}.tile b{font-size:16px}.tile span{font-size:10px}*{-webkit-print-color-adjust:exact;"
     "print-color-adjust:exact}}";
 
-static const char *const colours[] = {"c0",       "c1",        "c2",       "c3",      "c4",    "c5",   "c6",
-                                      "c7",       "loss",      "train",    "valid",   "test",  "time", "wait",
-                                      "linear",   "aggregate", "element",  "lossa",   "optim", "halo", "reduce",
-                                      "evaluate", "memory",    "convolve", "batches", "sums"};
+static const char *const colours[] = {"c0",       "c1",        "c2",       "c3",      "c4",    "c5",    "c6",
+                                      "c7",       "loss",      "train",    "valid",   "test",  "time",  "wait",
+                                      "linear",   "aggregate", "element",  "lossa",   "optim", "halo",  "reduce",
+                                      "evaluate", "memory",    "convolve", "batches", "sums",  "second"};
 
 /* Under the pointer: the epoch nearest to it and each line's value there, read back from the drawing's scale. */
 static const char script[] =

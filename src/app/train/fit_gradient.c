@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "app/setup/choices.h"
+#include "app/setup/second_setup.h"
 #include "app/setup/sync_setup.h"
 #include "app/workload/class_match.h"
 #include "base/log.h"
@@ -139,8 +140,13 @@ weft_status fit_by_gradient(const workload *work, const saved_model *initial, co
 {
     const app_context *context = work->context;
     train_options options;
+    train_second *second = NULL;
     assert(work->ops->fit == NULL && work->model->params != NULL);
     WEFT_TRY(loop_options(work, initial, services, &options));
     log_sync(context, &options.sync);
-    return train_loop(context->comm, context->hal, work->model, &work->source, &options, services->observers, result);
+    WEFT_TRY(second_setup_open(context->comm, context->options, work->model, &options, &second));
+    weft_status status =
+        train_loop(context->comm, context->hal, work->model, &work->source, &options, services->observers, result);
+    second_destroy(second);
+    return status;
 }

@@ -282,6 +282,15 @@ weft_status run_dir_write_epoch(run_dir *dir, const train_epoch *epoch)
     }
     json_real(&json, "epoch_s", epoch->epoch_s);
     json_real(&json, "lr", epoch->lr);
+    if (epoch->preconditioned) {
+        const precondition_figures *p = &epoch->precondition;
+        json_real(&json, "second_clip", p->clip);
+        json_real(&json, "second_damping", p->damping);
+        json_int(&json, "second_refused", p->refused);
+        json_real(&json, "second_factors_s", p->seconds[0]);
+        json_real(&json, "second_inverses_s", p->seconds[1]);
+        json_real(&json, "second_steps_s", p->seconds[2]);
+    }
     json_int(&json, "comm_bytes", (int64_t)epoch->comm_bytes);
     json_int(&json, "halo_bytes", (int64_t)epoch->halo_bytes);
     json_int(&json, "staleness", epoch->staleness);

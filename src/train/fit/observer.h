@@ -14,6 +14,7 @@
 #include "comm/sync/sync.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/model.h"
+#include "train/precondition.h"
 
 /* Bytes and messages that this rank sent. */
 typedef struct train_traffic {
@@ -37,6 +38,8 @@ typedef struct train_epoch {
     uint64_t halo_bytes;   /* rows of replicas that this rank sent in the training steps, without evaluation */
     int64_t staleness;     /* train_model's, after the training steps */
     train_scaling scaling; /* after the training steps */
+    bool preconditioned;   /* `precondition` is set: figures of the last step, seconds of the epoch */
+    precondition_figures precondition;
     double comm_exposed_s; /* seconds in which this rank stood still for communication, evaluation included */
     sync_mode sync;        /* the mode that runs */
     sync_figures figures;  /* of the synchronisation, since the start */

@@ -229,6 +229,19 @@ static weft_status train_step(loop *l, train_pass *pass, train_epoch *record)
     return status;
 }
 
+/* Figures of the preconditioner; `before`: as they were when the epoch began. */
+static void tell_precondition(const loop *l, const precondition_figures *before, train_epoch *record)
+{
+    const train_preconditioner *p = l->options->preconditioner;
+    record->preconditioned = p != NULL && p->figures != NULL;
+    if (record->preconditioned) {
+        record->precondition = p->figures(p->self);
+        for (size_t i = 0; before != NULL && i < sizeof before->seconds / sizeof *before->seconds; ++i) {
+            record->precondition.seconds[i] -= before->seconds[i];
+        }
+    }
+}
+
 /* What is left of the epoch: all of it, or the steps after a checkpoint. */
 static weft_status train_epoch_steps(void *self, uint64_t seed, train_epoch *record)
 {
@@ -237,6 +250,8 @@ static weft_status train_epoch_steps(void *self, uint64_t seed, train_epoch *rec
     const train_source *source = l->source;
     const int parts = parts_of(l->options);
     train_pass pass = {.training = true, .seed = seed, .epoch = (uint32_t)record->epoch};
+    tell_precondition(l, NULL, record);
+    const precondition_figures before = record->precondition;
     for (bool last = false; !last;) {
         last = p->step + 1 == source->steps;
         pass.step = p->step;
@@ -254,6 +269,7 @@ static weft_status train_epoch_steps(void *self, uint64_t seed, train_epoch *rec
     }
     record->staleness = l->model->staleness;
     record->scaling = p->scaling;
+    tell_precondition(l, &before, record);
     return WEFT_OK;
 }
 

@@ -14,10 +14,10 @@
  * The step is then P times min(1, sqrt(clip / (lr^2 sum of P . g))), so that the model's answers move by a bounded
  * amount (the KL clip). A bias that is added to the same rows is one more row of W, and a 1 in every u.
  *
- * Every row has one owner, so factors are sums over ranks: results do not depend on the number of ranks or on the
- * partition but for rounding. Layers give their rows to a listener (train/tap.h) in one of --precondition-factors steps;
- * of many rows a sample that is a function of row ids alone. Where the input rows are constants, their factor is made
- * once a run. More than SECOND_WIDE columns are held as SECOND_WIDE_ROWS sampled rows U^T (Woodbury's identity):
+ * Every row has one owner, so factors are sums over ranks: results depend on the number of ranks and on the partition
+ * by rounding alone. Layers give their rows to a listener (train/tap.h) in one of --precondition-factors steps;
+ * of many rows a sample that is a function of row ids alone. If the input rows are constant, their factor is made once
+ * a run. More than SECOND_WIDE columns are held as SECOND_WIDE_ROWS sampled rows U^T (Woodbury's identity):
  *
  *      (gamma I + U U^T)^-1 g = (g - U (gamma I + U^T U)^-1 U^T g) / gamma
  *
@@ -60,13 +60,6 @@ typedef struct second_options {
     uint64_t seed;    /* of the sample of rows */
 } second_options;
 
-/* Of the last step, the same on all ranks. */
-typedef struct second_figures {
-    double clip;     /* factor that the KL clip put on the step, at most 1 */
-    double damping;  /* rho of the input side, mean over layers */
-    int64_t refused; /* inversions since the start that kept the inverse before them */
-} second_figures;
-
 typedef struct train_second train_second;
 
 /*
@@ -78,7 +71,6 @@ weft_status second_create(weft_comm *comm, const train_model *model, const secon
 void second_destroy(train_second *second); /* NULL is fine */
 const train_tap *second_tap(const train_second *second);
 const train_preconditioner *second_preconditioner(const train_second *second);
-second_figures second_figures_of(const train_second *second);
 /* Returns the bytes that factors, inverses and scratch take on this rank. */
 uint64_t second_bytes(const train_second *second);
 

@@ -1,0 +1,94 @@
+/* app/setup/second_setup.c: see app/train/second_setup.h. */
+#include "app/setup/second_setup.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/number.h"
+#include "comm/comm_options.def"
+#include "train/train_options.def"
+
+static weft_status check_sync(const weft_options *options)
+{
+    const sync_mode mode = option_choice(options, OPT_SYNC);
+    const bool equal =
+        mode == SYNC_ALLREDUCE || mode == SYNC_TOPK || (mode == SYNC_AUTO && !option_flag(options, OPT_ALLOW_LOSSY));
+    WEFT_CHECK(equal, WEFT_ERR_USAGE,
+               FLAG_PRECONDITION " %s with " FLAG_SYNC
+                                 " %s: replicas differ there, and so would their curvature; take " FLAG_SYNC
+                                 " allreduce or topk",
+               option_text(options, OPT_PRECONDITION), option_text(options, OPT_SYNC));
+    return WEFT_OK;
+}
+
+/* The optimiser that a turned gradient wants, where nobody says otherwise. */
+static weft_status decide_optimizer(weft_options *options)
+{
+    static const struct {
+        option_id id;
+        const char *text;
+    } wanted[] = {{OPT_OPTIMIZER, "sgd"}, {OPT_LR, "0.1"}, {OPT_MOMENTUM, "0.9"}, {OPT_SCHEDULE, "cosine"}};
+    const bool asked = option_is_set(options, OPT_OPTIMIZER);
+    if (asked && option_choice(options, OPT_OPTIMIZER) != OPTIMIZER_SGD) {
+        return WEFT_OK;
+    }
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; ++i) {
+        if (!option_is_set(options, wanted[i].id)) {
+            WEFT_TRY(option_decide(options, wanted[i].id, wanted[i].text));
+        }
+    }
+    log_info("precondition %s: " FLAG_OPTIMIZER " sgd, " FLAG_LR " %g, " FLAG_MOMENTUM " %g, " FLAG_SCHEDULE " %s",
+             option_text(options, OPT_PRECONDITION), option_real(options, OPT_LR), option_real(options, OPT_MOMENTUM),
+             option_text(options, OPT_SCHEDULE));
+    return WEFT_OK;
+}
+
+weft_status second_setup_decide(weft_options *options, bool pays)
+{
+    if (option_choice(options, OPT_PRECONDITION) == SECOND_AUTO) {
+        const char *chosen = pays ? "input" : "none";
+        log_info("precondition %s (auto: training vertices are %s)", chosen,
+                 pays ? "enough to turn gradients by" : "too few to turn gradients by");
+        WEFT_TRY(option_decide(options, OPT_PRECONDITION, chosen));
+    }
+    if (option_choice(options, OPT_PRECONDITION) == SECOND_NONE) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(check_sync(options));
+    return decide_optimizer(options);
+}
+
+static weft_status read_damping(const char *text, double *damping)
+{
+    *damping = 0.0;
+    if (strcmp(text, "auto") == 0) {
+        return WEFT_OK;
+    }
+    WEFT_CHECK(number_parse_real(text, damping) && *damping > 0.0 && *damping <= 1e9, WEFT_ERR_USAGE,
+               FLAG_PRECONDITION_DAMPING " %s: expected auto, or a number above 0 and up to 1e9, such as 0.1", text);
+    return WEFT_OK;
+}
+
+weft_status second_setup_open(weft_comm *comm, const weft_options *o, const train_model *model, train_options *train,
+                              train_second **second)
+{
+    second_options options = {.kind = option_choice(o, OPT_PRECONDITION),
+                              .clip = option_real(o, OPT_PRECONDITION_CLIP),
+                              .decay = option_real(o, OPT_PRECONDITION_DECAY),
+                              .factors = option_int(o, OPT_PRECONDITION_FACTORS),
+                              .interval = option_int(o, OPT_PRECONDITION_INTERVAL),
+                              .seed = train->seed};
+    *second = NULL;
+    assert(options.kind != SECOND_AUTO);
+    if (options.kind == SECOND_NONE) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(read_damping(option_text(o, OPT_PRECONDITION_DAMPING), &options.damping));
+    WEFT_TRY(second_create(comm, model, &options, second));
+    log_info("precondition %s: %.1f MB for factors and inverses of %d maps", option_text(o, OPT_PRECONDITION),
+             (double)second_bytes(*second) / 1e6, model->maps);
+    train->tap = second_tap(*second);
+    train->preconditioner = second_preconditioner(*second);
+    return WEFT_OK;
+}

@@ -1,0 +1,20 @@
+/*
+ * app/setup/second_setup.h: --precondition and the options beside it, as train/second/second.h takes them.
+ *
+ * A turned gradient wants another optimiser than Adam, whose own scaling would undo the turn. Unless somebody sets
+ * them, --optimizer is sgd, --lr 0.1, --momentum 0.9 and --schedule cosine.
+ */
+#ifndef WEFT_APP_TRAIN_SECOND_SETUP_H
+#define WEFT_APP_TRAIN_SECOND_SETUP_H
+
+#include "app/options/app_options.h"
+#include "train/loop/loop.h"
+
+/* Decides --precondition where it is auto, and what follows from it, in `options`; logged. pays: the data have rows
+ * enough. WEFT_ERR_USAGE: a mode of --sync whose replicas differ. Local. */
+weft_status second_setup_decide(weft_options *options, bool pays);
+/* [out] second: NULL without --precondition; else its tap and preconditioner stand in `train`. Collective. */
+weft_status second_setup_open(weft_comm *comm, const weft_options *options, const train_model *model,
+                              train_options *train, train_second **second);
+
+#endif

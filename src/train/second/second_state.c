@@ -1,0 +1,117 @@
+/*
+ * train/second/second_state.c: what a checkpoint holds of a second-order method: the step, and for each layer factors,
+ * inverses or eigenvectors, and flags. Inverses are written as they stand, so that a run that is resumed between two
+ * inversions has the same bits.
+ *
+ *      step | for each layer: flags, damping, gamma, two means | matrices, by layer
+ */
+#include "train/second/second_internal.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+enum { LAYER_NUMBERS = 5, LAYER_TENSORS = 7 };
+enum { FLAG_INVERTED = 1, FLAG_HELD_IN = 2, FLAG_HELD_OUT = 4 };
+
+static void list_tensors(second_layer *layer, weft_tensor *tensor[LAYER_TENSORS])
+{
+    weft_tensor *const all[LAYER_TENSORS] = {&layer->side[SECOND_IN].factor,
+                                             &layer->side[SECOND_IN].matrix,
+                                             &layer->side[SECOND_OUT].factor,
+                                             &layer->side[SECOND_OUT].matrix,
+                                             &layer->scale,
+                                             &layer->rows,
+                                             &layer->small};
+    memcpy(tensor, all, sizeof all);
+}
+
+static size_t tensor_bytes(const weft_tensor *t)
+{
+    return (size_t)(t->rows * t->cols) * weft_dtype_bytes(t->dtype);
+}
+
+static size_t numbers_of(const train_second *s)
+{
+    return 1 + (size_t)s->layers * LAYER_NUMBERS;
+}
+
+static weft_status allocate(train_second *s)
+{
+    size_t bytes = numbers_of(s) * sizeof(double);
+    for (int l = 0; l < s->layers; ++l) {
+        weft_tensor *tensor[LAYER_TENSORS];
+        list_tensors(&s->layer[l], tensor);
+        for (int t = 0; t < LAYER_TENSORS; ++t) {
+            bytes += tensor[t]->data != NULL ? tensor_bytes(tensor[t]) : 0;
+        }
+    }
+    WEFT_TRY(weft_calloc(bytes, 1, WEFT_MEM_SECOND, (void **)&s->state));
+    s->buffer = (sync_buffer){.name = "second", .data = s->state, .bytes = (int64_t)bytes};
+    return WEFT_OK;
+}
+
+/* Matrices to the buffer, or from there. */
+static weft_status move_tensors(train_second *s, bool save)
+{
+    unsigned char *at = s->state + numbers_of(s) * sizeof(double);
+    for (int l = 0; l < s->layers; ++l) {
+        weft_tensor *tensor[LAYER_TENSORS];
+        list_tensors(&s->layer[l], tensor);
+        for (int t = 0; t < LAYER_TENSORS; ++t) {
+            if (tensor[t]->data == NULL) {
+                continue;
+            }
+            WEFT_TRY(save ? tensor_download(tensor[t], at) : tensor_upload(tensor[t], at));
+            at += tensor_bytes(tensor[t]);
+        }
+    }
+    assert(at == s->state + s->buffer.bytes);
+    return WEFT_OK;
+}
+
+weft_status second_state(void *self, const sync_buffer **buffer, int *count)
+{
+    train_second *s = self;
+    if (s->state == NULL) {
+        WEFT_TRY(allocate(s));
+    }
+    double *number = (double *)(void *)s->state;
+    *number++ = (double)s->step;
+    for (int l = 0; l < s->layers; ++l) {
+        const second_layer *layer = &s->layer[l];
+        const second_side *side = layer->side;
+        *number++ = (layer->inverted ? FLAG_INVERTED : 0) + (side[SECOND_IN].held ? FLAG_HELD_IN : 0) +
+                    (side[SECOND_OUT].held ? FLAG_HELD_OUT : 0);
+        *number++ = layer->damping;
+        *number++ = layer->gamma;
+        *number++ = side[SECOND_IN].mean;
+        *number++ = side[SECOND_OUT].mean;
+    }
+    *buffer = &s->buffer;
+    *count = 1;
+    return move_tensors(s, true);
+}
+
+weft_status second_restored(void *self)
+{
+    train_second *s = self;
+    const double *number = (const double *)(const void *)s->state;
+    assert(s->state != NULL);
+    s->capturing = false;
+    s->step = (int64_t)*number++;
+    for (int l = 0; l < s->layers; ++l) {
+        second_layer *layer = &s->layer[l];
+        second_side *side = layer->side;
+        const int flags = (int)*number++;
+        layer->inverted = (flags & FLAG_INVERTED) != 0;
+        side[SECOND_IN].held = (flags & FLAG_HELD_IN) != 0;
+        side[SECOND_OUT].held = (flags & FLAG_HELD_OUT) != 0;
+        layer->damping = *number++;
+        layer->gamma = *number++;
+        side[SECOND_IN].mean = *number++;
+        side[SECOND_OUT].mean = *number++;
+    }
+    return move_tensors(s, false);
+}

@@ -1,0 +1,94 @@
+/*
+ * train/second/second_wide.c: the input side of thousands of constant columns, by a sample of its rows.
+ *
+ *      A = U U^T with U [n, r], the sampled rows as columns over the root of their number
+ *      (A + gamma I)^-1 g = (g - U K^-1 U^T g) / gamma        K = gamma I + U^T U [r, r]
+ *
+ * Once a run: 2 r^2 n flops for K; r n numbers are all-reduced, of which each rank has the columns of its rows. A step
+ * costs 4 r n out flops, where the inverse of A would take n^2 numbers and n^3 flops.
+ *
+ *   M. Woodbury: Inverting modified matrices. Princeton University, Statistical Research Group, memorandum 42, 1950.
+ */
+#include "train/second/second_internal.h"
+
+#include <assert.h>
+#include <math.h>
+
+#include "base/alloc.h"
+#include "base/half.h"
+
+weft_status second_wide_take(train_second *s, second_layer *layer, const weft_tensor *rows, const int64_t *place)
+{
+    const int64_t n = layer->side[SECOND_IN].n, r = layer->sample;
+    const double scale = 1.0 / sqrt((double)r);
+    void *host = NULL;
+    if (layer->columns == NULL) {
+        WEFT_TRY(weft_calloc((size_t)(n * r), weft_dtype_bytes(s->params->dtype), WEFT_MEM_WORKSPACE, &layer->columns));
+    }
+    WEFT_TRY(weft_malloc((size_t)(rows->rows * n), weft_dtype_bytes(rows->dtype), WEFT_MEM_WORKSPACE, &host));
+    weft_status status = tensor_download(rows, host);
+    for (int64_t i = 0; status == WEFT_OK && i < rows->rows; ++i) {
+        for (int64_t c = 0; c < n; ++c) {
+            const double x = rows->dtype == WEFT_DTYPE_BF16 ? (double)bf16_to_float(((uint16_t *)host)[i * n + c])
+                                                            : second_number(s, host, i * n + c);
+            second_put(s, layer->columns, c * r + place[i], scale * x);
+        }
+    }
+    weft_free(host);
+    return status;
+}
+
+weft_status second_wide_gather(train_second *s, second_layer *layer)
+{
+    second_side *in = &layer->side[SECOND_IN];
+    const int64_t elements = in->n * layer->sample;
+    weft_status status = WEFT_OK;
+    double squares = 0.0;
+    if (layer->columns == NULL) {
+        status = weft_calloc((size_t)elements, weft_dtype_bytes(s->params->dtype), WEFT_MEM_WORKSPACE, &layer->columns);
+    }
+    WEFT_TRY(comm_agree(s->comm, status));
+    WEFT_TRY(comm_allreduce(s->comm, layer->columns, elements, s->params->dtype, COMM_SUM));
+    for (int64_t i = 0; i < elements; ++i) {
+        const double u = second_number(s, layer->columns, i);
+        squares += u * u;
+    }
+    in->mean = squares / (double)in->n;
+    in->held = true;
+    status = tensor_upload(&layer->rows, layer->columns);
+    weft_free(layer->columns);
+    layer->columns = NULL;
+    return status;
+}
+
+weft_status second_wide_prepare(train_second *s, second_layer *layer)
+{
+    const second_side *in = &layer->side[SECOND_IN];
+    weft_tensor packed = second_view(&s->work, s->params->dtype, 1, second_packed(layer->sample));
+    const hal_gram_args gram = {.x = tensor_mat(&layer->rows), .packed = tensor_mat(&packed), .alpha = 1.0};
+    if (!in->held || layer->inverted) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(second_find_damping(s, layer));
+    layer->gamma = layer->damping * in->mean;
+    WEFT_TRY(hal_gram(s->hal, &gram));
+    bool good = false;
+    WEFT_TRY(second_invert(s, &packed, layer->gamma, 0.0, &layer->small, &good));
+    s->figures.refused += good ? 0 : 1;
+    layer->inverted = good;
+    return WEFT_OK;
+}
+
+weft_status second_wide_turn(train_second *s, second_layer *layer)
+{
+    const weft_dtype dtype = s->params->dtype;
+    const int64_t half = s->work.cols / 2;
+    const weft_tensor second_half = tensor_view(&s->work, 0, 1, half, half);
+    weft_tensor sums = second_view(&s->work, dtype, layer->sample, layer->out);
+    weft_tensor solved = second_view(&second_half, dtype, layer->sample, layer->out);
+    assert(!layer->map->transposed);
+    WEFT_TRY(tensor_gemm(&(tensor_product){.a = &layer->rows, .b = &layer->gradient, .trans_a = true}, &sums));
+    WEFT_TRY(tensor_gemm(&(tensor_product){.a = &layer->small, .b = &sums}, &solved));
+    WEFT_TRY(tensor_gemm(&(tensor_product){.a = &layer->rows, .b = &solved}, &layer->direction));
+    return tensor_axpby(1.0 / layer->gamma, &layer->gradient, -1.0 / layer->gamma, &layer->direction);
+}
