@@ -306,6 +306,7 @@ static weft_status create(dense_model *model)
     const unit_list *list = &model->list;
     WEFT_TRY(units_create(config->net, &model->list));
     WEFT_TRY(WEFT_NEW_ZERO(&model->unit, list->units, WEFT_MEM_GENERAL));
+    WEFT_TRY(WEFT_NEW_ZERO(&model->map, list->units, WEFT_MEM_GENERAL));
     for (int i = 0; i < list->units; ++i) {
         model->unit[i].linear = (train_linear){
             .params = &model->params, .weight = LINEAR_NO_BLOCK, .bias = LINEAR_NO_BLOCK, .transposed = true};
@@ -313,6 +314,19 @@ static weft_status create(dense_model *model)
     WEFT_TRY(find_values(model->hal, config, model->dtype, list, &model->values));
     WEFT_TRY(plan_arena(config, model->dtype, list, &model->values, &model->plan));
     return tensor_create(model->hal, WEFT_DTYPE_U8, 1, model->plan.bytes, WEFT_MEM_ACTIVATION, &model->arena);
+}
+
+/* Lists the layers with weights. Groups of a convolution are maps of different rows, so those are left out. */
+static int list_maps(const dense_model *model)
+{
+    int maps = 0;
+    for (int i = 0; i < model->list.units; ++i) {
+        const train_linear *linear = &model->unit[i].linear;
+        if (linear->weight != LINEAR_NO_BLOCK && model->list.unit[i].layer->groups == 1) {
+            model->map[maps++] = (train_map){.block = linear->weight, .bias = linear->bias, .transposed = true};
+        }
+    }
+    return maps;
 }
 
 weft_status dense_model_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, const dense_config *config,
@@ -331,6 +345,8 @@ weft_status dense_model_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype,
     model->interface = (train_model){.name = config->net->name,
                                      .self = model,
                                      .params = &model->params,
+                                     .map = model->map,
+                                     .maps = list_maps(model),
                                      .scaled = config->values == WEFT_DTYPE_F16,
                                      .forward = dense_forward,
                                      .backward = dense_backward};
@@ -352,6 +368,7 @@ void dense_model_destroy(dense_model *model)
     arena_plan_destroy(&model->plan);
     units_destroy(&model->list);
     weft_free(model->unit);
+    weft_free(model->map);
     free_values(&model->values);
     memset(model, 0, sizeof *model);
 }

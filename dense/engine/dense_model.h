@@ -66,6 +66,7 @@ typedef struct dense_model {
     int winograd;             /* number of convolutions that are computed by Winograd's products */
     const image_batch *input; /* of the pass under way */
     int64_t images;           /* of the pass under way */
+    train_map *map;           /* [units at most] of the interface */
     train_model interface;
 } dense_model;
 

@@ -125,9 +125,14 @@ static weft_status plan_norms(train_optimizer *optimizer)
 }
 
 weft_status optimizer_create(param_store *store, const optimizer_rule *rule, const optimizer_options *options,
-                             weft_comm *equal, train_optimizer *optimizer)
+                             const optimizer_matrices *matrices, weft_comm *equal, train_optimizer *optimizer)
 {
-    *optimizer = (train_optimizer){.rule = rule, .options = *options, .store = store, .slots = rule->slots(options)};
+    const int slots = rule->slots(options);
+    *optimizer = (train_optimizer){.rule = rule,
+                                   .options = *options,
+                                   .store = store,
+                                   .matrices = matrices,
+                                   .slots = matrices != NULL && slots == 0 ? 1 : slots};
     assert(optimizer->slots <= OPTIMIZER_SLOTS);
     if (!rule->by_block || equal == NULL || comm_size(equal) == 1 || store->trained < SHARED_FROM) {
         return allocate(optimizer);
@@ -167,6 +172,12 @@ static const param_group *group_of(const train_optimizer *optimizer, int block)
     return &optimizer->store->group[optimizer->store->block[block].group];
 }
 
+/* Returns true if the rule for matrices updates the block. */
+static bool is_matrix(const train_optimizer *optimizer, int block)
+{
+    return optimizer->matrices != NULL && optimizer->matrices->takes[block];
+}
+
 /* `count` of the sums, from sum `first` on, as a vector of their own. */
 static weft_tensor sums_of(const train_optimizer *optimizer, int64_t first, int64_t count)
 {
@@ -193,7 +204,7 @@ static weft_status measure_all(train_optimizer *optimizer, int first, int last, 
     int64_t sums = 2 * (int64_t)(last - first);
     weft_tensor norms = sums_of(optimizer, 2 * (int64_t)first, sums);
     for (int block = first; block < last; ++block) {
-        if (group_of(optimizer, block)->decays &&
+        if (group_of(optimizer, block)->decays && !is_matrix(optimizer, block) &&
             (!shared || measures(optimizer, block) == comm_rank(optimizer->comm))) {
             WEFT_TRY(measure(optimizer, block));
         }
@@ -233,15 +244,27 @@ static weft_status update(train_optimizer *optimizer, int block, int64_t begin, 
     return optimizer->rule->update(o, &run);
 }
 
+/* Returns true if one run of elements takes block j behind block i. */
+static bool joins(const train_optimizer *optimizer, int i, int j)
+{
+    const param_block *block = optimizer->store->block;
+    return !optimizer->rule->by_block && block[j].group == block[i].group &&
+           is_matrix(optimizer, j) == is_matrix(optimizer, i);
+}
+
 /* The block after those that are updated with block i. */
 static int run_end(const train_optimizer *optimizer, int i)
 {
-    const param_store *store = optimizer->store;
     int j = i + 1;
-    while (!optimizer->rule->by_block && j < store->trained_blocks && store->block[j].group == store->block[i].group) {
+    while (j < optimizer->store->trained_blocks && joins(optimizer, i, j)) {
         j += 1;
     }
     return j;
+}
+
+bool optimizer_is_whole(const train_optimizer *optimizer)
+{
+    return optimizer->rule->by_block || optimizer->matrices != NULL;
 }
 
 void optimizer_begin(train_optimizer *optimizer)
@@ -253,16 +276,19 @@ weft_status optimizer_step_range(train_optimizer *optimizer, double lr, int64_t 
 {
     const param_store *store = optimizer->store;
     int i = 0;
+    assert(!optimizer_is_whole(optimizer) || (begin == 0 && end == store->trained));
     if (optimizer->rule->by_block) {
-        assert(begin == 0 && end == store->trained);
         WEFT_TRY(measure_all(optimizer, 0, store->trained_blocks, optimizer->comm != NULL));
+    }
+    if (optimizer->matrices != NULL) {
+        WEFT_TRY(optimizer->matrices->update(optimizer->matrices->self, &optimizer->slot[0], lr));
     }
     while (i < store->trained_blocks && store->block[i].offset < end) {
         int j = run_end(optimizer, i);
         int64_t last = j < store->trained_blocks ? store->block[j].offset : store->trained;
         int64_t from = store->block[i].offset > begin ? store->block[i].offset : begin;
         int64_t to = last < end ? last : end;
-        if (from < to) {
+        if (from < to && !is_matrix(optimizer, i)) {
             WEFT_TRY(update(optimizer, i, from, to, lr));
         }
         i = j;

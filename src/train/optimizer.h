@@ -75,10 +75,20 @@ typedef struct optimizer_rule {
 /* Returns the rule's row of the table. */
 const optimizer_rule *optimizer_rule_of(optimizer_kind kind);
 
+/* A rule for whole matrices, which replaces the optimiser's rule for some blocks (train/second/muon.h). */
+typedef struct optimizer_matrices {
+    void *self;
+    const bool *takes; /* [blocks] the blocks of this rule, all of them replicated */
+    /* Updates the values of these blocks, once a step, from the gradients of the store. velocity [1, trained]: the
+     * optimiser's first slot, which is zeroed when a run begins. Collective over `equal` of optimizer_create. */
+    weft_status (*update)(void *self, const weft_tensor *velocity, double lr);
+} optimizer_matrices;
+
 typedef struct train_optimizer {
     const optimizer_rule *rule;
     optimizer_options options;
     param_store *store;
+    const optimizer_matrices *matrices; /* NULL: none */
     int64_t step;
     int slots;
     weft_tensor slot[OPTIMIZER_SLOTS];     /* [slots] of [1, trained] */
@@ -90,15 +100,17 @@ typedef struct train_optimizer {
 } train_optimizer;
 
 /* equal: the ranks whose replicated parameters and gradients are the same at every update, of which there may be one;
- * NULL: nobody's need be. */
+ * NULL: nobody's need be. matrices: NULL, or a rule that lives as long as the optimiser. */
 weft_status optimizer_create(param_store *store, const optimizer_rule *rule, const optimizer_options *options,
-                             weft_comm *equal, train_optimizer *optimizer);
+                             const optimizer_matrices *matrices, weft_comm *equal, train_optimizer *optimizer);
 /* Forget all state: the start of a run. */
 weft_status optimizer_reset(train_optimizer *optimizer);
 /* An update: optimizer_begin, then every replicated trained element once, from the store's gradients, in ranges
- * [begin, end) with borders on multiples of 16 elements, or all of them for a rule by block, and this rank's own. The
- * bits do not depend on the ranges. For a rule by block optimizer_step_range is collective over `equal`. */
+ * [begin, end) with borders on multiples of 16 elements, or all of them at once (optimizer_is_whole), and this rank's
+ * own. The bits do not depend on the ranges. An optimizer_step_range of all elements is collective over `equal`. */
 void optimizer_begin(train_optimizer *optimizer);
+/* Returns true if optimizer_step_range must be given all elements at once. */
+bool optimizer_is_whole(const train_optimizer *optimizer);
 weft_status optimizer_step_range(train_optimizer *optimizer, double lr, int64_t begin, int64_t end);
 weft_status optimizer_step_own(train_optimizer *optimizer, double lr);
 void optimizer_destroy(train_optimizer *optimizer);

@@ -9,7 +9,7 @@
 #define WEFT_TRAIN_PRECONDITION_H
 
 #include "comm/sync/sync.h"
-#include "train/param.h"
+#include "train/optimizer.h"
 
 /* Of the last step, the same on all ranks; seconds are this rank's, since the run began. */
 typedef struct precondition_figures {
@@ -24,9 +24,11 @@ typedef struct train_preconditioner {
     /*
      * Change params->grad in place, once a step. The whole of it stands there, synchronised as --sync does it: where
      * replicas are kept equal the same on all ranks, and what is left must be the same on all ranks too. Collective.
-     * Allocates nothing after the first epoch.
+     * Allocates nothing after the first epoch. NULL: gradients stay as they are.
      */
     weft_status (*apply)(void *self, param_store *params, double lr);
+    /* The method updates some matrices itself, after apply and in place of the optimiser; NULL: none. */
+    const optimizer_matrices *matrices;
 
     /*
      * State that apply keeps from step to step. The three functions are all set, or all NULL if there is no state.

@@ -277,7 +277,8 @@ weft_status replica_create(weft_comm *comm, param_store *params, const sync_opti
             rule.decay_momentum = rule.momentum;
             rule.momentum = 0.0;
         }
-        status = comm_agree(comm, optimizer_create(params, optimizer_rule_of(rule.kind), &rule,
+        const optimizer_matrices *matrices = preconditioner != NULL ? preconditioner->matrices : NULL;
+        status = comm_agree(comm, optimizer_create(params, optimizer_rule_of(rule.kind), &rule, matrices,
                                                    sync_moves_parameters(r->sync) ? NULL : comm, &r->optimizer));
     }
     weft_free(tensor);
@@ -461,12 +462,12 @@ static weft_status finish_gradient(train_replica *r)
         WEFT_TRY(sync_need(r->sync, b));
     }
     const train_preconditioner *p = r->preconditioner;
-    return p != NULL ? p->apply(p->self, r->params, r->lr) : WEFT_OK;
+    return p != NULL && p->apply != NULL ? p->apply(p->self, r->params, r->lr) : WEFT_OK;
 }
 
 weft_status replica_update(train_replica *r)
 {
-    bool whole = r->preconditioner != NULL || r->optimizer.rule->by_block;
+    bool whole = r->preconditioner != NULL || optimizer_is_whole(&r->optimizer);
     optimizer_begin(&r->optimizer);
     r->lr = r->step_lr;
     WEFT_TRY(optimizer_step_own(&r->optimizer, r->lr));

@@ -44,7 +44,7 @@ static void check_rule(weft_hal *hal, weft_dtype dtype, const optimizer_options 
     ASSERT_OK(param_store_commit(&store, NULL));
     assert_int_equal(taken() - before - lists, m.values + m.gradients);
     const uint64_t stored = taken();
-    ASSERT_OK(optimizer_create(&store, optimizer_rule_of(options->kind), options, NULL, &optimizer));
+    ASSERT_OK(optimizer_create(&store, optimizer_rule_of(options->kind), options, NULL, NULL, &optimizer));
     assert_in_range(taken() - stored, m.moments, m.moments + SLACK); /* LARS has norms of blocks */
     assert_int_equal(m.moments, (uint64_t)slots * gradient);
     assert_int_equal(m.gradient, gradient);

@@ -275,8 +275,8 @@ static weft_status large_rank(weft_comm *comm, void *argument)
     weft_status status = param_store_commit(&params, NULL);
     status = status == WEFT_OK && params.trained > LARGE ? WEFT_ERR_INTERNAL : status;
     if (status == WEFT_OK) {
-        status =
-            optimizer_create(&params, optimizer_rule_of(OPTIMIZER_LARS), &options, c->shared ? comm : NULL, &optimizer);
+        status = optimizer_create(&params, optimizer_rule_of(OPTIMIZER_LARS), &options, NULL, c->shared ? comm : NULL,
+                                  &optimizer);
     }
     status = status == WEFT_OK ? large_steps(comm, &params, &optimizer, c) : status;
     optimizer_destroy(&optimizer);

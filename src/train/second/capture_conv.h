@@ -1,0 +1,43 @@
+/*
+ * train/second/capture_conv.h: the input factor of a convolution: sums of products of the patches that its kernel sees.
+ *
+ * A listener of a training pass (train/tap.h) gets the images that a convolution read, and perhaps the batch norm that
+ * they pass on their way into it. The patch of an output pixel is a row of in * kernel rows * kernel columns numbers,
+ * zeros where it reaches into the padding, in the order of the weights' columns; the factor is
+ *
+ *      packed = sum over images and output pixels of patch^T patch        a packed triangle (hal/ops.def)
+ *
+ * Patches are never stored. A norm is applied to some images at a time in scratch memory, to the bits that the
+ * convolution sees. A bias has no row here: it stays with the optimiser.
+ *
+ * With n columns a factor costs n^2 operations for each output pixel, more than the convolution itself where n is
+ * larger than 4 times its outputs. Therefore a part of the output pixels may stand for all: the same ones in each
+ * image, drawn anew for each step, so sums of P ranks are those of one rank.
+ */
+#ifndef WEFT_TRAIN_SECOND_CAPTURE_CONV_H
+#define WEFT_TRAIN_SECOND_CAPTURE_CONV_H
+
+#include "train/tap.h"
+
+/* The output pixels of every image that count. */
+typedef struct capture_pixels {
+    int64_t most; /* number of pixels; 0, or more than there are: all */
+    uint64_t seed;
+    uint32_t draw; /* number of the draw, such as the step */
+} capture_pixels;
+
+/* Scratch memory, which grows to what the largest call needs. Begin with zeros. */
+typedef struct capture_conv {
+    weft_tensor normed;  /* [1, bytes] uint8 */
+    weft_tensor index;   /* [rows, 1] int32: patches that count */
+    int32_t *index_host; /* [rows] */
+} capture_conv;
+
+void capture_conv_destroy(capture_conv *scratch);
+
+/* packed [1, n (n + 1) / 2], in the type of the parameters: becomes the sums of these rows, or with `add` grows by
+ * them. rows: of a convolution without groups. [out] count: patches that were summed, more than none. */
+weft_status capture_conv_inputs(capture_conv *scratch, const tap_rows *rows, const capture_pixels *pixels, bool add,
+                                weft_tensor *packed, int64_t *count);
+
+#endif
