@@ -149,7 +149,7 @@ def seconds_to_accuracy(job):
         found = job.peers(store, ["--to-accuracy", target, "--sampled", "10,10", "--hidden", hidden, "--rounds", job.pick(rounds, 1)])
         for row in found["to_accuracy"]:
             figures = [row.get(key, "not reached") for key in ("peer_seconds", "peer_epochs", "weft_seconds", "weft_epochs")]
-            rows.append([f"{name}, 2x{hidden}, {100 * target:g} %", row["weft_train"] or "Adam", *figures, row["ratio"]])
+            rows.append([f"{name}, 2x{hidden}, {100 * target:g} %", row["weft_train"], *figures, row["ratio"]])
     return table([column("graph, GraphSAGE, test accuracy"), column("Weft trains by"), column("DGL, sampled, s"), column("epochs"),
                   column("Weft s"), column("epochs"), column("DGL / Weft")], rows)
 
