@@ -43,6 +43,9 @@ if tables != 1 or not all(word in first for word in ("DGL", "PyG", "epoch", "los
 for word in ("scripts/quickstart", "scripts/test", "--schedule", "--patience", "--resume", "docs/howto-build.md"):
     if word not in readme:
         say("README.md", "no word of " + word)
+for page in ("docs/performance.md", "docs/performance-machines.md"):
+    if text[page].count("\n") > 250:
+        say(page, "%d lines, at most 250" % text[page].count("\n"))
 rows = re.findall(r"^\| (?:GraphSAGE|GCN) .*$", readme, re.M)
 if len(rows) != 3:
     say("README.md", "%d rows of models beside DGL, not 3" % len(rows))
