@@ -48,7 +48,7 @@ static weft_status refuse_text(const vertex_table *t)
         if (!text_scan_field(&at, t->header.separator, &field)) {
             return WEFT_OK; /* told with its line where rows are read */
         }
-        const bool text = t->place[j] >= 0 && !text_field_missing(&field) && !text_field_number(&field, &number) &&
+        const bool text = t->text.place[j] >= 0 && !text_field_missing(&field) && !text_field_number(&field, &number) &&
                           memchr(field.text, ',', (size_t)(field.end - field.text)) == NULL;
         (void)text_copy_field(&field, word, sizeof word);
         WEFT_CHECK(!text || !t->header.named, WEFT_ERR_DATA,
@@ -75,7 +75,7 @@ static bool ends_in_id(const char *name)
 static void warn_of_ids(const vertex_table *t)
 {
     for (int64_t j = 0; t->header.named && t->id < 0 && j < t->header.columns; j++) {
-        if (t->place[j] >= 0 && ends_in_id(t->header.name[j])) {
+        if (t->text.place[j] >= 0 && ends_in_id(t->header.name[j])) {
             log_warn(
                 "%s: the column '%.40s' is taken for a feature: if it says which vertex a row is, name it id; else "
                 "leave it out",
@@ -88,10 +88,10 @@ static weft_status choose_columns(vertex_table *t)
 {
     for (int64_t j = 0; j < t->header.columns; j++) {
         if (is_feature(t, j)) {
-            vertex_table_want(t, j);
+            table_text_want(&t->text, j);
         }
     }
-    WEFT_CHECK(t->width > 0 || t->header.row == NULL, WEFT_ERR_DATA,
+    WEFT_CHECK(t->text.width > 0 || t->header.row == NULL, WEFT_ERR_DATA,
                "%s: line %" PRId64 ": no column is a feature: ids, labels and splits are none", t->header.path,
                t->header.line);
     warn_of_ids(t);
@@ -105,8 +105,9 @@ weft_status reader_text_features(const char *path, raw_graph *raw)
     weft_status status;
     WEFT_TRY_GOTO(choose_columns(&t), status, done);
     WEFT_TRY_GOTO(vertex_table_begin(&t), status, done);
-    WEFT_TRY_GOTO(vertex_table_floats(&t, "a finite number", false, WEFT_MEM_FEATURE, &raw->feature), status, done);
-    raw->features = t.width;
+    WEFT_TRY_GOTO(table_text_floats(&t.text, raw->vertices, "a finite number", false, WEFT_MEM_FEATURE, &raw->feature),
+                  status, done);
+    raw->features = t.text.width;
 done:
     vertex_table_close(&t);
     return status;

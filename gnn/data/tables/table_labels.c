@@ -57,7 +57,7 @@ static weft_status choose_columns(vertex_table *t)
     int64_t column, plain;
     WEFT_TRY(text_header_find(&t->header, TEXT_LABEL, &column));
     if (column >= 0) {
-        vertex_table_want(t, column);
+        table_text_want(&t->text, column);
         return WEFT_OK;
     }
     plain = vertex_table_plain(t, &column);
@@ -66,7 +66,7 @@ static weft_status choose_columns(vertex_table *t)
                t->header.line);
     for (int64_t j = 0; j < t->header.columns; j++) {
         if (vertex_table_is_plain(t, j)) {
-            vertex_table_want(t, j);
+            table_text_want(&t->text, j);
         }
     }
     return WEFT_OK;
@@ -74,7 +74,7 @@ static weft_status choose_columns(vertex_table *t)
 
 /* ---- words or numbers ---- */
 
-static weft_status take_kind(void *self, const vertex_cell *cell)
+static weft_status take_kind(void *self, const table_cell *cell)
 {
     atomic_bool *words = self;
     if (is_word(&cell->field)) {
@@ -84,24 +84,24 @@ static weft_status take_kind(void *self, const vertex_cell *cell)
 }
 
 /* The first row shows what all are; where it has no label, one word anywhere. */
-static weft_status find_kind(vertex_table *t, bool *words)
+static weft_status find_kind(const vertex_table *t, bool *words)
 {
     text_field field;
     int64_t label = 0;
     atomic_bool any;
     atomic_init(&any, false);
     *words = false;
-    if (t->width != 1 || t->header.row == NULL) {
+    if (t->text.width != 1 || t->header.row == NULL) {
         return WEFT_OK;
     }
-    while (t->place[label] < 0) {
+    while (t->text.place[label] < 0) {
         label++;
     }
     if (text_header_sample(&t->header, label, &field) && !text_field_missing(&field)) {
         *words = is_word(&field);
         return WEFT_OK;
     }
-    WEFT_TRY(vertex_table_each(t, take_kind, &any));
+    WEFT_TRY(table_text_each(&t->text, t->raw->vertices, take_kind, &any));
     *words = atomic_load(&any);
     return WEFT_OK;
 }
@@ -128,7 +128,7 @@ static weft_status add_word(const words_to_classes *to, int thread, const text_f
     return status;
 }
 
-static weft_status take_class(void *self, const vertex_cell *cell)
+static weft_status take_class(void *self, const table_cell *cell)
 {
     const words_to_classes *to = self;
     double number;
@@ -137,7 +137,7 @@ static weft_status take_class(void *self, const vertex_cell *cell)
         return WEFT_OK;
     }
     if (!cell->quoted && text_field_number(&cell->field, &number)) {
-        return vertex_expected(cell, "a word, as above: words or numbers, or numbers in quotes among words");
+        return table_cell_expected(cell, "a word, as above: words or numbers, or numbers in quotes among words");
     }
     return add_word(to, cell->thread, &cell->field, &to->label[cell->row]);
 }
@@ -210,7 +210,7 @@ static weft_status check_names(const char *path, const char *const *list, int64_
     return status;
 }
 
-static weft_status read_words(vertex_table *t, raw_graph *raw)
+static weft_status read_words(const vertex_table *t, raw_graph *raw)
 {
     const char *path = t->header.path, **list = NULL;
     words_to_classes to = {.words = NULL};
@@ -218,7 +218,7 @@ static weft_status read_words(vertex_table *t, raw_graph *raw)
     weft_status status;
     WEFT_TRY_GOTO(WEFT_NEW(&to.label, raw->vertices, WEFT_MEM_WORKSPACE), status, done);
     WEFT_TRY_GOTO(words_create(omp_get_max_threads(), &to.words), status, done);
-    WEFT_TRY_GOTO(vertex_table_each(t, take_class, &to), status, done);
+    WEFT_TRY_GOTO(table_text_each(&t->text, raw->vertices, take_class, &to), status, done);
     count = words_count(to.words);
     WEFT_TRY_GOTO(sort_classes(&to, raw->vertices, &list), status, done);
     WEFT_TRY_GOTO(check_names(path, list, count), status, done);
@@ -237,13 +237,14 @@ done:
     return status;
 }
 
-static weft_status read_numbers(vertex_table *t, bool from_one, raw_graph *raw)
+static weft_status read_numbers(const vertex_table *t, bool from_one, raw_graph *raw)
 {
-    const char *expected = t->width == 1 ? "a finite number, as the classes above are (or words, for all classes)"
-                                         : "0, 1 or nan: several columns are tasks (one of classes is named label)";
+    const char *expected = t->text.width == 1
+                               ? "a finite number, as the classes above are (or words, for all classes)"
+                               : "0, 1 or nan: several columns are tasks (one of classes is named label)";
     float *values;
-    WEFT_TRY(vertex_table_floats(t, expected, true, WEFT_MEM_GRAPH, &values));
-    const weft_status status = reader_take_real_labels(t->header.path, t->width, &values, from_one, raw);
+    WEFT_TRY(table_text_floats(&t->text, raw->vertices, expected, true, WEFT_MEM_GRAPH, &values));
+    const weft_status status = reader_take_real_labels(t->header.path, t->text.width, &values, from_one, raw);
     weft_free(values);
     return status;
 }
@@ -259,8 +260,8 @@ static weft_status name_tasks(const vertex_table *t, raw_graph *raw)
     }
     WEFT_TRY(WEFT_NEW(&names, raw->tasks, WEFT_MEM_WORKSPACE));
     for (int64_t j = 0; j < t->header.columns; j++) {
-        if (t->place[j] >= 0) {
-            names[t->place[j]] = t->header.name[j];
+        if (t->text.place[j] >= 0) {
+            names[t->text.place[j]] = t->header.name[j];
         }
     }
     weft_status status = name_list_join(t->header.path, names, raw->tasks, &joined, &bytes);
