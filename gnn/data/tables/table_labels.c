@@ -106,8 +106,6 @@ static weft_status find_kind(const vertex_table *t, bool *words)
     return WEFT_OK;
 }
 
-enum { FEW = 256 /* bytes of most words */ };
-
 typedef struct words_to_classes {
     table_words *words;
     int64_t *label; /* [vertices] */
@@ -116,14 +114,12 @@ typedef struct words_to_classes {
 /* The class of a word is its place in the order in which words came, until all are read. */
 static weft_status add_word(const words_to_classes *to, int thread, const text_field *field, int64_t *label)
 {
-    char few[FEW], *word = few;
+    char few[256], *word = few;
     const size_t most = (size_t)(field->end - field->text) + 1;
     int32_t code = -1;
     WEFT_TRY(most > sizeof few ? weft_malloc(most, 1, WEFT_MEM_WORKSPACE, (void **)&word) : WEFT_OK);
     const weft_status status = words_add(to->words, thread, word, text_copy_name(field, word, most), &code);
-    if (word != few) {
-        weft_free(word);
-    }
+    weft_free(word != few ? word : NULL);
     *label = code;
     return status;
 }
@@ -142,29 +138,20 @@ static weft_status take_class(void *self, const table_cell *cell)
     return add_word(to, cell->thread, &cell->field, &to->label[cell->row]);
 }
 
-/* Brings words into the order of their bytes, and classes with them. [out] list: [words] NUL-terminated, one block. */
+/* Brings words into the order of their bytes, and classes with them. [out] list: [words], until words_free */
 static weft_status sort_classes(const words_to_classes *to, int64_t vertices, const char ***list)
 {
     const int64_t count = words_count(to->words);
-    size_t bytes = 0, length;
+    size_t length;
     int32_t *order;
     WEFT_TRY(words_sort(to->words, &order));
     for (int64_t v = 0; order != NULL && v < vertices; v++) {
         to->label[v] = to->label[v] < 0 ? -1 : order[to->label[v]];
     }
     weft_free(order);
+    WEFT_TRY(WEFT_NEW(list, count, WEFT_MEM_WORKSPACE));
     for (int64_t i = 0; i < count; i++) {
-        (void)words_text(to->words, i, &length);
-        bytes += sizeof **list + length + 1;
-    }
-    WEFT_TRY(weft_malloc(bytes, 1, WEFT_MEM_WORKSPACE, (void **)list));
-    char *text = (char *)(*list + count);
-    for (int64_t i = 0; i < count; i++) {
-        const char *word = words_text(to->words, i, &length);
-        memcpy(text, word, length);
-        text[length] = '\0';
-        (*list)[i] = text;
-        text += length + 1;
+        (*list)[i] = words_text(to->words, i, &length);
     }
     return WEFT_OK;
 }
