@@ -40,6 +40,8 @@ static weft_status copy_doubled(const csv_marks *marks, const char *text, const 
     cell->text = at;
     while (text < end) {
         if (*text == quote && (text + 1 == end || *++text != quote)) {
+            weft_free(*copy);
+            *copy = NULL;
             return fail_quote(marks, begin, end + 1, "a quote stands alone within a cell in quotes: double it");
         }
         *at++ = *text++;

@@ -85,6 +85,21 @@ static void test_cells_beside_fields(void **state)
     }
 }
 
+static void test_a_lone_quote(void **state)
+{
+    static const char text[] = "\"\"r\"\n";
+    (void)state;
+    for (int by_lines = 0; by_lines < 2; by_lines++) {
+        const csv_marks marks = {.separator = ',', .quote = '"', .by_lines = by_lines == 1};
+        sink_cell cell;
+        char *copy;
+        ASSERT_STATUS(csv_cell(&marks, text, text + 4, &cell, &copy), WEFT_ERR_DATA);
+        ASSERT_MESSAGE(by_lines == 1 ? "'\"\"r\"': expected a quote that ends a field within its line"
+                                     : "a quote stands alone within a cell in quotes: double it, or say --quote none");
+        assert_null(copy);
+    }
+}
+
 /* ---- a file ---- */
 
 static void test_a_file(void **state)
@@ -198,8 +213,11 @@ static void test_lines_of_a_file(void **state)
 int main(void)
 {
 #define FOLDER_TEST(name) cmocka_unit_test_setup_teardown(name, folder_setup, folder_teardown)
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cells_beside_fields), FOLDER_TEST(test_a_file),
-                                       FOLDER_TEST(test_numbers), FOLDER_TEST(test_faults),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cells_beside_fields),
+                                       cmocka_unit_test(test_a_lone_quote),
+                                       FOLDER_TEST(test_a_file),
+                                       FOLDER_TEST(test_numbers),
+                                       FOLDER_TEST(test_faults),
                                        FOLDER_TEST(test_lines_of_a_file)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
