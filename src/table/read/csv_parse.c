@@ -128,7 +128,7 @@ static weft_status fail_width(const row_place *p, const char *end)
                      parser->marks.separator == ',' ? ": a cell with a comma stands in quotes" : "");
 }
 
-/* Returns true if a line is not to be a row, of which only `stop` is known yet. */
+/* Returns true if the line that ends at `stop` is no row: it is empty, or a comment, and so has one cell. */
 static bool is_no_row(const row_place *p, const char *stop)
 {
     const csv_marks *marks = &p->parser->marks;
