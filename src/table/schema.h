@@ -23,7 +23,7 @@ struct sink_cell;
 
 /* Takes a cell instead of the column's array. Any thread, the cells of one row in their order. WEFT_ERR_DATA: the
  * message gets file, line and column. */
-typedef weft_status (*table_take)(void *self, int thread, int64_t row, int64_t column, const struct sink_cell *cell);
+typedef weft_status (*sink_take)(void *self, int thread, int64_t row, int64_t column, const struct sink_cell *cell);
 
 typedef struct table_field {
     char *name; /* NUL-terminated UTF-8, without quotes */
@@ -34,8 +34,8 @@ typedef struct table_field {
     int64_t missing;    /* cells without a value, over all rows */
     /* Least and greatest value, over all rows; least > most if the column has no number. */
     double least, most;
-    /* What a caller of table/read/table_text.h may set. */
-    table_take take; /* gets the cells; NULL: they are stored by their kind */
+    /* What table/read/table_text.h sets. */
+    sink_take take; /* gets the cells; NULL: they are stored by their kind */
     void *self;
     const char *expected; /* of a real column: what a cell is, "a finite number"; NULL: options are the cure */
     bool required;        /* of a real column: a missing cell is refused */

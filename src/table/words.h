@@ -25,7 +25,7 @@ void words_free(table_words *words); /* NULL is allowed */
 weft_status words_add(table_words *words, int thread, const char *text, size_t bytes, int32_t *code);
 /* Returns the number of different words. */
 int64_t words_count(const table_words *words);
-/* The word of a code, not NUL-terminated. [out] bytes: its length. Valid until words_free. */
+/* The word of a code, NUL-terminated. [out] bytes: its length. Valid until words_free. */
 const char *words_text(const table_words *words, int64_t code, size_t *bytes);
 
 /* Orders the words by their bytes; codes change. [out] order: [count] the final code of each code before, for

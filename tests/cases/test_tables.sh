@@ -80,7 +80,7 @@ wrong f 'a b\n1,2\n3,4\n5,6\n7,8\n' 'one separator a file'
 wrong f 'a,b,c\n1,2\n3,4\n5,6\n7,8\n' 'line 1 has 3 names, line 2 has 2 fields'
 wrong f 'a,b\n1,2\n3,4,9\n5,6\n7,8\n' 'line 3: 3 cells separated by a comma, and the header names 2'
 wrong f ',a\n3,5\n1,7\n2,9\n0,2\n' "line 2: column 1: '3': expected the number of the row"
-wrong f 'id,colour,f\n0,red,1\n1,blue,2\n2,red,3\n3,red,1\n' "column 'colour': 'red' is text, and features are numbers: code it"
+wrong f 'id,colour,f\n0,red,1\n1,blue,2\n2,red,3\n3,red,1\n' "line 2: column 'colour': 'red': expected a finite number (text is coded as numbers, one-hot, or left out)"
 wrong f 'f,g\n1,2\n3,x\n5,6\n7,8\n' "line 3: column 'g': 'x': expected a finite number"
 wrong f 'f,g\n1,2\n3,NA\n5,6\n7,8\n' "line 3: column 'g': 'NA': expected a finite number"
 wrong f 'id,f\n0,1\n1,2\n1,3\n3,1\n' "line 4: column 'id': vertex 1 has a row already"

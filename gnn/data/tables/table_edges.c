@@ -10,10 +10,10 @@ static weft_status open_table(const char *path, const raw_graph *edges, vertex_t
 {
     WEFT_TRY(vertex_table_open(path, edges, t));
     t->id = -1;
-    t->rows_of = "edges";
+    t->text.rows_of = "edges";
     for (int64_t j = 0; j < t->header.columns; j++) {
         if (j != t->header.index) {
-            vertex_table_want(t, j);
+            table_text_want(&t->text, j);
         }
     }
     const weft_status status = vertex_table_begin(t);
@@ -28,17 +28,17 @@ weft_status reader_text_edge_floats(const char *path, int64_t edges, int64_t *co
     const raw_graph rows = {.vertices = edges};
     vertex_table t;
     WEFT_TRY(open_table(path, &rows, &t));
-    const weft_status status = vertex_table_floats(&t, "a finite number", false, WEFT_MEM_WORKSPACE, values);
-    *columns = t.width;
+    const weft_status status = table_text_floats(&t.text, edges, "a finite number", false, WEFT_MEM_WORKSPACE, values);
+    *columns = t.text.width;
     vertex_table_close(&t);
     return status;
 }
 
-static weft_status take_end(void *self, const vertex_cell *cell)
+static weft_status take_end(void *self, const table_cell *cell)
 {
     int64_t *pair = self;
     const bool whole = text_field_whole(&cell->field, &pair[2 * cell->row + cell->place]);
-    return whole ? WEFT_OK : vertex_expected(cell, "a whole number");
+    return whole ? WEFT_OK : table_cell_expected(cell, "a whole number");
 }
 
 weft_status reader_text_edge_ends(const char *path, int64_t edges, int64_t **pair)
@@ -47,10 +47,11 @@ weft_status reader_text_edge_ends(const char *path, int64_t edges, int64_t **pai
     vertex_table t;
     weft_status status;
     WEFT_TRY(open_table(path, &rows, &t));
-    WEFT_CHECK_GOTO(t.width == 2, status, done, WEFT_ERR_DATA,
-                    "%s: line %" PRId64 ": %" PRId64 " fields where 2 are expected", path, t.header.row_line, t.width);
+    WEFT_CHECK_GOTO(t.text.width == 2, status, done, WEFT_ERR_DATA,
+                    "%s: line %" PRId64 ": %" PRId64 " fields where 2 are expected", path, t.header.row_line,
+                    t.text.width);
     WEFT_TRY_GOTO(weft_malloc((size_t)edges, 2 * sizeof **pair, WEFT_MEM_WORKSPACE, (void **)pair), status, done);
-    status = vertex_table_each(&t, take_end, *pair);
+    status = table_text_each(&t.text, edges, take_end, *pair);
 done:
     if (status != WEFT_OK) {
         weft_free(*pair);

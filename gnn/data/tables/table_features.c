@@ -37,29 +37,6 @@ static bool is_feature(const vertex_table *t, int64_t column)
     return h->named && strcasecmp(h->name[column], "y") == 0 && has_name(h, "x");
 }
 
-/* The first row shows which columns are text. */
-static weft_status refuse_text(const vertex_table *t)
-{
-    text_field field;
-    char name[64], word[32];
-    double number;
-    const char *at = t->header.row;
-    for (int64_t j = 0; at != NULL && j < t->header.columns; j++) {
-        if (!text_scan_field(&at, t->header.separator, &field)) {
-            return WEFT_OK; /* told with its line where rows are read */
-        }
-        const bool text = t->place[j] >= 0 && !text_field_missing(&field) && !text_field_number(&field, &number) &&
-                          memchr(field.text, ',', (size_t)(field.end - field.text)) == NULL;
-        (void)text_copy_field(&field, word, sizeof word);
-        WEFT_CHECK(!text || !t->header.named, WEFT_ERR_DATA,
-                   "%s: line %" PRId64
-                   ": %s: '%s' is text, and features are numbers: code it as numbers (one-hot), or remove the column",
-                   t->header.path, t->header.row_line, text_header_column(&t->header, j, name), word);
-        (void)text_next_field(&at, t->header.separator);
-    }
-    return WEFT_OK;
-}
-
 /* user_id, userId, and so on. */
 static bool ends_in_id(const char *name)
 {
@@ -75,7 +52,7 @@ static bool ends_in_id(const char *name)
 static void warn_of_ids(const vertex_table *t)
 {
     for (int64_t j = 0; t->header.named && t->id < 0 && j < t->header.columns; j++) {
-        if (t->place[j] >= 0 && ends_in_id(t->header.name[j])) {
+        if (t->text.place[j] >= 0 && ends_in_id(t->header.name[j])) {
             log_warn(
                 "%s: the column '%.40s' is taken for a feature: if it says which vertex a row is, name it id; else "
                 "leave it out",
@@ -88,14 +65,14 @@ static weft_status choose_columns(vertex_table *t)
 {
     for (int64_t j = 0; j < t->header.columns; j++) {
         if (is_feature(t, j)) {
-            vertex_table_want(t, j);
+            table_text_want(&t->text, j);
         }
     }
-    WEFT_CHECK(t->width > 0 || t->header.row == NULL, WEFT_ERR_DATA,
+    WEFT_CHECK(t->text.width > 0 || t->header.row == NULL, WEFT_ERR_DATA,
                "%s: line %" PRId64 ": no column is a feature: ids, labels and splits are none", t->header.path,
                t->header.line);
     warn_of_ids(t);
-    return refuse_text(t);
+    return WEFT_OK;
 }
 
 weft_status reader_text_features(const char *path, raw_graph *raw)
@@ -105,8 +82,11 @@ weft_status reader_text_features(const char *path, raw_graph *raw)
     weft_status status;
     WEFT_TRY_GOTO(choose_columns(&t), status, done);
     WEFT_TRY_GOTO(vertex_table_begin(&t), status, done);
-    WEFT_TRY_GOTO(vertex_table_floats(&t, "a finite number", false, WEFT_MEM_FEATURE, &raw->feature), status, done);
-    raw->features = t.width;
+    WEFT_TRY_GOTO(table_text_floats(&t.text, raw->vertices,
+                                    "a finite number (text is coded as numbers, one-hot, or left out)", false,
+                                    WEFT_MEM_FEATURE, &raw->feature),
+                  status, done);
+    raw->features = t.text.width;
 done:
     vertex_table_close(&t);
     return status;

@@ -57,7 +57,7 @@ static weft_status choose_columns(vertex_table *t)
     int64_t column, plain;
     WEFT_TRY(text_header_find(&t->header, TEXT_LABEL, &column));
     if (column >= 0) {
-        vertex_table_want(t, column);
+        table_text_want(&t->text, column);
         return WEFT_OK;
     }
     plain = vertex_table_plain(t, &column);
@@ -66,7 +66,7 @@ static weft_status choose_columns(vertex_table *t)
                t->header.line);
     for (int64_t j = 0; j < t->header.columns; j++) {
         if (vertex_table_is_plain(t, j)) {
-            vertex_table_want(t, j);
+            table_text_want(&t->text, j);
         }
     }
     return WEFT_OK;
@@ -74,7 +74,7 @@ static weft_status choose_columns(vertex_table *t)
 
 /* ---- words or numbers ---- */
 
-static weft_status take_kind(void *self, const vertex_cell *cell)
+static weft_status take_kind(void *self, const table_cell *cell)
 {
     atomic_bool *words = self;
     if (is_word(&cell->field)) {
@@ -84,29 +84,27 @@ static weft_status take_kind(void *self, const vertex_cell *cell)
 }
 
 /* The first row shows what all are; where it has no label, one word anywhere. */
-static weft_status find_kind(vertex_table *t, bool *words)
+static weft_status find_kind(const vertex_table *t, bool *words)
 {
     text_field field;
     int64_t label = 0;
     atomic_bool any;
     atomic_init(&any, false);
     *words = false;
-    if (t->width != 1 || t->header.row == NULL) {
+    if (t->text.width != 1 || t->header.row == NULL) {
         return WEFT_OK;
     }
-    while (t->place[label] < 0) {
+    while (t->text.place[label] < 0) {
         label++;
     }
     if (text_header_sample(&t->header, label, &field) && !text_field_missing(&field)) {
         *words = is_word(&field);
         return WEFT_OK;
     }
-    WEFT_TRY(vertex_table_each(t, take_kind, &any));
+    WEFT_TRY(table_text_each(&t->text, t->raw->vertices, take_kind, &any));
     *words = atomic_load(&any);
     return WEFT_OK;
 }
-
-enum { FEW = 256 /* bytes of most words */ };
 
 typedef struct words_to_classes {
     table_words *words;
@@ -116,19 +114,17 @@ typedef struct words_to_classes {
 /* The class of a word is its place in the order in which words came, until all are read. */
 static weft_status add_word(const words_to_classes *to, int thread, const text_field *field, int64_t *label)
 {
-    char few[FEW], *word = few;
+    char few[256], *word = few;
     const size_t most = (size_t)(field->end - field->text) + 1;
     int32_t code = -1;
     WEFT_TRY(most > sizeof few ? weft_malloc(most, 1, WEFT_MEM_WORKSPACE, (void **)&word) : WEFT_OK);
     const weft_status status = words_add(to->words, thread, word, text_copy_name(field, word, most), &code);
-    if (word != few) {
-        weft_free(word);
-    }
+    weft_free(word != few ? word : NULL);
     *label = code;
     return status;
 }
 
-static weft_status take_class(void *self, const vertex_cell *cell)
+static weft_status take_class(void *self, const table_cell *cell)
 {
     const words_to_classes *to = self;
     double number;
@@ -137,34 +133,25 @@ static weft_status take_class(void *self, const vertex_cell *cell)
         return WEFT_OK;
     }
     if (!cell->quoted && text_field_number(&cell->field, &number)) {
-        return vertex_expected(cell, "a word, as above: words or numbers, or numbers in quotes among words");
+        return table_cell_expected(cell, "a word, as above: words or numbers, or numbers in quotes among words");
     }
     return add_word(to, cell->thread, &cell->field, &to->label[cell->row]);
 }
 
-/* Brings words into the order of their bytes, and classes with them. [out] list: [words] NUL-terminated, one block. */
+/* Brings words into the order of their bytes, and classes with them. [out] list: [words], until words_free */
 static weft_status sort_classes(const words_to_classes *to, int64_t vertices, const char ***list)
 {
     const int64_t count = words_count(to->words);
-    size_t bytes = 0, length;
+    size_t length;
     int32_t *order;
     WEFT_TRY(words_sort(to->words, &order));
     for (int64_t v = 0; order != NULL && v < vertices; v++) {
         to->label[v] = to->label[v] < 0 ? -1 : order[to->label[v]];
     }
     weft_free(order);
+    WEFT_TRY(WEFT_NEW(list, count, WEFT_MEM_WORKSPACE));
     for (int64_t i = 0; i < count; i++) {
-        (void)words_text(to->words, i, &length);
-        bytes += sizeof **list + length + 1;
-    }
-    WEFT_TRY(weft_malloc(bytes, 1, WEFT_MEM_WORKSPACE, (void **)list));
-    char *text = (char *)(*list + count);
-    for (int64_t i = 0; i < count; i++) {
-        const char *word = words_text(to->words, i, &length);
-        memcpy(text, word, length);
-        text[length] = '\0';
-        (*list)[i] = text;
-        text += length + 1;
+        (*list)[i] = words_text(to->words, i, &length);
     }
     return WEFT_OK;
 }
@@ -210,7 +197,7 @@ static weft_status check_names(const char *path, const char *const *list, int64_
     return status;
 }
 
-static weft_status read_words(vertex_table *t, raw_graph *raw)
+static weft_status read_words(const vertex_table *t, raw_graph *raw)
 {
     const char *path = t->header.path, **list = NULL;
     words_to_classes to = {.words = NULL};
@@ -218,7 +205,7 @@ static weft_status read_words(vertex_table *t, raw_graph *raw)
     weft_status status;
     WEFT_TRY_GOTO(WEFT_NEW(&to.label, raw->vertices, WEFT_MEM_WORKSPACE), status, done);
     WEFT_TRY_GOTO(words_create(omp_get_max_threads(), &to.words), status, done);
-    WEFT_TRY_GOTO(vertex_table_each(t, take_class, &to), status, done);
+    WEFT_TRY_GOTO(table_text_each(&t->text, raw->vertices, take_class, &to), status, done);
     count = words_count(to.words);
     WEFT_TRY_GOTO(sort_classes(&to, raw->vertices, &list), status, done);
     WEFT_TRY_GOTO(check_names(path, list, count), status, done);
@@ -237,13 +224,14 @@ done:
     return status;
 }
 
-static weft_status read_numbers(vertex_table *t, bool from_one, raw_graph *raw)
+static weft_status read_numbers(const vertex_table *t, bool from_one, raw_graph *raw)
 {
-    const char *expected = t->width == 1 ? "a finite number, as the classes above are (or words, for all classes)"
-                                         : "0, 1 or nan: several columns are tasks (one of classes is named label)";
+    const char *expected = t->text.width == 1
+                               ? "a finite number, as the classes above are (or words, for all classes)"
+                               : "0, 1 or nan: several columns are tasks (one of classes is named label)";
     float *values;
-    WEFT_TRY(vertex_table_floats(t, expected, true, WEFT_MEM_GRAPH, &values));
-    const weft_status status = reader_take_real_labels(t->header.path, t->width, &values, from_one, raw);
+    WEFT_TRY(table_text_floats(&t->text, raw->vertices, expected, true, WEFT_MEM_GRAPH, &values));
+    const weft_status status = reader_take_real_labels(t->header.path, t->text.width, &values, from_one, raw);
     weft_free(values);
     return status;
 }
@@ -259,8 +247,8 @@ static weft_status name_tasks(const vertex_table *t, raw_graph *raw)
     }
     WEFT_TRY(WEFT_NEW(&names, raw->tasks, WEFT_MEM_WORKSPACE));
     for (int64_t j = 0; j < t->header.columns; j++) {
-        if (t->place[j] >= 0) {
-            names[t->place[j]] = t->header.name[j];
+        if (t->text.place[j] >= 0) {
+            names[t->text.place[j]] = t->header.name[j];
         }
     }
     weft_status status = name_list_join(t->header.path, names, raw->tasks, &joined, &bytes);

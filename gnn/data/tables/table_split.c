@@ -93,16 +93,17 @@ typedef struct split_rows {
     atomic_bool one, other; /* a number 1; anything but the numbers 0 and 1 */
 } split_rows;
 
-static weft_status take_part(void *self, const vertex_cell *cell)
+static weft_status take_part(void *self, const table_cell *cell)
 {
     split_rows *s = self;
     bool number;
     const int part = part_of(&cell->field, &number);
     if (part < 0) {
-        return vertex_expected(cell, flag_of(&cell->field) >= 0
-                                         ? "train, valid, test or none; of masks, the header says which part each is: "
-                                           "train_mask, valid_mask, test_mask"
-                                         : "train, valid, test or none");
+        return table_cell_expected(cell,
+                                   flag_of(&cell->field) >= 0
+                                       ? "train, valid, test or none; of masks, the header says which part each is: "
+                                         "train_mask, valid_mask, test_mask"
+                                       : "train, valid, test or none");
     }
     if (number && part == READER_VALID) {
         atomic_store_explicit(&s->one, true, memory_order_relaxed);
@@ -114,13 +115,13 @@ static weft_status take_part(void *self, const vertex_cell *cell)
 }
 
 /* The masks of one row come one after the other, by one thread. */
-static weft_status take_mask(void *self, const vertex_cell *cell)
+static weft_status take_mask(void *self, const table_cell *cell)
 {
     split_rows *s = self;
     uint8_t *split = &s->split[cell->row];
     const int flag = flag_of(&cell->field), part = s->part[cell->place];
     if (flag < 0) {
-        return vertex_expected(cell, "0 or 1, true or false, in each column of a part");
+        return table_cell_expected(cell, "0 or 1, true or false, in each column of a part");
     }
     WEFT_CHECK(flag == 0 || *split == READER_NONE, WEFT_ERR_DATA,
                "a vertex of two parts, %s and %s: at most one 1 in a row", reader_part_names[*split],
@@ -167,8 +168,8 @@ static weft_status want_parts(vertex_table *t, const int64_t column[READER_PARTS
     char missing[48] = "";
     for (int part = 0; part < READER_PARTS; part++) {
         if (column[part] >= 0) {
-            wanted[t->width] = part;
-            vertex_table_want(t, column[part]);
+            wanted[t->text.width] = part;
+            table_text_want(&t->text, column[part]);
         } else {
             snprintf(missing + strlen(missing), sizeof missing - strlen(missing), "%s%s",
                      missing[0] != '\0' ? " and " : "", reader_part_names[part]);
@@ -218,7 +219,7 @@ static weft_status choose_columns(vertex_table *t, bool *masks, int wanted[READE
     if (split < 0 && !alone) {
         return h->columns == 0 ? WEFT_OK : refuse_columns(h); /* an empty file lacks rows */
     }
-    vertex_table_want(t, split >= 0 ? split : h->named ? plain : 0);
+    table_text_want(&t->text, split >= 0 ? split : h->named ? plain : 0);
     return WEFT_OK;
 }
 
@@ -226,7 +227,7 @@ static weft_status choose_columns(vertex_table *t, bool *masks, int wanted[READE
 static void tell_numbers(const vertex_table *t)
 {
     for (int64_t j = 0; t->header.named && j < t->header.columns; j++) {
-        if (t->place[j] >= 0 && t->header.name[j][0] != '\0' && !text_header_is(&t->header, j, TEXT_SPLIT)) {
+        if (t->text.place[j] >= 0 && t->header.name[j][0] != '\0' && !text_header_is(&t->header, j, TEXT_SPLIT)) {
             log_warn("%s: the numbers of column '%.40s' are taken for parts: 0 = train, 1 = valid, 2 = test",
                      t->header.path, t->header.name[j]);
         }
@@ -248,7 +249,7 @@ weft_status reader_text_split(const char *path, raw_graph *raw)
     WEFT_TRY_GOTO(choose_columns(&t, &masks, s.part), status, done);
     WEFT_TRY_GOTO(masks ? WEFT_OK : vertex_table_count_blanks(&t), status, done);
     WEFT_TRY_GOTO(vertex_table_begin(&t), status, done);
-    WEFT_TRY_GOTO(vertex_table_each(&t, masks ? take_mask : take_part, &s), status, done);
+    WEFT_TRY_GOTO(table_text_each(&t.text, raw->vertices, masks ? take_mask : take_part, &s), status, done);
     WEFT_CHECK_GOTO(
         masks || !atomic_load(&s.one) || atomic_load(&s.other), status, done, WEFT_ERR_DATA,
         "%s: holds 0 and 1 alone: a mask of one part; which? Name the column train_mask, valid_mask or test_mask; "
@@ -270,7 +271,7 @@ typedef struct list_rows {
     int64_t room; /* of index: rows when they were counted */
 } list_rows;
 
-static weft_status take_vertex(void *self, const vertex_cell *cell)
+static weft_status take_vertex(void *self, const table_cell *cell)
 {
     const list_rows *list = self;
     const bool named = list->raw->ids.count > 0; /* a number is checked with the shape of all parts */
@@ -279,7 +280,7 @@ static weft_status take_vertex(void *self, const vertex_cell *cell)
     if (named ? vertex_table_find(list->raw, &cell->field, index) : text_field_whole(&cell->field, index)) {
         return WEFT_OK;
     }
-    return vertex_expected(cell, named ? "the id of a vertex in the edges" : "a whole number");
+    return table_cell_expected(cell, named ? "the id of a vertex in the edges" : "a whole number");
 }
 
 /* A first line that names a vertex is none of names of columns. */
@@ -316,11 +317,10 @@ weft_status reader_text_list(const char *path, const raw_graph *raw, int64_t *co
     weft_status status;
     WEFT_TRY_GOTO(settle_list_header(&t), status, done);
     WEFT_TRY_GOTO(choose_list(&t, &column), status, done);
-    WEFT_TRY_GOTO(table_text_open(&t.header, &t.text), status, done);
     WEFT_TRY_GOTO(table_text_count(&t.header, &lines), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(index, lines.filled, WEFT_MEM_GENERAL), status, done);
     list_rows list = {.raw = raw, .index = *index, .room = lines.filled};
-    status = vertex_table_column(&t, column, take_vertex, &list, count);
+    status = table_text_column(&t.text, column, take_vertex, &list, count);
 done:
     if (status != WEFT_OK) {
         weft_free(*index);

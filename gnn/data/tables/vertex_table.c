@@ -1,11 +1,9 @@
 /*
- * gnn/data/tables/vertex_table.c: see gnn/data/tables/vertex_table.h; its cells are read in vertex_cells.c. Ids are
- * read before the values, in a pass of their own, so that a vertex that comes twice or never is found before two
- * threads write one row.
+ * gnn/data/tables/vertex_table.c: see gnn/data/tables/vertex_table.h. Ids are read before the values, in a pass of
+ * their own, so that a vertex that comes twice or never is found before two threads write one row.
  */
 #include "gnn/data/tables/vertex_table.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -22,12 +20,9 @@ bool vertex_table_find(const raw_graph *raw, const text_field *field, int64_t *v
 
 weft_status vertex_table_open(const char *path, const raw_graph *raw, vertex_table *t)
 {
-    *t = (vertex_table){.raw = raw, .id = -1, .rows_of = "vertices"};
+    *t = (vertex_table){.raw = raw, .id = -1};
     WEFT_TRY(text_header_read(path, TEXT_TABLE_LINE, &t->header));
-    weft_status status = WEFT_NEW(&t->place, t->header.columns, WEFT_MEM_WORKSPACE);
-    for (int64_t j = 0; status == WEFT_OK && j < t->header.columns; j++) {
-        t->place[j] = -1;
-    }
+    weft_status status = table_text_open(&t->header, "vertices", &t->text);
     status = status != WEFT_OK    ? status
              : raw->ids.count > 0 ? text_header_take_ids(&t->header, &t->id)
                                   : text_header_find(&t->header, TEXT_ID, &t->id);
@@ -41,7 +36,6 @@ void vertex_table_close(vertex_table *t)
 {
     table_text_close(&t->text);
     text_header_free(&t->header);
-    weft_free(t->place);
     weft_free(t->order);
     *t = (vertex_table){.raw = t->raw};
 }
@@ -69,28 +63,22 @@ int64_t vertex_table_plain(const vertex_table *t, int64_t *last)
     return count;
 }
 
-void vertex_table_want(vertex_table *t, int64_t column)
-{
-    assert(t->place[column] < 0);
-    t->place[column] = t->width++;
-}
-
 /* ---- an index ---- */
 
 /* self: the number of the first row. */
-static weft_status take_index(void *self, const vertex_cell *cell)
+static weft_status take_index(void *self, const table_cell *cell)
 {
     const int64_t *first = self;
     int64_t number;
     if (text_field_whole(&cell->field, &number) && number == *first + cell->row) {
         return WEFT_OK;
     }
-    return vertex_expected(cell, "the number of the row, as in the rows before: if this first column, which has no "
-                                 "name, says which vertex a row is, name it id; else remove it");
+    return table_cell_expected(cell, "the number of the row, as in the rows before: if this first column, which has no "
+                                     "name, says which vertex a row is, name it id; else remove it");
 }
 
 /* An index must count; row names that are words say nothing about an order. */
-static weft_status check_index(vertex_table *t)
+static weft_status check_index(const vertex_table *t)
 {
     text_field field;
     int64_t first;
@@ -99,7 +87,7 @@ static weft_status check_index(vertex_table *t)
         return WEFT_OK;
     }
     first = first == 1 ? 1 : 0; /* R counts from 1, pandas from 0 */
-    return vertex_table_column(t, t->header.index, take_index, &first, NULL);
+    return table_text_column(&t->text, t->header.index, take_index, &first, NULL);
 }
 
 /* ---- ids ---- */
@@ -110,7 +98,7 @@ typedef struct id_pass {
     int64_t *order; /* [vertices] */
 } id_pass;
 
-static weft_status take_id(void *self, const vertex_cell *cell)
+static weft_status take_id(void *self, const table_cell *cell)
 {
     const id_pass *p = self;
     const int64_t n = p->raw->vertices;
@@ -122,11 +110,11 @@ static weft_status take_id(void *self, const vertex_cell *cell)
     const bool named = p->raw->ids.count > 0;
     snprintf(what, sizeof what, "the id of a vertex, %s%" PRId64 "%s", named ? "one of the " : "0 to ",
              named ? n : n - 1, named ? " in the edges" : "");
-    return vertex_expected(cell, what);
+    return table_cell_expected(cell, what);
 }
 
 /* Ids that are numbers count from 0, or from 1 where the edges do. */
-static weft_status count_from_zero(vertex_table *t, int64_t *order, int64_t rows)
+static weft_status count_from_zero(const vertex_table *t, int64_t *order, int64_t rows)
 {
     const int64_t n = t->raw->vertices;
     bool zero = false;
@@ -151,7 +139,7 @@ static weft_status count_from_zero(vertex_table *t, int64_t *order, int64_t rows
 }
 
 /* Each vertex has one row. */
-static weft_status check_once(vertex_table *t, const int64_t *order, int64_t rows)
+static weft_status check_once(const vertex_table *t, const int64_t *order, int64_t rows)
 {
     const int64_t n = t->raw->vertices;
     int64_t twice = -1, never = 0;
@@ -186,10 +174,10 @@ static weft_status read_order(vertex_table *t)
     int64_t rows = 0;
     weft_status status;
     WEFT_TRY(WEFT_NEW(&pass.order, t->raw->vertices, WEFT_MEM_WORKSPACE));
-    WEFT_TRY_GOTO(vertex_table_column(t, t->id, take_id, &pass, &rows), status, done);
+    WEFT_TRY_GOTO(table_text_column(&t->text, t->id, take_id, &pass, &rows), status, done);
     WEFT_TRY_GOTO(t->raw->ids.count == 0 ? count_from_zero(t, pass.order, rows) : WEFT_OK, status, done);
     WEFT_TRY_GOTO(check_once(t, pass.order, rows), status, done);
-    t->order = pass.order;
+    t->text.order = t->order = pass.order;
     return WEFT_OK;
 done:
     weft_free(pass.order);
@@ -244,7 +232,7 @@ static weft_status tell(const vertex_table *t)
     char name[64];
     WEFT_TRY(WEFT_NEW(&used, t->header.columns, WEFT_MEM_WORKSPACE));
     for (int64_t j = 0; j < t->header.columns; j++) {
-        used[j] = t->place[j] >= 0 || j == t->id;
+        used[j] = t->text.place[j] >= 0 || j == t->id;
     }
     text_header_tell_unused(&t->header, used);
     weft_free(used);
@@ -256,9 +244,6 @@ static weft_status tell(const vertex_table *t)
 
 weft_status vertex_table_begin(vertex_table *t)
 {
-    WEFT_TRY(table_text_open(&t->header, &t->text));
-    t->text.rows_of = t->rows_of;
-    t->text.blank_is_row = t->blank_is_row;
     WEFT_TRY(tell(t));
     WEFT_TRY(look_at_comment(t));
     WEFT_TRY(check_index(t));
@@ -274,6 +259,6 @@ weft_status vertex_table_count_blanks(vertex_table *t)
     }
     WEFT_TRY(table_text_count(&t->header, &lines));
     const int64_t rows = lines.filled + lines.blank;
-    t->blank_is_row = lines.filled < n && rows - lines.blank_tail <= n && n <= rows;
+    t->text.blank_is_row = lines.filled < n && rows - lines.blank_tail <= n && n <= rows;
     return WEFT_OK;
 }

@@ -178,8 +178,8 @@ static int64_t look_up(const table_words *words, const word_index *index, uint64
 static weft_status copy_text(table_words *words, const char *text, size_t bytes, const char **copy)
 {
     text_block *block = words->texts;
-    if (block == NULL || block->capacity - block->used < bytes) {
-        const size_t capacity = bytes > TEXT_BLOCK ? bytes : TEXT_BLOCK;
+    if (block == NULL || block->capacity - block->used <= bytes) {
+        const size_t capacity = bytes >= TEXT_BLOCK ? bytes + 1 : TEXT_BLOCK;
         WEFT_TRY(weft_malloc(sizeof *block + capacity, 1, WEFT_MEM_TABLE, (void **)&block));
         *block = (text_block){.before = words->texts, .capacity = capacity};
         words->texts = block;
@@ -188,7 +188,8 @@ static weft_status copy_text(table_words *words, const char *text, size_t bytes,
     if (bytes > 0) {
         memcpy(block->text + block->used, text, bytes);
     }
-    block->used += bytes;
+    block->text[block->used + bytes] = '\0';
+    block->used += bytes + 1;
     return WEFT_OK;
 }
 

@@ -40,6 +40,8 @@ static weft_status copy_doubled(const csv_marks *marks, const char *text, const 
     cell->text = at;
     while (text < end) {
         if (*text == quote && (text + 1 == end || *++text != quote)) {
+            weft_free(*copy);
+            *copy = NULL;
             return fail_quote(marks, begin, end + 1, "a quote stands alone within a cell in quotes: double it");
         }
         *at++ = *text++;
@@ -103,46 +105,30 @@ static inline weft_status put_cell(const row_place *p, const char *end)
 
 /* ---- rows ---- */
 
-/* Counts the cells of a line. WEFT_ERR_DATA: a quote is not closed in the line. */
-static weft_status count_in_line(const row_place *p, int64_t *found)
-{
-    const csv_marks *marks = &p->parser->marks;
-    const char *at = p->begin;
-    text_field field;
-    char name[96];
-    *found = 0;
-    do {
-        if (!text_scan_field(&at, marks->separator, &field)) {
-            const char *end = strchr(at, '\n');
-            (void)fail_quote(marks, at, end - (end[-1] == '\r'), "");
-            return *found < p->parser->columns
-                       ? weft_fail_context(WEFT_ERR_DATA, "%s: ", schema_say(p->parser->sink->schema, *found, name))
-                       : WEFT_ERR_DATA;
-        }
-        (*found)++;
-    } while (text_next_field(&at, marks->separator));
-    return WEFT_OK;
-}
-
 static weft_status fail_width(const row_place *p, const char *end)
 {
     const csv_parser *parser = p->parser;
-    int64_t found = 1;
+    const bool by_lines = parser->marks.by_lines;
+    int64_t found = by_lines ? text_fields_of(p->begin, parser->marks.separator) : 1;
     uint64_t inside = 0;
-    for (const char *at = p->begin; at < end; at++) {
+    char name[96];
+    if (found < 0) {
+        (void)fail_quote(&parser->marks, p->cell, p->cell + strcspn(p->cell, "\r\n"), "");
+        return weft_fail_context(WEFT_ERR_DATA, "%s: ", schema_say(parser->sink->schema, p->column, name));
+    }
+    for (const char *at = p->begin; at < end && !by_lines; at++) {
         inside ^= parser->marks.quote != '\0' && *at == parser->marks.quote;
         found += *at == parser->marks.separator && inside == 0;
         if (*at == '\n' && inside == 0) {
             break;
         }
     }
-    WEFT_TRY(parser->marks.by_lines ? count_in_line(p, &found) : WEFT_OK);
     return weft_fail(WEFT_ERR_DATA, "%" PRId64 " cells separated by %s, and %s %" PRId64 "%s", found,
                      text_separator_name(parser->marks.separator), parser->rule, parser->columns,
                      parser->marks.separator == ',' ? ": a cell with a comma stands in quotes" : "");
 }
 
-/* Returns true if a line is not to be a row, of which only `stop` is known yet. */
+/* Returns true if the line that ends at `stop` is no row: it is empty, or a comment, and so has one cell. */
 static bool is_no_row(const row_place *p, const char *stop)
 {
     const csv_marks *marks = &p->parser->marks;

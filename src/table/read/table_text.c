@@ -12,44 +12,52 @@
 
 #define MISSING "NA,NaN,-NaN,N/A,#N/A,null,<NA>" /* as text_field_missing has them */
 
-weft_status table_text_open(const text_header *header, table_text *text)
+enum { SHOWN = 40 };
+
+weft_status table_text_open(const text_header *header, const char *rows_of, table_text *text)
 {
-    *text = (table_text){.header = header, .rows_of = "rows"};
-    weft_status status = schema_create(header->columns, &text->schema);
-    for (int64_t j = 0; j < header->columns && status == WEFT_OK; j++) {
-        const char *name = header->named ? header->name[j] : "";
-        text->schema.field[j].role = TABLE_DROPPED;
-        text->schema.field[j].kind = TABLE_REAL;
-        status = schema_name(&text->schema, j, name, strlen(name));
+    *text = (table_text){.header = header, .rows_of = rows_of};
+    WEFT_TRY(WEFT_NEW(&text->place, header->columns, WEFT_MEM_WORKSPACE));
+    for (int64_t j = 0; j < header->columns; j++) {
+        text->place[j] = -1;
     }
-    if (status != WEFT_OK) {
-        table_text_close(text);
-    }
-    return status;
+    return WEFT_OK;
 }
 
 void table_text_close(table_text *text)
 {
-    schema_free(&text->schema);
+    weft_free(text->place);
+    text->place = NULL;
+}
+
+void table_text_want(table_text *text, int64_t column)
+{
+    assert(text->place[column] < 0);
+    text->place[column] = text->width++;
+}
+
+weft_status table_cell_expected(const table_cell *cell, const char *what)
+{
+    const ptrdiff_t length = cell->field.end - cell->field.text;
+    return length == 0 ? weft_fail(WEFT_ERR_DATA, "an empty field: expected %s", what)
+                       : weft_fail(WEFT_ERR_DATA, "'%.*s': expected %s", (int)(length > SHOWN ? SHOWN : length),
+                                   cell->field.text, what);
 }
 
 /* ---- rows ---- */
 
 typedef struct text_pass {
-    table_text *text;
+    const table_text *text;
     int64_t rows; /* -1: any */
+    table_schema schema;
     table_sink sink;
-    const table_floats *floats;
+    table_take take; /* who gets the cells; */
+    void *self;
+    float *values;       /* or where numbers go */
     int64_t row, column; /* of a fault, and why */
     const char *reason;
     atomic_llong filled, last; /* rows with something in them; the number of the last one, from 1 */
 } text_pass;
-
-static csv_marks marks_of(const table_text *text)
-{
-    return (csv_marks){
-        .separator = text->header->separator, .quote = '"', .by_lines = true, .blank_is_row = text->blank_is_row};
-}
 
 /* Whether a first line of numbers is 0, 1, 2, ..., as pandas calls columns that have no names. */
 static bool counts_columns(const text_header *h)
@@ -73,6 +81,7 @@ static weft_status check_rows(void *self, int64_t rows)
     return WEFT_OK;
 }
 
+/* [out] found, may be NULL: how many rows there are. */
 static weft_status read_rows(text_pass *pass, bool (*parse)(void *self, text_piece *piece), int64_t *found)
 {
     const table_text *t = pass->text;
@@ -83,48 +92,69 @@ static weft_status read_rows(text_pass *pass, bool (*parse)(void *self, text_pie
                                 .blank_is_row = t->blank_is_row,
                                 .comments = CSV_LINE_COMMENTS};
     text_source *source;
+    int64_t count = 0;
     WEFT_TRY(text_source_open(t->header->path, TEXT_TABLE_LINE, &source));
     weft_status status = text_header_skip(t->header, source);
-    status = status == WEFT_OK ? text_source_parse(source, &parser, found) : status;
+    status = status == WEFT_OK ? text_source_parse(source, &parser, &count) : status;
     text_source_close(source);
+    WEFT_CHECK(status != WEFT_OK || count >= pass->rows, WEFT_ERR_DATA, "%s: %" PRId64 " rows for %" PRId64 " %s",
+               t->header->path, count, pass->rows, t->rows_of);
+    if (found != NULL) {
+        *found = count;
+    }
     return status;
-}
-
-static weft_status check_all(const text_pass *pass, int64_t found)
-{
-    const table_text *t = pass->text;
-    WEFT_CHECK(pass->rows < 0 || found >= pass->rows, WEFT_ERR_DATA, "%s: %" PRId64 " rows for %" PRId64 " %s",
-               t->header->path, found, pass->rows, t->rows_of);
-    return WEFT_OK;
 }
 
 /* ---- cells ---- */
 
-static bool fail_piece(text_piece *piece, weft_status status, const char *at)
+/* A sink_take. */
+static weft_status hand_over(void *self, int thread, int64_t row, int64_t column, const sink_cell *cell)
 {
-    if (status != WEFT_ERR_DATA || at == NULL) {
-        return text_fail(piece, status);
+    const text_pass *pass = self;
+    const table_text *t = pass->text;
+    const table_cell c = {.thread = thread,
+                          .row = t->order != NULL ? t->order[row] : row,
+                          .place = t->place[column],
+                          .field = {.text = cell->text, .end = cell->text + cell->bytes},
+                          .quoted = cell->quoted};
+    return pass->take(pass->self, &c);
+}
+
+/* A schema of the wanted columns, or of the one that is not -1. */
+static weft_status make_schema(text_pass *pass, int64_t column, const table_field *wanted)
+{
+    const table_text *t = pass->text;
+    WEFT_TRY(schema_create(t->header->columns, &pass->schema));
+    for (int64_t j = 0; j < t->header->columns; j++) {
+        const char *name = t->header->named ? t->header->name[j] : "";
+        pass->schema.field[j] = *wanted;
+        pass->schema.field[j].role = (column < 0 ? t->place[j] >= 0 : j == column) ? TABLE_FEATURE : TABLE_DROPPED;
+        WEFT_TRY(schema_name(&pass->schema, j, name, strlen(name)));
     }
-    piece->at = at;
-    snprintf(piece->reason, sizeof piece->reason, "%s", weft_error_message());
-    return false;
+    return WEFT_OK;
 }
 
 static bool parse_cells(const text_pass *pass, table_sink *sink, int thread, text_piece *piece)
 {
-    const table_text *t = pass->text;
-    csv_parser parser = {.marks = marks_of(t),
-                         .places = csv_lines_places,
-                         .columns = t->schema.count,
-                         .sink = sink,
-                         .rule = t->header->named ? "the header names" : "the first row has"};
+    const text_header *h = pass->text->header;
+    csv_parser parser = {
+        .marks = {.separator = h->separator, .quote = '"', .by_lines = true, .blank_is_row = pass->text->blank_is_row},
+        .places = csv_lines_places,
+        .columns = h->columns,
+        .sink = sink,
+        .rule = h->named ? "the header names" : "the first row has"};
     row_piece rows = {.text = piece->text,
                       .end = piece->end,
                       .row = piece->row,
                       .last = pass->rows < 0 ? INT64_MAX : pass->rows,
                       .thread = thread};
     const weft_status status = csv_parse(&parser, &rows);
-    return status == WEFT_OK || fail_piece(piece, status, rows.at);
+    if (status != WEFT_ERR_DATA || rows.at == NULL) {
+        return status == WEFT_OK || text_fail(piece, status);
+    }
+    piece->at = rows.at;
+    snprintf(piece->reason, sizeof piece->reason, "%s", weft_error_message());
+    return false;
 }
 
 static bool hand_out(void *self, text_piece *piece)
@@ -133,28 +163,38 @@ static bool hand_out(void *self, text_piece *piece)
     return parse_cells(pass, &pass->sink, piece->thread, piece);
 }
 
-weft_status table_text_each(table_text *text, int64_t rows, int64_t *found)
+static weft_status read_cells(text_pass *pass, int64_t column, int64_t *found)
 {
-    text_pass pass = {.text = text, .rows = rows};
-    int64_t count = 0;
-    if (text->header->row != NULL) {
-        WEFT_TRY(sink_create(&text->schema, MISSING, '.', omp_get_max_threads(), 0, INT64_MAX, NULL, &pass.sink));
-        const weft_status status = read_rows(&pass, hand_out, &count);
-        sink_free(&pass.sink);
-        WEFT_TRY(status);
-    }
-    if (found != NULL) {
-        *found = count;
-    }
-    return check_all(&pass, count);
+    weft_status status;
+    WEFT_TRY_GOTO(make_schema(pass, column, &(table_field){.take = hand_over, .self = pass}), status, done);
+    WEFT_TRY_GOTO(sink_create(&pass->schema, MISSING, '.', omp_get_max_threads(), 0, INT64_MAX, NULL, &pass->sink),
+                  status, done);
+    status = read_rows(pass, hand_out, found);
+    sink_free(&pass->sink);
+done:
+    schema_free(&pass->schema);
+    return status;
 }
 
-/* block [width, count]: rows first .. first + count - 1 of the file, column by column. */
-static void put_rows(const table_floats *to, const float *block, int64_t first, int64_t count)
+weft_status table_text_each(const table_text *text, int64_t rows, table_take take, void *self)
 {
+    return read_cells(&(text_pass){.text = text, .rows = rows, .take = take, .self = self}, -1, NULL);
+}
+
+weft_status table_text_column(const table_text *text, int64_t column, table_take take, void *self, int64_t *rows)
+{
+    return read_cells(&(text_pass){.text = text, .rows = -1, .take = take, .self = self}, column, rows);
+}
+
+/* ---- numbers ---- */
+
+/* block [width, count]: rows first .. first + count - 1 of the file, column by column. */
+static void put_rows(const text_pass *pass, const float *block, int64_t first, int64_t count)
+{
+    const table_text *t = pass->text;
     for (int64_t i = 0; i < count; i++) {
-        float *row = to->values + (to->order != NULL ? to->order[first + i] : first + i) * to->width;
-        for (int64_t c = 0; c < to->width; c++) {
+        float *row = pass->values + (t->order != NULL ? t->order[first + i] : first + i) * t->width;
+        for (int64_t c = 0; c < t->width; c++) {
             row[c] = block[c * count + i];
         }
     }
@@ -163,40 +203,52 @@ static void put_rows(const table_floats *to, const float *block, int64_t first, 
 /* A piece of text is read into columns, and these go into rows of values. */
 static bool read_block(void *self, text_piece *piece)
 {
-    const text_pass *pass = self;
-    const table_floats *to = pass->floats;
-    const int64_t columns = pass->text->schema.count, left = to->rows - piece->row;
-    const int64_t count = piece->rows < left ? piece->rows : left;
+    text_pass *pass = self;
+    const table_text *t = pass->text;
+    const int64_t left = pass->rows - piece->row, count = piece->rows < left ? piece->rows : left;
     void **value = NULL;
     float *block = NULL;
     table_sink sink = {.schema = NULL};
-    if (count <= 0) {
+    bool good = count <= 0;
+    if (good) {
         return true;
     }
     weft_status status;
-    WEFT_TRY_GOTO(WEFT_NEW(&value, columns, WEFT_MEM_WORKSPACE), status, done);
-    WEFT_TRY_GOTO(WEFT_NEW(&block, count * to->width, WEFT_MEM_WORKSPACE), status, done);
-    for (int64_t j = 0; j < columns; j++) {
-        value[j] = to->place[j] >= 0 ? block + to->place[j] * count : NULL;
+    WEFT_TRY_GOTO(WEFT_NEW(&value, t->header->columns, WEFT_MEM_WORKSPACE), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW(&block, count * t->width, WEFT_MEM_WORKSPACE), status, done);
+    for (int64_t j = 0; j < t->header->columns; j++) {
+        value[j] = t->place[j] >= 0 ? block + t->place[j] * count : NULL;
     }
-    status = sink_create(&pass->text->schema, MISSING, '.', 1, piece->row, count, value, &sink);
-done:;
-    const bool good = status == WEFT_OK ? parse_cells(pass, &sink, 0, piece) : text_fail(piece, status);
+    WEFT_TRY_GOTO(sink_create(&pass->schema, MISSING, '.', 1, piece->row, count, value, &sink), status, done);
+    good = parse_cells(pass, &sink, 0, piece);
     if (good) {
-        put_rows(to, block, piece->row, count);
+        put_rows(pass, block, piece->row, count);
     }
+done:
     sink_free(&sink);
     weft_free(value);
     weft_free(block);
-    return good;
+    return good || (status != WEFT_OK && text_fail(piece, status));
 }
 
-weft_status table_text_floats(table_text *text, const table_floats *to)
+weft_status table_text_floats(const table_text *text, int64_t rows, const char *expected, bool nan_allowed,
+                              weft_mem_tag *tag, float **values)
 {
-    text_pass pass = {.text = text, .rows = to->rows, .floats = to};
-    int64_t count = 0;
-    WEFT_TRY(text->header->row != NULL ? read_rows(&pass, read_block, &count) : WEFT_OK);
-    return check_all(&pass, count);
+    const table_field wanted = {.kind = TABLE_REAL, .expected = expected, .required = !nan_allowed};
+    text_pass pass = {.text = text, .rows = rows};
+    weft_status status;
+    *values = NULL;
+    WEFT_TRY_GOTO(make_schema(&pass, -1, &wanted), status, done);
+    WEFT_TRY_GOTO(weft_malloc((size_t)rows, (size_t)text->width * sizeof **values, tag, (void **)values), status, done);
+    pass.values = *values;
+    status = read_rows(&pass, read_block, NULL);
+done:
+    schema_free(&pass.schema);
+    if (status != WEFT_OK) {
+        weft_free(*values);
+        *values = NULL;
+    }
+    return status;
 }
 
 /* ---- single rows ---- */
@@ -205,12 +257,12 @@ static bool fail_row(void *self, text_piece *piece)
 {
     const text_pass *pass = self;
     const char *at = piece->text;
-    char name[96];
+    char name[64];
     for (int64_t row = piece->row; text_next_row(piece, &at); row++) {
         if (row == pass->row) {
             piece->at = at;
-            snprintf(piece->reason, sizeof piece->reason, "%s: %s", schema_say(&pass->text->schema, pass->column, name),
-                     pass->reason);
+            snprintf(piece->reason, sizeof piece->reason, "%s: %s",
+                     text_header_column(pass->text->header, pass->column, name), pass->reason);
             return false;
         }
         at = text_next_line(at, piece->end);
@@ -218,7 +270,7 @@ static bool fail_row(void *self, text_piece *piece)
     return true;
 }
 
-weft_status table_text_fail(table_text *text, int64_t row, int64_t column, const char *reason)
+weft_status table_text_fail(const table_text *text, int64_t row, int64_t column, const char *reason)
 {
     text_pass pass = {.text = text, .rows = -1, .row = row, .column = column, .reason = reason};
     return read_rows(&pass, fail_row, NULL);
@@ -244,7 +296,7 @@ static bool count_filled(void *self, text_piece *piece)
 
 weft_status table_text_count(const text_header *header, table_lines *lines)
 {
-    table_text all = {.header = header, .blank_is_row = true};
+    const table_text all = {.header = header, .blank_is_row = true};
     text_pass pass = {.text = &all, .rows = -1};
     int64_t rows = 0;
     atomic_init(&pass.filled, 0);

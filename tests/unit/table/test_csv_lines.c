@@ -85,6 +85,21 @@ static void test_cells_beside_fields(void **state)
     }
 }
 
+static void test_a_lone_quote(void **state)
+{
+    static const char text[] = "\"\"r\"\n";
+    (void)state;
+    for (int by_lines = 0; by_lines < 2; by_lines++) {
+        const csv_marks marks = {.separator = ',', .quote = '"', .by_lines = by_lines == 1};
+        sink_cell cell;
+        char *copy;
+        ASSERT_STATUS(csv_cell(&marks, text, text + 4, &cell, &copy), WEFT_ERR_DATA);
+        ASSERT_MESSAGE(by_lines == 1 ? "'\"\"r\"': expected a quote that ends a field within its line"
+                                     : "a quote stands alone within a cell in quotes: double it, or say --quote none");
+        assert_null(copy);
+    }
+}
+
 /* ---- a file ---- */
 
 static void test_a_file(void **state)
@@ -93,44 +108,42 @@ static void test_a_file(void **state)
     const char *path = in_folder(state, "t.txt");
     text_header header;
     table_text table;
-    const int64_t place[2] = {0, -1};
-    float value[2];
-    const table_floats to = {.rows = 2, .width = 1, .place = place, .order = (int64_t[]){1, 0}, .values = value};
+    const int64_t order[2] = {1, 0};
+    float *value;
     put_file(path, text, sizeof text - 1);
     ASSERT_OK(text_header_read(path, 1000, &header));
-    ASSERT_OK(table_text_open(&header, &table));
-    assert_string_equal(table.schema.field[1].name, "g");
-    table.schema.field[0].role = TABLE_FEATURE;
-    ASSERT_OK(table_text_floats(&table, &to));
+    ASSERT_OK(table_text_open(&header, "things", &table));
+    table_text_want(&table, 0);
+    table.order = order;
+    ASSERT_OK(table_text_floats(&table, 2, "a number", false, WEFT_MEM_GENERAL, &value));
     assert_true(value[0] == -25 && value[1] == 1);
+    weft_free(value);
     ASSERT_STATUS(table_text_fail(&table, 1, 0, "is wrong"), WEFT_ERR_DATA);
     ASSERT_MESSAGE("t.txt: line 7: column 'f': is wrong");
-    ASSERT_STATUS(table_text_each(&table, 1, NULL), WEFT_ERR_DATA);
-    ASSERT_MESSAGE("t.txt: more rows than the 1 rows");
-    ASSERT_STATUS(table_text_each(&table, 3, NULL), WEFT_ERR_DATA);
-    ASSERT_MESSAGE("t.txt: 2 rows for 3 rows");
+    ASSERT_STATUS(table_text_floats(&table, 1, "a number", false, WEFT_MEM_GENERAL, &value), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("t.txt: more rows than the 1 things");
+    ASSERT_STATUS(table_text_floats(&table, 3, "a number", false, WEFT_MEM_GENERAL, &value), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("t.txt: 2 rows for 3 things");
+    assert_null(value);
     table_text_close(&table);
     text_header_free(&header);
 }
 
-/* Reads all columns; value: [3, 3]. */
-static weft_status read_numbers(const char *path, bool required, float *value)
+/* Reads all columns. */
+static weft_status read_numbers(const char *path, bool nan_allowed, float **value)
 {
-    static const int64_t place[3] = {0, 1, 2};
     text_header header;
     table_text table;
     table_lines lines;
+    *value = NULL;
     WEFT_TRY(text_header_read(path, 1000, &header));
-    ASSERT_OK(table_text_open(&header, &table));
+    ASSERT_OK(table_text_open(&header, "things", &table));
     ASSERT_OK(table_text_count(&header, &lines));
     for (int64_t j = 0; j < header.columns; j++) {
-        table_field *field = &table.schema.field[j];
-        field->role = TABLE_FEATURE;
-        field->expected = "a finite number";
-        field->required = required;
+        table_text_want(&table, j);
     }
-    const table_floats to = {.rows = lines.filled, .width = header.columns, .place = place, .values = value};
-    const weft_status status = table_text_floats(&table, &to);
+    const weft_status status =
+        table_text_floats(&table, lines.filled, "a finite number", nan_allowed, WEFT_MEM_GENERAL, value);
     table_text_close(&table);
     text_header_free(&header);
     return status;
@@ -140,13 +153,14 @@ static void test_numbers(void **state)
 {
     static const char text[] = "0.5,,nan\n,2,1e3\n\"7\" ,8,\n";
     const char *path = in_folder(state, "f.csv");
-    float f[9];
+    float *f;
     put_file(path, text, sizeof text - 1);
-    ASSERT_OK(read_numbers(path, false, f));
+    ASSERT_OK(read_numbers(path, true, &f));
     assert_true(f[0] == 0.5F && isnan(f[1]) && isnan(f[2]) && isnan(f[3]) && f[4] == 2 && f[5] == 1000 && f[6] == 7 &&
                 f[7] == 8 && isnan(f[8]));
+    weft_free(f);
     put_file(path, "# nothing\n", 10);
-    ASSERT_OK(read_numbers(path, true, f));
+    ASSERT_OK(read_numbers(path, false, &f));
 }
 
 static void test_faults(void **state)
@@ -169,10 +183,10 @@ static void test_faults(void **state)
         {"head\nhead\n1\n", "line 2: column 'head': 'head': expected a finite number"},
     };
     const char *path = in_folder(state, "t.csv");
-    float value[9];
+    float *value;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         put_file(path, cases[i].text, strlen(cases[i].text));
-        ASSERT_STATUS(read_numbers(path, true, value), WEFT_ERR_DATA);
+        ASSERT_STATUS(read_numbers(path, false, &value), WEFT_ERR_DATA);
         ASSERT_MESSAGE(cases[i].message);
         ASSERT_MESSAGE("t.csv");
     }
@@ -199,8 +213,11 @@ static void test_lines_of_a_file(void **state)
 int main(void)
 {
 #define FOLDER_TEST(name) cmocka_unit_test_setup_teardown(name, folder_setup, folder_teardown)
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cells_beside_fields), FOLDER_TEST(test_a_file),
-                                       FOLDER_TEST(test_numbers), FOLDER_TEST(test_faults),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cells_beside_fields),
+                                       cmocka_unit_test(test_a_lone_quote),
+                                       FOLDER_TEST(test_a_file),
+                                       FOLDER_TEST(test_numbers),
+                                       FOLDER_TEST(test_faults),
                                        FOLDER_TEST(test_lines_of_a_file)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
