@@ -28,6 +28,7 @@ static weft_status cut_missing(const char *list, table_sink *sink)
         WEFT_CHECK(sink->missing_count < SINK_MISSING_MOST, WEFT_ERR_USAGE, FLAG_MISSING ": more than %d words",
                    SINK_MISSING_MOST);
         sink->missing[sink->missing_count++] = (sink_cell){at, length};
+        sink->missing_marks |= sink_mark(at, length);
         sink->missing_number = sink->missing_number || decimal_read_slowly(at, length, '.', &value, &whole);
         at += length + (at[length] == ',');
     }
@@ -50,6 +51,20 @@ static bool is_missing(const table_sink *sink, const sink_cell *cell)
 
 /* ---- a pass ---- */
 
+static sink_quick quick_way(const table_sink *sink, const table_field *f)
+{
+    if (f->role == TABLE_DROPPED) {
+        return SINK_NOTHING;
+    }
+    if (f->kind == TABLE_CATEGORY) {
+        return SINK_WORDS;
+    }
+    if (sink->missing_number || f->role == TABLE_WEIGHT) {
+        return SINK_CLOSELY;
+    }
+    return f->kind == TABLE_REAL ? SINK_REALS : f->kind == TABLE_INTEGER ? SINK_INTEGERS : SINK_CLOSELY;
+}
+
 weft_status sink_create(table_schema *schema, const char *missing, char point, int threads, int64_t first,
                         int64_t count, void *const *value, table_sink *sink)
 {
@@ -64,8 +79,7 @@ weft_status sink_create(table_schema *schema, const char *missing, char point, i
         sink_column *c = &sink->column[j];
         c->kind = f->kind;
         c->value = value != NULL ? value[j] : NULL;
-        c->quick = c->value != NULL && !sink->missing_number && f->role != TABLE_WEIGHT &&
-                   (f->kind == TABLE_REAL || f->kind == TABLE_INTEGER);
+        c->quick = quick_way(sink, f);
         if (f->kind == TABLE_CATEGORY && f->words == NULL && f->role != TABLE_DROPPED) {
             WEFT_TRY_GOTO(words_create(threads, &f->words), status, done);
         }

@@ -401,6 +401,7 @@ static weft_status guess_kinds(const char *path, const table_request *request, c
     WEFT_TRY(sink_create(schema, request->missing, head->point, 1, 0, INT64_MAX, NULL, &sink));
     csv_parser parser = {.marks = head->marks,
                          .places = csv_places_best(),
+                         .cells = cell_scan_best(),
                          .columns = schema->count,
                          .sink = &sink,
                          .rule = head->named ? "the header names" : "the first row has"};

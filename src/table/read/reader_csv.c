@@ -115,6 +115,7 @@ static weft_status read_csv(void *self, int64_t first, int64_t count, table_sink
     csv_reader *r = self;
     csv_parser parser = {.marks = r->head.marks,
                          .places = csv_places_best(),
+                         .cells = cell_scan_best(),
                          .columns = sink->schema->count,
                          .sink = sink,
                          .rule = r->head.named ? "the header names" : "the first row has"};
