@@ -29,7 +29,7 @@ typedef struct cell_marks {
     char point, quote; /* decimal point; quote '\0': quotes are characters like others */
 } cell_marks;
 
-/* Reads cells 0 .. count - 1 of a text. Cell i is text[place[i - 1] + 1 .. place[i]); place[-1] may lie before the text,
+/* Reads cells 0 .. count - 1. Cell i is text[place[i - 1] + 1 .. place[i]); place[-1] may lie before the text,
  * as a negative number of 32 bits. DECIMAL_PAD bytes before the first cell must be readable. [out] value: the number,
  * or anything if the cell is none. [out] found: bits of each cell. Both have room for `count` cells, rounded up to a
  * multiple of CELL_GROUP. */
