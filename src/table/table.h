@@ -27,6 +27,7 @@
 #include "base/status.h"
 #include "table/column.h"
 #include "table/schema.h"
+#include "table/sparse_block.h"
 #include "table/table_exchange.h"
 
 typedef struct table_column {
@@ -39,6 +40,7 @@ typedef struct weft_table {
     int64_t first, count; /* this rank's rows: first .. first + count - 1 */
     table_schema schema;
     table_column *column;          /* [schema.count] */
+    table_sparse sparse;           /* of LIBSVM files with many features; columns 0: none */
     char hash[33];                 /* of a store: names its content; "" for files */
     struct table_mapping *mapping; /* of a store; NULL for files */
 } weft_table;

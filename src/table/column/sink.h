@@ -33,6 +33,24 @@ typedef struct sink_column {
     void *value; /* of row `first` on; NULL: facts alone are wanted */
 } sink_column;
 
+/* Where the entries of a sparse block go. */
+typedef struct sink_sparse {
+    const int64_t *start; /* of row `first`: its first entry goes to place 0 */
+    void *index;          /* int32_t or int64_t; NULL: entries are only looked at */
+    float *value;
+    int index_bytes;
+} sink_sparse;
+
+static inline void sink_put_entry(const sink_sparse *sparse, int64_t place, int64_t feature, float value)
+{
+    if (sparse->index_bytes == 4) {
+        ((int32_t *)sparse->index)[place] = (int32_t)feature;
+    } else {
+        ((int64_t *)sparse->index)[place] = feature;
+    }
+    sparse->value[place] = value;
+}
+
 typedef struct table_sink {
     table_schema *schema;
     int threads;
@@ -41,6 +59,7 @@ typedef struct table_sink {
     table_tally *tally;                   /* [threads][schema->count] */
     sink_cell missing[SINK_MISSING_MOST]; /* words for "no value" */
     int missing_count;
+    sink_sparse sparse;     /* of readers that have a sparse block */
     uint64_t missing_marks; /* a bit for the length and first letter of each */
     bool missing_number;    /* one of these words is a number, so cells are compared with them first */
     char point;             /* decimal point: '.' or ',' */
