@@ -305,6 +305,15 @@ done:
     return status;
 }
 
+int64_t csv_head_memory(const csv_head *head)
+{
+    int64_t capacity = CSV_HEAD_BYTES;
+    while (capacity < (int64_t)head->bytes) {
+        capacity *= 4;
+    }
+    return capacity + capacity / 4;
+}
+
 void csv_head_free(csv_head *head)
 {
     weft_free(head->block);

@@ -359,6 +359,12 @@ static table_sparse give_block(void *self)
                      : (table_sparse){.columns = 0};
 }
 
+static int64_t memory_libsvm(const void *self)
+{
+    const libsvm_reader *r = self;
+    return row_source_memory(r->rows) + row_source_threads(r->rows) * (int64_t)sizeof(svm_facts);
+}
+
 static weft_status read_libsvm(void *self, int64_t first, int64_t count, table_sink *sink)
 {
     libsvm_reader *r = self;
@@ -399,6 +405,7 @@ const table_reader table_reader_libsvm = {
     .open = open_libsvm,
     .begin = begin_libsvm,
     .sparse = give_block,
+    .memory = memory_libsvm,
     .read = read_libsvm,
     .close = close_libsvm,
 };

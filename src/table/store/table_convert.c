@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "base/number.h"
 #include "io/store/store_writer.h"
 #include "table/store/table_pass.h"
 #include "table/store/table_store.h"
@@ -152,6 +153,15 @@ static int64_t all_words(const table_schema *schema)
     return words;
 }
 
+static void tell_block(const converter *c, int64_t rows, int64_t memory)
+{
+    const int64_t block = c->files.sparse.columns > 0 ? memory : rows * schema_row_bytes(&c->schema);
+    log_info("%s: blocks of up to %" PRId64
+             " rows are written; this takes %s at most, beside the different words of categories",
+             c->files.paths[0], rows,
+             number_say_bytes((uint64_t)(files_memory(&c->files, &c->schema, 0, 0) + block)).text);
+}
+
 static weft_status write_columns(converter *c, int64_t memory)
 {
     const int64_t row = schema_row_bytes(&c->schema), rows = c->files.rows, words = all_words(&c->schema);
@@ -162,6 +172,7 @@ static weft_status write_columns(converter *c, int64_t memory)
     weft_status status;
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(&value, c->schema.count, WEFT_MEM_TABLE), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&tally, c->schema.count, WEFT_MEM_WORKSPACE), status, done);
+    tell_block(c, block, held);
     WEFT_TRY_GOTO(files_make_arrays(&c->schema, block, value), status, done);
     for (int64_t first = 0, count; first < rows; first += count) {
         count = rows_of_block(c, first, block, held);

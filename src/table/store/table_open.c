@@ -24,6 +24,16 @@ static void take_arrays(table_files *files, weft_table *t, void **value)
     }
 }
 
+static void tell_memory(const table_files *files, const table_schema *schema, int64_t count)
+{
+    const int64_t values = count * schema_row_bytes(schema), all = files_memory(files, schema, 0, count);
+    log_info("%s: reading %" PRId64 " rows of %" PRId64
+             " columns: a rank's values take %s, and reading takes %s at most "
+             "in all, beside the different words of categories",
+             files->paths[0], files->rows, schema->count, number_say_bytes((uint64_t)values).text,
+             number_say_bytes((uint64_t)all).text);
+}
+
 static weft_status read_files(const char *const *paths, int count, const table_request *request,
                               const table_exchange *exchange, weft_table *t)
 {
@@ -40,10 +50,10 @@ static weft_status read_files(const char *const *paths, int count, const table_r
     status = status == WEFT_OK ? files_make_entries(&files, 0, t->count) : status;
     WEFT_TRY_GOTO(ranks_agree(exchange, status), status, done);
     if (rank == 0) {
-        log_info("%s: reading %" PRId64 " rows of %" PRId64 " columns; they take %s a rank", paths[0], t->rows,
-                 t->schema.count, number_say_bytes((uint64_t)(t->count * schema_row_bytes(&t->schema))).text);
+        tell_memory(&files, &t->schema, t->count);
     }
     WEFT_TRY_GOTO(files_settle(&files, &t->schema, t->first, t->count, value), status, done);
+    t->memory = files_memory(&files, &t->schema, 0, t->count);
     take_arrays(&files, t, value);
     if (rank == 0) {
         schema_tell(paths[0], &t->schema, t->rows);

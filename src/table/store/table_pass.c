@@ -9,6 +9,8 @@
 #include "table/store/table_ranks.h"
 #include "table/table_options.def"
 
+enum { FILES_BYTES = 64 << 10 /* what a reader and a pass hold beside what they count */ };
+
 static weft_status open_alone(const char *const *paths, int count, table_files *files)
 {
     WEFT_TRY(table_reader_find(paths[0], files->request, &files->reader));
@@ -62,6 +64,23 @@ weft_status files_make_entries(table_files *files, int64_t first, int64_t count)
     files->out.index_bytes = s->index_bytes;
     WEFT_TRY(weft_realloc(&files->out.index, entries, (size_t)s->index_bytes, WEFT_MEM_TABLE));
     return weft_realloc((void **)&files->out.value, entries, sizeof(float), WEFT_MEM_TABLE);
+}
+
+int64_t files_memory(const table_files *files, const table_schema *schema, int64_t first, int64_t count)
+{
+    const table_sparse *s = &files->sparse;
+    /* A field with its name, its pointers in lists of columns, and its facts: one a thread, and their sum. */
+    const int64_t column =
+        (int64_t)(sizeof(table_field) + sizeof(sink_column) + 64) + (files->threads + 2) * (int64_t)sizeof(table_tally);
+    int64_t bytes = files->reader->memory(files->self) + count * schema_row_bytes(schema) + schema->count * column;
+    for (int64_t j = 0; j < schema->count; j++) {
+        bytes += schema->field[j].kind == TABLE_CATEGORY ? WORDS_BYTES : 0;
+    }
+    if (s->columns > 0) {
+        bytes += (files->rows + 1) * (int64_t)sizeof *s->start +
+                 (s->start[first + count] - s->start[first] + 1) * (s->index_bytes + (int64_t)sizeof(float));
+    }
+    return bytes + FILES_BYTES;
 }
 
 weft_status files_make_arrays(const table_schema *schema, int64_t count, void **value)

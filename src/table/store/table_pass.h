@@ -32,6 +32,10 @@ void files_free_arrays(const table_schema *schema, void **value);
  * that was made before is used again. */
 weft_status files_make_entries(table_files *files, int64_t first, int64_t count);
 
+/* Bytes that it takes at most to hold rows first .. first + count - 1 of the rank and to read them, beside different
+ * words of categories: these take words_bytes_each (table/words.h) and their text. */
+int64_t files_memory(const table_files *files, const table_schema *schema, int64_t first, int64_t count);
+
 /* Reads rows first .. first + count - 1 once. value: [schema->count], or NULL for facts alone. Local. [out] tally:
  * [schema->count], or NULL. */
 weft_status files_pass(table_files *files, table_schema *schema, int64_t first, int64_t count, void *const *value,

@@ -214,6 +214,45 @@ static void test_store(void **state)
     table_close(&t);
 }
 
+/* The most that is held while a file is read is at most what was told, and that is no idle promise. */
+static void check_memory(const char *const *paths, int count, const table_request *asked, int64_t different,
+                         int threads)
+{
+    weft_table t;
+    const uint64_t before = weft_mem_usage_total().current_bytes, earlier = weft_mem_peak_restart();
+    ASSERT_OK(table_open(paths, count, asked, NULL, &t));
+    const int64_t held = (int64_t)(weft_mem_usage_total().peak_bytes - before);
+    weft_mem_peak_resume(earlier);
+    const int64_t told = t.memory + different * (words_bytes_each(threads) + 16);
+    assert_true(held <= told);
+    assert_true(told <= held + (1 << 20) + threads * (200 << 10));
+    table_close(&t);
+}
+
+static void test_memory_is_told(void **state)
+{
+    const char *one[] = {in_folder(state, "one.csv")}, *svm[] = {in_folder(state, "one.svm.gz")};
+    const char *several[] = {in_folder(state, "a.csv"), in_folder(state, "b.csv.gz")};
+    const table_request words_of_users = {.category = "user id", .index_base = -1};
+    const table_request sparse = {.sparse = TABLE_SPARSE_YES, .index_base = -1};
+    text_out *out;
+    write_csv(one[0], 0, ROWS);
+    write_csv(several[0], 0, ROWS / 3);
+    write_csv(several[1], ROWS / 3, ROWS);
+    ASSERT_OK(text_out_open(svm[0], &out));
+    for (int i = 0; i < ROWS; i++) {
+        text_out_text(out, "1 1:1 5:2 9:3\n");
+    }
+    ASSERT_OK(text_out_commit(out));
+    for (int threads = 1; threads <= 3; threads++) {
+        omp_set_num_threads(threads);
+        check_memory(one, 1, &request, WORDS - 1, threads);
+        check_memory(one, 1, &words_of_users, WORDS - 1 + 1000, threads);
+        check_memory(several, 2, &request, WORDS - 1, threads);
+        check_memory(svm, 1, &sparse, 0, threads);
+    }
+}
+
 /* A fault on any rank is everybody's, and the first in the order of rows is told. */
 static void test_fault_of_ranks(void **state)
 {
@@ -275,6 +314,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_files, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_store, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_memory_is_told, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_fault_of_ranks, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_failing_allocations, folder_setup, folder_teardown),
     };
