@@ -5,6 +5,7 @@
 #include "table/column/cell_scan.h"
 
 #include <immintrin.h>
+#include <string.h>
 
 /* What is known of some cells; bit k of a mask is byte k of the 16 bytes that end where the cell ends. */
 typedef struct cell_group {
@@ -19,7 +20,7 @@ typedef struct cell_group {
 } cell_group;
 
 typedef struct cell_vectors {
-    __m128i point, quote;
+    __m256i point, quote;
 } cell_vectors;
 
 /* 1 where a cell has no point, else 10^(16 - q) where byte q - 1 is the point. */
@@ -29,54 +30,89 @@ static const double scale_of[17] = {1,   1e15, 1e14, 1e13, 1e12, 1e11, 1e10, 1e9
 /* From byte n on: a vector of which the last n bytes are set. */
 static const uint8_t ramp[32] = {[16] = 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255};
 
-static inline uint32_t bits_of(__m128i bytes)
+static inline uint32_t bits_of(__m256i bytes)
 {
-    return (uint32_t)_mm_movemask_epi8(bytes);
+    return (uint32_t)_mm256_movemask_epi8(bytes);
 }
 
-/* Shifts the bytes before the point by one towards it. q: 0 if there is no point, else 1 + its byte. */
-static inline __m128i close_point(__m128i digits, uint32_t q)
+static inline __m256i join(__m128i low, __m128i high)
 {
-    const __m128i lane = _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    const __m128i before = _mm_setr_epi8(-1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14);
-    return _mm_shuffle_epi8(digits, _mm_sub_epi8(before, _mm_cmpgt_epi8(lane, _mm_set1_epi8((char)((int)q - 1)))));
+    return _mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1);
 }
 
-/* Sixteen digits, each a byte 0 to 9, to two numbers of eight. */
-static inline uint64_t add_digits(__m128i digits)
+static inline __m128i load(const void *bytes)
 {
-    const __m128i two = _mm_maddubs_epi16(digits, _mm_set1_epi16(256 + 10));
-    const __m128i four = _mm_madd_epi16(two, _mm_set1_epi32(65536 + 100));
-    const __m128i eight = _mm_madd_epi16(_mm_packus_epi32(four, four), _mm_set1_epi32(65536 + 10000));
-    return (uint64_t)_mm_cvtsi128_si64(eight);
+    return _mm_loadu_si128(bytes);
 }
 
-static inline void look_at_cell(cell_vectors of, const char *begin, const char *end, size_t i, cell_group *g)
+/* Shifts the bytes before the point by one towards it, in both halves. q: 0 if there is no point, else 1 + its byte. */
+static inline __m256i close_points(__m256i digits, uint32_t low_q, uint32_t high_q)
 {
-    g->ends[i] = 0;
+    const __m256i lane = _mm256_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7,
+                                          8, 9, 10, 11, 12, 13, 14, 15);
+    const __m256i q = join(_mm_set1_epi8((char)low_q), _mm_set1_epi8((char)high_q));
+    const __m256i before = _mm256_sub_epi8(lane, _mm256_set1_epi8(1));
+    return _mm256_shuffle_epi8(
+        digits, _mm256_sub_epi8(before, _mm256_cmpgt_epi8(lane, _mm256_add_epi8(q, _mm256_set1_epi8(-1)))));
+}
+
+/* Sixteen digits in each half, each a byte 0 to 9, to two numbers of eight. */
+static inline __m256i add_digits(__m256i digits)
+{
+    const __m256i two = _mm256_maddubs_epi16(digits, _mm256_set1_epi16(256 + 10));
+    const __m256i four = _mm256_madd_epi16(two, _mm256_set1_epi32(65536 + 100));
+    return _mm256_madd_epi16(_mm256_packus_epi32(four, four), _mm256_set1_epi32(65536 + 10000));
+}
+
+/* Where the cell ends, without the '\r' before its line end. */
+static inline const char *note_end(const char *begin, const char *end, uint8_t *ends)
+{
+    *ends = 0;
     if (*end == '\n') {
         const int ret = end > begin && end[-1] == '\r';
-        g->ends[i] = (uint8_t)(CELL_LAST + ret * CELL_RETURN);
+        *ends = (uint8_t)(CELL_LAST + ret * CELL_RETURN);
         end -= ret;
     }
+    return end;
+}
+
+/* Notes the length and the first byte. Returns the number of bytes that are looked at. */
+static inline size_t note_length(const char *begin, const char *end, size_t i, cell_group *g)
+{
     const size_t bytes = (size_t)(end - begin), held = bytes < CELL_SHORT ? bytes : CELL_SHORT;
-    const uint32_t inside = (0xffff0000U >> held) & 0xffff;
-    const __m128i cell = _mm_loadu_si128((const __m128i *)(const void *)(end - 16));
-    const __m128i mask = _mm_loadu_si128((const __m128i *)(const void *)(ramp + held));
-    const __m128i low = _mm_sub_epi8(cell, _mm_set1_epi8('0')), blank = _mm_set1_epi8(' ');
-    const __m128i digit = _mm_and_si128(mask, _mm_cmpeq_epi8(_mm_min_epu8(low, _mm_set1_epi8(9)), low));
-    const __m128i marked =
-        _mm_or_si128(_mm_cmpeq_epi8(_mm_min_epu8(cell, blank), cell), _mm_cmpeq_epi8(cell, of.quote));
-    const uint32_t points = bits_of(_mm_cmpeq_epi8(cell, of.point)) & inside;
-    const uint32_t q = 31 - (uint32_t)__builtin_clz(2 * points + 1);
-    g->halves[i] = add_digits(close_point(_mm_and_si128(low, digit), q));
-    g->scale[i] = scale_of[q];
     g->bytes[i] = (uint16_t)(bytes <= CELL_SHORT ? bytes : CELL_SHORT + 1);
-    g->inside[i] = (uint16_t)inside;
-    g->digits[i] = (uint16_t)bits_of(digit);
-    g->points[i] = (uint16_t)points;
-    g->marked[i] = (uint16_t)bits_of(marked);
+    g->inside[i] = (uint16_t)(0xffff0000U >> held);
     g->first[i] = (uint8_t)*begin;
+    return held;
+}
+
+/* Two cells, i and i + 1 of the group, one in each half of the vectors. They end at *first_place and *second_place. */
+static inline void look_at_cells(cell_vectors of, const char *text, const uint32_t *first_place,
+                                 const uint32_t *second_place, size_t i, cell_group *g)
+{
+    const char *first = cell_begin(text, first_place, 0), *second = cell_begin(text, second_place, 0);
+    const char *first_end = note_end(first, text + (int32_t)*first_place, &g->ends[i]);
+    const char *second_end = note_end(second, text + (int32_t)*second_place, &g->ends[i + 1]);
+    const size_t first_held = note_length(first, first_end, i, g),
+                 second_held = note_length(second, second_end, i + 1, g);
+    const __m256i cells = join(load(first_end - 16), load(second_end - 16));
+    const __m256i mask = join(load(ramp + first_held), load(ramp + second_held));
+    const __m256i low = _mm256_sub_epi8(cells, _mm256_set1_epi8('0')), blank = _mm256_set1_epi8(' ');
+    const __m256i digit = _mm256_and_si256(mask, _mm256_cmpeq_epi8(_mm256_min_epu8(low, _mm256_set1_epi8(9)), low));
+    const __m256i marked =
+        _mm256_or_si256(_mm256_cmpeq_epi8(_mm256_min_epu8(cells, blank), cells), _mm256_cmpeq_epi8(cells, of.quote));
+    const uint32_t points = bits_of(_mm256_and_si256(mask, _mm256_cmpeq_epi8(cells, of.point)));
+    const uint32_t first_q = 31 - (uint32_t)__builtin_clz(2 * (points & 0xffff) + 1);
+    const uint32_t second_q = 31 - (uint32_t)__builtin_clz(2 * (points >> 16) + 1);
+    const __m256i halves = add_digits(close_points(_mm256_and_si256(low, digit), first_q, second_q));
+    const uint32_t digits = bits_of(digit), marks = bits_of(marked);
+    _mm_storel_epi64((__m128i *)(void *)&g->halves[i], _mm256_castsi256_si128(halves));
+    _mm_storel_epi64((__m128i *)(void *)&g->halves[i + 1], _mm256_extracti128_si256(halves, 1));
+    g->scale[i] = scale_of[first_q];
+    g->scale[i + 1] = scale_of[second_q];
+    memcpy(&g->digits[i], &digits, sizeof digits);
+    memcpy(&g->points[i], &points, sizeof points);
+    memcpy(&g->marked[i], &marks, sizeof marks);
 }
 
 static inline __m256i load16(const uint16_t *of)
@@ -139,12 +175,13 @@ static inline void finish_group(const cell_group *g, double *value, uint8_t *fou
 void cell_scan_avx2(const cell_marks *marks, const char *text, const uint32_t *place, size_t count, double *value,
                     uint8_t *found)
 {
-    const cell_vectors of = {_mm_set1_epi8(marks->point), _mm_set1_epi8(marks->quote)};
+    const cell_vectors of = {_mm256_set1_epi8(marks->point), _mm256_set1_epi8(marks->quote)};
     cell_group group = {.scale = {0}};
     for (size_t i = 0; i < count; i += CELL_GROUP) {
         const size_t cells = count - i < CELL_GROUP ? count - i : CELL_GROUP;
-        for (size_t k = 0; k < cells; k++) {
-            look_at_cell(of, cell_begin(text, place, i + k), text + (int32_t)place[i + k], k, &group);
+        for (size_t k = 0; k < cells; k += 2) {
+            const size_t next = k + 1 < cells ? k + 1 : k; /* the last cell of an odd number is looked at twice */
+            look_at_cells(of, text, place + i + k, place + i + next, k, &group);
         }
         finish_group(&group, value + i, found + i);
     }
