@@ -8,7 +8,6 @@
 #include <strings.h>
 
 #include "base/alloc.h"
-#include "base/file.h"
 #include "io/text/text_header.h"
 #include "table/table_options.def"
 
@@ -53,16 +52,16 @@ static bool is_missing(const table_sink *sink, const sink_cell *cell)
 
 static sink_quick quick_way(const table_sink *sink, const table_field *f)
 {
+    static const sink_quick ways[TABLE_KIND_COUNT + 1] = {[TABLE_REAL] = SINK_REALS,
+                                                          [TABLE_INTEGER] = SINK_INTEGERS,
+                                                          [TABLE_LONG] = SINK_LONGS,
+                                                          [TABLE_CATEGORY] = SINK_WORDS,
+                                                          [TABLE_ID] = SINK_IDS};
     if (f->role == TABLE_DROPPED) {
         return SINK_NOTHING;
     }
-    if (f->kind == TABLE_CATEGORY) {
-        return SINK_WORDS;
-    }
-    if (sink->missing_number || f->role == TABLE_WEIGHT) {
-        return SINK_CLOSELY;
-    }
-    return f->kind == TABLE_REAL ? SINK_REALS : f->kind == TABLE_INTEGER ? SINK_INTEGERS : SINK_CLOSELY;
+    const bool number = f->kind != TABLE_CATEGORY && f->kind != TABLE_ID;
+    return number && (sink->missing_number || f->role == TABLE_WEIGHT) ? SINK_CLOSELY : ways[f->kind];
 }
 
 weft_status sink_create(table_schema *schema, const char *missing, char point, int threads, int64_t first,
@@ -276,8 +275,7 @@ weft_status sink_put(table_sink *sink, int thread, int64_t row, int64_t column, 
             ((int32_t *)c->value)[row - sink->first] = code;
         }
     } else if (c->value != NULL) {
-        const uint64_t hash = file_checksum(cell->text, cell->bytes, 0);
-        ((uint64_t *)c->value)[row - sink->first] = hash != TABLE_NO_ID ? hash : 1;
+        ((uint64_t *)c->value)[row - sink->first] = sink_id(cell->text, cell->bytes);
     }
     return WEFT_OK;
 }

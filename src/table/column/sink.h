@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/file.h"
 #include "base/status.h"
 #include "table/column/cell_scan.h"
 #include "table/column/decimal.h"
@@ -25,7 +26,15 @@ typedef struct sink_cell {
 } sink_cell;
 
 /* How sink_put_block takes the common cells of a column. */
-typedef enum sink_quick { SINK_CLOSELY, SINK_REALS, SINK_INTEGERS, SINK_WORDS, SINK_NOTHING } sink_quick;
+typedef enum sink_quick {
+    SINK_CLOSELY,
+    SINK_REALS,
+    SINK_INTEGERS,
+    SINK_LONGS,
+    SINK_WORDS,
+    SINK_IDS,
+    SINK_NOTHING
+} sink_quick;
 
 typedef struct sink_column {
     table_kind kind;
@@ -77,6 +86,13 @@ void sink_free(table_sink *sink);
 weft_status sink_put(table_sink *sink, int thread, int64_t row, int64_t column, const sink_cell *cell);
 /* Stores one number, for readers whose files hold numbers; NaN is missing. */
 weft_status sink_put_number(table_sink *sink, int thread, int64_t row, int64_t column, double value);
+
+/* The id that stands for a word. */
+static inline uint64_t sink_id(const char *text, size_t bytes)
+{
+    const uint64_t hash = file_checksum(text, bytes, 0);
+    return hash != TABLE_NO_ID ? hash : 1;
+}
 
 /* Adds up the threads. [out] tally: [schema->count] */
 void sink_sum(const table_sink *sink, table_tally *tally);

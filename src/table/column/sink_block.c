@@ -69,16 +69,54 @@ static inline bool take_integer(column_part *part, size_t i, uint8_t found, int6
     return true;
 }
 
+static inline bool take_long(column_part *part, size_t i, uint8_t found, int64_t place)
+{
+    int64_t value = TABLE_NO_LONG;
+    if ((found & CELL_WHOLE) != 0) {
+        note(part, part->number[i]);
+        value = (int64_t)part->number[i];
+    } else if ((found & CELL_EMPTY) != 0) {
+        part->missing++;
+    } else {
+        return false;
+    }
+    if (part->value != NULL) {
+        ((int64_t *)part->value)[place] = value;
+    }
+    return true;
+}
+
+/* Returns true if the cell is a word that stands as it is. [out] begin, bytes: its text */
+static inline bool is_word(const column_part *part, size_t i, uint8_t found, const char **begin, size_t *bytes)
+{
+    *begin = cell_begin(part->text, part->cell_place, i);
+    *bytes = (size_t)(cell_end(part->text, part->cell_place, i, found) - *begin);
+    return (found & CELL_BARE) != 0 && (part->sink->missing_marks & sink_mark(*begin, *bytes)) == 0;
+}
+
+static inline bool take_id(column_part *part, size_t i, uint8_t found, int64_t place)
+{
+    const char *begin;
+    size_t bytes;
+    const bool word = is_word(part, i, found, &begin, &bytes), empty = (found & CELL_EMPTY) != 0;
+    part->missing += empty;
+    if (part->value != NULL && (word || empty)) {
+        ((uint64_t *)part->value)[place] = word ? sink_id(begin, bytes) : TABLE_NO_ID;
+    }
+    return word || empty;
+}
+
 static inline bool take_word(column_part *part, size_t i, uint8_t found, int64_t place)
 {
     int32_t code = TABLE_NO_CODE;
-    const char *begin = cell_begin(part->text, part->cell_place, i);
-    const size_t bytes = (size_t)(cell_end(part->text, part->cell_place, i, found) - begin);
-    if ((found & CELL_EMPTY) != 0) {
-        part->missing++;
-    } else if ((found & CELL_BARE) == 0 || (part->sink->missing_marks & sink_mark(begin, bytes)) != 0) {
+    const char *begin;
+    size_t bytes;
+    const bool word = is_word(part, i, found, &begin, &bytes), empty = (found & CELL_EMPTY) != 0;
+    part->missing += empty;
+    if (!word && !empty) {
         return false;
-    } else {
+    }
+    if (word) {
         const weft_status status = words_add(part->words, part->thread, begin, bytes, &code);
         part->status = status != WEFT_OK ? status : part->status;
     }
@@ -137,6 +175,12 @@ weft_status sink_put_block(table_sink *sink, int thread, const sink_block *block
             break;
         case SINK_INTEGERS:
             *left += take_column(&part, block, j, first, take_integer);
+            break;
+        case SINK_LONGS:
+            *left += take_column(&part, block, j, first, take_long);
+            break;
+        case SINK_IDS:
+            *left += take_column(&part, block, j, first, take_id);
             break;
         case SINK_WORDS:
             *left += take_column(&part, block, j, first, take_word);
