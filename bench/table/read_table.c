@@ -2,7 +2,8 @@
  * bench/table/read_table.c: makes a CSV of 40 columns, and reads it; bench/table/run calls it and compares.
  *
  *     read_table make ROWS FILE           writes the file; prints a JSON object with the sum of each column
- *     read_table read FILE ROUNDS         reads it; prints seconds, bytes, peak memory and the sum of each column
+ *     read_table read FILE ROUNDS         reads it; prints seconds, processor seconds, bytes, the memory that was told and
+ *                                         that was held, and the sum of each column
  *
  * Columns in turn: whole numbers of 1 to 6 digits, reals of 4 to 8 digits with a sign, and in each tenth column
  * words of eight hexadecimal digits. Every eleventh cell of the whole numbers is empty. Values are multiples of
@@ -10,6 +11,7 @@
  */
 #include <inttypes.h>
 #include <math.h>
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,12 +107,36 @@ static void add_column(const weft_table *t, int j, double *sum, int64_t *missing
     }
 }
 
+/* What the table says it takes, with its words. */
+static int64_t told_bytes(const weft_table *t)
+{
+    int64_t bytes = t->memory;
+    for (int j = 0; j < COLUMNS; j++) {
+        const table_words *words = t->schema.field[j].words;
+        for (int64_t i = 0; words != NULL && i < words_count(words); i++) {
+            size_t length;
+            (void)words_text(words, i, &length);
+            bytes += words_bytes_each(omp_get_max_threads()) + (int64_t)length;
+        }
+    }
+    return bytes;
+}
+
+static double processor_seconds(const struct rusage *usage)
+{
+    return (double)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) +
+           (double)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) / 1e6;
+}
+
 static int read_file(const char *path, int rounds)
 {
     double sum[COLUMNS] = {0};
     int64_t missing[COLUMNS] = {0}, rows = 0;
     struct stat facts;
-    struct rusage usage;
+    struct rusage usage, before;
+    int64_t told = 0;
+    long idle = 0;
+    double processor = 0;
     const table_request request = {.index_base = -1};
     if (stat(path, &facts) != 0) {
         perror(path);
@@ -119,20 +145,27 @@ static int read_file(const char *path, int rounds)
     printf("{\"bytes\": %lld, \"seconds\": [", (long long)facts.st_size);
     for (int round = 0; round < rounds; round++) {
         weft_table t;
+        getrusage(RUSAGE_SELF, &before);
         const double began = clock_seconds();
         if (table_open(&path, 1, &request, NULL, &t) != WEFT_OK) {
             fprintf(stderr, "%s\n", weft_error_message());
             return 1;
         }
         printf("%s%.4f", round > 0 ? ", " : "", clock_seconds() - began);
+        getrusage(RUSAGE_SELF, &usage);
+        processor += processor_seconds(&usage) - processor_seconds(&before);
+        idle = round == 0 ? before.ru_maxrss : idle;
         rows = t.rows;
+        told = told_bytes(&t);
         for (int j = 0; j < COLUMNS && round == 0; j++) {
             add_column(&t, j, &sum[j], &missing[j]);
         }
         table_close(&t);
     }
     getrusage(RUSAGE_SELF, &usage);
-    printf("], \"rows\": %" PRId64 ", \"peak_kib\": %ld, ", rows, usage.ru_maxrss);
+    printf("], \"processor_seconds\": %.3f, \"rows\": %" PRId64 ", \"told_bytes\": %" PRId64, processor / rounds, rows,
+           told);
+    printf(", \"idle_kib\": %ld, \"peak_kib\": %ld, ", idle, usage.ru_maxrss);
     print_sums(sum, missing);
     return 0;
 }

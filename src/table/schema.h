@@ -17,6 +17,7 @@
 #include "base/option_words.h"
 #include "base/status.h"
 #include "table/column.h"
+#include "table/sparse_block.h"
 #include "table/words.h"
 
 struct sink_cell;
@@ -76,6 +77,8 @@ typedef enum table_quote { TABLE_QUOTES(CHOICE_VALUE) } table_quote;
     X(TABLE_DECIMAL_COMMA, "comma")
 typedef enum table_decimal { TABLE_DECIMALS(CHOICE_VALUE) } table_decimal;
 
+typedef enum table_sparse_choice { TABLE_SPARSES(CHOICE_VALUE) } table_sparse_choice;
+
 /* What a caller may say about columns; every text may be NULL. Lists are separated by commas. */
 typedef struct table_request {
     const char *target, *weight, *group, *split; /* name of a column, or its number from 1 if no column has that name */
@@ -85,6 +88,8 @@ typedef struct table_request {
     table_header header;
     table_quote quote;
     table_decimal decimal;
+    table_sparse_choice
+        sparse;         /* a caller that says no, which is 0, gets columns alone, and a table with a block is refused */
     int64_t index_base; /* the least index of a LIBSVM file, 0 or 1; -1: recognised by the file */
 } table_request;
 

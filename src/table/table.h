@@ -14,8 +14,10 @@
  * compressed with gzip or xz. A folder with a manifest is a store: its arrays are mapped, so a table may be larger
  * than memory.
  *
- * Memory of a table from files: rows of this rank * schema_row_bytes, the words of categories, and for each thread
- * 1 MiB of text and 1 MiB of places. Plain files are read twice, once to count rows.
+ * Memory of a table from files is `memory` bytes at most: rows of this rank * schema_row_bytes, about 400 KiB a
+ * thread, 1.5 MiB, and 40 bytes for each 256 KiB of text. Beside it each different word of a category takes
+ * words_bytes_each (table/words.h) and its text, and a compressed file the window of its decoder. Plain files are read
+ * twice, once to count rows.
  */
 #ifndef WEFT_TABLE_TABLE_H
 #define WEFT_TABLE_TABLE_H
@@ -27,6 +29,7 @@
 #include "base/status.h"
 #include "table/column.h"
 #include "table/schema.h"
+#include "table/sparse_block.h"
 #include "table/table_exchange.h"
 
 typedef struct table_column {
@@ -39,7 +42,9 @@ typedef struct weft_table {
     int64_t first, count; /* this rank's rows: first .. first + count - 1 */
     table_schema schema;
     table_column *column;          /* [schema.count] */
+    table_sparse sparse;           /* of LIBSVM files with many features; columns 0: none */
     char hash[33];                 /* of a store: names its content; "" for files */
+    int64_t memory;                /* bytes that reading files was going to take at most; 0 for stores */
     struct table_mapping *mapping; /* of a store; NULL for files */
 } weft_table;
 

@@ -5,7 +5,7 @@
  * words_sort then orders the words by their bytes, so that final codes depend neither on threads nor on ranks. Each
  * thread looks a word up in an index of its own and takes the lock only for a word that is new to it.
  *
- * Memory: each word once, 24 bytes for its entry, and 32 to 64 bytes for each thread that met it.
+ * Memory: each word once, WORDS_BYTES, and words_bytes_each() for each word.
  */
 #ifndef WEFT_TABLE_WORDS_H
 #define WEFT_TABLE_WORDS_H
@@ -27,6 +27,14 @@ weft_status words_add(table_words *words, int thread, const char *text, size_t b
 int64_t words_count(const table_words *words);
 /* The word of a code, NUL-terminated. [out] bytes: its length. Valid until words_free. */
 const char *words_text(const table_words *words, int64_t code, size_t *bytes);
+
+/* Bytes of a column's words at most, while `threads` threads add them or they are sorted: those that it takes at once,
+ * and those of each word beside the bytes of its text. */
+enum { WORDS_BYTES = 300 << 10 };
+static inline int64_t words_bytes_each(int threads)
+{
+    return 2 * 24 + 36 + 64 * ((int64_t)threads + 1);
+}
 
 /* Orders the words by their bytes; codes change. [out] order: [count] the final code of each code before, for
  * weft_free; NULL if no code changed. No thread may add words meanwhile. */

@@ -246,7 +246,29 @@ def check_libsvm():
     refused("s0.svm: an index of 0", "s0.svm", "--index-base", "1")
     refused("line 2: index 2 does not ascend", put("down.svm", "1 1:1\n1 3:1 2:1\n"), "--target", "label")
     refused("line 2: '3:': expected INDEX:VALUE", put("bad.svm", "1 1:1\n1 3: 2:1\n"), "--target", "label")
-    refused("at most 65536 columns", put("far.svm", "1 1:1 9999999:1\n"), "--target", "label", code=69)
+    refused("at most 65536 columns", put("far.svm", "1 1:1 9999999:1\n"), "--sparse", "no", code=69)
+    check_block("far.svm", "--sparse", "yes")
+    check_block(put("zeros.svm", "1 0:0 300:2\n-1.5 1:-0\n"), "--target", "label")
+    refused("'1e+39' is beyond the range of float32", put("huge.svm", "1 1:1\n2 400:1e39\n"), "--target", "label")
+    refused("line 2: index 400 does not ascend", put("twice.svm", "1 1:1\n2 400:1 400:2\n"), "--target", "label")
+    refused("--sparse yes is for LIBSVM files", put("plain.csv", "a,b\n1,2\n"), "--sparse", "yes", code=2)
+
+
+def check_block(path, *arguments):
+    """The sparse block of a store beside a parser of four lines."""
+    columns, manifest, told = convert(path, *arguments)
+    pairs = [[pair.split(":") for pair in line.split("#")[0].split()[1:] if not pair.startswith("qid")] for line in open(path)]
+    index = [[int(i) for i, _ in row] for row in pairs]
+    base = 0 if any(0 in row for row in index) else 1
+    width = max(max(row, default=base) for row in index) - base + 1
+    arrays = {name: np.load("t.weft/%s.npy" % name) for name in ("indptr", "indices", "values")}
+    assert manifest["sparse"] == {"columns": width, "base": base} and "kept as a sparse block" in told
+    assert arrays["indptr"].dtype == np.int64 and arrays["indptr"].tolist() == [0] + np.cumsum([len(row) for row in pairs]).tolist()
+    assert arrays["indices"].dtype == np.int32 and arrays["indices"].tolist() == [i - base for row in index for i in row]
+    values = np.array([float(v) for row in pairs for _, v in row]).astype(np.float32)
+    assert arrays["values"].dtype == np.float32 and arrays["values"].tobytes() == values.tobytes()
+    assert columns["label"][2].tolist() == [float(line.split()[0]) for line in open(path) if line.strip()]
+    assert "sparse features: %d, numbered from %d\nentries: %d," % (width, base, len(values)) in weft("info", "t.weft")
 
 
 def check_arrays():
@@ -321,6 +343,10 @@ def check_real_data():
                     j, v = pair.split(":")
                     expected[i, int(j) - 1] = float(v)
         assert np.array_equal(found, expected)
+        check_block(path, "--target", "label", "--sparse", "yes")
+    path = shared("lightgbm", "rank.train")
+    if path is not None:
+        check_block(path, "--target", "label", "--sparse", "yes")
     path = shared("eicu-demo", "patient.csv.xz")
     if path is not None:
         columns, manifest, _ = convert(path, "--target", "hospitaldischargestatus")

@@ -5,9 +5,10 @@
 #include "app/cli/command.h"
 #include "table/table.h"
 
-static const option_id column_options[] = {
-    OPT_TARGET, OPT_WEIGHT_COLUMN, OPT_GROUP_COLUMN, OPT_SPLIT_COLUMN, OPT_CATEGORY, OPT_ID_COLUMN, OPT_REAL,
-    OPT_DROP,   OPT_MISSING,       OPT_TABLE_FORMAT, OPT_HEADER,       OPT_QUOTE,    OPT_DECIMAL,   OPT_INDEX_BASE};
+static const option_id column_options[] = {OPT_TARGET,   OPT_WEIGHT_COLUMN, OPT_GROUP_COLUMN, OPT_SPLIT_COLUMN,
+                                           OPT_CATEGORY, OPT_ID_COLUMN,     OPT_REAL,         OPT_DROP,
+                                           OPT_MISSING,  OPT_TABLE_FORMAT,  OPT_HEADER,       OPT_QUOTE,
+                                           OPT_DECIMAL,  OPT_SPARSE,        OPT_INDEX_BASE};
 enum { COLUMN_OPTIONS = sizeof column_options / sizeof *column_options };
 
 bool app_is_table(const weft_options *options)
@@ -56,6 +57,7 @@ weft_status app_convert_table(const weft_options *options)
         .header = option_choice(options, OPT_HEADER),
         .quote = option_choice(options, OPT_QUOTE),
         .decimal = option_choice(options, OPT_DECIMAL),
+        .sparse = option_choice(options, OPT_SPARSE),
         .index_base = option_int(options, OPT_INDEX_BASE),
     };
     WEFT_TRY(refuse_options_of_kinds(options));

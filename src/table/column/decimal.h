@@ -60,7 +60,8 @@ static inline uint32_t decimal_eight(uint64_t word)
     return (uint32_t)((word & UINT64_C(0x0000ffff0000ffff)) * UINT64_C(42949672960001) >> 32);
 }
 
-static inline bool decimal_read(const char *text, size_t bytes, char point, double *value, bool *whole)
+/* Reads a number of up to 16 digits below 2^53; false leaves the text to decimal_read_slowly. */
+static inline bool decimal_read_short(const char *text, size_t bytes, char point, double *value, bool *whole)
 {
     static const double power[17] = {1e0, 1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7, 1e8,
                                      1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16};
@@ -74,7 +75,7 @@ static inline bool decimal_read(const char *text, size_t bytes, char point, doub
         uint64_t word = decimal_last(end, (unsigned)digits);
         behind = decimal_take_point(&word, point);
         if (!decimal_all_digits(word) || (digits == 1 && behind >= 0)) {
-            return decimal_read_slowly(text, bytes, point, value, whole);
+            return false;
         }
         number = decimal_eight(word);
     } else if (digits - 1 < 16) {
@@ -86,19 +87,25 @@ static inline bool decimal_read(const char *text, size_t bytes, char point, doub
             behind += behind >= 0 ? 8 : 0;
         }
         if (!decimal_all_digits(low) || !decimal_all_digits(high)) {
-            return decimal_read_slowly(text, bytes, point, value, whole);
+            return false;
         }
         number = decimal_eight(high) * scale[shorter] + decimal_eight(low);
         if (number > UINT64_C(1) << 53) {
-            return decimal_read_slowly(text, bytes, point, value, whole);
+            return false;
         }
     } else {
-        return decimal_read_slowly(text, bytes, point, value, whole);
+        return false;
     }
     *whole = behind < 0;
     const double magnitude = behind > 0 ? (double)number / power[behind] : (double)number;
     *value = negative ? -magnitude : magnitude;
     return true;
+}
+
+static inline bool decimal_read(const char *text, size_t bytes, char point, double *value, bool *whole)
+{
+    return decimal_read_short(text, bytes, point, value, whole) ||
+           decimal_read_slowly(text, bytes, point, value, whole);
 }
 
 #endif

@@ -8,7 +8,6 @@
 #include <strings.h>
 
 #include "base/alloc.h"
-#include "base/file.h"
 #include "io/text/text_header.h"
 #include "table/table_options.def"
 
@@ -28,6 +27,7 @@ static weft_status cut_missing(const char *list, table_sink *sink)
         WEFT_CHECK(sink->missing_count < SINK_MISSING_MOST, WEFT_ERR_USAGE, FLAG_MISSING ": more than %d words",
                    SINK_MISSING_MOST);
         sink->missing[sink->missing_count++] = (sink_cell){.text = at, .bytes = length};
+        sink->missing_marks |= sink_mark(at, length);
         sink->missing_number = sink->missing_number || decimal_read_slowly(at, length, '.', &value, &whole);
         at += length + (at[length] == ',');
     }
@@ -50,6 +50,25 @@ static bool is_missing(const table_sink *sink, const sink_cell *cell)
 
 /* ---- a pass ---- */
 
+static sink_quick quick_way(const table_sink *sink, const table_field *f)
+{
+    static const sink_quick ways[TABLE_KIND_COUNT + 1] = {[TABLE_REAL] = SINK_REALS,
+                                                          [TABLE_INTEGER] = SINK_INTEGERS,
+                                                          [TABLE_LONG] = SINK_LONGS,
+                                                          [TABLE_CATEGORY] = SINK_WORDS,
+                                                          [TABLE_ID] = SINK_IDS};
+    if (f->role == TABLE_DROPPED) {
+        return SINK_NOTHING;
+    }
+    if (f->take != NULL) {
+        return SINK_CLOSELY;
+    }
+    const bool number = f->kind != TABLE_CATEGORY && f->kind != TABLE_ID;
+    return number && (sink->missing_number || f->role == TABLE_WEIGHT) ? SINK_CLOSELY
+           : f->required && f->kind == TABLE_REAL                      ? SINK_REALS_REQUIRED
+                                                                       : ways[f->kind];
+}
+
 weft_status sink_create(table_schema *schema, const char *missing, char point, int threads, int64_t first,
                         int64_t count, void *const *value, table_sink *sink)
 {
@@ -64,8 +83,7 @@ weft_status sink_create(table_schema *schema, const char *missing, char point, i
         sink_column *c = &sink->column[j];
         c->kind = f->kind;
         c->value = value != NULL ? value[j] : NULL;
-        c->quick = c->value != NULL && !sink->missing_number && f->role != TABLE_WEIGHT &&
-                   (f->kind == TABLE_REAL || f->kind == TABLE_INTEGER);
+        c->quick = quick_way(sink, f);
         if (f->kind == TABLE_CATEGORY && f->words == NULL && f->role != TABLE_DROPPED) {
             WEFT_TRY_GOTO(words_create(threads, &f->words), status, done);
         }
@@ -295,8 +313,7 @@ weft_status sink_put(table_sink *sink, int thread, int64_t row, int64_t column, 
             ((int32_t *)c->value)[row - sink->first] = code;
         }
     } else if (c->value != NULL) {
-        const uint64_t hash = file_checksum(cell->text, cell->bytes, 0);
-        ((uint64_t *)c->value)[row - sink->first] = hash != TABLE_NO_ID ? hash : 1;
+        ((uint64_t *)c->value)[row - sink->first] = sink_id(cell->text, cell->bytes);
     }
     return WEFT_OK;
 }

@@ -12,7 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/file.h"
 #include "base/status.h"
+#include "table/column/cell_scan.h"
 #include "table/column/decimal.h"
 #include "table/schema.h"
 
@@ -24,11 +26,41 @@ typedef struct sink_cell {
     bool quoted; /* it stood in quotes */
 } sink_cell;
 
+/* How sink_put_block takes the common cells of a column. */
+typedef enum sink_quick {
+    SINK_CLOSELY,
+    SINK_REALS,
+    SINK_REALS_REQUIRED, /* a missing cell is left to sink_put, which refuses it */
+    SINK_INTEGERS,
+    SINK_LONGS,
+    SINK_WORDS,
+    SINK_IDS,
+    SINK_NOTHING
+} sink_quick;
+
 typedef struct sink_column {
     table_kind kind;
-    bool quick;  /* a number at once: kind real or integer, and no role that limits values */
+    sink_quick quick;
     void *value; /* of row `first` on; NULL: facts alone are wanted */
 } sink_column;
+
+/* Where the entries of a sparse block go. */
+typedef struct sink_sparse {
+    const int64_t *start; /* of row `first`: its first entry goes to place 0 */
+    void *index;          /* int32_t or int64_t; NULL: entries are only looked at */
+    float *value;
+    int index_bytes;
+} sink_sparse;
+
+static inline void sink_put_entry(const sink_sparse *sparse, int64_t place, int64_t feature, float value)
+{
+    if (sparse->index_bytes == 4) {
+        ((int32_t *)sparse->index)[place] = (int32_t)feature;
+    } else {
+        ((int64_t *)sparse->index)[place] = feature;
+    }
+    sparse->value[place] = value;
+}
 
 typedef struct table_sink {
     table_schema *schema;
@@ -38,9 +70,11 @@ typedef struct table_sink {
     table_tally *tally;                   /* [threads][schema->count] */
     sink_cell missing[SINK_MISSING_MOST]; /* words for "no value" */
     int missing_count;
-    bool missing_number; /* one of these words is a number, so cells are compared with them first */
-    char point;          /* decimal point: '.' or ',' */
-    char *words;         /* what `missing` points into */
+    sink_sparse sparse;     /* of readers that have a sparse block */
+    uint64_t missing_marks; /* a bit for the length and first letter of each */
+    bool missing_number;    /* one of these words is a number, so cells are compared with them first */
+    char point;             /* decimal point: '.' or ',' */
+    char *words;            /* what `missing` points into */
 } table_sink;
 
 /* Prepares a pass over rows first .. first + count - 1. [in] value: [schema->count] arrays, NULL for columns of
@@ -55,6 +89,13 @@ weft_status sink_put(table_sink *sink, int thread, int64_t row, int64_t column, 
 /* Stores one number, for readers whose files hold numbers; NaN is missing. */
 weft_status sink_put_number(table_sink *sink, int thread, int64_t row, int64_t column, double value);
 
+/* The id that stands for a word. */
+static inline uint64_t sink_id(const char *text, size_t bytes)
+{
+    const uint64_t hash = file_checksum(text, bytes, 0);
+    return hash != TABLE_NO_ID ? hash : 1;
+}
+
 /* Adds up the threads. [out] tally: [schema->count] */
 void sink_sum(const table_sink *sink, table_tally *tally);
 
@@ -64,30 +105,26 @@ static inline void sink_note(table_tally *tally, double value)
     tally->most = value > tally->most ? value : tally->most;
 }
 
-/* Stores a common number of a quick column; false leaves the cell to sink_put. */
-static inline bool sink_put_quickly(const table_sink *sink, table_tally *tally, int64_t row, int64_t column,
-                                    const char *text, size_t bytes)
+/* Bit of `missing_marks` for a word of this length and first letter, in any case. */
+static inline uint64_t sink_mark(const char *text, size_t bytes)
 {
-    const sink_column *c = &sink->column[column];
-    double value;
-    bool whole;
-    if (!c->quick || bytes == 0 || !decimal_read(text, bytes, sink->point, &value, &whole)) {
-        return false;
-    }
-    if (c->kind == TABLE_REAL) {
-        const float narrow = (float)value;
-        if (narrow - narrow != 0) {
-            return false; /* beyond float32 */
-        }
-        ((float *)c->value)[row - sink->first] = narrow;
-    } else {
-        if (!whole || value <= INT32_MIN || value > INT32_MAX) {
-            return false;
-        }
-        ((int32_t *)c->value)[row - sink->first] = (int32_t)value;
-    }
-    sink_note(tally, value);
-    return true;
+    return UINT64_C(1) << (((unsigned)(uint8_t)*text | 0x20U) + 7 * (unsigned)bytes) % 64;
 }
+
+enum { CELL_DONE = 64 /* bit of a cell that sink_put_block has taken */ };
+
+/* Cells of rows row .. row + rows - 1 and columns column .. column + columns - 1, row after row, as a kernel of
+ * table/column/cell_scan.h has read them. */
+typedef struct sink_block {
+    const char *text;
+    const uint32_t *place; /* [rows * columns] where cells end; place[-1] is read too */
+    const double *value;   /* [rows * columns] */
+    uint8_t *found;        /* [rows * columns]; cells that were taken get CELL_DONE */
+    int64_t row, rows, column, columns;
+} sink_block;
+
+/* Stores the common cells of a block: short numbers, short bare words and empty cells. [out] left: the number of cells
+ * without CELL_DONE, which are for sink_put. WEFT_ERR_RESOURCE: no memory for a word. */
+weft_status sink_put_block(table_sink *sink, int thread, const sink_block *block, int64_t *left);
 
 #endif

@@ -105,16 +105,23 @@ void words_free(table_words *words)
 
 /* ---- indices ---- */
 
+/* Words of one length up to SHORT have different keys. */
 static uint64_t key_of(const char *text, size_t bytes)
 {
     uint64_t key = 0;
+    uint32_t first, last;
     if (bytes > SHORT) {
         return file_checksum(text, bytes, 0);
     }
     if (bytes == SHORT) {
         memcpy(&key, text, SHORT);
-    } else {
-        memcpy(&key, text, bytes);
+    } else if (bytes >= sizeof first) {
+        memcpy(&first, text, sizeof first);
+        memcpy(&last, text + bytes - sizeof last, sizeof last);
+        key = (uint64_t)last << 32 | first;
+    } else if (bytes > 0) {
+        key = (uint64_t)(uint8_t)text[0] | (uint64_t)(uint8_t)text[bytes / 2] << 8 |
+              (uint64_t)(uint8_t)text[bytes - 1] << 16;
     }
     return key;
 }

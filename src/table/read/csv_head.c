@@ -305,6 +305,15 @@ done:
     return status;
 }
 
+int64_t csv_head_memory(const csv_head *head)
+{
+    int64_t capacity = CSV_HEAD_BYTES;
+    while (capacity < (int64_t)head->bytes) {
+        capacity *= 4;
+    }
+    return capacity + capacity / 4;
+}
+
 void csv_head_free(csv_head *head)
 {
     weft_free(head->block);
@@ -401,6 +410,7 @@ static weft_status guess_kinds(const char *path, const table_request *request, c
     WEFT_TRY(sink_create(schema, request->missing, head->point, 1, 0, INT64_MAX, NULL, &sink));
     csv_parser parser = {.marks = head->marks,
                          .places = csv_places_best(),
+                         .cells = cell_scan_best(),
                          .columns = schema->count,
                          .sink = &sink,
                          .rule = head->named ? "the header names" : "the first row has"};

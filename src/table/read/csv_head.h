@@ -38,6 +38,8 @@ enum { CSV_HEAD_BYTES = 1 << 20, CSV_HEAD_MOST = 64 << 20 };
  * header without rows. */
 weft_status csv_head_read(const char *path, const table_request *request, const csv_preset *preset, csv_head *head);
 void csv_head_free(csv_head *head);
+/* Bytes that the first rows take, and took while they were read. */
+int64_t csv_head_memory(const csv_head *head);
 /* Makes the schema: names, the request's roles and kinds, and a guess of the other kinds. */
 weft_status csv_head_schema(const char *path, const table_request *request, const csv_preset *preset,
                             const csv_head *head, table_schema *schema);

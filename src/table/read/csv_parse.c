@@ -10,14 +10,23 @@
 #include "table/rows/csv_lines.h"
 #include "table/table_options.def"
 
+enum { CELLS = 2048 /* read by a kernel at a time: their values stay in the cache */ };
+
+/* Where the parser of a piece stands. */
 typedef struct row_place {
     const csv_parser *parser;
     row_piece *piece;
-    table_tally *tally;
     const char *begin; /* of the row */
-    const char *cell;  /* where the next cell begins */
     int64_t row, column;
 } row_place;
+
+/* Some cells as the kernel has read them. */
+typedef struct cell_run {
+    const char *text;
+    const uint32_t *place;
+    const double *value;
+    uint8_t *found;
+} cell_run;
 
 /* ---- cells ---- */
 
@@ -72,40 +81,66 @@ weft_status csv_cell(const csv_marks *marks, const char *text, const char *end, 
                                                           : copy_doubled(marks, text + 1, end - 1, cell, copy);
 }
 
-/* A cell that is no common number. */
-static weft_status put_closely(const row_place *p, const char *end)
+/* A cell that sink_put_block leaves. */
+static weft_status put_closely(const row_place *p, int64_t row, int64_t column, const char *begin, const char *end)
 {
     sink_cell cell;
     char *copy;
-    weft_status status = csv_cell(&p->parser->marks, p->cell, end, &cell, &copy);
+    weft_status status = csv_cell(&p->parser->marks, begin, end, &cell, &copy);
     if (status == WEFT_OK) {
-        status = sink_put(p->parser->sink, p->piece->thread, p->row, p->column, &cell);
+        status = sink_put(p->parser->sink, p->piece->thread, row, column, &cell);
     } else if (status == WEFT_ERR_DATA) {
         char name[96];
-        (void)weft_fail_context(status, "%s: ", schema_say(p->parser->sink->schema, p->column, name));
+        (void)weft_fail_context(status, "%s: ", schema_say(p->parser->sink->schema, column, name));
     }
     weft_free(copy);
     return status;
 }
 
-/* Returns true if the row is one of those that are asked for. */
-static inline bool is_wanted(const row_place *p)
+/* The cells of a block that the sink has left, in the order of rows. */
+static weft_status put_left(row_place *p, const sink_block *b)
 {
-    return p->row >= p->piece->first && p->row < p->piece->last;
+    const size_t cells = (size_t)(b->rows * b->columns);
+    for (size_t i = 0; i < cells; i++) {
+        if ((b->found[i] & CELL_DONE) != 0) {
+            continue;
+        }
+        const int64_t row = (int64_t)i / b->columns, column = (int64_t)i % b->columns;
+        if (b->column == 0) {
+            p->begin = cell_begin(b->text, b->place, i - (size_t)column);
+        }
+        WEFT_TRY(put_closely(p, b->row + row, b->column + column, cell_begin(b->text, b->place, i),
+                             cell_end(b->text, b->place, i, b->found[i])));
+    }
+    return WEFT_OK;
 }
 
-static inline weft_status put_cell(const row_place *p, const char *end)
+/* Stores `rows` rows of `columns` cells from the place on, of those rows that are asked for. */
+static weft_status put_cells(row_place *p, const cell_run *run, int64_t rows, int64_t columns)
 {
-    if (!is_wanted(p) ||
-        sink_put_quickly(p->parser->sink, &p->tally[p->column], p->row, p->column, p->cell, (size_t)(end - p->cell))) {
+    const int64_t from = p->row < p->piece->first ? p->piece->first - p->row : 0;
+    const int64_t to = p->piece->last - p->row < rows ? p->piece->last - p->row : rows;
+    const int64_t skipped = from * columns;
+    int64_t left;
+    if (from >= to || columns == 0) {
         return WEFT_OK;
     }
-    return put_closely(p, end);
+    const sink_block block = {.text = run->text,
+                              .place = run->place + skipped,
+                              .value = run->value + skipped,
+                              .found = run->found + skipped,
+                              .row = p->row + from,
+                              .rows = to - from,
+                              .column = p->column,
+                              .columns = columns};
+    WEFT_TRY(sink_put_block(p->parser->sink, p->piece->thread, &block, &left));
+    return left == 0 ? WEFT_OK : put_left(p, &block);
 }
 
 /* ---- rows ---- */
 
-static weft_status fail_width(const row_place *p, const char *end)
+/* cells: of the line, up to its end or to the first cell too many. */
+static weft_status fail_width(const row_place *p, const cell_run *run, int64_t cells, const char *end)
 {
     const csv_parser *parser = p->parser;
     const bool by_lines = parser->marks.by_lines;
@@ -113,8 +148,10 @@ static weft_status fail_width(const row_place *p, const char *end)
     uint64_t inside = 0;
     char name[96];
     if (found < 0) {
-        (void)fail_quote(&parser->marks, p->cell, p->cell + strcspn(p->cell, "\r\n"), "");
-        return weft_fail_context(WEFT_ERR_DATA, "%s: ", schema_say(parser->sink->schema, p->column, name));
+        const char *cell = cell_begin(run->text, run->place, (size_t)cells - 1);
+        const int64_t column = p->column + cells - 1;
+        (void)fail_quote(&parser->marks, cell, cell + strcspn(cell, "\r\n"), "");
+        return weft_fail_context(WEFT_ERR_DATA, "%s: ", schema_say(parser->sink->schema, column, name));
     }
     for (const char *at = p->begin; at < end && !by_lines; at++) {
         inside ^= parser->marks.quote != '\0' && *at == parser->marks.quote;
@@ -128,91 +165,120 @@ static weft_status fail_width(const row_place *p, const char *end)
                      parser->marks.separator == ',' ? ": a cell with a comma stands in quotes" : "");
 }
 
-/* Returns true if the line that ends at `stop` is no row: it is empty, or a comment, and so has one cell. */
-static bool is_no_row(const row_place *p, const char *stop)
+/* Cells up to the end of a line, or all if none ends. */
+static size_t line_cells(const uint8_t *found, size_t cells)
 {
-    const csv_marks *marks = &p->parser->marks;
-    return p->column == 0 && (marks->by_lines ? !csv_line_is_row(marks, p->cell) : stop == p->cell);
+    size_t i = 0;
+    while (i < cells && (found[i] & CELL_LAST) == 0) {
+        i++;
+    }
+    return i < cells ? i + 1 : cells;
 }
 
-/* The line that ends at `end`, a '\n'. */
-static weft_status end_row(row_place *p, const char *end)
+/* Whole rows at the beginning of some cells. A line of one cell may be empty, and is looked at alone. */
+static int64_t whole_rows(const row_place *p, const uint8_t *found, size_t cells)
 {
-    const char *stop = end - (end > p->cell && end[-1] == '\r');
-    if (is_no_row(p, stop)) {
-        p->begin = p->cell = end + 1;
+    const size_t columns = (size_t)p->parser->columns;
+    int64_t rows = 0;
+    if (p->column > 0 || columns == 1) {
+        return 0;
+    }
+    while (cells >= columns && line_cells(found, columns) == columns && (found[columns - 1] & CELL_LAST) != 0) {
+        found += columns;
+        cells -= columns;
+        rows++;
+    }
+    return rows;
+}
+
+/* Returns true if the line at p->begin, which has one cell, is no row: it is empty, or a comment. */
+static bool is_no_row(const row_place *p, uint8_t found)
+{
+    const csv_marks *marks = &p->parser->marks;
+    return marks->by_lines ? !csv_line_is_row(marks, p->begin) : (found & CELL_EMPTY) != 0;
+}
+
+/* Cells of one line, the last of which may end it. */
+static weft_status take_line(row_place *p, const cell_run *run, int64_t cells)
+{
+    const char *end = run->text + (int32_t)run->place[cells - 1];
+    const int64_t missing = p->parser->columns - p->column - cells;
+    const uint8_t last = run->found[cells - 1];
+    const bool ends = (last & CELL_LAST) != 0;
+    if (ends && p->column == 0 && cells == 1 && is_no_row(p, last)) {
+        p->begin = end + 1;
         return WEFT_OK;
     }
-    assert(p->cell <= end && *end == '\n');
-    if (p->column != p->parser->columns - 1) {
-        return fail_width(p, end);
+    if (ends ? missing != 0 : missing <= 0) {
+        WEFT_TRY(put_cells(p, run, 1, missing > 0 ? cells - 1 : cells + missing - 1));
+        return fail_width(p, run, cells, ends ? end : p->piece->end);
     }
-    WEFT_TRY(put_cell(p, stop));
-    p->begin = p->cell = end + 1;
-    p->column = 0;
-    p->row++;
+    WEFT_TRY(put_cells(p, run, 1, cells));
+    p->column += cells;
+    if (ends) {
+        p->begin = end + 1;
+        p->column = 0;
+        p->row++;
+    }
     return WEFT_OK;
 }
 
-/* The cell and the column stand in registers between cells that are common numbers. */
-static weft_status take_places(row_place *p, const char *text, const uint32_t *place, size_t places)
+static weft_status take_cells(row_place *p, cell_run run, size_t cells)
 {
-    const table_sink *sink = p->parser->sink;
-    const int64_t last = p->parser->columns - 1;
-    const char *cell = p->cell;
-    int64_t column = p->column, row = p->row;
-    bool wanted = is_wanted(p);
-    for (size_t i = 0; i < places; i++) {
-        const char *end = text + place[i];
-        if (*end != '\n' && column < last) {
-            if (wanted && !sink_put_quickly(sink, &p->tally[column], row, column, cell, (size_t)(end - cell))) {
-                p->cell = cell;
-                p->column = column;
-                WEFT_TRY(put_closely(p, end));
-            }
-            cell = end + 1;
-            column++;
-            continue;
+    while (cells > 0) {
+        const int64_t rows = whole_rows(p, run.found, cells);
+        const size_t taken = rows > 0 ? (size_t)(rows * p->parser->columns) : line_cells(run.found, cells);
+        if (rows > 0) {
+            WEFT_TRY(put_cells(p, &run, rows, p->parser->columns));
+            p->begin = run.text + (int32_t)run.place[taken - 1] + 1;
+            p->row += rows;
+        } else {
+            WEFT_TRY(take_line(p, &run, (int64_t)taken));
         }
-        p->cell = cell;
-        p->column = column;
-        WEFT_TRY(*end == '\n' ? end_row(p, end) : fail_width(p, p->piece->end));
-        cell = p->cell;
-        column = p->column;
-        row = p->row;
-        wanted = is_wanted(p);
+        run.place += taken;
+        run.value += taken;
+        run.found += taken;
+        cells -= taken;
     }
-    p->cell = cell;
-    p->column = column;
+    return WEFT_OK;
+}
+
+/* All cells that end in a span of the text. place[-1] is where the last cell before the span ended. */
+static weft_status take_span(row_place *p, const char *text, const uint32_t *place, size_t places)
+{
+    const csv_parser *parser = p->parser;
+    const cell_marks marks = {.point = parser->sink->point, .quote = parser->marks.quote};
+    double value[CELLS];
+    uint8_t found[CELLS];
+    for (size_t i = 0; i < places; i += CELLS) {
+        const size_t cells = places - i < CELLS ? places - i : CELLS;
+        parser->cells(&marks, text, place + i, cells, value, found);
+        WEFT_TRY(take_cells(p, (cell_run){text, place + i, value, found}, cells));
+    }
     return WEFT_OK;
 }
 
 weft_status csv_parse(void *self, row_piece *piece)
 {
     const csv_parser *parser = self;
-    uint32_t place[CSV_SPAN + CSV_STEP];
+    uint32_t block[1 + CSV_SPAN + CSV_STEP], *place = block + 1;
     uint64_t inside = 0;
-    row_place p = {.parser = parser,
-                   .piece = piece,
-                   .tally = parser->sink->tally + piece->thread * parser->columns,
-                   .begin = piece->text,
-                   .cell = piece->text,
-                   .row = piece->row};
+    const char *cell = piece->text;
+    row_place p = {.parser = parser, .piece = piece, .begin = piece->text, .row = piece->row};
     assert(parser->columns == parser->sink->schema->count && piece->text <= piece->end);
-    for (const char *text = piece->text; text < piece->end; text += CSV_SPAN) {
+    for (const char *text = piece->text; text < piece->end && p.row < piece->last; text += CSV_SPAN) {
         const size_t left = (size_t)(piece->end - text);
         const size_t places = parser->places(&parser->marks, text, left < CSV_SPAN ? left : CSV_SPAN, &inside, place);
-        const weft_status status = take_places(&p, text, place, places);
+        place[-1] = (uint32_t)(cell - text - 1);
+        const weft_status status = take_span(&p, text, place, places);
         if (status != WEFT_OK) {
             piece->at = p.begin;
             return status;
         }
-        if (p.row >= piece->last) {
-            return WEFT_OK;
-        }
+        cell = places > 0 ? text + place[places - 1] + 1 : cell;
     }
     piece->at = p.begin;
-    WEFT_CHECK(inside == 0, WEFT_ERR_DATA,
+    WEFT_CHECK(inside == 0 || p.row >= piece->last, WEFT_ERR_DATA,
                "a quote is not closed in this row, up to the end of the file: say " FLAG_QUOTE
                " none if quotes are characters like others");
     piece->at = NULL;

@@ -8,6 +8,7 @@
 typedef struct csv_parser {
     csv_marks marks;
     csv_places_fn places;
+    cell_scan_fn cells;
     int64_t columns; /* cells of a row */
     table_sink *sink;
     const char *rule; /* where the number of columns comes from: "the header names", "line 1 has" */

@@ -213,6 +213,18 @@ static weft_status put_row(const array_reader *r, table_sink *sink, int thread, 
     return WEFT_OK;
 }
 
+/* Arrays of an .npz are in memory; an .npy is mapped, unless its order is turned. */
+static int64_t memory_arrays(const void *self)
+{
+    const array_reader *r = self;
+    int64_t bytes = r->count * (int64_t)sizeof(member);
+    for (int i = 0; i < r->count; i++) {
+        const npy_header *h = &r->member[i].header;
+        bytes += h->count * h->item_bytes;
+    }
+    return bytes;
+}
+
 static weft_status read_arrays(void *self, int64_t first, int64_t count, table_sink *sink)
 {
     const array_reader *r = self;
@@ -251,6 +263,7 @@ const table_reader table_reader_arrays = {
     .recognise = is_arrays,
     .open = open_arrays,
     .begin = begin_arrays,
+    .memory = memory_arrays,
     .read = read_arrays,
     .close = close_arrays,
 };

@@ -110,11 +110,18 @@ static char point_of(const void *self)
     return ((const csv_reader *)self)->head.point;
 }
 
+static int64_t memory_csv(const void *self)
+{
+    const csv_reader *r = self;
+    return row_source_memory(r->rows) + csv_head_memory(&r->head);
+}
+
 static weft_status read_csv(void *self, int64_t first, int64_t count, table_sink *sink)
 {
     csv_reader *r = self;
     csv_parser parser = {.marks = r->head.marks,
                          .places = csv_places_best(),
+                         .cells = cell_scan_best(),
                          .columns = sink->schema->count,
                          .sink = sink,
                          .rule = r->head.named ? "the header names" : "the first row has"};
@@ -174,6 +181,7 @@ const table_reader table_reader_csv = {
     .recognise = is_text,
     .open = open_csv,
     .begin = begin_csv,
+    .memory = memory_csv,
     .point = point_of,
     .read = read_csv,
     .close = close_csv,
@@ -184,6 +192,7 @@ const table_reader table_reader_criteo = {
     .recognise = is_criteo,
     .open = open_criteo,
     .begin = begin_csv,
+    .memory = memory_csv,
     .point = point_of,
     .read = read_csv,
     .close = close_csv,
@@ -194,6 +203,7 @@ const table_reader table_reader_avazu = {
     .recognise = is_avazu,
     .open = open_avazu,
     .begin = begin_csv,
+    .memory = memory_csv,
     .point = point_of,
     .read = read_csv,
     .close = close_csv,

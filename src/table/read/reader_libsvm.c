@@ -1,9 +1,10 @@
 /*
  * table/read/reader_libsvm.c: lines LABEL [qid:QUERY] INDEX:VALUE ..., as LIBSVM, XGBoost and LightGBM write sparse
- * rows. A '#' ends a line. Columns are the label, the query if lines have one, and a column of reals for each index
- * from the least allowed to the greatest that occurs; an index that a line lacks is 0. Indices ascend within a line.
+ * rows. A '#' ends a line. Columns are the label, the query if lines have one, and the features: one for each index
+ * from the least allowed to the greatest that occurs. An index that a line lacks is 0. Indices ascend within a line.
  *
- * Columns are whole (dense), so LIBSVM_COLUMNS bounds the indices.
+ * Features are columns of reals if they are few or mostly given, else a sparse block (table/sparse_block.h). The first
+ * pass counts the entries of each line, so that the second one puts them in place on all threads.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -15,16 +16,16 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "io/text/text_source.h"
+#include "table/read/libsvm_line.h"
 #include "table/read/table_reader.h"
 #include "table/rows/row_source.h"
 #include "table/table_options.def"
-
-enum { LIBSVM_COLUMNS = 65536, QUERY_BYTES = 256 };
 
 /* Facts of all lines that decide the columns. */
 typedef struct svm_facts {
     int64_t least, most;      /* index */
     int64_t queries, rows;    /* lines with a query; lines */
+    int64_t entries;          /* pairs INDEX:VALUE */
     int64_t fraction, failed; /* labels with a fraction; nonzero: this rank failed */
 } svm_facts;
 #define SVM_NO_FACTS ((svm_facts){.least = INT64_MAX, .most = -1})
@@ -33,61 +34,13 @@ typedef struct libsvm_reader {
     const char *path; /* of the first file */
     row_source *rows;
     int64_t base, columns; /* index of the first feature; features */
-    bool query;
-    svm_facts *facts; /* [threads], while lines are looked at */
-    table_sink *sink; /* while they are read */
+    bool query, sparse;
+    bool given;           /* `start` belongs to the caller */
+    int64_t first, count; /* this rank's rows */
+    int64_t *start;       /* [count + 1] entries of this rank's rows before each */
+    svm_facts *facts;     /* [threads], while lines are looked at */
+    table_sink *sink;     /* while they are read */
 } libsvm_reader;
-
-/* One line. */
-typedef struct svm_line {
-    const char *at, *end; /* behind the label and query; of the text */
-    double label;
-    sink_cell label_text, query;
-} svm_line;
-
-static bool at_end(const svm_line *line)
-{
-    return line->at >= line->end || *line->at == '#';
-}
-
-static weft_status begin_line(const char *text, const char *end, svm_line *line)
-{
-    *line = (svm_line){.at = text_skip_blanks(text), .end = end};
-    while (line->end > line->at && (line->end[-1] == '\r' || line->end[-1] == ' ' || line->end[-1] == '\t')) {
-        line->end--;
-    }
-    const char *label = line->at;
-    WEFT_CHECK(text_scan_real(&line->at, false, &line->label) &&
-                   (at_end(line) || *line->at == ' ' || *line->at == '\t'),
-               WEFT_ERR_DATA, "the line does not begin with a number, the label");
-    line->label_text = (sink_cell){.text = label, .bytes = (size_t)(line->at - label)};
-    line->at = text_skip_blanks(line->at);
-    if (line->end - line->at > 4 && memcmp(line->at, "qid:", 4) == 0) {
-        const char *query = line->at + 4;
-        while (!at_end(line) && *line->at != ' ' && *line->at != '\t') {
-            line->at++;
-        }
-        line->query = (sink_cell){.text = query, .bytes = (size_t)(line->at - query)};
-        line->at = text_skip_blanks(line->at);
-    }
-    return WEFT_OK;
-}
-
-/* The next INDEX:VALUE; *more = false at the end of the line. */
-static weft_status next_pair(svm_line *line, int64_t *index, double *value, bool *more)
-{
-    const char *at = line->at;
-    *more = !at_end(line);
-    if (!*more) {
-        return WEFT_OK;
-    }
-    const bool good = text_scan_int(&at, index) && *index >= 0 && *at == ':' && *++at != ' ' && at < line->end &&
-                      text_scan_real(&at, false, value) && (at >= line->end || *at == ' ' || *at == '\t' || *at == '#');
-    WEFT_CHECK(good, WEFT_ERR_DATA, "'%.*s': expected INDEX:VALUE, two numbers",
-               (int)strcspn(line->at, " \t\r\n") < 40 ? (int)strcspn(line->at, " \t\r\n") : 40, line->at);
-    line->at = text_skip_blanks(at);
-    return WEFT_OK;
-}
 
 typedef weft_status (*line_fn)(libsvm_reader *r, row_piece *piece, int64_t row, svm_line *line);
 
@@ -103,7 +56,7 @@ static weft_status each_line(libsvm_reader *r, row_piece *piece, line_fn take)
         }
         if (row >= piece->first) {
             piece->at = at;
-            WEFT_TRY(begin_line(at, next - 1, &line));
+            WEFT_TRY(svm_line_begin(at, next - 1, &line));
             WEFT_TRY(take(r, piece, row, &line));
         }
         row++;
@@ -121,15 +74,16 @@ static weft_status look_at_line(libsvm_reader *r, row_piece *piece, int64_t row,
     int64_t index;
     double value;
     bool more = true;
-    (void)row;
     f->rows++;
     f->queries += line->query.text != NULL;
     f->fraction += line->label != nearbyint(line->label);
     for (;;) {
-        WEFT_TRY(next_pair(line, &index, &value, &more));
+        WEFT_TRY(svm_line_next(line, &index, &value, &more));
         if (!more) {
             return WEFT_OK;
         }
+        r->start[row - r->first + 1]++;
+        f->entries++;
         f->least = index < f->least ? index : f->least;
         f->most = index > f->most ? index : f->most;
     }
@@ -145,6 +99,7 @@ static void add_facts(svm_facts *sum, const svm_facts *other)
     sum->least = other->least < sum->least ? other->least : sum->least;
     sum->most = other->most > sum->most ? other->most : sum->most;
     sum->queries += other->queries;
+    sum->entries += other->entries;
     sum->rows += other->rows;
     sum->fraction += other->fraction;
     sum->failed += other->failed;
@@ -179,13 +134,18 @@ static weft_status look_at_own(libsvm_reader *r, const table_exchange *exchange,
     const int rank = exchange != NULL ? exchange->rank : 0, ranks = exchange != NULL ? exchange->ranks : 1;
     const svm_facts none = SVM_NO_FACTS;
     WEFT_TRY(row_source_count(r->rows, exchange));
+    const int64_t rows = row_source_rows(r->rows);
+    r->first = table_first_row(rows, rank, ranks);
+    r->count = table_first_row(rows, rank + 1, ranks) - r->first;
+    WEFT_TRY(WEFT_NEW_ZERO(&r->start, r->count + 1, WEFT_MEM_TABLE));
     WEFT_TRY(WEFT_NEW(&r->facts, threads, WEFT_MEM_WORKSPACE));
     for (int t = 0; t < threads; t++) {
         r->facts[t] = none;
     }
-    const int64_t rows = row_source_rows(r->rows);
-    const int64_t first = table_first_row(rows, rank, ranks), last = table_first_row(rows, rank + 1, ranks);
-    const weft_status status = row_source_read(r->rows, first, last - first, look_at_lines, r);
+    const weft_status status = row_source_read(r->rows, r->first, r->count, look_at_lines, r);
+    for (int64_t i = 0; i < r->count; i++) {
+        r->start[i + 1] += r->start[i];
+    }
     for (int t = 0; t < threads; t++) {
         add_facts(sum, &r->facts[t]);
     }
@@ -202,6 +162,29 @@ static weft_status look_through(libsvm_reader *r, const table_exchange *exchange
     return gather_facts(exchange, status, sum);
 }
 
+/* Decides between a sparse block and columns. */
+static weft_status choose_block(const char *path, table_sparse_choice asked, const svm_facts *facts, libsvm_reader *r)
+{
+    const double cells = (double)facts->rows * (double)r->columns;
+    const double given = cells > 0 ? (double)facts->entries / cells : 1;
+    const bool fits = r->columns <= SPARSE_DENSE_MOST;
+    WEFT_CHECK(asked != TABLE_SPARSE_NO || fits, WEFT_ERR_UNSUPPORTED,
+               "%s: indices up to %" PRId64 ": at most %d columns are made of a LIBSVM file; " FLAG_SPARSE
+               " yes keeps the given cells alone, or number the features that occur often enough anew",
+               path, facts->most, SPARSE_DENSE_MOST);
+    const bool dense = r->columns <= SPARSE_NARROW || (fits && given * SPARSE_FILL >= 1);
+    r->sparse = r->columns > 0 && (asked == TABLE_SPARSE_YES || (asked == TABLE_SPARSE_AUTO && !dense));
+    if (r->sparse) {
+        log_info("%s: %" PRId64 " features, of which rows give %.3g %%: kept as a sparse block of %" PRId64
+                 " entries%s",
+                 path, r->columns, 100 * given, facts->entries, fits ? "; " FLAG_SPARSE " no makes columns" : "");
+    } else {
+        weft_free(r->start);
+        r->start = NULL;
+    }
+    return WEFT_OK;
+}
+
 static weft_status choose_columns(const char *path, const table_request *request, const svm_facts *facts,
                                   libsvm_reader *r)
 {
@@ -214,26 +197,23 @@ static weft_status choose_columns(const char *path, const table_request *request
     WEFT_CHECK(facts->least >= r->base, WEFT_ERR_DATA,
                "%s: an index of %" PRId64 ", and " FLAG_INDEX_BASE " says that they begin at %" PRId64, path,
                facts->least, r->base);
+    WEFT_CHECK(facts->most < INT64_MAX, WEFT_ERR_DATA, "%s: an index of %" PRId64, path, facts->most);
     r->columns = facts->most < 0 ? 0 : facts->most - r->base + 1;
-    WEFT_CHECK(r->columns <= LIBSVM_COLUMNS, WEFT_ERR_UNSUPPORTED,
-               "%s: indices up to %" PRId64 ": at most %d columns are made of a LIBSVM file; number the features that "
-               "occur often enough anew",
-               path, facts->most, LIBSVM_COLUMNS);
     if (request->index_base < 0) {
         log_info("%s: indices begin at %" PRId64, path, r->base);
     }
-    return WEFT_OK;
+    return choose_block(path, request->sparse, facts, r);
 }
 
 static weft_status make_schema(const char *path, const table_request *request, const svm_facts *facts,
                                const libsvm_reader *r, table_schema *schema)
 {
     char name[32];
-    const int64_t before = 1 + r->query;
-    WEFT_TRY(schema_create(before + r->columns, schema));
+    const int64_t before = 1 + r->query, columns = r->sparse ? 0 : r->columns;
+    WEFT_TRY(schema_create(before + columns, schema));
     WEFT_TRY(schema_name(schema, 0, "label", 5));
     WEFT_TRY(r->query ? schema_name(schema, 1, "qid", 3) : WEFT_OK);
-    for (int64_t j = 0; j < r->columns; j++) {
+    for (int64_t j = 0; j < columns; j++) {
         snprintf(name, sizeof name, "f%" PRId64, j + r->base);
         WEFT_TRY(schema_name(schema, before + j, name, strlen(name)));
     }
@@ -256,6 +236,9 @@ static void close_libsvm(void *self)
     if (r != NULL) {
         row_source_close(r->rows);
         weft_free(r->facts);
+        if (!r->given) {
+            weft_free(r->start);
+        }
         weft_free(r);
     }
 }
@@ -300,27 +283,64 @@ static weft_status put_zeros(const libsvm_reader *r, int thread, int64_t row, in
     return WEFT_OK;
 }
 
-static weft_status read_line(libsvm_reader *r, row_piece *piece, int64_t row, svm_line *line)
+/* The next pair of a line: its feature is `least` or a later one. */
+static weft_status next_feature(const libsvm_reader *r, svm_line *line, int64_t least, int64_t *feature, double *value,
+                                bool *more)
 {
-    int64_t index, next = 0; /* the first column that has no value yet */
+    int64_t index = 0;
+    WEFT_TRY(svm_line_next(line, &index, value, more));
+    *feature = index - r->base;
+    WEFT_CHECK(!*more || (*feature >= least && *feature < r->columns), WEFT_ERR_DATA,
+               "index %" PRId64 " does not ascend: the indices of a line ascend, each once", index);
+    return WEFT_OK;
+}
+
+static weft_status read_features(libsvm_reader *r, int thread, int64_t row, svm_line *line)
+{
+    int64_t feature, next = 0; /* the first column that has no value yet */
     double value;
     bool more = true;
+    for (;;) {
+        WEFT_TRY(next_feature(r, line, next, &feature, &value, &more));
+        if (!more) {
+            return put_zeros(r, thread, row, next, r->columns);
+        }
+        WEFT_TRY(put_zeros(r, thread, row, next, feature));
+        WEFT_TRY(sink_put_number(r->sink, thread, row, 1 + r->query + feature, value));
+        next = feature + 1;
+    }
+}
+
+static weft_status read_entries(libsvm_reader *r, int64_t row, svm_line *line)
+{
+    const sink_sparse *out = &r->sink->sparse;
+    const int64_t *start = &r->start[row - r->first];
+    int64_t feature, next = 0, entry = start[0];
+    double value;
+    bool more = true;
+    for (;; entry++) {
+        WEFT_TRY(next_feature(r, line, next, &feature, &value, &more));
+        WEFT_CHECK(more ? entry < start[1] : entry == start[1], WEFT_ERR_DATA, "the file changed while it was read");
+        if (!more) {
+            return WEFT_OK;
+        }
+        WEFT_CHECK(isfinite((float)value), WEFT_ERR_DATA,
+                   "index %" PRId64 ": '%g' is beyond the range of float32, 3.4e38: scale the feature",
+                   feature + r->base, value);
+        if (out->index != NULL) {
+            sink_put_entry(out, entry - out->start[0], feature, (float)value);
+        }
+        next = feature + 1;
+    }
+}
+
+static weft_status read_line(libsvm_reader *r, row_piece *piece, int64_t row, svm_line *line)
+{
     WEFT_TRY(sink_put_number(r->sink, piece->thread, row, 0, line->label));
     if (r->query) {
         WEFT_TRY(sink_put(r->sink, piece->thread, row, 1, &line->query));
     }
-    for (;;) {
-        WEFT_TRY(next_pair(line, &index, &value, &more));
-        if (!more) {
-            return put_zeros(r, piece->thread, row, next, r->columns);
-        }
-        const int64_t column = index - r->base;
-        WEFT_CHECK(column >= next && column < r->columns, WEFT_ERR_DATA,
-                   "index %" PRId64 " does not ascend: the indices of a line ascend, each once", index);
-        WEFT_TRY(put_zeros(r, piece->thread, row, next, column));
-        WEFT_TRY(sink_put_number(r->sink, piece->thread, row, 1 + r->query + column, value));
-        next = column + 1;
-    }
+    return r->sparse ? read_entries(r, row, line) : read_features(r, piece->thread, row, line);
 }
 
 static weft_status read_lines(void *self, row_piece *piece)
@@ -328,10 +348,28 @@ static weft_status read_lines(void *self, row_piece *piece)
     return each_line(self, piece, read_line);
 }
 
+static table_sparse give_block(void *self)
+{
+    libsvm_reader *r = self;
+    r->given = r->sparse;
+    return r->sparse ? (table_sparse){.columns = r->columns,
+                                      .base = r->base,
+                                      .start = r->start,
+                                      .index_bytes = sparse_index_bytes(r->columns)}
+                     : (table_sparse){.columns = 0};
+}
+
+static int64_t memory_libsvm(const void *self)
+{
+    const libsvm_reader *r = self;
+    return row_source_memory(r->rows) + row_source_threads(r->rows) * (int64_t)sizeof(svm_facts);
+}
+
 static weft_status read_libsvm(void *self, int64_t first, int64_t count, table_sink *sink)
 {
     libsvm_reader *r = self;
-    assert(sink->schema->count == 1 + r->query + r->columns);
+    assert(sink->schema->count == 1 + r->query + (r->sparse ? 0 : r->columns));
+    assert(!r->sparse || (first >= r->first && first + count <= r->first + r->count));
     r->sink = sink;
     const weft_status status = row_source_read(r->rows, first, count, read_lines, r);
     r->sink = NULL;
@@ -352,9 +390,9 @@ static bool is_libsvm(const reader_head *head)
         return false;
     }
     memcpy(copy, head->text, bytes);
-    const weft_status begun = begin_line(copy, copy + bytes, &line);
+    const weft_status begun = svm_line_begin(copy, copy + bytes, &line);
     const bool good =
-        begun == WEFT_OK && (line.query.text != NULL || next_pair(&line, &index, &value, &more) == WEFT_OK);
+        begun == WEFT_OK && (line.query.text != NULL || svm_line_next(&line, &index, &value, &more) == WEFT_OK);
     weft_error_clear();
     return good && (more || line.query.text != NULL);
 }
@@ -366,6 +404,8 @@ const table_reader table_reader_libsvm = {
     .recognise = is_libsvm,
     .open = open_libsvm,
     .begin = begin_libsvm,
+    .sparse = give_block,
+    .memory = memory_libsvm,
     .read = read_libsvm,
     .close = close_libsvm,
 };

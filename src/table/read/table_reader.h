@@ -36,6 +36,11 @@ typedef struct table_reader {
      * part. */
     weft_status (*begin)(void *self, const table_request *request, const table_exchange *exchange, table_schema *schema,
                          int64_t *rows);
+    /* The sparse block of this rank's rows, without index and value, after `begin`; columns 0: none. The caller frees
+     * `start` after close. NULL: the reader makes columns alone. */
+    table_sparse (*sparse)(void *self);
+    /* Bytes that the reader holds and its passes take at most, beside the columns; after `begin`. */
+    int64_t (*memory)(const void *self);
     /* The decimal point of the files' numbers, for the sink; NULL: '.' */
     char (*point)(const void *self);
     /* Hands the cells of rows first .. first + count - 1 to the sink, on several threads. */

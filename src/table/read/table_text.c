@@ -140,6 +140,7 @@ static bool parse_cells(const text_pass *pass, table_sink *sink, int thread, tex
     csv_parser parser = {
         .marks = {.separator = h->separator, .quote = '"', .by_lines = true, .blank_is_row = pass->text->blank_is_row},
         .places = csv_lines_places,
+        .cells = cell_scan_best(),
         .columns = h->columns,
         .sink = sink,
         .rule = h->named ? "the header names" : "the first row has"};

@@ -4,6 +4,7 @@
 #include <immintrin.h>
 
 #define CSV_NAME(name) name##_avx2
+#define CSV_PUT        csv_put_each
 
 typedef struct csv_vector {
     __m256i half[2];

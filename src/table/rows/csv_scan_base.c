@@ -6,6 +6,7 @@
 #include "base/isa.h"
 
 #define CSV_NAME(name) name##_base
+#define CSV_PUT        csv_put_each
 
 typedef struct csv_vector {
     __m128i quarter[4];

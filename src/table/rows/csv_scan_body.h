@@ -3,6 +3,7 @@
  * CSV_NAME(x), and after
  *
  *   csv_vector, csv_load(text), csv_equal(vector, byte)      64 bytes of text, and a bit for each that equals the byte
+ *   CSV_PUT                     csv_put_each, or another function that writes the places of bits
  */
 #include <string.h>
 
@@ -33,6 +34,16 @@ static inline uint64_t first_bits(size_t bytes)
     return bytes >= CSV_STEP ? ~UINT64_C(0) : (UINT64_C(1) << bytes) - 1;
 }
 
+/* Writes at + i for each bit i; up to CSV_STEP places may be written. Returns the number of bits. */
+static inline size_t csv_put_each(uint64_t bits, uint32_t at, uint32_t *place)
+{
+    size_t found = 0;
+    for (; bits != 0; bits &= bits - 1) {
+        place[found++] = at + (uint32_t)__builtin_ctzll(bits);
+    }
+    return found;
+}
+
 size_t CSV_NAME(csv_places)(const csv_marks *marks, const char *text, size_t bytes, uint64_t *inside, uint32_t *place)
 {
     size_t found = 0;
@@ -42,10 +53,7 @@ size_t CSV_NAME(csv_places)(const csv_marks *marks, const char *text, size_t byt
         const uint64_t quotes = marks->quote != '\0' ? csv_equal(part, marks->quote) & held : 0;
         uint64_t ends = (csv_equal(part, marks->separator) | csv_equal(part, '\n')) & held;
         ends &= ~inside_quotes(quotes, inside);
-        while (ends != 0) {
-            place[found++] = (uint32_t)(at + (size_t)__builtin_ctzll(ends));
-            ends &= ends - 1;
-        }
+        found += CSV_PUT(ends, (uint32_t)at, place + found);
     }
     return found;
 }

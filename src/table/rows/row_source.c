@@ -72,6 +72,17 @@ int row_source_threads(const row_source *s)
     return s->threads;
 }
 
+int64_t row_source_memory(const row_source *s)
+{
+    const int64_t thread = s->segment_bytes + ROW_AHEAD + 2 * ROW_PAD + ROW_STACK + (int64_t)sizeof(row_piece);
+    int64_t bytes = s->threads * thread + (s->segments + 1) * (int64_t)(sizeof(row_segment) + sizeof(csv_count));
+    for (int f = 0; f < s->files; f++) {
+        /* A compressed file is open twice: at its beginning, and where it was read up to. */
+        bytes += (int64_t)sizeof(row_file) + (s->file[f].plain ? 1 << 10 : 2 * ROW_INPUT);
+    }
+    return bytes;
+}
+
 /* ---- faults ---- */
 
 weft_status row_fail_at(const char *path, int64_t offset, weft_status status)

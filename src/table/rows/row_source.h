@@ -9,8 +9,7 @@
  * are no rows. Ranks count a share of the segments each and exchange the counts.
  *
  * A compressed file cannot be read from its middle: every rank unpacks it from its beginning, once to count rows and
- * once more for each pass; ranges of rows in ascending order are one pass. Memory: 1 MiB a thread, and 16 bytes a
- * segment; more only where a row is longer.
+ * once more for each pass; ranges of rows in ascending order are one pass. Memory: row_source_memory.
  */
 #ifndef WEFT_TABLE_ROWS_ROW_SOURCE_H
 #define WEFT_TABLE_ROWS_ROW_SOURCE_H
@@ -55,6 +54,9 @@ weft_status row_source_count(row_source *source, const table_exchange *exchange)
 void row_source_close(row_source *source);
 int64_t row_source_rows(const row_source *source);
 int row_source_threads(const row_source *source);
+/* Bytes that counting and reading take at most: buffers, stacks and segments. Beside them the decoder of a compressed
+ * file has its window, and a row longer than a segment has more room. */
+int64_t row_source_memory(const row_source *source);
 /* Hands rows first .. first + count - 1 to the parser. Returns the first fault in the order of the files. */
 weft_status row_source_read(row_source *source, int64_t first, int64_t count, row_parse_fn parse, void *self);
 

@@ -186,7 +186,7 @@ static weft_status begin_anew(row_source *s, row_file *file)
     *r = (block_reader){.source = s, .file = file, .row = file->row};
     WEFT_TRY(WEFT_NEW(&r->piece, s->threads, WEFT_MEM_WORKSPACE));
     WEFT_TRY(text_stream_open(file->path, &r->stream));
-    WEFT_TRY(row_buffer_reserve(&r->buffer, (size_t)s->segment_bytes));
+    WEFT_TRY(row_buffer_reserve(&r->buffer, (size_t)s->segment_bytes * (size_t)s->threads + 1));
     return skip_bytes(r, file->begin);
 }
 

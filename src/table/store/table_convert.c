@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "base/number.h"
 #include "io/store/store_writer.h"
 #include "table/store/table_pass.h"
 #include "table/store/table_store.h"
@@ -19,7 +20,7 @@ typedef struct converter {
     table_schema schema;
     store_writer store;
     table_manifest manifest;
-    store_placed array[TABLE_KIND_COUNT];
+    store_placed array[TABLE_ARRAYS];  /* those that are written block by block */
     int64_t columns[TABLE_KIND_COUNT]; /* of each kind */
     table_words *groups;               /* hashes of the queries so far, where there are queries */
     uint64_t group;                    /* of the row before */
@@ -43,6 +44,50 @@ static weft_status begin_arrays(converter *c)
         }
     }
     return WEFT_OK;
+}
+
+/* The arrays of the sparse block. Row numbers are in memory; entries come block by block. */
+static weft_status begin_sparse(converter *c)
+{
+    const table_sparse *s = &c->files.sparse;
+    if (s->columns == 0) {
+        return WEFT_OK;
+    }
+    const int64_t starts = c->files.rows + 1, entries = s->start[c->files.rows];
+    c->manifest.sparse_columns = s->columns;
+    c->manifest.sparse_base = s->base;
+    WEFT_TRY(store_array_write(&c->store, &c->manifest.arrays[TABLE_INDPTR], table_array_name(TABLE_INDPTR), 'i', 8, 1,
+                               &starts, s->start));
+    WEFT_TRY(store_placed_begin(&c->store, &c->manifest.arrays[TABLE_INDICES], table_array_name(TABLE_INDICES), 'i',
+                                s->index_bytes, 1, &entries, &c->array[TABLE_INDICES]));
+    return store_placed_begin(&c->store, &c->manifest.arrays[TABLE_VALUES], table_array_name(TABLE_VALUES), 'f', 4, 1,
+                              &entries, &c->array[TABLE_VALUES]);
+}
+
+static weft_status write_entries(converter *c, int64_t first, int64_t count)
+{
+    const table_sparse *s = &c->files.sparse;
+    const sink_sparse *out = &c->files.out;
+    if (s->columns == 0) {
+        return WEFT_OK;
+    }
+    const int64_t from = s->start[first], entries = s->start[first + count] - from;
+    WEFT_TRY(store_placed_write(&c->store, &c->array[TABLE_INDICES], from * s->index_bytes, out->index,
+                                (size_t)(entries * s->index_bytes)));
+    return store_placed_write(&c->store, &c->array[TABLE_VALUES], from * (int64_t)sizeof(float), out->value,
+                              (size_t)entries * sizeof(float));
+}
+
+/* Rows of the next block: as many of at most `most` as `memory` bytes hold, one at least. */
+static int64_t rows_of_block(const converter *c, int64_t first, int64_t most, int64_t memory)
+{
+    const table_sparse *s = &c->files.sparse;
+    const int64_t row = schema_row_bytes(&c->schema), entry = s->index_bytes + (int64_t)sizeof(float);
+    int64_t count = c->files.rows - first < most ? c->files.rows - first : most;
+    while (s->columns > 0 && count > 1 && (s->start[first + count] - s->start[first]) * entry + count * row > memory) {
+        count /= 2;
+    }
+    return count;
 }
 
 static weft_status write_block(converter *c, int64_t first, int64_t count, void *const *value)
@@ -108,23 +153,35 @@ static int64_t all_words(const table_schema *schema)
     return words;
 }
 
+static void tell_block(const converter *c, int64_t rows, int64_t memory)
+{
+    const int64_t block = c->files.sparse.columns > 0 ? memory : rows * schema_row_bytes(&c->schema);
+    log_info("%s: blocks of up to %" PRId64
+             " rows are written; this takes %s at most, beside the different words of categories",
+             c->files.paths[0], rows,
+             number_say_bytes((uint64_t)(files_memory(&c->files, &c->schema, 0, 0) + block)).text);
+}
+
 static weft_status write_columns(converter *c, int64_t memory)
 {
     const int64_t row = schema_row_bytes(&c->schema), rows = c->files.rows, words = all_words(&c->schema);
-    const int64_t fit = (memory > 0 ? memory : MEMORY_DEFAULT) / (row > 0 ? row : 1);
+    const int64_t held = memory > 0 ? memory : MEMORY_DEFAULT, fit = held / (row > 0 ? row : 1);
     const int64_t block = fit < 1 ? 1 : fit < rows ? fit : rows;
     void **value = NULL;
     table_tally *tally = NULL;
     weft_status status;
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(&value, c->schema.count, WEFT_MEM_TABLE), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&tally, c->schema.count, WEFT_MEM_WORKSPACE), status, done);
+    tell_block(c, block, held);
     WEFT_TRY_GOTO(files_make_arrays(&c->schema, block, value), status, done);
-    for (int64_t first = 0; first < rows; first += block) {
-        const int64_t count = rows - first < block ? rows - first : block;
+    for (int64_t first = 0, count; first < rows; first += count) {
+        count = rows_of_block(c, first, block, held);
+        WEFT_TRY_GOTO(files_make_entries(&c->files, first, count), status, done);
         WEFT_TRY_GOTO(files_pass(&c->files, &c->schema, first, count, value, tally), status, done);
         WEFT_TRY_GOTO(check_unchanged(c, tally), status, done);
         WEFT_TRY_GOTO(check_groups(c, first, count, value), status, done);
         WEFT_TRY_GOTO(write_block(c, first, count, value), status, done);
+        WEFT_TRY_GOTO(write_entries(c, first, count), status, done);
     }
     WEFT_CHECK_GOTO(all_words(&c->schema) == words, status, done, WEFT_ERR_DATA, "%s: changed while it was read",
                     c->files.paths[0]);
@@ -181,8 +238,9 @@ done:
 static weft_status write_arrays(converter *c, int64_t memory)
 {
     weft_status status = begin_arrays(c);
+    status = status == WEFT_OK ? begin_sparse(c) : status;
     status = status == WEFT_OK ? write_columns(c, memory) : status;
-    for (int i = 0; i < TABLE_KIND_COUNT; i++) {
+    for (int i = 0; i < TABLE_ARRAYS; i++) {
         status = store_placed_end(&c->manifest.arrays[i], status, &c->array[i]);
     }
     return status;
@@ -218,7 +276,7 @@ weft_status table_convert(const char *const *paths, int count, const table_reque
     weft_status status;
     WEFT_TRY(force ? store_check_replaceable(out, "a table store") : WEFT_OK);
     WEFT_TRY(WEFT_NEW_ZERO(&c, 1, WEFT_MEM_TABLE));
-    for (int i = 0; i < TABLE_KIND_COUNT; i++) {
+    for (int i = 0; i < TABLE_ARRAYS; i++) {
         c->array[i].fd = -1;
     }
     WEFT_TRY_GOTO(files_open(paths, count, request, NULL, &c->schema, &c->files), status, done);

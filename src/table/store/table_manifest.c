@@ -11,7 +11,8 @@
 
 const char *table_array_name(int array)
 {
-    return array < TABLE_KIND_COUNT ? table_kind_word((table_kind)array) : array == TABLE_WORD ? "word" : "word_offset";
+    static const char *const others[] = {"word", "word_offset", "indptr", "indices", "values"};
+    return array < TABLE_KIND_COUNT ? table_kind_word((table_kind)array) : others[array - TABLE_KIND_COUNT];
 }
 
 /* ---- the manifest ---- */
@@ -27,8 +28,19 @@ static weft_status read_array(const char *name, const json_value *value, table_m
     return weft_fail(
         WEFT_ERR_DATA,
         "%s: \"arrays\" holds \"%s\"; expected an object each for real, integer, long, category, id, split, "
-        "word, word_offset",
+        "word, word_offset, indptr, indices, values",
         name, value->key);
+}
+
+static weft_status read_sparse(const char *name, const json_value *root, table_manifest *manifest)
+{
+    const json_value *sparse = json_find(root, "sparse");
+    if (sparse == NULL) {
+        return WEFT_OK;
+    }
+    WEFT_CHECK(sparse->kind == JSON_OBJECT, WEFT_ERR_DATA, "%s: \"sparse\" is not an object", name);
+    WEFT_TRY(json_get_int(name, sparse, "columns", 1, INT64_MAX, &manifest->sparse_columns));
+    return json_get_int(name, sparse, "base", 0, 1, &manifest->sparse_base);
 }
 
 static weft_status read_root(const char *name, const json_value *root, table_manifest *manifest)
@@ -42,6 +54,7 @@ static weft_status read_root(const char *name, const json_value *root, table_man
     WEFT_TRY(json_get_int(name, root, "rows", 1, INT64_C(1) << 40, &manifest->rows));
     WEFT_TRY(json_get_int(name, root, "columns", 1, COLUMNS_MOST, &manifest->columns));
     WEFT_TRY(store_optional_text(name, root, "schema_xxh3", manifest->schema_hash, sizeof manifest->schema_hash));
+    WEFT_TRY(read_sparse(name, root, manifest));
     const json_value *arrays = json_find(root, "arrays");
     WEFT_CHECK(arrays != NULL && arrays->kind == JSON_OBJECT, WEFT_ERR_DATA, "%s: \"arrays\" is not an object", name);
     for (const json_value *value = arrays->child; value != NULL; value = value->next) {
@@ -76,6 +89,12 @@ weft_status table_manifest_write(const char *folder, const table_manifest *manif
     json_int(&json, "rows", manifest->rows);
     json_int(&json, "columns", manifest->columns);
     json_text(&json, "schema_xxh3", manifest->schema_hash);
+    if (manifest->sparse_columns > 0) {
+        json_object(&json, "sparse");
+        json_int(&json, "columns", manifest->sparse_columns);
+        json_int(&json, "base", manifest->sparse_base);
+        json_end(&json);
+    }
     json_object(&json, "arrays");
     for (int i = 0; i < TABLE_ARRAYS; i++) {
         if (manifest->arrays[i].present) {

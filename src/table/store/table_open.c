@@ -9,13 +9,29 @@
 #include "table/store/table_pass.h"
 #include "table/store/table_ranks.h"
 #include "table/store/table_store.h"
+#include "table/table_options.def"
 
-static void take_arrays(weft_table *t, void **value)
+static void take_arrays(table_files *files, weft_table *t, void **value)
 {
+    t->sparse = files->sparse;
+    t->sparse.index = files->out.index;
+    t->sparse.value = files->out.value;
+    files->sparse.start = NULL;
+    files->out = (sink_sparse){.index = NULL};
     for (int64_t j = 0; j < t->schema.count; j++) {
         t->column[j] = (table_column){.kind = t->schema.field[j].kind, .data = value[j]};
         value[j] = NULL;
     }
+}
+
+static void tell_memory(const table_files *files, const table_schema *schema, int64_t count)
+{
+    const int64_t values = count * schema_row_bytes(schema), all = files_memory(files, schema, 0, count);
+    log_info("%s: reading %" PRId64 " rows of %" PRId64
+             " columns: a rank's values take %s, and reading takes %s at most "
+             "in all, beside the different words of categories",
+             files->paths[0], files->rows, schema->count, number_say_bytes((uint64_t)values).text,
+             number_say_bytes((uint64_t)all).text);
 }
 
 static weft_status read_files(const char *const *paths, int count, const table_request *request,
@@ -31,13 +47,14 @@ static weft_status read_files(const char *const *paths, int count, const table_r
     t->count = table_first_row(t->rows, rank + 1, ranks) - t->first;
     status = WEFT_NEW_ZERO(&value, t->schema.count, WEFT_MEM_TABLE);
     status = status == WEFT_OK ? WEFT_NEW_ZERO(&t->column, t->schema.count, WEFT_MEM_TABLE) : status;
+    status = status == WEFT_OK ? files_make_entries(&files, 0, t->count) : status;
     WEFT_TRY_GOTO(ranks_agree(exchange, status), status, done);
     if (rank == 0) {
-        log_info("%s: reading %" PRId64 " rows of %" PRId64 " columns; they take %s a rank", paths[0], t->rows,
-                 t->schema.count, number_say_bytes((uint64_t)(t->count * schema_row_bytes(&t->schema))).text);
+        tell_memory(&files, &t->schema, t->count);
     }
     WEFT_TRY_GOTO(files_settle(&files, &t->schema, t->first, t->count, value), status, done);
-    take_arrays(t, value);
+    t->memory = files_memory(&files, &t->schema, 0, t->count);
+    take_arrays(&files, t, value);
     if (rank == 0) {
         schema_tell(paths[0], &t->schema, t->rows);
     }
@@ -48,13 +65,24 @@ done:
     return status;
 }
 
+/* A caller that knows no sparse block must not take a table without its features. */
+static weft_status open_store(const char *path, const table_request *request, int rank, int ranks, weft_table *t)
+{
+    WEFT_TRY(table_store_open(path, rank, ranks, t));
+    WEFT_CHECK(t->sparse.columns == 0 || request->sparse != TABLE_SPARSE_NO, WEFT_ERR_UNSUPPORTED,
+               "%s: its %" PRId64
+               " features are a sparse block, and columns are wanted: convert the data with " FLAG_SPARSE " no",
+               path, t->sparse.columns);
+    return WEFT_OK;
+}
+
 weft_status table_open(const char *const *paths, int count, const table_request *request,
                        const table_exchange *exchange, weft_table *table)
 {
     *table = (weft_table){.mapping = NULL};
     const int rank = exchange != NULL ? exchange->rank : 0, ranks = exchange != NULL ? exchange->ranks : 1;
     weft_status status = count == 1 && table_is_store(paths[0])
-                             ? ranks_agree(exchange, table_store_open(paths[0], rank, ranks, table))
+                             ? ranks_agree(exchange, open_store(paths[0], request, rank, ranks, table))
                              : read_files(paths, count, request, exchange, table);
     if (status != WEFT_OK) {
         table_close(table);
@@ -66,6 +94,11 @@ void table_close(weft_table *table)
 {
     for (int64_t j = 0; table->column != NULL && table->mapping == NULL && j < table->schema.count; j++) {
         weft_free((void *)(uintptr_t)table->column[j].data);
+    }
+    if (table->mapping == NULL) {
+        weft_free((void *)(uintptr_t)table->sparse.start);
+        weft_free((void *)(uintptr_t)table->sparse.index);
+        weft_free((void *)(uintptr_t)table->sparse.value);
     }
     weft_free(table->column);
     table_store_unmap(table->mapping);

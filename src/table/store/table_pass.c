@@ -7,10 +7,16 @@
 
 #include "base/alloc.h"
 #include "table/store/table_ranks.h"
+#include "table/table_options.def"
+
+enum { FILES_BYTES = 64 << 10 /* what a reader and a pass hold beside what they count */ };
 
 static weft_status open_alone(const char *const *paths, int count, table_files *files)
 {
     WEFT_TRY(table_reader_find(paths[0], files->request, &files->reader));
+    WEFT_CHECK(files->request->sparse != TABLE_SPARSE_YES || files->reader->sparse != NULL, WEFT_ERR_USAGE,
+               "%s: " FLAG_SPARSE " yes is for LIBSVM files, and this one is read as %s", paths[0],
+               files->reader->name);
     return files->reader->open(paths, count, files->request, &files->self);
 }
 
@@ -23,6 +29,8 @@ weft_status files_open(const char *const *paths, int count, const table_request 
     weft_status status = ranks_agree(exchange, open_alone(paths, count, files));
     if (status == WEFT_OK) {
         status = files->reader->begin(files->self, request, exchange, schema, &files->rows);
+        files->sparse = status == WEFT_OK && files->reader->sparse != NULL ? files->reader->sparse(files->self)
+                                                                           : (table_sparse){.columns = 0};
         status = ranks_agree(exchange, status);
     }
     if (status != WEFT_OK) {
@@ -38,6 +46,41 @@ void files_close(table_files *files)
         files->reader->close(files->self);
         files->self = NULL;
     }
+    weft_free((void *)(uintptr_t)files->sparse.start);
+    weft_free(files->out.index);
+    weft_free(files->out.value);
+    files->sparse.start = NULL;
+    files->out = (sink_sparse){.index = NULL};
+}
+
+weft_status files_make_entries(table_files *files, int64_t first, int64_t count)
+{
+    const table_sparse *s = &files->sparse;
+    if (s->columns == 0) {
+        return WEFT_OK;
+    }
+    const size_t entries = (size_t)(s->start[first + count] - s->start[first]) + 1;
+    files->out.start = s->start + first;
+    files->out.index_bytes = s->index_bytes;
+    WEFT_TRY(weft_realloc(&files->out.index, entries, (size_t)s->index_bytes, WEFT_MEM_TABLE));
+    return weft_realloc((void **)&files->out.value, entries, sizeof(float), WEFT_MEM_TABLE);
+}
+
+int64_t files_memory(const table_files *files, const table_schema *schema, int64_t first, int64_t count)
+{
+    const table_sparse *s = &files->sparse;
+    /* A field with its name, its pointers in lists of columns, and its facts: one a thread, and their sum. */
+    const int64_t column =
+        (int64_t)(sizeof(table_field) + sizeof(sink_column) + 64) + (files->threads + 2) * (int64_t)sizeof(table_tally);
+    int64_t bytes = files->reader->memory(files->self) + count * schema_row_bytes(schema) + schema->count * column;
+    for (int64_t j = 0; j < schema->count; j++) {
+        bytes += schema->field[j].kind == TABLE_CATEGORY ? WORDS_BYTES : 0;
+    }
+    if (s->columns > 0) {
+        bytes += (files->rows + 1) * (int64_t)sizeof *s->start +
+                 (s->start[first + count] - s->start[first] + 1) * (s->index_bytes + (int64_t)sizeof(float));
+    }
+    return bytes + FILES_BYTES;
 }
 
 weft_status files_make_arrays(const table_schema *schema, int64_t count, void **value)
@@ -65,6 +108,7 @@ weft_status files_pass(table_files *files, table_schema *schema, int64_t first, 
     table_sink sink;
     const char point = files->reader->point != NULL ? files->reader->point(files->self) : '.';
     WEFT_TRY(sink_create(schema, files->request->missing, point, files->threads, first, count, value, &sink));
+    sink.sparse = files->out;
     weft_status status = files->reader->read(files->self, first, count, &sink);
     if (status == WEFT_OK && tally != NULL) {
         sink_sum(&sink, tally);

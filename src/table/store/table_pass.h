@@ -15,6 +15,8 @@ typedef struct table_files {
     void *self; /* of the reader */
     int threads;
     int64_t rows;
+    table_sparse sparse; /* block of this rank's rows, without index and value; columns 0: none */
+    sink_sparse out;     /* arrays of files_make_entries; index NULL: none */
 } table_files;
 
 /* Opens files and makes their schema. Collective. */
@@ -25,6 +27,14 @@ void files_close(table_files *files);
 /* One array for each column that is not dropped, of `count` values; NULL for columns of unseen kind. */
 weft_status files_make_arrays(const table_schema *schema, int64_t count, void **value);
 void files_free_arrays(const table_schema *schema, void **value);
+
+/* Makes room for the entries of `count` rows, from the rank's row `first` on. Passes over these rows then fill it. Room
+ * that was made before is used again. */
+weft_status files_make_entries(table_files *files, int64_t first, int64_t count);
+
+/* Bytes that it takes at most to hold rows first .. first + count - 1 of the rank and to read them, beside different
+ * words of categories: these take words_bytes_each (table/words.h) and their text. */
+int64_t files_memory(const table_files *files, const table_schema *schema, int64_t first, int64_t count);
 
 /* Reads rows first .. first + count - 1 once. value: [schema->count], or NULL for facts alone. Local. [out] tally:
  * [schema->count], or NULL. */

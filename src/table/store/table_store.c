@@ -79,7 +79,39 @@ done:
     return status;
 }
 
-/* Shapes that the arrays must have: [columns of the kind, rows], and those of the words. */
+/* What an array must be: [columns of its kind, rows], or one dimension; shape -1 is any. */
+typedef struct array_shape {
+    bool present;
+    char type;
+    int bytes, dims;
+    int64_t shape[2];
+} array_shape;
+
+static array_shape shape_of(const struct table_mapping *m, int array, const int64_t *columns, int64_t words)
+{
+    const table_manifest *manifest = &m->manifest;
+    const bool sparse = manifest->sparse_columns > 0, category = columns[TABLE_CATEGORY] > 0;
+    const int64_t entries = m->arrays[TABLE_VALUES].header.count;
+    switch (array) {
+    case TABLE_WORD:
+        return (array_shape){category, 'u', 1, 1, {-1}};
+    case TABLE_WORD_OFFSET:
+        return (array_shape){category, 'i', 8, 1, {words + 1}};
+    case TABLE_INDPTR:
+        return (array_shape){sparse, 'i', 8, 1, {manifest->rows + 1}};
+    case TABLE_INDICES:
+        return (array_shape){sparse, 'i', sparse_index_bytes(manifest->sparse_columns), 1, {entries}};
+    case TABLE_VALUES:
+        return (array_shape){sparse, 'f', 4, 1, {-1}};
+    default:
+        return (array_shape){columns[array] > 0,
+                             table_kind_numpy((table_kind)array),
+                             (int)table_kind_bytes((table_kind)array),
+                             2,
+                             {columns[array], manifest->rows}};
+    }
+}
+
 static weft_status check_arrays(const struct table_mapping *m, const table_schema *schema, const table_place *place)
 {
     int64_t columns[TABLE_KIND_COUNT] = {0}, words = 0;
@@ -94,19 +126,13 @@ static weft_status check_arrays(const struct table_mapping *m, const table_schem
     }
     for (int i = 0; i < TABLE_ARRAYS; i++) {
         char path[FILE_PATH_MAX];
-        const bool expected = i < TABLE_KIND_COUNT ? columns[i] > 0 : columns[TABLE_CATEGORY] > 0;
+        const array_shape of = shape_of(m, i, columns, words);
         WEFT_TRY(file_path(path, "%s/%s", m->path, m->manifest.arrays[i].file));
-        WEFT_CHECK(m->manifest.arrays[i].present == expected, WEFT_ERR_DATA, "%s/manifest.json: array \"%s\" is %s",
-                   m->path, table_array_name(i), expected ? "missing" : "of no column");
-        if (!expected) {
-            continue;
+        WEFT_CHECK(m->manifest.arrays[i].present == of.present, WEFT_ERR_DATA, "%s/manifest.json: array \"%s\" is %s",
+                   m->path, table_array_name(i), of.present ? "missing" : "of no column");
+        if (of.present) {
+            WEFT_TRY(npy_expect(path, &m->arrays[i].header, of.type, of.bytes, of.dims, of.shape));
         }
-        const int64_t of_kind[2] = {i < TABLE_KIND_COUNT ? columns[i] : 0, m->manifest.rows};
-        const int64_t of_words[1] = {i == TABLE_WORD ? -1 : words + 1};
-        const char type = i < TABLE_KIND_COUNT ? table_kind_numpy((table_kind)i) : i == TABLE_WORD ? 'u' : 'i';
-        const int bytes = i < TABLE_KIND_COUNT ? (int)table_kind_bytes((table_kind)i) : i == TABLE_WORD ? 1 : 8;
-        WEFT_TRY(npy_expect(path, &m->arrays[i].header, type, bytes, i < TABLE_KIND_COUNT ? 2 : 1,
-                            i < TABLE_KIND_COUNT ? of_kind : of_words));
     }
     return WEFT_OK;
 }
@@ -153,6 +179,28 @@ static weft_status fill_table(struct table_mapping *m, const table_place *place,
     return WEFT_OK;
 }
 
+/* Rows' entries must ascend, so that no row reads beyond the arrays. */
+static weft_status fill_sparse(const struct table_mapping *m, weft_table *t)
+{
+    if (m->manifest.sparse_columns == 0) {
+        return WEFT_OK;
+    }
+    const int64_t entries = m->arrays[TABLE_VALUES].header.count;
+    const int64_t *start = (const int64_t *)m->arrays[TABLE_INDPTR].data + t->first;
+    for (int64_t i = 0; i < t->count; i++) {
+        WEFT_CHECK(start[i] >= 0 && start[i] <= start[i + 1] && start[i + 1] <= entries, WEFT_ERR_DATA,
+                   "%s/indptr.npy: row %" PRId64 " has entries %" PRId64 " to %" PRId64 " of %" PRId64, m->path,
+                   t->first + i, start[i], start[i + 1], entries);
+    }
+    t->sparse = (table_sparse){.columns = m->manifest.sparse_columns,
+                               .base = m->manifest.sparse_base,
+                               .start = start,
+                               .index = m->arrays[TABLE_INDICES].data,
+                               .value = m->arrays[TABLE_VALUES].data,
+                               .index_bytes = sparse_index_bytes(m->manifest.sparse_columns)};
+    return WEFT_OK;
+}
+
 static weft_status map_arrays(struct table_mapping *m)
 {
     char path[FILE_PATH_MAX];
@@ -180,7 +228,8 @@ weft_status table_store_open(const char *path, int rank, int ranks, weft_table *
     t->rows = m->manifest.rows;
     t->first = table_first_row(t->rows, rank, ranks);
     t->count = table_first_row(t->rows, rank + 1, ranks) - t->first;
-    status = fill_table(m, place, t);
+    WEFT_TRY_GOTO(fill_table(m, place, t), status, done);
+    status = fill_sparse(m, t);
 done:
     weft_free(place);
     return status;
@@ -201,6 +250,24 @@ static weft_status check_codes(const weft_table *t)
     return WEFT_OK;
 }
 
+/* Features of a row that do not ascend, or that the block does not have. */
+static weft_status check_features(const weft_table *t)
+{
+    const table_sparse *s = &t->sparse;
+    for (int64_t i = 0; s->columns > 0 && i < t->count; i++) {
+        int64_t before = -1;
+        for (int64_t e = s->start[i]; e < s->start[i + 1]; e++) {
+            const int64_t feature = sparse_feature(s, e);
+            WEFT_CHECK(feature > before && feature < s->columns, WEFT_ERR_DATA,
+                       "%s/indices.npy: row %" PRId64 ": feature %" PRId64 " behind %" PRId64 ", of %" PRId64
+                       " features",
+                       t->mapping->path, t->first + i, feature, before, s->columns);
+            before = feature;
+        }
+    }
+    return WEFT_OK;
+}
+
 weft_status table_verify(const weft_table *t)
 {
     char path[FILE_PATH_MAX];
@@ -212,5 +279,6 @@ weft_status table_verify(const weft_table *t)
             WEFT_TRY(store_array_verify(path, &m->manifest.arrays[i], &m->arrays[i]));
         }
     }
-    return check_codes(t);
+    WEFT_TRY(check_codes(t));
+    return check_features(t);
 }

@@ -8,6 +8,8 @@
  *                           (int64), category (int32), id (uint64), split (uint8). `place` is a column's row there.
  *   STORE/word.npy          uint8: the words of all categories behind each other, column after column
  *   STORE/word_offset.npy   int64 [words + 1]: where each begins
+ *   STORE/indptr.npy        int64 [rows + 1] of a sparse block (table/sparse_block.h), whose "columns" and "base" are
+ *                           in the manifest's "sparse"; also indices (int32 or int64) and values (float32), [entries]
  *
  * There is one array a kind, not one a column, so that a table of 10,000 columns is few files.
  */
@@ -20,13 +22,14 @@
 #define TABLE_FORMAT "weft-table"
 enum { TABLE_VERSION = 1, TABLE_SCHEMA_MOST = 256 << 20 };
 
-/* Arrays of a store: one a kind, then the words. */
-enum { TABLE_WORD = TABLE_KIND_COUNT, TABLE_WORD_OFFSET, TABLE_ARRAYS };
+/* Arrays of a store: one a kind, then the words, then the sparse block. */
+enum { TABLE_WORD = TABLE_KIND_COUNT, TABLE_WORD_OFFSET, TABLE_INDPTR, TABLE_INDICES, TABLE_VALUES, TABLE_ARRAYS };
 const char *table_array_name(int array);
 
 typedef struct table_manifest {
     int64_t rows, columns;
-    char schema_hash[STORE_HASH_BYTES]; /* XXH3-128 of schema.jsonl */
+    int64_t sparse_columns, sparse_base; /* of a sparse block; 0 columns: none */
+    char schema_hash[STORE_HASH_BYTES];  /* XXH3-128 of schema.jsonl */
     store_array arrays[TABLE_ARRAYS];
 } table_manifest;
 

@@ -5,16 +5,16 @@
  */
 #include <math.h>
 #include <omp.h>
-#include <pthread.h>
 
 #include "base/log.h"
 #include "io/text/text_out.h"
 #include "support/folder.h"
 #include "support/random.h"
+#include "support/table_jobs.h"
 #include "support/test.h"
 #include "table/table.h"
 
-enum { ROWS = TEST_SANITIZED || TEST_RACES ? 4000 : 30000, COLUMNS = 6, RANKS_MOST = 5 };
+enum { ROWS = TEST_SANITIZED || TEST_RACES ? 4000 : 30000, COLUMNS = 6 };
 
 /* One row as it was written. */
 typedef struct written_row {
@@ -146,73 +146,7 @@ static void check_files(const char *const *paths, int count)
     table_close(&t);
 }
 
-/* ---- ranks that are threads ---- */
-
-typedef struct talk {
-    pthread_barrier_t barrier;
-    int ranks;
-    const void *mine[RANKS_MOST];
-    size_t bytes[RANKS_MOST];
-} talk;
-
-typedef struct rank_job {
-    talk *between;
-    const char *const *paths;
-    const table_request *request;
-    int count, rank;
-    weft_table table;
-    weft_status status;
-    char message[1024];
-} rank_job;
-
-static weft_status gather(void *self, const void *mine, size_t bytes, void **all, size_t **bytes_of)
-{
-    rank_job *job = self;
-    talk *between = job->between;
-    size_t total = 0, at = 0;
-    between->mine[job->rank] = mine;
-    between->bytes[job->rank] = bytes;
-    pthread_barrier_wait(&between->barrier);
-    for (int r = 0; r < between->ranks; r++) {
-        total += between->bytes[r];
-    }
-    ASSERT_OK(weft_malloc(total + 1, 1, WEFT_MEM_WORKSPACE, all));
-    ASSERT_OK(WEFT_NEW(bytes_of, between->ranks, WEFT_MEM_WORKSPACE));
-    for (int r = 0; r < between->ranks; r++) {
-        if (between->bytes[r] > 0) {
-            memcpy((char *)*all + at, between->mine[r], between->bytes[r]);
-        }
-        (*bytes_of)[r] = between->bytes[r];
-        at += between->bytes[r];
-    }
-    pthread_barrier_wait(&between->barrier);
-    return WEFT_OK;
-}
-
-static void *run_rank(void *argument)
-{
-    rank_job *job = argument;
-    const table_exchange exchange = {.self = job, .rank = job->rank, .ranks = job->between->ranks, .gather = gather};
-    omp_set_num_threads(1 + job->rank % 2);
-    job->status = table_open(job->paths, job->count, job->request, &exchange, &job->table);
-    snprintf(job->message, sizeof job->message, "%s", weft_error_message());
-    return NULL;
-}
-
-static void run_ranks(const char *const *paths, int count, const table_request *asked, int ranks, rank_job *jobs)
-{
-    talk between = {.ranks = ranks};
-    pthread_t threads[RANKS_MOST];
-    pthread_barrier_init(&between.barrier, NULL, (unsigned)ranks);
-    for (int r = 0; r < ranks; r++) {
-        jobs[r] = (rank_job){.between = &between, .paths = paths, .request = asked, .count = count, .rank = r};
-        assert_int_equal(pthread_create(&threads[r], NULL, run_rank, &jobs[r]), 0);
-    }
-    for (int r = 0; r < ranks; r++) {
-        pthread_join(threads[r], NULL);
-    }
-    pthread_barrier_destroy(&between.barrier);
-}
+/* ---- ranks ---- */
 
 static void check_ranks(const char *const *paths, int count, int ranks)
 {
@@ -280,6 +214,45 @@ static void test_store(void **state)
     table_close(&t);
 }
 
+/* The most that is held while a file is read is at most what was told, and that is no idle promise. */
+static void check_memory(const char *const *paths, int count, const table_request *asked, int64_t different,
+                         int threads)
+{
+    weft_table t;
+    const uint64_t before = weft_mem_usage_total().current_bytes, earlier = weft_mem_peak_restart();
+    ASSERT_OK(table_open(paths, count, asked, NULL, &t));
+    const int64_t held = (int64_t)(weft_mem_usage_total().peak_bytes - before);
+    weft_mem_peak_resume(earlier);
+    const int64_t told = t.memory + different * (words_bytes_each(threads) + 16);
+    assert_true(held <= told);
+    assert_true(told <= held + (1 << 20) + threads * (200 << 10));
+    table_close(&t);
+}
+
+static void test_memory_is_told(void **state)
+{
+    const char *one[] = {in_folder(state, "one.csv")}, *svm[] = {in_folder(state, "one.svm.gz")};
+    const char *several[] = {in_folder(state, "a.csv"), in_folder(state, "b.csv.gz")};
+    const table_request words_of_users = {.category = "user id", .index_base = -1};
+    const table_request sparse = {.sparse = TABLE_SPARSE_YES, .index_base = -1};
+    text_out *out;
+    write_csv(one[0], 0, ROWS);
+    write_csv(several[0], 0, ROWS / 3);
+    write_csv(several[1], ROWS / 3, ROWS);
+    ASSERT_OK(text_out_open(svm[0], &out));
+    for (int i = 0; i < ROWS; i++) {
+        text_out_text(out, "1 1:1 5:2 9:3\n");
+    }
+    ASSERT_OK(text_out_commit(out));
+    for (int threads = 1; threads <= 3; threads++) {
+        omp_set_num_threads(threads);
+        check_memory(one, 1, &request, WORDS - 1, threads);
+        check_memory(one, 1, &words_of_users, WORDS - 1 + 1000, threads);
+        check_memory(several, 2, &request, WORDS - 1, threads);
+        check_memory(svm, 1, &sparse, 0, threads);
+    }
+}
+
 /* A fault on any rank is everybody's, and the first in the order of rows is told. */
 static void test_fault_of_ranks(void **state)
 {
@@ -341,6 +314,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_files, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_store, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(test_memory_is_told, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_fault_of_ranks, folder_setup, folder_teardown),
         cmocka_unit_test_setup_teardown(test_failing_allocations, folder_setup, folder_teardown),
     };
