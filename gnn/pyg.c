@@ -284,8 +284,7 @@ static void recognise(const train_weights *weights, gnn_config *config)
 weft_status gnn_weights_describe(const train_weights *weights, const char *origin, gnn_config *config)
 {
     const int hops = config->layers;
-    int layers = 0;
-    int found = 0;
+    int layers = 0, found = 0;
     while (layers < GNN_MAX_CONVOLUTIONS && find_numbered(weights, "layer", layers, ".bias") != NULL) {
         layers += 1;
     }
@@ -449,8 +448,7 @@ static weft_status read_tensor(const safetensors_file *file, const char *path, i
 {
     const safetensors_entry *entry = safetensors_entry_at(file, i);
     char name[PARAM_NAME_BYTES];
-    float *values = NULL;
-    float *theirs = NULL;
+    float *values = NULL, *theirs = NULL;
     const bool heads = row->shape == HEADS;
     WEFT_CHECK(entry->dims == (int)row->shape, WEFT_ERR_DATA, "%s: tensor \"%s\" has %d dimensions, expected %d", path,
                entry->stored, entry->dims, (int)row->shape);

@@ -20,7 +20,6 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "base/number.h"
 #include "comm/core/layout.h"
 #include "dense/data/image_options.def"
 #include "io/lock.h"

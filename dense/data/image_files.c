@@ -6,8 +6,6 @@
  */
 #include "dense/data/image_files.h"
 
-#include <string.h>
-
 #include <omp.h>
 
 #include "base/alloc.h"

@@ -56,8 +56,7 @@ typedef weft_status (*entry_fn)(const char *root, const char *inside, image_file
 /* fn for each entry of root/inside, whose name begins with no dot. */
 static weft_status each_entry(const char *root, const char *inside, image_files *files, entry_fn fn)
 {
-    char path[FILE_PATH_MAX];
-    char name[FILE_PATH_MAX];
+    char path[FILE_PATH_MAX], name[FILE_PATH_MAX];
     WEFT_TRY(join(root, inside, path));
     const char *between = inside[0] != '\0' ? "/" : "";
     DIR *folder = opendir(path);

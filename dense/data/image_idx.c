@@ -22,8 +22,7 @@ enum { IDX_BYTES = 0x08, HEAD_IMAGES = 16, HEAD_LABELS = 8, PREFIXES_MAX = 8, PR
 
 /* Where a set is: EMNIST keeps several in one folder, by a prefix. */
 typedef struct idx_place {
-    char folder[FILE_PATH_MAX];
-    char prefix[PREFIXES_MAX][PREFIX_BYTES];
+    char folder[FILE_PATH_MAX], prefix[PREFIXES_MAX][PREFIX_BYTES];
     int prefixes;
 } idx_place;
 
@@ -214,8 +213,7 @@ static weft_status read_labels(const char *path, const image_options *options, i
 
 static weft_status read_part(const idx_place *place, int split, const image_options *options, image_set *set)
 {
-    char path[FILE_PATH_MAX];
-    char labels[FILE_PATH_MAX];
+    char path[FILE_PATH_MAX], labels[FILE_PATH_MAX];
     image_records *records = set->store->self;
     image_part *part = &set->store->part[split];
     WEFT_CHECK(find_file(place, split, "images", 3, path), WEFT_ERR_NOINPUT, "%s: is missing, plain and packed (%s.gz)",

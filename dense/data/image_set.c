@@ -2,7 +2,6 @@
 #include "dense/data/image_set.h"
 
 #include <assert.h>
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -277,8 +276,7 @@ static weft_status fill_cache(const image_set *set, int threads)
 {
     const image_store *store = set->store;
     int me;
-    int64_t begin;
-    int64_t end;
+    int64_t begin, end;
     const int ranks = image_cache_ranks(store->cache, &me);
     weft_status status = WEFT_OK;
     char message[1024] = "";
@@ -592,9 +590,7 @@ static weft_status add_up(const image_set *set, int64_t begin, int64_t end, int6
 weft_status image_set_moments(weft_comm *comm, const image_set *set, float *mean, float *deviation)
 {
     const int64_t samples = set->count[IMAGE_TRAIN] < MOMENT_SAMPLES ? set->count[IMAGE_TRAIN] : MOMENT_SAMPLES;
-    int64_t sum[2 * CHANNELS_MAX] = {0};
-    int64_t begin;
-    int64_t end;
+    int64_t sum[2 * CHANNELS_MAX] = {0}, begin, end;
     uint8_t *pixels = NULL;
     hal_split_rows(samples, comm_size(comm), comm_rank(comm), &begin, &end);
     weft_status status = WEFT_NEW(&pixels, image_set_bytes(set), WEFT_MEM_WORKSPACE);

@@ -40,8 +40,7 @@ static bool are_plausible(const int32_t *sizes, int64_t files)
 
 bool image_sizes_read(const char *folder, const image_key *key, int64_t files, int32_t *sizes)
 {
-    char path[FILE_PATH_MAX];
-    char head[HEAD];
+    char path[FILE_PATH_MAX], head[HEAD];
     uint64_t sum;
     file_map map;
     const size_t bytes = (size_t)files * 3 * sizeof *sizes;
@@ -77,8 +76,7 @@ static weft_status write_file(const char *path, const char head[HEAD], const int
 
 void image_sizes_write(const char *folder, const image_key *key, int64_t files, const int32_t *sizes)
 {
-    char path[FILE_PATH_MAX];
-    char head[HEAD];
+    char path[FILE_PATH_MAX], head[HEAD];
     weft_status status = folder_make(folder);
     status = status == WEFT_OK ? describe(folder, key, files, path, head) : status;
     status = status == WEFT_OK ? write_file(path, head, sizes, (size_t)files * 3 * sizeof *sizes) : status;

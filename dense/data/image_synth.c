@@ -88,8 +88,7 @@ static weft_status parse(const char *path, synth *s)
     const char *at = path + strlen(PREFIX);
     while (*at == ',') {
         const char *word = at + 1;
-        char key[KEY_MAX];
-        char value[KEY_MAX];
+        char key[KEY_MAX], value[KEY_MAX];
         const size_t length = strcspn(word, ",");
         const size_t name = strcspn(word, "=,");
         WEFT_CHECK(name < length && name < KEY_MAX && length - name <= KEY_MAX, WEFT_ERR_USAGE,

@@ -279,8 +279,7 @@ static void place_slots(arena_plan *plan, placed *order, placed *beside)
 
 static weft_status place(arena_plan *plan)
 {
-    placed *order = NULL;
-    placed *beside = NULL;
+    placed *order = NULL, *beside = NULL;
     weft_status status = WEFT_NEW(&order, plan->slots, WEFT_MEM_GENERAL);
     status = status == WEFT_OK ? WEFT_NEW(&beside, plan->slots, WEFT_MEM_GENERAL) : status;
     if (status == WEFT_OK) {

@@ -38,8 +38,7 @@ static weft_status linear_unit_forward(dense_model *model, int index, const trai
     const int wide = model->plan.unit[index].wide_x;
     weft_tensor x = dense_value(model, u->x);
     weft_tensor y = dense_value(model, u->y);
-    weft_tensor weight;
-    weft_tensor bias;
+    weft_tensor weight, bias;
     WEFT_TRY(need_weights(model, d, pass, &weight, &bias));
     if (wide != ARENA_NO_SLOT) {
         const weft_tensor narrow = x;

@@ -38,8 +38,7 @@ static double part_sent(const gnn_halo_options *halo, const gnn_layer_plan *laye
 
 int64_t gnn_plan_epoch_width(const gnn_plan *plan)
 {
-    int64_t most = 0;
-    int64_t width = 0;
+    int64_t most = 0, width = 0;
     for (int l = 0; l < plan->layers; ++l) {
         const gnn_layer_plan *layer = &plan->layer[l];
         if (layer->aggregated > most) {

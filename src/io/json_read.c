@@ -9,7 +9,6 @@
  * Cost: O(bytes) time; at most about 100 bytes of memory a byte of text, for a text of nothing but separators.
  */
 #include <inttypes.h>
-#include <math.h>
 #include <stdbool.h>
 #include <string.h>
 

@@ -164,8 +164,7 @@ weft_status npz_writer_add(npz_writer *writer, const char *name, char kind, int 
                            const int64_t *shape, const void *data)
 {
     char text[NPY_TEXT_MAX];
-    size_t text_bytes = 0;
-    size_t data_bytes = 0;
+    size_t text_bytes = 0, data_bytes = 0;
     WEFT_TRY(npy_header_text(name, kind, item_bytes, dims, shape, text, &text_bytes, &data_bytes));
     uLong crc = crc32_z(0, (const Bytef *)text, text_bytes);
     crc = data_bytes > 0 ? crc32_z(crc, data, data_bytes) : crc;
@@ -180,8 +179,7 @@ weft_status npz_writer_add_filled(npz_writer *writer, const char *name, char kin
 {
     enum { PIECE_BYTES = 1 << 20 };
     char text[NPY_TEXT_MAX];
-    size_t text_bytes = 0;
-    size_t data_bytes = 0;
+    size_t text_bytes = 0, data_bytes = 0;
     WEFT_TRY(npy_header_text(name, kind, item_bytes, dims, shape, text, &text_bytes, &data_bytes));
     uLong crc = crc32_z(0, (const Bytef *)text, text_bytes);
     void *piece = NULL;

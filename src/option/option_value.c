@@ -6,7 +6,6 @@
  * type.
  */
 #include <assert.h>
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 #include <strings.h>

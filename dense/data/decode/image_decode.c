@@ -98,12 +98,9 @@ static float weight(float centre, float radius, int64_t at)
 
 static void mix_pixel(const uint8_t *from, const axis axes[2], int64_t y, int64_t x, int64_t channels, uint8_t *to)
 {
-    float centre[2];
-    float radius[2];
-    int64_t first[2];
-    int64_t last[2];
-    float sum[4] = {0};
-    float total = 0;
+    float centre[2], radius[2];
+    int64_t first[2], last[2];
+    float sum[4] = {0}, total = 0;
     reach(&axes[0], y, &centre[0], &radius[0], &first[0], &last[0]);
     reach(&axes[1], x, &centre[1], &radius[1], &first[1], &last[1]);
     for (int64_t i = first[0]; i <= last[0]; ++i) {

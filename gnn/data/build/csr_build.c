@@ -205,8 +205,7 @@ static int64_t range_bytes(const builder *b, int64_t entries, int64_t largest)
 /* As many buckets as fit from b->first on. */
 static weft_status choose_range(builder *b)
 {
-    int64_t entries = 0;
-    int64_t largest = 0;
+    int64_t entries = 0, largest = 0;
     b->end = b->first;
     while (b->end < b->buckets) {
         int64_t more = entries + b->total[b->end];

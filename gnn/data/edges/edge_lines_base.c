@@ -41,8 +41,7 @@ static inline bool in_range(const edge_ids *ids, int64_t number)
 static inline bool read_line(const edge_ids *ids, const char **at, int32_t *pair)
 {
     const char *p = *at;
-    int64_t from;
-    int64_t to;
+    int64_t from, to;
     const int first = short_number(p, &from);
     p += first;
     const bool apart = *p == ' ' || *p == '\t' || *p == ',';

@@ -5,9 +5,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "base/alloc.h"
 #include "base/isa.h"
 #include "gnn/data/convert_options.def"
 #include "gnn/data/edges/edge_lines.h"

@@ -116,8 +116,7 @@ weft_status community_model_create(const generator_spec *spec, int threads, comm
 {
     weft_status status;
     generator_levels levels;
-    double *weight_in = NULL;
-    double *weight_out = NULL;
+    double *weight_in = NULL, *weight_out = NULL;
     community_model *model = NULL;
     *out = NULL;
     generator_levels_solve(spec, &levels);

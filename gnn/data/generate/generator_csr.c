@@ -154,8 +154,7 @@ static void tidy_rows(int64_t n, const int64_t *offset, int threads, int64_t lon
     }
 #pragma omp parallel num_threads(threads)
     {
-        int64_t begin;
-        int64_t end;
+        int64_t begin, end;
         int me = omp_get_thread_num();
         hal_split_csr(offset, n, omp_get_num_threads(), me, &begin, &end);
         for (int64_t v = begin; v < end; ++v) {
@@ -198,8 +197,7 @@ weft_status generator_csr(int64_t n, const edge_stream *stream, int threads, int
 {
     weft_status status;
     int64_t *cursor = NULL;
-    int32_t *scratch = NULL;
-    int32_t *length = NULL;
+    int32_t *scratch = NULL, *length = NULL;
     *offset = NULL;
     *source = NULL;
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(offset, n + 1, WEFT_MEM_GRAPH), status, done);

@@ -107,8 +107,7 @@ static double weighted_sum(const generator_levels *levels, const double *value)
 /* Multiply weights by one factor such that the distinct entries become `total`. */
 static void scale_weights(const generator_levels *levels, double part, bool self, double total, double *weight)
 {
-    double neighbours[LEVELS];
-    double tried[LEVELS];
+    double neighbours[LEVELS], tried[LEVELS];
     double sum = weighted_sum(levels, weight);
     assert(part > 0 && sum > 0 && total > 0);
     double low = sqrt(total / (part * sum * sum)); /* too small: repeats not yet counted */
@@ -174,8 +173,7 @@ void generator_levels_solve(const generator_spec *spec, generator_levels *levels
         levels->count[0] = (int64_t)spec->vertices;
         return;
     }
-    double inside[LEVELS] = {0};
-    double target[LEVELS];
+    double inside[LEVELS] = {0}, target[LEVELS];
     levels_shape(spec, levels);
     if (spec->p_in > 0) {
         double part = 1 / spec->communities;

@@ -26,8 +26,7 @@ void rmat_model_init(const generator_spec *spec, rmat_model *model)
 
 static edge_pair walk(const rmat_model *model, uint64_t e)
 {
-    uint32_t u = 0;
-    uint32_t v = 0;
+    uint32_t u = 0, v = 0;
     philox_block block = {{0, 0, 0, 0}};
     for (int level = 0; level < model->scale; ++level) {
         if (level % 8 == 0) {

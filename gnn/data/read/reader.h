@@ -92,8 +92,7 @@ typedef struct convert_options {
     uint64_t seed;
     int split_index; /* keep this one of the input's splits only; -1 = all */
     convert_symmetrize symmetrize;
-    bool keep_self_loops;
-    bool force;
+    bool keep_self_loops, force;
     int64_t memory_bytes;   /* for edges read from text; 0 = half of what is available */
     int64_t vertices;       /* of an edge list; 0 = the largest id + 1 */
     int64_t first_id;       /* of an edge list: what it calls vertex 0 */

@@ -58,8 +58,7 @@ static weft_status scan_vertex(class_map *map, int64_t *v)
 static weft_status count_tasks(class_map *map)
 {
     json_scan ahead = map->scan;
-    int64_t count = 0;
-    int64_t value;
+    int64_t count = 0, value;
     do {
         WEFT_TRY(json_scan_int(&ahead, &value));
         count++;

@@ -217,8 +217,7 @@ static weft_status take_classes(const char *name, const float *values, bool from
     int64_t *whole = NULL;
     WEFT_TRY(WEFT_NEW(&whole, raw->vertices, WEFT_MEM_WORKSPACE));
     weft_status status = WEFT_OK;
-    int64_t nan = 0;
-    int64_t minus = 0;
+    int64_t nan = 0, minus = 0;
     for (int64_t v = 0; v < raw->vertices && status == WEFT_OK; v++) {
         float value = values[v];
         nan += isnan(value) != 0;
@@ -251,8 +250,7 @@ static bool is_one_hot(const float *values, int64_t rows, int64_t columns)
 {
     int64_t labelled = 0;
     for (int64_t v = 0; v < rows; v++) {
-        int64_t ones = 0;
-        int64_t unknown = 0;
+        int64_t ones = 0, unknown = 0;
         for (int64_t c = 0; c < columns; c++) {
             ones += values[v * columns + c] == 1.0F;
             unknown += isnan(values[v * columns + c]) != 0;
@@ -269,8 +267,7 @@ static bool is_one_hot(const float *values, int64_t rows, int64_t columns)
 static bool has_both_labels(const float *values, int64_t rows, int64_t columns)
 {
     for (int64_t c = 0; c < columns; c++) {
-        bool zero = false;
-        bool one = false;
+        bool zero = false, one = false;
         for (int64_t v = 0; v < rows && !(zero && one); v++) {
             zero = zero || values[v * columns + c] == 0.0F;
             one = one || values[v * columns + c] == 1.0F;

@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
@@ -255,10 +254,7 @@ static weft_status look_at_weights(const reader_npz *npz, const char *prefix, in
 
 weft_status reader_npz_adjacency(const reader_npz *npz, const char *prefix, raw_graph *raw)
 {
-    int64_t rows;
-    int64_t columns;
-    int64_t *offset;
-    int64_t *column;
+    int64_t rows, columns, *offset, *column;
     WEFT_TRY(read_csr(npz, prefix, &rows, &columns, &offset, &column));
     weft_status status;
     WEFT_CHECK_GOTO(rows == columns, status, done, WEFT_ERR_DATA,
@@ -282,8 +278,7 @@ done:
 
 weft_status reader_npz_sparse_features(const reader_npz *npz, const char *prefix, raw_graph *raw)
 {
-    int64_t rows;
-    int64_t *column;
+    int64_t rows, *column;
     WEFT_TRY(read_csr(npz, prefix, &rows, &raw->features, &raw->feature_offset, &column));
     char name[64];
     member_name(prefix, "data", name);

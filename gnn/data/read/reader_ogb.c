@@ -188,8 +188,7 @@ static void note_folder(const char *name, const char *asked, split_folders *foun
 
 static weft_status find_splits(const char *folder, const char *asked, split_folders *found)
 {
-    char parent[FILE_PATH_MAX];
-    char candidate[FILE_PATH_MAX];
+    char parent[FILE_PATH_MAX], candidate[FILE_PATH_MAX];
     *found = (split_folders){.count = 0};
     WEFT_TRY(file_path(parent, "%s/split", folder));
     DIR *entries = opendir(parent);

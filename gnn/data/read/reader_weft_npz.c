@@ -7,7 +7,6 @@
  *   labels int [n], -1 = none; or 0, 1, nan [n, tasks]                                          (may be absent)
  *   train, valid, test: index lists or masks                                                    (may be absent)
  */
-#include <inttypes.h>
 
 #include "base/alloc.h"
 #include "gnn/data/read/reader_formats.h"

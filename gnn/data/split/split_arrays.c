@@ -76,8 +76,7 @@ static weft_status read_part(const reader_npz *npz, int member, int64_t vertices
 
 weft_status reader_npz_splits(const reader_npz *npz, raw_graph *raw)
 {
-    int members[READER_PARTS];
-    int found = 0;
+    int members[READER_PARTS], found = 0;
     for (int i = 0; i < READER_PARTS; i++) {
         members[i] = find_part(npz, i);
         found += members[i] >= 0;

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "base/alloc.h"
 #include "base/log.h"
 #include "base/number.h"
 #include "base/permutation.h"

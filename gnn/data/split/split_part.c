@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 
-#include "base/alloc.h"
 #include "base/log.h"
 #include "gnn/data/read/reader_parts.h"
 

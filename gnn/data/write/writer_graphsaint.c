@@ -11,8 +11,7 @@
 #include "io/text/text_out.h"
 
 typedef struct matrix {
-    int64_t vertices;
-    int64_t *indptr;
+    int64_t vertices, *indptr;
     int32_t *indices;
 } matrix;
 

@@ -180,8 +180,7 @@ static weft_status run_size(comm_bench *bench, int64_t bytes)
     weft_status status = WEFT_OK;
     sum_case c = {.comm = comm, .bytes = bytes, .count = bytes / (int64_t)sizeof(float)};
     void *buffer = NULL;
-    float *send = NULL;
-    float *recv = NULL;
+    float *send = NULL, *recv = NULL;
     WEFT_TRY(comm_buffer_alloc(comm, bytes, &buffer));
     if (comm_native_available(comm)) {
         status = new_touched(c.count, &send);

@@ -45,9 +45,7 @@ weft_status bench_pair_measure(weft_comm *comm, const bench_side *side, const be
 {
     weft_status status = WEFT_OK;
     assert(repeats > 0 && side != NULL);
-    double *mine = NULL;
-    double *theirs = NULL;
-    double *ratio = NULL;
+    double *mine = NULL, *theirs = NULL, *ratio = NULL;
     int inner = 1;
     int count = 0;
     double spent = 0.0; /* the same on every rank, so that all stop together */

@@ -59,8 +59,7 @@ static void make_noise(sync_step *s)
 
 weft_status sync_step_open(weft_comm *comm, const sync_options *options, int64_t count, sync_step *s)
 {
-    void *value = NULL;
-    void *grad = NULL;
+    void *value = NULL, *grad = NULL;
     *s = (sync_step){.comm = comm, .count = count};
     WEFT_TRY(comm_buffer_alloc(comm, count * (int64_t)sizeof(float), &value));
     s->value = value;

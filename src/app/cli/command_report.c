@@ -5,7 +5,6 @@
  * folder gives its report; several give a comparison first and then each folder's.
  */
 #include <string.h>
-#include <unistd.h>
 
 #include "app/cli/command.h"
 #include "app/report/sections.h"

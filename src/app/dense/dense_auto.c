@@ -46,8 +46,7 @@ static int append(char *text, size_t bytes, const float *values, int64_t count, 
 
 static weft_status decide_moments(weft_comm *comm, const image_set *set, weft_options *options)
 {
-    float mean[AUGMENT_CHANNELS_MAX];
-    float deviation[AUGMENT_CHANNELS_MAX];
+    float mean[AUGMENT_CHANNELS_MAX], deviation[AUGMENT_CHANNELS_MAX];
     char text[DENSE_MOMENTS];
     WEFT_TRY(image_set_moments(comm, set, mean, deviation));
     const int used = append(text, sizeof text, mean, set->channels, "/");
@@ -104,8 +103,7 @@ static weft_status decide_size(const image_set *set, weft_options *options)
  * which images to be answered are brought to. */
 static weft_status check_size(const image_set *set, bool training, const weft_options *options)
 {
-    int64_t height;
-    int64_t width;
+    int64_t height, width;
     WEFT_TRY(dense_size_of(options, &height, &width));
     if (height == set->height && width == set->width) {
         return WEFT_OK;

@@ -15,7 +15,6 @@
 #include "dense/data/decode/image_decode.h"
 #include "dense/dense_options.def"
 #include "io/data_options.def"
-#include "train/batch/batch_order.h"
 
 /* ---- the data ---- */
 
@@ -31,14 +30,6 @@ static workload_claims dense_claims(const weft_options *options)
                                               : CLAIM_NO,
         .data = trained || image_set_looks_like(data) ? CLAIM_CERTAIN : CLAIM_NO,
     };
-}
-
-static weft_status dense_begin(workload *work)
-{
-    dense_job *job = NULL;
-    weft_status status = WEFT_NEW_ZERO(&job, 1, WEFT_MEM_GENERAL);
-    work->self = job;
-    return status;
 }
 
 /* The channels that the first convolution of a model reads; 0: it has none. */
@@ -306,9 +297,9 @@ static weft_status plan_memory(workload *work)
 {
     const dense_job *job = work->self;
     const app_context *context = work->context;
-    const sync_options sync = sync_options_of(context->options, dense_workload.shards);
+    const int ranks = comm_size(context->comm);
     const train_memory_desc desc = parameters_of(&job->net);
-    const train_memory parameters = memory_plan_parameters(context, !work->trained, &desc);
+    const memory_training kept = memory_plan_training(context, !work->trained, dense_workload.shards, ranks, &desc);
     const int64_t arena = dense_model_arena_bytes(context->hal, &job->config, WEFT_DTYPE_F32);
     if (arena < 0) {
         return weft_error_code();
@@ -318,27 +309,24 @@ static weft_status plan_memory(workload *work)
         most = job->images[i] > most ? job->images[i] : most;
     }
     const uint64_t image = (uint64_t)image_set_bytes(job->set);
-    const uint64_t fetched = image_set_is_spread(job->set) ? 2 * (uint64_t)comm_size(context->comm) : 0;
+    const uint64_t fetched = image_set_is_spread(job->set) ? 2 * (uint64_t)ranks : 0;
     const uint64_t batches = (uint64_t)most * image * (2 * sizeof(float) + fetched);
-    const uint64_t kept = sync_setup_bytes(&sync, parameters.gradient, comm_size(context->comm));
-    const sync_device_need on_device =
-        sync_setup_device(&sync, context->hal, parameters.gradient, comm_size(context->comm));
     uint64_t scratch = 0;
     WEFT_TRY(dense_model_scratch_bytes(context->hal, &job->config, WEFT_DTYPE_F32, &scratch));
-    scratch = scratch > on_device.scratch ? scratch : on_device.scratch;
+    scratch = scratch > kept.sync_device.scratch ? scratch : kept.sync_device.scratch;
     memory_plan *memory = &work->memory;
     *memory = (memory_plan){.cure = "use more ranks or a smaller batch (--batch-size)"};
     memory_plan_add(memory, "process and images", clock_rss_bytes());
     memory_plan_add(memory, "libraries", library_bytes(context->hal));
     memory_plan_add(memory, "batches", batches);
     memory_plan_add(memory, "activations and their gradients", (uint64_t)arena);
-    memory_plan_add(memory, "parameters and optimiser", parameters.kept);
-    memory_plan_add(memory, "checkpoint or first weights, for a while", train_memory_passing(&parameters));
-    memory_plan_add(memory, "synchronisation", kept);
+    memory_plan_add(memory, "parameters and optimiser", kept.parameters.kept);
+    memory_plan_add(memory, "checkpoint or first weights, for a while", train_memory_passing(&kept.parameters));
+    memory_plan_add(memory, "synchronisation", kept.sync);
     for (int i = 0; i < memory->rows; ++i) {
         memory->peak += memory->row[i].bytes;
     }
-    memory->device = batches + (uint64_t)arena + parameters.kept + on_device.kept + scratch;
+    memory->device = batches + (uint64_t)arena + kept.parameters.kept + kept.sync_device.kept + scratch;
     memory->beside = memory->peak - (uint64_t)arena;
     memory_plan_add(memory, "scratch of operations", scratch);
     return memory_plan_check(context, memory, option_size(context->options, OPT_MEMORY_LIMIT));
@@ -377,33 +365,26 @@ static weft_status dense_plan(workload *work, const char *folder, int64_t output
 /* ---- the model ---- */
 
 /* The answers of all images that this rank evaluates, in the order of its batches. */
-static weft_status collect_answers(workload *work)
+static void take_answers(const workload *work, dense_job *job)
 {
-    dense_job *job = work->self;
     const app_context *context = work->context;
-    const train_source *source = image_source_of(job->source);
-    const int64_t rows = source->eval_rows;
     const int64_t batch = option_int(context->options, OPT_BATCH_SIZE);
-    WEFT_TRY(WEFT_NEW(&job->label_host, rows, WEFT_MEM_IMAGE));
-    WEFT_TRY(WEFT_NEW(&job->split_host, rows, WEFT_MEM_IMAGE));
-    WEFT_TRY(WEFT_NEW(&job->held_id, rows, WEFT_MEM_IMAGE));
+    const train_source *source = image_source_of(job->source);
     int64_t row = 0;
     for (int64_t step = 0; step < source->eval_steps && job->evaluated > 0; ++step) {
         const batch_share share =
             batch_order_share(job->evaluated, batch, step, comm_size(context->comm), comm_rank(context->comm));
         for (int64_t i = 0; i < share.count; ++i, ++row) {
-            const int64_t at = share.begin + i;
             int split;
             int64_t index;
-            image_set_evaluated_at(job->set, at, &split, &index);
+            job->held_id[row] = share.begin + i;
+            image_set_evaluated_at(job->set, share.begin + i, &split, &index);
             const int32_t label = image_set_label(job->set, split, index);
-            job->held_id[row] = at;
-            job->label_host[row] = label;
-            job->split_host[row] = label >= 0 ? (uint8_t)split : TRAIN_SPLIT_NONE;
+            job->answers.label[row] = label;
+            job->answers.split[row] = label >= 0 ? (uint8_t)split : TRAIN_SPLIT_NONE;
         }
     }
-    assert(row == rows); /* the source counts the same batches */
-    return WEFT_OK;
+    assert(row == source->eval_rows); /* the source counts the same batches */
 }
 
 /* Ranks count a run of the images each: a look at a label costs nothing. */
@@ -418,49 +399,23 @@ static void count_training(const workload *work, int64_t *by_class)
     }
 }
 
-static weft_status upload_answers(workload *work)
-{
-    dense_job *job = work->self;
-    weft_hal *hal = work->context->hal;
-    const int64_t rows = image_source_of(job->source)->eval_rows;
-    uint8_t *mask = NULL;
-    WEFT_TRY(tensor_create(hal, WEFT_DTYPE_I32, rows, 1, WEFT_MEM_IMAGE, &job->label));
-    WEFT_TRY(tensor_upload(&job->label, job->label_host));
-    WEFT_TRY(WEFT_NEW(&mask, rows, WEFT_MEM_WORKSPACE));
-    weft_status status = WEFT_OK;
-    for (int s = 0; s < TRAIN_SPLITS && status == WEFT_OK; ++s) {
-        for (int64_t i = 0; i < rows; ++i) {
-            mask[i] = job->split_host[i] == s;
-        }
-        status = tensor_create(hal, WEFT_DTYPE_U8, rows, 1, WEFT_MEM_IMAGE, &job->mask[s]);
-        status = status == WEFT_OK ? tensor_upload(&job->mask[s], mask) : status;
-    }
-    weft_free(mask);
-    return status;
-}
-
 static weft_status load_answers(workload *work)
 {
     dense_job *job = work->self;
-    WEFT_TRY(collect_answers(work));
-    WEFT_TRY(upload_answers(work));
     const image_set *set = job->set;
-    job->answers = (train_targets){.rows = image_source_of(job->source)->eval_rows,
-                                   .outputs = work->outputs,
-                                   .loss = TRAIN_LOSS_XENT,
-                                   .labelled = work->labelled,
-                                   .loss_entries = set->count[IMAGE_TRAIN]};
+    train_targets *t = &job->answers.targets;
+    *t = (train_targets){.rows = image_source_of(job->source)->eval_rows,
+                         .outputs = work->outputs,
+                         .loss = TRAIN_LOSS_XENT,
+                         .loss_entries = set->count[IMAGE_TRAIN]};
+    WEFT_TRY(labels_create(&job->answers, WEFT_MEM_IMAGE));
+    WEFT_TRY(WEFT_NEW(&job->held_id, t->rows, WEFT_MEM_IMAGE));
+    take_answers(work, job);
     if (!work->labelled) {
         return WEFT_OK;
     }
-    job->answers.label = job->label.data;
-    job->answers.label_host = job->label_host;
-    job->answers.split_host = job->split_host;
-    for (int s = 0; s < TRAIN_SPLITS; ++s) {
-        job->answers.mask[s] = job->mask[s].data;
-        job->answers.counted[s] = set->labelled[s];
-    }
-    return WEFT_OK;
+    memcpy(t->counted, set->labelled, sizeof t->counted);
+    return labels_upload(&job->answers, work->context->hal);
 }
 
 static weft_status make_model(workload *work)
@@ -501,9 +456,9 @@ static weft_status dense_build(workload *work)
                  job->config.values == WEFT_DTYPE_BF16 ? "; direct rounds less" : "");
     }
     work->model = &job->model.interface;
-    work->targets = &job->answers;
+    work->targets = &job->answers.targets;
     work->source = *image_source_of(job->source);
-    work->held = (held_rows){.total = job->evaluated, .count = job->answers.rows, .id = job->held_id};
+    work->held = (held_rows){.total = job->evaluated, .count = work->targets->rows, .id = job->held_id};
     return WEFT_OK;
 }
 
@@ -514,12 +469,7 @@ static void dense_unbuild(workload *work)
     dense_job left = {.set = job->set, .channels = job->channels, .used = image_set_use(job->set)};
     image_source_destroy(job->source);
     dense_model_destroy(&job->model);
-    tensor_destroy(&job->label);
-    for (int s = 0; s < TRAIN_SPLITS; ++s) {
-        tensor_destroy(&job->mask[s]);
-    }
-    weft_free(job->label_host);
-    weft_free(job->split_host);
+    labels_destroy(&job->answers);
     weft_free(job->held_id);
     net_destroy(&job->net);
     memcpy(left.moments, job->moments, sizeof left.moments);
@@ -545,7 +495,6 @@ static void dense_end(workload *work)
         dense_unbuild(work);
     }
     image_set_close(job->set);
-    weft_free(job);
 }
 
 /* The layers of a network of the user's own become those of the checkpoint, with a warning where its file has others by
@@ -601,7 +550,7 @@ const workload_ops dense_workload = {
     .label_cure = "weft predict answers for them; images in folders train/CLASS/ and test/CLASS/ have scores",
     .share = {{"train_images", "training images", ""}},
     .shards = SYNC_SHARDS_SAMPLED,
-    .begin = dense_begin,
+    .self_bytes = sizeof(dense_job),
     .open = dense_open,
     .count_classes = dense_count_classes,
     .relabel = dense_relabel,

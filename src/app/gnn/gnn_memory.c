@@ -146,23 +146,23 @@ memory_plan gnn_memory_plan(const gnn_memory_facts *f)
     const uint64_t smoothing = smoothing_bytes(f);
     const uint64_t matrix = aggregation_bytes(f) + smoothing;
     const uint64_t halo = halo_bytes(f);
-    const uint64_t communication = halo + f->sync_bytes;
+    const uint64_t communication = halo + f->training.sync;
     const uint64_t copied = f->hides ? (uint64_t)f->edges : 0; /* of a part of them */
     const uint64_t building = edges + matrix + (copied + (uint64_t)read_edges(f)) * edge_bytes;
     const uint64_t kept = f->keeps ? edges : 0;
-    const uint64_t passing = train_memory_passing(&f->parameters);
+    const uint64_t passing = train_memory_passing(&f->training.parameters);
     const uint64_t results = 4 * (uint64_t)(plan->n_owned * plan->config.outputs);
     const uint64_t training = kept + matrix + plan->host_feature_bytes + plan->feature_bytes + plan->activation_bytes +
-                              f->parameters.kept + communication + max3(plan->setup_bytes, results, passing) +
+                              f->training.parameters.kept + communication + max3(plan->setup_bytes, results, passing) +
                               local * 24;
     /* Features are read into the host's memory before they are a device's; what messages pass through stands on both
      * sides. */
     const uint64_t scratch =
-        larger(f->hal != NULL ? gnn_plan_scratch(plan, f->hal, f->edges) : 0, f->sync_device.scratch);
-    const uint64_t device = matrix + plan->feature_bytes + plan->activation_bytes + f->parameters.kept + halo +
-                            f->sync_device.kept + plan->setup_bytes + scratch;
-    const uint64_t beside = kept + plan->host_feature_bytes + plan->feature_bytes + f->parameters.kept + communication +
-                            results + local * 24;
+        larger(f->hal != NULL ? gnn_plan_scratch(plan, f->hal, f->edges) : 0, f->training.sync_device.scratch);
+    const uint64_t device = matrix + plan->feature_bytes + plan->activation_bytes + f->training.parameters.kept + halo +
+                            f->training.sync_device.kept + plan->setup_bytes + scratch;
+    const uint64_t beside = kept + plan->host_feature_bytes + plan->feature_bytes + f->training.parameters.kept +
+                            communication + results + local * 24;
     memory_plan memory = {
         .peak = process + max3(mapped + edges, building, training),
         .device = device,
@@ -183,7 +183,7 @@ memory_plan gnn_memory_plan(const gnn_memory_facts *f)
     }
     memory_plan_add(&memory, plan->host_feature_bytes > 0 ? "blocks of features" : "features", plan->feature_bytes);
     memory_plan_add(&memory, "activations", plan->activation_bytes);
-    memory_plan_add(&memory, "parameters and optimiser", f->parameters.kept);
+    memory_plan_add(&memory, "parameters and optimiser", f->training.parameters.kept);
     memory_plan_add(&memory, "checkpoint or first weights, for a while", passing);
     memory_plan_add(&memory, "communication buffers", communication);
     memory_plan_add(&memory, "set-up (before the first epoch)", plan->setup_bytes);

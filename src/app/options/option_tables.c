@@ -25,14 +25,14 @@ static const option_need needs[] = {
 };
 
 static const option_section sections[] = {
-    {"general", "General", "Every command takes these.", NULL, NULL, OPTION_CHANGES},
-    {"data", "Data", "What the job works on.", NULL, NULL, OPTION_CHANGES},
+    {"general", "General", "Every command takes these.", NULL, NULL, OPTION_REOPENS},
+    {"data", "Data", "What the job works on.", NULL, NULL, OPTION_REOPENS},
     {"model", "Model", "What is trained.", NULL, NULL, OPTION_STAYS},
     {"batches", "Batches", "How many samples a step takes, and who prepares them.", NULL, NULL, OPTION_STAYS},
     {"training", "Training", "Epochs, loss, optimiser, evaluation.", "recipes", NULL, OPTION_STAYS},
     {"communication", "Communication", "How ranks exchange gradients and keep their parameters together.", NULL, NULL,
      OPTION_DISTURBS},
-    {"patience", "Patience", "How long ranks wait for each other.", NULL, NULL, OPTION_CHANGES},
+    {"patience", "Patience", "How long ranks wait for each other.", NULL, NULL, OPTION_REOPENS},
     {"run", "Run", "Output, memory and communication of a run.", NULL, NULL, OPTION_CHANGES},
     {"table", "Table", "How results are printed.", NULL, NULL, OPTION_CHANGES},
     {"prediction", "Prediction", "Which model, and what is scored.", NULL, NULL, OPTION_CHANGES},

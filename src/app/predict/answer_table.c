@@ -3,7 +3,6 @@
 
 #include <math.h>
 
-#include "base/alloc.h"
 #include "io/npy.h"
 
 static void add_column(answer_table *a, const char *title, int place, table_cell_kind kind, bool brief)

@@ -9,7 +9,6 @@
 
 #include "app/setup/sync_setup.h"
 #include "base/alloc.h"
-#include "base/log.h"
 #include "comm/coll/coll.h"
 
 static bool chooses_allreduce(const app_context *context)
@@ -233,8 +232,7 @@ static weft_status compose(const app_context *context, const choice_kind *own, c
 weft_status choices_keep(app_context *context, const choice_kind *own, const char *code, int64_t gradient_bytes)
 {
     weft_comm *comm = context->comm;
-    char *codes = NULL;
-    char *text = NULL;
+    char *codes = NULL, *text = NULL;
     int64_t *bytes = NULL;
     if (option_text(context->options, OPT_CHOICES)[0] != '\0') {
         return WEFT_OK;

@@ -135,8 +135,7 @@ static weft_status find_cut(const char *path, const file_map *map, int64_t *run,
     const char *text = (const char *)map->data;
     size_t kept = 0;
     bool good = false;
-    int64_t line_run = 0;
-    int64_t line_epoch = 0;
+    int64_t line_run = 0, line_epoch = 0;
     const int64_t last_run = *run;
     const int64_t last_epoch = *epoch;
     *run = *epoch = 0;

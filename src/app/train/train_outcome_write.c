@@ -134,8 +134,7 @@ static void write_pairs(json_writer *json, const train_outcome *outcome)
 
 static void write_classes(json_writer *json, const train_outcome *outcome)
 {
-    score_figures macro;
-    score_figures micro;
+    score_figures macro, micro;
     if (outcome->classes <= OUTCOME_CLASSES_TOLD) {
         write_class_columns(json, outcome);
     }

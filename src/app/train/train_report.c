@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "app/train/train_advice.h"
 #include "app/train/train_ranks.h"
@@ -14,7 +13,6 @@
 #include "base/log.h"
 #include "base/number.h"
 #include "io/json.h"
-#include "io/npy.h"
 #include "train/activities.h"
 
 enum { FIRST_EPOCHS_SHOWN = 5 };

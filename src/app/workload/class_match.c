@@ -176,8 +176,7 @@ static weft_status check_numbers(const class_side *model, const class_side *data
 
 static weft_status match_names(const class_side *model, const class_side *data, int32_t *class_of)
 {
-    class_index models;
-    class_index datas;
+    class_index models, datas;
     WEFT_TRY(make_index(model, &models));
     weft_status status = make_index(data, &datas);
     for (int64_t i = 0; i < datas.count && status == WEFT_OK; ++i) {
@@ -271,8 +270,7 @@ weft_status class_match(const class_side *model, const class_side *data, const i
 weft_status class_match_check_start(const class_side *model, const class_side *data)
 {
     int32_t *class_of = NULL;
-    char names[CLASS_LIST_BYTES];
-    char others[CLASS_LIST_BYTES];
+    char names[CLASS_LIST_BYTES], others[CLASS_LIST_BYTES];
     int64_t shared = 0;
     const bool model_named = class_side_is_named(model);
     const bool data_named = class_side_is_named(data);

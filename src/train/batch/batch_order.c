@@ -84,10 +84,7 @@ batch_share batch_order_part(const batch_plan *b, batch_turn turn, int ranks, in
 {
     const int64_t first = turn.step * b->batch;
     const int64_t rows = rows_of(b, turn.step);
-    int64_t part_begin;
-    int64_t part_end;
-    int64_t begin;
-    int64_t end;
+    int64_t part_begin, part_end, begin, end;
     split_groups(rows, b->least, turn.parts, turn.part, &part_begin, &part_end);
     split_groups(part_end - part_begin, b->share_least, ranks, rank, &begin, &end);
     return (batch_share){

@@ -114,8 +114,7 @@ static weft_status list_all(json_writer *json, const char *folder)
 
 static weft_status list_replicas(json_writer *json, const char *folder, const checkpoint_facts *facts)
 {
-    char path[FILE_PATH_MAX];
-    char rank[CHECKPOINT_NAME_BYTES];
+    char path[FILE_PATH_MAX], rank[CHECKPOINT_NAME_BYTES];
     WEFT_TRY(list_file(json, folder, "results.npy"));
     for (int f = 0; f < CHECKPOINT_FILES; ++f) {
         WEFT_TRY(file_path(path, "%s/%s", folder, checkpoint_file_names[f]));

@@ -7,7 +7,6 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "train/activities.h"
 
 static int64_t steps_of(const fit_run *fit)
 {

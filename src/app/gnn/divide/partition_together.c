@@ -8,7 +8,6 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "gnn/team_talk.h"
-#include "machine/placement.h"
 #include "partition/methods/method.h"
 #include "partition/partition_team.h"
 

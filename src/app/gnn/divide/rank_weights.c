@@ -119,8 +119,7 @@ static int by_size(const void *a, const void *b)
 /* The median of runs until they have taken long enough. */
 static weft_status time_runs(weft_hal *hal, const hal_spmm_run_args *args, double *seconds)
 {
-    double run[RUNS_MOST];
-    double sum = 0.0;
+    double run[RUNS_MOST], sum = 0.0;
     int runs = 0;
     for (int i = -1; i < RUNS_MOST && (runs < RUNS_LEAST || sum < enough_seconds); ++i) {
         const double start = clock_seconds();
@@ -160,8 +159,7 @@ static weft_status measure(const app_context *context, int64_t width, double *ra
     weft_status status = WEFT_OK;
     int64_t *offset = NULL;
     int32_t *column = NULL;
-    void *x = NULL;
-    void *out = NULL;
+    void *x = NULL, *out = NULL;
     hal_spmm_run_args args = {.beta = 0.0};
     double seconds = 0.0;
     WEFT_TRY_GOTO(make_graph(&offset, &column), status, done);

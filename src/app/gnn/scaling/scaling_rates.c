@@ -174,8 +174,7 @@ void scaling_product_shape(const gnn_layer_plan *layer, int64_t *in, int64_t *ou
 
 static weft_status measure_layer(weft_hal *hal, int64_t rows, const gnn_plan *plan, int number, double *seconds)
 {
-    int64_t in = 0;
-    int64_t out = 0;
+    int64_t in = 0, out = 0;
     scaling_product_shape(&plan->layer[number], &in, &out);
     void *x = NULL, *w = NULL, *y = NULL;
     weft_status status = WEFT_OK;
