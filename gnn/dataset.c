@@ -58,8 +58,7 @@ static weft_status measure_columns(weft_comm *comm, const weft_graph *graph, con
                                    input_moments *moments)
 {
     int64_t cols = graph->features;
-    double *mean = moments->mean;
-    double *deviation = moments->deviation;
+    double *mean = moments->mean, *deviation = moments->deviation;
     const double n = (double)graph->vertices;
     int64_t i;
     row_walk walk = walk_rows(part);
@@ -137,8 +136,7 @@ static weft_status copy_rows(const weft_graph *graph, const weft_part *part, gnn
                              const double *mean, const double *factor, float *room, void *other, int64_t room_rows,
                              weft_tensor *x)
 {
-    const int64_t cols = graph->features;
-    const int64_t piece_rows = room_rows / 2;
+    const int64_t cols = graph->features, piece_rows = room_rows / 2;
     row_piece pieces[2] = {{.rows = room}, {.rows = room + piece_rows * cols, .begin = part->n_shared}};
     row_walk walk = walk_rows(part);
     log_progress progress = log_progress_begin("load features", "rows", (double)part->n_owned);
@@ -209,9 +207,7 @@ weft_status gnn_load_features(weft_comm *comm, const weft_graph *graph, const we
     }
     status = copy_rows(graph, part, scaling, standard ? moments->mean : NULL, factor, room, other, room_rows, x);
 done:
-    weft_free(room);
-    weft_free(other);
-    weft_free(factor);
+    WEFT_FREE_ALL(room, other, factor);
     return comm_agree(comm, status);
 }
 
@@ -265,9 +261,7 @@ static weft_status load_sparse(weft_hal *hal, const weft_graph *graph, const wef
     const hal_csr csr = {.rows = part->n_owned, .cols = cols, .offset = offset, .column = column};
     status = tensor_features_create(hal, &csr, value, WEFT_MEM_FEATURE, features);
 done:
-    weft_free(offset);
-    weft_free(column);
-    weft_free(value);
+    WEFT_FREE_ALL(offset, column, value);
     return status;
 }
 

@@ -109,8 +109,7 @@ static int number_in(const char *name, const char *begin, const char *end)
     if (strncmp(name, begin, lead) != 0) {
         return -1;
     }
-    const char *digits = name + lead;
-    const char *at = digits;
+    const char *digits = name + lead, *at = digits;
     for (; *at >= '0' && *at <= '9' && at - digits < 3; ++at) {
         number = 10 * number + (*at - '0');
     }
@@ -401,9 +400,7 @@ weft_status pyg_write(const char *path, const gnn_config *config, const train_we
     add_eps(config, &out);
     status = safetensors_write(path, out.item, out.count, texts, text_count);
 done:
-    weft_free(out.name);
-    weft_free(out.item);
-    weft_free(out.values);
+    WEFT_FREE_ALL(out.name, out.item, out.values);
     return status;
 }
 
@@ -421,8 +418,7 @@ static weft_status tell_model(safetensors_file *file, const char *path, gnn_conf
                "%s: expected the tensors of one of PyG's models: convs.0.lin_l.weight (GraphSAGE), convs.0.lin.weight "
                "(GCN), convs.0.att_src (GAT), convs.0.att (GAT with v2), convs.0.nn.lins.0.weight (GIN), lins.0.weight "
                "(MLP) or lin.weight alone (SGConv), or layers of one kind with numbers (conv1, conv2; layers.0, "
-               "layers.1); found "
-               "%s",
+               "layers.1); found %s",
                path, pyg_first_names(file, names_there));
     config->kind = sage               ? GNN_SAGE
                    : kinds == PYG_GCN ? GNN_GCN

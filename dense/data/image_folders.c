@@ -227,9 +227,7 @@ static weft_status open_files(weft_comm *comm, const char *path, const image_opt
     image_files *files = NULL;
     char *root = NULL;
     weft_status status = image_files_create(layout, &files);
-    if (status == WEFT_OK) {
-        status = list_files(path, options, layout, &root, files);
-    }
+    status = status == WEFT_OK ? list_files(path, options, layout, &root, files) : status;
     status = comm_agree(comm, status);
     if (status != WEFT_OK) {
         weft_free(root);

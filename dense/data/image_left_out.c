@@ -16,8 +16,7 @@ static void keep_first(int64_t before, const char *name, char first[FILE_PATH_MA
 
 static void note_ending(image_left_out *out, const char *ending)
 {
-    const size_t used = strlen(out->endings);
-    const size_t length = strlen(ending);
+    const size_t used = strlen(out->endings), length = strlen(ending);
     for (const char *at = out->endings; (at = strstr(at, ending)) != NULL; ++at) {
         if (at[length] == '\0' || at[length] == ',') {
             return;

@@ -27,8 +27,7 @@ static uint64_t checksum(const char head[HEAD], const int32_t *sizes, size_t byt
 static bool are_plausible(const int32_t *sizes, int64_t files)
 {
     for (int64_t i = 0; i < files; ++i) {
-        const int64_t height = sizes[3 * i];
-        const int64_t width = sizes[3 * i + 1];
+        const int64_t height = sizes[3 * i], width = sizes[3 * i + 1];
         const int32_t channels = sizes[3 * i + 2];
         if (height < 0 || width < 0 || (height == 0) != (width == 0) || height * width > IMAGE_PIXELS_MAX ||
             (height > 0 ? channels != 1 && channels != 3 : channels != 0)) {

@@ -121,8 +121,7 @@ static void make_sample(const synth *s, int64_t sample, uint8_t *pixels)
     const double phase = two_pi * (double)philox_uniform(looks.word[3]);
     philox_block noise = {{0}};
     for (int64_t i = 0; i < s->size * s->size * s->channels; ++i) {
-        const int64_t c = i % s->channels;
-        const int64_t x = i / s->channels % s->size;
+        const int64_t c = i % s->channels, x = i / s->channels % s->size;
         const int64_t y = i / s->channels / s->size;
         const double gain = 0.5 + 0.5 * (double)philox_uniform(looks.word[c]);
         if (i % 4 == 0) {

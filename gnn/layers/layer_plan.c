@@ -110,8 +110,7 @@ static void count_bytes(gnn_plan *plan, int threads)
     plan->setup_bytes = (uint64_t)first->strips * (uint64_t)(plan->n_local * first->width) * element;
     plan->feature_bytes = (uint64_t)feature * element;
     if (first->sparse) {
-        const double rows = (double)plan->n_owned;
-        const double cols = (double)first->d_in;
+        const double rows = (double)plan->n_owned, cols = (double)first->d_in;
         plan->feature_bytes = tensor_features_bytes(rows, cols, rows * cols * plan->config.density);
     }
     plan->activation_bytes = activation_bytes;

@@ -129,9 +129,7 @@ weft_status npy_write(const char *path, char kind, int item_bytes, int dims, con
     file_writer writer;
     WEFT_TRY(file_writer_open(path, &writer));
     weft_status status = file_write(&writer, text, text_bytes);
-    if (status == WEFT_OK) {
-        status = file_write(&writer, data, data_bytes);
-    }
+    status = status == WEFT_OK ? file_write(&writer, data, data_bytes) : status;
     if (status != WEFT_OK) {
         file_writer_discard(&writer);
         return status;

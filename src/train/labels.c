@@ -59,11 +59,7 @@ weft_status labels_upload(train_labels *labels, weft_hal *hal)
 
 void labels_destroy(train_labels *labels)
 {
-    tensor_destroy(&labels->device_label);
-    tensor_destroy(&labels->device_target);
-    tensor_destroy(&labels->device_mask);
-    weft_free(labels->label);
-    weft_free(labels->target);
-    weft_free(labels->split);
+    TENSOR_DESTROY_ALL(&labels->device_label, &labels->device_target, &labels->device_mask);
+    WEFT_FREE_ALL(labels->label, labels->target, labels->split);
     *labels = (train_labels){.tag = NULL};
 }

@@ -84,8 +84,7 @@ static void reach(const axis *a, int64_t i, float *centre, float *radius, int64_
 {
     *radius = a->ratio > 1 ? a->ratio : 1;
     *centre = ((float)i + a->skip + 0.5f) * a->ratio - 0.5f;
-    const float low = ceilf(*centre - *radius);
-    const float high = floorf(*centre + *radius);
+    const float low = ceilf(*centre - *radius), high = floorf(*centre + *radius);
     *first = low > 0 ? (int64_t)low : 0;
     *last = high < (float)(a->count - 1) ? (int64_t)high : a->count - 1;
 }

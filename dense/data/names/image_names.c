@@ -88,8 +88,7 @@ static const char *file_of(const char *name)
 /* Returns the entry of a list that a file's name ends in, or NULL. A hidden file has no ending. */
 static const char *ending_of(const char *name, const char *const *endings, size_t count)
 {
-    const char *file = file_of(name);
-    const char *dot = strrchr(file, '.');
+    const char *file = file_of(name), *dot = strrchr(file, '.');
     for (size_t i = 0; i < count && dot != NULL && dot > file && file[0] != '.'; ++i) {
         if (strcasecmp(dot, endings[i]) == 0) {
             return endings[i];

@@ -152,8 +152,7 @@ static void exchange(solver *s)
 /* x = p(S) x: the Chebyshev polynomial of [-1, cut], scaled to 1 at the eigenvalue 1. */
 static void filter(solver *s, double cut, log_progress *progress, double *products)
 {
-    const double half = (cut + 1) / 2, centre = (cut - 1) / 2;
-    const double first = half / (1 - centre);
+    const double half = (cut + 1) / 2, centre = (cut - 1) / 2, first = half / (1 - centre);
     double sigma = first;
     apply(s, s->x, sigma / half, centre, 0, s->y);
     for (int k = 2; k <= DEGREE; k++) {
@@ -294,7 +293,6 @@ weft_status spectral_features(const weft_graph *graph, int64_t width, uint64_t s
         (*matrix)[i] = (float)(scale * vectors[i]);
     }
 done:
-    weft_free(vectors);
-    weft_free(values);
+    WEFT_FREE_ALL(vectors, values);
     return status;
 }

@@ -42,8 +42,7 @@ static double degree_levels_at(const generator_spec *spec, double place, double 
     double ratio = pow(low / high, 1.0 / LEVELS);
     double floor_share = degree_share_below(spec, place, low);
     double span = degree_share_below(spec, place, high) - floor_share;
-    double above = high;
-    double mean = 0;
+    double above = high, mean = 0;
     for (int l = 0; l < LEVELS; ++l) {
         double below = above * ratio;
         degree[l] = sqrt(above * below);
@@ -58,8 +57,7 @@ static double degree_levels_at(const generator_spec *spec, double place, double 
 static void levels_shape(const generator_spec *spec, generator_levels *levels)
 {
     double share[LEVELS];
-    double wanted = spec->edges / spec->vertices;
-    double low = wanted * 1e-6;
+    double wanted = spec->edges / spec->vertices, low = wanted * 1e-6;
     double high = spec->max_degree * (spec->exponent > 0 ? 1 - 1e-9 : 1e3);
     for (int step = 0; step < 2 * BISECTIONS; ++step) {
         double middle = sqrt(low * high);

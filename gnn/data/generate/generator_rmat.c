@@ -33,8 +33,7 @@ static edge_pair walk(const rmat_model *model, uint64_t e)
             block = philox4x32(philox_counter((uint32_t)(level / 8), e, GENERATOR_RNG_EDGE, 0), model->seed);
         }
         uint32_t lane = philox_lane16(block, (unsigned)(level % 8));
-        uint32_t low_high = lane >= model->threshold[0];
-        uint32_t high_low = lane >= model->threshold[1];
+        uint32_t low_high = lane >= model->threshold[0], high_low = lane >= model->threshold[1];
         uint32_t high_high = lane >= model->threshold[2];
         u = 2 * u + high_low;
         v = 2 * v + (low_high ^ high_low ^ high_high);

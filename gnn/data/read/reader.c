@@ -89,11 +89,26 @@ static bool is_folder(const char *path)
     return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
 }
 
+static bool matches(const reader_format *format, const char *path)
+{
+    return format->npz_names != NULL ? reader_npz_matches(path, format->npz_names)
+                                     : format->matches != NULL && format->matches(path);
+}
+
+weft_status reader_format_read(const reader_format *format, const char *path, raw_graph *raw)
+{
+    if (format->read_npz != NULL) {
+        return reader_npz_read(path, format->read_npz, raw);
+    }
+    return format->read_text != NULL ? reader_text_read(path, format->line_max, format->read_text, raw)
+                                     : format->read(path, raw);
+}
+
 static weft_status look(const char *path, const char *known, const reader_format **format)
 {
     for (int i = 0; i < FORMATS && *format == NULL; i++) {
         weft_error_clear();
-        *format = formats[i]->matches != NULL && formats[i]->matches(path) ? formats[i] : NULL;
+        *format = matches(formats[i], path) ? formats[i] : NULL;
         /* Not looked at for lack of memory, or as a disk fails: another format must not win. */
         const weft_status failed = *format == NULL ? weft_error_code() : WEFT_OK;
         if (failed == WEFT_ERR_RESOURCE || failed == WEFT_ERR_IO) {
@@ -137,10 +152,7 @@ weft_status reader_format_find(const char *path, const char *name, const reader_
 
 void reader_drop_features(raw_graph *raw)
 {
-    weft_free(raw->feature);
-    weft_free(raw->feature_offset);
-    weft_free(raw->feature_column);
-    weft_free(raw->feature_value);
+    WEFT_FREE_ALL(raw->feature, raw->feature_offset, raw->feature_column, raw->feature_value);
     if (raw->free_features != NULL) {
         raw->free_features(raw->fill_self);
     }
@@ -156,12 +168,9 @@ void reader_drop_features(raw_graph *raw)
 
 void raw_graph_free(raw_graph *raw)
 {
-    weft_free(raw->from);
-    weft_free(raw->to);
+    WEFT_FREE_ALL(raw->from, raw->to);
     reader_drop_features(raw);
-    weft_free(raw->label);
-    weft_free(raw->target);
-    weft_free(raw->split);
+    WEFT_FREE_ALL(raw->label, raw->target, raw->split);
     name_list_free(&raw->class_names);
     name_list_free(&raw->vertex_names);
     id_map_free(&raw->ids);

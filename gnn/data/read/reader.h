@@ -9,9 +9,12 @@
 #include "gnn/data/edges/id_map.h"
 #include "gnn/data/edges/text_head.h"
 #include "graph/graph.h"
+#include "io/text/text_source.h"
 
 /* Files of rows for vertices. */
 enum { READER_TABLE_FEATURES, READER_TABLE_LABELS, READER_TABLE_SPLIT, READER_TABLES };
+
+struct reader_npz; /* gnn/data/read/reader_npz.h */
 
 /* Edges as read, before symmetrising, sorting and de-duplication; arrays from base/alloc.h, freed by raw_graph_free. */
 typedef struct raw_graph {
@@ -59,14 +62,21 @@ typedef struct reader_format {
     bool has_split_folders; /* --split-name has a meaning */
     /* Does this path look like the format? Cheap; never fails. */
     bool (*matches)(const char *path);
+    /* An .npz of the format has these arrays, up to NULL; instead of matches. */
+    const char *const *npz_names;
     /* The same for a format of text, instead of matches: `head` is how the file begins, unpacked. */
     bool (*matches_text)(const char *path, const char *head);
+    /* Each format has one of these: for any path, for an .npz, or for text whose lines have at most line_max bytes. */
     weft_status (*read)(const char *path, raw_graph *raw);
+    weft_status (*read_npz)(const struct reader_npz *npz, raw_graph *raw);
+    weft_status (*read_text)(const char *path, text_source *source, raw_graph *raw);
+    size_t line_max;
 } reader_format;
 
 const reader_format *reader_format_at(int i); /* NULL past the end */
 /* By name, or by looking at the file when name is "auto". WEFT_ERR_USAGE / WEFT_ERR_DATA list the known ones. */
 weft_status reader_format_find(const char *path, const char *name, const reader_format **format);
+weft_status reader_format_read(const reader_format *format, const char *path, raw_graph *raw);
 void raw_graph_free(raw_graph *raw);
 
 /* Whether the reverse of every edge is added; auto: as the format says. */

@@ -81,8 +81,7 @@ weft_status reader_build_csr(int64_t vertices, const reader_edges *edges, bool a
 
 static bool has_entry(const csr_graph *csr, int64_t row, int32_t id)
 {
-    int64_t low = csr->offset[row];
-    int64_t high = csr->offset[row + 1];
+    int64_t low = csr->offset[row], high = csr->offset[row + 1];
     while (low < high) {
         int64_t middle = low + (high - low) / 2;
         if (csr->source[middle] < id) {
@@ -98,8 +97,7 @@ static bool has_entry(const csr_graph *csr, int64_t row, int32_t id)
 static bool sample_is_symmetric(const csr_graph *csr)
 {
     enum { SAMPLE = 256 };
-    int64_t step = csr->entries / SAMPLE + 1;
-    int64_t row = 0;
+    int64_t step = csr->entries / SAMPLE + 1, row = 0;
     for (int64_t e = 0; e < csr->entries; e += step) {
         while (csr->offset[row + 1] <= e) {
             row++;
@@ -140,8 +138,7 @@ weft_status reader_csr_make(const char *input, raw_graph *raw, bool add_reverse,
     } else {
         const reader_edges list = {.edges = raw->edges, .from = raw->from, .to = raw->to};
         WEFT_TRY(build(raw->vertices, &list, add_reverse, keep_self_loops, graph));
-        weft_free(raw->from);
-        weft_free(raw->to);
+        WEFT_FREE_ALL(raw->from, raw->to);
         raw->from = NULL;
         raw->to = NULL;
     }

@@ -138,11 +138,6 @@ static weft_status parse(const char *path, text_source *source, raw_graph *raw)
     return WEFT_OK;
 }
 
-static weft_status read_graph(const char *path, raw_graph *raw)
-{
-    return reader_text_read(path, EDGE_LINE_MAX, parse, raw);
-}
-
 const reader_format reader_edge_list = {
     .name = "edge-list",
     .description = "text, a line an edge: SNAP, .csv, .tsv, arc lists; also .gz, .xz",
@@ -150,5 +145,6 @@ const reader_format reader_edge_list = {
     .takes_vertices = true,
     .takes_ids = true,
     .matches_text = edge_columns_match,
-    .read = read_graph,
+    .line_max = EDGE_LINE_MAX,
+    .read_text = parse,
 };

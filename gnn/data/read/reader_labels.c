@@ -28,8 +28,7 @@ typedef struct label_facts {
 
 static int compare_labels(const void *a, const void *b)
 {
-    const int32_t x = *(const int32_t *)a;
-    const int32_t y = *(const int32_t *)b;
+    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
     return (x > y) - (x < y);
 }
 
@@ -79,8 +78,7 @@ static weft_status find_facts(const raw_graph *raw, label_facts *f)
     WEFT_TRY_GOTO(WEFT_NEW(&large, larger, WEFT_MEM_WORKSPACE), status, done);
     count_different(raw, bits, large, f);
 done:
-    weft_free(bits);
-    weft_free(large);
+    WEFT_FREE_ALL(bits, large);
     return status;
 }
 
@@ -142,8 +140,7 @@ static weft_status name_by_labels(int64_t classes, raw_graph *raw)
         snprintf(number + c * NUMBER_BYTES, NUMBER_BYTES, "%d", (int)(c + 1));
     }
     status = status == WEFT_OK ? name_list_copy(texts, classes, &raw->class_names) : status;
-    weft_free(texts);
-    weft_free(number);
+    WEFT_FREE_ALL(texts, number);
     return status;
 }
 
@@ -185,8 +182,7 @@ weft_status reader_judge_labels(const char *name, bool from_one, bool minus, raw
 /* Forgets the labels of another array or file. */
 static void drop_labels(raw_graph *raw)
 {
-    weft_free(raw->label);
-    weft_free(raw->target);
+    WEFT_FREE_ALL(raw->label, raw->target);
     raw->label = NULL;
     raw->target = NULL;
     raw->tasks = 0;
@@ -236,9 +232,7 @@ static weft_status take_classes(const char *name, const float *values, bool from
     if (status == WEFT_OK && nan > 0 && minus > 0) {
         log_warn("%s: %" PRId64 " labels are nan and %" PRId64 " are -1: both count as unlabelled", name, nan, minus);
     }
-    if (status == WEFT_OK) {
-        status = take_whole(name, whole, from_one, minus > 0, raw);
-    }
+    status = status == WEFT_OK ? take_whole(name, whole, from_one, minus > 0, raw) : status;
     weft_free(whole);
     return status;
 }

@@ -50,9 +50,7 @@ static weft_status need_raw(const char *folder, const char *stem, char path[FILE
 /* The one number of a num-*-list. */
 static weft_status read_count(const char *path, int64_t *count)
 {
-    int64_t rows = 1;
-    int64_t columns = 1;
-    int64_t *value = NULL;
+    int64_t rows = 1, columns = 1, *value = NULL;
     WEFT_TRY(text_table_ints(path, WEFT_MEM_GENERAL, &rows, &columns, &value));
     *count = value[0];
     weft_free(value);
@@ -109,8 +107,7 @@ static weft_status average_edges(const raw_graph *raw, const int64_t *pair, int6
         }
     }
 done:
-    weft_free(sum);
-    weft_free(count);
+    WEFT_FREE_ALL(sum, count);
     return status;
 }
 
@@ -119,9 +116,7 @@ static weft_status read_edge_features(const char *folder, const char *path, raw_
 {
     char edge_path[FILE_PATH_MAX];
     float *edge = NULL;
-    int64_t *pair = NULL;
-    int64_t edges = arcs_count(raw->arcs);
-    int64_t two = 2;
+    int64_t *pair = NULL, edges = arcs_count(raw->arcs), two = 2;
     int64_t columns = -1;
     WEFT_TRY(need_raw(folder, "edge", edge_path));
     weft_status status;
@@ -134,8 +129,7 @@ static weft_status read_edge_features(const char *folder, const char *path, raw_
     raw->features = columns;
     log_info("%s: no features of vertices: each gets the mean of its edges' %" PRId64 " features", path, columns);
 done:
-    weft_free(pair);
-    weft_free(edge);
+    WEFT_FREE_ALL(pair, edge);
     return status;
 }
 

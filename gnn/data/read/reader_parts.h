@@ -40,10 +40,10 @@ void reader_drop_features(raw_graph *raw);
 /* raw->features and fill_features from an array [vertices, f] of an .npz / from a mapped .npy file. */
 weft_status reader_stream_features(const char *path, const char *name, raw_graph *raw);
 weft_status reader_map_features(const char *path, raw_graph *raw);
-/* Rows row .. row + rows - 1 [rows, columns] must be finite. */
 /* Sparse features become what a store holds: columns that ascend in each row, each once, and no zeros. `input` is for
  * messages. WEFT_ERR_DATA: entries of one place add up to more than float32 holds. */
 weft_status reader_settle_sparse(const char *input, raw_graph *raw);
+/* Rows row .. row + rows - 1 [rows, columns] must be finite. */
 weft_status reader_check_finite(const char *name, int64_t row, int64_t rows, int64_t columns, const float *values);
 
 /* ---- labels ---- */

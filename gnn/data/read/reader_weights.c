@@ -144,9 +144,7 @@ static weft_status read_arrays(const reader_npz *npz, const edge_weights *s)
                         WEFT_ERR_DATA, "%s[%s]: row %" PRId64 ": %s", npz->path, layout->value, e, reason);
     }
 done:
-    weft_free(value);
-    weft_free(ends.from);
-    weft_free(ends.to);
+    WEFT_FREE_ALL(value, ends.from, ends.to);
     return status;
 }
 

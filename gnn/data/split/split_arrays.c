@@ -112,8 +112,7 @@ typedef struct taking {
 static weft_status take_code(void *self, int64_t element, int64_t value)
 {
     const taking *t = self;
-    const int64_t n = t->raw->vertices;
-    const int64_t v = reader_layout_vertex(&t->layout, n, element);
+    const int64_t n = t->raw->vertices, v = reader_layout_vertex(&t->layout, n, element);
     const bool none = value == -1 || value == READER_NONE;
     WEFT_CHECK(none || (value >= 0 && value < READER_PARTS), WEFT_ERR_DATA,
                "%s: row %" PRId64 ": %" PRId64 ": 0 = train, 1 = valid, 2 = test, -1 = none", t->path, v, value);

@@ -165,8 +165,7 @@ int64_t writer_count_once(const weft_graph *graph)
 /* The row in which entry e lies. */
 static int64_t row_of(const weft_graph *graph, int64_t e)
 {
-    int64_t low = 0;
-    int64_t high = graph->vertices - 1;
+    int64_t low = 0, high = graph->vertices - 1;
     while (low < high) {
         int64_t middle = low + (high - low) / 2;
         if (graph->offset[middle + 1] > e) {

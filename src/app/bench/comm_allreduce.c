@@ -207,8 +207,7 @@ static weft_status run_size(comm_bench *bench, int64_t bytes)
     }
 done:
     comm_plan_destroy(c.plan);
-    weft_free(send);
-    weft_free(recv);
+    WEFT_FREE_ALL(send, recv);
     if (status == WEFT_OK || comm_size(comm) == 1) {
         comm_buffer_free(comm, buffer); /* after a failure the job ends, and other ranks may not come to meet */
     }

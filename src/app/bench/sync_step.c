@@ -92,8 +92,7 @@ void sync_step_close(sync_step *s)
     sync_destroy(s->sync);
     comm_buffer_free(s->comm, s->grad);
     comm_buffer_free(s->comm, s->value);
-    weft_free(s->noise);
-    weft_free(s->bucket);
+    WEFT_FREE_ALL(s->noise, s->bucket);
     *s = (sync_step){0};
 }
 

@@ -160,8 +160,7 @@ weft_status dense_auto_decide(weft_comm *comm, const image_set *set, bool traini
     }
     if (!training) { /* they belong to the model */
         log_warn("the model does not say what its images were normalised by: the means and deviations of %s are "
-                 "measured and taken, "
-                 "which are right only if it was trained on those; else give " FLAG_IMAGE_MOMENTS,
+                 "measured and taken, which are right only if it was trained on those; else give " FLAG_IMAGE_MOMENTS,
                  set->name);
     }
     return decide_moments(comm, set, options);
@@ -224,8 +223,7 @@ int64_t dense_means_of(const weft_options *options)
 
 weft_status dense_check_moments(const weft_options *options)
 {
-    const char *text = option_text(options, OPT_IMAGE_MOMENTS);
-    const char *rest = text;
+    const char *text = option_text(options, OPT_IMAGE_MOMENTS), *rest = text;
     const int64_t means = dense_means_of(options);
     float mean[AUGMENT_CHANNELS_MAX], deviation[AUGMENT_CHANNELS_MAX];
     if (option_is_auto(options, OPT_IMAGE_MOMENTS)) {
@@ -244,8 +242,7 @@ weft_status dense_check_moments(const weft_options *options)
 
 static weft_status read_moments(const weft_options *options, bool trained, augment *a)
 {
-    const char *text = option_text(options, OPT_IMAGE_MOMENTS);
-    const char *rest = text;
+    const char *text = option_text(options, OPT_IMAGE_MOMENTS), *rest = text;
     const int64_t means = dense_means_of(options);
     const bool fits = means == a->channels || strchr(text, '/') == NULL;
     WEFT_CHECK(

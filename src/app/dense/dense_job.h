@@ -44,6 +44,11 @@ typedef struct dense_job {
     int64_t *held_id;     /* [answers.targets.rows] ids of these images */
 } dense_job;
 
+/* See workload_ops; in app/dense/dense_plan.c and app/dense/dense_build.c. */
+weft_status dense_plan(workload *work, const char *folder, int64_t outputs);
+weft_status dense_build(workload *work);
+void dense_count_training(const workload *work, int64_t *by_class);
+
 /* Values for options that say "auto"; in app/dense/dense_auto.c. */
 weft_status dense_auto_decide(weft_comm *comm, const image_set *set, bool training, weft_options *options);
 /* The network of these options: of the zoo, or of a user's own, by its kept layers or else its file. [out] net  for

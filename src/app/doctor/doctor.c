@@ -282,8 +282,7 @@ static weft_status gather_findings(doctor *d)
         all = NULL;
     }
 done:
-    weft_free(bytes);
-    weft_free(all);
+    WEFT_FREE_ALL(bytes, all);
     return status;
 }
 
@@ -403,8 +402,7 @@ weft_status app_doctor(const weft_options *options)
         fflush(stdout);
         app_context_fail(&d->context, status);
     }
-    weft_free(d->card);
-    weft_free(d->pair);
+    WEFT_FREE_ALL(d->card, d->pair);
     doctor_list_free(&d->list);
     app_context_close(&d->context);
     weft_free(d);

@@ -88,8 +88,7 @@ static void check_launch(doctor_list *list, const machine *m, const doctor_card 
         doctor_cure(finding, "%smpirun --map-by slot:PE=%d --bind-to core, or srun -c %d",
                     healed ? "" : "--pin on, or ", share, share);
     } else if (find_overlap(card, ranks, true, pair)) {
-        const bool left = pin == PIN_OFF || pin == PIN_INHERIT;
-        const bool healed = card[0].healed;
+        const bool left = pin == PIN_OFF || pin == PIN_INHERIT, healed = card[0].healed;
         finding = doctor_add(list, "launch", where,
                              left     ? DOCTOR_WARNING
                              : healed ? DOCTOR_OK
@@ -341,8 +340,7 @@ static void check_huge_pages(doctor_list *list, const char *where, const host_se
 static void check_limits(doctor_list *list, const char *where, const host_settings *s, int ranks, int threads,
                          bool many_nodes)
 {
-    const uint64_t wanted = 4 * (uint64_t)(threads + ranks) + 64;
-    const uint64_t locked = (uint64_t)64 << 20;
+    const uint64_t wanted = 4 * (uint64_t)(threads + ranks) + 64, locked = (uint64_t)64 << 20;
     doctor_finding *finding = NULL;
     if (s->processes_most < wanted) {
         finding = doctor_add(list, "limits", where, DOCTOR_WARNING, (double)s->processes_most, "tasks",

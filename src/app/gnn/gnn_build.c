@@ -149,12 +149,10 @@ weft_status gnn_build(workload *work)
     if (gnn_layer_ops_of(&job->config)->normalisation != NULL) {
         WEFT_TRY(job_forms_find(context, &data->part, &job->config, &job->forms));
     }
-    activity_begin(ACTIVITY_LOAD);
-    weft_status status = load_labels(work);
-    activity_end(ACTIVITY_LOAD);
-    WEFT_TRY(status);
+    ACTIVITY_TRY(ACTIVITY_LOAD, load_labels(work));
     activity_begin(ACTIVITY_PREPARE);
-    status = work->smooths ? create_smoother(work) : WEFT_OK; /* first: the model lets go of the part's edges */
+    weft_status status =
+        work->smooths ? create_smoother(work) : WEFT_OK; /* first: the model lets go of the part's edges */
     activity_end(ACTIVITY_PREPARE);
     WEFT_TRY(comm_agree(context->comm, status));
     activity_begin(ACTIVITY_PREPARE);
@@ -167,10 +165,7 @@ weft_status gnn_build(workload *work)
     activity_end(ACTIVITY_PREPARE);
     WEFT_TRY(comm_agree(context->comm, status));
     job_forms_tell(context, &job->model.aggregator, others, &job->forms);
-    activity_begin(ACTIVITY_LOAD);
-    status = load_features(work);
-    activity_end(ACTIVITY_LOAD);
-    WEFT_TRY(status);
+    ACTIVITY_TRY(ACTIVITY_LOAD, load_features(work));
     activity_begin(ACTIVITY_PREPARE);
     status = gnn_model_prepare(&job->model);
     activity_end(ACTIVITY_PREPARE);

@@ -65,8 +65,7 @@ static uint64_t max3(uint64_t a, uint64_t b, uint64_t c)
 static uint64_t mapped_bytes(const gnn_memory_facts *f)
 {
     const uint64_t id_bytes = f->graph->source64 != NULL ? 8 : 4;
-    const uint64_t e = (uint64_t)f->graph->edges;
-    const uint64_t n = (uint64_t)f->graph->vertices;
+    const uint64_t e = (uint64_t)f->graph->edges, n = (uint64_t)f->graph->vertices;
     const uint64_t weight_bytes = is_weighted(f) ? 4 : 0;
     return e * (id_bytes + weight_bytes) + n * 8 + (f->parts > 1 ? 2 * e + 2 * n : 0);
 }
@@ -138,15 +137,12 @@ memory_plan gnn_memory_plan(const gnn_memory_facts *f)
 {
     const gnn_plan *plan = f->plan;
     assert(plan->n_owned <= plan->n_local && f->edges >= 0 && f->halo_rows >= 0 && f->parts > 0);
-    const uint64_t local = (uint64_t)plan->n_local;
-    const uint64_t process = f->process + LAZY_BYTES;
+    const uint64_t local = (uint64_t)plan->n_local, process = f->process + LAZY_BYTES;
     const uint64_t mapped = mapped_bytes(f);
     const uint64_t edge_bytes = is_weighted(f) ? 8 : 4;
     const uint64_t edges = (uint64_t)f->edges * edge_bytes + local * 16;
-    const uint64_t smoothing = smoothing_bytes(f);
-    const uint64_t matrix = aggregation_bytes(f) + smoothing;
-    const uint64_t halo = halo_bytes(f);
-    const uint64_t communication = halo + f->training.sync;
+    const uint64_t smoothing = smoothing_bytes(f), matrix = aggregation_bytes(f) + smoothing;
+    const uint64_t halo = halo_bytes(f), communication = halo + f->training.sync;
     const uint64_t copied = f->hides ? (uint64_t)f->edges : 0; /* of a part of them */
     const uint64_t building = edges + matrix + (copied + (uint64_t)read_edges(f)) * edge_bytes;
     const uint64_t kept = f->keeps ? edges : 0;

@@ -1,4 +1,4 @@
-/* app/gnn/gnn_plan.c: the model that the options ask for, a rank's share of the graph, and the memory that they need. */
+/* app/gnn/gnn_plan.c: the model that the options ask for, a rank's share of the graph, and the memory of both. */
 #include <assert.h>
 
 #include "app/gnn/gnn_job.h"
@@ -11,8 +11,7 @@
 
 gnn_config gnn_config_of(const weft_options *o, const weft_graph *graph, int64_t outputs)
 {
-    double dropout = option_real(o, OPT_DROPOUT);
-    double input_dropout = option_real(o, OPT_INPUT_DROPOUT);
+    double dropout = option_real(o, OPT_DROPOUT), input_dropout = option_real(o, OPT_INPUT_DROPOUT);
     const gnn_kind kind = gnn_kind_asked(o);
     const bool connects = gnn_ops_asked(o)->connects;
     const halo_codec codec = option_choice(o, OPT_HALO_CODEC);

@@ -47,8 +47,7 @@ static bool is_checkpoint(const char *folder)
 
 static bool ends_with(const char *file, const char *end)
 {
-    const size_t length = strlen(file);
-    const size_t ending = strlen(end);
+    const size_t length = strlen(file), ending = strlen(end);
     return length > ending && strcmp(file + length - ending, end) == 0;
 }
 

@@ -99,8 +99,7 @@ static weft_status relabel(predictor *p, bool answers)
     const bool named = first && classes > 0 && p->model->classes.count == classes;
     status = comm_agree(comm, work->ops->relabel(work, class_of, classes, named ? p->model->classes.text : NULL));
 done:
-    weft_free(class_of);
-    weft_free(rows);
+    WEFT_FREE_ALL(class_of, rows);
     return status;
 }
 

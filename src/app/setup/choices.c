@@ -119,8 +119,7 @@ static weft_status parse_part(const char *text, size_t length, const choice_kind
     }
     return weft_fail(
         WEFT_ERR_USAGE,
-        "--choices: %.*s is none of allreduce=NAME, topk=EXCHANGE:DENSITY:NAME%s%s%s, as run.json of a run has "
-        "them",
+        "--choices: %.*s is none of allreduce=NAME, topk=EXCHANGE:DENSITY:NAME%s%s%s, as run.json of a run has them",
         (int)length, text, own != NULL ? " and " : "", own != NULL ? own->key : "", own != NULL ? "=CODES" : "");
 }
 
@@ -245,8 +244,6 @@ weft_status choices_keep(app_context *context, const choice_kind *own, const cha
         status = compose(context, own, code, gradient_bytes, codes, bytes, text);
         status = status == WEFT_OK ? app_decide_shared(comm, context->decided, OPT_CHOICES, text) : status;
     }
-    weft_free(codes);
-    weft_free(bytes);
-    weft_free(text);
+    WEFT_FREE_ALL(codes, bytes, text);
     return status;
 }

@@ -96,8 +96,7 @@ static weft_status choose(const app_context *context, const device_card *card, i
     assert(me < sharing); /* this rank is one of those that see what it sees */
     *number = device[me];
 done:
-    weft_free(mask);
-    weft_free(device);
+    WEFT_FREE_ALL(mask, device);
     return status;
 }
 
@@ -129,8 +128,7 @@ static weft_status open_auto(app_context *context, const device_card *card, hal_
 /* The device that the option names, or the one chosen, described; and the backend on it. */
 static weft_status open_mine(app_context *context, const device_card *card, hal_device *device)
 {
-    const char *backend = option_text(context->options, OPT_BACKEND);
-    const char *colon = strchr(backend, ':');
+    const char *backend = option_text(context->options, OPT_BACKEND), *colon = strchr(backend, ':');
     int number = 0;
     if (hal_backend_is_auto(backend)) {
         return open_auto(context, card, device);

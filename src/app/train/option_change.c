@@ -65,8 +65,7 @@ weft_status option_check_refit(const workload *work, const weft_options *asked, 
         if (!option_applies(option_command_of(next), id) || !is_of_open(work, id)) {
             continue;
         }
-        const char *name = option_row_in(next, id)->name;
-        const char *before = option_value_text(asked, id);
+        const char *name = option_row_in(next, id)->name, *before = option_value_text(asked, id);
         WEFT_CHECK(option_same_value(next, id, before), WEFT_ERR_USAGE,
                    "--%s %s: %s is open, and this job began with --%s %s: give the same, or begin another job", name,
                    option_value_text(next, id), work->name, name, before[0] != '\0' ? before : "(none)");

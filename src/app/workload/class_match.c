@@ -236,12 +236,10 @@ static int64_t count_known(const class_side *data, const int64_t *rows, const in
 weft_status class_match(const class_side *model, const class_side *data, const int64_t *rows, const char *word,
                         int32_t *class_of, int64_t *known)
 {
-    const bool model_named = class_side_is_named(model);
-    const bool data_named = class_side_is_named(data);
+    const bool model_named = class_side_is_named(model), data_named = class_side_is_named(data);
     const class_side models = {model->origin, model_named ? model->name : NULL, model->classes};
     const class_side datas = {data->origin, data_named ? data->name : NULL, data->classes};
-    const bool both = model_named && data_named;
-    const bool one = model_named != data_named;
+    const bool both = model_named && data_named, one = model_named != data_named;
     bool names = both || (one && are_numbers(model_named ? &models : &datas));
     if (names) {
         WEFT_TRY(match_names(&models, &datas, class_of));
@@ -272,8 +270,7 @@ weft_status class_match_check_start(const class_side *model, const class_side *d
     int32_t *class_of = NULL;
     char names[CLASS_LIST_BYTES], others[CLASS_LIST_BYTES];
     int64_t shared = 0;
-    const bool model_named = class_side_is_named(model);
-    const bool data_named = class_side_is_named(data);
+    const bool model_named = class_side_is_named(model), data_named = class_side_is_named(data);
     if (model_named != data_named && !count_from_0(model_named ? model : data)) {
         tell_numbers(model, data, model_named);
     }

@@ -183,8 +183,7 @@ static weft_status describe_by_metadata(saved_model *model, const safetensors_fi
 
 static bool ends_with(const char *text, const char *end)
 {
-    size_t a = strlen(text);
-    size_t b = strlen(end);
+    size_t a = strlen(text), b = strlen(end);
     return a >= b && strcmp(text + a - b, end) == 0;
 }
 
@@ -571,8 +570,6 @@ weft_status saved_model_export(const saved_model *model, const char *path)
                     "%s: safetensors files hold no models on %s", model->path, ops->field);
     status = ops->write_named(model, path, texts, count);
 done:
-    weft_free(class_keys);
-    weft_free(numbers);
-    weft_free(texts);
+    WEFT_FREE_ALL(class_keys, numbers, texts);
     return status;
 }

@@ -239,8 +239,7 @@ static weft_status read_table(table *t, int64_t *rows)
 done:
     text_source_close(source);
     if (status != WEFT_OK) {
-        weft_free(t->ints);
-        weft_free(t->floats);
+        WEFT_FREE_ALL(t->ints, t->floats);
         t->ints = NULL;
         t->floats = NULL;
     }

@@ -238,9 +238,7 @@ weft_status checkpoint_read(const char *folder, checkpoint *ck)
     memset(ck, 0, sizeof *ck);
     WEFT_TRY(file_path(ck->path, "%s", folder));
     weft_status status = read_manifest(folder, ck);
-    if (status == WEFT_OK) {
-        status = read_results(folder, &ck->progress);
-    }
+    status = status == WEFT_OK ? read_results(folder, &ck->progress) : status;
     if (status != WEFT_OK) {
         checkpoint_forget(ck);
     }

@@ -307,9 +307,7 @@ weft_status checkpoint_writer_commit(checkpoint_writer *writer, const checkpoint
     weft_status status = write_results(writer->temporary, progress);
     status = status == WEFT_OK ? write_moments(writer->temporary, facts->moments) : status;
     status = status == WEFT_OK ? write_manifest(writer->temporary, facts, progress) : status;
-    if (status == WEFT_OK) {
-        status = folder_commit(writer->temporary, writer->goal, true);
-    }
+    status = status == WEFT_OK ? folder_commit(writer->temporary, writer->goal, true) : status;
     if (status == WEFT_OK) {
         prune(writer->goal);
     }

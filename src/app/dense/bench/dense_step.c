@@ -37,9 +37,7 @@ static weft_status fill(dense_step *s)
     WEFT_TRY_GOTO(tensor_upload(&s->ids, ids), status, done);
     WEFT_TRY_GOTO(tensor_upload(&s->label, label), status, done);
 done:
-    weft_free(pixels);
-    weft_free(ids);
-    weft_free(label);
+    WEFT_FREE_ALL(pixels, ids, label);
     return status;
 }
 
@@ -63,10 +61,7 @@ static weft_status open_step(dense_step *s, const dense_config *config)
 
 static void close_step(dense_step *s)
 {
-    tensor_destroy(&s->pixels);
-    tensor_destroy(&s->ids);
-    tensor_destroy(&s->label);
-    tensor_destroy(&s->loss);
+    TENSOR_DESTROY_ALL(&s->pixels, &s->ids, &s->label, &s->loss);
     replica_destroy(&s->replica);
     dense_model_destroy(&s->model);
     comm_destroy(s->comm);

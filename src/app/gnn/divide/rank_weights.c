@@ -22,8 +22,7 @@ static const double kept_slack = 0.1;     /* what rates differ by from job to jo
 /* ---- numbers ----------------------------------------------------------------------------------------------------- */
 weft_status rank_weights_parse(const char *text, int count, const char *whose, double *weight)
 {
-    double least = INFINITY;
-    double most = 0.0;
+    double least = INFINITY, most = 0.0;
     int found = 0;
     for (const char *at = text; at != NULL; ++found) {
         const char *end = at;
@@ -31,8 +30,7 @@ weft_status rank_weights_parse(const char *text, int count, const char *whose, d
         const bool number = number_scan_real(at, &end, &value) && (*end == ',' || *end == '\0');
         WEFT_CHECK(number && value > 0.0, WEFT_ERR_USAGE,
                    FLAG_RANK_WEIGHTS
-                   " %s: \"%.*s\" is no number above 0: give equal, auto, or such a number for each %s, as in "
-                   "3,1,1",
+                   " %s: \"%.*s\" is no number above 0: give equal, auto, or such a number for each %s, as in 3,1,1",
                    text, (int)strcspn(at, ","), at, whose);
         if (found < count) {
             weight[found] = value;
@@ -111,8 +109,7 @@ static weft_status new_matrix(weft_hal *hal, int64_t width, void **data)
 
 static int by_size(const void *a, const void *b)
 {
-    const double x = *(const double *)a;
-    const double y = *(const double *)b;
+    const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
@@ -177,8 +174,7 @@ done:
     if (args.matrix != NULL) {
         hal->sparse.spmm_destroy(hal, args.matrix);
     }
-    weft_free(column);
-    weft_free(offset);
+    WEFT_FREE_ALL(column, offset);
     return status;
 }
 

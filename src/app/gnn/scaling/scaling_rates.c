@@ -235,12 +235,9 @@ static weft_status measure_sparse_layer(weft_hal *hal, const weft_graph *graph, 
     WEFT_TRY_GOTO(time_least(&run, &one), status, done);
     *seconds = (*seconds + one) / (double)rows;
 done:
-    tensor_destroy(&w);
-    tensor_destroy(&y);
+    TENSOR_DESTROY_ALL(&w, &y);
     tensor_features_destroy(&features);
-    weft_free(offset);
-    weft_free(column);
-    weft_free(value);
+    WEFT_FREE_ALL(offset, column, value);
     return status;
 }
 
