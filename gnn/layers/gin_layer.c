@@ -108,8 +108,8 @@ static weft_status forward(gnn_layer *layer, const train_pass *pass, const hal_d
 static weft_status eps_gradient(gnn_layer *layer)
 {
     const gin_layer *gin = layer->own;
-    weft_tensor share = gin->scale, z = owned_z(layer), dout = gnn_layer_out(layer);
-    weft_tensor deps = param_grad(layer->params, layer->eps);
+    weft_tensor share = gin->scale, z = owned_z(layer);
+    weft_tensor dout = gnn_layer_out(layer), deps = param_grad(layer->params, layer->eps);
     activity_begin(ACTIVITY_LINEAR);
     weft_status status = tensor_head_dot(&dout, &z, &share);
     status = status == WEFT_OK ? tensor_col_sum(&share, 0.0, &deps) : status;

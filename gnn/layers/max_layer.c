@@ -70,7 +70,8 @@ static weft_status create(gnn_layer *layer)
 static void destroy(gnn_layer *layer)
 {
     max_layer *max = layer->own;
-    TENSOR_DESTROY_ALL(&max->dm, &max->ties);
+    tensor_destroy(&max->dm);
+    tensor_destroy(&max->ties);
     weft_free(max);
     layer->own = NULL;
 }
@@ -90,7 +91,10 @@ static weft_status largest(gnn_layer *layer, weft_tensor *x, weft_tensor *m)
 {
     const tensor_edges edges = edges_of(layer, false);
     WEFT_TRY(gnn_exchange_sources(layer->edges, HALO_FORWARD, x));
-    ACTIVITY_TRY(ACTIVITY_AGGREGATE, tensor_max_forward(&edges, x, m));
+    activity_begin(ACTIVITY_AGGREGATE);
+    weft_status status = tensor_max_forward(&edges, x, m);
+    activity_end(ACTIVITY_AGGREGATE);
+    WEFT_TRY(status);
     return gnn_exchange_destinations(layer->edges, HALO_REVERSE_MAX, m);
 }
 
@@ -108,14 +112,18 @@ static weft_tensor operand(const gnn_layer *layer)
 static weft_status forward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout)
 {
     if (layer->plan->flow == GNN_FLOW_AGGREGATE_FIRST) {
-        weft_tensor x = layer_local_x(layer), m = layer_local_m(layer);
+        weft_tensor x = layer_local_x(layer);
+        weft_tensor m = layer_local_m(layer);
         WEFT_TRY(largest(layer, &x, &m));
     }
     WEFT_TRY(linear_need(&layer->linear, pass));
     weft_tensor bias = param_value(layer->params, layer->linear.bias);
-    weft_tensor both = operand(layer), out = gnn_layer_out(layer);
-    ACTIVITY_TRY(ACTIVITY_LINEAR, linear_forward(&layer->linear, &(linear_rows){&both, dropout}, &bias, 0.0, &out));
-    return WEFT_OK;
+    weft_tensor both = operand(layer);
+    weft_tensor out = gnn_layer_out(layer);
+    activity_begin(ACTIVITY_LINEAR);
+    weft_status status = linear_forward(&layer->linear, &(linear_rows){&both, dropout}, &bias, 0.0, &out);
+    activity_end(ACTIVITY_LINEAR);
+    return status;
 }
 
 /* Of how many neighbours m is the value, over all ranks, on the owned rows. */
@@ -123,9 +131,13 @@ static weft_status count_ties(gnn_layer *layer)
 {
     max_layer *max = layer->own;
     const tensor_edges edges = edges_of(layer, false);
-    weft_tensor x = layer_local_x(layer), m = layer_local_m(layer);
+    weft_tensor x = layer_local_x(layer);
+    weft_tensor m = layer_local_m(layer);
     WEFT_TRY(gnn_exchange_destinations(layer->edges, HALO_FORWARD, &m));
-    ACTIVITY_TRY(ACTIVITY_AGGREGATE, tensor_max_ties(&edges, &x, &m, &max->ties));
+    activity_begin(ACTIVITY_AGGREGATE);
+    weft_status status = tensor_max_ties(&edges, &x, &m, &max->ties);
+    activity_end(ACTIVITY_AGGREGATE);
+    WEFT_TRY(status);
     return gnn_exchange_destinations(layer->edges, HALO_REVERSE, &max->ties);
 }
 
@@ -148,25 +160,37 @@ static weft_status input_gradient(gnn_layer *layer, weft_tensor *dx)
 {
     max_layer *max = layer->own;
     const tensor_edges edges = edges_of(layer, true);
-    weft_tensor x = layer_local_x(layer), m = layer_local_m(layer);
+    weft_tensor x = layer_local_x(layer);
+    weft_tensor m = layer_local_m(layer);
     const train_linear own = layer_half(layer, false);
     weft_tensor dout = gnn_layer_out(layer);
     weft_tensor dx_owned = tensor_view(dx, 0, layer->n_owned, 0, layer->plan->d_in);
     WEFT_TRY(count_ties(layer));
-    ACTIVITY_TRY(ACTIVITY_LINEAR, share_gradient(layer));
+    activity_begin(ACTIVITY_LINEAR);
+    weft_status status = share_gradient(layer);
+    activity_end(ACTIVITY_LINEAR);
+    WEFT_TRY(status);
     WEFT_TRY(gnn_exchange_destinations(layer->edges, HALO_FORWARD, &max->dm));
-    ACTIVITY_TRY(ACTIVITY_AGGREGATE, tensor_max_backward(&edges, &x, &m, &max->dm, dx));
+    activity_begin(ACTIVITY_AGGREGATE);
+    status = tensor_max_backward(&edges, &x, &m, &max->dm, dx);
+    activity_end(ACTIVITY_AGGREGATE);
+    WEFT_TRY(status);
     WEFT_TRY(gnn_exchange_sources(layer->edges, HALO_REVERSE, dx));
-    ACTIVITY_TRY(ACTIVITY_LINEAR, linear_input_gradient(&own, &dout, 1.0, &dx_owned));
-    return WEFT_OK;
+    activity_begin(ACTIVITY_LINEAR);
+    status = linear_input_gradient(&own, &dout, 1.0, &dx_owned);
+    activity_end(ACTIVITY_LINEAR);
+    return status;
 }
 
 static weft_status backward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout, weft_tensor *dx)
 {
-    weft_tensor both = operand(layer), dout = gnn_layer_out(layer);
+    weft_tensor both = operand(layer);
+    weft_tensor dout = gnn_layer_out(layer);
     WEFT_TRY(layer_bias_gradient(layer));
-    ACTIVITY_TRY(ACTIVITY_LINEAR,
-                 linear_weight_gradient(&layer->linear, pass, &(linear_rows){&both, dropout}, &dout, false));
+    activity_begin(ACTIVITY_LINEAR);
+    weft_status status = linear_weight_gradient(&layer->linear, pass, &(linear_rows){&both, dropout}, &dout, false);
+    activity_end(ACTIVITY_LINEAR);
+    WEFT_TRY(status);
     WEFT_TRY(linear_ready(&layer->linear, pass));
     return dx != NULL ? input_gradient(layer, dx) : WEFT_OK;
 }

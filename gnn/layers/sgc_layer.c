@@ -50,14 +50,20 @@ static weft_status forward(gnn_layer *layer, const train_pass *pass, const hal_d
     if (layer->plan->flow == GNN_FLOW_CONSTANT) {
         return sum_layer_forward(layer, pass, dropout);
     }
-    weft_tensor x = gnn_layer_x(layer), y = product(layer);
+    weft_tensor x = gnn_layer_x(layer);
+    weft_tensor y = product(layer);
     WEFT_TRY(linear_need(&layer->linear, pass));
-    ACTIVITY_TRY(ACTIVITY_LINEAR, linear_forward(&layer->linear, &(linear_rows){&x, dropout}, NULL, 0.0, &y));
+    activity_begin(ACTIVITY_LINEAR);
+    weft_status status = linear_forward(&layer->linear, &(linear_rows){&x, dropout}, NULL, 0.0, &y);
+    activity_end(ACTIVITY_LINEAR);
+    WEFT_TRY(status);
     for (int left = layer->plan->hops; left > 1; --left) {
-        weft_tensor from = place(layer, left), to = place(layer, left - 1);
+        weft_tensor from = place(layer, left);
+        weft_tensor to = place(layer, left - 1);
         WEFT_TRY(gnn_aggregate(layer->aggregator, false, &from, 0.0, &to));
     }
-    weft_tensor z = layer_local_z(layer), out = layer_local_out(layer);
+    weft_tensor z = layer_local_z(layer);
+    weft_tensor out = layer_local_out(layer);
     WEFT_TRY(layer_set_bias(layer));
     return gnn_aggregate(layer->aggregator, false, &z, 1.0, &out);
 }
@@ -67,14 +73,18 @@ static weft_status backward(gnn_layer *layer, const train_pass *pass, const hal_
     if (layer->plan->flow == GNN_FLOW_CONSTANT) {
         return sum_layer_backward(layer, pass, dropout, dx);
     }
-    weft_tensor x = gnn_layer_x(layer), dy = product(layer);
+    weft_tensor x = gnn_layer_x(layer);
+    weft_tensor dy = product(layer);
     WEFT_TRY(layer_bias_gradient(layer));
     for (int done = 0; done < layer->plan->hops; ++done) {
-        weft_tensor from = place(layer, done), to = place(layer, done + 1);
+        weft_tensor from = place(layer, done);
+        weft_tensor to = place(layer, done + 1);
         WEFT_TRY(gnn_aggregate(layer->aggregator, true, &from, 0.0, &to));
     }
-    ACTIVITY_TRY(ACTIVITY_LINEAR,
-                 linear_weight_gradient(&layer->linear, pass, &(linear_rows){&x, dropout}, &dy, false));
+    activity_begin(ACTIVITY_LINEAR);
+    weft_status status = linear_weight_gradient(&layer->linear, pass, &(linear_rows){&x, dropout}, &dy, false);
+    activity_end(ACTIVITY_LINEAR);
+    WEFT_TRY(status);
     return linear_ready(&layer->linear, pass);
 }
 

@@ -12,7 +12,8 @@ weft_status sum_layer_declare(gnn_layer *layer, int group)
 {
     const gnn_layer_plan *plan = layer->plan;
     param_store *params = layer->params;
-    const int64_t in = plan->d_in, out = plan->d_out;
+    const int64_t in = plan->d_in;
+    const int64_t out = plan->d_out;
     const bool uniform = plan->init == GNN_INIT_UNIFORM;
     const param_init draw = uniform ? param_fan_uniform(in) : param_glorot(in, out);
     if (plan->self) {
@@ -69,7 +70,9 @@ static weft_status multiply_rows(const gnn_row_step *step, const gnn_row_span *s
 {
     gnn_layer *layer = step->self;
     const bool linear_first = layer->plan->flow == GNN_FLOW_LINEAR_FIRST;
-    weft_tensor all_x = operand(layer), all_y = product(layer), x = gnn_span_of(&all_x, span);
+    weft_tensor all_x = operand(layer);
+    weft_tensor all_y = product(layer);
+    weft_tensor x = gnn_span_of(&all_x, span);
     weft_tensor y = gnn_span_of(&all_y, span);
     weft_tensor bias = param_value(layer->params, layer->linear.bias);
     hal_dropout here;
@@ -77,7 +80,8 @@ static weft_status multiply_rows(const gnn_row_step *step, const gnn_row_span *s
     activity_begin(ACTIVITY_LINEAR);
     weft_status status;
     if (linear_first && !layer->plan->self) {
-        weft_tensor all_out = gnn_layer_out(layer), out = gnn_span_of(&all_out, span);
+        weft_tensor all_out = gnn_layer_out(layer);
+        weft_tensor out = gnn_span_of(&all_out, span);
         weft_tensor w = param_value(layer->params, layer->linear.weight);
         status = linear_forward(&layer->linear, &rows, NULL, 0.0, &y);
         status = status == WEFT_OK ? linear_set_rows(&w, &bias, &out) : status;
@@ -141,24 +145,31 @@ weft_status sum_layer_forward(gnn_layer *layer, const train_pass *pass, const ha
 static weft_status bias_gradient_rows(const gnn_row_step *step, const gnn_row_span *span)
 {
     gnn_layer *layer = step->self;
-    weft_tensor all = gnn_layer_out(layer), dout = gnn_span_of(&all, span);
+    weft_tensor all = gnn_layer_out(layer);
+    weft_tensor dout = gnn_span_of(&all, span);
     if (layer->plan->centred) {
         return span->first ? layer_bias_gradient(layer) : WEFT_OK;
     }
-    ACTIVITY_TRY(ACTIVITY_LINEAR, linear_bias_gradient(&layer->linear, &dout, !span->first));
-    return WEFT_OK;
+    activity_begin(ACTIVITY_LINEAR);
+    weft_status status = linear_bias_gradient(&layer->linear, &dout, !span->first);
+    activity_end(ACTIVITY_LINEAR);
+    return status;
 }
 
 /* dW = operand^T * d(product) */
 static weft_status weight_gradient_rows(const gnn_row_step *step, const gnn_row_span *span)
 {
     gnn_layer *layer = step->self;
-    weft_tensor all_x = operand(layer), all_dy = product(layer), x = gnn_span_of(&all_x, span);
+    weft_tensor all_x = operand(layer);
+    weft_tensor all_dy = product(layer);
+    weft_tensor x = gnn_span_of(&all_x, span);
     weft_tensor dy = gnn_span_of(&all_dy, span);
     hal_dropout here;
     const linear_rows rows = {.x = &x, .dropout = gnn_span_mask(step->dropout, span, &here)};
-    ACTIVITY_TRY(ACTIVITY_LINEAR, linear_weight_gradient(&layer->linear, step->pass, &rows, &dy, !span->first));
-    return WEFT_OK;
+    activity_begin(ACTIVITY_LINEAR);
+    weft_status status = linear_weight_gradient(&layer->linear, step->pass, &rows, &dy, !span->first);
+    activity_end(ACTIVITY_LINEAR);
+    return status;
 }
 
 /* dx through the weights, over both column blocks at once where both feed x; dm takes m's place. */
@@ -181,10 +192,13 @@ static weft_status input_gradient(gnn_layer *layer, const weft_tensor *dy, const
 static weft_status input_gradient_rows(const gnn_row_step *step, const gnn_row_span *span)
 {
     gnn_layer *layer = step->self;
-    weft_tensor all_dy = product(layer), dy = gnn_span_of(&all_dy, span);
+    weft_tensor all_dy = product(layer);
+    weft_tensor dy = gnn_span_of(&all_dy, span);
     weft_tensor dx = gnn_span_of(&step->matrix, span);
-    ACTIVITY_TRY(ACTIVITY_LINEAR, input_gradient(layer, &dy, span, &dx));
-    return WEFT_OK;
+    activity_begin(ACTIVITY_LINEAR);
+    weft_status status = input_gradient(layer, &dy, span, &dx);
+    activity_end(ACTIVITY_LINEAR);
+    return status;
 }
 
 /* All of a layer's products fused, the aggregation before or after them. */
@@ -197,7 +211,8 @@ static weft_status backward_fused(gnn_layer *layer, const train_pass *pass, cons
     weight.dropout = dropout;
     weight.done = layer_gradients_done;
     if (plan->flow == GNN_FLOW_LINEAR_FIRST) {
-        weft_tensor from = layer_local_out(layer), dz = layer_local_z(layer);
+        weft_tensor from = layer_local_out(layer);
+        weft_tensor dz = layer_local_z(layer);
         WEFT_TRY(gnn_aggregate_begin(layer->aggregator, true, &from, 0.0, &dz));
         WEFT_TRY(layer_bias_gradient(layer));
         WEFT_TRY(gnn_aggregate_leave(layer->aggregator));
@@ -247,7 +262,8 @@ static weft_status give_strip(const weft_tensor *strip, weft_tensor *m)
 static weft_status prepare_strip(gnn_layer *layer, int64_t col, int64_t cols, const strip_work *work)
 {
     const int64_t target = (layer->plan->self ? layer->plan->d_in : 0) + col;
-    const bool takes = layer->plan->strips > 1, gives = layer->plan->strips > 0;
+    const bool takes = layer->plan->strips > 1;
+    const bool gives = layer->plan->strips > 0;
     weft_tensor x = tensor_view(&layer->input, 0, layer->n_owned, col, cols);
     weft_tensor m = tensor_view(&layer->input, 0, layer->n_owned, target, cols);
     weft_tensor from = takes ? tensor_reshape(&work->from, layer->n_local, cols) : x;
@@ -306,7 +322,8 @@ weft_status sum_layer_prepare_by(gnn_layer *layer, layer_aggregate *aggregate)
     }
     log_progress_end(&progress);
 done:
-    TENSOR_DESTROY_ALL(&work.from, &work.to);
+    tensor_destroy(&work.from);
+    tensor_destroy(&work.to);
     return status;
 }
 

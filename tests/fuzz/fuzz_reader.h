@@ -13,7 +13,7 @@
 #include "fuzz/fuzz_support.h"
 #include "gnn/data/build/arcs.h"
 #include "gnn/data/read/reader_formats.h"
-#include "gnn/data/read/reader_text.h"
+#include "gnn/data/read/reader_parts.h"
 #include "gnn/data/read/reader_weights.h"
 
 enum { FUZZ_VERTICES_MAX = 1 << 16, FUZZ_ARCS_LIMIT = 16 << 20, FUZZ_READER_LIMIT = 64 << 20 };

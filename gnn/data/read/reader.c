@@ -3,16 +3,15 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/nearest.h"
+#include "base/path.h"
 #include "gnn/data/build/arcs.h"
 #include "gnn/data/convert_options.def"
 #include "gnn/data/read/reader_formats.h"
 #include "gnn/data/read/reader_parts.h"
-#include "gnn/data/read/reader_text.h"
 #include "io/foreign_kind.h"
 #include "io/npy.h"
 #include "io/text/foreign_file.h"
@@ -83,12 +82,6 @@ static weft_status fail_unrecognised(const char *path, const char *head, const c
                      path, known);
 }
 
-static bool is_folder(const char *path)
-{
-    struct stat facts;
-    return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
-}
-
 static bool matches(const reader_format *format, const char *path)
 {
     return format->npz_names != NULL ? reader_npz_matches(path, format->npz_names)
@@ -118,7 +111,7 @@ static weft_status look(const char *path, const char *known, const reader_format
     if (*format != NULL) {
         return WEFT_OK;
     }
-    WEFT_CHECK(!is_folder(path), WEFT_ERR_NOINPUT,
+    WEFT_CHECK(!path_is_folder(path), WEFT_ERR_NOINPUT,
                "%s: is a folder of no known layout; known are %s, see docs/formats.md (Planetoid's ind.NAME.*: "
                "scripts/convert_planetoid)",
                path, known);

@@ -15,8 +15,6 @@
 #include "gnn/data/build/arcs.h"
 #include "gnn/data/convert_options.def"
 #include "gnn/data/features/features_made.h"
-#include "gnn/data/read/reader_attach.h"
-#include "gnn/data/read/reader_csr.h"
 #include "gnn/data/read/reader_parts.h"
 #include "gnn/data/read/reader_vertices.h"
 #include "gnn/data/read/reader_weights.h"

@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "gnn/data/build/arcs.h"
 #include "gnn/data/convert_options.def"
-#include "gnn/data/read/reader_csr.h"
+#include "gnn/data/read/reader_parts.h"
 
 enum { SPAN = 65536 };
 

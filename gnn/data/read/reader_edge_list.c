@@ -9,15 +9,15 @@
  * (gnn/data/read/reader_vertices.h). --relabel: as many as different ids, which may be names, and are kept.
  */
 #include <inttypes.h>
-#include <sys/stat.h>
 
 #include "base/log.h"
+#include "base/path.h"
 #include "gnn/data/build/arcs.h"
 #include "gnn/data/convert_options.def"
 #include "gnn/data/edges/edge_text.h"
 #include "gnn/data/edges/table_facts.h"
 #include "gnn/data/read/reader_formats.h"
-#include "gnn/data/read/reader_text.h"
+#include "gnn/data/read/reader_parts.h"
 #include "io/text/text_table.h"
 
 enum { MANY = 10000000, FEW = 4 };
@@ -25,8 +25,7 @@ enum { MANY = 10000000, FEW = 4 };
 /* Rows of a table without ids are vertices in the order of ids, whatever order its writer had in mind. */
 static void tell_order(const char *path)
 {
-    struct stat facts;
-    if (stat(path, &facts) == 0 && S_ISDIR(facts.st_mode)) {
+    if (path_is_folder(path)) {
         return; /* lists of vertices */
     }
     log_warn("%s: has no column of ids: its rows are taken in the ascending order of the ids in the edges", path);

@@ -18,7 +18,7 @@
 #include "gnn/data/convert_options.def"
 #include "gnn/data/edges/edge_text.h"
 #include "gnn/data/read/reader_formats.h"
-#include "gnn/data/read/reader_text.h"
+#include "gnn/data/read/reader_parts.h"
 
 static weft_status parse(const char *path, text_source *source, raw_graph *raw)
 {

@@ -5,7 +5,7 @@
 #include "gnn/data/edges/metis_text.h"
 
 #include "gnn/data/read/reader_formats.h"
-#include "gnn/data/read/reader_text.h"
+#include "gnn/data/read/reader_parts.h"
 
 static weft_status parse(const char *path, text_source *source, raw_graph *raw)
 {

@@ -24,9 +24,7 @@
 #include "gnn/data/convert_options.def"
 #include "gnn/data/edges/edge_text.h"
 #include "gnn/data/read/reader_formats.h"
-#include "gnn/data/read/reader_ogb.h"
 #include "gnn/data/read/reader_parts.h"
-#include "gnn/data/read/reader_text.h"
 #include "io/text/text_table.h"
 
 static bool find_raw(const char *folder, const char *stem, char path[FILE_PATH_MAX])
@@ -50,7 +48,9 @@ static weft_status need_raw(const char *folder, const char *stem, char path[FILE
 /* The one number of a num-*-list. */
 static weft_status read_count(const char *path, int64_t *count)
 {
-    int64_t rows = 1, columns = 1, *value = NULL;
+    int64_t rows = 1;
+    int64_t columns = 1;
+    int64_t *value = NULL;
     WEFT_TRY(text_table_ints(path, WEFT_MEM_GENERAL, &rows, &columns, &value));
     *count = value[0];
     weft_free(value);
@@ -107,7 +107,8 @@ static weft_status average_edges(const raw_graph *raw, const int64_t *pair, int6
         }
     }
 done:
-    WEFT_FREE_ALL(sum, count);
+    weft_free(sum);
+    weft_free(count);
     return status;
 }
 
@@ -116,7 +117,9 @@ static weft_status read_edge_features(const char *folder, const char *path, raw_
 {
     char edge_path[FILE_PATH_MAX];
     float *edge = NULL;
-    int64_t *pair = NULL, edges = arcs_count(raw->arcs), two = 2;
+    int64_t *pair = NULL;
+    int64_t edges = arcs_count(raw->arcs);
+    int64_t two = 2;
     int64_t columns = -1;
     WEFT_TRY(need_raw(folder, "edge", edge_path));
     weft_status status;
@@ -129,7 +132,8 @@ static weft_status read_edge_features(const char *folder, const char *path, raw_
     raw->features = columns;
     log_info("%s: no features of vertices: each gets the mean of its edges' %" PRId64 " features", path, columns);
 done:
-    WEFT_FREE_ALL(pair, edge);
+    weft_free(pair);
+    weft_free(edge);
     return status;
 }
 
@@ -182,7 +186,8 @@ static void note_folder(const char *name, const char *asked, split_folders *foun
 
 static weft_status find_splits(const char *folder, const char *asked, split_folders *found)
 {
-    char parent[FILE_PATH_MAX], candidate[FILE_PATH_MAX];
+    char parent[FILE_PATH_MAX];
+    char candidate[FILE_PATH_MAX];
     *found = (split_folders){.count = 0};
     WEFT_TRY(file_path(parent, "%s/split", folder));
     DIR *entries = opendir(parent);

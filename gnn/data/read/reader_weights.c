@@ -15,7 +15,6 @@
 #include "gnn/data/convert_options.def"
 #include "gnn/data/edges/edge_weights.h"
 #include "gnn/data/read/reader_parts.h"
-#include "gnn/data/read/reader_text.h"
 
 /* ---- .npz ---- */
 

@@ -14,7 +14,6 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "gnn/data/read/reader_attach.h"
 #include "gnn/data/read/reader_parts.h"
 #include "gnn/data/split/split_part.h"
 

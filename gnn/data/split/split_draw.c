@@ -10,7 +10,6 @@
 #include "base/permutation.h"
 #include "base/philox.h"
 #include "gnn/data/convert_options.def"
-#include "gnn/data/read/reader_attach.h"
 #include "gnn/data/read/reader_parts.h"
 
 /* "60/20/20" as shares of the sum. */

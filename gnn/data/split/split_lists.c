@@ -4,7 +4,6 @@
  */
 
 #include "gnn/data/read/reader_parts.h"
-#include "gnn/data/read/reader_text.h"
 #include "gnn/data/split/split_part.h"
 
 bool reader_find_table(const char *folder, const char *stem, char path[FILE_PATH_MAX])

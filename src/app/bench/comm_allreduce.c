@@ -180,7 +180,8 @@ static weft_status run_size(comm_bench *bench, int64_t bytes)
     weft_status status = WEFT_OK;
     sum_case c = {.comm = comm, .bytes = bytes, .count = bytes / (int64_t)sizeof(float)};
     void *buffer = NULL;
-    float *send = NULL, *recv = NULL;
+    float *send = NULL;
+    float *recv = NULL;
     WEFT_TRY(comm_buffer_alloc(comm, bytes, &buffer));
     if (comm_native_available(comm)) {
         status = new_touched(c.count, &send);
@@ -207,7 +208,8 @@ static weft_status run_size(comm_bench *bench, int64_t bytes)
     }
 done:
     comm_plan_destroy(c.plan);
-    WEFT_FREE_ALL(send, recv);
+    weft_free(send);
+    weft_free(recv);
     if (status == WEFT_OK || comm_size(comm) == 1) {
         comm_buffer_free(comm, buffer); /* after a failure the job ends, and other ranks may not come to meet */
     }

@@ -171,7 +171,9 @@ static void close_case(select_case *c)
         c->hal->mem.free(c->hal, device[i]);
     }
     selector_destroy(c->selector);
-    WEFT_FREE_ALL(c->x, c->index, c->value);
+    weft_free(c->x);
+    weft_free(c->index);
+    weft_free(c->value);
 }
 
 static weft_status add_row(comm_bench *bench, const select_case *c)

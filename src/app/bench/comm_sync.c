@@ -169,7 +169,8 @@ static weft_status measure_mpi(mode_case *c, int repeats, double *theirs)
 /* Steps without computing. time: [repeats]. Collective. */
 static weft_status measure_bare(mode_case *c, int repeats, double *time)
 {
-    int64_t before[2], after[2];
+    int64_t before[2];
+    int64_t after[2];
     count_traffic(c, before);
     for (int i = 0; i < repeats; i++) {
         WEFT_TRY(sync_step_bare(&c->step, &time[i]));

@@ -27,7 +27,8 @@ static weft_status warm_up(weft_comm *comm, const bench_side *side, const bench_
 {
     double seconds = INFINITY;
     for (int i = 0; i < 2 && !(i > 0 && seconds > LONG_SECONDS); i++) {
-        double mine = INFINITY, theirs = INFINITY;
+        double mine = INFINITY;
+        double theirs = INFINITY;
         WEFT_TRY(bench_sample(comm, side, 1, &mine));
         if (other != NULL) {
             WEFT_TRY(bench_sample(comm, other, 1, &theirs));
@@ -44,8 +45,11 @@ weft_status bench_pair_measure(weft_comm *comm, const bench_side *side, const be
 {
     weft_status status = WEFT_OK;
     assert(repeats > 0 && side != NULL);
-    double *mine = NULL, *theirs = NULL, *ratio = NULL;
-    int inner = 1, count = 0;
+    double *mine = NULL;
+    double *theirs = NULL;
+    double *ratio = NULL;
+    int inner = 1;
+    int count = 0;
     double spent = 0.0; /* the same on every rank, so that all stop together */
     WEFT_TRY_GOTO(WEFT_NEW(&mine, repeats, WEFT_MEM_GENERAL), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&theirs, repeats, WEFT_MEM_GENERAL), status, done);
@@ -67,7 +71,9 @@ weft_status bench_pair_measure(weft_comm *comm, const bench_side *side, const be
     result->other = bench_quartiles_of(theirs, other != NULL ? count : 0);
     result->ratio = bench_quartiles_of(ratio, other != NULL ? count : 0).median;
 done:
-    WEFT_FREE_ALL(mine, theirs, ratio);
+    weft_free(mine);
+    weft_free(theirs);
+    weft_free(ratio);
     return status;
 }
 

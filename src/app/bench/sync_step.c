@@ -59,7 +59,8 @@ static void make_noise(sync_step *s)
 
 weft_status sync_step_open(weft_comm *comm, const sync_options *options, int64_t count, sync_step *s)
 {
-    void *value = NULL, *grad = NULL;
+    void *value = NULL;
+    void *grad = NULL;
     *s = (sync_step){.comm = comm, .count = count};
     WEFT_TRY(comm_buffer_alloc(comm, count * (int64_t)sizeof(float), &value));
     s->value = value;
@@ -92,7 +93,8 @@ void sync_step_close(sync_step *s)
     sync_destroy(s->sync);
     comm_buffer_free(s->comm, s->grad);
     comm_buffer_free(s->comm, s->value);
-    WEFT_FREE_ALL(s->noise, s->bucket);
+    weft_free(s->noise);
+    weft_free(s->bucket);
     *s = (sync_step){0};
 }
 

@@ -224,7 +224,8 @@ void text_source_close(text_source *s)
         pthread_join(s->reader, NULL);
     }
     text_stream_close(s->stream);
-    WEFT_FREE_ALL(s->blocks[0].text, s->blocks[1].text);
+    weft_free(s->blocks[0].text);
+    weft_free(s->blocks[1].text);
     pthread_cond_destroy(&s->changed);
     pthread_mutex_destroy(&s->lock);
     weft_free(s);

@@ -239,7 +239,8 @@ static weft_status read_table(table *t, int64_t *rows)
 done:
     text_source_close(source);
     if (status != WEFT_OK) {
-        WEFT_FREE_ALL(t->ints, t->floats);
+        weft_free(t->ints);
+        weft_free(t->floats);
         t->ints = NULL;
         t->floats = NULL;
     }
@@ -309,7 +310,8 @@ weft_status text_count_rows(const text_header *header, text_row_count *count)
 static weft_status read_whole(const char *path, table *t, text_columns *c, int64_t *rows, int64_t *columns)
 {
     text_header h;
-    int64_t *place = NULL, read = 0;
+    int64_t *place = NULL;
+    int64_t read = 0;
     WEFT_TRY(text_header_read(path, TEXT_TABLE_LINE, &h));
     weft_status status;
     c->header = &h;

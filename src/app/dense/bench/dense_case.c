@@ -70,7 +70,8 @@ static weft_status open_case(dense_case *c)
     assert(q->images > 0 && q->few >= 0 && q->few <= q->images);
     int64_t extent[2];
     hal_conv_extent(s, extent);
-    const int64_t in = q->images * s->height * s->width, out = q->images * extent[0] * extent[1];
+    const int64_t in = q->images * s->height * s->width;
+    const int64_t out = q->images * extent[0] * extent[1];
     const int64_t terms = hal_conv_terms(s);
     WEFT_TRY(make_filled(c, s->dtype, in, s->in, 0, &c->x));
     WEFT_TRY(make_filled(c, WEFT_DTYPE_F32, s->out, terms, 1, &c->weight));
@@ -94,7 +95,14 @@ static weft_status open_case(dense_case *c)
 
 static void close_case(dense_case *c)
 {
-    TENSOR_DESTROY_ALL(&c->x, &c->y, &c->dx, &c->dy, &c->weight, &c->bias, &c->dweight, &c->dbias);
+    tensor_destroy(&c->x);
+    tensor_destroy(&c->y);
+    tensor_destroy(&c->dx);
+    tensor_destroy(&c->dy);
+    tensor_destroy(&c->weight);
+    tensor_destroy(&c->bias);
+    tensor_destroy(&c->dweight);
+    tensor_destroy(&c->dbias);
     for (int i = 0; i < 4; ++i) {
         weft_free(c->host[i]);
     }
@@ -115,7 +123,9 @@ static weft_tensor head(const dense_case *c, const weft_tensor *t)
 
 static weft_status run_conv(const dense_case *c)
 {
-    const weft_tensor x = head(c, &c->x), y = head(c, &c->y), dx = head(c, &c->dx);
+    const weft_tensor x = head(c, &c->x);
+    const weft_tensor y = head(c, &c->y);
+    const weft_tensor dx = head(c, &c->dx);
     const weft_tensor dy = head(c, &c->dy);
     switch (c->pass) {
     case DENSE_FORWARD:
@@ -140,7 +150,9 @@ static weft_status run_conv(const dense_case *c)
 
 static weft_status run_linear(dense_case *c)
 {
-    weft_tensor x = head(c, &c->x), y = head(c, &c->y), dx = head(c, &c->dx);
+    weft_tensor x = head(c, &c->x);
+    weft_tensor y = head(c, &c->y);
+    weft_tensor dx = head(c, &c->dx);
     weft_tensor dy = head(c, &c->dy);
     const weft_tensor *bias = c->question->shape.bias ? &c->bias : NULL;
     switch (c->pass) {

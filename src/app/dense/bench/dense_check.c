@@ -50,11 +50,14 @@ static bench_sum forward_at(const layer *l, int64_t at)
 {
     const hal_conv_shape *s = l->s;
     bench_sum sum = {.exact = 0.0};
-    const int64_t out = at % s->out, pixel = at / s->out, first = out / l->group_out * l->group_in;
+    const int64_t out = at % s->out;
+    const int64_t pixel = at / s->out;
+    const int64_t first = out / l->group_out * l->group_in;
     const int64_t place[2] = {pixel / l->extent[1] % l->extent[0], pixel % l->extent[1]};
     for (int64_t ky = 0; ky < s->kernel[0]; ++ky) {
         for (int64_t kx = 0; kx < s->kernel[1]; ++kx) {
-            const int64_t row = met(s, 0, place[0], ky), col = met(s, 1, place[1], kx);
+            const int64_t row = met(s, 0, place[0], ky);
+            const int64_t col = met(s, 1, place[1], kx);
             for (int64_t c = 0; c < l->group_in && row >= 0 && col >= 0; ++c) {
                 bench_sum_add(&sum, x_at(l, pixel / (l->extent[0] * l->extent[1]), row, col, first + c),
                               weight_at(l, out, c, ky, kx));
@@ -79,11 +82,14 @@ static bench_sum data_at(const layer *l, int64_t at)
 {
     const hal_conv_shape *s = l->s;
     bench_sum sum = {.exact = 0.0};
-    const int64_t in = at % s->in, pixel = at / s->in, first = in / l->group_in * l->group_out;
+    const int64_t in = at % s->in;
+    const int64_t pixel = at / s->in;
+    const int64_t first = in / l->group_in * l->group_out;
     const int64_t place[2] = {pixel / s->width % s->height, pixel % s->width};
     for (int64_t ky = 0; ky < s->kernel[0]; ++ky) {
         for (int64_t kx = 0; kx < s->kernel[1]; ++kx) {
-            const int64_t row = meets(l, 0, place[0], ky), col = meets(l, 1, place[1], kx);
+            const int64_t row = meets(l, 0, place[0], ky);
+            const int64_t col = meets(l, 1, place[1], kx);
             for (int64_t o = first; o < first + l->group_out && row >= 0 && col >= 0; ++o) {
                 bench_sum_add(&sum, dy_at(l, pixel / (s->height * s->width), row, col, o),
                               weight_at(l, o, in % l->group_in, ky, kx));
@@ -97,13 +103,15 @@ static bench_sum weight_gradient_at(const layer *l, int64_t at)
 {
     const hal_conv_shape *s = l->s;
     bench_sum sum = {.exact = 0.0};
-    const int64_t out = at / l->terms, kx = at % s->kernel[1];
+    const int64_t out = at / l->terms;
+    const int64_t kx = at % s->kernel[1];
     const int64_t ky = at / s->kernel[1] % s->kernel[0];
     const int64_t in = at % l->terms / (s->kernel[0] * s->kernel[1]) + out / l->group_out * l->group_in;
     for (int64_t i = 0; i < l->images * l->extent[0] * l->extent[1]; ++i) {
         const int64_t n = i / (l->extent[0] * l->extent[1]);
         const int64_t place[2] = {i / l->extent[1] % l->extent[0], i % l->extent[1]};
-        const int64_t row = met(s, 0, place[0], ky), col = met(s, 1, place[1], kx);
+        const int64_t row = met(s, 0, place[0], ky);
+        const int64_t col = met(s, 1, place[1], kx);
         if (row >= 0 && col >= 0) {
             bench_sum_add(&sum, x_at(l, n, row, col, in), dy_at(l, n, place[0], place[1], out));
         }

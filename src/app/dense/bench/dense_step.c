@@ -37,7 +37,9 @@ static weft_status fill(dense_step *s)
     WEFT_TRY_GOTO(tensor_upload(&s->ids, ids), status, done);
     WEFT_TRY_GOTO(tensor_upload(&s->label, label), status, done);
 done:
-    WEFT_FREE_ALL(pixels, ids, label);
+    weft_free(pixels);
+    weft_free(ids);
+    weft_free(label);
     return status;
 }
 
@@ -61,7 +63,10 @@ static weft_status open_step(dense_step *s, const dense_config *config)
 
 static void close_step(dense_step *s)
 {
-    TENSOR_DESTROY_ALL(&s->pixels, &s->ids, &s->label, &s->loss);
+    tensor_destroy(&s->pixels);
+    tensor_destroy(&s->ids);
+    tensor_destroy(&s->label);
+    tensor_destroy(&s->loss);
     replica_destroy(&s->replica);
     dense_model_destroy(&s->model);
     comm_destroy(s->comm);

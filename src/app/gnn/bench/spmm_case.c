@@ -41,7 +41,8 @@ typedef struct bench_operands {
 
 static void free_operands(weft_hal *hal, bench_operands *o)
 {
-    WEFT_FREE_ALL(o->host_x, o->host_out);
+    weft_free(o->host_x);
+    weft_free(o->host_out);
     void *const device[] = {o->x, o->out, o->given_x, o->given_out, o->vertex, o->position};
     for (size_t i = 0; i < sizeof device / sizeof *device; i++) {
         hal->mem.free(hal, device[i]);
@@ -65,7 +66,8 @@ static weft_status reorder(weft_hal *hal, int64_t rows, int64_t d, const void *i
 
 static weft_status new_operands(weft_hal *hal, const bench_matrix *matrix, int64_t d, bench_operands *o)
 {
-    const size_t rows = (size_t)matrix->csr.rows, floats = rows * (size_t)d;
+    const size_t rows = (size_t)matrix->csr.rows;
+    const size_t floats = rows * (size_t)d;
     const size_t bytes = floats * sizeof(float);
     WEFT_TRY(WEFT_NEW(&o->host_x, floats, WEFT_MEM_FEATURE));
     WEFT_TRY(WEFT_NEW(&o->host_out, floats, WEFT_MEM_FEATURE));
@@ -98,7 +100,8 @@ static weft_status run_once(void *argument)
     const bench_job *job = argument;
     weft_hal *hal = job->hal;
     const bench_operands *o = job->operands;
-    const int64_t d = job->d, rows = job->matrix->csr.rows;
+    const int64_t d = job->d;
+    const int64_t rows = job->matrix->csr.rows;
     const hal_spmm_run_args args = {.matrix = job->spmm,
                                     .x = hal_mat_of(o->x, WEFT_DTYPE_F32, job->matrix->csr.cols, d, d),
                                     .out = hal_mat_of(o->out, WEFT_DTYPE_F32, rows, d, d)};

@@ -67,6 +67,9 @@ done:
 
 void bench_matrix_free(bench_matrix *matrix)
 {
-    WEFT_FREE_ALL(matrix->place, matrix->vertex, matrix->offset, matrix->column);
+    weft_free(matrix->place);
+    weft_free(matrix->vertex);
+    weft_free(matrix->offset);
+    weft_free(matrix->column);
     *matrix = (bench_matrix){0};
 }
