@@ -14,9 +14,9 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "base/path.h"
 #include "dense/data/image_reader.h"
 #include "dense/data/image_records.h"
+#include "io/text/path_name.h"
 
 enum { SIDE = 32, PLANE = SIDE * SIDE, CHANNELS = 3, BATCHES_MAX = 64 };
 

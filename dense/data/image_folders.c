@@ -13,10 +13,10 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/path.h"
 #include "dense/data/image_files.h"
 #include "dense/data/image_reader.h"
 #include "dense/data/names/image_names.h"
+#include "io/text/path_name.h"
 
 enum { DEEPEST = 32, LOOKED_AT = 4096 /* entries, to find out whether there is an image */ };
 

@@ -11,9 +11,9 @@
 #include <dirent.h>
 #include <string.h>
 
-#include "base/path.h"
 #include "dense/data/image_file.h"
 #include "dense/data/image_reader.h"
+#include "io/text/path_name.h"
 
 enum { LEVELS = 2, FOLDERS_MAX = 1024 /* that are looked at */, NAMED = 4, NAMES_BYTES = 1024 };
 

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/path.h"
 #include "dense/data/image_list.h"
 #include "dense/data/names/image_names.h"
+#include "io/text/path_name.h"
 
 /* The first of some names in their order: a folder's entries come in any. */
 static void keep_first(int64_t before, const char *name, char first[FILE_PATH_MAX])

@@ -130,7 +130,8 @@ bool image_name_lies_beside(const char *name)
            begins_with(file, "LICENSE") || strcasecmp(file, "Thumbs.db") == 0;
 }
 
-bool image_name_is_plain(const char *from)
+/* An image may belong to a class: it is in a folder, and no folder from `from` on is hidden, "." or "..". */
+static bool is_plain(const char *from)
 {
     for (const char *part = from; part != NULL; part = strchr(part, '/')) {
         part += *part == '/' && part > from;
@@ -149,7 +150,7 @@ bool image_name_in_split(const char *name, bool rooted, image_words *words)
     for (const char *part = name, *slash; (slash = strchr(part, '/')) != NULL; part = slash + 1) {
         const size_t bytes = (size_t)(slash - part);
         const int split = image_word_split(part, bytes);
-        if (split >= 0 && image_name_is_plain(slash + 1)) {
+        if (split >= 0 && is_plain(slash + 1)) {
             *words = (image_words){.split = split,
                                    .word = part,
                                    .word_bytes = bytes,
@@ -168,5 +169,5 @@ bool image_name_in_class(const char *name, size_t root, image_words *words)
 {
     const char *class = name + root;
     *words = (image_words){.split = SPLIT_TRAIN, .word = name, .class = class, .class_bytes = strcspn(class, "/")};
-    return image_name_is_plain(class);
+    return is_plain(class);
 }

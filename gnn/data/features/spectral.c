@@ -261,8 +261,9 @@ static void choose(const solver *s, double *vectors)
     }
 }
 
-weft_status spectral_solve(const weft_graph *graph, int64_t width, uint64_t seed, int64_t memory_bytes,
-                           double **vectors, double *values)
+/* The vectors in double precision, of length 1, with their eigenvalues [width]. [out] vectors [n, width] */
+static weft_status solve(const weft_graph *graph, int64_t width, uint64_t seed, int64_t memory_bytes, double **vectors,
+                         double *values)
 {
     solver s = {.x = NULL};
     weft_status status;
@@ -286,7 +287,7 @@ weft_status spectral_features(const weft_graph *graph, int64_t width, uint64_t s
     weft_status status;
     *matrix = NULL;
     WEFT_TRY_GOTO(WEFT_NEW(&values, width, WEFT_MEM_WORKSPACE), status, done);
-    WEFT_TRY_GOTO(spectral_solve(graph, width, seed, memory_bytes, &vectors, values), status, done);
+    WEFT_TRY_GOTO(solve(graph, width, seed, memory_bytes, &vectors, values), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(matrix, graph->vertices * width, WEFT_MEM_FEATURE), status, done);
     const double scale = sqrt((double)graph->vertices);
     for (int64_t i = 0; i < graph->vertices * width; i++) {

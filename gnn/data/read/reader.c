@@ -7,7 +7,6 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/nearest.h"
-#include "base/path.h"
 #include "gnn/data/build/arcs.h"
 #include "gnn/data/convert_options.def"
 #include "gnn/data/read/reader_formats.h"
@@ -15,6 +14,7 @@
 #include "io/foreign_kind.h"
 #include "io/npy.h"
 #include "io/text/foreign_file.h"
+#include "io/text/path_name.h"
 
 enum { FORMATS = 12 };
 

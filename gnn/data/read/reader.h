@@ -114,23 +114,4 @@ typedef struct convert_options {
 /* Read, symmetrise, sort, de-duplicate, validate, write the store atomically; logs vertex and edge counts. */
 weft_status reader_convert(const char *input, const char *store, const convert_options *options);
 
-/* Edge e goes from from[e] to to[e]. */
-typedef struct reader_edges {
-    int64_t edges;
-    const int32_t *from, *to;
-} reader_edges;
-
-/* Sorted by destination, without duplicates; the arrays are the caller's to free. */
-typedef struct reader_csr {
-    int64_t *offset; /* [vertices + 1] */
-    int32_t *source; /* [at least entries] */
-    int64_t entries;
-    bool symmetric; /* it equals its transpose */
-} reader_csr;
-
-/* Sort edges into CSR; optionally add reverses; drop or keep self-loops. [out] csr: all zero on failure. WEFT_ERR_DATA
- * names the first edge with an id out of range. Parallel, deterministic. */
-weft_status reader_build_csr(int64_t vertices, const reader_edges *edges, bool add_reverse, bool keep_self_loops,
-                             reader_csr *csr);
-
 #endif

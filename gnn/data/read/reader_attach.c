@@ -9,9 +9,9 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "base/path.h"
 #include "gnn/data/convert_options.def"
 #include "gnn/data/features/features_made.h"
+#include "io/text/path_name.h"
 
 typedef enum file_kind { KIND_FOLDER, KIND_NPY, KIND_NPZ, KIND_TEXT } file_kind;
 

@@ -11,13 +11,13 @@
 #include <inttypes.h>
 
 #include "base/log.h"
-#include "base/path.h"
 #include "gnn/data/build/arcs.h"
 #include "gnn/data/convert_options.def"
 #include "gnn/data/edges/edge_text.h"
 #include "gnn/data/edges/table_facts.h"
 #include "gnn/data/read/reader_formats.h"
 #include "gnn/data/read/reader_parts.h"
+#include "io/text/path_name.h"
 #include "io/text/text_table.h"
 
 enum { MANY = 10000000, FEW = 4 };

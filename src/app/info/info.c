@@ -13,7 +13,7 @@
 #include "app/version/versions.h"
 #include "base/file.h"
 #include "base/nearest.h"
-#include "base/path.h"
+#include "io/text/path_name.h"
 #include "table/table.h"
 
 enum { NAMES_MAX = 96 };

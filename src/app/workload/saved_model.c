@@ -12,8 +12,8 @@
 #include "app/workload/app_catalog.h"
 #include "app/workload/workload.h"
 #include "base/log.h"
-#include "base/path.h"
 #include "io/json.h"
+#include "io/text/path_name.h"
 #include "train/checkpoint/checkpoint.h"
 
 enum { JSON_MAX = 1 << 20 };

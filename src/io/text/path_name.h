@@ -1,6 +1,6 @@
-/* base/path.h: what the text of a path, and what stands there, say. */
-#ifndef WEFT_BASE_PATH_H
-#define WEFT_BASE_PATH_H
+/* io/text/path_name.h: what the text of a path, and what stands there, say. */
+#ifndef WEFT_IO_TEXT_PATH_NAME_H
+#define WEFT_IO_TEXT_PATH_NAME_H
 
 #include <stdbool.h>
 

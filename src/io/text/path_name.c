@@ -1,5 +1,5 @@
-/* base/path.c: see base/path.h. */
-#include "base/path.h"
+/* io/text/path_name.c: see io/text/path_name.h. */
+#include "io/text/path_name.h"
 
 #include <string.h>
 #include <sys/stat.h>

@@ -1,7 +1,7 @@
 /* Ends of paths, and what is a folder, against files and links that stand there. */
 #include <unistd.h>
 
-#include "base/path.h"
+#include "io/text/path_name.h"
 #include "support/folder.h"
 
 static void test_ends(void **state)
