@@ -33,10 +33,7 @@ weft_status gnn_connections_create(weft_hal *hal, const gnn_plan *plan, const gn
 
 void gnn_connections_destroy(gnn_connections *c)
 {
-    tensor_destroy(&c->skipped);
-    tensor_destroy(&c->gradient);
-    tensor_destroy(&c->index);
-    tensor_destroy(&c->collected);
+    TENSOR_DESTROY_ALL(&c->skipped, &c->gradient, &c->index, &c->collected);
 }
 
 static weft_tensor columns_of(const gnn_connections *c, const weft_tensor *all, int k)

@@ -58,8 +58,7 @@ static weft_status measure_columns(weft_comm *comm, const weft_graph *graph, con
                                    input_moments *moments)
 {
     int64_t cols = graph->features;
-    double *mean = moments->mean;
-    double *deviation = moments->deviation;
+    double *mean = moments->mean, *deviation = moments->deviation;
     const double n = (double)graph->vertices;
     int64_t i;
     row_walk walk = walk_rows(part);
@@ -137,8 +136,7 @@ static weft_status copy_rows(const weft_graph *graph, const weft_part *part, gnn
                              const double *mean, const double *factor, float *room, void *other, int64_t room_rows,
                              weft_tensor *x)
 {
-    const int64_t cols = graph->features;
-    const int64_t piece_rows = room_rows / 2;
+    const int64_t cols = graph->features, piece_rows = room_rows / 2;
     row_piece pieces[2] = {{.rows = room}, {.rows = room + piece_rows * cols, .begin = part->n_shared}};
     row_walk walk = walk_rows(part);
     log_progress progress = log_progress_begin("load features", "rows", (double)part->n_owned);
@@ -209,9 +207,7 @@ weft_status gnn_load_features(weft_comm *comm, const weft_graph *graph, const we
     }
     status = copy_rows(graph, part, scaling, standard ? moments->mean : NULL, factor, room, other, room_rows, x);
 done:
-    weft_free(room);
-    weft_free(other);
-    weft_free(factor);
+    WEFT_FREE_ALL(room, other, factor);
     return comm_agree(comm, status);
 }
 
@@ -265,9 +261,7 @@ static weft_status load_sparse(weft_hal *hal, const weft_graph *graph, const wef
     const hal_csr csr = {.rows = part->n_owned, .cols = cols, .offset = offset, .column = column};
     status = tensor_features_create(hal, &csr, value, WEFT_MEM_FEATURE, features);
 done:
-    weft_free(offset);
-    weft_free(column);
-    weft_free(value);
+    WEFT_FREE_ALL(offset, column, value);
     return status;
 }
 
@@ -279,8 +273,6 @@ weft_status gnn_load_sparse_features(weft_comm *comm, weft_hal *hal, const weft_
 }
 
 /* ---- labels ---- */
-
-enum { LABEL, TARGET, SPLIT, ARRAYS };
 
 static weft_status check_labels(const weft_graph *graph, train_loss loss)
 {
@@ -304,58 +296,35 @@ static int32_t class_at(const weft_graph *graph, const int32_t *class_of, int64_
     return class_of != NULL && label >= 0 ? class_of[label] : label;
 }
 
-static weft_status take_labels(gnn_labels *labels, const weft_graph *graph, const weft_part *part,
-                               const int32_t *class_of)
+static void take_labels(train_labels *labels, const weft_graph *graph, const weft_part *part, const int32_t *class_of)
 {
-    train_targets *t = &labels->targets;
-    int64_t rows = part->n_owned;
-    assert(t->rows == rows);
-    uint8_t *split = NULL;
-    WEFT_TRY(WEFT_NEW(&split, rows, WEFT_MEM_FEATURE));
-    labels->host[SPLIT] = split;
-    t->split_host = split;
-    t->labelled = true;
-    if (t->loss == TRAIN_LOSS_XENT) {
-        int32_t *label = NULL;
-        WEFT_TRY(WEFT_NEW(&label, rows, WEFT_MEM_FEATURE));
-        labels->host[LABEL] = label;
-        t->label_host = label;
-        for (int64_t i = 0; i < rows; ++i) {
-            label[i] = class_at(graph, class_of, part->gid[i]);
-        }
-    } else {
-        float *target = NULL;
-        WEFT_TRY(WEFT_NEW(&target, rows * t->outputs, WEFT_MEM_FEATURE));
-        labels->host[TARGET] = target;
-        t->target_host = target;
-        for (int64_t i = 0; i < rows; ++i) {
-            if (graph->target != NULL) {
-                memcpy(target + i * t->outputs, graph->target + part->gid[i] * t->outputs,
-                       (size_t)t->outputs * sizeof *target);
-            } else {
-                const int32_t label = class_at(graph, class_of, part->gid[i]);
-                target[i] = label < 0 ? NAN : (float)label;
-            }
+    const int64_t outputs = labels->targets.outputs;
+    for (int64_t i = 0; i < part->n_owned; ++i) {
+        const int64_t vertex = part->gid[i];
+        labels->split[i] = graph->split[vertex];
+        if (labels->label != NULL) {
+            labels->label[i] = class_at(graph, class_of, vertex);
+        } else if (graph->target != NULL) {
+            memcpy(labels->target + i * outputs, graph->target + vertex * outputs, (size_t)outputs * sizeof(float));
+        } else {
+            const int32_t label = class_at(graph, class_of, vertex);
+            labels->target[i] = label < 0 ? NAN : (float)label;
         }
     }
-    for (int64_t i = 0; i < rows; ++i) {
-        split[i] = graph->split[part->gid[i]];
-    }
-    return WEFT_OK;
 }
 
 /* A row without any label counts nowhere; its split becomes "none" so that every op agrees on that. */
-static void count_rows(gnn_labels *labels)
+static void count_rows(train_labels *labels)
 {
     train_targets *t = &labels->targets;
-    uint8_t *split = labels->host[SPLIT];
+    uint8_t *split = labels->split;
     for (int64_t i = 0; i < t->rows; ++i) {
         int64_t labelled = 0;
-        if (t->loss == TRAIN_LOSS_XENT) {
-            labelled = t->label_host[i] >= 0;
+        if (labels->label != NULL) {
+            labelled = labels->label[i] >= 0;
         } else {
             for (int64_t c = 0; c < t->outputs; ++c) {
-                labelled += !isnan(t->target_host[i * t->outputs + c]);
+                labelled += !isnan(labels->target[i * t->outputs + c]);
             }
         }
         if (labelled == 0 || split[i] >= TRAIN_SPLITS) {
@@ -367,61 +336,24 @@ static void count_rows(gnn_labels *labels)
     }
 }
 
-static weft_status to_device(gnn_labels *labels, int which, const void *host, size_t bytes)
-{
-    if (host == NULL || bytes == 0) {
-        return WEFT_OK;
-    }
-    weft_hal *hal = labels->hal;
-    WEFT_TRY(hal->mem.alloc(hal, bytes, WEFT_MEM_FEATURE, &labels->device[which]));
-    return hal->mem.upload(hal, labels->device[which], host, bytes);
-}
-
-/* One mask a split, of the rows that count. */
-static weft_status make_masks(gnn_labels *labels)
-{
-    train_targets *t = &labels->targets;
-    uint8_t *mask = NULL;
-    WEFT_TRY(WEFT_NEW(&mask, TRAIN_SPLITS * t->rows, WEFT_MEM_FEATURE));
-    for (int s = 0; s < TRAIN_SPLITS; ++s) {
-        for (int64_t i = 0; i < t->rows; ++i) {
-            mask[s * t->rows + i] = t->split_host[i] == s;
-        }
-    }
-    weft_status status = to_device(labels, SPLIT, mask, TRAIN_SPLITS * (size_t)t->rows);
-    weft_free(mask);
-    for (int s = 0; s < TRAIN_SPLITS && labels->device[SPLIT] != NULL; ++s) {
-        t->mask[s] = (const uint8_t *)labels->device[SPLIT] + s * t->rows;
-    }
-    return status;
-}
-
-static weft_status load_local(gnn_labels *labels, const weft_graph *graph, const weft_part *part,
+static weft_status load_local(train_labels *labels, weft_hal *hal, const weft_graph *graph, const weft_part *part,
                               const int32_t *class_of)
 {
-    train_targets *t = &labels->targets;
-    size_t rows = (size_t)part->n_owned;
-    WEFT_TRY(check_labels(graph, t->loss));
-    WEFT_TRY(take_labels(labels, graph, part, class_of));
+    WEFT_TRY(check_labels(graph, labels->targets.loss));
+    WEFT_TRY(labels_create(labels, WEFT_MEM_FEATURE));
+    take_labels(labels, graph, part, class_of);
     count_rows(labels);
-    WEFT_TRY(to_device(labels, LABEL, t->label_host, rows * sizeof(int32_t)));
-    WEFT_TRY(to_device(labels, TARGET, t->target_host, rows * (size_t)t->outputs * sizeof(float)));
-    WEFT_TRY(make_masks(labels));
-    t->label = labels->device[LABEL];
-    t->target = labels->device[TARGET];
-    return WEFT_OK;
+    return labels_upload(labels, hal);
 }
 
 weft_status gnn_load_labels(weft_comm *comm, weft_hal *hal, const weft_graph *graph, const weft_part *part,
-                            train_loss loss, const int32_t *class_of, gnn_labels *labels)
+                            train_loss loss, const int32_t *class_of, train_labels *labels)
 {
-    memset(labels, 0, sizeof *labels);
-    labels->hal = hal;
+    const int64_t tasks = graph->target != NULL ? graph->tasks : 1;
+    *labels = (train_labels){
+        .targets = {.rows = part->n_owned, .loss = loss, .outputs = loss == TRAIN_LOSS_XENT ? graph->classes : tasks}};
     train_targets *t = &labels->targets;
-    t->rows = part->n_owned;
-    t->loss = loss;
-    t->outputs = loss == TRAIN_LOSS_XENT ? graph->classes : (graph->target != NULL ? graph->tasks : 1);
-    WEFT_TRY(comm_agree(comm, load_local(labels, graph, part, class_of)));
+    WEFT_TRY(comm_agree(comm, load_local(labels, hal, graph, part, class_of)));
     WEFT_TRY(comm_allreduce(comm, t->counted, TRAIN_SPLITS, WEFT_DTYPE_I64, COMM_SUM));
     return comm_allreduce(comm, &t->loss_entries, 1, WEFT_DTYPE_I64, COMM_SUM);
 }
@@ -435,15 +367,4 @@ weft_status gnn_read_rows(const train_targets *targets, uint8_t **read)
         (*read)[i] = targets->split_host[i] == TRAIN_SPLIT_TRAIN;
     }
     return WEFT_OK;
-}
-
-void gnn_labels_destroy(gnn_labels *labels)
-{
-    for (int which = LABEL; which < ARRAYS; ++which) {
-        if (labels->device[which] != NULL) {
-            labels->hal->mem.free(labels->hal, labels->device[which]);
-        }
-        weft_free(labels->host[which]);
-    }
-    memset(labels, 0, sizeof *labels);
 }

@@ -12,7 +12,7 @@
 #include "partition/part.h"
 #include "tensor/tensor_features.h"
 #include "train/input_moments.h"
-#include "train/model.h"
+#include "train/labels.h"
 
 #define GNN_FEATURE_SCALINGS(X)                                                                                        \
     X(GNN_SCALE_NONE, "none")                                                                                          \
@@ -37,22 +37,14 @@ weft_status gnn_load_features(weft_comm *comm, const weft_graph *graph, const we
 weft_status gnn_load_sparse_features(weft_comm *comm, weft_hal *hal, const weft_graph *graph, const weft_part *part,
                                      gnn_feature_scaling scaling, tensor_features *features);
 
-typedef struct gnn_labels {
-    train_targets targets;
-    weft_hal *hal;
-    void *device[3]; /* label, target, the masks of the splits */
-    void *host[3];   /* label, target, split */
-} gnn_labels;
-
 /* Labels and splits of the owned rows; counts over all ranks. Integer labels with two classes become one binary task
  * under TRAIN_LOSS_BCE. class_of: class of each integer label in the store, or -1 for a label that counts as none;
  * NULL: the label itself. WEFT_ERR_DATA when the store has no labels or splits; WEFT_ERR_USAGE when the loss does not
- * fit them. Collective. */
+ * fit them. Free with labels_destroy, also after a failure. Collective. */
 weft_status gnn_load_labels(weft_comm *comm, weft_hal *hal, const weft_graph *graph, const weft_part *part,
-                            train_loss loss, const int32_t *class_of, gnn_labels *labels);
+                            train_loss loss, const int32_t *class_of, train_labels *labels);
 /* [out] read: [rows] 1 where a training loss reads the row, the caller's; NULL without rows. WEFT_ERR_INTERNAL: of
  * targets without splits. Local. */
 weft_status gnn_read_rows(const train_targets *targets, uint8_t **read);
-void gnn_labels_destroy(gnn_labels *labels);
 
 #endif

@@ -223,8 +223,7 @@ void gnn_model_destroy(gnn_model *model)
     tensor_destroy(&model->features);
     tensor_features_destroy(&model->sparse);
     tensor_stream_destroy(&model->stream);
-    tensor_destroy(&model->panel);
-    tensor_destroy(&model->gradient);
+    TENSOR_DESTROY_ALL(&model->panel, &model->gradient);
     if (model->row_id != NULL) {
         model->hal->mem.free(model->hal, model->row_id);
     }
@@ -318,23 +317,18 @@ static weft_status activate_rows(const gnn_row_step *step, const gnn_row_span *s
 {
     const gnn_model *model = step->self;
     const int l = step->number;
-    weft_tensor all_x = gnn_layer_out(&model->layer[l]);
-    weft_tensor all_y = result_of(model, l);
-    weft_tensor x = gnn_span_of(&all_x, span);
-    weft_tensor y = gnn_span_of(&all_y, span);
+    weft_tensor all_x = gnn_layer_out(&model->layer[l]), all_y = result_of(model, l);
+    weft_tensor x = gnn_span_of(&all_x, span), y = gnn_span_of(&all_y, span);
     hal_dropout dropout = dropout_of(model, step->pass, l);
     hal_dropout here;
-    activity_begin(ACTIVITY_ELEMENTWISE);
-    weft_status status = act_forward(model, &x, gnn_span_mask(&dropout, span, &here), &y);
-    activity_end(ACTIVITY_ELEMENTWISE);
-    return status;
+    ACTIVITY_TRY(ACTIVITY_ELEMENTWISE, act_forward(model, &x, gnn_span_mask(&dropout, span, &here), &y));
+    return WEFT_OK;
 }
 
 static weft_status activate(gnn_model *model, const train_pass *pass, int l)
 {
     const int skip = model->plan.layer[l].skip;
-    weft_tensor x = gnn_layer_out(&model->layer[l]);
-    weft_tensor y = result_of(model, l);
+    weft_tensor x = gnn_layer_out(&model->layer[l]), y = result_of(model, l);
     hal_dropout dropout = dropout_of(model, pass, l);
     if (model->norm[l].kind != NORM_NONE) {
         WEFT_TRY(train_need(pass, model->norm[l].gamma));
@@ -357,24 +351,19 @@ static weft_status between_forward(gnn_model *model, const train_pass *pass, int
         return add_step(model, pass, NULL, l, activate_rows);
     }
     WEFT_TRY(gnn_aggregate_settle(&model->aggregator));
-    activity_begin(ACTIVITY_ELEMENTWISE);
-    weft_status status = activate(model, pass, l);
-    activity_end(ACTIVITY_ELEMENTWISE);
-    return status;
+    ACTIVITY_TRY(ACTIVITY_ELEMENTWISE, activate(model, pass, l));
+    return WEFT_OK;
 }
 
 static weft_status mask_features(const gnn_row_step *step, const gnn_row_span *span)
 {
     const gnn_model *model = step->self;
-    weft_tensor all_x = gnn_layer_x(&model->layer[0]);
-    weft_tensor from = gnn_span_of(&model->features, span);
+    weft_tensor all_x = gnn_layer_x(&model->layer[0]), from = gnn_span_of(&model->features, span);
     weft_tensor x = gnn_span_of(&all_x, span);
     hal_dropout dropout = dropout_of(model, step->pass, -1);
     hal_dropout here;
-    activity_begin(ACTIVITY_ELEMENTWISE);
-    weft_status status = tensor_act_forward(&from, false, gnn_span_mask(&dropout, span, &here), &x);
-    activity_end(ACTIVITY_ELEMENTWISE);
-    return status;
+    ACTIVITY_TRY(ACTIVITY_ELEMENTWISE, tensor_act_forward(&from, false, gnn_span_mask(&dropout, span, &here), &x));
+    return WEFT_OK;
 }
 
 static weft_status forward(void *self, const train_pass *pass, weft_tensor *logits)
@@ -450,15 +439,12 @@ static weft_status deactivate_rows(const gnn_row_step *step, const gnn_row_span 
 {
     const gnn_model *model = step->self;
     const int l = step->number;
-    weft_tensor all_y = result_of(model, l);
-    weft_tensor y = gnn_span_of(&all_y, span);
+    weft_tensor all_y = result_of(model, l), y = gnn_span_of(&all_y, span);
     weft_tensor dy = gnn_span_of(&step->matrix, span);
     hal_dropout dropout = dropout_of(model, step->pass, l);
     hal_dropout here;
-    activity_begin(ACTIVITY_ELEMENTWISE);
-    weft_status status = act_backward(model, &y, gnn_span_mask(&dropout, span, &here), &dy);
-    activity_end(ACTIVITY_ELEMENTWISE);
-    return status;
+    ACTIVITY_TRY(ACTIVITY_ELEMENTWISE, act_backward(model, &y, gnn_span_mask(&dropout, span, &here), &dy));
+    return WEFT_OK;
 }
 
 /* From the gradient of layer l's result to that of its linear part. */
@@ -468,10 +454,8 @@ static weft_status between_backward(gnn_model *model, const train_pass *pass, in
         return add_step(model, pass, gradient, l, deactivate_rows);
     }
     WEFT_TRY(gnn_aggregate_settle(&model->aggregator));
-    activity_begin(ACTIVITY_ELEMENTWISE);
-    weft_status status = deactivate(model, pass, l, gradient);
-    activity_end(ACTIVITY_ELEMENTWISE);
-    return status;
+    ACTIVITY_TRY(ACTIVITY_ELEMENTWISE, deactivate(model, pass, l, gradient));
+    return WEFT_OK;
 }
 
 /* Of the layer that jumping connections end in. */

@@ -109,8 +109,7 @@ static int number_in(const char *name, const char *begin, const char *end)
     if (strncmp(name, begin, lead) != 0) {
         return -1;
     }
-    const char *digits = name + lead;
-    const char *at = digits;
+    const char *digits = name + lead, *at = digits;
     for (; *at >= '0' && *at <= '9' && at - digits < 3; ++at) {
         number = 10 * number + (*at - '0');
     }
@@ -284,8 +283,7 @@ static void recognise(const train_weights *weights, gnn_config *config)
 weft_status gnn_weights_describe(const train_weights *weights, const char *origin, gnn_config *config)
 {
     const int hops = config->layers;
-    int layers = 0;
-    int found = 0;
+    int layers = 0, found = 0;
     while (layers < GNN_MAX_CONVOLUTIONS && find_numbered(weights, "layer", layers, ".bias") != NULL) {
         layers += 1;
     }
@@ -402,9 +400,7 @@ weft_status pyg_write(const char *path, const gnn_config *config, const train_we
     add_eps(config, &out);
     status = safetensors_write(path, out.item, out.count, texts, text_count);
 done:
-    weft_free(out.name);
-    weft_free(out.item);
-    weft_free(out.values);
+    WEFT_FREE_ALL(out.name, out.item, out.values);
     return status;
 }
 
@@ -422,8 +418,7 @@ static weft_status tell_model(safetensors_file *file, const char *path, gnn_conf
                "%s: expected the tensors of one of PyG's models: convs.0.lin_l.weight (GraphSAGE), convs.0.lin.weight "
                "(GCN), convs.0.att_src (GAT), convs.0.att (GAT with v2), convs.0.nn.lins.0.weight (GIN), lins.0.weight "
                "(MLP) or lin.weight alone (SGConv), or layers of one kind with numbers (conv1, conv2; layers.0, "
-               "layers.1); found "
-               "%s",
+               "layers.1); found %s",
                path, pyg_first_names(file, names_there));
     config->kind = sage               ? GNN_SAGE
                    : kinds == PYG_GCN ? GNN_GCN
@@ -449,8 +444,7 @@ static weft_status read_tensor(const safetensors_file *file, const char *path, i
 {
     const safetensors_entry *entry = safetensors_entry_at(file, i);
     char name[PARAM_NAME_BYTES];
-    float *values = NULL;
-    float *theirs = NULL;
+    float *values = NULL, *theirs = NULL;
     const bool heads = row->shape == HEADS;
     WEFT_CHECK(entry->dims == (int)row->shape, WEFT_ERR_DATA, "%s: tensor \"%s\" has %d dimensions, expected %d", path,
                entry->stored, entry->dims, (int)row->shape);

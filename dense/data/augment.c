@@ -130,14 +130,12 @@ static void stretch_part(const augment *a, const place *p, const uint8_t *pixels
     const normaliser n = normaliser_of(a);
     const int64_t channels = a->channels;
     for (int64_t y = 0; y < a->crop_height; ++y) {
-        int64_t y0;
-        int64_t y1;
+        int64_t y0, y1;
         const float down = between(y, a->crop_height, p->height, &y0, &y1);
         const uint8_t *upper = pixels + ((p->top + y0) * a->width + p->left) * channels;
         const uint8_t *lower = pixels + ((p->top + y1) * a->width + p->left) * channels;
         for (int64_t x = 0; x < a->crop_width; ++x, out += channels) {
-            int64_t x0;
-            int64_t x1;
+            int64_t x0, x1;
             const int64_t column = p->flip ? a->crop_width - 1 - x : x;
             const float right = between(column, a->crop_width, p->width, &x0, &x1);
             for (int64_t c = 0; c < channels; ++c) {

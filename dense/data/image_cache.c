@@ -178,8 +178,7 @@ void image_cache_destroy(image_cache *cache)
         weft_free(cache->segment[0]);
     }
     comm_window_destroy(cache->window);
-    weft_free(cache->segment);
-    weft_free(cache);
+    WEFT_FREE_ALL(cache->segment, cache);
 }
 
 /* ---- using ----------------------------------------------------------------------------------------------------- */
@@ -201,8 +200,7 @@ static uint8_t *state_of(const image_cache *cache, int64_t number, uint8_t **pix
 static void keep(const image_cache *cache, int64_t number, const uint8_t *pixels)
 {
     uint8_t *kept;
-    uint8_t *state = state_of(cache, number, &kept);
-    uint8_t expected = EMPTY;
+    uint8_t *state = state_of(cache, number, &kept), expected = EMPTY;
     if (state != NULL &&
         __atomic_compare_exchange_n(state, &expected, (uint8_t)FILLING, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
         memcpy(kept, pixels, cache->bytes);

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "dense/data/image_reader.h"
 #include "dense/data/image_records.h"
+#include "io/text/path_name.h"
 
 enum { SIDE = 32, PLANE = SIDE * SIDE, CHANNELS = 3, BATCHES_MAX = 64 };
 
@@ -34,12 +35,6 @@ typedef struct batch_list {
     int count;
 } batch_list;
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text);
-    return length >= strlen(end) && strcmp(text + length - strlen(end), end) == 0;
-}
-
 static int by_name(const void *a, const void *b)
 {
     return strcmp(a, b);
@@ -52,7 +47,7 @@ static weft_status list_batches(const char *folder, batch_list *list)
     const struct dirent *entry;
     weft_status status = WEFT_OK;
     while (open != NULL && list->count < BATCHES_MAX && (entry = folder_next(open, folder, &status)) != NULL) {
-        const bool binary = ends_with(entry->d_name, ".bin") || ends_with(entry->d_name, ".bin.gz");
+        const bool binary = path_ends(entry->d_name, ".bin") || path_ends(entry->d_name, ".bin.gz");
         if (binary && strncmp(entry->d_name, "data_batch_", strlen("data_batch_")) == 0) {
             snprintf(list->name[list->count++], sizeof list->name[0], "%s", entry->d_name);
         }

@@ -156,8 +156,7 @@ typedef struct run_list {
 
 static int by_spelling(const void *a, const void *b)
 {
-    const image_file *x = a;
-    const image_file *y = b;
+    const image_file *x = a, *y = b;
     const size_t shorter = (size_t)(x->class_bytes < y->class_bytes ? x->class_bytes : y->class_bytes);
     const int order = memcmp(x->tail, y->tail, shorter);
     return order != 0 ? order : (x->class_bytes > y->class_bytes) - (x->class_bytes < y->class_bytes);
@@ -170,8 +169,7 @@ static int by_name(const void *a, const void *b)
 
 static int by_place(const void *a, const void *b)
 {
-    const image_file *x = a;
-    const image_file *y = b;
+    const image_file *x = a, *y = b;
     if (x->split != y->split) {
         return x->split < y->split ? -1 : 1;
     }

@@ -20,7 +20,6 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "base/number.h"
 #include "comm/core/layout.h"
 #include "dense/data/image_options.def"
 #include "io/lock.h"
@@ -221,9 +220,7 @@ static weft_status tell_node(weft_comm *comm, image_disk *disk)
     const int64_t mine[2] = {disk->placed, disk->read_only};
     int64_t *all = NULL;
     weft_status status = comm_agree(comm, WEFT_NEW(&all, 2 * (int64_t)ranks, WEFT_MEM_WORKSPACE));
-    if (status == WEFT_OK) {
-        status = comm_allgather(comm, mine, (int64_t)sizeof mine, all);
-    }
+    status = status == WEFT_OK ? comm_allgather(comm, mine, (int64_t)sizeof mine, all) : status;
     if (status == WEFT_OK && all != NULL) {
         const int64_t *first = &all[2 * (int64_t)layout->member[layout->first[layout->node_of[comm_rank(comm)]]]];
         disk->placed = first[0];

@@ -125,8 +125,5 @@ void image_fetch_destroy(image_fetch *f)
         return;
     }
     comm_exchange_destroy(f->exchange);
-    weft_free(f->count);
-    weft_free(f->server);
-    weft_free(f->pixels);
-    weft_free(f);
+    WEFT_FREE_ALL(f->count, f->server, f->pixels, f);
 }

@@ -73,8 +73,7 @@ weft_status image_bytes_open(const char *path, const image_options *options, ima
 
 void image_bytes_close(image_bytes *all)
 {
-    weft_free(all->path);
-    weft_free(all->unpacked);
+    WEFT_FREE_ALL(all->path, all->unpacked);
     file_map_close(&all->map);
     *all = (image_bytes){.bytes = 0};
 }

@@ -6,8 +6,6 @@
  */
 #include "dense/data/image_files.h"
 
-#include <string.h>
-
 #include <omp.h>
 
 #include "base/alloc.h"
@@ -100,9 +98,7 @@ static weft_status learn_sizes(weft_comm *comm, const char *path, const image_op
     int32_t *all = NULL;
     int64_t *bytes = NULL;
     weft_status status = WEFT_NEW(&all, 2 * LOOKS * (int64_t)files->count, WEFT_MEM_WORKSPACE);
-    if (status == WEFT_OK) {
-        status = WEFT_NEW(&bytes, comm_size(comm), WEFT_MEM_WORKSPACE);
-    }
+    status = status == WEFT_OK ? WEFT_NEW(&bytes, comm_size(comm), WEFT_MEM_WORKSPACE) : status;
     status = comm_agree(comm, status);
     if (all != NULL && bytes != NULL && status == WEFT_OK) {
         status = find_sizes(comm, path, options, files, set, all, bytes);
@@ -112,8 +108,7 @@ static weft_status learn_sizes(weft_comm *comm, const char *path, const image_op
         files->file[i].width = all[LOOKS * i + 1];
         files->file[i].channels = all[LOOKS * i + 2];
     }
-    weft_free(all);
-    weft_free(bytes);
+    WEFT_FREE_ALL(all, bytes);
     return status;
 }
 

@@ -16,14 +16,9 @@
 #include "dense/data/image_files.h"
 #include "dense/data/image_reader.h"
 #include "dense/data/names/image_names.h"
+#include "io/text/path_name.h"
 
 enum { DEEPEST = 32, LOOKED_AT = 4096 /* entries, to find out whether there is an image */ };
-
-static bool is_folder(const char *path)
-{
-    struct stat facts;
-    return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
-}
 
 /* root: "" where names are paths already. */
 static weft_status join(const char *root, const char *inside, char path[FILE_PATH_MAX])
@@ -56,8 +51,7 @@ typedef weft_status (*entry_fn)(const char *root, const char *inside, image_file
 /* fn for each entry of root/inside, whose name begins with no dot. */
 static weft_status each_entry(const char *root, const char *inside, image_files *files, entry_fn fn)
 {
-    char path[FILE_PATH_MAX];
-    char name[FILE_PATH_MAX];
+    char path[FILE_PATH_MAX], name[FILE_PATH_MAX];
     WEFT_TRY(join(root, inside, path));
     const char *between = inside[0] != '\0' ? "/" : "";
     DIR *folder = opendir(path);
@@ -134,7 +128,7 @@ static weft_status add_class(const char *root, const char *inside, image_files *
 {
     char path[FILE_PATH_MAX];
     WEFT_TRY(join(root, inside, path));
-    if (!is_folder(path)) {
+    if (!path_is_folder(path)) {
         image_files_pass_over(files, inside);
         return WEFT_OK;
     }
@@ -152,7 +146,7 @@ static weft_status add_split(const char *root, const char *inside, image_files *
 {
     char path[FILE_PATH_MAX];
     WEFT_TRY(join(root, inside, path));
-    if (!is_folder(path)) {
+    if (!path_is_folder(path)) {
         return WEFT_OK;
     }
     if (image_word_split(inside, strlen(inside)) >= 0) {
@@ -183,7 +177,7 @@ static weft_status list_place(const char *path, image_files *files)
     for (size_t length = strlen(plain); length > 1 && plain[length - 1] == '/'; --length) {
         plain[length - 1] = '\0';
     }
-    return is_folder(plain) ? each_entry("", plain, files, add_loose) : add_single("", plain, files);
+    return path_is_folder(plain) ? each_entry("", plain, files, add_loose) : add_single("", plain, files);
 }
 
 /* Files and folders of loose images, which keep the names that they were given by. */
@@ -201,7 +195,8 @@ static weft_status find_root(const char *path, const image_options *options, ima
 {
     const char *slash = strrchr(path, '/');
     const bool several = options->paths > 1;
-    *single = layout == IMAGE_LAYOUT_LOOSE && !several && !is_folder(path) ? (slash != NULL ? slash + 1 : path) : NULL;
+    *single =
+        layout == IMAGE_LAYOUT_LOOSE && !several && !path_is_folder(path) ? (slash != NULL ? slash + 1 : path) : NULL;
     const size_t length = several ? 0 : *single == NULL ? strlen(path) : slash != NULL ? (size_t)(slash + 1 - path) : 1;
     WEFT_TRY(WEFT_NEW(root, length + 1, WEFT_MEM_GENERAL));
     memcpy(*root, *single != NULL && slash == NULL ? "." : path, length);
@@ -228,9 +223,7 @@ static weft_status open_files(weft_comm *comm, const char *path, const image_opt
     image_files *files = NULL;
     char *root = NULL;
     weft_status status = image_files_create(layout, &files);
-    if (status == WEFT_OK) {
-        status = list_files(path, options, layout, &root, files);
-    }
+    status = status == WEFT_OK ? list_files(path, options, layout, &root, files) : status;
     status = comm_agree(comm, status);
     if (status != WEFT_OK) {
         weft_free(root);
@@ -273,7 +266,7 @@ static bool holds_image(const char *path, int above, int below, int *left)
     while (folder != NULL && !found && (*left)-- > 0 && (entry = folder_next(folder, path, &status)) != NULL) {
         found = above <= 0 && is_image(entry->d_name);
         if (!found && below > 0 && entry->d_name[0] != '.' &&
-            file_path(inside, "%s/%s", path, entry->d_name) == WEFT_OK && is_folder(inside)) {
+            file_path(inside, "%s/%s", path, entry->d_name) == WEFT_OK && path_is_folder(inside)) {
             found = holds_image(inside, above - 1, below - 1, left);
         }
     }
@@ -289,7 +282,7 @@ static bool is_split(const char *path, const char *name)
     char inside[FILE_PATH_MAX];
     int left = LOOKED_AT;
     const int split = image_word_split(name, strlen(name));
-    return split >= 0 && file_path(inside, "%s/%s", path, name) == WEFT_OK && is_folder(inside) &&
+    return split >= 0 && file_path(inside, "%s/%s", path, name) == WEFT_OK && path_is_folder(inside) &&
            (split == IMAGE_TRAIN || holds_image(inside, 1, 2, &left));
 }
 
@@ -311,15 +304,15 @@ static bool matches_splits(const char *path)
 static bool matches_classes(const char *path)
 {
     int left = LOOKED_AT;
-    return is_folder(path) && holds_image(path, 1, 2, &left);
+    return path_is_folder(path) && holds_image(path, 1, 2, &left);
 }
 
 static bool matches_loose(const char *path)
 {
     const char *slash = strrchr(path, '/');
     int left = INT_MAX;
-    return is_folder(path) ? holds_image(path, 0, 0, &left)
-                           : file_exists(path) && is_image(slash != NULL ? slash + 1 : path);
+    return path_is_folder(path) ? holds_image(path, 0, 0, &left)
+                                : file_exists(path) && is_image(slash != NULL ? slash + 1 : path);
 }
 
 const image_reader image_reader_folders = {

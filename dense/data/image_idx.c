@@ -22,8 +22,7 @@ enum { IDX_BYTES = 0x08, HEAD_IMAGES = 16, HEAD_LABELS = 8, PREFIXES_MAX = 8, PR
 
 /* Where a set is: EMNIST keeps several in one folder, by a prefix. */
 typedef struct idx_place {
-    char folder[FILE_PATH_MAX];
-    char prefix[PREFIXES_MAX][PREFIX_BYTES];
+    char folder[FILE_PATH_MAX], prefix[PREFIXES_MAX][PREFIX_BYTES];
     int prefixes;
 } idx_place;
 
@@ -134,8 +133,7 @@ static weft_status check_magic(const char *path, const image_bytes *all, int dim
 static uint64_t stated_bytes(const uint8_t *data, size_t bytes)
 {
     const uint32_t magic = bytes >= 4 ? big_endian(data) : 0;
-    const size_t dims = magic & 0xff;
-    const size_t head = 4 + 4 * dims;
+    const size_t dims = magic & 0xff, head = 4 + 4 * dims;
     uint64_t values = 1;
     if (magic >> 8 != IDX_BYTES || dims > 3 || bytes < head) {
         return 0;
@@ -155,14 +153,12 @@ static weft_status read_images(const char *path, const image_options *options, i
     const uint8_t *data = all->data;
     const size_t bytes = all->bytes;
     WEFT_TRY(check_magic(path, all, 3, HEAD_IMAGES));
-    const int64_t count = big_endian(data + 4);
-    const int64_t height = big_endian(data + 8);
+    const int64_t count = big_endian(data + 4), height = big_endian(data + 8);
     const int64_t width = big_endian(data + 12);
     WEFT_CHECK(height >= 1 && width >= 1 && height <= IMAGE_SIDE_MAX && width <= IMAGE_SIDE_MAX, WEFT_ERR_DATA,
                "%s: images of %lld x %lld pixels; each side has 1 to %d", path, (long long)height, (long long)width,
                IMAGE_SIDE_MAX);
-    const size_t needed = (size_t)(count * height * width);
-    const size_t pixels = bytes - HEAD_IMAGES;
+    const size_t needed = (size_t)(count * height * width), pixels = bytes - HEAD_IMAGES;
     const bool more = all->unpacked != NULL && pixels > needed; /* the rest was not unpacked */
     WEFT_CHECK(pixels == needed, WEFT_ERR_DATA,
                "%s: %s%zu bytes of pixels, %lld images of %lld x %lld need %zu: cut off, or not IDX", path,
@@ -185,8 +181,7 @@ static weft_status take_labels(const char *path, const image_bytes *all, image_p
     const uint8_t *data = all->data;
     const size_t bytes = all->bytes;
     WEFT_TRY(check_magic(path, all, 1, HEAD_LABELS));
-    const int64_t count = big_endian(data + 4);
-    const int64_t held = (int64_t)(bytes - HEAD_LABELS);
+    const int64_t count = big_endian(data + 4), held = (int64_t)(bytes - HEAD_LABELS);
     const bool more = all->unpacked != NULL && held > count; /* the rest was not unpacked */
     WEFT_CHECK(held == count, WEFT_ERR_DATA, "%s: states %lld labels and holds %s%lld: cut off, or not IDX", path,
                (long long)count, more ? "more than " : "", (long long)(more ? count : held));
@@ -214,8 +209,7 @@ static weft_status read_labels(const char *path, const image_options *options, i
 
 static weft_status read_part(const idx_place *place, int split, const image_options *options, image_set *set)
 {
-    char path[FILE_PATH_MAX];
-    char labels[FILE_PATH_MAX];
+    char path[FILE_PATH_MAX], labels[FILE_PATH_MAX];
     image_records *records = set->store->self;
     image_part *part = &set->store->part[split];
     WEFT_CHECK(find_file(place, split, "images", 3, path), WEFT_ERR_NOINPUT, "%s: is missing, plain and packed (%s.gz)",

@@ -10,10 +10,10 @@
  */
 #include <dirent.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "dense/data/image_file.h"
 #include "dense/data/image_reader.h"
+#include "io/text/path_name.h"
 
 enum { LEVELS = 2, FOLDERS_MAX = 1024 /* that are looked at */, NAMED = 4, NAMES_BYTES = 1024 };
 
@@ -25,16 +25,10 @@ typedef struct inner_search {
     char pickled[FILE_PATH_MAX]; /* a folder of Python's files; "": none */
 } inner_search;
 
-static bool is_folder(const char *path)
-{
-    struct stat facts;
-    return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
-}
-
 static bool holds(const char *folder, const char *name)
 {
     char path[FILE_PATH_MAX];
-    return file_path(path, "%s/%s", folder, name) == WEFT_OK && file_exists(path) && !is_folder(path);
+    return file_path(path, "%s/%s", folder, name) == WEFT_OK && file_exists(path) && !path_is_folder(path);
 }
 
 /* cifar-10-batches-py and cifar-100-python. */
@@ -50,7 +44,7 @@ static bool is_set(const char *path)
     static const char *const folders[] = {"train", "Train", "TRAIN", "training", "Training"};
     char inside[FILE_PATH_MAX];
     for (size_t i = 0; i < sizeof folders / sizeof folders[0]; ++i) {
-        if (file_path(inside, "%s/%s", path, folders[i]) == WEFT_OK && is_folder(inside)) {
+        if (file_path(inside, "%s/%s", path, folders[i]) == WEFT_OK && path_is_folder(inside)) {
             return true;
         }
     }
@@ -84,7 +78,7 @@ static void look_below(const char *path, int levels, inner_search *search)
     weft_status status = WEFT_OK; /* whoever asks looks at weft_error_code */
     while (folder != NULL && search->left > 0 && (entry = folder_next(folder, path, &status)) != NULL) {
         if (entry->d_name[0] == '.' || file_path(inside, "%s/%s", path, entry->d_name) != WEFT_OK ||
-            !is_folder(inside)) {
+            !path_is_folder(inside)) {
             continue;
         }
         search->left -= 1;
@@ -130,7 +124,7 @@ weft_status image_inner_find(const char *path, char found[FILE_PATH_MAX])
 bool image_inner_exists(const char *path)
 {
     inner_search search;
-    if (!is_folder(path)) {
+    if (!path_is_folder(path)) {
         return false;
     }
     search_all(path, &search);

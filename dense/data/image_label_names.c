@@ -81,11 +81,8 @@ weft_status image_names_read(const char *path, name_list *names)
         lines += text[i] == '\n';
     }
     weft_status status = WEFT_NEW(&texts, lines, WEFT_MEM_WORKSPACE);
-    if (status == WEFT_OK) {
-        status = name_list_copy(texts, split_lines(text, texts), names);
-    }
-    weft_free(texts);
-    weft_free(text);
+    status = status == WEFT_OK ? name_list_copy(texts, split_lines(text, texts), names) : status;
+    WEFT_FREE_ALL(texts, text);
     return status;
 }
 
@@ -185,8 +182,7 @@ weft_status image_name_labels(const char *folder, const char *tests, bool traine
     }
     if (named && !from_one && !has_label_0(set)) {
         log_warn("%s: no label is 0, and none is %lld, the number of names in %s: labels are taken to count from 0, so "
-                 "that %d "
-                 "is %s; if it is %s, put a line for label 0 in front of the names",
+                 "that %d is %s; if it is %s, put a line for label 0 in front of the names",
                  set->name, (long long)names.count, path, range.low, names.text[range.low], names.text[range.low - 1]);
     }
     if (named) {

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "dense/data/image_list.h"
 #include "dense/data/names/image_names.h"
+#include "io/text/path_name.h"
 
 /* The first of some names in their order: a folder's entries come in any. */
 static void keep_first(int64_t before, const char *name, char first[FILE_PATH_MAX])
@@ -16,8 +17,7 @@ static void keep_first(int64_t before, const char *name, char first[FILE_PATH_MA
 
 static void note_ending(image_left_out *out, const char *ending)
 {
-    const size_t used = strlen(out->endings);
-    const size_t length = strlen(ending);
+    const size_t used = strlen(out->endings), length = strlen(ending);
     for (const char *at = out->endings; (at = strstr(at, ending)) != NULL; ++at) {
         if (at[length] == '\0' || at[length] == ',') {
             return;
@@ -28,16 +28,10 @@ static void note_ending(image_left_out *out, const char *ending)
     }
 }
 
-static bool ends_with(const char *name, const char *end)
-{
-    const size_t length = strlen(name);
-    return length >= strlen(end) && strcmp(name + length - strlen(end), end) == 0;
-}
-
 /* Files of IDX and CIFAR sets, packed or not. */
 static bool is_record(const char *name)
 {
-    return strstr(name, "idx3-ubyte") != NULL || strstr(name, "data_batch_") != NULL || ends_with(name, "train.bin");
+    return strstr(name, "idx3-ubyte") != NULL || strstr(name, "data_batch_") != NULL || path_ends(name, "train.bin");
 }
 
 void image_files_pass_over(image_files *files, const char *name)
@@ -50,7 +44,7 @@ void image_files_pass_over(image_files *files, const char *name)
     if (foreign != NULL) {
         keep_first(out->foreign++, name, out->first_foreign);
         note_ending(out, foreign);
-    } else if (ends_with(name, ".cls")) {
+    } else if (path_ends(name, ".cls")) {
         keep_first(out->labels++, name, out->first_label);
     } else {
         keep_first(out->entries++, name, out->first);

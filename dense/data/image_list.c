@@ -37,9 +37,7 @@ weft_status image_files_create(image_layout layout, image_files **files)
 
 static void free_bench(image_bench *bench)
 {
-    weft_free(bench->encoded);
-    weft_free(bench->scratch.data);
-    weft_free(bench);
+    WEFT_FREE_ALL(bench->encoded, bench->scratch.data, bench);
 }
 
 void image_files_destroy(image_files *files)
@@ -58,8 +56,7 @@ void image_files_destroy(image_files *files)
     for (int i = 0; i < files->count; ++i) {
         weft_free(files->file[i].name);
     }
-    weft_free(files->file);
-    weft_free(files->slot);
+    WEFT_FREE_ALL(files->file, files->slot);
     pthread_mutex_destroy(&files->lock);
     weft_free(files);
 }
@@ -152,9 +149,7 @@ static weft_status new_bench(const image_files *files, image_bench **bench)
 {
     WEFT_TRY(WEFT_NEW_ZERO(bench, 1, WEFT_MEM_GENERAL));
     weft_status status = WEFT_NEW(&(*bench)->encoded, files->largest + 1, WEFT_MEM_WORKSPACE);
-    if (status == WEFT_OK) {
-        status = image_scratch_grow(&(*bench)->scratch, files->scratch);
-    }
+    status = status == WEFT_OK ? image_scratch_grow(&(*bench)->scratch, files->scratch) : status;
     if (status != WEFT_OK) {
         free_bench(*bench);
     }

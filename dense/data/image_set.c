@@ -2,7 +2,6 @@
 #include "dense/data/image_set.h"
 
 #include <assert.h>
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -277,8 +276,7 @@ static weft_status fill_cache(const image_set *set, int threads)
 {
     const image_store *store = set->store;
     int me;
-    int64_t begin;
-    int64_t end;
+    int64_t begin, end;
     const int ranks = image_cache_ranks(store->cache, &me);
     weft_status status = WEFT_OK;
     char message[1024] = "";
@@ -389,9 +387,7 @@ weft_status image_set_open(weft_comm *comm, const char *path, const image_option
     image_options part = limited;
     part.memory = limited.memory > (uint64_t)ranks ? limited.memory / (uint64_t)ranks : 1;
     weft_status status = WEFT_NEW_ZERO(&set, 1, WEFT_MEM_GENERAL);
-    if (status == WEFT_OK) {
-        status = open_local(comm, path, &part, set);
-    }
+    status = status == WEFT_OK ? open_local(comm, path, &part, set) : status;
     WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
     WEFT_TRY_GOTO(check_same(comm, path, set), status, done);
     WEFT_TRY_GOTO(create_cache(comm, path, &limited, set), status, done);
@@ -421,9 +417,7 @@ void image_set_close(image_set *set)
     if (set->class_name != NULL) {
         weft_free(set->class_name[0]);
     }
-    weft_free(set->class_name);
-    weft_free(store);
-    weft_free(set);
+    WEFT_FREE_ALL(set->class_name, store, set);
 }
 
 int64_t image_set_bytes(const image_set *set)
@@ -493,8 +487,7 @@ void image_set_count_classes(const image_set *set, int64_t *by_class)
 static weft_status rename_classes(image_set *set, int64_t classes, char *const *names)
 {
     if (set->class_name != NULL) {
-        weft_free(set->class_name[0]);
-        weft_free(set->class_name);
+        WEFT_FREE_ALL(set->class_name[0], set->class_name);
         set->class_name = NULL;
     }
     set->classes = classes;
@@ -592,15 +585,11 @@ static weft_status add_up(const image_set *set, int64_t begin, int64_t end, int6
 weft_status image_set_moments(weft_comm *comm, const image_set *set, float *mean, float *deviation)
 {
     const int64_t samples = set->count[IMAGE_TRAIN] < MOMENT_SAMPLES ? set->count[IMAGE_TRAIN] : MOMENT_SAMPLES;
-    int64_t sum[2 * CHANNELS_MAX] = {0};
-    int64_t begin;
-    int64_t end;
+    int64_t sum[2 * CHANNELS_MAX] = {0}, begin, end;
     uint8_t *pixels = NULL;
     hal_split_rows(samples, comm_size(comm), comm_rank(comm), &begin, &end);
     weft_status status = WEFT_NEW(&pixels, image_set_bytes(set), WEFT_MEM_WORKSPACE);
-    if (status == WEFT_OK) {
-        status = add_up(set, begin, end, samples, comm_rank(comm), pixels, sum);
-    }
+    status = status == WEFT_OK ? add_up(set, begin, end, samples, comm_rank(comm), pixels, sum) : status;
     weft_free(pixels);
     WEFT_TRY(comm_agree(comm, status));
     WEFT_TRY(comm_allreduce(comm, sum, 2 * CHANNELS_MAX, WEFT_DTYPE_I64, COMM_SUM));

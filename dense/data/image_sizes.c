@@ -27,8 +27,7 @@ static uint64_t checksum(const char head[HEAD], const int32_t *sizes, size_t byt
 static bool are_plausible(const int32_t *sizes, int64_t files)
 {
     for (int64_t i = 0; i < files; ++i) {
-        const int64_t height = sizes[3 * i];
-        const int64_t width = sizes[3 * i + 1];
+        const int64_t height = sizes[3 * i], width = sizes[3 * i + 1];
         const int32_t channels = sizes[3 * i + 2];
         if (height < 0 || width < 0 || (height == 0) != (width == 0) || height * width > IMAGE_PIXELS_MAX ||
             (height > 0 ? channels != 1 && channels != 3 : channels != 0)) {
@@ -40,8 +39,7 @@ static bool are_plausible(const int32_t *sizes, int64_t files)
 
 bool image_sizes_read(const char *folder, const image_key *key, int64_t files, int32_t *sizes)
 {
-    char path[FILE_PATH_MAX];
-    char head[HEAD];
+    char path[FILE_PATH_MAX], head[HEAD];
     uint64_t sum;
     file_map map;
     const size_t bytes = (size_t)files * 3 * sizeof *sizes;
@@ -77,8 +75,7 @@ static weft_status write_file(const char *path, const char head[HEAD], const int
 
 void image_sizes_write(const char *folder, const image_key *key, int64_t files, const int32_t *sizes)
 {
-    char path[FILE_PATH_MAX];
-    char head[HEAD];
+    char path[FILE_PATH_MAX], head[HEAD];
     weft_status status = folder_make(folder);
     status = status == WEFT_OK ? describe(folder, key, files, path, head) : status;
     status = status == WEFT_OK ? write_file(path, head, sizes, (size_t)files * 3 * sizeof *sizes) : status;

@@ -246,10 +246,8 @@ static weft_status prepare(image_source *s, const train_pass *pass, train_batch 
 
 static weft_status next_batch(void *self, const train_pass *pass, train_batch *batch)
 {
-    activity_begin(ACTIVITY_BATCH);
-    weft_status status = prepare(self, pass, batch);
-    activity_end(ACTIVITY_BATCH);
-    return status;
+    ACTIVITY_TRY(ACTIVITY_BATCH, prepare(self, pass, batch));
+    return WEFT_OK;
 }
 
 /* ---- create and destroy ---------------------------------------------------------------------------------------- */
@@ -279,13 +277,8 @@ static void destroy_slot(const image_source *s, slot *b)
     if (!hal_host_visible(s->hal)) {
         weft_free(b->pixels);
     }
-    weft_free(b->id);
-    weft_free(b->label);
-    weft_free(b->split);
-    weft_free(b->mask);
-    tensor_destroy(&b->device_pixels);
-    tensor_destroy(&b->device_id);
-    tensor_destroy(&b->device_label);
+    WEFT_FREE_ALL(b->id, b->label, b->split, b->mask);
+    TENSOR_DESTROY_ALL(&b->device_pixels, &b->device_id, &b->device_label);
     for (int m = 0; m < TRAIN_SPLITS; ++m) {
         tensor_destroy(&b->device_mask[m]);
     }
@@ -309,8 +302,7 @@ static void fill_source(image_source *s)
     const image_source_options *o = &s->options;
     const int64_t samples = o->set->count[IMAGE_TRAIN];
     const batch_plan training = batches_of(s, true), evaluation = batches_of(s, false);
-    const int64_t steps = batch_order_steps(&training);
-    const int64_t eval_steps = batch_order_steps(&evaluation);
+    const int64_t steps = batch_order_steps(&training), eval_steps = batch_order_steps(&evaluation);
     s->source = (train_source){.self = s,
                                .steps = steps,
                                .eval_steps = eval_steps > 0 ? eval_steps : 1,

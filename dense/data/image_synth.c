@@ -88,8 +88,7 @@ static weft_status parse(const char *path, synth *s)
     const char *at = path + strlen(PREFIX);
     while (*at == ',') {
         const char *word = at + 1;
-        char key[KEY_MAX];
-        char value[KEY_MAX];
+        char key[KEY_MAX], value[KEY_MAX];
         const size_t length = strcspn(word, ",");
         const size_t name = strcspn(word, "=,");
         WEFT_CHECK(name < length && name < KEY_MAX && length - name <= KEY_MAX, WEFT_ERR_USAGE,
@@ -122,8 +121,7 @@ static void make_sample(const synth *s, int64_t sample, uint8_t *pixels)
     const double phase = two_pi * (double)philox_uniform(looks.word[3]);
     philox_block noise = {{0}};
     for (int64_t i = 0; i < s->size * s->size * s->channels; ++i) {
-        const int64_t c = i % s->channels;
-        const int64_t x = i / s->channels % s->size;
+        const int64_t c = i % s->channels, x = i / s->channels % s->size;
         const int64_t y = i / s->channels / s->size;
         const double gain = 0.5 + 0.5 * (double)philox_uniform(looks.word[c]);
         if (i % 4 == 0) {

@@ -229,8 +229,7 @@ typedef struct placed {
 
 static int by_size(const void *left, const void *right)
 {
-    const arena_slot *a = ((const placed *)left)->slot;
-    const arena_slot *b = ((const placed *)right)->slot;
+    const arena_slot *a = ((const placed *)left)->slot, *b = ((const placed *)right)->slot;
     if (a->bytes != b->bytes) {
         return a->bytes < b->bytes ? 1 : -1;
     }
@@ -239,8 +238,7 @@ static int by_size(const void *left, const void *right)
 
 static int by_offset(const void *left, const void *right)
 {
-    const arena_slot *a = ((const placed *)left)->slot;
-    const arena_slot *b = ((const placed *)right)->slot;
+    const arena_slot *a = ((const placed *)left)->slot, *b = ((const placed *)right)->slot;
     return (a->offset > b->offset) - (a->offset < b->offset);
 }
 
@@ -279,23 +277,20 @@ static void place_slots(arena_plan *plan, placed *order, placed *beside)
 
 static weft_status place(arena_plan *plan)
 {
-    placed *order = NULL;
-    placed *beside = NULL;
+    placed *order = NULL, *beside = NULL;
     weft_status status = WEFT_NEW(&order, plan->slots, WEFT_MEM_GENERAL);
     status = status == WEFT_OK ? WEFT_NEW(&beside, plan->slots, WEFT_MEM_GENERAL) : status;
     if (status == WEFT_OK) {
         place_slots(plan, order, beside);
     }
-    weft_free(order);
-    weft_free(beside);
+    WEFT_FREE_ALL(order, beside);
     return status;
 }
 
 /* A narrow output is answered wide, and its gradient comes wide. */
 static void plan_logits(planning *p)
 {
-    const int output = p->list->output;
-    const int end = p->list->units - 1;
+    const int output = p->list->output, end = p->list->units - 1;
     p->gradient[output] = p->plan->value[output];
     if (is_narrow(p, output)) {
         p->plan->logits = add_slot(p, p->list->size[output], p->need->wide, end);
@@ -343,17 +338,12 @@ weft_status arena_plan_create(const unit_list *list, const arena_need *need, are
     planning p = {.list = list, .plan = plan, .need = need};
     *plan = (arena_plan){.logits = ARENA_NO_SLOT, .dlogits = ARENA_NO_SLOT};
     weft_status status = make_plan(&p);
-    weft_free(p.gradient);
-    weft_free(p.shares);
-    weft_free(p.leaves);
+    WEFT_FREE_ALL(p.gradient, p.shares, p.leaves);
     return status;
 }
 
 void arena_plan_destroy(arena_plan *plan)
 {
-    weft_free(plan->slot);
-    weft_free(plan->value);
-    weft_free(plan->again);
-    weft_free(plan->unit);
+    WEFT_FREE_ALL(plan->slot, plan->value, plan->again, plan->unit);
     memset(plan, 0, sizeof *plan);
 }

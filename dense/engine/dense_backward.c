@@ -167,8 +167,7 @@ static weft_status linear_unit_backward(dense_model *model, unit_gradients *g, c
 
 static weft_status norm_unit_backward(dense_model *model, unit_gradients *g, const train_pass *pass)
 {
-    const bool adds = g->u->other != UNIT_NO_VALUE;
-    const bool shares = g->slots->share != ARENA_NO_SLOT;
+    const bool adds = g->u->other != UNIT_NO_VALUE, shares = g->slots->share != ARENA_NO_SLOT;
     const weft_tensor share = shares ? dense_slot(model, g->slots->share, g->u->y) : (weft_tensor){.rows = 0};
     const norm_operands operands = {.x = &g->x, .y = adds ? &g->y : NULL, .relu = g->u->relu};
     const norm_gradients gradients = {.dy = &g->dy, .share = shares ? &share : NULL, .dx = &g->dx};
@@ -249,10 +248,7 @@ weft_status dense_backward(void *self, const train_pass *pass, weft_tensor *dlog
         WEFT_TRY(make_again(model, g.u->x, moment));
         WEFT_TRY(make_again(model, g.u->y, moment));
         const weft_activity *activity = dense_activity(g.u);
-        activity_begin(activity);
-        weft_status status = unit_backward(model, i, &g, pass);
-        activity_end(activity);
-        WEFT_TRY(status);
+        ACTIVITY_TRY(activity, unit_backward(model, i, &g, pass));
         WEFT_TRY(add_share(model, g.slots->dother, g.slots->dother_sum, g.u->other));
         WEFT_TRY(add_share(model, g.slots->dx, g.slots->dx_sum, g.u->x));
     }

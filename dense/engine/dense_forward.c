@@ -19,8 +19,7 @@ static weft_status conv_forward(dense_model *model, int index, const train_pass 
     const unit *u = &model->list.unit[index];
     const dense_unit *d = &model->unit[index];
     weft_tensor weight;
-    const weft_tensor x = dense_value(model, u->x);
-    const weft_tensor y = dense_value(model, u->y);
+    const weft_tensor x = dense_value(model, u->x), y = dense_value(model, u->y);
     weft_tensor bias;
     WEFT_TRY(need_weights(model, d, pass, &weight, &bias));
     return hal_conv_forward(model->hal, &(hal_conv_forward_args){.x = tensor_mat(&x),
@@ -36,10 +35,8 @@ static weft_status linear_unit_forward(dense_model *model, int index, const trai
     const unit *u = &model->list.unit[index];
     const dense_unit *d = &model->unit[index];
     const int wide = model->plan.unit[index].wide_x;
-    weft_tensor x = dense_value(model, u->x);
-    weft_tensor y = dense_value(model, u->y);
-    weft_tensor weight;
-    weft_tensor bias;
+    weft_tensor x = dense_value(model, u->x), y = dense_value(model, u->y);
+    weft_tensor weight, bias;
     WEFT_TRY(need_weights(model, d, pass, &weight, &bias));
     if (wide != ARENA_NO_SLOT) {
         const weft_tensor narrow = x;
@@ -70,8 +67,7 @@ static weft_status norm_unit_forward(dense_model *model, int index, const train_
 static weft_status add_forward(dense_model *model, int index)
 {
     const unit *u = &model->list.unit[index];
-    const weft_tensor x = dense_value(model, u->x);
-    const weft_tensor other = dense_value(model, u->other);
+    const weft_tensor x = dense_value(model, u->x), other = dense_value(model, u->other);
     weft_tensor y = dense_value(model, u->y);
     WEFT_TRY(tensor_axpby(1.0, &x, 0.0, &y));
     WEFT_TRY(tensor_axpby(1.0, &other, 1.0, &y));
@@ -82,8 +78,7 @@ static weft_status act_forward(dense_model *model, int index, const train_pass *
 {
     const unit *u = &model->list.unit[index];
     const hal_dropout dropout = dense_dropout(model, index, pass);
-    const weft_tensor from = dense_value(model, u->x);
-    const weft_tensor to = dense_value(model, u->y);
+    const weft_tensor from = dense_value(model, u->x), to = dense_value(model, u->y);
     const weft_tensor x = dense_by_image(&from, model->images);
     weft_tensor y = dense_by_image(&to, model->images);
     return tensor_act_forward(&x, u->relu, &dropout, &y);
@@ -93,8 +88,7 @@ static weft_status pool_forward(dense_model *model, int index, const train_pass 
 {
     const unit *u = &model->list.unit[index];
     const int slot = model->plan.unit[index].index;
-    const weft_tensor x = dense_value(model, u->x);
-    const weft_tensor y = dense_value(model, u->y);
+    const weft_tensor x = dense_value(model, u->x), y = dense_value(model, u->y);
     hal_pool_forward_args args = {.x = tensor_mat(&x), .y = tensor_mat(&y), .shape = model->unit[index].pool};
     if (slot != ARENA_NO_SLOT && pass->training) {
         weft_tensor chosen = dense_slot(model, slot, u->y);
@@ -165,8 +159,7 @@ static void begin_batch(dense_model *model, const train_pass *pass)
 weft_status dense_forward(void *self, const train_pass *pass, weft_tensor *logits)
 {
     dense_model *model = self;
-    const int narrow = model->plan.value[UNIT_INPUT_VALUE];
-    const int output = model->list.output;
+    const int narrow = model->plan.value[UNIT_INPUT_VALUE], output = model->list.output;
     begin_batch(model, pass);
     if (narrow != ARENA_NO_SLOT) {
         const weft_tensor input = dense_value(model, UNIT_INPUT_VALUE);
@@ -174,10 +167,7 @@ weft_status dense_forward(void *self, const train_pass *pass, weft_tensor *logit
     }
     for (int i = 0; i < model->list.units; ++i) {
         const weft_activity *activity = dense_activity(&model->list.unit[i]);
-        activity_begin(activity);
-        weft_status status = unit_forward(model, i, pass);
-        activity_end(activity);
-        WEFT_TRY(status);
+        ACTIVITY_TRY(activity, unit_forward(model, i, pass));
     }
     *logits = dense_value(model, output);
     if (model->plan.logits == ARENA_NO_SLOT) {

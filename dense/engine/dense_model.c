@@ -296,8 +296,7 @@ static weft_status find_values(const weft_hal *hal, const dense_config *config, 
 
 static void free_values(dense_values *values)
 {
-    weft_free(values->type);
-    weft_free(values->passing);
+    WEFT_FREE_ALL(values->type, values->passing);
 }
 
 static weft_status create(dense_model *model)

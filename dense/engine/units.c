@@ -197,18 +197,12 @@ weft_status units_create(const network *net, unit_list *list)
     grouping g = {.net = net, .list = list};
     memset(list, 0, sizeof *list);
     weft_status status = group(&g);
-    weft_free(g.reads);
-    weft_free(g.needed);
-    weft_free(g.taken);
-    weft_free(g.value_of);
+    WEFT_FREE_ALL(g.reads, g.needed, g.taken, g.value_of);
     return status;
 }
 
 void units_destroy(unit_list *list)
 {
-    weft_free(list->unit);
-    weft_free(list->size);
-    weft_free(list->maker);
-    weft_free(list->readers);
+    WEFT_FREE_ALL(list->unit, list->size, list->maker, list->readers);
     memset(list, 0, sizeof *list);
 }

@@ -86,9 +86,8 @@ typedef struct network {
     net_layer *layer;
 } network;
 
-/* A kind's word, its numbers in order and its keys, as help and messages show them. */
+/* A kind's word, as messages show it. */
 const char *net_kind_word(net_kind kind);
-const char *net_kind_usage(net_kind kind);
 
 /*
  * Read a description. where: names it in messages. [out] net  free with net_destroy, also after a failure.

@@ -3,8 +3,6 @@
 
 #include <assert.h>
 
-#include "dense/net/net_kinds.h"
-
 /* Elements of one image's layer, and of one layer's weights: more is a mistake of the text, and would overflow in
  * products. */
 #define SIZE_MAX_ELEMENTS   ((int64_t)1 << 36)

@@ -32,11 +32,6 @@ const char *net_kind_word(net_kind kind)
     return net_kind_rows[kind].word;
 }
 
-const char *net_kind_usage(net_kind kind)
-{
-    return net_kind_rows[kind].usage;
-}
-
 const char *net_field_word(net_field field)
 {
     static const char *const words[] = {

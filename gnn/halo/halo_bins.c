@@ -34,10 +34,7 @@ static weft_status lists_reserve(const weft_part *part, const part_halo *from, l
 
 static void lists_free(lists_by_bin *lists)
 {
-    weft_free(lists->bin);
-    weft_free(lists->slot);
-    weft_free(lists->own_row);
-    weft_free(lists->leaf_row);
+    WEFT_FREE_ALL(lists->bin, lists->slot, lists->own_row, lists->leaf_row);
 }
 
 /* Own rows of a bin ascend; its leaf rows keep their order, peer by peer, so that they are received where they stay. */
@@ -152,9 +149,6 @@ void halo_bins_destroy(halo_bins *bins)
     if (bins->leaf_row != NULL) {
         bins->hal->mem.free(bins->hal, bins->leaf_row);
     }
-    weft_free(bins->bin);
-    weft_free(bins->offset);
-    weft_free(bins->packed_row);
-    weft_free(bins->packed_gid);
+    WEFT_FREE_ALL(bins->bin, bins->offset, bins->packed_row, bins->packed_gid);
     *bins = (halo_bins){.hal = NULL};
 }

@@ -11,10 +11,8 @@ static weft_status halo_post(gnn_halo *halo, halo_direction direction, bool back
     if (halo == NULL) {
         return WEFT_OK;
     }
-    activity_begin(ACTIVITY_HALO);
-    weft_status status = gnn_halo_post(halo, direction, backward, x);
-    activity_end(ACTIVITY_HALO);
-    return status;
+    ACTIVITY_TRY(ACTIVITY_HALO, gnn_halo_post(halo, direction, backward, x));
+    return WEFT_OK;
 }
 
 static weft_status halo_wait(gnn_halo *halo)
@@ -22,10 +20,8 @@ static weft_status halo_wait(gnn_halo *halo)
     if (halo == NULL) {
         return WEFT_OK;
     }
-    activity_begin(ACTIVITY_HALO);
-    weft_status status = gnn_halo_wait(halo);
-    activity_end(ACTIVITY_HALO);
-    return status;
+    ACTIVITY_TRY(ACTIVITY_HALO, gnn_halo_wait(halo));
+    return WEFT_OK;
 }
 
 weft_status aggregate_exchange(gnn_halo *halo, halo_direction direction, bool backward, weft_tensor *x)
@@ -50,8 +46,7 @@ static bool crosses(const gnn_aggregator *a)
 /* What ACTIVITY_AGGREGATE was booked since the training pass before this one began. */
 static void note_epoch(gnn_aggregator *a)
 {
-    const double booked = activity_get(ACTIVITY_AGGREGATE).seconds;
-    const double seconds = booked - a->booked;
+    const double booked = activity_get(ACTIVITY_AGGREGATE).seconds, seconds = booked - a->booked;
     if (a->passes++ > 0 && (a->epoch_seconds == 0.0 || seconds < a->epoch_seconds)) {
         a->epoch_seconds = seconds;
     }
@@ -191,10 +186,8 @@ static weft_status product(gnn_aggregator *a, gnn_side rows, gnn_side sources, d
                                     .beta = beta,
                                     .slice = slice,
                                     .slices = slices};
-    activity_begin(ACTIVITY_AGGREGATE);
-    weft_status status = gnn_local_matrix_run(matrix_under_way(a), &part, &w->x, &w->out);
-    activity_end(ACTIVITY_AGGREGATE);
-    return status;
+    ACTIVITY_TRY(ACTIVITY_AGGREGATE, gnn_local_matrix_run(matrix_under_way(a), &part, &w->x, &w->out));
+    return WEFT_OK;
 }
 
 static int slices_of(const gnn_aggregator *a, gnn_side rows, gnn_side sources)

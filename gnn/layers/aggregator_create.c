@@ -340,9 +340,7 @@ int aggregate_list_halos(const gnn_aggregator *a, gnn_halo *halo[GNN_HALOS])
 
 static void destroy_scales(gnn_vertex_scales *scales)
 {
-    tensor_destroy(&scales->pre);
-    tensor_destroy(&scales->post);
-    tensor_destroy(&scales->diag);
+    TENSOR_DESTROY_ALL(&scales->pre, &scales->post, &scales->diag);
 }
 
 void gnn_aggregator_destroy(gnn_aggregator *aggregator)

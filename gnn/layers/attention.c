@@ -14,8 +14,7 @@ void attention_plan(const gnn_plan *plan, int number, gnn_layer_plan *layer)
 {
     const gnn_config *config = &plan->config;
     layer->heads = layer->last ? config->out_heads : config->heads;
-    const int64_t heads = layer->heads;
-    const int64_t width = width_of(layer);
+    const int64_t heads = layer->heads, width = width_of(layer);
     assert(heads >= 1 && width % heads == 0);
     layer->flow = GNN_FLOW_ATTENTION;
     layer->input_rows = plan->n_owned;

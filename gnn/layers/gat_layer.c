@@ -94,11 +94,7 @@ static weft_status create(gnn_layer *layer)
 static void destroy(gnn_layer *layer)
 {
     gat_layer *gat = layer->own;
-    tensor_destroy(&gat->z);
-    tensor_destroy(&gat->plain);
-    tensor_destroy(&gat->frame.sums);
-    tensor_destroy(&gat->target);
-    tensor_destroy(&gat->dtarget);
+    TENSOR_DESTROY_ALL(&gat->z, &gat->plain, &gat->frame.sums, &gat->target, &gat->dtarget);
     weft_free(gat);
     layer->own = NULL;
 }
@@ -125,8 +121,7 @@ static weft_status scores(gnn_layer *layer, const train_pass *pass, const hal_dr
 {
     const gat_layer *gat = layer->own;
     const hal_dropout mask = value_mask(layer, pass);
-    weft_tensor x = gnn_layer_x(layer);
-    weft_tensor plain = scored(layer, &mask);
+    weft_tensor x = gnn_layer_x(layer), plain = scored(layer, &mask);
     weft_tensor z = attention_columns(layer, &gat->z, false, 0, gat->frame.width);
     weft_tensor source = attention_columns(layer, &gat->z, false, gat->frame.width, gat->frame.heads);
     weft_tensor target = attention_columns(layer, &gat->target, false, 0, gat->frame.heads);
@@ -155,16 +150,10 @@ static weft_status sum_edges(gnn_layer *layer, const train_pass *pass)
     attention.target = &target;
     attention.highest = &highest;
     WEFT_TRY(gnn_exchange_sources(layer->edges, HALO_FORWARD, &gat->z));
-    activity_begin(ACTIVITY_AGGREGATE);
-    weft_status status = tensor_attention_highest(&attention, &highest);
-    activity_end(ACTIVITY_AGGREGATE);
-    WEFT_TRY(status);
+    ACTIVITY_TRY(ACTIVITY_AGGREGATE, tensor_attention_highest(&attention, &highest));
     WEFT_TRY(gnn_exchange_destinations(layer->edges, HALO_REVERSE_MAX, &highest));
     WEFT_TRY(gnn_exchange_destinations(layer->edges, HALO_FORWARD, &gat->target));
-    activity_begin(ACTIVITY_AGGREGATE);
-    status = tensor_attention_forward(&attention, &z, &sums, &total);
-    activity_end(ACTIVITY_AGGREGATE);
-    WEFT_TRY(status);
+    ACTIVITY_TRY(ACTIVITY_AGGREGATE, tensor_attention_forward(&attention, &z, &sums, &total));
     return gnn_exchange_destinations(layer->edges, HALO_REVERSE, &gat->frame.sums);
 }
 
@@ -174,16 +163,11 @@ static weft_status forward(gnn_layer *layer, const train_pass *pass, const hal_d
     WEFT_TRY(train_need(pass, layer->linear.weight));
     WEFT_TRY(train_need(pass, gat->source_vector));
     WEFT_TRY(train_need(pass, gat->target_vector));
-    activity_begin(ACTIVITY_LINEAR);
-    weft_status status = scores(layer, pass, dropout);
-    activity_end(ACTIVITY_LINEAR);
-    WEFT_TRY(status);
+    ACTIVITY_TRY(ACTIVITY_LINEAR, scores(layer, pass, dropout));
     WEFT_TRY(sum_edges(layer, pass));
     WEFT_TRY(train_need(pass, layer->linear.bias));
-    activity_begin(ACTIVITY_ELEMENTWISE);
-    status = attention_finish(layer, &gat->frame);
-    activity_end(ACTIVITY_ELEMENTWISE);
-    return status;
+    ACTIVITY_TRY(ACTIVITY_ELEMENTWISE, attention_finish(layer, &gat->frame));
+    return WEFT_OK;
 }
 
 /* dtarget, and dz | dsource in the place of y, of the owned rows. */
@@ -227,8 +211,7 @@ static weft_status vector_backward(gnn_layer *layer, int block, const weft_tenso
     weft_tensor scratch =
         attention_columns(layer, &layer->output, false, attention_dy_at(layer, &gat->frame), gat->frame.width);
     weft_tensor value = param_value(layer->params, block);
-    weft_tensor gradient = param_grad(layer->params, block);
-    weft_tensor vector = attention_vector(&value);
+    weft_tensor gradient = param_grad(layer->params, block), vector = attention_vector(&value);
     weft_tensor dvector = attention_vector(&gradient);
     WEFT_TRY(tensor_head_scale(dscore, false, z, 0.0, &scratch));
     WEFT_TRY(tensor_col_sum(&scratch, 0.0, &dvector));
@@ -240,8 +223,7 @@ static weft_status linear_backward(gnn_layer *layer, const train_pass *pass, con
 {
     const gat_layer *gat = layer->own;
     const hal_dropout mask = value_mask(layer, pass);
-    weft_tensor x = gnn_layer_x(layer);
-    weft_tensor plain = scored(layer, &mask);
+    weft_tensor x = gnn_layer_x(layer), plain = scored(layer, &mask);
     weft_tensor dz = attention_columns(layer, &gat->frame.sums, false, 0, gat->frame.width);
     weft_tensor dsource = attention_columns(layer, &gat->frame.sums, false, gat->frame.width, gat->frame.heads);
     weft_tensor dtarget = attention_columns(layer, &gat->dtarget, false, 0, gat->frame.heads);
@@ -263,15 +245,9 @@ static weft_status backward(gnn_layer *layer, const train_pass *pass, const hal_
     const gat_layer *gat = layer->own;
     WEFT_TRY(layer_bias_gradient(layer));
     WEFT_TRY(train_ready(pass, layer->linear.bias));
-    activity_begin(ACTIVITY_ELEMENTWISE);
-    weft_status status = attention_begin_backward(layer, &gat->frame);
-    activity_end(ACTIVITY_ELEMENTWISE);
-    WEFT_TRY(status);
+    ACTIVITY_TRY(ACTIVITY_ELEMENTWISE, attention_begin_backward(layer, &gat->frame));
     WEFT_TRY(edges_backward(layer, pass));
-    activity_begin(ACTIVITY_LINEAR);
-    status = linear_backward(layer, pass, dropout, dx);
-    activity_end(ACTIVITY_LINEAR);
-    WEFT_TRY(status);
+    ACTIVITY_TRY(ACTIVITY_LINEAR, linear_backward(layer, pass, dropout, dx));
     WEFT_TRY(train_ready(pass, gat->target_vector));
     WEFT_TRY(train_ready(pass, gat->source_vector));
     return train_ready(pass, layer->linear.weight);

@@ -75,10 +75,7 @@ static weft_status create(gnn_layer *layer)
 static void destroy(gnn_layer *layer)
 {
     gatv2_layer *gat = layer->own;
-    tensor_destroy(&gat->ends);
-    tensor_destroy(&gat->dends);
-    tensor_destroy(&gat->highest);
-    tensor_destroy(&gat->frame.sums);
+    TENSOR_DESTROY_ALL(&gat->ends, &gat->dends, &gat->highest, &gat->frame.sums);
     weft_free(gat);
     layer->own = NULL;
 }
@@ -131,16 +128,10 @@ static weft_status sum_edges(gnn_layer *layer, const train_pass *pass)
     weft_tensor total = attention_columns(layer, &gat->frame.sums, true, gat->frame.width, gat->frame.heads);
     WEFT_TRY(gnn_exchange_sources(layer->edges, HALO_FORWARD, &s.z));
     WEFT_TRY(gnn_exchange_destinations(layer->edges, HALO_FORWARD, &s.t));
-    activity_begin(ACTIVITY_AGGREGATE);
-    weft_status status = tensor_dynamic_highest(&s.dynamic, &gat->highest);
-    activity_end(ACTIVITY_AGGREGATE);
-    WEFT_TRY(status);
+    ACTIVITY_TRY(ACTIVITY_AGGREGATE, tensor_dynamic_highest(&s.dynamic, &gat->highest));
     WEFT_TRY(gnn_exchange_destinations(layer->edges, HALO_REVERSE_MAX, &gat->highest));
     WEFT_TRY(gnn_exchange_destinations(layer->edges, HALO_FORWARD, &gat->highest));
-    activity_begin(ACTIVITY_AGGREGATE);
-    status = tensor_dynamic_forward(&s.dynamic, &sums, &total);
-    activity_end(ACTIVITY_AGGREGATE);
-    WEFT_TRY(status);
+    ACTIVITY_TRY(ACTIVITY_AGGREGATE, tensor_dynamic_forward(&s.dynamic, &sums, &total));
     return gnn_exchange_destinations(layer->edges, HALO_REVERSE, &gat->frame.sums);
 }
 
@@ -150,16 +141,11 @@ static weft_status forward(gnn_layer *layer, const train_pass *pass, const hal_d
     WEFT_TRY(train_need(pass, layer->linear.weight));
     WEFT_TRY(train_need(pass, gat->ends_bias));
     WEFT_TRY(train_need(pass, gat->vector));
-    activity_begin(ACTIVITY_LINEAR);
-    weft_status status = multiply(layer, dropout);
-    activity_end(ACTIVITY_LINEAR);
-    WEFT_TRY(status);
+    ACTIVITY_TRY(ACTIVITY_LINEAR, multiply(layer, dropout));
     WEFT_TRY(sum_edges(layer, pass));
     WEFT_TRY(train_need(pass, layer->linear.bias));
-    activity_begin(ACTIVITY_ELEMENTWISE);
-    status = attention_finish(layer, &gat->frame);
-    activity_end(ACTIVITY_ELEMENTWISE);
-    return status;
+    ACTIVITY_TRY(ACTIVITY_ELEMENTWISE, attention_finish(layer, &gat->frame));
+    return WEFT_OK;
 }
 
 /* dz and dt of the owned rows, and the gradient of a. */
@@ -172,11 +158,9 @@ static weft_status edges_backward(gnn_layer *layer, const train_pass *pass)
     weft_tensor dy = attention_columns(layer, &sent, true, 0, width);
     weft_tensor total = attention_columns(layer, &sent, true, width, heads);
     weft_tensor mean = attention_columns(layer, &sent, true, width + heads, heads);
-    weft_tensor dz = end_of(layer, &gat->dends, false);
-    weft_tensor dt = end_of(layer, &gat->dends, true);
+    weft_tensor dz = end_of(layer, &gat->dends, false), dt = end_of(layer, &gat->dends, true);
     weft_tensor shares = attention_columns(layer, &gat->frame.sums, true, 0, width);
-    weft_tensor block = param_grad(layer->params, gat->vector);
-    weft_tensor dvector = attention_vector(&block);
+    weft_tensor block = param_grad(layer->params, gat->vector), dvector = attention_vector(&block);
     edge_scores to, from;
     score_edges(layer, pass, false, &to);
     score_edges(layer, pass, true, &from);
@@ -214,16 +198,10 @@ static weft_status backward(gnn_layer *layer, const train_pass *pass, const hal_
     gatv2_layer *gat = layer->own;
     WEFT_TRY(layer_bias_gradient(layer));
     WEFT_TRY(train_ready(pass, layer->linear.bias));
-    activity_begin(ACTIVITY_ELEMENTWISE);
-    weft_status status = attention_begin_backward(layer, &gat->frame);
-    activity_end(ACTIVITY_ELEMENTWISE);
-    WEFT_TRY(status);
+    ACTIVITY_TRY(ACTIVITY_ELEMENTWISE, attention_begin_backward(layer, &gat->frame));
     WEFT_TRY(edges_backward(layer, pass));
     WEFT_TRY(train_ready(pass, gat->vector));
-    activity_begin(ACTIVITY_LINEAR);
-    status = linear_backward(layer, pass, dropout, dx);
-    activity_end(ACTIVITY_LINEAR);
-    WEFT_TRY(status);
+    ACTIVITY_TRY(ACTIVITY_LINEAR, linear_backward(layer, pass, dropout, dx));
     WEFT_TRY(train_ready(pass, gat->ends_bias));
     return train_ready(pass, layer->linear.weight);
 }

@@ -81,8 +81,7 @@ static weft_status add_scaled(gnn_layer *layer, const weft_tensor *x, weft_tenso
 {
     const gin_layer *gin = layer->own;
     assert(gin != NULL && x->rows == y->rows);
-    weft_tensor scale = gin->scale;
-    weft_tensor eps = param_value(layer->params, layer->eps);
+    weft_tensor scale = gin->scale, eps = param_value(layer->params, layer->eps);
     WEFT_TRY(linear_set_rows(&eps, &eps, &scale));
     return tensor_head_scale(&scale, false, x, 1.0, y);
 }
@@ -100,22 +99,17 @@ static weft_status forward(gnn_layer *layer, const train_pass *pass, const hal_d
     }
     WEFT_TRY(gnn_aggregate_settle(layer->aggregator));
     WEFT_TRY(train_need(pass, layer->eps));
-    weft_tensor z = owned_z(layer);
-    weft_tensor out = gnn_layer_out(layer);
-    activity_begin(ACTIVITY_LINEAR);
-    weft_status status = add_scaled(layer, &z, &out);
-    activity_end(ACTIVITY_LINEAR);
-    return status;
+    weft_tensor z = owned_z(layer), out = gnn_layer_out(layer);
+    ACTIVITY_TRY(ACTIVITY_LINEAR, add_scaled(layer, &z, &out));
+    return WEFT_OK;
 }
 
 /* Before dz takes z's place. */
 static weft_status eps_gradient(gnn_layer *layer)
 {
     const gin_layer *gin = layer->own;
-    weft_tensor share = gin->scale;
-    weft_tensor z = owned_z(layer);
-    weft_tensor dout = gnn_layer_out(layer);
-    weft_tensor deps = param_grad(layer->params, layer->eps);
+    weft_tensor share = gin->scale, z = owned_z(layer);
+    weft_tensor dout = gnn_layer_out(layer), deps = param_grad(layer->params, layer->eps);
     activity_begin(ACTIVITY_LINEAR);
     weft_status status = tensor_head_dot(&dout, &z, &share);
     status = status == WEFT_OK ? tensor_col_sum(&share, 0.0, &deps) : status;
@@ -127,9 +121,7 @@ static weft_status eps_gradient(gnn_layer *layer)
 static weft_status linear_gradients(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout,
                                     weft_tensor *dx)
 {
-    weft_tensor x = gnn_layer_x(layer);
-    weft_tensor dz = owned_z(layer);
-    weft_tensor dout = gnn_layer_out(layer);
+    weft_tensor x = gnn_layer_x(layer), dz = owned_z(layer), dout = gnn_layer_out(layer);
     WEFT_TRY(add_scaled(layer, &dout, &dz));
     WEFT_TRY(linear_weight_gradient(&layer->linear, pass, &(linear_rows){.x = &x, .dropout = dropout}, &dz, false));
     WEFT_TRY(linear_ready(&layer->linear, pass));
@@ -148,14 +140,11 @@ static weft_status backward(gnn_layer *layer, const train_pass *pass, const hal_
     WEFT_TRY(gnn_aggregate_settle(layer->aggregator));
     WEFT_TRY(eps_gradient(layer));
     WEFT_TRY(train_ready(pass, layer->eps));
-    weft_tensor from = layer_local_out(layer);
-    weft_tensor dz = layer_local_z(layer);
+    weft_tensor from = layer_local_out(layer), dz = layer_local_z(layer);
     WEFT_TRY(gnn_aggregate(layer->aggregator, true, &from, 0.0, &dz));
     WEFT_TRY(layer_bias_gradient(layer));
-    activity_begin(ACTIVITY_LINEAR);
-    weft_status status = linear_gradients(layer, pass, dropout, dx);
-    activity_end(ACTIVITY_LINEAR);
-    return status;
+    ACTIVITY_TRY(ACTIVITY_LINEAR, linear_gradients(layer, pass, dropout, dx));
+    return WEFT_OK;
 }
 
 const gnn_layer_ops gnn_layer_gin = {.plan = plan_gin,

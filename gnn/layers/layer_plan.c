@@ -38,8 +38,7 @@ static double part_sent(const gnn_halo_options *halo, const gnn_layer_plan *laye
 
 int64_t gnn_plan_epoch_width(const gnn_plan *plan)
 {
-    int64_t most = 0;
-    int64_t width = 0;
+    int64_t most = 0, width = 0;
     for (int l = 0; l < plan->layers; ++l) {
         const gnn_layer_plan *layer = &plan->layer[l];
         if (layer->aggregated > most) {
@@ -111,8 +110,7 @@ static void count_bytes(gnn_plan *plan, int threads)
     plan->setup_bytes = (uint64_t)first->strips * (uint64_t)(plan->n_local * first->width) * element;
     plan->feature_bytes = (uint64_t)feature * element;
     if (first->sparse) {
-        const double rows = (double)plan->n_owned;
-        const double cols = (double)first->d_in;
+        const double rows = (double)plan->n_owned, cols = (double)first->d_in;
         plan->feature_bytes = tensor_features_bytes(rows, cols, rows * cols * plan->config.density);
     }
     plan->activation_bytes = activation_bytes;

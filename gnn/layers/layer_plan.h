@@ -45,6 +45,12 @@ typedef enum gnn_kind { GNN_KINDS(CHOICE_VALUE) } gnn_kind;
     X(GNN_SAGE_MAX, "max")
 typedef enum gnn_sage_aggregator { GNN_SAGE_AGGREGATORS(CHOICE_VALUE) } gnn_sage_aggregator;
 
+/* The layers whose parameters decay. */
+#define GNN_DECAYS(X)                                                                                                  \
+    X(GNN_DECAY_ALL, "all")                                                                                            \
+    X(GNN_DECAY_FIRST, "first")
+typedef enum gnn_decay { GNN_DECAYS(CHOICE_VALUE) } gnn_decay;
+
 #define GNN_ORDERS(X)                                                                                                  \
     X(GNN_ORDER_AUTO, "auto")                                                                                          \
     X(GNN_ORDER_AGGREGATE_FIRST, "aggregate-first")                                                                    \
@@ -207,8 +213,7 @@ struct gnn_plan {
     int layers;         /* number of valid entries of `layer` */
     int64_t read_width; /* widest matrix that is aggregated along a share of the edges, 0: none is */
     /* Convolution k has the layers k * convolution_layers to (k + 1) * convolution_layers - 1. */
-    int convolutions;
-    int convolution_layers;
+    int convolutions, convolution_layers;
     int64_t max_width;     /* widest aggregated matrix */
     int64_t panel_rows;    /* of the dropout panels, 0: none */
     int64_t stream_rows;   /* of the two blocks that features on the host pass through, 0: none */

@@ -50,9 +50,7 @@ weft_status gnn_layer_create(gnn_layer *layer, gnn_aggregator *aggregator, const
 
 void gnn_layer_destroy(gnn_layer *layer)
 {
-    tensor_destroy(&layer->input);
-    tensor_destroy(&layer->output);
-    tensor_destroy(&layer->wide_bias);
+    TENSOR_DESTROY_ALL(&layer->input, &layer->output, &layer->wide_bias);
     if (layer->own != NULL) {
         layer->plan->ops->destroy(layer);
     }

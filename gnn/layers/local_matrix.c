@@ -10,8 +10,7 @@ enum { SLICE_ADDITIONS = 8 << 20, MOST_SLICES = 256 };
 /* First entry of the row that is not below `column`: entries ascend. */
 static int64_t first_from(const hal_csr *csr, int64_t row, int64_t column)
 {
-    int64_t low = csr->offset[row];
-    int64_t high = csr->offset[row + 1];
+    int64_t low = csr->offset[row], high = csr->offset[row + 1];
     while (low < high) {
         int64_t middle = low + (high - low) / 2;
         if (csr->column[middle] < column) {
@@ -79,15 +78,13 @@ static weft_status create_part(gnn_form_choice *choice, int role, weft_status st
     int32_t *column = NULL;
     float *value = NULL;
     hal_csr part = {.rows = matrix->rows[rows], .cols = matrix->sources[sources]};
-    if (status == WEFT_OK) {
-        status = cut_out(csr, first_row(matrix, rows), first_source(matrix, sources), &part, &offset, &column, &value);
-    }
+    status = status == WEFT_OK
+                 ? cut_out(csr, first_row(matrix, rows), first_source(matrix, sources), &part, &offset, &column, &value)
+                 : status;
     const bool has = status == WEFT_OK;
     matrix->edges[rows][sources] = has ? part.offset[part.rows] : 0;
     status = gnn_form_create(choice, role, status, has ? &part : NULL, &matrix->part[rows][sources]);
-    weft_free(offset);
-    weft_free(column);
-    weft_free(value);
+    WEFT_FREE_ALL(offset, column, value);
     return status;
 }
 
@@ -103,8 +100,7 @@ weft_status gnn_local_matrix_create(gnn_form_choice *choice, int first_role, wef
             .hal = choice->hal, .rows = {rows, csr->rows - rows}, .sources = {cut_at, csr->cols - cut_at}};
     }
     for (int i = 0; i < GNN_SIDES * GNN_SIDES; ++i) {
-        const gnn_side rows = (gnn_side)(i / GNN_SIDES);
-        const gnn_side sources = (gnn_side)(i % GNN_SIDES);
+        const gnn_side rows = (gnn_side)(i / GNN_SIDES), sources = (gnn_side)(i % GNN_SIDES);
         if (cut) {
             WEFT_TRY(create_part(choice, first_role + i, status, csr, rows, sources, matrix));
             continue;

@@ -81,8 +81,7 @@ static weft_status upload_edges(weft_hal *hal, const weft_part *part, gnn_part_e
     }
     WEFT_TRY(part_transpose(part, &offset, &column, NULL));
     weft_status status = upload_csr(hal, part, offset, column, &edges->out_offset, &edges->out_column);
-    weft_free(offset);
-    weft_free(column);
+    WEFT_FREE_ALL(offset, column);
     return status;
 }
 
@@ -98,8 +97,7 @@ static weft_status create_own(weft_hal *hal, const weft_part *part, bool loops_c
     weft_part bare;
     WEFT_TRY(leave_out_loops(part, loops, &bare));
     weft_status status = upload_edges(hal, &bare, edges);
-    weft_free(bare.offset);
-    weft_free(bare.source);
+    WEFT_FREE_ALL(bare.offset, bare.source);
     return status;
 }
 

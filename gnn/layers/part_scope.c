@@ -140,8 +140,7 @@ static weft_status flags_create(const weft_part *part, const part_halo *lists, l
 
 static void flags_destroy(list_flags *flags)
 {
-    weft_free(flags->own.flag);
-    weft_free(flags->leaf.flag);
+    WEFT_FREE_ALL(flags->own.flag, flags->leaf.flag);
 }
 
 /* Of each entry its row's. */
@@ -207,9 +206,7 @@ static weft_status keep_sources(weft_comm *comm, const weft_part *part, part_sco
         take_flags(&flags.leaf, part->parts, feeds);
         status = send_flags(comm, &flags.leaf, &flags.own);
     }
-    if (status == WEFT_OK) {
-        status = comm_agree(comm, keep_lists(&flags, part->parts, &scope->sources));
-    }
+    status = status == WEFT_OK ? comm_agree(comm, keep_lists(&flags, part->parts, &scope->sources)) : status;
     flags_destroy(&flags);
     weft_free(feeds);
     return status;
@@ -257,9 +254,7 @@ weft_status part_scope_create(weft_comm *comm, const weft_part *part, bool whole
 
 void part_csr_free(part_csr *csr)
 {
-    weft_free(csr->offset);
-    weft_free(csr->column);
-    weft_free(csr->value);
+    WEFT_FREE_ALL(csr->offset, csr->column, csr->value);
     *csr = (part_csr){.offset = NULL};
 }
 

@@ -43,8 +43,7 @@ static weft_status times_neighbours(gnn_layer *layer, const gnn_row_span *span, 
                                     const weft_tensor *y)
 {
     const train_linear neighbours = layer_half(layer, true);
-    weft_tensor from = gnn_span_of(x, span);
-    weft_tensor to = gnn_span_of(y, span);
+    weft_tensor from = gnn_span_of(x, span), to = gnn_span_of(y, span);
     begin_piece(layer);
     return end_piece(layer, linear_forward(&neighbours, &(linear_rows){.x = &from}, NULL, beta, &to));
 }
@@ -54,8 +53,7 @@ static weft_status through_neighbours(gnn_layer *layer, const gnn_row_span *span
                                       const weft_tensor *dx)
 {
     const train_linear neighbours = layer_half(layer, true);
-    weft_tensor from = gnn_span_of(dy, span);
-    weft_tensor to = gnn_span_of(dx, span);
+    weft_tensor from = gnn_span_of(dy, span), to = gnn_span_of(dx, span);
     begin_piece(layer);
     return end_piece(layer, linear_input_gradient(&neighbours, &from, beta, &to));
 }
@@ -64,8 +62,7 @@ static weft_status through_neighbours(gnn_layer *layer, const gnn_row_span *span
 static weft_status multiply_neighbours(const gnn_row_step *step, const gnn_row_span *span)
 {
     gnn_layer *layer = step->self;
-    weft_tensor x = gnn_layer_x(layer);
-    weft_tensor z = layer_local_z(layer);
+    weft_tensor x = gnn_layer_x(layer), z = layer_local_z(layer);
     return times_neighbours(layer, span, &x, 0.0, &z);
 }
 
@@ -73,8 +70,7 @@ static weft_status multiply_neighbours(const gnn_row_step *step, const gnn_row_s
 static weft_status multiply_sums(const gnn_row_step *step, const gnn_row_span *span)
 {
     gnn_layer *layer = step->self;
-    weft_tensor m = layer_local_m(layer);
-    weft_tensor out = gnn_layer_out(layer);
+    weft_tensor m = layer_local_m(layer), out = gnn_layer_out(layer);
     return times_neighbours(layer, span, &m, 1.0, &out);
 }
 
@@ -83,8 +79,7 @@ static weft_status multiply_self(gnn_layer *layer)
 {
     const train_linear own = layer_half(layer, false);
     weft_tensor bias = param_value(layer->params, layer->linear.bias);
-    weft_tensor x = gnn_layer_x(layer);
-    weft_tensor out = gnn_layer_out(layer);
+    weft_tensor x = gnn_layer_x(layer), out = gnn_layer_out(layer);
     begin_piece(layer);
     return end_piece(layer, linear_forward(&own, &(linear_rows){.x = &x}, &bias, 0.0, &out));
 }
@@ -92,8 +87,7 @@ static weft_status multiply_self(gnn_layer *layer)
 static weft_status forward_linear_first(gnn_layer *layer, const train_pass *pass)
 {
     const gnn_row_step neighbours = layer_step(layer, pass, multiply_neighbours);
-    weft_tensor z = layer_local_z(layer);
-    weft_tensor out = layer_local_out(layer);
+    weft_tensor z = layer_local_z(layer), out = layer_local_out(layer);
     WEFT_TRY(linear_need(&layer->linear, pass));
     WEFT_TRY(layer_rows(layer, &neighbours));
     WEFT_TRY(gnn_aggregate_begin(layer->aggregator, false, &z, 1.0, &out));
@@ -104,8 +98,7 @@ static weft_status forward_linear_first(gnn_layer *layer, const train_pass *pass
 static weft_status forward_aggregate_first(gnn_layer *layer, const train_pass *pass)
 {
     const gnn_row_step sums = layer_step(layer, pass, multiply_sums);
-    weft_tensor x = layer_local_x(layer);
-    weft_tensor m = layer_local_m(layer);
+    weft_tensor x = layer_local_x(layer), m = layer_local_m(layer);
     WEFT_TRY(gnn_aggregate_begin(layer->aggregator, false, &x, 0.0, &m));
     WEFT_TRY(linear_need(&layer->linear, pass));
     WEFT_TRY(multiply_self(layer));
@@ -123,8 +116,7 @@ weft_status sum_split_forward(gnn_layer *layer, const train_pass *pass)
 static weft_status self_gradients(gnn_layer *layer, const train_pass *pass, weft_tensor *dx)
 {
     const train_linear own = layer_half(layer, false);
-    weft_tensor x = gnn_layer_x(layer);
-    weft_tensor dout = gnn_layer_out(layer);
+    weft_tensor x = gnn_layer_x(layer), dout = gnn_layer_out(layer);
     WEFT_TRY(layer_bias_gradient(layer));
     begin_piece(layer);
     WEFT_TRY(end_piece(layer, linear_weight_gradient(&own, pass, &(linear_rows){.x = &x}, &dout, false)));
@@ -142,8 +134,7 @@ static weft_status neighbours_gradient(const gnn_row_step *step, const gnn_row_s
 {
     gnn_layer *layer = step->self;
     const train_linear neighbours = layer_half(layer, true);
-    weft_tensor from = gnn_span_of(x, span);
-    weft_tensor gradient = gnn_span_of(dy, span);
+    weft_tensor from = gnn_span_of(x, span), gradient = gnn_span_of(dy, span);
     begin_piece(layer);
     return end_piece(
         layer, linear_weight_gradient(&neighbours, step->pass, &(linear_rows){.x = &from}, &gradient, !span->first));
@@ -153,8 +144,7 @@ static weft_status neighbours_gradient(const gnn_row_step *step, const gnn_row_s
 static weft_status gradients_of_sums(const gnn_row_step *step, const gnn_row_span *span)
 {
     gnn_layer *layer = step->self;
-    weft_tensor x = gnn_layer_x(layer);
-    weft_tensor dz = layer_local_z(layer);
+    weft_tensor x = gnn_layer_x(layer), dz = layer_local_z(layer);
     WEFT_TRY(neighbours_gradient(step, span, &x, &dz));
     return step->matrix.rows > 0 ? through_neighbours(layer, span, &dz, 1.0, &step->matrix) : WEFT_OK;
 }
@@ -164,8 +154,7 @@ static weft_status backward_linear_first(gnn_layer *layer, const train_pass *pas
     gnn_row_step gradients = layer_step(layer, pass, gradients_of_sums);
     gradients.done = layer_gradients_done;
     gradients.matrix = dx != NULL ? *dx : (weft_tensor){0};
-    weft_tensor from = layer_local_out(layer);
-    weft_tensor dz = layer_local_z(layer);
+    weft_tensor from = layer_local_out(layer), dz = layer_local_z(layer);
     WEFT_TRY(gnn_aggregate_begin(layer->aggregator, true, &from, 0.0, &dz));
     WEFT_TRY(self_gradients(layer, pass, dx));
     WEFT_TRY(gnn_aggregate_leave(layer->aggregator));
@@ -176,8 +165,7 @@ static weft_status backward_linear_first(gnn_layer *layer, const train_pass *pas
 static weft_status gradient_of_sums(const gnn_row_step *step, const gnn_row_span *span)
 {
     gnn_layer *layer = step->self;
-    weft_tensor m = layer_local_m(layer);
-    weft_tensor dout = gnn_layer_out(layer);
+    weft_tensor m = layer_local_m(layer), dout = gnn_layer_out(layer);
     WEFT_TRY(neighbours_gradient(step, span, &m, &dout));
     return through_neighbours(layer, span, &dout, 0.0, &m);
 }

@@ -55,8 +55,7 @@ static weft_status build(const pair_list *list, int threads, adjacency *adjacent
     adjacent->offset = adjacent->own_offset;
     adjacent->neighbour = adjacent->own_neighbour;
 done:
-    weft_free(next);
-    weft_free(degree);
+    WEFT_FREE_ALL(next, degree);
     return status;
 }
 
@@ -78,7 +77,6 @@ weft_status adjacency_build(const weft_graph *graph, const pair_list *list, int 
 
 void adjacency_free(adjacency *adjacent)
 {
-    weft_free(adjacent->own_offset);
-    weft_free(adjacent->own_neighbour);
+    WEFT_FREE_ALL(adjacent->own_offset, adjacent->own_neighbour);
     *adjacent = (adjacency){0};
 }

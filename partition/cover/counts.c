@@ -108,11 +108,7 @@ done:
 
 void counts_free(part_counts *counts)
 {
-    weft_free(counts->row);
-    weft_free(counts->count);
-    weft_free(counts->part);
-    weft_free(counts->load);
-    weft_free(counts->held);
+    WEFT_FREE_ALL(counts->row, counts->count, counts->part, counts->load, counts->held);
     *counts = (part_counts){0};
 }
 

@@ -132,18 +132,9 @@ static weft_status work_create(int64_t vertices, int64_t edges, cover_work *work
 
 static void work_free(cover_work *work)
 {
-    weft_free(work->place);
-    weft_free(work->left_vertex);
-    weft_free(work->right_vertex);
-    weft_free(work->offset);
-    weft_free(work->adjacent);
-    weft_free(work->matching.left_match);
-    weft_free(work->matching.right_match);
-    weft_free(work->matching.level);
-    weft_free(work->matching.queue);
-    weft_free(work->matching.next);
-    weft_free(work->covered_left);
-    weft_free(work->covered_right);
+    WEFT_FREE_ALL(work->place, work->left_vertex, work->right_vertex, work->offset, work->adjacent,
+                  work->matching.left_match, work->matching.right_match, work->matching.level, work->matching.queue,
+                  work->matching.next, work->covered_left, work->covered_right);
 }
 
 /* The ends of a cut pair: left lies in the smaller part. */
@@ -261,8 +252,7 @@ static weft_status place_cuts(const cover_state *state)
         }
     }
 done:
-    weft_free(pairs);
-    weft_free(vertices);
+    WEFT_FREE_ALL(pairs, vertices);
     return status;
 }
 
@@ -318,11 +308,6 @@ done:
     for (int w = 0; state.work != NULL && w < state.workers; ++w) {
         work_free(&state.work[w]);
     }
-    weft_free(state.work);
-    weft_free(state.offer);
-    weft_free(state.inner);
-    weft_free(state.by_size);
-    weft_free(state.cut);
-    weft_free(state.first);
+    WEFT_FREE_ALL(state.work, state.offer, state.inner, state.by_size, state.cut, state.first);
     return status;
 }

@@ -75,8 +75,7 @@ static int64_t sort_rows(int64_t n, const int64_t *offset, int threads, int32_t 
         int64_t end = split_rows(offset, n, t + 1, team);
         for (int64_t v = split_rows(offset, n, t, team); v < end; ++v) {
             int32_t *row = other + offset[v];
-            int64_t count = offset[v + 1] - offset[v];
-            int64_t ascending = 1;
+            int64_t count = offset[v + 1] - offset[v], ascending = 1;
             while (ascending < count && row[ascending - 1] < row[ascending]) {
                 ++ascending;
             }
@@ -115,8 +114,7 @@ static void close_gaps(pair_list *list, const int64_t *kept)
 weft_status pair_list_build(const weft_graph *graph, int threads, pair_list *list)
 {
     weft_status status = WEFT_OK;
-    int64_t *next = NULL;
-    int64_t n = graph->vertices;
+    int64_t *next = NULL, n = graph->vertices;
     *list = (pair_list){.vertices = n};
     WEFT_CHECK(n < INT32_MAX, WEFT_ERR_UNSUPPORTED,
                "%lld vertices: this partitioner takes fewer than 2^31; use " FLAG_METHOD " stream", (long long)n);
@@ -147,8 +145,7 @@ done:
 
 void pair_list_free(pair_list *list)
 {
-    weft_free(list->offset);
-    weft_free(list->other);
+    WEFT_FREE_ALL(list->offset, list->other);
     *list = (pair_list){0};
 }
 

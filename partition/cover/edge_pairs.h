@@ -15,8 +15,7 @@
 #include "graph/graph.h"
 
 typedef struct pair_list {
-    int64_t vertices;
-    int64_t pairs;
+    int64_t vertices, pairs;
     int64_t *offset; /* [vertices + 1] */
     int32_t *other;  /* [pairs] */
 } pair_list;

@@ -228,9 +228,7 @@ weft_status evict_replicas(const pair_list *list, const adjacency *adjacent, con
     result->replicas = counts->replicas;
     result->largest = counts_largest(counts, state.share);
 done:
-    weft_free(state.held_cap);
-    weft_free(state.load_cap);
-    weft_free(state.holder);
+    WEFT_FREE_ALL(state.held_cap, state.load_cap, state.holder);
     return status;
 }
 

@@ -64,8 +64,7 @@ static void augment(const matching_work *work, const bipartite *graph, int32_t s
             --depth;
             continue;
         }
-        int32_t r = graph->adjacent[work->next[l]++];
-        int32_t mate = work->right_match[r];
+        int32_t r = graph->adjacent[work->next[l]++], mate = work->right_match[r];
         if (mate >= 0) {
             if (work->level[mate] == work->level[l] + 1) {
                 path[++depth] = mate;

@@ -447,12 +447,6 @@ weft_status refine_pairs(const pair_list *list, const refine_options *options, p
     result->replicas = counts->replicas;
     result->largest = counts_largest(counts, state.share);
 done:
-    weft_free(state.held_cap);
-    weft_free(state.load_cap);
-    weft_free(state.wish);
-    weft_free(state.near);
-    weft_free(state.grow);
-    weft_free(state.full);
-    weft_free(state.price);
+    WEFT_FREE_ALL(state.held_cap, state.load_cap, state.wish, state.near, state.grow, state.full, state.price);
     return status;
 }

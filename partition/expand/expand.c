@@ -306,12 +306,7 @@ static weft_status expansion_create(const pair_list *list, const adjacency *adja
 static void expansion_free(expansion *state)
 {
     vertex_queue_free(&state->queue);
-    weft_free(state->held);
-    weft_free(state->open);
-    weft_free(state->load);
-    weft_free(state->rows);
-    weft_free(state->finished);
-    weft_free(state->most_pairs);
+    WEFT_FREE_ALL(state->held, state->open, state->load, state->rows, state->finished, state->most_pairs);
 }
 
 weft_status expand_assign(const pair_list *list, const adjacency *adjacent, const expand_options *options,

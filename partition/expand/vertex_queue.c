@@ -32,11 +32,7 @@ done:
 
 void vertex_queue_free(vertex_queue *queue)
 {
-    weft_free(queue->first);
-    weft_free(queue->lowest);
-    weft_free(queue->next);
-    weft_free(queue->before);
-    weft_free(queue->list);
+    WEFT_FREE_ALL(queue->first, queue->lowest, queue->next, queue->before, queue->list);
     *queue = (vertex_queue){0};
 }
 

@@ -272,11 +272,7 @@ weft_status part_extract_held(const weft_graph *graph, const weft_partition *par
     vertex_set_free(&state.source);
     vertex_set_free(&state.target);
     vertex_set_free(&state.held);
-    weft_free(state.peer_source);
-    weft_free(state.peer_target);
-    weft_free(state.by_order);
-    weft_free(state.group);
-    weft_free(state.local);
+    WEFT_FREE_ALL(state.peer_source, state.peer_target, state.by_order, state.group, state.local);
     if (status != WEFT_OK) {
         part_destroy(out);
     }

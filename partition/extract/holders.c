@@ -65,9 +65,7 @@ done:
 
 void part_holders_free(part_holders *holders)
 {
-    weft_free(holders->source);
-    weft_free(holders->target);
-    weft_free(holders->out_degree);
+    WEFT_FREE_ALL(holders->source, holders->target, holders->out_degree);
     *holders = (part_holders){0};
 }
 

@@ -62,9 +62,7 @@ weft_status part_transpose(const weft_part *part, int64_t **offset, int32_t **de
 done:
     weft_free(next);
     if (status != WEFT_OK) {
-        weft_free(*offset);
-        weft_free(*destination);
-        weft_free(moved);
+        WEFT_FREE_ALL(*offset, *destination, moved);
         *offset = NULL;
         *destination = NULL;
         moved = NULL;
@@ -77,9 +75,7 @@ done:
 
 void part_release_edges(weft_part *part)
 {
-    weft_free(part->offset);
-    weft_free(part->source);
-    weft_free(part->weight);
+    WEFT_FREE_ALL(part->offset, part->source, part->weight);
     part->offset = NULL;
     part->source = NULL;
     part->weight = NULL;
@@ -87,18 +83,12 @@ void part_release_edges(weft_part *part)
 
 void part_halo_free(part_halo *halo)
 {
-    weft_free(halo->own_offset);
-    weft_free(halo->own_row);
-    weft_free(halo->leaf_offset);
-    weft_free(halo->leaf_row);
+    WEFT_FREE_ALL(halo->own_offset, halo->own_row, halo->leaf_offset, halo->leaf_row);
 }
 
 void part_destroy(weft_part *part)
 {
-    weft_free(part->gid);
-    weft_free(part->in_degree);
-    weft_free(part->out_degree);
-    weft_free(part->in_weight);
+    WEFT_FREE_ALL(part->gid, part->in_degree, part->out_degree, part->in_weight);
     part_release_edges(part);
     part_halo_free(&part->sources);
     part_halo_free(&part->destinations);

@@ -275,8 +275,7 @@ static weft_status read_facts(npz_file *npz, const char *path, const char key[33
                        .symmetric = facts[SYMMETRIC] != 0,
                        .whole_rows = facts[WHOLE_ROWS] != 0};
 done:
-    weft_free(facts);
-    weft_free(found);
+    WEFT_FREE_ALL(facts, found);
     return status;
 }
 
@@ -354,9 +353,7 @@ weft_status part_load(const char *store_path, const weft_graph *graph, const par
     WEFT_TRY(npz_open(path, &npz));
     weft_status status = read_facts(npz, path, key, graph, options, part, out);
     out->layout = layout;
-    if (status == WEFT_OK) {
-        status = read_arrays(npz, path, graph->weight != NULL, out);
-    }
+    status = status == WEFT_OK ? read_arrays(npz, path, graph->weight != NULL, out) : status;
     if (status == WEFT_OK) {
         status = check_sum(npz, path, graph->weight != NULL, key, out);
     }

@@ -226,9 +226,7 @@ static weft_status fill_rows(const extract_state *state)
         }
     }
 done:
-    weft_free(filler.group_of);
-    weft_free(filler.id);
-    weft_free(filler.weight);
+    WEFT_FREE_ALL(filler.group_of, filler.id, filler.weight);
     return status;
 }
 

@@ -31,10 +31,7 @@ weft_status best_cut_entries(best_cut *best, const adjacency *adjacent, uint16_t
 
 void best_cut_free(best_cut *best)
 {
-    weft_free(best->own_entry_part);
-    weft_free(best->holder);
-    weft_free(best->other);
-    weft_free(best->pair_part);
+    WEFT_FREE_ALL(best->own_entry_part, best->holder, best->other, best->pair_part);
     *best = (best_cut){.found = false};
 }
 

@@ -81,8 +81,7 @@ weft_status child_run(const child_task *task, int *result)
 {
     int wait_status = 0;
     fflush(NULL); /* or the child would hold copies of what is buffered */
-    pid_t parent = getpid();
-    pid_t pid = fork();
+    pid_t parent = getpid(), pid = fork();
     WEFT_CHECK(pid >= 0, WEFT_ERR_RESOURCE, "%s: no process for it: %s", task->what, strerror(errno));
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);

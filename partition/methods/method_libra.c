@@ -144,10 +144,7 @@ weft_status libra_assign(const pair_list *list, int parts, const double *share, 
     }
     log_progress_end(&progress);
 done:
-    weft_free(state.step);
-    weft_free(state.load);
-    weft_free(state.held);
-    weft_free(degree);
+    WEFT_FREE_ALL(state.step, state.load, state.held, degree);
     return status;
 }
 

@@ -182,8 +182,7 @@ static weft_status repair_empty(const adjacency *adjacent, int parts, uint16_t *
         log_info("METIS left %d of %d parts empty: filled from the heaviest parts", empty, parts);
     }
 done:
-    weft_free(count);
-    weft_free(weight);
+    WEFT_FREE_ALL(count, weight);
     return status;
 }
 
@@ -256,9 +255,7 @@ done:
 #if IDXTYPEWIDTH != 32
     weft_free(call.neighbour);
 #endif
-    weft_free(call.target);
-    weft_free(call.weight);
-    weft_free(call.offset);
+    WEFT_FREE_ALL(call.target, call.weight, call.offset);
     return status;
 }
 

@@ -236,8 +236,7 @@ void partition_destroy(weft_partition *partition)
     if (partition->mapping != NULL) {
         partition_unmap(partition);
     } else {
-        weft_free(partition->edge_part);
-        weft_free(partition->root);
+        WEFT_FREE_ALL(partition->edge_part, partition->root);
     }
     *partition = (weft_partition){0};
 }

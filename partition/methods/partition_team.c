@@ -88,8 +88,7 @@ static weft_status measure(const replica_table *table, const partition_options *
     report->root_balance = partition_balance_of(sum.roots, parts, options->share, n);
     report->vertex_balance = partition_balance_of(sum.held, parts, options->share, (double)all_held);
 done:
-    weft_free(seen);
-    weft_free(all);
+    WEFT_FREE_ALL(seen, all);
     return status;
 }
 
@@ -117,8 +116,7 @@ static weft_status check(const row_team *team, const partition_options *options)
 
 void partition_share_free(partition_share *share)
 {
-    weft_free(share->edge_part);
-    weft_free(share->root);
+    WEFT_FREE_ALL(share->edge_part, share->root);
     *share = (partition_share){0};
 }
 

@@ -108,8 +108,7 @@ static weft_status measure_replicas(measure_state *state)
         WEFT_TRY_GOTO(count_window(state), status, done);
     }
 done:
-    weft_free(state->target);
-    weft_free(state->source);
+    WEFT_FREE_ALL(state->target, state->source);
     return status;
 }
 
@@ -181,10 +180,7 @@ weft_status partition_measure(const weft_graph *graph, const weft_partition *par
     report->seconds = clock_seconds() - start;
     report->peak_rss_bytes = clock_peak_rss_bytes();
 done:
-    weft_free(roots);
-    weft_free(edges);
-    weft_free(state.held);
-    weft_free(state.copies);
+    WEFT_FREE_ALL(roots, edges, state.held, state.copies);
     return status;
 }
 

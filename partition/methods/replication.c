@@ -12,8 +12,7 @@ enum { PIECE = 1 << 20 }; /* counts of all ranks' vertices that go to one rank a
 
 static void mark(uint64_t *row, int part)
 {
-    uint64_t bit = UINT64_C(1) << (part % 64);
-    uint64_t *word = &row[part / 64];
+    uint64_t bit = UINT64_C(1) << (part % 64), *word = &row[part / 64];
     if ((__atomic_load_n(word, __ATOMIC_RELAXED) & bit) == 0) {
         __atomic_fetch_or(word, bit, __ATOMIC_RELAXED);
     }
@@ -165,10 +164,7 @@ static weft_status add_up(const replica_table *table, const int32_t *begun, int3
         status = add_piece(&add, begun, i, sum);
     }
 done:
-    weft_free(add.received);
-    weft_free(add.send);
-    weft_free(add.from);
-    weft_free(add.to);
+    WEFT_FREE_ALL(add.received, add.send, add.from, add.to);
     return status;
 }
 
@@ -222,9 +218,6 @@ done:
 
 void replica_table_free(replica_table *table)
 {
-    weft_free(table->held);
-    weft_free(table->first);
-    weft_free(table->edges);
-    weft_free(table->leaving);
+    WEFT_FREE_ALL(table->held, table->first, table->edges, table->leaving);
     *table = (replica_table){0};
 }

@@ -245,8 +245,7 @@ static weft_status even_out(root_state *state)
 static void place_self_loops(const root_state *state, int threads, uint16_t *edge_part)
 {
     const row_team *team = state->team;
-    const int64_t *offset = team->graph->offset + team->begin;
-    const int64_t rows = team->end - team->begin;
+    const int64_t *offset = team->graph->offset + team->begin, rows = team->end - team->begin;
 #pragma omp parallel num_threads(split_threads(offset[rows] - offset[0], threads))
     {
         const int t = omp_get_thread_num(), of = omp_get_num_threads();
@@ -295,12 +294,7 @@ static weft_status state_create(root_state *state)
 
 static void state_free(root_state *state)
 {
-    weft_free(state->could);
-    weft_free(state->mean);
-    weft_free(state->room);
-    weft_free(state->own);
-    weft_free(state->count);
-    weft_free(state->seen);
+    WEFT_FREE_ALL(state->could, state->mean, state->room, state->own, state->count, state->seen);
 }
 
 weft_status partition_choose_roots(const replica_table *table, int parts, const double *share, int threads,

@@ -134,10 +134,7 @@ weft_status propagate_contract(const cluster_graph *graph, const int32_t *label,
     WEFT_TRY_GOTO(sum_edges(&state), status, done);
     status = sum_sizes(&state);
 done:
-    weft_free(state.place);
-    weft_free(state.seen);
-    weft_free(state.member);
-    weft_free(state.first);
+    WEFT_FREE_ALL(state.place, state.seen, state.member, state.first);
     *out = (cluster_graph){.vertices = clusters,
                            .offset = state.offset,
                            .neighbour = state.neighbour,
@@ -151,9 +148,7 @@ done:
 
 void cluster_graph_free(cluster_graph *graph)
 {
-    weft_free((void *)(uintptr_t)graph->offset);
-    weft_free((void *)(uintptr_t)graph->neighbour);
-    weft_free((void *)(uintptr_t)graph->weight);
-    weft_free((void *)(uintptr_t)graph->size);
+    WEFT_FREE_ALL((void *)(uintptr_t)graph->offset, (void *)(uintptr_t)graph->neighbour,
+                  (void *)(uintptr_t)graph->weight, (void *)(uintptr_t)graph->size);
     *graph = (cluster_graph){0};
 }

@@ -176,8 +176,6 @@ weft_status propagate_labels(const cluster_graph *graph, int64_t limit, uint64_t
     }
     *clusters = renumber(n, label, state.held);
 done:
-    weft_free(state.table);
-    weft_free(state.wish);
-    weft_free(state.held);
+    WEFT_FREE_ALL(state.table, state.wish, state.held);
     return status;
 }

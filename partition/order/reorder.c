@@ -109,8 +109,7 @@ static weft_status unfold(const hierarchy *tree, int32_t *position)
         position[v] = above[v];
     }
 done:
-    weft_free(here);
-    weft_free(above);
+    WEFT_FREE_ALL(here, above);
     return status;
 }
 

@@ -134,8 +134,7 @@ weft_status design_group(int64_t n, const uint16_t *cluster, const block_design 
         point[v] = (uint16_t)(state.group[c] >= 0 ? state.group[c] : group_at(state.room, design->points, at));
     }
 done:
-    weft_free(state.group);
-    weft_free(state.size);
+    WEFT_FREE_ALL(state.group, state.size);
     return status;
 }
 
@@ -374,8 +373,7 @@ weft_status design_assign(const row_team *team, const int64_t *degree, const blo
         walk_all(&plan, useful, NULL, edge_part);
     }
 done:
-    weft_free(plan.part);
-    weft_free(plan.weight);
+    WEFT_FREE_ALL(plan.part, plan.weight);
     return status;
 }
 
@@ -431,7 +429,6 @@ weft_status design_tell_held(const row_team *team, const uint16_t *edge_part, ui
     }
     status = talk->allgatherv(talk->self, from, bytes[team->rank], held, bytes);
 done:
-    weft_free(from);
-    weft_free(bytes);
+    WEFT_FREE_ALL(from, bytes);
     return status;
 }

@@ -327,8 +327,7 @@ static weft_status share_room_at_home(stream_state *state)
         }
     }
 done:
-    weft_free(own);
-    weft_free(all);
+    WEFT_FREE_ALL(own, all);
     return status;
 }
 
@@ -433,20 +432,9 @@ static weft_status state_create(stream_state *state)
 static void state_free(stream_state *state)
 {
     row_pairs_close(&state->pairs);
-    weft_free(state->news);
-    weft_free(state->told_rows);
-    weft_free(state->told_load);
-    weft_free(state->rows_limit);
-    weft_free(state->most_load);
-    weft_free(state->room);
-    weft_free(state->rows_term);
-    weft_free(state->edges_term);
-    weft_free(state->rows);
-    weft_free(state->load);
-    weft_free(state->held);
-    weft_free(state->cluster);
-    weft_free(state->home);
-    weft_free(state->degree);
+    WEFT_FREE_ALL(state->news, state->told_rows, state->told_load, state->rows_limit, state->most_load, state->room,
+                  state->rows_term, state->edges_term, state->rows, state->load, state->held, state->cluster,
+                  state->home, state->degree);
 }
 
 /* [out] worth: a design promises fewer replicas than homes do. */

@@ -310,9 +310,7 @@ static weft_status clusters_to_parts(homes_state *state, int parts, const double
     state->labels = parts;
     state->asked = asked;
 done:
-    weft_free(heap.share);
-    weft_free(heap.part);
-    weft_free(order);
+    WEFT_FREE_ALL(heap.share, heap.part, order);
     return status;
 }
 
@@ -359,12 +357,7 @@ static weft_status state_create(const row_team *team, const int64_t *degree, int
 
 static void state_free(homes_state *state)
 {
-    weft_free(state->label);
-    weft_free(state->edges);
-    weft_free(state->members);
-    weft_free(state->count);
-    weft_free(state->found);
-    weft_free(state->moves);
+    WEFT_FREE_ALL(state->label, state->edges, state->members, state->count, state->found, state->moves);
 }
 
 /* Of a cluster, in mean parts. */

@@ -98,8 +98,7 @@ static int64_t follow_all(const follow_state *state, int threads, int64_t *more)
 {
     const weft_graph *graph = state->graph;
     const row_team *team = state->team;
-    int64_t first[MOST_THREADS + 1];
-    int64_t wrong = -1;
+    int64_t first[MOST_THREADS + 1], wrong = -1;
     share_rows(state, threads, first);
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(max : wrong)
     for (int t = 0; t < threads; ++t) {
@@ -216,13 +215,7 @@ weft_status row_pairs_follow(const row_pairs *pairs, int threads, uint16_t *edge
     const row_team *team = pairs->team;
     follow_state state = {.pairs = pairs, .team = team, .graph = team->graph, .edge_part = edge_part, .next = next};
     weft_status status = team->size > 1 ? exchange(&state) : WEFT_OK;
-    if (status == WEFT_OK) {
-        status = row_team_agree(team, follow(&state, threads));
-    }
-    weft_free(state.parts);
-    weft_free(state.send);
-    weft_free(state.at);
-    weft_free(state.from);
-    weft_free(state.to);
+    status = status == WEFT_OK ? row_team_agree(team, follow(&state, threads)) : status;
+    WEFT_FREE_ALL(state.parts, state.send, state.at, state.from, state.to);
     return status;
 }

@@ -102,10 +102,7 @@ static void scale(int64_t *count, int size, int64_t from, int64_t to)
 
 static void round_end(asking *ask)
 {
-    weft_free(ask->asked);
-    weft_free(ask->heard);
-    weft_free(ask->answer);
-    weft_free(ask->told);
+    WEFT_FREE_ALL(ask->asked, ask->heard, ask->answer, ask->told);
     ask->asked = ask->heard = NULL;
     ask->answer = ask->told = NULL;
 }
@@ -149,9 +146,7 @@ static weft_status ask_all(const row_team *team, uint16_t *across)
         round_end(&ask);
     }
 done:
-    weft_free(ask.at);
-    weft_free(ask.from);
-    weft_free(ask.to);
+    WEFT_FREE_ALL(ask.at, ask.from, ask.to);
     return status;
 }
 

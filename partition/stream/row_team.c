@@ -34,8 +34,7 @@ weft_status row_team_create(const weft_graph *graph, int rank, int size, const r
 
 void row_team_free(row_team *team)
 {
-    weft_free(team->first);
-    weft_free(team->bytes);
+    WEFT_FREE_ALL(team->first, team->bytes);
     *team = (row_team){0};
 }
 

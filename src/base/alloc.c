@@ -157,6 +157,13 @@ void weft_free(void *block)
     }
 }
 
+void weft_free_each(void *const *block, size_t count)
+{
+    for (size_t i = 0; i < count; ++i) {
+        weft_free(block[i]);
+    }
+}
+
 weft_mem_usage weft_mem_usage_of(const weft_mem_tag *tag)
 {
     return (weft_mem_usage){.current_bytes = atomic_load(&tag->current_bytes),

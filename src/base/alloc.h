@@ -47,6 +47,10 @@ weft_status weft_realloc(void **block, size_t count, size_t size, weft_mem_tag *
 
 /* Free; NULL is allowed. */
 void weft_free(void *block);
+/* Frees each of these blocks. */
+void weft_free_each(void *const *block, size_t count);
+#define WEFT_FREE_ALL(...)                                                                                             \
+    weft_free_each((void *const[]){__VA_ARGS__}, sizeof((void *const[]){__VA_ARGS__}) / sizeof(void *))
 
 /* Typed: weft_status s = WEFT_NEW(&x, n, WEFT_MEM_WORKSPACE) with `int32_t *x`. */
 #define WEFT_NEW(pointer, count, tag)      weft_malloc((size_t)(count), sizeof **(pointer), (tag), (void **)(pointer))

@@ -46,11 +46,9 @@ enum { GRAPH_NAME_BYTES = 64, GRAPH_ORIGIN_BYTES = 1024 };
 typedef struct graph_manifest {
     int64_t vertices, edges, features, classes, tasks, splits;
     int64_t feature_numbers; /* of sparse features; -1: features stand whole */
-    bool symmetric;
-    bool weighted;
+    bool symmetric, weighted;
     bool class_named, vertex_named;
-    char name[GRAPH_NAME_BYTES];
-    char origin[GRAPH_ORIGIN_BYTES];
+    char name[GRAPH_NAME_BYTES], origin[GRAPH_ORIGIN_BYTES];
     store_array arrays[GRAPH_ARRAYS];
 } graph_manifest;
 

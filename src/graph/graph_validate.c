@@ -24,8 +24,7 @@ typedef bool (*predicate)(const weft_graph *graph, int64_t i);
 /* The smallest i < count with !good(i), or count. Blocks past a known failure are skipped. */
 static int64_t first_bad(const weft_graph *graph, int64_t count, predicate good)
 {
-    int64_t blocks = (count + BLOCK - 1) / BLOCK;
-    int64_t first = count;
+    int64_t blocks = (count + BLOCK - 1) / BLOCK, first = count;
 #pragma omp parallel for schedule(static) reduction(min : first)
     for (int64_t block = 0; block < blocks; block++) {
         int64_t end = (block + 1) * BLOCK < count ? (block + 1) * BLOCK : count;
@@ -65,8 +64,7 @@ static bool row_is_good(const weft_graph *graph, int64_t v)
 /* The first entry of row v that is not below u. */
 static int64_t lower_bound(const weft_graph *graph, int64_t v, int64_t u)
 {
-    int64_t low = graph->offset[v];
-    int64_t high = graph->offset[v + 1];
+    int64_t low = graph->offset[v], high = graph->offset[v + 1];
     while (low < high) {
         int64_t middle = low + (high - low) / 2;
         if (graph_source(graph, middle) < u) {
@@ -87,8 +85,7 @@ static bool weigh_alike(const weft_graph *graph, int64_t e, int64_t f)
 /* Entry e of row v has its reverse, of its weight. */
 static bool goes_both_ways(const weft_graph *graph, int64_t v, int64_t e)
 {
-    const int64_t u = graph_source(graph, e);
-    const int64_t f = lower_bound(graph, u, v);
+    const int64_t u = graph_source(graph, e), f = lower_bound(graph, u, v);
     return f < graph->offset[u + 1] && graph_source(graph, f) == v && weigh_alike(graph, e, f);
 }
 
@@ -131,9 +128,7 @@ static bool rows_go_both_ways(const weft_graph *graph, int64_t begin, int64_t en
 /* First row of the i-th of `parts` ranges of rows with equal entries. */
 static int64_t range_start(const weft_graph *graph, int parts, int i)
 {
-    int64_t low = 0;
-    int64_t high = graph->vertices;
-    int64_t target = graph->edges / parts * i;
+    int64_t low = 0, high = graph->vertices, target = graph->edges / parts * i;
     while (i < parts && low < high) {
         int64_t middle = low + (high - low) / 2;
         if (graph->offset[middle] < target) {
@@ -256,8 +251,7 @@ static weft_status check_structure(const weft_graph *graph)
                graph->offset[n], graph->edges);
     v = first_bad(graph, n, row_is_good);
     if (v < n) {
-        int64_t e = first_bad_entry(graph, v);
-        int64_t u = graph_source(graph, e);
+        int64_t e = first_bad_entry(graph, v), u = graph_source(graph, e);
         WEFT_CHECK(u >= 0 && u < n, WEFT_ERR_DATA,
                    "graph '%s': source, entry %" PRId64 " (row %" PRId64 "): vertex %" PRId64 " is outside 0..%" PRId64,
                    name, e, v, u, n - 1);

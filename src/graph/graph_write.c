@@ -44,9 +44,7 @@ static weft_status write_filled_features(graph_writer *w, const graph_arrays *ar
         for (int64_t row = 0; row < arrays->vertices && status == WEFT_OK; row += piece) {
             int64_t count = arrays->vertices - row < piece ? arrays->vertices - row : piece;
             status = arrays->fill_features(arrays->fill_self, row, count, rows);
-            if (status == WEFT_OK) {
-                status = store_array_piece(&w->store, &file, rows, (size_t)count * row_bytes);
-            }
+            status = status == WEFT_OK ? store_array_piece(&w->store, &file, rows, (size_t)count * row_bytes) : status;
         }
         status = store_array_end(&w->store, entry, status, &file);
     }

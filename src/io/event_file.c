@@ -231,8 +231,7 @@ static bool step_of(const uint8_t *at, const uint8_t *end, int64_t *step)
 {
     *step = 0;
     while (at < end) {
-        uint64_t key = 0;
-        uint64_t value = 0;
+        uint64_t key = 0, value = 0;
         if (!get_varint(&at, end, &key)) {
             return false;
         }
@@ -265,8 +264,7 @@ static size_t record_at(const uint8_t *data, size_t bytes, int64_t *step)
 weft_status event_file_cut(const char *path, int64_t step)
 {
     file_map map = {.data = NULL};
-    size_t kept = 0;
-    size_t next = 0;
+    size_t kept = 0, next = 0;
     int64_t here = 0;
     WEFT_TRY(file_map_open(path, &map));
     while (kept < map.size && (next = record_at(map.data + kept, map.size - kept, &here)) > 0 && here <= step) {

@@ -67,9 +67,7 @@ weft_status gzip_write(gzip_writer *writer, const void *data, size_t bytes)
 weft_status gzip_writer_commit(gzip_writer *writer)
 {
     weft_status status = pump(writer, Z_FINISH);
-    if (status == WEFT_OK) {
-        status = file_writer_commit(&writer->file);
-    }
+    status = status == WEFT_OK ? file_writer_commit(&writer->file) : status;
     gzip_writer_discard(writer);
     return status;
 }

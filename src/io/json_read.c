@@ -9,7 +9,6 @@
  * Cost: O(bytes) time; at most about 100 bytes of memory a byte of text, for a text of nothing but separators.
  */
 #include <inttypes.h>
-#include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -402,8 +401,7 @@ weft_status json_parse(const char *name, const char *text, size_t bytes, json_do
         status = parse_fail(&p, "text after the end of the value");
     }
 done:
-    weft_free(copy);
-    weft_free(p.slots);
+    WEFT_FREE_ALL(copy, p.slots);
     if (status != WEFT_OK) {
         json_free(p.document);
         return status;
@@ -415,9 +413,7 @@ done:
 void json_free(json_document *document)
 {
     if (document != NULL) {
-        weft_free(document->values);
-        weft_free(document->strings);
-        weft_free(document);
+        WEFT_FREE_ALL(document->values, document->strings, document);
     }
 }
 

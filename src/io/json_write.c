@@ -112,8 +112,7 @@ void json_array(json_writer *json, const char *key)
 void json_end(json_writer *json)
 {
     assert(json->depth > 0);
-    bool array = json->array[json->depth];
-    bool filled = json->comma[json->depth];
+    bool array = json->array[json->depth], filled = json->comma[json->depth];
     json->depth--;
     if (filled) {
         write_newline(json);

@@ -107,8 +107,7 @@ static void *beat_until_stopped(void *argument)
 /* Signals are for the program's own threads. */
 static weft_status start_beat(file_lock *lock)
 {
-    sigset_t all;
-    sigset_t before;
+    sigset_t all, before;
     pthread_condattr_t monotonic;
     atomic_store(&lock->beaten_at, clock_seconds());
     pthread_condattr_init(&monotonic);
@@ -223,9 +222,7 @@ static weft_status take_at(file_lock *lock, const char *path, int claims);
 /* *done: the dead holder's file is ours now. */
 static weft_status take_over(file_lock *lock, const char *path, const lock_sight *dead, int claims, bool *done)
 {
-    char claim[FILE_PATH_MAX];
-    char hash[33];
-    char holder[512];
+    char claim[FILE_PATH_MAX], hash[33], holder[512];
     lock_sight now;
     *done = false;
     WEFT_CHECK(claims > 0, WEFT_ERR_USAGE, "%s: several jobs died while they took it over: remove it and %s.*", path,
@@ -267,8 +264,7 @@ static weft_status take_at(file_lock *lock, const char *path, int claims)
 {
     for (int i = 0; i < TRIES; ++i) {
         lock_sight sight;
-        bool done = false;
-        bool gone = false;
+        bool done = false, gone = false;
         WEFT_TRY(make(lock, path, &done));
         if (!done) {
             WEFT_TRY(lock_look(path, &sight));

@@ -22,8 +22,7 @@ static void write_record(FILE *stream, const process_name *me)
     static atomic_uint counter;
     struct timespec now;
     struct tm parts;
-    char since[32];
-    char mark[48];
+    char since[32], mark[48];
     clock_gettime(CLOCK_REALTIME, &now);
     gmtime_r(&now.tv_sec, &parts);
     strftime(since, sizeof since, "%Y-%m-%dT%H:%M:%SZ", &parts);

@@ -62,8 +62,7 @@ weft_status npy_expect(const char *name, const npy_header *header, char kind, in
         same = shape[d] < 0 || header->shape[d] == shape[d];
     }
     if (!same) {
-        char found[256];
-        char expected[256];
+        char found[256], expected[256];
         describe(header->kind, header->item_bytes, header->dims, header->shape, found);
         describe(kind, item_bytes, dims, shape, expected);
         return weft_fail(WEFT_ERR_DATA, "%s: holds %s, expected %s", name, found, expected);
@@ -112,8 +111,7 @@ weft_status npy_writer_begin(const char *path, char kind, int item_bytes, int di
                              file_writer *writer)
 {
     char text[NPY_TEXT_MAX];
-    size_t text_bytes = 0;
-    size_t data_bytes = 0;
+    size_t text_bytes = 0, data_bytes = 0;
     WEFT_TRY(npy_header_text(path, kind, item_bytes, dims, shape, text, &text_bytes, &data_bytes));
     WEFT_TRY(file_writer_open(path, writer));
     weft_status status = file_write(writer, text, text_bytes);
@@ -126,15 +124,12 @@ weft_status npy_writer_begin(const char *path, char kind, int item_bytes, int di
 weft_status npy_write(const char *path, char kind, int item_bytes, int dims, const int64_t *shape, const void *data)
 {
     char text[NPY_TEXT_MAX];
-    size_t text_bytes = 0;
-    size_t data_bytes = 0;
+    size_t text_bytes = 0, data_bytes = 0;
     WEFT_TRY(npy_header_text(path, kind, item_bytes, dims, shape, text, &text_bytes, &data_bytes));
     file_writer writer;
     WEFT_TRY(file_writer_open(path, &writer));
     weft_status status = file_write(&writer, text, text_bytes);
-    if (status == WEFT_OK) {
-        status = file_write(&writer, data, data_bytes);
-    }
+    status = status == WEFT_OK ? file_write(&writer, data, data_bytes) : status;
     if (status != WEFT_OK) {
         file_writer_discard(&writer);
         return status;

@@ -28,8 +28,7 @@ typedef struct npy_header {
     int dims;
     int64_t shape[NPY_MAX_DIMS];
     int64_t count; /* product of the shape; 1 for a scalar */
-    size_t data_offset;
-    size_t data_bytes;
+    size_t data_offset, data_bytes;
 } npy_header;
 
 /* Parse a header from the start of a .npy image of `size` bytes in total, of which the first min(size, NPY_HEADER_MAX)

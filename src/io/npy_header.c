@@ -280,8 +280,7 @@ weft_status npy_parse_header(const char *name, const uint8_t *data, size_t size,
     *header = (npy_header){.kind = '\0'};
     WEFT_TRY(check_magic(name, data, size));
     WEFT_CHECK(size >= 10, WEFT_ERR_DATA, "%s: truncated after %zu bytes, inside the .npy header", name, size);
-    unsigned major = data[6];
-    unsigned minor = data[7];
+    unsigned major = data[6], minor = data[7];
     WEFT_CHECK(major >= 1 && major <= 3 && minor == 0, WEFT_ERR_DATA,
                "%s: .npy version %u.%u; versions 1.0 to 3.0 are read", name, major, minor);
     size_t lead = major == 1 ? 10 : 12;

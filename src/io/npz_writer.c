@@ -98,8 +98,7 @@ static weft_status emit_local(npz_writer *writer, const written_member *member)
 
 static weft_status emit_central(npz_writer *writer, const written_member *member)
 {
-    bool wide_size = member->bytes >= SATURATED;
-    bool wide_offset = member->offset >= SATURATED;
+    bool wide_size = member->bytes >= SATURATED, wide_offset = member->offset >= SATURATED;
     unsigned extra = (wide_size ? 16U : 0U) + (wide_offset ? 8U : 0U);
     record to = {.used = 0};
     put(&to, 0x02014b50U, 4);
@@ -164,8 +163,7 @@ weft_status npz_writer_add(npz_writer *writer, const char *name, char kind, int 
                            const int64_t *shape, const void *data)
 {
     char text[NPY_TEXT_MAX];
-    size_t text_bytes = 0;
-    size_t data_bytes = 0;
+    size_t text_bytes = 0, data_bytes = 0;
     WEFT_TRY(npy_header_text(name, kind, item_bytes, dims, shape, text, &text_bytes, &data_bytes));
     uint32_t crc = zip_crc32(0, text, text_bytes);
     crc = data_bytes > 0 ? zip_crc32(crc, data, data_bytes) : crc;
@@ -180,14 +178,12 @@ weft_status npz_writer_add_filled(npz_writer *writer, const char *name, char kin
 {
     enum { PIECE_BYTES = 1 << 20 };
     char text[NPY_TEXT_MAX];
-    size_t text_bytes = 0;
-    size_t data_bytes = 0;
+    size_t text_bytes = 0, data_bytes = 0;
     WEFT_TRY(npy_header_text(name, kind, item_bytes, dims, shape, text, &text_bytes, &data_bytes));
     uint32_t crc = zip_crc32(0, text, text_bytes);
     void *piece = NULL;
     WEFT_TRY(weft_malloc(PIECE_BYTES, 1, WEFT_MEM_WORKSPACE, &piece));
-    int64_t total = (int64_t)data_bytes / item_bytes;
-    int64_t step = PIECE_BYTES / item_bytes;
+    int64_t total = (int64_t)data_bytes / item_bytes, step = PIECE_BYTES / item_bytes;
     weft_status status = WEFT_OK;
     for (int pass = 0; pass < 2 && status == WEFT_OK; pass++) {
         for (int64_t first = 0; first < total && status == WEFT_OK; first += step) {
@@ -210,8 +206,7 @@ weft_status npz_writer_add_filled(npz_writer *writer, const char *name, char kin
 /* End records; the zip64 ones only where a value needs them. */
 static weft_status emit_end(npz_writer *writer, uint64_t start)
 {
-    uint64_t end = writer->offset;
-    uint64_t bytes = end - start;
+    uint64_t end = writer->offset, bytes = end - start;
     record to = {.used = 0};
     if (writer->count >= 0xffff || start >= SATURATED || bytes >= SATURATED) {
         put(&to, 0x06064b50U, 4);
@@ -258,7 +253,6 @@ void npz_writer_discard(npz_writer *writer)
 {
     if (writer != NULL) {
         file_writer_discard(&writer->file);
-        weft_free(writer->members);
-        weft_free(writer);
+        WEFT_FREE_ALL(writer->members, writer);
     }
 }

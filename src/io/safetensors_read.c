@@ -105,8 +105,7 @@ static weft_status read_entry(const char *path, const json_value *value, size_t 
 
 static int by_offset(const void *a, const void *b)
 {
-    const safetensors_entry *x = a;
-    const safetensors_entry *y = b;
+    const safetensors_entry *x = a, *y = b;
     if (x->offset != y->offset) {
         return x->offset < y->offset ? -1 : 1;
     }
@@ -216,8 +215,7 @@ void safetensors_close(safetensors_file *file)
         return;
     }
     safetensors_restore(file);
-    weft_free(file->given);
-    weft_free(file->entries);
+    WEFT_FREE_ALL(file->given, file->entries);
     json_free(file->json);
     file_map_close(&file->map);
     weft_free(file);

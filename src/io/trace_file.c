@@ -32,8 +32,7 @@ typedef struct trace_row {
 /* By begin; of two that begin together the longer one is outside. */
 static int compare_spans(const void *a, const void *b)
 {
-    const trace_span *x = a;
-    const trace_span *y = b;
+    const trace_span *x = a, *y = b;
     if (x->begin != y->begin) {
         return x->begin < y->begin ? -1 : 1;
     }

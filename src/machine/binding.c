@@ -200,8 +200,7 @@ void binding_judge(const machine *m, const binding_facts *facts, binding *b)
 /* Returns true if the process was started as a rank of mpirun, or its environment cannot be read. */
 static bool is_rank(pid_t pid, bool *readable)
 {
-    char path[64];
-    char *entry = NULL;
+    char path[64], *entry = NULL;
     size_t bytes = 0;
     bool rank = false;
     snprintf(path, sizeof path, "/proc/%ld/environ", (long)pid);
@@ -220,8 +219,7 @@ static bool is_rank(pid_t pid, bool *readable)
 /* 0 when the system does not say. The name of a process stands in parentheses and may hold any byte but NUL. */
 static pid_t parent_of(pid_t pid)
 {
-    char path[64];
-    char line[512];
+    char path[64], line[512];
     long parent = 0;
     snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
     FILE *file = fopen(path, "re");
@@ -264,8 +262,7 @@ weft_status binding_read(const machine *m, binding *b)
 
 void binding_of_node(const binding *of, int ranks, pin_mode pin, machine *m, bound_by *by)
 {
-    cpu_set masks = of[0].mask;
-    cpu_set job = of[0].job;
+    cpu_set masks = of[0].mask, job = of[0].job;
     *by = of[0].by;
     for (int r = 1; r < ranks; r++) {
         cpu_set_unite(&masks, &of[r].mask);

@@ -43,10 +43,8 @@ static uint64_t read_key(const group *g, const char *name, const char *key)
     if (file == NULL) {
         return 0;
     }
-    char line[256];
-    char word[128];
-    uint64_t value = 0;
-    uint64_t found = 0;
+    char line[256], word[128];
+    uint64_t value = 0, found = 0;
     while (fgets(line, sizeof line, file) != NULL) {
         if (sscanf(line, "%127s %" SCNu64, word, &value) == 2 && strcmp(word, key) == 0) {
             found = value;
@@ -128,8 +126,7 @@ static uint64_t memory_below(const char *root, const char *controller, const cha
         return least;
     }
     do {
-        uint64_t limit = 0;
-        uint64_t used = 0;
+        uint64_t limit = 0, used = 0;
         if (!read_number(&g, limit_name, &limit) || limit >= NO_LIMIT_FROM || !read_number(&g, used_name, &used)) {
             continue;
         }
@@ -149,8 +146,7 @@ uint64_t control_group_memory(const char *root)
 /* Version 2: "quota period" or "max period" in one file; version 1: two files, quota -1 = no limit. */
 static bool read_quota(const group *g, bool v2, double *cpus)
 {
-    double quota = 0;
-    double period = 0;
+    double quota = 0, period = 0;
     if (v2) {
         FILE *file = open_at(g->mount, g->path, "cpu.max");
         if (file == NULL) {
@@ -163,8 +159,7 @@ static bool read_quota(const group *g, bool v2, double *cpus)
             return false;
         }
     } else {
-        uint64_t quota_us = 0;
-        uint64_t period_us = 0;
+        uint64_t quota_us = 0, period_us = 0;
         if (!read_number(g, "cpu.cfs_quota_us", &quota_us) || !read_number(g, "cpu.cfs_period_us", &period_us) ||
             quota_us >= NO_LIMIT_FROM) {
             return false;

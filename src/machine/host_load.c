@@ -110,8 +110,7 @@ static bool append(host_look *look, const process_times *p)
 
 static int by_pid(const void *a, const void *b)
 {
-    const process_times *x = a;
-    const process_times *y = b;
+    const process_times *x = a, *y = b;
     return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
@@ -149,9 +148,7 @@ static bool read_processes(const char *root, host_look *look)
 static void look_free(host_look *look)
 {
     if (look != NULL) {
-        weft_free(look->cpu);
-        weft_free(look->process);
-        weft_free(look);
+        WEFT_FREE_ALL(look->cpu, look->process, look);
     }
 }
 
@@ -184,8 +181,7 @@ static bool is_among(const int *list, int count, int pid)
 /* Did one of its threads last run on a CPU of the set? Some of its threads, when it has very many. */
 static bool ran_on(const char *root, const process_times *p, const cpu_set *cpus)
 {
-    char path[PATH_BYTES];
-    char name[320];
+    char path[PATH_BYTES], name[320];
     process_stat task;
     bool found = cpu_set_has(cpus, p->cpu);
     snprintf(path, sizeof path, "%s/proc/%d/task", root, p->pid);

@@ -39,8 +39,7 @@ static void read_choice(const char *root, const char *path, char *choice, size_t
 
 static void read_processors(const char *root, host_settings *s)
 {
-    char path[4096];
-    char line[4096];
+    char path[4096], line[4096];
     double sum = 0.0;
     int count = 0;
     snprintf(path, sizeof path, "%s/proc/cpuinfo", root);

@@ -232,9 +232,7 @@ static weft_status plan_share(const machine *m, const placement_request *request
                               placement *plan)
 {
     int wants = plan->threads + (aside ? 1 : 0);
-    int widest = s->cores / request->node_ranks;
-    int *share = NULL;
-    int *mine = NULL;
+    int widest = s->cores / request->node_ranks, *share = NULL, *mine = NULL;
     weft_status status = WEFT_OK;
     WEFT_TRY_GOTO(WEFT_NEW(&share, m->cores, WEFT_MEM_GENERAL), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&mine, m->cores, WEFT_MEM_GENERAL), status, done);
@@ -242,8 +240,7 @@ static weft_status plan_share(const machine *m, const placement_request *request
     int width = 0;
     choose_share(m, request->node_ranks, wants < widest ? wants : widest, widest, &at, &width);
     deal_cores(m, request->node_ranks, at, width, share);
-    int wanted = share_of_rank(m, share, request->node_rank);
-    int count = 0;
+    int wanted = share_of_rank(m, share, request->node_rank), count = 0;
     for (int i = 0; i < m->cores && count < wants; i++) {
         if (share[i] == wanted) {
             mine[count++] = i;
@@ -265,8 +262,7 @@ static weft_status plan_share(const machine *m, const placement_request *request
                  s->cores < m->node_cores ? "job" : "node", s->cores);
     }
 done:
-    weft_free(share);
-    weft_free(mine);
+    WEFT_FREE_ALL(share, mine);
     return status;
 }
 
@@ -326,8 +322,7 @@ static weft_status plan_kept(const machine *m, const placement_request *request,
     int *mine = NULL;
     weft_status status = WEFT_OK;
     WEFT_TRY_GOTO(WEFT_NEW(&mine, m->cores, WEFT_MEM_GENERAL), status, done);
-    int count = 0;
-    int cpus = 0;
+    int count = 0, cpus = 0;
     for (int i = 0; i < m->cores; i++) {
         if (core_in(m, i, &plan->mask)) {
             mine[count++] = i;
@@ -521,8 +516,7 @@ void placement_describe(const machine *m, const char *host, int ranks, const pla
                         char *line, size_t bytes)
 {
     cpu_set numa;
-    char cpu_text[256];
-    char numa_text[64];
+    char cpu_text[256], numa_text[64];
     memset(&numa, 0, sizeof numa);
     for (int i = 0; i < m->cores; i++) {
         if (core_in(m, i, node_mask)) {

@@ -87,8 +87,7 @@ weft_status placement_start_mask(cpu_set *mask, bool *by_openmp)
 /* Pins threads 1, 2, ... that are not yet where they belong. [out] team: threads that OpenMP gave. Returns refusals. */
 static int pin_team(const placement *plan, int *team)
 {
-    int refused = 0;
-    int given = 0;
+    int refused = 0, given = 0;
 #pragma omp parallel num_threads(plan->threads) reduction(+ : refused) reduction(max : given)
     {
         int i = omp_get_thread_num();
@@ -137,8 +136,7 @@ weft_status placement_apply(const placement *plan)
     }
     omp_set_dynamic(0);
     omp_set_num_threads(plan->threads);
-    int team = 0;
-    int refused = pin_team(plan, &team);
+    int team = 0, refused = pin_team(plan, &team);
     WEFT_CHECK(team == plan->threads, WEFT_ERR_LAUNCH,
                "OpenMP gives %d of %d threads: unset OMP_THREAD_LIMIT, or use " FLAG_THREADS " %d", team, plan->threads,
                team);

@@ -58,8 +58,7 @@ uint64_t memory_of_machine(const char *root)
 uint64_t memory_of_node(const char *root, int node)
 {
     static const char *const keys[] = {"MemFree", "Active(file)", "Inactive(file)"};
-    char path[4096];
-    char prefix[32];
+    char path[4096], prefix[32];
     uint64_t bytes = 0;
     snprintf(path, sizeof path, "%s/sys/devices/system/node/node%d/meminfo", root, node);
     snprintf(prefix, sizeof prefix, "Node %d ", node);

@@ -176,8 +176,7 @@ static uint64_t sum_words(const stretch *s)
 /* Whole words: the few floats before and after them are not worth a thought. */
 static uint64_t read_share(const float *x, int64_t begin, int64_t end)
 {
-    const int64_t floats = sizeof(words) / sizeof(float);
-    const int64_t first = (begin + floats - 1) / floats;
+    const int64_t floats = sizeof(words) / sizeof(float), first = (begin + floats - 1) / floats;
     const int64_t last = end / floats;
     const stretch share = {.x = (const words *)x + first, .count = last - first};
     return last > first ? sum_words(&share) : 0;
@@ -197,8 +196,7 @@ static void run_thread(stream_run *run, int thread)
 {
     const int slot = run->slot[thread];
     const double bytes = (double)run->count * sizeof(float);
-    int64_t begin = 0;
-    int64_t end = 0;
+    int64_t begin = 0, end = 0;
     if (slot >= 0) {
         begin = split_even(run->count, slot, run->slots);
         end = split_even(run->count, slot + 1, run->slots);
@@ -285,10 +283,7 @@ static weft_status begin(stream_run *run)
 static void end(stream_run *run)
 {
     free_arrays(run);
-    weft_free(run->set);
-    weft_free(run->row);
-    weft_free(run->slot);
-    weft_free(run->sum);
+    WEFT_FREE_ALL(run->set, run->row, run->slot, run->sum);
 }
 
 weft_status stream_measure(const stream_request *request, stream_rates *rates)

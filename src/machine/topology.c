@@ -71,8 +71,7 @@ static void assign_numa(hwloc_topology_t topology, machine *m)
 /* The hardware threads of a core again, those in `allowed` first. */
 static void allow_core(machine_core *core, const cpu_set *allowed)
 {
-    int ordered[SMT_MAX];
-    int used = 0;
+    int ordered[SMT_MAX], used = 0;
     for (int want_allowed = 1; want_allowed >= 0; want_allowed--) {
         for (int i = 0; i < SMT_MAX; i++) {
             if (cpu_set_has(allowed, core->cpus[i]) == (want_allowed != 0)) {
@@ -173,8 +172,7 @@ static weft_status topology_begin(hwloc_topology_t *topology)
 /* What the kernel would grant: it cuts an all-ones mask to the allowed set. The caller's mask is put back. */
 static bool kernel_allowed(cpu_set *allowed)
 {
-    cpu_set old;
-    cpu_set all;
+    cpu_set old, all;
     memset(&old, 0, sizeof old);
     memset(&all, 0xff, sizeof all);
     memset(allowed, 0, sizeof *allowed);
@@ -194,15 +192,13 @@ weft_status machine_detect(machine *m)
     weft_status status = WEFT_OK;
     WEFT_CHECK_GOTO(hwloc_topology_load(topology) == 0, status, done, WEFT_ERR_UNSUPPORTED,
                     "hwloc cannot read this machine: %s", strerror(errno));
-    cpu_set allowed;
-    cpu_set granted;
+    cpu_set allowed, granted;
     set_from_hwloc(hwloc_topology_get_allowed_cpuset(topology), &allowed);
     if (kernel_allowed(&granted) && cpu_set_intersects(&allowed, &granted)) {
         cpu_set_intersect(&allowed, &granted);
     }
     WEFT_TRY_GOTO(read_topology(topology, &allowed, m), status, done);
-    long pages = sysconf(_SC_PHYS_PAGES);
-    long page_bytes = sysconf(_SC_PAGESIZE);
+    long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
     if (pages > 0 && page_bytes > 0) {
         m->memory_bytes = (uint64_t)pages * (uint64_t)page_bytes;
     }

@@ -48,6 +48,9 @@
 
 typedef int option_id; /* OPTION_TABLE_FIRST(number of the table) + row */
 
+/* A list of ids, for the time of the block that it stands in. */
+#define OPTION_IDS(...) ((const option_id[]){__VA_ARGS__, OPTION_NONE})
+
 enum {
     OPTION_TABLE_SHIFT = 10,
     OPTION_TABLE_ROWS = 1 << OPTION_TABLE_SHIFT, /* most rows of a table */
@@ -125,6 +128,7 @@ typedef struct option_row {
 /* What a resumed run does with an option that has another value than in its checkpoint. */
 typedef enum option_change {
     OPTION_CHANGES,  /* it takes the new value */
+    OPTION_REOPENS,  /* it takes the new value, with which data and ranks are set up: a later fit on open data cannot */
     OPTION_DISTURBS, /* it takes the new value and logs that results are not the same to the bit */
     OPTION_STAYS     /* it is refused */
 } option_change;

@@ -159,7 +159,7 @@ static weft_status parse_line(config_reader *config, const char *text, size_t le
     return *trimmed == '[' ? parse_header(config, trimmed) : parse_assignment(config, trimmed);
 }
 
-weft_status option_apply_config(weft_options *options, const char *name, const char *text, size_t bytes)
+static weft_status apply_config(weft_options *options, const char *name, const char *text, size_t bytes)
 {
     config_reader config = {.options = options, .name = name, .line = 1};
     const char *at = text, *end = text + bytes;
@@ -185,7 +185,7 @@ weft_status option_apply_config_file(weft_options *options, const char *path)
     if (status != WEFT_OK) {
         return weft_fail_context(status, "config file: ");
     }
-    status = option_apply_config(options, path, text, bytes);
+    status = apply_config(options, path, text, bytes);
     weft_free(text);
     return status;
 }
@@ -194,7 +194,7 @@ weft_status option_parse_config(const option_command *command, const char *name,
                                 weft_options **options)
 {
     WEFT_TRY(option_create(command, options));
-    weft_status status = option_apply_config(*options, name, text, bytes);
+    weft_status status = apply_config(*options, name, text, bytes);
     if (status != WEFT_OK) {
         option_destroy(*options);
         *options = NULL;

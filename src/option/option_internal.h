@@ -80,9 +80,6 @@ weft_status option_add_argument(weft_options *options, const char *text);
 /* Back to the built-in default, whoever gave the value. */
 weft_status option_restore_default(weft_options *options, option_id id);
 
-/* ---- config ---- */
-weft_status option_apply_config(weft_options *options, const char *name, const char *text, size_t bytes);
-
 /* ---- recipes ---- */
 /* Give every option that no stronger source has set its value in the recipe in force, or its built-in default. */
 weft_status option_use_recipe(weft_options *options);

@@ -6,7 +6,6 @@
  * type.
  */
 #include <assert.h>
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 #include <strings.h>
@@ -241,8 +240,7 @@ void option_destroy(weft_options *options)
     for (int i = 0; i < options->argument_count; i++) {
         weft_free(options->arguments[i]);
     }
-    weft_free(options->arguments);
-    weft_free(options);
+    WEFT_FREE_ALL(options->arguments, options);
 }
 
 static option_value *held_value(const weft_options *options, option_id id)

@@ -37,6 +37,13 @@ void tensor_destroy(weft_tensor *t)
     memset(t, 0, sizeof *t);
 }
 
+void tensor_destroy_each(weft_tensor *const *t, size_t count)
+{
+    for (size_t i = 0; i < count; ++i) {
+        tensor_destroy(t[i]);
+    }
+}
+
 static char *element(const weft_tensor *t, int64_t row, int64_t col)
 {
     return t->data == NULL ? NULL : (char *)t->data + (size_t)(row * t->ld + col) * weft_dtype_bytes(t->dtype);

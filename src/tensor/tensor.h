@@ -27,6 +27,11 @@ typedef struct weft_tensor {
 weft_status tensor_create(weft_hal *hal, weft_dtype dtype, int64_t rows, int64_t cols, weft_mem_tag *tag,
                           weft_tensor *t);
 void tensor_destroy(weft_tensor *t); /* frees owned storage, zeroes *t; NULL and zeroed tensors are fine */
+/* Destroys each of these tensors. */
+void tensor_destroy_each(weft_tensor *const *t, size_t count);
+#define TENSOR_DESTROY_ALL(...)                                                                                        \
+    tensor_destroy_each((weft_tensor *const[]){__VA_ARGS__},                                                           \
+                        sizeof((weft_tensor *const[]){__VA_ARGS__}) / sizeof(weft_tensor *))
 /* Rows [row, row + rows) and columns [col, col + cols) of t. */
 weft_tensor tensor_view(const weft_tensor *t, int64_t row, int64_t rows, int64_t col, int64_t cols);
 /* The same memory as a narrower matrix with ld = cols: rows * cols elements must fit in t. Contiguous t only. */

@@ -109,10 +109,6 @@ void buckets_begin(train_buckets *buckets)
 
 void buckets_destroy(train_buckets *buckets)
 {
-    weft_free(buckets->bucket);
-    weft_free(buckets->first);
-    weft_free(buckets->last);
-    weft_free(buckets->members);
-    weft_free(buckets->missing);
+    WEFT_FREE_ALL(buckets->bucket, buckets->first, buckets->last, buckets->members, buckets->missing);
     memset(buckets, 0, sizeof *buckets);
 }

@@ -133,8 +133,7 @@ static weft_status scan(const char *path, const char *key, const char *text, int
         const bool number = number_scan_real(at, &end, &values[c]) && *end == (c + 1 < columns ? ',' : '\0');
         WEFT_CHECK(number, WEFT_ERR_DATA,
                    "%s: %s, number %" PRId64 " of %" PRId64
-                   ": expected numbers with commas between them, as many in %s "
-                   "as in %s",
+                   ": expected numbers with commas between them, as many in %s as in %s",
                    path, key, c + 1, columns, INPUT_MOMENTS_KEY_MEAN, INPUT_MOMENTS_KEY_DEV);
         at = *end != '\0' ? end + 1 : end;
     }

@@ -5,8 +5,7 @@
 
 train_memory train_memory_of(const train_memory_desc *desc)
 {
-    const uint64_t element = weft_dtype_bytes(desc->dtype);
-    const uint64_t own = (uint64_t)desc->own * element;
+    const uint64_t element = weft_dtype_bytes(desc->dtype), own = (uint64_t)desc->own * element;
     const uint64_t gradient = (uint64_t)desc->trained * element + own;
     const uint64_t values = gradient + (uint64_t)desc->state * element;
     const uint64_t largest = (uint64_t)desc->largest * element;

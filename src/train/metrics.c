@@ -107,15 +107,9 @@ weft_status metrics_create(weft_comm *comm, weft_hal *hal, const metrics_desc *d
 
 void metrics_destroy(train_metrics *metrics)
 {
-    tensor_destroy(&metrics->counts);
-    tensor_destroy(&metrics->sums);
-    weft_free(metrics->sums_host);
-    weft_free(metrics->gather_bytes);
-    weft_free(metrics->local);
-    weft_free(metrics->all);
-    weft_free(metrics->spare);
-    weft_free(metrics->logits);
-    weft_free(metrics->mark);
+    TENSOR_DESTROY_ALL(&metrics->counts, &metrics->sums);
+    WEFT_FREE_ALL(metrics->sums_host, metrics->gather_bytes, metrics->local, metrics->all, metrics->spare,
+                  metrics->logits, metrics->mark);
     memset(metrics, 0, sizeof *metrics);
 }
 

@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <string.h>
 
 #include "base/alloc.h"
 
@@ -155,8 +154,7 @@ weft_status optimizer_reset(train_optimizer *optimizer)
 void optimizer_destroy(train_optimizer *optimizer)
 {
     for (int i = 0; i < optimizer->slots; ++i) {
-        tensor_destroy(&optimizer->slot[i]);
-        tensor_destroy(&optimizer->own_slot[i]);
+        TENSOR_DESTROY_ALL(&optimizer->slot[i], &optimizer->own_slot[i]);
     }
     tensor_destroy(&optimizer->norms);
     comm_plan_destroy(optimizer->gather_norms);

@@ -30,12 +30,6 @@
     X(OPTIMIZER_LARS, "lars")
 typedef enum optimizer_kind { OPTIMIZER_KINDS(CHOICE_VALUE) } optimizer_kind;
 
-/* The layers whose parameters decay. */
-#define DECAY_CHOICES(X)                                                                                               \
-    X(DECAY_ALL, "all")                                                                                                \
-    X(DECAY_FIRST, "first")
-typedef enum decay_layers { DECAY_CHOICES(CHOICE_VALUE) } decay_layers;
-
 typedef struct optimizer_options {
     optimizer_kind kind;
     double weight_decay;   /* on groups that decay */

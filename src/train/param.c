@@ -215,11 +215,8 @@ void param_store_destroy(param_store *store)
 {
     destroy_flat(store, &store->grad);
     destroy_flat(store, &store->value);
-    tensor_destroy(&store->own_grad);
-    tensor_destroy(&store->own_value);
-    weft_free(store->group);
-    weft_free(store->block);
-    weft_free(store->entry);
+    TENSOR_DESTROY_ALL(&store->own_grad, &store->own_value);
+    WEFT_FREE_ALL(store->group, store->block, store->entry);
     store->group = NULL;
     store->block = NULL;
     store->entry = NULL;
@@ -331,8 +328,7 @@ weft_status param_initialise(param_store *store, uint64_t seed)
     for (int number = 0; number < store->entries && status == WEFT_OK; ++number) {
         status = draw_entry(store, number, seed, values, narrow);
     }
-    weft_free(narrow);
-    weft_free(values);
+    WEFT_FREE_ALL(narrow, values);
     return status;
 }
 
@@ -385,7 +381,6 @@ done:
     if (npz != NULL) {
         npz_writer_discard(npz);
     }
-    weft_free(matrix);
-    weft_free(raw);
+    WEFT_FREE_ALL(matrix, raw);
     return status;
 }

@@ -290,13 +290,8 @@ void replica_destroy(train_replica *r)
     sync_destroy(r->sync);
     optimizer_destroy(&r->optimizer);
     buckets_destroy(&r->buckets);
-    tensor_destroy(&r->kept_grad);
-    tensor_destroy(&r->kept_own);
-    tensor_destroy(&r->state_before);
-    tensor_destroy(&r->magnitudes);
-    weft_free(r->name);
-    weft_free(r->own_state);
-    weft_free(r->mean_state);
+    TENSOR_DESTROY_ALL(&r->kept_grad, &r->kept_own, &r->state_before, &r->magnitudes);
+    WEFT_FREE_ALL(r->name, r->own_state, r->mean_state);
     memset(r, 0, sizeof *r);
 }
 

@@ -20,8 +20,7 @@ static double value_at(const param_store *params, const void *values, int64_t i)
 /* The largest |own - root| over the root mean square of root; what is not a number counts as infinitely far. */
 static double distance(const param_store *params, const void *own, const void *root)
 {
-    double most = 0.0;
-    double squares = 0.0;
+    double most = 0.0, squares = 0.0;
     for (int64_t i = 0; i < params->elements; ++i) {
         const double value = value_at(params, root, i);
         const double apart = fabs(value_at(params, own, i) - value);

@@ -76,8 +76,7 @@ static weft_status read_member(const char *path, npz_file *npz, int member, trai
     weft_status status = WEFT_OK;
     const char *name = npz_name(npz, member);
     npy_array array = {0};
-    float *numbers = NULL;
-    float *values = NULL;
+    float *numbers = NULL, *values = NULL;
     WEFT_TRY(npz_read(npz, member, &array));
     char label[FILE_PATH_MAX];
     WEFT_TRY_GOTO(file_path(label, "%s[%s]", path, name), status, done);
@@ -140,8 +139,7 @@ weft_status weights_share(weft_comm *comm, train_weights *weights)
 /* Leading ones aside. */
 static bool same_shape(const train_weight *weight, const param_entry *entry)
 {
-    int a = 0;
-    int b = 0;
+    int a = 0, b = 0;
     while (a < weight->rank && weight->shape[a] == 1) {
         ++a;
     }
@@ -158,8 +156,7 @@ static weft_status place_entry(const train_weights *weights, const char *origin,
     const train_weight *weight = weights_find(weights, entry->name);
     WEFT_CHECK(weight != NULL, WEFT_ERR_DATA, "%s: no array \"%s\" (first of its %d: \"%s\")", origin, entry->name,
                weights->count, weights->count > 0 ? weights->item[0].name : "");
-    char theirs[SHAPE_TEXT_BYTES];
-    char ours[SHAPE_TEXT_BYTES];
+    char theirs[SHAPE_TEXT_BYTES], ours[SHAPE_TEXT_BYTES];
     WEFT_CHECK(same_shape(weight, entry), WEFT_ERR_DATA, "%s: %s has shape %s, the model has %s", origin, entry->name,
                weights_shape_text(weight->rank, weight->shape, theirs),
                weights_shape_text(entry->rank, entry->shape, ours));

@@ -107,7 +107,7 @@ assert (np.load("more/predictions.npy")[:, 0] == logits.argmax(1)[:50]).all()
 json.load(open("scores.json")), json.load(open("answers/scores.json"))
 PY
 refused 2 intercept "$toy" eval --data t.csv --checkpoint one --intercept off
-refused 2 "--smooth is not for models on tables" "$toy" predict --data t.csv --checkpoint one --smooth
+refused 2 "--smooth is not for models on tables" "$beside" predict --data t.csv --checkpoint one --smooth
 refused 69 "safetensors files hold no models on tables" "$toy" export one --out one.safetensors
 ok "$toy" info one
 grep -q "t.csv" out && grep -q "columns of inputs: 3" out || fail "info: $(cat out)"

@@ -13,7 +13,7 @@
 #include "fuzz/fuzz_support.h"
 #include "gnn/data/build/arcs.h"
 #include "gnn/data/read/reader_formats.h"
-#include "gnn/data/read/reader_text.h"
+#include "gnn/data/read/reader_parts.h"
 #include "gnn/data/read/reader_weights.h"
 
 enum { FUZZ_VERTICES_MAX = 1 << 16, FUZZ_ARCS_LIMIT = 16 << 20, FUZZ_READER_LIMIT = 64 << 20 };
@@ -54,7 +54,7 @@ static inline int fuzz_reader(const reader_format *format, bool relabels, const 
     raw_graph raw = {.memory_bytes = FUZZ_ARCS_LIMIT, .relabels = relabels, .beside = "/dev/shm/weft-fuzz"};
     char head[TEXT_HEAD];
     (void)(reader_text_head(file.path, head) == WEFT_OK && format->matches_text(file.path, head));
-    if (format->read(file.path, &raw) == WEFT_OK && raw.vertices <= FUZZ_VERTICES_MAX) {
+    if (reader_format_read(format, file.path, &raw) == WEFT_OK && raw.vertices <= FUZZ_VERTICES_MAX) {
         csr_graph csr;
         if (raw.vertices < 1 || raw.arcs == NULL || arcs_largest_id(raw.arcs) >= raw.vertices) {
             abort();

@@ -4,7 +4,6 @@
  * first length, one for the second, and its data.
  */
 #include "fuzz/fuzz_support.h"
-#include "gnn/data/read/reader_attach.h"
 #include "gnn/data/read/reader_parts.h"
 #include "gnn/data/split/split_part.h"
 

@@ -16,6 +16,7 @@
 #include "base/alloc.h"
 #include "io/npy.h"
 #include "support/job_words.h"
+#include "train/labels.h"
 
 enum { ROWS = 60, STEPS = 4, EPOCHS = 50 };
 
@@ -27,13 +28,9 @@ typedef struct threshold {
     int64_t rows, t, best;
     int64_t mine; /* rows of this rank: i % P == rank, in STEPS batches of an evaluation */
     int64_t *id;
-    int32_t *label;
-    uint8_t *split;
     float *host;         /* [mine, 2] answers, or [mine, 2, 2] contributions */
     weft_tensor answers; /* [mine, 2] */
-    weft_tensor labels;  /* [mine, 1] */
-    weft_tensor mask[TRAIN_SPLITS];
-    train_targets targets; /* of all rows */
+    train_labels labels; /* of this rank's rows; counts are of all */
     train_model model;
     weft_comm *comm;
 } threshold;
@@ -44,14 +41,6 @@ static useconds_t epoch_us = 0; /* an epoch takes so long */
 static int64_t first_of(const threshold *w, int64_t step)
 {
     return w->mine * step / STEPS;
-}
-
-static weft_status count_begin(workload *work)
-{
-    threshold *w = NULL;
-    const weft_status status = WEFT_NEW_ZERO(&w, 1, WEFT_MEM_GENERAL);
-    work->self = w;
-    return status;
 }
 
 static weft_status count_open(workload *work, const char *folder)
@@ -109,7 +98,7 @@ static float answer_of(const threshold *w, int64_t row)
 static weft_status count_batch(void *self, const train_pass *pass, train_batch *batch)
 {
     threshold *w = self;
-    *batch = (train_batch){.targets = &w->targets};
+    *batch = (train_batch){.targets = &w->labels.targets};
     return pass->training ? weft_fail(WEFT_ERR_INTERNAL, "no training batches") : WEFT_OK;
 }
 
@@ -129,34 +118,23 @@ static weft_status count_forward(void *self, const train_pass *pass, weft_tensor
 static weft_status make_rows(threshold *w, weft_hal *hal)
 {
     const int ranks = comm_size(w->comm), rank = comm_rank(w->comm);
-    uint8_t mask[ROWS];
     w->mine = (w->rows - rank + ranks - 1) / ranks;
-    w->targets = (train_targets){
-        .rows = w->mine, .outputs = 2, .loss = TRAIN_LOSS_XENT, .labelled = true, .loss_entries = (w->rows + 2) / 3};
+    train_targets *targets = &w->labels.targets;
+    *targets =
+        (train_targets){.rows = w->mine, .outputs = 2, .loss = TRAIN_LOSS_XENT, .loss_entries = (w->rows + 2) / 3};
+    WEFT_TRY(labels_create(&w->labels, WEFT_MEM_GENERAL));
     WEFT_TRY(WEFT_NEW(&w->id, w->mine, WEFT_MEM_GENERAL));
-    WEFT_TRY(WEFT_NEW(&w->label, w->mine, WEFT_MEM_GENERAL));
-    WEFT_TRY(WEFT_NEW(&w->split, w->mine, WEFT_MEM_GENERAL));
     WEFT_TRY(WEFT_NEW(&w->host, 4 * w->mine, WEFT_MEM_GENERAL));
     WEFT_TRY(tensor_create(hal, WEFT_DTYPE_F32, w->mine, 2, WEFT_MEM_GENERAL, &w->answers));
-    WEFT_TRY(tensor_create(hal, WEFT_DTYPE_I32, w->mine, 1, WEFT_MEM_GENERAL, &w->labels));
     for (int64_t i = 0; i < w->mine; ++i) {
         w->id[i] = i * ranks + rank;
-        w->label[i] = 2 * w->id[i] >= w->rows;
-        w->split[i] = (uint8_t)(w->id[i] % 3);
+        w->labels.label[i] = 2 * w->id[i] >= w->rows;
+        w->labels.split[i] = (uint8_t)(w->id[i] % 3);
     }
     for (int s = 0; s < TRAIN_SPLITS; ++s) {
-        w->targets.counted[s] = (w->rows - s + 2) / 3;
-        for (int64_t i = 0; i < w->mine; ++i) {
-            mask[i] = w->split[i] == s;
-        }
-        WEFT_TRY(tensor_create(hal, WEFT_DTYPE_U8, w->mine, 1, WEFT_MEM_GENERAL, &w->mask[s]));
-        WEFT_TRY(tensor_upload(&w->mask[s], mask));
-        w->targets.mask[s] = w->mask[s].data;
+        targets->counted[s] = (w->rows - s + 2) / 3;
     }
-    w->targets.label_host = w->label;
-    w->targets.split_host = w->split;
-    w->targets.label = w->labels.data;
-    return tensor_upload(&w->labels, w->label);
+    return labels_upload(&w->labels, hal);
 }
 
 static weft_status count_build(workload *work)
@@ -165,7 +143,7 @@ static weft_status count_build(workload *work)
     WEFT_TRY(comm_agree(w->comm, make_rows(w, work->context->hal)));
     w->model = (train_model){.name = "threshold", .self = w, .forward = count_forward};
     work->model = &w->model;
-    work->targets = &w->targets;
+    work->targets = &w->labels.targets;
     work->held = (held_rows){.total = w->rows, .count = w->mine, .id = w->id};
     work->source = (train_source){.self = w,
                                   .eval_steps = STEPS,
@@ -180,15 +158,9 @@ static void count_end(workload *work)
 {
     threshold *w = work->self;
     weft_free(w->id);
-    weft_free(w->label);
-    weft_free(w->split);
     weft_free(w->host);
     tensor_destroy(&w->answers);
-    tensor_destroy(&w->labels);
-    for (int s = 0; s < TRAIN_SPLITS; ++s) {
-        tensor_destroy(&w->mask[s]);
-    }
-    weft_free(w);
+    labels_destroy(&w->labels);
 }
 
 /* ---- its fit --------------------------------------------------------------------------------------------------- */
@@ -216,11 +188,11 @@ static weft_status fit_evaluate(void *self, uint64_t seed, train_epoch *record)
     double right[TRAIN_SPLITS] = {0};
     (void)seed;
     for (int64_t i = 0; i < w->mine; ++i) {
-        right[w->split[i]] += (w->id[i] >= w->t) == (w->label[i] == 1);
+        right[w->labels.split[i]] += (w->id[i] >= w->t) == (w->labels.label[i] == 1);
     }
     WEFT_TRY(comm_allreduce(w->comm, right, TRAIN_SPLITS, WEFT_DTYPE_F64, COMM_SUM));
     for (int s = 0; s < TRAIN_SPLITS; ++s) {
-        record->score[s] = right[s] / (double)w->targets.counted[s];
+        record->score[s] = right[s] / (double)w->labels.targets.counted[s];
     }
     return WEFT_OK;
 }
@@ -375,7 +347,7 @@ static const workload_ops count_workload = {
     .rows = "numbers",
     .split_cure = "none",
     .test_cure = "none",
-    .begin = count_begin,
+    .self_bytes = sizeof(threshold),
     .open = count_open,
     .count_classes = count_classes,
     .relabel = count_relabel,

@@ -202,7 +202,7 @@ static void check_npz(const char *file, const char *format, int64_t pairs)
         fail_msg("no reader %s", format);
         return;
     }
-    ASSERT_OK(reader->read(data_path(file), &raw));
+    ASSERT_OK(reader_format_read(reader, data_path(file), &raw));
     test_edges edges = {0};
     for (int64_t e = 0; e < raw.edges; ++e) {
         if (raw.from[e] != raw.to[e]) {

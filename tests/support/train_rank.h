@@ -12,7 +12,7 @@ typedef struct train_rank {
     weft_hal *hal;
     weft_part part;
     gnn_model *model;
-    gnn_labels labels;
+    train_labels labels;
 } train_rank;
 
 /* Close it also after a failure. Collective. */
@@ -33,7 +33,7 @@ static inline weft_status train_rank_open(weft_comm *comm, const char *backend, 
 
 static inline void train_rank_close(train_rank *rank)
 {
-    gnn_labels_destroy(&rank->labels);
+    labels_destroy(&rank->labels);
     if (rank->model != NULL) {
         gnn_model_destroy(rank->model);
     }

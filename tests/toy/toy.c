@@ -39,11 +39,6 @@ static workload_claims toy_claims(const weft_options *options)
                              .data = table ? CLAIM_CERTAIN : CLAIM_NO};
 }
 
-static weft_status toy_begin(workload *work)
-{
-    return weft_calloc(1, sizeof(line), WEFT_MEM_GENERAL, &work->self);
-}
-
 static weft_status toy_open(workload *work, const char *folder)
 {
     (void)folder;
@@ -95,7 +90,8 @@ static weft_status toy_plan(workload *work, const char *folder, int64_t outputs)
     const line *w = work->self;
     const int64_t inputs = w->rows.inputs, count = w->rows.table.count;
     const train_memory_desc desc = {.trained = (inputs + 1) * TOY_CLASSES, .largest = inputs * TOY_CLASSES};
-    const train_memory parameters = memory_plan_parameters(work->context, !work->trained, &desc);
+    const train_memory parameters =
+        memory_plan_training(work->context, !work->trained, SYNC_SHARDS_SAMPLED, 1, &desc).parameters;
     memory_plan *memory = &work->memory;
     WEFT_CHECK(inputs > 0 && (work->labelled || outputs > 0), WEFT_ERR_DATA,
                "%s: a line needs a column named target, and another: weft convert --target COLUMN names one",
@@ -160,9 +156,9 @@ static weft_status toy_build(workload *work)
     const bool intercept = strcmp(option_text(context->options, OPT_INTERCEPT), "on") == 0;
     WEFT_TRY(comm_agree(context->comm, make_model(w, context->hal, intercept)));
     WEFT_TRY(param_store_commit(&w->params, context->comm));
-    w->rows.targets.labelled = work->labelled;
+    w->rows.labels.targets.labelled = work->labelled;
     work->model = &w->model;
-    work->targets = &w->rows.targets;
+    work->targets = &w->rows.labels.targets;
     work->source = source_whole(work->targets);
     work->held = (held_rows){.total = w->rows.table.rows, .count = w->rows.table.count, .id = w->rows.id};
     return WEFT_OK;
@@ -174,7 +170,6 @@ static void toy_end(workload *work)
     param_store_destroy(&w->params);
     tensor_destroy(&w->y);
     toy_rows_close(&w->rows);
-    weft_free(w);
 }
 
 static weft_status toy_recognise(saved_model *model, const weft_options *given)
@@ -233,7 +228,7 @@ const workload_ops toy_workload = {
     .split_cure = "a column named split says which rows validate",
     .test_cure = "a column named split says which rows test",
     .share = {{"table_rows", "rows", ""}},
-    .begin = toy_begin,
+    .self_bytes = sizeof(line),
     .open = toy_open,
     .count_classes = toy_count_classes,
     .relabel = toy_relabel,

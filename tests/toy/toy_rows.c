@@ -68,9 +68,9 @@ static int64_t take_row(toy_rows *rows, int64_t i)
     const double y = rows->target >= 0 ? cell(rows, rows->target, i) : (double)NAN;
     float *value = rows->value + i * rows->inputs;
     rows->id[i] = rows->table.first + i;
-    rows->label[i] = isnan(y) ? -1 : y > 0.0;
-    rows->part[i] = isnan(y) ? TRAIN_SPLIT_NONE : part_of(rows, i);
-    uint64_t hash = (uint64_t)rows->id[i] << 32 | (uint64_t)(rows->label[i] + 1) << 8 | rows->part[i];
+    rows->labels.label[i] = isnan(y) ? -1 : y > 0.0;
+    rows->labels.split[i] = isnan(y) ? TRAIN_SPLIT_NONE : part_of(rows, i);
+    uint64_t hash = (uint64_t)rows->id[i] << 32 | (uint64_t)(rows->labels.label[i] + 1) << 8 | rows->labels.split[i];
     for (int64_t j = 0; j < rows->table.schema.count; ++j) {
         if (rows->table.schema.field[j].role == TABLE_FEATURE) {
             uint32_t bits;
@@ -87,12 +87,12 @@ static weft_status take_rows(toy_rows *rows)
     const int64_t count = rows->table.count;
     WEFT_TRY(WEFT_NEW(&rows->id, count, WEFT_MEM_TABLE));
     WEFT_TRY(WEFT_NEW(&rows->value, count * rows->inputs, WEFT_MEM_TABLE));
-    WEFT_TRY(WEFT_NEW(&rows->label, count, WEFT_MEM_TABLE));
-    WEFT_TRY(WEFT_NEW(&rows->part, count, WEFT_MEM_TABLE));
+    rows->labels.targets = (train_targets){.rows = count, .outputs = TOY_CLASSES, .loss = TRAIN_LOSS_XENT};
+    WEFT_TRY(labels_create(&rows->labels, WEFT_MEM_TABLE));
     for (int64_t i = 0; i < count; ++i) {
         rows->sums[TOY_SUMS - 1] += take_row(rows, i);
         for (int s = 0; s < TOY_SUMS - 1; ++s) {
-            rows->sums[s] += s < TOY_CLASSES ? rows->label[i] == s : rows->part[i] == s - TOY_CLASSES;
+            rows->sums[s] += s < TOY_CLASSES ? rows->labels.label[i] == s : rows->labels.split[i] == s - TOY_CLASSES;
         }
     }
     return WEFT_OK;
@@ -107,49 +107,21 @@ weft_status toy_rows_open(weft_comm *comm, const char *const *path, int paths, t
     return comm_allreduce(comm, rows->sums, TOY_SUMS, WEFT_DTYPE_I64, COMM_SUM);
 }
 
-static weft_status upload_masks(toy_rows *rows, weft_hal *hal, uint8_t *in)
-{
-    for (int s = 0; s < TRAIN_SPLITS; ++s) {
-        for (int64_t i = 0; i < rows->table.count; ++i) {
-            in[i] = rows->part[i] == s;
-        }
-        WEFT_TRY(tensor_create(hal, WEFT_DTYPE_U8, rows->table.count, 1, WEFT_MEM_TABLE, &rows->mask[s]));
-        WEFT_TRY(tensor_upload(&rows->mask[s], in));
-        rows->targets.mask[s] = rows->mask[s].data;
-        rows->targets.counted[s] = rows->sums[TOY_CLASSES + s];
-    }
-    return WEFT_OK;
-}
-
 weft_status toy_rows_upload(toy_rows *rows, weft_hal *hal)
 {
-    const int64_t count = rows->table.count;
-    uint8_t *in = NULL;
-    WEFT_TRY(tensor_create(hal, WEFT_DTYPE_F32, count, rows->inputs, WEFT_MEM_TABLE, &rows->x));
+    train_targets *t = &rows->labels.targets;
+    WEFT_TRY(tensor_create(hal, WEFT_DTYPE_F32, rows->table.count, rows->inputs, WEFT_MEM_TABLE, &rows->x));
     WEFT_TRY(tensor_upload(&rows->x, rows->value));
-    WEFT_TRY(tensor_create(hal, WEFT_DTYPE_I32, count, 1, WEFT_MEM_TABLE, &rows->labels));
-    WEFT_TRY(tensor_upload(&rows->labels, rows->label));
-    rows->targets = (train_targets){.rows = count, .outputs = TOY_CLASSES, .loss = TRAIN_LOSS_XENT};
-    rows->targets.label = rows->labels.data;
-    rows->targets.label_host = rows->label;
-    rows->targets.split_host = rows->part;
-    rows->targets.loss_entries = rows->sums[TOY_CLASSES + TRAIN_SPLIT_TRAIN];
-    WEFT_TRY(WEFT_NEW(&in, count, WEFT_MEM_WORKSPACE));
-    const weft_status status = upload_masks(rows, hal, in);
-    weft_free(in);
-    return status;
+    t->loss_entries = rows->sums[TOY_CLASSES + TRAIN_SPLIT_TRAIN];
+    memcpy(t->counted, &rows->sums[TOY_CLASSES], sizeof t->counted);
+    return labels_upload(&rows->labels, hal);
 }
 
 void toy_rows_close(toy_rows *rows)
 {
     tensor_destroy(&rows->x);
-    tensor_destroy(&rows->labels);
-    for (int s = 0; s < TRAIN_SPLITS; ++s) {
-        tensor_destroy(&rows->mask[s]);
-    }
+    labels_destroy(&rows->labels);
     weft_free(rows->id);
     weft_free(rows->value);
-    weft_free(rows->label);
-    weft_free(rows->part);
     table_close(&rows->table);
 }

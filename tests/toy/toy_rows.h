@@ -10,7 +10,7 @@
 
 #include "comm/comm.h"
 #include "table/table.h"
-#include "train/model.h"
+#include "train/labels.h"
 
 enum { TOY_CLASSES = 2, TOY_SUMS = TOY_CLASSES + TRAIN_SPLITS + 1 };
 
@@ -21,11 +21,8 @@ typedef struct toy_rows {
     int64_t sums[TOY_SUMS]; /* over all rows: labelled rows of each class, of each split, and a hash of the rows */
     int64_t *id;            /* [table.count] numbers of this rank's rows */
     float *value;           /* [table.count, inputs] */
-    int32_t *label;         /* [table.count]; -1: the row has none */
-    uint8_t *part;          /* [table.count] its split */
-    /* On the backend. */
-    weft_tensor x, labels, mask[TRAIN_SPLITS];
-    train_targets targets;
+    weft_tensor x;          /* value on the backend */
+    train_labels labels;
 } toy_rows;
 
 /* Reads tables behind each other. WEFT_ERR_DATA: a column is none of numbers, with its name. Collective. */

@@ -186,7 +186,7 @@ static weft_status golden_rank(weft_comm *comm, void *argument)
     partition_report report;
     weft_part part = {0};
     gnn_model *model = malloc(sizeof *model);
-    gnn_labels labels;
+    train_labels labels;
     char path[128];
     char weights[64];
     const weft_graph *graph = &c->graph->graph;
@@ -235,7 +235,7 @@ static weft_status golden_rank(weft_comm *comm, void *argument)
     weft_free(result.run);
     npy_array_free(&loss);
     npy_array_free(&weight);
-    gnn_labels_destroy(&labels);
+    labels_destroy(&labels);
     gnn_model_destroy(model);
     free(model);
     part_destroy(&part);

@@ -210,7 +210,7 @@ static weft_status case_rank(weft_comm *comm, void *argument)
     partition_report report;
     weft_part part = {0};
     gnn_model *model = NULL;
-    gnn_labels labels = {0};
+    train_labels labels = {0};
     const weft_graph *graph = &in->graph->graph;
     const bool whole_rows = strcmp(in->method, WHOLE_ROWS) == 0;
     input_moments moments = {.columns = 0};
@@ -240,7 +240,7 @@ static weft_status case_rank(weft_comm *comm, void *argument)
     WEFT_TRY_GOTO(gnn_model_prepare(model), status, done);
     status = pass_through(comm, hal, in, model, &labels.targets, &part);
 done:
-    gnn_labels_destroy(&labels);
+    labels_destroy(&labels);
     input_moments_destroy(&moments);
     if (model != NULL) {
         gnn_model_destroy(model);

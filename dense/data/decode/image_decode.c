@@ -84,8 +84,7 @@ static void reach(const axis *a, int64_t i, float *centre, float *radius, int64_
 {
     *radius = a->ratio > 1 ? a->ratio : 1;
     *centre = ((float)i + a->skip + 0.5f) * a->ratio - 0.5f;
-    const float low = ceilf(*centre - *radius);
-    const float high = floorf(*centre + *radius);
+    const float low = ceilf(*centre - *radius), high = floorf(*centre + *radius);
     *first = low > 0 ? (int64_t)low : 0;
     *last = high < (float)(a->count - 1) ? (int64_t)high : a->count - 1;
 }
@@ -98,12 +97,9 @@ static float weight(float centre, float radius, int64_t at)
 
 static void mix_pixel(const uint8_t *from, const axis axes[2], int64_t y, int64_t x, int64_t channels, uint8_t *to)
 {
-    float centre[2];
-    float radius[2];
-    int64_t first[2];
-    int64_t last[2];
-    float sum[4] = {0};
-    float total = 0;
+    float centre[2], radius[2];
+    int64_t first[2], last[2];
+    float sum[4] = {0}, total = 0;
     reach(&axes[0], y, &centre[0], &radius[0], &first[0], &last[0]);
     reach(&axes[1], x, &centre[1], &radius[1], &first[1], &last[1]);
     for (int64_t i = first[0]; i <= last[0]; ++i) {

@@ -195,9 +195,7 @@ static weft_status decode(const char *name, const uint8_t *data, size_t bytes, c
 {
     jpeg_file file;
     weft_status status = open_file(name, data, bytes, &file);
-    if (status == WEFT_OK) {
-        status = read_pixels(name, &file, wanted, scratch, is);
-    }
+    status = status == WEFT_OK ? read_pixels(name, &file, wanted, scratch, is) : status;
     jpeg_destroy_decompress(&file.info);
     return status;
 }

@@ -88,8 +88,7 @@ static const char *file_of(const char *name)
 /* Returns the entry of a list that a file's name ends in, or NULL. A hidden file has no ending. */
 static const char *ending_of(const char *name, const char *const *endings, size_t count)
 {
-    const char *file = file_of(name);
-    const char *dot = strrchr(file, '.');
+    const char *file = file_of(name), *dot = strrchr(file, '.');
     for (size_t i = 0; i < count && dot != NULL && dot > file && file[0] != '.'; ++i) {
         if (strcasecmp(dot, endings[i]) == 0) {
             return endings[i];
@@ -131,7 +130,8 @@ bool image_name_lies_beside(const char *name)
            begins_with(file, "LICENSE") || strcasecmp(file, "Thumbs.db") == 0;
 }
 
-bool image_name_is_plain(const char *from)
+/* An image may belong to a class: it is in a folder, and no folder from `from` on is hidden, "." or "..". */
+static bool is_plain(const char *from)
 {
     for (const char *part = from; part != NULL; part = strchr(part, '/')) {
         part += *part == '/' && part > from;
@@ -150,7 +150,7 @@ bool image_name_in_split(const char *name, bool rooted, image_words *words)
     for (const char *part = name, *slash; (slash = strchr(part, '/')) != NULL; part = slash + 1) {
         const size_t bytes = (size_t)(slash - part);
         const int split = image_word_split(part, bytes);
-        if (split >= 0 && image_name_is_plain(slash + 1)) {
+        if (split >= 0 && is_plain(slash + 1)) {
             *words = (image_words){.split = split,
                                    .word = part,
                                    .word_bytes = bytes,
@@ -169,5 +169,5 @@ bool image_name_in_class(const char *name, size_t root, image_words *words)
 {
     const char *class = name + root;
     *words = (image_words){.split = SPLIT_TRAIN, .word = name, .class = class, .class_bytes = strcspn(class, "/")};
-    return image_name_is_plain(class);
+    return is_plain(class);
 }

@@ -36,9 +36,6 @@ const char *image_name_foreign(const char *name);
 /* Returns true for texts and tables about images, and for what systems leave behind: hidden files, Thumbs.db,
  * __MACOSX. */
 bool image_name_lies_beside(const char *name);
-/* Returns true if an image may belong to a class: it is in a folder, and no folder from `from` on is hidden, "." or
- * "..". */
-bool image_name_is_plain(const char *from);
 
 /* Returns false if no folder of the name is a split with a class below. rooted: the split is the first folder, else the
  * deepest. */

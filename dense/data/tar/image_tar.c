@@ -57,8 +57,7 @@ static bool matches(const char *path)
     if (stat(path, &facts) != 0 || !S_ISREG(facts.st_mode) || text_stream_open(path, &stream) != WEFT_OK) {
         return false;
     }
-    size_t bytes = 0;
-    size_t got = 1;
+    size_t bytes = 0, got = 1;
     while (got > 0 && bytes < BLOCK && text_stream_read(stream, block + bytes, BLOCK - bytes, &got) == WEFT_OK) {
         bytes += got;
     }
@@ -206,8 +205,7 @@ static weft_status fail_full(const tar_file *t)
 {
     return weft_fail(
         WEFT_ERR_RESOURCE,
-        "%s: its images are more than %s: raise %s, or unpack the archive to a .tar, which is read piece by "
-        "piece",
+        "%s: its images are more than %s: raise %s, or unpack the archive to a .tar, which is read piece by piece",
         t->path, number_say_bytes(t->most).text, t->most_flag);
 }
 
@@ -399,9 +397,7 @@ static void close_tar(void *self)
         return;
     }
     text_stream_close(t->stream);
-    weft_free(t->held);
-    weft_free(t->words);
-    weft_free(t);
+    WEFT_FREE_ALL(t->held, t->words, t);
 }
 
 static weft_status list_files(const char *path, const image_options *options, tar_file *t, image_files *files)
@@ -429,9 +425,7 @@ static weft_status open_set(weft_comm *comm, const char *path, const image_optio
     image_files *files = NULL;
     tar_file *t = NULL;
     weft_status status = image_files_create(IMAGE_LAYOUT_ANY, &files);
-    if (status == WEFT_OK) {
-        status = WEFT_NEW_ZERO(&t, 1, WEFT_MEM_GENERAL);
-    }
+    status = status == WEFT_OK ? WEFT_NEW_ZERO(&t, 1, WEFT_MEM_GENERAL) : status;
     if (status == WEFT_OK) {
         status = list_files(path, options, t, files);
         set->store->kept = t->capacity;

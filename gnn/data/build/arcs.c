@@ -112,9 +112,7 @@ void arcs_free(arcs *a)
         close(a->fd);
     }
     pthread_mutex_destroy(&a->lock);
-    weft_free(a->buffers);
-    weft_free(a->writer);
-    weft_free(a);
+    WEFT_FREE_ALL(a->buffers, a->writer, a);
 }
 
 /* ---- collecting ---- */
@@ -322,8 +320,7 @@ static weft_status span_of_chunk(void *self, int64_t i, int thread, csr_span *sp
     int64_t each = spans_in(a, a->chunk_edges);
     assert(i >= 0 && i / each < a->chunk_count);
     const chunk *c = &a->chunks[i / each];
-    int64_t begin = i % each * a->span_edges;
-    int64_t left = c->count - begin;
+    int64_t begin = i % each * a->span_edges, left = c->count - begin;
     *span = left <= 0 ? (csr_span){.count = 0}
                       : pairs_as_span(c->pairs + 2 * begin, left < a->span_edges ? left : a->span_edges);
     return WEFT_OK;

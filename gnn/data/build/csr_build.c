@@ -158,11 +158,9 @@ static weft_status visit_spans(builder *b, span_visitor visit)
 
 static void count_span(builder *b, const csr_span *span, int64_t *count)
 {
-    const bool reverse = b->input->add_reverse;
-    const bool loops = b->input->keep_self_loops;
+    const bool reverse = b->input->add_reverse, loops = b->input->keep_self_loops;
     for (int64_t i = 0; i < span->count; i++) {
-        int32_t u = span->from[i * span->stride];
-        int32_t v = span->to[i * span->stride];
+        int32_t u = span->from[i * span->stride], v = span->to[i * span->stride];
         assert(u >= 0 && u < b->input->vertices && v >= 0 && v < b->input->vertices);
         count[v >> b->shift] += u != v || loops;
         if (reverse) {
@@ -173,13 +171,11 @@ static void count_span(builder *b, const csr_span *span, int64_t *count)
 
 static void scatter_span(builder *b, const csr_span *span, int64_t *cursor)
 {
-    const bool reverse = b->input->add_reverse;
-    const bool loops = b->input->keep_self_loops;
+    const bool reverse = b->input->add_reverse, loops = b->input->keep_self_loops;
     const int64_t first = b->first;
     const uint64_t width = (uint64_t)(b->end - b->first);
     for (int64_t i = 0; i < span->count; i++) {
-        int32_t u = span->from[i * span->stride];
-        int32_t v = span->to[i * span->stride];
+        int32_t u = span->from[i * span->stride], v = span->to[i * span->stride];
         int64_t bucket = v >> b->shift;
         if ((u != v || loops) && (uint64_t)(bucket - first) < width) {
             assert(cursor[bucket] < b->start[bucket + 1]);
@@ -205,8 +201,7 @@ static int64_t range_bytes(const builder *b, int64_t entries, int64_t largest)
 /* As many buckets as fit from b->first on. */
 static weft_status choose_range(builder *b)
 {
-    int64_t entries = 0;
-    int64_t largest = 0;
+    int64_t entries = 0, largest = 0;
     b->end = b->first;
     while (b->end < b->buckets) {
         int64_t more = entries + b->total[b->end];
@@ -234,8 +229,7 @@ static void place_buckets(builder *b)
     for (int64_t bucket = b->first; bucket < b->end; bucket++) {
         b->start[bucket] = at;
         for (int t = 0; t < b->input->threads; t++) {
-            int64_t *cell = &b->count[t * b->buckets + bucket];
-            int64_t count = *cell;
+            int64_t *cell = &b->count[t * b->buckets + bucket], count = *cell;
             *cell = at;
             at += count;
         }
@@ -249,8 +243,7 @@ static void finish_bucket(builder *b, int64_t bucket, int64_t *cursor, int32_t *
 {
     const int64_t vertices = b->input->vertices;
     pair *pairs = b->pairs + b->start[bucket];
-    int64_t count = b->start[bucket + 1] - b->start[bucket];
-    int64_t row = bucket << b->shift;
+    int64_t count = b->start[bucket + 1] - b->start[bucket], row = bucket << b->shift;
     int64_t rows = ((bucket + 1) << b->shift) < vertices ? INT64_C(1) << b->shift : vertices - row;
     memset(cursor, 0, (size_t)(rows + 1) * sizeof *cursor);
     for (int64_t i = 0; i < count; i++) {
@@ -280,8 +273,7 @@ static void finish_bucket(builder *b, int64_t bucket, int64_t *cursor, int32_t *
 static int64_t share_start(const builder *b, int t)
 {
     assert(t >= 0 && t <= b->input->threads);
-    int64_t goal = b->start[b->end] / b->input->threads * t;
-    int64_t bucket = b->first;
+    int64_t goal = b->start[b->end] / b->input->threads * t, bucket = b->first;
     while (t > 0 && bucket < b->end && b->start[bucket] < goal) {
         bucket++;
     }
@@ -290,8 +282,7 @@ static int64_t share_start(const builder *b, int t)
 
 static weft_status finish_share(builder *b, int t)
 {
-    const int64_t begin = share_start(b, t);
-    const int64_t end = share_start(b, t + 1);
+    const int64_t begin = share_start(b, t), end = share_start(b, t + 1);
     int64_t largest = 0;
     for (int64_t bucket = begin; bucket < end; bucket++) {
         int64_t count = b->start[bucket + 1] - b->start[bucket];
@@ -309,8 +300,7 @@ static weft_status finish_share(builder *b, int t)
         }
     }
 done:
-    weft_free(cursor);
-    weft_free(ids);
+    WEFT_FREE_ALL(cursor, ids);
     return status;
 }
 
@@ -448,12 +438,7 @@ done:
     if (b.fd >= 0) {
         close(b.fd); /* a mapping keeps the file */
     }
-    weft_free(b.count);
-    weft_free(b.total);
-    weft_free(b.kept);
-    weft_free(b.start);
-    weft_free(b.offset);
-    weft_free(b.pairs);
+    WEFT_FREE_ALL(b.count, b.total, b.kept, b.start, b.offset, b.pairs);
     if (status != WEFT_OK) {
         csr_graph_free(graph);
     }
@@ -463,7 +448,6 @@ done:
 void csr_graph_free(csr_graph *graph)
 {
     file_map_close(&graph->map);
-    weft_free(graph->memory);
-    weft_free(graph->offset);
+    WEFT_FREE_ALL(graph->memory, graph->offset);
     *graph = (csr_graph){.vertices = 0};
 }

@@ -27,8 +27,7 @@ static void sort_row(int32_t *a, int64_t count, int shift) /* NOLINT(misc-no-rec
         insertion_sort(a, count);
         return;
     }
-    int64_t next[DIGITS];
-    int64_t end[DIGITS] = {0};
+    int64_t next[DIGITS], end[DIGITS] = {0};
     for (int64_t i = 0; i < count; i++) {
         end[a[i] >> shift & 255]++;
     }

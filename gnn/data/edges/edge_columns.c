@@ -357,8 +357,7 @@ static weft_status find_columns(const char *path, const char *head, bool weighs,
     }
     if (tell && !c->header.named && comment_disagrees(head, line)) {
         log_warn("%s: the comment above the first row, '%.*s', names columns in another order than source, target, in "
-                 "which they are "
-                 "read: a header without # is followed",
+                 "which they are read: a header without # is followed",
                  path, (int)strcspn(line, "\n"), line);
     }
     WEFT_TRY(find_ends(tell, c));
@@ -413,8 +412,7 @@ static bool pass_dictionary(text_piece *piece, const char **at)
 
 bool edge_columns_scan(const edge_columns *c, text_piece *piece, const char **at, edge_fields *fields)
 {
-    const char separator = c->header.separator;
-    const char *row = text_row_begin(piece, *at, separator);
+    const char separator = c->header.separator, *row = text_row_begin(piece, *at, separator);
     text_field other;
     int64_t j = 0;
     bool more = true;

@@ -41,8 +41,7 @@ static inline bool in_range(const edge_ids *ids, int64_t number)
 static inline bool read_line(const edge_ids *ids, const char **at, int32_t *pair)
 {
     const char *p = *at;
-    int64_t from;
-    int64_t to;
+    int64_t from, to;
     const int first = short_number(p, &from);
     p += first;
     const bool apart = *p == ' ' || *p == '\t' || *p == ',';
@@ -60,8 +59,7 @@ static inline bool read_line(const edge_ids *ids, const char **at, int32_t *pair
 int64_t edge_lines_base(const edge_ids *ids, const char *text[2], const char *const end[2], int32_t *pairs,
                         int64_t room)
 {
-    const char *first = text[0];
-    const char *second = text[1];
+    const char *first = text[0], *second = text[1];
     int64_t count = 0;
     bool common = true;
     while (common && count + 2 <= room && first < end[0] && second < end[1]) {

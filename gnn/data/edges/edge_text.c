@@ -5,9 +5,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "base/alloc.h"
 #include "base/isa.h"
 #include "gnn/data/convert_options.def"
 #include "gnn/data/edges/edge_lines.h"
@@ -50,8 +48,7 @@ static bool fail_id(const parse_state *state, text_piece *piece, const char *at)
 static bool read_over(const parse_state *state, text_piece *piece, const char **at)
 {
     for (int64_t column = 2; column < state->rules->columns; column++) {
-        const char *field = text_skip_separator(*at);
-        const char *end = field;
+        const char *field = text_skip_separator(*at), *end = field;
         double number;
         if (field == *at || !text_scan_real(&end, true, &number)) {
             return text_expected(piece, field, "a number");
@@ -231,8 +228,7 @@ static inline bool next_quickly(const char **at, char separator)
 static inline bool parse_quickly(const parse_state *state, const text_piece *piece, const char **at, int32_t *pair)
 {
     const edge_columns *c = state->rules->table;
-    const char separator = c->header.separator;
-    const char *p = text_row_begin(piece, *at, separator);
+    const char separator = c->header.separator, *p = text_row_begin(piece, *at, separator);
     for (int64_t j = 0; j < c->header.columns; j++) {
         if (j > 0 && !next_quickly(&p, separator)) {
             return false;

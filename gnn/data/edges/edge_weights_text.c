@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "gnn/data/convert_options.def"
-#include "gnn/data/edges/edge_text.h"
 #include "gnn/data/edges/edge_weights.h"
 #include "gnn/data/edges/matrix_market.h"
 #include "gnn/data/edges/metis_text.h"

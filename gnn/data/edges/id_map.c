@@ -124,8 +124,7 @@ static weft_status need_text(id_list *list, int64_t bytes)
 
 static void free_list(id_list *list)
 {
-    weft_free(list->item);
-    weft_free(list->text);
+    WEFT_FREE_ALL(list->item, list->text);
     *list = (id_list){.count = 0};
 }
 
@@ -338,8 +337,7 @@ weft_status id_map_read(const id_file *sources, int count, int64_t memory_bytes,
 
 void id_map_free(id_map *map)
 {
-    weft_free(map->item);
-    weft_free(map->text);
+    WEFT_FREE_ALL(map->item, map->text);
     *map = (id_map){.count = 0};
 }
 
@@ -352,8 +350,7 @@ bool id_map_find(const id_map *map, const text_field *field, int64_t *vertex)
         return false;
     }
     while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        const int64_t item = map->item[middle];
+        const int64_t middle = low + (high - low) / 2, item = map->item[middle];
         const int order =
             map->text != NULL ? compare_field(field, map->text + item) : (number > item) - (number < item);
         if (order == 0) {
@@ -391,7 +388,6 @@ weft_status id_map_names(const id_map *map, name_list *names)
     }
     status = name_list_copy(text, map->count, names);
 done:
-    weft_free(digits);
-    weft_free(text);
+    WEFT_FREE_ALL(digits, text);
     return status;
 }

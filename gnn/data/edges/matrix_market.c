@@ -99,8 +99,7 @@ static weft_status read_sizes(const char *path, text_source *source, char *line,
         WEFT_TRY(text_source_line(source, line, LINE, &end));
         WEFT_CHECK(!end, WEFT_ERR_DATA, "%s: ends before the line with the sizes", path);
     } while (is_comment(text_skip_blanks(line)) || *text_skip_blanks(line) == '\0');
-    int64_t number = text_source_line_number(source);
-    int64_t columns = 0;
+    int64_t number = text_source_line_number(source), columns = 0;
     const char *at = text_skip_blanks(line);
     bool good = text_scan_int(&at, vertices);
     at = text_skip_blanks(at);

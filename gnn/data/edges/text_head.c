@@ -1,7 +1,6 @@
 /* gnn/data/edges/text_head.c: see gnn/data/edges/text_head.h. */
 #include "gnn/data/edges/text_head.h"
 
-#include <stdint.h>
 #include <string.h>
 #include <strings.h>
 

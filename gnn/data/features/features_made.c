@@ -158,9 +158,7 @@ weft_status features_make(const char *text, const weft_graph *graph, uint64_t se
 void features_free(features_made *made)
 {
     if (made != NULL) {
-        weft_free(made->out_degree);
-        weft_free(made->matrix);
-        weft_free(made);
+        WEFT_FREE_ALL(made->out_degree, made->matrix, made);
     }
 }
 

@@ -152,8 +152,7 @@ static void exchange(solver *s)
 /* x = p(S) x: the Chebyshev polynomial of [-1, cut], scaled to 1 at the eigenvalue 1. */
 static void filter(solver *s, double cut, log_progress *progress, double *products)
 {
-    const double half = (cut + 1) / 2, centre = (cut - 1) / 2;
-    const double first = half / (1 - centre);
+    const double half = (cut + 1) / 2, centre = (cut - 1) / 2, first = half / (1 - centre);
     double sigma = first;
     apply(s, s->x, sigma / half, centre, 0, s->y);
     for (int k = 2; k <= DEGREE; k++) {
@@ -262,8 +261,9 @@ static void choose(const solver *s, double *vectors)
     }
 }
 
-weft_status spectral_solve(const weft_graph *graph, int64_t width, uint64_t seed, int64_t memory_bytes,
-                           double **vectors, double *values)
+/* The vectors in double precision, of length 1, with their eigenvalues [width]. [out] vectors [n, width] */
+static weft_status solve(const weft_graph *graph, int64_t width, uint64_t seed, int64_t memory_bytes, double **vectors,
+                         double *values)
 {
     solver s = {.x = NULL};
     weft_status status;
@@ -287,14 +287,13 @@ weft_status spectral_features(const weft_graph *graph, int64_t width, uint64_t s
     weft_status status;
     *matrix = NULL;
     WEFT_TRY_GOTO(WEFT_NEW(&values, width, WEFT_MEM_WORKSPACE), status, done);
-    WEFT_TRY_GOTO(spectral_solve(graph, width, seed, memory_bytes, &vectors, values), status, done);
+    WEFT_TRY_GOTO(solve(graph, width, seed, memory_bytes, &vectors, values), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(matrix, graph->vertices * width, WEFT_MEM_FEATURE), status, done);
     const double scale = sqrt((double)graph->vertices);
     for (int64_t i = 0; i < graph->vertices * width; i++) {
         (*matrix)[i] = (float)(scale * vectors[i]);
     }
 done:
-    weft_free(vectors);
-    weft_free(values);
+    WEFT_FREE_ALL(vectors, values);
     return status;
 }

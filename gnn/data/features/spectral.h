@@ -20,8 +20,4 @@
 weft_status spectral_features(const weft_graph *graph, int64_t width, uint64_t seed, int64_t memory_bytes,
                               float **matrix);
 
-/* The same vectors in double precision, of length 1, with their eigenvalues [width]. [out] vectors [n, width] */
-weft_status spectral_solve(const weft_graph *graph, int64_t width, uint64_t seed, int64_t memory_bytes,
-                           double **vectors, double *values);
-
 #endif

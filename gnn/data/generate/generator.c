@@ -52,12 +52,7 @@ weft_status generator_make(const generator_spec *spec, int threads, generated_gr
 
 void generated_graph_free(generated_graph *graph)
 {
-    weft_free(graph->offset);
-    weft_free(graph->source);
-    weft_free(graph->group);
-    weft_free(graph->class_of);
-    weft_free(graph->label);
-    weft_free(graph->split);
+    WEFT_FREE_ALL(graph->offset, graph->source, graph->group, graph->class_of, graph->label, graph->split);
     generator_features_destroy(graph->features);
     *graph = (generated_graph){0};
 }
@@ -92,8 +87,7 @@ weft_status generator_measure(const char *spec_text, generator_size *size)
 {
     generator_spec spec;
     WEFT_TRY(generator_spec_parse(spec_text, &spec));
-    const double n = spec.vertices;
-    const double ids = sizeof(int32_t) * spec.edges;
+    const double n = spec.vertices, ids = sizeof(int32_t) * spec.edges;
     const double rows = (sizeof(int64_t) + 2 * sizeof(int32_t)) * n; /* offsets, labels, classes */
     *size = (generator_size){.vertices = (int64_t)n,
                              .edges = (int64_t)spec.edges,

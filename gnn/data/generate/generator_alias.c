@@ -30,16 +30,14 @@ weft_status generator_alias_build(const double *weight, int64_t count, alias_slo
     }
     WEFT_TRY_GOTO(WEFT_NEW(&share, count, WEFT_MEM_WORKSPACE), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&stack, count, WEFT_MEM_WORKSPACE), status, done);
-    int64_t light = 0;
-    int64_t heavy = count;
+    int64_t light = 0, heavy = count;
     for (int64_t i = 0; i < count; ++i) {
         share[i] = sum > 0 ? weight[i] * (double)count / sum : 1;
         table[i] = (alias_slot){UINT32_MAX, (int32_t)i};
         stack[share[i] < 1 ? light++ : --heavy] = (int32_t)i;
     }
     while (light > 0 && heavy < count) {
-        int32_t small = stack[--light];
-        int32_t large = stack[heavy];
+        int32_t small = stack[--light], large = stack[heavy];
         table[small] = (alias_slot){share_bits(share[small]), large};
         share[large] -= 1 - share[small];
         if (share[large] < 1) {
@@ -50,7 +48,6 @@ weft_status generator_alias_build(const double *weight, int64_t count, alias_slo
     status = WEFT_OK;
 
 done:
-    weft_free(share);
-    weft_free(stack);
+    WEFT_FREE_ALL(share, stack);
     return status;
 }

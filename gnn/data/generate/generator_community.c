@@ -29,8 +29,7 @@ struct community_model {
 
 static int64_t community_of_position(const int64_t *start, int64_t k, int64_t position)
 {
-    int64_t low = 0;
-    int64_t high = k - 1;
+    int64_t low = 0, high = k - 1;
     while (low < high) {
         int64_t middle = low + (high - low + 1) / 2;
         if (start[middle] <= position) {
@@ -55,8 +54,7 @@ static void deal_vertices(const generator_levels *levels, community_model *model
         while (rank >= level_end) {
             level_end += levels->count[++level];
         }
-        int64_t c = rank % model->k;
-        int64_t position = model->start[c] + rank / model->k;
+        int64_t c = rank % model->k, position = model->start[c] + rank / model->k;
         weight_in[position] = levels->inside[level];
         weight_out[position] = levels->outside[level];
         model->group[position] = (int32_t)c;
@@ -77,8 +75,7 @@ static weft_status build_tables(community_model *model, const double *weight_in,
 {
     int64_t first = 0;
     for (int64_t c = 0; c < model->k; ++c) {
-        int64_t begin = model->start[c];
-        int64_t size = model->start[c + 1] - begin;
+        int64_t begin = model->start[c], size = model->start[c + 1] - begin;
         double sum = sum_of(weight_in + begin, size);
         model->draw[c] = first;
         first += (int64_t)llround(sum * sum / 2);
@@ -116,8 +113,7 @@ weft_status community_model_create(const generator_spec *spec, int threads, comm
 {
     weft_status status;
     generator_levels levels;
-    double *weight_in = NULL;
-    double *weight_out = NULL;
+    double *weight_in = NULL, *weight_out = NULL;
     community_model *model = NULL;
     *out = NULL;
     generator_levels_solve(spec, &levels);
@@ -135,8 +131,7 @@ weft_status community_model_create(const generator_spec *spec, int threads, comm
     model = NULL;
 
 done:
-    weft_free(weight_in);
-    weft_free(weight_out);
+    WEFT_FREE_ALL(weight_in, weight_out);
     community_model_destroy(model);
     return status;
 }
@@ -146,13 +141,7 @@ void community_model_destroy(community_model *model)
     if (model == NULL) {
         return;
     }
-    weft_free(model->start);
-    weft_free(model->draw);
-    weft_free(model->in);
-    weft_free(model->out);
-    weft_free(model->order);
-    weft_free(model->group);
-    weft_free(model);
+    WEFT_FREE_ALL(model->start, model->draw, model->in, model->out, model->order, model->group, model);
 }
 
 /* Draws [first, end) of one table over `size` positions from `begin`; `between`: both ends in one community give
@@ -184,8 +173,7 @@ static int community_draw(const void *self, int64_t first, int count, edge_pair 
         if (run == model->k) {
             made += draw_run(model, model->out, 0, model->n, true, first, run_end, pairs + made);
         } else {
-            int64_t begin = model->start[run];
-            int64_t size = model->start[run + 1] - begin;
+            int64_t begin = model->start[run], size = model->start[run + 1] - begin;
             made += draw_run(model, model->in + begin, begin, size, false, first, run_end, pairs + made);
         }
         first = run_end > first ? run_end : first;

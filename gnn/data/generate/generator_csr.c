@@ -23,8 +23,7 @@ enum { INSERTION_MAX = 48, DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS, SLAB = 4096
 /* One batch of draws: returns how many pairs it gave. */
 static int draw_batch(const edge_stream *stream, int64_t batch, edge_pair *pairs)
 {
-    int64_t first = batch * GENERATOR_BATCH;
-    int64_t left = stream->draws - first;
+    int64_t first = batch * GENERATOR_BATCH, left = stream->draws - first;
     return stream->draw(stream->self, first, left < GENERATOR_BATCH ? (int)left : GENERATOR_BATCH, pairs);
 }
 
@@ -119,8 +118,7 @@ static void sort_row(int32_t *x, int64_t count, int bits, int32_t *scratch)
         insertion_sort(x, count);
         return;
     }
-    int32_t *from = x;
-    int32_t *to = scratch;
+    int32_t *from = x, *to = scratch;
     for (int shift = 0; shift < bits; shift += DIGIT_BITS) {
         sort_digit(from, to, count, shift);
         int32_t *swap = from;
@@ -154,8 +152,7 @@ static void tidy_rows(int64_t n, const int64_t *offset, int threads, int64_t lon
     }
 #pragma omp parallel num_threads(threads)
     {
-        int64_t begin;
-        int64_t end;
+        int64_t begin, end;
         int me = omp_get_thread_num();
         hal_split_csr(offset, n, omp_get_num_threads(), me, &begin, &end);
         for (int64_t v = begin; v < end; ++v) {
@@ -198,8 +195,7 @@ weft_status generator_csr(int64_t n, const edge_stream *stream, int threads, int
 {
     weft_status status;
     int64_t *cursor = NULL;
-    int32_t *scratch = NULL;
-    int32_t *length = NULL;
+    int32_t *scratch = NULL, *length = NULL;
     *offset = NULL;
     *source = NULL;
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(offset, n + 1, WEFT_MEM_GRAPH), status, done);
@@ -221,12 +217,9 @@ weft_status generator_csr(int64_t n, const edge_stream *stream, int threads, int
     }
 
 done:
-    weft_free(cursor);
-    weft_free(scratch);
-    weft_free(length);
+    WEFT_FREE_ALL(cursor, scratch, length);
     if (status != WEFT_OK) {
-        weft_free(*offset);
-        weft_free(*source);
+        WEFT_FREE_ALL(*offset, *source);
         *offset = NULL;
         *source = NULL;
     }

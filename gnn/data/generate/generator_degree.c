@@ -42,8 +42,7 @@ static double degree_levels_at(const generator_spec *spec, double place, double 
     double ratio = pow(low / high, 1.0 / LEVELS);
     double floor_share = degree_share_below(spec, place, low);
     double span = degree_share_below(spec, place, high) - floor_share;
-    double above = high;
-    double mean = 0;
+    double above = high, mean = 0;
     for (int l = 0; l < LEVELS; ++l) {
         double below = above * ratio;
         degree[l] = sqrt(above * below);
@@ -58,8 +57,7 @@ static double degree_levels_at(const generator_spec *spec, double place, double 
 static void levels_shape(const generator_spec *spec, generator_levels *levels)
 {
     double share[LEVELS];
-    double wanted = spec->edges / spec->vertices;
-    double low = wanted * 1e-6;
+    double wanted = spec->edges / spec->vertices, low = wanted * 1e-6;
     double high = spec->max_degree * (spec->exponent > 0 ? 1 - 1e-9 : 1e3);
     for (int step = 0; step < 2 * BISECTIONS; ++step) {
         double middle = sqrt(low * high);
@@ -107,8 +105,7 @@ static double weighted_sum(const generator_levels *levels, const double *value)
 /* Multiply weights by one factor such that the distinct entries become `total`. */
 static void scale_weights(const generator_levels *levels, double part, bool self, double total, double *weight)
 {
-    double neighbours[LEVELS];
-    double tried[LEVELS];
+    double neighbours[LEVELS], tried[LEVELS];
     double sum = weighted_sum(levels, weight);
     assert(part > 0 && sum > 0 && total > 0);
     double low = sqrt(total / (part * sum * sum)); /* too small: repeats not yet counted */
@@ -174,8 +171,7 @@ void generator_levels_solve(const generator_spec *spec, generator_levels *levels
         levels->count[0] = (int64_t)spec->vertices;
         return;
     }
-    double inside[LEVELS] = {0};
-    double target[LEVELS];
+    double inside[LEVELS] = {0}, target[LEVELS];
     levels_shape(spec, levels);
     if (spec->p_in > 0) {
         double part = 1 / spec->communities;

@@ -26,16 +26,14 @@ void rmat_model_init(const generator_spec *spec, rmat_model *model)
 
 static edge_pair walk(const rmat_model *model, uint64_t e)
 {
-    uint32_t u = 0;
-    uint32_t v = 0;
+    uint32_t u = 0, v = 0;
     philox_block block = {{0, 0, 0, 0}};
     for (int level = 0; level < model->scale; ++level) {
         if (level % 8 == 0) {
             block = philox4x32(philox_counter((uint32_t)(level / 8), e, GENERATOR_RNG_EDGE, 0), model->seed);
         }
         uint32_t lane = philox_lane16(block, (unsigned)(level % 8));
-        uint32_t low_high = lane >= model->threshold[0];
-        uint32_t high_low = lane >= model->threshold[1];
+        uint32_t low_high = lane >= model->threshold[0], high_low = lane >= model->threshold[1];
         uint32_t high_high = lane >= model->threshold[2];
         u = 2 * u + high_low;
         v = 2 * v + (low_high ^ high_low ^ high_high);

@@ -33,8 +33,7 @@ static int32_t uniform_below(uint32_t word, int64_t count)
 
 void generator_labels(const generator_spec *spec, const int32_t *group, int threads, int32_t *class_of, int32_t *label)
 {
-    int64_t n = (int64_t)spec->vertices;
-    int64_t classes = (int64_t)spec->classes;
+    int64_t n = (int64_t)spec->vertices, classes = (int64_t)spec->classes;
     assert(classes >= 1);
     uint64_t seed = (uint64_t)spec->seed;
     float noise = (float)spec->label_noise;
@@ -49,8 +48,7 @@ void generator_labels(const generator_spec *spec, const int32_t *group, int thre
 
 void generator_splits(const generator_spec *spec, int threads, uint8_t *split)
 {
-    int64_t n = (int64_t)spec->vertices;
-    int64_t train = llround(spec->train * spec->vertices);
+    int64_t n = (int64_t)spec->vertices, train = llround(spec->train * spec->vertices);
     int64_t valid = train + llround(spec->valid * spec->vertices);
     int64_t test = spec->test < 0 ? n : valid + llround(spec->test * spec->vertices);
     permutation deal = permutation_make((uint64_t)n, (uint64_t)spec->seed, GENERATOR_RNG_SPLIT, 0);
@@ -68,8 +66,7 @@ static void fill_quantiles(float *quantile)
     for (int i = 0; i < QUANTILES; ++i) {
         double tail = 1 - (i + 0.5) / QUANTILES;
         for (int step = 0; step < 20; ++step) {
-            double miss = erfc(x * M_SQRT1_2) - tail;
-            double slope = sqrt(2 / M_PI) * exp(-0.5 * x * x);
+            double miss = erfc(x * M_SQRT1_2) - tail, slope = sqrt(2 / M_PI) * exp(-0.5 * x * x);
             x += miss / slope;
             if (fabs(miss) < 1e-14) {
                 break;
@@ -146,7 +143,5 @@ void generator_features_destroy(generator_features *features)
     if (features == NULL) {
         return;
     }
-    weft_free(features->mean);
-    weft_free(features->quantile);
-    weft_free(features);
+    WEFT_FREE_ALL(features->mean, features->quantile, features);
 }

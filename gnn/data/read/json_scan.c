@@ -21,7 +21,8 @@ void json_scan_close(json_scan *scan)
     file_map_close(&scan->map);
 }
 
-weft_status json_scan_expected(const json_scan *scan, const char *what)
+/* WEFT_ERR_DATA "FILE: line L, column C: expected WHAT, found 'X'". */
+static weft_status fail_expected(const json_scan *scan, const char *what)
 {
     int64_t line = 1;
     const char *start = (const char *)scan->map.data;
@@ -61,13 +62,13 @@ bool json_scan_take(json_scan *scan, char c)
 weft_status json_scan_need(json_scan *scan, char c)
 {
     char what[4] = {'\'', c, '\'', '\0'};
-    return json_scan_take(scan, c) ? WEFT_OK : json_scan_expected(scan, what);
+    return json_scan_take(scan, c) ? WEFT_OK : fail_expected(scan, what);
 }
 
 weft_status json_scan_text(json_scan *scan, char text[32])
 {
     if (!json_scan_take(scan, '"')) {
-        return json_scan_expected(scan, "a text");
+        return fail_expected(scan, "a text");
     }
     size_t length = 0;
     while (scan->at < scan->end && *scan->at != '"' && *scan->at != '\\' && length < 31) {
@@ -75,7 +76,7 @@ weft_status json_scan_text(json_scan *scan, char text[32])
     }
     text[length] = '\0';
     if (scan->at == scan->end || *scan->at != '"') {
-        return json_scan_expected(scan, "'\"' after at most 31 plain characters");
+        return fail_expected(scan, "'\"' after at most 31 plain characters");
     }
     scan->at++;
     return WEFT_OK;
@@ -94,7 +95,7 @@ weft_status json_scan_int(json_scan *scan, int64_t *value)
     double real;
     if (!number_parse_int(text, value)) {
         if (!number_parse_real(text, &real) || real != nearbyint(real) || fabs(real) > 0x1p53) {
-            return json_scan_expected(scan, "a whole number");
+            return fail_expected(scan, "a whole number");
         }
         *value = (int64_t)real;
     }
@@ -105,5 +106,5 @@ weft_status json_scan_int(json_scan *scan, int64_t *value)
 weft_status json_scan_end(json_scan *scan)
 {
     skip_blanks(scan);
-    return scan->at == scan->end ? WEFT_OK : json_scan_expected(scan, "the end of the file");
+    return scan->at == scan->end ? WEFT_OK : fail_expected(scan, "the end of the file");
 }

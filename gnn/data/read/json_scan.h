@@ -30,7 +30,5 @@ weft_status json_scan_text(json_scan *scan, char text[32]);
 weft_status json_scan_int(json_scan *scan, int64_t *value);
 /* Nothing but blanks may follow. */
 weft_status json_scan_end(json_scan *scan);
-/* WEFT_ERR_DATA "FILE: line L, column C: expected WHAT, found 'X'". */
-weft_status json_scan_expected(const json_scan *scan, const char *what);
 
 #endif

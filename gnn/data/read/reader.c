@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
@@ -12,10 +11,10 @@
 #include "gnn/data/convert_options.def"
 #include "gnn/data/read/reader_formats.h"
 #include "gnn/data/read/reader_parts.h"
-#include "gnn/data/read/reader_text.h"
 #include "io/foreign_kind.h"
 #include "io/npy.h"
 #include "io/text/foreign_file.h"
+#include "io/text/path_name.h"
 
 enum { FORMATS = 12 };
 
@@ -83,17 +82,26 @@ static weft_status fail_unrecognised(const char *path, const char *head, const c
                      path, known);
 }
 
-static bool is_folder(const char *path)
+static bool matches(const reader_format *format, const char *path)
 {
-    struct stat facts;
-    return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
+    return format->npz_names != NULL ? reader_npz_matches(path, format->npz_names)
+                                     : format->matches != NULL && format->matches(path);
+}
+
+weft_status reader_format_read(const reader_format *format, const char *path, raw_graph *raw)
+{
+    if (format->read_npz != NULL) {
+        return reader_npz_read(path, format->read_npz, raw);
+    }
+    return format->read_text != NULL ? reader_text_read(path, format->line_max, format->read_text, raw)
+                                     : format->read(path, raw);
 }
 
 static weft_status look(const char *path, const char *known, const reader_format **format)
 {
     for (int i = 0; i < FORMATS && *format == NULL; i++) {
         weft_error_clear();
-        *format = formats[i]->matches != NULL && formats[i]->matches(path) ? formats[i] : NULL;
+        *format = matches(formats[i], path) ? formats[i] : NULL;
         /* Not looked at for lack of memory, or as a disk fails: another format must not win. */
         const weft_status failed = *format == NULL ? weft_error_code() : WEFT_OK;
         if (failed == WEFT_ERR_RESOURCE || failed == WEFT_ERR_IO) {
@@ -103,7 +111,7 @@ static weft_status look(const char *path, const char *known, const reader_format
     if (*format != NULL) {
         return WEFT_OK;
     }
-    WEFT_CHECK(!is_folder(path), WEFT_ERR_NOINPUT,
+    WEFT_CHECK(!path_is_folder(path), WEFT_ERR_NOINPUT,
                "%s: is a folder of no known layout; known are %s, see docs/formats.md (Planetoid's ind.NAME.*: "
                "scripts/convert_planetoid)",
                path, known);
@@ -137,10 +145,7 @@ weft_status reader_format_find(const char *path, const char *name, const reader_
 
 void reader_drop_features(raw_graph *raw)
 {
-    weft_free(raw->feature);
-    weft_free(raw->feature_offset);
-    weft_free(raw->feature_column);
-    weft_free(raw->feature_value);
+    WEFT_FREE_ALL(raw->feature, raw->feature_offset, raw->feature_column, raw->feature_value);
     if (raw->free_features != NULL) {
         raw->free_features(raw->fill_self);
     }
@@ -156,12 +161,9 @@ void reader_drop_features(raw_graph *raw)
 
 void raw_graph_free(raw_graph *raw)
 {
-    weft_free(raw->from);
-    weft_free(raw->to);
+    WEFT_FREE_ALL(raw->from, raw->to);
     reader_drop_features(raw);
-    weft_free(raw->label);
-    weft_free(raw->target);
-    weft_free(raw->split);
+    WEFT_FREE_ALL(raw->label, raw->target, raw->split);
     name_list_free(&raw->class_names);
     name_list_free(&raw->vertex_names);
     id_map_free(&raw->ids);

@@ -9,9 +9,12 @@
 #include "gnn/data/edges/id_map.h"
 #include "gnn/data/edges/text_head.h"
 #include "graph/graph.h"
+#include "io/text/text_source.h"
 
 /* Files of rows for vertices. */
 enum { READER_TABLE_FEATURES, READER_TABLE_LABELS, READER_TABLE_SPLIT, READER_TABLES };
+
+struct reader_npz; /* gnn/data/read/reader_npz.h */
 
 /* Edges as read, before symmetrising, sorting and de-duplication; arrays from base/alloc.h, freed by raw_graph_free. */
 typedef struct raw_graph {
@@ -59,14 +62,21 @@ typedef struct reader_format {
     bool has_split_folders; /* --split-name has a meaning */
     /* Does this path look like the format? Cheap; never fails. */
     bool (*matches)(const char *path);
+    /* An .npz of the format has these arrays, up to NULL; instead of matches. */
+    const char *const *npz_names;
     /* The same for a format of text, instead of matches: `head` is how the file begins, unpacked. */
     bool (*matches_text)(const char *path, const char *head);
+    /* Each format has one of these: for any path, for an .npz, or for text whose lines have at most line_max bytes. */
     weft_status (*read)(const char *path, raw_graph *raw);
+    weft_status (*read_npz)(const struct reader_npz *npz, raw_graph *raw);
+    weft_status (*read_text)(const char *path, text_source *source, raw_graph *raw);
+    size_t line_max;
 } reader_format;
 
 const reader_format *reader_format_at(int i); /* NULL past the end */
 /* By name, or by looking at the file when name is "auto". WEFT_ERR_USAGE / WEFT_ERR_DATA list the known ones. */
 weft_status reader_format_find(const char *path, const char *name, const reader_format **format);
+weft_status reader_format_read(const reader_format *format, const char *path, raw_graph *raw);
 void raw_graph_free(raw_graph *raw);
 
 /* Whether the reverse of every edge is added; auto: as the format says. */
@@ -92,8 +102,7 @@ typedef struct convert_options {
     uint64_t seed;
     int split_index; /* keep this one of the input's splits only; -1 = all */
     convert_symmetrize symmetrize;
-    bool keep_self_loops;
-    bool force;
+    bool keep_self_loops, force;
     int64_t memory_bytes;   /* for edges read from text; 0 = half of what is available */
     int64_t vertices;       /* of an edge list; 0 = the largest id + 1 */
     int64_t first_id;       /* of an edge list: what it calls vertex 0 */
@@ -104,24 +113,5 @@ typedef struct convert_options {
 
 /* Read, symmetrise, sort, de-duplicate, validate, write the store atomically; logs vertex and edge counts. */
 weft_status reader_convert(const char *input, const char *store, const convert_options *options);
-
-/* Edge e goes from from[e] to to[e]. */
-typedef struct reader_edges {
-    int64_t edges;
-    const int32_t *from, *to;
-} reader_edges;
-
-/* Sorted by destination, without duplicates; the arrays are the caller's to free. */
-typedef struct reader_csr {
-    int64_t *offset; /* [vertices + 1] */
-    int32_t *source; /* [at least entries] */
-    int64_t entries;
-    bool symmetric; /* it equals its transpose */
-} reader_csr;
-
-/* Sort edges into CSR; optionally add reverses; drop or keep self-loops. [out] csr: all zero on failure. WEFT_ERR_DATA
- * names the first edge with an id out of range. Parallel, deterministic. */
-weft_status reader_build_csr(int64_t vertices, const reader_edges *edges, bool add_reverse, bool keep_self_loops,
-                             reader_csr *csr);
 
 #endif

@@ -1,26 +1,24 @@
 /*
- * gnn/data/read/reader_attach.c: see gnn/data/read/reader_attach.h. What a file is shows in its first bytes, not its
+ * gnn/data/read/reader_attach.c: see gnn/data/read/reader_parts.h. What a file is shows in its first bytes, not its
  * name.
  */
-#include "gnn/data/read/reader_attach.h"
+#include "gnn/data/read/reader_parts.h"
 
 #include <inttypes.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
 #include "gnn/data/convert_options.def"
 #include "gnn/data/features/features_made.h"
-#include "gnn/data/read/reader_parts.h"
+#include "io/text/path_name.h"
 
 typedef enum file_kind { KIND_FOLDER, KIND_NPY, KIND_NPZ, KIND_TEXT } file_kind;
 
 static weft_status look_at(const char *path, file_kind *kind)
 {
-    struct stat facts;
     *kind = KIND_FOLDER;
-    if (stat(path, &facts) == 0 && S_ISDIR(facts.st_mode)) {
+    if (path_is_folder(path)) {
         return WEFT_OK;
     }
     file_map map;

@@ -15,8 +15,6 @@
 #include "gnn/data/build/arcs.h"
 #include "gnn/data/convert_options.def"
 #include "gnn/data/features/features_made.h"
-#include "gnn/data/read/reader_attach.h"
-#include "gnn/data/read/reader_csr.h"
 #include "gnn/data/read/reader_parts.h"
 #include "gnn/data/read/reader_vertices.h"
 #include "gnn/data/read/reader_weights.h"
@@ -390,7 +388,7 @@ weft_status reader_convert(const char *input, const char *store, const convert_o
     name_after(input, raw.name);
     weft_status status;
     bool read = false;
-    WEFT_TRY_GOTO(format->read(input, &raw), status, done);
+    WEFT_TRY_GOTO(reader_format_read(format, input, &raw), status, done);
     read = true;
     WEFT_TRY_GOTO(format->takes_vertices ? reader_vertices_settle(input, &raw) : WEFT_OK, status, done);
     raw.asked_classes = options->classes;

@@ -8,11 +8,17 @@
 #include "base/alloc.h"
 #include "gnn/data/build/arcs.h"
 #include "gnn/data/convert_options.def"
-#include "gnn/data/read/reader_csr.h"
+#include "gnn/data/read/reader_parts.h"
 
 enum { SPAN = 65536 };
 
-static weft_status check_ids(const reader_edges *list, int64_t vertices)
+/* Edge e goes from from[e] to to[e]. */
+typedef struct edge_list {
+    int64_t edges;
+    const int32_t *from, *to;
+} edge_list;
+
+static weft_status check_ids(const edge_list *list, int64_t vertices)
 {
     int64_t first = list->edges;
     int32_t n = (int32_t)vertices;
@@ -31,23 +37,14 @@ static weft_status check_ids(const reader_edges *list, int64_t vertices)
 static weft_status span_of_list(void *self, int64_t i, int thread, csr_span *span)
 {
     (void)thread;
-    const reader_edges *list = self;
+    const edge_list *list = self;
     int64_t begin = i * SPAN;
     int64_t count = list->edges - begin < SPAN ? list->edges - begin : SPAN;
     *span = (csr_span){.from = list->from + begin, .to = list->to + begin, .stride = 1, .count = count};
     return WEFT_OK;
 }
 
-/* The first entry of the CSR whose reverse is missing, or -1; *row is its row. */
-static int64_t first_one_way(const csr_graph *csr, int64_t *row)
-{
-    weft_graph graph = {
-        .vertices = csr->vertices, .edges = csr->entries, .offset = csr->offset, .source32 = csr->source};
-    *row = 0;
-    return csr->entries == 0 ? -1 : graph_first_one_way(&graph, row);
-}
-
-static weft_status build(int64_t vertices, const reader_edges *list, bool add_reverse, bool keep_self_loops,
+static weft_status build(int64_t vertices, const edge_list *list, bool add_reverse, bool keep_self_loops,
                          csr_graph *graph)
 {
     WEFT_CHECK(vertices >= 1 && vertices <= INT32_MAX, WEFT_ERR_UNSUPPORTED,
@@ -65,24 +62,18 @@ static weft_status build(int64_t vertices, const reader_edges *list, bool add_re
     return csr_build(&input, graph);
 }
 
-weft_status reader_build_csr(int64_t vertices, const reader_edges *edges, bool add_reverse, bool keep_self_loops,
-                             reader_csr *csr)
+/* The first entry of the CSR whose reverse is missing, or -1; *row is its row. */
+static int64_t first_one_way(const csr_graph *csr, int64_t *row)
 {
-    csr_graph graph;
-    int64_t row;
-    *csr = (reader_csr){0};
-    WEFT_TRY(build(vertices, edges, add_reverse, keep_self_loops, &graph));
-    *csr = (reader_csr){.offset = graph.offset,
-                        .source = graph.memory,
-                        .entries = graph.entries,
-                        .symmetric = add_reverse || first_one_way(&graph, &row) < 0};
-    return WEFT_OK;
+    weft_graph graph = {
+        .vertices = csr->vertices, .edges = csr->entries, .offset = csr->offset, .source32 = csr->source};
+    *row = 0;
+    return csr->entries == 0 ? -1 : graph_first_one_way(&graph, row);
 }
 
 static bool has_entry(const csr_graph *csr, int64_t row, int32_t id)
 {
-    int64_t low = csr->offset[row];
-    int64_t high = csr->offset[row + 1];
+    int64_t low = csr->offset[row], high = csr->offset[row + 1];
     while (low < high) {
         int64_t middle = low + (high - low) / 2;
         if (csr->source[middle] < id) {
@@ -98,8 +89,7 @@ static bool has_entry(const csr_graph *csr, int64_t row, int32_t id)
 static bool sample_is_symmetric(const csr_graph *csr)
 {
     enum { SAMPLE = 256 };
-    int64_t step = csr->entries / SAMPLE + 1;
-    int64_t row = 0;
+    int64_t step = csr->entries / SAMPLE + 1, row = 0;
     for (int64_t e = 0; e < csr->entries; e += step) {
         while (csr->offset[row + 1] <= e) {
             row++;
@@ -138,10 +128,9 @@ weft_status reader_csr_make(const char *input, raw_graph *raw, bool add_reverse,
         arcs_free(raw->arcs);
         raw->arcs = NULL;
     } else {
-        const reader_edges list = {.edges = raw->edges, .from = raw->from, .to = raw->to};
+        const edge_list list = {.edges = raw->edges, .from = raw->from, .to = raw->to};
         WEFT_TRY(build(raw->vertices, &list, add_reverse, keep_self_loops, graph));
-        weft_free(raw->from);
-        weft_free(raw->to);
+        WEFT_FREE_ALL(raw->from, raw->to);
         raw->from = NULL;
         raw->to = NULL;
     }

@@ -9,7 +9,6 @@
  * (gnn/data/read/reader_vertices.h). --relabel: as many as different ids, which may be names, and are kept.
  */
 #include <inttypes.h>
-#include <sys/stat.h>
 
 #include "base/log.h"
 #include "gnn/data/build/arcs.h"
@@ -17,15 +16,15 @@
 #include "gnn/data/edges/edge_text.h"
 #include "gnn/data/edges/table_facts.h"
 #include "gnn/data/read/reader_formats.h"
-#include "gnn/data/read/reader_text.h"
+#include "gnn/data/read/reader_parts.h"
+#include "io/text/path_name.h"
 
 enum { MANY = 10000000, FEW = 4 };
 
 /* Rows of a table without ids are vertices in the order of ids, whatever order its writer had in mind. */
 static void tell_order(const char *path)
 {
-    struct stat facts;
-    if (stat(path, &facts) == 0 && S_ISDIR(facts.st_mode)) {
+    if (path_is_folder(path)) {
         return; /* lists of vertices */
     }
     log_warn("%s: has no column of ids: its rows are taken in the ascending order of the ids in the edges", path);
@@ -137,11 +136,6 @@ static weft_status parse(const char *path, text_source *source, raw_graph *raw)
     return WEFT_OK;
 }
 
-static weft_status read_graph(const char *path, raw_graph *raw)
-{
-    return reader_text_read(path, EDGE_LINE_MAX, parse, raw);
-}
-
 const reader_format reader_edge_list = {
     .name = "edge-list",
     .description = "text, a line an edge: SNAP, .csv, .tsv, arc lists; also .gz, .xz",
@@ -149,5 +143,6 @@ const reader_format reader_edge_list = {
     .takes_vertices = true,
     .takes_ids = true,
     .matches_text = edge_columns_match,
-    .read = read_graph,
+    .line_max = EDGE_LINE_MAX,
+    .read_text = parse,
 };

@@ -132,8 +132,7 @@ static weft_status append_all(id_source *from, id_source *to, int64_t edges, raw
     WEFT_TRY_GOTO(finish_ids(from), status, done);
     status = finish_ids(to);
 done:
-    weft_free(piece);
-    weft_free(pairs);
+    WEFT_FREE_ALL(piece, pairs);
     return status;
 }
 
@@ -170,8 +169,7 @@ done:
 /* CSR lists destinations by source, CSC sources by destination. */
 static weft_status compressed_edges(const reader_npz *npz, bool by_column, raw_graph *raw)
 {
-    int64_t length = raw->vertices + 1;
-    int64_t *indptr = NULL;
+    int64_t length = raw->vertices + 1, *indptr = NULL;
     WEFT_TRY(reader_npz_ints(npz, "indptr", 1, &length, &indptr));
     id_source rows = {.indptr = indptr};
     id_source ids = {.stream = NULL};
@@ -199,8 +197,7 @@ weft_status reader_npz_scipy(const reader_npz *npz, raw_graph *raw)
     int64_t *shape;
     WEFT_TRY(reader_npz_text(npz, "format", format));
     WEFT_TRY(reader_npz_ints(npz, "shape", 1, &two, &shape));
-    int64_t rows = shape[0];
-    int64_t columns = shape[1];
+    int64_t rows = shape[0], columns = shape[1];
     weft_free(shape);
     WEFT_CHECK(rows == columns, WEFT_ERR_DATA, "%s[shape]: (%" PRId64 ", %" PRId64 "): an adjacency matrix is square",
                npz->path, rows, columns);
@@ -235,8 +232,7 @@ static weft_status whole_edge_index(const reader_npz *npz, const char *name, raw
     }
     status = arcs_add(raw->arcs, 0, pairs, shape[1]);
 done:
-    weft_free(ids);
-    weft_free(pairs);
+    WEFT_FREE_ALL(ids, pairs);
     return status;
 }
 

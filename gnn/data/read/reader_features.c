@@ -6,7 +6,6 @@
  */
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/number.h"
@@ -92,8 +91,7 @@ static void free_mapped(void *self)
 {
     mapped_features *source = self;
     npy_map_close(&source->npy);
-    weft_free(source->gathered);
-    weft_free(source);
+    WEFT_FREE_ALL(source->gathered, source);
 }
 
 /* Row by row out of a file in Fortran order or foreign byte order. */

@@ -11,11 +11,7 @@
 #include "gnn/data/read/reader_formats.h"
 #include "gnn/data/read/reader_npz.h"
 
-static bool matches(const char *path)
-{
-    static const char *const names[] = {"adj_indices", "adj_indptr", "adj_shape", NULL};
-    return reader_npz_matches(path, names);
-}
+static const char *const names[] = {"adj_indices", "adj_indptr", "adj_shape", NULL};
 
 static weft_status read_arrays(const reader_npz *npz, raw_graph *raw)
 {
@@ -31,15 +27,10 @@ static weft_status read_arrays(const reader_npz *npz, raw_graph *raw)
     return reader_npz_splits(npz, raw);
 }
 
-static weft_status read_graph(const char *path, raw_graph *raw)
-{
-    return reader_npz_read(path, read_arrays, raw);
-}
-
 const reader_format reader_gnn_benchmark = {
     .name = "gnn-benchmark",
     .description = ".npz with adj_*, attr_* and labels (Amazon, Coauthor, BlogCatalog)",
     .symmetrize = true,
-    .matches = matches,
-    .read = read_graph,
+    .npz_names = names,
+    .read_npz = read_arrays,
 };

@@ -58,8 +58,7 @@ static weft_status scan_vertex(class_map *map, int64_t *v)
 static weft_status count_tasks(class_map *map)
 {
     json_scan ahead = map->scan;
-    int64_t count = 0;
-    int64_t value;
+    int64_t count = 0, value;
     do {
         WEFT_TRY(json_scan_int(&ahead, &value));
         count++;
@@ -97,8 +96,7 @@ static weft_status scan_entry(class_map *map)
 {
     int64_t v;
     WEFT_TRY(scan_vertex(map, &v));
-    bool list = json_scan_take(&map->scan, '[');
-    bool first = map->label == NULL && map->target == NULL;
+    bool list = json_scan_take(&map->scan, '['), first = map->label == NULL && map->target == NULL;
     WEFT_CHECK(first || list == (map->target != NULL), WEFT_ERR_DATA,
                "%s: vertex %" PRId64 ": some vertices have a class, others a list of tasks", map->scan.path, v);
     if (list) {
@@ -130,13 +128,9 @@ static weft_status read_classes(const char *path, raw_graph *raw)
     class_map map = {.raw = raw};
     WEFT_TRY(json_scan_open(path, &map.scan));
     weft_status status = WEFT_NEW_ZERO(&map.seen, raw->vertices, WEFT_MEM_WORKSPACE);
-    if (status == WEFT_OK) {
-        status = scan_map(&map);
-    }
+    status = status == WEFT_OK ? scan_map(&map) : status;
     json_scan_close(&map.scan);
-    weft_free(map.label);
-    weft_free(map.target);
-    weft_free(map.seen);
+    WEFT_FREE_ALL(map.label, map.target, map.seen);
     return status;
 }
 

@@ -8,11 +8,7 @@
 #include "gnn/data/read/reader_formats.h"
 #include "gnn/data/read/reader_npz.h"
 
-static bool matches(const char *path)
-{
-    static const char *const names[] = {"node_features", "node_labels", "edges", NULL};
-    return reader_npz_matches(path, names);
-}
+static const char *const names[] = {"node_features", "node_labels", "edges", NULL};
 
 static weft_status count_vertices(const reader_npz *npz, int64_t *vertices)
 {
@@ -33,15 +29,10 @@ static weft_status read_arrays(const reader_npz *npz, raw_graph *raw)
     return reader_npz_splits(npz, raw);
 }
 
-static weft_status read_graph(const char *path, raw_graph *raw)
-{
-    return reader_npz_read(path, read_arrays, raw);
-}
-
 const reader_format reader_heterophilous = {
     .name = "heterophilous",
     .description = ".npz with node_features, node_labels, edges and masks (Tolokers, Minesweeper, ...)",
     .symmetrize = true,
-    .matches = matches,
-    .read = read_graph,
+    .npz_names = names,
+    .read_npz = read_arrays,
 };

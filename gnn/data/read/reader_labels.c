@@ -28,8 +28,7 @@ typedef struct label_facts {
 
 static int compare_labels(const void *a, const void *b)
 {
-    const int32_t x = *(const int32_t *)a;
-    const int32_t y = *(const int32_t *)b;
+    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
     return (x > y) - (x < y);
 }
 
@@ -79,8 +78,7 @@ static weft_status find_facts(const raw_graph *raw, label_facts *f)
     WEFT_TRY_GOTO(WEFT_NEW(&large, larger, WEFT_MEM_WORKSPACE), status, done);
     count_different(raw, bits, large, f);
 done:
-    weft_free(bits);
-    weft_free(large);
+    WEFT_FREE_ALL(bits, large);
     return status;
 }
 
@@ -142,8 +140,7 @@ static weft_status name_by_labels(int64_t classes, raw_graph *raw)
         snprintf(number + c * NUMBER_BYTES, NUMBER_BYTES, "%d", (int)(c + 1));
     }
     status = status == WEFT_OK ? name_list_copy(texts, classes, &raw->class_names) : status;
-    weft_free(texts);
-    weft_free(number);
+    WEFT_FREE_ALL(texts, number);
     return status;
 }
 
@@ -185,8 +182,7 @@ weft_status reader_judge_labels(const char *name, bool from_one, bool minus, raw
 /* Forgets the labels of another array or file. */
 static void drop_labels(raw_graph *raw)
 {
-    weft_free(raw->label);
-    weft_free(raw->target);
+    WEFT_FREE_ALL(raw->label, raw->target);
     raw->label = NULL;
     raw->target = NULL;
     raw->tasks = 0;
@@ -217,8 +213,7 @@ static weft_status take_classes(const char *name, const float *values, bool from
     int64_t *whole = NULL;
     WEFT_TRY(WEFT_NEW(&whole, raw->vertices, WEFT_MEM_WORKSPACE));
     weft_status status = WEFT_OK;
-    int64_t nan = 0;
-    int64_t minus = 0;
+    int64_t nan = 0, minus = 0;
     for (int64_t v = 0; v < raw->vertices && status == WEFT_OK; v++) {
         float value = values[v];
         nan += isnan(value) != 0;
@@ -237,9 +232,7 @@ static weft_status take_classes(const char *name, const float *values, bool from
     if (status == WEFT_OK && nan > 0 && minus > 0) {
         log_warn("%s: %" PRId64 " labels are nan and %" PRId64 " are -1: both count as unlabelled", name, nan, minus);
     }
-    if (status == WEFT_OK) {
-        status = take_whole(name, whole, from_one, minus > 0, raw);
-    }
+    status = status == WEFT_OK ? take_whole(name, whole, from_one, minus > 0, raw) : status;
     weft_free(whole);
     return status;
 }
@@ -251,8 +244,7 @@ static bool is_one_hot(const float *values, int64_t rows, int64_t columns)
 {
     int64_t labelled = 0;
     for (int64_t v = 0; v < rows; v++) {
-        int64_t ones = 0;
-        int64_t unknown = 0;
+        int64_t ones = 0, unknown = 0;
         for (int64_t c = 0; c < columns; c++) {
             ones += values[v * columns + c] == 1.0F;
             unknown += isnan(values[v * columns + c]) != 0;
@@ -269,8 +261,7 @@ static bool is_one_hot(const float *values, int64_t rows, int64_t columns)
 static bool has_both_labels(const float *values, int64_t rows, int64_t columns)
 {
     for (int64_t c = 0; c < columns; c++) {
-        bool zero = false;
-        bool one = false;
+        bool zero = false, one = false;
         for (int64_t v = 0; v < rows && !(zero && one); v++) {
             zero = zero || values[v * columns + c] == 0.0F;
             one = one || values[v * columns + c] == 1.0F;

@@ -18,7 +18,7 @@
 #include "gnn/data/convert_options.def"
 #include "gnn/data/edges/edge_text.h"
 #include "gnn/data/read/reader_formats.h"
-#include "gnn/data/read/reader_text.h"
+#include "gnn/data/read/reader_parts.h"
 
 static weft_status parse(const char *path, text_source *source, raw_graph *raw)
 {
@@ -47,15 +47,11 @@ static weft_status parse(const char *path, text_source *source, raw_graph *raw)
     return WEFT_OK;
 }
 
-static weft_status read_graph(const char *path, raw_graph *raw)
-{
-    return reader_text_read(path, EDGE_LINE_MAX, parse, raw);
-}
-
 const reader_format reader_matrix_market = {
     .name = "matrix-market",
     .description = "Matrix Market coordinate files (.mtx): pattern, real, integer; also .gz, .xz",
     .symmetrize = true,
     .matches_text = matrix_market_is,
-    .read = read_graph,
+    .line_max = EDGE_LINE_MAX,
+    .read_text = parse,
 };

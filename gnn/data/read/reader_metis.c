@@ -5,7 +5,7 @@
 #include "gnn/data/edges/metis_text.h"
 
 #include "gnn/data/read/reader_formats.h"
-#include "gnn/data/read/reader_text.h"
+#include "gnn/data/read/reader_parts.h"
 
 static weft_status parse(const char *path, text_source *source, raw_graph *raw)
 {
@@ -16,15 +16,11 @@ static weft_status parse(const char *path, text_source *source, raw_graph *raw)
     return WEFT_OK;
 }
 
-static weft_status read_graph(const char *path, raw_graph *raw)
-{
-    return reader_text_read(path, METIS_LINE_MAX, parse, raw);
-}
-
 const reader_format reader_metis = {
     .name = "metis",
     .description = "METIS graph files (.graph), with or without weights; also .gz, .xz",
     .symmetrize = false,
     .matches_text = metis_is,
-    .read = read_graph,
+    .line_max = METIS_LINE_MAX,
+    .read_text = parse,
 };

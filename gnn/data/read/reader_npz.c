@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
@@ -166,8 +165,7 @@ weft_status reader_npz_pairs(const reader_npz *npz, const char *name, raw_graph 
     weft_status status;
     WEFT_TRY_GOTO(new_edges(npz, raw, shape[0]), status, done);
     for (int64_t e = 0; e < shape[0]; e++) {
-        int64_t u = pairs[2 * e];
-        int64_t v = pairs[2 * e + 1];
+        int64_t u = pairs[2 * e], v = pairs[2 * e + 1];
         WEFT_CHECK_GOTO(u >= 0 && u < raw->vertices && v >= 0 && v < raw->vertices, status, done, WEFT_ERR_DATA,
                         "%s[%s]: row %" PRId64 ": (%" PRId64 ", %" PRId64 "): vertices are 0 to %" PRId64, npz->path,
                         name, e, u, v, raw->vertices - 1);
@@ -222,8 +220,7 @@ static weft_status read_csr(const reader_npz *npz, const char *prefix, int64_t *
     }
 done:
     if (status != WEFT_OK) {
-        weft_free(*offset);
-        weft_free(*column);
+        WEFT_FREE_ALL(*offset, *column);
         *offset = NULL;
         *column = NULL;
     }
@@ -255,10 +252,7 @@ static weft_status look_at_weights(const reader_npz *npz, const char *prefix, in
 
 weft_status reader_npz_adjacency(const reader_npz *npz, const char *prefix, raw_graph *raw)
 {
-    int64_t rows;
-    int64_t columns;
-    int64_t *offset;
-    int64_t *column;
+    int64_t rows, columns, *offset, *column;
     WEFT_TRY(read_csr(npz, prefix, &rows, &columns, &offset, &column));
     weft_status status;
     WEFT_CHECK_GOTO(rows == columns, status, done, WEFT_ERR_DATA,
@@ -275,15 +269,13 @@ weft_status reader_npz_adjacency(const reader_npz *npz, const char *prefix, raw_
         }
     }
 done:
-    weft_free(offset);
-    weft_free(column);
+    WEFT_FREE_ALL(offset, column);
     return status;
 }
 
 weft_status reader_npz_sparse_features(const reader_npz *npz, const char *prefix, raw_graph *raw)
 {
-    int64_t rows;
-    int64_t *column;
+    int64_t rows, *column;
     WEFT_TRY(read_csr(npz, prefix, &rows, &raw->features, &raw->feature_offset, &column));
     char name[64];
     member_name(prefix, "data", name);

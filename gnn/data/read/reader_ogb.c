@@ -24,9 +24,7 @@
 #include "gnn/data/convert_options.def"
 #include "gnn/data/edges/edge_text.h"
 #include "gnn/data/read/reader_formats.h"
-#include "gnn/data/read/reader_ogb.h"
 #include "gnn/data/read/reader_parts.h"
-#include "gnn/data/read/reader_text.h"
 
 static bool find_raw(const char *folder, const char *stem, char path[FILE_PATH_MAX])
 {

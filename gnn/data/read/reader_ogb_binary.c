@@ -15,7 +15,6 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "gnn/data/read/reader_formats.h"
-#include "gnn/data/read/reader_ogb.h"
 #include "gnn/data/read/reader_parts.h"
 
 static bool matches(const char *path)

@@ -6,7 +6,7 @@
 #ifndef WEFT_GNN_DATA_READ_READER_PARTS_H
 #define WEFT_GNN_DATA_READ_READER_PARTS_H
 
-#include "gnn/data/read/reader.h"
+#include "gnn/data/build/csr_build.h"
 #include "gnn/data/read/reader_npz.h"
 
 enum {
@@ -40,10 +40,10 @@ void reader_drop_features(raw_graph *raw);
 /* raw->features and fill_features from an array [vertices, f] of an .npz / from a mapped .npy file. */
 weft_status reader_stream_features(const char *path, const char *name, raw_graph *raw);
 weft_status reader_map_features(const char *path, raw_graph *raw);
-/* Rows row .. row + rows - 1 [rows, columns] must be finite. */
 /* Sparse features become what a store holds: columns that ascend in each row, each once, and no zeros. `input` is for
  * messages. WEFT_ERR_DATA: entries of one place add up to more than float32 holds. */
 weft_status reader_settle_sparse(const char *input, raw_graph *raw);
+/* Rows row .. row + rows - 1 [rows, columns] must be finite. */
 weft_status reader_check_finite(const char *name, int64_t row, int64_t rows, int64_t columns, const float *values);
 
 /* ---- labels ---- */
@@ -83,5 +83,31 @@ weft_status reader_text_edge_ends(const char *path, int64_t edges, int64_t **pai
 
 /* FOLDER/STEM with one of the endings .csv.gz, .csv, .txt, .npy: the first that exists, or false. */
 bool reader_find_table(const char *folder, const char *stem, char path[FILE_PATH_MAX]);
+
+/* ---- files of their own (.npy, .npz, .csv, .csv.gz, folders) ---- */
+/* What the options name, in place of what the input had; row counts are checked against raw->vertices. */
+weft_status reader_attach(const convert_options *options, raw_graph *raw);
+
+weft_status reader_split_codes(const char *path, raw_graph *raw);
+/* WEFT_ERR_USAGE unless "A/B/C" are shares, and a warning where their sum is neither 100 nor 1: before a large graph is
+ * read. */
+weft_status reader_split_check_shares(const char *text);
+weft_status reader_split_draw(const char *shares, uint64_t seed, raw_graph *raw);
+
+/* ---- text ---- */
+/* Open `path`, give raw->arcs, let `parse` fill it, log the rate. parse sets raw->vertices. */
+weft_status reader_text_read(const char *path, size_t line_max,
+                             weft_status (*parse)(const char *path, text_source *source, raw_graph *raw),
+                             raw_graph *raw);
+
+/* raw->split from FOLDER/split/NAME/{train,valid,test}.csv.gz; no such folder: none. Of several, raw->split_name
+ * chooses, else WEFT_ERR_DATA. raw->both_ways from NAME. With raw->split_elsewhere no list is read. */
+weft_status reader_ogb_split(const char *folder, raw_graph *raw);
+
+/* ---- the store ---- */
+/* raw's edges are given up. WEFT_ERR_DATA names a vertex whose edges lack their reverse where raw->stores_both says
+ * that all are there and none are added. */
+weft_status reader_csr_make(const char *input, raw_graph *raw, bool add_reverse, bool keep_self_loops, csr_graph *graph,
+                            bool *symmetric);
 
 #endif

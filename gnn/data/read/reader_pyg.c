@@ -18,11 +18,7 @@
 #include "gnn/data/read/reader_formats.h"
 #include "gnn/data/read/reader_parts.h"
 
-static bool matches(const char *path)
-{
-    static const char *const names[] = {"edge_index", NULL};
-    return reader_npz_matches(path, names);
-}
+static const char *const names[] = {"edge_index", NULL};
 
 /* [out] vertices: what num_nodes, --vertices, x or y says; 0 = nothing does. */
 static weft_status find_vertices(const reader_npz *npz, const raw_graph *raw, int64_t *vertices)
@@ -66,8 +62,8 @@ static weft_status read_edges(const reader_npz *npz, raw_graph *raw)
 
 static void tell_of_edge_data(const reader_npz *npz, const raw_graph *raw)
 {
-    static const char *const names[] = {"edge_weight", "edge_attr", NULL};
-    const int member = reader_npz_find(npz, names);
+    static const char *const weights[] = {"edge_weight", "edge_attr", NULL};
+    const int member = reader_npz_find(npz, weights);
     if (member >= 0 && !raw->weighs) {
         log_warn("%s[%s]: edge weights are used where " FLAG_CONVERT_WEIGHTS " names the file, else dropped", npz->path,
                  npz_name(npz->file, member));
@@ -89,16 +85,11 @@ static weft_status read_arrays(const reader_npz *npz, raw_graph *raw)
     return reader_npz_splits(npz, raw);
 }
 
-static weft_status read_graph(const char *path, raw_graph *raw)
-{
-    return reader_npz_read(path, read_arrays, raw);
-}
-
 const reader_format reader_pyg = {
     .name = "pyg-npz",
     .description = ".npz with edge_index, x, y and masks, as users of PyTorch Geometric save them",
     .symmetrize = true,
     .takes_vertices = true,
-    .matches = matches,
-    .read = read_graph,
+    .npz_names = names,
+    .read_npz = read_arrays,
 };

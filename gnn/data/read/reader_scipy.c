@@ -14,15 +14,10 @@ static bool matches(const char *path)
     return reader_npz_matches(path, compressed) || reader_npz_matches(path, coordinates);
 }
 
-static weft_status read_graph(const char *path, raw_graph *raw)
-{
-    return reader_npz_read(path, reader_npz_scipy, raw);
-}
-
 const reader_format reader_scipy = {
     .name = "scipy",
     .description = ".npz of scipy.sparse.save_npz: a square matrix, entry (u, v) = edge u -> v",
     .symmetrize = true,
     .matches = matches,
-    .read = read_graph,
+    .read_npz = reader_npz_scipy,
 };

@@ -1,5 +1,5 @@
-/* gnn/data/read/reader_text.c: see gnn/data/read/reader_text.h. */
-#include "gnn/data/read/reader_text.h"
+/* gnn/data/read/reader_text.c: see gnn/data/read/reader_parts.h. */
+#include "gnn/data/read/reader_parts.h"
 
 #include <inttypes.h>
 

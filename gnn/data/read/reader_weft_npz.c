@@ -7,17 +7,12 @@
  *   labels int [n], -1 = none; or 0, 1, nan [n, tasks]                                          (may be absent)
  *   train, valid, test: index lists or masks                                                    (may be absent)
  */
-#include <inttypes.h>
 
 #include "base/alloc.h"
 #include "gnn/data/read/reader_formats.h"
 #include "gnn/data/read/reader_npz.h"
 
-static bool matches(const char *path)
-{
-    static const char *const names[] = {"vertices", "edges", NULL};
-    return reader_npz_matches(path, names);
-}
+static const char *const names[] = {"vertices", "edges", NULL};
 
 static weft_status read_arrays(const reader_npz *npz, raw_graph *raw)
 {
@@ -37,15 +32,10 @@ static weft_status read_arrays(const reader_npz *npz, raw_graph *raw)
     return reader_npz_splits(npz, raw);
 }
 
-static weft_status read_graph(const char *path, raw_graph *raw)
-{
-    return reader_npz_read(path, read_arrays, raw);
-}
-
 const reader_format reader_weft_npz = {
     .name = "weft-npz",
     .description = ".npz with vertices, edges, features, labels, split (scripts/convert_planetoid, NumPy users)",
     .symmetrize = true,
-    .matches = matches,
-    .read = read_graph,
+    .npz_names = names,
+    .read_npz = read_arrays,
 };

@@ -15,7 +15,6 @@
 #include "gnn/data/convert_options.def"
 #include "gnn/data/edges/edge_weights.h"
 #include "gnn/data/read/reader_parts.h"
-#include "gnn/data/read/reader_text.h"
 
 /* ---- .npz ---- */
 
@@ -144,9 +143,7 @@ static weft_status read_arrays(const reader_npz *npz, const edge_weights *s)
                         WEFT_ERR_DATA, "%s[%s]: row %" PRId64 ": %s", npz->path, layout->value, e, reason);
     }
 done:
-    weft_free(value);
-    weft_free(ends.from);
-    weft_free(ends.to);
+    WEFT_FREE_ALL(value, ends.from, ends.to);
     return status;
 }
 

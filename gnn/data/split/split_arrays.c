@@ -14,7 +14,6 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "gnn/data/read/reader_attach.h"
 #include "gnn/data/read/reader_parts.h"
 #include "gnn/data/split/split_part.h"
 
@@ -76,8 +75,7 @@ static weft_status read_part(const reader_npz *npz, int member, int64_t vertices
 
 weft_status reader_npz_splits(const reader_npz *npz, raw_graph *raw)
 {
-    int members[READER_PARTS];
-    int found = 0;
+    int members[READER_PARTS], found = 0;
     for (int i = 0; i < READER_PARTS; i++) {
         members[i] = find_part(npz, i);
         found += members[i] >= 0;
@@ -113,8 +111,7 @@ typedef struct taking {
 static weft_status take_code(void *self, int64_t element, int64_t value)
 {
     const taking *t = self;
-    const int64_t n = t->raw->vertices;
-    const int64_t v = reader_layout_vertex(&t->layout, n, element);
+    const int64_t n = t->raw->vertices, v = reader_layout_vertex(&t->layout, n, element);
     const bool none = value == -1 || value == READER_NONE;
     WEFT_CHECK(none || (value >= 0 && value < READER_PARTS), WEFT_ERR_DATA,
                "%s: row %" PRId64 ": %" PRId64 ": 0 = train, 1 = valid, 2 = test, -1 = none", t->path, v, value);

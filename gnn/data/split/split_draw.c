@@ -5,13 +5,11 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "base/alloc.h"
 #include "base/log.h"
 #include "base/number.h"
 #include "base/permutation.h"
 #include "base/philox.h"
 #include "gnn/data/convert_options.def"
-#include "gnn/data/read/reader_attach.h"
 #include "gnn/data/read/reader_parts.h"
 
 /* "60/20/20" as shares of the sum. */

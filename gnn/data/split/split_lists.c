@@ -2,12 +2,8 @@
  * gnn/data/split/split_lists.c: a split as a folder of lists of vertices, as OGB has them: train, valid (val) and test
  * as .csv.gz, .csv, .txt or .npy. A file of masks is taken as such (gnn/data/split/split_part.h).
  */
-#include <inttypes.h>
-#include <string.h>
 
-#include "base/alloc.h"
 #include "gnn/data/read/reader_parts.h"
-#include "gnn/data/read/reader_text.h"
 #include "gnn/data/split/split_part.h"
 
 bool reader_find_table(const char *folder, const char *stem, char path[FILE_PATH_MAX])
@@ -55,8 +51,7 @@ static weft_status read_list(const char *path, const raw_graph *raw, reader_part
     if (reader_name_ends(path, ".npy")) {
         return npy_read(path, &part->array);
     }
-    int64_t count = 0;
-    int64_t *index = NULL;
+    int64_t count = 0, *index = NULL;
     WEFT_TRY(reader_text_list(path, raw, &count, &index));
     part->text = true;
     part->array =

@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 
-#include "base/alloc.h"
 #include "base/log.h"
 #include "gnn/data/read/reader_parts.h"
 
@@ -14,8 +13,7 @@ enum { SPLITS_MAX = 1000, PIECE = 4096 };
 weft_status reader_layout_find(const char *name, const npy_header *header, int64_t vertices, const char *expected,
                                reader_layout *layout)
 {
-    const int64_t n = vertices;
-    const int64_t *shape = header->shape;
+    const int64_t n = vertices, *shape = header->shape;
     const bool vector = header->dims == 1 && shape[0] == n;
     const bool rows = header->dims == 2 && shape[0] == n;
     const bool columns = header->dims == 2 && shape[1] == n;
@@ -134,8 +132,7 @@ static weft_status put_listed(void *self, int64_t element, int64_t value)
 static weft_status put_masked(void *self, int64_t element, int64_t value)
 {
     const putting *p = self;
-    const int64_t n = p->raw->vertices;
-    const int64_t v = reader_layout_vertex(&p->layout, n, element);
+    const int64_t n = p->raw->vertices, v = reader_layout_vertex(&p->layout, n, element);
     if (value == 0) {
         return WEFT_OK;
     }

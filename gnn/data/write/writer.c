@@ -1,6 +1,7 @@
 /* gnn/data/write/writer.c: the table of output layouts, and what is done once for all of them. */
 #include "gnn/data/write/writer.h"
 
+#include <assert.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -72,6 +73,7 @@ static weft_status check_replaceable(const char *path, const writer_format *form
     }
     const reader_format *reader;
     WEFT_TRY(reader_format_find(path, format->reader != NULL ? format->reader : format->name, &reader));
+    assert(reader->matches != NULL); /* as every layout of a folder has */
     WEFT_CHECK(reader->matches(path) || rmdir(path) == 0, WEFT_ERR_USAGE,
                "%s: exists and has not the layout %s: " FLAG_FORCE " does not replace it; choose another name", path,
                format->name);
@@ -165,8 +167,7 @@ int64_t writer_count_once(const weft_graph *graph)
 /* The row in which entry e lies. */
 static int64_t row_of(const weft_graph *graph, int64_t e)
 {
-    int64_t low = 0;
-    int64_t high = graph->vertices - 1;
+    int64_t low = 0, high = graph->vertices - 1;
     while (low < high) {
         int64_t middle = low + (high - low) / 2;
         if (graph->offset[middle + 1] > e) {

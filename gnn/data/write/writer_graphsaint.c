@@ -11,8 +11,7 @@
 #include "io/text/text_out.h"
 
 typedef struct matrix {
-    int64_t vertices;
-    int64_t *indptr;
+    int64_t vertices, *indptr;
     int32_t *indices;
 } matrix;
 
@@ -24,8 +23,7 @@ static bool in_training(const weft_graph *graph, int64_t v)
 /* Counting sort of the edges by source; destinations come out ascending. */
 static weft_status by_source(const weft_graph *graph, bool training_only, matrix *m)
 {
-    int64_t n = graph->vertices;
-    int64_t *next = NULL;
+    int64_t n = graph->vertices, *next = NULL;
     weft_status status;
     *m = (matrix){.vertices = n};
     WEFT_TRY(WEFT_NEW_ZERO(&m->indptr, n + 1, WEFT_MEM_GRAPH));
@@ -60,8 +58,7 @@ static weft_status add_matrix(npz_writer *npz, const matrix *m)
 {
     int64_t length = m->vertices + 1;
     const int64_t shape[2] = {m->vertices, m->vertices};
-    const int64_t two = 2;
-    const int64_t *entries = &m->indptr[m->vertices];
+    const int64_t two = 2, *entries = &m->indptr[m->vertices];
     WEFT_TRY(npz_writer_add(npz, "indices", 'i', 4, 1, entries, m->indices));
     WEFT_TRY(npz_writer_add(npz, "indptr", 'i', 8, 1, &length, m->indptr));
     WEFT_TRY(npz_writer_add(npz, "format", 'S', 3, 0, NULL, "csr"));
@@ -73,11 +70,8 @@ static weft_status add_selected(npz_writer *npz, const weft_graph *graph, bool t
 {
     matrix m;
     weft_status status = by_source(graph, training_only, &m);
-    if (status == WEFT_OK) {
-        status = add_matrix(npz, &m);
-    }
-    weft_free(m.indptr);
-    weft_free(m.indices);
+    status = status == WEFT_OK ? add_matrix(npz, &m) : status;
+    WEFT_FREE_ALL(m.indptr, m.indices);
     return status;
 }
 

@@ -25,8 +25,7 @@ static void fill_labels(const void *self, int64_t first, int64_t count, void *ou
 
 static weft_status add_data(npz_writer *npz, const weft_graph *graph)
 {
-    int64_t n = graph->vertices;
-    int64_t e = graph->edges;
+    int64_t n = graph->vertices, e = graph->edges;
     const int64_t one = 1;
     WEFT_TRY(npz_writer_add_filled(npz, "edge_index", 'i', 8, 2, (int64_t[]){2, e}, writer_fill_edge_index, graph));
     WEFT_TRY(npz_writer_add(npz, "num_nodes_list", 'i', 8, 1, &one, &n));

@@ -41,9 +41,7 @@ weft_status weft_train(const weft_options *options, weft_train_result *result)
     WEFT_TRY(app_set_log_level(options));
     WEFT_TRY(train_job_create(&job));
     weft_status status = app_context_open(options, &context);
-    if (status == WEFT_OK) {
-        status = train_job_run(job, &context);
-    }
+    status = status == WEFT_OK ? train_job_run(job, &context) : status;
     if (status == WEFT_OK) {
         fill_result(job, result);
     }

@@ -5,7 +5,6 @@
  * folder gives its report; several give a comparison first and then each folder's.
  */
 #include <string.h>
-#include <unistd.h>
 
 #include "app/cli/command.h"
 #include "app/report/sections.h"
@@ -69,9 +68,7 @@ weft_status app_report(const weft_options *options)
     bool to_stdout = strcmp(option_text(options, OPT_REPORT_OUT), "-") == 0;
     weft_status status = to_stdout ? WEFT_OK : output_path(options, html, path);
     status = status == WEFT_OK ? read_folders(&j, options) : status;
-    if (status == WEFT_OK) {
-        status = to_stdout ? write_to(&j, stdout, html) : write_file(&j, path, html);
-    }
+    status = status == WEFT_OK ? to_stdout ? write_to(&j, stdout, html) : write_file(&j, path, html) : status;
     for (int k = 0; k < j.count && j.run != NULL; ++k) {
         record_close(&j.run[k]);
     }

@@ -50,9 +50,7 @@ weft_status app_train(const weft_options *options)
     WEFT_TRY(train_job_create(&job));
     job->stop = (train_stop){.asked = signals_asked, .training = signals_training, .remove = signals_remove_tree};
     weft_status status = app_context_open(options, &context);
-    if (status == WEFT_OK) {
-        status = train_job_run(job, &context);
-    }
+    status = status == WEFT_OK ? train_job_run(job, &context) : status;
     if (status == WEFT_STOPPED) {
         log_warn("%s", weft_error_message());
     } else if (status != WEFT_OK) {

@@ -39,8 +39,7 @@ static void on_signal(int number)
         say("weft: SIGUSR1: a checkpoint after this step, then the end\n");
     } else if (by_srun) {
         say("weft: SIGTERM: a checkpoint after this step, then the end; Slurm kills the job after its KillWait: "
-            "SIGUSR1 "
-            "instead (scancel --signal=USR1, sbatch --signal) leaves all the time that the step takes\n");
+            "SIGUSR1 instead (scancel --signal=USR1, sbatch --signal) leaves all the time that the step takes\n");
     } else if (launched) {
         say("weft: SIGTERM: a checkpoint after this step, then the end; mpirun kills its ranks 1 s after this signal: "
             "SIGUSR1 to mpirun instead comes at once and leaves all the time that the step takes\n");

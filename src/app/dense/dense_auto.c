@@ -46,8 +46,7 @@ static int append(char *text, size_t bytes, const float *values, int64_t count, 
 
 static weft_status decide_moments(weft_comm *comm, const image_set *set, weft_options *options)
 {
-    float mean[AUGMENT_CHANNELS_MAX];
-    float deviation[AUGMENT_CHANNELS_MAX];
+    float mean[AUGMENT_CHANNELS_MAX], deviation[AUGMENT_CHANNELS_MAX];
     char text[DENSE_MOMENTS];
     WEFT_TRY(image_set_moments(comm, set, mean, deviation));
     const int used = append(text, sizeof text, mean, set->channels, "/");
@@ -104,8 +103,7 @@ static weft_status decide_size(const image_set *set, weft_options *options)
  * which images to be answered are brought to. */
 static weft_status check_size(const image_set *set, bool training, const weft_options *options)
 {
-    int64_t height;
-    int64_t width;
+    int64_t height, width;
     WEFT_TRY(dense_size_of(options, &height, &width));
     if (height == set->height && width == set->width) {
         return WEFT_OK;
@@ -162,8 +160,7 @@ weft_status dense_auto_decide(weft_comm *comm, const image_set *set, bool traini
     }
     if (!training) { /* they belong to the model */
         log_warn("the model does not say what its images were normalised by: the means and deviations of %s are "
-                 "measured and taken, "
-                 "which are right only if it was trained on those; else give " FLAG_IMAGE_MOMENTS,
+                 "measured and taken, which are right only if it was trained on those; else give " FLAG_IMAGE_MOMENTS,
                  set->name);
     }
     return decide_moments(comm, set, options);
@@ -226,8 +223,7 @@ int64_t dense_means_of(const weft_options *options)
 
 weft_status dense_check_moments(const weft_options *options)
 {
-    const char *text = option_text(options, OPT_IMAGE_MOMENTS);
-    const char *rest = text;
+    const char *text = option_text(options, OPT_IMAGE_MOMENTS), *rest = text;
     const int64_t means = dense_means_of(options);
     float mean[AUGMENT_CHANNELS_MAX], deviation[AUGMENT_CHANNELS_MAX];
     if (option_is_auto(options, OPT_IMAGE_MOMENTS)) {
@@ -246,8 +242,7 @@ weft_status dense_check_moments(const weft_options *options)
 
 static weft_status read_moments(const weft_options *options, bool trained, augment *a)
 {
-    const char *text = option_text(options, OPT_IMAGE_MOMENTS);
-    const char *rest = text;
+    const char *text = option_text(options, OPT_IMAGE_MOMENTS), *rest = text;
     const int64_t means = dense_means_of(options);
     const bool fits = means == a->channels || strchr(text, '/') == NULL;
     WEFT_CHECK(

@@ -9,6 +9,7 @@
 #include "dense/engine/dense_model.h"
 #include "dense/net/zoo.h"
 #include "train/batch/batch_order.h"
+#include "train/labels.h"
 
 enum {
     DENSE_SIZES = HAL_CONV_SIZES,
@@ -36,15 +37,17 @@ typedef struct dense_job {
     dense_config config;
     dense_model model;
     image_source *source;
-    dense_input told;      /* of this rank, in metrics.jsonl so far */
-    dense_input all;       /* of all ranks, */
-    double wait_s_max;     /* and of the rank that waited longest, once gathered */
-    train_targets answers; /* of the images that this rank evaluates */
-    weft_tensor label, mask[TRAIN_SPLITS];
-    int32_t *label_host;
-    uint8_t *split_host;
-    int64_t *held_id;
+    dense_input told;     /* figures of this rank that metrics.jsonl has so far */
+    dense_input all;      /* figures of all ranks, once they are gathered */
+    double wait_s_max;    /* seconds of the rank that waited longest, once they are gathered */
+    train_labels answers; /* right answers for the images that this rank evaluates */
+    int64_t *held_id;     /* [answers.targets.rows] ids of these images */
 } dense_job;
+
+/* See workload_ops; in app/dense/dense_plan.c and app/dense/dense_build.c. */
+weft_status dense_plan(workload *work, const char *folder, int64_t outputs);
+weft_status dense_build(workload *work);
+void dense_count_training(const workload *work, int64_t *by_class);
 
 /* Values for options that say "auto"; in app/dense/dense_auto.c. */
 weft_status dense_auto_decide(weft_comm *comm, const image_set *set, bool training, weft_options *options);

@@ -2,27 +2,20 @@
  * dense_saved.c, values of options that say "auto" in dense_auto.c. */
 #include "app/dense/dense_workload.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "app/activity/activity_table.h"
 #include "app/dense/bench/bench_dense.h"
 #include "app/dense/dense_job.h"
 #include "app/dense/info/info_images.h"
-#include "app/workload/precision.h"
-#include "base/clock.h"
 #include "base/log.h"
 #include "dense/data/decode/image_decode.h"
-#include "dense/dense_options.def"
-#include "io/data_options.def"
-#include "train/batch/batch_order.h"
 
 /* ---- the data ---- */
 
 static workload_claims dense_claims(const weft_options *options)
 {
-    const char *model = option_text(options, OPT_MODEL);
-    const char *data = option_text(options, OPT_DATA);
+    const char *model = option_text(options, OPT_MODEL), *data = option_text(options, OPT_DATA);
     /* A trained model's record says what its images were normalised by. */
     const bool trained = data[0] == '\0' && !option_is_auto(options, OPT_IMAGE_MOMENTS);
     return (workload_claims){
@@ -31,14 +24,6 @@ static workload_claims dense_claims(const weft_options *options)
                                               : CLAIM_NO,
         .data = trained || image_set_looks_like(data) ? CLAIM_CERTAIN : CLAIM_NO,
     };
-}
-
-static weft_status dense_begin(workload *work)
-{
-    dense_job *job = NULL;
-    weft_status status = WEFT_NEW_ZERO(&job, 1, WEFT_MEM_GENERAL);
-    work->self = job;
-    return status;
 }
 
 /* The channels that the first convolution of a model reads; 0: it has none. */
@@ -196,317 +181,6 @@ static weft_status dense_decide(workload *work, weft_options *options, bool trai
     return WEFT_OK;
 }
 
-/* ---- the plan ---- */
-
-static void add_size(dense_job *job, const batch_plan *batches, batch_turn turn, const app_context *context)
-{
-    const batch_share share = batch_order_part(batches, turn, comm_size(context->comm), comm_rank(context->comm));
-    for (int i = 0; i < job->sizes; ++i) {
-        if (job->images[i] == share.count) {
-            return;
-        }
-    }
-    if (share.count > 0) {
-        assert(job->sizes < DENSE_SIZES);
-        job->images[job->sizes++] = share.count;
-    }
-}
-
-static void add_step(dense_job *job, const batch_plan *batches, int64_t step, int asked, const app_context *context)
-{
-    const int parts = batch_order_parts(batches, step, asked);
-    for (int part = 0; part < parts; ++part) {
-        add_size(job, batches, (batch_turn){.step = step, .part = part, .parts = parts}, context);
-    }
-}
-
-/* Batches are whole ones and a last one, which come in parts; ranks' shares differ by an image, so that there are few
- * sizes. */
-static void plan_sizes(dense_job *job, const app_context *context)
-{
-    assert(job->sizes == 0); /* a new plan begins after dense_unbuild */
-    job->evaluated = image_set_evaluated(job->set);
-    const batch_plan evaluation = {.samples = job->evaluated, .batch = job->batches.batch};
-    const batch_plan *const list[] = {&job->batches, &evaluation};
-    const int asked[] = {(int)option_int(context->options, OPT_ACCUMULATE), 1};
-    for (int i = 0; i < 2; ++i) {
-        const int64_t steps = batch_order_steps(list[i]);
-        if (steps > 0) {
-            add_step(job, list[i], 0, asked[i], context);
-            add_step(job, list[i], steps - 1, asked[i], context);
-        }
-    }
-}
-
-/* A batch norm of one pixel an image has no deviation in a step of one image, in a part of one, or, where ranks
- * normalise by themselves, in a share of one. */
-static weft_status pair_images(dense_job *job, const net_layer *norm, bool own, int accumulate)
-{
-    batch_plan *b = &job->batches;
-    const char *net = job->net.name;
-    WEFT_CHECK(b->batch >= 2, WEFT_ERR_USAGE,
-               "--batch-size %lld: %s: layer %s is a batch norm of one pixel an image, which one image leaves no "
-               "deviation: give at least 2, or leave the layer out",
-               (long long)b->batch, net, norm->name);
-    WEFT_CHECK(b->samples >= 2, WEFT_ERR_DATA,
-               "%s: has %lld training images; layer %s of %s, a batch norm of one pixel an image, needs at least 2",
-               job->set->name, (long long)b->samples, norm->name, net);
-    WEFT_CHECK(
-        accumulate <= b->batch / 2, WEFT_ERR_USAGE,
-        "--accumulate %d: %s: layer %s is a batch norm of one pixel an image, and needs 2 images in a part: a batch "
-        "of %lld images (--batch-size) comes in at most %lld parts",
-        accumulate, net, norm->name, (long long)b->batch, (long long)b->batch / 2);
-    b->least = 2;
-    b->share_least = own ? 2 : 0;
-    if (b->samples > b->batch && b->samples % b->batch == 1) {
-        log_info("the last step of an epoch takes %lld images, as one alone would leave layer %s of %s one value a "
-                 "channel to normalise",
-                 (long long)b->batch + 1, norm->name, net);
-    }
-    return WEFT_OK;
-}
-
-static weft_status plan_batches(dense_job *job, const weft_options *o, bool training)
-{
-    const int accumulate = (int)option_int(o, OPT_ACCUMULATE);
-    batch_plan *b = &job->batches;
-    *b = (batch_plan){.samples = job->set->count[IMAGE_TRAIN], .batch = option_int(o, OPT_BATCH_SIZE)};
-    if (!training) {
-        return WEFT_OK;
-    }
-    WEFT_CHECK(accumulate <= b->batch, WEFT_ERR_USAGE,
-               "--accumulate %d: a batch of %lld images (--batch-size) comes in at most %lld parts", accumulate,
-               (long long)b->batch, (long long)b->batch);
-    const net_layer *norm = net_norm_of_pixel(&job->net);
-    return norm != NULL ? pair_images(job, norm, option_choice(o, OPT_NORM_OVER) != DENSE_NORM_ALL, accumulate)
-                        : WEFT_OK;
-}
-
-/* Parameters of the network, its running statistics, and its largest layer. */
-static train_memory_desc parameters_of(const network *net)
-{
-    train_memory_desc sum = {.dtype = WEFT_DTYPE_F32, .packs = true};
-    for (int i = 0; i < net->layers; ++i) {
-        const int64_t count = net_cost_of(net, i).parameters;
-        sum.trained += count;
-        sum.state += net->layer[i].kind == NET_NORM ? count : 0; /* mean and variance beside gamma and beta */
-        sum.largest = count > sum.largest ? count : sum.largest;
-    }
-    return sum;
-}
-
-/* Code that the library of convolutions makes and maps when it first computes, with buffers of its own: 11 to 18 MB
- * were measured of LeNet, ResNet-20 and mlp, whatever their batches. */
-static uint64_t library_bytes(const weft_hal *hal)
-{
-    return hal_host_visible(hal) && strncmp(hal->name, "cpu", 3) == 0 ? (uint64_t)15 << 20 : 0;
-}
-
-static weft_status plan_memory(workload *work)
-{
-    const dense_job *job = work->self;
-    const app_context *context = work->context;
-    const sync_options sync = sync_options_of(context->options, dense_workload.shards);
-    const train_memory_desc desc = parameters_of(&job->net);
-    const train_memory parameters = memory_plan_parameters(context, !work->trained, &desc);
-    const int64_t arena = dense_model_arena_bytes(context->hal, &job->config, WEFT_DTYPE_F32);
-    if (arena < 0) {
-        return weft_error_code();
-    }
-    int64_t most = 0;
-    for (int i = 0; i < job->sizes; ++i) {
-        most = job->images[i] > most ? job->images[i] : most;
-    }
-    const uint64_t image = (uint64_t)image_set_bytes(job->set);
-    const uint64_t fetched = image_set_is_spread(job->set) ? 2 * (uint64_t)comm_size(context->comm) : 0;
-    const uint64_t batches = (uint64_t)most * image * (2 * sizeof(float) + fetched);
-    const uint64_t kept = sync_setup_bytes(&sync, parameters.gradient, comm_size(context->comm));
-    const sync_device_need on_device =
-        sync_setup_device(&sync, context->hal, parameters.gradient, comm_size(context->comm));
-    uint64_t scratch = 0;
-    WEFT_TRY(dense_model_scratch_bytes(context->hal, &job->config, WEFT_DTYPE_F32, &scratch));
-    scratch = scratch > on_device.scratch ? scratch : on_device.scratch;
-    memory_plan *memory = &work->memory;
-    *memory = (memory_plan){.cure = "use more ranks or a smaller batch (--batch-size)"};
-    memory_plan_add(memory, "process and images", clock_rss_bytes());
-    memory_plan_add(memory, "libraries", library_bytes(context->hal));
-    memory_plan_add(memory, "batches", batches);
-    memory_plan_add(memory, "activations and their gradients", (uint64_t)arena);
-    memory_plan_add(memory, "parameters and optimiser", parameters.kept);
-    memory_plan_add(memory, "checkpoint or first weights, for a while", train_memory_passing(&parameters));
-    memory_plan_add(memory, "synchronisation", kept);
-    for (int i = 0; i < memory->rows; ++i) {
-        memory->peak += memory->row[i].bytes;
-    }
-    memory->device = batches + (uint64_t)arena + parameters.kept + on_device.kept + scratch;
-    memory->beside = memory->peak - (uint64_t)arena;
-    memory_plan_add(memory, "scratch of operations", scratch);
-    return memory_plan_check(context, memory, option_size(context->options, OPT_MEMORY_LIMIT));
-}
-
-static weft_status dense_plan(workload *work, const char *folder, int64_t outputs)
-{
-    (void)folder;
-    dense_job *job = work->self;
-    const app_context *context = work->context;
-    const weft_options *o = context->options;
-    const image_set *set = job->set;
-    work->outputs = work->labelled ? set->classes : outputs;
-    WEFT_TRY(dense_augment_of(set, o, outputs > 0, &job->augment));
-    WEFT_TRY(comm_agree(context->comm, dense_open_network(o, &job->net)));
-    WEFT_TRY(net_fit(&job->net, (net_size){set->height, set->width, set->channels}, work->outputs));
-    weft_dtype values;
-    WEFT_TRY(precision_of(context, &values));
-    WEFT_TRY(plan_batches(job, o, outputs == 0));
-    plan_sizes(job, context);
-    job->config =
-        (dense_config){.net = &job->net,
-                       .norm = option_choice(o, OPT_NORM_OVER) == DENSE_NORM_ALL ? NORM_BATCH : NORM_BATCH_LOCAL,
-                       .images = job->images,
-                       .sizes = job->sizes,
-                       .training = outputs == 0,
-                       .values = values,
-                       .winograd = option_choice(o, OPT_CONVOLUTION) != DENSE_CONVOLUTION_DIRECT};
-    work->inputs = set->channels;
-    work->shares[0] = batch_order_share(set->count[IMAGE_TRAIN], set->count[IMAGE_TRAIN], 0, comm_size(context->comm),
-                                        comm_rank(context->comm))
-                          .count;
-    return plan_memory(work);
-}
-
-/* ---- the model ---- */
-
-/* The answers of all images that this rank evaluates, in the order of its batches. */
-static weft_status collect_answers(workload *work)
-{
-    dense_job *job = work->self;
-    const app_context *context = work->context;
-    const train_source *source = image_source_of(job->source);
-    const int64_t rows = source->eval_rows;
-    const int64_t batch = option_int(context->options, OPT_BATCH_SIZE);
-    WEFT_TRY(WEFT_NEW(&job->label_host, rows, WEFT_MEM_IMAGE));
-    WEFT_TRY(WEFT_NEW(&job->split_host, rows, WEFT_MEM_IMAGE));
-    WEFT_TRY(WEFT_NEW(&job->held_id, rows, WEFT_MEM_IMAGE));
-    int64_t row = 0;
-    for (int64_t step = 0; step < source->eval_steps && job->evaluated > 0; ++step) {
-        const batch_share share =
-            batch_order_share(job->evaluated, batch, step, comm_size(context->comm), comm_rank(context->comm));
-        for (int64_t i = 0; i < share.count; ++i, ++row) {
-            const int64_t at = share.begin + i;
-            int split;
-            int64_t index;
-            image_set_evaluated_at(job->set, at, &split, &index);
-            const int32_t label = image_set_label(job->set, split, index);
-            job->held_id[row] = at;
-            job->label_host[row] = label;
-            job->split_host[row] = label >= 0 ? (uint8_t)split : TRAIN_SPLIT_NONE;
-        }
-    }
-    assert(row == rows); /* the source counts the same batches */
-    return WEFT_OK;
-}
-
-/* Ranks count a run of the images each: a look at a label costs nothing. */
-static void count_training(const workload *work, int64_t *by_class)
-{
-    const image_set *set = ((const dense_job *)work->self)->set;
-    const weft_comm *comm = work->context->comm;
-    const int64_t images = set->count[IMAGE_TRAIN];
-    const batch_share share = batch_order_share(images, images, 0, comm_size(comm), comm_rank(comm));
-    for (int64_t i = 0; i < share.count; ++i) {
-        by_class[image_set_label(set, IMAGE_TRAIN, share.begin + i)] += 1;
-    }
-}
-
-static weft_status upload_answers(workload *work)
-{
-    dense_job *job = work->self;
-    weft_hal *hal = work->context->hal;
-    const int64_t rows = image_source_of(job->source)->eval_rows;
-    uint8_t *mask = NULL;
-    WEFT_TRY(tensor_create(hal, WEFT_DTYPE_I32, rows, 1, WEFT_MEM_IMAGE, &job->label));
-    WEFT_TRY(tensor_upload(&job->label, job->label_host));
-    WEFT_TRY(WEFT_NEW(&mask, rows, WEFT_MEM_WORKSPACE));
-    weft_status status = WEFT_OK;
-    for (int s = 0; s < TRAIN_SPLITS && status == WEFT_OK; ++s) {
-        for (int64_t i = 0; i < rows; ++i) {
-            mask[i] = job->split_host[i] == s;
-        }
-        status = tensor_create(hal, WEFT_DTYPE_U8, rows, 1, WEFT_MEM_IMAGE, &job->mask[s]);
-        status = status == WEFT_OK ? tensor_upload(&job->mask[s], mask) : status;
-    }
-    weft_free(mask);
-    return status;
-}
-
-static weft_status load_answers(workload *work)
-{
-    dense_job *job = work->self;
-    WEFT_TRY(collect_answers(work));
-    WEFT_TRY(upload_answers(work));
-    const image_set *set = job->set;
-    job->answers = (train_targets){.rows = image_source_of(job->source)->eval_rows,
-                                   .outputs = work->outputs,
-                                   .loss = TRAIN_LOSS_XENT,
-                                   .labelled = work->labelled,
-                                   .loss_entries = set->count[IMAGE_TRAIN]};
-    if (!work->labelled) {
-        return WEFT_OK;
-    }
-    job->answers.label = job->label.data;
-    job->answers.label_host = job->label_host;
-    job->answers.split_host = job->split_host;
-    for (int s = 0; s < TRAIN_SPLITS; ++s) {
-        job->answers.mask[s] = job->mask[s].data;
-        job->answers.counted[s] = set->labelled[s];
-    }
-    return WEFT_OK;
-}
-
-static weft_status make_model(workload *work)
-{
-    dense_job *job = work->self;
-    const app_context *context = work->context;
-    const weft_options *o = context->options;
-    const image_source_options options = {.set = job->set,
-                                          .outputs = work->outputs,
-                                          .augment = job->augment,
-                                          .batch = option_int(o, OPT_BATCH_SIZE),
-                                          .parts = (int)option_int(o, OPT_ACCUMULATE),
-                                          .least = job->batches.least,
-                                          .share_least = job->batches.share_least,
-                                          .loaders = (int)option_int(o, OPT_LOADER_THREADS),
-                                          .threads = context->placement.threads};
-    WEFT_TRY(dense_model_create(context->comm, context->hal, WEFT_DTYPE_F32, &job->config, &job->model));
-    WEFT_TRY(image_source_create(context->comm, context->hal, &options, &job->source));
-    return comm_agree(context->comm, load_answers(work));
-}
-
-static weft_status dense_build(workload *work)
-{
-    dense_job *job = work->self;
-    assert(work->model == NULL && job->source == NULL); /* planned, and not built yet */
-    activity_begin(ACTIVITY_PREPARE);
-    weft_status status = make_model(work);
-    activity_end(ACTIVITY_PREPARE);
-    WEFT_TRY(status);
-    if (job->model.slow > 0) {
-        log_warn(
-            "%d of the convolutions, %s first, have shapes that the library computes slowly: they take longer than "
-            "their flops say",
-            job->model.slow, job->model.slow_layer);
-    }
-    if (job->model.winograd > 0) {
-        log_info(FLAG_CONVOLUTION " winograd: %d convolutions%s", job->model.winograd,
-                 job->config.values == WEFT_DTYPE_BF16 ? "; direct rounds less" : "");
-    }
-    work->model = &job->model.interface;
-    work->targets = &job->answers;
-    work->source = *image_source_of(job->source);
-    work->held = (held_rows){.total = job->evaluated, .count = job->answers.rows, .id = job->held_id};
-    return WEFT_OK;
-}
-
 /* The set of images stays open, with its caches. */
 static void dense_unbuild(workload *work)
 {
@@ -514,12 +188,7 @@ static void dense_unbuild(workload *work)
     dense_job left = {.set = job->set, .channels = job->channels, .used = image_set_use(job->set)};
     image_source_destroy(job->source);
     dense_model_destroy(&job->model);
-    tensor_destroy(&job->label);
-    for (int s = 0; s < TRAIN_SPLITS; ++s) {
-        tensor_destroy(&job->mask[s]);
-    }
-    weft_free(job->label_host);
-    weft_free(job->split_host);
+    labels_destroy(&job->answers);
     weft_free(job->held_id);
     net_destroy(&job->net);
     memcpy(left.moments, job->moments, sizeof left.moments);
@@ -545,7 +214,6 @@ static void dense_end(workload *work)
         dense_unbuild(work);
     }
     image_set_close(job->set);
-    weft_free(job);
 }
 
 /* The layers of a network of the user's own become those of the checkpoint, with a warning where its file has others by
@@ -601,7 +269,7 @@ const workload_ops dense_workload = {
     .label_cure = "weft predict answers for them; images in folders train/CLASS/ and test/CLASS/ have scores",
     .share = {{"train_images", "training images", ""}},
     .shards = SYNC_SHARDS_SAMPLED,
-    .begin = dense_begin,
+    .self_bytes = sizeof(dense_job),
     .open = dense_open,
     .count_classes = dense_count_classes,
     .relabel = dense_relabel,
@@ -609,7 +277,7 @@ const workload_ops dense_workload = {
     .adopt = dense_adopt,
     .plan = dense_plan,
     .build = dense_build,
-    .count_training = count_training,
+    .count_training = dense_count_training,
     .unbuild = dense_unbuild,
     .needs_other_data = dense_needs_other_data,
     .end = dense_end,

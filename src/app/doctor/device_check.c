@@ -5,12 +5,10 @@
 
 #include "app/doctor/doctor.h"
 #include "app/setup/device_text.h"
-#include "base/number.h"
 
 static void check_device(doctor_list *list, const char *host, const hal_device *d, const pci_link *link)
 {
-    char text[300];
-    char where[80];
+    char text[300], where[80];
     const bool narrow = link->width > 0 && link->width < link->width_most;
     snprintf(where, sizeof where, "node %.50s, GPU %d", host, d->number);
     device_text(d, link, text, sizeof text);

@@ -12,7 +12,6 @@
 #include "app/doctor/doctor.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,9 +122,7 @@ static weft_status share_cards(doctor *d)
 /* How fast the current folder, where runs are written, takes a file: with fsync, because checkpoints wait for it. */
 static weft_status write_file(double *seconds)
 {
-    char folder[FILE_PATH_MAX - 64];
-    char path[FILE_PATH_MAX];
-    char block[1 << 16];
+    char folder[FILE_PATH_MAX - 64], path[FILE_PATH_MAX], block[1 << 16];
     file_writer writer;
     if (getcwd(folder, sizeof folder) == NULL) {
         return weft_fail(WEFT_ERR_IO, "the current folder has no name");
@@ -285,8 +282,7 @@ static weft_status gather_findings(doctor *d)
         all = NULL;
     }
 done:
-    weft_free(bytes);
-    weft_free(all);
+    WEFT_FREE_ALL(bytes, all);
     return status;
 }
 
@@ -406,8 +402,7 @@ weft_status app_doctor(const weft_options *options)
         fflush(stdout);
         app_context_fail(&d->context, status);
     }
-    weft_free(d->card);
-    weft_free(d->pair);
+    WEFT_FREE_ALL(d->card, d->pair);
     doctor_list_free(&d->list);
     app_context_close(&d->context);
     weft_free(d);

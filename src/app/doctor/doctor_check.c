@@ -88,8 +88,7 @@ static void check_launch(doctor_list *list, const machine *m, const doctor_card 
         doctor_cure(finding, "%smpirun --map-by slot:PE=%d --bind-to core, or srun -c %d",
                     healed ? "" : "--pin on, or ", share, share);
     } else if (find_overlap(card, ranks, true, pair)) {
-        const bool left = pin == PIN_OFF || pin == PIN_INHERIT;
-        const bool healed = card[0].healed;
+        const bool left = pin == PIN_OFF || pin == PIN_INHERIT, healed = card[0].healed;
         finding = doctor_add(list, "launch", where,
                              left     ? DOCTOR_WARNING
                              : healed ? DOCTOR_OK
@@ -110,8 +109,7 @@ static void check_launch(doctor_list *list, const machine *m, const doctor_card 
 /* Ranks of a node that run alike are told in one line. */
 static void add_ranks(doctor_list *list, const doctor_card *card)
 {
-    char where[32];
-    char cpus[200];
+    char where[32], cpus[200];
     char comm[64] = "";
     snprintf(where, sizeof where, "rank %d", card->rank);
     if (card->comm_cpu >= 0) {
@@ -170,8 +168,7 @@ static void check_idle(doctor_list *list, const machine *m, int busy, int cores,
 void doctor_check_places(doctor_list *list, const machine *m, const doctor_card *card, int ranks, pin_mode pin)
 {
     char where[80];
-    int threads = 0;
-    int helpers = 0;
+    int threads = 0, helpers = 0;
     assert(ranks > 0);
     int cores = cores_in(m, &m->allowed);
     cores = m->quota_cpus > 0 && m->quota_cpus < cores ? m->quota_cpus : cores;
@@ -211,8 +208,7 @@ void doctor_check_memory(doctor_list *list, const char *host, const doctor_memor
 /* ---- speed -------------------------------------------------------------------------------------------------- */
 static void check_bandwidth(doctor_list *list, const doctor_card *card, int ranks, const char *where)
 {
-    double read = 0.0;
-    double triad = 0.0;
+    double read = 0.0, triad = 0.0;
     for (int i = 0; i < ranks; i++) {
         read += card[i].memory.read;
         triad += card[i].memory.triad;
@@ -280,8 +276,7 @@ static void check_numa(doctor_list *list, const doctor_card *card, int ranks, co
 static void check_gemm(doctor_list *list, const doctor_card *card, int ranks, const host_settings *settings,
                        const char *where)
 {
-    double flops = 0.0;
-    double threads = 0.0;
+    double flops = 0.0, threads = 0.0;
     for (int i = 0; i < ranks; i++) {
         flops += card[i].gemm;
         threads += card[i].threads;
@@ -345,8 +340,7 @@ static void check_huge_pages(doctor_list *list, const char *where, const host_se
 static void check_limits(doctor_list *list, const char *where, const host_settings *s, int ranks, int threads,
                          bool many_nodes)
 {
-    const uint64_t wanted = 4 * (uint64_t)(threads + ranks) + 64;
-    const uint64_t locked = (uint64_t)64 << 20;
+    const uint64_t wanted = 4 * (uint64_t)(threads + ranks) + 64, locked = (uint64_t)64 << 20;
     doctor_finding *finding = NULL;
     if (s->processes_most < wanted) {
         finding = doctor_add(list, "limits", where, DOCTOR_WARNING, (double)s->processes_most, "tasks",

@@ -122,12 +122,10 @@ static void check_node(doctor_list *list, const doctor_card *first, const char *
 /* Rates of a node: the sum over its ranks. */
 void doctor_check_nodes(doctor_list *list, const doctor_card *card, const comm_layout *layout)
 {
-    double best_gemm = 0.0;
-    double best_triad = 0.0;
+    double best_gemm = 0.0, best_triad = 0.0;
     for (int pass = 0; pass < 2; pass++) {
         for (int j = 0; j < layout->nodes; j++) {
-            double gemm = 0.0;
-            double triad = 0.0;
+            double gemm = 0.0, triad = 0.0;
             for (int i = layout->first[j]; i < layout->first[j + 1]; i++) {
                 gemm += card[layout->member[i]].gemm;
                 triad += card[layout->member[i]].memory.triad;

@@ -1,6 +1,5 @@
 /* app/doctor/list.c: the list of findings; see app/doctor/doctor.h. */
 #include <assert.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 

@@ -1,6 +1,4 @@
 /* app/doctor/load.c: who else used the processors while they were measured; see app/doctor/doctor.h. */
-#include <math.h>
-#include <stdio.h>
 
 #include "app/doctor/doctor.h"
 

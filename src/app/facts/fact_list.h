@@ -38,8 +38,7 @@ enum {
 typedef enum fact_kind { FACT_INT, FACT_REAL, FACT_TEXT, FACT_YES_NO } fact_kind;
 
 typedef struct fact {
-    char key[FACT_KEY_BYTES];
-    char label[FACT_LABEL_BYTES];
+    char key[FACT_KEY_BYTES], label[FACT_LABEL_BYTES];
     const char *unit, *meaning;
     fact_kind kind;
     int64_t integer; /* of FACT_INT, and 0 or 1 of FACT_YES_NO */
@@ -49,8 +48,7 @@ typedef struct fact {
 
 /* Consecutive rows under a title. */
 typedef struct fact_group {
-    char key[FACT_KEY_BYTES];
-    char title[FACT_TITLE_BYTES];
+    char key[FACT_KEY_BYTES], title[FACT_TITLE_BYTES];
     int first; /* row of the list */
 } fact_group;
 

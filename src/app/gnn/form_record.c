@@ -17,9 +17,7 @@ static const double quicker = 0.9; /* less may be noise */
 
 weft_status form_record_path(const char *key, char path[FILE_PATH_MAX])
 {
-    char text[FORM_KEY_BYTES + 256];
-    char hash[33];
-    char name[64];
+    char text[FORM_KEY_BYTES + 256], hash[33], name[64];
     const int length = snprintf(text, sizeof text, "%s|%s|%s", FORMS_FORMAT, version_program(), key);
     assert(length > 0 && (size_t)length < sizeof text);
     file_hash(text, (size_t)length, hash);

@@ -1,4 +1,4 @@
-/* app/gnn/gnn_job.h: what the files of app/gnn/gnn_workload.h share. */
+/* app/gnn/gnn_job.h: what the files of the graph jobs share (app/gnn/gnn_workload.h). */
 #ifndef WEFT_APP_GNN_GNN_JOB_H
 #define WEFT_APP_GNN_GNN_JOB_H
 
@@ -25,14 +25,33 @@ typedef struct gnn_job {
     bool labels_needed;
     gnn_model model;
     gnn_aggregator smoother; /* or zeroed */
-    gnn_labels labels;
+    train_labels labels;
     input_moments moments; /* of --normalize standard, once features are loaded */
     job_forms forms;       /* of the model's aggregation */
 } gnn_job;
 
-/* What decided options ask for, and what a model of these labels answers with; in app/gnn/gnn_workload.c. */
+/* ---- app/gnn/gnn_check.c ---- */
+
+/* Whether --data names a graph. */
+workload_claim gnn_claim_data(const char *data);
+/* Options against the data, each other and the backend, before the data are opened. Collective. */
+weft_status gnn_check_options(const app_context *context);
+/* Warns about decided options that the model has no use for. */
+void gnn_warn_model(const weft_options *options);
+/* Returns true if features stay in the host's memory of a job with devices because the options say so. */
+bool gnn_asks_for_host(const app_context *context);
+/* Logs how rows of vertices pass between the memory of devices and other ranks. */
+void gnn_tell_road(const app_context *context);
+
+/* ---- app/gnn/gnn_plan.c and app/gnn/gnn_build.c; slots as in workload_ops ---- */
+
+/* What decided options ask for, and what a model of these labels answers with. */
+train_loss gnn_loss_asked(const weft_options *options, const weft_graph *graph);
 gnn_config gnn_config_of(const weft_options *options, const weft_graph *graph, int64_t outputs);
 int64_t gnn_outputs_of(const weft_options *options, const weft_graph *graph);
+weft_status gnn_plan_job(workload *work, const char *folder, int64_t outputs);
+weft_status gnn_build(workload *work);
+weft_status gnn_smooth(workload *work, const weft_options *asked, float *logits);
 
 /* weft predict-scaling; in app/gnn/predict_scaling.c. */
 weft_status gnn_command_predict_scaling(const weft_options *options);

@@ -65,8 +65,7 @@ static uint64_t max3(uint64_t a, uint64_t b, uint64_t c)
 static uint64_t mapped_bytes(const gnn_memory_facts *f)
 {
     const uint64_t id_bytes = f->graph->source64 != NULL ? 8 : 4;
-    const uint64_t e = (uint64_t)f->graph->edges;
-    const uint64_t n = (uint64_t)f->graph->vertices;
+    const uint64_t e = (uint64_t)f->graph->edges, n = (uint64_t)f->graph->vertices;
     const uint64_t weight_bytes = is_weighted(f) ? 4 : 0;
     return e * (id_bytes + weight_bytes) + n * 8 + (f->parts > 1 ? 2 * e + 2 * n : 0);
 }
@@ -138,31 +137,28 @@ memory_plan gnn_memory_plan(const gnn_memory_facts *f)
 {
     const gnn_plan *plan = f->plan;
     assert(plan->n_owned <= plan->n_local && f->edges >= 0 && f->halo_rows >= 0 && f->parts > 0);
-    const uint64_t local = (uint64_t)plan->n_local;
-    const uint64_t process = f->process + LAZY_BYTES;
+    const uint64_t local = (uint64_t)plan->n_local, process = f->process + LAZY_BYTES;
     const uint64_t mapped = mapped_bytes(f);
     const uint64_t edge_bytes = is_weighted(f) ? 8 : 4;
     const uint64_t edges = (uint64_t)f->edges * edge_bytes + local * 16;
-    const uint64_t smoothing = smoothing_bytes(f);
-    const uint64_t matrix = aggregation_bytes(f) + smoothing;
-    const uint64_t halo = halo_bytes(f);
-    const uint64_t communication = halo + f->sync_bytes;
+    const uint64_t smoothing = smoothing_bytes(f), matrix = aggregation_bytes(f) + smoothing;
+    const uint64_t halo = halo_bytes(f), communication = halo + f->training.sync;
     const uint64_t copied = f->hides ? (uint64_t)f->edges : 0; /* of a part of them */
     const uint64_t building = edges + matrix + (copied + (uint64_t)read_edges(f)) * edge_bytes;
     const uint64_t kept = f->keeps ? edges : 0;
-    const uint64_t passing = train_memory_passing(&f->parameters);
+    const uint64_t passing = train_memory_passing(&f->training.parameters);
     const uint64_t results = 4 * (uint64_t)(plan->n_owned * plan->config.outputs);
     const uint64_t training = kept + matrix + plan->host_feature_bytes + plan->feature_bytes + plan->activation_bytes +
-                              f->parameters.kept + communication + max3(plan->setup_bytes, results, passing) +
+                              f->training.parameters.kept + communication + max3(plan->setup_bytes, results, passing) +
                               local * 24;
     /* Features are read into the host's memory before they are a device's; what messages pass through stands on both
      * sides. */
     const uint64_t scratch =
-        larger(f->hal != NULL ? gnn_plan_scratch(plan, f->hal, f->edges) : 0, f->sync_device.scratch);
-    const uint64_t device = matrix + plan->feature_bytes + plan->activation_bytes + f->parameters.kept + halo +
-                            f->sync_device.kept + plan->setup_bytes + scratch;
-    const uint64_t beside = kept + plan->host_feature_bytes + plan->feature_bytes + f->parameters.kept + communication +
-                            results + local * 24;
+        larger(f->hal != NULL ? gnn_plan_scratch(plan, f->hal, f->edges) : 0, f->training.sync_device.scratch);
+    const uint64_t device = matrix + plan->feature_bytes + plan->activation_bytes + f->training.parameters.kept + halo +
+                            f->training.sync_device.kept + plan->setup_bytes + scratch;
+    const uint64_t beside = kept + plan->host_feature_bytes + plan->feature_bytes + f->training.parameters.kept +
+                            communication + results + local * 24;
     memory_plan memory = {
         .peak = process + max3(mapped + edges, building, training),
         .device = device,
@@ -183,7 +179,7 @@ memory_plan gnn_memory_plan(const gnn_memory_facts *f)
     }
     memory_plan_add(&memory, plan->host_feature_bytes > 0 ? "blocks of features" : "features", plan->feature_bytes);
     memory_plan_add(&memory, "activations", plan->activation_bytes);
-    memory_plan_add(&memory, "parameters and optimiser", f->parameters.kept);
+    memory_plan_add(&memory, "parameters and optimiser", f->training.parameters.kept);
     memory_plan_add(&memory, "checkpoint or first weights, for a while", passing);
     memory_plan_add(&memory, "communication buffers", communication);
     memory_plan_add(&memory, "set-up (before the first epoch)", plan->setup_bytes);

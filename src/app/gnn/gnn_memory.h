@@ -8,27 +8,23 @@
 #ifndef WEFT_APP_GNN_GNN_MEMORY_H
 #define WEFT_APP_GNN_GNN_MEMORY_H
 
-#include "app/setup/sync_setup.h"
 #include "app/workload/memory_plan.h"
 #include "gnn/layers/layer_plan.h"
 #include "graph/graph.h"
-#include "train/memory.h"
 
 typedef struct gnn_memory_facts {
     const weft_graph *graph;
     const gnn_plan *plan; /* for the rank's local sizes */
     const weft_hal *hal;  /* what the rank computes on; NULL: a host */
     int parts;
-    int64_t edges;                /* local */
-    int64_t halo_rows;            /* rows that it sends and receives in a leg */
-    bool symmetric;               /* forward and backward share one matrix */
-    bool hides;                   /* the matrix is in parts that hide the halo (gnn/layers/local_matrix.h) */
-    bool keeps;                   /* the local edges stay in memory for another model */
-    bool smooths;                 /* the answers are smoothed along the edges (gnn/smooth.h) */
-    uint64_t process;             /* resident before anything was loaded */
-    train_memory parameters;      /* and what training keeps beside them */
-    uint64_t sync_bytes;          /* of the synchronisation mode, which live while the model trains */
-    sync_device_need sync_device; /* the same where the rank computes on a device */
+    int64_t edges;     /* local */
+    int64_t halo_rows; /* rows that it sends and receives in a leg */
+    bool symmetric;    /* forward and backward share one matrix */
+    bool hides;        /* the matrix is in parts that hide the halo (gnn/layers/local_matrix.h) */
+    bool keeps;        /* the local edges stay in memory for another model */
+    bool smooths;      /* the answers are smoothed along the edges (gnn/smooth.h) */
+    uint64_t process;  /* resident before anything was loaded */
+    memory_training training;
 } gnn_memory_facts;
 
 memory_plan gnn_memory_plan(const gnn_memory_facts *facts);

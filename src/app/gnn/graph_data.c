@@ -127,8 +127,7 @@ static weft_status open_store(const app_context *context, const char *folder, gr
     const char *source = option_text(o, OPT_DATA);
     WEFT_CHECK(source[0] != '\0', WEFT_ERR_USAGE,
                "--data is missing: name a graph store or a generated one such as synth:quickstart; weft train "
-               "--help=data tells what "
-               "else there is");
+               "--help=data tells what else there is");
     if (graph_data_is_generated(context)) {
         WEFT_TRY(generate(context, source, folder, data));
     } else {
@@ -197,9 +196,7 @@ static weft_status keep_partition(const char *folder, const graph_data *data, co
     const bool writable = access(data->store, W_OK) == 0;
     weft_status status = file_path(place, "%s", writable ? data->store : folder);
     status = status == WEFT_OK && !writable ? folder_make(folder) : status;
-    if (status == WEFT_OK) {
-        status = partition_save(place, &data->graph, partition, &data->report, options);
-    }
+    status = status == WEFT_OK ? partition_save(place, &data->graph, partition, &data->report, options) : status;
     if (is_of_disk(status)) {
         log_warn("the partition is not kept for the next job: %s; this one goes on with it in memory (%.3g MB a rank)",
                  weft_error_message(), (double)(partition->edges + partition->vertices) * sizeof(uint16_t) / 1e6);
@@ -402,9 +399,7 @@ static weft_status cluster_order(const app_context *context, const char *folder,
         return comm_bcast(comm, 0, order->held, shape[0] * (int64_t)sizeof *order->held);
     }
     status = npy_map_open(path, &order->map);
-    if (status == WEFT_OK) {
-        status = npy_expect(path, &order->map.header, 'i', 4, 1, shape);
-    }
+    status = status == WEFT_OK ? npy_expect(path, &order->map.header, 'i', 4, 1, shape) : status;
     order->position = order->map.data;
     return comm_agree(comm, status);
 }
@@ -487,10 +482,7 @@ done:
 weft_status graph_data_open(const app_context *context, const char *folder, graph_data *data)
 {
     memset(data, 0, sizeof *data);
-    activity_begin(ACTIVITY_LOAD);
-    weft_status status = open_store(context, folder, data);
-    activity_end(ACTIVITY_LOAD);
-    WEFT_TRY(status);
+    ACTIVITY_TRY(ACTIVITY_LOAD, open_store(context, folder, data));
     const weft_graph *g = &data->graph;
     log_info("graph %s: %lld vertices, %lld edges (%s%s), %lld features, %lld %s", g->name, (long long)g->vertices,
              (long long)g->edges, g->symmetric ? "symmetric" : "directed", g->weight != NULL ? ", weighted" : "",

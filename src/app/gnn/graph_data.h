@@ -16,8 +16,7 @@ typedef struct graph_data {
     double *share;           /* [ranks] of the graph that each shall have; NULL: all the same */
     double share_slack;      /* as partition_options has it */
     partition_report report; /* of more than one part; valid on every rank */
-    bool partition_was_stored;
-    bool reordered;
+    bool partition_was_stored, reordered;
     weft_part part;
 } graph_data;
 

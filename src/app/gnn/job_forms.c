@@ -90,8 +90,7 @@ static weft_status make_key(const app_context *context, const weft_part *part, c
         file_hash(all, (size_t)ranks * sizeof *all, hash);
         write_key(context, part, config, hash, key);
     }
-    weft_free(all);
-    weft_free(bytes);
+    WEFT_FREE_ALL(all, bytes);
     return status;
 }
 

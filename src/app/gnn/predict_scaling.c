@@ -10,7 +10,6 @@
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "app/gnn/gnn_job.h"
 #include "app/gnn/scaling/scaling.h"

@@ -69,8 +69,7 @@ static void print_length(const comm_timings *timed, int size)
 /* What was timed here before, and is kept; files of other versions, and damaged ones, are passed over. */
 static void print_timings(void)
 {
-    char folder[FILE_PATH_MAX];
-    char path[FILE_PATH_MAX];
+    char folder[FILE_PATH_MAX], path[FILE_PATH_MAX];
     comm_model model;
     DIR *dir = cache_path("", folder) == WEFT_OK ? opendir(folder) : NULL;
     weft_status status = WEFT_OK;

@@ -13,6 +13,7 @@
 #include "app/version/versions.h"
 #include "base/file.h"
 #include "base/nearest.h"
+#include "io/text/path_name.h"
 #include "table/table.h"
 
 enum { NAMES_MAX = 96 };
@@ -43,13 +44,6 @@ static bool is_checkpoint(const char *folder)
         length--;
     }
     return holds(folder, "manifest.xxh3") || (length >= 4 && strncmp(folder + length - 4, "ckpt", 4) == 0);
-}
-
-static bool ends_with(const char *file, const char *end)
-{
-    const size_t length = strlen(file);
-    const size_t ending = strlen(end);
-    return length > ending && strcmp(file + length - ending, end) == 0;
 }
 
 /* Names that the kinds know, behind those that are everybody's. */
@@ -103,10 +97,10 @@ static weft_status info_path(const char *what, bool check)
     if (holds(what, "run.json")) {
         return info_run(what);
     }
-    if (!is_folder && ends_with(what, ".safetensors")) {
+    if (!is_folder && path_ends(what, ".safetensors")) {
         return info_model(what);
     }
-    if (!is_folder && ends_with(what, ".npz")) {
+    if (!is_folder && path_ends(what, ".npz")) {
         return info_weights(what);
     }
     if (is_checkpoint(what)) {

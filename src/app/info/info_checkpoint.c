@@ -84,8 +84,7 @@ weft_status info_checkpoint(const char *folder)
     printf("epochs trained: %" PRId64 " (%s%s)\n", progress->trained, progress_say(progress).text,
            progress->run_ended ? ", run ended" : "");
     if (run->best_epoch > 0) {
-        char valid[32];
-        char test[32];
+        char valid[32], test[32];
         printf("best so far: valid %s, test %s at epoch %" PRId64 "\n", score_text(run->best_valid, valid),
                score_text(run->final_test, test), run->best_epoch);
     }

@@ -3,7 +3,6 @@
  * tensors. The header is checked as for loading; the values are not looked at. weft info weights.npz: the arrays, and
  * where the run that describes them is.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -71,8 +70,7 @@ weft_status info_model(const char *path)
 /* The folder of the file, where run.json in it says what made the weights. */
 static weft_status print_run_of(const char *path)
 {
-    char folder[FILE_PATH_MAX];
-    char record[FILE_PATH_MAX];
+    char folder[FILE_PATH_MAX], record[FILE_PATH_MAX];
     const char *slash = strrchr(path, '/');
     const int length = slash != NULL && slash > path ? (int)(slash - path) : 1;
     WEFT_TRY(file_path(folder, "%.*s", length, slash != NULL ? path : "."));

@@ -171,8 +171,7 @@ static weft_status print_weights(const char *folder)
 
 weft_status info_run(const char *folder)
 {
-    json_document *run = NULL;
-    json_document *summary = NULL;
+    json_document *run = NULL, *summary = NULL;
     char checkpoints[FILE_PATH_MAX];
     weft_status status = WEFT_OK;
     WEFT_TRY_GOTO(read_document(folder, "run.json", &run), status, done);

@@ -25,22 +25,10 @@
 #include "train/second/second.h"
 
 /* The ids of table 0: rows of the option room, then one for each row here. */
-enum {
-    OPT_BEFORE = OPTION_OWN_COUNT - 1,
-#undef OPTION
-#define OPTION(id, ...) OPT_##id,
-#include "app/options/app_options.def"
-#undef OPTION
-};
-
-/* OPT_SYNC_choice is sync_mode: the enumeration of each option that has one, void for words that are read as text. */
-#define CHOICES(type, LIST) type
-#define WORDS(text)         void
-#define OPTION              OPTION_CHOICE_TYPE
-#include "app/options/app_options.def"
-#undef OPTION
-#undef WORDS
-#undef CHOICES
+#define OPTION_TABLE_FILE "app/options/app_options.def"
+#define OPTION_TABLE_FROM OPTION_OWN_COUNT
+#define OPTION_TABLE_MARK OPT_BEFORE
+#include "option/table_ids_body.h"
 
 /* The value in force of a CHOICE, as the enumeration of its row. */
 #define option_choice(options, id) ((id##_choice)option_choice_index(options, id))

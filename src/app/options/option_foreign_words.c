@@ -14,8 +14,7 @@ const option_foreign app_foreigns[] = {
      "--threads N sets the threads of each rank, mpirun -np the ranks"},
     {"gpu,gpus,gpu-id,num-gpus,n-gpus,cuda,no-cuda,use-cuda,use-gpu,device,devices,accelerator",
      "weft computes on CPUs (--threads N sets the threads of each rank, mpirun -np the ranks); built with WEFT_CUDA, "
-     "on "
-     "GPUs by --backend cuda"},
+     "on GPUs by --backend cuda"},
     {"np,n,ranks,num-ranks,n-ranks,nprocs,num-procs,nproc-per-node,nnodes,world-size,hostfile,hosts,"
      "master-addr,master-port,dist-url,dist-backend,local-rank,map-by,bind-to,oversubscribe",
      "ranks are the launcher's, and its options stand before the program: mpirun -np 4 weft ..."},
@@ -35,8 +34,7 @@ const option_foreign app_foreigns[] = {
      "--norm batch|layer normalises after each hidden layer"},
     {"amp,mixed-precision,half,use-fp16,fp16,bf16,float16,bfloat16,dtype",
      "--precision bf16 halves what stands between layers, of networks on images f16 too, --wire bf16|fp16 the "
-     "gradients that "
-     "cross the network; weights and sums are float32"},
+     "gradients that cross the network; weights and sums are float32"},
     {"deterministic,cudnn-deterministic,deterministic-mode", "--reproducible sums gradients in rank order"},
     {"output,output-dir,outdir,out-dir,log-dir,logdir,save-dir,save-path,result-dir,results-dir,run-name,save-model,"
      "model-dir,work-dir,exp-name",
@@ -54,8 +52,7 @@ const option_foreign app_foreigns[] = {
      "--metric rocauc are what there is for uneven classes"},
     {"freeze,freeze-backbone,freeze-layers,unfreeze,trainable,finetune,fine-tune,transfer,feature-extract,linear-probe",
      "there is no freezing: every weight is trained; --init-weights MODEL starts from the weights of another, and a "
-     "low --lr "
-     "keeps close to them"},
+     "low --lr keeps close to them"},
     {"task,task-type,problem-type,objective,problem,prediction-type",
      "there is no such choice: classes of rows are learnt, and binary tasks (ROC-AUC); no links, "
      "no whole graphs, no regression"},
@@ -64,8 +61,7 @@ const option_foreign app_foreigns[] = {
     {"wandb,use-wandb,wandb-project,wandb-entity,wandb-name,mlflow,neptune,comet,clearml,logger,report-to,track,"
      "tracking-uri",
      "there is no W&B and no MLflow in the program: --tensorboard writes its files, and docs/howto-report.md has a "
-     "reader of "
-     "metrics.jsonl for W&B"},
+     "reader of metrics.jsonl for W&B"},
     {"tune,tuner,sweep,hyperopt,hpo,grid-search,num-trials,n-trials,optuna,ray-tune",
      "there is no tuner: start runs with other options and weft report RUN RUN ... compares them"},
     {"lr-find,lr-finder,find-lr,auto-lr,auto-lr-find,auto-scale-batch-size,auto-batch",

@@ -2,37 +2,19 @@
 #include "app/options/app_options.h"
 #include "app/options/foreign_words.h"
 
-static const option_row rows[] = {
-#define CHOICES(type, LIST) CHOICE_WORDS(LIST)
-#define WORDS(text)         text
-#define OPTION              OPTION_ROW
-#include "option/general_options.def"
-/* rows of the other rooms follow */
-#include "app/options/app_options.def"
-#undef OPTION
-#undef WORDS
-#undef CHOICES
-};
-
-static const option_need needs[] = {
-#define OPTION(...)
-#undef NEED
-#define NEED OPTION_NEED
-#include "app/options/app_options.def"
-#undef NEED
-#undef OPTION
-    {OPTION_NONE, OPTION_NONE, NULL},
-};
+#define OPTION_TABLE_BEFORE "option/general_options.def"
+#define OPTION_TABLE_FILE   "app/options/app_options.def"
+#include "option/table_rows_body.h"
 
 static const option_section sections[] = {
-    {"general", "General", "Every command takes these.", NULL, NULL, OPTION_CHANGES},
-    {"data", "Data", "What the job works on.", NULL, NULL, OPTION_CHANGES},
+    {"general", "General", "Every command takes these.", NULL, NULL, OPTION_REOPENS},
+    {"data", "Data", "What the job works on.", NULL, NULL, OPTION_REOPENS},
     {"model", "Model", "What is trained.", NULL, NULL, OPTION_STAYS},
     {"batches", "Batches", "How many samples a step takes, and who prepares them.", NULL, NULL, OPTION_STAYS},
     {"training", "Training", "Epochs, loss, optimiser, evaluation.", "recipes", NULL, OPTION_STAYS},
     {"communication", "Communication", "How ranks exchange gradients and keep their parameters together.", NULL, NULL,
      OPTION_DISTURBS},
-    {"patience", "Patience", "How long ranks wait for each other.", NULL, NULL, OPTION_CHANGES},
+    {"patience", "Patience", "How long ranks wait for each other.", NULL, NULL, OPTION_REOPENS},
     {"run", "Run", "Output, memory and communication of a run.", NULL, NULL, OPTION_CHANGES},
     {"table", "Table", "How results are printed.", NULL, NULL, OPTION_CHANGES},
     {"prediction", "Prediction", "Which model, and what is scored.", NULL, NULL, OPTION_CHANGES},
@@ -52,6 +34,7 @@ static const option_command commands[] = {
      "general,data,model,batches,*,training,communication,patience,run",
      "weft train --data synth:reddit,scale=0.01 --model sage --epochs 50\n"
      "mpirun -np 4 weft train --data reddit.weft --model gcn --hidden 64 --run-dir run\n"
+     "weft train --data photos/ --model resnet-20 --batch-size 64 --augment flip\n"
      "mpirun -np 4 --map-by slot:PE=8 --bind-to core weft train --data reddit.weft\n"
      "srun --mpi=pmix -n 4 -c 8 --cpu-bind=cores weft train --data reddit.weft"},
     {NULL, "convert", "make a store from a data set's files", "INPUT", 1, 1, "general,convert,columns",

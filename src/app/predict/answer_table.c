@@ -3,7 +3,6 @@
 
 #include <math.h>
 
-#include "base/alloc.h"
 #include "io/npy.h"
 
 static void add_column(answer_table *a, const char *title, int place, table_cell_kind kind, bool brief)
@@ -81,8 +80,7 @@ weft_status answer_table_make(const answer_table_desc *desc, answer_table *a)
     npy_map map;
     WEFT_TRY(npy_map_open(desc->probabilities, &map));
     weft_status status = npy_expect(desc->probabilities, &map.header, 'f', sizeof(float), 2, any);
-    const int64_t rows = map.header.shape[0];
-    const int64_t classes = map.header.shape[1];
+    const int64_t rows = map.header.shape[0], classes = map.header.shape[1];
     const int top = desc->top < classes ? desc->top : (int)classes;
     if (status == WEFT_OK) {
         name_columns(desc, top, a);

@@ -148,7 +148,6 @@ void answers_free(answers *a)
 {
     score_table_destroy(&a->table);
     answer_table_destroy(&a->lines);
-    weft_free(a->row_numbers);
-    weft_free(a->logits);
+    WEFT_FREE_ALL(a->row_numbers, a->logits);
     *a = (answers){.of = NULL};
 }

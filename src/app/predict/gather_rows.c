@@ -20,14 +20,7 @@ typedef struct row_gather {
 
 static void gather_free(row_gather *g)
 {
-    weft_free(g->start);
-    weft_free(g->order);
-    weft_free(g->counts);
-    weft_free(g->gid);
-    weft_free(g->all_gid);
-    weft_free(g->word);
-    weft_free(g->all_word);
-    weft_free(g->sorted);
+    WEFT_FREE_ALL(g->start, g->order, g->counts, g->gid, g->all_gid, g->word, g->all_word, g->sorted);
 }
 
 /* Held rows sorted by stripe (not within one: rank 0 puts every row in its place). */

@@ -69,8 +69,7 @@ weft_status predictions_write(const app_context *context, const char *folder, co
 /* In place, in double; the largest logit is subtracted first, so nothing overflows. */
 static void softmax(float *row, int64_t count)
 {
-    double most = (double)row[predictions_class(row, count)];
-    double sum = 0;
+    double most = (double)row[predictions_class(row, count)], sum = 0;
     for (int64_t c = 0; c < count; ++c) {
         sum += exp((double)row[c] - most);
     }

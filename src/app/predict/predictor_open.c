@@ -5,7 +5,6 @@
  * training (app/workload/workload.h). A store without labels, or without a split of them, gets answers but no scores.
  */
 #include <assert.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "app/predict/predictor.h"
@@ -56,8 +55,7 @@ static weft_status match_classes(const predictor *p, bool answers, int32_t *clas
 {
     const saved_model *m = p->model;
     const workload *work = p->work;
-    char names[CLASS_LIST_BYTES];
-    char others[CLASS_LIST_BYTES];
+    char names[CLASS_LIST_BYTES], others[CLASS_LIST_BYTES];
     int64_t known = 0;
     const bool tasks = option_choice(p->options, OPT_LOSS) == LOSS_BCE;
     *classes = tasks ? 2 : m->outputs;
@@ -85,8 +83,7 @@ static weft_status relabel(predictor *p, bool answers)
     weft_comm *comm = p->context->comm;
     workload *work = p->work;
     int32_t *class_of = NULL;
-    int64_t *rows = NULL;
-    int64_t classes = 0;
+    int64_t *rows = NULL, classes = 0;
     const bool first = comm_rank(comm) == 0;
     if (!work->labelled || work->classes == 0) {
         return WEFT_OK;
@@ -102,8 +99,7 @@ static weft_status relabel(predictor *p, bool answers)
     const bool named = first && classes > 0 && p->model->classes.count == classes;
     status = comm_agree(comm, work->ops->relabel(work, class_of, classes, named ? p->model->classes.text : NULL));
 done:
-    weft_free(class_of);
-    weft_free(rows);
+    WEFT_FREE_ALL(class_of, rows);
     return status;
 }
 
@@ -127,8 +123,28 @@ static weft_status place_data(predictor *p)
     return WEFT_OK;
 }
 
-static const option_id idle_without_smoothing[] = {OPT_CORRECT_ALPHA, OPT_SMOOTH_ALPHA, OPT_SMOOTH_ITERATIONS,
-                                                   OPTION_NONE};
+/* What one kind can smooth, another must refuse. */
+static weft_status ask_smoothing(const predictor *p)
+{
+    workload *work = p->work;
+    for (int i = 0; workload_list[i] != NULL; ++i) {
+        const option_id *options = workload_list[i]->smooth_options;
+        if (options == NULL) {
+            continue;
+        }
+        const char *name = option_row_in(p->asked, options[0])->name;
+        const bool here = workload_list[i] == work->ops, asked = option_flag(p->asked, options[0]);
+        WEFT_CHECK(!asked || here, WEFT_ERR_USAGE, "--%s is not for models on %s: leave it out", name,
+                   work->ops->field);
+        work->smooths = work->smooths || asked;
+        if (here && !asked) {
+            char where[64];
+            snprintf(where, sizeof where, "without --%s", name);
+            option_warn_idle(p->asked, options + 1, where);
+        }
+    }
+    return WEFT_OK;
+}
 
 static weft_status begin_work(predictor *p)
 {
@@ -144,14 +160,9 @@ static weft_status begin_work(predictor *p)
     work->path = p->path;
     work->paths = p->paths;
     work->moments = &p->model->weights.moments;
-    work->smooths = option_flag(p->asked, OPT_SMOOTH);
     work->trained = true;
     work->scores_training = split == SCORE_TRAIN || split == SCORE_LABELLED;
-    if (!work->smooths && work->ops->smooth != NULL) {
-        option_warn_idle(p->asked, idle_without_smoothing, "without " FLAG_SMOOTH);
-    }
-    WEFT_CHECK(!work->smooths || work->ops->smooth != NULL, WEFT_ERR_USAGE,
-               FLAG_SMOOTH " is not for models on %s: leave it out", work->ops->field);
+    WEFT_TRY(ask_smoothing(p));
     option_warn_unserved(p->asked, work->ops->options->traits, work->ops->field);
     return comm_setup(context, false);
 }

@@ -130,10 +130,7 @@ weft_status score_table_make(const app_context *context, const train_targets *ta
 
 void score_table_destroy(score_table *table)
 {
-    weft_free(table->confusion);
-    weft_free(table->positive);
-    weft_free(table->negative);
-    weft_free(table->auc);
+    WEFT_FREE_ALL(table->confusion, table->positive, table->negative, table->auc);
     *table = (score_table){.classes = 0};
 }
 

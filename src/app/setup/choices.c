@@ -9,7 +9,6 @@
 
 #include "app/setup/sync_setup.h"
 #include "base/alloc.h"
-#include "base/log.h"
 #include "comm/coll/coll.h"
 
 static bool chooses_allreduce(const app_context *context)
@@ -120,8 +119,7 @@ static weft_status parse_part(const char *text, size_t length, const choice_kind
     }
     return weft_fail(
         WEFT_ERR_USAGE,
-        "--choices: %.*s is none of allreduce=NAME, topk=EXCHANGE:DENSITY:NAME%s%s%s, as run.json of a run has "
-        "them",
+        "--choices: %.*s is none of allreduce=NAME, topk=EXCHANGE:DENSITY:NAME%s%s%s, as run.json of a run has them",
         (int)length, text, own != NULL ? " and " : "", own != NULL ? own->key : "", own != NULL ? "=CODES" : "");
 }
 
@@ -233,8 +231,7 @@ static weft_status compose(const app_context *context, const choice_kind *own, c
 weft_status choices_keep(app_context *context, const choice_kind *own, const char *code, int64_t gradient_bytes)
 {
     weft_comm *comm = context->comm;
-    char *codes = NULL;
-    char *text = NULL;
+    char *codes = NULL, *text = NULL;
     int64_t *bytes = NULL;
     if (option_text(context->options, OPT_CHOICES)[0] != '\0') {
         return WEFT_OK;
@@ -247,8 +244,6 @@ weft_status choices_keep(app_context *context, const choice_kind *own, const cha
         status = compose(context, own, code, gradient_bytes, codes, bytes, text);
         status = status == WEFT_OK ? app_decide_shared(comm, context->decided, OPT_CHOICES, text) : status;
     }
-    weft_free(codes);
-    weft_free(bytes);
-    weft_free(text);
+    WEFT_FREE_ALL(codes, bytes, text);
     return status;
 }

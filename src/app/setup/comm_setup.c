@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "app/setup/load_watch.h"
 #include "base/log.h"

@@ -164,8 +164,7 @@ static weft_status plan_threads(app_context *context, const rank_card *cards, cp
     *node_mask = context->placement.mask;
     context->bound = by;
 done:
-    weft_free(masks);
-    weft_free(bound);
+    WEFT_FREE_ALL(masks, bound);
     return status;
 }
 

@@ -33,8 +33,7 @@ struct app_context {
     /* Backends of the job's ranks: one name, or "cuda on 1 rank, cpu on 3". */
     char backends[64];
     /* How halo rows in device memory reach other ranks (comm_choose_direct). */
-    char road[COMM_ROAD_BYTES];
-    char host[64];
+    char road[COMM_ROAD_BYTES], host[64];
     int nodes;
     /* Log settings of host_job, which are restored when this job is closed. */
     log_voice host_voice;

@@ -73,11 +73,8 @@ static weft_status look(bool must, device_card *mine)
 static weft_status choose(const app_context *context, const device_card *card, int most, int *number)
 {
     const device_card *mine = &card[comm_rank(context->comm)];
-    cpu_set near[HAL_DEVICES_MOST];
-    cpu_set *mask = NULL;
-    int *device = NULL;
-    int sharing = 0;
-    int me = 0;
+    cpu_set near[HAL_DEVICES_MOST], *mask = NULL;
+    int *device = NULL, sharing = 0, me = 0;
     weft_status status = WEFT_OK;
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(&mask, comm_size(context->comm), WEFT_MEM_GENERAL), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&device, comm_size(context->comm), WEFT_MEM_GENERAL), status, done);
@@ -99,8 +96,7 @@ static weft_status choose(const app_context *context, const device_card *card, i
     assert(me < sharing); /* this rank is one of those that see what it sees */
     *number = device[me];
 done:
-    weft_free(mask);
-    weft_free(device);
+    WEFT_FREE_ALL(mask, device);
     return status;
 }
 
@@ -132,8 +128,7 @@ static weft_status open_auto(app_context *context, const device_card *card, hal_
 /* The device that the option names, or the one chosen, described; and the backend on it. */
 static weft_status open_mine(app_context *context, const device_card *card, hal_device *device)
 {
-    const char *backend = option_text(context->options, OPT_BACKEND);
-    const char *colon = strchr(backend, ':');
+    const char *backend = option_text(context->options, OPT_BACKEND), *colon = strchr(backend, ':');
     int number = 0;
     if (hal_backend_is_auto(backend)) {
         return open_auto(context, card, device);
@@ -186,8 +181,7 @@ static void describe_backends(const device_card *card, int ranks, char *text, si
     size_t used = 0;
     text[0] = '\0';
     for (int first = 0; first < ranks && used < bytes; first++) {
-        int before = 0;
-        int alike = 0;
+        int before = 0, alike = 0;
         for (int r = 0; r < ranks; r++) {
             const bool same = strcmp(card[r].backend, card[first].backend) == 0;
             before += same && r < first;

@@ -30,7 +30,8 @@ double load_watch_end(load_watch *watch, const placement *plan)
     return (others > 0.0 ? others : 0.0) + seen.stolen;
 }
 
-bool load_is_much(double others, const placement *plan)
+/* Figures that were taken while others had so much are not to be believed on a quiet machine. */
+static bool is_much(double others, const placement *plan)
 {
     return others >= much * cpu_set_count(&plan->mask);
 }
@@ -38,10 +39,10 @@ bool load_is_much(double others, const placement *plan)
 bool load_was_theirs(double others, const placement *plan)
 {
     load_watch watch;
-    if (!load_is_much(others, plan)) {
+    if (!is_much(others, plan)) {
         return false;
     }
     load_watch_begin(&watch);
     (void)usleep(LOOK_MICROSECONDS);
-    return watch.look != NULL && !load_is_much(load_watch_end(&watch, plan), plan);
+    return watch.look != NULL && !is_much(load_watch_end(&watch, plan), plan);
 }

@@ -19,8 +19,6 @@ void load_watch_begin(load_watch *watch);
  * its own job, or nothing is known. Frees what begin took. */
 double load_watch_end(load_watch *watch, const placement *plan);
 
-/* Returns true if figures that were taken while others had so much are not to be believed on a quiet machine. */
-bool load_is_much(double others, const placement *plan);
 /* Returns true if kept figures are out of date: taken under load, and the machine is quiet now (100 ms, for such
  * figures). */
 bool load_was_theirs(double others, const placement *plan);

@@ -1,7 +1,6 @@
 /* app/setup/machine_limits.c: see app/setup/machine_limits.h. */
 #include "app/setup/machine_limits.h"
 
-#include <string.h>
 #include <unistd.h>
 
 #include "app/setup/load_watch.h"
@@ -31,9 +30,7 @@ limits_key limits_key_of(const machine *m, const weft_hal *hal, int node_ranks)
 
 weft_status limits_path(const limits_key *key, char path[FILE_PATH_MAX])
 {
-    char text[640];
-    char hash[33];
-    char name[64];
+    char text[640], hash[33], name[64];
     const int length = snprintf(text, sizeof text, "%s|%s|%s|%d|%d|%s", key->host, key->cpu, key->backend, key->ranks,
                                 key->threads, version_program());
     file_hash(text, (size_t)length, hash);
@@ -45,8 +42,7 @@ static const double most_rate = 1e20;
 
 static weft_status read_root(const char *path, const json_value *root, const limits_key *key, machine_limits *limits)
 {
-    int64_t ranks = 0;
-    int64_t threads = 0;
+    int64_t ranks = 0, threads = 0;
     machine_limits read = {0};
     WEFT_TRY(json_expect_text(path, root, "format", LIMITS_FORMAT));
     WEFT_TRY(json_expect_text(path, root, "host", key->host));
@@ -171,10 +167,8 @@ static weft_status time_stream(weft_hal *hal, float *x, double *sum, int64_t n, 
 static weft_status measure_device(weft_hal *hal, machine_limits *limits)
 {
     weft_status status = WEFT_OK;
-    void *x = NULL;
-    void *sum = NULL;
-    double triad = 0.0;
-    double read = 0.0;
+    void *x = NULL, *sum = NULL;
+    double triad = 0.0, read = 0.0;
     int64_t n = STREAM_LEAST / 4;
     WEFT_TRY_GOTO(hal->mem.alloc(hal, sizeof(double), WEFT_MEM_WORKSPACE, &sum), status, done);
     do {

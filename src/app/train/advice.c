@@ -98,8 +98,7 @@ static bool rule_imbalance(const advice_facts *f, char *line)
     }
     snprintf(line, ADVICE_BYTES,
              "the slowest rank computes %.0f %% longer than the mean (its share of the work may be %.2f times the "
-             "mean's): try "
-             "--balance %.2f, --partition %s, or look for other jobs on its node",
+             "mean's): try --balance %.2f, --partition %s, or look for other jobs on its node",
              longer, f->balance, f->balance > 1.05 ? 1.02 : 1.05,
              strcmp(f->partitioner, "libra") == 0 ? "auto" : "libra");
     return true;

@@ -7,8 +7,7 @@
 
 bool option_same_value(const weft_options *options, option_id id, const char *before)
 {
-    double a = 0;
-    double b = 0;
+    double a = 0, b = 0;
     const char *now = option_value_text(options, id);
     const option_type type = option_row_in(options, id)->type;
     if (strcmp(now, before) == 0) {
@@ -16,6 +15,11 @@ bool option_same_value(const weft_options *options, option_id id, const char *be
     }
     const bool number = type == OPTION_INT || type == OPTION_REAL;
     return number && number_parse_real(now, &a) && number_parse_real(before, &b) && a == b;
+}
+
+static option_change section_change(const weft_options *options, option_id id)
+{
+    return option_section_find(option_catalog_of(options), option_row_in(options, id)->section)->change;
 }
 
 option_change option_change_of(const workload_ops *ops, const weft_options *options, option_id id)
@@ -36,23 +40,12 @@ option_change option_change_of(const workload_ops *ops, const weft_options *opti
     if (frees || id == OPT_SPLIT_INDEX) {
         return frees ? OPTION_CHANGES : OPTION_STAYS;
     }
-    return id == OPT_BACKEND ? OPTION_DISTURBS : option_section_find(option_catalog_of(options), row->section)->change;
+    const option_change change = section_change(options, id);
+    return id == OPT_BACKEND ? OPTION_DISTURBS : change == OPTION_REOPENS ? OPTION_CHANGES : change;
 }
 
-/* Sections about data, and about what is set up once a process; kinds say which of their own are (needs_other_data). */
-static bool is_of_open_section(const weft_options *options, option_id id)
-{
-    static const char *const sections[] = {"general", "data", "patience"};
-    const char *section = option_row_in(options, id)->section;
-    for (size_t i = 0; i < sizeof sections / sizeof *sections; ++i) {
-        if (strcmp(section, sections[i]) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-bool option_is_of_open(const workload *work, option_id id)
+/* Kinds say which of their own options open data depend on (needs_other_data). */
+static bool is_of_open(const workload *work, option_id id)
 {
     static const option_id set_up[] = {OPT_COMM_THREAD,    OPT_COMM_MODEL, OPT_CALIBRATE,
                                        OPT_RANKS_PER_NODE, OPT_DRY_RUN,    OPTION_NONE};
@@ -61,7 +54,7 @@ bool option_is_of_open(const workload *work, option_id id)
     if (option_id_listed(freed, id)) {
         return false;
     }
-    return option_id_listed(set_up, id) || is_of_open_section(work->context->options, id) ||
+    return option_id_listed(set_up, id) || section_change(work->context->options, id) == OPTION_REOPENS ||
            (ops->needs_other_data != NULL && ops->needs_other_data(work, id));
 }
 
@@ -69,11 +62,10 @@ weft_status option_check_refit(const workload *work, const weft_options *asked, 
 {
     for (int i = 0; i < option_count(next); ++i) {
         const option_id id = option_at(next, i);
-        if (!option_applies(option_command_of(next), id) || !option_is_of_open(work, id)) {
+        if (!option_applies(option_command_of(next), id) || !is_of_open(work, id)) {
             continue;
         }
-        const char *name = option_row_in(next, id)->name;
-        const char *before = option_value_text(asked, id);
+        const char *name = option_row_in(next, id)->name, *before = option_value_text(asked, id);
         WEFT_CHECK(option_same_value(next, id, before), WEFT_ERR_USAGE,
                    "--%s %s: %s is open, and this job began with --%s %s: give the same, or begin another job", name,
                    option_value_text(next, id), work->name, name, before[0] != '\0' ? before : "(none)");

@@ -13,7 +13,6 @@
 #include "app/setup/shell.h"
 #include "app/version/versions.h"
 #include "app/workload/workload_facts.h"
-#include "base/log.h"
 #include "io/json.h"
 
 static double unix_seconds(void)
@@ -121,8 +120,7 @@ static weft_status remove_file(const run_dir *dir, const char *name)
 /* Traces of a replaced run, which may have had more ranks than this one. */
 static weft_status remove_traces(const run_dir *dir)
 {
-    char name[32];
-    char path[FILE_PATH_MAX];
+    char name[32], path[FILE_PATH_MAX];
     for (int rank = 0;; ++rank) {
         snprintf(name, sizeof name, "trace-%d.json", rank);
         WEFT_TRY(file_path(path, "%s/%s", dir->path, name));

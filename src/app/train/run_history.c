@@ -68,9 +68,7 @@ weft_status run_history_read(const char *path, run_history *history)
         return WEFT_OK;
     }
     weft_status status = json_read_object(path, RUN_JSON_MAX, &document, &root);
-    if (status == WEFT_OK) {
-        status = take_starts(root, history);
-    }
+    status = status == WEFT_OK ? take_starts(root, history) : status;
     if (status == WEFT_ERR_DATA) {
         log_warn("%s: the list of earlier starts is lost", weft_error_message());
         weft_error_clear();
@@ -135,10 +133,8 @@ static weft_status find_cut(const char *path, const file_map *map, int64_t *run,
     const char *text = (const char *)map->data;
     size_t kept = 0;
     bool good = false;
-    int64_t line_run = 0;
-    int64_t line_epoch = 0;
-    const int64_t last_run = *run;
-    const int64_t last_epoch = *epoch;
+    int64_t line_run = 0, line_epoch = 0;
+    const int64_t last_run = *run, last_epoch = *epoch;
     *run = *epoch = 0;
     while (kept < map->size) {
         const char *end = memchr(text + kept, '\n', map->size - kept);
@@ -162,8 +158,7 @@ weft_status run_metrics_cut(const char *path, int64_t run, int64_t epoch)
 {
     file_map map = {.data = NULL};
     size_t kept = 0;
-    int64_t last_run = run;
-    int64_t last_epoch = epoch;
+    int64_t last_run = run, last_epoch = epoch;
     if (file_exists(path)) {
         WEFT_TRY(file_map_open(path, &map));
         weft_status status = find_cut(path, &map, &last_run, &last_epoch, &kept);

@@ -56,8 +56,7 @@ static weft_status plan_checkpoints(train_job *job)
 /* The message of a job that stopped: what happened, and how it goes on. */
 static weft_status tell_stop(const train_job *job)
 {
-    char what[256];
-    char command[2048];
+    char what[256], command[2048];
     snprintf(what, sizeof what, "%s", weft_error_message());
     resume_command(job->context, job->dir.path, command, sizeof command);
     return weft_fail(WEFT_STOPPED, "%s, with a checkpoint in %s; to go on: %s", what, job->checkpoint_folder, command);

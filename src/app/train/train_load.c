@@ -37,9 +37,7 @@ weft_status train_load_begin(train_load *load, const app_context *context)
     *load = (train_load){.cpus = 0};
     memcpy(mine.host, context->host, sizeof mine.host);
     weft_status status = WEFT_NEW(&rows, ranks, WEFT_MEM_WORKSPACE);
-    if (status == WEFT_OK) {
-        status = WEFT_NEW(&load->pids, ranks, WEFT_MEM_WORKSPACE);
-    }
+    status = status == WEFT_OK ? WEFT_NEW(&load->pids, ranks, WEFT_MEM_WORKSPACE) : status;
     WEFT_TRY_GOTO(comm_agree(context->comm, status), status, done);
     WEFT_TRY_GOTO(comm_allgather(context->comm, &mine, (int64_t)sizeof mine, rows), status, done);
     note_node(load, rows, ranks, mine.host);

@@ -37,8 +37,7 @@ static weft_status count_classes(const workload *work, train_outcome *outcome)
  * first. -1: no row is labelled for training. */
 static int64_t largest_class(const train_outcome *outcome)
 {
-    const int64_t *train = outcome->by_class;
-    const int64_t *valid = outcome->by_class + outcome->classes;
+    const int64_t *train = outcome->by_class, *valid = outcome->by_class + outcome->classes;
     int64_t largest = -1;
     for (int64_t c = 0; c < outcome->classes; ++c) {
         const bool larger =

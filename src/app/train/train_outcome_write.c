@@ -118,8 +118,7 @@ static int64_t next_pair(const score_table *table, int64_t count, int64_t at)
 static void write_pairs(json_writer *json, const train_outcome *outcome)
 {
     const score_table *table = &outcome->table;
-    int64_t count = INT64_MAX;
-    int64_t at = -1;
+    int64_t count = INT64_MAX, at = -1;
     json_array(json, "confused");
     for (int pair = 0; pair < OUTCOME_PAIRS_MAX && (at = next_pair(table, count, at)) >= 0; ++pair) {
         count = table->confusion[at];
@@ -134,8 +133,7 @@ static void write_pairs(json_writer *json, const train_outcome *outcome)
 
 static void write_classes(json_writer *json, const train_outcome *outcome)
 {
-    score_figures macro;
-    score_figures micro;
+    score_figures macro, micro;
     if (outcome->classes <= OUTCOME_CLASSES_TOLD) {
         write_class_columns(json, outcome);
     }

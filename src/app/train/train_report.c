@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "app/train/train_advice.h"
 #include "app/train/train_ranks.h"
@@ -14,7 +13,6 @@
 #include "base/log.h"
 #include "base/number.h"
 #include "io/json.h"
-#include "io/npy.h"
 #include "train/activities.h"
 
 enum { FIRST_EPOCHS_SHOWN = 5 };
@@ -261,8 +259,7 @@ static void print_communication(const train_report *report, const train_result *
 
 static void print_table(const train_report *report, const train_spread *s)
 {
-    int ranks = comm_size(report->context->comm);
-    int threads = report->context->placement.threads;
+    int ranks = comm_size(report->context->comm), threads = report->context->placement.threads;
     printf("\n%-28s %9s %9s %9s %7s\n", "activity (seconds)", "min", "avg", "max", "%");
     for (int a = 0; a < activity_table_rows(); ++a) {
         if (s->max.seconds[a] > 0) {

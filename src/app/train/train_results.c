@@ -4,7 +4,6 @@
 #include "app/predict/predictions.h"
 #include "app/predict/predictor.h"
 #include "base/log.h"
-#include "base/trace/trace.h"
 #include "io/trace_file.h"
 #include "train/activities.h"
 
@@ -43,8 +42,7 @@ weft_status train_results_write(workload *work, const run_dir *dir, train_metric
 
 weft_status train_trace_write(const app_context *context, const run_dir *dir, double since, weft_status trained)
 {
-    char path[FILE_PATH_MAX];
-    char message[FILE_PATH_MAX];
+    char path[FILE_PATH_MAX], message[FILE_PATH_MAX];
     if (!option_flag(context->options, OPT_TRACE) || (trained != WEFT_OK && trained != WEFT_STOPPED)) {
         return trained;
     }

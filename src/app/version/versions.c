@@ -24,8 +24,7 @@ static void add(version_row *row, int *count, const char *name, const char *text
 
 int versions_collect(version_row row[VERSIONS_MOST])
 {
-    const char *name = NULL;
-    const char *version = NULL;
+    const char *name = NULL, *version = NULL;
     char text[VERSION_TEXT_BYTES];
     int count = 0;
     add(row, &count, "weft", version_text());

@@ -12,8 +12,7 @@
 enum { VERSIONS_MOST = 24, VERSION_NAME_BYTES = 24, VERSION_TEXT_BYTES = 160 };
 
 typedef struct version_row {
-    char name[VERSION_NAME_BYTES];
-    char text[VERSION_TEXT_BYTES];
+    char name[VERSION_NAME_BYTES], text[VERSION_TEXT_BYTES];
 } version_row;
 
 /* Weft, its revision, compiler and build, then the libraries with the versions that run; the count. */

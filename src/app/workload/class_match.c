@@ -176,8 +176,7 @@ static weft_status check_numbers(const class_side *model, const class_side *data
 
 static weft_status match_names(const class_side *model, const class_side *data, int32_t *class_of)
 {
-    class_index models;
-    class_index datas;
+    class_index models, datas;
     WEFT_TRY(make_index(model, &models));
     weft_status status = make_index(data, &datas);
     for (int64_t i = 0; i < datas.count && status == WEFT_OK; ++i) {
@@ -237,12 +236,10 @@ static int64_t count_known(const class_side *data, const int64_t *rows, const in
 weft_status class_match(const class_side *model, const class_side *data, const int64_t *rows, const char *word,
                         int32_t *class_of, int64_t *known)
 {
-    const bool model_named = class_side_is_named(model);
-    const bool data_named = class_side_is_named(data);
+    const bool model_named = class_side_is_named(model), data_named = class_side_is_named(data);
     const class_side models = {model->origin, model_named ? model->name : NULL, model->classes};
     const class_side datas = {data->origin, data_named ? data->name : NULL, data->classes};
-    const bool both = model_named && data_named;
-    const bool one = model_named != data_named;
+    const bool both = model_named && data_named, one = model_named != data_named;
     bool names = both || (one && are_numbers(model_named ? &models : &datas));
     if (names) {
         WEFT_TRY(match_names(&models, &datas, class_of));
@@ -271,11 +268,9 @@ weft_status class_match(const class_side *model, const class_side *data, const i
 weft_status class_match_check_start(const class_side *model, const class_side *data)
 {
     int32_t *class_of = NULL;
-    char names[CLASS_LIST_BYTES];
-    char others[CLASS_LIST_BYTES];
+    char names[CLASS_LIST_BYTES], others[CLASS_LIST_BYTES];
     int64_t shared = 0;
-    const bool model_named = class_side_is_named(model);
-    const bool data_named = class_side_is_named(data);
+    const bool model_named = class_side_is_named(model), data_named = class_side_is_named(data);
     if (model_named != data_named && !count_from_0(model_named ? model : data)) {
         tell_numbers(model, data, model_named);
     }

@@ -33,8 +33,7 @@ static weft_status fail_need(const char *where, double need, double have, const 
  * all: what they need; left: what is free there. */
 static weft_status device_room(const app_context *context, double need, double *all, double *left)
 {
-    size_t free_bytes = 0;
-    size_t total = 0;
+    size_t free_bytes = 0, total = 0;
     WEFT_TRY(context->hal->mem.room(context->hal, &free_bytes, &total));
     *all = need * context->device_ranks;
     *left = (double)free_bytes;
@@ -100,7 +99,8 @@ static weft_status add_up(const app_context *context, memory_plan *memory, memor
     return status;
 }
 
-train_memory memory_plan_parameters(const app_context *context, bool trains, const train_memory_desc *desc)
+memory_training memory_plan_training(const app_context *context, bool trains, sync_shards shards, int ranks,
+                                     const train_memory_desc *desc)
 {
     const weft_options *o = context->options;
     const optimizer_options rule = {.kind = option_choice(o, OPT_OPTIMIZER), .momentum = option_real(o, OPT_MOMENTUM)};
@@ -108,7 +108,11 @@ train_memory memory_plan_parameters(const app_context *context, bool trains, con
     all.optimizer = trains ? &rule : NULL;
     all.in_parts = trains && option_int(o, OPT_ACCUMULATE) > 1;
     all.checkpoints = trains && strcmp(option_text(o, OPT_CHECKPOINT_EVERY), "0") != 0;
-    return train_memory_of(&all);
+    const sync_options sync = sync_options_of(o, shards);
+    const train_memory parameters = train_memory_of(&all);
+    return (memory_training){.parameters = parameters,
+                             .sync = sync_setup_bytes(&sync, parameters.gradient, ranks),
+                             .sync_device = sync_setup_device(&sync, context->hal, parameters.gradient, ranks)};
 }
 
 weft_status memory_plan_check(const app_context *context, memory_plan *memory, uint64_t limit)

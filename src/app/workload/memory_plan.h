@@ -6,6 +6,7 @@
 #define WEFT_APP_WORKLOAD_MEMORY_PLAN_H
 
 #include "app/setup/context.h"
+#include "app/setup/sync_setup.h"
 #include "train/memory.h"
 
 enum { MEMORY_ROWS = 16 };
@@ -43,9 +44,17 @@ void memory_plan_add(memory_plan *memory, const char *name, uint64_t bytes);
 weft_status memory_plan_check(const app_context *context, memory_plan *memory, uint64_t limit);
 /* [out] fits: what the ranks need fits on every device of the job; true where no rank has one. Collective. */
 weft_status memory_plan_fits_device(const app_context *context, const memory_plan *memory, bool *fits);
-/* The bytes of parameters `desc`, whose optimiser and parts of batches are those of the options. trains: false for a
- * model that only answers. */
-train_memory memory_plan_parameters(const app_context *context, bool trains, const train_memory_desc *desc);
+/* What a rank keeps of the parameters and of the mode of synchronisation. */
+typedef struct memory_training {
+    train_memory parameters;
+    uint64_t sync;
+    sync_device_need sync_device;
+} memory_training;
+
+/* For parameters `desc`, whose optimiser and parts of batches are those of the options, on so many ranks. trains: false
+ * for a model that only answers. */
+memory_training memory_plan_training(const app_context *context, bool trains, sync_shards shards, int ranks,
+                                     const train_memory_desc *desc);
 /* A line a row, on stdout. */
 void memory_plan_print(const app_context *context, const memory_plan *memory);
 

@@ -7,13 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "app/setup/context.h"
 #include "app/workload/app_catalog.h"
 #include "app/workload/workload.h"
 #include "base/log.h"
 #include "io/json.h"
+#include "io/text/path_name.h"
 #include "train/checkpoint/checkpoint.h"
 
 enum { JSON_MAX = 1 << 20 };
@@ -181,13 +181,6 @@ static weft_status describe_by_metadata(saved_model *model, const safetensors_fi
 
 /* ---- weights ---- */
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t a = strlen(text);
-    size_t b = strlen(end);
-    return a >= b && strcmp(text + a - b, end) == 0;
-}
-
 /* After the description, which may name the kind. */
 static weft_status read_named(saved_model *model, safetensors_file *file, const weft_options *given)
 {
@@ -299,7 +292,7 @@ static weft_status read_checkpoint(saved_model *model, const char *path, bool be
 
 static weft_status read_file(saved_model *model, const weft_options *given, bool alone)
 {
-    if (ends_with(model->path, ".safetensors")) {
+    if (path_ends(model->path, ".safetensors")) {
         return read_safetensors(model, given, alone);
     }
     if (kind_of_file(model->path) != NULL) {
@@ -313,8 +306,7 @@ static weft_status read_file(saved_model *model, const weft_options *given, bool
 /* A run that has not ended has no weights.npz: its newest checkpoint knows the best ones so far. */
 static weft_status read_model(saved_model *model, const char *path, const weft_options *given, bool alone)
 {
-    struct stat facts;
-    bool folder = stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
+    const bool folder = path_is_folder(path);
     char record[FILE_PATH_MAX];
     WEFT_TRY(file_path(model->path, folder ? "%s/weights.npz" : "%s", path));
     bool found = !folder || file_exists(model->path);
@@ -362,7 +354,7 @@ static weft_status find_record(const char *path, char record[FILE_PATH_MAX])
     char *above = strrchr(whole, '/');
     if (above != NULL) {
         *above = '\0';
-        const bool in_checkpoint = ends_with(whole, "/ckpt");
+        const bool in_checkpoint = path_ends(whole, "/ckpt");
         *above = '/';
         if (in_checkpoint) {
             whole[above - whole - (ptrdiff_t)strlen("/ckpt")] = '\0';
@@ -378,7 +370,7 @@ static weft_status name_classes(saved_model *model)
     if (model->classes.text != NULL) {
         return WEFT_OK;
     }
-    if (ends_with(model->path, ".safetensors")) {
+    if (path_ends(model->path, ".safetensors")) {
         return name_by_metadata(model);
     }
     WEFT_TRY(find_record(model->path, record));
@@ -571,8 +563,6 @@ weft_status saved_model_export(const saved_model *model, const char *path)
                     "%s: safetensors files hold no models on %s", model->path, ops->field);
     status = ops->write_named(model, path, texts, count);
 done:
-    weft_free(class_keys);
-    weft_free(numbers);
-    weft_free(texts);
+    WEFT_FREE_ALL(class_keys, numbers, texts);
     return status;
 }

@@ -99,7 +99,8 @@ weft_status workload_begin(const workload_ops *ops, const app_context *context, 
     work->split_cure = ops->split_cure;
     work->test_cure = ops->test_cure;
     const weft_status status = check_kind(ops, context->options);
-    return comm_agree(context->comm, status == WEFT_OK ? ops->begin(work) : status);
+    return comm_agree(context->comm,
+                      status == WEFT_OK ? weft_calloc(1, ops->self_bytes, WEFT_MEM_GENERAL, &work->self) : status);
 }
 
 /* Weights expect inputs that are scaled as they were when the weights were trained. Local. */
@@ -160,6 +161,7 @@ void workload_end(workload *work)
     workload_abandon(work);
     if (work->self != NULL) {
         work->ops->end(work);
+        weft_free(work->self);
     }
     *work = (workload){.ops = NULL};
 }

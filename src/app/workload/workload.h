@@ -136,8 +136,7 @@ typedef struct workload_ops {
     sync_shards shards;                 /* what a rank's share of the rows is */
     const choice_kind *choice;          /* what build chooses by measuring; NULL: nothing */
 
-    /* Makes work->self, which is empty. Not collective. */
-    weft_status (*begin)(workload *work);
+    size_t self_bytes; /* of work->self, which begins as zeros */
     /* Finds or generates the data that --data names, and checks them. folder: a folder for generated data, which open
      * makes if it is needed. Collective. */
     weft_status (*open)(workload *work, const char *folder);
@@ -186,6 +185,8 @@ typedef struct workload_ops {
     /* Improves a trained model's answers by the training labels; asked: options of the command. logits: [rows of this
      * rank, outputs], in and out. Only where work->smooths was set before plan. Collective. NULL: this kind cannot. */
     weft_status (*smooth)(workload *work, const weft_options *asked, float *logits);
+    /* The flag that asks for smooth, and the options that act only with it, up to OPTION_NONE. NULL without smooth. */
+    const option_id *smooth_options;
     /*
      * What each input adds to the answers of one step of the evaluation. [out] contribution: [rows, outputs, inputs +
      * 1] in the kind's memory, valid until the next call; the last number of an answer is its value without any input,
@@ -205,7 +206,7 @@ typedef struct workload_ops {
     /* Like release, for a job that ends, as far as this rank can alone; also after release. NULL: the kind leaves
      * nothing on the disk. */
     void (*abandon)(workload *work);
-    void (*end)(workload *work); /* frees work->self; after abandon */
+    void (*end)(workload *work); /* frees what work->self holds; after abandon */
 
     /* Rows about the data for run.json and `weft info`, also after release; name, hash and names of classes are told by
      * others. A row FACT_CLASSES says how many classes the labels have, 0 if they are tasks. */

@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/status.h"
+
 typedef enum activity_kind {
     ACTIVITY_ONCE,     /* a job: loading, preparing, writing */
     ACTIVITY_COMPUTES, /* each step */
@@ -63,6 +65,14 @@ void activity_take_up(const activity_book *outer);
 
 void activity_begin(const weft_activity *activity);
 void activity_end(const weft_activity *activity);
+/* Books a call that returns a weft_status, and returns the status from the caller if it is a failure. */
+#define ACTIVITY_TRY(activity, call)                                                                                   \
+    do {                                                                                                               \
+        activity_begin(activity);                                                                                      \
+        const weft_status activity_status_ = (call);                                                                   \
+        activity_end(activity);                                                                                        \
+        WEFT_TRY(activity_status_);                                                                                    \
+    } while (0)
 /* Seconds and calls so far, the running activity included up to now. */
 activity_row activity_get(const weft_activity *activity);
 /* The i-th activity that this thread has booked since activity_reset, or NULL past the last. */

@@ -1,7 +1,6 @@
 /* io/store/store_seal.c: see io/store/store_seal.h. */
 #include "io/store/store_seal.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>

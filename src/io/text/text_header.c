@@ -98,8 +98,7 @@ static weft_status find_among(const text_header *h, const char *words, int64_t *
         }
         WEFT_CHECK(*column < 0, WEFT_ERR_DATA,
                    "%s: line %" PRId64
-                   ": the columns '%.*s' and '%.*s' mean the same: leave one of them out, or give it "
-                   "another name",
+                   ": the columns '%.*s' and '%.*s' mean the same: leave one of them out, or give it another name",
                    h->path, h->line, SHOWN, h->name[*column], SHOWN, h->name[j]);
         *column = j;
     }
@@ -210,8 +209,7 @@ static bool is_counted_header(const text_header *h)
 {
     text_field field;
     int64_t number, j = 0;
-    const char *at = h->first;
-    const char *below = h->row;
+    const char *at = h->first, *below = h->row;
     if (h->row == NULL || h->separator == TEXT_BLANKS || !text_scan_field(&below, h->separator, &field) ||
         !text_field_whole(&field, &number) || number != 0) {
         return false;
@@ -348,8 +346,7 @@ static weft_status look_at(text_source *source, size_t line_max, text_header *h)
 weft_status text_header_drop(text_header *h)
 {
     assert(h->index < 0);
-    weft_free(h->name);
-    weft_free(h->row);
+    WEFT_FREE_ALL(h->name, h->row);
     h->separator = h->named ? h->separator : separator_of_rows(h->first);
     h->row = h->first;
     h->row_line = h->line;
@@ -374,9 +371,7 @@ weft_status text_header_read(const char *path, size_t line_max, text_header *hea
 
 void text_header_free(text_header *h)
 {
-    weft_free(h->name);
-    weft_free(h->row);
-    weft_free(h->first);
+    WEFT_FREE_ALL(h->name, h->row, h->first);
     *h = (text_header){.path = h->path, .index = -1};
 }
 

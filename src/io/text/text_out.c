@@ -98,16 +98,3 @@ weft_status text_out_commit(text_out *out)
     weft_free(out);
     return status;
 }
-
-void text_out_discard(text_out *out)
-{
-    if (out == NULL) {
-        return;
-    }
-    if (out->gzip != NULL) {
-        gzip_writer_discard(out->gzip);
-    } else {
-        file_writer_discard(&out->file);
-    }
-    weft_free(out);
-}

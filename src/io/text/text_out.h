@@ -30,6 +30,5 @@ void text_out_text(text_out *out, const char *text);
 void text_out_int(text_out *out, int64_t value);
 void text_out_float(text_out *out, float value); /* "nan" for NaN */
 weft_status text_out_commit(text_out *out);
-void text_out_discard(text_out *out); /* NULL is allowed */
 
 #endif

@@ -94,8 +94,7 @@ static bool find_lines(const job *j, worker *w, size_t from, size_t to, bool end
 
 static bool parse_range(const job *j, worker *w, int64_t range, text_piece *piece)
 {
-    const int64_t begin = j->of->begin + range * j->bytes;
-    const int64_t left = j->size - begin;
+    const int64_t begin = j->of->begin + range * j->bytes, left = j->size - begin;
     const size_t from = range > 0; /* the byte before shows whether a line begins here */
     const size_t to = from + (size_t)(left < j->bytes ? left : j->bytes);
     bool end;
@@ -162,8 +161,7 @@ weft_status text_ranges_parse(const text_ranges *ranges)
 {
     job j = {.of = ranges, .size = text_stream_size(ranges->stream)};
     worker *workers;
-    const int64_t left = j.size - ranges->begin;
-    const int64_t share = left / ranges->threads / RANGES_A_THREAD;
+    const int64_t left = j.size - ranges->begin, share = left / ranges->threads / RANGES_A_THREAD;
     j.bytes = share < RANGE_LEAST ? RANGE_LEAST : share > RANGE_MOST ? RANGE_MOST : share;
     j.count = left > 0 ? (left + j.bytes - 1) / j.bytes : 0;
     atomic_init(&j.failed, INT64_MAX);

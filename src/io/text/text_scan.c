@@ -133,8 +133,7 @@ bool text_scan_real(const char **at, bool nan_allowed, double *value)
         return true;
     }
     uint64_t mantissa = 0;
-    int digits = 0;
-    int exponent = 0;
+    int digits = 0, exponent = 0;
     bool exact = true;
     const char *whole = p;
     p = take_digits(p, &mantissa, &digits, &exact);

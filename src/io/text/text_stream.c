@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -254,8 +253,7 @@ void text_stream_close(text_stream *s)
     if (s->fd >= 0) {
         close(s->fd);
     }
-    weft_free(s->input);
-    weft_free(s);
+    WEFT_FREE_ALL(s->input, s);
 }
 
 weft_status text_stream_read(text_stream *s, char *out, size_t capacity, size_t *got)

@@ -199,8 +199,7 @@ static weft_status read_central(const archive *zip, const uint8_t **at, size_t *
     const uint8_t *p = *at;
     WEFT_CHECK(*left >= CENTRAL_BYTES && get32(p) == SIGNATURE_CENTRAL, WEFT_ERR_DATA,
                "%s: the zip directory is cut short or garbled at offset %td", zip->path, p - zip->data);
-    size_t name_bytes = get16(p + 28);
-    size_t extra_bytes = get16(p + 30);
+    size_t name_bytes = get16(p + 28), extra_bytes = get16(p + 30);
     size_t length = CENTRAL_BYTES + name_bytes + extra_bytes + get16(p + 32);
     WEFT_CHECK(length <= *left, WEFT_ERR_DATA, "%s: the zip directory is cut short at offset %td", zip->path,
                p - zip->data);
@@ -267,8 +266,7 @@ static weft_status check_local(const archive *zip, zip_member *member, uint64_t 
     const uint8_t *p = zip->data + member->header_offset;
     WEFT_CHECK(get32(p) == SIGNATURE_LOCAL, WEFT_ERR_DATA, "%s: member '%s': no local header at offset %" PRIu64,
                zip->path, member->name, member->header_offset);
-    size_t name_bytes = get16(p + 26);
-    size_t extra_bytes = get16(p + 28);
+    size_t name_bytes = get16(p + 26), extra_bytes = get16(p + 28);
     uint64_t room = zip->directory_offset - member->header_offset - LOCAL_BYTES;
     WEFT_CHECK(name_bytes + extra_bytes <= room && member->packed_bytes <= room - name_bytes - extra_bytes,
                WEFT_ERR_DATA, "%s: member '%s' runs into the zip directory", zip->path, member->name);
@@ -278,8 +276,7 @@ static weft_status check_local(const archive *zip, zip_member *member, uint64_t 
     if (get16(p + 6) != member->flags || get16(p + 8) != member->method) {
         return fail_mismatch(zip, member, "the method or a flag");
     }
-    uint64_t packed = get32(p + 18);
-    uint64_t plain = get32(p + 22);
+    uint64_t packed = get32(p + 18), plain = get32(p + 22);
     const uint8_t *block;
     size_t block_bytes;
     WEFT_TRY(find_zip64(zip->path, member->name, p + LOCAL_BYTES + name_bytes, extra_bytes, &block, &block_bytes));
@@ -308,8 +305,7 @@ typedef struct extent {
 
 static int by_start(const void *a, const void *b)
 {
-    const extent *x = a;
-    const extent *y = b;
+    const extent *x = a, *y = b;
     return (x->start > y->start) - (x->start < y->start);
 }
 

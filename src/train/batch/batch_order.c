@@ -12,8 +12,7 @@ static int64_t smaller(int64_t a, int64_t b)
 /* Samples of a step. */
 static int64_t rows_of(const batch_plan *b, int64_t step)
 {
-    const int64_t left = b->samples - step * b->batch;
-    const int64_t rows = smaller(left, b->batch);
+    const int64_t left = b->samples - step * b->batch, rows = smaller(left, b->batch);
     const int64_t behind = left - rows;
     const bool may_join = b->least > 1 && !b->drop_last;
     return may_join && behind < b->least && behind == b->samples % b->batch ? left : rows;
@@ -21,8 +20,7 @@ static int64_t rows_of(const batch_plan *b, int64_t step)
 
 int64_t batch_order_steps(const batch_plan *b)
 {
-    const int64_t whole = b->samples / b->batch;
-    const int64_t rest = b->samples % b->batch;
+    const int64_t whole = b->samples / b->batch, rest = b->samples % b->batch;
     const bool goes = b->drop_last || rest < b->least; /* out, or into the step before */
     return whole + (rest > 0 && (whole == 0 || !goes) ? 1 : 0);
 }
@@ -82,12 +80,8 @@ batch_share batch_order_share(int64_t samples, int64_t batch, int64_t step, int 
 
 batch_share batch_order_part(const batch_plan *b, batch_turn turn, int ranks, int rank)
 {
-    const int64_t first = turn.step * b->batch;
-    const int64_t rows = rows_of(b, turn.step);
-    int64_t part_begin;
-    int64_t part_end;
-    int64_t begin;
-    int64_t end;
+    const int64_t first = turn.step * b->batch, rows = rows_of(b, turn.step);
+    int64_t part_begin, part_end, begin, end;
     split_groups(rows, b->least, turn.parts, turn.part, &part_begin, &part_end);
     split_groups(part_end - part_begin, b->share_least, ranks, rank, &begin, &end);
     return (batch_share){

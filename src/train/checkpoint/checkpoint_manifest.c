@@ -16,9 +16,7 @@
 static weft_status check_manifest_hash(const char *folder, const char *text, size_t bytes)
 {
     weft_status status = WEFT_OK;
-    char path[FILE_PATH_MAX];
-    char actual[33];
-    char *expected = NULL;
+    char path[FILE_PATH_MAX], actual[33], *expected = NULL;
     size_t length = 0;
     WEFT_TRY(file_path(path, "%s/manifest.xxh3", folder));
     WEFT_TRY(file_read_text(path, 64, &expected, &length));
@@ -34,8 +32,7 @@ done:
 static weft_status check_file(const char *folder, const char *manifest, const json_value *entry)
 {
     weft_status status = WEFT_OK;
-    char path[FILE_PATH_MAX];
-    char actual[33];
+    char path[FILE_PATH_MAX], actual[33];
     int64_t bytes = 0;
     const char *expected = NULL;
     file_map map;
@@ -181,8 +178,7 @@ static weft_status check_files(const char *folder, const char *name, const json_
 static weft_status read_manifest(const char *folder, checkpoint *ck)
 {
     weft_status status = WEFT_OK;
-    char path[FILE_PATH_MAX];
-    char *text = NULL;
+    char path[FILE_PATH_MAX], *text = NULL;
     size_t bytes = 0;
     const char *format = NULL;
     int64_t version = 0;
@@ -242,9 +238,7 @@ weft_status checkpoint_read(const char *folder, checkpoint *ck)
     memset(ck, 0, sizeof *ck);
     WEFT_TRY(file_path(ck->path, "%s", folder));
     weft_status status = read_manifest(folder, ck);
-    if (status == WEFT_OK) {
-        status = read_results(folder, &ck->progress);
-    }
+    status = status == WEFT_OK ? read_results(folder, &ck->progress) : status;
     if (status != WEFT_OK) {
         checkpoint_forget(ck);
     }

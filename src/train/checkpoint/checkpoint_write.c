@@ -114,8 +114,7 @@ static weft_status list_all(json_writer *json, const char *folder)
 
 static weft_status list_replicas(json_writer *json, const char *folder, const checkpoint_facts *facts)
 {
-    char path[FILE_PATH_MAX];
-    char rank[CHECKPOINT_NAME_BYTES];
+    char path[FILE_PATH_MAX], rank[CHECKPOINT_NAME_BYTES];
     WEFT_TRY(list_file(json, folder, "results.npy"));
     for (int f = 0; f < CHECKPOINT_FILES; ++f) {
         WEFT_TRY(file_path(path, "%s/%s", folder, checkpoint_file_names[f]));
@@ -308,9 +307,7 @@ weft_status checkpoint_writer_commit(checkpoint_writer *writer, const checkpoint
     weft_status status = write_results(writer->temporary, progress);
     status = status == WEFT_OK ? write_moments(writer->temporary, facts->moments) : status;
     status = status == WEFT_OK ? write_manifest(writer->temporary, facts, progress) : status;
-    if (status == WEFT_OK) {
-        status = folder_commit(writer->temporary, writer->goal, true);
-    }
+    status = status == WEFT_OK ? folder_commit(writer->temporary, writer->goal, true) : status;
     if (status == WEFT_OK) {
         prune(writer->goal);
     }

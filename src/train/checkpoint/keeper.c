@@ -5,7 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "train/activities.h"
@@ -33,8 +32,7 @@ void keeper_close(train_keeper *keeper)
 /* The next step, what is evaluated until its end, and a checkpoint then would end too late. */
 static bool out_of_time(const train_keeper *keeper, const keeper_place *place, double now)
 {
-    double stop_at = keeper->plan->stop_at;
-    double step = now - keeper->step_at - keeper->aside_s;
+    double stop_at = keeper->plan->stop_at, step = now - keeper->step_at - keeper->aside_s;
     double evaluations = place->evaluations * keeper->longest_evaluation_s;
     return stop_at > 0 && now + step + evaluations + keeper->longest_write_s >= stop_at;
 }
@@ -188,11 +186,10 @@ static weft_status check_from(const train_keeper *keeper, int runs)
     static const char replicas[] = "parameters";
     const checkpoint *ck = keeper->from;
     const char *here = keeper->content->name != NULL ? keeper->content->name : "";
-    WEFT_CHECK(
-        strcmp(ck->content, here) == 0, WEFT_ERR_USAGE,
-        "%s: holds %s, and this training goes on from %s: give the options that it was made with, or another run "
-        "folder",
-        ck->path, ck->content[0] != '\0' ? ck->content : replicas, here[0] != '\0' ? here : replicas);
+    WEFT_CHECK(strcmp(ck->content, here) == 0, WEFT_ERR_USAGE,
+               "%s: holds %s, and this training goes on from %s: give the options that it was made with, or another "
+               "run folder",
+               ck->path, ck->content[0] != '\0' ? ck->content : replicas, here[0] != '\0' ? here : replicas);
     WEFT_CHECK(ck->progress.run < runs, WEFT_ERR_USAGE, "%s: belongs to run %d, but " FLAG_RUNS " is %d", ck->path,
                ck->progress.run + 1, runs);
     return WEFT_OK;

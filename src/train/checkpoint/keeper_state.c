@@ -95,11 +95,7 @@ static weft_status state_create(const kept_replica *k, const sync_buffer *kept, 
 
 static void state_destroy(rank_state *s)
 {
-    weft_free(s->piece);
-    weft_free(s->place);
-    weft_free(s->data);
-    weft_free(s->sizes);
-    weft_free(s->counts);
+    WEFT_FREE_ALL(s->piece, s->place, s->data, s->sizes, s->counts);
 }
 
 /* The file of piece i: parameters, then the optimiser's slots. */
@@ -264,9 +260,7 @@ static weft_status gather_ranks(const kept_replica *k, rank_state *s, const char
         mean_to(dtype, sum, comm_size(k->comm), s->data, numbers);
     }
 done:
-    weft_free(piece);
-    weft_free(from);
-    weft_free(sum);
+    WEFT_FREE_ALL(piece, from, sum);
     return status;
 }
 
@@ -429,9 +423,7 @@ static weft_status scatter_ranks(kept_replica *k, const checkpoint *ck, rank_sta
         status = weft_fail_context(status, "%s: ", ck->path);
     }
 done:
-    weft_free(piece);
-    weft_free(from);
-    weft_free(receives);
+    WEFT_FREE_ALL(piece, from, receives);
     return status;
 }
 
@@ -461,8 +453,7 @@ static weft_status agree_on_form(const kept_replica *k, const checkpoint *ck, in
                      ck->ranks, ck->sync, tracked[ck->tracking], comm_size(k->comm), mode, tracked[tracks]);
         } else if (ck->has[FILE_FIRST] && k->replica->optimizer.slots == 0) {
             log_warn("the checkpoint is of " FLAG_SYNC
-                     " %s: the velocity of its optimiser is dropped, as %s begins one of "
-                     "its own",
+                     " %s: the velocity of its optimiser is dropped, as %s begins one of its own",
                      ck->sync, mode);
         }
     }

@@ -7,7 +7,6 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "train/activities.h"
 
 static int64_t steps_of(const fit_run *fit)
 {
@@ -41,8 +40,7 @@ keeper_place fit_place(const fit_run *fit)
 {
     const train_progress *p = &fit->progress;
     const int64_t steps = steps_of(fit);
-    const bool last = is_last_step(fit);
-    const bool next_is_last = steps == 1 || p->step + 2 == steps;
+    const bool last = is_last_step(fit), next_is_last = steps == 1 || p->step + 2 == steps;
     return (keeper_place){.steps = p->trained * steps + p->step + 1,
                           .trained = last ? p->trained + 1 : 0,
                           .evaluations = (last && is_evaluated(fit, p->epoch + 1)) +

@@ -81,10 +81,8 @@ static weft_status take_piece(const train_linear *map, const linear_rows *rows, 
     hal_dropout here = *rows->dropout;
     here.row_id = hal_mat_rows(&rows->dropout->row_id, row, count);
     *piece = map->stream != NULL ? from : tensor_view(map->panel, 0, count, 0, rows->x->cols);
-    activity_begin(ACTIVITY_ELEMENTWISE);
-    weft_status status = tensor_act_forward(&from, false, &here, piece);
-    activity_end(ACTIVITY_ELEMENTWISE);
-    return status;
+    ACTIVITY_TRY(ACTIVITY_ELEMENTWISE, tensor_act_forward(&from, false, &here, piece));
+    return WEFT_OK;
 }
 
 /* ---- forward ----------------------------------------------------------------------------------------------------- */

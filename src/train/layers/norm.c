@@ -88,11 +88,7 @@ void norm_set_rows(train_norm *norm, int64_t rows, int64_t all_rows)
 
 void norm_destroy(train_norm *norm)
 {
-    tensor_destroy(&norm->stats);
-    tensor_destroy(&norm->mean);
-    tensor_destroy(&norm->var);
-    tensor_destroy(&norm->rstd);
-    tensor_destroy(&norm->saved);
+    TENSOR_DESTROY_ALL(&norm->stats, &norm->mean, &norm->var, &norm->rstd, &norm->saved);
     weft_free(norm->host);
     memset(norm, 0, sizeof *norm);
 }

@@ -67,10 +67,7 @@ static void loop_destroy(loop *l)
 {
     fit_close(&l->fit);
     replica_destroy(&l->replica);
-    tensor_destroy(&l->best);
-    tensor_destroy(&l->best_own);
-    tensor_destroy(&l->first_own);
-    tensor_destroy(&l->loss);
+    TENSOR_DESTROY_ALL(&l->best, &l->best_own, &l->first_own, &l->loss);
     metrics_destroy(&l->metrics);
 }
 
@@ -183,10 +180,7 @@ static weft_status train_part(loop *l, train_pass *pass, train_batch *batch)
     WEFT_TRY(l->source->batch(l->source->self, pass, batch));
     pass->batch = batch;
     WEFT_TRY(l->model->forward(l->model->self, pass, &logits));
-    activity_begin(ACTIVITY_LOSS);
-    weft_status status = loss_and_gradient(l, batch->targets, &logits);
-    activity_end(ACTIVITY_LOSS);
-    WEFT_TRY(status);
+    ACTIVITY_TRY(ACTIVITY_LOSS, loss_and_gradient(l, batch->targets, &logits));
     return l->model->backward(l->model->self, pass, &logits);
 }
 
@@ -215,12 +209,9 @@ static weft_status train_step(loop *l, train_pass *pass, train_epoch *record)
     WEFT_TRY(replica_begin(&l->replica, record->lr, record->epoch <= l->options->epochs ? 1.0 : 0.0));
     WEFT_TRY(tensor_zero(&l->loss));
     WEFT_TRY(train_parts(l, pass, &batch));
-    activity_begin(ACTIVITY_ALLREDUCE);
-    weft_status status = reduce(l, batch.targets, record, &skip);
-    activity_end(ACTIVITY_ALLREDUCE);
-    WEFT_TRY(status);
+    ACTIVITY_TRY(ACTIVITY_ALLREDUCE, reduce(l, batch.targets, record, &skip));
     activity_begin(ACTIVITY_OPTIMIZER);
-    status = skip ? replica_skip(&l->replica) : replica_update(&l->replica);
+    weft_status status = skip ? replica_skip(&l->replica) : replica_update(&l->replica);
     activity_end(ACTIVITY_OPTIMIZER);
     if (l->model->scaled && !skip) {
         loss_scale_passed(&l->fit.progress.scaling, l->options->loss_scale);
@@ -280,10 +271,8 @@ static weft_status average(loop *l, bool last)
         return WEFT_OK;
     }
     l->ended = last;
-    activity_begin(ACTIVITY_ALLREDUCE);
-    weft_status status = replica_average(&l->replica, last);
-    activity_end(ACTIVITY_ALLREDUCE);
-    return status;
+    ACTIVITY_TRY(ACTIVITY_ALLREDUCE, replica_average(&l->replica, last));
+    return WEFT_OK;
 }
 
 static weft_status evaluate_step(loop *l, train_pass *pass)
@@ -306,9 +295,7 @@ static weft_status evaluate(void *self, uint64_t seed, train_epoch *record)
     for (; pass.step < l->source->eval_steps && status == WEFT_OK; ++pass.step) {
         status = evaluate_step(l, &pass);
     }
-    if (status == WEFT_OK) {
-        status = metrics_end(&l->metrics, record->score);
-    }
+    status = status == WEFT_OK ? metrics_end(&l->metrics, record->score) : status;
     if (status == WEFT_OK && !l->metrics.finite) {
         status =
             weft_fail(WEFT_ERR_DIVERGED,
@@ -435,9 +422,7 @@ weft_status train_loop(weft_comm *comm, weft_hal *hal, train_model *model, const
     sync.topk.warmup *= source->steps;
     memset(result, 0, sizeof *result);
     weft_status status = comm_agree(comm, loop_create(&l));
-    if (status == WEFT_OK) {
-        status = check_steps(comm, source);
-    }
+    status = status == WEFT_OK ? check_steps(comm, source) : status;
     if (status == WEFT_OK) {
         status = replica_create(comm, model->params, &sync, &options->optimizer, options->preconditioner,
                                 parts_of(options) > 1, &l.replica);
@@ -448,9 +433,7 @@ weft_status train_loop(weft_comm *comm, weft_hal *hal, train_model *model, const
     if (status == WEFT_OK) {
         status = sync_agree_steps(comm, options->epochs, &epochs); /* those of the rank that has most */
     }
-    if (status == WEFT_OK) {
-        status = run(&l, epochs, observers, result);
-    }
+    status = status == WEFT_OK ? run(&l, epochs, observers, result) : status;
     result->seconds = clock_seconds() - start;
     loop_destroy(&l);
     return status;

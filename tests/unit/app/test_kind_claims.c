@@ -71,12 +71,6 @@ static workload_claims pie_claims(const weft_options *options)
     return claims;
 }
 
-static weft_status begin(workload *work)
-{
-    (void)work;
-    return WEFT_OK;
-}
-
 static const weft_activity ACTIVITY_KNEAD[1] = {{.text = "knead", .kind = ACTIVITY_COMPUTES}};
 static const workload_activity cake_activities[] = {{ACTIVITY_KNEAD, "knead", 65}, {NULL, NULL, 0}};
 static const option_id none[] = {OPTION_NONE};
@@ -88,16 +82,14 @@ static const workload_ops cakes = {.options = &cake_table,
                                    .inputs = none,
                                    .resumable = none,
                                    .data = "cake",
-                                   .field = "cakes",
-                                   .begin = begin};
+                                   .field = "cakes"};
 static const workload_ops pies = {.options = &pie_table,
                                   .claims = pie_claims,
                                   .recorded = none,
                                   .inputs = none,
                                   .resumable = none,
                                   .data = "pie",
-                                  .field = "pies",
-                                  .begin = begin};
+                                  .field = "pies"};
 
 /* Listed against the order of their tables: help goes by the numbers, jobs that nobody claims are of the last. */
 const workload_ops *const workload_list[] = {&pies, &cakes, NULL};

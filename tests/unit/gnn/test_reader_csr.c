@@ -1,8 +1,8 @@
-/* reader_build_csr against a brute-force set of pairs. */
+/* reader_csr_make against a brute-force set of pairs. */
 #include <omp.h>
 
 #include "base/alloc.h"
-#include "gnn/data/read/reader.h"
+#include "gnn/data/read/reader_parts.h"
 #include "support/random.h"
 #include "support/test.h"
 
@@ -13,10 +13,25 @@ static int32_t draw(int32_t below)
     return (int32_t)(test_random(&seed) % (uint32_t)below);
 }
 
-static void free_csr(reader_csr *c)
+typedef struct made_csr {
+    csr_graph graph;
+    bool symmetric;
+} made_csr;
+
+static weft_status make(int64_t n, int64_t edges, const int32_t *from, const int32_t *to, bool reverse, bool loops,
+                        made_csr *c)
 {
-    weft_free(c->offset);
-    weft_free(c->source);
+    raw_graph raw = {.vertices = n, .edges = edges};
+    weft_status status = WEFT_NEW(&raw.from, edges, WEFT_MEM_WORKSPACE);
+    *c = (made_csr){.symmetric = false};
+    status = status == WEFT_OK ? WEFT_NEW(&raw.to, edges, WEFT_MEM_WORKSPACE) : status;
+    for (int64_t e = 0; status == WEFT_OK && e < edges; e++) {
+        raw.from[e] = from[e];
+        raw.to[e] = to[e];
+    }
+    status = status == WEFT_OK ? reader_csr_make("edges", &raw, reverse, loops, &c->graph, &c->symmetric) : status;
+    raw_graph_free(&raw);
+    return status;
 }
 
 /* The definition: a matrix of booleans. */
@@ -32,24 +47,24 @@ static void check_against_matrix(int32_t n, int64_t edges, const int32_t *from, 
             }
         }
     }
-    reader_csr c;
-    ASSERT_OK(reader_build_csr(n, &(reader_edges){edges, from, to}, reverse, loops, &c));
+    made_csr c;
+    ASSERT_OK(make(n, edges, from, to, reverse, loops, &c));
     int64_t at = 0;
     bool symmetric = true;
     for (int32_t v = 0; v < n; v++) {
-        assert_int_equal(c.offset[v], at);
+        assert_int_equal(c.graph.offset[v], at);
         for (int32_t u = 0; u < n; u++) {
             symmetric = symmetric && matrix[v * n + u] == matrix[u * n + v];
             if (matrix[v * n + u]) {
-                assert_int_equal(c.source[at], u);
+                assert_int_equal(c.graph.source[at], u);
                 at++;
             }
         }
     }
-    assert_int_equal(c.offset[n], at);
-    assert_int_equal(c.entries, at);
+    assert_int_equal(c.graph.offset[n], at);
+    assert_int_equal(c.graph.entries, at);
     assert_int_equal(c.symmetric, symmetric);
-    free_csr(&c);
+    csr_graph_free(&c.graph);
     free(matrix);
 }
 
@@ -102,20 +117,20 @@ static void test_wide_ids(void **state)
             from[e] = e % 3 == 0 ? n - 1 - draw(n < 5000 ? n : 5000) : draw(n);
             to[e] = n / 2;
         }
-        reader_csr c;
-        ASSERT_OK(reader_build_csr(n, &(reader_edges){EDGES, from, to}, false, true, &c));
+        made_csr c;
+        ASSERT_OK(make(n, EDGES, from, to, false, true, &c));
         qsort(from, EDGES, sizeof *from, ascending);
         int64_t kept = 0;
         for (int e = 0; e < EDGES; e++) {
             if (e == 0 || from[e] != from[e - 1]) {
-                assert_int_equal(c.source[kept++], from[e]);
+                assert_int_equal(c.graph.source[kept++], from[e]);
             }
         }
-        assert_int_equal(c.entries, kept);
-        assert_int_equal(c.offset[n / 2], 0);
-        assert_int_equal(c.offset[n / 2 + 1], kept);
-        assert_int_equal(c.offset[n], kept);
-        free_csr(&c);
+        assert_int_equal(c.graph.entries, kept);
+        assert_int_equal(c.graph.offset[n / 2], 0);
+        assert_int_equal(c.graph.offset[n / 2 + 1], kept);
+        assert_int_equal(c.graph.offset[n], kept);
+        csr_graph_free(&c.graph);
     }
     free(from);
     free(to);
@@ -124,11 +139,11 @@ static void test_wide_ids(void **state)
 static void test_no_edges(void **state)
 {
     (void)state;
-    reader_csr c;
-    ASSERT_OK(reader_build_csr(3, &(reader_edges){0, NULL, NULL}, true, false, &c));
-    assert_int_equal(c.offset[3], 0);
+    made_csr c;
+    ASSERT_OK(make(3, 0, NULL, NULL, true, false, &c));
+    assert_int_equal(c.graph.offset[3], 0);
     assert_true(c.symmetric);
-    free_csr(&c);
+    csr_graph_free(&c.graph);
 }
 
 static void test_bad_ids_are_named(void **state)
@@ -136,14 +151,13 @@ static void test_bad_ids_are_named(void **state)
     (void)state;
     const int32_t from[] = {0, 1, 2, -1};
     const int32_t to[] = {1, 2, 3, 0};
-    reader_csr c;
-    ASSERT_STATUS(reader_build_csr(3, &(reader_edges){4, from, to}, true, false, &c), WEFT_ERR_DATA);
+    made_csr c;
+    ASSERT_STATUS(make(3, 4, from, to, true, false, &c), WEFT_ERR_DATA);
     ASSERT_MESSAGE("edge 2: (2, 3): vertices are 0 to 2");
-    assert_null(c.offset);
-    ASSERT_STATUS(reader_build_csr(4, &(reader_edges){4, from, to}, true, false, &c), WEFT_ERR_DATA);
+    assert_null(c.graph.offset);
+    ASSERT_STATUS(make(4, 4, from, to, true, false, &c), WEFT_ERR_DATA);
     ASSERT_MESSAGE("edge 3: (-1, 0)");
-    ASSERT_STATUS(reader_build_csr(INT64_C(1) << 31, &(reader_edges){0, NULL, NULL}, true, false, &c),
-                  WEFT_ERR_UNSUPPORTED);
+    ASSERT_STATUS(make(INT64_C(1) << 31, 0, NULL, NULL, true, false, &c), WEFT_ERR_UNSUPPORTED);
 }
 
 static void test_every_allocation_may_fail(void **state)
@@ -152,17 +166,17 @@ static void test_every_allocation_may_fail(void **state)
     const int32_t from[] = {0, 1};
     const int32_t to[] = {1, 2};
     for (uint64_t n = 1;; n++) {
-        reader_csr c;
+        made_csr c;
         weft_alloc_fail_after(n);
-        weft_status status = reader_build_csr(3, &(reader_edges){2, from, to}, true, false, &c);
+        weft_status status = make(3, 2, from, to, true, false, &c);
         weft_alloc_fail_after(0);
         if (status == WEFT_OK) {
-            free_csr(&c);
+            csr_graph_free(&c.graph);
             break;
         }
         assert_int_equal(status, WEFT_ERR_RESOURCE);
-        assert_null(c.offset);
-        assert_null(c.source);
+        assert_null(c.graph.offset);
+        assert_null(c.graph.source);
         assert_true(n < 100);
     }
 }

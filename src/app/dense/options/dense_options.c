@@ -2,25 +2,8 @@
  * programs. */
 #include "app/dense/options/dense_options.h"
 
-static const option_row rows[] = {
-#define CHOICES(type, LIST) CHOICE_WORDS(LIST)
-#define WORDS(text)         text
-#define OPTION              OPTION_ROW
-#include "app/dense/options/dense_table.def"
-#undef OPTION
-#undef WORDS
-#undef CHOICES
-};
-
-static const option_need needs[] = {
-#define OPTION(...)
-#undef NEED
-#define NEED OPTION_NEED
-#include "app/dense/options/dense_table.def"
-#undef NEED
-#undef OPTION
-    {OPTION_NONE, OPTION_NONE, NULL},
-};
+#define OPTION_TABLE_FILE "app/dense/options/dense_table.def"
+#include "option/table_rows_body.h"
 
 static const option_section sections[] = {
     {"images", "Images", "Batches of images.", NULL, "train,bench,eval,predict", OPTION_STAYS},
@@ -54,11 +37,9 @@ static const option_foreign foreigns[] = {
      "--batch-size B is the number of images of a step; graphs are trained in full batch"},
     {"num-workers,workers,num-loader-workers,data-workers,prefetch-factor,pin-memory,persistent-workers",
      "--loader-threads N of each rank prepare images beside the training; --threads N are those that compute, mpirun "
-     "-np "
-     "the ranks"},
+     "-np the ranks"},
     {"augmentation,augmentations,data-augmentation,transform,transforms,auto-augment,autoaugment,randaugment,mixup,"
-     "cutmix,"
-     "random-crop,random-flip,hflip,crop,flip",
+     "cutmix,random-crop,random-flip,hflip,crop,flip",
      "--augment none|shift|flip|cutout|crop varies training images"},
     {"imgsz,img-size,imsize,image-resolution,resolution,input-size,crop-size,crop-pct",
      "--image-size HEIGHTxWIDTH is what images are scaled to"},
@@ -71,14 +52,11 @@ static const option_foreign foreigns[] = {
 
 static const option_foreign_value values[] = {
     {OPT_MODEL,
-     "vgg,vgg11,vgg13,vgg16,vgg19,densenet,densenet121,mobilenet,mobilenet-v2,mobilenet-v3,efficientnet,efficientnet-"
-     "b0,"
-     "inception,inception-v3,googlenet,squeezenet,shufflenet,resnext,resnext50,convnext,vit,swin,unet,u-net,yolo,"
-     "yolov5,"
-     "yolov8,resnet-34,resnet-101,resnet-152,resnet-110,cnn,simplecnn",
+     "vgg,vgg11,vgg13,vgg16,vgg19,densenet,densenet121,mobilenet,mobilenet-v2,mobilenet-v3,efficientnet,"
+     "efficientnet-b0,inception,inception-v3,googlenet,squeezenet,shufflenet,resnext,resnext50,convnext,vit,swin,unet,"
+     "u-net,yolo,yolov5,yolov8,resnet-34,resnet-101,resnet-152,resnet-110,cnn,simplecnn",
      "there is no network of that name: weft train --help=model lists those that there are, and a file of layers is "
-     "another "
-     "(docs/networks.md)"},
+     "another (docs/networks.md)"},
     {OPTION_NONE, NULL, NULL},
 };
 

@@ -9,21 +9,10 @@
 
 enum { DENSE_TABLE = 2 };
 
-enum {
-    OPT_BEFORE_DENSE = OPTION_TABLE_FIRST(DENSE_TABLE) - 1,
-#undef OPTION
-#define OPTION(id, ...) OPT_##id,
-#include "app/dense/options/dense_table.def"
-#undef OPTION
-};
-
-#define CHOICES(type, LIST) type
-#define WORDS(text)         void
-#define OPTION              OPTION_CHOICE_TYPE
-#include "app/dense/options/dense_table.def"
-#undef OPTION
-#undef WORDS
-#undef CHOICES
+#define OPTION_TABLE_FILE "app/dense/options/dense_table.def"
+#define OPTION_TABLE_FROM OPTION_TABLE_FIRST(DENSE_TABLE)
+#define OPTION_TABLE_MARK OPT_BEFORE_DENSE
+#include "option/table_ids_body.h"
 
 extern const option_table dense_option_table;
 

@@ -94,9 +94,7 @@ static weft_status write_through(const weft_options *options, const char *input)
     char temporary[FILE_PATH_MAX];
     WEFT_TRY(file_temporary_name(option_text(options, OPT_OUT), temporary));
     weft_status status = make_store(options, input, temporary, false);
-    if (status == WEFT_OK) {
-        status = write_layout(options, temporary, 0);
-    }
+    status = status == WEFT_OK ? write_layout(options, temporary, 0) : status;
     if (file_exists(temporary)) {
         char message[2048];
         snprintf(message, sizeof message, "%s", weft_error_message());
@@ -112,8 +110,7 @@ static weft_status write_through(const weft_options *options, const char *input)
 weft_status gnn_convert(const weft_options *options, bool *takes)
 {
     *takes = true;
-    const char *out = option_text(options, OPT_OUT);
-    const char *input = option_argument(options, 0);
+    const char *out = option_text(options, OPT_OUT), *input = option_argument(options, 0);
     if (strcmp(option_text(options, OPT_TO), "store") == 0) {
         WEFT_CHECK(!is_store(input), WEFT_ERR_USAGE,
                    "%s: is a graph store already; --to NAME writes it in another layout (weft convert --help=formats)",

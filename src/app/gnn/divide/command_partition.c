@@ -13,7 +13,6 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/escape.h"
-#include "base/log.h"
 #include "io/json.h"
 #include "machine/launcher.h"
 #include "partition/methods/method.h"

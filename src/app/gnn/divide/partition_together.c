@@ -8,7 +8,6 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "gnn/team_talk.h"
-#include "machine/placement.h"
 #include "partition/methods/method.h"
 #include "partition/partition_team.h"
 
@@ -70,8 +69,7 @@ static weft_status gather(weft_comm *comm, const row_team *team, partition_share
         share->root = NULL;
     }
 done:
-    weft_free(edge_part);
-    weft_free(bytes);
+    WEFT_FREE_ALL(edge_part, bytes);
     return status;
 }
 

@@ -22,8 +22,7 @@ static const double kept_slack = 0.1;     /* what rates differ by from job to jo
 /* ---- numbers ----------------------------------------------------------------------------------------------------- */
 weft_status rank_weights_parse(const char *text, int count, const char *whose, double *weight)
 {
-    double least = INFINITY;
-    double most = 0.0;
+    double least = INFINITY, most = 0.0;
     int found = 0;
     for (const char *at = text; at != NULL; ++found) {
         const char *end = at;
@@ -31,8 +30,7 @@ weft_status rank_weights_parse(const char *text, int count, const char *whose, d
         const bool number = number_scan_real(at, &end, &value) && (*end == ',' || *end == '\0');
         WEFT_CHECK(number && value > 0.0, WEFT_ERR_USAGE,
                    FLAG_RANK_WEIGHTS
-                   " %s: \"%.*s\" is no number above 0: give equal, auto, or such a number for each %s, as in "
-                   "3,1,1",
+                   " %s: \"%.*s\" is no number above 0: give equal, auto, or such a number for each %s, as in 3,1,1",
                    text, (int)strcspn(at, ","), at, whose);
         if (found < count) {
             weight[found] = value;
@@ -111,16 +109,14 @@ static weft_status new_matrix(weft_hal *hal, int64_t width, void **data)
 
 static int by_size(const void *a, const void *b)
 {
-    const double x = *(const double *)a;
-    const double y = *(const double *)b;
+    const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
 /* The median of runs until they have taken long enough. */
 static weft_status time_runs(weft_hal *hal, const hal_spmm_run_args *args, double *seconds)
 {
-    double run[RUNS_MOST];
-    double sum = 0.0;
+    double run[RUNS_MOST], sum = 0.0;
     int runs = 0;
     for (int i = -1; i < RUNS_MOST && (runs < RUNS_LEAST || sum < enough_seconds); ++i) {
         const double start = clock_seconds();
@@ -160,8 +156,7 @@ static weft_status measure(const app_context *context, int64_t width, double *ra
     weft_status status = WEFT_OK;
     int64_t *offset = NULL;
     int32_t *column = NULL;
-    void *x = NULL;
-    void *out = NULL;
+    void *x = NULL, *out = NULL;
     hal_spmm_run_args args = {.beta = 0.0};
     double seconds = 0.0;
     WEFT_TRY_GOTO(make_graph(&offset, &column), status, done);
@@ -179,8 +174,7 @@ done:
     if (args.matrix != NULL) {
         hal->sparse.spmm_destroy(hal, args.matrix);
     }
-    weft_free(column);
-    weft_free(offset);
+    WEFT_FREE_ALL(column, offset);
     return status;
 }
 

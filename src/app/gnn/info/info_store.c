@@ -14,15 +14,13 @@
 
 static int ascending(const void *a, const void *b)
 {
-    int64_t x = *(const int64_t *)a;
-    int64_t y = *(const int64_t *)b;
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return (x > y) - (x < y);
 }
 
 static weft_status print_degrees(const weft_graph *graph)
 {
-    int64_t n = graph->vertices;
-    int64_t *degree = NULL;
+    int64_t n = graph->vertices, *degree = NULL;
     WEFT_TRY(WEFT_NEW(&degree, n, WEFT_MEM_WORKSPACE));
     int64_t isolated = 0;
     weft_status status = WEFT_OK;

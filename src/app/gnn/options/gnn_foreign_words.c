@@ -34,22 +34,18 @@ const option_foreign gnn_foreigns[] = {
 const option_foreign_value gnn_foreign_values[] = {
     {OPT_MODEL,
      "transformer,graph-transformer,gcnii,gcn2,appnp,rgcn,r-gcn,hgt,pna,graphgps,gps,chebnet,cheb,jknet,gae,vgae,"
-     "node2vec,"
-     "deepwalk,dgi,sign,sagn,linkx,mixhop,dagnn,egnn,schnet,han,tgn,arma,agnn,graphconv",
+     "node2vec,deepwalk,dgi,sign,sagn,linkx,mixhop,dagnn,egnn,schnet,han,tgn,arma,agnn,graphconv",
      "there is no such network for graphs: sage, gcn, gat, gatv2, gin, sgc and mlp; --jumping cat gives jumping "
-     "knowledge, "
-     "docs/howto-model.md tells how a layer is added"},
+     "knowledge, docs/howto-model.md tells how a layer is added"},
     {OPT_NORM, "group,groupnorm,instance,instancenorm,graphnorm,pairnorm,rms,rmsnorm,weight,spectral",
      "there is no such norm: none, batch and layer"},
     {OPT_AGGREGATOR, "sum,add,lstm,pool,min,std,var,median,softmax,attention",
      "there is no such aggregator: mean, gcn and max; --model gin sums, --model gat has attention"},
     {OPT_FEATURES,
      "pagerank,page-rank,betweenness,closeness,centrality,clustering,node2vec,deepwalk,line,svd,laplacian,eigenvectors,"
-     "lappe,"
-     "rwpe,ones,constant,none,identity,embedding,embeddings",
+     "lappe,rwpe,ones,constant,none,identity,embedding,embeddings",
      "there is no such kind: degree, onehot, random:D and spectral:D are made of the graph (weft convert "
-     "--help=formats); a "
-     "file of that name is ./NAME"},
+     "--help=formats); a file of that name is ./NAME"},
     {OPTION_NONE, NULL, NULL},
 };
 

@@ -4,25 +4,8 @@
 
 #include "app/gnn/options/gnn_words.h"
 
-static const option_row rows[] = {
-#define CHOICES(type, LIST) CHOICE_WORDS(LIST)
-#define WORDS(text)         text
-#define OPTION              OPTION_ROW
-#include "app/gnn/options/gnn_table.def"
-#undef OPTION
-#undef WORDS
-#undef CHOICES
-};
-
-static const option_need needs[] = {
-#define OPTION(...)
-#undef NEED
-#define NEED OPTION_NEED
-#include "app/gnn/options/gnn_table.def"
-#undef NEED
-#undef OPTION
-    {OPTION_NONE, OPTION_NONE, NULL},
-};
+#define OPTION_TABLE_FILE "app/gnn/options/gnn_table.def"
+#include "option/table_rows_body.h"
 
 static const option_section sections[] = {
     {"partition", "Partition", "How the graph is divided among the ranks.", NULL, "train,eval,predict",
@@ -51,15 +34,12 @@ static const option_addition additions[] = {
     {OPT_DATA, "STORE", "", "graphs: a store (weft convert makes one), or generated, e.g. synth:reddit,scale=0.1"},
     {OPT_MODEL, "", "sage|gcn|mlp|gat|gatv2|gin|sgc",
      "graphs: sage (auto), gcn, gat and gatv2 (attention), gin (sums and networks of two layers), sgc (hops and one "
-     "linear "
-     "map), or mlp (no graph)"},
+     "linear map), or mlp (no graph)"},
     {OPT_RECIPE, "",
      "few-labels|wide-features|kipf|gat-paper|reddit|ogbn-arxiv|ogbn-products|ogbn-proteins|ogbn-papers100m",
      "graphs: auto = few-labels where the graph has fewer than 100 training vertices a class, else wide-features where "
-     "it "
-     "has fewer than features, else default; kipf = the published GCN of Kipf and Welling; gat-paper = the published "
-     "GAT of "
-     "Velickovic and others; reddit, ogbn-* = the published full-batch settings of these data sets"},
+     "it has fewer than features, else default; kipf = the published GCN of Kipf and Welling; gat-paper = the "
+     "published GAT of Velickovic and others; reddit, ogbn-* = the published full-batch settings of these data sets"},
     {OPTION_NONE, NULL, NULL, NULL},
 };
 

@@ -13,21 +13,10 @@
 
 enum { GNN_TABLE = 1 };
 
-enum {
-    OPT_BEFORE_GNN = OPTION_TABLE_FIRST(GNN_TABLE) - 1,
-#undef OPTION
-#define OPTION(id, ...) OPT_##id,
-#include "app/gnn/options/gnn_table.def"
-#undef OPTION
-};
-
-#define CHOICES(type, LIST) type
-#define WORDS(text)         void
-#define OPTION              OPTION_CHOICE_TYPE
-#include "app/gnn/options/gnn_table.def"
-#undef OPTION
-#undef WORDS
-#undef CHOICES
+#define OPTION_TABLE_FILE "app/gnn/options/gnn_table.def"
+#define OPTION_TABLE_FROM OPTION_TABLE_FIRST(GNN_TABLE)
+#define OPTION_TABLE_MARK OPT_BEFORE_GNN
+#include "option/table_ids_body.h"
 
 extern const option_table gnn_option_table;
 

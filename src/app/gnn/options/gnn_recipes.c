@@ -1,20 +1,31 @@
-/* app/gnn/options/gnn_recipes.c: what the recipes of graph networks set. */
+/*
+ * app/gnn/options/gnn_recipes.c: what the recipes of graph networks set.
+ *
+ * few-labels: against learning by heart, where batch norm fits a hundred labels in four epochs. wide-features: labels
+ * enough for batch norm, but more features than training vertices.
+ *
+ * kipf: T. Kipf, M. Welling: Semi-supervised classification with graph convolutional networks. ICLR 2017, arXiv
+ * 1609.02907, section 5.2: two layers, 16 wide, for 140 labels and 1,433 sparse features. 200 epochs without early
+ * stopping, as in later comparisons.
+ *
+ * gat-paper: P. Velickovic et al.: Graph attention networks. ICLR 2018, arXiv 1710.10903, section 3.3, for Cora and
+ * Citeseer: 8 heads of 8, one head of classes. Rows that attention sums pass dropout as in the authors' program. Its
+ * early stopping watches loss and accuracy; here the best validation score counts.
+ *
+ * Full batch on large graphs. reddit: C. Wan et al.: BNS-GCN. MLSys 2022, arXiv 2203.10983, section 4: GraphSAGE 4x256
+ * with layer norm. ogbn-*: W. Hu et al.: Open Graph Benchmark. NeurIPS 2020, arXiv 2005.00687, and its examples: GCN of
+ * ogbn-arxiv with batch norm, GraphSAGE of ogbn-products and ogbn-proteins without a norm. ogbn-papers100M: H. Mostafa:
+ * Sequential aggregation and rematerialization. MLSys 2022, arXiv 2111.06483: GraphSAGE 3x256 with batch norm.
+ */
 #include "app/gnn/options/gnn_options.h"
 #include "app/gnn/options/gnn_words.h"
 
 const option_recipe_setting gnn_recipes[] = {
-    /* Against learning by heart, where batch norm fits a hundred labels in four epochs. */
     {"few-labels", OPT_NORM, "none"},
     {"few-labels", OPT_INPUT_DROPOUT, "-1"},
     {"few-labels", OPT_WEIGHT_DECAY, "5e-4"},
-    /* Labels enough for batch norm, but more features than training vertices. */
     {"wide-features", OPT_INPUT_DROPOUT, "-1"},
     {"wide-features", OPT_WEIGHT_DECAY, "5e-4"},
-    /*
-     * T. Kipf, M. Welling: Semi-supervised classification with graph convolutional networks. ICLR 2017,
-     * arXiv 1609.02907, section 5.2: two layers, 16 wide, for 140 labels and 1,433 sparse features. 200 epochs without
-     * early stopping, as in later comparisons.
-     */
     {"kipf", OPT_MODEL, "gcn"},
     {"kipf", OPT_LAYERS, "2"},
     {"kipf", OPT_HIDDEN, "16"},
@@ -27,11 +38,6 @@ const option_recipe_setting gnn_recipes[] = {
     {"kipf", OPT_DECAY_LAYERS, "first"},
     {"kipf", OPT_EPOCHS, "200"},
     {"kipf", OPT_PATIENCE, "0"},
-    /*
-     * P. Velickovic et al.: Graph attention networks. ICLR 2018, arXiv 1710.10903, section 3.3, for Cora and Citeseer:
-     * 8 heads of 8, one head of classes. Rows that attention sums pass dropout as in the authors' program. Its early
-     * stopping watches loss and accuracy; here the best validation score counts.
-     */
     {"gat-paper", OPT_MODEL, "gat"},
     {"gat-paper", OPT_LAYERS, "2"},
     {"gat-paper", OPT_HIDDEN, "8"},
@@ -47,13 +53,6 @@ const option_recipe_setting gnn_recipes[] = {
     {"gat-paper", OPT_WEIGHT_DECAY, "5e-4"},
     {"gat-paper", OPT_EPOCHS, "300"},
     {"gat-paper", OPT_PATIENCE, "0"},
-    /*
-     * Full batch on large graphs. Reddit: C. Wan et al.: BNS-GCN. MLSys 2022, arXiv 2203.10983, section 4: GraphSAGE
-     * 4x256 with layer norm. OGB: W. Hu et al.: Open Graph Benchmark. NeurIPS 2020, arXiv 2005.00687, and its examples:
-     * GCN of ogbn-arxiv with batch norm, GraphSAGE of ogbn-products and ogbn-proteins without a norm. ogbn-papers100M:
-     * H. Mostafa: Sequential aggregation and rematerialization. MLSys 2022, arXiv 2111.06483: GraphSAGE 3x256 with
-     * batch norm.
-     */
     {"reddit", OPT_MODEL, "sage"},
     {"reddit", OPT_LAYERS, "4"},
     {"reddit", OPT_HIDDEN, "256"},

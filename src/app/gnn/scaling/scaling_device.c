@@ -65,8 +65,7 @@ void scaling_device_edges(const scaling_device *d, const gnn_plan *plan, double 
 void scaling_device_rows(const scaling_device *d, const gnn_plan *plan, double *seconds)
 {
     for (int l = 0; l < plan->layers; ++l) {
-        int64_t in = 0;
-        int64_t out = 0;
+        int64_t in = 0, out = 0;
         scaling_product_shape(&plan->layer[l], &in, &out);
         const double products = l > 0 ? 3.0 : 2.0; /* the result, the weights' gradient, and the input's */
         const double operations = 2.0 * (double)in * (double)out;

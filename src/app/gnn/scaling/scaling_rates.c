@@ -174,8 +174,7 @@ void scaling_product_shape(const gnn_layer_plan *layer, int64_t *in, int64_t *ou
 
 static weft_status measure_layer(weft_hal *hal, int64_t rows, const gnn_plan *plan, int number, double *seconds)
 {
-    int64_t in = 0;
-    int64_t out = 0;
+    int64_t in = 0, out = 0;
     scaling_product_shape(&plan->layer[number], &in, &out);
     void *x = NULL, *w = NULL, *y = NULL;
     weft_status status = WEFT_OK;
@@ -236,12 +235,9 @@ static weft_status measure_sparse_layer(weft_hal *hal, const weft_graph *graph, 
     WEFT_TRY_GOTO(time_least(&run, &one), status, done);
     *seconds = (*seconds + one) / (double)rows;
 done:
-    tensor_destroy(&w);
-    tensor_destroy(&y);
+    TENSOR_DESTROY_ALL(&w, &y);
     tensor_features_destroy(&features);
-    weft_free(offset);
-    weft_free(column);
-    weft_free(value);
+    WEFT_FREE_ALL(offset, column, value);
     return status;
 }
 

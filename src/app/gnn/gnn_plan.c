@@ -1,0 +1,255 @@
+/* app/gnn/gnn_plan.c: the model that the options ask for, a rank's share of the graph, and the memory of both. */
+#include <assert.h>
+
+#include "app/gnn/gnn_job.h"
+#include "app/gnn/gnn_memory.h"
+#include "app/workload/precision.h"
+#include "base/log.h"
+#include "gnn/layers/aggregate.h"
+
+/* ---- what the options ask for ---- */
+
+gnn_config gnn_config_of(const weft_options *o, const weft_graph *graph, int64_t outputs)
+{
+    double dropout = option_real(o, OPT_DROPOUT), input_dropout = option_real(o, OPT_INPUT_DROPOUT);
+    const gnn_kind kind = gnn_kind_asked(o);
+    const bool connects = gnn_ops_asked(o)->connects;
+    const halo_codec codec = option_choice(o, OPT_HALO_CODEC);
+    return (gnn_config){.kind = kind,
+                        .aggregator = option_choice(o, OPT_AGGREGATOR),
+                        .layers = (int)option_int(o, OPT_LAYERS),
+                        .inputs = graph->features,
+                        .hidden = option_int(o, OPT_HIDDEN),
+                        .outputs = outputs,
+                        .norm = option_choice(o, OPT_NORM),
+                        .dropout = (float)dropout,
+                        .input_dropout = (float)(input_dropout < 0 ? dropout : input_dropout),
+                        .heads = (int)option_int(o, OPT_HEADS),
+                        .out_heads = (int)option_int(o, OPT_OUT_HEADS),
+                        .slope = (float)option_real(o, OPT_NEGATIVE_SLOPE),
+                        .weight_dropout = (float)option_real(o, OPT_ATTN_DROPOUT),
+                        .value_dropout = kind == GNN_GAT ? (float)option_real(o, OPT_VALUE_DROPOUT) : 0.0f,
+                        .order = option_choice(o, OPT_ORDER),
+                        .learns_eps = kind == GNN_GIN && option_choice(o, OPT_GIN_EPS) == GNN_EPS_LEARNED,
+                        .residual = connects && option_choice(o, OPT_RESIDUAL) == GNN_RESIDUAL_ON,
+                        .jumping = connects ? option_choice(o, OPT_JUMPING) : GNN_JUMPING_NONE,
+                        .init = option_choice(o, OPT_WEIGHT_INIT),
+                        .decay_first_only = option_choice(o, OPT_DECAY_LAYERS) == GNN_DECAY_FIRST,
+                        .overlap = option_choice(o, OPT_HALO_OVERLAP),
+                        .halo = {.delay = (int)option_int(o, OPT_DELAY),
+                                 .hidden = option_choice(o, OPT_HALO_OVERLAP) == HALO_OVERLAP_EPOCH,
+                                 .fresh_gradients = option_flag(o, OPT_FRESH_GRADIENTS),
+                                 .sample = option_real(o, OPT_BOUNDARY_SAMPLE),
+                                 .none = option_choice(o, OPT_HALO) == HALO_EXCHANGE_OFF,
+                                 .codec = halo_row_codec(codec),
+                                 .mean_bits = codec == HALO_CODEC_ADAPTIVE ? option_real(o, OPT_HALO_BITS) : 0.0}};
+}
+
+train_loss gnn_loss_asked(const weft_options *o, const weft_graph *graph)
+{
+    const loss_choice choice = option_choice(o, OPT_LOSS);
+    if (choice == LOSS_AUTO) {
+        return graph->target != NULL ? TRAIN_LOSS_BCE : TRAIN_LOSS_XENT;
+    }
+    return choice == LOSS_XENT ? TRAIN_LOSS_XENT : TRAIN_LOSS_BCE;
+}
+
+int64_t gnn_outputs_of(const weft_options *o, const weft_graph *graph)
+{
+    const int64_t tasks = graph->target != NULL ? graph->tasks : 1;
+    return gnn_loss_asked(o, graph) == TRAIN_LOSS_XENT ? graph->classes : tasks;
+}
+
+/* ---- memory ---- */
+
+static weft_status check_data(const workload *work, bool labels_needed)
+{
+    const gnn_job *job = work->self;
+    const weft_graph *graph = &job->data.graph;
+    WEFT_CHECK(
+        graph->features > 0, WEFT_ERR_DATA,
+        "%s has no features (feature.npy), and a model reads them: weft convert INPUT --features degree --out STORE "
+        "makes some of the graph's input; so do onehot, random:D and spectral:D, or give a file (docs/formats.md)",
+        graph->name);
+    WEFT_CHECK(
+        !labels_needed || work->labelled, WEFT_ERR_DATA,
+        "%s has no labels (label.npy or target.npy) to train for: weft convert INPUT --labels FILE --random-split "
+        "60/20/20 --out STORE takes a class for each vertex (docs/formats.md)",
+        graph->name);
+    return WEFT_OK;
+}
+
+/* What a rank of this configuration needs. */
+static memory_plan plan_memory(const workload *work, const gnn_config *config, int64_t n_owned, int64_t n_local,
+                               gnn_memory_facts facts)
+{
+    const app_context *context = work->context;
+    const int ranks = graph_data_ranks(context);
+    const bool here = ranks == comm_size(context->comm);
+    assert(n_owned <= n_local && ranks > 0);
+    gnn_plan plan;
+    gnn_plan_make(config, n_owned, n_local, context->placement.threads, WEFT_DTYPE_F32, &plan);
+    const train_memory_desc parameters = {
+        .trained = plan.parameters, .state = plan.state, .largest = plan.largest, .dtype = WEFT_DTYPE_F32};
+    facts.graph = &((const gnn_job *)work->self)->data.graph;
+    facts.plan = &plan;
+    facts.hal = context->hal;
+    facts.parts = ranks;
+    facts.hides = here ? gnn_overlaps(context->comm, config->overlap) : config->overlap != HALO_OVERLAP_OFF;
+    facts.process = work->process;
+    facts.keeps = work->keeps;
+    facts.smooths = work->smooths;
+    facts.training = memory_plan_training(context, !work->trained, gnn_workload.shards, ranks, &parameters);
+    return gnn_memory_plan(&facts);
+}
+
+/* Features leave a device that cannot hold them, where what is left fits: by itself, or as a cure. */
+static weft_status choose_place(workload *work, int64_t n_owned, int64_t n_local, const gnn_memory_facts *facts)
+{
+    gnn_job *job = work->self;
+    const app_context *context = work->context;
+    gnn_config config = job->config;
+    bool fits = true;
+    if (config.streams || !gnn_may_stream(&config)) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(memory_plan_fits_device(context, &work->memory, &fits));
+    if (fits) {
+        return WEFT_OK;
+    }
+    config.streams = true;
+    const memory_plan memory = plan_memory(work, &config, n_owned, n_local, *facts);
+    WEFT_TRY(memory_plan_fits_device(context, &memory, &fits));
+    if (fits && option_is_auto(context->options, OPT_FEATURE_PLACE)) {
+        job->config.streams = true;
+        work->memory = memory;
+    } else if (fits) {
+        work->memory.cure =
+            FLAG_FEATURE_PLACE " host keeps the features off it; or use more nodes, or a smaller --hidden";
+    }
+    return WEFT_OK;
+}
+
+static weft_status check_memory(workload *work, int64_t n_owned, int64_t n_local, gnn_memory_facts facts)
+{
+    const gnn_job *job = work->self;
+    const app_context *context = work->context;
+    const bool here = graph_data_ranks(context) == comm_size(context->comm);
+    work->memory = plan_memory(work, &job->config, n_owned, n_local, facts);
+    WEFT_TRY(here ? choose_place(work, n_owned, n_local, &facts) : WEFT_OK);
+    const uint64_t limit = option_size(context->options, OPT_MEMORY_LIMIT);
+    return here || limit > 0 ? memory_plan_check(context, &work->memory, limit) : WEFT_OK;
+}
+
+/* Before anything is allocated: a rank's share without replicas, the least it will need. */
+static weft_status check_memory_early(workload *work)
+{
+    const gnn_job *job = work->self;
+    const weft_graph *graph = &job->data.graph;
+    const double share = graph_data_share(work->context, &job->data);
+    const int64_t n = (int64_t)((double)graph->vertices * share);
+    const int64_t edges = (int64_t)((double)graph->edges * share);
+    return check_memory(work, n, n, (gnn_memory_facts){.edges = edges, .symmetric = graph->symmetric});
+}
+
+static int64_t halo_rows(const weft_part *part)
+{
+    int64_t own = part->sources.own_offset != NULL ? part->sources.own_offset[part->parts] : 0;
+    int64_t leaf = part->sources.leaf_offset != NULL ? part->sources.leaf_offset[part->parts] : 0;
+    return own + leaf;
+}
+
+/* With the part known: what will be allocated. */
+static weft_status check_memory_of_part(workload *work)
+{
+    const gnn_job *job = work->self;
+    const weft_part *part = &job->data.part;
+    return check_memory(
+        work, part->n_owned, part->n_local,
+        (gnn_memory_facts){.edges = part->edges,
+                           .halo_rows = part->gid != NULL ? halo_rows(part) : 2 * (part->n_local - part->n_owned),
+                           .symmetric = part->symmetric || part->whole_rows});
+}
+
+/* Measured: docs/howto-halo.md. */
+static void warn_of_old_rows(const app_context *context, const gnn_config *config)
+{
+    const bool old = config->halo.delay > 1 || config->halo.hidden;
+    if (old && config->norm == NORM_NONE && config->layers > 2 && comm_size(context->comm) > 1) {
+        log_warn("%d layers without a norm may diverge on rows of earlier epochs: try --norm batch, or a lower --lr "
+                 "with " FLAG_FRESH_GRADIENTS,
+                 config->layers);
+    }
+}
+
+static void tell_last_layer(const gnn_config *config, const gnn_plan *plan)
+{
+    if (plan->read_width > 0) {
+        log_info(
+            "last layer: sums over neighbours in training along %.0f %% of the edges, those into rows that the loss "
+            "reads (" FLAG_LAST_LAYER ")",
+            100.0 * config->read_share);
+    }
+}
+
+/* A run that goes on keeps its place, and with it the order of its sums. */
+static weft_status settle_place(workload *work)
+{
+    const gnn_job *job = work->self;
+    const app_context *context = work->context;
+    const bool decides = option_is_auto(context->options, OPT_FEATURE_PLACE);
+    if (decides && job->config.streams) {
+        log_info("features: too large for the GPU's memory beside the rest, they stay on the host (" FLAG_FEATURE_PLACE
+                 " auto)");
+    }
+    return decides ? app_decide_shared(context->comm, context->decided, OPT_FEATURE_PLACE,
+                                       job->config.streams ? "host" : "device")
+                   : WEFT_OK;
+}
+
+weft_status gnn_plan_job(workload *work, const char *folder, int64_t outputs)
+{
+    gnn_job *job = work->self;
+    const app_context *context = work->context;
+    const weft_graph *graph = &job->data.graph;
+    const weft_part *part = &job->data.part;
+    const partition_report *report = &job->data.report;
+    gnn_plan plan;
+    work->divider = option_text(context->options, OPT_PARTITION);
+    work->elsewhere = graph_data_ranks(context) != comm_size(context->comm);
+    job->labels_needed = outputs == 0;
+    WEFT_TRY(check_data(work, job->labels_needed));
+    if (work->labelled) {
+        outputs = gnn_outputs_of(context->options, graph);
+    }
+    weft_dtype values;
+    WEFT_TRY(precision_of(context, &values));
+    job->config = gnn_config_of(context->options, graph, outputs);
+    job->config.bf16 = values == WEFT_DTYPE_BF16;
+    job->config.density = job->density;
+    job->config.read_share = job->read_share;
+    job->config.streams = gnn_asks_for_host(context);
+    job->config.keeps_edges = work->keeps;
+    warn_of_old_rows(context, &job->config);
+    gnn_plan_make(&job->config, 1, 1, 1, WEFT_DTYPE_F32, &plan);
+    tell_last_layer(&job->config, &plan);
+    gnn_tell_road(context);
+    work->inputs = job->config.inputs;
+    work->outputs = job->config.outputs;
+    const bool cut = job->data.part.n_global > 0; /* for a model before this one */
+    WEFT_TRY(cut ? WEFT_OK : graph_data_weigh(context, gnn_plan_epoch_width(&plan), &job->data));
+    WEFT_TRY(check_memory_early(work));
+    if (graph_data_ranks(context) == comm_size(context->comm)) {
+        WEFT_TRY(cut && graph_data_fits(context, &job->data) ? WEFT_OK : graph_data_cut(context, folder, &job->data));
+    } else {
+        graph_data_assume(context, &job->data);
+    }
+    work->shares[0] = part->n_owned;
+    work->shares[1] = part->n_local;
+    work->shares[2] = part->n_local - part->n_owned;
+    work->shares[3] = part->edges;
+    work->balance = comm_size(context->comm) > 1 ? report->edge_balance : 1.0;
+    work->replication = report->replication_factor;
+    WEFT_TRY(check_memory_of_part(work));
+    return settle_place(work);
+}

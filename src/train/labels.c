@@ -1,0 +1,65 @@
+/* train/labels.c: see train/labels.h. */
+#include "train/labels.h"
+
+#include <assert.h>
+
+weft_status labels_create(train_labels *labels, weft_mem_tag *tag)
+{
+    const train_targets *t = &labels->targets;
+    assert(labels->split == NULL && t->rows >= 0 && t->outputs >= 0);
+    labels->tag = tag;
+    WEFT_TRY(WEFT_NEW(&labels->split, t->rows, tag));
+    return t->loss == TRAIN_LOSS_XENT ? WEFT_NEW(&labels->label, t->rows, tag)
+                                      : WEFT_NEW(&labels->target, t->rows * t->outputs, tag);
+}
+
+static weft_status upload(train_labels *labels, weft_hal *hal, weft_dtype dtype, int64_t cols, const void *host,
+                          weft_tensor *device)
+{
+    if (host == NULL || labels->targets.rows == 0) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(tensor_create(hal, dtype, labels->targets.rows, cols, labels->tag, device));
+    return tensor_upload(device, host);
+}
+
+/* One mask a split, of the rows that count. */
+static weft_status upload_masks(train_labels *labels, weft_hal *hal)
+{
+    train_targets *t = &labels->targets;
+    uint8_t *mask = NULL;
+    WEFT_TRY(WEFT_NEW(&mask, TRAIN_SPLITS * t->rows, labels->tag));
+    for (int s = 0; s < TRAIN_SPLITS; ++s) {
+        for (int64_t i = 0; i < t->rows; ++i) {
+            mask[s * t->rows + i] = labels->split[i] == s;
+        }
+    }
+    weft_status status = upload(labels, hal, WEFT_DTYPE_U8, TRAIN_SPLITS, mask, &labels->device_mask);
+    weft_free(mask);
+    for (int s = 0; s < TRAIN_SPLITS && labels->device_mask.data != NULL; ++s) {
+        t->mask[s] = (const uint8_t *)labels->device_mask.data + s * t->rows;
+    }
+    return status;
+}
+
+weft_status labels_upload(train_labels *labels, weft_hal *hal)
+{
+    train_targets *t = &labels->targets;
+    WEFT_TRY(upload(labels, hal, WEFT_DTYPE_I32, 1, labels->label, &labels->device_label));
+    WEFT_TRY(upload(labels, hal, WEFT_DTYPE_F32, t->outputs, labels->target, &labels->device_target));
+    WEFT_TRY(upload_masks(labels, hal));
+    t->label = labels->device_label.data;
+    t->label_host = labels->label;
+    t->target = labels->device_target.data;
+    t->target_host = labels->target;
+    t->split_host = labels->split;
+    t->labelled = true;
+    return WEFT_OK;
+}
+
+void labels_destroy(train_labels *labels)
+{
+    TENSOR_DESTROY_ALL(&labels->device_label, &labels->device_target, &labels->device_mask);
+    WEFT_FREE_ALL(labels->label, labels->target, labels->split);
+    *labels = (train_labels){.tag = NULL};
+}

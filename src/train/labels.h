@@ -1,0 +1,35 @@
+/*
+ * train/labels.h: the labels and splits of the rows that a rank keeps over a whole job, on the host and on the backend.
+ *
+ *     labels.targets = (train_targets){.rows = n, .outputs = 7, .loss = TRAIN_LOSS_XENT};
+ *     labels_create(&labels, WEFT_MEM_FEATURE);     fill in label and split
+ *     labels_upload(&labels, hal);                  targets point to them; set loss_entries and counted
+ */
+#ifndef WEFT_TRAIN_LABELS_H
+#define WEFT_TRAIN_LABELS_H
+
+#include "train/model.h"
+
+typedef struct train_labels {
+    /* The arrays that targets points to are those below. */
+    train_targets targets;
+    weft_mem_tag *tag;
+    /* [rows] the class of each row, or -1; NULL under TRAIN_LOSS_BCE. */
+    int32_t *label;
+    /* [rows, outputs] 0, 1 or NaN; NULL under TRAIN_LOSS_XENT. */
+    float *target;
+    /* [rows] the split of each row, or TRAIN_SPLIT_NONE. */
+    uint8_t *split;
+    /* Copies on the backend: classes, tasks, and a mask [rows] for each split. */
+    weft_tensor device_label, device_target, device_mask;
+} train_labels;
+
+/* Takes the host arrays for targets.rows and targets.outputs; the caller fills them in. Free with labels_destroy, also
+ * after a failure. Local. */
+weft_status labels_create(train_labels *labels, weft_mem_tag *tag);
+/* Copies the arrays to the backend, and the targets are labelled from now on. Local. */
+weft_status labels_upload(train_labels *labels, weft_hal *hal);
+/* Harmless on zeros, which it leaves behind. */
+void labels_destroy(train_labels *labels);
+
+#endif
