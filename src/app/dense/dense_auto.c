@@ -5,6 +5,7 @@
 
 #include "app/dense/dense_job.h"
 #include "app/setup/context.h"
+#include "app/setup/second_setup.h"
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/number.h"
@@ -143,6 +144,7 @@ weft_status dense_auto_decide(weft_comm *comm, const image_set *set, bool traini
         log_info("recipe images (auto)");
         WEFT_TRY(option_decide(options, OPT_RECIPE, "images"));
     }
+    WEFT_TRY(training ? second_setup_decide_images(options) : WEFT_OK);
     if (option_is_auto(options, OPT_MODEL)) {
         WEFT_TRY(decide_model(set, options));
     }

@@ -19,6 +19,8 @@ static weft_status check_sync(const weft_options *options)
                                  " %s: replicas differ there, and so would their curvature; take " FLAG_SYNC
                                  " allreduce or topk",
                option_text(options, OPT_PRECONDITION), option_text(options, OPT_SYNC));
+    WEFT_CHECK(mode != SYNC_TOPK || option_choice(options, OPT_PRECONDITION) != SECOND_MUON, WEFT_ERR_USAGE,
+               FLAG_PRECONDITION " muon with " FLAG_SYNC " topk: both keep a momentum; take " FLAG_SYNC " allreduce");
     return WEFT_OK;
 }
 
@@ -56,7 +58,26 @@ weft_status second_setup_decide(weft_options *options, bool pays)
         return WEFT_OK;
     }
     WEFT_TRY(check_sync(options));
-    return decide_optimizer(options);
+    return option_choice(options, OPT_PRECONDITION) == SECOND_MUON ? WEFT_OK : decide_optimizer(options);
+}
+
+weft_status second_setup_decide_images(weft_options *options)
+{
+    const second_kind kind = option_choice(options, OPT_PRECONDITION);
+    WEFT_CHECK(kind == SECOND_NONE || kind == SECOND_MUON, WEFT_ERR_USAGE,
+               FLAG_PRECONDITION " %s is for graphs: networks on images take none or muon",
+               option_text(options, OPT_PRECONDITION));
+    return kind == SECOND_NONE ? WEFT_OK : check_sync(options);
+}
+
+/* Muon's rate follows the course of --lr. */
+static muon_options read_muon(const weft_options *o, const train_model *model)
+{
+    muon_options muon = muon_options_default(model->params->hal);
+    const double lr = option_real(o, OPT_LR);
+    muon.rate = lr > 0.0 ? option_real(o, OPT_MUON_LR) / lr : 0.0;
+    muon.weight_decay = option_real(o, OPT_WEIGHT_DECAY);
+    return muon;
 }
 
 static weft_status read_damping(const char *text, double *damping)
@@ -78,7 +99,8 @@ weft_status second_setup_open(weft_comm *comm, const weft_options *o, const trai
                               .decay = option_real(o, OPT_PRECONDITION_DECAY),
                               .factors = option_int(o, OPT_PRECONDITION_FACTORS),
                               .interval = option_int(o, OPT_PRECONDITION_INTERVAL),
-                              .seed = train->seed};
+                              .seed = train->seed,
+                              .muon = read_muon(o, model)};
     *second = NULL;
     assert(options.kind != SECOND_AUTO);
     if (options.kind == SECOND_NONE) {
@@ -86,7 +108,7 @@ weft_status second_setup_open(weft_comm *comm, const weft_options *o, const trai
     }
     WEFT_TRY(read_damping(option_text(o, OPT_PRECONDITION_DAMPING), &options.damping));
     WEFT_TRY(second_create(comm, model, &options, second));
-    log_info("precondition %s: %.1f MB for factors and inverses of %d maps", option_text(o, OPT_PRECONDITION),
+    log_info("precondition %s: %.1f MB for %d maps", option_text(o, OPT_PRECONDITION),
              (double)second_bytes(*second) / 1e6, model->maps);
     train->tap = second_tap(*second);
     train->preconditioner = second_preconditioner(*second);

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "train/activities.h"
 
 /* Operations that take about 1 ms on a core: several times as long as a short all-gather between nodes. */
 static const double SHARE_FROM = 1e8;
@@ -221,6 +222,15 @@ void muon_destroy(train_muon *m)
     memset(m, 0, sizeof *m);
 }
 
+uint64_t muon_bytes(const train_muon *m)
+{
+    const orthogonal_work *w = &m->work;
+    const uint64_t copies = m->step_host != NULL ? 2 : 1;
+    const uint64_t wide = copies * (uint64_t)m->step.cols + (uint64_t)(w->square.cols + w->turned.cols + w->next.cols);
+    const uint64_t half = (uint64_t)(w->half_square.cols + w->half_turned.cols + w->half_x.cols);
+    return wide * weft_dtype_bytes(m->store->dtype) + half * weft_dtype_bytes(WEFT_DTYPE_BF16);
+}
+
 /* ---- an update --------------------------------------------------------------------------------------------------- */
 
 /* The elements of a block in a vector as long as the gradient. */
@@ -317,9 +327,8 @@ static void count_seconds(double *sum, double *from)
     *from = now;
 }
 
-static weft_status update(void *self, const weft_tensor *velocity, double lr)
+static weft_status update_timed(train_muon *m, const weft_tensor *velocity, double lr)
 {
-    train_muon *m = self;
     double from = clock_seconds();
     WEFT_TRY(move_velocity(m, velocity));
     count_seconds(&m->seconds.velocity, &from);
@@ -330,4 +339,12 @@ static weft_status update(void *self, const weft_tensor *velocity, double lr)
     WEFT_TRY(update_values(m, lr));
     count_seconds(&m->seconds.update, &from);
     return WEFT_OK;
+}
+
+static weft_status update(void *self, const weft_tensor *velocity, double lr)
+{
+    activity_begin(ACTIVITY_SECOND);
+    const weft_status status = update_timed(self, velocity, lr);
+    activity_end(ACTIVITY_SECOND);
+    return status;
 }

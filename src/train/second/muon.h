@@ -79,5 +79,7 @@ typedef struct train_muon {
  * WEFT_ERR_USAGE: the model has no hidden matrix. */
 weft_status muon_create(const train_model *model, const muon_options *options, weft_comm *equal, train_muon *muon);
 void muon_destroy(train_muon *muon);
+/* Returns the bytes that muon holds beside the optimiser's slot. */
+uint64_t muon_bytes(const train_muon *muon);
 
 #endif

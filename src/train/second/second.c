@@ -19,6 +19,7 @@ enum { SAMPLE_LEAST = 8192, SAMPLE_A_COLUMN = 4 };
 
 static const second_method methods[] = {
     [SECOND_INPUT] = {.sides = {true, true}, .prepare = second_input_prepare, .turn = second_input_turn},
+    [SECOND_MUON] = {.turn = NULL}, /* second_create makes a train_muon */
     [SECOND_KFAC] = {.sides = {true, true}, .prepare = second_kfac_prepare, .turn = second_kfac_turn},
 };
 
@@ -188,9 +189,7 @@ static precondition_figures figures(const void *self)
 
 static weft_status check(const train_model *model, const second_options *options)
 {
-    const bool known = (size_t)options->kind < sizeof methods / sizeof *methods;
-    WEFT_CHECK(known && methods[options->kind].turn != NULL, WEFT_ERR_UNSUPPORTED,
-               FLAG_PRECONDITION ": this method is not built: input and kfac are");
+    assert(options->kind != SECOND_NONE && (size_t)options->kind < sizeof methods / sizeof *methods);
     WEFT_CHECK(model->maps > 0, WEFT_ERR_USAGE, FLAG_PRECONDITION ": model %s names no linear maps: leave it out",
                model->name);
     WEFT_CHECK(!model->scaled, WEFT_ERR_USAGE,
@@ -231,6 +230,41 @@ static weft_status allocate(train_second *s)
     return pick_rows(s);
 }
 
+static precondition_figures muon_figures(const void *self)
+{
+    const muon_seconds *seconds = &((const train_second *)self)->muon.seconds;
+    return (precondition_figures){.clip = 1.0,
+                                  .seconds = {seconds->share, seconds->products, seconds->velocity + seconds->update}};
+}
+
+/* Its state is the optimiser's, so there is nothing to reset and to keep. */
+static weft_status create_muon(train_second *s)
+{
+    WEFT_TRY(muon_create(s->model, &s->options.muon, s->comm, &s->muon));
+    s->bytes = muon_bytes(&s->muon);
+    s->tap = (train_tap){.self = s, .wants = second_wants, .take = second_take};
+    s->preconditioner = (train_preconditioner){.self = s, .matrices = &s->muon.rule, .figures = muon_figures};
+    return WEFT_OK;
+}
+
+static weft_status create_factors(train_second *s)
+{
+    WEFT_TRY(count_population(s));
+    for (int l = 0; l < s->layers; ++l) {
+        size_layer(s, &s->model->map[l], &s->layer[l]);
+    }
+    WEFT_TRY(comm_agree(s->comm, allocate(s)));
+    WEFT_TRY(compare_ranks(s));
+    s->tap = (train_tap){.self = s, .wants = second_wants, .take = second_take};
+    s->preconditioner = (train_preconditioner){.self = s,
+                                               .apply = second_apply,
+                                               .reset = reset,
+                                               .state = second_state,
+                                               .restored = second_restored,
+                                               .figures = figures};
+    return reset(s);
+}
+
 weft_status second_create(weft_comm *comm, const train_model *model, const second_options *options,
                           train_second **second)
 {
@@ -248,28 +282,14 @@ weft_status second_create(weft_comm *comm, const train_model *model, const secon
         s->options = *options;
         s->method = &methods[options->kind];
         s->layers = model->maps;
-        status = count_population(s);
+        status = options->kind == SECOND_MUON ? create_muon(s) : create_factors(s);
     }
-    if (status == WEFT_OK) {
-        for (int l = 0; l < s->layers; ++l) {
-            size_layer(s, &model->map[l], &s->layer[l]);
-        }
-        status = comm_agree(comm, allocate(s));
-    }
-    status = status == WEFT_OK ? compare_ranks(s) : status;
     if (status != WEFT_OK) {
         second_destroy(s);
         return status;
     }
-    s->tap = (train_tap){.self = s, .wants = second_wants, .take = second_take};
-    s->preconditioner = (train_preconditioner){.self = s,
-                                               .apply = second_apply,
-                                               .reset = reset,
-                                               .state = second_state,
-                                               .restored = second_restored,
-                                               .figures = figures};
     *second = s;
-    return reset(s);
+    return WEFT_OK;
 }
 
 static void destroy_layer(second_layer *layer)
@@ -292,7 +312,8 @@ void second_destroy(train_second *s)
     if (s == NULL) {
         return;
     }
-    for (int l = 0; l < s->layers; ++l) {
+    muon_destroy(&s->muon);
+    for (int l = 0; s->layer != NULL && l < s->layers; ++l) {
         destroy_layer(&s->layer[l]);
     }
     tensor_destroy(&s->chunk);

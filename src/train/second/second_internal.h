@@ -91,6 +91,7 @@ struct train_second {
     bool unequal;       /* ranks may round differently: all take the step of rank 0 */
     double dot;         /* sum of direction . gradient over layers */
     precondition_figures figures;
+    train_muon muon;      /* SECOND_MUON, which uses no layer */
     unsigned char *state; /* [buffer.bytes] for checkpoints */
     sync_buffer buffer;
     uint64_t bytes;
