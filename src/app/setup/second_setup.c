@@ -28,7 +28,7 @@ static weft_status decide_optimizer(weft_options *options)
     static const struct {
         option_id id;
         const char *text;
-    } wanted[] = {{OPT_OPTIMIZER, "sgd"}, {OPT_LR, "0.1"}, {OPT_MOMENTUM, "0.9"}, {OPT_SCHEDULE, "cosine"}};
+    } wanted[] = {{OPT_OPTIMIZER, "sgd"}, {OPT_LR, "0.3"}, {OPT_MOMENTUM, "0.9"}, {OPT_SCHEDULE, "cosine"}};
     const bool asked = option_is_set(options, OPT_OPTIMIZER);
     if (asked && option_choice(options, OPT_OPTIMIZER) != OPTIMIZER_SGD) {
         return WEFT_OK;

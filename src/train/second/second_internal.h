@@ -135,8 +135,8 @@ weft_status second_wide_turn(train_second *s, second_layer *layer);
 weft_status second_kfac_prepare(train_second *s, second_layer *layer);
 weft_status second_kfac_turn(train_second *s, second_layer *layer);
 /* ---- second_damping.c ---- */
-/* [out] layer->damping: rho for the input side, whose factor stands. */
-weft_status second_find_damping(train_second *s, second_layer *layer);
+/* [out] layer->damping: rho for the input side; s->terms are known. */
+void second_find_damping(train_second *s, second_layer *layer);
 /* ---- second_state.c ---- */
 weft_status second_state(void *self, const sync_buffer **buffer, int *count);
 weft_status second_restored(void *self);
