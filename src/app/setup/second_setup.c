@@ -9,6 +9,8 @@
 #include "comm/comm_options.def"
 #include "train/train_options.def"
 
+enum { EARLY_STEPS = 10 };
+
 static weft_status check_sync(const weft_options *options)
 {
     const sync_mode mode = option_choice(options, OPT_SYNC);
@@ -78,6 +80,7 @@ weft_status second_setup_open(weft_comm *comm, const weft_options *o, const trai
                               .decay = option_real(o, OPT_PRECONDITION_DECAY),
                               .factors = option_int(o, OPT_PRECONDITION_FACTORS),
                               .interval = option_int(o, OPT_PRECONDITION_INTERVAL),
+                              .early = EARLY_STEPS,
                               .seed = train->seed};
     *second = NULL;
     assert(options.kind != SECOND_AUTO);

@@ -141,6 +141,12 @@ void second_find_damping(train_second *s, second_layer *layer);
 weft_status second_state(void *self, const sync_buffer **buffer, int *count);
 weft_status second_restored(void *self);
 
+/* Returns true if the step under way does what is done every so many steps. */
+static inline bool second_is_turn(const train_second *s, int64_t every)
+{
+    return s->step < s->options.early || s->step % every == 0;
+}
+
 /* Elements of a packed triangle. */
 static inline int64_t second_packed(int64_t n)
 {
