@@ -22,7 +22,7 @@ static const activity_entry of_all[] = {
     {ACTIVITY_NORM_SUMS, "sums", 110, false},
     {ACTIVITY_ALLREDUCE, "reduce", 120, false},
     {ACTIVITY_OPTIMIZER, "optim", 130, false},
-    {ACTIVITY_SECOND, "second", 135, true},
+    {ACTIVITY_SECOND, "second", 135, false},
     {ACTIVITY_EVALUATE, "evaluate", 140, false},
     {ACTIVITY_WRITE, "", 150, false},
 };

@@ -1,4 +1,4 @@
-/* app/setup/second_setup.c: see app/train/second_setup.h. */
+/* app/setup/second_setup.c: see app/setup/second_setup.h. */
 #include "app/setup/second_setup.h"
 
 #include <assert.h>
@@ -8,6 +8,8 @@
 #include "base/number.h"
 #include "comm/comm_options.def"
 #include "train/train_options.def"
+
+enum { EARLY_STEPS = 10 };
 
 static weft_status check_sync(const weft_options *options)
 {
@@ -30,7 +32,7 @@ static weft_status decide_optimizer(weft_options *options)
     static const struct {
         option_id id;
         const char *text;
-    } wanted[] = {{OPT_OPTIMIZER, "sgd"}, {OPT_LR, "0.1"}, {OPT_MOMENTUM, "0.9"}, {OPT_SCHEDULE, "cosine"}};
+    } wanted[] = {{OPT_OPTIMIZER, "sgd"}, {OPT_LR, "0.3"}, {OPT_MOMENTUM, "0.9"}, {OPT_SCHEDULE, "cosine"}};
     const bool asked = option_is_set(options, OPT_OPTIMIZER);
     if (asked && option_choice(options, OPT_OPTIMIZER) != OPTIMIZER_SGD) {
         return WEFT_OK;
@@ -99,6 +101,7 @@ weft_status second_setup_open(weft_comm *comm, const weft_options *o, const trai
                               .decay = option_real(o, OPT_PRECONDITION_DECAY),
                               .factors = option_int(o, OPT_PRECONDITION_FACTORS),
                               .interval = option_int(o, OPT_PRECONDITION_INTERVAL),
+                              .early = EARLY_STEPS,
                               .seed = train->seed,
                               .muon = read_muon(o, model)};
     *second = NULL;

@@ -2,7 +2,7 @@
  * app/setup/second_setup.h: --precondition and the options beside it, as train/second/second.h takes them.
  *
  * A turned gradient wants another optimiser than Adam, whose own scaling would undo the turn. Unless somebody sets
- * them, --optimizer is sgd, --lr 0.1, --momentum 0.9 and --schedule cosine.
+ * them, --optimizer is sgd, --lr 0.3, --momentum 0.9 and --schedule cosine.
  */
 #ifndef WEFT_APP_TRAIN_SECOND_SETUP_H
 #define WEFT_APP_TRAIN_SECOND_SETUP_H

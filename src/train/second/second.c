@@ -15,7 +15,7 @@
 weft_mem_tag WEFT_MEM_SECOND[1] = {{.text = "second order"}};
 
 /* Rows of a sample: at least so many, and so many for each column. */
-enum { SAMPLE_LEAST = 8192, SAMPLE_A_COLUMN = 4 };
+enum { SAMPLE_LEAST = 4096, SAMPLE_A_COLUMN = 4 };
 
 static const second_method methods[] = {
     [SECOND_INPUT] = {.sides = {true, true}, .prepare = second_input_prepare, .turn = second_input_turn},

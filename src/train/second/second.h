@@ -15,9 +15,10 @@
  * amount (the KL clip). A bias that is added to the same rows is one more row of W, and a 1 in every u.
  *
  * Every row has one owner, so factors are sums over ranks: results depend on the number of ranks and on the partition
- * by rounding alone. Layers give their rows to a listener (train/tap.h) in one of --precondition-factors steps;
- * of many rows a sample that is a function of row ids alone. If the input rows are constant, their factor is made once
- * a run. More than SECOND_WIDE columns are held as SECOND_WIDE_ROWS sampled rows U^T (Woodbury's identity):
+ * by rounding alone. Layers give their rows to a listener (train/tap.h) in one of --precondition-factors steps, and in
+ * each of the first ones; of many rows a sample that is a function of row ids alone. If the input rows are constant,
+ * their factor is made once a run. More than SECOND_WIDE columns are held as SECOND_WIDE_ROWS sampled rows U^T
+ * (Woodbury's identity):
  *
  *      (gamma I + U U^T)^-1 g = (g - U (gamma I + U^T U)^-1 U^T g) / gamma
  *
@@ -52,13 +53,14 @@ typedef enum second_kind { SECOND_KINDS(CHOICE_VALUE) } second_kind;
 enum { SECOND_WIDE = 4096, SECOND_WIDE_ROWS = 512 };
 
 typedef struct second_options {
-    second_kind kind;  /* input, kfac or muon */
-    double damping;    /* rho; 0: found from the factors (second_damping.c) */
-    double clip;       /* bound of the KL clip; 0: no clip */
-    double decay;      /* of the running averages of factors, 0 to less than 1 */
-    int64_t factors;   /* steps from one update of the factors to the next, at least 1 */
-    int64_t interval;  /* steps from one inversion to the next, a multiple of `factors` */
-    uint64_t seed;     /* of the sample of rows */
+    second_kind kind; /* input, kfac or muon */
+    double damping;   /* rho; 0: found from the factors (second_damping.c) */
+    double clip;      /* bound of the KL clip; 0: no clip */
+    double decay;     /* of the running averages of factors, 0 to less than 1 */
+    int64_t factors;  /* steps from one update of the factors to the next, at least 1 */
+    int64_t interval; /* steps from one inversion to the next, a multiple of `factors` */
+    int64_t early;    /* so many first steps update and invert every time: factors change fastest there */
+    uint64_t seed;    /* of the sample of rows */
     muon_options muon; /* muon alone */
 } second_options;
 

@@ -21,7 +21,7 @@ bool second_wants(void *self, const train_pass *pass)
 {
     train_second *s = self;
     const bool looks = s->method->sides[SECOND_IN] || s->method->sides[SECOND_OUT];
-    if (!pass->training || !looks || s->step % s->options.factors != 0) {
+    if (!pass->training || !looks || !second_is_turn(s, s->options.factors)) {
         return false;
     }
     for (int l = 0; pass->part == 0 && l < s->layers; ++l) {
@@ -53,11 +53,11 @@ static weft_status gather(train_second *s, const weft_tensor *rows, int64_t coun
 /* The 1 behind each row that a joined bias is multiplied with. */
 static weft_status append_ones(train_second *s, const second_layer *layer, weft_tensor *chunk)
 {
-    const weft_tensor ones = tensor_view(&s->ones, 0, chunk->rows, 0, 1);
-    weft_tensor last = tensor_view(chunk, 0, chunk->rows, layer->in, 1);
     if (layer->side[SECOND_IN].n == layer->in) {
         return WEFT_OK;
     }
+    const weft_tensor ones = tensor_view(&s->ones, 0, chunk->rows, 0, 1);
+    weft_tensor last = tensor_view(chunk, 0, chunk->rows, layer->in, 1);
     if (chunk->dtype == ones.dtype) {
         return tensor_axpby(1.0, &ones, 0.0, &last);
     }

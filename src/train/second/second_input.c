@@ -32,7 +32,7 @@ weft_status second_input_prepare(train_second *s, second_layer *layer)
     if (!in->held || (in->constant && layer->inverted)) {
         return WEFT_OK;
     }
-    WEFT_TRY(second_find_damping(s, layer));
+    second_find_damping(s, layer);
     double relative = layer->damping;
     bool good = false;
     for (int i = 0; i < TRIES && !good; ++i, relative *= 10.0) {

@@ -136,11 +136,17 @@ weft_status second_wide_turn(train_second *s, second_layer *layer);
 weft_status second_kfac_prepare(train_second *s, second_layer *layer);
 weft_status second_kfac_turn(train_second *s, second_layer *layer);
 /* ---- second_damping.c ---- */
-/* [out] layer->damping: rho for the input side, whose factor stands. */
-weft_status second_find_damping(train_second *s, second_layer *layer);
+/* [out] layer->damping: rho for the input side; s->terms are known. */
+void second_find_damping(train_second *s, second_layer *layer);
 /* ---- second_state.c ---- */
 weft_status second_state(void *self, const sync_buffer **buffer, int *count);
 weft_status second_restored(void *self);
+
+/* Returns true if the step under way does what is done every so many steps. */
+static inline bool second_is_turn(const train_second *s, int64_t every)
+{
+    return s->step < s->options.early || s->step % every == 0;
+}
 
 /* Elements of a packed triangle. */
 static inline int64_t second_packed(int64_t n)

@@ -57,7 +57,7 @@ weft_status second_kfac_prepare(train_second *s, second_layer *layer)
     if (!left->held || !right->held) {
         return WEFT_OK;
     }
-    WEFT_TRY(second_find_damping(s, layer));
+    second_find_damping(s, layer);
     WEFT_TRY(decompose(s, left, value[0], &good[0]));
     WEFT_TRY(decompose(s, right, value[1], &good[1]));
     layer->inverted = good[0] && good[1] && left->mean > 0.0 && right->mean > 0.0;

@@ -11,8 +11,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "train/train_options.def"
 
 enum { LAYER_NUMBERS = 5, LAYER_TENSORS = 7 };
+#define LARGEST 0x1p53 /* doubles count steps up to here */
 enum { FLAG_INVERTED = 1, FLAG_HELD_IN = 2, FLAG_HELD_OUT = 4 };
 
 static void list_tensors(second_layer *layer, weft_tensor *tensor[LAYER_TENSORS])
@@ -94,11 +96,24 @@ weft_status second_state(void *self, const sync_buffer **buffer, int *count)
     return move_tensors(s, true);
 }
 
+/* A file may hold anything. */
+static weft_status check_numbers(const train_second *s)
+{
+    const double *number = (const double *)(const void *)s->state;
+    for (size_t i = 0; i < numbers_of(s); ++i) {
+        const bool flags = i > 0 && (i - 1) % LAYER_NUMBERS == 0;
+        WEFT_CHECK(number[i] >= 0.0 && number[i] < (flags ? 2.0 * FLAG_HELD_OUT : LARGEST), WEFT_ERR_DATA,
+                   "the checkpoint's state of " FLAG_PRECONDITION " is damaged: number %zu is %g", i, number[i]);
+    }
+    return WEFT_OK;
+}
+
 weft_status second_restored(void *self)
 {
     train_second *s = self;
-    const double *number = (const double *)(const void *)s->state;
     assert(s->state != NULL);
+    WEFT_TRY(check_numbers(s));
+    const double *number = (const double *)(const void *)s->state;
     s->capturing = false;
     s->step = (int64_t)*number++;
     for (int l = 0; l < s->layers; ++l) {

@@ -153,7 +153,7 @@ weft_status second_apply(void *self, param_store *params, double lr)
         status = second_update_factors(s);
         second_end(s, SECOND_FACTORS, begun);
     }
-    if (status == WEFT_OK && s->step % s->options.interval == 0) {
+    if (status == WEFT_OK && second_is_turn(s, s->options.interval)) {
         const double begun = second_begin();
         status = prepare(s);
         second_end(s, SECOND_INVERSES, begun);

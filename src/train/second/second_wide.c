@@ -69,7 +69,7 @@ weft_status second_wide_prepare(train_second *s, second_layer *layer)
     if (!in->held || layer->inverted) {
         return WEFT_OK;
     }
-    WEFT_TRY(second_find_damping(s, layer));
+    second_find_damping(s, layer);
     layer->gamma = layer->damping * in->mean;
     WEFT_TRY(hal_gram(s->hal, &gram));
     bool good = false;

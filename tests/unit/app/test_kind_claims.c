@@ -218,7 +218,7 @@ static void test_closing_table(void **state)
 {
     (void)state;
     const int knead = activity_table_row(ACTIVITY_KNEAD);
-    assert_int_equal(activity_table_rows(), 13); /* those of every job, and one */
+    assert_int_equal(activity_table_rows(), 14); /* those of every job, and one */
     assert_int_equal(knead, activity_table_row(ACTIVITY_LINEAR) + 1);
     assert_string_equal(activity_table()[knead].colour, "knead");
     assert_true(activity_table()[knead].of_kind && !activity_table()[knead - 1].of_kind);

@@ -463,6 +463,34 @@ static void test_state_goes_on_to_the_bit(void **state)
     }
 }
 
+static weft_status restore_damaged(weft_comm *comm, void *argument)
+{
+    const second_case *c = argument;
+    second_rank r = {.hal = NULL};
+    const sync_buffer *buffer = NULL;
+    int count = 0;
+    WEFT_TRY(open_rank(comm, c, &r));
+    WEFT_TRY(open_second(comm, c, &r));
+    const train_preconditioner *p = second_preconditioner(r.second);
+    WEFT_TRY(p->state(p->self, &buffer, &count));
+    WEFT_TRY(p->restored(p->self));
+    for (int i = 0; i < 3; ++i) { /* the step, flags, and damping */
+        static const double wrong[3] = {NAN, 8.0, -1.0};
+        WEFT_TRY(p->state(p->self, &buffer, &count));
+        memcpy((double *)buffer->data + i, &wrong[i], sizeof wrong[i]);
+        WEFT_CHECK(p->restored(p->self) == WEFT_ERR_DATA, WEFT_ERR_INTERNAL, "number %d was taken", i);
+    }
+    close_rank(&r);
+    return WEFT_OK;
+}
+
+static void test_damaged_state_is_refused(void **state)
+{
+    (void)state;
+    second_case c = case_of(SECOND_INPUT, 1);
+    ASSERT_OK(comm_thread_run(1, restore_damaged, &c));
+}
+
 /* ---- thousands of columns ---------------------------------------------------------------------------------------- */
 
 enum { WIDE = SECOND_WIDE + 5, WIDE_ROWS = 24, WIDE_OUT = 2 };
@@ -557,6 +585,7 @@ int main(void)
         cmocka_unit_test(test_maps_of_inputs_change_nothing),
         cmocka_unit_test(test_clip_bounds_the_step),
         cmocka_unit_test(test_state_goes_on_to_the_bit),
+        cmocka_unit_test(test_damaged_state_is_refused),
         cmocka_unit_test(test_wide_inputs_are_solved_by_their_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
