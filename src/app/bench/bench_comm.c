@@ -72,6 +72,12 @@ static weft_status run_op(comm_bench *bench, const weft_options *options)
         WEFT_TRY(bench_names_parse("--algorithms", algorithms,
                                    option_row_in(bench->context->options, OPT_ALLREDUCE)->choices, &bench->names));
         return bench_comm_allreduce(bench);
+    case BENCH_OP_ALLGATHER:
+    case BENCH_OP_BCAST:
+    case BENCH_OP_REDUCESCATTER:
+        WEFT_CHECK(!option_is_set(options, OPT_ALGORITHMS), WEFT_ERR_USAGE,
+                   "--algorithms does not go with --op %s, which has one", option_text(options, OPT_OP));
+        return bench_comm_shares(bench);
     case BENCH_OP_SYNC:
         WEFT_TRY(bench_names_parse("--algorithms", algorithms,
                                    option_row_in(bench->context->options, OPT_SYNC)->choices, &bench->names));

@@ -25,6 +25,7 @@ weft_status bench_comm_equal(weft_comm *comm, const float *x, int64_t count, dou
 
 /* The operations: each begins the table with its columns and adds its rows. Collective. */
 weft_status bench_comm_allreduce(comm_bench *bench);
+weft_status bench_comm_shares(comm_bench *bench); /* allgather, bcast, reducescatter */
 weft_status bench_comm_sync(comm_bench *bench);
 weft_status bench_comm_select(comm_bench *bench);
 
