@@ -62,7 +62,7 @@ endif()
 # Kernels for this CPU behind the imitated device; `target` links what its other files stand on.
 function(weft_cuda_shim target)
   set(folder ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../src/hal/cuda)
-  file(GLOB kernels CONFIGURE_DEPENDS ${folder}/kernels/*.cu)
+  file(GLOB kernels CONFIGURE_DEPENDS ${folder}/kernels/*.cu ${folder}/factor/*.cu)
   file(GLOB shim CONFIGURE_DEPENDS ${folder}/shim/*.cpp)
   set_source_files_properties(${kernels} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "-xc++")
   # Whose turn it is takes most of the time of a kernel that waits.
@@ -80,7 +80,8 @@ function(weft_cuda target)
     weft_cuda_shim(${target})
     return()
   endif()
-  file(GLOB kernels CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/src/hal/cuda/kernels/*.cu)
+  file(GLOB kernels CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/src/hal/cuda/kernels/*.cu
+    ${CMAKE_CURRENT_SOURCE_DIR}/src/hal/cuda/factor/*.cu)
   target_sources(${target} PRIVATE ${kernels})
   list(JOIN CMAKE_CUDA_ARCHITECTURES " " architectures)
   target_compile_definitions(${target} PRIVATE WEFT_HAVE_CUDA=1

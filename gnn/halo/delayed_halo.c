@@ -6,6 +6,8 @@
 
 #include "base/alloc.h"
 #include "base/grow.h"
+#include "base/log.h"
+#include "comm/halo_options.def"
 
 /* ---- the exchanges of bins --------------------------------------------------------------------------------------- */
 
@@ -128,17 +130,20 @@ weft_status delayed_halo_post(delayed_halo *halo, halo_direction direction, cons
     halo->x = *x;
     halo->code = *code;
     WEFT_TRY(take_bin(halo, leg)); /* hidden: of the epoch before */
-    return post_bin(halo, halo->refresh ? 0 : (int)(halo->epoch % halo->bins.count));
+    return post_bin(halo, halo->refresh ? 0 : (int)(halo->epoch % halo->turns));
 }
 
 weft_status delayed_halo_wait(delayed_halo *halo)
 {
-    const bool waits = !halo->hidden || halo->refresh;
-    WEFT_TRY(waits ? take_bin(halo, halo->now) : WEFT_OK);
-    for (int b = 1; halo->refresh && b < halo->bins.count; ++b) {
-        WEFT_TRY(post_bin(halo, b));
-        WEFT_TRY(take_bin(halo, halo->now));
+    const int step = halo->refresh ? 1 : halo->turns;
+    if (halo->hidden && !halo->refresh) {
+        return use_rows(halo);
     }
+    for (int b = halo->now->under_way + step; b < halo->bins.count; b += step) {
+        WEFT_TRY(take_bin(halo, halo->now));
+        WEFT_TRY(post_bin(halo, b));
+    }
+    WEFT_TRY(take_bin(halo, halo->now));
     return use_rows(halo);
 }
 
@@ -153,7 +158,7 @@ bool delayed_halo_arrived(const delayed_halo *halo)
 weft_status delayed_halo_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, const weft_part *part,
                                 const part_halo *lists, int bins, bool hidden, int64_t max_width, delayed_halo *halo)
 {
-    *halo = (delayed_halo){.comm = comm, .hal = hal, .dtype = dtype, .hidden = hidden, .previous = -1};
+    *halo = (delayed_halo){.comm = comm, .hal = hal, .dtype = dtype, .hidden = hidden, .turns = bins, .previous = -1};
     WEFT_TRY(comm_agree(comm, halo_bins_create(hal, part, lists, bins, &halo->bins)));
     return hidden ? WEFT_OK : exchanges_create(halo, max_width, &halo->exchanges);
 }
@@ -166,8 +171,18 @@ weft_status delayed_halo_settle(delayed_halo *halo)
     return WEFT_OK;
 }
 
+weft_status delayed_halo_tune(delayed_halo *halo, int turns)
+{
+    assert(turns >= 0 && turns <= halo->bins.count && (!halo->hidden || turns == 0 || turns == halo->bins.count));
+    WEFT_TRY(delayed_halo_settle(halo));
+    halo->turns = turns;
+    halo->previous = -1;
+    return WEFT_OK;
+}
+
 weft_status delayed_halo_begin(delayed_halo *halo, int64_t epoch)
 {
+    assert(halo->turns > 0);
     halo->refresh = halo->previous < 0 || epoch != halo->previous + 1;
     halo->filled = halo->refresh ? epoch : halo->filled;
     halo->epoch = halo->previous = epoch;
@@ -178,7 +193,7 @@ weft_status delayed_halo_begin(delayed_halo *halo, int64_t epoch)
 int64_t delayed_halo_staleness(const delayed_halo *halo)
 {
     const int64_t since = halo->epoch - halo->filled;
-    const int64_t most = halo->bins.count - (halo->hidden ? 0 : 1);
+    const int64_t most = halo->turns - (halo->hidden ? 0 : 1);
     return since > most ? most : since;
 }
 
@@ -186,8 +201,12 @@ int64_t delayed_halo_staleness(const delayed_halo *halo)
 
 static delayed_facts facts_of(const delayed_halo *h)
 {
-    delayed_facts facts = {
-        .bins = h->bins.count, .hidden = h->hidden, .previous = h->previous, .filled = h->filled, .rows = 1};
+    delayed_facts facts = {.bins = h->bins.count,
+                           .hidden = h->hidden,
+                           .turns = h->turns,
+                           .previous = h->previous,
+                           .filled = h->filled,
+                           .rows = 1};
     for (int64_t i = 0; i < h->bins.own + h->bins.leaf; ++i) { /* by bin */
         facts.rows = (facts.rows ^ (uint64_t)h->bins.packed_gid[i]) * 0x9e3779b97f4a7c15u;
         facts.rows ^= facts.rows >> 29;
@@ -226,25 +245,30 @@ static bool has_facts(const delayed_facts *facts)
 
 static weft_status check_facts(const delayed_facts *facts)
 {
-    const bool options = facts->bins >= 1 && facts->bins <= INT32_MAX && (facts->hidden == 0 || facts->hidden == 1);
+    const bool options = facts->bins >= 1 && facts->bins <= INT32_MAX && (facts->hidden == 0 || facts->hidden == 1) &&
+                         facts->turns >= 0 && facts->turns <= facts->bins &&
+                         (facts->turns == 0 || facts->turns == facts->bins || (facts->turns > 1 && facts->hidden == 0));
     const bool epochs = facts->previous < 0
                             ? facts->previous == -1
                             : facts->filled >= 0 && facts->filled <= facts->previous && facts->previous <= UINT32_MAX;
     WEFT_CHECK(!has_facts(facts) || (options && epochs), WEFT_ERR_DATA,
-               "damaged: rows of a halo in %lld bins (hidden: %lld), all of epoch %lld, the last of epoch %lld",
-               (long long)facts->bins, (long long)facts->hidden, (long long)facts->filled, (long long)facts->previous);
+               "damaged: rows of a halo in %lld bins (hidden: %lld) of a delay of %lld, all of epoch %lld, the last of "
+               "epoch %lld",
+               (long long)facts->bins, (long long)facts->hidden, (long long)facts->turns, (long long)facts->filled,
+               (long long)facts->previous);
     return WEFT_OK;
 }
 
-/* All ranks exchanged rows in the same epochs. */
+/* All ranks exchanged rows in the same epochs, with the same delay. */
 static weft_status check_alike(const delayed_halo *h)
 {
     const delayed_facts *facts = &h->facts;
-    int64_t bounds[4] = {facts->previous, facts->filled, ~facts->previous, ~facts->filled};
-    WEFT_TRY(comm_allreduce(h->comm, bounds, 4, WEFT_DTYPE_I64, COMM_MAX));
-    WEFT_CHECK(bounds[0] == ~bounds[2] && bounds[1] == ~bounds[3], WEFT_ERR_DATA,
-               "damaged: the ranks' files do not agree on the epochs of a halo's rows: %lld to %lld",
-               (long long)~bounds[2], (long long)bounds[0]);
+    int64_t bounds[6] = {facts->previous, facts->filled, facts->turns, ~facts->previous, ~facts->filled, ~facts->turns};
+    WEFT_TRY(comm_allreduce(h->comm, bounds, 6, WEFT_DTYPE_I64, COMM_MAX));
+    WEFT_CHECK(bounds[0] == ~bounds[3] && bounds[1] == ~bounds[4] && bounds[2] == ~bounds[5], WEFT_ERR_DATA,
+               "damaged: the ranks' files do not agree on the epochs of a halo's rows, %lld to %lld, or on its delay, "
+               "%lld to %lld",
+               (long long)~bounds[3], (long long)bounds[0], (long long)~bounds[5], (long long)bounds[2]);
     return WEFT_OK;
 }
 
@@ -259,6 +283,10 @@ weft_status delayed_halo_restored(delayed_halo *halo)
     for (int i = 0; same && i < halo->legs; ++i) {
         delayed_leg *leg = &halo->leg[i];
         WEFT_TRY(leg->rows.rows > 0 ? tensor_upload(&leg->rows, leg->host) : WEFT_OK);
+    }
+    if (same && then->turns != halo->turns) {
+        log_info("the halo goes on with " FLAG_DELAY " %lld, to which it was tuned", (long long)then->turns);
+        halo->turns = (int)then->turns;
     }
     halo->previous = same ? then->previous : -1;
     halo->filled = then->filled;

@@ -50,6 +50,7 @@ typedef struct delayed_leg {
 typedef struct delayed_facts {
     int64_t bins, hidden, previous, filled;
     uint64_t rows; /* a number for the rows and their order */
+    int64_t turns; /* the delay in force */
 } delayed_facts;
 
 typedef struct delayed_halo {
@@ -58,6 +59,7 @@ typedef struct delayed_halo {
     weft_dtype dtype;
     bool hidden;
     halo_bins bins;          /* count 0: nothing is delayed */
+    int turns;               /* delay in force: epoch e exchanges each bin b with b % turns == e % turns; 0: exact */
     bin_exchanges exchanges; /* of all legs, unless hidden */
     delayed_leg *leg;        /* [legs], in the order of a pass */
     int legs, capacity;
@@ -81,6 +83,10 @@ weft_status delayed_halo_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype
 weft_status delayed_halo_foresee(delayed_halo *halo, halo_direction direction, int64_t width);
 /* A training pass; all ranks alike. Collective where a run begins. */
 weft_status delayed_halo_begin(delayed_halo *halo, int64_t epoch);
+/* Sets the delay between two passes: 0, no pass is delayed until the next call, or 1 to the number of bins; hidden: no
+ * other number than that of the bins. Waits for messages that are under way. The rows kept are dropped, so the next
+ * delayed pass exchanges all bins. Checkpoints hold the delay. Collective. */
+weft_status delayed_halo_tune(delayed_halo *halo, int turns);
 /* Like comm_halo_post_coded and comm_halo_wait of x [n_local, width], but rows that did not travel are old. Collective.
  * WEFT_ERR_INTERNAL: a post that was not foreseen, by its number in the pass, direction or width. */
 weft_status delayed_halo_post(delayed_halo *halo, halo_direction direction, const comm_halo_code *code, weft_tensor *x);

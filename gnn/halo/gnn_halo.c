@@ -2,9 +2,11 @@
 #include "gnn/halo/gnn_halo.h"
 
 #include <assert.h>
+#include <stdio.h>
 
 #include "base/alloc.h"
 #include "base/philox.h"
+#include "comm/halo_options.def"
 #include "gnn/halo/delayed_halo.h"
 #include "gnn/halo/halo_draw.h"
 
@@ -17,6 +19,7 @@ typedef enum halo_way {
 } halo_way;
 
 struct gnn_halo {
+    weft_comm *comm;
     weft_hal *hal;
     int64_t n_owned;
     gnn_halo_options options;
@@ -53,7 +56,8 @@ weft_status gnn_halo_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, co
 {
     WEFT_TRY(comm_agree(comm, WEFT_NEW_ZERO(halo, 1, WEFT_MEM_GRAPH)));
     gnn_halo *h = *halo;
-    *h = (gnn_halo){.hal = hal, .n_owned = part->n_owned, .options = *options, .second = second, .chosen = CHOSE_ALL};
+    *h = (gnn_halo){
+        .comm = comm, .hal = hal, .n_owned = part->n_owned, .options = *options, .second = second, .chosen = CHOSE_ALL};
     const comm_halo_desc desc = gnn_halo_desc(part, lists);
     WEFT_TRY(comm_halo_create(comm, hal, &desc, max_width, &h->whole));
     WEFT_TRY(draws(options) ? comm_agree(comm, halo_draw_create(part, lists, &h->draw)) : WEFT_OK);
@@ -70,12 +74,53 @@ weft_status gnn_halo_begin(gnn_halo *halo, const gnn_halo_pass *pass)
     if (!delays(&halo->options)) {
         return WEFT_OK;
     }
-    return pass->training ? delayed_halo_begin(&halo->delayed, pass->epoch) : delayed_halo_settle(&halo->delayed);
+    return pass->training && halo->delayed.turns > 0 ? delayed_halo_begin(&halo->delayed, pass->epoch)
+                                                     : delayed_halo_settle(&halo->delayed);
 }
 
 int64_t gnn_halo_staleness(const gnn_halo *halo)
 {
-    return halo->pass.training && delays(&halo->options) ? delayed_halo_staleness(&halo->delayed) : 0;
+    return halo->pass.training && halo->delayed.turns > 0 ? delayed_halo_staleness(&halo->delayed) : 0;
+}
+
+/* ---- the delay --------------------------------------------------------------------------------------------------- */
+
+/* Delay 1 of rows that are not hidden is exact. */
+static int turns_of(const gnn_halo *halo, int delay)
+{
+    return delay == 1 && !halo->options.hidden ? 0 : delay;
+}
+
+static weft_status check_delay(const gnn_halo *halo, int delay)
+{
+    const int most = halo->delayed.bins.count;
+    const int turns = turns_of(halo, delay);
+    char range[64];
+    if (turns == 0 || turns == most || (turns > 1 && turns < most && !halo->options.hidden)) {
+        return WEFT_OK;
+    }
+    if (halo->options.hidden && most > 0) {
+        snprintf(range, sizeof range, "0, or %d with " FLAG_HALO_OVERLAP " epoch", most);
+    } else {
+        snprintf(range, sizeof range, "a whole number from 0 to %d", most > 0 ? most : 1);
+    }
+    return weft_fail(WEFT_ERR_USAGE, FLAG_DELAY " %d: expected %s, for which the halo was made", delay, range);
+}
+
+weft_status gnn_halo_tune(gnn_halo *halo, int delay)
+{
+    int64_t bounds[2] = {delay, -(int64_t)delay};
+    assert(!halo->posted);
+    WEFT_TRY(comm_agree(halo->comm, check_delay(halo, delay)));
+    WEFT_TRY(comm_allreduce(halo->comm, bounds, 2, WEFT_DTYPE_I64, COMM_MAX));
+    WEFT_CHECK(bounds[0] == -bounds[1], WEFT_ERR_INTERNAL, FLAG_DELAY " %lld on one rank, %lld on another",
+               (long long)-bounds[1], (long long)bounds[0]);
+    return delays(&halo->options) ? delayed_halo_tune(&halo->delayed, turns_of(halo, delay)) : WEFT_OK;
+}
+
+int gnn_halo_delay(const gnn_halo *halo)
+{
+    return halo->delayed.turns;
 }
 
 /* ---- one leg ---------------------------------------------------------------------------------------------------- */
@@ -111,7 +156,8 @@ static halo_way way_of(const gnn_halo *halo, bool backward)
     if (!halo->pass.training) {
         return WAY_WHOLE;
     }
-    return o->none ? WAY_NOTHING : delays_leg(o, backward) ? WAY_DELAYED : draws(o) ? WAY_DRAWN : WAY_WHOLE;
+    const bool delayed = delays_leg(o, backward) && halo->delayed.turns > 0;
+    return o->none ? WAY_NOTHING : delayed ? WAY_DELAYED : draws(o) ? WAY_DRAWN : WAY_WHOLE;
 }
 
 static weft_tensor replicas_of(const gnn_halo *halo, const weft_tensor *x)

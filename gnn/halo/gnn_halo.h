@@ -68,6 +68,16 @@ weft_status gnn_halo_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, co
 /* Call before each pass over all layers, forward and backward, with the same pass on all ranks. Collective. */
 weft_status gnn_halo_begin(gnn_halo *halo, const gnn_halo_pass *pass);
 /*
+ * Sets the delay between two passes; it holds from the next training pass on, also in later runs. 0, and 1 unless rows
+ * are hidden: every row travels in every epoch, with the bits of a halo that was made so. 2 to the R that the halo was
+ * made with (hidden: R alone): the first training pass exchanges every row, as in a run that begins. Rows under way are
+ * waited for. A checkpoint holds the delay. Collective. WEFT_ERR_USAGE names the values that are allowed if this one is
+ * not, WEFT_ERR_INTERNAL two values if ranks pass different ones; nothing has changed then.
+ */
+weft_status gnn_halo_tune(gnn_halo *halo, int delay);
+/* Returns the delay in force. */
+int gnn_halo_delay(const gnn_halo *halo);
+/*
  * x [n_local, width], for the time between both as in comm/halo.h; a forward leg without exchange makes the rows of
  * replicas zero. backward: x holds gradients. A delayed leg must have been foreseen. Collective.
  * WEFT_ERR_UNSUPPORTED: HALO_REVERSE_MAX in a training pass that does not exchange everything as it is: a maximum of

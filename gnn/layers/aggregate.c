@@ -162,6 +162,17 @@ weft_status gnn_aggregator_state_buffers(gnn_aggregator *aggregator, const sync_
     return WEFT_OK;
 }
 
+weft_status gnn_aggregator_tune_delay(gnn_aggregator *aggregator, int delay)
+{
+    gnn_halo *halo[GNN_HALOS];
+    const int halos = aggregate_list_halos(aggregator, halo);
+    assert(aggregator->state != GNN_AGGREGATOR_BEGUN);
+    for (int i = 0; i < halos; ++i) {
+        WEFT_TRY(gnn_halo_tune(halo[i], delay));
+    }
+    return WEFT_OK;
+}
+
 weft_status gnn_aggregator_restored(gnn_aggregator *aggregator)
 {
     gnn_halo *halo[GNN_HALOS];

@@ -367,13 +367,14 @@ typedef enum hal_op {
 /* The shape of one call of an operation, for plans of memory. */
 struct hal_scratch_shape {
     hal_op op;
-    weft_dtype dtype;   /* type of the result */
-    int64_t rows, cols; /* shape of the result; shape of the input for sums over rows, losses, counts and selections */
-    int64_t selected;   /* select_largest: most elements that it selects */
-    int64_t terms;      /* products: length of a sum */
-    int64_t heads;      /* attention: number of heads */
-    int64_t sources;    /* spmm_run: rows of x */
-    int64_t edges;      /* spmm_run: entries of the matrix, no two of them in one place */
+    weft_dtype dtype; /* type of the result */
+    int64_t rows,
+        cols;         /* shape of the result; of the input for sums by row, losses, counts, selections, group factor */
+    int64_t selected; /* select_largest: most elements that it selects */
+    int64_t terms;    /* products: length of a sum; geqrf: rows of one matrix */
+    int64_t heads;    /* attention: number of heads */
+    int64_t sources;  /* spmm_run: rows of x */
+    int64_t edges;    /* spmm_run: entries of the matrix, no two of them in one place */
     /* conv_forward, for all three passes: arguments of conv_create; the fields above, but op, are not read */
     const hal_conv_shape *conv;
     const int64_t *images;

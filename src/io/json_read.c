@@ -10,6 +10,7 @@
  */
 #include <inttypes.h>
 #include <stdbool.h>
+#include <math.h>
 #include <string.h>
 
 #include <xxhash.h>

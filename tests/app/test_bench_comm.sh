@@ -52,6 +52,26 @@ ranks 2 "$weft" bench comm --quiet --sizes 64..256 --algorithms ring,auto --repe
 ranks 4 "$weft" bench comm --quiet --ranks-per-node 2 --sizes 4K --repeats 1 >out.md || fail "Markdown"
 grep -q '^op: allreduce; ranks: 4; nodes: 2; ' out.md && grep -q '| VALID |$' out.md || fail "Markdown: $(cat out.md)"
 
+# ---- a vector in shares: on one node ranks meet in shared memory, on nodes of their own they send what cut.h says ----
+for op in allgather bcast reducescatter; do
+    ranks 3 "$weft" bench comm --quiet --op $op --ranks-per-node 1 --sizes 12,96K --repeats 2 --format json >out.json 2>err ||
+        fail "$op: $(cat err)"
+    python3 - out.json $op <<'CHECK' || fail "JSON of $op: $(cat out.json)"
+import json, sys
+table, op, P = json.load(open(sys.argv[1])), sys.argv[2], 3
+assert [r["bytes"] for r in table["rows"]] == [12, 98304]
+for r in table["rows"]:
+    M = r["bytes"]
+    assert r["valid"] is True and r["op"] == op and r["ranks"] == r["nodes"] == P and r["n"] == 2, r
+    sent = {"allgather": (P - 1) * M // P, "reducescatter": M - M // P}.get(op)  # every rank's
+    assert r["bytes_sent"] == (2 * M if op == "bcast" else sent), r  # the root has two children of three ranks
+    assert r["messages"] == 2 and r["shared_bytes"] == 0, r
+CHECK
+done
+ranks 2 "$weft" bench comm --quiet --op bcast --sizes 4K --repeats 1 >out.md || fail "bcast on a node"
+ranks 2 "$weft" bench comm --quiet --op bcast --algorithms ring --sizes 4K 2>err && fail "--algorithms of bcast was taken"
+grep -q -- "--algorithms does not go with --op bcast" err || fail "--algorithms of bcast: $(cat err)"
+
 # ---- whole modes: all of them valid on three ranks, each a node of its own ----
 # The exchange is named, as one that is chosen sends dense what this machine's model takes to be faster dense.
 for overlap in backward split; do

@@ -355,6 +355,55 @@ static void expect_selection(int64_t elements, int64_t k, int64_t most, bool exa
     weft_hal_close(hal);
 }
 
+/* Factorisations by the imitated library (an even number of columns) and by kernels of our own. */
+static void expect_factors(int64_t n)
+{
+    enum { MATRICES = 3 };
+    const int64_t m = 2 * n + 1;
+    const hal_op ops[] = {HAL_OP_potrf, HAL_OP_potri, HAL_OP_potrs, HAL_OP_syevd, HAL_OP_geqrf};
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; ++i) {
+        weft_hal *hal;
+        const int64_t rows = ops[i] == HAL_OP_geqrf ? m : n;
+        open_device("cuda", "1", "1000000000", &hal, WEFT_OK);
+        double *of_a = filled(hal, (size_t)(MATRICES * rows * n) * sizeof *of_a);
+        double *of_x = filled(hal, (size_t)(MATRICES * n * n) * sizeof *of_x);
+        double *of_values = filled(hal, (size_t)(MATRICES * n) * sizeof *of_values);
+        const hal_mat a = hal_mat_of(of_a, WEFT_DTYPE_F64, MATRICES * rows, n, n);
+        const hal_mat x = hal_mat_of(of_x, WEFT_DTYPE_F64, MATRICES * n, n, n);
+        const hal_mat values = hal_mat_of(of_values, WEFT_DTYPE_F64, MATRICES, n, n);
+        const hal_mat info = hal_mat_of(filled(hal, MATRICES * sizeof(int32_t)), WEFT_DTYPE_I32, MATRICES, 1, 1);
+        const uint64_t before = workspace();
+        switch (ops[i]) {
+        case HAL_OP_potrf:
+            ASSERT_OK(hal_potrf(hal, &(hal_potrf_args){.a = a, .info = info}));
+            break;
+        case HAL_OP_potri:
+            ASSERT_OK(hal_potri(hal, &(hal_potri_args){.a = a}));
+            break;
+        case HAL_OP_potrs:
+            ASSERT_OK(hal_potrs(hal, &(hal_potrs_args){.a = a, .x = x}));
+            break;
+        case HAL_OP_syevd:
+            ASSERT_OK(hal_syevd(hal, &(hal_syevd_args){.a = a, .vectors = x, .values = values, .info = info}));
+            break;
+        default:
+            ASSERT_OK(hal_geqrf(hal, &(hal_geqrf_args){.a = a, .r = x, .info = info}));
+        }
+        const uint64_t took = workspace() - before;
+        const hal_scratch_shape shape = {
+            .op = ops[i], .dtype = WEFT_DTYPE_F64, .rows = MATRICES * rows, .cols = n, .terms = m};
+        if (took != hal->mem.scratch(hal, &shape)) {
+            fail_msg("factorisation %zu of %ld columns: %lu bytes where %lu were foretold", i, (long)n,
+                     (unsigned long)took, (unsigned long)hal->mem.scratch(hal, &shape));
+        }
+        hal->mem.free(hal, of_a);
+        hal->mem.free(hal, of_x);
+        hal->mem.free(hal, of_values);
+        hal->mem.free(hal, info.data);
+        weft_hal_close(hal);
+    }
+}
+
 static void test_foretold(void **state)
 {
     (void)state;
@@ -367,6 +416,8 @@ static void test_foretold(void **state)
     expect_gemm(WEFT_DTYPE_F32, 16, 16); /* an odd sum of sizes: not the library's */
     expect_gemm(WEFT_DTYPE_F32, 100, 48);
     expect_gemm(WEFT_DTYPE_F64, 130, 70);
+    expect_factors(8);
+    expect_factors(9);
     expect_conv(3, 4, 3, true); /* of these the imitated cuDNN makes one number of images each */
     expect_conv(4, 4, 3, false);
     expect_conv(8, 16, 1, true); /* products */

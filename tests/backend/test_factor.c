@@ -242,6 +242,37 @@ static void check_grams(const trial *t)
     free(packed);
 }
 
+/* The sums of float64 have the same bits for every number of threads, of rows as they lie and of patches. */
+static void test_gram_bits(void **state)
+{
+    (void)state;
+    enum { ROWS = 600, COLS = 75, PATCH = 36, CELLS = COLS * (COLS + 1) / 2, TAPS = PATCH * (PATCH + 1) / 2 };
+    trial t = {.dtype = WEFT_DTYPE_F64};
+    static double sum[2][CELLS], taps[2][TAPS];
+    void *x = ruled(&t, 7, ROWS, COLS);
+    for (int i = 0; i < 2; ++i) {
+        ASSERT_OK(weft_hal_open("cpu", i == 0 ? 1 : THREADS, &t.hal));
+        ASSERT_OK(hal_gram(
+            t.hal,
+            &(hal_gram_args){.x = mat_of(&t, x, ROWS, COLS), .packed = mat_of(&t, sum[i], 1, CELLS), .alpha = 0.5}));
+        ASSERT_OK(hal_patch_gram(t.hal, &(hal_patch_gram_args){.x = mat_of(&t, x, 50 * 9 * 8, 4),
+                                                               .packed = mat_of(&t, taps[i], 1, TAPS),
+                                                               .shape = {.height = 9,
+                                                                         .width = 8,
+                                                                         .in = 4,
+                                                                         .groups = 1,
+                                                                         .kernel = {3, 3},
+                                                                         .stride = {1, 1},
+                                                                         .dilation = {1, 1},
+                                                                         .pad = {{1, 1}, {1, 1}}},
+                                                               .alpha = 1.0}));
+        weft_hal_close(t.hal);
+    }
+    assert_memory_equal(sum[1], sum[0], sizeof sum[0]);
+    assert_memory_equal(taps[1], taps[0], sizeof taps[0]);
+    free(x);
+}
+
 static void check_histogram(const trial *t)
 {
     enum { ROWS = 5000, FEATURES = 20, CELLS = 2 * HAL_BINS * FEATURES };
@@ -425,9 +456,13 @@ static int run_with(const char *wish)
     const pid_t child = fork();
     if (child == 0) {
         (void)setenv("WEFT_LAPACK", wish, 1);
-        struct CMUnitTest tests[] = {
-            cmocka_unit_test(test_cpu), cmocka_unit_test(test_threads),        cmocka_unit_test(test_description),
-            cmocka_unit_test(test_ref), cmocka_unit_test(test_long_histogram), cmocka_unit_test(test_grouped_patches)};
+        struct CMUnitTest tests[] = {cmocka_unit_test(test_cpu),
+                                     cmocka_unit_test(test_threads),
+                                     cmocka_unit_test(test_description),
+                                     cmocka_unit_test(test_ref),
+                                     cmocka_unit_test(test_long_histogram),
+                                     cmocka_unit_test(test_grouped_patches),
+                                     cmocka_unit_test(test_gram_bits)};
         char word[8];
         snprintf(word, sizeof word, "%s", wish);
         tests[2].initial_state = word;

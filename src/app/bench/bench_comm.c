@@ -67,14 +67,27 @@ static weft_status begin(comm_bench *bench, const comm_bench_op *op)
                                                          .columns = op->columns});
 }
 
+/* The algorithms that are measured, by the choices of the operation. */
+static weft_status find_names(comm_bench *bench, const comm_bench_op *op)
+{
+    const weft_options *options = bench->context->options;
+    const bool asked = option_is_set(options, OPT_ALGORITHMS);
+    if (op->choices == OPTION_NONE) {
+        WEFT_CHECK(!asked, WEFT_ERR_USAGE, "--algorithms does not go with --op %s, which has one",
+                   option_text(options, OPT_OP));
+        bench->names.count = 1;
+        return WEFT_OK;
+    }
+    return bench_names_parse("--algorithms", op->all && !asked ? "all" : option_text(options, OPT_ALGORITHMS),
+                             option_row_in(options, op->choices)->choices, &bench->names);
+}
+
 static weft_status run_op(comm_bench *bench, const comm_bench_op *op)
 {
     const weft_options *options = bench->context->options;
-    const bool all = op->all && !option_is_set(options, OPT_ALGORITHMS);
     bench->repeats = (int)option_int(options, OPT_REPEATS);
     WEFT_TRY(bench_sizes_parse(option_text(options, OPT_SIZES), bench->size, &bench->sizes));
-    WEFT_TRY(bench_names_parse("--algorithms", all ? "all" : option_text(options, OPT_ALGORITHMS),
-                               option_row_in(options, op->choices)->choices, &bench->names));
+    WEFT_TRY(find_names(bench, op));
     WEFT_TRY(op->check != NULL ? op->check(bench) : WEFT_OK);
     WEFT_TRY(begin(bench, op));
     for (int i = 0; i < bench->sizes; i++) {
@@ -85,9 +98,10 @@ static weft_status run_op(comm_bench *bench, const comm_bench_op *op)
 
 static weft_status run(comm_bench *bench, app_context *context)
 {
-    static const comm_bench_op *const ops[] = {[BENCH_OP_ALLREDUCE] = &bench_comm_allreduce,
-                                               [BENCH_OP_SYNC] = &bench_comm_sync,
-                                               [BENCH_OP_SELECT] = &bench_comm_select};
+    static const comm_bench_op *const ops[] = {
+        [BENCH_OP_ALLREDUCE] = &bench_comm_allreduce, [BENCH_OP_ALLGATHER] = &bench_comm_shares,
+        [BENCH_OP_BCAST] = &bench_comm_shares,        [BENCH_OP_REDUCESCATTER] = &bench_comm_shares,
+        [BENCH_OP_SYNC] = &bench_comm_sync,           [BENCH_OP_SELECT] = &bench_comm_select};
     bench->context = context;
     WEFT_TRY(comm_setup(context, true));
     return run_op(bench, ops[option_choice(context->options, OPT_OP)]);

@@ -18,7 +18,7 @@ typedef struct comm_bench {
 
 /* An operation of --op. Its functions are collective. */
 typedef struct comm_bench_op {
-    option_id choices; /* whose choices --algorithms names */
+    option_id choices; /* whose choices --algorithms names; OPTION_NONE: there is one algorithm */
     bool all;          /* all of them are measured without --algorithms */
     const table_column *column;
     int columns;
@@ -26,7 +26,7 @@ typedef struct comm_bench_op {
     weft_status (*run)(comm_bench *bench, int64_t bytes); /* measures vectors of a size and adds their rows */
 } comm_bench_op;
 
-extern const comm_bench_op bench_comm_allreduce, bench_comm_sync, bench_comm_select;
+extern const comm_bench_op bench_comm_allreduce, bench_comm_shares, bench_comm_sync, bench_comm_select;
 
 /* Returns the seconds that a row shows. worst: the error over its bound; above 1 the result is wrong, which is counted,
  * and the row shows no seconds. */

@@ -26,7 +26,13 @@ typedef enum score_split { SCORE_SPLITS(CHOICE_VALUE) } score_split;
 typedef enum scaling_device_name { SCALING_DEVICES(CHOICE_VALUE) } scaling_device_name;
 
 /* What `weft bench comm` measures. */
-#define BENCH_OPS(X) X(BENCH_OP_ALLREDUCE, "allreduce") X(BENCH_OP_SYNC, "sync") X(BENCH_OP_SELECT, "select")
+#define BENCH_OPS(X)                                                                                                   \
+    X(BENCH_OP_ALLREDUCE, "allreduce")                                                                                 \
+    X(BENCH_OP_ALLGATHER, "allgather")                                                                                 \
+    X(BENCH_OP_BCAST, "bcast")                                                                                         \
+    X(BENCH_OP_REDUCESCATTER, "reducescatter")                                                                         \
+    X(BENCH_OP_SYNC, "sync")                                                                                           \
+    X(BENCH_OP_SELECT, "select")
 typedef enum bench_op { BENCH_OPS(CHOICE_VALUE) } bench_op;
 
 #endif

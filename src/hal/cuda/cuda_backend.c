@@ -124,13 +124,28 @@ static weft_status stream_sync(weft_hal *hal)
 
 /* ---- operations -------------------------------------------------------------------------------------------------- */
 
+/* Refuses what the operation itself has no rules for, before anything is launched. */
+static weft_status check_op(hal_op op, const void *args)
+{
+    switch (op) {
+    case HAL_OP_spmm_run:
+        return cuda_check_spmm(args);
+    case HAL_OP_patch_gram:
+        return hal_patch_gram_check(args);
+    case HAL_OP_histogram:
+        return hal_histogram_check(args);
+    default:
+        return cuda_check_image(op, args);
+    }
+}
+
 static weft_status run_op(weft_hal *hal, hal_op op, const void *args,
                           int (*launch)(cuda_queue *queue, const void *args))
 {
     cuda_state *state = cuda_state_of(hal);
     weft_dtype dtype;
     WEFT_TRY(hal_op_type(op, args, &dtype));
-    WEFT_TRY(op == HAL_OP_spmm_run ? cuda_check_spmm(args) : cuda_check_image(op, args));
+    WEFT_TRY(check_op(op, args));
     WEFT_TRY(cuda_enter(hal));
     WEFT_TRY(cuda_check(hal_op_name(op), cuda_order_begin_op(state, op, args)));
     WEFT_TRY(cuda_check(hal_op_name(op), launch(&state->queue, args)));
@@ -146,30 +161,35 @@ static weft_status run_op(weft_hal *hal, hal_op op, const void *args,
     {                                                                                                                  \
         return run_op(hal, HAL_OP_##name, args, launch_##name);                                                        \
     }
-/* The groups that have kernels make x of it. Slots of the others stay empty for stubs that name
- * the operation. */
-#define IF_dense(x)     x
-#define IF_nn(x)        x
-#define IF_image(x)     x
-#define IF_sparse(x)    x
-#define IF_attention(x) x
-#define IF_optim(x)     x
-#define IF_pack(x)      x
-#define IF_maximum(x)   x
-#define IF_factor(x)
-#define IF_tree(x)
-
-#define HAL_OP(group, name, flops, operands, ...) IF_##group(RUNS(name))
+#define HAL_OP(group, name, flops, operands, ...) RUNS(name)
 #include "hal/ops.def"
 
 /* ---- scratch memory ---------------------------------------------------------------------------------------------- */
 
-/* Of one of the kernels; those that are not named take none, or a few KB. */
+static size_t factor_scratch(const weft_hal *hal, const hal_scratch_shape *s, cuda_solver_call call)
+{
+    return cuda_scratch_factor(&cuda_state_of(hal)->queue, call, s->rows, s->cols, s->terms, s->dtype);
+}
+
+/* Scratch memory of one operation. Operations that are not named take none, or a few KB. */
 static size_t kernel_scratch(const weft_hal *hal, const hal_scratch_shape *s)
 {
     switch (s->op) {
     case HAL_OP_gemm:
         return cuda_scratch_gemm(s->rows, s->cols, s->terms, true);
+    case HAL_OP_gram:
+    case HAL_OP_patch_gram:
+        return cuda_scratch_gram(s->rows, s->cols, s->dtype == WEFT_DTYPE_F64);
+    case HAL_OP_potrf:
+        return factor_scratch(hal, s, CUDA_SOLVER_POTRF);
+    case HAL_OP_potri:
+        return factor_scratch(hal, s, CUDA_SOLVER_POTRI);
+    case HAL_OP_potrs:
+        return factor_scratch(hal, s, CUDA_SOLVER_POTRS);
+    case HAL_OP_syevd:
+        return factor_scratch(hal, s, CUDA_SOLVER_SYEVD);
+    case HAL_OP_geqrf:
+        return factor_scratch(hal, s, CUDA_SOLVER_GEQRF);
     case HAL_OP_col_sum:
     case HAL_OP_bn_stats:
     case HAL_OP_bn_backward_stats:
@@ -288,8 +308,7 @@ weft_status hal_open_cuda(weft_hal *hal, int threads, const char *argument)
     hal->mem.scratch = mem_scratch;
     cuda_sparse_ops(&hal->sparse);
     cuda_image_ops(&hal->image);
-#define FILL(name)                                hal->op.name = run_##name;
-#define HAL_OP(group, name, flops, operands, ...) IF_##group(FILL(name))
+#define HAL_OP(group, name, flops, operands, ...) hal->op.name = run_##name;
 #include "hal/ops.def"
     return WEFT_OK;
 }

@@ -126,8 +126,10 @@ void cuda_devices_build(char *text, size_t bytes)
     }
     if (used > 0 && (size_t)used < bytes) {
         char convolutions[64];
+        char factorisations[64];
         cuda_blas_library(library, sizeof library);
         cuda_dnn_library(convolutions, sizeof convolutions);
-        snprintf(text + used, bytes - (size_t)used, ", %s, %s", library, convolutions);
+        cuda_solver_library(factorisations, sizeof factorisations);
+        snprintf(text + used, bytes - (size_t)used, ", %s, %s, %s", library, convolutions, factorisations);
     }
 }

@@ -16,7 +16,8 @@
 #include "support/graphs.h"
 #include "support/test.h"
 
-enum { VERTICES = 200, EDGES = 900, WIDTH = 5, PASSES = 14, EVALUATED = 4, RESTARTED = 10 };
+enum { VERTICES = 200, EDGES = 900, WIDTH = 5, PASSES = 14, EVALUATED = 4, RESTARTED = 10, TUNED = 6, TUNED_BACK = 8 };
+enum { NOT_TUNED = -1 };
 
 /* Epochs of the passes: from 1 on, EVALUATED is an evaluation, and with pass RESTARTED another run begins. */
 static int epoch_of(int pass)
@@ -29,6 +30,7 @@ typedef struct setting {
     weft_partition partition;
     const char *backend;
     gnn_aggregator_options options;
+    int tuned;                           /* from pass TUNED on the delay, or NOT_TUNED; it is the first again later */
     int foreseen;                        /* sums of a pass that are announced: forward, then transposed */
     float (*result)[2][VERTICES][WIDTH]; /* [PASSES] forward, transposed; written by roots */
     int64_t staleness[PASSES];
@@ -75,6 +77,10 @@ static weft_status run_passes(weft_comm *comm, weft_hal *hal, const weft_part *p
         /* An evaluation stands in the epoch of the training pass before it. */
         const gnn_halo_pass begun = {.training = training,
                                      .epoch = epoch_of(pass) - (pass >= EVALUATED && pass < RESTARTED)};
+        if (s->tuned != NOT_TUNED && (pass == TUNED || pass == TUNED_BACK)) {
+            const int delay = pass == TUNED ? s->tuned : s->options.halo.delay;
+            WEFT_TRY_GOTO(gnn_aggregator_tune_delay(&a, delay), status, done);
+        }
         WEFT_TRY_GOTO(gnn_aggregator_start_pass(&a, &begun), status, done);
         WEFT_TRY_GOTO(run_direction(&a, part, s, pass, 0, &x, &out), status, done);
         WEFT_TRY_GOTO(run_direction(&a, part, s, pass, 1, &x, &out), status, done);
@@ -109,18 +115,32 @@ static weft_status run_rank(weft_comm *comm, void *argument)
 
 /* ---- the oracle -------------------------------------------------------------------------------------------------- */
 
+static bool is_tuned(const setting *s, int pass)
+{
+    return s->tuned != NOT_TUNED && pass >= TUNED && pass < TUNED_BACK;
+}
+
+/* The last pass, up to this one, in which every row travelled as when a run begins. */
+static int first_of(const setting *s, int pass)
+{
+    const int tuned = s->tuned == NOT_TUNED ? 0 : pass >= TUNED_BACK ? TUNED_BACK : pass >= TUNED ? TUNED : 0;
+    return pass >= RESTARTED ? RESTARTED : tuned;
+}
+
 /* The pass in which the row of v travelled last, for somebody who computes in `pass`. */
 static int refreshed(const setting *s, int pass, int transposed, int64_t v)
 {
     const gnn_halo_options *halo = &s->options.halo;
     const int bins = halo->delay > 1 ? halo->delay : 1;
-    if (pass == EVALUATED || (bins <= 1 && !halo->hidden) || (transposed && halo->fresh_gradients)) {
+    const int delay = is_tuned(s, pass) ? s->tuned : halo->delay;
+    const bool exact = delay == 0 || (delay == 1 && !halo->hidden);
+    if (pass == EVALUATED || exact || (transposed && halo->fresh_gradients)) {
         return pass;
     }
-    const int first = pass < RESTARTED ? 0 : RESTARTED;
+    const int first = first_of(s, pass);
     for (int p = pass - (halo->hidden ? 1 : 0); p > first; --p) {
         const int epoch = epoch_of(p) - (p > EVALUATED && p < RESTARTED);
-        if (p != EVALUATED && epoch % bins == halo_bin_of(v, bins)) {
+        if (p != EVALUATED && epoch % delay == halo_bin_of(v, bins) % delay) {
             return p;
         }
     }
@@ -177,17 +197,21 @@ static void expect(const setting *s, int pass, int transposed, double (*sum)[WID
     }
 }
 
-static void check_setting(setting *s, int ranks, const char *method)
+/* The results stay with the caller. */
+static void run_setting(setting *s, int ranks, const char *method)
 {
-    const weft_graph *g = &s->graph->graph;
     const partition_options cut = {.method = method, .parts = ranks, .seed = 1, .balance = 1.1, .threads = 1};
     partition_report report;
-    double sum[VERTICES][WIDTH];
     s->result = calloc(PASSES, sizeof *s->result);
     s->options.forms.max_width = WIDTH;
     s->foreseen = 2;
-    ASSERT_OK(partition_compute(g, &cut, &s->partition, &report));
+    ASSERT_OK(partition_compute(&s->graph->graph, &cut, &s->partition, &report));
     ASSERT_OK(comm_thread_run(ranks, run_rank, s));
+}
+
+static void compare_setting(const setting *s, int ranks, const char *method)
+{
+    double sum[VERTICES][WIDTH];
     for (int i = 0; i < PASSES * 2 * VERTICES; ++i) {
         const int pass = i / (2 * VERTICES), transposed = i / VERTICES % 2, v = i % VERTICES;
         if (v == 0) {
@@ -202,8 +226,19 @@ static void check_setting(setting *s, int ranks, const char *method)
             }
         }
     }
+}
+
+static void free_setting(setting *s)
+{
     partition_destroy(&s->partition);
     free(s->result);
+}
+
+static void check_setting(setting *s, int ranks, const char *method)
+{
+    run_setting(s, ranks, method);
+    compare_setting(s, ranks, method);
+    free_setting(s);
 }
 
 static void check_delays(bool undirected, bool hidden)
@@ -212,7 +247,7 @@ static void check_delays(bool undirected, bool hidden)
     static const char *const backends[] = {"cpu", "shadow", "ref"};
     test_graph graph = test_graph_random(VERTICES, EDGES, undirected, 5);
     for (int k = 0; k < 12; ++k) {
-        setting s = {.graph = &graph, .backend = backends[k % 3]};
+        setting s = {.graph = &graph, .backend = backends[k % 3], .tuned = NOT_TUNED};
         s.options.normalisation = k % 2 == 0 ? GNN_NORM_MEAN : GNN_NORM_SYMMETRIC;
         s.options.overlap = k % 4 < 2 ? HALO_OVERLAP_ON : HALO_OVERLAP_OFF;
         s.options.halo.delay = 1 + k % 5;
@@ -254,7 +289,11 @@ static void test_unforeseen(void **state)
     test_graph graph = test_graph_random(VERTICES, EDGES, true, 5);
     const partition_options cut = {.method = "random", .parts = 2, .seed = 1, .balance = 1.1, .threads = 1};
     partition_report report;
-    setting s = {.graph = &graph, .backend = "cpu", .options.forms.max_width = WIDTH, .options.halo.delay = 2};
+    setting s = {.graph = &graph,
+                 .backend = "cpu",
+                 .tuned = NOT_TUNED,
+                 .options.forms.max_width = WIDTH,
+                 .options.halo.delay = 2};
     s.result = calloc(PASSES, sizeof *s.result);
     ASSERT_OK(partition_compute(&graph.graph, &cut, &s.partition, &report));
     for (s.foreseen = 0; s.foreseen < 2; ++s.foreseen) {
@@ -266,12 +305,77 @@ static void test_unforeseen(void **state)
     test_graph_free(&graph);
 }
 
+/* ---- a delay that changes while the job runs --------------------------------------------------------------------- */
+
+/* Every legal pair of delays follows the schedule; where the delay becomes 0, or 1, sums have the bits of a job that is
+ * exact. */
+static void test_tuned(void **state)
+{
+    (void)state;
+    static const struct {
+        int delay, tuned;
+        bool hidden;
+    } cases[] = {{4, 0, false}, {4, 2, false}, {5, 3, false}, {4, 1, false}, {3, 3, false},
+                 {0, 1, false}, {4, 0, true},  {4, 4, true},  {1, 0, true},  {1, 1, true}};
+    test_graph graph = test_graph_random(VERTICES, EDGES, true, 5);
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
+        const char *method = k % 2 == 0 ? "random" : "libra";
+        setting s = {.graph = &graph, .backend = k % 3 == 0 ? "shadow" : "cpu", .tuned = cases[k].tuned};
+        s.options.halo.delay = cases[k].delay;
+        s.options.halo.hidden = cases[k].hidden;
+        s.options.overlap = k % 2 == 0 ? HALO_OVERLAP_ON : HALO_OVERLAP_OFF;
+        run_setting(&s, 4, method);
+        compare_setting(&s, 4, method);
+        if (cases[k].tuned == 0 || (cases[k].tuned == 1 && !cases[k].hidden)) {
+            setting exact = {.graph = &graph, .backend = s.backend, .tuned = NOT_TUNED};
+            exact.options.overlap = s.options.overlap;
+            run_setting(&exact, 4, method);
+            assert_memory_equal(s.result[TUNED], exact.result[TUNED], (TUNED_BACK - TUNED) * sizeof *s.result);
+            assert_int_equal(s.staleness[TUNED_BACK - 1], 0);
+            free_setting(&exact);
+        }
+        free_setting(&s);
+    }
+    test_graph_free(&graph);
+}
+
+/* A delay that a halo cannot have is refused on all ranks by name, value and limit, and changes nothing. */
+static void test_tuned_wrongly(void **state)
+{
+    (void)state;
+    static const struct {
+        int delay, tuned;
+        bool hidden, none;
+        const char *text;
+    } cases[] = {{4, 5, false, false, "--delay 5: expected a whole number from 0 to 4"},
+                 {4, -2, false, false, "--delay -2: expected a whole number from 0 to 4"},
+                 {4, 2, true, false, "--delay 2: expected 0, or 4 with --halo-overlap epoch"},
+                 {0, 2, false, false, "--delay 2: expected a whole number from 0 to 1"},
+                 {4, 3, false, true, "--delay 3: expected a whole number from 0 to 1"}};
+    test_graph graph = test_graph_random(VERTICES, EDGES, true, 5);
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
+        const partition_options cut = {.method = "random", .parts = 2, .seed = 1, .balance = 1.1, .threads = 1};
+        partition_report report;
+        setting s = {.graph = &graph, .backend = "cpu", .tuned = cases[k].tuned, .foreseen = 2};
+        s.options.forms.max_width = WIDTH;
+        s.options.halo.delay = cases[k].delay;
+        s.options.halo.hidden = cases[k].hidden;
+        s.options.halo.none = cases[k].none;
+        s.result = calloc(PASSES, sizeof *s.result);
+        ASSERT_OK(partition_compute(&graph.graph, &cut, &s.partition, &report));
+        ASSERT_STATUS(comm_thread_run(2, run_rank, &s), WEFT_ERR_USAGE);
+        ASSERT_MESSAGE(cases[k].text);
+        free_setting(&s);
+    }
+    test_graph_free(&graph);
+}
+
 static void test_no_halo(void **state)
 {
     (void)state;
     for (int k = 0; k < 4; ++k) {
         test_graph graph = test_graph_random(VERTICES, EDGES, k % 2 == 0, 7);
-        setting s = {.graph = &graph, .backend = k < 2 ? "cpu" : "shadow"};
+        setting s = {.graph = &graph, .backend = k < 2 ? "cpu" : "shadow", .tuned = NOT_TUNED};
         s.options.normalisation = k < 2 ? GNN_NORM_MEAN : GNN_NORM_SYMMETRIC;
         s.options.overlap = k % 2 == 0 ? HALO_OVERLAP_ON : HALO_OVERLAP_OFF;
         s.options.halo.none = true;
@@ -382,6 +486,7 @@ static void test_drawn_rows(void **state)
         memset(&d, 0, sizeof d);
         d.s.backend = k == 3 ? "shadow" : "cpu";
         d.s.graph = &graph;
+        d.s.tuned = NOT_TUNED;
         d.s.options = (gnn_aggregator_options){.forms.max_width = WIDTH,
                                                .normalisation = k % 2 == 0 ? GNN_NORM_MEAN : GNN_NORM_SYMMETRIC,
                                                .overlap = k < 2 ? HALO_OVERLAP_ON : HALO_OVERLAP_OFF,
@@ -427,7 +532,8 @@ int main(void)
         cmocka_unit_test(test_delay_undirected), cmocka_unit_test(test_delay_directed),
         cmocka_unit_test(test_hidden),           cmocka_unit_test(test_no_halo),
         cmocka_unit_test(test_drawn_rows),       cmocka_unit_test(test_bins_are_even),
-        cmocka_unit_test(test_unforeseen),
+        cmocka_unit_test(test_unforeseen),       cmocka_unit_test(test_tuned),
+        cmocka_unit_test(test_tuned_wrongly),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

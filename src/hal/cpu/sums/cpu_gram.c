@@ -1,5 +1,6 @@
 /*
- * hal/cpu/sums/cpu_gram.c: sums of products of rows, in float32, over the kernels of kernels_gemm_body.h.
+ * hal/cpu/sums/cpu_gram.c: sums of products of rows: in float32 over the kernels of kernels_gemm_body.h, in float64 by
+ * tiles of the sum, which have the same bits for every number of threads.
  *
  *    columns in strips of 64: strip J of the rows is packed, and rows of the sum from J on grow by x[:, J..]^T x[:, J]
  *    +---+
@@ -27,15 +28,17 @@
 enum {
     STRIP = 64,            /* columns that are packed at once */
     STEP = 96,             /* rows that stay in the cache */
+    WIDE_TILE = 32,        /* rows and columns of a tile in float64 */
     NARROW = 512,          /* columns up to which every thread has a sum of its own */
     CHUNK_FLOATS = 1 << 21 /* of the rows that are made at once for all threads */
 };
 
 typedef struct gram_source gram_source;
 struct gram_source {
-    /* Makes rows [first, first + count) in `to`, cols floats each; NULL: `direct` has them, ld floats apart. */
-    void (*make)(const gram_source *from, int64_t first, int64_t count, float *to);
-    const float *direct;
+    /* Makes rows [first, first + count) in `to`, cols numbers each, of float64 if x is, else of float32; NULL: `direct`
+     * has them, ld numbers apart. */
+    void (*make)(const gram_source *from, int64_t first, int64_t count, void *to);
+    const void *direct;
     int64_t ld, rows, cols;
     const int32_t *index; /* [rows] rows of x or patches; NULL: all in order */
     const hal_mat *x;
@@ -54,41 +57,51 @@ typedef struct gram_step {
 
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
 
-static void make_rows(const gram_source *from, int64_t first, int64_t count, float *to)
+/* Bytes of a number that is summed. */
+static size_t cell_of(const gram_source *from)
 {
-    for (int64_t r = 0; r < count; ++r, to += from->cols) {
-        const int64_t row = from->index != NULL ? from->index[first + r] : first + r;
-        assert(row >= 0 && row < from->x->rows);
-        if (from->x->dtype == WEFT_DTYPE_BF16) {
-            const uint16_t *cells = (const uint16_t *)from->x->source + row * from->x->ld;
-            for (int64_t j = 0; j < from->cols; ++j) {
-                to[j] = bf16_to_float(cells[j]);
-            }
-        } else {
-            memcpy(to, (const float *)from->x->source + row * from->x->ld, (size_t)from->cols * sizeof *to);
+    return from->x->dtype == WEFT_DTYPE_F64 ? sizeof(double) : sizeof(float);
+}
+
+/* The first `count` numbers of a row of x. Returns the place behind them in `to`. */
+static char *make_cells(const gram_source *from, int64_t row, int64_t count, char *to)
+{
+    const size_t bytes = (size_t)count * cell_of(from);
+    assert(row >= 0 && row < from->x->rows);
+    if (from->x->dtype == WEFT_DTYPE_BF16) {
+        const uint16_t *cells = (const uint16_t *)from->x->source + row * from->x->ld;
+        for (int64_t j = 0; j < count; ++j) {
+            ((float *)(void *)to)[j] = bf16_to_float(cells[j]);
         }
+    } else {
+        memcpy(to, (const char *)from->x->source + (size_t)(row * from->x->ld) * cell_of(from), bytes);
+    }
+    return to + bytes;
+}
+
+static void make_rows(const gram_source *from, int64_t first, int64_t count, void *to)
+{
+    char *at = to;
+    for (int64_t r = 0; r < count; ++r) {
+        at = make_cells(from, from->index != NULL ? from->index[first + r] : first + r, from->cols, at);
     }
 }
 
 /* The channels of one pixel of a patch; zeros outside of the image. */
-static void make_pixel(const gram_source *from, int64_t image, int64_t y, int64_t x, float *to)
+static char *make_pixel(const gram_source *from, int64_t image, int64_t y, int64_t x, char *to)
 {
     const hal_conv_shape *s = from->shape;
-    const int64_t at = ((image * s->height + y) * s->width + x) * from->x->ld;
-    if (y < 0 || y >= s->height || x < 0 || x >= s->width) {
-        memset(to, 0, (size_t)s->in * sizeof *to);
-    } else if (from->x->dtype == WEFT_DTYPE_BF16) {
-        for (int64_t c = 0; c < s->in; ++c) {
-            to[c] = bf16_to_float(((const uint16_t *)from->x->source)[at + c]);
-        }
-    } else {
-        memcpy(to, (const float *)from->x->source + at, (size_t)s->in * sizeof *to);
+    if (y >= 0 && y < s->height && x >= 0 && x < s->width) {
+        return make_cells(from, (image * s->height + y) * s->width + x, s->in, to);
     }
+    memset(to, 0, (size_t)s->in * cell_of(from));
+    return to + (size_t)s->in * cell_of(from);
 }
 
-static void make_patches(const gram_source *from, int64_t first, int64_t count, float *to)
+static void make_patches(const gram_source *from, int64_t first, int64_t count, void *to)
 {
     const hal_conv_shape *s = from->shape;
+    char *at = to;
     int64_t extent[2];
     hal_conv_extent(s, extent);
     for (int64_t r = 0; r < count; ++r) {
@@ -97,8 +110,8 @@ static void make_patches(const gram_source *from, int64_t first, int64_t count, 
         const int64_t y = row / extent[1] % extent[0] * s->stride[0] - s->pad[0][0];
         const int64_t x = row % extent[1] * s->stride[1] - s->pad[1][0];
         for (int64_t ky = 0; ky < s->kernel[0]; ++ky) {
-            for (int64_t kx = 0; kx < s->kernel[1]; ++kx, to += s->in) {
-                make_pixel(from, image, y + ky * s->dilation[0], x + kx * s->dilation[1], to);
+            for (int64_t kx = 0; kx < s->kernel[1]; ++kx) {
+                at = make_pixel(from, image, y + ky * s->dilation[0], x + kx * s->dilation[1], at);
             }
         }
     }
@@ -126,7 +139,7 @@ static void add_rows(const gram_source *from, gram_step *step, int64_t begin, in
         if (from->make != NULL) {
             from->make(from, row, step->count, buffer);
         } else {
-            step->rows = from->direct + row * from->ld;
+            step->rows = (const float *)from->direct + row * from->ld;
         }
         for (int64_t column = 0; column < step->cols; column += STRIP) {
             add_strip(step, column);
@@ -161,6 +174,18 @@ static void sum_by_rows(const cpu_kernels *kernels, const gram_source *from, int
 static int64_t chunk_rows(int64_t cols)
 {
     return CHUNK_FLOATS / cols > STEP ? CHUNK_FLOATS / cols : STEP;
+}
+
+/* Rows [first, first + count) by all threads. */
+static void make_chunk(const gram_source *from, int64_t first, int64_t count, int parts, void *to)
+{
+#pragma omp parallel for schedule(static) num_threads(parts) if (parts > 1)
+    for (int part = 0; part < parts; ++part) {
+        int64_t begin = 0;
+        int64_t end = 0;
+        hal_split_rows(count, parts, part, &begin, &end);
+        from->make(from, first + begin, end - begin, (char *)to + (size_t)(begin * from->cols) * cell_of(from));
+    }
 }
 
 /* Strips of `count` rows, one a turn of the loop; which thread takes it makes no difference to its bits. */
@@ -200,16 +225,53 @@ static void sum_by_strips(const cpu_kernels *kernels, const gram_source *from, i
             chunk.rows = from->direct;
             chunk.ld = from->ld;
         } else {
-#pragma omp parallel for schedule(static) num_threads(parts) if (parts > 1)
-            for (int part = 0; part < parts; ++part) {
-                int64_t begin = 0;
-                int64_t end = 0;
-                hal_split_rows(chunk.count, parts, part, &begin, &end);
-                from->make(from, row + begin, end - begin, made + begin * n);
-            }
+            make_chunk(from, row, chunk.count, parts, made);
         }
         add_chunk(kernels, &chunk, parts, scratch);
         chunk.first = false;
+    }
+}
+
+/* ---- sums in float64 --------------------------------------------------------------------------------------------- */
+
+/* Tile (down, across) of the sum [n, n] grows by the products of `count` rows, in their order. */
+static void add_wide_tile(const double *rows, int64_t ld, int64_t count, int64_t n, int64_t down, int64_t across,
+                          double *sum)
+{
+    const int64_t height = smaller(WIDE_TILE, n - down);
+    const int64_t width = smaller(WIDE_TILE, n - across);
+    for (int64_t r = 0; r < count; ++r, rows += ld) {
+        for (int64_t i = 0; i < height; ++i) {
+            const double factor = rows[down + i];
+            double *to = sum + (down + i) * n + across;
+            for (int64_t j = 0; j < width; ++j) {
+                to[j] += factor * rows[across + j];
+            }
+        }
+    }
+}
+
+/* Which thread takes a tile makes no difference to its bits. made: STEP rows, if they are made. */
+static void sum_wide(const gram_source *from, int parts, double *made, double *sum)
+{
+    const int64_t n = from->cols;
+    const int64_t tiles = (n + WIDE_TILE - 1) / WIDE_TILE;
+    memset(sum, 0, (size_t)(n * n) * sizeof *sum);
+    for (int64_t row = 0; row < from->rows; row += STEP) {
+        const int64_t count = smaller(STEP, from->rows - row);
+        const double *rows = from->make != NULL ? made : (const double *)from->direct + row * from->ld;
+        const int64_t ld = from->make != NULL ? n : from->ld;
+        if (from->make != NULL) {
+            make_chunk(from, row, count, parts, made);
+        }
+#pragma omp parallel for schedule(dynamic, 1) num_threads(parts) if (parts > 1)
+        for (int64_t tile = 0; tile < tiles * tiles; ++tile) {
+            const int64_t down = tile / tiles;
+            const int64_t across = tile % tiles;
+            if (across <= down) {
+                add_wide_tile(rows, ld, count, n, down * WIDE_TILE, across * WIDE_TILE, sum);
+            }
+        }
     }
 }
 
@@ -224,28 +286,30 @@ static int64_t place_of(const gram_source *from, int64_t column)
 }
 
 /* packed = beta packed + alpha (the sums in their order) */
-static void pack_sums(weft_hal *hal, const gram_source *from, int sums, const float *sum, double alpha, double beta,
-                      float *packed)
+static void pack_sums(weft_hal *hal, const gram_source *from, int sums, const void *sum, double alpha, double beta,
+                      const hal_mat *packed)
 {
+    const bool wide = from->x->dtype == WEFT_DTYPE_F64;
     const int64_t n = from->cols;
     const int parts = cpu_parts(hal, n * n * sums);
 #pragma omp parallel for schedule(static, 16) num_threads(parts) if (parts > 1)
     for (int64_t i = 0; i < n; ++i) {
-        float *to = packed + hal_triangle(i);
         const int64_t row = place_of(from, i);
         for (int64_t j = 0; j <= i; ++j) {
             const int64_t col = place_of(from, j);
-            const float *at = row > col ? sum + row * n + col : sum + col * n + row;
+            const int64_t at = row > col ? row * n + col : col * n + row;
+            const int64_t to = hal_triangle(i) + j;
             double total = 0.0;
             for (int part = 0; part < sums; ++part) {
-                total += (double)at[part * n * n];
+                total += wide ? ((const double *)sum)[at] : (double)((const float *)sum)[part * n * n + at];
             }
-            to[j] = (float)(alpha * total + (beta == 0.0 ? 0.0 : beta * (double)to[j]));
+            ref_store(packed, 0, to, alpha * total + (beta == 0.0 ? 0.0 : beta * ref_load(packed, 0, to)));
         }
     }
 }
 
-static weft_status gram_of(weft_hal *hal, const gram_source *from, double alpha, double beta, const hal_mat *packed)
+static weft_status narrow_gram_of(weft_hal *hal, const gram_source *from, double alpha, double beta,
+                                  const hal_mat *packed)
 {
     const cpu_kernels *kernels = &cpu_state_of(hal)->kernels;
     const int64_t n = from->cols;
@@ -259,7 +323,6 @@ static weft_status gram_of(weft_hal *hal, const gram_source *from, double alpha,
     const int64_t scratch = narrow ? parts * STEP * (STRIP + n) : parts * STEP * STRIP + made;
     const int sums = narrow ? parts : 1;
     float *memory = NULL;
-    assert(packed->rows == 1 && packed->cols == hal_triangle(n));
     WEFT_TRY(cpu_workspace(hal, (size_t)(scratch + sums * n * n) * sizeof *memory, (void **)&memory));
     float *sum = memory + scratch;
     if (narrow) {
@@ -269,8 +332,27 @@ static weft_status gram_of(weft_hal *hal, const gram_source *from, double alpha,
     } else {
         memset(sum, 0, (size_t)(n * n) * sizeof *sum);
     }
-    pack_sums(hal, from, sums, sum, alpha, beta, packed->data);
+    pack_sums(hal, from, sums, sum, alpha, beta, packed);
     return WEFT_OK;
+}
+
+static weft_status wide_gram_of(weft_hal *hal, const gram_source *from, double alpha, double beta,
+                                const hal_mat *packed)
+{
+    const int64_t n = from->cols;
+    const int64_t made = from->make != NULL ? STEP * n : 0;
+    double *memory = NULL;
+    WEFT_TRY(cpu_workspace(hal, (size_t)(made + n * n) * sizeof *memory, (void **)&memory));
+    sum_wide(from, cpu_parts(hal, n * n * smaller(from->rows, STEP)), memory, memory + made);
+    pack_sums(hal, from, 1, memory + made, alpha, beta, packed);
+    return WEFT_OK;
+}
+
+static weft_status gram_of(weft_hal *hal, const gram_source *from, double alpha, double beta, const hal_mat *packed)
+{
+    assert(packed->rows == 1 && packed->cols == hal_triangle(from->cols));
+    return from->x->dtype == WEFT_DTYPE_F64 ? wide_gram_of(hal, from, alpha, beta, packed)
+                                            : narrow_gram_of(hal, from, alpha, beta, packed);
 }
 
 /* ---- operations -------------------------------------------------------------------------------------------------- */
@@ -293,9 +375,6 @@ static weft_status list_of_mask(weft_hal *hal, const hal_gram_args *args, const 
 
 static weft_status cpu_gram(weft_hal *hal, const hal_gram_args *args)
 {
-    if (args->x.dtype == WEFT_DTYPE_F64) {
-        return cpu_state_of(hal)->ref.op.gram(hal, args);
-    }
     gram_source from = {.x = &args->x, .rows = args->x.rows, .cols = args->x.cols, .index = args->index.source};
     if (from.cols == 0) {
         return WEFT_OK;
@@ -316,9 +395,6 @@ static weft_status cpu_gram(weft_hal *hal, const hal_gram_args *args)
 
 static weft_status cpu_patch_gram(weft_hal *hal, const hal_patch_gram_args *args)
 {
-    if (args->x.dtype == WEFT_DTYPE_F64) {
-        return cpu_state_of(hal)->ref.op.patch_gram(hal, args);
-    }
     WEFT_TRY(hal_patch_gram_check(args));
     const gram_source from = {.make = make_patches,
                               .x = &args->x,

@@ -40,4 +40,6 @@ void cuda_queue_close(cuda_queue *queue)
     queue->blas = NULL;
     cuda_dnn_close(queue->dnn);
     queue->dnn = NULL;
+    cuda_solver_close(queue->solver);
+    queue->solver = NULL;
 }

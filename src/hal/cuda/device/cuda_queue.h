@@ -9,6 +9,7 @@
 
 #include "hal/cuda/device/cuda_blas.h"
 #include "hal/cuda/device/cuda_dnn.h"
+#include "hal/cuda/device/cuda_solver.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -16,8 +17,9 @@ extern "C" {
 
 typedef struct cuda_queue {
     cuda_stream *stream;
-    cuda_blas *blas; /* NULL before the first product */
-    cuda_dnn *dnn;   /* NULL before the first convolution */
+    cuda_blas *blas;     /* NULL before the first product */
+    cuda_dnn *dnn;       /* NULL before the first convolution */
+    cuda_solver *solver; /* NULL before the first factorisation */
     int processors;
     int64_t cache; /* bytes of the second level, which all processors share */
     void *scratch;

@@ -4,13 +4,13 @@
  * header, nothing to link.
  */
 #include <cuda_runtime_api.h>
-#include <dlfcn.h>
 #include <library_types.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "hal/cuda/device/cuda_blas.h"
+#include "hal/cuda/device/device_library.h"
 
 enum { BLAS_DONE = 0, BLAS_NO_MEMORY = 3 };   /* cublasStatus_t */
 enum { BLAS_PLAIN = 0, BLAS_TRANSPOSED = 1 }; /* cublasOperation_t */
@@ -24,7 +24,6 @@ typedef int blas_destroy(void *handle);
 typedef int blas_set_stream(void *handle, cudaStream_t stream);
 typedef int blas_set_workspace(void *handle, void *workspace, size_t bytes);
 typedef int blas_set_math(void *handle, int mode);
-typedef int blas_property(libraryPropertyType which, int *value);
 typedef int blas_gemm(void *handle, int op_a, int op_b, int m, int n, int k, const void *alpha, const void *a,
                       cudaDataType type_a, int lda, const void *b, cudaDataType type_b, int ldb, const void *beta,
                       void *c, cudaDataType type_c, int ldc, int compute, int algorithm);
@@ -43,14 +42,6 @@ static void *open_library(void)
     return dlopen(name, RTLD_NOW | RTLD_LOCAL);
 }
 
-/* [out] function  the library's; whether it has it. Function pointers are not objects: copied as what they are. */
-static bool find(void *library, const char *name, void *function)
-{
-    void *found = dlsym(library, name);
-    memcpy(function, &found, sizeof found);
-    return found != NULL;
-}
-
 static int attribute_of_current(enum cudaDeviceAttr which)
 {
     int device = 0;
@@ -67,12 +58,12 @@ static void open_handle(cuda_blas *blas, cuda_stream *stream)
     blas_set_workspace *set_workspace = NULL;
     blas_set_math *set_math = NULL;
     blas->library = open_library();
-    const bool whole = blas->library != NULL && find(blas->library, "cublasCreate_v2", &create) &&
-                       find(blas->library, "cublasDestroy_v2", &blas->destroy) &&
-                       find(blas->library, "cublasSetStream_v2", &set_stream) &&
-                       find(blas->library, "cublasSetWorkspace_v2", &set_workspace) &&
-                       find(blas->library, "cublasSetMathMode", &set_math) &&
-                       find(blas->library, "cublasGemmEx", &blas->gemm);
+    const bool whole = blas->library != NULL && device_library_find(blas->library, "cublasCreate_v2", &create) &&
+                       device_library_find(blas->library, "cublasDestroy_v2", &blas->destroy) &&
+                       device_library_find(blas->library, "cublasSetStream_v2", &set_stream) &&
+                       device_library_find(blas->library, "cublasSetWorkspace_v2", &set_workspace) &&
+                       device_library_find(blas->library, "cublasSetMathMode", &set_math) &&
+                       device_library_find(blas->library, "cublasGemmEx", &blas->gemm);
     if (!whole || create(&blas->handle) != BLAS_DONE) {
         blas->handle = NULL;
         return;
@@ -161,15 +152,5 @@ size_t cuda_blas_workspace(void)
 
 void cuda_blas_library(char *text, size_t bytes)
 {
-    blas_property *property = NULL;
-    int major = 0;
-    int minor = 0;
-    void *library = open_library();
-    const bool known = library != NULL && find(library, "cublasGetProperty", &property) &&
-                       property(MAJOR_VERSION, &major) == BLAS_DONE && property(MINOR_VERSION, &minor) == BLAS_DONE;
-    if (known) {
-        snprintf(text, bytes, "cuBLAS %d.%d", major, minor);
-    } else {
-        snprintf(text, bytes, library != NULL ? "a cuBLAS of unknown version" : "no cuBLAS");
-    }
+    device_library_version(open_library(), "cuBLAS", "cublasGetProperty", text, bytes);
 }

@@ -7,13 +7,13 @@
  */
 #include <assert.h>
 #include <cuda_runtime_api.h>
-#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
 #include "hal/cuda/device/cuda_dnn.h"
+#include "hal/cuda/device/device_library.h"
 
 enum { DNN_DONE = 0 };                                              /* cudnnStatus_t */
 enum { DNN_F32 = 0, DNN_F16 = 2, DNN_BF16 = 9 };                    /* cudnnDataType_t */
@@ -122,19 +122,11 @@ static void *open_library(int parts)
     return NULL;
 }
 
-/* [out] function  the library's; whether it has it. Function pointers are not objects: copied as what they are. */
-static bool find(void *library, const char *name, void *function)
-{
-    void *found = dlsym(library, name);
-    memcpy(function, &found, sizeof found);
-    return found != NULL;
-}
-
 /* 100 * major + minor: 906, 911; 0 if it does not say. */
 static int version_of(void *library)
 {
     dnn_version *version = NULL;
-    if (!find(library, "cudnnGetVersion", &version)) {
+    if (!device_library_find(library, "cudnnGetVersion", &version)) {
         return 0;
     }
     const size_t number = version(); /* 8907, 90600 */
@@ -172,7 +164,7 @@ static void open_handle(cuda_dnn *dnn, cuda_stream *stream)
     const int version = library != NULL ? version_of(library) : 0;
     const int card = capability();
     bool whole = version > 0 && card > 0;
-#define FIND(type, name) whole = whole && find(library, #name, &dnn->name);
+#define FIND(type, name) whole = whole && device_library_find(library, #name, &dnn->name);
     DNN_CALLS(FIND)
     if (!whole || (version >= FIRST_WITHOUT_OLD && card < OLDEST) || !DONE(dnn, cudnnCreate, &dnn->handle)) {
         dnn->handle = NULL;

@@ -16,9 +16,13 @@ extern "C" {
 #define HAL_OP(group, name, flops, operands, ...) int cuda_run_##name(cuda_queue *queue, const hal_##name##_args *a);
 #include "hal/ops.def"
 
-/* Scratch memory that runs of these shapes take, at most; dtype: of what is put out. Of sums by column, losses and
- * counts: of what they are made from. */
+/* Scratch memory that runs of these shapes take, at most [bytes]. dtype: type of the result. rows, cols: shape of the
+ * result; shape of the input for sums by column, losses, counts, gram and factorisations. */
 size_t cuda_scratch_gemm(int64_t rows, int64_t cols, int64_t terms, bool in_f64);
+size_t cuda_scratch_gram(int64_t rows, int64_t cols, bool in_f64);
+/* terms: rows of one matrix of geqrf; not read for the others. */
+size_t cuda_scratch_factor(cuda_queue *queue, cuda_solver_call call, int64_t rows, int64_t cols, int64_t terms,
+                           weft_dtype dtype);
 size_t cuda_scratch_columns(int64_t rows, int64_t cols);
 size_t cuda_scratch_loss(int64_t rows);
 size_t cuda_scratch_attention(int64_t rows, int64_t heads, weft_dtype dtype);

@@ -131,9 +131,9 @@ static inline void __threadfence()
 {
 }
 
-static inline unsigned atomicAdd(unsigned *to, unsigned by)
+template <typename T> static inline T atomicAdd(T *to, T by)
 {
-    const unsigned before = *to;
+    const T before = *to;
     *to += by;
     return before;
 }
