@@ -9,8 +9,8 @@
  * Cost: O(bytes) time; at most about 100 bytes of memory a byte of text, for a text of nothing but separators.
  */
 #include <inttypes.h>
-#include <stdbool.h>
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include <xxhash.h>

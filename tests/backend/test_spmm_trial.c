@@ -103,6 +103,30 @@ static void test_no_tiles(void **state)
     weft_hal_close(hal);
 }
 
+/* Sums of long rows have room for max_d columns: a trial of a matrix that is narrower than a strip keeps to them. */
+static void test_narrow(void **state)
+{
+    (void)state;
+    enum { ROWS = 4000, HUBS = 400, DEGREE = 3000, WIDTH = 2 };
+    static int64_t degree[ROWS];
+    weft_hal *hal = NULL;
+    hal_spmm_trial timed;
+    ASSERT_OK(weft_hal_open("cpu", 2, &hal));
+    for (int r = 0; r < ROWS; r++) {
+        degree[r] = r % (ROWS / HUBS) == 0 ? DEGREE : 4;
+    }
+    random_state = 5;
+    graph g = new_graph("narrow", ROWS, ROWS, degree);
+    const hal_csr csr = {.rows = g.rows, .cols = g.cols, .offset = g.offset, .column = g.column};
+    const uint64_t live = weft_mem_usage_total().current_bytes;
+    ASSERT_OK(hal->sparse.spmm_try(hal, &csr, &(hal_spmm_request){.max_d = WIDTH}, &timed));
+    assert_true(timed.seconds[HAL_SPMM_ROWS] > 0.0);
+    hal_spmm_trial_end(hal, &timed);
+    assert_int_equal(weft_mem_usage_total().current_bytes, live);
+    free_graph(&g);
+    weft_hal_close(hal);
+}
+
 static double seconds_of_form(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, const float *x, float *out,
                               int64_t d, hal_spmm_form *became)
 {
@@ -229,8 +253,8 @@ static void test_trial_allocation_failures(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_pick), cmocka_unit_test(test_try),
-                                       cmocka_unit_test(test_no_tiles), cmocka_unit_test(test_trial),
-                                       cmocka_unit_test(test_trial_allocation_failures)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pick),   cmocka_unit_test(test_try),   cmocka_unit_test(test_no_tiles),
+        cmocka_unit_test(test_narrow), cmocka_unit_test(test_trial), cmocka_unit_test(test_trial_allocation_failures)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

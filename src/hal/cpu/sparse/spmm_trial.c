@@ -1,6 +1,7 @@
 /* hal/cpu/sparse/spmm_trial.c: see hal/cpu/sparse/spmm_trial.h. */
 #include "hal/cpu/sparse/spmm_trial.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -68,6 +69,7 @@ static uint64_t operand_bytes(const trial *t)
 static weft_status make_operands(trial *t, uint64_t room)
 {
     room = room > least_room ? room : least_room;
+    assert(t->d <= t->max_d);
     t->strip = spmm_strip(t->d);
     t->rows = t->csr->rows > t->csr->cols ? t->csr->rows : t->csr->cols;
     t->half = t->d > t->strip ? t->d : t->strip;
@@ -75,7 +77,9 @@ static weft_status make_operands(trial *t, uint64_t room)
     while (t->half > t->strip && operand_bytes(t) > room) {
         t->half = t->half / 2 > t->strip ? t->half / 2 / t->strip * t->strip : t->strip;
     }
+    /* Operands may be wider than the matrix is prepared for, as they hold a whole strip; runs are not. */
     t->width = t->half < MOST_COLUMNS ? t->half : MOST_COLUMNS;
+    t->width = t->width < t->d ? t->width : t->d;
     WEFT_TRY(WEFT_NEW(&t->out, 2 * t->rows * t->half, WEFT_MEM_WORKSPACE));
     t->x = t->out + (t->dense ? t->rows * t->half : t->half);
     write_zeros(t, t->out, t->rows, t->half);
