@@ -3,8 +3,8 @@
  *
  * Style and script stand in the page, so that one file can be mailed, archived and opened without a network. Neither
  * contains '<' or '&': the page stays well-formed XML. They are page*.css and page.js beside this file, which the build
- * makes strings of (cmake/WeftTexts.cmake). The script shows, under the pointer, the epoch nearest to it and the value of
- * each line there, which it reads back from the drawing's scale; without it all else is there.
+ * makes strings of (cmake/WeftTexts.cmake). The script shows, under the pointer, the epoch nearest to it and the value
+ * of each line there, which it reads back from the drawing's scale; without it all else is there.
  *
  * Colours: c0 ... c7 tell run folders apart; the others have a meaning (computing is cool, communication is warm). They
  * are those of M. Okabe and K. Ito (Color Universal Design, 2008), which people with any colour vision tell apart,

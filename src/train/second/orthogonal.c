@@ -57,11 +57,7 @@ weft_status orthogonal_create(weft_hal *hal, weft_dtype dtype, bool half, const 
 
 void orthogonal_destroy(orthogonal_work *w)
 {
-    weft_tensor *const all[] = {&w->square,      &w->turned, &w->next, &w->half_square,
-                                &w->half_turned, &w->half_x, &w->norms};
-    for (size_t i = 0; i < sizeof all / sizeof *all; ++i) {
-        tensor_destroy(all[i]);
-    }
+    TENSOR_DESTROY_ALL(&w->square, &w->turned, &w->next, &w->half_square, &w->half_turned, &w->half_x, &w->norms);
     weft_free(w->norms_host);
     memset(w, 0, sizeof *w);
 }

@@ -528,7 +528,8 @@ static weft_status run_wide(weft_comm *comm, void *argument)
     }
     WEFT_TRY(tensor_upload(&gradients, dy));
     for (int i = 0; i < WIDE_ROWS * WIDE_OUT; ++i) {
-        const double d = cos(1.0 + 2.0 * (i / WIDE_OUT) + i % WIDE_OUT) / WIDE_ROWS;
+        const int row = i / WIDE_OUT;
+        const double d = cos(1.0 + 2.0 * row + i % WIDE_OUT) / WIDE_ROWS;
         b += d * d * WIDE_ROWS / WIDE_OUT;
     }
     for (int i = 0; i < WIDE * WIDE_OUT; ++i) {
