@@ -166,10 +166,10 @@ a, b = ([json.loads(line)["loss"] for line in open(run + "/metrics.jsonl")] for 
 assert len(a) == len(b) == 12 and max(abs(x - y) for x, y in zip(a, b)) < 1e-4, (a, b)
 END
 
-# ---- a disk that refuses: files of at most 12 KiB ----
+# ---- a disk that refuses: files of at most 24 KiB ----
 hidden=64
 ends 75 --run-dir full --max-hours 1e-9
-limited() { (trap '' XFSZ; ulimit -f 12; exec "$weft" train "${options[@]}" --data $data --epochs $epochs --hidden $hidden --run-dir full --resume "$@" >out 2>err); }
+limited() { (trap '' XFSZ; ulimit -f 24; exec "$weft" train "${options[@]}" --data $data --epochs $epochs --hidden $hidden --run-dir full --resume "$@" >out 2>err); }
 limited --checkpoint-every 4
 [ $? -eq 74 ] || fail "a full disk: $(cat err)"
 says "checkpoint after run 1, epoch 4 not written"
