@@ -7,7 +7,8 @@
 #include <immintrin.h>
 #include <string.h>
 
-/* What is known of some cells; bit k of a mask is byte k of the 16 bytes that end where the cell ends. */
+/* CELL_GROUP cells on their way through the kernel. Bit k of a mask stands for byte k of the 16 bytes that end where
+ * the cell ends. */
 typedef struct cell_group {
     _Alignas(32) uint64_t halves[CELL_GROUP]; /* its digits: the first eight in the low 32 bits */
     double scale[CELL_GROUP];                 /* power of ten to divide by */
