@@ -88,16 +88,17 @@ static weft_status create_layer(train_second *s, second_layer *layer)
 {
     const second_side *in = &layer->side[SECOND_IN];
     const bool turned = layer->map->transposed;
+    const int64_t rows = turned ? layer->out : in->n, cols = turned ? in->n : layer->out;
     WEFT_TRY(layer->wide ? WEFT_OK : create_side(s, &layer->side[SECOND_IN]));
     WEFT_TRY(create_side(s, &layer->side[SECOND_OUT]));
     if (layer->wide) {
         WEFT_TRY(second_tensor(s, in->n, layer->sample, &layer->rows));
         WEFT_TRY(second_tensor(s, layer->sample, layer->sample, &layer->small));
     } else if (s->options.kind == SECOND_KFAC) {
-        WEFT_TRY(second_tensor(s, turned ? layer->out : in->n, turned ? in->n : layer->out, &layer->scale));
+        WEFT_TRY(second_tensor(s, rows, cols, &layer->scale));
     }
-    WEFT_TRY(second_tensor(s, turned ? layer->out : in->n, turned ? in->n : layer->out, &layer->gradient));
-    return second_tensor(s, turned ? layer->out : in->n, turned ? in->n : layer->out, &layer->direction);
+    WEFT_TRY(second_tensor(s, rows, cols, &layer->gradient));
+    return second_tensor(s, rows, cols, &layer->direction);
 }
 
 /* Memory that layers use one after the other. */
@@ -240,7 +241,9 @@ static precondition_figures muon_figures(const void *self)
 /* Its state is the optimiser's, so there is nothing to reset and to keep. */
 static weft_status create_muon(train_second *s)
 {
-    WEFT_TRY(muon_create(s->model, &s->options.muon, s->comm, &s->muon));
+    muon_options options = s->options.muon;
+    options.share_from = s->unequal ? 0.0 : options.share_from; /* ranks that round differently share each step */
+    WEFT_TRY(muon_create(s->model, &options, s->comm, &s->muon));
     s->bytes = muon_bytes(&s->muon);
     s->tap = (train_tap){.self = s, .wants = second_wants, .take = second_take};
     s->preconditioner = (train_preconditioner){.self = s, .matrices = &s->muon.rule, .figures = muon_figures};
@@ -254,7 +257,6 @@ static weft_status create_factors(train_second *s)
         size_layer(s, &s->model->map[l], &s->layer[l]);
     }
     WEFT_TRY(comm_agree(s->comm, allocate(s)));
-    WEFT_TRY(compare_ranks(s));
     s->tap = (train_tap){.self = s, .wants = second_wants, .take = second_take};
     s->preconditioner = (train_preconditioner){.self = s,
                                                .apply = second_apply,
@@ -282,6 +284,9 @@ weft_status second_create(weft_comm *comm, const train_model *model, const secon
         s->options = *options;
         s->method = &methods[options->kind];
         s->layers = model->maps;
+        status = compare_ranks(s);
+    }
+    if (status == WEFT_OK) {
         status = options->kind == SECOND_MUON ? create_muon(s) : create_factors(s);
     }
     if (status != WEFT_OK) {
@@ -295,15 +300,10 @@ weft_status second_create(weft_comm *comm, const train_model *model, const secon
 static void destroy_layer(second_layer *layer)
 {
     for (int i = 0; i < SECOND_SIDES; ++i) {
-        tensor_destroy(&layer->side[i].sums);
-        tensor_destroy(&layer->side[i].factor);
-        tensor_destroy(&layer->side[i].matrix);
+        second_side *side = &layer->side[i];
+        TENSOR_DESTROY_ALL(&side->sums, &side->factor, &side->matrix);
     }
-    tensor_destroy(&layer->scale);
-    tensor_destroy(&layer->rows);
-    tensor_destroy(&layer->small);
-    tensor_destroy(&layer->gradient);
-    tensor_destroy(&layer->direction);
+    TENSOR_DESTROY_ALL(&layer->scale, &layer->rows, &layer->small, &layer->gradient, &layer->direction);
     weft_free(layer->columns);
 }
 
@@ -316,21 +316,8 @@ void second_destroy(train_second *s)
     for (int l = 0; s->layer != NULL && l < s->layers; ++l) {
         destroy_layer(&s->layer[l]);
     }
-    tensor_destroy(&s->chunk);
-    tensor_destroy(&s->ones);
-    tensor_destroy(&s->index);
-    tensor_destroy(&s->info);
-    tensor_destroy(&s->work);
-    tensor_destroy(&s->values);
-    weft_free(s->layer);
-    weft_free(s->pick);
-    weft_free(s->place);
-    weft_free(s->counts);
-    weft_free(s->exchange);
-    weft_free(s->host[0]);
-    weft_free(s->host[1]);
-    weft_free(s->state);
-    weft_free(s);
+    TENSOR_DESTROY_ALL(&s->chunk, &s->ones, &s->index, &s->info, &s->work, &s->values);
+    WEFT_FREE_ALL(s->layer, s->pick, s->place, s->counts, s->exchange, s->host[0], s->host[1], s->state, s);
 }
 
 const train_tap *second_tap(const train_second *s)
