@@ -1,18 +1,17 @@
-/* app/bench/bench.c: weft bench NAME: finds the bench; and the statistics that all benches print. */
+/* app/bench/bench.c: weft bench NAME: finds the bench and runs it. */
 #include "app/bench/bench.h"
 
-#include <math.h>
 #include <string.h>
 
-#include "app/workload/workload.h"
-#include "base/sample.h"
+#include "app/bench/bench_comm.h"
+#include "app/bench/bench_gemm.h"
 
 enum { BENCHES_MAX = 32 };
 
 static const option_id gemm_uses[] = {OPT_DIMS, OPT_ROWS, OPT_INPUTS, OPT_THREAD_COUNTS, OPTION_NONE};
 static const option_id comm_uses[] = {OPT_OP, OPT_SIZES, OPT_ALGORITHMS, OPTION_NONE};
-static const workload_bench own[] = {{"gemm", "dense products", bench_gemm, gemm_uses},
-                                     {"comm", "communication", bench_comm, comm_uses},
+static const workload_bench own[] = {{"gemm", "dense products", &bench_gemm, gemm_uses},
+                                     {"comm", "communication", &bench_comm, comm_uses},
                                      {NULL, NULL, NULL, NULL}};
 
 /* Adds the benches of a list that ends with a name NULL. Returns how many there are. */
@@ -78,23 +77,10 @@ weft_status app_bench(const weft_options *options)
         const size_t used = strlen(known);
         if (strcmp(bench[i]->name, wanted) == 0) {
             WEFT_TRY(check_options(options, bench[i], bench, count));
-            return bench[i]->run(options);
+            return bench_run_kind(options, bench[i]);
         }
         snprintf(known + used, sizeof known - used, "%s%s (%s)", used > 0 ? ", " : "", bench[i]->name,
                  bench[i]->measures);
     }
     return weft_fail(WEFT_ERR_USAGE, "weft bench %s: there are %s", wanted, known);
-}
-
-bench_quartiles bench_quartiles_of(double *value, int count)
-{
-    if (count == 0) {
-        return (bench_quartiles){0, (double)NAN, (double)NAN, (double)NAN, (double)NAN};
-    }
-    sample_sort(value, count);
-    return (bench_quartiles){.count = count,
-                             .least = value[0],
-                             .q1 = sample_quantile(value, count, 0.25),
-                             .median = sample_quantile(value, count, 0.5),
-                             .q3 = sample_quantile(value, count, 0.75)};
 }

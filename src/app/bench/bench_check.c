@@ -27,13 +27,22 @@ static double rounding(comm_wire wire, int ranks)
     return ranks * 0x1p-24 + 2.0 * wired + wired * wired;
 }
 
-double bench_sum_error(const float *sum, int64_t count, int ranks, comm_wire wire)
+void bench_fill_gradient(int rank, float *x, int64_t count)
 {
-    assert(ranks > 0);
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < count; i++) {
+        const float number = bench_input(rank, i);
+        x[i] = number * number * number;
+    }
+}
+
+double bench_sum_error(const float *sum, int64_t begin, int64_t count, int ranks, comm_wire wire)
+{
+    assert(ranks > 0 && begin >= 0);
     const double unit = rounding(wire, ranks);
     double worst = 0.0;
 #pragma omp parallel for schedule(static) reduction(max : worst)
-    for (int64_t i = 0; i < count; i++) {
+    for (int64_t i = begin; i < begin + count; i++) {
         double exact = 0.0;
         double magnitude = 0.0;
         for (int r = 0; r < ranks; r++) {

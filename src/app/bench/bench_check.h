@@ -16,8 +16,11 @@
 float bench_input(int rank, int64_t i);
 /* x [count]: the numbers of a rank. */
 void bench_fill(int rank, float *x, int64_t count);
-/* The largest error of sum[i] over its bound: above 1 is wrong, infinite where a result is not a number. */
-double bench_sum_error(const float *sum, int64_t count, int ranks, comm_wire wire);
+/* x [count]: the cubes of a rank's numbers: a few large values and many small ones, as gradients are. */
+void bench_fill_gradient(int rank, float *x, int64_t count);
+/* Returns the largest error of sum[begin .. begin + count) over its bound: above 1 is wrong, infinite where a result is
+ * not a number. */
+double bench_sum_error(const float *sum, int64_t begin, int64_t count, int ranks, comm_wire wire);
 /* A hash of bits and their positions. Vectors that differ anywhere almost surely have different hashes. */
 uint64_t bench_bits_hash(const float *x, int64_t count);
 

@@ -3,8 +3,8 @@
  *
  *      mpirun -np 4 weft bench comm --op allreduce --sizes 1K..32M --algorithms all --format json
  *
- * Every case is checked against sums in double precision of the ranks' known inputs before its rate is printed; a wrong
- * one gets no rate and the command ends with exit code 70. Times are those of the slowest rank; see app/bench/pair.h.
+ * Every case is checked against sums in double precision of the ranks' known inputs before its rate is printed. Times
+ * are those of the slowest rank; see app/bench/bench_time.h.
  */
 #include "app/bench/bench_comm.h"
 
@@ -23,15 +23,18 @@
 /* clang-format on */
 TABLE_ROW(comm_head, COMM_HEAD);
 
-bench_quartiles bench_comm_judge(comm_bench *bench, const char *name, int64_t bytes, double worst,
-                                 bench_quartiles seconds)
+void bench_comm_name(char what[200], const comm_case *at)
 {
-    if (worst <= 1.0) {
-        return seconds;
+    snprintf(what, 200, "%s of %" PRId64 " bytes", at->name, at->bytes);
+}
+
+weft_status bench_comm_skip(comm_bench *bench, const comm_case *at, weft_status status, const char *reason)
+{
+    if (status != WEFT_ERR_UNSUPPORTED || !bench->names.all) {
+        return status;
     }
-    bench_grid_reject(&bench->grid, "%s of %" PRId64 " bytes is wrong: an error of %.3g times its bound", name, bytes,
-                      worst);
-    return (bench_quartiles){seconds.count, (double)NAN, (double)NAN, (double)NAN, (double)NAN};
+    weft_error_clear();
+    return bench_skip(&bench->run, at->name, at->bytes, reason);
 }
 
 weft_status bench_comm_equal(weft_comm *comm, const float *x, int64_t count, double *worst)
@@ -43,81 +46,62 @@ weft_status bench_comm_equal(weft_comm *comm, const float *x, int64_t count, dou
     return WEFT_OK;
 }
 
-static weft_status begin(comm_bench *bench, const comm_bench_op *op)
-{
-    const app_context *context = bench->context;
-    snprintf(bench->mpi, sizeof bench->mpi, "none");
-    if (comm_native_available(context->comm)) {
-        comm_mpi_version(bench->mpi, sizeof bench->mpi);
-    }
-    const comm_head head = {.op = option_text(context->options, OPT_OP),
-                            .ranks = comm_size(context->comm),
-                            .nodes = comm_get_layout(context->comm)->nodes,
-                            .threads = context->placement.threads,
-                            .mpi = bench->mpi,
-                            .model_measured = comm_get_model(context->comm)->measured};
-    return bench_grid_begin(&bench->grid, &(bench_start){.options = context->options,
-                                                         .title = "bench comm",
-                                                         .speaks = comm_rank(context->comm) == 0,
-                                                         .cases = (double)bench->sizes * bench->names.count,
-                                                         .head_column = comm_head_columns,
-                                                         .head_columns = TABLE_COLUMNS(comm_head),
-                                                         .head = &head,
-                                                         .column = op->column,
-                                                         .columns = op->columns});
-}
-
 /* The algorithms that are measured, by the choices of the operation. */
-static weft_status find_names(comm_bench *bench, const comm_bench_op *op)
+static weft_status find_names(comm_bench *bench)
 {
-    const weft_options *options = bench->context->options;
+    const weft_options *options = bench->run.options;
     const bool asked = option_is_set(options, OPT_ALGORITHMS);
-    if (op->choices == OPTION_NONE) {
-        WEFT_CHECK(!asked, WEFT_ERR_USAGE, "--algorithms does not go with --op %s, which has one",
-                   option_text(options, OPT_OP));
-        bench->names.count = 1;
-        return WEFT_OK;
+    if (bench->op->choices == OPTION_NONE) {
+        WEFT_CHECK(!asked, WEFT_ERR_USAGE, "--algorithms does not go with --op %s, which has one", bench->op_name);
+        return bench_names_parse("--op", bench->op_name, bench->op_name, &bench->names);
     }
-    return bench_names_parse("--algorithms", op->all && !asked ? "all" : option_text(options, OPT_ALGORITHMS),
-                             option_row_in(options, op->choices)->choices, &bench->names);
+    return bench_names_parse("--algorithms", bench->op->all && !asked ? "all" : option_text(options, OPT_ALGORITHMS),
+                             option_row_in(options, bench->op->choices)->choices, &bench->names);
 }
 
-static weft_status run_op(comm_bench *bench, const comm_bench_op *op)
-{
-    const weft_options *options = bench->context->options;
-    bench->repeats = (int)option_int(options, OPT_REPEATS);
-    WEFT_TRY(bench_sizes_parse(option_text(options, OPT_SIZES), bench->size, &bench->sizes));
-    WEFT_TRY(find_names(bench, op));
-    WEFT_TRY(op->check != NULL ? op->check(bench) : WEFT_OK);
-    WEFT_TRY(begin(bench, op));
-    for (int i = 0; i < bench->sizes; i++) {
-        WEFT_TRY(op->run(bench, bench->size[i]));
-    }
-    return bench_grid_end(&bench->grid);
-}
-
-static weft_status run(comm_bench *bench, app_context *context)
+static weft_status begin(bench_run *run)
 {
     static const comm_bench_op *const ops[] = {
         [BENCH_OP_ALLREDUCE] = &bench_comm_allreduce, [BENCH_OP_ALLGATHER] = &bench_comm_shares,
         [BENCH_OP_BCAST] = &bench_comm_shares,        [BENCH_OP_REDUCESCATTER] = &bench_comm_shares,
         [BENCH_OP_SYNC] = &bench_comm_sync,           [BENCH_OP_SELECT] = &bench_comm_select};
-    bench->context = context;
-    WEFT_TRY(comm_setup(context, true));
-    return run_op(bench, ops[option_choice(context->options, OPT_OP)]);
+    comm_bench *bench = (comm_bench *)run;
+    const comm_bench_op *op = bench->op = ops[option_choice(run->options, OPT_OP)];
+    bench->op_name = option_text(run->options, OPT_OP);
+    WEFT_TRY(comm_setup(run->context, true));
+    WEFT_TRY(bench_sizes_parse(option_text(run->options, OPT_SIZES), bench->size, &bench->sizes));
+    WEFT_TRY(find_names(bench));
+    WEFT_TRY(op->check != NULL ? op->check(run->options) : WEFT_OK);
+    snprintf(bench->mpi, sizeof bench->mpi, "none");
+    if (comm_native_available(run->comm)) {
+        comm_mpi_version(bench->mpi, sizeof bench->mpi);
+    }
+    const comm_head head = {.op = bench->op_name,
+                            .ranks = comm_size(run->comm),
+                            .nodes = comm_get_layout(run->comm)->nodes,
+                            .threads = run->context->placement.threads,
+                            .mpi = bench->mpi,
+                            .model_measured = comm_get_model(run->comm)->measured};
+    return bench_begin(run, &(bench_table){.column = op->column,
+                                           .columns = op->columns,
+                                           BENCH_HEAD(comm_head),
+                                           .head = &head,
+                                           .cases = (double)bench->sizes * bench->names.count});
 }
 
-weft_status bench_comm(const weft_options *options)
+static weft_status measure(bench_run *run)
 {
-    app_context context;
-    comm_bench bench = {.sizes = 0};
-    weft_status status = app_context_open(options, &context);
-    status = status == WEFT_OK ? run(&bench, &context) : status;
-    if (status != WEFT_OK) {
-        fflush(stdout);
-        app_context_fail(&context, status);
+    comm_bench *bench = (comm_bench *)run;
+    for (int i = 0; i < bench->sizes * bench->names.count; i++) {
+        const int algorithm = i % bench->names.count;
+        const int64_t bytes = bench->size[i / bench->names.count];
+        bench->best = algorithm == 0 ? (double)NAN : bench->best;
+        WEFT_TRY(bench->op->run(bench, &(comm_case){.name = bench->names.name[algorithm],
+                                                    .number = bench->names.wanted[algorithm],
+                                                    .bytes = bytes,
+                                                    .count = bytes / (int64_t)sizeof(float)}));
     }
-    bench_grid_free(&bench.grid);
-    app_context_close(&context);
-    return status;
+    return WEFT_OK;
 }
+
+const bench_kind bench_comm = {.bytes = sizeof(comm_bench), .ranks = true, .begin = begin, .measure = measure};

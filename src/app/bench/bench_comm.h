@@ -1,38 +1,54 @@
-/* app/bench/bench_comm.h: what the files of `weft bench comm` share: one file an operation (--op). */
+/* app/bench/bench_comm.h: what the files of `weft bench comm` share. */
 #ifndef WEFT_APP_BENCH_BENCH_COMM_H
 #define WEFT_APP_BENCH_BENCH_COMM_H
 
-#include "app/bench/bench_grid.h"
 #include "app/bench/bench_list.h"
-#include "app/setup/context.h"
+#include "app/bench/bench_run.h"
+
+typedef struct comm_bench_op comm_bench_op;
 
 typedef struct comm_bench {
-    const app_context *context;
+    bench_run run;
+    const comm_bench_op *op;
+    const char *op_name;           /* --op */
     int64_t size[BENCH_SIZES_MAX]; /* bytes of the vector */
     int sizes;
-    bench_names names;
-    int repeats;
-    bench_grid grid; /* a row a case */
+    bench_names names; /* algorithms */
+    double best;       /* least median of the algorithms measured at this size; NaN: none yet */
     char mpi[128];
 } comm_bench;
 
+/* One algorithm on one vector of float32. */
+typedef struct comm_case {
+    const char *name;
+    int number; /* of the algorithm among its choices */
+    int64_t bytes, count;
+} comm_case;
+
 /* An operation of --op. Its functions are collective. */
-typedef struct comm_bench_op {
+struct comm_bench_op {
     option_id choices; /* whose choices --algorithms names; OPTION_NONE: there is one algorithm */
     bool all;          /* all of them are measured without --algorithms */
     const table_column *column;
     int columns;
-    weft_status (*check)(const comm_bench *bench);        /* refuses options; NULL: there are none to refuse */
-    weft_status (*run)(comm_bench *bench, int64_t bytes); /* measures vectors of a size and adds their rows */
-} comm_bench_op;
+    weft_status (*check)(const weft_options *options);          /* refuses options; NULL: there are none to refuse */
+    weft_status (*run)(comm_bench *bench, const comm_case *at); /* measures a case and adds its row */
+};
 
+extern const bench_kind bench_comm;
 extern const comm_bench_op bench_comm_allreduce, bench_comm_shares, bench_comm_sync, bench_comm_select;
 
-/* Returns the seconds that a row shows. worst: the error over its bound; above 1 the result is wrong, which is counted,
- * and the row shows no seconds. */
-bench_quartiles bench_comm_judge(comm_bench *bench, const char *name, int64_t bytes, double worst,
-                                 bench_quartiles seconds);
-/* [out] worst: infinite where the ranks hold different bits of a vector, else as it is. Collective. */
+/* Values that the rows of all operations have. */
+#define COMM_COMMON(bench, at, result)                                                                                 \
+    .op = (bench)->op_name, .bytes = (at)->bytes, .ranks = comm_size((bench)->run.comm),                               \
+    BENCH_TIMES((result)->time.seconds), .seconds_min = (result)->time.seconds.least, .valid = (result)->valid
+
+/* Fills what messages say of a case. */
+void bench_comm_name(char what[200], const comm_case *at);
+/* With --algorithms all, a status WEFT_ERR_UNSUPPORTED becomes a line among the cases that cannot run. Other statuses
+ * are returned. */
+weft_status bench_comm_skip(comm_bench *bench, const comm_case *at, weft_status status, const char *reason);
+/* [out] worst: infinite where the ranks hold different bits of a vector, else unchanged. Collective. */
 weft_status bench_comm_equal(weft_comm *comm, const float *x, int64_t count, double *worst);
 
 #endif

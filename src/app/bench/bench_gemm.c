@@ -24,7 +24,7 @@
 #include "base/alloc.h"
 #include "tensor/tensor.h"
 
-enum { LISTED_MAX = 64, CHECKED_MOST = 4096, CHECKED_LEAST = 64, CHECKED_TERMS = 1 << 24 };
+enum { PRODUCTS = 3, LISTED_MAX = 64, CHECKED_MOST = 4096, CHECKED_LEAST = 64, CHECKED_TERMS = 1 << 24 };
 
 /* One product: op(A) is [m, k], op(B) is [k, n]. */
 typedef struct gemm_case {
@@ -67,9 +67,9 @@ static void close_case(gemm_case *g)
     }
 }
 
-static weft_status run_once(void *argument)
+static weft_status run_once(void *self)
 {
-    const gemm_case *g = argument;
+    const gemm_case *g = self;
     WEFT_TRY(hal_gemm(g->hal, &g->gemm));
     return g->hal->stream.sync(g->hal);
 }
@@ -89,36 +89,53 @@ static bench_sum element(const gemm_case *g, int64_t row, int64_t col)
     return sum;
 }
 
-static weft_status check(gemm_case *g, double *worst)
+static weft_status check(void *self, double *error)
 {
+    const gemm_case *g = self;
     const hal_mat *c = &g->gemm.c;
     const int64_t terms = g->gemm.trans_a ? g->gemm.a.rows : g->gemm.a.cols, all = count_of(c);
-    int64_t count = CHECKED_TERMS / terms;
-    count = count < CHECKED_LEAST ? CHECKED_LEAST : count > CHECKED_MOST ? CHECKED_MOST : count;
-    count = count < all ? count : all;
+    const int64_t some = CHECKED_TERMS / terms;
+    const int64_t most = some < CHECKED_LEAST ? CHECKED_LEAST : some > CHECKED_MOST ? CHECKED_MOST : some;
+    const int64_t count = most < all ? most : all;
     WEFT_TRY(tensor_download(&g->matrix[2], g->host[2]));
-    double most = 0.0;
-#pragma omp parallel for schedule(static) reduction(max : most)
+    double worst = 0.0;
+#pragma omp parallel for schedule(static) reduction(max : worst)
     for (int64_t i = 0; i < count; i++) {
         const int64_t at = count > 1 ? i * (all - 1) / (count - 1) : 0;
         const bench_sum sum = element(g, at / c->cols, at % c->cols);
-        most = bench_sum_worst(most, &sum, (double)g->host[2][at], 0.0);
+        worst = bench_sum_worst(worst, &sum, (double)g->host[2][at], 0.0);
     }
-    *worst = most;
+    *error = worst;
     return WEFT_OK;
 }
 
-weft_status bench_gemm_case(weft_hal *hal, int repeats, gemm_row *row, double *bytes)
+weft_status bench_gemm_case(bench_run *run, gemm_row *row)
 {
-    gemm_case g = {.hal = hal};
-    bench_quartiles seconds;
+    gemm_case g = {.hal = run->team->hal};
+    bench_case c = {.side = {run_once, &g},
+                    .check = check,
+                    .flops = 2.0 * (double)row->rows * (double)row->inputs * (double)row->d};
+    bench_result result;
     weft_status status = open_case(&g, row);
-    status = status == WEFT_OK ? bench_time(run_once, &g, repeats, &seconds) : status;
-    status = status == WEFT_OK ? check(&g, &row->error) : status;
+    c.bytes = (double)sizeof(float) * (double)(count_of(&g.gemm.a) + count_of(&g.gemm.b) + count_of(&g.gemm.c));
+    snprintf(c.what, sizeof c.what, "product %s of %" PRId64 " rows, %" PRId64 " inputs and width %" PRId64,
+             row->product, row->rows, row->inputs, row->d);
+    status = status == WEFT_OK ? bench_measure(run, &c, &result) : status;
     if (status == WEFT_OK) {
-        BENCH_SET_SECONDS(row, seconds);
-        row->valid = row->error <= 1.0;
-        *bytes = (double)sizeof(float) * (double)(count_of(&g.gemm.a) + count_of(&g.gemm.b) + count_of(&g.gemm.c));
+        const double seconds = result.time.seconds.median;
+        const machine_limits *limits = &run->team->limits;
+        *row = (gemm_row){.product = row->product,
+                          .threads = run->team->place.threads,
+                          .rows = row->rows,
+                          .inputs = row->inputs,
+                          .d = row->d,
+                          BENCH_TIMES(result.time.seconds),
+                          .gflop_per_s = c.flops / seconds * 1e-9,
+                          .gemm_flop_per_s = limits->gemm,
+                          .percent_of_gemm = 100.0 * c.flops / seconds / limits->gemm,
+                          .percent_of_triad = 100.0 * c.bytes / seconds / limits->triad,
+                          .error = result.error,
+                          .valid = result.valid};
     }
     close_case(&g);
     return status;
@@ -127,80 +144,39 @@ weft_status bench_gemm_case(weft_hal *hal, int repeats, gemm_row *row, double *b
 /* ---- the matrix ---- */
 
 typedef struct gemm_bench {
-    const weft_options *options;
+    bench_run run;
     int64_t rows[LISTED_MAX], inputs[LISTED_MAX], widths[LISTED_MAX];
     int row_count, input_count, width_count;
-    bench_grid grid;
 } gemm_bench;
 
-static weft_status run_product(gemm_bench *b, bench_team *team, gemm_row row)
+static weft_status begin(bench_run *run)
 {
-    double bytes = 0.0;
-    const double flops = 2.0 * (double)row.rows * (double)row.inputs * (double)row.d;
-    WEFT_TRY(bench_gemm_case(team->hal, (int)option_int(b->options, OPT_REPEATS), &row, &bytes));
-    const double seconds = row.valid ? row.seconds_median : (double)NAN;
-    if (row.valid) {
-        WEFT_TRY(bench_team_saw(team, flops / seconds, bytes / seconds, bytes));
-    } else {
-        bench_grid_reject(&b->grid,
-                          "product %s of %" PRId64 " rows, %" PRId64 " inputs and width %" PRId64
-                          " is wrong: an error of %.3g times its bound",
-                          row.product, row.rows, row.inputs, row.d, row.error);
-    }
-    row.threads = team->place.threads;
-    row.gflop_per_s = flops / seconds * 1e-9;
-    row.gemm_flop_per_s = team->limits.gemm;
-    row.percent_of_gemm = 100.0 * flops / seconds / team->limits.gemm;
-    row.percent_of_triad = 100.0 * bytes / seconds / team->limits.triad;
-    return bench_grid_add(&b->grid, &row);
+    gemm_bench *b = (gemm_bench *)run;
+    b->row_count = option_list(run->options, OPT_ROWS, b->rows, LISTED_MAX);
+    b->input_count = option_list(run->options, OPT_INPUTS, b->inputs, LISTED_MAX);
+    b->width_count = option_list(run->options, OPT_DIMS, b->widths, LISTED_MAX);
+    WEFT_CHECK(b->row_count <= LISTED_MAX && b->input_count <= LISTED_MAX && b->width_count <= LISTED_MAX,
+               WEFT_ERR_USAGE, "--rows, --inputs and --dims take at most %d numbers", LISTED_MAX);
+    return bench_begin(
+        run, &(bench_table){BENCH_ROWS(gemm_row), .cases = PRODUCTS * b->row_count * b->input_count * b->width_count});
 }
 
 /* inputs 0: as many as outputs. */
-static weft_status run_team(bench_team *team, void *self)
+static weft_status measure(bench_run *run)
 {
-    static const char *const products[] = {"ab", "atb", "abt"};
-    gemm_bench *b = self;
-    const int count = b->row_count * b->input_count * b->width_count * 3;
-    for (int i = 0; i < count; i++) {
-        const int64_t d = b->widths[i / 3 % b->width_count];
-        const int64_t inputs = b->inputs[i / 3 / b->width_count % b->input_count];
-        WEFT_TRY(run_product(b, team,
-                             (gemm_row){.product = products[i % 3],
-                                        .rows = b->rows[i / 3 / b->width_count / b->input_count],
-                                        .inputs = inputs > 0 ? inputs : d,
-                                        .d = d}));
+    static const char *const products[PRODUCTS] = {"ab", "atb", "abt"};
+    const gemm_bench *b = (const gemm_bench *)run;
+    for (int i = 0; i < b->row_count * b->input_count * b->width_count * PRODUCTS; i++) {
+        const int64_t d = b->widths[i / PRODUCTS % b->width_count];
+        const int64_t inputs = b->inputs[i / PRODUCTS / b->width_count % b->input_count];
+        gemm_row row = {.product = products[i % PRODUCTS],
+                        .rows = b->rows[i / PRODUCTS / b->width_count / b->input_count],
+                        .inputs = inputs > 0 ? inputs : d,
+                        .d = d};
+        WEFT_TRY(bench_gemm_case(run, &row));
+        WEFT_TRY(bench_add(run, &row));
     }
     return WEFT_OK;
 }
 
-static weft_status run_gemm(gemm_bench *b)
-{
-    const weft_options *o = b->options;
-    const bench_kernel_head head = bench_kernel_head_of(o, "gemm");
-    int64_t threads[BENCH_TEAMS_MAX];
-    binding start;
-    WEFT_TRY(bench_one_process("gemm"));
-    WEFT_TRY(bench_team_start(&start));
-    b->row_count = option_list(o, OPT_ROWS, b->rows, LISTED_MAX);
-    b->input_count = option_list(o, OPT_INPUTS, b->inputs, LISTED_MAX);
-    b->width_count = option_list(o, OPT_DIMS, b->widths, LISTED_MAX);
-    WEFT_CHECK(b->row_count <= LISTED_MAX && b->input_count <= LISTED_MAX && b->width_count <= LISTED_MAX,
-               WEFT_ERR_USAGE, "--rows, --inputs and --dims take at most %d numbers", LISTED_MAX);
-    WEFT_TRY(bench_grid_begin(&b->grid, &(bench_start){.options = o,
-                                                       .title = "bench gemm",
-                                                       .speaks = true,
-                                                       .cases = 3.0 * bench_thread_counts(o, threads) * b->row_count *
-                                                                b->input_count * b->width_count,
-                                                       BENCH_COLUMNS(bench_kernel_head, gemm_row),
-                                                       .head = &head}));
-    WEFT_TRY(bench_each_team(o, &start, run_team, b));
-    return bench_grid_end(&b->grid);
-}
-
-weft_status bench_gemm(const weft_options *options)
-{
-    gemm_bench b = {.options = options};
-    const weft_status status = run_gemm(&b);
-    bench_grid_free(&b.grid);
-    return status;
-}
+const bench_kind bench_gemm = {.bytes = sizeof(gemm_bench), .begin = begin, .measure = measure};

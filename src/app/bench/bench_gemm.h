@@ -1,8 +1,8 @@
-/* app/bench/bench_gemm.h: a row of `weft bench gemm`, and what measures it. */
+/* app/bench/bench_gemm.h: `weft bench gemm`, and a row of its table. */
 #ifndef WEFT_APP_BENCH_BENCH_GEMM_H
 #define WEFT_APP_BENCH_BENCH_GEMM_H
 
-#include "app/bench/bench_grid.h"
+#include "app/bench/bench_run.h"
 
 /* clang-format off */
 #define GEMM_ROW(C)                                                                                                    \
@@ -12,8 +12,9 @@
 /* clang-format on */
 TABLE_ROW(gemm_row, GEMM_ROW);
 
-/* Measures the product that the row names. [out] row: seconds, error over its bound, valid. [out] bytes: of the three
- * matrices. */
-weft_status bench_gemm_case(weft_hal *hal, int repeats, gemm_row *row, double *bytes);
+/* Measures the product of a shape; row: both are set, the rest is filled. */
+weft_status bench_gemm_case(bench_run *run, gemm_row *row);
+
+extern const bench_kind bench_gemm;
 
 #endif

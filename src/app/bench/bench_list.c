@@ -1,23 +1,14 @@
 /* app/bench/bench_list.c: see app/bench/bench_list.h. */
 #include "app/bench/bench_list.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/number.h"
+#include "option/option.h"
 
-enum { ELEMENT = 4, PART_BYTES = 64 };
-
-/* Copies the part of a list up to the separator; the rest begins at *cursor. Returns false at the end. */
-static bool next_part(const char **cursor, const char *separator, char part[PART_BYTES])
-{
-    const size_t length = strcspn(*cursor, separator);
-    const bool any = **cursor != '\0';
-    snprintf(part, PART_BYTES, "%.*s", length < PART_BYTES ? (int)length : PART_BYTES - 1, *cursor);
-    *cursor += length;
-    *cursor += **cursor != '\0';
-    return any;
-}
+enum { ELEMENT = 4 };
 
 static weft_status parse_size(const char *text, int64_t *bytes)
 {
@@ -43,9 +34,9 @@ static weft_status parse_size(const char *text, int64_t *bytes)
 
 weft_status bench_sizes_parse(const char *text, int64_t size[BENCH_SIZES_MAX], int *count)
 {
-    char part[PART_BYTES];
+    char part[OPTION_WORD_MAX];
     *count = 0;
-    while (next_part(&text, ",", part)) {
+    while (option_list_next(&text, ',', part)) {
         int64_t first = 0, last = 0;
         char *dots = strstr(part, "..");
         if (dots != NULL) {
@@ -66,61 +57,46 @@ weft_status bench_sizes_parse(const char *text, int64_t size[BENCH_SIZES_MAX], i
     return WEFT_OK;
 }
 
-static int number_of(const bench_names *names, const char *name)
+static weft_status refuse_name(const char *option, const char *choices, const char *name)
 {
-    for (int i = 0; i < names->choices; i++) {
-        if (strcmp(names->choice[i], name) == 0) {
-            return i;
-        }
-    }
-    return -1;
-}
-
-static weft_status refuse_name(const char *option, const bench_names *names, const char *name)
-{
-    char listed[512] = "";
-    size_t at = 0;
-    for (int i = 0; i < names->choices; i++) {
-        at += (size_t)snprintf(listed + at, sizeof listed - at, "%s, ", names->choice[i]);
-        at = at < sizeof listed ? at : sizeof listed - 1;
+    char word[OPTION_WORD_MAX], listed[512] = "";
+    while (option_list_next(&choices, '|', word)) {
+        const size_t used = strlen(listed);
+        snprintf(listed + used, sizeof listed - used, "%s, ", word);
     }
     return weft_fail(WEFT_ERR_USAGE, "%s: '%s' is none of %sall", option, name, listed);
 }
 
-/* Each at most once, so that there is room. */
-static void want(bench_names *names, int number)
+/* Each name at most once, so that there is room. */
+static void want(bench_names *names, int number, const char *name)
 {
     for (int i = 0; i < names->count; i++) {
         if (names->wanted[i] == number) {
             return;
         }
     }
+    assert(names->count < BENCH_NAMES_MAX);
+    snprintf(names->name[names->count], OPTION_WORD_MAX, "%s", name);
     names->wanted[names->count++] = number;
 }
 
 weft_status bench_names_parse(const char *option, const char *text, const char *choices, bench_names *names)
 {
-    char part[PART_BYTES];
-    names->choices = names->count = 0;
-    names->all = false;
-    while (names->choices < BENCH_NAMES_MAX && next_part(&choices, "|", part)) {
-        snprintf(names->choice[names->choices++], BENCH_NAME_BYTES, "%.*s", BENCH_NAME_BYTES - 1, part);
-    }
-    while (next_part(&text, ",", part)) {
-        const int number = number_of(names, part);
-        if (number >= 0) {
-            want(names, number);
-            continue;
-        }
-        if (strcmp(part, "all") != 0) {
-            return refuse_name(option, names, part);
-        }
-        names->all = true;
-        for (int i = 0; i < names->choices; i++) {
-            if (strcmp(names->choice[i], "auto") != 0) {
-                want(names, i);
+    char part[OPTION_WORD_MAX], word[OPTION_WORD_MAX];
+    *names = (bench_names){.count = 0};
+    while (option_list_next(&text, ',', part)) {
+        const bool all = strcmp(part, "all") == 0;
+        bool known = all;
+        const char *cursor = choices;
+        for (int i = 0; option_list_next(&cursor, '|', word); i++) {
+            const bool same = strcmp(part, word) == 0;
+            known = known || same;
+            if (same || (all && strcmp(word, "auto") != 0)) {
+                want(names, i, word);
             }
         }
+        names->all = names->all || all;
+        WEFT_TRY(known ? WEFT_OK : refuse_name(option, choices, part));
     }
-    return names->count > 0 ? WEFT_OK : refuse_name(option, names, "");
+    return names->count > 0 ? WEFT_OK : refuse_name(option, choices, "");
 }

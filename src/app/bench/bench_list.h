@@ -2,12 +2,9 @@
 #ifndef WEFT_APP_BENCH_BENCH_LIST_H
 #define WEFT_APP_BENCH_BENCH_LIST_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "option/option.h"
 
-#include "base/status.h"
-
-enum { BENCH_SIZES_MAX = 128, BENCH_NAMES_MAX = 32, BENCH_NAME_BYTES = 32 };
+enum { BENCH_SIZES_MAX = 128, BENCH_NAMES_MAX = 32 };
 
 /* "1K,32M,100..1M": bytes, K M G meaning powers of 1024 (KiB, MiB, GiB as well); A..B is A, 2 A, 4 A, ... up to B.
  * WEFT_ERR_USAGE names the part that is wrong, or a size that is no multiple of 4 (float32). */
@@ -15,9 +12,8 @@ weft_status bench_sizes_parse(const char *text, int64_t size[BENCH_SIZES_MAX], i
 
 /* Names that a list picks out of the choices of an option. */
 typedef struct bench_names {
-    char choice[BENCH_NAMES_MAX][BENCH_NAME_BYTES]; /* [choices] all choices of the option */
-    int choices;
-    int wanted[BENCH_NAMES_MAX]; /* [count] numbers of the choices that are picked */
+    char name[BENCH_NAMES_MAX][OPTION_WORD_MAX]; /* [count] */
+    int wanted[BENCH_NAMES_MAX];                 /* [count] places of the names among the choices */
     int count;
     bool all; /* "all" was asked for: a choice that cannot run is listed instead of failing */
 } bench_names;

@@ -15,7 +15,6 @@
 
 #include "app/bench/bench_check.h"
 #include "app/bench/bench_comm.h"
-#include "app/bench/pair.h"
 #include "base/alloc.h"
 #include "comm/core/cost.h"
 #include "comm/sparse/select.h"
@@ -35,7 +34,6 @@ TABLE_ROW(select_row, SELECT_ROW);
 
 typedef struct select_case {
     weft_comm *comm;
-    const char *name;
     select_method method;
     int64_t count, k, capacity, found;
     float *x;       /* [count] */
@@ -45,14 +43,12 @@ typedef struct select_case {
     weft_hal *hal;
     bool device;                                  /* the backend's memory is a device's */
     weft_tensor on_x, on_index, on_value, on_sum; /* arrays of the backend; without a device on_x is x */
-    bench_pair times;
     double share;
-    int64_t correct; /* 1 or 0 */
 } select_case;
 
-static weft_status run_select(void *argument)
+static weft_status run_select(void *self)
 {
-    select_case *c = argument;
+    select_case *c = self;
     if (c->device) {
         const hal_select_largest_args args = {
             .x = tensor_mat(&c->on_x), .index = tensor_mat(&c->on_index), .value = tensor_mat(&c->on_value)};
@@ -70,9 +66,9 @@ static uint32_t magnitude(float x)
     return bits & 0x7FFFFFFFU;
 }
 
-static weft_status run_read(void *argument)
+static weft_status run_read(void *self)
 {
-    select_case *c = argument;
+    select_case *c = self;
     const hal_sum_squares_args args = {.x = tensor_mat(&c->on_x), .out = tensor_mat(&c->on_sum)};
     WEFT_TRY(hal_sum_squares(c->hal, &args));
     return c->hal->stream.sync(c->hal);
@@ -112,7 +108,7 @@ static bool is_sound(const select_case *c, uint32_t *least)
     return c->found <= c->capacity;
 }
 
-static weft_status check(select_case *c)
+static weft_status judge(select_case *c, bool *correct)
 {
     uint32_t least = 0;
     WEFT_TRY(run_select(c));
@@ -120,17 +116,26 @@ static weft_status check(select_case *c)
         WEFT_TRY(tensor_download(&c->on_index, c->index));
         WEFT_TRY(tensor_download(&c->on_value, c->value));
     }
-    bool correct = is_sound(c, &least);
+    const bool sound = is_sound(c, &least);
     c->share =
-        correct && c->found > 0 ? (double)count_from(c->value, c->found, kth_magnitude(c)) / (double)c->found : 1.0;
+        sound && c->found > 0 ? (double)count_from(c->value, c->found, kth_magnitude(c)) / (double)c->found : 1.0;
     if (c->method == SELECT_REUSE) {
         /* All that is at least as large as the least one found, unless there was no room. */
-        correct = correct && (c->found == c->capacity || count_from(c->x, c->count, least) == c->found);
+        *correct = sound && (c->found == c->capacity || count_from(c->x, c->count, least) == c->found);
     } else {
-        correct = correct && c->found == c->k && (c->method != SELECT_RADIX || c->share == 1.0);
+        *correct = sound && c->found == c->k && (c->method != SELECT_RADIX || c->share == 1.0);
     }
-    c->correct = correct;
     return WEFT_OK;
+}
+
+/* [out] error: 0 if the selection is correct on every rank. Collective. */
+static weft_status check(void *self, double *error)
+{
+    select_case *c = self;
+    bool correct = false;
+    WEFT_TRY(comm_agree(c->comm, judge(c, &correct)));
+    *error = correct ? 0.0 : (double)INFINITY;
+    return comm_allreduce(c->comm, error, 1, WEFT_DTYPE_F64, COMM_MAX);
 }
 
 static weft_status open_device(select_case *c)
@@ -148,12 +153,7 @@ static weft_status open_case(select_case *c, int threads)
     WEFT_TRY(WEFT_NEW(&c->index, c->capacity, WEFT_MEM_WORKSPACE));
     WEFT_TRY(WEFT_NEW(&c->value, c->capacity, WEFT_MEM_WORKSPACE));
     WEFT_TRY(selector_create(&options, c->count, &c->selector));
-    bench_fill(comm_rank(c->comm), c->x, c->count);
-    /* Few large ones, many small, as gradients are. */
-#pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < c->count; i++) {
-        c->x[i] *= c->x[i] * c->x[i];
-    }
+    bench_fill_gradient(comm_rank(c->comm), c->x, c->count);
     WEFT_TRY(tensor_create(c->hal, WEFT_DTYPE_F64, 1, 1, WEFT_MEM_WORKSPACE, &c->on_sum));
     c->on_x = (weft_tensor){
         .hal = c->hal, .dtype = WEFT_DTYPE_F32, .rows = 1, .cols = c->count, .ld = c->count, .data = c->x};
@@ -162,81 +162,50 @@ static weft_status open_case(select_case *c, int threads)
 
 static void close_case(select_case *c)
 {
-    tensor_destroy(&c->on_x);
-    tensor_destroy(&c->on_index);
-    tensor_destroy(&c->on_value);
-    tensor_destroy(&c->on_sum);
+    TENSOR_DESTROY_ALL(&c->on_x, &c->on_index, &c->on_value, &c->on_sum);
     selector_destroy(c->selector);
     weft_free(c->x);
     weft_free(c->index);
     weft_free(c->value);
 }
 
-static weft_status add_row(comm_bench *bench, const select_case *c)
+static weft_status add_row(comm_bench *bench, const comm_case *at, const select_case *c, const bench_result *result)
 {
-    const bool valid = c->correct == 1;
-    const int64_t bytes = c->count * (int64_t)sizeof(float);
-    const bench_quartiles ours =
-        bench_comm_judge(bench, c->name, bytes, valid ? 0.0 : (double)INFINITY, c->times.seconds);
     const comm_cost cost = {.selected = c->count};
-    select_row row = {.op = "select",
-                      .algorithm = c->name,
-                      .bytes = bytes,
-                      .ranks = comm_size(c->comm),
-                      .k = c->k,
-                      .seconds_min = ours.least,
-                      .read_seconds_median = c->times.other.median,
-                      .read_seconds_min = c->times.other.least,
-                      .passes = valid ? 1.0 / c->times.ratio : (double)NAN,
-                      .model_seconds = comm_model_seconds(comm_get_model(c->comm), &cost),
-                      .found = c->found,
-                      .exact_share = c->share,
-                      .valid = valid};
-    BENCH_SET_SECONDS(&row, ours);
-    return bench_grid_add(&bench->grid, &row);
+    return bench_add(&bench->run,
+                     &(select_row){COMM_COMMON(bench, at, result), .algorithm = at->name, .k = c->k,
+                                   .read_seconds_median = result->time.other.median,
+                                   .read_seconds_min = result->time.other.least, .passes = 1.0 / result->time.ratio,
+                                   .model_seconds = comm_model_seconds(comm_get_model(c->comm), &cost),
+                                   .found = c->found, .exact_share = c->share});
 }
 
-static weft_status run_case(comm_bench *bench, int64_t bytes, int number)
+static weft_status run_case(comm_bench *bench, const comm_case *at)
 {
-    const app_context *context = bench->context;
-    const double density = option_real(context->options, OPT_TOPK_DENSITY);
+    const app_context *context = bench->run.context;
     select_case c = {.comm = context->comm,
-                     .name = bench->names.choice[number],
-                     .method = (select_method)number,
-                     .count = bytes / (int64_t)sizeof(float),
+                     .method = (select_method)at->number,
+                     .count = at->count,
                      .hal = context->hal,
                      .device = !hal_host_visible(context->hal)};
+    WEFT_CHECK(at->count <= INT32_MAX, WEFT_ERR_UNSUPPORTED,
+               "--sizes: a selection takes less than 2^31 elements, not %lld bytes", (long long)at->bytes);
     WEFT_CHECK(!c.device || c.method == SELECT_RADIX, WEFT_ERR_UNSUPPORTED,
-               "--algorithms %s: backend %s selects on its device, exactly: take radix", c.name, c.hal->name);
-    c.k = (int64_t)ceil(density * (double)c.count);
+               "--algorithms %s: backend %s selects on its device, exactly: take radix", at->name, c.hal->name);
+    c.k = (int64_t)ceil(option_real(context->options, OPT_TOPK_DENSITY) * (double)c.count);
     c.capacity = ROOM * c.k < c.count ? ROOM * c.k : c.count;
-    const bench_side ours = {run_select, &c};
-    const bench_side read = {run_read, &c};
-    weft_status status = WEFT_OK;
-    WEFT_TRY_GOTO(comm_agree(c.comm, open_case(&c, context->placement.threads)), status, done);
-    WEFT_TRY_GOTO(bench_pair_measure(c.comm, &ours, &read, bench->repeats, &c.times), status, done);
-    WEFT_TRY_GOTO(comm_agree(c.comm, check(&c)), status, done);
-    c.correct = -c.correct; /* correct where it is on every rank */
-    WEFT_TRY_GOTO(comm_allreduce(c.comm, &c.correct, 1, WEFT_DTYPE_I64, COMM_MAX), status, done);
-    c.correct = -c.correct;
-    status = add_row(bench, &c);
-done:
+    bench_case timed = {.side = {run_select, &c}, .other = {run_read, &c}, .check = check};
+    bench_result result;
+    bench_comm_name(timed.what, at);
+    weft_status status = comm_agree(c.comm, open_case(&c, context->placement.threads));
+    status = status == WEFT_OK ? bench_measure(&bench->run, &timed, &result) : status;
+    status = status == WEFT_OK ? add_row(bench, at, &c, &result) : status;
     close_case(&c);
     return status;
-}
-
-static weft_status run_size(comm_bench *bench, int64_t bytes)
-{
-    WEFT_CHECK(bytes / (int64_t)sizeof(float) <= INT32_MAX, WEFT_ERR_UNSUPPORTED,
-               "--sizes: a selection takes less than 2^31 elements, not %lld bytes", (long long)bytes);
-    for (int i = 0; i < bench->names.count; i++) {
-        WEFT_TRY(run_case(bench, bytes, bench->names.wanted[i]));
-    }
-    return WEFT_OK;
 }
 
 const comm_bench_op bench_comm_select = {.choices = OPT_TOPK_SELECT,
                                          .all = true,
                                          .column = select_row_columns,
                                          .columns = TABLE_COLUMNS(select_row),
-                                         .run = run_size};
+                                         .run = run_case};

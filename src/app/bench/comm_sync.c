@@ -19,7 +19,6 @@
 
 #include "app/bench/bench_check.h"
 #include "app/bench/bench_comm.h"
-#include "app/bench/pair.h"
 #include "app/bench/sync_step.h"
 #include "app/setup/sync_setup.h"
 #include "base/alloc.h"
@@ -40,12 +39,12 @@ enum { TRIED_RANKS = 12, TRIED_ELEMENTS = 4096, MEAN_ELEMENTS = 1 << 20, CALIBRA
 TABLE_ROW(sync_row, SYNC_ROW);
 
 typedef struct mode_case {
-    const char *name;
+    const comm_case *at;
     sync_step step;
-    bench_quartiles seconds, mpi, compute, together;
+    bench_pair mpi, overlap;
     double model_seconds;
-    int64_t sent, messages; /* a step */
-    double worst;           /* error over its bound */
+    int64_t traffic[2]; /* bytes and messages a step */
+    double worst;       /* error over its bound */
 } mode_case;
 
 static void note(mode_case *c, double error)
@@ -109,12 +108,13 @@ static weft_status check_mean(mode_case *c)
 static weft_status check(mode_case *c, const sync_options *options)
 {
     sync_step *s = &c->step;
-    double seconds = 0.0;
-    WEFT_TRY(sync_step_run(s, true, 0, &seconds));
+    s->known = true;
+    WEFT_TRY(sync_step_run(s));
     WEFT_TRY(sync_step_settle(s));
+    s->known = false;
     switch (sync_running(s->sync)) {
     case SYNC_ALLREDUCE:
-        note(c, bench_sum_error(s->grad, s->count, comm_size(s->comm), options->wire));
+        note(c, bench_sum_error(s->grad, 0, s->count, comm_size(s->comm), options->wire));
         WEFT_TRY(bench_comm_equal(s->comm, s->grad, s->count, &c->worst));
         break;
     case SYNC_TOPK:
@@ -144,135 +144,92 @@ static void count_traffic(const mode_case *c, int64_t total[2])
     }
 }
 
-static weft_status run_mpi(void *argument)
+static weft_status run_mpi(void *self)
 {
-    const sync_step *s = argument;
+    const sync_step *s = self;
     return comm_native_sum(s->comm, s->noise, s->grad, s->count);
 }
 
-/* Before the first step, while nothing is under way. theirs: [repeats]. Collective. */
-static weft_status measure_mpi(mode_case *c, int repeats, double *theirs)
-{
-    const bench_side mpi = {run_mpi, &c->step};
-    const bool native = comm_native_available(c->step.comm);
-    double warm = 0.0;
-    if (native) {
-        WEFT_TRY(bench_sample(c->step.comm, &mpi, 1, &warm));
-    }
-    for (int i = 0; i < repeats && native; i++) {
-        WEFT_TRY(bench_sample(c->step.comm, &mpi, 1, &theirs[i]));
-    }
-    c->mpi = bench_quartiles_of(theirs, native ? repeats : 0);
-    return WEFT_OK;
-}
-
-/* Steps without computing. time: [repeats]. Collective. */
-static weft_status measure_bare(mode_case *c, int repeats, double *time)
-{
-    int64_t before[2];
-    int64_t after[2];
-    count_traffic(c, before);
-    for (int i = 0; i < repeats; i++) {
-        WEFT_TRY(sync_step_bare(&c->step, &time[i]));
-    }
-    count_traffic(c, after);
-    const int64_t steps = (int64_t)repeats * sync_period(c->step.sync);
-    int64_t sent[2] = {(after[0] - before[0]) / steps, (after[1] - before[1]) / steps};
-    WEFT_TRY(comm_allreduce(c->step.comm, sent, 2, WEFT_DTYPE_I64, COMM_MAX));
-    c->sent = sent[0];
-    c->messages = sent[1];
-    c->seconds = bench_quartiles_of(time, repeats);
-    return WEFT_OK;
-}
-
-/* Steps that compute for as long, in turns with computing alone. time: [2 * repeats]. Collective. */
-static weft_status measure_overlap(mode_case *c, int repeats, double *time)
+/* Steps without computing. Collective. */
+static weft_status measure_bare(mode_case *c, int repeats, bench_pair *time)
 {
     sync_step *s = &c->step;
-    double *alone = time + repeats;
-    int64_t work = CALIBRATION_WORK;
+    int64_t before[2], after[2];
+    const int64_t first = s->steps;
+    count_traffic(c, before);
+    WEFT_TRY(bench_time(s->comm, &(bench_side){sync_step_bare, s, &s->seconds}, NULL, repeats, time));
+    count_traffic(c, after);
+    for (int i = 0; i < 2; i++) {
+        c->traffic[i] = (after[i] - before[i]) / (s->steps - first);
+    }
+    return comm_allreduce(s->comm, c->traffic, 2, WEFT_DTYPE_I64, COMM_MAX);
+}
+
+/* Steps that compute for as long as one communicates, in turns with computing alone. Collective. */
+static weft_status measure_overlap(mode_case *c, int repeats, double wanted)
+{
+    sync_step *s = &c->step;
+    const bench_side together = {sync_step_run, s, &s->seconds}, alone = {sync_step_compute, s, &s->seconds};
+    s->work = CALIBRATION_WORK;
     for (int i = 0; i < 3; i++) { /* the last time as long as it will be: clocks and neighbours depend on it */
         double seconds = 0.0;
-        WEFT_TRY(sync_step_compute(s->comm, work, &seconds));
-        work = (int64_t)((double)work * c->seconds.median / seconds) + 1;
+        WEFT_TRY(bench_sample(s->comm, &alone, 1, &seconds));
+        s->work = (int64_t)((double)s->work * wanted / seconds) + 1;
     }
-    for (int i = 0; i < repeats; i++) {
-        WEFT_TRY(sync_step_compute(s->comm, work, &alone[i]));
-        WEFT_TRY(sync_step_run(s, false, work, &time[i]));
-    }
-    WEFT_TRY(sync_step_settle(s));
-    c->together = bench_quartiles_of(time, repeats);
-    c->compute = bench_quartiles_of(alone, repeats);
-    return WEFT_OK;
+    WEFT_TRY(bench_time(s->comm, &together, &alone, repeats, &c->overlap));
+    return sync_step_settle(s);
 }
 
-static weft_status measure(mode_case *c, const sync_options *options, int repeats)
+static weft_status measure(mode_case *c, const sync_options *options, int repeats, bench_result *result)
 {
-    double *time = NULL;
-    weft_status status = WEFT_OK;
-    WEFT_TRY(comm_agree(c->step.comm, WEFT_NEW(&time, 2 * (int64_t)repeats, WEFT_MEM_GENERAL)));
-    WEFT_TRY_GOTO(measure_mpi(c, repeats, time), status, done);
-    WEFT_TRY_GOTO(check(c, options), status, done);
-    WEFT_TRY_GOTO(measure_bare(c, repeats, time), status, done);
-    const sync_mode mode = sync_running(c->step.sync);
-    if (comm_size(c->step.comm) > 1) {
-        WEFT_TRY_GOTO(sync_predict(c->step.sync, mode, &c->model_seconds), status, done);
+    sync_step *s = &c->step;
+    c->mpi.seconds = bench_quartiles_of(NULL, 0);
+    if (comm_native_available(s->comm)) { /* before the first step, while nothing is under way */
+        WEFT_TRY(bench_time(s->comm, &(bench_side){run_mpi, s, NULL}, NULL, repeats, &c->mpi));
     }
-    WEFT_TRY_GOTO(measure_overlap(c, repeats, time), status, done);
-done:
-    weft_free(time);
-    return status;
+    WEFT_TRY(check(c, options));
+    WEFT_TRY(measure_bare(c, repeats, &result->time));
+    if (comm_size(s->comm) > 1) {
+        WEFT_TRY(sync_predict(s->sync, sync_running(s->sync), &c->model_seconds));
+    }
+    result->error = c->worst;
+    return measure_overlap(c, repeats, result->time.seconds.median);
 }
 
-static weft_status add_row(comm_bench *bench, const mode_case *c)
+static weft_status add_row(comm_bench *bench, const mode_case *c, bench_result *result)
 {
-    const weft_comm *comm = c->step.comm;
-    const int64_t bytes = c->step.count * (int64_t)sizeof(float);
-    const bool valid = c->worst <= 1.0;
-    const bench_quartiles ours = bench_comm_judge(bench, c->name, bytes, c->worst, c->seconds);
-    const double exposed = valid ? fmax(c->together.median - c->compute.median, 0.0) : (double)NAN;
-    sync_row row = {.op = "sync",
-                    .algorithm = c->name,
-                    .ran = sync_mode_name(sync_running(c->step.sync)),
-                    .bytes = bytes,
-                    .ranks = comm_size(comm),
-                    .nodes = comm_get_layout(comm)->nodes,
-                    .seconds_min = ours.least,
-                    .mpi_seconds_median = c->mpi.median,
-                    .ratio = c->mpi.median / ours.median,
-                    .model_seconds = c->model_seconds,
-                    .bytes_sent = c->sent,
-                    .messages = c->messages,
-                    .density = sync_get_figures(c->step.sync).density,
-                    .compute_seconds = c->compute.median,
-                    .exposed_seconds = exposed,
-                    .exposed_percent = 100.0 * exposed / c->seconds.median,
-                    .valid = valid};
-    BENCH_SET_SECONDS(&row, ours);
-    return bench_grid_add(&bench->grid, &row);
+    char what[200];
+    bench_comm_name(what, c->at);
+    bench_judge(&bench->run, what, result);
+    const double seconds = result->time.seconds.median, alone = c->overlap.other.median;
+    const double exposed = result->valid ? fmax(c->overlap.seconds.median - alone, 0.0) : (double)NAN;
+    return bench_add(
+        &bench->run,
+        &(sync_row){COMM_COMMON(bench, c->at, result), .algorithm = c->at->name,
+                    .ran = sync_mode_name(sync_running(c->step.sync)), .nodes = comm_get_layout(c->step.comm)->nodes,
+                    .mpi_seconds_median = c->mpi.seconds.median, .ratio = c->mpi.seconds.median / seconds,
+                    .model_seconds = c->model_seconds, .bytes_sent = c->traffic[0], .messages = c->traffic[1],
+                    .density = sync_get_figures(c->step.sync).density, .compute_seconds = alone,
+                    .exposed_seconds = exposed, .exposed_percent = 100.0 * exposed / seconds});
 }
 
-static weft_status run_mode(comm_bench *bench, int64_t bytes, int number)
+static weft_status run_case(comm_bench *bench, const comm_case *at)
 {
-    const weft_options *o = bench->context->options;
-    weft_comm *comm = bench->context->comm;
-    mode_case c = {.name = bench->names.choice[number]};
-    sync_options options = sync_options_of(o, SYNC_SHARDS_SAMPLED);
-    options.mode = (sync_mode)number;
+    weft_comm *comm = bench->run.comm;
+    mode_case c = {.at = at};
+    bench_result result;
+    sync_options options = sync_options_of(bench->run.options, SYNC_SHARDS_SAMPLED);
+    options.mode = (sync_mode)at->number;
     options.tracking = sync_tracking_of(&options, options.mode);
-    options.topk.select.threads = bench->context->placement.threads;
-    weft_status status = sync_step_open(comm, &options, bytes / (int64_t)sizeof(float), &c.step);
-    if (status == WEFT_ERR_UNSUPPORTED && bench->names.all) {
-        weft_error_clear();
-        status = bench_grid_skip(&bench->grid, c.name, bytes, "does not run on these nodes or with these options");
-        goto done;
+    options.topk.select.threads = bench->run.context->placement.threads;
+    weft_status status = sync_step_open(comm, &options, at->count, &c.step);
+    if (status == WEFT_OK) {
+        WEFT_TRY_GOTO(measure(&c, &options, bench->run.repeats, &result), status, done);
+        WEFT_TRY_GOTO(add_row(bench, &c, &result), status, done);
+        WEFT_TRY_GOTO(sync_finish(c.step.sync), status, done);
+    } else {
+        status = bench_comm_skip(bench, at, status, "does not run on these nodes or with these options");
     }
-    if (status != WEFT_OK) {
-        goto done;
-    }
-    WEFT_TRY_GOTO(measure(&c, &options, bench->repeats), status, done);
-    WEFT_TRY_GOTO(add_row(bench, &c), status, done);
-    WEFT_TRY_GOTO(sync_finish(c.step.sync), status, done);
 done:
     if (status == WEFT_OK || comm_size(comm) == 1) {
         sync_step_close(&c.step); /* after a failure the job ends, and other ranks may not come to meet */
@@ -280,22 +237,14 @@ done:
     return status;
 }
 
-static weft_status run_size(comm_bench *bench, int64_t bytes)
+static weft_status check_options(const weft_options *options)
 {
-    for (int i = 0; i < bench->names.count; i++) {
-        WEFT_TRY(run_mode(bench, bytes, bench->names.wanted[i]));
-    }
-    return WEFT_OK;
-}
-
-static weft_status check_options(const comm_bench *bench)
-{
-    WEFT_TRY(option_check_rules(bench->context->options));
-    return sync_setup_check(bench->context->options);
+    WEFT_TRY(option_check_rules(options));
+    return sync_setup_check(options);
 }
 
 const comm_bench_op bench_comm_sync = {.choices = OPT_SYNC,
                                        .column = sync_row_columns,
                                        .columns = TABLE_COLUMNS(sync_row),
                                        .check = check_options,
-                                       .run = run_size};
+                                       .run = run_case};

@@ -24,13 +24,13 @@ static void be_busy(int64_t work)
     busy_result = x;
 }
 
-weft_status sync_step_compute(weft_comm *comm, int64_t work, double *seconds)
+weft_status sync_step_compute(void *self)
 {
-    WEFT_TRY(comm_barrier(comm));
+    sync_step *s = self;
     const double begin = clock_seconds();
-    be_busy(work);
-    *seconds = clock_seconds() - begin;
-    return comm_allreduce(comm, seconds, 1, WEFT_DTYPE_F64, COMM_MAX);
+    be_busy(s->work);
+    s->seconds = clock_seconds() - begin;
+    return WEFT_OK;
 }
 
 static weft_status cut_buckets(sync_step *s, int64_t bucket_bytes)
@@ -48,19 +48,9 @@ static weft_status cut_buckets(sync_step *s, int64_t bucket_bytes)
     return WEFT_OK;
 }
 
-static void make_noise(sync_step *s)
-{
-    bench_fill(comm_rank(s->comm), s->noise, s->count);
-#pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < s->count; i++) {
-        s->noise[i] *= s->noise[i] * s->noise[i];
-    }
-}
-
 weft_status sync_step_open(weft_comm *comm, const sync_options *options, int64_t count, sync_step *s)
 {
-    void *value = NULL;
-    void *grad = NULL;
+    void *value = NULL, *grad = NULL;
     *s = (sync_step){.comm = comm, .count = count};
     WEFT_TRY(comm_buffer_alloc(comm, count * (int64_t)sizeof(float), &value));
     s->value = value;
@@ -69,7 +59,7 @@ weft_status sync_step_open(weft_comm *comm, const sync_options *options, int64_t
     weft_status status = WEFT_NEW(&s->noise, count, WEFT_MEM_WORKSPACE);
     status = status == WEFT_OK ? cut_buckets(s, options->bucket_bytes) : status;
     WEFT_TRY(comm_agree(comm, status));
-    make_noise(s);
+    bench_fill_gradient(comm_rank(comm), s->noise, count);
     bench_fill(0, s->value, count);
     /* Two dimensions, where the count allows: vectors go dense under topk. */
     const int64_t cols = count % 64 == 0 ? 64 : count % 2 == 0 ? 2 : 1;
@@ -98,10 +88,10 @@ void sync_step_close(sync_step *s)
     *s = (sync_step){0};
 }
 
-/* Another part of the noise in every place and step. */
-static void make_gradient(sync_step *s, bool known)
+/* Noise: another part of it in every place and step. */
+static void make_gradient(sync_step *s)
 {
-    if (known) {
+    if (s->known) {
         bench_fill(comm_rank(s->comm), s->grad, s->count);
         return;
     }
@@ -151,51 +141,53 @@ static weft_status backward(sync_step *s, int64_t work)
     return sync_gradients(s->sync);
 }
 
-/* Adds this rank's seconds. */
-static weft_status step(sync_step *s, bool known, int64_t work, double *seconds)
+/* Adds to the seconds. */
+static weft_status step(sync_step *s, int64_t work)
 {
+    const int64_t early = s->split ? work / 2 : 0;
     double begin = 0.0;
     s->steps++;
     if (s->split) {
         WEFT_TRY(comm_barrier(s->comm));
         begin = clock_seconds();
-        WEFT_TRY(forward(s, work / 2));
-        *seconds += clock_seconds() - begin;
-        work -= work / 2;
+        WEFT_TRY(forward(s, early));
+        s->seconds += clock_seconds() - begin;
     }
-    make_gradient(s, known);
+    make_gradient(s);
     WEFT_TRY(comm_barrier(s->comm));
     begin = clock_seconds();
-    WEFT_TRY(backward(s, work));
-    *seconds += clock_seconds() - begin;
+    WEFT_TRY(backward(s, work - early));
+    s->seconds += clock_seconds() - begin;
     if (!s->split) {
         update(s);
     }
     begin = clock_seconds();
     WEFT_TRY(sync_parameters(s->sync));
-    *seconds += clock_seconds() - begin;
+    s->seconds += clock_seconds() - begin;
     return WEFT_OK;
 }
 
-weft_status sync_step_run(sync_step *s, bool known, int64_t work, double *seconds)
+weft_status sync_step_run(void *self)
 {
-    *seconds = 0.0;
-    WEFT_TRY(step(s, known, work, seconds));
-    return comm_allreduce(s->comm, seconds, 1, WEFT_DTYPE_F64, COMM_MAX);
+    sync_step *s = self;
+    s->seconds = 0.0;
+    return step(s, s->work);
 }
 
-weft_status sync_step_bare(sync_step *s, double *seconds)
+weft_status sync_step_bare(void *self)
 {
+    sync_step *s = self;
     const int period = sync_period(s->sync);
     const sync_buffer *state = NULL;
     int buffers = 0;
-    *seconds = 0.0;
+    assert(period > 0);
+    s->seconds = 0.0;
     for (int i = 0; i < period; i++) {
-        WEFT_TRY(step(s, false, 0, seconds));
+        WEFT_TRY(step(s, 0));
     }
     const double begin = clock_seconds();
     WEFT_TRY(sync_step_settle(s));
     WEFT_TRY(sync_state(s->sync, &state, &buffers)); /* ends what is under way */
-    *seconds = (*seconds + clock_seconds() - begin) / period;
-    return comm_allreduce(s->comm, seconds, 1, WEFT_DTYPE_F64, COMM_MAX);
+    s->seconds = (s->seconds + clock_seconds() - begin) / period;
+    return WEFT_OK;
 }

@@ -23,24 +23,28 @@ typedef struct sync_step {
     float *noise;        /* [count] source of gradients: few large values, many small ones */
     sync_bucket *bucket; /* [buckets] from the end of the vector to its beginning */
     int buckets;
-    bool split; /* buckets are owed after a step */
-    int64_t steps;
+    bool split;     /* buckets are owed after a step */
+    bool known;     /* gradients of the next step are made by bench_fill, not of noise */
+    int64_t work;   /* turns of the busy loop in a whole step */
+    int64_t steps;  /* steps so far */
+    double seconds; /* [out] of the last call of an operation, on this rank */
 } sync_step;
 
 /* Makes buffers, buckets and the sync, and begins it. Collective. Free with sync_step_close, also after a failure. */
 weft_status sync_step_open(weft_comm *comm, const sync_options *options, int64_t count, sync_step *s);
 void sync_step_close(sync_step *s); /* collective */
 
-/* Runs one step. known: gradients are made by bench_fill, else of noise. work: turns of the busy loop in the whole
- * step. [out] seconds: of the slowest rank. Collective. */
-weft_status sync_step_run(sync_step *s, bool known, int64_t work, double *seconds);
 /* Waits for gradients that a split reduction has not delivered yet. */
 weft_status sync_step_settle(sync_step *s);
-/* Runs as many steps without computing as the mode's period has, and waits for all that they began in the background.
- * [out] seconds: of one step, on the slowest rank. Collective. */
-weft_status sync_step_bare(sync_step *s, double *seconds);
 
-/* Runs the busy loop alone, on all ranks at once. [out] seconds: of the slowest rank. Collective. */
-weft_status sync_step_compute(weft_comm *comm, int64_t work, double *seconds);
+/* ---- operations to time (bench_side), on a sync_step ---- */
+
+/* Runs one step. Collective. */
+weft_status sync_step_run(void *self);
+/* Runs as many steps without computing as the mode's period has, and waits for all that they began in the background.
+ * [out] seconds: of one step. Collective. */
+weft_status sync_step_bare(void *self);
+/* Runs the busy loop alone. */
+weft_status sync_step_compute(void *self);
 
 #endif

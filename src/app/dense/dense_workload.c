@@ -242,7 +242,7 @@ static const workload_activity activities[] = {
 
 static const option_id bench_uses[] = {OPT_MODEL,       OPT_BATCH_SIZE,    OPT_PRECISION,
                                        OPT_CONVOLUTION, OPT_THREAD_COUNTS, OPTION_NONE};
-static const workload_bench benches[] = {{"dense", "networks on images", bench_dense, bench_uses},
+static const workload_bench benches[] = {{"dense", "networks on images", &bench_dense, bench_uses},
                                          {NULL, NULL, NULL, NULL}};
 
 static const char *dense_library(int i, char *text, size_t bytes)

@@ -246,7 +246,7 @@ static weft_status check_forms(const char *code)
 static const choice_kind choice_of_forms = {.key = "spmm", .option = OPT_SPMM, .check = check_forms};
 
 static const option_id bench_uses[] = {OPT_DATA, OPT_FORMS, OPT_DIMS, OPT_THREAD_COUNTS, OPTION_NONE};
-static const workload_bench benches[] = {{"spmm", "aggregation", bench_spmm, bench_uses}, {NULL, NULL, NULL, NULL}};
+static const workload_bench benches[] = {{"spmm", "aggregation", &bench_spmm, bench_uses}, {NULL, NULL, NULL, NULL}};
 
 static const char *gnn_library(int i, char *text, size_t bytes)
 {

@@ -85,10 +85,10 @@ typedef struct workload_command {
 /* A kind of `weft bench`. Its options are those of the command that stand in `uses`, and those that every bench
  * takes. */
 typedef struct workload_bench {
-    const char *name;     /* NULL ends a list */
-    const char *measures; /* in messages: "aggregation" */
-    weft_status (*run)(const weft_options *options);
-    const option_id *uses; /* up to OPTION_NONE */
+    const char *name;              /* NULL ends a list */
+    const char *measures;          /* in messages: "aggregation" */
+    const struct bench_kind *kind; /* what measures it (app/bench/bench_run.h) */
+    const option_id *uses;         /* up to OPTION_NONE */
 } workload_bench;
 
 /* What `weft info` was asked about. */

@@ -62,7 +62,7 @@ static void test_names(void **state)
     assert_int_equal(bench_names_parse("--names", "all", "auto|ring|tree", &names), WEFT_OK);
     assert_true(names.all);
     assert_int_equal(names.count, 2);
-    assert_string_equal(names.choice[names.wanted[1]], "tree");
+    assert_string_equal(names.name[1], "tree");
     assert_int_equal(bench_names_parse("--names", "rings", "auto|ring|tree", &names), WEFT_ERR_USAGE);
     assert_non_null(strstr(weft_error_message(), "--names: 'rings' is none of auto, ring, tree, all"));
     assert_int_equal(bench_names_parse("--names", "", "auto|ring", &names), WEFT_ERR_USAGE);
@@ -107,22 +107,23 @@ static void test_check(void **state)
         most = fmax(most, (double)part[i]);
     }
     assert_true(least >= -1.0 && least < -0.99 && most < 1.0 && most > 0.99);
-    assert_true(bench_sum_error(sum, COUNT, 3, COMM_WIRE_SAME) <= 1.0);
+    assert_true(bench_sum_error(sum, 0, COUNT, 3, COMM_WIRE_SAME) <= 1.0);
     const uint64_t hash = bench_bits_hash(sum, COUNT);
 
     /* A rank too few, a wrong element, two exchanged ones, and what is no number. */
-    assert_true(bench_sum_error(part, COUNT, 3, COMM_WIRE_SAME) > 1e3);
+    assert_true(bench_sum_error(part, 0, COUNT, 3, COMM_WIRE_SAME) > 1e3);
     const float kept = sum[4999];
     sum[4999] += 1e-5F;
-    assert_true(bench_sum_error(sum, COUNT, 3, COMM_WIRE_SAME) > 1.0);
-    assert_true(bench_sum_error(sum, COUNT, 3, COMM_WIRE_FP16) <= 1.0);
+    assert_true(bench_sum_error(sum, 0, COUNT, 3, COMM_WIRE_SAME) > 1.0);
+    assert_true(bench_sum_error(sum, 0, COUNT, 3, COMM_WIRE_FP16) <= 1.0);
     assert_true(bench_bits_hash(sum, COUNT) != hash);
     sum[4999] = sum[17];
     sum[17] = kept;
-    assert_true(bench_sum_error(sum, COUNT, 3, COMM_WIRE_SAME) > 1.0);
+    assert_true(bench_sum_error(sum, 0, COUNT, 3, COMM_WIRE_SAME) > 1.0);
     assert_true(bench_bits_hash(sum, COUNT) != hash);
+    assert_true(bench_sum_error(sum, 18, COUNT - 19, 3, COMM_WIRE_SAME) <= 1.0); /* between the two */
     sum[17] = NAN;
-    assert_true(isinf(bench_sum_error(sum, COUNT, 3, COMM_WIRE_BF16)));
+    assert_true(isinf(bench_sum_error(sum, 0, COUNT, 3, COMM_WIRE_BF16)));
 }
 
 static void print_to(char **text, const table_grid *head, const table_grid *grid, const table_grid *second,
@@ -232,27 +233,38 @@ static void test_data(void **state)
     assert_int_equal(bench_data_parse(longest, data, &count), WEFT_ERR_USAGE);
 }
 
-static weft_status count_runs(void *argument)
-{
-    int *runs = argument;
-    return ++*runs == 1000000 ? weft_fail(WEFT_ERR_INTERNAL, "too many") : WEFT_OK;
-}
+typedef struct timed {
+    int runs, fails;
+    double seconds; /* of the last run, by its own clock */
+} timed;
 
-static weft_status fail_third(void *argument)
+static weft_status count_runs(void *self)
 {
-    int *runs = argument;
-    return ++*runs == 3 ? weft_fail(WEFT_ERR_IO, "third") : WEFT_OK;
+    timed *t = self;
+    t->seconds = ++t->runs;
+    return t->runs == t->fails ? weft_fail(WEFT_ERR_IO, "this one") : WEFT_OK;
 }
 
 static void test_time(void **state)
 {
     (void)state;
-    int runs = 0;
-    bench_quartiles q;
-    assert_int_equal(bench_time(count_runs, &runs, 4, &q), WEFT_OK);
-    assert_true(q.count == 4 && runs > 6 && q.median > 0.0 && q.median < 1e-3); /* samples of many short runs */
-    runs = 0;
-    assert_int_equal(bench_time(fail_third, &runs, 4, &q), WEFT_ERR_IO);
+    timed t = {.runs = 0}, other = {.runs = 0};
+    bench_side side = {count_runs, &t, NULL};
+    const bench_side theirs = {count_runs, &other, &other.seconds};
+    bench_pair pair;
+    ASSERT_OK(bench_time(NULL, &side, NULL, 4, &pair));
+    assert_true(pair.seconds.count == 4 && t.runs > 6); /* samples of many short runs */
+    assert_true(pair.seconds.median > 0.0 && pair.seconds.median < 1e-3 && isnan(pair.ratio));
+    t = (timed){.fails = 3};
+    assert_int_equal(bench_time(NULL, &side, NULL, 4, &pair), WEFT_ERR_IO);
+
+    /* Operations with a clock of their own: the runs 3 to 6 count, after two to warm up. */
+    t = (timed){.runs = 10};
+    side.seconds = &t.seconds;
+    ASSERT_OK(bench_time(NULL, &side, &theirs, 4, &pair));
+    assert_true(pair.seconds.least == 12.0 && pair.seconds.median == 13.5 && t.runs == 15);
+    assert_true(pair.other.least == 2.0 && pair.other.median == 3.5 && pair.other.count == 4);
+    assert_true(fabs(pair.ratio - 0.5 * (3.0 / 13.0 + 4.0 / 14.0)) < 1e-12);
 }
 
 int main(void)

@@ -60,28 +60,38 @@ static weft_hal *open_wrong(void)
     return hal;
 }
 
+/* A run whose machine has limits that nothing surpasses. */
+static bench_team team_of(weft_hal *hal)
+{
+    return (bench_team){.hal = hal, .place = {.threads = 1}, .limits = {.read = 1e15, .triad = 1e15, .gemm = 1e17}};
+}
+
 static void test_gemm(void **state)
 {
     (void)state;
     static const char *const products[] = {"ab", "atb", "abt"};
     static const int64_t shapes[][3] = {{1, 1, 1}, {5, 3, 7}, {40, 33, 33}, {300, 9, 64}};
     weft_hal *hal = open_wrong();
+    bench_team team = team_of(hal);
+    bench_run run = {.team = &team, .repeats = 1};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         for (int product = 0; product < 3; product++) {
             gemm_row row = {
                 .product = products[product], .rows = shapes[i][0], .inputs = shapes[i][1], .d = shapes[i][2]};
             const int64_t m = row.rows, k = row.inputs, d = row.d;
-            double bytes = 0.0;
             added = 0.0F;
-            ASSERT_OK(bench_gemm_case(hal, 1, &row, &bytes));
-            assert_true(row.valid && row.error <= 1.0 && row.seconds_median > 0.0);
-            assert_true(bytes == 4.0 * (double)(m * k + k * d + m * d));
+            ASSERT_OK(bench_gemm_case(&run, &row));
+            assert_true(row.valid && row.error <= 1.0 && row.seconds_median > 0.0 && run.invalid == 0);
+            const double bytes = row.percent_of_triad / 100.0 * row.seconds_median * team.limits.triad;
+            assert_true(fabs(bytes - 4.0 * (double)(m * k + k * d + m * d)) < 1e-3);
             added = 0.05F;
-            ASSERT_OK(bench_gemm_case(hal, 1, &row, &bytes));
-            assert_true(!row.valid && row.error > 1.0);
+            ASSERT_OK(bench_gemm_case(&run, &row));
+            assert_true(!row.valid && row.error > 1.0 && isnan(row.seconds_median) && isnan(row.gflop_per_s));
             added = NAN;
-            ASSERT_OK(bench_gemm_case(hal, 1, &row, &bytes));
-            assert_true(!row.valid && isinf(row.error));
+            ASSERT_OK(bench_gemm_case(&run, &row));
+            assert_true(!row.valid && isinf(row.error) && run.invalid == 2);
+            assert_non_null(strstr(run.first_invalid, "is wrong: an error of"));
+            run.invalid = 0;
         }
     }
     weft_hal_close(hal);
@@ -91,16 +101,19 @@ static void test_gemm(void **state)
 static void check_layer(const hal_conv_shape *shape, bool linear, bool valid)
 {
     weft_hal *hal = open_wrong();
-    const dense_question question = {.shape = *shape, .linear = linear, .images = 3, .few = 1, .repeats = 1};
+    bench_team team = team_of(hal);
+    bench_run run = {.team = &team, .repeats = 1};
+    const dense_question question = {.shape = *shape, .linear = linear, .images = 3, .few = 1};
     dense_result result[DENSE_PASSES];
-    ASSERT_OK(bench_dense_case(hal, &question, result));
+    ASSERT_OK(bench_dense_case(&run, "layer", &question, result));
     for (int pass = 0; pass < DENSE_PASSES; ++pass) {
         if (pass == DENSE_BACKWARD_DATA && !shape->backward_data) {
-            assert_int_equal(result[pass].seconds.count, 0);
+            assert_int_equal(result[pass].run.time.seconds.count, 0);
             continue;
         }
-        assert_true(result[pass].valid == valid && (result[pass].worst <= 1.0) == valid);
-        assert_true(result[pass].peak * result[pass].seconds.median >= 0.999 * result[pass].flops);
+        const bench_result *of = &result[pass].run;
+        assert_true(of->valid == valid && (of->error <= 1.0) == valid && isnan(of->time.seconds.median) == !valid);
+        assert_true(!valid || result[pass].peak * of->time.seconds.median >= 0.999 * result[pass].flops);
     }
     weft_hal_close(hal);
 }
@@ -142,39 +155,36 @@ static void test_spmm(void **state)
 {
     (void)state;
     /* 0 <- 1, 2; 1 <- 0; 2 <- nothing */
-    const int64_t offset[] = {0, 2, 3, 3};
-    const int32_t column[] = {1, 2, 0};
+    int64_t offset[] = {0, 2, 3, 3};
+    int32_t column[] = {1, 2, 0};
     const bench_matrix matrix = {.csr = {.rows = 3, .cols = 3, .offset = offset, .column = column}};
     const option_command *command = NULL;
     weft_options *options = NULL;
-    spmm_table table = {.common = {.graph = "three", .vertices = 3, .edges = 3}, .repeats = 1};
     weft_hal *hal = open_wrong();
-    const bench_team team = {
-        .hal = hal, .place = {.threads = 1}, .limits = {.read = 1e10, .triad = 1e10, .gemm = 1e11}};
+    bench_team team = team_of(hal);
+    static spmm_bench bench;
     ASSERT_OK(option_command_find(app_catalog(), "bench", &command));
     ASSERT_OK(option_create(command, &options));
     ASSERT_OK(option_assign(options, "format", "json")); /* nothing is printed before the end */
-    const bench_kernel_head head = bench_kernel_head_of(options, "spmm");
-    ASSERT_OK(bench_grid_begin(&table.grid, &(bench_start){.options = options,
-                                                           .title = "test",
-                                                           BENCH_COLUMNS(bench_kernel_head, spmm_row),
-                                                           .head = &head}));
+    bench = (spmm_bench){.run = {.name = "spmm", .options = options, .repeats = 1, .team = &team},
+                         .common = {.graph = "three", .vertices = 3, .edges = 3}};
+    ASSERT_OK(bench_begin(&bench.run, &(bench_table){BENCH_ROWS(spmm_row)}));
     added = 0.0F;
-    ASSERT_OK(bench_form(&team, &matrix, HAL_SPMM_ROWS, 4, &table));
+    ASSERT_OK(bench_form(&bench, &matrix, HAL_SPMM_ROWS, 4));
     added = 1e-3F;
-    ASSERT_OK(bench_form(&team, &matrix, HAL_SPMM_ROWS, 4, &table));
+    ASSERT_OK(bench_form(&bench, &matrix, HAL_SPMM_ROWS, 4));
     spmm_row row[2];
-    assert_int_equal(table.grid.rows.rows, 2);
-    memcpy(row, table.grid.rows.cell, sizeof row);
+    assert_int_equal(bench.run.rows.rows, 2);
+    memcpy(row, bench.run.rows.cell, sizeof row);
     assert_true(row[0].valid && row[0].gelem_per_s > 0.0 && row[0].percent_of_limit > 0.0 &&
                 row[0].percent_of_rows > 0.0);
     assert_true(row[0].edges == 3 && row[0].threads == 1 && row[0].d == 4 && strcmp(row[0].form, "rows") == 0);
-    assert_int_equal(table.grid.invalid, 1);
-    assert_non_null(strstr(table.grid.first_invalid, "width 4 in form rows is wrong"));
+    assert_int_equal(bench.run.invalid, 1);
+    assert_non_null(strstr(bench.run.first_invalid, "width 4 in form rows is wrong"));
     assert_true(!row[1].valid && isnan(row[1].gelem_per_s) && isnan(row[1].percent_of_triad));
     assert_true(isnan(row[1].percent_of_limit) && isnan(row[1].percent_of_rows));
-    assert_int_equal(bench_grid_end(&table.grid), WEFT_ERR_INTERNAL);
-    bench_grid_free(&table.grid);
+    assert_int_equal(bench_end(&bench.run), WEFT_ERR_INTERNAL);
+    bench_free(&bench.run);
     option_destroy(options);
     weft_hal_close(hal);
 }

@@ -24,7 +24,7 @@
 #include "dense/net/zoo.h"
 
 enum { SHAPE_BYTES = 128 };
-static const char *const pass_names[DENSE_PASSES] = {"forward", "data", "weights"};
+const char *const dense_pass_names[DENSE_PASSES] = {"forward", "data", "weights"};
 
 /* clang-format off */
 #define DENSE_HEAD(C)                                                                                                  \
@@ -57,15 +57,14 @@ typedef struct dense_sums {
 } dense_sums;
 
 typedef struct dense_bench {
-    const weft_options *options;
+    bench_run run;
     network net;
     unit_list list;
-    dense_layers *layers;
+    dense_layers *layers; /* [kinds] */
     int kinds;
+    dense_layers all; /* the whole step */
     int64_t images;
-    int repeats;
     dense_config config;
-    bench_grid grid;
 } dense_bench;
 
 /* ---- the network --------------------------------------------------------------------------------------------- */
@@ -108,8 +107,7 @@ static void add_layer(dense_bench *b, const unit *u)
     added->question =
         (dense_question){.shape = dense_conv_shape(&b->config, &b->list, u, linear ? WEFT_DTYPE_F32 : b->config.values),
                          .linear = linear,
-                         .images = b->images,
-                         .repeats = b->repeats};
+                         .images = b->images};
     describe(&added->question.shape, added->text);
     for (int i = 0; i < b->kinds; ++i) {
         dense_layers *seen = &b->layers[i];
@@ -126,88 +124,81 @@ static void add_layer(dense_bench *b, const unit *u)
 
 static weft_status find_layers(dense_bench *b)
 {
-    const char *model = option_text(b->options, OPT_MODEL);
+    const char *model = option_text(b->run.options, OPT_MODEL);
     net_size input = {32, 32, 3};
     int64_t classes = 10;
-    WEFT_CHECK(!option_is_auto(b->options, OPT_MODEL), WEFT_ERR_USAGE,
+    WEFT_CHECK(!option_is_auto(b->run.options, OPT_MODEL), WEFT_ERR_USAGE,
                "weft bench dense: name a network: --model resnet-50, another of weft info, or a file .net");
     WEFT_TRY(net_open(model, &b->net));
     net_zoo_usual(model, &input, &classes);
     WEFT_TRY(net_fit(&b->net, b->net.input.height > 0 ? b->net.input : input, classes));
     WEFT_TRY(units_create(&b->net, &b->list));
     WEFT_TRY(WEFT_NEW_ZERO(&b->layers, b->list.units, WEFT_MEM_GENERAL));
+    b->all = (dense_layers){.first = b->net.name, .question.shape.dtype = b->config.values};
     for (int i = 0; i < b->list.units; ++i) {
         const unit_kind kind = b->list.unit[i].kind;
         if (kind == UNIT_CONV || kind == UNIT_LINEAR) {
             add_layer(b, &b->list.unit[i]);
+            b->all.count += 1;
         }
     }
     return WEFT_OK;
 }
 
 /* ---- the table ----------------------------------------------------------------------------------------------- */
-static weft_status add_row(dense_bench *b, const bench_team *team, const dense_layers *layers, const char *pass,
-                           const dense_result *r)
+static weft_status add_row(dense_bench *b, const dense_layers *layers, const char *pass, const dense_result *r)
 {
     /* Products of bfloat16 have no such limit. */
-    const double gemm = layers->question.shape.dtype == WEFT_DTYPE_F32 ? team->limits.gemm : (double)NAN;
-    const double rate = r->valid ? r->flops / r->seconds.median : (double)NAN;
-    const double peak = r->valid ? r->peak : (double)NAN;
-    dense_row row = {.layer = layers->first,
-                     .layers = layers->count,
-                     .shape = layers->text,
-                     .pass = pass,
-                     .threads = team->place.threads,
-                     .images = b->images,
-                     .gflop = r->flops * 1e-9,
-                     .gflop_per_s = rate * 1e-9,
-                     .peak_gflop_per_s = peak * 1e-9,
-                     .percent_of_peak = 100.0 * rate / peak,
-                     .gemm_flop_per_s = gemm,
-                     .percent_of_gemm = 100.0 * rate / gemm,
-                     .error = r->worst,
-                     .valid = r->valid};
-    BENCH_SET_SECONDS(&row, r->seconds);
-    if (!r->valid) {
-        bench_grid_reject(&b->grid, "%s of %s is wrong: an error of %.3g times its bound", pass, layers->first,
-                          r->worst);
-    }
-    return bench_grid_add(&b->grid, &row);
+    const double gemm = layers->question.shape.dtype == WEFT_DTYPE_F32 ? b->run.team->limits.gemm : (double)NAN;
+    const double rate = r->flops / r->run.time.seconds.median;
+    const double peak = r->run.valid ? r->peak : (double)NAN;
+    return bench_add(&b->run, &(dense_row){.layer = layers->first,
+                                           .layers = layers->count,
+                                           .shape = layers->text,
+                                           .pass = pass,
+                                           .threads = b->run.team->place.threads,
+                                           .images = b->images,
+                                           BENCH_TIMES(r->run.time.seconds),
+                                           .gflop = r->flops * 1e-9,
+                                           .gflop_per_s = rate * 1e-9,
+                                           .peak_gflop_per_s = peak * 1e-9,
+                                           .percent_of_peak = 100.0 * rate / peak,
+                                           .gemm_flop_per_s = gemm,
+                                           .percent_of_gemm = 100.0 * rate / gemm,
+                                           .error = r->run.error,
+                                           .valid = r->run.valid});
 }
 
-static weft_status run_layers(dense_bench *b, bench_team *team, dense_layers *layers, dense_sums *sums)
+static weft_status run_layers(dense_bench *b, dense_layers *layers, dense_sums *sums)
 {
     dense_result result[DENSE_PASSES];
-    layers->question.few = team->hal->threads < b->images ? team->hal->threads : 0;
-    WEFT_TRY(bench_dense_case(team->hal, &layers->question, result));
+    const int threads = b->run.team->hal->threads;
+    layers->question.few = threads < b->images ? threads : 0;
+    WEFT_TRY(bench_dense_case(&b->run, layers->first, &layers->question, result));
     for (int pass = 0; pass < DENSE_PASSES; ++pass) {
         const dense_result *r = &result[pass];
-        if (r->seconds.count == 0) {
-            continue;
+        if (r->run.time.seconds.count > 0) {
+            sums->flops += layers->count * r->flops;
+            sums->seconds_at_peak += layers->count * r->flops / r->peak;
+            sums->valid = sums->valid && r->run.valid;
+            WEFT_TRY(add_row(b, layers, dense_pass_names[pass], r));
         }
-        if (r->valid && layers->question.shape.dtype == WEFT_DTYPE_F32) {
-            WEFT_TRY(bench_team_saw(team, r->flops / r->seconds.median, 0.0, 0.0));
-        }
-        sums->flops += layers->count * r->flops;
-        sums->seconds_at_peak += layers->count * r->flops / r->peak;
-        sums->valid = sums->valid && r->valid;
-        WEFT_TRY(add_row(b, team, layers, pass_names[pass], r));
     }
     return WEFT_OK;
 }
 
 /* A step whose layers are right is wrong where its loss is no number. */
-static weft_status run_step(dense_bench *b, const bench_team *team, const dense_sums *sums)
+static weft_status run_step(dense_bench *b, const dense_sums *sums)
 {
-    dense_result r = {.flops = sums->flops, .peak = sums->flops / sums->seconds_at_peak, .worst = (double)NAN};
-    dense_layers all = {.first = b->net.name, .question.shape.dtype = b->config.values};
+    dense_result r = {.flops = sums->flops, .peak = sums->flops / sums->seconds_at_peak};
+    char what[200];
     double loss = 0.0;
-    for (int i = 0; i < b->kinds; ++i) {
-        all.count += b->layers[i].count;
-    }
-    WEFT_TRY(bench_dense_step(team->hal, &b->config, b->repeats, &r.seconds, &loss));
-    r.valid = sums->valid && isfinite(loss);
-    return add_row(b, team, &all, "step", &r);
+    WEFT_TRY(bench_dense_step(&b->run, &b->config, &r.run.time, &loss));
+    r.run.error = sums->valid && isfinite(loss) ? 0.0 : (double)INFINITY;
+    snprintf(what, sizeof what, "step of %s", b->net.name);
+    bench_judge(&b->run, what, &r.run);
+    r.run.error = (double)NAN; /* there is no such figure */
+    return add_row(b, &b->all, "step", &r);
 }
 
 static weft_status check_memory(const dense_bench *b)
@@ -224,30 +215,26 @@ static weft_status check_memory(const dense_bench *b)
     return WEFT_OK;
 }
 
-static weft_status run_team(bench_team *team, void *self)
+static weft_status measure(bench_run *run)
 {
-    dense_bench *b = self;
+    dense_bench *b = (dense_bench *)run;
+    const weft_hal *hal = run->team->hal;
     dense_sums sums = {.valid = true};
-    const char *word = option_value_text(b->options, OPT_PRECISION);
-    WEFT_CHECK(precision_is_native(team->hal, b->config.values), WEFT_ERR_UNSUPPORTED,
-               "%s %s: backend %s on this processor has no products of %s", FLAG_PRECISION, word, team->hal->name,
-               word);
+    const char *word = option_value_text(run->options, OPT_PRECISION);
+    WEFT_CHECK(precision_is_native(hal, b->config.values), WEFT_ERR_UNSUPPORTED,
+               "%s %s: backend %s on this processor has no products of %s", FLAG_PRECISION, word, hal->name, word);
     WEFT_TRY(check_memory(b));
     for (int i = 0; i < b->kinds; ++i) {
-        WEFT_TRY(run_layers(b, team, &b->layers[i], &sums));
+        WEFT_TRY(run_layers(b, &b->layers[i], &sums));
     }
-    return run_step(b, team, &sums);
+    return run_step(b, &sums);
 }
 
-static weft_status run_dense(dense_bench *b)
+static weft_status begin(bench_run *run)
 {
-    const weft_options *o = b->options;
-    int64_t threads[BENCH_TEAMS_MAX];
-    binding start;
-    WEFT_TRY(bench_one_process("dense"));
-    WEFT_TRY(bench_team_start(&start));
+    dense_bench *b = (dense_bench *)run;
+    const weft_options *o = run->options;
     b->images = option_int(o, OPT_BATCH_SIZE);
-    b->repeats = (int)option_int(o, OPT_REPEATS);
     b->config = (dense_config){.net = &b->net,
                                .norm = NORM_BATCH,
                                .images = &b->images,
@@ -256,31 +243,23 @@ static weft_status run_dense(dense_bench *b)
                                .values = precision_asked(o),
                                .winograd = option_choice(o, OPT_CONVOLUTION) != DENSE_CONVOLUTION_DIRECT};
     WEFT_TRY(find_layers(b));
-    const dense_head head = {.bench = "dense",
-                             .backend = option_text(o, OPT_BACKEND),
-                             .network = b->net.name,
-                             .batch = b->images,
-                             .precision = option_value_text(o, OPT_PRECISION),
-                             .warmup = 1,
-                             .repeats = b->repeats};
-    WEFT_TRY(bench_grid_begin(
-        &b->grid, &(bench_start){.options = o,
-                                 .title = "bench dense",
-                                 .speaks = true,
-                                 .cases = (double)bench_thread_counts(o, threads) * (b->kinds * DENSE_PASSES + 1),
-                                 BENCH_COLUMNS(dense_head, dense_row),
-                                 .head = &head}));
-    WEFT_TRY(bench_each_team(o, &start, run_team, b));
-    return bench_grid_end(&b->grid);
+    return bench_begin(run, &(bench_table){BENCH_HEAD(dense_head), BENCH_ROWS(dense_row),
+                                           .head = &(dense_head){.bench = run->name,
+                                                                 .backend = option_text(o, OPT_BACKEND),
+                                                                 .network = b->net.name,
+                                                                 .batch = b->images,
+                                                                 .precision = option_value_text(o, OPT_PRECISION),
+                                                                 .warmup = 1,
+                                                                 .repeats = run->repeats},
+                                           .cases = b->kinds * DENSE_PASSES + 1});
 }
 
-weft_status bench_dense(const weft_options *options)
+static void end(bench_run *run)
 {
-    dense_bench b = {.options = options};
-    const weft_status status = run_dense(&b);
-    bench_grid_free(&b.grid);
-    weft_free(b.layers);
-    units_destroy(&b.list);
-    net_destroy(&b.net);
-    return status;
+    dense_bench *b = (dense_bench *)run;
+    weft_free(b->layers);
+    units_destroy(&b->list);
+    net_destroy(&b->net);
 }
+
+const bench_kind bench_dense = {.bytes = sizeof(dense_bench), .begin = begin, .measure = measure, .end = end};

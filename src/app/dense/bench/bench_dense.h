@@ -13,7 +13,7 @@
 #ifndef WEFT_APP_DENSE_BENCH_BENCH_DENSE_H
 #define WEFT_APP_DENSE_BENCH_BENCH_DENSE_H
 
-#include "app/bench/bench_grid.h"
+#include "app/bench/bench_run.h"
 #include "dense/engine/dense_model.h"
 #include "hal/hal.h"
 
@@ -23,20 +23,19 @@ typedef struct dense_question {
     hal_conv_shape shape; /* a linear layer is a convolution of images of one pixel */
     bool linear;
     int64_t images, few; /* images of the batch; images of the small batch, one a thread (0: no small batch) */
-    int repeats;
     bool rounds_sums, rounds_gradient; /* see hal_conv_info */
 } dense_question;
 
 typedef struct dense_result {
-    bench_quartiles seconds; /* count 0: the network does without this pass */
-    double flops;            /* of one run */
-    double peak;             /* operations a second */
-    double worst;            /* largest error over its bound; above 1 is invalid */
-    bool valid;
+    bench_result run; /* time.seconds.count 0: the network does without this pass */
+    double flops;     /* of one run */
+    double peak;      /* operations a second */
 } dense_result;
 
-/* Measures the passes of one layer, and checks samples of their results against sums in double precision. */
-weft_status bench_dense_case(weft_hal *hal, const dense_question *question, dense_result result[DENSE_PASSES]);
+/* Measures the passes of one layer, and checks samples of their results against sums in double precision. name: of the
+ * layer, in messages. */
+weft_status bench_dense_case(bench_run *run, const char *name, const dense_question *question,
+                             dense_result result[DENSE_PASSES]);
 
 /* Host copies of the operands of a layer: x [images * pixels, in], weight [out, terms], bias [out] or NULL, dy like y.
  * */
@@ -51,10 +50,9 @@ double bench_dense_error(const dense_question *question, dense_pass pass, const 
 
 /* Measures training steps of a network on one batch (forward, loss, backward, update by SGD) in one process. config:
  * for training, with one number of images. [out] loss: of the last step; not a number if something is wrong. */
-weft_status bench_dense_step(weft_hal *hal, const dense_config *config, int repeats, bench_quartiles *seconds,
-                             double *loss);
+weft_status bench_dense_step(bench_run *run, const dense_config *config, bench_pair *time, double *loss);
 
-/* The bench; one process only. */
-weft_status bench_dense(const weft_options *options);
+extern const char *const dense_pass_names[DENSE_PASSES];
+extern const bench_kind bench_dense;
 
 #endif

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "app/bench/bench_check.h"
 #include "app/dense/bench/bench_dense.h"
 #include "base/half.h"
 #include "tensor/tensor.h"
@@ -27,20 +28,14 @@ typedef struct dense_case {
 } dense_case;
 
 /* Values in [-1, 1) that bfloat16 holds, the same on every machine. */
-static void fill(float *x, int64_t count, uint64_t salt)
-{
-#pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < count; i++) {
-        uint64_t bits = ((uint64_t)i + salt) * 0x9E3779B97F4A7C15U;
-        bits ^= bits >> 29;
-        x[i] = (float)(bits * 0xBF58476D1CE4E5B9U >> 56) * 0x1p-7F - 1.0F;
-    }
-}
-
-static weft_status upload(weft_tensor *t, const float *values)
+static weft_status fill(weft_tensor *t, int salt, float *values)
 {
     const int64_t count = t->rows * t->cols;
     uint16_t *narrow = NULL;
+    bench_fill(salt, values, count);
+    for (int64_t i = 0; i < count; ++i) {
+        values[i] = floorf(values[i] * 128.0F) / 128.0F;
+    }
     if (!hal_is_half(t->dtype)) {
         return tensor_upload(t, values);
     }
@@ -60,8 +55,7 @@ static weft_status make(dense_case *c, int operand, weft_dtype dtype, int64_t ro
         return WEFT_OK;
     }
     WEFT_TRY(WEFT_NEW(&c->host[operand], rows * cols, WEFT_MEM_WORKSPACE));
-    fill(c->host[operand], rows * cols, 1 + 76 * (uint64_t)operand);
-    return upload(&c->t[operand], c->host[operand]);
+    return fill(&c->t[operand], operand, c->host[operand]);
 }
 
 static weft_status open_case(dense_case *c)
@@ -148,9 +142,9 @@ static weft_status run_linear(dense_case *c)
     }
 }
 
-static weft_status run_once(void *argument)
+static weft_status run_once(void *self)
 {
-    dense_case *c = argument;
+    dense_case *c = self;
     WEFT_TRY(c->conv != NULL ? run_conv(c) : run_linear(c));
     return c->hal->stream.sync(c->hal);
 }
@@ -164,59 +158,62 @@ static double flops_of(const hal_conv_shape *s, int64_t images)
     return 2.0 * (double)images * (double)(extent[0] * extent[1]) * (double)s->out * (double)hal_conv_terms(s);
 }
 
-/* The whole batch last: that is what is checked. */
-static weft_status measure(dense_case *c, dense_result *result)
-{
-    const dense_question *q = c->question;
-    bench_quartiles few;
-    if (q->few > 0) {
-        c->images = q->few;
-        WEFT_TRY(bench_time(run_once, c, q->repeats, &few));
-        result->peak = flops_of(&q->shape, q->few) / few.least;
-    }
-    c->images = q->images;
-    WEFT_TRY(bench_time(run_once, c, q->repeats, &result->seconds));
-    result->flops = flops_of(&q->shape, q->images);
-    result->peak = fmax(result->peak, result->flops / result->seconds.least);
-    return WEFT_OK;
-}
-
-static weft_status check(dense_case *c, dense_result *result)
+static weft_status check(void *self, double *error)
 {
     static const int given[DENSE_PASSES] = {Y, DX, DWEIGHT};
+    const dense_case *c = self;
     const dense_operands operands = {
         .x = c->host[X], .weight = c->host[WEIGHT], .bias = c->host[BIAS], .dy = c->host[DY]};
     dense_question asked = *c->question;
-    const hal_conv_info info =
-        c->conv != NULL ? c->hal->image.conv_info(c->hal, c->conv) : (hal_conv_info){.slow = false};
-    asked.shape.winograd = info.winograd;
-    asked.rounds_sums = info.rounds_sums;
-    asked.rounds_gradient = info.rounds_gradient;
+    if (c->conv != NULL) {
+        const hal_conv_info info = c->hal->image.conv_info(c->hal, c->conv);
+        asked.rounds_sums = info.rounds_sums;
+        asked.rounds_gradient = info.rounds_gradient;
+        asked.shape.winograd = info.winograd;
+    }
     WEFT_TRY(tensor_download(&c->t[given[c->pass]], c->given));
-    result->worst = bench_dense_error(&asked, c->pass, &operands, c->given);
-    result->valid = result->worst <= 1.0;
+    *error = bench_dense_error(&asked, c->pass, &operands, c->given);
     return WEFT_OK;
 }
 
-static weft_status run_passes(dense_case *c, dense_result result[DENSE_PASSES])
+/* The whole batch last: that is what is checked. */
+static weft_status measure(dense_case *c, bench_run *run, const char *name, dense_result *result)
+{
+    const dense_question *q = c->question;
+    const bench_side side = {run_once, c, NULL};
+    const double flops = result->flops = flops_of(&q->shape, q->images);
+    bench_case whole = {.side = side, .check = check, .flops = q->shape.dtype == WEFT_DTYPE_F32 ? flops : 0.0};
+    bench_pair few;
+    snprintf(whole.what, sizeof whole.what, "%s of %s", dense_pass_names[c->pass], name);
+    if (q->few > 0) {
+        c->images = q->few;
+        WEFT_TRY(bench_time(NULL, &side, NULL, run->repeats, &few));
+        result->peak = flops_of(&q->shape, q->few) / few.seconds.least;
+    }
+    c->images = q->images;
+    WEFT_TRY(bench_measure(run, &whole, &result->run));
+    result->peak = fmax(result->peak, flops / result->run.time.seconds.least);
+    return WEFT_OK;
+}
+
+static weft_status run_passes(dense_case *c, bench_run *run, const char *name, dense_result result[DENSE_PASSES])
 {
     WEFT_TRY(open_case(c));
     for (int pass = 0; pass < DENSE_PASSES; ++pass) {
         c->pass = (dense_pass)pass;
-        if (c->pass == DENSE_BACKWARD_DATA && !c->question->shape.backward_data) {
-            continue;
+        if (c->pass != DENSE_BACKWARD_DATA || c->question->shape.backward_data) {
+            WEFT_TRY(measure(c, run, name, &result[pass]));
         }
-        WEFT_TRY(measure(c, &result[pass]));
-        WEFT_TRY(check(c, &result[pass]));
     }
     return WEFT_OK;
 }
 
-weft_status bench_dense_case(weft_hal *hal, const dense_question *question, dense_result result[DENSE_PASSES])
+weft_status bench_dense_case(bench_run *run, const char *name, const dense_question *question,
+                             dense_result result[DENSE_PASSES])
 {
-    dense_case c = {.hal = hal, .question = question};
+    dense_case c = {.hal = run->team->hal, .question = question};
     memset(result, 0, DENSE_PASSES * sizeof *result);
-    const weft_status status = run_passes(&c, result);
+    const weft_status status = run_passes(&c, run, name, result);
     close_case(&c);
     return status;
 }

@@ -71,9 +71,9 @@ static void close_step(dense_step *s)
     comm_destroy(s->comm);
 }
 
-static weft_status one_step(void *argument)
+static weft_status one_step(void *self)
 {
-    dense_step *s = argument;
+    dense_step *s = self;
     const image_batch input = {.pixels = s->pixels, .rows = s->images, .all_rows = s->images, .sample_id = s->ids};
     const train_batch batch = {.input = &input};
     const train_pass pass = {.training = true, .parts = 1, .batch = &batch, .hooks = replica_hooks(&s->replica, true)};
@@ -89,12 +89,11 @@ static weft_status one_step(void *argument)
     return replica_update(&s->replica);
 }
 
-weft_status bench_dense_step(weft_hal *hal, const dense_config *config, int repeats, bench_quartiles *seconds,
-                             double *loss)
+weft_status bench_dense_step(bench_run *run, const dense_config *config, bench_pair *time, double *loss)
 {
-    dense_step s = {.hal = hal, .net = config->net, .images = config->images[0]};
+    dense_step s = {.hal = run->team->hal, .net = config->net, .images = config->images[0]};
     weft_status status = open_step(&s, config);
-    status = status == WEFT_OK ? bench_time(one_step, &s, repeats, seconds) : status;
+    status = status == WEFT_OK ? bench_time(NULL, &(bench_side){one_step, &s, NULL}, NULL, run->repeats, time) : status;
     *loss = s.lost / (double)s.images;
     close_step(&s);
     return status;

@@ -2,8 +2,10 @@
 #ifndef WEFT_APP_GNN_BENCH_BENCH_SPMM_H
 #define WEFT_APP_GNN_BENCH_BENCH_SPMM_H
 
-#include "app/bench/bench_grid.h"
 #include "app/bench/bench_list.h"
+#include "app/bench/bench_run.h"
+#include "base/file.h"
+#include "graph/graph.h"
 
 /*
  * form            the form that ran: auto has chosen one
@@ -28,37 +30,41 @@
 /* clang-format on */
 TABLE_ROW(spmm_row, SPMM_ROW);
 
-/* The table, and the values that its next rows share. */
-typedef struct spmm_table {
-    bench_grid grid;
-    spmm_row common; /* graph, vertices, edges, order_seconds; the graph's name lives as long as the table */
-    int repeats;
-    bool above; /* the log has explained percentages above 100 */
-} spmm_table;
-
-/* The matrix, in the vertex order in which it is measured. */
+/* The matrix, in the vertex order in which it is measured. The arrays of a reordered matrix are its own; the given
+ * matrix has none. */
 typedef struct bench_matrix {
     hal_csr csr;
-    const int32_t *position; /* place of each given vertex in this order, or NULL: the given order */
-    int64_t *offset;         /* owned when reordered */
-    int32_t *column;
-    int32_t *place;  /* owned copy behind `position` */
-    int32_t *vertex; /* its inverse */
+    int32_t *position; /* [rows] place of each given vertex in this order; NULL: the given order */
+    int32_t *vertex;   /* [rows] its inverse */
+    int64_t *offset;   /* csr.offset */
+    int32_t *column;   /* csr.column */
 } bench_matrix;
 
 /* Relabels the vertices. position: [n] a permutation, which belongs to `out` then. Free with bench_matrix_free. */
 weft_status bench_matrix_reorder(const hal_csr *given, int32_t *position, bench_matrix *out);
 void bench_matrix_free(bench_matrix *matrix);
 
-/* Measures a form for d columns and adds its row to the table; of a reordered matrix also a row whose operands are
- * gathered from the given order and scattered to it. */
-weft_status bench_form(const bench_team *team, const bench_matrix *matrix, hal_spmm_form wanted, int64_t d,
-                       spmm_table *table);
+enum { BENCH_DATA_MAX = 16, BENCH_DATA_BYTES = 1024, SPMM_WIDTHS_MAX = 64 };
 
-/* The bench; one process only. */
-weft_status bench_spmm(const weft_options *options);
+typedef struct spmm_bench {
+    bench_run run; /* a set is a graph */
+    char data[BENCH_DATA_MAX][BENCH_DATA_BYTES];
+    char name[BENCH_DATA_MAX][64]; /* of the graphs */
+    char scratch[FILE_PATH_MAX];   /* folder of a generated store, removed after its use; "": none */
+    weft_graph graph;              /* open while its cases are measured */
+    bench_matrix given, ordered;   /* ordered.csr.rows 0: not made yet */
+    int64_t widths[SPMM_WIDTHS_MAX];
+    int width_count;
+    bench_names forms; /* numbers are those of hal_spmm_form */
+    spmm_row common;   /* values of all rows of a graph: graph, vertices, edges, order_seconds */
+    bool above;        /* the log has explained percentages above 100 */
+} spmm_bench;
 
-enum { BENCH_DATA_MAX = 16, BENCH_DATA_BYTES = 1024 };
+/* Measures a form for d columns and adds its row to the table. A reordered matrix has a second row, for operands that
+ * are gathered from the given order and scattered to it. */
+weft_status bench_form(spmm_bench *bench, const bench_matrix *matrix, hal_spmm_form wanted, int64_t d);
+
+extern const bench_kind bench_spmm;
 
 /* "a.weft,synth:reddit,scale=0.1,b.weft": graphs separated by commas; what holds a '=' belongs to the generated graph
  * before it. WEFT_ERR_USAGE when one is empty or there are too many. */

@@ -35,86 +35,89 @@ enum { SAMPLED_ROWS = 128 };
 /* Arrays of one width on the device. The last four are empty when the matrix has the given order. */
 enum { X, OUT, GIVEN_X, GIVEN_OUT, VERTEX, POSITION, ARRAYS };
 
-typedef struct bench_operands {
-    float *host_x, *host_out; /* in the given order */
+typedef struct spmm_case {
+    const bench_team *team;
+    weft_hal *hal;
+    const bench_matrix *matrix;
+    int64_t d;
+    hal_spmm *spmm;
+    hal_spmm_info info;
+    float *host_x, *host_out; /* [rows, d] in the given order */
     weft_tensor t[ARRAYS];
-} bench_operands;
+    bool move; /* operands come in the given order and go back to it */
+} spmm_case;
 
-static void free_operands(bench_operands *o)
+static void close_case(spmm_case *c)
 {
     for (int i = 0; i < ARRAYS; i++) {
-        tensor_destroy(&o->t[i]);
+        tensor_destroy(&c->t[i]);
     }
-    weft_free(o->host_x);
-    weft_free(o->host_out);
+    weft_free(c->host_x);
+    weft_free(c->host_out);
+    if (c->spmm != NULL) {
+        c->hal->sparse.spmm_destroy(c->hal, c->spmm);
+    }
 }
 
-static weft_status upload(weft_hal *hal, weft_dtype dtype, int64_t rows, int64_t d, const void *values, weft_tensor *t)
+/* values: NULL leaves the array as it is. */
+static weft_status upload(spmm_case *c, int array, weft_dtype dtype, int64_t cols, const void *values)
 {
-    WEFT_TRY(tensor_create(hal, dtype, rows, d, WEFT_MEM_FEATURE, t));
+    weft_tensor *t = &c->t[array];
+    WEFT_TRY(tensor_create(c->hal, dtype, c->matrix->csr.rows, cols, WEFT_MEM_FEATURE, t));
     return values != NULL ? tensor_upload(t, values) : WEFT_OK;
 }
 
 /* to[i,:] = from[index[i],:] */
-static weft_status reorder(weft_hal *hal, const bench_operands *o, int index, int from, int to)
+static weft_status reorder(const spmm_case *c, int index, int from, int to)
 {
-    return hal_gather_rows(hal, &(hal_gather_rows_args){.x = tensor_mat(&o->t[from]),
-                                                        .index = tensor_mat(&o->t[index]),
-                                                        .y = tensor_mat(&o->t[to])});
+    return hal_gather_rows(c->hal, &(hal_gather_rows_args){.x = tensor_mat(&c->t[from]),
+                                                           .index = tensor_mat(&c->t[index]),
+                                                           .y = tensor_mat(&c->t[to])});
 }
 
-static weft_status new_operands(weft_hal *hal, const bench_matrix *matrix, int64_t d, bench_operands *o)
+static weft_status open_case(spmm_case *c, hal_spmm_form wanted)
 {
-    const int64_t rows = matrix->csr.rows;
-    const bool given = matrix->position == NULL;
-    WEFT_TRY(WEFT_NEW(&o->host_x, rows * d, WEFT_MEM_FEATURE));
-    WEFT_TRY(WEFT_NEW(&o->host_out, rows * d, WEFT_MEM_FEATURE));
-    bench_fill(0, o->host_x, rows * d);
-    WEFT_TRY(upload(hal, WEFT_DTYPE_F32, rows, d, given ? o->host_x : NULL, &o->t[X]));
-    WEFT_TRY(upload(hal, WEFT_DTYPE_F32, rows, d, NULL, &o->t[OUT]));
-    if (given) {
+    const bench_matrix *m = c->matrix;
+    const int64_t count = m->csr.rows * c->d;
+    WEFT_TRY(c->hal->sparse.spmm_create(c->hal, &m->csr, wanted, c->d, &c->spmm));
+    c->info = c->hal->sparse.spmm_info(c->hal, c->spmm);
+    WEFT_TRY(WEFT_NEW(&c->host_x, count, WEFT_MEM_FEATURE));
+    WEFT_TRY(WEFT_NEW(&c->host_out, count, WEFT_MEM_FEATURE));
+    bench_fill(0, c->host_x, count);
+    WEFT_TRY(upload(c, X, WEFT_DTYPE_F32, c->d, m->position == NULL ? c->host_x : NULL));
+    WEFT_TRY(upload(c, OUT, WEFT_DTYPE_F32, c->d, NULL));
+    if (m->position == NULL) {
         return WEFT_OK;
     }
-    WEFT_TRY(upload(hal, WEFT_DTYPE_F32, rows, d, o->host_x, &o->t[GIVEN_X]));
-    WEFT_TRY(upload(hal, WEFT_DTYPE_F32, rows, d, NULL, &o->t[GIVEN_OUT]));
-    WEFT_TRY(upload(hal, WEFT_DTYPE_I32, rows, 1, matrix->vertex, &o->t[VERTEX]));
-    WEFT_TRY(upload(hal, WEFT_DTYPE_I32, rows, 1, matrix->position, &o->t[POSITION]));
-    return reorder(hal, o, VERTEX, GIVEN_X, X);
+    WEFT_TRY(upload(c, GIVEN_X, WEFT_DTYPE_F32, c->d, c->host_x));
+    WEFT_TRY(upload(c, GIVEN_OUT, WEFT_DTYPE_F32, c->d, NULL));
+    WEFT_TRY(upload(c, VERTEX, WEFT_DTYPE_I32, 1, m->vertex));
+    WEFT_TRY(upload(c, POSITION, WEFT_DTYPE_I32, 1, m->position));
+    return reorder(c, VERTEX, GIVEN_X, X);
 }
 
-typedef struct bench_job {
-    const bench_team *team;
-    weft_hal *hal;
-    hal_spmm *spmm;
-    const bench_matrix *matrix;
-    bench_operands *operands;
-    int64_t d;
-    bool move; /* operands come in the given order and go back to it */
-} bench_job;
-
-static weft_status run_once(void *argument)
+static weft_status run_once(void *self)
 {
-    const bench_job *job = argument;
-    const bench_operands *o = job->operands;
-    const hal_spmm_run_args args = {.matrix = job->spmm, .x = tensor_mat(&o->t[X]), .out = tensor_mat(&o->t[OUT])};
-    WEFT_TRY(job->move ? reorder(job->hal, o, VERTEX, GIVEN_X, X) : WEFT_OK);
-    WEFT_TRY(hal_spmm_run(job->hal, &args));
-    WEFT_TRY(job->move ? reorder(job->hal, o, POSITION, OUT, GIVEN_OUT) : WEFT_OK);
-    return job->hal->stream.sync(job->hal);
+    const spmm_case *c = self;
+    const hal_spmm_run_args args = {.matrix = c->spmm, .x = tensor_mat(&c->t[X]), .out = tensor_mat(&c->t[OUT])};
+    WEFT_TRY(c->move ? reorder(c, VERTEX, GIVEN_X, X) : WEFT_OK);
+    WEFT_TRY(hal_spmm_run(c->hal, &args));
+    WEFT_TRY(c->move ? reorder(c, POSITION, OUT, GIVEN_OUT) : WEFT_OK);
+    return c->hal->stream.sync(c->hal);
 }
 
-/* `worst` or the largest error over its bound in row r of the matrix, which lies in row v of the result. */
-static double row_error(const bench_job *job, int64_t r, int64_t v, double worst)
+/* Returns `worst` or the largest error over its bound in row r of the matrix, which lies in row v of the result. */
+static double row_error(const spmm_case *c, int64_t r, int64_t v, double worst)
 {
-    const bench_matrix *matrix = job->matrix;
-    const hal_csr *csr = &matrix->csr;
-    for (int64_t j = 0; j < job->d; j++) {
+    const hal_csr *csr = &c->matrix->csr;
+    const int32_t *vertex = c->matrix->vertex;
+    for (int64_t j = 0; j < c->d; j++) {
         bench_sum sum = {.terms = 0};
         for (int64_t e = csr->offset[r]; e < csr->offset[r + 1]; e++) {
-            const int64_t source = matrix->vertex != NULL ? matrix->vertex[csr->column[e]] : csr->column[e];
-            bench_sum_add(&sum, (double)job->operands->host_x[source * job->d + j], 1.0);
+            const int64_t source = vertex != NULL ? vertex[csr->column[e]] : csr->column[e];
+            bench_sum_add(&sum, (double)c->host_x[source * c->d + j], 1.0);
         }
-        worst = bench_sum_worst(worst, &sum, (double)job->operands->host_out[v * job->d + j], 0.0);
+        worst = bench_sum_worst(worst, &sum, (double)c->host_out[v * c->d + j], 0.0);
     }
     return worst;
 }
@@ -129,33 +132,33 @@ static int64_t longest_row(const hal_csr *csr)
     return longest;
 }
 
-static weft_status check_job(const bench_job *job, spmm_row *row)
+static weft_status check(void *self, double *error)
 {
-    const bench_operands *o = job->operands;
-    const hal_csr *csr = &job->matrix->csr;
-    WEFT_TRY(tensor_download(job->move ? &o->t[GIVEN_OUT] : &o->t[OUT], o->host_out));
-    row->error = 0.0;
+    const spmm_case *c = self;
+    const hal_csr *csr = &c->matrix->csr;
+    WEFT_TRY(tensor_download(&c->t[c->move ? GIVEN_OUT : OUT], c->host_out));
+    *error = 0.0;
     for (int64_t i = 0; i <= SAMPLED_ROWS && csr->rows > 0; i++) {
         const int64_t r = i < SAMPLED_ROWS ? (int64_t)((double)i / SAMPLED_ROWS * (double)csr->rows) : longest_row(csr);
-        row->error = row_error(job, r, job->move ? job->matrix->vertex[r] : r, row->error);
+        *error = row_error(c, r, c->move ? c->matrix->vertex[r] : r, *error);
     }
-    row->valid = row->error <= 1.0;
     return WEFT_OK;
 }
 
-static double dense_bytes(const bench_job *job)
+/* ---- limits ---- */
+
+static double dense_bytes(const spmm_case *c)
 {
-    const double rows = (double)job->matrix->csr.cols + (double)job->matrix->csr.rows;
-    return rows * (double)job->d * sizeof(float);
+    return (double)(c->matrix->csr.cols + c->matrix->csr.rows) * (double)c->d * sizeof(float);
 }
 
 /* Bytes of a row as a run reads it out of its sets: of a strip, or of x. */
-static size_t row_in_set(const bench_job *job, const hal_spmm_info *info)
+static size_t row_in_set(const spmm_case *c)
 {
-    const int64_t cols = job->matrix->csr.cols;
-    const int64_t held = info->block_cols < cols ? info->block_cols : cols;
-    return info->form == HAL_SPMM_ROWS || held == 0 ? (size_t)job->d * sizeof(float)
-                                                    : (size_t)info->set_bytes / (size_t)held;
+    const int64_t cols = c->matrix->csr.cols;
+    const int64_t held = c->info.block_cols < cols ? c->info.block_cols : cols;
+    return c->info.form == HAL_SPMM_ROWS || held == 0 ? (size_t)c->d * sizeof(float)
+                                                      : (size_t)c->info.set_bytes / (size_t)held;
 }
 
 /* Bytes a second: of the two levels of memory; of the smaller set (0: there is none); of rows of both sets in random
@@ -174,14 +177,15 @@ static weft_status add_rate(const stream_request *request, size_t set, size_t li
     return WEFT_OK;
 }
 
-static weft_status add_rates(const bench_job *job, const hal_spmm_info *info, spmm_rates *rates)
+static weft_status add_rates(const spmm_case *c, spmm_rates *rates)
 {
-    const bench_team *team = job->team;
+    const bench_team *team = c->team;
+    const hal_spmm_info *info = &c->info;
     const stream_request request = {
         .threads = team->place.threads, .cpu = team->place.cpu, .thread_node = -1, .memory_node = -1};
     const double passes =
-        fmin((double)info->bytes + dense_bytes(job), (double)stream_array_bytes(team->machine.l3_bytes, 1));
-    const size_t line = row_in_set(job, info);
+        fmin((double)info->bytes + dense_bytes(c), (double)stream_array_bytes(team->machine.l3_bytes, 1));
+    const size_t line = row_in_set(c);
     if (info->set_bytes == 0) {
         return WEFT_OK;
     }
@@ -194,26 +198,27 @@ static weft_status add_rates(const bench_job *job, const hal_spmm_info *info, sp
     return add_rate(&request, (size_t)(passes / team->place.threads), 0, &rates->far);
 }
 
-/* seconds: NAN of a wrong result. */
-static void set_limit(const bench_job *job, const hal_spmm_info *info, const spmm_rates *rates, double seconds,
-                      spmm_row *row)
+/* row: has its seconds, NaN of a wrong result, and the least traffic. Without rates the figures stay NaN. */
+static void set_limit(const spmm_case *c, const spmm_rates *rates, spmm_row *row)
 {
-    const hal_csr *csr = &job->matrix->csr;
-    const double row_bytes = (double)job->d * sizeof(float);
-    const double tile = rates->tile > 0.0 ? (double)info->tile_edges * row_bytes : 0.0;
+    const hal_csr *csr = &c->matrix->csr;
+    const double row_bytes = (double)c->d * sizeof(float);
+    const double tile = rates->tile > 0.0 ? (double)c->info.tile_edges * row_bytes : 0.0;
     const double near = (double)csr->offset[csr->rows] * row_bytes - tile;
+    if (rates->near <= 0.0 || rates->far <= 0.0) {
+        return;
+    }
     /* Least traffic has each row of x once. */
-    const double far_seconds = (row->bytes_model + (double)(info->far_edges - csr->cols) * row_bytes) / rates->far;
+    const double far_seconds = (row->bytes_model + (double)(c->info.far_edges - csr->cols) * row_bytes) / rates->far;
     const double near_seconds = near / rates->near + (tile > 0.0 ? tile / rates->tile : 0.0);
     const double rows_seconds = near / rates->near_rows + (tile > 0.0 ? tile / rates->tile_rows : 0.0);
-    const bool told = rates->near > 0.0 && rates->far > 0.0;
-    row->limit_seconds = told ? fmax(near_seconds, far_seconds) : (double)NAN;
-    row->bound = !told ? "" : near_seconds > far_seconds ? "near" : "far";
-    row->near_bytes_per_s = rates->near > 0.0 ? rates->near : (double)NAN;
-    row->far_bytes_per_s = rates->far > 0.0 ? rates->far : (double)NAN;
-    row->rows_bytes_per_s = rates->near_rows > 0.0 ? rates->near_rows : (double)NAN;
-    row->percent_of_limit = 100.0 * row->limit_seconds / seconds;
-    row->percent_of_rows = told ? 100.0 * rows_seconds / seconds : (double)NAN;
+    row->limit_seconds = fmax(near_seconds, far_seconds);
+    row->bound = near_seconds > far_seconds ? "near" : "far";
+    row->near_bytes_per_s = rates->near;
+    row->far_bytes_per_s = rates->far;
+    row->rows_bytes_per_s = rates->near_rows;
+    row->percent_of_limit = 100.0 * row->limit_seconds / row->seconds_median;
+    row->percent_of_rows = 100.0 * rows_seconds / row->seconds_median;
 }
 
 /* ---- a row ---- */
@@ -221,84 +226,89 @@ static void set_limit(const bench_job *job, const hal_spmm_info *info, const spm
 static const char *const form_names[] = {HAL_SPMM_FORMS(CHOICE_NAME)};
 
 /* NaN is above nothing. */
-static void tell_above(spmm_table *table, const spmm_row *row)
+static void tell_above(spmm_bench *bench, const spmm_row *row)
 {
     const double most = 105.0;
-    if (!table->above &&
+    if (!bench->above &&
         (row->percent_of_triad > most || row->percent_of_limit > most || row->percent_of_rows > most)) {
-        table->above = true;
+        bench->above = true;
         log_info(
             "percentages above 100: rows come out of caches, which the triad does not use, or the machine was busier "
             "when its limits were taken (weft doctor takes them again)");
     }
 }
 
-/* The row has its times, the least traffic and the verdict. */
-static weft_status add_row(const bench_job *job, hal_spmm_form wanted, const hal_spmm_info *info,
-                           const spmm_rates *rates, spmm_table *table, spmm_row *row)
+static weft_status add_row(spmm_bench *bench, const spmm_case *c, hal_spmm_form wanted, const spmm_rates *rates,
+                           const bench_result *result)
 {
     static const char *const same[] = {"graph", "threads", "d", "order", NULL};
-    const machine_limits *limits = &job->team->limits;
-    const double elements = (double)row->edges * (double)row->d;
-    assert(row->d > 0 && row->edges == job->matrix->csr.offset[job->matrix->csr.rows]);
-    const double seconds = row->valid && row->seconds_median > 0.0 ? row->seconds_median : (double)NAN;
-    if (!row->valid) {
-        bench_grid_reject(&table->grid,
-                          "aggregation of width %lld in form %s is wrong: an error of %.3g times its bound",
-                          (long long)row->d, form_names[wanted], row->error);
-    }
-    set_limit(job, info, rates, seconds, row);
-    row->seconds_median = seconds;
-    row->gelem_per_s = elements / seconds * 1e-9;
-    row->triad_bytes_per_s = limits->triad;
-    row->percent_of_triad = 100.0 * row->bytes_model / seconds / limits->triad;
-    row->percent_of_gemm = 100.0 * 2.0 * elements / seconds / limits->gemm;
-    row->of_best = seconds / table_grid_least(&table->grid.rows, row, "seconds_median", same);
-    tell_above(table, row);
-    return bench_grid_add(&table->grid, row);
+    static const double none = (double)NAN;
+    const machine_limits *limits = &c->team->limits;
+    const spmm_row *common = &bench->common;
+    const double seconds = result->time.seconds.median;
+    const double elements = (double)common->edges * (double)c->d;
+    const double bytes = (double)c->info.bytes + (c->move ? 3.0 : 1.0) * dense_bytes(c);
+    assert(c->d > 0 && common->edges == c->matrix->csr.offset[c->matrix->csr.rows]);
+    spmm_row row = {.graph = common->graph,
+                    .vertices = common->vertices,
+                    .edges = common->edges,
+                    .threads = c->team->place.threads,
+                    .d = c->d,
+                    .order = c->matrix->position == NULL ? "given"
+                             : c->move                   ? "cluster+move"
+                                                         : "cluster",
+                    .wanted = form_names[wanted],
+                    .form = form_names[c->info.form],
+                    .block_cols = c->info.block_cols,
+                    .prepared_bytes = (int64_t)c->info.bytes,
+                    .build_seconds = c->info.build_seconds,
+                    BENCH_TIMES(result->time.seconds),
+                    .gelem_per_s = elements / seconds * 1e-9,
+                    .bytes_model = bytes,
+                    .triad_bytes_per_s = limits->triad,
+                    .percent_of_triad = 100.0 * bytes / seconds / limits->triad,
+                    .set_bytes = (int64_t)c->info.set_bytes,
+                    .near_bytes_per_s = none,
+                    .far_bytes_per_s = none,
+                    .limit_seconds = none,
+                    .bound = "",
+                    .percent_of_limit = none,
+                    .rows_bytes_per_s = none,
+                    .percent_of_rows = none,
+                    .percent_of_gemm = 100.0 * 2.0 * elements / seconds / limits->gemm,
+                    .order_seconds = common->order_seconds,
+                    .error = result->error,
+                    .valid = result->valid};
+    set_limit(c, rates, &row);
+    row.of_best = seconds / table_grid_least(&bench->run.rows, &row, "seconds_median", same);
+    tell_above(bench, &row);
+    return bench_add(&bench->run, &row);
 }
 
-static weft_status measure_case(bench_job *job, hal_spmm_form wanted, spmm_table *table)
+static weft_status measure(spmm_bench *bench, spmm_case *c, hal_spmm_form wanted)
 {
-    const hal_spmm_info info = job->hal->sparse.spmm_info(job->hal, job->spmm);
-    spmm_row row = table->common;
-    assert(!job->move || job->matrix->position != NULL);
+    bench_case timed = {.side = {run_once, c}, .check = check};
+    bench_result result;
     spmm_rates rates = {.near = 0.0};
-    bench_quartiles seconds;
-    row.threads = job->team->place.threads;
-    row.d = job->d;
-    row.order = job->matrix->position == NULL ? "given" : job->move ? "cluster+move" : "cluster";
-    row.wanted = form_names[wanted];
-    row.form = form_names[info.form];
-    row.block_cols = info.block_cols;
-    row.prepared_bytes = (int64_t)info.bytes;
-    row.build_seconds = info.build_seconds;
-    row.set_bytes = (int64_t)info.set_bytes;
-    row.bytes_model = (double)info.bytes + (job->move ? 3.0 : 1.0) * dense_bytes(job);
-    WEFT_TRY(add_rates(job, &info, &rates));
-    WEFT_TRY(bench_time(run_once, job, table->repeats, &seconds));
-    WEFT_TRY(add_rates(job, &info, &rates));
-    BENCH_SET_SECONDS(&row, seconds);
-    WEFT_TRY(check_job(job, &row));
-    return add_row(job, wanted, &info, &rates, table, &row);
+    assert(!c->move || c->matrix->position != NULL);
+    snprintf(timed.what, sizeof timed.what, "aggregation of width %lld in form %s", (long long)c->d,
+             form_names[wanted]);
+    WEFT_TRY(add_rates(c, &rates));
+    WEFT_TRY(bench_measure(&bench->run, &timed, &result));
+    WEFT_TRY(add_rates(c, &rates));
+    return add_row(bench, c, wanted, &rates, &result);
 }
 
-weft_status bench_form(const bench_team *team, const bench_matrix *matrix, hal_spmm_form wanted, int64_t d,
-                       spmm_table *table)
+weft_status bench_form(spmm_bench *bench, const bench_matrix *matrix, hal_spmm_form wanted, int64_t d)
 {
-    weft_status status = WEFT_OK;
-    weft_hal *hal = team->hal;
-    bench_operands o = {0};
-    bench_job job = {.team = team, .hal = hal, .matrix = matrix, .operands = &o, .d = d};
-    WEFT_TRY(hal->sparse.spmm_create(hal, &matrix->csr, wanted, d, &job.spmm));
-    WEFT_TRY_GOTO(new_operands(hal, matrix, d, &o), status, done);
-    WEFT_TRY_GOTO(measure_case(&job, wanted, table), status, done);
-    if (matrix->position != NULL) {
-        job.move = true;
-        status = measure_case(&job, wanted, table);
+    const bench_team *team = bench->run.team;
+    spmm_case c = {.team = team, .hal = team->hal, .matrix = matrix, .d = d};
+    weft_status status = open_case(&c, wanted);
+    status = status == WEFT_OK ? measure(bench, &c, wanted) : status;
+    if (status == WEFT_OK && matrix->position != NULL) {
+        c.move = true;
+        status = measure(bench, &c, wanted);
     }
-done:
-    free_operands(&o);
-    hal->sparse.spmm_destroy(hal, job.spmm);
+    close_case(&c);
     return status;
 }

@@ -4,27 +4,21 @@
 #include <string.h>
 
 #include "app/gnn/bench/bench_spmm.h"
-#include "graph/graph.h"
+#include "gnn/data/generate/generator.h"
 
 weft_status bench_data_parse(const char *text, char data[BENCH_DATA_MAX][BENCH_DATA_BYTES], int *count)
 {
     *count = 0;
     while (*text != '\0') {
         const size_t length = strcspn(text, ",");
-        const char *sign = memchr(text, '=', length);
-        char *last = *count > 0 ? data[*count - 1] : NULL;
         WEFT_CHECK(length > 0, WEFT_ERR_USAGE, "--data: an empty name between two commas");
-        if (sign != NULL && last != NULL && strncmp(last, "synth:", 6) == 0) {
-            const size_t used = strlen(last);
-            WEFT_CHECK(used + 1 + length < BENCH_DATA_BYTES, WEFT_ERR_USAGE, "--data: a name of over %d characters",
-                       BENCH_DATA_BYTES - 1);
-            snprintf(last + used, BENCH_DATA_BYTES - used, ",%.*s", (int)length, text);
-        } else {
-            WEFT_CHECK(*count < BENCH_DATA_MAX, WEFT_ERR_USAGE, "--data: more than %d graphs", BENCH_DATA_MAX);
-            WEFT_CHECK(length < BENCH_DATA_BYTES, WEFT_ERR_USAGE, "--data: a name of over %d characters",
-                       BENCH_DATA_BYTES - 1);
-            snprintf(data[(*count)++], BENCH_DATA_BYTES, "%.*s", (int)length, text);
-        }
+        const bool more = *count > 0 && memchr(text, '=', length) != NULL && generator_named(data[*count - 1]);
+        WEFT_CHECK(more || *count < BENCH_DATA_MAX, WEFT_ERR_USAGE, "--data: more than %d graphs", BENCH_DATA_MAX);
+        char *name = more ? data[*count - 1] : data[(*count)++];
+        const size_t used = more ? strlen(name) : 0;
+        WEFT_CHECK(used + more + length < BENCH_DATA_BYTES, WEFT_ERR_USAGE, "--data: a name of over %d characters",
+                   BENCH_DATA_BYTES - 1);
+        snprintf(name + used, BENCH_DATA_BYTES - used, "%s%.*s", more ? "," : "", (int)length, text);
         text += length;
         text += *text == ',';
     }
@@ -38,7 +32,7 @@ weft_status bench_matrix_reorder(const hal_csr *given, int32_t *position, bench_
     const int64_t n = given->rows;
     weft_status status = WEFT_OK;
     assert(given->rows == given->cols);
-    *out = (bench_matrix){.position = position, .place = position};
+    *out = (bench_matrix){.position = position};
     WEFT_TRY_GOTO(WEFT_NEW(&out->vertex, n, WEFT_MEM_GRAPH), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&out->offset, n + 1, WEFT_MEM_GRAPH), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&out->column, given->offset[n], WEFT_MEM_GRAPH), status, done);
@@ -67,7 +61,7 @@ done:
 
 void bench_matrix_free(bench_matrix *matrix)
 {
-    weft_free(matrix->place);
+    weft_free(matrix->position);
     weft_free(matrix->vertex);
     weft_free(matrix->offset);
     weft_free(matrix->column);

@@ -1,24 +1,41 @@
-/* app/bench/pair.c: see app/bench/pair.h. */
-#include "app/bench/pair.h"
+/* app/bench/bench_time.c: see app/bench/bench_time.h. */
+#include "app/bench/bench_time.h"
 
 #include <assert.h>
 #include <math.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/sample.h"
 
 enum { MAX_SECONDS = 60, MAX_INNER = 10000, LEAST_REPEATS = 3 };
 #define SAMPLE_SECONDS 50e-6
 #define LONG_SECONDS   0.05
 
+bench_quartiles bench_quartiles_of(double *value, int count)
+{
+    if (count == 0) {
+        return (bench_quartiles){0, (double)NAN, (double)NAN, (double)NAN, (double)NAN};
+    }
+    sample_sort(value, count);
+    return (bench_quartiles){.count = count,
+                             .least = value[0],
+                             .q1 = sample_quantile(value, count, 0.25),
+                             .median = sample_quantile(value, count, 0.5),
+                             .q3 = sample_quantile(value, count, 0.75)};
+}
+
 weft_status bench_sample(weft_comm *comm, const bench_side *side, int inner, double *seconds)
 {
+    double own = 0.0;
+    assert(inner > 0);
     WEFT_TRY(comm != NULL ? comm_barrier(comm) : WEFT_OK);
     const double begin = clock_seconds();
     for (int i = 0; i < inner; i++) {
-        WEFT_TRY(side->run(side->argument));
+        WEFT_TRY(side->run(side->self));
+        own += side->seconds != NULL ? *side->seconds : 0.0;
     }
-    *seconds = (clock_seconds() - begin) / inner;
+    *seconds = (side->seconds != NULL ? own : clock_seconds() - begin) / inner;
     return comm != NULL ? comm_allreduce(comm, seconds, 1, WEFT_DTYPE_F64, COMM_MAX) : WEFT_OK;
 }
 
@@ -27,8 +44,7 @@ static weft_status warm_up(weft_comm *comm, const bench_side *side, const bench_
 {
     double seconds = INFINITY;
     for (int i = 0; i < 2 && !(i > 0 && seconds > LONG_SECONDS); i++) {
-        double mine = INFINITY;
-        double theirs = INFINITY;
+        double mine = INFINITY, theirs = INFINITY;
         WEFT_TRY(bench_sample(comm, side, 1, &mine));
         if (other != NULL) {
             WEFT_TRY(bench_sample(comm, other, 1, &theirs));
@@ -40,20 +56,17 @@ static weft_status warm_up(weft_comm *comm, const bench_side *side, const bench_
     return WEFT_OK;
 }
 
-weft_status bench_pair_measure(weft_comm *comm, const bench_side *side, const bench_side *other, int repeats,
-                               bench_pair *result)
+weft_status bench_time(weft_comm *comm, const bench_side *side, const bench_side *other, int repeats,
+                       bench_pair *result)
 {
     weft_status status = WEFT_OK;
-    assert(repeats > 0 && side != NULL);
-    double *mine = NULL;
-    double *theirs = NULL;
-    double *ratio = NULL;
-    int inner = 1;
-    int count = 0;
+    double *mine = NULL, *theirs = NULL, *ratio = NULL;
+    int inner = 1, count = 0;
     double spent = 0.0; /* the same on every rank, so that all stop together */
-    WEFT_TRY_GOTO(WEFT_NEW(&mine, repeats, WEFT_MEM_GENERAL), status, done);
-    WEFT_TRY_GOTO(WEFT_NEW(&theirs, repeats, WEFT_MEM_GENERAL), status, done);
-    WEFT_TRY_GOTO(WEFT_NEW(&ratio, repeats, WEFT_MEM_GENERAL), status, done);
+    assert(repeats > 0 && side != NULL);
+    WEFT_TRY_GOTO(WEFT_NEW(&mine, 3 * (int64_t)repeats, WEFT_MEM_GENERAL), status, done);
+    theirs = mine + repeats;
+    ratio = theirs + repeats;
     WEFT_TRY_GOTO(warm_up(comm, side, other, &inner), status, done);
     for (; count < repeats && (count < LEAST_REPEATS || spent < MAX_SECONDS); count++) {
         for (int turn = 0; turn < 2; turn++) {
@@ -72,15 +85,5 @@ weft_status bench_pair_measure(weft_comm *comm, const bench_side *side, const be
     result->ratio = bench_quartiles_of(ratio, other != NULL ? count : 0).median;
 done:
     weft_free(mine);
-    weft_free(theirs);
-    weft_free(ratio);
     return status;
-}
-
-weft_status bench_time(weft_status (*run)(void *argument), void *argument, int repeats, bench_quartiles *seconds)
-{
-    bench_pair pair;
-    WEFT_TRY(bench_pair_measure(NULL, &(bench_side){run, argument}, NULL, repeats, &pair));
-    *seconds = pair.seconds;
-    return WEFT_OK;
 }

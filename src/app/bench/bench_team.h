@@ -1,11 +1,11 @@
 /*
- * app/bench/team.h: threads in their places, their backend and the machine's limits. The benches of kernels (spmm,
- * gemm, dense) open a team for each number of --thread-counts.
+ * app/bench/bench_team.h: threads in their places, their backend and the machine's limits. Benches of kernels measure
+ * with a team for each number of --thread-counts.
  */
-#ifndef WEFT_APP_BENCH_TEAM_H
-#define WEFT_APP_BENCH_TEAM_H
+#ifndef WEFT_APP_BENCH_BENCH_TEAM_H
+#define WEFT_APP_BENCH_BENCH_TEAM_H
 
-#include "app/bench/bench.h"
+#include "app/options/app_options.h"
 #include "app/setup/machine_limits.h"
 #include "machine/binding.h"
 
@@ -37,8 +37,5 @@ void bench_team_close(bench_team *team);
  * triad, which is logged once.
  */
 weft_status bench_team_saw(bench_team *team, double flops, double bytes, double array_bytes);
-
-/* WEFT_ERR_LAUNCH under a launcher with several processes. */
-weft_status bench_one_process(const char *kind);
 
 #endif

@@ -1,11 +1,10 @@
-/* app/bench/team.c: see app/bench/team.h. */
-#include "app/bench/team.h"
+/* app/bench/bench_team.c: see app/bench/bench_team.h. */
+#include "app/bench/bench_team.h"
 
 #include <math.h>
 
 #include "app/setup/context.h"
 #include "base/log.h"
-#include "machine/launcher.h"
 
 int bench_thread_counts(const weft_options *options, int64_t counts[BENCH_TEAMS_MAX])
 {
@@ -109,11 +108,4 @@ void bench_team_close(bench_team *team)
     placement_free(&team->place);
     machine_free(&team->machine);
     *team = (bench_team){.hal = NULL};
-}
-
-weft_status bench_one_process(const char *kind)
-{
-    WEFT_CHECK(launcher_size() <= 1, WEFT_ERR_LAUNCH,
-               "weft bench %s runs as one process, not as %d: start it without mpirun", kind, launcher_size());
-    return WEFT_OK;
 }

@@ -1,0 +1,291 @@
+/*
+ * app/bench/comm_plan.c: weft bench comm --op allreduce, allgather, bcast and reducescatter: the planned collectives on
+ * a vector of float32. All but the all-reduce cut it into a share for each rank, equal ones as far as the elements go
+ * (comm/coll/cut.h).
+ *
+ * All-reduces stand beside the MPI library's own. Both sides start from vectors that are in the caches as far as they
+ * fit. Ours reduces a buffer of comm_buffer_alloc in place; MPI_Allreduce is given ordinary memory, in place or not,
+ * whichever of the two is faster at this size. What is summed while the clock runs is zero, so that sums of sums
+ * neither overflow nor become denormal.
+ *
+ * Before and after the timing known inputs (app/bench/bench_check.h) go through the plan, and every rank checks what it
+ * holds then: sums against those in double precision, and elements that it received, which were NaN before, bit by bit.
+ * After an all-reduce all ranks must hold the same bits.
+ */
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "app/bench/bench_check.h"
+#include "app/bench/bench_comm.h"
+#include "base/alloc.h"
+#include "comm/core/cost.h"
+#include "comm/core/layout.h"
+#include "comm/core/window.h"
+
+enum { CHOICE_TRIES = 3 };
+
+/* ran: the algorithm that auto became. of_best: the median over the least median of the algorithms measured so far, so
+ * with auto last it is auto/best. bytes_sent, messages, shared_bytes: of one operation, of the busiest rank. */
+/* clang-format off */
+#define ALLREDUCE_ROW(C)                                                                                               \
+    C(TEXT, op, false) C(TEXT, algorithm, true) C(TEXT, ran, true) C(TEXT, wire, true) C(INT, bytes, true)             \
+    C(INT, ranks, false) C(INT, nodes, false) C(INT, n, false) C(REAL, seconds_median, true)                           \
+    C(REAL, seconds_q1, true) C(REAL, seconds_q3, true) C(REAL, seconds_min, false)                                    \
+    C(REAL, mpi_seconds_median, true) C(REAL, mpi_seconds_min, false) C(REAL, ratio, true) C(REAL, of_best, true)      \
+    C(REAL, model_seconds, true) C(INT, bytes_sent, true) C(INT, messages, true) C(INT, shared_bytes, false)           \
+    C(REAL, bus_gb_per_s, true) C(VALID, valid, true)
+#define SHARES_ROW(C)                                                                                                  \
+    C(TEXT, op, true) C(INT, bytes, true) C(INT, ranks, false) C(INT, nodes, false) C(INT, n, false)                   \
+    C(REAL, seconds_median, true) C(REAL, seconds_q1, true) C(REAL, seconds_q3, true) C(REAL, seconds_min, false)      \
+    C(REAL, model_seconds, true) C(INT, bytes_sent, true) C(INT, messages, true) C(INT, shared_bytes, true)            \
+    C(VALID, valid, true)
+/* clang-format on */
+TABLE_ROW(allreduce_row, ALLREDUCE_ROW);
+TABLE_ROW(shares_row, SHARES_ROW);
+
+typedef struct plan_case {
+    const comm_case *at;
+    weft_comm *comm;
+    bench_op op;
+    comm_wire wire;
+    comm_plan *plan;
+    float *buffer;              /* [count] the plan's */
+    int64_t begin, own;         /* elements of the vector of which this rank holds the result */
+    float *mpi_send, *mpi_recv; /* [count] of the all-reduce beside; NULL: there is none */
+    bool in_place;              /* MPI's side */
+    int64_t figure[3];          /* bytes sent, messages, shared bytes of one operation, of the busiest rank */
+    double worst;               /* largest error over its bound */
+} plan_case;
+
+static weft_status run_plan(void *self)
+{
+    const plan_case *c = self;
+    WEFT_TRY(comm_post(c->plan));
+    return comm_wait(c->plan);
+}
+
+static weft_status run_mpi(void *self)
+{
+    const plan_case *c = self;
+    return comm_native_sum(c->comm, c->in_place ? c->mpi_recv : c->mpi_send, c->mpi_recv, c->at->count);
+}
+
+/* ---- the check ---- */
+
+static bool sums(const plan_case *c)
+{
+    return c->op == BENCH_OP_ALLREDUCE || c->op == BENCH_OP_REDUCESCATTER;
+}
+
+/* Every rank has addends of its own; the vector that is gathered or broadcast holds the inputs of rank 0. */
+static void fill(const plan_case *c)
+{
+    const int rank = comm_rank(c->comm);
+    const bool root = c->op == BENCH_OP_BCAST && rank == 0, gathers = c->op == BENCH_OP_ALLGATHER;
+    bench_fill(sums(c) ? rank : 0, c->buffer, c->at->count);
+    for (int64_t i = 0; i < c->at->count && !sums(c) && !root; ++i) {
+        c->buffer[i] = gathers && i >= c->begin && i < c->begin + c->own ? c->buffer[i] : NAN;
+    }
+}
+
+static double error_of(const plan_case *c)
+{
+    if (sums(c)) {
+        return bench_sum_error(c->buffer, c->begin, c->own, comm_size(c->comm), c->wire);
+    }
+    double worst = 0.0;
+    for (int64_t i = 0; i < c->at->count; ++i) {
+        worst = c->buffer[i] == bench_input(0, i) ? worst : (double)INFINITY;
+    }
+    return worst;
+}
+
+/* One operation on known inputs. Collective. */
+static weft_status check(void *self, double *error)
+{
+    plan_case *c = self;
+    const comm_stats before = comm_lane_stats(c->comm, COMM_LANE_GRADIENT);
+    fill(c);
+    WEFT_TRY(run_plan(c));
+    const comm_stats after = comm_lane_stats(c->comm, COMM_LANE_GRADIENT);
+    double worst = error_of(c);
+    c->figure[0] = (int64_t)(after.bytes_sent - before.bytes_sent);
+    c->figure[1] = (int64_t)(after.messages_sent - before.messages_sent);
+    c->figure[2] = (int64_t)(after.shared_bytes - before.shared_bytes);
+    WEFT_TRY(comm_allreduce(c->comm, c->figure, 3, WEFT_DTYPE_I64, COMM_MAX));
+    WEFT_TRY(comm_allreduce(c->comm, &worst, 1, WEFT_DTYPE_F64, COMM_MAX));
+    if (c->op == BENCH_OP_ALLREDUCE) {
+        WEFT_TRY(bench_comm_equal(c->comm, c->buffer, c->at->count, &worst));
+    }
+    *error = c->worst = fmax(c->worst, worst);
+    return WEFT_OK;
+}
+
+/* ---- the plans ---- */
+
+static weft_status plan_allreduce(plan_case *c)
+{
+    c->own = c->at->count;
+    return comm_allreduce_plan(c->comm,
+                               &(comm_allreduce_desc){.lane = COMM_LANE_GRADIENT,
+                                                      .algorithm = (comm_algorithm)c->at->number,
+                                                      .dtype = WEFT_DTYPE_F32,
+                                                      .op = COMM_SUM,
+                                                      .count = c->at->count,
+                                                      .buffer = c->buffer,
+                                                      .wire = c->wire,
+                                                      .name = "bench"},
+                               &c->plan);
+}
+
+static weft_status plan_shares(plan_case *c)
+{
+    const int size = comm_size(c->comm), rank = comm_rank(c->comm);
+    int64_t *share = NULL;
+    WEFT_TRY(comm_agree(c->comm, WEFT_NEW(&share, size, WEFT_MEM_WORKSPACE)));
+    for (int p = 0; p < size; ++p) {
+        share[p] = c->at->count * (p + 1) / size - c->at->count * p / size;
+    }
+    c->begin = c->at->count * rank / size;
+    c->own = share[rank];
+    const comm_shares_desc shares = {.lane = COMM_LANE_GRADIENT,
+                                     .dtype = WEFT_DTYPE_F32,
+                                     .op = COMM_SUM,
+                                     .count = share,
+                                     .buffer = c->buffer,
+                                     .name = "bench"};
+    const weft_status status = c->op == BENCH_OP_ALLGATHER ? comm_allgather_plan(c->comm, &shares, &c->plan)
+                                                           : comm_reduce_scatter_plan(c->comm, &shares, &c->plan);
+    weft_free(share);
+    return status;
+}
+
+static weft_status make_plan(plan_case *c)
+{
+    const comm_bcast_desc whole = {.lane = COMM_LANE_GRADIENT,
+                                   .dtype = WEFT_DTYPE_F32,
+                                   .count = c->at->count,
+                                   .buffer = c->buffer,
+                                   .name = "bench"};
+    return c->op == BENCH_OP_ALLREDUCE ? plan_allreduce(c)
+           : c->op == BENCH_OP_BCAST   ? comm_bcast_plan(c->comm, 0, &whole, &c->plan)
+                                       : plan_shares(c);
+}
+
+/* Zeros in pages of their own: pages that were never written would all be the kernel's one page of zeros. */
+static weft_status new_touched(int64_t count, float **x)
+{
+    WEFT_TRY(WEFT_NEW(x, count, WEFT_MEM_WORKSPACE));
+    memset(*x, 0, (size_t)count * sizeof **x);
+    return WEFT_OK;
+}
+
+static weft_status new_buffers(plan_case *c)
+{
+    weft_status status = WEFT_OK;
+    if (c->op != BENCH_OP_ALLREDUCE) {
+        return comm_agree(c->comm, WEFT_NEW(&c->buffer, c->at->count, WEFT_MEM_WORKSPACE));
+    }
+    void *buffer = NULL;
+    WEFT_TRY(comm_buffer_alloc(c->comm, c->at->bytes, &buffer));
+    c->buffer = buffer;
+    if (comm_native_available(c->comm)) {
+        status = new_touched(c->at->count, &c->mpi_send);
+        status = status == WEFT_OK ? new_touched(c->at->count, &c->mpi_recv) : status;
+    }
+    return comm_agree(c->comm, status);
+}
+
+/* After a failure the job ends, and other ranks may not come to meet. */
+static void close_case(plan_case *c, weft_status status)
+{
+    comm_plan_destroy(c->plan);
+    weft_free(c->mpi_send);
+    weft_free(c->mpi_recv);
+    if (c->op != BENCH_OP_ALLREDUCE) {
+        weft_free(c->buffer);
+    } else if (status == WEFT_OK || comm_size(c->comm) == 1) {
+        comm_buffer_free(c->comm, c->buffer);
+    }
+}
+
+/* ---- a case ---- */
+
+/* Finds out whether MPI is faster in place, here and at this size. */
+static weft_status choose_in_place(plan_case *c)
+{
+    const bench_side side = {run_mpi, c, NULL};
+    double least[2] = {INFINITY, INFINITY};
+    for (int i = 0; i < 2 * CHOICE_TRIES; i++) {
+        double seconds = 0.0;
+        c->in_place = i % 2 == 1;
+        WEFT_TRY(bench_sample(c->comm, &side, 1, &seconds));
+        least[i % 2] = fmin(least[i % 2], seconds);
+    }
+    c->in_place = least[1] < least[0];
+    return WEFT_OK;
+}
+
+static weft_status measure(comm_bench *bench, plan_case *c, bench_result *result)
+{
+    const bool beside = c->mpi_recv != NULL;
+    bench_case timed = {.side = {run_plan, c}, .other = {beside ? run_mpi : NULL, c}, .check = check};
+    bench_comm_name(timed.what, c->at);
+    WEFT_TRY(check(c, &c->worst));
+    memset(c->buffer, 0, (size_t)c->at->bytes);
+    WEFT_TRY(beside ? choose_in_place(c) : WEFT_OK);
+    return bench_measure(&bench->run, &timed, result);
+}
+
+static weft_status add_row(comm_bench *bench, const plan_case *c, const bench_result *result)
+{
+    static const char *const wires[] = {COMM_WIRES(CHOICE_NAME)};
+    const comm_cost cost = comm_plan_cost(c->plan);
+    const double model_seconds = comm_model_seconds(comm_get_model(c->comm), &cost);
+    const double median = result->time.seconds.median, ranks = comm_size(c->comm);
+    const int nodes = comm_get_layout(c->comm)->nodes;
+    if (c->op != BENCH_OP_ALLREDUCE) {
+        return bench_add(&bench->run, &(shares_row){COMM_COMMON(bench, c->at, result), .nodes = nodes,
+                                                    .model_seconds = model_seconds, .bytes_sent = c->figure[0],
+                                                    .messages = c->figure[1], .shared_bytes = c->figure[2]});
+    }
+    bench->best = fmin(bench->best, median);
+    return bench_add(
+        &bench->run,
+        &(allreduce_row){COMM_COMMON(bench, c->at, result), .nodes = nodes, .algorithm = c->at->name,
+                         .ran = comm_algorithm_name(comm_plan_algorithm(c->plan)), .wire = wires[c->wire],
+                         .mpi_seconds_median = result->time.other.median, .mpi_seconds_min = result->time.other.least,
+                         .ratio = result->time.ratio, .of_best = median / bench->best, .model_seconds = model_seconds,
+                         .bytes_sent = c->figure[0], .messages = c->figure[1], .shared_bytes = c->figure[2],
+                         .bus_gb_per_s = ranks > 1 ? 2.0 * (ranks - 1) / ranks * (double)c->at->bytes / median * 1e-9
+                                                   : (double)NAN});
+}
+
+static weft_status run_case(comm_bench *bench, const comm_case *at)
+{
+    plan_case c = {.at = at,
+                   .comm = bench->run.comm,
+                   .op = option_choice(bench->run.options, OPT_OP),
+                   .wire = bench->op == &bench_comm_allreduce ? option_choice(bench->run.options, OPT_WIRE)
+                                                              : COMM_WIRE_SAME};
+    bench_result result;
+    weft_status status = new_buffers(&c);
+    status = status == WEFT_OK ? make_plan(&c) : status;
+    if (status == WEFT_OK) {
+        WEFT_TRY_GOTO(measure(bench, &c, &result), status, done);
+        WEFT_TRY_GOTO(add_row(bench, &c, &result), status, done);
+    } else {
+        status = bench_comm_skip(bench, at, status, "does not run on these nodes or with this wire");
+    }
+done:
+    close_case(&c, status);
+    return status;
+}
+
+const comm_bench_op bench_comm_allreduce = {.choices = OPT_ALLREDUCE,
+                                            .column = allreduce_row_columns,
+                                            .columns = TABLE_COLUMNS(allreduce_row),
+                                            .run = run_case};
+const comm_bench_op bench_comm_shares = {
+    .choices = OPTION_NONE, .column = shares_row_columns, .columns = TABLE_COLUMNS(shares_row), .run = run_case};
