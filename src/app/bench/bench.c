@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-#include "app/bench/bench_comm.h"
-#include "app/bench/bench_gemm.h"
+#include "app/bench/bench_run.h"
 
 enum { BENCHES_MAX = 32 };
 

@@ -29,10 +29,10 @@ static double rounding(comm_wire wire, int ranks)
 
 void bench_fill_gradient(int rank, float *x, int64_t count)
 {
+    bench_fill(rank, x, count);
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < count; i++) {
-        const float number = bench_input(rank, i);
-        x[i] = number * number * number;
+        x[i] *= x[i] * x[i];
     }
 }
 
@@ -43,8 +43,7 @@ double bench_sum_error(const float *sum, int64_t begin, int64_t count, int ranks
     double worst = 0.0;
 #pragma omp parallel for schedule(static) reduction(max : worst)
     for (int64_t i = begin; i < begin + count; i++) {
-        double exact = 0.0;
-        double magnitude = 0.0;
+        double exact = 0.0, magnitude = 0.0;
         for (int r = 0; r < ranks; r++) {
             const double x = (double)bench_input(r, i);
             exact += x;
@@ -66,4 +65,11 @@ uint64_t bench_bits_hash(const float *x, int64_t count)
         hash += ((uint64_t)bits + 1) * ((uint64_t)i * 0x9E3779B97F4A7C15U | 1U);
     }
     return hash;
+}
+
+double bench_sum_worst(double worst, const bench_sum *sum)
+{
+    const double bound = 4.0 * sqrt((double)sum->terms + 4.0) * 0x1p-24 * sum->magnitude + sum->more;
+    const double error = fabs(sum->found - sum->exact) / (bound + 0x1p-100);
+    return isnan(error) ? (double)INFINITY : fmax(worst, error);
 }

@@ -35,7 +35,6 @@ struct comm_bench_op {
     weft_status (*run)(comm_bench *bench, const comm_case *at); /* measures a case and adds its row */
 };
 
-extern const bench_kind bench_comm;
 extern const comm_bench_op bench_comm_allreduce, bench_comm_shares, bench_comm_sync, bench_comm_select;
 
 /* Values that the rows of all operations have. */

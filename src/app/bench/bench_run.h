@@ -1,9 +1,9 @@
 /*
  * app/bench/bench_run.h: the driver of all benches.
  *
- * A bench is a bench_kind: it names columns and cases. The driver opens threads (benches of kernels, one process) or
- * ranks (bench comm), times each case, checks its result, and prints the rows as they come. A wrong result gets no
- * time and no rate, and the command ends with exit code 70.
+ * A bench is a bench_kind: columns, and cases. The driver opens threads (benches of kernels, one process) or ranks
+ * (bench comm), times each case, checks its result, and prints the rows as they come. A wrong result gets no time and
+ * no rate, and the command ends with exit code 70.
  *
  *      begin(run)      reads options; bench_begin() gives the columns
  *      measure(run)    bench_measure() a case, bench_add() its row; kernels: once with each team and set of data
@@ -13,24 +13,77 @@
 #ifndef WEFT_APP_BENCH_BENCH_RUN_H
 #define WEFT_APP_BENCH_BENCH_RUN_H
 
-#include "app/bench/bench_team.h"
-#include "app/bench/bench_time.h"
+#include "app/bench/bench_check.h"
 #include "app/setup/context.h"
+#include "app/setup/machine_limits.h"
 #include "app/table/grid.h"
 #include "app/workload/workload.h"
+#include "machine/binding.h"
+#include "tensor/tensor.h"
 
-typedef struct bench_run bench_run;
+/* ---- time: one operation, or two in turns, on all ranks ---------------------------------------------------------- */
 
-typedef struct bench_kind {
-    size_t bytes; /* of the bench's own struct, which begins with a bench_run and is zeros at first */
-    bool ranks;   /* the ranks of the job measure together */
-    weft_status (*begin)(bench_run *run);
-    weft_status (*measure)(bench_run *run);
-    void (*leave)(bench_run *run); /* NULL: nothing to do */
-    void (*end)(bench_run *run);   /* NULL: nothing to do */
-} bench_kind;
+/* Statistics of the seconds of `count` repetitions; NaN if count is 0. */
+typedef struct bench_quartiles {
+    int count;
+    double least, q1, median, q3;
+} bench_quartiles;
 
-struct bench_run {
+/* An operation to time. */
+typedef struct bench_side {
+    weft_status (*run)(void *self); /* NULL: there is no such operation */
+    void *self;
+    const double *seconds; /* set by each run, if a part of it alone counts; NULL: the whole run counts */
+} bench_side;
+
+typedef struct bench_pair {
+    bench_quartiles seconds, other; /* of one run */
+    double ratio;                   /* median over repetitions of other / seconds; NaN without the other side */
+} bench_pair;
+
+/* Interpolates between neighbours; sorts `value`. */
+bench_quartiles bench_quartiles_of(double *value, int count);
+/* Times `inner` runs, which start after a barrier. [out] seconds: of one of them on the slowest rank. comm NULL: this
+ * process alone. Collective. */
+weft_status bench_sample(weft_comm *comm, const bench_side *side, int inner, double *seconds);
+/* Measures `repeats` repetitions after a warm-up; after a minute it stops, but not before three. A sample repeats a
+ * short operation until it lasts 50 microseconds. The side that goes first alternates, so that other load on the
+ * machine hits both. other: NULL, or without `run`, if there is nothing to compare with. Collective. */
+weft_status bench_time(weft_comm *comm, const bench_side *side, const bench_side *other, int repeats,
+                       bench_pair *result);
+
+/* ---- teams: threads in their places, their backend and the machine's limits --------------------------------------- */
+
+enum { BENCH_TEAMS_MAX = 64 };
+
+typedef struct bench_team {
+    machine machine;
+    placement place;
+    weft_hal *hal;
+    machine_limits limits;
+    bool again;  /* limits were measured again, because a rate surpassed them */
+    bool cached; /* the log says that rates above the triad's come out of caches */
+} bench_team;
+
+/* [out] counts: --thread-counts, or else --threads or OMP_NUM_THREADS; 0: as many as the machine has. Returns how many
+ * counts there are. */
+int bench_thread_counts(const weft_options *options, int64_t counts[BENCH_TEAMS_MAX]);
+/* Reads to which CPUs this process is bound, and by whom. Call it before any team is placed. */
+weft_status bench_team_start(binding *start);
+/* Opens a team. Close it with bench_team_close, also after a failure. */
+weft_status bench_team_open(const weft_options *options, const binding *start, int threads, bench_team *team);
+void bench_team_close(bench_team *team);
+/*
+ * Compares a measured rate with the limits. flops: operations a second; 0: no product of float32. bytes: bytes a second
+ * of arrays of array_bytes together. A rate that is more than 5 % above a limit shows that the limit is too low: limits
+ * are then measured again, once, raised to the rate, kept and logged. Arrays that fit the caches may be faster than the
+ * triad, which is logged once.
+ */
+weft_status bench_team_saw(bench_team *team, double flops, double bytes, double array_bytes);
+
+/* ---- the run ----------------------------------------------------------------------------------------------------- */
+
+typedef struct bench_run {
     const char *name; /* "gemm" */
     char title[32];   /* in the log: "bench gemm" */
     const weft_options *options;
@@ -46,21 +99,32 @@ struct bench_run {
     log_progress progress;
     int invalid;
     char first_invalid[320];
-};
+} bench_run;
+
+typedef struct bench_kind {
+    size_t bytes; /* of the bench's own struct, which begins with a bench_run and is zeros at first */
+    bool ranks;   /* the ranks of the job measure together */
+    weft_status (*begin)(bench_run *run);
+    weft_status (*measure)(bench_run *run);
+    void (*leave)(bench_run *run); /* NULL: nothing to do */
+    void (*end)(bench_run *run);   /* NULL: nothing to do */
+} bench_kind;
+
+extern const bench_kind bench_gemm, bench_comm;
 
 /* Runs a bench. Called on every rank, before MPI is started. WEFT_ERR_LAUNCH: a bench of kernels was started as several
  * processes. WEFT_ERR_INTERNAL: a result was wrong. */
 weft_status bench_run_kind(const weft_options *options, const workload_bench *bench);
 
-/* ---- the table: structs of TABLE_ROW ----------------------------------------------------------------------------- */
-
+/* head: a row of head_column, or NULL: the head of benches of kernels. cases: of one team; 0: unknown. */
 typedef struct bench_table {
     const table_column *head_column, *column;
     int head_columns, columns;
-    const void *head; /* row of head_column; NULL: the head of benches of kernels */
-    double cases;     /* of one team; 0: unknown */
+    const void *head;
+    double cases;
 } bench_table;
 
+/* Columns of a struct that TABLE_ROW made. */
 #define BENCH_ROWS(row) .column = row##_columns, .columns = TABLE_COLUMNS(row)
 #define BENCH_HEAD(row) .head_column = row##_columns, .head_columns = TABLE_COLUMNS(row)
 
@@ -72,22 +136,22 @@ weft_status bench_skip(bench_run *run, const char *name, int64_t bytes, const ch
 weft_status bench_end(bench_run *run);
 void bench_free(bench_run *run);
 
-/* The columns of a time, and their values. */
-/* clang-format off */
-#define BENCH_SECONDS(C)                                                                                               \
-    C(REAL, seconds_median, true) C(REAL, seconds_q1, true) C(REAL, seconds_q3, true) C(INT, n, true)
-/* clang-format on */
-#define BENCH_TIMES(q) .seconds_median = (q).median, .seconds_q1 = (q).q1, .seconds_q3 = (q).q3, .n = (q).count
-
 /* ---- a case ------------------------------------------------------------------------------------------------------ */
 
 typedef struct bench_case {
     char what[200]; /* in messages: "product ab of 7 rows" */
     bench_side side;
     bench_side other; /* in turns with `side` */
-    /* Checks what the last run gave. [out] error: the largest error over its bound, the same on every rank. */
-    weft_status (*check)(void *self, double *error);
+    /* A kernel gives a matrix. `samples` of its `elements`, evenly over it, first and last among them, are computed
+     * again by element(). */
+    const weft_tensor *result;
+    void *host; /* room for the result */
+    int64_t samples, elements;
+    bench_sum (*element)(const void *self, int64_t at);
     double flops, bytes; /* of one run, to be compared with the machine's limits (bench_team_saw); 0: neither */
+    /* Another bench checks what the last run gave. [out] error: the largest error over its bound, the same on every
+     * rank. */
+    weft_status (*check)(void *self, double *error);
 } bench_case;
 
 typedef struct bench_result {
@@ -100,5 +164,12 @@ typedef struct bench_result {
 weft_status bench_measure(bench_run *run, const bench_case *c, bench_result *result);
 /* Sets result->valid by its error. The times of a wrong result are erased, and the run fails with the first of them. */
 void bench_judge(bench_run *run, const char *what, bench_result *result);
+
+/* The columns of a time, and their values. */
+/* clang-format off */
+#define BENCH_SECONDS(C)                                                                                               \
+    C(REAL, seconds_median, true) C(REAL, seconds_q1, true) C(REAL, seconds_q3, true) C(INT, n, true)
+/* clang-format on */
+#define BENCH_TIMES(q) .seconds_median = (q).median, .seconds_q1 = (q).q1, .seconds_q3 = (q).q3, .n = (q).count
 
 #endif

@@ -1,10 +1,7 @@
-/* app/bench/bench_team.c: see app/bench/bench_team.h. */
-#include "app/bench/bench_team.h"
+/* app/bench/bench_team.c: threads of a bench, and the limits of their machine; see app/bench/bench_run.h. */
+#include "app/bench/bench_run.h"
 
 #include <math.h>
-
-#include "app/setup/context.h"
-#include "base/log.h"
 
 int bench_thread_counts(const weft_options *options, int64_t counts[BENCH_TEAMS_MAX])
 {

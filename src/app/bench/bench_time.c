@@ -1,5 +1,5 @@
-/* app/bench/bench_time.c: see app/bench/bench_time.h. */
-#include "app/bench/bench_time.h"
+/* app/bench/bench_time.c: the timer of all benches; see app/bench/bench_run.h. */
+#include "app/bench/bench_run.h"
 
 #include <assert.h>
 #include <math.h>
@@ -63,6 +63,7 @@ weft_status bench_time(weft_comm *comm, const bench_side *side, const bench_side
     double *mine = NULL, *theirs = NULL, *ratio = NULL;
     int inner = 1, count = 0;
     double spent = 0.0; /* the same on every rank, so that all stop together */
+    other = other != NULL && other->run != NULL ? other : NULL;
     assert(repeats > 0 && side != NULL);
     WEFT_TRY_GOTO(WEFT_NEW(&mine, 3 * (int64_t)repeats, WEFT_MEM_GENERAL), status, done);
     theirs = mine + repeats;

@@ -1,8 +1,10 @@
 /* A kernel that computes wrongly: the benches say INVALID and print no rate. The wrong backend is the CPU's with one
  * element of each result changed. */
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
-#include "app/bench/bench_gemm.h"
 #include "app/dense/bench/bench_dense.h"
 #include "app/gnn/bench/bench_spmm.h"
 #include "app/workload/app_catalog.h"
@@ -60,133 +62,143 @@ static weft_hal *open_wrong(void)
     return hal;
 }
 
-/* A run whose machine has limits that nothing surpasses. */
-static bench_team team_of(weft_hal *hal)
+/* Runs all cases of a bench on the wrong backend. values: name, value, ..., NULL of its options. Free with end_run. */
+static bench_run *begin_run(const bench_kind *kind, const char *const *values, weft_options **options)
 {
-    return (bench_team){.hal = hal, .place = {.threads = 1}, .limits = {.read = 1e15, .triad = 1e15, .gemm = 1e17}};
+    static bench_team team;
+    const option_command *command = NULL;
+    bench_run *run = NULL;
+    team = (bench_team){.hal = open_wrong(),
+                        .place = {.threads = 1},
+                        .limits = {.read = 1e15, .triad = 1e15, .gemm = 1e17}}; /* which nothing surpasses */
+    ASSERT_OK(option_command_find(app_catalog(), "bench", &command));
+    ASSERT_OK(option_create(command, options));
+    for (; *values != NULL; values += 2) {
+        ASSERT_OK(option_assign(*options, values[0], values[1]));
+    }
+    ASSERT_OK(option_assign(*options, "format", "json")); /* nothing is printed before the end */
+    ASSERT_OK(weft_calloc(1, kind->bytes, WEFT_MEM_GENERAL, (void **)&run));
+    run->name = "test";
+    run->options = *options;
+    run->repeats = run->teams = run->sets = 1;
+    run->team = &team;
+    ASSERT_OK(kind->begin(run));
+    ASSERT_OK(kind->measure(run));
+    return run;
+}
+
+static void end_run(const bench_kind *kind, bench_run *run, weft_options *options)
+{
+    weft_hal_close(run->team->hal);
+    if (kind->leave != NULL) {
+        kind->leave(run);
+    }
+    if (kind->end != NULL) {
+        kind->end(run);
+    }
+    bench_free(run);
+    weft_free(run);
+    option_destroy(options);
+}
+
+static const table_cell *cell(const bench_run *run, int row, const char *name)
+{
+    int column = 0;
+    while (strcmp(run->rows.column[column].name, name) != 0) {
+        assert_true(++column < run->rows.columns);
+    }
+    return &run->rows.cell[row * run->rows.columns + column];
+}
+
+static double real(const bench_run *run, int row, const char *name)
+{
+    return cell(run, row, name)->real;
+}
+
+/* Asserts that a row is valid, or shows no time and no rate and an error that is too large. */
+static void expect_row(const bench_run *run, int row, const char *rate, bool valid)
+{
+    assert_true(cell(run, row, "valid")->flag == valid);
+    assert_true(isnan(real(run, row, "seconds_median")) == !valid && isnan(real(run, row, rate)) == !valid);
+    assert_true(valid ? real(run, row, "seconds_median") > 0.0 && real(run, row, "error") <= 1.0
+                      : real(run, row, "error") > 1.0);
+    assert_true(!isnan(added) || isinf(real(run, row, "error")));
 }
 
 static void test_gemm(void **state)
 {
     (void)state;
-    static const char *const products[] = {"ab", "atb", "abt"};
-    static const int64_t shapes[][3] = {{1, 1, 1}, {5, 3, 7}, {40, 33, 33}, {300, 9, 64}};
-    weft_hal *hal = open_wrong();
-    bench_team team = team_of(hal);
-    bench_run run = {.team = &team, .repeats = 1};
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-        for (int product = 0; product < 3; product++) {
-            gemm_row row = {
-                .product = products[product], .rows = shapes[i][0], .inputs = shapes[i][1], .d = shapes[i][2]};
-            const int64_t m = row.rows, k = row.inputs, d = row.d;
-            added = 0.0F;
-            ASSERT_OK(bench_gemm_case(&run, &row));
-            assert_true(row.valid && row.error <= 1.0 && row.seconds_median > 0.0 && run.invalid == 0);
-            const double bytes = row.percent_of_triad / 100.0 * row.seconds_median * team.limits.triad;
-            assert_true(fabs(bytes - 4.0 * (double)(m * k + k * d + m * d)) < 1e-3);
-            added = 0.05F;
-            ASSERT_OK(bench_gemm_case(&run, &row));
-            assert_true(!row.valid && row.error > 1.0 && isnan(row.seconds_median) && isnan(row.gflop_per_s));
-            added = NAN;
-            ASSERT_OK(bench_gemm_case(&run, &row));
-            assert_true(!row.valid && isinf(row.error) && run.invalid == 2);
-            assert_non_null(strstr(run.first_invalid, "is wrong: an error of"));
-            run.invalid = 0;
+    static const char *const shapes[][3] = {{"1", "1", "1"}, {"5", "3", "7"}, {"40", "33", "33"}, {"300", "9", "64"}};
+    static const float errors[] = {0.0F, 0.05F, NAN};
+    for (size_t i = 0; i < 3 * sizeof shapes / sizeof *shapes; i++) {
+        const char *const *shape = shapes[i / 3];
+        const double m = strtod(shape[0], NULL), k = strtod(shape[1], NULL), d = strtod(shape[2], NULL);
+        weft_options *options = NULL;
+        added = errors[i % 3];
+        bench_run *run = begin_run(
+            &bench_gemm, (const char *[]){"rows", shape[0], "inputs", shape[1], "dims", shape[2], NULL}, &options);
+        assert_int_equal(run->rows.rows, 3);
+        assert_int_equal(run->invalid, i % 3 == 0 ? 0 : 3);
+        assert_true(run->invalid == 0 || strstr(run->first_invalid, "product ab of ") == run->first_invalid);
+        for (int row = 0; row < 3; row++) {
+            expect_row(run, row, "gflop_per_s", i % 3 == 0);
+            const double bytes = real(run, row, "percent_of_triad") * 1e13 * real(run, row, "seconds_median");
+            assert_true(i % 3 != 0 || fabs(bytes - 4.0 * (m * k + k * d + m * d)) < 1e-3);
         }
+        end_run(&bench_gemm, run, options);
     }
-    weft_hal_close(hal);
 }
 
-/* Of the passes of a layer, which are valid. */
-static void check_layer(const hal_conv_shape *shape, bool linear, bool valid)
-{
-    weft_hal *hal = open_wrong();
-    bench_team team = team_of(hal);
-    bench_run run = {.team = &team, .repeats = 1};
-    const dense_question question = {.shape = *shape, .linear = linear, .images = 3, .few = 1};
-    dense_result result[DENSE_PASSES];
-    ASSERT_OK(bench_dense_case(&run, "layer", &question, result));
-    for (int pass = 0; pass < DENSE_PASSES; ++pass) {
-        if (pass == DENSE_BACKWARD_DATA && !shape->backward_data) {
-            assert_int_equal(result[pass].run.time.seconds.count, 0);
-            continue;
-        }
-        const bench_result *of = &result[pass].run;
-        assert_true(of->valid == valid && (of->error <= 1.0) == valid && isnan(of->time.seconds.median) == !valid);
-        assert_true(!valid || result[pass].peak * of->time.seconds.median >= 0.999 * result[pass].flops);
-    }
-    weft_hal_close(hal);
-}
-
+/* A network whose layers have groups, strides, dilation, padding and bias; the first has no pass back to its input. */
 static void test_dense(void **state)
 {
     (void)state;
-    hal_conv_shape shape = {.height = 7,
-                            .width = 6,
-                            .in = 4,
-                            .out = 6,
-                            .groups = 2,
-                            .kernel = {3, 2},
-                            .stride = {2, 1},
-                            .dilation = {1, 2},
-                            .pad = {{1, 1}, {0, 0}},
-                            .bias = true,
-                            .training = true,
-                            .backward_data = true};
-    const hal_conv_shape flat = {.height = 1,
-                                 .width = 1,
-                                 .in = 20,
-                                 .out = 7,
-                                 .groups = 1,
-                                 .kernel = {1, 1},
-                                 .stride = {1, 1},
-                                 .dilation = {1, 1},
-                                 .bias = true,
-                                 .backward_data = true};
+    static const char text[] = "input 7 6 4\nconv 6 3x2 groups=2 stride=2x1 pad=1x0 dilation=1x2 bias=on\n"
+                               "conv 6 3 groups=2 pad=1 bias=on\nrelu\nlinear 7\nlinear classes\n";
+    char path[] = "/tmp/weft-bench-XXXXXX.net";
+    const int file = mkstemps(path, 4);
+    assert_int_equal(write(file, text, sizeof text - 1), sizeof text - 1);
+    close(file);
     for (int wrong = 0; wrong < 3; ++wrong) {
+        weft_options *options = NULL;
         added = wrong == 0 ? 0.0F : wrong == 1 ? 0.05F : NAN;
-        shape.backward_data = wrong != 1;
-        check_layer(&shape, false, wrong == 0);
-        check_layer(&flat, true, wrong == 0);
+        bench_run *run = begin_run(&bench_dense, (const char *[]){"model", path, "batch-size", "3", NULL}, &options);
+        const int rows = run->rows.rows;
+        assert_int_equal(rows, 2 + 3 * 3 + 1);
+        assert_int_equal(run->invalid, wrong == 0 ? 0 : rows);
+        for (int row = 0; row < rows - 1; ++row) {
+            expect_row(run, row, "gflop_per_s", wrong == 0);
+            assert_true(wrong > 0 || real(run, row, "percent_of_peak") <= 100.1);
+        }
+        assert_string_equal(cell(run, rows - 1, "pass")->text, "step");
+        assert_true(cell(run, rows - 1, "valid")->flag == (wrong == 0) && isnan(real(run, rows - 1, "error")));
+        end_run(&bench_dense, run, options);
     }
+    unlink(path);
 }
 
 static void test_spmm(void **state)
 {
     (void)state;
-    /* 0 <- 1, 2; 1 <- 0; 2 <- nothing */
-    int64_t offset[] = {0, 2, 3, 3};
-    int32_t column[] = {1, 2, 0};
-    const bench_matrix matrix = {.csr = {.rows = 3, .cols = 3, .offset = offset, .column = column}};
-    const option_command *command = NULL;
-    weft_options *options = NULL;
-    weft_hal *hal = open_wrong();
-    bench_team team = team_of(hal);
-    static spmm_bench bench;
-    ASSERT_OK(option_command_find(app_catalog(), "bench", &command));
-    ASSERT_OK(option_create(command, &options));
-    ASSERT_OK(option_assign(options, "format", "json")); /* nothing is printed before the end */
-    bench = (spmm_bench){.run = {.name = "spmm", .options = options, .repeats = 1, .team = &team},
-                         .common = {.graph = "three", .vertices = 3, .edges = 3}};
-    ASSERT_OK(bench_begin(&bench.run, &(bench_table){BENCH_ROWS(spmm_row)}));
-    added = 0.0F;
-    ASSERT_OK(bench_form(&bench, &matrix, HAL_SPMM_ROWS, 4));
-    added = 1e-3F;
-    ASSERT_OK(bench_form(&bench, &matrix, HAL_SPMM_ROWS, 4));
-    spmm_row row[2];
-    assert_int_equal(bench.run.rows.rows, 2);
-    memcpy(row, bench.run.rows.cell, sizeof row);
-    assert_true(row[0].valid && row[0].gelem_per_s > 0.0 && row[0].percent_of_limit > 0.0 &&
-                row[0].percent_of_rows > 0.0);
-    assert_true(row[0].edges == 3 && row[0].threads == 1 && row[0].d == 4 && strcmp(row[0].form, "rows") == 0);
-    assert_int_equal(bench.run.invalid, 1);
-    assert_non_null(strstr(bench.run.first_invalid, "width 4 in form rows is wrong"));
-    assert_true(!row[1].valid && isnan(row[1].gelem_per_s) && isnan(row[1].percent_of_triad));
-    assert_true(isnan(row[1].percent_of_limit) && isnan(row[1].percent_of_rows));
-    assert_int_equal(bench_end(&bench.run), WEFT_ERR_INTERNAL);
-    bench_free(&bench.run);
-    option_destroy(options);
-    weft_hal_close(hal);
+    static const char *const rates[] = {"gelem_per_s", "percent_of_triad", "percent_of_limit", "percent_of_rows"};
+    for (int wrong = 0; wrong < 2; ++wrong) {
+        weft_options *options = NULL;
+        added = wrong ? 0.1F : 0.0F;
+        bench_run *run = begin_run(&bench_spmm,
+                                   (const char *[]){"data", "synth:community,n=300,e=1000", "dims", "4", "forms",
+                                                    "rows", "reorder", "cluster", NULL},
+                                   &options);
+        assert_int_equal(run->rows.rows, 3); /* given, cluster, cluster+move */
+        for (size_t rate = 0; rate < sizeof rates / sizeof *rates; rate++) {
+            expect_row(run, 0, rates[rate], !wrong);
+            expect_row(run, 2, rates[rate], !wrong);
+        }
+        assert_true(cell(run, 0, "d")->integer == 4 && strcmp(cell(run, 0, "form")->text, "rows") == 0);
+        assert_int_equal(run->invalid, wrong ? 3 : 0);
+        assert_true(!wrong || strstr(run->first_invalid, "width 4 in form rows is wrong") != NULL);
+        assert_int_equal(bench_end(run), wrong ? WEFT_ERR_INTERNAL : WEFT_OK);
+        end_run(&bench_spmm, run, options);
+    }
 }
 
 int main(void)

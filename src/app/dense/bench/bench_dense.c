@@ -5,7 +5,9 @@
  *      weft bench dense --model resnet-50 --batch-size 32 --precision bf16 --thread-counts 1,2
  *
  * A row a number of threads, shape of layers (`layers` of them have it, `layer` is the first) and pass, with the rate
- * beside the pass's own peak (app/dense/bench/bench_dense.h) and, for float32, beside a large square product. The last
+ * beside the pass's own peak and, for float32, beside a large square product. The peak of a pass is the best rate at
+ * which its own primitive was seen alone: the fastest repetition of all, with the whole batch, and with an image a
+ * thread, whose operands stay in the caches where they fit. The last
  * row is the whole step: the operations of its convolutions and linear layers over the time of everything in it. Its
  * peak is the rate of a step that ran each of them at its own peak and nothing else, so percent_of_peak tells how much
  * of a step convolutions at their best would take. Each result is checked before its rate is printed
@@ -24,7 +26,6 @@
 #include "dense/net/zoo.h"
 
 enum { SHAPE_BYTES = 128 };
-const char *const dense_pass_names[DENSE_PASSES] = {"forward", "data", "weights"};
 
 /* clang-format off */
 #define DENSE_HEAD(C)                                                                                                  \
@@ -47,7 +48,8 @@ typedef struct dense_layers {
     const char *first; /* its name */
     int count;
     char text[SHAPE_BYTES]; /* of the shape: what is alike reads alike */
-    dense_question question;
+    hal_conv_shape shape;   /* a linear layer is a convolution of images of one pixel */
+    bool linear;
 } dense_layers;
 
 /* Over the passes of all layers so far. */
@@ -104,15 +106,13 @@ static void add_layer(dense_bench *b, const unit *u)
 {
     dense_layers *added = &b->layers[b->kinds];
     const bool linear = u->kind == UNIT_LINEAR;
-    added->question =
-        (dense_question){.shape = dense_conv_shape(&b->config, &b->list, u, linear ? WEFT_DTYPE_F32 : b->config.values),
-                         .linear = linear,
-                         .images = b->images};
-    describe(&added->question.shape, added->text);
+    added->linear = linear;
+    added->shape = dense_conv_shape(&b->config, &b->list, u, linear ? WEFT_DTYPE_F32 : b->config.values);
+    describe(&added->shape, added->text);
     for (int i = 0; i < b->kinds; ++i) {
         dense_layers *seen = &b->layers[i];
-        if (strcmp(seen->text, added->text) == 0 && seen->question.linear == linear &&
-            seen->question.shape.backward_data == added->question.shape.backward_data) {
+        if (strcmp(seen->text, added->text) == 0 && seen->linear == linear &&
+            seen->shape.backward_data == added->shape.backward_data) {
             seen->count += 1;
             return;
         }
@@ -134,7 +134,7 @@ static weft_status find_layers(dense_bench *b)
     WEFT_TRY(net_fit(&b->net, b->net.input.height > 0 ? b->net.input : input, classes));
     WEFT_TRY(units_create(&b->net, &b->list));
     WEFT_TRY(WEFT_NEW_ZERO(&b->layers, b->list.units, WEFT_MEM_GENERAL));
-    b->all = (dense_layers){.first = b->net.name, .question.shape.dtype = b->config.values};
+    b->all = (dense_layers){.first = b->net.name, .shape.dtype = b->config.values};
     for (int i = 0; i < b->list.units; ++i) {
         const unit_kind kind = b->list.unit[i].kind;
         if (kind == UNIT_CONV || kind == UNIT_LINEAR) {
@@ -146,42 +146,45 @@ static weft_status find_layers(dense_bench *b)
 }
 
 /* ---- the table ----------------------------------------------------------------------------------------------- */
-static weft_status add_row(dense_bench *b, const dense_layers *layers, const char *pass, const dense_result *r)
+static weft_status add_row(dense_bench *b, const dense_layers *layers, const char *pass, double flops, double best,
+                           const bench_result *r)
 {
     /* Products of bfloat16 have no such limit. */
-    const double gemm = layers->question.shape.dtype == WEFT_DTYPE_F32 ? b->run.team->limits.gemm : (double)NAN;
-    const double rate = r->flops / r->run.time.seconds.median;
-    const double peak = r->run.valid ? r->peak : (double)NAN;
+    const double gemm = layers->shape.dtype == WEFT_DTYPE_F32 ? b->run.team->limits.gemm : (double)NAN;
+    const double rate = flops / r->time.seconds.median;
+    const double peak = r->valid ? best : (double)NAN;
     return bench_add(&b->run, &(dense_row){.layer = layers->first,
                                            .layers = layers->count,
                                            .shape = layers->text,
                                            .pass = pass,
                                            .threads = b->run.team->place.threads,
                                            .images = b->images,
-                                           BENCH_TIMES(r->run.time.seconds),
-                                           .gflop = r->flops * 1e-9,
+                                           BENCH_TIMES(r->time.seconds),
+                                           .gflop = flops * 1e-9,
                                            .gflop_per_s = rate * 1e-9,
                                            .peak_gflop_per_s = peak * 1e-9,
                                            .percent_of_peak = 100.0 * rate / peak,
                                            .gemm_flop_per_s = gemm,
                                            .percent_of_gemm = 100.0 * rate / gemm,
-                                           .error = r->run.error,
-                                           .valid = r->run.valid});
+                                           .error = r->error,
+                                           .valid = r->valid});
 }
 
-static weft_status run_layers(dense_bench *b, dense_layers *layers, dense_sums *sums)
+static weft_status run_layers(dense_bench *b, const dense_layers *layers, dense_sums *sums)
 {
-    dense_result result[DENSE_PASSES];
     const int threads = b->run.team->hal->threads;
-    layers->question.few = threads < b->images ? threads : 0;
-    WEFT_TRY(bench_dense_case(&b->run, layers->first, &layers->question, result));
+    const double flops = bench_dense_flops(&layers->shape, b->images);
+    dense_case c = {.hal = b->run.team->hal, .shape = layers->shape, .batch = b->images};
+    bench_result result[DENSE_PASSES];
+    double peak[DENSE_PASSES];
+    WEFT_TRY(
+        bench_dense_case(&b->run, layers->first, &c, layers->linear, threads < b->images ? threads : 0, result, peak));
     for (int pass = 0; pass < DENSE_PASSES; ++pass) {
-        const dense_result *r = &result[pass];
-        if (r->run.time.seconds.count > 0) {
-            sums->flops += layers->count * r->flops;
-            sums->seconds_at_peak += layers->count * r->flops / r->peak;
-            sums->valid = sums->valid && r->run.valid;
-            WEFT_TRY(add_row(b, layers, dense_pass_names[pass], r));
+        if (result[pass].time.seconds.count > 0) {
+            sums->flops += layers->count * flops;
+            sums->seconds_at_peak += layers->count * flops / peak[pass];
+            sums->valid = sums->valid && result[pass].valid;
+            WEFT_TRY(add_row(b, layers, dense_pass_names[pass], flops, peak[pass], &result[pass]));
         }
     }
     return WEFT_OK;
@@ -190,15 +193,15 @@ static weft_status run_layers(dense_bench *b, dense_layers *layers, dense_sums *
 /* A step whose layers are right is wrong where its loss is no number. */
 static weft_status run_step(dense_bench *b, const dense_sums *sums)
 {
-    dense_result r = {.flops = sums->flops, .peak = sums->flops / sums->seconds_at_peak};
+    bench_result result;
     char what[200];
     double loss = 0.0;
-    WEFT_TRY(bench_dense_step(&b->run, &b->config, &r.run.time, &loss));
-    r.run.error = sums->valid && isfinite(loss) ? 0.0 : (double)INFINITY;
+    WEFT_TRY(bench_dense_step(&b->run, &b->config, &result.time, &loss));
+    result.error = sums->valid && isfinite(loss) ? 0.0 : (double)INFINITY;
     snprintf(what, sizeof what, "step of %s", b->net.name);
-    bench_judge(&b->run, what, &r.run);
-    r.run.error = (double)NAN; /* there is no such figure */
-    return add_row(b, &b->all, "step", &r);
+    bench_judge(&b->run, what, &result);
+    result.error = (double)NAN; /* there is no such figure */
+    return add_row(b, &b->all, "step", sums->flops, sums->flops / sums->seconds_at_peak, &result);
 }
 
 static weft_status check_memory(const dense_bench *b)

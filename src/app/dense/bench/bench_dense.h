@@ -6,47 +6,42 @@
  *      weights    dweight, and dbias, from x and dy
  *
  * A linear layer is the same on images of one pixel, by products of matrices.
- *
- * The *peak* of a pass is the best rate at which its own primitive was seen alone: the fastest repetition of all, with
- * the whole batch, and with an image a thread, whose operands stay in the caches where they fit.
  */
 #ifndef WEFT_APP_DENSE_BENCH_BENCH_DENSE_H
 #define WEFT_APP_DENSE_BENCH_BENCH_DENSE_H
 
 #include "app/bench/bench_run.h"
 #include "dense/engine/dense_model.h"
-#include "hal/hal.h"
 
 typedef enum dense_pass { DENSE_FORWARD, DENSE_BACKWARD_DATA, DENSE_BACKWARD_WEIGHTS, DENSE_PASSES } dense_pass;
 
-typedef struct dense_question {
-    hal_conv_shape shape; /* a linear layer is a convolution of images of one pixel */
-    bool linear;
-    int64_t images, few; /* images of the batch; images of the small batch, one a thread (0: no small batch) */
-    bool rounds_sums, rounds_gradient; /* see hal_conv_info */
-} dense_question;
+/* Operands of a layer; those before Y are inputs, which are filled and kept on the host too. x, dx: [images * pixels,
+ * in]; y, dy: [images * pixels, out]; weights: [out, terms]; bias: [1, out], empty without one. */
+enum { X, WEIGHT, BIAS, DY, Y, DX, DWEIGHT, DBIAS, OPERANDS };
 
-typedef struct dense_result {
-    bench_result run; /* time.seconds.count 0: the network does without this pass */
-    double flops;     /* of one run */
-    double peak;      /* operations a second */
-} dense_result;
+/* A layer whose passes are measured. */
+typedef struct dense_case {
+    weft_hal *hal;
+    hal_conv_shape shape;
+    int64_t batch;      /* images of the operands */
+    int64_t images;     /* images of the runs under way */
+    dense_pass pass;    /* of the runs under way */
+    hal_conv *conv;     /* NULL: a linear layer */
+    hal_conv_info info; /* how conv computes */
+    weft_tensor t[OPERANDS];
+    float *host[Y];
+    void *given; /* room for the result of a pass, in its type */
+} dense_case;
 
-/* Measures the passes of one layer, and checks samples of their results against sums in double precision. name: of the
- * layer, in messages. */
-weft_status bench_dense_case(bench_run *run, const char *name, const dense_question *question,
-                             dense_result result[DENSE_PASSES]);
-
-/* Host copies of the operands of a layer: x [images * pixels, in], weight [out, terms], bias [out] or NULL, dy like y.
- * */
-typedef struct dense_operands {
-    const float *x, *weight, *bias, *dy;
-} dense_operands;
-/* Returns the largest error of samples of `given` over its bound; infinite if a sample is not a number. given: y, dx or
- * dweight, in the type in which the pass writes it. question: its shape.winograd, rounds_sums and rounds_gradient say
- * how the pass computed. */
-double bench_dense_error(const dense_question *question, dense_pass pass, const dense_operands *operands,
-                         const void *given);
+/* Measures the passes of a layer. [out] time: of the whole batch; time.seconds.count 0: the network does without the
+ * pass. [out] peak: operations a second of the fastest repetition, with the whole batch, or with `few` images (0: not
+ * measured). name: of the layer, in messages. */
+weft_status bench_dense_case(bench_run *run, const char *name, dense_case *c, bool linear, int64_t few,
+                             bench_result result[DENSE_PASSES], double peak[DENSE_PASSES]);
+/* Operations of a pass. */
+double bench_dense_flops(const hal_conv_shape *shape, int64_t images);
+/* Computes an element of the result of c->pass again (bench_case.element). */
+bench_sum bench_dense_element(const void *self, int64_t at);
 
 /* Measures training steps of a network on one batch (forward, loss, backward, update by SGD) in one process. config:
  * for training, with one number of images. [out] loss: of the last step; not a number if something is wrong. */

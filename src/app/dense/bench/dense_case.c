@@ -5,27 +5,14 @@
  * Memory: x, y and their gradients on host and device, and three times the weights.
  */
 #include <assert.h>
-#include <math.h>
-#include <string.h>
 
-#include "app/bench/bench_check.h"
 #include "app/dense/bench/bench_dense.h"
+#include "base/alloc.h"
 #include "base/half.h"
-#include "tensor/tensor.h"
 
-/* Operands of a layer; those before Y are inputs, which are filled and kept on the host too. */
-enum { X, WEIGHT, BIAS, DY, Y, DX, DWEIGHT, DBIAS, OPERANDS };
+enum { SAMPLES = 48 };
 
-typedef struct dense_case {
-    weft_hal *hal;
-    const dense_question *question;
-    hal_conv *conv; /* NULL: a linear layer */
-    weft_tensor t[OPERANDS];
-    float *host[Y];
-    void *given;    /* what a pass gave */
-    int64_t images; /* of the runs under way */
-    dense_pass pass;
-} dense_case;
+const char *const dense_pass_names[DENSE_PASSES] = {"forward", "data", "weights"};
 
 /* Values in [-1, 1) that bfloat16 holds, the same on every machine. */
 static weft_status fill(weft_tensor *t, int salt, float *values)
@@ -48,9 +35,14 @@ static weft_status fill(weft_tensor *t, int salt, float *values)
     return status;
 }
 
-static weft_status make(dense_case *c, int operand, weft_dtype dtype, int64_t rows, int64_t cols)
+static weft_status make(dense_case *c, int operand, int64_t rows, int64_t cols)
 {
-    WEFT_TRY(tensor_create(c->hal, dtype, rows, cols, WEFT_MEM_WORKSPACE, &c->t[operand]));
+    const bool values = operand == X || operand == DY || operand == Y || operand == DX;
+    if (!c->shape.bias && (operand == BIAS || operand == DBIAS)) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(tensor_create(c->hal, values ? c->shape.dtype : WEFT_DTYPE_F32, rows, cols, WEFT_MEM_WORKSPACE,
+                           &c->t[operand]));
     if (operand >= Y) {
         return WEFT_OK;
     }
@@ -58,26 +50,26 @@ static weft_status make(dense_case *c, int operand, weft_dtype dtype, int64_t ro
     return fill(&c->t[operand], operand, c->host[operand]);
 }
 
-static weft_status open_case(dense_case *c)
+static weft_status open_case(dense_case *c, bool linear, int64_t few)
 {
-    const dense_question *q = c->question;
-    const hal_conv_shape *s = &q->shape;
+    const hal_conv_shape *s = &c->shape;
     int64_t extent[2], most = 0;
-    assert(q->images > 0 && q->few >= 0 && q->few <= q->images);
+    assert(c->batch > 0 && few >= 0 && few <= c->batch);
     hal_conv_extent(s, extent);
-    const int64_t in = q->images * s->height * s->width, out = q->images * extent[0] * extent[1];
+    const int64_t in = c->batch * s->height * s->width, out = c->batch * extent[0] * extent[1];
     const int64_t rows[OPERANDS] = {in, s->out, 1, out, out, in, s->out, 1};
     const int64_t cols[OPERANDS] = {s->in, hal_conv_terms(s), s->out, s->out, s->out, s->in, hal_conv_terms(s), s->out};
     for (int i = 0; i < OPERANDS; ++i) {
-        const bool values = i == X || i == DY || i == Y || i == DX;
-        if (s->bias || (i != BIAS && i != DBIAS)) {
-            WEFT_TRY(make(c, i, values ? s->dtype : WEFT_DTYPE_F32, rows[i], cols[i]));
-        }
+        WEFT_TRY(make(c, i, rows[i], cols[i]));
         most = rows[i] * cols[i] > most ? rows[i] * cols[i] : most;
     }
     WEFT_TRY(weft_malloc((size_t)most, sizeof(float), WEFT_MEM_WORKSPACE, &c->given));
-    const int64_t sizes[2] = {q->images, q->few};
-    return q->linear ? WEFT_OK : c->hal->image.conv_create(c->hal, s, sizes, q->few > 0 ? 2 : 1, &c->conv);
+    if (!linear) {
+        const int64_t sizes[2] = {c->batch, few};
+        WEFT_TRY(c->hal->image.conv_create(c->hal, s, sizes, few > 0 ? 2 : 1, &c->conv));
+        c->info = c->hal->image.conv_info(c->hal, c->conv);
+    }
+    return WEFT_OK;
 }
 
 static void close_case(dense_case *c)
@@ -98,39 +90,36 @@ static void close_case(dense_case *c)
 static weft_tensor head(const dense_case *c, int operand)
 {
     const weft_tensor *t = &c->t[operand];
-    assert(c->images <= c->question->images && t->rows % c->question->images == 0);
-    return tensor_view(t, 0, t->rows / c->question->images * c->images, 0, t->cols);
+    assert(c->images <= c->batch && t->rows % c->batch == 0);
+    return tensor_view(t, 0, t->rows / c->batch * c->images, 0, t->cols);
 }
 
 static weft_status run_conv(const dense_case *c)
 {
     const weft_tensor x = head(c, X), y = head(c, Y), dx = head(c, DX), dy = head(c, DY);
+    const hal_mat weight = tensor_mat(&c->t[WEIGHT]), bias = tensor_mat(&c->t[BIAS]);
+    const hal_mat dweight = tensor_mat(&c->t[DWEIGHT]), dbias = tensor_mat(&c->t[DBIAS]);
     switch (c->pass) {
     case DENSE_FORWARD:
-        return hal_conv_forward(c->hal, &(hal_conv_forward_args){.x = tensor_mat(&x),
-                                                                 .weight = tensor_mat(&c->t[WEIGHT]),
-                                                                 .bias = tensor_mat(&c->t[BIAS]),
-                                                                 .y = tensor_mat(&y),
-                                                                 .conv = c->conv});
+        return hal_conv_forward(
+            c->hal, &(hal_conv_forward_args){
+                        .x = tensor_mat(&x), .weight = weight, .bias = bias, .y = tensor_mat(&y), .conv = c->conv});
     case DENSE_BACKWARD_DATA:
-        return hal_conv_backward_data(c->hal, &(hal_conv_backward_data_args){.dy = tensor_mat(&dy),
-                                                                             .weight = tensor_mat(&c->t[WEIGHT]),
-                                                                             .dx = tensor_mat(&dx),
-                                                                             .conv = c->conv});
+        return hal_conv_backward_data(
+            c->hal, &(hal_conv_backward_data_args){
+                        .dy = tensor_mat(&dy), .weight = weight, .dx = tensor_mat(&dx), .conv = c->conv});
     default:
-        return hal_conv_backward_weights(c->hal,
-                                         &(hal_conv_backward_weights_args){.x = tensor_mat(&x),
-                                                                           .dy = tensor_mat(&dy),
-                                                                           .dweight = tensor_mat(&c->t[DWEIGHT]),
-                                                                           .dbias = tensor_mat(&c->t[DBIAS]),
-                                                                           .conv = c->conv});
+        return hal_conv_backward_weights(
+            c->hal,
+            &(hal_conv_backward_weights_args){
+                .x = tensor_mat(&x), .dy = tensor_mat(&dy), .dweight = dweight, .dbias = dbias, .conv = c->conv});
     }
 }
 
 static weft_status run_linear(dense_case *c)
 {
     weft_tensor x = head(c, X), y = head(c, Y), dx = head(c, DX), dy = head(c, DY), *t = c->t;
-    const weft_tensor *bias = c->question->shape.bias ? &t[BIAS] : NULL;
+    const weft_tensor *bias = c->shape.bias ? &t[BIAS] : NULL;
     switch (c->pass) {
     case DENSE_FORWARD:
         return tensor_gemm(&(tensor_product){.a = &x, .b = &t[WEIGHT], .bias = bias, .trans_b = true}, &y);
@@ -151,69 +140,52 @@ static weft_status run_once(void *self)
 
 /* ---- a pass ---- */
 
-static double flops_of(const hal_conv_shape *s, int64_t images)
+double bench_dense_flops(const hal_conv_shape *s, int64_t images)
 {
     int64_t extent[2];
     hal_conv_extent(s, extent);
     return 2.0 * (double)images * (double)(extent[0] * extent[1]) * (double)s->out * (double)hal_conv_terms(s);
 }
 
-static weft_status check(void *self, double *error)
+/* The whole batch last: that is what is checked. */
+static weft_status measure(bench_run *run, const char *name, dense_case *c, int64_t few, bench_result *result,
+                           double *peak)
 {
     static const int given[DENSE_PASSES] = {Y, DX, DWEIGHT};
-    const dense_case *c = self;
-    const dense_operands operands = {
-        .x = c->host[X], .weight = c->host[WEIGHT], .bias = c->host[BIAS], .dy = c->host[DY]};
-    dense_question asked = *c->question;
-    if (c->conv != NULL) {
-        const hal_conv_info info = c->hal->image.conv_info(c->hal, c->conv);
-        asked.rounds_sums = info.rounds_sums;
-        asked.rounds_gradient = info.rounds_gradient;
-        asked.shape.winograd = info.winograd;
-    }
-    WEFT_TRY(tensor_download(&c->t[given[c->pass]], c->given));
-    *error = bench_dense_error(&asked, c->pass, &operands, c->given);
-    return WEFT_OK;
-}
-
-/* The whole batch last: that is what is checked. */
-static weft_status measure(dense_case *c, bench_run *run, const char *name, dense_result *result)
-{
-    const dense_question *q = c->question;
-    const bench_side side = {run_once, c, NULL};
-    const double flops = result->flops = flops_of(&q->shape, q->images);
-    bench_case whole = {.side = side, .check = check, .flops = q->shape.dtype == WEFT_DTYPE_F32 ? flops : 0.0};
-    bench_pair few;
+    const double flops = bench_dense_flops(&c->shape, c->batch);
+    const weft_tensor *to = &c->t[given[c->pass]];
+    bench_case whole = {.side = {run_once, c, NULL},
+                        .result = to,
+                        .host = c->given,
+                        .samples = SAMPLES < to->rows * to->cols ? SAMPLES : to->rows * to->cols,
+                        .elements = to->rows * to->cols,
+                        .element = bench_dense_element,
+                        .flops = c->shape.dtype == WEFT_DTYPE_F32 ? flops : 0.0};
     snprintf(whole.what, sizeof whole.what, "%s of %s", dense_pass_names[c->pass], name);
-    if (q->few > 0) {
-        c->images = q->few;
-        WEFT_TRY(bench_time(NULL, &side, NULL, run->repeats, &few));
-        result->peak = flops_of(&q->shape, q->few) / few.seconds.least;
+    *peak = 0.0;
+    if (few > 0) {
+        bench_pair time;
+        c->images = few;
+        WEFT_TRY(bench_time(NULL, &whole.side, NULL, run->repeats, &time));
+        *peak = bench_dense_flops(&c->shape, few) / time.seconds.least;
     }
-    c->images = q->images;
-    WEFT_TRY(bench_measure(run, &whole, &result->run));
-    result->peak = fmax(result->peak, flops / result->run.time.seconds.least);
+    c->images = c->batch;
+    WEFT_TRY(bench_measure(run, &whole, result));
+    *peak = fmax(*peak, flops / result->time.seconds.least);
     return WEFT_OK;
 }
 
-static weft_status run_passes(dense_case *c, bench_run *run, const char *name, dense_result result[DENSE_PASSES])
+weft_status bench_dense_case(bench_run *run, const char *name, dense_case *c, bool linear, int64_t few,
+                             bench_result result[DENSE_PASSES], double peak[DENSE_PASSES])
 {
-    WEFT_TRY(open_case(c));
-    for (int pass = 0; pass < DENSE_PASSES; ++pass) {
+    weft_status status = open_case(c, linear, few);
+    for (int pass = 0; pass < DENSE_PASSES && status == WEFT_OK; ++pass) {
+        result[pass] = (bench_result){.valid = false};
         c->pass = (dense_pass)pass;
-        if (c->pass != DENSE_BACKWARD_DATA || c->question->shape.backward_data) {
-            WEFT_TRY(measure(c, run, name, &result[pass]));
+        if (c->pass != DENSE_BACKWARD_DATA || c->shape.backward_data) {
+            status = measure(run, name, c, few, &result[pass], &peak[pass]);
         }
     }
-    return WEFT_OK;
-}
-
-weft_status bench_dense_case(bench_run *run, const char *name, const dense_question *question,
-                             dense_result result[DENSE_PASSES])
-{
-    dense_case c = {.hal = run->team->hal, .question = question};
-    memset(result, 0, DENSE_PASSES * sizeof *result);
-    const weft_status status = run_passes(&c, run, name, result);
-    close_case(&c);
+    close_case(c);
     return status;
 }

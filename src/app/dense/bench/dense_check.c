@@ -1,106 +1,98 @@
 /*
  * app/dense/bench/dense_check.c: the check without which `weft bench dense` prints no rate.
  *
- * Elements evenly over a result, first and last among them, are computed again as the definition says, in double
- * precision. Beside the roundings of a sum in float32 (app/bench/bench_check.h), a result that is stored as bfloat16
- * may be off by one rounding of that type more. Products of sums that were rounded to that type themselves are off by
- * FACTORS roundings of one term, sqrt(k) times.
+ * An element of a result is computed again as the definition says, in double precision. A convolution joins x[n, p, i],
+ * weight[o, i, k] and y[n, q, o] wherever element k of the kernel meets pixel p from place q; each pass sums products
+ * of two of them over all that the third leaves open. Beside the roundings of a sum in float32
+ * (app/bench/bench_check.h), a result that is stored in 16 bits may be off by one rounding of that type more. Products
+ * of sums that were rounded to that type themselves are off by FACTORS roundings of one term, sqrt(k) times.
  */
 #include <assert.h>
-#include <math.h>
-#include <string.h>
 
-#include "app/bench/bench_check.h"
 #include "app/dense/bench/bench_dense.h"
 #include "base/half.h"
 
-enum { SAMPLES = 48, FACTORS = 6 };
+enum { FACTORS = 6 };
 
-typedef struct layer {
-    const hal_conv_shape *s;
-    const dense_operands *o;
-    int64_t image[2], extent[2]; /* rows and columns of x, and of y */
-    int64_t group_in, group_out, terms;
-    int64_t images;
-} layer;
+typedef struct span {
+    int64_t first, count;
+} span;
 
-/* The row or column of x that element k of the kernel meets at place `at` of y; -1: in the padding. */
-static int64_t met(const layer *l, int d, int64_t at, int64_t k)
+/* What a sum runs over: images, places of y, elements of the kernel, channels of y and of x. */
+typedef struct terms {
+    span n, q, k, o, i;
+    int64_t p; /* the only pixel of x; -1: any */
+} terms;
+
+/* The pixel that element k of the kernel meets from place q; -1: padding. */
+static int64_t pixel_of(const hal_conv_shape *s, int64_t columns, int64_t q, int64_t k)
 {
-    const int64_t i = at * l->s->stride[d] - l->s->pad[d][0] + k * l->s->dilation[d];
-    return i >= 0 && i < l->image[d] ? i : -1;
+    const int64_t row = q / columns * s->stride[0] - s->pad[0][0] + k / s->kernel[1] * s->dilation[0];
+    const int64_t col = q % columns * s->stride[1] - s->pad[1][0] + k % s->kernel[1] * s->dilation[1];
+    return row >= 0 && row < s->height && col >= 0 && col < s->width ? row * s->width + col : -1;
 }
 
-/* The place of y at which element k of the kernel meets row or column `at` of x; -1: none. */
-static int64_t meets(const layer *l, int d, int64_t at, int64_t k)
+/* The terms of element `at` of y, dx or dweight. */
+static terms terms_of(const dense_case *c, int64_t places, int64_t at)
 {
-    const int64_t i = at + l->s->pad[d][0] - k * l->s->dilation[d];
-    return i >= 0 && i % l->s->stride[d] == 0 && i / l->s->stride[d] < l->extent[d] ? i / l->s->stride[d] : -1;
+    const hal_conv_shape *s = &c->shape;
+    const int64_t in = s->in / s->groups, out = s->out / s->groups; /* channels of a group */
+    const int64_t taps = s->kernel[0] * s->kernel[1], pixels = s->height * s->width;
+    terms t = {.n = {0, c->batch}, .q = {0, places}, .k = {0, taps}, .p = -1};
+    switch (c->pass) {
+    case DENSE_FORWARD:
+        t.n = (span){at / s->out / places, 1};
+        t.q = (span){at / s->out % places, 1};
+        t.o = (span){at % s->out, 1};
+        t.i = (span){t.o.first / out * in, in};
+        break;
+    case DENSE_BACKWARD_DATA:
+        t.n = (span){at / s->in / pixels, 1};
+        t.p = at / s->in % pixels;
+        t.i = (span){at % s->in, 1};
+        t.o = (span){t.i.first / in * out, out};
+        break;
+    default:
+        t.k = (span){at % taps, 1};
+        t.o = (span){at / (in * taps), 1};
+        t.i = (span){t.o.first / out * in + at / taps % in, 1};
+        break;
+    }
+    return t;
 }
 
-static double x_at(const layer *l, int64_t n, int64_t row, int64_t col, int64_t channel)
+/* Adds the terms where element k of the kernel meets pixel p from place q, in image n. */
+static void add_meeting(const dense_case *c, const terms *t, const int64_t row_of_x, int64_t row_of_y, int64_t k,
+                        bench_sum *sum)
 {
-    return (double)l->o->x[((n * l->image[0] + row) * l->image[1] + col) * l->s->in + channel];
-}
-
-static double dy_at(const layer *l, int64_t n, int64_t row, int64_t col, int64_t channel)
-{
-    return (double)l->o->dy[((n * l->extent[0] + row) * l->extent[1] + col) * l->s->out + channel];
-}
-
-static double weight_at(const layer *l, int64_t out, int64_t in, int64_t ky, int64_t kx)
-{
-    return (double)l->o->weight[out * l->terms + (in * l->s->kernel[0] + ky) * l->s->kernel[1] + kx];
-}
-
-/* Element `at` of y before bias and ReLU, or of dx: a sum over the kernel and the channels of the group. */
-static bench_sum window_at(const layer *l, int64_t at, bool data)
-{
-    const hal_conv_shape *s = l->s;
-    bench_sum sum = {.exact = 0.0};
-    const int64_t channel = at % (data ? s->in : s->out), pixel = at / (data ? s->in : s->out);
-    const int64_t *extent = data ? l->image : l->extent;
-    const int64_t own = data ? l->group_in : l->group_out, others = data ? l->group_out : l->group_in;
-    const int64_t first = channel / own * others, n = pixel / (extent[0] * extent[1]);
-    for (int64_t k = 0; k < s->kernel[0] * s->kernel[1]; ++k) {
-        const int64_t ky = k / s->kernel[1], kx = k % s->kernel[1];
-        const int64_t row = (data ? meets : met)(l, 0, pixel / extent[1] % extent[0], ky);
-        const int64_t col = (data ? meets : met)(l, 1, pixel % extent[1], kx);
-        for (int64_t c = 0; c < others && row >= 0 && col >= 0; ++c) {
-            bench_sum_add(&sum, data ? dy_at(l, n, row, col, first + c) : x_at(l, n, row, col, first + c),
-                          data ? weight_at(l, first + c, channel % own, ky, kx) : weight_at(l, channel, c, ky, kx));
+    const hal_conv_shape *s = &c->shape;
+    const int64_t taps = s->kernel[0] * s->kernel[1], in = s->in / s->groups;
+    for (int64_t o = t->o.first; o < t->o.first + t->o.count; ++o) {
+        for (int64_t i = t->i.first; i < t->i.first + t->i.count; ++i) {
+            const double x = (double)c->host[X][row_of_x * s->in + i], dy = (double)c->host[DY][row_of_y * s->out + o];
+            const double weight = (double)c->host[WEIGHT][(o * in + i % in) * taps + k];
+            bench_sum_add(sum, c->pass == DENSE_BACKWARD_DATA ? dy : x,
+                          c->pass == DENSE_BACKWARD_WEIGHTS ? dy : weight);
         }
     }
-    return sum;
 }
 
-static bench_sum forward_at(const layer *l, int64_t at)
+static bench_sum sum_of(const dense_case *c, int64_t at)
 {
-    bench_sum sum = window_at(l, at, false);
-    if (l->o->bias != NULL) {
-        bench_sum_add(&sum, (double)l->o->bias[at % l->s->out], 1.0);
-    }
-    sum.exact = l->s->relu ? fmax(sum.exact, 0.0) : sum.exact;
-    return sum;
-}
-
-static bench_sum data_at(const layer *l, int64_t at)
-{
-    return window_at(l, at, true);
-}
-
-static bench_sum weight_gradient_at(const layer *l, int64_t at)
-{
-    const hal_conv_shape *s = l->s;
-    bench_sum sum = {.exact = 0.0};
-    const int64_t out = at / l->terms, kx = at % s->kernel[1], ky = at / s->kernel[1] % s->kernel[0];
-    const int64_t in = at % l->terms / (s->kernel[0] * s->kernel[1]) + out / l->group_out * l->group_in;
-    for (int64_t i = 0; i < l->images * l->extent[0] * l->extent[1]; ++i) {
-        const int64_t n = i / (l->extent[0] * l->extent[1]);
-        const int64_t place[2] = {i / l->extent[1] % l->extent[0], i % l->extent[1]};
-        const int64_t row = met(l, 0, place[0], ky), col = met(l, 1, place[1], kx);
-        if (row >= 0 && col >= 0) {
-            bench_sum_add(&sum, x_at(l, n, row, col, in), dy_at(l, n, place[0], place[1], out));
+    const hal_conv_shape *s = &c->shape;
+    int64_t extent[2];
+    bench_sum sum = {.terms = 0};
+    hal_conv_extent(s, extent);
+    const int64_t places = extent[0] * extent[1];
+    const terms t = terms_of(c, places, at);
+    for (int64_t n = t.n.first; n < t.n.first + t.n.count; ++n) {
+        for (int64_t q = t.q.first; q < t.q.first + t.q.count; ++q) {
+            for (int64_t k = t.k.first; k < t.k.first + t.k.count; ++k) {
+                const int64_t p = pixel_of(s, extent[1], q, k);
+                if (p >= 0 && (t.p < 0 || p == t.p)) {
+                    add_meeting(c, &t, n * s->height * s->width + p, n * places + q, k, &sum);
+                }
+            }
         }
     }
     return sum;
@@ -108,13 +100,9 @@ static bench_sum weight_gradient_at(const layer *l, int64_t at)
 
 static double element(const void *values, weft_dtype dtype, int64_t at)
 {
-    if (dtype == WEFT_DTYPE_BF16) {
-        return (double)bf16_to_float(((const uint16_t *)values)[at]);
-    }
-    if (dtype == WEFT_DTYPE_F16) {
-        return (double)fp16_to_float(((const uint16_t *)values)[at]);
-    }
-    return (double)((const float *)values)[at];
+    return dtype == WEFT_DTYPE_BF16  ? (double)bf16_to_float(((const uint16_t *)values)[at])
+           : dtype == WEFT_DTYPE_F16 ? (double)fp16_to_float(((const uint16_t *)values)[at])
+                                     : (double)((const float *)values)[at];
 }
 
 /* Half of the distance between neighbours, relative: what storing costs beside a sum in float32. */
@@ -123,34 +111,29 @@ static double unit_of(weft_dtype dtype)
     return dtype == WEFT_DTYPE_BF16 ? 0x1p-8 : dtype == WEFT_DTYPE_F16 ? 0x1p-11 : 0x1p-24;
 }
 
-double bench_dense_error(const dense_question *question, dense_pass pass, const dense_operands *operands,
-                         const void *given)
+bench_sum bench_dense_element(const void *self, int64_t at)
 {
-    static bench_sum (*const rule[DENSE_PASSES])(const layer *, int64_t) = {forward_at, data_at, weight_gradient_at};
-    const hal_conv_shape *s = &question->shape;
-    layer l = {.s = s,
-               .o = operands,
-               .image = {s->height, s->width},
-               .group_in = s->in / s->groups,
-               .group_out = s->out / s->groups,
-               .terms = hal_conv_terms(s),
-               .images = question->images};
-    hal_conv_extent(s, l.extent);
-    const int64_t count[DENSE_PASSES] = {l.images * l.extent[0] * l.extent[1] * s->out,
-                                         l.images * s->height * s->width * s->in, s->out * l.terms};
-    assert(l.images > 0 && count[pass] > 0 && s->in % s->groups == 0 && s->out % s->groups == 0);
-    const weft_dtype dtype = pass == DENSE_BACKWARD_WEIGHTS ? WEFT_DTYPE_F32 : s->dtype;
-    double worst = 0.0;
-    for (int64_t i = 0; i < SAMPLES; ++i) {
-        const int64_t at = i * (count[pass] - 1) / (SAMPLES - 1);
-        const bench_sum wanted = rule[pass](&l, at);
-        const bool rounded = hal_is_half(dtype) || (pass == DENSE_BACKWARD_WEIGHTS && question->rounds_gradient);
-        const bool twice = pass == DENSE_FORWARD && question->rounds_sums && operands->bias != NULL;
-        const double sum = twice ? fabs(wanted.exact) + fabs((double)operands->bias[at % s->out]) : 0.0;
-        const double narrow = rounded ? unit_of(s->dtype) * (fabs(wanted.exact) + sum) : 0.0;
-        const double terms = sqrt((double)wanted.terms + 4.0);
-        const double factors = s->winograd ? FACTORS * unit_of(s->dtype) * wanted.magnitude / terms : 0.0;
-        worst = bench_sum_worst(worst, &wanted, element(given, dtype, at), narrow + factors);
+    const dense_case *c = self;
+    const hal_conv_shape *s = &c->shape;
+    const bool weights = c->pass == DENSE_BACKWARD_WEIGHTS;
+    const weft_dtype dtype = weights ? WEFT_DTYPE_F32 : s->dtype;
+    const double bias = c->pass == DENSE_FORWARD && s->bias ? (double)c->host[BIAS][at % s->out] : 0.0;
+    bench_sum sum = sum_of(c, at);
+    assert(s->in % s->groups == 0 && s->out % s->groups == 0);
+    if (c->pass == DENSE_FORWARD) {
+        if (s->bias) {
+            bench_sum_add(&sum, bias, 1.0);
+        }
+        sum.exact = s->relu ? fmax(sum.exact, 0.0) : sum.exact;
     }
-    return worst;
+    const double step = unit_of(s->dtype);
+    if (hal_is_half(dtype) || (weights && c->info.rounds_gradient)) {
+        const double twice = c->info.rounds_sums && s->bias ? fabs(sum.exact) + fabs(bias) : 0.0;
+        sum.more += step * (fabs(sum.exact) + (c->pass == DENSE_FORWARD ? twice : 0.0));
+    }
+    if (c->info.winograd) {
+        sum.more += FACTORS * step * sum.magnitude / sqrt((double)sum.terms + 4.0);
+    }
+    sum.found = element(c->given, dtype, at);
+    return sum;
 }

@@ -21,14 +21,9 @@
  */
 #include <assert.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "app/bench/bench_check.h"
 #include "app/gnn/bench/bench_spmm.h"
 #include "base/alloc.h"
-#include "graph/graph.h"
-#include "tensor/tensor.h"
 
 enum { SAMPLED_ROWS = 128 };
 
@@ -39,7 +34,7 @@ typedef struct spmm_case {
     const bench_team *team;
     weft_hal *hal;
     const bench_matrix *matrix;
-    int64_t d;
+    int64_t d, longest; /* columns of x; the row with most entries */
     hal_spmm *spmm;
     hal_spmm_info info;
     float *host_x, *host_out; /* [rows, d] in the given order */
@@ -75,12 +70,23 @@ static weft_status reorder(const spmm_case *c, int index, int from, int to)
                                                            .y = tensor_mat(&c->t[to])});
 }
 
+static int64_t longest_row(const hal_csr *csr)
+{
+    int64_t longest = 0;
+    for (int64_t r = 0; r < csr->rows; r++) {
+        const bool longer = csr->offset[r + 1] - csr->offset[r] > csr->offset[longest + 1] - csr->offset[longest];
+        longest = longer ? r : longest;
+    }
+    return longest;
+}
+
 static weft_status open_case(spmm_case *c, hal_spmm_form wanted)
 {
     const bench_matrix *m = c->matrix;
     const int64_t count = m->csr.rows * c->d;
     WEFT_TRY(c->hal->sparse.spmm_create(c->hal, &m->csr, wanted, c->d, &c->spmm));
     c->info = c->hal->sparse.spmm_info(c->hal, c->spmm);
+    c->longest = longest_row(&m->csr);
     WEFT_TRY(WEFT_NEW(&c->host_x, count, WEFT_MEM_FEATURE));
     WEFT_TRY(WEFT_NEW(&c->host_out, count, WEFT_MEM_FEATURE));
     bench_fill(0, c->host_x, count);
@@ -106,43 +112,20 @@ static weft_status run_once(void *self)
     return c->hal->stream.sync(c->hal);
 }
 
-/* Returns `worst` or the largest error over its bound in row r of the matrix, which lies in row v of the result. */
-static double row_error(const spmm_case *c, int64_t r, int64_t v, double worst)
-{
-    const hal_csr *csr = &c->matrix->csr;
-    const int32_t *vertex = c->matrix->vertex;
-    for (int64_t j = 0; j < c->d; j++) {
-        bench_sum sum = {.terms = 0};
-        for (int64_t e = csr->offset[r]; e < csr->offset[r + 1]; e++) {
-            const int64_t source = vertex != NULL ? vertex[csr->column[e]] : csr->column[e];
-            bench_sum_add(&sum, (double)c->host_x[source * c->d + j], 1.0);
-        }
-        worst = bench_sum_worst(worst, &sum, (double)c->host_out[v * c->d + j], 0.0);
-    }
-    return worst;
-}
-
-static int64_t longest_row(const hal_csr *csr)
-{
-    int64_t longest = 0;
-    for (int64_t r = 0; r < csr->rows; r++) {
-        const bool longer = csr->offset[r + 1] - csr->offset[r] > csr->offset[longest + 1] - csr->offset[longest];
-        longest = longer ? r : longest;
-    }
-    return longest;
-}
-
-static weft_status check(void *self, double *error)
+/* Elements of sampled rows, which are spread evenly; the longest row is the last of them. */
+static bench_sum element(const void *self, int64_t at)
 {
     const spmm_case *c = self;
     const hal_csr *csr = &c->matrix->csr;
-    WEFT_TRY(tensor_download(&c->t[c->move ? GIVEN_OUT : OUT], c->host_out));
-    *error = 0.0;
-    for (int64_t i = 0; i <= SAMPLED_ROWS && csr->rows > 0; i++) {
-        const int64_t r = i < SAMPLED_ROWS ? (int64_t)((double)i / SAMPLED_ROWS * (double)csr->rows) : longest_row(csr);
-        *error = row_error(c, r, c->move ? c->matrix->vertex[r] : r, *error);
+    const int32_t *vertex = c->matrix->vertex;
+    const int64_t i = at / c->d, j = at % c->d;
+    const int64_t r = i < SAMPLED_ROWS ? (int64_t)((double)i / SAMPLED_ROWS * (double)csr->rows) : c->longest;
+    bench_sum sum = {.found = (double)c->host_out[(c->move ? vertex[r] : r) * c->d + j]};
+    for (int64_t e = csr->offset[r]; e < csr->offset[r + 1]; e++) {
+        const int64_t source = vertex != NULL ? vertex[csr->column[e]] : csr->column[e];
+        bench_sum_add(&sum, (double)c->host_x[source * c->d + j], 1.0);
     }
-    return WEFT_OK;
+    return sum;
 }
 
 /* ---- limits ---- */
@@ -287,7 +270,13 @@ static weft_status add_row(spmm_bench *bench, const spmm_case *c, hal_spmm_form 
 
 static weft_status measure(spmm_bench *bench, spmm_case *c, hal_spmm_form wanted)
 {
-    bench_case timed = {.side = {run_once, c}, .check = check};
+    const int64_t sampled = c->matrix->csr.rows > 0 ? (SAMPLED_ROWS + 1) * c->d : 0;
+    bench_case timed = {.side = {run_once, c},
+                        .result = &c->t[c->move ? GIVEN_OUT : OUT],
+                        .host = c->host_out,
+                        .samples = sampled,
+                        .elements = sampled,
+                        .element = element};
     bench_result result;
     spmm_rates rates = {.near = 0.0};
     assert(!c->move || c->matrix->position != NULL);
