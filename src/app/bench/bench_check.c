@@ -1,5 +1,5 @@
-/* app/bench/bench_check.c: see app/bench/bench_check.h. */
-#include "app/bench/bench_check.h"
+/* app/bench/bench_check.c: see app/bench/bench.h. */
+#include "app/bench/bench.h"
 
 #include <assert.h>
 #include <math.h>

@@ -9,9 +9,7 @@
 #include "app/bench/bench_comm.h"
 
 #include <inttypes.h>
-#include <math.h>
 
-#include "app/bench/bench_check.h"
 #include "app/setup/comm_setup.h"
 #include "comm/core/cost.h"
 #include "comm/core/layout.h"
@@ -23,9 +21,21 @@
 /* clang-format on */
 TABLE_ROW(comm_head, COMM_HEAD);
 
-void bench_comm_name(char what[200], const comm_case *at)
+const char *bench_comm_name(char what[BENCH_WHAT_BYTES], const comm_case *at)
 {
-    snprintf(what, 200, "%s of %" PRId64 " bytes", at->name, at->bytes);
+    snprintf(what, BENCH_WHAT_BYTES, "%s of %" PRId64 " bytes", at->name, at->bytes);
+    return what;
+}
+
+void bench_comm_traffic(const weft_comm *comm, int sign, int64_t total[3])
+{
+    static const comm_lane lanes[] = {COMM_LANE_GRADIENT, COMM_LANE_SHADOW};
+    for (size_t i = 0; i < sizeof lanes / sizeof *lanes; i++) {
+        const comm_stats stats = comm_lane_stats(comm, lanes[i]);
+        total[0] += sign * (int64_t)stats.bytes_sent;
+        total[1] += sign * (int64_t)stats.messages_sent;
+        total[2] += sign * (int64_t)stats.shared_bytes;
+    }
 }
 
 weft_status bench_comm_skip(comm_bench *bench, const comm_case *at, weft_status status, const char *reason)

@@ -2,8 +2,7 @@
 #ifndef WEFT_APP_BENCH_BENCH_COMM_H
 #define WEFT_APP_BENCH_BENCH_COMM_H
 
-#include "app/bench/bench_list.h"
-#include "app/bench/bench_run.h"
+#include "app/bench/bench.h"
 
 typedef struct comm_bench_op comm_bench_op;
 
@@ -39,11 +38,13 @@ extern const comm_bench_op bench_comm_allreduce, bench_comm_shares, bench_comm_s
 
 /* Values that the rows of all operations have. */
 #define COMM_COMMON(bench, at, result)                                                                                 \
-    .op = (bench)->op_name, .bytes = (at)->bytes, .ranks = comm_size((bench)->run.comm),                               \
-    BENCH_TIMES((result)->time.seconds), .seconds_min = (result)->time.seconds.least, .valid = (result)->valid
+    BENCH_TIMES(result), .op = (bench)->op_name, .bytes = (at)->bytes, .ranks = comm_size((bench)->run.comm),          \
+                         .seconds_min = (result)->time.seconds.least
 
-/* Fills what messages say of a case. */
-void bench_comm_name(char what[200], const comm_case *at);
+/* Adds sign times what this rank has sent so far by all lanes that benches use: bytes, messages, shared bytes. */
+void bench_comm_traffic(const weft_comm *comm, int sign, int64_t total[3]);
+/* Writes what messages say of a case. Returns `what`. */
+const char *bench_comm_name(char what[BENCH_WHAT_BYTES], const comm_case *at);
 /* With --algorithms all, a status WEFT_ERR_UNSUPPORTED becomes a line among the cases that cannot run. Other statuses
  * are returned. */
 weft_status bench_comm_skip(comm_bench *bench, const comm_case *at, weft_status status, const char *reason);

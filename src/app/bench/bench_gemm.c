@@ -8,15 +8,13 @@
  *      atb   D [k, d] = X^T [k, m] G [m, d]       gradient of the weights: long sums, small result
  *      abt   Z [m, k] = G [m, d] W^T [d, k]       gradient of the input
  *
- * Lists make a matrix: a row for each number of threads, number of rows, inputs, width and product. Elements of a
- * result, evenly over it, first and last among them, are computed again in double precision before its rate is
- * printed; a wrong result gets no rate. Rates are shares of the machine limits: a large square product, and the triad
- * for the least traffic (each matrix once). Memory: the three matrices on host and device.
+ * A row for each number of threads, number of rows, inputs, width and product. Rates are shares of the machine limits:
+ * a large square product, and the triad for the least traffic (each matrix once).
  */
 #include <assert.h>
 #include <inttypes.h>
 
-#include "app/bench/bench_run.h"
+#include "app/bench/bench.h"
 #include "base/alloc.h"
 
 enum { PRODUCTS = 3, LISTED_MAX = 64, CHECKED_MOST = 4096, CHECKED_LEAST = 64, CHECKED_TERMS = 1 << 24 };
@@ -110,18 +108,11 @@ static weft_status add_case(bench_run *run, gemm_case *g, int product, int64_t m
              products[product], m, k, d);
     WEFT_TRY(bench_measure(run, &c, &result));
     const double seconds = result.time.seconds.median;
-    return bench_add(run, &(gemm_row){.product = products[product],
-                                      .threads = run->team->place.threads,
-                                      .rows = m,
-                                      .inputs = k,
-                                      .d = d,
-                                      BENCH_TIMES(result.time.seconds),
-                                      .gflop_per_s = c.flops / seconds * 1e-9,
-                                      .gemm_flop_per_s = limits->gemm,
+    return bench_add(run, &(gemm_row){BENCH_RESULT(&result), .product = products[product],
+                                      .threads = run->team->place.threads, .rows = m, .inputs = k, .d = d,
+                                      .gflop_per_s = c.flops / seconds * 1e-9, .gemm_flop_per_s = limits->gemm,
                                       .percent_of_gemm = 100.0 * c.flops / seconds / limits->gemm,
-                                      .percent_of_triad = 100.0 * c.bytes / seconds / limits->triad,
-                                      .error = result.error,
-                                      .valid = result.valid});
+                                      .percent_of_triad = 100.0 * c.bytes / seconds / limits->triad});
 }
 
 static weft_status begin(bench_run *run)

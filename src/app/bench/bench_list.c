@@ -1,5 +1,5 @@
-/* app/bench/bench_list.c: see app/bench/bench_list.h. */
-#include "app/bench/bench_list.h"
+/* app/bench/bench_list.c: see app/bench/bench.h. */
+#include "app/bench/bench.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -13,17 +13,16 @@ enum { ELEMENT = 4 };
 static weft_status parse_size(const char *text, int64_t *bytes)
 {
     static const char units[] = "KMG";
-    double value = 0.0, factor = 1.0;
+    double value = 0.0;
     const char *end = text;
     const bool number = number_scan_real(text, &end, &value);
     const char *unit = number && *end != '\0' ? strchr(units, *end) : NULL;
     if (unit != NULL) {
-        factor = (double)((int64_t)1024 << (10 * (unit - units)));
+        value *= (double)((int64_t)1024 << (10 * (unit - units)));
         end += strcmp(end + 1, "iB") == 0 ? 3 : 1;
     }
     WEFT_CHECK(number && *end == '\0', WEFT_ERR_USAGE, "--sizes: '%s' is no size: write 4096, 32K, 1M or 1K..32M",
                text);
-    value *= factor;
     WEFT_CHECK(value >= ELEMENT && value <= 0x1p50, WEFT_ERR_USAGE, "--sizes: %s is not between 4 bytes and 2^50",
                text);
     *bytes = (int64_t)value;
@@ -38,16 +37,13 @@ weft_status bench_sizes_parse(const char *text, int64_t size[BENCH_SIZES_MAX], i
     *count = 0;
     while (option_list_next(&text, ',', part)) {
         int64_t first = 0, last = 0;
-        char *dots = strstr(part, "..");
+        char *dots = strstr(part, ".."), *end = dots != NULL ? dots + 2 : part;
         if (dots != NULL) {
             *dots = '\0';
         }
         WEFT_TRY(parse_size(part, &first));
-        last = first;
-        if (dots != NULL) {
-            WEFT_TRY(parse_size(dots + 2, &last));
-        }
-        WEFT_CHECK(first <= last, WEFT_ERR_USAGE, "--sizes: %s..%s goes down", part, dots + 2);
+        WEFT_TRY(parse_size(end, &last));
+        WEFT_CHECK(first <= last, WEFT_ERR_USAGE, "--sizes: %s..%s goes down", part, end);
         for (int64_t bytes = first; bytes <= last; bytes *= 2) {
             WEFT_CHECK(*count < BENCH_SIZES_MAX, WEFT_ERR_USAGE, "--sizes: more than %d sizes", (int)BENCH_SIZES_MAX);
             size[(*count)++] = bytes;

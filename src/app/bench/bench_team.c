@@ -1,28 +1,32 @@
-/* app/bench/bench_team.c: threads of a bench, and the limits of their machine; see app/bench/bench_run.h. */
-#include "app/bench/bench_run.h"
+/* app/bench/bench_team.c: threads of a bench, and the limits of their machine; see app/bench/bench.h. */
+#include "app/bench/bench.h"
 
 #include <math.h>
 
-int bench_thread_counts(const weft_options *options, int64_t counts[BENCH_TEAMS_MAX])
+enum { TEAMS_MAX = 64 };
+
+static int thread_counts(const weft_options *options, int64_t counts[TEAMS_MAX])
 {
     if (option_is_set(options, OPT_THREAD_COUNTS)) {
-        const int count = option_list(options, OPT_THREAD_COUNTS, counts, BENCH_TEAMS_MAX);
-        return count < BENCH_TEAMS_MAX ? count : BENCH_TEAMS_MAX;
+        const int count = option_list(options, OPT_THREAD_COUNTS, counts, TEAMS_MAX);
+        return count < TEAMS_MAX ? count : TEAMS_MAX;
     }
     counts[0] = app_requested_threads(options);
     return 1;
 }
 
-weft_status bench_team_start(binding *start)
+weft_status bench_team_start(const weft_options *options, binding *start, int *teams)
 {
+    int64_t counts[TEAMS_MAX];
     machine m;
+    *teams = thread_counts(options, counts);
     WEFT_TRY(machine_detect(&m));
     weft_status status = binding_read(&m, start);
     machine_free(&m);
     return status;
 }
 
-weft_status bench_team_open(const weft_options *options, const binding *start, int threads, bench_team *team)
+static weft_status open_team(const weft_options *options, const binding *start, int threads, bench_team *team)
 {
     const pin_mode pin = option_choice(options, OPT_PIN);
     bool kept = false;
@@ -48,6 +52,29 @@ weft_status bench_team_open(const weft_options *options, const binding *start, i
     return WEFT_OK;
 }
 
+static void close_team(bench_team *team)
+{
+    weft_hal_close(team->hal);
+    placement_free(&team->place);
+    machine_free(&team->machine);
+    *team = (bench_team){.hal = NULL};
+}
+
+weft_status bench_each_team(const weft_options *options, const binding *start,
+                            weft_status (*run)(bench_team *team, void *self), void *self)
+{
+    int64_t counts[TEAMS_MAX];
+    weft_status status = WEFT_OK;
+    const int teams = thread_counts(options, counts);
+    for (int t = 0; t < teams && status == WEFT_OK; t++) {
+        bench_team team;
+        status = open_team(options, start, (int)counts[t], &team);
+        status = status == WEFT_OK ? run(&team, self) : status;
+        close_team(&team);
+    }
+    return status;
+}
+
 static bool surpasses(double rate, double limit)
 {
     return rate > 1.05 * limit;
@@ -67,11 +94,11 @@ static weft_status measure_again(bench_team *team)
     return WEFT_OK;
 }
 
-static void raise_limit(const char *name, double unit, const char *unit_name, double seen, double *limit)
+static void raise_limit(const char *name, const char *unit, double seen, double *limit)
 {
     if (surpasses(seen, *limit)) {
-        log_info("machine limit of %s raised from %.3g to %.3g %s, which was seen here", name, *limit * unit,
-                 seen * unit, unit_name);
+        log_info("machine limit of %s raised from %.3g to %.3g %s, which was seen here", name, *limit * 1e-9,
+                 seen * 1e-9, unit);
         *limit = seen;
     }
 }
@@ -89,20 +116,10 @@ weft_status bench_team_saw(bench_team *team, double flops, double bytes, double 
     if (!surpasses(flops, limits->gemm) && !surpasses(bytes, limits->triad)) {
         return WEFT_OK;
     }
-    if (!team->again) {
-        WEFT_TRY(measure_again(team));
-    }
-    raise_limit("gemm", 1e-9, "GFLOP/s", flops, &limits->gemm);
-    raise_limit("triad", 1e-9, "GB/s", bytes, &limits->triad);
+    WEFT_TRY(team->again ? WEFT_OK : measure_again(team));
+    raise_limit("gemm", "GFLOP/s", flops, &limits->gemm);
+    raise_limit("triad", "GB/s", bytes, &limits->triad);
     const limits_key key = limits_key_of(&team->machine, team->hal, 1);
     limits_keep(&key, limits);
     return WEFT_OK;
-}
-
-void bench_team_close(bench_team *team)
-{
-    weft_hal_close(team->hal);
-    placement_free(&team->place);
-    machine_free(&team->machine);
-    *team = (bench_team){.hal = NULL};
 }

@@ -1,5 +1,5 @@
-/* app/bench/bench_time.c: the timer of all benches; see app/bench/bench_run.h. */
-#include "app/bench/bench_run.h"
+/* app/bench/bench_time.c: the timer of all benches; see app/bench/bench.h. */
+#include "app/bench/bench.h"
 
 #include <assert.h>
 #include <math.h>

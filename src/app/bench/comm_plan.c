@@ -8,15 +8,13 @@
  * whichever of the two is faster at this size. What is summed while the clock runs is zero, so that sums of sums
  * neither overflow nor become denormal.
  *
- * Before and after the timing known inputs (app/bench/bench_check.h) go through the plan, and every rank checks what it
+ * Before and after the timing known inputs (app/bench/bench.h) go through the plan, and every rank checks what it
  * holds then: sums against those in double precision, and elements that it received, which were NaN before, bit by bit.
  * After an all-reduce all ranks must hold the same bits.
  */
 #include <assert.h>
-#include <math.h>
 #include <string.h>
 
-#include "app/bench/bench_check.h"
 #include "app/bench/bench_comm.h"
 #include "base/alloc.h"
 #include "comm/core/cost.h"
@@ -105,14 +103,12 @@ static double error_of(const plan_case *c)
 static weft_status check(void *self, double *error)
 {
     plan_case *c = self;
-    const comm_stats before = comm_lane_stats(c->comm, COMM_LANE_GRADIENT);
+    memset(c->figure, 0, sizeof c->figure);
     fill(c);
+    bench_comm_traffic(c->comm, -1, c->figure);
     WEFT_TRY(run_plan(c));
-    const comm_stats after = comm_lane_stats(c->comm, COMM_LANE_GRADIENT);
+    bench_comm_traffic(c->comm, 1, c->figure);
     double worst = error_of(c);
-    c->figure[0] = (int64_t)(after.bytes_sent - before.bytes_sent);
-    c->figure[1] = (int64_t)(after.messages_sent - before.messages_sent);
-    c->figure[2] = (int64_t)(after.shared_bytes - before.shared_bytes);
     WEFT_TRY(comm_allreduce(c->comm, c->figure, 3, WEFT_DTYPE_I64, COMM_MAX));
     WEFT_TRY(comm_allreduce(c->comm, &worst, 1, WEFT_DTYPE_F64, COMM_MAX));
     if (c->op == BENCH_OP_ALLREDUCE) {
@@ -124,53 +120,40 @@ static weft_status check(void *self, double *error)
 
 /* ---- the plans ---- */
 
-static weft_status plan_allreduce(plan_case *c)
+static weft_status make_plan(plan_case *c, int64_t *share)
 {
-    c->own = c->at->count;
-    return comm_allreduce_plan(c->comm,
-                               &(comm_allreduce_desc){.lane = COMM_LANE_GRADIENT,
-                                                      .algorithm = (comm_algorithm)c->at->number,
-                                                      .dtype = WEFT_DTYPE_F32,
-                                                      .op = COMM_SUM,
-                                                      .count = c->at->count,
-                                                      .buffer = c->buffer,
-                                                      .wire = c->wire,
-                                                      .name = "bench"},
-                               &c->plan);
-}
-
-static weft_status plan_shares(plan_case *c)
-{
-    const int size = comm_size(c->comm), rank = comm_rank(c->comm);
-    int64_t *share = NULL;
-    WEFT_TRY(comm_agree(c->comm, WEFT_NEW(&share, size, WEFT_MEM_WORKSPACE)));
-    for (int p = 0; p < size; ++p) {
-        share[p] = c->at->count * (p + 1) / size - c->at->count * p / size;
+    const int64_t count = c->at->count, size = comm_size(c->comm), rank = comm_rank(c->comm);
+    for (int64_t p = 0; p < size; ++p) {
+        share[p] = count * (p + 1) / size - count * p / size;
     }
-    c->begin = c->at->count * rank / size;
-    c->own = share[rank];
+    c->begin = c->op == BENCH_OP_ALLREDUCE ? 0 : count * rank / size;
+    c->own = c->op == BENCH_OP_ALLREDUCE ? count : share[rank];
+    const comm_allreduce_desc sum = {.lane = COMM_LANE_GRADIENT,
+                                     .algorithm = (comm_algorithm)c->at->number,
+                                     .dtype = WEFT_DTYPE_F32,
+                                     .op = COMM_SUM,
+                                     .count = count,
+                                     .buffer = c->buffer,
+                                     .wire = c->wire,
+                                     .name = "bench"};
     const comm_shares_desc shares = {.lane = COMM_LANE_GRADIENT,
                                      .dtype = WEFT_DTYPE_F32,
                                      .op = COMM_SUM,
                                      .count = share,
                                      .buffer = c->buffer,
                                      .name = "bench"};
-    const weft_status status = c->op == BENCH_OP_ALLGATHER ? comm_allgather_plan(c->comm, &shares, &c->plan)
-                                                           : comm_reduce_scatter_plan(c->comm, &shares, &c->plan);
-    weft_free(share);
-    return status;
-}
-
-static weft_status make_plan(plan_case *c)
-{
-    const comm_bcast_desc whole = {.lane = COMM_LANE_GRADIENT,
-                                   .dtype = WEFT_DTYPE_F32,
-                                   .count = c->at->count,
-                                   .buffer = c->buffer,
-                                   .name = "bench"};
-    return c->op == BENCH_OP_ALLREDUCE ? plan_allreduce(c)
-           : c->op == BENCH_OP_BCAST   ? comm_bcast_plan(c->comm, 0, &whole, &c->plan)
-                                       : plan_shares(c);
+    const comm_bcast_desc whole = {
+        .lane = COMM_LANE_GRADIENT, .dtype = WEFT_DTYPE_F32, .count = count, .buffer = c->buffer, .name = "bench"};
+    switch (c->op) {
+    case BENCH_OP_ALLGATHER:
+        return comm_allgather_plan(c->comm, &shares, &c->plan);
+    case BENCH_OP_REDUCESCATTER:
+        return comm_reduce_scatter_plan(c->comm, &shares, &c->plan);
+    case BENCH_OP_BCAST:
+        return comm_bcast_plan(c->comm, 0, &whole, &c->plan);
+    default:
+        return comm_allreduce_plan(c->comm, &sum, &c->plan);
+    }
 }
 
 /* Zeros in pages of their own: pages that were never written would all be the kernel's one page of zeros. */
@@ -181,20 +164,24 @@ static weft_status new_touched(int64_t count, float **x)
     return WEFT_OK;
 }
 
-static weft_status new_buffers(plan_case *c)
+static weft_status open_case(plan_case *c)
 {
-    weft_status status = WEFT_OK;
-    if (c->op != BENCH_OP_ALLREDUCE) {
-        return comm_agree(c->comm, WEFT_NEW(&c->buffer, c->at->count, WEFT_MEM_WORKSPACE));
-    }
+    const bool reduces = c->op == BENCH_OP_ALLREDUCE;
     void *buffer = NULL;
-    WEFT_TRY(comm_buffer_alloc(c->comm, c->at->bytes, &buffer));
+    int64_t *share = NULL;
+    WEFT_TRY(reduces ? comm_buffer_alloc(c->comm, c->at->bytes, &buffer) : WEFT_OK);
     c->buffer = buffer;
-    if (comm_native_available(c->comm)) {
+    weft_status status = WEFT_NEW(&share, comm_size(c->comm), WEFT_MEM_WORKSPACE);
+    if (status == WEFT_OK && !reduces) {
+        status = WEFT_NEW(&c->buffer, c->at->count, WEFT_MEM_WORKSPACE);
+    } else if (status == WEFT_OK && comm_native_available(c->comm)) {
         status = new_touched(c->at->count, &c->mpi_send);
         status = status == WEFT_OK ? new_touched(c->at->count, &c->mpi_recv) : status;
     }
-    return comm_agree(c->comm, status);
+    status = comm_agree(c->comm, status);
+    status = status == WEFT_OK ? make_plan(c, share) : status;
+    weft_free(share);
+    return status;
 }
 
 /* After a failure the job ends, and other ranks may not come to meet. */
@@ -270,15 +257,13 @@ static weft_status run_case(comm_bench *bench, const comm_case *at)
                    .wire = bench->op == &bench_comm_allreduce ? option_choice(bench->run.options, OPT_WIRE)
                                                               : COMM_WIRE_SAME};
     bench_result result;
-    weft_status status = new_buffers(&c);
-    status = status == WEFT_OK ? make_plan(&c) : status;
+    weft_status status = open_case(&c);
     if (status == WEFT_OK) {
-        WEFT_TRY_GOTO(measure(bench, &c, &result), status, done);
-        WEFT_TRY_GOTO(add_row(bench, &c, &result), status, done);
+        status = measure(bench, &c, &result);
+        status = status == WEFT_OK ? add_row(bench, &c, &result) : status;
     } else {
         status = bench_comm_skip(bench, at, status, "does not run on these nodes or with this wire");
     }
-done:
     close_case(&c, status);
     return status;
 }

@@ -10,10 +10,8 @@
  * The pass that reads is the backend's sum of squares. On a backend whose memory is a device's the vector and what is
  * found lie there, and radix is its operation select_largest.
  */
-#include <math.h>
 #include <string.h>
 
-#include "app/bench/bench_check.h"
 #include "app/bench/bench_comm.h"
 #include "base/alloc.h"
 #include "comm/core/cost.h"
@@ -108,42 +106,25 @@ static bool is_sound(const select_case *c, uint32_t *least)
     return c->found <= c->capacity;
 }
 
-static weft_status judge(select_case *c, bool *correct)
-{
-    uint32_t least = 0;
-    WEFT_TRY(run_select(c));
-    if (c->device) {
-        WEFT_TRY(tensor_download(&c->on_index, c->index));
-        WEFT_TRY(tensor_download(&c->on_value, c->value));
-    }
-    const bool sound = is_sound(c, &least);
-    c->share =
-        sound && c->found > 0 ? (double)count_from(c->value, c->found, kth_magnitude(c)) / (double)c->found : 1.0;
-    if (c->method == SELECT_REUSE) {
-        /* All that is at least as large as the least one found, unless there was no room. */
-        *correct = sound && (c->found == c->capacity || count_from(c->x, c->count, least) == c->found);
-    } else {
-        *correct = sound && c->found == c->k && (c->method != SELECT_RADIX || c->share == 1.0);
-    }
-    return WEFT_OK;
-}
-
 /* [out] error: 0 if the selection is correct on every rank. Collective. */
 static weft_status check(void *self, double *error)
 {
     select_case *c = self;
-    bool correct = false;
-    WEFT_TRY(comm_agree(c->comm, judge(c, &correct)));
-    *error = correct ? 0.0 : (double)INFINITY;
+    uint32_t least = 0;
+    weft_status status = run_select(c);
+    if (c->device && status == WEFT_OK) {
+        status = tensor_download(&c->on_index, c->index);
+        status = status == WEFT_OK ? tensor_download(&c->on_value, c->value) : status;
+    }
+    WEFT_TRY(comm_agree(c->comm, status));
+    const bool sound = is_sound(c, &least), some = sound && c->found > 0;
+    c->share = some ? (double)count_from(c->value, c->found, kth_magnitude(c)) / (double)c->found : 1.0;
+    /* reuse: all that is at least as large as the least one found, unless there was no room. */
+    const bool right = c->method == SELECT_REUSE
+                           ? c->found == c->capacity || count_from(c->x, c->count, least) == c->found
+                           : c->found == c->k && (c->method != SELECT_RADIX || c->share == 1.0);
+    *error = sound && right ? 0.0 : (double)INFINITY;
     return comm_allreduce(c->comm, error, 1, WEFT_DTYPE_F64, COMM_MAX);
-}
-
-static weft_status open_device(select_case *c)
-{
-    WEFT_TRY(tensor_create(c->hal, WEFT_DTYPE_F32, 1, c->count, WEFT_MEM_WORKSPACE, &c->on_x));
-    WEFT_TRY(tensor_create(c->hal, WEFT_DTYPE_I32, 1, c->k, WEFT_MEM_WORKSPACE, &c->on_index));
-    WEFT_TRY(tensor_create(c->hal, WEFT_DTYPE_F32, 1, c->k, WEFT_MEM_WORKSPACE, &c->on_value));
-    return tensor_upload(&c->on_x, c->x);
 }
 
 static weft_status open_case(select_case *c, int threads)
@@ -152,12 +133,18 @@ static weft_status open_case(select_case *c, int threads)
     WEFT_TRY(WEFT_NEW(&c->x, c->count, WEFT_MEM_WORKSPACE));
     WEFT_TRY(WEFT_NEW(&c->index, c->capacity, WEFT_MEM_WORKSPACE));
     WEFT_TRY(WEFT_NEW(&c->value, c->capacity, WEFT_MEM_WORKSPACE));
-    WEFT_TRY(selector_create(&options, c->count, &c->selector));
     bench_fill_gradient(comm_rank(c->comm), c->x, c->count);
+    WEFT_TRY(selector_create(&options, c->count, &c->selector));
     WEFT_TRY(tensor_create(c->hal, WEFT_DTYPE_F64, 1, 1, WEFT_MEM_WORKSPACE, &c->on_sum));
-    c->on_x = (weft_tensor){
-        .hal = c->hal, .dtype = WEFT_DTYPE_F32, .rows = 1, .cols = c->count, .ld = c->count, .data = c->x};
-    return c->device ? open_device(c) : WEFT_OK;
+    if (!c->device) {
+        c->on_x = (weft_tensor){
+            .hal = c->hal, .dtype = WEFT_DTYPE_F32, .rows = 1, .cols = c->count, .ld = c->count, .data = c->x};
+        return WEFT_OK;
+    }
+    WEFT_TRY(tensor_create(c->hal, WEFT_DTYPE_F32, 1, c->count, WEFT_MEM_WORKSPACE, &c->on_x));
+    WEFT_TRY(tensor_create(c->hal, WEFT_DTYPE_I32, 1, c->k, WEFT_MEM_WORKSPACE, &c->on_index));
+    WEFT_TRY(tensor_create(c->hal, WEFT_DTYPE_F32, 1, c->k, WEFT_MEM_WORKSPACE, &c->on_value));
+    return tensor_upload(&c->on_x, c->x);
 }
 
 static void close_case(select_case *c)

@@ -1,31 +1,32 @@
 /*
- * app/bench/comm_sync.c: weft bench comm --op sync: whole synchronisation modes on a flat vector, step by step.
+ * app/bench/comm_sync.c: weft bench comm --op sync: whole synchronisation modes, on training steps without a model: a
+ * flat vector of gradients that come in bucket by bucket, a busy loop in place of the layers, plain SGD.
  *
- * Two figures a mode. `seconds`: a step without any computing, with what it leaves in the background, beside
- * MPI_Allreduce of the same vector; where steps differ, the mean of as many as it takes to repeat. `exposed`: what a
- * step takes longer than computing alone when the computing lasts as long as the communication (app/bench/sync_step.h),
- * in turns with that computing.
+ *      [need bucket B, busy] .. [need bucket 0, busy]     forward, when reductions are split: half of the loop
+ *      [busy, ready bucket 0] .. [busy, ready bucket B]   backward
+ *      gradients; update; parameters                      the clock leaves out the making of gradients and the update
  *
- * Bytes and messages are counted by the communicators, on average a step, of the busiest rank. The check depends on
- * what a mode promises, on known inputs:
+ * `seconds` is a step without any computing, with what it leaves in the background; where steps differ, the mean of as
+ * many as it takes to repeat. `exposed` is what a step takes longer than computing alone when the computing lasts as
+ * long as the communication, in turns with that computing. The check depends on what a mode promises:
  *
  *      allreduce            gradients are their sum over the ranks, in double precision, within rounding
  *      topk                 every element is a sum over some of the ranks (2^P of them are tried), and not all are zero
  *      modes with replicas  after sync_average all parameters are the mean of what the ranks held before
  *      all                  afterwards all ranks hold the same bits
  */
-#include <math.h>
+#include <assert.h>
 #include <string.h>
 
-#include "app/bench/bench_check.h"
 #include "app/bench/bench_comm.h"
-#include "app/bench/sync_step.h"
 #include "app/setup/sync_setup.h"
 #include "base/alloc.h"
-#include "comm/core/cost.h"
+#include "base/clock.h"
 #include "comm/core/layout.h"
+#include "comm/core/window.h"
 
 enum { TRIED_RANKS = 12, TRIED_ELEMENTS = 4096, MEAN_ELEMENTS = 1 << 20, CALIBRATION_WORK = 1000000 };
+#define LEARNING_RATE 0.01
 
 /* clang-format off */
 #define SYNC_ROW(C)                                                                                                    \
@@ -40,199 +41,358 @@ TABLE_ROW(sync_row, SYNC_ROW);
 
 typedef struct mode_case {
     const comm_case *at;
-    sync_step step;
-    bench_pair mpi, overlap;
-    double model_seconds;
-    int64_t traffic[2]; /* bytes and messages a step */
-    double worst;       /* error over its bound */
+    weft_comm *comm;
+    sync_options options;
+    comm_sync *sync;
+    int64_t count;
+    float *value, *grad; /* [count] of comm_buffer_alloc */
+    float *noise;        /* [count] source of gradients: few large values, many small ones */
+    sync_bucket *bucket; /* [buckets] from the end of the vector to its beginning */
+    int buckets;
+    bool split, known; /* buckets are owed after a step; gradients are made by bench_fill, not of noise */
+    int64_t work;      /* turns of the busy loop in a whole step */
+    int64_t steps;     /* so far */
+    double seconds;    /* of the operation that ran last, on this rank */
+    double worst;      /* error over its bound */
 } mode_case;
+
+/* ---- steps ---- */
+
+static volatile double busy_result; /* read and written, so that the loop is not left out */
+
+/* A chain of multiplications: as long as the work says, whatever else happens, so that a thread that takes this one's
+ * core away makes it longer. */
+static void be_busy(int64_t work)
+{
+    double x = busy_result;
+    for (int64_t i = 0; i < work; i++) {
+        x = x * 0.999999 + 1e-6;
+    }
+    busy_result = x;
+}
+
+/* Noise: another part of it in every place and step. */
+static void make_gradient(mode_case *c)
+{
+    if (c->known) {
+        bench_fill(comm_rank(c->comm), c->grad, c->count);
+        return;
+    }
+    const int64_t shift = c->steps * 7919 % c->count;
+    memcpy(c->grad, c->noise + shift, (size_t)(c->count - shift) * sizeof *c->grad);
+    memcpy(c->grad + (c->count - shift), c->noise, (size_t)shift * sizeof *c->grad);
+}
+
+static void update(mode_case *c)
+{
+    const float rate = (float)(LEARNING_RATE / comm_size(c->comm));
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < c->count; i++) {
+        c->value[i] -= rate * c->grad[i];
+    }
+}
+
+/* Waits for gradients that a split reduction has not delivered yet, busy between them. */
+static weft_status forward(mode_case *c, int64_t work)
+{
+    for (int b = c->buckets - 1; b >= 0; b--) {
+        WEFT_TRY(sync_owes(c->sync, b) ? sync_need(c->sync, b) : WEFT_OK);
+        be_busy(work / c->buckets);
+    }
+    return WEFT_OK;
+}
+
+static weft_status backward(mode_case *c, int64_t work)
+{
+    WEFT_TRY(sync_begin(c->sync, LEARNING_RATE, 1.0));
+    for (int b = 0; b < c->buckets; b++) {
+        be_busy(work / c->buckets);
+        WEFT_TRY(sync_ready(c->sync, b));
+    }
+    return sync_gradients(c->sync);
+}
+
+/* Adds to the seconds. */
+static weft_status step(mode_case *c, int64_t work)
+{
+    const int64_t early = c->split ? work / 2 : 0;
+    double begin = 0.0;
+    c->steps++;
+    if (c->split) {
+        WEFT_TRY(comm_barrier(c->comm));
+        begin = clock_seconds();
+        WEFT_TRY(forward(c, early));
+        c->seconds += clock_seconds() - begin;
+    }
+    make_gradient(c);
+    WEFT_TRY(comm_barrier(c->comm));
+    begin = clock_seconds();
+    WEFT_TRY(backward(c, work - early));
+    c->seconds += clock_seconds() - begin;
+    if (!c->split) {
+        update(c);
+    }
+    begin = clock_seconds();
+    WEFT_TRY(sync_parameters(c->sync));
+    c->seconds += clock_seconds() - begin;
+    return WEFT_OK;
+}
+
+/* ---- operations to time ---- */
+
+static weft_status run_mpi(void *self)
+{
+    const mode_case *c = self;
+    return comm_native_sum(c->comm, c->noise, c->grad, c->count);
+}
+
+static weft_status run_alone(void *self)
+{
+    mode_case *c = self;
+    const double begin = clock_seconds();
+    be_busy(c->work);
+    c->seconds = clock_seconds() - begin;
+    return WEFT_OK;
+}
+
+static weft_status run_together(void *self)
+{
+    mode_case *c = self;
+    c->seconds = 0.0;
+    return step(c, c->work);
+}
+
+/* As many steps as the mode's period has, with all that they began in the background; the seconds are those of one. */
+static weft_status run_bare(void *self)
+{
+    mode_case *c = self;
+    const int period = sync_period(c->sync);
+    const sync_buffer *state = NULL;
+    int buffers = 0;
+    assert(period > 0);
+    c->seconds = 0.0;
+    for (int i = 0; i < period; i++) {
+        WEFT_TRY(step(c, 0));
+    }
+    const double begin = clock_seconds();
+    WEFT_TRY(forward(c, 0));
+    WEFT_TRY(sync_state(c->sync, &state, &buffers)); /* ends what is under way */
+    c->seconds = (c->seconds + clock_seconds() - begin) / period;
+    return WEFT_OK;
+}
+
+/* ---- the check ---- */
 
 static void note(mode_case *c, double error)
 {
     c->worst = error <= c->worst ? c->worst : isnan(error) ? (double)INFINITY : error;
 }
 
-/* Least difference between x and the sum over any ranks, over its bound. part: [ranks] the ranks' inputs. */
-static double subset_error(double x, const float *part, int ranks)
+/* Least difference between element i of the gradient and the sum over any ranks, over its bound. */
+static double subset_error(const mode_case *c, int64_t i)
 {
+    const int ranks = comm_size(c->comm);
     double least = INFINITY;
     for (uint32_t some = 0; some < (uint32_t)1 << ranks; some++) {
         double sum = 0.0;
         for (int r = 0; r < ranks; r++) {
-            sum += (some >> r & 1U) != 0 ? (double)part[r] : 0.0;
+            sum += (some >> r & 1U) != 0 ? (double)bench_input(r, i) : 0.0;
         }
-        least = fmin(least, fabs(x - sum));
+        least = fmin(least, fabs((double)c->grad[i] - sum));
     }
     return least / (ranks * ranks * 0x1p-24);
 }
 
-/* Of at most TRIED_ELEMENTS elements that are not zero. Of many ranks the equality of bits remains. */
+/* Tries at most TRIED_ELEMENTS elements that are not zero. With many ranks the equality of bits remains. */
 static void check_subsets(mode_case *c)
 {
-    const int ranks = comm_size(c->step.comm);
+    const bool few = comm_size(c->comm) <= TRIED_RANKS;
     int tried = 0;
-    for (int64_t i = 0; i < c->step.count && tried < TRIED_ELEMENTS && ranks <= TRIED_RANKS; i++) {
-        if (c->step.grad[i] != 0.0F) {
-            float part[TRIED_RANKS];
-            for (int r = 0; r < ranks; r++) {
-                part[r] = bench_input(r, i);
-            }
-            note(c, subset_error((double)c->step.grad[i], part, ranks));
+    for (int64_t i = 0; i < c->count && tried < TRIED_ELEMENTS && few; i++) {
+        if (c->grad[i] != 0.0F) {
+            note(c, subset_error(c, i));
             tried++;
         }
     }
-    note(c, tried > 0 || ranks > TRIED_RANKS ? 0.0 : (double)INFINITY);
+    note(c, tried > 0 || !few ? 0.0 : (double)INFINITY);
 }
 
 /* sync_average against the mean in double precision, on the first MEAN_ELEMENTS. Collective. */
 static weft_status check_mean(mode_case *c)
 {
-    weft_comm *comm = c->step.comm;
-    const double ranks = comm_size(comm);
-    const int64_t count = c->step.count < MEAN_ELEMENTS ? c->step.count : MEAN_ELEMENTS;
+    const double ranks = comm_size(c->comm);
+    const int64_t count = c->count < MEAN_ELEMENTS ? c->count : MEAN_ELEMENTS;
     double *mean = NULL;
-    WEFT_TRY(comm_agree(comm, WEFT_NEW(&mean, count, WEFT_MEM_WORKSPACE)));
+    WEFT_TRY(comm_agree(c->comm, WEFT_NEW(&mean, count, WEFT_MEM_WORKSPACE)));
     for (int64_t i = 0; i < count; i++) {
-        mean[i] = (double)c->step.value[i] / ranks;
+        mean[i] = (double)c->value[i] / ranks;
     }
-    weft_status status = comm_allreduce(comm, mean, count, WEFT_DTYPE_F64, COMM_SUM);
-    status = status == WEFT_OK ? sync_average(c->step.sync) : status;
+    weft_status status = comm_allreduce(c->comm, mean, count, WEFT_DTYPE_F64, COMM_SUM);
+    status = status == WEFT_OK ? sync_average(c->sync) : status;
     for (int64_t i = 0; i < count && status == WEFT_OK; i++) {
         /* Values are in [-1, 1) and a step moves them by less than one. */
-        note(c, fabs((double)c->step.value[i] - mean[i]) / ((ranks + 2.0) * 2.0 * 0x1p-24));
+        note(c, fabs((double)c->value[i] - mean[i]) / ((ranks + 2.0) * 2.0 * 0x1p-24));
     }
     weft_free(mean);
     return status;
 }
 
-static weft_status check(mode_case *c, const sync_options *options)
+static weft_status check(mode_case *c)
 {
-    sync_step *s = &c->step;
-    s->known = true;
-    WEFT_TRY(sync_step_run(s));
-    WEFT_TRY(sync_step_settle(s));
-    s->known = false;
-    switch (sync_running(s->sync)) {
-    case SYNC_ALLREDUCE:
-        note(c, bench_sum_error(s->grad, 0, s->count, comm_size(s->comm), options->wire));
-        WEFT_TRY(bench_comm_equal(s->comm, s->grad, s->count, &c->worst));
-        break;
-    case SYNC_TOPK:
-        check_subsets(c);
-        WEFT_TRY(bench_comm_equal(s->comm, s->grad, s->count, &c->worst));
-        break;
-    default:
+    const sync_mode mode = sync_running(c->sync);
+    const bool exact = mode == SYNC_ALLREDUCE, replicas = !exact && mode != SYNC_TOPK;
+    c->known = true;
+    WEFT_TRY(run_together(c));
+    WEFT_TRY(forward(c, 0));
+    c->known = false;
+    if (exact) {
+        note(c, bench_sum_error(c->grad, 0, c->count, comm_size(c->comm), c->options.wire));
+    } else if (replicas) {
         WEFT_TRY(check_mean(c));
-        WEFT_TRY(bench_comm_equal(s->comm, s->value, s->count, &c->worst));
-        WEFT_TRY(sync_resume(s->sync));
-        break;
+    } else {
+        check_subsets(c);
     }
-    return comm_allreduce(s->comm, &c->worst, 1, WEFT_DTYPE_F64, COMM_MAX);
+    WEFT_TRY(bench_comm_equal(c->comm, replicas ? c->value : c->grad, c->count, &c->worst));
+    WEFT_TRY(replicas ? sync_resume(c->sync) : WEFT_OK);
+    return comm_allreduce(c->comm, &c->worst, 1, WEFT_DTYPE_F64, COMM_MAX);
 }
 
-/* Bytes and messages so far, over all communicators of the mode. */
-static void count_traffic(const mode_case *c, int64_t total[2])
+/* ---- a mode ---- */
+
+static weft_status cut_buckets(mode_case *c)
 {
-    const sync_figures figures = sync_get_figures(c->step.sync);
-    total[0] = (int64_t)figures.bytes_sent;
-    total[1] = (int64_t)figures.messages_sent;
-    static const comm_lane lanes[] = {COMM_LANE_GRADIENT, COMM_LANE_SHADOW};
-    for (size_t i = 0; i < sizeof lanes / sizeof *lanes; i++) {
-        const comm_stats stats = comm_lane_stats(c->step.comm, lanes[i]);
-        total[0] += (int64_t)stats.bytes_sent;
-        total[1] += (int64_t)stats.messages_sent;
+    const int64_t asked = c->options.bucket_bytes / (int64_t)sizeof(float), each = asked > 0 ? asked : 1;
+    c->buckets = (int)((c->count + each - 1) / each);
+    WEFT_TRY(WEFT_NEW(&c->bucket, c->buckets, WEFT_MEM_GENERAL));
+    int64_t end = c->count;
+    for (int b = 0; b < c->buckets; b++) {
+        const int64_t begin = end > each ? end - each : 0;
+        c->bucket[b] = (sync_bucket){begin, end - begin};
+        end = begin;
     }
+    assert(end == 0); /* the buckets cover the vector */
+    return WEFT_OK;
 }
 
-static weft_status run_mpi(void *self)
+static weft_status open_case(mode_case *c)
 {
-    const sync_step *s = self;
-    return comm_native_sum(s->comm, s->noise, s->grad, s->count);
+    void *value = NULL, *grad = NULL;
+    WEFT_TRY(comm_buffer_alloc(c->comm, c->at->bytes, &value));
+    c->value = value;
+    WEFT_TRY(comm_buffer_alloc(c->comm, c->at->bytes, &grad));
+    c->grad = grad;
+    weft_status status = WEFT_NEW(&c->noise, c->count, WEFT_MEM_WORKSPACE);
+    status = status == WEFT_OK ? cut_buckets(c) : status;
+    WEFT_TRY(comm_agree(c->comm, status));
+    bench_fill_gradient(comm_rank(c->comm), c->noise, c->count);
+    bench_fill(0, c->value, c->count);
+    /* Two dimensions, where the count allows: vectors go dense under topk. */
+    const int64_t cols = c->count % 64 == 0 ? 64 : c->count % 2 == 0 ? 2 : 1;
+    const sync_tensor tensor = {"vector", 0, c->count / cols, cols};
+    const sync_desc desc = {.dtype = WEFT_DTYPE_F32,
+                            .value = c->value,
+                            .grad = c->grad,
+                            .trained = c->count,
+                            .elements = c->count,
+                            .bucket = c->bucket,
+                            .buckets = c->buckets,
+                            .tensor = &tensor,
+                            .tensors = 1};
+    WEFT_TRY(sync_create(c->comm, &c->options, &desc, &c->sync));
+    c->split = c->options.overlap == OVERLAP_SPLIT && sync_running(c->sync) == SYNC_ALLREDUCE;
+    return sync_reset(c->sync);
 }
 
-/* Steps without computing. Collective. */
-static weft_status measure_bare(mode_case *c, int repeats, bench_pair *time)
+/* Collective. */
+static void close_case(mode_case *c)
 {
-    sync_step *s = &c->step;
-    int64_t before[2], after[2];
-    const int64_t first = s->steps;
-    count_traffic(c, before);
-    WEFT_TRY(bench_time(s->comm, &(bench_side){sync_step_bare, s, &s->seconds}, NULL, repeats, time));
-    count_traffic(c, after);
-    for (int i = 0; i < 2; i++) {
-        c->traffic[i] = (after[i] - before[i]) / (s->steps - first);
-    }
-    return comm_allreduce(s->comm, c->traffic, 2, WEFT_DTYPE_I64, COMM_MAX);
+    sync_destroy(c->sync);
+    comm_buffer_free(c->comm, c->grad);
+    comm_buffer_free(c->comm, c->value);
+    weft_free(c->noise);
+    weft_free(c->bucket);
 }
 
-/* Steps that compute for as long as one communicates, in turns with computing alone. Collective. */
-static weft_status measure_overlap(mode_case *c, int repeats, double wanted)
+/* Adds sign times the bytes and messages so far, over all communicators of the mode. */
+static void add_traffic(const mode_case *c, int sign, int64_t total[3])
 {
-    sync_step *s = &c->step;
-    const bench_side together = {sync_step_run, s, &s->seconds}, alone = {sync_step_compute, s, &s->seconds};
-    s->work = CALIBRATION_WORK;
-    for (int i = 0; i < 3; i++) { /* the last time as long as it will be: clocks and neighbours depend on it */
+    const sync_figures figures = sync_get_figures(c->sync);
+    total[0] += sign * (int64_t)figures.bytes_sent;
+    total[1] += sign * (int64_t)figures.messages_sent;
+    bench_comm_traffic(c->comm, sign, total);
+}
+
+/* Finds the work that takes as long as communication does: the last try lasts as long as it will, because clocks and
+ * neighbours depend on it. */
+static weft_status calibrate(mode_case *c, const bench_side *alone, double wanted)
+{
+    c->work = CALIBRATION_WORK;
+    for (int i = 0; i < 3; i++) {
         double seconds = 0.0;
-        WEFT_TRY(bench_sample(s->comm, &alone, 1, &seconds));
-        s->work = (int64_t)((double)s->work * wanted / seconds) + 1;
+        WEFT_TRY(bench_sample(c->comm, alone, 1, &seconds));
+        c->work = (int64_t)((double)c->work * wanted / seconds) + 1;
     }
-    WEFT_TRY(bench_time(s->comm, &together, &alone, repeats, &c->overlap));
-    return sync_step_settle(s);
+    return WEFT_OK;
 }
 
-static weft_status measure(mode_case *c, const sync_options *options, int repeats, bench_result *result)
+static weft_status measure(comm_bench *bench, mode_case *c)
 {
-    sync_step *s = &c->step;
-    c->mpi.seconds = bench_quartiles_of(NULL, 0);
-    if (comm_native_available(s->comm)) { /* before the first step, while nothing is under way */
-        WEFT_TRY(bench_time(s->comm, &(bench_side){run_mpi, s, NULL}, NULL, repeats, &c->mpi));
+    const int repeats = bench->run.repeats;
+    const bench_side mpi = {run_mpi, c, NULL}, bare = {run_bare, c, &c->seconds};
+    const bench_side together = {run_together, c, &c->seconds}, alone = {run_alone, c, &c->seconds};
+    bench_pair native = {.seconds = bench_quartiles_of(NULL, 0)}, overlap;
+    bench_result result;
+    char what[BENCH_WHAT_BYTES];
+    int64_t traffic[3] = {0, 0, 0};
+    double model_seconds = 0.0;
+    if (comm_native_available(c->comm)) { /* before the first step, while nothing is under way */
+        WEFT_TRY(bench_time(c->comm, &mpi, NULL, repeats, &native));
     }
-    WEFT_TRY(check(c, options));
-    WEFT_TRY(measure_bare(c, repeats, &result->time));
-    if (comm_size(s->comm) > 1) {
-        WEFT_TRY(sync_predict(s->sync, sync_running(s->sync), &c->model_seconds));
+    WEFT_TRY(check(c));
+    const int64_t first = c->steps;
+    add_traffic(c, -1, traffic);
+    WEFT_TRY(bench_time(c->comm, &bare, NULL, repeats, &result.time));
+    add_traffic(c, 1, traffic);
+    WEFT_TRY(comm_allreduce(c->comm, traffic, 2, WEFT_DTYPE_I64, COMM_MAX));
+    if (comm_size(c->comm) > 1) {
+        WEFT_TRY(sync_predict(c->sync, sync_running(c->sync), &model_seconds));
     }
-    result->error = c->worst;
-    return measure_overlap(c, repeats, result->time.seconds.median);
-}
-
-static weft_status add_row(comm_bench *bench, const mode_case *c, bench_result *result)
-{
-    char what[200];
-    bench_comm_name(what, c->at);
-    bench_judge(&bench->run, what, result);
-    const double seconds = result->time.seconds.median, alone = c->overlap.other.median;
-    const double exposed = result->valid ? fmax(c->overlap.seconds.median - alone, 0.0) : (double)NAN;
-    return bench_add(
-        &bench->run,
-        &(sync_row){COMM_COMMON(bench, c->at, result), .algorithm = c->at->name,
-                    .ran = sync_mode_name(sync_running(c->step.sync)), .nodes = comm_get_layout(c->step.comm)->nodes,
-                    .mpi_seconds_median = c->mpi.seconds.median, .ratio = c->mpi.seconds.median / seconds,
-                    .model_seconds = c->model_seconds, .bytes_sent = c->traffic[0], .messages = c->traffic[1],
-                    .density = sync_get_figures(c->step.sync).density, .compute_seconds = alone,
-                    .exposed_seconds = exposed, .exposed_percent = 100.0 * exposed / seconds});
+    const int64_t steps = c->steps - first;
+    WEFT_TRY(calibrate(c, &alone, result.time.seconds.median));
+    WEFT_TRY(bench_time(c->comm, &together, &alone, repeats, &overlap));
+    WEFT_TRY(forward(c, 0));
+    result.error = c->worst;
+    bench_judge(&bench->run, bench_comm_name(what, c->at), &result);
+    const double seconds = result.time.seconds.median, computing = overlap.other.median;
+    const double exposed = result.valid ? fmax(overlap.seconds.median - computing, 0.0) : (double)NAN;
+    return bench_add(&bench->run,
+                     &(sync_row){COMM_COMMON(bench, c->at, &result), .algorithm = c->at->name,
+                                 .ran = sync_mode_name(sync_running(c->sync)), .nodes = comm_get_layout(c->comm)->nodes,
+                                 .mpi_seconds_median = native.seconds.median, .ratio = native.seconds.median / seconds,
+                                 .model_seconds = model_seconds, .bytes_sent = traffic[0] / steps,
+                                 .messages = traffic[1] / steps, .density = sync_get_figures(c->sync).density,
+                                 .compute_seconds = computing, .exposed_seconds = exposed,
+                                 .exposed_percent = 100.0 * exposed / seconds});
 }
 
 static weft_status run_case(comm_bench *bench, const comm_case *at)
 {
-    weft_comm *comm = bench->run.comm;
-    mode_case c = {.at = at};
-    bench_result result;
-    sync_options options = sync_options_of(bench->run.options, SYNC_SHARDS_SAMPLED);
-    options.mode = (sync_mode)at->number;
-    options.tracking = sync_tracking_of(&options, options.mode);
-    options.topk.select.threads = bench->run.context->placement.threads;
-    weft_status status = sync_step_open(comm, &options, at->count, &c.step);
+    mode_case c = {.at = at,
+                   .comm = bench->run.comm,
+                   .count = at->count,
+                   .options = sync_options_of(bench->run.options, SYNC_SHARDS_SAMPLED)};
+    c.options.mode = (sync_mode)at->number;
+    c.options.tracking = sync_tracking_of(&c.options, c.options.mode);
+    c.options.topk.select.threads = bench->run.context->placement.threads;
+    weft_status status = open_case(&c);
     if (status == WEFT_OK) {
-        WEFT_TRY_GOTO(measure(&c, &options, bench->run.repeats, &result), status, done);
-        WEFT_TRY_GOTO(add_row(bench, &c, &result), status, done);
-        WEFT_TRY_GOTO(sync_finish(c.step.sync), status, done);
+        status = measure(bench, &c);
+        status = status == WEFT_OK ? sync_finish(c.sync) : status;
     } else {
         status = bench_comm_skip(bench, at, status, "does not run on these nodes or with these options");
     }
-done:
-    if (status == WEFT_OK || comm_size(comm) == 1) {
-        sync_step_close(&c.step); /* after a failure the job ends, and other ranks may not come to meet */
+    if (status == WEFT_OK || comm_size(c.comm) == 1) {
+        close_case(&c); /* after a failure the job ends, and other ranks may not come to meet */
     }
     return status;
 }

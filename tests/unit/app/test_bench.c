@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/bench/bench_check.h"
+#include "app/bench/bench.h"
 #include "app/bench/bench_comm.h"
 #include "app/gnn/bench/bench_spmm.h"
 #include "io/json.h"

@@ -5,17 +5,13 @@
  *      weft bench dense --model resnet-50 --batch-size 32 --precision bf16 --thread-counts 1,2
  *
  * A row a number of threads, shape of layers (`layers` of them have it, `layer` is the first) and pass, with the rate
- * beside the pass's own peak and, for float32, beside a large square product. The peak of a pass is the best rate at
- * which its own primitive was seen alone: the fastest repetition of all, with the whole batch, and with an image a
- * thread, whose operands stay in the caches where they fit. The last
- * row is the whole step: the operations of its convolutions and linear layers over the time of everything in it. Its
- * peak is the rate of a step that ran each of them at its own peak and nothing else, so percent_of_peak tells how much
- * of a step convolutions at their best would take. Each result is checked before its rate is printed
- * (app/dense/bench/dense_check.c); a wrong one gets no rate, the step neither, and the command ends with exit code 70.
+ * beside the pass's own peak and, for float32, beside a large square product. The peak is the fastest repetition of
+ * all, with the whole batch, and with an image a thread, whose operands stay in the caches where they fit. The last row is
+ * the whole step: the operations of its convolutions and linear layers over the time of everything in it. Its peak is
+ * the rate of a step that ran each of them at its own peak and nothing else.
  */
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "app/dense/bench/bench_dense.h"
@@ -25,101 +21,66 @@
 #include "dense/engine/dense_model.h"
 #include "dense/net/zoo.h"
 
-enum { SHAPE_BYTES = 128 };
-
 /* clang-format off */
 #define DENSE_HEAD(C)                                                                                                  \
     C(TEXT, bench, true) C(TEXT, backend, true) C(TEXT, network, true) C(INT, batch, true) C(TEXT, precision, true)    \
     C(INT, warmup, true) C(INT, repeats, true)
-/* clang-format on */
-TABLE_ROW(dense_head, DENSE_HEAD);
-
-/* clang-format off */
 #define DENSE_ROW(C)                                                                                                   \
     C(TEXT, layer, true) C(INT, layers, true) C(TEXT, shape, true) C(TEXT, pass, true) C(INT, threads, true)           \
     C(INT, images, false) BENCH_SECONDS(C) C(REAL, gflop, false) C(REAL, gflop_per_s, true)                            \
     C(REAL, peak_gflop_per_s, true) C(REAL, percent_of_peak, true) C(REAL, gemm_flop_per_s, false)                     \
     C(REAL, percent_of_gemm, true) C(REAL, error, false) C(VALID, valid, true)
 /* clang-format on */
+TABLE_ROW(dense_head, DENSE_HEAD);
 TABLE_ROW(dense_row, DENSE_ROW);
 
-/* Layers of one shape. */
-typedef struct dense_layers {
-    const char *first; /* its name */
-    int count;
-    char text[SHAPE_BYTES]; /* of the shape: what is alike reads alike */
-    hal_conv_shape shape;   /* a linear layer is a convolution of images of one pixel */
-    bool linear;
-} dense_layers;
-
-/* Over the passes of all layers so far. */
-typedef struct dense_sums {
-    double flops, seconds_at_peak;
-    bool valid;
-} dense_sums;
-
-typedef struct dense_bench {
-    bench_run run;
-    network net;
-    unit_list list;
-    dense_layers *layers; /* [kinds] */
-    int kinds;
-    dense_layers all; /* the whole step */
-    int64_t images;
-    dense_config config;
-} dense_bench;
-
 /* ---- the network --------------------------------------------------------------------------------------------- */
-static void append(char text[SHAPE_BYTES], const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-static void append(char text[SHAPE_BYTES], const char *format, ...)
+static void print_pair(FILE *out, const char *name, int64_t row, int64_t col, int64_t usual)
 {
-    const size_t used = strlen(text);
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text + used, SHAPE_BYTES - used, format, args);
-    va_end(args);
-}
-
-static void append_pair(char text[SHAPE_BYTES], const char *name, const int64_t pair[2], int64_t usual)
-{
-    if (pair[0] != pair[1]) {
-        append(text, " %s %" PRId64 "x%" PRId64, name, pair[0], pair[1]);
-    } else if (pair[0] != usual) {
-        append(text, " %s %" PRId64, name, pair[0]);
+    if (row != col) {
+        fprintf(out, " %s %" PRId64 "x%" PRId64, name, row, col);
+    } else if (row != usual) {
+        fprintf(out, " %s %" PRId64, name, row);
     }
 }
 
-/* "56x56x64 to 64 kernel 3 pad 1 relu": all that tells one convolution from another; the usual is left out. */
-static void describe(const hal_conv_shape *s, char text[SHAPE_BYTES])
+/* "56x56x64 to 64 kernel 3 pad 1 relu": all that tells one convolution from another; the usual is left out. text: has
+ * zeros. */
+static weft_status describe(const hal_conv_shape *s, char text[DENSE_SHAPE_BYTES])
 {
-    snprintf(text, SHAPE_BYTES, "%" PRId64 "x%" PRId64 "x%" PRId64 " to %" PRId64, s->height, s->width, s->in, s->out);
-    append_pair(text, "kernel", s->kernel, 1);
-    append_pair(text, "stride", s->stride, 1);
-    append_pair(text, "pad", (int64_t[]){s->pad[0][0], s->pad[1][0]}, 0);
-    append_pair(text, "dilation", s->dilation, 1);
-    append_pair(text, "groups", (int64_t[]){s->groups, s->groups}, 1);
-    append(text, "%s%s", s->bias ? " bias" : "", s->relu ? " relu" : "");
+    FILE *out = fmemopen(text, DENSE_SHAPE_BYTES - 1, "w");
+    WEFT_CHECK(out != NULL, WEFT_ERR_RESOURCE, "no memory for the text of a shape");
+    fprintf(out, "%" PRId64 "x%" PRId64 "x%" PRId64 " to %" PRId64, s->height, s->width, s->in, s->out);
+    print_pair(out, "kernel", s->kernel[0], s->kernel[1], 1);
+    print_pair(out, "stride", s->stride[0], s->stride[1], 1);
+    print_pair(out, "pad", s->pad[0][0], s->pad[1][0], 0);
+    print_pair(out, "dilation", s->dilation[0], s->dilation[1], 1);
+    print_pair(out, "groups", s->groups, s->groups, 1);
+    fprintf(out, "%s%s", s->bias ? " bias" : "", s->relu ? " relu" : "");
+    fclose(out);
+    return WEFT_OK;
 }
 
-static void add_layer(dense_bench *b, const unit *u)
+static weft_status add_layer(dense_bench *b, const unit *u)
 {
     dense_layers *added = &b->layers[b->kinds];
     const bool linear = u->kind == UNIT_LINEAR;
     added->linear = linear;
     added->shape = dense_conv_shape(&b->config, &b->list, u, linear ? WEFT_DTYPE_F32 : b->config.values);
-    describe(&added->shape, added->text);
+    WEFT_TRY(describe(&added->shape, added->text));
     for (int i = 0; i < b->kinds; ++i) {
         dense_layers *seen = &b->layers[i];
         if (strcmp(seen->text, added->text) == 0 && seen->linear == linear &&
             seen->shape.backward_data == added->shape.backward_data) {
             seen->count += 1;
-            return;
+            return WEFT_OK;
         }
     }
     added->first = u->layer->name;
     added->count = 1;
     b->kinds += 1;
+    return WEFT_OK;
 }
 
 static weft_status find_layers(dense_bench *b)
@@ -138,7 +99,7 @@ static weft_status find_layers(dense_bench *b)
     for (int i = 0; i < b->list.units; ++i) {
         const unit_kind kind = b->list.unit[i].kind;
         if (kind == UNIT_CONV || kind == UNIT_LINEAR) {
-            add_layer(b, &b->list.unit[i]);
+            WEFT_TRY(add_layer(b, &b->list.unit[i]));
             b->all.count += 1;
         }
     }
@@ -146,62 +107,35 @@ static weft_status find_layers(dense_bench *b)
 }
 
 /* ---- the table ----------------------------------------------------------------------------------------------- */
-static weft_status add_row(dense_bench *b, const dense_layers *layers, const char *pass, double flops, double best,
-                           const bench_result *r)
+weft_status bench_dense_add(dense_bench *b, const dense_layers *layers, const char *pass, double flops, double peak,
+                            const bench_result *result)
 {
     /* Products of bfloat16 have no such limit. */
     const double gemm = layers->shape.dtype == WEFT_DTYPE_F32 ? b->run.team->limits.gemm : (double)NAN;
-    const double rate = flops / r->time.seconds.median;
-    const double peak = r->valid ? best : (double)NAN;
-    return bench_add(&b->run, &(dense_row){.layer = layers->first,
-                                           .layers = layers->count,
-                                           .shape = layers->text,
-                                           .pass = pass,
-                                           .threads = b->run.team->place.threads,
-                                           .images = b->images,
-                                           BENCH_TIMES(r->time.seconds),
-                                           .gflop = flops * 1e-9,
-                                           .gflop_per_s = rate * 1e-9,
-                                           .peak_gflop_per_s = peak * 1e-9,
-                                           .percent_of_peak = 100.0 * rate / peak,
-                                           .gemm_flop_per_s = gemm,
-                                           .percent_of_gemm = 100.0 * rate / gemm,
-                                           .error = r->error,
-                                           .valid = r->valid});
-}
-
-static weft_status run_layers(dense_bench *b, const dense_layers *layers, dense_sums *sums)
-{
-    const int threads = b->run.team->hal->threads;
-    const double flops = bench_dense_flops(&layers->shape, b->images);
-    dense_case c = {.hal = b->run.team->hal, .shape = layers->shape, .batch = b->images};
-    bench_result result[DENSE_PASSES];
-    double peak[DENSE_PASSES];
-    WEFT_TRY(
-        bench_dense_case(&b->run, layers->first, &c, layers->linear, threads < b->images ? threads : 0, result, peak));
-    for (int pass = 0; pass < DENSE_PASSES; ++pass) {
-        if (result[pass].time.seconds.count > 0) {
-            sums->flops += layers->count * flops;
-            sums->seconds_at_peak += layers->count * flops / peak[pass];
-            sums->valid = sums->valid && result[pass].valid;
-            WEFT_TRY(add_row(b, layers, dense_pass_names[pass], flops, peak[pass], &result[pass]));
-        }
-    }
-    return WEFT_OK;
+    const double rate = flops / result->time.seconds.median;
+    b->flops += layers->count * flops;
+    b->seconds_at_peak += layers->count * flops / peak;
+    b->valid = b->valid && result->valid;
+    peak = result->valid ? peak : (double)NAN;
+    return bench_add(&b->run, &(dense_row){BENCH_RESULT(result), .layer = layers->first, .layers = layers->count,
+                                           .shape = layers->text, .pass = pass, .threads = b->run.team->place.threads,
+                                           .images = b->images, .gflop = flops * 1e-9, .gflop_per_s = rate * 1e-9,
+                                           .peak_gflop_per_s = peak * 1e-9, .percent_of_peak = 100.0 * rate / peak,
+                                           .gemm_flop_per_s = gemm, .percent_of_gemm = 100.0 * rate / gemm});
 }
 
 /* A step whose layers are right is wrong where its loss is no number. */
-static weft_status run_step(dense_bench *b, const dense_sums *sums)
+static weft_status run_step(dense_bench *b)
 {
     bench_result result;
-    char what[200];
+    char what[BENCH_WHAT_BYTES];
     double loss = 0.0;
-    WEFT_TRY(bench_dense_step(&b->run, &b->config, &result.time, &loss));
-    result.error = sums->valid && isfinite(loss) ? 0.0 : (double)INFINITY;
+    WEFT_TRY(bench_dense_step(b, &result.time, &loss));
+    result.error = b->valid && isfinite(loss) ? 0.0 : (double)INFINITY;
     snprintf(what, sizeof what, "step of %s", b->net.name);
     bench_judge(&b->run, what, &result);
     result.error = (double)NAN; /* there is no such figure */
-    return add_row(b, &b->all, "step", sums->flops, sums->flops / sums->seconds_at_peak, &result);
+    return bench_dense_add(b, &b->all, "step", b->flops, b->flops / b->seconds_at_peak, &result);
 }
 
 static weft_status check_memory(const dense_bench *b)
@@ -222,15 +156,16 @@ static weft_status measure(bench_run *run)
 {
     dense_bench *b = (dense_bench *)run;
     const weft_hal *hal = run->team->hal;
-    dense_sums sums = {.valid = true};
     const char *word = option_value_text(run->options, OPT_PRECISION);
     WEFT_CHECK(precision_is_native(hal, b->config.values), WEFT_ERR_UNSUPPORTED,
                "%s %s: backend %s on this processor has no products of %s", FLAG_PRECISION, word, hal->name, word);
     WEFT_TRY(check_memory(b));
+    b->flops = b->seconds_at_peak = 0.0;
+    b->valid = true;
     for (int i = 0; i < b->kinds; ++i) {
-        WEFT_TRY(run_layers(b, &b->layers[i], &sums));
+        WEFT_TRY(bench_dense_layers(b, &b->layers[i]));
     }
-    return run_step(b, &sums);
+    return run_step(b);
 }
 
 static weft_status begin(bench_run *run)

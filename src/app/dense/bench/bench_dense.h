@@ -10,7 +10,7 @@
 #ifndef WEFT_APP_DENSE_BENCH_BENCH_DENSE_H
 #define WEFT_APP_DENSE_BENCH_BENCH_DENSE_H
 
-#include "app/bench/bench_run.h"
+#include "app/bench/bench.h"
 #include "dense/engine/dense_model.h"
 
 typedef enum dense_pass { DENSE_FORWARD, DENSE_BACKWARD_DATA, DENSE_BACKWARD_WEIGHTS, DENSE_PASSES } dense_pass;
@@ -18,6 +18,30 @@ typedef enum dense_pass { DENSE_FORWARD, DENSE_BACKWARD_DATA, DENSE_BACKWARD_WEI
 /* Operands of a layer; those before Y are inputs, which are filled and kept on the host too. x, dx: [images * pixels,
  * in]; y, dy: [images * pixels, out]; weights: [out, terms]; bias: [1, out], empty without one. */
 enum { X, WEIGHT, BIAS, DY, Y, DX, DWEIGHT, DBIAS, OPERANDS };
+
+enum { DENSE_SHAPE_BYTES = 128 };
+
+/* Layers of one shape. */
+typedef struct dense_layers {
+    const char *first; /* its name */
+    int count;
+    char text[DENSE_SHAPE_BYTES]; /* of the shape: what is alike reads alike */
+    hal_conv_shape shape;         /* a linear layer is a convolution of images of one pixel */
+    bool linear;
+} dense_layers;
+
+typedef struct dense_bench {
+    bench_run run;
+    network net;
+    unit_list list;
+    dense_layers *layers; /* [kinds] */
+    int kinds;
+    dense_layers all; /* the whole step */
+    int64_t images;
+    dense_config config;
+    double flops, seconds_at_peak; /* of the passes of all layers so far, with a team */
+    bool valid;                    /* they are */
+} dense_bench;
 
 /* A layer whose passes are measured. */
 typedef struct dense_case {
@@ -33,21 +57,18 @@ typedef struct dense_case {
     void *given; /* room for the result of a pass, in its type */
 } dense_case;
 
-/* Measures the passes of a layer. [out] time: of the whole batch; time.seconds.count 0: the network does without the
- * pass. [out] peak: operations a second of the fastest repetition, with the whole batch, or with `few` images (0: not
- * measured). name: of the layer, in messages. */
-weft_status bench_dense_case(bench_run *run, const char *name, dense_case *c, bool linear, int64_t few,
-                             bench_result result[DENSE_PASSES], double peak[DENSE_PASSES]);
-/* Operations of a pass. */
-double bench_dense_flops(const hal_conv_shape *shape, int64_t images);
+/* Adds a row. peak: the most operations a second at which the pass was seen. */
+weft_status bench_dense_add(dense_bench *b, const dense_layers *layers, const char *pass, double flops, double peak,
+                            const bench_result *result);
+/* Measures the passes of layers of a shape and adds their rows. */
+weft_status bench_dense_layers(dense_bench *b, const dense_layers *layers);
 /* Computes an element of the result of c->pass again (bench_case.element). */
 bench_sum bench_dense_element(const void *self, int64_t at);
 
-/* Measures training steps of a network on one batch (forward, loss, backward, update by SGD) in one process. config:
- * for training, with one number of images. [out] loss: of the last step; not a number if something is wrong. */
-weft_status bench_dense_step(bench_run *run, const dense_config *config, bench_pair *time, double *loss);
+/* Measures training steps of the network on one batch (forward, loss, backward, update by SGD) in one process. [out]
+ * loss: of the last step; not a number if something is wrong. */
+weft_status bench_dense_step(dense_bench *b, bench_pair *time, double *loss);
 
-extern const char *const dense_pass_names[DENSE_PASSES];
 extern const bench_kind bench_dense;
 
 #endif

@@ -1,9 +1,5 @@
-/*
- * app/dense/bench/dense_case.c: measuring the passes of one layer of `weft bench dense`; see
- * app/dense/bench/bench_dense.h.
- *
- * Memory: x, y and their gradients on host and device, and three times the weights.
- */
+/* app/dense/bench/dense_case.c: measuring the passes of one layer; see app/dense/bench/bench_dense.h. Memory: x, y and
+ * their gradients on host and device, and three times the weights. */
 #include <assert.h>
 
 #include "app/dense/bench/bench_dense.h"
@@ -11,8 +7,6 @@
 #include "base/half.h"
 
 enum { SAMPLES = 48 };
-
-const char *const dense_pass_names[DENSE_PASSES] = {"forward", "data", "weights"};
 
 /* Values in [-1, 1) that bfloat16 holds, the same on every machine. */
 static weft_status fill(weft_tensor *t, int salt, float *values)
@@ -140,52 +134,54 @@ static weft_status run_once(void *self)
 
 /* ---- a pass ---- */
 
-double bench_dense_flops(const hal_conv_shape *s, int64_t images)
+static double flops_of(const hal_conv_shape *s, int64_t images)
 {
     int64_t extent[2];
     hal_conv_extent(s, extent);
     return 2.0 * (double)images * (double)(extent[0] * extent[1]) * (double)s->out * (double)hal_conv_terms(s);
 }
 
-/* The whole batch last: that is what is checked. */
-static weft_status measure(bench_run *run, const char *name, dense_case *c, int64_t few, bench_result *result,
-                           double *peak)
+/* The whole batch last: that is what is checked. few: images of the small batch, one a thread; 0: there is none. */
+static weft_status measure(dense_bench *b, const dense_layers *layers, dense_case *c, int64_t few)
 {
+    static const char *const names[DENSE_PASSES] = {"forward", "data", "weights"};
     static const int given[DENSE_PASSES] = {Y, DX, DWEIGHT};
-    const double flops = bench_dense_flops(&c->shape, c->batch);
+    const double flops = flops_of(&c->shape, c->batch);
     const weft_tensor *to = &c->t[given[c->pass]];
+    const int64_t elements = to->rows * to->cols;
     bench_case whole = {.side = {run_once, c, NULL},
                         .result = to,
                         .host = c->given,
-                        .samples = SAMPLES < to->rows * to->cols ? SAMPLES : to->rows * to->cols,
-                        .elements = to->rows * to->cols,
+                        .samples = SAMPLES < elements ? SAMPLES : elements,
+                        .elements = elements,
                         .element = bench_dense_element,
                         .flops = c->shape.dtype == WEFT_DTYPE_F32 ? flops : 0.0};
-    snprintf(whole.what, sizeof whole.what, "%s of %s", dense_pass_names[c->pass], name);
-    *peak = 0.0;
+    bench_result result;
+    double peak = 0.0;
+    snprintf(whole.what, sizeof whole.what, "%s of %s", names[c->pass], layers->first);
     if (few > 0) {
         bench_pair time;
         c->images = few;
-        WEFT_TRY(bench_time(NULL, &whole.side, NULL, run->repeats, &time));
-        *peak = bench_dense_flops(&c->shape, few) / time.seconds.least;
+        WEFT_TRY(bench_time(NULL, &whole.side, NULL, b->run.repeats, &time));
+        peak = flops_of(&c->shape, few) / time.seconds.least;
     }
     c->images = c->batch;
-    WEFT_TRY(bench_measure(run, &whole, result));
-    *peak = fmax(*peak, flops / result->time.seconds.least);
-    return WEFT_OK;
+    WEFT_TRY(bench_measure(&b->run, &whole, &result));
+    peak = fmax(peak, flops / result.time.seconds.least);
+    return bench_dense_add(b, layers, names[c->pass], flops, peak, &result);
 }
 
-weft_status bench_dense_case(bench_run *run, const char *name, dense_case *c, bool linear, int64_t few,
-                             bench_result result[DENSE_PASSES], double peak[DENSE_PASSES])
+weft_status bench_dense_layers(dense_bench *b, const dense_layers *layers)
 {
-    weft_status status = open_case(c, linear, few);
+    dense_case c = {.hal = b->run.team->hal, .shape = layers->shape, .batch = b->images};
+    const int64_t few = c.hal->threads < c.batch ? c.hal->threads : 0;
+    weft_status status = open_case(&c, layers->linear, few);
     for (int pass = 0; pass < DENSE_PASSES && status == WEFT_OK; ++pass) {
-        result[pass] = (bench_result){.valid = false};
-        c->pass = (dense_pass)pass;
-        if (c->pass != DENSE_BACKWARD_DATA || c->shape.backward_data) {
-            status = measure(run, name, c, few, &result[pass], &peak[pass]);
+        c.pass = (dense_pass)pass;
+        if (c.pass != DENSE_BACKWARD_DATA || c.shape.backward_data) { /* the network does without it at its input */
+            status = measure(b, layers, &c, few);
         }
     }
-    close_case(c);
+    close_case(&c);
     return status;
 }

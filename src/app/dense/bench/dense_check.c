@@ -3,9 +3,9 @@
  *
  * An element of a result is computed again as the definition says, in double precision. A convolution joins x[n, p, i],
  * weight[o, i, k] and y[n, q, o] wherever element k of the kernel meets pixel p from place q; each pass sums products
- * of two of them over all that the third leaves open. Beside the roundings of a sum in float32
- * (app/bench/bench_check.h), a result that is stored in 16 bits may be off by one rounding of that type more. Products
- * of sums that were rounded to that type themselves are off by FACTORS roundings of one term, sqrt(k) times.
+ * of two of them over all that the third leaves open. Beside the roundings of a sum in float32, a result that is stored
+ * in 16 bits may be off by one rounding of that type more. Products of sums that were rounded to that type themselves
+ * are off by FACTORS roundings of one term, sqrt(k) times.
  */
 #include <assert.h>
 
@@ -14,15 +14,43 @@
 
 enum { FACTORS = 6 };
 
-typedef struct span {
-    int64_t first, count;
-} span;
-
-/* What a sum runs over: images, places of y, elements of the kernel, channels of y and of x. */
+/* What a sum runs over; a count of 1 fixes an index. */
+enum { N, Q, K, O, I, INDICES }; /* images, places of y, elements of the kernel, channels of y and of x */
 typedef struct terms {
-    span n, q, k, o, i;
+    int64_t first[INDICES], count[INDICES];
     int64_t p; /* the only pixel of x; -1: any */
 } terms;
+
+static void fix(terms *t, int index, int64_t first, int64_t count)
+{
+    t->first[index] = first;
+    t->count[index] = count;
+}
+
+/* The terms of element `at` of y, dx or dweight. */
+static terms terms_of(const dense_case *c, int64_t places, int64_t at)
+{
+    const hal_conv_shape *s = &c->shape;
+    const int64_t in = s->in / s->groups, out = s->out / s->groups; /* channels of a group */
+    const int64_t taps = s->kernel[0] * s->kernel[1], pixels = s->height * s->width;
+    const bool data = c->pass == DENSE_BACKWARD_DATA;
+    terms t = {.count = {c->batch, places, taps, 1, 1}, .p = data ? at / s->in % pixels : -1};
+    if (c->pass == DENSE_BACKWARD_WEIGHTS) {
+        fix(&t, K, at % taps, 1);
+        fix(&t, O, at / (in * taps), 1);
+        fix(&t, I, t.first[O] / out * in + at / taps % in, 1);
+    } else if (data) {
+        fix(&t, N, at / s->in / pixels, 1);
+        fix(&t, I, at % s->in, 1);
+        fix(&t, O, t.first[I] / in * out, out);
+    } else {
+        fix(&t, N, at / s->out / places, 1);
+        fix(&t, Q, at / s->out % places, 1);
+        fix(&t, O, at % s->out, 1);
+        fix(&t, I, t.first[O] / out * in, in);
+    }
+    return t;
+}
 
 /* The pixel that element k of the kernel meets from place q; -1: padding. */
 static int64_t pixel_of(const hal_conv_shape *s, int64_t columns, int64_t q, int64_t k)
@@ -32,67 +60,28 @@ static int64_t pixel_of(const hal_conv_shape *s, int64_t columns, int64_t q, int
     return row >= 0 && row < s->height && col >= 0 && col < s->width ? row * s->width + col : -1;
 }
 
-/* The terms of element `at` of y, dx or dweight. */
-static terms terms_of(const dense_case *c, int64_t places, int64_t at)
-{
-    const hal_conv_shape *s = &c->shape;
-    const int64_t in = s->in / s->groups, out = s->out / s->groups; /* channels of a group */
-    const int64_t taps = s->kernel[0] * s->kernel[1], pixels = s->height * s->width;
-    terms t = {.n = {0, c->batch}, .q = {0, places}, .k = {0, taps}, .p = -1};
-    switch (c->pass) {
-    case DENSE_FORWARD:
-        t.n = (span){at / s->out / places, 1};
-        t.q = (span){at / s->out % places, 1};
-        t.o = (span){at % s->out, 1};
-        t.i = (span){t.o.first / out * in, in};
-        break;
-    case DENSE_BACKWARD_DATA:
-        t.n = (span){at / s->in / pixels, 1};
-        t.p = at / s->in % pixels;
-        t.i = (span){at % s->in, 1};
-        t.o = (span){t.i.first / in * out, out};
-        break;
-    default:
-        t.k = (span){at % taps, 1};
-        t.o = (span){at / (in * taps), 1};
-        t.i = (span){t.o.first / out * in + at / taps % in, 1};
-        break;
-    }
-    return t;
-}
-
-/* Adds the terms where element k of the kernel meets pixel p from place q, in image n. */
-static void add_meeting(const dense_case *c, const terms *t, const int64_t row_of_x, int64_t row_of_y, int64_t k,
-                        bench_sum *sum)
-{
-    const hal_conv_shape *s = &c->shape;
-    const int64_t taps = s->kernel[0] * s->kernel[1], in = s->in / s->groups;
-    for (int64_t o = t->o.first; o < t->o.first + t->o.count; ++o) {
-        for (int64_t i = t->i.first; i < t->i.first + t->i.count; ++i) {
-            const double x = (double)c->host[X][row_of_x * s->in + i], dy = (double)c->host[DY][row_of_y * s->out + o];
-            const double weight = (double)c->host[WEIGHT][(o * in + i % in) * taps + k];
-            bench_sum_add(sum, c->pass == DENSE_BACKWARD_DATA ? dy : x,
-                          c->pass == DENSE_BACKWARD_WEIGHTS ? dy : weight);
-        }
-    }
-}
-
 static bench_sum sum_of(const dense_case *c, int64_t at)
 {
     const hal_conv_shape *s = &c->shape;
+    const int64_t in = s->in / s->groups, taps = s->kernel[0] * s->kernel[1];
     int64_t extent[2];
     bench_sum sum = {.terms = 0};
     hal_conv_extent(s, extent);
-    const int64_t places = extent[0] * extent[1];
-    const terms t = terms_of(c, places, at);
-    for (int64_t n = t.n.first; n < t.n.first + t.n.count; ++n) {
-        for (int64_t q = t.q.first; q < t.q.first + t.q.count; ++q) {
-            for (int64_t k = t.k.first; k < t.k.first + t.k.count; ++k) {
-                const int64_t p = pixel_of(s, extent[1], q, k);
-                if (p >= 0 && (t.p < 0 || p == t.p)) {
-                    add_meeting(c, &t, n * s->height * s->width + p, n * places + q, k, &sum);
-                }
-            }
+    const terms t = terms_of(c, extent[0] * extent[1], at);
+    for (int64_t meeting = 0; meeting < t.count[N] * t.count[Q] * t.count[K]; ++meeting) {
+        const int64_t n = t.first[N] + meeting / t.count[K] / t.count[Q];
+        const int64_t q = t.first[Q] + meeting / t.count[K] % t.count[Q];
+        const int64_t k = t.first[K] + meeting % t.count[K], p = pixel_of(s, extent[1], q, k);
+        if (p < 0 || (t.p >= 0 && p != t.p)) {
+            continue;
+        }
+        const float *x = c->host[X] + (n * s->height * s->width + p) * s->in;
+        const float *dy = c->host[DY] + (n * extent[0] * extent[1] + q) * s->out;
+        for (int64_t j = 0; j < t.count[O] * t.count[I]; ++j) {
+            const int64_t o = t.first[O] + j / t.count[I], i = t.first[I] + j % t.count[I];
+            const double weight = (double)c->host[WEIGHT][(o * in + i % in) * taps + k];
+            bench_sum_add(&sum, (double)(c->pass == DENSE_BACKWARD_DATA ? dy[o] : x[i]),
+                          c->pass == DENSE_BACKWARD_WEIGHTS ? (double)dy[o] : weight);
         }
     }
     return sum;

@@ -73,11 +73,12 @@ static weft_status one_step(void *self)
     return replica_update(&s->replica);
 }
 
-weft_status bench_dense_step(bench_run *run, const dense_config *config, bench_pair *time, double *loss)
+weft_status bench_dense_step(dense_bench *b, bench_pair *time, double *loss)
 {
-    dense_step s = {.hal = run->team->hal, .net = config->net, .images = config->images[0]};
-    weft_status status = open_step(&s, config);
-    status = status == WEFT_OK ? bench_time(NULL, &(bench_side){one_step, &s, NULL}, NULL, run->repeats, time) : status;
+    dense_step s = {.hal = b->run.team->hal, .net = &b->net, .images = b->images};
+    weft_status status = open_step(&s, &b->config);
+    status =
+        status == WEFT_OK ? bench_time(NULL, &(bench_side){one_step, &s, NULL}, NULL, b->run.repeats, time) : status;
     *loss = s.lost / (double)s.images;
     close_step(&s);
     return status;

@@ -3,14 +3,9 @@
  *
  *      weft bench spmm --data reddit.weft,synth:arxiv --thread-counts 1,2,4 --dims 64,256 --forms all
  *
- * Lists make a matrix: a row a graph, number of threads, vertex order, form and width, with median and quartiles of
- * the repetitions after a warm-up, edge elements a second (E * d / t), the share of the limit that the measured levels
- * of memory set (spmm_case.c), the least memory traffic as a share of the triad's bandwidth, and the operations as a
- * share of a large product's (app/setup/machine_limits.h). Every result is checked against sums in double precision
- * first; a wrong one gets no rate and the command ends with exit code 70.
- *
- * --reorder cluster measures the library's vertex order, once with operands that live in it and once gathering them
- * from the given order and back; auto does so when the rows form is chosen for a large graph in its given order.
+ * A row a graph, number of threads, vertex order, form and width: edge elements a second (E * d / t) and shares of
+ * limits (spmm_case.c). --reorder cluster measures the library's vertex order, once with operands that live in it and
+ * once gathering them from the given order and back; auto does so for graphs that training clusters.
  */
 #include <inttypes.h>
 #include <math.h>

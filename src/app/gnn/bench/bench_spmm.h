@@ -2,8 +2,7 @@
 #ifndef WEFT_APP_GNN_BENCH_BENCH_SPMM_H
 #define WEFT_APP_GNN_BENCH_BENCH_SPMM_H
 
-#include "app/bench/bench_list.h"
-#include "app/bench/bench_run.h"
+#include "app/bench/bench.h"
 #include "base/file.h"
 #include "graph/graph.h"
 

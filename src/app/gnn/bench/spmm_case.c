@@ -1,9 +1,6 @@
 /*
- * app/gnn/bench/spmm_case.c: measuring one form of aggregation: operands, repetitions, and the check without which no
- * rate is printed.
- *
- * The check recomputes sampled rows (evenly spread, and the longest) from the given CSR in double precision
- * (app/bench/bench_check.h): a whole product there would take minutes.
+ * app/gnn/bench/spmm_case.c: measuring one form of aggregation. The check recomputes sampled rows (evenly spread, and
+ * the longest) from the given CSR: a whole product in double precision would take minutes.
  *
  * The limit is what must move at least, by the measured rate of the level of memory that it sits in
  * (machine/stream.h), and the slower of two levels:
@@ -12,12 +9,9 @@
  *         edges that come out of a smaller set, that set's
  *   far   the rows of x that come from beyond those sets, the prepared matrix and out once, and where operands are
  *         moved the moves: the rate at which the threads read as much as x, out and the matrix are together
- * What random rows of the near set would take, as long as those that the form reads out of it, is told beside it: what
- * the order of the edges leaves to a kernel. Sums that a form keeps between its blocks are its own affair and not
- * counted. A last-level cache that holds some of what is far makes more than 100 % possible.
- *
- * Least memory traffic, for the share of the triad's bandwidth: the prepared matrix once, x read once, out written
- * once.
+ * percent_of_rows has random rows of the near set, as long as those that the form reads: what the order of the edges
+ * leaves to a kernel. Sums that a form keeps between its blocks are not counted. A last-level cache that holds some of
+ * what is far makes more than 100 % possible.
  */
 #include <assert.h>
 #include <math.h>
@@ -169,7 +163,8 @@ static weft_status add_rates(const spmm_case *c, spmm_rates *rates)
     const double passes =
         fmin((double)info->bytes + dense_bytes(c), (double)stream_array_bytes(team->machine.l3_bytes, 1));
     const size_t line = row_in_set(c);
-    if (info->set_bytes == 0) {
+    if (info->set_bytes == 0) { /* the backend knows no levels */
+        *rates = (spmm_rates){.near = (double)NAN, .far = (double)NAN, .near_rows = (double)NAN};
         return WEFT_OK;
     }
     if (info->tile_bytes > 0) {
@@ -181,27 +176,18 @@ static weft_status add_rates(const spmm_case *c, spmm_rates *rates)
     return add_rate(&request, (size_t)(passes / team->place.threads), 0, &rates->far);
 }
 
-/* row: has its seconds, NaN of a wrong result, and the least traffic. Without rates the figures stay NaN. */
-static void set_limit(const spmm_case *c, const spmm_rates *rates, spmm_row *row)
+/* Seconds that a run takes at least, by each level, and with random rows of the near sets. bytes: the least traffic,
+ * which has each row of x once. */
+static void find_limits(const spmm_case *c, const spmm_rates *rates, double bytes, double *near, double *far,
+                        double *rows)
 {
     const hal_csr *csr = &c->matrix->csr;
     const double row_bytes = (double)c->d * sizeof(float);
     const double tile = rates->tile > 0.0 ? (double)c->info.tile_edges * row_bytes : 0.0;
-    const double near = (double)csr->offset[csr->rows] * row_bytes - tile;
-    if (rates->near <= 0.0 || rates->far <= 0.0) {
-        return;
-    }
-    /* Least traffic has each row of x once. */
-    const double far_seconds = (row->bytes_model + (double)(c->info.far_edges - csr->cols) * row_bytes) / rates->far;
-    const double near_seconds = near / rates->near + (tile > 0.0 ? tile / rates->tile : 0.0);
-    const double rows_seconds = near / rates->near_rows + (tile > 0.0 ? tile / rates->tile_rows : 0.0);
-    row->limit_seconds = fmax(near_seconds, far_seconds);
-    row->bound = near_seconds > far_seconds ? "near" : "far";
-    row->near_bytes_per_s = rates->near;
-    row->far_bytes_per_s = rates->far;
-    row->rows_bytes_per_s = rates->near_rows;
-    row->percent_of_limit = 100.0 * row->limit_seconds / row->seconds_median;
-    row->percent_of_rows = 100.0 * rows_seconds / row->seconds_median;
+    const double rest = (double)csr->offset[csr->rows] * row_bytes - tile;
+    *near = rest / rates->near + (tile > 0.0 ? tile / rates->tile : 0.0);
+    *far = (bytes + (double)(c->info.far_edges - csr->cols) * row_bytes) / rates->far;
+    *rows = rest / rates->near_rows + (tile > 0.0 ? tile / rates->tile_rows : 0.0);
 }
 
 /* ---- a row ---- */
@@ -225,44 +211,41 @@ static weft_status add_row(spmm_bench *bench, const spmm_case *c, hal_spmm_form 
                            const bench_result *result)
 {
     static const char *const same[] = {"graph", "threads", "d", "order", NULL};
-    static const double none = (double)NAN;
     const machine_limits *limits = &c->team->limits;
     const spmm_row *common = &bench->common;
-    const double seconds = result->time.seconds.median;
-    const double elements = (double)common->edges * (double)c->d;
+    const char *order = c->matrix->position == NULL ? "given" : c->move ? "cluster+move" : "cluster";
+    const double seconds = result->time.seconds.median, elements = (double)common->edges * (double)c->d;
     const double bytes = (double)c->info.bytes + (c->move ? 3.0 : 1.0) * dense_bytes(c);
+    double near = 0.0, far = 0.0, rows = 0.0;
     assert(c->d > 0 && common->edges == c->matrix->csr.offset[c->matrix->csr.rows]);
-    spmm_row row = {.graph = common->graph,
+    find_limits(c, rates, bytes, &near, &far, &rows);
+    const char *bound = isnan(near) ? "" : near > far ? "near" : "far";
+    spmm_row row = {BENCH_RESULT(result),
+                    .graph = common->graph,
                     .vertices = common->vertices,
                     .edges = common->edges,
                     .threads = c->team->place.threads,
                     .d = c->d,
-                    .order = c->matrix->position == NULL ? "given"
-                             : c->move                   ? "cluster+move"
-                                                         : "cluster",
+                    .order = order,
                     .wanted = form_names[wanted],
                     .form = form_names[c->info.form],
                     .block_cols = c->info.block_cols,
                     .prepared_bytes = (int64_t)c->info.bytes,
                     .build_seconds = c->info.build_seconds,
-                    BENCH_TIMES(result->time.seconds),
                     .gelem_per_s = elements / seconds * 1e-9,
                     .bytes_model = bytes,
                     .triad_bytes_per_s = limits->triad,
                     .percent_of_triad = 100.0 * bytes / seconds / limits->triad,
                     .set_bytes = (int64_t)c->info.set_bytes,
-                    .near_bytes_per_s = none,
-                    .far_bytes_per_s = none,
-                    .limit_seconds = none,
-                    .bound = "",
-                    .percent_of_limit = none,
-                    .rows_bytes_per_s = none,
-                    .percent_of_rows = none,
+                    .near_bytes_per_s = rates->near,
+                    .far_bytes_per_s = rates->far,
+                    .limit_seconds = fmax(near, far),
+                    .bound = bound,
+                    .percent_of_limit = 100.0 * fmax(near, far) / seconds,
+                    .rows_bytes_per_s = rates->near_rows,
+                    .percent_of_rows = 100.0 * rows / seconds,
                     .percent_of_gemm = 100.0 * 2.0 * elements / seconds / limits->gemm,
-                    .order_seconds = common->order_seconds,
-                    .error = result->error,
-                    .valid = result->valid};
-    set_limit(c, rates, &row);
+                    .order_seconds = common->order_seconds};
     row.of_best = seconds / table_grid_least(&bench->run.rows, &row, "seconds_median", same);
     tell_above(bench, &row);
     return bench_add(&bench->run, &row);
