@@ -36,7 +36,12 @@ struct comm_bench_op {
 
 extern const comm_bench_op bench_comm_allreduce, bench_comm_shares, bench_comm_sync, bench_comm_select;
 
-/* Values that the rows of all operations have. */
+/* Columns that the rows of most operations have, and values that the rows of all have. */
+/* clang-format off */
+#define COMM_SECONDS(C)                                                                                                \
+    C(INT, bytes, true) C(INT, ranks, false) C(INT, nodes, false) C(INT, n, false) C(REAL, seconds_median, true)       \
+    C(REAL, seconds_q1, true) C(REAL, seconds_q3, true) C(REAL, seconds_min, false)
+/* clang-format on */
 #define COMM_COMMON(bench, at, result)                                                                                 \
     BENCH_TIMES(result), .op = (bench)->op_name, .bytes = (at)->bytes, .ranks = comm_size((bench)->run.comm),          \
                          .seconds_min = (result)->time.seconds.least

@@ -95,7 +95,7 @@ static weft_status add_case(bench_run *run, gemm_case *g, int product, int64_t m
     const machine_limits *limits = &run->team->limits;
     const int64_t some = CHECKED_TERMS / (product == 1 ? m : product == 2 ? d : k);
     const int64_t checked = some < CHECKED_LEAST ? CHECKED_LEAST : some > CHECKED_MOST ? CHECKED_MOST : some;
-    bench_case c = {.side = {run_once, g},
+    bench_case c = {.side = {run_once, g, NULL},
                     .result = &g->matrix[2],
                     .host = g->host[2],
                     .elements = g->gemm.c.rows * g->gemm.c.cols,

@@ -27,17 +27,13 @@ enum { CHOICE_TRIES = 3 };
  * with auto last it is auto/best. bytes_sent, messages, shared_bytes: of one operation, of the busiest rank. */
 /* clang-format off */
 #define ALLREDUCE_ROW(C)                                                                                               \
-    C(TEXT, op, false) C(TEXT, algorithm, true) C(TEXT, ran, true) C(TEXT, wire, true) C(INT, bytes, true)             \
-    C(INT, ranks, false) C(INT, nodes, false) C(INT, n, false) C(REAL, seconds_median, true)                           \
-    C(REAL, seconds_q1, true) C(REAL, seconds_q3, true) C(REAL, seconds_min, false)                                    \
+    C(TEXT, op, false) C(TEXT, algorithm, true) C(TEXT, ran, true) C(TEXT, wire, true) COMM_SECONDS(C)                 \
     C(REAL, mpi_seconds_median, true) C(REAL, mpi_seconds_min, false) C(REAL, ratio, true) C(REAL, of_best, true)      \
     C(REAL, model_seconds, true) C(INT, bytes_sent, true) C(INT, messages, true) C(INT, shared_bytes, false)           \
     C(REAL, bus_gb_per_s, true) C(VALID, valid, true)
 #define SHARES_ROW(C)                                                                                                  \
-    C(TEXT, op, true) C(INT, bytes, true) C(INT, ranks, false) C(INT, nodes, false) C(INT, n, false)                   \
-    C(REAL, seconds_median, true) C(REAL, seconds_q1, true) C(REAL, seconds_q3, true) C(REAL, seconds_min, false)      \
-    C(REAL, model_seconds, true) C(INT, bytes_sent, true) C(INT, messages, true) C(INT, shared_bytes, true)            \
-    C(VALID, valid, true)
+    C(TEXT, op, true) COMM_SECONDS(C) C(REAL, model_seconds, true) C(INT, bytes_sent, true) C(INT, messages, true)     \
+    C(INT, shared_bytes, true) C(VALID, valid, true)
 /* clang-format on */
 TABLE_ROW(allreduce_row, ALLREDUCE_ROW);
 TABLE_ROW(shares_row, SHARES_ROW);
@@ -217,7 +213,7 @@ static weft_status choose_in_place(plan_case *c)
 static weft_status measure(comm_bench *bench, plan_case *c, bench_result *result)
 {
     const bool beside = c->mpi_recv != NULL;
-    bench_case timed = {.side = {run_plan, c}, .other = {beside ? run_mpi : NULL, c}, .check = check};
+    bench_case timed = {.side = {run_plan, c, NULL}, .other = {beside ? run_mpi : NULL, c, NULL}, .check = check};
     bench_comm_name(timed.what, c->at);
     WEFT_TRY(check(c, &c->worst));
     memset(c->buffer, 0, (size_t)c->at->bytes);

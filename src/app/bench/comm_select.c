@@ -181,7 +181,7 @@ static weft_status run_case(comm_bench *bench, const comm_case *at)
                "--algorithms %s: backend %s selects on its device, exactly: take radix", at->name, c.hal->name);
     c.k = (int64_t)ceil(option_real(context->options, OPT_TOPK_DENSITY) * (double)c.count);
     c.capacity = ROOM * c.k < c.count ? ROOM * c.k : c.count;
-    bench_case timed = {.side = {run_select, &c}, .other = {run_read, &c}, .check = check};
+    bench_case timed = {.side = {run_select, &c, NULL}, .other = {run_read, &c, NULL}, .check = check};
     bench_result result;
     bench_comm_name(timed.what, at);
     weft_status status = comm_agree(c.comm, open_case(&c, context->placement.threads));

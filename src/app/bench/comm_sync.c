@@ -30,12 +30,10 @@ enum { TRIED_RANKS = 12, TRIED_ELEMENTS = 4096, MEAN_ELEMENTS = 1 << 20, CALIBRA
 
 /* clang-format off */
 #define SYNC_ROW(C)                                                                                                    \
-    C(TEXT, op, false) C(TEXT, algorithm, true) C(TEXT, ran, true) C(INT, bytes, true) C(INT, ranks, false)            \
-    C(INT, nodes, false) C(INT, n, false) C(REAL, seconds_median, true) C(REAL, seconds_q1, true)                      \
-    C(REAL, seconds_q3, true) C(REAL, seconds_min, false) C(REAL, mpi_seconds_median, true) C(REAL, ratio, true)       \
-    C(REAL, model_seconds, true) C(INT, bytes_sent, true) C(INT, messages, true) C(REAL, density, true)                \
-    C(REAL, compute_seconds, true) C(REAL, exposed_seconds, true) C(REAL, exposed_percent, true)                       \
-    C(VALID, valid, true)
+    C(TEXT, op, false) C(TEXT, algorithm, true) C(TEXT, ran, true) COMM_SECONDS(C) C(REAL, mpi_seconds_median, true)   \
+    C(REAL, ratio, true) C(REAL, model_seconds, true) C(INT, bytes_sent, true) C(INT, messages, true)                  \
+    C(REAL, density, true) C(REAL, compute_seconds, true) C(REAL, exposed_seconds, true)                               \
+    C(REAL, exposed_percent, true) C(VALID, valid, true)
 /* clang-format on */
 TABLE_ROW(sync_row, SYNC_ROW);
 

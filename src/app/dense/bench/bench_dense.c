@@ -6,9 +6,9 @@
  *
  * A row a number of threads, shape of layers (`layers` of them have it, `layer` is the first) and pass, with the rate
  * beside the pass's own peak and, for float32, beside a large square product. The peak is the fastest repetition of
- * all, with the whole batch, and with an image a thread, whose operands stay in the caches where they fit. The last row is
- * the whole step: the operations of its convolutions and linear layers over the time of everything in it. Its peak is
- * the rate of a step that ran each of them at its own peak and nothing else.
+ * all, with the whole batch, and with an image a thread, whose operands stay in the caches where they fit. The last row
+ * is the whole step: the operations of its convolutions and linear layers over the time of everything in it. Its peak
+ * is the rate of a step that ran each of them at its own peak and nothing else.
  */
 #include <inttypes.h>
 #include <math.h>

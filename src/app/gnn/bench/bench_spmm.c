@@ -51,7 +51,7 @@ static weft_status generate(spmm_bench *b, const char *spec, char store[FILE_PAT
 static weft_status open_graph(spmm_bench *b)
 {
     const char *data = b->data[b->run.set];
-    char *name = b->name[b->run.set], store[FILE_PATH_MAX];
+    char store[FILE_PATH_MAX];
     const bool generated = generator_named(data);
     WEFT_TRY(generated ? generate(b, data + strlen(GENERATOR_PREFIX), store) : WEFT_OK);
     WEFT_TRY(graph_open(generated ? store : data, 0, option_flag(b->run.options, OPT_VERIFY), &b->graph));
@@ -61,9 +61,8 @@ static weft_status open_graph(spmm_bench *b)
                                       .cols = b->graph.vertices,
                                       .offset = b->graph.offset,
                                       .column = b->graph.source32}};
-    memcpy(name, b->graph.name, sizeof b->name[0]);
-    b->common =
-        (spmm_row){.graph = name, .vertices = b->graph.vertices, .edges = b->graph.edges, .order_seconds = (double)NAN};
+    memcpy(b->name[b->run.set], b->graph.name, sizeof b->name[0]);
+    b->order_seconds = (double)NAN;
     return WEFT_OK;
 }
 
@@ -99,7 +98,7 @@ static weft_status measure(bench_run *run)
     }
     if (b->ordered.csr.rows == 0) {
         int32_t *position = NULL;
-        WEFT_TRY(graph_cluster_order(&b->graph, 0, run->team->place.threads, &position, &b->common.order_seconds));
+        WEFT_TRY(graph_cluster_order(&b->graph, 0, run->team->place.threads, &position, &b->order_seconds));
         WEFT_TRY(bench_matrix_reorder(&b->given.csr, position, &b->ordered));
     }
     return measure_order(b, &b->ordered);

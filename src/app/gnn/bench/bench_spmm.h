@@ -54,9 +54,9 @@ typedef struct spmm_bench {
     bench_matrix given, ordered;   /* ordered.csr.rows 0: not made yet */
     int64_t widths[SPMM_WIDTHS_MAX];
     int width_count;
-    bench_names forms; /* numbers are those of hal_spmm_form */
-    spmm_row common;   /* values of all rows of a graph: graph, vertices, edges, order_seconds */
-    bool above;        /* the log has explained percentages above 100 */
+    bench_names forms;    /* numbers are those of hal_spmm_form */
+    double order_seconds; /* what making the order of the graph took; NaN: not made yet */
+    bool above;           /* the log has explained percentages above 100 */
 } spmm_bench;
 
 /* Measures a form for d columns and adds its row to the table. A reordered matrix has a second row, for operands that

@@ -212,18 +212,18 @@ static weft_status add_row(spmm_bench *bench, const spmm_case *c, hal_spmm_form 
 {
     static const char *const same[] = {"graph", "threads", "d", "order", NULL};
     const machine_limits *limits = &c->team->limits;
-    const spmm_row *common = &bench->common;
+    const weft_graph *graph = &bench->graph;
     const char *order = c->matrix->position == NULL ? "given" : c->move ? "cluster+move" : "cluster";
-    const double seconds = result->time.seconds.median, elements = (double)common->edges * (double)c->d;
+    const double seconds = result->time.seconds.median, elements = (double)graph->edges * (double)c->d;
     const double bytes = (double)c->info.bytes + (c->move ? 3.0 : 1.0) * dense_bytes(c);
     double near = 0.0, far = 0.0, rows = 0.0;
-    assert(c->d > 0 && common->edges == c->matrix->csr.offset[c->matrix->csr.rows]);
+    assert(c->d > 0 && graph->edges == c->matrix->csr.offset[c->matrix->csr.rows]);
     find_limits(c, rates, bytes, &near, &far, &rows);
     const char *bound = isnan(near) ? "" : near > far ? "near" : "far";
     spmm_row row = {BENCH_RESULT(result),
-                    .graph = common->graph,
-                    .vertices = common->vertices,
-                    .edges = common->edges,
+                    .graph = bench->name[bench->run.set],
+                    .vertices = graph->vertices,
+                    .edges = graph->edges,
                     .threads = c->team->place.threads,
                     .d = c->d,
                     .order = order,
@@ -245,7 +245,7 @@ static weft_status add_row(spmm_bench *bench, const spmm_case *c, hal_spmm_form 
                     .rows_bytes_per_s = rates->near_rows,
                     .percent_of_rows = 100.0 * rows / seconds,
                     .percent_of_gemm = 100.0 * 2.0 * elements / seconds / limits->gemm,
-                    .order_seconds = common->order_seconds};
+                    .order_seconds = bench->order_seconds};
     row.of_best = seconds / table_grid_least(&bench->run.rows, &row, "seconds_median", same);
     tell_above(bench, &row);
     return bench_add(&bench->run, &row);
@@ -254,7 +254,7 @@ static weft_status add_row(spmm_bench *bench, const spmm_case *c, hal_spmm_form 
 static weft_status measure(spmm_bench *bench, spmm_case *c, hal_spmm_form wanted)
 {
     const int64_t sampled = c->matrix->csr.rows > 0 ? (SAMPLED_ROWS + 1) * c->d : 0;
-    bench_case timed = {.side = {run_once, c},
+    bench_case timed = {.side = {run_once, c, NULL},
                         .result = &c->t[c->move ? GIVEN_OUT : OUT],
                         .host = c->host_out,
                         .samples = sampled,
