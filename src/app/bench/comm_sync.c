@@ -262,13 +262,11 @@ static weft_status cut_buckets(mode_case *c)
     const int64_t asked = c->options.bucket_bytes / (int64_t)sizeof(float), each = asked > 0 ? asked : 1;
     c->buckets = (int)((c->count + each - 1) / each);
     WEFT_TRY(WEFT_NEW(&c->bucket, c->buckets, WEFT_MEM_GENERAL));
-    int64_t end = c->count;
     for (int b = 0; b < c->buckets; b++) {
-        const int64_t begin = end > each ? end - each : 0;
+        const int64_t end = c->count - b * each, begin = end > each ? end - each : 0;
+        assert(end > 0); /* the buckets cover the vector, once */
         c->bucket[b] = (sync_bucket){begin, end - begin};
-        end = begin;
     }
-    assert(end == 0); /* the buckets cover the vector */
     return WEFT_OK;
 }
 
@@ -320,8 +318,8 @@ static void add_traffic(const mode_case *c, int sign, int64_t total[3])
     bench_comm_traffic(c->comm, sign, total);
 }
 
-/* Finds the work that takes as long as communication does: the last try lasts as long as it will, because clocks and
- * neighbours depend on it. */
+/* Finds the work that takes as long as communication does. The last try takes as long, because clocks and neighbours
+ * depend on the time. */
 static weft_status calibrate(mode_case *c, const bench_side *alone, double wanted)
 {
     c->work = CALIBRATION_WORK;
