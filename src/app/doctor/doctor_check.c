@@ -217,20 +217,13 @@ static void check_bandwidth(doctor_list *list, const doctor_card *card, int rank
     doctor_add(list, "bandwidth", where, DOCTOR_OK, triad * 1e-9, "GB/s", "triad (read and write), all threads");
 }
 
-static double numa_triad(const doctor_card *card, int ranks, int from, int to)
+/* What threads on one NUMA node reach in the memory of another, all ranks together. */
+static stream_rates numa_rates(const doctor_card *card, int ranks, int from, int to)
 {
-    double sum = 0.0;
+    stream_rates sum = {.read = 0.0};
     for (int i = 0; i < ranks; i++) {
-        sum += card[i].numa[from][to].triad;
-    }
-    return sum;
-}
-
-static double numa_read(const doctor_card *card, int ranks, int from, int to)
-{
-    double sum = 0.0;
-    for (int i = 0; i < ranks; i++) {
-        sum += card[i].numa[from][to].read;
+        sum.read += card[i].numa[from][to].read;
+        sum.triad += card[i].numa[from][to].triad;
     }
     return sum;
 }
@@ -242,7 +235,7 @@ static void check_numa(doctor_list *list, const doctor_card *card, int ranks, co
     char where[80];
     assert(nodes <= DOCTOR_NUMA);
     for (int i = 0; i < nodes; i++) {
-        best = fmax(best, numa_triad(card, ranks, i, i));
+        best = fmax(best, numa_rates(card, ranks, i, i).triad);
     }
     if (best <= 0.0) {
         snprintf(where, sizeof where, "node %s", host);
@@ -256,16 +249,16 @@ static void check_numa(doctor_list *list, const doctor_card *card, int ranks, co
     }
     for (int i = 0; i < nodes; i++) {
         for (int j = 0; j < nodes; j++) {
-            const double triad = numa_triad(card, ranks, i, j);
-            if (triad <= 0.0) {
+            const stream_rates rates = numa_rates(card, ranks, i, j);
+            if (rates.triad <= 0.0) {
                 continue; /* no thread runs there */
             }
-            const bool slow = i == j && triad < 0.6 * best;
+            const bool slow = i == j && rates.triad < 0.6 * best;
             snprintf(where, sizeof where, "%s NUMA %d", host, numa[i]);
             doctor_finding *finding =
-                doctor_add(list, "bandwidth", where, slow ? DOCTOR_WARNING : DOCTOR_OK, triad * 1e-9, "GB/s",
+                doctor_add(list, "bandwidth", where, slow ? DOCTOR_WARNING : DOCTOR_OK, rates.triad * 1e-9, "GB/s",
                            "triad, %s memory of node %d (read %.1f GB/s)%s", i == j ? "local" : "remote", numa[j],
-                           numa_read(card, ranks, i, j) * 1e-9, slow ? ": far less than the best node's" : "");
+                           rates.read * 1e-9, slow ? ": far less than the best node's" : "");
             if (slow) {
                 doctor_cure(finding, "look for another job there, missing memory modules, or unequal threads a node");
             }

@@ -47,42 +47,27 @@ static link_set survey(const comm_pair *pair, int count, const comm_layout *layo
     return set;
 }
 
-static void check_latency(doctor_list *list, const link_set *set, bool inside, const char *where)
+/* Judges the rate of links, or else their latency. */
+static void check_link(doctor_list *list, const link_set *set, bool rate, bool inside, const char *where)
 {
-    const comm_pair *worst = set->worst_latency;
-    const bool odd =
-        set->count >= PAIRS_TO_COMPARE && worst->latency > outlier * set->latency && worst->latency > 10e-6;
-    const bool slow = inside && set->latency > slow_latency;
-    doctor_finding *finding =
-        doctor_add(list, "latency", where,
-                   odd    ? DOCTOR_WARNING
-                   : slow ? DOCTOR_NOTE
-                          : DOCTOR_OK,
-                   set->latency * 1e6, "us", "median of %d pairs; worst: ranks %d and %d, %.3g us", set->count,
-                   worst->a, worst->b, worst->latency * 1e6);
+    const comm_pair *worst = rate ? set->worst_bandwidth : set->worst_latency;
+    const double median = rate ? set->bandwidth : set->latency;
+    const double found = rate ? worst->bytes_per_second : worst->latency;
+    const double scale = rate ? 1e-9 : 1e6;
+    const char *unit = rate ? "GB/s" : "us";
+    const bool far = rate ? found * outlier < median : found > outlier * median && found > 10e-6;
+    const bool odd = set->count >= PAIRS_TO_COMPARE && far;
+    const bool slow = inside && (rate ? median < slow_bandwidth : median > slow_latency);
+    const doctor_verdict verdict = odd ? DOCTOR_WARNING : slow ? DOCTOR_NOTE : DOCTOR_OK;
+    doctor_finding *finding = doctor_add(list, rate ? "link rate" : "latency", where, verdict, median * scale, unit,
+                                         "median of %d pairs; worst: ranks %d and %d, %.3g %s", set->count, worst->a,
+                                         worst->b, found * scale, unit);
     if (odd) {
         doctor_cure(finding, "look at the load, link and placement of ranks %d and %d", worst->a, worst->b);
     } else if (slow) {
-        doctor_cure(finding, "fewer ranks than cores; a shared-memory transport (mpirun --mca btl self,vader)");
-    }
-}
-
-static void check_bandwidth(doctor_list *list, const link_set *set, bool inside, const char *where)
-{
-    const comm_pair *worst = set->worst_bandwidth;
-    const bool odd = set->count >= PAIRS_TO_COMPARE && worst->bytes_per_second * outlier < set->bandwidth;
-    const bool slow = inside && set->bandwidth < slow_bandwidth;
-    doctor_finding *finding =
-        doctor_add(list, "link rate", where,
-                   odd    ? DOCTOR_WARNING
-                   : slow ? DOCTOR_NOTE
-                          : DOCTOR_OK,
-                   set->bandwidth * 1e-9, "GB/s", "median of %d pairs; worst: ranks %d and %d, %.3g GB/s", set->count,
-                   worst->a, worst->b, worst->bytes_per_second * 1e-9);
-    if (odd) {
-        doctor_cure(finding, "look at the load, link and placement of ranks %d and %d", worst->a, worst->b);
-    } else if (slow) {
-        doctor_cure(finding, "fewer ranks than cores; in a container OMPI_MCA_btl_vader_single_copy_mechanism=none");
+        doctor_cure(finding, "fewer ranks than cores; %s",
+                    rate ? "in a container OMPI_MCA_btl_vader_single_copy_mechanism=none"
+                         : "a shared-memory transport (mpirun --mca btl self,vader)");
     }
 }
 
@@ -98,8 +83,8 @@ void doctor_check_links(doctor_list *list, const comm_pair *pair, int count, con
         const link_set set = survey(pair, count, layout, inside == 1, space);
         if (set.count > 0) {
             const char *where = inside ? "in a node" : "between nodes";
-            check_latency(list, &set, inside == 1, where);
-            check_bandwidth(list, &set, inside == 1, where);
+            check_link(list, &set, false, inside == 1, where);
+            check_link(list, &set, true, inside == 1, where);
         }
     }
     weft_free(space);

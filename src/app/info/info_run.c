@@ -40,11 +40,11 @@ static void print_value(const char *label, const json_value *value)
     }
 }
 
-static void print_versions(const json_value *versions)
+/* Prints the values of these names, each behind its name. */
+static void print_named(const json_value *object, const char *const *names, size_t count)
 {
-    static const char *const names[] = {"weft", "revision", "compiler", "build"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        print_value(names[i], json_find(versions, names[i]));
+    for (size_t i = 0; i < count; i++) {
+        print_value(names[i], json_find(object, names[i]));
     }
 }
 
@@ -113,12 +113,11 @@ static void print_data(const json_value *run)
 
 static void print_run(const json_value *run)
 {
+    static const char *const versions[] = {"weft", "revision", "compiler", "build"};
     static const char *const names[] = {"host",      "cpu",     "nodes",   "ranks", "threads_per_rank",
                                         "placement", "backend", "gpu_rows"};
-    print_versions(json_find(run, "versions"));
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        print_value(names[i], json_find(run, names[i]));
-    }
+    print_named(json_find(run, "versions"), versions, sizeof versions / sizeof *versions);
+    print_named(run, names, sizeof names / sizeof *names);
     print_data(run);
     print_options(json_find(run, "options"));
     print_end(run);
@@ -143,9 +142,7 @@ static void print_summary(const json_value *summary)
                                         "test_mean",  "test_std", "epoch_s_median", "peak_rss_bytes", "sent_bytes_avg",
                                         "parameters", "sync",     "cpu_use",        "seconds"};
     const json_value *groups = json_find(summary, "facts");
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        print_value(names[i], json_find(summary, names[i]));
-    }
+    print_named(summary, names, sizeof names / sizeof *names);
     if (groups != NULL && groups->kind == JSON_ARRAY) {
         print_groups(groups);
     }
