@@ -93,6 +93,16 @@ static weft_status read_damping(const char *text, double *damping)
     return WEFT_OK;
 }
 
+static weft_status read_place(const char *text, second_place *place)
+{
+    WEFT_CHECK(second_place_parse(text, place), WEFT_ERR_USAGE,
+               FLAG_PRECONDITION_PLACE " %s: expected auto, everywhere, comm-opt, mem-opt, hybrid or hybrid:F with a "
+                                       "share of the ranks F above 0 and below 1, such as hybrid:0.5",
+               text);
+    place->kind = place->kind == SECOND_PLACE_AUTO ? SECOND_PLACE_EVERYWHERE : place->kind;
+    return WEFT_OK;
+}
+
 weft_status second_setup_open(weft_comm *comm, const weft_options *o, const train_model *model, train_options *train,
                               train_second **second)
 {
@@ -110,6 +120,7 @@ weft_status second_setup_open(weft_comm *comm, const weft_options *o, const trai
         return WEFT_OK;
     }
     WEFT_TRY(read_damping(option_text(o, OPT_PRECONDITION_DAMPING), &options.damping));
+    WEFT_TRY(read_place(option_text(o, OPT_PRECONDITION_PLACE), &options.place));
     WEFT_TRY(second_create(comm, model, &options, second));
     log_info("precondition %s: %.1f MB for %d maps", option_text(o, OPT_PRECONDITION),
              (double)second_bytes(*second) / 1e6, model->maps);

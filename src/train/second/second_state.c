@@ -13,19 +13,18 @@
 #include "base/alloc.h"
 #include "train/train_options.def"
 
-enum { LAYER_NUMBERS = 5, LAYER_TENSORS = 7 };
+enum { LAYER_NUMBERS = 5, LAYER_TENSORS = 6 };
 #define LARGEST 0x1p53 /* doubles count steps up to here */
 enum { FLAG_INVERTED = 1, FLAG_HELD_IN = 2, FLAG_HELD_OUT = 4 };
 
 static void list_tensors(second_layer *layer, weft_tensor *tensor[LAYER_TENSORS])
 {
     weft_tensor *const all[LAYER_TENSORS] = {&layer->side[SECOND_IN].factor,
-                                             &layer->side[SECOND_IN].matrix,
+                                             &layer->side[SECOND_IN].result,
                                              &layer->side[SECOND_OUT].factor,
-                                             &layer->side[SECOND_OUT].matrix,
+                                             &layer->side[SECOND_OUT].result,
                                              &layer->scale,
-                                             &layer->rows,
-                                             &layer->small};
+                                             &layer->rows};
     memcpy(tensor, all, sizeof all);
 }
 
@@ -123,6 +122,7 @@ weft_status second_restored(void *self)
         layer->inverted = (flags & FLAG_INVERTED) != 0;
         side[SECOND_IN].held = (flags & FLAG_HELD_IN) != 0;
         side[SECOND_OUT].held = (flags & FLAG_HELD_OUT) != 0;
+        side[SECOND_IN].inverted = side[SECOND_OUT].inverted = layer->inverted;
         layer->damping = *number++;
         layer->gamma = *number++;
         side[SECOND_IN].mean = *number++;
