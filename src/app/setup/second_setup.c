@@ -10,6 +10,10 @@
 #include "train/train_options.def"
 
 enum { EARLY_STEPS = 10 };
+/* --precondition auto steps back above this share of the rest of a step: measured, second order takes half as many
+ * epochs or fewer where auto chooses it (docs/recipes.md). Below so many seconds a step it is left alone. */
+#define OVERHEAD         0.5
+#define OVERHEAD_SECONDS 2e-3
 
 static weft_status check_sync(const weft_options *options)
 {
@@ -111,6 +115,8 @@ weft_status second_setup_options(const weft_options *o, const train_model *model
                                 .factors = option_int(o, OPT_PRECONDITION_FACTORS),
                                 .interval = option_int(o, OPT_PRECONDITION_INTERVAL),
                                 .early = EARLY_STEPS,
+                                .overhead = option_was_decided(o, OPT_PRECONDITION) ? OVERHEAD : 0.0,
+                                .overhead_seconds = OVERHEAD_SECONDS,
                                 .muon = read_muon(o, model)};
     assert(options->kind != SECOND_AUTO);
     WEFT_TRY(read_damping(option_text(o, OPT_PRECONDITION_DAMPING), &options->damping));

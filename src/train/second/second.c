@@ -95,6 +95,7 @@ static weft_status reset(void *self)
     s->step = 0;
     s->capturing = false;
     s->figures = (precondition_figures){.clip = 1.0};
+    s->judge = (second_judge){.most = s->options.overhead, .least = s->options.overhead_seconds};
     for (int l = 0; l < s->layers; ++l) {
         second_layer *layer = &s->layer[l];
         layer->inverted = false;

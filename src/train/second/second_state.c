@@ -3,7 +3,7 @@
  * inverses or eigenvectors, and flags. Inverses are written as they stand, so that a run that is resumed between two
  * inversions has the same bits.
  *
- *      step | for each layer: flags, damping, gamma, two means | matrices, by layer
+ *      step, verdict on the overhead, overhead | for each layer: flags, damping, gamma, two means, number | matrices
  */
 #include "train/second/second_internal.h"
 
@@ -13,7 +13,7 @@
 #include "base/alloc.h"
 #include "train/train_options.def"
 
-enum { LAYER_NUMBERS = 5, LAYER_TENSORS = 6 };
+enum { RUN_NUMBERS = 3, LAYER_NUMBERS = 6, LAYER_TENSORS = 6 };
 #define LARGEST 0x1p53 /* doubles count steps up to here */
 enum { FLAG_INVERTED = 1, FLAG_HELD_IN = 2, FLAG_HELD_OUT = 4 };
 
@@ -35,7 +35,7 @@ static size_t tensor_bytes(const weft_tensor *t)
 
 static size_t numbers_of(const train_second *s)
 {
-    return 1 + (size_t)s->layers * LAYER_NUMBERS;
+    return RUN_NUMBERS + (size_t)s->layers * LAYER_NUMBERS;
 }
 
 static weft_status allocate(train_second *s)
@@ -80,6 +80,8 @@ weft_status second_state(void *self, const sync_buffer **buffer, int *count)
     }
     double *number = (double *)(void *)s->state;
     *number++ = (double)s->step;
+    *number++ = s->judge.verdict;
+    *number++ = s->figures.overhead;
     for (int l = 0; l < s->layers; ++l) {
         const second_layer *layer = &s->layer[l];
         const second_side *side = layer->side;
@@ -89,6 +91,7 @@ weft_status second_state(void *self, const sync_buffer **buffer, int *count)
         *number++ = layer->gamma;
         *number++ = side[SECOND_IN].mean;
         *number++ = side[SECOND_OUT].mean;
+        *number++ = layer->number;
     }
     *buffer = &s->buffer;
     *count = 1;
@@ -100,8 +103,9 @@ static weft_status check_numbers(const train_second *s)
 {
     const double *number = (const double *)(const void *)s->state;
     for (size_t i = 0; i < numbers_of(s); ++i) {
-        const bool flags = i > 0 && (i - 1) % LAYER_NUMBERS == 0;
-        WEFT_CHECK(number[i] >= 0.0 && number[i] < (flags ? 2.0 * FLAG_HELD_OUT : LARGEST), WEFT_ERR_DATA,
+        const bool flags = i >= RUN_NUMBERS && (i - RUN_NUMBERS) % LAYER_NUMBERS == 0;
+        const double end = flags ? 2.0 * FLAG_HELD_OUT : i == 1 ? SECOND_VERDICT_COUNT : LARGEST;
+        WEFT_CHECK(number[i] >= 0.0 && number[i] < end, WEFT_ERR_DATA,
                    "the checkpoint's state of " FLAG_PRECONDITION " is damaged: number %zu is %g", i, number[i]);
     }
     return WEFT_OK;
@@ -115,6 +119,9 @@ weft_status second_restored(void *self)
     const double *number = (const double *)(const void *)s->state;
     s->capturing = false;
     s->step = (int64_t)*number++;
+    s->judge.verdict = (second_verdict)*number++;
+    s->figures.overhead = *number++;
+    s->figures.stepped_back = s->judge.verdict == SECOND_STEPPED_BACK;
     for (int l = 0; l < s->layers; ++l) {
         second_layer *layer = &s->layer[l];
         second_side *side = layer->side;
@@ -127,6 +134,7 @@ weft_status second_restored(void *self)
         layer->gamma = *number++;
         side[SECOND_IN].mean = *number++;
         side[SECOND_OUT].mean = *number++;
+        layer->number = *number++;
     }
     return move_tensors(s, false);
 }
