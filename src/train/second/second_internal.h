@@ -181,7 +181,7 @@ struct train_second {
     double dot;   /* sum of direction . gradient over layers */
     precondition_figures figures;
     second_judge judge;
-    train_muon muon;      /* SECOND_MUON, which uses no layer */
+    train_muon muon; /* SECOND_MUON, which uses no layer */
     double *numbers; /* for checkpoints: what is no matrix */
     sync_buffer *buffer;
     int buffers; /* number of valid entries of `buffer`; 0: no checkpoint was asked for */
