@@ -11,8 +11,9 @@
 
 enum { EARLY_STEPS = 10 };
 /* --precondition auto steps back above this share of the rest of a step: measured, second order takes half as many
- * epochs or fewer where auto chooses it (docs/recipes.md). Below so many seconds a step it is left alone. */
-#define OVERHEAD         0.5
+ * epochs or fewer where auto chooses it (docs/recipes.md), so it pays up to twice the seconds of an epoch. Below so
+ * many seconds a step it is left alone. */
+#define OVERHEAD         1.0
 #define OVERHEAD_SECONDS 2e-3
 
 static weft_status check_sync(const weft_options *options)
