@@ -17,6 +17,7 @@ typedef struct tree_node {
     int32_t parent;    /* -1: the root */
     int32_t feature;   /* column of the data; of a leaf 0 */
     float value;       /* threshold; of a leaf what it adds */
+    float weight;      /* what the node would add if it were a leaf */
     bool default_left; /* where rows without a value go */
     uint8_t bin;       /* rows of the training go left up to this bin */
     float gain;        /* by which the loss falls, as split.h counts it; of a leaf 0 */

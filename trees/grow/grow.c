@@ -376,9 +376,8 @@ static weft_status set_leaves(const tree_grower *g, const float *gradient, const
         tree_node *node = &tree->node[n];
         const double g_sum = fixed_value(&of[0], sum[2 * n]);
         node->hessian = fixed_value(&of[1], sum[2 * n + 1]);
-        if (node->left < 0) {
-            node->value = (float)(g->growth.rate * split_leaf(&g->rule, g_sum, node->hessian));
-        }
+        node->weight = (float)(g->growth.rate * split_leaf(&g->rule, g_sum, node->hessian));
+        node->value = node->left < 0 ? node->weight : node->value;
         for (int i = 0; node->parent >= 0 && i < 2; ++i) {
             sum[2 * node->parent + i] += sum[2 * n + i];
         }
