@@ -31,6 +31,8 @@ void json_end(json_writer *json); /* closes the innermost object or array */
 void json_text(json_writer *json, const char *key, const char *value);
 void json_int(json_writer *json, const char *key, int64_t value);
 void json_real(json_writer *json, const char *key, double value); /* shortest text that reads back equal */
+/* The same, with ".0" behind a whole number, for readers that tell kinds of numbers apart. */
+void json_fraction(json_writer *json, const char *key, double value);
 void json_bool(json_writer *json, const char *key, bool value);
 void json_null(json_writer *json, const char *key);
 void json_line_end(json_writer *json); /* newline after a JSON Lines object; depth must be 0 */

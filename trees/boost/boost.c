@@ -79,44 +79,31 @@ static void add_leaves(tree_boost *b, const weft_tree *tree, int output)
     }
 }
 
-weft_status boost_round(tree_boost *b)
+weft_status boost_round(tree_boost *b, uint64_t seed)
 {
     const int64_t rows = b->data->rows;
     tree_gradients(b->targets, b->margin, b->hal->threads, b->gradient, b->hessian);
     for (int k = 0; k < b->forest.outputs; ++k) {
         weft_tree tree = {0};
-        WEFT_TRY(grower_grow(b->grower, b->gradient + k * rows, b->hessian + k * rows, b->forest.trees, &tree,
-                             b->leaf));
+        WEFT_TRY(grower_grow(b->grower, b->gradient + k * rows, b->hessian + k * rows, seed, b->forest.trees,
+                             &tree, b->leaf));
         add_leaves(b, &tree, k);
         WEFT_TRY(comm_agree(b->comm, forest_add(&b->forest, &tree)));
     }
     return WEFT_OK;
 }
 
-static weft_status copy_tree(const weft_tree *from, weft_tree *tree)
-{
-    *tree = (weft_tree){.nodes = from->nodes};
-    WEFT_TRY(WEFT_NEW(&tree->node, from->nodes, WEFT_MEM_TREES));
-    memcpy(tree->node, from->node, (size_t)from->nodes * sizeof *tree->node);
-    return WEFT_OK;
-}
-
-static weft_status copy_forest(tree_boost *b, const weft_forest *forest)
+static weft_status take_forest(tree_boost *b, const weft_forest *forest)
 {
     assert(forest->columns == b->forest.columns && forest->outputs == b->forest.outputs);
-    forest_cut(&b->forest, 0);
-    memcpy(b->forest.base, forest->base, (size_t)forest->outputs * sizeof *forest->base);
-    for (int t = 0; t < forest->trees; ++t) {
-        weft_tree tree = {0};
-        WEFT_TRY(copy_tree(&forest->tree[t], &tree));
-        WEFT_TRY(forest_add(&b->forest, &tree));
-    }
+    forest_destroy(&b->forest);
+    WEFT_TRY(forest_copy(forest, forest->trees, &b->forest));
     return forest_margins(&b->forest, b->data, 0, forest->trees, b->hal->threads, b->margin);
 }
 
 weft_status boost_resume(tree_boost *b, const weft_forest *forest)
 {
-    return comm_agree(b->comm, copy_forest(b, forest));
+    return comm_agree(b->comm, take_forest(b, forest));
 }
 
 const weft_forest *boost_forest(const tree_boost *b)

@@ -3,7 +3,7 @@
  *
  *     WEFT_TRY(boost_create(comm, hal, &data, &targets, &options, &boost));
  *     for (int round = 0; round < 100; ++round) {
- *         WEFT_TRY(boost_round(boost));
+ *         WEFT_TRY(boost_round(boost, seed));
  *     }
  *     const weft_forest *forest = boost_forest(boost);
  *
@@ -12,8 +12,8 @@
 #ifndef WEFT_TREES_BOOST_BOOST_H
 #define WEFT_TREES_BOOST_BOOST_H
 
-#include "trees/grow/grow.h"
-#include "trees/grow/tree_loss.h"
+#include "trees/grow/tree_grower.h"
+#include "trees/loss/tree_loss.h"
 
 typedef struct boost_options {
     tree_growth growth;
@@ -26,8 +26,8 @@ typedef struct tree_boost tree_boost;
 weft_status boost_create(weft_comm *comm, weft_hal *hal, const tree_columns *data, const tree_targets *targets,
                          const boost_options *options, tree_boost **boost);
 void boost_destroy(tree_boost *boost); /* NULL is fine */
-/* Adds a tree for each output. Collective. */
-weft_status boost_round(tree_boost *boost);
+/* Adds a tree for each output. seed: of the rows and columns that are drawn for them. Collective. */
+weft_status boost_round(tree_boost *boost, uint64_t seed);
 /* Goes on from these trees, which the boost copies; their bins are found again. Collective. */
 weft_status boost_resume(tree_boost *boost, const weft_forest *forest);
 /* The trees so far, the boost's own. */

@@ -4,7 +4,7 @@
  * A column with at most TREE_VALUES different values in the rows that count has a bin for each of them; another one has
  * bins of equally many rows. A cut is always a value of the data, and x lies in bin b where cut[b - 1] <= x < cut[b].
  *
- *     values    1.0  2.5  2.5  7.0        cuts  2.5  7.0        bins  0  1  1  2        no value: the bin behind the last
+ *     values  1.0  2.5  2.5  7.0      cuts  2.5  7.0      bins  0  1  1  2      no value: the bin behind the last
  *
  * Quantiles are exact order statistics of all ranks' rows, found by three counts over 16, 8 and 8 bits of the numbers'
  * keys: O(rows) a column, 512 KiB of counts a column and one all-reduce of them for each of the three. So the cuts are

@@ -1,9 +1,9 @@
 /*
  * trees/data/tree_columns.h: the columns that trees are grown on, as numbers.
  *
- * Every value is read as float32: reals as they are, whole numbers rounded, categories as their code. A missing value is
- * NaN. Rows have ids over all ranks; whatever is drawn for a row is a function of its id, so results do not depend on
- * which rank holds it.
+ * Every value is read as float32: reals as they are, whole numbers rounded, categories as their code. A missing value
+ * is NaN. Rows have ids over all ranks; whatever is drawn for a row is a function of its id, so results do not depend
+ * on which rank holds it.
  */
 #ifndef WEFT_TREES_DATA_TREE_COLUMNS_H
 #define WEFT_TREES_DATA_TREE_COLUMNS_H

@@ -45,6 +45,22 @@ weft_status forest_add(weft_forest *forest, weft_tree *tree)
     return WEFT_OK;
 }
 
+weft_status forest_copy(const weft_forest *from, int trees, weft_forest *to)
+{
+    assert(trees <= from->trees);
+    WEFT_TRY(forest_create(from->columns, from->outputs, to));
+    memcpy(to->base, from->base, (size_t)from->outputs * sizeof *to->base);
+    for (int t = 0; t < trees; ++t) {
+        weft_tree tree = {.nodes = from->tree[t].nodes};
+        WEFT_TRY(WEFT_NEW(&tree.node, tree.nodes, WEFT_MEM_TREES));
+        memcpy(tree.node, from->tree[t].node, (size_t)tree.nodes * sizeof *tree.node);
+        const weft_status status = forest_add(to, &tree);
+        tree_destroy(&tree);
+        WEFT_TRY(status);
+    }
+    return WEFT_OK;
+}
+
 int32_t tree_leaf(const weft_tree *tree, const float *value)
 {
     int32_t at = 0;

@@ -42,6 +42,8 @@ weft_status forest_create(int columns, int outputs, weft_forest *forest);
 void forest_destroy(weft_forest *forest); /* zeros are fine */
 /* The forest takes over *tree. */
 weft_status forest_add(weft_forest *forest, weft_tree *tree);
+/* [out] to: the first `trees` trees of a forest; for forest_destroy, also after a failure. */
+weft_status forest_copy(const weft_forest *from, int trees, weft_forest *to);
 /* Removes trees from the end. */
 void forest_cut(weft_forest *forest, int trees);
 void tree_destroy(weft_tree *tree);

@@ -4,7 +4,7 @@
 
 #include <float.h>
 
-#include "trees/grow/tree_loss.h"
+#include "trees/loss/tree_loss.h"
 
 /* A threshold that stands for infinity, behind which only missing values go right. */
 #define FOREST_ABOVE_ALL FLT_MAX

@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 #include "trees/forest/forest.h"
-#include "trees/grow/tree_loss.h"
+#include "trees/loss/tree_loss.h"
 
 /* What a model is beside its trees. */
 typedef struct forest_facts {

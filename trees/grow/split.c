@@ -61,17 +61,23 @@ static void try_split(const split_side *side, int bin, const tree_sums *left, tr
     }
 }
 
+static bool is_empty(const int64_t *cell, int bin)
+{
+    return cell[2 * bin] == 0 && cell[2 * bin + 1] == 0;
+}
+
+/* Of the bins between two values of the node all are the same split. With missing values on the right the first is
+ * taken, with missing values on the left the last, as XGBoost does. */
 static void scan_side(const split_side *side, const int64_t *cell, int cells, tree_split *best)
 {
     const int64_t *missing = cell + 2 * (cells - 1);
     tree_sums left = {side->default_left ? missing[0] : 0, side->default_left ? missing[1] : 0};
     for (int bin = 0; bin < cells - 1; ++bin) {
-        if (cell[2 * bin] == 0 && cell[2 * bin + 1] == 0) {
-            continue; /* the same rows as behind the bin before */
-        }
         left.gradient += cell[2 * bin];
         left.hessian += cell[2 * bin + 1];
-        try_split(side, bin, &left, best);
+        if (!is_empty(cell, side->default_left && bin < cells - 2 ? bin + 1 : bin)) {
+            try_split(side, bin, &left, best);
+        }
     }
 }
 

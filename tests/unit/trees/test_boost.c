@@ -32,7 +32,7 @@ static void draw(tree_loss loss)
         all.large[i] = ((int64_t)1 << 40) * (int64_t)(3.0 * test_uniform(&state));
         const double f = 3.0 * (double)all.real[0][i] * (double)all.real[1][i] + (isnan(all.real[2][i]) ? 1.5 : 0.0) +
                          (all.whole[i] > 20 ? -2.0 : 0.0) + 2.0 * test_uniform(&state);
-        all.y[i] = loss == TREE_LOSS_SQUARED  ? (f > 1.0 ? 1.0F : -1.0F)
+        all.y[i] = loss == TREE_LOSS_SQUARED   ? (f > 1.0 ? 1.0F : -1.0F)
                    : loss == TREE_LOSS_SOFTMAX ? (float)(f > 3.0 ? 2 : f > 0.0)
                    : loss == TREE_LOSS_POISSON ? (float)floor(fabs(f))
                                                : (float)(f > 1.0);
@@ -103,19 +103,6 @@ static share *take_share(const training *t, int rank)
     return s;
 }
 
-static weft_status copy_forest(const weft_forest *from, weft_forest *to)
-{
-    WEFT_TRY(forest_create(from->columns, from->outputs, to));
-    memcpy(to->base, from->base, (size_t)from->outputs * sizeof *to->base);
-    for (int i = 0; i < from->trees; ++i) {
-        weft_tree tree = {.nodes = from->tree[i].nodes};
-        WEFT_TRY(WEFT_NEW(&tree.node, tree.nodes, WEFT_MEM_TREES));
-        memcpy(tree.node, from->tree[i].node, (size_t)tree.nodes * sizeof *tree.node);
-        WEFT_TRY(forest_add(to, &tree));
-    }
-    return WEFT_OK;
-}
-
 /* Margins that the boost kept must be those that the forest answers. */
 static weft_status check_margins(const tree_boost *boost, const share *s)
 {
@@ -136,7 +123,7 @@ static weft_status check_margins(const tree_boost *boost, const share *s)
 static weft_status go_on(weft_comm *comm, weft_hal *hal, share *s, const training *t, tree_boost **boost)
 {
     weft_forest half = {0};
-    weft_status status = copy_forest(boost_forest(*boost), &half);
+    weft_status status = forest_copy(boost_forest(*boost), boost_forest(*boost)->trees, &half);
     boost_destroy(*boost);
     status = status == WEFT_OK ? boost_create(comm, hal, &s->data, &s->targets, &t->options, boost) : status;
     status = status == WEFT_OK ? boost_resume(*boost, &half) : status;
@@ -157,11 +144,11 @@ static weft_status train_rank(weft_comm *comm, void *argument)
         if (t->resumed && round == t->rounds / 2) {
             WEFT_TRY_GOTO(go_on(comm, hal, s, t, &boost), status, done);
         }
-        WEFT_TRY_GOTO(boost_round(boost), status, done);
+        WEFT_TRY_GOTO(boost_round(boost, 5), status, done);
     }
     WEFT_TRY_GOTO(check_margins(boost, s), status, done);
     if (comm_rank(comm) == 0) {
-        status = copy_forest(boost_forest(boost), &t->forest);
+        status = forest_copy(boost_forest(boost), boost_forest(boost)->trees, &t->forest);
     }
 done:
     boost_destroy(boost);
@@ -185,8 +172,7 @@ static boost_options options(int depth, int leaves, bool leaf_wise)
                                       .lambda = 1.0,
                                       .min_hessian = 1.0,
                                       .row_share = 1.0,
-                                      .column_share = 1.0,
-                                      .seed = 5}};
+                                      .column_share = 1.0}};
 }
 
 static void assert_same_nodes(const weft_forest *a, const weft_forest *b)
@@ -395,7 +381,8 @@ static double route_sum(const weft_forest *forest)
 static void order_of_growth(void **state)
 {
     (void)state;
-    training levels = {.loss = TREE_LOSS_LOGISTIC, .options = options(4, 0, false), .ranks = 1, .threads = 1, .rounds = 1};
+    training levels = {
+        .loss = TREE_LOSS_LOGISTIC, .options = options(4, 0, false), .ranks = 1, .threads = 1, .rounds = 1};
     training leaves = levels;
     leaves.options.growth.leaf_wise = true;
     draw(TREE_LOSS_LOGISTIC);
@@ -434,7 +421,11 @@ static void bounds(void **state)
 static void halves(void **state)
 {
     (void)state;
-    training t = {.loss = TREE_LOSS_LOGISTIC, .options = options(3, 0, false), .ranks = 1, .threads = 1, .rounds = 3,
+    training t = {.loss = TREE_LOSS_LOGISTIC,
+                  .options = options(3, 0, false),
+                  .ranks = 1,
+                  .threads = 1,
+                  .rounds = 3,
                   .weighted = true};
     weft_forest once = {0};
     draw(TREE_LOSS_LOGISTIC);
@@ -545,10 +536,10 @@ static void refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bits_by_levels),     cmocka_unit_test(bits_by_leaves), cmocka_unit_test(bits_of_classes),
-        cmocka_unit_test(bits_of_counts),     cmocka_unit_test(exhaustive),     cmocka_unit_test(order_of_growth),
-        cmocka_unit_test(bounds),             cmocka_unit_test(halves),         cmocka_unit_test(finite_differences),
-        cmocka_unit_test(exponential),        cmocka_unit_test(refusals),
+        cmocka_unit_test(bits_by_levels), cmocka_unit_test(bits_by_leaves), cmocka_unit_test(bits_of_classes),
+        cmocka_unit_test(bits_of_counts), cmocka_unit_test(exhaustive),     cmocka_unit_test(order_of_growth),
+        cmocka_unit_test(bounds),         cmocka_unit_test(halves),         cmocka_unit_test(finite_differences),
+        cmocka_unit_test(exponential),    cmocka_unit_test(refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

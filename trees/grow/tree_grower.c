@@ -1,5 +1,5 @@
-/* trees/grow/grow.c: see trees/grow/grow.h. */
-#include "trees/grow/grow.h"
+/* trees/grow/tree_grower.c: see trees/grow/tree_grower.h. */
+#include "trees/grow/tree_grower.h"
 
 #include <assert.h>
 #include <math.h>
@@ -8,7 +8,7 @@
 
 #include "base/grow.h"
 #include "base/philox.h"
-#include "trees/grow/fixed_sum.h"
+#include "trees/loss/fixed_sum.h"
 #include "trees/grow/histograms.h"
 #include "trees/grow/node_rows.h"
 
@@ -45,6 +45,7 @@ struct tree_grower {
     int pick_capacity;
     split_rule rule;
     double most[2];    /* of gradients and of hessians, over all ranks */
+    uint64_t seed;     /* of what is drawn for the tree that grows */
 };
 
 /* ---- what a tree is grown on ------------------------------------------------------------------------------------- */
@@ -56,7 +57,7 @@ static bool is_drawn(const tree_grower *g, int64_t id, int number, uint32_t of, 
         return true;
     }
     const philox_block draw =
-        philox4x32(philox_counter(of, (uint64_t)id, WEFT_RNG_TREES, (uint32_t)number), g->growth.seed);
+        philox4x32(philox_counter(of, (uint64_t)id, WEFT_RNG_TREES, (uint32_t)number), g->seed);
     return (double)draw.word[0] * 0x1p-32 < share;
 }
 
@@ -386,10 +387,11 @@ static weft_status set_leaves(const tree_grower *g, const float *gradient, const
     return status;
 }
 
-weft_status grower_grow(tree_grower *g, const float *gradient, const float *hessian, int number, weft_tree *tree,
-                        int32_t *leaf)
+weft_status grower_grow(tree_grower *g, const float *gradient, const float *hessian, uint64_t seed,
+                        int number, weft_tree *tree, int32_t *leaf)
 {
     *tree = (weft_tree){0};
+    g->seed = seed;
     weft_status status = round_pairs(g, gradient, hessian);
     status = status == WEFT_OK ? plant(g, number, tree) : status;
     status = status == WEFT_OK ? grow_leaves(g, tree) : status;

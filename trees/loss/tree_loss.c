@@ -1,10 +1,10 @@
-/* trees/grow/tree_loss.c: see trees/grow/tree_loss.h. */
-#include "trees/grow/tree_loss.h"
+/* trees/loss/tree_loss.c: see trees/loss/tree_loss.h. */
+#include "trees/loss/tree_loss.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "trees/grow/fixed_sum.h"
+#include "trees/loss/fixed_sum.h"
 
 #define LEAST_HESSIAN 1e-16F
 

@@ -1,5 +1,5 @@
 /*
- * trees/grow/tree_loss.h: losses that trees are boosted on: gradients, hessians and the best constant.
+ * trees/loss/tree_loss.h: losses that trees are boosted on: gradients, hessians and the best constant.
  *
  *     loss        margin to answer          gradient           hessian
  *     squared     y = m                     m - y              1
@@ -10,8 +10,8 @@
  * Each is multiplied by the row's weight. The numbers of a row depend on the row alone, and are made without the
  * mathematical library, so that they have the same bits on every processor.
  */
-#ifndef WEFT_TREES_GROW_TREE_LOSS_H
-#define WEFT_TREES_GROW_TREE_LOSS_H
+#ifndef WEFT_TREES_LOSS_TREE_LOSS_H
+#define WEFT_TREES_LOSS_TREE_LOSS_H
 
 #include "base/option_words.h"
 #include "comm/comm.h"

@@ -1,11 +1,11 @@
 /*
- * trees/grow/fixed_sum.h: sums of real numbers in whole numbers of 64 bits, whose order does not matter.
+ * trees/loss/fixed_sum.h: sums of real numbers in whole numbers of 64 bits, whose order does not matter.
  *
  * A number is rounded to a multiple of 2^-shift, with the largest shift at which `count` numbers of magnitude `most`
  * stay below 2^62. The sum of n numbers is then wrong by at most n 2^-(shift + 1), which is most * n * count / 2^62.
  */
-#ifndef WEFT_TREES_GROW_FIXED_SUM_H
-#define WEFT_TREES_GROW_FIXED_SUM_H
+#ifndef WEFT_TREES_LOSS_FIXED_SUM_H
+#define WEFT_TREES_LOSS_FIXED_SUM_H
 
 #include <math.h>
 #include <stdint.h>
