@@ -54,7 +54,7 @@ ok mpirun --oversubscribe --bind-to none -np 2 "$weft" train --data words.csv "$
 cmp one/model.json two/model.json || fail "a resumed run has other trees"
 
 # ---- answers, by Python's own walk over the trees ----
-ok "$weft" predict --data asked.csv --checkpoint one --out asked --quiet
+ok mpirun --oversubscribe --bind-to none -np 2 "$weft" predict --data asked.csv --checkpoint one --out asked --quiet --contributions
 ok "$weft" train --data numbers.csv --target kind "${how[@]}" --leaves 6 --run-dir kinds
 ok "$weft" predict --data numbers.csv --target kind --checkpoint kinds --out kinds-out --quiet
 cat >walk.py <<'PY'
@@ -85,6 +85,10 @@ for model, table, out in (("one", "asked.csv", "asked"), ("kinds", "numbers.csv"
     expected, found = probabilities(model + "/model.json", table), np.load(out + "/probabilities.npy")
     assert expected.shape == found.shape, (expected.shape, found.shape)
     assert abs(expected - found).max() < 1e-6, abs(expected - found).max()
+shares = np.load("asked/contributions.npy").astype(np.float64)  # a row's sum is its logit; the walk over sets is a unit test
+logit = np.log(probabilities("one/model.json", "asked.csv"))
+assert shares.shape == (60, 2, 5) and abs(shares[:, 0]).max() == 0
+assert abs(shares[:, 1].sum(axis=1) - (logit[:, 1] - logit[:, 0])).max() < 1e-5
 kinds = [json.load(open("kinds/run.json"))["data"]["class_names"]]
 assert kinds == [["0", "1", "4"]], kinds
 summary = json.load(open("kinds/summary.json"))
@@ -99,6 +103,8 @@ except ImportError:
 data = xgboost.DMatrix(np.array([[float(r[n]) if r[n] else np.nan for n in "abcd"] for r in csv.DictReader(open("asked.csv"))]), feature_names=list("abcd"))
 theirs = xgboost.Booster(model_file="one/model.json").predict(data)
 assert abs(theirs - np.load("asked/probabilities.npy")[:, 1]).max() < 1e-6
+theirs = xgboost.Booster(model_file="one/model.json").predict(data, pred_contribs=True)
+assert abs(theirs - shares[:, 1]).max() < 1e-5
 PY
 python3 walk.py 2>err || fail "answers: $(cat err)"
 ok "$weft" eval --data words.csv --checkpoint one --quiet

@@ -1,13 +1,13 @@
 /*
  * trees/shap/tree_shap.c: see trees/shap/tree_shap.h.
  *
- * Let f = z (1 - t) + o t be the factor of a column, at each point t. The walk keeps the product P of the factors of all
- * columns on the path, and comes back from a child with S, the sum of weight v P over the leaves below it. An edge of
- * column j whose factor goes from fo to f
+ * Let f = z (1 - t) + o t be the factor of a column, at each point t. The walk keeps the product P of the factors of
+ * all columns on the path, and comes back from a child with S, the sum of weight v P over the leaves below it. An edge
+ * of column j whose factor goes from fo to f
  *
  *     down    P <- P f / fo
- *     up      phi_j += (o - z) sum of S / f                    the leaves below, with this edge's factor
- *             phi_j -= (oo - zo) sum of S / fo                 if an edge above was of column j: that edge counts them, too
+ *     up      phi_j += (o - z) sum of S / f         the leaves below, with this edge's factor
+ *             phi_j -= (oo - zo) sum of S / fo      if an edge above was of column j: it counts them, too
  *
  * z depends on the path alone, and o is 0 or 1, so f / fo and (o - z) / f take few values, which are tabled by edge:
  * the loop over rows compares, chooses and multiplies.

@@ -2,8 +2,9 @@
  * trees/shap/tree_shap.h: what each column adds to the answer of a row: SHAP values that depend on the paths of trees,
  * exact.
  *
- * The value of a set of columns is the mean answer of the rows of the training that agree with the row in these columns,
- * as far as the covers of the tree know; column j's share is the Shapley value of that game. With t on [0, 1] it is
+ * The value of a set of columns is the mean answer of the rows of the training that agree with the row in these
+ * columns, as far as the covers of the tree know; column j's share is the Shapley value of that game. With t on [0, 1]
+ * it is
  *
  *     phi_j = sum over leaves v (o_j - z_j) integral of the product over i != j of (z_i (1 - t) + o_i t) dt
  *

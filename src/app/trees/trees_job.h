@@ -24,6 +24,7 @@ typedef struct trees_job {
     forest_facts facts;  /* of a trained model; else none */
     float *margin;       /* [rows, forest.outputs] by `forest`; NULL: not made yet */
     float *host;         /* [rows, 2] */
+    float *shares;       /* [rows, outputs of the job, columns + 1] of an explanation; NULL: none was asked for */
     weft_tensor answers; /* [rows, outputs of the job] */
     train_metrics metrics;
     train_model model;
@@ -36,6 +37,7 @@ weft_status trees_load(workload *work, const char *path, const void *bytes, size
 weft_status trees_recognise(saved_model *model, const weft_options *given);
 /* Answers from margins [rows, outputs of the forest]; those of two classes are 0 and the margin. */
 weft_status trees_answer(trees_job *job, const float *margin, weft_tensor *logits);
+weft_status trees_explain(const workload *work, int64_t step, const float **contribution, int64_t *rows);
 void trees_note_labels(workload *work);
 
 #endif

@@ -221,7 +221,7 @@ static void trees_end(workload *work)
     forest_destroy(&job->forest);
     forest_facts_free(&job->facts);
     tensor_destroy(&job->answers);
-    WEFT_FREE_ALL(job->y, job->counts, job->margin, job->host);
+    WEFT_FREE_ALL(job->y, job->counts, job->margin, job->host, job->shares);
     tree_rows_close(&job->rows);
 }
 
@@ -278,6 +278,7 @@ const workload_ops trees_workload = {
     .model_file = TREES_MODEL_FILE,
     .save = trees_save,
     .load = trees_load,
+    .explain = trees_explain,
     .data_facts = data_facts,
     .row_title = {"row", "row"},
     .shows_answers = true,
