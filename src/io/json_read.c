@@ -379,13 +379,19 @@ static weft_status parse_reserve(parser *p, size_t bytes)
 
 weft_status json_parse(const char *name, const char *text, size_t bytes, json_document **document)
 {
+    return json_parse_large(name, text, bytes, JSON_MAX_BYTES, document);
+}
+
+weft_status json_parse_large(const char *name, const char *text, size_t bytes, size_t most_bytes,
+                             json_document **document)
+{
     weft_status status = WEFT_OK;
     parser p = {.name = name};
     json_value *root = NULL;
     char *copy = NULL;
     *document = NULL;
-    WEFT_CHECK(bytes <= JSON_MAX_BYTES, WEFT_ERR_DATA, "%s: %zu bytes of JSON, at most %d are read", name, bytes,
-               JSON_MAX_BYTES);
+    WEFT_CHECK(bytes <= most_bytes, WEFT_ERR_DATA, "%s: %zu bytes of JSON, at most %zu are read", name, bytes,
+               most_bytes);
     WEFT_CHECK(bytes == 0 || memchr(text, '\0', bytes) == NULL, WEFT_ERR_DATA, "%s: a NUL byte in JSON text", name);
     WEFT_TRY_GOTO(WEFT_NEW(&copy, bytes + 1, WEFT_MEM_GENERAL), status, done);
     if (bytes > 0) {

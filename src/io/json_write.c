@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "base/escape.h"
 #include "base/number.h"
@@ -145,6 +146,15 @@ void json_real(json_writer *json, const char *key, double value)
     }
     write_lead(json, key);
     fputs(number_format_real(value, text), json->out);
+}
+
+void json_fraction(json_writer *json, const char *key, double value)
+{
+    char text[NUMBER_TEXT_MAX];
+    json_real(json, key, value);
+    if (isfinite(value) && strpbrk(number_format_real(value, text), ".eE") == NULL) {
+        fputs(".0", json->out);
+    }
 }
 
 void json_bool(json_writer *json, const char *key, bool value)

@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include "app/cli/command.h"
+#include "app/setup/table_setup.h"
 #include "table/table.h"
 
 static const option_id column_options[] = {OPT_TARGET,   OPT_WEIGHT_COLUMN, OPT_GROUP_COLUMN, OPT_SPLIT_COLUMN,
@@ -43,23 +44,7 @@ static weft_status refuse_options_of_kinds(const weft_options *options)
 weft_status app_convert_table(const weft_options *options)
 {
     const char *input = option_argument(options, 0);
-    const table_request request = {
-        .target = option_text(options, OPT_TARGET),
-        .weight = option_text(options, OPT_WEIGHT_COLUMN),
-        .group = option_text(options, OPT_GROUP_COLUMN),
-        .split = option_text(options, OPT_SPLIT_COLUMN),
-        .category = option_text(options, OPT_CATEGORY),
-        .id = option_text(options, OPT_ID_COLUMN),
-        .real = option_text(options, OPT_REAL),
-        .drop = option_text(options, OPT_DROP),
-        .missing = option_text(options, OPT_MISSING),
-        .format = option_text(options, OPT_TABLE_FORMAT),
-        .header = option_choice(options, OPT_HEADER),
-        .quote = option_choice(options, OPT_QUOTE),
-        .decimal = option_choice(options, OPT_DECIMAL),
-        .sparse = option_choice(options, OPT_SPARSE),
-        .index_base = option_int(options, OPT_INDEX_BASE),
-    };
+    const table_request request = app_table_request(options);
     WEFT_TRY(refuse_options_of_kinds(options));
     WEFT_CHECK(!table_is_store(input), WEFT_ERR_USAGE, "%s: is a table store already", input);
     if (option_int(options, OPT_THREADS) > 0) {

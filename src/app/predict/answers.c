@@ -2,6 +2,7 @@
 #include "app/predict/answers.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "app/predict/predictions.h"
 #include "base/log.h"
@@ -118,6 +119,35 @@ static weft_status write_lines(answers *a, const char *folder)
     return status;
 }
 
+/* Where the contributions of this rank's rows come together. */
+typedef struct gathering {
+    float *all;
+} gathering;
+
+static weft_status take_contributions(void *self, const explained_rows *rows)
+{
+    const int64_t width = rows->outputs * (rows->inputs + 1);
+    memcpy(((gathering *)self)->all + rows->first * width, rows->contribution,
+           (size_t)(rows->rows * width) * sizeof *rows->contribution);
+    return WEFT_OK;
+}
+
+static weft_status write_contributions(const answers *a, const char *folder)
+{
+    const workload *work = a->of->work;
+    gathering g = {NULL};
+    weft_status status = WEFT_NEW(&g.all, work->held.count * work->outputs * (work->inputs + 1), WEFT_MEM_WORKSPACE);
+    status = comm_agree(work->context->comm, status);
+    status = status == WEFT_OK ? predictor_explain(a->of, take_contributions, &g) : status;
+    status = comm_agree(work->context->comm, status);
+    if (status == WEFT_OK) {
+        status =
+            predictions_write_contributions(work->context, folder, &work->held, g.all, work->outputs, work->inputs);
+    }
+    weft_free(g.all);
+    return status;
+}
+
 weft_status answers_write(answers *a, const char *folder)
 {
     const workload *work = a->of->work;
@@ -126,6 +156,9 @@ weft_status answers_write(answers *a, const char *folder)
     assert(a->logits != NULL || work->held.count == 0);
     WEFT_TRY(predictions_write(context, folder, &work->held, work->targets, a->logits));
     WEFT_TRY(predictions_write_probabilities(context, folder, &work->held, work->targets, a->logits));
+    if (option_flag(a->of->asked, OPT_CONTRIBUTIONS)) {
+        WEFT_TRY(write_contributions(a, folder));
+    }
     weft_status status = first ? write_tables(a, folder) : WEFT_OK;
     status = first && status == WEFT_OK ? write_lines(a, folder) : status;
     return comm_agree(context->comm, status);

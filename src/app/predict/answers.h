@@ -2,6 +2,7 @@
  * app/predict/answers.h: the answers of a predictor for all rows of its data, scored, and as files:
  *
  *   predictions.npy, probabilities.npy    app/predict/predictions.h
+ *   contributions.npy                     the same; where --contributions asks for it
  *   scores.json, confusion.csv            app/predict/score_table.h
  *   answers.csv                           app/predict/answer_table.h; where rows or classes have names
  */

@@ -3,6 +3,7 @@
  *
  *   predictions.npy    int32 [n, 1] classes, or float32 [n, tasks] logits
  *   probabilities.npy  float32 [n, classes] softmax, or [n, tasks] logistic function
+ *   contributions.npy  float32 [n, classes or tasks, inputs + 1] what inputs add to the logits
  */
 #ifndef WEFT_APP_PREDICT_PREDICTIONS_H
 #define WEFT_APP_PREDICT_PREDICTIONS_H
@@ -19,6 +20,9 @@ weft_status predictions_write(const app_context *context, const char *folder, co
 /* probabilities.npy; the logits become probabilities. Collective. */
 weft_status predictions_write_probabilities(const app_context *context, const char *folder, const held_rows *held,
                                             const train_targets *targets, float *logits);
+/* contributions.npy, of rows [held->count, outputs, inputs + 1]. Collective. */
+weft_status predictions_write_contributions(const app_context *context, const char *folder, const held_rows *held,
+                                            const float *rows, int64_t outputs, int64_t inputs);
 /* The class of the largest of `count` logits; the first of equal ones. */
 int32_t predictions_class(const float *logits, int64_t count);
 

@@ -2,5 +2,6 @@
  * the one of jobs that no kind claims. */
 #include "app/dense/dense_workload.h"
 #include "app/gnn/gnn_workload.h"
+#include "app/trees/trees_workload.h"
 
-const workload_ops *const workload_list[] = {&dense_workload, &gnn_workload, NULL};
+const workload_ops *const workload_list[] = {&trees_workload, &dense_workload, &gnn_workload, NULL};

@@ -17,7 +17,8 @@
 enum {
     TILE = 14,    /* features: 28 KiB of cells */
     BLOCK = 4096, /* rows */
-    GRAIN = 1 << 14
+    GRAIN = 1 << 14,
+    AHEAD = 16 /* rows of a list that are fetched before they are added */
 };
 
 /* Rows of one thread, for some of the features. */
@@ -38,6 +39,12 @@ static void add_tile(const histogram_piece *piece, int64_t tile, int64_t width, 
     int64_t *packed = piece->packed + tile * HAL_BINS;
     for (int64_t r = begin; r < end; ++r) {
         const int64_t row = index != NULL ? index[r] : r;
+        if (index != NULL && r + AHEAD < end) {
+            const int64_t next = index[r + AHEAD];
+            __builtin_prefetch(bins + next * a->bins.ld);
+            __builtin_prefetch(bins + next * a->bins.ld + width - 1);
+            __builtin_prefetch(pair + next);
+        }
         assert(row >= 0 && row < a->bins.rows);
         const uint8_t *bin = bins + row * a->bins.ld;
         const int64_t add = (int64_t)hal_pair_gradient(pair[row]) * ((int64_t)1 << 32) + hal_pair_hessian(pair[row]);

@@ -1,0 +1,232 @@
+/* app/trees/trees_fit.c: a training of boosted trees: an epoch is a round, which adds a tree for each output. */
+#include <math.h>
+#include <string.h>
+
+#include "app/trees/trees_job.h"
+#include "base/file.h"
+#include "train/activities.h"
+
+/* Files of a checkpoint: the best model so far, and all trees. */
+#define STATE_FILE "trees.json"
+
+typedef struct trees_fit_run {
+    workload *work;
+    trees_job *job;
+    const fit_services *services;
+} trees_fit_run;
+
+static weft_status open_boost(trees_fit_run *r)
+{
+    trees_job *job = r->job;
+    boost_destroy(job->boost);
+    job->boost = NULL;
+    return boost_create(r->services->comm, r->work->context->hal, &job->rows.data, &job->targets, &job->options,
+                        &job->boost);
+}
+
+static weft_status begin(void *self, uint64_t seed)
+{
+    trees_fit_run *r = self;
+    (void)seed;
+    r->job->best = 0;
+    return open_boost(r);
+}
+
+/* The mean loss of this rank's rows of the training, as a share of all ranks'. */
+static double loss_of(const trees_job *job)
+{
+    const tree_targets *t = &job->targets;
+    const float *margin = boost_margins(job->boost);
+    double sum = 0.0;
+    for (int64_t i = 0; i < t->rows; ++i) {
+        const float *m = margin + i * t->outputs;
+        if (t->counts[i] == 0) {
+            continue;
+        }
+        if (t->loss == TREE_LOSS_LOGISTIC) {
+            const double z = t->y[i] > 0.0F ? -(double)m[0] : (double)m[0];
+            sum += z > 0.0 ? z + log1p(exp(-z)) : log1p(exp(z));
+            continue;
+        }
+        double most = (double)m[0], exps = 0.0;
+        for (int k = 1; k < t->outputs; ++k) {
+            most = fmax(most, (double)m[k]);
+        }
+        for (int k = 0; k < t->outputs; ++k) {
+            exps += exp((double)m[k] - most);
+        }
+        sum += most + log(exps) - (double)m[(int)t->y[i]];
+    }
+    return sum / (double)job->rows.labels.targets.loss_entries;
+}
+
+static weft_status epoch(void *self, uint64_t seed, train_epoch *record)
+{
+    trees_fit_run *r = self;
+    record->loss = loss_of(r->job);
+    record->lr = r->job->options.growth.rate;
+    WEFT_TRY(comm_allreduce(r->services->comm, &record->loss, 1, WEFT_DTYPE_F64, COMM_SUM));
+    return boost_round(r->job->boost, seed);
+}
+
+static weft_status evaluate(void *self, uint64_t seed, train_epoch *record)
+{
+    trees_fit_run *r = self;
+    trees_job *job = r->job;
+    weft_tensor logits;
+    (void)seed;
+    activity_begin(ACTIVITY_EVALUATE);
+    weft_status status = trees_answer(job, boost_margins(job->boost), &logits);
+    status = status == WEFT_OK ? metrics_begin(&job->metrics) : status;
+    status = status == WEFT_OK ? metrics_add(&job->metrics, &logits, r->work->targets) : status;
+    status = comm_agree(r->services->comm, status);
+    status = status == WEFT_OK ? metrics_end(&job->metrics, record->score) : status;
+    activity_end(ACTIVITY_EVALUATE);
+    return status;
+}
+
+static weft_status keep_best(void *self)
+{
+    trees_job *job = ((trees_fit_run *)self)->job;
+    job->best = boost_forest(job->boost)->trees;
+    return WEFT_OK;
+}
+
+static weft_status use_best(void *self)
+{
+    trees_job *job = ((trees_fit_run *)self)->job;
+    forest_destroy(&job->forest);
+    weft_free(job->margin);
+    job->margin = NULL;
+    return forest_copy(boost_forest(job->boost), job->best, &job->forest);
+}
+
+/* ---- files ------------------------------------------------------------------------------------------------------- */
+
+/* facts: texts of the job. names: memory for pointers to names of columns [columns]. */
+static forest_facts facts_of(const trees_job *job, char **names)
+{
+    const tree_rows *rows = &job->rows;
+    for (int c = 0; c < rows->data.columns; ++c) {
+        names[c] = rows->table.schema.field[rows->field[c]].name;
+    }
+    return (forest_facts){.loss = job->loss,
+                          .column = names,
+                          .columns = rows->data.columns,
+                          .class_name = rows->classes.text,
+                          .classes = (int)rows->classes.count};
+}
+
+static weft_status write_forest(const trees_job *job, const weft_forest *forest, const char *path)
+{
+    file_writer writer;
+    char **names = NULL;
+    WEFT_TRY(WEFT_NEW(&names, job->rows.data.columns, WEFT_MEM_TREES));
+    const forest_facts facts = facts_of(job, names);
+    weft_status status = file_writer_open(path, &writer);
+    if (status == WEFT_OK) {
+        forest_write(forest, &facts, writer.stream);
+        status = file_writer_commit(&writer);
+    }
+    weft_free(names);
+    return status;
+}
+
+weft_status trees_save(const workload *work, const char *path)
+{
+    const trees_job *job = work->self;
+    return path != NULL ? write_forest(job, &job->forest, path) : WEFT_OK;
+}
+
+static weft_status save(void *self, const char *folder)
+{
+    const trees_job *job = ((trees_fit_run *)self)->job;
+    weft_forest best = {0};
+    char path[FILE_PATH_MAX];
+    if (folder == NULL) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(file_path(path, "%s/" STATE_FILE, folder));
+    WEFT_TRY(write_forest(job, boost_forest(job->boost), path));
+    WEFT_TRY(file_path(path, "%s/" TREES_MODEL_FILE, folder));
+    weft_status status = forest_copy(boost_forest(job->boost), job->best, &best);
+    status = status == WEFT_OK ? write_forest(job, &best, path) : status;
+    forest_destroy(&best);
+    return status;
+}
+
+/* The bytes of a file of rank 0, on every rank. [out] text: for weft_free. Collective. */
+static weft_status share_file(weft_comm *comm, const char *folder, const char *name, char **text, int64_t *bytes)
+{
+    char path[FILE_PATH_MAX];
+    size_t count = 0;
+    weft_status status = WEFT_OK;
+    *text = NULL;
+    if (folder != NULL) {
+        status = file_path(path, "%s/%s", folder, name);
+        status = status == WEFT_OK ? file_read_text(path, (size_t)1 << 30, text, &count) : status;
+    }
+    WEFT_TRY(comm_agree(comm, status));
+    *bytes = (int64_t)count;
+    WEFT_TRY(comm_bcast(comm, 0, bytes, sizeof *bytes));
+    status = folder == NULL ? weft_malloc((size_t)*bytes + 1, 1, WEFT_MEM_TREES, (void **)text) : WEFT_OK;
+    WEFT_TRY(comm_agree(comm, status));
+    return comm_bcast(comm, 0, *text, *bytes);
+}
+
+static weft_status load_forest(weft_comm *comm, const char *folder, const char *name, const trees_job *job,
+                               weft_forest *forest)
+{
+    char *text = NULL;
+    int64_t bytes = 0;
+    forest_facts facts = {0};
+    weft_status status = share_file(comm, folder, name, &text, &bytes);
+    status = status == WEFT_OK ? forest_read(name, text, (size_t)bytes, forest, &facts) : status;
+    weft_free(text);
+    if (status == WEFT_OK && (forest->columns != job->rows.data.columns || forest->outputs != job->targets.outputs ||
+                              facts.loss != job->loss)) {
+        status = weft_fail(WEFT_ERR_DATA, "%s: its trees are of other columns or classes than the data", name);
+    }
+    forest_facts_free(&facts);
+    return comm_agree(comm, status);
+}
+
+static weft_status load(void *self, const char *folder)
+{
+    trees_fit_run *r = self;
+    weft_forest all = {0}, best = {0};
+    weft_status status = open_boost(r);
+    status = status == WEFT_OK ? load_forest(r->services->comm, folder, STATE_FILE, r->job, &all) : status;
+    status = status == WEFT_OK ? load_forest(r->services->comm, folder, TREES_MODEL_FILE, r->job, &best) : status;
+    if (status == WEFT_OK && best.trees > all.trees) {
+        status = weft_fail(WEFT_ERR_DATA, TREES_MODEL_FILE " has more trees than " STATE_FILE);
+    }
+    status = status == WEFT_OK ? boost_resume(r->job->boost, &all) : status;
+    r->job->best = best.trees;
+    forest_destroy(&all);
+    forest_destroy(&best);
+    return status;
+}
+
+weft_status trees_fit(workload *work, const fit_services *services, train_result *result)
+{
+    trees_job *job = work->self;
+    trees_fit_run run = {.work = work, .job = job, .services = services};
+    const metrics_desc desc = {.metric = services->metric,
+                               .loss = TRAIN_LOSS_XENT,
+                               .outputs = work->outputs,
+                               .rows = job->rows.data.rows,
+                               .dtype = WEFT_DTYPE_F32};
+    const fit_method method = {.self = &run,
+                               .name = "trees",
+                               .begin = begin,
+                               .epoch = epoch,
+                               .evaluate = evaluate,
+                               .keep_best = keep_best,
+                               .use_best = use_best,
+                               .save = save,
+                               .load = load};
+    metrics_destroy(&job->metrics);
+    WEFT_TRY(metrics_create(services->comm, work->context->hal, &desc, &job->metrics));
+    return fit_rounds(services, &method, result);
+}

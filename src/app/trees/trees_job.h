@@ -1,0 +1,43 @@
+/* app/trees/trees_job.h: what a job on a table holds, and the functions of its files. */
+#ifndef WEFT_APP_TREES_TREES_JOB_H
+#define WEFT_APP_TREES_TREES_JOB_H
+
+#include "app/trees/options/trees_options.h"
+#include "app/trees/trees_workload.h"
+#include "train/metrics.h"
+#include "trees/boost/boost.h"
+#include "trees/data/tree_rows.h"
+#include "trees/forest/forest_json.h"
+
+#define TREES_MODEL_FILE "model.json"
+
+typedef struct trees_job {
+    tree_rows rows;
+    boost_options options;
+    tree_loss loss;
+    float *y;        /* [rows] the class */
+    uint8_t *counts; /* [rows] */
+    tree_targets targets;
+    tree_boost *boost;   /* of a run under way */
+    weft_forest forest;  /* what answers: the best of the run, or the trained model */
+    int best;            /* trees of the best evaluation so far */
+    forest_facts facts;  /* of a trained model; else none */
+    float *margin;       /* [rows, forest.outputs] by `forest`; NULL: not made yet */
+    float *host;         /* [rows, 2] */
+    float *shares;       /* [rows, outputs of the job, columns + 1] of an explanation; NULL: none was asked for */
+    weft_tensor answers; /* [rows, outputs of the job] */
+    train_metrics metrics;
+    train_model model;
+} trees_job;
+
+/* fit, save and load of the kind. */
+weft_status trees_fit(workload *work, const fit_services *services, train_result *result);
+weft_status trees_save(const workload *work, const char *path);
+weft_status trees_load(workload *work, const char *path, const void *bytes, size_t count);
+weft_status trees_recognise(saved_model *model, const weft_options *given);
+/* Answers from margins [rows, outputs of the forest]; those of two classes are 0 and the margin. */
+weft_status trees_answer(trees_job *job, const float *margin, weft_tensor *logits);
+weft_status trees_explain(const workload *work, int64_t step, const float **contribution, int64_t *rows);
+void trees_note_labels(workload *work);
+
+#endif

@@ -1,0 +1,127 @@
+#!/bin/bash
+# Boosted trees from a table to answers: the model file has the same bytes on 1, 2 and 3 ranks and after a resumed run; answers are
+# those that its trees give when Python walks them; a store, a split column and classes of words and numbers work; what cannot be
+# learned from is refused with its place and a cure; XGBoost, where it is installed, reads the model and gives the same answers.
+# needs: mpirun
+# trees: release
+set -u
+weft=$1
+source_dir=$2
+. "$source_dir/tests/support/script.sh"
+need mpirun
+need python3
+python3 -c 'import numpy' 2>/dev/null || skip "NumPy is not installed"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+
+python3 - <<'PY'
+import numpy as np
+rng = np.random.default_rng(3)
+x = rng.normal(size=(700, 4)).round(3)
+f = 2 * x[:, 0] * (x[:, 1] > 0) - x[:, 2] + 0.3 * rng.normal(size=700)
+cell = lambda v: "" if rng.random() < 0.05 else f"{v}"
+rows = [",".join(cell(v) for v in r) for r in x]
+names = ["hill", "lake"]
+with open("words.csv", "w") as out:
+    out.write("a,b,c,d,target\n" + "".join(f"{r},{names[int(t > 0)]}\n" for r, t in zip(rows, f)))
+with open("numbers.csv", "w") as out:
+    out.write("a,b,c,d,kind,split\n" + "".join(
+        f"{r},{int(t > -1) + 3 * int(t > 1)},{('train', 'train', 'valid', 'test')[i % 4]}\n" for i, (r, t) in enumerate(zip(rows, f))))
+with open("asked.csv", "w") as out:  # columns in another order, and no target
+    out.write("d,c,b,a\n" + "".join(",".join(reversed(r.split(","))) + "\n" for r in rows[:60]))
+PY
+plain=(--model trees --threads 1 --pin off --quiet --depth 4)
+how=("${plain[@]}" --trees 12)
+ok() { "$@" >out 2>err || fail "$*: $(cat err)"; }
+refused() { # CODE TEXT COMMAND...
+    "${@:3}" >out 2>err
+    [ $? -eq "$1" ] || fail "${*:3}: not refused with $1: $(cat err)"
+    grep -qF -- "$2" err || fail "${*:3}: does not say '$2': $(cat err)"
+}
+
+# ---- the same bytes on any number of ranks, from a store, and when a run is resumed ----
+ok "$weft" train --data words.csv "${how[@]}" --run-dir one
+for ranks in 2 3; do
+    ok mpirun --oversubscribe --bind-to none -np $ranks "$weft" train --data words.csv "${how[@]}" --run-dir "many$ranks"
+    cmp one/model.json "many$ranks/model.json" || fail "$ranks ranks grow other trees"
+done
+ok "$weft" convert words.csv --target target --out words.weft
+ok "$weft" train --data words.weft "${how[@]}" --run-dir stored
+cmp one/model.json stored/model.json || fail "a store grows other trees than its file"
+ok "$weft" train --data words.csv "${plain[@]}" --trees 5 --run-dir two
+ok mpirun --oversubscribe --bind-to none -np 2 "$weft" train --data words.csv "${how[@]}" --run-dir two --resume
+cmp one/model.json two/model.json || fail "a resumed run has other trees"
+
+# ---- answers, by Python's own walk over the trees ----
+ok mpirun --oversubscribe --bind-to none -np 2 "$weft" predict --data asked.csv --checkpoint one --out asked --quiet --contributions
+ok "$weft" train --data numbers.csv --target kind "${how[@]}" --leaves 6 --run-dir kinds
+ok "$weft" predict --data numbers.csv --target kind --checkpoint kinds --out kinds-out --quiet
+cat >walk.py <<'PY'
+import csv, json, math, sys
+import numpy as np
+
+def probabilities(model, table):
+    learner = json.load(open(model))["learner"]
+    trees = learner["gradient_booster"]["model"]["trees"]
+    outputs = max(int(learner["learner_model_param"]["num_class"]), 1)
+    answers = []
+    for row in csv.DictReader(open(table)):
+        value = [float(row[n]) if row[n] else None for n in learner["feature_names"]]
+        margin = [np.float32(learner["attributes"][f"weft_base_{k}"]) for k in range(outputs)]
+        for t, tree in enumerate(trees):
+            at = 0
+            while tree["left_children"][at] >= 0:
+                x = value[tree["split_indices"][at]]
+                left = tree["default_left"][at] if x is None else np.float32(x) < np.float32(tree["split_conditions"][at])
+                at = tree["left_children"][at] if left else tree["right_children"][at]
+            margin[t % outputs] += np.float32(tree["split_conditions"][at])
+        margin = [0.0, float(margin[0])] if outputs == 1 else [float(m) for m in margin]
+        exps = [math.exp(m - max(margin)) for m in margin]
+        answers.append([e / sum(exps) for e in exps])
+    return np.array(answers)
+
+for model, table, out in (("one", "asked.csv", "asked"), ("kinds", "numbers.csv", "kinds-out")):
+    expected, found = probabilities(model + "/model.json", table), np.load(out + "/probabilities.npy")
+    assert expected.shape == found.shape, (expected.shape, found.shape)
+    assert abs(expected - found).max() < 1e-6, abs(expected - found).max()
+shares = np.load("asked/contributions.npy").astype(np.float64)  # a row's sum is its logit; the walk over sets is a unit test
+logit = np.log(probabilities("one/model.json", "asked.csv"))
+assert shares.shape == (60, 2, 5) and abs(shares[:, 0]).max() == 0
+assert abs(shares[:, 1].sum(axis=1) - (logit[:, 1] - logit[:, 0])).max() < 1e-5
+kinds = [json.load(open("kinds/run.json"))["data"]["class_names"]]
+assert kinds == [["0", "1", "4"]], kinds
+summary = json.load(open("kinds/summary.json"))
+rows = list(csv.DictReader(open("numbers.csv")))
+right = [int(kinds[0][p.argmax()] == r["kind"]) for p, r in zip(np.load("kinds-out/probabilities.npy"), rows) if r["split"] == "test"]
+assert abs(summary["test_mean"] - sum(right) / len(right)) < 1e-9, (summary["test_mean"], sum(right) / len(right))
+assert sum(right) / len(right) > 0.6  # the largest class has less than half
+try:
+    import xgboost
+except ImportError:
+    sys.exit(0)
+data = xgboost.DMatrix(np.array([[float(r[n]) if r[n] else np.nan for n in "abcd"] for r in csv.DictReader(open("asked.csv"))]), feature_names=list("abcd"))
+theirs = xgboost.Booster(model_file="one/model.json").predict(data)
+assert abs(theirs - np.load("asked/probabilities.npy")[:, 1]).max() < 1e-6
+theirs = xgboost.Booster(model_file="one/model.json").predict(data, pred_contribs=True)
+assert abs(theirs - shares[:, 1]).max() < 1e-5
+PY
+python3 walk.py 2>err || fail "answers: $(cat err)"
+ok "$weft" eval --data words.csv --checkpoint one --quiet
+ok "$weft" train --data words.csv "${how[@]}" --dry-run
+
+# ---- refusals ----
+printf 'a,b,target\n1,x,p\n2,y,q\n' >column.csv
+refused 65 "'b' holds words" "$weft" train --data column.csv "${how[@]}"
+printf 'a,b\n1,2\n2,3\n' >target.csv
+refused 65 "--target" "$weft" train --data target.csv "${how[@]}"
+printf 'a,target\n1,p\n2,p\n3,p\n' >class.csv
+refused 65 "one class" "$weft" train --data class.csv "${how[@]}"
+printf 'a,target\n1,0.5\n2,1\n' >fraction.csv
+refused 65 "is no class" "$weft" train --data fraction.csv "${how[@]}"
+refused 65 "made for 4 features" "$weft" predict --data column.csv --drop b --checkpoint one --out none
+sed 's/d,c,b,a/d,c,b,z/' asked.csv >other.csv
+refused 65 "has no column 'a'" "$weft" predict --data other.csv --checkpoint one --out none
+sed 's/"left_children": \[1/"left_children": [0/' one/model.json >cycle.json
+mkdir cycle && mv cycle.json cycle/model.json
+refused 65 "two parents" "$weft" predict --data asked.csv --model trees --checkpoint cycle/model.json --out none

@@ -1,0 +1,37 @@
+/*
+ * libFuzzer: any bytes as a model of trees. What is read is a forest that answers: every row ends at a leaf.
+ * with: trees/forest
+ */
+#include <assert.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "trees/forest/forest_json.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { COLUMNS = 8 };
+
+static void answer(const weft_forest *forest)
+{
+    const float value[3][COLUMNS] = {{0.0F}, {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN}, {9.0F, -9.0F, 1e30F, -1e30F}};
+    for (int t = 0; t < forest->trees && forest->columns <= COLUMNS; ++t) {
+        for (int i = 0; i < 3; ++i) {
+            const int32_t leaf = tree_leaf(&forest->tree[t], value[i]);
+            assert(leaf >= 0 && leaf < forest->tree[t].nodes);
+        }
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    weft_forest forest;
+    forest_facts facts;
+    if (forest_read("fuzz", (const char *)data, size, &forest, &facts) == WEFT_OK) {
+        answer(&forest);
+    }
+    forest_destroy(&forest);
+    forest_facts_free(&facts);
+    return 0;
+}

@@ -1,0 +1,124 @@
+/* trees/boost/boost.c: see trees/boost/boost.h. */
+#include "trees/boost/boost.h"
+
+#include <assert.h>
+#include <string.h>
+
+struct tree_boost {
+    weft_comm *comm;
+    weft_hal *hal;
+    const tree_columns *data;
+    const tree_targets *targets;
+    tree_cuts cuts;
+    tree_bins bins;
+    tree_grower *grower;
+    weft_forest forest;
+    float *margin;             /* [rows, outputs] */
+    float *gradient, *hessian; /* [outputs, rows] */
+    int32_t *leaf;             /* [rows] */
+};
+
+static weft_status allocate(tree_boost *b)
+{
+    const int64_t rows = b->data->rows, outputs = b->targets->outputs;
+    WEFT_TRY(tree_bins_create(b->hal, b->data, &b->cuts, &b->bins));
+    WEFT_TRY(forest_create(b->data->columns, (int)outputs, &b->forest));
+    WEFT_TRY(WEFT_NEW(&b->margin, rows * outputs, WEFT_MEM_TREES));
+    WEFT_TRY(WEFT_NEW(&b->gradient, rows * outputs, WEFT_MEM_TREES));
+    WEFT_TRY(WEFT_NEW(&b->hessian, rows * outputs, WEFT_MEM_TREES));
+    return WEFT_NEW(&b->leaf, rows, WEFT_MEM_TREES);
+}
+
+static weft_status begin(tree_boost *b, const boost_options *options)
+{
+    WEFT_TRY(tree_cuts_find(b->comm, b->data, b->targets->counts, options->values, b->hal->threads, &b->cuts));
+    WEFT_TRY(comm_agree(b->comm, allocate(b)));
+    WEFT_TRY(tree_base(b->comm, b->targets, b->forest.base));
+    for (int64_t i = 0; i < b->data->rows; ++i) {
+        memcpy(b->margin + i * b->forest.outputs, b->forest.base, (size_t)b->forest.outputs * sizeof *b->margin);
+    }
+    return grower_create(b->comm, b->data, &b->bins, &b->cuts, b->targets->counts, &options->growth, &b->grower);
+}
+
+weft_status boost_create(weft_comm *comm, weft_hal *hal, const tree_columns *data, const tree_targets *targets,
+                         const boost_options *options, tree_boost **boost)
+{
+    tree_boost *b = NULL;
+    *boost = NULL;
+    WEFT_TRY(comm_agree(comm, WEFT_NEW_ZERO(&b, 1, WEFT_MEM_TREES)));
+    b->comm = comm;
+    b->hal = hal;
+    b->data = data;
+    b->targets = targets;
+    const weft_status status = begin(b, options);
+    if (status != WEFT_OK) {
+        boost_destroy(b);
+        return status;
+    }
+    *boost = b;
+    return WEFT_OK;
+}
+
+void boost_destroy(tree_boost *b)
+{
+    if (b != NULL) {
+        grower_destroy(b->grower);
+        forest_destroy(&b->forest);
+        tree_bins_destroy(&b->bins);
+        tree_cuts_destroy(&b->cuts);
+        WEFT_FREE_ALL(b->margin, b->gradient, b->hessian, b->leaf, b);
+    }
+}
+
+static void add_leaves(tree_boost *b, const weft_tree *tree, int output)
+{
+    const int outputs = b->forest.outputs;
+#pragma omp parallel for schedule(static) num_threads(b->hal->threads)
+    for (int64_t i = 0; i < b->data->rows; ++i) {
+        b->margin[i * outputs + output] += tree->node[b->leaf[i]].value;
+    }
+}
+
+weft_status boost_round(tree_boost *b, uint64_t seed)
+{
+    const int64_t rows = b->data->rows;
+    tree_gradients(b->targets, b->margin, b->hal->threads, b->gradient, b->hessian);
+    for (int k = 0; k < b->forest.outputs; ++k) {
+        weft_tree tree = {0};
+        WEFT_TRY(grower_grow(b->grower, b->gradient + k * rows, b->hessian + k * rows, seed, b->forest.trees,
+                             &tree, b->leaf));
+        add_leaves(b, &tree, k);
+        WEFT_TRY(comm_agree(b->comm, forest_add(&b->forest, &tree)));
+    }
+    return WEFT_OK;
+}
+
+static weft_status take_forest(tree_boost *b, const weft_forest *forest)
+{
+    assert(forest->columns == b->forest.columns && forest->outputs == b->forest.outputs);
+    forest_destroy(&b->forest);
+    WEFT_TRY(forest_copy(forest, forest->trees, &b->forest));
+    return forest_margins(&b->forest, b->data, 0, forest->trees, b->hal->threads, b->margin);
+}
+
+weft_status boost_resume(tree_boost *b, const weft_forest *forest)
+{
+    return comm_agree(b->comm, take_forest(b, forest));
+}
+
+const weft_forest *boost_forest(const tree_boost *b)
+{
+    return &b->forest;
+}
+
+const float *boost_margins(const tree_boost *b)
+{
+    return b->margin;
+}
+
+uint64_t boost_bytes(const tree_boost *b)
+{
+    const uint64_t rows = (uint64_t)b->data->rows, outputs = (uint64_t)b->forest.outputs;
+    return rows * (uint64_t)b->data->columns + rows * outputs * 3 * sizeof(float) + rows * sizeof(int32_t) +
+           grower_bytes(b->grower);
+}

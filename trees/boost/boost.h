@@ -1,0 +1,40 @@
+/*
+ * trees/boost/boost.h: gradient boosting: round by round, trees that lower the loss of all trees before them.
+ *
+ *     WEFT_TRY(boost_create(comm, hal, &data, &targets, &options, &boost));
+ *     for (int round = 0; round < 100; ++round) {
+ *         WEFT_TRY(boost_round(boost, seed));
+ *     }
+ *     const weft_forest *forest = boost_forest(boost);
+ *
+ * A model has the same bits for every number of ranks and threads, and for every dealing of the rows.
+ */
+#ifndef WEFT_TREES_BOOST_BOOST_H
+#define WEFT_TREES_BOOST_BOOST_H
+
+#include "trees/grow/tree_grower.h"
+#include "trees/loss/tree_loss.h"
+
+typedef struct boost_options {
+    tree_growth growth;
+    int values; /* bins of a column, at most TREE_VALUES */
+} boost_options;
+
+typedef struct tree_boost tree_boost;
+
+/* Cuts, bins and base margins. data and targets live as long as *boost. Collective. */
+weft_status boost_create(weft_comm *comm, weft_hal *hal, const tree_columns *data, const tree_targets *targets,
+                         const boost_options *options, tree_boost **boost);
+void boost_destroy(tree_boost *boost); /* NULL is fine */
+/* Adds a tree for each output. seed: of the rows and columns that are drawn for them. Collective. */
+weft_status boost_round(tree_boost *boost, uint64_t seed);
+/* Goes on from these trees, which the boost copies; their bins are found again. Collective. */
+weft_status boost_resume(tree_boost *boost, const weft_forest *forest);
+/* The trees so far, the boost's own. */
+const weft_forest *boost_forest(const tree_boost *boost);
+/* [rows, outputs] margins of this rank's rows, of all splits, by the trees so far. */
+const float *boost_margins(const tree_boost *boost);
+/* Bytes that the boost holds beside data and targets. */
+uint64_t boost_bytes(const tree_boost *boost);
+
+#endif

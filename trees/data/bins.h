@@ -1,0 +1,26 @@
+/*
+ * trees/data/bins.h: the rows of a rank as bins, a byte each, twice: row by row for histograms, which read whole rows,
+ * and column by column for splits, which read one column. Memory: 2 * rows * columns bytes.
+ */
+#ifndef WEFT_TREES_DATA_BINS_H
+#define WEFT_TREES_DATA_BINS_H
+
+#include "tensor/tensor.h"
+#include "trees/data/cuts.h"
+
+typedef struct tree_bins {
+    weft_tensor bin; /* [rows, columns] uint8 */
+    uint8_t *column; /* [columns, rows] */
+    int *cells;      /* [columns] bins of a column, with that of missing values, which is the last */
+} tree_bins;
+
+/* Free with tree_bins_destroy, also after a failure. Local. */
+weft_status tree_bins_create(weft_hal *hal, const tree_columns *data, const tree_cuts *cuts, tree_bins *bins);
+/* The bins of a column: [rows]. */
+static inline const uint8_t *tree_bins_column(const tree_bins *bins, int column)
+{
+    return bins->column + bins->bin.rows * column;
+}
+void tree_bins_destroy(tree_bins *bins);
+
+#endif

@@ -1,0 +1,333 @@
+/* trees/data/tree_rows.c: see trees/data/tree_rows.h. */
+#include "trees/data/tree_rows.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/permutation.h"
+#include "base/philox.h"
+#include "table/table_options.def"
+
+enum { SPAN = 1 << 16, CHUNK = 1024 };
+
+/* ---- the table --------------------------------------------------------------------------------------------------- */
+
+/* See table_exchange. */
+static weft_status gather(void *self, const void *mine, size_t bytes, void **all, size_t **bytes_of)
+{
+    weft_comm *comm = self;
+    const int ranks = comm_size(comm);
+    int64_t *given = NULL, own = (int64_t)bytes;
+    size_t sum = 0;
+    *all = NULL;
+    *bytes_of = NULL;
+    weft_status status = WEFT_NEW(&given, ranks, WEFT_MEM_TABLE);
+    status = status == WEFT_OK ? WEFT_NEW(bytes_of, ranks, WEFT_MEM_TABLE) : status;
+    WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
+    WEFT_TRY_GOTO(comm_allgather(comm, &own, sizeof own, given), status, done);
+    for (int r = 0; r < ranks; ++r) {
+        (*bytes_of)[r] = (size_t)given[r];
+        sum += (size_t)given[r];
+    }
+    WEFT_TRY_GOTO(comm_agree(comm, weft_malloc(sum + 1, 1, WEFT_MEM_TABLE, all)), status, done);
+    status = comm_allgatherv(comm, mine, own, *all, given);
+done:
+    weft_free(given);
+    return status;
+}
+
+static weft_status add_feature(tree_rows *rows, int field, const char *path)
+{
+    const table_field *f = &rows->table.schema.field[field];
+    char text[96];
+    WEFT_CHECK(f->kind == TABLE_REAL || f->kind == TABLE_INTEGER || f->kind == TABLE_LONG, WEFT_ERR_DATA,
+               "%s: %s holds words: trees read numbers, so leave it out (" FLAG_DROP ") or write numbers for the words",
+               path, schema_say(&rows->table.schema, field, text));
+    rows->field[rows->data.columns] = field;
+    rows->column[rows->data.columns++] = (tree_column){f->kind, rows->table.column[field].data};
+    return WEFT_OK;
+}
+
+static weft_status take_columns(tree_rows *rows, const char *path)
+{
+    const table_schema *schema = &rows->table.schema;
+    WEFT_CHECK(rows->table.sparse.columns == 0, WEFT_ERR_UNSUPPORTED,
+               "%s: holds given cells alone, and trees read columns: convert it with " FLAG_SPARSE " no", path);
+    WEFT_TRY(WEFT_NEW_ZERO(&rows->field, schema->count, WEFT_MEM_TREES));
+    WEFT_TRY(WEFT_NEW_ZERO(&rows->column, schema->count, WEFT_MEM_TREES));
+    for (int i = 0; i < (int)schema->count; ++i) {
+        WEFT_TRY(schema->field[i].role == TABLE_FEATURE ? add_feature(rows, i, path) : WEFT_OK);
+    }
+    WEFT_CHECK(rows->data.columns > 0, WEFT_ERR_DATA, "%s: has no column to learn from beside the target", path);
+    rows->data.rows = rows->table.count;
+    rows->data.column = rows->column;
+    WEFT_TRY(WEFT_NEW(&rows->id, rows->data.rows, WEFT_MEM_TREES));
+    for (int64_t i = 0; i < rows->data.rows; ++i) {
+        rows->id[i] = rows->table.first + i;
+    }
+    rows->data.id = rows->id;
+    return WEFT_OK;
+}
+
+/* Adds the numbers of a column to the hash of the rows, and refuses infinite ones. */
+static weft_status hash_column(tree_rows *rows, int c, const char *path, uint64_t *hash)
+{
+    float value[CHUNK];
+    char text[96];
+    for (int64_t first = 0; first < rows->data.rows; first += CHUNK) {
+        const int64_t count = rows->data.rows - first < CHUNK ? rows->data.rows - first : CHUNK;
+        tree_column_read(&rows->column[c], first, count, value);
+        for (int64_t i = 0; i < count; ++i) {
+            uint32_t bits;
+            WEFT_CHECK(!isinf(value[i]), WEFT_ERR_DATA, "%s: row %lld, %s: infinite: trees compare numbers, so leave the cell empty",
+                       path, (long long)(rows->table.first + first + i),
+                       schema_say(&rows->table.schema, rows->field[c], text));
+            memcpy(&bits, &value[i], sizeof bits);
+            uint64_t x = bits ^ (uint64_t)(rows->table.first + first + i) * UINT64_C(0x9E3779B97F4A7C15) ^
+                         (uint64_t)c * UINT64_C(0xC2B2AE3D27D4EB4F);
+            x = (x ^ x >> 29) * UINT64_C(0xBF58476D1CE4E5B9);
+            *hash += x ^ x >> 32;
+        }
+    }
+    return WEFT_OK;
+}
+
+/* ---- classes ----------------------------------------------------------------------------------------------------- */
+
+/* A whole number of the target; INT64_MIN: missing. */
+static weft_status class_number(const tree_rows *rows, int64_t target, int64_t row, const char *path, int64_t *number)
+{
+    const table_column *c = &rows->table.column[target];
+    float value = 0.0F;
+    char text[96];
+    tree_column_read(&(tree_column){c->kind, c->data}, row, 1, &value);
+    WEFT_CHECK(isnan(value) || (value == floorf(value) && fabsf(value) < SPAN), WEFT_ERR_DATA,
+               "%s: row %lld, %s: %g is no class: expected words, or whole numbers of less than %d", path,
+               (long long)(rows->table.first + row), schema_say(&rows->table.schema, target, text), (double)value,
+               SPAN);
+    *number = isnan(value) ? INT64_MIN : (int64_t)value;
+    return WEFT_OK;
+}
+
+static weft_status take_words(tree_rows *rows, int64_t target)
+{
+    const table_words *words = rows->table.schema.field[target].words;
+    const int32_t *code = rows->table.column[target].data;
+    const char **text = NULL;
+    const int64_t count = words_count(words);
+    size_t bytes;
+    WEFT_CHECK(count <= TREE_CLASSES_MAX, WEFT_ERR_DATA, "the target has %lld different words: at most %d classes are told apart",
+               (long long)count, TREE_CLASSES_MAX);
+    for (int64_t i = 0; i < rows->data.rows; ++i) {
+        rows->labels.label[i] = code[i];
+    }
+    WEFT_TRY(WEFT_NEW(&text, count, WEFT_MEM_WORKSPACE));
+    for (int64_t i = 0; i < count; ++i) {
+        text[i] = words_text(words, i, &bytes);
+    }
+    const weft_status status = name_list_copy(text, count, &rows->classes);
+    weft_free(text);
+    return status;
+}
+
+/* met: [2 * SPAN] which numbers some rank has. Names the classes, and sets labels. */
+static weft_status name_numbers(tree_rows *rows, int64_t target, const char *path, const uint8_t *met, int32_t *place)
+{
+    char text[TREE_CLASSES_MAX][16];
+    const char *name[TREE_CLASSES_MAX];
+    int classes = 0;
+    for (int n = 0; n < 2 * SPAN; ++n) {
+        if (met[n] != 0) {
+            WEFT_CHECK(classes < TREE_CLASSES_MAX, WEFT_ERR_DATA, "%s: the target has more than %d different numbers: too many classes",
+                       path, TREE_CLASSES_MAX);
+            place[n] = classes;
+            (void)snprintf(text[classes], sizeof text[classes], "%d", n - SPAN);
+            name[classes] = text[classes];
+            ++classes;
+        }
+    }
+    for (int64_t i = 0; i < rows->data.rows; ++i) {
+        int64_t number = 0;
+        WEFT_TRY(class_number(rows, target, i, path, &number));
+        rows->labels.label[i] = number == INT64_MIN ? -1 : place[number + SPAN];
+    }
+    return name_list_copy(name, classes, &rows->classes);
+}
+
+static weft_status take_numbers(weft_comm *comm, tree_rows *rows, int64_t target, const char *path)
+{
+    uint8_t *met = NULL;
+    int32_t *place = NULL;
+    weft_status status = WEFT_NEW_ZERO(&met, 2 * SPAN, WEFT_MEM_WORKSPACE);
+    status = status == WEFT_OK ? WEFT_NEW(&place, 2 * SPAN, WEFT_MEM_WORKSPACE) : status;
+    for (int64_t i = 0; status == WEFT_OK && i < rows->data.rows; ++i) {
+        int64_t number = 0;
+        status = class_number(rows, target, i, path, &number);
+        if (status == WEFT_OK && number != INT64_MIN) {
+            met[number + SPAN] = 1;
+        }
+    }
+    status = comm_agree(comm, status);
+    status = status == WEFT_OK ? comm_allreduce(comm, met, 2 * SPAN, WEFT_DTYPE_U8, COMM_MAX) : status;
+    status = status == WEFT_OK ? name_numbers(rows, target, path, met, place) : status;
+    WEFT_FREE_ALL(met, place);
+    return status;
+}
+
+/* ---- splits ------------------------------------------------------------------------------------------------------ */
+
+static void take_splits(tree_rows *rows, const tree_rows_options *options)
+{
+    const int64_t column = schema_find(&rows->table.schema, TABLE_SPLIT_OF);
+    const int64_t all = rows->table.rows;
+    const permutation order = permutation_make((uint64_t)(all > 0 ? all : 1), options->seed, WEFT_RNG_SPLIT, 0);
+    const int64_t test = (int64_t)floor(options->test * (double)all + 0.5);
+    const int64_t held = test + (int64_t)floor(options->valid * (double)all + 0.5);
+    for (int64_t i = 0; i < rows->data.rows; ++i) {
+        const int64_t place = (int64_t)permute(&order, (uint64_t)rows->id[i]);
+        const uint8_t drawn = place < test ? 2 : place < held ? 1 : TRAIN_SPLIT_TRAIN;
+        const uint8_t split = column >= 0 ? ((const uint8_t *)rows->table.column[column].data)[i] : drawn;
+        rows->labels.split[i] = rows->labels.label[i] < 0 ? TRAIN_SPLIT_NONE : split;
+    }
+}
+
+static weft_status take_weights(tree_rows *rows, const char *path)
+{
+    const int64_t column = schema_find(&rows->table.schema, TABLE_WEIGHT);
+    if (column < 0) {
+        return WEFT_OK;
+    }
+    const table_column *c = &rows->table.column[column];
+    WEFT_TRY(WEFT_NEW(&rows->weight, rows->data.rows, WEFT_MEM_TREES));
+    WEFT_CHECK(c->kind != TABLE_CATEGORY && c->kind != TABLE_ID && c->kind != TABLE_SPLIT, WEFT_ERR_DATA,
+               "%s: the column of weights holds words", path);
+    tree_column_read(&(tree_column){c->kind, c->data}, 0, rows->data.rows, rows->weight);
+    for (int64_t i = 0; i < rows->data.rows; ++i) {
+        WEFT_CHECK(rows->weight[i] >= 0.0F && isfinite(rows->weight[i]), WEFT_ERR_DATA,
+                   "%s: row %lld: a weight of %g: expected a number of 0 or above", path,
+                   (long long)(rows->table.first + i), (double)rows->weight[i]);
+    }
+    return WEFT_OK;
+}
+
+/* Sums over all ranks: rows of each class, labelled rows of each split, and the hash. */
+static weft_status count_all(weft_comm *comm, tree_rows *rows, uint64_t hash)
+{
+    train_targets *t = &rows->labels.targets;
+    int64_t sums[TRAIN_SPLITS + 1] = {0};
+    WEFT_TRY(comm_agree(comm, WEFT_NEW_ZERO(&rows->counted, rows->classes.count, WEFT_MEM_TREES)));
+    for (int64_t i = 0; i < rows->data.rows; ++i) {
+        const int32_t label = rows->labels.label[i];
+        hash += (uint64_t)(label + 2) * (uint64_t)(2 * rows->id[i] + 1) * UINT64_C(0x9E3779B97F4A7C15);
+        if (label >= 0) {
+            rows->counted[label] += 1;
+        }
+        if (rows->labels.split[i] < TRAIN_SPLITS) {
+            sums[rows->labels.split[i]] += 1;
+        }
+    }
+    sums[TRAIN_SPLITS] = (int64_t)hash;
+    WEFT_TRY(comm_allreduce(comm, sums, TRAIN_SPLITS + 1, WEFT_DTYPE_I64, COMM_SUM));
+    WEFT_TRY(comm_allreduce(comm, rows->counted, rows->classes.count, WEFT_DTYPE_I64, COMM_SUM));
+    memcpy(t->counted, sums, sizeof t->counted);
+    t->loss_entries = sums[TRAIN_SPLIT_TRAIN];
+    rows->hash = (uint64_t)sums[TRAIN_SPLITS];
+    return WEFT_OK;
+}
+
+/* ---- all of it --------------------------------------------------------------------------------------------------- */
+
+static weft_status take_rows(weft_comm *comm, tree_rows *rows, const char *path)
+{
+    uint64_t hash = 0;
+    const int64_t target = schema_find(&rows->table.schema, TABLE_TARGET);
+    weft_status status = take_columns(rows, path);
+    for (int c = 0; status == WEFT_OK && c < rows->data.columns; ++c) {
+        status = hash_column(rows, c, path, &hash);
+    }
+    rows->labels.targets = (train_targets){.rows = rows->data.rows, .outputs = 2, .loss = TRAIN_LOSS_XENT};
+    status = status == WEFT_OK ? labels_create(&rows->labels, WEFT_MEM_TREES) : status;
+    WEFT_TRY(comm_agree(comm, status));
+    for (int64_t i = 0; i < rows->data.rows; ++i) {
+        rows->labels.label[i] = -1;
+    }
+    if (target >= 0) {
+        const bool words = rows->table.column[target].kind == TABLE_CATEGORY;
+        WEFT_CHECK(words || rows->table.column[target].kind < TABLE_CATEGORY, WEFT_ERR_DATA,
+                   "%s: the target is neither words nor numbers", path);
+        WEFT_TRY(comm_agree(comm, words ? take_words(rows, target) : take_numbers(comm, rows, target, path)));
+    }
+    rows->hash = hash;
+    return comm_agree(comm, take_weights(rows, path));
+}
+
+weft_status tree_rows_open(weft_comm *comm, const char *const *path, int paths, const tree_rows_options *options,
+                           tree_rows *rows)
+{
+    const table_exchange exchange = {.self = comm, .rank = comm_rank(comm), .ranks = comm_size(comm), .gather = gather};
+    *rows = (tree_rows){0};
+    WEFT_TRY(table_open(path, paths, &options->request, &exchange, &rows->table));
+    WEFT_TRY(take_rows(comm, rows, path[0]));
+    take_splits(rows, options);
+    return count_all(comm, rows, rows->hash);
+}
+
+void tree_rows_close(tree_rows *rows)
+{
+    labels_destroy(&rows->labels);
+    name_list_free(&rows->classes);
+    WEFT_FREE_ALL(rows->field, rows->column, rows->id, rows->counted, rows->weight);
+    table_close(&rows->table);
+    *rows = (tree_rows){0};
+}
+
+weft_status tree_rows_relabel(tree_rows *rows, const int32_t *class_of, int64_t classes, char *const *names)
+{
+    name_list known = {0};
+    int64_t *counted = NULL;
+    WEFT_TRY(WEFT_NEW_ZERO(&counted, classes, WEFT_MEM_TREES));
+    if (names != NULL) {
+        WEFT_TRY(name_list_copy((const char *const *)names, classes, &known));
+    }
+    for (int64_t i = 0; i < rows->classes.count; ++i) {
+        if (class_of[i] >= 0) {
+            counted[class_of[i]] += rows->counted[i];
+        }
+    }
+    for (int64_t i = 0; i < rows->data.rows; ++i) {
+        const int32_t label = rows->labels.label[i];
+        rows->labels.label[i] = label >= 0 ? class_of[label] : -1;
+        rows->labels.split[i] = rows->labels.label[i] >= 0 ? rows->labels.split[i] : TRAIN_SPLIT_NONE;
+    }
+    weft_free(rows->counted);
+    name_list_free(&rows->classes);
+    rows->counted = counted;
+    rows->classes = known;
+    rows->classes.count = classes;
+    return WEFT_OK;
+}
+
+weft_status tree_rows_choose(tree_rows *rows, const char *name, char *const *column, int columns)
+{
+    const table_schema *schema = &rows->table.schema;
+    tree_column *chosen = NULL;
+    WEFT_TRY(WEFT_NEW(&chosen, columns, WEFT_MEM_TREES));
+    for (int c = 0; c < columns; ++c) {
+        int at = 0;
+        while (at < rows->data.columns && strcmp(schema->field[rows->field[at]].name, column[c]) != 0) {
+            ++at;
+        }
+        if (at == rows->data.columns) {
+            weft_free(chosen);
+            return weft_fail(WEFT_ERR_DATA, "%s: has no column '%s', which the model reads", name, column[c]);
+        }
+        chosen[c] = rows->column[at];
+    }
+    weft_free(rows->column);
+    rows->column = chosen;
+    rows->data.column = chosen;
+    rows->data.columns = columns;
+    return WEFT_OK;
+}

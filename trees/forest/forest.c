@@ -1,0 +1,122 @@
+/* trees/forest/forest.c: see trees/forest/forest.h. */
+#include "trees/forest/forest.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/grow.h"
+
+enum { BLOCK = 64 };
+
+weft_status forest_create(int columns, int outputs, weft_forest *forest)
+{
+    assert(outputs >= 1 && outputs <= FOREST_OUTPUTS_MAX);
+    *forest = (weft_forest){.columns = columns, .outputs = outputs};
+    return WEFT_NEW_ZERO(&forest->base, outputs, WEFT_MEM_TREES);
+}
+
+void tree_destroy(weft_tree *tree)
+{
+    weft_free(tree->node);
+    *tree = (weft_tree){0};
+}
+
+void forest_cut(weft_forest *forest, int trees)
+{
+    while (forest->trees > trees) {
+        tree_destroy(&forest->tree[--forest->trees]);
+    }
+}
+
+void forest_destroy(weft_forest *forest)
+{
+    forest_cut(forest, 0);
+    WEFT_FREE_ALL(forest->base, forest->tree);
+    *forest = (weft_forest){0};
+}
+
+weft_status forest_add(weft_forest *forest, weft_tree *tree)
+{
+    WEFT_TRY(grow_array((void **)&forest->tree, sizeof *forest->tree, forest->trees, &forest->capacity,
+                        WEFT_MEM_TREES));
+    forest->tree[forest->trees++] = *tree;
+    *tree = (weft_tree){0};
+    return WEFT_OK;
+}
+
+weft_status forest_copy(const weft_forest *from, int trees, weft_forest *to)
+{
+    assert(trees <= from->trees);
+    WEFT_TRY(forest_create(from->columns, from->outputs, to));
+    memcpy(to->base, from->base, (size_t)from->outputs * sizeof *to->base);
+    for (int t = 0; t < trees; ++t) {
+        weft_tree tree = {.nodes = from->tree[t].nodes};
+        WEFT_TRY(WEFT_NEW(&tree.node, tree.nodes, WEFT_MEM_TREES));
+        memcpy(tree.node, from->tree[t].node, (size_t)tree.nodes * sizeof *tree.node);
+        const weft_status status = forest_add(to, &tree);
+        tree_destroy(&tree);
+        WEFT_TRY(status);
+    }
+    return WEFT_OK;
+}
+
+int32_t tree_leaf(const weft_tree *tree, const float *value)
+{
+    int32_t at = 0;
+    while (tree->node[at].left >= 0) {
+        const tree_node *node = &tree->node[at];
+        const float x = value[node->feature];
+        const bool left = isnan(x) ? node->default_left : x < node->value;
+        at = node->left + (left ? 0 : 1);
+    }
+    return at;
+}
+
+/* value: [rows, columns]; margin: [rows, outputs]. */
+static void add_block(const weft_forest *forest, const float *value, int64_t rows, int first, int end, float *margin)
+{
+    for (int t = first; t < end; ++t) {
+        const weft_tree *tree = &forest->tree[t];
+        for (int64_t i = 0; i < rows; ++i) {
+            const int32_t leaf = tree_leaf(tree, value + i * forest->columns);
+            margin[i * forest->outputs + t % forest->outputs] += tree->node[leaf].value;
+        }
+    }
+}
+
+static void run_block(const weft_forest *forest, const tree_columns *data, int64_t begin, int64_t rows, int first,
+                      int end, float *scratch, float *margin)
+{
+    float column[BLOCK];
+    for (int c = 0; c < data->columns; ++c) {
+        tree_column_read(&data->column[c], begin, rows, column);
+        for (int64_t i = 0; i < rows; ++i) {
+            scratch[i * data->columns + c] = column[i];
+        }
+    }
+    margin += begin * forest->outputs;
+    for (int64_t i = 0; first == 0 && i < rows; ++i) {
+        memcpy(margin + i * forest->outputs, forest->base, (size_t)forest->outputs * sizeof *margin);
+    }
+    add_block(forest, scratch, rows, first, end, margin);
+}
+
+weft_status forest_margins(const weft_forest *forest, const tree_columns *data, int first, int end, int threads,
+                           float *margin)
+{
+    float *scratch = NULL;
+    const int64_t blocks = (data->rows + BLOCK - 1) / BLOCK;
+    const int64_t stride = (int64_t)BLOCK * data->columns;
+    assert(data->columns == forest->columns && first >= 0 && first <= end && end <= forest->trees);
+    WEFT_TRY(WEFT_NEW(&scratch, threads * stride, WEFT_MEM_WORKSPACE));
+#pragma omp parallel for schedule(static, 1) num_threads(threads)
+    for (int part = 0; part < threads; ++part) {
+        for (int64_t block = blocks * part / threads; block < blocks * (part + 1) / threads; ++block) {
+            const int64_t begin = block * BLOCK, rows = data->rows - begin < BLOCK ? data->rows - begin : BLOCK;
+            run_block(forest, data, begin, rows, first, end, scratch + part * stride, margin);
+        }
+    }
+    weft_free(scratch);
+    return WEFT_OK;
+}

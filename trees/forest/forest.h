@@ -1,0 +1,58 @@
+/*
+ * trees/forest/forest.h: trained trees, and their answers.
+ *
+ * A row goes left at a node where its value is below the threshold, and right otherwise; without a value it goes where
+ * `default_left` says. The margin of a row is the base margin of an output plus the leaves that its trees lead to, in
+ * the order of the trees, in float32. Trees of several outputs stand by turns: tree t adds to output t % outputs.
+ */
+#ifndef WEFT_TREES_FOREST_FOREST_H
+#define WEFT_TREES_FOREST_FOREST_H
+
+#include <stdbool.h>
+
+#include "trees/data/tree_columns.h"
+
+typedef struct tree_node {
+    int32_t left;      /* the right child stands behind it; -1: a leaf */
+    int32_t parent;    /* -1: the root */
+    int32_t feature;   /* column of the data; of a leaf 0 */
+    float value;       /* threshold; of a leaf what it adds */
+    float weight;      /* what the node would add if it were a leaf */
+    bool default_left; /* where rows without a value go */
+    uint8_t bin;       /* rows of the training go left up to this bin */
+    float gain;        /* by which the loss falls, as split.h counts it; of a leaf 0 */
+    double hessian;    /* sum over the rows of the training: the cover of a node */
+} tree_node;
+
+typedef struct weft_tree {
+    tree_node *node; /* [nodes] the root first, children behind their parents */
+    int32_t nodes;
+} weft_tree;
+
+enum { FOREST_OUTPUTS_MAX = 1024 };
+
+typedef struct weft_forest {
+    int columns, outputs;
+    float *base;     /* [outputs] margin of a row before the first tree */
+    weft_tree *tree; /* [trees] */
+    int trees, capacity;
+} weft_forest;
+
+weft_status forest_create(int columns, int outputs, weft_forest *forest);
+void forest_destroy(weft_forest *forest); /* zeros are fine */
+/* The forest takes over *tree. */
+weft_status forest_add(weft_forest *forest, weft_tree *tree);
+/* [out] to: the first `trees` trees of a forest; for forest_destroy, also after a failure. */
+weft_status forest_copy(const weft_forest *from, int trees, weft_forest *to);
+/* Removes trees from the end. */
+void forest_cut(weft_forest *forest, int trees);
+void tree_destroy(weft_tree *tree);
+
+/* The leaf of a row: value[columns], NaN for a missing one. */
+int32_t tree_leaf(const weft_tree *tree, const float *value);
+/* [out] margin: [data->rows, outputs] of trees first .. end - 1, without the base margins where first > 0, to which
+ * they are added then. Local. */
+weft_status forest_margins(const weft_forest *forest, const tree_columns *data, int first, int end, int threads,
+                           float *margin);
+
+#endif

@@ -1,0 +1,35 @@
+/*
+ * trees/forest/forest_json.h: forests as files that XGBoost reads, and forests that XGBoost wrote.
+ *
+ * The form is XGBoost's JSON model of versions 1.7 to 3: one object with learner.gradient_booster.model.trees, whose
+ * arrays have one element a node. What that form has no place for stands in learner.attributes, texts that XGBoost
+ * keeps: the base margins to the last bit, and the names of classes.
+ */
+#ifndef WEFT_TREES_FOREST_FOREST_JSON_H
+#define WEFT_TREES_FOREST_FOREST_JSON_H
+
+#include <stdio.h>
+
+#include "trees/forest/forest.h"
+#include "trees/loss/tree_loss.h"
+
+/* What a model is beside its trees. */
+typedef struct forest_facts {
+    tree_loss loss;
+    char **column; /* [columns] names; NULL: the file has none */
+    int columns;
+    char **class_name; /* [classes] in the order of the outputs, both classes under logistic; NULL: the file has none */
+    int classes;
+} forest_facts;
+
+/* Writes to a stream; its errors stay there. */
+void forest_write(const weft_forest *forest, const forest_facts *facts, FILE *out);
+/*
+ * [out] forest, facts: for forest_destroy and forest_facts_free, also after a failure. name: for messages.
+ * WEFT_ERR_DATA: what is wrong with which tree: damaged, cyclic, or with lengths that disagree. WEFT_ERR_UNSUPPORTED: a
+ * booster, an objective or a kind of split that this program does not know.
+ */
+weft_status forest_read(const char *name, const char *text, size_t bytes, weft_forest *forest, forest_facts *facts);
+void forest_facts_free(forest_facts *facts);
+
+#endif

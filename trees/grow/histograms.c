@@ -1,0 +1,151 @@
+/* trees/grow/histograms.c: see trees/grow/histograms.h. */
+#include "trees/grow/histograms.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/grow.h"
+
+static int first_column(int columns, int rank, int ranks)
+{
+    return (int)((int64_t)columns * rank / ranks);
+}
+
+static weft_status make_plan(tree_histograms *h)
+{
+    const int ranks = comm_size(h->comm), all = (int)h->bins->bin.cols;
+    int64_t *count = NULL;
+    WEFT_TRY(WEFT_NEW(&count, ranks, WEFT_MEM_WORKSPACE));
+    for (int r = 0; r < ranks; ++r) {
+        count[r] = (int64_t)(first_column(all, r + 1, ranks) - first_column(all, r, ranks)) * HAL_BINS * 2;
+    }
+    weft_status status = tensor_create(h->hal, WEFT_DTYPE_I64, (int64_t)all * HAL_BINS, 2, WEFT_MEM_TREES, &h->local);
+    const comm_shares_desc desc = {.lane = COMM_LANE_GRADIENT,
+                                   .dtype = WEFT_DTYPE_I64,
+                                   .op = COMM_SUM,
+                                   .count = count,
+                                   .buffer = h->local.data,
+                                   .name = "histograms"};
+    status = comm_agree(h->comm, status);
+    status = status == WEFT_OK ? comm_reduce_scatter_plan(h->comm, &desc, &h->plan) : status;
+    weft_free(count);
+    return status;
+}
+
+weft_status histograms_create(weft_comm *comm, const tree_bins *bins, tree_histograms *h)
+{
+    const int ranks = comm_size(comm), rank = comm_rank(comm), all = (int)bins->bin.cols;
+    *h = (tree_histograms){.comm = comm, .hal = bins->bin.hal, .bins = bins};
+    h->first = first_column(all, rank, ranks);
+    h->columns = first_column(all, rank + 1, ranks) - h->first;
+    return ranks > 1 ? make_plan(h) : WEFT_OK;
+}
+
+void histograms_destroy(tree_histograms *h)
+{
+    comm_plan_destroy(h->plan);
+    for (int i = 0; i < h->slots; ++i) {
+        tensor_destroy(&h->slot[i]);
+    }
+    tensor_destroy(&h->local);
+    WEFT_FREE_ALL(h->slot, h->unused);
+    *h = (tree_histograms){0};
+}
+
+weft_status histograms_take(tree_histograms *h, int *slot)
+{
+    if (h->unuseds > 0) {
+        *slot = h->unused[--h->unuseds];
+        return WEFT_OK;
+    }
+    WEFT_TRY(grow_array((void **)&h->slot, sizeof *h->slot, h->slots, &h->slot_capacity, WEFT_MEM_TREES));
+    while (h->unused_capacity < h->slot_capacity) {
+        WEFT_TRY(grow_array((void **)&h->unused, sizeof *h->unused, h->unused_capacity, &h->unused_capacity,
+                            WEFT_MEM_TREES));
+    }
+    WEFT_TRY(tensor_create(h->hal, WEFT_DTYPE_I64, (int64_t)h->columns * HAL_BINS, 2, WEFT_MEM_TREES,
+                           &h->slot[h->slots]));
+    *slot = h->slots++;
+    return WEFT_OK;
+}
+
+void histograms_give_back(tree_histograms *h, int slot)
+{
+    assert(h->unuseds < h->slots);
+    h->unused[h->unuseds++] = slot;
+}
+
+weft_status histograms_build(tree_histograms *h, const weft_tensor *index, const weft_tensor *pair, int slot)
+{
+    weft_tensor *sums = h->plan != NULL ? &h->local : &h->slot[slot];
+    const hal_histogram_args args = {.bins = tensor_mat(&h->bins->bin),
+                                     .pair = tensor_mat(pair),
+                                     .index = tensor_mat(index),
+                                     .sums = tensor_mat(sums)};
+    const bool none = index->rows == 0;
+    const weft_status status = none ? tensor_zero(sums) : hal_histogram(h->hal, &args);
+    if (h->plan == NULL) {
+        return status;
+    }
+    WEFT_TRY(comm_agree(h->comm, status));
+    WEFT_TRY(comm_post(h->plan));
+    WEFT_TRY(comm_wait(h->plan));
+    const int64_t cells = (int64_t)h->columns * HAL_BINS * 2, first = (int64_t)h->first * HAL_BINS * 2;
+    if (cells > 0) {
+        memcpy(h->slot[slot].data, (const int64_t *)h->local.data + first, (size_t)cells * sizeof(int64_t));
+    }
+    return WEFT_OK;
+}
+
+void histograms_subtract(tree_histograms *h, int whole, int part)
+{
+    int64_t *to = h->slot[whole].data;
+    const int64_t *from = h->slot[part].data;
+    const int64_t cells = (int64_t)h->columns * HAL_BINS * 2;
+    for (int64_t i = 0; i < cells; ++i) {
+        to[i] -= from[i];
+    }
+}
+
+/* The best split of each node by this rank's columns. */
+static void scan(const tree_histograms *h, const split_rule *rule, const int *slot, const tree_sums *sums, int nodes,
+                 const uint8_t *use, tree_split *best)
+{
+#pragma omp parallel for schedule(dynamic) num_threads(h->hal->threads) if (nodes > 1)
+    for (int n = 0; n < nodes; ++n) {
+        best[n] = (tree_split){0};
+        for (int c = 0; c < h->columns; ++c) {
+            const int column = h->first + c;
+            if (use == NULL || use[column] != 0) {
+                const int64_t *cell = (const int64_t *)h->slot[slot[n]].data + (int64_t)c * HAL_BINS * 2;
+                split_scan(rule, &sums[n], cell, h->bins->cells[column], column, &best[n]);
+            }
+        }
+    }
+}
+
+weft_status histograms_best(tree_histograms *h, const split_rule *rule, const int *slot, const tree_sums *sums,
+                            int nodes, const uint8_t *use, tree_split *best)
+{
+    const int ranks = comm_size(h->comm);
+    tree_split *all = NULL;
+    scan(h, rule, slot, sums, nodes, use, best);
+    if (ranks == 1) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(comm_agree(h->comm, WEFT_NEW(&all, (int64_t)ranks * nodes, WEFT_MEM_WORKSPACE)));
+    const weft_status status = comm_allgather(h->comm, best, (int64_t)sizeof *best * nodes, all);
+    for (int i = 0; status == WEFT_OK && i < ranks * nodes; ++i) {
+        if (all[i].gain > 0.0 && split_is_better(&all[i], &best[i % nodes])) {
+            best[i % nodes] = all[i];
+        }
+    }
+    weft_free(all);
+    return status;
+}
+
+uint64_t histograms_bytes(const tree_histograms *h)
+{
+    const uint64_t slot = (uint64_t)h->columns * HAL_BINS * 2 * sizeof(int64_t);
+    return (uint64_t)h->slots * slot + (uint64_t)(h->local.rows * h->local.cols) * sizeof(int64_t);
+}

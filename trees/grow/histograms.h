@@ -1,0 +1,42 @@
+/*
+ * trees/grow/histograms.h: histograms of nodes over the rows of all ranks, of which a rank keeps some columns.
+ *
+ * A slot holds the histograms of one node: for each of this rank's columns HAL_BINS cells of a sum of gradients and a
+ * sum of hessians. Slots are used again, so a tree takes memory for the nodes that wait at one time.
+ */
+#ifndef WEFT_TREES_GROW_HISTOGRAMS_H
+#define WEFT_TREES_GROW_HISTOGRAMS_H
+
+#include "comm/comm.h"
+#include "trees/data/bins.h"
+#include "trees/grow/split.h"
+
+typedef struct tree_histograms {
+    weft_comm *comm;
+    weft_hal *hal;
+    const tree_bins *bins;
+    int first, columns; /* this rank's columns: first .. first + columns - 1 */
+    weft_tensor local;  /* [HAL_BINS * all columns, 2] of this rank's rows; none on one rank */
+    comm_plan *plan;
+    weft_tensor *slot; /* [slots] each [HAL_BINS * columns, 2] */
+    int *unused;       /* [slots] numbers of slots that nobody holds */
+    int slots, slot_capacity, unuseds, unused_capacity;
+} tree_histograms;
+
+/* Collective. */
+weft_status histograms_create(weft_comm *comm, const tree_bins *bins, tree_histograms *h);
+void histograms_destroy(tree_histograms *h); /* zeros are fine */
+/* [out] slot: to be given back. Local. */
+weft_status histograms_take(tree_histograms *h, int *slot);
+void histograms_give_back(tree_histograms *h, int slot);
+/* A slot becomes the sums of the rows that `index` lists on each rank, with these pairs (hal_pair_of). Collective. */
+weft_status histograms_build(tree_histograms *h, const weft_tensor *index, const weft_tensor *pair, int slot);
+/* Slot `whole` becomes what is left of it without the rows of slot `part`. Local. */
+void histograms_subtract(tree_histograms *h, int whole, int part);
+/* [out] best: of `nodes` nodes with these slots and sums, the best split by any rank's columns; use: [all columns] not
+ * 0: the column may be used, or NULL. Collective. */
+weft_status histograms_best(tree_histograms *h, const split_rule *rule, const int *slot, const tree_sums *sums,
+                            int nodes, const uint8_t *use, tree_split *best);
+uint64_t histograms_bytes(const tree_histograms *h);
+
+#endif

@@ -1,0 +1,73 @@
+/* trees/grow/node_rows.c: see trees/grow/node_rows.h. */
+#include "trees/grow/node_rows.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum { LEAST_OF_A_PART = 1 << 14, PARTS = 64 };
+
+weft_status node_rows_create(weft_hal *hal, int64_t capacity, node_rows *rows)
+{
+    *rows = (node_rows){.capacity = capacity};
+    WEFT_TRY(tensor_create(hal, WEFT_DTYPE_I32, capacity, 1, WEFT_MEM_TREES, &rows->row));
+    return WEFT_NEW(&rows->spare, capacity, WEFT_MEM_TREES);
+}
+
+void node_rows_destroy(node_rows *rows)
+{
+    tensor_destroy(&rows->row);
+    weft_free(rows->spare);
+    *rows = (node_rows){0};
+}
+
+/* Rows [begin, end) in one pass: those that go left to `left`, the others to `right`, whose ends are moved. */
+static int64_t divide(const int32_t *row, int64_t count, const tree_bins *bins, const row_test *test, int32_t *left,
+                      int32_t *right)
+{
+    const uint8_t *bin = tree_bins_column(bins, test->feature);
+    const int missing = bins->cells[test->feature] - 1;
+    int64_t l = 0, r = 0;
+    for (int64_t i = 0; i < count; ++i) {
+        const int at = bin[row[i]];
+        const bool goes = at == missing ? test->default_left : at <= test->bin;
+        left[l] = row[i];
+        right[r] = row[i];
+        l += goes;
+        r += !goes;
+    }
+    return l;
+}
+
+int64_t node_rows_split(node_rows *rows, int64_t begin, int64_t end, const tree_bins *bins, const row_test *test,
+                        int threads)
+{
+    int32_t *row = (int32_t *)rows->row.data + begin, *spare = rows->spare + begin;
+    const int64_t count = end - begin, wanted = count / LEAST_OF_A_PART;
+    const int most = threads < PARTS ? threads : PARTS;
+    const int parts = wanted < 1 ? 1 : wanted < most ? (int)wanted : most;
+    int64_t left[PARTS], total = 0;
+    assert(begin >= 0 && begin <= end && end <= rows->capacity);
+#pragma omp parallel for schedule(static, 1) num_threads(parts) if (parts > 1)
+    for (int part = 0; part < parts; ++part) {
+        const int64_t first = count * part / parts, rest = count * (part + 1) / parts - first;
+        /* Left rows move to the front of the part's own place, right ones to its spare place: reading is never behind
+         * writing. */
+        left[part] = divide(row + first, rest, bins, test, row + first, spare + first);
+    }
+    if (parts == 1) {
+        memcpy(row + left[0], spare, (size_t)(count - left[0]) * sizeof *row);
+        return left[0];
+    }
+    /* The left rows of all parts join; the right ones follow. */
+    for (int part = 0; part < parts; ++part) {
+        memmove(row + total, row + count * part / parts, (size_t)left[part] * sizeof *row);
+        total += left[part];
+    }
+    int64_t to = total;
+    for (int part = 0; part < parts; ++part) {
+        const int64_t first = count * part / parts, right = count * (part + 1) / parts - first - left[part];
+        memcpy(row + to, spare + first, (size_t)right * sizeof *row);
+        to += right;
+    }
+    return total;
+}

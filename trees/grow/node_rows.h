@@ -1,0 +1,39 @@
+/*
+ * trees/grow/node_rows.h: which rows of this rank are in which node: one list of row numbers, in which the rows of a
+ * node stand together, ascending.
+ *
+ * A split moves the rows that go left in front of the others and keeps both orders, so that the bins of a node are read
+ * from low addresses to high ones. Memory: 8 bytes a row.
+ */
+#ifndef WEFT_TREES_GROW_NODE_ROWS_H
+#define WEFT_TREES_GROW_NODE_ROWS_H
+
+#include "trees/data/bins.h"
+
+typedef struct node_rows {
+    weft_tensor row; /* [capacity, 1] int32 */
+    int32_t *spare;  /* [capacity] */
+    int64_t capacity;
+} node_rows;
+
+/* Which side a row goes to. */
+typedef struct row_test {
+    int32_t feature;
+    uint8_t bin; /* rows up to this bin go left */
+    bool default_left;
+} row_test;
+
+weft_status node_rows_create(weft_hal *hal, int64_t capacity, node_rows *rows);
+void node_rows_destroy(node_rows *rows); /* zeros are fine */
+/* Divides rows[begin, end). Returns the number of rows that went left. */
+int64_t node_rows_split(node_rows *rows, int64_t begin, int64_t end, const tree_bins *bins, const row_test *test,
+                        int threads);
+
+/* Does a row of these bins go left? */
+static inline bool row_goes_left(const row_test *test, const tree_bins *bins, const uint8_t *bin)
+{
+    const int at = bin[test->feature];
+    return at == bins->cells[test->feature] - 1 ? test->default_left : at <= test->bin;
+}
+
+#endif

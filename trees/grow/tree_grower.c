@@ -1,0 +1,469 @@
+/* trees/grow/tree_grower.c: see trees/grow/tree_grower.h. */
+#include "trees/grow/tree_grower.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "base/philox.h"
+#include "trees/loss/fixed_sum.h"
+#include "trees/grow/histograms.h"
+#include "trees/grow/node_rows.h"
+
+/* A split gains more than rounding does. */
+#define LEAST_GAIN 1e-6
+
+/* A leaf of the tree that is growing. */
+typedef struct open_leaf {
+    int32_t node;
+    int depth;
+    int64_t begin, end; /* its rows on this rank */
+    int64_t rows;       /* of all ranks */
+    int slot;           /* its histograms; -1: it stays a leaf */
+    tree_sums sums;
+    tree_split split; /* gain 0: it stays a leaf */
+} open_leaf;
+
+struct tree_grower {
+    weft_comm *comm;
+    weft_hal *hal;
+    const tree_columns *data;
+    const tree_bins *bins;
+    const tree_cuts *cuts;
+    const uint8_t *counts;
+    tree_growth growth;
+    tree_histograms histograms;
+    node_rows rows;
+    weft_tensor pair;  /* [rows, 1] int32 */
+    uint8_t *use;      /* [columns] */
+    int64_t all_rows;  /* rows that count, of all ranks */
+    open_leaf *leaf;   /* all leaves so far; those with a gain may be split */
+    int leaves, leaf_capacity, node_capacity;
+    int *pick;         /* [picks] leaves that are split together */
+    int pick_capacity;
+    split_rule rule;
+    double most[2];    /* of gradients and of hessians, over all ranks */
+    uint64_t seed;     /* of what is drawn for the tree that grows */
+};
+
+/* ---- what a tree is grown on ------------------------------------------------------------------------------------- */
+
+/* Each row and each column has a place in [0, 1) of its own for a tree, and is drawn if that is below its share. */
+static bool is_drawn(const tree_grower *g, int64_t id, int number, uint32_t of, double share)
+{
+    if (share >= 1.0) {
+        return true;
+    }
+    const philox_block draw =
+        philox4x32(philox_counter(of, (uint64_t)id, WEFT_RNG_TREES, (uint32_t)number), g->seed);
+    return (double)draw.word[0] * 0x1p-32 < share;
+}
+
+static int64_t list_rows(tree_grower *g, int number)
+{
+    int32_t *row = g->rows.row.data;
+    int64_t count = 0;
+    for (int64_t i = 0; i < g->data->rows; ++i) {
+        if (g->counts[i] != 0 && is_drawn(g, g->data->id[i], number, 0, g->growth.row_share)) {
+            row[count++] = (int32_t)i;
+        }
+    }
+    return count;
+}
+
+/* At least one column is drawn: the one with the lowest place. */
+static void list_columns(tree_grower *g, int number)
+{
+    int drawn = 0;
+    for (int c = 0; c < g->data->columns; ++c) {
+        g->use[c] = is_drawn(g, c, number, 1, g->growth.column_share);
+        drawn += g->use[c];
+    }
+    for (int c = 0; drawn == 0 && c < g->data->columns; ++c) {
+        g->use[c] = 1;
+    }
+}
+
+static weft_status round_pairs(tree_grower *g, const float *gradient, const float *hessian)
+{
+    double most[3] = {0.0, 0.0, 0.0};
+    int32_t *pair = g->pair.data;
+    for (int64_t i = 0; i < g->data->rows; ++i) {
+        most[0] = fmax(most[0], fabs((double)gradient[i]));
+        most[1] = fmax(most[1], (double)hessian[i]);
+        most[2] += isfinite(gradient[i]) && isfinite(hessian[i]) ? 0.0 : 1.0;
+    }
+    WEFT_TRY(comm_allreduce(g->comm, most, 3, WEFT_DTYPE_F64, COMM_MAX));
+    WEFT_CHECK(most[2] == 0.0, WEFT_ERR_DATA, "a gradient is not finite: take a lower rate, or look for extreme targets and weights");
+    const double up[2] = {most[0] > 0.0 ? INT16_MAX / most[0] : 0.0, most[1] > 0.0 ? UINT16_MAX / most[1] : 0.0};
+#pragma omp parallel for schedule(static) num_threads(g->hal->threads)
+    for (int64_t i = 0; i < g->data->rows; ++i) {
+        pair[i] = hal_pair_of((int16_t)lrint((double)gradient[i] * up[0]), (uint16_t)lrint((double)hessian[i] * up[1]));
+    }
+    memcpy(g->most, most, sizeof g->most);
+    g->rule.gradient_unit = most[0] / INT16_MAX;
+    g->rule.hessian_unit = most[1] / UINT16_MAX;
+    return WEFT_OK;
+}
+
+/* ---- leaves ------------------------------------------------------------------------------------------------------ */
+
+static weft_status add_node(tree_grower *g, weft_tree *tree, int32_t parent)
+{
+    WEFT_TRY(grow_array((void **)&tree->node, sizeof *tree->node, tree->nodes, &g->node_capacity, WEFT_MEM_TREES));
+    tree->node[tree->nodes++] = (tree_node){.left = -1, .parent = parent};
+    return WEFT_OK;
+}
+
+static weft_status add_leaf(tree_grower *g, const open_leaf *leaf)
+{
+    WEFT_TRY(grow_array((void **)&g->leaf, sizeof *g->leaf, g->leaves, &g->leaf_capacity, WEFT_MEM_TREES));
+    g->leaf[g->leaves++] = *leaf;
+    return WEFT_OK;
+}
+
+static bool may_be_split(const tree_grower *g, const open_leaf *leaf)
+{
+    return g->growth.depth == 0 || leaf->depth < g->growth.depth;
+}
+
+static void drop_slot(tree_grower *g, open_leaf *leaf)
+{
+    if (leaf->slot >= 0) {
+        histograms_give_back(&g->histograms, leaf->slot);
+        leaf->slot = -1;
+    }
+}
+
+/* Finds the splits of leaves first .. leaves - 1, which have histograms or stay leaves. */
+static weft_status find_splits(tree_grower *g, int first)
+{
+    const int count = g->leaves - first;
+    int *slot = NULL, *of = NULL, nodes = 0;
+    tree_sums *sums = NULL;
+    tree_split *best = NULL;
+    weft_status status = WEFT_NEW(&slot, 2 * count, WEFT_MEM_WORKSPACE);
+    status = status == WEFT_OK ? WEFT_NEW(&sums, count, WEFT_MEM_WORKSPACE) : status;
+    status = status == WEFT_OK ? WEFT_NEW(&best, count, WEFT_MEM_WORKSPACE) : status;
+    WEFT_TRY_GOTO(comm_agree(g->comm, status), status, done);
+    of = slot + count;
+    for (int i = first; i < g->leaves; ++i) {
+        if (g->leaf[i].slot >= 0) {
+            slot[nodes] = g->leaf[i].slot;
+            sums[nodes] = g->leaf[i].sums;
+            of[nodes++] = i;
+        }
+    }
+    WEFT_TRY_GOTO(histograms_best(&g->histograms, &g->rule, slot, sums, nodes, g->use, best), status, done);
+    for (int n = 0; n < nodes; ++n) {
+        open_leaf *leaf = &g->leaf[of[n]];
+        leaf->split = best[n];
+        if (!(best[n].gain > 0.0)) {
+            drop_slot(g, leaf);
+        }
+    }
+done:
+    WEFT_FREE_ALL(slot, sums, best);
+    return status;
+}
+
+static weft_status build_leaf(tree_grower *g, open_leaf *leaf)
+{
+    const weft_tensor index = tensor_view(&g->rows.row, leaf->begin, leaf->end - leaf->begin, 0, 1);
+    WEFT_TRY(comm_agree(g->comm, histograms_take(&g->histograms, &leaf->slot)));
+    return histograms_build(&g->histograms, &index, &g->pair, leaf->slot);
+}
+
+static weft_status plant(tree_grower *g, int number, weft_tree *tree)
+{
+    open_leaf root = {.slot = -1, .end = list_rows(g, number)};
+    int64_t sum[3] = {0, 0, root.end};
+    const int32_t *row = g->rows.row.data, *pair = g->pair.data;
+    for (int64_t i = 0; i < root.end; ++i) {
+        sum[0] += hal_pair_gradient(pair[row[i]]);
+        sum[1] += hal_pair_hessian(pair[row[i]]);
+    }
+    WEFT_TRY(comm_allreduce(g->comm, sum, 3, WEFT_DTYPE_I64, COMM_SUM));
+    root.sums = (tree_sums){sum[0], sum[1]};
+    root.rows = sum[2];
+    g->leaves = 0;
+    g->node_capacity = 0;
+    list_columns(g, number);
+    WEFT_TRY(comm_agree(g->comm, add_node(g, tree, -1)));
+    WEFT_TRY(build_leaf(g, &root));
+    WEFT_TRY(comm_agree(g->comm, add_leaf(g, &root)));
+    return find_splits(g, 0);
+}
+
+/* ---- splits ------------------------------------------------------------------------------------------------------ */
+
+/* The leaves to split next, at most `room` of them: the best one, or all of the least depth that has any, of which the
+ * best if there is no room for all. Returns how many. */
+static int pick_leaves(tree_grower *g, int room)
+{
+    int picks = 0, depth = INT32_MAX;
+    for (int i = 0; i < g->leaves; ++i) {
+        if (g->leaf[i].split.gain > 0.0 && !g->growth.leaf_wise && g->leaf[i].depth < depth) {
+            depth = g->leaf[i].depth;
+        }
+    }
+    room = g->growth.leaf_wise && room > 1 ? 1 : room;
+    for (int i = 0; i < g->leaves; ++i) {
+        if (!(g->leaf[i].split.gain > 0.0) || g->leaf[i].depth > depth) {
+            continue;
+        }
+        int at = picks < room ? picks : room; /* kept by falling gain */
+        while (at > 0 && g->leaf[g->pick[at - 1]].split.gain < g->leaf[i].split.gain) {
+            --at;
+        }
+        const int last = picks < room ? picks : room - 1;
+        if (at <= last && room > 0) {
+            memmove(g->pick + at + 1, g->pick + at, (size_t)(last - at) * sizeof *g->pick);
+            g->pick[at] = i;
+            picks = last + 1;
+        }
+    }
+    for (int i = 1; !g->growth.leaf_wise && i < picks; ++i) { /* nodes of a level in their order */
+        const int leaf = g->pick[i];
+        int at = i;
+        for (; at > 0 && g->pick[at - 1] > leaf; --at) {
+            g->pick[at] = g->pick[at - 1];
+        }
+        g->pick[at] = leaf;
+    }
+    return picks;
+}
+
+/* The node of a leaf becomes an inner one, with two new leaves behind all others. */
+static weft_status divide(tree_grower *g, int which, weft_tree *tree)
+{
+    const open_leaf leaf = g->leaf[which];
+    const tree_split *split = &leaf.split;
+    const row_test test = {.feature = split->feature, .bin = split->bin, .default_left = split->default_left};
+    const int32_t cut = g->cuts->first[split->feature] + split->bin;
+    const int64_t middle =
+        leaf.begin + node_rows_split(&g->rows, leaf.begin, leaf.end, g->bins, &test, g->hal->threads);
+    WEFT_TRY(add_node(g, tree, leaf.node));
+    WEFT_TRY(add_node(g, tree, leaf.node));
+    tree_node *node = &tree->node[leaf.node];
+    node->left = tree->nodes - 2;
+    node->feature = split->feature;
+    node->bin = split->bin;
+    node->default_left = split->default_left;
+    node->gain = (float)split->gain;
+    node->value = cut < g->cuts->first[split->feature + 1] ? g->cuts->value[cut] : INFINITY;
+    open_leaf left = {.node = node->left, .depth = leaf.depth + 1, .begin = leaf.begin, .end = middle, .slot = -1};
+    open_leaf right = {.node = node->left + 1, .depth = leaf.depth + 1, .begin = middle, .end = leaf.end, .slot = -1};
+    left.sums = split->left;
+    right.sums.gradient = leaf.sums.gradient - split->left.gradient;
+    right.sums.hessian = leaf.sums.hessian - split->left.hessian;
+    WEFT_TRY(add_leaf(g, &left));
+    return add_leaf(g, &right);
+}
+
+/* Rows of all ranks in leaves first .. leaves - 1. */
+static weft_status count_rows(tree_grower *g, int first)
+{
+    int64_t *rows = NULL;
+    const int count = g->leaves - first;
+    WEFT_TRY(comm_agree(g->comm, WEFT_NEW(&rows, count, WEFT_MEM_WORKSPACE)));
+    for (int i = 0; i < count; ++i) {
+        rows[i] = g->leaf[first + i].end - g->leaf[first + i].begin;
+    }
+    const weft_status status = comm_allreduce(g->comm, rows, count, WEFT_DTYPE_I64, COMM_SUM);
+    for (int i = 0; status == WEFT_OK && i < count; ++i) {
+        g->leaf[first + i].rows = rows[i];
+    }
+    weft_free(rows);
+    return status;
+}
+
+/* Histograms of two children: the smaller is built, the larger has what is left of their parent's. */
+static weft_status build_children(tree_grower *g, int parent, int left)
+{
+    open_leaf *from = &g->leaf[parent], *child = &g->leaf[left];
+    open_leaf *less = child[0].rows <= child[1].rows ? child : child + 1, *more = less == child ? child + 1 : child;
+    if (!may_be_split(g, child)) {
+        drop_slot(g, from);
+        return WEFT_OK;
+    }
+    WEFT_TRY(build_leaf(g, less));
+    histograms_subtract(&g->histograms, from->slot, less->slot);
+    more->slot = from->slot;
+    from->slot = -1;
+    return WEFT_OK;
+}
+
+/* Splits picked leaves. Split leaves have no gain any more, and their node is an inner one. */
+static weft_status split_picked(tree_grower *g, int picks, weft_tree *tree)
+{
+    const int first = g->leaves;
+    weft_status status = WEFT_OK;
+    for (int i = 0; status == WEFT_OK && i < picks; ++i) {
+        status = divide(g, g->pick[i], tree);
+    }
+    WEFT_TRY(comm_agree(g->comm, status));
+    WEFT_TRY(count_rows(g, first));
+    for (int i = 0; i < picks; ++i) {
+        g->leaf[g->pick[i]].split.gain = 0.0;
+        WEFT_TRY(build_children(g, g->pick[i], first + 2 * i));
+    }
+    return find_splits(g, first);
+}
+
+static weft_status grow_leaves(tree_grower *g, weft_tree *tree)
+{
+    int ends = 1; /* leaves of the tree so far */
+    for (;;) {
+        const int most = g->growth.leaves > 0 ? g->growth.leaves - ends : INT32_MAX;
+        while (g->pick_capacity < g->leaves + 1) {
+            WEFT_TRY(grow_array((void **)&g->pick, sizeof *g->pick, g->pick_capacity, &g->pick_capacity,
+                                WEFT_MEM_TREES));
+        }
+        const int picks = pick_leaves(g, most);
+        if (picks == 0) {
+            return WEFT_OK;
+        }
+        WEFT_TRY(split_picked(g, picks, tree));
+        ends += picks;
+    }
+}
+
+/* ---- the finished tree ------------------------------------------------------------------------------------------- */
+
+/* [out] leaf: where each row of this rank goes. */
+static void assign_rows(const tree_grower *g, const weft_tree *tree, int32_t *leaf)
+{
+    const int32_t *row = g->rows.row.data;
+    const uint8_t *bin = g->bins->bin.data;
+    for (int64_t i = 0; i < g->data->rows; ++i) {
+        leaf[i] = -1;
+    }
+    for (int l = 0; l < g->leaves; ++l) {
+        for (int64_t i = g->leaf[l].begin; tree->node[g->leaf[l].node].left < 0 && i < g->leaf[l].end; ++i) {
+            leaf[row[i]] = g->leaf[l].node;
+        }
+    }
+#pragma omp parallel for schedule(static) num_threads(g->hal->threads)
+    for (int64_t i = 0; i < g->data->rows; ++i) {
+        int32_t at = leaf[i] < 0 ? 0 : leaf[i];
+        while (tree->node[at].left >= 0) {
+            const tree_node *node = &tree->node[at];
+            const row_test test = {.feature = node->feature, .bin = node->bin, .default_left = node->default_left};
+            at = node->left + (row_goes_left(&test, g->bins, bin + i * g->bins->bin.ld) ? 0 : 1);
+        }
+        leaf[i] = at;
+    }
+}
+
+/* Sums of the unrounded numbers of the listed rows, from the leaves up to the root; and what leaves add. */
+static weft_status set_leaves(const tree_grower *g, const float *gradient, const float *hessian, weft_tree *tree)
+{
+    const fixed_sum of[2] = {fixed_sum_of(g->most[0], g->all_rows), fixed_sum_of(g->most[1], g->all_rows)};
+    const int32_t *row = g->rows.row.data;
+    int64_t *sum = NULL;
+    WEFT_TRY(comm_agree(g->comm, WEFT_NEW_ZERO(&sum, 2 * tree->nodes, WEFT_MEM_WORKSPACE)));
+    for (int l = 0; l < g->leaves; ++l) {
+        int64_t *to = sum + 2 * g->leaf[l].node;
+        for (int64_t i = g->leaf[l].begin; tree->node[g->leaf[l].node].left < 0 && i < g->leaf[l].end; ++i) {
+            to[0] += fixed_of(&of[0], (double)gradient[row[i]]);
+            to[1] += fixed_of(&of[1], (double)hessian[row[i]]);
+        }
+    }
+    const weft_status status = comm_allreduce(g->comm, sum, 2 * (int64_t)tree->nodes, WEFT_DTYPE_I64, COMM_SUM);
+    for (int32_t n = tree->nodes - 1; status == WEFT_OK && n >= 0; --n) {
+        tree_node *node = &tree->node[n];
+        const double g_sum = fixed_value(&of[0], sum[2 * n]);
+        node->hessian = fixed_value(&of[1], sum[2 * n + 1]);
+        node->weight = (float)(g->growth.rate * split_leaf(&g->rule, g_sum, node->hessian));
+        node->value = node->left < 0 ? node->weight : node->value;
+        for (int i = 0; node->parent >= 0 && i < 2; ++i) {
+            sum[2 * node->parent + i] += sum[2 * n + i];
+        }
+    }
+    weft_free(sum);
+    return status;
+}
+
+weft_status grower_grow(tree_grower *g, const float *gradient, const float *hessian, uint64_t seed,
+                        int number, weft_tree *tree, int32_t *leaf)
+{
+    *tree = (weft_tree){0};
+    g->seed = seed;
+    weft_status status = round_pairs(g, gradient, hessian);
+    status = status == WEFT_OK ? plant(g, number, tree) : status;
+    status = status == WEFT_OK ? grow_leaves(g, tree) : status;
+    for (int l = 0; l < g->leaves; ++l) {
+        drop_slot(g, &g->leaf[l]);
+    }
+    status = status == WEFT_OK ? set_leaves(g, gradient, hessian, tree) : status;
+    if (status != WEFT_OK) {
+        tree_destroy(tree);
+        return status;
+    }
+    assign_rows(g, tree, leaf);
+    return WEFT_OK;
+}
+
+/* ---- life -------------------------------------------------------------------------------------------------------- */
+
+static weft_status allocate(tree_grower *g)
+{
+    int64_t count = 0;
+    for (int64_t i = 0; i < g->data->rows; ++i) {
+        count += g->counts[i] != 0;
+    }
+    g->all_rows = count;
+    WEFT_CHECK(g->data->rows <= INT32_MAX, WEFT_ERR_UNSUPPORTED,
+               "%lld rows on one rank: trees take up to %d, so take more ranks", (long long)g->data->rows, INT32_MAX);
+    WEFT_TRY(node_rows_create(g->hal, count, &g->rows));
+    WEFT_TRY(tensor_create(g->hal, WEFT_DTYPE_I32, g->data->rows, 1, WEFT_MEM_TREES, &g->pair));
+    return WEFT_NEW(&g->use, g->data->columns, WEFT_MEM_TREES);
+}
+
+weft_status grower_create(weft_comm *comm, const tree_columns *data, const tree_bins *bins, const tree_cuts *cuts,
+                          const uint8_t *counts, const tree_growth *growth, tree_grower **grower)
+{
+    tree_grower *g = NULL;
+    *grower = NULL;
+    assert(growth->depth > 0 || growth->leaves > 0);
+    WEFT_TRY(comm_agree(comm, WEFT_NEW_ZERO(&g, 1, WEFT_MEM_TREES)));
+    *g = (tree_grower){.comm = comm,
+                       .hal = bins->bin.hal,
+                       .data = data,
+                       .bins = bins,
+                       .cuts = cuts,
+                       .counts = counts,
+                       .growth = *growth,
+                       .rule = {.lambda = growth->lambda,
+                                .alpha = growth->alpha,
+                                .min_hessian = growth->min_hessian,
+                                .min_gain = fmax(growth->min_gain, LEAST_GAIN)}};
+    weft_status status = comm_agree(comm, allocate(g));
+    status = status == WEFT_OK ? comm_allreduce(comm, &g->all_rows, 1, WEFT_DTYPE_I64, COMM_SUM) : status;
+    status = status == WEFT_OK ? histograms_create(comm, bins, &g->histograms) : status;
+    if (status != WEFT_OK) {
+        grower_destroy(g);
+        return status;
+    }
+    *grower = g;
+    return WEFT_OK;
+}
+
+void grower_destroy(tree_grower *g)
+{
+    if (g != NULL) {
+        histograms_destroy(&g->histograms);
+        node_rows_destroy(&g->rows);
+        tensor_destroy(&g->pair);
+        WEFT_FREE_ALL(g->use, g->leaf, g->pick, g);
+    }
+}
+
+uint64_t grower_bytes(const tree_grower *g)
+{
+    return histograms_bytes(&g->histograms) + (uint64_t)g->rows.capacity * 2 * sizeof(int32_t) +
+           (uint64_t)g->pair.rows * sizeof(int32_t) + (uint64_t)g->leaf_capacity * sizeof *g->leaf;
+}

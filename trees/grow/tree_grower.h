@@ -1,0 +1,56 @@
+/*
+ * trees/grow/tree_grower.h: grows one tree over the rows of all ranks.
+ *
+ * Gradients and hessians of a tree are rounded once to 16 bits, by scales that all ranks share, and summed as whole
+ * numbers (hal histogram). Sums of whole numbers have no order, so a tree has the same bits for every number of ranks
+ * and threads, and for every dealing of the rows. Rounding to nearest costs at most 2^-16 of the largest gradient a
+ * row; the leaves are summed again from the unrounded gradients (loss/fixed_sum.h).
+ *
+ *      the rows of the root are listed, its histograms built
+ *      while leaves have a split that is worth while:
+ *          the rows of some leaves are divided                       all of a level, or the one that gains most
+ *          smaller children:  histograms -> reduce-scatter by columns -> this rank's columns of all ranks' rows
+ *          larger children:   parent - smaller
+ *          each rank finds the best split by its columns; the best of all ranks is agreed on
+ *
+ * A rank sends 16 bytes for each of 256 cells of a column that is another rank's, for each built node, and
+ * sizeof (tree_split) for each child to every rank.
+ *
+ *   T. Chen, C. Guestrin: XGBoost: a scalable tree boosting system. KDD 2016, doi:10.1145/2939672.2939785.
+ *   G. Ke et al.: LightGBM: a highly efficient gradient boosting decision tree. NIPS 2017.
+ *   Y. Shi et al.: Quantized training of gradient boosting decision trees. NeurIPS 2022, arXiv 2207.09682.
+ */
+#ifndef WEFT_TREES_GROW_TREE_GROWER_H
+#define WEFT_TREES_GROW_TREE_GROWER_H
+
+#include "comm/comm.h"
+#include "trees/data/bins.h"
+#include "trees/forest/forest.h"
+
+typedef struct tree_growth {
+    int depth;      /* of a leaf at most; 0: no bound */
+    int leaves;     /* at most; 0: no bound. One of the two is given. */
+    bool leaf_wise; /* the leaf that gains most is split next; false: level by level */
+    double rate;    /* leaves are multiplied by it */
+    double lambda, alpha, min_gain, min_hessian; /* as in split.h */
+    double row_share, column_share;              /* drawn for each tree; 1: all */
+} tree_growth;
+
+typedef struct tree_grower tree_grower;
+
+/* bins, cuts: live as long as the grower. data: ids of rows. counts: [rows] not 0: a row that trees are grown on.
+ * Collective. */
+weft_status grower_create(weft_comm *comm, const tree_columns *data, const tree_bins *bins, const tree_cuts *cuts,
+                          const uint8_t *counts, const tree_growth *growth, tree_grower **grower);
+void grower_destroy(tree_grower *grower); /* NULL is fine */
+/*
+ * gradient, hessian: [rows] of this rank. seed, number of the tree in the training, from 0: what is drawn depends on
+ * them.
+ * [out] tree: for tree_destroy. [out] leaf: [rows] the leaf that each row of this rank goes to, also those that do not
+ * count. WEFT_ERR_DATA: a gradient is not finite. Collective.
+ */
+weft_status grower_grow(tree_grower *grower, const float *gradient, const float *hessian, uint64_t seed,
+                        int number, weft_tree *tree, int32_t *leaf);
+uint64_t grower_bytes(const tree_grower *grower); /* held now */
+
+#endif

@@ -1,0 +1,13 @@
+/* trees/tree_choices.h: choices of trees/tree_options.def. */
+#ifndef WEFT_TREES_TREE_CHOICES_H
+#define WEFT_TREES_TREE_CHOICES_H
+
+#include "base/option_words.h"
+
+#define TREE_ORDERS(X)                                                                                                 \
+    X(TREE_ORDER_AUTO, "auto")                                                                                         \
+    X(TREE_ORDER_LEVELS, "levels")                                                                                     \
+    X(TREE_ORDER_LEAVES, "leaves")
+typedef enum tree_order { TREE_ORDERS(CHOICE_VALUE) } tree_order;
+
+#endif
