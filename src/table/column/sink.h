@@ -111,7 +111,10 @@ static inline uint64_t sink_mark(const char *text, size_t bytes)
     return UINT64_C(1) << (((unsigned)(uint8_t)*text | 0x20U) + 7 * (unsigned)bytes) % 64;
 }
 
-enum { CELL_DONE = 64 /* bit of a cell that sink_put_block has taken */ };
+enum {
+    CELL_LEFT = 64, /* bit of a cell that sink_put_block has left to sink_put */
+    SINK_AHEAD = 8  /* bytes behind the bits of a block that are read */
+};
 
 /* Cells of rows row .. row + rows - 1 and columns column .. column + columns - 1, row after row, as a kernel of
  * table/column/cell_scan.h has read them. */
@@ -119,12 +122,12 @@ typedef struct sink_block {
     const char *text;
     const uint32_t *place; /* [rows * columns] where cells end; place[-1] is read too */
     const double *value;   /* [rows * columns] */
-    uint8_t *found;        /* [rows * columns]; cells that were taken get CELL_DONE */
+    uint8_t *found;        /* [rows * columns + SINK_AHEAD] bits of the cells; those that are left get CELL_LEFT */
     int64_t row, rows, column, columns;
 } sink_block;
 
 /* Stores the common cells of a block: short numbers, short bare words and empty cells. [out] left: the number of cells
- * without CELL_DONE, which are for sink_put. WEFT_ERR_RESOURCE: no memory for a word. */
+ * with CELL_LEFT, which are for sink_put. WEFT_ERR_RESOURCE: no memory for a word. */
 weft_status sink_put_block(table_sink *sink, int thread, const sink_block *block, int64_t *left);
 
 #endif
