@@ -13,7 +13,7 @@
 
 #include "table/column/sink.h"
 
-enum { COLUMNS = 64 /* of which the common bits are found together */ };
+enum { COLUMNS = 64 /* of which the common bits are found together */, LINE = 64 };
 
 /* One column of a block. The cells of two rows are `columns` apart in the arrays of the block. */
 typedef struct column_part {
@@ -160,6 +160,15 @@ static inline __attribute__((always_inline)) weft_status take_words(column_part 
 
 /* ---- columns ---- */
 
+/* Fetches the lines of the column that the next block will fill: too many columns are written for the processor to see. */
+static inline void fetch_ahead(const column_part *part, size_t bytes)
+{
+    const char *next = (const char *)part->value + bytes;
+    for (size_t at = 0; at < bytes; at += LINE) {
+        __builtin_prefetch(next + at, 1);
+    }
+}
+
 static weft_status take_column(column_part *part, sink_quick quick)
 {
     switch (quick) {
@@ -226,7 +235,9 @@ weft_status sink_put_block(table_sink *sink, int thread, const sink_block *block
                             .thread = thread,
                             .common = common[j % COLUMNS]};
         if (c->value != NULL) {
-            part.value = (char *)c->value + first * (int64_t)table_kind_bytes(c->kind);
+            const int64_t bytes = (int64_t)table_kind_bytes(c->kind);
+            part.value = (char *)c->value + first * bytes;
+            fetch_ahead(&part, (size_t)(block->rows * bytes));
         }
         WEFT_TRY(take_column(&part, c->quick));
         *left += part.left;
