@@ -160,7 +160,8 @@ static inline __attribute__((always_inline)) weft_status take_words(column_part 
 
 /* ---- columns ---- */
 
-/* Fetches the lines of the column that the next block will fill: too many columns are written for the processor to see. */
+/* Fetches the lines of the column that the next block will fill. The processor does not do so by itself for as many
+ * arrays as there are columns. */
 static inline void fetch_ahead(const column_part *part, size_t bytes)
 {
     const char *next = (const char *)part->value + bytes;

@@ -13,6 +13,7 @@
 enum {
     FILES_BYTES = 64 << 10, /* what a reader and a pass hold beside what they count */
     ARRAY_LINE = 64,        /* bytes; each array begins on a line of the cache */
+    ARRAY_SHORT = 4096,     /* bytes */
     ARRAY_SPREAD = 5 * 64   /* bits that the distance of two arrays has at least, so that it is no power of two */
 };
 
@@ -89,11 +90,12 @@ int64_t files_memory(const table_files *files, const table_schema *schema, int64
     return bytes + FILES_BYTES;
 }
 
-/* Bytes from the array of a column to the next; 0 if it has none. */
+/* Bytes from the array of a column to the next; 0 if it has none. Short arrays need not be spread. */
 static size_t array_bytes(const table_field *f, int64_t count)
 {
-    const size_t bytes = (size_t)count * table_kind_bytes(f->kind);
-    return f->role == TABLE_DROPPED || count == 0 ? 0 : ((bytes + ARRAY_LINE - 1) & -(size_t)ARRAY_LINE) | ARRAY_SPREAD;
+    const size_t bytes = f->role != TABLE_DROPPED ? (size_t)count * table_kind_bytes(f->kind) : 0;
+    const size_t lines = (bytes + ARRAY_LINE - 1) & -(size_t)ARRAY_LINE;
+    return lines < ARRAY_SHORT ? lines : lines | ARRAY_SPREAD;
 }
 
 weft_status files_make_arrays(const table_schema *schema, int64_t count, void **value)
