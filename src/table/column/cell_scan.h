@@ -4,7 +4,8 @@
  * A cell of up to 16 bytes is one vector that ends where the cell ends. Digits, point and sign are bit masks, the
  * point is shuffled away, and products of neighbours add the digits up. No branch depends on the length of a number,
  * because lengths cannot be predicted. An integer below 2^53 divided by a power of ten rounds correctly
- * (table/column/decimal.h). The caller reads all other cells: longer ones, exponents, plus signs, blanks and quotes.
+ * (table/column/decimal.h). The caller reads all other cells: long ones, and those with exponents, plus signs, blanks
+ * or quotes.
  */
 #ifndef WEFT_TABLE_COLUMN_CELL_SCAN_H
 #define WEFT_TABLE_COLUMN_CELL_SCAN_H

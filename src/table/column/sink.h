@@ -23,30 +23,30 @@ enum { SINK_MISSING_MOST = 64 };
 typedef struct sink_cell {
     const char *text;
     size_t bytes;
-    bool quoted; /* it stood in quotes */
+    bool quoted; /* the cell stood in quotes */
 } sink_cell;
 
 /* How sink_put_block takes the common cells of a column. */
 typedef enum sink_quick {
-    SINK_CLOSELY,
+    SINK_CLOSELY, /* every cell is left to sink_put */
     SINK_REALS,
     SINK_REALS_REQUIRED, /* a missing cell is left to sink_put, which refuses it */
     SINK_INTEGERS,
     SINK_LONGS,
     SINK_WORDS,
     SINK_IDS,
-    SINK_NOTHING
+    SINK_NOTHING /* the column is dropped */
 } sink_quick;
 
 typedef struct sink_column {
     table_kind kind;
     sink_quick quick;
-    void *value; /* of row `first` on; NULL: facts alone are wanted */
+    void *value; /* array whose first value is of row `first`; NULL: facts alone are wanted */
 } sink_column;
 
 /* Where the entries of a sparse block go. */
 typedef struct sink_sparse {
-    const int64_t *start; /* of row `first`: its first entry goes to place 0 */
+    const int64_t *start; /* begins with row `first`, whose first entry goes to place 0 */
     void *index;          /* int32_t or int64_t; NULL: entries are only looked at */
     float *value;
     int index_bytes;
@@ -71,8 +71,8 @@ typedef struct table_sink {
     sink_cell missing[SINK_MISSING_MOST]; /* words for "no value" */
     int missing_count;
     sink_sparse sparse;     /* of readers that have a sparse block */
-    uint64_t missing_marks; /* a bit for the length and first letter of each */
-    bool missing_number;    /* one of these words is a number, so cells are compared with them first */
+    uint64_t missing_marks; /* sink_mark of each word for "no value" */
+    bool missing_number;    /* a word for "no value" is a number, so cells are compared with these words first */
     char point;             /* decimal point: '.' or ',' */
     char *words;            /* what `missing` points into */
 } table_sink;
