@@ -2,8 +2,8 @@
  * bench/table/read_table.c: makes a CSV of 40 columns, and reads it; bench/table/run calls it and compares.
  *
  *     read_table make ROWS FILE           writes the file; prints a JSON object with the sum of each column
- *     read_table read FILE ROUNDS         reads it; prints seconds, processor seconds, bytes, the memory that was told and
- *                                         that was held, and the sum of each column
+ *     read_table read FILE ROUNDS         reads it; prints seconds, processor seconds and page faults of a round, bytes,
+ *                                         the memory that was told and that was held, and the sum of each column
  *
  * Columns in turn: whole numbers of 1 to 6 digits, reals of 4 to 8 digits with a sign, and in each tenth column
  * words of eight hexadecimal digits. Every eleventh cell of the whole numbers is empty. Values are multiples of
@@ -135,7 +135,7 @@ static int read_file(const char *path, int rounds)
     struct stat facts;
     struct rusage usage, before;
     int64_t told = 0;
-    long idle = 0;
+    long idle = 0, faults = 0;
     double processor = 0;
     const table_request request = {.index_base = -1};
     if (stat(path, &facts) != 0) {
@@ -154,6 +154,7 @@ static int read_file(const char *path, int rounds)
         printf("%s%.4f", round > 0 ? ", " : "", clock_seconds() - began);
         getrusage(RUSAGE_SELF, &usage);
         processor += processor_seconds(&usage) - processor_seconds(&before);
+        faults += usage.ru_minflt - before.ru_minflt;
         idle = round == 0 ? before.ru_maxrss : idle;
         rows = t.rows;
         told = told_bytes(&t);
@@ -165,7 +166,7 @@ static int read_file(const char *path, int rounds)
     getrusage(RUSAGE_SELF, &usage);
     printf("], \"processor_seconds\": %.3f, \"rows\": %" PRId64 ", \"told_bytes\": %" PRId64, processor / rounds, rows,
            told);
-    printf(", \"idle_kib\": %ld, \"peak_kib\": %ld, ", idle, usage.ru_maxrss);
+    printf(", \"idle_kib\": %ld, \"peak_kib\": %ld, \"page_faults\": %ld, ", idle, usage.ru_maxrss, faults / rounds);
     print_sums(sum, missing);
     return 0;
 }

@@ -45,6 +45,7 @@ typedef struct weft_table {
     table_sparse sparse;           /* of LIBSVM files with many features; columns 0: none */
     char hash[33];                 /* of a store: names its content; "" for files */
     int64_t memory;                /* bytes that reading files was going to take at most; 0 for stores */
+    void *block;                   /* what the columns of files point into; NULL for stores */
     struct table_mapping *mapping; /* of a store; NULL for files */
 } weft_table;
 

@@ -4,7 +4,8 @@
  * A cell of up to 16 bytes is one vector that ends where the cell ends. Digits, point and sign are bit masks, the
  * point is shuffled away, and products of neighbours add the digits up. No branch depends on the length of a number,
  * because lengths cannot be predicted. An integer below 2^53 divided by a power of ten rounds correctly
- * (table/column/decimal.h). The caller reads all other cells: longer ones, exponents, plus signs, blanks and quotes.
+ * (table/column/decimal.h). The caller reads all other cells: long ones, and those with exponents, plus signs, blanks
+ * or quotes.
  */
 #ifndef WEFT_TABLE_COLUMN_CELL_SCAN_H
 #define WEFT_TABLE_COLUMN_CELL_SCAN_H
@@ -15,14 +16,14 @@
 /* Bytes of a cell that a kernel looks into; cells that it finishes together. */
 enum { CELL_SHORT = 16, CELL_GROUP = 16 };
 
-/* Bits of a cell. */
+/* Bits of a cell. An empty cell has the first three as well, because it fits columns of every kind: it is missing. */
 enum {
     CELL_NUMBER = 1, /* a short number of at most 15 digits; its value is exact or correctly rounded */
     CELL_WHOLE = 2,  /* a short number without a point */
     CELL_BARE = 4,   /* 1 to 16 bytes, none of them a quote, a blank or a control character */
     CELL_EMPTY = 8,  /* no byte */
-    CELL_LAST = 16,  /* ends its line */
-    CELL_RETURN = 32 /* the '\r' before its line end is no part of it */
+    CELL_LAST = 16,  /* the cell ends its line */
+    CELL_RETURN = 32 /* the '\r' before its line end is no part of the cell */
 };
 
 typedef struct cell_marks {
@@ -31,7 +32,7 @@ typedef struct cell_marks {
 
 /* Reads cells 0 .. count - 1. Cell i is text[place[i - 1] + 1 .. place[i]); place[-1] may lie before the text,
  * as a negative number of 32 bits. DECIMAL_PAD bytes before the first cell must be readable. [out] value: the number,
- * or anything if the cell is none. [out] found: bits of each cell. Both have room for `count` cells, rounded up to a
+ * or NaN if the cell is none. [out] found: bits of each cell. Both have room for `count` cells, rounded up to a
  * multiple of CELL_GROUP. */
 typedef void (*cell_scan_fn)(const cell_marks *marks, const char *text, const uint32_t *place, size_t count,
                              double *value, uint8_t *found);
@@ -40,6 +41,8 @@ void cell_scan_base(const cell_marks *marks, const char *text, const uint32_t *p
                     uint8_t *found);
 void cell_scan_avx2(const cell_marks *marks, const char *text, const uint32_t *place, size_t count, double *value,
                     uint8_t *found);
+void cell_scan_avx512(const cell_marks *marks, const char *text, const uint32_t *place, size_t count, double *value,
+                      uint8_t *found);
 /* The kernel for this processor. */
 cell_scan_fn cell_scan_best(void);
 

@@ -5,6 +5,7 @@
 #include "table/column/cell_scan.h"
 
 #include <immintrin.h>
+#include <math.h>
 #include <string.h>
 
 /* CELL_GROUP cells on their way through the kernel. Bit k of a mask stands for byte k of the 16 bytes that end where
@@ -121,8 +122,9 @@ static inline __m256i load16(const uint16_t *of)
     return _mm256_load_si256((const __m256i *)(const void *)of);
 }
 
-/* The bits of a group. Returns a mask of 16 bits a cell: those that begin with a minus sign. */
-static inline __m256i judge_cells(const cell_group *g, uint8_t *found)
+/* The bits of a group. [out] number: 16 bits a cell, set if it is a number. Returns 16 bits a cell, set if it begins
+ * with a minus sign. */
+static inline __m256i judge_cells(const cell_group *g, __m256i *number, uint8_t *found)
 {
     const __m256i none = _mm256_setzero_si256(), one = _mm256_set1_epi16(1);
     const __m256i bytes = load16(g->bytes), inside = load16(g->inside), points = load16(g->points);
@@ -144,15 +146,16 @@ static inline __m256i judge_cells(const cell_group *g, uint8_t *found)
         _mm256_or_si256(_mm256_and_si256(good, _mm256_set1_epi16(CELL_NUMBER)),
                         _mm256_and_si256(_mm256_and_si256(good, no_point), _mm256_set1_epi16(CELL_WHOLE))),
         _mm256_or_si256(_mm256_and_si256(bare, _mm256_set1_epi16(CELL_BARE)),
-                        _mm256_and_si256(empty, _mm256_set1_epi16(CELL_EMPTY))));
+                        _mm256_and_si256(empty, _mm256_set1_epi16(CELL_EMPTY | CELL_NUMBER | CELL_WHOLE | CELL_BARE))));
     const __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi16(bits, bits), 8);
     const __m128i ends = _mm_load_si128((const __m128i *)(const void *)g->ends);
     _mm_storeu_si128((__m128i *)(void *)found, _mm_or_si128(_mm256_castsi256_si128(packed), ends));
+    *number = good;
     return minus;
 }
 
-/* Four numbers: halves below 10^8, together below 2^52. */
-static inline __m256d number_of(const cell_group *g, int i, __m128i minus)
+/* Four numbers, cells i to i + 3: halves below 10^8, together below 2^52. minus, number: 16 bits a cell. */
+static inline __m256d number_of(const cell_group *g, int i, __m128i minus, __m128i number)
 {
     const __m256i halves = _mm256_load_si256((const __m256i *)(const void *)&g->halves[i]);
     const __m256i whole =
@@ -160,17 +163,21 @@ static inline __m256d number_of(const cell_group *g, int i, __m128i minus)
     const __m256d shift = _mm256_set1_pd(0x1p52);
     const __m256d real = _mm256_sub_pd(_mm256_or_pd(_mm256_castsi256_pd(whole), shift), shift);
     const __m256i sign = _mm256_slli_epi64(_mm256_cvtepi16_epi64(minus), 63);
-    return _mm256_xor_pd(_mm256_div_pd(real, _mm256_load_pd(&g->scale[i])), _mm256_castsi256_pd(sign));
+    const __m256d value = _mm256_xor_pd(_mm256_div_pd(real, _mm256_load_pd(&g->scale[i])), _mm256_castsi256_pd(sign));
+    return _mm256_blendv_pd(_mm256_set1_pd(NAN), value, _mm256_castsi256_pd(_mm256_cvtepi16_epi64(number)));
 }
 
 static inline void finish_group(const cell_group *g, double *value, uint8_t *found)
 {
-    const __m256i minus = judge_cells(g, found);
-    const __m128i low = _mm256_castsi256_si128(minus), high = _mm256_extracti128_si256(minus, 1);
-    _mm256_storeu_pd(value, number_of(g, 0, low));
-    _mm256_storeu_pd(value + 4, number_of(g, 4, _mm_srli_si128(low, 8)));
-    _mm256_storeu_pd(value + 8, number_of(g, 8, high));
-    _mm256_storeu_pd(value + 12, number_of(g, 12, _mm_srli_si128(high, 8)));
+    __m256i number;
+    const __m256i minus = judge_cells(g, &number, found);
+    for (int half = 0; half < 2; half++) {
+        const __m128i sign = half == 0 ? _mm256_castsi256_si128(minus) : _mm256_extracti128_si256(minus, 1);
+        const __m128i good = half == 0 ? _mm256_castsi256_si128(number) : _mm256_extracti128_si256(number, 1);
+        const int first = 8 * half;
+        _mm256_storeu_pd(value + first, number_of(g, first, sign, good));
+        _mm256_storeu_pd(value + first + 4, number_of(g, first + 4, _mm_srli_si128(sign, 8), _mm_srli_si128(good, 8)));
+    }
 }
 
 void cell_scan_avx2(const cell_marks *marks, const char *text, const uint32_t *place, size_t count, double *value,

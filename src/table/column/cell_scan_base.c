@@ -1,6 +1,8 @@
 /* table/column/cell_scan_base.c: the kernel of table/column/cell_scan.h for every x86-64, and the choice of one. */
 #include "table/column/cell_scan.h"
 
+#include <math.h>
+
 #include "base/isa.h"
 #include "table/column/decimal.h"
 
@@ -32,16 +34,19 @@ void cell_scan_base(const cell_marks *marks, const char *text, const uint32_t *p
         const char *begin = cell_begin(text, place, i), *end = text + (int32_t)place[i];
         const bool last = *end == '\n', ret = last && end[-1] == '\r' && end > begin;
         const size_t bytes = (size_t)(end - begin) - ret;
+        const bool empty = bytes == 0;
         bool whole = false;
         const bool number = bytes - 1 < CELL_SHORT && digits_of(begin, bytes) <= DIGITS_MOST &&
                             decimal_read_short(begin, bytes, marks->point, &value[i], &whole);
         const bool bare = bytes - 1 < CELL_SHORT && is_bare(begin, bytes, marks->quote);
-        found[i] = (uint8_t)(number * CELL_NUMBER + (number && whole) * CELL_WHOLE + bare * CELL_BARE +
-                             (bytes == 0) * CELL_EMPTY + last * CELL_LAST + ret * CELL_RETURN);
+        value[i] = number ? value[i] : NAN;
+        found[i] = (uint8_t)((number || empty) * CELL_NUMBER + ((number && whole) || empty) * CELL_WHOLE +
+                             (bare || empty) * CELL_BARE + empty * CELL_EMPTY + last * CELL_LAST + ret * CELL_RETURN);
     }
 }
 
 cell_scan_fn cell_scan_best(void)
 {
-    return hal_isa_best() >= HAL_ISA_AVX2 ? cell_scan_avx2 : cell_scan_base;
+    const hal_isa isa = hal_isa_best();
+    return isa == HAL_ISA_AVX512 ? cell_scan_avx512 : isa == HAL_ISA_AVX2 ? cell_scan_avx2 : cell_scan_base;
 }

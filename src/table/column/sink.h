@@ -23,30 +23,30 @@ enum { SINK_MISSING_MOST = 64 };
 typedef struct sink_cell {
     const char *text;
     size_t bytes;
-    bool quoted; /* it stood in quotes */
+    bool quoted; /* the cell stood in quotes */
 } sink_cell;
 
 /* How sink_put_block takes the common cells of a column. */
 typedef enum sink_quick {
-    SINK_CLOSELY,
+    SINK_CLOSELY, /* every cell is left to sink_put */
     SINK_REALS,
     SINK_REALS_REQUIRED, /* a missing cell is left to sink_put, which refuses it */
     SINK_INTEGERS,
     SINK_LONGS,
     SINK_WORDS,
     SINK_IDS,
-    SINK_NOTHING
+    SINK_NOTHING /* the column is dropped */
 } sink_quick;
 
 typedef struct sink_column {
     table_kind kind;
     sink_quick quick;
-    void *value; /* of row `first` on; NULL: facts alone are wanted */
+    void *value; /* array whose first value is of row `first`; NULL: facts alone are wanted */
 } sink_column;
 
 /* Where the entries of a sparse block go. */
 typedef struct sink_sparse {
-    const int64_t *start; /* of row `first`: its first entry goes to place 0 */
+    const int64_t *start; /* begins with row `first`, whose first entry goes to place 0 */
     void *index;          /* int32_t or int64_t; NULL: entries are only looked at */
     float *value;
     int index_bytes;
@@ -71,8 +71,8 @@ typedef struct table_sink {
     sink_cell missing[SINK_MISSING_MOST]; /* words for "no value" */
     int missing_count;
     sink_sparse sparse;     /* of readers that have a sparse block */
-    uint64_t missing_marks; /* a bit for the length and first letter of each */
-    bool missing_number;    /* one of these words is a number, so cells are compared with them first */
+    uint64_t missing_marks; /* sink_mark of each word for "no value" */
+    bool missing_number;    /* a word for "no value" is a number, so cells are compared with these words first */
     char point;             /* decimal point: '.' or ',' */
     char *words;            /* what `missing` points into */
 } table_sink;
@@ -111,7 +111,10 @@ static inline uint64_t sink_mark(const char *text, size_t bytes)
     return UINT64_C(1) << (((unsigned)(uint8_t)*text | 0x20U) + 7 * (unsigned)bytes) % 64;
 }
 
-enum { CELL_DONE = 64 /* bit of a cell that sink_put_block has taken */ };
+enum {
+    CELL_LEFT = 64, /* bit of a cell that sink_put_block has left to sink_put */
+    SINK_AHEAD = 8  /* bytes behind the bits of a block that are read */
+};
 
 /* Cells of rows row .. row + rows - 1 and columns column .. column + columns - 1, row after row, as a kernel of
  * table/column/cell_scan.h has read them. */
@@ -119,12 +122,12 @@ typedef struct sink_block {
     const char *text;
     const uint32_t *place; /* [rows * columns] where cells end; place[-1] is read too */
     const double *value;   /* [rows * columns] */
-    uint8_t *found;        /* [rows * columns]; cells that were taken get CELL_DONE */
+    uint8_t *found;        /* [rows * columns + SINK_AHEAD] bits of the cells; those that are left get CELL_LEFT */
     int64_t row, rows, column, columns;
 } sink_block;
 
 /* Stores the common cells of a block: short numbers, short bare words and empty cells. [out] left: the number of cells
- * without CELL_DONE, which are for sink_put. WEFT_ERR_RESOURCE: no memory for a word. */
+ * with CELL_LEFT, which are for sink_put. WEFT_ERR_RESOURCE: no memory for a word. */
 weft_status sink_put_block(table_sink *sink, int thread, const sink_block *block, int64_t *left);
 
 #endif

@@ -1,208 +1,247 @@
 /*
  * table/column/sink_block.c: a rectangle of cells that a kernel has read, column after column, so that the kind of a
  * column is asked once for many cells and its values are stored behind each other. See table/column/sink.h.
+ *
+ * The numbers of a column are stored without a branch on a cell: a cell that is no number has NaN as its value, and
+ * NaN becomes the missing value of every kind of number. Where the bits that all cells of the column have in common
+ * say that one does not fit, its cells are looked at again, and those that do not fit are left to sink_put.
  */
 #include <assert.h>
 #include <emmintrin.h>
 #include <math.h>
+#include <string.h>
 
 #include "table/column/sink.h"
 
-/* One column of a block, and facts about the cells that were taken. */
+enum { COLUMNS = 64 /* of which the common bits are found together */, LINE = 64 };
+
+/* One column of a block. The cells of two rows are `columns` apart in the arrays of the block. */
 typedef struct column_part {
     const table_sink *sink;
-    const char *text;
-    const uint32_t *cell_place;
-    const double *number;
-    void *value;
+    const sink_block *block;
     table_words *words; /* of a category */
-    __m128d least, most;
-    int64_t missing;
-    weft_status status;
+    table_tally *tally;
+    void *value;    /* of the first row of the block; NULL: facts alone are wanted */
+    int64_t column; /* of the block */
+    int64_t left;   /* cells that do not fit the column */
     int thread;
+    uint8_t common; /* bits that all cells of the column have */
 } column_part;
 
-/* minsd and maxsd: from C's conditionals gcc makes moves through integer registers, three times as slow. */
-static inline void note(column_part *part, double number)
+static inline size_t cell_of(const column_part *part, int64_t row)
 {
-    part->least = _mm_min_sd(_mm_set_sd(number), part->least);
-    part->most = _mm_max_sd(_mm_set_sd(number), part->most);
+    return (size_t)(row * part->block->columns + part->column);
 }
 
-/* Takes cell i, the value of which has this place in the column. Returns false to leave it to sink_put. */
-typedef bool (*take_fn)(column_part *part, size_t i, uint8_t found, int64_t place);
-
-static inline bool take_real(column_part *part, size_t i, uint8_t found, int64_t place)
+static inline void leave(column_part *part, size_t cell)
 {
-    float value = NAN;
-    if ((found & CELL_NUMBER) != 0) {
-        note(part, part->number[i]);
-        value = (float)part->number[i];
-    } else if ((found & CELL_EMPTY) != 0) {
-        part->missing++;
-    } else {
-        return false;
+    part->block->found[cell] |= CELL_LEFT;
+    part->left++;
+}
+
+/* ---- numbers ---- */
+
+/* Stores the values of two rows, or of the first of them. NaN becomes the missing value of the kind. */
+static inline void store_pair(table_kind kind, void *value, int64_t row, __m128d pair, bool both)
+{
+    if (kind == TABLE_LONG) {
+        const int64_t whole[2] = {_mm_cvttsd_si64(pair), _mm_cvttsd_si64(_mm_unpackhi_pd(pair, pair))};
+        memcpy((int64_t *)value + row, whole, both ? sizeof whole : sizeof *whole);
+        return;
     }
-    if (part->value != NULL) {
-        ((float *)part->value)[place] = value;
-    }
-    return true;
+    const __m128i halves = kind == TABLE_REAL ? _mm_castps_si128(_mm_cvtpd_ps(pair)) : _mm_cvttpd_epi32(pair);
+    const int64_t two = _mm_cvtsi128_si64(halves);
+    memcpy((int32_t *)value + row, &two, both ? sizeof two : sizeof two / 2);
 }
 
-static inline bool take_required(column_part *part, size_t i, uint8_t found, int64_t place)
+/* Stores and tallies all values of a column. Even rows and odd rows have a sum and bounds of their own. Returns the
+ * number of values that are NaN. */
+static inline __attribute__((always_inline)) int64_t take_numbers(column_part *part, table_kind kind, bool stored)
 {
-    return (found & CELL_NUMBER) != 0 && take_real(part, i, found, place);
-}
-
-static inline bool take_integer(column_part *part, size_t i, uint8_t found, int64_t place)
-{
-    int32_t value = TABLE_NO_INTEGER;
-    if ((found & CELL_WHOLE) != 0) {
-        value = _mm_cvttsd_si32(_mm_set_sd(part->number[i])); /* TABLE_NO_INTEGER where int32 is too narrow */
-        if (value == TABLE_NO_INTEGER) {
-            return false;
+    const int64_t rows = part->block->rows, columns = part->block->columns;
+    const double *number = part->block->value + part->column;
+    __m128d least = _mm_set1_pd(part->tally->least), most = _mm_set1_pd(part->tally->most);
+    __m128i none = _mm_setzero_si128();
+    int64_t row = 0;
+    for (; row + 1 < rows; row += 2) {
+        const __m128d pair = _mm_loadh_pd(_mm_load_sd(number), number + columns);
+        least = _mm_min_pd(pair, least); /* the second operand if one is NaN */
+        most = _mm_max_pd(pair, most);
+        none = _mm_sub_epi64(none, _mm_castpd_si128(_mm_cmpunord_pd(pair, pair)));
+        if (stored) {
+            store_pair(kind, part->value, row, pair, true);
         }
-        note(part, part->number[i]);
-    } else if ((found & CELL_EMPTY) != 0) {
-        part->missing++;
-    } else {
-        return false;
+        number += 2 * columns;
     }
-    if (part->value != NULL) {
-        ((int32_t *)part->value)[place] = value;
+    int64_t missing = _mm_cvtsi128_si64(none) + _mm_cvtsi128_si64(_mm_unpackhi_epi64(none, none));
+    if (row < rows) {
+        const __m128d last = _mm_load1_pd(number);
+        least = _mm_min_pd(last, least);
+        most = _mm_max_pd(last, most);
+        missing += isnan(*number);
+        if (stored) {
+            store_pair(kind, part->value, row, last, false);
+        }
     }
-    return true;
+    part->tally->least = _mm_cvtsd_f64(_mm_min_sd(_mm_unpackhi_pd(least, least), least));
+    part->tally->most = _mm_cvtsd_f64(_mm_max_sd(_mm_unpackhi_pd(most, most), most));
+    return missing;
 }
 
-static inline bool take_long(column_part *part, size_t i, uint8_t found, int64_t place)
+/* Leaves cells that lack a bit, that have the bit `no`, or that are beyond `kind`. Returns how many of them are NaN. */
+static int64_t leave_others(column_part *part, table_kind kind, unsigned bit, unsigned no)
 {
-    int64_t value = TABLE_NO_LONG;
-    if ((found & CELL_WHOLE) != 0) {
-        note(part, part->number[i]);
-        value = (int64_t)part->number[i];
-    } else if ((found & CELL_EMPTY) != 0) {
-        part->missing++;
-    } else {
-        return false;
+    int64_t none = 0;
+    for (int64_t row = 0; row < part->block->rows; row++) {
+        const size_t cell = cell_of(part, row);
+        const double number = part->block->value[cell];
+        const bool beyond = kind == TABLE_INTEGER && (number <= INT32_MIN || number > INT32_MAX);
+        if ((part->block->found[cell] & (bit | no)) != bit || beyond) {
+            leave(part, cell);
+            none += isnan(number);
+        }
     }
-    if (part->value != NULL) {
-        ((int64_t *)part->value)[place] = value;
-    }
-    return true;
+    return none;
 }
+
+/* A number that is left is tallied here and by sink_put, which changes neither bound. */
+static inline __attribute__((always_inline)) void take_kind(column_part *part, table_kind kind, unsigned bit,
+                                                            unsigned no)
+{
+    const table_tally *tally = part->tally;
+    int64_t missing = part->value != NULL ? take_numbers(part, kind, true) : take_numbers(part, kind, false);
+    const bool beyond = kind == TABLE_INTEGER && (tally->least <= INT32_MIN || tally->most > INT32_MAX);
+    if ((part->common & bit) == 0 || (no != 0 && missing > 0) || beyond) {
+        missing -= leave_others(part, kind, bit, no);
+    }
+    part->tally->missing += missing;
+}
+
+/* ---- words ---- */
 
 /* Returns true if the cell is a word that stands as it is. [out] begin, bytes: its text */
-static inline bool is_word(const column_part *part, size_t i, uint8_t found, const char **begin, size_t *bytes)
+static inline bool is_word(const column_part *part, size_t cell, uint8_t found, const char **begin, size_t *bytes)
 {
-    *begin = cell_begin(part->text, part->cell_place, i);
-    *bytes = (size_t)(cell_end(part->text, part->cell_place, i, found) - *begin);
-    return (found & CELL_BARE) != 0 && (part->sink->missing_marks & sink_mark(*begin, *bytes)) == 0;
+    *begin = cell_begin(part->block->text, part->block->place, cell);
+    *bytes = (size_t)(cell_end(part->block->text, part->block->place, cell, found) - *begin);
+    return (found & (CELL_BARE | CELL_EMPTY)) == CELL_BARE &&
+           (part->sink->missing_marks & sink_mark(*begin, *bytes)) == 0;
 }
 
-static inline bool take_id(column_part *part, size_t i, uint8_t found, int64_t place)
+/* Each word of a column, or its id. */
+static inline __attribute__((always_inline)) weft_status take_words(column_part *part, table_kind kind)
 {
-    const char *begin;
-    size_t bytes;
-    const bool word = is_word(part, i, found, &begin, &bytes), empty = (found & CELL_EMPTY) != 0;
-    part->missing += empty;
-    if (part->value != NULL && (word || empty)) {
-        ((uint64_t *)part->value)[place] = word ? sink_id(begin, bytes) : TABLE_NO_ID;
+    for (int64_t row = 0; row < part->block->rows; row++) {
+        const size_t cell = cell_of(part, row);
+        const uint8_t found = part->block->found[cell];
+        const bool empty = (found & CELL_EMPTY) != 0;
+        const char *begin;
+        size_t bytes;
+        int32_t code = TABLE_NO_CODE;
+        uint64_t id = TABLE_NO_ID;
+        if (!empty && !is_word(part, cell, found, &begin, &bytes)) {
+            leave(part, cell);
+            continue;
+        }
+        part->tally->missing += empty;
+        if (!empty && kind == TABLE_CATEGORY) {
+            WEFT_TRY(words_add(part->words, part->thread, begin, bytes, &code));
+        } else if (!empty && part->value != NULL) {
+            id = sink_id(begin, bytes);
+        }
+        if (part->value != NULL && kind == TABLE_CATEGORY) {
+            ((int32_t *)part->value)[row] = code;
+        } else if (part->value != NULL) {
+            ((uint64_t *)part->value)[row] = id;
+        }
     }
-    return word || empty;
+    return WEFT_OK;
 }
 
-static inline bool take_word(column_part *part, size_t i, uint8_t found, int64_t place)
+/* ---- columns ---- */
+
+/* Fetches the lines of the column that the next block will fill. The processor does not do so by itself for as many
+ * arrays as there are columns. */
+static inline void fetch_ahead(const column_part *part, size_t bytes)
 {
-    int32_t code = TABLE_NO_CODE;
-    const char *begin;
-    size_t bytes;
-    const bool word = is_word(part, i, found, &begin, &bytes), empty = (found & CELL_EMPTY) != 0;
-    part->missing += empty;
-    if (!word && !empty) {
-        return false;
+    const char *next = (const char *)part->value + bytes;
+    for (size_t at = 0; at < bytes; at += LINE) {
+        __builtin_prefetch(next + at, 1);
     }
-    if (word) {
-        const weft_status status = words_add(part->words, part->thread, begin, bytes, &code);
-        part->status = status != WEFT_OK ? status : part->status;
-    }
-    if (part->value != NULL) {
-        ((int32_t *)part->value)[place] = code;
-    }
-    return true;
 }
 
-/* A dropped column: a cell in quotes is looked at all the same. */
-static inline bool take_nothing(column_part *part, size_t i, uint8_t found, int64_t place)
+static weft_status take_column(column_part *part, sink_quick quick)
 {
-    (void)part;
-    (void)i;
-    (void)place;
-    return (found & (CELL_BARE | CELL_EMPTY)) != 0;
+    switch (quick) {
+    case SINK_REALS:
+        take_kind(part, TABLE_REAL, CELL_NUMBER, 0);
+        break;
+    case SINK_REALS_REQUIRED:
+        take_kind(part, TABLE_REAL, CELL_NUMBER, CELL_EMPTY);
+        break;
+    case SINK_INTEGERS:
+        take_kind(part, TABLE_INTEGER, CELL_WHOLE, 0);
+        break;
+    case SINK_LONGS:
+        take_kind(part, TABLE_LONG, CELL_WHOLE, 0);
+        break;
+    case SINK_IDS:
+        return take_words(part, TABLE_ID);
+    case SINK_WORDS:
+        return take_words(part, TABLE_CATEGORY);
+    case SINK_NOTHING: /* a dropped column: a cell in quotes is looked at all the same */
+        if ((part->common & CELL_BARE) == 0) {
+            (void)leave_others(part, TABLE_UNSEEN, CELL_BARE, 0);
+        }
+        break;
+    default:
+        (void)leave_others(part, TABLE_UNSEEN, CELL_LEFT, 0);
+    }
+    return WEFT_OK;
 }
 
-static inline __attribute__((always_inline)) int64_t take_column(column_part *part, const sink_block *block,
-                                                                 int64_t column, int64_t first, take_fn take)
+/* Of columns first .. first + count - 1 of the block: the bits that all cells of a column have. */
+static void find_common(const sink_block *block, int64_t first, int64_t count, uint8_t common[COLUMNS])
 {
-    const int64_t rows = block->rows, columns = block->columns;
-    uint8_t *found = block->found + column;
-    int64_t left = 0;
-    for (int64_t row = 0; row < rows; row++) {
-        const bool taken = take(part, (size_t)(row * columns + column), found[row * columns], first + row);
-        found[row * columns] |= taken ? CELL_DONE : 0;
-        left += !taken;
+    uint64_t all[COLUMNS / SINK_AHEAD], bits;
+    memset(all, 255, sizeof all);
+    for (int64_t row = 0; row < block->rows; row++) {
+        const uint8_t *found = block->found + row * block->columns + first;
+        for (int64_t j = 0; j < count; j += SINK_AHEAD) {
+            memcpy(&bits, found + j, sizeof bits);
+            all[j / SINK_AHEAD] &= bits;
+        }
     }
-    return left;
+    memcpy(common, all, sizeof all);
 }
 
 weft_status sink_put_block(table_sink *sink, int thread, const sink_block *block, int64_t *left)
 {
-    weft_status status = WEFT_OK;
+    uint8_t common[COLUMNS];
     const int64_t first = block->row - sink->first;
     assert(first >= 0 && first + block->rows <= sink->count && thread < sink->threads);
     assert(block->column + block->columns <= sink->schema->count);
     *left = 0;
-    for (int64_t j = 0; j < block->columns && status == WEFT_OK; j++) {
-        const int64_t column = block->column + j;
+    for (int64_t j = 0; j < block->columns; j++) {
+        const int64_t column = block->column + j, ahead = block->columns - j;
         const sink_column *c = &sink->column[column];
-        table_tally *tally = &sink->tally[thread * sink->schema->count + column];
-        column_part part = {.sink = sink,
-                            .text = block->text,
-                            .cell_place = block->place,
-                            .number = block->value,
-                            .value = c->value,
-                            .words = sink->schema->field[column].words,
-                            .least = _mm_set_sd(tally->least),
-                            .most = _mm_set_sd(tally->most),
-                            .thread = thread};
-        switch (c->quick) {
-        case SINK_REALS:
-            *left += take_column(&part, block, j, first, take_real);
-            break;
-        case SINK_REALS_REQUIRED:
-            *left += take_column(&part, block, j, first, take_required);
-            break;
-        case SINK_INTEGERS:
-            *left += take_column(&part, block, j, first, take_integer);
-            break;
-        case SINK_LONGS:
-            *left += take_column(&part, block, j, first, take_long);
-            break;
-        case SINK_IDS:
-            *left += take_column(&part, block, j, first, take_id);
-            break;
-        case SINK_WORDS:
-            *left += take_column(&part, block, j, first, take_word);
-            break;
-        case SINK_NOTHING:
-            *left += take_column(&part, block, j, first, take_nothing);
-            break;
-        default:
-            *left += block->rows;
+        if (j % COLUMNS == 0) {
+            find_common(block, j, ahead < COLUMNS ? ahead : COLUMNS, common);
         }
-        tally->missing += part.missing;
-        tally->least = _mm_cvtsd_f64(part.least);
-        tally->most = _mm_cvtsd_f64(part.most);
-        status = part.status;
+        column_part part = {.sink = sink,
+                            .block = block,
+                            .words = sink->schema->field[column].words,
+                            .tally = &sink->tally[thread * sink->schema->count + column],
+                            .column = j,
+                            .thread = thread,
+                            .common = common[j % COLUMNS]};
+        if (c->value != NULL) {
+            const int64_t bytes = (int64_t)table_kind_bytes(c->kind);
+            part.value = (char *)c->value + first * bytes;
+            fetch_ahead(&part, (size_t)(block->rows * bytes));
+        }
+        WEFT_TRY(take_column(&part, c->quick));
+        *left += part.left;
     }
-    return status;
+    return WEFT_OK;
 }

@@ -162,20 +162,25 @@ static weft_status grow_index(word_index *index)
     return WEFT_OK;
 }
 
+/* Long words of one key may differ. A call of its own, so that short words are looked up in few registers. */
+static __attribute__((noinline)) bool is_text(const table_words *words, int64_t code, const char *text, size_t bytes)
+{
+    return memcmp(entry_of(words, code)->text, text, bytes) == 0;
+}
+
 /* Returns the code of a word, or -1 if the index does not have it. */
-static int64_t look_up(const table_words *words, const word_index *index, uint64_t key, const char *text, size_t bytes)
+static inline int64_t look_up(const table_words *words, const word_index *index, uint64_t key, const char *text,
+                              size_t bytes)
 {
     if (index->capacity == 0) {
         return -1;
     }
     for (uint64_t at = first_slot(index, key, bytes);; at = (at + 1) & (index->capacity - 1)) {
         const slot *found = &index->slots[at];
-        if (found->code == 0) {
-            return -1;
-        }
-        if (found->key == key && found->bytes == bytes &&
-            (bytes <= SHORT || memcmp(entry_of(words, (int64_t)found->code - 1)->text, text, bytes) == 0)) {
-            return (int64_t)found->code - 1;
+        const int64_t code = (int64_t)found->code - 1;
+        if (code < 0 ||
+            (found->key == key && found->bytes == bytes && (bytes <= SHORT || is_text(words, code, text, bytes)))) {
+            return code;
         }
     }
 }
@@ -226,22 +231,28 @@ static weft_status add_word(table_words *words, uint64_t key, const char *text, 
     return WEFT_OK;
 }
 
+/* A word that is new to this thread. */
+static __attribute__((noinline)) weft_status learn_word(table_words *words, word_index *own, uint64_t key,
+                                                        const char *text, size_t bytes, int32_t *code)
+{
+    int64_t found;
+    pthread_mutex_lock(&words->lock);
+    weft_status status = add_word(words, key, text, bytes, &found);
+    pthread_mutex_unlock(&words->lock);
+    WEFT_TRY(status);
+    WEFT_TRY(grow_index(own));
+    put_slot(own, key, bytes, found);
+    *code = (int32_t)found;
+    return WEFT_OK;
+}
+
 weft_status words_add(table_words *words, int thread, const char *text, size_t bytes, int32_t *code)
 {
     assert(thread >= 0 && thread < words->threads);
     word_index *own = &words->of_thread[thread];
     const uint64_t key = key_of(text, bytes);
-    int64_t found = look_up(words, own, key, text, bytes);
-    if (found < 0) {
-        pthread_mutex_lock(&words->lock);
-        weft_status status = add_word(words, key, text, bytes, &found);
-        pthread_mutex_unlock(&words->lock);
-        WEFT_TRY(status);
-        WEFT_TRY(grow_index(own));
-        put_slot(own, key, bytes, found);
-    }
-    *code = (int32_t)found;
-    return WEFT_OK;
+    *code = (int32_t)look_up(words, own, key, text, bytes);
+    return *code >= 0 ? WEFT_OK : learn_word(words, own, key, text, bytes, code);
 }
 
 int64_t words_count(const table_words *words)

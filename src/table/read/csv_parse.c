@@ -102,7 +102,7 @@ static weft_status put_left(row_place *p, const sink_block *b)
 {
     const size_t cells = (size_t)(b->rows * b->columns);
     for (size_t i = 0; i < cells; i++) {
-        if ((b->found[i] & CELL_DONE) != 0) {
+        if ((b->found[i] & CELL_LEFT) == 0) {
             continue;
         }
         const int64_t row = (int64_t)i / b->columns, column = (int64_t)i % b->columns;
@@ -165,14 +165,18 @@ static weft_status fail_width(const row_place *p, const cell_run *run, int64_t c
                      parser->marks.separator == ',' ? ": a cell with a comma stands in quotes" : "");
 }
 
-/* Cells up to the end of a line, or all if none ends. */
+/* Cells up to the end of a line, or all if none ends. SINK_AHEAD bytes behind the cells are read. */
 static size_t line_cells(const uint8_t *found, size_t cells)
 {
+    uint64_t bits = 0;
     size_t i = 0;
-    while (i < cells && (found[i] & CELL_LAST) == 0) {
-        i++;
+    while (i < cells && bits == 0) {
+        memcpy(&bits, found + i, sizeof bits);
+        bits &= CELL_LAST * UINT64_C(0x0101010101010101);
+        i += sizeof bits;
     }
-    return i < cells ? i + 1 : cells;
+    const size_t end = bits == 0 ? cells : i - sizeof bits + (size_t)__builtin_ctzll(bits) / 8 + 1;
+    return end < cells ? end : cells;
 }
 
 /* Whole rows at the beginning of some cells. A line of one cell may be empty, and is looked at alone. */
@@ -249,7 +253,7 @@ static weft_status take_span(row_place *p, const char *text, const uint32_t *pla
     const csv_parser *parser = p->parser;
     const cell_marks marks = {.point = parser->sink->point, .quote = parser->marks.quote};
     double value[CELLS];
-    uint8_t found[CELLS];
+    uint8_t found[CELLS + SINK_AHEAD] = {0};
     for (size_t i = 0; i < places; i += CELLS) {
         const size_t cells = places - i < CELLS ? places - i : CELLS;
         parser->cells(&marks, text, place + i, cells, value, found);

@@ -170,7 +170,7 @@ static weft_status write_columns(converter *c, int64_t memory)
     void **value = NULL;
     table_tally *tally = NULL;
     weft_status status;
-    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&value, c->schema.count, WEFT_MEM_TABLE), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW_ZERO(&value, c->schema.count + 1, WEFT_MEM_TABLE), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&tally, c->schema.count, WEFT_MEM_WORKSPACE), status, done);
     tell_block(c, block, held);
     WEFT_TRY_GOTO(files_make_arrays(&c->schema, block, value), status, done);

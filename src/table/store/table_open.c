@@ -20,8 +20,9 @@ static void take_arrays(table_files *files, weft_table *t, void **value)
     files->out = (sink_sparse){.index = NULL};
     for (int64_t j = 0; j < t->schema.count; j++) {
         t->column[j] = (table_column){.kind = t->schema.field[j].kind, .data = value[j]};
-        value[j] = NULL;
     }
+    t->block = value[t->schema.count];
+    value[t->schema.count] = NULL;
 }
 
 static void tell_memory(const table_files *files, const table_schema *schema, int64_t count)
@@ -45,7 +46,7 @@ static weft_status read_files(const char *const *paths, int count, const table_r
     t->rows = files.rows;
     t->first = table_first_row(t->rows, rank, ranks);
     t->count = table_first_row(t->rows, rank + 1, ranks) - t->first;
-    status = WEFT_NEW_ZERO(&value, t->schema.count, WEFT_MEM_TABLE);
+    status = WEFT_NEW_ZERO(&value, t->schema.count + 1, WEFT_MEM_TABLE);
     status = status == WEFT_OK ? WEFT_NEW_ZERO(&t->column, t->schema.count, WEFT_MEM_TABLE) : status;
     status = status == WEFT_OK ? files_make_entries(&files, 0, t->count) : status;
     WEFT_TRY_GOTO(ranks_agree(exchange, status), status, done);
@@ -92,9 +93,7 @@ weft_status table_open(const char *const *paths, int count, const table_request 
 
 void table_close(weft_table *table)
 {
-    for (int64_t j = 0; table->column != NULL && table->mapping == NULL && j < table->schema.count; j++) {
-        weft_free((void *)(uintptr_t)table->column[j].data);
-    }
+    weft_free(table->block);
     if (table->mapping == NULL) {
         weft_free((void *)(uintptr_t)table->sparse.start);
         weft_free((void *)(uintptr_t)table->sparse.index);

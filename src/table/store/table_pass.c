@@ -4,12 +4,18 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <omp.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "table/store/table_ranks.h"
 #include "table/table_options.def"
 
-enum { FILES_BYTES = 64 << 10 /* what a reader and a pass hold beside what they count */ };
+enum {
+    FILES_BYTES = 64 << 10, /* what a reader and a pass hold beside what they count */
+    ARRAY_LINE = 64,        /* bytes; each array begins on a line of the cache */
+    ARRAY_SHORT = 4096,     /* bytes */
+    ARRAY_SPREAD = 5 * 64   /* bits that the distance of two arrays has at least, so that it is no power of two */
+};
 
 static weft_status open_alone(const char *const *paths, int count, table_files *files)
 {
@@ -69,9 +75,10 @@ weft_status files_make_entries(table_files *files, int64_t first, int64_t count)
 int64_t files_memory(const table_files *files, const table_schema *schema, int64_t first, int64_t count)
 {
     const table_sparse *s = &files->sparse;
-    /* A field with its name, its pointers in lists of columns, and its facts: one a thread, and their sum. */
-    const int64_t column =
-        (int64_t)(sizeof(table_field) + sizeof(sink_column) + 64) + (files->threads + 2) * (int64_t)sizeof(table_tally);
+    /* A field with its name, its pointers in lists of columns, the bytes between two arrays, and the column's
+     * facts: one for each thread, and their sum. */
+    const int64_t column = (int64_t)(sizeof(table_field) + sizeof(sink_column) + 64) + ARRAY_LINE + ARRAY_SPREAD +
+                           (files->threads + 2) * (int64_t)sizeof(table_tally);
     int64_t bytes = files->reader->memory(files->self) + count * schema_row_bytes(schema) + schema->count * column;
     for (int64_t j = 0; j < schema->count; j++) {
         bytes += schema->field[j].kind == TABLE_CATEGORY ? WORDS_BYTES : 0;
@@ -83,22 +90,35 @@ int64_t files_memory(const table_files *files, const table_schema *schema, int64
     return bytes + FILES_BYTES;
 }
 
+/* Bytes from the array of a column to the next; 0 if it has none. Short arrays need not be spread. */
+static size_t array_bytes(const table_field *f, int64_t count)
+{
+    const size_t bytes = f->role != TABLE_DROPPED ? (size_t)count * table_kind_bytes(f->kind) : 0;
+    const size_t lines = (bytes + ARRAY_LINE - 1) & -(size_t)ARRAY_LINE;
+    return lines < ARRAY_SHORT ? lines : lines | ARRAY_SPREAD;
+}
+
 weft_status files_make_arrays(const table_schema *schema, int64_t count, void **value)
 {
+    size_t bytes = 0;
     for (int64_t j = 0; j < schema->count; j++) {
-        const table_field *f = &schema->field[j];
-        if (f->role != TABLE_DROPPED && f->kind != TABLE_UNSEEN) {
-            WEFT_TRY(weft_malloc((size_t)count, table_kind_bytes(f->kind), WEFT_MEM_TABLE, &value[j]));
-        }
+        bytes += array_bytes(&schema->field[j], count);
+    }
+    WEFT_TRY(weft_malloc(bytes, 1, WEFT_MEM_TABLE, &value[schema->count]));
+    char *at = value[schema->count];
+    for (int64_t j = 0; j < schema->count; j++) {
+        const size_t own = array_bytes(&schema->field[j], count);
+        value[j] = own > 0 ? at : NULL;
+        at += own;
     }
     return WEFT_OK;
 }
 
 void files_free_arrays(const table_schema *schema, void **value)
 {
-    for (int64_t j = 0; value != NULL && j < schema->count; j++) {
-        weft_free(value[j]);
-        value[j] = NULL;
+    if (value != NULL) {
+        weft_free(value[schema->count]);
+        memset(value, 0, (size_t)(schema->count + 1) * sizeof *value);
     }
 }
 
@@ -153,24 +173,13 @@ static weft_status pass_together(table_files *files, table_schema *schema, int64
     return schema_take(files->paths[0], schema, tally, widened);
 }
 
-/* A column that no row has a value of becomes real, and all of it is missing. */
-static weft_status settle_unseen(table_schema *schema, int64_t count, void **value)
+/* A column that no row has a value of becomes real; its missing cells were stored as such. */
+static void settle_unseen(table_schema *schema)
 {
-    weft_status status = WEFT_OK;
     for (int64_t j = 0; j < schema->count; j++) {
         table_field *f = &schema->field[j];
-        if (f->kind != TABLE_UNSEEN) {
-            continue;
-        }
-        f->kind = TABLE_REAL;
-        if (value != NULL && f->role != TABLE_DROPPED && status == WEFT_OK) {
-            status = weft_malloc((size_t)count, sizeof(float), WEFT_MEM_TABLE, &value[j]);
-            if (status == WEFT_OK) {
-                table_fill_missing(TABLE_REAL, value[j], 0, count);
-            }
-        }
+        f->kind = f->kind == TABLE_UNSEEN ? TABLE_REAL : f->kind;
     }
-    return status;
 }
 
 weft_status files_settle(table_files *files, table_schema *schema, int64_t first, int64_t count, void **value)
@@ -184,7 +193,7 @@ weft_status files_settle(table_files *files, table_schema *schema, int64_t first
         assert(pass < TABLE_KIND_COUNT); /* kinds only become wider */
         WEFT_TRY_GOTO(pass_together(files, schema, first, count, value, tally, &widened), status, done);
     }
-    WEFT_TRY_GOTO(ranks_agree(files->exchange, settle_unseen(schema, count, value)), status, done);
+    settle_unseen(schema);
     WEFT_TRY_GOTO(ranks_agree(files->exchange, ranks_share_words(files->exchange, schema)), status, done);
     status = ranks_agree(files->exchange, sort_words(schema, count, value));
 done:

@@ -24,8 +24,11 @@ weft_status files_open(const char *const *paths, int count, const table_request 
                        const table_exchange *exchange, table_schema *schema, table_files *files);
 void files_close(table_files *files);
 
-/* One array for each column that is not dropped, of `count` values; NULL for columns of unseen kind. */
+/* Makes one array of `count` values for each column that is not dropped, all in one block. The distance of two
+ * arrays is no power of two, so that the rows of all columns do not meet in one set of a cache. [out] value:
+ * [schema->count + 1], NULL for dropped columns; the last is the block that the others point into. */
 weft_status files_make_arrays(const table_schema *schema, int64_t count, void **value);
+/* Frees the block; `value` NULL is allowed. */
 void files_free_arrays(const table_schema *schema, void **value);
 
 /* Makes room for the entries of `count` rows, from the rank's row `first` on. Passes over these rows then fill it. Room
@@ -36,13 +39,13 @@ weft_status files_make_entries(table_files *files, int64_t first, int64_t count)
  * words of categories: these take words_bytes_each (table/words.h) and their text. */
 int64_t files_memory(const table_files *files, const table_schema *schema, int64_t first, int64_t count);
 
-/* Reads rows first .. first + count - 1 once. value: [schema->count], or NULL for facts alone. Local. [out] tally:
+/* Reads rows first .. first + count - 1 once. value: of files_make_arrays, or NULL for facts alone. Local. [out] tally:
  * [schema->count], or NULL. */
 weft_status files_pass(table_files *files, table_schema *schema, int64_t first, int64_t count, void *const *value,
                        table_tally *tally);
 
-/* Reads this rank's rows as often as kinds change, then brings words into order. value: as above; its arrays are
- * made anew when kinds change, and codes are final afterwards. Collective. */
+/* Reads this rank's rows as often as kinds change, then brings words into order. value: of files_make_arrays, or NULL
+ * for facts alone; its arrays are made anew when kinds change, and codes are final afterwards. Collective. */
 weft_status files_settle(table_files *files, table_schema *schema, int64_t first, int64_t count, void **value);
 
 #endif
