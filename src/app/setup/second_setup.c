@@ -9,7 +9,7 @@
 #include "comm/comm_options.def"
 #include "train/train_options.def"
 
-/* Steps of a full batch that update and invert every time. Batches of images do so every so many steps of an epoch. */
+/* First steps of a full batch, each of which updates and inverts. In the first epoch of batches every update inverts. */
 enum { EARLY_STEPS = 10 };
 
 /* Returns true if --sync keeps replicas equal without a momentum of its own. */
@@ -158,27 +158,45 @@ static weft_status read_place(const char *text, second_place *place)
     return WEFT_OK;
 }
 
+weft_status second_setup_options(const weft_options *o, const train_model *model, second_options *options)
+{
+    *options = (second_options){.kind = option_choice(o, OPT_PRECONDITION),
+                                .clip = option_real(o, OPT_PRECONDITION_CLIP),
+                                .decay = option_real(o, OPT_PRECONDITION_DECAY),
+                                .factors = option_int(o, OPT_PRECONDITION_FACTORS),
+                                .interval = option_int(o, OPT_PRECONDITION_INTERVAL),
+                                .early = EARLY_STEPS,
+                                .early_every = 1,
+                                .solve = option_choice(o, OPT_PRECONDITION_SOLVE),
+                                .muon = read_muon(o, model)};
+    assert(options->kind != SECOND_AUTO);
+    WEFT_TRY(read_damping(option_text(o, OPT_PRECONDITION_DAMPING), options));
+    return read_place(option_text(o, OPT_PRECONDITION_PLACE), &options->place);
+}
+
+weft_status second_setup_adopt(const app_context *context, const checkpoint *ck)
+{
+    const char *name = option_row_in(context->options, OPT_PRECONDITION_PLACE)->name;
+    const char *own = ck != NULL ? checkpoint_option(ck, name) : NULL;
+    return option_is_auto(context->options, OPT_PRECONDITION_PLACE)
+               ? app_decide_shared(context->comm, context->decided, OPT_PRECONDITION_PLACE, own)
+               : WEFT_OK;
+}
+
 weft_status second_setup_open(weft_comm *comm, const weft_options *o, const train_model *model, int64_t steps,
                               train_options *train, train_second **second)
 {
-    const bool whole = steps == 1;
-    second_options options = {.kind = option_choice(o, OPT_PRECONDITION),
-                              .clip = option_real(o, OPT_PRECONDITION_CLIP),
-                              .decay = option_real(o, OPT_PRECONDITION_DECAY),
-                              .factors = option_int(o, OPT_PRECONDITION_FACTORS),
-                              .interval = option_int(o, OPT_PRECONDITION_INTERVAL),
-                              .early = whole ? EARLY_STEPS : steps,
-                              .early_every = whole ? 1 : option_int(o, OPT_PRECONDITION_FACTORS),
-                              .solve = option_choice(o, OPT_PRECONDITION_SOLVE),
-                              .seed = train->seed,
-                              .muon = read_muon(o, model)};
+    second_options options;
     *second = NULL;
-    assert(options.kind != SECOND_AUTO);
+    WEFT_TRY(second_setup_options(o, model, &options));
     if (options.kind == SECOND_NONE) {
         return WEFT_OK;
     }
-    WEFT_TRY(read_damping(option_text(o, OPT_PRECONDITION_DAMPING), &options));
-    WEFT_TRY(read_place(option_text(o, OPT_PRECONDITION_PLACE), &options.place));
+    options.seed = train->seed;
+    if (steps > 1) {
+        options.early = steps;
+        options.early_every = options.factors;
+    }
     WEFT_TRY(second_create(comm, model, &options, second));
     log_info("precondition %s: %.1f MB for %d maps", option_text(o, OPT_PRECONDITION),
              (double)second_bytes(*second) / 1e6, model->maps);

@@ -27,6 +27,12 @@ static const second_method methods[] = {
                      .turn = second_kfac_turn},
 };
 
+const second_method *second_method_of(second_kind kind)
+{
+    assert(kind != SECOND_NONE && (size_t)kind < sizeof methods / sizeof *methods);
+    return &methods[kind];
+}
+
 double second_begin(void)
 {
     activity_begin(ACTIVITY_SECOND);
@@ -197,7 +203,7 @@ weft_status second_create(weft_comm *comm, const train_model *model, const secon
         s->model = model;
         s->params = model->params;
         s->options = *options;
-        s->method = &methods[options->kind];
+        s->method = second_method_of(options->kind);
         s->layers = model->maps;
         status = compare_ranks(s);
     }

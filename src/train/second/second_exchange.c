@@ -38,13 +38,13 @@ static weft_status cut_buckets(train_second *s)
 {
     WEFT_TRY(WEFT_NEW_ZERO(&s->bucket, SECOND_SIDES * s->layers, WEFT_MEM_SECOND));
     int64_t at = 0;
+    second_bucket *last = s->bucket;
     for (int i = SECOND_SIDES * s->layers - 1; i >= 0; --i) {
         const second_side *side = side_at(s, i);
-        second_bucket *last = s->buckets > 0 ? &s->bucket[s->buckets - 1] : NULL;
         if (side == NULL) {
             continue;
         }
-        if (last == NULL || last->constant != side->constant || last->count + side->sums.cols > BUCKET) {
+        if (s->buckets == 0 || last->constant != side->constant || last->count + side->sums.cols > BUCKET) {
             last = &s->bucket[s->buckets++];
             *last = (second_bucket){.at = at, .constant = side->constant};
         }

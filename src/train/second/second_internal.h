@@ -4,6 +4,8 @@
  *      second.c           create and destroy, the table of methods
  *      second_layout.c    sizes of layers, and the memory of all
  *      second_place.c     ranks that invert and that turn
+ *      second_cost.c      bytes and seconds of a placement, before anything is made
+ *      second_rates.c     measured rates for it
  *      second_exchange.c  messages of factors, inverses and directions
  *      second_step.c      one step: gradients are turned and clipped
  *      second_capture.c   the listener: rows become sums
@@ -177,6 +179,7 @@ enum { SECOND_REFUSED_IN, SECOND_REFUSED_OUT, SECOND_DAMPING, SECOND_GAMMA, SECO
 enum { SECOND_FACTORS, SECOND_INVERSES, SECOND_STEPS };
 
 /* ---- second.c ---- */
+const second_method *second_method_of(second_kind kind);
 /* A phase begins, and ends. */
 double second_begin(void);
 void second_end(train_second *s, int phase, double begun);

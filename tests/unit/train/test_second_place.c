@@ -9,7 +9,7 @@
 #include "comm/core/layout.h"
 #include "support/labelled_graphs.h"
 #include "support/random.h"
-#include "train/second/second.h"
+#include "train/second/second_cost.h"
 
 /* ---- who does what ----------------------------------------------------------------------------------------------- */
 
@@ -255,6 +255,8 @@ static weft_status run_rank(weft_comm *comm, void *argument)
         status = s > 0 && s == c->resumed_at ? go_on(comm, &options, &r) : WEFT_OK;
         status = status == WEFT_OK ? run_step(c, &r, rank, s) : status;
     }
+    const second_ranks job = {.rank = rank, .ranks = c->ranks, .nodes = 1, .population = ROWS};
+    status = status == WEFT_OK ? second_plan_bytes(&r.model, &options, &job, r.hal, &c->planned[rank]) : status;
     if (status == WEFT_OK) {
         c->held[rank] = second_bytes(r.second);
         c->sent[rank] = comm_lane_stats(comm, COMM_LANE_FACTORS).bytes_sent;
@@ -289,6 +291,7 @@ static void test_placements_have_the_same_bits(void **state)
             for (int p = 0; p < 4; ++p) {
                 place_case *c = run_case(kind, ranks, places[p], backend, p % 2 == 0 ? 0 : 3);
                 for (int r = 0; r < ranks; ++r) {
+                    assert_true(c->held[r] > 0 && c->held[r] == c->planned[r]);
                     assert_memory_equal(c->step[r], all->step[0], sizeof c->step[r]);
                 }
                 free(c);
@@ -343,13 +346,87 @@ static void test_bytes_are_a_closed_form(void **state)
     }
 }
 
+/* Numbers that a rank holds for a placement, from the shapes: `works` says which layers it turns. Only what differs
+ * between placements. */
+static void test_memory_follows_the_placement(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; ++i) {
+        const second_kind kind = i == 0 ? SECOND_INPUT : SECOND_KFAC;
+        place_case *all = run_case(kind, 4, "comm-opt", "cpu", 0), *one = run_case(kind, 4, "mem-opt", "cpu", 0);
+        uint64_t sum = 0;
+        for (int r = 0; r < 4; ++r) { /* every layer is turned by one rank */
+            sum += all->held[r] - one->held[r];
+        }
+        uint64_t results = 0, directions = 0, most = 0;
+        for (int l = 0; l < LAYERS; ++l) {
+            const uint64_t n = (uint64_t)(shape[l].in + (shape[l].bias && shape[l].joined)),
+                           out = (uint64_t)shape[l].out;
+            results += kind == SECOND_KFAC ? n * (n + 1) + out * (out + 1) + n * out : n * n;
+            directions += n * out;
+            most = n * out > most ? n * out : most;
+        }
+        const uint64_t saved = 3 * results, kept = 4 * (directions - most);
+        /* kfac: intermediate matrices of ranks that turn nothing or invert little are smaller */
+        assert_true(kind == SECOND_KFAC ? sum >= (saved - kept) * sizeof(double)
+                                        : sum == (saved - kept) * sizeof(double));
+        free(all);
+        free(one);
+    }
+}
+
+/* The predictions are of this machine; what must hold everywhere is their order. */
+static weft_status price_rank(weft_comm *comm, void *argument)
+{
+    place_case *c = argument;
+    place_rank r = {.hal = NULL};
+    const second_rates rates = {.product = 1e11,
+                                .gram = 5e10,
+                                .cholesky = {1e9, 2e9, 4e9, 8e9},
+                                .eigen = {1e8, 2e8, 4e8, 8e8},
+                                .memory = 1e10,
+                                .call = 1e-6};
+    comm_model fast = comm_model_default(), slow = fast;
+    fast.inter = (comm_link){.latency = 1e-9, .seconds_per_byte = 1e-15};
+    slow.inter = (comm_link){.latency = 1e-2, .seconds_per_byte = 1e-3};
+    WEFT_TRY(open_rank(comm, c, &r));
+    for (int p = 0; p < 4; ++p) {
+        second_options options = options_of(c);
+        second_price price[3];
+        WEFT_CHECK(second_place_parse(places[p], &options.place), WEFT_ERR_INTERNAL, "%s", places[p]);
+        const second_ranks on[3] = {{.ranks = 1, .nodes = 1, .population = ROWS},
+                                    {.ranks = 4, .nodes = 4, .population = ROWS},
+                                    {.ranks = 4, .nodes = 4, .population = ROWS}};
+        for (int i = 0; i < 3; ++i) {
+            WEFT_TRY(second_price_of(&r.model, &options, &on[i], &rates, i == 2 ? &slow : &fast, &price[i]));
+        }
+        const bool shares = options.place.kind != SECOND_PLACE_EVERYWHERE;
+        WEFT_CHECK(shares ? price[1].inversion < 0.5 * price[0].inversion : price[1].inversion == price[0].inversion,
+                   WEFT_ERR_INTERNAL, "%s: inversions take %g s on 4 ranks, %g on one", places[p], price[1].inversion,
+                   price[0].inversion);
+        WEFT_CHECK(price[2].look > price[1].look && price[2].step >= price[1].step, WEFT_ERR_INTERNAL,
+                   "%s: a slow network is quick", places[p]);
+        const double step = price[1].look + price[1].inversion / 2 + price[1].turn;
+        WEFT_CHECK(fabs(price[1].step - step) < 1e-12, WEFT_ERR_INTERNAL, "%s: %g s a step", places[p], price[1].step);
+    }
+    param_store_destroy(&r.params);
+    weft_hal_close(r.hal);
+    return WEFT_OK;
+}
+
+static void test_prices_have_their_order(void **state)
+{
+    (void)state;
+    place_case c = {.kind = SECOND_KFAC, .backend = "cpu", .ranks = 1};
+    ASSERT_OK(comm_thread_run(1, price_rank, &c));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_assignments_are_near_the_best),
-        cmocka_unit_test(test_words_are_read),
-        cmocka_unit_test(test_placements_have_the_same_bits),
-        cmocka_unit_test(test_bytes_are_a_closed_form),
+        cmocka_unit_test(test_assignments_are_near_the_best), cmocka_unit_test(test_words_are_read),
+        cmocka_unit_test(test_placements_have_the_same_bits), cmocka_unit_test(test_bytes_are_a_closed_form),
+        cmocka_unit_test(test_memory_follows_the_placement),  cmocka_unit_test(test_prices_have_their_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
