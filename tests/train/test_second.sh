@@ -16,6 +16,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 "$weft" convert synth:quickstart,scale=0.01 --out store --quiet || fail "convert"
+"$weft" convert synth:quickstart,scale=0.1 --out many --quiet || fail "convert"
 
 # row RUN FILE OPTION...: one training, a line of FILE.
 row() {
@@ -45,6 +46,10 @@ for j in 0 1; do # an inversion of epoch 13 acts, factors are of epoch 15
     row "half-$j" jobs-2 "$options epochs=15"
     row "half-$j" resumes-2 "$options epochs=18 resume=on"
 done
+for k in none input; do # what topk keeps back is of the gradient, whatever is made of it then
+    row "topk-$k" jobs-2 "model=sage precondition=$k epochs=1 sync=topk topk-exchange=all-gather topk-density=0.05 topk-dense-below=64 optimizer=sgd momentum=0.9 lr=0.3 schedule=constant"
+done
+row auto jobs-1 "data=many model=gcn precondition=auto epochs=5"
 row adam jobs-1 "model=gcn epochs=20"
 for p in 1 2 3 4 8; do
     train $p jobs-$p
@@ -56,7 +61,7 @@ for j in 0 1; do
 done
 
 python3 - <<'END' || fail "losses"
-import glob, json
+import glob, json, zipfile
 
 def epochs(run):
     return [json.loads(line) for line in open(run + "/metrics.jsonl")]
@@ -71,6 +76,13 @@ assert second[9]["loss"] < adam[19]["loss"], (second[9]["loss"], adam[19]["loss"
 assert 0 < second[0]["second_clip"] <= 1 and second[0]["second_damping"] > 0 and second[0]["second_refused"] == 0
 assert second[0]["second_factors_s"] > 0 and second[11]["second_factors_s"] == 0 and second[11]["second_steps_s"] > 0
 assert "second_clip" not in adam[0]
+auto = epochs("auto")  # the first step is set-up, three are timed
+assert "second_overhead" not in auto[2] and auto[3]["second_overhead"] > 0 and "second_stepped_back" in auto[3], auto[3]
+kept = [zipfile.ZipFile(f"topk-{k}/ckpt/epoch-00000001/rank-00001.npz") for k in ("none", "input")]
+names = [n for n in kept[0].namelist() if n.startswith("topk")]
+assert epochs("topk-input")[0]["sync"] == "topk" and names, kept[0].namelist()
+assert all(kept[0].read(n) == kept[1].read(n) for n in names)
+assert kept[0].read("parameters.npy") != kept[1].read("parameters.npy")
 END
 
 # refuse STATUS WORDS OPTION...
@@ -78,7 +90,10 @@ refuse() {
     "$weft" train --data store --epochs 1 --run-dir refused "${@:3}" >out 2>err
     [ $? -eq "$1" ] && grep -q -- "$2" err || fail "${*:3}: $(cat err)"
 }
-refuse 2 "replicas differ" --precondition input --sync shadow
+for mode in divide-shuffle shadow asp; do
+    refuse 2 "--sync $mode: replicas differ there" --precondition input --sync "$mode"
+done
+refuse 2 "both keep a momentum" --precondition muon --sync topk
 refuse 2 "not a multiple" --precondition input --precondition-factors 4 --precondition-interval 6
 refuse 2 "expected auto" --precondition input --precondition-damping -1
 refuse 2 "above 0 and below 1" --precondition input --precondition-place hybrid:1.5

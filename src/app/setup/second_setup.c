@@ -11,6 +11,10 @@
 
 /* First steps of a full batch, each of which updates and inverts. In the first epoch of batches every update inverts. */
 enum { EARLY_STEPS = 10 };
+/* --precondition auto steps back above this share of the rest of a step: measured, second order takes half as many
+ * epochs or fewer where auto chooses it (docs/recipes.md). Below so many seconds a step it is left alone. */
+#define OVERHEAD         0.5
+#define OVERHEAD_SECONDS 2e-3
 
 /* Returns true if --sync keeps replicas equal without a momentum of its own. */
 static bool is_exact(const weft_options *options)
@@ -168,6 +172,8 @@ weft_status second_setup_options(const weft_options *o, const train_model *model
                                 .early = EARLY_STEPS,
                                 .early_every = 1,
                                 .solve = option_choice(o, OPT_PRECONDITION_SOLVE),
+                                .overhead = option_was_decided(o, OPT_PRECONDITION) ? OVERHEAD : 0.0,
+                                .overhead_seconds = OVERHEAD_SECONDS,
                                 .muon = read_muon(o, model)};
     assert(options->kind != SECOND_AUTO);
     WEFT_TRY(read_damping(option_text(o, OPT_PRECONDITION_DAMPING), options));

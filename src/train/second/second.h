@@ -76,6 +76,9 @@ typedef struct second_options {
     int64_t early_every;
     second_solve solve; /* kfac alone */
     uint64_t seed;      /* of the sample of rows */
+    /* The most overhead, as a share of the rest of a step, and the seconds of a step from which it matters: above both
+     * the method steps back (second_judge.c). 0: it never does. */
+    double overhead, overhead_seconds;
     /* Ranks that invert and turn; not AUTO. Muon has its own (train/second/muon.h). */
     second_place place;
     muon_options muon; /* muon alone */

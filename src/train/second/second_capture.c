@@ -22,7 +22,10 @@ bool second_wants(void *self, const train_pass *pass)
 {
     train_second *s = self;
     const bool looks = s->method->sides[SECOND_IN] || s->method->sides[SECOND_OUT];
-    if (!pass->training || !looks || !second_is_turn(s, s->options.factors)) {
+    if (pass->training && pass->part == 0) {
+        second_judge_begin(s);
+    }
+    if (!pass->training || !looks || s->figures.stepped_back || !second_is_turn(s, s->options.factors)) {
         return false;
     }
     for (int l = 0; pass->part == 0 && l < s->layers; ++l) {

@@ -13,6 +13,7 @@
  *      second_factor.c    sums over ranks, running averages
  *      second_input.c     inverse of the input side
  *      second_wide.c      the same from sampled rows, for thousands of columns
+ *      second_judge.c     the overhead, and the way back
  *      second_kfac.c      both sides, by eigenvectors or by inverses
  *      second_damping.c   how much is added to a diagonal
  *      second_state.c     checkpoints
@@ -91,8 +92,10 @@ typedef struct second_layer {
     int group;       /* number of the group of ranks that turn the layer */
     double damping;  /* rho of the input side */
     second_side side[SECOND_SIDES];
-    weft_tensor
-        scale;        /* kfac by eigenvectors: reciprocals of damped products of eigenvalues, in the gradient's shape */
+    double dot, squares; /* direction . gradient and gradient . gradient of the step that is judged last */
+    double number;       /* after a step back, direction = number * gradient */
+    /* kfac by eigenvectors: reciprocals of damped products of eigenvalues, in the gradient's shape */
+    weft_tensor scale;
     weft_tensor rows; /* wide: U [n, sample], sampled rows as columns, divided by the root of their number */
     void *columns;    /* wide: U on the host while ranks gather it; else NULL */
     double gamma;     /* wide: absolute damping */
@@ -117,6 +120,21 @@ typedef struct second_method {
     /* Fills layer->direction from layer->gradient. */
     weft_status (*turn)(train_second *s, second_layer *layer);
 } second_method;
+
+typedef enum second_verdict { SECOND_UNJUDGED, SECOND_STAYS, SECOND_STEPPED_BACK, SECOND_VERDICT_COUNT } second_verdict;
+/* Phases of precondition_figures.seconds. */
+enum { SECOND_FACTORS, SECOND_INVERSES, SECOND_STEPS, SECOND_PHASES };
+
+/* Measures the overhead of a run's first steps (second_judge.c). */
+typedef struct second_judge {
+    double most, least; /* second_options.overhead and overhead_seconds */
+    second_verdict verdict;
+    double began;                /* clock at the begin of the step under way */
+    precondition_figures before; /* figures at that time */
+    int timed;                   /* steps that were timed */
+    double phase[SECOND_PHASES]; /* least seconds of the timed steps */
+    double rest;
+} second_judge;
 
 struct train_second {
     weft_comm *comm; /* NULL: the object is a plan, which counts bytes and holds no memory */
@@ -166,17 +184,17 @@ struct train_second {
     bool unequal; /* ranks may round differently: all take the step of rank 0 */
     double dot;   /* sum of direction . gradient over layers */
     precondition_figures figures;
-    train_muon muon;      /* SECOND_MUON, which uses no layer */
-    unsigned char *state; /* [buffer.bytes] for checkpoints */
-    sync_buffer buffer;
+    second_judge judge;
+    train_muon muon; /* SECOND_MUON, which uses no layer */
+    double *numbers; /* for checkpoints: what is no matrix */
+    sync_buffer *buffer;
+    int buffers; /* number of valid entries of `buffer`; 0: no checkpoint was asked for */
     uint64_t bytes;
 };
 
 enum { SECOND_CHUNK = 1024 };
 /* Numbers of a layer in train_second.verdicts. */
 enum { SECOND_REFUSED_IN, SECOND_REFUSED_OUT, SECOND_DAMPING, SECOND_GAMMA, SECOND_VERDICTS };
-/* Phases of precondition_figures.seconds. */
-enum { SECOND_FACTORS, SECOND_INVERSES, SECOND_STEPS };
 
 /* ---- second.c ---- */
 const second_method *second_method_of(second_kind kind);
@@ -237,12 +255,19 @@ weft_status second_wide_turn(train_second *s, second_layer *layer);
 weft_status second_kfac_invert(train_second *s, second_layer *layer, int side, bool *good);
 weft_status second_kfac_finish(train_second *s, second_layer *layer);
 weft_status second_kfac_turn(train_second *s, second_layer *layer);
+/* ---- second_judge.c ---- */
+/* A step begins, and ends. Collective. */
+void second_judge_begin(train_second *s);
+weft_status second_judge_end(train_second *s);
+/* Returns true if the step under way is the last that is timed. */
+bool second_judge_is_last(const train_second *s);
 /* ---- second_damping.c ---- */
 /* [out] layer->damping: rho for the input side; s->terms are known. */
 void second_find_damping(train_second *s, second_layer *layer);
 /* ---- second_state.c ---- */
 weft_status second_state(void *self, const sync_buffer **buffer, int *count);
 weft_status second_restored(void *self);
+void second_state_destroy(train_second *s);
 
 /* Returns true if the step under way does what is done every so many steps, or more often in the early steps. */
 static inline bool second_is_turn(const train_second *s, int64_t every)

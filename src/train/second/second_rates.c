@@ -84,8 +84,8 @@ static weft_status open_probe(probe *p)
 {
     float *random = NULL;
     const int64_t elements = (int64_t)LARGEST * LARGEST;
-    weft_tensor *const square[] = {&p->a, &p->b, &p->c, &p->packed};
-    for (size_t i = 0; i < sizeof square / sizeof *square; ++i) {
+    weft_tensor *const square[4] = {&p->a, &p->b, &p->c, &p->packed};
+    for (int i = 0; i < 4; ++i) {
         WEFT_TRY(tensor_create(p->hal, WEFT_DTYPE_F32, 1, elements, WEFT_MEM_WORKSPACE, square[i]));
     }
     WEFT_TRY(tensor_create(p->hal, WEFT_DTYPE_I32, 1, 1, WEFT_MEM_WORKSPACE, &p->info));

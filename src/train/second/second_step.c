@@ -70,6 +70,9 @@ static bool is_turned(const second_layer *layer)
 static weft_status turn(train_second *s, second_layer *layer)
 {
     WEFT_TRY(collect(s, layer));
+    if (s->figures.stepped_back) {
+        return tensor_axpby(layer->number, &layer->gradient, 0.0, &layer->direction);
+    }
     return is_turned(layer) ? s->method->turn(s, layer) : tensor_axpby(1.0, &layer->gradient, 0.0, &layer->direction);
 }
 
@@ -217,7 +220,15 @@ static weft_status prepare(train_second *s)
 static weft_status end_turn(train_second *s, second_layer *layer)
 {
     WEFT_TRY(s->between != NULL ? collect(s, layer) : WEFT_OK); /* `gradient` holds another layer's by now */
+    if (second_judge_is_last(s)) {
+        const double before = s->dot;
+        WEFT_TRY(add_dot(s, &layer->gradient, &layer->gradient));
+        layer->squares = s->dot - before;
+        s->dot = before;
+    }
+    const double before = s->dot;
     WEFT_TRY(add_dot(s, &layer->direction, &layer->gradient));
+    layer->dot = s->dot - before;
     WEFT_TRY(turn_bias(s, layer));
     return write_back(s, layer);
 }
@@ -264,7 +275,7 @@ weft_status second_apply(void *self, param_store *params, double lr)
         status = second_update_factors(s);
         second_end(s, SECOND_FACTORS, begun);
     }
-    if (status == WEFT_OK && second_is_turn(s, s->options.interval)) {
+    if (status == WEFT_OK && !s->figures.stepped_back && second_is_turn(s, s->options.interval)) {
         const double begun = second_begin();
         status = prepare(s);
         second_end(s, SECOND_INVERSES, begun);
@@ -274,6 +285,8 @@ weft_status second_apply(void *self, param_store *params, double lr)
         status = turn_all(s, lr);
         second_end(s, SECOND_STEPS, begun);
     }
+    status = comm_agree(s->comm, status);
+    status = status == WEFT_OK ? second_judge_end(s) : status;
     s->step += 1;
-    return comm_agree(s->comm, status);
+    return status;
 }
