@@ -9,7 +9,7 @@
 #include "comm/comm_options.def"
 #include "train/train_options.def"
 
-/* First steps of a full batch, each of which updates and inverts. In the first epoch of batches every update inverts. */
+/* First steps of a full batch, which all update and invert. In the first epoch of batches every update inverts. */
 enum { EARLY_STEPS = 10 };
 /* --precondition auto steps back above this share of the rest of a step: measured, second order takes half as many
  * epochs or fewer where auto chooses it (docs/recipes.md). Below so many seconds a step it is left alone. */
