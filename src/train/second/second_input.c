@@ -23,6 +23,15 @@ weft_status second_invert(train_second *s, const weft_tensor *packed, double shi
     return *good ? hal_potri(s->hal, &(hal_potri_args){.a = tensor_mat(matrix)}) : WEFT_OK;
 }
 
+weft_status second_invert_side(train_second *s, second_side *side, double relative, bool *good)
+{
+    *good = false;
+    for (int i = 0; i < TRIES && !*good; ++i, relative *= 10.0) {
+        WEFT_TRY(second_invert(s, &side->factor, 0.0, relative, &side->matrix, good));
+    }
+    return WEFT_OK;
+}
+
 weft_status second_input_invert(train_second *s, second_layer *layer, int side, bool *good)
 {
     second_side *in = &layer->side[side];
@@ -30,12 +39,7 @@ weft_status second_input_invert(train_second *s, second_layer *layer, int side, 
         return second_wide_invert(s, layer, good);
     }
     second_find_damping(s, layer);
-    double relative = layer->damping;
-    *good = false;
-    for (int i = 0; i < TRIES && !*good; ++i, relative *= 10.0) {
-        WEFT_TRY(second_invert(s, &in->factor, 0.0, relative, &in->matrix, good));
-    }
-    return WEFT_OK;
+    return second_invert_side(s, in, layer->damping, good);
 }
 
 weft_status second_input_turn(train_second *s, second_layer *layer)
