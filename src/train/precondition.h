@@ -16,7 +16,9 @@ typedef struct precondition_figures {
     double clip;       /* factor that a bound put on the step, at most 1 */
     double damping;    /* relative, mean over layers */
     double seconds[3]; /* looking at rows and summing over ranks, inverting, turning gradients */
-    int64_t refused;   /* inversions since the run began that failed: the layer took its gradient as it is */
+    /* Sums of rows that were not finite, and inversions that failed, since the run began. The factor before such sums
+     * stands; a layer without an inverse takes its gradient as it is. */
+    int64_t refused;
 } precondition_figures;
 
 typedef struct train_preconditioner {

@@ -5,6 +5,7 @@
 #include "train/second/second_internal.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 #include "train/activities.h"
@@ -47,24 +48,35 @@ static weft_status sum_counts(train_second *s)
     return WEFT_OK;
 }
 
-/* The factor's mean eigenvalue, out of its diagonal. */
-static weft_status find_mean(train_second *s, second_side *side)
+/* [out] mean: mean eigenvalue of a packed matrix, out of its diagonal. */
+static weft_status find_mean(train_second *s, const weft_tensor *packed, int64_t n, double *mean)
 {
     double trace = 0.0;
-    WEFT_TRY(tensor_download(&side->factor, s->host[0]));
-    for (int64_t i = 0; i < side->n; ++i) {
+    WEFT_TRY(tensor_download(packed, s->host[0]));
+    for (int64_t i = 0; i < n; ++i) {
         trace += second_number(s, s->host[0], second_packed(i) + i);
     }
-    side->mean = trace / (double)side->n;
+    *mean = trace / (double)n;
     return WEFT_OK;
 }
 
+/*
+ * Rows with a NaN, an infinity or squares above the type's range have a diagonal that is not finite: a running average
+ * would keep it for ever. Such sums are left out and counted, and the factor and its inverse stay as they are.
+ */
 static weft_status average(train_second *s, second_side *side, double scale)
 {
     const double old = side->held && !side->constant ? s->options.decay : 0.0;
+    double mean = 0.0;
+    WEFT_TRY(find_mean(s, &side->sums, side->n, &mean));
+    if (!isfinite((float)(scale * mean * (double)side->n))) {
+        s->figures.refused += 1;
+        return WEFT_OK;
+    }
     WEFT_TRY(tensor_axpby((1.0 - old) * scale, &side->sums, old, &side->factor));
     side->held = true;
-    return find_mean(s, side);
+    side->mean = old * side->mean + (1.0 - old) * scale * mean;
+    return WEFT_OK;
 }
 
 static weft_status update_layer(train_second *s, second_layer *layer, int64_t count)

@@ -2,12 +2,16 @@
  * train/second/second_input.c: the input side as a matrix, the output side as one number: P = (A + rho a I)^-1 g / b.
  *
  * The explicit inverse is kept, because a product with it runs at twice the speed of two triangular solves. A factor
- * that is not positive definite gets ten times the damping, a few times over; then the layer takes its gradient as it
- * is until the next inversion.
+ * that rounding left without a Cholesky factor gets more damping, ten times as much each time: with MOST times its mean
+ * eigenvalue every finite matrix has one. A factor of zeros (inputs that are all zero) has no inverse, and needs none:
+ * the gradient is zero too.
  */
 #include "train/second/second_internal.h"
 
-enum { TRIES = 4 };
+#include <math.h>
+
+#define LEAST 1e-6 /* damping of a second try */
+#define MOST  1e3  /* damping of the last try */
 
 weft_status second_invert(train_second *s, const weft_tensor *packed, double shift, double relative,
                           weft_tensor *matrix, bool *good)
@@ -33,12 +37,13 @@ weft_status second_input_prepare(train_second *s, second_layer *layer)
         return WEFT_OK;
     }
     second_find_damping(s, layer);
+    const double most = fmax(layer->damping, MOST);
     double relative = layer->damping;
     bool good = false;
-    for (int i = 0; i < TRIES && !good; ++i, relative *= 10.0) {
+    for (; in->mean > 0.0 && !good && relative <= most; relative = fmax(10.0 * relative, LEAST)) {
         WEFT_TRY(second_invert(s, &in->factor, 0.0, relative, &in->matrix, &good));
     }
-    s->figures.refused += good ? 0 : 1;
+    s->figures.refused += in->mean > 0.0 && !good ? 1 : 0;
     layer->inverted = good;
     return WEFT_OK;
 }

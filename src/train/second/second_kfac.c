@@ -23,10 +23,11 @@ static weft_status decompose(train_second *s, second_side *side, void *value, bo
     WEFT_TRY(hal_syevd(s->hal, &find));
     WEFT_TRY(tensor_download(&s->info, &info));
     WEFT_TRY(tensor_download(&values, value));
+    *good = info == 0;
     for (int64_t i = 0; i < side->n; ++i) {
+        *good = *good && isfinite(second_number(s, value, i));
         second_put(s, value, i, fmax(second_number(s, value, i), 0.0));
     }
-    *good = info == 0;
     return WEFT_OK;
 }
 
@@ -61,7 +62,7 @@ weft_status second_kfac_prepare(train_second *s, second_layer *layer)
     WEFT_TRY(decompose(s, left, value[0], &good[0]));
     WEFT_TRY(decompose(s, right, value[1], &good[1]));
     layer->inverted = good[0] && good[1] && left->mean > 0.0 && right->mean > 0.0;
-    s->figures.refused += layer->inverted ? 0 : 1;
+    s->figures.refused += good[0] && good[1] ? 0 : 1;
     return layer->inverted ? write_scale(s, layer, value[0], value[1], s->host[1]) : WEFT_OK;
 }
 

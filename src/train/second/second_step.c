@@ -126,12 +126,24 @@ static weft_status prepare(train_second *s)
     return WEFT_OK;
 }
 
+/* Turns the gradients of all layers. [out] s->dot: the same on all ranks, because the clip changes all parameters. */
+static weft_status turn_layers(train_second *s)
+{
+    weft_status status = WEFT_OK;
+    s->dot = 0.0;
+    for (int l = 0; status == WEFT_OK && l < s->layers; ++l) {
+        status = turn(s, &s->layer[l]);
+    }
+    if (!s->unequal) {
+        return status;
+    }
+    WEFT_TRY(comm_agree(s->comm, status));
+    return comm_bcast(s->comm, 0, &s->dot, sizeof s->dot);
+}
+
 static weft_status turn_all(train_second *s, double lr)
 {
-    s->dot = 0.0;
-    for (int l = 0; l < s->layers; ++l) {
-        WEFT_TRY(turn(s, &s->layer[l]));
-    }
+    WEFT_TRY(turn_layers(s));
     const double moved = s->dot * lr * lr;
     s->figures.clip = s->options.clip > 0.0 && moved > s->options.clip ? sqrt(s->options.clip / moved) : 1.0;
     for (int l = 0; l < s->layers; ++l) {
