@@ -1,6 +1,7 @@
 #!/bin/bash
 # --precondition: P ranks train as one does, losses of 20 epochs within 1e-5 (gat: 1e-4), for every model, method and partitioner; a training
-# that stopped between two inversions goes on to the bit; fewer epochs than Adam reach the same loss; what has no meaning is refused.
+# that stopped between two inversions goes on to the bit, and with other intervals not at all; a training whose data are fitted exactly
+# goes on for long; fewer epochs than Adam reach the same loss; what has no meaning is refused.
 # needs: mpirun
 # timeout: 300
 # trees: release
@@ -42,6 +43,10 @@ for j in 0 1; do # an inversion of epoch 13 acts, factors are of epoch 15
     row "half-$j" resumes-2 "$options epochs=18 resume=on"
 done
 row adam jobs-1 "model=gcn epochs=20"
+for kind in input kfac; do # data that are fitted exactly, for long
+    echo "data=synth:quickstart,scale=0.004 threads=1 calibrate=never model=gcn hidden=16 dropout=0 schedule=constant \
+eval-every=0 epochs=1200 run-dir=long-$kind precondition=$kind" >>jobs-1
+done
 for p in 1 2 3 4 8; do
     train $p jobs-$p
 done
@@ -67,6 +72,9 @@ assert second[9]["loss"] < adam[19]["loss"], (second[9]["loss"], adam[19]["loss"
 assert 0 < second[0]["second_clip"] <= 1 and second[0]["second_damping"] > 0 and second[0]["second_refused"] == 0
 assert second[0]["second_factors_s"] > 0 and second[11]["second_factors_s"] == 0 and second[11]["second_steps_s"] > 0
 assert "second_clip" not in adam[0]
+for kind in ("input", "kfac"):
+    losses = [epoch["loss"] for epoch in epochs("long-" + kind)]
+    assert len(losses) == 1200 and max(losses[400:]) < 1e-4, (kind, max(losses[400:]))
 END
 
 # refuse STATUS WORDS OPTION...
@@ -76,4 +84,7 @@ refuse() {
 }
 refuse 2 "replicas differ" --precondition input --sync shadow
 refuse 2 "not a multiple" --precondition input --precondition-factors 4 --precondition-interval 6
+"$weft" train --data store --threads 1 --calibrate never --model gcn --hidden 8 --dropout 0.5 --schedule constant --precondition input \
+    --precondition-factors 3 --precondition-interval 6 --eval-every 20 --epochs 20 --run-dir half-0 --resume >out 2>err
+[ $? -eq 2 ] && grep -q "made with --precondition-factors 2" err || fail "other factors: $(cat err)"
 refuse 2 "expected auto" --precondition input --precondition-damping -1

@@ -25,8 +25,10 @@ static const second_method methods[] = {
 
 weft_status second_tensor(train_second *s, int64_t rows, int64_t cols, weft_tensor *t)
 {
-    s->bytes += (uint64_t)(rows * cols) * weft_dtype_bytes(s->params->dtype);
-    return tensor_create(s->hal, s->params->dtype, rows, cols, WEFT_MEM_SECOND, t);
+    const uint64_t bytes = (uint64_t)(rows * cols) * weft_dtype_bytes(s->params->dtype);
+    s->bytes += bytes;
+    WEFT_TRY(tensor_create(s->hal, s->params->dtype, rows, cols, WEFT_MEM_SECOND, t));
+    return s->hal->mem.zero(s->hal, t->data, bytes); /* a checkpoint holds all, also what no step has filled yet */
 }
 
 weft_tensor second_view(const weft_tensor *memory, weft_dtype dtype, int64_t rows, int64_t cols)
@@ -178,6 +180,7 @@ static weft_status reset(void *self)
         layer->inverted = false;
         for (int i = 0; i < SECOND_SIDES; ++i) {
             layer->side[i].started = layer->side[i].held = false;
+            layer->side[i].average = layer->side[i].peak = layer->side[i].mean = 0.0;
         }
     }
     return WEFT_OK;

@@ -10,6 +10,8 @@
 
 #include "train/activities.h"
 
+#define LEAST 1e-4 /* of the largest mean eigenvalue of a run */
+
 /* Sums to the host, one behind the other, or from there. A rank without rows has zeros. */
 static weft_status move_sums(train_second *s, bool down, int64_t *elements)
 {
@@ -61,6 +63,9 @@ static weft_status find_mean(train_second *s, const weft_tensor *packed, int64_t
 }
 
 /*
+ * Gradients of rows vanish where training data are fitted exactly. Their mean square, which divides steps, would vanish
+ * faster, until steps are as large as a float32 can be: so the mean eigenvalue counts as LEAST of its peak at least.
+ *
  * Rows with a NaN, an infinity or squares above the type's range have a diagonal that is not finite: a running average
  * would keep it for ever. Such sums are left out and counted, and the factor and its inverse stay as they are.
  */
@@ -75,7 +80,9 @@ static weft_status average(train_second *s, second_side *side, double scale)
     }
     WEFT_TRY(tensor_axpby((1.0 - old) * scale, &side->sums, old, &side->factor));
     side->held = true;
-    side->mean = old * side->mean + (1.0 - old) * scale * mean;
+    side->average = old * side->average + (1.0 - old) * scale * mean;
+    side->peak = fmax(side->peak, side->average);
+    side->mean = fmax(side->average, LEAST * side->peak);
     return WEFT_OK;
 }
 

@@ -30,7 +30,9 @@ typedef struct second_side {
     weft_tensor sums;   /* packed triangle [1, n (n + 1) / 2] of this rank's rows in the step under way */
     weft_tensor factor; /* packed triangle, running average over all ranks */
     weft_tensor matrix; /* [n, n] inverse (input), or eigenvectors, one a row (kfac) */
-    double mean;        /* mean eigenvalue of the factor */
+    double average;     /* mean eigenvalue of the factor */
+    double peak;        /* largest `average` of the run */
+    double mean;        /* mean eigenvalue that divides and damps steps: `average`, or a small part of `peak` */
 } second_side;
 
 /* A linear map with its two sides. */

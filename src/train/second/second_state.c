@@ -3,17 +3,18 @@
  * inverses or eigenvectors, and flags. Inverses are written as they stand, so that a run that is resumed between two
  * inversions has the same bits.
  *
- *      step | for each layer: flags, damping, gamma, two means | matrices, by layer
+ *      step | for each layer: flags, damping, gamma; average, peak and mean of two sides | matrices, by layer
  */
 #include "train/second/second_internal.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "train/train_options.def"
 
-enum { LAYER_NUMBERS = 5, LAYER_TENSORS = 7 };
+enum { LAYER_NUMBERS = 3 + 3 * SECOND_SIDES, LAYER_TENSORS = 7 };
 #define LARGEST 0x1p53 /* doubles count steps up to here */
 enum { FLAG_INVERTED = 1, FLAG_HELD_IN = 2, FLAG_HELD_OUT = 4 };
 
@@ -88,15 +89,33 @@ weft_status second_state(void *self, const sync_buffer **buffer, int *count)
                     (side[SECOND_OUT].held ? FLAG_HELD_OUT : 0);
         *number++ = layer->damping;
         *number++ = layer->gamma;
-        *number++ = side[SECOND_IN].mean;
-        *number++ = side[SECOND_OUT].mean;
+        for (int i = 0; i < SECOND_SIDES; ++i) {
+            *number++ = side[i].average;
+            *number++ = side[i].peak;
+            *number++ = side[i].mean;
+        }
     }
     *buffer = &s->buffer;
     *count = 1;
     return move_tensors(s, true);
 }
 
-/* A file may hold anything. */
+/* Matrices behind the numbers: a NaN among them would spread over all weights. */
+static weft_status check_matrices(const train_second *s)
+{
+    const int64_t bytes = s->buffer.bytes - (int64_t)(numbers_of(s) * sizeof(double));
+    const int64_t count = bytes / (int64_t)weft_dtype_bytes(s->params->dtype);
+    const unsigned char *element = s->state + numbers_of(s) * sizeof(double);
+    for (int64_t i = 0; i < count; ++i) {
+        const double value = second_number(s, element, i);
+        WEFT_CHECK(isfinite(value), WEFT_ERR_DATA,
+                   "the checkpoint's state of " FLAG_PRECONDITION " is damaged: element %lld of its matrices is %g",
+                   (long long)i, value);
+    }
+    return WEFT_OK;
+}
+
+/* A file may hold anything. The numbers stand in front of the matrices. */
 static weft_status check_numbers(const train_second *s)
 {
     const double *number = (const double *)(const void *)s->state;
@@ -113,6 +132,7 @@ weft_status second_restored(void *self)
     train_second *s = self;
     assert(s->state != NULL);
     WEFT_TRY(check_numbers(s));
+    WEFT_TRY(check_matrices(s));
     const double *number = (const double *)(const void *)s->state;
     s->capturing = false;
     s->step = (int64_t)*number++;
@@ -125,8 +145,11 @@ weft_status second_restored(void *self)
         side[SECOND_OUT].held = (flags & FLAG_HELD_OUT) != 0;
         layer->damping = *number++;
         layer->gamma = *number++;
-        side[SECOND_IN].mean = *number++;
-        side[SECOND_OUT].mean = *number++;
+        for (int i = 0; i < SECOND_SIDES; ++i) {
+            side[i].average = *number++;
+            side[i].peak = *number++;
+            side[i].mean = *number++;
+        }
     }
     return move_tensors(s, false);
 }

@@ -445,10 +445,11 @@ static weft_status restore_damaged(weft_comm *comm, void *argument)
     const train_preconditioner *p = second_preconditioner(r.second);
     WEFT_TRY(p->state(p->self, &buffer, &count));
     WEFT_TRY(p->restored(p->self));
-    for (int i = 0; i < 3; ++i) { /* the step, flags, and damping */
-        static const double wrong[3] = {NAN, 8.0, -1.0};
+    for (int i = 0; i < 4; ++i) { /* the step, flags, damping, and the last element of a matrix */
+        static const double wrong[4] = {NAN, 8.0, -1.0, INFINITY};
         WEFT_TRY(p->state(p->self, &buffer, &count));
-        memcpy((double *)buffer->data + i, &wrong[i], sizeof wrong[i]);
+        const int64_t place = i < 3 ? i : buffer->bytes / (int64_t)sizeof *wrong - 1;
+        memcpy((double *)buffer->data + place, &wrong[i], sizeof wrong[i]);
         WEFT_CHECK(p->restored(p->self) == WEFT_ERR_DATA, WEFT_ERR_INTERNAL, "number %d was taken", i);
     }
     close_rank(&r);
