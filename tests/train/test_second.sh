@@ -71,7 +71,11 @@ second, adam = epochs("one-0"), epochs("adam")
 assert second[9]["loss"] < adam[19]["loss"], (second[9]["loss"], adam[19]["loss"])
 assert 0 < second[0]["second_clip"] <= 1 and second[0]["second_damping"] > 0 and second[0]["second_refused"] == 0
 assert second[0]["second_factors_s"] > 0 and second[11]["second_factors_s"] == 0 and second[11]["second_steps_s"] > 0
-assert "second_clip" not in adam[0]
+totals = json.load(open("one-0/summary.json"))["second_order"]
+phases = [totals[phase + "_s"] for phase in ("factors", "inverses", "steps")]
+assert abs(sum(phases) - sum(e[f"second_{p}_s"] for e in second for p in ("factors", "inverses", "steps"))) < 1e-9
+assert abs(totals["share"] * sum(e["epoch_s"] for e in second) - sum(phases)) < 1e-9 and totals["clip"] == second[-1]["second_clip"]
+assert "second_clip" not in adam[0] and "second_order" not in json.load(open("adam/summary.json"))
 for kind in ("input", "kfac"):
     losses = [epoch["loss"] for epoch in epochs("long-" + kind)]
     assert len(losses) == 1200 and max(losses[400:]) < 1e-4, (kind, max(losses[400:]))
