@@ -43,6 +43,7 @@ typedef enum comm_lane {
     COMM_LANE_CONTROL,
     COMM_LANE_HALO,
     COMM_LANE_GRADIENT,
+    COMM_LANE_FACTORS, /* curvature of a second-order method, its inverses and the directions they give */
     COMM_LANE_SAMPLES, /* samples that the next steps read: images that other nodes keep */
     COMM_LANE_ROWS,    /* rows of tables that are sharded among the ranks, and their gradients */
     COMM_LANE_SHADOW,

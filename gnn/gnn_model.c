@@ -32,7 +32,7 @@ static weft_status declare_parameters(gnn_model *model, weft_dtype dtype)
     for (int l = 0; l < plan->layers; ++l) {
         WEFT_TRY(norm_declare_state(&model->norm[l]));
     }
-    return param_store_commit(&model->params, model->comm);
+    return WEFT_OK;
 }
 
 /* A bias behind a sum over neighbours is not of the rows that its layer's weights write. */
@@ -46,6 +46,26 @@ static train_map map_of(const gnn_model *model, int l)
                        .transposed = layer->linear.transposed,
                        .joined = !sums_behind,
                        .constant = l == 0 && (plan->sparse || model->plan.config.input_dropout <= 0.0f)};
+}
+
+static void list_maps(gnn_model *model)
+{
+    for (int l = 0; l < layer_count(model); ++l) {
+        model->map[l] = map_of(model, l);
+    }
+    model->interface.map = model->map;
+    model->interface.maps = layer_count(model);
+}
+
+weft_status gnn_model_outline(weft_hal *hal, weft_dtype dtype, const gnn_plan *plan, gnn_model *model)
+{
+    memset(model, 0, sizeof *model);
+    model->hal = hal;
+    model->plan = *plan;
+    model->interface = (train_model){.name = "gnn", .self = model, .params = &model->params};
+    WEFT_TRY(declare_parameters(model, dtype));
+    list_maps(model);
+    return WEFT_OK;
 }
 
 static bool keeps_features_apart(const gnn_model *model)
@@ -184,12 +204,9 @@ weft_status gnn_model_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, c
         part_release_edges(part);
     }
     WEFT_TRY(declare_parameters(model, dtype));
+    WEFT_TRY(param_store_commit(&model->params, model->comm));
     WEFT_TRY(create_matrices(model));
-    for (int l = 0; l < layer_count(model); ++l) {
-        model->map[l] = map_of(model, l);
-    }
-    model->interface.map = model->map;
-    model->interface.maps = layer_count(model);
+    list_maps(model);
     model->interface.row_id = part->gid;
     model->interface.row_ids = part->n_owned;
     return upload_row_ids(model, part);

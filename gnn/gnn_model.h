@@ -48,6 +48,9 @@ typedef struct gnn_model {
  */
 weft_status gnn_model_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, const gnn_config *config,
                              weft_part *part, const uint8_t *read, hal_spmm_form form, gnn_model *model);
+/* Declares the parameters and maps of a model without memory for any of them: what model->interface then says of both
+ * is for plans (train/second/second_cost.h). Free with gnn_model_destroy, also after a failure. Local. */
+weft_status gnn_model_outline(weft_hal *hal, weft_dtype dtype, const gnn_plan *plan, gnn_model *model);
 /* Returns the matrix [n_owned, inputs] that the caller fills with features (tensor_upload). It lies on the host if the
  * plan of the first layer says streams. */
 weft_tensor gnn_model_features(gnn_model *model);

@@ -35,7 +35,8 @@ const char *comm_transport_name(const weft_comm *comm)
 
 const char *comm_lane_name(comm_lane lane)
 {
-    static const char *const names[COMM_LANES] = {"control", "halo", "gradient", "samples", "rows", "shadow", "alarm"};
+    static const char *const names[COMM_LANES] = {"control", "halo", "gradient", "factors",
+                                                  "samples", "rows", "shadow",   "alarm"};
     return lane >= 0 && lane < COMM_LANES ? names[lane] : "unknown";
 }
 

@@ -145,7 +145,7 @@ static weft_status declare_parameters(dense_model *model)
             WEFT_TRY(norm_declare_state(&model->unit[i].norm));
         }
     }
-    return param_store_commit(&model->params, model->comm);
+    return WEFT_OK;
 }
 
 /* ---- what units hold ---- */
@@ -299,17 +299,24 @@ static void free_values(dense_values *values)
     WEFT_FREE_ALL(values->type, values->passing);
 }
 
-static weft_status create(dense_model *model)
+static weft_status list_units(dense_model *model)
 {
-    const dense_config *config = &model->config;
     const unit_list *list = &model->list;
-    WEFT_TRY(units_create(config->net, &model->list));
+    WEFT_TRY(units_create(model->config.net, &model->list));
     WEFT_TRY(WEFT_NEW_ZERO(&model->unit, list->units, WEFT_MEM_GENERAL));
     WEFT_TRY(WEFT_NEW_ZERO(&model->map, list->units, WEFT_MEM_GENERAL));
     for (int i = 0; i < list->units; ++i) {
         model->unit[i].linear = (train_linear){
             .params = &model->params, .weight = LINEAR_NO_BLOCK, .bias = LINEAR_NO_BLOCK, .transposed = true};
     }
+    return WEFT_OK;
+}
+
+static weft_status create(dense_model *model)
+{
+    const dense_config *config = &model->config;
+    const unit_list *list = &model->list;
+    WEFT_TRY(list_units(model));
     WEFT_TRY(find_values(model->hal, config, model->dtype, list, &model->values));
     WEFT_TRY(plan_arena(config, model->dtype, list, &model->values, &model->plan));
     return tensor_create(model->hal, WEFT_DTYPE_U8, 1, model->plan.bytes, WEFT_MEM_ACTIVATION, &model->arena);
@@ -328,12 +335,24 @@ static int list_maps(const dense_model *model)
     return maps;
 }
 
+weft_status dense_model_outline(weft_hal *hal, weft_dtype dtype, const dense_config *config, dense_model *model)
+{
+    *model = (dense_model){.hal = hal, .config = *config, .dtype = dtype};
+    WEFT_TRY(list_units(model));
+    WEFT_TRY(declare_parameters(model));
+    model->interface =
+        (train_model){.name = config->net->name, .self = model, .params = &model->params, .map = model->map};
+    model->interface.maps = list_maps(model);
+    return WEFT_OK;
+}
+
 weft_status dense_model_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, const dense_config *config,
                                dense_model *model)
 {
     *model = (dense_model){.comm = comm, .hal = hal, .config = *config, .dtype = dtype};
     WEFT_TRY(comm_agree(comm, create(model)));
     WEFT_TRY(declare_parameters(model));
+    WEFT_TRY(param_store_commit(&model->params, comm));
     weft_status status = WEFT_OK;
     for (int i = 0; i < model->list.units; ++i) {
         /* Norms are created by all ranks together: one that failed goes on. */

@@ -70,6 +70,9 @@ typedef struct dense_model {
     train_model interface;
 } dense_model;
 
+/* Declares the parameters and maps of a model without memory for any of them: what model->interface then says of both
+ * is for plans (train/second/second_cost.h). Free with dense_model_destroy, also after a failure. Local. */
+weft_status dense_model_outline(weft_hal *hal, weft_dtype dtype, const dense_config *config, dense_model *model);
 /* Collective. Free with dense_model_destroy, also after a failure. */
 weft_status dense_model_create(weft_comm *comm, weft_hal *hal, weft_dtype dtype, const dense_config *config,
                                dense_model *model);

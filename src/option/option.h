@@ -312,6 +312,8 @@ int option_list(const weft_options *options, option_id id, int64_t *values, int 
 bool option_is_set(const weft_options *options, option_id id);                             /* by somebody */
 bool option_is_auto(const weft_options *options, option_id id); /* CHOICE, TEXT: its value is "auto" */
 option_source option_source_of(const weft_options *options, option_id id);
+/* Returns true if option_decide gave the value, because nobody or "auto" had; a copy of the options forgets it. */
+bool option_was_decided(const weft_options *options, option_id id);
 const char *option_source_text(option_source source);
 /* The effective value as text, e.g. for manifests. Valid as long as the options. */
 const char *option_value_text(const weft_options *options, option_id id);

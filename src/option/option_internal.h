@@ -22,6 +22,7 @@ enum { OPTION_LIST_MAX = 64, OPTION_ENV_MAX = OPTION_WORD_MAX + 8 };
 
 typedef struct option_value {
     option_source source;
+    bool decided;    /* option_decide gave it */
     char *text;      /* normalised, owned */
     int64_t integer; /* INT; FLAG 0 or 1; CHOICE index */
     double real;     /* REAL; TIME in seconds */
@@ -77,6 +78,8 @@ weft_status option_fail_unknown(const option_command *command, const char *dashe
 weft_status option_set(weft_options *options, option_id id, option_source source, const char *spelled,
                        const char *text);
 weft_status option_add_argument(weft_options *options, const char *text);
+/* The value is one of option_decide. */
+void option_mark_decided(weft_options *options, option_id id);
 /* Back to the built-in default, whoever gave the value. */
 weft_status option_restore_default(weft_options *options, option_id id);
 

@@ -31,7 +31,10 @@ weft_status option_decide(weft_options *options, option_id id, const char *text)
 {
     option_source source = option_source_of(options, id);
     WEFT_TRY(option_restore_default(options, id));
-    return option_set(options, id, source > OPTION_DATA ? source : OPTION_DATA, option_row_in(options, id)->name, text);
+    WEFT_TRY(
+        option_set(options, id, source > OPTION_DATA ? source : OPTION_DATA, option_row_in(options, id)->name, text));
+    option_mark_decided(options, id);
+    return WEFT_OK;
 }
 
 void option_describe_recipe(const option_catalog *catalog, const char *recipe, char text[OPTION_RECIPE_MAX])

@@ -292,6 +292,11 @@ weft_status option_set(weft_options *options, option_id id, option_source source
     return id == options->command->catalog->recipe ? option_use_recipe(options) : WEFT_OK;
 }
 
+void option_mark_decided(weft_options *options, option_id id)
+{
+    held_value(options, id)->decided = true;
+}
+
 weft_status option_restore_default(weft_options *options, option_id id)
 {
     const option_row *row = option_row_in(options, id);
@@ -417,6 +422,11 @@ bool option_is_set(const weft_options *options, option_id id)
 option_source option_source_of(const weft_options *options, option_id id)
 {
     return held_value(options, id)->source;
+}
+
+bool option_was_decided(const weft_options *options, option_id id)
+{
+    return held_value(options, id)->decided;
 }
 
 const char *option_value_text(const weft_options *options, option_id id)

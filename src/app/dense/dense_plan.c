@@ -111,6 +111,25 @@ static uint64_t library_bytes(const weft_hal *hal)
     return hal_host_visible(hal) && strncmp(hal->name, "cpu", 3) == 0 ? (uint64_t)15 << 20 : 0;
 }
 
+/* The bytes and the place of second order. */
+static weft_status plan_second(workload *work)
+{
+    const dense_job *job = work->self;
+    const app_context *context = work->context;
+    const second_ranks among = {.rank = comm_rank(context->comm),
+                                .ranks = comm_size(context->comm),
+                                .nodes = context->nodes,
+                                .rows = job->batches.batch};
+    dense_model outline;
+    weft_status status =
+        comm_agree(context->comm, dense_model_outline(context->hal, WEFT_DTYPE_F32, &job->config, &outline));
+    if (status == WEFT_OK) {
+        status = second_outlook_make(context, &outline.interface, &among, UINT64_MAX, &work->second);
+    }
+    dense_model_destroy(&outline);
+    return status;
+}
+
 static weft_status plan_memory(workload *work)
 {
     const dense_job *job = work->self;
@@ -141,10 +160,14 @@ static weft_status plan_memory(workload *work)
     memory_plan_add(memory, "parameters and optimiser", kept.parameters.kept);
     memory_plan_add(memory, "checkpoint or first weights, for a while", train_memory_passing(&kept.parameters));
     memory_plan_add(memory, "synchronisation", kept.sync);
+    if (work->second.bytes > 0) {
+        memory_plan_add(memory, "second order", work->second.bytes);
+    }
     for (int i = 0; i < memory->rows; ++i) {
         memory->peak += memory->row[i].bytes;
     }
-    memory->device = batches + (uint64_t)arena + kept.parameters.kept + kept.sync_device.kept + scratch;
+    memory->device =
+        batches + (uint64_t)arena + kept.parameters.kept + kept.sync_device.kept + work->second.bytes + scratch;
     memory->beside = memory->peak - (uint64_t)arena;
     memory_plan_add(memory, "scratch of operations", scratch);
     return memory_plan_check(context, memory, option_size(context->options, OPT_MEMORY_LIMIT));
@@ -177,5 +200,6 @@ weft_status dense_plan(workload *work, const char *folder, int64_t outputs)
     work->shares[0] = batch_order_share(set->count[IMAGE_TRAIN], set->count[IMAGE_TRAIN], 0, comm_size(context->comm),
                                         comm_rank(context->comm))
                           .count;
+    WEFT_TRY(outputs == 0 ? plan_second(work) : WEFT_OK);
     return plan_memory(work);
 }

@@ -8,6 +8,7 @@
 #include "app/dense/bench/bench_dense.h"
 #include "app/dense/dense_job.h"
 #include "app/dense/info/info_images.h"
+#include "app/setup/second_setup.h"
 #include "base/log.h"
 #include "dense/data/decode/image_decode.h"
 
@@ -228,6 +229,7 @@ static weft_status dense_adopt(const app_context *context, const checkpoint *ck)
                  "others start another run",
                  option_text(o, OPT_MODEL));
     }
+    WEFT_TRY(second_setup_adopt(context, ck));
     return app_decide_shared(context->comm, context->decided, OPT_NETWORK, own);
 }
 

@@ -157,6 +157,7 @@ void gnn_print_plan(const workload *work, FILE *out)
                 number_say_bytes(plan.feature_bytes / 2).text);
     }
     print_halo(work, &plan, out);
+    second_outlook_print(&work->second, out);
 }
 
 void gnn_result_facts(const workload *work, fact_list *list)

@@ -149,14 +149,14 @@ memory_plan gnn_memory_plan(const gnn_memory_facts *f)
     const uint64_t passing = train_memory_passing(&f->training.parameters);
     const uint64_t results = 4 * (uint64_t)(plan->n_owned * plan->config.outputs);
     const uint64_t training = kept + matrix + plan->host_feature_bytes + plan->feature_bytes + plan->activation_bytes +
-                              f->training.parameters.kept + communication + max3(plan->setup_bytes, results, passing) +
-                              local * 24;
+                              f->training.parameters.kept + f->training.second + communication +
+                              max3(plan->setup_bytes, results, passing) + local * 24;
     /* Features are read into the host's memory before they are a device's; what messages pass through stands on both
      * sides. */
     const uint64_t scratch =
         larger(f->hal != NULL ? gnn_plan_scratch(plan, f->hal, f->edges) : 0, f->training.sync_device.scratch);
     const uint64_t device = matrix + plan->feature_bytes + plan->activation_bytes + f->training.parameters.kept + halo +
-                            f->training.sync_device.kept + plan->setup_bytes + scratch;
+                            f->training.second + f->training.sync_device.kept + plan->setup_bytes + scratch;
     const uint64_t beside = kept + plan->host_feature_bytes + plan->feature_bytes + f->training.parameters.kept +
                             communication + results + local * 24;
     memory_plan memory = {
@@ -180,6 +180,9 @@ memory_plan gnn_memory_plan(const gnn_memory_facts *f)
     memory_plan_add(&memory, plan->host_feature_bytes > 0 ? "blocks of features" : "features", plan->feature_bytes);
     memory_plan_add(&memory, "activations", plan->activation_bytes);
     memory_plan_add(&memory, "parameters and optimiser", f->training.parameters.kept);
+    if (f->training.second > 0) {
+        memory_plan_add(&memory, "second order", f->training.second);
+    }
     memory_plan_add(&memory, "checkpoint or first weights, for a while", passing);
     memory_plan_add(&memory, "communication buffers", communication);
     memory_plan_add(&memory, "set-up (before the first epoch)", plan->setup_bytes);

@@ -100,6 +100,7 @@ static memory_plan plan_memory(const workload *work, const gnn_config *config, i
     facts.keeps = work->keeps;
     facts.smooths = work->smooths;
     facts.training = memory_plan_training(context, !work->trained, gnn_workload.shards, ranks, &parameters);
+    facts.training.second = work->second.bytes;
     return gnn_memory_plan(&facts);
 }
 
@@ -150,6 +151,28 @@ static weft_status check_memory_early(workload *work)
     const int64_t n = (int64_t)((double)graph->vertices * share);
     const int64_t edges = (int64_t)((double)graph->edges * share);
     return check_memory(work, n, n, (gnn_memory_facts){.edges = edges, .symmetric = graph->symmetric});
+}
+
+/* The bytes and the place of second order, from the early plan, in which it is not counted. */
+static weft_status plan_second(workload *work, const gnn_plan *plan)
+{
+    const gnn_job *job = work->self;
+    const app_context *context = work->context;
+    const int ranks = graph_data_ranks(context), here = comm_size(context->comm);
+    const second_ranks among = {.rank = ranks == here ? comm_rank(context->comm) : 0,
+                                .ranks = ranks,
+                                .nodes = ranks == here ? context->nodes : ranks,
+                                .population = job->data.graph.vertices};
+    gnn_model *outline = NULL;
+    WEFT_TRY(comm_agree(context->comm, WEFT_NEW_ZERO(&outline, 1, WEFT_MEM_GENERAL)));
+    const uint64_t room = memory_plan_room(context, &work->memory);
+    weft_status status = comm_agree(context->comm, gnn_model_outline(context->hal, WEFT_DTYPE_F32, plan, outline));
+    if (status == WEFT_OK) {
+        status = second_outlook_make(context, &outline->interface, &among, room, &work->second);
+    }
+    gnn_model_destroy(outline);
+    weft_free(outline);
+    return status;
 }
 
 static int64_t halo_rows(const weft_part *part)
@@ -239,6 +262,7 @@ weft_status gnn_plan_job(workload *work, const char *folder, int64_t outputs)
     const bool cut = job->data.part.n_global > 0; /* for a model before this one */
     WEFT_TRY(cut ? WEFT_OK : graph_data_weigh(context, gnn_plan_epoch_width(&plan), &job->data));
     WEFT_TRY(check_memory_early(work));
+    WEFT_TRY(!work->trained ? plan_second(work, &plan) : WEFT_OK);
     if (graph_data_ranks(context) == comm_size(context->comm)) {
         WEFT_TRY(cut && graph_data_fits(context, &job->data) ? WEFT_OK : graph_data_cut(context, folder, &job->data));
     } else {

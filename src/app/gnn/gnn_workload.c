@@ -11,6 +11,7 @@
 #include "app/gnn/divide/command_partition.h"
 #include "app/gnn/gnn_job.h"
 #include "app/gnn/info/info_graph.h"
+#include "app/setup/second_setup.h"
 #include "base/alloc.h"
 #include "base/log.h"
 #include "gnn/layers/aggregate.h"
@@ -203,11 +204,12 @@ static train_habits gnn_habits(const weft_options *o)
                           .old_gradients = delays && !option_flag(o, OPT_FRESH_GRADIENTS)};
 }
 
-/* --feature-place auto becomes the checkpoint's. */
+/* --feature-place and --precondition-place auto become the checkpoint's. */
 static weft_status gnn_adopt(const app_context *context, const checkpoint *ck)
 {
     const char *name = option_row_in(context->options, OPT_FEATURE_PLACE)->name;
     const char *own = ck != NULL ? checkpoint_option(ck, name) : NULL;
+    WEFT_TRY(second_setup_adopt(context, ck));
     return option_is_auto(context->options, OPT_FEATURE_PLACE)
                ? app_decide_shared(context->comm, context->decided, OPT_FEATURE_PLACE, own)
                : WEFT_OK;

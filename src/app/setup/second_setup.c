@@ -10,6 +10,10 @@
 #include "train/train_options.def"
 
 enum { EARLY_STEPS = 10 };
+/* --precondition auto steps back above this share of the rest of a step: measured, second order takes half as many
+ * epochs or fewer where auto chooses it (docs/recipes.md). Below so many seconds a step it is left alone. */
+#define OVERHEAD         0.5
+#define OVERHEAD_SECONDS 2e-3
 
 static weft_status check_sync(const weft_options *options)
 {
@@ -93,23 +97,51 @@ static weft_status read_damping(const char *text, double *damping)
     return WEFT_OK;
 }
 
+static weft_status read_place(const char *text, second_place *place)
+{
+    WEFT_CHECK(second_place_parse(text, place), WEFT_ERR_USAGE,
+               FLAG_PRECONDITION_PLACE " %s: expected auto, everywhere, comm-opt, mem-opt, hybrid or hybrid:F with a "
+                                       "share of the ranks F above 0 and below 1, such as hybrid:0.5",
+               text);
+    place->kind = place->kind == SECOND_PLACE_AUTO ? SECOND_PLACE_EVERYWHERE : place->kind;
+    return WEFT_OK;
+}
+
+weft_status second_setup_options(const weft_options *o, const train_model *model, second_options *options)
+{
+    *options = (second_options){.kind = option_choice(o, OPT_PRECONDITION),
+                                .clip = option_real(o, OPT_PRECONDITION_CLIP),
+                                .decay = option_real(o, OPT_PRECONDITION_DECAY),
+                                .factors = option_int(o, OPT_PRECONDITION_FACTORS),
+                                .interval = option_int(o, OPT_PRECONDITION_INTERVAL),
+                                .early = EARLY_STEPS,
+                                .overhead = option_was_decided(o, OPT_PRECONDITION) ? OVERHEAD : 0.0,
+                                .overhead_seconds = OVERHEAD_SECONDS,
+                                .muon = read_muon(o, model)};
+    assert(options->kind != SECOND_AUTO);
+    WEFT_TRY(read_damping(option_text(o, OPT_PRECONDITION_DAMPING), &options->damping));
+    return read_place(option_text(o, OPT_PRECONDITION_PLACE), &options->place);
+}
+
+weft_status second_setup_adopt(const app_context *context, const checkpoint *ck)
+{
+    const char *name = option_row_in(context->options, OPT_PRECONDITION_PLACE)->name;
+    const char *own = ck != NULL ? checkpoint_option(ck, name) : NULL;
+    return option_is_auto(context->options, OPT_PRECONDITION_PLACE)
+               ? app_decide_shared(context->comm, context->decided, OPT_PRECONDITION_PLACE, own)
+               : WEFT_OK;
+}
+
 weft_status second_setup_open(weft_comm *comm, const weft_options *o, const train_model *model, train_options *train,
                               train_second **second)
 {
-    second_options options = {.kind = option_choice(o, OPT_PRECONDITION),
-                              .clip = option_real(o, OPT_PRECONDITION_CLIP),
-                              .decay = option_real(o, OPT_PRECONDITION_DECAY),
-                              .factors = option_int(o, OPT_PRECONDITION_FACTORS),
-                              .interval = option_int(o, OPT_PRECONDITION_INTERVAL),
-                              .early = EARLY_STEPS,
-                              .seed = train->seed,
-                              .muon = read_muon(o, model)};
+    second_options options;
     *second = NULL;
-    assert(options.kind != SECOND_AUTO);
+    WEFT_TRY(second_setup_options(o, model, &options));
     if (options.kind == SECOND_NONE) {
         return WEFT_OK;
     }
-    WEFT_TRY(read_damping(option_text(o, OPT_PRECONDITION_DAMPING), &options.damping));
+    options.seed = train->seed;
     WEFT_TRY(second_create(comm, model, &options, second));
     log_info("precondition %s: %.1f MB for %d maps", option_text(o, OPT_PRECONDITION),
              (double)second_bytes(*second) / 1e6, model->maps);

@@ -285,6 +285,10 @@ weft_status run_dir_write_epoch(run_dir *dir, const train_epoch *epoch)
         json_real(&json, "second_clip", p->clip);
         json_real(&json, "second_damping", p->damping);
         json_int(&json, "second_refused", p->refused);
+        if (p->overhead > 0.0) {
+            json_real(&json, "second_overhead", p->overhead);
+            json_bool(&json, "second_stepped_back", p->stepped_back);
+        }
         json_real(&json, "second_factors_s", p->seconds[0]);
         json_real(&json, "second_inverses_s", p->seconds[1]);
         json_real(&json, "second_steps_s", p->seconds[2]);

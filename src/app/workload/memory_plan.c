@@ -133,6 +133,14 @@ weft_status memory_plan_check(const app_context *context, memory_plan *memory, u
     return comm_agree(context->comm, status);
 }
 
+uint64_t memory_plan_room(const app_context *context, const memory_plan *memory)
+{
+    const uint64_t limit = option_size(context->options, OPT_MEMORY_LIMIT);
+    const double have = usable * (double)(limit > 0 ? limit : app_context_memory(context));
+    const double left = have / comm_node_size(context->comm) - (double)memory->peak;
+    return left > 0.0 ? (uint64_t)left : 0;
+}
+
 static void print_row(const char *name, double bytes)
 {
     if (bytes > 0) {

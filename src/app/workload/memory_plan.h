@@ -42,12 +42,15 @@ void memory_plan_add(memory_plan *memory, const char *name, uint64_t bytes);
 /* The need of each node against what it has (or limit bytes, --memory-limit; 0: none), and of the ranks on each device
  * against what is free there: WEFT_ERR_RESOURCE with both figures. Sets `largest`. Collective. */
 weft_status memory_plan_check(const app_context *context, memory_plan *memory, uint64_t limit);
+/* Returns the bytes of the node that are left for each of its ranks beside the plan's peak. */
+uint64_t memory_plan_room(const app_context *context, const memory_plan *memory);
 /* [out] fits: what the ranks need fits on every device of the job; true where no rank has one. Collective. */
 weft_status memory_plan_fits_device(const app_context *context, const memory_plan *memory, bool *fits);
 /* What a rank keeps of the parameters and of the mode of synchronisation. */
 typedef struct memory_training {
     train_memory parameters;
     uint64_t sync;
+    uint64_t second; /* of --precondition, set by the workload (app/setup/second_outlook.h) */
     sync_device_need sync_device;
 } memory_training;
 

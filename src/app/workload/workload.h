@@ -28,6 +28,7 @@
 #include "app/facts/fact_list.h"
 #include "app/setup/choices.h"
 #include "app/setup/context.h"
+#include "app/setup/second_outlook.h"
 #include "app/setup/sync_setup.h"
 #include "app/workload/held_rows.h"
 #include "app/workload/memory_plan.h"
@@ -295,6 +296,7 @@ struct workload {
     const char *divider; /* the method that divides the rows among the ranks, by --partition; "auto" at first */
     bool elsewhere;      /* the plan is for another number of ranks: nothing can be built after it */
     memory_plan memory;
+    second_outlook second;   /* bytes and price of --precondition */
     int64_t inputs, outputs; /* of the model: figures a row */
 
     train_model *model;           /* without parameters where ops->fit trains it */

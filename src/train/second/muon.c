@@ -142,14 +142,19 @@ static int64_t lay_out(train_muon *m)
 
 /* ---- creation ---------------------------------------------------------------------------------------------------- */
 
-static weft_status allocate(train_muon *m, int ranks, double *load)
+/* hal NULL: only sizes. */
+static weft_status allocate(train_muon *m, weft_hal *hal, int ranks, double *load)
 {
     const param_store *store = m->store;
     share_out(m, ranks, load);
     const int64_t elements = lay_out(m);
-    WEFT_TRY(orthogonal_create(store->hal, store->dtype, m->options.half && store->dtype == WEFT_DTYPE_F32, m->batch,
+    m->step = (weft_tensor){.dtype = store->dtype, .rows = 1, .cols = elements, .ld = elements};
+    WEFT_TRY(orthogonal_create(hal, store->dtype, m->options.half && store->dtype == WEFT_DTYPE_F32, m->batch,
                                m->batches, &m->work));
-    WEFT_TRY(tensor_create(store->hal, store->dtype, 1, elements, WEFT_MEM_PARAMETER, &m->step));
+    if (hal == NULL) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(tensor_create(hal, store->dtype, 1, elements, WEFT_MEM_PARAMETER, &m->step));
     return m->comm == NULL
                ? WEFT_OK
                : weft_malloc((size_t)elements, weft_dtype_bytes(store->dtype), WEFT_MEM_PARAMETER, &m->step_host);
@@ -170,25 +175,40 @@ static weft_status plan_gather(train_muon *m, int64_t *count)
 }
 
 /* Returns true if the work of a step is worth a message. */
-static bool pays(const train_muon *m, const weft_comm *equal)
+static bool pays(const train_muon *m, int ranks)
 {
     double flops = 0.0;
     for (int i = 0; i < m->matrices; ++i) {
         flops += flops_of(&m->matrix[i]);
     }
-    return equal != NULL && comm_size(equal) > 1 && flops >= m->options.share_from;
+    return ranks > 1 && flops >= m->options.share_from;
 }
 
-/* What a rank prepares by itself; `comm` is decided here, as all ranks do it. */
-static weft_status prepare(train_muon *m, const train_model *model, weft_comm *equal)
+/* What a rank prepares by itself, on `ranks` ranks whose replicas are equal. [out] shared: they share the matrices, as
+ * all of them decide it. */
+static weft_status prepare(train_muon *m, const train_model *model, weft_hal *hal, weft_comm *equal, int ranks,
+                           bool *shared)
 {
     double *load = NULL;
     WEFT_TRY(list_matrices(m, model));
-    m->comm = pays(m, equal) ? equal : NULL;
-    const int ranks = m->comm != NULL ? comm_size(m->comm) : 1;
-    WEFT_TRY(WEFT_NEW_ZERO(&load, ranks, WEFT_MEM_PARAMETER));
-    const weft_status status = allocate(m, ranks, load);
+    *shared = pays(m, ranks);
+    m->comm = *shared ? equal : NULL;
+    const int owners = *shared ? ranks : 1;
+    WEFT_TRY(WEFT_NEW_ZERO(&load, owners, WEFT_MEM_PARAMETER));
+    const weft_status status = allocate(m, hal, owners, load);
     weft_free(load);
+    return status;
+}
+
+static uint64_t bytes_of(const train_muon *m, bool shared);
+
+weft_status muon_plan_bytes(const train_model *outline, const muon_options *options, int ranks, uint64_t *bytes)
+{
+    train_muon m = {.options = *options, .store = outline->params};
+    bool shared = false;
+    const weft_status status = prepare(&m, outline, NULL, NULL, ranks, &shared);
+    *bytes = bytes_of(&m, shared);
+    muon_destroy(&m);
     return status;
 }
 
@@ -197,8 +217,9 @@ static weft_status update(void *self, const weft_tensor *velocity, double lr);
 weft_status muon_create(const train_model *model, const muon_options *options, weft_comm *equal, train_muon *m)
 {
     int64_t *count = NULL;
+    bool shared = false;
     *m = (train_muon){.options = *options, .store = model->params};
-    weft_status status = prepare(m, model, equal);
+    weft_status status = prepare(m, model, model->params->hal, equal, equal != NULL ? comm_size(equal) : 1, &shared);
     const weft_status local =
         status == WEFT_OK && m->comm != NULL ? WEFT_NEW_ZERO(&count, comm_size(m->comm), WEFT_MEM_PARAMETER) : status;
     status = equal != NULL ? comm_agree(equal, local) : local;
@@ -222,13 +243,18 @@ void muon_destroy(train_muon *m)
     memset(m, 0, sizeof *m);
 }
 
-uint64_t muon_bytes(const train_muon *m)
+static uint64_t bytes_of(const train_muon *m, bool shared)
 {
     const orthogonal_work *w = &m->work;
-    const uint64_t copies = m->step_host != NULL ? 2 : 1;
+    const uint64_t copies = shared ? 2 : 1;
     const uint64_t wide = copies * (uint64_t)m->step.cols + (uint64_t)(w->square.cols + w->turned.cols + w->next.cols);
     const uint64_t half = (uint64_t)(w->half_square.cols + w->half_turned.cols + w->half_x.cols);
     return wide * weft_dtype_bytes(m->store->dtype) + half * weft_dtype_bytes(WEFT_DTYPE_BF16);
+}
+
+uint64_t muon_bytes(const train_muon *m)
+{
+    return bytes_of(m, m->step_host != NULL);
 }
 
 /* ---- an update --------------------------------------------------------------------------------------------------- */

@@ -79,6 +79,9 @@ typedef struct train_muon {
  * WEFT_ERR_USAGE: the model has no hidden matrix. */
 weft_status muon_create(const train_model *model, const muon_options *options, weft_comm *equal, train_muon *muon);
 void muon_destroy(train_muon *muon);
+/* Returns in *bytes what muon_bytes will return on each of so many ranks with equal replicas; the outline's store needs
+ * no memory. */
+weft_status muon_plan_bytes(const train_model *outline, const muon_options *options, int ranks, uint64_t *bytes);
 /* Returns the bytes that muon holds beside the optimiser's slot. */
 uint64_t muon_bytes(const train_muon *muon);
 

@@ -29,6 +29,13 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
+/* Flat memory; without a backend only its size. */
+static weft_status take(const orthogonal_work *w, weft_dtype dtype, int64_t elements, weft_tensor *t)
+{
+    *t = (weft_tensor){.dtype = dtype, .rows = 1, .cols = elements, .ld = elements};
+    return w->hal == NULL ? WEFT_OK : tensor_create(w->hal, dtype, 1, elements, WEFT_MEM_WORKSPACE, t);
+}
+
 weft_status orthogonal_create(weft_hal *hal, weft_dtype dtype, bool half, const orthogonal_shape *shape, int shapes,
                               orthogonal_work *w)
 {
@@ -42,17 +49,17 @@ weft_status orthogonal_create(weft_hal *hal, weft_dtype dtype, bool half, const 
         square = larger(square, shape[i].count * k * k);
         whole = larger(whole, shape[i].count * shape[i].rows * shape[i].cols);
     }
-    WEFT_TRY(tensor_create(hal, dtype, 1, square, WEFT_MEM_WORKSPACE, &w->square));
-    WEFT_TRY(tensor_create(hal, dtype, 1, square, WEFT_MEM_WORKSPACE, &w->turned));
-    WEFT_TRY(tensor_create(hal, dtype, 1, whole, WEFT_MEM_WORKSPACE, &w->next));
-    WEFT_TRY(tensor_create(hal, WEFT_DTYPE_F64, 1, count, WEFT_MEM_WORKSPACE, &w->norms));
-    WEFT_TRY(WEFT_NEW(&w->norms_host, count, WEFT_MEM_WORKSPACE));
+    WEFT_TRY(take(w, dtype, square, &w->square));
+    WEFT_TRY(take(w, dtype, square, &w->turned));
+    WEFT_TRY(take(w, dtype, whole, &w->next));
+    WEFT_TRY(take(w, WEFT_DTYPE_F64, count, &w->norms));
+    WEFT_TRY(hal != NULL ? WEFT_NEW(&w->norms_host, count, WEFT_MEM_WORKSPACE) : WEFT_OK);
     if (!half) {
         return WEFT_OK;
     }
-    WEFT_TRY(tensor_create(hal, WEFT_DTYPE_BF16, 1, square, WEFT_MEM_WORKSPACE, &w->half_square));
-    WEFT_TRY(tensor_create(hal, WEFT_DTYPE_BF16, 1, square, WEFT_MEM_WORKSPACE, &w->half_turned));
-    return tensor_create(hal, WEFT_DTYPE_BF16, 1, whole, WEFT_MEM_WORKSPACE, &w->half_x);
+    WEFT_TRY(take(w, WEFT_DTYPE_BF16, square, &w->half_square));
+    WEFT_TRY(take(w, WEFT_DTYPE_BF16, square, &w->half_turned));
+    return take(w, WEFT_DTYPE_BF16, whole, &w->half_x);
 }
 
 void orthogonal_destroy(orthogonal_work *w)

@@ -41,8 +41,8 @@ typedef struct orthogonal_work {
     double *norms_host; /* [count] */
 } orthogonal_work;
 
-/* dtype: of the matrices. half: only with float32. shape[shapes]: each call has one of them, or fewer matrices of it.
- * Free with orthogonal_destroy, also after a failure. */
+/* hal NULL: only the sizes of the memory are set. dtype: of the matrices. half: only with float32. shape[shapes]: each
+ * call has one of them, or fewer matrices of it. Free with orthogonal_destroy, also after a failure. */
 weft_status orthogonal_create(weft_hal *hal, weft_dtype dtype, bool half, const orthogonal_shape *shape, int shapes,
                               orthogonal_work *work);
 void orthogonal_destroy(orthogonal_work *work);

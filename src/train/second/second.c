@@ -14,28 +14,23 @@
 
 weft_mem_tag WEFT_MEM_SECOND[1] = {{.text = "second order"}};
 
-/* Rows of a sample: at least so many, and so many for each column. */
-enum { SAMPLE_LEAST = 4096, SAMPLE_A_COLUMN = 4 };
-
 static const second_method methods[] = {
-    [SECOND_INPUT] = {.sides = {true, true}, .prepare = second_input_prepare, .turn = second_input_turn},
+    [SECOND_INPUT] = {.sides = {true, true},
+                      .inverts = {true, false},
+                      .invert = second_input_invert,
+                      .turn = second_input_turn},
     [SECOND_MUON] = {.turn = NULL}, /* second_create makes a train_muon */
-    [SECOND_KFAC] = {.sides = {true, true}, .prepare = second_kfac_prepare, .turn = second_kfac_turn},
+    [SECOND_KFAC] = {.sides = {true, true},
+                     .inverts = {true, true},
+                     .invert = second_kfac_invert,
+                     .finish = second_kfac_finish,
+                     .turn = second_kfac_turn},
 };
 
-weft_status second_tensor(train_second *s, int64_t rows, int64_t cols, weft_tensor *t)
+const second_method *second_method_of(second_kind kind)
 {
-    const uint64_t bytes = (uint64_t)(rows * cols) * weft_dtype_bytes(s->params->dtype);
-    s->bytes += bytes;
-    WEFT_TRY(tensor_create(s->hal, s->params->dtype, rows, cols, WEFT_MEM_SECOND, t));
-    return s->hal->mem.zero(s->hal, t->data, bytes); /* a checkpoint holds all, also what no step has filled yet */
-}
-
-weft_tensor second_view(const weft_tensor *memory, weft_dtype dtype, int64_t rows, int64_t cols)
-{
-    assert((size_t)(rows * cols) * weft_dtype_bytes(dtype) <= (size_t)memory->cols * weft_dtype_bytes(memory->dtype));
-    return (weft_tensor){
-        .hal = memory->hal, .dtype = dtype, .rows = rows, .cols = cols, .ld = cols, .data = memory->data};
+    assert(kind != SECOND_NONE && (size_t)kind < sizeof methods / sizeof *methods);
+    return &methods[kind];
 }
 
 double second_begin(void)
@@ -53,81 +48,6 @@ void second_end(train_second *s, int phase, double begun)
 static int64_t larger(int64_t a, int64_t b)
 {
     return a > b ? a : b;
-}
-
-/* ---- layers ------------------------------------------------------------------------------------------------------ */
-
-static void size_layer(const train_second *s, const train_map *map, second_layer *layer)
-{
-    const param_block *block = &s->params->block[map->block];
-    second_side *side = layer->side;
-    layer->map = map;
-    layer->in = map->transposed ? block->cols : block->rows;
-    layer->out = map->transposed ? block->rows : block->cols;
-    side[SECOND_IN].n = layer->in + (map->bias >= 0 && map->joined ? 1 : 0);
-    side[SECOND_OUT].n = layer->out;
-    for (int i = 0; i < SECOND_SIDES; ++i) {
-        side[i].needed = s->method->sides[i];
-    }
-    side[SECOND_IN].constant = map->constant;
-    layer->wide = s->method->sides[SECOND_IN] && map->constant && s->population > 0 && side[SECOND_IN].n > SECOND_WIDE;
-    layer->sample =
-        layer->wide ? SECOND_WIDE_ROWS : larger(SAMPLE_LEAST, SAMPLE_A_COLUMN * larger(side[SECOND_IN].n, layer->out));
-    layer->sample = layer->sample < s->population ? layer->sample : s->population;
-}
-
-static weft_status create_side(train_second *s, second_side *side)
-{
-    if (!side->needed) {
-        return WEFT_OK;
-    }
-    WEFT_TRY(second_tensor(s, 1, second_packed(side->n), &side->sums));
-    WEFT_TRY(second_tensor(s, 1, second_packed(side->n), &side->factor));
-    return second_tensor(s, side->n, side->n, &side->matrix);
-}
-
-static weft_status create_layer(train_second *s, second_layer *layer)
-{
-    const second_side *in = &layer->side[SECOND_IN];
-    const bool turned = layer->map->transposed;
-    const int64_t rows = turned ? layer->out : in->n, cols = turned ? in->n : layer->out;
-    WEFT_TRY(layer->wide ? WEFT_OK : create_side(s, &layer->side[SECOND_IN]));
-    WEFT_TRY(create_side(s, &layer->side[SECOND_OUT]));
-    if (layer->wide) {
-        WEFT_TRY(second_tensor(s, in->n, layer->sample, &layer->rows));
-        WEFT_TRY(second_tensor(s, layer->sample, layer->sample, &layer->small));
-    } else if (s->options.kind == SECOND_KFAC) {
-        WEFT_TRY(second_tensor(s, rows, cols, &layer->scale));
-    }
-    WEFT_TRY(second_tensor(s, rows, cols, &layer->gradient));
-    return second_tensor(s, rows, cols, &layer->direction);
-}
-
-/* Memory that layers use one after the other. */
-static weft_status create_scratch(train_second *s)
-{
-    const bool kfac = s->options.kind == SECOND_KFAC;
-    int64_t chunk = 0, work = 0, sums = 0, host = 0, side = 0;
-    for (int l = 0; l < s->layers; ++l) {
-        const second_layer *layer = &s->layer[l];
-        const int64_t n = layer->side[SECOND_IN].n, out = layer->out;
-        const int64_t small = layer->wide ? layer->sample : 0, most = larger(layer->wide ? small : n, out);
-        chunk = larger(chunk, larger((layer->wide ? 64 : SECOND_CHUNK) * n, SECOND_CHUNK * out));
-        work = larger(work, layer->wide ? larger(small * out, second_packed(small)) : kfac ? most * most : 0);
-        host = larger(host, larger(n * out, second_packed(most)));
-        sums += (layer->wide ? 0 : second_packed(n)) + second_packed(out);
-        side = larger(side, most);
-    }
-    const size_t element = weft_dtype_bytes(s->params->dtype);
-    s->bytes += (uint64_t)(sums + 2 * host) * element;
-    WEFT_TRY(weft_malloc((size_t)sums, element, WEFT_MEM_SECOND, &s->exchange));
-    WEFT_TRY(weft_malloc((size_t)host, element, WEFT_MEM_SECOND, &s->host[0]));
-    WEFT_TRY(weft_malloc((size_t)host, element, WEFT_MEM_SECOND, &s->host[1]));
-    WEFT_TRY(second_tensor(s, 1, chunk, &s->chunk));
-    WEFT_TRY(second_tensor(s, 1, 2 * work, &s->work));
-    WEFT_TRY(second_tensor(s, 1, side, &s->values));
-    WEFT_TRY(tensor_create(s->hal, WEFT_DTYPE_I32, SECOND_CHUNK, 1, WEFT_MEM_SECOND, &s->index));
-    return tensor_create(s->hal, WEFT_DTYPE_I32, 1, 1, WEFT_MEM_SECOND, &s->info);
 }
 
 /* ---- rows that count --------------------------------------------------------------------------------------------- */
@@ -175,11 +95,12 @@ static weft_status reset(void *self)
     s->step = 0;
     s->capturing = false;
     s->figures = (precondition_figures){.clip = 1.0};
+    s->judge = (second_judge){.most = s->options.overhead, .least = s->options.overhead_seconds};
     for (int l = 0; l < s->layers; ++l) {
         second_layer *layer = &s->layer[l];
         layer->inverted = false;
         for (int i = 0; i < SECOND_SIDES; ++i) {
-            layer->side[i].started = layer->side[i].held = false;
+            layer->side[i].started = layer->side[i].held = layer->side[i].inverted = false;
             layer->side[i].average = layer->side[i].peak = layer->side[i].mean = 0.0;
         }
     }
@@ -221,12 +142,11 @@ static weft_status compare_ranks(train_second *s)
 static weft_status allocate(train_second *s)
 {
     double one[SECOND_CHUNK];
-    for (int l = 0; l < s->layers; ++l) {
-        WEFT_TRY(create_layer(s, &s->layer[l]));
-    }
-    WEFT_TRY(create_scratch(s));
+    WEFT_TRY(second_size(s));
+    WEFT_TRY(second_allocate(s));
     WEFT_TRY(WEFT_NEW(&s->counts, s->layers + 2, WEFT_MEM_SECOND));
-    WEFT_TRY(second_tensor(s, SECOND_CHUNK, 1, &s->ones));
+    WEFT_TRY(WEFT_NEW(&s->due, s->layers, WEFT_MEM_SECOND));
+    WEFT_TRY(WEFT_NEW(&s->verdicts, s->layers * SECOND_VERDICTS, WEFT_MEM_SECOND));
     for (int i = 0; i < SECOND_CHUNK; ++i) {
         second_put(s, one, i, 1.0);
     }
@@ -256,10 +176,8 @@ static weft_status create_muon(train_second *s)
 static weft_status create_factors(train_second *s)
 {
     WEFT_TRY(count_population(s));
-    for (int l = 0; l < s->layers; ++l) {
-        size_layer(s, &s->model->map[l], &s->layer[l]);
-    }
     WEFT_TRY(comm_agree(s->comm, allocate(s)));
+    WEFT_TRY(second_exchange_create(s));
     s->tap = (train_tap){.self = s, .wants = second_wants, .take = second_take};
     s->preconditioner = (train_preconditioner){.self = s,
                                                .apply = second_apply,
@@ -281,11 +199,13 @@ weft_status second_create(weft_comm *comm, const train_model *model, const secon
     status = comm_agree(comm, status);
     if (status == WEFT_OK) {
         s->comm = comm;
+        s->rank = comm_rank(comm);
+        s->ranks = comm_size(comm);
         s->hal = model->params->hal;
         s->model = model;
         s->params = model->params;
         s->options = *options;
-        s->method = &methods[options->kind];
+        s->method = second_method_of(options->kind);
         s->layers = model->maps;
         status = compare_ranks(s);
     }
@@ -304,9 +224,9 @@ static void destroy_layer(second_layer *layer)
 {
     for (int i = 0; i < SECOND_SIDES; ++i) {
         second_side *side = &layer->side[i];
-        TENSOR_DESTROY_ALL(&side->sums, &side->factor, &side->matrix);
+        TENSOR_DESTROY_ALL(&side->sums, &side->factor, &side->matrix, &side->result);
     }
-    TENSOR_DESTROY_ALL(&layer->scale, &layer->rows, &layer->small, &layer->gradient, &layer->direction);
+    TENSOR_DESTROY_ALL(&layer->scale, &layer->rows, &layer->gradient, &layer->direction);
     weft_free(layer->columns);
 }
 
@@ -316,11 +236,13 @@ void second_destroy(train_second *s)
         return;
     }
     muon_destroy(&s->muon);
+    second_exchange_destroy(s);
     for (int l = 0; s->layer != NULL && l < s->layers; ++l) {
         destroy_layer(&s->layer[l]);
     }
-    TENSOR_DESTROY_ALL(&s->chunk, &s->ones, &s->index, &s->info, &s->work, &s->values);
-    WEFT_FREE_ALL(s->layer, s->pick, s->place, s->counts, s->exchange, s->host[0], s->host[1], s->state, s);
+    TENSOR_DESTROY_ALL(&s->chunk, &s->ones, &s->index, &s->info, &s->work[0], &s->work[1], &s->sums, &s->gradient,
+                       &s->direction);
+    WEFT_FREE_ALL(s->layer, s->pick, s->place, s->counts, s->due, s->verdicts, s->host[0], s->host[1], s->state, s);
 }
 
 const train_tap *second_tap(const train_second *s)

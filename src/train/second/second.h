@@ -39,6 +39,7 @@
 #include "base/option_words.h"
 #include "train/precondition.h"
 #include "train/second/muon.h"
+#include "train/second/second_place.h"
 #include "train/tap.h"
 
 #define SECOND_KINDS(X)                                                                                                \
@@ -53,14 +54,19 @@ typedef enum second_kind { SECOND_KINDS(CHOICE_VALUE) } second_kind;
 enum { SECOND_WIDE = 4096, SECOND_WIDE_ROWS = 512 };
 
 typedef struct second_options {
-    second_kind kind;  /* input, kfac or muon */
-    double damping;    /* rho; 0: found from the factors (second_damping.c) */
-    double clip;       /* bound of the KL clip; 0: no clip */
-    double decay;      /* of the running averages of factors, 0 to less than 1 */
-    int64_t factors;   /* steps from one update of the factors to the next, at least 1 */
-    int64_t interval;  /* steps from one inversion to the next, a multiple of `factors` */
-    int64_t early;     /* so many first steps update and invert every time: factors change fastest there */
-    uint64_t seed;     /* of the sample of rows */
+    second_kind kind; /* input, kfac or muon */
+    double damping;   /* rho; 0: found from the factors (second_damping.c) */
+    double clip;      /* bound of the KL clip; 0: no clip */
+    double decay;     /* of the running averages of factors, 0 to less than 1 */
+    int64_t factors;  /* steps from one update of the factors to the next, at least 1 */
+    int64_t interval; /* steps from one inversion to the next, a multiple of `factors` */
+    int64_t early;    /* so many first steps update and invert every time: factors change fastest there */
+    uint64_t seed;    /* of the sample of rows */
+    /* The most overhead, as a share of the rest of a step, and the seconds of a step from which it matters: above both
+     * the method steps back (second_judge.c). 0: it never does. */
+    double overhead, overhead_seconds;
+    /* Ranks that invert and turn; not AUTO. Muon has its own (train/second/muon.h). */
+    second_place place;
     muon_options muon; /* muon alone */
 } second_options;
 

@@ -21,7 +21,10 @@ bool second_wants(void *self, const train_pass *pass)
 {
     train_second *s = self;
     const bool looks = s->method->sides[SECOND_IN] || s->method->sides[SECOND_OUT];
-    if (!pass->training || !looks || !second_is_turn(s, s->options.factors)) {
+    if (pass->training && pass->part == 0) {
+        second_judge_begin(s);
+    }
+    if (!pass->training || !looks || s->figures.stepped_back || !second_is_turn(s, s->options.factors)) {
         return false;
     }
     for (int l = 0; pass->part == 0 && l < s->layers; ++l) {
@@ -30,6 +33,7 @@ bool second_wants(void *self, const train_pass *pass)
         layer->side[SECOND_IN].started = layer->side[SECOND_OUT].started = false;
         s->terms = 0;
     }
+    second_sums_begin(s);
     s->capturing = true;
     return true;
 }
@@ -172,14 +176,23 @@ static weft_status take_features(train_second *s, second_layer *layer, const ten
 
 /* ---- a run of rows ----------------------------------------------------------------------------------------------- */
 
-static second_layer *layer_of(train_second *s, int block)
+/* Number of the layer; -1: nobody asks for these rows. */
+static int layer_of(const train_second *s, int block)
 {
-    for (int l = 0; l < s->layers; ++l) {
-        if (s->layer[l].map->block == block) {
-            return &s->layer[l];
-        }
+    int l = s->layers - 1;
+    while (l >= 0 && s->layer[l].map->block != block) {
+        l -= 1;
     }
-    return NULL;
+    return l;
+}
+
+/* The backward pass has reached a layer: what belongs to the layers behind it alone is complete in the last part. */
+static weft_status reach(train_second *s, const train_pass *pass, int layer)
+{
+    const bool last = pass->part + 1 == pass->parts;
+    WEFT_CHECK(s->posted == 0 || s->bucket[s->posted - 1].layer > layer, WEFT_ERR_INTERNAL,
+               "the backward pass is back at layer %d, whose factors are on their way", layer);
+    return last ? second_sums_post(s, layer) : WEFT_OK;
 }
 
 /* The first pick that is not before this row. */
@@ -233,13 +246,15 @@ static weft_status take_all(train_second *s, second_layer *layer, const tap_rows
 weft_status second_take(void *self, const train_pass *pass, const tap_rows *rows)
 {
     train_second *s = self;
-    second_layer *layer = layer_of(s, rows->block);
-    if (layer == NULL) {
+    const int number = layer_of(s, rows->block);
+    if (number < 0) {
         return WEFT_OK;
     }
+    second_layer *layer = &s->layer[number];
     assert(rows->conv == NULL && rows->transposed == layer->map->transposed);
     assert(rows->rows * rows->cols == layer->in * layer->out);
     s->terms = pass->batch->targets->loss_entries;
+    WEFT_TRY(reach(s, pass, number));
     const double begun = second_begin();
     weft_status status = s->population > 0 ? take_sample(s, layer, rows) : take_all(s, layer, rows);
     if (status == WEFT_OK && rows->sparse != NULL && second_is_due(&layer->side[SECOND_IN])) {

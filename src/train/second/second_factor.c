@@ -1,40 +1,13 @@
 /*
- * train/second/second_factor.c: sums of rows become factors of all ranks: one all-reduce of the packed triangles of all
- * layers, then a running average that begins with the first of them.
+ * train/second/second_factor.c: sums of rows become factors of all ranks (second_exchange.c), then join a running
+ * average that begins with the first of them.
  */
 #include "train/second/second_internal.h"
 
 #include <assert.h>
 #include <math.h>
-#include <string.h>
-
-#include "train/activities.h"
 
 #define LEAST 1e-4 /* of the largest mean eigenvalue of a run */
-
-/* Sums to the host, one behind the other, or from there. A rank without rows has zeros. */
-static weft_status move_sums(train_second *s, bool down, int64_t *elements)
-{
-    const size_t element = weft_dtype_bytes(s->params->dtype);
-    int64_t at = 0;
-    for (int i = 0; i < SECOND_SIDES * s->layers; ++i) {
-        second_side *side = &s->layer[i / SECOND_SIDES].side[i % SECOND_SIDES];
-        unsigned char *place = (unsigned char *)s->exchange + (size_t)at * element;
-        if (!second_is_due(side) || side->sums.data == NULL) {
-            continue;
-        }
-        if (!down) {
-            WEFT_TRY(tensor_upload(&side->sums, place));
-        } else if (side->started) {
-            WEFT_TRY(tensor_download(&side->sums, place));
-        } else {
-            memset(place, 0, (size_t)side->sums.cols * element);
-        }
-        at += side->sums.cols;
-    }
-    *elements = at;
-    return WEFT_OK;
-}
 
 /* [out] s->counts: rows of each layer, and s->terms, over all ranks. */
 static weft_status sum_counts(train_second *s)
@@ -50,15 +23,22 @@ static weft_status sum_counts(train_second *s)
     return WEFT_OK;
 }
 
-/* [out] mean: mean eigenvalue of a packed matrix, out of its diagonal. */
-static weft_status find_mean(train_second *s, const weft_tensor *packed, int64_t n, double *mean)
+/* [out] mean: mean eigenvalue of the sums of a side, out of their diagonal; they come to the host piece by piece. */
+static weft_status find_mean(train_second *s, const second_side *side, double *mean)
 {
+    const int64_t elements = second_packed(side->n);
     double trace = 0.0;
-    WEFT_TRY(tensor_download(packed, s->host[0]));
-    for (int64_t i = 0; i < n; ++i) {
-        trace += second_number(s, s->host[0], second_packed(i) + i);
+    int64_t i = 0;
+    for (int64_t from = 0, count = 0; from < elements; from += count) {
+        count = elements - from < s->host_elements ? elements - from : s->host_elements;
+        const weft_tensor piece = tensor_view(&side->sums, 0, 1, from, count);
+        WEFT_TRY(tensor_download(&piece, s->host[0]));
+        for (; i < side->n && second_packed(i) + i < from + count; ++i) {
+            trace += second_number(s, s->host[0], second_packed(i) + i - from);
+        }
     }
-    *mean = trace / (double)n;
+    assert(i == side->n);
+    *mean = trace / (double)side->n;
     return WEFT_OK;
 }
 
@@ -73,7 +53,7 @@ static weft_status average(train_second *s, second_side *side, double scale)
 {
     const double old = side->held && !side->constant ? s->options.decay : 0.0;
     double mean = 0.0;
-    WEFT_TRY(find_mean(s, &side->sums, side->n, &mean));
+    WEFT_TRY(find_mean(s, side, &mean));
     if (!isfinite((float)(scale * mean * (double)side->n))) {
         s->figures.refused += 1;
         return WEFT_OK;
@@ -105,15 +85,13 @@ static weft_status update_layer(train_second *s, second_layer *layer, int64_t co
 
 weft_status second_update_factors(train_second *s)
 {
-    int64_t elements = 0;
     assert(s->capturing);
     s->capturing = false;
-    WEFT_TRY(sum_counts(s));
-    WEFT_TRY(comm_agree(s->comm, move_sums(s, true, &elements)));
-    WEFT_TRY(comm_allreduce(s->comm, s->exchange, elements, s->params->dtype, COMM_SUM));
-    WEFT_TRY(move_sums(s, false, &elements));
-    for (int l = 0; l < s->layers; ++l) {
-        WEFT_TRY(update_layer(s, &s->layer[l], s->counts[l]));
+    weft_status status = second_sums_wait(s);
+    const weft_status counted = sum_counts(s);
+    status = status != WEFT_OK ? status : counted;
+    for (int l = 0; status == WEFT_OK && l < s->layers; ++l) {
+        status = update_layer(s, &s->layer[l], s->counts[l]);
     }
-    return WEFT_OK;
+    return comm_agree(s->comm, status);
 }

@@ -27,24 +27,19 @@ weft_status second_invert(train_second *s, const weft_tensor *packed, double shi
     return *good ? hal_potri(s->hal, &(hal_potri_args){.a = tensor_mat(matrix)}) : WEFT_OK;
 }
 
-weft_status second_input_prepare(train_second *s, second_layer *layer)
+weft_status second_input_invert(train_second *s, second_layer *layer, int side, bool *good)
 {
-    second_side *in = &layer->side[SECOND_IN];
+    second_side *in = &layer->side[side];
     if (layer->wide) {
-        return second_wide_prepare(s, layer);
-    }
-    if (!in->held || (in->constant && layer->inverted)) {
-        return WEFT_OK;
+        return second_wide_invert(s, layer, good);
     }
     second_find_damping(s, layer);
     const double most = fmax(layer->damping, MOST);
     double relative = layer->damping;
-    bool good = false;
-    for (; in->mean > 0.0 && !good && relative <= most; relative = fmax(10.0 * relative, LEAST)) {
-        WEFT_TRY(second_invert(s, &in->factor, 0.0, relative, &in->matrix, &good));
+    *good = false;
+    for (; in->mean > 0.0 && !*good && relative <= most; relative = fmax(10.0 * relative, LEAST)) {
+        WEFT_TRY(second_invert(s, &in->factor, 0.0, relative, &in->matrix, good));
     }
-    s->figures.refused += in->mean > 0.0 && !good ? 1 : 0;
-    layer->inverted = good;
     return WEFT_OK;
 }
 

@@ -5,29 +5,33 @@
  */
 #include "train/second/second_internal.h"
 
-#include <assert.h>
 #include <math.h>
 
-/* [out] value: eigenvalues on the host, none below 0. */
-static weft_status decompose(train_second *s, second_side *side, void *value, bool *good)
+/* The eigenvalues of a side, behind its eigenvectors. */
+static weft_tensor values_of(const second_side *side)
 {
+    return tensor_view(&side->result, side->n, 1, 0, side->n);
+}
+
+weft_status second_kfac_invert(train_second *s, second_layer *layer, int which, bool *good)
+{
+    second_side *side = &layer->side[which];
+    if (layer->wide) {
+        return second_wide_invert(s, layer, good);
+    }
     int32_t info = 0;
-    weft_tensor a = second_view(&s->work, s->params->dtype, side->n, side->n);
-    weft_tensor values = tensor_view(&s->values, 0, 1, 0, side->n);
+    weft_tensor a = second_view(&s->work[0], s->params->dtype, side->n, side->n);
+    weft_tensor values = values_of(side);
     const hal_unpack_triangle_args unpack = {.packed = tensor_mat(&side->factor), .a = tensor_mat(&a)};
     const hal_syevd_args find = {.a = tensor_mat(&a),
                                  .vectors = tensor_mat(&side->matrix),
                                  .values = tensor_mat(&values),
                                  .info = tensor_mat(&s->info)};
+    second_find_damping(s, layer);
     WEFT_TRY(hal_unpack_triangle(s->hal, &unpack));
     WEFT_TRY(hal_syevd(s->hal, &find));
     WEFT_TRY(tensor_download(&s->info, &info));
-    WEFT_TRY(tensor_download(&values, value));
     *good = info == 0;
-    for (int64_t i = 0; i < side->n; ++i) {
-        *good = *good && isfinite(second_number(s, value, i));
-        second_put(s, value, i, fmax(second_number(s, value, i), 0.0));
-    }
     return WEFT_OK;
 }
 
@@ -38,45 +42,34 @@ static weft_status write_scale(train_second *s, second_layer *layer, const void 
     const double gamma = layer->damping * side[SECOND_IN].mean * side[SECOND_OUT].mean;
     for (int64_t i = 0; i < layer->scale.rows; ++i) {
         for (int64_t j = 0; j < layer->scale.cols; ++j) {
-            const double product = second_number(s, rows, i) * second_number(s, cols, j);
+            const double product = fmax(second_number(s, rows, i), 0.0) * fmax(second_number(s, cols, j), 0.0);
             second_put(s, scale, i * layer->scale.cols + j, 1.0 / (product + gamma));
         }
     }
     return tensor_upload(&layer->scale, scale);
 }
 
-weft_status second_kfac_prepare(train_second *s, second_layer *layer)
+weft_status second_kfac_finish(train_second *s, second_layer *layer)
 {
     const int first = layer->map->transposed ? SECOND_OUT : SECOND_IN; /* side of the gradient's rows */
-    second_side *left = &layer->side[first], *right = &layer->side[SECOND_SIDES - 1 - first];
-    unsigned char *value[2] = {s->host[0],
-                               (unsigned char *)s->host[0] + (size_t)left->n * weft_dtype_bytes(s->params->dtype)};
-    bool good[2] = {false, false};
-    if (layer->wide) {
-        return second_wide_prepare(s, layer);
-    }
-    if (!left->held || !right->held) {
-        return WEFT_OK;
-    }
-    second_find_damping(s, layer);
-    WEFT_TRY(decompose(s, left, value[0], &good[0]));
-    WEFT_TRY(decompose(s, right, value[1], &good[1]));
-    layer->inverted = good[0] && good[1] && left->mean > 0.0 && right->mean > 0.0;
-    s->figures.refused += good[0] && good[1] ? 0 : 1;
-    return layer->inverted ? write_scale(s, layer, value[0], value[1], s->host[1]) : WEFT_OK;
+    const second_side *left = &layer->side[first], *right = &layer->side[SECOND_SIDES - 1 - first];
+    unsigned char *rows = s->host[0], *cols = rows + (size_t)left->n * weft_dtype_bytes(s->params->dtype);
+    const weft_tensor of_rows = values_of(left), of_cols = values_of(right);
+    WEFT_TRY(tensor_download(&of_rows, rows));
+    WEFT_TRY(tensor_download(&of_cols, cols));
+    return write_scale(s, layer, rows, cols, s->host[1]);
 }
 
 weft_status second_kfac_turn(train_second *s, second_layer *layer)
 {
     const int first = layer->map->transposed ? SECOND_OUT : SECOND_IN;
     const weft_tensor *left = &layer->side[first].matrix, *right = &layer->side[SECOND_SIDES - 1 - first].matrix;
-    const int64_t rows = layer->gradient.rows, cols = layer->gradient.cols, half = s->work.cols / 2;
-    const weft_tensor second_half = tensor_view(&s->work, 0, 1, half, half);
+    const int64_t rows = layer->gradient.rows, cols = layer->gradient.cols;
     if (layer->wide) {
         return second_input_turn(s, layer);
     }
-    weft_tensor one = second_view(&s->work, s->params->dtype, rows, cols);
-    weft_tensor other = second_view(&second_half, s->params->dtype, rows, cols);
+    weft_tensor one = second_view(&s->work[0], s->params->dtype, rows, cols);
+    weft_tensor other = second_view(&s->work[1], s->params->dtype, rows, cols);
     WEFT_TRY(tensor_gemm(&(tensor_product){.a = left, .b = &layer->gradient}, &one));
     WEFT_TRY(tensor_gemm(&(tensor_product){.a = &one, .b = right, .trans_b = true}, &other));
     WEFT_TRY(tensor_head_scale(&layer->scale, false, &other, 0.0, &one)); /* heads of one column: by element */

@@ -3,7 +3,9 @@
  * inverses or eigenvectors, and flags. Inverses are written as they stand, so that a run that is resumed between two
  * inversions has the same bits.
  *
- *      step | for each layer: flags, damping, gamma; average, peak and mean of two sides | matrices, by layer
+ *      step, verdict on the overhead, overhead
+ *      for each layer: flags, damping, gamma, number; average, peak and mean of two sides
+ *      matrices, by layer
  */
 #include "train/second/second_internal.h"
 
@@ -14,19 +16,18 @@
 #include "base/alloc.h"
 #include "train/train_options.def"
 
-enum { LAYER_NUMBERS = 3 + 3 * SECOND_SIDES, LAYER_TENSORS = 7 };
+enum { RUN_NUMBERS = 3, LAYER_NUMBERS = 4 + 3 * SECOND_SIDES, LAYER_TENSORS = 6 };
 #define LARGEST 0x1p53 /* doubles count steps up to here */
 enum { FLAG_INVERTED = 1, FLAG_HELD_IN = 2, FLAG_HELD_OUT = 4 };
 
 static void list_tensors(second_layer *layer, weft_tensor *tensor[LAYER_TENSORS])
 {
     weft_tensor *const all[LAYER_TENSORS] = {&layer->side[SECOND_IN].factor,
-                                             &layer->side[SECOND_IN].matrix,
+                                             &layer->side[SECOND_IN].result,
                                              &layer->side[SECOND_OUT].factor,
-                                             &layer->side[SECOND_OUT].matrix,
+                                             &layer->side[SECOND_OUT].result,
                                              &layer->scale,
-                                             &layer->rows,
-                                             &layer->small};
+                                             &layer->rows};
     memcpy(tensor, all, sizeof all);
 }
 
@@ -37,7 +38,7 @@ static size_t tensor_bytes(const weft_tensor *t)
 
 static size_t numbers_of(const train_second *s)
 {
-    return 1 + (size_t)s->layers * LAYER_NUMBERS;
+    return RUN_NUMBERS + (size_t)s->layers * LAYER_NUMBERS;
 }
 
 static weft_status allocate(train_second *s)
@@ -82,6 +83,8 @@ weft_status second_state(void *self, const sync_buffer **buffer, int *count)
     }
     double *number = (double *)(void *)s->state;
     *number++ = (double)s->step;
+    *number++ = s->judge.verdict;
+    *number++ = s->figures.overhead;
     for (int l = 0; l < s->layers; ++l) {
         const second_layer *layer = &s->layer[l];
         const second_side *side = layer->side;
@@ -89,6 +92,7 @@ weft_status second_state(void *self, const sync_buffer **buffer, int *count)
                     (side[SECOND_OUT].held ? FLAG_HELD_OUT : 0);
         *number++ = layer->damping;
         *number++ = layer->gamma;
+        *number++ = layer->number;
         for (int i = 0; i < SECOND_SIDES; ++i) {
             *number++ = side[i].average;
             *number++ = side[i].peak;
@@ -120,8 +124,9 @@ static weft_status check_numbers(const train_second *s)
 {
     const double *number = (const double *)(const void *)s->state;
     for (size_t i = 0; i < numbers_of(s); ++i) {
-        const bool flags = i > 0 && (i - 1) % LAYER_NUMBERS == 0;
-        WEFT_CHECK(number[i] >= 0.0 && number[i] < (flags ? 2.0 * FLAG_HELD_OUT : LARGEST), WEFT_ERR_DATA,
+        const bool flags = i >= RUN_NUMBERS && (i - RUN_NUMBERS) % LAYER_NUMBERS == 0;
+        const double end = flags ? 2.0 * FLAG_HELD_OUT : i == 1 ? SECOND_VERDICT_COUNT : i == 0 ? LARGEST : INFINITY;
+        WEFT_CHECK(number[i] >= 0.0 && number[i] < end, WEFT_ERR_DATA,
                    "the checkpoint's state of " FLAG_PRECONDITION " is damaged: number %zu is %g", i, number[i]);
     }
     return WEFT_OK;
@@ -136,6 +141,9 @@ weft_status second_restored(void *self)
     const double *number = (const double *)(const void *)s->state;
     s->capturing = false;
     s->step = (int64_t)*number++;
+    s->judge.verdict = (second_verdict)*number++;
+    s->figures.overhead = *number++;
+    s->figures.stepped_back = s->judge.verdict == SECOND_STEPPED_BACK;
     for (int l = 0; l < s->layers; ++l) {
         second_layer *layer = &s->layer[l];
         second_side *side = layer->side;
@@ -143,8 +151,10 @@ weft_status second_restored(void *self)
         layer->inverted = (flags & FLAG_INVERTED) != 0;
         side[SECOND_IN].held = (flags & FLAG_HELD_IN) != 0;
         side[SECOND_OUT].held = (flags & FLAG_HELD_OUT) != 0;
+        side[SECOND_IN].inverted = side[SECOND_OUT].inverted = layer->inverted;
         layer->damping = *number++;
         layer->gamma = *number++;
+        layer->number = *number++;
         for (int i = 0; i < SECOND_SIDES; ++i) {
             side[i].average = *number++;
             side[i].peak = *number++;

@@ -4,7 +4,7 @@
  * P = F^-1 g gives P . g = P^T F P, twice the divergence that a step of length 1 causes. The clip bounds lr^2 times its
  * sum over layers, with the learning rate of this very step, and shrinks the gradients of all other parameters as much.
  * A layer without an inverse takes its gradient as it is. A bias that joins behind sums of rows takes its gradient over
- * b: it is a map of the constant 1.
+ * b: it is a map of the constant 1. Which rank inverts and turns what: train/second/second_place.h.
  */
 #include "train/second/second_internal.h"
 
@@ -61,15 +61,33 @@ static weft_status add_dot(train_second *s, const weft_tensor *direction, const 
     return WEFT_OK;
 }
 
+/* Returns true if the layer's direction is another than its gradient. */
+static bool is_turned(const second_layer *layer)
+{
+    return layer->inverted && layer->side[SECOND_OUT].mean > 0.0;
+}
+
 static weft_status turn(train_second *s, second_layer *layer)
 {
     WEFT_TRY(collect(s, layer));
-    if (!layer->inverted || layer->side[SECOND_OUT].mean <= 0.0) {
-        WEFT_TRY(tensor_axpby(1.0, &layer->gradient, 0.0, &layer->direction));
-    } else {
-        WEFT_TRY(s->method->turn(s, layer));
+    if (s->figures.stepped_back) {
+        return tensor_axpby(layer->number, &layer->gradient, 0.0, &layer->direction);
     }
-    WEFT_TRY(add_dot(s, &layer->direction, &layer->gradient));
+    return is_turned(layer) ? s->method->turn(s, layer) : tensor_axpby(1.0, &layer->gradient, 0.0, &layer->direction);
+}
+
+/* Turns a layer's gradient where this rank works for it, and posts the direction. */
+static weft_status begin_turn(train_second *s, second_layer *layer)
+{
+    const bool sends = layer->works;
+    const weft_status status = sends || !is_turned(layer) ? turn(s, layer) : WEFT_OK;
+    const weft_status posted = is_turned(layer) ? second_post(s, &layer->parcel, sends, &layer->direction) : WEFT_OK;
+    return status != WEFT_OK ? status : posted;
+}
+
+/* A loose bias goes over b, and its product counts. */
+static weft_status turn_bias(train_second *s, const second_layer *layer)
+{
     if (!has_loose_bias(layer)) {
         return WEFT_OK;
     }
@@ -115,24 +133,125 @@ static weft_status share(const train_second *s)
     return WEFT_OK;
 }
 
+/* ---- inversions -------------------------------------------------------------------------------------------------- */
+
+/* Returns true if the side is inverted in this step, on the rank that owns it. */
+static bool is_due(const second_side *side)
+{
+    return side->inverts && side->held && !(side->constant && side->inverted);
+}
+
+/* Every side that the method inverts has a factor, and one of them is to be inverted. */
+static bool is_layer_due(const second_layer *layer)
+{
+    const second_side *in = &layer->side[SECOND_IN], *out = &layer->side[SECOND_OUT];
+    return (in->held || !in->inverts) && (out->held || !out->inverts) && (is_due(in) || is_due(out));
+}
+
+static weft_status invert_layer(train_second *s, second_layer *layer)
+{
+    weft_status status = WEFT_OK;
+    for (int i = 0; i < SECOND_SIDES; ++i) {
+        second_side *side = &layer->side[i];
+        bool good = false;
+        if (!is_due(side)) {
+            continue;
+        }
+        const weft_status done = side->mine ? s->method->invert(s, layer, i, &good) : WEFT_OK;
+        side->refused = side->mine && !good;
+        const weft_status posted = second_post(s, &side->parcel, side->mine, &side->result);
+        status = status != WEFT_OK ? status : done != WEFT_OK ? done : posted;
+    }
+    return status;
+}
+
+static weft_status wait_for_layer(const train_second *s, second_layer *layer)
+{
+    weft_status status = WEFT_OK;
+    for (int i = 0; i < SECOND_SIDES; ++i) {
+        second_side *side = &layer->side[i];
+        const weft_status arrived = second_wait(s, &side->parcel, side->mine, &side->result);
+        status = status != WEFT_OK ? status : arrived;
+    }
+    return status;
+}
+
+static weft_status finish_layer(train_second *s, second_layer *layer)
+{
+    bool good = true, failed = false;
+    for (int i = 0; i < SECOND_SIDES; ++i) {
+        second_side *side = &layer->side[i];
+        failed =
+            failed || (side->inverts && side->refused && side->mean > 0.0); /* zeros have no inverse, and need none */
+        side->inverted = side->inverts && !side->refused;
+        good = good && (side->inverted || !side->inverts) && (side->mean > 0.0 || !side->inverts);
+    }
+    layer->inverted = good;
+    s->figures.refused += failed ? 1 : 0;
+    return good && layer->works && !layer->wide && s->method->finish != NULL ? s->method->finish(s, layer) : WEFT_OK;
+}
+
+/* Inverses of one layer travel while the next are made. */
 static weft_status prepare(train_second *s)
 {
+    bool *due = s->due;
     double sum = 0.0;
-    for (int l = 0; s->method->prepare != NULL && l < s->layers; ++l) {
-        WEFT_TRY(s->method->prepare(s, &s->layer[l]));
+    weft_status status = WEFT_OK;
+    for (int l = 0; l < s->layers; ++l) {
+        due[l] = is_layer_due(&s->layer[l]);
+        const weft_status done = due[l] ? invert_layer(s, &s->layer[l]) : WEFT_OK;
+        status = status != WEFT_OK ? status : done;
+    }
+    for (int l = 0; l < s->layers; ++l) {
+        const weft_status arrived = due[l] ? wait_for_layer(s, &s->layer[l]) : WEFT_OK;
+        status = status != WEFT_OK ? status : arrived;
+    }
+    WEFT_TRY(s->workers > 0 ? comm_agree(s->comm, status) : status);
+    WEFT_TRY(s->workers > 0 ? second_share_verdicts(s, due) : WEFT_OK);
+    for (int l = 0; l < s->layers; ++l) {
+        WEFT_TRY(due[l] ? finish_layer(s, &s->layer[l]) : WEFT_OK);
         sum += s->layer[l].damping;
     }
     s->figures.damping = sum / s->layers;
     return WEFT_OK;
 }
 
-/* Turns the gradients of all layers. [out] s->dot: the same on all ranks, because the clip changes all parameters. */
+/* ---- a step ------------------------------------------------------------------------------------------------------ */
+
+/* The direction is there: its product counts, and it takes the gradient's place. */
+static weft_status end_turn(train_second *s, second_layer *layer)
+{
+    WEFT_TRY(s->between != NULL ? collect(s, layer) : WEFT_OK); /* `gradient` holds another layer's by now */
+    if (second_judge_is_last(s)) {
+        const double before = s->dot;
+        WEFT_TRY(add_dot(s, &layer->gradient, &layer->gradient));
+        layer->squares = s->dot - before;
+        s->dot = before;
+    }
+    const double before = s->dot;
+    WEFT_TRY(add_dot(s, &layer->direction, &layer->gradient));
+    layer->dot = s->dot - before;
+    WEFT_TRY(turn_bias(s, layer));
+    return write_back(s, layer);
+}
+
+/* Directions of one layer travel while the next are turned. [out] s->dot: the same on all ranks, because the clip
+ * changes all parameters. */
 static weft_status turn_layers(train_second *s)
 {
     weft_status status = WEFT_OK;
-    s->dot = 0.0;
-    for (int l = 0; status == WEFT_OK && l < s->layers; ++l) {
-        status = turn(s, &s->layer[l]);
+    for (int l = 0; l < s->layers; ++l) {
+        const weft_status done = begin_turn(s, &s->layer[l]);
+        status = status != WEFT_OK ? status : done;
+        if (s->between == NULL) {
+            WEFT_TRY(status == WEFT_OK ? end_turn(s, &s->layer[l]) : status);
+        }
+    }
+    for (int l = 0; l < s->layers && s->between != NULL; ++l) {
+        second_layer *layer = &s->layer[l];
+        const weft_status arrived = second_wait(s, &layer->parcel, layer->works, &layer->direction);
+        status = status != WEFT_OK ? status : arrived;
+        status = status == WEFT_OK ? end_turn(s, layer) : status;
     }
     if (!s->unequal) {
         return status;
@@ -143,12 +262,10 @@ static weft_status turn_layers(train_second *s)
 
 static weft_status turn_all(train_second *s, double lr)
 {
+    s->dot = 0.0;
     WEFT_TRY(turn_layers(s));
     const double moved = s->dot * lr * lr;
     s->figures.clip = s->options.clip > 0.0 && moved > s->options.clip ? sqrt(s->options.clip / moved) : 1.0;
-    for (int l = 0; l < s->layers; ++l) {
-        WEFT_TRY(write_back(s, &s->layer[l]));
-    }
     const weft_tensor grad = s->params->grad;
     WEFT_TRY(tensor_axpby(s->figures.clip, &grad, 0.0, &s->params->grad));
     return share(s);
@@ -165,7 +282,7 @@ weft_status second_apply(void *self, param_store *params, double lr)
         status = second_update_factors(s);
         second_end(s, SECOND_FACTORS, begun);
     }
-    if (status == WEFT_OK && second_is_turn(s, s->options.interval)) {
+    if (status == WEFT_OK && !s->figures.stepped_back && second_is_turn(s, s->options.interval)) {
         const double begun = second_begin();
         status = prepare(s);
         second_end(s, SECOND_INVERSES, begun);
@@ -175,6 +292,8 @@ weft_status second_apply(void *self, param_store *params, double lr)
         status = turn_all(s, lr);
         second_end(s, SECOND_STEPS, begun);
     }
+    status = comm_agree(s->comm, status);
+    status = status == WEFT_OK ? second_judge_end(s) : status;
     s->step += 1;
-    return comm_agree(s->comm, status);
+    return status;
 }

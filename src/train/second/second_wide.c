@@ -62,34 +62,25 @@ weft_status second_wide_gather(train_second *s, second_layer *layer)
     return status;
 }
 
-weft_status second_wide_prepare(train_second *s, second_layer *layer)
+weft_status second_wide_invert(train_second *s, second_layer *layer, bool *good)
 {
-    const second_side *in = &layer->side[SECOND_IN];
-    weft_tensor packed = second_view(&s->work, s->params->dtype, 1, second_packed(layer->sample));
+    second_side *in = &layer->side[SECOND_IN];
+    weft_tensor packed = second_view(&s->work[0], s->params->dtype, 1, second_packed(layer->sample));
     const hal_gram_args gram = {.x = tensor_mat(&layer->rows), .packed = tensor_mat(&packed), .alpha = 1.0};
-    if (!in->held || layer->inverted) {
-        return WEFT_OK;
-    }
     second_find_damping(s, layer);
     layer->gamma = layer->damping * in->mean;
     WEFT_TRY(hal_gram(s->hal, &gram));
-    bool good = false;
-    WEFT_TRY(second_invert(s, &packed, layer->gamma, 0.0, &layer->small, &good));
-    s->figures.refused += good ? 0 : 1;
-    layer->inverted = good;
-    return WEFT_OK;
+    return second_invert(s, &packed, layer->gamma, 0.0, &in->matrix, good);
 }
 
 weft_status second_wide_turn(train_second *s, second_layer *layer)
 {
     const weft_dtype dtype = s->params->dtype;
-    const int64_t half = s->work.cols / 2;
-    const weft_tensor second_half = tensor_view(&s->work, 0, 1, half, half);
-    weft_tensor sums = second_view(&s->work, dtype, layer->sample, layer->out);
-    weft_tensor solved = second_view(&second_half, dtype, layer->sample, layer->out);
+    weft_tensor sums = second_view(&s->work[0], dtype, layer->sample, layer->out);
+    weft_tensor solved = second_view(&s->work[1], dtype, layer->sample, layer->out);
     assert(!layer->map->transposed);
     WEFT_TRY(tensor_gemm(&(tensor_product){.a = &layer->rows, .b = &layer->gradient, .trans_a = true}, &sums));
-    WEFT_TRY(tensor_gemm(&(tensor_product){.a = &layer->small, .b = &sums}, &solved));
+    WEFT_TRY(tensor_gemm(&(tensor_product){.a = &layer->side[SECOND_IN].matrix, .b = &sums}, &solved));
     WEFT_TRY(tensor_gemm(&(tensor_product){.a = &layer->rows, .b = &solved}, &layer->direction));
     return tensor_axpby(1.0 / layer->gamma, &layer->gradient, -1.0 / layer->gamma, &layer->direction);
 }

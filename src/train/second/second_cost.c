@@ -1,0 +1,211 @@
+/* train/second/second_cost.c: see train/second/second_cost.h. */
+#include "train/second/second_cost.h"
+
+#include <assert.h>
+#include <math.h>
+
+#include "base/alloc.h"
+#include "train/second/second_internal.h"
+
+/* Bytes that pass through memory for each element: of a turned gradient (copied, multiplied with the direction and
+ * written back), and of a factor (averaged, and read for its trace). */
+enum { TURN_BYTES = 64, FACTOR_BYTES = 24 };
+/* Operations on small matrices: of a turned layer, an inversion, and a chunk of rows. */
+enum { TURN_CALLS = 8, INVERSION_CALLS = 4, LOOK_CALLS = 4 };
+
+/* ---- plans ------------------------------------------------------------------------------------------------------- */
+
+/* An object that counts and holds no memory but its layers. Free s->layer, also after a failure. */
+static weft_status open_plan(const train_model *outline, const second_options *options, const second_ranks *job,
+                             weft_hal *hal, train_second *s)
+{
+    assert(job->rank >= 0 && job->rank < job->ranks && job->nodes >= 1 && job->nodes <= job->ranks);
+    *s = (train_second){.rank = job->rank,
+                        .ranks = job->ranks,
+                        .hal = hal,
+                        .model = outline,
+                        .params = outline->params,
+                        .options = *options,
+                        .method = second_method_of(options->kind),
+                        .layers = outline->maps,
+                        .population = job->population};
+    WEFT_TRY(WEFT_NEW_ZERO(&s->layer, outline->maps, WEFT_MEM_SECOND));
+    return second_size(s);
+}
+
+weft_status second_plan_bytes(const train_model *outline, const second_options *options, const second_ranks *job,
+                              weft_hal *hal, uint64_t *bytes)
+{
+    train_second s;
+    if (options->kind == SECOND_MUON) {
+        return muon_plan_bytes(outline, &options->muon, job->ranks, bytes);
+    }
+    weft_status status = open_plan(outline, options, job, hal, &s);
+    status = status == WEFT_OK ? second_allocate(&s) : status;
+    *bytes = s.bytes;
+    weft_free(s.layer);
+    return status;
+}
+
+/* ---- messages ---------------------------------------------------------------------------------------------------- */
+
+/* Sums in the order of the ranks (comm/coll/allreduce_fixed_order.c). */
+static double sum_seconds(const comm_model *network, const second_ranks *job, double bytes)
+{
+    const int64_t rounds = 2 * ((int64_t)job->ranks - 1);
+    const int64_t passed = (int64_t)((double)rounds / job->ranks * bytes);
+    const comm_cost cost = {.inter_rounds = job->nodes > 1 ? rounds : 0,
+                            .inter_bytes = job->nodes > 1 ? passed : 0,
+                            .intra_rounds = job->nodes > 1 ? 0 : rounds,
+                            .intra_bytes = job->nodes > 1 ? 0 : passed,
+                            .reduced = (int64_t)bytes};
+    return job->ranks > 1 ? comm_model_seconds(network, &cost) : 0.0;
+}
+
+/* A broadcast to `ranks` ranks on `nodes` nodes: down a tree between nodes, through shared memory inside them. */
+static double broadcast_seconds(const comm_model *network, int ranks, int nodes, double bytes)
+{
+    const int64_t levels = (int64_t)ceil(log2(nodes));
+    const comm_cost cost = {.inter_rounds = levels,
+                            .inter_bytes = levels * (int64_t)bytes,
+                            .shared_syncs = ranks > nodes ? 2 : 0,
+                            .shared_bytes = ranks > nodes ? 2 * (int64_t)bytes : 0};
+    return ranks > 1 ? comm_model_seconds(network, &cost) : 0.0;
+}
+
+/* ---- seconds ----------------------------------------------------------------------------------------------------- */
+
+/* n^3 a second, between the rated sizes by the straight line in logarithms. */
+static double rate_at(const double *rate, double n)
+{
+    const double place = fmin(fmax(log2(n / SECOND_RATED_FIRST), 0.0), SECOND_RATED - 1.0);
+    const int i = (int)fmin(place, SECOND_RATED - 2.0);
+    return exp2(log2(rate[i]) + (place - i) * (log2(rate[i + 1]) - log2(rate[i])));
+}
+
+static double inversion_seconds(const second_layer *layer, int side, const second_rates *rates)
+{
+    const double n = (double)(layer->wide ? layer->sample : layer->side[side].n);
+    const bool eigen = layer->side[SECOND_OUT].inverts;
+    const double gram = layer->wide ? n * n * (double)layer->side[side].n / rates->gram : 0.0;
+    return gram + n * n * n / rate_at(eigen ? rates->eigen : rates->cholesky, n) + INVERSION_CALLS * rates->call;
+}
+
+/* Rows of the sample on this rank, multiplied; then sums over ranks, and averages. */
+static double look_seconds(const train_second *s, const second_ranks *job, const second_rates *rates,
+                           const comm_model *network)
+{
+    double seconds = 0.0, elements = 0.0;
+    for (int i = 0; i < SECOND_SIDES * s->layers; ++i) {
+        const second_layer *layer = &s->layer[i / SECOND_SIDES];
+        const second_side *side = &layer->side[i % SECOND_SIDES];
+        const double rows = (double)(s->population > 0 ? layer->sample : job->rows) / s->ranks, n = (double)side->n;
+        if (!side->needed || side->constant) { /* constant sides are looked at once a run */
+            continue;
+        }
+        seconds += rows * n * n / rates->gram + rows * n * 2 * sizeof(float) / rates->memory +
+                   (rows / SECOND_CHUNK + 1.0) * LOOK_CALLS * rates->call;
+        elements += (double)second_packed(side->n);
+    }
+    return seconds + elements * FACTOR_BYTES / rates->memory + sum_seconds(network, job, elements * sizeof(float));
+}
+
+/* Ranks of a group lie on so many nodes. */
+static int nodes_of(const second_ranks *job, int ranks)
+{
+    const int on_a_node = (job->ranks + job->nodes - 1) / job->nodes;
+    return (ranks + on_a_node - 1) / on_a_node;
+}
+
+/* load [ranks]: zeros. */
+static double inversions_seconds(const train_second *s, const second_ranks *job, const second_rates *rates,
+                                 const comm_model *network, double *load)
+{
+    double busiest = 0.0, messages = 0.0;
+    for (int i = 0; i < SECOND_SIDES * s->layers; ++i) {
+        const second_layer *layer = &s->layer[i / SECOND_SIDES];
+        const second_side *side = &layer->side[i % SECOND_SIDES];
+        if (!side->inverts || side->constant) { /* constant sides are inverted once a run */
+            continue;
+        }
+        const double n = (double)side->n;
+        load[side->owner] += inversion_seconds(layer, i % SECOND_SIDES, rates);
+        messages += s->workers > 0
+                        ? broadcast_seconds(network, s->workers, nodes_of(job, s->workers), n * n * sizeof(float))
+                        : 0.0;
+    }
+    for (int r = 0; r < s->ranks; ++r) {
+        busiest = fmax(busiest, load[r]);
+    }
+    return busiest + messages;
+}
+
+static double turns_seconds(const train_second *s, const second_ranks *job, const second_rates *rates,
+                            const comm_model *network)
+{
+    const int groups = s->workers > 0 ? s->ranks / s->workers : 1;
+    double busiest = 0.0, rest = 0.0;
+    for (int g = 0; g < groups; ++g) {
+        double own = 0.0;
+        for (int l = 0; l < s->layers; ++l) {
+            const bool mine = s->workers == 0 || s->layer[l].group == g;
+            own += mine ? second_task_of(s, &s->layer[l]).turn / rates->product + TURN_CALLS * rates->call : 0.0;
+        }
+        busiest = fmax(busiest, own);
+    }
+    for (int l = 0; l < s->layers; ++l) {
+        const double elements = (double)(s->layer[l].side[SECOND_IN].n * s->layer[l].out);
+        rest += elements * TURN_BYTES / rates->memory + TURN_CALLS * rates->call;
+        rest += broadcast_seconds(network, groups, job->nodes < groups ? job->nodes : groups, elements * sizeof(float));
+    }
+    return busiest + rest;
+}
+
+weft_status second_flops_of(const train_model *outline, const second_options *options, const second_ranks *job,
+                            double *flops)
+{
+    train_second s;
+    const weft_status status = open_plan(outline, options, job, NULL, &s);
+    *flops = 0.0;
+    for (int l = 0; status == WEFT_OK && l < s.layers; ++l) {
+        const second_task task = second_task_of(&s, &s.layer[l]);
+        *flops += task.invert[SECOND_IN] + task.invert[SECOND_OUT] + task.turn;
+    }
+    weft_free(s.layer);
+    return status;
+}
+
+static weft_status largest_bytes(const train_model *outline, const second_options *options, const second_ranks *job,
+                                 uint64_t *most)
+{
+    *most = 0;
+    for (int r = 0; r < job->ranks; ++r) {
+        second_ranks other = *job;
+        uint64_t bytes = 0;
+        other.rank = r;
+        WEFT_TRY(second_plan_bytes(outline, options, &other, NULL, &bytes));
+        *most = bytes > *most ? bytes : *most;
+    }
+    return WEFT_OK;
+}
+
+weft_status second_price_of(const train_model *outline, const second_options *options, const second_ranks *job,
+                            const second_rates *rates, const comm_model *network, second_price *price)
+{
+    train_second s;
+    double *load = NULL;
+    assert(options->kind == SECOND_INPUT || options->kind == SECOND_KFAC);
+    weft_status status = open_plan(outline, options, job, NULL, &s);
+    status = status == WEFT_OK ? WEFT_NEW_ZERO(&load, job->ranks, WEFT_MEM_SECOND) : status;
+    if (status == WEFT_OK) {
+        *price = (second_price){.look = look_seconds(&s, job, rates, network),
+                                .inversion = inversions_seconds(&s, job, rates, network, load),
+                                .turn = turns_seconds(&s, job, rates, network)};
+        price->step =
+            price->look / (double)options->factors + price->inversion / (double)options->interval + price->turn;
+        status = largest_bytes(outline, options, job, &price->bytes);
+    }
+    weft_free(s.layer);
+    weft_free(load);
+    return status;
+}
