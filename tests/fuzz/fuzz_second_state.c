@@ -1,7 +1,7 @@
 /*
  * Fuzz target: what a second-order method remembers, out of a checkpoint. The first byte chooses method, type and
- * width; then changes of 11 bytes each: from where to count (the numbers in front or the matrices behind them), a place
- * of two bytes, and eight bytes that go there. The state is refused as damaged, or two steps go on from it, of which
+ * width; then changes of 11 bytes each: the buffer (numbers, or a matrix), a place of two bytes, and eight bytes that go
+ * there. The state is refused as damaged, or two steps go on from it, of which
  * the first looks at rows and inverts. Seeds: tests/fuzz/make_seeds DIR.
  */
 #include "fuzz/fuzz_support.h"
@@ -99,12 +99,13 @@ static weft_status step(fuzz_model *m)
 }
 
 /* A change of the state: `record` as the head of this file says. */
-static void change(const sync_buffer *buffer, const uint8_t *record)
+static void change(const sync_buffer *buffer, int count, const uint8_t *record)
 {
-    const size_t words = (size_t)buffer->bytes / 8;
-    const size_t place = (size_t)record[1] + 256 * (size_t)record[2];
-    const size_t word = record[0] % 2 == 0 ? place % words : words - 1 - place % words;
-    memcpy((unsigned char *)buffer->data + 8 * word, record + 3, 8);
+    const sync_buffer *b = &buffer[record[0] % count];
+    const size_t words = (size_t)b->bytes / 8, place = (size_t)record[1] + 256 * (size_t)record[2];
+    if (words > 0) {
+        memcpy((unsigned char *)b->data + 8 * (place % words), record + 3, 8);
+    }
 }
 
 static weft_status go_on(fuzz_model *m, const uint8_t *data, size_t size)
@@ -115,7 +116,7 @@ static weft_status go_on(fuzz_model *m, const uint8_t *data, size_t size)
     WEFT_TRY(step(m));
     WEFT_TRY(turn->state(turn->self, &buffer, &count));
     for (size_t at = 1; at + CHANGE_BYTES <= size && at < CHANGES * CHANGE_BYTES; at += CHANGE_BYTES) {
-        change(buffer, data + at);
+        change(buffer, count, data + at);
     }
     WEFT_TRY(turn->restored(turn->self));
     WEFT_TRY(step(m));

@@ -236,13 +236,14 @@ void second_destroy(train_second *s)
         return;
     }
     muon_destroy(&s->muon);
+    second_state_destroy(s);
     second_exchange_destroy(s);
     for (int l = 0; s->layer != NULL && l < s->layers; ++l) {
         destroy_layer(&s->layer[l]);
     }
     TENSOR_DESTROY_ALL(&s->chunk, &s->ones, &s->index, &s->info, &s->work[0], &s->work[1], &s->sums, &s->gradient,
                        &s->direction);
-    WEFT_FREE_ALL(s->layer, s->pick, s->place, s->counts, s->due, s->verdicts, s->host[0], s->host[1], s->state, s);
+    WEFT_FREE_ALL(s->layer, s->pick, s->place, s->counts, s->due, s->verdicts, s->host[0], s->host[1], s);
 }
 
 const train_tap *second_tap(const train_second *s)

@@ -183,9 +183,10 @@ struct train_second {
     double dot;   /* sum of direction . gradient over layers */
     precondition_figures figures;
     second_judge judge;
-    train_muon muon;      /* SECOND_MUON, which uses no layer */
-    unsigned char *state; /* [buffer.bytes] for checkpoints */
-    sync_buffer buffer;
+    train_muon muon; /* SECOND_MUON, which uses no layer */
+    double *numbers; /* for checkpoints: what is no matrix */
+    sync_buffer *buffer;
+    int buffers; /* number of valid entries of `buffer`; 0: no checkpoint was asked for */
     uint64_t bytes;
 };
 
@@ -261,6 +262,7 @@ void second_find_damping(train_second *s, second_layer *layer);
 /* ---- second_state.c ---- */
 weft_status second_state(void *self, const sync_buffer **buffer, int *count);
 weft_status second_restored(void *self);
+void second_state_destroy(train_second *s);
 
 /* Returns true if the step under way does what is done every so many steps. */
 static inline bool second_is_turn(const train_second *s, int64_t every)

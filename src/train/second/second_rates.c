@@ -8,6 +8,7 @@
 #include "train/second/second_internal.h"
 
 enum { LARGEST = SECOND_RATED_FIRST << (SECOND_RATED - 1), TRIES = 3, SMALL = 16 };
+enum { CHUNK_COLUMNS = LARGEST * LARGEST / SECOND_CHUNK };
 
 /* Matrices of the largest size. */
 typedef struct probe {
@@ -36,6 +37,14 @@ static weft_status run_gram(const probe *p, int64_t n)
     const weft_tensor a = second_view(&p->a, WEFT_DTYPE_F32, n, n);
     const weft_tensor packed = second_view(&p->packed, WEFT_DTYPE_F32, 1, second_packed(n));
     return hal_gram(p->hal, &(hal_gram_args){.x = tensor_mat(&a), .packed = tensor_mat(&packed), .alpha = 1.0});
+}
+
+/* A chunk of rows, as layers give them: SECOND_CHUNK rows. */
+static weft_status run_chunk(const probe *p, int64_t n)
+{
+    const weft_tensor rows = second_view(&p->a, WEFT_DTYPE_F32, SECOND_CHUNK, n);
+    const weft_tensor packed = second_view(&p->packed, WEFT_DTYPE_F32, 1, second_packed(n));
+    return hal_gram(p->hal, &(hal_gram_args){.x = tensor_mat(&rows), .packed = tensor_mat(&packed), .alpha = 1.0});
 }
 
 /* a = packed + the mean of its diagonal: positive definite. */
@@ -104,8 +113,8 @@ static weft_status measure_all(const probe *p, second_rates *rates)
     double seconds = 0.0;
     WEFT_TRY(measure(p, NULL, run_product, LARGEST, TRIES, &seconds));
     rates->product = 2.0 * n * n * n / seconds;
-    WEFT_TRY(measure(p, NULL, run_gram, LARGEST, TRIES, &seconds));
-    rates->gram = n * n * n / seconds;
+    WEFT_TRY(measure(p, NULL, run_chunk, CHUNK_COLUMNS, TRIES, &seconds));
+    rates->gram = (double)SECOND_CHUNK * CHUNK_COLUMNS * CHUNK_COLUMNS / seconds;
     WEFT_TRY(measure(p, NULL, run_copy, LARGEST, TRIES, &seconds));
     rates->memory = 2.0 * sizeof(float) * n * n / seconds;
     WEFT_TRY(measure(p, NULL, run_copy, SMALL, TRIES, &rates->call));

@@ -184,11 +184,14 @@ static weft_status go_on(weft_comm *comm, const second_case *c, second_rank *r)
     const sync_buffer *from = NULL, *to = NULL;
     int count = 0;
     WEFT_TRY(second_preconditioner(before)->state(before, &from, &count));
-    WEFT_CHECK(count == 1, WEFT_ERR_INTERNAL, "%d buffers", count);
     WEFT_TRY(open_second(comm, c, r));
     WEFT_TRY(second_preconditioner(r->second)->state(r->second, &to, &count));
-    WEFT_CHECK(from->bytes == to->bytes, WEFT_ERR_INTERNAL, "another length");
-    memcpy(to->data, from->data, (size_t)to->bytes);
+    for (int i = 0; i < count; ++i) {
+        WEFT_CHECK(from[i].bytes == to[i].bytes, WEFT_ERR_INTERNAL, "another length");
+        if (to[i].bytes > 0) {
+            memcpy(to[i].data, from[i].data, (size_t)to[i].bytes);
+        }
+    }
     second_destroy(before);
     return second_preconditioner(r->second)->restored(r->second);
 }
@@ -445,11 +448,10 @@ static weft_status restore_damaged(weft_comm *comm, void *argument)
     const train_preconditioner *p = second_preconditioner(r.second);
     WEFT_TRY(p->state(p->self, &buffer, &count));
     WEFT_TRY(p->restored(p->self));
-    for (int i = 0; i < 4; ++i) { /* the step, flags, damping, and the last element of a matrix */
+    for (int i = 0; i < 4; ++i) { /* the step, a verdict, an overhead, and an element of a matrix */
         static const double wrong[4] = {NAN, 8.0, -1.0, INFINITY};
         WEFT_TRY(p->state(p->self, &buffer, &count));
-        const int64_t place = i < 3 ? i : buffer->bytes / (int64_t)sizeof *wrong - 1;
-        memcpy((double *)buffer->data + place, &wrong[i], sizeof wrong[i]);
+        memcpy((double *)buffer[i / 3].data + i % 3, &wrong[i], sizeof wrong[i]);
         WEFT_CHECK(p->restored(p->self) == WEFT_ERR_DATA, WEFT_ERR_INTERNAL, "number %d was taken", i);
     }
     close_rank(&r);

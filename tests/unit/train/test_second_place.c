@@ -215,8 +215,12 @@ static weft_status go_on(weft_comm *comm, const second_options *options, place_r
     WEFT_TRY(second_preconditioner(before)->state(before, &from, &count));
     WEFT_TRY(second_create(comm, &r->model, options, &r->second));
     WEFT_TRY(second_preconditioner(r->second)->state(r->second, &to, &count));
-    WEFT_CHECK(from->bytes == to->bytes, WEFT_ERR_INTERNAL, "another length");
-    memcpy(to->data, from->data, (size_t)to->bytes);
+    for (int i = 0; i < count; ++i) {
+        WEFT_CHECK(from[i].bytes == to[i].bytes, WEFT_ERR_INTERNAL, "another length");
+        if (to[i].bytes > 0) {
+            memcpy(to[i].data, from[i].data, (size_t)to[i].bytes);
+        }
+    }
     second_destroy(before);
     return second_preconditioner(r->second)->restored(r->second);
 }
