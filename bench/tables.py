@@ -10,7 +10,7 @@ import re
 
 import measuring
 
-PAGES = [os.path.join(measuring.ROOT, name) for name in ("README.md", "docs/performance.md", "docs/performance-machines.md")]
+PAGES = [os.path.join(measuring.ROOT, name) for name in ("README.md", "docs/performance.md", "docs/performance-machines.md", "docs/accuracy.md")]
 BLOCK = re.compile(r"(<!-- (table|measured|machines): ([\w/-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 BUSY = 0.2  # processors that other programs take from which on a measurement is marked
 COLUMNS = 130  # of a command before it goes on in the next line
@@ -84,7 +84,7 @@ def content(kind, name, results):
         return machines(results) or ["- no subject was measured yet"]
     path = os.path.join(results, name + ".json")
     if not os.path.exists(path):
-        return [f"`bench/measure {name}` was not run on this machine yet."]
+        return [f"`{name}` was not measured on this machine yet."]
     result = read_result(path)
     if kind == "table":
         return table(result)

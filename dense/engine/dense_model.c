@@ -322,15 +322,33 @@ static weft_status create(dense_model *model)
     return tensor_create(model->hal, WEFT_DTYPE_U8, 1, model->plan.bytes, WEFT_MEM_ACTIVATION, &model->arena);
 }
 
-/* Lists the layers with weights. Groups of a convolution are maps of different rows, so those are left out. */
+/* Returns true if every unit that reads the value is a norm, which subtracts any bias of the value again. */
+static bool is_normed(const unit_list *list, int value)
+{
+    bool normed = list->readers[value] > 0;
+    for (int i = 0; i < list->units; ++i) {
+        const unit *u = &list->unit[i];
+        normed = normed && (u->x != value || u->kind == UNIT_NORM) && u->other != value;
+    }
+    return normed;
+}
+
+/* Lists the layers with weights. A convolution with groups is several maps of different rows, so it is left out. */
 static int list_maps(const dense_model *model)
 {
     int maps = 0;
     for (int i = 0; i < model->list.units; ++i) {
         const train_linear *linear = &model->unit[i].linear;
-        if (linear->weight != LINEAR_NO_BLOCK && model->list.unit[i].layer->groups == 1) {
-            model->map[maps++] = (train_map){.block = linear->weight, .bias = linear->bias, .transposed = true};
+        const unit *u = &model->list.unit[i];
+        if (linear->weight == LINEAR_NO_BLOCK || u->layer->groups > 1) {
+            continue;
         }
+        const bool biased = linear->bias != LINEAR_NO_BLOCK && !is_normed(&model->list, u->y);
+        model->map[maps++] = (train_map){.block = linear->weight,
+                                         .bias = biased ? linear->bias : LINEAR_NO_BLOCK,
+                                         .joined = biased,
+                                         .transposed = true,
+                                         .conv = u->kind == UNIT_CONV};
     }
     return maps;
 }

@@ -344,6 +344,11 @@ static inline int64_t hal_squares(const hal_mat *a)
 
 /* Number of patches (output pixels) of the images x[rows, in] of this shape. */
 int64_t hal_patches(const hal_conv_shape *shape, int64_t rows);
+/* Columns of a patch: those of the weights, and with shape->bias a 1 behind them. */
+static inline int64_t hal_patch_columns(const hal_conv_shape *shape)
+{
+    return hal_conv_terms(shape) + (shape->bias ? 1 : 0);
+}
 /* Checks the operands of patch_gram. WEFT_ERR_UNSUPPORTED names the figure: a shape that no kernel fits, or groups. */
 weft_status hal_patch_gram_check(const hal_patch_gram_args *args);
 /* Checks the operands of histogram. WEFT_ERR_UNSUPPORTED if there are more rows than sums[256 * features, 1] can

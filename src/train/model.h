@@ -64,13 +64,15 @@ static inline weft_status train_ready(const train_pass *pass, int block)
 typedef struct train_map {
     /* Block of the parameter store that holds the weights, [in, out], or [out, in] where `transposed`. */
     int block;
-    /* Block of the bias; -1: none, or a norm takes it off again. */
+    /* Block of the bias; -1 if there is none, or if a norm that follows subtracts it again. */
     int bias;
     /* The bias is added to the rows that the map writes, as one more row of the weights; else to sums of these rows. */
     bool joined;
     bool transposed;
     /* The input rows are the same in every training pass, but for a mask over features that are held sparse. */
     bool constant;
+    /* The map is a convolution without groups. Its rows are the patches of images that its kernel sees. */
+    bool conv;
 } train_map;
 
 typedef struct train_model {

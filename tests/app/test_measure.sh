@@ -65,7 +65,7 @@ weft train --data build/measure/reddit
 | GCN | - |
 <!-- end -->
 <!-- table: none -->
-`bench/measure none` was not run on this machine yet.
+`none` was not measured on this machine yet.
 <!-- end -->
 Behind.
 PAGE

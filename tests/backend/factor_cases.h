@@ -87,7 +87,6 @@ static void case_patch_gram(env *e)
     }
     const hal_conv_shape shape = shapes[form];
     const int64_t images = 3;
-    const int64_t terms = hal_conv_terms(&shape);
     operand x = operand_make(e, images * shape.height * shape.width, shape.in, UNIT);
     const int64_t patches = hal_patches(&shape, x.rows);
     int_operand index = int_operand_make(e, patches / 3 + 1, WEFT_DTYPE_I32);
@@ -96,9 +95,10 @@ static void case_patch_gram(env *e)
     }
     int_operand_upload(e, &index);
     for (int subset = 0; subset < 2; ++subset) {
-        operand fresh = packed_make(e, terms, NOTHING);
-        operand added = packed_make(e, terms, UNIT);
-        const hal_conv_shape s = shape;
+        hal_conv_shape s = shape;
+        s.bias = subset == 1;
+        operand fresh = packed_make(e, hal_patch_columns(&s), NOTHING);
+        operand added = packed_make(e, hal_patch_columns(&s), UNIT);
         RUN(e, patch_gram, .x = ON(x), .index = subset == 1 ? INT(index) : none, .packed = ON(fresh), .shape = s,
             .alpha = 1.0);
         RUN(e, patch_gram, .x = ON(x), .index = subset == 1 ? INT(index) : none, .packed = ON(added), .shape = s,

@@ -1,8 +1,8 @@
 /*
  * Fuzz target: what a second-order method remembers, out of a checkpoint. The first byte chooses method, type and
- * width; then changes of 11 bytes each: the buffer (numbers, or a matrix), a place of two bytes, and eight bytes that go
- * there. The state is refused as damaged, or two steps go on from it, of which
- * the first looks at rows and inverts. Seeds: tests/fuzz/make_seeds DIR.
+ * width; then changes of 11 bytes each: the buffer (numbers, or a matrix), a place of two bytes, and eight bytes that
+ * go there. The state is refused as damaged, or two steps go on from it, of which the first looks at rows and inverts.
+ * Seeds: tests/fuzz/make_seeds DIR.
  */
 #include "fuzz/fuzz_support.h"
 #include "train/second/second.h"

@@ -40,7 +40,6 @@ refuse() {
     "$weft" train "${@:2}" --run-dir refused >refused.out 2>&1 && fail "accepted: ${*:2}"
     grep -q -- "$1" refused.out || fail "${*:2}: $(cat refused.out)"
 }
-refuse "take none or muon" "${options[@]}" --precondition kfac
 refuse "allreduce" "${options[@]}" --precondition muon --sync topk
 refuse "has 2 layers" --data synth:quickstart,scale=0.01 --model gcn --layers 2 --precondition muon
 echo "muon: ok"

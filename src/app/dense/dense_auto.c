@@ -93,6 +93,31 @@ static weft_status decide_network(weft_comm *comm, const image_set *set, weft_op
     return status;
 }
 
+/* Muon saves epochs where norms take the scale of the weights off, and has hidden matrices to work on where three layers
+ * have weights (docs/accuracy.md). */
+static bool suits_muon(const network *net)
+{
+    int norms = 0, weights = 0;
+    for (int i = 0; i < net->layers; ++i) {
+        const net_layer *layer = &net->layer[i];
+        norms += layer->kind == NET_NORM ? 1 : 0;
+        weights += (layer->kind == NET_CONV && layer->groups == 1) || layer->kind == NET_LINEAR ? 1 : 0;
+    }
+    return norms > 0 && weights > 2;
+}
+
+static weft_status decide_precondition(weft_options *options)
+{
+    network net = {.layers = 0};
+    weft_status status = WEFT_OK;
+    if (option_is_auto(options, OPT_PRECONDITION)) {
+        status = dense_open_network(options, &net);
+    }
+    const bool muon = status == WEFT_OK && suits_muon(&net);
+    net_destroy(&net);
+    return status == WEFT_OK ? second_setup_decide_images(options, muon) : status;
+}
+
 static weft_status decide_size(const image_set *set, weft_options *options)
 {
     char text[2 * NUMBER_TEXT_MAX];
@@ -144,13 +169,13 @@ weft_status dense_auto_decide(weft_comm *comm, const image_set *set, bool traini
         log_info("recipe images (auto)");
         WEFT_TRY(option_decide(options, OPT_RECIPE, "images"));
     }
-    WEFT_TRY(training ? second_setup_decide_images(options) : WEFT_OK);
     if (option_is_auto(options, OPT_MODEL)) {
         WEFT_TRY(decide_model(set, options));
     }
     if (net_is_file(option_text(options, OPT_MODEL)) && option_text(options, OPT_NETWORK)[0] == '\0') {
         WEFT_TRY(decide_network(comm, set, options));
     }
+    WEFT_TRY(training ? decide_precondition(options) : WEFT_OK);
     if (option_is_auto(options, OPT_AUGMENT)) {
         WEFT_TRY(decide_augment(set, training, options));
     }

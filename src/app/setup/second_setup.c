@@ -9,18 +9,24 @@
 #include "comm/comm_options.def"
 #include "train/train_options.def"
 
+/* First steps of a full batch, each of which updates and inverts. In the first epoch of batches every update inverts. */
 enum { EARLY_STEPS = 10 };
 /* --precondition auto steps back above this share of the rest of a step: measured, second order takes half as many
  * epochs or fewer where auto chooses it (docs/recipes.md). Below so many seconds a step it is left alone. */
 #define OVERHEAD         0.5
 #define OVERHEAD_SECONDS 2e-3
 
+/* Returns true if --sync keeps replicas equal without a momentum of its own. */
+static bool is_exact(const weft_options *options)
+{
+    const sync_mode mode = option_choice(options, OPT_SYNC);
+    return mode == SYNC_ALLREDUCE || (mode == SYNC_AUTO && !option_flag(options, OPT_ALLOW_LOSSY));
+}
+
 static weft_status check_sync(const weft_options *options)
 {
     const sync_mode mode = option_choice(options, OPT_SYNC);
-    const bool equal =
-        mode == SYNC_ALLREDUCE || mode == SYNC_TOPK || (mode == SYNC_AUTO && !option_flag(options, OPT_ALLOW_LOSSY));
-    WEFT_CHECK(equal, WEFT_ERR_USAGE,
+    WEFT_CHECK(is_exact(options) || mode == SYNC_TOPK, WEFT_ERR_USAGE,
                FLAG_PRECONDITION " %s with " FLAG_SYNC
                                  " %s: replicas differ there, and so would their curvature; take " FLAG_SYNC
                                  " allreduce or topk",
@@ -67,13 +73,56 @@ weft_status second_setup_decide(weft_options *options, bool pays)
     return option_choice(options, OPT_PRECONDITION) == SECOND_MUON ? WEFT_OK : decide_optimizer(options);
 }
 
-weft_status second_setup_decide_images(weft_options *options)
+/* Small batches are noisy, so averages are long and steps short. */
+static weft_status decide_factors_of_images(weft_options *options, second_kind kind)
 {
+    const int64_t interval = option_int(options, OPT_PRECONDITION_INTERVAL);
+    const bool asked = option_is_set(options, OPT_PRECONDITION_INTERVAL) && interval % 10 != 0;
+    const int64_t factors = option_is_set(options, OPT_PRECONDITION_FACTORS)
+                                ? option_int(options, OPT_PRECONDITION_FACTORS)
+                            : asked ? interval
+                                    : 10;
+    char number[2][NUMBER_TEXT_MAX];
+    snprintf(number[0], NUMBER_TEXT_MAX, "%lld", (long long)factors);
+    snprintf(number[1], NUMBER_TEXT_MAX, "%lld", 10 * (long long)factors);
+    const struct {
+        option_id id;
+        const char *text;
+    } wanted[] = {{OPT_PRECONDITION_DAMPING, "1"},
+                  {OPT_PRECONDITION_FACTORS, number[0]},
+                  {OPT_PRECONDITION_INTERVAL, number[1]},
+                  {OPT_PRECONDITION_CLIP, kind == SECOND_KFAC ? "1e-3" : "1e-4"},
+                  {OPT_PRECONDITION_DECAY, "0.95"}};
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; ++i) {
+        if (!option_is_set(options, wanted[i].id)) {
+            WEFT_TRY(option_decide(options, wanted[i].id, wanted[i].text));
+        }
+    }
+    log_info("precondition %s: damping %s, factors every %lld steps, inversions every %lld (of the first epoch every "
+             "%lld), clip %g, decay %g",
+             option_text(options, OPT_PRECONDITION), option_text(options, OPT_PRECONDITION_DAMPING),
+             (long long)option_int(options, OPT_PRECONDITION_FACTORS),
+             (long long)option_int(options, OPT_PRECONDITION_INTERVAL),
+             (long long)option_int(options, OPT_PRECONDITION_FACTORS), option_real(options, OPT_PRECONDITION_CLIP),
+             option_real(options, OPT_PRECONDITION_DECAY));
+    return WEFT_OK;
+}
+
+weft_status second_setup_decide_images(weft_options *options, bool muon)
+{
+    if (option_choice(options, OPT_PRECONDITION) == SECOND_AUTO) {
+        const char *chosen = muon && is_exact(options) ? "muon" : "none";
+        log_info("precondition %s (auto: muon is for networks with norms and three layers of weights, and " FLAG_SYNC
+                 " allreduce)",
+                 chosen);
+        WEFT_TRY(option_decide(options, OPT_PRECONDITION, chosen));
+    }
     const second_kind kind = option_choice(options, OPT_PRECONDITION);
-    WEFT_CHECK(kind == SECOND_NONE || kind == SECOND_MUON, WEFT_ERR_USAGE,
-               FLAG_PRECONDITION " %s is for graphs: networks on images take none or muon",
-               option_text(options, OPT_PRECONDITION));
-    return kind == SECOND_NONE ? WEFT_OK : check_sync(options);
+    if (kind == SECOND_NONE) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(check_sync(options));
+    return kind == SECOND_MUON ? WEFT_OK : decide_factors_of_images(options, kind);
 }
 
 /* Muon's rate follows the course of --lr. */
@@ -86,14 +135,20 @@ static muon_options read_muon(const weft_options *o, const train_model *model)
     return muon;
 }
 
-static weft_status read_damping(const char *text, double *damping)
+/* [out] options->damping, or options->absolute. */
+static weft_status read_damping(const char *text, second_options *options)
 {
-    *damping = 0.0;
+    static const char word[] = "absolute:";
+    const bool absolute = strncmp(text, word, sizeof word - 1) == 0;
+    double *number = absolute ? &options->absolute : &options->damping;
     if (strcmp(text, "auto") == 0) {
         return WEFT_OK;
     }
-    WEFT_CHECK(number_parse_real(text, damping) && *damping > 0.0 && *damping <= 1e9, WEFT_ERR_USAGE,
-               FLAG_PRECONDITION_DAMPING " %s: expected auto, or a number above 0 and up to 1e9, such as 0.1", text);
+    WEFT_CHECK(number_parse_real(absolute ? text + sizeof word - 1 : text, number) && *number > 0.0 && *number <= 1e9,
+               WEFT_ERR_USAGE,
+               FLAG_PRECONDITION_DAMPING " %s: expected auto, a number above 0 and up to 1e9, such as 0.1, or "
+                                         "absolute: with such a number behind it",
+               text);
     return WEFT_OK;
 }
 
@@ -117,9 +172,11 @@ weft_status second_setup_options(const weft_options *o, const train_model *model
                                 .early = EARLY_STEPS,
                                 .overhead = option_was_decided(o, OPT_PRECONDITION) ? OVERHEAD : 0.0,
                                 .overhead_seconds = OVERHEAD_SECONDS,
+                                .early_every = 1,
+                                .solve = option_choice(o, OPT_PRECONDITION_SOLVE),
                                 .muon = read_muon(o, model)};
     assert(options->kind != SECOND_AUTO);
-    WEFT_TRY(read_damping(option_text(o, OPT_PRECONDITION_DAMPING), &options->damping));
+    WEFT_TRY(read_damping(option_text(o, OPT_PRECONDITION_DAMPING), options));
     return read_place(option_text(o, OPT_PRECONDITION_PLACE), &options->place);
 }
 
@@ -132,8 +189,8 @@ weft_status second_setup_adopt(const app_context *context, const checkpoint *ck)
                : WEFT_OK;
 }
 
-weft_status second_setup_open(weft_comm *comm, const weft_options *o, const train_model *model, train_options *train,
-                              train_second **second)
+weft_status second_setup_open(weft_comm *comm, const weft_options *o, const train_model *model, int64_t steps,
+                              train_options *train, train_second **second)
 {
     second_options options;
     *second = NULL;
@@ -142,6 +199,10 @@ weft_status second_setup_open(weft_comm *comm, const weft_options *o, const trai
         return WEFT_OK;
     }
     options.seed = train->seed;
+    if (steps > 1) {
+        options.early = steps;
+        options.early_every = options.factors;
+    }
     WEFT_TRY(second_create(comm, model, &options, second));
     log_info("precondition %s: %.1f MB for %d maps", option_text(o, OPT_PRECONDITION),
              (double)second_bytes(*second) / 1e6, model->maps);

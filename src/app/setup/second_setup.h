@@ -15,15 +15,17 @@
 /* Decides --precondition where it is auto, and what follows from it, in `options`; logged. pays: the data have rows
  * enough. WEFT_ERR_USAGE: a mode of --sync whose replicas differ. Local. */
 weft_status second_setup_decide(weft_options *options, bool pays);
-/* Like second_setup_decide, for networks on images, which take muon alone: WEFT_ERR_USAGE for another method. */
-weft_status second_setup_decide_images(weft_options *options);
+/* Like second_setup_decide, for networks on images. Their batches are small, so intervals, clip and averages that
+ * nobody set are others than those of graphs. muon: the network suits it. */
+weft_status second_setup_decide_images(weft_options *options, bool muon);
 /* The options as train/second/second.h takes them, but for the seed. --precondition-place auto: everywhere, until it is
  * decided (app/setup/second_outlook.h). */
 weft_status second_setup_options(const weft_options *o, const train_model *model, second_options *options);
 /* --precondition-place auto becomes the checkpoint's; ck: NULL on ranks that do not know it. Collective. */
 weft_status second_setup_adopt(const app_context *context, const checkpoint *ck);
-/* [out] second: NULL without --precondition; else its tap and preconditioner stand in `train`. Collective. */
-weft_status second_setup_open(weft_comm *comm, const weft_options *options, const train_model *model,
+/* steps: number of steps in an epoch. [out] second: NULL without --precondition; else its tap and preconditioner stand
+ * in `train`. Collective. */
+weft_status second_setup_open(weft_comm *comm, const weft_options *options, const train_model *model, int64_t steps,
                               train_options *train, train_second **second);
 
 #endif

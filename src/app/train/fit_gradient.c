@@ -144,7 +144,7 @@ weft_status fit_by_gradient(const workload *work, const saved_model *initial, co
     assert(work->ops->fit == NULL && work->model->params != NULL);
     WEFT_TRY(loop_options(work, initial, services, &options));
     log_sync(context, &options.sync);
-    WEFT_TRY(second_setup_open(context->comm, context->options, work->model, &options, &second));
+    WEFT_TRY(second_setup_open(context->comm, context->options, work->model, work->source.steps, &options, &second));
     weft_status status =
         train_loop(context->comm, context->hal, work->model, &work->source, &options, services->observers, result);
     second_destroy(second);

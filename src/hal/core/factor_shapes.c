@@ -20,7 +20,7 @@ weft_status hal_patch_gram_check(const hal_patch_gram_args *args)
                "patch_gram: a convolution of %" PRId64 " groups; patches are summed for one", s.groups);
     WEFT_TRY(hal_conv_check(&s));
     assert(args->x.cols == s.in && args->x.rows % (s.height * s.width) == 0);
-    assert(args->packed.rows == 1 && args->packed.cols == hal_triangle(hal_conv_terms(&s)));
+    assert(args->packed.rows == 1 && args->packed.cols == hal_triangle(hal_patch_columns(&s)));
     return WEFT_OK;
 }
 

@@ -54,7 +54,7 @@ weft_status ref_gram_mixed(const hal_gram_args *args)
     return WEFT_OK;
 }
 
-/* Column `col` of patch `row`: channel, kernel row, kernel column. */
+/* Column `col` of patch `row`: channel, kernel row, kernel column; behind the last channel 1. */
 static double patch_at(const void *args, int64_t row, int64_t col)
 {
     const hal_patch_gram_args *a = args;
@@ -68,6 +68,9 @@ static double patch_at(const void *args, int64_t row, int64_t col)
     const int64_t x = row % extent[1] * s->stride[1] - s->pad[1][0] + kx * s->dilation[1];
     const int64_t image = row / (extent[0] * extent[1]);
     const bool inside = y >= 0 && y < s->height && x >= 0 && x < s->width;
+    if (channel == s->in) {
+        return 1.0;
+    }
     return inside ? ref_load(&a->x, (image * s->height + y) * s->width + x, channel) : 0.0;
 }
 
@@ -78,7 +81,7 @@ weft_status ref_patch_gram_mixed(const hal_patch_gram_args *args)
                          .args = args,
                          .rows =
                              args->index.source != NULL ? args->index.rows : hal_patches(&args->shape, args->x.rows),
-                         .cols = hal_conv_terms(&args->shape),
+                         .cols = hal_patch_columns(&args->shape),
                          .index = args->index.source};
     gram_of(&x, args->alpha, args->beta, &args->packed);
     return WEFT_OK;

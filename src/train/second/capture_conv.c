@@ -97,7 +97,9 @@ weft_status capture_conv_inputs(capture_conv *c, const tap_rows *rows, const cap
 {
     int64_t most = 0;
     assert(rows->conv != NULL && rows->conv->groups == 1 && rows->x != NULL && rows->images >= 1);
-    assert(packed->cols == hal_triangle(rows->transposed ? rows->cols : rows->rows));
+    hal_conv_shape shape = *rows->conv;
+    shape.bias = packed->cols > hal_triangle(hal_conv_terms(&shape));
+    assert(packed->cols == hal_triangle(hal_patch_columns(&shape)));
     *count = 0;
     WEFT_TRY(images_at_a_time(c, rows, &most));
     for (int64_t first = 0; first < rows->images; first += most) {
@@ -108,7 +110,7 @@ weft_status capture_conv_inputs(capture_conv *c, const tap_rows *rows, const cap
         const hal_patch_gram_args args = {.x = tensor_mat(&x),
                                           .index = tensor_mat(index.rows > 0 ? &index : NULL),
                                           .packed = tensor_mat(packed),
-                                          .shape = *rows->conv,
+                                          .shape = shape,
                                           .alpha = 1.0,
                                           .beta = add || first > 0 ? 1.0 : 0.0};
         WEFT_TRY(hal_patch_gram(x.hal, &args));

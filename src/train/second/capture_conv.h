@@ -7,8 +7,8 @@
  *
  *      packed = sum over images and output pixels of patch^T patch        a packed triangle (hal/ops.def)
  *
- * Patches are never stored. A norm is applied to some images at a time in scratch memory, to the bits that the
- * convolution sees. A bias has no row here: it stays with the optimiser.
+ * A bias is one more column, with a 1 behind every patch. Patches are never stored. A norm is applied to some images at
+ * a time in scratch memory, to the bits that the convolution sees.
  *
  * With n columns a factor costs n^2 operations for each output pixel, more than the convolution itself where n is
  * larger than 4 times its outputs. Therefore a part of the output pixels may stand for all: the same ones in each
@@ -36,7 +36,8 @@ typedef struct capture_conv {
 void capture_conv_destroy(capture_conv *scratch);
 
 /* packed [1, n (n + 1) / 2], in the type of the parameters: becomes the sums of these rows, or with `add` grows by
- * them. rows: of a convolution without groups. [out] count: patches that were summed, more than none. */
+ * them. n counts the weights of one output, and one more where the factor has the column of a bias. rows: of a
+ * convolution without groups. [out] count: number of patches that were summed, at least 1. */
 weft_status capture_conv_inputs(capture_conv *scratch, const tap_rows *rows, const capture_pixels *pixels, bool add,
                                 weft_tensor *packed, int64_t *count);
 

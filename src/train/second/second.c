@@ -241,6 +241,7 @@ void second_destroy(train_second *s)
     for (int l = 0; s->layer != NULL && l < s->layers; ++l) {
         destroy_layer(&s->layer[l]);
     }
+    capture_conv_destroy(&s->patches);
     TENSOR_DESTROY_ALL(&s->chunk, &s->ones, &s->index, &s->info, &s->work[0], &s->work[1], &s->sums, &s->gradient,
                        &s->direction);
     WEFT_FREE_ALL(s->layer, s->pick, s->place, s->counts, s->due, s->verdicts, s->host[0], s->host[1], s);

@@ -10,6 +10,11 @@
  *
  *      input     P = (A + rho a I)^-1 g / b                a = tr A / in, b = tr G / out
  *      kfac      P = Qa ((Qa^T g Qg) / (la lg^T + rho a b)) Qg^T   with A = Qa la Qa^T, G = Qg lg Qg^T
+ *      kfac      P = (A + r a I)^-1 g (G + r b I)^-1                    r^2 = rho, by inverses (Martens and Grosse)
+ *
+ * A convolution is a linear map of patches: u are the patches that its kernel sees at each of S output pixels of B
+ * images, so A is a mean over B S rows and G = B sum of d^T d. The product A (x) G is that of SC 2020, whose factors
+ * are A / S and G S. Absolute damping gamma therefore means the same there, and stands for rho a b above.
  *
  * The step is then P times min(1, sqrt(clip / (lr^2 sum of P . g))), so that the model's answers move by a bounded
  * amount (the KL clip). A bias that is added to the same rows is one more row of W, and a 1 in every u.
@@ -50,18 +55,27 @@
     X(SECOND_AUTO, "auto")
 typedef enum second_kind { SECOND_KINDS(CHOICE_VALUE) } second_kind;
 
+#define SECOND_SOLVES(X)                                                                                               \
+    X(SECOND_EIGEN, "eigen")                                                                                           \
+    X(SECOND_INVERSE, "inverse")
+typedef enum second_solve { SECOND_SOLVES(CHOICE_VALUE) } second_solve;
+
 /* Above this many columns a constant input side is held as so many sampled rows. */
 enum { SECOND_WIDE = 4096, SECOND_WIDE_ROWS = 512 };
 
 typedef struct second_options {
     second_kind kind; /* input, kfac or muon */
     double damping;   /* rho; 0: found from the factors (second_damping.c) */
+    double absolute;  /* gamma in the place of rho a b; 0: relative damping */
     double clip;      /* bound of the KL clip; 0: no clip */
     double decay;     /* of the running averages of factors, 0 to less than 1 */
     int64_t factors;  /* steps from one update of the factors to the next, at least 1 */
     int64_t interval; /* steps from one inversion to the next, a multiple of `factors` */
-    int64_t early;    /* so many first steps update and invert every time: factors change fastest there */
-    uint64_t seed;    /* of the sample of rows */
+    int64_t early;    /* number of early steps, in which factors change fastest */
+    /* Steps from one update, and inversion, to the next in early steps. */
+    int64_t early_every;
+    second_solve solve; /* kfac alone */
+    uint64_t seed;      /* of the sample of rows */
     /* The most overhead, as a share of the rest of a step, and the seconds of a step from which it matters: above both
      * the method steps back (second_judge.c). 0: it never does. */
     double overhead, overhead_seconds;

@@ -3,7 +3,8 @@
  *
  * Rows that count are gathered SECOND_CHUNK at a time, with a 1 behind each where a bias joins, and multiplied into
  * packed triangles. Rows of features that are held sparse are written out on the host first, without their mask: they
- * are constants of the run.
+ * are constants of the run. Convolutions show images, whose patches capture_conv.c multiplies: of every image the same
+ * output pixels, drawn for the step, and as many as make layer->sample patches of all ranks.
  */
 #include "train/second/second_internal.h"
 
@@ -243,6 +244,20 @@ static weft_status take_all(train_second *s, second_layer *layer, const tap_rows
     return WEFT_OK;
 }
 
+static weft_status take_images(train_second *s, second_layer *layer, const tap_rows *rows)
+{
+    second_side *in = &layer->side[SECOND_IN], *out = &layer->side[SECOND_OUT];
+    const capture_pixels pixels = {
+        .most = (layer->sample + s->terms - 1) / s->terms, .seed = s->options.seed, .draw = (uint32_t)s->step};
+    if (second_is_due(in)) {
+        int64_t count = 0;
+        WEFT_TRY(capture_conv_inputs(&s->patches, rows, &pixels, in->started, &in->sums, &count));
+        in->started = true;
+        layer->count += count;
+    }
+    return second_is_due(out) ? add_products(rows->dy, out) : WEFT_OK;
+}
+
 weft_status second_take(void *self, const train_pass *pass, const tap_rows *rows)
 {
     train_second *s = self;
@@ -251,12 +266,14 @@ weft_status second_take(void *self, const train_pass *pass, const tap_rows *rows
         return WEFT_OK;
     }
     second_layer *layer = &s->layer[number];
-    assert(rows->conv == NULL && rows->transposed == layer->map->transposed);
+    assert((rows->conv != NULL) == layer->map->conv && rows->transposed == layer->map->transposed);
     assert(rows->rows * rows->cols == layer->in * layer->out);
     s->terms = pass->batch->targets->loss_entries;
     WEFT_TRY(reach(s, pass, number));
     const double begun = second_begin();
-    weft_status status = s->population > 0 ? take_sample(s, layer, rows) : take_all(s, layer, rows);
+    weft_status status = rows->conv != NULL  ? take_images(s, layer, rows)
+                         : s->population > 0 ? take_sample(s, layer, rows)
+                                             : take_all(s, layer, rows);
     if (status == WEFT_OK && rows->sparse != NULL && second_is_due(&layer->side[SECOND_IN])) {
         assert(s->population > 0 && layer->side[SECOND_IN].constant && rows->first == 0);
         status = take_features(s, layer, rows->sparse);

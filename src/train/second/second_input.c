@@ -27,6 +27,16 @@ weft_status second_invert(train_second *s, const weft_tensor *packed, double shi
     return *good ? hal_potri(s->hal, &(hal_potri_args){.a = tensor_mat(matrix)}) : WEFT_OK;
 }
 
+weft_status second_invert_side(train_second *s, second_side *side, double relative, bool *good)
+{
+    const double most = fmax(relative, MOST);
+    *good = false;
+    for (; side->mean > 0.0 && !*good && relative <= most; relative = fmax(10.0 * relative, LEAST)) {
+        WEFT_TRY(second_invert(s, &side->factor, 0.0, relative, &side->matrix, good));
+    }
+    return WEFT_OK;
+}
+
 weft_status second_input_invert(train_second *s, second_layer *layer, int side, bool *good)
 {
     second_side *in = &layer->side[side];
@@ -34,13 +44,7 @@ weft_status second_input_invert(train_second *s, second_layer *layer, int side, 
         return second_wide_invert(s, layer, good);
     }
     second_find_damping(s, layer);
-    const double most = fmax(layer->damping, MOST);
-    double relative = layer->damping;
-    *good = false;
-    for (; in->mean > 0.0 && !*good && relative <= most; relative = fmax(10.0 * relative, LEAST)) {
-        WEFT_TRY(second_invert(s, &in->factor, 0.0, relative, &in->matrix, good));
-    }
-    return WEFT_OK;
+    return second_invert_side(s, in, layer->damping, good);
 }
 
 weft_status second_input_turn(train_second *s, second_layer *layer)

@@ -9,17 +9,19 @@
  *      second_exchange.c  messages of factors, inverses and directions
  *      second_step.c      one step: gradients are turned and clipped
  *      second_capture.c   the listener: rows become sums
+ *      capture_conv.c     patches of images become sums
  *      second_factor.c    sums over ranks, running averages
  *      second_input.c     inverse of the input side
  *      second_wide.c      the same from sampled rows, for thousands of columns
  *      second_judge.c     the overhead, and the way back
- *      second_kfac.c      both sides, by eigenvectors
+ *      second_kfac.c      both sides, by eigenvectors or by inverses
  *      second_damping.c   how much is added to a diagonal
  *      second_state.c     checkpoints
  */
 #ifndef WEFT_TRAIN_SECOND_SECOND_INTERNAL_H
 #define WEFT_TRAIN_SECOND_SECOND_INTERNAL_H
 
+#include "train/second/capture_conv.h"
 #include "train/second/second.h"
 #include "train/second/second_place.h"
 
@@ -84,8 +86,8 @@ typedef struct second_side {
 typedef struct second_layer {
     const train_map *map;
     int64_t in, out; /* of the weights */
-    int64_t sample;  /* rows of all ranks that count, where rows have ids */
-    int64_t count;   /* rows that this rank took in the step under way */
+    int64_t sample;  /* rows of all ranks that count: rows with ids, or patches of a convolution */
+    int64_t count;   /* input rows that this rank took in the step under way */
     bool wide;       /* the input side is `rows` */
     bool inverted;   /* the ranks that turn the layer have what the method's `turn` reads */
     bool works;      /* this rank turns the layer */
@@ -94,10 +96,11 @@ typedef struct second_layer {
     second_side side[SECOND_SIDES];
     double dot, squares; /* direction . gradient and gradient . gradient of the step that is judged last */
     double number;       /* after a step back, direction = number * gradient */
-    weft_tensor scale;   /* kfac: reciprocals of damped products of eigenvalues, in the gradient's shape */
-    weft_tensor rows;    /* wide: U [n, sample], sampled rows as columns, divided by the root of their number */
-    void *columns;       /* wide: U on the host while ranks gather it; else NULL */
-    double gamma;        /* wide: absolute damping */
+    /* kfac by eigenvectors: reciprocals of damped products of eigenvalues, in the gradient's shape. */
+    weft_tensor scale;
+    weft_tensor rows; /* wide: U [n, sample], sampled rows as columns, divided by the root of their number */
+    void *columns;    /* wide: U on the host while ranks gather it; else NULL */
+    double gamma;     /* wide: absolute damping */
     /* [n, out] or its transpose, weights and joined bias; a view of train_second.gradient. */
     weft_tensor gradient;
     /* Shaped like `gradient`; a view of train_second.direction unless directions travel. */
@@ -170,6 +173,7 @@ struct train_second {
     int64_t *counts;       /* [layers + 2] for agreement over ranks */
     bool *due;             /* [layers] layers that the step under way inverts */
     double *verdicts;      /* [layers * SECOND_VERDICTS] what owners say of their inversions */
+    capture_conv patches;  /* scratch memory of convolutions */
     weft_tensor chunk;     /* [1, elements] memory for gathered rows */
     weft_tensor ones;      /* [SECOND_CHUNK, 1] */
     weft_tensor index;     /* [SECOND_CHUNK, 1] int32 */
@@ -236,6 +240,9 @@ weft_status second_update_factors(train_second *s);
 /* ---- second_input.c ---- */
 weft_status second_input_invert(train_second *s, second_layer *layer, int side, bool *good);
 weft_status second_input_turn(train_second *s, second_layer *layer);
+/* side->matrix = (factor + relative * mean eigenvalue I)^-1; a factor that is not positive definite gets ten times the
+ * damping, a few times over. [out] good: the matrix is an inverse. */
+weft_status second_invert_side(train_second *s, second_side *side, double relative, bool *good);
 /* matrix [n, n] = (packed + (shift + relative * mean eigenvalue) I)^-1. [out] good: the matrix is an inverse. */
 weft_status second_invert(train_second *s, const weft_tensor *packed, double shift, double relative,
                           weft_tensor *matrix, bool *good);
@@ -264,10 +271,11 @@ weft_status second_state(void *self, const sync_buffer **buffer, int *count);
 weft_status second_restored(void *self);
 void second_state_destroy(train_second *s);
 
-/* Returns true if the step under way does what is done every so many steps. */
+/* Returns true if the step under way does what is done every so many steps, or more often in the early steps. */
 static inline bool second_is_turn(const train_second *s, int64_t every)
 {
-    return s->step < s->options.early || s->step % every == 0;
+    const second_options *o = &s->options;
+    return s->step % (s->step < o->early && o->early_every < every ? o->early_every : every) == 0;
 }
 
 /* Elements of a packed triangle. */

@@ -42,15 +42,24 @@ static void size_layer(const train_second *s, const train_map *map, second_layer
     }
     layer->sample =
         layer->wide ? SECOND_WIDE_ROWS : larger(SAMPLE_LEAST, SAMPLE_A_COLUMN * larger(side[SECOND_IN].n, layer->out));
-    layer->sample = layer->sample < s->population ? layer->sample : s->population;
+    if (!map->conv && layer->sample > s->population) {
+        layer->sample = s->population;
+    }
+}
+
+/* Returns true if the layer is turned by eigenvectors of both sides. */
+static bool is_eigen(const train_second *s, const second_layer *layer)
+{
+    return layer->side[SECOND_OUT].inverts && s->options.solve == SECOND_EIGEN;
 }
 
 second_task second_task_of(const train_second *s, const second_layer *layer)
 {
-    const bool both = layer->side[SECOND_OUT].inverts;
+    const bool both = layer->side[SECOND_OUT].inverts, eigen = is_eigen(s, layer);
     const double r = (double)layer->sample, n = (double)layer->side[SECOND_IN].n, out = (double)layer->out;
-    const double once = both ? 9.0 : 1.0; /* of n^3: hal/ops.def */
-    second_task task = {.turn = layer->wide ? 4.0 * r * n * out : both ? 4.0 * n * out * (n + out) : 2.0 * n * n * out};
+    const double once = eigen ? 9.0 : 1.0; /* of n^3: hal/ops.def */
+    const double turn = both ? (eigen ? 4.0 : 2.0) * n * out * (n + out) : 2.0 * n * n * out;
+    second_task task = {.turn = layer->wide ? 4.0 * r * n * out : turn};
     for (int i = 0; i < SECOND_SIDES; ++i) {
         const double m = (double)layer->side[i].n;
         const double flops = layer->wide ? r * r * n + r * r * r : once * m * m * m;
@@ -172,7 +181,7 @@ static weft_status allocate_sums(train_second *s)
 /* Memory of a side's inverse, where it is made and where it is read. */
 static weft_status allocate_result(train_second *s, second_layer *layer, second_side *side)
 {
-    const bool values = layer->side[SECOND_OUT].inverts; /* kfac: a row of eigenvalues behind the eigenvectors */
+    const bool values = is_eigen(s, layer); /* a row of eigenvalues behind the eigenvectors */
     if (!side->inverts || !layer->works) {
         return WEFT_OK;
     }
@@ -192,7 +201,7 @@ static weft_status allocate_layer(train_second *s, second_layer *layer)
     }
     if (layer->wide) {
         WEFT_TRY(take_numbers(s, n, layer->sample, &layer->rows));
-    } else if (layer->side[SECOND_OUT].inverts && layer->works) {
+    } else if (is_eigen(s, layer) && layer->works) {
         WEFT_TRY(take_numbers(s, rows, cols, &layer->scale));
     }
     layer->gradient = second_view(&s->gradient, s->params->dtype, rows, cols);
@@ -205,7 +214,7 @@ static weft_status allocate_layer(train_second *s, second_layer *layer)
 }
 
 /* Elements of the largest intermediate matrices of a layer on this rank: of inversions, and of turned gradients. */
-static void size_work(const second_layer *layer, int64_t *inversion, int64_t *turn)
+static void size_work(const train_second *s, const second_layer *layer, int64_t *inversion, int64_t *turn)
 {
     const second_side *in = &layer->side[SECOND_IN], *out = &layer->side[SECOND_OUT];
     if (layer->wide) {
@@ -213,9 +222,9 @@ static void size_work(const second_layer *layer, int64_t *inversion, int64_t *tu
         *turn = layer->works ? layer->sample * layer->out : 0;
         return;
     }
-    const bool both = out->inverts;
-    *inversion = larger(both && in->mine ? in->n * in->n : 0, both && out->mine ? out->n * out->n : 0);
-    *turn = both && layer->works ? in->n * layer->out : 0;
+    const bool eigen = is_eigen(s, layer);
+    *inversion = larger(eigen && in->mine ? in->n * in->n : 0, eigen && out->mine ? out->n * out->n : 0);
+    *turn = out->inverts && layer->works ? in->n * layer->out : 0;
 }
 
 /* Memory that layers use one after the other. */
@@ -226,8 +235,10 @@ static weft_status allocate_scratch(train_second *s)
         const second_layer *layer = &s->layer[l];
         const int64_t n = layer->side[SECOND_IN].n, out = layer->out;
         int64_t inverts = 0, turns = 0;
-        size_work(layer, &inverts, &turns);
-        chunk = larger(chunk, larger((layer->wide ? 64 : SECOND_CHUNK) * n, SECOND_CHUNK * out));
+        size_work(s, layer, &inverts, &turns);
+        if (!layer->map->conv) {
+            chunk = larger(chunk, larger((layer->wide ? 64 : SECOND_CHUNK) * n, SECOND_CHUNK * out));
+        }
         inversion = larger(inversion, inverts);
         turn = larger(turn, turns);
         most = larger(most, n * out);

@@ -181,8 +181,7 @@ static weft_status finish_layer(train_second *s, second_layer *layer)
     bool good = true, failed = false;
     for (int i = 0; i < SECOND_SIDES; ++i) {
         second_side *side = &layer->side[i];
-        failed =
-            failed || (side->inverts && side->refused && side->mean > 0.0); /* zeros have no inverse, and need none */
+        failed = failed || (side->inverts && side->refused && side->mean > 0.0); /* zeros need no inverse */
         side->inverted = side->inverts && !side->refused;
         good = good && (side->inverted || !side->inverts) && (side->mean > 0.0 || !side->inverts);
     }

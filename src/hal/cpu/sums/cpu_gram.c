@@ -98,6 +98,17 @@ static char *make_pixel(const gram_source *from, int64_t image, int64_t y, int64
     return to + (size_t)s->in * cell_of(from);
 }
 
+/* The column of a bias. */
+static char *make_one(const gram_source *from, char *to)
+{
+    if (from->x->dtype == WEFT_DTYPE_F64) {
+        *(double *)(void *)to = 1.0;
+    } else {
+        *(float *)(void *)to = 1.0F;
+    }
+    return to + cell_of(from);
+}
+
 static void make_patches(const gram_source *from, int64_t first, int64_t count, void *to)
 {
     const hal_conv_shape *s = from->shape;
@@ -113,6 +124,9 @@ static void make_patches(const gram_source *from, int64_t first, int64_t count, 
             for (int64_t kx = 0; kx < s->kernel[1]; ++kx) {
                 at = make_pixel(from, image, y + ky * s->dilation[0], x + kx * s->dilation[1], at);
             }
+        }
+        if (s->bias) {
+            at = make_one(from, at);
         }
     }
 }
@@ -277,12 +291,16 @@ static void sum_wide(const gram_source *from, int parts, double *made, double *s
 
 /* ---- the packed triangle ----------------------------------------------------------------------------------------- */
 
-/* Where a column of the triangle stands in the sum: patches have channels innermost there, outermost in the
- * triangle. */
+/* Returns the column of the sum that holds this column of the triangle. Patches have channels innermost in the sum and
+ * outermost in the triangle; the column of a bias is the last in both. */
 static int64_t place_of(const gram_source *from, int64_t column)
 {
-    const int64_t taps = from->shape != NULL ? from->shape->kernel[0] * from->shape->kernel[1] : 1;
-    return from->shape != NULL ? column % taps * from->shape->in + column / taps : column;
+    const hal_conv_shape *s = from->shape;
+    if (s == NULL || (s->bias && column == from->cols - 1)) {
+        return column;
+    }
+    const int64_t taps = s->kernel[0] * s->kernel[1];
+    return column % taps * s->in + column / taps;
 }
 
 /* packed = beta packed + alpha (the sums in their order) */
@@ -400,7 +418,7 @@ static weft_status cpu_patch_gram(weft_hal *hal, const hal_patch_gram_args *args
                               .x = &args->x,
                               .rows = args->index.source != NULL ? args->index.rows
                                                                  : hal_patches(&args->shape, args->x.rows),
-                              .cols = hal_conv_terms(&args->shape),
+                              .cols = hal_patch_columns(&args->shape),
                               .index = args->index.source,
                               .shape = &args->shape};
     return gram_of(hal, &from, args->alpha, args->beta, &args->packed);

@@ -48,6 +48,9 @@ template <typename cell> struct patch_source {
         const int64_t col = row % across * s.stride[1] - s.pad[1][0] + kx * s.dilation[1];
         const int64_t image = row / (down * across);
         const bool inside = y >= 0 && y < s.height && col >= 0 && col < s.width;
+        if (channel == s.in) { /* the column of a bias */
+            return 1;
+        }
         return inside ? cuda_load(x[((image * s.height + y) * s.width + col) * ld + channel]) : 0;
     }
 };
@@ -230,7 +233,8 @@ template <typename cell> static int patch_gram(cuda_queue *queue, const hal_patc
     const int64_t images = a->x.rows / (s.height * s.width);
     const int32_t *index = static_cast<const int32_t *>(a->index.source);
     const patch_source<cell> from = {static_cast<const cell *>(a->x.source), a->x.ld, index, s, down, across};
-    const triangle<real> to = {cuda_data<real>(a->packed), s.in * s.kernel[0] * s.kernel[1], a->alpha, a->beta};
+    const int64_t columns = s.in * s.kernel[0] * s.kernel[1] + (s.bias ? 1 : 0);
+    const triangle<real> to = {cuda_data<real>(a->packed), columns, a->alpha, a->beta};
     return gram_of(queue, from, to, index != nullptr ? a->index.rows : images * down * across);
 }
 
