@@ -12,8 +12,9 @@
 /* First steps of a full batch, each of which updates and inverts. In the first epoch of batches every update inverts. */
 enum { EARLY_STEPS = 10 };
 /* --precondition auto steps back above this share of the rest of a step: measured, second order takes half as many
- * epochs or fewer where auto chooses it (docs/recipes.md). Below so many seconds a step it is left alone. */
-#define OVERHEAD         0.5
+ * epochs or fewer where auto chooses it (docs/recipes.md), so it pays up to twice the seconds of an epoch. Below so
+ * many seconds a step it is left alone. */
+#define OVERHEAD         1.0
 #define OVERHEAD_SECONDS 2e-3
 
 /* Returns true if --sync keeps replicas equal without a momentum of its own. */

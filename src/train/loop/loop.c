@@ -350,8 +350,15 @@ static weft_status end_run(void *self, double *drift)
 static sync_figures figures_of(void *self, sync_mode *running)
 {
     const loop *l = self;
+    const train_preconditioner *p = l->options->preconditioner;
+    sync_figures figures = sync_get_figures(l->replica.sync);
     *running = sync_running(l->replica.sync);
-    return sync_get_figures(l->replica.sync);
+    if (p != NULL && p->figures != NULL) {
+        const precondition_figures of_groups = p->figures(p->self);
+        figures.bytes_sent += of_groups.group_bytes;
+        figures.messages_sent += of_groups.group_messages;
+    }
+    return figures;
 }
 
 /* ---- checkpoints ------------------------------------------------------------------------------------------- */

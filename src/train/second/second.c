@@ -109,7 +109,14 @@ static weft_status reset(void *self)
 
 static precondition_figures figures(const void *self)
 {
-    return ((const train_second *)self)->figures;
+    const train_second *s = self;
+    precondition_figures all = s->figures;
+    for (int i = 0; i < 2 && s->split[i] != NULL; ++i) {
+        const comm_stats stats = comm_lane_stats(s->split[i], COMM_LANE_FACTORS);
+        all.group_bytes += stats.bytes_sent;
+        all.group_messages += stats.messages_sent;
+    }
+    return all;
 }
 
 static weft_status check(const train_model *model, const second_options *options)

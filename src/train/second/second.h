@@ -27,7 +27,8 @@
  *
  *      (gamma I + U U^T)^-1 g = (g - U (gamma I + U^T U)^-1 U^T g) / gamma
  *
- * Cost with n inputs: 2 n^2 out flops a step, n^3 for an inverse, 2 r n^2 for a factor of r rows; memory 2 n^2 numbers.
+ * Cost with n inputs: 2 n^2 out flops a step, n^3 for an inverse, 2 r n^2 for a factor of r rows; memory 2 n^2 numbers,
+ * 1.5 n^2 of constant inputs. second_place.h says which of many ranks invert and turn, second_cost.h what that costs.
  *
  *   J. Martens, R. Grosse: Optimizing neural networks with Kronecker-factored approximate curvature. ICML 2015,
  *   arXiv 1503.05671.  F. Benzing: Gradient descent on neurons and its link to approximate second-order optimization.

@@ -142,7 +142,11 @@ static weft_status create(weft_comm *comm, rank_case *c, param_store *params, tr
     options.rate = RATE;
     options.weight_decay = DECAY;
     options.share_from = c->share_from;
+    uint64_t planned = 0;
+    WEFT_TRY(muon_plan_bytes(&model, &options, comm != NULL ? comm_size(comm) : 1, &planned));
     WEFT_TRY(muon_create(&model, &options, comm, muon));
+    WEFT_CHECK(muon_bytes(muon) == planned, WEFT_ERR_INTERNAL, "%llu bytes held, %llu planned",
+               (unsigned long long)muon_bytes(muon), (unsigned long long)planned);
     c->trained = params->trained;
     c->matrices = muon->matrices;
     return optimizer_create(params, optimizer_rule_of(c->optimizer.kind), &c->optimizer, &muon->rule, NULL, optimizer);

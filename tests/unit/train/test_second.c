@@ -8,7 +8,7 @@
 
 #include "support/labelled_graphs.h"
 #include "support/random.h"
-#include "train/second/second.h"
+#include "train/second/second_cost.h"
 
 enum { ROWS = 40, IN = 6, OUT = 4, MOST_IN = IN + 1, MOST_RANKS = 3, WEIGHTS = MOST_IN * OUT, STEPS = 4 };
 #define RHO   0.3
@@ -469,18 +469,27 @@ static void test_damaged_state_is_refused(void **state)
 
 enum { WIDE = SECOND_WIDE + 5, WIDE_ROWS = 24, WIDE_OUT = 2 };
 
+typedef struct wide_case {
+    const char *place;
+    double x[WIDE_ROWS][WIDE];
+} wide_case;
+
 static weft_status run_wide(weft_comm *comm, void *argument)
 {
-    double(*x)[WIDE] = argument;
-    static double gradient[WIDE * WIDE_OUT], step[WIDE * WIDE_OUT];
+    const wide_case *wide = argument;
+    const double(*x)[WIDE] = wide->x;
+    double gradient[WIDE * WIDE_OUT], step[WIDE * WIDE_OUT];
     int64_t id[WIDE_ROWS], mine = 0;
     double dy[WIDE_ROWS * WIDE_OUT], trace = 0.0, b = 0.0, most = 0.0;
     second_rank r = {.map = {.bias = -1, .constant = true}};
     const train_targets targets = {.loss_entries = WIDE_ROWS};
     const train_batch batch = {.targets = &targets};
     const train_pass pass = {.training = true, .parts = 1, .batch = &batch};
-    const second_options options = {
+    second_options options = {
         .kind = SECOND_INPUT, .damping = RHO, .decay = DECAY, .factors = 1, .interval = 1, .seed = 1};
+    const second_ranks job = {.rank = comm_rank(comm), .ranks = comm_size(comm), .nodes = 1, .population = WIDE_ROWS};
+    uint64_t planned = 0;
+    WEFT_CHECK(second_place_parse(wide->place, &options.place), WEFT_ERR_INTERNAL, "%s", wide->place);
     WEFT_TRY(weft_hal_open(test_device("cpu"), 1, &r.hal));
     param_store_begin(&r.params, r.hal, WEFT_DTYPE_F64);
     r.map.block = param_add_block(&r.params, PARAM_GROUP_DECAY, WIDE, WIDE_OUT);
@@ -509,7 +518,10 @@ static weft_status run_wide(weft_comm *comm, void *argument)
     for (int i = 0; i < WIDE * WIDE_OUT; ++i) {
         gradient[i] = sin(0.1 * i);
     }
+    WEFT_TRY(second_plan_bytes(&r.model, &options, &job, r.hal, &planned));
     WEFT_TRY(second_create(comm, &r.model, &options, &r.second));
+    WEFT_CHECK(second_bytes(r.second) == planned, WEFT_ERR_INTERNAL, "%llu bytes held, %llu planned",
+               (unsigned long long)second_bytes(r.second), (unsigned long long)planned);
     const train_tap *tap = second_tap(r.second);
     const tap_rows told = {.rows = WIDE, .cols = WIDE_OUT, .x = &rows, .dy = &gradients};
     WEFT_CHECK(tap->wants(tap->self, &pass), WEFT_ERR_INTERNAL, "not wanted");
@@ -544,12 +556,16 @@ static weft_status run_wide(weft_comm *comm, void *argument)
 static void test_wide_inputs_are_solved_by_their_rows(void **state)
 {
     (void)state;
-    static double x[WIDE_ROWS][WIDE];
+    static wide_case c;
+    static const char *const places[] = {"everywhere", "comm-opt", "mem-opt"};
     uint64_t bits = 3;
     for (int i = 0; i < WIDE_ROWS * WIDE; ++i) {
-        x[i / WIDE][i % WIDE] = test_uniform(&bits) < 0.02 ? 1.0 + test_uniform(&bits) : 0.0;
+        c.x[i / WIDE][i % WIDE] = test_uniform(&bits) < 0.02 ? 1.0 + test_uniform(&bits) : 0.0;
     }
-    ASSERT_OK(comm_thread_run(1, run_wide, x));
+    for (int i = 0; i < 4; ++i) {
+        c.place = places[i % 3];
+        ASSERT_OK(comm_thread_run(i == 0 ? 1 : 2, run_wide, &c));
+    }
 }
 
 int main(void)

@@ -267,7 +267,8 @@ static weft_status run_rank(weft_comm *comm, void *argument)
     status = status == WEFT_OK ? second_plan_bytes(&r.model, &options, &job, r.hal, &c->planned[rank]) : status;
     if (status == WEFT_OK) {
         c->held[rank] = second_bytes(r.second);
-        c->sent[rank] = comm_lane_stats(comm, COMM_LANE_FACTORS).bytes_sent;
+        const train_preconditioner *turn = second_preconditioner(r.second);
+        c->sent[rank] = comm_lane_stats(comm, COMM_LANE_FACTORS).bytes_sent + turn->figures(turn->self).group_bytes;
     }
     second_destroy(r.second);
     param_store_destroy(&r.params);
@@ -316,7 +317,8 @@ static void test_placements_have_the_same_bits(void **state)
 }
 
 /* Bytes of all ranks on the lane of factors. Sums by rank order: each rank but the owner of a slice sends that slice,
- * and the owner sends the sum back: 2 (P - 1) times the vector. A broadcast to P ranks: P - 1 times the tensor. */
+ * and the owner sends the sum back: 2 (P - 1) times the vector. A broadcast to P ranks: P - 1 times the tensor. Groups
+ * of W ranks: inverses to W - 1 ranks, and directions to P / W - 1 ranks from each of the W. */
 static double bytes_of(const place_case *c)
 {
     const int p = c->ranks;
@@ -331,23 +333,24 @@ static double bytes_of(const place_case *c)
         directions += n * out;
     }
     const double sums = 2.0 * (p - 1) * (constant + STEPS * recurring);
-    const double inverses = c->place.kind == SECOND_PLACE_COMM_OPT ? (p - 1) * (once + STEPS / 2 * results) : 0.0;
-    const double steps = c->place.kind == SECOND_PLACE_MEM_OPT ? (p - 1) * STEPS * directions : 0.0;
+    const int workers = second_place_workers(&c->place, p);
+    const double inverses = workers > 0 ? (workers - 1) * (once + STEPS / 2 * results) : 0.0;
+    const double steps = workers > 0 ? (p - workers) * STEPS * directions : 0.0;
     return (sums + inverses + steps) * sizeof(double);
 }
 
 static void test_bytes_are_a_closed_form(void **state)
 {
     (void)state;
-    for (int i = 0; i < 12; ++i) {
+    for (int i = 0; i < 16; ++i) {
         place_case *c =
-            run_case(i % 2 == 0 ? SECOND_INPUT : SECOND_KFAC, i / 6 == 0 ? 2 : 4, places[i / 2 % 3], "cpu", 0);
+            run_case(i % 2 == 0 ? SECOND_INPUT : SECOND_KFAC, i / 8 == 0 ? 2 : 4, places[i / 2 % 4], "cpu", 0);
         double sent = 0.0;
         for (int r = 0; r < c->ranks; ++r) {
             sent += (double)c->sent[r];
         }
         if (sent != bytes_of(c)) {
-            print_error("%s on %d ranks: %g bytes, not %g\n", places[i / 2 % 3], c->ranks, sent, bytes_of(c));
+            print_error("%s on %d ranks: %g bytes, not %g\n", places[i / 2 % 4], c->ranks, sent, bytes_of(c));
         }
         assert_true(sent == bytes_of(c));
         free(c);
