@@ -20,7 +20,9 @@ typedef struct precondition_figures {
     uint64_t group_bytes, group_messages;
     double overhead;   /* seconds of a step beside the rest of it, as it was judged; 0: it was not */
     bool stepped_back; /* the method gave up because of its overhead */
-    int64_t refused;   /* inversions since the run began that failed: the layer took its gradient as it is */
+    /* Sums of rows that were not finite, and inversions that failed, since the run began. The factor before such sums
+     * stands; a layer without an inverse takes its gradient as it is. */
+    int64_t refused;
 } precondition_figures;
 
 typedef struct train_preconditioner {

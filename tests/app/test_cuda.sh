@@ -44,6 +44,7 @@ maxpool 2
 dropout 0.2
 linear classes
 NET
+sed '1s/^/conv 4 3 pad=1\nrelu\n/' small.net >three.net
 graph=(train --data $quickstart --hidden 8 --epochs 3 --threads 1 --pin off --quiet)
 images=(train --data synth:images,n=64,size=8,channels=3,classes=4,test=16 --model small.net --batch-size 32 --epochs 2
     --threads 1 --pin off --quiet)
@@ -60,7 +61,11 @@ for model in sage gcn gat; do
 done
 pair max "${graph[@]}" --model sage --aggregator max &
 wait
-for name in sage gcn gat max image; do
+pair input "${graph[@]}" --model sage --precondition input & # second order: inverses, eigenvectors, products of matrices
+pair kfac "${graph[@]}" --model gin --precondition kfac &
+pair muon "${images[@]/small.net/three.net}" --precondition muon &
+wait
+for name in sage gcn gat max image input kfac muon; do
     [ -e $name-ref/summary.json ] || fail "$name: $(cat $name-cuda.err $name-ref.err)"
     same $name-cuda $name-ref
 done

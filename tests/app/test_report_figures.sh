@@ -85,6 +85,30 @@ old["clicks"] = {"name": "clicks", "hash": "ab12", "rows": 45840617}
 page = rp.Page(report(folder("old", old, {"schema": 1, "partition": {"edges": 5}, "per_rank": {"wall_s": [1, 2]}})))
 assert "earlier version of Weft" in page.text and "clicks · boosted" in page.text and "ab12" in page.text
 
+# ---- second order: phases, clip and damping of metrics.jsonl ----
+def second(method, damping, clips, refused=0):
+    done = dict(run, options={"precondition": {"value": method, "source": "command line"}})
+    lines = [dict(run=1, epoch=e + 1, loss=2.0, epoch_s=0.5, second_clip=clip, second_damping=damping, second_refused=refused,
+                  second_factors_s=0.01 * e, second_inverses_s=0.02, second_steps_s=0.03) for e, clip in enumerate(clips)]
+    path = folder("second", done, summary)
+    open(path + "/metrics.jsonl", "w").write("".join(json.dumps(line) + "\n" for line in lines))
+    return rp.Page(report(path)), report(path, "--format", "md")
+
+assert "Second order" not in [rp.text_of(h) for h in page.root.iter("h2")]
+page, text = second("kfac", 0.3, [0.2, 0.5, 1, 1], 2)
+assert "Second order" in [rp.text_of(h) for h in page.root.iter("h2")] and "## Second order" in text
+assert "kfac took 13.00 % of the epochs' time, 260 ms in all." in page.text, page.text
+assert "The clip shortened the last step of 2 of 4 epochs." in page.text and len(page.problems()) == 1, page.problems()
+assert page.table("phase") == [["factors", "60.0 ms", "15.0 ms", "3.00 %"], ["inverses", "80.0 ms", "20.0 ms", "4.00 %"],
+                               ["steps", "120 ms", "30.0 ms", "6.00 %"]], page.table("phase")
+assert rp.markdown_tables(text)[1:] == page.tables()
+charts = {c.title: c for c in page.charts()}
+charts["Time of second order in each epoch"].check("factors", [(1, 0), (2, 0.01), (3, 0.02), (4, 0.03)])
+charts["Damping, and the factor of the clip"].check("clip", [(1, 0.2), (2, 0.5), (3, 1), (4, 1)])
+page, text = second("muon", 0, [1, 1])
+assert [row[0] for row in page.table("phase")] == ["exchange", "orthogonal steps", "update"] and "clip" not in page.text.lower()
+assert "Damping, and the factor of the clip" not in [c.title for c in page.charts()] and page.problems() == []
+
 # ---- drawings ----
 def drawn(*drawings):
     return rp.Page(report(folder("drawn", run, dict(summary, drawings=list(drawings)))))

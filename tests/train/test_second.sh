@@ -1,7 +1,8 @@
 #!/bin/bash
 # --precondition: P ranks train as one does, losses of 20 epochs within 1e-5 (gat: 1e-4), for every model, method,
-# partitioner and placement; a training that stopped between two inversions goes on to the bit; fewer epochs than Adam
-# reach the same loss; what has no meaning is refused.
+# partitioner and placement; a training that stopped between two inversions goes on to the bit, and with other intervals
+# not at all; a training whose data are fitted exactly goes on for long; fewer epochs than Adam reach the same loss; what
+# has no meaning is refused.
 # needs: mpirun
 # timeout: 300
 # trees: release
@@ -51,6 +52,10 @@ for k in none input; do # what topk keeps back is of the gradient, whatever is m
 done
 row auto jobs-1 "data=many model=gcn precondition=auto epochs=5"
 row adam jobs-1 "model=gcn epochs=20"
+for kind in input kfac; do # data that are fitted exactly, for long
+    echo "data=synth:quickstart,scale=0.004 threads=1 calibrate=never model=gcn hidden=16 dropout=0 schedule=constant \
+eval-every=0 epochs=1200 run-dir=long-$kind precondition=$kind" >>jobs-1
+done
 for p in 1 2 3 4 8; do
     train $p jobs-$p
 done
@@ -75,7 +80,14 @@ second, adam = epochs("one-0"), epochs("adam")
 assert second[9]["loss"] < adam[19]["loss"], (second[9]["loss"], adam[19]["loss"])
 assert 0 < second[0]["second_clip"] <= 1 and second[0]["second_damping"] > 0 and second[0]["second_refused"] == 0
 assert second[0]["second_factors_s"] > 0 and second[11]["second_factors_s"] == 0 and second[11]["second_steps_s"] > 0
-assert "second_clip" not in adam[0]
+totals = json.load(open("one-0/summary.json"))["second_order"]
+phases = [totals[phase + "_s"] for phase in ("factors", "inverses", "steps")]
+assert abs(sum(phases) - sum(e[f"second_{p}_s"] for e in second for p in ("factors", "inverses", "steps"))) < 1e-9
+assert abs(totals["share"] * sum(e["epoch_s"] for e in second) - sum(phases)) < 1e-9 and totals["clip"] == second[-1]["second_clip"]
+assert "second_clip" not in adam[0] and "second_order" not in json.load(open("adam/summary.json"))
+for kind in ("input", "kfac"):
+    losses = [epoch["loss"] for epoch in epochs("long-" + kind)]
+    assert len(losses) == 1200 and max(losses[400:]) < 1e-4, (kind, max(losses[400:]))
 auto = epochs("auto")  # the first step is set-up, three are timed
 assert "second_overhead" not in auto[2] and auto[3]["second_overhead"] > 0 and "second_stepped_back" in auto[3], auto[3]
 kept = [zipfile.ZipFile(f"topk-{k}/ckpt/epoch-00000001/rank-00001.npz") for k in ("none", "input")]
@@ -95,5 +107,8 @@ for mode in divide-shuffle shadow asp; do
 done
 refuse 2 "both keep a momentum" --precondition muon --sync topk
 refuse 2 "not a multiple" --precondition input --precondition-factors 4 --precondition-interval 6
+"$weft" train --data store --threads 1 --calibrate never --model gcn --hidden 8 --dropout 0.5 --schedule constant --precondition input \
+    --precondition-factors 3 --precondition-interval 6 --eval-every 20 --epochs 20 --run-dir half-0 --resume >out 2>err
+[ $? -eq 2 ] && grep -q "made with --precondition-factors 2" err || fail "other factors: $(cat err)"
 refuse 2 "expected auto" --precondition input --precondition-damping -1
 refuse 2 "above 0 and below 1" --precondition input --precondition-place hybrid:1.5

@@ -85,8 +85,20 @@ static weft_status append(record_series *series, const record_epoch *epoch)
 /* Returns false if the object is no line of metrics. */
 static bool epoch_of(const json_value *object, int64_t *run, record_epoch *epoch)
 {
-    static const char *const keys[RECORD_FIELDS] = {"loss",    "train",          "valid",      "test",
-                                                    "epoch_s", "comm_exposed_s", "comm_bytes", "lr"};
+    static const char *const keys[RECORD_FIELDS] = {"loss",
+                                                    "train",
+                                                    "valid",
+                                                    "test",
+                                                    "epoch_s",
+                                                    "comm_exposed_s",
+                                                    "comm_bytes",
+                                                    "lr",
+                                                    "second_clip",
+                                                    "second_damping",
+                                                    "second_refused",
+                                                    "second_factors_s",
+                                                    "second_inverses_s",
+                                                    "second_steps_s"};
     if (object->kind != JSON_OBJECT || json_get_int(file_name, object, "run", 1, RECORD_SERIES_MAX, run) != WEFT_OK ||
         json_get_int(file_name, object, "epoch", 1, INT64_C(1000000000000), &epoch->epoch) != WEFT_OK) {
         weft_error_clear();

@@ -4,7 +4,7 @@
  * Folders come from anywhere: from a job that goes on, was killed, or wrote half a line, and from people. Whatever can
  * be read is used; whatever cannot is remembered in words and shown in the report. Only a folder without any file of a
  * run is refused. Everything that is derived from the files belongs to the run and is freed with it; if memory runs
- * out, `failed` says so and the derived columns are empty. Memory: about 80 bytes per epoch for its figures and 16 per
+ * out, `failed` says so and the derived columns are empty. Memory: about 130 bytes per epoch for its figures and 16 per
  * curve, at most RECORD_EPOCHS_MAX epochs.
  */
 #ifndef WEFT_APP_RECORD_RUN_RECORD_H
@@ -36,6 +36,12 @@ typedef enum record_field {
     RECORD_EXPOSED_S,
     RECORD_BYTES,
     RECORD_LR,
+    RECORD_CLIP, /* of second order (train/precondition.h), as all below */
+    RECORD_DAMPING,
+    RECORD_REFUSED,
+    RECORD_FACTORS_S,
+    RECORD_INVERSES_S,
+    RECORD_STEPS_S,
     RECORD_FIELDS
 } record_field;
 

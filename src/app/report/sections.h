@@ -21,6 +21,7 @@ void section_learning(report_text *out, run_record *run);      /* learning.c: lo
 void section_outcome(report_text *out, run_record *run);       /* report_outcome.c: figures by class or by task */
 void section_figures(report_text *out, run_record *run);       /* report_figures.c: drawings that the files define */
 void section_time(report_text *out, run_record *run);          /* time.c: time of epochs, by activity and rank */
+void section_second(report_text *out, run_record *run);        /* second_order.c: its time, damping and clip */
 void section_advice(report_text *out, run_record *run);        /* time.c: what training advised at its end */
 void section_communication(report_text *out, run_record *run); /* ranks.c: bytes by lane, exposed time */
 void section_ranks(report_text *out, run_record *run);         /* ranks.c: memory, and the table of ranks */

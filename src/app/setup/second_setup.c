@@ -171,10 +171,10 @@ weft_status second_setup_options(const weft_options *o, const train_model *model
                                 .factors = option_int(o, OPT_PRECONDITION_FACTORS),
                                 .interval = option_int(o, OPT_PRECONDITION_INTERVAL),
                                 .early = EARLY_STEPS,
-                                .early_every = 1,
-                                .solve = option_choice(o, OPT_PRECONDITION_SOLVE),
                                 .overhead = option_was_decided(o, OPT_PRECONDITION) ? OVERHEAD : 0.0,
                                 .overhead_seconds = OVERHEAD_SECONDS,
+                                .early_every = 1,
+                                .solve = option_choice(o, OPT_PRECONDITION_SOLVE),
                                 .muon = read_muon(o, model)};
     assert(options->kind != SECOND_AUTO);
     WEFT_TRY(read_damping(option_text(o, OPT_PRECONDITION_DAMPING), options));

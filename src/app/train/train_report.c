@@ -111,6 +111,19 @@ static weft_status on_start(void *self, const train_progress *from)
     return comm_agree(context->comm, status);
 }
 
+static void add_precondition(train_report *report, const train_epoch *epoch)
+{
+    const precondition_figures before = report->preconditioned;
+    if (!epoch->preconditioned) {
+        return;
+    }
+    report->preconditioned = epoch->precondition;
+    report->preconditioned_s += epoch->epoch_s;
+    for (size_t i = 0; i < sizeof before.seconds / sizeof *before.seconds; ++i) {
+        report->preconditioned.seconds[i] += before.seconds[i];
+    }
+}
+
 static weft_status on_epoch(void *self, const train_epoch *epoch)
 {
     train_report *report = self;
@@ -120,6 +133,7 @@ static weft_status on_epoch(void *self, const train_epoch *epoch)
     report->exposed_s += epoch->comm_exposed_s;
     report->epoch_bytes += (double)epoch->comm_bytes;
     report->figures = epoch->figures;
+    add_precondition(report, epoch);
     report->staleness = epoch->staleness > report->staleness ? epoch->staleness : report->staleness;
     bool first_time = report->done == 1 || (epoch->evaluated && !report->evaluated);
     report->evaluated = report->evaluated || epoch->evaluated;
@@ -356,6 +370,23 @@ static void write_communication(json_writer *json, const train_report *report, c
     json_end(json);
 }
 
+/* Rank 0's figures of second order. */
+static void write_precondition(json_writer *json, const train_report *report)
+{
+    const precondition_figures *p = &report->preconditioned;
+    if (report->preconditioned_s > 0.0) {
+        json_object(json, "second_order");
+        json_real(json, "clip", p->clip);
+        json_real(json, "damping", p->damping);
+        json_int(json, "refused", p->refused);
+        json_real(json, "factors_s", p->seconds[0]);
+        json_real(json, "inverses_s", p->seconds[1]);
+        json_real(json, "steps_s", p->seconds[2]);
+        json_real(json, "share", (p->seconds[0] + p->seconds[1] + p->seconds[2]) / report->preconditioned_s);
+        json_end(json);
+    }
+}
+
 static weft_status write_summary(const train_report *report, const train_result *result, const train_rank *ranks)
 {
     const workload *work = report->work;
@@ -396,6 +427,7 @@ static weft_status write_summary(const train_report *report, const train_result 
     json_real(&json, "startup_s", report->started - report->job_started);
     write_communication(&json, report, result);
     write_activities(&json, s);
+    write_precondition(&json, report);
     write_runs(&json, result);
     train_outcome_write(&json, &report->outcome, report->context->options, result);
     train_advice_write(&json, report);

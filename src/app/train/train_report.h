@@ -50,6 +50,10 @@ typedef struct train_report {
     train_load load;           /* other users of the CPUs during the epochs */
     train_spread spread;       /* figures of the whole job, after train_report_close */
     train_outcome outcome;     /* measured before train_report_close; freed by train_report_destroy */
+    /* Figures of the preconditioner in the last epoch, but seconds of all epochs of this job. */
+    precondition_figures preconditioned;
+    /* Seconds of the epochs behind `preconditioned`; 0: no preconditioner. */
+    double preconditioned_s;
 } train_report;
 
 /* Returns the epochs that are left at most, once `done` epochs of this run (from 0) are done: --patience may end this

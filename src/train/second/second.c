@@ -101,6 +101,7 @@ static weft_status reset(void *self)
         layer->inverted = false;
         for (int i = 0; i < SECOND_SIDES; ++i) {
             layer->side[i].started = layer->side[i].held = layer->side[i].inverted = false;
+            layer->side[i].average = layer->side[i].peak = layer->side[i].mean = 0.0;
         }
     }
     return WEFT_OK;

@@ -5,6 +5,9 @@
 #include "train/second/second_internal.h"
 
 #include <assert.h>
+#include <math.h>
+
+#define LEAST 1e-4 /* of the largest mean eigenvalue of a run */
 
 /* [out] s->counts: rows of each layer, and s->terms, over all ranks. */
 static weft_status sum_counts(train_second *s)
@@ -20,31 +23,47 @@ static weft_status sum_counts(train_second *s)
     return WEFT_OK;
 }
 
-/* The factor's mean eigenvalue, out of its diagonal; the factor comes to the host piece by piece. */
-static weft_status find_mean(train_second *s, second_side *side)
+/* [out] mean: mean eigenvalue of the sums of a side, out of their diagonal; they come to the host piece by piece. */
+static weft_status find_mean(train_second *s, const second_side *side, double *mean)
 {
     const int64_t elements = second_packed(side->n);
     double trace = 0.0;
     int64_t i = 0;
     for (int64_t from = 0, count = 0; from < elements; from += count) {
         count = elements - from < s->host_elements ? elements - from : s->host_elements;
-        const weft_tensor piece = tensor_view(&side->factor, 0, 1, from, count);
+        const weft_tensor piece = tensor_view(&side->sums, 0, 1, from, count);
         WEFT_TRY(tensor_download(&piece, s->host[0]));
         for (; i < side->n && second_packed(i) + i < from + count; ++i) {
             trace += second_number(s, s->host[0], second_packed(i) + i - from);
         }
     }
     assert(i == side->n);
-    side->mean = trace / (double)side->n;
+    *mean = trace / (double)side->n;
     return WEFT_OK;
 }
 
+/*
+ * Gradients of rows vanish where training data are fitted exactly. Their mean square, which divides steps, would vanish
+ * faster, until steps are as large as a float32 can be: so the mean eigenvalue counts as LEAST of its peak at least.
+ *
+ * Rows with a NaN, an infinity or squares above the type's range have a diagonal that is not finite: a running average
+ * would keep it for ever. Such sums are left out and counted, and the factor and its inverse stay as they are.
+ */
 static weft_status average(train_second *s, second_side *side, double scale)
 {
     const double old = side->held && !side->constant ? s->options.decay : 0.0;
+    double mean = 0.0;
+    WEFT_TRY(find_mean(s, side, &mean));
+    if (!isfinite((float)(scale * mean * (double)side->n))) {
+        s->figures.refused += 1;
+        return WEFT_OK;
+    }
     WEFT_TRY(tensor_axpby((1.0 - old) * scale, &side->sums, old, &side->factor));
     side->held = true;
-    return find_mean(s, side);
+    side->average = old * side->average + (1.0 - old) * scale * mean;
+    side->peak = fmax(side->peak, side->average);
+    side->mean = fmax(side->average, LEAST * side->peak);
+    return WEFT_OK;
 }
 
 static weft_status update_layer(train_second *s, second_layer *layer, int64_t count)

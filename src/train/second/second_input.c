@@ -2,12 +2,16 @@
  * train/second/second_input.c: the input side as a matrix, the output side as one number: P = (A + rho a I)^-1 g / b.
  *
  * The explicit inverse is kept, because a product with it runs at twice the speed of two triangular solves. A factor
- * that is not positive definite gets ten times the damping, a few times over; then the layer takes its gradient as it
- * is until the next inversion.
+ * that rounding left without a Cholesky factor gets more damping, ten times as much each time: with MOST times its mean
+ * eigenvalue every finite matrix has one. A factor of zeros (inputs that are all zero) has no inverse, and needs none:
+ * the gradient is zero too.
  */
 #include "train/second/second_internal.h"
 
-enum { TRIES = 4 };
+#include <math.h>
+
+#define LEAST 1e-6 /* damping of a second try */
+#define MOST  1e3  /* damping of the last try */
 
 weft_status second_invert(train_second *s, const weft_tensor *packed, double shift, double relative,
                           weft_tensor *matrix, bool *good)
@@ -25,8 +29,9 @@ weft_status second_invert(train_second *s, const weft_tensor *packed, double shi
 
 weft_status second_invert_side(train_second *s, second_side *side, double relative, bool *good)
 {
+    const double most = fmax(relative, MOST);
     *good = false;
-    for (int i = 0; i < TRIES && !*good; ++i, relative *= 10.0) {
+    for (; side->mean > 0.0 && !*good && relative <= most; relative = fmax(10.0 * relative, LEAST)) {
         WEFT_TRY(second_invert(s, &side->factor, 0.0, relative, &side->matrix, good));
     }
     return WEFT_OK;

@@ -74,7 +74,9 @@ typedef struct second_side {
     weft_tensor result;
     /* [n, n] inverse (input), or eigenvectors, one a row (kfac); a view of `result`. */
     weft_tensor matrix;
-    /* Mean eigenvalue of the factor. */
+    /* Mean eigenvalue of the factor, and its largest of the run. */
+    double average, peak;
+    /* Mean eigenvalue that divides and damps steps: `average`, or a small part of `peak`. */
     double mean;
     /* Carries `result` from the rank that inverts to the ranks that turn. */
     second_parcel parcel;
@@ -94,7 +96,7 @@ typedef struct second_layer {
     second_side side[SECOND_SIDES];
     double dot, squares; /* direction . gradient and gradient . gradient of the step that is judged last */
     double number;       /* after a step back, direction = number * gradient */
-    /* kfac by eigenvectors: reciprocals of damped products of eigenvalues, in the gradient's shape */
+    /* kfac by eigenvectors: reciprocals of damped products of eigenvalues, in the gradient's shape. */
     weft_tensor scale;
     weft_tensor rows; /* wide: U [n, sample], sampled rows as columns, divided by the root of their number */
     void *columns;    /* wide: U on the host while ranks gather it; else NULL */

@@ -115,9 +115,14 @@ weft_tensor second_view(const weft_tensor *memory, weft_dtype dtype, int64_t row
 /* A tensor, counted in s->bytes. */
 static weft_status take(train_second *s, weft_dtype dtype, int64_t rows, int64_t cols, weft_tensor *t)
 {
-    s->bytes += (uint64_t)(rows * cols) * weft_dtype_bytes(dtype);
+    const uint64_t bytes = (uint64_t)(rows * cols) * weft_dtype_bytes(dtype);
+    s->bytes += bytes;
     *t = (weft_tensor){.dtype = dtype, .rows = rows, .cols = cols, .ld = cols};
-    return s->comm == NULL ? WEFT_OK : tensor_create(s->hal, dtype, rows, cols, WEFT_MEM_SECOND, t);
+    if (s->comm == NULL) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(tensor_create(s->hal, dtype, rows, cols, WEFT_MEM_SECOND, t));
+    return s->hal->mem.zero(s->hal, t->data, bytes); /* a checkpoint holds all, also what no step has filled yet */
 }
 
 static weft_status take_numbers(train_second *s, int64_t rows, int64_t cols, weft_tensor *t)

@@ -3,8 +3,8 @@
  * inverses or eigenvectors, and flags. Inverses are written as they stand, so that a run that is resumed between two
  * inversions has the same bits.
  *
- *      "second"        step, verdict on the overhead, overhead, and for each layer: flags, damping, gamma, two means,
- *                      number
+ *      "second"        step, verdict on the overhead, overhead, and for each layer: flags, damping, gamma, number;
+ *                      average, peak and mean of two sides
  *      "layer0.in"     factor of the input side of layer 0; "layer0.in_result" its inverse, "layer0.out", ...
  *
  * Buffers are the matrices themselves where the host sees them. A rank that does not turn a layer has results of length
@@ -13,12 +13,13 @@
 #include "train/second/second_internal.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "base/alloc.h"
 #include "train/train_options.def"
 
-enum { RUN_NUMBERS = 3, LAYER_NUMBERS = 6, LAYER_TENSORS = 6 };
+enum { RUN_NUMBERS = 3, LAYER_NUMBERS = 4 + 3 * SECOND_SIDES, LAYER_TENSORS = 6 };
 #define LARGEST 0x1p53 /* doubles count steps up to here */
 enum { FLAG_INVERTED = 1, FLAG_HELD_IN = 2, FLAG_HELD_OUT = 4 };
 
@@ -108,13 +109,31 @@ weft_status second_state(void *self, const sync_buffer **buffer, int *count)
                     (side[SECOND_OUT].held ? FLAG_HELD_OUT : 0);
         *number++ = layer->damping;
         *number++ = layer->gamma;
-        *number++ = side[SECOND_IN].mean;
-        *number++ = side[SECOND_OUT].mean;
         *number++ = layer->number;
+        for (int i = 0; i < SECOND_SIDES; ++i) {
+            *number++ = side[i].average;
+            *number++ = side[i].peak;
+            *number++ = side[i].mean;
+        }
     }
     *buffer = s->buffer;
     *count = s->buffers;
     return move_tensors(s, true);
+}
+
+/* The first buffer holds numbers, the others matrices: a NaN among them would spread over all weights. */
+static weft_status check_matrices(const train_second *s)
+{
+    const int64_t bytes = (int64_t)weft_dtype_bytes(s->params->dtype);
+    for (int b = 1; b < s->buffers; ++b) {
+        for (int64_t i = 0; i < s->buffer[b].bytes / bytes; ++i) {
+            const double value = second_number(s, s->buffer[b].data, i);
+            WEFT_CHECK(isfinite(value), WEFT_ERR_DATA,
+                       "the checkpoint's state of " FLAG_PRECONDITION " is damaged: element %lld of %s is %g",
+                       (long long)i, s->buffer[b].name, value);
+        }
+    }
+    return WEFT_OK;
 }
 
 /* A file may hold anything. */
@@ -123,7 +142,7 @@ static weft_status check_numbers(const train_second *s)
     const double *number = s->numbers;
     for (size_t i = 0; i < numbers_of(s); ++i) {
         const bool flags = i >= RUN_NUMBERS && (i - RUN_NUMBERS) % LAYER_NUMBERS == 0;
-        const double end = flags ? 2.0 * FLAG_HELD_OUT : i == 1 ? SECOND_VERDICT_COUNT : LARGEST;
+        const double end = flags ? 2.0 * FLAG_HELD_OUT : i == 1 ? SECOND_VERDICT_COUNT : i == 0 ? LARGEST : INFINITY;
         WEFT_CHECK(number[i] >= 0.0 && number[i] < end, WEFT_ERR_DATA,
                    "the checkpoint's state of " FLAG_PRECONDITION " is damaged: number %zu is %g", i, number[i]);
     }
@@ -135,6 +154,7 @@ weft_status second_restored(void *self)
     train_second *s = self;
     assert(s->buffers > 0);
     WEFT_TRY(check_numbers(s));
+    WEFT_TRY(check_matrices(s));
     const double *number = s->numbers;
     s->capturing = false;
     s->step = (int64_t)*number++;
@@ -151,9 +171,12 @@ weft_status second_restored(void *self)
         side[SECOND_IN].inverted = side[SECOND_OUT].inverted = layer->inverted;
         layer->damping = *number++;
         layer->gamma = *number++;
-        side[SECOND_IN].mean = *number++;
-        side[SECOND_OUT].mean = *number++;
         layer->number = *number++;
+        for (int i = 0; i < SECOND_SIDES; ++i) {
+            side[i].average = *number++;
+            side[i].peak = *number++;
+            side[i].mean = *number++;
+        }
     }
     return move_tensors(s, false);
 }

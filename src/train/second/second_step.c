@@ -178,14 +178,15 @@ static weft_status wait_for_layer(const train_second *s, second_layer *layer)
 
 static weft_status finish_layer(train_second *s, second_layer *layer)
 {
-    bool good = true;
+    bool good = true, failed = false;
     for (int i = 0; i < SECOND_SIDES; ++i) {
         second_side *side = &layer->side[i];
+        failed = failed || (side->inverts && side->refused && side->mean > 0.0); /* zeros need no inverse */
         side->inverted = side->inverts && !side->refused;
         good = good && (side->inverted || !side->inverts) && (side->mean > 0.0 || !side->inverts);
     }
     layer->inverted = good;
-    s->figures.refused += good ? 0 : 1;
+    s->figures.refused += failed ? 1 : 0;
     return good && layer->works && !layer->wide && s->method->finish != NULL ? s->method->finish(s, layer) : WEFT_OK;
 }
 
@@ -233,7 +234,8 @@ static weft_status end_turn(train_second *s, second_layer *layer)
     return write_back(s, layer);
 }
 
-/* Directions of one layer travel while the next are turned. */
+/* Directions of one layer travel while the next are turned. [out] s->dot: the same on all ranks, because the clip
+ * changes all parameters. */
 static weft_status turn_layers(train_second *s)
 {
     weft_status status = WEFT_OK;
@@ -250,7 +252,11 @@ static weft_status turn_layers(train_second *s)
         status = status != WEFT_OK ? status : arrived;
         status = status == WEFT_OK ? end_turn(s, layer) : status;
     }
-    return status;
+    if (!s->unequal) {
+        return status;
+    }
+    WEFT_TRY(comm_agree(s->comm, status));
+    return comm_bcast(s->comm, 0, &s->dot, sizeof s->dot);
 }
 
 static weft_status turn_all(train_second *s, double lr)

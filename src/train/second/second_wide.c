@@ -54,7 +54,8 @@ weft_status second_wide_gather(train_second *s, second_layer *layer)
         squares += u * u;
     }
     in->mean = squares / (double)in->n;
-    in->held = true;
+    in->held = isfinite((float)squares); /* else the next look at the rows tries anew */
+    s->figures.refused += in->held ? 0 : 1;
     status = tensor_upload(&layer->rows, layer->columns);
     weft_free(layer->columns);
     layer->columns = NULL;

@@ -4,7 +4,9 @@
  * for them.
  *
  * Many small matrices share one parallel loop, each on one thread; large ones come one after the other, each on all
- * threads. Which it is depends on the shape alone, and so do bits for a given number of threads.
+ * threads. A single small matrix has one thread too: threads that meet a thousand times in a millisecond gain nothing,
+ * and wait for whole time slices where other processes use the processors. Which it is depends on the shape alone, and
+ * so do bits for a given number of threads.
  */
 #include <assert.h>
 #include <float.h>
@@ -41,14 +43,14 @@ static const lapack *library_for(int64_t n)
     return n >= LEAST && n <= LAPACK_MOST ? lapack_get() : NULL;
 }
 
-/* One after the other, on all threads. The library takes the process's number of OpenMP threads. */
+/* One after the other, large ones on all threads. The library takes the process's number of OpenMP threads. */
 static weft_status run_in_turn(const factor_job *job, char *work)
 {
-    const int before = omp_get_max_threads();
+    const int before = omp_get_max_threads(), threads = job->n >= LARGE ? job->hal->threads : 1;
     weft_status status = WEFT_OK;
-    omp_set_num_threads(job->hal->threads);
+    omp_set_num_threads(threads);
     for (int64_t i = 0; i < job->count && status == WEFT_OK; ++i) {
-        status = job->run(job, i, job->hal->threads, work);
+        status = job->run(job, i, threads, work);
     }
     omp_set_num_threads(before);
     return status;

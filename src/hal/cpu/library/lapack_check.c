@@ -1,6 +1,7 @@
 /*
  * hal/cpu/library/lapack_check.c: whether the library computes right on this processor: matrices of two sizes, one
- * below and one above what its kernels for small matrices take, in both types, against plain loops in double.
+ * below and one above what its kernels for small matrices take, in both types, against plain loops in double. The check
+ * runs on one thread, as factorisations of this size do.
  */
 #include "hal/cpu/library/lapack.h"
 
@@ -8,6 +9,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <omp.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -164,11 +166,14 @@ const char *lapack_check(const lapack *library)
                      .out = block + 2 * matrix,
                      .values = block + 3 * matrix,
                      .work = block + MATRICES * matrix};
+    const int before = omp_get_max_threads();
+    omp_set_num_threads(1);
     const char *wrong = check_type(&t);
     if (wrong == NULL) {
         t.dtype = WEFT_DTYPE_F64;
         wrong = check_type(&t);
     }
+    omp_set_num_threads(before);
     weft_free(block);
     return wrong;
 }
