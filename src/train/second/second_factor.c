@@ -7,8 +7,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "train/activities.h"
-
 /* Sums to the host, one behind the other, or from there. A rank without rows has zeros. */
 static weft_status move_sums(train_second *s, bool down, int64_t *elements)
 {

@@ -5,7 +5,6 @@
  */
 #include "train/second/second_internal.h"
 
-#include <assert.h>
 #include <math.h>
 
 /* [out] value: eigenvalues on the host, none below 0. */
