@@ -226,11 +226,10 @@ static weft_status gather(weft_comm *comm, listener *l)
 
 static weft_status listen(weft_comm *comm, dense_model *model, listener *l)
 {
-    int64_t begin, end;
     for (int part = 0; part < l->c->parts; ++part) {
         const int64_t each = IMAGES / l->c->parts;
-        hal_split_rows(each, comm_size(comm), comm_rank(comm), &begin, &end);
-        WEFT_TRY(pass_over(model, l, part * each + begin, end - begin, part));
+        const hal_span own = hal_split_rows(each, comm_size(comm), comm_rank(comm));
+        WEFT_TRY(pass_over(model, l, part * each + own.begin, own.end - own.begin, part));
     }
     return gather(comm, l);
 }

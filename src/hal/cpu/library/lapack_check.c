@@ -4,8 +4,6 @@
  */
 #include "hal/cpu/library/lapack.h"
 
-#ifdef WEFT_HAVE_LAPACK
-
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -172,4 +170,3 @@ const char *lapack_check(const lapack *library)
     weft_free(block);
     return wrong;
 }
-#endif
