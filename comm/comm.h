@@ -137,6 +137,15 @@ weft_status comm_gatherv(weft_comm *comm, int root, const void *send, int64_t se
                          const int64_t *recv_bytes);
 /* Every rank hands in its status; all return the worst, with the message of the lowest failing rank. Collective. */
 weft_status comm_agree(weft_comm *comm, weft_status local);
+/* Goes to `label` if any rank failed. agreed: the call that returns the worst status of all ranks, this one's `local`
+ * included. */
+#define COMM_AGREED_GOTO(agreed, local, status, label)                                                                 \
+    do {                                                                                                               \
+        (status) = (agreed);                                                                                           \
+        if ((local) != WEFT_OK || (status) != WEFT_OK) {                                                               \
+            goto label;                                                                                                \
+        }                                                                                                              \
+    } while (0)
 
 /* ---- planned operations ----------------------------------------------------------------------------------------- */
 #define COMM_ALGORITHMS(X)                                                                                             \

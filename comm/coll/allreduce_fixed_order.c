@@ -19,13 +19,13 @@ static coll_direct direct_of(const coll_allreduce *args)
                          args->count, args->dtype, args->op,   args->wire};
 }
 
-int64_t coll_fixed_order_scratch(const coll_allreduce *args)
+static int64_t scratch_bytes(const coll_allreduce *args)
 {
     coll_direct d = direct_of(args);
     return coll_direct_scratch(&d);
 }
 
-void coll_fixed_order_build(comm_schedule *s, const coll_allreduce *args)
+static void build_steps(comm_schedule *s, const coll_allreduce *args)
 {
     assert(args->size > 1 && args->rank < args->size);
     coll_direct d = direct_of(args);
@@ -37,12 +37,12 @@ void coll_fixed_order_build(comm_schedule *s, const coll_allreduce *args)
     }
 }
 
-coll_range coll_fixed_order_owned(const coll_allreduce *args)
+static coll_range owned_range(const coll_allreduce *args)
 {
     return coll_split(args->count, args->size, args->rank);
 }
 
-comm_cost coll_fixed_order_cost(const coll_place *place, int64_t count, int64_t element)
+static comm_cost cost_of(const coll_place *place, int64_t count, int64_t element)
 {
     comm_cost cost = {0};
     if (count == 0 || place->size == 1) {
@@ -64,3 +64,13 @@ comm_cost coll_fixed_order_cost(const coll_place *place, int64_t count, int64_t 
     }
     return cost;
 }
+
+const coll_algorithm allreduce_fixed_order = {.id = COMM_ALGO_FIXED_ORDER,
+                                              .name = "fixed-order",
+                                              .description = "sums in rank order on every element: bit-reproducible",
+                                              .asked_only = true,
+                                              .encodes = true,
+                                              .scratch = scratch_bytes,
+                                              .build = build_steps,
+                                              .cost = cost_of,
+                                              .owned = owned_range};

@@ -36,10 +36,8 @@ typedef struct block_range {
 
 static int64_t range_begin(int64_t count, int blocks, int block)
 {
-    int64_t begin = 0;
-    int64_t end = 0;
-    hal_split_rows(count, blocks, block, &begin, &end);
-    return block == blocks ? count : begin;
+    const hal_span own = hal_split_rows(count, blocks, block);
+    return block == blocks ? count : own.begin;
 }
 
 static int64_t range_count(int64_t count, int blocks, block_range range)
@@ -64,7 +62,7 @@ static block_range other_half(block_range whole, block_range kept)
     return kept.first == whole.first ? (block_range){kept.last, whole.last} : (block_range){whole.first, kept.first};
 }
 
-int64_t coll_halving_doubling_scratch(const coll_allreduce *args)
+static int64_t scratch_bytes(const coll_allreduce *args)
 {
     coll_fold fold = coll_fold_of(args->rank, args->size);
     int64_t element = (int64_t)weft_dtype_bytes(args->dtype);
@@ -110,7 +108,7 @@ static void double_up(comm_schedule *s, const coll_allreduce *args, const coll_f
     }
 }
 
-void coll_halving_doubling_build(comm_schedule *s, const coll_allreduce *args)
+static void build_steps(comm_schedule *s, const coll_allreduce *args)
 {
     assert(args->size > 1 && args->rank < args->size);
     coll_fold fold = coll_fold_of(args->rank, args->size);
@@ -132,7 +130,7 @@ void coll_halving_doubling_build(comm_schedule *s, const coll_allreduce *args)
     }
 }
 
-coll_range coll_halving_doubling_owned(const coll_allreduce *args)
+static coll_range owned_range(const coll_allreduce *args)
 {
     coll_fold fold = coll_fold_of(args->rank, args->size);
     block_range held[LEVELS + 1];
@@ -169,7 +167,7 @@ static void add_sent(comm_cost *cost, const coll_place *place, const coll_fold *
     }
 }
 
-comm_cost coll_halving_doubling_cost(const coll_place *place, int64_t count, int64_t element)
+static comm_cost cost_of(const coll_place *place, int64_t count, int64_t element)
 {
     coll_fold fold = coll_fold_of(place->rank, place->size);
     comm_cost cost = {0};
@@ -191,3 +189,12 @@ comm_cost coll_halving_doubling_cost(const coll_place *place, int64_t count, int
     }
     return cost;
 }
+
+const coll_algorithm allreduce_halving_doubling = {
+    .id = COMM_ALGO_HALVING_DOUBLING,
+    .name = "halving-doubling",
+    .description = "reduce-scatter and all-gather by halves: long vectors on a power of two of ranks",
+    .scratch = scratch_bytes,
+    .build = build_steps,
+    .cost = cost_of,
+    .owned = owned_range};

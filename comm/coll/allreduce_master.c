@@ -28,7 +28,7 @@ static const coll_algorithm *flat_of_args(const coll_allreduce *args)
     return coll_inner_algorithm(&place, 1, args->count, (int64_t)weft_dtype_bytes(args->dtype));
 }
 
-int64_t coll_master_scratch(const coll_allreduce *args)
+static int64_t scratch_bytes(const coll_allreduce *args)
 {
     coll_allreduce inner = coll_inner_arguments(args, args->buffer, args->count);
     int64_t inside = coll_vector_bytes(args);
@@ -53,7 +53,7 @@ static void reduce_to_master(comm_schedule *s, const coll_allreduce *args, int l
     }
 }
 
-void coll_master_build(comm_schedule *s, const coll_allreduce *args)
+static void build_steps(comm_schedule *s, const coll_allreduce *args)
 {
     assert(args->layout != NULL && args->half == COMM_WHOLE);
     const comm_layout *layout = args->layout;
@@ -72,7 +72,7 @@ void coll_master_build(comm_schedule *s, const coll_allreduce *args)
     schedule_members(s, NULL);
 }
 
-comm_cost coll_master_cost(const coll_place *place, int64_t count, int64_t element)
+static comm_cost cost_of(const coll_place *place, int64_t count, int64_t element)
 {
     comm_cost cost = {0};
     if (count == 0) {
@@ -91,3 +91,13 @@ comm_cost coll_master_cost(const coll_place *place, int64_t count, int64_t eleme
                     element);
     return cost;
 }
+
+const coll_algorithm allreduce_master = {
+    .id = COMM_ALGO_MASTER,
+    .name = "master",
+    .description = "reduces to one rank a node, which speaks for it: short vectors on nodes of many ranks",
+    .hierarchy = true,
+    .encodes = true,
+    .scratch = scratch_bytes,
+    .build = build_steps,
+    .cost = cost_of};

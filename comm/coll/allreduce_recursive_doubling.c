@@ -22,12 +22,12 @@
 
 #include <assert.h>
 
-int64_t coll_recursive_doubling_scratch(const coll_allreduce *args)
+static int64_t scratch_bytes(const coll_allreduce *args)
 {
     return coll_vector_bytes(args);
 }
 
-void coll_recursive_doubling_build(comm_schedule *s, const coll_allreduce *args)
+static void build_steps(comm_schedule *s, const coll_allreduce *args)
 {
     assert(args->size > 1 && args->half == COMM_WHOLE);
     coll_fold fold = coll_fold_of(args->rank, args->size);
@@ -46,7 +46,7 @@ void coll_recursive_doubling_build(comm_schedule *s, const coll_allreduce *args)
     coll_fold_out(s, &fold, args);
 }
 
-comm_cost coll_recursive_doubling_cost(const coll_place *place, int64_t count, int64_t element)
+static comm_cost cost_of(const coll_place *place, int64_t count, int64_t element)
 {
     coll_fold fold = coll_fold_of(place->rank, place->size);
     int64_t bytes = count * element;
@@ -67,3 +67,11 @@ comm_cost coll_recursive_doubling_cost(const coll_place *place, int64_t count, i
     }
     return cost;
 }
+
+const coll_algorithm allreduce_recursive_doubling = {.id = COMM_ALGO_RECURSIVE_DOUBLING,
+                                                     .name = "recursive-doubling",
+                                                     .description =
+                                                         "exchanges whole vectors: fewest rounds, for short vectors",
+                                                     .scratch = scratch_bytes,
+                                                     .build = build_steps,
+                                                     .cost = cost_of};

@@ -30,7 +30,7 @@ static coll_range block_of(int64_t count, int size, int b)
     return coll_split(count, size, ((b % size) + size) % size);
 }
 
-int64_t coll_ring_scratch(const coll_allreduce *args)
+static int64_t scratch_bytes(const coll_allreduce *args)
 {
     return block_of(args->count, args->size, 0).count * (int64_t)weft_dtype_bytes(args->dtype);
 }
@@ -43,7 +43,7 @@ static void pass_on(comm_schedule *s, const coll_allreduce *args, coll_range sen
     schedule_send(s, (args->rank + 1) % args->size, (char *)args->buffer + sent.begin * element, sent.count * element);
 }
 
-void coll_ring_build(comm_schedule *s, const coll_allreduce *args)
+static void build_steps(comm_schedule *s, const coll_allreduce *args)
 {
     assert(args->size > 1 && args->rank < args->size);
     int64_t element = (int64_t)weft_dtype_bytes(args->dtype);
@@ -64,12 +64,12 @@ void coll_ring_build(comm_schedule *s, const coll_allreduce *args)
     }
 }
 
-coll_range coll_ring_owned(const coll_allreduce *args)
+static coll_range owned_range(const coll_allreduce *args)
 {
     return block_of(args->count, args->size, args->rank + 1);
 }
 
-comm_cost coll_ring_cost(const coll_place *place, int64_t count, int64_t element)
+static comm_cost cost_of(const coll_place *place, int64_t count, int64_t element)
 {
     int size = place->size;
     comm_cost cost = {0};
@@ -95,3 +95,12 @@ comm_cost coll_ring_cost(const coll_place *place, int64_t count, int64_t element
     }
     return cost;
 }
+
+const coll_algorithm allreduce_ring = {
+    .id = COMM_ALGO_RING,
+    .name = "ring",
+    .description = "reduce-scatter and all-gather around a ring: long vectors on any number of ranks",
+    .scratch = scratch_bytes,
+    .build = build_steps,
+    .cost = cost_of,
+    .owned = owned_range};

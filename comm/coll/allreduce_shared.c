@@ -75,14 +75,12 @@ static bool all_raised(coll_shared *shared, int flag, uint64_t value)
 static slice slice_of(const coll_shared *shared, int64_t count, int64_t lead, int q)
 {
     int64_t line = SHARED_LINE / shared->element;
-    int64_t begin = 0;
-    int64_t end = 0;
-    hal_split_rows((lead + count + line - 1) / line, shared->ranks, q, &begin, &end);
-    begin = begin * line - lead;
-    end = end * line - lead;
-    begin = begin < 0 ? 0 : begin > count ? count : begin;
-    end = end < 0 ? 0 : end > count ? count : end;
-    return (slice){begin, end - begin};
+    hal_span own = hal_split_rows((lead + count + line - 1) / line, shared->ranks, q);
+    own.begin = own.begin * line - lead;
+    own.end = own.end * line - lead;
+    own.begin = own.begin < 0 ? 0 : own.begin > count ? count : own.begin;
+    own.end = own.end < 0 ? 0 : own.end > count ? count : own.end;
+    return (slice){own.begin, own.end - own.begin};
 }
 
 /* ---- slots ------------------------------------------------------------------------------------------------------- */
@@ -328,7 +326,7 @@ void coll_shared_build_small(comm_schedule *s, coll_shared *shared)
     build_slots(s, shared);
 }
 
-void coll_shared_build(comm_schedule *s, const coll_allreduce *args)
+static void build_steps(comm_schedule *s, const coll_allreduce *args)
 {
     assert(args->shared != NULL && args->half == COMM_WHOLE);
     coll_shared *shared = args->shared;
@@ -346,7 +344,7 @@ void coll_shared_build(comm_schedule *s, const coll_allreduce *args)
     }
 }
 
-comm_cost coll_shared_cost(const coll_place *place, int64_t count, int64_t element)
+static comm_cost cost_of(const coll_place *place, int64_t count, int64_t element)
 {
     comm_cost cost = {0};
     int64_t bytes = count * element;
@@ -359,3 +357,11 @@ comm_cost coll_shared_cost(const coll_place *place, int64_t count, int64_t eleme
     cost.reduced = slots ? (place->size - 1) * bytes : (count - count / place->size) * element;
     return cost;
 }
+
+const coll_algorithm allreduce_shared = {.id = COMM_ALGO_SHARED,
+                                         .name = "shared",
+                                         .description =
+                                             "sums in shared memory, in rank order: any length, ranks of one node",
+                                         .one_node = true,
+                                         .build = build_steps,
+                                         .cost = cost_of};

@@ -50,7 +50,7 @@ static const coll_algorithm *flat_of_args(const coll_allreduce *args)
     return flat_of(&place, args->count, (int64_t)weft_dtype_bytes(args->dtype));
 }
 
-int64_t coll_two_level_scratch(const coll_allreduce *args)
+static int64_t scratch_bytes(const coll_allreduce *args)
 {
     coll_allreduce shard = shard_of(args);
     int64_t inside = node_stage_scratch(args);
@@ -58,7 +58,7 @@ int64_t coll_two_level_scratch(const coll_allreduce *args)
     return inside > between ? inside : between;
 }
 
-void coll_two_level_build(comm_schedule *s, const coll_allreduce *args)
+static void build_steps(comm_schedule *s, const coll_allreduce *args)
 {
     assert(args->layout != NULL && args->wire <= COMM_WIRE_FP16);
     coll_allreduce shard = shard_of(args);
@@ -71,7 +71,7 @@ void coll_two_level_build(comm_schedule *s, const coll_allreduce *args)
     }
 }
 
-coll_range coll_two_level_owned(const coll_allreduce *args)
+static coll_range owned_range(const coll_allreduce *args)
 {
     coll_range whole = node_stage_shard(args->layout, args->count, args->layout->local_of[args->rank]);
     coll_allreduce shard = shard_of(args);
@@ -83,7 +83,7 @@ coll_range coll_two_level_owned(const coll_allreduce *args)
     return owned;
 }
 
-comm_cost coll_two_level_cost(const coll_place *place, int64_t count, int64_t element)
+static comm_cost cost_of(const coll_place *place, int64_t count, int64_t element)
 {
     if (count == 0) {
         return (comm_cost){0};
@@ -95,3 +95,14 @@ comm_cost coll_two_level_cost(const coll_place *place, int64_t count, int64_t el
     coll_inner_cost(&cost, flat_of(place, count, element), place, layout->least, longest, mine, element);
     return cost;
 }
+
+const coll_algorithm allreduce_two_level = {
+    .id = COMM_ALGO_TWO_LEVEL,
+    .name = "two-level",
+    .description = "sums in the node, one all-reduce a local rank between nodes, gathers in the node",
+    .hierarchy = true,
+    .encodes = true,
+    .scratch = scratch_bytes,
+    .build = build_steps,
+    .cost = cost_of,
+    .owned = owned_range};

@@ -119,36 +119,9 @@ coll_place coll_place_of(const coll_allreduce *args);
 /* Scratch, then the steps; nothing for an empty vector or a single rank. args->scratch is filled in. */
 void coll_build(comm_schedule *s, const coll_algorithm *algorithm, coll_allreduce *args);
 
-void coll_recursive_doubling_build(comm_schedule *s, const coll_allreduce *args);
-int64_t coll_recursive_doubling_scratch(const coll_allreduce *args);
-comm_cost coll_recursive_doubling_cost(const coll_place *place, int64_t count, int64_t element);
-
-void coll_halving_doubling_build(comm_schedule *s, const coll_allreduce *args);
-int64_t coll_halving_doubling_scratch(const coll_allreduce *args);
-comm_cost coll_halving_doubling_cost(const coll_place *place, int64_t count, int64_t element);
-coll_range coll_halving_doubling_owned(const coll_allreduce *args);
-
-void coll_ring_build(comm_schedule *s, const coll_allreduce *args);
-int64_t coll_ring_scratch(const coll_allreduce *args);
-comm_cost coll_ring_cost(const coll_place *place, int64_t count, int64_t element);
-coll_range coll_ring_owned(const coll_allreduce *args);
-
-void coll_fixed_order_build(comm_schedule *s, const coll_allreduce *args);
-int64_t coll_fixed_order_scratch(const coll_allreduce *args);
-comm_cost coll_fixed_order_cost(const coll_place *place, int64_t count, int64_t element);
-coll_range coll_fixed_order_owned(const coll_allreduce *args);
-
-void coll_two_level_build(comm_schedule *s, const coll_allreduce *args);
-int64_t coll_two_level_scratch(const coll_allreduce *args);
-comm_cost coll_two_level_cost(const coll_place *place, int64_t count, int64_t element);
-coll_range coll_two_level_owned(const coll_allreduce *args);
-
-void coll_shared_build(comm_schedule *s, const coll_allreduce *args);
-comm_cost coll_shared_cost(const coll_place *place, int64_t count, int64_t element);
-
-void coll_master_build(comm_schedule *s, const coll_allreduce *args);
-int64_t coll_master_scratch(const coll_allreduce *args);
-comm_cost coll_master_cost(const coll_place *place, int64_t count, int64_t element);
+/* The rows of the table; each is defined by the file allreduce_<name>.c. */
+extern const coll_algorithm allreduce_recursive_doubling, allreduce_halving_doubling, allreduce_ring,
+    allreduce_fixed_order, allreduce_shared, allreduce_two_level, allreduce_master;
 
 /* Returns the messages that a rank sends in a broadcast; number: the rank, counted from the root. */
 int coll_bcast_children(int number, int size);
@@ -206,11 +179,8 @@ static inline bool coll_gathers(comm_half half)
 /* Piece i of `parts`, as even as can be, the longer ones first. */
 static inline coll_range coll_split(int64_t count, int parts, int i)
 {
-    coll_range range = {0, 0};
-    int64_t end = 0;
-    hal_split_rows(count, parts, i, &range.begin, &end);
-    range.count = end - range.begin;
-    return range;
+    const hal_span piece = hal_split_rows(count, parts, i);
+    return (coll_range){piece.begin, piece.end - piece.begin};
 }
 
 /* The layout's ranks and size of a node. */

@@ -26,11 +26,7 @@ weft_status coll_cut_init(coll_cut *cut, const int64_t *count)
 void coll_cut_free(coll_cut *cut)
 {
     board_destroy(cut->board);
-    weft_free(cut->bytes);
-    weft_free(cut->begin);
-    weft_free(cut->at);
-    weft_free(cut->leader);
-    weft_free((void *)cut->from);
+    WEFT_FREE_ALL(cut->bytes, cut->begin, cut->at, cut->leader, (void *)cut->from);
     *cut = (coll_cut){.comm = NULL};
 }
 

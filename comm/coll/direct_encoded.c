@@ -6,6 +6,7 @@
  *
  * The encoded vector holds what goes out in the scatter and, overwritten, everybody's finished slices in the gather.
  */
+#include "base/integer/integers.h"
 #include "comm/coll/direct.h"
 #include "comm/core/wire.h"
 
@@ -17,18 +18,13 @@ typedef struct encoded_areas {
     int64_t bytes;
 } encoded_areas;
 
-static int64_t aligned(int64_t bytes)
-{
-    return (bytes + ALIGN - 1) / ALIGN * ALIGN;
-}
-
 static encoded_areas areas_of(const coll_direct *d, char *scratch)
 {
     int64_t wire = wire_bytes(d->wire);
     int64_t mine = coll_split(d->count, d->size, d->rank).count;
-    int64_t sum_bytes = aligned(mine * (int64_t)sizeof(float));
-    int64_t vector_bytes = aligned(d->count * wire);
-    encoded_areas out = {.bytes = sum_bytes + vector_bytes + aligned((d->size - 1) * mine * wire)};
+    int64_t sum_bytes = whole(mine * (int64_t)sizeof(float), ALIGN);
+    int64_t vector_bytes = whole(d->count * wire, ALIGN);
+    encoded_areas out = {.bytes = sum_bytes + vector_bytes + whole((d->size - 1) * mine * wire, ALIGN)};
     if (scratch != NULL) {
         out.sum = (float *)(void *)scratch;
         out.vector = scratch + sum_bytes;

@@ -231,9 +231,7 @@ void node_shared_destroy(node_shared *shared)
 {
     if (shared != NULL) {
         comm_window_return(shared->comm, shared->window);
-        weft_free((void *)shared->vector);
-        weft_free((void *)shared->from);
-        weft_free(shared);
+        WEFT_FREE_ALL((void *)shared->vector, (void *)shared->from, shared);
     }
 }
 
@@ -266,10 +264,7 @@ weft_status node_shared_create(weft_comm *comm, const coll_allreduce *args, node
     node_shared *shared = NULL;
     *out = NULL;
     weft_status local = shared_new(comm, args, &shared);
-    status = comm->meet->agree(comm, local);
-    if (local != WEFT_OK || status != WEFT_OK) {
-        goto done;
-    }
+    COMM_AGREED_GOTO(comm->meet->agree(comm, local), local, status, done);
     bool direct = false;
     WEFT_TRY_GOTO(
         comm_buffer_vectors(comm, shared->buffer, shared->count * shared->element, (void **)shared->vector, &direct),

@@ -5,6 +5,7 @@
  * vector in ordinary memory, on any rank, makes all of them copy.
  */
 #include "base/alloc.h"
+#include "base/integer/integers.h"
 #include "comm/coll/shared_state.h"
 
 /* One meeting moves the whole vector to everybody, two move a slice of it: what the second costs, the rest of the
@@ -24,10 +25,7 @@ void coll_shared_destroy(coll_shared *shared)
 {
     if (shared != NULL) {
         comm_window_return(shared->comm, shared->window);
-        weft_free((void *)shared->vector);
-        weft_free((void *)shared->to);
-        weft_free((void *)shared->from);
-        weft_free(shared);
+        WEFT_FREE_ALL((void *)shared->vector, (void *)shared->to, (void *)shared->from, shared);
     }
 }
 
@@ -57,24 +55,19 @@ static weft_status place_vectors(weft_comm *comm, coll_shared *shared)
     return WEFT_OK;
 }
 
-static int64_t rounded_up(int64_t bytes)
-{
-    return (bytes + SHARED_LINE - 1) / SHARED_LINE * SHARED_LINE;
-}
-
 /* Everything but the window of the form that is set. */
 static int64_t lay_out(coll_shared *shared, int64_t bytes)
 {
     int64_t pieces = (bytes + SHARED_PIECE_BYTES - 1) / SHARED_PIECE_BYTES;
     switch (shared->form) {
     case SHARED_SLOTS:
-        shared->slot_bytes = rounded_up(SHARED_LINE + bytes);
+        shared->slot_bytes = whole(SHARED_LINE + bytes, SHARED_LINE);
         break;
     case SHARED_DIRECT:
         shared->slot_bytes = 0;
         break;
     case SHARED_STAGED:
-        shared->slot_bytes = rounded_up((bytes + pieces - 1) / pieces);
+        shared->slot_bytes = whole((bytes + pieces - 1) / pieces, SHARED_LINE);
         shared->piece = shared->slot_bytes / shared->element;
         shared->pieces = (shared->count + shared->piece - 1) / shared->piece;
         break;
@@ -105,10 +98,7 @@ weft_status coll_shared_create(weft_comm *comm, const coll_allreduce *args, coll
     *out = NULL;
     coll_shared *shared = NULL;
     weft_status local = shared_new(comm, &shared);
-    status = comm->meet->agree(comm, local);
-    if (local != WEFT_OK || status != WEFT_OK) {
-        goto done;
-    }
+    COMM_AGREED_GOTO(comm->meet->agree(comm, local), local, status, done);
     coll_shared_aim(shared, args->buffer, args->count, args->dtype, args->op);
     shared->form = shared_fits_slot(shared->ranks, bytes, false) ? SHARED_SLOTS : SHARED_STAGED;
     if (!shared_fits_slot(shared->ranks, bytes, true)) {
@@ -128,10 +118,7 @@ weft_status coll_shared_create_small(weft_comm *comm, coll_shared **out)
     coll_shared *shared = NULL;
     *out = NULL;
     weft_status local = shared_new(comm, &shared);
-    status = comm->meet->agree(comm, local);
-    if (local != WEFT_OK || status != WEFT_OK) {
-        goto done;
-    }
+    COMM_AGREED_GOTO(comm->meet->agree(comm, local), local, status, done);
     WEFT_TRY_GOTO(lease(comm, shared, SHARED_SLOT_BYTES), status, done);
     *out = shared;
     shared = NULL;

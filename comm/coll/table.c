@@ -5,68 +5,21 @@
 #include "comm/coll/shared.h"
 #include "comm/core/comm_internal.h"
 
-static const coll_algorithm algorithms[] = {
-    {.id = COMM_ALGO_RECURSIVE_DOUBLING,
-     .name = "recursive-doubling",
-     .description = "exchanges whole vectors: fewest rounds, for short vectors",
-     .scratch = coll_recursive_doubling_scratch,
-     .build = coll_recursive_doubling_build,
-     .cost = coll_recursive_doubling_cost},
-    {.id = COMM_ALGO_HALVING_DOUBLING,
-     .name = "halving-doubling",
-     .description = "reduce-scatter and all-gather by halves: long vectors on a power of two of ranks",
-     .scratch = coll_halving_doubling_scratch,
-     .build = coll_halving_doubling_build,
-     .cost = coll_halving_doubling_cost,
-     .owned = coll_halving_doubling_owned},
-    {.id = COMM_ALGO_RING,
-     .name = "ring",
-     .description = "reduce-scatter and all-gather around a ring: long vectors on any number of ranks",
-     .scratch = coll_ring_scratch,
-     .build = coll_ring_build,
-     .cost = coll_ring_cost,
-     .owned = coll_ring_owned},
-    {.id = COMM_ALGO_FIXED_ORDER,
-     .name = "fixed-order",
-     .description = "sums in rank order on every element: bit-reproducible",
-     .asked_only = true,
-     .encodes = true,
-     .scratch = coll_fixed_order_scratch,
-     .build = coll_fixed_order_build,
-     .cost = coll_fixed_order_cost,
-     .owned = coll_fixed_order_owned},
-    {.id = COMM_ALGO_SHARED,
-     .name = "shared",
-     .description = "sums in shared memory, in rank order: any length, ranks of one node",
-     .one_node = true,
-     .build = coll_shared_build,
-     .cost = coll_shared_cost},
-    {.id = COMM_ALGO_TWO_LEVEL,
-     .name = "two-level",
-     .description = "sums in the node, one all-reduce a local rank between nodes, gathers in the node",
-     .hierarchy = true,
-     .encodes = true,
-     .scratch = coll_two_level_scratch,
-     .build = coll_two_level_build,
-     .cost = coll_two_level_cost,
-     .owned = coll_two_level_owned},
-    {.id = COMM_ALGO_MASTER,
-     .name = "master",
-     .description = "reduces to one rank a node, which speaks for it: short vectors on nodes of many ranks",
-     .hierarchy = true,
-     .encodes = true,
-     .scratch = coll_master_scratch,
-     .build = coll_master_build,
-     .cost = coll_master_cost},
-};
+static const coll_algorithm *const algorithms[] = {&allreduce_recursive_doubling,
+                                                   &allreduce_halving_doubling,
+                                                   &allreduce_ring,
+                                                   &allreduce_fixed_order,
+                                                   &allreduce_shared,
+                                                   &allreduce_two_level,
+                                                   &allreduce_master};
 
 enum { ALGORITHMS = sizeof algorithms / sizeof algorithms[0] };
 
 const coll_algorithm *coll_algorithm_of(comm_algorithm id)
 {
     for (int i = 0; i < ALGORITHMS; ++i) {
-        if (algorithms[i].id == id) {
-            return &algorithms[i];
+        if (algorithms[i]->id == id) {
+            return algorithms[i];
         }
     }
     return NULL;
@@ -124,7 +77,7 @@ const coll_algorithm *coll_choose_form(const coll_place *place, int64_t count, i
     whole.rank = 0;
     whole.half = COMM_WHOLE;
     for (int i = 0; i < ALGORITHMS; ++i) {
-        const coll_algorithm *algorithm = &algorithms[i];
+        const coll_algorithm *algorithm = algorithms[i];
         if (!coll_eligible(algorithm, place)) {
             continue;
         }

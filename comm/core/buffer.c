@@ -85,10 +85,7 @@ weft_status comm_buffer_alloc(weft_comm *comm, int64_t bytes, void **buffer)
         return WEFT_OK;
     }
     weft_status local = WEFT_NEW_ZERO(&made, 1, WEFT_MEM_COMM);
-    status = comm->meet->agree(comm, local);
-    if (local != WEFT_OK || status != WEFT_OK) {
-        goto done;
-    }
+    COMM_AGREED_GOTO(comm->meet->agree(comm, local), local, status, done);
     WEFT_TRY_GOTO(buffer_memory(comm, bytes, made), status, done);
     touch(made->data, bytes);
     made->bytes = bytes;
@@ -162,10 +159,7 @@ weft_status comm_buffer_vectors(weft_comm *comm, const void *data, int64_t bytes
     vector_card mine = {0};
     vector_card *card = NULL;
     weft_status local = WEFT_NEW(&card, comm_size(comm), WEFT_MEM_COMM);
-    status = comm->meet->agree(comm, local);
-    if (local != WEFT_OK || status != WEFT_OK) {
-        goto done;
-    }
+    COMM_AGREED_GOTO(comm->meet->agree(comm, local), local, status, done);
     comm_window *window = comm_buffer_window(comm, data, bytes, &mine.offset);
     if (window != NULL) {
         mine.window = window_id(window);

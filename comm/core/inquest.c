@@ -33,10 +33,7 @@ static weft_status room_create(const weft_comm *comm, inquest_room *room)
 
 static void room_free(inquest_room *room)
 {
-    weft_free(room->card);
-    weft_free(room->heard);
-    weft_free(room->ended);
-    weft_free(room->request);
+    WEFT_FREE_ALL(room->card, room->heard, room->ended, room->request);
 }
 
 static void nap(void)

@@ -73,10 +73,7 @@ weft_status comm_layout_exchange(weft_comm *comm, int leader)
     int *leaders = NULL;
     comm_layout *layout = NULL;
     weft_status local = WEFT_NEW(&leaders, size, WEFT_MEM_COMM);
-    status = comm->meet->agree(comm, local);
-    if (local != WEFT_OK || status != WEFT_OK) {
-        goto done;
-    }
+    COMM_AGREED_GOTO(comm->meet->agree(comm, local), local, status, done);
     WEFT_TRY_GOTO(comm->meet->allgather(comm, &leader, (int64_t)sizeof leader, leaders), status, done);
     WEFT_TRY_GOTO(comm->meet->agree(comm, layout_create(leaders, size, &layout)), status, done);
     layout_destroy(comm->layout);

@@ -295,6 +295,15 @@ weft_status progress_status(const comm_operation *op)
     return op->status == WEFT_OK ? WEFT_OK : weft_fail(op->status, "%s", op->message);
 }
 
+weft_status progress_test(comm_operation *op, bool *done)
+{
+    if (operation_active(op)) {
+        progress_drive(op->comm->progress);
+    }
+    *done = !operation_active(op);
+    return *done ? progress_status(op) : WEFT_OK;
+}
+
 /* Drive until the operation ends or is enough, with the lock when `driving`, else as soon as it is free. */
 static void drive_until(comm_progress *engine, comm_operation *op, bool (*enough)(const comm_operation *op),
                         bool driving)

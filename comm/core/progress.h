@@ -88,6 +88,8 @@ bool progress_wait_until(comm_progress *engine, comm_operation *op, bool (*enoug
 weft_status progress_run(comm_progress *engine, comm_operation *op);
 /* The status of an operation that ended, its message recorded again for this thread. */
 weft_status progress_status(const comm_operation *op);
+/* [out] done: whether the operation ended, after one pass if it had not; then returns its status. */
+weft_status progress_test(comm_operation *op, bool *done);
 /* End an operation early; nothing if it is not posted. */
 void progress_cancel(comm_progress *engine, comm_operation *op);
 

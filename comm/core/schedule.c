@@ -218,11 +218,7 @@ void schedule_post(comm_schedule *s)
 
 weft_status schedule_test(comm_schedule *s, bool *done)
 {
-    if (operation_active(&s->operation)) {
-        progress_drive(s->comm->progress);
-    }
-    *done = !operation_active(&s->operation);
-    return *done ? progress_status(&s->operation) : WEFT_OK;
+    return progress_test(&s->operation, done);
 }
 
 weft_status schedule_wait(comm_schedule *s)
@@ -404,8 +400,6 @@ void schedule_free(comm_schedule *s)
         progress_cancel(s->comm->progress, &s->operation);
         transfers_free(&s->transfers);
     }
-    weft_free(s->step);
-    weft_free((void *)s->label);
-    weft_free(s->scratch);
+    WEFT_FREE_ALL(s->step, (void *)s->label, s->scratch);
     memset(s, 0, sizeof *s);
 }

@@ -39,9 +39,7 @@ weft_status transfers_reserve(comm_transfers *set, int64_t capacity)
 void transfers_free(comm_transfers *set)
 {
     transfers_cancel(set);
-    weft_free(set->request);
-    weft_free(set->info);
-    weft_free(set->ended);
+    WEFT_FREE_ALL(set->request, set->info, set->ended);
     transfers_init(set, set->comm, set->lane);
 }
 

@@ -43,9 +43,7 @@ static void window_free(comm_window *window)
         if (window->handle == NULL && window->segment != NULL && window->ranks == 1) {
             weft_free(window->segment[0]);
         }
-        weft_free((void *)window->segment);
-        weft_free(window->bytes);
-        weft_free(window);
+        WEFT_FREE_ALL((void *)window->segment, window->bytes, window);
     }
 }
 
@@ -130,10 +128,7 @@ weft_status comm_window_create(weft_comm *comm, int64_t bytes, comm_window **out
     *out = NULL;
     weft_status local = window_new(comm, bytes, &window);
     local = local == WEFT_OK ? WEFT_NEW(&card, size, WEFT_MEM_COMM) : local;
-    status = comm->meet->agree(comm, local);
-    if (local != WEFT_OK || status != WEFT_OK) {
-        goto done;
-    }
+    COMM_AGREED_GOTO(comm->meet->agree(comm, local), local, status, done);
     WEFT_TRY_GOTO(comm->meet->allgather(comm, &mine, (int64_t)sizeof mine, card), status, done);
     for (int q = 0; q < size; ++q) {
         window->largest = card[q].bytes > window->largest ? card[q].bytes : window->largest;
@@ -246,10 +241,7 @@ weft_status comm_window_lease(weft_comm *comm, int64_t bytes, comm_window **wind
     *window = NULL;
     weft_status local = pool_grow(pool);
     local = local == WEFT_OK ? WEFT_NEW(&unfit, pool->count + 1, WEFT_MEM_COMM) : local;
-    status = comm->meet->agree(comm, local);
-    if (local != WEFT_OK || status != WEFT_OK) {
-        goto done;
-    }
+    COMM_AGREED_GOTO(comm->meet->agree(comm, local), local, status, done);
     WEFT_TRY_GOTO(pool_find(comm, bytes, unfit, &found), status, done);
     if (found < 0) {
         WEFT_TRY_GOTO(comm_window_create(comm, bytes, &pool->entry[pool->count].window), status, done);

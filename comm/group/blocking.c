@@ -252,10 +252,7 @@ static weft_status name_mismatch(weft_comm *comm, const char *text)
     char *all = NULL;
     snprintf(mine, sizeof mine, "%s", text);
     weft_status local = WEFT_NEW(&all, (size_t)size * OPERATION_NAME_BYTES, WEFT_MEM_COMM);
-    status = comm_agree(comm, local);
-    if (local != WEFT_OK || status != WEFT_OK) {
-        goto done;
-    }
+    COMM_AGREED_GOTO(comm_agree(comm, local), local, status, done);
     WEFT_TRY_GOTO(comm_allgather(comm, mine, OPERATION_NAME_BYTES, all), status, done);
     int other = 1;
     while (other < size - 1 && strcmp(all, all + (size_t)other * OPERATION_NAME_BYTES) == 0) {

@@ -255,10 +255,7 @@ weft_status comm_split(weft_comm *comm, int color, int key, weft_comm **out)
     weft_status local = WEFT_NEW(&entry, size, WEFT_MEM_COMM);
     local = local == WEFT_OK ? WEFT_NEW(&members, size, WEFT_MEM_COMM) : local;
     local = local == WEFT_OK ? WEFT_NEW(&leaders, size, WEFT_MEM_COMM) : local;
-    status = comm_agree(comm, local);
-    if (local != WEFT_OK || status != WEFT_OK) {
-        goto done;
-    }
+    COMM_AGREED_GOTO(comm_agree(comm, local), local, status, done);
     WEFT_TRY_GOTO(split_gather(comm, color, key, entry, members, &count, &me, &token), status, done);
     progress_lock(comm->progress);
     status = comm->transport->ops->split(comm->transport, members, count, me, token, &t);
@@ -280,8 +277,6 @@ done:
         comm_destroy(*out);
         *out = NULL;
     }
-    weft_free(entry);
-    weft_free(members);
-    weft_free(leaders);
+    WEFT_FREE_ALL(entry, members, leaders);
     return status;
 }

@@ -125,10 +125,7 @@ static weft_status make(weft_comm *comm, const share_kind *kind, const comm_shar
     describe(comm, kind, desc, total, text);
     WEFT_TRY(comm_check_same(comm, text));
     const weft_status local = allocate(comm, desc, root, &plan);
-    status = comm_agree(comm, local);
-    if (local != WEFT_OK || status != WEFT_OK) {
-        goto done;
-    }
+    COMM_AGREED_GOTO(comm_agree(comm, local), local, status, done);
     assert(coll_cut_total(&plan->cut) == total * (int64_t)weft_dtype_bytes(desc->dtype));
     if (total > 0 && comm_size(comm) > 1) {
         WEFT_TRY_GOTO(make_board(comm, kind, &plan->cut), status, done);

@@ -18,6 +18,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/integer/integers.h"
 #include "comm/core/comm_internal.h"
 #include "comm/core/transfer.h"
 
@@ -134,7 +135,7 @@ static weft_status check_desc(const weft_comm *comm, const comm_exchange_desc *d
 
 static int64_t area_bytes(const comm_exchange *x, const exchange_side *side)
 {
-    return (side->most * x->element_bytes + AREA_ALIGN - 1) / AREA_ALIGN * AREA_ALIGN;
+    return whole(side->most * x->element_bytes, AREA_ALIGN);
 }
 
 static weft_status reserve(comm_exchange *x)
@@ -264,11 +265,7 @@ weft_status comm_exchange_post(comm_exchange *exchange, const int64_t *count)
 
 weft_status comm_exchange_test(comm_exchange *exchange, bool *done)
 {
-    if (operation_active(&exchange->operation)) {
-        progress_drive(exchange->comm->progress);
-    }
-    *done = !operation_active(&exchange->operation);
-    return *done ? progress_status(&exchange->operation) : WEFT_OK;
+    return progress_test(&exchange->operation, done);
 }
 
 weft_status comm_exchange_wait(comm_exchange *exchange)
@@ -297,8 +294,5 @@ void comm_exchange_destroy(comm_exchange *exchange)
     }
     progress_cancel(exchange->comm->progress, &exchange->operation);
     transfers_free(&exchange->transfers);
-    weft_free(exchange->memory);
-    weft_free(exchange->to);
-    weft_free(exchange->from);
-    weft_free(exchange);
+    WEFT_FREE_ALL(exchange->memory, exchange->to, exchange->from, exchange);
 }

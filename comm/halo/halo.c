@@ -399,10 +399,7 @@ weft_status comm_halo_create(weft_comm *comm, weft_hal *hal, const comm_halo_des
     WEFT_TRY(comm_check_same(comm, text));
     WEFT_TRY(halo_lists_check(comm, desc, max_width));
     weft_status local = WEFT_NEW_ZERO(&halo, 1, WEFT_MEM_COMM);
-    status = comm_agree(comm, local);
-    if (local != WEFT_OK || status != WEFT_OK) {
-        goto done;
-    }
+    COMM_AGREED_GOTO(comm_agree(comm, local), local, status, done);
     *halo = (comm_halo){.comm = comm,
                         .hal = hal,
                         .n_local = desc->n_local,

@@ -7,13 +7,12 @@
 typedef struct halo_buffer {
     char *data;
     int64_t capacity;
+    bool host; /* memory of the host that the backend copies to and from, else the backend's */
 } halo_buffer;
 
-/* The backend's memory, and memory of the host that it copies to and from. What they held is lost when they grow. */
+/* The buffer has room for so many bytes; what it held is lost if it grows. */
 weft_status halo_buffer_reserve(weft_hal *hal, halo_buffer *buffer, int64_t bytes);
-weft_status halo_buffer_reserve_host(weft_hal *hal, halo_buffer *buffer, int64_t bytes);
-/* Waits for what is copied. */
+/* Waits for copies under way. */
 void halo_buffer_free(weft_hal *hal, halo_buffer *buffer);
-void halo_buffer_free_host(weft_hal *hal, halo_buffer *buffer);
 
 #endif

@@ -56,16 +56,8 @@ void halo_mixer_destroy(halo_mixer *mixer)
     }
     halo_buffer_free(mixer->hal, &mixer->index);
     halo_buffer_free(mixer->hal, &mixer->ids);
-    weft_free(mixer->range);
-    weft_free(mixer->class);
-    weft_free(mixer->order);
-    weft_free(mixer->row);
-    weft_free(mixer->id);
-    weft_free(mixer->bucket);
-    weft_free(mixer->looked_at);
-    weft_free(mixer->own_row);
-    weft_free(mixer->own_id);
-    weft_free(mixer);
+    WEFT_FREE_ALL(mixer->range, mixer->class, mixer->order, mixer->row, mixer->id, mixer->bucket, mixer->looked_at,
+                  mixer->own_row, mixer->own_id, mixer);
 }
 
 /* The lists of a message as the host sees them. */

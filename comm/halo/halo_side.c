@@ -44,7 +44,7 @@ static weft_status upload_ids(halo_side *side, const int32_t *row, const int64_t
 weft_status halo_side_create(weft_hal *hal, int peers, const int64_t *offset, const int32_t *row, const int64_t *gid,
                              halo_side *side)
 {
-    *side = (halo_side){.hal = hal, .peers = peers, .rows = offset[peers], .most = offset[peers]};
+    *side = (halo_side){.hal = hal, .peers = peers, .rows = offset[peers], .most = offset[peers], .staged.host = true};
     WEFT_TRY(WEFT_NEW_ZERO(&side->piece, peers, WEFT_MEM_COMM));
     for (int p = 0; p < peers; ++p) {
         halo_piece *piece = &side->piece[p];
@@ -99,15 +99,14 @@ void halo_side_free(halo_side *side)
     weft_hal *hal = side->hal;
     halo_buffer_free(hal, &side->packed);
     halo_buffer_free(hal, &side->coded);
-    halo_buffer_free_host(hal, &side->staged);
+    halo_buffer_free(hal, &side->staged);
     if (side->index != NULL) {
         hal->mem.free(hal, side->index);
     }
     if (side->id != NULL) {
         hal->mem.free(hal, side->id);
     }
-    weft_free(side->host_id);
-    weft_free(side->piece);
+    WEFT_FREE_ALL(side->host_id, side->piece);
 }
 
 /* ---- where rows lie in an exchange ------------------------------------------------------------------------------- */
@@ -126,7 +125,7 @@ static weft_status reserve(halo_side *side, const halo_format *format, int64_t p
     const int64_t sent = coded_bytes > 0 ? coded_bytes : packed_bytes;
     WEFT_TRY(halo_buffer_reserve(side->hal, &side->packed, packed_bytes));
     WEFT_TRY(halo_buffer_reserve(side->hal, &side->coded, coded_bytes));
-    return format->messages_reach ? WEFT_OK : halo_buffer_reserve_host(side->hal, &side->staged, sent);
+    return format->messages_reach ? WEFT_OK : halo_buffer_reserve(side->hal, &side->staged, sent);
 }
 
 static halo_list sent_list(halo_direction direction)

@@ -38,10 +38,7 @@ void halo_window_destroy(halo_window *window)
 {
     if (window != NULL) {
         comm_window_return(window->comm, window->window);
-        weft_free(window->mine);
-        weft_free(window->theirs);
-        weft_free(window->shares);
-        weft_free(window);
+        WEFT_FREE_ALL(window->mine, window->theirs, window->shares, window);
     }
 }
 
@@ -124,10 +121,7 @@ weft_status halo_window_create(weft_comm *comm, const int64_t *const offset[HALO
     bool useful = false;
     *out = NULL;
     weft_status local = window_new(comm, row_bytes, &window);
-    status = comm_agree(comm, local);
-    if (local != WEFT_OK || status != WEFT_OK) {
-        goto done;
-    }
+    COMM_AGREED_GOTO(comm_agree(comm, local), local, status, done);
     const int64_t region = (lay_out(window, offset) * row_bytes + LINE - 1) / LINE * LINE;
     WEFT_TRY_GOTO(agree_needed(comm, REGIONS * region, wanted, &useful), status, done);
     if (useful) {

@@ -262,8 +262,7 @@ static weft_status calibration_begin(calibration *c, comm_counters *before)
 static void calibration_end(calibration *c, const comm_counters *before)
 {
     schedule_free(&c->schedule);
-    weft_free(c->left);
-    weft_free(c->right);
+    WEFT_FREE_ALL(c->left, c->right);
     calibration_restore(c->comm, before);
 }
 

@@ -198,7 +198,6 @@ weft_status calibrate_compute(calibration *c)
     status = measure_compute(c, &work);
 done:
     selector_destroy(work.selector);
-    weft_free(work.index);
-    weft_free(work.value);
+    WEFT_FREE_ALL(work.index, work.value);
     return status;
 }

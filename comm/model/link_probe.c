@@ -161,8 +161,7 @@ weft_status comm_measure_pairs(weft_comm *comm, comm_pair **pair, int *count)
     WEFT_TRY_GOTO(share_pairs(comm, *pair, *count), status, done);
 done:
     schedule_free(&bench.schedule);
-    weft_free(bench.send);
-    weft_free(bench.receive);
+    WEFT_FREE_ALL(bench.send, bench.receive);
     if (status != WEFT_OK) {
         weft_free(*pair);
         *pair = NULL;

@@ -54,8 +54,7 @@ static weft_status join_nodes(const comm_layout *layout, const char *host, char 
     *out = joined;
     joined = NULL;
 done:
-    weft_free(name);
-    weft_free(joined);
+    WEFT_FREE_ALL(name, joined);
     return status;
 }
 
@@ -83,10 +82,7 @@ weft_status model_key_of(weft_comm *comm, const char *machine, model_key *key)
     own_name(mine);
     weft_status local = WEFT_NEW(&hosts, first ? (size_t)size * HOST_BYTES : 0, WEFT_MEM_COMM);
     local = local == WEFT_OK ? WEFT_NEW(&bytes, size, WEFT_MEM_COMM) : local;
-    status = comm_agree(comm, local);
-    if (local != WEFT_OK || status != WEFT_OK) {
-        goto done;
-    }
+    COMM_AGREED_GOTO(comm_agree(comm, local), local, status, done);
     for (int q = 0; q < size; ++q) {
         bytes[q] = HOST_BYTES;
     }
@@ -100,8 +96,7 @@ weft_status model_key_of(weft_comm *comm, const char *machine, model_key *key)
     }
     WEFT_TRY_GOTO(comm_agree(comm, local), status, done);
 done:
-    weft_free(hosts);
-    weft_free(bytes);
+    WEFT_FREE_ALL(hosts, bytes);
     return status;
 }
 

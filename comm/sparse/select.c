@@ -62,13 +62,9 @@ void selector_destroy(selector *s)
         return;
     }
     for (int p = 0; s->part != NULL && p < s->options.threads; ++p) {
-        weft_free(s->part[p].index);
-        weft_free(s->part[p].value);
-        weft_free(s->part[p].bins);
+        WEFT_FREE_ALL(s->part[p].index, s->part[p].value, s->part[p].bins);
     }
-    weft_free(s->part);
-    weft_free(s->work);
-    weft_free(s);
+    WEFT_FREE_ALL(s->part, s->work, s);
 }
 
 void *selector_state(selector *s, int64_t *bytes)

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "base/integer/search.h"
 #include "comm/coll/coll.h"
 #include "comm/sparse/sparse_internal.h"
 #include "hal/pack.h"
@@ -68,17 +69,9 @@ static int64_t break_even(const weft_comm *comm, sparse_exchange exchange, bool 
                               .model = comm_get_model(comm)};
     comm_cost cost = algorithm->cost(&place, count, (int64_t)sizeof(float));
     double dense = comm_model_seconds(comm_get_model(comm), &cost);
-    int64_t low = 0;
-    int64_t high = count;
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (sparse_seconds(comm, exchange, windowed, count, middle) < dense) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
+    int64_t most = 0;
+    SEARCH_FIRST(most, count, sparse_seconds(comm, exchange, windowed, count, at) < dense);
+    return most;
 }
 
 sparse_choice sparse_choose(const weft_comm *comm, bool device, bool windowed, int64_t count, int64_t most)
@@ -253,10 +246,7 @@ void sparse_destroy(sparse_plan *plan)
     sparse_ok_topk_free(plan);
     slots_free(&plan->slots);
     selector_destroy(plan->selector);
-    weft_free(plan->group);
-    weft_free(plan->residual);
-    weft_free(plan->sent);
-    weft_free(plan);
+    WEFT_FREE_ALL(plan->group, plan->residual, plan->sent, plan);
 }
 
 /* ---- running ------------------------------------------------------------------------------------------------ */

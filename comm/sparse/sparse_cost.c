@@ -16,10 +16,8 @@ typedef struct shard_size {
 
 static shard_size size_of(const comm_layout *layout, int64_t count, int64_t k, int j)
 {
-    int64_t begin = 0;
-    int64_t end = 0;
-    hal_split_rows(count, layout->least, j, &begin, &end);
-    shard_size size = {.bytes = (end - begin) * FLOAT_BYTES,
+    const hal_span span = hal_split_rows(count, layout->least, j);
+    shard_size size = {.bytes = (span.end - span.begin) * FLOAT_BYTES,
                        .slot = NOTE_BYTES + sparse_share(k, layout->least, j) * ENTRY_BYTES};
     int64_t bundle = layout->nodes * size.slot;
     size.gather = bundle < size.bytes ? bundle : size.bytes;

@@ -24,9 +24,9 @@ enum { SUM_BLOCK = 4096, PARALLEL_BLOCKS = 16 };
 static void shard_set(const weft_comm *comm, const sparse_desc *desc, int j, sparse_shard *shard)
 {
     const comm_layout *layout = comm_get_layout(comm);
-    int64_t end = 0;
-    hal_split_rows(desc->count, layout->least, j, &shard->begin, &end);
-    shard->count = end - shard->begin;
+    const hal_span own = hal_split_rows(desc->count, layout->least, j);
+    shard->begin = own.begin;
+    shard->count = own.end - own.begin;
     shard->capacity = sparse_capacity(&desc->select, sparse_share(desc->most, layout->least, j), shard->count);
     int64_t dense = shard->count * (int64_t)sizeof(float);
     int64_t bundle = layout->nodes * (NOTE_BYTES + shard->capacity * ENTRY_BYTES);
@@ -81,9 +81,7 @@ void node_free(sparse_plan *plan)
     for (int j = 0; at->shard != NULL && j < at->shards; ++j) {
         weft_free(at->shard[j].inbox);
     }
-    weft_free(at->shard);
-    weft_free(at->member);
-    weft_free((void *)at->source);
+    WEFT_FREE_ALL(at->shard, at->member, (void *)at->source);
     if (!plan->window.usable) {
         weft_free(at->bundle);
     }

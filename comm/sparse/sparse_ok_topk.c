@@ -90,8 +90,7 @@ static weft_status list_create(entry_list *list, int64_t capacity)
 
 static void list_free(entry_list *list)
 {
-    weft_free(list->index);
-    weft_free(list->value);
+    WEFT_FREE_ALL(list->index, list->value);
 }
 
 static weft_status ok_create(sparse_plan *plan)
@@ -129,11 +128,7 @@ void sparse_ok_topk_free(sparse_plan *plan)
     list_free(&ok->list);
     list_free(&ok->kept);
     selector_destroy(ok->exact);
-    weft_free(ok->sum);
-    weft_free(ok->touched);
-    weft_free(ok->position);
-    weft_free(ok->state);
-    weft_free(ok);
+    WEFT_FREE_ALL(ok->sum, ok->touched, ok->position, ok->state, ok);
 }
 
 void *sparse_ok_topk_state(sparse_plan *plan, int64_t *bytes)

@@ -27,10 +27,7 @@ weft_status sparse_window_find(weft_comm *comm, const sparse_desc *desc, sparse_
     bool direct = false;
     *found = (sparse_window){.ranks = comm_node_size(comm)};
     weft_status local = WEFT_NEW(&found->vector, found->ranks, WEFT_MEM_COMM);
-    status = comm_agree(comm, local);
-    if (local != WEFT_OK || status != WEFT_OK) {
-        goto done;
-    }
+    COMM_AGREED_GOTO(comm_agree(comm, local), local, status, done);
     WEFT_TRY_GOTO(
         comm_buffer_vectors(comm, desc->buffer, desc->count * (int64_t)sizeof(float), (void **)found->vector, &direct),
         status, done);

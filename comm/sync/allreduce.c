@@ -121,8 +121,7 @@ static void destroy(comm_sync *sync)
         comm_plan_destroy(a->bucket[b].reduce);
         comm_plan_destroy(a->bucket[b].gather);
     }
-    weft_free(a->bucket);
-    weft_free(a);
+    WEFT_FREE_ALL(a->bucket, a);
     sync->self = NULL;
 }
 

@@ -267,16 +267,7 @@ static void destroy(comm_sync *sync)
     comm_plan_destroy(a->statistics);
     comm_destroy(a->leaders);
     comm_destroy(a->group);
-    weft_free(a->sum);
-    weft_free(a->before);
-    weft_free(a->arrived);
-    weft_free(a->acc);
-    weft_free(a->mirror);
-    weft_free(a->outgoing);
-    weft_free(a->incoming);
-    weft_free(a->send);
-    weft_free(a->receive);
-    weft_free(a);
+    WEFT_FREE_ALL(a->sum, a->before, a->arrived, a->acc, a->mirror, a->outgoing, a->incoming, a->send, a->receive, a);
     sync->self = NULL;
 }
 

@@ -95,15 +95,9 @@ void asp_message_post(asp_message *message, int64_t number)
 
 weft_status asp_message_test(asp_message *message, bool *done)
 {
-    if (operation_active(&message->operation)) {
-        progress_drive(message->transfers.comm->progress);
-    }
-    *done = !operation_active(&message->operation);
-    if (*done) {
-        message->posted = false;
-        return progress_status(&message->operation);
-    }
-    return WEFT_OK;
+    const weft_status status = progress_test(&message->operation, done);
+    message->posted = !*done;
+    return status;
 }
 
 weft_status asp_message_wait(asp_message *message)

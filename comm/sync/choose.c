@@ -23,7 +23,6 @@
  * Agarwal, H. Wang, S. Venkataraman, D. Papailiopoulos: On the utility of gradient compression in distributed training
  * systems. MLSys 2022, arXiv:2103.00543.
  */
-#include <math.h>
 #include <stdio.h>
 
 #include "base/log.h"

@@ -263,10 +263,7 @@ weft_status sync_create(weft_comm *comm, const sync_options *options, const sync
     comm_sync *sync = NULL;
     *out = NULL;
     weft_status local = WEFT_NEW_ZERO(&sync, 1, WEFT_MEM_COMM);
-    status = comm_agree(comm, local);
-    if (local != WEFT_OK || status != WEFT_OK) {
-        goto done;
-    }
+    COMM_AGREED_GOTO(comm_agree(comm, local), local, status, done);
     sync->comm = comm;
     sync->options = *options;
     sync->tracker.kind = SYNC_TRACKING_OFF;
@@ -292,9 +289,6 @@ void sync_destroy(comm_sync *sync)
         return;
     }
     take_down(sync);
-    weft_free(sync->ready);
-    weft_free(sync->buffer);
-    weft_free((void *)(uintptr_t)sync->desc.bucket);
-    weft_free((void *)(uintptr_t)sync->desc.tensor);
-    weft_free(sync);
+    WEFT_FREE_ALL(sync->ready, sync->buffer, (void *)(uintptr_t)sync->desc.bucket, (void *)(uintptr_t)sync->desc.tensor,
+                  sync);
 }

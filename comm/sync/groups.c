@@ -1,8 +1,6 @@
 /* comm/sync/groups.c: digits, shuffles and crossings. Memory: rounds * P numbers, rounds = O(log P * log racks). */
 #include "comm/sync/groups.h"
 
-#include <assert.h>
-
 #include "base/alloc.h"
 #include "base/philox.h"
 #include "comm/comm_options.def"
@@ -233,17 +231,13 @@ weft_status groups_create(const comm_topology *racks, int group, uint64_t seed, 
         b.groups = NULL;
     }
     groups_destroy(b.groups);
-    weft_free(b.member);
-    weft_free(b.order);
-    weft_free(b.parent);
-    weft_free(b.start);
+    WEFT_FREE_ALL(b.member, b.order, b.parent, b.start);
     return status;
 }
 
 void groups_destroy(sync_groups *groups)
 {
     if (groups != NULL) {
-        weft_free(groups->color);
-        weft_free(groups);
+        WEFT_FREE_ALL(groups->color, groups);
     }
 }

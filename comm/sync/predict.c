@@ -57,8 +57,7 @@ weft_status predict_room_create(const comm_sync *sync, predict_room *room)
 
 void predict_room_free(predict_room *room)
 {
-    weft_free(room->member);
-    weft_free(room->leader);
+    WEFT_FREE_ALL(room->member, room->leader);
 }
 
 /* The ranks whose color is `color`. Returns how many. */

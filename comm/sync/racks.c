@@ -241,9 +241,7 @@ static weft_status allocate(int ranks, int sets, comm_topology **topology)
 void topology_destroy(comm_topology *topology)
 {
     if (topology != NULL) {
-        weft_free(topology->set_of);
-        weft_free(topology->name);
-        weft_free(topology);
+        WEFT_FREE_ALL(topology->set_of, topology->name, topology);
     }
 }
 
@@ -265,8 +263,7 @@ weft_status topology_parse(const char *path, const char *text, const char (*host
     p.topology = NULL;
 done:
     topology_destroy(p.topology);
-    weft_free(p.line_of);
-    weft_free(new_set);
+    WEFT_FREE_ALL(p.line_of, new_set);
     return status;
 }
 
@@ -305,10 +302,7 @@ weft_status topology_read(weft_comm *comm, const char *path, comm_topology **top
     int size = comm_size(comm);
     *topology = NULL;
     weft_status local = WEFT_NEW_ZERO(&host, size, WEFT_MEM_COMM);
-    status = comm_agree(comm, local);
-    if (local != WEFT_OK || status != WEFT_OK) {
-        goto done;
-    }
+    COMM_AGREED_GOTO(comm_agree(comm, local), local, status, done);
     status = share_text(comm, path, &text);
     if (status != WEFT_OK || text == NULL) {
         goto done;
@@ -321,8 +315,7 @@ done:
         topology_destroy(*topology);
         *topology = NULL;
     }
-    weft_free(text);
-    weft_free(host);
+    WEFT_FREE_ALL(text, host);
     return status;
 }
 

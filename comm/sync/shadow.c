@@ -102,11 +102,7 @@ static void destroy(comm_sync *sync)
     }
     comm_plan_destroy(s->plan);
     comm_destroy(s->comm);
-    weft_free(s->sum);
-    weft_free(s->snapshot);
-    weft_free(s->centre);
-    weft_free(s->velocity);
-    weft_free(s);
+    WEFT_FREE_ALL(s->sum, s->snapshot, s->centre, s->velocity, s);
     sync->self = NULL;
 }
 

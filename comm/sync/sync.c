@@ -142,11 +142,9 @@ static bool all_finite(weft_dtype dtype, const void *x, int64_t count, int threa
     int good = 0;
 #pragma omp parallel for schedule(static) num_threads(parts) reduction(+ : good) if (parts > 1)
     for (int part = 0; part < parts; ++part) {
-        int64_t begin = 0;
-        int64_t end = 0;
-        hal_split_rows(count, parts, part, &begin, &end);
-        good += dtype == WEFT_DTYPE_F64 ? finite_f64((const double *)x + begin, end - begin)
-                                        : finite_f32((const float *)x + begin, end - begin);
+        const hal_span own = hal_split_rows(count, parts, part);
+        good += dtype == WEFT_DTYPE_F64 ? finite_f64((const double *)x + own.begin, own.end - own.begin)
+                                        : finite_f32((const float *)x + own.begin, own.end - own.begin);
     }
     return good == parts;
 }

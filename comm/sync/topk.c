@@ -351,9 +351,7 @@ static void destroy(comm_sync *sync)
         sparse_destroy(t->bucket[b].plan);
     }
     comm_plan_destroy(t->dense);
-    weft_free(t->bucket);
-    weft_free(t->run);
-    weft_free(t->velocity);
+    WEFT_FREE_ALL(t->bucket, t->run, t->velocity);
     mirror_free(&t->device_velocity);
     free_side(t);
     weft_free(t);

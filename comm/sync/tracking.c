@@ -103,8 +103,7 @@ void tracking_destroy(comm_sync *sync)
         sync->desc.value = sync->tracker.caller;
         sync->desc.elements -= sync->desc.trained;
     }
-    weft_free(sync->tracker.value);
-    weft_free(sync->tracker.last);
+    WEFT_FREE_ALL(sync->tracker.value, sync->tracker.last);
     sync->tracker = (sync_tracker){.kind = SYNC_TRACKING_OFF};
 }
 

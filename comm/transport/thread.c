@@ -288,8 +288,7 @@ static void share_drop(thread_world *world, shared_block *block)
         at = &(*at)->next;
     }
     *at = block->next;
-    weft_free(block->memory);
-    weft_free(block);
+    WEFT_FREE_ALL(block->memory, block);
 }
 
 static weft_status thread_share(transport *t, const transport_share *share, void **segment, void **handle)
@@ -363,8 +362,7 @@ static uint64_t thread_token(transport *t)
 static void thread_destroy(transport *t)
 {
     if (t != NULL) {
-        weft_free(((thread_transport *)t)->world_rank);
-        weft_free(t);
+        WEFT_FREE_ALL(((thread_transport *)t)->world_rank, t);
     }
 }
 
@@ -465,8 +463,7 @@ void thread_world_destroy(thread_world *world)
     while (world->shared != NULL) { /* of ranks that failed on their way */
         share_drop(world, world->shared);
     }
-    weft_free(world->box);
-    weft_free(world);
+    WEFT_FREE_ALL(world->box, world);
 }
 
 void thread_world_fail(thread_world *world, int rank, weft_status status, const char *text)

@@ -19,21 +19,15 @@ enum { NAMED_MALFORMED = 3, LOOKS = 3 /* numbers of a file: height, width, chann
 
 /* ---- all images, by all ranks ---------------------------------------------------------------------------------- */
 
-typedef struct share {
-    int64_t begin, end;
-} share;
-
-static share share_of(const image_files *files, int ranks, int rank)
+static hal_span share_of(const image_files *files, int ranks, int rank)
 {
-    share mine;
-    hal_split_rows(files->count, ranks, rank, &mine.begin, &mine.end);
-    return mine;
+    return hal_split_rows(files->count, ranks, rank);
 }
 
 /* The sizes of this rank's images, 0 of malformed ones, which end nothing. */
 static weft_status look_at_share(weft_comm *comm, image_files *files, int threads)
 {
-    const share mine = share_of(files, comm_size(comm), comm_rank(comm));
+    const hal_span mine = share_of(files, comm_size(comm), comm_rank(comm));
     weft_status status = WEFT_OK;
     char message[1024] = "";
 #pragma omp parallel for schedule(dynamic, 16) num_threads(threads)
@@ -53,7 +47,7 @@ static weft_status look_at_share(weft_comm *comm, image_files *files, int thread
 /* all [files, LOOKS], and this rank's behind them: every rank looks at its share, unless one fails. Collective. */
 static weft_status look_at_all(weft_comm *comm, image_files *files, int threads, int32_t *all, int64_t *bytes)
 {
-    const share mine = share_of(files, comm_size(comm), comm_rank(comm));
+    const hal_span mine = share_of(files, comm_size(comm), comm_rank(comm));
     int32_t *own = all + LOOKS * (int64_t)files->count;
     WEFT_TRY(comm_agree(comm, look_at_share(comm, files, threads)));
     for (int64_t i = mine.begin; i < mine.end; ++i) {
@@ -63,7 +57,7 @@ static weft_status look_at_all(weft_comm *comm, image_files *files, int threads,
         look[2] = files->file[i].channels;
     }
     for (int r = 0; r < comm_size(comm); ++r) {
-        const share of = share_of(files, comm_size(comm), r);
+        const hal_span of = share_of(files, comm_size(comm), r);
         bytes[r] = (of.end - of.begin) * LOOKS * (int64_t)sizeof *all;
     }
     return comm_allgatherv(comm, own, bytes[comm_rank(comm)], all, bytes);

@@ -276,17 +276,16 @@ static weft_status fill_cache(const image_set *set, int threads)
 {
     const image_store *store = set->store;
     int me;
-    int64_t begin, end;
     const int ranks = image_cache_ranks(store->cache, &me);
     weft_status status = WEFT_OK;
     char message[1024] = "";
-    hal_split_rows(image_cache_held(store->cache), ranks, me, &begin, &end);
+    const hal_span own = hal_split_rows(image_cache_held(store->cache), ranks, me);
 #pragma omp parallel num_threads(threads)
     {
         uint8_t *pixels = NULL;
         weft_status mine = WEFT_NEW(&pixels, image_set_bytes(set), WEFT_MEM_WORKSPACE);
 #pragma omp for schedule(dynamic, 16)
-        for (int64_t place = begin; place < end; ++place) {
+        for (int64_t place = own.begin; place < own.end; ++place) {
             image_level level;
             if (mine == WEFT_OK) {
                 mine = make(set, image_cache_number(store->cache, place), pixels, &level);
@@ -585,11 +584,11 @@ static weft_status add_up(const image_set *set, int64_t begin, int64_t end, int6
 weft_status image_set_moments(weft_comm *comm, const image_set *set, float *mean, float *deviation)
 {
     const int64_t samples = set->count[IMAGE_TRAIN] < MOMENT_SAMPLES ? set->count[IMAGE_TRAIN] : MOMENT_SAMPLES;
-    int64_t sum[2 * CHANNELS_MAX] = {0}, begin, end;
+    const hal_span own = hal_split_rows(samples, comm_size(comm), comm_rank(comm));
+    int64_t sum[2 * CHANNELS_MAX] = {0};
     uint8_t *pixels = NULL;
-    hal_split_rows(samples, comm_size(comm), comm_rank(comm), &begin, &end);
     weft_status status = WEFT_NEW(&pixels, image_set_bytes(set), WEFT_MEM_WORKSPACE);
-    status = status == WEFT_OK ? add_up(set, begin, end, samples, comm_rank(comm), pixels, sum) : status;
+    status = status == WEFT_OK ? add_up(set, own.begin, own.end, samples, comm_rank(comm), pixels, sum) : status;
     weft_free(pixels);
     WEFT_TRY(comm_agree(comm, status));
     WEFT_TRY(comm_allreduce(comm, sum, 2 * CHANNELS_MAX, WEFT_DTYPE_I64, COMM_SUM));

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/integer/search.h"
 #include "base/sort.h"
 #include "machine/thread_ranges.h"
 #include "partition/partition.h"
@@ -27,23 +28,19 @@ static bool pair_key(bool symmetric, int64_t v, int64_t u, int64_t *low, int64_t
 static void count_entries(const weft_graph *graph, int threads, int64_t *count)
 {
 #pragma omp parallel num_threads(threads)
-    {
-        int t = omp_get_thread_num(), team = omp_get_num_threads();
-        int64_t end = split_rows(graph->offset, graph->vertices, t + 1, team);
-        for (int64_t v = split_rows(graph->offset, graph->vertices, t, team); v < end; ++v) {
-            int64_t own = 0, low = 0, high = 0;
-            for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
-                if (!pair_key(graph->symmetric, v, graph_source(graph, e), &low, &high)) {
-                    continue;
-                }
-                if (low == v) {
-                    ++own;
-                } else {
-                    __atomic_fetch_add(&count[low], 1, __ATOMIC_RELAXED);
-                }
+    OWN_ROWS(v, graph->offset, graph->vertices) {
+        int64_t own = 0, low = 0, high = 0;
+        for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
+            if (!pair_key(graph->symmetric, v, graph_source(graph, e), &low, &high)) {
+                continue;
             }
-            __atomic_fetch_add(&count[v], own, __ATOMIC_RELAXED);
+            if (low == v) {
+                ++own;
+            } else {
+                __atomic_fetch_add(&count[low], 1, __ATOMIC_RELAXED);
+            }
         }
+        __atomic_fetch_add(&count[v], own, __ATOMIC_RELAXED);
     }
 }
 
@@ -51,15 +48,11 @@ static void count_entries(const weft_graph *graph, int threads, int64_t *count)
 static void place_entries(const weft_graph *graph, int threads, int64_t *next, int32_t *other)
 {
 #pragma omp parallel num_threads(threads)
-    {
-        int t = omp_get_thread_num(), team = omp_get_num_threads();
-        int64_t end = split_rows(graph->offset, graph->vertices, t + 1, team);
-        for (int64_t v = split_rows(graph->offset, graph->vertices, t, team); v < end; ++v) {
-            int64_t low = 0, high = 0;
-            for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
-                if (pair_key(graph->symmetric, v, graph_source(graph, e), &low, &high)) {
-                    other[__atomic_fetch_add(&next[low], 1, __ATOMIC_RELAXED)] = (int32_t)high;
-                }
+    OWN_ROWS(v, graph->offset, graph->vertices) {
+        int64_t low = 0, high = 0;
+        for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
+            if (pair_key(graph->symmetric, v, graph_source(graph, e), &low, &high)) {
+                other[__atomic_fetch_add(&next[low], 1, __ATOMIC_RELAXED)] = (int32_t)high;
             }
         }
     }
@@ -70,29 +63,25 @@ static int64_t sort_rows(int64_t n, const int64_t *offset, int threads, int32_t 
 {
     int64_t dropped = 0;
 #pragma omp parallel num_threads(threads) reduction(+ : dropped)
-    {
-        int t = omp_get_thread_num(), team = omp_get_num_threads();
-        int64_t end = split_rows(offset, n, t + 1, team);
-        for (int64_t v = split_rows(offset, n, t, team); v < end; ++v) {
-            int32_t *row = other + offset[v];
-            int64_t count = offset[v + 1] - offset[v], ascending = 1;
-            while (ascending < count && row[ascending - 1] < row[ascending]) {
-                ++ascending;
-            }
-            kept[v] = count;
-            if (ascending >= count) {
-                continue;
-            }
-            sort_ids(row, count, n);
-            int64_t unique = 1;
-            for (int64_t i = 1; i < count; ++i) {
-                if (row[i] != row[unique - 1]) {
-                    row[unique++] = row[i];
-                }
-            }
-            kept[v] = unique;
-            dropped += count - unique;
+    OWN_ROWS(v, offset, n) {
+        int32_t *row = other + offset[v];
+        int64_t count = offset[v + 1] - offset[v], ascending = 1;
+        while (ascending < count && row[ascending - 1] < row[ascending]) {
+            ++ascending;
         }
+        kept[v] = count;
+        if (ascending >= count) {
+            continue;
+        }
+        sort_ids(row, count, n);
+        int64_t unique = 1;
+        for (int64_t i = 1; i < count; ++i) {
+            if (row[i] != row[unique - 1]) {
+                row[unique++] = row[i];
+            }
+        }
+        kept[v] = unique;
+        dropped += count - unique;
     }
     return dropped;
 }
@@ -154,15 +143,11 @@ weft_status pair_list_degrees(const pair_list *list, int threads, int32_t **degr
     WEFT_TRY(WEFT_NEW_ZERO(degree, list->vertices, WEFT_MEM_PARTITION));
     int32_t *d = *degree;
 #pragma omp parallel num_threads(split_threads(list->pairs, threads))
-    {
-        int t = omp_get_thread_num(), team = omp_get_num_threads();
-        int64_t end = split_rows(list->offset, list->vertices, t + 1, team);
-        for (int64_t v = split_rows(list->offset, list->vertices, t, team); v < end; ++v) {
-            for (int64_t i = list->offset[v]; i < list->offset[v + 1]; ++i) {
-                __atomic_fetch_add(&d[list->other[i]], 1, __ATOMIC_RELAXED);
-            }
-            __atomic_fetch_add(&d[v], (int32_t)(list->offset[v + 1] - list->offset[v]), __ATOMIC_RELAXED);
+    OWN_ROWS(v, list->offset, list->vertices) {
+        for (int64_t i = list->offset[v]; i < list->offset[v + 1]; ++i) {
+            __atomic_fetch_add(&d[list->other[i]], 1, __ATOMIC_RELAXED);
         }
+        __atomic_fetch_add(&d[v], (int32_t)(list->offset[v + 1] - list->offset[v]), __ATOMIC_RELAXED);
     }
     return WEFT_OK;
 }
@@ -170,16 +155,9 @@ weft_status pair_list_degrees(const pair_list *list, int threads, int32_t **degr
 /* First partner of row `low` that is not below `high`. */
 static int64_t find_pair(const pair_list *list, int64_t low, int64_t high)
 {
-    int64_t begin = list->offset[low], end = list->offset[low + 1];
-    while (begin < end) {
-        int64_t middle = begin + (end - begin) / 2;
-        if (list->other[middle] < high) {
-            begin = middle + 1;
-        } else {
-            end = middle;
-        }
-    }
-    return begin;
+    int64_t place = list->offset[low];
+    SEARCH_FIRST(place, list->offset[low + 1], list->other[at] < high);
+    return place;
 }
 
 /* The pair {v, high} of row v, found by moving on from `own` where partners ascend; own: the one behind it. */
@@ -201,16 +179,9 @@ static int64_t spread_begin(const pair_list *list, const weft_graph *graph, int 
         return split_rows(graph->offset, n, t, threads);
     }
     const int64_t share = split_even(FAR * graph->edges - (FAR - 1) * list->pairs + n, t, threads);
-    int64_t low = 0, high = n;
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (FAR * graph->offset[middle] - (FAR - 1) * list->offset[middle] + middle < share) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return t >= threads ? n : low;
+    int64_t place = 0;
+    SEARCH_FIRST(place, n, FAR * graph->offset[at] - (FAR - 1) * list->offset[at] + at < share);
+    return t >= threads ? n : place;
 }
 
 /* Rows [begin, end) of the graph. Rows come in ascending order, so the partner v of each smaller u is found by moving

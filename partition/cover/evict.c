@@ -146,14 +146,10 @@ static weft_status check_rows(const adjacency *adjacent, int threads)
 {
     int64_t wrong = -1;
 #pragma omp parallel num_threads(split_threads(adjacent->entries, threads)) reduction(max : wrong)
-    {
-        const int t = omp_get_thread_num(), team = omp_get_num_threads();
-        const int64_t end = split_rows(adjacent->offset, adjacent->vertices, t + 1, team);
-        for (int64_t v = split_rows(adjacent->offset, adjacent->vertices, t, team); v < end; ++v) {
-            for (int64_t e = adjacent->offset[v]; e < adjacent->offset[v + 1]; ++e) {
-                const int64_t u = adjacent->neighbour[e];
-                wrong = u == v || (e > adjacent->offset[v] && u <= adjacent->neighbour[e - 1]) ? v : wrong;
-            }
+    OWN_ROWS(v, adjacent->offset, adjacent->vertices) {
+        for (int64_t e = adjacent->offset[v]; e < adjacent->offset[v + 1]; ++e) {
+            const int64_t u = adjacent->neighbour[e];
+            wrong = u == v || (e > adjacent->offset[v] && u <= adjacent->neighbour[e - 1]) ? v : wrong;
         }
     }
     WEFT_CHECK(

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/integer/search.h"
 #include "base/log.h"
 #include "machine/thread_ranges.h"
 #include "partition/partition.h"
@@ -44,16 +45,9 @@ typedef struct refine_state {
 /* The row to which pair e belongs. */
 static int64_t row_of(const pair_list *list, int64_t e)
 {
-    int64_t low = 0, high = list->vertices;
-    while (high - low > 1) {
-        int64_t middle = low + (high - low) / 2;
-        if (list->offset[middle] <= e) {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
+    int64_t row = 0;
+    SEARCH_FIRST(row, list->vertices - 1, list->offset[at + 1] <= e);
+    return row;
 }
 
 static void move_pair(refine_state *state, int64_t e, int64_t u, int64_t v, int to)

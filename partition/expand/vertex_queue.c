@@ -2,7 +2,6 @@
 #include "partition/expand/vertex_queue.h"
 
 #include <assert.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "partition/partition.h"

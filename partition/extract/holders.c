@@ -49,12 +49,8 @@ weft_status part_holders_find(const weft_graph *graph, const weft_partition *par
         WEFT_TRY_GOTO(WEFT_NEW_ZERO(&holders->out_degree, n, WEFT_MEM_PARTITION), status, done);
     }
 #pragma omp parallel num_threads(split_threads(graph->edges, omp_get_max_threads()))
-    {
-        const int t = omp_get_thread_num(), team = omp_get_num_threads();
-        const int64_t end = split_rows(graph->offset, n, t + 1, team);
-        for (int64_t v = split_rows(graph->offset, n, t, team); v < end; ++v) {
-            mark_row(graph, partition->edge_part, v, holders);
-        }
+    OWN_ROWS(v, graph->offset, n) {
+        mark_row(graph, partition->edge_part, v, holders);
     }
 done:
     if (status != WEFT_OK) {
@@ -162,12 +158,8 @@ weft_status extract_scan(extract_state *state)
         return WEFT_OK;
     }
 #pragma omp parallel num_threads(split_threads(graph->edges, state->threads))
-    {
-        const int t = omp_get_thread_num(), team = omp_get_num_threads();
-        const int64_t end = split_rows(graph->offset, graph->vertices, t + 1, team);
-        for (int64_t v = split_rows(graph->offset, graph->vertices, t, team); v < end; ++v) {
-            scan_row(state, v);
-        }
+    OWN_ROWS(v, graph->offset, graph->vertices) {
+        scan_row(state, v);
     }
     return WEFT_OK;
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/integer/search.h"
 #include "base/sort.h"
 #include "machine/thread_ranges.h"
 #include "partition/extract/extract_state.h"
@@ -68,16 +69,9 @@ static weft_status count_rows(const extract_state *state)
 /* The first entry of the sorted row v that is not below u. */
 static int64_t first_from(const weft_part *part, int64_t v, int64_t u)
 {
-    int64_t low = part->offset[v], high = part->offset[v + 1];
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (part->source[middle] < u) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
+    int64_t place = part->offset[v];
+    SEARCH_FIRST(place, part->offset[v + 1], part->source[at] < u);
+    return place;
 }
 
 /* Place of local source u in the sorted row `id`, in which no source stands twice. */
@@ -218,12 +212,8 @@ static weft_status fill_rows(const extract_state *state)
     weft_status status = filler_create(state, threads, &filler);
     WEFT_TRY_GOTO(status, status, done);
 #pragma omp parallel num_threads(threads)
-    {
-        const int t = omp_get_thread_num(), team = omp_get_num_threads();
-        const int64_t end = split_rows(part->offset, part->n_local, t + 1, team);
-        for (int64_t id = split_rows(part->offset, part->n_local, t, team); id < end; ++id) {
-            fill_row(&filler, id);
-        }
+    OWN_ROWS(id, part->offset, part->n_local) {
+        fill_row(&filler, id);
     }
 done:
     WEFT_FREE_ALL(filler.group_of, filler.id, filler.weight);

@@ -31,16 +31,12 @@ weft_status method_2d(const partition_job *job, weft_partition *partition)
     }
     const uint32_t rows = (uint32_t)grid_rows, columns = (uint32_t)(job->parts / grid_rows);
 #pragma omp parallel num_threads(split_threads(graph->edges, job->threads))
-    {
-        int t = omp_get_thread_num(), team = omp_get_num_threads();
-        int64_t end = split_rows(graph->offset, graph->vertices, t + 1, team);
-        for (int64_t v = split_rows(graph->offset, graph->vertices, t, team); v < end; ++v) {
-            for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
-                int64_t u = graph_source(graph, e);
-                int64_t low = u < v ? u : v, high = u < v ? v : u;
-                uint32_t part = bucket(seed, low, 0, rows) * columns + bucket(seed, high, 1, columns);
-                partition->edge_part[e] = u == v ? PARTITION_NO_PART : (uint16_t)part;
-            }
+    OWN_ROWS(v, graph->offset, graph->vertices) {
+        for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
+            int64_t u = graph_source(graph, e);
+            int64_t low = u < v ? u : v, high = u < v ? v : u;
+            uint32_t part = bucket(seed, low, 0, rows) * columns + bucket(seed, high, 1, columns);
+            partition->edge_part[e] = u == v ? PARTITION_NO_PART : (uint16_t)part;
         }
     }
     return WEFT_OK;

@@ -15,7 +15,6 @@
  * number of parts. Memory beyond the pairs (6 bytes each, 12 more where the graph is not symmetric and simple already):
  * 60 bytes a vertex while it streams, parts / 8 + 16 while parts grow, then the counts of refinement (counts.h).
  */
-#include "base/alloc.h"
 #include "partition/cover/evict.h"
 #include "partition/expand/expand.h"
 #include "partition/methods/best_cut.h"

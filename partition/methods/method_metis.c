@@ -118,9 +118,7 @@ static int64_t halo_rows(const partition_job *job, const uint16_t *node_part, in
     {
         uint64_t met[PARTITION_MAX_PARTS / 64];
         const int words = (job->parts + 63) / 64;
-        const int t = omp_get_thread_num(), team = omp_get_num_threads();
-        const int64_t end = split_rows(graph->offset, graph->vertices, t + 1, team);
-        for (int64_t v = split_rows(graph->offset, graph->vertices, t, team); v < end; ++v) {
+        OWN_ROWS(v, graph->offset, graph->vertices) {
             memset(met, 0, (size_t)words * sizeof met[0]);
             met[node_part[v] / 64] = UINT64_C(1) << (node_part[v] % 64);
             for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {

@@ -26,21 +26,17 @@ weft_status method_random(const partition_job *job, weft_partition *partition)
     const uint64_t seed = job->options->seed;
     const double *share = job->options->share;
 #pragma omp parallel num_threads(split_threads(graph->edges, job->threads))
-    {
-        int t = omp_get_thread_num(), team = omp_get_num_threads();
-        int64_t end = split_rows(graph->offset, graph->vertices, t + 1, team);
-        for (int64_t v = split_rows(graph->offset, graph->vertices, t, team); v < end; ++v) {
-            for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
-                int64_t u = graph_source(graph, e);
-                int64_t low = u < v ? u : v, high = u < v ? v : u;
-                /* The larger id takes the place of the epoch word and, above 32 bits, the index word. */
-                philox_block counter =
-                    philox_counter((uint32_t)(high >> 32), (uint64_t)low, WEFT_RNG_PARTITION, (uint32_t)high);
-                uint32_t word = philox4x32(counter, seed).word[0];
-                const uint16_t part =
-                    share != NULL ? part_at(share, job->parts, word) : (uint16_t)(((uint64_t)word * parts) >> 32);
-                partition->edge_part[e] = u == v ? PARTITION_NO_PART : part;
-            }
+    OWN_ROWS(v, graph->offset, graph->vertices) {
+        for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
+            int64_t u = graph_source(graph, e);
+            int64_t low = u < v ? u : v, high = u < v ? v : u;
+            /* The larger id takes the place of the epoch word and, above 32 bits, the index word. */
+            philox_block counter =
+                philox_counter((uint32_t)(high >> 32), (uint64_t)low, WEFT_RNG_PARTITION, (uint32_t)high);
+            uint32_t word = philox4x32(counter, seed).word[0];
+            const uint16_t part =
+                share != NULL ? part_at(share, job->parts, word) : (uint16_t)(((uint64_t)word * parts) >> 32);
+            partition->edge_part[e] = u == v ? PARTITION_NO_PART : part;
         }
     }
     return WEFT_OK;

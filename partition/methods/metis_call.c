@@ -49,15 +49,11 @@ static weft_status check_adjacency(const adjacency *adjacent, int threads)
     int64_t bad = -1, n = adjacent->vertices;
     uint64_t balance = 0;
 #pragma omp parallel num_threads(split_threads(adjacent->entries, threads)) reduction(max : bad) reduction(+ : balance)
-    {
-        int t = omp_get_thread_num(), team = omp_get_num_threads();
-        int64_t end = split_rows(adjacent->offset, n, t + 1, team);
-        for (int64_t v = split_rows(adjacent->offset, n, t, team); v < end; ++v) {
-            for (int64_t e = adjacent->offset[v]; e < adjacent->offset[v + 1]; ++e) {
-                int64_t u = adjacent->neighbour[e];
-                bad = u < 0 || u >= n || u == v ? e : bad;
-                balance += u < v ? mix((uint64_t)u << 32 | (uint64_t)v) : -mix((uint64_t)v << 32 | (uint64_t)u);
-            }
+    OWN_ROWS(v, adjacent->offset, n) {
+        for (int64_t e = adjacent->offset[v]; e < adjacent->offset[v + 1]; ++e) {
+            int64_t u = adjacent->neighbour[e];
+            bad = u < 0 || u >= n || u == v ? e : bad;
+            balance += u < v ? mix((uint64_t)u << 32 | (uint64_t)v) : -mix((uint64_t)v << 32 | (uint64_t)u);
         }
     }
     WEFT_CHECK(bad < 0, WEFT_ERR_DATA, "entry %lld of the adjacency names vertex %d of %lld, or is a self-loop",

@@ -146,14 +146,10 @@ static uint64_t peak_bytes(void)
 static void follow_roots(const weft_graph *graph, int threads, weft_partition *partition)
 {
 #pragma omp parallel num_threads(split_threads(graph->edges, threads))
-    {
-        int t = omp_get_thread_num(), team = omp_get_num_threads();
-        int64_t end = split_rows(graph->offset, graph->vertices, t + 1, team);
-        for (int64_t v = split_rows(graph->offset, graph->vertices, t, team); v < end; ++v) {
-            for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
-                assert(partition->root[v] < partition->parts);
-                partition->edge_part[e] = partition->root[v];
-            }
+    OWN_ROWS(v, graph->offset, graph->vertices) {
+        for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
+            assert(partition->root[v] < partition->parts);
+            partition->edge_part[e] = partition->root[v];
         }
     }
 }

@@ -6,7 +6,6 @@
  */
 #include "partition/partition_team.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"

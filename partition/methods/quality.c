@@ -40,16 +40,12 @@ static void mark_window(const measure_state *state)
 {
     const weft_graph *graph = state->graph;
 #pragma omp parallel num_threads(split_threads(graph->edges, state->threads))
-    {
-        int t = omp_get_thread_num(), team = omp_get_num_threads();
-        int64_t end = split_rows(graph->offset, graph->vertices, t + 1, team);
-        for (int64_t v = split_rows(graph->offset, graph->vertices, t, team); v < end; ++v) {
-            for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
-                int bit = state->partition->edge_part[e] - state->first;
-                if (bit >= 0 && bit < state->parts) {
-                    mark(state->target + v * state->words, bit);
-                    mark(state->source + graph_source(graph, e) * state->words, bit);
-                }
+    OWN_ROWS(v, graph->offset, graph->vertices) {
+        for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
+            int bit = state->partition->edge_part[e] - state->first;
+            if (bit >= 0 && bit < state->parts) {
+                mark(state->target + v * state->words, bit);
+                mark(state->source + graph_source(graph, e) * state->words, bit);
             }
         }
     }
@@ -116,13 +112,9 @@ static int64_t count_cut_edges(const weft_graph *graph, const uint16_t *root, in
 {
     int64_t cut = 0;
 #pragma omp parallel num_threads(split_threads(graph->edges, threads)) reduction(+ : cut)
-    {
-        int t = omp_get_thread_num(), team = omp_get_num_threads();
-        int64_t end = split_rows(graph->offset, graph->vertices, t + 1, team);
-        for (int64_t v = split_rows(graph->offset, graph->vertices, t, team); v < end; ++v) {
-            for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
-                cut += root[graph_source(graph, e)] != root[v] ? 1 : 0;
-            }
+    OWN_ROWS(v, graph->offset, graph->vertices) {
+        for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
+            cut += root[graph_source(graph, e)] != root[v] ? 1 : 0;
         }
     }
     return cut;

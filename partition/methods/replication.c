@@ -26,20 +26,16 @@ weft_status replica_marks(const weft_graph *graph, const uint16_t *edge_part, in
     WEFT_TRY(WEFT_NEW_ZERO(held, graph->vertices * words, WEFT_MEM_PARTITION));
     uint64_t *rows = *held;
 #pragma omp parallel num_threads(split_threads(graph->edges, threads))
-    {
-        int t = omp_get_thread_num(), team = omp_get_num_threads();
-        int64_t end = split_rows(graph->offset, graph->vertices, t + 1, team);
-        for (int64_t v = split_rows(graph->offset, graph->vertices, t, team); v < end; ++v) {
-            for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
-                int part = edge_part[e];
-                int64_t u = graph_source(graph, e);
-                if (u == v || part == PARTITION_NO_PART) {
-                    continue;
-                }
-                mark(rows + v * words, part);
-                if (both) {
-                    mark(rows + u * words, part);
-                }
+    OWN_ROWS(v, graph->offset, graph->vertices) {
+        for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; ++e) {
+            int part = edge_part[e];
+            int64_t u = graph_source(graph, e);
+            if (u == v || part == PARTITION_NO_PART) {
+                continue;
+            }
+            mark(rows + v * words, part);
+            if (both) {
+                mark(rows + u * words, part);
             }
         }
     }

@@ -1,6 +1,5 @@
 /* partition/stream/row_follow.c: the second direction of every pair takes the part of the first. See
  * partition/stream/row_pairs.h. */
-#include <assert.h>
 
 #include "base/alloc.h"
 #include "machine/thread_ranges.h"
@@ -105,7 +104,7 @@ static int64_t follow_all(const follow_state *state, int threads, int64_t *more)
         const int64_t begin = first[t], end = first[t + 1];
         int64_t *next = t == 0 ? state->next : more + (t - 1) * graph->vertices;
         for (int64_t u = team->begin; u < end; ++u) {
-            next[u] = u < begin ? row_first_from(graph, u, begin) : graph->offset[u];
+            next[u] = u < begin ? graph_first_from(graph, u, begin) : graph->offset[u];
         }
         wrong = follow_rows(state, begin, end, next);
     }

@@ -35,25 +35,10 @@ void row_pairs_close(row_pairs *pairs);
  * Collective. */
 weft_status row_pairs_follow(const row_pairs *pairs, int threads, uint16_t *edge_part, int64_t *next);
 
-/* The first entry of row v whose source is not below u. */
-static inline int64_t row_first_from(const weft_graph *graph, int64_t v, int64_t u)
-{
-    int64_t low = graph->offset[v], high = graph->offset[v + 1];
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (graph_source(graph, middle) < u) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
 /* The first entry of row v with source u, or -1. */
 static inline int64_t row_entry_of(const weft_graph *graph, int64_t v, int64_t u)
 {
-    const int64_t e = row_first_from(graph, v, u);
+    const int64_t e = graph_first_from(graph, v, u);
     return e < graph->offset[v + 1] && graph_source(graph, e) == u ? e : -1;
 }
 
@@ -96,7 +81,7 @@ static inline bool row_pairs_first(const row_pairs *pairs, int64_t v, int64_t e,
 static inline int64_t row_pairs_begin(const row_pairs *pairs, int64_t v)
 {
     const weft_graph *graph = pairs->team->graph;
-    return graph->symmetric ? row_first_from(graph, v, v + 1) : graph->offset[v];
+    return graph->symmetric ? graph_first_from(graph, v, v + 1) : graph->offset[v];
 }
 
 /* Edges of the pair that is first met at entry e of row v, both directions and repetitions counted. */

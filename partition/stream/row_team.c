@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "base/alloc.h"
+#include "base/integer/search.h"
 #include "machine/thread_ranges.h"
 #include "partition/partition.h"
 
@@ -86,14 +87,7 @@ int64_t row_team_block(const row_team *team, int block, int blocks)
 
 int row_team_of(const row_team *team, int64_t v)
 {
-    int low = 0, high = team->size - 1;
-    while (low < high) {
-        const int middle = low + (high - low) / 2;
-        if (v < team->first[middle + 1]) {
-            high = middle;
-        } else {
-            low = middle + 1;
-        }
-    }
-    return low;
+    int64_t rank = 0;
+    SEARCH_FIRST(rank, team->size - 1, team->first[at + 1] <= v);
+    return (int)rank;
 }

@@ -53,38 +53,20 @@ static void write_line(const char *prefix, const char *format, va_list args)
     fprintf(stderr, "%s%s\n", prefix, line); /* one call, so that lines of ranks do not interleave */
 }
 
-void log_info(const char *format, ...)
-{
-    if (!voice_now.speaks || voice_now.level < LOG_INFO) {
-        return;
+/* The function log_<name>: a line behind `prefix` if this process speaks and `least` is asked for. */
+#define LOG_LINE(name, least, prefix)                                                                                  \
+    void log_##name(const char *format, ...)                                                                           \
+    {                                                                                                                  \
+        if (voice_now.speaks && voice_now.level >= (least)) {                                                          \
+            va_list args;                                                                                              \
+            va_start(args, format);                                                                                    \
+            write_line(prefix, format, args);                                                                          \
+            va_end(args);                                                                                              \
+        }                                                                                                              \
     }
-    va_list args;
-    va_start(args, format);
-    write_line("weft: ", format, args);
-    va_end(args);
-}
-
-void log_warn(const char *format, ...)
-{
-    if (!voice_now.speaks || voice_now.level < LOG_WARN) {
-        return;
-    }
-    va_list args;
-    va_start(args, format);
-    write_line("weft: warning: ", format, args);
-    va_end(args);
-}
-
-void log_debug(const char *format, ...)
-{
-    if (!voice_now.speaks || voice_now.level < LOG_DEBUG) {
-        return;
-    }
-    va_list args;
-    va_start(args, format);
-    write_line("weft: debug: ", format, args);
-    va_end(args);
-}
+LOG_LINE(info, LOG_INFO, "weft: ")
+LOG_LINE(warn, LOG_WARN, "weft: warning: ")
+LOG_LINE(debug, LOG_DEBUG, "weft: debug: ")
 
 void log_fatal(int rank, weft_status status, const char *message)
 {

@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "base/alloc.h"
+#include "base/integer/search.h"
 #include "base/status.h"
 #include "io/name_list.h"
 
@@ -76,19 +77,20 @@ static inline int64_t graph_source(const weft_graph *graph, int64_t e)
     return graph->source32 != NULL ? graph->source32[e] : graph->source64[e];
 }
 
+/* The first entry of row v whose source is not below u. */
+static inline int64_t graph_first_from(const weft_graph *graph, int64_t v, int64_t u)
+{
+    int64_t place = graph->offset[v];
+    SEARCH_FIRST(place, graph->offset[v + 1], graph_source(graph, at) < u);
+    return place;
+}
+
 /* The row in which entry e lies. */
 static inline int64_t graph_row_of(const weft_graph *graph, int64_t e)
 {
-    int64_t low = 0, high = graph->vertices;
-    while (high - low > 1) {
-        const int64_t middle = low + (high - low) / 2;
-        if (graph->offset[middle] <= e) {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
+    int64_t row = 0;
+    SEARCH_FIRST(row, graph->vertices - 1, graph->offset[at + 1] <= e);
+    return row;
 }
 
 /* Returns row v of the features, [features]: where it stands, or spread out in room [features] where features stand

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/integer/search.h"
 #include "base/number.h"
 #include "graph/graph.h"
 
@@ -61,21 +62,6 @@ static bool row_is_good(const weft_graph *graph, int64_t v)
     return first_bad_entry(graph, v) < 0;
 }
 
-/* The first entry of row v that is not below u. */
-static int64_t lower_bound(const weft_graph *graph, int64_t v, int64_t u)
-{
-    int64_t low = graph->offset[v], high = graph->offset[v + 1];
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (graph_source(graph, middle) < u) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
 /* Do these two edges weigh the same? */
 static bool weigh_alike(const weft_graph *graph, int64_t e, int64_t f)
 {
@@ -85,7 +71,7 @@ static bool weigh_alike(const weft_graph *graph, int64_t e, int64_t f)
 /* Entry e of row v has its reverse, of its weight. */
 static bool goes_both_ways(const weft_graph *graph, int64_t v, int64_t e)
 {
-    const int64_t u = graph_source(graph, e), f = lower_bound(graph, u, v);
+    const int64_t u = graph_source(graph, e), f = graph_first_from(graph, u, v);
     return f < graph->offset[u + 1] && graph_source(graph, f) == v && weigh_alike(graph, e, f);
 }
 
@@ -110,7 +96,7 @@ static bool row_goes_both_ways(const weft_graph *graph, int64_t v)
 static bool rows_go_both_ways(const weft_graph *graph, int64_t begin, int64_t end, int64_t *cursor)
 {
     for (int64_t u = 0; u < graph->vertices; u++) {
-        cursor[u] = lower_bound(graph, u, begin);
+        cursor[u] = graph_first_from(graph, u, begin);
     }
     for (int64_t v = begin; v < end; v++) {
         for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; e++) {
@@ -128,16 +114,9 @@ static bool rows_go_both_ways(const weft_graph *graph, int64_t begin, int64_t en
 /* First row of the i-th of `parts` ranges of rows with equal entries. */
 static int64_t range_start(const weft_graph *graph, int parts, int i)
 {
-    int64_t low = 0, high = graph->vertices, target = graph->edges / parts * i;
-    while (i < parts && low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (graph->offset[middle] < target) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return i < parts ? low : graph->vertices;
+    int64_t place = 0, target = graph->edges / parts * i;
+    SEARCH_FIRST(place, graph->vertices, graph->offset[at] < target);
+    return i < parts ? place : graph->vertices;
 }
 
 static bool every_entry_goes_both_ways(const weft_graph *graph)

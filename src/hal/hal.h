@@ -463,9 +463,14 @@ void weft_hal_lapack(bool open, char *text, size_t bytes);
 /* Returns the ratio that the operation lars scales its learning rate by. The host must see args->norms. */
 double hal_lars_ratio(const hal_lars_args *args);
 
-/* [out] Rows [*begin, *end) of piece i, if all rows are cut into `parts` pieces of equal work: equal numbers of rows,
- * or of entries of a CSR matrix. */
-void hal_split_rows(int64_t rows, int parts, int i, int64_t *begin, int64_t *end);
-void hal_split_csr(const int64_t *offset, int64_t rows, int parts, int i, int64_t *begin, int64_t *end);
+/* Rows [begin, end). */
+typedef struct hal_span {
+    int64_t begin, end;
+} hal_span;
+
+/* Returns the rows of piece i, if all rows are cut into `parts` pieces of equal work: equal numbers of rows, or of
+ * entries of a CSR matrix. */
+hal_span hal_split_rows(int64_t rows, int parts, int i);
+hal_span hal_split_csr(const int64_t *offset, int64_t rows, int parts, int i);
 
 #endif

@@ -461,27 +461,20 @@ const json_value *json_first(const json_value *value, json_kind kind)
 
 /* ---- typed access --------------------------------------------------------------------------------------------- */
 
-/* The member, or NULL with a recorded message. */
-static const json_value *get_value(const char *name, const json_value *object, const char *key)
+static weft_status find_value(const char *name, const json_value *object, const char *key, const json_value **found)
 {
-    if (object == NULL || object->kind != JSON_OBJECT) {
-        (void)weft_fail(WEFT_ERR_DATA, "%s: \"%s\" is looked for outside of an object", name, key);
-        return NULL;
-    }
-    const json_value *value = json_find(object, key);
-    if (value == NULL) {
-        (void)weft_fail(WEFT_ERR_DATA, "%s: the key \"%s\" is missing", name, key);
-    }
-    return value;
+    WEFT_CHECK(object != NULL && object->kind == JSON_OBJECT, WEFT_ERR_DATA,
+               "%s: \"%s\" is looked for outside of an object", name, key);
+    *found = json_find(object, key);
+    WEFT_CHECK(*found != NULL, WEFT_ERR_DATA, "%s: the key \"%s\" is missing", name, key);
+    return WEFT_OK;
 }
 
 weft_status json_get_int(const char *name, const json_value *object, const char *key, int64_t min, int64_t max,
                          int64_t *value)
 {
-    const json_value *found = get_value(name, object, key);
-    if (found == NULL) {
-        return WEFT_ERR_DATA;
-    }
+    const json_value *found = NULL;
+    WEFT_TRY(find_value(name, object, key, &found));
     WEFT_CHECK(found->kind == JSON_NUMBER && found->integral, WEFT_ERR_DATA, "%s: \"%s\" must be an integer", name,
                key);
     WEFT_CHECK(found->integer >= min && found->integer <= max, WEFT_ERR_DATA,
@@ -493,10 +486,8 @@ weft_status json_get_int(const char *name, const json_value *object, const char 
 
 weft_status json_get_text(const char *name, const json_value *object, const char *key, const char **value)
 {
-    const json_value *found = get_value(name, object, key);
-    if (found == NULL) {
-        return WEFT_ERR_DATA;
-    }
+    const json_value *found = NULL;
+    WEFT_TRY(find_value(name, object, key, &found));
     WEFT_CHECK(found->kind == JSON_TEXT, WEFT_ERR_DATA, "%s: \"%s\" must be a string", name, key);
     *value = found->text;
     return WEFT_OK;
@@ -505,10 +496,8 @@ weft_status json_get_text(const char *name, const json_value *object, const char
 weft_status json_get_amount(const char *name, const json_value *object, const char *key, double most, const char *unit,
                             double *value)
 {
-    const json_value *found = get_value(name, object, key);
-    if (found == NULL) {
-        return WEFT_ERR_DATA;
-    }
+    const json_value *found = NULL;
+    WEFT_TRY(find_value(name, object, key, &found));
     WEFT_CHECK(found->kind == JSON_NUMBER, WEFT_ERR_DATA, "%s: \"%s\" must be a number of %s", name, key, unit);
     WEFT_CHECK(found->number > 0.0 && found->number <= most, WEFT_ERR_DATA,
                "%s: \"%s\" is %g, must be above 0 and at most %g", name, key, found->number, most);
@@ -527,10 +516,8 @@ weft_status json_expect_text(const char *name, const json_value *object, const c
 
 weft_status json_get_bool(const char *name, const json_value *object, const char *key, bool *value)
 {
-    const json_value *found = get_value(name, object, key);
-    if (found == NULL) {
-        return WEFT_ERR_DATA;
-    }
+    const json_value *found = NULL;
+    WEFT_TRY(find_value(name, object, key, &found));
     WEFT_CHECK(found->kind == JSON_BOOL, WEFT_ERR_DATA, "%s: \"%s\" must be true or false", name, key);
     *value = found->boolean;
     return WEFT_OK;

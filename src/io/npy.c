@@ -244,30 +244,20 @@ weft_status npy_convert_f32(const char *name, const npy_header *header, const vo
     return WEFT_OK;
 }
 
-weft_status npy_array_to_i64(const char *name, const npy_array *array, int64_t **values)
-{
-    *values = NULL;
-    int64_t *out = NULL;
-    WEFT_TRY(WEFT_NEW(&out, array->header.count, WEFT_MEM_GENERAL));
-    weft_status status = npy_convert_i64(name, &array->header, array->data, 0, array->header.count, out);
-    if (status != WEFT_OK) {
-        weft_free(out);
-        return status;
+/* The function that makes an array of `type` of the elements. */
+#define ARRAY_TO(kind, type)                                                                                           \
+    weft_status npy_array_to_##kind(const char *name, const npy_array *array, type **values)                           \
+    {                                                                                                                  \
+        *values = NULL;                                                                                                \
+        type *out = NULL;                                                                                              \
+        WEFT_TRY(WEFT_NEW(&out, array->header.count, WEFT_MEM_GENERAL));                                               \
+        weft_status status = npy_convert_##kind(name, &array->header, array->data, 0, array->header.count, out);       \
+        if (status != WEFT_OK) {                                                                                       \
+            weft_free(out);                                                                                            \
+            return status;                                                                                             \
+        }                                                                                                              \
+        *values = out;                                                                                                 \
+        return WEFT_OK;                                                                                                \
     }
-    *values = out;
-    return WEFT_OK;
-}
-
-weft_status npy_array_to_f32(const char *name, const npy_array *array, float **values)
-{
-    *values = NULL;
-    float *out = NULL;
-    WEFT_TRY(WEFT_NEW(&out, array->header.count, WEFT_MEM_GENERAL));
-    weft_status status = npy_convert_f32(name, &array->header, array->data, 0, array->header.count, out);
-    if (status != WEFT_OK) {
-        weft_free(out);
-        return status;
-    }
-    *values = out;
-    return WEFT_OK;
-}
+ARRAY_TO(i64, int64_t)
+ARRAY_TO(f32, float)

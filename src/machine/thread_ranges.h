@@ -8,6 +8,8 @@
 #include <omp.h>
 #include <stdint.h>
 
+#include "base/integer/search.h"
+
 /* The first item of thread t out of `threads` when all items cost the same. */
 static inline int64_t split_even(int64_t items, int t, int threads)
 {
@@ -19,17 +21,16 @@ static inline int64_t split_rows(const int64_t *offset, int64_t rows, int t, int
 {
     assert(rows >= 0 && t >= 0 && threads >= 1);
     int64_t share = split_even(offset[rows] - offset[0] + rows, t, threads);
-    int64_t low = 0, high = rows;
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (offset[middle] - offset[0] + middle < share) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return t >= threads ? rows : low;
+    int64_t place = 0;
+    SEARCH_FIRST(place, rows, offset[at] - offset[0] + at < share);
+    return t >= threads ? rows : place;
 }
+
+/* In a parallel region: for each row of this thread, as split_rows cuts them. */
+#define OWN_ROWS(row, offset, rows)                                                                                    \
+    for (int64_t row = split_rows(offset, rows, omp_get_thread_num(), omp_get_num_threads()),                          \
+                 own_end = split_rows(offset, rows, omp_get_thread_num() + 1, omp_get_num_threads());                  \
+         row < own_end; ++row)
 
 /* Threads worth starting for `work` elementary steps; at least 1. */
 static inline int split_threads(int64_t work, int threads)

@@ -130,16 +130,12 @@ static int64_t steps_of(int64_t rows, int64_t batch)
 static weft_status take_rows(rank_view *v, const train_pass *pass, const int *order, int64_t begin, int64_t end)
 {
     const data_set *d = &v->c->data;
-    int64_t first;
-    int64_t last;
-    int64_t from;
-    int64_t to;
-    hal_split_rows(end - begin, pass->parts, pass->part, &first, &last);
-    hal_split_rows(last - first, v->c->ranks, v->rank, &from, &to);
-    from += first;
-    to += first;
-    v->rows = to - from;
-    v->all_rows = last - first;
+    const hal_span own = hal_split_rows(end - begin, pass->parts, pass->part);
+    hal_span span = hal_split_rows(own.end - own.begin, v->c->ranks, v->rank);
+    span.begin += own.begin;
+    span.end += own.begin;
+    v->rows = span.end - span.begin;
+    v->all_rows = own.end - own.begin;
     v->targets = (train_targets){.rows = v->rows, .outputs = CLASSES, .loss = TRAIN_LOSS_XENT};
     v->targets.label_host = v->label;
     v->targets.label = v->device_label;
@@ -150,14 +146,14 @@ static weft_status take_rows(rank_view *v, const train_pass *pass, const int *or
     for (int64_t i = 0; i < end - begin; ++i) {
         int row = order != NULL ? order[begin + i] : (int)(begin + i);
         v->targets.loss_entries += d->split[row] == 0;
-        if (i < from || i >= to) {
+        if (i < span.begin || i >= span.end) {
             continue;
         }
-        v->label[i - from] = d->label[row];
-        v->split[i - from] = d->split[row];
+        v->label[i - span.begin] = d->label[row];
+        v->split[i - span.begin] = d->split[row];
         for (int k = 0; k < INPUTS; ++k) {
-            v->x[(i - from) * INPUTS + k] = d->x[row][k];
-            v->narrow[(i - from) * INPUTS + k] = (float)d->x[row][k];
+            v->x[(i - span.begin) * INPUTS + k] = d->x[row][k];
+            v->narrow[(i - span.begin) * INPUTS + k] = (float)d->x[row][k];
         }
     }
     WEFT_TRY(v->hal->mem.upload(v->hal, v->device_label, v->label, (size_t)v->rows * sizeof *v->label));
@@ -405,8 +401,6 @@ static weft_status train_rank(weft_comm *comm, weft_hal *hal, rank_view *v)
     batch_case *c = v->c;
     train_result result = {0};
     train_options options = c->options;
-    int64_t begin;
-    int64_t end;
     train_source source = {.self = v,
                            .steps = steps_of(TRAINED, c->batch) + (v->rank == c->odd_rank),
                            .eval_steps = steps_of(ROWS, c->eval_batch),
@@ -417,8 +411,8 @@ static weft_status train_rank(weft_comm *comm, weft_hal *hal, rank_view *v)
                            .batch = next_batch};
     for (int64_t step = 0; step < source.eval_steps; ++step) {
         int64_t left = ROWS - step * c->eval_batch;
-        hal_split_rows(left < c->eval_batch ? left : c->eval_batch, c->ranks, v->rank, &begin, &end);
-        source.eval_rows += end - begin;
+        const hal_span own = hal_split_rows(left < c->eval_batch ? left : c->eval_batch, c->ranks, v->rank);
+        source.eval_rows += own.end - own.begin;
     }
     WEFT_TRY(make_model(comm, hal, v));
     train_model model = {

@@ -110,8 +110,9 @@ static weft_status open_rank(weft_comm *comm, half_rank *r)
 {
     const half_case *c = r->c;
     r->rank = comm_rank(comm);
-    hal_split_rows(IMAGES, comm_size(comm), r->rank, &r->first, &r->images);
-    r->images -= r->first;
+    const hal_span own = hal_split_rows(IMAGES, comm_size(comm), r->rank);
+    r->first = own.begin;
+    r->images = own.end - own.begin;
     WEFT_TRY(weft_hal_open(test_device(c->backend), 1, &r->hal));
     WEFT_TRY(net_parse(c->text, "test", &r->net));
     WEFT_TRY(net_fit(&r->net, (net_size){SIDE, SIDE, CHANNELS}, CLASSES));

@@ -152,10 +152,9 @@ static void tidy_rows(int64_t n, const int64_t *offset, int threads, int64_t lon
     }
 #pragma omp parallel num_threads(threads)
     {
-        int64_t begin, end;
         int me = omp_get_thread_num();
-        hal_split_csr(offset, n, omp_get_num_threads(), me, &begin, &end);
-        for (int64_t v = begin; v < end; ++v) {
+        const hal_span own = hal_split_csr(offset, n, omp_get_num_threads(), me);
+        for (int64_t v = own.begin; v < own.end; ++v) {
             int32_t *row = source + offset[v];
             int64_t count = offset[v + 1] - offset[v];
             assert(count >= 0 && count <= longest);

@@ -81,18 +81,6 @@ static bool stub_conv_norms(const weft_hal *hal, const hal_conv_shape *shape)
 
 /* ---- memory and stream of a backend whose calls return when they are done ---------------------------------------- */
 
-static weft_status host_alloc(weft_hal *hal, size_t bytes, weft_mem_tag *tag, void **host)
-{
-    (void)hal;
-    return weft_malloc(bytes, 1, tag, host);
-}
-
-static void host_free(weft_hal *hal, void *host)
-{
-    (void)hal;
-    weft_free(host);
-}
-
 static uint64_t take_nothing(const weft_hal *hal, const hal_scratch_shape *shape)
 {
     (void)hal, (void)shape;
@@ -173,12 +161,14 @@ static weft_status zero_each(weft_hal *hal, void *device, hal_rows rows)
 
 static void fill_memory(hal_mem_ops *mem)
 {
+    hal_mem_ops host;
+    ref_mem_ops(&host);
     if (mem->alloc == NULL) {
-        ref_mem_ops(mem);
+        *mem = host;
     }
     if (mem->alloc_host == NULL) {
-        mem->alloc_host = host_alloc;
-        mem->free_host = host_free;
+        mem->alloc_host = host.alloc;
+        mem->free_host = host.free;
     }
     mem->scratch = mem->scratch != NULL ? mem->scratch : take_nothing;
     mem->enter = mem->enter != NULL ? mem->enter : enter_freely;

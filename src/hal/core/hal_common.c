@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <math.h>
 
+#include "base/integer/search.h"
 #include "hal/hal.h"
 
 weft_mem_tag WEFT_MEM_MATRIX[1] = {{.text = "prepared matrices"}};
@@ -70,35 +71,27 @@ hal_mat hal_mat_cols(const hal_mat *mat, int64_t col, int64_t cols)
     return part;
 }
 
-void hal_split_rows(int64_t rows, int parts, int i, int64_t *begin, int64_t *end)
+hal_span hal_split_rows(int64_t rows, int parts, int i)
 {
     int64_t share = rows / parts;
     int64_t rest = rows % parts;
-    *begin = share * i + (i < rest ? i : rest);
-    *end = *begin + share + (i < rest ? 1 : 0);
+    int64_t begin = share * i + (i < rest ? i : rest);
+    return (hal_span){begin, begin + share + (i < rest ? 1 : 0)};
 }
 
 /* First row whose work (entries before it, plus one a row so that empty rows count) reaches the target. */
 static int64_t row_at_work(const int64_t *offset, int64_t rows, int64_t target)
 {
-    int64_t low = 0;
-    int64_t high = rows;
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (offset[middle] + middle < target) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
+    int64_t place = 0;
+    SEARCH_FIRST(place, rows, offset[at] + at < target);
+    return place;
 }
 
-void hal_split_csr(const int64_t *offset, int64_t rows, int parts, int i, int64_t *begin, int64_t *end)
+hal_span hal_split_csr(const int64_t *offset, int64_t rows, int parts, int i)
 {
     int64_t work = offset[rows] + rows;
-    *begin = i == 0 ? 0 : row_at_work(offset, rows, work / parts * i);
-    *end = i == parts - 1 ? rows : row_at_work(offset, rows, work / parts * (i + 1));
+    return (hal_span){i == 0 ? 0 : row_at_work(offset, rows, work / parts * i),
+                      i == parts - 1 ? rows : row_at_work(offset, rows, work / parts * (i + 1))};
 }
 
 double hal_lars_ratio(const hal_lars_args *args)

@@ -1,6 +1,5 @@
 /* hal/core/image_shapes.c: shapes of convolution and pooling, and what may be asked of them; see hal/hal.h. */
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "hal/hal.h"
 

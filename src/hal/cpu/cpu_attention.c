@@ -33,123 +33,31 @@ static void head_scale_rows(const cpu_piece *piece, const void *args)
 static weft_status cpu_head_scale(weft_hal *hal, const hal_head_scale_args *a)
 {
     assert(a->scale.rows == a->y.rows && (a->scale.cols == 0 || a->y.cols % a->scale.cols == 0));
-    const int64_t rows = a->scale.cols > 0 ? a->y.rows : 0;
-    return cpu_rows(hal, &(cpu_rows_job){.run = head_scale_rows, .args = a, .rows = rows, .work = rows * a->y.cols},
-                    NULL);
+    return a->scale.cols > 0 ? cpu_each_row(hal, head_scale_rows, a, &a->y) : WEFT_OK;
 }
 
-static void highest_rows(const cpu_kernels *kernels, const void *args, int64_t first, int64_t end)
-{
-    kernels->attention_highest(args, cache_share(), first, end);
-}
-
-static weft_status cpu_attention_highest(weft_hal *hal, const hal_attention_highest_args *a)
-{
-    const cpu_edge_job job = {
-        .run = highest_rows, .args = a, .offset = &a->offset, .rows = a->highest.rows, .width = a->how.heads};
-    return cpu_edge_rows(hal, &job);
-}
-
-static void forward_rows(const cpu_kernels *kernels, const void *args, int64_t first, int64_t end)
-{
-    kernels->attention_forward(args, cache_share(), first, end);
-}
-
-static weft_status cpu_attention_forward(weft_hal *hal, const hal_attention_forward_args *a)
-{
-    assert(a->how.heads >= 1 && a->how.heads <= HAL_HEADS && a->x.cols % a->how.heads == 0);
-    const cpu_edge_job job = {
-        .run = forward_rows, .args = a, .offset = &a->offset, .rows = a->out.rows, .width = a->x.cols};
-    return cpu_edge_rows(hal, &job);
-}
-
-static void targets_rows(const cpu_kernels *kernels, const void *args, int64_t first, int64_t end)
-{
-    kernels->attention_backward_targets(args, cache_share(), first, end);
-}
-
-static weft_status cpu_attention_backward_targets(weft_hal *hal, const hal_attention_backward_targets_args *a)
-{
-    assert(a->how.heads >= 1 && a->how.heads <= HAL_HEADS && a->x.cols % a->how.heads == 0);
-    const cpu_edge_job job = {
-        .run = targets_rows, .args = a, .offset = &a->offset, .rows = a->dtarget.rows, .width = a->x.cols};
-    return cpu_edge_rows(hal, &job);
-}
-
-static void sources_rows(const cpu_kernels *kernels, const void *args, int64_t first, int64_t end)
-{
-    kernels->attention_backward_sources(args, cache_share(), first, end);
-}
-
-static weft_status cpu_attention_backward_sources(weft_hal *hal, const hal_attention_backward_sources_args *a)
-{
-    assert(a->how.heads >= 1 && a->how.heads <= HAL_HEADS && a->x.cols % a->how.heads == 0);
-    const cpu_edge_job job = {
-        .run = sources_rows, .args = a, .offset = &a->offset, .rows = a->dx.rows, .width = a->x.cols};
-    return cpu_edge_rows(hal, &job);
-}
-
-static void dynamic_highest_rows(const cpu_kernels *kernels, const void *args, int64_t first, int64_t end)
-{
-    kernels->dynamic_highest(args, cache_share(), first, end);
-}
-
-static weft_status cpu_dynamic_highest(weft_hal *hal, const hal_dynamic_highest_args *a)
-{
-    assert(a->how.heads >= 1 && a->how.heads <= HAL_HEADS && a->x.cols % a->how.heads == 0);
-    const cpu_edge_job job = {
-        .run = dynamic_highest_rows, .args = a, .offset = &a->offset, .rows = a->highest.rows, .width = a->x.cols};
-    return cpu_edge_rows(hal, &job);
-}
-
-static void dynamic_forward_rows(const cpu_kernels *kernels, const void *args, int64_t first, int64_t end)
-{
-    kernels->dynamic_forward(args, cache_share(), first, end);
-}
-
-static weft_status cpu_dynamic_forward(weft_hal *hal, const hal_dynamic_forward_args *a)
-{
-    assert(a->how.heads >= 1 && a->how.heads <= HAL_HEADS && a->x.cols % a->how.heads == 0);
-    const cpu_edge_job job = {
-        .run = dynamic_forward_rows, .args = a, .offset = &a->offset, .rows = a->out.rows, .width = 2 * a->x.cols};
-    return cpu_edge_rows(hal, &job);
-}
-
-/* The operands that both directions have. */
-#define DYNAMIC_BACKWARD(a)                                                                                            \
-    .x = &(a)->x, .target = &(a)->target, .vector = &(a)->vector, .offset = &(a)->offset, .column = &(a)->column,      \
-    .highest = &(a)->highest, .total = &(a)->total, .mean = &(a)->mean, .dy = &(a)->dy, .how = &(a)->how
-
-static void dynamic_targets_rows(const cpu_kernels *kernels, const void *args, int64_t first, int64_t end)
-{
-    kernels->dynamic_backward_targets(args, cache_share(), first, end);
-}
-
-static weft_status cpu_dynamic_backward_targets(weft_hal *hal, const hal_dynamic_backward_targets_args *a)
-{
-    assert(a->how.heads >= 1 && a->how.heads <= HAL_HEADS && a->x.cols % a->how.heads == 0);
-    const cpu_dynamic_backward whole = {DYNAMIC_BACKWARD(a), .dtarget = &a->dtarget, .dvector = &a->dvector};
-    const cpu_edge_job job = {.run = dynamic_targets_rows,
-                              .args = &whole,
-                              .offset = &a->offset,
-                              .rows = a->dtarget.rows,
-                              .width = 3 * a->x.cols};
-    return cpu_edge_rows(hal, &job);
-}
-
-static void dynamic_sources_rows(const cpu_kernels *kernels, const void *args, int64_t first, int64_t end)
-{
-    kernels->dynamic_backward_sources(args, cache_share(), first, end);
-}
-
-static weft_status cpu_dynamic_backward_sources(weft_hal *hal, const hal_dynamic_backward_sources_args *a)
-{
-    assert(a->how.heads >= 1 && a->how.heads <= HAL_HEADS && a->x.cols % a->how.heads == 0);
-    const cpu_dynamic_backward whole = {DYNAMIC_BACKWARD(a), .dx = &a->dx};
-    const cpu_edge_job job = {
-        .run = dynamic_sources_rows, .args = &whole, .offset = &a->offset, .rows = a->dx.rows, .width = 3 * a->x.cols};
-    return cpu_edge_rows(hal, &job);
-}
+/* An operation that walks the edges of its rows, those of `result`, and reads `columns` columns of an edge, each of
+ * which costs `work`. */
+#define EDGE_OP(name, result, columns, work)                                                                           \
+    static void name##_rows(const cpu_kernels *kernels, const void *args, int64_t first, int64_t end)                  \
+    {                                                                                                                  \
+        kernels->name(args, cache_share(), first, end);                                                                \
+    }                                                                                                                  \
+    static weft_status cpu_##name(weft_hal *hal, const hal_##name##_args *a)                                           \
+    {                                                                                                                  \
+        assert(a->how.heads >= 1 && a->how.heads <= HAL_HEADS && (columns) % a->how.heads == 0);                       \
+        const cpu_edge_job job = {                                                                                     \
+            .run = name##_rows, .args = a, .offset = &a->offset, .rows = a->result.rows, .width = (work) * (columns)}; \
+        return cpu_edge_rows(hal, &job);                                                                               \
+    }
+EDGE_OP(attention_highest, highest, a->how.heads, 1)
+EDGE_OP(attention_forward, out, a->x.cols, 1)
+EDGE_OP(attention_backward_targets, dtarget, a->x.cols, 1)
+EDGE_OP(attention_backward_sources, dx, a->x.cols, 1)
+EDGE_OP(dynamic_highest, highest, a->x.cols, 1)
+EDGE_OP(dynamic_forward, out, a->x.cols, 2)
+EDGE_OP(dynamic_backward_targets, dtarget, a->x.cols, 3)
+EDGE_OP(dynamic_backward_sources, dx, a->x.cols, 3)
 
 void cpu_attention_ops(hal_ops *ops)
 {

@@ -83,11 +83,9 @@ int cpu_parts(const weft_hal *hal, int64_t work)
 
 static void part_of_bytes(size_t bytes, int parts, int part, size_t *begin, size_t *count)
 {
-    int64_t from = 0;
-    int64_t to = 0;
-    hal_split_rows((int64_t)((bytes + 63) / 64), parts, part, &from, &to);
-    size_t end = (size_t)to * 64 < bytes ? (size_t)to * 64 : bytes;
-    *begin = (size_t)from * 64;
+    const hal_span own = hal_split_rows((int64_t)((bytes + 63) / 64), parts, part);
+    size_t end = (size_t)own.end * 64 < bytes ? (size_t)own.end * 64 : bytes;
+    *begin = (size_t)own.begin * 64;
     *count = end > *begin ? end - *begin : 0;
 }
 
@@ -186,9 +184,7 @@ static void cpu_close(weft_hal *hal)
 {
     cpu_state *state = cpu_state_of(hal);
     onednn_close(state->library);
-    weft_free(state->workspace);
-    weft_free(state->factor);
-    weft_free(state);
+    WEFT_FREE_ALL(state->workspace, state->factor, state);
     hal->state = NULL;
 }
 

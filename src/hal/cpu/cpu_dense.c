@@ -14,8 +14,7 @@ static void axpby_rows(const cpu_piece *piece, const void *args)
 static weft_status cpu_axpby(weft_hal *hal, const hal_axpby_args *a)
 {
     assert(a->x.rows == a->y.rows && a->x.cols == a->y.cols);
-    return cpu_rows(
-        hal, &(cpu_rows_job){.run = axpby_rows, .args = a, .rows = a->y.rows, .work = a->y.rows * a->y.cols}, NULL);
+    return cpu_each_row(hal, axpby_rows, a, &a->y);
 }
 
 static void scale_rows_rows(const cpu_piece *piece, const void *args)
@@ -28,9 +27,7 @@ static void scale_rows_rows(const cpu_piece *piece, const void *args)
 static weft_status cpu_scale_rows(weft_hal *hal, const hal_scale_rows_args *a)
 {
     assert(a->x.rows == a->y.rows && a->x.cols == a->y.cols && a->scale.ld == 1);
-    return cpu_rows(
-        hal, &(cpu_rows_job){.run = scale_rows_rows, .args = a, .rows = a->y.rows, .work = a->y.rows * a->y.cols},
-        NULL);
+    return cpu_each_row(hal, scale_rows_rows, a, &a->y);
 }
 
 static void gather_rows_rows(const cpu_piece *piece, const void *args)
@@ -45,9 +42,7 @@ static void gather_rows_rows(const cpu_piece *piece, const void *args)
 static weft_status cpu_gather_rows(weft_hal *hal, const hal_gather_rows_args *a)
 {
     assert(a->x.cols == a->y.cols && a->index.rows == a->y.rows);
-    return cpu_rows(
-        hal, &(cpu_rows_job){.run = gather_rows_rows, .args = a, .rows = a->y.rows, .work = a->y.rows * a->y.cols},
-        NULL);
+    return cpu_each_row(hal, gather_rows_rows, a, &a->y);
 }
 
 /* Indices are distinct: threads never write the same row. */
@@ -63,9 +58,7 @@ static void scatter_rows_rows(const cpu_piece *piece, const void *args)
 static weft_status cpu_scatter_rows(weft_hal *hal, const hal_scatter_rows_args *a)
 {
     assert(a->x.cols == a->y.cols && a->index.rows == a->x.rows);
-    return cpu_rows(
-        hal, &(cpu_rows_job){.run = scatter_rows_rows, .args = a, .rows = a->x.rows, .work = a->x.rows * a->x.cols},
-        NULL);
+    return cpu_each_row(hal, scatter_rows_rows, a, &a->x);
 }
 
 static void col_sum_rows(const cpu_piece *piece, const void *args)
@@ -80,11 +73,7 @@ static weft_status cpu_col_sum(weft_hal *hal, const hal_col_sum_args *a)
     int64_t n = a->x.cols;
     float *out = a->out.data;
     cpu_parts_left left;
-    const cpu_rows_job job = {.run = col_sum_rows,
-                              .args = a,
-                              .rows = a->x.rows,
-                              .work = a->x.rows * n,
-                              .own_bytes = (size_t)n * sizeof(double)};
+    const cpu_rows_job job = cpu_rows_of(col_sum_rows, a, &a->x, (size_t)n * sizeof(double));
     WEFT_TRY(cpu_rows(hal, &job, &left));
     for (int64_t j = 0; j < n; ++j) {
         out[j] = (float)left_sum(&left, j, a->beta == 0.0 ? 0.0 : a->beta * (double)out[j]);

@@ -3,16 +3,17 @@
 
 #include "hal/cpu/cpu_rows.h"
 
-static const cpu_cell_kernels *kernels_for(const cpu_kernels *kernels, const hal_mat *rows)
-{
-    return rows->dtype == WEFT_DTYPE_BF16 ? &kernels->bf16 : &kernels->f32;
-}
-
-static void forward_rows(const cpu_kernels *kernels, const void *args, int64_t first, int64_t end)
-{
-    const hal_max_forward_args *a = args;
-    kernels_for(kernels, &a->x)->max_forward(a, first, end);
-}
+/* Rows [first, end) of an operation, by the kernel for the type of x. */
+#define ROWS_OF(name)                                                                                                  \
+    static void name##_rows(const cpu_kernels *kernels, const void *args, int64_t first, int64_t end)                  \
+    {                                                                                                                  \
+        const hal_max_##name##_args *a = args;                                                                         \
+        const cpu_cell_kernels *own = a->x.dtype == WEFT_DTYPE_BF16 ? &kernels->bf16 : &kernels->f32;                  \
+        own->max_##name(a, first, end);                                                                                \
+    }
+ROWS_OF(forward)
+ROWS_OF(ties)
+ROWS_OF(backward)
 
 static void forward_columns(const cpu_kernels *kernels, const void *args, int64_t row, int64_t col, int64_t cols)
 {
@@ -34,12 +35,6 @@ static weft_status cpu_max_forward(weft_hal *hal, const hal_max_forward_args *a)
                               .cols = a->out.cols,
                               .width = a->x.cols};
     return cpu_edge_rows(hal, &job);
-}
-
-static void ties_rows(const cpu_kernels *kernels, const void *args, int64_t first, int64_t end)
-{
-    const hal_max_ties_args *a = args;
-    kernels_for(kernels, &a->x)->max_ties(a, first, end);
 }
 
 static void ties_columns(const cpu_kernels *kernels, const void *args, int64_t row, int64_t col, int64_t cols)
@@ -75,14 +70,7 @@ static void share_rows(const cpu_piece *piece, const void *args)
 static weft_status cpu_max_share(weft_hal *hal, const hal_max_share_args *a)
 {
     assert(a->ties.rows == a->dy.rows && a->ties.cols == a->dy.cols);
-    const int64_t work = a->dy.rows * a->dy.cols;
-    return cpu_rows(hal, &(cpu_rows_job){.run = share_rows, .args = a, .rows = a->dy.rows, .work = work}, NULL);
-}
-
-static void backward_rows(const cpu_kernels *kernels, const void *args, int64_t first, int64_t end)
-{
-    const hal_max_backward_args *a = args;
-    kernels_for(kernels, &a->x)->max_backward(a, first, end);
+    return cpu_each_row(hal, share_rows, a, &a->dy);
 }
 
 static void backward_columns(const cpu_kernels *kernels, const void *args, int64_t row, int64_t col, int64_t cols)

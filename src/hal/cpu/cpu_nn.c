@@ -33,11 +33,7 @@ static weft_status cpu_act_forward(weft_hal *hal, const hal_act_forward_args *a)
 {
     assert(a->x.rows == a->y.rows && a->x.cols == a->y.cols);
     const bool relu_alone = a->relu && !drops(&a->dropout);
-    const cpu_rows_job job = {.run = relu_alone ? relu_forward_rows : act_forward_rows,
-                              .args = a,
-                              .rows = a->y.rows,
-                              .work = a->y.rows * a->y.cols};
-    return cpu_rows(hal, &job, NULL);
+    return cpu_each_row(hal, relu_alone ? relu_forward_rows : act_forward_rows, a, &a->y);
 }
 
 static void relu_backward_rows(const cpu_piece *piece, const void *args)
@@ -56,9 +52,7 @@ static weft_status cpu_act_backward(weft_hal *hal, const hal_act_backward_args *
     if (!a->relu) {
         return cpu_act_forward(hal, &(hal_act_forward_args){.x = a->dy, .y = a->dx, .dropout = a->dropout});
     }
-    return cpu_rows(
-        hal, &(cpu_rows_job){.run = relu_backward_rows, .args = a, .rows = a->dx.rows, .work = a->dx.rows * a->dx.cols},
-        NULL);
+    return cpu_each_row(hal, relu_backward_rows, a, &a->dx);
 }
 
 static void elu_forward_rows(const cpu_piece *piece, const void *args)
@@ -71,9 +65,7 @@ static void elu_forward_rows(const cpu_piece *piece, const void *args)
 static weft_status cpu_elu_forward(weft_hal *hal, const hal_elu_forward_args *a)
 {
     assert(a->x.rows == a->y.rows && a->x.cols == a->y.cols);
-    return cpu_rows(
-        hal, &(cpu_rows_job){.run = elu_forward_rows, .args = a, .rows = a->y.rows, .work = a->y.rows * a->y.cols},
-        NULL);
+    return cpu_each_row(hal, elu_forward_rows, a, &a->y);
 }
 
 static void elu_backward_rows(const cpu_piece *piece, const void *args)
@@ -86,9 +78,7 @@ static void elu_backward_rows(const cpu_piece *piece, const void *args)
 static weft_status cpu_elu_backward(weft_hal *hal, const hal_elu_backward_args *a)
 {
     assert(a->dy.rows == a->dx.rows && a->y.rows == a->dx.rows && a->dy.cols == a->dx.cols);
-    return cpu_rows(
-        hal, &(cpu_rows_job){.run = elu_backward_rows, .args = a, .rows = a->dx.rows, .work = a->dx.rows * a->dx.cols},
-        NULL);
+    return cpu_each_row(hal, elu_backward_rows, a, &a->dx);
 }
 
 /* ---- batch norm ---------------------------------------------------------------------------------------------- */
@@ -115,13 +105,14 @@ static void bn_stats_rows(const cpu_piece *piece, const void *args)
 static weft_status cpu_bn_stats(weft_hal *hal, const hal_bn_stats_args *a)
 {
     assert(a->stats.cols == a->x.cols);
-    const cpu_rows_job job = {.run = bn_stats_rows,
-                              .args = a,
-                              .rows = a->x.rows,
-                              .work = a->x.rows * a->x.cols,
-                              .own_bytes = 2 * (size_t)a->x.cols * sizeof(double)};
+    const cpu_rows_job job = cpu_rows_of(bn_stats_rows, a, &a->x, 2 * (size_t)a->x.cols * sizeof(double));
     return rows_to_stats(hal, &job, &a->stats);
 }
+
+/* What all operations on normalised rows read by column. */
+#define NORM_OPERANDS(a)                                                                                               \
+    .mean = (a)->mean.source, .rstd = (a)->rstd.source, .gamma = (a)->gamma.source, .beta = (a)->beta.source,          \
+    .relu = (a)->relu
 
 static void bn_apply_rows(const cpu_piece *piece, const void *args)
 {
@@ -134,19 +125,14 @@ static void bn_apply_rows(const cpu_piece *piece, const void *args)
                                  .ld_x = a->x.ld,
                                  .ld_residual = a->residual.ld,
                                  .ld_y = a->y.ld,
-                                 .mean = a->mean.source,
-                                 .rstd = a->rstd.source,
-                                 .gamma = a->gamma.source,
-                                 .beta = a->beta.source,
-                                 .relu = a->relu};
+                                 NORM_OPERANDS(a)};
     piece_kernels(piece, &a->x)->norm.apply(&rows);
 }
 
 static weft_status cpu_bn_apply(weft_hal *hal, const hal_bn_apply_args *a)
 {
     assert(a->x.rows == a->y.rows && a->mean.cols == a->y.cols && a->rstd.cols == a->y.cols);
-    return cpu_rows(
-        hal, &(cpu_rows_job){.run = bn_apply_rows, .args = a, .rows = a->y.rows, .work = a->y.rows * a->y.cols}, NULL);
+    return cpu_each_row(hal, bn_apply_rows, a, &a->y);
 }
 
 static void bn_backward_stats_rows(const cpu_piece *piece, const void *args)
@@ -164,11 +150,7 @@ static void bn_backward_stats_rows(const cpu_piece *piece, const void *args)
                                   .ld_x = a->x.ld,
                                   .ld_y = a->y.ld,
                                   .ld_to = a->counted.ld,
-                                  .mean = a->mean.source,
-                                  .rstd = a->rstd.source,
-                                  .gamma = a->gamma.source,
-                                  .beta = a->beta.source,
-                                  .relu = a->relu};
+                                  NORM_OPERANDS(a)};
     piece_kernels(piece, &a->x)->norm.backward_stats(&rows, piece->own);
 }
 
@@ -176,11 +158,7 @@ static weft_status cpu_bn_backward_stats(weft_hal *hal, const hal_bn_backward_st
 {
     assert(a->dy.rows == a->x.rows && a->stats.cols == a->x.cols);
     assert(a->share.source == NULL || a->counted.data != NULL);
-    const cpu_rows_job job = {.run = bn_backward_stats_rows,
-                              .args = a,
-                              .rows = a->x.rows,
-                              .work = a->x.rows * a->x.cols,
-                              .own_bytes = 2 * (size_t)a->x.cols * sizeof(double)};
+    const cpu_rows_job job = cpu_rows_of(bn_backward_stats_rows, a, &a->x, 2 * (size_t)a->x.cols * sizeof(double));
     return rows_to_stats(hal, &job, &a->stats);
 }
 
@@ -200,11 +178,7 @@ static void bn_backward_apply_rows(const cpu_piece *piece, const void *job)
                                   .ld_dy = a->dy.ld,
                                   .ld_x = a->x.ld,
                                   .ld_to = a->dx.ld,
-                                  .mean = a->mean.source,
-                                  .rstd = a->rstd.source,
-                                  .gamma = a->gamma.source,
-                                  .beta = a->beta.source,
-                                  .relu = a->relu};
+                                  NORM_OPERANDS(a)};
     piece_kernels(piece, &a->x)->norm.backward_apply(&rows, ((const bn_backward_job *)job)->coefficient);
 }
 
@@ -223,9 +197,7 @@ static weft_status cpu_bn_backward_apply(weft_hal *hal, const hal_bn_backward_ap
         coefficient[2 * n + j] = (float)(stats[n + j] / a->count);
     }
     const bn_backward_job whole = {.args = a, .coefficient = coefficient};
-    return cpu_rows(
-        hal, &(cpu_rows_job){.run = bn_backward_apply_rows, .args = &whole, .rows = a->dx.rows, .work = a->dx.rows * n},
-        NULL);
+    return cpu_each_row(hal, bn_backward_apply_rows, &whole, &a->dx);
 }
 
 /* ---- layer norm ---------------------------------------------------------------------------------------------- */
@@ -241,9 +213,7 @@ static void ln_forward_rows(const cpu_piece *piece, const void *args)
 static weft_status cpu_ln_forward(weft_hal *hal, const hal_ln_forward_args *a)
 {
     assert(a->x.rows == a->y.rows && a->saved.rows == a->y.rows && a->saved.ld == 2);
-    int64_t rows = a->y.cols > 0 ? a->y.rows : 0;
-    return cpu_rows(hal, &(cpu_rows_job){.run = ln_forward_rows, .args = a, .rows = rows, .work = rows * a->y.cols},
-                    NULL);
+    return cpu_each_row(hal, ln_forward_rows, a, &a->y);
 }
 
 static void ln_backward_rows(const cpu_piece *piece, const void *args)
@@ -262,11 +232,7 @@ static weft_status cpu_ln_backward(weft_hal *hal, const hal_ln_backward_args *a)
     float *dgamma = a->dgamma.data;
     float *dbeta = a->dbeta.data;
     cpu_parts_left left;
-    const cpu_rows_job job = {.run = ln_backward_rows,
-                              .args = a,
-                              .rows = a->dx.rows,
-                              .work = a->dx.rows * n,
-                              .own_bytes = 2 * (size_t)n * sizeof(double)};
+    const cpu_rows_job job = cpu_rows_of(ln_backward_rows, a, &a->dx, 2 * (size_t)n * sizeof(double));
     WEFT_TRY(cpu_rows(hal, &job, &left));
     for (int64_t j = 0; j < n; ++j) {
         dgamma[j] = (float)left_sum(&left, j, (double)dgamma[j]);
@@ -278,13 +244,12 @@ static weft_status cpu_ln_backward(weft_hal *hal, const hal_ln_backward_args *a)
 /* ---- losses and metric ------------------------------------------------------------------------------------------ */
 
 /* Adds the pieces' losses to loss[1,1] and, when given, their counts to count[1,1]. */
-static weft_status rows_to_loss(weft_hal *hal, cpu_rows_job *job, const hal_mat *loss, const hal_mat *count)
+static weft_status rows_to_loss(weft_hal *hal, const cpu_rows_job *job, const hal_mat *loss, const hal_mat *count)
 {
     assert(loss->rows == 1 && loss->cols == 1 && loss->data != NULL);
     cpu_parts_left left;
     double *sum = loss->data;
     int64_t *entries = count != NULL ? count->data : NULL;
-    job->own_bytes = sizeof(cpu_loss);
     WEFT_TRY(cpu_rows(hal, job, &left));
     for (int part = 0; part < left.parts; ++part) {
         const cpu_loss *own = (const cpu_loss *)(const void *)(left.own + (size_t)part * left.stride);
@@ -316,8 +281,7 @@ static weft_status cpu_softmax_xent(weft_hal *hal, const hal_softmax_xent_args *
 {
     assert(a->label.rows == a->x.rows);
     assert(a->mask.source == NULL || a->mask.rows == a->x.rows);
-    int64_t rows = a->x.cols > 0 ? a->x.rows : 0;
-    cpu_rows_job job = {.run = softmax_xent_rows, .args = a, .rows = rows, .work = rows * a->x.cols};
+    const cpu_rows_job job = cpu_rows_of(softmax_xent_rows, a, &a->x, sizeof(cpu_loss));
     return rows_to_loss(hal, &job, &a->loss, NULL);
 }
 
@@ -333,7 +297,7 @@ static weft_status cpu_bce_logits(weft_hal *hal, const hal_bce_logits_args *a)
 {
     assert(a->target.rows == a->x.rows && a->target.cols == a->x.cols);
     assert(a->mask.source == NULL || a->mask.rows == a->x.rows);
-    cpu_rows_job job = {.run = bce_logits_rows, .args = a, .rows = a->x.rows, .work = a->x.rows * a->x.cols};
+    const cpu_rows_job job = cpu_rows_of(bce_logits_rows, a, &a->x, sizeof(cpu_loss));
     return rows_to_loss(hal, &job, &a->loss, &a->count);
 }
 
@@ -348,11 +312,9 @@ static void accuracy_rows(const cpu_piece *piece, const void *args)
 static weft_status cpu_accuracy(weft_hal *hal, const hal_accuracy_args *a)
 {
     assert(a->counts.rows == 1 && a->counts.cols == 2);
-    int64_t rows = a->x.cols > 0 ? a->x.rows : 0;
     int64_t *counts = a->counts.data;
     cpu_parts_left left;
-    const cpu_rows_job job = {
-        .run = accuracy_rows, .args = a, .rows = rows, .work = rows * a->x.cols, .own_bytes = 2 * sizeof *counts};
+    const cpu_rows_job job = cpu_rows_of(accuracy_rows, a, &a->x, 2 * sizeof *counts);
     WEFT_TRY(cpu_rows(hal, &job, &left));
     for (int part = 0; part < left.parts; ++part) {
         const int64_t *own = (const int64_t *)(const void *)(left.own + (size_t)part * left.stride);

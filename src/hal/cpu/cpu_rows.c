@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/integer/search.h"
+
 weft_status cpu_rows(weft_hal *hal, const cpu_rows_job *job, cpu_parts_left *left)
 {
     enum { LINE = 64 };
@@ -18,10 +20,8 @@ weft_status cpu_rows(weft_hal *hal, const cpu_rows_job *job, cpu_parts_left *lef
     }
 #pragma omp parallel for schedule(static) num_threads(parts) if (parts > 1)
     for (int part = 0; part < parts; ++part) {
-        int64_t begin = 0;
-        int64_t end = 0;
-        hal_split_rows(job->rows, parts, part, &begin, &end);
-        cpu_piece piece = {.kernels = kernels, .first = begin, .rows = end - begin};
+        const hal_span span = hal_split_rows(job->rows, parts, part);
+        cpu_piece piece = {.kernels = kernels, .first = span.begin, .rows = span.end - span.begin};
         if (own != NULL) {
             piece.own = own + (size_t)part * stride;
             memset(piece.own, 0, job->own_bytes);
@@ -39,16 +39,9 @@ enum {
 
 static int64_t row_of_edge(const int64_t *offset, int64_t rows, int64_t edge)
 {
-    int64_t low = 0, high = rows - 1;
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (offset[middle + 1] <= edge) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
+    int64_t place = 0;
+    SEARCH_FIRST(place, rows - 1, offset[at + 1] <= edge);
+    return place;
 }
 
 /* Rows with more than half of a thread's share of the edges, ascending. One of every `most` edges lies in each of
@@ -97,10 +90,8 @@ static void run_with_long_rows(const cpu_edge_job *job, const cpu_kernels *kerne
         }
 #pragma omp for schedule(dynamic)
         for (int chunk = 0; chunk < CHUNKS * parts; ++chunk) {
-            int64_t begin = 0;
-            int64_t end = 0;
-            hal_split_csr(offset, job->rows, CHUNKS * parts, chunk, &begin, &end);
-            run_short_rows(job, kernels, found, count, begin, end);
+            const hal_span own = hal_split_csr(offset, job->rows, CHUNKS * parts, chunk);
+            run_short_rows(job, kernels, found, count, own.begin, own.end);
         }
     }
 }
@@ -122,10 +113,8 @@ weft_status cpu_edge_rows(weft_hal *hal, const cpu_edge_job *job)
     }
 #pragma omp parallel for schedule(static) num_threads(parts) if (parts > 1)
     for (int part = 0; part < parts; ++part) {
-        int64_t begin = 0;
-        int64_t end = 0;
-        hal_split_csr(offset, job->rows, parts, part, &begin, &end);
-        job->run(kernels, job->args, begin, end);
+        const hal_span own = hal_split_csr(offset, job->rows, parts, part);
+        job->run(kernels, job->args, own.begin, own.end);
     }
     return WEFT_OK;
 }

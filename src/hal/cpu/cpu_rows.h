@@ -33,6 +33,22 @@ typedef struct cpu_parts_left {
 /* [out] left  may be NULL when own_bytes is 0. */
 weft_status cpu_rows(weft_hal *hal, const cpu_rows_job *job, cpu_parts_left *left);
 
+/* The job whose work is the elements of `shape`; no rows where it has no columns. */
+static inline cpu_rows_job cpu_rows_of(void (*run)(const cpu_piece *piece, const void *args), const void *args,
+                                       const hal_mat *shape, size_t own_bytes)
+{
+    const int64_t rows = shape->cols > 0 ? shape->rows : 0;
+    return (cpu_rows_job){.run = run, .args = args, .rows = rows, .work = rows * shape->cols, .own_bytes = own_bytes};
+}
+
+/* Runs that job, whose pieces need no memory of their own. */
+static inline weft_status cpu_each_row(weft_hal *hal, void (*run)(const cpu_piece *piece, const void *args),
+                                       const void *args, const hal_mat *shape)
+{
+    const cpu_rows_job job = cpu_rows_of(run, args, shape, 0);
+    return cpu_rows(hal, &job, NULL);
+}
+
 /* Rows of an operation over edges, whose matrix begins its rows at `offset`: they are cut by their edges, which is what
  * they cost. A row is one thread's, unless its edges would keep that busy while others wait (the centre of a star) and
  * the operation can be run for some of its columns: then every thread has some. The same bits either way. */

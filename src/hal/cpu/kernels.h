@@ -136,13 +136,6 @@ typedef struct cpu_pair_kernels {
 
 typedef struct cpu_winograd_kernels cpu_winograd_kernels; /* see winograd/winograd.h */
 
-/* What both directions of dynamic attention read backward, and what one of them writes. */
-typedef struct cpu_dynamic_backward {
-    const hal_mat *x, *target, *vector, *offset, *column, *highest, *total, *mean, *dy;
-    const hal_mat *dtarget, *dvector, *dx;
-    const hal_attention *how;
-} cpu_dynamic_backward;
-
 typedef struct cpu_kernels {
     cpu_cell_kernels f32, bf16;
 
@@ -180,16 +173,16 @@ typedef struct cpu_kernels {
     /* attention, rows first .. end - 1; cache_bytes: the part of a cache that rows of edges' other ends may fill */
     void (*head_dot)(const hal_head_dot_args *a, int64_t first, int64_t end);
     void (*head_scale)(const hal_head_scale_args *a, int64_t first, int64_t end);
-    void (*attention_highest)(const hal_attention_highest_args *a, int64_t cache_bytes, int64_t first, int64_t end);
-    void (*attention_forward)(const hal_attention_forward_args *a, int64_t cache_bytes, int64_t first, int64_t end);
-    void (*attention_backward_targets)(const hal_attention_backward_targets_args *a, int64_t cache_bytes, int64_t first,
-                                       int64_t end);
-    void (*attention_backward_sources)(const hal_attention_backward_sources_args *a, int64_t cache_bytes, int64_t first,
-                                       int64_t end);
-    void (*dynamic_highest)(const hal_dynamic_highest_args *a, int64_t cache_bytes, int64_t first, int64_t end);
-    void (*dynamic_forward)(const hal_dynamic_forward_args *a, int64_t cache_bytes, int64_t first, int64_t end);
-    void (*dynamic_backward_targets)(const cpu_dynamic_backward *a, int64_t cache_bytes, int64_t first, int64_t end);
-    void (*dynamic_backward_sources)(const cpu_dynamic_backward *a, int64_t cache_bytes, int64_t first, int64_t end);
+#define EDGE_KERNEL(name) void (*name)(const hal_##name##_args *a, int64_t cache_bytes, int64_t first, int64_t end)
+    EDGE_KERNEL(attention_highest);
+    EDGE_KERNEL(attention_forward);
+    EDGE_KERNEL(attention_backward_targets);
+    EDGE_KERNEL(attention_backward_sources);
+    EDGE_KERNEL(dynamic_highest);
+    EDGE_KERNEL(dynamic_forward);
+    EDGE_KERNEL(dynamic_backward_targets);
+    EDGE_KERNEL(dynamic_backward_sources);
+#undef EDGE_KERNEL
 
     /* optimisers */
     void (*adam)(int64_t n, const cpu_adam_step *step, float *w, const float *g, float *m, float *v);

@@ -68,22 +68,41 @@ typedef struct attention_pass {
     bool drops;
 } attention_pass;
 
-static void pass_begin(attention_pass *pass, const void *args, edge_strip strip, const hal_mat *offset,
-                       const hal_mat *column, const hal_attention *how)
+/* What an operation walks: `other` are matrices of columns that edges' other ends are asked for, `number` matrices of
+ * heads; those that are left out are NULL. */
+typedef struct edge_run {
+    const void *args;
+    const hal_mat *offset, *column;
+    const hal_attention *how;
+    int64_t cols;
+    const hal_mat *other[2], *number[4];
+} edge_run;
+
+#define EDGE_RUN(a) .args = (a), .offset = &(a)->offset, .column = &(a)->column, .how = &(a)->how, .cols = (a)->x.cols
+
+/* cols: columns of the matrices `other` that are asked for, from `col` on. */
+static void pass_begin(attention_pass *pass, const void *args, edge_strip strip, const edge_run *run, int64_t col,
+                       int64_t cols)
 {
     pass->args = args;
     pass->strip = strip;
-    pass->how = how;
-    pass->drops = how->dropout.probability > 0.0F;
+    pass->how = run->how;
+    pass->drops = run->how->dropout.probability > 0.0F;
     const int most = BLOCK_LIST / pass->strip.heads;
     edge_walk *walk = &pass->walk;
-    walk->offset = offset->source;
-    walk->column = column->source;
-    walk->entries = column->rows;
-    walk->rows = offset->rows - 1;
-    walk->self = how->self;
+    walk->offset = run->offset->source;
+    walk->column = run->column->source;
+    walk->entries = run->column->rows;
+    walk->rows = run->offset->rows - 1;
+    walk->self = run->how->self;
     walk->most = most < BLOCK_EDGES ? most : BLOCK_EDGES;
     walk->fetches = 0;
+    for (int i = 0; i < 2 && run->other[i] != NULL; ++i) {
+        walk_fetches(walk, run->other[i], col, cols);
+    }
+    for (int i = 0; i < 4 && run->number[i] != NULL; ++i) {
+        walk_fetches(walk, run->number[i], strip.head, strip.heads);
+    }
 }
 
 /* Runs a strip of rows first .. end - 1 over the windows. */
@@ -98,6 +117,18 @@ static void pass_run(attention_pass *pass, int64_t cache_bytes, int64_t first, i
         for (int64_t begin = 0; walk_window(&pass->walk, begin); begin += pass->walk.window) {
             strip(pass);
         }
+    }
+}
+
+/* Runs `strip` for every strip of the columns. */
+static void pass_columns(const edge_run *run, int64_t cache_bytes, int64_t first, int64_t end,
+                         void (*strip)(attention_pass *pass))
+{
+    for (int64_t col = 0; col < run->cols; col += STRIP_COLUMNS) {
+        attention_pass pass;
+        const edge_strip columns = strip_at(col, run->cols, run->cols / run->how->heads);
+        pass_begin(&pass, run->args, columns, run, columns.col, columns.cols);
+        pass_run(&pass, cache_bytes, first, end, strip);
     }
 }
 
@@ -190,10 +221,11 @@ static void highest_strip(attention_pass *pass)
 
 static void attention_highest(const hal_attention_highest_args *a, int64_t cache_bytes, int64_t first, int64_t end)
 {
+    const edge_run run = {
+        .args = a, .offset = &a->offset, .column = &a->column, .how = &a->how, .number = {&a->source}};
     for (int64_t h = 0; h < a->how.heads; h += STRIP_COLUMNS) {
         attention_pass pass;
-        pass_begin(&pass, a, strip_at(h, a->how.heads, 1), &a->offset, &a->column, &a->how);
-        walk_fetches(&pass.walk, &a->source, pass.strip.head, pass.strip.heads);
+        pass_begin(&pass, a, strip_at(h, a->how.heads, 1), &run, 0, 0);
         pass_run(&pass, cache_bytes, first, end, highest_strip);
     }
 }
@@ -245,13 +277,8 @@ static void forward_strip(attention_pass *pass)
 
 static void attention_forward(const hal_attention_forward_args *a, int64_t cache_bytes, int64_t first, int64_t end)
 {
-    for (int64_t col = 0; col < a->x.cols; col += STRIP_COLUMNS) {
-        attention_pass pass;
-        pass_begin(&pass, a, strip_at(col, a->x.cols, a->x.cols / a->how.heads), &a->offset, &a->column, &a->how);
-        walk_fetches(&pass.walk, &a->x, pass.strip.col, pass.strip.cols);
-        walk_fetches(&pass.walk, &a->source, pass.strip.head, pass.strip.heads);
-        pass_run(&pass, cache_bytes, first, end, forward_strip);
-    }
+    const edge_run run = {EDGE_RUN(a), .other = {&a->x}, .number = {&a->source}};
+    pass_columns(&run, cache_bytes, first, end, forward_strip);
 }
 
 /* Of a block's edges, by head: factor = w kept, turn = w kept s, lost = w s mean. */
@@ -329,13 +356,8 @@ static void targets_strip(attention_pass *pass)
 static void attention_backward_targets(const hal_attention_backward_targets_args *a, int64_t cache_bytes, int64_t first,
                                        int64_t end)
 {
-    for (int64_t col = 0; col < a->x.cols; col += STRIP_COLUMNS) {
-        attention_pass pass;
-        pass_begin(&pass, a, strip_at(col, a->x.cols, a->x.cols / a->how.heads), &a->offset, &a->column, &a->how);
-        walk_fetches(&pass.walk, &a->x, pass.strip.col, pass.strip.cols);
-        walk_fetches(&pass.walk, &a->source, pass.strip.head, pass.strip.heads);
-        pass_run(&pass, cache_bytes, first, end, targets_strip);
-    }
+    const edge_run run = {EDGE_RUN(a), .other = {&a->x}, .number = {&a->source}};
+    pass_columns(&run, cache_bytes, first, end, targets_strip);
 }
 
 static void sources_strip(attention_pass *pass)
@@ -369,14 +391,6 @@ static void sources_strip(attention_pass *pass)
 static void attention_backward_sources(const hal_attention_backward_sources_args *a, int64_t cache_bytes, int64_t first,
                                        int64_t end)
 {
-    for (int64_t col = 0; col < a->x.cols; col += STRIP_COLUMNS) {
-        attention_pass pass;
-        pass_begin(&pass, a, strip_at(col, a->x.cols, a->x.cols / a->how.heads), &a->offset, &a->column, &a->how);
-        walk_fetches(&pass.walk, &a->dy, pass.strip.col, pass.strip.cols);
-        walk_fetches(&pass.walk, &a->target, pass.strip.head, pass.strip.heads);
-        walk_fetches(&pass.walk, &a->highest, pass.strip.head, pass.strip.heads);
-        walk_fetches(&pass.walk, &a->total, pass.strip.head, pass.strip.heads);
-        walk_fetches(&pass.walk, &a->mean, pass.strip.head, pass.strip.heads);
-        pass_run(&pass, cache_bytes, first, end, sources_strip);
-    }
+    const edge_run run = {EDGE_RUN(a), .other = {&a->dy}, .number = {&a->target, &a->highest, &a->total, &a->mean}};
+    pass_columns(&run, cache_bytes, first, end, sources_strip);
 }

@@ -4,10 +4,10 @@
  *
  * A score needs all columns of a head, so heads are taken whole, as many as a strip holds. For a block of edges
  *
- *  rows of other ends, the row itself   ->   products [edge, columns]        meet_by_row, meet_by_head
+ *  rows of other ends, the row itself   ->   products [edge, columns]        meet_by_row_of, meet_by_head
  *  products                             ->   a list, heads together          fold: adds neighbours until heads are left
  *  lists                                ->   lists                           as in kernels_attention_body.h
- *  lists, rows of other ends            ->   sums of columns, in registers   add_rows, add_met
+ *  lists, rows of other ends            ->   sums of columns, in registers   add_rows, add_met_of
  *
  * With q = draw * (x + target > 0 ? 1 : slope) of an edge and column, what the row and `vector` get need two sums a
  * column:
@@ -111,25 +111,6 @@ BY_FORM void meet_by_row_of(const int vectors, const bool scores, const dynamic_
     }
 }
 
-BY_FORM void meet_by_row(const bool scores, const dynamic_group *group, const edge_block *block, const hal_mat *other,
-                         const dynamic_meeting *m, float *products)
-{
-    switch (group->strip[0].vectors) {
-    case 1:
-        meet_by_row_of(1, scores, group, block, other, m, products);
-        break;
-    case 2:
-        meet_by_row_of(2, scores, group, block, other, m, products);
-        break;
-    case 3:
-        meet_by_row_of(3, scores, group, block, other, m, products);
-        break;
-    default:
-        meet_by_row_of(STRIP_VECTORS, scores, group, block, other, m, products);
-        break;
-    }
-}
-
 /* Products of heads, added up to a vector each: [edge, heads, LANES]. */
 BY_FORM void meet_by_head(const bool scores, const dynamic_group *group, const edge_block *block, const hal_mat *other,
                           const dynamic_meeting *m, float *products)
@@ -167,7 +148,7 @@ BY_FORM void meet(const bool scores, const dynamic_group *group, const edge_bloc
                   const dynamic_meeting *m, float *list)
 {
     if (group->by_row) {
-        meet_by_row(scores, group, block, other, m, list);
+        BY_VECTORS(group->strip[0].vectors, meet_by_row_of, scores, group, block, other, m, list)
     } else {
         meet_by_head(scores, group, block, other, m, list);
     }
@@ -200,20 +181,10 @@ static inline void dynamic_powers(int64_t n, const float *highest, float *score)
 
 /* ---- passes ------------------------------------------------------------------------------------------------------ */
 
-/* Runs `strip` for every group of heads and range. others: matrices of columns that edges' other ends are asked for,
- * and `numbers` of heads. */
-typedef struct dynamic_run {
-    const void *args;
-    const hal_mat *offset, *column, *vector;
-    const hal_attention *how;
-    int64_t cols;
-    int others, numbers;
-    const hal_mat *other[2], *number[3];
-    bool one_range; /* of a head: no columns are summed */
-} dynamic_run;
-
-static void dynamic_pass(const dynamic_run *run, int64_t cache_bytes, int64_t first, int64_t end,
-                         void (*strip)(attention_pass *pass))
+/* Runs `strip` for every group of heads and range of their columns; one_range: for the first range of a head alone, as
+ * no columns are summed. */
+static void dynamic_pass(const edge_run *run, const hal_mat *vector, bool one_range, int64_t cache_bytes, int64_t first,
+                         int64_t end, void (*strip)(attention_pass *pass))
 {
     const int heads = run->how->heads;
     const int64_t d = run->cols / heads;
@@ -224,19 +195,13 @@ static void dynamic_pass(const dynamic_run *run, int64_t cache_bytes, int64_t fi
         do {
             attention_pass pass;
             group_at(group, head, col, heads, d);
-            job.vector = (const float *)run->vector->source + group->col;
-            pass_begin(&pass, &job, group->strip[0], run->offset, run->column, run->how);
+            job.vector = (const float *)vector->source + group->col;
+            pass_begin(&pass, &job, group->strip[0], run, group->col, group->cols);
             const int64_t most = PRODUCTS / group->products;
             pass.walk.most = most < pass.walk.most ? (int)most : pass.walk.most;
-            for (int i = 0; i < run->others; ++i) {
-                walk_fetches(&pass.walk, run->other[i], group->col, group->cols);
-            }
-            for (int i = 0; i < run->numbers; ++i) {
-                walk_fetches(&pass.walk, run->number[i], head, group->heads);
-            }
             pass_run(&pass, cache_bytes, first, end, strip);
             col += RANGE_COLUMNS;
-        } while (!run->one_range && col < group->col + group->cols);
+        } while (!one_range && col < group->col + group->cols);
     }
 }
 
@@ -263,16 +228,8 @@ static void dynamic_highest_strip(attention_pass *pass)
 
 static void dynamic_highest(const hal_dynamic_highest_args *a, int64_t cache_bytes, int64_t first, int64_t end)
 {
-    const dynamic_run run = {.args = a,
-                             .offset = &a->offset,
-                             .column = &a->column,
-                             .vector = &a->vector,
-                             .how = &a->how,
-                             .cols = a->x.cols,
-                             .others = 1,
-                             .other = {&a->x},
-                             .one_range = true};
-    dynamic_pass(&run, cache_bytes, first, end, dynamic_highest_strip);
+    const edge_run run = {EDGE_RUN(a), .other = {&a->x}};
+    dynamic_pass(&run, &a->vector, true, cache_bytes, first, end, dynamic_highest_strip);
 }
 
 static inline void clear_range(const dynamic_group *group, float *sum)
@@ -319,15 +276,8 @@ static void dynamic_forward_strip(attention_pass *pass)
 
 static void dynamic_forward(const hal_dynamic_forward_args *a, int64_t cache_bytes, int64_t first, int64_t end)
 {
-    const dynamic_run run = {.args = a,
-                             .offset = &a->offset,
-                             .column = &a->column,
-                             .vector = &a->vector,
-                             .how = &a->how,
-                             .cols = a->x.cols,
-                             .others = 1,
-                             .other = {&a->x}};
-    dynamic_pass(&run, cache_bytes, first, end, dynamic_forward_strip);
+    const edge_run run = {EDGE_RUN(a), .other = {&a->x}};
+    dynamic_pass(&run, &a->vector, false, cache_bytes, first, end, dynamic_forward_strip);
 }
 
 /* ---- backward ---------------------------------------------------------------------------------------------------- */
@@ -401,30 +351,10 @@ BY_FORM void add_met_of(const int vectors, const bool two, const dynamic_job *jo
     }
 }
 
-BY_FORM void add_met(const bool two, const dynamic_job *job, const edge_strip *strip, const edge_block *block,
-                     const hal_mat *other, const float *fixed, const float *draw, const hal_mat *second,
-                     const float *factor, float *turned, float *sum)
-{
-    switch (strip->vectors) {
-    case 1:
-        add_met_of(1, two, job, strip, block, other, fixed, draw, second, factor, turned, sum);
-        break;
-    case 2:
-        add_met_of(2, two, job, strip, block, other, fixed, draw, second, factor, turned, sum);
-        break;
-    case 3:
-        add_met_of(3, two, job, strip, block, other, fixed, draw, second, factor, turned, sum);
-        break;
-    default:
-        add_met_of(STRIP_VECTORS, two, job, strip, block, other, fixed, draw, second, factor, turned, sum);
-        break;
-    }
-}
-
 static void dynamic_targets_strip(attention_pass *pass)
 {
     const dynamic_job *job = pass->args;
-    const cpu_dynamic_backward *a = job->args;
+    const hal_dynamic_backward_targets_args *a = job->args;
     const dynamic_group *group = &job->group;
     const edge_strip *strip = &pass->strip;
     dynamic_weights w;
@@ -433,20 +363,21 @@ static void dynamic_targets_strip(attention_pass *pass)
     for (int64_t r = pass->first; r < pass->end; ++r) {
         const edge_span span = walk_span(&pass->walk, r);
         const int64_t repeated = repeats(pass, &span);
-        const float *target = row_from(a->target, r);
+        const float *target = row_from(&a->target, r);
         clear_range(group, turned);
         clear_range(group, sum);
-        repeat_heads(strip, repeated, a->highest, r, w.highest);
-        repeat_heads(strip, repeated, a->total, r, w.total);
-        repeat_heads(strip, repeated, a->mean, r, w.mean);
+        repeat_heads(strip, repeated, &a->highest, r, w.highest);
+        repeat_heads(strip, repeated, &a->total, r, w.total);
+        repeat_heads(strip, repeated, &a->mean, r, w.mean);
         for (int64_t e = 0; e < span.edges; e += block.n) {
             walk_block(&pass->walk, &span, e, &block);
-            meet_scores(job, &block, a->x, target, w.factor);
-            meet_dots(job, &block, a->x, row_from(a->dy, r), w.draw);
+            meet_scores(job, &block, &a->x, target, w.factor);
+            meet_dots(job, &block, &a->x, row_from(&a->dy, r), w.draw);
             dynamic_weigh(pass, &block, r, true, &w);
             for (int s = 0; s < group->strips; ++s) {
                 const ptrdiff_t at = (ptrdiff_t)s * STRIP_COLUMNS;
-                add_met(false, job, &group->strip[s], &block, a->x, target, w.draw, NULL, NULL, turned + at, sum + at);
+                BY_VECTORS(group->strip[s].vectors, add_met_of, false, job, &group->strip[s], &block, &a->x, target,
+                           w.draw, NULL, NULL, turned + at, sum + at)
             }
         }
         for (int s = 0; s < group->strips; ++s) {
@@ -458,29 +389,23 @@ static void dynamic_targets_strip(attention_pass *pass)
                 sum[at + j] += target[part->col + j] * turned[at + j];
                 turned[at + j] *= vector[j];
             }
-            put_columns(pass, part->cols, turned + at, row_to(a->dtarget, r) + part->col);
-            put_columns(pass, part->cols, sum + at, row_to(a->dvector, r) + part->col);
+            put_columns(pass, part->cols, turned + at, row_to(&a->dtarget, r) + part->col);
+            put_columns(pass, part->cols, sum + at, row_to(&a->dvector, r) + part->col);
         }
     }
 }
 
-static void dynamic_backward_targets(const cpu_dynamic_backward *a, int64_t cache_bytes, int64_t first, int64_t end)
+static void dynamic_backward_targets(const hal_dynamic_backward_targets_args *a, int64_t cache_bytes, int64_t first,
+                                     int64_t end)
 {
-    const dynamic_run run = {.args = a,
-                             .offset = a->offset,
-                             .column = a->column,
-                             .vector = a->vector,
-                             .how = a->how,
-                             .cols = a->x->cols,
-                             .others = 1,
-                             .other = {a->x}};
-    dynamic_pass(&run, cache_bytes, first, end, dynamic_targets_strip);
+    const edge_run run = {EDGE_RUN(a), .other = {&a->x}};
+    dynamic_pass(&run, &a->vector, false, cache_bytes, first, end, dynamic_targets_strip);
 }
 
 static void dynamic_sources_strip(attention_pass *pass)
 {
     const dynamic_job *job = pass->args;
-    const cpu_dynamic_backward *a = job->args;
+    const hal_dynamic_backward_sources_args *a = job->args;
     const dynamic_group *group = &job->group;
     const edge_strip *strip = &pass->strip;
     dynamic_weights w;
@@ -488,21 +413,21 @@ static void dynamic_sources_strip(attention_pass *pass)
     float turned[RANGE_COLUMNS], sum[RANGE_COLUMNS];
     for (int64_t r = pass->first; r < pass->end; ++r) {
         const edge_span span = walk_span(&pass->walk, r);
-        const float *x = row_from(a->x, r);
+        const float *x = row_from(&a->x, r);
         clear_range(group, turned);
         clear_range(group, sum);
         for (int64_t e = 0; e < span.edges; e += block.n) {
             walk_block(&pass->walk, &span, e, &block);
-            gather_heads(strip, &block, a->highest, w.highest);
-            gather_heads(strip, &block, a->total, w.total);
-            gather_heads(strip, &block, a->mean, w.mean);
-            meet_scores(job, &block, a->target, x, w.factor);
-            meet_dots(job, &block, a->dy, x, w.draw);
+            gather_heads(strip, &block, &a->highest, w.highest);
+            gather_heads(strip, &block, &a->total, w.total);
+            gather_heads(strip, &block, &a->mean, w.mean);
+            meet_scores(job, &block, &a->target, x, w.factor);
+            meet_dots(job, &block, &a->dy, x, w.draw);
             dynamic_weigh(pass, &block, r, false, &w);
             for (int s = 0; s < group->strips; ++s) {
                 const ptrdiff_t at = (ptrdiff_t)s * STRIP_COLUMNS;
-                add_met(true, job, &group->strip[s], &block, a->target, x, w.draw, a->dy, w.factor, turned + at,
-                        sum + at);
+                BY_VECTORS(group->strip[s].vectors, add_met_of, true, job, &group->strip[s], &block, &a->target, x,
+                           w.draw, &a->dy, w.factor, turned + at, sum + at)
             }
         }
         for (int s = 0; s < group->strips; ++s) {
@@ -513,22 +438,14 @@ static void dynamic_sources_strip(attention_pass *pass)
             for (int64_t j = 0; j < part->cols; ++j) {
                 sum[at + j] += vector[j] * turned[at + j];
             }
-            put_columns(pass, part->cols, sum + at, row_to(a->dx, r) + part->col);
+            put_columns(pass, part->cols, sum + at, row_to(&a->dx, r) + part->col);
         }
     }
 }
 
-static void dynamic_backward_sources(const cpu_dynamic_backward *a, int64_t cache_bytes, int64_t first, int64_t end)
+static void dynamic_backward_sources(const hal_dynamic_backward_sources_args *a, int64_t cache_bytes, int64_t first,
+                                     int64_t end)
 {
-    const dynamic_run run = {.args = a,
-                             .offset = a->offset,
-                             .column = a->column,
-                             .vector = a->vector,
-                             .how = a->how,
-                             .cols = a->x->cols,
-                             .others = 2,
-                             .other = {a->target, a->dy},
-                             .numbers = 3,
-                             .number = {a->highest, a->total, a->mean}};
-    dynamic_pass(&run, cache_bytes, first, end, dynamic_sources_strip);
+    const edge_run run = {EDGE_RUN(a), .other = {&a->target, &a->dy}, .number = {&a->highest, &a->total, &a->mean}};
+    dynamic_pass(&run, &a->vector, false, cache_bytes, first, end, dynamic_sources_strip);
 }

@@ -350,33 +350,31 @@ BY_FORM void add_rows_of(const int vectors, const bool two, const edge_strip *st
     }
 }
 
-BY_FORM void add_rows_by(const bool two, const edge_strip *strip, const edge_block *block, const hal_mat *x,
-                         const float *factor, const float *other, float *sum, float *other_sum)
-{
-    switch (strip->vectors) {
-    case 1:
-        add_rows_of(1, two, strip, block, x, factor, other, sum, other_sum);
-        break;
-    case 2:
-        add_rows_of(2, two, strip, block, x, factor, other, sum, other_sum);
-        break;
-    case 3:
-        add_rows_of(3, two, strip, block, x, factor, other, sum, other_sum);
-        break;
-    default:
-        add_rows_of(STRIP_VECTORS, two, strip, block, x, factor, other, sum, other_sum);
-        break;
+/* Calls f(vectors, ...) with the number of vectors, 1 to STRIP_VECTORS, as a constant. */
+#define BY_VECTORS(vectors, f, ...)                                                                                    \
+    switch (vectors) {                                                                                                 \
+    case 1:                                                                                                            \
+        f(1, __VA_ARGS__);                                                                                             \
+        break;                                                                                                         \
+    case 2:                                                                                                            \
+        f(2, __VA_ARGS__);                                                                                             \
+        break;                                                                                                         \
+    case 3:                                                                                                            \
+        f(3, __VA_ARGS__);                                                                                             \
+        break;                                                                                                         \
+    default:                                                                                                           \
+        f(STRIP_VECTORS, __VA_ARGS__);                                                                                 \
+        break;                                                                                                         \
     }
-}
 
 static void add_rows(const edge_strip *strip, const edge_block *block, const hal_mat *x, const float *factor,
                      float *sum)
 {
-    add_rows_by(false, strip, block, x, factor, NULL, sum, NULL);
+    BY_VECTORS(strip->vectors, add_rows_of, false, strip, block, x, factor, NULL, sum, NULL)
 }
 
 static void add_rows_twice(const edge_strip *strip, const edge_block *block, const hal_mat *x, const float *factor,
                            const float *other, float *sum, float *other_sum)
 {
-    add_rows_by(true, strip, block, x, factor, other, sum, other_sum);
+    BY_VECTORS(strip->vectors, add_rows_of, true, strip, block, x, factor, other, sum, other_sum)
 }

@@ -45,15 +45,11 @@ static void CELL(max_forward)(const hal_max_forward_args *a, int64_t first, int6
 {
     const int64_t n = a->out.cols;
     for (int64_t r = first; r < end; ++r) {
-        int64_t col = 0;
         if (is_lone(a, r)) {
             memset((cell *)a->out.data + r * a->out.ld, 0, (size_t)n * sizeof(cell));
             continue;
         }
-        for (; col + EDGE_STRIP <= n; col += EDGE_STRIP) {
-            CELL(forward_strip)(a, r, col, EDGE_STRIP);
-        }
-        CELL(forward_strip)(a, r, col, n - col);
+        IN_STRIPS(forward_strip, a, r, n)
     }
 }
 
@@ -80,11 +76,7 @@ BY_FORM void CELL(ties_strip)(const hal_max_ties_args *a, int64_t row, int64_t c
 static void CELL(max_ties)(const hal_max_ties_args *a, int64_t first, int64_t end)
 {
     for (int64_t r = first; r < end; ++r) {
-        int64_t col = 0;
-        for (; col + EDGE_STRIP <= a->ties.cols; col += EDGE_STRIP) {
-            CELL(ties_strip)(a, r, col, EDGE_STRIP);
-        }
-        CELL(ties_strip)(a, r, col, a->ties.cols - col);
+        IN_STRIPS(ties_strip, a, r, a->ties.cols)
     }
 }
 
@@ -127,10 +119,6 @@ BY_FORM void CELL(backward_strip)(const hal_max_backward_args *a, int64_t row, i
 static void CELL(max_backward)(const hal_max_backward_args *a, int64_t first, int64_t end)
 {
     for (int64_t r = first; r < end; ++r) {
-        int64_t col = 0;
-        for (; col + EDGE_STRIP <= a->dx.cols; col += EDGE_STRIP) {
-            CELL(backward_strip)(a, r, col, EDGE_STRIP);
-        }
-        CELL(backward_strip)(a, r, col, a->dx.cols - col);
+        IN_STRIPS(backward_strip, a, r, a->dx.cols)
     }
 }

@@ -32,6 +32,16 @@
 enum { ROWS_AHEAD = 12, LINES_AHEAD = 4 };
 enum { EDGE_STRIP = 64 };
 
+/* Runs strip(a, row, col, columns) over the `cols` columns of a row, the last time for fewer than EDGE_STRIP. */
+#define IN_STRIPS(strip, a, row, cols)                                                                                 \
+    {                                                                                                                  \
+        int64_t col = 0;                                                                                               \
+        for (; col + EDGE_STRIP <= (cols); col += EDGE_STRIP) {                                                        \
+            CELL(strip)(a, row, col, EDGE_STRIP);                                                                      \
+        }                                                                                                              \
+        CELL(strip)(a, row, col, (cols)-col);                                                                          \
+    }
+
 /* A row without edges, where no other rank has one of it. */
 static bool is_lone(const hal_max_forward_args *a, int64_t row)
 {

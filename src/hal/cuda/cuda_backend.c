@@ -2,7 +2,6 @@
  * hal/cuda/cuda_backend.c: one NVIDIA GPU as a backend: opening it, its stream, and the operations that have kernels
  * (kernels/). Memory is cuda_memory.c's, the order of copies cuda_order.c's; nothing above this folder knows CUDA.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

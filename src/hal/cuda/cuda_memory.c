@@ -101,26 +101,24 @@ static void free_block(weft_hal *hal, void *data)
     }
 }
 
-static weft_status mem_alloc(weft_hal *hal, size_t bytes, weft_mem_tag *tag, void **device)
+static weft_status alloc_block(weft_hal *hal, cuda_block block, void **data)
 {
-    cuda_block block = {.bytes = bytes, .tag = tag};
-    *device = NULL;
-    if (bytes > 0) {
+    *data = NULL;
+    if (block.bytes > 0) {
         WEFT_TRY(take_block(hal, &block));
-        *device = block.data;
+        *data = block.data;
     }
     return WEFT_OK;
 }
 
+static weft_status mem_alloc(weft_hal *hal, size_t bytes, weft_mem_tag *tag, void **device)
+{
+    return alloc_block(hal, (cuda_block){.bytes = bytes, .tag = tag}, device);
+}
+
 static weft_status mem_alloc_host(weft_hal *hal, size_t bytes, weft_mem_tag *tag, void **host)
 {
-    cuda_block block = {.bytes = bytes, .tag = tag, .host = true};
-    *host = NULL;
-    if (bytes > 0) {
-        WEFT_TRY(take_block(hal, &block));
-        *host = block.data;
-    }
-    return WEFT_OK;
+    return alloc_block(hal, (cuda_block){.bytes = bytes, .tag = tag, .host = true}, host);
 }
 
 /* ---- copies through staging memory, which takes longer rows piece by piece --------------------------------------- */

@@ -1,6 +1,5 @@
 /* hal/cuda/cuda_sparse.c: prepares sparse matrices for kernels/sparse.cu, on the host. */
 #include <assert.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "hal/cuda/cuda_prepared.h"
@@ -138,8 +137,7 @@ static weft_status keep_classes(weft_hal *hal, const hal_csr *csr, hal_spmm *spm
                        (size_t)(spmm->longs + 1) * sizeof *spmm->first_piece),
                   status, done);
 done:
-    weft_free(order);
-    weft_free(piece);
+    WEFT_FREE_ALL(order, piece);
     return status;
 }
 
@@ -154,8 +152,7 @@ static void spmm_destroy(weft_hal *hal, hal_spmm *spmm)
     hal->mem.free(hal, spmm->order);
     hal->mem.free(hal, spmm->piece);
     hal->mem.free(hal, spmm->piece_of_long);
-    weft_free(spmm->first_piece);
-    weft_free(spmm);
+    WEFT_FREE_ALL(spmm->first_piece, spmm);
 }
 
 /* The forms of the cpu backend answer to its caches; here every form is rows. */

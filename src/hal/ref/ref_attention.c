@@ -52,20 +52,10 @@ static double leaky(double x, double slope)
     return x > 0.0 ? x : slope * x;
 }
 
-#define real        float
-#define LOWEST      (-FLT_MAX)
-#define TYPED(name) name##_f32
-#include "hal/ref/ref_attention_body.h"
-#include "hal/ref/ref_dynamic_body.h"
-#undef real
-#undef LOWEST
-#undef TYPED
+#define LOWEST (sizeof(real) == sizeof(float) ? (real)-FLT_MAX : (real)-DBL_MAX)
+#define REF_REALS
+#define REF_BODY "hal/ref/ref_attention_body.h"
+#include "hal/ref/ref_typed.h"
 
-#define real        double
-#define LOWEST      (-DBL_MAX)
-#define TYPED(name) name##_f64
-#include "hal/ref/ref_attention_body.h"
-#include "hal/ref/ref_dynamic_body.h"
-#undef real
-#undef LOWEST
-#undef TYPED
+#define REF_BODY "hal/ref/ref_dynamic_body.h"
+#include "hal/ref/ref_typed.h"

@@ -13,9 +13,9 @@ weft_status TYPED(ref_head_dot)(const hal_head_dot_args *args)
         for (int64_t h = 0; h < heads; ++h) {
             double sum = 0.0;
             for (int64_t j = h * d; j < (h + 1) * d; ++j) {
-                sum += (double)x[i * args->x.ld + j] * (double)other[j];
+                sum += (double)AT(x, i, j) * (double)other[j];
             }
-            out[i * args->out.ld + h] = (real)sum;
+            AT(out, i, h) = (real)sum;
         }
     }
     return WEFT_OK;
@@ -32,7 +32,7 @@ weft_status TYPED(ref_head_scale)(const hal_head_scale_args *args)
         const real *from = x + (args->x.rows == 1 ? 0 : i * args->x.ld);
         real *to = y + i * args->y.ld;
         for (int64_t j = 0; j < heads * d; ++j) {
-            const double factor = (double)scale[i * args->scale.ld + j / d];
+            const double factor = (double)AT(scale, i, j / d);
             const double value = args->divide ? (double)from[j] / factor : (double)from[j] * factor;
             to[j] = (real)(args->beta == 0.0 ? value : args->beta * (double)to[j] + value);
         }
@@ -74,10 +74,10 @@ weft_status TYPED(ref_attention_highest)(const hal_attention_highest_args *args)
         for (int h = 0; h < args->how.heads; ++h) {
             real most = LOWEST;
             for (int64_t e = 0; e < edges.count; ++e) {
-                const real value = source[other_end(&edges, e) * args->source.ld + h];
+                const real value = AT(source, other_end(&edges, e), h);
                 most = value > most ? value : most;
             }
-            highest[r * args->highest.ld + h] = most;
+            AT(highest, r, h) = most;
         }
     }
     return WEFT_OK;
@@ -97,7 +97,7 @@ weft_status TYPED(ref_attention_forward)(const hal_attention_forward_args *args)
             for (int64_t e = 0; e < edges.count; ++e) {
                 powers += TYPED(power_of)(&s, other_end(&edges, e), r, h);
             }
-            total[r * args->total.ld + h] = (real)powers;
+            AT(total, r, h) = (real)powers;
             for (int64_t j = 0; j < d; j += STRIP) {
                 const int64_t cols = d - j < STRIP ? d - j : STRIP;
                 double sum[STRIP] = {0.0};
@@ -105,11 +105,11 @@ weft_status TYPED(ref_attention_forward)(const hal_attention_forward_args *args)
                     const int64_t c = other_end(&edges, e);
                     const double factor = TYPED(power_of)(&s, c, r, h) * kept(&args->how, c, r, h);
                     for (int64_t k = 0; k < cols; ++k) {
-                        sum[k] += factor * (double)x[c * args->x.ld + h * d + j + k];
+                        sum[k] += factor * (double)AT(x, c, h * d + j + k);
                     }
                 }
                 for (int64_t k = 0; k < cols; ++k) {
-                    out[r * args->out.ld + h * d + j + k] = (real)sum[k];
+                    AT(out, r, h * d + j + k) = (real)sum[k];
                 }
             }
         }
@@ -150,11 +150,10 @@ weft_status TYPED(ref_attention_backward_targets)(const hal_attention_backward_t
             for (int64_t e = 0; e < edges.count; ++e) {
                 const int64_t c = other_end(&edges, e);
                 sum += TYPED(edge_backward)(&s, &args->how, c, r, h, x + c * args->x.ld + h * d,
-                                            dy + r * args->dy.ld + h * d, d, total[r * args->total.ld + h],
-                                            mean[r * args->mean.ld + h])
+                                            dy + r * args->dy.ld + h * d, d, AT(total, r, h), AT(mean, r, h))
                            .draw;
             }
-            dtarget[r * args->dtarget.ld + h] = (real)sum;
+            AT(dtarget, r, h) = (real)sum;
         }
     }
     return WEFT_OK;
@@ -178,19 +177,18 @@ weft_status TYPED(ref_attention_backward_sources)(const hal_attention_backward_s
                 for (int64_t e = 0; e < edges.count; ++e) {
                     const int64_t c = other_end(&edges, e);
                     const real *from = dy + c * args->dy.ld + h * d;
-                    const TYPED(edge_gradient) edge =
-                        TYPED(edge_backward)(&s, &args->how, r, c, h, x + r * args->x.ld + h * d, from, d,
-                                             total[c * args->total.ld + h], mean[c * args->mean.ld + h]);
+                    const TYPED(edge_gradient) edge = TYPED(edge_backward)(
+                        &s, &args->how, r, c, h, x + r * args->x.ld + h * d, from, d, AT(total, c, h), AT(mean, c, h));
                     gradient += edge.draw;
                     for (int64_t k = 0; k < cols; ++k) {
                         sum[k] += edge.factor * (double)from[j + k];
                     }
                 }
                 for (int64_t k = 0; k < cols; ++k) {
-                    dx[r * args->dx.ld + h * d + j + k] = (real)sum[k];
+                    AT(dx, r, h * d + j + k) = (real)sum[k];
                 }
             }
-            dsource[r * args->dsource.ld + h] = (real)gradient;
+            AT(dsource, r, h) = (real)gradient;
         }
     }
     return WEFT_OK;

@@ -2,10 +2,8 @@
  * hal/ref/ref_backend.h: the reference backend.
  *
  * Plain C on one thread, one loop nest an operation, sums in double: the definition that other backends are tested
- * against and the fallback for what they leave out. Each file of typed operations includes its *_body.h twice, once
- * with real = float and once with real = double; what chooses between the two is made of hal/ops.def. Operations on
- * HAL_DATA (ref_cells.c, ref_image.c, ref_max.c) come a third time, with cells of bfloat16 and real = float, and those
- * of HAL_VALUE_OP (ref_cells.c, ref_image.c) a fourth time, with cells of float16.
+ * against and the fallback for what they leave out. Each file of typed operations includes its *_body.h once for each
+ * type of rows (ref_typed.h); what chooses between the types is made of hal/ops.def.
  */
 #ifndef WEFT_HAL_REF_REF_BACKEND_H
 #define WEFT_HAL_REF_REF_BACKEND_H
@@ -13,6 +11,13 @@
 #include "base/half.h"
 #include "base/philox.h"
 #include "hal/hal.h"
+
+/* Element (i, j) of the operand `name` of args, whose elements the pointer of the same name has. */
+#define AT(name, i, j) name[(i)*args->name.ld + (j)]
+/* For all elements (i, j) of an operand of args, row by row. */
+#define EACH_ELEMENT(name)                                                                                             \
+    for (int64_t i = 0; i < args->name.rows; ++i)                                                                      \
+        for (int64_t j = 0; j < args->name.cols; ++j)
 
 /* An element of a matrix of floating-point numbers, for operations whose operands have types of their own. */
 static inline double ref_load(const hal_mat *mat, int64_t row, int64_t col)

@@ -10,7 +10,7 @@ weft_status TYPED(ref_col_sum)(const hal_col_sum_args *args)
     for (int64_t j = 0; j < args->x.cols; ++j) {
         double sum = args->beta == 0.0 ? 0.0 : args->beta * (double)out[j];
         for (int64_t i = 0; i < args->x.rows; ++i) {
-            sum += (double)LOAD(x[i * args->x.ld + j]);
+            sum += (double)LOAD(AT(x, i, j));
         }
         out[j] = (real)sum;
     }
@@ -21,12 +21,10 @@ weft_status TYPED(ref_axpby)(const hal_axpby_args *args)
 {
     const cell *x = args->x.source;
     cell *y = args->y.data;
-    for (int64_t i = 0; i < args->y.rows; ++i) {
-        for (int64_t j = 0; j < args->y.cols; ++j) {
-            cell *to = &y[i * args->y.ld + j];
-            double old = args->beta == 0.0 ? 0.0 : args->beta * (double)LOAD(*to);
-            *to = STORE((real)(args->alpha * (double)LOAD(x[i * args->x.ld + j]) + old));
-        }
+    EACH_ELEMENT(y) {
+        cell *to = &AT(y, i, j);
+        double old = args->beta == 0.0 ? 0.0 : args->beta * (double)LOAD(*to);
+        *to = STORE((real)(args->alpha * (double)LOAD(AT(x, i, j)) + old));
     }
     return WEFT_OK;
 }
@@ -39,7 +37,7 @@ weft_status TYPED(ref_gather_rows)(const hal_gather_rows_args *args)
     for (int64_t i = 0; i < args->y.rows; ++i) {
         assert(index[i] >= 0 && index[i] < args->x.rows);
         for (int64_t j = 0; j < args->y.cols; ++j) {
-            y[i * args->y.ld + j] = x[index[i] * args->x.ld + j];
+            AT(y, i, j) = AT(x, index[i], j);
         }
     }
     return WEFT_OK;
@@ -54,7 +52,7 @@ weft_status TYPED(ref_scatter_rows)(const hal_scatter_rows_args *args)
         assert(index[i] >= 0 && index[i] < args->y.rows);
         cell *to = y + index[i] * args->y.ld;
         for (int64_t j = 0; j < args->x.cols; ++j) {
-            const cell from = x[i * args->x.ld + j];
+            const cell from = AT(x, i, j);
             switch (args->mode) {
             case HAL_SCATTER_REPLACE:
                 to[j] = from;
@@ -74,61 +72,44 @@ weft_status TYPED(ref_scatter_rows)(const hal_scatter_rows_args *args)
 /* A NaN passes through ReLU, so that a diverging run is seen. */
 weft_status TYPED(ref_act_forward)(const hal_act_forward_args *args)
 {
-    int64_t m = args->y.rows;
-    int64_t n = args->y.cols;
     const cell *x = args->x.source;
     cell *y = args->y.data;
-    int64_t ldx = args->x.ld;
-    int64_t ldy = args->y.ld;
-    bool relu = args->relu;
     const hal_dropout *dropout = &args->dropout;
     bool drops = dropout_is_on(dropout);
     real scale = drops ? (real)(1.0 / (1.0 - (double)dropout->probability)) : (real)1;
-    for (int64_t i = 0; i < m; ++i) {
-        for (int64_t j = 0; j < n; ++j) {
-            real value = LOAD(x[i * ldx + j]);
-            value = relu && value < (real)0 ? (real)0 : value;
-            y[i * ldy + j] = STORE(!drops || dropout_keeps(dropout, i, j) ? value * scale : (real)0);
-        }
+    EACH_ELEMENT(y) {
+        real value = LOAD(AT(x, i, j));
+        value = args->relu && value < (real)0 ? (real)0 : value;
+        AT(y, i, j) = STORE(!drops || dropout_keeps(dropout, i, j) ? value * scale : (real)0);
     }
     return WEFT_OK;
 }
 
 weft_status TYPED(ref_act_backward)(const hal_act_backward_args *args)
 {
-    int64_t m = args->dx.rows;
-    int64_t n = args->dx.cols;
     const cell *dy = args->dy.source;
     const cell *y = args->y.source;
     cell *dx = args->dx.data;
-    int64_t lddy = args->dy.ld;
-    int64_t ldy = args->y.ld;
-    int64_t lddx = args->dx.ld;
-    bool relu = args->relu;
     const hal_dropout *dropout = &args->dropout;
     bool drops = dropout_is_on(dropout);
     real scale = drops ? (real)(1.0 / (1.0 - (double)dropout->probability)) : (real)1;
-    for (int64_t i = 0; i < m; ++i) {
-        for (int64_t j = 0; j < n; ++j) {
-            bool passes = relu ? LOAD(y[i * ldy + j]) > (real)0 : !drops || dropout_keeps(dropout, i, j);
-            dx[i * lddx + j] = STORE(passes ? LOAD(dy[i * lddy + j]) * scale : (real)0);
-        }
+    EACH_ELEMENT(dx) {
+        bool passes = args->relu ? LOAD(AT(y, i, j)) > (real)0 : !drops || dropout_keeps(dropout, i, j);
+        AT(dx, i, j) = STORE(passes ? LOAD(AT(dy, i, j)) * scale : (real)0);
     }
     return WEFT_OK;
 }
 
 weft_status TYPED(ref_bn_stats)(const hal_bn_stats_args *args)
 {
-    int64_t m = args->x.rows;
     int64_t n = args->x.cols;
     const cell *x = args->x.source;
     double *stats = args->stats.data;
-    int64_t ldx = args->x.ld;
     for (int64_t j = 0; j < n; ++j) {
         double sum = 0.0;
         double squares = 0.0;
-        for (int64_t i = 0; i < m; ++i) {
-            double value = (double)LOAD(x[i * ldx + j]);
+        for (int64_t i = 0; i < args->x.rows; ++i) {
+            double value = (double)LOAD(AT(x, i, j));
             sum += value;
             squares += value * value;
         }
@@ -140,8 +121,6 @@ weft_status TYPED(ref_bn_stats)(const hal_bn_stats_args *args)
 
 weft_status TYPED(ref_bn_apply)(const hal_bn_apply_args *args)
 {
-    int64_t m = args->y.rows;
-    int64_t n = args->y.cols;
     const cell *x = args->x.source;
     const real *mean = args->mean.source;
     const real *rstd = args->rstd.source;
@@ -149,16 +128,10 @@ weft_status TYPED(ref_bn_apply)(const hal_bn_apply_args *args)
     const real *beta = args->beta.source;
     const cell *residual = args->residual.source;
     cell *y = args->y.data;
-    int64_t ldx = args->x.ld;
-    int64_t ldr = args->residual.ld;
-    int64_t ldy = args->y.ld;
-    bool relu = args->relu;
-    for (int64_t i = 0; i < m; ++i) {
-        for (int64_t j = 0; j < n; ++j) {
-            real value = gamma[j] * ((LOAD(x[i * ldx + j]) - mean[j]) * rstd[j]) + beta[j];
-            value = residual != NULL ? value + LOAD(residual[i * ldr + j]) : value;
-            y[i * ldy + j] = STORE(relu && value < (real)0 ? (real)0 : value);
-        }
+    EACH_ELEMENT(y) {
+        real value = gamma[j] * ((LOAD(AT(x, i, j)) - mean[j]) * rstd[j]) + beta[j];
+        value = residual != NULL ? value + LOAD(AT(residual, i, j)) : value;
+        AT(y, i, j) = STORE(args->relu && value < (real)0 ? (real)0 : value);
     }
     return WEFT_OK;
 }
@@ -171,7 +144,6 @@ static bool TYPED(bn_passes)(real xhat, real gamma, real beta)
 
 weft_status TYPED(ref_bn_backward_stats)(const hal_bn_backward_stats_args *args)
 {
-    int64_t m = args->x.rows;
     int64_t n = args->x.cols;
     const cell *dy = args->dy.source;
     const cell *share = args->share.source;
@@ -186,21 +158,21 @@ weft_status TYPED(ref_bn_backward_stats)(const hal_bn_backward_stats_args *args)
     for (int64_t j = 0; j < n; ++j) {
         double sum = 0.0;
         double products = 0.0;
-        for (int64_t i = 0; i < m; ++i) {
-            const real centred = LOAD(x[i * args->x.ld + j]) - mean[j];
+        for (int64_t i = 0; i < args->x.rows; ++i) {
+            const real centred = LOAD(AT(x, i, j)) - mean[j];
             bool passes = !args->relu;
             if (args->relu && y != NULL) {
-                passes = LOAD(y[i * args->y.ld + j]) > (real)0;
+                passes = LOAD(AT(y, i, j)) > (real)0;
             } else if (args->relu) {
                 passes = TYPED(bn_passes)(centred * rstd[j], gamma[j], beta[j]);
             }
-            real gradient = LOAD(dy[i * args->dy.ld + j]);
-            gradient = share != NULL ? LOAD(STORE(gradient + LOAD(share[i * args->share.ld + j]))) : gradient;
+            real gradient = LOAD(AT(dy, i, j));
+            gradient = share != NULL ? LOAD(STORE(gradient + LOAD(AT(share, i, j)))) : gradient;
             gradient = passes ? gradient : (real)0;
             if (counted != NULL) {
-                counted[i * args->counted.ld + j] = STORE(gradient);
+                AT(counted, i, j) = STORE(gradient);
             }
-            double xhat = ((double)LOAD(x[i * args->x.ld + j]) - (double)mean[j]) * (double)rstd[j];
+            double xhat = ((double)LOAD(AT(x, i, j)) - (double)mean[j]) * (double)rstd[j];
             sum += (double)gradient;
             products += (double)gradient * xhat;
         }
@@ -212,7 +184,6 @@ weft_status TYPED(ref_bn_backward_stats)(const hal_bn_backward_stats_args *args)
 
 weft_status TYPED(ref_bn_backward_apply)(const hal_bn_backward_apply_args *args)
 {
-    int64_t m = args->dx.rows;
     int64_t n = args->dx.cols;
     const cell *dy = args->dy.source;
     const cell *x = args->x.source;
@@ -221,21 +192,14 @@ weft_status TYPED(ref_bn_backward_apply)(const hal_bn_backward_apply_args *args)
     const real *gamma = args->gamma.source;
     const real *beta = args->beta.source;
     const double *stats = args->stats.source;
-    double count = args->count;
     cell *dx = args->dx.data;
-    int64_t lddy = args->dy.ld;
-    int64_t ldx = args->x.ld;
-    int64_t lddx = args->dx.ld;
-    bool relu = args->relu;
-    for (int64_t i = 0; i < m; ++i) {
-        for (int64_t j = 0; j < n; ++j) {
-            const real centred = LOAD(x[i * ldx + j]) - mean[j];
-            bool passes = !relu || TYPED(bn_passes)(centred * rstd[j], gamma[j], beta[j]);
-            real gradient = passes ? LOAD(dy[i * lddy + j]) : (real)0;
-            double xhat = ((double)LOAD(x[i * ldx + j]) - (double)mean[j]) * (double)rstd[j];
-            double balanced = (double)gradient - stats[j] / count - xhat * stats[n + j] / count;
-            dx[i * lddx + j] = STORE((real)((double)gamma[j] * (double)rstd[j] * balanced));
-        }
+    EACH_ELEMENT(dx) {
+        const real centred = LOAD(AT(x, i, j)) - mean[j];
+        bool passes = !args->relu || TYPED(bn_passes)(centred * rstd[j], gamma[j], beta[j]);
+        real gradient = passes ? LOAD(AT(dy, i, j)) : (real)0;
+        double xhat = ((double)LOAD(AT(x, i, j)) - (double)mean[j]) * (double)rstd[j];
+        double balanced = (double)gradient - stats[j] / args->count - xhat * stats[n + j] / args->count;
+        AT(dx, i, j) = STORE((real)((double)gamma[j] * (double)rstd[j] * balanced));
     }
     return WEFT_OK;
 }
@@ -244,33 +208,29 @@ weft_status TYPED(ref_bn_backward_apply)(const hal_bn_backward_apply_args *args)
 
 weft_status TYPED(ref_ln_forward)(const hal_ln_forward_args *args)
 {
-    int64_t m = args->y.rows;
     int64_t n = args->y.cols;
     const cell *x = args->x.source;
     const real *gamma = args->gamma.source;
     const real *beta = args->beta.source;
     real *saved = args->saved.data;
     cell *y = args->y.data;
-    int64_t ldx = args->x.ld;
-    int64_t ldy = args->y.ld;
-    double epsilon = args->epsilon;
-    for (int64_t i = 0; i < m && n > 0; ++i) {
+    for (int64_t i = 0; i < args->y.rows && n > 0; ++i) {
         double sum = 0.0;
         for (int64_t j = 0; j < n; ++j) {
-            sum += (double)LOAD(x[i * ldx + j]);
+            sum += (double)LOAD(AT(x, i, j));
         }
         double mean = sum / (double)n;
         double squares = 0.0;
         for (int64_t j = 0; j < n; ++j) {
-            double centred = (double)LOAD(x[i * ldx + j]) - mean;
+            double centred = (double)LOAD(AT(x, i, j)) - mean;
             squares += centred * centred;
         }
-        double rstd = 1.0 / sqrt(squares / (double)n + epsilon);
+        double rstd = 1.0 / sqrt(squares / (double)n + args->epsilon);
         saved[2 * i] = (real)mean;
         saved[2 * i + 1] = (real)rstd;
         for (int64_t j = 0; j < n; ++j) {
-            const double xhat = ((double)LOAD(x[i * ldx + j]) - mean) * rstd;
-            y[i * ldy + j] = STORE((real)((double)gamma[j] * xhat + (double)beta[j]));
+            const double xhat = ((double)LOAD(AT(x, i, j)) - mean) * rstd;
+            AT(y, i, j) = STORE((real)((double)gamma[j] * xhat + (double)beta[j]));
         }
     }
     return WEFT_OK;
@@ -278,7 +238,6 @@ weft_status TYPED(ref_ln_forward)(const hal_ln_forward_args *args)
 
 weft_status TYPED(ref_ln_backward)(const hal_ln_backward_args *args)
 {
-    int64_t m = args->dx.rows;
     int64_t n = args->dx.cols;
     const cell *dy = args->dy.source;
     const cell *x = args->x.source;
@@ -287,35 +246,32 @@ weft_status TYPED(ref_ln_backward)(const hal_ln_backward_args *args)
     real *dgamma = args->dgamma.data;
     real *dbeta = args->dbeta.data;
     cell *dx = args->dx.data;
-    int64_t lddy = args->dy.ld;
-    int64_t ldx = args->x.ld;
-    int64_t lddx = args->dx.ld;
     /* Columns first: dx may overwrite dy. */
     for (int64_t j = 0; j < n; ++j) {
         double gamma_sum = (double)dgamma[j];
         double beta_sum = (double)dbeta[j];
-        for (int64_t i = 0; i < m; ++i) {
-            double xhat = ((double)LOAD(x[i * ldx + j]) - (double)saved[2 * i]) * (double)saved[2 * i + 1];
-            gamma_sum += (double)LOAD(dy[i * lddy + j]) * xhat;
-            beta_sum += (double)LOAD(dy[i * lddy + j]);
+        for (int64_t i = 0; i < args->dx.rows; ++i) {
+            double xhat = ((double)LOAD(AT(x, i, j)) - (double)saved[2 * i]) * (double)saved[2 * i + 1];
+            gamma_sum += (double)LOAD(AT(dy, i, j)) * xhat;
+            beta_sum += (double)LOAD(AT(dy, i, j));
         }
         dgamma[j] = (real)gamma_sum;
         dbeta[j] = (real)beta_sum;
     }
-    for (int64_t i = 0; i < m && n > 0; ++i) {
+    for (int64_t i = 0; i < args->dx.rows && n > 0; ++i) {
         double mean = (double)saved[2 * i];
         double rstd = (double)saved[2 * i + 1];
         double sum = 0.0;
         double products = 0.0;
         for (int64_t j = 0; j < n; ++j) {
-            double scaled = (double)gamma[j] * (double)LOAD(dy[i * lddy + j]);
+            double scaled = (double)gamma[j] * (double)LOAD(AT(dy, i, j));
             sum += scaled;
-            products += scaled * ((double)LOAD(x[i * ldx + j]) - mean) * rstd;
+            products += scaled * ((double)LOAD(AT(x, i, j)) - mean) * rstd;
         }
         for (int64_t j = 0; j < n; ++j) {
-            double xhat = ((double)LOAD(x[i * ldx + j]) - mean) * rstd;
-            double scaled = (double)gamma[j] * (double)LOAD(dy[i * lddy + j]);
-            dx[i * lddx + j] = STORE((real)(rstd * (scaled - sum / (double)n - xhat * products / (double)n)));
+            double xhat = ((double)LOAD(AT(x, i, j)) - mean) * rstd;
+            double scaled = (double)gamma[j] * (double)LOAD(AT(dy, i, j));
+            AT(dx, i, j) = STORE((real)(rstd * (scaled - sum / (double)n - xhat * products / (double)n)));
         }
     }
     return WEFT_OK;

@@ -41,7 +41,7 @@ weft_status TYPED(ref_dynamic_highest)(const hal_dynamic_highest_args *args)
                 const real raw = (real)TYPED(dynamic_raw)(&s, other_end(&edges, e), r, h);
                 most = raw > most ? raw : most;
             }
-            highest[r * args->highest.ld + h] = most;
+            AT(highest, r, h) = most;
         }
     }
     return WEFT_OK;
@@ -61,17 +61,16 @@ weft_status TYPED(ref_dynamic_forward)(const hal_dynamic_forward_args *args)
                 double powers = 0.0, sum[STRIP] = {0.0};
                 for (int64_t e = 0; e < edges.count; ++e) {
                     const int64_t c = other_end(&edges, e);
-                    const double power =
-                        exp(TYPED(dynamic_raw)(&s, c, r, h) - (double)highest[r * args->highest.ld + h]);
+                    const double power = exp(TYPED(dynamic_raw)(&s, c, r, h) - (double)AT(highest, r, h));
                     const double factor = power * kept(&args->how, c, r, h);
                     powers += power;
                     for (int64_t k = 0; k < cols; ++k) {
                         sum[k] += factor * (double)s.x[c * s.ld_x + j + k];
                     }
                 }
-                total[r * args->total.ld + h] = (real)powers;
+                AT(total, r, h) = (real)powers;
                 for (int64_t k = 0; k < cols; ++k) {
-                    out[r * args->out.ld + j + k] = (real)sum[k];
+                    AT(out, r, j + k) = (real)sum[k];
                 }
             }
         }
@@ -107,15 +106,14 @@ weft_status TYPED(ref_dynamic_backward_targets)(const hal_dynamic_backward_targe
             for (int64_t e = 0; e < edges.count; ++e) {
                 const int64_t c = other_end(&edges, e);
                 const double draw = TYPED(dynamic_backward)(&s, &args->how, c, r, h, dy + r * args->dy.ld + h * s.d,
-                                                            highest[r * args->highest.ld + h],
-                                                            total[r * args->total.ld + h], mean[r * args->mean.ld + h])
+                                                            AT(highest, r, h), AT(total, r, h), AT(mean, r, h))
                                         .draw;
                 const double met = TYPED(met)(&s, c, r, j);
                 of_target += draw * (double)s.vector[j] * (met > 0.0 ? 1.0 : s.slope);
                 of_vector += draw * leaky(met, s.slope);
             }
-            dtarget[r * args->dtarget.ld + j] = (real)of_target;
-            dvector[r * args->dvector.ld + j] = (real)of_vector;
+            AT(dtarget, r, j) = (real)of_target;
+            AT(dvector, r, j) = (real)of_vector;
         }
     }
     return WEFT_OK;
@@ -134,13 +132,13 @@ weft_status TYPED(ref_dynamic_backward_sources)(const hal_dynamic_backward_sourc
             double sum = 0.0;
             for (int64_t e = 0; e < edges.count; ++e) {
                 const int64_t c = other_end(&edges, e);
-                const TYPED(edge_gradient) edge = TYPED(dynamic_backward)(
-                    &s, &args->how, r, c, h, dy + c * args->dy.ld + h * s.d, highest[c * args->highest.ld + h],
-                    total[c * args->total.ld + h], mean[c * args->mean.ld + h]);
+                const TYPED(edge_gradient) edge =
+                    TYPED(dynamic_backward)(&s, &args->how, r, c, h, dy + c * args->dy.ld + h * s.d, AT(highest, c, h),
+                                            AT(total, c, h), AT(mean, c, h));
                 const double slope = TYPED(met)(&s, r, c, j) > 0.0 ? 1.0 : s.slope;
-                sum += edge.draw * (double)s.vector[j] * slope + edge.factor * (double)dy[c * args->dy.ld + j];
+                sum += edge.draw * (double)s.vector[j] * slope + edge.factor * (double)AT(dy, c, j);
             }
-            dx[r * args->dx.ld + j] = (real)sum;
+            AT(dx, r, j) = (real)sum;
         }
     }
     return WEFT_OK;

@@ -13,15 +13,7 @@
 
 enum { SWEEPS = 60 };
 
-#define real        float
-#define EPSILON     ((double)FLT_EPSILON)
-#define TYPED(name) name##_f32
-#include "hal/ref/ref_factor_body.h"
-#undef real
-#undef EPSILON
-#undef TYPED
-
-#define real        double
-#define EPSILON     DBL_EPSILON
-#define TYPED(name) name##_f64
-#include "hal/ref/ref_factor_body.h"
+#define EPSILON (sizeof(real) == sizeof(float) ? (double)FLT_EPSILON : DBL_EPSILON)
+#define REF_REALS
+#define REF_BODY "hal/ref/ref_factor_body.h"
+#include "hal/ref/ref_typed.h"

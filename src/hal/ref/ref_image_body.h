@@ -150,7 +150,7 @@ weft_status TYPED(ref_conv_backward_weights)(const hal_conv_backward_weights_arg
     for (int64_t o = 0; o < s->out; ++o) {
         for (int64_t e = 0; e < args->dweight.cols; ++e) {
             int64_t area = s->kernel[0] * s->kernel[1];
-            real *to = &dweight[o * args->dweight.ld + e];
+            real *to = &AT(dweight, o, e);
             double sum = TYPED(conv_weight_at)(args, extent, o, e / area, e % area / s->kernel[1], e % s->kernel[1]);
             *to = (real)((args->beta == 0.0 ? 0.0 : (double)*to) + sum);
         }
@@ -187,16 +187,16 @@ weft_status TYPED(ref_pool_forward)(const hal_pool_forward_args *args)
                 if (iy < 0 || ix < 0) {
                     continue;
                 }
-                double value = (double)LOAD(x[((image * s->height + iy) * s->width + ix) * args->x.ld + c]);
+                double value = (double)LOAD(AT(x, ((image * s->height + iy) * s->width + ix), c));
                 if (place < 0 || value > best || (isnan(value) && !isnan(best))) {
                     best = value;
                     place = k;
                 }
                 sum += value;
             }
-            y[row * args->y.ld + c] = STORE((real)(s->average ? sum / (double)(s->kernel[0] * s->kernel[1]) : best));
+            AT(y, row, c) = STORE((real)(s->average ? sum / (double)(s->kernel[0] * s->kernel[1]) : best));
             if (index != NULL && !s->average) {
-                index[row * args->index.ld + c] = (uint8_t)place;
+                AT(index, row, c) = (uint8_t)place;
             }
         }
     }
@@ -222,11 +222,11 @@ weft_status TYPED(ref_pool_backward)(const hal_pool_backward_args *args)
                     output_at(row / s->width % s->height, s->stride[0], s->pad[0][0], k / s->kernel[1], extent[0]);
                 int64_t ox = output_at(row % s->width, s->stride[1], s->pad[1][0], k % s->kernel[1], extent[1]);
                 int64_t from = (image * extent[0] + oy) * extent[1] + ox;
-                if (oy >= 0 && ox >= 0 && (s->average || index[from * args->index.ld + c] == k)) {
-                    sum += (double)LOAD(dy[from * args->dy.ld + c]);
+                if (oy >= 0 && ox >= 0 && (s->average || AT(index, from, c) == k)) {
+                    sum += (double)LOAD(AT(dy, from, c));
                 }
             }
-            dx[row * args->dx.ld + c] = STORE((real)(s->average ? sum / (double)(s->kernel[0] * s->kernel[1]) : sum));
+            AT(dx, row, c) = STORE((real)(s->average ? sum / (double)(s->kernel[0] * s->kernel[1]) : sum));
         }
     }
     return WEFT_OK;

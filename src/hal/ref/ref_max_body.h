@@ -17,10 +17,10 @@ weft_status TYPED(ref_max_forward)(const hal_max_forward_args *args)
             real most = none && !waits ? (real)0 : -(real)INFINITY;
             for (int64_t e = offset[r]; e < offset[r + 1]; ++e) {
                 assert(column[e] >= 0 && column[e] < args->x.rows);
-                const real value = LOAD(x[column[e] * args->x.ld + j]);
+                const real value = LOAD(AT(x, column[e], j));
                 most = value > most || isnan(value) ? value : most;
             }
-            out[r * args->out.ld + j] = STORE(most);
+            AT(out, r, j) = STORE(most);
         }
     }
     return WEFT_OK;
@@ -38,9 +38,9 @@ weft_status TYPED(ref_max_ties)(const hal_max_ties_args *args)
             int64_t count = 0;
             for (int64_t e = offset[r]; e < offset[r + 1]; ++e) {
                 assert(column[e] >= 0 && column[e] < args->x.rows);
-                count += LOAD(x[column[e] * args->x.ld + j]) == LOAD(y[r * args->y.ld + j]) ? 1 : 0;
+                count += LOAD(AT(x, column[e], j)) == LOAD(AT(y, r, j)) ? 1 : 0;
             }
-            ties[r * args->ties.ld + j] = (real)count;
+            AT(ties, r, j) = (real)count;
         }
     }
     return WEFT_OK;
@@ -50,12 +50,10 @@ weft_status TYPED(ref_max_share)(const hal_max_share_args *args)
 {
     const real *ties = args->ties.source;
     cell *dy = args->dy.data;
-    for (int64_t i = 0; i < args->dy.rows; ++i) {
-        for (int64_t j = 0; j < args->dy.cols; ++j) {
-            const real count = ties[i * args->ties.ld + j];
-            cell *to = &dy[i * args->dy.ld + j];
-            *to = STORE(count > (real)0 ? LOAD(*to) / count : (real)0);
-        }
+    EACH_ELEMENT(dy) {
+        const real count = AT(ties, i, j);
+        cell *to = &AT(dy, i, j);
+        *to = STORE(count > (real)0 ? LOAD(*to) / count : (real)0);
     }
     return WEFT_OK;
 }
@@ -73,10 +71,10 @@ weft_status TYPED(ref_max_backward)(const hal_max_backward_args *args)
             double sum = 0.0;
             for (int64_t e = offset[r]; e < offset[r + 1]; ++e) {
                 assert(column[e] >= 0 && column[e] < args->y.rows);
-                const bool shares = LOAD(y[column[e] * args->y.ld + j]) == LOAD(x[r * args->x.ld + j]);
-                sum += shares ? (double)LOAD(dy[column[e] * args->dy.ld + j]) : 0.0;
+                const bool shares = LOAD(AT(y, column[e], j)) == LOAD(AT(x, r, j));
+                sum += shares ? (double)LOAD(AT(dy, column[e], j)) : 0.0;
             }
-            dx[r * args->dx.ld + j] = STORE((real)sum);
+            AT(dx, r, j) = STORE((real)sum);
         }
     }
     return WEFT_OK;

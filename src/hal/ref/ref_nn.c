@@ -1,5 +1,5 @@
 /*
- * hal/ref/ref_nn.c: neural-network operations as they are defined; see hal/hal.h.
+ * hal/ref/ref_nn.c: scaled rows and neural-network operations as they are defined; see hal/hal.h.
  *
  * Batch norm: S. Ioffe, C. Szegedy, ICML 2015, arXiv:1502.03167. What reads and writes rows for it is in ref_cells.c.
  */
@@ -8,14 +8,6 @@
 
 #include "hal/ref/ref_backend.h"
 
-#define real        float
-#define TYPED(name) name##_f32
-#include "hal/ref/ref_nn_body.h"
-#undef real
-#undef TYPED
-
-#define real        double
-#define TYPED(name) name##_f64
-#include "hal/ref/ref_nn_body.h"
-#undef real
-#undef TYPED
+#define REF_REALS
+#define REF_BODY "hal/ref/ref_nn_body.h"
+#include "hal/ref/ref_typed.h"

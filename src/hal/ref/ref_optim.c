@@ -12,14 +12,6 @@
 
 #include "hal/ref/ref_backend.h"
 
-#define real        float
-#define TYPED(name) name##_f32
-#include "hal/ref/ref_optim_body.h"
-#undef real
-#undef TYPED
-
-#define real        double
-#define TYPED(name) name##_f64
-#include "hal/ref/ref_optim_body.h"
-#undef real
-#undef TYPED
+#define REF_REALS
+#define REF_BODY "hal/ref/ref_optim_body.h"
+#include "hal/ref/ref_typed.h"

@@ -68,11 +68,9 @@ weft_status ref_reduce_mixed(const hal_reduce_args *args)
 weft_status ref_cast_mixed(const hal_cast_args *args)
 {
     assert(args->x.rows == args->y.rows && args->x.cols == args->y.cols);
-    for (int64_t i = 0; i < args->y.rows; ++i) {
-        for (int64_t j = 0; j < args->y.cols; ++j) {
-            const double x = ref_load(&args->x, i, j);
-            ref_store(&args->y, i, j, args->add ? ref_load(&args->y, i, j) + x : x);
-        }
+    EACH_ELEMENT(y) {
+        const double x = ref_load(&args->x, i, j);
+        ref_store(&args->y, i, j, args->add ? ref_load(&args->y, i, j) + x : x);
     }
     return WEFT_OK;
 }

@@ -128,11 +128,9 @@ static float decode_element(hal_row_codec codec, const uint8_t *x, int64_t j)
 weft_status ref_decode_rows_mixed(const hal_decode_rows_args *args)
 {
     assert(args->x.rows == args->y.rows && args->x.cols == hal_row_bytes(args->codec, args->y.cols));
-    for (int64_t i = 0; i < args->y.rows; ++i) {
-        for (int64_t j = 0; j < args->y.cols; ++j) {
-            ((float *)args->y.data)[i * args->y.ld + j] =
-                decode_element(args->codec, (const uint8_t *)args->x.source + i * args->x.ld, j);
-        }
+    EACH_ELEMENT(y) {
+        ((float *)args->y.data)[i * args->y.ld + j] =
+            decode_element(args->codec, (const uint8_t *)args->x.source + i * args->x.ld, j);
     }
     return WEFT_OK;
 }

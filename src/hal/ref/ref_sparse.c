@@ -88,10 +88,7 @@ static void ref_spmm_destroy(weft_hal *hal, hal_spmm *spmm)
     if (spmm == NULL) {
         return;
     }
-    weft_free(spmm->offset);
-    weft_free(spmm->column);
-    weft_free(spmm->value);
-    weft_free(spmm);
+    WEFT_FREE_ALL(spmm->offset, spmm->column, spmm->value, spmm);
 }
 
 static weft_status ref_spmm_create(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, int64_t max_d, hal_spmm **out)

@@ -1,7 +1,7 @@
 /*
- * hal/ref/ref_typed.h: the file REF_BODY for rows of float32, float64 and bfloat16, and with REF_F16 of float16: its
- * functions are named TYPED(name), a row's numbers are cells, which LOAD makes reals, and STORE cells again. No include
- * guard.
+ * hal/ref/ref_typed.h: the file REF_BODY for rows of float32 and float64, unless REF_REALS is defined of bfloat16, and
+ * with REF_F16 of float16: its functions are named TYPED(name), a row's numbers are cells, which LOAD makes reals, and
+ * STORE cells again. No include guard.
  */
 #define cell        float
 #define real        float
@@ -23,6 +23,7 @@
 #undef STORE
 #undef TYPED
 
+#ifndef REF_REALS
 #define cell        uint16_t
 #define real        float
 #define LOAD(x)     bf16_to_float(x)
@@ -34,6 +35,7 @@
 #undef LOAD
 #undef STORE
 #undef TYPED
+#endif
 
 #ifdef REF_F16
 #define cell        uint16_t

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/integer/search.h"
 #include "base/log.h"
 
 struct shadow_block {
@@ -44,17 +45,9 @@ static int closed(const shadow_memory *memory)
 /* Index of the first block that starts after `data`. */
 static int64_t blocks_up_to(const shadow_memory *memory, const void *data)
 {
-    int64_t low = 0;
-    int64_t high = memory->blocks;
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if ((uintptr_t)memory->block[middle].data <= (uintptr_t)data) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
+    int64_t place = 0;
+    SEARCH_FIRST(place, memory->blocks, (uintptr_t)memory->block[at].data <= (uintptr_t)data);
+    return place;
 }
 
 /* The block that `data` points into, or NULL. */

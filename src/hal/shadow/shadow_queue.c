@@ -30,8 +30,7 @@ weft_status shadow_queue_open(shadow_queue *queue, weft_hal *inner, shadow_memor
 
 void shadow_queue_close(shadow_queue *queue)
 {
-    weft_free(queue->entry);
-    weft_free(queue->held);
+    WEFT_FREE_ALL(queue->entry, queue->held);
     memset(queue, 0, sizeof *queue);
 }
 
@@ -99,8 +98,8 @@ weft_status shadow_queue_run(shadow_queue *queue, uint64_t until)
 
 /* ---- submitting -------------------------------------------------------------------------------------------------- */
 
-/* A free entry; a queue without one runs. Failures stay for the next wait. */
-static shadow_entry *new_entry(shadow_queue *queue, shadow_task task)
+/* A free entry for a task; a queue without one runs. Failures stay for the next wait. */
+static shadow_entry *new_entry(shadow_queue *queue, shadow_task task, void *to, const void *from, size_t bytes)
 {
     if (queue->submitted - queue->done == ENTRIES) {
         run_until(queue, queue->done + ENTRIES / 2);
@@ -108,7 +107,9 @@ static shadow_entry *new_entry(shadow_queue *queue, shadow_task task)
     shadow_entry *e = &queue->entry[queue->submitted % ENTRIES];
     e->task = task;
     e->uses = 0;
-    e->bytes = 0;
+    e->to = to;
+    e->from = from;
+    e->bytes = bytes;
     return e;
 }
 
@@ -150,7 +151,7 @@ weft_status shadow_submit(shadow_queue *queue, hal_op op, const void *args)
 {
     weft_dtype dtype;
     WEFT_TRY(hal_op_type(op, args, &dtype)); /* types are refused at once, as a device's library does */
-    shadow_entry *e = new_entry(queue, SHADOW_OP);
+    shadow_entry *e = new_entry(queue, SHADOW_OP, NULL, NULL, 0);
     assert(hal_op_args_bytes(op) <= MOST_ARGS);
     e->op = op;
     memcpy(e->args, args, hal_op_args_bytes(op));
@@ -164,11 +165,8 @@ weft_status shadow_submit_upload(shadow_queue *queue, void *device, const void *
         run_until(queue, UINT64_MAX);
     }
     bool holds = !keeps && bytes <= HELD;
-    shadow_entry *e = new_entry(queue, SHADOW_UPLOAD);
+    shadow_entry *e = new_entry(queue, SHADOW_UPLOAD, device, host, bytes);
     add_bytes(e, "target", device, bytes, SHADOW_FRESH);
-    e->to = device;
-    e->from = host;
-    e->bytes = bytes;
     if (holds && bytes > 0) {
         e->from = memcpy(queue->held + queue->held_bytes, host, bytes);
     }
@@ -194,11 +192,8 @@ static void run_uploads_from(shadow_queue *queue, const char *host, size_t bytes
 weft_status shadow_submit_download(shadow_queue *queue, void *host, const void *device, size_t bytes)
 {
     run_uploads_from(queue, host, bytes);
-    shadow_entry *e = new_entry(queue, SHADOW_DOWNLOAD);
+    shadow_entry *e = new_entry(queue, SHADOW_DOWNLOAD, host, device, bytes);
     add_bytes(e, "source", device, bytes, SHADOW_READ);
-    e->to = host;
-    e->from = device;
-    e->bytes = bytes;
     WEFT_TRY(submit(queue, e));
     if (bytes > 0) {
         memset(host, SHADOW_POISON, bytes);
@@ -208,20 +203,15 @@ weft_status shadow_submit_download(shadow_queue *queue, void *host, const void *
 
 weft_status shadow_submit_copy(shadow_queue *queue, void *to, const void *from, size_t bytes)
 {
-    shadow_entry *e = new_entry(queue, SHADOW_COPY);
+    shadow_entry *e = new_entry(queue, SHADOW_COPY, to, from, bytes);
     add_bytes(e, "target", to, bytes, SHADOW_FRESH);
     add_bytes(e, "source", from, bytes, SHADOW_READ);
-    e->to = to;
-    e->from = from;
-    e->bytes = bytes;
     return submit(queue, e);
 }
 
 weft_status shadow_submit_zero(shadow_queue *queue, void *device, size_t bytes)
 {
-    shadow_entry *e = new_entry(queue, SHADOW_ZERO);
+    shadow_entry *e = new_entry(queue, SHADOW_ZERO, device, NULL, bytes);
     add_bytes(e, "target", device, bytes, SHADOW_FRESH);
-    e->to = device;
-    e->bytes = bytes;
     return submit(queue, e);
 }

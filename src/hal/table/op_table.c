@@ -63,7 +63,7 @@ static double hal_rows_taken(const hal_mat *index, int64_t rows)
 #undef HAL_OPERAND_OF
 
 static const struct op_row {
-    const char *group, *name;
+    const char *name;
     bool takes_f16; /* HAL_VALUE_OP */
     size_t args_bytes;
     int (*operands)(const void *args, hal_operand *operand);
@@ -71,22 +71,16 @@ static const struct op_row {
     double (*flops)(const void *args);
     weft_status (*call)(weft_hal *hal, const void *args);
 } rows[HAL_OPS] = {
-#define OP_ROW(group, name, takes_f16)                                                                                 \
-    {#group,           #name,           takes_f16,  sizeof(hal_##name##_args), operands_of_##name,                     \
-     types_fit_##name, flops_of_##name, call_##name},
-#define HAL_OP(group, name, flops, operands, ...)       OP_ROW(group, name, false)
-#define HAL_VALUE_OP(group, name, flops, operands, ...) OP_ROW(group, name, true)
+#define OP_ROW(name, takes_f16)                                                                                        \
+    {#name, takes_f16, sizeof(hal_##name##_args), operands_of_##name, types_fit_##name, flops_of_##name, call_##name},
+#define HAL_OP(group, name, flops, operands, ...)       OP_ROW(name, false)
+#define HAL_VALUE_OP(group, name, flops, operands, ...) OP_ROW(name, true)
 #include "hal/ops.def"
 };
 
 const char *hal_op_name(hal_op op)
 {
     return rows[op].name;
-}
-
-const char *hal_op_group(hal_op op)
-{
-    return rows[op].group;
 }
 
 size_t hal_op_args_bytes(hal_op op)

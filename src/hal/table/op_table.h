@@ -17,7 +17,6 @@ typedef struct hal_operand {
 } hal_operand;
 
 const char *hal_op_name(hal_op op);
-const char *hal_op_group(hal_op op);
 /* Returns the bytes of the struct hal_<op>_args. */
 size_t hal_op_args_bytes(hal_op op);
 /* [out] operand: [HAL_MOST_OPERANDS] operands of this call and what it does to them, including operands that were left

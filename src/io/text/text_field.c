@@ -131,19 +131,6 @@ bool text_field_whole(const text_field *field, int64_t *value)
     return at == field->end || is_whole_power(field, value);
 }
 
-bool text_expected_field(text_piece *piece, const text_field *field, const char *what)
-{
-    enum { SHOWN = 41 };
-    char shown[SHOWN];
-    piece->at = field->text;
-    if (text_copy_field(field, shown, sizeof shown) == 0) {
-        snprintf(piece->reason, sizeof piece->reason, "an empty field: expected %s", what);
-    } else {
-        snprintf(piece->reason, sizeof piece->reason, "'%s': expected %s", shown, what);
-    }
-    return false;
-}
-
 int64_t text_fields_of(const char *row, char separator)
 {
     text_field field;

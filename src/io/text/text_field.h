@@ -68,8 +68,6 @@ bool text_field_missing(const text_field *field);
 bool text_field_number(const text_field *field, double *value);
 /* A whole number, also written with a fraction of zeros (3.0), or as numpy.savetxt does (1.2e+01). */
 bool text_field_whole(const text_field *field, int64_t *value);
-/* As text_expected, of a whole field. */
-bool text_expected_field(text_piece *piece, const text_field *field, const char *what);
 /* How many fields a row has; -1: a quote is not closed. */
 int64_t text_fields_of(const char *row, char separator);
 /* Which one separator a row uses outside quotes: ';' where there is one, else ',', else '\t', else TEXT_BLANKS;

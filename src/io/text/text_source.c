@@ -224,8 +224,7 @@ void text_source_close(text_source *s)
         pthread_join(s->reader, NULL);
     }
     text_stream_close(s->stream);
-    weft_free(s->blocks[0].memory);
-    weft_free(s->blocks[1].memory);
+    WEFT_FREE_ALL(s->blocks[0].memory, s->blocks[1].memory);
     pthread_cond_destroy(&s->changed);
     pthread_mutex_destroy(&s->lock);
     weft_free(s);

@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <immintrin.h>
-#include <stdbool.h>
 #include <zlib.h>
 
 /* Bytes of a register, and of the four that are folded side by side. Below 256 bytes zlib's function is as fast. */

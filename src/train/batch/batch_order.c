@@ -1,13 +1,9 @@
 /* train/batch/batch_order.c: see train/batch/batch_order.h. */
 #include "train/batch/batch_order.h"
 
+#include "base/integer/integers.h"
 #include "base/philox.h"
 #include "hal/hal.h"
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 /* Samples of a step. */
 static int64_t rows_of(const batch_plan *b, int64_t step)
@@ -42,14 +38,13 @@ static int64_t groups_of(int64_t rows, int64_t least)
     return least > 1 && rows >= least ? rows / least : least > 1 ? smaller(rows, 1) : rows;
 }
 
-/* [out] begin, end: run `i` of `runs` runs of whole groups. */
-static void split_groups(int64_t rows, int64_t least, int runs, int i, int64_t *begin, int64_t *end)
+/* Run `i` of `runs` runs of whole groups. */
+static hal_span split_groups(int64_t rows, int64_t least, int runs, int i)
 {
     const int64_t groups = groups_of(rows, least);
     const int64_t size = least > 1 ? least : 1;
-    hal_split_rows(groups, runs, i, begin, end);
-    *begin = *begin == groups ? rows : *begin * size;
-    *end = *end == groups ? rows : *end * size;
+    const hal_span own = hal_split_rows(groups, runs, i);
+    return (hal_span){own.begin == groups ? rows : own.begin * size, own.end == groups ? rows : own.end * size};
 }
 
 /* An upper bound of the rows of such a run. */
@@ -81,9 +76,10 @@ batch_share batch_order_share(int64_t samples, int64_t batch, int64_t step, int 
 batch_share batch_order_part(const batch_plan *b, batch_turn turn, int ranks, int rank)
 {
     const int64_t first = turn.step * b->batch, rows = rows_of(b, turn.step);
-    int64_t part_begin, part_end, begin, end;
-    split_groups(rows, b->least, turn.parts, turn.part, &part_begin, &part_end);
-    split_groups(part_end - part_begin, b->share_least, ranks, rank, &begin, &end);
-    return (batch_share){
-        .batch = rows, .part = part_end - part_begin, .begin = first + part_begin + begin, .count = end - begin};
+    const hal_span part = split_groups(rows, b->least, turn.parts, turn.part);
+    const hal_span own = split_groups(part.end - part.begin, b->share_least, ranks, rank);
+    return (batch_share){.batch = rows,
+                         .part = part.end - part.begin,
+                         .begin = first + part.begin + own.begin,
+                         .count = own.end - own.begin};
 }

@@ -236,10 +236,7 @@ void muon_destroy(train_muon *m)
     comm_plan_destroy(m->gather);
     orthogonal_destroy(&m->work);
     tensor_destroy(&m->step);
-    weft_free(m->step_host);
-    weft_free(m->takes);
-    weft_free(m->matrix);
-    weft_free(m->batch);
+    WEFT_FREE_ALL(m->step_host, m->takes, m->matrix, m->batch);
     memset(m, 0, sizeof *m);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/integer/integers.h"
 
 static const double TAKE_X = 3.4445, TAKE_S = -4.7750, TAKE_SS = 2.0315;
 
@@ -23,11 +24,6 @@ double orthogonal_flops(const orthogonal_shape *shape)
 }
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
-
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
 
 /* Flat memory; without a backend only its size. */
 static weft_status take(const orthogonal_work *w, weft_dtype dtype, int64_t elements, weft_tensor *t)

@@ -1,4 +1,5 @@
 /* train/second/second.c: see train/second/second.h. */
+#include "base/integer/integers.h"
 #include "train/second/second_internal.h"
 
 #include <assert.h>
@@ -43,11 +44,6 @@ void second_end(train_second *s, int phase, double begun)
 {
     s->figures.seconds[phase] += clock_seconds() - begun;
     activity_end(ACTIVITY_SECOND);
-}
-
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
 }
 
 /* ---- rows that count --------------------------------------------------------------------------------------------- */

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/integer/search.h"
 
 bool second_is_due(const second_side *side)
 {
@@ -168,10 +169,7 @@ static weft_status take_features(train_second *s, second_layer *layer, const ten
         status = weft_malloc((size_t)s->chunk.cols, weft_dtype_bytes(s->params->dtype), WEFT_MEM_WORKSPACE, &host);
     }
     status = status == WEFT_OK ? add_features(s, layer, &rows, host) : status;
-    weft_free(rows.offset);
-    weft_free(rows.column);
-    weft_free(rows.value);
-    weft_free(host);
+    WEFT_FREE_ALL(rows.offset, rows.column, rows.value, host);
     return status;
 }
 
@@ -199,16 +197,9 @@ static weft_status reach(train_second *s, const train_pass *pass, int layer)
 /* The first pick that is not before this row. */
 static int64_t find_pick(const train_second *s, int64_t row)
 {
-    int64_t low = 0, high = s->picks;
-    while (low < high) {
-        const int64_t middle = (low + high) / 2;
-        if (s->pick[middle] < row) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
+    int64_t place = 0;
+    SEARCH_FIRST(place, s->picks, s->pick[at] < row);
+    return place;
 }
 
 static weft_status take_sample(train_second *s, second_layer *layer, const tap_rows *rows)

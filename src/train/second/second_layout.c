@@ -14,14 +14,10 @@
 #include <assert.h>
 
 #include "base/alloc.h"
+#include "base/integer/integers.h"
 
 /* Rows of a sample: at least so many, and so many for each column. */
 enum { SAMPLE_LEAST = 4096, SAMPLE_A_COLUMN = 4 };
-
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
 
 /* ---- sizes ------------------------------------------------------------------------------------------------------- */
 

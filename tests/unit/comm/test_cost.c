@@ -140,7 +140,7 @@ static void test_monotone(void **state)
                 const coll_algorithm *chosen = coll_choose_form(&place, count, 4);
                 comm_cost best = chosen->cost(&place, count, 4);
                 double seconds = comm_model_seconds(&model, &best);
-                comm_cost ring = coll_ring_cost(&place, count, 4);
+                comm_cost ring = allreduce_ring.cost(&place, count, 4);
                 if (!(seconds > 0.0) || seconds < before * (1 - 1e-12)) {
                     fail_msg("%d ranks, nodes of %d, model %llu: %lld elements take %g s by %s, fewer took %g s", ranks,
                              shapes[s][1], (unsigned long long)m, (long long)count, seconds, chosen->name, before);

@@ -207,12 +207,10 @@ static void test_rows_are_split_evenly(void **state)
         for (int parts = 1; parts < 6; ++parts) {
             int64_t next = 0;
             for (int i = 0; i < parts; ++i) {
-                int64_t begin = 0;
-                int64_t end = 0;
-                hal_split_rows(rows, parts, i, &begin, &end);
-                assert_int_equal(begin, next);
-                assert_in_range(end - begin, rows / parts, rows / parts + 1);
-                next = end;
+                const hal_span own = hal_split_rows(rows, parts, i);
+                assert_int_equal(own.begin, next);
+                assert_in_range(own.end - own.begin, rows / parts, rows / parts + 1);
+                next = own.end;
             }
             assert_int_equal(next, rows);
         }

@@ -91,17 +91,15 @@ static weft_status loop_rank(weft_comm *comm, void *argument)
 {
     loop_case *c = argument;
     bool first = comm_rank(comm) == 0;
-    int64_t begin;
-    int64_t end;
-    hal_split_rows(ROWS, comm_size(comm), comm_rank(comm), &begin, &end);
+    const hal_span own = hal_split_rows(ROWS, comm_size(comm), comm_rank(comm));
     weft_hal *hal = NULL;
     regression r = {0};
     train_result result = {0};
-    train_targets targets = {.rows = end - begin, .outputs = CLASSES, .loss = TRAIN_LOSS_XENT};
-    targets.label = targets.label_host = c->data.label + begin;
-    targets.split_host = c->data.split + begin;
+    train_targets targets = {.rows = own.end - own.begin, .outputs = CLASSES, .loss = TRAIN_LOSS_XENT};
+    targets.label = targets.label_host = c->data.label + own.begin;
+    targets.split_host = c->data.split + own.begin;
     for (int s = 0; s < TRAIN_SPLITS; ++s) {
-        targets.mask[s] = c->data.mask[s] + begin;
+        targets.mask[s] = c->data.mask[s] + own.begin;
     }
     for (int i = 0; i < ROWS; ++i) {
         targets.counted[c->data.split[i]] += 1;
@@ -114,10 +112,11 @@ static weft_status loop_rank(weft_comm *comm, void *argument)
     WEFT_TRY_GOTO(param_add(&r.params, r.weight, 0, 0, INPUTS, CLASSES, param_glorot(INPUTS, CLASSES), "w"), status,
                   done);
     WEFT_TRY_GOTO(param_store_commit(&r.params, comm), status, done);
-    WEFT_TRY_GOTO(tensor_create(hal, WEFT_DTYPE_F64, end - begin, INPUTS, WEFT_MEM_ACTIVATION, &r.x), status, done);
-    WEFT_TRY_GOTO(tensor_upload(&r.x, c->data.x + begin * INPUTS), status, done);
-    WEFT_TRY_GOTO(tensor_create(hal, WEFT_DTYPE_F64, end - begin, CLASSES, WEFT_MEM_ACTIVATION, &r.logits), status,
+    WEFT_TRY_GOTO(tensor_create(hal, WEFT_DTYPE_F64, own.end - own.begin, INPUTS, WEFT_MEM_ACTIVATION, &r.x), status,
                   done);
+    WEFT_TRY_GOTO(tensor_upload(&r.x, c->data.x + own.begin * INPUTS), status, done);
+    WEFT_TRY_GOTO(tensor_create(hal, WEFT_DTYPE_F64, own.end - own.begin, CLASSES, WEFT_MEM_ACTIVATION, &r.logits),
+                  status, done);
     r.interface = (train_model){.name = "regression",
                                 .self = &r,
                                 .params = &r.params,

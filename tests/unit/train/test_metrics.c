@@ -98,11 +98,9 @@ static weft_status score_rank(weft_comm *comm, void *argument)
     int size = comm_size(comm);
     int workers = size > 1 ? size - 1 : 1;
     int worker = rank == 0 || size == 1 ? 0 : rank - 1;
-    int64_t begin = 0;
-    int64_t end = 0;
-    if (rank != 1) {
-        hal_split_rows(ROWS, workers, worker, &begin, &end);
-    }
+    const hal_span own = rank != 1 ? hal_split_rows(ROWS, workers, worker) : (hal_span){0, 0};
+    int64_t begin = own.begin;
+    int64_t end = own.end;
     weft_hal *hal = NULL;
     train_metrics metrics = {0};
     weft_tensor logits = {0};

@@ -61,10 +61,8 @@ static void run_side_by_side(const factor_job *job, int parts, size_t stride, ch
 {
 #pragma omp parallel for schedule(static) num_threads(parts)
     for (int part = 0; part < parts; ++part) {
-        int64_t begin = 0;
-        int64_t end = 0;
-        hal_split_rows(job->count, parts, part, &begin, &end);
-        for (int64_t i = begin; i < end; ++i) {
+        const hal_span own = hal_split_rows(job->count, parts, part);
+        for (int64_t i = own.begin; i < own.end; ++i) {
             (void)job->run(job, i, 1, work + (size_t)part * stride);
         }
     }
@@ -183,10 +181,8 @@ static weft_status potrs_by_reference(const factor_job *job, const hal_mat *a, c
 {
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int part = 0; part < threads; ++part) {
-        int64_t begin = 0;
-        int64_t end = 0;
-        hal_split_rows(x->rows, threads, part, &begin, &end);
-        const hal_potrs_args some = {.a = *a, .x = hal_mat_rows(x, begin, end - begin)};
+        const hal_span own = hal_split_rows(x->rows, threads, part);
+        const hal_potrs_args some = {.a = *a, .x = hal_mat_rows(x, own.begin, own.end - own.begin)};
         (void)(job->dtype == WEFT_DTYPE_F64 ? ref_potrs_f64(&some) : ref_potrs_f32(&some));
     }
     return WEFT_OK;

@@ -50,16 +50,6 @@ static eigen_state state_of(int threads, int64_t n, void *work)
     return s;
 }
 
-static double dot(int64_t n, const double *x, const double *y)
-{
-    double sum = 0.0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = 0; i < n; ++i) {
-        sum += x[i] * y[i];
-    }
-    return sum;
-}
-
 /* ---- tridiagonal form -------------------------------------------------------------------------------------------- */
 
 /* The reflection I - scale v v^T that leaves of x[m] its first element alone. Returns that element; x becomes v. */
@@ -129,14 +119,12 @@ static void turn_rows(const eigen_state *s, int64_t l, int64_t count)
     const int64_t n = s->n;
 #pragma omp parallel for schedule(static) num_threads(s->threads)
     for (int part = 0; part < s->threads; ++part) {
-        int64_t begin = 0;
-        int64_t end = 0;
-        hal_split_rows(n, s->threads, part, &begin, &end);
+        const hal_span own = hal_split_rows(n, s->threads, part);
         for (int64_t i = count - 1; i >= 0; --i) {
             double *upper = s->z + (l + i) * n;
             double *lower = upper + n;
             const plane turn = s->planes[i];
-            for (int64_t j = begin; j < end; ++j) {
+            for (int64_t j = own.begin; j < own.end; ++j) {
                 const double x = lower[j];
                 lower[j] = turn.s * upper[j] + turn.c * x;
                 upper[j] = turn.c * upper[j] - turn.s * x;

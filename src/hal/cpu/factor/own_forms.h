@@ -28,4 +28,14 @@ int32_t own_syevd(int threads, const hal_mat *a, const hal_mat *vectors, const h
 size_t own_geqrf_bytes(int64_t m, int64_t n);
 int32_t own_geqrf(int threads, const hal_mat *a, const hal_mat *r, void *work);
 
+static inline double dot(int64_t n, const double *x, const double *y)
+{
+    double sum = 0.0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = 0; i < n; ++i) {
+        sum += x[i] * y[i];
+    }
+    return sum;
+}
+
 #endif

@@ -6,7 +6,6 @@
 #include <assert.h>
 #include <float.h>
 #include <math.h>
-#include <string.h>
 
 #include "hal/cpu/factor/own_forms.h"
 #include "hal/ref/ref_backend.h"
@@ -14,16 +13,6 @@
 size_t own_geqrf_bytes(int64_t m, int64_t n)
 {
     return (size_t)(n * m + 2 * n * n + n) * sizeof(double);
-}
-
-static double dot(int64_t n, const double *x, const double *y)
-{
-    double sum = 0.0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = 0; i < n; ++i) {
-        sum += x[i] * y[i];
-    }
-    return sum;
 }
 
 /* Row j of `q` gets length 1, unless it is 0, and leaves the rows behind it. r[j,:] = what it was of each. */

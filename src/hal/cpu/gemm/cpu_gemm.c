@@ -54,19 +54,15 @@ static weft_status gemm_by_rows(weft_hal *hal, const cpu_product *g)
             {
 #pragma omp for schedule(static)
                 for (int part = 0; part < parts; ++part) {
-                    int64_t begin = 0;
-                    int64_t end = 0;
-                    hal_split_rows(k, parts, part, &begin, &end);
-                    kernels->gemm_pack(begin, end, k, n, (float)g->alpha, b + pc * b_row + jc * b_col, b_row, b_col,
-                                       packed);
+                    const hal_span own = hal_split_rows(k, parts, part);
+                    kernels->gemm_pack(own.begin, own.end, k, n, (float)g->alpha, b + pc * b_row + jc * b_col, b_row,
+                                       b_col, packed);
                 }
 #pragma omp for schedule(static)
                 for (int part = 0; part < parts; ++part) {
-                    int64_t begin = 0;
-                    int64_t end = 0;
-                    hal_split_rows(g->m, parts, part, &begin, &end);
-                    kernels->gemm_multiply(end - begin, n, k, a + begin * g->lda + pc, g->lda, packed, beta, first_bias,
-                                           c + begin * g->ldc + jc, g->ldc);
+                    const hal_span span = hal_split_rows(g->m, parts, part);
+                    kernels->gemm_multiply(span.end - span.begin, n, k, a + span.begin * g->lda + pc, g->lda, packed,
+                                           beta, first_bias, c + span.begin * g->ldc + jc, g->ldc);
                 }
             }
         }
@@ -179,13 +175,15 @@ static weft_status gemm_by_reduction(weft_hal *hal, const cpu_product *g)
     for (int part = 0; part < parts; ++part) {
         reduction own = {.packed = workspace + part * packed_size, .end = g->k, .rows = g->m};
         if (own_sums) {
-            hal_split_rows(g->k, parts, part, &own.begin, &own.end);
+            const hal_span terms = hal_split_rows(g->k, parts, part);
+            own.begin = terms.begin;
+            own.end = terms.end;
             own.c = partial + part * partial_size;
             own.ldc = g->n;
         } else {
-            int64_t end = 0;
-            hal_split_rows(g->m, parts, part, &own.row, &end);
-            own.rows = end - own.row;
+            const hal_span rows = hal_split_rows(g->m, parts, part);
+            own.row = rows.begin;
+            own.rows = rows.end - rows.begin;
             own.c = (float *)g->c + own.row * g->ldc;
             own.ldc = g->ldc;
             own.beta = (float)g->beta;

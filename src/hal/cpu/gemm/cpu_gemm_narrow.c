@@ -108,11 +108,9 @@ static weft_status by_rows(weft_hal *hal, const cpu_product *g)
 #pragma omp parallel for schedule(static) num_threads(parts) if (parts > 1)
     for (int part = 0; part < parts; ++part) {
         const row_rooms room = {.a = rooms + part * part_size, .c = rooms + part * part_size + block * g->k};
-        int64_t begin = 0;
-        int64_t end = 0;
-        hal_split_rows(g->m, parts, part, &begin, &end);
-        for (int64_t row = begin; row < end; row += block) {
-            multiply_block(kernels, cast, g, packed, row, smaller(block, end - row), &room);
+        const hal_span own = hal_split_rows(g->m, parts, part);
+        for (int64_t row = own.begin; row < own.end; row += block) {
+            multiply_block(kernels, cast, g, packed, row, smaller(block, own.end - row), &room);
         }
     }
     return WEFT_OK;
@@ -190,10 +188,8 @@ static weft_status by_reduction(weft_hal *hal, const cpu_product *g)
                                       .a = own + sum_size,
                                       .b = own + sum_size + ROWS * g->m,
                                       .packed = own + sum_size + ROWS * (g->m + g->n)};
-        int64_t begin = 0;
-        int64_t end = 0;
-        hal_split_rows(g->k, parts, part, &begin, &end);
-        reduce(kernels, cast, g, begin, end, &room);
+        const hal_span span = hal_split_rows(g->k, parts, part);
+        reduce(kernels, cast, g, span.begin, span.end, &room);
     }
     for (int64_t i = 0; i < g->m; ++i) {
         finish_row(cast, g, i, rooms, parts, part_size, rooms + parts * part_size);

@@ -142,16 +142,16 @@ weft_status cpu_gemm_pairs(weft_hal *hal, const cpu_pair_product *g)
                      .ldc = g->ldc,
                      .adds = g->adds};
         if (p.own_sums) {
-            hal_split_rows(g->k, p.parts, part, &own.begin, &own.end);
+            const hal_span terms = hal_split_rows(g->k, p.parts, part);
+            own.begin = terms.begin;
+            own.end = terms.end;
             own.c = (float *)(void *)(packed + p.packed_a + p.packed_b);
             own.ldc = g->n;
             own.adds = false;
         } else {
-            int64_t panel = 0;
-            int64_t end = 0;
-            hal_split_rows((g->m + PAIR_A_PANEL - 1) / PAIR_A_PANEL, p.parts, part, &panel, &end);
-            own.row = panel * PAIR_A_PANEL;
-            own.rows = smaller(end * PAIR_A_PANEL, g->m) - own.row;
+            const hal_span span = hal_split_rows((g->m + PAIR_A_PANEL - 1) / PAIR_A_PANEL, p.parts, part);
+            own.row = span.begin * PAIR_A_PANEL;
+            own.rows = smaller(span.end * PAIR_A_PANEL, g->m) - own.row;
             own.c = g->c + own.row * g->ldc;
         }
         sum_piece(kernels, g, &own);

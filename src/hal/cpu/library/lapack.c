@@ -4,8 +4,6 @@
  */
 #include "hal/cpu/library/lapack.h"
 
-#ifdef WEFT_HAVE_LAPACK
-
 #include <assert.h>
 #include <string.h>
 
@@ -76,5 +74,3 @@ int lapack_geqrf(const lapack *library, weft_dtype dtype, int64_t m, int64_t n, 
     }
     return info;
 }
-
-#endif

@@ -5,8 +5,6 @@
  */
 #include "hal/cpu/library/lapack.h"
 
-#ifdef WEFT_HAVE_LAPACK
-
 #include <float.h>
 #include <math.h>
 #include <omp.h>
@@ -177,4 +175,3 @@ const char *lapack_check(const lapack *library)
     weft_free(block);
     return wrong;
 }
-#endif

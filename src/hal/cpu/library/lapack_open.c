@@ -1,8 +1,6 @@
 /* hal/cpu/library/lapack_open.c: finding, naming and trusting LAPACK; see lapack.h. */
 #include "hal/cpu/library/lapack.h"
 
-#ifdef WEFT_HAVE_LAPACK
-
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -14,7 +12,12 @@
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static lapack library;
-static enum { UNOPENED, ABSENT, OFF, WRONG, READY } found;
+#ifdef WEFT_HAVE_LAPACK
+#define FOUND_FIRST UNOPENED
+#else
+#define FOUND_FIRST NONE
+#endif
+static enum { UNOPENED, NONE, ABSENT, OFF, WRONG, READY } found = FOUND_FIRST;
 static const char *wrong; /* what lapack_check found */
 
 /* [out] function: the address of `name` in the first of two libraries that has it; false if none has. Function pointers
@@ -92,6 +95,9 @@ static void name_library(void *const handle[2])
 
 static void open_library(void)
 {
+    if (found == NONE) {
+        return;
+    }
     const char *const wish = getenv("WEFT_LAPACK");
     if (wish != NULL && strcmp(wish, "off") == 0) {
         found = OFF;
@@ -144,7 +150,8 @@ bool lapack_has_threads(const lapack *given)
 
 void lapack_describe(bool open, char *text, size_t bytes)
 {
-    static const char *const words[] = {[UNOPENED] = "", [ABSENT] = "not found", [OFF] = "off (WEFT_LAPACK)"};
+    static const char *const words[] = {
+        [UNOPENED] = "", [NONE] = "none", [ABSENT] = "not found", [OFF] = "off (WEFT_LAPACK)"};
     if (open) {
         (void)pthread_once(&once, open_library);
     }
@@ -156,4 +163,3 @@ void lapack_describe(bool open, char *text, size_t bytes)
         snprintf(text, bytes, "%s", words[found]);
     }
 }
-#endif

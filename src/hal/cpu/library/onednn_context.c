@@ -37,10 +37,7 @@ void onednn_close(onednn *library)
     if (library->engine != NULL) {
         dnnl_engine_destroy(library->engine);
     }
-    weft_free(library->scratch.memory);
-    weft_free(library->packed.memory);
-    weft_free(library->staging.memory);
-    weft_free(library);
+    WEFT_FREE_ALL(library->scratch.memory, library->packed.memory, library->staging.memory, library);
 }
 
 weft_status onednn_room_grow(onednn_room *room, size_t bytes)

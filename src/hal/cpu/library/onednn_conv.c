@@ -165,6 +165,12 @@ static void note_name(const_dnnl_primitive_desc_t desc, char *name, bool *slow)
     *slow = *slow || is_slow(text);
 }
 
+static weft_status argument(onednn *library, onednn_step *step, const_dnnl_primitive_desc_t desc, int number,
+                            dnnl_query_t what, int index)
+{
+    return onednn_step_argument(library, step, number, dnnl_primitive_desc_query_md(desc, what, index));
+}
+
 static weft_status forward_step(onednn_conv *conv, const_dnnl_primitive_desc_t desc, conv_size *size)
 {
     onednn *library = conv->library;
@@ -172,14 +178,10 @@ static weft_status forward_step(onednn_conv *conv, const_dnnl_primitive_desc_t d
     read_desc weight = dnnl_primitive_desc_query_md(desc, dnnl_query_weights_md, 0);
     WEFT_TRY(pack_create(conv, weight, CONV_FORWARD, size));
     WEFT_TRY(onednn_step_create(library, desc, step));
-    WEFT_TRY(
-        onednn_step_argument(library, step, DNNL_ARG_SRC, dnnl_primitive_desc_query_md(desc, dnnl_query_src_md, 0)));
+    WEFT_TRY(argument(library, step, desc, DNNL_ARG_SRC, dnnl_query_src_md, 0));
     WEFT_TRY(onednn_step_argument(library, step, DNNL_ARG_WEIGHTS, weight));
-    WEFT_TRY(
-        onednn_step_argument(library, step, DNNL_ARG_DST, dnnl_primitive_desc_query_md(desc, dnnl_query_dst_md, 0)));
-    return !conv->shape.bias ? WEFT_OK
-                             : onednn_step_argument(library, step, DNNL_ARG_BIAS,
-                                                    dnnl_primitive_desc_query_md(desc, dnnl_query_weights_md, 1));
+    WEFT_TRY(argument(library, step, desc, DNNL_ARG_DST, dnnl_query_dst_md, 0));
+    return !conv->shape.bias ? WEFT_OK : argument(library, step, desc, DNNL_ARG_BIAS, dnnl_query_weights_md, 1);
 }
 
 static weft_status data_step(onednn_conv *conv, const_dnnl_primitive_desc_t desc, conv_size *size)
@@ -189,11 +191,9 @@ static weft_status data_step(onednn_conv *conv, const_dnnl_primitive_desc_t desc
     read_desc weight = dnnl_primitive_desc_query_md(desc, dnnl_query_weights_md, 0);
     WEFT_TRY(pack_create(conv, weight, CONV_BACKWARD_DATA, size));
     WEFT_TRY(onednn_step_create(library, desc, step));
-    WEFT_TRY(onednn_step_argument(library, step, DNNL_ARG_DIFF_DST,
-                                  dnnl_primitive_desc_query_md(desc, dnnl_query_diff_dst_md, 0)));
+    WEFT_TRY(argument(library, step, desc, DNNL_ARG_DIFF_DST, dnnl_query_diff_dst_md, 0));
     WEFT_TRY(onednn_step_argument(library, step, DNNL_ARG_WEIGHTS, weight));
-    return onednn_step_argument(library, step, DNNL_ARG_DIFF_SRC,
-                                dnnl_primitive_desc_query_md(desc, dnnl_query_diff_src_md, 0));
+    return argument(library, step, desc, DNNL_ARG_DIFF_SRC, dnnl_query_diff_src_md, 0);
 }
 
 static weft_status weights_step(onednn_conv *conv, const_dnnl_primitive_desc_t desc, conv_size *size)
@@ -206,14 +206,11 @@ static weft_status weights_step(onednn_conv *conv, const_dnnl_primitive_desc_t d
     size->gradient_bytes = whole_lines(dnnl_memory_desc_get_size(gradient));
     WEFT_TRY(onednn_room_grow(&library->staging, size->gradient_bytes + (size_t)conv->shape.out * sizeof(float)));
     WEFT_TRY(onednn_step_create(library, desc, step));
-    WEFT_TRY(
-        onednn_step_argument(library, step, DNNL_ARG_SRC, dnnl_primitive_desc_query_md(desc, dnnl_query_src_md, 0)));
-    WEFT_TRY(onednn_step_argument(library, step, DNNL_ARG_DIFF_DST,
-                                  dnnl_primitive_desc_query_md(desc, dnnl_query_diff_dst_md, 0)));
+    WEFT_TRY(argument(library, step, desc, DNNL_ARG_SRC, dnnl_query_src_md, 0));
+    WEFT_TRY(argument(library, step, desc, DNNL_ARG_DIFF_DST, dnnl_query_diff_dst_md, 0));
     WEFT_TRY(onednn_step_argument(library, step, DNNL_ARG_DIFF_WEIGHTS, gradient));
     if (conv->shape.bias) {
-        WEFT_TRY(onednn_step_argument(library, step, DNNL_ARG_DIFF_BIAS,
-                                      dnnl_primitive_desc_query_md(desc, dnnl_query_diff_weights_md, 1)));
+        WEFT_TRY(argument(library, step, desc, DNNL_ARG_DIFF_BIAS, dnnl_query_diff_weights_md, 1));
     }
     WEFT_TRY(reorder_create(library, gradient, caller, false, &size->unpack[0]));
     return reorder_create(library, gradient, caller, true, &size->unpack[1]);

@@ -32,8 +32,7 @@ void onednn_gemms_destroy(onednn_gemms *gemms)
     for (int64_t i = 0; i < gemms->entries; ++i) {
         onednn_step_destroy(&gemms->entry[i].step);
     }
-    weft_free(gemms->entry);
-    weft_free(gemms);
+    WEFT_FREE_ALL(gemms->entry, gemms);
 }
 
 /* ---- making a primitive ----------------------------------------------------------------------------------------- */

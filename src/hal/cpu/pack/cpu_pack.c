@@ -37,14 +37,12 @@ static void each_run(weft_hal *hal, run_fn run, const void *args, const hal_mat 
     const int parts = cpu_parts(hal, rows * cols);
 #pragma omp parallel for schedule(static) num_threads(parts) if (parts > 1)
     for (int part = 0; part < parts; ++part) {
-        int64_t begin = 0;
-        int64_t end = 0;
-        hal_split_rows(gaps ? rows : cols, parts, part, &begin, &end);
-        for (int64_t row = begin; gaps && row < end; ++row) {
+        const hal_span own = hal_split_rows(gaps ? rows : cols, parts, part);
+        for (int64_t row = own.begin; gaps && row < own.end; ++row) {
             run(pack, args, row, 0, cols);
         }
-        if (!gaps && end > begin) {
-            run(pack, args, 0, begin, end - begin);
+        if (!gaps && own.end > own.begin) {
+            run(pack, args, 0, own.begin, own.end - own.begin);
         }
     }
 }
@@ -94,7 +92,7 @@ static weft_status cpu_cast(weft_hal *hal, const hal_cast_args *a)
 
 /* One part's share of a vector and what it found. */
 typedef struct magnitude_share {
-    int64_t begin, end;
+    hal_span own;
     double sum;
     uint32_t top;
 } magnitude_share;
@@ -112,8 +110,8 @@ static weft_status cpu_sum_magnitudes(weft_hal *hal, const hal_sum_magnitudes_ar
     magnitude_share *share = workspace;
 #pragma omp parallel for schedule(static) num_threads(parts) if (parts > 1)
     for (int p = 0; p < parts; ++p) {
-        hal_split_rows(n, parts, p, &share[p].begin, &share[p].end);
-        share[p].sum = pack->sum_magnitudes(x, share[p].begin, share[p].end, &share[p].top);
+        share[p].own = hal_split_rows(n, parts, p);
+        share[p].sum = pack->sum_magnitudes(x, share[p].own.begin, share[p].own.end, &share[p].top);
     }
     double sum = 0.0;
     uint32_t top = 0;

@@ -50,10 +50,8 @@ weft_status cpu_feature_product(weft_hal *hal, const hal_feature_product_args *a
     const int parts = cpu_parts(hal, (m.offset[rows] + rows) * a->y.cols);
 #pragma omp parallel for schedule(static) num_threads(parts) if (parts > 1)
     for (int part = 0; part < parts; ++part) {
-        int64_t begin = 0;
-        int64_t end = 0;
-        hal_split_csr(m.offset, rows, parts, part, &begin, &end);
-        run_rows(a, spmm_kernels_of(state->isa), &m, begin, end);
+        const hal_span own = hal_split_csr(m.offset, rows, parts, part);
+        run_rows(a, spmm_kernels_of(state->isa), &m, own.begin, own.end);
     }
     return WEFT_OK;
 }

@@ -86,29 +86,11 @@ void spmm_free(hal_spmm *spmm)
     if (spmm == NULL) {
         return;
     }
-    weft_free(spmm->split);
-    weft_free(spmm->long_rows.row);
-    weft_free(spmm->long_rows.first);
-    weft_free(spmm->long_rows.sum);
-    weft_free(spmm->by_row.start);
-    weft_free(spmm->by_row.far);
-    weft_free(spmm->by_row.near);
-    weft_free(spmm->weighted.offset);
-    weft_free(spmm->weighted.column);
-    weft_free(spmm->weighted.value);
-    weft_free(spmm->by_block.chunk);
-    weft_free(spmm->by_block.column);
-    weft_free(spmm->by_block.row_start);
-    weft_free(spmm->by_block.run);
-    weft_free(spmm->by_block.row_id);
-    weft_free(spmm->tiles.chunk);
-    weft_free(spmm->tiles.column);
-    weft_free(spmm->tiles.run);
-    weft_free(spmm->tiles.row_id);
-    weft_free(spmm->first_band);
-    weft_free(spmm->packed);
-    weft_free(spmm->sum);
-    weft_free(spmm);
+    WEFT_FREE_ALL(spmm->split, spmm->long_rows.row, spmm->long_rows.first, spmm->long_rows.sum, spmm->by_row.start,
+                  spmm->by_row.far, spmm->by_row.near, spmm->weighted.offset, spmm->weighted.column,
+                  spmm->weighted.value, spmm->by_block.chunk, spmm->by_block.column, spmm->by_block.row_start,
+                  spmm->by_block.run, spmm->by_block.row_id, spmm->tiles.chunk, spmm->tiles.column, spmm->tiles.run,
+                  spmm->tiles.row_id, spmm->first_band, spmm->packed, spmm->sum, spmm);
 }
 
 const spmm_kernels *spmm_kernels_of(hal_isa isa)
@@ -122,7 +104,7 @@ static void split_rows(hal_spmm *spmm, const hal_csr *csr)
     for (int p = 0; p < spmm->parts; p++) {
         spmm->split[p + 1] = 0;
         if (csr->rows > 0) {
-            hal_split_csr(csr->offset, csr->rows, spmm->parts, p, &spmm->split[p], &spmm->split[p + 1]);
+            spmm->split[p + 1] = hal_split_csr(csr->offset, csr->rows, spmm->parts, p).end;
         }
     }
     spmm->split[0] = 0;
@@ -368,17 +350,16 @@ static void pack_scaled_halves(const hal_spmm *spmm, const spmm_pass *pass, int 
 /* Copy one strip of x, scaled, to [cols, strip]; columns past the width become zeros. */
 static void pack_strip(const hal_spmm *spmm, const spmm_pass *pass, int strip, int part)
 {
-    int64_t begin, end;
-    hal_split_rows(spmm->cols, spmm->parts, part, &begin, &end);
+    const hal_span own = hal_split_rows(spmm->cols, spmm->parts, part);
     if (pass->narrow) {
         if (pass->pre != NULL) {
-            pack_scaled_halves(spmm, pass, strip, begin, end);
+            pack_scaled_halves(spmm, pass, strip, own.begin, own.end);
         } else {
-            pack_halves(spmm, pass, strip, begin, end);
+            pack_halves(spmm, pass, strip, own.begin, own.end);
         }
         return;
     }
-    for (int64_t row = begin; row < end; row++) {
+    for (int64_t row = own.begin; row < own.end; row++) {
         const float *from = (const float *)pass->x + row * pass->ldx;
         float *to = spmm->packed + row * strip;
         const float scale = pass->pre != NULL ? pass->pre[row] : 1.0F;

@@ -59,9 +59,8 @@ static void look_at(const hal_csr *csr, int64_t begin, const lens *l, sample *su
 /* First row at or after this share of the edges. */
 static int64_t row_at(const hal_csr *csr, int i, int of)
 {
-    int64_t begin, end;
-    hal_split_csr(csr->offset, csr->rows, of, i, &begin, &end);
-    return begin < csr->rows ? begin : csr->rows - 1;
+    const hal_span own = hal_split_csr(csr->offset, csr->rows, of, i);
+    return own.begin < csr->rows ? own.begin : csr->rows - 1;
 }
 
 static weft_status take_sample(const hal_csr *csr, int64_t max_d, sample *sum)
@@ -81,9 +80,7 @@ static weft_status take_sample(const hal_csr *csr, int64_t max_d, sample *sum)
         look_at(csr, row_at(csr, i, samples), &l, sum);
     }
 done:
-    weft_free(l.table);
-    weft_free(l.seen);
-    weft_free(l.in_tile);
+    WEFT_FREE_ALL(l.table, l.seen, l.in_tile);
     return status;
 }
 

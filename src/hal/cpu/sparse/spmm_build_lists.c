@@ -110,10 +110,7 @@ static void free_builders(list_builder *builder, int parts)
 {
     for (int p = 0; builder != NULL && p < parts; p++) {
         spmm_tile_builder_free(&builder[p].tiles);
-        weft_free(builder[p].place);
-        weft_free(builder[p].edges);
-        weft_free(builder[p].writer.id);
-        weft_free(builder[p].writer.swap);
+        WEFT_FREE_ALL(builder[p].place, builder[p].edges, builder[p].writer.id, builder[p].writer.swap);
     }
     weft_free(builder);
 }

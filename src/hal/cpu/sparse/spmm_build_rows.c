@@ -84,7 +84,6 @@ weft_status spmm_build_rows(hal_spmm *spmm, const hal_csr *csr)
         fill_part(csr, spmm->split[p], spmm->split[p + 1], table + (size_t)p * (size_t)slots, slots, base[p], m);
     }
 done:
-    weft_free(table);
-    weft_free(base);
+    WEFT_FREE_ALL(table, base);
     return status;
 }

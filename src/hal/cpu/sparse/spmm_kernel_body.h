@@ -252,6 +252,14 @@ KERNEL void rows_strip(const spmm_rows *m, int64_t begin, int64_t end, const spm
     }
 }
 
+/* X(vectors) for each number of vectors of a strip. */
+#define ROW_FORMS_OF_EIGHT(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
+#if MAX_VECTORS == 16
+#define ROW_FORMS(X) ROW_FORMS_OF_EIGHT(X) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16)
+#else
+#define ROW_FORMS(X) ROW_FORMS_OF_EIGHT(X)
+#endif
+
 #define ROWS_OF(vectors)                                                                                               \
     static void rows_##vectors(const spmm_rows *m, int64_t begin, int64_t end, const spmm_pass *pass)                  \
     {                                                                                                                  \
@@ -267,49 +275,14 @@ KERNEL void rows_strip(const spmm_rows *m, int64_t begin, int64_t end, const spm
             rows_strip(m, begin, end, pass, vectors, (row_kind){.scaled = false});                                     \
         }                                                                                                              \
     }
-ROWS_OF(1)
-ROWS_OF(2)
-ROWS_OF(3)
-ROWS_OF(4)
-ROWS_OF(5)
-ROWS_OF(6)
-ROWS_OF(7)
-ROWS_OF(8)
-#if MAX_VECTORS == 16
-ROWS_OF(9)
-ROWS_OF(10)
-ROWS_OF(11)
-ROWS_OF(12)
-ROWS_OF(13)
-ROWS_OF(14)
-ROWS_OF(15)
-ROWS_OF(16)
-#endif
+ROW_FORMS(ROWS_OF)
 #undef ROWS_OF
 
 static void kernel_rows(const spmm_rows *m, int64_t begin, int64_t end, const spmm_pass *pass)
 {
-    static void (*const of[MAX_VECTORS + 1])(const spmm_rows *, int64_t, int64_t, const spmm_pass *) = {
-        NULL,
-        rows_1,
-        rows_2,
-        rows_3,
-        rows_4,
-        rows_5,
-        rows_6,
-        rows_7,
-        rows_8,
-#if MAX_VECTORS == 16
-        rows_9,
-        rows_10,
-        rows_11,
-        rows_12,
-        rows_13,
-        rows_14,
-        rows_15,
-        rows_16
-#endif
-    };
+#define ROWS_NAME(vectors) rows_##vectors,
+    static void (*const of[MAX_VECTORS + 1])(const spmm_rows *, int64_t, int64_t,
+                                             const spmm_pass *) = {NULL, ROW_FORMS(ROWS_NAME)};
     of[(pass->width + LANES - 1) / LANES](m, begin, end, pass);
 }
 

@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "base/half.h"
+#include "base/integer/integers.h"
 
 enum {
     SHARES = 4,         /* a thread's share of the work, over the longest piece */
@@ -82,11 +83,6 @@ weft_status spmm_cut_rows(hal_spmm *spmm, const hal_csr *csr, hal_csr *swept, in
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 bool spmm_next_span(const hal_spmm *spmm, const spmm_call *call, int64_t *at, int64_t end, spmm_span *span)
 {
     const spmm_long_rows *m = &spmm->long_rows;
@@ -99,7 +95,7 @@ bool spmm_next_span(const hal_spmm *spmm, const spmm_call *call, int64_t *at, in
     }
     const int64_t cut = i < m->count ? m->row[i] + m->first[i] - i : end; /* where its pieces begin */
     const bool pieces = *at >= cut;
-    const int64_t stop = least(end, pieces ? m->row[i] + m->first[i + 1] - i : cut);
+    const int64_t stop = smaller(end, pieces ? m->row[i] + m->first[i + 1] - i : cut);
     const int64_t moved = pieces ? m->row[i] - i : (i > 0 ? m->first[i] - i : 0);
     *span = (spmm_span){.begin = *at - moved, .end = stop - moved, .moved = moved, .call = *call};
     if (pieces) {

@@ -84,19 +84,8 @@ weft_status spmm_tile_builder_new(hal_spmm *spmm, const hal_csr *csr, int part, 
 
 void spmm_tile_builder_free(spmm_tile_builder *b)
 {
-    weft_free(b->writer.id);
-    weft_free(b->writer.swap);
-    weft_free(b->in_tile);
-    weft_free(b->pairs_in);
-    weft_free(b->met);
-    weft_free(b->listed);
-    weft_free(b->tile);
-    weft_free(b->row);
-    weft_free(b->edges);
-    weft_free(b->grouped);
-    weft_free(b->first_pair);
-    weft_free(b->rest_offset);
-    weft_free(b->rest_column);
+    WEFT_FREE_ALL(b->writer.id, b->writer.swap, b->in_tile, b->pairs_in, b->met, b->listed, b->tile, b->row, b->edges,
+                  b->grouped, b->first_pair, b->rest_offset, b->rest_column);
 }
 
 /* ---- splitting --------------------------------------------------------------------------------------------------- */

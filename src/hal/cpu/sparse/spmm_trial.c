@@ -119,19 +119,20 @@ static weft_status sample_rows(trial *t, entrant *e)
     weft_status status = WEFT_OK;
     const hal_csr *csr = t->csr;
     int64_t *offset = NULL;
-    int64_t begin, end;
-    hal_split_csr(csr->offset, csr->rows, 2, 1, &begin, &end);
-    begin = begin < csr->rows ? begin : csr->rows - 1;
-    end = begin;
-    while (end < csr->rows && csr->offset[end] - csr->offset[begin] < SAMPLE_EDGES) {
-        end++;
+    hal_span own = hal_split_csr(csr->offset, csr->rows, 2, 1);
+    own.begin = own.begin < csr->rows ? own.begin : csr->rows - 1;
+    own.end = own.begin;
+    while (own.end < csr->rows && csr->offset[own.end] - csr->offset[own.begin] < SAMPLE_EDGES) {
+        own.end++;
     }
-    WEFT_TRY_GOTO(WEFT_NEW(&offset, end - begin + 1, WEFT_MEM_WORKSPACE), status, done);
-    for (int64_t row = begin; row <= end; row++) {
-        offset[row - begin] = csr->offset[row] - csr->offset[begin];
+    WEFT_TRY_GOTO(WEFT_NEW(&offset, own.end - own.begin + 1, WEFT_MEM_WORKSPACE), status, done);
+    for (int64_t row = own.begin; row <= own.end; row++) {
+        offset[row - own.begin] = csr->offset[row] - csr->offset[own.begin];
     }
-    const hal_csr part = {
-        .rows = end - begin, .cols = csr->cols, .offset = offset, .column = csr->column + csr->offset[begin]};
+    const hal_csr part = {.rows = own.end - own.begin,
+                          .cols = csr->cols,
+                          .offset = offset,
+                          .column = csr->column + csr->offset[own.begin]};
     WEFT_TRY_GOTO(spmm_prepare(t->hal, &part, HAL_SPMM_ROWS, t->max_d, &e->spmm), status, done);
     const bool packs = !t->dense && spmm_reuses_rows(csr) && e->spmm->packed == NULL; /* as the whole matrix will */
     WEFT_TRY_GOTO(packs ? spmm_pack_rows(e->spmm) : WEFT_OK, status, done);
@@ -370,7 +371,6 @@ done:
     for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; form++) {
         dismiss(&t.entrant[form]);
     }
-    weft_free(t.packed);
-    weft_free(t.out);
+    WEFT_FREE_ALL(t.packed, t.out);
     return status;
 }

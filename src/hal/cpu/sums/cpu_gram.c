@@ -169,19 +169,17 @@ static void sum_by_rows(const cpu_kernels *kernels, const gram_source *from, int
     const int64_t own = STEP * (STRIP + n);
 #pragma omp parallel for schedule(static) num_threads(parts) if (parts > 1)
     for (int part = 0; part < parts; ++part) {
-        int64_t begin = 0;
-        int64_t end = 0;
-        hal_split_rows(from->rows, parts, part, &begin, &end);
+        const hal_span span = hal_split_rows(from->rows, parts, part);
         gram_step step = {.kernels = kernels,
                           .ld = from->make != NULL ? n : from->ld,
                           .cols = n,
                           .packed = scratch + part * own,
                           .sum = sums + part * n * n,
                           .first = true};
-        if (begin == end) {
+        if (span.begin == span.end) {
             memset(step.sum, 0, (size_t)(n * n) * sizeof(float));
         }
-        add_rows(from, &step, begin, end, scratch + part * own + STEP * STRIP);
+        add_rows(from, &step, span.begin, span.end, scratch + part * own + STEP * STRIP);
     }
 }
 
@@ -195,10 +193,9 @@ static void make_chunk(const gram_source *from, int64_t first, int64_t count, in
 {
 #pragma omp parallel for schedule(static) num_threads(parts) if (parts > 1)
     for (int part = 0; part < parts; ++part) {
-        int64_t begin = 0;
-        int64_t end = 0;
-        hal_split_rows(count, parts, part, &begin, &end);
-        from->make(from, first + begin, end - begin, (char *)to + (size_t)(begin * from->cols) * cell_of(from));
+        const hal_span span = hal_split_rows(count, parts, part);
+        from->make(from, first + span.begin, span.end - span.begin,
+                   (char *)to + (size_t)(span.begin * from->cols) * cell_of(from));
     }
 }
 

@@ -128,16 +128,14 @@ static weft_status cpu_histogram(weft_hal *hal, const hal_histogram_args *args)
     int64_t *sums = memory + cells * copies;
 #pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1)
     for (int part = 0; part < threads; ++part) {
-        int64_t begin = 0;
-        int64_t end = 0;
-        hal_split_rows(by_tiles ? tiles : rows, threads, part, &begin, &end);
+        const hal_span own = hal_split_rows(by_tiles ? tiles : rows, threads, part);
         histogram_piece piece = {.args = args, .rows = rows, .features = features};
         if (by_tiles) {
-            piece.first = begin * TILE;
-            piece.features = smaller(end * TILE, features) - piece.first;
+            piece.first = own.begin * TILE;
+            piece.features = smaller(own.end * TILE, features) - piece.first;
         } else {
-            piece.first_row = begin;
-            piece.rows = end - begin;
+            piece.first_row = own.begin;
+            piece.rows = own.end - own.begin;
         }
         const int64_t copy = by_tiles ? 0 : part;
         piece.packed = memory + copy * cells + piece.first * HAL_BINS;

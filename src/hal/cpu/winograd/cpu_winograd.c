@@ -421,18 +421,16 @@ static void pass_block(const plane_pass *pass, int64_t first, int64_t count, int
 static void pass_part(const plane_pass *pass, const plane_plan *plan, int part, uint32_t *parts, const plane_rooms *own)
 {
     const plane_rooms of_part = rooms_of(plan, parts, part);
-    int64_t begin = 0;
-    int64_t end = 0;
-    hal_split_rows(pass->t.tiles, plan->parts, part, &begin, &end);
+    const hal_span span = hal_split_rows(pass->t.tiles, plan->parts, part);
     for (;;) {
         uint32_t block;
 #pragma omp atomic capture
         block = (*of_part.taken)++;
-        const int64_t first = begin + block * plan->block;
-        if (first >= end) {
+        const int64_t first = span.begin + block * plan->block;
+        if (first >= span.end) {
             return;
         }
-        pass_block(pass, first, smaller(plan->block, end - first), end, own);
+        pass_block(pass, first, smaller(plan->block, span.end - first), span.end, own);
     }
 }
 
@@ -539,18 +537,16 @@ static void sum_own(const weights_pass *pass, const weights_plan *plan, int part
     uint32_t *tiles = room + plan->gradients;
     const int64_t fold = pass->kernels->fold;
     const int64_t bytes = cell_bytes(pass->kernels);
-    int64_t begin = 0;
-    int64_t end = 0;
-    hal_split_rows(tile_terms(pass->kernels, &pass->t), plan->parts, part, &begin, &end);
-    for (int64_t first = begin; first < end; first += plan->block) {
-        const int64_t terms = smaller(plan->block, end - first);
+    const hal_span own = hal_split_rows(tile_terms(pass->kernels, &pass->t), plan->parts, part);
+    for (int64_t first = own.begin; first < own.end; first += plan->block) {
+        const int64_t terms = smaller(plan->block, own.end - first);
         pack_terms(pass, first, terms, 0, terms, room, tiles, lines);
         const int64_t next = (first + terms) * fold;
-        const int64_t behind = smaller(first + terms + plan->block, end) * fold;
+        const int64_t behind = smaller(first + terms + plan->block, own.end) * fold;
         for (int64_t cell = 0; cell < TILE_CELLS; ++cell) {
             fetch_pixels(&pass->t, next, behind, TILE_SIDE, pass->from.x, bytes, cell, false);
             fetch_pixels(&pass->t, next, behind, OUT_SIDE, pass->dy, bytes, cell, false);
-            add_products(pass, cell, terms, room, tiles, first > begin, (float *)(void *)(tiles + plan->tiles));
+            add_products(pass, cell, terms, room, tiles, first > own.begin, (float *)(void *)(tiles + plan->tiles));
         }
     }
 }
@@ -566,10 +562,8 @@ static void sum_together(const weights_pass *pass, const weights_plan *plan, uin
         {
 #pragma omp for schedule(static)
             for (int part = 0; part < plan->parts; ++part) {
-                int64_t begin = 0;
-                int64_t end = 0;
-                hal_split_rows(terms, plan->parts, part, &begin, &end);
-                pack_terms(pass, first, terms, begin, end, room, tiles, lines + part * plan->lines);
+                const hal_span own = hal_split_rows(terms, plan->parts, part);
+                pack_terms(pass, first, terms, own.begin, own.end, room, tiles, lines + part * plan->lines);
             }
 #pragma omp for schedule(static)
             for (int64_t cell = 0; cell < TILE_CELLS; ++cell) {

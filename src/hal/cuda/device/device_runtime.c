@@ -16,15 +16,14 @@ static cudaEvent_t event_of(cuda_event *event)
     return (cudaEvent_t)(void *)event;
 }
 
-int cuda_device_count(int *count)
-{
-    return (int)cudaGetDeviceCount(count);
-}
-
-int cuda_device_use(int device)
-{
-    return (int)cudaSetDevice(device);
-}
+/* The function `name` of cuda_device.h, which is one call of the runtime. */
+#define CALL(name, parameters, call)                                                                                   \
+    int name parameters                                                                                                \
+    {                                                                                                                  \
+        return (int)(call);                                                                                            \
+    }
+CALL(cuda_device_count, (int *count), cudaGetDeviceCount(count))
+CALL(cuda_device_use, (int device), cudaSetDevice(device))
 
 /* Attributes, where there is one: fields of all properties change between versions. */
 static int attribute(enum cudaDeviceAttr which, int device)
@@ -75,20 +74,14 @@ const char *cuda_device_architectures(void)
     return WEFT_CUDA_ARCHITECTURES;
 }
 
-int cuda_device_memory(size_t *left, size_t *total)
-{
-    return (int)cudaMemGetInfo(left, total);
-}
+CALL(cuda_device_memory, (size_t * left, size_t *total), cudaMemGetInfo(left, total))
 
 bool cuda_device_memory_is_open(void)
 {
     return false;
 }
 
-int cuda_device_last_error(void)
-{
-    return (int)cudaGetLastError();
-}
+CALL(cuda_device_last_error, (void), cudaGetLastError())
 
 const char *cuda_device_error(int code)
 {
@@ -134,10 +127,7 @@ int cuda_device_alloc(void **device, size_t bytes)
     return (int)code;
 }
 
-int cuda_device_free(void *device)
-{
-    return (int)cudaFree(device);
-}
+CALL(cuda_device_free, (void *device), cudaFree(device))
 
 int cuda_host_alloc(void **host, size_t bytes)
 {
@@ -149,45 +139,23 @@ int cuda_host_alloc(void **host, size_t bytes)
     return (int)code;
 }
 
-int cuda_host_free(void *host)
-{
-    return (int)cudaFreeHost(host);
-}
-
-int cuda_copy_up(cuda_stream *stream, void *device, const void *host, size_t bytes)
-{
-    return (int)cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream_of(stream));
-}
-
-int cuda_copy_down(cuda_stream *stream, void *host, const void *device, size_t bytes)
-{
-    return (int)cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream_of(stream));
-}
-
-int cuda_copy_across(cuda_stream *stream, void *to, const void *from, size_t bytes)
-{
-    return (int)cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_of(stream));
-}
-
-int cuda_fill(cuda_stream *stream, void *device, int byte, size_t bytes)
-{
-    return (int)cudaMemsetAsync(device, byte, bytes, stream_of(stream));
-}
-
-int cuda_copy_rows_up(cuda_stream *stream, void *device, size_t stride, const void *host, size_t bytes, size_t rows)
-{
-    return (int)cudaMemcpy2DAsync(device, stride, host, bytes, bytes, rows, cudaMemcpyHostToDevice, stream_of(stream));
-}
-
-int cuda_copy_rows_down(cuda_stream *stream, void *host, const void *device, size_t stride, size_t bytes, size_t rows)
-{
-    return (int)cudaMemcpy2DAsync(host, bytes, device, stride, bytes, rows, cudaMemcpyDeviceToHost, stream_of(stream));
-}
-
-int cuda_fill_rows(cuda_stream *stream, void *device, size_t stride, int byte, size_t bytes, size_t rows)
-{
-    return (int)cudaMemset2DAsync(device, stride, byte, bytes, rows, stream_of(stream));
-}
+CALL(cuda_host_free, (void *host), cudaFreeHost(host))
+CALL(cuda_copy_up, (cuda_stream * stream, void *device, const void *host, size_t bytes),
+     cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream_of(stream)))
+CALL(cuda_copy_down, (cuda_stream * stream, void *host, const void *device, size_t bytes),
+     cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream_of(stream)))
+CALL(cuda_copy_across, (cuda_stream * stream, void *to, const void *from, size_t bytes),
+     cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_of(stream)))
+CALL(cuda_fill, (cuda_stream * stream, void *device, int byte, size_t bytes),
+     cudaMemsetAsync(device, byte, bytes, stream_of(stream)))
+CALL(cuda_copy_rows_up,
+     (cuda_stream * stream, void *device, size_t stride, const void *host, size_t bytes, size_t rows),
+     cudaMemcpy2DAsync(device, stride, host, bytes, bytes, rows, cudaMemcpyHostToDevice, stream_of(stream)))
+CALL(cuda_copy_rows_down,
+     (cuda_stream * stream, void *host, const void *device, size_t stride, size_t bytes, size_t rows),
+     cudaMemcpy2DAsync(host, bytes, device, stride, bytes, rows, cudaMemcpyDeviceToHost, stream_of(stream)))
+CALL(cuda_fill_rows, (cuda_stream * stream, void *device, size_t stride, int byte, size_t bytes, size_t rows),
+     cudaMemset2DAsync(device, stride, byte, bytes, rows, stream_of(stream)))
 
 /* Non-blocking: the legacy default stream, which libraries may use, would serialise the others. */
 int cuda_stream_create(cuda_stream **stream, bool urgent)
@@ -203,20 +171,10 @@ int cuda_stream_create(cuda_stream **stream, bool urgent)
     return (int)code;
 }
 
-int cuda_stream_destroy(cuda_stream *stream)
-{
-    return (int)cudaStreamDestroy(stream_of(stream));
-}
-
-int cuda_stream_sync(cuda_stream *stream)
-{
-    return (int)cudaStreamSynchronize(stream_of(stream));
-}
-
-int cuda_stream_wait(cuda_stream *stream, cuda_event *event)
-{
-    return (int)cudaStreamWaitEvent(stream_of(stream), event_of(event), 0);
-}
+CALL(cuda_stream_destroy, (cuda_stream * stream), cudaStreamDestroy(stream_of(stream)))
+CALL(cuda_stream_sync, (cuda_stream * stream), cudaStreamSynchronize(stream_of(stream)))
+CALL(cuda_stream_wait, (cuda_stream * stream, cuda_event *event),
+     cudaStreamWaitEvent(stream_of(stream), event_of(event), 0))
 
 int cuda_event_create(cuda_event **event)
 {
@@ -226,20 +184,9 @@ int cuda_event_create(cuda_event **event)
     return (int)code;
 }
 
-int cuda_event_destroy(cuda_event *event)
-{
-    return (int)cudaEventDestroy(event_of(event));
-}
-
-int cuda_event_record(cuda_event *event, cuda_stream *stream)
-{
-    return (int)cudaEventRecord(event_of(event), stream_of(stream));
-}
-
-int cuda_event_sync(cuda_event *event)
-{
-    return (int)cudaEventSynchronize(event_of(event));
-}
+CALL(cuda_event_destroy, (cuda_event * event), cudaEventDestroy(event_of(event)))
+CALL(cuda_event_record, (cuda_event * event, cuda_stream *stream), cudaEventRecord(event_of(event), stream_of(stream)))
+CALL(cuda_event_sync, (cuda_event * event), cudaEventSynchronize(event_of(event)))
 
 int cuda_event_query(cuda_event *event, bool *passed)
 {

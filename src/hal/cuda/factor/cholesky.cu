@@ -140,10 +140,7 @@ template <typename real> static int potrf(cuda_queue *queue, const hal_potrf_arg
     return cuda_launch(queue, cuda_lines(queue, plan.count), pivot_kernel<real>, all, plan.count, info);
 }
 
-int cuda_run_potrf(cuda_queue *queue, const hal_potrf_args *a)
-{
-    return cuda_empty(a->a) ? CUDA_DONE : CUDA_BY_REAL(a->a.dtype, potrf, queue, a);
-}
+CUDA_OP(potrf, CUDA_BY_REAL, a, potrf, a)
 
 /* Column j of the inverse of L, from its diagonal down. inverse: [count * n, n]. */
 template <typename real> __global__ void invert_kernel(cuda_mat<real> all, real *inverse)
@@ -211,10 +208,7 @@ template <typename real> static int potri(cuda_queue *queue, const hal_potri_arg
     return cuda_launch(queue, cells, mirror_kernel<real>, all);
 }
 
-int cuda_run_potri(cuda_queue *queue, const hal_potri_args *a)
-{
-    return cuda_empty(a->a) ? CUDA_DONE : CUDA_BY_REAL(a->a.dtype, potri, queue, a);
-}
+CUDA_OP(potri, CUDA_BY_REAL, a, potri, a)
 
 /* sides: right-hand sides of a matrix. */
 template <typename real> __global__ void potrs_kernel(cuda_mat<real> all, cuda_mat<real> right, int64_t sides)

@@ -225,7 +225,4 @@ template <typename real> static int syevd(cuda_queue *queue, const hal_syevd_arg
                              static_cast<const int32_t *>(failed), rotations);
 }
 
-int cuda_run_syevd(cuda_queue *queue, const hal_syevd_args *a)
-{
-    return cuda_empty(a->a) ? CUDA_DONE : CUDA_BY_REAL(a->a.dtype, syevd, queue, a);
-}
+CUDA_OP(syevd, CUDA_BY_REAL, a, syevd, a)

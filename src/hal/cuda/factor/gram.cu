@@ -219,10 +219,7 @@ template <typename cell> static int gram(cuda_queue *queue, const hal_gram_args 
     return gram_of(queue, from, to, index != nullptr ? a->index.rows : a->x.rows);
 }
 
-int cuda_run_gram(cuda_queue *queue, const hal_gram_args *a)
-{
-    return cuda_empty(a->packed) ? CUDA_DONE : CUDA_BY_DATA(a->x.dtype, gram, queue, a);
-}
+CUDA_OP(gram, CUDA_BY_DATA, x, gram, packed)
 
 template <typename cell> static int patch_gram(cuda_queue *queue, const hal_patch_gram_args *a)
 {
@@ -239,10 +236,7 @@ template <typename cell> static int patch_gram(cuda_queue *queue, const hal_patc
 }
 
 /* The shape was checked (hal_patch_gram_check). */
-int cuda_run_patch_gram(cuda_queue *queue, const hal_patch_gram_args *a)
-{
-    return cuda_empty(a->packed) ? CUDA_DONE : CUDA_BY_DATA(a->x.dtype, patch_gram, queue, a);
-}
+CUDA_OP(patch_gram, CUDA_BY_DATA, x, patch_gram, packed)
 
 /* ---- the matrix of a triangle ------------------------------------------------------------------------------------ */
 
@@ -287,7 +281,4 @@ template <typename real> static int unpack(cuda_queue *queue, const hal_unpack_t
                        cuda_mat_of<real>(a->a), a->shift, a->relative, static_cast<const double *>(trace));
 }
 
-int cuda_run_unpack_triangle(cuda_queue *queue, const hal_unpack_triangle_args *a)
-{
-    return cuda_empty(a->a) ? CUDA_DONE : CUDA_BY_REAL(a->a.dtype, unpack, queue, a);
-}
+CUDA_OP(unpack_triangle, CUDA_BY_REAL, a, unpack, a)

@@ -177,7 +177,4 @@ template <typename real> static int geqrf(cuda_queue *queue, const hal_geqrf_arg
                                             cuda_data<int32_t>(a->info), static_cast<double *>(own));
 }
 
-int cuda_run_geqrf(cuda_queue *queue, const hal_geqrf_args *a)
-{
-    return cuda_empty(a->a) ? CUDA_DONE : CUDA_BY_REAL(a->a.dtype, geqrf, queue, a);
-}
+CUDA_OP(geqrf, CUDA_BY_REAL, a, geqrf, a)

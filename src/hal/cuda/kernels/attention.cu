@@ -67,10 +67,7 @@ template <typename real> static int head_dot(cuda_queue *queue, const hal_head_d
     return d % 4 == 0 ? head_dot_rows<real, 4>(queue, a, d) : head_dot_rows<real, 1>(queue, a, d);
 }
 
-int cuda_run_head_dot(cuda_queue *queue, const hal_head_dot_args *a)
-{
-    return cuda_empty(a->out) ? CUDA_DONE : CUDA_BY_REAL(a->out.dtype, head_dot, queue, a);
-}
+CUDA_OP(head_dot, CUDA_BY_REAL, out, head_dot, out)
 
 template <typename real> struct scaled_heads {
     cuda_mat<real> scale, x, y;
@@ -102,10 +99,7 @@ template <typename real> static int head_scale(cuda_queue *queue, const hal_head
                                  : cuda_walk<cuda_cells_at_once<real>()>(queue, f, CUDA_BY_PLACE, f.y, f.x);
 }
 
-int cuda_run_head_scale(cuda_queue *queue, const hal_head_scale_args *a)
-{
-    return cuda_empty(a->y) ? CUDA_DONE : CUDA_BY_REAL(a->y.dtype, head_scale, queue, a);
-}
+CUDA_OP(head_scale, CUDA_BY_REAL, y, head_scale, y)
 
 /* ---- scores ------------------------------------------------------------------------------------------------------ */
 
@@ -157,22 +151,17 @@ template <typename real> struct highest_op : edge_op<real> {
     typedef cuda_larger join;
     edge_mat<real> source, highest;
 
-    struct row_head {};
     typedef real edge_head;
 
     static __device__ real none()
     {
         return lowest_of(real());
     }
-    __device__ row_head at_row(int64_t, int) const
-    {
-        return {};
-    }
     __device__ edge_head at_edge(int64_t u, int h) const
     {
         return *source.at(u, h);
     }
-    __device__ edge_pair<real> weigh(const row_head &, edge_head own, const real *, real) const
+    __device__ edge_pair<real> weigh(const edge_nothing &, edge_head own, const real *, real) const
     {
         return {own, 0};
     }
@@ -188,10 +177,7 @@ template <typename real> static int highest(cuda_queue *queue, const hal_attenti
                           edge_rows_of(a->how, a->offset, a->column, a->highest.rows, a->highest.cols));
 }
 
-int cuda_run_attention_highest(cuda_queue *queue, const hal_attention_highest_args *a)
-{
-    return cuda_empty(a->highest) ? CUDA_DONE : CUDA_BY_REAL(a->highest.dtype, highest, queue, a);
-}
+CUDA_OP(attention_highest, CUDA_BY_REAL, highest, highest, highest)
 
 /* ---- forward ----------------------------------------------------------------------------------------------------- */
 
@@ -246,10 +232,7 @@ template <typename real> static int forward(cuda_queue *queue, const hal_attenti
     return cuda_edge_sums(queue, op, edge_rows_of(a->how, a->offset, a->column, a->out.rows, a->x.cols));
 }
 
-int cuda_run_attention_forward(cuda_queue *queue, const hal_attention_forward_args *a)
-{
-    return cuda_empty(a->total) ? CUDA_DONE : CUDA_BY_REAL(a->out.dtype, forward, queue, a);
-}
+CUDA_OP(attention_forward, CUDA_BY_REAL, total, forward, total)
 
 /* ---- backward ---------------------------------------------------------------------------------------------------- */
 
@@ -326,10 +309,7 @@ template <typename real> static int targets(cuda_queue *queue, const hal_attenti
     return cuda_edge_sums(queue, op, edge_rows_of(a->how, a->offset, a->column, a->dtarget.rows, a->x.cols));
 }
 
-int cuda_run_attention_backward_targets(cuda_queue *queue, const hal_attention_backward_targets_args *a)
-{
-    return cuda_empty(a->dtarget) ? CUDA_DONE : CUDA_BY_REAL(a->dtarget.dtype, targets, queue, a);
-}
+CUDA_OP(attention_backward_targets, CUDA_BY_REAL, dtarget, targets, dtarget)
 
 template <typename real> struct sources_op : edge_op<real> {
     enum { ROW = 1, EDGE = 1, DOTS = 1, COLUMNS = 1, KEEPS = 1, FROM_ROW = 1 };
@@ -395,10 +375,7 @@ template <typename real> static int sources(cuda_queue *queue, const hal_attenti
     return cuda_edge_sums(queue, op, edge_rows_of(a->how, a->offset, a->column, a->dx.rows, a->x.cols));
 }
 
-int cuda_run_attention_backward_sources(cuda_queue *queue, const hal_attention_backward_sources_args *a)
-{
-    return cuda_empty(a->dsource) ? CUDA_DONE : CUDA_BY_REAL(a->dx.dtype, sources, queue, a);
-}
+CUDA_OP(attention_backward_sources, CUDA_BY_REAL, dsource, sources, dsource)
 
 size_t cuda_scratch_attention(int64_t rows, int64_t heads, weft_dtype dtype)
 {

@@ -127,4 +127,12 @@ static inline bool cuda_empty(const hal_mat &mat)
 #define CUDA_BY_VALUE(dtype, f, ...)                                                                                   \
     ((dtype) == WEFT_DTYPE_F16 ? f<cuda_f16>(__VA_ARGS__) : CUDA_BY_DATA(dtype, f, __VA_ARGS__))
 
+/* The function cuda_run_<name>: it calls f<cell>(queue, a) for the type of the operand `typed`, or nothing if the
+ * operand `result` has no elements. by: CUDA_BY_REAL, CUDA_BY_DATA or CUDA_BY_VALUE. */
+#define CUDA_OP(name, by, typed, f, result)                                                                            \
+    int cuda_run_##name(cuda_queue *queue, const hal_##name##_args *a)                                                 \
+    {                                                                                                                  \
+        return cuda_empty(a->result) ? CUDA_DONE : by(a->typed.dtype, f, queue, a);                                    \
+    }
+
 #endif

@@ -56,10 +56,15 @@ template <typename real> static inline edge_mat<real> edge_mat_of(const hal_mat 
     return {static_cast<real *>(mat.data), mat.rows > 1 ? mat.ld * (int64_t)sizeof(real) : 0};
 }
 
+/* What a row, or the other end of an edge, has for a head where an operation loads nothing. */
+struct edge_nothing {
+};
+
 /* What an operation says of itself; it derives from this and hides what it has. Row r is summed, u the other end of an
- * edge. at_row, at_edge and weigh have no default. */
+ * edge. weigh has no default. */
 template <typename T> struct edge_op {
     typedef T real;
+    typedef edge_nothing row_head, edge_head;
     typedef cuda_sum join; /* of the numbers that are summed by head */
     enum {
         ROW = 0,     /* matrices of which columns of row r are needed */
@@ -81,8 +86,16 @@ template <typename T> struct edge_op {
     {
         return {};
     }
-    /* row_head at_row(r, h) and edge_head at_edge(u, h), types of the operation: what is loaded for a head.
-     * What a column adds to dots; nothing where all of the row's cells are 0. */
+    /* row_head at_row(r, h) and edge_head at_edge(u, h), types of the operation: what is loaded for a head. */
+    __device__ edge_nothing at_row(int64_t, int) const
+    {
+        return {};
+    }
+    __device__ edge_nothing at_edge(int64_t, int) const
+    {
+        return {};
+    }
+    /* What a column adds to dots; nothing where all of the row's cells are 0. */
     __device__ void dot(real *, const real *, const real *) const
     {
     }

@@ -71,10 +71,7 @@ template <typename cell> static int axpby(cuda_queue *queue, const hal_axpby_arg
     return cuda_walk<cuda_cells_at_once<cell>()>(queue, f, CUDA_ANYWHERE, f.y, f.x);
 }
 
-int cuda_run_axpby(cuda_queue *queue, const hal_axpby_args *a)
-{
-    return cuda_empty(a->y) ? CUDA_DONE : CUDA_BY_VALUE(a->y.dtype, axpby, queue, a);
-}
+CUDA_OP(axpby, CUDA_BY_VALUE, y, axpby, y)
 
 template <typename real> struct scaled_rows {
     cuda_mat<real> x, y;
@@ -97,10 +94,7 @@ template <typename real> static int scale_rows(cuda_queue *queue, const hal_scal
     return cuda_walk<cuda_cells_at_once<real>()>(queue, f, CUDA_BY_PLACE, f.y, f.x);
 }
 
-int cuda_run_scale_rows(cuda_queue *queue, const hal_scale_rows_args *a)
-{
-    return cuda_empty(a->y) ? CUDA_DONE : CUDA_BY_REAL(a->y.dtype, scale_rows, queue, a);
-}
+CUDA_OP(scale_rows, CUDA_BY_REAL, y, scale_rows, y)
 
 /* ---- packed rows ------------------------------------------------------------------------------------------------- */
 
@@ -120,10 +114,7 @@ template <typename cell> static int gather_rows(cuda_queue *queue, const hal_gat
     return cuda_walk<cuda_cells_at_once<cell>()>(queue, f, CUDA_BY_PLACE, f.y, f.x);
 }
 
-int cuda_run_gather_rows(cuda_queue *queue, const hal_gather_rows_args *a)
-{
-    return cuda_empty(a->y) ? CUDA_DONE : CUDA_BY_VALUE(a->y.dtype, gather_rows, queue, a);
-}
+CUDA_OP(gather_rows, CUDA_BY_VALUE, y, gather_rows, y)
 
 /* Indices are distinct: no element is written twice. */
 template <typename cell> struct scattered {
@@ -158,7 +149,4 @@ template <typename cell> static int scatter_rows(cuda_queue *queue, const hal_sc
     return cuda_walk<cuda_cells_at_once<cell>()>(queue, f, CUDA_BY_PLACE, f.x, f.y);
 }
 
-int cuda_run_scatter_rows(cuda_queue *queue, const hal_scatter_rows_args *a)
-{
-    return cuda_empty(a->x) ? CUDA_DONE : CUDA_BY_VALUE(a->x.dtype, scatter_rows, queue, a);
-}
+CUDA_OP(scatter_rows, CUDA_BY_VALUE, x, scatter_rows, x)

@@ -43,9 +43,6 @@ template <typename real> struct dynamic_highest_op : edge_op<real> {
     meeting<real> s;
     edge_mat<real> highest;
 
-    struct row_head {};
-    struct edge_head {};
-
     static __device__ real none()
     {
         return sizeof(real) == sizeof(float) ? (real)-FLT_MAX : (real)-DBL_MAX;
@@ -58,19 +55,11 @@ template <typename real> struct dynamic_highest_op : edge_op<real> {
     {
         return s.x;
     }
-    __device__ row_head at_row(int64_t, int) const
-    {
-        return {};
-    }
-    __device__ edge_head at_edge(int64_t, int) const
-    {
-        return {};
-    }
     __device__ void dot(real *dots, const real *row, const real *x) const
     {
         dots[0] += row[VECTOR] * s.leaky(x[0] + row[TARGET]);
     }
-    __device__ edge_pair<real> weigh(const row_head &, const edge_head &, const real *dots, real) const
+    __device__ edge_pair<real> weigh(const edge_nothing &, const edge_nothing &, const real *dots, real) const
     {
         return {dots[0], 0};
     }
@@ -86,10 +75,7 @@ template <typename real> static int highest(cuda_queue *queue, const hal_dynamic
                           edge_rows_of(a->how, a->offset, a->column, a->highest.rows, a->x.cols));
 }
 
-int cuda_run_dynamic_highest(cuda_queue *queue, const hal_dynamic_highest_args *a)
-{
-    return cuda_empty(a->highest) ? CUDA_DONE : CUDA_BY_REAL(a->highest.dtype, highest, queue, a);
-}
+CUDA_OP(dynamic_highest, CUDA_BY_REAL, highest, highest, highest)
 
 template <typename real> struct dynamic_forward_op : edge_op<real> {
     enum { ROW = 2, EDGE = 1, DOTS = 1, COLUMNS = 1, KEEPS = 1 };
@@ -98,7 +84,6 @@ template <typename real> struct dynamic_forward_op : edge_op<real> {
     edge_mat<real> highest, out, total;
 
     typedef real row_head;
-    struct edge_head {};
 
     __host__ __device__ edge_mat<real> of_row(int m) const
     {
@@ -112,15 +97,11 @@ template <typename real> struct dynamic_forward_op : edge_op<real> {
     {
         return *highest.at(r, h);
     }
-    __device__ edge_head at_edge(int64_t, int) const
-    {
-        return {};
-    }
     __device__ void dot(real *dots, const real *row, const real *x) const
     {
         dots[0] += row[VECTOR] * s.leaky(x[0] + row[TARGET]);
     }
-    __device__ edge_pair<real> weigh(row_head top, const edge_head &, const real *dots, real kept) const
+    __device__ edge_pair<real> weigh(row_head top, const edge_nothing &, const real *dots, real kept) const
     {
         const real power = exp(dots[0] - top);
         return {power, power * kept};
@@ -150,10 +131,7 @@ template <typename real> static int forward(cuda_queue *queue, const hal_dynamic
     return cuda_edge_sums(queue, op, edge_rows_of(a->how, a->offset, a->column, a->out.rows, a->x.cols));
 }
 
-int cuda_run_dynamic_forward(cuda_queue *queue, const hal_dynamic_forward_args *a)
-{
-    return cuda_empty(a->total) ? CUDA_DONE : CUDA_BY_REAL(a->out.dtype, forward, queue, a);
-}
+CUDA_OP(dynamic_forward, CUDA_BY_REAL, total, forward, total)
 
 /* ---- backward ---------------------------------------------------------------------------------------------------- */
 
@@ -190,7 +168,6 @@ template <typename real> struct dynamic_targets_op : edge_op<real> {
     edge_mat<real> dtarget, dvector;
 
     typedef typename dynamic_gradients<real>::of_target row_head;
-    struct edge_head {};
 
     __host__ __device__ edge_mat<real> of_row(int m) const
     {
@@ -204,16 +181,12 @@ template <typename real> struct dynamic_targets_op : edge_op<real> {
     {
         return g.at_target(r, h);
     }
-    __device__ edge_head at_edge(int64_t, int) const
-    {
-        return {};
-    }
     __device__ void dot(real *dots, const real *row, const real *x) const
     {
         dots[0] += row[VECTOR] * g.s.leaky(x[0] + row[TARGET]);
         dots[1] += row[GRADIENT] * x[0];
     }
-    __device__ edge_pair<real> weigh(const row_head &target, const edge_head &, const real *dots, real kept) const
+    __device__ edge_pair<real> weigh(const row_head &target, const edge_nothing &, const real *dots, real kept) const
     {
         return g.of(target, dots[0], dots[1], kept);
     }
@@ -239,10 +212,7 @@ template <typename real> static int targets(cuda_queue *queue, const hal_dynamic
     return cuda_edge_sums(queue, op, edge_rows_of(a->how, a->offset, a->column, a->dtarget.rows, a->x.cols));
 }
 
-int cuda_run_dynamic_backward_targets(cuda_queue *queue, const hal_dynamic_backward_targets_args *a)
-{
-    return cuda_empty(a->dtarget) ? CUDA_DONE : CUDA_BY_REAL(a->dtarget.dtype, targets, queue, a);
-}
+CUDA_OP(dynamic_backward_targets, CUDA_BY_REAL, dtarget, targets, dtarget)
 
 template <typename real> struct dynamic_sources_op : edge_op<real> {
     enum { ROW = 2, EDGE = 2, DOTS = 2, COLUMNS = 1, KEEPS = 1, FROM_ROW = 1 };
@@ -252,7 +222,6 @@ template <typename real> struct dynamic_sources_op : edge_op<real> {
     const typename dynamic_gradients<real>::of_target *targets; /* [., heads] */
     int heads;
 
-    struct row_head {};
     typedef typename dynamic_gradients<real>::of_target edge_head;
 
     __host__ __device__ edge_mat<real> of_row(int m) const
@@ -263,10 +232,6 @@ template <typename real> struct dynamic_sources_op : edge_op<real> {
     {
         return m == OTHER ? g.s.target : g.dy;
     }
-    __device__ row_head at_row(int64_t, int) const
-    {
-        return {};
-    }
     __device__ edge_head at_edge(int64_t v, int h) const
     {
         return targets[v * heads + h];
@@ -276,7 +241,7 @@ template <typename real> struct dynamic_sources_op : edge_op<real> {
         dots[0] += row[OWN_VECTOR] * g.s.leaky(row[OWN] + edge[OTHER]);
         dots[1] += edge[OTHER_GRADIENT] * row[OWN];
     }
-    __device__ edge_pair<real> weigh(const row_head &, const edge_head &target, const real *dots, real kept) const
+    __device__ edge_pair<real> weigh(const edge_nothing &, const edge_head &target, const real *dots, real kept) const
     {
         return g.of(target, dots[0], dots[1], kept);
     }
@@ -300,10 +265,7 @@ template <typename real> static int sources(cuda_queue *queue, const hal_dynamic
     return cuda_edge_sums(queue, op, edge_rows_of(a->how, a->offset, a->column, a->dx.rows, a->x.cols));
 }
 
-int cuda_run_dynamic_backward_sources(cuda_queue *queue, const hal_dynamic_backward_sources_args *a)
-{
-    return cuda_empty(a->dx) ? CUDA_DONE : CUDA_BY_REAL(a->dx.dtype, sources, queue, a);
-}
+CUDA_OP(dynamic_backward_sources, CUDA_BY_REAL, dx, sources, dx)
 
 size_t cuda_scratch_dynamic(int64_t rows, int64_t heads, weft_dtype dtype)
 {

@@ -57,7 +57,4 @@ template <typename cell> static int feature_product(cuda_queue *queue, const hal
     return cuda_row_edges(queue, p, a->offset, a->column, a->y.rows, a->y.cols);
 }
 
-int cuda_run_feature_product(cuda_queue *queue, const hal_feature_product_args *a)
-{
-    return cuda_empty(a->y) ? CUDA_DONE : CUDA_BY_DATA(a->x.dtype, feature_product, queue, a);
-}
+CUDA_OP(feature_product, CUDA_BY_DATA, x, feature_product, y)

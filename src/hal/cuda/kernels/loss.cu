@@ -168,10 +168,7 @@ template <typename real> static int softmax_xent(cuda_queue *queue, const hal_so
     return a->x.cols <= CUDA_HELD * CUDA_WARP ? softmax_rows<real, CUDA_HELD>(queue, a) : softmax_rows<real, 0>(queue, a);
 }
 
-int cuda_run_softmax_xent(cuda_queue *queue, const hal_softmax_xent_args *a)
-{
-    return cuda_empty(a->x) ? CUDA_DONE : CUDA_BY_REAL(a->x.dtype, softmax_xent, queue, a);
-}
+CUDA_OP(softmax_xent, CUDA_BY_REAL, x, softmax_xent, x)
 
 /* ---- binary cross-entropy ---------------------------------------------------------------------------------------- */
 
@@ -221,10 +218,7 @@ template <typename real> static int bce_logits(cuda_queue *queue, const hal_bce_
                         a->x.rows, fold);
 }
 
-int cuda_run_bce_logits(cuda_queue *queue, const hal_bce_logits_args *a)
-{
-    return cuda_empty(a->x) ? CUDA_DONE : CUDA_BY_REAL(a->x.dtype, bce_logits, queue, a);
-}
+CUDA_OP(bce_logits, CUDA_BY_REAL, x, bce_logits, x)
 
 /* ---- accuracy ---------------------------------------------------------------------------------------------------- */
 
@@ -253,10 +247,7 @@ template <typename real> static int accuracy(cuda_queue *queue, const hal_accura
     return cuda_fold_in(queue, tally_fold{row, nullptr, counts, counts + 1}, a->x.rows, fold);
 }
 
-int cuda_run_accuracy(cuda_queue *queue, const hal_accuracy_args *a)
-{
-    return cuda_empty(a->x) ? CUDA_DONE : CUDA_BY_REAL(a->x.dtype, accuracy, queue, a);
-}
+CUDA_OP(accuracy, CUDA_BY_REAL, x, accuracy, x)
 
 size_t cuda_scratch_loss(int64_t rows)
 {

@@ -47,10 +47,7 @@ template <typename cell> static int forward(cuda_queue *queue, const hal_max_for
     return cuda_row_edges(queue, op, a->offset, a->column, a->out.rows, a->out.cols);
 }
 
-int cuda_run_max_forward(cuda_queue *queue, const hal_max_forward_args *a)
-{
-    return cuda_empty(a->out) ? CUDA_DONE : CUDA_BY_DATA(a->out.dtype, forward, queue, a);
-}
+CUDA_OP(max_forward, CUDA_BY_DATA, out, forward, out)
 
 /* ---- ties -------------------------------------------------------------------------------------------------------- */
 
@@ -80,10 +77,7 @@ template <typename cell> static int ties(cuda_queue *queue, const hal_max_ties_a
     return cuda_row_edges(queue, op, a->offset, a->column, a->ties.rows, a->ties.cols);
 }
 
-int cuda_run_max_ties(cuda_queue *queue, const hal_max_ties_args *a)
-{
-    return cuda_empty(a->ties) ? CUDA_DONE : CUDA_BY_DATA(a->x.dtype, ties, queue, a);
-}
+CUDA_OP(max_ties, CUDA_BY_DATA, x, ties, ties)
 
 /* ---- backward ---------------------------------------------------------------------------------------------------- */
 
@@ -109,10 +103,7 @@ template <typename cell> static int share(cuda_queue *queue, const hal_max_share
     return cuda_walk<cuda_cells_at_once<cell>()>(queue, f, CUDA_ANYWHERE, f.dy, f.ties);
 }
 
-int cuda_run_max_share(cuda_queue *queue, const hal_max_share_args *a)
-{
-    return cuda_empty(a->dy) ? CUDA_DONE : CUDA_BY_DATA(a->dy.dtype, share, queue, a);
-}
+CUDA_OP(max_share, CUDA_BY_DATA, dy, share, dy)
 
 template <typename cell> struct backward_op {
     typedef cuda_real<cell> value;
@@ -141,7 +132,4 @@ template <typename cell> static int backward(cuda_queue *queue, const hal_max_ba
     return cuda_row_edges(queue, op, a->offset, a->column, a->dx.rows, a->dx.cols);
 }
 
-int cuda_run_max_backward(cuda_queue *queue, const hal_max_backward_args *a)
-{
-    return cuda_empty(a->dx) ? CUDA_DONE : CUDA_BY_DATA(a->dx.dtype, backward, queue, a);
-}
+CUDA_OP(max_backward, CUDA_BY_DATA, dx, backward, dx)

@@ -38,10 +38,7 @@ template <typename cell> static int act_forward(cuda_queue *queue, const hal_act
     return cuda_walk<MASKED>(queue, f, f.mask.on ? CUDA_BY_PLACE : CUDA_ANYWHERE, f.y, f.x);
 }
 
-int cuda_run_act_forward(cuda_queue *queue, const hal_act_forward_args *a)
-{
-    return cuda_empty(a->y) ? CUDA_DONE : CUDA_BY_VALUE(a->y.dtype, act_forward, queue, a);
-}
+CUDA_OP(act_forward, CUDA_BY_VALUE, y, act_forward, y)
 
 /* The mask is drawn again without ReLU; with it the sign of y tells. */
 template <typename cell> struct activation_gradient {
@@ -77,10 +74,7 @@ template <typename cell> static int act_backward(cuda_queue *queue, const hal_ac
                              f.relu ? f.y : f.dx);
 }
 
-int cuda_run_act_backward(cuda_queue *queue, const hal_act_backward_args *a)
-{
-    return cuda_empty(a->dx) ? CUDA_DONE : CUDA_BY_VALUE(a->dx.dtype, act_backward, queue, a);
-}
+CUDA_OP(act_backward, CUDA_BY_VALUE, dx, act_backward, dx)
 
 template <typename real> struct elu {
     cuda_mat<real> x, y;
@@ -101,10 +95,7 @@ template <typename real> static int elu_forward(cuda_queue *queue, const hal_elu
     return cuda_walk<cuda_cells_at_once<real>()>(queue, f, CUDA_ANYWHERE, f.y, f.x);
 }
 
-int cuda_run_elu_forward(cuda_queue *queue, const hal_elu_forward_args *a)
-{
-    return cuda_empty(a->y) ? CUDA_DONE : CUDA_BY_REAL(a->y.dtype, elu_forward, queue, a);
-}
+CUDA_OP(elu_forward, CUDA_BY_REAL, y, elu_forward, y)
 
 template <typename real> struct elu_gradient {
     cuda_mat<real> dy, y, dx;
@@ -128,10 +119,7 @@ template <typename real> static int elu_backward(cuda_queue *queue, const hal_el
     return cuda_walk<cuda_cells_at_once<real>()>(queue, f, CUDA_ANYWHERE, f.dx, f.dy, f.y);
 }
 
-int cuda_run_elu_backward(cuda_queue *queue, const hal_elu_backward_args *a)
-{
-    return cuda_empty(a->dx) ? CUDA_DONE : CUDA_BY_REAL(a->dx.dtype, elu_backward, queue, a);
-}
+CUDA_OP(elu_backward, CUDA_BY_REAL, dx, elu_backward, dx)
 
 /* ---- batch norm: S. Ioffe, C. Szegedy, ICML 2015, arXiv 1502.03167 ----------------------------------------------- */
 
@@ -188,10 +176,7 @@ template <typename real> static int bn_finish(cuda_queue *queue, const hal_bn_fi
                        cuda_data<real>(a->rstd), a->mean.cols, a->count, a->epsilon);
 }
 
-int cuda_run_bn_finish(cuda_queue *queue, const hal_bn_finish_args *a)
-{
-    return cuda_empty(a->mean) ? CUDA_DONE : CUDA_BY_REAL(a->mean.dtype, bn_finish, queue, a);
-}
+CUDA_OP(bn_finish, CUDA_BY_REAL, mean, bn_finish, mean)
 
 template <typename real> __global__ void bn_rstd_kernel(const real *var, real *rstd, int64_t n, double epsilon)
 {
@@ -206,10 +191,7 @@ template <typename real> static int bn_rstd(cuda_queue *queue, const hal_bn_rstd
                        cuda_data<real>(a->rstd), a->var.cols, a->epsilon);
 }
 
-int cuda_run_bn_rstd(cuda_queue *queue, const hal_bn_rstd_args *a)
-{
-    return cuda_empty(a->var) ? CUDA_DONE : CUDA_BY_REAL(a->var.dtype, bn_rstd, queue, a);
-}
+CUDA_OP(bn_rstd, CUDA_BY_REAL, var, bn_rstd, var)
 
 template <typename real>
 __global__ void bn_gradients_kernel(const double *stats, real *dgamma, real *dbeta, int64_t n)
@@ -227,10 +209,7 @@ template <typename real> static int bn_gradients(cuda_queue *queue, const hal_bn
                        a->dbeta.cols);
 }
 
-int cuda_run_bn_gradients(cuda_queue *queue, const hal_bn_gradients_args *a)
-{
-    return cuda_empty(a->dbeta) ? CUDA_DONE : CUDA_BY_REAL(a->dbeta.dtype, bn_gradients, queue, a);
-}
+CUDA_OP(bn_gradients, CUDA_BY_REAL, dbeta, bn_gradients, dbeta)
 
 /* gamma * xhat + beta, rounded after each step: forward and backward agree about the sign, whatever is fused
  * elsewhere. */
@@ -319,10 +298,7 @@ template <typename cell> static int bn_apply(cuda_queue *queue, const hal_bn_app
     return cuda_down<CUDA_DOWN<cell>>(queue, f, f.y, f.x, f.residual);
 }
 
-int cuda_run_bn_apply(cuda_queue *queue, const hal_bn_apply_args *a)
-{
-    return cuda_empty(a->y) ? CUDA_DONE : CUDA_BY_VALUE(a->y.dtype, bn_apply, queue, a);
-}
+CUDA_OP(bn_apply, CUDA_BY_VALUE, y, bn_apply, y)
 
 template <typename cell> struct norm_sums {
     enum { SUMS = 2 };
@@ -458,7 +434,4 @@ template <typename cell> static int bn_backward_apply(cuda_queue *queue, const h
     return cuda_down<CUDA_DOWN<cell>>(queue, f, f.dx, f.dy, f.x);
 }
 
-int cuda_run_bn_backward_apply(cuda_queue *queue, const hal_bn_backward_apply_args *a)
-{
-    return cuda_empty(a->dx) ? CUDA_DONE : CUDA_BY_VALUE(a->dx.dtype, bn_backward_apply, queue, a);
-}
+CUDA_OP(bn_backward_apply, CUDA_BY_VALUE, dx, bn_backward_apply, dx)

@@ -48,10 +48,7 @@ template <typename cell> static int ln_forward(cuda_queue *queue, const hal_ln_f
                              cuda_mat_of<cell>(a->y), 1.0 / (double)a->y.cols, a->epsilon);
 }
 
-int cuda_run_ln_forward(cuda_queue *queue, const hal_ln_forward_args *a)
-{
-    return cuda_empty(a->y) ? CUDA_DONE : CUDA_BY_VALUE(a->y.dtype, ln_forward, queue, a);
-}
+CUDA_OP(ln_forward, CUDA_BY_VALUE, y, ln_forward, y)
 
 template <typename cell> struct row_norm_sums {
     enum { SUMS = 2 };
@@ -131,7 +128,4 @@ template <typename cell> static int ln_backward(cuda_queue *queue, const hal_ln_
                              cuda_mat_of<cell>(a->dx), 1.0 / (double)a->dx.cols);
 }
 
-int cuda_run_ln_backward(cuda_queue *queue, const hal_ln_backward_args *a)
-{
-    return cuda_empty(a->dx) ? CUDA_DONE : CUDA_BY_VALUE(a->dx.dtype, ln_backward, queue, a);
-}
+CUDA_OP(ln_backward, CUDA_BY_VALUE, dx, ln_backward, dx)

@@ -6,6 +6,16 @@
 #include "hal/cuda/kernels/cuda_fold.h"
 #include "hal/cuda/kernels/cuda_kernels.h"
 
+/* cuda_run_<name> of an update; steps count from 1. */
+#define STEP_OP(name)                                                                                                  \
+    int cuda_run_##name(cuda_queue *queue, const hal_##name##_args *a)                                                 \
+    {                                                                                                                  \
+        if (a->step < 1) {                                                                                             \
+            return CUDA_ERROR_VALUE;                                                                                   \
+        }                                                                                                              \
+        return cuda_empty(a->w) ? CUDA_DONE : CUDA_BY_REAL(a->w.dtype, name, queue, a);                                \
+    }
+
 template <typename real> struct adam_step {
     real *w;
     const real *g;
@@ -47,13 +57,7 @@ template <typename real> static int adam(cuda_queue *queue, const hal_adam_args 
     return cuda_launch(queue, cuda_lines(queue, step.n), adam_kernel<real>, step);
 }
 
-int cuda_run_adam(cuda_queue *queue, const hal_adam_args *a)
-{
-    if (a->step < 1) {
-        return CUDA_ERROR_VALUE;
-    }
-    return cuda_empty(a->w) ? CUDA_DONE : CUDA_BY_REAL(a->w.dtype, adam, queue, a);
-}
+STEP_OP(adam)
 
 template <typename real> struct sgd_step {
     real *w;
@@ -93,13 +97,7 @@ template <typename real> static int sgd(cuda_queue *queue, const hal_sgd_args *a
     return cuda_launch(queue, cuda_lines(queue, step.n), sgd_kernel<real>, step);
 }
 
-int cuda_run_sgd(cuda_queue *queue, const hal_sgd_args *a)
-{
-    if (a->step < 1) {
-        return CUDA_ERROR_VALUE;
-    }
-    return cuda_empty(a->w) ? CUDA_DONE : CUDA_BY_REAL(a->w.dtype, sgd, queue, a);
-}
+STEP_OP(sgd)
 
 template <typename real> struct squares {
     typedef double value;
@@ -184,10 +182,4 @@ template <typename real> static int lars(cuda_queue *queue, const hal_lars_args 
     return cuda_launch(queue, cuda_lines(queue, step.n), lars_kernel<real>, step);
 }
 
-int cuda_run_lars(cuda_queue *queue, const hal_lars_args *a)
-{
-    if (a->step < 1) {
-        return CUDA_ERROR_VALUE;
-    }
-    return cuda_empty(a->w) ? CUDA_DONE : CUDA_BY_REAL(a->w.dtype, lars, queue, a);
-}
+STEP_OP(lars)

@@ -69,10 +69,7 @@ template <typename cell> static int pool_forward(cuda_queue *queue, const hal_po
     return cuda_walk<cuda_cells_at_once<cell>()>(queue, f, CUDA_BY_PLACE, f.y, f.x, f.index);
 }
 
-int cuda_run_pool_forward(cuda_queue *queue, const hal_pool_forward_args *a)
-{
-    return cuda_empty(a->y) ? CUDA_DONE : CUDA_BY_VALUE(a->y.dtype, pool_forward, queue, a);
-}
+CUDA_OP(pool_forward, CUDA_BY_VALUE, y, pool_forward, y)
 
 template <typename cell> struct unpooling {
     typedef cuda_real<cell> real;
@@ -120,7 +117,4 @@ template <typename cell> static int pool_backward(cuda_queue *queue, const hal_p
     return cuda_walk<cuda_cells_at_once<cell>()>(queue, f, CUDA_BY_PLACE, f.dx, f.dy, f.index);
 }
 
-int cuda_run_pool_backward(cuda_queue *queue, const hal_pool_backward_args *a)
-{
-    return cuda_empty(a->dx) ? CUDA_DONE : CUDA_BY_VALUE(a->dx.dtype, pool_backward, queue, a);
-}
+CUDA_OP(pool_backward, CUDA_BY_VALUE, dx, pool_backward, dx)

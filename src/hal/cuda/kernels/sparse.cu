@@ -416,7 +416,4 @@ template <typename cell> static int spmm(cuda_queue *queue, const hal_spmm_run_a
     return run(queue, a, s);
 }
 
-int cuda_run_spmm_run(cuda_queue *queue, const hal_spmm_run_args *a)
-{
-    return cuda_empty(a->out) ? CUDA_DONE : CUDA_BY_DATA(a->x.dtype, spmm, queue, a);
-}
+CUDA_OP(spmm_run, CUDA_BY_DATA, x, spmm, out)
