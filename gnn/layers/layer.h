@@ -52,7 +52,7 @@ struct gnn_layer_ops {
     gnn_normalisation (*normalisation)(const gnn_config *config);
     weft_status (*declare)(gnn_layer *layer, int group);
     weft_status (*create)(gnn_layer *layer); /* what it needs besides its two matrices */
-    void (*destroy)(gnn_layer *layer);       /* layer->own, which is not NULL */
+    void (*destroy)(gnn_layer *layer);       /* what layer->own holds, which is not NULL */
     weft_status (*prepare)(gnn_layer *layer);
     weft_status (*forward)(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout);
     weft_status (*backward)(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout, weft_tensor *dx);

@@ -83,10 +83,18 @@ static inline weft_status layer_bias_gradient(const gnn_layer *layer)
     if (layer->plan->centred) {
         return tensor_zero(&dbias);
     }
-    activity_begin(ACTIVITY_LINEAR);
-    weft_status status = linear_bias_gradient(&layer->linear, &dout, false);
-    activity_end(ACTIVITY_LINEAR);
-    return status;
+    ACTIVITY_TRY(ACTIVITY_LINEAR, linear_bias_gradient(&layer->linear, &dout, false));
+    return WEFT_OK;
+}
+
+/* dx of the owned rows from the gradient dz of the layer's products; dx NULL: it is not wanted. */
+static inline weft_status layer_input_gradient(const gnn_layer *layer, const weft_tensor *dz, const weft_tensor *dx)
+{
+    if (dx == NULL) {
+        return WEFT_OK;
+    }
+    weft_tensor dx_owned = tensor_view(dx, 0, layer->n_owned, 0, layer->plan->d_in);
+    return linear_input_gradient(&layer->linear, dz, 0.0, &dx_owned);
 }
 
 /* Every row of out = bias. */

@@ -63,3 +63,16 @@ void sort_ids(int32_t *id, int64_t count, int64_t limit)
     }
     radix_sort(id, count, shift);
 }
+
+int64_t sorted_first(const int32_t *id, int64_t begin, int64_t end, int64_t least)
+{
+    while (begin < end) {
+        const int64_t middle = begin + (end - begin) / 2;
+        if (id[middle] < least) {
+            begin = middle + 1;
+        } else {
+            end = middle;
+        }
+    }
+    return begin;
+}

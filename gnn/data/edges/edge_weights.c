@@ -7,19 +7,12 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "base/sort.h"
 
 static int64_t find_entry(const csr_graph *csr, int64_t from, int64_t to)
 {
-    int64_t low = csr->offset[to], high = csr->offset[to + 1];
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (csr->source[middle] < from) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low < csr->offset[to + 1] && csr->source[low] == from ? low : -1;
+    const int64_t end = csr->offset[to + 1], at = sorted_first(csr->source, csr->offset[to], end, from);
+    return at < end && csr->source[at] == from ? at : -1;
 }
 
 const char *edge_weights_called(const edge_weights *s, int64_t vertex, char text[EDGE_WEIGHTS_CALLED])

@@ -21,6 +21,8 @@ void reader_npz_close(reader_npz *npz);
 weft_status reader_npz_read(const char *path, weft_status (*arrays)(const reader_npz *npz, raw_graph *raw),
                             raw_graph *raw);
 bool reader_npz_has(const reader_npz *npz, const char *name);
+/* [out] i: the index of the array, and its header. WEFT_ERR_DATA: the archive lacks it. */
+weft_status reader_npz_header(const reader_npz *npz, const char *name, int *i, npy_header *header);
 /* The index of the array that bears one of the names (NULL-terminated), the first in their order, or -1. */
 int reader_npz_find(const reader_npz *npz, const char *const *names);
 /* As reader_npz_find; says which arrays of the other names are there and are left out. */
