@@ -1,15 +1,15 @@
 /*
  * app/train/advice.h: what could make this job faster, from what it measured: the lines under the closing table of a
- * training.
+ * training, and an array of summary.json.
  *
- * One table of rules; a rule speaks when its figure passes a threshold, tells the figure, and names the options to try.
- * A function of the facts alone.
+ * One table of rules, which are functions of the facts alone: a rule speaks when its figure passes a threshold, tells
+ * the figure, and names the options to try.
  */
 #ifndef WEFT_APP_TRAIN_ADVICE_H
 #define WEFT_APP_TRAIN_ADVICE_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "app/train/train_report.h"
+#include "io/json.h"
 
 enum { ADVICE_LINES = 12, ADVICE_BYTES = 400 };
 
@@ -41,5 +41,12 @@ typedef struct advice_facts {
 
 /* [out] line; the count. */
 int advice_collect(const advice_facts *facts, char line[ADVICE_LINES][ADVICE_BYTES]);
+
+/* Seconds that one rank computes in epochs, without waiting for other ranks. seconds: by activity. */
+double train_compute_seconds(const double seconds[ACTIVITY_ROWS_MAX]);
+
+/* Both on rank 0, once report->spread is known. A line each on stdout; an array "advice" of texts. */
+void train_advice_print(const train_report *report);
+void train_advice_write(json_writer *json, const train_report *report);
 
 #endif
