@@ -53,7 +53,6 @@ static void name_after(const char *path, char name[64])
     name[length] = '\0';
 }
 
-/* Keep one of the splits. */
 static weft_status choose_split(const char *input, int index, raw_graph *raw)
 {
     if (index < 0) {
@@ -241,7 +240,6 @@ static weft_status make_features(const convert_options *options, graph_arrays *a
     return WEFT_OK;
 }
 
-/* The file of --edge-weights. */
 static const char *weights_path(const char *input, const convert_options *options)
 {
     return strcmp(options->weight_path, "input") == 0 ? input : options->weight_path;
@@ -273,7 +271,6 @@ static weft_status read_weights(const char *input, const convert_options *option
     return WEFT_OK;
 }
 
-/* CSR, checks, store. */
 static weft_status write_store(const char *input, const char *store, const convert_options *options,
                                const reader_format *format, raw_graph *raw)
 {

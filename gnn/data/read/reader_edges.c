@@ -104,7 +104,6 @@ static weft_status finish_ids(id_source *ids)
     return ids->stream != NULL && ids->checked ? npz_stream_finish(ids->stream) : WEFT_OK;
 }
 
-/* All edges of two sources read side by side. */
 static weft_status append_all(id_source *from, id_source *to, int64_t edges, raw_graph *raw)
 {
     int64_t *piece = NULL;
