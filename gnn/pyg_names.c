@@ -241,7 +241,6 @@ static weft_status rename_groups(safetensors_file *file, const char *path, bool 
     return WEFT_OK;
 }
 
-/* Nothing is left to rename. */
 static bool is_settled(const safetensors_file *file)
 {
     static const char *const parts[] = {"convs.", "lins.", "lin.", "norms."};

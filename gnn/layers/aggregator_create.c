@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/sort.h"
 #include "gnn/layers/aggregate_internal.h"
+#include "gnn/layers/part_scope.h"
 
 /* A vector [n_local, 1] from values of the owned rows, zero on replicas. */
 static weft_status vector_upload(gnn_aggregator *a, const double *owned, weft_tensor *vector)
@@ -176,7 +177,6 @@ void gnn_aggregator_forms(const gnn_aggregator *aggregator, char forms[GNN_FORMS
     forms[GNN_FORMS] = '\0';
 }
 
-/* Which of the matrices there will be here. */
 static void list_roles(const gnn_aggregator *a, bool shares, bool has[GNN_FORMS])
 {
     const int half = GNN_FORMS / 2;

@@ -114,7 +114,6 @@ int gnn_local_matrix_slices(const gnn_local_matrix *matrix, gnn_side rows, gnn_s
     return slices < 1.0 ? 1 : slices > MOST_SLICES ? MOST_SLICES : (int)slices;
 }
 
-/* Elements of a vector, or none of none. */
 static const weft_tensor *part_of(const weft_tensor *vector, int64_t first, int64_t count, weft_tensor *view)
 {
     if (vector == NULL) {

@@ -24,7 +24,6 @@ const char *gnn_row_name(const workload *work, int64_t row)
     return job->vertex_names.text != NULL ? job->vertex_names.text[row] : NULL;
 }
 
-/* How well the work is divided. */
 static void tell_balance(const partition_report *report, fact_list *list)
 {
     facts_real(list, "replication_factor", "replication factor", "", "ranks that hold a vertex, mean",

@@ -1,11 +1,11 @@
 /* app/gnn/job_forms.c: see app/gnn/job_forms.h. */
 #include "app/gnn/job_forms.h"
-#include "app/gnn/options/gnn_options.h"
 
 #include <assert.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "app/gnn/options/gnn_options.h"
 #include "app/setup/load_watch.h"
 #include "base/alloc.h"
 #include "base/log.h"

@@ -28,7 +28,6 @@ static void append_byte(char *text, size_t bytes, char c)
     append(text, bytes, piece);
 }
 
-/* Does every shell read the word back as it stands? */
 static bool is_plain(const char *word)
 {
     bool plain = word[0] != '\0';

@@ -70,7 +70,6 @@ weft_status workload_refuse_data(const char *data)
     return weft_fail(WEFT_ERR_NOINPUT, "%s: is not a %s: see docs/formats.md", data, accepted);
 }
 
-/* Returns true if the kind's table has the recipe. */
 static bool has_recipe(const workload_ops *ops, const char *recipe)
 {
     const option_recipe_setting *s = ops->options->recipes;
