@@ -198,11 +198,6 @@ static weft_status product(gnn_aggregator *a, gnn_side rows, gnn_side sources, d
     return WEFT_OK;
 }
 
-static int slices_of(const gnn_aggregator *a, gnn_side rows, gnn_side sources)
-{
-    return gnn_local_matrix_slices(matrix_under_way(a), rows, sources, a->under_way.x.cols);
-}
-
 void gnn_aggregate_poll(gnn_aggregator *aggregator)
 {
     if (crosses(aggregator)) {
@@ -216,7 +211,7 @@ void gnn_aggregate_poll(gnn_aggregator *aggregator)
 static weft_status product_slices(gnn_aggregator *a, gnn_side rows, gnn_side sources, double beta, const gnn_halo *halo,
                                   int *slice)
 {
-    const int slices = slices_of(a, rows, sources);
+    const int slices = gnn_local_matrix_slices(matrix_under_way(a), rows, sources, a->under_way.x.cols);
     while (*slice < slices && (halo == NULL || !gnn_halo_arrived(halo))) {
         WEFT_TRY(product(a, rows, sources, beta, (*slice)++, slices));
         gnn_aggregate_poll(a);

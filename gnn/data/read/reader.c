@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/append.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -35,11 +36,10 @@ const reader_format *reader_format_at(int i)
 
 static void list_names(const char *names[FORMATS], char text[512])
 {
-    int used = 0;
     text[0] = '\0';
     for (int i = 0; i < FORMATS; i++) {
         names[i] = formats[i]->name;
-        used += snprintf(text + used, 512 - (size_t)used, i == 0 ? "%s" : ", %s", names[i]);
+        text_append_item(text, 512, "%s", names[i]);
     }
 }
 
@@ -49,13 +49,12 @@ static weft_status fail_arrays(const char *path, const char *known)
     npz_file *npz;
     WEFT_TRY(npz_open(path, &npz));
     char held[512] = "";
-    int used = 0;
-    for (int i = 0; i < npz_count(npz) && used < 400; i++) {
-        used += snprintf(held + used, sizeof held - (size_t)used, i == 0 ? "%.80s" : ", %.80s", npz_name(npz, i));
+    for (int i = 0; i < npz_count(npz) && strlen(held) < 400; i++) {
+        text_append_item(held, sizeof held, "%.80s", npz_name(npz, i));
     }
     npz_close(npz);
     return weft_fail(WEFT_ERR_DATA, "%s: of no known format (it holds: %s); known are %s, see docs/formats.md", path,
-                     used > 0 ? held : "nothing", known);
+                     held[0] != '\0' ? held : "nothing", known);
 }
 
 static weft_status look_for_arrays(const char *path, bool *arrays)

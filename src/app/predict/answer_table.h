@@ -31,6 +31,4 @@ typedef struct answer_table {
 weft_status answer_table_make(const answer_table_desc *desc, answer_table *a);
 void answer_table_destroy(answer_table *a);
 
-void answer_table_print(FILE *out, const answer_table *a, table_format format);
-
 #endif

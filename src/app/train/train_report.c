@@ -152,11 +152,6 @@ static weft_status on_run(void *self, int run, const train_run *result)
     return WEFT_OK;
 }
 
-void train_report_destroy(train_report *report)
-{
-    train_outcome_destroy(&report->outcome);
-}
-
 train_observer train_report_observer(train_report *report, const train_observer *next)
 {
     return (train_observer){

@@ -49,14 +49,13 @@ typedef struct train_report {
     uint64_t late_allocations; /* allocations in epochs after the first, and after the first evaluation */
     train_load load;           /* other users of the CPUs during the epochs */
     train_spread spread;       /* figures of the whole job, after train_report_close */
-    train_outcome outcome;     /* measured before train_report_close; freed by train_report_destroy */
+    train_outcome outcome;     /* measured before train_report_close; the holder of the report frees it */
 } train_report;
 
 /* Returns the epochs that are left at most, once `done` epochs of this run (from 0) are done: --patience may end this
  * run, and the runs after it, earlier. */
 double train_report_epochs_left(const fit_services *services, int run, double done);
 
-void train_report_destroy(train_report *report);
 /* next: observers behind the report's, or NULL. */
 train_observer train_report_observer(train_report *report, const train_observer *next);
 
