@@ -3,8 +3,7 @@
  * (layer_table.c), and functions for kinds that sum: sum_plan.c (sizes), sum_layer.c (products fused, the aggregate
  * before or after them) and sum_split.c (products in two, one of them while the aggregate's rows are under way).
  */
-#ifndef WEFT_GNN_LAYERS_LAYER_INTERNAL_H
-#define WEFT_GNN_LAYERS_LAYER_INTERNAL_H
+#pragma once
 
 #include "gnn/layers/layer.h"
 #include "train/activities.h"
@@ -127,5 +126,3 @@ void sum_plan_pooled(const gnn_plan *plan, int number, gnn_layer_plan *layer);
 bool sum_splits(const gnn_layer *layer, const hal_dropout *dropout);
 weft_status sum_split_forward(gnn_layer *layer, const train_pass *pass);
 weft_status sum_split_backward(gnn_layer *layer, const train_pass *pass, weft_tensor *dx);
-
-#endif

@@ -3,8 +3,7 @@
  * sparse features taken from CSR arrays, labels and splits made uniform. Every message names file[array], row and
  * value.
  */
-#ifndef WEFT_GNN_DATA_READ_READER_NPZ_H
-#define WEFT_GNN_DATA_READ_READER_NPZ_H
+#pragma once
 
 #include "gnn/data/read/reader.h"
 #include "io/npy.h"
@@ -52,5 +51,3 @@ weft_status reader_npz_labels(const reader_npz *npz, const char *name, raw_graph
 weft_status reader_npz_label_array(const reader_npz *npz, int member, raw_graph *raw);
 /* raw->split and splits, from index lists or masks named train, valid (val) and test; no such arrays: none. */
 weft_status reader_npz_splits(const reader_npz *npz, raw_graph *raw);
-
-#endif

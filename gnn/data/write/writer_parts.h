@@ -1,6 +1,5 @@
 /* gnn/data/write/writer_parts.h: what the writers of layouts share, and the rows of their table (writer_NAME.c). */
-#ifndef WEFT_GNN_DATA_WRITE_WRITER_PARTS_H
-#define WEFT_GNN_DATA_WRITE_WRITER_PARTS_H
+#pragma once
 
 #include "gnn/data/write/writer.h"
 #include "io/npy.h"
@@ -45,5 +44,3 @@ weft_status writer_ogb_floats(const weft_graph *graph, const char *raw, const ch
 weft_status writer_ogb_split(const weft_graph *graph, const char *folder, const char *name);
 /* Year of a vertex in OGB's time splits: train up to 2017, valid 2018, test 2019. */
 int writer_ogb_year(const weft_graph *graph, int64_t v);
-
-#endif

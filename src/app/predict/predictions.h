@@ -4,8 +4,7 @@
  *   predictions.npy    int32 [n, 1] classes, or float32 [n, tasks] logits
  *   probabilities.npy  float32 [n, classes] softmax, or [n, tasks] logistic function
  */
-#ifndef WEFT_APP_PREDICT_PREDICTIONS_H
-#define WEFT_APP_PREDICT_PREDICTIONS_H
+#pragma once
 
 #include "app/predict/gather_rows.h"
 #include "app/setup/context.h"
@@ -21,5 +20,3 @@ weft_status predictions_write_probabilities(const app_context *context, const ch
                                             const train_targets *targets, float *logits);
 /* The class of the largest of `count` logits; the first of equal ones. */
 int32_t predictions_class(const float *logits, int64_t count);
-
-#endif

@@ -5,8 +5,7 @@
  * One table of rules, which are functions of the facts alone: a rule speaks when its figure passes a threshold, tells
  * the figure, and names the options to try.
  */
-#ifndef WEFT_APP_TRAIN_ADVICE_H
-#define WEFT_APP_TRAIN_ADVICE_H
+#pragma once
 
 #include "app/train/train_report.h"
 #include "io/json.h"
@@ -48,5 +47,3 @@ double train_compute_seconds(const double seconds[ACTIVITY_ROWS_MAX]);
 /* Both on rank 0, once report->spread is known. A line each on stdout; an array "advice" of texts. */
 void train_advice_print(const train_report *report);
 void train_advice_write(json_writer *json, const train_report *report);
-
-#endif

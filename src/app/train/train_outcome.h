@@ -5,8 +5,7 @@
  * Class counts and the confusion matrix are integers, summed over the ranks' own rows, so they are exact on any number
  * of ranks. Memory: 24 bytes a class, and 8 bytes x classes^2 up to OUTCOME_CLASSES_MAX of them.
  */
-#ifndef WEFT_APP_TRAIN_TRAIN_OUTCOME_H
-#define WEFT_APP_TRAIN_TRAIN_OUTCOME_H
+#pragma once
 
 #include "app/predict/score_table.h"
 #include "app/train/outcome.h"
@@ -54,5 +53,3 @@ int train_outcome_warnings(const train_outcome *outcome, const weft_options *opt
 void train_outcome_print(const train_outcome *outcome, const weft_options *options, const train_result *result);
 void train_outcome_write(json_writer *json, const train_outcome *outcome, const weft_options *options,
                          const train_result *result);
-
-#endif

@@ -1,6 +1,5 @@
 /* app/train/train_report.h: the log lines of a training, its closing block and table, and summary.json. */
-#ifndef WEFT_APP_TRAIN_TRAIN_REPORT_H
-#define WEFT_APP_TRAIN_TRAIN_REPORT_H
+#pragma once
 
 #include "app/activity/activity_table.h"
 #include "app/train/run_dir.h"
@@ -63,5 +62,3 @@ train_observer train_report_observer(train_report *report, const train_observer 
 weft_status train_report_close(train_report *report, const train_result *result);
 /* Prints the closing block (as OGB prints it) and the table of activities on stdout. After train_report_close. */
 void train_report_print(const train_report *report, const train_result *result);
-
-#endif
