@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/append.h"
 #include "base/log.h"
+#include "base/text/append.h"
 #include "gnn/layers/layer_plan.h"
 #include "train/param.h"
 

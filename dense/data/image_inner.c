@@ -11,7 +11,7 @@
 #include <dirent.h>
 #include <string.h>
 
-#include "base/append.h"
+#include "base/text/append.h"
 #include "dense/data/image_file.h"
 #include "dense/data/image_reader.h"
 #include "io/text/path_name.h"

@@ -2,8 +2,8 @@
  * dense/data/image_list.h. */
 #include <string.h>
 
-#include "base/append.h"
 #include "base/log.h"
+#include "base/text/append.h"
 #include "dense/data/image_list.h"
 #include "dense/data/names/image_names.h"
 #include "io/text/path_name.h"

@@ -5,9 +5,9 @@
  */
 #include <string.h>
 
-#include "base/append.h"
 #include "base/log.h"
 #include "base/nearest.h"
+#include "base/text/append.h"
 #include "option/option_internal.h"
 
 extern char **environ;

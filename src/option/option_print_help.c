@@ -2,7 +2,7 @@
  * wide. */
 #include <string.h>
 
-#include "base/append.h"
+#include "base/text/append.h"
 #include "option/option_internal.h"
 
 enum { HELP_COLUMN = 30, HELP_WIDTH = 96 };

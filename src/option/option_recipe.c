@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "base/append.h"
+#include "base/text/append.h"
 #include "option/option_internal.h"
 
 weft_status option_use_recipe(weft_options *options)

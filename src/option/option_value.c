@@ -11,9 +11,9 @@
 #include <strings.h>
 
 #include "base/alloc.h"
-#include "base/append.h"
 #include "base/nearest.h"
 #include "base/number.h"
+#include "base/text/append.h"
 #include "option/option_internal.h"
 
 /* ---- one value ------------------------------------------------------------------------------------------------- */

@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/append.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/nearest.h"
+#include "base/text/append.h"
 #include "gnn/data/build/arcs.h"
 #include "gnn/data/convert_options.def"
 #include "gnn/data/read/reader_formats.h"

@@ -9,10 +9,10 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
-#include "base/append.h"
 #include "base/base_options.def"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/text/append.h"
 #include "gnn/data/build/arcs.h"
 #include "gnn/data/convert_options.def"
 #include "gnn/data/features/features_made.h"

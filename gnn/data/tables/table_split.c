@@ -15,8 +15,8 @@
 #include <strings.h>
 
 #include "base/alloc.h"
-#include "base/append.h"
 #include "base/log.h"
+#include "base/text/append.h"
 #include "gnn/data/read/reader_parts.h"
 #include "gnn/data/tables/vertex_table.h"
 

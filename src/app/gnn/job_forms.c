@@ -8,8 +8,8 @@
 #include "app/gnn/options/gnn_options.h"
 #include "app/setup/load_watch.h"
 #include "base/alloc.h"
-#include "base/append.h"
 #include "base/log.h"
+#include "base/text/append.h"
 
 enum { PART_SAMPLES = 4096 }; /* of each array of a part */
 

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/append.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/text/append.h"
 #include "hal/devices.h"
 #include "machine/pci_link.h"
 

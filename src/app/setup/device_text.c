@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/append.h"
 #include "base/number.h"
+#include "base/text/append.h"
 
 static void append_memory(const hal_device *d, char *text, size_t bytes)
 {

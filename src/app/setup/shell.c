@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/append.h"
 #include "base/escape.h"
 #include "base/file.h"
+#include "base/text/append.h"
 
 /* A word of n bytes and its NUL become at most 4 (n + 1) bytes, the blank before it included. */
 enum { RAW_MAX = SHELL_COMMAND_MAX / 4 - 8 };

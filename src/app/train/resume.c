@@ -6,9 +6,9 @@
 
 #include "app/setup/shell.h"
 #include "app/train/option_change.h"
-#include "base/append.h"
 #include "base/log.h"
 #include "base/number.h"
+#include "base/text/append.h"
 #include "machine/launcher.h"
 
 /* ---- the plan ---- */

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/append.h"
 #include "base/clock.h"
+#include "base/text/append.h"
 
 typedef struct rank_row {
     char host[64];

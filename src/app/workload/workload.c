@@ -4,9 +4,9 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/append.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/text/append.h"
 #include "io/data_options.def"
 #include "train/train_options.def"
 

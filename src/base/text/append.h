@@ -1,6 +1,6 @@
-/* base/append.h: texts that grow in an array of fixed length. What does not fit is cut off. */
-#ifndef WEFT_BASE_APPEND_H
-#define WEFT_BASE_APPEND_H
+/* base/text/append.h: texts that grow in an array of fixed length. What does not fit is cut off. */
+#ifndef WEFT_BASE_TEXT_APPEND_H
+#define WEFT_BASE_TEXT_APPEND_H
 
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
-/* base/append.c: see base/append.h. */
-#include "base/append.h"
+/* base/text/append.c: see base/text/append.h. */
+#include "base/text/append.h"
 
 #include <assert.h>
 #include <stdarg.h>
