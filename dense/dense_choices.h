@@ -1,6 +1,5 @@
 /* dense/dense_choices.h: what options of image networks may say (base/option_words.h). */
-#ifndef WEFT_DENSE_DENSE_CHOICES_H
-#define WEFT_DENSE_DENSE_CHOICES_H
+#pragma once
 
 #include "base/option_words.h"
 
@@ -21,5 +20,3 @@ typedef enum dense_norm_over { DENSE_NORMS_OVER(CHOICE_VALUE) } dense_norm_over;
     X(DENSE_CONVOLUTION_DIRECT, "direct")                                                                              \
     X(DENSE_CONVOLUTION_WINOGRAD, "winograd")
 typedef enum dense_convolution { DENSE_CONVOLUTIONS(CHOICE_VALUE) } dense_convolution;
-
-#endif

@@ -11,8 +11,7 @@
  * Both work on owned rows alone: they move none. Results stand side by side, so that the maximum of a row's is a
  * pooling over an image of one row, whose pixels are the convolutions.
  */
-#ifndef WEFT_GNN_CONNECTIONS_H
-#define WEFT_GNN_CONNECTIONS_H
+#pragma once
 
 #include "gnn/layers/layer.h"
 
@@ -38,5 +37,3 @@ weft_status gnn_jump_forward(const gnn_connections *c, const weft_tensor *x);
 weft_tensor gnn_jump_input_gradient(const gnn_connections *c, const weft_tensor *scratch);
 /* Turns the gradient of the last layer's input into the gradients of all results. */
 weft_status gnn_jump_backward(const gnn_connections *c, const weft_tensor *input_gradient);
-
-#endif

@@ -4,8 +4,7 @@
  * Features are copied straight into the model's input matrix in pieces, so that no second copy of them exists; the
  * pages of the mapped store are given back as it goes.
  */
-#ifndef WEFT_GNN_DATASET_H
-#define WEFT_GNN_DATASET_H
+#pragma once
 
 #include "base/option_words.h"
 #include "comm/comm.h"
@@ -46,5 +45,3 @@ weft_status gnn_load_labels(weft_comm *comm, weft_hal *hal, const weft_graph *gr
 /* [out] read: [rows] 1 where a training loss reads the row, the caller's; NULL without rows. WEFT_ERR_INTERNAL: of
  * targets without splits. Local. */
 weft_status gnn_read_rows(const train_targets *targets, uint8_t **read);
-
-#endif

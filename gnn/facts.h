@@ -4,8 +4,7 @@
  * The facts are counts over the store as it lies on disk, so they do not depend on the number of ranks or on the
  * partition. The rules are functions of the facts alone; docs/recipes.md holds the measurements behind them.
  */
-#ifndef WEFT_GNN_FACTS_H
-#define WEFT_GNN_FACTS_H
+#pragma once
 
 #include "gnn/dataset.h"
 
@@ -57,5 +56,3 @@ double gnn_density(const gnn_facts *facts);
 /* Returns true if only the features that are not 0 should be held: products with them, and sums over edges behind these
  * products, cost less than products with all features. */
 bool gnn_has_sparse_features(const gnn_facts *facts);
-
-#endif

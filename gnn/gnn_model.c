@@ -361,7 +361,6 @@ static weft_status activate(gnn_model *model, const train_pass *pass, int l)
     return jumps(model, l) ? jump_forward(model, l, &y) : WEFT_OK;
 }
 
-/* From layer l's linear part to its result. */
 static weft_status between_forward(gnn_model *model, const train_pass *pass, int l)
 {
     if (between_by_rows(model, l)) {
@@ -475,7 +474,6 @@ static weft_status between_backward(gnn_model *model, const train_pass *pass, in
     return WEFT_OK;
 }
 
-/* Of the layer that jumping connections end in. */
 static weft_status jump_backward(gnn_model *model, const train_pass *pass, int l, const weft_tensor *below)
 {
     weft_tensor dx = gnn_jump_input_gradient(&model->connections, below);

@@ -15,8 +15,7 @@
  * their gradient. Rows travel as they are stored, half the bytes in both directions; what that does to sums:
  * gnn/layers/aggregate.h.
  */
-#ifndef WEFT_GNN_GNN_MODEL_H
-#define WEFT_GNN_GNN_MODEL_H
+#pragma once
 
 #include "gnn/connections.h"
 
@@ -57,5 +56,3 @@ weft_tensor gnn_model_features(gnn_model *model);
 /* Work done once: the aggregate of constant inputs. Collective. */
 weft_status gnn_model_prepare(gnn_model *model);
 void gnn_model_destroy(gnn_model *model);
-
-#endif

@@ -257,7 +257,6 @@ static weft_status describe_attention(const train_weights *weights, const char *
     return WEFT_OK;
 }
 
-/* What arrays that no other model has say of this one. */
 static void recognise(const train_weights *weights, gnn_config *config)
 {
     if (weights_find(weights, "layer0.self") != NULL) {

@@ -12,8 +12,7 @@
  *
  *     python/load_in_pyg.py MODEL.safetensors STORE
  */
-#ifndef WEFT_GNN_PYG_H
-#define WEFT_GNN_PYG_H
+#pragma once
 
 #include "gnn/layers/layer_plan.h"
 #include "io/safetensors.h"
@@ -36,5 +35,3 @@ weft_status pyg_write(const char *path, const gnn_config *config, const train_we
  * aggregator, and what gnn_weights_describe sets. WEFT_ERR_DATA: a tensor that none of the models has, or a wrong
  * shape. */
 weft_status pyg_read(safetensors_file *file, const char *path, train_weights *weights, gnn_config *config);
-
-#endif

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/text/append.h"
 #include "gnn/layers/layer_plan.h"
 #include "train/param.h"
 
@@ -117,11 +118,6 @@ static bool is_norm(const char *rest)
     return is_among(strncmp(rest, module, sizeof module - 1) == 0 ? rest + sizeof module - 1 : rest, tensors);
 }
 
-static bool is_running(const char *rest)
-{
-    return strstr(rest, "running_mean") != NULL;
-}
-
 /* ---- groups: layers of one word ---- */
 
 typedef struct layer_group {
@@ -187,7 +183,7 @@ static void find_groups(const safetensors_file *file, name_groups *groups)
             groups->doubtful =
                 groups->doubtful || !is_norm(parts.rest) || entry->dims > 1 || !join(&groups->norms, &parts);
             groups->norms.place[parts.number] = 1;
-            groups->norms.running = groups->norms.running || is_running(parts.rest);
+            groups->norms.running = groups->norms.running || strstr(parts.rest, "running_mean") != NULL;
         }
     }
     sort_group(&groups->layers);
@@ -241,7 +237,6 @@ static weft_status rename_groups(safetensors_file *file, const char *path, bool 
     return WEFT_OK;
 }
 
-/* Nothing is left to rename. */
 static bool is_settled(const safetensors_file *file)
 {
     static const char *const parts[] = {"convs.", "lins.", "lin.", "norms."};
@@ -282,14 +277,12 @@ weft_status pyg_find_names(safetensors_file *file, const char *path)
 const char *pyg_first_names(const safetensors_file *file, char text[PYG_NAMES_BYTES])
 {
     const int count = safetensors_count(file), shown = count < 4 ? count : 4;
-    size_t used = 0;
     text[0] = '\0';
-    for (int i = 0; i < shown && used < PYG_NAMES_BYTES; i++) {
-        used += (size_t)snprintf(text + used, PYG_NAMES_BYTES - used, "%s\"%.40s\"", i > 0 ? ", " : "",
-                                 safetensors_entry_at(file, i)->stored);
+    for (int i = 0; i < shown; i++) {
+        text_append_item(text, PYG_NAMES_BYTES, "\"%.40s\"", safetensors_entry_at(file, i)->stored);
     }
-    if (count > shown && used < PYG_NAMES_BYTES) {
-        snprintf(text + used, PYG_NAMES_BYTES - used, " and %d more", count - shown);
+    if (count > shown) {
+        text_append(text, PYG_NAMES_BYTES, " and %d more", count - shown);
     }
     return text;
 }

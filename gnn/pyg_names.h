@@ -1,7 +1,6 @@
 /* gnn/pyg_names.h: tensors of networks that people write themselves, under the names of PyTorch Geometric's models
  * (gnn/pyg.h). */
-#ifndef WEFT_GNN_PYG_NAMES_H
-#define WEFT_GNN_PYG_NAMES_H
+#pragma once
 
 #include "io/safetensors.h"
 
@@ -31,5 +30,3 @@ weft_status pyg_find_names(safetensors_file *file, const char *path);
 
 /* The names of the first tensors in the file, and how many more there are; written into text, which is returned. */
 const char *pyg_first_names(const safetensors_file *file, char text[PYG_NAMES_BYTES]);
-
-#endif

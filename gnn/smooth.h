@@ -13,8 +13,7 @@
  * neural networks. ICLR 2021, arXiv 2010.13993. An iteration aggregates one matrix [n, classes]; any partition computes
  * what one rank does, up to rounding.
  */
-#ifndef WEFT_GNN_SMOOTH_H
-#define WEFT_GNN_SMOOTH_H
+#pragma once
 
 #include "gnn/layers/aggregate.h"
 #include "train/model.h"
@@ -31,5 +30,3 @@ typedef struct gnn_smoothing {
  */
 weft_status gnn_correct_and_smooth(gnn_aggregator *a, const train_targets *targets, const gnn_smoothing *smoothing,
                                    float *logits);
-
-#endif

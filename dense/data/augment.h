@@ -11,8 +11,7 @@
  * Taylor, arXiv:1708.04552 (2017). Crops of random size: Szegedy et al., Going deeper with convolutions, CVPR 2015,
  * doi:10.1109/CVPR.2015.7298594.
  */
-#ifndef WEFT_DENSE_DATA_AUGMENT_H
-#define WEFT_DENSE_DATA_AUGMENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,5 +39,3 @@ weft_status augment_check(const augment *a);
 void augment_train(const augment *a, uint64_t seed, uint32_t epoch, int64_t sample, const uint8_t *pixels, float *out);
 /* For evaluation: the centre, normalised. */
 void augment_plain(const augment *a, const uint8_t *pixels, float *out);
-
-#endif

@@ -15,8 +15,7 @@
  * Memory has the first and the disk the last ones, so that what is in
  * neither is as little as can be. A place is filled by the rank and thread that has the sample first; nobody waits.
  */
-#ifndef WEFT_DENSE_DATA_IMAGE_CACHE_H
-#define WEFT_DENSE_DATA_IMAGE_CACHE_H
+#pragma once
 
 #include "dense/data/image_disk.h"
 #include "dense/data/image_set.h"
@@ -57,5 +56,3 @@ int image_cache_ranks(const image_cache *cache, int *me);
 bool image_cache_is_spread(const image_cache *cache);
 int image_cache_home(const image_cache *cache, int64_t number);
 bool image_cache_together(const image_cache *cache, int a, int b);
-
-#endif

@@ -70,7 +70,6 @@ static bool matches(const char *path)
            image_file_find(path, cifar100.test, found);
 }
 
-/* Planes become pixels. */
 static void take_pixels(const uint8_t *planes, uint8_t *pixels)
 {
     for (int i = 0; i < PLANE; ++i) {

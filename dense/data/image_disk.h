@@ -11,8 +11,7 @@
  * the file may be removed when no job uses it. Its head is compared with the one that this job would write, byte for
  * byte; with another one all records go. No size is taken from the file.
  */
-#ifndef WEFT_DENSE_DATA_IMAGE_DISK_H
-#define WEFT_DENSE_DATA_IMAGE_DISK_H
+#pragma once
 
 #include "comm/comm.h"
 
@@ -39,5 +38,3 @@ void image_disk_close(image_disk *disk); /* NULL is allowed */
 bool image_disk_read(const image_disk *disk, int64_t number, uint8_t *pixels);
 /* Where it has a place. A disk that takes no more is told once in the log, and written no more. Any thread. */
 void image_disk_write(image_disk *disk, int64_t number, const uint8_t *pixels);
-
-#endif

@@ -10,8 +10,7 @@
  * was opened (image_set_is_spread), so no request travels. One batch at a time; its exchange moves while others are
  * computed. Memory: P batches of a rank to send and as much to receive. Each rank looks at the whole batch.
  */
-#ifndef WEFT_DENSE_DATA_IMAGE_FETCH_H
-#define WEFT_DENSE_DATA_IMAGE_FETCH_H
+#pragma once
 
 #include "dense/data/image_set.h"
 #include "train/batch/batch_order.h"
@@ -36,5 +35,3 @@ weft_status image_fetch_wait(image_fetch *fetch);
 /* Of the batch that was posted last: whether a row of this rank comes from elsewhere; and its pixels, after wait. */
 bool image_fetch_is_away(const image_fetch *fetch, int64_t row);
 const uint8_t *image_fetch_pixels(const image_fetch *fetch, int64_t row);
-
-#endif

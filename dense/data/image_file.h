@@ -2,8 +2,7 @@
  * dense/data/image_file.h: all bytes of a file, and files that may be packed: for readers whose samples are runs of
  * bytes (image_records.h) and whose labels are.
  */
-#ifndef WEFT_DENSE_DATA_IMAGE_FILE_H
-#define WEFT_DENSE_DATA_IMAGE_FILE_H
+#pragma once
 
 #include "base/file.h"
 #include "dense/data/image_set.h"
@@ -31,5 +30,3 @@ void image_bytes_close(image_bytes *all);
 
 /* Returns true if folder/name is there, or folder/name.gz. [out] path: of the one that is. */
 bool image_file_find(const char *folder, const char *name, char path[FILE_PATH_MAX]);
-
-#endif

@@ -106,7 +106,6 @@ static weft_status learn_sizes(weft_comm *comm, const char *path, const image_op
     return status;
 }
 
-/* Why it is malformed. */
 static weft_status look_again(image_files *files, image_file *file)
 {
     weft_status status = image_list_read(files, file, NULL);
@@ -114,7 +113,6 @@ static weft_status look_again(image_files *files, image_file *file)
     return status == WEFT_OK ? weft_fail(WEFT_ERR_IO, "%s: changed while it was read", file->name) : status;
 }
 
-/* Malformed images leave the list. */
 static weft_status leave_out(const char *path, image_files *files, const image_options *options, image_set *set)
 {
     const bool strict = options->strict;

@@ -18,8 +18,7 @@
  * of split, class and name. Loose images are decoded once to see whether they can be: an answer for one that is damaged
  * would be none. Ranks divide the looking among them.
  */
-#ifndef WEFT_DENSE_DATA_IMAGE_FILES_H
-#define WEFT_DENSE_DATA_IMAGE_FILES_H
+#pragma once
 
 #include <sys/stat.h>
 
@@ -73,5 +72,3 @@ int64_t image_files_seen(const image_files *files); /* kept, and counted as left
  */
 weft_status image_files_open(weft_comm *comm, const char *path, const image_options *options, image_files *files,
                              image_files_load load, void *self, void (*close)(void *self), image_set *set);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * dense/data/image_hash.h: hashes by which samples kept on disk are found again (image_disk.h, image_sizes.h).
  */
-#ifndef WEFT_DENSE_DATA_IMAGE_HASH_H
-#define WEFT_DENSE_DATA_IMAGE_HASH_H
+#pragma once
 
 #include "dense/data/image_set.h"
 
@@ -19,5 +18,3 @@ void image_set_identify(const image_set *set, const char *path, image_key *key);
 
 /* `hash` becomes the hash of itself and these bytes. */
 void image_hash_mix(char hash[33], const void *data, size_t bytes);
-
-#endif

@@ -10,7 +10,6 @@
  */
 #include <dirent.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "dense/data/image_reader.h"

@@ -11,6 +11,7 @@
 #include <dirent.h>
 #include <string.h>
 
+#include "base/text/append.h"
 #include "dense/data/image_file.h"
 #include "dense/data/image_reader.h"
 #include "io/text/path_name.h"
@@ -64,8 +65,7 @@ static void look(const char *path, inner_search *search)
         snprintf(search->first, sizeof search->first, "%s", path);
     }
     if (search->count < NAMED) {
-        const size_t used = strlen(search->names);
-        snprintf(search->names + used, sizeof search->names - used, "%s%s", used > 0 ? ", " : "", path);
+        text_append_item(search->names, sizeof search->names, "%s", path);
     }
     search->count += 1;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/text/append.h"
 #include "dense/data/image_list.h"
 #include "dense/data/names/image_names.h"
 #include "io/text/path_name.h"
@@ -17,14 +18,14 @@ static void keep_first(int64_t before, const char *name, char first[FILE_PATH_MA
 
 static void note_ending(image_left_out *out, const char *ending)
 {
-    const size_t used = strlen(out->endings), length = strlen(ending);
+    const size_t length = strlen(ending);
     for (const char *at = out->endings; (at = strstr(at, ending)) != NULL; ++at) {
         if (at[length] == '\0' || at[length] == ',') {
             return;
         }
     }
-    if (used + length + 3 < sizeof out->endings) {
-        snprintf(out->endings + used, sizeof out->endings - used, "%s%s", used > 0 ? ", " : "", ending);
+    if (strlen(out->endings) + length + 3 < sizeof out->endings) {
+        text_append_item(out->endings, sizeof out->endings, "%s", ending);
     }
 }
 

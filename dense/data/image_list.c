@@ -175,7 +175,6 @@ static void give_bench(image_files *files, image_bench *bench)
     pthread_mutex_unlock(&files->lock);
 }
 
-/* The first `bytes` of a file. */
 static weft_status load(image_files *files, const image_file *file, size_t bytes, const image_bench *bench,
                         const uint8_t **data)
 {

@@ -2,8 +2,7 @@
  * dense/data/image_list.h: the files of image_files.h as a list: their names, order and classes (image_classes.c), and
  * the reading of one. A part of image_files.c.
  */
-#ifndef WEFT_DENSE_DATA_IMAGE_LIST_H
-#define WEFT_DENSE_DATA_IMAGE_LIST_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -83,5 +82,3 @@ weft_status image_list_read(image_files *files, image_file *file, uint8_t *pixel
 
 /* From now on images are decoded when they are asked for: memory for the largest, so that none is taken later. */
 void image_list_size_benches(image_files *files);
-
-#endif

@@ -5,8 +5,7 @@
  * A reader fills in an image_set and its store (image_store.h): how many samples each split has, their labels, and a
  * function that makes a sample. Its files are wrong until checked.
  */
-#ifndef WEFT_DENSE_DATA_IMAGE_READER_H
-#define WEFT_DENSE_DATA_IMAGE_READER_H
+#pragma once
 
 #include "base/file.h"
 #include "dense/data/image_hash.h"
@@ -57,5 +56,3 @@ weft_status image_name_labels(const char *folder, const char *tests, bool traine
 
 /* The name of the option that bounds the memory of images, for messages. */
 const char *image_memory_flag(const image_options *options);
-
-#endif

@@ -8,8 +8,7 @@
  * node with several ranks keeps one copy (image_store.h, `kept`). Samples are numbered through the files in their
  * order.
  */
-#ifndef WEFT_DENSE_DATA_IMAGE_RECORDS_H
-#define WEFT_DENSE_DATA_IMAGE_RECORDS_H
+#pragma once
 
 #include "dense/data/image_file.h"
 
@@ -35,5 +34,3 @@ weft_status image_records_open(image_set *set, const char *path, const image_opt
                                image_bytes_stated stated, const image_bytes **all);
 /* The file that was opened last has so many samples. */
 void image_records_count(image_records *records, int64_t samples);
-
-#endif

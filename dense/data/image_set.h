@@ -21,8 +21,7 @@
  * Files are wrong until checked: what they say about sizes decides no allocation, and errors name file, record, value,
  * limit and cure.
  */
-#ifndef WEFT_DENSE_DATA_IMAGE_SET_H
-#define WEFT_DENSE_DATA_IMAGE_SET_H
+#pragma once
 
 #include "base/option_words.h"
 #include "comm/comm.h"
@@ -158,5 +157,3 @@ image_use image_set_use(const image_set *set);
 /* [out] mean, deviation [channels]: of the pixels of the training images as numbers 0 .. 1, exact sums over at most
  * 65536 of them. A deviation of 0 becomes 1. Collective, the same on all ranks. */
 weft_status image_set_moments(weft_comm *comm, const image_set *set, float *mean, float *deviation);
-
-#endif

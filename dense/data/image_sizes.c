@@ -23,7 +23,6 @@ static uint64_t checksum(const char head[HEAD], const int32_t *sizes, size_t byt
     return file_checksum(sizes, bytes, file_checksum(head, HEAD, 0));
 }
 
-/* As those that a look could have found. */
 static bool are_plausible(const int32_t *sizes, int64_t files)
 {
     for (int64_t i = 0; i < files; ++i) {

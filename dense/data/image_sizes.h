@@ -6,8 +6,7 @@
  *
  * Whole or absent; the head is compared with the one that this job would write, and no size is taken from the file.
  */
-#ifndef WEFT_DENSE_DATA_IMAGE_SIZES_H
-#define WEFT_DENSE_DATA_IMAGE_SIZES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@
 bool image_sizes_read(const char *folder, const image_key *key, int64_t files, int32_t *sizes);
 /* A folder that takes no files is told in the log. */
 void image_sizes_write(const char *folder, const image_key *key, int64_t files, const int32_t *sizes);
-
-#endif

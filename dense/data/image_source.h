@@ -11,8 +11,7 @@
  *      ... train_loop(comm, hal, &model, image_source_of(source), ...);
  *      image_source_destroy(source);
  */
-#ifndef WEFT_DENSE_DATA_IMAGE_SOURCE_H
-#define WEFT_DENSE_DATA_IMAGE_SOURCE_H
+#pragma once
 
 #include "base/trace/activity.h"
 #include "dense/data/augment.h"
@@ -75,5 +74,3 @@ const train_source *image_source_of(const image_source *source);
 
 /* Seconds that the caller stood still for data since the source was made. */
 double image_source_wait_seconds(const image_source *source);
-
-#endif

@@ -5,8 +5,7 @@
  * A reader (image_reader.h) gives the store a function that makes a sample. Where that takes work a cache keeps the
  * samples that were made; where it copies bytes that the ranks of a node share already, there is no cache.
  */
-#ifndef WEFT_DENSE_DATA_IMAGE_STORE_H
-#define WEFT_DENSE_DATA_IMAGE_STORE_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -50,5 +49,3 @@ typedef struct image_store {
     atomic_llong samples[IMAGE_LEVELS];
     atomic_ullong source_bytes;
 } image_store;
-
-#endif

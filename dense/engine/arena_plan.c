@@ -222,7 +222,6 @@ static void plan_backward(planning *p, int index)
 
 /* ---- places ---- */
 
-/* A slot on its way to a place. */
 typedef struct placed {
     arena_slot *slot;
 } placed;

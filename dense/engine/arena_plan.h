@@ -26,8 +26,7 @@
  * Values may be narrower than parameters (bfloat16). Then the batch gets a narrow copy, a linear layer works on a wide
  * copy of its input, and the logits are wide.
  */
-#ifndef WEFT_DENSE_ENGINE_ARENA_PLAN_H
-#define WEFT_DENSE_ENGINE_ARENA_PLAN_H
+#pragma once
 
 #include "dense/engine/units.h"
 
@@ -76,5 +75,3 @@ typedef struct arena_need {
 /* Free with arena_plan_destroy, also after a failure. */
 weft_status arena_plan_create(const unit_list *list, const arena_need *need, arena_plan *plan);
 void arena_plan_destroy(arena_plan *plan);
-
-#endif

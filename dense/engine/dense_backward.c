@@ -5,7 +5,6 @@
 #include "dense/engine/dense_model.h"
 #include "train/tap.h"
 
-/* A value as it stands in the backward pass. */
 static weft_tensor value_again(const dense_model *model, int value)
 {
     const int again = model->plan.again[value];
@@ -32,7 +31,6 @@ static weft_status make_again(dense_model *model, int value, int moment)
     return status;
 }
 
-/* What a unit's backward pass works on. */
 typedef struct unit_gradients {
     const unit *u;
     dense_unit *d;

@@ -137,7 +137,6 @@ static weft_status unit_forward(dense_model *model, int index, const train_pass 
     return WEFT_OK;
 }
 
-/* How many images this batch has, here and on all ranks. */
 static void begin_batch(dense_model *model, const train_pass *pass)
 {
     model->input = pass->batch->input;

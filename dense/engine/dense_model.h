@@ -10,8 +10,7 @@
  * P ranks compute what one computes, up to rounding: gradients are shares of a sum, batch norm sums its statistics over
  * ranks (NORM_BATCH; NORM_BATCH_LOCAL leaves each rank to its own share), masks of dropout are keyed by sample.
  */
-#ifndef WEFT_DENSE_ENGINE_DENSE_MODEL_H
-#define WEFT_DENSE_ENGINE_DENSE_MODEL_H
+#pragma once
 
 #include "base/trace/activity.h"
 #include "dense/data/image_source.h"
@@ -121,5 +120,3 @@ weft_tensor dense_subsampled(const dense_model *model, int index, const weft_ten
 
 weft_status dense_forward(void *self, const train_pass *pass, weft_tensor *logits);
 weft_status dense_backward(void *self, const train_pass *pass, weft_tensor *dlogits);
-
-#endif

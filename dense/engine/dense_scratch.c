@@ -1,7 +1,6 @@
 /* dense/engine/dense_scratch.c: what operations of a model take beside their operands. */
 #include "dense/engine/dense_model.h"
 
-/* The largest answer so far, and who is asked about what. */
 typedef struct scratch_search {
     const weft_hal *hal;
     const dense_config *config;

@@ -10,8 +10,7 @@
  * A layer joins the layer above it if it is the only reader of that layer's output. A *value* is a matrix in memory
  * between units: the network's input, or the output of a unit's last layer.
  */
-#ifndef WEFT_DENSE_ENGINE_UNITS_H
-#define WEFT_DENSE_ENGINE_UNITS_H
+#pragma once
 
 #include "dense/net/net.h"
 
@@ -50,5 +49,3 @@ typedef struct unit_list {
  * also after a failure. */
 weft_status units_create(const network *net, unit_list *list);
 void units_destroy(unit_list *list);
-
-#endif

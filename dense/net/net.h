@@ -15,8 +15,7 @@
  *
  * Nothing here is collective.
  */
-#ifndef WEFT_DENSE_NET_NET_H
-#define WEFT_DENSE_NET_NET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -123,5 +122,3 @@ typedef struct net_cost {
     double flops; /* of the forward pass; training takes three times as many */
 } net_cost;
 net_cost net_cost_of(const network *net, int index);
-
-#endif

@@ -1,6 +1,5 @@
 /* dense/net/net_kinds.h: the table of layer kinds that the parser, the printer and help share. */
-#ifndef WEFT_DENSE_NET_NET_KINDS_H
-#define WEFT_DENSE_NET_NET_KINDS_H
+#pragma once
 
 #include "dense/net/net.h"
 
@@ -36,5 +35,3 @@ int64_t *net_field_pair(net_layer *layer, net_field field);
 void net_layer_defaults(net_kind kind, net_layer *layer);
 /* Keys whose default follows another number: pooling moves by its kernel. */
 void net_layer_complete(net_layer *layer);
-
-#endif

@@ -27,7 +27,6 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* The words of a line up to its end or a comment. */
 static weft_status split_line(const char *begin, const char *end, line_words *words)
 {
     words->count = 0;

@@ -12,8 +12,7 @@
  *      alexnet             A. Krizhevsky et al., NeurIPS 2012, one column, batch norm behind pool5: X. Jia et al., 2018
  *      mlp                 two hidden layers
  */
-#ifndef WEFT_DENSE_NET_ZOO_H
-#define WEFT_DENSE_NET_ZOO_H
+#pragma once
 
 #include "dense/net/net.h"
 
@@ -31,5 +30,3 @@ void net_zoo_usual(const char *name, net_size *input, int64_t *classes);
 weft_status net_zoo(const char *name, network *net);
 /* A name of the zoo, or the path of a description. */
 weft_status net_open(const char *model, network *net);
-
-#endif

@@ -52,7 +52,6 @@ static weft_tensor packed_side(const delayed_halo *h, const delayed_leg *leg, in
                : tensor_view(&packed, bin->own, bin->leaf, 0, packed.cols);
 }
 
-/* Send the bin's rows of x. */
 static weft_status post_bin(delayed_halo *h, int b)
 {
     delayed_leg *leg = h->now;

@@ -21,8 +21,7 @@
  * Memory: the rows kept, and the buffers of one comm_halo; hidden, such buffers for each leg, as all are under way at
  * once.
  */
-#ifndef WEFT_GNN_HALO_DELAYED_HALO_H
-#define WEFT_GNN_HALO_DELAYED_HALO_H
+#pragma once
 
 #include "comm/sync/sync.h"
 #include "gnn/halo/halo_bins.h"
@@ -104,5 +103,3 @@ int delayed_halo_buffers(const delayed_halo *halo);
 weft_status delayed_halo_state(delayed_halo *halo, const char *name, sync_buffer *buffer);
 weft_status delayed_halo_restored(delayed_halo *halo);
 void delayed_halo_destroy(delayed_halo *halo);
-
-#endif

@@ -10,7 +10,6 @@
 #include "gnn/halo/delayed_halo.h"
 #include "gnn/halo/halo_draw.h"
 
-/* How a leg's rows cross. */
 typedef enum halo_way {
     WAY_NOTHING, /* not at all */
     WAY_WHOLE,   /* all of them */

@@ -15,8 +15,7 @@
  * id, the leg, the epoch and the sender, so that bits do not depend on the order of anything. Evaluations exchange
  * every row.
  */
-#ifndef WEFT_GNN_HALO_GNN_HALO_H
-#define WEFT_GNN_HALO_GNN_HALO_H
+#pragma once
 
 #include "comm/halo.h"
 #include "comm/sync/sync.h"
@@ -97,5 +96,3 @@ weft_status gnn_halo_restored(gnn_halo *halo);
 /* Epochs since the oldest row that the pass begun last uses was computed. */
 int64_t gnn_halo_staleness(const gnn_halo *halo);
 void gnn_halo_destroy(gnn_halo *halo);
-
-#endif

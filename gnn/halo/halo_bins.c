@@ -32,11 +32,6 @@ static weft_status lists_reserve(const weft_part *part, const part_halo *from, l
     return WEFT_NEW(&bins->packed_row, own + leaf + 1, WEFT_MEM_GRAPH);
 }
 
-static void lists_free(lists_by_bin *lists)
-{
-    WEFT_FREE_ALL(lists->bin, lists->slot, lists->own_row, lists->leaf_row);
-}
-
 /* Own rows of a bin ascend; its leaf rows keep their order, peer by peer, so that they are received where they stay. */
 static void sort_rows(const weft_part *part, const part_halo *from, lists_by_bin *lists, halo_bins *bins)
 {
@@ -134,7 +129,7 @@ weft_status halo_bins_create(weft_hal *hal, const weft_part *part, const part_ha
     lists_by_bin by_bin = {.bin = NULL};
     *bins = (halo_bins){.hal = hal, .count = count};
     const weft_status status = prepare(part, lists, &by_bin, bins);
-    lists_free(&by_bin);
+    WEFT_FREE_ALL(by_bin.bin, by_bin.slot, by_bin.own_row, by_bin.leaf_row);
     return status;
 }
 

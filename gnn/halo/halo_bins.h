@@ -12,8 +12,7 @@
  *
  * Memory: 8 bytes a row and list, 8 a row for its global id.
  */
-#ifndef WEFT_GNN_HALO_HALO_BINS_H
-#define WEFT_GNN_HALO_HALO_BINS_H
+#pragma once
 
 #include "comm/halo.h"
 #include "partition/part.h"
@@ -42,5 +41,3 @@ int halo_bin_of(int64_t gid, int bins);
 /* lists: of `part`; not kept. Free with halo_bins_destroy, also after a failure. Local. */
 weft_status halo_bins_create(weft_hal *hal, const weft_part *part, const part_halo *lists, int count, halo_bins *bins);
 void halo_bins_destroy(halo_bins *bins);
-
-#endif

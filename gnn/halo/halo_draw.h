@@ -8,8 +8,7 @@
  * Memory: 8 bytes for each pair of a row and a rank that shares it, 8 a local row. Cost of a draw: one Philox block a
  * pair.
  */
-#ifndef WEFT_GNN_HALO_HALO_DRAW_H
-#define WEFT_GNN_HALO_HALO_DRAW_H
+#pragma once
 
 #include "comm/halo.h"
 #include "partition/part.h"
@@ -34,5 +33,3 @@ weft_status halo_draw_create(const weft_part *part, const part_halo *lists, halo
 comm_halo_desc halo_draw_some(halo_draw *draw, double probability, const halo_draw_key *key);
 comm_halo_desc halo_draw_all(const halo_draw *draw);
 void halo_draw_destroy(halo_draw *draw);
-
-#endif

@@ -37,7 +37,6 @@ static const weft_tensor *or_null(const weft_tensor *vector)
 
 /* ---- one pass --------------------------------------------------------------------------------------------------- */
 
-/* Do rows cross ranks? */
 static bool crosses(const gnn_aggregator *a)
 {
     return a->of[GNN_SCOPE_ALL].sources != NULL;
@@ -131,7 +130,6 @@ bool gnn_aggregator_remembers(const gnn_aggregator *aggregator)
     return crosses(aggregator) && gnn_halo_buffers(aggregator->of[GNN_SCOPE_ALL].sources) > 0;
 }
 
-/* Of what it remembers. */
 static const char *halo_name(const gnn_aggregator *a, const gnn_halo *halo)
 {
     const gnn_scoped *all = &a->of[GNN_SCOPE_ALL], *read = &a->of[GNN_SCOPE_READ];
@@ -183,7 +181,6 @@ weft_status gnn_aggregator_restored(gnn_aggregator *aggregator)
     return WEFT_OK;
 }
 
-/* A part of the local product, or one slice of it. */
 static weft_status product(gnn_aggregator *a, gnn_side rows, gnn_side sources, double beta, int slice, int slices)
 {
     gnn_aggregation *w = &a->under_way;
@@ -201,11 +198,6 @@ static weft_status product(gnn_aggregator *a, gnn_side rows, gnn_side sources, d
     return WEFT_OK;
 }
 
-static int slices_of(const gnn_aggregator *a, gnn_side rows, gnn_side sources)
-{
-    return gnn_local_matrix_slices(matrix_under_way(a), rows, sources, a->under_way.x.cols);
-}
-
 void gnn_aggregate_poll(gnn_aggregator *aggregator)
 {
     if (crosses(aggregator)) {
@@ -219,7 +211,7 @@ void gnn_aggregate_poll(gnn_aggregator *aggregator)
 static weft_status product_slices(gnn_aggregator *a, gnn_side rows, gnn_side sources, double beta, const gnn_halo *halo,
                                   int *slice)
 {
-    const int slices = slices_of(a, rows, sources);
+    const int slices = gnn_local_matrix_slices(matrix_under_way(a), rows, sources, a->under_way.x.cols);
     while (*slice < slices && (halo == NULL || !gnn_halo_arrived(halo))) {
         WEFT_TRY(product(a, rows, sources, beta, (*slice)++, slices));
         gnn_aggregate_poll(a);
@@ -268,7 +260,6 @@ static weft_status leave_cut(gnn_aggregator *a)
     return product_slices(a, GNN_OWNED, GNN_REPLICAS, 1.0, NULL, &boundary);
 }
 
-/* The sums of shared rows become complete. */
 static weft_status complete(gnn_aggregator *a)
 {
     if (a->state != GNN_AGGREGATOR_LEFT) {

@@ -53,8 +53,7 @@
  *     gnn_aggregate_begin in LEFT settles first. gnn_aggregate_end is leave and settle. set_scope and rows are not
  *     allowed in BEGUN.
  */
-#ifndef WEFT_GNN_LAYERS_AGGREGATE_H
-#define WEFT_GNN_LAYERS_AGGREGATE_H
+#pragma once
 
 #include "base/trace/activity.h"
 #include "gnn/halo/gnn_halo.h"
@@ -241,5 +240,3 @@ weft_status gnn_aggregate_settle(gnn_aggregator *aggregator);
 void gnn_aggregator_forms(const gnn_aggregator *aggregator, char forms[GNN_FORMS + 1]);
 /* Returns true if an aggregator made with this option hides its halo. */
 bool gnn_overlaps(const weft_comm *comm, halo_overlap overlap);
-
-#endif

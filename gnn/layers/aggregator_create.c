@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/sort.h"
 #include "gnn/layers/aggregate_internal.h"
+#include "gnn/layers/part_scope.h"
 
 /* A vector [n_local, 1] from values of the owned rows, zero on replicas. */
 static weft_status vector_upload(gnn_aggregator *a, const double *owned, weft_tensor *vector)
@@ -50,16 +52,8 @@ static bool counts_self(gnn_normalisation normalisation)
 /* A self-loop lies where its vertex is owned (partition/methods/root.h). */
 static bool has_loop(const weft_part *part, int64_t i)
 {
-    int64_t low = part->offset[i], high = part->offset[i + 1];
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (part->source[middle] < i) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low < part->offset[i + 1] && part->source[low] == i;
+    const int64_t end = part->offset[i + 1], at = sorted_first(part->source, part->offset[i], end, i);
+    return at < end && part->source[at] == i;
 }
 
 /* What a rank makes for itself, without talking. degree: [n_owned] edges into each vertex, or their weights, added
@@ -183,7 +177,6 @@ void gnn_aggregator_forms(const gnn_aggregator *aggregator, char forms[GNN_FORMS
     forms[GNN_FORMS] = '\0';
 }
 
-/* Which of the matrices there will be here. */
 static void list_roles(const gnn_aggregator *a, bool shares, bool has[GNN_FORMS])
 {
     const int half = GNN_FORMS / 2;

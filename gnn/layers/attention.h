@@ -10,8 +10,7 @@
  *     sums    [n_local, H D + H]    sums, then y | total
  *     output  [n_local, H D + 2 H]  out, backward dy | total | mean; with a mean of heads, out stands before them
  */
-#ifndef WEFT_GNN_LAYERS_ATTENTION_H
-#define WEFT_GNN_LAYERS_ATTENTION_H
+#pragma once
 
 #include "gnn/layers/layer_internal.h"
 
@@ -40,5 +39,3 @@ tensor_attention attention_edges(const gnn_layer *layer, const gnn_attention *at
 weft_status attention_finish(gnn_layer *layer, const gnn_attention *attention);
 /* dy, and what edges need of it: total and mean, of the owned rows. */
 weft_status attention_begin_backward(gnn_layer *layer, const gnn_attention *attention);
-
-#endif

@@ -87,7 +87,6 @@ static weft_status stand_by(meeting *m)
     return m->status;
 }
 
-/* What this rank has to say. */
 static weft_status try_forms(gnn_form_choice *choice, hal_spmm_turns *turns, const hal_csr *csr, hal_spmm_trial *trial)
 {
     const hal_spmm_request request = {.turns = turns,

@@ -11,8 +11,7 @@
  *     WEFT_TRY(gnn_forms_begin(comm, hal, &asked, has, &choice));
  *     WEFT_TRY(gnn_form_create(&choice, role, status, &csr, &spmm));      role by role
  */
-#ifndef WEFT_GNN_LAYERS_FORM_CHOICE_H
-#define WEFT_GNN_LAYERS_FORM_CHOICE_H
+#pragma once
 
 #include "comm/comm.h"
 #include "hal/hal.h"
@@ -65,5 +64,3 @@ weft_status gnn_forms_begin(weft_comm *comm, weft_hal *hal, const gnn_forms_aske
  * [out] *spmm: destroyed by the caller; NULL without csr and on failure.
  */
 weft_status gnn_form_create(gnn_form_choice *choice, int role, weft_status status, const hal_csr *csr, hal_spmm **spmm);
-
-#endif

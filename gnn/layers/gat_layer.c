@@ -95,8 +95,6 @@ static void destroy(gnn_layer *layer)
 {
     gat_layer *gat = layer->own;
     TENSOR_DESTROY_ALL(&gat->z, &gat->plain, &gat->frame.sums, &gat->target, &gat->dtarget);
-    weft_free(gat);
-    layer->own = NULL;
 }
 
 /* Of z between scores and sums. */
@@ -233,11 +231,7 @@ static weft_status linear_backward(gnn_layer *layer, const train_pass *pass, con
     WEFT_TRY(vector_backward(layer, gat->target_vector, &plain, &dtarget, &dz));
     WEFT_TRY(vector_backward(layer, gat->source_vector, &plain, &dsource, &dz));
     WEFT_TRY(linear_weight_gradient(&layer->linear, pass, &(linear_rows){.x = &x, .dropout = dropout}, &dz, false));
-    if (dx == NULL) {
-        return WEFT_OK;
-    }
-    weft_tensor dx_owned = tensor_view(dx, 0, layer->n_owned, 0, layer->plan->d_in);
-    return linear_input_gradient(&layer->linear, &dz, 0.0, &dx_owned);
+    return layer_input_gradient(layer, &dz, dx);
 }
 
 static weft_status backward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout, weft_tensor *dx)

@@ -76,8 +76,6 @@ static void destroy(gnn_layer *layer)
 {
     gatv2_layer *gat = layer->own;
     TENSOR_DESTROY_ALL(&gat->ends, &gat->dends, &gat->highest, &gat->frame.sums);
-    weft_free(gat);
-    layer->own = NULL;
 }
 
 /* All rows of z or t, or of their gradients. */
@@ -186,11 +184,7 @@ static weft_status linear_backward(gnn_layer *layer, const train_pass *pass, con
     weft_tensor dbias = param_grad(layer->params, gat->ends_bias);
     WEFT_TRY(tensor_col_sum(&dends, 0.0, &dbias));
     WEFT_TRY(linear_weight_gradient(&layer->linear, pass, &(linear_rows){.x = &x, .dropout = dropout}, &dends, false));
-    if (dx == NULL) {
-        return WEFT_OK;
-    }
-    weft_tensor dx_owned = tensor_view(dx, 0, layer->n_owned, 0, layer->plan->d_in);
-    return linear_input_gradient(&layer->linear, &dends, 0.0, &dx_owned);
+    return layer_input_gradient(layer, &dends, dx);
 }
 
 static weft_status backward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout, weft_tensor *dx)

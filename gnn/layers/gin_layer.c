@@ -72,8 +72,6 @@ static void destroy(gnn_layer *layer)
 {
     gin_layer *gin = layer->own;
     tensor_destroy(&gin->scale);
-    weft_free(gin);
-    layer->own = NULL;
 }
 
 /* y += eps * x */
@@ -125,11 +123,7 @@ static weft_status linear_gradients(gnn_layer *layer, const train_pass *pass, co
     WEFT_TRY(add_scaled(layer, &dout, &dz));
     WEFT_TRY(linear_weight_gradient(&layer->linear, pass, &(linear_rows){.x = &x, .dropout = dropout}, &dz, false));
     WEFT_TRY(linear_ready(&layer->linear, pass));
-    if (dx == NULL) {
-        return WEFT_OK;
-    }
-    weft_tensor dx_owned = tensor_view(dx, 0, layer->n_owned, 0, layer->plan->d_in);
-    return linear_input_gradient(&layer->linear, &dz, 0.0, &dx_owned);
+    return layer_input_gradient(layer, &dz, dx);
 }
 
 static weft_status backward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout, weft_tensor *dx)

@@ -11,8 +11,7 @@
  * Backward, the gradient of `out` stands in `out`'s place and the gradients of z and m in z's and m's: no further
  * matrix is needed. Activation and normalisation lie between the layers and belong to gnn/gnn_model.c.
  */
-#ifndef WEFT_GNN_LAYERS_LAYER_H
-#define WEFT_GNN_LAYERS_LAYER_H
+#pragma once
 
 #include "gnn/layers/aggregate.h"
 #include "gnn/layers/layer_plan.h"
@@ -52,7 +51,7 @@ struct gnn_layer_ops {
     gnn_normalisation (*normalisation)(const gnn_config *config);
     weft_status (*declare)(gnn_layer *layer, int group);
     weft_status (*create)(gnn_layer *layer); /* what it needs besides its two matrices */
-    void (*destroy)(gnn_layer *layer);       /* layer->own, which is not NULL */
+    void (*destroy)(gnn_layer *layer);       /* what layer->own holds, which is not NULL */
     weft_status (*prepare)(gnn_layer *layer);
     weft_status (*forward)(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout);
     weft_status (*backward)(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout, weft_tensor *dx);
@@ -80,5 +79,3 @@ weft_status gnn_layer_backward(gnn_layer *layer, const train_pass *pass, const h
 
 /* Work done once, with the features in place: the first layer's aggregate of a constant input. Collective. */
 weft_status gnn_layer_prepare(gnn_layer *layer);
-
-#endif

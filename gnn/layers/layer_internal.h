@@ -3,8 +3,7 @@
  * (layer_table.c), and functions for kinds that sum: sum_plan.c (sizes), sum_layer.c (products fused, the aggregate
  * before or after them) and sum_split.c (products in two, one of them while the aggregate's rows are under way).
  */
-#ifndef WEFT_GNN_LAYERS_LAYER_INTERNAL_H
-#define WEFT_GNN_LAYERS_LAYER_INTERNAL_H
+#pragma once
 
 #include "gnn/layers/layer.h"
 #include "train/activities.h"
@@ -83,10 +82,18 @@ static inline weft_status layer_bias_gradient(const gnn_layer *layer)
     if (layer->plan->centred) {
         return tensor_zero(&dbias);
     }
-    activity_begin(ACTIVITY_LINEAR);
-    weft_status status = linear_bias_gradient(&layer->linear, &dout, false);
-    activity_end(ACTIVITY_LINEAR);
-    return status;
+    ACTIVITY_TRY(ACTIVITY_LINEAR, linear_bias_gradient(&layer->linear, &dout, false));
+    return WEFT_OK;
+}
+
+/* dx of the owned rows from the gradient dz of the layer's products; dx NULL: it is not wanted. */
+static inline weft_status layer_input_gradient(const gnn_layer *layer, const weft_tensor *dz, const weft_tensor *dx)
+{
+    if (dx == NULL) {
+        return WEFT_OK;
+    }
+    weft_tensor dx_owned = tensor_view(dx, 0, layer->n_owned, 0, layer->plan->d_in);
+    return linear_input_gradient(&layer->linear, dz, 0.0, &dx_owned);
 }
 
 /* Every row of out = bias. */
@@ -119,5 +126,3 @@ void sum_plan_pooled(const gnn_plan *plan, int number, gnn_layer_plan *layer);
 bool sum_splits(const gnn_layer *layer, const hal_dropout *dropout);
 weft_status sum_split_forward(gnn_layer *layer, const train_pass *pass);
 weft_status sum_split_backward(gnn_layer *layer, const train_pass *pass, weft_tensor *dx);
-
-#endif

@@ -1,9 +1,10 @@
 /* gnn/layers/layer_plan.c: see gnn/layers/layer_plan.h. */
-#include "gnn/layers/layer_internal.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "gnn/layers/layer_internal.h"
 
 #define PANEL_BYTES_A_THREAD ((int64_t)2 << 20)
 

@@ -15,8 +15,7 @@
  * The plan takes the smallest, and its matrices are listed here once: allocation, --dry-run and the memory check all
  * read the same sizes.
  */
-#ifndef WEFT_GNN_LAYERS_LAYER_PLAN_H
-#define WEFT_GNN_LAYERS_LAYER_PLAN_H
+#pragma once
 
 #include "base/option_words.h"
 #include "gnn/halo/gnn_halo.h"
@@ -240,5 +239,3 @@ int64_t gnn_plan_epoch_width(const gnn_plan *plan);
 /* Bytes of a training epoch for each row that crosses ranks on every leg (partition_report.rows_per_layer counts such
  * rows), in both directions of all layers, as `halo` lets them travel: all of them, one in `delay`, coded, or none. */
 double gnn_plan_halo_bytes(const gnn_plan *plan, const gnn_halo_options *halo);
-
-#endif

@@ -14,7 +14,6 @@ static void ask(scratch_search *search, hal_scratch_shape shape)
     hal_scratch_ask(search->hal, &shape, &search->most);
 }
 
-/* Neighbours' rows summed or weighed. */
 static void ask_for_edges(scratch_search *search, int64_t edges, const gnn_layer_plan *layer)
 {
     const int64_t rows = search->plan->n_local;

@@ -53,6 +53,8 @@ void gnn_layer_destroy(gnn_layer *layer)
     TENSOR_DESTROY_ALL(&layer->input, &layer->output, &layer->wide_bias);
     if (layer->own != NULL) {
         layer->plan->ops->destroy(layer);
+        weft_free(layer->own);
+        layer->own = NULL;
     }
 }
 

@@ -12,8 +12,7 @@
  * what a cut costs is a second pass over the sums of the rows that have sources of both kinds, and in the blocked forms
  * a packed strip of the owned columns more. Each has its own form (gnn/layers/form_choice.h).
  */
-#ifndef WEFT_GNN_LAYERS_LOCAL_MATRIX_H
-#define WEFT_GNN_LAYERS_LOCAL_MATRIX_H
+#pragma once
 
 #include "gnn/layers/form_choice.h"
 #include "tensor/tensor.h"
@@ -62,5 +61,3 @@ typedef struct gnn_local_product {
 weft_status gnn_local_matrix_run(const gnn_local_matrix *matrix, const gnn_local_product *product, const weft_tensor *x,
                                  weft_tensor *out);
 void gnn_local_matrix_destroy(gnn_local_matrix *matrix);
-
-#endif

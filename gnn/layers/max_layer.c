@@ -72,8 +72,6 @@ static void destroy(gnn_layer *layer)
     max_layer *max = layer->own;
     tensor_destroy(&max->dm);
     tensor_destroy(&max->ties);
-    weft_free(max);
-    layer->own = NULL;
 }
 
 static tensor_edges edges_of(const gnn_layer *layer, bool backward_to_sources)
@@ -91,10 +89,7 @@ static weft_status largest(gnn_layer *layer, weft_tensor *x, weft_tensor *m)
 {
     const tensor_edges edges = edges_of(layer, false);
     WEFT_TRY(gnn_exchange_sources(layer->edges, HALO_FORWARD, x));
-    activity_begin(ACTIVITY_AGGREGATE);
-    weft_status status = tensor_max_forward(&edges, x, m);
-    activity_end(ACTIVITY_AGGREGATE);
-    WEFT_TRY(status);
+    ACTIVITY_TRY(ACTIVITY_AGGREGATE, tensor_max_forward(&edges, x, m));
     return gnn_exchange_destinations(layer->edges, HALO_REVERSE_MAX, m);
 }
 
@@ -120,11 +115,9 @@ static weft_status forward(gnn_layer *layer, const train_pass *pass, const hal_d
     weft_tensor bias = param_value(layer->params, layer->linear.bias);
     weft_tensor both = operand(layer);
     weft_tensor out = gnn_layer_out(layer);
-    activity_begin(ACTIVITY_LINEAR);
-    weft_status status =
-        linear_forward(&layer->linear, &(linear_rows){.x = &both, .dropout = dropout}, &bias, 0.0, &out);
-    activity_end(ACTIVITY_LINEAR);
-    return status;
+    ACTIVITY_TRY(ACTIVITY_LINEAR,
+                 linear_forward(&layer->linear, &(linear_rows){.x = &both, .dropout = dropout}, &bias, 0.0, &out));
+    return WEFT_OK;
 }
 
 /* Of how many neighbours m is the value, over all ranks, on the owned rows. */
@@ -135,10 +128,7 @@ static weft_status count_ties(gnn_layer *layer)
     weft_tensor x = layer_local_x(layer);
     weft_tensor m = layer_local_m(layer);
     WEFT_TRY(gnn_exchange_destinations(layer->edges, HALO_FORWARD, &m));
-    activity_begin(ACTIVITY_AGGREGATE);
-    weft_status status = tensor_max_ties(&edges, &x, &m, &max->ties);
-    activity_end(ACTIVITY_AGGREGATE);
-    WEFT_TRY(status);
+    ACTIVITY_TRY(ACTIVITY_AGGREGATE, tensor_max_ties(&edges, &x, &m, &max->ties));
     return gnn_exchange_destinations(layer->edges, HALO_REVERSE, &max->ties);
 }
 
@@ -167,20 +157,12 @@ static weft_status input_gradient(gnn_layer *layer, weft_tensor *dx)
     weft_tensor dout = gnn_layer_out(layer);
     weft_tensor dx_owned = tensor_view(dx, 0, layer->n_owned, 0, layer->plan->d_in);
     WEFT_TRY(count_ties(layer));
-    activity_begin(ACTIVITY_LINEAR);
-    weft_status status = share_gradient(layer);
-    activity_end(ACTIVITY_LINEAR);
-    WEFT_TRY(status);
+    ACTIVITY_TRY(ACTIVITY_LINEAR, share_gradient(layer));
     WEFT_TRY(gnn_exchange_destinations(layer->edges, HALO_FORWARD, &max->dm));
-    activity_begin(ACTIVITY_AGGREGATE);
-    status = tensor_max_backward(&edges, &x, &m, &max->dm, dx);
-    activity_end(ACTIVITY_AGGREGATE);
-    WEFT_TRY(status);
+    ACTIVITY_TRY(ACTIVITY_AGGREGATE, tensor_max_backward(&edges, &x, &m, &max->dm, dx));
     WEFT_TRY(gnn_exchange_sources(layer->edges, HALO_REVERSE, dx));
-    activity_begin(ACTIVITY_LINEAR);
-    status = linear_input_gradient(&own, &dout, 1.0, &dx_owned);
-    activity_end(ACTIVITY_LINEAR);
-    return status;
+    ACTIVITY_TRY(ACTIVITY_LINEAR, linear_input_gradient(&own, &dout, 1.0, &dx_owned));
+    return WEFT_OK;
 }
 
 static weft_status backward(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout, weft_tensor *dx)
@@ -188,11 +170,8 @@ static weft_status backward(gnn_layer *layer, const train_pass *pass, const hal_
     weft_tensor both = operand(layer);
     weft_tensor dout = gnn_layer_out(layer);
     WEFT_TRY(layer_bias_gradient(layer));
-    activity_begin(ACTIVITY_LINEAR);
-    weft_status status =
-        linear_weight_gradient(&layer->linear, pass, &(linear_rows){.x = &both, .dropout = dropout}, &dout, false);
-    activity_end(ACTIVITY_LINEAR);
-    WEFT_TRY(status);
+    ACTIVITY_TRY(ACTIVITY_LINEAR, linear_weight_gradient(&layer->linear, pass,
+                                                         &(linear_rows){.x = &both, .dropout = dropout}, &dout, false));
     WEFT_TRY(linear_ready(&layer->linear, pass));
     return dx != NULL ? input_gradient(layer, dx) : WEFT_OK;
 }

@@ -2,8 +2,7 @@
  * gnn/layers/part_edges.h: the edges of a part on the backend, as CSR arrays of both directions, with the part's halos:
  * for layers that walk edges one by one.
  */
-#ifndef WEFT_GNN_LAYERS_PART_EDGES_H
-#define WEFT_GNN_LAYERS_PART_EDGES_H
+#pragma once
 
 #include "gnn/layers/aggregate.h"
 
@@ -27,5 +26,3 @@ void gnn_part_edges_destroy(gnn_part_edges *edges);
 /* Rows between roots and replicas (comm/halo.h), x: [n_local, width]. Nothing on one rank. Collective. */
 weft_status gnn_exchange_sources(const gnn_part_edges *edges, halo_direction direction, const weft_tensor *x);
 weft_status gnn_exchange_destinations(const gnn_part_edges *edges, halo_direction direction, const weft_tensor *x);
-
-#endif

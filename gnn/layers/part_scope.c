@@ -125,7 +125,6 @@ static weft_status send_flags(weft_comm *comm, const list_side *from, const list
     return status;
 }
 
-/* Both sides of a list. */
 typedef struct list_flags {
     list_side own, leaf;
 } list_flags;
@@ -143,7 +142,6 @@ static void flags_destroy(list_flags *flags)
     WEFT_FREE_ALL(flags->own.flag, flags->leaf.flag);
 }
 
-/* Of each entry its row's. */
 static void take_flags(list_side *side, int parts, const uint8_t *of_row)
 {
     for (int64_t i = 0; i < side->offset[parts]; ++i) {
@@ -168,7 +166,6 @@ static weft_status keep_side(const list_side *side, int parts, int64_t **offset,
     return WEFT_OK;
 }
 
-/* The entries with a flag, in their order. */
 static weft_status keep_lists(const list_flags *flags, int parts, part_halo *kept)
 {
     WEFT_TRY(keep_side(&flags->own, parts, &kept->own_offset, &kept->own_row));

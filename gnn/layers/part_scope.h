@@ -11,8 +11,7 @@
  * Rows keep their numbers. A row that is read is the sum of the same terms; forms that divide the matrix into blocks by
  * how many edges it has may add them in another order.
  */
-#ifndef WEFT_GNN_LAYERS_PART_SCOPE_H
-#define WEFT_GNN_LAYERS_PART_SCOPE_H
+#pragma once
 
 #include "comm/comm.h"
 #include "partition/part.h"
@@ -42,5 +41,3 @@ weft_status part_scope_create(weft_comm *comm, const weft_part *part, bool whole
 weft_status part_scope_turn(const weft_part *part, part_scope *scope, bool shares, part_csr *back);
 void part_csr_free(part_csr *csr);
 void part_scope_destroy(part_scope *scope);
-
-#endif

@@ -10,8 +10,7 @@
  * A step reads and writes its own rows; what it sums over rows (a gradient of weights) it adds up over its halves.
  * Which half comes first follows from the model, never from time: the same bits in every run.
  */
-#ifndef WEFT_GNN_LAYERS_ROW_STEPS_H
-#define WEFT_GNN_LAYERS_ROW_STEPS_H
+#pragma once
 
 #include "tensor/tensor.h"
 
@@ -70,5 +69,3 @@ static inline const hal_dropout *gnn_span_mask(const hal_dropout *dropout, const
     here->row_id = hal_mat_rows(&dropout->row_id, span->row, span->rows);
     return here;
 }
-
-#endif

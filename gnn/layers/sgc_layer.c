@@ -53,10 +53,8 @@ static weft_status forward(gnn_layer *layer, const train_pass *pass, const hal_d
     weft_tensor x = gnn_layer_x(layer);
     weft_tensor y = product(layer);
     WEFT_TRY(linear_need(&layer->linear, pass));
-    activity_begin(ACTIVITY_LINEAR);
-    weft_status status = linear_forward(&layer->linear, &(linear_rows){.x = &x, .dropout = dropout}, NULL, 0.0, &y);
-    activity_end(ACTIVITY_LINEAR);
-    WEFT_TRY(status);
+    ACTIVITY_TRY(ACTIVITY_LINEAR,
+                 linear_forward(&layer->linear, &(linear_rows){.x = &x, .dropout = dropout}, NULL, 0.0, &y));
     for (int left = layer->plan->hops; left > 1; --left) {
         weft_tensor from = place(layer, left);
         weft_tensor to = place(layer, left - 1);
@@ -81,11 +79,8 @@ static weft_status backward(gnn_layer *layer, const train_pass *pass, const hal_
         weft_tensor to = place(layer, done + 1);
         WEFT_TRY(gnn_aggregate(layer->aggregator, true, &from, 0.0, &to));
     }
-    activity_begin(ACTIVITY_LINEAR);
-    weft_status status =
-        linear_weight_gradient(&layer->linear, pass, &(linear_rows){.x = &x, .dropout = dropout}, &dy, false);
-    activity_end(ACTIVITY_LINEAR);
-    WEFT_TRY(status);
+    ACTIVITY_TRY(ACTIVITY_LINEAR,
+                 linear_weight_gradient(&layer->linear, pass, &(linear_rows){.x = &x, .dropout = dropout}, &dy, false));
     return linear_ready(&layer->linear, pass);
 }
 

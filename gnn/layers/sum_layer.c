@@ -150,10 +150,8 @@ static weft_status bias_gradient_rows(const gnn_row_step *step, const gnn_row_sp
     if (layer->plan->centred) {
         return span->first ? layer_bias_gradient(layer) : WEFT_OK;
     }
-    activity_begin(ACTIVITY_LINEAR);
-    weft_status status = linear_bias_gradient(&layer->linear, &dout, !span->first);
-    activity_end(ACTIVITY_LINEAR);
-    return status;
+    ACTIVITY_TRY(ACTIVITY_LINEAR, linear_bias_gradient(&layer->linear, &dout, !span->first));
+    return WEFT_OK;
 }
 
 /* dW = operand^T * d(product) */
@@ -166,10 +164,8 @@ static weft_status weight_gradient_rows(const gnn_row_step *step, const gnn_row_
     weft_tensor dy = gnn_span_of(&all_dy, span);
     hal_dropout here;
     const linear_rows rows = {.x = &x, .dropout = gnn_span_mask(step->dropout, span, &here), .first = span->row};
-    activity_begin(ACTIVITY_LINEAR);
-    weft_status status = linear_weight_gradient(&layer->linear, step->pass, &rows, &dy, !span->first);
-    activity_end(ACTIVITY_LINEAR);
-    return status;
+    ACTIVITY_TRY(ACTIVITY_LINEAR, linear_weight_gradient(&layer->linear, step->pass, &rows, &dy, !span->first));
+    return WEFT_OK;
 }
 
 /* dx through the weights, over both column blocks at once where both feed x; dm takes m's place. */
@@ -195,10 +191,8 @@ static weft_status input_gradient_rows(const gnn_row_step *step, const gnn_row_s
     weft_tensor all_dy = product(layer);
     weft_tensor dy = gnn_span_of(&all_dy, span);
     weft_tensor dx = gnn_span_of(&step->matrix, span);
-    activity_begin(ACTIVITY_LINEAR);
-    weft_status status = input_gradient(layer, &dy, span, &dx);
-    activity_end(ACTIVITY_LINEAR);
-    return status;
+    ACTIVITY_TRY(ACTIVITY_LINEAR, input_gradient(layer, &dy, span, &dx));
+    return WEFT_OK;
 }
 
 /* All of a layer's products fused, the aggregation before or after them. */

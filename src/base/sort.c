@@ -1,6 +1,8 @@
 /* base/sort.c: see base/sort.h. */
 #include "base/sort.h"
 
+#include <assert.h>
+
 enum { INSERTION_MAX = 48, RADIX = 256 };
 
 static void insertion_sort(int32_t *id, int64_t count)
@@ -62,4 +64,30 @@ void sort_ids(int32_t *id, int64_t count, int64_t limit)
         shift += 8;
     }
     radix_sort(id, count, shift);
+}
+
+int64_t sort_distinct(int32_t *id, int64_t count, int64_t limit)
+{
+    sort_ids(id, count, limit);
+    int64_t kept = 0;
+    for (int64_t i = 0; i < count; ++i) {
+        assert(id[i] >= 0 && id[i] < limit && (kept == 0 || id[kept - 1] <= id[i]));
+        if (kept == 0 || id[kept - 1] != id[i]) {
+            id[kept++] = id[i];
+        }
+    }
+    return kept;
+}
+
+int64_t sorted_first(const int32_t *id, int64_t begin, int64_t end, int64_t least)
+{
+    while (begin < end) {
+        const int64_t middle = begin + (end - begin) / 2;
+        if (id[middle] < least) {
+            begin = middle + 1;
+        } else {
+            end = middle;
+        }
+    }
+    return begin;
 }

@@ -15,4 +15,10 @@
 /* limit: every id is below it (a smaller limit saves levels). */
 void sort_ids(int32_t *id, int64_t count, int64_t limit);
 
+/* The same, and the distinct ids move to the front; returns how many. */
+int64_t sort_distinct(int32_t *id, int64_t count, int64_t limit);
+
+/* Returns the first place in [begin, end) of ascending ids whose id is not below `least`, or end. */
+int64_t sorted_first(const int32_t *id, int64_t begin, int64_t end, int64_t least);
+
 #endif

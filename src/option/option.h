@@ -36,8 +36,7 @@
  * is --name, --no-name or --name=on|off; a choice that has on and off may be written so, too. "--" ends the options. A
  * value that begins with "--" is written --name=VALUE.
  */
-#ifndef WEFT_OPTION_OPTION_H
-#define WEFT_OPTION_OPTION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -352,5 +351,3 @@ void option_print_recipes(const option_catalog *catalog, FILE *out);    /* --hel
 void option_print_man(const option_catalog *catalog, FILE *out);        /* weft.1 */
 void option_print_completion(const option_catalog *catalog, FILE *out); /* bash */
 void option_print_markdown(const option_catalog *catalog, FILE *out);   /* docs/options.md */
-
-#endif

@@ -13,8 +13,7 @@
  *   option_pack.c     the blob for other ranks
  *   option_print_*.c  everything that is generated from the table
  */
-#ifndef WEFT_OPTION_OPTION_INTERNAL_H
-#define WEFT_OPTION_OPTION_INTERNAL_H
+#pragma once
 
 #include "option/option.h"
 
@@ -103,7 +102,5 @@ void option_describe_range(const option_catalog *catalog, const option_row *row,
 void option_describe_aliases(const option_row *row, const char *dashes, char text[OPTION_ALSO_MAX]);
 /* A bound as in messages: 65536, 0.999, 1e+06. */
 const char *option_bound_text(const option_row *row, double bound, char text[32]);
-/* An exit code that is not a status: those that mpirun reports. NULL past the end. */
-const char *option_launcher_code(int i, int *code);
-
-#endif
+/* Exit code number i and what it means: the statuses, then those that mpirun reports. Returns NULL past the end. */
+const char *option_exit_code(int i, int *code);

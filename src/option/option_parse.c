@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/nearest.h"
+#include "base/text/append.h"
 #include "option/option_internal.h"
 
 extern char **environ;
@@ -366,8 +367,7 @@ weft_status option_check_topic(const option_command *command, const char *topic)
         if (strcmp(names[i], topic) == 0) {
             return WEFT_OK;
         }
-        size_t at = strlen(listed);
-        snprintf(listed + at, sizeof listed - at, "%s%s", i > 0 ? ", " : "", names[i]);
+        text_append_item(listed, sizeof listed, "%s", names[i]);
     }
     const char *near = nearest_word(topic, names, count);
     return weft_fail(WEFT_ERR_USAGE, "no help on \"%s\"%s%s%s (topics: %s)", topic,

@@ -2,6 +2,7 @@
  * wide. */
 #include <string.h>
 
+#include "base/text/append.h"
 #include "option/option_internal.h"
 
 enum { HELP_COLUMN = 30, HELP_WIDTH = 96 };
@@ -21,12 +22,10 @@ void option_describe_aliases(const option_row *row, const char *dashes, char tex
 {
     const char *aliases = row->aliases;
     char alias[OPTION_WORD_MAX];
-    size_t at = 0;
     text[0] = '\0';
-    while (at < OPTION_ALSO_MAX && option_list_next(&aliases, ',', alias)) {
+    while (option_list_next(&aliases, ',', alias)) {
         if (alias[1] != '\0') {
-            at +=
-                (size_t)snprintf(text + at, OPTION_ALSO_MAX - at, "%s%s%s", at == 0 ? "; also " : ", ", dashes, alias);
+            text_append(text, OPTION_ALSO_MAX, "%s%s%s", text[0] == '\0' ? "; also " : ", ", dashes, alias);
         }
     }
 }
@@ -35,10 +34,9 @@ const char *option_jobs_text(const option_row *row, char text[OPTION_JOBS_MAX])
 {
     char trait[OPTION_WORD_MAX];
     const char *cursor = row->serves;
-    size_t at = 0;
     text[0] = '\0';
-    while (at < OPTION_JOBS_MAX && option_list_next(&cursor, '|', trait)) {
-        at += (size_t)snprintf(text + at, OPTION_JOBS_MAX - at, "%s%s", at == 0 ? "" : " or ", trait);
+    while (option_list_next(&cursor, '|', trait)) {
+        text_append(text, OPTION_JOBS_MAX, "%s%s", text[0] == '\0' ? "" : " or ", trait);
     }
     return text;
 }
@@ -59,24 +57,27 @@ void option_describe_range(const option_catalog *catalog, const option_row *row,
     char min[32], max[32];
     bool ranged = row->type == OPTION_INT || row->type == OPTION_REAL || row->type == OPTION_SIZE ||
                   row->type == OPTION_TIME || row->type == OPTION_INTLIST;
-    int at = row->default_text[0] != '\0' ? snprintf(text, OPTION_RANGE_MAX, "default %s", row->default_text)
-                                          : snprintf(text, OPTION_RANGE_MAX, "no default");
+    const bool has_default = row->default_text[0] != '\0';
+    snprintf(text, OPTION_RANGE_MAX, has_default ? "default %s" : "no default%s", row->default_text);
     if (ranged) {
-        at += snprintf(text + at, OPTION_RANGE_MAX - (size_t)at, "; %s to %s", option_bound_text(row, row->min, min),
-                       option_bound_text(row, row->max, max));
+        text_append(text, OPTION_RANGE_MAX, "; %s to %s", option_bound_text(row, row->min, min),
+                    option_bound_text(row, row->max, max));
     }
     if (is_of_some(catalog, row)) {
-        snprintf(text + at, OPTION_RANGE_MAX - (size_t)at, "; for %s", option_jobs_text(row, jobs));
+        text_append(text, OPTION_RANGE_MAX, "; for %s", option_jobs_text(row, jobs));
     }
 }
 
-const char *option_launcher_code(int i, int *code)
+const char *option_exit_code(int i, int *code)
 {
     static const struct {
         int code;
         const char *text;
     } codes[] = {
-        {134, "from mpirun: a process aborted (signal 6)"},
+#define CODE(name, value, description) {value, description},
+        WEFT_STATUS_LIST(CODE)
+#undef CODE
+            {134, "from mpirun: a process aborted (signal 6)"},
         {137, "from mpirun: a process was killed (signal 9), often by the kernel when memory ran out"},
         {139, "from mpirun: a process crashed (signal 11, segmentation fault): please report it"},
     };
@@ -173,10 +174,7 @@ static void print_exit_codes(FILE *out)
     int code = 0;
     const char *text = NULL;
     fputs("Exit codes:\n", out);
-#define PRINT_STATUS(name, value, description) fprintf(out, "  %3d  %s\n", value, description);
-    WEFT_STATUS_LIST(PRINT_STATUS)
-#undef PRINT_STATUS
-    for (int i = 0; (text = option_launcher_code(i, &code)) != NULL; i++) {
+    for (int i = 0; (text = option_exit_code(i, &code)) != NULL; i++) {
         fprintf(out, "  %3d  %s\n", code, text);
     }
 }

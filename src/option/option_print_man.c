@@ -103,13 +103,7 @@ static void print_exit_codes(FILE *out)
     int code = 0;
     const char *text = NULL;
     fputs(".SH EXIT STATUS\n", out);
-#define PRINT_STATUS(name, value, description)                                                                         \
-    fprintf(out, ".TP\n%d\n", value);                                                                                  \
-    print_roff(out, description);                                                                                      \
-    fputc('\n', out);
-    WEFT_STATUS_LIST(PRINT_STATUS)
-#undef PRINT_STATUS
-    for (int i = 0; (text = option_launcher_code(i, &code)) != NULL; i++) {
+    for (int i = 0; (text = option_exit_code(i, &code)) != NULL; i++) {
         fprintf(out, ".TP\n%d\n", code);
         print_roff(out, text);
         fputc('\n', out);

@@ -77,10 +77,7 @@ static void print_exit_codes(FILE *out)
     int code = 0;
     const char *text = NULL;
     fputs("\n## Exit codes\n\n| code | meaning |\n|---|---|\n", out);
-#define PRINT_STATUS(name, value, description) fprintf(out, "| %d | %s |\n", value, description);
-    WEFT_STATUS_LIST(PRINT_STATUS)
-#undef PRINT_STATUS
-    for (int i = 0; (text = option_launcher_code(i, &code)) != NULL; i++) {
+    for (int i = 0; (text = option_exit_code(i, &code)) != NULL; i++) {
         fprintf(out, "| %d | %s |\n", code, text);
     }
 }

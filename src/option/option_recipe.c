@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "base/text/append.h"
 #include "option/option_internal.h"
 
 weft_status option_use_recipe(weft_options *options)
@@ -39,11 +40,10 @@ weft_status option_decide(weft_options *options, option_id id, const char *text)
 
 void option_describe_recipe(const option_catalog *catalog, const char *recipe, char text[OPTION_RECIPE_MAX])
 {
-    size_t at = (size_t)snprintf(text, OPTION_RECIPE_MAX, "%s =", recipe);
-    for (const option_recipe_setting *s = catalog->recipes; s->recipe != NULL && at < OPTION_RECIPE_MAX; s++) {
+    snprintf(text, OPTION_RECIPE_MAX, "%s =", recipe);
+    for (const option_recipe_setting *s = catalog->recipes; s->recipe != NULL; s++) {
         if (strcmp(s->recipe, recipe) == 0) {
-            at += (size_t)snprintf(text + at, OPTION_RECIPE_MAX - at, " --%s %s", option_row_at(catalog, s->id)->name,
-                                   s->text);
+            text_append(text, OPTION_RECIPE_MAX, " --%s %s", option_row_at(catalog, s->id)->name, s->text);
         }
     }
 }

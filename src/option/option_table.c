@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "option/option_internal.h"
 
 bool option_list_next(const char **cursor, char separator, char item[OPTION_WORD_MAX])
@@ -199,4 +200,39 @@ const char *option_source_text(option_source source)
     static const char *const texts[] = {"default",     "recipe",       "data",   "config file",
                                         "environment", "command line", "program"};
     return texts[source];
+}
+
+const char *option_nearest_name(const option_catalog *catalog, const option_command *command, const char *word,
+                                char found[OPTION_WORD_MAX])
+{
+    char names[OPTION_NAMES_MAX][OPTION_WORD_MAX];
+    const char *pointers[OPTION_NAMES_MAX];
+    int count = option_collect_names(catalog, command, names);
+    for (int i = 0; i < count; i++) {
+        pointers[i] = names[i];
+    }
+    const char *near = nearest_word(word, pointers, count);
+    if (near == NULL) {
+        return NULL;
+    }
+    memcpy(found, near, strlen(near) + 1); /* a row of `names` fits */
+    return found;
+}
+
+enum { SPELLED_MAX = 512 };
+
+weft_status option_lookup(const weft_options *options, const char *name, option_id *id)
+{
+    *id = option_find(options->command, name, false);
+    return *id != OPTION_NONE ? WEFT_OK : option_fail_unknown(options->command, "", name);
+}
+
+weft_status option_assign(weft_options *options, const char *name, const char *text)
+{
+    char spelled[SPELLED_MAX];
+    option_id id = OPTION_NONE;
+    WEFT_TRY(option_lookup(options, name, &id));
+    WEFT_CHECK(option_allowed_from(id, OPTION_FILE), WEFT_ERR_USAGE, "%s: belongs on a command line", name);
+    snprintf(spelled, sizeof spelled, "%s = %s", name, text);
+    return option_set(options, id, OPTION_PROGRAM, spelled, text);
 }

@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/nearest.h"
 #include "base/number.h"
+#include "base/text/append.h"
 #include "option/option_internal.h"
 
 /* ---- one value ------------------------------------------------------------------------------------------------- */
@@ -58,19 +59,17 @@ static weft_status parse_flag(const char *spelled, const char *text, option_valu
 
 static weft_status parse_choice(const option_row *row, const char *spelled, const char *text, option_value *value)
 {
-    char names[OPTION_LIST_MAX][OPTION_WORD_MAX], listed[512];
+    char names[OPTION_LIST_MAX][OPTION_WORD_MAX], listed[512] = "";
     const char *pointers[OPTION_LIST_MAX], *cursor = row->choices;
     int count = 0;
     int same = -1; /* the word in another letter case, or joined in another way */
-    size_t at = 0;
     while (count < OPTION_LIST_MAX && option_list_next(&cursor, '|', names[count])) {
         if (strcmp(names[count], text) == 0) {
             value->integer = count;
             return copy_text(text, strlen(text), &value->text);
         }
         same = same < 0 && option_same_word(names[count], text) ? count : same;
-        at += (size_t)snprintf(listed + at, sizeof listed - at, "%s%s", count > 0 ? ", " : "", names[count]);
-        at = at < sizeof listed ? at : sizeof listed - 1;
+        text_append_item(listed, sizeof listed, "%s", names[count]);
         pointers[count] = names[count];
         count++;
     }

@@ -12,8 +12,7 @@
  * Files are hostile: a size that a file of so many bytes cannot hold, or above IMAGE_PIXELS_MAX, is refused before
  * memory is taken; so is what is cut off or damaged in the middle, where libjpeg would go on with grey.
  */
-#ifndef WEFT_DENSE_DATA_IMAGE_DECODE_H
-#define WEFT_DENSE_DATA_IMAGE_DECODE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -70,5 +69,3 @@ weft_status image_scratch_grow(image_scratch *scratch, size_t bytes);
 
 /* most_per_byte: pixels that a byte of such a file can hold. */
 weft_status image_check_size(const char *name, size_t bytes, int64_t height, int64_t width, int64_t most_per_byte);
-
-#endif

@@ -8,8 +8,7 @@
  * Words of splits are train, training; val, valid, validation; test, testing, in capitals or not. The split is the
  * deepest folder of such a name that has a class below it; all folders below the class belong to the class.
  */
-#ifndef WEFT_DENSE_DATA_IMAGE_NAMES_H
-#define WEFT_DENSE_DATA_IMAGE_NAMES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,5 +41,3 @@ bool image_name_lies_beside(const char *name);
 bool image_name_in_split(const char *name, bool rooted, image_words *words);
 /* The class is the first folder behind the first `root` bytes. Returns false if there is none. */
 bool image_name_in_class(const char *name, size_t root, image_words *words);
-
-#endif

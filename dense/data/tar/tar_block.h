@@ -5,8 +5,7 @@
  * A header's checksum is the sum of its bytes, with blanks in the place of the checksum itself. It decides what a
  * header is, so archives of 1979 (v7), which have no magic word, are understood as well as ustar, pax and GNU ones.
  */
-#ifndef WEFT_DENSE_DATA_TAR_TAR_BLOCK_H
-#define WEFT_DENSE_DATA_TAR_TAR_BLOCK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ bool tar_has_prefix(const uint8_t *block);
 bool tar_is_zero(const uint8_t *block);
 /* A number of a header: octal digits, or 8 bytes at the end where the first bit is set. -1: neither. */
 int64_t tar_number(const uint8_t *at, int bytes);
-
-#endif

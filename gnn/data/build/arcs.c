@@ -288,7 +288,6 @@ static weft_status close_writers(arcs *a)
     return WEFT_OK;
 }
 
-/* The whole list follows into the file. */
 static weft_status spill_chunks(arcs *a)
 {
     for (int64_t i = 0; i < a->chunk_count; i++) {
@@ -348,7 +347,6 @@ static weft_status make_buffers(arcs *a)
     return WEFT_OK;
 }
 
-/* Memory or file, and what the limit leaves for sorting. */
 static weft_status choose_source(arcs *a, csr_input *input)
 {
     const int64_t left = a->limit - input->vertices * (int64_t)sizeof(int64_t);

@@ -9,8 +9,7 @@
  * threads. Memory: the limit, in which the 8 bytes a vertex of the offsets count. Disk beyond it: 8 bytes an edge when
  * even the collected edges do not fit, and 4 bytes an entry of the CSR until the store is written.
  */
-#ifndef WEFT_GNN_DATA_BUILD_ARCS_H
-#define WEFT_GNN_DATA_BUILD_ARCS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ bool arcs_spilled(const arcs *a);        /* some lie in the temporary file */
 /* Sort into CSR without duplicates. WEFT_ERR_DATA when an id is not below `vertices`; WEFT_ERR_RESOURCE when the limit
  * is too small for the graph, with the figures. */
 weft_status arcs_build(arcs *a, int64_t vertices, bool add_reverse, bool keep_self_loops, csr_graph *graph);
-
-#endif

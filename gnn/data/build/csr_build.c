@@ -24,7 +24,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "gnn/data/build/csr_rows.h"
+#include "base/sort.h"
 #include "gnn/data/convert_options.def"
 #include "graph/graph.h"
 #include "io/store/store_options.def"
@@ -261,7 +261,7 @@ static void finish_bucket(builder *b, int64_t bucket, int64_t *cursor, int32_t *
     int64_t kept = 0;
     for (int64_t v = 0; v < rows; v++) {
         int64_t begin = v == 0 ? 0 : cursor[v - 1]; /* filling moved each cursor to the end of its row */
-        int64_t length = csr_row_finish(ids + begin, cursor[v] - begin, vertices);
+        int64_t length = sort_distinct(ids + begin, cursor[v] - begin, vertices);
         memcpy(out + kept, ids + begin, (size_t)length * sizeof *ids);
         b->offset[row + v + 1] = length;
         kept += length;

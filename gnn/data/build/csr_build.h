@@ -5,8 +5,7 @@
  * each range of destinations that fits the limit. The result is the same whatever the limit, the order of the edges and
  * the number of threads.
  */
-#ifndef WEFT_GNN_DATA_BUILD_CSR_BUILD_H
-#define WEFT_GNN_DATA_BUILD_CSR_BUILD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,5 +50,3 @@ void csr_graph_free(csr_graph *graph);
 /* A new unlinked file in the folder of `path`: it goes when it is closed, or the process ends. */
 weft_status csr_scratch_file(const char *path, int *fd);
 weft_status csr_scratch_write(int fd, const char *beside, const void *data, size_t bytes, int64_t offset);
-
-#endif

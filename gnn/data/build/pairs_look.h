@@ -1,7 +1,6 @@
 /* gnn/data/build/pairs_look.h: what gnn/data/build/arcs.c keeps of edges as they come, one function by instruction
  * set. */
-#ifndef WEFT_GNN_DATA_BUILD_PAIRS_LOOK_H
-#define WEFT_GNN_DATA_BUILD_PAIRS_LOOK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -11,5 +10,3 @@ typedef int32_t (*pairs_look_fn)(const int32_t *pairs, int64_t count, int32_t *s
 
 int32_t pairs_look_base(const int32_t *pairs, int64_t count, int32_t *smallest, int32_t *largest);
 int32_t pairs_look_avx2(const int32_t *pairs, int64_t count, int32_t *smallest, int32_t *largest);
-
-#endif

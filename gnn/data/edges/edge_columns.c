@@ -93,7 +93,6 @@ static bool begins_with_ids(const char *line, int before)
     return count == before + 2 && is_id(&field[before]) && is_id(&field[before + 1]);
 }
 
-/* Does a header name both ends? */
 static bool names_ends(const char *line)
 {
     text_field field[NAMES_MOST];
@@ -313,7 +312,6 @@ static weft_status find_weight(bool tell, edge_columns *c)
     return WEFT_OK;
 }
 
-/* What nobody reads here. */
 static weft_status tell_unused(const edge_columns *c)
 {
     const text_header *h = &c->header;

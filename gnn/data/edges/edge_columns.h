@@ -5,8 +5,7 @@
  * taken, with a word; without a header the first two, and the third for a weight. What networkx.write_edgelist puts
  * behind the ids, {...}, is no column.
  */
-#ifndef WEFT_GNN_DATA_EDGES_EDGE_COLUMNS_H
-#define WEFT_GNN_DATA_EDGES_EDGE_COLUMNS_H
+#pragma once
 
 #include "io/text/text_header.h"
 
@@ -35,5 +34,3 @@ void edge_columns_free(edge_columns *columns);
 /* The fields of the row that begins at *at (text_next_row); *at moves to its end. False: piece->at and reason say why
  * not. */
 bool edge_columns_scan(const edge_columns *columns, text_piece *piece, const char **at, edge_fields *fields);
-
-#endif

@@ -5,8 +5,7 @@
  * They read from two places in turn, or one after the other: where a line ends is known only when it is read, so that
  * one waits while the other computes. Any other line, also one with an id out of range, is left to the caller.
  */
-#ifndef WEFT_GNN_DATA_EDGES_EDGE_LINES_H
-#define WEFT_GNN_DATA_EDGES_EDGE_LINES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -29,5 +28,3 @@ int64_t edge_lines_avx2(const edge_ids *ids, const char *text[2], const char *co
                         int64_t room); /* up to 18 digits */
 int64_t edge_lines_avx512(const edge_ids *ids, const char *text[2], const char *const end[2], int32_t *pairs,
                           int64_t room); /* up to 18 digits */
-
-#endif

@@ -5,8 +5,7 @@
  * Market); or the columns of a table (gnn/data/edges/edge_columns.h). All lines have the same number of fields. Errors
  * name file, line and field.
  */
-#ifndef WEFT_GNN_DATA_EDGES_EDGE_TEXT_H
-#define WEFT_GNN_DATA_EDGES_EDGE_TEXT_H
+#pragma once
 
 #include "gnn/data/build/arcs.h"
 #include "gnn/data/edges/edge_columns.h"
@@ -35,5 +34,3 @@ typedef struct edge_text_ids {
 weft_status edge_text_table(text_source *source, const edge_columns *columns, const edge_text_ids *ids, arcs *into);
 /* Reads a list of edges whose ids count from 0; further columns are left out with a word. */
 weft_status edge_text_read(text_source *source, const char *path, int64_t vertices, arcs *into);
-
-#endif

@@ -1,7 +1,6 @@
 /* gnn/data/edges/edge_weights.h: weights of edges that are known already, put where they belong; and those of text
  * files. */
-#ifndef WEFT_GNN_DATA_EDGES_EDGE_WEIGHTS_H
-#define WEFT_GNN_DATA_EDGES_EDGE_WEIGHTS_H
+#pragma once
 
 #include "gnn/data/build/csr_build.h"
 #include "gnn/data/edges/id_map.h"
@@ -31,5 +30,3 @@ const char *edge_weights_called(const edge_weights *s, int64_t vertex, char text
 /* All weights of a text file: lines FROM TO WEIGHT, Matrix Market, METIS. first_id, both_ways and cure become what the
  * file says. */
 weft_status edge_weights_text(const char *path, edge_weights *s);
-
-#endif

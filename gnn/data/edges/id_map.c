@@ -53,7 +53,6 @@ static bool same_item(const id_list *list, int64_t a, int64_t b)
     return list->text == NULL ? a == b : strcmp(list->text + a, list->text + b) == 0;
 }
 
-/* The names that are left, without gaps. */
 static weft_status pack_names(id_list *list)
 {
     char *packed;
@@ -91,7 +90,6 @@ static weft_status sort_list(id_list *list)
     return list->text != NULL ? pack_names(list) : WEFT_OK;
 }
 
-/* Room for one more. */
 static weft_status need_item(id_list *list)
 {
     if (list->count < list->room) {
@@ -240,7 +238,6 @@ static bool collect_rows(void *self, text_piece *piece)
     return true;
 }
 
-/* What a thread has found goes to those of all. */
 static weft_status join_list(const collector *c, const id_list *list, id_list *all)
 {
     for (int64_t i = 0; i < list->count; i++) {

@@ -5,8 +5,7 @@
  * bytes. The order depends neither on the file's nor on threads. Memory: 8 bytes a vertex, and the names; while they
  * are collected twice that, and once for each thread.
  */
-#ifndef WEFT_GNN_DATA_EDGES_ID_MAP_H
-#define WEFT_GNN_DATA_EDGES_ID_MAP_H
+#pragma once
 
 #include "gnn/data/edges/edge_columns.h"
 #include "io/name_list.h"
@@ -34,5 +33,3 @@ bool id_map_find(const id_map *map, const text_field *field, int64_t *vertex);
 /* The ids are 0 to count - 1 themselves. */
 bool id_map_is_plain(const id_map *map);
 weft_status id_map_names(const id_map *map, name_list *names);
-
-#endif

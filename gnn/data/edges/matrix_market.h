@@ -1,7 +1,6 @@
 /* gnn/data/edges/matrix_market.h: what a Matrix Market file is and says before its entries, for edges and for
  * weights. */
-#ifndef WEFT_GNN_DATA_EDGES_MATRIX_MARKET_H
-#define WEFT_GNN_DATA_EDGES_MATRIX_MARKET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ bool matrix_market_is(const char *path, const char *head);
 
 /* Past the banner and the sizes. WEFT_ERR_DATA, WEFT_ERR_UNSUPPORTED: in words of the line. */
 weft_status matrix_market_begin(const char *path, text_source *source, matrix_market *matrix);
-
-#endif

@@ -1,6 +1,5 @@
 /* gnn/data/edges/metis_text.h: METIS graph files, for their edges and for what these weigh. */
-#ifndef WEFT_GNN_DATA_EDGES_METIS_TEXT_H
-#define WEFT_GNN_DATA_EDGES_METIS_TEXT_H
+#pragma once
 
 #include "gnn/data/build/arcs.h"
 #include "io/text/text_source.h"
@@ -21,5 +20,3 @@ typedef struct metis_weights {
     bool (*put)(const void *self, int64_t from, int64_t to, double weight, char *reason);
 } metis_weights;
 weft_status metis_weights_parse(const char *path, text_source *source, const metis_weights *weights);
-
-#endif

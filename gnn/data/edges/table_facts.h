@@ -1,6 +1,5 @@
 /* gnn/data/edges/table_facts.h: what can be known of a table of vertices before the vertices are counted. */
-#ifndef WEFT_GNN_DATA_EDGES_TABLE_FACTS_H
-#define WEFT_GNN_DATA_EDGES_TABLE_FACTS_H
+#pragma once
 
 #include "gnn/data/edges/edge_columns.h"
 
@@ -13,5 +12,3 @@ bool table_facts_quick(const char *path);
 /* Of a text with a column of ids: *columns has it as both ends, for edge_columns_free. False: there is none.
  * WEFT_ERR_DATA: its header cannot be understood. */
 weft_status table_facts_ids(const char *path, edge_columns *columns, bool *found);
-
-#endif

@@ -1,6 +1,5 @@
 /* gnn/data/edges/text_head.h: what a text file is shows in how it begins, and in its name. */
-#ifndef WEFT_GNN_DATA_EDGES_TEXT_HEAD_H
-#define WEFT_GNN_DATA_EDGES_TEXT_HEAD_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -24,5 +23,3 @@ weft_status reader_text_head(const char *path, char head[TEXT_HEAD]);
 bool reader_text_comment(const char *head, char line[TEXT_HEAD + 1]);
 /* Does the name, without .gz or .xz, end so, in letters of either case? */
 bool reader_name_ends(const char *path, const char *ending);
-
-#endif

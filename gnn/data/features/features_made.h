@@ -11,8 +11,7 @@
  * Degrees are those of the store: after --symmetrize and --self-loops. All but spectral are made row by row while the
  * store is written and take no memory but the degrees.
  */
-#ifndef WEFT_GNN_DATA_FEATURES_FEATURES_MADE_H
-#define WEFT_GNN_DATA_FEATURES_FEATURES_MADE_H
+#pragma once
 
 #include "graph/graph.h"
 
@@ -40,5 +39,3 @@ void features_free(features_made *made); /* NULL is allowed */
 int64_t features_width(const features_made *made);
 /* graph_arrays.fill_features, with the features as self. */
 weft_status features_fill(void *made, int64_t row, int64_t rows, float *out);
-
-#endif

@@ -5,8 +5,7 @@
  * vary slowly along edges: near vertices get near rows. Where the graph has c components, the eigenvalue 1 stands c
  * times.
  */
-#ifndef WEFT_GNN_DATA_FEATURES_SPECTRAL_H
-#define WEFT_GNN_DATA_FEATURES_SPECTRAL_H
+#pragma once
 
 #include "graph/graph.h"
 
@@ -19,5 +18,3 @@
  */
 weft_status spectral_features(const weft_graph *graph, int64_t width, uint64_t seed, int64_t memory_bytes,
                               float **matrix);
-
-#endif

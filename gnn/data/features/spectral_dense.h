@@ -4,8 +4,7 @@
  * A block is [n, m] by rows. Sums over n are taken over a fixed number of runs of rows and added in their order, so
  * that bits do not depend on the number of threads.
  */
-#ifndef WEFT_GNN_DATA_FEATURES_SPECTRAL_DENSE_H
-#define WEFT_GNN_DATA_FEATURES_SPECTRAL_DENSE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -26,5 +25,3 @@ weft_status dense_orthonormalise(weft_hal *hal, int64_t n, int64_t m, double *x,
 /* Eigenvalues of the symmetric a[m, m], descending, and eigenvectors in the columns of v; a and rows[m, m] are
  * workspace. */
 weft_status dense_eigen(weft_hal *hal, int64_t m, double *a, double *rows, double *v, double *values);
-
-#endif

@@ -57,7 +57,6 @@ void generated_graph_free(generated_graph *graph)
     *graph = (generated_graph){0};
 }
 
-/* The writer's request for rows of features. */
 static weft_status fill_rows(void *self, int64_t row, int64_t rows, float *out)
 {
     generator_features_fill(self, row, rows, out);

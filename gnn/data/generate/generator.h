@@ -7,8 +7,7 @@
  *
  * The result is a pure function of the spec: the same bits for any number of ranks and threads.
  */
-#ifndef WEFT_GNN_DATA_GENERATE_GENERATOR_H
-#define WEFT_GNN_DATA_GENERATE_GENERATOR_H
+#pragma once
 
 #include "graph/graph.h"
 
@@ -30,5 +29,3 @@ weft_status generator_measure(const char *spec, generator_size *size);
 weft_status generator_write_store(const char *spec, const char *path, int threads, bool force);
 /* The preset list and keys, for --help=data. */
 const char *generator_help(void);
-
-#endif

@@ -70,7 +70,6 @@ static double sum_of(const double *x, int64_t count)
     return sum;
 }
 
-/* Number the draws and build the tables. */
 static weft_status build_tables(community_model *model, const double *weight_in, const double *weight_out)
 {
     int64_t first = 0;

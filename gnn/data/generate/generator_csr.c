@@ -6,19 +6,18 @@
  * in place. Memory: 8 bytes a draw (both directions) plus 12 bytes a vertex. The array keeps the slack that duplicates
  * leave.
  */
+#include <assert.h>
 #include <omp.h>
 #include <string.h>
 
 #include "base/alloc.h"
-
-#include <assert.h>
-
 #include "base/log.h"
+#include "base/sort.h"
 #include "gnn/data/generate/generator_parts.h"
 #include "graph/graph.h"
 #include "hal/hal.h"
 
-enum { INSERTION_MAX = 48, DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS, SLAB = 4096 /* batches */ };
+enum { SLAB = 4096 /* batches */ };
 
 /* One batch of draws: returns how many pairs it gave. */
 static int draw_batch(const edge_stream *stream, int64_t batch, edge_pair *pairs)
@@ -81,85 +80,15 @@ static void pass_over_draws(const edge_stream *stream, int threads, int64_t *cel
     log_progress_end(&progress);
 }
 
-static void insertion_sort(int32_t *x, int64_t count)
+/* Sort each row and drop its repeats in place; length[v] becomes what is left. */
+static void tidy_rows(int64_t n, const int64_t *offset, int threads, int32_t *source, int32_t *length)
 {
-    for (int64_t i = 1; i < count; ++i) {
-        int32_t value = x[i];
-        int64_t j = i;
-        for (; j > 0 && x[j - 1] > value; --j) {
-            x[j] = x[j - 1];
-        }
-        x[j] = value;
-    }
-}
-
-/* Stable counting sort of one 8-bit digit. */
-static void sort_digit(const int32_t *from, int32_t *to, int64_t count, int shift)
-{
-    int64_t start[DIGITS] = {0};
-    for (int64_t i = 0; i < count; ++i) {
-        ++start[((uint32_t)from[i] >> shift) & (DIGITS - 1)];
-    }
-    int64_t sum = 0;
-    for (int digit = 0; digit < DIGITS; ++digit) {
-        int64_t here = start[digit];
-        start[digit] = sum;
-        sum += here;
-    }
-    for (int64_t i = 0; i < count; ++i) {
-        to[start[((uint32_t)from[i] >> shift) & (DIGITS - 1)]++] = from[i];
-    }
-}
-
-/* Ascending; values are below 2^bits. scratch [count]. */
-static void sort_row(int32_t *x, int64_t count, int bits, int32_t *scratch)
-{
-    if (count <= INSERTION_MAX) {
-        insertion_sort(x, count);
-        return;
-    }
-    int32_t *from = x, *to = scratch;
-    for (int shift = 0; shift < bits; shift += DIGIT_BITS) {
-        sort_digit(from, to, count, shift);
-        int32_t *swap = from;
-        from = to;
-        to = swap;
-    }
-    if (from != x) {
-        memcpy(x, from, (size_t)count * sizeof *x);
-    }
-}
-
-static int64_t drop_repeats(int32_t *x, int64_t count)
-{
-    int64_t kept = 0;
-    for (int64_t i = 0; i < count; ++i) {
-        assert(kept == 0 || x[kept - 1] <= x[i]);
-        if (kept == 0 || x[kept - 1] != x[i]) {
-            x[kept++] = x[i];
-        }
-    }
-    return kept;
-}
-
-/* Sort each row and drop its repeats in place; length[v] becomes what is left. scratch [threads, longest]. */
-static void tidy_rows(int64_t n, const int64_t *offset, int threads, int64_t longest, int32_t *scratch, int32_t *source,
-                      int32_t *length)
-{
-    int bits = 1;
-    while (((int64_t)1 << bits) < n) {
-        ++bits;
-    }
 #pragma omp parallel num_threads(threads)
     {
-        int me = omp_get_thread_num();
-        const hal_span own = hal_split_csr(offset, n, omp_get_num_threads(), me);
+        const hal_span own = hal_split_csr(offset, n, omp_get_num_threads(), omp_get_thread_num());
         for (int64_t v = own.begin; v < own.end; ++v) {
-            int32_t *row = source + offset[v];
-            int64_t count = offset[v + 1] - offset[v];
-            assert(count >= 0 && count <= longest);
-            sort_row(row, count, bits, scratch + me * longest);
-            length[v] = (int32_t)drop_repeats(row, count);
+            assert(offset[v] <= offset[v + 1]);
+            length[v] = (int32_t)sort_distinct(source + offset[v], offset[v + 1] - offset[v], n);
         }
     }
 }
@@ -180,26 +109,18 @@ static void close_gaps(int64_t n, const int32_t *length, int64_t *offset, int32_
     offset[n] = to;
 }
 
-static int64_t prefix_sum(int64_t n, int64_t *offset)
-{
-    int64_t longest = 0;
-    for (int64_t v = 0; v < n; ++v) {
-        longest = offset[v + 1] > longest ? offset[v + 1] : longest;
-        offset[v + 1] += offset[v];
-    }
-    return longest;
-}
-
 weft_status generator_csr(int64_t n, const edge_stream *stream, int threads, int64_t **offset, int32_t **source)
 {
     weft_status status;
     int64_t *cursor = NULL;
-    int32_t *scratch = NULL, *length = NULL;
+    int32_t *length = NULL;
     *offset = NULL;
     *source = NULL;
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(offset, n + 1, WEFT_MEM_GRAPH), status, done);
     pass_over_draws(stream, threads, *offset, NULL);
-    int64_t longest = prefix_sum(n, *offset);
+    for (int64_t v = 0; v < n; ++v) {
+        (*offset)[v + 1] += (*offset)[v];
+    }
 
     WEFT_TRY_GOTO(WEFT_NEW(source, (*offset)[n], WEFT_MEM_GRAPH), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&cursor, n, WEFT_MEM_WORKSPACE), status, done);
@@ -208,15 +129,14 @@ weft_status generator_csr(int64_t n, const edge_stream *stream, int threads, int
     weft_free(cursor);
     cursor = NULL;
 
-    WEFT_TRY_GOTO(WEFT_NEW(&scratch, threads * longest, WEFT_MEM_WORKSPACE), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&length, n, WEFT_MEM_WORKSPACE), status, done);
     if (*source != NULL) { /* an empty graph has no array of sources */
-        tidy_rows(n, *offset, threads, longest, scratch, *source, length);
+        tidy_rows(n, *offset, threads, *source, length);
         close_gaps(n, length, *offset, *source);
     }
 
 done:
-    WEFT_FREE_ALL(cursor, scratch, length);
+    WEFT_FREE_ALL(cursor, length);
     if (status != WEFT_OK) {
         WEFT_FREE_ALL(*offset, *source);
         *offset = NULL;

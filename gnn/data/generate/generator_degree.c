@@ -16,11 +16,10 @@
  * 6, 2002, doi:10.1007/PL00012580. B. Karrer, M. Newman: Stochastic blockmodels and community structure in networks.
  * Physical Review E 83, 2011, doi:10.1103/PhysRevE.83.016107.
  */
+#include <assert.h>
 #include <math.h>
 
 #include "gnn/data/generate/generator_parts.h"
-
-#include <assert.h>
 
 enum { LEVELS = GENERATOR_LEVELS, BISECTIONS = 40, FIXED_POINT_STEPS = 40 };
 

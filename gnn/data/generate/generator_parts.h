@@ -7,8 +7,7 @@
  * A generator is an edge_stream: `draws` numbered draws, each an undirected pair or nothing, each a pure function of
  * its number. generator_csr turns a stream into a symmetric CSR; generator_vertex gives labels, splits and features.
  */
-#ifndef WEFT_GNN_DATA_GENERATE_GENERATOR_PARTS_H
-#define WEFT_GNN_DATA_GENERATE_GENERATOR_PARTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -141,5 +140,3 @@ typedef struct generated_graph {
 /* Free with generated_graph_free, also after a failure. threads <= 0: as many as OpenMP gives. */
 weft_status generator_make(const generator_spec *spec, int threads, generated_graph *graph);
 void generated_graph_free(generated_graph *graph);
-
-#endif

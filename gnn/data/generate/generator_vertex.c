@@ -6,12 +6,10 @@
  * magnitude, one bit the sign. Eight values cost one Philox block, so 600 columns of 230,000 vertices take about a
  * second; the largest magnitude is 4.2.
  */
+#include <assert.h>
 #include <math.h>
 
 #include "base/alloc.h"
-
-#include <assert.h>
-
 #include "gnn/data/generate/generator_parts.h"
 
 enum { QUANTILES = 1 << 15, LANES = 8 };

@@ -4,8 +4,7 @@
  * io/json.h builds a tree and stops at 1 MiB; the class maps of large data sets have hundreds. A scanner stands
  * somewhere in the mapped file; each call takes one token or says, with file, line and column, what was expected.
  */
-#ifndef WEFT_GNN_DATA_READ_JSON_SCAN_H
-#define WEFT_GNN_DATA_READ_JSON_SCAN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ weft_status json_scan_text(json_scan *scan, char text[32]);
 weft_status json_scan_int(json_scan *scan, int64_t *value);
 /* Nothing but blanks may follow. */
 weft_status json_scan_end(json_scan *scan);
-
-#endif

@@ -1,12 +1,16 @@
 /* gnn/data/read/reader.c: the table of input formats. A new one is a file and a row here. */
 #include "gnn/data/read/reader.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/nearest.h"
+#include "base/text/append.h"
 #include "gnn/data/build/arcs.h"
 #include "gnn/data/convert_options.def"
 #include "gnn/data/read/reader_formats.h"
@@ -32,11 +36,10 @@ const reader_format *reader_format_at(int i)
 
 static void list_names(const char *names[FORMATS], char text[512])
 {
-    int used = 0;
     text[0] = '\0';
     for (int i = 0; i < FORMATS; i++) {
         names[i] = formats[i]->name;
-        used += snprintf(text + used, 512 - (size_t)used, i == 0 ? "%s" : ", %s", names[i]);
+        text_append_item(text, 512, "%s", names[i]);
     }
 }
 
@@ -46,13 +49,12 @@ static weft_status fail_arrays(const char *path, const char *known)
     npz_file *npz;
     WEFT_TRY(npz_open(path, &npz));
     char held[512] = "";
-    int used = 0;
-    for (int i = 0; i < npz_count(npz) && used < 400; i++) {
-        used += snprintf(held + used, sizeof held - (size_t)used, i == 0 ? "%.80s" : ", %.80s", npz_name(npz, i));
+    for (int i = 0; i < npz_count(npz) && strlen(held) < 400; i++) {
+        text_append_item(held, sizeof held, "%.80s", npz_name(npz, i));
     }
     npz_close(npz);
     return weft_fail(WEFT_ERR_DATA, "%s: of no known format (it holds: %s); known are %s, see docs/formats.md", path,
-                     used > 0 ? held : "nothing", known);
+                     held[0] != '\0' ? held : "nothing", known);
 }
 
 static weft_status look_for_arrays(const char *path, bool *arrays)
@@ -169,4 +171,32 @@ void raw_graph_free(raw_graph *raw)
     id_map_free(&raw->ids);
     arcs_free(raw->arcs);
     *raw = (raw_graph){.vertices = 0};
+}
+
+static void log_rate(const char *path, const text_source *source, const raw_graph *raw, double seconds)
+{
+    double megabytes = (double)text_source_text_bytes(source) / 1e6;
+    int64_t edges = arcs_count(raw->arcs);
+    log_info("%s: read %" PRId64 " edges, %.3g MB of text in %.3g s: %.3g MB/s, %.3g edges/s%s", path, edges, megabytes,
+             seconds, megabytes / seconds, (double)edges / seconds,
+             arcs_spilled(raw->arcs) ? ", by way of a temporary file" : "");
+}
+
+weft_status reader_text_read(const char *path, size_t line_max,
+                             weft_status (*parse)(const char *path, text_source *source, raw_graph *raw),
+                             raw_graph *raw)
+{
+    text_source *source;
+    double began = clock_seconds();
+    if (raw->memory_bytes > 0 && (uint64_t)raw->memory_bytes / 2 < line_max) {
+        line_max = (size_t)raw->memory_bytes / 2; /* the text of one line is held twice while it grows */
+    }
+    WEFT_TRY(text_source_open(path, line_max, &source));
+    weft_status status;
+    WEFT_TRY_GOTO(arcs_create(raw->memory_bytes, raw->beside, text_source_threads(source), &raw->arcs), status, done);
+    WEFT_TRY_GOTO(parse(path, source, raw), status, done);
+    log_rate(path, source, raw, clock_seconds() - began);
+done:
+    text_source_close(source);
+    return status;
 }

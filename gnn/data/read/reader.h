@@ -2,8 +2,7 @@
  * gnn/data/read/reader.h: input formats. A format is a row of the table in gnn/data/read/reader.c: name, description,
  * how to recognise it, how to read it. Adding one means one new file and one new row.
  */
-#ifndef WEFT_GNN_DATA_READ_READER_H
-#define WEFT_GNN_DATA_READ_READER_H
+#pragma once
 
 #include "base/option_words.h"
 #include "gnn/data/edges/id_map.h"
@@ -113,5 +112,3 @@ typedef struct convert_options {
 
 /* Read, symmetrise, sort, de-duplicate, validate, write the store atomically; logs vertex and edge counts. */
 weft_status reader_convert(const char *input, const char *store, const convert_options *options);
-
-#endif

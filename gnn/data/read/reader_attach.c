@@ -13,26 +13,28 @@
 #include "gnn/data/features/features_made.h"
 #include "io/text/path_name.h"
 
-typedef enum file_kind { KIND_FOLDER, KIND_NPY, KIND_NPZ, KIND_TEXT } file_kind;
+/* How a file of each form is taken. A NULL folder is refused. */
+typedef struct file_takers {
+    const char *option;
+    weft_status (*folder)(const char *path, raw_graph *raw);
+    weft_status (*npy)(const char *path, raw_graph *raw);
+    weft_status (*npz)(const reader_npz *npz, raw_graph *raw);
+    weft_status (*text)(const char *path, raw_graph *raw);
+} file_takers;
 
-static weft_status look_at(const char *path, file_kind *kind)
+static weft_status take_file(const char *path, const file_takers *takers, raw_graph *raw)
 {
-    *kind = KIND_FOLDER;
     if (path_is_folder(path)) {
-        return WEFT_OK;
+        WEFT_CHECK(takers->folder != NULL, WEFT_ERR_NOINPUT, "%s %s: is a folder, expected a .npy, .npz or .csv file",
+                   takers->option, path);
+        return takers->folder(path, raw);
     }
     file_map map;
     WEFT_TRY(file_map_open(path, &map));
-    *kind = map.size >= 6 && memcmp(map.data, "\x93NUMPY", 6) == 0 ? KIND_NPY
-            : map.size >= 4 && memcmp(map.data, "PK", 2) == 0      ? KIND_NPZ
-                                                                   : KIND_TEXT;
+    const bool npy = map.size >= 6 && memcmp(map.data, "\x93NUMPY", 6) == 0;
+    const bool npz = map.size >= 4 && memcmp(map.data, "PK", 2) == 0;
     file_map_close(&map);
-    return WEFT_OK;
-}
-
-static weft_status refuse_folder(const char *option, const char *path)
-{
-    return weft_fail(WEFT_ERR_NOINPUT, "%s %s: is a folder, expected a .npy, .npz or .csv file", option, path);
+    return npy ? takers->npy(path, raw) : npz ? reader_npz_read(path, takers->npz, raw) : takers->text(path, raw);
 }
 
 /* The array of an .npz that bears one of the names, or the only one. */
@@ -59,40 +61,19 @@ static weft_status refuse_other_forms(const reader_npz *npz)
     return WEFT_OK;
 }
 
-static weft_status npz_features(const char *path, raw_graph *raw)
+static weft_status npz_features(const reader_npz *npz, raw_graph *raw)
 {
-    reader_npz npz;
-    WEFT_TRY(reader_npz_open(path, raw->memory_bytes, &npz));
-    weft_status status;
-    WEFT_TRY_GOTO(refuse_other_forms(&npz), status, done);
-    if (reader_npz_has(&npz, "indptr") && reader_npz_has(&npz, "indices") && reader_npz_has(&npz, "data")) {
-        status = reader_npz_sparse_features(&npz, "", raw);
-        goto done;
-    }
     int member;
-    WEFT_TRY_GOTO(find_member(&npz, reader_feature_names, &member), status, done);
-    status = reader_npz_dense_features(&npz, npz_name(npz.file, member), raw);
-done:
-    reader_npz_close(&npz);
-    return status;
+    WEFT_TRY(refuse_other_forms(npz));
+    if (reader_npz_has(npz, "indptr") && reader_npz_has(npz, "indices") && reader_npz_has(npz, "data")) {
+        return reader_npz_sparse_features(npz, "", raw);
+    }
+    WEFT_TRY(find_member(npz, reader_feature_names, &member));
+    return reader_npz_dense_features(npz, npz_name(npz->file, member), raw);
 }
 
-static weft_status attach_features(const char *path, raw_graph *raw)
-{
-    file_kind kind;
-    WEFT_TRY(look_at(path, &kind));
-    switch (kind) {
-    case KIND_FOLDER:
-        return refuse_folder(FLAG_FEATURES, path);
-    case KIND_NPY:
-        return reader_map_features(path, raw);
-    case KIND_NPZ:
-        return npz_features(path, raw);
-    case KIND_TEXT:
-        break;
-    }
-    return reader_text_features(path, raw);
-}
+static const file_takers feature_takers = {
+    .option = FLAG_FEATURES, .npy = reader_map_features, .npz = npz_features, .text = reader_text_features};
 
 /* What the option names wins over what the input has; features that are made come once the edges are sorted. */
 static weft_status look_for_features(const char *text, raw_graph *raw)
@@ -104,20 +85,16 @@ static weft_status look_for_features(const char *text, raw_graph *raw)
         log_info("features of %s replace the input's %" PRId64, text, raw->features);
     }
     reader_drop_features(raw);
-    return kind == FEATURES_FILE ? attach_features(text, raw) : WEFT_OK;
+    return kind == FEATURES_FILE ? take_file(text, &feature_takers, raw) : WEFT_OK;
 }
 
 /* ---- labels ---- */
 
-static weft_status npz_labels(const char *path, raw_graph *raw)
+static weft_status npz_labels(const reader_npz *npz, raw_graph *raw)
 {
-    reader_npz npz;
     int member;
-    WEFT_TRY(reader_npz_open(path, raw->memory_bytes, &npz));
-    weft_status status = find_member(&npz, reader_label_names, &member);
-    status = status == WEFT_OK ? reader_npz_label_array(&npz, member, raw) : status;
-    reader_npz_close(&npz);
-    return status;
+    WEFT_TRY(find_member(npz, reader_label_names, &member));
+    return reader_npz_label_array(npz, member, raw);
 }
 
 static weft_status npy_labels(const char *path, raw_graph *raw)
@@ -129,56 +106,29 @@ static weft_status npy_labels(const char *path, raw_graph *raw)
     return status;
 }
 
-static weft_status attach_labels(const char *path, raw_graph *raw)
+static weft_status text_labels(const char *path, raw_graph *raw)
 {
-    file_kind kind;
-    WEFT_TRY(look_at(path, &kind));
-    switch (kind) {
-    case KIND_FOLDER:
-        return refuse_folder(FLAG_LABELS, path);
-    case KIND_NPY:
-        return npy_labels(path, raw);
-    case KIND_NPZ:
-        return npz_labels(path, raw);
-    case KIND_TEXT:
-        break;
-    }
     return reader_text_labels(path, true, raw);
 }
 
+static const file_takers label_takers = {
+    .option = FLAG_LABELS, .npy = npy_labels, .npz = npz_labels, .text = text_labels};
+
 /* ---- splits ---- */
 
-static weft_status npz_splits(const char *path, raw_graph *raw)
+static weft_status npz_splits(const reader_npz *npz, raw_graph *raw)
 {
-    reader_npz npz;
-    WEFT_TRY(reader_npz_open(path, raw->memory_bytes, &npz));
     weft_free(raw->split);
     raw->split = NULL;
     raw->splits = 0;
-    weft_status status = reader_npz_splits(&npz, raw);
-    if (status == WEFT_OK && raw->splits == 0) {
-        status = weft_fail(WEFT_ERR_DATA, "%s: holds no split: arrays train, valid (or val) and test are needed", path);
-    }
-    reader_npz_close(&npz);
-    return status;
+    WEFT_TRY(reader_npz_splits(npz, raw));
+    WEFT_CHECK(raw->splits > 0, WEFT_ERR_DATA, "%s: holds no split: arrays train, valid (or val) and test are needed",
+               npz->path);
+    return WEFT_OK;
 }
 
-static weft_status attach_splits(const char *path, raw_graph *raw)
-{
-    file_kind kind;
-    WEFT_TRY(look_at(path, &kind));
-    switch (kind) {
-    case KIND_FOLDER:
-        return reader_split_lists(path, raw);
-    case KIND_NPY:
-        return reader_split_codes(path, raw);
-    case KIND_NPZ:
-        return npz_splits(path, raw);
-    case KIND_TEXT:
-        break;
-    }
-    return reader_text_split(path, raw);
-}
+static const file_takers split_takers = {
+    .folder = reader_split_lists, .npy = reader_split_codes, .npz = npz_splits, .text = reader_text_split};
 
 weft_status reader_attach(const convert_options *options, raw_graph *raw)
 {
@@ -186,10 +136,10 @@ weft_status reader_attach(const convert_options *options, raw_graph *raw)
         WEFT_TRY(look_for_features(options->feature_path, raw));
     }
     if (options->label_path != NULL) {
-        WEFT_TRY(attach_labels(options->label_path, raw));
+        WEFT_TRY(take_file(options->label_path, &label_takers, raw));
     }
     if (options->split_path != NULL) {
-        WEFT_TRY(attach_splits(options->split_path, raw));
+        WEFT_TRY(take_file(options->split_path, &split_takers, raw));
     }
     if (options->random_split == NULL) {
         return WEFT_OK;

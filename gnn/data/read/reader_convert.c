@@ -12,6 +12,7 @@
 #include "base/base_options.def"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/text/append.h"
 #include "gnn/data/build/arcs.h"
 #include "gnn/data/convert_options.def"
 #include "gnn/data/features/features_made.h"
@@ -53,7 +54,6 @@ static void name_after(const char *path, char name[64])
     name[length] = '\0';
 }
 
-/* Keep one of the splits. */
 static weft_status choose_split(const char *input, int index, raw_graph *raw)
 {
     if (index < 0) {
@@ -167,28 +167,27 @@ static void describe_origin(const char *input, const convert_options *options, c
     } files[] = {{FLAG_FEATURES, options->feature_path},     {FLAG_LABELS, options->label_path},
                  {FLAG_SPLIT, options->split_path},          {FLAG_CONVERT_WEIGHTS, options->weight_path},
                  {FLAG_RANDOM_SPLIT, options->random_split}, {FLAG_SPLIT_NAME, options->split_name}};
-    int used = snprintf(origin, 1024,
-                        "weft convert %.480s " FLAG_FORMAT_IN " %s " FLAG_SYMMETRIZE " %s " FLAG_SELF_LOOPS " %s",
-                        input, format->name, add_reverse ? "on" : "off", options->keep_self_loops ? "keep" : "drop");
+    snprintf(origin, 1024, "weft convert %.480s " FLAG_FORMAT_IN " %s " FLAG_SYMMETRIZE " %s " FLAG_SELF_LOOPS " %s",
+             input, format->name, add_reverse ? "on" : "off", options->keep_self_loops ? "keep" : "drop");
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        if (files[i].value != NULL && used < 1024) {
-            used += snprintf(origin + used, 1024 - (size_t)used, " %s %s", files[i].option, files[i].value);
+        if (files[i].value != NULL) {
+            text_append(origin, 1024, " %s %s", files[i].option, files[i].value);
         }
     }
-    if (options->vertices > 0 && used < 1024) {
-        used += snprintf(origin + used, 1024 - (size_t)used, " " FLAG_VERTICES " %" PRId64, options->vertices);
+    if (options->vertices > 0) {
+        text_append(origin, 1024, " " FLAG_VERTICES " %" PRId64, options->vertices);
     }
-    if (options->first_id > 0 && used < 1024) {
-        used += snprintf(origin + used, 1024 - (size_t)used, " " FLAG_FIRST_ID " %" PRId64, options->first_id);
+    if (options->first_id > 0) {
+        text_append(origin, 1024, " " FLAG_FIRST_ID " %" PRId64, options->first_id);
     }
-    if (options->relabel && used < 1024) {
-        used += snprintf(origin + used, 1024 - (size_t)used, " " FLAG_RELABEL);
+    if (options->relabel) {
+        text_append(origin, 1024, " " FLAG_RELABEL);
     }
-    if (options->classes > 0 && used < 1024) {
-        used += snprintf(origin + used, 1024 - (size_t)used, " " FLAG_CLASSES " %" PRId64, options->classes);
+    if (options->classes > 0) {
+        text_append(origin, 1024, " " FLAG_CLASSES " %" PRId64, options->classes);
     }
-    if ((options->random_split != NULL || features_are_made(options)) && used < 1024) {
-        snprintf(origin + used, 1024 - (size_t)used, " " FLAG_CONVERT_SEED " %" PRIu64, options->seed);
+    if (options->random_split != NULL || features_are_made(options)) {
+        text_append(origin, 1024, " " FLAG_CONVERT_SEED " %" PRIu64, options->seed);
     }
 }
 
@@ -241,7 +240,6 @@ static weft_status make_features(const convert_options *options, graph_arrays *a
     return WEFT_OK;
 }
 
-/* The file of --edge-weights. */
 static const char *weights_path(const char *input, const convert_options *options)
 {
     return strcmp(options->weight_path, "input") == 0 ? input : options->weight_path;
@@ -273,7 +271,6 @@ static weft_status read_weights(const char *input, const convert_options *option
     return WEFT_OK;
 }
 
-/* CSR, checks, store. */
 static weft_status write_store(const char *input, const char *store, const convert_options *options,
                                const reader_format *format, raw_graph *raw)
 {

@@ -6,6 +6,7 @@
 #include <omp.h>
 
 #include "base/alloc.h"
+#include "base/sort.h"
 #include "gnn/data/build/arcs.h"
 #include "gnn/data/convert_options.def"
 #include "gnn/data/read/reader_parts.h"
@@ -73,16 +74,8 @@ static int64_t first_one_way(const csr_graph *csr, int64_t *row)
 
 static bool has_entry(const csr_graph *csr, int64_t row, int32_t id)
 {
-    int64_t low = csr->offset[row], high = csr->offset[row + 1];
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (csr->source[middle] < id) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low < csr->offset[row + 1] && csr->source[low] == id;
+    const int64_t end = csr->offset[row + 1], at = sorted_first(csr->source, csr->offset[row], end, id);
+    return at < end && csr->source[at] == id;
 }
 
 /* A few entries from everywhere: one without its reverse settles most directed graphs without a look at all of them. */

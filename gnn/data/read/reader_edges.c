@@ -23,10 +23,9 @@ weft_status reader_check_vertices(const char *name, int64_t vertices)
 
 weft_status reader_npz_text(const reader_npz *npz, const char *name, char text[16])
 {
-    int i = npz_find(npz->file, name);
-    WEFT_CHECK(i >= 0, WEFT_ERR_DATA, "%s: lacks the array '%s'", npz->path, name);
+    int i;
     npy_header header;
-    WEFT_TRY(npz_read_header(npz->file, i, &header));
+    WEFT_TRY(reader_npz_header(npz, name, &i, &header));
     int width = header.kind == 'U' ? 4 : 1;
     WEFT_CHECK((header.kind == 'S' || header.kind == 'U') && header.count == 1 && header.item_bytes / width < 16,
                WEFT_ERR_DATA, "%s[%s]: expected one text of at most 15 characters", npz->path, name);
@@ -62,26 +61,20 @@ static void close_ids(id_source *ids)
     ids->stream = NULL;
 }
 
-/* Ids from element `skip` on of an array of `length` elements in `dims` dimensions. */
+/* Ids from element `skip` on of an array of `length` elements in `dims` dimensions; close_ids, also after a failure. */
 static weft_status open_ids(const reader_npz *npz, const char *name, int dims, int64_t length, int64_t skip,
                             int64_t limit, id_source *ids)
 {
     *ids = (id_source){.limit = limit, .checked = true};
     WEFT_TRY(file_path(ids->label, "%s[%s]", npz->path, name));
-    int i = npz_find(npz->file, name);
-    WEFT_CHECK(i >= 0, WEFT_ERR_DATA, "%s: lacks the array '%s'", npz->path, name);
+    int i;
+    npy_header header;
+    WEFT_TRY(reader_npz_header(npz, name, &i, &header));
     WEFT_TRY(npz_stream_open(npz->file, i, &ids->stream));
-    const npy_header *header = npz_stream_header(ids->stream);
-    weft_status status;
-    WEFT_CHECK_GOTO(header->dims == dims, status, failed, WEFT_ERR_DATA, "%s: %d dimensions, expected %d", ids->label,
-                    header->dims, dims);
-    WEFT_CHECK_GOTO(header->count == length, status, failed, WEFT_ERR_DATA,
-                    "%s: %" PRId64 " elements, expected %" PRId64, ids->label, header->count, length);
-    WEFT_TRY_GOTO(npz_stream_skip(ids->stream, skip), status, failed);
-    return WEFT_OK;
-failed:
-    close_ids(ids);
-    return status;
+    WEFT_CHECK(header.dims == dims, WEFT_ERR_DATA, "%s: %d dimensions, expected %d", ids->label, header.dims, dims);
+    WEFT_CHECK(header.count == length, WEFT_ERR_DATA, "%s: %" PRId64 " elements, expected %" PRId64, ids->label,
+               header.count, length);
+    return npz_stream_skip(ids->stream, skip);
 }
 
 /* The next `count` ids into every second place of pairs; `done` have been read before. */
@@ -111,7 +104,6 @@ static weft_status finish_ids(id_source *ids)
     return ids->stream != NULL && ids->checked ? npz_stream_finish(ids->stream) : WEFT_OK;
 }
 
-/* All edges of two sources read side by side. */
 static weft_status append_all(id_source *from, id_source *to, int64_t edges, raw_graph *raw)
 {
     int64_t *piece = NULL;
@@ -141,24 +133,25 @@ done:
 /* How many elements an array has along its last dimension. */
 static weft_status array_length(const reader_npz *npz, const char *name, int64_t *length)
 {
-    int i = npz_find(npz->file, name);
-    WEFT_CHECK(i >= 0, WEFT_ERR_DATA, "%s: lacks the array '%s'", npz->path, name);
+    int i;
     npy_header header;
-    WEFT_TRY(npz_read_header(npz->file, i, &header));
+    WEFT_TRY(reader_npz_header(npz, name, &i, &header));
     WEFT_CHECK(header.dims >= 1, WEFT_ERR_DATA, "%s[%s]: a scalar, expected an array", npz->path, name);
     *length = header.shape[header.dims - 1];
     return WEFT_OK;
 }
 
-static weft_status coo_edges(const reader_npz *npz, raw_graph *raw)
+/* Edges whose ends stand in two arrays, or in the halves of one array [2, edges]. */
+static weft_status paired_edges(const reader_npz *npz, const char *from_name, const char *to_name, int64_t edges,
+                                raw_graph *raw)
 {
-    id_source from = {.stream = NULL};
-    id_source to = {.stream = NULL};
-    int64_t edges = 0;
-    WEFT_TRY(array_length(npz, "row", &edges));
+    const bool halves = from_name == to_name;
+    const int dims = halves ? 2 : 1;
+    id_source from = {.stream = NULL}, to = {.stream = NULL};
     weft_status status;
-    WEFT_TRY_GOTO(open_ids(npz, "row", 1, edges, 0, raw->vertices, &from), status, done);
-    WEFT_TRY_GOTO(open_ids(npz, "col", 1, edges, 0, raw->vertices, &to), status, done);
+    WEFT_TRY_GOTO(open_ids(npz, from_name, dims, dims * edges, 0, raw->vertices, &from), status, done);
+    from.checked = !halves; /* a first half stops in the middle */
+    WEFT_TRY_GOTO(open_ids(npz, to_name, dims, dims * edges, halves ? edges : 0, raw->vertices, &to), status, done);
     status = append_all(&from, &to, edges, raw);
 done:
     close_ids(&from);
@@ -204,7 +197,9 @@ weft_status reader_npz_scipy(const reader_npz *npz, raw_graph *raw)
     WEFT_TRY(reader_check_vertices(npz->path, rows));
     raw->vertices = rows;
     if (strcmp(format, "coo") == 0) {
-        return coo_edges(npz, raw);
+        int64_t edges = 0;
+        WEFT_TRY(array_length(npz, "row", &edges));
+        return paired_edges(npz, "row", "col", edges, raw);
     }
     bool by_column = strcmp(format, "csc") == 0;
     WEFT_CHECK(by_column || strcmp(format, "csr") == 0, WEFT_ERR_DATA,
@@ -238,11 +233,12 @@ done:
 
 weft_status reader_npz_edge_index(const reader_npz *npz, const char *name, raw_graph *raw)
 {
+    int i;
     npy_header header;
     int64_t edges = 0;
     WEFT_TRY(reader_check_vertices(npz->path, raw->vertices));
     WEFT_TRY(array_length(npz, name, &edges));
-    WEFT_TRY(npz_read_header(npz->file, npz_find(npz->file, name), &header));
+    WEFT_TRY(reader_npz_header(npz, name, &i, &header));
     WEFT_CHECK(edges <= INT64_MAX / 2, WEFT_ERR_DATA, "%s[%s]: %" PRId64 " edges", npz->path, name, edges);
     WEFT_CHECK(header.dims != 2 || header.shape[0] == 2, WEFT_ERR_DATA,
                "%s[%s]: length %" PRId64 " in dimension 0, expected 2: sources and destinations%s", npz->path, name,
@@ -250,15 +246,5 @@ weft_status reader_npz_edge_index(const reader_npz *npz, const char *name, raw_g
     if (header.fortran_order) {
         return whole_edge_index(npz, name, raw);
     }
-    id_source from = {.stream = NULL};
-    id_source to = {.stream = NULL};
-    weft_status status;
-    WEFT_TRY_GOTO(open_ids(npz, name, 2, 2 * edges, 0, raw->vertices, &from), status, done);
-    from.checked = false; /* it stops in the middle */
-    WEFT_TRY_GOTO(open_ids(npz, name, 2, 2 * edges, edges, raw->vertices, &to), status, done);
-    status = append_all(&from, &to, edges, raw);
-done:
-    close_ids(&from);
-    close_ids(&to);
-    return status;
+    return paired_edges(npz, name, name, edges, raw);
 }

@@ -1,6 +1,5 @@
 /* gnn/data/read/reader_formats.h: the rows of the format table, one file each (reader_NAME.c). */
-#ifndef WEFT_GNN_DATA_READ_READER_FORMATS_H
-#define WEFT_GNN_DATA_READ_READER_FORMATS_H
+#pragma once
 
 #include "gnn/data/read/reader.h"
 
@@ -17,5 +16,3 @@ extern const reader_format reader_weft_npz;
 extern const reader_format reader_edge_list;
 extern const reader_format reader_matrix_market;
 extern const reader_format reader_metis;
-
-#endif

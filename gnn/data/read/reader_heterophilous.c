@@ -12,9 +12,9 @@ static const char *const names[] = {"node_features", "node_labels", "edges", NUL
 
 static weft_status count_vertices(const reader_npz *npz, int64_t *vertices)
 {
+    int i;
     npy_header header;
-    WEFT_CHECK(reader_npz_has(npz, "node_labels"), WEFT_ERR_DATA, "%s: lacks the array 'node_labels'", npz->path);
-    WEFT_TRY(npz_read_header(npz->file, npz_find(npz->file, "node_labels"), &header));
+    WEFT_TRY(reader_npz_header(npz, "node_labels", &i, &header));
     WEFT_CHECK(header.dims == 1, WEFT_ERR_DATA, "%s[node_labels]: %d dimensions, expected 1", npz->path, header.dims);
     *vertices = header.shape[0];
     return WEFT_OK;

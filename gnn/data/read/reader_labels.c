@@ -18,7 +18,6 @@ enum { NAMED_CLASSES_MAX = 100000 /* classes that get their labels as names */ }
 
 /* ---- classes ---- */
 
-/* Which labels occur. */
 typedef struct label_facts {
     int64_t least, most, second; /* of those from 0; second: the largest below most; -1 = none */
     int64_t occurring;           /* different ones from 0 */
@@ -179,7 +178,6 @@ weft_status reader_judge_labels(const char *name, bool from_one, bool minus, raw
     return WEFT_OK;
 }
 
-/* Forgets the labels of another array or file. */
 static void drop_labels(raw_graph *raw)
 {
     WEFT_FREE_ALL(raw->label, raw->target);
@@ -257,7 +255,6 @@ static bool is_one_hot(const float *values, int64_t rows, int64_t columns)
     return labelled > 0;
 }
 
-/* Returns true if a task has a 0 and a 1. */
 static bool has_both_labels(const float *values, int64_t rows, int64_t columns)
 {
     for (int64_t c = 0; c < columns; c++) {

@@ -38,6 +38,13 @@ bool reader_npz_has(const reader_npz *npz, const char *name)
     return npz_find(npz->file, name) >= 0;
 }
 
+weft_status reader_npz_header(const reader_npz *npz, const char *name, int *i, npy_header *header)
+{
+    *i = npz_find(npz->file, name);
+    WEFT_CHECK(*i >= 0, WEFT_ERR_DATA, "%s: lacks the array '%s'", npz->path, name);
+    return npz_read_header(npz->file, *i, header);
+}
+
 const char *const reader_feature_names[] = {"features", "feature", "feat", "x", "node_feat", "node_features", NULL};
 const char *const reader_label_names[] = {"labels", "label", "y", "node_label", "node_labels", NULL};
 
@@ -104,11 +111,10 @@ weft_status reader_check_fits(const char *label, uint64_t bytes, int64_t memory_
 static weft_status fetch(const reader_npz *npz, const char *name, int dims, int64_t *shape, uint64_t widened,
                          char label[FILE_PATH_MAX], npy_array *array)
 {
-    int i = npz_find(npz->file, name);
-    WEFT_CHECK(i >= 0, WEFT_ERR_DATA, "%s: lacks the array '%s'", npz->path, name);
-    WEFT_TRY(file_path(label, "%s[%s]", npz->path, name));
+    int i;
     npy_header header;
-    WEFT_TRY(npz_read_header(npz->file, i, &header));
+    WEFT_TRY(file_path(label, "%s[%s]", npz->path, name));
+    WEFT_TRY(reader_npz_header(npz, name, &i, &header));
     WEFT_TRY(match_shape(label, &header, dims, shape));
     WEFT_TRY(reader_check_fits(label, header.data_bytes + (uint64_t)header.count * widened, npz->memory_bytes));
     return npz_read(npz->file, i, array);
@@ -148,17 +154,9 @@ static weft_status new_edges(const reader_npz *npz, raw_graph *raw, int64_t edge
     return WEFT_NEW(&raw->to, edges, WEFT_MEM_GRAPH);
 }
 
-static weft_status check_vertices(const char *path, int64_t vertices)
-{
-    WEFT_CHECK(vertices >= 1, WEFT_ERR_DATA, "%s: no vertices", path);
-    WEFT_CHECK(vertices <= INT32_MAX, WEFT_ERR_UNSUPPORTED, "%s: %" PRId64 " vertices; up to 2147483647 are supported",
-               path, vertices);
-    return WEFT_OK;
-}
-
 weft_status reader_npz_pairs(const reader_npz *npz, const char *name, raw_graph *raw)
 {
-    WEFT_TRY(check_vertices(npz->path, raw->vertices));
+    WEFT_TRY(reader_check_vertices(npz->path, raw->vertices));
     int64_t shape[2] = {-1, 2};
     int64_t *pairs;
     WEFT_TRY(reader_npz_ints(npz, name, 2, shape, &pairs));
@@ -258,7 +256,7 @@ weft_status reader_npz_adjacency(const reader_npz *npz, const char *prefix, raw_
     WEFT_CHECK_GOTO(rows == columns, status, done, WEFT_ERR_DATA,
                     "%s[%s_shape]: (%" PRId64 ", %" PRId64 "): an adjacency matrix is square", npz->path, prefix, rows,
                     columns);
-    WEFT_TRY_GOTO(check_vertices(npz->path, rows), status, done);
+    WEFT_TRY_GOTO(reader_check_vertices(npz->path, rows), status, done);
     raw->vertices = rows;
     WEFT_TRY_GOTO(look_at_weights(npz, prefix, offset[rows]), status, done);
     WEFT_TRY_GOTO(new_edges(npz, raw, offset[rows]), status, done);

@@ -3,8 +3,7 @@
  * sparse features taken from CSR arrays, labels and splits made uniform. Every message names file[array], row and
  * value.
  */
-#ifndef WEFT_GNN_DATA_READ_READER_NPZ_H
-#define WEFT_GNN_DATA_READ_READER_NPZ_H
+#pragma once
 
 #include "gnn/data/read/reader.h"
 #include "io/npy.h"
@@ -21,6 +20,8 @@ void reader_npz_close(reader_npz *npz);
 weft_status reader_npz_read(const char *path, weft_status (*arrays)(const reader_npz *npz, raw_graph *raw),
                             raw_graph *raw);
 bool reader_npz_has(const reader_npz *npz, const char *name);
+/* [out] i: the index of the array, and its header. WEFT_ERR_DATA: the archive lacks it. */
+weft_status reader_npz_header(const reader_npz *npz, const char *name, int *i, npy_header *header);
 /* The index of the array that bears one of the names (NULL-terminated), the first in their order, or -1. */
 int reader_npz_find(const reader_npz *npz, const char *const *names);
 /* As reader_npz_find; says which arrays of the other names are there and are left out. */
@@ -50,5 +51,3 @@ weft_status reader_npz_labels(const reader_npz *npz, const char *name, raw_graph
 weft_status reader_npz_label_array(const reader_npz *npz, int member, raw_graph *raw);
 /* raw->split and splits, from index lists or masks named train, valid (val) and test; no such arrays: none. */
 weft_status reader_npz_splits(const reader_npz *npz, raw_graph *raw);
-
-#endif

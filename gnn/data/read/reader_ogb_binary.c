@@ -72,8 +72,9 @@ static weft_status stream_labels(const char *label, npz_stream *stream, raw_grap
 static weft_status read_labels(const reader_npz *npz, raw_graph *raw)
 {
     char label[FILE_PATH_MAX];
-    int i = npz_find(npz->file, "node_label");
-    WEFT_CHECK(i >= 0, WEFT_ERR_DATA, "%s: lacks the array 'node_label'", npz->path);
+    int i;
+    npy_header header;
+    WEFT_TRY(reader_npz_header(npz, "node_label", &i, &header));
     WEFT_TRY(file_path(label, "%s[node_label]", npz->path));
     npz_stream *stream;
     WEFT_TRY(npz_stream_open(npz->file, i, &stream));

@@ -3,8 +3,7 @@
  * uniform, features streamed. `name` is the file, or file[array], for messages; raw->vertices is known wherever rows
  * are counted.
  */
-#ifndef WEFT_GNN_DATA_READ_READER_PARTS_H
-#define WEFT_GNN_DATA_READ_READER_PARTS_H
+#pragma once
 
 #include "gnn/data/build/csr_build.h"
 #include "gnn/data/read/reader_npz.h"
@@ -109,5 +108,3 @@ weft_status reader_ogb_split(const char *folder, raw_graph *raw);
  * that all are there and none are added. */
 weft_status reader_csr_make(const char *input, raw_graph *raw, bool add_reverse, bool keep_self_loops, csr_graph *graph,
                             bool *symmetric);
-
-#endif

@@ -1,7 +1,6 @@
 /* gnn/data/read/reader_vertices.h: how many vertices an edge list has, and whether its ids mean what they are taken
  * for. */
-#ifndef WEFT_GNN_DATA_READ_READER_VERTICES_H
-#define WEFT_GNN_DATA_READ_READER_VERTICES_H
+#pragma once
 
 #include "gnn/data/build/csr_build.h"
 #include "gnn/data/read/reader.h"
@@ -15,5 +14,3 @@ weft_status reader_vertices_settle(const char *input, raw_graph *raw);
 weft_status reader_vertices_hint(const char *input, const raw_graph *raw, weft_status status);
 /* How many vertices have an edge, where not all have one. */
 void reader_vertices_tell(const char *input, const raw_graph *raw, const csr_graph *csr, bool symmetric);
-
-#endif

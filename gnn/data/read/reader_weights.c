@@ -18,7 +18,6 @@
 
 /* ---- .npz ---- */
 
-/* Names of the arrays of a kind of archive. */
 typedef struct weights_layout {
     const char *value;
     const char *from, *to;       /* an id an edge; or */
@@ -48,7 +47,6 @@ static bool has_layout(const reader_npz *npz, const weights_layout *layout)
     return all;
 }
 
-/* The ends of the edges, as arrays to be freed. */
 typedef struct edge_ends {
     int64_t *from, *to;
 } edge_ends;

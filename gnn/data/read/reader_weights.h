@@ -1,6 +1,5 @@
 /* gnn/data/read/reader_weights.h: weights of edges, read for a graph whose edges are known. */
-#ifndef WEFT_GNN_DATA_READ_READER_WEIGHTS_H
-#define WEFT_GNN_DATA_READ_READER_WEIGHTS_H
+#pragma once
 
 #include "gnn/data/build/csr_build.h"
 #include "gnn/data/edges/id_map.h"
@@ -23,5 +22,3 @@ typedef struct reader_weights_how {
  * weighs differently twice, or one without a weight. Self-loops that the graph does not have are passed over.
  */
 weft_status reader_weights(const char *path, const csr_graph *csr, const reader_weights_how *how, float **weight);
-
-#endif

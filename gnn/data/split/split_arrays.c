@@ -101,7 +101,6 @@ failed:
 
 /* ---- .npy ---- */
 
-/* The array of --splits while its elements are taken. */
 typedef struct taking {
     const char *path;
     raw_graph *raw;

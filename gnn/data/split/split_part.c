@@ -80,7 +80,6 @@ static bool is_binary(const reader_census *census)
     return census->others == 0 && (census->ones == 0 || census->full == 0);
 }
 
-/* Of an array in one dimension. */
 static bool is_mask(const npy_header *header, const reader_census *census, int64_t vertices)
 {
     const bool list = census->zeros <= 1 && census->ones <= 1 && (census->ones == 0 || vertices > 1);
@@ -103,7 +102,6 @@ weft_status reader_part_shape(const reader_part *part, int64_t vertices)
     return reader_layout_find(part->name, header, vertices, "a list of vertices, or masks of ", &layout);
 }
 
-/* What the elements of one part are put into. */
 typedef struct putting {
     const reader_part *part;
     raw_graph *raw;

@@ -11,8 +11,7 @@
  *
  * Masks of uint8 may write 255 for 1. Masks [n, n] are refused, because either dimension could be the vertices.
  */
-#ifndef WEFT_GNN_DATA_SPLIT_SPLIT_PART_H
-#define WEFT_GNN_DATA_SPLIT_SPLIT_PART_H
+#pragma once
 
 #include "gnn/data/read/reader.h"
 #include "io/npy.h"
@@ -60,5 +59,3 @@ weft_status reader_part_shape(const reader_part *part, int64_t vertices);
 /* raw->split and splits from the parts train, valid and test, whose arrays become free. A vertex is in one part at
  * most. A part in one dimension belongs to every split. */
 weft_status reader_put_parts(reader_part part[], raw_graph *raw);
-
-#endif

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/alloc.h"
 #include "base/log.h"
 #include "gnn/data/read/reader_parts.h"
 #include "gnn/data/tables/vertex_table.h"

@@ -16,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "base/text/append.h"
 #include "gnn/data/read/reader_parts.h"
 #include "gnn/data/tables/vertex_table.h"
 
@@ -171,8 +172,7 @@ static weft_status want_parts(vertex_table *t, const int64_t column[READER_PARTS
             wanted[t->text.width] = part;
             table_text_want(&t->text, column[part]);
         } else {
-            snprintf(missing + strlen(missing), sizeof missing - strlen(missing), "%s%s",
-                     missing[0] != '\0' ? " and " : "", reader_part_names[part]);
+            text_append(missing, sizeof missing, "%s%s", missing[0] != '\0' ? " and " : "", reader_part_names[part]);
         }
     }
     if (parts < READER_PARTS) {

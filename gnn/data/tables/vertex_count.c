@@ -18,7 +18,6 @@ static const char *cure_from_one(const raw_graph *raw)
     return raw->takes_ids ? FLAG_FIRST_ID " 1" : "edge_index - 1 in the file";
 }
 
-/* What the tables say. */
 typedef struct table_rows {
     int known;     /* tables whose rows could be counted */
     int64_t rows;  /* of all of them; -1: they differ */

@@ -92,7 +92,6 @@ static weft_status check_index(const vertex_table *t)
 
 /* ---- ids ---- */
 
-/* What a pass over ids fills in. */
 typedef struct id_pass {
     const raw_graph *raw;
     int64_t *order; /* [vertices] */
@@ -138,7 +137,6 @@ static weft_status count_from_zero(const vertex_table *t, int64_t *order, int64_
     return WEFT_OK;
 }
 
-/* Each vertex has one row. */
 static weft_status check_once(const vertex_table *t, const int64_t *order, int64_t rows)
 {
     const int64_t n = t->raw->vertices;

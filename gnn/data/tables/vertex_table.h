@@ -12,8 +12,7 @@
  *   ... table_text_floats(&t.text, ...) or table_text_each(&t.text, ...)
  *   vertex_table_close(&t);
  */
-#ifndef WEFT_GNN_DATA_TABLES_VERTEX_TABLE_H
-#define WEFT_GNN_DATA_TABLES_VERTEX_TABLE_H
+#pragma once
 
 #include "gnn/data/read/reader.h"
 #include "table/read/table_text.h"
@@ -39,5 +38,3 @@ weft_status vertex_table_begin(vertex_table *table);
 /* Which vertex a field of an id column names: by raw->ids where the input has such, else a number as it stands (3.0 is
  * 3), 0 to raw->vertices: whether ids count from 0 or 1 shows only when all are seen. False: neither. Any thread. */
 bool vertex_table_find(const raw_graph *raw, const text_field *field, int64_t *vertex);
-
-#endif

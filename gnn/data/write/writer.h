@@ -5,8 +5,7 @@
  * the same graph, features, labels and split as far as the layout carries them; small folders for tests come from
  * `weft convert synth:SPEC --to NAME`.
  */
-#ifndef WEFT_GNN_DATA_WRITE_WRITER_H
-#define WEFT_GNN_DATA_WRITE_WRITER_H
+#pragma once
 
 #include "graph/graph.h"
 
@@ -27,5 +26,3 @@ const writer_format *writer_format_at(int i); /* NULL past the end */
 /* Whole or not at all. WEFT_ERR_USAGE when the layout cannot hold the graph, or `path` exists and force does not
  * cover it: a folder is replaced only if it has this layout or is empty. */
 weft_status writer_write(const weft_graph *graph, const char *name, const char *path, bool force);
-
-#endif

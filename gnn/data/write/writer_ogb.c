@@ -5,7 +5,7 @@
  * official set that the graph resembles: products by name, proteins by its tasks, arxiv otherwise, which also has a
  * year for each vertex.
  */
-#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -22,7 +22,7 @@ int writer_ogb_year(const weft_graph *graph, int64_t v)
     return graph->split != NULL && graph->split[v] < 3 ? 2017 + graph->split[v] : 2017;
 }
 
-weft_status writer_open_table(const char *folder, const char *stem, text_out **out)
+static weft_status open_table(const char *folder, const char *stem, text_out **out)
 {
     char path[FILE_PATH_MAX];
     WEFT_TRY(file_path(path, "%s/%s.csv.gz", folder, stem));
@@ -32,24 +32,24 @@ weft_status writer_open_table(const char *folder, const char *stem, text_out **o
 static weft_status write_count(const char *folder, const char *stem, int64_t count)
 {
     text_out *out;
-    WEFT_TRY(writer_open_table(folder, stem, &out));
+    WEFT_TRY(open_table(folder, stem, &out));
     text_out_int(out, count);
     text_out_char(out, '\n');
     return text_out_commit(out);
 }
 
-static weft_status write_edges(const weft_graph *graph, const char *folder)
+weft_status writer_ogb_edge_rows(const weft_graph *graph, const char *raw, const char *stem, writer_put_edge *put)
 {
     text_out *out;
-    WEFT_TRY(writer_open_table(folder, "edge", &out));
-    log_progress progress = log_progress_begin("write edge.csv.gz", "edges", (double)graph->edges);
+    char stage[64];
+    WEFT_TRY(open_table(raw, stem, &out));
+    snprintf(stage, sizeof stage, "write %s.csv.gz", stem);
+    log_progress progress = log_progress_begin(stage, "edges", (double)graph->edges);
     for (int64_t v = 0; v < graph->vertices; v++) {
         for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; e++) {
             int64_t u = graph_source(graph, e);
             if (writer_listed_once(graph, u, v)) {
-                text_out_int(out, u);
-                text_out_char(out, ',');
-                text_out_int(out, v);
+                put(out, graph, u, v);
                 text_out_char(out, '\n');
             }
         }
@@ -59,11 +59,30 @@ static weft_status write_edges(const weft_graph *graph, const char *folder)
     return text_out_commit(out);
 }
 
+weft_status writer_ogb_rows(const weft_graph *graph, const char *raw, const char *stem, writer_put_vertex *put)
+{
+    text_out *out;
+    WEFT_TRY(open_table(raw, stem, &out));
+    for (int64_t v = 0; v < graph->vertices; v++) {
+        put(out, graph, v);
+        text_out_char(out, '\n');
+    }
+    return text_out_commit(out);
+}
+
+static void put_ends(text_out *out, const weft_graph *graph, int64_t u, int64_t v)
+{
+    (void)graph;
+    text_out_int(out, u);
+    text_out_char(out, ',');
+    text_out_int(out, v);
+}
+
 weft_status writer_ogb_edges(const weft_graph *graph, const char *raw)
 {
     WEFT_TRY(write_count(raw, "num-node-list", graph->vertices));
     WEFT_TRY(write_count(raw, "num-edge-list", writer_count_once(graph)));
-    return write_edges(graph, raw);
+    return writer_ogb_edge_rows(graph, raw, "edge", put_ends);
 }
 
 /* [vertices, columns] with commas. */
@@ -71,7 +90,7 @@ weft_status writer_ogb_floats(const weft_graph *graph, const char *raw, const ch
                               const float *values)
 {
     text_out *out;
-    WEFT_TRY(writer_open_table(raw, stem, &out));
+    WEFT_TRY(open_table(raw, stem, &out));
     log_progress progress = log_progress_begin("write features and labels", "rows", (double)graph->vertices);
     for (int64_t v = 0; v < graph->vertices; v++) {
         for (int64_t c = 0; c < columns; c++) {
@@ -84,36 +103,24 @@ weft_status writer_ogb_floats(const weft_graph *graph, const char *raw, const ch
     return text_out_commit(out);
 }
 
-static weft_status write_classes(const weft_graph *graph, const char *folder)
+static void put_class(text_out *out, const weft_graph *graph, int64_t v)
 {
-    text_out *out;
-    WEFT_TRY(writer_open_table(folder, "node-label", &out));
-    for (int64_t v = 0; v < graph->vertices; v++) {
-        if (graph->label[v] < 0) {
-            text_out_text(out, "nan");
-        } else {
-            text_out_int(out, graph->label[v]);
-        }
-        text_out_char(out, '\n');
+    if (graph->label[v] < 0) {
+        text_out_text(out, "nan");
+    } else {
+        text_out_int(out, graph->label[v]);
     }
-    return text_out_commit(out);
 }
 
-static weft_status write_years(const weft_graph *graph, const char *folder)
+static void put_year(text_out *out, const weft_graph *graph, int64_t v)
 {
-    text_out *out;
-    WEFT_TRY(writer_open_table(folder, "node_year", &out));
-    for (int64_t v = 0; v < graph->vertices; v++) {
-        text_out_int(out, writer_ogb_year(graph, v));
-        text_out_char(out, '\n');
-    }
-    return text_out_commit(out);
+    text_out_int(out, writer_ogb_year(graph, v));
 }
 
 static weft_status write_list(const weft_graph *graph, const char *folder, const char *stem, int part)
 {
     text_out *out;
-    WEFT_TRY(writer_open_table(folder, stem, &out));
+    WEFT_TRY(open_table(folder, stem, &out));
     for (int64_t v = 0; v < graph->vertices; v++) {
         if (graph->split[v] == part) {
             text_out_int(out, v);
@@ -148,12 +155,12 @@ static weft_status write_layout(const weft_graph *graph, const char *folder)
         WEFT_TRY(writer_ogb_floats(graph, raw, "node-feat", graph->features, graph->feature));
     }
     if (graph->label != NULL) {
-        WEFT_TRY(write_classes(graph, raw));
+        WEFT_TRY(writer_ogb_rows(graph, raw, "node-label", put_class));
     } else if (graph->target != NULL) {
         WEFT_TRY(writer_ogb_floats(graph, raw, "node-label", graph->tasks, graph->target));
     }
     if (strcmp(split_name(graph), "time") == 0) {
-        WEFT_TRY(write_years(graph, raw));
+        WEFT_TRY(writer_ogb_rows(graph, raw, "node_year", put_year));
     }
     return writer_ogb_split(graph, folder, NULL);
 }

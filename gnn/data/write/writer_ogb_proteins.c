@@ -7,7 +7,6 @@
  */
 #include <math.h>
 
-#include "base/log.h"
 #include "gnn/data/write/writer_parts.h"
 #include "io/text/text_out.h"
 
@@ -19,54 +18,24 @@ static void put_channels(text_out *out, const weft_graph *graph, int64_t u, int6
     const float *b = graph->feature + v * graph->features;
     for (int channel = 0; channel < CHANNELS; channel++) {
         int64_t c = channel % graph->features;
+        text_out_text(out, channel > 0 ? "," : "");
         text_out_float(out, 0.5F * a[c] + 0.5F * b[c]);
-        text_out_char(out, channel + 1 < CHANNELS ? ',' : '\n');
     }
-}
-
-/* In the order of edge.csv.gz. */
-static weft_status write_edge_features(const weft_graph *graph, const char *raw)
-{
-    text_out *out;
-    WEFT_TRY(writer_open_table(raw, "edge-feat", &out));
-    log_progress progress = log_progress_begin("write edge-feat.csv.gz", "edges", (double)graph->edges);
-    for (int64_t v = 0; v < graph->vertices; v++) {
-        for (int64_t e = graph->offset[v]; e < graph->offset[v + 1]; e++) {
-            int64_t u = graph_source(graph, e);
-            if (writer_listed_once(graph, u, v)) {
-                put_channels(out, graph, u, v);
-            }
-        }
-        log_progress_update(&progress, (double)graph->offset[v + 1]);
-    }
-    log_progress_end(&progress);
-    return text_out_commit(out);
 }
 
 /* A task for each class: is it this vertex's? */
-static weft_status write_tasks(const weft_graph *graph, const char *raw)
+static void put_tasks(text_out *out, const weft_graph *graph, int64_t v)
 {
-    text_out *out;
-    WEFT_TRY(writer_open_table(raw, "node-label", &out));
-    for (int64_t v = 0; v < graph->vertices; v++) {
-        for (int64_t c = 0; c < graph->classes; c++) {
-            text_out_float(out, graph->label[v] < 0 ? NAN : graph->label[v] == c ? 1.0F : 0.0F);
-            text_out_char(out, c + 1 < graph->classes ? ',' : '\n');
-        }
+    for (int64_t c = 0; c < graph->classes; c++) {
+        text_out_text(out, c > 0 ? "," : "");
+        text_out_float(out, graph->label[v] < 0 ? NAN : graph->label[v] == c ? 1.0F : 0.0F);
     }
-    return text_out_commit(out);
 }
 
 /* One species for each part of the split, as in ogbn-proteins, whose parts share none. */
-static weft_status write_species(const weft_graph *graph, const char *raw)
+static void put_species(text_out *out, const weft_graph *graph, int64_t v)
 {
-    text_out *out;
-    WEFT_TRY(writer_open_table(raw, "node_species", &out));
-    for (int64_t v = 0; v < graph->vertices; v++) {
-        text_out_int(out, FIRST_SPECIES + (graph->split[v] < 3 ? graph->split[v] : 3));
-        text_out_char(out, '\n');
-    }
-    return text_out_commit(out);
+    text_out_int(out, FIRST_SPECIES + (graph->split[v] < 3 ? graph->split[v] : 3));
 }
 
 static weft_status write_layout(const weft_graph *graph, const char *folder)
@@ -75,10 +44,10 @@ static weft_status write_layout(const weft_graph *graph, const char *folder)
     WEFT_TRY(file_path(raw, "%s/raw", folder));
     WEFT_TRY(folder_make(raw));
     WEFT_TRY(writer_ogb_edges(graph, raw));
-    WEFT_TRY(write_edge_features(graph, raw));
+    WEFT_TRY(writer_ogb_edge_rows(graph, raw, "edge-feat", put_channels));
     WEFT_TRY(graph->target != NULL ? writer_ogb_floats(graph, raw, "node-label", graph->tasks, graph->target)
-                                   : write_tasks(graph, raw));
-    WEFT_TRY(write_species(graph, raw));
+                                   : writer_ogb_rows(graph, raw, "node-label", put_tasks));
+    WEFT_TRY(writer_ogb_rows(graph, raw, "node_species", put_species));
     return writer_ogb_split(graph, folder, "species");
 }
 

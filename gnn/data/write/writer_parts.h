@@ -1,6 +1,5 @@
 /* gnn/data/write/writer_parts.h: what the writers of layouts share, and the rows of their table (writer_NAME.c). */
-#ifndef WEFT_GNN_DATA_WRITE_WRITER_PARTS_H
-#define WEFT_GNN_DATA_WRITE_WRITER_PARTS_H
+#pragma once
 
 #include "gnn/data/write/writer.h"
 #include "io/npy.h"
@@ -35,8 +34,12 @@ static inline bool writer_listed_once(const weft_graph *graph, int64_t u, int64_
 
 /* ---- OGB's tables ---- */
 typedef struct text_out text_out;
-/* FOLDER/STEM.csv.gz. */
-weft_status writer_open_table(const char *folder, const char *stem, text_out **out);
+/* RAW/STEM.csv.gz: a row for each vertex, or for each edge that is listed (in the order of edge.csv.gz); `put` writes
+ * what stands on its line. */
+typedef void writer_put_vertex(text_out *out, const weft_graph *graph, int64_t v);
+typedef void writer_put_edge(text_out *out, const weft_graph *graph, int64_t u, int64_t v);
+weft_status writer_ogb_rows(const weft_graph *graph, const char *raw, const char *stem, writer_put_vertex *put);
+weft_status writer_ogb_edge_rows(const weft_graph *graph, const char *raw, const char *stem, writer_put_edge *put);
 /* What ogb and ogb-proteins have in common: RAW/num-node-list, num-edge-list, edge. */
 weft_status writer_ogb_edges(const weft_graph *graph, const char *raw);
 weft_status writer_ogb_floats(const weft_graph *graph, const char *raw, const char *stem, int64_t columns,
@@ -45,5 +48,3 @@ weft_status writer_ogb_floats(const weft_graph *graph, const char *raw, const ch
 weft_status writer_ogb_split(const weft_graph *graph, const char *folder, const char *name);
 /* Year of a vertex in OGB's time splits: train up to 2017, valid 2018, test 2019. */
 int writer_ogb_year(const weft_graph *graph, int64_t v);
-
-#endif

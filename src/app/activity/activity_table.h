@@ -5,8 +5,7 @@
  * A job of one kind has the rows of all kinds: files of ranks and reports name them alike. An activity that no row has
  * ends a debug build's job when its table is made.
  */
-#ifndef WEFT_APP_ACTIVITY_ACTIVITY_TABLE_H
-#define WEFT_APP_ACTIVITY_ACTIVITY_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -34,5 +33,3 @@ int activity_table_row(const weft_activity *activity);
 
 /* The calling thread's seconds by row. */
 void activity_table_seconds(double seconds[ACTIVITY_ROWS_MAX]);
-
-#endif

@@ -7,8 +7,7 @@
  * rank; everything else goes through base/log.h. The failing rank leaves its message in weft_error_message() and main
  * prints it; a rank that only follows another's failure clears its message (weft_error_clear) and stays silent.
  */
-#ifndef WEFT_APP_CLI_COMMAND_H
-#define WEFT_APP_CLI_COMMAND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -36,5 +35,3 @@ void app_print_formats(FILE *out);
 
 /* `weft --version`; `details`: compiler, build, instruction sets, libraries. In app/cli/command_version.c. */
 void app_print_version(FILE *out, bool details);
-
-#endif

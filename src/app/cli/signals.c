@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/status.h"
 #include "machine/launcher.h"
 
 enum { REMOVE_TRIES = 100 };

@@ -21,8 +21,7 @@
  * so a larger N postpones the checkpoint by as much as it prolongs the time for it. Only the command uses this, never
  * the library.
  */
-#ifndef WEFT_APP_CLI_SIGNALS_H
-#define WEFT_APP_CLI_SIGNALS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -41,5 +40,3 @@ void signals_remove_empty(const char *folder);
 void signals_remove_tree(const char *folder);
 /* Whether one came; self is not used. */
 bool signals_asked(void *self);
-
-#endif

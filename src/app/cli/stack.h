@@ -1,6 +1,5 @@
 /* app/cli/stack.h: room on the stack, whatever limit the shell sets (ulimit -s). */
-#ifndef WEFT_APP_CLI_STACK_H
-#define WEFT_APP_CLI_STACK_H
+#pragma once
 
 #include "base/status.h"
 
@@ -10,5 +9,3 @@
  * whose stack is no matter of the limit. Threads that are born later have 2 MiB at least.
  */
 weft_status stack_run(weft_status (*run)(void *argument), void *argument);
-
-#endif

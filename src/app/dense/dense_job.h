@@ -1,6 +1,5 @@
 /* app/dense/dense_job.h: what the files of app/dense/dense_workload.h share. */
-#ifndef WEFT_APP_DENSE_DENSE_JOB_H
-#define WEFT_APP_DENSE_DENSE_JOB_H
+#pragma once
 
 #include "app/dense/dense_workload.h"
 #include "app/dense/options/dense_options.h"
@@ -77,5 +76,3 @@ void dense_closing_facts(const workload *work, fact_list *list);
 weft_status dense_recognise(saved_model *model, const weft_options *given);
 weft_status dense_read_named(safetensors_file *file, saved_model *model, const weft_options *given);
 weft_status dense_write_named(const saved_model *model, const char *path, const safetensors_text *texts, int count);
-
-#endif

@@ -182,7 +182,6 @@ static weft_status dense_decide(workload *work, weft_options *options, bool trai
     return WEFT_OK;
 }
 
-/* The set of images stays open, with its caches. */
 static void dense_unbuild(workload *work)
 {
     dense_job *job = work->self;

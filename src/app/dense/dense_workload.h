@@ -2,11 +2,8 @@
  * app/dense/dense_workload.h: training of networks on images in batches, as a workload: a data set of images
  * (dense/data/image_set.h) and a network of the zoo or of a user's own (dense/net/net.h).
  */
-#ifndef WEFT_APP_DENSE_DENSE_WORKLOAD_H
-#define WEFT_APP_DENSE_DENSE_WORKLOAD_H
+#pragma once
 
 #include "app/workload/workload.h"
 
 extern const workload_ops dense_workload;
-
-#endif

@@ -15,8 +15,7 @@
  * few words, which may be "". Units: "" of counts and ratios, "bytes", "s", "%", "x", or a word that is printed behind
  * the value.
  */
-#ifndef WEFT_APP_FACTS_FACT_LIST_H
-#define WEFT_APP_FACTS_FACT_LIST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -105,5 +104,3 @@ const json_value *facts_value(const json_value *data, const char *key);
 const json_value *facts_value_of(const json_value *rows, const char *key);
 /* A line a row of an array that facts_write_rows wrote, or of the rows of a group; rows that are none are left out. */
 void facts_print_json(const json_value *rows, FILE *out, const char *prefix);
-
-#endif

@@ -25,7 +25,6 @@ weft_status form_record_path(const char *key, char path[FILE_PATH_MAX])
     return cache_path(name, path);
 }
 
-/* Of everything that the file says. */
 static void check_of(const char *key, const form_record *record, char check[33])
 {
     char text[CHECK_BYTES];

@@ -14,8 +14,7 @@
  *
  * A file of another key, another version, or a damaged one is none: the job measures. Rank 0 reads and writes.
  */
-#ifndef WEFT_APP_GNN_FORM_RECORD_H
-#define WEFT_APP_GNN_FORM_RECORD_H
+#pragma once
 
 #include "base/file.h"
 #include "gnn/layers/form_choice.h"
@@ -40,5 +39,3 @@ weft_status form_record_write(const char *path, const char *key, const form_reco
  * choice loses what it won by: measure again. */
 typedef enum form_verdict { FORM_STANDS, FORM_TELLS, FORM_LOSES } form_verdict;
 form_verdict form_record_judge(const form_record *record, double epoch);
-
-#endif

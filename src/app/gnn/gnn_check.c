@@ -1,8 +1,6 @@
 /* app/gnn/gnn_check.c: what options and data of graph jobs contradict, and which options have no effect. */
-#include <string.h>
 
 #include "app/gnn/gnn_job.h"
-#include "app/workload/precision.h"
 #include "base/log.h"
 #include "gnn/data/generate/generator.h"
 #include "io/text/foreign_file.h"

@@ -24,7 +24,6 @@ const char *gnn_row_name(const workload *work, int64_t row)
     return job->vertex_names.text != NULL ? job->vertex_names.text[row] : NULL;
 }
 
-/* How well the work is divided. */
 static void tell_balance(const partition_report *report, fact_list *list)
 {
     facts_real(list, "replication_factor", "replication factor", "", "ranks that hold a vertex, mean",
@@ -66,12 +65,6 @@ static gnn_plan plan_of(const workload *work)
     return plan;
 }
 
-/* Returns true if the plan is for other ranks than those that run. */
-static bool is_imagined(const workload *work)
-{
-    return graph_data_ranks(work->context) != comm_size(work->context->comm);
-}
-
 void gnn_plan_facts(const workload *work, fact_list *list)
 {
     const gnn_job *job = work->self;
@@ -79,7 +72,7 @@ void gnn_plan_facts(const workload *work, fact_list *list)
     const gnn_plan plan = plan_of(work);
     char title[FACT_TITLE_BYTES];
     const int ranks = graph_data_ranks(work->context);
-    if (is_imagined(work)) {
+    if (ranks != comm_size(work->context->comm)) {
         snprintf(title, sizeof title, "planned for %d ranks, one a node", ranks);
         facts_group(list, "planned", title);
         facts_real(list, "replication_factor", "assumed replication factor", "", "", report->replication_factor);

@@ -1,6 +1,5 @@
 /* app/gnn/gnn_job.h: what the files of the graph jobs share (app/gnn/gnn_workload.h). */
-#ifndef WEFT_APP_GNN_GNN_JOB_H
-#define WEFT_APP_GNN_GNN_JOB_H
+#pragma once
 
 #include "app/gnn/gnn_workload.h"
 #include "app/gnn/graph_data.h"
@@ -71,5 +70,3 @@ weft_status gnn_show_moments(saved_model *model);
 weft_status gnn_recognise(saved_model *model, const weft_options *given);
 weft_status gnn_read_named(safetensors_file *file, saved_model *model, const weft_options *given);
 weft_status gnn_write_named(const saved_model *model, const char *path, const safetensors_text *texts, int count);
-
-#endif

@@ -1,9 +1,9 @@
 /* app/gnn/gnn_memory.c: see app/gnn/gnn_memory.h. */
 #include "app/gnn/gnn_memory.h"
-#include "app/gnn/options/gnn_options.h"
 
 #include <assert.h>
 
+#include "app/gnn/options/gnn_options.h"
 #include "gnn/layers/layer.h"
 
 /* Library code, thread stacks and generated kernels that become resident with the first epoch; measured on graphs of a
@@ -76,7 +76,6 @@ static int64_t read_edges(const gnn_memory_facts *f)
     return f->plan->read_width > 0 ? (int64_t)((double)f->edges * f->plan->config.read_share) : 0;
 }
 
-/* Both directions. */
 static uint64_t aggregation_bytes(const gnn_memory_facts *f)
 {
     if (f->plan->max_width == 0) {

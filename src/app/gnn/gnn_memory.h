@@ -5,8 +5,7 @@
  * aggregation matrix (local edges and matrix), training (features, activations, matrix, buffers). The plan counts the
  * same matrices that gnn/layers/layer_plan.h allocates, plus what the process held when it started.
  */
-#ifndef WEFT_APP_GNN_GNN_MEMORY_H
-#define WEFT_APP_GNN_GNN_MEMORY_H
+#pragma once
 
 #include "app/workload/memory_plan.h"
 #include "gnn/layers/layer_plan.h"
@@ -28,5 +27,3 @@ typedef struct gnn_memory_facts {
 } gnn_memory_facts;
 
 memory_plan gnn_memory_plan(const gnn_memory_facts *facts);
-
-#endif

@@ -79,7 +79,6 @@ static weft_status check_data(const workload *work, bool labels_needed)
     return WEFT_OK;
 }
 
-/* What a rank of this configuration needs. */
 static memory_plan plan_memory(const workload *work, const gnn_config *config, int64_t n_owned, int64_t n_local,
                                gnn_memory_facts facts)
 {

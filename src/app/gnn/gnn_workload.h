@@ -2,11 +2,8 @@
  * app/gnn/gnn_workload.h: full-batch training of graph networks, as a workload: a graph store, divided into parts by
  * edges (partition/partition.h), and the models of gnn/gnn_model.h.
  */
-#ifndef WEFT_APP_GNN_GNN_WORKLOAD_H
-#define WEFT_APP_GNN_GNN_WORKLOAD_H
+#pragma once
 
 #include "app/workload/workload.h"
 
 extern const workload_ops gnn_workload;
-
-#endif

@@ -1,6 +1,5 @@
 /* app/gnn/graph_data.c: see app/gnn/graph_data.h. */
 #include "app/gnn/graph_data.h"
-#include "app/gnn/options/gnn_options.h"
 
 #include <assert.h>
 #include <math.h>
@@ -11,6 +10,7 @@
 #include "app/activity/activity_table.h"
 #include "app/gnn/divide/partition_together.h"
 #include "app/gnn/divide/rank_weights.h"
+#include "app/gnn/options/gnn_options.h"
 #include "app/setup/comm_setup.h"
 #include "base/alloc.h"
 #include "base/log.h"
@@ -256,7 +256,6 @@ static weft_status keep_new(const app_context *context, const char *folder, cons
     return comm_bcast(context->comm, 0, place, FILE_PATH_MAX);
 }
 
-/* From rank 0's memory to that of the others. */
 static weft_status send_partition(weft_comm *comm, partition_report *report, weft_partition *partition)
 {
     assert(comm_rank(comm) != 0 || partition->edge_part != NULL); /* rank 0 kept what it made */

@@ -1,8 +1,7 @@
 /*
  * app/gnn/graph_data.h: from --data and --partition to this rank's part of the graph.
  */
-#ifndef WEFT_APP_GNN_GRAPH_DATA_H
-#define WEFT_APP_GNN_GRAPH_DATA_H
+#pragma once
 
 #include "app/gnn/options/gnn_options.h"
 #include "app/workload/workload.h"
@@ -48,5 +47,3 @@ void graph_data_assume(const app_context *context, graph_data *data);
 weft_status graph_data_release(const app_context *context, graph_data *data);
 /* Also after a failure: nothing generated stays. */
 void graph_data_close(graph_data *data);
-
-#endif

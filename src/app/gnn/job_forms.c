@@ -1,14 +1,15 @@
 /* app/gnn/job_forms.c: see app/gnn/job_forms.h. */
 #include "app/gnn/job_forms.h"
-#include "app/gnn/options/gnn_options.h"
 
 #include <assert.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "app/gnn/options/gnn_options.h"
 #include "app/setup/load_watch.h"
 #include "base/alloc.h"
 #include "base/log.h"
+#include "base/text/append.h"
 
 enum { PART_SAMPLES = 4096 }; /* of each array of a part */
 
@@ -148,12 +149,11 @@ static void keep(job_forms *forms)
 static const char *say_forms(const char letters[GNN_FORMS + 1], char text[128])
 {
     static const char *const names[] = {HAL_SPMM_FORMS(CHOICE_NAME)};
-    size_t used = 0;
     text[0] = '\0';
     for (int role = 0; role < GNN_FORMS; ++role) {
         const hal_spmm_form form = gnn_form_of(letters[role], HAL_SPMM_AUTO);
         if (form != HAL_SPMM_AUTO) {
-            used += (size_t)snprintf(text + used, 128 - used, "%s%s", used > 0 ? ", " : "", names[form]);
+            text_append_item(text, 128, "%s", names[form]);
         }
     }
     return text;
@@ -163,15 +163,14 @@ static const char *say_forms(const char letters[GNN_FORMS + 1], char text[128])
 static const char *say_seconds(const gnn_form_figures *figures, char text[128])
 {
     static const char *const names[] = {HAL_SPMM_FORMS(CHOICE_NAME)};
-    size_t used = 0;
     text[0] = '\0';
     for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; ++form) {
         if (figures->seconds[0][form] > 0.0) {
-            used += (size_t)snprintf(text + used, 128 - used, "%s%s %.3g s", used > 0 ? ", " : " (", names[form],
-                                     figures->seconds[0][form]);
+            text_append(text, 128, "%s%s %.3g s", text[0] != '\0' ? ", " : " (", names[form],
+                        figures->seconds[0][form]);
         }
     }
-    snprintf(text + used, 128 - used, "%s", used > 0 ? ")" : "");
+    text_append(text, 128, "%s", text[0] != '\0' ? ")" : "");
     return text;
 }
 

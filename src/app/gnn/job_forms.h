@@ -7,8 +7,7 @@
  * is read or written. A job whose aggregation takes longer than the record says throws it away, and the next one
  * measures.
  */
-#ifndef WEFT_APP_GNN_JOB_FORMS_H
-#define WEFT_APP_GNN_JOB_FORMS_H
+#pragma once
 
 #include "app/gnn/form_record.h"
 #include "app/gnn/options/gnn_options.h"
@@ -31,5 +30,3 @@ weft_status job_forms_find(const app_context *context, const weft_part *part, gn
 void job_forms_tell(const app_context *context, const gnn_aggregator *aggregator, double others, job_forms *forms);
 /* Epochs are over: their aggregation is held against the record. Collective. */
 weft_status job_forms_judge(const app_context *context, const gnn_aggregator *aggregator, job_forms *forms);
-
-#endif

@@ -9,8 +9,7 @@
  * A kind of workload has a table of its own: OPT_HIDDEN stands in app/gnn/options/gnn_options.h, and only files of
  * app/gnn read it. The tables of a program make its catalogue (app/workload/app_catalog.h).
  */
-#ifndef WEFT_APP_OPTIONS_APP_OPTIONS_H
-#define WEFT_APP_OPTIONS_APP_OPTIONS_H
+#pragma once
 
 #include "app/options/option_choices.h"
 #include "comm/model/calibrate.h"
@@ -64,5 +63,3 @@ void option_warn_beside(const weft_options *options, option_id id, option_id oth
 
 /* The tables and rules as one JSON object, for programs (app/options/option_json.c). */
 void option_print_json(const option_catalog *catalog, FILE *out);
-
-#endif

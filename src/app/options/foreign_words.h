@@ -1,6 +1,5 @@
 /* app/options/foreign_words.h: the words of other programs that table 0 has; each list ends with words == NULL. */
-#ifndef WEFT_APP_OPTIONS_FOREIGN_WORDS_H
-#define WEFT_APP_OPTIONS_FOREIGN_WORDS_H
+#pragma once
 
 #include "option/option.h"
 
@@ -8,5 +7,3 @@ extern const option_foreign app_foreigns[];
 extern const option_foreign_value app_foreign_values[];
 extern const option_foreign app_foreign_commands[];
 extern const option_synonym app_synonyms[];
-
-#endif

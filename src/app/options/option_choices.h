@@ -1,6 +1,5 @@
 /* app/options/option_choices.h: choices that belong to commands (base/option_words.h). */
-#ifndef WEFT_APP_OPTIONS_OPTION_CHOICES_H
-#define WEFT_APP_OPTIONS_OPTION_CHOICES_H
+#pragma once
 
 #include "base/option_words.h"
 
@@ -34,5 +33,3 @@ typedef enum scaling_device_name { SCALING_DEVICES(CHOICE_VALUE) } scaling_devic
     X(BENCH_OP_SYNC, "sync")                                                                                           \
     X(BENCH_OP_SELECT, "select")
 typedef enum bench_op { BENCH_OPS(CHOICE_VALUE) } bench_op;
-
-#endif

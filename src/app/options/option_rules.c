@@ -44,7 +44,6 @@ static bool is_open(const weft_options *asked, option_id id)
     return s->recipe != NULL;
 }
 
-/* Is it the time for a rule about these two? */
 static bool is_due(const rule_view *view, option_id one, option_id other)
 {
     const bool waits = is_open(view->asked, one) || is_open(view->asked, other);

@@ -98,8 +98,3 @@ void answer_table_destroy(answer_table *a)
     table_grid_free(&a->head);
     table_grid_free(&a->lines);
 }
-
-void answer_table_print(FILE *out, const answer_table *a, table_format format)
-{
-    table_grid_print(out, &a->head, &a->lines, NULL, format);
-}

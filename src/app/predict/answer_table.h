@@ -2,8 +2,7 @@
  * app/predict/answer_table.h: what a model answers for rows that have names, such as files of images: a line a row,
  * with its likeliest classes.
  */
-#ifndef WEFT_APP_PREDICT_ANSWER_TABLE_H
-#define WEFT_APP_PREDICT_ANSWER_TABLE_H
+#pragma once
 
 #include "app/table/grid.h"
 
@@ -30,7 +29,3 @@ typedef struct answer_table {
  * WEFT_ERR_DATA: the file; WEFT_ERR_RESOURCE. */
 weft_status answer_table_make(const answer_table_desc *desc, answer_table *a);
 void answer_table_destroy(answer_table *a);
-
-void answer_table_print(FILE *out, const answer_table *a, table_format format);
-
-#endif

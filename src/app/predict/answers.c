@@ -91,7 +91,7 @@ static weft_status print_lines(answers *a, const char *folder, const char *path,
         .top = (int)option_int(a->of->asked, OPT_TOP)};
     WEFT_TRY(answer_table_make(&desc, &a->lines));
     WEFT_TRY(file_writer_open(path, &writer));
-    answer_table_print(writer.stream, &a->lines, TABLE_CSV);
+    table_grid_print(writer.stream, &a->lines.head, &a->lines.lines, NULL, TABLE_CSV);
     return file_writer_commit(&writer);
 }
 
@@ -170,7 +170,7 @@ bool answers_print(FILE *out, const answers *a, table_format format)
 {
     const bool lines = !a->table.labelled && a->lines.lines.rows > 0 && a->of->work->ops->shows_answers;
     if (lines) {
-        answer_table_print(out, &a->lines, format);
+        table_grid_print(out, &a->lines.head, &a->lines.lines, NULL, format);
     } else {
         score_table_print(out, &a->table, format);
     }

@@ -6,8 +6,7 @@
  *   scores.json, confusion.csv            app/predict/score_table.h
  *   answers.csv                           app/predict/answer_table.h; where rows or classes have names
  */
-#ifndef WEFT_APP_PREDICT_ANSWERS_H
-#define WEFT_APP_PREDICT_ANSWERS_H
+#pragma once
 
 #include "app/predict/answer_table.h"
 #include "app/predict/predictor.h"
@@ -29,5 +28,3 @@ weft_status answers_write(answers *a, const char *folder);
  * printed something. */
 bool answers_print(FILE *out, const answers *a, table_format format);
 void answers_free(answers *a);
-
-#endif

@@ -18,11 +18,6 @@ typedef struct row_gather {
     uint32_t *word, *all_word, *sorted;
 } row_gather;
 
-static void gather_free(row_gather *g)
-{
-    WEFT_FREE_ALL(g->start, g->order, g->counts, g->gid, g->all_gid, g->word, g->all_word, g->sorted);
-}
-
 /* Held rows sorted by stripe (not within one: rank 0 puts every row in its place). */
 static weft_status sort_by_stripe(row_gather *g)
 {
@@ -107,6 +102,6 @@ weft_status gather_rows(weft_comm *comm, const held_rows *held, const void *rows
         log_progress_update(&progress, (double)((stripe + 1) * g.stripe_rows));
     }
     log_progress_end(&progress);
-    gather_free(&g);
+    WEFT_FREE_ALL(g.start, g.order, g.counts, g.gid, g.all_gid, g.word, g.all_word, g.sorted);
     return status;
 }

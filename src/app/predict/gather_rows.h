@@ -6,8 +6,7 @@
  * before the next one. Cost: every row travels once; memory `stripe_bytes` twice on rank 0 and 4 bytes a held row on
  * every rank; two messages a rank and stripe.
  */
-#ifndef WEFT_APP_PREDICT_GATHER_ROWS_H
-#define WEFT_APP_PREDICT_GATHER_ROWS_H
+#pragma once
 
 #include "app/workload/held_rows.h"
 #include "base/file.h"
@@ -23,5 +22,3 @@ enum { GATHER_STRIPE_BYTES = 64 << 20 };
  */
 weft_status gather_rows(weft_comm *comm, const held_rows *held, const void *rows, int64_t width, int64_t stripe_bytes,
                         file_writer *writer);
-
-#endif

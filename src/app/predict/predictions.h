@@ -5,8 +5,7 @@
  *   probabilities.npy  float32 [n, classes] softmax, or [n, tasks] logistic function
  *   contributions.npy  float32 [n, classes or tasks, inputs + 1] what inputs add to the logits
  */
-#ifndef WEFT_APP_PREDICT_PREDICTIONS_H
-#define WEFT_APP_PREDICT_PREDICTIONS_H
+#pragma once
 
 #include "app/predict/gather_rows.h"
 #include "app/setup/context.h"
@@ -25,5 +24,3 @@ weft_status predictions_write_contributions(const app_context *context, const ch
                                             const float *rows, int64_t outputs, int64_t inputs);
 /* The class of the largest of `count` logits; the first of equal ones. */
 int32_t predictions_class(const float *logits, int64_t count);
-
-#endif

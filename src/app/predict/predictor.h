@@ -13,8 +13,7 @@
  * A step is a batch of the evaluation; in full batch there is one, of all rows. Several predictors may be open at once,
  * each with a context of its own (app_context_open_within).
  */
-#ifndef WEFT_APP_PREDICT_PREDICTOR_H
-#define WEFT_APP_PREDICT_PREDICTOR_H
+#pragma once
 
 #include "app/workload/workload.h"
 
@@ -74,5 +73,3 @@ typedef struct explained_rows {
 /* WEFT_ERR_UNSUPPORTED: this kind of model does not say. Collective; otherwise the status is this rank's. */
 weft_status predictor_explain(const predictor *p, weft_status (*take)(void *self, const explained_rows *rows),
                               void *self);
-
-#endif

@@ -10,8 +10,7 @@
  * With binary tasks: rows of either label and the area under the ROC curve by task; their mean leaves out tasks
  * that lack one of the labels. Memory: 8 bytes x classes^2.
  */
-#ifndef WEFT_APP_PREDICT_SCORE_TABLE_H
-#define WEFT_APP_PREDICT_SCORE_TABLE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -53,5 +52,3 @@ double score_table_auc(const score_table *table);
 void score_table_print(FILE *out, const score_table *table, table_format format);
 /* "label,CLASS,CLASS,..." and a line a class: names as RFC 4180 has them, or numbers. */
 void score_table_print_confusion(FILE *out, const score_table *table);
-
-#endif

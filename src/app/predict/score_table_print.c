@@ -27,7 +27,6 @@ static void print_number(FILE *out, double value, int digits, const char *undefi
 
 /* ---- Markdown ---- */
 
-/* The number, and the name where there is one. */
 static void print_label_md(FILE *out, const score_table *t, int64_t class)
 {
     fprintf(out, "%" PRId64, class);

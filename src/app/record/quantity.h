@@ -4,8 +4,7 @@
  * A report is read, not computed with: the files of a run folder have all digits. "–" stands for a value that is
  * not finite.
  */
-#ifndef WEFT_APP_RECORD_QUANTITY_H
-#define WEFT_APP_RECORD_QUANTITY_H
+#pragma once
 
 /* UNIT_PERCENT: a share of 1, shown as a percentage; UNIT_HUNDREDTHS: a percentage already. UNIT_RATE: four
  * decimals. */
@@ -31,5 +30,3 @@ quantity quantity_real(double value);      /* four digits */
 quantity quantity_of(double value, quantity_unit unit);
 /* The unit that a file names: "s", "bytes", "%" (of percentages), "x" (a ratio); any other text is a count. */
 quantity_unit quantity_unit_named(const char *name);
-
-#endif

@@ -159,7 +159,6 @@ static void name_of(const char *folder, char name[256])
     snprintf(name, 256, "%.*s", (int)(end - start), folder + start);
 }
 
-/* Looks up what sections ask for again and again. */
 static void find_members(run_record *run)
 {
     run->data = facts_data_of(run->manifest, &run->earlier);

@@ -7,8 +7,7 @@
  * out, `failed` says so and the derived columns are empty. Memory: about 130 bytes per epoch for its figures and 16 per
  * curve, at most RECORD_EPOCHS_MAX epochs.
  */
-#ifndef WEFT_APP_RECORD_RUN_RECORD_H
-#define WEFT_APP_RECORD_RUN_RECORD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -168,5 +167,3 @@ const record_curve *record_curve_of(run_record *run, record_field field);
 record_curve record_series_curve(run_record *run, const record_series *series, record_field field);
 /* Finite values of the field over all epochs, ascending. */
 record_curve record_sorted(run_record *run, record_field field);
-
-#endif

@@ -7,8 +7,7 @@
  * pixel-of-low pixel-of-high"), from which the script under the pointer, and tests, read values back. Values of which
  * the magnitude is 1e100 or more, and NaN, are signs of divergence: they are not drawn, and a line has a gap there.
  */
-#ifndef WEFT_APP_REPORT_DRAWING_H
-#define WEFT_APP_REPORT_DRAWING_H
+#pragma once
 
 #include "app/record/run_record.h"
 #include "app/report/text.h"
@@ -132,5 +131,3 @@ void bars_of_ranks(report_text *out, run_record *run, drawing *d, double per);
 /* A table with shaded cells, in Markdown too: a row per series, a column per name, shaded from the smallest value to
  * the largest (bars.c). */
 bool heat_draw(report_text *out, run_record *run, const drawing *d);
-
-#endif

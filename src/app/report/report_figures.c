@@ -4,7 +4,6 @@
  * A drawing is of one of the kinds below and has series of numbers. The file may come from anywhere: texts are escaped,
  * numbers are bounded by the drawings, and a drawing that lacks something is told and left out.
  */
-#include <math.h>
 #include <string.h>
 
 #include "app/report/drawing.h"

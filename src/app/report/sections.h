@@ -4,8 +4,7 @@
  * Each section writes its heading and its content, or nothing where the folder has nothing to say about it.
  * Sections know no kind of workload: names, facts, columns and drawings come from the files.
  */
-#ifndef WEFT_APP_REPORT_SECTIONS_H
-#define WEFT_APP_REPORT_SECTIONS_H
+#pragma once
 
 #include "app/record/run_record.h"
 #include "app/report/text.h"
@@ -35,5 +34,3 @@ void section_cell(report_text *out, double value, quantity_unit unit);
 void section_spread(report_text *out, const record_spread *spread, double per, quantity_unit unit);
 /* Texts of an array, each as a paragraph of this kind. */
 void section_lines(report_text *out, const json_value *array, const char *kind);
-
-#endif

@@ -1,5 +1,4 @@
 /* app/report/settings.c: options that were given, facts of data and results, and the machine of a run. */
-#include <math.h>
 #include <string.h>
 
 #include "app/report/sections.h"
@@ -134,7 +133,6 @@ static void machine_facts(report_text *out, const run_record *run)
     text_table_end(out);
 }
 
-/* Each start of a job that was resumed. */
 static void table_of_starts(report_text *out, const json_value *start)
 {
     quantity space[2];

@@ -11,7 +11,6 @@
  */
 #include <assert.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "app/report/drawing.h"
@@ -23,7 +22,6 @@ typedef struct bee {
     double value, tint;
 } bee;
 
-/* One row: its points from left to right. */
 typedef struct swarm {
     double tint[SWARM_POINTS], x[SWARM_POINTS];
     int level[SWARM_POINTS];

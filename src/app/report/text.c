@@ -234,7 +234,6 @@ void text_table_named(report_text *out, const char *align, const char *const *na
     out->column = 0;
 }
 
-/* The open tag of a cell that will hold `text`. */
 static void cell_open(report_text *out, const char *text, const cell_style *style)
 {
     const bool first = out->column == 0;

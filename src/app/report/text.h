@@ -6,8 +6,7 @@
  * as well, so that any parser reads it; bytes that are no UTF-8, control characters and marks that reverse the writing
  * direction become U+FFFD.
  */
-#ifndef WEFT_APP_REPORT_TEXT_H
-#define WEFT_APP_REPORT_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -85,5 +84,3 @@ void text_cell_styled(report_text *out, cell_style style, const char *text);
 /* Several plain cells: TEXT_CELLS(out, "name", quantity_count(3).text). */
 #define TEXT_CELLS(out, ...) text_cells(out, (const char *const[]){__VA_ARGS__, NULL})
 void text_cells(report_text *out, const char *const *texts);
-
-#endif

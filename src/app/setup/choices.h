@@ -11,8 +11,7 @@
  * has the same bits. Options that are named (--allreduce, --topk-exchange, --reproducible, the kind's own) are not
  * listed and never overruled.
  */
-#ifndef WEFT_APP_SETUP_CHOICES_H
-#define WEFT_APP_SETUP_CHOICES_H
+#pragma once
 
 #include "app/setup/context.h"
 #include "comm/sparse/sparse.h"
@@ -43,5 +42,3 @@ weft_status choices_adopt(app_context *context, const char *text);
 /* Writes the choices of this job into --choices: the all-reduce for vectors of gradient_bytes, and each rank's code of
  * the kind. code: this rank's; "" on rank 0 if the kind chose nothing. Collective. */
 weft_status choices_keep(app_context *context, const choice_kind *own, const char *code, int64_t gradient_bytes);
-
-#endif

@@ -10,8 +10,7 @@
  * A file that does not fit, or whose network answers quite differently today, is never used: the default file is
  * replaced, a file named by the user is left alone unless --calibrate always. One rank measures nothing.
  */
-#ifndef WEFT_APP_SETUP_COMM_SETUP_H
-#define WEFT_APP_SETUP_COMM_SETUP_H
+#pragma once
 
 #include "app/setup/context.h"
 
@@ -22,5 +21,3 @@ weft_status comm_setup(app_context *context, bool measure);
 /* From here on the others may wait so many seconds longer than --stall-timeout, while rank 0 does alone what takes long
  * on large data; 0: no longer. Each rank for itself. */
 void comm_setup_extend_patience(const app_context *context, double seconds);
-
-#endif

@@ -2,8 +2,7 @@
  * app/setup/context.h: what every collective command starts with: ranks that talk, options that agree, threads in their
  * place, a backend.
  */
-#ifndef WEFT_APP_SETUP_CONTEXT_H
-#define WEFT_APP_SETUP_CONTEXT_H
+#pragma once
 
 #include "app/options/app_options.h"
 #include "base/log.h"
@@ -86,5 +85,3 @@ void app_context_close(app_context *context);
  * runs several looks at their statuses instead.
  */
 void app_context_fail(const app_context *context, weft_status status);
-
-#endif

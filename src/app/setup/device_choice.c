@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/text/append.h"
 #include "hal/devices.h"
 #include "machine/pci_link.h"
 
@@ -151,23 +152,22 @@ static bool together(const device_card *a, const device_card *b)
 static void describe_node(const device_card *card, int ranks, const char *host)
 {
     char line[512];
-    size_t used = (size_t)snprintf(line, sizeof line, "node %s:", host);
     const char *comma = "";
-    for (int first = 0; first < ranks && used < sizeof line; first++) {
+    snprintf(line, sizeof line, "node %s:", host);
+    for (int first = 0; first < ranks; first++) {
         bool told = strcmp(card[first].host, host) != 0;
         for (int r = 0; r < first; r++) {
             told = told || together(&card[r], &card[first]);
         }
-        for (int r = first; !told && r < ranks && used < sizeof line; r++) {
+        for (int r = first; !told && r < ranks; r++) {
             const hal_device *d = &card[r].device;
             if (r != first && together(&card[r], &card[first])) {
-                used += (size_t)snprintf(line + used, sizeof line - used, ", %d", r);
+                text_append(line, sizeof line, ", %d", r);
             } else if (r == first && d->place[0] != '\0') {
-                used += (size_t)snprintf(line + used, sizeof line - used, "%s GPU %d (%s at %s) for rank %d", comma,
-                                         d->number, d->name, d->place, r);
+                text_append(line, sizeof line, "%s GPU %d (%s at %s) for rank %d", comma, d->number, d->name, d->place,
+                            r);
             } else if (r == first) {
-                used += (size_t)snprintf(line + used, sizeof line - used, "%s backend %s for rank %d", comma,
-                                         card[r].backend, r);
+                text_append(line, sizeof line, "%s backend %s for rank %d", comma, card[r].backend, r);
             }
             comma = ";";
         }
@@ -178,9 +178,8 @@ static void describe_node(const device_card *card, int ranks, const char *host)
 /* "cuda", or "cuda on 1 rank, cpu on 3": which backends there are, in the order of ranks. */
 static void describe_backends(const device_card *card, int ranks, char *text, size_t bytes)
 {
-    size_t used = 0;
     text[0] = '\0';
-    for (int first = 0; first < ranks && used < bytes; first++) {
+    for (int first = 0; first < ranks; first++) {
         int before = 0, alike = 0;
         for (int r = 0; r < ranks; r++) {
             const bool same = strcmp(card[r].backend, card[first].backend) == 0;
@@ -190,8 +189,8 @@ static void describe_backends(const device_card *card, int ranks, char *text, si
         if (before == 0 && alike == ranks) {
             snprintf(text, bytes, "%s", card[first].backend);
         } else if (before == 0) {
-            used += (size_t)snprintf(text + used, bytes - used, first == 0 ? "%s on %d rank%s" : ", %s on %d",
-                                     card[first].backend, alike, alike == 1 ? "" : "s");
+            text_append(text, bytes, first == 0 ? "%s on %d rank%s" : ", %s on %d", card[first].backend, alike,
+                        alike == 1 ? "" : "s");
         }
     }
 }

@@ -2,8 +2,7 @@
  * app/setup/device_choice.h: which of a node's devices each of its ranks computes on, where the backend computes on
  * devices (hal/devices.h), and which ranks compute on none, where it is "auto".
  */
-#ifndef WEFT_APP_SETUP_DEVICE_CHOICE_H
-#define WEFT_APP_SETUP_DEVICE_CHOICE_H
+#pragma once
 
 #include "app/setup/context.h"
 
@@ -25,5 +24,3 @@ void device_choose(const cpu_set *mask, int ranks, const cpu_set *near, int devi
  * node. WEFT_ERR_UNSUPPORTED if a device is asked for and the node has none; the message names a cure. Collective.
  */
 weft_status device_choice_open(app_context *context);
-
-#endif

@@ -6,27 +6,18 @@
 #include <string.h>
 
 #include "base/number.h"
-
-static void append(char *text, size_t bytes, const char *format, ...) __attribute__((format(printf, 3, 4)));
-static void append(char *text, size_t bytes, const char *format, ...)
-{
-    const size_t used = strlen(text);
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text + used, bytes - used, format, arguments);
-    va_end(arguments);
-}
+#include "base/text/append.h"
 
 static void append_memory(const hal_device *d, char *text, size_t bytes)
 {
     if (d->total > 0) {
-        append(text, bytes, ", %s of %s free", number_say_bytes(d->left).text, number_say_bytes(d->total).text);
+        text_append(text, bytes, ", %s of %s free", number_say_bytes(d->left).text, number_say_bytes(d->total).text);
     }
     if (d->memory_mhz > 0.0 && d->memory_bits > 0) { /* two transfers a clock */
-        append(text, bytes, ", memory at %.0f MHz x %d bits = %.0f GB/s", d->memory_mhz, d->memory_bits,
-               2.0 * d->memory_mhz * 1e-3 * d->memory_bits / 8.0);
+        text_append(text, bytes, ", memory at %.0f MHz x %d bits = %.0f GB/s", d->memory_mhz, d->memory_bits,
+                    2.0 * d->memory_mhz * 1e-3 * d->memory_bits / 8.0);
     }
-    append(text, bytes, d->ecc ? ", ECC" : ", no ECC");
+    text_append(text, bytes, d->ecc ? ", ECC" : ", no ECC");
 }
 
 static void append_peers(const hal_device *d, char *text, size_t bytes)
@@ -34,7 +25,7 @@ static void append_peers(const hal_device *d, char *text, size_t bytes)
     const char *comma = ", reaches the memory of";
     for (int i = 0; i < HAL_DEVICES_MOST; i++) {
         if ((d->peers >> i & 1U) != 0) {
-            append(text, bytes, "%s %d", comma, i);
+            text_append(text, bytes, "%s %d", comma, i);
             comma = "";
         }
     }
@@ -43,19 +34,19 @@ static void append_peers(const hal_device *d, char *text, size_t bytes)
 const char *device_text(const hal_device *device, const pci_link *link, char *text, size_t bytes)
 {
     text[0] = '\0';
-    append(text, bytes, "%s at %s, compute capability %d.%d%s, %d processors", device->name, device->place,
-           device->major, device->minor, device->compiled ? "" : " (NOT COMPILED FOR IT)", device->processors);
+    text_append(text, bytes, "%s at %s, compute capability %d.%d%s, %d processors", device->name, device->place,
+                device->major, device->minor, device->compiled ? "" : " (NOT COMPILED FOR IT)", device->processors);
     if (device->mhz > 0.0) {
-        append(text, bytes, " at %.0f MHz at most", device->mhz);
+        text_append(text, bytes, " at %.0f MHz at most", device->mhz);
     }
     append_memory(device, text, bytes);
     if (link != NULL && link->width > 0) {
-        append(text, bytes, ", PCIe %d of %d lanes at %g of %g GT/s", link->width, link->width_most, link->rate,
-               link->rate_most);
+        text_append(text, bytes, ", PCIe %d of %d lanes at %g of %g GT/s", link->width, link->width_most, link->rate,
+                    link->rate_most);
     }
     if (link != NULL && cpu_set_count(&link->near) > 0) {
         char near[128];
-        append(text, bytes, ", near CPUs %s", cpu_set_text(&link->near, near, sizeof near));
+        text_append(text, bytes, ", near CPUs %s", cpu_set_text(&link->near, near, sizeof near));
     }
     append_peers(device, text, bytes);
     return text;

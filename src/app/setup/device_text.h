@@ -1,7 +1,6 @@
 /* app/setup/device_text.h: a device of hal/devices.h in words, for `weft info hardware`, `weft doctor` and start-up
  * lines. */
-#ifndef WEFT_APP_SETUP_DEVICE_TEXT_H
-#define WEFT_APP_SETUP_DEVICE_TEXT_H
+#pragma once
 
 #include "hal/devices.h"
 #include "machine/pci_link.h"
@@ -9,5 +8,3 @@
 /* "Tesla V100-SXM2-32GB at 0000:3b:00.0, compute capability 7.0, compiled for it, 80 processors at 1530 MHz, ...": what
  * is unknown is left out; link: NULL or how it hangs on the machine. Returns text. */
 const char *device_text(const hal_device *device, const pci_link *link, char *text, size_t bytes);
-
-#endif

@@ -5,8 +5,7 @@
  * other calls that block inside MPI (comm/transport/call_watch.h). Only the command uses this; the library ends no
  * program.
  */
-#ifndef WEFT_APP_SETUP_HANG_H
-#define WEFT_APP_SETUP_HANG_H
+#pragma once
 
 #include "app/options/app_options.h"
 
@@ -17,5 +16,3 @@ void hang_watch(void);
  * other variables: until they received rank 0's options, their limit comes from the command line, WEFT_STALL_TIMEOUT or
  * the default. Returns the limit in seconds, without the extra seconds that keep ranks from speaking at once. */
 double hang_set_timeout(const weft_options *options);
-
-#endif

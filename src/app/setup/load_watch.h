@@ -4,8 +4,7 @@
  * Figures that were taken beside other programs are too low, and a choice by them may be wrong. They serve the job that
  * took them, are kept with how much others had, and are measured again by the first job that finds the machine quiet.
  */
-#ifndef WEFT_APP_SETUP_LOAD_WATCH_H
-#define WEFT_APP_SETUP_LOAD_WATCH_H
+#pragma once
 
 #include "machine/host_load.h"
 
@@ -22,5 +21,3 @@ double load_watch_end(load_watch *watch, const placement *plan);
 /* Returns true if kept figures are out of date: taken under load, and the machine is quiet now (100 ms, for such
  * figures). */
 bool load_was_theirs(double others, const placement *plan);
-
-#endif

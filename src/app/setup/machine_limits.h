@@ -11,8 +11,7 @@
  *       "weft": "0.1.0", "read_bytes_per_s": 4.1e10, "triad_bytes_per_s": 3.6e10, "gemm_flop_per_s": 9.1e11,
  *       "others_cpus": 0.4}                    left out where nobody else used them
  */
-#ifndef WEFT_APP_SETUP_MACHINE_LIMITS_H
-#define WEFT_APP_SETUP_MACHINE_LIMITS_H
+#pragma once
 
 #include "base/file.h"
 #include "hal/hal.h"
@@ -45,5 +44,3 @@ weft_status limits_measure(const machine *m, const placement *plan, weft_hal *ha
 void limits_keep(const limits_key *key, const machine_limits *limits);
 /* The kept figures, or ones measured now and kept for the next. [out] kept: they were read. */
 weft_status limits_find(const machine *m, const placement *plan, weft_hal *hal, machine_limits *limits, bool *kept);
-
-#endif

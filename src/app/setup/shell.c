@@ -12,23 +12,11 @@
 #include "base/alloc.h"
 #include "base/escape.h"
 #include "base/file.h"
+#include "base/text/append.h"
 
 /* A word of n bytes and its NUL become at most 4 (n + 1) bytes, the blank before it included. */
 enum { RAW_MAX = SHELL_COMMAND_MAX / 4 - 8 };
 
-static void append(char *text, size_t bytes, const char *piece)
-{
-    size_t used = strlen(text);
-    snprintf(text + used, bytes - used, "%s", piece);
-}
-
-static void append_byte(char *text, size_t bytes, char c)
-{
-    const char piece[2] = {c, '\0'};
-    append(text, bytes, piece);
-}
-
-/* Does every shell read the word back as it stands? */
 static bool is_plain(const char *word)
 {
     bool plain = word[0] != '\0';
@@ -54,39 +42,39 @@ static bool is_printable(const char *word)
 
 static void append_escaped(char *text, size_t bytes, const char *word)
 {
-    append(text, bytes, "$'");
+    text_append(text, bytes, "$'");
     for (const char *c = word; *c != '\0'; ++c) {
         char octal[8];
         unsigned char code = (unsigned char)*c;
         if (code >= 0x80 || iscntrl(code) || *c == '\'' || *c == '\\') {
             snprintf(octal, sizeof octal, "\\%03o", (unsigned)code);
-            append(text, bytes, octal);
+            text_append(text, bytes, "%s", octal);
         } else {
-            append_byte(text, bytes, *c);
+            text_append(text, bytes, "%c", *c);
         }
     }
-    append(text, bytes, "'");
+    text_append(text, bytes, "'");
 }
 
 void shell_append_word(char *text, size_t bytes, const char *word)
 {
     if (is_plain(word)) {
-        append(text, bytes, word);
+        text_append(text, bytes, "%s", word);
         return;
     }
     if (!is_printable(word)) {
         append_escaped(text, bytes, word);
         return;
     }
-    append(text, bytes, "'");
+    text_append(text, bytes, "'");
     for (const char *c = word; *c != '\0'; ++c) {
         if (*c == '\'') {
-            append(text, bytes, "'\\''");
+            text_append(text, bytes, "'\\''");
         } else {
-            append_byte(text, bytes, *c);
+            text_append(text, bytes, "%c", *c);
         }
     }
-    append(text, bytes, "'");
+    text_append(text, bytes, "'");
 }
 
 /* This process's words, each ended by NUL; *count bytes, 0 when the system does not tell. */
@@ -118,10 +106,10 @@ void shell_append_program(char *text, size_t bytes)
 static void write_words(char *text, const char *raw, ssize_t count)
 {
     for (ssize_t at = 0; at < count; at += (ssize_t)strlen(raw + at) + 1) {
-        append(text, SHELL_COMMAND_MAX, at > 0 ? " " : "");
+        text_append(text, SHELL_COMMAND_MAX, "%s", at > 0 ? " " : "");
         shell_append_word(text, SHELL_COMMAND_MAX, raw + at);
     }
-    append(text, SHELL_COMMAND_MAX, count == RAW_MAX ? " ..." : "");
+    text_append(text, SHELL_COMMAND_MAX, "%s", count == RAW_MAX ? " ..." : "");
 }
 
 weft_status shell_command_line(char **text)

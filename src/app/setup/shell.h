@@ -1,6 +1,5 @@
 /* app/setup/shell.h: words as a shell reads them back, and the command line that started this process. */
-#ifndef WEFT_APP_SETUP_SHELL_H
-#define WEFT_APP_SETUP_SHELL_H
+#pragma once
 
 #include <stddef.h>
 
@@ -21,5 +20,3 @@ void shell_append_program(char *text, size_t bytes);
 /* [out] text: the words of this process's command line, separated by blanks; "" when the system does not tell. A line
  * of more than SHELL_COMMAND_MAX / 4 bytes is cut off, and ends in " ...". Free with weft_free. */
 weft_status shell_command_line(char **text);
-
-#endif

@@ -1,6 +1,5 @@
 /* app/setup/sync_setup.h: synchronisation between ranks, from the options, and in words. */
-#ifndef WEFT_APP_SETUP_SYNC_SETUP_H
-#define WEFT_APP_SETUP_SYNC_SETUP_H
+#pragma once
 
 #include "app/options/app_options.h"
 #include "comm/sync/sync.h"
@@ -26,5 +25,3 @@ uint64_t sync_setup_bytes(const sync_options *options, uint64_t parameter_bytes,
  * computes in host memory. */
 sync_device_need sync_setup_device(const sync_options *options, const weft_hal *hal, uint64_t parameter_bytes,
                                    int ranks);
-
-#endif

@@ -15,8 +15,7 @@
  *      WEFT_TRY(table_grid_add(&grid, ...));               a line on stdout
  *      table_grid_print(stdout, &head, &grid, &second, format);   what is left: all of JSON, the second table
  */
-#ifndef WEFT_APP_TABLE_GRID_H
-#define WEFT_APP_TABLE_GRID_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -116,5 +115,3 @@ double table_grid_least(const table_grid *grid, const void *row, const char *val
  */
 void table_grid_print(FILE *out, const table_grid *head, const table_grid *grid, const table_grid *second,
                       table_format format);
-
-#endif

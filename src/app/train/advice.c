@@ -5,6 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "comm/core/layout.h"
+#include "train/activities.h"
+
 /* Shorter jobs are mostly start and end: shares of their time tell nothing. */
 static const double least_wall = 5.0;
 static const double least_train = 2.0;
@@ -25,17 +29,16 @@ static bool long_enough(const advice_facts *f)
     return f->wall >= least_wall && f->train >= least_train;
 }
 
-static bool rule_oversubscribed(const advice_facts *f, char *line)
+static void rule_oversubscribed(const advice_facts *f, char *line)
 {
     if (!f->oversubscribed) {
-        return false;
+        return;
     }
     snprintf(
         line, ADVICE_BYTES,
         "%d ranks of %d thread%s share too few cores: start fewer ranks (mpirun -np)%s; weft doctor tells what the "
         "nodes have",
         f->ranks, f->threads, f->threads == 1 ? "" : "s", f->threads > 1 ? ", or set --threads 1" : "");
-    return true;
 }
 
 /* Others had a part of the CPUs that this job runs on, and the job lacks it. */
@@ -48,10 +51,10 @@ static bool has_competition(const advice_facts *f)
            taken >= least_taken && f->own < used_share * f->node_threads;
 }
 
-static bool rule_competition(const advice_facts *f, char *line)
+static void rule_competition(const advice_facts *f, char *line)
 {
     if (!has_competition(f)) {
-        return false;
+        return;
     }
     char processes[200] = "";
     char guests[80] = "";
@@ -67,110 +70,101 @@ static bool rule_competition(const advice_facts *f, char *line)
              "%.0f %% CPU use of %d thread%s while training, because %s%s: end them, move this job, or "
              "leave them CPUs (fewer --threads)",
              100.0 * f->own / f->node_threads, f->node_threads, f->node_threads == 1 ? "" : "s", processes, guests);
-    return true;
 }
 
-static bool rule_binding(const advice_facts *f, char *line)
+static void rule_binding(const advice_facts *f, char *line)
 {
     const double used = f->cpu / (f->wall * f->threads);
     if (has_competition(f) && f->others + f->stolen >= 0.5 * (f->node_threads - f->own)) {
-        return false; /* it has a reason already */
+        return; /* it has a reason already */
     }
     if (f->wall < least_wall || f->oversubscribed || f->train < 0.5 * f->wall || used >= binding_share) {
-        return false;
+        return;
     }
     snprintf(line, ADVICE_BYTES,
              "%.0f %% of the CPU time of %d thread%s a rank was used%s: try --pin on, fewer --threads, and weft doctor",
              100.0 * used, f->threads, f->threads == 1 ? "" : "s", f->pinned ? "" : ", and threads are not pinned");
-    return true;
 }
 
-static bool rule_imbalance(const advice_facts *f, char *line)
+static void rule_imbalance(const advice_facts *f, char *line)
 {
     if (!long_enough(f) || f->ranks < 2 || f->compute_max < imbalance_ratio * f->compute_avg) {
-        return false;
+        return;
     }
     const double longer = 100.0 * (f->compute_max / f->compute_avg - 1.0);
     if (f->partitioner == NULL) {
         snprintf(line, ADVICE_BYTES,
                  "the slowest rank computes %.0f %% longer than the mean: look for other jobs on its node", longer);
-        return true;
     }
     snprintf(line, ADVICE_BYTES,
              "the slowest rank computes %.0f %% longer than the mean (its share of the work may be %.2f times the "
              "mean's): try --balance %.2f, --partition %s, or look for other jobs on its node",
              longer, f->balance, f->balance > 1.05 ? 1.02 : 1.05,
              strcmp(f->partitioner, "libra") == 0 ? "auto" : "libra");
-    return true;
 }
 
 /* Gradients and small data: waiting in the halo exchange has a rule of its own. */
-static bool rule_exposed(const advice_facts *f, char *line)
+static void rule_exposed(const advice_facts *f, char *line)
 {
     const double share = (f->exposed > f->halo ? f->exposed - f->halo : 0.0) / f->train;
     if (!long_enough(f) || f->ranks < 2 || share < exposed_share) {
-        return false;
+        return;
     }
     snprintf(line, ADVICE_BYTES, "%.0f %% of the training waits for gradients: try %s%s%s", 100.0 * share,
              f->overlap_split ? "" : "--overlap split", f->overlap_split ? "fewer ranks with more --threads each" : "",
              f->lossy       ? ""
              : f->nodes > 1 ? ", --wire bf16, or --sync auto --allow-lossy"
                             : ", or --sync auto --allow-lossy");
-    return true;
 }
 
-static bool rule_halo(const advice_facts *f, char *line)
+static void rule_halo(const advice_facts *f, char *line)
 {
     const double share = f->halo / f->train;
     if (!long_enough(f) || f->ranks < 2 || share < halo_share || f->partitioner == NULL) {
-        return false;
+        return;
     }
     snprintf(line, ADVICE_BYTES,
              "%.0f %% of the training waits for halo rows: try %sfewer ranks with more --threads each, or --order auto",
              100.0 * share,
              strcmp(f->partitioner, "metis") == 0 || strcmp(f->partitioner, "auto") == 0 ? "" : "--partition auto, ");
-    return true;
 }
 
-static bool rule_prepare(const advice_facts *f, char *line)
+static void rule_prepare(const advice_facts *f, char *line)
 {
     const double share = f->prepare / f->wall;
     const bool cut = f->partition > 0.5 * f->prepare;
     if (f->wall < least_wall || share < prepare_share || !(cut || f->generated)) {
-        return false;
+        return;
     }
     snprintf(line, ADVICE_BYTES, "%.0f %% of the job (%.1f s) prepares the data: %s", 100.0 * share, f->prepare,
              cut ? "weft partition STORE --parts P keeps the partition for the next job"
                  : "generate it once (weft convert --out STORE) and train from the store");
-    return true;
 }
 
-static bool rule_evaluate(const advice_facts *f, char *line)
+static void rule_evaluate(const advice_facts *f, char *line)
 {
     const double share = f->evaluate / f->train;
     if (!long_enough(f) || f->eval_every != 1 || share < evaluate_share) {
-        return false;
+        return;
     }
     snprintf(line, ADVICE_BYTES, "%.0f %% of the training evaluates after every epoch: try --eval-every 10",
              100.0 * share);
-    return true;
 }
 
-static bool rule_memory(const advice_facts *f, char *line)
+static void rule_memory(const advice_facts *f, char *line)
 {
     const double share = f->node_memory_bytes > 0.0 ? f->node_peak_bytes / f->node_memory_bytes : 0.0;
     if (share < memory_share) {
-        return false;
+        return;
     }
     snprintf(
         line, ADVICE_BYTES,
         "the fullest node held %.1f of %.1f GiB (%.0f %%): try more nodes, fewer ranks a node, or a smaller --hidden",
         f->node_peak_bytes / 0x1p30, f->node_memory_bytes / 0x1p30, 100.0 * share);
-    return true;
 }
 
 /* In the order in which they are told: what makes the other figures wrong comes first. */
-static bool (*const rules[])(const advice_facts *facts, char *line) = {
+static void (*const rules[])(const advice_facts *facts, char *line) = {
     rule_oversubscribed, rule_competition, rule_binding,  rule_imbalance, rule_exposed,
     rule_halo,           rule_prepare,     rule_evaluate, rule_memory};
 
@@ -179,7 +173,93 @@ int advice_collect(const advice_facts *facts, char line[ADVICE_LINES][ADVICE_BYT
     int count = 0;
     _Static_assert(sizeof rules / sizeof *rules <= ADVICE_LINES, "a line for every rule");
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-        count += rules[i](facts, line[count]) ? 1 : 0;
+        line[count][0] = '\0';
+        rules[i](facts, line[count]);
+        count += line[count][0] != '\0';
     }
     return count;
+}
+
+/* ---- of a finished training ---- */
+
+double train_compute_seconds(const double seconds[ACTIVITY_ROWS_MAX])
+{
+    double sum = 0.0;
+    for (int a = 0; a < activity_table_rows(); ++a) {
+        sum += activity_table()[a].activity->kind == ACTIVITY_COMPUTES ? seconds[a] : 0.0;
+    }
+    return sum;
+}
+
+/* Messages that the kind of workload sends for its rows. */
+static double exchange_seconds(const double seconds[ACTIVITY_ROWS_MAX])
+{
+    double sum = 0.0;
+    for (int a = 0; a < activity_table_rows(); ++a) {
+        const activity_entry *entry = &activity_table()[a];
+        sum += entry->of_kind && entry->activity->kind == ACTIVITY_MOVES ? seconds[a] : 0.0;
+    }
+    return sum;
+}
+
+static advice_facts facts_of(const train_report *report)
+{
+    const app_context *context = report->context;
+    const train_figures *avg = &report->spread.avg;
+    const int node_ranks = comm_get_layout(context->comm)->most;
+    advice_facts f = {.ranks = comm_size(context->comm),
+                      .nodes = context->nodes,
+                      .threads = context->placement.threads,
+                      .pinned = context->placement.pinned,
+                      .oversubscribed = context->placement.oversubscribed,
+                      .wall = avg->wall,
+                      .cpu = avg->cpu,
+                      .prepare = avg->seconds[activity_table_row(ACTIVITY_LOAD)] +
+                                 avg->seconds[activity_table_row(ACTIVITY_PARTITION)] +
+                                 avg->seconds[activity_table_row(ACTIVITY_PREPARE)],
+                      .partition = avg->seconds[activity_table_row(ACTIVITY_PARTITION)],
+                      .generated = report->work->generated,
+                      .compute_avg = avg->compute,
+                      .compute_max = report->spread.max.compute,
+                      .halo = exchange_seconds(avg->seconds),
+                      .exposed = avg->exposed,
+                      .evaluate = avg->seconds[activity_table_row(ACTIVITY_EVALUATE)],
+                      .eval_every = report->services->eval_every,
+                      .overlap_split = option_choice(context->options, OPT_OVERLAP) == OVERLAP_SPLIT,
+                      .lossy = option_choice(context->options, OPT_WIRE) != COMM_WIRE_SAME ||
+                               option_choice(context->options, OPT_SYNC) != SYNC_ALLREDUCE,
+                      .partitioner = report->work->divider,
+                      .balance = report->work->balance,
+                      .own = report->load.own,
+                      .others = report->load.others,
+                      .stolen = report->load.stolen,
+                      .node_threads = report->load.threads,
+                      .node_cpus = report->load.cpus,
+                      .competitors = report->load.competitors,
+                      .node_peak_bytes = node_ranks * avg->peak_rss};
+    f.train = f.compute_avg + f.halo + avg->seconds[activity_table_row(ACTIVITY_ALLREDUCE)] + f.evaluate;
+    f.node_memory_bytes = (double)placement_memory_available() + node_ranks * (double)clock_rss_bytes();
+    return f;
+}
+
+void train_advice_print(const train_report *report)
+{
+    char line[ADVICE_LINES][ADVICE_BYTES];
+    const advice_facts facts = facts_of(report);
+    const int count = advice_collect(&facts, line);
+    for (int i = 0; i < count; i++) {
+        printf("advice: %s\n", line[i]);
+    }
+}
+
+void train_advice_write(json_writer *json, const train_report *report)
+{
+    char line[ADVICE_LINES][ADVICE_BYTES];
+    const advice_facts facts = facts_of(report);
+    const int count = advice_collect(&facts, line);
+    json_array(json, "advice");
+    for (int i = 0; i < count; i++) {
+        json_text(json, NULL, line[i]);
+    }
+    json_end(json);
 }

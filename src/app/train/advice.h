@@ -1,15 +1,14 @@
 /*
  * app/train/advice.h: what could make this job faster, from what it measured: the lines under the closing table of a
- * training.
+ * training, and an array of summary.json.
  *
- * One table of rules; a rule speaks when its figure passes a threshold, tells the figure, and names the options to try.
- * A function of the facts alone.
+ * One table of rules, which are functions of the facts alone: a rule speaks when its figure passes a threshold, tells
+ * the figure, and names the options to try.
  */
-#ifndef WEFT_APP_TRAIN_ADVICE_H
-#define WEFT_APP_TRAIN_ADVICE_H
+#pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "app/train/train_report.h"
+#include "io/json.h"
 
 enum { ADVICE_LINES = 12, ADVICE_BYTES = 400 };
 
@@ -42,4 +41,9 @@ typedef struct advice_facts {
 /* [out] line; the count. */
 int advice_collect(const advice_facts *facts, char line[ADVICE_LINES][ADVICE_BYTES]);
 
-#endif
+/* Seconds that one rank computes in epochs, without waiting for other ranks. seconds: by activity. */
+double train_compute_seconds(const double seconds[ACTIVITY_ROWS_MAX]);
+
+/* Both on rank 0, once report->spread is known. A line each on stdout; an array "advice" of texts. */
+void train_advice_print(const train_report *report);
+void train_advice_write(json_writer *json, const train_report *report);

@@ -2,8 +2,7 @@
  * app/train/fit_gradient.h: the fit of every kind of workload that has none of its own (workload_ops.fit): the loop by
  * gradients (train/loop/loop.h), the first weights, and the final weights.
  */
-#ifndef WEFT_APP_TRAIN_FIT_GRADIENT_H
-#define WEFT_APP_TRAIN_FIT_GRADIENT_H
+#pragma once
 
 #include "app/workload/workload.h"
 
@@ -19,5 +18,3 @@ weft_status fit_keep_choices(app_context *context, const workload *work);
 /* work: built; initial: placed, or NULL. Codes as those of workload_ops.fit. Collective. */
 weft_status fit_by_gradient(const workload *work, const saved_model *initial, const fit_services *services,
                             train_result *result);
-
-#endif

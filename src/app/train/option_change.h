@@ -1,7 +1,6 @@
 /* app/train/option_change.h: how a run that is resumed, and data that are open, take another value of an option.
  */
-#ifndef WEFT_APP_TRAIN_OPTION_CHANGE_H
-#define WEFT_APP_TRAIN_OPTION_CHANGE_H
+#pragma once
 
 #include "app/workload/workload.h"
 
@@ -14,5 +13,3 @@ option_change option_change_of(const workload_ops *ops, const weft_options *opti
  * were set up. WEFT_ERR_USAGE names the first of them whose value differs in `next`. asked: options of the fit before,
  * as they were given. */
 weft_status option_check_refit(const workload *work, const weft_options *asked, const weft_options *next);
-
-#endif

@@ -46,47 +46,44 @@ bool outcome_is_early(int64_t best_epoch, int64_t epochs, double best_score)
 
 /* ---- rules ---- */
 
-static bool rule_empty_test(const outcome_facts *f, char *line)
+static void rule_empty_test(const outcome_facts *f, char *line)
 {
     if (f->test_rows > 0) {
-        return false;
+        return;
     }
     snprintf(line, OUTCOME_BYTES, "no labelled %s in the test split: there is no test score (%s)", f->rows,
              f->test_cure);
-    return true;
 }
 
-static bool rule_empty_valid(const outcome_facts *f, char *line)
+static void rule_empty_valid(const outcome_facts *f, char *line)
 {
     if (f->valid_rows > 0) {
-        return false;
+        return;
     }
     snprintf(line, OUTCOME_BYTES,
              "no labelled %s in the validation split: the last evaluation stands for the best epoch (%s)", f->rows,
              f->split_cure);
-    return true;
 }
 
 /* Nothing to learn: every score is 100 %. */
-static bool rule_one_class(const outcome_facts *f, char *line)
+static void rule_one_class(const outcome_facts *f, char *line)
 {
     if (f->train_classes != 1) {
-        return false;
+        return;
     }
     snprintf(line, OUTCOME_BYTES,
              "all labelled %s of the training split are of one class: there is nothing to learn, and a score is no "
              "success, not even 100 %% (check the labels and the split)",
              f->rows);
-    return true;
 }
 
 /* Of ROC-AUC: labelled rows alone are not enough. */
-static bool rule_undefined(const outcome_facts *f, char *line)
+static void rule_undefined(const outcome_facts *f, char *line)
 {
     const bool test = f->test_rows > 0 && isnan(f->test);
     const bool valid = f->valid_rows > 0 && isnan(f->valid);
     if (f->shares || (!test && !valid)) {
-        return false;
+        return;
     }
     snprintf(line, OUTCOME_BYTES,
              "no task has both labels in the %s split: ROC-AUC compares rows of label 1 with rows of label 0, so there "
@@ -95,7 +92,6 @@ static bool rule_undefined(const outcome_facts *f, char *line)
              : test        ? "test"
                            : "validation",
              f->split_cure);
-    return true;
 }
 
 /* What accuracy must gain on the baseline, on so many rows. */
@@ -106,7 +102,7 @@ static double least_gain(const outcome_facts *f, double baseline, int64_t rows)
     return fmax(part, chance);
 }
 
-static bool rule_baseline(const outcome_facts *f, char *line)
+static void rule_baseline(const outcome_facts *f, char *line)
 {
     const bool on_test = f->test_rows > 0;
     const int64_t rows = on_test ? f->test_rows : f->valid_rows;
@@ -115,7 +111,7 @@ static bool rule_baseline(const outcome_facts *f, char *line)
     const double gain = score - baseline;
     const bool all = baseline >= 1.0; /* of one class alone, which no score surpasses */
     if (rows == 0 || f->train_classes == 1 || !(gain < least_gain(f, baseline, rows) || (all && gain <= 0.0))) {
-        return false;
+        return;
     }
     snprintf(line, OUTCOME_BYTES,
              "%s %s of %.2f %% is hardly better than %s, %.2f %%: train for more --epochs%s%s, or check that "
@@ -123,14 +119,13 @@ static bool rule_baseline(const outcome_facts *f, char *line)
              on_test ? "test" : "validation", f->metric, 100.0 * score,
              f->shares ? "answering the largest class of the training split every time" : "a guess", 100.0 * baseline,
              f->no_rate ? "" : ", change --lr", f->normalized ? "" : ", try --normalize standard", f->rows);
-    return true;
 }
 
-static bool rule_early(const outcome_facts *f, char *line)
+static void rule_early(const outcome_facts *f, char *line)
 {
     char where[96] = "";
     if (f->early_runs == 0 || f->no_rate) {
-        return false;
+        return;
     }
     if (f->runs > 1) {
         snprintf(where, sizeof where, " of run %d (%d of %d runs are like it)", f->early_run + 1, f->early_runs,
@@ -141,15 +136,14 @@ static bool rule_early(const outcome_facts *f, char *line)
              ", and what followed was no better: try a lower --lr (now %g), more --dropout or --weight-decay, and "
              "--patience to stop earlier",
              where, f->early_epoch, f->early_end, f->lr);
-    return true;
 }
 
-static bool rule_jump(const outcome_facts *f, char *line)
+static void rule_jump(const outcome_facts *f, char *line)
 {
     char where[96] = "";
     const outcome_losses *l = &f->losses;
     if (l->runs_jumped == 0 || f->no_rate) {
-        return false;
+        return;
     }
     if (f->runs > 1) {
         snprintf(where, sizeof where, " of run %d (%d of %d runs jumped)", l->worst_run + 1, l->runs_jumped, f->runs);
@@ -159,26 +153,24 @@ static bool rule_jump(const outcome_facts *f, char *line)
              l->worst_epoch, where, f->lr, f->normed ? "" : ", or try --norm batch",
              f->old_gradients ? ", " FLAG_FRESH_GRADIENTS : "", f->input_dropped ? ", --input-dropout 0" : "",
              f->normalized ? "" : ", --normalize standard");
-    return true;
 }
 
 /* Backends that round differently part by less than this. */
 static const double drift_of_rounding = 1e-3;
 
-static bool rule_drift(const outcome_facts *f, char *line)
+static void rule_drift(const outcome_facts *f, char *line)
 {
     if (f->drift == 0.0 || (f->mixed && f->drift < drift_of_rounding)) {
-        return false;
+        return;
     }
     snprintf(line, OUTCOME_BYTES,
              "the ranks' parameters parted: by up to %.2g of their root mean square at the end of a run. Processors or "
              "devices that round differently do so; of one kind, suspect memory: compare a run on fewer nodes",
              f->drift);
-    return true;
 }
 
 /* What makes the other figures meaningless comes first. */
-static bool (*const rules[])(const outcome_facts *facts,
+static void (*const rules[])(const outcome_facts *facts,
                              char *line) = {rule_empty_test, rule_empty_valid, rule_one_class, rule_undefined,
                                             rule_drift,      rule_baseline,    rule_jump,      rule_early};
 
@@ -187,7 +179,9 @@ int outcome_warn(const outcome_facts *facts, char line[OUTCOME_LINES][OUTCOME_BY
     int count = 0;
     _Static_assert(sizeof rules / sizeof *rules <= OUTCOME_LINES, "a line for every rule");
     for (size_t i = 0; i < sizeof rules / sizeof *rules; ++i) {
-        count += rules[i](facts, line[count]) ? 1 : 0;
+        line[count][0] = '\0';
+        rules[i](facts, line[count]);
+        count += line[count][0] != '\0';
     }
     return count;
 }

@@ -13,8 +13,7 @@
  *     early           the best epoch is one of the first three, or of the first twentieth, of 20 or more
  *     jump            a loss more than twice the smallest before it, by more than a twentieth of the first epoch's
  */
-#ifndef WEFT_APP_TRAIN_OUTCOME_H
-#define WEFT_APP_TRAIN_OUTCOME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -62,5 +61,3 @@ typedef struct outcome_facts {
 
 /* [out] line; the count. */
 int outcome_warn(const outcome_facts *facts, char line[OUTCOME_LINES][OUTCOME_BYTES]);
-
-#endif

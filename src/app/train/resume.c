@@ -8,6 +8,7 @@
 #include "app/train/option_change.h"
 #include "base/log.h"
 #include "base/number.h"
+#include "base/text/append.h"
 #include "machine/launcher.h"
 
 /* ---- the plan ---- */
@@ -56,17 +57,6 @@ weft_status resume_plan(const weft_options *options, double started, train_check
 static bool keeps_weights(const weft_options *options, option_id id)
 {
     return strcmp(option_row_in(options, id)->section, "training") == 0 && id != OPT_SEED && id != OPT_LOSS;
-}
-
-static void append(char *text, size_t bytes, const char *format, ...) __attribute__((format(printf, 3, 4)));
-
-static void append(char *text, size_t bytes, const char *format, ...)
-{
-    size_t used = strlen(text);
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text + used, bytes - used, format, args);
-    va_end(args);
 }
 
 /*
@@ -135,14 +125,14 @@ static weft_status check_options(const app_context *context, const workload_ops 
                    keeps_weights(o, id) ? "; or go on from the weights as they are: --init-weights " : "",
                    keeps_weights(o, id) ? checkpoint_path(ck) : "",
                    keeps_weights(o, id) ? " with a new --run-dir" : "");
-        append(differs, sizeof differs, ", --%s %s (was %s)", name, option_value_text(o, id), before);
+        text_append(differs, sizeof differs, ", --%s %s (was %s)", name, option_value_text(o, id), before);
     }
     if (checkpoint_ranks(ck) != comm_size(context->comm)) {
-        append(differs, sizeof differs, ", %d ranks (were %d)", comm_size(context->comm), checkpoint_ranks(ck));
+        text_append(differs, sizeof differs, ", %d ranks (were %d)", comm_size(context->comm), checkpoint_ranks(ck));
     }
     if (checkpoint_threads(ck) != context->placement.threads) {
-        append(differs, sizeof differs, ", %d threads a rank (were %d)", context->placement.threads,
-               checkpoint_threads(ck));
+        text_append(differs, sizeof differs, ", %d threads a rank (were %d)", context->placement.threads,
+                    checkpoint_threads(ck));
     }
     if (differs[0] != '\0') {
         log_info("going on with %s: not to the bit, as sums may be rounded otherwise", differs + 2);
@@ -199,10 +189,10 @@ static void append_option(char *text, size_t bytes, const weft_options *options,
 {
     const option_row *row = option_row_in(options, id);
     if (row->type == OPTION_FLAG) {
-        append(text, bytes, " --%s%s", option_flag(options, id) ? "" : "no-", row->name);
+        text_append(text, bytes, " --%s%s", option_flag(options, id) ? "" : "no-", row->name);
         return;
     }
-    append(text, bytes, " --%s ", row->name);
+    text_append(text, bytes, " --%s ", row->name);
     shell_append_word(text, bytes, option_value_text(options, id));
 }
 
@@ -211,7 +201,7 @@ void resume_command(const app_context *context, const char *path, char *text, si
     const weft_options *o = context->options;
     launcher_command(comm_size(context->comm), text, bytes);
     shell_append_program(text, bytes);
-    append(text, bytes, " train");
+    text_append(text, bytes, " train");
     for (int i = 0; i < option_count(o); ++i) {
         const option_id id = option_at(o, i);
         bool given = option_applies(option_command_of(o), id) && option_is_set(o, id) &&
@@ -220,6 +210,6 @@ void resume_command(const app_context *context, const char *path, char *text, si
             append_option(text, bytes, o, id);
         }
     }
-    append(text, bytes, " --resume --run-dir ");
+    text_append(text, bytes, " --resume --run-dir ");
     shell_append_word(text, bytes, path);
 }

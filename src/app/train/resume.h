@@ -7,8 +7,7 @@
  * the work is divided or summed (ranks, threads, partition, communication, backend) may differ; the log names them,
  * because the bits are then no longer those of an undisturbed run.
  */
-#ifndef WEFT_APP_TRAIN_RESUME_H
-#define WEFT_APP_TRAIN_RESUME_H
+#pragma once
 
 #include "app/train/run_dir.h"
 #include "train/checkpoint/keeper.h"
@@ -25,5 +24,3 @@ weft_status resume_open(const app_context *context, const run_dir *dir, const wo
 const char *resume_choices(const app_context *context, const checkpoint *ck);
 /* The command line that goes on from `path`: the options as given, --resume and --run-dir. */
 void resume_command(const app_context *context, const char *path, char *text, size_t bytes);
-
-#endif

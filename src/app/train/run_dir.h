@@ -15,8 +15,7 @@
  * Until training begins the folder may be taken back: a job that is refused leaves no folder that it made, and no file
  * changed in one that was there.
  */
-#ifndef WEFT_APP_TRAIN_RUN_DIR_H
-#define WEFT_APP_TRAIN_RUN_DIR_H
+#pragma once
 
 #include "app/setup/context.h"
 #include "app/train/run_folder.h"
@@ -48,5 +47,3 @@ weft_status run_dir_sync(run_dir *dir);
 /* Adds end and exit code to run.json, or removes a folder that this job made if training never began, and unlocks.
  * Other ranks do nothing. */
 weft_status run_dir_close(run_dir *dir, const app_context *context, weft_status exit);
-
-#endif

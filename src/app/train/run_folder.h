@@ -4,8 +4,7 @@
  * Rank 0 holds RUN_DIR/run.lock (io/lock.h) from before its first look into the folder until the job's end. A second
  * job is refused and touches nothing. Readers (weft report, eval, predict) take no lock.
  */
-#ifndef WEFT_APP_TRAIN_RUN_FOLDER_H
-#define WEFT_APP_TRAIN_RUN_FOLDER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -29,5 +28,3 @@ typedef struct run_folder {
 weft_status run_folder_open(const weft_options *options, char path[FILE_PATH_MAX], run_folder *folder);
 /* Unlock; unless `keep`, a folder that this job made goes, with the parents that it made. */
 weft_status run_folder_close(const char *path, run_folder *folder, bool keep);
-
-#endif

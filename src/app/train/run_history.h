@@ -2,8 +2,7 @@
  * app/train/run_history.h: what a resumed run keeps of the starts before it: their list in run.json, and the lines of
  * metrics.jsonl up to the checkpoint.
  */
-#ifndef WEFT_APP_TRAIN_RUN_HISTORY_H
-#define WEFT_APP_TRAIN_RUN_HISTORY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -34,5 +33,3 @@ void run_history_free(run_history *history);
 
 /* Cut a metrics.jsonl after the line of this run (from 1) and epoch; what was written later goes. */
 weft_status run_metrics_cut(const char *path, int64_t run, int64_t epoch);
-
-#endif

@@ -12,7 +12,6 @@
 
 enum { CUT_ALL = -1 };
 
-/* Where a run's files are; run counts from 0. */
 static weft_status folder_of(const train_events *events, int run, char folder[FILE_PATH_MAX])
 {
     return events->runs == 1 ? file_path(folder, "%s", events->folder)

@@ -9,8 +9,7 @@
  * events are a view of metrics.jsonl: where they cannot be written a warning says so once, and training goes on.
  * Everything is rank 0's.
  */
-#ifndef WEFT_APP_TRAIN_TRAIN_EVENTS_H
-#define WEFT_APP_TRAIN_TRAIN_EVENTS_H
+#pragma once
 
 #include "app/setup/context.h"
 #include "io/event_file.h"
@@ -34,5 +33,3 @@ void train_events_begin(train_events *events, const app_context *context, const 
 void train_events_epoch(train_events *events, const train_epoch *epoch);
 /* Also of one that never began. */
 void train_events_close(train_events *events);
-
-#endif

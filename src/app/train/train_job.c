@@ -300,7 +300,7 @@ static void forget_fit(train_job *job)
 {
     weft_free(job->result.run);
     job->result = (train_result){.runs = 0};
-    train_report_destroy(&job->report);
+    train_outcome_destroy(&job->report.outcome);
     train_load_end(&job->report.load);
     checkpoint_close(job->from);
     saved_model_close(job->initial);

@@ -22,8 +22,7 @@
  * Every fit has the bits that `weft train` with its options has. Each has a run folder of its own; generated data lie
  * in the first one's until the job is destroyed.
  */
-#ifndef WEFT_APP_TRAIN_TRAIN_JOB_H
-#define WEFT_APP_TRAIN_TRAIN_JOB_H
+#pragma once
 
 #include "app/train/train_report.h"
 #include "app/workload/workload.h"
@@ -94,5 +93,3 @@ weft_status train_job_again(train_job *job, const weft_options *options);
 
 /* Collective. NULL is allowed. */
 void train_job_destroy(train_job *job);
-
-#endif

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/text/append.h"
 
 typedef struct rank_row {
     char host[64];
@@ -62,12 +63,10 @@ void train_load_end(train_load *load)
 
 static void name_competitors(const host_load *seen, train_load *load)
 {
-    size_t at = 0;
     load->competitors[0] = '\0';
-    for (int i = 0; i < HOST_LOAD_NAMED && seen->other[i].cpus > 0.0 && at < sizeof load->competitors; i++) {
+    for (int i = 0; i < HOST_LOAD_NAMED && seen->other[i].cpus > 0.0; i++) {
         const host_process *p = &seen->other[i];
-        at += (size_t)snprintf(load->competitors + at, sizeof load->competitors - at, "%s%s (pid %d) %.1f",
-                               i > 0 ? ", " : "", p->name, p->pid, p->cpus);
+        text_append_item(load->competitors, sizeof load->competitors, "%s (pid %d) %.1f", p->name, p->pid, p->cpus);
     }
 }
 

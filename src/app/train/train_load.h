@@ -4,8 +4,7 @@
  *
  * The first rank of each node looks. Only the node where other programs used most of the CPUs is reported.
  */
-#ifndef WEFT_APP_TRAIN_TRAIN_LOAD_H
-#define WEFT_APP_TRAIN_TRAIN_LOAD_H
+#pragma once
 
 #include "app/setup/context.h"
 #include "machine/host_load.h"
@@ -40,5 +39,3 @@ typedef struct train_load_row {
     host_load seen; /* seconds 0 where the rank did not look */
 } train_load_row;
 void train_load_choose(const train_load_row *rows, int ranks, train_load *load);
-
-#endif

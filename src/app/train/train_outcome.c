@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "app/record/run_record.h"
-#include "app/train/train_outcome_internal.h"
 #include "base/alloc.h"
 #include "base/log.h"
 

@@ -5,8 +5,7 @@
  * Class counts and the confusion matrix are integers, summed over the ranks' own rows, so they are exact on any number
  * of ranks. Memory: 24 bytes a class, and 8 bytes x classes^2 up to OUTCOME_CLASSES_MAX of them.
  */
-#ifndef WEFT_APP_TRAIN_TRAIN_OUTCOME_H
-#define WEFT_APP_TRAIN_TRAIN_OUTCOME_H
+#pragma once
 
 #include "app/predict/score_table.h"
 #include "app/train/outcome.h"
@@ -47,9 +46,10 @@ void train_outcome_destroy(train_outcome *outcome);
 /* Rank 0, of a training that is resumed: the losses of the epochs before. What cannot be read is not watched. */
 void train_outcome_recall(train_outcome *outcome, const char *metrics);
 
+/* Warnings of app/train/outcome.h about a finished training. [out] line; returns the count. Rank 0. */
+int train_outcome_warnings(const train_outcome *outcome, const weft_options *options, const train_result *result,
+                           char line[OUTCOME_LINES][OUTCOME_BYTES]);
 /* Rank 0, of a finished training. A line each on stdout; an object "outcome" of summary.json. */
 void train_outcome_print(const train_outcome *outcome, const weft_options *options, const train_result *result);
 void train_outcome_write(json_writer *json, const train_outcome *outcome, const weft_options *options,
                          const train_result *result);
-
-#endif

@@ -1,6 +1,6 @@
 /* app/train/train_outcome_write.c: "outcome" in summary.json (docs/formats.md has every key); see
  * app/train/train_outcome.h. */
-#include "app/train/train_outcome_internal.h"
+#include "app/train/train_outcome.h"
 
 #include <string.h>
 
@@ -42,7 +42,6 @@ static void write_baseline(json_writer *json, const train_outcome *outcome)
 
 /* ---- classes ---- */
 
-/* The columns of a class: a count, or a rate. */
 static const char *const count_names[] = {"support", "predicted", "hits"};
 static const char *const rate_names[] = {"precision", "recall", "f1"};
 

@@ -5,8 +5,7 @@
  * figures rank by rank. They are columns (one array of P numbers a figure) of the object "per_rank"; seconds are
  * rounded to microseconds, which keeps 4,096 ranks below the 1 MiB that the JSON reader takes.
  */
-#ifndef WEFT_APP_TRAIN_TRAIN_RANKS_H
-#define WEFT_APP_TRAIN_TRAIN_RANKS_H
+#pragma once
 
 #include "app/train/train_report.h"
 #include "io/json.h"
@@ -23,5 +22,3 @@ typedef struct train_rank {
 weft_status train_ranks_gather(const train_report *report, const train_figures *mine, train_rank **rows);
 /* The object "per_rank"; its seconds and bytes are those of `epochs` epochs. */
 void train_ranks_write(json_writer *json, const workload_ops *ops, const train_rank *rows, int ranks, int64_t epochs);
-
-#endif

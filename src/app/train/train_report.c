@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "app/train/train_advice.h"
+#include "app/train/advice.h"
 #include "app/train/train_ranks.h"
 #include "app/workload/workload_facts.h"
 #include "base/clock.h"
@@ -166,11 +166,6 @@ static weft_status on_run(void *self, int run, const train_run *result)
     return WEFT_OK;
 }
 
-void train_report_destroy(train_report *report)
-{
-    train_outcome_destroy(&report->outcome);
-}
-
 train_observer train_report_observer(train_report *report, const train_observer *next)
 {
     return (train_observer){
@@ -179,7 +174,6 @@ train_observer train_report_observer(train_report *report, const train_observer 
 
 /* ---- the closing table ---- */
 
-/* A communicator may have served other jobs. */
 static comm_stats lane_of_job(const train_report *report, int lane)
 {
     const comm_stats now = comm_lane_stats(report->context->comm, (comm_lane)lane);

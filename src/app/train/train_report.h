@@ -1,6 +1,5 @@
 /* app/train/train_report.h: the log lines of a training, its closing block and table, and summary.json. */
-#ifndef WEFT_APP_TRAIN_TRAIN_REPORT_H
-#define WEFT_APP_TRAIN_TRAIN_REPORT_H
+#pragma once
 
 #include "app/activity/activity_table.h"
 #include "app/train/run_dir.h"
@@ -49,7 +48,7 @@ typedef struct train_report {
     uint64_t late_allocations; /* allocations in epochs after the first, and after the first evaluation */
     train_load load;           /* other users of the CPUs during the epochs */
     train_spread spread;       /* figures of the whole job, after train_report_close */
-    train_outcome outcome;     /* measured before train_report_close; freed by train_report_destroy */
+    train_outcome outcome;     /* measured before train_report_close; the holder of the report frees it */
     /* Figures of the preconditioner in the last epoch, but seconds of all epochs of this job. */
     precondition_figures preconditioned;
     /* Seconds of the epochs behind `preconditioned`; 0: no preconditioner. */
@@ -60,7 +59,6 @@ typedef struct train_report {
  * run, and the runs after it, earlier. */
 double train_report_epochs_left(const fit_services *services, int run, double done);
 
-void train_report_destroy(train_report *report);
 /* next: observers behind the report's, or NULL. */
 train_observer train_report_observer(train_report *report, const train_observer *next);
 
@@ -68,5 +66,3 @@ train_observer train_report_observer(train_report *report, const train_observer 
 weft_status train_report_close(train_report *report, const train_result *result);
 /* Prints the closing block (as OGB prints it) and the table of activities on stdout. After train_report_close. */
 void train_report_print(const train_report *report, const train_result *result);
-
-#endif

@@ -1,6 +1,5 @@
 /* app/train/train_results.h: what a fit leaves in its run folder: predictions, the model, and with --trace a trace. */
-#ifndef WEFT_APP_TRAIN_TRAIN_RESULTS_H
-#define WEFT_APP_TRAIN_TRAIN_RESULTS_H
+#pragma once
 
 #include "app/train/run_dir.h"
 #include "app/train/train_outcome.h"
@@ -12,5 +11,3 @@ weft_status train_results_write(workload *work, const run_dir *dir, train_metric
  * trace that cannot be written is a warning. since: clock_seconds() of the job's first span. trained: how
  * the fit ended; returned as it is. Collective. */
 weft_status train_trace_write(const app_context *context, const run_dir *dir, double since, weft_status trained);
-
-#endif

@@ -2,8 +2,7 @@
  * app/version/versions.h: what this program is made of, in one table: for `weft --version -v`, `weft info build`,
  * run.json and `weft doctor`.
  */
-#ifndef WEFT_APP_VERSION_VERSIONS_H
-#define WEFT_APP_VERSION_VERSIONS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -22,5 +21,3 @@ int versions_collect(version_row row[VERSIONS_MOST]);
 void versions_write(json_writer *json);
 /* A line a row, "name: text", then NCCL, where the build has devices, and the instruction sets of this machine. */
 void versions_print(FILE *out);
-
-#endif

@@ -2,12 +2,9 @@
  * app/workload/app_catalog.h: all that this program can be asked: the options of every job (app/options/app_options.h),
  * and those that the kinds of workload_list bring.
  */
-#ifndef WEFT_APP_WORKLOAD_APP_CATALOG_H
-#define WEFT_APP_WORKLOAD_APP_CATALOG_H
+#pragma once
 
 #include "option/option.h"
 
 /* Assembled by the first call, from any thread; lives as long as the program. */
 const option_catalog *app_catalog(void);
-
-#endif

@@ -14,13 +14,11 @@ enum { NUMBER_BYTES = 24 };
 
 /* ---- names ----------------------------------------------------------------------------------------------------- */
 
-/* One class by its name, in one spelling. */
 typedef struct named_class {
     char *name; /* owned */
     int64_t number;
 } named_class;
 
-/* Classes of a side in the order of their names. */
 typedef struct class_index {
     named_class *entry; /* [count] */
     int64_t count;

@@ -8,8 +8,7 @@
  *
  * A class of the data that the model does not know has no class: its rows are left out of the scores, with a word.
  */
-#ifndef WEFT_APP_WORKLOAD_CLASS_MATCH_H
-#define WEFT_APP_WORKLOAD_CLASS_MATCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ weft_status class_match_check_start(const class_side *model, const class_side *d
 /* The first names of a list for a message: "a, b, c, ..." into text, which is returned. */
 enum { CLASS_LIST_BYTES = 160 };
 const char *class_side_list(const class_side *side, char text[CLASS_LIST_BYTES]);
-
-#endif

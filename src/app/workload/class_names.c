@@ -16,7 +16,6 @@ static weft_status reserve(const char *origin, int64_t count, const char ***text
     return WEFT_NEW(texts, count, WEFT_MEM_WORKSPACE);
 }
 
-/* Keeps a copy of the texts. */
 static weft_status keep(const char **texts, int64_t count, name_list *names)
 {
     weft_status status = name_list_copy(texts, count, names);

@@ -4,8 +4,7 @@
  * run.json has them as an array of texts (WORKLOAD_CLASS_NAMES) of what describes the data; a .safetensors of weft
  * export as one metadata text each, "weft.class.0", "weft.class.1" and so on.
  */
-#ifndef WEFT_APP_WORKLOAD_CLASS_NAMES_H
-#define WEFT_APP_WORKLOAD_CLASS_NAMES_H
+#pragma once
 
 #include "io/json.h"
 #include "io/name_list.h"
@@ -25,5 +24,3 @@ void class_names_to_json(json_writer *json, const char *const *names, int64_t co
 
 /* [out] texts: [names->count], which point into names and *keys. *keys: the caller's, for weft_free. */
 weft_status class_names_to_metadata(const name_list *names, safetensors_text *texts, char **keys);
-
-#endif

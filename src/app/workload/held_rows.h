@@ -1,6 +1,5 @@
 /* app/workload/held_rows.h: which rows of a matrix that is spread over the ranks a rank has. */
-#ifndef WEFT_APP_WORKLOAD_HELD_ROWS_H
-#define WEFT_APP_WORKLOAD_HELD_ROWS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -10,5 +9,3 @@ typedef struct held_rows {
     int64_t count;     /* rows of this rank */
     const int64_t *id; /* [count] their global ids, from 0 to total - 1, in any order */
 } held_rows;
-
-#endif

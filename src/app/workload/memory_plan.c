@@ -22,7 +22,6 @@ static bool on_device(const app_context *context)
 
 static const double usable = 0.95;
 
-/* `where` would need more than it has. */
 static weft_status fail_need(const char *where, double need, double have, const char *whose, const char *cure)
 {
     return weft_fail(WEFT_ERR_RESOURCE, "%s would need %s, %s %s: %s", where, number_say_bytes((uint64_t)need).text,

@@ -2,8 +2,7 @@
  * app/workload/memory_plan.h: the memory that a rank will need, counted by the workload and compared with the free
  * memory before anything is allocated.
  */
-#ifndef WEFT_APP_WORKLOAD_MEMORY_PLAN_H
-#define WEFT_APP_WORKLOAD_MEMORY_PLAN_H
+#pragma once
 
 #include "app/setup/context.h"
 #include "app/setup/sync_setup.h"
@@ -60,5 +59,3 @@ memory_training memory_plan_training(const app_context *context, bool trains, sy
                                      const train_memory_desc *desc);
 /* A line a row, on stdout. */
 void memory_plan_print(const app_context *context, const memory_plan *memory);
-
-#endif

@@ -1,6 +1,5 @@
 /* app/workload/precision.h: the type of values between layers, by --precision and the processors. */
-#ifndef WEFT_APP_WORKLOAD_PRECISION_H
-#define WEFT_APP_WORKLOAD_PRECISION_H
+#pragma once
 
 #include "app/setup/context.h"
 
@@ -12,5 +11,3 @@ bool precision_is_native(const weft_hal *hal, weft_dtype values);
  * elsewhere it is computed by way of float32, and a warning says that float32 is used. The same on every rank.
  * Collective. */
 weft_status precision_of(const app_context *context, weft_dtype *values);
-
-#endif

@@ -141,7 +141,6 @@ static weft_status read_run(saved_model *model, const char *path, const json_val
     return note_loss(model, path, data);
 }
 
-/* run.json in the folder of the weights, if there is one. */
 static weft_status describe_by_run(saved_model *model, bool alone)
 {
     char path[FILE_PATH_MAX];
@@ -531,7 +530,6 @@ done:
     return status;
 }
 
-/* Has a model of this kind a use for it? */
 static bool concerns(const workload_ops *ops, const saved_model *model, option_id id)
 {
     return option_serves(option_row_in(model->known, id), ops->options->traits);

@@ -11,8 +11,7 @@
  * Layers and widths are read from the weights themselves, by the workload of the model (app/workload/workload.h), and a
  * description must agree with them. One rank opens the model; saved_model_share hands it to the other ranks.
  */
-#ifndef WEFT_APP_WORKLOAD_SAVED_MODEL_H
-#define WEFT_APP_WORKLOAD_SAVED_MODEL_H
+#pragma once
 
 #include "app/options/app_options.h"
 #include "app/workload/class_names.h"
@@ -62,5 +61,3 @@ weft_status saved_model_show(saved_model *model, option_id id, const char *text)
 /* Writes the weights as safetensors, with known options as metadata. --model must be known. WEFT_ERR_UNSUPPORTED: the
  * kind has no such files (workload_ops.write_named). */
 weft_status saved_model_export(const saved_model *model, const char *path);
-
-#endif

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/text/append.h"
 #include "io/data_options.def"
 #include "train/train_options.def"
 
@@ -56,21 +57,18 @@ static weft_status check_kind(const workload_ops *ops, const weft_options *optio
 
 weft_status workload_refuse_data(const char *data)
 {
-    char accepted[1024];
-    size_t used = 0;
+    char accepted[1024] = "";
     int kinds = 0;
     while (workload_list[kinds] != NULL) {
         ++kinds;
     }
-    for (int i = kinds - 1; i >= 0 && used < sizeof accepted; --i) { /* the kind of what nobody claims comes first */
+    for (int i = kinds - 1; i >= 0; --i) { /* the kind of what nobody claims comes first */
         assert(workload_list[i]->accepts != NULL);
-        used += (size_t)snprintf(accepted + used, sizeof accepted - used, "%s%s", used > 0 ? ", and no " : "",
-                                 workload_list[i]->accepts);
+        text_append(accepted, sizeof accepted, "%s%s", i < kinds - 1 ? ", and no " : "", workload_list[i]->accepts);
     }
     return weft_fail(WEFT_ERR_NOINPUT, "%s: is not a %s: see docs/formats.md", data, accepted);
 }
 
-/* Returns true if the kind's table has the recipe. */
 static bool has_recipe(const workload_ops *ops, const char *recipe)
 {
     const option_recipe_setting *s = ops->options->recipes;

@@ -20,8 +20,7 @@
  * Each step fills in the fields of `workload` that are named beside it. A kind is added by a folder beside this one
  * that fills a workload_ops, and a row of workload_list; docs/howto-workload.md tells how.
  */
-#ifndef WEFT_APP_WORKLOAD_WORKLOAD_H
-#define WEFT_APP_WORKLOAD_WORKLOAD_H
+#pragma once
 
 #include <stdio.h>
 
@@ -334,5 +333,3 @@ void workload_end(workload *work);
 const char *workload_row_name(const workload *work, int64_t row);
 /* Numbers that the model was trained to have; 0 before build, and of a model without parameters. */
 int64_t workload_parameters(const workload *work);
-
-#endif

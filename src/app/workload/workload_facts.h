@@ -2,8 +2,7 @@
  * app/workload/workload_facts.h: what a workload tells of itself (workload_ops: data_facts, plan_facts, epoch_facts,
  * result_facts), in the files of a run folder and in words. docs/formats.md has the forms.
  */
-#ifndef WEFT_APP_WORKLOAD_WORKLOAD_FACTS_H
-#define WEFT_APP_WORKLOAD_WORKLOAD_FACTS_H
+#pragma once
 
 #include "app/workload/workload.h"
 
@@ -21,5 +20,3 @@ void workload_write_epoch(const workload *work, json_writer *json);
 void workload_print_plan(const workload *work, FILE *out);
 /* Lines below the closing table. After gather_figures. */
 void workload_print_closing(const workload *work, FILE *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* Libra's rule replayed step by step; refinement's bookkeeping, balance and promise; counts against a plain array; the
  * stream's bounds, closed forms and refusals. */
 #include "base/log.h"
-#include "base/sort.h"
 #include "partition/cover/counts.h"
 #include "partition/cover/evict.h"
 #include "partition/cover/refine.h"
@@ -506,32 +505,6 @@ static void test_stream_refuses_false_symmetry(void **state)
     test_graph_free(&g);
 }
 
-static int ascending(const void *a, const void *b)
-{
-    return (*(const int32_t *)a > *(const int32_t *)b) - (*(const int32_t *)a < *(const int32_t *)b);
-}
-
-static void test_sort(void **state)
-{
-    (void)state;
-    static const int64_t limits[] = {1, 2, 200, 256, 257, 70000, 20000000, INT32_MAX};
-    enum { MOST = 3000 };
-    static int32_t x[MOST], y[MOST];
-    uint64_t random = 77;
-    for (int i = 0; i < 8; ++i) {
-        for (int64_t count = 0; count < MOST; count = count * 3 / 2 + 7) {
-            for (int64_t j = 0; j < count; ++j) {
-                x[j] = y[j] = (int32_t)(test_random(&random) % limits[i]);
-            }
-            sort_ids(x, count, limits[i]);
-            qsort(y, (size_t)count, sizeof y[0], ascending);
-            assert_memory_equal(x, y, (size_t)count * sizeof x[0]);
-            sort_ids(x, count, limits[i]);
-            assert_memory_equal(x, y, (size_t)count * sizeof x[0]);
-        }
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -547,7 +520,6 @@ int main(void)
         cmocka_unit_test(test_stream_finds_what_is_there),
         cmocka_unit_test(test_stream_beside_libra),
         cmocka_unit_test(test_stream_refuses_false_symmetry),
-        cmocka_unit_test(test_sort),
     };
     log_set_level(LOG_WARN);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,6 @@
 /* app/dense/options/dense_options.h: the ids of the options of jobs on images, as app/options/app_options.h has those
  * of all jobs. */
-#ifndef WEFT_APP_DENSE_DENSE_OPTIONS_H
-#define WEFT_APP_DENSE_DENSE_OPTIONS_H
+#pragma once
 
 #include "app/options/app_options.h"
 #include "dense/data/image_set.h"
@@ -15,5 +14,3 @@ enum { DENSE_TABLE = 2 };
 #include "option/table_ids_body.h"
 
 extern const option_table dense_option_table;
-
-#endif

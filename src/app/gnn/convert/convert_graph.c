@@ -88,7 +88,6 @@ static weft_status write_layout(const weft_options *options, const char *store, 
     return status;
 }
 
-/* A store made for the moment, written out, removed. */
 static weft_status write_through(const weft_options *options, const char *input)
 {
     char temporary[FILE_PATH_MAX];

@@ -105,7 +105,6 @@ static weft_status keep(const char *store, const weft_graph *graph, const partit
     return status == WEFT_OK ? status : weft_fail_context(status, KEEPING);
 }
 
-/* Before the work: may the store be written? */
 static weft_status check_store(const char *store)
 {
     char path[FILE_PATH_MAX];

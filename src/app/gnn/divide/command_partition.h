@@ -1,6 +1,5 @@
 /* app/gnn/divide/command_partition.h: weft partition. */
-#ifndef WEFT_APP_GNN_DIVIDE_COMMAND_PARTITION_H
-#define WEFT_APP_GNN_DIVIDE_COMMAND_PARTITION_H
+#pragma once
 
 #include "app/options/app_options.h"
 #include "partition/partition.h"
@@ -10,5 +9,3 @@ weft_status gnn_command_partition(const weft_options *options);
 
 /* What the options of the command ask for; the method's name lives as long as the options. */
 partition_options gnn_partition_options(const weft_options *options);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * app/gnn/divide/partition_together.h: a partition that all ranks of a job make, on the one that keeps it.
  */
-#ifndef WEFT_APP_GNN_DIVIDE_PARTITION_TOGETHER_H
-#define WEFT_APP_GNN_DIVIDE_PARTITION_TOGETHER_H
+#pragma once
 
 #include "app/setup/context.h"
 #include "partition/partition.h"
@@ -23,5 +22,3 @@ const char *partition_method_together(const partition_options *options);
  */
 weft_status partition_together(const app_context *context, const weft_graph *graph, const partition_options *options,
                                weft_partition *whole, partition_report *report);
-
-#endif

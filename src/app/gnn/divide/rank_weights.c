@@ -1,6 +1,5 @@
 /* app/gnn/divide/rank_weights.c: see app/gnn/divide/rank_weights.h. */
 #include "app/gnn/divide/rank_weights.h"
-#include "app/gnn/options/gnn_options.h"
 
 #include <assert.h>
 #include <math.h>
@@ -8,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/gnn/options/gnn_options.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -70,7 +70,6 @@ void rank_weights_round(int count, double *weight)
     }
 }
 
-/* Weights become shares. */
 static void divide_by_sum(double *weight, int count)
 {
     double sum = 0.0;

@@ -7,8 +7,7 @@
  * that will compute. Rates differ from job to job by a few percent, so weights have two digits, and a partition that is
  * kept serves if its shares are near enough.
  */
-#ifndef WEFT_APP_GNN_DIVIDE_RANK_WEIGHTS_H
-#define WEFT_APP_GNN_DIVIDE_RANK_WEIGHTS_H
+#pragma once
 
 #include "app/gnn/options/gnn_options.h"
 #include "app/setup/context.h"
@@ -34,5 +33,3 @@ weft_status rank_weights_find(const app_context *context, int parts, int64_t wid
 
 /* The same for `weft partition`, whose parts are no ranks: nothing is measured. Not collective. */
 weft_status rank_weights_of_parts(const weft_options *options, int parts, double **share);
-
-#endif

@@ -1,7 +1,6 @@
 /* app/gnn/options/gnn_options.h: the ids of the options of graph jobs, as app/options/app_options.h has those of all
  * jobs. */
-#ifndef WEFT_APP_GNN_GNN_OPTIONS_H
-#define WEFT_APP_GNN_GNN_OPTIONS_H
+#pragma once
 
 #include "app/options/app_options.h"
 #include "comm/halo.h"
@@ -19,5 +18,3 @@ enum { GNN_TABLE = 1 };
 #include "option/table_ids_body.h"
 
 extern const option_table gnn_option_table;
-
-#endif

@@ -1,6 +1,5 @@
 /* app/gnn/options/gnn_words.h: lists of the table of graph options; each ends with a row whose last pointer is NULL. */
-#ifndef WEFT_APP_GNN_GNN_WORDS_H
-#define WEFT_APP_GNN_GNN_WORDS_H
+#pragma once
 
 #include "app/gnn/options/gnn_options.h"
 
@@ -8,5 +7,3 @@ extern const option_recipe_setting gnn_recipes[];
 extern const option_foreign gnn_foreigns[];
 extern const option_foreign_value gnn_foreign_values[];
 extern const option_synonym gnn_synonyms[];
-
-#endif

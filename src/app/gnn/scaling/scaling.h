@@ -15,8 +15,7 @@
  * the power law through the last two numbers of parts, edges and rows of a part keep their balance, and an edge costs
  * as much as on the last measured part. Messages are predicted by the model that chooses algorithms.
  */
-#ifndef WEFT_APP_GNN_SCALING_SCALING_H
-#define WEFT_APP_GNN_SCALING_SCALING_H
+#pragma once
 
 #include "comm/core/cost.h"
 #include "gnn/layers/layer_plan.h"
@@ -76,5 +75,3 @@ void scaling_product_shape(const gnn_layer_plan *layer, int64_t *in, int64_t *ou
 /* Seconds of a row in the products of each layer, by layer: dense ones, and of the graph's own features where the plan
  * holds these sparse. Rows are sampled where the graph has many. */
 weft_status scaling_measure_rows(weft_hal *hal, const weft_graph *graph, const gnn_plan *plan, double *seconds);
-
-#endif

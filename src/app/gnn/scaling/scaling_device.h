@@ -10,8 +10,7 @@
  *
  * Strips are as kernels/sparse.cu of the backend takes them.
  */
-#ifndef WEFT_APP_GNN_SCALING_SCALING_DEVICE_H
-#define WEFT_APP_GNN_SCALING_SCALING_DEVICE_H
+#pragma once
 
 #include "app/gnn/scaling/scaling.h"
 #include "app/options/option_choices.h"
@@ -32,5 +31,3 @@ const scaling_device *scaling_device_of(scaling_device_name name);
 void scaling_device_edges(const scaling_device *device, const gnn_plan *plan, double rows, double *seconds);
 /* Seconds of a row in the products of a layer, forward and backward. */
 void scaling_device_rows(const scaling_device *device, const gnn_plan *plan, double *seconds);
-
-#endif

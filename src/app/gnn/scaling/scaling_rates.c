@@ -31,7 +31,6 @@ static weft_status new_ones(weft_hal *hal, int64_t count, void **data)
     return status;
 }
 
-/* The operation that a timed run repeats. */
 typedef enum timed_kind { TIMED_SPMM, TIMED_GEMM, TIMED_FEATURES, TIMED_FEATURE_GRADIENT } timed_kind;
 
 typedef struct timed_run {
