@@ -117,7 +117,7 @@ bool option_same_word(const char *a, const char *b)
 static bool row_matches(const option_row *row, const char *name, bool letter)
 {
     const char *aliases = row->aliases;
-    char alias[OPTION_WORD_MAX];
+    char alias[OPTION_WORD_MAX] = "";
     if (!letter && option_same_name(row->name, name)) {
         return true;
     }
