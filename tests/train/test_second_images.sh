@@ -72,5 +72,4 @@ refuse() {
 refuse "replicas differ" --precondition kfac --sync shadow
 refuse "absolute:" --precondition kfac --precondition-damping absolute:-1
 refuse "not a multiple" --precondition input --precondition-factors 4 --precondition-interval 6
-refuse "f32 or bf16" --precondition kfac --precision f16
 echo "second order on images: ok"

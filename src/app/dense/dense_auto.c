@@ -93,8 +93,8 @@ static weft_status decide_network(weft_comm *comm, const image_set *set, weft_op
     return status;
 }
 
-/* Muon saves epochs where norms take the scale of the weights off, and has hidden matrices to work on where three layers
- * have weights (docs/accuracy.md). */
+/* Muon saves epochs where norms take the scale of the weights off (docs/accuracy.md). It needs a layer with weights
+ * between the first and the last one. */
 static bool suits_muon(const network *net)
 {
     int norms = 0, weights = 0;

@@ -9,7 +9,7 @@
 #include "comm/comm_options.def"
 #include "train/train_options.def"
 
-/* First steps of a full batch, each of which updates and inverts. In the first epoch of batches every update inverts. */
+/* First steps of a full batch, which all update and invert. In the first epoch of batches every update inverts. */
 enum { EARLY_STEPS = 10 };
 /* --precondition auto steps back above this share of the rest of a step: measured, second order takes half as many
  * epochs or fewer where auto chooses it (docs/recipes.md), so it pays up to twice the seconds of an epoch. Below so
@@ -171,10 +171,10 @@ weft_status second_setup_options(const weft_options *o, const train_model *model
                                 .factors = option_int(o, OPT_PRECONDITION_FACTORS),
                                 .interval = option_int(o, OPT_PRECONDITION_INTERVAL),
                                 .early = EARLY_STEPS,
-                                .overhead = option_was_decided(o, OPT_PRECONDITION) ? OVERHEAD : 0.0,
-                                .overhead_seconds = OVERHEAD_SECONDS,
                                 .early_every = 1,
                                 .solve = option_choice(o, OPT_PRECONDITION_SOLVE),
+                                .overhead = option_was_decided(o, OPT_PRECONDITION) ? OVERHEAD : 0.0,
+                                .overhead_seconds = OVERHEAD_SECONDS,
                                 .muon = read_muon(o, model)};
     assert(options->kind != SECOND_AUTO);
     WEFT_TRY(read_damping(option_text(o, OPT_PRECONDITION_DAMPING), options));

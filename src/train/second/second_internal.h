@@ -96,7 +96,7 @@ typedef struct second_layer {
     second_side side[SECOND_SIDES];
     double dot, squares; /* direction . gradient and gradient . gradient of the step that is judged last */
     double number;       /* after a step back, direction = number * gradient */
-    /* kfac by eigenvectors: reciprocals of damped products of eigenvalues, in the gradient's shape. */
+    /* kfac by eigenvectors: reciprocals of damped products of eigenvalues, in the gradient's shape */
     weft_tensor scale;
     weft_tensor rows; /* wide: U [n, sample], sampled rows as columns, divided by the root of their number */
     void *columns;    /* wide: U on the host while ranks gather it; else NULL */
