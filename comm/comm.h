@@ -19,8 +19,7 @@
  * local failure before a collective is agreed with comm_agree so that no rank is left waiting. Not thread-safe: one
  * thread per communicator at a time.
  */
-#ifndef WEFT_COMM_COMM_H
-#define WEFT_COMM_COMM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -259,5 +258,3 @@ const char *comm_lane_name(comm_lane lane); /* "gradient" */
  * Collective, while nothing is posted. WEFT_ERR_UNSUPPORTED when the transport has none (_available tells). */
 bool comm_native_available(const weft_comm *comm);
 weft_status comm_native_sum(weft_comm *comm, const float *send, float *recv, int64_t count);
-
-#endif

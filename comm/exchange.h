@@ -16,8 +16,7 @@
  * A pair that may exchange something sends 8 bytes in a post, the count, and the elements right behind; a count of zero
  * ends there. Pairs whose most is zero send nothing. What a rank sends to itself is copied in the post. Any lane.
  */
-#ifndef WEFT_COMM_EXCHANGE_H
-#define WEFT_COMM_EXCHANGE_H
+#pragma once
 
 #include "comm/comm.h"
 
@@ -45,5 +44,3 @@ weft_status comm_exchange_wait(comm_exchange *exchange);
 /* What a peer sent in the last exchange that was waited for: count elements, 64-byte aligned, until the next post. */
 const void *comm_exchange_received(const comm_exchange *exchange, int peer, int64_t *count);
 void comm_exchange_destroy(comm_exchange *exchange);
-
-#endif

@@ -20,8 +20,7 @@
  * rank does what its backend allows; the bytes of messages are the same. A post does not wait for a device that packs
  * rows, if the backend lets the driver ask whether they are packed: messages start when the rows are there.
  */
-#ifndef WEFT_COMM_HALO_H
-#define WEFT_COMM_HALO_H
+#pragma once
 
 #include "base/option_words.h"
 #include "comm/comm.h"
@@ -118,5 +117,3 @@ int64_t comm_halo_rows(const comm_halo *halo, halo_direction direction);
 
 /* Returns the bytes of a message of `rows` rows of float32. width: elements of a row. */
 int64_t comm_halo_code_bytes(const comm_halo_code *code, int64_t rows, int64_t width);
-
-#endif

@@ -12,8 +12,7 @@
  * sum's time where neighbours stood close together. Each rank cuts its own part out of the mapped graph and partition
  * in one scan, without messages, because every list follows from these two arrays.
  */
-#ifndef WEFT_PARTITION_PART_H
-#define WEFT_PARTITION_PART_H
+#pragma once
 
 #include "partition/partition.h"
 
@@ -88,5 +87,3 @@ weft_status part_transpose(const weft_part *part, int64_t **offset, int32_t **de
 void part_release_edges(weft_part *part);
 void part_halo_free(part_halo *halo);
 void part_destroy(weft_part *part);
-
-#endif

@@ -6,8 +6,7 @@
  * local vertices) stands in the partition's folder and goes with it when the partition is replaced; it is used only for
  * the graph and the partition files that it names.
  */
-#ifndef WEFT_PARTITION_PART_STORE_H
-#define WEFT_PARTITION_PART_STORE_H
+#pragma once
 
 #include "partition/part.h"
 
@@ -25,5 +24,3 @@ weft_status part_save(const char *store_path, const weft_graph *graph, const par
  * of part_holders_find, part_extract and part_save; parts before the one that failed are kept. */
 weft_status part_keep_all(const char *store_path, const weft_graph *graph, const partition_options *options,
                           const weft_partition *partition);
-
-#endif

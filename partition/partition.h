@@ -13,8 +13,7 @@
  *
  * Methods stand in a table (partition/methods/method.h): one file each.
  */
-#ifndef WEFT_PARTITION_PARTITION_H
-#define WEFT_PARTITION_PARTITION_H
+#pragma once
 
 #include "graph/graph.h"
 
@@ -90,5 +89,3 @@ weft_status partition_load(const char *store_path, const weft_graph *graph, cons
 /* Its report alone. */
 weft_status partition_load_report(const char *store_path, const weft_graph *graph, const partition_options *options,
                                   partition_report *report);
-
-#endif

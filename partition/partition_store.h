@@ -1,6 +1,5 @@
 /* partition/partition_store.h: what the files of a partition share with its other users. */
-#ifndef WEFT_PARTITION_PARTITION_STORE_H
-#define WEFT_PARTITION_PARTITION_STORE_H
+#pragma once
 
 #include "base/file.h"
 #include "io/json.h"
@@ -15,5 +14,3 @@ weft_status partition_folder(const char *store_path, const partition_options *op
 
 /* Give back what partition_load mapped. */
 void partition_unmap(weft_partition *partition);
-
-#endif

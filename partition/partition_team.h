@@ -5,8 +5,7 @@
  * of the result a rank takes what edge_stream_memory tells, or what replication.h tells where that is more. One rank
  * makes what partition_compute makes.
  */
-#ifndef WEFT_PARTITION_PARTITION_TEAM_H
-#define WEFT_PARTITION_PARTITION_TEAM_H
+#pragma once
 
 #include "partition/partition.h"
 #include "partition/row_team.h"
@@ -24,5 +23,3 @@ typedef struct partition_share {
 weft_status partition_compute_team(const row_team *team, const partition_options *options, partition_share *share,
                                    partition_report *report);
 void partition_share_free(partition_share *share);
-
-#endif

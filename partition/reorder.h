@@ -5,8 +5,7 @@
  * (Raghavan, Albert, Kumara 2007, doi:10.1103/PhysRevE.76.036106; Meyerhenke, Sanders, Schulz 2014,
  * doi:10.1007/978-3-319-07959-2_30). Sparse graphs aggregate several times faster in such an order.
  */
-#ifndef WEFT_PARTITION_REORDER_H
-#define WEFT_PARTITION_REORDER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -28,5 +27,3 @@ weft_status graph_cluster_order(const weft_graph *graph, uint64_t seed, int thre
 /* Does aggregation gain from the order? Where blocks of sources that fit a second-level cache are many and meet few
  * edges of a row each. */
 bool graph_prefers_clustering(const weft_graph *graph);
-
-#endif

@@ -4,8 +4,7 @@
  * Rows are cut by edges, in order: rank r has [first[r], first[r + 1]). How ranks talk is the caller's: this room knows
  * no messages. Every function is collective over the team, and every rank must come to each.
  */
-#ifndef WEFT_PARTITION_ROW_TEAM_H
-#define WEFT_PARTITION_ROW_TEAM_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -58,5 +57,3 @@ weft_status row_team_counts(const row_team *team, const int64_t *to, int64_t *fr
 int64_t row_team_block(const row_team *team, int block, int blocks);
 /* Returns the rank that owns row v. */
 int row_team_of(const row_team *team, int64_t v);
-
-#endif

@@ -6,8 +6,7 @@
  * share x parts, which is the amount they would have if they were as large as the mean part; the limit of a part is its
  * own amount.
  */
-#ifndef WEFT_PARTITION_SHARES_H
-#define WEFT_PARTITION_SHARES_H
+#pragma once
 
 #include <math.h>
 #include <stdbool.h>
@@ -63,5 +62,3 @@ static inline double shares_before(const double *share, int parts, int part)
     }
     return share == NULL ? (double)part / parts : before;
 }
-
-#endif

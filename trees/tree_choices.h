@@ -1,6 +1,5 @@
 /* trees/tree_choices.h: choices of trees/tree_options.def. */
-#ifndef WEFT_TREES_TREE_CHOICES_H
-#define WEFT_TREES_TREE_CHOICES_H
+#pragma once
 
 #include "base/option_words.h"
 
@@ -9,5 +8,3 @@
     X(TREE_ORDER_LEVELS, "levels")                                                                                     \
     X(TREE_ORDER_LEAVES, "leaves")
 typedef enum tree_order { TREE_ORDERS(CHOICE_VALUE) } tree_order;
-
-#endif

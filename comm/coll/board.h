@@ -12,8 +12,7 @@
  *
  * Cost: one meeting a post. The wait in clear is over by then, unless posts follow one another without a pause.
  */
-#ifndef WEFT_COMM_COLL_BOARD_H
-#define WEFT_COMM_COLL_BOARD_H
+#pragma once
 
 #include "comm/core/schedule.h"
 
@@ -35,5 +34,3 @@ void board_publish(comm_schedule *s, coll_board *board);
  * rank. */
 void board_await(comm_schedule *s, coll_board *board, int local);
 void board_leave(comm_schedule *s, coll_board *board);
-
-#endif

@@ -24,8 +24,7 @@
  * Letters: P ranks, m nodes, n ranks of a node, M bytes of the vector, p the largest power of two <= P, e bytes of an
  * element.
  */
-#ifndef WEFT_COMM_COLL_H
-#define WEFT_COMM_COLL_H
+#pragma once
 
 #include "comm/core/cost.h"
 #include "comm/core/layout.h"
@@ -193,5 +192,3 @@ static inline int coll_node_ranks(const comm_layout *layout, int node)
 {
     return layout->first[node + 1] - layout->first[node];
 }
-
-#endif

@@ -27,8 +27,7 @@
  *      broadcast        one a child in the tree                  M a child
  *      reduce-scatter   not empty shares of other nodes          M - M of the node's shares
  */
-#ifndef WEFT_COMM_COLL_CUT_H
-#define WEFT_COMM_COLL_CUT_H
+#pragma once
 
 #include "comm/coll/board.h"
 #include "comm/coll/coll.h"
@@ -79,5 +78,3 @@ static inline int64_t coll_cut_total(const coll_cut *cut)
 {
     return cut->begin[comm_size(cut->comm)];
 }
-
-#endif

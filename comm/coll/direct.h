@@ -20,8 +20,7 @@
  *
  * Cost: 1 round of size - 1 messages each way. Memory: coll_direct_scratch.
  */
-#ifndef WEFT_COMM_COLL_DIRECT_H
-#define WEFT_COMM_COLL_DIRECT_H
+#pragma once
 
 #include "comm/coll/coll.h"
 
@@ -44,5 +43,3 @@ void coll_direct_sent(comm_cost *cost, const coll_direct *d, comm_half half, int
 int64_t coll_encoded_scratch(const coll_direct *d);
 void coll_encoded_reduce_scatter(comm_schedule *s, const coll_direct *d, char *scratch);
 void coll_encoded_all_gather(comm_schedule *s, const coll_direct *d, char *scratch);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * The group's member of node j is the rank with this rank's local number there; its number in the group is j.
  */
-#ifndef WEFT_COMM_COLL_INNER_H
-#define WEFT_COMM_COLL_INNER_H
+#pragma once
 
 #include "comm/coll/coll.h"
 
@@ -18,5 +17,3 @@ void coll_inner_build(comm_schedule *s, const coll_algorithm *flat, coll_allredu
 /* Adds the stage: the path of `groups` groups on `longest` elements each, and what this rank sends for its `mine`. */
 void coll_inner_cost(comm_cost *cost, const coll_algorithm *flat, const coll_place *place, int groups, int64_t longest,
                      int64_t mine, int64_t element);
-
-#endif

@@ -2,8 +2,7 @@
  * comm/coll/node_shared.h: the stages of a hierarchical all-reduce inside a node (comm/coll/node_stage.h), through
  * shared memory. Its state outlives the schedule's steps: the window with the flags and where everybody's vector lies.
  */
-#ifndef WEFT_COMM_COLL_NODE_SHARED_H
-#define WEFT_COMM_COLL_NODE_SHARED_H
+#pragma once
 
 #include "comm/coll/coll.h"
 
@@ -15,5 +14,3 @@ void node_shared_destroy(node_shared *shared); /* NULL is allowed */
 void node_shared_reduce_scatter(comm_schedule *s, const coll_allreduce *args);
 void node_shared_all_gather(comm_schedule *s, const coll_allreduce *args);
 comm_cost node_shared_cost(const coll_place *place, int64_t count, int64_t element);
-
-#endif

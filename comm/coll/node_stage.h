@@ -10,8 +10,7 @@
  * Node sums are taken in the order of the node's ranks, on every element alike. They go through shared memory
  * (comm/coll/node_shared.h) or, without it, through messages, with the same bits.
  */
-#ifndef WEFT_COMM_COLL_NODE_STAGE_H
-#define WEFT_COMM_COLL_NODE_STAGE_H
+#pragma once
 
 #include "comm/coll/coll.h"
 
@@ -23,5 +22,3 @@ void node_stage_all_gather(comm_schedule *s, const coll_allreduce *args);
 coll_range node_stage_shard(const comm_layout *layout, int64_t count, int local);
 /* The cost of the stages that the half of the place holds. */
 comm_cost node_stage_cost(const coll_place *place, int64_t count, int64_t element);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Its state outlives the schedule's steps: the window with the flags and where everybody's vector lies.
  */
-#ifndef WEFT_COMM_COLL_SHARED_H
-#define WEFT_COMM_COLL_SHARED_H
+#pragma once
 
 #include "comm/coll/coll.h"
 #include "comm/core/window.h"
@@ -24,5 +23,3 @@ void coll_shared_destroy(coll_shared *shared); /* NULL is allowed */
 weft_status coll_shared_create_small(weft_comm *comm, coll_shared **shared);
 void coll_shared_build_small(comm_schedule *s, coll_shared *shared);
 void coll_shared_aim(coll_shared *shared, void *buffer, int64_t count, weft_dtype dtype, comm_op op);
-
-#endif

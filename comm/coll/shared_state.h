@@ -1,7 +1,6 @@
 /* comm/coll/shared_state.h: what a shared-memory all-reduce keeps: made by shared_create.c, used by allreduce_shared.c.
  */
-#ifndef WEFT_COMM_COLL_SHARED_STATE_H
-#define WEFT_COMM_COLL_SHARED_STATE_H
+#pragma once
 
 #include "comm/coll/shared.h"
 #include "comm/core/comm_internal.h"
@@ -51,5 +50,3 @@ static inline uint64_t *shared_slot_flag(char *slot)
 {
     return (uint64_t *)(void *)slot;
 }
-
-#endif

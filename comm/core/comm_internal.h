@@ -1,6 +1,5 @@
 /* comm/core/comm_internal.h: the communicator as the room comm sees it. */
-#ifndef WEFT_COMM_CORE_COMM_INTERNAL_H
-#define WEFT_COMM_CORE_COMM_INTERNAL_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -91,5 +90,3 @@ static inline void comm_count_seconds(_Atomic uint64_t *nanoseconds, double seco
 {
     comm_count(nanoseconds, (uint64_t)(seconds * 1e9));
 }
-
-#endif

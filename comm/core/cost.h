@@ -13,8 +13,7 @@
  * R. Thakur, R. Rabenseifner, W. Gropp: Optimization of collective communication operations in MPICH. IJHPCA 19(1),
  * 2005, doi:10.1177/1094342005051521 (the alpha-beta-gamma model).
  */
-#ifndef WEFT_COMM_CORE_COST_H
-#define WEFT_COMM_CORE_COST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -62,5 +61,3 @@ comm_cost comm_plan_cost(const comm_plan *plan);
 /* The communicator's model: the default, until one is set (on all ranks alike). Split communicators inherit it. */
 const comm_model *comm_get_model(const weft_comm *comm);
 void comm_set_model(weft_comm *comm, const comm_model *model);
-
-#endif

@@ -2,8 +2,7 @@
  * comm/core/device_mark.h: a place in a device's stream that the first step of an operation waits for, without anybody
  * standing still where the backend can be asked. Local.
  */
-#ifndef WEFT_COMM_CORE_DEVICE_MARK_H
-#define WEFT_COMM_CORE_DEVICE_MARK_H
+#pragma once
 
 #include "hal/hal.h"
 
@@ -21,5 +20,3 @@ static inline weft_status device_mark_reached(weft_hal *hal, hal_event *mark, bo
     *reached = true;
     return hal->stream.reached != NULL ? hal->stream.reached(hal, mark, reached) : WEFT_OK;
 }
-
-#endif

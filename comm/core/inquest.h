@@ -14,8 +14,7 @@
  * From the last progress to the end of a rank: the stall timeout T, at most T / 20 + 0.5 s (and 3 s) of listening, and
  * little more than a second until MPI has been told: below 1.2 T + 2 s.
  */
-#ifndef WEFT_COMM_CORE_INQUEST_H
-#define WEFT_COMM_CORE_INQUEST_H
+#pragma once
 
 #include "comm/comm.h"
 
@@ -56,5 +55,3 @@ typedef struct inquest_facts {
 
 /* The first cause named is the one that fits best to who is silent, and where. */
 void inquest_write(const inquest_facts *facts, char *text, size_t bytes);
-
-#endif

@@ -9,8 +9,7 @@
  *                           local_of   0  1  2  0  1
  *                           member     0  1  2 | 3  4      ranks node by node; node j: [first[j], first[j + 1])
  */
-#ifndef WEFT_COMM_CORE_LAYOUT_H
-#define WEFT_COMM_CORE_LAYOUT_H
+#pragma once
 
 #include "comm/comm.h"
 
@@ -36,5 +35,3 @@ weft_status comm_imitate_nodes(weft_comm *comm, int ranks);
  * node of all. */
 weft_status layout_create(const int *leader, int size, comm_layout **layout);
 void layout_destroy(comm_layout *layout);
-
-#endif

@@ -4,8 +4,7 @@
  * It is in one of both at a time: operations take it to the device, checkpoints to the host, and nothing crosses
  * between two operations. None of these functions is collective.
  */
-#ifndef WEFT_COMM_CORE_MIRROR_H
-#define WEFT_COMM_CORE_MIRROR_H
+#pragma once
 
 #include "comm/comm.h"
 
@@ -30,5 +29,3 @@ void mirror_free(comm_mirror *mirror);
 weft_status mirror_to_device(comm_mirror *mirror);
 /* The vector is in host memory from here on: mirror->host, which may be written. Waits for the stream. */
 weft_status mirror_to_host(comm_mirror *mirror);
-
-#endif

@@ -19,8 +19,7 @@
  * another rank calls to the inquest (comm/core/inquest.h), spoils the engine: its peers are out of step, so everything
  * that is posted, and all that is posted afterwards, fails with the same message.
  */
-#ifndef WEFT_COMM_CORE_PROGRESS_H
-#define WEFT_COMM_CORE_PROGRESS_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -104,5 +103,3 @@ bool progress_lock_for(comm_progress *engine, double seconds);
 weft_status progress_thread_start(comm_progress *engine, int cpu);
 bool progress_thread_runs(const comm_progress *engine);
 void progress_thread_stop(comm_progress *engine); /* nothing if there is none; what is posted stays posted */
-
-#endif

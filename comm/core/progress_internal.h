@@ -2,8 +2,7 @@
  * comm/core/progress_internal.h: the engine as its files see it: progress.c (whoever drives), progress_thread.c (the
  * communication thread) and progress_watch.c (the watchdog).
  */
-#ifndef WEFT_COMM_CORE_PROGRESS_INTERNAL_H
-#define WEFT_COMM_CORE_PROGRESS_INTERNAL_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -70,5 +69,3 @@ void engine_fail(comm_progress *engine, weft_status status, const char *message)
 
 /* Wake the thread if there is one: after something was posted. */
 void engine_wake(comm_progress *engine);
-
-#endif

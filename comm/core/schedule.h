@@ -15,8 +15,7 @@
  * Building never fails in between: the first failure is kept and returned by schedule_end. A schedule that is built
  * again keeps its memory, so the blocking collectives reuse one.
  */
-#ifndef WEFT_COMM_CORE_SCHEDULE_H
-#define WEFT_COMM_CORE_SCHEDULE_H
+#pragma once
 
 #include "base/trace/trace.h"
 #include "comm/comm.h"
@@ -133,5 +132,3 @@ weft_status schedule_wait(comm_schedule *s);
 /* Post and wait, without waking the communication thread. */
 weft_status schedule_run(comm_schedule *s);
 void schedule_free(comm_schedule *s); /* cancels; a zeroed schedule is fine */
-
-#endif

@@ -5,8 +5,7 @@
  * flags from another's. So inside a node every algorithm that could be chosen is timed as it runs, over the lengths
  * that occur; between two timed lengths seconds follow the straight line in logarithms. The model predicts the rest.
  */
-#ifndef WEFT_COMM_CORE_TIMINGS_H
-#define WEFT_COMM_CORE_TIMINGS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ bool timings_find(const comm_timings *timings, comm_algorithm algorithm, int64_t
 /* Whether a choice still holds where chosen, the quickest by the timings, now takes chosen_seconds and the quickest of
  * the others best_seconds: both alike may be noise. */
 bool timings_hold(double chosen_seconds, double best_seconds);
-
-#endif

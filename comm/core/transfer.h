@@ -10,8 +10,7 @@
  *      while (!transfers_done(set)) { transfers_test(set); }
  *      transfers_clear(set);                            before the next round
  */
-#ifndef WEFT_COMM_CORE_TRANSFER_H
-#define WEFT_COMM_CORE_TRANSFER_H
+#pragma once
 
 #include "comm/comm.h"
 #include "comm/transport/transport.h"
@@ -51,5 +50,3 @@ void transfers_clear(comm_transfers *set);
 void transfers_cancel(comm_transfers *set);
 /* "no message from rank 3 (4000 bytes); 2 more to come" */
 void transfers_describe(const comm_transfers *set, char *text, size_t bytes);
-
-#endif

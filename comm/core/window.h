@@ -11,8 +11,7 @@
  * Who may read what and when is the algorithm's business: it raises its own flag (release) and awaits the others'
  * (acquire). Flags only grow; the number of the post (schedule_fn's `post`) tells one operation from the next.
  */
-#ifndef WEFT_COMM_CORE_WINDOW_H
-#define WEFT_COMM_CORE_WINDOW_H
+#pragma once
 
 #include "comm/comm.h"
 
@@ -85,5 +84,3 @@ typedef struct window_pool {
     int count, capacity;
 } window_pool;
 void window_pool_destroy(window_pool *pool); /* collective */
-
-#endif

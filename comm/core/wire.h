@@ -2,8 +2,7 @@
  * comm/core/wire.h: what goes on the wire in place of float32. Reductions stay in float32: a receiver decodes and adds
  * (hal/pack.h).
  */
-#ifndef WEFT_COMM_CORE_WIRE_H
-#define WEFT_COMM_CORE_WIRE_H
+#pragma once
 
 #include "comm/comm.h"
 
@@ -27,5 +26,3 @@ static inline const char *wire_name(comm_wire wire)
         [COMM_WIRE_SAME] = "float32", [COMM_WIRE_BF16] = "bf16", [COMM_WIRE_FP16] = "fp16"};
     return names[wire];
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* comm/group/plan.h: what every planned operation keeps, whichever function made it. */
-#ifndef WEFT_COMM_GROUP_PLAN_H
-#define WEFT_COMM_GROUP_PLAN_H
+#pragma once
 
 #include "comm/coll/cut.h"
 #include "comm/coll/node_shared.h"
@@ -20,5 +19,3 @@ struct comm_plan {
 };
 
 const char *plan_op_name(comm_op op);
-
-#endif

@@ -1,6 +1,5 @@
 /* comm/halo/halo_buffer.h: buffers that grow to what exchanges need and are kept for the next one. */
-#ifndef WEFT_COMM_HALO_HALO_BUFFER_H
-#define WEFT_COMM_HALO_HALO_BUFFER_H
+#pragma once
 
 #include "hal/hal.h"
 
@@ -14,5 +13,3 @@ typedef struct halo_buffer {
 weft_status halo_buffer_reserve(weft_hal *hal, halo_buffer *buffer, int64_t bytes);
 /* Waits for copies under way. */
 void halo_buffer_free(weft_hal *hal, halo_buffer *buffer);
-
-#endif

@@ -4,8 +4,7 @@
  * A row of width elements is written as it is, in fewer bits (hal_row_codec), or in numbers of bits that the rows
  * choose (comm/halo/halo_mix.h). All of an exchange's messages are written alike, so both ends know their bytes.
  */
-#ifndef WEFT_COMM_HALO_HALO_FORMAT_H
-#define WEFT_COMM_HALO_HALO_FORMAT_H
+#pragma once
 
 #include "comm/halo.h"
 
@@ -36,5 +35,3 @@ static inline bool halo_code_is_coded(const comm_halo_code *code)
 
 /* Of a message of so many rows. */
 int64_t halo_format_bytes(const halo_format *format, int64_t rows);
-
-#endif

@@ -18,8 +18,7 @@
  * distributed full-graph GNN training. MLSys 2023, arXiv 2306.01381, who choose once in many epochs, for all ranks
  * together.
  */
-#ifndef WEFT_COMM_HALO_HALO_MIX_H
-#define WEFT_COMM_HALO_HALO_MIX_H
+#pragma once
 
 #include <stdint.h>
 
@@ -56,5 +55,3 @@ weft_status halo_mix_read(const uint8_t *header, int64_t rows, int64_t cols, dou
                           int64_t count[MIX_CLASSES]);
 /* order: [rows] places in the message's order: by class, then as they were. */
 void halo_mix_order(const uint8_t *class, int64_t rows, int64_t count[MIX_CLASSES], int32_t *order);
-
-#endif

@@ -8,8 +8,7 @@
  * Ranges and headers are the host's business: where it does not see the backend's memory, rows are downloaded to be
  * looked at.
  */
-#ifndef WEFT_COMM_HALO_HALO_MIXER_H
-#define WEFT_COMM_HALO_HALO_MIXER_H
+#pragma once
 
 #include "comm/halo/halo_mix.h"
 
@@ -38,5 +37,3 @@ static inline int64_t halo_mixer_room(int64_t width)
 }
 weft_status halo_mixer_pack(halo_mixer *mixer, const halo_mixed *rows);
 weft_status halo_mixer_unpack(halo_mixer *mixer, const halo_mixed *rows, hal_scatter mode);
-
-#endif

@@ -8,8 +8,7 @@
  * ranges the host looks at. The pieces are those of a side that is arranged for this format. Local, on the caller's
  * thread.
  */
-#ifndef WEFT_COMM_HALO_HALO_PACK_H
-#define WEFT_COMM_HALO_HALO_PACK_H
+#pragma once
 
 #include "comm/halo/halo_mixer.h"
 #include "comm/halo/halo_side.h"
@@ -18,5 +17,3 @@
 weft_status halo_pack(const halo_side *side, const halo_format *format, const halo_piece *piece, halo_mixer *mixer);
 /* Does nothing for a piece in place. */
 weft_status halo_unpack(const halo_side *side, const halo_format *format, const halo_piece *piece, halo_mixer *mixer);
-
-#endif

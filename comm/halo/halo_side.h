@@ -19,8 +19,7 @@
  * coded, the rows of both sides and their codes. Pairs of this node: the window's, and coded the rows of both sides.
  * Buffers are sized for float32 of max_width and double once if float64 comes.
  */
-#ifndef WEFT_COMM_HALO_HALO_SIDE_H
-#define WEFT_COMM_HALO_HALO_SIDE_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -73,5 +72,3 @@ weft_status halo_side_arrange(halo_side *side, const halo_format *format, const 
 
 /* Where the transport finds a piece's message: in memory of the host unless format->messages_reach. */
 char *halo_side_message(const halo_side *side, const halo_format *format, const halo_piece *piece);
-
-#endif

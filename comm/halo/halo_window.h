@@ -15,8 +15,7 @@
  *
  * Memory: two regions, each of the rows of the side that shares more.
  */
-#ifndef WEFT_COMM_HALO_HALO_WINDOW_H
-#define WEFT_COMM_HALO_HALO_WINDOW_H
+#pragma once
 
 #include "comm/comm.h"
 
@@ -52,5 +51,3 @@ void halo_window_say_read(halo_window *window);
 bool halo_window_is_here(const halo_window *window, int peer);
 /* A peer that has not read the exchange before this one; -1: all have. */
 int halo_window_unread(const halo_window *window);
-
-#endif

@@ -20,8 +20,7 @@
  * What cannot be measured here keeps its fixed constant: the network and the node stand for each other when there is
  * one node, or one rank a node; shared memory needs two ranks on a node.
  */
-#ifndef WEFT_COMM_MODEL_CALIBRATE_H
-#define WEFT_COMM_MODEL_CALIBRATE_H
+#pragma once
 
 #include "base/option_words.h"
 #include "comm/core/cost.h"
@@ -55,5 +54,3 @@ weft_status comm_check_timings(weft_comm *comm, const comm_model *model, bool *h
 /* The room's own: the line through (bytes[i], seconds[i]), points >= 2 with ascending bytes; both figures positive
  * whatever the noise. */
 comm_link link_fit(const double *bytes, const double *seconds, int points);
-
-#endif

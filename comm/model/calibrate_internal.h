@@ -1,6 +1,5 @@
 /* comm/model/calibrate_internal.h: what the parts of the calibration share. */
-#ifndef WEFT_COMM_MODEL_CALIBRATE_INTERNAL_H
-#define WEFT_COMM_MODEL_CALIBRATE_INTERNAL_H
+#pragma once
 
 #include "comm/core/comm_internal.h"
 
@@ -39,5 +38,3 @@ void calibration_restore(weft_comm *comm, const comm_counters *before);
 
 /* Never zero, so that predictions stay ordered. */
 double calibrate_positive(double seconds);
-
-#endif

@@ -7,8 +7,7 @@
  * for all. A rank that does not answer ends the measurement after the communicator's stall time-out, and the message
  * names the pair: WEFT_ERR_STALL.
  */
-#ifndef WEFT_COMM_MODEL_LINK_PROBE_H
-#define WEFT_COMM_MODEL_LINK_PROBE_H
+#pragma once
 
 #include "comm/comm.h"
 
@@ -23,5 +22,3 @@ typedef struct comm_pair {
 /* [out] pair [*count], the same on every rank, ordered by (a, b); freed with weft_free. None with one rank. Collective,
  * while nothing is posted. */
 weft_status comm_measure_pairs(weft_comm *comm, comm_pair **pair, int *count);
-
-#endif

@@ -16,8 +16,7 @@
  *
  * Rank 0 reads and writes; the others are told.
  */
-#ifndef WEFT_COMM_MODEL_MODEL_FILE_H
-#define WEFT_COMM_MODEL_MODEL_FILE_H
+#pragma once
 
 #include "base/file.h"
 #include "comm/core/cost.h"
@@ -44,5 +43,3 @@ weft_status model_default_path(const model_key *key, char path[FILE_PATH_MAX]);
 weft_status model_read(const char *path, const model_key *key, comm_model *model);
 /* Whole or not at all; makes the folders of the path. */
 weft_status model_write(const char *path, const model_key *key, const comm_model *model);
-
-#endif

@@ -8,8 +8,7 @@
  *                   pass. S. Li, T. Hoefler: Near-optimal sparse allreduce for distributed deep learning (Ok-Topk).
  *                   PPoPP 2022, doi:10.1145/3503221.3508399
  */
-#ifndef WEFT_COMM_SPARSE_SELECT_H
-#define WEFT_COMM_SPARSE_SELECT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -47,5 +46,3 @@ weft_status selector_run(selector *s, const float *x, int64_t count, int64_t k, 
 
 /* State that a checkpoint keeps: the reused threshold and the counter of calls. */
 void *selector_state(selector *s, int64_t *bytes);
-
-#endif

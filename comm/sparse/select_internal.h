@@ -1,6 +1,5 @@
 /* comm/sparse/select_internal.h: the selector as its methods see it. */
-#ifndef WEFT_COMM_SPARSE_SELECT_INTERNAL_H
-#define WEFT_COMM_SPARSE_SELECT_INTERNAL_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -70,5 +69,3 @@ weft_status select_radix(selector *s, const float *x, int64_t count, int64_t k, 
 weft_status select_mstopk(selector *s, const float *x, int64_t count, int64_t k, int32_t *index, float *value);
 weft_status select_reuse(selector *s, const float *x, int64_t count, int64_t k, int64_t capacity, int32_t *index,
                          float *value, int64_t *found);
-
-#endif

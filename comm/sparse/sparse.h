@@ -17,8 +17,7 @@
  * sent, the same bits on every rank (shards are added in node or rank order). k = count sends everything through a
  * dense all-reduce.
  */
-#ifndef WEFT_COMM_SPARSE_SPARSE_H
-#define WEFT_COMM_SPARSE_SPARSE_H
+#pragma once
 
 #include "base/option_words.h"
 #include "comm/comm.h"
@@ -109,5 +108,3 @@ bool sparse_fits_device(sparse_exchange exchange, select_method method);
  * for. */
 weft_status sparse_clear_sent(sparse_plan *plan, float *device);
 const char *sparse_exchange_name(sparse_exchange exchange);
-
-#endif

@@ -9,8 +9,7 @@
  * finish the same messages and then fail with the same words. Where the number of entries is not known beforehand the
  * notes travel in a round of their own, ahead of the entries.
  */
-#ifndef WEFT_COMM_SPARSE_SPARSE_INTERNAL_H
-#define WEFT_COMM_SPARSE_SPARSE_INTERNAL_H
+#pragma once
 
 #include <string.h>
 
@@ -184,5 +183,3 @@ weft_status dense_post(sparse_plan *plan);
 weft_status dense_test(sparse_plan *plan, bool *done);
 weft_status dense_wait(sparse_plan *plan);
 void dense_free(sparse_plan *plan);
-
-#endif

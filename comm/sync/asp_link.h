@@ -9,8 +9,7 @@
  *      sender     post: head and payload leave together
  *      receiver   post: head ... its size is checked against the room ... payload ... ended
  */
-#ifndef WEFT_COMM_SYNC_ASP_LINK_H
-#define WEFT_COMM_SYNC_ASP_LINK_H
+#pragma once
 
 #include "comm/core/progress.h"
 #include "comm/core/transfer.h"
@@ -45,5 +44,3 @@ void asp_message_post(asp_message *message, int64_t number);
 /* Ended? Drives, never waits. */
 weft_status asp_message_test(asp_message *message, bool *done);
 weft_status asp_message_wait(asp_message *message);
-
-#endif

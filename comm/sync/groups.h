@@ -14,8 +14,7 @@
  * different racks. The whole cycle joins every rank to every other (directly or through groups): it is drawn again
  * until it does.
  */
-#ifndef WEFT_COMM_SYNC_GROUPS_H
-#define WEFT_COMM_SYNC_GROUPS_H
+#pragma once
 
 #include "comm/sync/racks.h"
 
@@ -29,5 +28,3 @@ typedef struct sync_groups {
 /* group: ranks of a group, at least 2 (WEFT_ERR_USAGE). Not collective. */
 weft_status groups_create(const comm_topology *racks, int group, uint64_t seed, sync_groups **groups);
 void groups_destroy(sync_groups *groups);
-
-#endif

@@ -2,8 +2,7 @@
  * comm/sync/mode.h: what several modes share: sums over communicators of their own (groups, sites, background), traffic
  * on them, and loops over all elements.
  */
-#ifndef WEFT_COMM_SYNC_MODE_H
-#define WEFT_COMM_SYNC_MODE_H
+#pragma once
 
 #include "comm/sync/sync_mode.h"
 
@@ -23,5 +22,3 @@ void mode_parallel(const comm_sync *sync, int64_t count, mode_part_fn fn, void *
 /* x *= factor, and x /= divisor, element by element. x: [count]. */
 void mode_scale(const comm_sync *sync, float *x, int64_t count, float factor);
 void mode_divide(const comm_sync *sync, float *x, int64_t count, float divisor);
-
-#endif

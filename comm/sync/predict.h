@@ -1,7 +1,6 @@
 /* comm/sync/predict.h: what the predictions of the modes share: all-reduces among all ranks, and among groups of
  * them. */
-#ifndef WEFT_COMM_SYNC_PREDICT_H
-#define WEFT_COMM_SYNC_PREDICT_H
+#pragma once
 
 #include "comm/sync/racks.h"
 #include "comm/sync/sync_mode.h"
@@ -25,5 +24,3 @@ weft_status predict_division(const comm_sync *sync, const int *color_of, int64_t
 /* Reads racks or sites from a file. file NULL: every node is a set if `nodes`, else all ranks are one set.
  * Collective. */
 weft_status predict_read_sets(const comm_sync *sync, const char *file, bool nodes, comm_topology **sets);
-
-#endif

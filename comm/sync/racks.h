@@ -9,8 +9,7 @@
  * over, so that one file describes the cluster for jobs of any size; sets without ranks are left out. Every rank must
  * be in exactly one set. Sets are numbered in the order of the file.
  */
-#ifndef WEFT_COMM_SYNC_RACKS_H
-#define WEFT_COMM_SYNC_RACKS_H
+#pragma once
 
 #include "comm/comm.h"
 
@@ -40,5 +39,3 @@ void topology_destroy(comm_topology *topology);
 
 /* Ranks of a set in ascending order; member: [ranks] of room. Returns how many. */
 int topology_members(const comm_topology *topology, int set, int *member);
-
-#endif

@@ -4,8 +4,7 @@
  * An update is significant when |acc| > theta |w|: always when w is 0, never when there is none (acc = 0). A NaN is
  * significant, so that all sites learn of it.
  */
-#ifndef WEFT_COMM_SYNC_SIGNIFICANCE_H
-#define WEFT_COMM_SYNC_SIGNIFICANCE_H
+#pragma once
 
 #include "comm/sync/sync.h"
 
@@ -38,5 +37,3 @@ double significance_theta(significance_threshold *threshold, const sync_asp_opti
  * budget, down by 0.005 below 90 %; between 0 and the larger of 1 and where it began. */
 void significance_note(significance_threshold *threshold, const sync_asp_options *options, uint64_t bytes,
                        double seconds);
-
-#endif

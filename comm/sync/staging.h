@@ -17,8 +17,7 @@
  *
  * All calls but one are made by the thread that owns the backend, and do nothing on one rank.
  */
-#ifndef WEFT_COMM_SYNC_STAGING_H
-#define WEFT_COMM_SYNC_STAGING_H
+#pragma once
 
 #include "comm/sync/sync_mode.h"
 
@@ -45,5 +44,3 @@ weft_status staging_admit(comm_sync *sync, int bucket);
 weft_status staging_admitted(comm_sync *sync);
 /* Gradients that stay, times `factor`. */
 weft_status staging_scale(const comm_sync *sync, float factor);
-
-#endif

@@ -34,8 +34,7 @@
  * All functions are collective: every rank makes the same calls in the same order. Only sync_create, sync_tune,
  * sync_average, sync_gradients and the calls of modes that say so wait for other ranks.
  */
-#ifndef WEFT_COMM_SYNC_SYNC_H
-#define WEFT_COMM_SYNC_SYNC_H
+#pragma once
 
 #include "comm/sync/sync_options.h"
 
@@ -194,5 +193,3 @@ weft_status sync_state(comm_sync *sync, const sync_buffer **buffer, int *count);
  * sync_reset. Collective.
  */
 weft_status sync_restored(comm_sync *sync);
-
-#endif

@@ -4,8 +4,7 @@
  * A mode is a file comm/sync/<mode>.c with one table of functions (sync_ops), a word in SYNC_MODES, a struct of options
  * in sync_options, and a row of the list in comm/sync/create.c.
  */
-#ifndef WEFT_COMM_SYNC_SYNC_MODE_H
-#define WEFT_COMM_SYNC_SYNC_MODE_H
+#pragma once
 
 #include "comm/sync/sync.h"
 
@@ -145,5 +144,3 @@ weft_status tune_reset(comm_sync *sync, bool restoring);
 int tune_state(comm_sync *sync, sync_buffer *buffer);
 /* Turns the knobs as the restored buffer says, after checking it. Collective. */
 weft_status tune_restored(comm_sync *sync);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Each mode fills in its own defaults (sync_ops.defaults, comm/sync/<mode>.c).
  */
-#ifndef WEFT_COMM_SYNC_SYNC_OPTIONS_H
-#define WEFT_COMM_SYNC_SYNC_OPTIONS_H
+#pragma once
 
 #include "base/option_words.h"
 #include "comm/comm.h"
@@ -102,5 +101,3 @@ typedef struct sync_options {
 } sync_options;
 
 sync_options sync_options_default(void);
-
-#endif

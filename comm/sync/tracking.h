@@ -1,7 +1,6 @@
 /* comm/sync/tracking.h: what travels beside the parameters, between the callers of sync.h and the modes
  * (comm/sync/tracking.c). */
-#ifndef WEFT_COMM_SYNC_TRACKING_H
-#define WEFT_COMM_SYNC_TRACKING_H
+#pragma once
 
 #include "comm/sync/sync_mode.h"
 
@@ -22,5 +21,3 @@ int tracking_state(const comm_sync *sync, sync_buffer *buffer); /* fills, return
 int64_t tracking_travelling(const comm_sync *sync, sync_mode mode);
 /* The same with the state: the elements of desc.value as the mode sees it. */
 int64_t tracking_elements(const comm_sync *sync, sync_mode mode);
-
-#endif

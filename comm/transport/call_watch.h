@@ -14,8 +14,7 @@
  * Some 50 us a call; no such call is made in an epoch. Time in which this process itself was stopped does not count.
  * Without a handler, the default, nobody watches: the library ends no program.
  */
-#ifndef WEFT_COMM_TRANSPORT_CALL_WATCH_H
-#define WEFT_COMM_TRANSPORT_CALL_WATCH_H
+#pragma once
 
 /* seconds: that the call has taken. To end the process without its main thread; must not call MPI. */
 typedef void comm_hang_handler(const char *call, double seconds);
@@ -28,5 +27,3 @@ void comm_set_hang_timeout(double seconds);
 /* From one thread. `call` is a literal. */
 void call_watch_begin(const char *call);
 void call_watch_end(void);
-
-#endif

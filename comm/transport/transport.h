@@ -10,8 +10,7 @@
  * Nothing here blocks except create, split, share, unshare and destroy. One thread at a time per transport: whoever
  * holds the driver lock (comm/core/progress.h).
  */
-#ifndef WEFT_COMM_TRANSPORT_H
-#define WEFT_COMM_TRANSPORT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -91,5 +90,3 @@ void thread_world_fail(thread_world *world, int rank, weft_status status, const 
 /* The first failure, with its message recorded for the calling thread; WEFT_OK if none. */
 weft_status thread_world_failure(thread_world *world);
 weft_status transport_thread_create(thread_world *world, int rank, transport **out);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Borrowed from the graph where it is that already; built from the pairs otherwise (4 bytes an entry).
  */
-#ifndef WEFT_PARTITION_COVER_ADJACENCY_H
-#define WEFT_PARTITION_COVER_ADJACENCY_H
+#pragma once
 
 #include "partition/cover/edge_pairs.h"
 
@@ -35,5 +34,3 @@ static inline bool adjacency_is_graph(const adjacency *adjacent)
 {
     return adjacent->own_offset == NULL; /* of own rows without entries there are no neighbours either */
 }
-
-#endif

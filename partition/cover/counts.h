@@ -5,8 +5,7 @@
  * and otherwise a short list of (part, count) in no order: a vertex meets at most as many parts as it has neighbours.
  * Memory: at most 6 bytes for each of min(parts, neighbours) of a vertex.
  */
-#ifndef WEFT_PARTITION_COVER_COUNTS_H
-#define WEFT_PARTITION_COVER_COUNTS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -116,5 +115,3 @@ static inline void counts_move(part_counts *counts, int64_t u, int64_t v, int fr
     --counts->load[from];
     ++counts->load[to];
 }
-
-#endif

@@ -9,13 +9,10 @@
  * Time: the sum of the matchings, in parallel over pairs of parts; memory: 8 bytes a cut pair, and for each thread 20
  * bytes a vertex and 4 bytes an edge of the largest bipartite graph. Fewer than 2^31 pairs.
  */
-#ifndef WEFT_PARTITION_COVER_COVER_H
-#define WEFT_PARTITION_COVER_COVER_H
+#pragma once
 
 #include "partition/cover/edge_pairs.h"
 
 /* node_part [vertices]; share [parts] or NULL: partition/shares.h; [out] pair_part [pairs]. */
 weft_status cover_assign(const pair_list *list, const uint16_t *node_part, int parts, const double *share, int threads,
                          uint16_t *pair_part);
-
-#endif

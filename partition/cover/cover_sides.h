@@ -6,8 +6,7 @@
  * Each cut makes three offers; what a part holds beyond its share has a price, and the cuts revise their choice in turn
  * until none changes (at most SWEEPS times). O(cuts) a sweep.
  */
-#ifndef WEFT_PARTITION_COVER_COVER_SIDES_H
-#define WEFT_PARTITION_COVER_COVER_SIDES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -37,5 +36,3 @@ static inline int64_t cover_cut(int a, int b)
 /* share [parts] or NULL: partition/shares.h. vertices, pairs [parts]: what the parts hold without any cut; changed to
  * what they hold with them. */
 void cover_choose_sides(int parts, const double *share, int64_t *vertices, int64_t *pairs, cover_offer *offer);
-
-#endif

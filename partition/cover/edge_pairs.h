@@ -9,8 +9,7 @@
  *
  * Memory: 4 bytes a pair + 8 bytes a vertex.
  */
-#ifndef WEFT_PARTITION_COVER_EDGE_PAIRS_H
-#define WEFT_PARTITION_COVER_EDGE_PAIRS_H
+#pragma once
 
 #include "graph/graph.h"
 
@@ -36,5 +35,3 @@ weft_status pair_list_spread(const pair_list *list, const uint16_t *pair_part, c
  * least, and nothing else in the other (PARTITION_NO_PART). */
 void pair_list_collect(const pair_list *list, const uint16_t *edge_part, const weft_graph *graph, int threads,
                        uint16_t *pair_part);
-
-#endif

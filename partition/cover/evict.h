@@ -17,8 +17,7 @@
  * threads. O(sum over vertices of degree x parts that hold it); memory: the caller's, 2 bytes an entry of the
  * adjacency.
  */
-#ifndef WEFT_PARTITION_COVER_EVICT_H
-#define WEFT_PARTITION_COVER_EVICT_H
+#pragma once
 
 #include "partition/cover/adjacency.h"
 #include "partition/cover/refine.h"
@@ -32,5 +31,3 @@ weft_status evict_replicas(const pair_list *list, const adjacency *adjacent, con
 /* Refines, then takes replicas out, within the same balance. */
 weft_status refine_and_evict(const pair_list *list, const adjacency *adjacent, const refine_options *options,
                              uint16_t *pair_part, uint16_t *entry_part, refine_result *result);
-
-#endif

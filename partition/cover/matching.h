@@ -9,8 +9,7 @@
  * J. Hopcroft, R. Karp: An n^5/2 algorithm for maximum matchings in bipartite graphs. SIAM J. Comput. 2(4), 1973,
  * doi:10.1137/0202019;  D. Koenig, 1931.
  */
-#ifndef WEFT_PARTITION_COVER_MATCHING_H
-#define WEFT_PARTITION_COVER_MATCHING_H
+#pragma once
 
 #include <stdint.h>
 
@@ -31,5 +30,3 @@ typedef struct matching_work {
 /* [out] covered_left [left], covered_right [right]: 1 in the cover. Returns its size. */
 int64_t matching_cover(const bipartite *graph, const matching_work *work, uint8_t *covered_left,
                        uint8_t *covered_right);
-
-#endif

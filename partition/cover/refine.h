@@ -20,8 +20,7 @@
  * Refinement works in batches: wishes are found in parallel against frozen counts, then granted in order against live
  * ones, so the result does not depend on the threads. O(pairs x parts) a pass below 65 parts, and less above.
  */
-#ifndef WEFT_PARTITION_COVER_REFINE_H
-#define WEFT_PARTITION_COVER_REFINE_H
+#pragma once
 
 #include "partition/cover/counts.h"
 
@@ -43,5 +42,3 @@ typedef struct refine_result {
 /* pair_part [pairs] and the counts of it: changed in place. */
 weft_status refine_pairs(const pair_list *list, const refine_options *options, part_counts *counts, uint16_t *pair_part,
                          refine_result *result);
-
-#endif

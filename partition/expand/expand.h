@@ -25,8 +25,7 @@
  * doi:10.1145/3097983.3098033; R. Mayer, H.-A. Jacobsen: Hybrid edge partitioner (hubs last). SIGMOD'21,
  * doi:10.1145/3448016.3457300.
  */
-#ifndef WEFT_PARTITION_EXPAND_EXPAND_H
-#define WEFT_PARTITION_EXPAND_EXPAND_H
+#pragma once
 
 #include "partition/cover/adjacency.h"
 
@@ -49,5 +48,3 @@ typedef struct expand_result {
 /* adjacent: of the pairs in list. [out] pair_part [pairs]. The same for any number of threads. */
 weft_status expand_assign(const pair_list *list, const adjacency *adjacent, const expand_options *options,
                           uint16_t *pair_part, expand_result *result);
-
-#endif

@@ -8,8 +8,7 @@
  * A vertex waits in one list of one part at most. Putting, moving and taking are O(1) (the search for the lowest bucket
  * is paid by what was put there). Memory: 12 bytes a vertex + 2 KiB a part.
  */
-#ifndef WEFT_PARTITION_EXPAND_VERTEX_QUEUE_H
-#define WEFT_PARTITION_EXPAND_VERTEX_QUEUE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -36,5 +35,3 @@ void vertex_queue_put(vertex_queue *queue, int64_t v, int part, int32_t open);
 void vertex_queue_update(vertex_queue *queue, int64_t v, int32_t open);
 /* A vertex of `part` with the fewest open pairs, the last put first; it no longer waits. -1: none waits there. */
 int64_t vertex_queue_take(vertex_queue *queue, int part);
-
-#endif

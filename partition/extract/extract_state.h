@@ -1,6 +1,5 @@
 /* partition/extract/extract_state.h: what the steps of cutting one part hand on. */
-#ifndef WEFT_PARTITION_EXTRACT_EXTRACT_STATE_H
-#define WEFT_PARTITION_EXTRACT_EXTRACT_STATE_H
+#pragma once
 
 #include "partition/extract/vertex_set.h"
 #include "partition/part.h"
@@ -73,5 +72,3 @@ weft_status extract_look_up(extract_state *state, const part_holders *holders);
 
 /* The local CSR with its weights, and whether it equals its transpose. After vertices are numbered. */
 weft_status extract_rows(extract_state *state);
-
-#endif

@@ -4,8 +4,7 @@
  * One bit a vertex and the number of members before each 64-bit word: n / 8 + n / 8 bytes, where a table from global to
  * local ids takes 4 n.
  */
-#ifndef WEFT_PARTITION_EXTRACT_VERTEX_SET_H
-#define WEFT_PARTITION_EXTRACT_VERTEX_SET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -80,5 +79,3 @@ static inline int64_t vertex_set_place(const vertex_set *set, int64_t v)
     const uint64_t at = (uint64_t)v; /* no sign to mind */
     return set->before[at / 64] + vertex_set_count(set->bits[at / 64] & ((UINT64_C(1) << (at % 64)) - 1));
 }
-
-#endif

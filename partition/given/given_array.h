@@ -1,6 +1,5 @@
 /* partition/given/given_array.h: arrays of integers in .npy files, read a piece at a time. */
-#ifndef WEFT_PARTITION_GIVEN_GIVEN_ARRAY_H
-#define WEFT_PARTITION_GIVEN_GIVEN_ARRAY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -10,5 +9,3 @@
  * `count`. WEFT_ERR_DATA: another shape or type. */
 weft_status given_array_read(const char *path, int64_t count,
                              weft_status (*take)(void *self, int64_t element, int64_t value), void *self);
-
-#endif

@@ -10,8 +10,7 @@
  * vertex each of them was. Without one the store's vertices are taken to bear the new ids. Everything else in the book
  * is left alone.
  */
-#ifndef WEFT_PARTITION_GIVEN_GIVEN_BOOK_H
-#define WEFT_PARTITION_GIVEN_GIVEN_BOOK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -25,5 +24,3 @@ weft_status given_book_read(const char *path, int64_t vertices, int parts, uint1
 /* [out] arrays: the paths of the arrays that the book names, "" where there is none. */
 enum { GIVEN_BOOK_ARRAYS = 2 };
 weft_status given_book_arrays(const char *path, char arrays[GIVEN_BOOK_ARRAYS][FILE_PATH_MAX]);
-
-#endif

@@ -10,8 +10,7 @@
  * Files are taken to be wrong until checked: every vertex has one part, below the number of parts. Parts that no vertex
  * has are warned about.
  */
-#ifndef WEFT_PARTITION_GIVEN_GIVEN_PARTS_H
-#define WEFT_PARTITION_GIVEN_GIVEN_PARTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ weft_status given_parts_read(const char *path, int64_t vertices, int parts, uint
 /* Sizes and times of the file, and of the array that a partition book names: they change when either is written
  * anew. */
 weft_status given_parts_identity(const char *path, char key[33]);
-
-#endif

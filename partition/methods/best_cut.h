@@ -6,8 +6,7 @@
  * more than BEST_CUT_BALANCE times its share of vertices that no other part holds, whose roots nobody can take off it.
  * Parts of different shares are compared as if they were as large as the mean.
  */
-#ifndef WEFT_PARTITION_METHODS_BEST_CUT_H
-#define WEFT_PARTITION_METHODS_BEST_CUT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -50,5 +49,3 @@ weft_status expand_offer(const partition_job *job, const pair_list *list, const 
  * false. */
 weft_status expand_offer_design(const partition_job *job, const pair_list *list, const adjacency *adjacent,
                                 uint16_t *edge_part, best_cut *best, bool *offered);
-
-#endif

@@ -6,8 +6,7 @@
  * the calling thread only: the function must not use OpenMP, MPI or locks that other threads may hold. Results go
  * through memory from child_shared_alloc.
  */
-#ifndef WEFT_PARTITION_METHODS_CHILD_H
-#define WEFT_PARTITION_METHODS_CHILD_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ typedef struct child_task {
  * (SIGKILL: most often out of memory); WEFT_ERR_INTERNAL: it died by another signal, which is named.
  */
 weft_status child_run(const child_task *task, int *result);
-
-#endif

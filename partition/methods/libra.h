@@ -1,8 +1,7 @@
 /* partition/methods/libra.h: the Libra rule on a list of pairs, shared by the method of that name and by the METIS
  * vertex-cut.
  */
-#ifndef WEFT_PARTITION_METHODS_LIBRA_H
-#define WEFT_PARTITION_METHODS_LIBRA_H
+#pragma once
 
 #include "partition/cover/edge_pairs.h"
 
@@ -10,5 +9,3 @@
  * depends on those before it. */
 weft_status libra_assign(const pair_list *list, int parts, const double *share, uint64_t seed, int threads,
                          uint16_t *pair_part);
-
-#endif

@@ -2,8 +2,7 @@
  * partition/methods/method.h: the table of partitioning methods. Adding one means one new file with one function and
  * one new row in partition/methods/method.c.
  */
-#ifndef WEFT_PARTITION_METHODS_METHOD_H
-#define WEFT_PARTITION_METHODS_METHOD_H
+#pragma once
 
 #include "partition/partition.h"
 #include "partition/shares.h"
@@ -58,5 +57,3 @@ weft_status method_file(const partition_job *job, weft_partition *partition);
 weft_status method_2d(const partition_job *job, weft_partition *partition);
 weft_status method_stream(const partition_job *job, weft_partition *partition);
 weft_status method_libra(const partition_job *job, weft_partition *partition);
-
-#endif

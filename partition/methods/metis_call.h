@@ -4,8 +4,7 @@
  * METIS trusts its input: a bad index crashes it, a one-directional edge or too many parts give nonsense and "OK". Here
  * the input is checked first, METIS runs in a child process, and its answer is checked afterwards.
  */
-#ifndef WEFT_PARTITION_METHODS_METIS_CALL_H
-#define WEFT_PARTITION_METHODS_METIS_CALL_H
+#pragma once
 
 #include "partition/cover/adjacency.h"
 
@@ -37,5 +36,3 @@ weft_status metis_partition(const adjacency *adjacent, int parts, const double *
 
 /* "5.1.0, 32-bit indices": of the header that this build read; the library itself does not tell. */
 const char *metis_version(void);
-
-#endif

@@ -13,8 +13,7 @@
  * Memory: parts / 8 + 8 bytes a vertex, and 4 bytes a (vertex, part) that occurs; in a team with a directed graph at
  * least 8 bytes a (vertex, part) of a rank's rows.
  */
-#ifndef WEFT_PARTITION_METHODS_REPLICATION_H
-#define WEFT_PARTITION_METHODS_REPLICATION_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -57,5 +56,3 @@ static inline int replica_parts(const replica_table *table, int64_t v, int *seen
     }
     return count;
 }
-
-#endif

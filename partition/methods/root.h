@@ -11,8 +11,7 @@
  * In a team each rank chooses for the vertices of its rows. It may use the fraction of a part's remaining room that
  * corresponds to its fraction of the vertices that could go there.
  */
-#ifndef WEFT_PARTITION_METHODS_ROOT_H
-#define WEFT_PARTITION_METHODS_ROOT_H
+#pragma once
 
 #include "partition/methods/replication.h"
 
@@ -22,5 +21,3 @@
  */
 weft_status partition_choose_roots(const replica_table *table, int parts, const double *share, int threads,
                                    uint16_t *edge_part, uint16_t *root);
-
-#endif

@@ -9,8 +9,7 @@
  *
  * Time: rounds x min(edges, 256 n); memory: 8 bytes a vertex and 64 KiB a thread.
  */
-#ifndef WEFT_PARTITION_ORDER_PROPAGATE_H
-#define WEFT_PARTITION_ORDER_PROPAGATE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -35,5 +34,3 @@ weft_status propagate_labels(const cluster_graph *graph, int64_t limit, uint64_t
 weft_status propagate_contract(const cluster_graph *graph, const int32_t *label, int64_t clusters, int threads,
                                cluster_graph *out);
 void cluster_graph_free(cluster_graph *graph);
-
-#endif

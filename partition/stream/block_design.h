@@ -16,8 +16,7 @@
  * GRADES'13, doi:10.1145/2484425.2484429. Coverings of pairs by few blocks: W. H. Mills: Covering designs I. Ars
  * Combinatoria 8, 1979; the even ones here were found by exchanging points of random blocks. Tests check all.
  */
-#ifndef WEFT_PARTITION_STREAM_BLOCK_DESIGN_H
-#define WEFT_PARTITION_STREAM_BLOCK_DESIGN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ typedef struct block_design {
 
 /* Is there one of that kind for so many parts? [out] design. */
 bool block_design_find(int parts, block_design_kind kind, block_design *design);
-
-#endif

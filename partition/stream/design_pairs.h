@@ -13,8 +13,7 @@
  * A design serves graphs in which most vertices have neighbours everywhere. Where homes are communities, or the graph
  * has few edges, one replica at home and a few elsewhere are less: design_foresee tells.
  */
-#ifndef WEFT_PARTITION_STREAM_DESIGN_PAIRS_H
-#define WEFT_PARTITION_STREAM_DESIGN_PAIRS_H
+#pragma once
 
 #include "partition/row_team.h"
 #include "partition/stream/block_design.h"
@@ -42,5 +41,3 @@ weft_status design_assign(const row_team *team, const int64_t *degree, const blo
 /* [out] held [n], zero before: bit p: part p has an edge of v, on any rank. edge_part: as above. Collective over the
  * team. */
 weft_status design_tell_held(const row_team *team, const uint16_t *edge_part, uint64_t *held);
-
-#endif

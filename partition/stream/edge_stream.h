@@ -30,8 +30,7 @@
  * ICDE 2022, arXiv 2203.12721; the score: F. Petroni et al.: HDRF: stream-based partitioning for power-law graphs. CIKM
  * 2015, doi:10.1145/2806416.2806424. Clusters by rows and vertices in the balance are our own.
  */
-#ifndef WEFT_PARTITION_STREAM_EDGE_STREAM_H
-#define WEFT_PARTITION_STREAM_EDGE_STREAM_H
+#pragma once
 
 #include "partition/row_team.h"
 
@@ -61,5 +60,3 @@ typedef struct edge_stream_result {
  * team. */
 weft_status edge_stream_assign(const row_team *team, const edge_stream_options *options, uint16_t *edge_part,
                                uint64_t **held, edge_stream_result *result);
-
-#endif

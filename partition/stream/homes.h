@@ -23,8 +23,7 @@
  * networks. Phys. Rev. E 76, 2007, doi:10.1103/PhysRevE.76.036106; the bound on clusters: H. Meyerhenke, P. Sanders, C.
  * Schulz, SEA 2014, doi:10.1007/978-3-319-07959-2_30.
  */
-#ifndef WEFT_PARTITION_STREAM_HOMES_H
-#define WEFT_PARTITION_STREAM_HOMES_H
+#pragma once
 
 #include "partition/row_team.h"
 
@@ -35,5 +34,3 @@ enum { HOMES_BYTES_PER_VERTEX = 48, HOMES_CLUSTERS = 1 << 16 };
  * HOMES_CLUSTERS are one, as are vertices without edges; both the same on every rank of the team. */
 weft_status homes_find(const row_team *team, const int64_t *degree, int parts, const double *asked, uint16_t *home,
                        uint16_t *cluster);
-
-#endif

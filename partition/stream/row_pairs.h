@@ -10,8 +10,7 @@
  * both ranks know; this takes
  * 2 bytes an edge of a rank's own rows.
  */
-#ifndef WEFT_PARTITION_STREAM_ROW_PAIRS_H
-#define WEFT_PARTITION_STREAM_ROW_PAIRS_H
+#pragma once
 
 #include "partition/row_team.h"
 
@@ -94,5 +93,3 @@ static inline int64_t row_pairs_edges(const row_pairs *pairs, int64_t v, int64_t
     }
     return here + (u > v ? row_pairs_back(pairs, v, e, u) : 0);
 }
-
-#endif

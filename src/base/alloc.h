@@ -7,8 +7,7 @@
  *
  * Tests can make the n-th allocation fail (weft_alloc_fail_after) so that every error path runs. Thread-safe.
  */
-#ifndef WEFT_BASE_ALLOC_H
-#define WEFT_BASE_ALLOC_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -72,5 +71,3 @@ void weft_mem_peak_resume(uint64_t earlier);
 
 /* Make the n-th allocation from now fail once (1 = the next); 0 switches injection off. For tests. */
 void weft_alloc_fail_after(uint64_t n);
-
-#endif

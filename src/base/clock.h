@@ -1,6 +1,5 @@
 /* base/clock.h: monotonic seconds, their words, process CPU seconds and memory high-water mark. */
-#ifndef WEFT_BASE_CLOCK_H
-#define WEFT_BASE_CLOCK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@ typedef struct clock_words {
 } clock_words;
 
 clock_words clock_say(double seconds);
-
-#endif

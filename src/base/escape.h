@@ -7,8 +7,7 @@
  * the backslash, hence text that was escaped before is not changed again. Messages pass here in base/status.c and
  * base/log.c; whoever prints a foreign text on stdout calls escape_say.
  */
-#ifndef WEFT_BASE_ESCAPE_H
-#define WEFT_BASE_ESCAPE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ typedef struct escaped_text {
 } escaped_text;
 
 escaped_text escape_say(const char *text);
-
-#endif

@@ -6,8 +6,7 @@
  * folder_begin's temporary folder, then folder_commit renames it. Outputs are opened with O_NOFOLLOW and the user's
  * umask.
  */
-#ifndef WEFT_BASE_FILE_H
-#define WEFT_BASE_FILE_H
+#pragma once
 
 #include <dirent.h>
 #include <stdbool.h>
@@ -111,5 +110,3 @@ weft_status file_sync_parent(const char *path);
 
 /* All of a small text file (at most max_bytes), NUL-terminated, free of zero bytes; free with weft_free. */
 weft_status file_read_text(const char *path, size_t max_bytes, char **text, size_t *bytes);
-
-#endif

@@ -14,8 +14,7 @@
  * exponent and, past 65504, to infinity. Below 2^-14 the significand is shifted until the exponent is that of the
  * denormals, then rounded. A NaN keeps its upper bits and is made quiet.
  */
-#ifndef WEFT_BASE_HALF_H
-#define WEFT_BASE_HALF_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -102,5 +101,3 @@ WEFT_DEVICE static inline float fp16_to_float(uint16_t h)
     memcpy(&x, &bits, sizeof x);
     return x;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* base/isa.h: which vector instructions this processor has, asked once; kernels exist for three levels. And the mark of
  * what is compiled for a GPU too. */
-#ifndef WEFT_BASE_ISA_H
-#define WEFT_BASE_ISA_H
+#pragma once
 
 /* Small functions that kernels of a GPU call. */
 #ifdef __CUDACC__
@@ -16,5 +15,3 @@ enum { HAL_ISAS = 3 };
 
 hal_isa hal_isa_best(void); /* any thread */
 const char *hal_isa_name(hal_isa isa);
-
-#endif

@@ -6,8 +6,7 @@
  * Plain lines, no colour, no carriage returns: output of mpirun is not a terminal. What a line quotes is escaped
  * (base/escape.h), so that one call is one line.
  */
-#ifndef WEFT_BASE_LOG_H
-#define WEFT_BASE_LOG_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -57,5 +56,3 @@ typedef struct log_progress {
 log_progress log_progress_begin(const char *stage, const char *unit, double total);
 void log_progress_update(log_progress *progress, double done);
 void log_progress_end(log_progress *progress);
-
-#endif

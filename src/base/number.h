@@ -4,8 +4,7 @@
  * strtod and printf follow the locale of the program that links the library; "0,5" in a file or a manifest would then
  * mean different things on different machines. These functions read and write '.' always.
  */
-#ifndef WEFT_BASE_NUMBER_H
-#define WEFT_BASE_NUMBER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ static inline double number_plain(double value)
 {
     return value == value ? value : (double)__builtin_nanf("");
 }
-
-#endif

@@ -10,8 +10,7 @@
  *     static const char *const names[] = {SYNC_MODES(CHOICE_NAME)};           [SYNC_TOPK] = "topk"
  *     OPTION(SYNC, ..., CHOICES(sync_mode, SYNC_MODES), ...)                  "allreduce|topk"
  */
-#ifndef WEFT_BASE_OPTION_WORDS_H
-#define WEFT_BASE_OPTION_WORDS_H
+#pragma once
 
 #define CHOICE_VALUE(value, word) value,
 #define CHOICE_NAME(value, word)  [value] = word,
@@ -19,5 +18,3 @@
 
 /* A list's words with '|' between them, a constant text. */
 #define CHOICE_WORDS(LIST) (&("" LIST(CHOICE_WORD))[1])
-
-#endif

@@ -1,6 +1,5 @@
 /* base/permutation.h: a random-looking order of [0, n) in constant memory, the same everywhere. */
-#ifndef WEFT_BASE_PERMUTATION_H
-#define WEFT_BASE_PERMUTATION_H
+#pragma once
 
 #include <stdint.h>
 
@@ -14,5 +13,3 @@ typedef struct permutation {
 /* n >= 1. purpose: of base/philox.h; epoch: 0, or one order for each. */
 permutation permutation_make(uint64_t n, uint64_t seed, uint32_t purpose, uint32_t epoch);
 uint64_t permute(const permutation *order, uint64_t i); /* i < n */
-
-#endif

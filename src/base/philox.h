@@ -7,8 +7,7 @@
  *
  * Uses of the counter are kept apart by WEFT_RNG_* purposes in the upper bits of word 2 (see philox_counter).
  */
-#ifndef WEFT_BASE_PHILOX_H
-#define WEFT_BASE_PHILOX_H
+#pragma once
 
 #include <math.h>
 #include <stdint.h>
@@ -125,5 +124,3 @@ WEFT_DEVICE static inline uint32_t philox_lane16(philox_block block, unsigned la
 {
     return (block.word[lane >> 1] >> (16u * (lane & 1u))) & 0xffffu;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* base/process_stat.h: what the kernel says of a process: a line of /proc/NUMBER/stat, proc(5). */
-#ifndef WEFT_BASE_PROCESS_STAT_H
-#define WEFT_BASE_PROCESS_STAT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ typedef struct process_stat {
 bool process_stat_read(const char *root, int64_t number, process_stat *stat);
 /* The same of /proc/NUMBER/task/TASK and the like: path behind "/proc/". */
 bool process_stat_read_at(const char *root, const char *path, process_stat *stat);
-
-#endif

@@ -1,6 +1,5 @@
 /* base/sample.h: order statistics of a few numbers. */
-#ifndef WEFT_BASE_SAMPLE_H
-#define WEFT_BASE_SAMPLE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -8,5 +7,3 @@
 void sample_sort(double *value, int64_t count);
 /* Returns a quantile of count >= 1 ascending numbers, interpolated between neighbours; share 0.5 is the median. */
 double sample_quantile(const double *sorted, int64_t count, double share);
-
-#endif

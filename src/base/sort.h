@@ -7,8 +7,7 @@
  *
  * P. M. McIlroy, K. Bostic, M. D. McIlroy: Engineering radix sort. Computing Systems 6(1), 1993.
  */
-#ifndef WEFT_BASE_SORT_H
-#define WEFT_BASE_SORT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -20,5 +19,3 @@ int64_t sort_distinct(int32_t *id, int64_t count, int64_t limit);
 
 /* Returns the first place in [begin, end) of ascending ids whose id is not below `least`, or end. */
 int64_t sorted_first(const int32_t *id, int64_t begin, int64_t end, int64_t least);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * `assert` guards our own logic; these guard the world.
  */
-#ifndef WEFT_BASE_STATUS_H
-#define WEFT_BASE_STATUS_H
+#pragma once
 
 #include <stdarg.h>
 
@@ -64,5 +63,3 @@ weft_status weft_error_code(void);
             goto label;                                                                                                \
         }                                                                                                              \
     } while (0)
-
-#endif

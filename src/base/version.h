@@ -1,6 +1,5 @@
 /* base/version.h: which build of Weft this is. Static texts. */
-#ifndef WEFT_BASE_VERSION_H
-#define WEFT_BASE_VERSION_H
+#pragma once
 
 const char *version_text(void);     /* "0.1.0" */
 const char *version_revision(void); /* git commit, "+" when the tree had changes; "unknown" outside of a repository */
@@ -10,5 +9,3 @@ const char *version_program(void);  /* the three that times of a program depend 
 
 /* Libraries that base stands on: name and version of the i-th, NULL past the end. */
 const char *version_library(int i, const char **version);
-
-#endif

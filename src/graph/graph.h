@@ -15,8 +15,7 @@
  *
  * Names of classes and of vertices, where the input had some: texts, one a line (io/name_list.h).
  */
-#ifndef WEFT_GRAPH_GRAPH_H
-#define WEFT_GRAPH_GRAPH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -152,5 +151,3 @@ weft_status graph_validate_once(const char *store, const weft_graph *graph);
 /* The first entry (in CSR order) u of a row v that has no counterpart v in row u, or, where edges have weights, one of
  * another weight; or -1. Rows must ascend. [out] row v. */
 int64_t graph_first_one_way(const weft_graph *graph, int64_t *row);
-
-#endif

@@ -4,8 +4,7 @@
  * The arrays that a store has follow from its counts. Entries of the manifest's object `arrays` are those of every
  * store (io/store/store_array.h).
  */
-#ifndef WEFT_GRAPH_GRAPH_MANIFEST_H
-#define WEFT_GRAPH_GRAPH_MANIFEST_H
+#pragma once
 
 #include "graph/graph.h"
 #include "io/store/store_array.h"
@@ -57,5 +56,3 @@ weft_status graph_manifest_parse(const char *name, const char *text, size_t byte
 /* Read and parse STORE/manifest.json. [out] hash  file_hash of its bytes. WEFT_ERR_NOINPUT when there is none. */
 weft_status graph_manifest_read(const char *store, graph_manifest *manifest, char hash[33]);
 weft_status graph_manifest_write(const char *folder, const graph_manifest *manifest);
-
-#endif

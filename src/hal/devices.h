@@ -2,8 +2,7 @@
  * hal/devices.h: the devices that backends of this build compute on, where they are not the processor: for those who
  * tell of them and those who choose one. Numbers are those behind the colon of "cuda:1".
  */
-#ifndef WEFT_HAL_DEVICES_H
-#define WEFT_HAL_DEVICES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,5 +48,3 @@ const char *hal_devices_build(char *text, size_t bytes);
 /* [out] text  the version of the machine's NCCL, "": it has none. False: the build has no devices. Opens the library,
  * which takes a moment. */
 bool hal_devices_nccl(char *text, size_t bytes);
-
-#endif

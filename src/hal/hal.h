@@ -28,8 +28,7 @@
  *     uses hal->threads threads itself, and allocates nothing after its first call with a given shape.
  *   - Results are deterministic for a given number of threads.
  */
-#ifndef WEFT_HAL_HAL_H
-#define WEFT_HAL_HAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -472,5 +471,3 @@ typedef struct hal_span {
  * entries of a CSR matrix. */
 hal_span hal_split_rows(int64_t rows, int parts, int i);
 hal_span hal_split_csr(const int64_t *offset, int64_t rows, int parts, int i);
-
-#endif

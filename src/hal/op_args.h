@@ -2,8 +2,7 @@
  * hal/op_args.h: arguments of operations: matrices, descriptions of shapes, and the structs hal_<op>_args that
  * hal/ops.def makes of them. It is plain data that kernels in C++ read too.
  */
-#ifndef WEFT_HAL_OP_ARGS_H
-#define WEFT_HAL_OP_ARGS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -177,5 +176,3 @@ static inline uint16_t hal_pair_hessian(int32_t pair)
 #include "hal/ops.def"
 #undef HAL_OPERAND
 #undef HAL_OPERAND_OF
-
-#endif

@@ -9,8 +9,7 @@
  * Magnitudes are compared as integers: the bits of |x| order like |x| itself, infinities and NaN lie above every
  * finite number, and denormals are not flushed.
  */
-#ifndef WEFT_HAL_PACK_H
-#define WEFT_HAL_PACK_H
+#pragma once
 
 #include <string.h>
 
@@ -73,5 +72,3 @@ void hal_pack_encode(weft_dtype dtype, const float *from, void *to, int64_t coun
 void hal_pack_decode(weft_dtype dtype, const void *from, float *to, int64_t count);
 /* to += decoded */
 void hal_pack_decode_add(weft_dtype dtype, const void *from, float *to, int64_t count);
-
-#endif

@@ -13,8 +13,7 @@
  * The first record is the version "brain.Event:2". A record is one write, so whoever follows the file sees whole
  * records. CRC32C: G. Castagnoli et al., IEEE Transactions on Communications 41(6), 1993, doi:10.1109/26.231911.
  */
-#ifndef WEFT_IO_EVENT_FILE_H
-#define WEFT_IO_EVENT_FILE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -48,5 +47,3 @@ weft_status event_file_cut(const char *path, int64_t step);
 
 /* CRC32C, as in RFC 3720, appendix B.4. */
 uint32_t event_file_crc(const void *data, size_t bytes);
-
-#endif

@@ -6,8 +6,7 @@
  * leaves (HTML, a pointer of Git LFS). A reader that does not understand a file asks here (io/text/foreign_file.h), so
  * that the message names the kind and the cure, not a list of formats.
  */
-#ifndef WEFT_IO_FOREIGN_KIND_H
-#define WEFT_IO_FOREIGN_KIND_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ const foreign_kind *foreign_kind_of(const uint8_t *head, size_t bytes);
 
 /* WEFT_ERR_DATA, "PATH: is WHAT: CURE", if a file that begins with these bytes is of such a kind. */
 weft_status foreign_kind_check(const char *path, const uint8_t *head, size_t bytes);
-
-#endif

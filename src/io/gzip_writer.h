@@ -3,8 +3,7 @@
  *
  * No time and no name are stored: equal bytes make equal files.
  */
-#ifndef WEFT_IO_GZIP_WRITER_H
-#define WEFT_IO_GZIP_WRITER_H
+#pragma once
 
 #include <stddef.h>
 
@@ -16,5 +15,3 @@ weft_status gzip_writer_open(const char *path, gzip_writer **writer);
 weft_status gzip_write(gzip_writer *writer, const void *data, size_t bytes);
 weft_status gzip_writer_commit(gzip_writer *writer); /* frees the writer; on failure nothing is left behind */
 void gzip_writer_discard(gzip_writer *writer);       /* NULL is allowed */
-
-#endif

@@ -5,8 +5,7 @@
  * quoting are the writer's business. Reader: at most 1 MiB, depth <= 16; duplicate keys, trailing text and invalid
  * UTF-8 are refused with line and column.
  */
-#ifndef WEFT_IO_JSON_H
-#define WEFT_IO_JSON_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -81,5 +80,3 @@ weft_status json_get_amount(const char *name, const json_value *object, const ch
 /* A text that must be this one: what a file was made by, or for. */
 weft_status json_expect_text(const char *name, const json_value *object, const char *key, const char *expected);
 weft_status json_get_bool(const char *name, const json_value *object, const char *key, bool *value);
-
-#endif

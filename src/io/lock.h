@@ -18,8 +18,7 @@
  * a cluster's mount options leave local. A process that stood still for longer than the observation (SIGSTOP, a machine
  * that slept) and then goes on finds that its lock is another's at its next file_lock_check.
  */
-#ifndef WEFT_IO_LOCK_H
-#define WEFT_IO_LOCK_H
+#pragma once
 
 #include "base/status.h"
 
@@ -42,5 +41,3 @@ weft_status file_lock_take(const char *path, const file_lock_pace *pace, file_lo
 weft_status file_lock_check(file_lock *lock);
 /* Ends the beat, and removes the file if it is still ours. Harmless with NULL. */
 void file_lock_release(file_lock *lock);
-
-#endif

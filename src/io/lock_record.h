@@ -1,6 +1,5 @@
 /* io/lock_record.h: the text in the file of a lock: who holds it, since when, and a number that counts up. */
-#ifndef WEFT_IO_LOCK_RECORD_H
-#define WEFT_IO_LOCK_RECORD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ bool lock_is_own(const lock_sight *sight, const lock_record *record);
 bool lock_read_holder(const lock_sight *sight, lock_holder *holder);
 /* "process 4711 on node17, since 2024-05-01T12:00:00Z, slurm 33" */
 void lock_describe(const lock_sight *sight, char *text, size_t bytes);
-
-#endif

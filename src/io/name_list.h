@@ -4,8 +4,7 @@
  * A name is a text of UTF-8 without control characters. On disk the names stand behind each other, each followed by
  * '\n': name i is line i. In memory they are one block: pointers, then the texts.
  */
-#ifndef WEFT_IO_NAME_LIST_H
-#define WEFT_IO_NAME_LIST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,5 +35,3 @@ weft_status name_list_copy(const char *const *texts, int64_t count, name_list *n
 weft_status name_list_check_distinct(const char *origin, const name_list *names);
 
 void name_list_free(name_list *names);
-
-#endif

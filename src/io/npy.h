@@ -8,8 +8,7 @@
  * .npz is a zip of .npy members: methods stored and deflate, ZIP64, CRC verified; overlap, duplicates, encryption,
  * multi-disk and disagreement of local and central headers are refused.
  */
-#ifndef WEFT_IO_NPY_H
-#define WEFT_IO_NPY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -106,5 +105,3 @@ weft_status npz_writer_add_filled(npz_writer *writer, const char *name, char kin
                                   const void *self);
 weft_status npz_writer_commit(npz_writer *writer); /* frees the writer */
 void npz_writer_discard(npz_writer *writer);
-
-#endif

@@ -8,8 +8,7 @@
  *     process_name_self(&me);
  *     process_find(&me);          PROCESS_RUNS
  */
-#ifndef WEFT_IO_PROCESS_H
-#define WEFT_IO_PROCESS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -29,5 +28,3 @@ typedef enum process_fate {
 
 void process_name_self(process_name *name);
 process_fate process_find(const process_name *name);
-
-#endif

@@ -14,8 +14,7 @@
  *     const safetensors_entry *bias = safetensors_entry_at(file, safetensors_find(file, "convs.0.bias"));
  *     ...allocate bias->count floats..., safetensors_read_f32(file, i, values), safetensors_close(file)
  */
-#ifndef WEFT_IO_SAFETENSORS_H
-#define WEFT_IO_SAFETENSORS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -76,5 +75,3 @@ typedef struct safetensors_item {
  * header of 1 MiB holds. */
 weft_status safetensors_write(const char *path, const safetensors_item *items, int count, const safetensors_text *texts,
                               int text_count);
-
-#endif

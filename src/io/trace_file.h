@@ -5,8 +5,7 @@
  * one row or, where its spans overlap without being nested (operations under way together), several. otherData tells
  * how to get wall-clock time (add wall_minus_trace_s) and how many spans were forgotten.
  */
-#ifndef WEFT_IO_TRACE_FILE_H
-#define WEFT_IO_TRACE_FILE_H
+#pragma once
 
 #include "base/status.h"
 
@@ -15,5 +14,3 @@
  * must be quiet. WEFT_ERR_INTERNAL: no trace is open. WEFT_ERR_IO: the file cannot be written.
  */
 weft_status trace_write(const char *path, int rank, double since);
-
-#endif

@@ -12,8 +12,7 @@
  * "What mpirun has" is the mask of mpirun itself (on other nodes: of its daemon), which taskset or a resource manager
  * cut, within the CPUs of --cpu-set.
  */
-#ifndef WEFT_MACHINE_BINDING_H
-#define WEFT_MACHINE_BINDING_H
+#pragma once
 
 #include "machine/placement.h"
 
@@ -46,5 +45,3 @@ weft_status binding_read(const machine *m, binding *b);
  * count of the resource manager is kept in the machine where nobody bound anything.
  */
 void binding_of_node(const binding *of, int ranks, pin_mode pin, machine *m, bound_by *by);
-
-#endif

@@ -1,6 +1,5 @@
 /* machine/cache.h: the user's cache folder, where measurements are kept between jobs. */
-#ifndef WEFT_MACHINE_CACHE_H
-#define WEFT_MACHINE_CACHE_H
+#pragma once
 
 #include "base/file.h"
 
@@ -8,5 +7,3 @@
 weft_status cache_path(const char *name, char path[FILE_PATH_MAX]);
 /* Make the folders of a path. */
 weft_status cache_make_parent(const char *path);
-
-#endif

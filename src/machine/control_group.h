@@ -5,8 +5,7 @@
  * remainder counts. `root` is "/" on the live machine; tests give a folder that imitates proc and sys. Files that are
  * missing or unreadable mean no limit.
  */
-#ifndef WEFT_MACHINE_CONTROL_GROUP_H
-#define WEFT_MACHINE_CONTROL_GROUP_H
+#pragma once
 
 #include <stdint.h>
 
@@ -15,5 +14,3 @@ uint64_t control_group_memory(const char *root);
 
 /* CPUs' worth of run time, rounded down, at least 1. 0 = no limit. */
 int control_group_cpus(const char *root);
-
-#endif

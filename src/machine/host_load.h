@@ -9,8 +9,7 @@
  * then others had time and have no names. A process that began and ended in between is counted with the parent that
  * waited for it (make for its compilers). On a virtual machine `stolen` is what its host gave to other guests.
  */
-#ifndef WEFT_MACHINE_HOST_LOAD_H
-#define WEFT_MACHINE_HOST_LOAD_H
+#pragma once
 
 #include "machine/placement.h"
 
@@ -39,5 +38,3 @@ host_look *host_look_begin(const char *root);
  */
 void host_look_end(host_look *first, const char *root, const cpu_set *cpus, const int *mine, int count,
                    host_load *load);
-
-#endif

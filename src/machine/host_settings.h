@@ -5,8 +5,7 @@
  * `root` is "/" on the live machine; tests give a folder that imitates proc and sys. What cannot be read is unknown:
  * 0 or "". Virtual machines often hide the governor and the highest clock.
  */
-#ifndef WEFT_MACHINE_HOST_SETTINGS_H
-#define WEFT_MACHINE_HOST_SETTINGS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ void host_settings_read(const char *root, host_settings *settings);
  * as wide as its registers): an upper bound, some processors have one unit of the widest. */
 const char *host_instruction_set(void);
 int host_flops_per_clock(void);
-
-#endif

@@ -4,8 +4,7 @@
  * Help, usage errors and the reading of config files belong to one process of a job; these tell which, for Open MPI
  * (OMPI_COMM_WORLD_*), PMIx, PMI (MPICH, Intel MPI) and Slurm. Once MPI runs, the communicator is the truth.
  */
-#ifndef WEFT_MACHINE_LAUNCHER_H
-#define WEFT_MACHINE_LAUNCHER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,5 +20,3 @@ bool launcher_lacks_pmi(void);
 /* The beginning of a command line that starts `ranks` processes as this job was started, with a blank at its end:
  * "mpirun -np 4 ", "srun --mpi=pmix -N 2 -n 4 -c 16 ", or "" for one process without a launcher. */
 void launcher_command(int ranks, char *text, size_t bytes);
-
-#endif

@@ -1,6 +1,5 @@
 /* machine/library.h: the libraries that this room stands on, with the versions that run. */
-#ifndef WEFT_MACHINE_LIBRARY_H
-#define WEFT_MACHINE_LIBRARY_H
+#pragma once
 
 #include <stddef.h>
 
@@ -10,5 +9,3 @@ const char *machine_library(int i, char *version, size_t bytes);
 /* The room's own: one row each, where the library's header may be included (machine/topology_summary.c). */
 void topology_hwloc_version(char *version, size_t bytes);
 void topology_numa_version(char *version, size_t bytes);
-
-#endif

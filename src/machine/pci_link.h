@@ -3,8 +3,7 @@
  *
  * `root` is "/" on the live machine; tests give a folder that imitates sys. What cannot be read is unknown: 0, no CPU.
  */
-#ifndef WEFT_MACHINE_PCI_LINK_H
-#define WEFT_MACHINE_PCI_LINK_H
+#pragma once
 
 #include "machine/placement.h"
 
@@ -15,5 +14,3 @@ typedef struct pci_link {
 } pci_link;
 
 void pci_link_read(const char *root, const char *place, pci_link *link);
-
-#endif

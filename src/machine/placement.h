@@ -7,8 +7,7 @@
  * of mpirun that are disjoint and wider than one core are kept. Every other mask is kept as it stands, and no plan
  * leaves the CPUs that the job has (machine/binding.h).
  */
-#ifndef WEFT_MACHINE_PLACEMENT_H
-#define WEFT_MACHINE_PLACEMENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -144,5 +143,3 @@ void placement_describe(const machine *m, const char *host, int ranks, const pla
 
 /* Bytes this process may use: min of the machine's available memory, control group (v1, v2) and RLIMIT_AS. */
 uint64_t placement_memory_available(void);
-
-#endif

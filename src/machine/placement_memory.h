@@ -2,8 +2,7 @@
  * machine/placement_memory.h: the parts of placement_memory_available() that read files, so that tests can imitate
  * them. `root` is "/" on the live machine. UINT64_MAX = unknown, no limit.
  */
-#ifndef WEFT_MACHINE_PLACEMENT_MEMORY_H
-#define WEFT_MACHINE_PLACEMENT_MEMORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,5 +22,3 @@ int memory_node_of_cpu(int cpu);
 /* Places the whole pages of a range on a node and moves pages that are elsewhere; node -1 leaves the choice to the
  * kernel. Returns false if the kernel refuses. */
 bool memory_bind(void *begin, size_t bytes, int node);
-
-#endif

@@ -9,8 +9,7 @@
  * three arrays a pass are counted, as his STREAM does (https://www.cs.virginia.edu/stream/). The best of a few passes
  * counts: whatever else the machine does only takes time. About 0.1 s.
  */
-#ifndef WEFT_MACHINE_STREAM_H
-#define WEFT_MACHINE_STREAM_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ weft_status stream_measure(const stream_request *request, stream_rates *rates);
  * About 10 ms. WEFT_ERR_RESOURCE without memory.
  */
 weft_status stream_measure_set(const stream_request *request, size_t set_bytes, size_t row_bytes, double *read);
-
-#endif

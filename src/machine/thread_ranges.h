@@ -1,8 +1,7 @@
 /*
  * machine/thread_ranges.h: contiguous ranges of equal work for the threads of a parallel loop.
  */
-#ifndef WEFT_MACHINE_THREAD_RANGES_H
-#define WEFT_MACHINE_THREAD_RANGES_H
+#pragma once
 
 #include <assert.h>
 #include <omp.h>
@@ -38,5 +37,3 @@ static inline int split_threads(int64_t work, int threads)
     int64_t useful = work / 32768 + 1;
     return useful < threads ? (int)useful : threads;
 }
-
-#endif

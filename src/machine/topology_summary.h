@@ -1,6 +1,5 @@
 /* machine/topology_summary.h: hwloc's tree in words, for people. */
-#ifndef WEFT_MACHINE_TOPOLOGY_SUMMARY_H
-#define WEFT_MACHINE_TOPOLOGY_SUMMARY_H
+#pragma once
 
 #include <stddef.h>
 
@@ -9,5 +8,3 @@
 /* "2 Package, 2 L3Cache of 32768 KiB, 16 Core, 32 PU", cut when it does not fit. xml: an exported description, NULL:
  * this machine. WEFT_ERR_DATA when hwloc cannot read it. */
 weft_status topology_summary(const char *xml, char *text, size_t bytes);
-
-#endif

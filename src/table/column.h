@@ -11,8 +11,7 @@
  *
  * A column is one array, contiguous, so that a pass over one column reads nothing else.
  */
-#ifndef WEFT_TABLE_COLUMN_H
-#define WEFT_TABLE_COLUMN_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -71,5 +70,3 @@ int table_role_of(const char *word);
 
 /* Fills values [first, first + count) of an array of this kind with "missing". */
 void table_fill_missing(table_kind kind, void *values, int64_t first, int64_t count);
-
-#endif

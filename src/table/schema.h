@@ -7,8 +7,7 @@
  * because a guessed category would hide a damaged row. Nothing of this depends on threads or ranks: every rule is a
  * maximum over all rows.
  */
-#ifndef WEFT_TABLE_SCHEMA_H
-#define WEFT_TABLE_SCHEMA_H
+#pragma once
 
 #include <float.h>
 #include <stdbool.h>
@@ -119,5 +118,3 @@ const char *schema_say(const table_schema *schema, int64_t column, char text[96]
  * Warns of a target that is constant or partly missing, and of no target. */
 enum { SCHEMA_LINES = 60 };
 void schema_tell(const char *path, const table_schema *schema, int64_t rows);
-
-#endif

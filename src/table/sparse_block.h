@@ -10,8 +10,7 @@
  *
  * Memory: 8 bytes a row, and for each entry 8 bytes, or 12 beyond 2^31 - 1 features.
  */
-#ifndef WEFT_TABLE_SPARSE_BLOCK_H
-#define WEFT_TABLE_SPARSE_BLOCK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -43,5 +42,3 @@ static inline int64_t sparse_feature(const table_sparse *s, int64_t entry)
 {
     return s->index_bytes == 4 ? ((const int32_t *)s->index)[entry] : ((const int64_t *)s->index)[entry];
 }
-
-#endif

@@ -19,8 +19,7 @@
  * words_bytes_each (table/words.h) and its text, and a compressed file the window of its decoder. Plain files are read
  * twice, once to count rows.
  */
-#ifndef WEFT_TABLE_TABLE_H
-#define WEFT_TABLE_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -66,5 +65,3 @@ weft_status table_verify(const weft_table *table);
  * existing store is refused unless force. */
 weft_status table_convert(const char *const *paths, int count, const table_request *request, int64_t memory,
                           const char *out, bool force);
-
-#endif

@@ -2,8 +2,7 @@
  * table/table_exchange.h: how ranks talk while a table is read, and which rows each holds. The room of tables knows
  * no MPI, so the caller fills in a function. A NULL exchange means one rank.
  */
-#ifndef WEFT_TABLE_TABLE_EXCHANGE_H
-#define WEFT_TABLE_TABLE_EXCHANGE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ static inline int64_t table_first_row(int64_t rows, int rank, int ranks)
 {
     return rows / ranks * rank + rows % ranks * rank / ranks;
 }
-
-#endif

@@ -7,8 +7,7 @@
  *
  * Memory: each word once, WORDS_BYTES, and words_bytes_each() for each word.
  */
-#ifndef WEFT_TABLE_WORDS_H
-#define WEFT_TABLE_WORDS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -39,5 +38,3 @@ static inline int64_t words_bytes_each(int threads)
 /* Orders the words by their bytes; codes change. [out] order: [count] the final code of each code before, for
  * weft_free; NULL if no code changed. No thread may add words meanwhile. */
 weft_status words_sort(table_words *words, int32_t **order);
-
-#endif

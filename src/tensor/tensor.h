@@ -8,8 +8,7 @@
  * Each op adds its flops and bytes to the hal_cost of the calling thread and leaves a span in the trace (hal/hal.h).
  * None of these functions is collective.
  */
-#ifndef WEFT_TENSOR_TENSOR_H
-#define WEFT_TENSOR_TENSOR_H
+#pragma once
 
 #include "hal/hal.h"
 
@@ -182,5 +181,3 @@ weft_status tensor_lars(const hal_lars_args *step, weft_tensor *w, const weft_te
                         const weft_tensor *norms);
 /* out: [1, 1] float64 = the sum of the squares of x [1, n] */
 weft_status tensor_sum_squares(const weft_tensor *x, weft_tensor *out);
-
-#endif

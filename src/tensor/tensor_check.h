@@ -1,6 +1,5 @@
 /* tensor/tensor_check.h: shapes, types and backends of operands; WEFT_ERR_INTERNAL names the operation and operand. */
-#ifndef WEFT_TENSOR_TENSOR_CHECK_H
-#define WEFT_TENSOR_TENSOR_CHECK_H
+#pragma once
 
 #include "tensor/tensor.h"
 
@@ -19,5 +18,3 @@ weft_status tensor_check_vector(const char *op, const char *name, const weft_ten
                                 const weft_tensor *like);
 /* x has the shape of y. */
 weft_status tensor_check_same(const char *op, const char *name, const weft_tensor *x, const weft_tensor *y);
-
-#endif

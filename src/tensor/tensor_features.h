@@ -5,8 +5,7 @@
  * column, where the whole matrix has 4 for every element. Products walk the numbers, and dropout masks them as they are
  * read: the bits are those of the mask over the whole matrix (hal/ops.def, feature_product). Not collective.
  */
-#ifndef WEFT_TENSOR_TENSOR_FEATURES_H
-#define WEFT_TENSOR_TENSOR_FEATURES_H
+#pragma once
 
 #include "tensor/tensor.h"
 
@@ -32,5 +31,3 @@ weft_status tensor_features_product(const tensor_features *features, const weft_
 /* y[cols, n] = F^T x, with the same mask; x [rows, n]. */
 weft_status tensor_features_gradient(const tensor_features *features, const weft_tensor *x, const hal_dropout *dropout,
                                      weft_tensor *y);
-
-#endif

@@ -9,8 +9,7 @@
  * A backend that copies beside its operations (hal/hal.h) puts them in this order by itself: nothing waits here.
  * Memory: the matrix on the host, 2 b rows on the backend. Not collective.
  */
-#ifndef WEFT_TENSOR_TENSOR_STREAM_H
-#define WEFT_TENSOR_TENSOR_STREAM_H
+#pragma once
 
 #include "tensor/tensor.h"
 
@@ -37,5 +36,3 @@ weft_status tensor_stream_download(const weft_tensor *device, weft_tensor *host)
 /* rows: a view of whole rows of stream->rows, a block at most. [out] here: the same on the backend, the caller's to
  * change, until rows are brought twice more. */
 weft_status tensor_stream_bring(tensor_stream *stream, const weft_tensor *rows, weft_tensor *here);
-
-#endif

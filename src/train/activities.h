@@ -1,7 +1,6 @@
 /* train/activities.h: where the time of a training goes that is none of a room above: what layers of every kind do, and
  * the loop. */
-#ifndef WEFT_TRAIN_ACTIVITIES_H
-#define WEFT_TRAIN_ACTIVITIES_H
+#pragma once
 
 #include "base/trace/activity.h"
 
@@ -14,5 +13,3 @@ extern const weft_activity ACTIVITY_OPTIMIZER[1];
 extern const weft_activity ACTIVITY_SECOND[1]; /* second order: factors, inverses and turned gradients */
 extern const weft_activity ACTIVITY_EVALUATE[1];
 extern const weft_activity ACTIVITY_WRITE[1];
-
-#endif

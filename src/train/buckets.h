@@ -8,8 +8,7 @@
  *      blocks    | 0        | 1 | 2 |      3               | 4 |
  *      buckets   |     4            |  3   |  2   |   1    | 0 |
  */
-#ifndef WEFT_TRAIN_BUCKETS_H
-#define WEFT_TRAIN_BUCKETS_H
+#pragma once
 
 #include "comm/sync/sync.h"
 #include "train/param.h"
@@ -29,5 +28,3 @@ int64_t buckets_longest(int64_t trained, int64_t bytes, weft_dtype dtype);
 /* A step begins: nothing is final. */
 void buckets_begin(train_buckets *buckets);
 void buckets_destroy(train_buckets *buckets);
-
-#endif

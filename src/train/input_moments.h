@@ -12,8 +12,7 @@
  *
  * A standardised value is (value - mean) / deviation; a column of deviation 0 was constant, and becomes 0.
  */
-#ifndef WEFT_TRAIN_INPUT_MOMENTS_H
-#define WEFT_TRAIN_INPUT_MOMENTS_H
+#pragma once
 
 #include "comm/comm.h"
 #include "io/npy.h"
@@ -54,5 +53,3 @@ weft_status input_moments_add(const input_moments *moments, npz_writer *npz);
  * */
 weft_status input_moments_to_metadata(const char *path, const input_moments *moments, safetensors_text *texts,
                                       int *count, char **numbers);
-
-#endif

@@ -5,8 +5,7 @@
  *     labels_create(&labels, WEFT_MEM_FEATURE);     fill in label and split
  *     labels_upload(&labels, hal);                  targets point to them; set loss_entries and counted
  */
-#ifndef WEFT_TRAIN_LABELS_H
-#define WEFT_TRAIN_LABELS_H
+#pragma once
 
 #include "train/model.h"
 
@@ -31,5 +30,3 @@ weft_status labels_create(train_labels *labels, weft_mem_tag *tag);
 weft_status labels_upload(train_labels *labels, weft_hal *hal);
 /* Harmless on zeros, which it leaves behind. */
 void labels_destroy(train_labels *labels);
-
-#endif

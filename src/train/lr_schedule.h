@@ -4,8 +4,7 @@
  * A run is a line from 0 to `epochs`, and step s of the S steps of epoch e begins at e + s / S of it: where an epoch is
  * one step the rate changes from epoch to epoch, else from step to step.
  */
-#ifndef WEFT_TRAIN_LR_SCHEDULE_H
-#define WEFT_TRAIN_LR_SCHEDULE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -47,5 +46,3 @@ bool schedule_is_of_epochs(schedule_kind kind);
 /* "100,150" into decay[decays]; nothing from an empty text. WEFT_ERR_USAGE: no list of rising numbers above 0, or too
  * long. */
 weft_status schedule_read_decays(const char *text, train_schedule *schedule);
-
-#endif

@@ -11,8 +11,7 @@
  *
  * A gradient all-reduce and other modes of synchronisation keep copies of their own (app/setup/sync_setup.h).
  */
-#ifndef WEFT_TRAIN_MEMORY_H
-#define WEFT_TRAIN_MEMORY_H
+#pragma once
 
 #include "train/optimizer.h"
 
@@ -53,5 +52,3 @@ static inline uint64_t train_memory_passing(const train_memory *memory)
 {
     return memory->start > memory->checkpoint ? memory->start : memory->checkpoint;
 }
-
-#endif

@@ -10,8 +10,7 @@
  *
  * Logits that are not finite have no order, and so no score that means anything: their sums over rows tell.
  */
-#ifndef WEFT_TRAIN_METRICS_H
-#define WEFT_TRAIN_METRICS_H
+#pragma once
 
 #include "base/option_words.h"
 #include "comm/comm.h"
@@ -69,5 +68,3 @@ void metrics_destroy(train_metrics *metrics);
 double metrics_rocauc(uint64_t *records, uint64_t *spare, int64_t count);
 /* A record sorts by score: the score's bits made monotone, then the label. */
 uint64_t metrics_record(float score, int label);
-
-#endif

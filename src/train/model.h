@@ -5,8 +5,7 @@
  * of the data, or of a batch. Losses and gradients are local shares, already divided by the global count, so that
  * their sum over ranks is the mean over the batch of all ranks.
  */
-#ifndef WEFT_TRAIN_MODEL_H
-#define WEFT_TRAIN_MODEL_H
+#pragma once
 
 #include "base/option_words.h"
 #include "comm/sync/sync.h"
@@ -146,5 +145,3 @@ typedef struct train_targets {
     /* Terms of the training loss, over all ranks. */
     int64_t loss_entries;
 } train_targets;
-
-#endif

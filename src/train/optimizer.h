@@ -18,8 +18,7 @@
  *   X. Jia et al.: Highly scalable deep learning training system with mixed-precision. 2018, arXiv 1807.11205: without
  *   weight decay on biases and norms.
  */
-#ifndef WEFT_TRAIN_OPTIMIZER_H
-#define WEFT_TRAIN_OPTIMIZER_H
+#pragma once
 
 #include "base/option_words.h"
 #include "train/param.h"
@@ -108,5 +107,3 @@ bool optimizer_is_whole(const train_optimizer *optimizer);
 weft_status optimizer_step_range(train_optimizer *optimizer, double lr, int64_t begin, int64_t end);
 weft_status optimizer_step_own(train_optimizer *optimizer, double lr);
 void optimizer_destroy(train_optimizer *optimizer);
-
-#endif

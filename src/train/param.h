@@ -13,8 +13,7 @@
  * but no gradients. Blocks of a group that is not replicated are a rank's own, such as its share of a table: they lie
  * apart, so that what keeps replicas together never sees them.
  */
-#ifndef WEFT_TRAIN_PARAM_H
-#define WEFT_TRAIN_PARAM_H
+#pragma once
 
 #include "comm/comm.h"
 #include "tensor/tensor.h"
@@ -123,5 +122,3 @@ weft_tensor param_grad(const param_store *store, int block);
  * `moments` is NULL; train/weights.h reads them. */
 struct input_moments;
 weft_status param_save(const param_store *store, const struct input_moments *moments, const char *path);
-
-#endif

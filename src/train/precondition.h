@@ -5,8 +5,7 @@
  *
  * Without a preconditioner the gradient stays as it is.
  */
-#ifndef WEFT_TRAIN_PRECONDITION_H
-#define WEFT_TRAIN_PRECONDITION_H
+#pragma once
 
 #include "comm/sync/sync.h"
 #include "train/optimizer.h"
@@ -49,5 +48,3 @@ typedef struct train_preconditioner {
     /* NULL: the method has no figures. */
     precondition_figures (*figures)(const void *self);
 } train_preconditioner;
-
-#endif

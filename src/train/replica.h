@@ -17,8 +17,7 @@
  * remember gradients (all but SYNC_ALLREDUCE) get those of a guarded step once all ranks have said that theirs are
  * finite: one more message of one number, and nothing to hide their own behind.
  */
-#ifndef WEFT_TRAIN_REPLICA_H
-#define WEFT_TRAIN_REPLICA_H
+#pragma once
 
 #include "train/buckets.h"
 #include "train/model.h"
@@ -105,5 +104,3 @@ weft_status replica_state(train_replica *replica, const sync_buffer **buffer, in
 /* Call after the buffers of replica_state and of the preconditioner were filled from a checkpoint (sync_restored).
  * Collective. */
 weft_status replica_restored(train_replica *replica);
-
-#endif

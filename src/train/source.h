@@ -19,8 +19,7 @@
  *
  * Full batch is one step an epoch: source_whole.
  */
-#ifndef WEFT_TRAIN_SOURCE_H
-#define WEFT_TRAIN_SOURCE_H
+#pragma once
 
 #include "train/model.h"
 
@@ -46,5 +45,3 @@ typedef struct train_source {
 
 /* A source whose only batch has all rows, for training and evaluation. targets must live as long as the source. */
 train_source source_whole(const train_targets *targets);
-
-#endif

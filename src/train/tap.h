@@ -13,8 +13,7 @@
  * Nobody copies rows for a listener: it reads them where they stand, during the call. Without a listener a pass costs
  * one comparison for each run of rows.
  */
-#ifndef WEFT_TRAIN_TAP_H
-#define WEFT_TRAIN_TAP_H
+#pragma once
 
 #include "tensor/tensor_features.h"
 #include "train/model.h"
@@ -62,5 +61,3 @@ static inline const train_tap *train_tap_of(const train_tap *tap, const train_pa
 {
     return tap != NULL && tap->wants(tap->self, pass) ? tap : NULL;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * Names and shapes are those of the parameter store (train/param.h); files with other names are translated by whoever
  * reads them (gnn/pyg.h). One rank reads, weights_share hands them to the others.
  */
-#ifndef WEFT_TRAIN_WEIGHTS_H
-#define WEFT_TRAIN_WEIGHTS_H
+#pragma once
 
 #include "comm/comm.h"
 #include "train/input_moments.h"
@@ -43,5 +42,3 @@ const char *weights_shape_text(int rank, const int64_t *shape, char text[SHAPE_T
  */
 weft_status weights_assign(const train_weights *weights, const char *origin, param_store *store);
 void weights_destroy(train_weights *weights);
-
-#endif

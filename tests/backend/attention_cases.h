@@ -2,8 +2,7 @@
  * backend/attention_cases.h: attention and maxima over edges on a backend against ref, with what attention does by
  * heads: graphs of few edges, some of them rows to themselves, and one row of very many.
  */
-#ifndef WEFT_TESTS_BACKEND_ATTENTION_CASES_H
-#define WEFT_TESTS_BACKEND_ATTENTION_CASES_H
+#pragma once
 
 #include "backend/backend_env.h"
 #include "base/philox.h"
@@ -214,5 +213,3 @@ static void case_elu(env *e)
     operand_compare(e, &x, 4.0);
     operand_compare(e, &dy, 4.0);
 }
-
-#endif

@@ -5,8 +5,7 @@
  * operand_make fills all copies with the same pseudo-random values; operand_compare downloads them and demands that
  * each agrees with ref's and that the padding between cols and ld is untouched. Everything made is freed by env_free.
  */
-#ifndef WEFT_TESTS_BACKEND_ENV_H
-#define WEFT_TESTS_BACKEND_ENV_H
+#pragma once
 
 #include <math.h>
 
@@ -309,5 +308,3 @@ static inline void int_operand_compare(const env *e, const int_operand *x)
     }
     free(wanted);
 }
-
-#endif

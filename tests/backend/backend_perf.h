@@ -3,8 +3,7 @@
  * several runs after a warm-up; CPU time for one thread, so that a busy machine matters less. The validity of the
  * operations is the business of the tests that run before.
  */
-#ifndef WEFT_TESTS_BACKEND_PERF_H
-#define WEFT_TESTS_BACKEND_PERF_H
+#pragma once
 
 #include "base/clock.h"
 #include "hal/hal.h"
@@ -270,5 +269,3 @@ static int backend_perf(const char *resource, int threads, const char *filter)
     weft_hal_close(hal);
     return 0;
 }
-
-#endif

@@ -2,8 +2,7 @@
  * backend/factor_cases.h: sums of products, factorisations and histograms on a backend against ref. Eigenvectors, which
  * have either sign, are checked by what they must fulfil.
  */
-#ifndef WEFT_TESTS_BACKEND_FACTOR_CASES_H
-#define WEFT_TESTS_BACKEND_FACTOR_CASES_H
+#pragma once
 
 #include "backend/backend_env.h"
 
@@ -420,5 +419,3 @@ static void case_histogram(env *e)
         int_operand_compare(e, &sums);
     }
 }
-
-#endif

@@ -2,8 +2,7 @@
  * backend/feature_cases.h: products with sparse features: the backend under test beside ref's operation of that name,
  * and beside ref's dropout and matrix product of the same features held whole.
  */
-#ifndef WEFT_TESTS_BACKEND_FEATURE_CASES_H
-#define WEFT_TESTS_BACKEND_FEATURE_CASES_H
+#pragma once
 
 #include "backend/backend_env.h"
 #include "base/philox.h"
@@ -101,5 +100,3 @@ static void case_features(env *e)
         feature_variant(e, 0.4F, transposed, false, 0.0);
     }
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* backend/gemm_cases.h: products of matrices on a backend against ref, of one type and of two. */
-#ifndef WEFT_TESTS_BACKEND_GEMM_CASES_H
-#define WEFT_TESTS_BACKEND_GEMM_CASES_H
+#pragma once
 
 #include "backend/backend_env.h"
 
@@ -83,5 +82,3 @@ static void case_gemm_large(env *e)
     }
     e->m = 5;
 }
-
-#endif

@@ -2,8 +2,7 @@
  * backend/image_cases.h: convolution and pooling on a backend against ref: grouped, strided, dilated, padded on one
  * side more than on the other, odd sizes, one image and several.
  */
-#ifndef WEFT_TESTS_BACKEND_IMAGE_CASES_H
-#define WEFT_TESTS_BACKEND_IMAGE_CASES_H
+#pragma once
 
 #include "backend/backend_env.h"
 
@@ -277,5 +276,3 @@ static void case_pool(env *e)
         }
     }
 }
-
-#endif

@@ -2,8 +2,7 @@
  * backend/pack_cases.h: what makes messages small, on a backend against ref: reductions, casts, coded rows, sums of
  * magnitudes, and the largest of a vector, ties and crowds among them.
  */
-#ifndef WEFT_TESTS_BACKEND_PACK_CASES_H
-#define WEFT_TESTS_BACKEND_PACK_CASES_H
+#pragma once
 
 #include <math.h>
 #include <string.h>
@@ -221,5 +220,3 @@ static void case_select_largest(env *e)
     }
 }
 #undef VECTOR
-
-#endif

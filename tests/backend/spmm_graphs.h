@@ -1,6 +1,5 @@
 /* backend/spmm_graphs.h: random graphs and operands of aggregation, and a run of a prepared matrix. */
-#ifndef WEFT_TESTS_BACKEND_SPMM_GRAPHS_H
-#define WEFT_TESTS_BACKEND_SPMM_GRAPHS_H
+#pragma once
 
 #include "base/alloc.h"
 #include "hal/hal.h"
@@ -128,5 +127,3 @@ static float *random_floats(size_t count)
     }
     return values;
 }
-
-#endif

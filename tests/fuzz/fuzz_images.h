@@ -1,6 +1,5 @@
 /* fuzz/fuzz_images.h: a data set of images opened, every sample of it read, and closed. */
-#ifndef WEFT_TESTS_FUZZ_IMAGES_H
-#define WEFT_TESTS_FUZZ_IMAGES_H
+#pragma once
 
 #include "dense/data/image_set.h"
 #include "fuzz/fuzz_support.h"
@@ -43,5 +42,3 @@ static inline void fuzz_open_set(const char *path, image_format format, uint64_t
     comm_destroy(comm);
     fuzz_check_memory(limit);
 }
-
-#endif

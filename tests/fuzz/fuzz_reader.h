@@ -7,8 +7,7 @@
  * be most of the time. Edges inside the CSR must be in order and in range. The file's weights are read then, as they
  * are.
  */
-#ifndef WEFT_TESTS_FUZZ_READER_H
-#define WEFT_TESTS_FUZZ_READER_H
+#pragma once
 
 #include "fuzz/fuzz_support.h"
 #include "gnn/data/build/arcs.h"
@@ -83,5 +82,3 @@ static inline int fuzz_reader(const reader_format *format, bool relabels, const 
     {                                                                                                                  \
         return fuzz_reader(&(format), false, data, size);                                                              \
     }
-
-#endif

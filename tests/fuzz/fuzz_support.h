@@ -2,8 +2,7 @@
  * fuzz/fuzz_support.h: what the fuzz targets share: bytes as a file without a disk, and the two promises that hold for
  * every input: nothing stays allocated, and the peak is bounded by the input's size or a stated limit.
  */
-#ifndef WEFT_TESTS_FUZZ_SUPPORT_H
-#define WEFT_TESTS_FUZZ_SUPPORT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -73,5 +72,3 @@ static inline void fuzz_check_memory(uint64_t limit)
         abort();
     }
 }
-
-#endif

@@ -5,8 +5,7 @@
  * that the ranks of a node share. Oracles: the closed
  * form of integer sums, double-precision sums, the whole for its two halves, the counters for the predicted bytes.
  */
-#ifndef WEFT_TESTS_ALLREDUCE_CASES_H
-#define WEFT_TESTS_ALLREDUCE_CASES_H
+#pragma once
 
 #include "comm/core/wire.h"
 #include "support/comm_cases.h"
@@ -532,5 +531,3 @@ static const comm_case allreduce_cases[] = {
     {"mismatch", hier_mismatch}, {"stats", hier_stats},     {"position", hier_position},
 };
 enum { ALLREDUCE_CASES = sizeof allreduce_cases / sizeof allreduce_cases[0] };
-
-#endif

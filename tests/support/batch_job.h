@@ -3,8 +3,7 @@
  * last batch, an unlabelled row, ranks without rows. start_rank is what a rank does, with the choices and into the
  * results of a batch_case.
  */
-#ifndef WEFT_TESTS_BATCH_JOB_H
-#define WEFT_TESTS_BATCH_JOB_H
+#pragma once
 
 #include <unistd.h>
 
@@ -496,5 +495,3 @@ static batch_case *make_case(weft_dtype dtype, int ranks)
     c->options.sync.topk.exchange = SPARSE_ALL_GATHER; /* topk selects, where a dense exchange would be as fast, too */
     return c;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * A case runs on every rank and returns a status: assertions of cmocka jump out of a function and must not be used
  * inside rank threads. The same cases run over threads (tests/unit/comm) and under mpirun (tests/mpi).
  */
-#ifndef WEFT_TESTS_COMM_CASES_H
-#define WEFT_TESTS_COMM_CASES_H
+#pragma once
 
 #include <math.h>
 #include <stdio.h>
@@ -684,5 +683,3 @@ static const comm_case comm_cases[] = {
     {"stats", case_stats},
 };
 enum { COMM_CASES = sizeof comm_cases / sizeof comm_cases[0] };
-
-#endif

@@ -4,8 +4,7 @@
  * thread sanitizer sees fewer counts of ranks, in half the time: who waits for whom is no other with 8 than with 4 and
  * 7.
  */
-#ifndef WEFT_TESTS_COMM_RUN_H
-#define WEFT_TESTS_COMM_RUN_H
+#pragma once
 
 #include "support/comm_cases.h"
 #include "support/test.h"
@@ -90,5 +89,3 @@ static inline int comm_run_mpi(const comm_case *cases, int count, int times)
     comm_destroy(comm);
     return 0;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * right checksum: each whole number of its state takes values that it cannot have, on one rank and on all.
  * sync_restored refuses it on all ranks, or the mode goes on without a stall.
  */
-#ifndef WEFT_TESTS_SUPPORT_DAMAGED_STATE_H
-#define WEFT_TESTS_SUPPORT_DAMAGED_STATE_H
+#pragma once
 
 #include <string.h>
 
@@ -85,5 +84,3 @@ static inline weft_status damaged_all(weft_comm *comm, const damaged_rig *r, int
     WEFT_TRY(r->steps(r->self));
     return sync_state(r->sync, &buffer, &count); /* which ends what is under way */
 }
-
-#endif

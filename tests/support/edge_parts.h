@@ -1,8 +1,7 @@
 /*
  * support/edge_parts.h: what the parts of a graph's edges hold, counted the plain way.
  */
-#ifndef WEFT_TESTS_SUPPORT_EDGE_PARTS_H
-#define WEFT_TESTS_SUPPORT_EDGE_PARTS_H
+#pragma once
 
 #include "partition/partition.h"
 #include "support/test.h"
@@ -29,5 +28,3 @@ static inline int64_t count_held(const weft_graph *g, int parts, const uint16_t 
     }
     return replicas;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* support/edge_weights.h: weights for the edges of small graphs: some are 0, and of a symmetric graph both directions
  * weigh the same. */
-#ifndef WEFT_TESTS_SUPPORT_EDGE_WEIGHTS_H
-#define WEFT_TESTS_SUPPORT_EDGE_WEIGHTS_H
+#pragma once
 
 #include <stdlib.h>
 
@@ -25,5 +24,3 @@ static inline float *test_weights(const weft_graph *graph)
     }
     return weight;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * transport. Every rank knows what every other one sends in every round: counts and elements are pure functions of
  * (round, sender, receiver, index).
  */
-#ifndef WEFT_TESTS_EXCHANGE_CASES_H
-#define WEFT_TESTS_EXCHANGE_CASES_H
+#pragma once
 
 #include "comm/exchange.h"
 #include "support/comm_cases.h"
@@ -231,5 +230,3 @@ static const comm_case exchange_cases[] = {
     {"wrong", exchange_case_wrong},
 };
 enum { EXCHANGE_CASES = sizeof exchange_cases / sizeof exchange_cases[0] };
-
-#endif

@@ -4,8 +4,7 @@
  * With `distant` memory a device pointer is the host pointer moved by 2^60 bytes: arithmetic on it works, following it
  * from the host ends the process. Nothing but upload, download and the operations may touch it.
  */
-#ifndef WEFT_TESTS_FAKE_HAL_H
-#define WEFT_TESTS_FAKE_HAL_H
+#pragma once
 
 #include <math.h>
 #include <string.h>
@@ -101,5 +100,3 @@ static inline weft_hal fake_hal(bool distant)
     hal_fill_slots(&hal);
     return hal;
 }
-
-#endif

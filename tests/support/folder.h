@@ -1,6 +1,5 @@
 /* support/folder.h: a folder of its own for a test, removed afterwards; whole files written and read. */
-#ifndef WEFT_TESTS_SUPPORT_FOLDER_H
-#define WEFT_TESTS_SUPPORT_FOLDER_H
+#pragma once
 
 #include <unistd.h>
 
@@ -66,5 +65,3 @@ static inline uint8_t *get_file(const char *path, size_t *bytes)
     file_map_close(&map);
     return copy;
 }
-
-#endif

@@ -2,8 +2,7 @@
  * support/graphs.h: small graphs in memory for tests, built the obvious way (sort all entries), independent of the
  * readers. Sizes are in the thousands.
  */
-#ifndef WEFT_TESTS_SUPPORT_GRAPHS_H
-#define WEFT_TESTS_SUPPORT_GRAPHS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -182,5 +181,3 @@ static inline test_graph test_graph_case(int i, const char **name)
     }
     }
 }
-
-#endif

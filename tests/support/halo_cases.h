@@ -5,8 +5,7 @@
  * is a pure function of (g, column, rank). Expected rows are computed from that, not from any list that the exchange
  * uses.
  */
-#ifndef WEFT_TESTS_HALO_CASES_H
-#define WEFT_TESTS_HALO_CASES_H
+#pragma once
 
 #include <math.h>
 #include <time.h>
@@ -563,5 +562,3 @@ static const comm_case halo_cases[] = {
     {"two_at_once", halo_case_two_at_once},
 };
 enum { HALO_CASES = sizeof halo_cases / sizeof halo_cases[0] };
-
-#endif

@@ -1,6 +1,5 @@
 /* support/image_bytes.h: files of images made byte by byte: PNG (stored as it is), JPEG (libjpeg), tar. */
-#ifndef WEFT_TESTS_SUPPORT_IMAGE_BYTES_H
-#define WEFT_TESTS_SUPPORT_IMAGE_BYTES_H
+#pragma once
 
 #include <stdio.h>
 
@@ -173,5 +172,3 @@ static inline void put_gzip(const char *path, const void *data, size_t bytes)
     assert_int_equal(gzwrite(file, data, (unsigned)bytes), (int)bytes);
     assert_int_equal(gzclose(file), Z_OK);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* support/image_case.h: nine images in folders and in a tar, and what a set that was opened must have of them. */
-#ifndef WEFT_TESTS_IMAGE_CASE_H
-#define WEFT_TESTS_IMAGE_CASE_H
+#pragma once
 
 #include "dense/data/image_set.h"
 #include "support/image_bytes.h"
@@ -171,5 +170,3 @@ static inline void put_image(void **state, const char *folder, const char *name,
     snprintf(path, sizeof path, "%s/%s", folder, name);
     put_file(in_folder(state, path), file.data, file.bytes);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* support/job_words.h: training jobs from words NAME=VALUE, inside a process whose MPI stays up for several of them. */
-#ifndef WEFT_TESTS_SUPPORT_JOB_WORDS_H
-#define WEFT_TESTS_SUPPORT_JOB_WORDS_H
+#pragma once
 
 #include <stdio.h>
 #include <string.h>
@@ -62,5 +61,3 @@ static inline int job_host(weft_status (*body)(const app_context *world, const c
     option_destroy(options);
     return (int)status;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * support/labelled_graphs.h: small graphs with features, labels and splits, for tests of training.
  */
-#ifndef WEFT_TESTS_SUPPORT_LABELLED_GRAPHS_H
-#define WEFT_TESTS_SUPPORT_LABELLED_GRAPHS_H
+#pragma once
 
 #include "base/alloc.h"
 #include "base/philox.h"
@@ -140,5 +139,3 @@ static inline void labelled_graph_free(labelled_graph *g)
     weft_free(g->target);
     weft_free(g->split);
 }
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * support/open.h: backends that a machine may lack.
  */
-#ifndef WEFT_TESTS_SUPPORT_OPEN_H
-#define WEFT_TESTS_SUPPORT_OPEN_H
+#pragma once
 
 #include "hal/hal.h"
 #include "support/test.h"
@@ -18,5 +17,3 @@ static inline bool open_if_there(const char *resource, int threads, weft_hal **h
     ASSERT_OK(status);
     return true;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* support/options.h: the options of the program, for tests that walk over all of them. */
-#ifndef WEFT_TESTS_SUPPORT_OPTIONS_H
-#define WEFT_TESTS_SUPPORT_OPTIONS_H
+#pragma once
 
 #include "app/dense/options/dense_options.h"
 #include "app/gnn/options/gnn_options.h"
@@ -16,5 +15,3 @@ static inline const option_row *option_row_of(option_id id)
 {
     return option_row_at(app_catalog(), id);
 }
-
-#endif

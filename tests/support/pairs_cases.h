@@ -1,7 +1,6 @@
 /* support/pairs_cases.h: every pair of ranks once, in order, the same figures everywhere; traffic goes on afterwards.
  */
-#ifndef WEFT_TESTS_PAIRS_CASES_H
-#define WEFT_TESTS_PAIRS_CASES_H
+#pragma once
 
 #include "comm/model/link_probe.h"
 #include "support/comm_cases.h"
@@ -40,5 +39,3 @@ static weft_status case_pairs(weft_comm *comm, void *argument)
 
 static const comm_case pairs_cases[] = {{"pairs", case_pairs}};
 enum { PAIRS_CASES = sizeof pairs_cases / sizeof *pairs_cases };
-
-#endif

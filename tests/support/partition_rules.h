@@ -20,8 +20,7 @@
  *          C. Zhang, F. Wei, Q. Liu, Z. G. Tang, Z. Li: Graph edge partitioning via neighborhood heuristic. KDD 2017,
  *          doi:10.1145/3097983.3098033.
  */
-#ifndef WEFT_TESTS_PARTITION_RULES_H
-#define WEFT_TESTS_PARTITION_RULES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -478,5 +477,3 @@ static inline rule_figures rule_measure(const rule_graph *g, int parts, const ui
                           .vertex_balance = (double)most * parts / (double)all,
                           .largest = (double)most * parts / (double)g->vertices};
 }
-
-#endif

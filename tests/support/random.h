@@ -1,6 +1,5 @@
 /* support/random.h: numbers to test with, the same in every run: Knuth's MMIX, a 64-bit congruential generator. */
-#ifndef WEFT_TESTS_SUPPORT_RANDOM_H
-#define WEFT_TESTS_SUPPORT_RANDOM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -19,5 +18,3 @@ static inline double test_uniform(uint64_t *state) /* [0, 1) */
 {
     return (double)(test_random_bits(state) >> 11) * 0x1.0p-53;
 }
-
-#endif

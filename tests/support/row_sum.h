@@ -1,6 +1,5 @@
 /* support/row_sum.h: the rows of a file as one number, whatever pieces they are read in. */
-#ifndef WEFT_TESTS_SUPPORT_ROW_SUM_H
-#define WEFT_TESTS_SUPPORT_ROW_SUM_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -58,5 +57,3 @@ static inline weft_status row_sum_read(const char *path, char quote, int64_t seg
                            (long long)*rows)
                : status;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * support/same_part.h: two parts that are to be the same, array for array.
  */
-#ifndef WEFT_TESTS_SUPPORT_SAME_PART_H
-#define WEFT_TESTS_SUPPORT_SAME_PART_H
+#pragma once
 
 #include "partition/part.h"
 #include "support/test.h"
@@ -52,5 +51,3 @@ static inline void same_part(const weft_part *a, const weft_part *b)
     same_halo(&a->sources, &b->sources, a->parts);
     same_halo(&a->destinations, &b->destinations, a->parts);
 }
-
-#endif

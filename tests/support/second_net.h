@@ -6,8 +6,7 @@
  * listener and gives the gradients to be turned. Weights are complex numbers, so that the imaginary part of an answer
  * under a weight plus i h is its exact derivative times h.
  */
-#ifndef WEFT_TESTS_SUPPORT_SECOND_NET_H
-#define WEFT_TESTS_SUPPORT_SECOND_NET_H
+#pragma once
 
 #include <complex.h>
 #include <math.h>
@@ -423,5 +422,3 @@ static inline double net_far(const double *a, const double *b, size_t count)
     }
     return most > 0.0 ? far / most : far;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * with and without shared memory. Oracles: values of known inputs, sums in the order of the ranks, and counts of
  * messages and bytes that are written down here a second time.
  */
-#ifndef WEFT_TESTS_SHARES_CASES_H
-#define WEFT_TESTS_SHARES_CASES_H
+#pragma once
 
 #include "comm/core/cost.h"
 #include "support/allreduce_cases.h"
@@ -338,5 +337,3 @@ static const comm_case shares_cases[] = {
     {"wrong shares are refused", shares_refused},
 };
 enum { SHARES_CASES = sizeof shares_cases / sizeof shares_cases[0] };
-
-#endif

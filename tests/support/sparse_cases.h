@@ -5,8 +5,7 @@
  * call; after it an element must have been sent whole or kept whole, the result must be the sum of what was sent, and
  * with an exact selection what was sent must be what a sort says.
  */
-#ifndef WEFT_TESTS_SPARSE_CASES_H
-#define WEFT_TESTS_SPARSE_CASES_H
+#pragma once
 
 #include <sched.h>
 
@@ -729,5 +728,3 @@ static const comm_case sparse_cases[] = {
     {"sparse short memory", case_sparse_short_memory},
 };
 enum { SPARSE_CASES = sizeof sparse_cases / sizeof sparse_cases[0] };
-
-#endif

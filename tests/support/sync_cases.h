@@ -3,8 +3,7 @@
  * mode against serial sums, the top-k mode against a serial simulation of all ranks, state saved and restored in the
  * middle of a run, ranks without data, values that are not finite, ranks that are short of memory.
  */
-#ifndef WEFT_TESTS_SYNC_CASES_H
-#define WEFT_TESTS_SYNC_CASES_H
+#pragma once
 
 #include "comm/sync/sync_mode.h"
 #include "support/comm_cases.h"
@@ -726,5 +725,3 @@ enum {
     SYNC_CASES = sizeof sync_cases / sizeof *sync_cases,
     SYNC_CASES_THREADED = sizeof sync_cases_threaded / sizeof *sync_cases_threaded
 };
-
-#endif

@@ -6,8 +6,7 @@
  * A replica is a rank's parameters, gradient and synchronisation; a step is plain SGD. Behind the trained parameters
  * lie two elements of state, which nothing but the synchronisation changes.
  */
-#ifndef WEFT_TESTS_SUPPORT_SYNC_QUADRATIC_H
-#define WEFT_TESTS_SUPPORT_SYNC_QUADRATIC_H
+#pragma once
 
 #include <time.h>
 #include <unistd.h>
@@ -185,5 +184,3 @@ static inline weft_status quad_remove(weft_comm *comm, const char *path)
     }
     return WEFT_OK;
 }
-
-#endif

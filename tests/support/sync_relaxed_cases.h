@@ -2,8 +2,7 @@
  * support/sync_relaxed_cases.h: what must hold for all modes with local updates: state, sudden ends, weights,
  * statistics, convergence. Cases as in support/comm_cases.h: on threads (tests/unit/comm) and under mpirun (tests/mpi).
  */
-#ifndef WEFT_TESTS_SUPPORT_SYNC_RELAXED_CASES_H
-#define WEFT_TESTS_SUPPORT_SYNC_RELAXED_CASES_H
+#pragma once
 
 #include "support/damaged_state.h"
 #include "support/sync_quadratic.h"
@@ -335,5 +334,3 @@ static const comm_case relaxed_cases[] = {
 };
 
 enum { RELAXED_MPI_CASES = 4, RELAXED_CASES = 5 };
-
-#endif

@@ -1,6 +1,5 @@
 /* support/table_jobs.h: a table opened by several ranks, which are threads that talk through an exchange. */
-#ifndef WEFT_TESTS_SUPPORT_TABLE_JOBS_H
-#define WEFT_TESTS_SUPPORT_TABLE_JOBS_H
+#pragma once
 
 #include <omp.h>
 #include <pthread.h>
@@ -76,5 +75,3 @@ static inline void run_ranks(const char *const *paths, int count, const table_re
     }
     pthread_barrier_destroy(&between.barrier);
 }
-
-#endif

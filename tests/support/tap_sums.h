@@ -3,8 +3,7 @@
  * the rows that it is told of: x^T dy of linear maps, sums over patches of convolutions. tap_sums_check compares them
  * with those that the pass left in the parameter store, and sees that no weight was left out.
  */
-#ifndef WEFT_TESTS_TAP_SUMS_H
-#define WEFT_TESTS_TAP_SUMS_H
+#pragma once
 
 #include <math.h>
 
@@ -267,5 +266,3 @@ static inline weft_status tap_sums_check(const tap_sums *s, bool any, double tol
     weft_free(gradient);
     return status;
 }
-
-#endif

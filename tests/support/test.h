@@ -2,8 +2,7 @@
  * support/test.h: what every test includes: cmocka with its prerequisites and checks on weft_status that print the
  * message.
  */
-#ifndef WEFT_TESTS_SUPPORT_TEST_H
-#define WEFT_TESTS_SUPPORT_TEST_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -91,5 +90,3 @@ static inline const char *test_any_device(const char *backend)
             fail_msg("%s = %.9g, expected %.9g within %g", #actual, assert_a_, assert_b_, (double)(tolerance));        \
         }                                                                                                              \
     } while (0)
-
-#endif

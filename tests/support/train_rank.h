@@ -1,6 +1,5 @@
 /* support/train_rank.h: what a rank of a training test holds: backend, its part of a graph, model and labels. */
-#ifndef WEFT_TESTS_SUPPORT_TRAIN_RANK_H
-#define WEFT_TESTS_SUPPORT_TRAIN_RANK_H
+#pragma once
 
 #include "gnn/dataset.h"
 #include "gnn/gnn_model.h"
@@ -58,5 +57,3 @@ static inline weft_status train_rank_ignore_run(void *self, int run, const train
     (void)result;
     return WEFT_OK;
 }
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Oracles: patterns that name their writer, the serial sum in rank order, the closed form of bytes.
  */
-#ifndef WEFT_TESTS_WINDOW_CASES_H
-#define WEFT_TESTS_WINDOW_CASES_H
+#pragma once
 
 #include "comm/core/window.h"
 #include "support/comm_cases.h"
@@ -435,5 +434,3 @@ static const comm_case window_cases[] = {
     {"nodes", window_case_nodes},
 };
 enum { WINDOW_CASES = sizeof window_cases / sizeof window_cases[0] };
-
-#endif

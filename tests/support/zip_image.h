@@ -4,8 +4,7 @@
  * zip_add writes a member (local header, data, optional descriptor) and remembers it; zip_finish writes the directory.
  * Fields of the remembered members may be changed in between: the directory then lies. Offsets of everything are known.
  */
-#ifndef WEFT_TESTS_SUPPORT_ZIP_IMAGE_H
-#define WEFT_TESTS_SUPPORT_ZIP_IMAGE_H
+#pragma once
 
 #include <zlib.h>
 
@@ -155,5 +154,3 @@ static inline void zip_finish(zip_image *zip)
         zip_put_bytes(zip, zip->comment, strlen(zip->comment));
     }
 }
-
-#endif

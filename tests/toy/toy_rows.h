@@ -5,8 +5,7 @@
  * and has a number in every row. Without a column of splits, row % 10 == 8 validates and row % 10 == 9 tests. A rank
  * holds a run of the rows (table/table.h).
  */
-#ifndef WEFT_TESTS_TOY_TOY_ROWS_H
-#define WEFT_TESTS_TOY_TOY_ROWS_H
+#pragma once
 
 #include "comm/comm.h"
 #include "table/table.h"
@@ -30,5 +29,3 @@ weft_status toy_rows_open(weft_comm *comm, const char *const *path, int paths, t
 /* Fills in x and targets. Local. */
 weft_status toy_rows_upload(toy_rows *rows, weft_hal *hal);
 void toy_rows_close(toy_rows *rows);
-
-#endif

@@ -9,8 +9,7 @@
  *
  * A model has the same bits for every number of ranks and threads, and for every dealing of the rows.
  */
-#ifndef WEFT_TREES_BOOST_BOOST_H
-#define WEFT_TREES_BOOST_BOOST_H
+#pragma once
 
 #include "trees/grow/tree_grower.h"
 #include "trees/loss/tree_loss.h"
@@ -36,5 +35,3 @@ const weft_forest *boost_forest(const tree_boost *boost);
 const float *boost_margins(const tree_boost *boost);
 /* Bytes that the boost holds beside data and targets. */
 uint64_t boost_bytes(const tree_boost *boost);
-
-#endif

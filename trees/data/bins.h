@@ -2,8 +2,7 @@
  * trees/data/bins.h: the rows of a rank as bins, a byte each, twice: row by row for histograms, which read whole rows,
  * and column by column for splits, which read one column. Memory: 2 * rows * columns bytes.
  */
-#ifndef WEFT_TREES_DATA_BINS_H
-#define WEFT_TREES_DATA_BINS_H
+#pragma once
 
 #include "tensor/tensor.h"
 #include "trees/data/cuts.h"
@@ -22,5 +21,3 @@ static inline const uint8_t *tree_bins_column(const tree_bins *bins, int column)
     return bins->column + bins->bin.rows * column;
 }
 void tree_bins_destroy(tree_bins *bins);
-
-#endif

@@ -10,8 +10,7 @@
  * keys: O(rows) a column, 512 KiB of counts a column and one all-reduce of them for each of the three. So the cuts are
  * the same for every number of ranks and every dealing of the rows.
  */
-#ifndef WEFT_TREES_DATA_CUTS_H
-#define WEFT_TREES_DATA_CUTS_H
+#pragma once
 
 #include "comm/comm.h"
 #include "trees/data/tree_columns.h"
@@ -35,5 +34,3 @@ void tree_cuts_destroy(tree_cuts *cuts);
 
 /* [out] bin[count]: of values of a column with these cuts; that of NaN is cuts + 1. */
 void tree_find_bins(const float *cut, int cuts, const float *value, int64_t count, uint8_t *bin);
-
-#endif

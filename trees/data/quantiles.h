@@ -1,6 +1,5 @@
 /* trees/data/quantiles.h: exact order statistics of columns over all ranks. */
-#ifndef WEFT_TREES_DATA_QUANTILES_H
-#define WEFT_TREES_DATA_QUANTILES_H
+#pragma once
 
 #include "comm/comm.h"
 #include "trees/data/tree_columns.h"
@@ -11,5 +10,3 @@
  */
 weft_status tree_quantiles(weft_comm *comm, const tree_columns *data, const uint8_t *counts, const int *column,
                            int many, int values, int threads, float *quantile);
-
-#endif

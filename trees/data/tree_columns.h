@@ -5,8 +5,7 @@
  * is NaN. Rows have ids over all ranks; whatever is drawn for a row is a function of its id, so results do not depend
  * on which rank holds it.
  */
-#ifndef WEFT_TREES_DATA_TREE_COLUMNS_H
-#define WEFT_TREES_DATA_TREE_COLUMNS_H
+#pragma once
 
 #include "table/column.h"
 
@@ -26,5 +25,3 @@ typedef struct tree_columns {
 
 /* [out] value[count]: rows first .. first + count - 1 of a column. */
 void tree_column_read(const tree_column *column, int64_t first, int64_t count, float *value);
-
-#endif

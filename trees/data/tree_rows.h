@@ -4,8 +4,7 @@
  * The target is a column of words, which are the classes in the order of their bytes, or of whole numbers, which are
  * the classes in their order. Without a column of splits, rows are drawn for validation and test by their number.
  */
-#ifndef WEFT_TREES_DATA_TREE_ROWS_H
-#define WEFT_TREES_DATA_TREE_ROWS_H
+#pragma once
 
 #include "io/name_list.h"
 #include "table/table.h"
@@ -46,5 +45,3 @@ void tree_rows_close(tree_rows *rows);
 weft_status tree_rows_relabel(tree_rows *rows, const int32_t *class_of, int64_t classes, char *const *names);
 /* Features become those of these names, in their order. WEFT_ERR_DATA: the table lacks one. Local. */
 weft_status tree_rows_choose(tree_rows *rows, const char *name, char *const *column, int columns);
-
-#endif

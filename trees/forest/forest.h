@@ -5,8 +5,7 @@
  * `default_left` says. The margin of a row is the base margin of an output plus the leaves that its trees lead to, in
  * the order of the trees, in float32. Trees of several outputs stand by turns: tree t adds to output t % outputs.
  */
-#ifndef WEFT_TREES_FOREST_FOREST_H
-#define WEFT_TREES_FOREST_FOREST_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -54,5 +53,3 @@ int32_t tree_leaf(const weft_tree *tree, const float *value);
  * they are added then. Local. */
 weft_status forest_margins(const weft_forest *forest, const tree_columns *data, int first, int end, int threads,
                            float *margin);
-
-#endif

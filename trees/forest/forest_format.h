@@ -1,6 +1,5 @@
 /* trees/forest/forest_format.h: what the reader and the writer of model files agree on. */
-#ifndef WEFT_TREES_FOREST_FOREST_FORMAT_H
-#define WEFT_TREES_FOREST_FOREST_FORMAT_H
+#pragma once
 
 #include <float.h>
 
@@ -17,5 +16,3 @@ const char *forest_objective(tree_loss loss);
 /* base_score is an answer, a probability for example, and trees add to margins. */
 double forest_answer_of_margin(tree_loss loss, double margin);
 double forest_margin_of_answer(tree_loss loss, double answer);
-
-#endif

@@ -5,8 +5,7 @@
  * arrays have one element a node. What that form has no place for stands in learner.attributes, texts that XGBoost
  * keeps: the base margins to the last bit, and the names of classes.
  */
-#ifndef WEFT_TREES_FOREST_FOREST_JSON_H
-#define WEFT_TREES_FOREST_FOREST_JSON_H
+#pragma once
 
 #include <stdio.h>
 
@@ -31,5 +30,3 @@ void forest_write(const weft_forest *forest, const forest_facts *facts, FILE *ou
  */
 weft_status forest_read(const char *name, const char *text, size_t bytes, weft_forest *forest, forest_facts *facts);
 void forest_facts_free(forest_facts *facts);
-
-#endif

@@ -4,8 +4,7 @@
  * A slot holds the histograms of one node: for each of this rank's columns HAL_BINS cells of a sum of gradients and a
  * sum of hessians. Slots are used again, so a tree takes memory for the nodes that wait at one time.
  */
-#ifndef WEFT_TREES_GROW_HISTOGRAMS_H
-#define WEFT_TREES_GROW_HISTOGRAMS_H
+#pragma once
 
 #include "comm/comm.h"
 #include "trees/data/bins.h"
@@ -38,5 +37,3 @@ void histograms_subtract(tree_histograms *h, int whole, int part);
 weft_status histograms_best(tree_histograms *h, const split_rule *rule, const int *slot, const tree_sums *sums,
                             int nodes, const uint8_t *use, tree_split *best);
 uint64_t histograms_bytes(const tree_histograms *h);
-
-#endif

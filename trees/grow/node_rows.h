@@ -5,8 +5,7 @@
  * A split moves the rows that go left in front of the others and keeps both orders, so that the bins of a node are read
  * from low addresses to high ones. Memory: 8 bytes a row.
  */
-#ifndef WEFT_TREES_GROW_NODE_ROWS_H
-#define WEFT_TREES_GROW_NODE_ROWS_H
+#pragma once
 
 #include "trees/data/bins.h"
 
@@ -35,5 +34,3 @@ static inline bool row_goes_left(const row_test *test, const tree_bins *bins, co
     const int at = bin[test->feature];
     return at == bins->cells[test->feature] - 1 ? test->default_left : at <= test->bin;
 }
-
-#endif

@@ -8,8 +8,7 @@
  * and right where both are equal. Of equal gains the lower column is taken, then the lower bin: ties fall alike on all
  * ranks.
  */
-#ifndef WEFT_TREES_GROW_SPLIT_H
-#define WEFT_TREES_GROW_SPLIT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,5 +39,3 @@ void split_scan(const split_rule *rule, const tree_sums *node, const int64_t *ce
 bool split_is_better(const tree_split *a, const tree_split *b);
 /* What a leaf of these sums adds to a margin. */
 double split_leaf(const split_rule *rule, double gradient, double hessian);
-
-#endif

@@ -20,8 +20,7 @@
  *   G. Ke et al.: LightGBM: a highly efficient gradient boosting decision tree. NIPS 2017.
  *   Y. Shi et al.: Quantized training of gradient boosting decision trees. NeurIPS 2022, arXiv 2207.09682.
  */
-#ifndef WEFT_TREES_GROW_TREE_GROWER_H
-#define WEFT_TREES_GROW_TREE_GROWER_H
+#pragma once
 
 #include "comm/comm.h"
 #include "trees/data/bins.h"
@@ -52,5 +51,3 @@ void grower_destroy(tree_grower *grower); /* NULL is fine */
 weft_status grower_grow(tree_grower *grower, const float *gradient, const float *hessian, uint64_t seed,
                         int number, weft_tree *tree, int32_t *leaf);
 uint64_t grower_bytes(const tree_grower *grower); /* held now */
-
-#endif

@@ -4,8 +4,7 @@
  * A number is rounded to a multiple of 2^-shift, with the largest shift at which `count` numbers of magnitude `most`
  * stay below 2^62. The sum of n numbers is then wrong by at most n 2^-(shift + 1), which is most * n * count / 2^62.
  */
-#ifndef WEFT_TREES_LOSS_FIXED_SUM_H
-#define WEFT_TREES_LOSS_FIXED_SUM_H
+#pragma once
 
 #include <math.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ static inline double fixed_value(const fixed_sum *sum, int64_t total)
 {
     return (double)total * sum->step;
 }
-
-#endif

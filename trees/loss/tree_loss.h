@@ -10,8 +10,7 @@
  * Each is multiplied by the row's weight. The numbers of a row depend on the row alone, and are made without the
  * mathematical library, so that they have the same bits on every processor.
  */
-#ifndef WEFT_TREES_LOSS_TREE_LOSS_H
-#define WEFT_TREES_LOSS_TREE_LOSS_H
+#pragma once
 
 #include "base/option_words.h"
 #include "comm/comm.h"
@@ -43,5 +42,3 @@ void tree_gradients(const tree_targets *targets, const float *margin, int thread
 weft_status tree_base(weft_comm *comm, const tree_targets *targets, float *base);
 /* exp(x) to 1e-9 relative, for x up to 700. */
 double tree_exp(double x);
-
-#endif

@@ -1,8 +1,5 @@
 /* trees/shap/quadrature.h: points of Gauss and Legendre on [0, 1]. */
-#ifndef WEFT_TREES_SHAP_QUADRATURE_H
-#define WEFT_TREES_SHAP_QUADRATURE_H
+#pragma once
 
 /* [out] point, weight: [count]; polynomials of degree 2 count - 1 are integrated exactly. count is at least 1. */
 void quadrature_find(int count, double *point, double *weight);
-
-#endif

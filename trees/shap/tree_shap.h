@@ -17,8 +17,7 @@
  *   S. Lundberg et al.: From local explanations to global understanding with explainable AI for trees. Nature Machine
  *   Intelligence 2, 2020, doi:10.1038/s42256-019-0138-9.
  */
-#ifndef WEFT_TREES_SHAP_TREE_SHAP_H
-#define WEFT_TREES_SHAP_TREE_SHAP_H
+#pragma once
 
 #include "trees/forest/forest.h"
 
@@ -30,5 +29,3 @@ enum { SHAP_DEPTH_MAX = 256 };
  */
 weft_status tree_shap(const weft_forest *forest, const tree_columns *data, int64_t first, int64_t rows, int threads,
                       double *phi);
-
-#endif

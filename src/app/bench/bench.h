@@ -10,8 +10,7 @@
  *      leave(run)      the teams are through with run->set
  *      end(run)        frees
  */
-#ifndef WEFT_APP_BENCH_BENCH_H
-#define WEFT_APP_BENCH_BENCH_H
+#pragma once
 
 #include <math.h>
 
@@ -238,5 +237,3 @@ void bench_judge(bench_run *run, const char *what, bench_result *result);
     .seconds_q3 = (r)->time.seconds.q3, .n = (r)->time.seconds.count, .valid = (r)->valid
 #define BENCH_RESULT(r) BENCH_TIMES(r), .error = (r)->error
 /* clang-format on */
-
-#endif

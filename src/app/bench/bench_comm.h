@@ -1,6 +1,5 @@
 /* app/bench/bench_comm.h: what the files of `weft bench comm` share. */
-#ifndef WEFT_APP_BENCH_BENCH_COMM_H
-#define WEFT_APP_BENCH_BENCH_COMM_H
+#pragma once
 
 #include "app/bench/bench.h"
 
@@ -55,5 +54,3 @@ const char *bench_comm_name(char what[BENCH_WHAT_BYTES], const comm_case *at);
 weft_status bench_comm_skip(comm_bench *bench, const comm_case *at, weft_status status, const char *reason);
 /* [out] worst: infinite where the ranks hold different bits of a vector, else unchanged. Collective. */
 weft_status bench_comm_equal(weft_comm *comm, const float *x, int64_t count, double *worst);
-
-#endif

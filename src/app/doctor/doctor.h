@@ -4,8 +4,7 @@
  * Measuring and judging are apart: the rules (app/doctor/doctor_check.c) are functions of the cards and figures alone,
  * so that tests can ask about machines that we lack.
  */
-#ifndef WEFT_APP_DOCTOR_DOCTOR_H
-#define WEFT_APP_DOCTOR_DOCTOR_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -94,5 +93,3 @@ void doctor_check_transports(doctor_list *list, const char *host, const char *bt
 /* Whole job. card: [ranks] by rank. */
 void doctor_check_nodes(doctor_list *list, const doctor_card *card, const comm_layout *layout);
 void doctor_check_links(doctor_list *list, const comm_pair *pair, int count, const comm_layout *layout);
-
-#endif

@@ -5,8 +5,7 @@
  * They are decided once, when the graph is open, and from then on stand in the options as if somebody had typed them,
  * so that run.json, checkpoints and whatever reads those know values and never "auto".
  */
-#ifndef WEFT_APP_GNN_AUTO_OPTIONS_H
-#define WEFT_APP_GNN_AUTO_OPTIONS_H
+#pragma once
 
 #include "app/gnn/options/gnn_options.h"
 #include "comm/comm.h"
@@ -18,5 +17,3 @@
  * or a matrix that takes none; WEFT_ERR_DATA: of a graph without. Collective. */
 weft_status auto_options_decide(weft_comm *comm, const weft_graph *graph, bool training, weft_options *options,
                                 gnn_facts *facts);
-
-#endif

@@ -2,8 +2,7 @@
  * app/info/info.h: what the files of `weft info` share: one file for each thing that every kind of workload has. What
  * only one kind has is described by it (workload_ops.info).
  */
-#ifndef WEFT_APP_INFO_INFO_H
-#define WEFT_APP_INFO_INFO_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -26,5 +25,3 @@ weft_status info_ask(const workload_subject *subject, bool *known);
 
 /* The line that says so, where a model has moments of its inputs; in app/info/info_checkpoint.c. */
 void info_moments(const input_moments *moments);
-
-#endif

@@ -1,6 +1,5 @@
 /* app/info/info_text.h: a line of `weft info`, for its own files and those of the kinds of workload. */
-#ifndef WEFT_APP_INFO_INFO_TEXT_H
-#define WEFT_APP_INFO_INFO_TEXT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -11,5 +10,3 @@ static inline void info_text(const char *name, const char *text)
 {
     printf("%s: %s\n", escape_say(name).text, escape_say(text).text);
 }
-
-#endif

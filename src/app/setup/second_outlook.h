@@ -2,8 +2,7 @@
  * app/setup/second_outlook.h: what --precondition will take, before a model is made: bytes for the plan of memory, and
  * seconds by which --precondition-place auto is decided and which --dry-run prints.
  */
-#ifndef WEFT_APP_SETUP_SECOND_OUTLOOK_H
-#define WEFT_APP_SETUP_SECOND_OUTLOOK_H
+#pragma once
 
 #include <stdio.h>
 
@@ -31,5 +30,3 @@ weft_status second_outlook_make(const app_context *context, const train_model *o
                                 uint64_t room, second_outlook *outlook);
 /* A table of places and ranks; nothing if nothing was priced. */
 void second_outlook_print(const second_outlook *outlook, FILE *out);
-
-#endif

@@ -4,8 +4,7 @@
  * A turned gradient wants another optimiser than Adam, whose own scaling would undo the turn. Unless somebody sets
  * them, --optimizer is sgd, --lr 0.3, --momentum 0.9 and --schedule cosine.
  */
-#ifndef WEFT_APP_SETUP_SECOND_SETUP_H
-#define WEFT_APP_SETUP_SECOND_SETUP_H
+#pragma once
 
 #include "app/setup/context.h"
 #include "train/checkpoint/checkpoint.h"
@@ -27,5 +26,3 @@ weft_status second_setup_adopt(const app_context *context, const checkpoint *ck)
  * in `train`. Collective. */
 weft_status second_setup_open(weft_comm *comm, const weft_options *options, const train_model *model, int64_t steps,
                               train_options *train, train_second **second);
-
-#endif

@@ -1,11 +1,8 @@
 /* app/setup/table_setup.h: how a table is read, by the options of its columns. */
-#ifndef WEFT_APP_SETUP_TABLE_SETUP_H
-#define WEFT_APP_SETUP_TABLE_SETUP_H
+#pragma once
 
 #include "app/options/app_options.h"
 #include "table/table.h"
 
 /* Texts belong to the options. */
 table_request app_table_request(const weft_options *options);
-
-#endif

@@ -1,6 +1,5 @@
 /* app/trees/trees_job.h: what a job on a table holds, and the functions of its files. */
-#ifndef WEFT_APP_TREES_TREES_JOB_H
-#define WEFT_APP_TREES_TREES_JOB_H
+#pragma once
 
 #include "app/trees/options/trees_options.h"
 #include "app/trees/trees_workload.h"
@@ -39,5 +38,3 @@ weft_status trees_recognise(saved_model *model, const weft_options *given);
 weft_status trees_answer(trees_job *job, const float *margin, weft_tensor *logits);
 weft_status trees_explain(const workload *work, int64_t step, const float **contribution, int64_t *rows);
 void trees_note_labels(workload *work);
-
-#endif

@@ -1,6 +1,5 @@
 /* base/integer/integers.h: the smaller and the larger of two integers, and rounding up to whole units. */
-#ifndef WEFT_BASE_INTEGER_INTEGERS_H
-#define WEFT_BASE_INTEGER_INTEGERS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -19,5 +18,3 @@ static inline int64_t whole(int64_t count, int64_t unit)
 {
     return (count + unit - 1) / unit * unit;
 }
-
-#endif

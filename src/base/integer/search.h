@@ -4,8 +4,7 @@
  *      int64_t place = offset[v];
  *      SEARCH_FIRST(place, offset[v + 1], column[at] < u);          place: the first entry of row v that is not below u
  */
-#ifndef WEFT_BASE_INTEGER_SEARCH_H
-#define WEFT_BASE_INTEGER_SEARCH_H
+#pragma once
 
 #include <stdint.h>
 
@@ -20,5 +19,3 @@
             search_end = at;                                                                                           \
         }                                                                                                              \
     }
-
-#endif

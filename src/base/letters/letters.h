@@ -6,8 +6,7 @@
  * Basic Multilingual Plane, Hangul included. Rare characters that NFC replaces by another one (Kelvin sign, Angstrom
  * sign) stay.
  */
-#ifndef WEFT_BASE_LETTERS_H
-#define WEFT_BASE_LETTERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,5 +17,3 @@ enum { LETTERS_MAX = 1024 };
 /* dst [capacity >= 1]: `text` [length bytes] with composed letters, closed by NUL. Malformed UTF-8 stays as it is.
  * Returns false if the result does not fit; dst is cut then. */
 bool letters_compose(const char *text, size_t length, char *dst, size_t capacity);
-
-#endif

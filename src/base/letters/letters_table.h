@@ -11,8 +11,7 @@
  *         if len(d) == 2 and d[0][0] != "<" and u.normalize("NFC", chr(c)) == chr(c):
  *             print("{0x%04x, 0x%s, 0x%s}," % (c, d[0].lower(), d[1].lower()))'
  */
-#ifndef WEFT_BASE_LETTERS_TABLE_H
-#define WEFT_BASE_LETTERS_TABLE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -252,5 +251,3 @@ static const uint16_t letter_pairs[][3] = {
     {0x30f8, 0x30f0, 0x3099}, {0x30f9, 0x30f1, 0x3099}, {0x30fa, 0x30f2, 0x3099}, {0x30fe, 0x30fd, 0x3099},
 };
 /* clang-format on */
-
-#endif

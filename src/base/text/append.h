@@ -1,6 +1,5 @@
 /* base/text/append.h: texts that grow in an array of fixed length. What does not fit is cut off. */
-#ifndef WEFT_BASE_TEXT_APPEND_H
-#define WEFT_BASE_TEXT_APPEND_H
+#pragma once
 
 #include <stddef.h>
 
@@ -8,5 +7,3 @@
 void text_append(char *text, size_t bytes, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* Appends an item of a list, behind ", " unless the text is empty. printf format. */
 void text_append_item(char *text, size_t bytes, const char *format, ...) __attribute__((format(printf, 3, 4)));
-
-#endif

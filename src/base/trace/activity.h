@@ -7,8 +7,7 @@
  * While a trace is open (base/trace/trace.h) each pair is a span of it too.
  * What is booked belongs to the calling thread: a rank, also where ranks are threads of one process.
  */
-#ifndef WEFT_BASE_TRACE_ACTIVITY_H
-#define WEFT_BASE_TRACE_ACTIVITY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -77,5 +76,3 @@ void activity_end(const weft_activity *activity);
 activity_row activity_get(const weft_activity *activity);
 /* The i-th activity that this thread has booked since activity_reset, or NULL past the last. */
 const weft_activity *activity_booked(int i);
-
-#endif

@@ -12,8 +12,7 @@
  *      job_figures figures = job_account_read(&account);
  *      job_account_end(&account);
  */
-#ifndef WEFT_BASE_TRACE_JOB_ACCOUNT_H
-#define WEFT_BASE_TRACE_JOB_ACCOUNT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ void job_account_begin(job_account *account);
 job_figures job_account_read(const job_account *account);
 /* Harmless on a zeroed account, and twice. */
 void job_account_end(job_account *account);
-
-#endif

@@ -8,8 +8,7 @@
  *      ...
  *      trace_end(begin, TRACE_COMM, "inter", bytes);
  */
-#ifndef WEFT_BASE_TRACE_TRACE_H
-#define WEFT_BASE_TRACE_TRACE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ void trace_end(double begin, trace_category category, const char *name, int64_t 
 void trace_thread(const char *name); /* a literal */
 /* The last holder ends the recording, while the threads that record are quiet. Harmless without a trace. */
 void trace_close(void);
-
-#endif

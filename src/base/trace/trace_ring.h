@@ -4,8 +4,7 @@
  * A thread is the only one that writes to its ring; the number of spans recorded is stored last (release), so a reader
  * that loads it (acquire) sees whole spans.
  */
-#ifndef WEFT_BASE_TRACE_TRACE_RING_H
-#define WEFT_BASE_TRACE_TRACE_RING_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -31,5 +30,3 @@ typedef struct trace_ring {
 trace_ring *trace_rings(void);
 /* Spans of threads that got no ring. */
 uint64_t trace_lost(void);
-
-#endif

@@ -5,8 +5,7 @@
  * the resource's argument ("cpu:avx2", "cpu:base"). Ops read the level from cpu_state and call the function of that
  * level; files named *_avx2.c and *_avx512.c hold them, everything else is baseline code.
  */
-#ifndef WEFT_HAL_CPU_CPU_BACKEND_H
-#define WEFT_HAL_CPU_CPU_BACKEND_H
+#pragma once
 
 #include <stddef.h>
 
@@ -112,5 +111,3 @@ weft_status cpu_feature_product(weft_hal *hal, const hal_feature_product_args *a
 
 /* Prepared convolutions and what runs them, likewise. */
 void cpu_image_ops(weft_hal *hal);
-
-#endif

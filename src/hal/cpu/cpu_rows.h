@@ -2,8 +2,7 @@
  * hal/cpu/cpu_rows.h: the drivers of operations whose rows are independent: rows are cut evenly over the threads, or by
  * their edges; each piece runs a single-thread kernel, and what pieces sum is added in their order.
  */
-#ifndef WEFT_HAL_CPU_CPU_ROWS_H
-#define WEFT_HAL_CPU_CPU_ROWS_H
+#pragma once
 
 #include "hal/cpu/cpu_backend.h"
 #include "hal/cpu/kernels.h"
@@ -100,5 +99,3 @@ static inline double left_sum(const cpu_parts_left *left, int64_t j, double star
     }
     return sum;
 }
-
-#endif

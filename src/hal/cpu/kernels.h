@@ -6,8 +6,7 @@
  * (cpu_dense.c, cpu_nn.c, cpu_optim.c) cut the rows, hand each thread its piece and add partial results in the order of
  * the pieces. Matrices are [m, n] row-major with a leading dimension, as in hal/hal.h.
  */
-#ifndef WEFT_HAL_CPU_KERNELS_H
-#define WEFT_HAL_CPU_KERNELS_H
+#pragma once
 
 #include "hal/hal.h"
 
@@ -196,5 +195,3 @@ extern const cpu_norm_kernels cpu_norm_avx512bf16; /* of bfloat16 */
 extern const cpu_pair_kernels cpu_pairs_avx512bf16;
 extern const cpu_winograd_kernels cpu_winograd_base, cpu_winograd_avx2, cpu_winograd_avx512; /* of float32 */
 extern const cpu_winograd_kernels cpu_winograd_avx512bf16;
-
-#endif

@@ -6,8 +6,7 @@
  *   PASSES         whether a float is above 0 once it is stored
  *   CELL(name)     the name of a function for this type
  */
-#ifndef WEFT_HAL_CPU_KERNELS_CELLS_H
-#define WEFT_HAL_CPU_KERNELS_CELLS_H
+#pragma once
 
 enum { LINE_BYTES = 64 };
 #define CELLS_OF_LINE ((int64_t)(LINE_BYTES / sizeof(cell)))
@@ -23,5 +22,3 @@ typedef enum bn_mask { BN_MASK_NONE, BN_MASK_X, BN_MASK_Y } bn_mask;
     }
 
 #define BY_FORM static inline __attribute__((always_inline))
-
-#endif

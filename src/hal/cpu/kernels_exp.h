@@ -1,6 +1,5 @@
 /* hal/cpu/kernels_exp.h: the exponential of kernels, which vectors of any width compute alike. */
-#ifndef WEFT_HAL_CPU_KERNELS_EXP_H
-#define WEFT_HAL_CPU_KERNELS_EXP_H
+#pragma once
 
 #include <stdint.h>
 
@@ -31,5 +30,3 @@ static inline float exp_negative(float x)
     } power = {.bits = (shifted.bits + 127u) << 23};
     return x < -87.3F ? 0.0F : p * power.value;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* hal/cuda/cuda_devices.h: the GPUs of this machine, as hal/devices.h tells of them. */
-#ifndef WEFT_HAL_CUDA_CUDA_DEVICES_H
-#define WEFT_HAL_CUDA_CUDA_DEVICES_H
+#pragma once
 
 #include "hal/devices.h"
 
@@ -18,5 +17,3 @@ bool cuda_list_runs(const char *list, int major, int minor);
 /* WEFT_ERR_UNSUPPORTED, with the code of cuda_device.h and what would help, when it says that there is no device;
  * WEFT_OK for other codes. */
 weft_status cuda_check_present(int code);
-
-#endif

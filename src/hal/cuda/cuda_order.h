@@ -5,8 +5,7 @@
  * of the pieces that its operands touch, and nothing else waits. The first copy of a piece waits for all that was
  * called before.
  */
-#ifndef WEFT_HAL_CUDA_CUDA_ORDER_H
-#define WEFT_HAL_CUDA_CUDA_ORDER_H
+#pragma once
 
 #include "hal/cuda/cuda_state.h"
 #include "hal/table/op_table.h"
@@ -25,5 +24,3 @@ int cuda_order_end_op(cuda_state *state, hal_op op, const void *args);
 
 /* Forget the pieces inside memory that is given back; nothing may use it any more. */
 void cuda_order_forget(cuda_state *state, const void *device, size_t bytes);
-
-#endif

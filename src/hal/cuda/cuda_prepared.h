@@ -2,8 +2,7 @@
  * hal/cuda/cuda_prepared.h: prepared matrices and convolutions, and what operations that run them check before they are
  * launched.
  */
-#ifndef WEFT_HAL_CUDA_CUDA_PREPARED_H
-#define WEFT_HAL_CUDA_CUDA_PREPARED_H
+#pragma once
 
 #include "hal/cuda/cuda_state.h"
 
@@ -17,5 +16,3 @@ size_t cuda_scratch_of_conv(const weft_hal *hal, const hal_scratch_shape *shape)
 /* The arguments of spmm_run; of convolutions and pooling, WEFT_OK for other operations. */
 weft_status cuda_check_spmm(const hal_spmm_run_args *args);
 weft_status cuda_check_image(hal_op op, const void *args);
-
-#endif

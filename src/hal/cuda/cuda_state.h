@@ -5,8 +5,7 @@
  *     stream `in`        upload_async                     both beside it; who waits for whom is cuda_order.h's business
  *     stream `out`       download_async
  */
-#ifndef WEFT_HAL_CUDA_CUDA_STATE_H
-#define WEFT_HAL_CUDA_CUDA_STATE_H
+#pragma once
 
 #include "hal/cuda/device/cuda_queue.h"
 #include "hal/hal.h"
@@ -57,5 +56,3 @@ weft_status cuda_check(const char *what, int code);
 /* Memory: hal_mem_ops, and what closing frees. */
 weft_status cuda_memory_open(weft_hal *hal);
 void cuda_memory_close(weft_hal *hal);
-
-#endif

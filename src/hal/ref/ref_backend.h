@@ -5,8 +5,7 @@
  * against and the fallback for what they leave out. Each file of typed operations includes its *_body.h once for each
  * type of rows (ref_typed.h); what chooses between the types is made of hal/ops.def.
  */
-#ifndef WEFT_HAL_REF_REF_BACKEND_H
-#define WEFT_HAL_REF_REF_BACKEND_H
+#pragma once
 
 #include "base/half.h"
 #include "base/philox.h"
@@ -91,5 +90,3 @@ void ref_image_ops(hal_image_ops *ops);
 #define HAL_MIXED_OP(group, name, types, flops, operands, ...)                                                         \
     weft_status ref_##name##_mixed(const hal_##name##_args *args);
 #include "hal/ops.def"
-
-#endif

@@ -10,8 +10,7 @@
  * Open memory is for tests of messages that go straight from a device and to it: its pages stay as they are, between
  * the same guards.
  */
-#ifndef WEFT_HAL_SHADOW_SHADOW_MEMORY_H
-#define WEFT_HAL_SHADOW_SHADOW_MEMORY_H
+#pragma once
 
 #include "hal/hal.h"
 #include "hal/table/op_table.h"
@@ -53,5 +52,3 @@ weft_status shadow_check(const shadow_memory *memory, const char *op, const shad
 weft_status shadow_begin(shadow_memory *memory, const char *op, const shadow_use *use, int uses);
 /* Close what the last operation has left open. */
 void shadow_end(shadow_memory *memory);
-
-#endif

@@ -3,8 +3,7 @@
  * a sync, a download, an event, or a full queue. Host memory that a copy is to fill holds 0xA5 bytes until then, and
  * host memory that a copy is to read must not have changed.
  */
-#ifndef WEFT_HAL_SHADOW_SHADOW_QUEUE_H
-#define WEFT_HAL_SHADOW_SHADOW_QUEUE_H
+#pragma once
 
 #include "hal/shadow/shadow_memory.h"
 #include "hal/table/op_table.h"
@@ -40,5 +39,3 @@ weft_status shadow_submit_zero(shadow_queue *queue, void *device, size_t bytes);
 
 /* Run what was submitted before number `until`, all when UINT64_MAX. Tells a failure once. */
 weft_status shadow_queue_run(shadow_queue *queue, uint64_t until);
-
-#endif

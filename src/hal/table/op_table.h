@@ -2,8 +2,7 @@
  * hal/table/op_table.h: hal/ops.def as data, for code that treats all operations alike: counting, checking types,
  * and backends that wrap another one.
  */
-#ifndef WEFT_HAL_TABLE_OP_TABLE_H
-#define WEFT_HAL_TABLE_OP_TABLE_H
+#pragma once
 
 #include "hal/hal.h"
 
@@ -38,5 +37,3 @@ static inline bool hal_mat_given(const hal_mat *mat)
 weft_status hal_op_type(hal_op op, const void *args, weft_dtype *dtype);
 /* Returns WEFT_ERR_UNSUPPORTED with the message "gemm: no operation on a float32, b bfloat16, c float32". */
 weft_status hal_op_refuse_types(hal_op op, const void *args);
-
-#endif

@@ -9,8 +9,7 @@
  * Two checksums: XXH3-128 is fast and strong and is what Weft compares; CRC-32 is what every language has at hand
  * (Python: zlib.crc32). Stores that give one of them are checked by that one.
  */
-#ifndef WEFT_IO_STORE_STORE_ARRAY_H
-#define WEFT_IO_STORE_STORE_ARRAY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -56,5 +55,3 @@ weft_status store_optional_int(const char *name, const json_value *object, const
                                int64_t *value);
 weft_status store_optional_text(const char *name, const json_value *object, const char *key, char *dst,
                                 size_t capacity);
-
-#endif

@@ -7,8 +7,7 @@
  * writes to a file moves its change time, and a copy has another inode, so a stale seal costs no more than one more
  * check.
  */
-#ifndef WEFT_IO_STORE_STORE_SEAL_H
-#define WEFT_IO_STORE_STORE_SEAL_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -23,5 +22,3 @@ weft_status store_facts_mix(const char *path, char hash[STORE_HASH_BYTES]);
 bool store_is_sealed(const char *store, const char *seal);
 /* Leaves STORE/checked.json where the folder can be written; a failure is logged and costs one more check later. */
 void store_seal_keep(const char *store, const char *seal);
-
-#endif

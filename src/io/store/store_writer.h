@@ -7,8 +7,7 @@
  * The folder is the temporary one of folder_begin (base/file.h); the caller writes the manifest last and commits the
  * folder, so a reader sees a whole store or none.
  */
-#ifndef WEFT_IO_STORE_STORE_WRITER_H
-#define WEFT_IO_STORE_STORE_WRITER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -53,5 +52,3 @@ weft_status store_placed_end(store_array *entry, weft_status status, store_place
 weft_status store_check_replaceable(const char *path, const char *what);
 /* Removes what a failed writing left at `temporary`, keeps the message and returns status. */
 weft_status store_discard(const char *temporary, weft_status status);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * io/text/foreign_file.h: says what a file is that no reader knows (io/foreign_kind.h), behind .gz and .xz too.
  */
-#ifndef WEFT_IO_TEXT_FOREIGN_FILE_H
-#define WEFT_IO_TEXT_FOREIGN_FILE_H
+#pragma once
 
 #include "base/status.h"
 
@@ -11,5 +10,3 @@
  * unpacked; other codes: it cannot be read. WEFT_OK: nothing is known about it, and the caller says what it expects.
  */
 weft_status foreign_file_refuse(const char *path);
-
-#endif

@@ -1,6 +1,5 @@
 /* io/text/path_name.h: what the text of a path, and what stands there, say. */
-#ifndef WEFT_IO_TEXT_PATH_NAME_H
-#define WEFT_IO_TEXT_PATH_NAME_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -8,5 +7,3 @@
 bool path_ends(const char *path, const char *end);
 /* Returns true if a folder is there, also behind a symbolic link. */
 bool path_is_folder(const char *path);
-
-#endif

@@ -9,8 +9,7 @@
  * A field may stand in double quotes as RFC 4180 has them: separators within belong to it, "" is one quote. It cannot
  * go on in another line. Rows end in '\n', or in "\r\n".
  */
-#ifndef WEFT_IO_TEXT_TEXT_FIELD_H
-#define WEFT_IO_TEXT_TEXT_FIELD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -75,5 +74,3 @@ int64_t text_fields_of(const char *row, char separator);
 char text_separator_of(const char *row);
 /* "a comma", "a tab" ..., for messages. */
 const char *text_separator_name(char separator);
-
-#endif

@@ -11,8 +11,7 @@
  *   WEFT_TRY_GOTO(text_header_find(&h, TEXT_SOURCE, &column), status, done);        -1: there is none
  *   ... text_source_open; text_header_skip(&h, source); parse rows by h.separator and h.columns; text_header_free
  */
-#ifndef WEFT_IO_TEXT_TEXT_HEADER_H
-#define WEFT_IO_TEXT_TEXT_HEADER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -93,5 +92,3 @@ bool text_header_sample(const text_header *header, int64_t column, text_field *f
 const char *text_header_column(const text_header *header, int64_t column, char text[64]);
 /* Log in one line which columns nobody reads: those with used[column] false. Nothing where all are used. */
 void text_header_tell_unused(const text_header *header, const bool *used);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * A failure is kept and told by text_out_commit: rows are written without a check each.
  */
-#ifndef WEFT_IO_TEXT_TEXT_OUT_H
-#define WEFT_IO_TEXT_TEXT_OUT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -30,5 +29,3 @@ void text_out_text(text_out *out, const char *text);
 void text_out_int(text_out *out, int64_t value);
 void text_out_float(text_out *out, float value); /* "nan" for NaN */
 weft_status text_out_commit(text_out *out);
-
-#endif

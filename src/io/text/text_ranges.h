@@ -2,8 +2,7 @@
  * io/text/text_ranges.h: a plain file's lines, read and parsed by all threads, each a range of the file at a time; for
  * parsers that need no row numbers. A part of text_source.c.
  */
-#ifndef WEFT_IO_TEXT_TEXT_RANGES_H
-#define WEFT_IO_TEXT_TEXT_RANGES_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ typedef struct text_ranges {
 
 /* WEFT_ERR_DATA: the first fault in file order, with its line. */
 weft_status text_ranges_parse(const text_ranges *ranges);
-
-#endif

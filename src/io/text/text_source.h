@@ -14,8 +14,7 @@
  * Use: fill in a text_parser, call text_source_parse. Tables of vertices: table/read/table_text.h. Edges:
  * gnn/data/edges/edge_text.h.
  */
-#ifndef WEFT_IO_TEXT_TEXT_SOURCE_H
-#define WEFT_IO_TEXT_TEXT_SOURCE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -135,5 +134,3 @@ bool text_scan_real(const char **at, bool nan_allowed, double *value);
 bool text_expected(text_piece *piece, const char *at, const char *what);
 /* piece->status and reason from a call that failed on this thread; returns false. */
 bool text_fail(text_piece *piece, weft_status status);
-
-#endif

@@ -3,8 +3,7 @@
  * name. Damaged or truncated compressed data are errors; a gzip file may have several members, an xz file several
  * streams. Memory: the decoder's window and 256 KiB; an xz file that asks for more than 256 MiB is refused.
  */
-#ifndef WEFT_IO_TEXT_TEXT_STREAM_H
-#define WEFT_IO_TEXT_TEXT_STREAM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,5 +23,3 @@ bool text_stream_plain(const text_stream *stream);
 weft_status text_stream_read_at(const text_stream *stream, int64_t offset, char *out, size_t capacity, size_t *got);
 int64_t text_stream_size(const text_stream *stream);     /* of the file */
 int64_t text_stream_consumed(const text_stream *stream); /* bytes of the file read so far; from any thread */
-
-#endif

@@ -6,13 +6,10 @@
  *
  *   V. Gopal et al.: Fast CRC computation for generic polynomials using PCLMULQDQ instruction. Intel, 2009.
  */
-#ifndef WEFT_IO_ZIP_CRC32_H
-#define WEFT_IO_ZIP_CRC32_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
 /* Returns the CRC-32 of the bytes that gave `crc`, followed by these. crc: 0 before the first byte. Any thread. */
 uint32_t zip_crc32(uint32_t crc, const void *data, size_t bytes);
-
-#endif

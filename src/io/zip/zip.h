@@ -5,8 +5,7 @@
  * the file and its local header agrees with the directory. A member is then read as a stream of exactly as many bytes
  * as the caller asks for (io/zip/zip_stream.c), so a declared size never decides an allocation.
  */
-#ifndef WEFT_IO_ZIP_ZIP_H
-#define WEFT_IO_ZIP_ZIP_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -48,5 +47,3 @@ weft_status zip_stream_read(zip_stream *stream, void *dst, size_t bytes);
 /* The member must end here, unpacked and packed, and its CRC must match. */
 weft_status zip_stream_finish(zip_stream *stream);
 void zip_stream_close(zip_stream *stream);
-
-#endif

@@ -7,8 +7,7 @@
  * (table/column/decimal.h). The caller reads all other cells: long ones, and those with exponents, plus signs, blanks
  * or quotes.
  */
-#ifndef WEFT_TABLE_COLUMN_CELL_SCAN_H
-#define WEFT_TABLE_COLUMN_CELL_SCAN_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -57,5 +56,3 @@ static inline const char *cell_end(const char *text, const uint32_t *place, size
 {
     return text + (int32_t)place[i] - (found / CELL_RETURN & 1);
 }
-
-#endif

@@ -7,8 +7,7 @@
  * doubles, so one division rounds correctly (W. D. Clinger, How to Read Floating Point Numbers Accurately, PLDI
  * 1990). Every other text goes to text_scan_real.
  */
-#ifndef WEFT_TABLE_COLUMN_DECIMAL_H
-#define WEFT_TABLE_COLUMN_DECIMAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -107,5 +106,3 @@ static inline bool decimal_read(const char *text, size_t bytes, char point, doub
     return decimal_read_short(text, bytes, point, value, whole) ||
            decimal_read_slowly(text, bytes, point, value, whole);
 }
-
-#endif

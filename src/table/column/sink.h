@@ -5,8 +5,7 @@
  * value, and keeps facts about the cells of each thread and column. After the pass sink_sum adds up the threads;
  * schema_take (table/schema.h) says whether a column needs another kind and the pass must be repeated.
  */
-#ifndef WEFT_TABLE_COLUMN_SINK_H
-#define WEFT_TABLE_COLUMN_SINK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -129,5 +128,3 @@ typedef struct sink_block {
 /* Stores the common cells of a block: short numbers, short bare words and empty cells. [out] left: the number of cells
  * with CELL_LEFT, which are for sink_put. WEFT_ERR_RESOURCE: no memory for a word. */
 weft_status sink_put_block(table_sink *sink, int thread, const sink_block *block, int64_t *left);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * table/read/csv_head.h: the first rows of separated text: its separator, its header, and what its columns seem to be.
  */
-#ifndef WEFT_TABLE_READ_CSV_HEAD_H
-#define WEFT_TABLE_READ_CSV_HEAD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -45,5 +44,3 @@ weft_status csv_head_schema(const char *path, const table_request *request, cons
                             const csv_head *head, table_schema *schema);
 /* Compares the header of a further file with the first one's. [out] begin: where its rows begin. */
 weft_status csv_head_match(const char *path, const csv_head *first, const char *first_path, int64_t *begin);
-
-#endif

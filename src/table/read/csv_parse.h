@@ -1,6 +1,5 @@
 /* table/read/csv_parse.h: rows of separated text to cells, by the places that table/rows/csv_scan.h finds. */
-#ifndef WEFT_TABLE_READ_CSV_PARSE_H
-#define WEFT_TABLE_READ_CSV_PARSE_H
+#pragma once
 
 #include "table/column/sink.h"
 #include "table/rows/row_source.h"
@@ -21,5 +20,3 @@ weft_status csv_parse(void *self, row_piece *piece);
  * quote became one. [out] copy: for weft_free, NULL if there is none. WEFT_ERR_DATA: quotes that are no pair around
  * the cell. */
 weft_status csv_cell(const csv_marks *marks, const char *text, const char *end, sink_cell *cell, char **copy);
-
-#endif

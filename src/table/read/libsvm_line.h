@@ -1,6 +1,5 @@
 /* table/read/libsvm_line.h: one line of a LIBSVM file, pair after pair. */
-#ifndef WEFT_TABLE_READ_LIBSVM_LINE_H
-#define WEFT_TABLE_READ_LIBSVM_LINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@ typedef struct svm_line {
 weft_status svm_line_begin(const char *text, const char *end, svm_line *line);
 /* Reads the next INDEX:VALUE. [out] more: false at the end of the line. WEFT_ERR_DATA: the pair's text. */
 weft_status svm_line_next(svm_line *line, int64_t *index, double *value, bool *more);
-
-#endif

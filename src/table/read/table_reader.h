@@ -5,8 +5,7 @@
  * A reader opens files and makes a schema of their first rows. Then it reads any range of rows, once or several times:
  * without arrays to survey the columns, with arrays to fill them.
  */
-#ifndef WEFT_TABLE_READ_TABLE_READER_H
-#define WEFT_TABLE_READ_TABLE_READER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -56,5 +55,3 @@ const table_reader *table_reader_at(int index);
 /* The reader that the request names, or that recognises the first file. WEFT_ERR_DATA: none does, with what the file is
  * and a cure. WEFT_ERR_USAGE: no reader has that name. */
 weft_status table_reader_find(const char *path, const table_request *request, const table_reader **reader);
-
-#endif

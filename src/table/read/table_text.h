@@ -11,8 +11,7 @@
  * Rows are lines, as table/rows/csv_lines.h says; they come from io/text/text_source.h, block by block. Missing cells
  * are those of text_field_missing.
  */
-#ifndef WEFT_TABLE_READ_TABLE_TEXT_H
-#define WEFT_TABLE_READ_TABLE_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -68,5 +67,3 @@ typedef struct table_lines {
     int64_t blank_tail; /* the empty ones behind the last that is not */
 } table_lines;
 weft_status table_text_count(const text_header *header, table_lines *lines);
-
-#endif

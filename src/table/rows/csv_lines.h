@@ -8,8 +8,7 @@
  *
  * Cells in quotes do not go on in another line. A quote within a cell that does not begin with one is a character.
  */
-#ifndef WEFT_TABLE_ROWS_CSV_LINES_H
-#define WEFT_TABLE_ROWS_CSV_LINES_H
+#pragma once
 
 #include "io/text/text_source.h"
 #include "table/rows/csv_scan.h"
@@ -25,5 +24,3 @@ static inline bool csv_line_is_row(const csv_marks *marks, const char *at)
 
 /* A csv_places_fn; the line in which the text ends must end behind it. */
 size_t csv_lines_places(const csv_marks *marks, const char *text, size_t bytes, uint64_t *inside, uint32_t *place);
-
-#endif

@@ -5,8 +5,7 @@
  * quotes only. Text is looked at 64 bytes at a time (the two steps as in Langdale and Lemire, Parsing Gigabytes of JSON
  * per Second, VLDB Journal 2019).
  */
-#ifndef WEFT_TABLE_ROWS_CSV_SCAN_H
-#define WEFT_TABLE_ROWS_CSV_SCAN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ csv_count csv_count_avx512(const csv_marks *marks, const char *text, size_t byte
 /* The kernels for this processor. */
 csv_places_fn csv_places_best(void);
 csv_count_fn csv_count_best(void);
-
-#endif

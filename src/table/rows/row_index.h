@@ -1,7 +1,6 @@
 /* table/rows/row_index.h: segments of a file and how they are counted; shared by row_index.c, row_source.c and
  * row_stream.c. */
-#ifndef WEFT_TABLE_ROWS_ROW_INDEX_H
-#define WEFT_TABLE_ROWS_ROW_INDEX_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -65,5 +64,3 @@ weft_status row_stream_read(row_source *source, row_file *file, int64_t first, i
                             void *self, int64_t *rows);
 
 void row_stream_end(row_file *file);
-
-#endif

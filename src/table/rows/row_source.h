@@ -11,8 +11,7 @@
  * A compressed file cannot be read from its middle: every rank unpacks it from its beginning, once to count rows and
  * once more for each pass; ranges of rows in ascending order are one pass. Memory: row_source_memory.
  */
-#ifndef WEFT_TABLE_ROWS_ROW_SOURCE_H
-#define WEFT_TABLE_ROWS_ROW_SOURCE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -63,5 +62,3 @@ weft_status row_source_read(row_source *source, int64_t first, int64_t count, ro
 /* Fails with "FILE: line N: MESSAGE", the message being the last failure's: `offset` is the fault's place in the
  * unpacked file. */
 weft_status row_fail_at(const char *path, int64_t offset, weft_status status);
-
-#endif

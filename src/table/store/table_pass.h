@@ -2,8 +2,7 @@
  * table/store/table_pass.h: files behind a table: opened by their reader, passed over until the kinds of all columns
  * are settled.
  */
-#ifndef WEFT_TABLE_STORE_TABLE_PASS_H
-#define WEFT_TABLE_STORE_TABLE_PASS_H
+#pragma once
 
 #include "table/read/table_reader.h"
 
@@ -47,5 +46,3 @@ weft_status files_pass(table_files *files, table_schema *schema, int64_t first, 
 /* Reads this rank's rows as often as kinds change, then brings words into order. value: of files_make_arrays, or NULL
  * for facts alone; its arrays are made anew when kinds change, and codes are final afterwards. Collective. */
 weft_status files_settle(table_files *files, table_schema *schema, int64_t first, int64_t count, void **value);
-
-#endif

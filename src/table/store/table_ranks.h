@@ -1,6 +1,5 @@
 /* table/store/table_ranks.h: what ranks do together while a table is read. With exchange NULL there is one rank. */
-#ifndef WEFT_TABLE_STORE_TABLE_RANKS_H
-#define WEFT_TABLE_STORE_TABLE_RANKS_H
+#pragma once
 
 #include "table/schema.h"
 #include "table/table_exchange.h"
@@ -11,5 +10,3 @@ weft_status ranks_agree(const table_exchange *exchange, weft_status status);
 weft_status ranks_add_tallies(const table_exchange *exchange, table_tally *tally, int64_t columns);
 /* Gives every rank the words of all ranks, for every column of categories. */
 weft_status ranks_share_words(const table_exchange *exchange, table_schema *schema);
-
-#endif

@@ -13,8 +13,7 @@
  *
  * There is one array a kind, not one a column, so that a table of 10,000 columns is few files.
  */
-#ifndef WEFT_TABLE_STORE_TABLE_STORE_H
-#define WEFT_TABLE_STORE_TABLE_STORE_H
+#pragma once
 
 #include "io/store/store_array.h"
 #include "table/table.h"
@@ -52,5 +51,3 @@ weft_status table_schema_write(const char *folder, const table_schema *schema, c
 /* Maps a store; columns point to this rank's rows. */
 weft_status table_store_open(const char *path, int rank, int ranks, weft_table *table);
 void table_store_unmap(struct table_mapping *mapping); /* NULL is allowed */
-
-#endif

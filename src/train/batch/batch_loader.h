@@ -19,8 +19,7 @@
  *      ... upload it ...
  *      batch_loader_ahead(loader, pass);                       the next one is begun in the other slot
  */
-#ifndef WEFT_TRAIN_BATCH_LOADER_H
-#define WEFT_TRAIN_BATCH_LOADER_H
+#pragma once
 
 #include "train/batch/batch_order.h"
 #include "train/source.h"
@@ -83,5 +82,3 @@ void batch_loader_ahead(batch_loader *loader, const train_pass *pass);
 
 /* Seconds that batch_loader_take took, all together. */
 double batch_loader_wait_seconds(const batch_loader *loader);
-
-#endif

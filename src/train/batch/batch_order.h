@@ -14,8 +14,7 @@
  * rest of fewer samples joins the step before it, parts of a step are cut between groups of that many samples, and so
  * are shares where each rank normalises by itself.
  */
-#ifndef WEFT_TRAIN_BATCH_ORDER_H
-#define WEFT_TRAIN_BATCH_ORDER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -65,5 +64,3 @@ permutation batch_order(int64_t samples, uint64_t seed, uint32_t epoch);
 batch_share batch_order_part(const batch_plan *plan, batch_turn turn, int ranks, int rank);
 /* The share of a whole batch `step` of `samples` positions, in batches of any number of samples. */
 batch_share batch_order_share(int64_t samples, int64_t batch, int64_t step, int ranks, int rank);
-
-#endif

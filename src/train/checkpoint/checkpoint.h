@@ -25,8 +25,7 @@
  *     WEFT_TRY(checkpoint_load(ck, CHECKPOINT_BEST, &model.params));
  *     checkpoint_close(ck);
  */
-#ifndef WEFT_TRAIN_CHECKPOINT_CHECKPOINT_H
-#define WEFT_TRAIN_CHECKPOINT_CHECKPOINT_H
+#pragma once
 
 #include "comm/comm.h"
 #include "option/option.h"
@@ -111,5 +110,3 @@ weft_status checkpoint_moments(const checkpoint *ck, input_moments *moments);
 weft_status checkpoint_load(const checkpoint *ck, checkpoint_which which, param_store *store);
 /* The same on all ranks from rank 0's checkpoint (NULL on the others). Collective. */
 weft_status checkpoint_load_shared(weft_comm *comm, const checkpoint *ck, checkpoint_which which, param_store *store);
-
-#endif

@@ -8,8 +8,7 @@
  *   keeper.c                when to write, and how a training goes on
  *   keeper_state.c          what a training by gradients consists of
  */
-#ifndef WEFT_TRAIN_CHECKPOINT_CHECKPOINT_INTERNAL_H
-#define WEFT_TRAIN_CHECKPOINT_CHECKPOINT_INTERNAL_H
+#pragma once
 
 #include "base/file.h"
 #include "io/json.h"
@@ -109,5 +108,3 @@ weft_status checkpoint_writer_begin(const char *folder, checkpoint_place place, 
 weft_status checkpoint_writer_commit(checkpoint_writer *writer, const checkpoint_facts *facts,
                                      const train_progress *progress);
 void checkpoint_writer_discard(checkpoint_writer *writer); /* harmless after commit */
-
-#endif

@@ -13,8 +13,7 @@
  * moments and residuals travel to rank 0, one rank after the other, as they do where a rank has parameters of its own
  * or a preconditioner remembers something. Nothing between checkpoints.
  */
-#ifndef WEFT_TRAIN_CHECKPOINT_KEEPER_H
-#define WEFT_TRAIN_CHECKPOINT_KEEPER_H
+#pragma once
 
 #include "train/checkpoint/checkpoint.h"
 
@@ -101,5 +100,3 @@ weft_status keeper_restore(train_keeper *keeper, const train_progress *progress)
 /* After keeper_restore returned WEFT_ERR_DATA: takes the checkpoint before it, with a warning that names the defect.
  * Call keeper_find and keeper_restore again. WEFT_ERR_DATA: no earlier checkpoint is good. Collective. */
 weft_status keeper_step_back(train_keeper *keeper);
-
-#endif

@@ -7,8 +7,7 @@
  *     | parameters [elements] | first [trained] | second [trained] |
  *     | own [own] | own_first [own] | own_second [own] | own_best [own] | buffer 0 | buffer 1 | ...
  */
-#ifndef WEFT_TRAIN_CHECKPOINT_KEEPER_STATE_H
-#define WEFT_TRAIN_CHECKPOINT_KEEPER_STATE_H
+#pragma once
 
 #include "train/checkpoint/checkpoint_internal.h"
 #include "train/checkpoint/keeper.h"
@@ -30,5 +29,3 @@ weft_status kept_replica_gather(kept_replica *kept, const char *folder, bool bes
  * their own it is WEFT_ERR_USAGE. */
 weft_status kept_replica_restore(kept_replica *kept, const checkpoint *ck, const train_progress *progress);
 void kept_replica_describe(const kept_replica *kept, checkpoint_facts *facts);
-
-#endif

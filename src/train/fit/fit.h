@@ -25,8 +25,7 @@
  *         return fit_rounds(services, &method, result);
  *     }
  */
-#ifndef WEFT_TRAIN_FIT_FIT_H
-#define WEFT_TRAIN_FIT_FIT_H
+#pragma once
 
 #include "train/checkpoint/keeper.h"
 #include "train/fit/observer.h"
@@ -110,5 +109,3 @@ keeper_place fit_place(const fit_run *fit);
 /* After a step that is not the epoch's last: the checkpoint that was asked for. Its memory is no allocation of the
  * epoch. */
 weft_status fit_keep_within(fit_run *fit);
-
-#endif

@@ -7,8 +7,7 @@
  *     const train_observer log = {.self = &mine, .on_epoch = write_line};
  *     const train_observer first = {.self = report, .on_epoch = draw, .next = &log};
  */
-#ifndef WEFT_TRAIN_FIT_OBSERVER_H
-#define WEFT_TRAIN_FIT_OBSERVER_H
+#pragma once
 
 #include "comm/comm.h"
 #include "comm/sync/sync.h"
@@ -62,5 +61,3 @@ weft_status train_tell_start(const train_observer *list, const train_progress *f
 weft_status train_tell_step(const train_observer *list, const train_epoch *epoch);
 weft_status train_tell_epoch(const train_observer *list, const train_epoch *epoch);
 weft_status train_tell_run(const train_observer *list, int run, const train_run *result);
-
-#endif

@@ -1,6 +1,5 @@
 /* train/fit/result.h: what a training came to: statistics over its runs, and over the seconds of its epochs. */
-#ifndef WEFT_TRAIN_FIT_RESULT_H
-#define WEFT_TRAIN_FIT_RESULT_H
+#pragma once
 
 #include "comm/sync/sync.h"
 #include "train/checkpoint/checkpoint.h"
@@ -35,5 +34,3 @@ void train_times_close(train_times *times); /* zeroed ones are fine */
 void train_times_add(train_times *times, double second);
 /* Median and quartiles into the result; the order of the times is lost. */
 void train_times_summarise(train_times *times, train_result *result);
-
-#endif

@@ -23,8 +23,7 @@
  *
  * Sums over pieces are added in the order of the rows, so bits are the same in every run.
  */
-#ifndef WEFT_TRAIN_LAYERS_LINEAR_H
-#define WEFT_TRAIN_LAYERS_LINEAR_H
+#pragma once
 
 #include "tensor/tensor_features.h"
 #include "tensor/tensor_stream.h"
@@ -88,5 +87,3 @@ weft_status linear_bias_gradient(const train_linear *map, const weft_tensor *dy,
 
 /* Every row of y becomes `row` [1, cols]. like: any matrix of the type of the parameters. */
 weft_status linear_set_rows(const weft_tensor *like, const weft_tensor *row, weft_tensor *y);
-
-#endif

@@ -16,8 +16,7 @@
  * S. Ioffe, C. Szegedy: Batch normalization. ICML 2015, arXiv 1502.03167. J. Ba, J. Kiros, G. Hinton: Layer
  * normalization. 2016, arXiv 1607.06450.
  */
-#ifndef WEFT_TRAIN_LAYERS_NORM_H
-#define WEFT_TRAIN_LAYERS_NORM_H
+#pragma once
 
 #include "base/option_words.h"
 #include "comm/comm.h"
@@ -93,5 +92,3 @@ hal_conv_norm norm_vectors(const train_norm *norm, bool relu);
 /* The gradients of gamma and beta are overwritten with this rank's share. Collective. */
 weft_status norm_backward(train_norm *norm, const norm_operands *operands, const norm_gradients *gradients);
 void norm_destroy(train_norm *norm);
-
-#endif

@@ -14,8 +14,7 @@
  * Where replicas differ (sync modes with local updates) scores are those of the average of all replicas, and the best
  * parameters are such an average; training goes on as comm/sync/sync.h says.
  */
-#ifndef WEFT_TRAIN_LOOP_LOOP_H
-#define WEFT_TRAIN_LOOP_LOOP_H
+#pragma once
 
 #include "comm/comm.h"
 #include "train/fit/fit.h"
@@ -54,5 +53,3 @@ typedef struct train_options {
  * number of steps, or the source does not divide its batches and is asked to. */
 weft_status train_loop(weft_comm *comm, weft_hal *hal, train_model *model, const train_source *source,
                        const train_options *options, const train_observer *observers, train_result *result);
-
-#endif

@@ -10,8 +10,7 @@
  *
  *   P. Micikevicius et al.: Mixed precision training. ICLR 2018, arXiv 1710.03740.
  */
-#ifndef WEFT_TRAIN_LOOP_LOSS_SCALE_H
-#define WEFT_TRAIN_LOOP_LOSS_SCALE_H
+#pragma once
 
 #include "train/checkpoint/checkpoint.h"
 
@@ -29,5 +28,3 @@ void loss_scale_resume(train_scaling *scaling, double fixed);
 void loss_scale_passed(train_scaling *scaling, double fixed);
 /* After another. False: nothing is left to try. */
 bool loss_scale_overflowed(train_scaling *scaling, double fixed);
-
-#endif

@@ -14,8 +14,7 @@
  * larger than 4 times its outputs. Therefore a part of the output pixels may stand for all: the same ones in each
  * image, drawn anew for each step, so sums of P ranks are those of one rank.
  */
-#ifndef WEFT_TRAIN_SECOND_CAPTURE_CONV_H
-#define WEFT_TRAIN_SECOND_CAPTURE_CONV_H
+#pragma once
 
 #include "train/tap.h"
 
@@ -40,5 +39,3 @@ void capture_conv_destroy(capture_conv *scratch);
  * convolution without groups. [out] count: number of patches that were summed, at least 1. */
 weft_status capture_conv_inputs(capture_conv *scratch, const tap_rows *rows, const capture_pixels *pixels, bool add,
                                 weft_tensor *packed, int64_t *count);
-
-#endif

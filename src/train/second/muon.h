@@ -24,8 +24,7 @@
  *
  *   K. Jordan et al.: Muon: an optimizer for hidden layers in neural networks. 2024.
  */
-#ifndef WEFT_TRAIN_SECOND_MUON_H
-#define WEFT_TRAIN_SECOND_MUON_H
+#pragma once
 
 #include "train/model.h"
 #include "train/optimizer.h"
@@ -84,5 +83,3 @@ void muon_destroy(train_muon *muon);
 weft_status muon_plan_bytes(const train_model *outline, const muon_options *options, int ranks, uint64_t *bytes);
 /* Returns the bytes that muon holds beside the optimiser's slot. */
 uint64_t muon_bytes(const train_muon *muon);
-
-#endif

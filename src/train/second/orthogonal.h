@@ -17,8 +17,7 @@
  *   K. Jordan et al.: Muon: an optimizer for hidden layers in neural networks. 2024.
  *   N. J. Higham: Functions of matrices. SIAM 2008, chapter 8, for the iteration with the coefficients 1.5 and -0.5.
  */
-#ifndef WEFT_TRAIN_SECOND_ORTHOGONAL_H
-#define WEFT_TRAIN_SECOND_ORTHOGONAL_H
+#pragma once
 
 #include "tensor/tensor.h"
 
@@ -52,5 +51,3 @@ double orthogonal_flops(const orthogonal_shape *shape);
 
 /* x [1, count * rows * cols]: the matrices, one behind the other, replaced by their orthogonal ones. */
 weft_status orthogonalise(orthogonal_work *work, const orthogonal_shape *shape, weft_tensor *x);
-
-#endif

@@ -39,8 +39,7 @@
  *      train.tap = second_tap(second);
  *      train.preconditioner = second_preconditioner(second);
  */
-#ifndef WEFT_TRAIN_SECOND_SECOND_H
-#define WEFT_TRAIN_SECOND_SECOND_H
+#pragma once
 
 #include "base/option_words.h"
 #include "train/precondition.h"
@@ -98,5 +97,3 @@ const train_tap *second_tap(const train_second *second);
 const train_preconditioner *second_preconditioner(const train_second *second);
 /* Returns the bytes that factors, inverses and scratch take on this rank. */
 uint64_t second_bytes(const train_second *second);
-
-#endif

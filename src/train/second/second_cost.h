@@ -12,8 +12,7 @@
  *
  * Bytes are exact: they are counted by the code that allocates them.
  */
-#ifndef WEFT_TRAIN_SECOND_SECOND_COST_H
-#define WEFT_TRAIN_SECOND_SECOND_COST_H
+#pragma once
 
 #include "comm/core/cost.h"
 #include "train/second/second.h"
@@ -57,5 +56,3 @@ weft_status second_flops_of(const train_model *outline, const second_options *op
 /* Price of input or kfac. Local. */
 weft_status second_price_of(const train_model *outline, const second_options *options, const second_ranks *job,
                             const second_rates *rates, const comm_model *network, second_price *price);
-
-#endif

@@ -18,8 +18,7 @@
  *      second_damping.c   how much is added to a diagonal
  *      second_state.c     checkpoints
  */
-#ifndef WEFT_TRAIN_SECOND_SECOND_INTERNAL_H
-#define WEFT_TRAIN_SECOND_SECOND_INTERNAL_H
+#pragma once
 
 #include "train/second/capture_conv.h"
 #include "train/second/second.h"
@@ -298,5 +297,3 @@ static inline void second_put(const train_second *s, void *array, int64_t i, dou
         ((float *)array)[i] = (float)value;
     }
 }
-
-#endif

@@ -18,8 +18,7 @@
  *   arXiv 2107.01739.  R. L. Graham: Bounds on multiprocessing timing anomalies. SIAM J. Appl. Math. 17(2), 1969,
  *   doi:10.1137/0117039 (longest processing time first ends at most 4/3 - 1/(3 P) times after the best assignment).
  */
-#ifndef WEFT_TRAIN_SECOND_SECOND_PLACE_H
-#define WEFT_TRAIN_SECOND_SECOND_PLACE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -59,5 +58,3 @@ int second_place_workers(const second_place *place, int ranks);
 /* Sets group and owner of each task: the dearest first, each to the group and the rank with the least work. workers:
  * a divisor of `ranks`. load [ranks]: work space; [out] operations of each rank's inversions and turns. */
 void second_place_assign(int ranks, int workers, second_task *task, int tasks, double *load);
-
-#endif

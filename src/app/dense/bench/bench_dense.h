@@ -7,8 +7,7 @@
  *
  * A linear layer is the same on images of one pixel, by products of matrices.
  */
-#ifndef WEFT_APP_DENSE_BENCH_BENCH_DENSE_H
-#define WEFT_APP_DENSE_BENCH_BENCH_DENSE_H
+#pragma once
 
 #include "app/bench/bench.h"
 #include "dense/engine/dense_model.h"
@@ -70,5 +69,3 @@ bench_sum bench_dense_element(const void *self, int64_t at);
 weft_status bench_dense_step(dense_bench *b, bench_pair *time, double *loss);
 
 extern const bench_kind bench_dense;
-
-#endif

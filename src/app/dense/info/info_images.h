@@ -1,6 +1,5 @@
 /* app/dense/info/info_images.h: what `weft info` tells of networks on images. */
-#ifndef WEFT_APP_DENSE_INFO_INFO_IMAGES_H
-#define WEFT_APP_DENSE_INFO_INFO_IMAGES_H
+#pragma once
 
 #include "app/workload/workload.h"
 
@@ -9,5 +8,3 @@ weft_status dense_info(const workload_subject *subject, bool *known);
 
 /* A line about the network whose weights these are; in app/dense/info/info_tensors.c. */
 weft_status dense_info_tensors(safetensors_file *file, bool *known);
-
-#endif

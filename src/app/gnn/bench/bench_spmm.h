@@ -1,6 +1,5 @@
 /* app/gnn/bench/bench_spmm.h: what the files of `weft bench spmm` share. */
-#ifndef WEFT_APP_GNN_BENCH_BENCH_SPMM_H
-#define WEFT_APP_GNN_BENCH_BENCH_SPMM_H
+#pragma once
 
 #include "app/bench/bench.h"
 #include "base/file.h"
@@ -68,5 +67,3 @@ extern const bench_kind bench_spmm;
 /* "a.weft,synth:reddit,scale=0.1,b.weft": graphs separated by commas; what holds a '=' belongs to the generated graph
  * before it. WEFT_ERR_USAGE when one is empty or there are too many. */
 weft_status bench_data_parse(const char *text, char data[BENCH_DATA_MAX][BENCH_DATA_BYTES], int *count);
-
-#endif

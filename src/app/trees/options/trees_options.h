@@ -1,7 +1,6 @@
 /* app/trees/options/trees_options.h: the ids of the options of jobs on tables, as app/options/app_options.h has those
  * of all jobs. */
-#ifndef WEFT_APP_TREES_TREES_OPTIONS_H
-#define WEFT_APP_TREES_TREES_OPTIONS_H
+#pragma once
 
 #include "app/options/app_options.h"
 #include "trees/tree_choices.h"
@@ -14,5 +13,3 @@ enum { TREES_TABLE = 3 };
 #include "option/table_ids_body.h"
 
 extern const option_table trees_option_table;
-
-#endif

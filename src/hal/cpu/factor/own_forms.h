@@ -4,8 +4,7 @@
  * every number of them; Cholesky factors and inverses of large matrices of float32 in blocks, over the backend's
  * products.
  */
-#ifndef WEFT_HAL_CPU_FACTOR_OWN_FORMS_H
-#define WEFT_HAL_CPU_FACTOR_OWN_FORMS_H
+#pragma once
 
 #include "hal/hal.h"
 
@@ -37,5 +36,3 @@ static inline double dot(int64_t n, const double *x, const double *y)
     }
     return sum;
 }
-
-#endif

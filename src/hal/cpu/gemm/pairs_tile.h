@@ -5,8 +5,7 @@
  * and PAIR_A_PANEL broadcasts of A for 16 instructions that multiply. Each of those rounds twice: products are exact,
  * their sum with C is of float32; denormals are zeros.
  */
-#ifndef WEFT_HAL_CPU_GEMM_PAIRS_TILE_H
-#define WEFT_HAL_CPU_GEMM_PAIRS_TILE_H
+#pragma once
 
 #include <immintrin.h>
 
@@ -57,5 +56,3 @@ static inline __attribute__((always_inline)) void pairs_multiply_tile(int64_t pa
         }
     }
 }
-
-#endif

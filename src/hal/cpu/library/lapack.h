@@ -15,8 +15,7 @@
  * WEFT_LAPACK=off in the environment does without the library, to compare; WEFT_LAPACK=wrong, for tests, pretends that
  * the check failed. A build with -DWEFT_LAPACK=OFF has none of it.
  */
-#ifndef WEFT_HAL_CPU_LIBRARY_LAPACK_H
-#define WEFT_HAL_CPU_LIBRARY_LAPACK_H
+#pragma once
 
 #include "hal/hal.h"
 
@@ -53,5 +52,3 @@ int lapack_syevd(const lapack *library, weft_dtype dtype, int64_t n, void *a, in
 /* a[m,n] = Q; r[n,n] = R in its upper triangle, whose diagonal may be negative; what is below is not written */
 int lapack_geqrf(const lapack *library, weft_dtype dtype, int64_t m, int64_t n, void *a, int64_t ld, void *r,
                  int64_t ldr, void *work);
-
-#endif

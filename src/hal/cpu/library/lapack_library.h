@@ -1,6 +1,5 @@
 /* hal/cpu/library/lapack_library.h: LAPACK's interface as far as lapack.c calls it. For the files of this folder. */
-#ifndef WEFT_HAL_CPU_LIBRARY_LAPACK_LIBRARY_H
-#define WEFT_HAL_CPU_LIBRARY_LAPACK_LIBRARY_H
+#pragma once
 
 #include "hal/cpu/library/lapack.h"
 
@@ -37,5 +36,3 @@ struct lapack {
 
 /* Returns NULL, or what the library computes wrong: "a product of float32". It takes a few milliseconds. */
 const char *lapack_check(const lapack *library);
-
-#endif

@@ -7,8 +7,7 @@
  *     onednn_context      engine, stream, scratch memory; a primitive that runs        onednn_gemm    products by shape
  *     onednn_versions.h   what the versions disagree on                                onednn_conv    convolutions
  */
-#ifndef WEFT_HAL_CPU_LIBRARY_ONEDNN_H
-#define WEFT_HAL_CPU_LIBRARY_ONEDNN_H
+#pragma once
 
 #include "hal/hal.h"
 
@@ -54,5 +53,3 @@ weft_status onednn_conv_backward_weights(const onednn_conv *conv, int size, cons
 
 /* "oneDNN 3.2.0" or "none". */
 const char *onednn_version(void);
-
-#endif

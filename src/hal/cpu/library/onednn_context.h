@@ -2,8 +2,7 @@
  * hal/cpu/library/onednn_context.h: what products and convolutions share: engine, stream, scratch memory, and the
  * life of one primitive. For the files of this folder.
  */
-#ifndef WEFT_HAL_CPU_LIBRARY_ONEDNN_CONTEXT_H
-#define WEFT_HAL_CPU_LIBRARY_ONEDNN_CONTEXT_H
+#pragma once
 
 #include "hal/cpu/library/onednn.h"
 #include "hal/cpu/library/onednn_versions.h"
@@ -60,5 +59,3 @@ static inline void *onednn_reads(const void *pointer)
 {
     return (void *)(uintptr_t)pointer;
 }
-
-#endif

@@ -2,8 +2,7 @@
  * hal/cpu/library/onednn_versions.h: what versions 2 and 3 of oneDNN disagree on. Memory descriptors are structs in
  * version 2 and opaque in 3; operation descriptors are gone in 3; convolution without dilation is one of its own in 2.
  */
-#ifndef WEFT_HAL_CPU_LIBRARY_ONEDNN_VERSIONS_H
-#define WEFT_HAL_CPU_LIBRARY_ONEDNN_VERSIONS_H
+#pragma once
 
 #include <oneapi/dnnl/dnnl.h>
 
@@ -139,5 +138,3 @@ static inline dnnl_status_t conv_desc_create(dnnl_primitive_desc_t *out, dnnl_en
     return dnnl_primitive_desc_create(out, &conv, attr, engine, hint);
 #endif
 }
-
-#endif

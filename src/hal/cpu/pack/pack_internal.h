@@ -1,6 +1,5 @@
 /* hal/cpu/pack/pack_internal.h: what the pack operations share with the kernels that are called straight. */
-#ifndef WEFT_HAL_CPU_PACK_PACK_INTERNAL_H
-#define WEFT_HAL_CPU_PACK_PACK_INTERNAL_H
+#pragma once
 
 #include "hal/pack.h"
 
@@ -15,5 +14,3 @@ const hal_pack_cast *pack_cast_of(const hal_pack *pack, weft_dtype dtype);
 
 /* encode_rows and decode_rows; in cpu_pack_rows.c. */
 void cpu_pack_row_ops(hal_ops *ops);
-
-#endif

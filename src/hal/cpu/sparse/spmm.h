@@ -1,8 +1,7 @@
 /*
  * hal/cpu/sparse/spmm.h: the prepared matrix of the CPU backend, and what its builders and kernels share. See spmm.c.
  */
-#ifndef WEFT_HAL_CPU_SPARSE_SPMM_H
-#define WEFT_HAL_CPU_SPARSE_SPMM_H
+#pragma once
 
 #include "hal/cpu/cpu_backend.h"
 
@@ -285,5 +284,3 @@ int64_t spmm_first_row(const hal_spmm *spmm, const spmm_call *args, int part, in
 /* csr->value is there. */
 weft_status spmm_build_weighted(hal_spmm *spmm, const hal_csr *csr);
 void spmm_run_weighted(const hal_spmm *spmm, const spmm_call *args);
-
-#endif

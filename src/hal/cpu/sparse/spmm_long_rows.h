@@ -11,8 +11,7 @@
  * A run sums pieces into a matrix of partial sums and adds those in order when all are there: the same bits for the
  * same number of threads. Graphs without such rows are swept as they are.
  */
-#ifndef WEFT_HAL_CPU_SPARSE_SPMM_LONG_ROWS_H
-#define WEFT_HAL_CPU_SPARSE_SPMM_LONG_ROWS_H
+#pragma once
 
 #include "hal/cpu/sparse/spmm.h"
 
@@ -32,5 +31,3 @@ bool spmm_next_span(const hal_spmm *spmm, const spmm_call *call, int64_t *at, in
 
 /* Write the long rows, once all pieces have been summed. */
 void spmm_put_long_rows(const hal_spmm *spmm, const spmm_call *call);
-
-#endif

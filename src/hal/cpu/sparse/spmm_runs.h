@@ -2,8 +2,7 @@
  * hal/cpu/sparse/spmm_runs.h: rows in order of their number of edges, written as runs of equal length. Used twice for
  * the same rows: a first pass counts, a second one writes.
  */
-#ifndef WEFT_HAL_CPU_SPARSE_SPMM_RUNS_H
-#define WEFT_HAL_CPU_SPARSE_SPMM_RUNS_H
+#pragma once
 
 #include "hal/cpu/sparse/spmm.h"
 
@@ -26,5 +25,3 @@ void spmm_runs_sort(spmm_run_writer *w, int64_t count, const uint32_t *edges);
  * begin, relative to `base`. */
 void spmm_runs_put(spmm_run_writer *w, int64_t count, const uint16_t *row, int64_t at, int64_t base,
                    spmm_run_place *place, uint32_t *edges);
-
-#endif

@@ -18,8 +18,7 @@
  * as fast at d = 16, 64 and 256; tiles of 128 columns 1.12, of 512, more than the first-level cache, 1.06. Bands of
  * 1,024 rows lose up to 0.03 of it, 4,096 gain nothing.
  */
-#ifndef WEFT_HAL_CPU_SPARSE_SPMM_TILES_H
-#define WEFT_HAL_CPU_SPARSE_SPMM_TILES_H
+#pragma once
 
 #include "hal/cpu/sparse/spmm_runs.h"
 
@@ -61,5 +60,3 @@ void spmm_tile_builder_free(spmm_tile_builder *b);
 /* List the pairs of a band, rows [begin, begin + rows): sizes to its chunk, or, where the writer fills, data to the
  * chunk's places. Returns the edges that are left, until the next call. */
 spmm_edge_view spmm_tiles_split(spmm_tile_builder *b, int64_t band, int64_t begin, int64_t rows);
-
-#endif

@@ -24,8 +24,7 @@
  * Before a sample runs the sources are written anew, as by the layer before, so that it does not find in the caches
  * what the whole matrix would not.
  */
-#ifndef WEFT_HAL_CPU_SPARSE_SPMM_TRIAL_H
-#define WEFT_HAL_CPU_SPARSE_SPMM_TRIAL_H
+#pragma once
 
 #include "hal/cpu/sparse/spmm.h"
 
@@ -35,5 +34,3 @@ enum { SPMM_WHOLE_EDGES = 1 << 23 };
  * tiled: TILES takes part. WEFT_ERR_RESOURCE when there is no room for operands or forms; nothing is prepared then. */
 weft_status spmm_trial_run(weft_hal *hal, const hal_csr *csr, const hal_spmm_request *request, bool tiled,
                            hal_spmm_trial *trial);
-
-#endif

@@ -8,8 +8,7 @@
  * are rounded once more, to 2 to 3 times the error of rounding the output; sums and the way back are of float32
  * (tests/backend/test_winograd.c).
  */
-#ifndef WEFT_HAL_CPU_WINOGRAD_WINOGRAD_H
-#define WEFT_HAL_CPU_WINOGRAD_WINOGRAD_H
+#pragma once
 
 #include "hal/cpu/kernels.h"
 
@@ -60,5 +59,3 @@ struct cpu_winograd_kernels {
     void (*taps)(int64_t row, int64_t in, int parts, const float *sums, int64_t part, int64_t between, bool adds,
                  float *dweight);
 };
-
-#endif

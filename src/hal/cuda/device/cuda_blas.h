@@ -5,8 +5,7 @@
  * Its products have the same bits every time on one kind of card: one handle a stream, a workspace of its own, no
  * atomics; and float32 is multiplied as float32, never in the shorter type of tensor cores.
  */
-#ifndef WEFT_HAL_CUDA_DEVICE_CUDA_BLAS_H
-#define WEFT_HAL_CUDA_DEVICE_CUDA_BLAS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -41,5 +40,4 @@ void cuda_blas_library(char *text, size_t bytes);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

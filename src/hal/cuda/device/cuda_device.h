@@ -6,8 +6,7 @@
  * Codes are those of CUDA: 0, or a CUDA_ERROR below, or another that cuda_device_error explains. Copies, fills and
  * kernels are ordered in their stream and return early. The calling thread has a current device (cuda_device_use).
  */
-#ifndef WEFT_HAL_CUDA_DEVICE_CUDA_DEVICE_H
-#define WEFT_HAL_CUDA_DEVICE_CUDA_DEVICE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -98,5 +97,4 @@ int cuda_event_query(cuda_event *event, bool *passed);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

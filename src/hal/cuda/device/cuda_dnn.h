@@ -7,8 +7,7 @@
  * is chosen when it is prepared, by the library's rules and not by a measurement, among what the library calls
  * deterministic: the same bits every time on one kind of card.
  */
-#ifndef WEFT_HAL_CUDA_DEVICE_CUDA_DNN_H
-#define WEFT_HAL_CUDA_DEVICE_CUDA_DNN_H
+#pragma once
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -84,5 +83,4 @@ void cuda_dnn_library(char *text, size_t bytes);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

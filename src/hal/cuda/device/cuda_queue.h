@@ -4,8 +4,7 @@
  * Kernels of one queue run one after the other, so all of them share one block of scratch memory: an operation's begins
  * where it likes and ends with the operation.
  */
-#ifndef WEFT_HAL_CUDA_DEVICE_CUDA_QUEUE_H
-#define WEFT_HAL_CUDA_DEVICE_CUDA_QUEUE_H
+#pragma once
 
 #include "hal/cuda/device/cuda_blas.h"
 #include "hal/cuda/device/cuda_dnn.h"
@@ -34,5 +33,4 @@ void cuda_queue_close(cuda_queue *queue);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

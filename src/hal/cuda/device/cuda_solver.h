@@ -6,8 +6,7 @@
  * Matrices lie by columns, as LAPACK has them. Its upper triangle is therefore our lower one, and its columns are our
  * rows.
  */
-#ifndef WEFT_HAL_CUDA_DEVICE_CUDA_SOLVER_H
-#define WEFT_HAL_CUDA_DEVICE_CUDA_SOLVER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -53,5 +52,4 @@ void cuda_solver_library(char *text, size_t bytes);
 
 #ifdef __cplusplus
 }
-#endif
 #endif

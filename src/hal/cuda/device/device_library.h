@@ -1,6 +1,5 @@
 /* hal/cuda/device/device_library.h: functions of a library that was opened at run time. */
-#ifndef WEFT_HAL_CUDA_DEVICE_DEVICE_LIBRARY_H
-#define WEFT_HAL_CUDA_DEVICE_DEVICE_LIBRARY_H
+#pragma once
 
 #include <dlfcn.h>
 #include <library_types.h>
@@ -31,5 +30,3 @@ static inline void device_library_version(void *library, const char *name, const
         snprintf(text, bytes, library != NULL ? "a %s of unknown version" : "no %s", name);
     }
 }
-
-#endif

@@ -7,8 +7,7 @@
  * that many small ones fill the device by their number. What a thread adds is a function of the shape alone: every run
  * has the same bits.
  */
-#ifndef WEFT_HAL_CUDA_FACTOR_CUDA_FACTOR_H
-#define WEFT_HAL_CUDA_FACTOR_CUDA_FACTOR_H
+#pragma once
 
 #include <math.h>
 
@@ -112,5 +111,3 @@ template <typename real> static int factor_solve(cuda_queue *queue, factor_plan 
     plan->job.a = static_cast<real *>(a.data) + i * plan->m * a.ld;
     return cuda_solver_run(queue->solver, &plan->job);
 }
-
-#endif

@@ -2,8 +2,7 @@
  * hal/cuda/kernels/cuda_cells.h: elements of matrices by type. Kernels are templates of the type of their cells; rows
  * of bfloat16 and float16 are computed in float32 and rounded when stored.
  */
-#ifndef WEFT_HAL_CUDA_KERNELS_CUDA_CELLS_H
-#define WEFT_HAL_CUDA_KERNELS_CUDA_CELLS_H
+#pragma once
 
 #include "base/half.h"
 #include "hal/cuda/kernels/cuda_launch.h"
@@ -134,5 +133,3 @@ static inline bool cuda_empty(const hal_mat &mat)
     {                                                                                                                  \
         return cuda_empty(a->result) ? CUDA_DONE : by(a->typed.dtype, f, queue, a);                                    \
     }
-
-#endif

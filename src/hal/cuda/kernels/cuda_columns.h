@@ -30,8 +30,7 @@
  *  const products<cell> f = {x, y, out};
  *  return cuda_columns<CUDA_DOWN<cell>>(queue, f, f.x, f.y);        shape of the first; all that is read or written
  */
-#ifndef WEFT_HAL_CUDA_KERNELS_CUDA_COLUMNS_H
-#define WEFT_HAL_CUDA_KERNELS_CUDA_COLUMNS_H
+#pragma once
 
 #include <string.h>
 
@@ -283,5 +282,3 @@ int cuda_columns(cuda_queue *queue, const F &f, const cuda_mat<cell> &shape, con
     return cuda_down_packs<N>(shape, others...) ? cuda_columns_by<N>(queue, f, shape.rows, shape.cols)
                                                 : cuda_columns_by<1>(queue, f, shape.rows, shape.cols);
 }
-
-#endif

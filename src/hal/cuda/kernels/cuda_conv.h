@@ -1,7 +1,6 @@
 /* hal/cuda/kernels/cuda_conv.h: a prepared convolution: its shape, who makes it, and the scratch memory that it
  * takes. */
-#ifndef WEFT_HAL_CUDA_KERNELS_CUDA_CONV_H
-#define WEFT_HAL_CUDA_KERNELS_CUDA_CONV_H
+#pragma once
 
 #include <stddef.h>
 
@@ -55,6 +54,4 @@ int cuda_library_conv_backward_weights(cuda_queue *queue, const hal_conv_backwar
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

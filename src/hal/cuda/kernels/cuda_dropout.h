@@ -1,6 +1,5 @@
 /* hal/cuda/kernels/cuda_dropout.h: masks as base/philox.h defines them: the same bits as on any other backend. */
-#ifndef WEFT_HAL_CUDA_KERNELS_CUDA_DROPOUT_H
-#define WEFT_HAL_CUDA_KERNELS_CUDA_DROPOUT_H
+#pragma once
 
 #include "base/philox.h"
 #include "hal/cuda/kernels/cuda_launch.h"
@@ -81,5 +80,3 @@ static __device__ inline unsigned cuda_kept_heads(const cuda_mask &mask, int64_t
     }
     return kept;
 }
-
-#endif

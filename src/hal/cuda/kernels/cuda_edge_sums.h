@@ -13,8 +13,7 @@
  * divide it. Heads of more columns than a warp has cells are divided too, by the grid, and their scores read rows once
  * more.
  */
-#ifndef WEFT_HAL_CUDA_KERNELS_CUDA_EDGE_SUMS_H
-#define WEFT_HAL_CUDA_KERNELS_CUDA_EDGE_SUMS_H
+#pragma once
 
 #include "hal/cuda/kernels/cuda_dropout.h"
 #include "hal/cuda/kernels/cuda_team.h"
@@ -632,5 +631,3 @@ template <typename Op> int cuda_edge_sums(cuda_queue *queue, const Op &op, const
         }
     }
 }
-
-#endif

@@ -16,8 +16,7 @@
  *      };
  *      return cuda_fold(queue, sum_of_squares{x, out}, n);      n = 0: finish(zero())
  */
-#ifndef WEFT_HAL_CUDA_KERNELS_CUDA_FOLD_H
-#define WEFT_HAL_CUDA_KERNELS_CUDA_FOLD_H
+#pragma once
 
 #include "hal/cuda/kernels/cuda_launch.h"
 
@@ -93,5 +92,3 @@ template <typename F> int cuda_fold(cuda_queue *queue, F f, int64_t n)
     CUDA_TRY(cuda_queue_scratch(queue, cuda_fold_bytes<F>(), &scratch));
     return cuda_fold_in(queue, f, n, scratch);
 }
-
-#endif

@@ -3,8 +3,7 @@
  * returns a code of cuda_device.h. Types were checked before (hal_op_type). One .cu a group of hal/ops.def or a part of
  * one.
  */
-#ifndef WEFT_HAL_CUDA_KERNELS_CUDA_KERNELS_H
-#define WEFT_HAL_CUDA_KERNELS_CUDA_KERNELS_H
+#pragma once
 
 #include "hal/cuda/device/cuda_queue.h"
 #include "hal/op_args.h"
@@ -35,5 +34,4 @@ size_t cuda_scratch_spmm(int64_t pieces, int64_t most_pieces, int64_t sources, i
 
 #ifdef __cplusplus
 }
-#endif
 #endif

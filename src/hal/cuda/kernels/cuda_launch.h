@@ -8,8 +8,7 @@
  *
  * Both return a code of cuda_device.h. Rows go to x of a grid, whose limit is 2^31 - 1.
  */
-#ifndef WEFT_HAL_CUDA_KERNELS_CUDA_LAUNCH_H
-#define WEFT_HAL_CUDA_KERNELS_CUDA_LAUNCH_H
+#pragma once
 
 #include <stdint.h>
 
@@ -123,5 +122,3 @@ static __device__ inline int cuda_lane()
             return cuda_try_code_;                                                                                     \
         }                                                                                                              \
     } while (0)
-
-#endif

@@ -8,8 +8,7 @@
  *
  * Who adds what is a function of the matrix and the width, so every run gives the same bits on every card.
  */
-#ifndef WEFT_HAL_CUDA_KERNELS_CUDA_MATRIX_H
-#define WEFT_HAL_CUDA_KERNELS_CUDA_MATRIX_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ struct hal_spmm {
     cuda_edges *piece;      /* [first_piece[longs]] */
     int64_t *piece_of_long; /* [longs + 1] first_piece */
 };
-
-#endif

@@ -8,8 +8,7 @@
  *
  * Every thread joins, those beyond the last row too.
  */
-#ifndef WEFT_HAL_CUDA_KERNELS_CUDA_ROW_H
-#define WEFT_HAL_CUDA_KERNELS_CUDA_ROW_H
+#pragma once
 
 #include "hal/cuda/kernels/cuda_team.h"
 
@@ -88,5 +87,3 @@ template <typename cell, int HELD> struct cuda_lane_row {
         }
     }
 };
-
-#endif

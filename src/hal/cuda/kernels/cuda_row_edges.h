@@ -9,8 +9,7 @@
  *      __device__ value of(e, c, row, j)       of edge e, to c, in column j
  *      __device__ void finish(row, j, joined, some)    some: the row has edges
  */
-#ifndef WEFT_HAL_CUDA_KERNELS_CUDA_ROW_EDGES_H
-#define WEFT_HAL_CUDA_KERNELS_CUDA_ROW_EDGES_H
+#pragma once
 
 #include "hal/cuda/kernels/cuda_team.h"
 #include "hal/op_args.h"
@@ -69,5 +68,3 @@ int cuda_row_edges(cuda_queue *queue, const Op &op, const hal_mat &offset, const
                                       : cuda_launch_teams(queue, {cuda_long_blocks(queue, e.rows), CUDA_BLOCK, strips},
                                                           cuda_row_edges_kernel<Op, true>, op, e);
 }
-
-#endif

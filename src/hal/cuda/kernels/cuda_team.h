@@ -5,8 +5,7 @@
  * teams of a warp, and the warps of a block where a row is long, take edges in turn, and what they have is joined in a
  * fixed order.
  */
-#ifndef WEFT_HAL_CUDA_KERNELS_CUDA_TEAM_H
-#define WEFT_HAL_CUDA_KERNELS_CUDA_TEAM_H
+#pragma once
 
 #include "hal/cuda/kernels/cuda_launch.h"
 
@@ -80,5 +79,3 @@ static inline int64_t cuda_long_blocks(const cuda_queue *queue, int64_t rows)
     const int64_t most = (int64_t)queue->processors * 8;
     return rows < most ? rows : most;
 }
-
-#endif

@@ -12,8 +12,7 @@
  *      __device__ void load_b(real (&v)[4], column, k, n)  b(k, n .. n + 3); 0 outside
  *      __device__ void store(m, n, real sum)
  */
-#ifndef WEFT_HAL_CUDA_KERNELS_CUDA_TILE_H
-#define WEFT_HAL_CUDA_KERNELS_CUDA_TILE_H
+#pragma once
 
 #include "hal/cuda/kernels/cuda_launch.h"
 
@@ -85,5 +84,3 @@ template <typename P> int cuda_tiles(cuda_queue *queue, const P &p, int64_t prod
     return narrow ? cuda_launch_teams(queue, {blocks, CUDA_BLOCK}, cuda_tile_kernel<P, CUDA_TILE_NARROW>, p)
                   : cuda_launch_teams(queue, {blocks, CUDA_BLOCK}, cuda_tile_kernel<P, CUDA_TILE>, p);
 }
-
-#endif

@@ -15,8 +15,7 @@
  *   const negated<cell> f = {x, y};
  *   return cuda_walk<cuda_cells_at_once<cell>()>(queue, f, CUDA_ANYWHERE, f.y, f.x);     the shape is the first one's
  */
-#ifndef WEFT_HAL_CUDA_KERNELS_CUDA_WALK_H
-#define WEFT_HAL_CUDA_KERNELS_CUDA_WALK_H
+#pragma once
 
 #include "hal/cuda/kernels/cuda_cells.h"
 
@@ -192,5 +191,3 @@ int cuda_walk(cuda_queue *queue, const F &f, cuda_places places, const cuda_mat<
                ? cuda_walk_rows<N>(queue, f, rows, cols)
                : cuda_walk_rows<1>(queue, f, rows, cols);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* hal/cuda/kernels/cuda_window.h: which pixels a kernel element joins, as hal/ref/ref_image.c defines it. Pixels are
  * below 2^31. */
-#ifndef WEFT_HAL_CUDA_KERNELS_CUDA_WINDOW_H
-#define WEFT_HAL_CUDA_KERNELS_CUDA_WINDOW_H
+#pragma once
 
 #include "hal/cuda/kernels/cuda_launch.h"
 
@@ -42,5 +41,3 @@ static __device__ inline cuda_pixel cuda_pixel_of(int64_t row, const int (&size)
     const unsigned height = (unsigned)size[0];
     return {(int64_t)(at / width / height), (int)(at / width % height), (int)(at % width)};
 }
-
-#endif

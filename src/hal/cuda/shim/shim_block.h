@@ -8,8 +8,7 @@
  * ends the process with the kernel's name for it. Memory order inside a warp is not imitated: a thread runs until it
  * waits.
  */
-#ifndef WEFT_HAL_CUDA_SHIM_SHIM_BLOCK_H
-#define WEFT_HAL_CUDA_SHIM_SHIM_BLOCK_H
+#pragma once
 
 #include <cmath>
 #include <cstddef>
@@ -168,5 +167,3 @@ static inline double __dadd_rn(double a, double b)
 {
     return a + b;
 }
-
-#endif

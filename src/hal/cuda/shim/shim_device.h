@@ -3,13 +3,10 @@
  * somebody waits for it, and then only what it depends on runs: an order between two streams that was never asked for
  * is no order.
  */
-#ifndef WEFT_HAL_CUDA_SHIM_SHIM_DEVICE_H
-#define WEFT_HAL_CUDA_SHIM_SHIM_DEVICE_H
+#pragma once
 
 #include "hal/cuda/device/cuda_device.h"
 #include "hal/cuda/shim/shim_block.h"
 
 /* Takes the kernel. */
 int shim_submit(cuda_stream *stream, shim_kernel *kernel, shim_index grid, shim_index block, bool barriers);
-
-#endif
