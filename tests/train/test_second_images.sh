@@ -26,7 +26,7 @@ train() {
     ranks "$1" "$program" "$2" >"$2.out" 2>"$2.err" || fail "$2 on $1 ranks: $(tail -n 5 "$2.err")"
 }
 
-methods=("precondition=kfac" "precondition=kfac precondition-solve=inverse precondition-damping=absolute:0.003"
+methods=("precondition=kfac precondition-clip=1e-3" "precondition=kfac precondition-solve=inverse precondition-damping=absolute:0.003"
     "precondition=input precondition-place=mem-opt")
 for m in "${!methods[@]}"; do # an inversion of step 6 acts in step 8, and the next factors are of step 9
     options="${methods[m]} precondition-factors=3 precondition-interval=6"
@@ -57,7 +57,7 @@ def epochs(run):
 for other in sorted(glob.glob("ranks-*") + glob.glob("parts-*") + ["bf16-1"]):
     one, many = epochs("one-" + other.split("-")[1]), epochs(other)
     far = max(abs(a["loss"] - b["loss"]) for a, b in zip(one, many))
-    assert len(one) == len(many) == 3 and far < (1e-2 if other == "bf16-1" else 2e-4), (other, far)
+    assert len(one) == len(many) == 3 and far < (1e-2 if other == "bf16-1" else 1e-3), (other, far)
 kfac, plain = epochs("one-0"), epochs("plain")
 assert kfac[2]["loss"] < 0.9 * plain[2]["loss"], (kfac[2]["loss"], plain[2]["loss"])
 assert 0 < kfac[0]["second_clip"] <= 1 and kfac[0]["second_damping"] == 1 and kfac[0]["second_refused"] == 0

@@ -93,29 +93,19 @@ static weft_status decide_network(weft_comm *comm, const image_set *set, weft_op
     return status;
 }
 
-/* Muon saves epochs where norms take the scale of the weights off (docs/accuracy.md). It needs a layer with weights
- * between the first and the last one. */
-static bool suits_muon(const network *net)
-{
-    int norms = 0, weights = 0;
-    for (int i = 0; i < net->layers; ++i) {
-        const net_layer *layer = &net->layer[i];
-        norms += layer->kind == NET_NORM ? 1 : 0;
-        weights += (layer->kind == NET_CONV && layer->groups == 1) || layer->kind == NET_LINEAR ? 1 : 0;
-    }
-    return norms > 0 && weights > 2;
-}
-
 static weft_status decide_precondition(weft_options *options)
 {
     network net = {.layers = 0};
-    weft_status status = WEFT_OK;
-    if (option_is_auto(options, OPT_PRECONDITION)) {
-        status = dense_open_network(options, &net);
+    second_images facts = {.weights = 0};
+    const bool asked = option_choice(options, OPT_PRECONDITION) != SECOND_NONE;
+    const weft_status status = asked ? dense_open_network(options, &net) : WEFT_OK;
+    for (int i = 0; status == WEFT_OK && i < net.layers; ++i) {
+        const net_layer *layer = &net.layer[i];
+        facts.norms += layer->kind == NET_NORM ? 1 : 0;
+        facts.weights += (layer->kind == NET_CONV && layer->groups == 1) || layer->kind == NET_LINEAR ? 1 : 0;
     }
-    const bool muon = status == WEFT_OK && suits_muon(&net);
     net_destroy(&net);
-    return status == WEFT_OK ? second_setup_decide_images(options, muon) : status;
+    return status == WEFT_OK ? second_setup_decide_images(options, &facts) : status;
 }
 
 static weft_status decide_size(const image_set *set, weft_options *options)

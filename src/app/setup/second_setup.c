@@ -11,6 +11,10 @@
 
 /* First steps of a full batch, which all update and invert. In the first epoch of batches every update inverts. */
 enum { EARLY_STEPS = 10 };
+/* --precondition-clip of kfac on images, with norms and without; `input` has a tenth with norms (docs/accuracy.md). */
+#define CLIP_NORMED       "1e-3"
+#define CLIP_NORMED_INPUT "1e-4"
+#define CLIP              "3e-5"
 /* --precondition auto steps back above this share of the rest of a step: measured, second order takes half as many
  * epochs or fewer where auto chooses it (docs/recipes.md), so it pays up to twice the seconds of an epoch. Below so
  * many seconds a step it is left alone. */
@@ -75,8 +79,10 @@ weft_status second_setup_decide(weft_options *options, bool pays)
 }
 
 /* Small batches are noisy, so averages are long and steps short. */
-static weft_status decide_factors_of_images(weft_options *options, second_kind kind)
+static weft_status decide_factors_of_images(weft_options *options, bool normed)
 {
+    const bool input = option_choice(options, OPT_PRECONDITION) == SECOND_INPUT;
+    const char *clip = !normed ? CLIP : input ? CLIP_NORMED_INPUT : CLIP_NORMED;
     const int64_t interval = option_int(options, OPT_PRECONDITION_INTERVAL);
     const bool asked = option_is_set(options, OPT_PRECONDITION_INTERVAL) && interval % 10 != 0;
     const int64_t factors = option_is_set(options, OPT_PRECONDITION_FACTORS)
@@ -92,7 +98,7 @@ static weft_status decide_factors_of_images(weft_options *options, second_kind k
     } wanted[] = {{OPT_PRECONDITION_DAMPING, "1"},
                   {OPT_PRECONDITION_FACTORS, number[0]},
                   {OPT_PRECONDITION_INTERVAL, number[1]},
-                  {OPT_PRECONDITION_CLIP, kind == SECOND_KFAC ? "1e-3" : "1e-4"},
+                  {OPT_PRECONDITION_CLIP, clip},
                   {OPT_PRECONDITION_DECAY, "0.95"}};
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; ++i) {
         if (!option_is_set(options, wanted[i].id)) {
@@ -109,10 +115,11 @@ static weft_status decide_factors_of_images(weft_options *options, second_kind k
     return WEFT_OK;
 }
 
-weft_status second_setup_decide_images(weft_options *options, bool muon)
+weft_status second_setup_decide_images(weft_options *options, const second_images *network)
 {
     if (option_choice(options, OPT_PRECONDITION) == SECOND_AUTO) {
-        const char *chosen = muon && is_exact(options) ? "muon" : "none";
+        const bool suits = network->norms > 0 && network->weights > 2;
+        const char *chosen = suits && is_exact(options) ? "muon" : "none";
         log_info("precondition %s (auto: muon is for networks with norms and three layers of weights, and " FLAG_SYNC
                  " allreduce)",
                  chosen);
@@ -123,7 +130,7 @@ weft_status second_setup_decide_images(weft_options *options, bool muon)
         return WEFT_OK;
     }
     WEFT_TRY(check_sync(options));
-    return kind == SECOND_MUON ? WEFT_OK : decide_factors_of_images(options, kind);
+    return kind == SECOND_MUON ? WEFT_OK : decide_factors_of_images(options, network->norms > 0);
 }
 
 /* Muon's rate follows the course of --lr. */

@@ -14,9 +14,14 @@
 /* Decides --precondition where it is auto, and what follows from it, in `options`; logged. pays: the data have rows
  * enough. WEFT_ERR_USAGE: a mode of --sync whose replicas differ. Local. */
 weft_status second_setup_decide(weft_options *options, bool pays);
+/* Numbers of norms and of layers with weights of a network on images, without convolutions in groups. */
+typedef struct second_images {
+    int norms, weights;
+} second_images;
+
 /* Like second_setup_decide, for networks on images. Their batches are small, so intervals, clip and averages that
- * nobody set are others than those of graphs. muon: the network suits it. */
-weft_status second_setup_decide_images(weft_options *options, bool muon);
+ * nobody set are others than those of graphs. */
+weft_status second_setup_decide_images(weft_options *options, const second_images *network);
 /* The options as train/second/second.h takes them, but for the seed. --precondition-place auto: everywhere, until it is
  * decided (app/setup/second_outlook.h). */
 weft_status second_setup_options(const weft_options *o, const train_model *model, second_options *options);
