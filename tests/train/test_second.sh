@@ -29,6 +29,7 @@ train() {
 jobs=("model=gcn precondition=input" "model=sage precondition=kfac norm=none" "model=gin precondition=input"
     "model=gat precondition=kfac norm=none" "model=gcn precondition=kfac input-dropout=0.2" "model=sage precondition=input sync=topk density=1")
 methods=(libra metis random edgecut stream)
+plain="model=gcn precondition=input recipe=default normalize=none"
 for j in "${!jobs[@]}"; do
     row "one-$j" jobs-1 "${jobs[j]} epochs=20"
     for p in 2 3 4 8; do
@@ -42,6 +43,12 @@ for j in 0 1; do # an inversion of epoch 13 acts, factors are of epoch 15
     row "half-$j" resumes-2 "$options epochs=18 resume=on"
 done
 row adam jobs-1 "model=gcn epochs=20"
+for form in whole sparse; do # sums of sparse rows, all of them sampled, against the features' sums
+    row "$form" jobs-1 "$plain feature-form=$form epochs=20"
+done
+for p in 2 4; do
+    row "sparse-$p" jobs-$p "$plain feature-form=sparse epochs=20 partition=${methods[p]}"
+done
 for p in 1 2 3 4 8; do
     train $p jobs-$p
 done
@@ -62,6 +69,10 @@ for many in sorted(glob.glob("many-*")):
     far = max(abs(a["loss"] - b["loss"]) / abs(a["loss"]) for a, b in zip(one, epochs(many)))
     limit = 1e-4 if "-3-" in many else 1e-5  # attention passes exponentials of what differs by rounding
     assert len(one) == 20 and far < limit, (many, far)
+for run in ("sparse", "sparse-2", "sparse-4"):
+    far = max(abs(a["loss"] - b["loss"]) / a["loss"] for a, b in zip(epochs("whole"), epochs(run)))
+    same = all(a["second_damping"] == b["second_damping"] for a, b in zip(epochs("whole"), epochs(run)))
+    assert far < 1e-5 and same, (run, far, same)
 second, adam = epochs("one-0"), epochs("adam")
 assert second[9]["loss"] < adam[19]["loss"], (second[9]["loss"], adam[19]["loss"])
 assert 0 < second[0]["second_clip"] <= 1 and second[0]["second_damping"] > 0 and second[0]["second_refused"] == 0

@@ -68,7 +68,9 @@ static void size_layer(const train_second *s, const train_map *map, second_layer
         side[i].needed = s->method->sides[i];
     }
     side[SECOND_IN].constant = map->constant;
-    layer->wide = s->method->sides[SECOND_IN] && map->constant && s->population > 0 && side[SECOND_IN].n > SECOND_WIDE;
+    layer->summed = s->options.kind == SECOND_INPUT && map->sums != NULL && s->population > 0;
+    layer->wide = layer->summed || (s->method->sides[SECOND_IN] && map->constant && s->population > 0 &&
+                                    side[SECOND_IN].n > SECOND_WIDE);
     layer->sample =
         layer->wide ? SECOND_WIDE_ROWS : larger(SAMPLE_LEAST, SAMPLE_A_COLUMN * larger(side[SECOND_IN].n, layer->out));
     layer->sample = layer->sample < s->population ? layer->sample : s->population;

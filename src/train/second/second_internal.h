@@ -40,6 +40,7 @@ typedef struct second_layer {
     int64_t sample;  /* rows of all ranks that count, where rows have ids */
     int64_t count;   /* rows that this rank took in the step under way */
     bool wide;       /* the input side is `rows` */
+    bool summed;     /* wide, of sums of input rows that the model makes (train_map.sums) */
     bool inverted;   /* the layer has what the method's `turn` reads */
     double damping;  /* rho of the input side */
     second_side side[SECOND_SIDES];

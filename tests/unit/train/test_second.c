@@ -495,13 +495,32 @@ static void test_damaged_state_is_refused(void **state)
 
 enum { WIDE = SECOND_WIDE + 5, WIDE_ROWS = 24, WIDE_OUT = 2 };
 
+/* Rows of the layer; `summed`: the model makes them, and the rows that the listener sees are others. */
+typedef struct wide_case {
+    double x[WIDE_ROWS][WIDE];
+    bool summed;
+} wide_case;
+
+/* train_map.sums of one rank, whose rows are those of the case. */
+static weft_status give_sums(void *self, const int64_t *row, int64_t count, weft_tensor *columns)
+{
+    const wide_case *c = self;
+    static double block[WIDE * WIDE_OUT];
+    for (int i = 0; i < WIDE * WIDE_OUT; ++i) {
+        const int64_t j = i % WIDE_OUT;
+        block[i] = j < count && row[j] >= 0 ? c->x[row[j]][i / WIDE_OUT] : 0.0;
+    }
+    return tensor_upload(columns, block);
+}
+
 static weft_status run_wide(weft_comm *comm, void *argument)
 {
-    double(*x)[WIDE] = argument;
+    wide_case *c = argument;
+    double(*x)[WIDE] = c->x;
     static double gradient[WIDE * WIDE_OUT], step[WIDE * WIDE_OUT];
     int64_t id[WIDE_ROWS], mine = 0;
     double dy[WIDE_ROWS * WIDE_OUT], trace = 0.0, b = 0.0, most = 0.0;
-    second_rank r = {.map = {.bias = -1, .constant = true}};
+    second_rank r = {.map = {.bias = -1, .constant = true, .sums = c->summed ? give_sums : NULL, .sums_self = c}};
     const train_targets targets = {.loss_entries = WIDE_ROWS};
     const train_batch batch = {.targets = &targets};
     const train_pass pass = {.training = true, .parts = 1, .batch = &batch};
@@ -527,6 +546,9 @@ static weft_status run_wide(weft_comm *comm, void *argument)
         }
     }
     WEFT_TRY(tensor_upload(&gradients, dy));
+    weft_tensor other;
+    WEFT_TRY(tensor_create(r.hal, WEFT_DTYPE_F64, mine, WIDE_OUT, WEFT_MEM_WORKSPACE, &other));
+    WEFT_TRY(tensor_zero(&other));
     for (int i = 0; i < WIDE_ROWS * WIDE_OUT; ++i) {
         const int row = i / WIDE_OUT;
         const double d = cos(1.0 + 2.0 * row + i % WIDE_OUT) / WIDE_ROWS;
@@ -537,7 +559,14 @@ static weft_status run_wide(weft_comm *comm, void *argument)
     }
     WEFT_TRY(second_create(comm, &r.model, &options, &r.second));
     const train_tap *tap = second_tap(r.second);
-    const tap_rows told = {.rows = WIDE, .cols = WIDE_OUT, .x = &rows, .dy = &gradients};
+    if (c->summed) {
+        WEFT_TRY(tensor_zero(&rows));
+    }
+    const tap_rows told = {.rows = WIDE,
+                           .cols = WIDE_OUT,
+                           .x = &rows,
+                           .dy = c->summed ? &other : &gradients,
+                           .dsum = c->summed ? &gradients : NULL};
     WEFT_CHECK(tap->wants(tap->self, &pass), WEFT_ERR_INTERNAL, "not wanted");
     WEFT_TRY(tap->take(tap->self, &pass, &told));
     weft_tensor grad = param_grad(&r.params, r.map.block);
@@ -552,16 +581,15 @@ static weft_status run_wide(weft_comm *comm, void *argument)
         for (int i = 0; i < WIDE_ROWS * WIDE; ++i) {
             product[i / WIDE] += x[i / WIDE][i % WIDE] * step[i % WIDE * WIDE_OUT + o];
         }
-        for (int c = 0; c < WIDE; ++c) {
-            double sum = RHO * trace / WIDE * step[c * WIDE_OUT + o];
+        for (int k = 0; k < WIDE; ++k) {
+            double sum = RHO * trace / WIDE * step[k * WIDE_OUT + o];
             for (int i = 0; i < WIDE_ROWS; ++i) {
-                sum += x[i][c] * product[i] / WIDE_ROWS;
+                sum += x[i][k] * product[i] / WIDE_ROWS;
             }
-            most = fmax(most, fabs(sum * b - gradient[c * WIDE_OUT + o]));
+            most = fmax(most, fabs(sum * b - gradient[k * WIDE_OUT + o]));
         }
     }
-    tensor_destroy(&rows);
-    tensor_destroy(&gradients);
+    TENSOR_DESTROY_ALL(&rows, &gradients, &other);
     close_rank(&r);
     WEFT_CHECK(most < 1e-9, WEFT_ERR_INTERNAL, "off by %g", most);
     return WEFT_OK;
@@ -570,12 +598,28 @@ static weft_status run_wide(weft_comm *comm, void *argument)
 static void test_wide_inputs_are_solved_by_their_rows(void **state)
 {
     (void)state;
-    static double x[WIDE_ROWS][WIDE];
+    static wide_case c;
     uint64_t bits = 3;
     for (int i = 0; i < WIDE_ROWS * WIDE; ++i) {
-        x[i / WIDE][i % WIDE] = test_uniform(&bits) < 0.02 ? 1.0 + test_uniform(&bits) : 0.0;
+        c.x[i / WIDE][i % WIDE] = test_uniform(&bits) < 0.02 ? 1.0 + test_uniform(&bits) : 0.0;
     }
-    ASSERT_OK(comm_thread_run(1, run_wide, x));
+    ASSERT_OK(comm_thread_run(1, run_wide, &c));
+    c.summed = true;
+    ASSERT_OK(comm_thread_run(1, run_wide, &c));
+}
+
+/* ---- damping ----------------------------------------------------------------------------------------------------- */
+
+static void test_damping_follows_the_rows(void **state)
+{
+    (void)state;
+    for (int ranks = 1; ranks <= MOST_RANKS; ++ranks) {
+        second_case c = case_of(SECOND_INPUT, 1);
+        c.ranks = ranks;
+        c.damping = 0.0;
+        ASSERT_OK(comm_thread_run(c.ranks, run_rank, &c));
+        assert_float_equal(c.figures[0].damping, 10.0 * MOST_IN / ROWS, 1e-12);
+    }
 }
 
 int main(void)
@@ -588,6 +632,7 @@ int main(void)
         cmocka_unit_test(test_state_goes_on_to_the_bit),
         cmocka_unit_test(test_damaged_state_is_refused),
         cmocka_unit_test(test_wide_inputs_are_solved_by_their_rows),
+        cmocka_unit_test(test_damping_follows_the_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
