@@ -15,7 +15,7 @@
 
 /* Fewer columns than rows: something is always added, because factors are of some rows. More than MOST is the plain
  * gradient. */
-#define LEAST    0.3
+#define LEAST    1.0
 #define MOST     30.0
 #define A_COLUMN 10.0
 
