@@ -14,7 +14,8 @@
 bool sum_layer_samples(const gnn_layer *layer)
 {
     const gnn_layer_plan *plan = layer->plan;
-    return plan->flow == GNN_FLOW_LINEAR_FIRST && plan->sparse && !plan->self && plan->hops == 1 && layer->own == NULL;
+    const bool sums_once = !plan->ops->hops && layer->own == NULL; /* else of sgc, or of gin with a learned eps */
+    return plan->flow == GNN_FLOW_LINEAR_FIRST && plan->sparse && !plan->self && sums_once;
 }
 
 /* A 1 in the type of the parameters. */

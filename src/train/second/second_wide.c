@@ -68,6 +68,7 @@ static weft_status take_sums(train_second *s, second_layer *layer, int64_t first
     return WEFT_OK;
 }
 
+/* All columns of U. Collective. */
 static weft_status take_all_sums(train_second *s, second_layer *layer)
 {
     int64_t *row = NULL;
@@ -75,7 +76,7 @@ static weft_status take_all_sums(train_second *s, second_layer *layer)
     weft_status status = comm_agree(s->comm, WEFT_NEW(&row, layer->out, WEFT_MEM_WORKSPACE));
     for (int64_t first = 0; status == WEFT_OK && first < layer->sample; first += layer->out) {
         const int64_t left = layer->sample - first;
-        status = take_sums(s, layer, first, left < layer->out ? left : layer->out, row);
+        status = comm_agree(s->comm, take_sums(s, layer, first, left < layer->out ? left : layer->out, row));
     }
     weft_free(row);
     return status;
@@ -91,7 +92,7 @@ weft_status second_wide_gather(train_second *s, second_layer *layer)
         status = weft_calloc((size_t)elements, weft_dtype_bytes(s->params->dtype), WEFT_MEM_WORKSPACE, &layer->columns);
     }
     WEFT_TRY(comm_agree(s->comm, status));
-    WEFT_TRY(layer->summed ? comm_agree(s->comm, take_all_sums(s, layer)) : WEFT_OK);
+    WEFT_TRY(layer->summed ? take_all_sums(s, layer) : WEFT_OK);
     WEFT_TRY(comm_allreduce(s->comm, layer->columns, elements, s->params->dtype, COMM_SUM));
     for (int64_t i = 0; i < elements; ++i) {
         const double u = second_number(s, layer->columns, i);
