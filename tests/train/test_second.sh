@@ -29,7 +29,7 @@ train() {
 jobs=("model=gcn precondition=input" "model=sage precondition=kfac norm=none" "model=gin precondition=input"
     "model=gat precondition=kfac norm=none" "model=gcn precondition=kfac input-dropout=0.2" "model=sage precondition=input sync=topk density=1")
 methods=(libra metis random edgecut stream)
-plain="model=gcn precondition=input recipe=default normalize=none"
+plain="model=gcn precondition=input precondition-clip=0.01 recipe=default normalize=none"
 for j in "${!jobs[@]}"; do
     row "one-$j" jobs-1 "${jobs[j]} epochs=20"
     for p in 2 3 4 8; do
