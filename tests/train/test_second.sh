@@ -84,6 +84,7 @@ for model in ("gcn", "sage", "gin", "gat"):
     fast, options = epochs("fast-" + model), json.load(open("fast-" + model + "/run.json"))["options"]
     assert len(fast) == 20 and fast[0]["second_damping"] > 1 and fast[19]["loss"] < fast[0]["loss"], fast[0]
     assert options["input-dropout"]["value"] == "-1" and options["norm"]["value"] == ("batch" if model == "gin" else "none"), options
+    assert options["precondition-clip"]["value"] == "0.001", options["precondition-clip"]
 second, adam = epochs("one-0"), epochs("adam")
 assert second[9]["loss"] < adam[19]["loss"], (second[9]["loss"], adam[19]["loss"])
 assert 0 < second[0]["second_clip"] <= 1 and second[0]["second_damping"] > 0 and second[0]["second_refused"] == 0

@@ -46,6 +46,17 @@ static weft_status decide_recipe(weft_options *options, const gnn_facts *facts)
     return fast ? add_recipe(options, name) : option_decide(options, OPT_RECIPE, name);
 }
 
+/* A hundred labels are learned by heart in steps as long as thousands of them allow. */
+static weft_status shorten_steps(weft_options *options, const gnn_facts *facts)
+{
+    static const char clip[] = "0.001";
+    if (!is_recipe(options, "fast") || !gnn_has_few_labels(facts) || option_is_set(options, OPT_PRECONDITION_CLIP)) {
+        return WEFT_OK;
+    }
+    log_info("precondition clip %s (recipe fast: few labels want short steps)", clip);
+    return option_decide(options, OPT_PRECONDITION_CLIP, clip);
+}
+
 static weft_status keep_norm(weft_options *options)
 {
     if (!keeps_norm(options) || option_source_of(options, OPT_NORM) != OPTION_RECIPE ||
@@ -185,6 +196,7 @@ static weft_status decide(weft_options *options, const weft_graph *graph, const 
     WEFT_TRY(training ? decide_loss(options, graph) : WEFT_OK);
     if (training && (option_is_auto(options, OPT_RECIPE) || is_recipe(options, "fast"))) {
         WEFT_TRY(decide_recipe(options, facts));
+        WEFT_TRY(shorten_steps(options, facts));
     }
     WEFT_TRY(training ? decide_second(options, facts) : WEFT_OK);
     WEFT_TRY(keep_norm(options));
