@@ -50,7 +50,10 @@ static weft_status decide_recipe(weft_options *options, const gnn_facts *facts)
 static weft_status shorten_steps(weft_options *options, const gnn_facts *facts)
 {
     static const char clip[] = "0.001";
-    if (!is_recipe(options, "fast") || !gnn_has_few_labels(facts) || option_is_set(options, OPT_PRECONDITION_CLIP)) {
+    const second_kind kind = option_choice(options, OPT_PRECONDITION);
+    const bool clips = kind == SECOND_INPUT || kind == SECOND_KFAC;
+    if (!is_recipe(options, "fast") || !clips || !gnn_has_few_labels(facts) ||
+        option_is_set(options, OPT_PRECONDITION_CLIP)) {
         return WEFT_OK;
     }
     log_info("precondition clip %s (recipe fast: few labels want short steps)", clip);
