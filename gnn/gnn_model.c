@@ -36,16 +36,18 @@ static weft_status declare_parameters(gnn_model *model, weft_dtype dtype)
 }
 
 /* A bias behind a sum over neighbours is not of the rows that its layer's weights write. */
-static train_map map_of(const gnn_model *model, int l)
+static train_map map_of(gnn_model *model, int l)
 {
-    const gnn_layer *layer = &model->layer[l];
+    gnn_layer *layer = &model->layer[l];
     const gnn_layer_plan *plan = layer->plan;
     const bool sums_behind = plan->flow == GNN_FLOW_LINEAR_FIRST || plan->flow == GNN_FLOW_ATTENTION;
     return (train_map){.block = layer->linear.weight,
                        .bias = plan->centred ? LINEAR_NO_BLOCK : layer->linear.bias,
                        .transposed = layer->linear.transposed,
                        .joined = !sums_behind,
-                       .constant = l == 0 && (plan->sparse || model->plan.config.input_dropout <= 0.0f)};
+                       .constant = l == 0 && (plan->sparse || model->plan.config.input_dropout <= 0.0f),
+                       .sums = sum_layer_samples(layer) ? sum_layer_sample : NULL,
+                       .sums_self = layer};
 }
 
 static void list_maps(gnn_model *model)

@@ -79,3 +79,8 @@ weft_status gnn_layer_backward(gnn_layer *layer, const train_pass *pass, const h
 
 /* Work done once, with the features in place: the first layer's aggregate of a constant input. Collective. */
 weft_status gnn_layer_prepare(gnn_layer *layer);
+
+/* Returns true if sum_layer_sample serves the layer: it multiplies sparse features, and sums the products once. */
+bool sum_layer_samples(const gnn_layer *layer);
+/* train_map.sums of such a layer; self: the layer. Collective, between two passes. */
+weft_status sum_layer_sample(void *self, const int64_t *row, int64_t count, weft_tensor *columns);

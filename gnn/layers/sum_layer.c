@@ -162,8 +162,11 @@ static weft_status weight_gradient_rows(const gnn_row_step *step, const gnn_row_
     weft_tensor all_dy = product(layer);
     weft_tensor x = gnn_span_of(&all_x, span);
     weft_tensor dy = gnn_span_of(&all_dy, span);
+    const weft_tensor all_out = gnn_layer_out(layer), dout = gnn_span_of(&all_out, span);
+    const bool sums = layer->linear.features != NULL && layer->plan->flow == GNN_FLOW_LINEAR_FIRST;
     hal_dropout here;
-    const linear_rows rows = {.x = &x, .dropout = gnn_span_mask(step->dropout, span, &here), .first = span->row};
+    const linear_rows rows = {
+        .x = &x, .dropout = gnn_span_mask(step->dropout, span, &here), .first = span->row, .dsum = sums ? &dout : NULL};
     ACTIVITY_TRY(ACTIVITY_LINEAR, linear_weight_gradient(&layer->linear, step->pass, &rows, &dy, !span->first));
     return WEFT_OK;
 }

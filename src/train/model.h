@@ -72,6 +72,14 @@ typedef struct train_map {
     bool constant;
     /* The map is a convolution without groups. Its rows are the patches of images that its kernel sees. */
     bool conv;
+    /*
+     * A sum over edges stands behind the map, so its curvature is that of sums of input rows. Column j of `columns`
+     * [in, out] becomes this rank's share of the sum that row row[j] of the result takes; row[j] is one of this rank's
+     * rows, or -1 if another rank has the row. count <= out columns are asked for; the others become 0. NULL: the
+     * curvature is that of the input rows. Collective.
+     */
+    weft_status (*sums)(void *sums_self, const int64_t *row, int64_t count, weft_tensor *columns);
+    void *sums_self;
 } train_map;
 
 typedef struct train_model {

@@ -39,6 +39,9 @@ typedef struct tap_rows {
     /* Gradient [n, out] of the output, before bias and behind the activation's derivative. It is a share of the mean
      * over the batch of all ranks, times the scale of the loss where train_model.scaled. */
     const weft_tensor *dy;
+    /* Gradient [n, out] of the sums over edges that stand behind the map, like dy; NULL: nothing is summed, or the rows
+     * come in several runs. */
+    const weft_tensor *dsum;
     /* Geometry of a convolution, whose x is [images * height * width, in] and whose dy has a row for each pixel of the
      * output; NULL: a linear map. */
     const hal_conv_shape *conv;

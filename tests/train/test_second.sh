@@ -33,6 +33,7 @@ jobs=("model=gcn precondition=input" "model=sage precondition=kfac norm=none" "m
     "model=gat precondition=kfac norm=none" "model=gcn precondition=kfac input-dropout=0.2" "model=sage precondition=input sync=topk density=1")
 places=(comm-opt mem-opt hybrid everywhere)
 methods=(libra metis random edgecut stream)
+plain="model=gcn precondition=input precondition-clip=0.01 recipe=default normalize=none"
 for j in "${!jobs[@]}"; do
     row "one-$j" jobs-1 "${jobs[j]} epochs=20"
     for p in 2 3 4 8; do
@@ -56,10 +57,23 @@ for kind in input kfac; do # data that are fitted exactly, for long
     echo "data=synth:quickstart,scale=0.004 threads=1 calibrate=never model=gcn hidden=16 dropout=0 schedule=constant \
 eval-every=0 epochs=1200 run-dir=long-$kind precondition=$kind" >>jobs-1
 done
+for form in whole sparse; do # sums of sparse rows, all of them sampled, against the features' sums
+    row "$form" jobs-1 "$plain feature-form=$form epochs=20"
+done
+for p in 2 4; do
+    row "sparse-$p" jobs-$p "$plain feature-form=sparse epochs=20 partition=${methods[p]}"
+done
+for m in gcn sage gin gat; do # with what auto takes for few labels
+    row "fast-$m" jobs-1 "model=$m recipe=fast"
+done
+row fast-whole jobs-2 "model=gcn recipe=fast normalize=none feature-form=sparse schedule=constant epochs=18"
+row fast-half jobs-2 "model=gcn recipe=fast normalize=none feature-form=sparse schedule=constant epochs=15"
+row fast-half resumes-2 "model=gcn recipe=fast normalize=none feature-form=sparse schedule=constant epochs=18 resume=on"
 for p in 1 2 3 4 8; do
     train $p jobs-$p
 done
 train 2 resumes-2
+cmp -s fast-whole/ckpt/epoch-00000018/last.npz fast-half/ckpt/epoch-00000018/last.npz || fail "recipe fast, resumed, has other weights"
 for j in 0 1; do
     cmp -s "whole-$j/ckpt/epoch-00000018/last.npz" "half-$j/ckpt/epoch-00000018/last.npz" ||
         fail "a resumed training has other weights: ${jobs[j]}"
@@ -76,6 +90,15 @@ for many in sorted(glob.glob("many-*")):
     far = max(abs(a["loss"] - b["loss"]) / abs(a["loss"]) for a, b in zip(one, epochs(many)))
     limit = 1e-4 if "-3-" in many else 1e-5  # attention passes exponentials of what differs by rounding
     assert len(one) == 20 and far < limit, (many, far)
+for run in ("sparse", "sparse-2", "sparse-4"):
+    far = max(abs(a["loss"] - b["loss"]) / a["loss"] for a, b in zip(epochs("whole"), epochs(run)))
+    same = all(a["second_damping"] == b["second_damping"] for a, b in zip(epochs("whole"), epochs(run)))
+    assert far < 1e-5 and same, (run, far, same)
+for model in ("gcn", "sage", "gin", "gat"):
+    fast, options = epochs("fast-" + model), json.load(open("fast-" + model + "/run.json"))["options"]
+    assert len(fast) == 20 and fast[0]["second_damping"] > 1 and fast[19]["loss"] < fast[0]["loss"], fast[0]
+    assert options["input-dropout"]["value"] == "-1" and options["norm"]["value"] == ("batch" if model == "gin" else "none"), options
+    assert options["precondition-clip"]["value"] == "0.001", options["precondition-clip"]
 second, adam = epochs("one-0"), epochs("adam")
 assert second[9]["loss"] < adam[19]["loss"], (second[9]["loss"], adam[19]["loss"])
 assert 0 < second[0]["second_clip"] <= 1 and second[0]["second_damping"] > 0 and second[0]["second_refused"] == 0

@@ -5,27 +5,65 @@
 #include <string.h>
 
 #include "app/gnn/gnn_job.h"
+#include "app/gnn/options/gnn_words.h"
 #include "app/setup/second_setup.h"
 #include "base/log.h"
 #include "gnn/facts.h"
 
-static weft_status decide_recipe(weft_options *options, const gnn_facts *facts)
+static bool is_recipe(const weft_options *options, const char *name)
 {
-    const char *name = gnn_has_few_labels(facts)      ? "few-labels"
-                       : gnn_has_wide_features(facts) ? "wide-features"
-                                                      : "default";
-    log_info("recipe %s (auto: %.0f training vertices a class, few are fewer than %d; %lld in all, %lld features)",
-             name, gnn_labels_per_answer(facts), GNN_FEW_LABELS, (long long)facts->training,
-             (long long)facts->features);
-    return option_decide(options, OPT_RECIPE, name);
+    return strcmp(option_text(options, OPT_RECIPE), name) == 0;
 }
 
 /* Sums of gin grow with the degree: measured, without a norm it stays at the score of the largest class
  * (docs/recipes.md). */
+static bool keeps_norm(const weft_options *options)
+{
+    return gnn_kind_asked(options) == GNN_GIN;
+}
+
+/* Options that nobody set get the values of a recipe that goes with the one in force. */
+static weft_status add_recipe(weft_options *options, const char *name)
+{
+    for (const option_recipe_setting *s = gnn_recipes; s->recipe != NULL; ++s) {
+        const bool kept = s->id == OPT_NORM && keeps_norm(options);
+        if (strcmp(s->recipe, name) == 0 && !kept && !option_is_set(options, s->id)) {
+            WEFT_TRY(option_decide(options, s->id, s->text));
+        }
+    }
+    return WEFT_OK;
+}
+
+static weft_status decide_recipe(weft_options *options, const gnn_facts *facts)
+{
+    const bool fast = is_recipe(options, "fast");
+    const char *name = gnn_has_few_labels(facts)      ? "few-labels"
+                       : gnn_has_wide_features(facts) ? "wide-features"
+                                                      : "default";
+    log_info("recipe %s%s (auto: %.0f training vertices a class, few are fewer than %d; %lld in all, %lld features)",
+             fast ? "fast with " : "", name, gnn_labels_per_answer(facts), GNN_FEW_LABELS, (long long)facts->training,
+             (long long)facts->features);
+    return fast ? add_recipe(options, name) : option_decide(options, OPT_RECIPE, name);
+}
+
+/* A hundred labels are learned by heart in steps as long as thousands of them allow. */
+static weft_status shorten_steps(weft_options *options, const gnn_facts *facts)
+{
+    static const char clip[] = "0.001";
+    const second_kind kind = option_choice(options, OPT_PRECONDITION);
+    const bool clips = kind == SECOND_INPUT || kind == SECOND_KFAC;
+    if (!is_recipe(options, "fast") || !clips || !gnn_has_few_labels(facts) ||
+        option_is_set(options, OPT_PRECONDITION_CLIP)) {
+        return WEFT_OK;
+    }
+    log_info("precondition clip %s (recipe fast: few labels want short steps)", clip);
+    return option_decide(options, OPT_PRECONDITION_CLIP, clip);
+}
+
 static weft_status keep_norm(weft_options *options)
 {
-    if (gnn_kind_asked(options) != GNN_GIN || option_source_of(options, OPT_NORM) != OPTION_RECIPE ||
-        strcmp(option_text(options, OPT_RECIPE), "few-labels") != 0) {
+    if (!keeps_norm(options) || option_source_of(options, OPT_NORM) != OPTION_RECIPE ||
+        !is_recipe(options, "few-labels")) {
         return WEFT_OK;
     }
     log_info("norm batch: gin keeps it, whatever recipe few-labels says of the others");
@@ -129,12 +167,16 @@ static weft_status decide_last_layer(weft_options *options, const gnn_facts *fac
                                                    : WEFT_OK;
 }
 
-/* Measured (docs/recipes.md), second order saves epochs where training rows are several times the features; elsewhere
- * Adam is as soon at the same score. */
+/* Measured (docs/recipes.md), second order saves epochs where training vertices are at least twice the features. With
+ * fewer, Adam is about as soon at its best score and ends higher. gin goes on learning for longer than 20 epochs. */
 static weft_status decide_second(weft_options *options, const gnn_facts *facts)
 {
-    enum { ROWS_A_FEATURE = 4 };
+    enum { ROWS_A_FEATURE = 2 };
     const bool many = !gnn_has_few_labels(facts) && facts->training >= ROWS_A_FEATURE * facts->features;
+    if (option_choice(options, OPT_PRECONDITION) == SECOND_AUTO && gnn_kind_asked(options) == GNN_GIN) {
+        log_info("precondition none (auto: gin ends higher with Adam, in more epochs)");
+        WEFT_TRY(option_decide(options, OPT_PRECONDITION, "none"));
+    }
     return second_setup_decide(options, many);
 }
 
@@ -155,8 +197,9 @@ static weft_status decide(weft_options *options, const weft_graph *graph, const 
     WEFT_TRY(decide_weights(options, graph));
     WEFT_TRY(decide_last_layer(options, facts, training));
     WEFT_TRY(training ? decide_loss(options, graph) : WEFT_OK);
-    if (training && option_is_auto(options, OPT_RECIPE)) {
+    if (training && (option_is_auto(options, OPT_RECIPE) || is_recipe(options, "fast"))) {
         WEFT_TRY(decide_recipe(options, facts));
+        WEFT_TRY(shorten_steps(options, facts));
     }
     WEFT_TRY(training ? decide_second(options, facts) : WEFT_OK);
     WEFT_TRY(keep_norm(options));
@@ -181,10 +224,11 @@ static weft_status decide(weft_options *options, const weft_graph *graph, const 
 /* Facts are read where something follows from them: features that are standardised are not sparse. */
 static bool needs_facts(const weft_options *options, bool training)
 {
-    if (training && (option_is_auto(options, OPT_RECIPE) || option_is_auto(options, OPT_NORMALIZE) ||
-                     option_choice(options, OPT_PRECONDITION) == SECOND_AUTO ||
-                     option_choice(options, OPT_NORMALIZE) == GNN_SCALE_ROW ||
-                     option_choice(options, OPT_LAST_LAYER) != GNN_LAST_WHOLE)) {
+    if (training &&
+        (option_is_auto(options, OPT_RECIPE) || is_recipe(options, "fast") || option_is_auto(options, OPT_NORMALIZE) ||
+         option_choice(options, OPT_PRECONDITION) == SECOND_AUTO ||
+         option_choice(options, OPT_NORMALIZE) == GNN_SCALE_ROW ||
+         option_choice(options, OPT_LAST_LAYER) != GNN_LAST_WHOLE)) {
         return true;
     }
     const bool may_be_sparse = option_choice(options, OPT_FEATURE_FORM) != GNN_FEATURES_WHOLE;

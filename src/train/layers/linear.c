@@ -149,7 +149,8 @@ static weft_status tell(const train_linear *map, const train_pass *pass, const l
                            .x = x,
                            .sparse = x == NULL ? map->features : NULL,
                            .dropout = x == NULL ? rows->dropout : NULL,
-                           .dy = dy};
+                           .dy = dy,
+                           .dsum = rows->dsum};
     return pass->tap->take(pass->tap->self, pass, &told);
 }
 

@@ -57,6 +57,8 @@ typedef struct linear_rows {
     const hal_dropout *dropout;
     /* Number of the first row of `x` among the rows of the layer, which the listener of a pass gets. */
     int64_t first;
+    /* Gradient of the rows that are sums of the map's result, for the listener of a pass; NULL: nothing is summed. */
+    const weft_tensor *dsum;
 } linear_rows;
 
 /* The map of rows [row, row + rows) and columns [col, col + cols) of the block of `map`. */

@@ -22,8 +22,9 @@
  * Every row has one owner, so factors are sums over ranks: results depend on the number of ranks and on the partition
  * by rounding alone. Layers give their rows to a listener (train/tap.h) in one of --precondition-factors steps, and in
  * each of the first ones; of many rows a sample that is a function of row ids alone. If the input rows are constant,
- * their factor is made once a run. More than SECOND_WIDE columns are held as SECOND_WIDE_ROWS sampled rows U^T
- * (Woodbury's identity):
+ * their factor is made once a run. More than SECOND_WIDE constant columns are held as SECOND_WIDE_ROWS sampled rows U^T
+ * (Woodbury's identity), and so are constant columns whose products are summed over edges: the model gives sums of its
+ * input rows for the sample (train_map.sums).
  *
  *      (gamma I + U U^T)^-1 g = (g - U (gamma I + U^T U)^-1 U^T g) / gamma
  *
@@ -61,7 +62,7 @@ typedef enum second_kind { SECOND_KINDS(CHOICE_VALUE) } second_kind;
 typedef enum second_solve { SECOND_SOLVES(CHOICE_VALUE) } second_solve;
 
 /* Above this many columns a constant input side is held as so many sampled rows. */
-enum { SECOND_WIDE = 4096, SECOND_WIDE_ROWS = 512 };
+enum { SECOND_WIDE = 4096, SECOND_WIDE_ROWS = 1024 };
 
 typedef struct second_options {
     second_kind kind; /* input, kfac or muon */

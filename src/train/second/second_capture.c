@@ -97,14 +97,15 @@ static weft_status take_chunk(train_second *s, second_layer *layer, const tap_ro
     }
     WEFT_TRY(tensor_upload(&index, list->index));
     layer->count += list->count;
-    if (rows->x != NULL && second_is_due(&layer->side[SECOND_IN])) {
+    if (rows->x != NULL && !layer->summed && second_is_due(&layer->side[SECOND_IN])) {
         WEFT_TRY(take_inputs(s, layer, rows->x, list));
     }
     if (!second_is_due(&layer->side[SECOND_OUT])) {
         return WEFT_OK;
     }
-    weft_tensor chunk = second_view(&s->chunk, rows->dy->dtype, list->count, layer->out);
-    WEFT_TRY(gather(s, rows->dy, list->count, &chunk));
+    const weft_tensor *dy = layer->summed ? rows->dsum : rows->dy;
+    weft_tensor chunk = second_view(&s->chunk, dy->dtype, list->count, layer->out);
+    WEFT_TRY(gather(s, dy, list->count, &chunk));
     return add_products(&chunk, &layer->side[SECOND_OUT]);
 }
 
@@ -259,13 +260,14 @@ weft_status second_take(void *self, const train_pass *pass, const tap_rows *rows
     second_layer *layer = &s->layer[number];
     assert((rows->conv != NULL) == layer->map->conv && rows->transposed == layer->map->transposed);
     assert(rows->rows * rows->cols == layer->in * layer->out);
+    assert(!layer->summed || rows->dsum != NULL);
     s->terms = pass->batch->targets->loss_entries;
     WEFT_TRY(reach(s, pass, number));
     const double begun = second_begin();
     weft_status status = rows->conv != NULL  ? take_images(s, layer, rows)
                          : s->population > 0 ? take_sample(s, layer, rows)
                                              : take_all(s, layer, rows);
-    if (status == WEFT_OK && rows->sparse != NULL && second_is_due(&layer->side[SECOND_IN])) {
+    if (status == WEFT_OK && rows->sparse != NULL && !layer->summed && second_is_due(&layer->side[SECOND_IN])) {
         assert(s->population > 0 && layer->side[SECOND_IN].constant && rows->first == 0);
         status = take_features(s, layer, rows->sparse);
     }

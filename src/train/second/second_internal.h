@@ -88,6 +88,7 @@ typedef struct second_layer {
     int64_t sample;  /* rows of all ranks that count: rows with ids, or patches of a convolution */
     int64_t count;   /* input rows that this rank took in the step under way */
     bool wide;       /* the input side is `rows` */
+    bool summed;     /* wide, of sums of input rows that the model makes (train_map.sums) */
     bool inverted;   /* the ranks that turn the layer have what the method's `turn` reads */
     bool works;      /* this rank turns the layer */
     int group;       /* number of the group of ranks that turn the layer */

@@ -31,7 +31,9 @@ static void size_layer(const train_second *s, const train_map *map, second_layer
     side[SECOND_IN].n = layer->in + (map->bias >= 0 && map->joined ? 1 : 0);
     side[SECOND_OUT].n = layer->out;
     side[SECOND_IN].constant = map->constant;
-    layer->wide = s->method->sides[SECOND_IN] && map->constant && s->population > 0 && side[SECOND_IN].n > SECOND_WIDE;
+    layer->summed = s->options.kind == SECOND_INPUT && map->sums != NULL && s->population > 0;
+    layer->wide = layer->summed || (s->method->sides[SECOND_IN] && map->constant && s->population > 0 &&
+                                    side[SECOND_IN].n > SECOND_WIDE);
     for (int i = 0; i < SECOND_SIDES; ++i) {
         side[i].needed = s->method->sides[i];
         side[i].inverts = s->method->inverts[i] && !(layer->wide && i == SECOND_OUT);

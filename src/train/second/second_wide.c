@@ -1,5 +1,6 @@
 /*
- * train/second/second_wide.c: the input side of thousands of constant columns, by a sample of its rows.
+ * train/second/second_wide.c: the input side of constant columns by a sample of its rows: of thousands of columns, and
+ * of columns whose products are summed over edges, where the sample holds sums of rows.
  *
  *      A = U U^T with U [n, r], the sampled rows as columns over the root of their number
  *      (A + gamma I)^-1 g = (g - U K^-1 U^T g) / gamma        K = gamma I + U^T U [r, r]
@@ -38,6 +39,49 @@ weft_status second_wide_take(train_second *s, second_layer *layer, const weft_te
     return status;
 }
 
+/* The rows of this rank that are in places [first, first + count) of the sample; -1: another rank's. */
+static void find_rows(const train_second *s, int64_t first, int64_t count, int64_t *row)
+{
+    for (int64_t j = 0; j < count; ++j) {
+        row[j] = -1;
+    }
+    for (int64_t p = 0; p < s->picks; ++p) {
+        if (s->place[p] >= first && s->place[p] < first + count) {
+            row[s->place[p] - first] = s->pick[p];
+        }
+    }
+}
+
+/* Columns [first, first + count) of U, of sums that the model makes. row: memory of `count`. */
+static weft_status take_sums(train_second *s, second_layer *layer, int64_t first, int64_t count, int64_t *row)
+{
+    const double scale = 1.0 / sqrt((double)layer->sample);
+    find_rows(s, first, count, row);
+    WEFT_TRY(layer->map->sums(layer->map->sums_self, row, count, &layer->direction));
+    WEFT_TRY(tensor_download(&layer->direction, s->host[0]));
+    for (int64_t i = 0; i < layer->in; ++i) {
+        for (int64_t j = 0; j < count; ++j) {
+            const double x = second_number(s, s->host[0], i * layer->out + j);
+            second_put(s, layer->columns, i * layer->sample + first + j, scale * x);
+        }
+    }
+    return WEFT_OK;
+}
+
+/* All columns of U. Collective. */
+static weft_status take_all_sums(train_second *s, second_layer *layer)
+{
+    int64_t *row = NULL;
+    assert(!layer->map->joined && !layer->map->transposed && layer->direction.cols == layer->out);
+    weft_status status = comm_agree(s->comm, WEFT_NEW(&row, layer->out, WEFT_MEM_WORKSPACE));
+    for (int64_t first = 0; status == WEFT_OK && first < layer->sample; first += layer->out) {
+        const int64_t left = layer->sample - first;
+        status = comm_agree(s->comm, take_sums(s, layer, first, left < layer->out ? left : layer->out, row));
+    }
+    weft_free(row);
+    return status;
+}
+
 weft_status second_wide_gather(train_second *s, second_layer *layer)
 {
     second_side *in = &layer->side[SECOND_IN];
@@ -48,6 +92,7 @@ weft_status second_wide_gather(train_second *s, second_layer *layer)
         status = weft_calloc((size_t)elements, weft_dtype_bytes(s->params->dtype), WEFT_MEM_WORKSPACE, &layer->columns);
     }
     WEFT_TRY(comm_agree(s->comm, status));
+    WEFT_TRY(layer->summed ? take_all_sums(s, layer) : WEFT_OK);
     WEFT_TRY(comm_allreduce(s->comm, layer->columns, elements, s->params->dtype, COMM_SUM));
     for (int64_t i = 0; i < elements; ++i) {
         const double u = second_number(s, layer->columns, i);

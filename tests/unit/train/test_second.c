@@ -469,19 +469,33 @@ static void test_damaged_state_is_refused(void **state)
 
 enum { WIDE = SECOND_WIDE + 5, WIDE_ROWS = 24, WIDE_OUT = 2 };
 
+/* Rows of the layer; `summed`: the model makes them, and the rows that the listener sees are others. */
 typedef struct wide_case {
     const char *place;
     double x[WIDE_ROWS][WIDE];
+    bool summed;
 } wide_case;
+
+/* train_map.sums of one rank, whose rows are those of the case. */
+static weft_status give_sums(void *self, const int64_t *row, int64_t count, weft_tensor *columns)
+{
+    const wide_case *c = self;
+    static double block[WIDE * WIDE_OUT];
+    for (int i = 0; i < WIDE * WIDE_OUT; ++i) {
+        const int64_t j = i % WIDE_OUT;
+        block[i] = j < count && row[j] >= 0 ? c->x[row[j]][i / WIDE_OUT] : 0.0;
+    }
+    return tensor_upload(columns, block);
+}
 
 static weft_status run_wide(weft_comm *comm, void *argument)
 {
-    const wide_case *wide = argument;
-    const double(*x)[WIDE] = wide->x;
+    wide_case *c = argument;
+    const double(*x)[WIDE] = c->x;
     double gradient[WIDE * WIDE_OUT], step[WIDE * WIDE_OUT];
     int64_t id[WIDE_ROWS], mine = 0;
     double dy[WIDE_ROWS * WIDE_OUT], trace = 0.0, b = 0.0, most = 0.0;
-    second_rank r = {.map = {.bias = -1, .constant = true}};
+    second_rank r = {.map = {.bias = -1, .constant = true, .sums = c->summed ? give_sums : NULL, .sums_self = c}};
     const train_targets targets = {.loss_entries = WIDE_ROWS};
     const train_batch batch = {.targets = &targets};
     const train_pass pass = {.training = true, .parts = 1, .batch = &batch};
@@ -489,7 +503,7 @@ static weft_status run_wide(weft_comm *comm, void *argument)
         .kind = SECOND_INPUT, .damping = RHO, .decay = DECAY, .factors = 1, .interval = 1, .seed = 1};
     const second_ranks job = {.rank = comm_rank(comm), .ranks = comm_size(comm), .nodes = 1, .population = WIDE_ROWS};
     uint64_t planned = 0;
-    WEFT_CHECK(second_place_parse(wide->place, &options.place), WEFT_ERR_INTERNAL, "%s", wide->place);
+    WEFT_CHECK(second_place_parse(c->place, &options.place), WEFT_ERR_INTERNAL, "%s", c->place);
     WEFT_TRY(weft_hal_open(test_device("cpu"), 1, &r.hal));
     param_store_begin(&r.params, r.hal, WEFT_DTYPE_F64);
     r.map.block = param_add_block(&r.params, PARAM_GROUP_DECAY, WIDE, WIDE_OUT);
@@ -510,6 +524,9 @@ static weft_status run_wide(weft_comm *comm, void *argument)
         }
     }
     WEFT_TRY(tensor_upload(&gradients, dy));
+    weft_tensor other;
+    WEFT_TRY(tensor_create(r.hal, WEFT_DTYPE_F64, mine, WIDE_OUT, WEFT_MEM_WORKSPACE, &other));
+    WEFT_TRY(tensor_zero(&other));
     for (int i = 0; i < WIDE_ROWS * WIDE_OUT; ++i) {
         const int row = i / WIDE_OUT;
         const double d = cos(1.0 + 2.0 * row + i % WIDE_OUT) / WIDE_ROWS;
@@ -523,7 +540,14 @@ static weft_status run_wide(weft_comm *comm, void *argument)
     WEFT_CHECK(second_bytes(r.second) == planned, WEFT_ERR_INTERNAL, "%llu bytes held, %llu planned",
                (unsigned long long)second_bytes(r.second), (unsigned long long)planned);
     const train_tap *tap = second_tap(r.second);
-    const tap_rows told = {.rows = WIDE, .cols = WIDE_OUT, .x = &rows, .dy = &gradients};
+    if (c->summed) {
+        WEFT_TRY(tensor_zero(&rows));
+    }
+    const tap_rows told = {.rows = WIDE,
+                           .cols = WIDE_OUT,
+                           .x = &rows,
+                           .dy = c->summed ? &other : &gradients,
+                           .dsum = c->summed ? &gradients : NULL};
     WEFT_CHECK(tap->wants(tap->self, &pass), WEFT_ERR_INTERNAL, "not wanted");
     WEFT_TRY(tap->take(tap->self, &pass, &told));
     weft_tensor grad = param_grad(&r.params, r.map.block);
@@ -538,16 +562,15 @@ static weft_status run_wide(weft_comm *comm, void *argument)
         for (int i = 0; i < WIDE_ROWS * WIDE; ++i) {
             product[i / WIDE] += x[i / WIDE][i % WIDE] * step[i % WIDE * WIDE_OUT + o];
         }
-        for (int c = 0; c < WIDE; ++c) {
-            double sum = RHO * trace / WIDE * step[c * WIDE_OUT + o];
+        for (int k = 0; k < WIDE; ++k) {
+            double sum = RHO * trace / WIDE * step[k * WIDE_OUT + o];
             for (int i = 0; i < WIDE_ROWS; ++i) {
-                sum += x[i][c] * product[i] / WIDE_ROWS;
+                sum += x[i][k] * product[i] / WIDE_ROWS;
             }
-            most = fmax(most, fabs(sum * b - gradient[c * WIDE_OUT + o]));
+            most = fmax(most, fabs(sum * b - gradient[k * WIDE_OUT + o]));
         }
     }
-    tensor_destroy(&rows);
-    tensor_destroy(&gradients);
+    TENSOR_DESTROY_ALL(&rows, &gradients, &other);
     close_rank(&r);
     WEFT_CHECK(most < 1e-9, WEFT_ERR_INTERNAL, "off by %g", most);
     return WEFT_OK;
@@ -562,9 +585,24 @@ static void test_wide_inputs_are_solved_by_their_rows(void **state)
     for (int i = 0; i < WIDE_ROWS * WIDE; ++i) {
         c.x[i / WIDE][i % WIDE] = test_uniform(&bits) < 0.02 ? 1.0 + test_uniform(&bits) : 0.0;
     }
-    for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < 5; ++i) {
         c.place = places[i % 3];
-        ASSERT_OK(comm_thread_run(i == 0 ? 1 : 2, run_wide, &c));
+        c.summed = i == 4; /* on one rank */
+        ASSERT_OK(comm_thread_run(i == 0 || c.summed ? 1 : 2, run_wide, &c));
+    }
+}
+
+/* ---- damping ----------------------------------------------------------------------------------------------------- */
+
+static void test_damping_follows_the_rows(void **state)
+{
+    (void)state;
+    for (int ranks = 1; ranks <= MOST_RANKS; ++ranks) {
+        second_case c = case_of(SECOND_INPUT, 1);
+        c.ranks = ranks;
+        c.damping = 0.0;
+        ASSERT_OK(comm_thread_run(c.ranks, run_rank, &c));
+        assert_float_equal(c.figures[0].damping, 10.0 * MOST_IN / ROWS, 1e-12);
     }
 }
 
@@ -574,6 +612,7 @@ int main(void)
         cmocka_unit_test(test_steps_are_dense_solves),   cmocka_unit_test(test_one_step_solves_least_squares),
         cmocka_unit_test(test_clip_bounds_the_step),     cmocka_unit_test(test_state_goes_on_to_the_bit),
         cmocka_unit_test(test_damaged_state_is_refused), cmocka_unit_test(test_wide_inputs_are_solved_by_their_rows),
+        cmocka_unit_test(test_damping_follows_the_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
