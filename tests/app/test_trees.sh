@@ -119,7 +119,8 @@ printf 'a,target\n1,p\n2,p\n3,p\n' >class.csv
 refused 65 "one class" "$weft" train --data class.csv "${how[@]}"
 printf 'a,target\n1,0.5\n2,1\n' >fraction.csv
 refused 65 "is no class" "$weft" train --data fraction.csv "${how[@]}"
-refused 65 "made for 4 features" "$weft" predict --data column.csv --drop b --checkpoint one --out none
+printf 'a,target\n1,p\n2,q\n' >narrow.csv
+refused 65 "made for 4 features" "$weft" predict --data narrow.csv --checkpoint one --out none
 sed 's/d,c,b,a/d,c,b,z/' asked.csv >other.csv
 refused 65 "has no column 'a'" "$weft" predict --data other.csv --checkpoint one --out none
 sed 's/"left_children": \[1/"left_children": [0/' one/model.json >cycle.json

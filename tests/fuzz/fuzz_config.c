@@ -1,6 +1,6 @@
 /* libFuzzer: any bytes as a config file of a command, which one by their number; what is accepted must survive pack and
  * unpack.
- * with: src/app/options src/app/dense/options src/app/gnn/options
+ * with: src/app/options src/app/dense/options src/app/gnn/options src/app/trees/options
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -9,6 +9,7 @@
 #include "app/dense/options/dense_options.h"
 #include "app/gnn/options/gnn_options.h"
 #include "app/options/app_options.h"
+#include "app/trees/options/trees_options.h"
 #include "base/alloc.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -18,8 +19,9 @@ static option_catalog catalog = {
 
 static void assemble(void)
 {
-    const option_table *const tables[] = {&app_option_table, &gnn_option_table, &dense_option_table};
-    if (catalog.count == 0 && option_assemble(&catalog, tables, 3) != WEFT_OK) {
+    const option_table *const tables[] = {&app_option_table, &gnn_option_table, &dense_option_table,
+                                          &trees_option_table};
+    if (catalog.count == 0 && option_assemble(&catalog, tables, 4) != WEFT_OK) {
         abort();
     }
 }

@@ -4,6 +4,7 @@
 #include "app/dense/options/dense_options.h"
 #include "app/gnn/options/gnn_options.h"
 #include "app/options/app_options.h"
+#include "app/trees/options/trees_options.h"
 #include "app/workload/app_catalog.h"
 
 /* each: the id of every option of every table, in their order. */

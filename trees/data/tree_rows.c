@@ -43,7 +43,7 @@ static weft_status add_feature(tree_rows *rows, int field, const char *path)
     const table_field *f = &rows->table.schema.field[field];
     char text[96];
     WEFT_CHECK(f->kind == TABLE_REAL || f->kind == TABLE_INTEGER || f->kind == TABLE_LONG, WEFT_ERR_DATA,
-               "%s: %s holds words: trees read numbers, so leave it out (" FLAG_DROP ") or write numbers for the words",
+               "%s: %s holds words: trees read numbers, so leave it out (weft convert " FLAG_DROP ") or write numbers for the words",
                path, schema_say(&rows->table.schema, field, text));
     rows->field[rows->data.columns] = field;
     rows->column[rows->data.columns++] = (tree_column){f->kind, rows->table.column[field].data};

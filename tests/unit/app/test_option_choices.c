@@ -30,6 +30,7 @@ typedef struct choice {
 #include "app/dense/options/dense_table.def"
 #include "app/gnn/options/gnn_table.def"
 #include "app/options/app_options.def"
+#include "app/trees/options/trees_table.def"
 #undef LISTED_CHOICE
 
 /* What was just listed, by the option's row in its table. */
@@ -46,6 +47,10 @@ static const choice *const listed[][OPTION_TABLE_ROWS] = {
     [DENSE_TABLE] =
         {
 #include "app/dense/options/dense_table.def"
+        },
+    [TREES_TABLE] =
+        {
+#include "app/trees/options/trees_table.def"
         },
 };
 #undef OPTION

@@ -32,11 +32,11 @@ static void test_every_model_has_a_workload(void **state)
 
 #define WORD_OF(value, word) word,
 
-/* The words of --model are those of both kinds, and no others. */
+/* The words of --model are those of the kinds, and no others. */
 static void test_models_are_known(void **state)
 {
     (void)state;
-    static const char *const graphs[] = {"auto", GNN_KINDS(WORD_OF)};
+    static const char *const graphs[] = {"auto", "trees", GNN_KINDS(WORD_OF)};
     const char *words = option_row_of(OPT_MODEL)->choices;
     const char *cursor = words;
     char word[OPTION_WORD_MAX];

@@ -353,9 +353,8 @@ static weft_status run_step(rank_state *r)
     double *step = NULL;
     memset(r->gradient, 0, (size_t)r->model.params.trained * sizeof *r->gradient);
     for (int part = 0; part < r->c->parts; ++part) {
-        int64_t begin, end;
-        hal_split_rows(each, comm_size(r->comm), comm_rank(r->comm), &begin, &end);
-        WEFT_TRY(pass_over(r, part * each + begin, end - begin, part));
+        const hal_span own = hal_split_rows(each, comm_size(r->comm), comm_rank(r->comm));
+        WEFT_TRY(pass_over(r, part * each + own.begin, own.end - own.begin, part));
     }
     WEFT_TRY(comm_allreduce(r->comm, r->gradient, r->model.params.trained, WEFT_DTYPE_F64, COMM_SUM));
     WEFT_TRY(put_gradient(r));

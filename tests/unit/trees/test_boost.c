@@ -1,5 +1,5 @@
 /*
- * Boosted trees: a tree is compared with an exhaustive search in double over the rows themselves; gradients with finite
+ * Boosting: a tree is compared with an exhaustive search in double over the rows themselves; gradients with finite
  * differences of the losses; and models of many ranks, threads and dealings of the rows with that of one, bit by bit.
  */
 #include <math.h>
