@@ -160,15 +160,17 @@ weft_status tree_cuts_find(weft_comm *comm, const tree_columns *data, const uint
     float *quantile = NULL;
     assert(values >= 2 && values <= TREE_VALUES);
     *cuts = (tree_cuts){.columns = data->columns};
-    weft_status status = WEFT_NEW_ZERO(&cuts->first, data->columns + 1, WEFT_MEM_TREES);
-    status = status == WEFT_OK ? WEFT_NEW_ZERO(&s.few, GROUP, WEFT_MEM_WORKSPACE) : status;
-    status = status == WEFT_OK ? WEFT_NEW(&s.all, GROUP * comm_size(comm), WEFT_MEM_WORKSPACE) : status;
-    status = status == WEFT_OK ? WEFT_NEW(&quantile, GROUP * values, WEFT_MEM_WORKSPACE) : status;
-    status = comm_agree(comm, status);
+    weft_status status;
+    weft_status local = WEFT_NEW_ZERO(&cuts->first, data->columns + 1, WEFT_MEM_TREES);
+    local = local == WEFT_OK ? WEFT_NEW_ZERO(&s.few, GROUP, WEFT_MEM_WORKSPACE) : local;
+    local = local == WEFT_OK ? WEFT_NEW(&s.all, GROUP * comm_size(comm), WEFT_MEM_WORKSPACE) : local;
+    local = local == WEFT_OK ? WEFT_NEW(&quantile, GROUP * values, WEFT_MEM_WORKSPACE) : local;
+    COMM_AGREED_GOTO(comm_agree(comm, local), local, status, done);
     for (int first = 0; status == WEFT_OK && first < data->columns; first += GROUP) {
         const int width = data->columns - first < GROUP ? data->columns - first : GROUP;
         status = comm_agree(comm, cut_group(&s, first, width, quantile, cuts));
     }
+done:
     WEFT_FREE_ALL(s.few, s.all, quantile);
     return status;
 }

@@ -148,10 +148,11 @@ weft_status tree_quantiles(weft_comm *comm, const tree_columns *data, const uint
         return WEFT_OK;
     }
     assert(values <= TREE_VALUES);
-    weft_status status = WEFT_NEW_ZERO(&d, many, WEFT_MEM_WORKSPACE);
-    status = status == WEFT_OK ? WEFT_NEW(&count, (int64_t)many * COUNTS, WEFT_MEM_WORKSPACE) : status;
-    status = status == WEFT_OK ? WEFT_NEW(&open, 2 * (int64_t)many * COUNTS, WEFT_MEM_WORKSPACE) : status;
-    WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
+    weft_status status;
+    weft_status local = WEFT_NEW_ZERO(&d, many, WEFT_MEM_WORKSPACE);
+    local = local == WEFT_OK ? WEFT_NEW(&count, (int64_t)many * COUNTS, WEFT_MEM_WORKSPACE) : local;
+    local = local == WEFT_OK ? WEFT_NEW(&open, 2 * (int64_t)many * COUNTS, WEFT_MEM_WORKSPACE) : local;
+    COMM_AGREED_GOTO(comm_agree(comm, local), local, status, done);
     for (int i = 0; i < many; ++i) {
         d[i] = (digits){.data = data,
                         .counted = counts,

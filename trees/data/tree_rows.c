@@ -23,9 +23,10 @@ static weft_status gather(void *self, const void *mine, size_t bytes, void **all
     size_t sum = 0;
     *all = NULL;
     *bytes_of = NULL;
-    weft_status status = WEFT_NEW(&given, ranks, WEFT_MEM_TABLE);
-    status = status == WEFT_OK ? WEFT_NEW(bytes_of, ranks, WEFT_MEM_TABLE) : status;
-    WEFT_TRY_GOTO(comm_agree(comm, status), status, done);
+    weft_status status;
+    weft_status local = WEFT_NEW(&given, ranks, WEFT_MEM_TABLE);
+    local = local == WEFT_OK ? WEFT_NEW(bytes_of, ranks, WEFT_MEM_TABLE) : local;
+    COMM_AGREED_GOTO(comm_agree(comm, local), local, status, done);
     WEFT_TRY_GOTO(comm_allgather(comm, &own, sizeof own, given), status, done);
     for (int r = 0; r < ranks; ++r) {
         (*bytes_of)[r] = (size_t)given[r];
@@ -160,18 +161,20 @@ static weft_status take_numbers(weft_comm *comm, tree_rows *rows, int64_t target
 {
     uint8_t *met = NULL;
     int32_t *place = NULL;
-    weft_status status = WEFT_NEW_ZERO(&met, 2 * SPAN, WEFT_MEM_WORKSPACE);
-    status = status == WEFT_OK ? WEFT_NEW(&place, 2 * SPAN, WEFT_MEM_WORKSPACE) : status;
-    for (int64_t i = 0; status == WEFT_OK && i < rows->data.rows; ++i) {
+    weft_status status;
+    weft_status local = WEFT_NEW_ZERO(&met, 2 * SPAN, WEFT_MEM_WORKSPACE);
+    local = local == WEFT_OK ? WEFT_NEW(&place, 2 * SPAN, WEFT_MEM_WORKSPACE) : local;
+    for (int64_t i = 0; local == WEFT_OK && i < rows->data.rows; ++i) {
         int64_t number = 0;
-        status = class_number(rows, target, i, path, &number);
-        if (status == WEFT_OK && number != INT64_MIN) {
+        local = class_number(rows, target, i, path, &number);
+        if (local == WEFT_OK && number != INT64_MIN) {
             met[number + SPAN] = 1;
         }
     }
-    status = comm_agree(comm, status);
-    status = status == WEFT_OK ? comm_allreduce(comm, met, 2 * SPAN, WEFT_DTYPE_U8, COMM_MAX) : status;
-    status = status == WEFT_OK ? name_numbers(rows, target, path, met, place) : status;
+    COMM_AGREED_GOTO(comm_agree(comm, local), local, status, done);
+    WEFT_TRY_GOTO(comm_allreduce(comm, met, 2 * SPAN, WEFT_DTYPE_U8, COMM_MAX), status, done);
+    status = name_numbers(rows, target, path, met, place);
+done:
     WEFT_FREE_ALL(met, place);
     return status;
 }

@@ -144,10 +144,11 @@ static weft_status find_splits(tree_grower *g, int first)
     int *slot = NULL, *of = NULL, nodes = 0;
     tree_sums *sums = NULL;
     tree_split *best = NULL;
-    weft_status status = WEFT_NEW(&slot, 2 * count, WEFT_MEM_WORKSPACE);
-    status = status == WEFT_OK ? WEFT_NEW(&sums, count, WEFT_MEM_WORKSPACE) : status;
-    status = status == WEFT_OK ? WEFT_NEW(&best, count, WEFT_MEM_WORKSPACE) : status;
-    WEFT_TRY_GOTO(comm_agree(g->comm, status), status, done);
+    weft_status status;
+    weft_status local = WEFT_NEW(&slot, 2 * count, WEFT_MEM_WORKSPACE);
+    local = local == WEFT_OK ? WEFT_NEW(&sums, count, WEFT_MEM_WORKSPACE) : local;
+    local = local == WEFT_OK ? WEFT_NEW(&best, count, WEFT_MEM_WORKSPACE) : local;
+    COMM_AGREED_GOTO(comm_agree(g->comm, local), local, status, done);
     of = slot + count;
     for (int i = first; i < g->leaves; ++i) {
         if (g->leaf[i].slot >= 0) {

@@ -334,7 +334,7 @@ static double bytes_of(const place_case *c)
     }
     const double sums = 2.0 * (p - 1) * (constant + STEPS * recurring);
     const int workers = second_place_workers(&c->place, p);
-    const double inverses = workers > 0 ? (workers - 1) * (once + STEPS / 2 * results) : 0.0;
+    const double inverses = workers > 0 ? (workers - 1) * (once + (STEPS / 2) * results) : 0.0;
     const double steps = workers > 0 ? (p - workers) * STEPS * directions : 0.0;
     return (sums + inverses + steps) * sizeof(double);
 }
@@ -406,8 +406,7 @@ static void test_memory_follows_the_placement(void **state)
         }
         uint64_t results = 0, directions = 0, most = 0;
         for (int l = 0; l < LAYERS; ++l) {
-            const uint64_t n = (uint64_t)(shape[l].in + (shape[l].bias && shape[l].joined)),
-                           out = (uint64_t)shape[l].out;
+            const uint64_t n = (uint64_t)shape[l].in + (shape[l].bias && shape[l].joined), out = (uint64_t)shape[l].out;
             results += kind == SECOND_KFAC ? n * (n + 1) + out * (out + 1) + n * out : n * n;
             directions += n * out;
             most = n * out > most ? n * out : most;

@@ -92,7 +92,7 @@ static void check(const weft_forest *forest, bool by_definition)
     }
     const tree_columns data = {ROWS, COLUMNS, column, id};
     const int first = 3, rows = ROWS - first, outputs = forest->outputs;
-    double *phi = calloc((size_t)(rows * outputs * (COLUMNS + 1)), sizeof *phi);
+    double *phi = calloc((size_t)rows * (size_t)outputs * (COLUMNS + 1), sizeof *phi);
     ASSERT_OK(tree_shap(forest, &data, first, rows, 2, phi));
     for (int i = 0; i < rows; ++i) {
         for (int k = 0; k < outputs; ++k) {
