@@ -33,10 +33,8 @@ void tree_column_read(const tree_column *column, int64_t first, int64_t count, f
     case TABLE_CATEGORY:
         read_integers((const int32_t *)column->data + first, TABLE_NO_CODE, count, value);
         return;
-    case TABLE_LONG:
-        read_longs((const int64_t *)column->data + first, count, value);
-        return;
     default:
-        assert(!"a column of numbers or categories");
+        assert(column->kind == TABLE_LONG);
+        read_longs((const int64_t *)column->data + first, count, value);
     }
 }

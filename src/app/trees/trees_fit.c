@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "app/trees/trees_job.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "train/activities.h"
 
@@ -20,8 +21,11 @@ static weft_status open_boost(trees_fit_run *r)
     trees_job *job = r->job;
     boost_destroy(job->boost);
     job->boost = NULL;
-    return boost_create(r->services->comm, r->work->context->hal, &job->rows.data, &job->targets, &job->options,
-                        &job->boost);
+    const double begun = clock_seconds();
+    const weft_status status = boost_create(r->services->comm, r->work->context->hal, &job->rows.data, &job->targets,
+                                            &job->options, &job->boost);
+    job->binning = clock_seconds() - begun;
+    return status;
 }
 
 static weft_status begin(void *self, uint64_t seed)

@@ -20,6 +20,7 @@ typedef struct trees_job {
     tree_boost *boost;   /* of a run under way */
     weft_forest forest;  /* what answers: the best of the run, or the trained model */
     int best;            /* trees of the best evaluation so far */
+    double binning;      /* seconds in which columns were cut into bins */
     forest_facts facts;  /* of a trained model; else none */
     float *margin;       /* [rows, forest.outputs] by `forest`; NULL: not made yet */
     float *host;         /* [rows, 2] */

@@ -254,6 +254,7 @@ static void result_facts(const workload *work, fact_list *list)
     plan_facts(work, list);
     facts_int(list, "trees", "trees", "", "of the best round", job->forest.trees);
     facts_int(list, "nodes", "nodes", "", "of all trees", nodes);
+    facts_real(list, "binning_s", "binning", "s", "in which columns were cut into bins", job->binning);
 }
 
 const workload_ops trees_workload = {
