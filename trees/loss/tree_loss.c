@@ -104,6 +104,7 @@ static weft_status sum_targets(weft_comm *comm, const tree_targets *targets, dou
     int64_t rows = (int64_t)most[2];
     WEFT_TRY(comm_allreduce(comm, most, 2, WEFT_DTYPE_F64, COMM_MAX));
     WEFT_TRY(comm_allreduce(comm, &rows, 1, WEFT_DTYPE_I64, COMM_SUM));
+    WEFT_CHECK(isfinite(most[0]) && isfinite(most[1]), WEFT_ERR_DATA, "a target or a weight is infinite");
     weights = fixed_sum_of(most[0], rows);
     products = fixed_sum_of(most[1], rows);
     int64_t total[2] = {0, 0};

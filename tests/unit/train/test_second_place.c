@@ -334,7 +334,8 @@ static double bytes_of(const place_case *c)
     }
     const double sums = 2.0 * (p - 1) * (constant + STEPS * recurring);
     const int workers = second_place_workers(&c->place, p);
-    const double inverses = workers > 0 ? (workers - 1) * (once + (STEPS / 2) * results) : 0.0;
+    const int inversions = STEPS / 2;
+    const double inverses = workers > 0 ? (workers - 1) * (once + inversions * results) : 0.0;
     const double steps = workers > 0 ? (p - workers) * STEPS * directions : 0.0;
     return (sums + inverses + steps) * sizeof(double);
 }

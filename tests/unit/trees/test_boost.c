@@ -531,6 +531,7 @@ static void refusals(void **state)
     t.loss = TREE_LOSS_SQUARED;
     all.y[4] = INFINITY;
     ASSERT_STATUS(comm_thread_run(2, train_rank, &t), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("infinite");
 }
 
 int main(void)
