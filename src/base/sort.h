@@ -14,7 +14,7 @@
 /* limit: every id is below it (a smaller limit saves levels). */
 void sort_ids(int32_t *id, int64_t count, int64_t limit);
 
-/* The same, and the distinct ids move to the front; returns how many. */
+/* Sorts as sort_ids does and moves one of each id to the front. Returns how many there are. */
 int64_t sort_distinct(int32_t *id, int64_t count, int64_t limit);
 
 /* Returns the first place in [begin, end) of ascending ids whose id is not below `least`, or end. */

@@ -30,7 +30,7 @@ void json_end(json_writer *json); /* closes the innermost object or array */
 void json_text(json_writer *json, const char *key, const char *value);
 void json_int(json_writer *json, const char *key, int64_t value);
 void json_real(json_writer *json, const char *key, double value); /* shortest text that reads back equal */
-/* The same, with ".0" behind a whole number, for readers that tell kinds of numbers apart. */
+/* Writes a number as json_real does, with ".0" behind a whole one, for readers that tell kinds of numbers apart. */
 void json_fraction(json_writer *json, const char *key, double value);
 void json_bool(json_writer *json, const char *key, bool value);
 void json_null(json_writer *json, const char *key);
@@ -53,8 +53,8 @@ typedef struct json_document json_document;
 
 /* `name` is for messages. Free with json_free. WEFT_ERR_DATA with line and what was expected. The root is any value. */
 weft_status json_parse(const char *name, const char *text, size_t bytes, json_document **document);
-/* The same with a bound of the caller's on the bytes, for files whose size is the user's choice: a document takes up to
- * 40 times its text. */
+/* Parses up to most_bytes, a bound of the caller's, where json_parse has its own: for files whose size is the user's
+ * choice. A document takes up to 40 times its text. */
 weft_status json_parse_large(const char *name, const char *text, size_t bytes, size_t most_bytes,
                              json_document **document);
 /* A file of at most most_bytes that holds an object. WEFT_ERR_NOINPUT, WEFT_ERR_IO, WEFT_ERR_DATA; *document is NULL

@@ -44,7 +44,8 @@ static weft_status add_feature(tree_rows *rows, int field, const char *path)
     const table_field *f = &rows->table.schema.field[field];
     char text[96];
     WEFT_CHECK(f->kind == TABLE_REAL || f->kind == TABLE_INTEGER || f->kind == TABLE_LONG, WEFT_ERR_DATA,
-               "%s: %s holds words: trees read numbers, so leave it out (weft convert " FLAG_DROP ") or write numbers for the words",
+               "%s: %s holds words: trees read numbers, so leave it out (weft convert " FLAG_DROP
+                          ") or write numbers for the words",
                path, schema_say(&rows->table.schema, field, text));
     rows->field[rows->data.columns] = field;
     rows->column[rows->data.columns++] = (tree_column){f->kind, rows->table.column[field].data};
@@ -82,7 +83,8 @@ static weft_status hash_column(tree_rows *rows, int c, const char *path, uint64_
         tree_column_read(&rows->column[c], first, count, value);
         for (int64_t i = 0; i < count; ++i) {
             uint32_t bits;
-            WEFT_CHECK(!isinf(value[i]), WEFT_ERR_DATA, "%s: row %lld, %s: infinite: trees compare numbers, so leave the cell empty",
+            WEFT_CHECK(!isinf(value[i]), WEFT_ERR_DATA,
+                       "%s: row %lld, %s: infinite: trees compare numbers, so leave the cell empty",
                        path, (long long)(rows->table.first + first + i),
                        schema_say(&rows->table.schema, rows->field[c], text));
             memcpy(&bits, &value[i], sizeof bits);
@@ -119,7 +121,8 @@ static weft_status take_words(tree_rows *rows, int64_t target)
     const char **text = NULL;
     const int64_t count = words_count(words);
     size_t bytes;
-    WEFT_CHECK(count <= TREE_CLASSES_MAX, WEFT_ERR_DATA, "the target has %lld different words: at most %d classes are told apart",
+    WEFT_CHECK(count <= TREE_CLASSES_MAX, WEFT_ERR_DATA,
+               "the target has %lld different words: at most %d classes are told apart",
                (long long)count, TREE_CLASSES_MAX);
     for (int64_t i = 0; i < rows->data.rows; ++i) {
         rows->labels.label[i] = code[i];
@@ -141,7 +144,8 @@ static weft_status name_numbers(tree_rows *rows, int64_t target, const char *pat
     int classes = 0;
     for (int n = 0; n < 2 * SPAN; ++n) {
         if (met[n] != 0) {
-            WEFT_CHECK(classes < TREE_CLASSES_MAX, WEFT_ERR_DATA, "%s: the target has more than %d different numbers: too many classes",
+            WEFT_CHECK(classes < TREE_CLASSES_MAX, WEFT_ERR_DATA,
+                       "%s: the target has more than %d different numbers: too many classes",
                        path, TREE_CLASSES_MAX);
             place[n] = classes;
             (void)snprintf(text[classes], sizeof text[classes], "%d", n - SPAN);

@@ -49,7 +49,8 @@ static weft_status find(const reading *r, const json_value *object, const char *
 {
     static const char *const kinds[] = {"null", "true or false", "number", "text", "array", "object"};
     *value = object != NULL && object->kind == JSON_OBJECT ? json_find(object, key) : NULL;
-    WEFT_CHECK(*value != NULL && (*value)->kind == kind, WEFT_ERR_DATA, "%s: has no \"%s\" that is an %s: it is no model of trees",
+    WEFT_CHECK(*value != NULL && (*value)->kind == kind, WEFT_ERR_DATA,
+               "%s: has no \"%s\" that is an %s: it is no model of trees",
                r->name, key, kinds[kind]);
     return WEFT_OK;
 }
@@ -149,7 +150,8 @@ static weft_status read_array(const reading *r, const json_value *object, const 
     const json_value *array = NULL;
     int at = 0;
     WEFT_TRY(find(r, object, a->key, JSON_ARRAY, &array));
-    WEFT_CHECK(count_elements(array) == tree->nodes, WEFT_ERR_DATA, "%s: tree %d: %s has %d elements, and the tree %d nodes",
+    WEFT_CHECK(count_elements(array) == tree->nodes, WEFT_ERR_DATA,
+               "%s: tree %d: %s has %d elements, and the tree %d nodes",
                r->name, r->tree, a->key, count_elements(array), tree->nodes);
     for (const json_value *v = array->child; v != NULL; v = v->next, ++at) {
         const double number = v->kind == JSON_BOOL ? (double)v->boolean : v->kind == JSON_NUMBER ? v->number : (double)NAN;
@@ -167,7 +169,8 @@ static weft_status read_right(const reading *r, const json_value *object, weft_t
     const json_value *array = NULL;
     int at = 0;
     WEFT_TRY(find(r, object, "right_children", JSON_ARRAY, &array));
-    WEFT_CHECK(count_elements(array) == tree->nodes, WEFT_ERR_DATA, "%s: tree %d: right_children has %d elements, and the tree %d nodes",
+    WEFT_CHECK(count_elements(array) == tree->nodes, WEFT_ERR_DATA,
+               "%s: tree %d: right_children has %d elements, and the tree %d nodes",
                r->name, r->tree, count_elements(array), tree->nodes);
     for (const json_value *v = array->child; v != NULL; v = v->next, ++at) {
         WEFT_CHECK(v->kind == JSON_NUMBER && v->integral && v->integer >= -1 && v->integer < tree->nodes, WEFT_ERR_DATA,
@@ -203,7 +206,8 @@ static weft_status lay_out(const reading *r, weft_tree *tree, const int32_t *rig
                         status, done, WEFT_ERR_DATA, "%s: tree %d, node %d: has one child, or a column or child that is not there",
                         r->name, r->tree, from[n]);
         for (int i = 0; !leaf && i < 2; ++i) {
-            WEFT_CHECK_GOTO(met[child[i]]++ == 0, status, done, WEFT_ERR_DATA, "%s: tree %d: node %d has two parents: it is no tree",
+            WEFT_CHECK_GOTO(met[child[i]]++ == 0, status, done, WEFT_ERR_DATA,
+                       "%s: tree %d: node %d has two parents: it is no tree",
                             r->name, r->tree, child[i]);
             from[to.nodes] = child[i];
             to.node[to.nodes++] = (tree_node){.parent = n};
@@ -238,7 +242,8 @@ static weft_status read_tree(reading *r, const json_value *object, weft_tree *tr
     int32_t *right = NULL;
     WEFT_TRY(find(r, object, "left_children", JSON_ARRAY, &left));
     tree->nodes = count_elements(left);
-    WEFT_CHECK(tree->nodes >= 1 && tree->nodes <= NODES_MAX, WEFT_ERR_DATA, "%s: tree %d has no nodes", r->name, r->tree);
+    WEFT_CHECK(tree->nodes >= 1 && tree->nodes <= NODES_MAX, WEFT_ERR_DATA,
+               "%s: tree %d has no nodes", r->name, r->tree);
     WEFT_TRY(check_splits(r, object));
     WEFT_TRY(WEFT_NEW_ZERO(&tree->node, tree->nodes, WEFT_MEM_TREES));
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; ++i) {
@@ -261,7 +266,8 @@ static weft_status check_turns(const reading *r, const json_value *model, int tr
         WEFT_CHECK(v->kind == JSON_NUMBER && v->number == (double)(t % r->forest->outputs), WEFT_ERR_UNSUPPORTED,
                    "%s: tree %d is of another class than its place says", r->name, t);
     }
-    WEFT_CHECK(t == trees && trees % r->forest->outputs == 0, WEFT_ERR_DATA, "%s: %d trees for %d outputs, of which tree_info names %d",
+    WEFT_CHECK(t == trees && trees % r->forest->outputs == 0, WEFT_ERR_DATA,
+               "%s: %d trees for %d outputs, of which tree_info names %d",
                r->name, trees, r->forest->outputs, t);
     return WEFT_OK;
 }
@@ -363,7 +369,8 @@ static weft_status read_loss(const reading *r, const json_value *learner)
         r->facts->loss = TREE_LOSS_SOFTMAX;
         return WEFT_OK;
     }
-    return weft_fail(WEFT_ERR_UNSUPPORTED, "%s: objective %s: expected binary:logistic, multi:softprob, reg:squarederror or count:poisson",
+    return weft_fail(WEFT_ERR_UNSUPPORTED,
+               "%s: objective %s: expected binary:logistic, multi:softprob, reg:squarederror or count:poisson",
                      r->name, name->text);
 }
 
@@ -379,7 +386,8 @@ static weft_status read_learner(reading *r, const json_value *root)
     WEFT_TRY(read_count(r, param, "num_class", 0, FOREST_OUTPUTS_MAX, &classes));
     WEFT_TRY(read_number(r, param, "base_score", &base_score));
     const bool several = r->facts->loss == TREE_LOSS_SOFTMAX;
-    WEFT_CHECK(several ? classes > 1 : classes <= 1, WEFT_ERR_DATA, "%s: num_class %d does not suit objective %s", r->name, classes,
+    WEFT_CHECK(several ? classes > 1 : classes <= 1, WEFT_ERR_DATA,
+               "%s: num_class %d does not suit objective %s", r->name, classes,
                objectives[r->facts->loss]);
     WEFT_TRY(forest_create(columns, several ? classes : 1, r->forest));
     const json_value *attributes = json_find(learner, "attributes");

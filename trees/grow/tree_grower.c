@@ -96,7 +96,8 @@ static weft_status round_pairs(tree_grower *g, const float *gradient, const floa
         most[2] += isfinite(gradient[i]) && isfinite(hessian[i]) ? 0.0 : 1.0;
     }
     WEFT_TRY(comm_allreduce(g->comm, most, 3, WEFT_DTYPE_F64, COMM_MAX));
-    WEFT_CHECK(most[2] == 0.0, WEFT_ERR_DATA, "a gradient is not finite: take a lower rate, or look for extreme targets and weights");
+    WEFT_CHECK(most[2] == 0.0, WEFT_ERR_DATA,
+               "a gradient is not finite: take a lower rate, or look for extreme targets and weights");
     const double up[2] = {most[0] > 0.0 ? INT16_MAX / most[0] : 0.0, most[1] > 0.0 ? UINT16_MAX / most[1] : 0.0};
 #pragma omp parallel for schedule(static) num_threads(g->hal->threads)
     for (int64_t i = 0; i < g->data->rows; ++i) {

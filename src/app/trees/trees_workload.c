@@ -126,6 +126,10 @@ static weft_status trees_plan(workload *work, const char *folder, int64_t output
     memory_plan *memory = &work->memory;
     WEFT_CHECK(work->labelled || outputs > 0, WEFT_ERR_DATA,
                "%s: has no target: %s NAME says which column is to be predicted", work->name, FLAG_TARGET);
+    WEFT_CHECK(schema_find(&rows->table.schema, TABLE_GROUP) < 0, WEFT_ERR_UNSUPPORTED,
+               "%s: trees do not rank rows within groups: leave %s out", work->name, FLAG_GROUP_COLUMN);
+    WEFT_CHECK(strcmp(option_text(work->context->options, OPT_LOSS), "xent") == 0, WEFT_ERR_UNSUPPORTED,
+               FLAG_LOSS " %s: trees tell classes apart by xent", option_text(work->context->options, OPT_LOSS));
     WEFT_CHECK(work->context->device_ranks == 0, WEFT_ERR_UNSUPPORTED,
                "trees are grown on processors: leave --device out");
     job->options = read_options(work->context->options);
