@@ -213,7 +213,8 @@ typedef struct hal_csr {
     X(HAL_SPMM_ROWS, "rows")     /* row loop with prefetch: sparse graphs */                                           \
     X(HAL_SPMM_BLOCKS, "blocks") /* source blocks, 16-bit local columns, feature strips: dense graphs */               \
     X(HAL_SPMM_LISTS, "lists")   /* source blocks with lists of their non-empty rows: in between */                    \
-    X(HAL_SPMM_TILES, "tiles") /* lists behind those of smaller blocks: graphs whose order keeps neighbours together */
+    X(HAL_SPMM_TILES, "tiles") /* lists behind those of smaller blocks: graphs whose order keeps neighbours together */ \
+    X(HAL_SPMM_SHARED, "shared") /* sums that rows have in common are made once: projections of groups */
 #define HAL_SPMM_FORMS(X) X(HAL_SPMM_AUTO, "auto") /* measured at creation */ HAL_SPMM_MADE(X)
 typedef enum hal_spmm_form { HAL_SPMM_FORMS(CHOICE_VALUE) } hal_spmm_form;
 
@@ -226,9 +227,10 @@ typedef struct hal_spmm_info {
     int64_t far_edges;    /* rows of x that a run fetches from outside of the working sets, summed over threads */
     uint64_t tile_bytes;  /* bytes of a smaller tile of x within the working set; 0: there is none */
     int64_t tile_edges;   /* edges whose row of x is read from the tile */
+    int64_t reads, sums;  /* SHARED: rows of x and partial sums that a run reads, and partial sums that it makes */
 } hal_spmm_info;
 
-enum { HAL_SPMM_KINDS = HAL_SPMM_TILES + 1 }; /* length of arrays that are indexed by form */
+enum { HAL_SPMM_KINDS = HAL_SPMM_SHARED + 1 }; /* length of arrays that are indexed by form */
 
 /* Cost of each form of one matrix, indexed by form. */
 typedef struct hal_spmm_trial {

@@ -22,7 +22,7 @@ static void weigh_graph(graph *g)
     }
 }
 
-enum { GRAPHS = 14, MAX_ROWS = 6000, CLUSTERS = 12, WIDE_CLUSTERS = 13 };
+enum { GRAPHS = 15, MAX_ROWS = 6000, CLUSTERS = 12, WIDE_CLUSTERS = 13, FORUM = 14 };
 
 /* Of every hundred columns that follow each other the rows have all their neighbours but one in ten in the same ones;
  * some hundreds of rows have none, some two edges, one more than all others. */
@@ -42,6 +42,42 @@ static graph cluster_graph(const char *name, int64_t rows, int64_t cols, int64_t
             }
         }
     }
+    return g;
+}
+
+enum { POSTS = 1500, USERS = 300 };
+
+/* Posts that a common user has commented on are joined: users of 2 to 60 posts, most of them near each other. */
+static graph forum_graph(const char *name, int64_t *degree)
+{
+    bool *joined = calloc((size_t)POSTS * POSTS, sizeof *joined);
+    for (int user = 0; joined != NULL && user < USERS; user++) {
+        int post[60];
+        const int posts = user % 10 == 0 ? 60 : 2 + user % 17;
+        const int home = (int)(next_random() % POSTS);
+        for (int i = 0; i < posts; i++) {
+            const int span = i % 9 == 8 ? POSTS : 200;
+            post[i] = (home + (int)(next_random() % (uint64_t)span)) % POSTS;
+        }
+        for (int i = 0; i < posts; i++) {
+            for (int j = 0; j < posts; j++) {
+                joined[post[i] * POSTS + post[j]] = post[i] != post[j];
+            }
+        }
+    }
+    for (int r = 0; joined != NULL && r < POSTS; r++) {
+        for (int c = 0; c < POSTS; c++) {
+            degree[r] += joined[r * POSTS + c];
+        }
+    }
+    graph g = new_graph(name, POSTS, POSTS, degree);
+    int64_t e = 0;
+    for (int i = 0; joined != NULL && i < POSTS * POSTS; i++) {
+        if (joined[i]) {
+            g.column[e++] = i % POSTS;
+        }
+    }
+    free(joined);
     return g;
 }
 
@@ -113,6 +149,8 @@ static graph make_graph(int kind)
         return new_graph("rare rows, several windows", 6000, 20000, degree);
     case CLUSTERS:
         return cluster_graph("clusters, several bands", 2500, 2503, degree);
+    case FORUM:
+        return forum_graph("posts joined by users", degree);
     case WIDE_CLUSTERS:
         return cluster_graph("few rows of clusters", 300, 9001, degree);
     default:
@@ -350,7 +388,7 @@ static void check_backend(const char *resource, int threads)
     }
     for (int kind = 0; kind < GRAPHS; kind++) {
         graph g = make_graph(kind);
-        const int last = hal_host_visible(hal) ? HAL_SPMM_TILES : HAL_SPMM_AUTO; /* a device has one form */
+        const int last = hal_host_visible(hal) ? HAL_SPMM_SHARED : HAL_SPMM_AUTO; /* a device has one form */
         /* Of graphs without clusters tiles take little or nothing: a sanitizer sees every fourth. */
         const bool tiled = kind == CLUSTERS || kind == WIDE_CLUSTERS || kind % 4 == 0 || !TEST_SANITIZED;
         for (int form = HAL_SPMM_AUTO; form <= last; form++) {
@@ -359,6 +397,7 @@ static void check_backend(const char *resource, int threads)
             }
         }
         check_graph(hal, &g, HAL_SPMM_LISTS, 16);
+        check_graph(hal, &g, HAL_SPMM_SHARED, 16);
         if (tiled) {
             check_graph(hal, &g, HAL_SPMM_TILES, 16);
         }
@@ -605,6 +644,64 @@ static void test_tiles(void **state)
     weft_hal_close(hal);
 }
 
+/* out = A x of small whole numbers, whose sums every order gives exactly. */
+static void run_whole_numbers(const graph *g, int threads, hal_spmm_form form, int64_t d, float *out,
+                              hal_spmm_info *info)
+{
+    weft_hal *hal = NULL;
+    char resource[] = "cpu";
+    hal_spmm *spmm = NULL;
+    float *x = malloc((size_t)(g->cols * d) * sizeof *x);
+    assert_non_null(x);
+    ASSERT_OK(weft_hal_open(resource, threads, &hal));
+    for (int64_t i = 0; i < g->cols * d; i++) {
+        x[i] = (float)(i * 7919 % 2001 - 1000);
+    }
+    const hal_csr csr = {.rows = g->rows, .cols = g->cols, .offset = g->offset, .column = g->column};
+    const uint64_t before = weft_mem_usage_total().current_bytes;
+    ASSERT_OK(hal->sparse.spmm_create(hal, &csr, form, d, &spmm));
+    *info = hal->sparse.spmm_info(hal, spmm);
+    assert_int_equal(info->bytes, weft_mem_usage_total().current_bytes - before);
+    const flat_args args = {.dtype = WEFT_DTYPE_F32,
+                            .rows = g->rows,
+                            .cols = g->cols,
+                            .d = d,
+                            .x = x,
+                            .ldx = d,
+                            .out = out,
+                            .ldo = d};
+    ASSERT_OK(run_flat(hal, spmm, &args));
+    hal->sparse.spmm_destroy(hal, spmm);
+    weft_hal_close(hal);
+    free(x);
+}
+
+/* Posts that users join are read several times less often, sums of whole numbers are exact to the last digit, and
+ * neither what is shared nor a sum depends on threads. */
+static void test_shared(void **state)
+{
+    (void)state;
+    graph g = make_graph(FORUM);
+    for (int64_t d = 16; d <= 80; d += 64) {
+        const size_t cells = (size_t)(g.rows * d);
+        float *exact = malloc(cells * sizeof *exact), *shared = malloc(cells * sizeof *shared);
+        hal_spmm_info info, first = {.reads = 0};
+        assert_true(exact != NULL && shared != NULL);
+        run_whole_numbers(&g, 1, HAL_SPMM_ROWS, d, exact, &info);
+        assert_true(info.reads == 0 && info.sums == 0);
+        for (int threads = 1; threads <= 3; threads++) {
+            run_whole_numbers(&g, threads, HAL_SPMM_SHARED, d, shared, &info);
+            assert_memory_equal(exact, shared, cells * sizeof *exact);
+            assert_true(info.sums > 0 && 2 * info.reads < g.offset[g.rows]);
+            assert_true(threads == 1 || (info.reads == first.reads && info.sums == first.sums));
+            first = info;
+        }
+        free(exact);
+        free(shared);
+    }
+    free_graph(&g);
+}
+
 static void test_refusals(void **state)
 {
     (void)state;
@@ -643,7 +740,7 @@ static void test_allocation_failures(void **state)
     weft_hal *hal = NULL;
     ASSERT_OK(weft_hal_open("cpu", 2, &hal));
     for (int form = HAL_SPMM_AUTO; form < HAL_SPMM_KINDS; form++) {
-        graph g = make_graph(form == HAL_SPMM_TILES ? CLUSTERS : 5);
+        graph g = make_graph(form == HAL_SPMM_TILES ? CLUSTERS : form == HAL_SPMM_SHARED ? FORUM : 5);
         hal_csr csr = {.rows = g.rows, .cols = g.cols, .offset = g.offset, .column = g.column};
         uint64_t live = weft_mem_usage_total().current_bytes;
         bool done = false;
@@ -680,7 +777,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_streamed_output),
         cmocka_unit_test(test_double),
         cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_tiles),
+        cmocka_unit_test(test_shared), cmocka_unit_test(test_tiles),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_allocation_failures),
     };

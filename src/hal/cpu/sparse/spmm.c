@@ -1,7 +1,7 @@
 /*
  * hal/cpu/sparse/spmm.c: neighbour aggregation (sparse x dense) of the CPU backend: preparing and running.
  *
- * Four forms; the destinations are cut into parts of equal edges, one a thread, and every output row is written by one
+ * Five forms; the destinations are cut into parts of equal edges, one a thread, and every output row is written by one
  * thread in a fixed order, so results repeat bit for bit for a given number of threads.
  *
  *  ROWS    straight from x, row by row. Sources are listed as near (in the cache when the row comes) and far; far ones
@@ -16,6 +16,8 @@
  *          strip half as large: it pays less for a row and block, and its rows come in no order.
  *  TILES   LISTS, before which come the edges of rows that have eight or more in a tile, as many columns as the
  *          first-level cache holds of a strip (spmm_tiles.h): for graphs in an order that keeps neighbours together.
+ *  SHARED  partial sums that rows have in common are made first, and read by all of them (spmm_shared.h): for graphs
+ *          that are projections of groups.
  *
  *          x [cols, d]          packed [cols, 32]             block 0   block 1   block 2
  *        +----+----+--+  strip   +----+            part 0   | rows -> | rows -> | rows -> |   thread 0
@@ -61,6 +63,7 @@
  * Networks", SC 2021, doi:10.1145/3458817.3480856; the packed 16-bit form and the lists go further.
  */
 #include "hal/cpu/sparse/spmm_long_rows.h"
+#include "hal/cpu/sparse/spmm_shared.h"
 
 #include <assert.h>
 #include <omp.h>
@@ -90,7 +93,9 @@ void spmm_free(hal_spmm *spmm)
                   spmm->by_row.far, spmm->by_row.near, spmm->weighted.offset, spmm->weighted.column,
                   spmm->weighted.value, spmm->by_block.chunk, spmm->by_block.column, spmm->by_block.row_start,
                   spmm->by_block.run, spmm->by_block.row_id, spmm->tiles.chunk, spmm->tiles.column, spmm->tiles.run,
-                  spmm->tiles.row_id, spmm->first_band, spmm->packed, spmm->sum, spmm);
+                  spmm->tiles.row_id, spmm->first_band, spmm->shared.level, spmm->shared.plus_start,
+                  spmm->shared.minus_start, spmm->shared.plus, spmm->shared.minus, spmm->shared_split, spmm->packed,
+                  spmm->sum, spmm);
 }
 
 const spmm_kernels *spmm_kernels_of(hal_isa isa)
@@ -141,7 +146,7 @@ weft_status spmm_begin(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, in
     spmm->bytes = sizeof *spmm;
     WEFT_TRY_GOTO(spmm_new(spmm, (size_t)spmm->parts + 1, sizeof *spmm->split, (void **)&spmm->split), status, done);
     split_rows(spmm, csr);
-    if (form != HAL_SPMM_ROWS) {
+    if (spmm_is_blocked(form)) {
         const int strip = spmm_strip(max_d);
         spmm->blocks = spmm_block_count(csr->cols, spmm_block_shift(form, max_d));
         WEFT_TRY_GOTO(make_packed(spmm, strip), status, done);
@@ -216,6 +221,8 @@ weft_status spmm_prepare(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, 
     if (form == HAL_SPMM_ROWS) {
         WEFT_TRY_GOTO(build_swept(spmm, csr), status, done);
         WEFT_TRY_GOTO(spmm_reuses_rows(csr) ? spmm_pack_rows(spmm) : WEFT_OK, status, done);
+    } else if (form == HAL_SPMM_SHARED) {
+        WEFT_TRY_GOTO(spmm_build_shared(spmm, csr), status, done);
     } else if (form == HAL_SPMM_BLOCKS) {
         WEFT_TRY_GOTO(spmm_build_blocks(spmm, csr, 0, spmm->blocks), status, done);
     } else {
@@ -256,7 +263,7 @@ static weft_status op_create(weft_hal *hal, const hal_csr *csr, hal_spmm_form fo
     *out = NULL;
     WEFT_TRY(check_matrix(hal, csr, max_d));
     WEFT_CHECK(csr->value == NULL || form == HAL_SPMM_AUTO || form == HAL_SPMM_ROWS, WEFT_ERR_UNSUPPORTED,
-               "blocks, lists and tiles of an aggregation matrix hold no weights of edges: take rows");
+               "blocks, lists, tiles and shared sums of an aggregation matrix hold no weights of edges: take rows");
     form = csr->value != NULL ? HAL_SPMM_ROWS : form;
     WEFT_TRY(form == HAL_SPMM_AUTO ? prepare_auto(hal, csr, max_d, out) : spmm_prepare(hal, csr, form, max_d, out));
     (*out)->build_seconds = clock_seconds() - started;
@@ -531,6 +538,8 @@ void spmm_run_float(const hal_spmm *spmm, const spmm_call *args)
         spmm_run_weighted(spmm, args);
     } else if (spmm->form == HAL_SPMM_ROWS) {
         run_rows(spmm, args);
+    } else if (spmm->form == HAL_SPMM_SHARED) {
+        spmm_run_shared(spmm, args);
     } else {
         run_packed(spmm, args);
     }
@@ -583,6 +592,17 @@ static void op_destroy(weft_hal *hal, hal_spmm *spmm)
     spmm_free(spmm);
 }
 
+/* All reads are of the packed strip. */
+static void tell_shared(const hal_spmm *spmm, hal_spmm_info *info)
+{
+    const shared_rows *m = &spmm->shared;
+    const int64_t rows = m->sums + m->targets;
+    const int64_t strip = spmm_shared_strip(spmm->kernels, spmm->max_d);
+    info->set_bytes = (uint64_t)(spmm->cols + m->sums) * (uint64_t)strip * sizeof(float);
+    info->reads = rows > 0 ? m->plus_start[rows] + m->minus_start[rows] : 0;
+    info->sums = m->sums;
+}
+
 /* What a thread reads again and again: a block's strip and a tile's, or what ROWS' modelled cache holds. */
 static void tell_set(const hal_spmm *spmm, hal_spmm_info *info)
 {
@@ -591,6 +611,10 @@ static void tell_set(const hal_spmm *spmm, hal_spmm_info *info)
         const int64_t held = slots < spmm->cols ? slots : spmm->cols;
         info->set_bytes = (uint64_t)held * (uint64_t)spmm_cache_width(spmm->max_d) * sizeof(float);
         info->far_edges = spmm->by_row.start[spmm->split[spmm->parts]].far;
+        return;
+    }
+    if (spmm->form == HAL_SPMM_SHARED) {
+        tell_shared(spmm, info);
         return;
     }
     const int64_t brought = spmm->parts * spmm->cols; /* by each thread, block by block */
@@ -608,7 +632,7 @@ static void tell_set(const hal_spmm *spmm, hal_spmm_info *info)
 static hal_spmm_info op_info(weft_hal *hal, const hal_spmm *spmm)
 {
     (void)hal;
-    bool blocked = spmm->form != HAL_SPMM_ROWS;
+    const bool blocked = spmm_is_blocked(spmm->form);
     hal_spmm_info info = {.form = spmm->form,
                           .block_cols = blocked ? INT64_C(1) << spmm->by_block.shift : spmm->cols,
                           .bytes = spmm->bytes,

@@ -21,6 +21,7 @@ enum {
     SPMM_PREFETCH_COLUMNS = 1024, /* and that of columns */
     SPMM_WEIGHTED_EDGES = 16,     /* ROWS with values: how far the prefetch of sources runs ahead */
     SPMM_FEATURE_EDGES = 4,       /* the same of sparse features */
+    SPMM_SHARED_EDGES = 16,       /* SHARED: the same */
     SPMM_SLACK = 64               /* entries behind 16-bit arrays that kernels may read */
 };
 
@@ -116,6 +117,18 @@ typedef struct sparse_features {
     int ahead;                  /* entries that the prefetch runs ahead */
 } sparse_features;
 
+/* SHARED: the product by partial sums that rows have in common (share_rows.h). Rows: first the partial sums, level by
+ * level, then the rows of the matrix. Columns: first those of the matrix, then the partial sums. A row is the sum of its
+ * plus columns less its minus columns. */
+typedef struct shared_rows {
+    int64_t targets, sources, sums;
+    int levels;
+    int64_t *level;       /* [levels + 1] first partial sum of each */
+    int64_t *plus_start;  /* [sums + targets + 1] */
+    int64_t *minus_start; /* [sums + targets + 1] */
+    int32_t *plus, *minus;
+} shared_rows;
+
 /* Kernels of one instruction set. All work on rows [begin, end) or on one chunk of a part that starts at row `begin`.
  */
 typedef struct spmm_kernels {
@@ -127,6 +140,13 @@ typedef struct spmm_kernels {
     void (*lists)(const spmm_blocks *m, const spmm_chunk *chunk, int strip, int64_t begin, const spmm_pass *pass);
     int feature_vectors; /* widest strip of `features` */
     void (*features)(const sparse_features *m, int64_t begin, int64_t end, const spmm_pass *pass);
+    int shared_widest; /* columns of the widest strip of `shared`: a power of two */
+    /* Rows [begin, end) of strips of 16, 32 or 64 columns; row i is written to out's row i - first_out. */
+    void (*shared)(const shared_rows *m, int strip, int64_t begin, int64_t end, int64_t first_out,
+                   const spmm_pass *pass);
+    /* Sum of max(0, 2 p - q - 1) over masks, where p of the q rows of m are in the mask. */
+    int64_t (*share_gain)(const uint64_t *mask, int64_t count, uint64_t m);
+    uint32_t (*share_hash)(const int32_t *column, int64_t count, uint32_t seed); /* the least of the columns' */
 } spmm_kernels;
 
 extern const spmm_kernels spmm_kernels_base;
@@ -147,7 +167,10 @@ struct hal_spmm {
     spmm_blocks tiles;      /* TILES: a chunk each of `count` bands; by_block has the other edges, in lists */
     int64_t *first_band;    /* [parts + 1] a band is `window` rows of a part */
     spmm_weighted weighted; /* ROWS of a matrix with values, instead of by_row */
-    float *packed;  /* [cols, strip]: one strip of x, in float32 or bfloat16; ROWS: of spmm_rows_packed, or NULL */
+    shared_rows shared;     /* SHARED */
+    int64_t *shared_split;  /* [(levels + 1), parts + 1] rows of each part in a level, last of the matrix's rows */
+    float *packed;  /* [cols, strip]: one strip of x, in float32 or bfloat16; ROWS: of spmm_rows_packed, or NULL; SHARED:
+                     * [cols + sums, strip] in float32, behind the sources the partial sums */
     float *sum;     /* [rows, strip]: partial sums of that strip */
     int64_t blocks; /* of the whole matrix */
     uint64_t bytes;
@@ -209,6 +232,12 @@ static inline int64_t spmm_cache_width(int64_t max_d)
 static inline bool spmm_is_tiled(const hal_spmm *spmm)
 {
     return spmm->form == HAL_SPMM_TILES;
+}
+
+/* Sources in blocks: BLOCKS, LISTS and TILES. */
+static inline bool spmm_is_blocked(hal_spmm_form form)
+{
+    return form != HAL_SPMM_ROWS && form != HAL_SPMM_SHARED;
 }
 
 /* A matrix with values; they are held by ROWS alone. */

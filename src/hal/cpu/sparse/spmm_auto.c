@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hal/cpu/sparse/spmm_shared.h"
 #include "hal/cpu/sparse/spmm_tiles.h"
 #include "hal/cpu/sparse/spmm_trial.h"
 
@@ -24,6 +25,7 @@ enum {
     LAST_CACHE = 64 << 20   /* what a process can hope to keep of a shared last cache */
 };
 static const double LEAST_TILED = 0.25; /* share of edges in tiles, from which on TILES may win */
+static const double SHARED_READ = 2.0; /* the strips of all sources and partial sums are in the last cache */
 static const double FAR_CACHE = 4.0, FAR_MEMORY = 11.0, PAIR_CACHE = 3.5, PAIR_MEMORY = 22.0, REFILL = 2.0;
 
 typedef struct sample {
@@ -107,8 +109,13 @@ weft_status spmm_try(weft_hal *hal, const hal_csr *csr, const hal_spmm_request *
         return WEFT_OK;
     }
     sample sum;
+    spmm_entry entry;
+    double shared = 0.0;
     WEFT_TRY(take_sample(csr, request->max_d, &sum));
     expect(&sum, csr, request->d > 0 ? request->d : request->max_d, hal->threads, trial->expected);
-    const bool tiled = (double)sum.tiled >= LEAST_TILED * (double)sum.edges;
-    return edges < TRIAL_EDGES || request->by_rule ? WEFT_OK : spmm_trial_run(hal, csr, request, tiled, trial);
+    WEFT_TRY(edges >= TRIAL_EDGES ? spmm_shared_share(hal, csr, &shared) : WEFT_OK);
+    entry.shared = shared >= SPMM_SHARED_LEAST;
+    entry.tiled = (double)sum.tiled >= LEAST_TILED * (double)sum.edges;
+    trial->expected[HAL_SPMM_SHARED] = entry.shared ? (double)edges * (1.0 - shared) * SHARED_READ : 0.0;
+    return edges < TRIAL_EDGES || request->by_rule ? WEFT_OK : spmm_trial_run(hal, csr, request, entry, trial);
 }

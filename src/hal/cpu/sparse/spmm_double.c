@@ -58,6 +58,34 @@ static void row_of_weights(const hal_spmm *spmm, const spmm_span *span, int64_t 
     }
 }
 
+/* out[row] += weight * the sum of row `from` of the shared rows, partial sums by what they are made of. */
+static void add_shared(const hal_spmm *spmm, const spmm_call *args, int64_t row, int64_t from, double weight)
+{
+    const shared_rows *m = &spmm->shared;
+    for (int64_t e = m->plus_start[from]; e < m->plus_start[from + 1]; e++) {
+        if (m->plus[e] < m->sources) {
+            add_weighted(args, row, m->plus[e], weight);
+        } else {
+            add_shared(spmm, args, row, m->plus[e] - m->sources, weight);
+        }
+    }
+    for (int64_t e = m->minus_start[from]; e < m->minus_start[from + 1]; e++) {
+        if (m->minus[e] < m->sources) {
+            add_weighted(args, row, m->minus[e], -weight);
+        } else {
+            add_shared(spmm, args, row, m->minus[e] - m->sources, -weight);
+        }
+    }
+}
+
+static void part_shared(const hal_spmm *spmm, const spmm_call *args, int part)
+{
+    for (int64_t row = spmm->split[part]; row < spmm->split[part + 1]; row++) {
+        begin_row(args, row);
+        add_shared(spmm, args, row, spmm->shared.sums + row, 1.0);
+    }
+}
+
 static void part_rows(const hal_spmm *spmm, const spmm_call *args, int part)
 {
     int64_t at = spmm->split[part];
@@ -140,6 +168,8 @@ void spmm_run_double(const hal_spmm *spmm, const spmm_call *args)
     for (int part = 0; part < spmm->parts; part++) {
         if (spmm->form == HAL_SPMM_ROWS) {
             part_rows(spmm, args, part);
+        } else if (spmm->form == HAL_SPMM_SHARED) {
+            part_shared(spmm, args, part);
         } else if (spmm->form == HAL_SPMM_BLOCKS) {
             part_blocks(spmm, args, part);
         } else {

@@ -618,10 +618,16 @@ static void kernel_features(const sparse_features *m, int64_t begin, int64_t end
     }
 }
 
+#include "hal/cpu/sparse/share_kernel_body.h"
+
 const spmm_kernels SPMM_TABLE = {.lanes = LANES,
                                  .max_vectors = MAX_VECTORS,
                                  .rows = kernel_rows,
                                  .blocks = kernel_blocks,
                                  .lists = kernel_lists,
                                  .feature_vectors = FEATURE_VECTORS,
-                                 .features = kernel_features};
+                                 .features = kernel_features,
+                                 .shared_widest = SHARED_WIDEST,
+                                 .shared = kernel_shared,
+                                 .share_gain = kernel_share_gain,
+                                 .share_hash = kernel_share_hash};

@@ -37,7 +37,8 @@ typedef struct trial {
     const hal_csr *csr;
     int64_t edges, max_d, d; /* max_d: of what is prepared */
     int64_t strip, width;    /* columns of a strip, and those that are run: at least a strip */
-    bool dense, tiled;
+    bool dense;
+    spmm_entry entry;
     int64_t rows, half;     /* of the operands: [rows, sums: half | sources: half]; dense: [rows, half] each */
     float *out, *x;         /* one allocation, which begins with the sums: x is where sources begin */
     float *packed;          /* [cols, packed_columns]: sources as packed; only while samples run */
@@ -108,7 +109,10 @@ static bool worth_trying(const trial *t, hal_spmm_form form)
 {
     const double blocks = (double)spmm_block_count(t->csr->cols, spmm_block_shift(form, t->max_d));
     if (form == HAL_SPMM_TILES) {
-        return t->tiled;
+        return t->entry.tiled;
+    }
+    if (form == HAL_SPMM_SHARED) {
+        return t->entry.shared;
     }
     return form != HAL_SPMM_BLOCKS || (double)t->edges >= pairs_least * blocks * (double)t->csr->rows;
 }
@@ -285,7 +289,7 @@ static weft_status try_samples(trial *t, const bool tried[HAL_SPMM_KINDS], doubl
     return WEFT_OK;
 }
 
-/* [out] stays[form]: comes near the quickest; TILES, which has no sample, where LISTS does. */
+/* [out] stays[form]: comes near the quickest; TILES, which has no sample, where LISTS does, SHARED always. */
 static void keep_near(const trial *t, const double seconds[HAL_SPMM_KINDS], bool stays[HAL_SPMM_KINDS])
 {
     double best = 0.0;
@@ -295,7 +299,8 @@ static void keep_near(const trial *t, const double seconds[HAL_SPMM_KINDS], bool
     for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; form++) {
         stays[form] = seconds[form] > 0.0 && seconds[form] <= near * best;
     }
-    stays[HAL_SPMM_TILES] = t->tiled && stays[HAL_SPMM_LISTS];
+    stays[HAL_SPMM_TILES] = t->entry.tiled && stays[HAL_SPMM_LISTS];
+    stays[HAL_SPMM_SHARED] = t->entry.shared;
 }
 
 /* A form that stays on one rank is run whole on all that have it: a sample there would be added up with whole runs
@@ -337,7 +342,7 @@ static void hand_over(trial *t, hal_spmm_trial *out)
     }
 }
 
-weft_status spmm_trial_run(weft_hal *hal, const hal_csr *csr, const hal_spmm_request *request, bool tiled,
+weft_status spmm_trial_run(weft_hal *hal, const hal_csr *csr, const hal_spmm_request *request, spmm_entry entry,
                            hal_spmm_trial *out)
 {
     static const bool none[HAL_SPMM_KINDS] = {false};
@@ -349,7 +354,7 @@ weft_status spmm_trial_run(weft_hal *hal, const hal_csr *csr, const hal_spmm_req
                .max_d = request->max_d,
                .d = request->d > 0 ? request->d : request->max_d,
                .dense = request->dense,
-               .tiled = tiled};
+               .entry = entry};
     bool tried[HAL_SPMM_KINDS] = {false}, sampled[HAL_SPMM_KINDS], stays[HAL_SPMM_KINDS];
     WEFT_TRY_GOTO(make_operands(&t, request->operand_bytes), status, done);
     for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; form++) {
@@ -357,7 +362,7 @@ weft_status spmm_trial_run(weft_hal *hal, const hal_csr *csr, const hal_spmm_req
     }
     memcpy(stays, tried, sizeof stays);
     memcpy(sampled, tried, sizeof sampled);
-    sampled[HAL_SPMM_TILES] = false;
+    sampled[HAL_SPMM_TILES] = sampled[HAL_SPMM_SHARED] = false;
     const bool large = t.edges > SPMM_WHOLE_EDGES;
     WEFT_TRY_GOTO(large ? make_packed(&t) : WEFT_OK, status, done);
     WEFT_TRY_GOTO(try_samples(&t, large ? sampled : none, out->seconds), status, done);

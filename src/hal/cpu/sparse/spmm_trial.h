@@ -7,7 +7,8 @@
  * turns, round by round, and of each the least time counts: what else the machine does hits all of them, and only adds
  * time.
  *
- * TILES is LISTS with some edges elsewhere, so it runs on no sample: it stays in the race where LISTS does.
+ * TILES is LISTS with some edges elsewhere, so it runs on no sample: it stays in the race where LISTS does. SHARED has
+ * no sample either, as what rows share shows in the whole matrix: it is always run whole.
  *
  * Operands lie as a layer's do, which decides between forms: rows as wide as they will be, of sums and sources side by
  * side in one matrix. ROWS reads a whole row of a far source at once, LISTS a strip of all rows, and again for the
@@ -30,7 +31,12 @@
 
 enum { SPMM_WHOLE_EDGES = 1 << 23 };
 
+/* Forms that take part only where a sample of the matrix speaks for them. */
+typedef struct spmm_entry {
+    bool tiled, shared;
+} spmm_entry;
+
 /* The seconds of trial, and what was prepared on the way. csr has edges, max_d >= 1, d <= max_d.
- * tiled: TILES takes part. WEFT_ERR_RESOURCE when there is no room for operands or forms; nothing is prepared then. */
-weft_status spmm_trial_run(weft_hal *hal, const hal_csr *csr, const hal_spmm_request *request, bool tiled,
+ * WEFT_ERR_RESOURCE when there is no room for operands or forms; nothing is prepared then. */
+weft_status spmm_trial_run(weft_hal *hal, const hal_csr *csr, const hal_spmm_request *request, spmm_entry entry,
                            hal_spmm_trial *trial);

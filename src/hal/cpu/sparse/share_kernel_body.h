@@ -1,0 +1,99 @@
+/*
+ * hal/cpu/sparse/share_kernel_body.h: the kernels of shared sums (spmm_shared.h), included by spmm_kernel_body.h once for
+ * each instruction set.
+ */
+
+/* Least hash of `count` columns: the same for two rows as likely as their columns are in common. */
+static uint32_t kernel_share_hash(const int32_t *column, int64_t count, uint32_t seed)
+{
+    uint32_t least = UINT32_MAX;
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t hash = ((uint32_t)column[i] + seed * 0x9E3779B9U) * 0x85EBCA6BU;
+        hash = (hash ^ hash >> 15) * 0xC2B2AE35U;
+        hash ^= hash >> 16;
+        least = hash < least ? hash : least;
+    }
+    return least;
+}
+
+/* Sum over masks of max(0, 2 p - q - 1), p of the q rows of m in the mask: share_group.h. */
+static int64_t kernel_share_gain(const uint64_t *mask, int64_t count, uint64_t m)
+{
+    const int64_t least = (int64_t)__builtin_popcountll(m) + 1;
+    int64_t gain = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t more = 2 * (int64_t)__builtin_popcountll(mask[i] & m) - least;
+        gain += more > 0 ? more : 0;
+    }
+    return gain;
+}
+
+KERNEL void shared_prefetch(const float *x, const int32_t *column, const int vectors)
+{
+    const float *row = x + (int64_t)*column * (vectors * LANES);
+    UNROLL
+    for (int v = 0; v < vectors; v += LANES_PER_LINE_STEP) {
+        __builtin_prefetch(row + v * LANES, 0, 3);
+    }
+}
+
+KERNEL void shared_strip(const shared_rows *m, int64_t begin, int64_t end, int64_t first_out, const spmm_pass *pass,
+                         const int vectors)
+{
+    const float *x = pass->x;
+    const int64_t last = m->plus_start[m->sums + m->targets] - 1;
+    const bool exact = pass->width == vectors * LANES;
+    TAIL tails[MAX_VECTORS];
+    set_tails(tails, vectors, pass->width);
+    for (int64_t row = begin; row < end; row++) {
+        VEC acc[MAX_VECTORS];
+        UNROLL
+        for (int v = 0; v < vectors; v++) {
+            acc[v] = vec_zero();
+        }
+        for (int64_t e = m->plus_start[row]; e < m->plus_start[row + 1]; e++) {
+            const int64_t ahead = e + SPMM_SHARED_EDGES;
+            const float *source = x + (int64_t)m->plus[e] * (vectors * LANES);
+            shared_prefetch(x, m->plus + (ahead < last ? ahead : last), vectors);
+            UNROLL
+            for (int v = 0; v < vectors; v++) {
+                acc[v] += vec_load(source + v * LANES);
+            }
+        }
+        for (int64_t e = m->minus_start[row]; e < m->minus_start[row + 1]; e++) {
+            const float *source = x + (int64_t)m->minus[e] * (vectors * LANES);
+            UNROLL
+            for (int v = 0; v < vectors; v++) {
+                acc[v] -= vec_load(source + v * LANES);
+            }
+        }
+        put_row(pass, row - first_out, acc, vectors, exact, tails);
+    }
+}
+
+enum { SHARED_WIDEST = LANES * 8 < 64 ? LANES * 8 : 64 }; /* columns of a strip */
+
+#define SHARED_OF(strip)                                                                                               \
+    static void shared_##strip(const shared_rows *m, int64_t begin, int64_t end, int64_t first_out,                    \
+                               const spmm_pass *pass)                                                                  \
+    {                                                                                                                  \
+        shared_strip(m, begin, end, first_out, pass, strip / LANES);                                                   \
+    }
+SHARED_OF(16)
+SHARED_OF(32)
+#if LANES > 4
+SHARED_OF(64)
+#endif
+#undef SHARED_OF
+
+static void kernel_shared(const shared_rows *m, int strip, int64_t begin, int64_t end, int64_t first_out,
+                          const spmm_pass *pass)
+{
+#if LANES > 4
+    if (strip == 64) {
+        shared_64(m, begin, end, first_out, pass);
+        return;
+    }
+#endif
+    (strip == 16 ? shared_16 : shared_32)(m, begin, end, first_out, pass);
+}

@@ -1,0 +1,148 @@
+/* hal/cpu/sparse/spmm_shared.c: see hal/cpu/sparse/spmm_shared.h. */
+#include "hal/cpu/sparse/spmm_shared.h"
+
+#include <assert.h>
+#include <omp.h>
+
+#include "base/half.h"
+#include "hal/cpu/sparse/share_rows.h"
+
+/* Pieces of the rows of the matrix in a strip, between which a slice may end. */
+enum { OUT_SHARES = 16 };
+
+/* ---- preparing --------------------------------------------------------------------------------------------------- */
+/* Rows [begin, end) are divided by what they read. */
+static void split_level(const shared_rows *m, int64_t begin, int64_t end, int parts, int64_t *split)
+{
+    const int64_t first = m->plus_start[begin] + m->minus_start[begin] + begin;
+    const int64_t all = m->plus_start[end] + m->minus_start[end] + end - first;
+    int64_t row = begin;
+    split[0] = begin;
+    for (int p = 1; p <= parts; p++) {
+        const int64_t wanted = all / parts * p + all % parts * p / parts;
+        while (row < end && m->plus_start[row] + m->minus_start[row] + row - first < wanted) {
+            row++;
+        }
+        split[p] = p == parts ? end : row;
+    }
+}
+
+static weft_status split_levels(hal_spmm *spmm)
+{
+    const shared_rows *m = &spmm->shared;
+    const int parts = spmm->parts;
+    WEFT_TRY(spmm_new(spmm, (size_t)(m->levels + 1) * (size_t)(parts + 1), sizeof *spmm->shared_split,
+                      (void **)&spmm->shared_split));
+    for (int l = 0; l < m->levels; l++) {
+        split_level(m, m->level[l], m->level[l + 1], parts, spmm->shared_split + l * (parts + 1));
+    }
+    split_level(m, m->sums, m->sums + m->targets, parts, spmm->shared_split + m->levels * (parts + 1));
+    return WEFT_OK;
+}
+
+weft_status spmm_build_shared(hal_spmm *spmm, const hal_csr *csr)
+{
+    shared_rows *m = &spmm->shared;
+    if (csr->rows == 0) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(share_rows_find(csr, spmm->kernels, spmm->parts, m));
+    const int64_t rows = m->sums + m->targets;
+    spmm->bytes += (uint64_t)(2 * (rows + 1) + m->levels + 1) * sizeof(int64_t) +
+                   (uint64_t)(m->plus_start[rows] + m->minus_start[rows] + 2) * sizeof(int32_t);
+    WEFT_TRY(split_levels(spmm));
+    const int64_t strip = spmm_shared_strip(spmm->kernels, spmm->max_d);
+    return spmm_new(spmm, (size_t)((spmm->cols + m->sums) * strip), sizeof *spmm->packed, (void **)&spmm->packed);
+}
+
+weft_status spmm_shared_share(weft_hal *hal, const hal_csr *csr, double *share)
+{
+    return share_rows_sample(csr, spmm_kernels_of(cpu_state_of(hal)->isa), hal->threads, share);
+}
+
+/* ---- running ----------------------------------------------------------------------------------------------------- */
+/* Copies one strip of x, scaled, as float32; columns past the width become zeros. */
+static void pack(const hal_spmm *spmm, const spmm_pass *pass, int strip, int part)
+{
+    const hal_span own = hal_split_rows(spmm->cols, spmm->parts, part);
+    for (int64_t row = own.begin; row < own.end; row++) {
+        float *to = spmm->packed + row * strip;
+        const float scale = pass->pre != NULL ? pass->pre[row] : 1.0F;
+        if (pass->narrow) {
+            const uint16_t *from = (const uint16_t *)pass->x + row * pass->ldx;
+            for (int i = 0; i < pass->width; i++) {
+                to[i] = bf16_to_float(from[i]) * scale;
+            }
+        } else {
+            const float *from = (const float *)pass->x + row * pass->ldx;
+            for (int i = 0; i < pass->width; i++) {
+                to[i] = from[i] * scale;
+            }
+        }
+        for (int i = pass->width; i < strip; i++) {
+            to[i] = 0.0F;
+        }
+    }
+}
+
+/* The partial sums of a level that are a part's, into the packed strip. */
+static void sum_level(const hal_spmm *spmm, int strip, int level, int part)
+{
+    const int64_t *split = spmm->shared_split + level * (spmm->parts + 1);
+    const spmm_pass pass = {
+        .x = spmm->packed, .width = strip, .out = spmm->packed + spmm->cols * strip, .ldo = strip};
+    spmm->kernels->shared(&spmm->shared, strip, split[part], split[part + 1], 0, &pass);
+}
+
+/* Shares [begin, end) of a part's rows of the matrix. */
+static void sum_rows(const hal_spmm *spmm, spmm_pass pass, int strip, int part, int64_t begin, int64_t end)
+{
+    const int64_t *split = spmm->shared_split + spmm->shared.levels * (spmm->parts + 1);
+    const int64_t rows = split[part + 1] - split[part];
+    pass.x = spmm->packed;
+    spmm->kernels->shared(&spmm->shared, strip, split[part] + rows * begin / OUT_SHARES,
+                          split[part] + rows * end / OUT_SHARES, spmm->shared.sums, &pass);
+}
+
+/* A unit of a strip: packing, a level, or shares of the rows. Returns the first unit after it. */
+static int64_t run_unit(const hal_spmm *spmm, const spmm_pass *pass, int strip, int64_t unit, int64_t last)
+{
+    const int first = omp_get_thread_num();
+    const int team = omp_get_num_threads();
+    const int levels = spmm->shared.levels;
+    const int64_t next = unit > levels ? last : unit + 1;
+    for (int part = first; part < spmm->parts; part += team) {
+        if (unit == 0) {
+            pack(spmm, pass, strip, part);
+        } else if (unit <= levels) {
+            sum_level(spmm, strip, (int)unit - 1, part);
+        } else {
+            sum_rows(spmm, *pass, strip, part, unit - levels - 1, next - levels - 1);
+        }
+    }
+    return next;
+}
+
+/* The work is a sequence of (strip, unit): a slice may end between two units, the packed strip waits. */
+void spmm_run_shared(const hal_spmm *spmm, const spmm_call *args)
+{
+    const int64_t of_strip = 1 + spmm->shared.levels + OUT_SHARES;
+    const int64_t widest = spmm->kernels->shared_widest;
+    const int64_t units = of_strip * ((args->d + widest - 1) / widest);
+    const int64_t slices = args->slices > 1 ? args->slices : 1;
+    const int64_t begin = units * args->slice / slices;
+    const int64_t end = units * (args->slice + 1) / slices;
+#pragma omp parallel num_threads(spmm->parts)
+    {
+        int64_t next;
+        for (int64_t unit = begin; unit < end; unit = next) {
+            const int64_t column = unit / of_strip * widest;
+            const int64_t at = unit % of_strip;
+            const int64_t last = end - unit < of_strip - at ? at + end - unit : of_strip;
+            const int64_t left = args->d - column;
+            const spmm_pass pass = spmm_pass_of(args, column, (int)(left < widest ? left : widest));
+            next = unit + run_unit(spmm, &pass, spmm_shared_strip(spmm->kernels, left), at, last) - at;
+#pragma omp barrier
+        }
+    }
+}
