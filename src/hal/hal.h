@@ -213,7 +213,8 @@ typedef struct hal_csr {
     X(HAL_SPMM_ROWS, "rows")     /* row loop with prefetch: sparse graphs */                                           \
     X(HAL_SPMM_BLOCKS, "blocks") /* source blocks, 16-bit local columns, feature strips: dense graphs */               \
     X(HAL_SPMM_LISTS, "lists")   /* source blocks with lists of their non-empty rows: in between */                    \
-    X(HAL_SPMM_TILES, "tiles") /* lists behind those of smaller blocks: graphs whose order keeps neighbours together */ \
+    X(HAL_SPMM_TILES,                                                                                                  \
+      "tiles") /* lists behind those of smaller blocks: graphs whose order keeps neighbours together */                \
     X(HAL_SPMM_SHARED, "shared") /* sums that rows have in common are made once: projections of groups */
 #define HAL_SPMM_FORMS(X) X(HAL_SPMM_AUTO, "auto") /* measured at creation */ HAL_SPMM_MADE(X)
 typedef enum hal_spmm_form { HAL_SPMM_FORMS(CHOICE_VALUE) } hal_spmm_form;

@@ -662,14 +662,8 @@ static void run_whole_numbers(const graph *g, int threads, hal_spmm_form form, i
     ASSERT_OK(hal->sparse.spmm_create(hal, &csr, form, d, &spmm));
     *info = hal->sparse.spmm_info(hal, spmm);
     assert_int_equal(info->bytes, weft_mem_usage_total().current_bytes - before);
-    const flat_args args = {.dtype = WEFT_DTYPE_F32,
-                            .rows = g->rows,
-                            .cols = g->cols,
-                            .d = d,
-                            .x = x,
-                            .ldx = d,
-                            .out = out,
-                            .ldo = d};
+    const flat_args args = {
+        .dtype = WEFT_DTYPE_F32, .rows = g->rows, .cols = g->cols, .d = d, .x = x, .ldx = d, .out = out, .ldo = d};
     ASSERT_OK(run_flat(hal, spmm, &args));
     hal->sparse.spmm_destroy(hal, spmm);
     weft_hal_close(hal);
@@ -777,7 +771,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_streamed_output),
         cmocka_unit_test(test_double),
         cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_shared), cmocka_unit_test(test_tiles),
+        cmocka_unit_test(test_shared),
+        cmocka_unit_test(test_tiles),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_allocation_failures),
     };

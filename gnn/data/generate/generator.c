@@ -22,8 +22,16 @@ static weft_status make_edges(const generator_spec *spec, int threads, generated
         edge_stream stream = rmat_model_stream(&rmat);
         return generator_csr(graph->vertices, &stream, threads, &graph->offset, &graph->source);
     }
-    community_model *model = NULL;
     WEFT_TRY(WEFT_NEW(&graph->group, graph->vertices, WEFT_MEM_GRAPH));
+    if (spec->family == GENERATOR_FORUM) {
+        forum_model *forum = NULL;
+        WEFT_TRY(forum_model_create(spec, threads, &forum, graph->group));
+        edge_stream stream = forum_model_stream(forum);
+        weft_status status = generator_csr(graph->vertices, &stream, threads, &graph->offset, &graph->source);
+        forum_model_destroy(forum);
+        return status;
+    }
+    community_model *model = NULL;
     WEFT_TRY(community_model_create(spec, threads, &model, graph->group));
     edge_stream stream = community_model_stream(model);
     weft_status status = generator_csr(graph->vertices, &stream, threads, &graph->offset, &graph->source);

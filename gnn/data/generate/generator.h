@@ -3,6 +3,7 @@
  *
  *   synth:community,n=100000,e=5000000,...   degree-corrected block model with planted communities and weak features
  *   synth:rmat,scale=20,edge-factor=16,...   R-MAT, no communities
+ *   synth:forum[,scale=0.1]                  posts joined by a common user: cliques that overlap
  *   synth:reddit | arxiv | products [,scale=0.1]   presets with the size and degree shape of the real data sets
  *
  * The result is a pure function of the spec: the same bits for any number of ranks and threads.

@@ -28,7 +28,7 @@ enum {
 };
 
 /* ---- spec ---------------------------------------------------------------------------------------------------- */
-typedef enum generator_family { GENERATOR_COMMUNITY, GENERATOR_RMAT } generator_family;
+typedef enum generator_family { GENERATOR_COMMUNITY, GENERATOR_RMAT, GENERATOR_FORUM } generator_family;
 
 /* A resolved spec: presets expanded, scaled and checked. Counts are integral. */
 typedef struct generator_spec {
@@ -36,9 +36,10 @@ typedef struct generator_spec {
     generator_family family;
     double vertices, edges; /* edges: directed entries aimed at */
     double communities, classes;
-    double p_in;               /* share of edges inside a community */
-    double sigma, exponent;    /* degree shape: log-normal when exponent == 0, else power law */
-    double max_degree;         /* 0 = vertices / 8 */
+    double p_in;               /* share of edges inside a community; forum: of a user's posts */
+    double sigma, exponent;    /* degree shape: log-normal when exponent == 0, else power law; forum: sigma of posts,
+                                * exponent of users */
+    double max_degree;         /* 0 = vertices / 8; forum: most posts of a user */
     double features, signal;   /* x = signal * mean[class] + standard normal noise */
     double label_noise;        /* share of labels redrawn */
     double sorted;             /* 1: ids follow communities; 0: ids are shuffled */
@@ -99,6 +100,12 @@ typedef struct community_model community_model;
 weft_status community_model_create(const generator_spec *spec, int threads, community_model **model, int32_t *group);
 edge_stream community_model_stream(const community_model *model);
 void community_model_destroy(community_model *model);
+
+typedef struct forum_model forum_model;
+/* [out] group [n]: community of each vertex id. */
+weft_status forum_model_create(const generator_spec *spec, int threads, forum_model **model, int32_t *group);
+edge_stream forum_model_stream(const forum_model *model);
+void forum_model_destroy(forum_model *model); /* NULL is fine */
 
 typedef struct rmat_model {
     int scale;

@@ -234,8 +234,9 @@ static weft_status check_communities(generator_spec *spec)
     WEFT_CHECK(2 * spec->communities <= n, WEFT_ERR_USAGE,
                "synth: %.0f communities need at least %.0f vertices, n is %.0f", spec->communities,
                2 * spec->communities, n);
-    WEFT_CHECK(spec->exponent == 0 || spec->exponent > 1, WEFT_ERR_USAGE, "synth: exponent=%g: must be above 1, or 0",
-               spec->exponent);
+    const bool log_normal = spec->exponent == 0 && spec->family == GENERATOR_COMMUNITY;
+    WEFT_CHECK(log_normal || spec->exponent > 1, WEFT_ERR_USAGE, "synth: exponent=%g: must be above 1%s",
+               spec->exponent, spec->family == GENERATOR_COMMUNITY ? ", or 0" : "");
     if (spec->max_degree == 0) {
         spec->max_degree = fmin(n - 1, fmax(floor(n / 8), ceil(8 * mean)));
     }
@@ -274,7 +275,9 @@ weft_status generator_spec_parse(const char *text, generator_spec *spec)
     WEFT_TRY(next_token(&text, ",", name));
     WEFT_TRY(find_preset(name, &preset));
     snprintf(spec->name, sizeof spec->name, "%s", preset->name);
-    spec->family = preset->letter == 'r' ? GENERATOR_RMAT : GENERATOR_COMMUNITY;
+    spec->family = preset->letter == 'r'   ? GENERATOR_RMAT
+                   : preset->letter == 'f' ? GENERATOR_FORUM
+                                           : GENERATOR_COMMUNITY;
     WEFT_TRY(apply_settings(spec, preset->letter, preset->settings, seen));
     counts_to_shares(spec);
     memset(seen, 0, sizeof seen);

@@ -22,16 +22,16 @@ struct share_group {
     int64_t table_size; /* a power of two */
     int32_t *slot;      /* [table_size] number of a column + 1, or 0 */
     int64_t columns, column_capacity;
-    int32_t *column;    /* [columns] in the order in which rows name them */
-    uint64_t *mask;     /* [columns] rows that read it and have it in no partial sum */
-    int32_t *live;      /* [lives] columns that two rows and more read: those of the matrix, then partial sums */
+    int32_t *column; /* [columns] in the order in which rows name them */
+    uint64_t *mask;  /* [columns] rows that read it and have it in no partial sum */
+    int32_t *live;   /* [lives] columns that two rows and more read: those of the matrix, then partial sums */
     uint64_t *live_mask;
     int64_t lives, live_sources;
-    uint64_t sum_rows;  /* rows of the group that are partial sums */
+    uint64_t sum_rows; /* rows of the group that are partial sums */
     uint64_t sum[SHARE_SUMS];
     lacking *lack;
     int64_t lacks, lack_capacity;
-    share_list twice;   /* pairs of row and column: further entries of a row in the same column */
+    share_list twice; /* pairs of row and column: further entries of a row in the same column */
 };
 
 weft_status share_group_create(const spmm_kernels *kernels, share_group **group)

@@ -8,8 +8,8 @@
 
 enum {
     PASSES = 3,
-    SAMPLE_STEP = 50,   /* one group of so many is looked at */
-    SAMPLE_GROUPS = 64  /* but at least so many */
+    SAMPLE_STEP = 50,  /* one group of so many is looked at */
+    SAMPLE_GROUPS = 64 /* but at least so many */
 };
 
 /* What rows are sorted by. */
@@ -440,11 +440,8 @@ static int64_t reads_of(const share_matrix *m, const int32_t *row, int rows)
 
 weft_status share_rows_sample(const hal_csr *csr, const spmm_kernels *kernels, int threads, double *share)
 {
-    const share_matrix m = {.rows = csr->rows,
-                            .targets = csr->rows,
-                            .sources = csr->cols,
-                            .offset = csr->offset,
-                            .column = csr->column};
+    const share_matrix m = {
+        .rows = csr->rows, .targets = csr->rows, .sources = csr->cols, .offset = csr->offset, .column = csr->column};
     share_pass p;
     share_group *solver = NULL;
     weft_status status = WEFT_OK;

@@ -169,9 +169,9 @@ struct hal_spmm {
     spmm_weighted weighted; /* ROWS of a matrix with values, instead of by_row */
     shared_rows shared;     /* SHARED */
     int64_t *shared_split;  /* [(levels + 1), parts + 1] rows of each part in a level, last of the matrix's rows */
-    float *packed;  /* [cols, strip]: one strip of x, in float32 or bfloat16; ROWS: of spmm_rows_packed, or NULL; SHARED:
+    float *packed; /* [cols, strip]: one strip of x, in float32 or bfloat16; ROWS: of spmm_rows_packed, or NULL; SHARED:
                      * [cols + sums, strip] in float32, behind the sources the partial sums */
-    float *sum;     /* [rows, strip]: partial sums of that strip */
+    float *sum;    /* [rows, strip]: partial sums of that strip */
     int64_t blocks; /* of the whole matrix */
     uint64_t bytes;
     double build_seconds;

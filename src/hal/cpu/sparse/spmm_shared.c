@@ -89,8 +89,7 @@ static void pack(const hal_spmm *spmm, const spmm_pass *pass, int strip, int par
 static void sum_level(const hal_spmm *spmm, int strip, int level, int part)
 {
     const int64_t *split = spmm->shared_split + level * (spmm->parts + 1);
-    const spmm_pass pass = {
-        .x = spmm->packed, .width = strip, .out = spmm->packed + spmm->cols * strip, .ldo = strip};
+    const spmm_pass pass = {.x = spmm->packed, .width = strip, .out = spmm->packed + spmm->cols * strip, .ldo = strip};
     spmm->kernels->shared(&spmm->shared, strip, split[part], split[part + 1], 0, &pass);
 }
 
