@@ -44,6 +44,41 @@ static graph new_graph(const char *name, int64_t rows, int64_t cols, const int64
     return g;
 }
 
+/* Posts that a common user has commented on are joined: users of 2 to 60 posts, most of them near each other. */
+static graph forum_graph(const char *name, int posts, int users)
+{
+    enum { MOST = 60, NEAR = 200 };
+    bool *joined = calloc((size_t)posts * (size_t)posts, sizeof *joined);
+    int64_t *degree = calloc((size_t)posts, sizeof *degree);
+    assert_true(joined != NULL && degree != NULL);
+    for (int user = 0; user < users; user++) {
+        int post[MOST];
+        const int own = user % 10 == 0 ? MOST : 2 + user % 17;
+        const int home = (int)(next_random() % (uint64_t)posts);
+        for (int i = 0; i < own; i++) {
+            post[i] = (home + (int)(next_random() % (uint64_t)(i % 9 == 8 ? posts : NEAR))) % posts;
+        }
+        for (int i = 0; i < own; i++) {
+            for (int j = 0; j < own; j++) {
+                joined[(int64_t)post[i] * posts + post[j]] = post[i] != post[j];
+            }
+        }
+    }
+    for (int64_t i = 0; i < (int64_t)posts * posts; i++) {
+        degree[i / posts] += joined[i];
+    }
+    graph g = new_graph(name, posts, posts, degree);
+    int64_t e = 0;
+    for (int64_t i = 0; i < (int64_t)posts * posts; i++) {
+        if (joined[i]) {
+            g.column[e++] = (int32_t)(i % posts);
+        }
+    }
+    free(joined);
+    free(degree);
+    return g;
+}
+
 static void free_graph(graph *g)
 {
     free(g->offset);

@@ -45,42 +45,6 @@ static graph cluster_graph(const char *name, int64_t rows, int64_t cols, int64_t
     return g;
 }
 
-enum { POSTS = 1500, USERS = 300 };
-
-/* Posts that a common user has commented on are joined: users of 2 to 60 posts, most of them near each other. */
-static graph forum_graph(const char *name, int64_t *degree)
-{
-    bool *joined = calloc((size_t)POSTS * POSTS, sizeof *joined);
-    for (int user = 0; joined != NULL && user < USERS; user++) {
-        int post[60];
-        const int posts = user % 10 == 0 ? 60 : 2 + user % 17;
-        const int home = (int)(next_random() % POSTS);
-        for (int i = 0; i < posts; i++) {
-            const int span = i % 9 == 8 ? POSTS : 200;
-            post[i] = (home + (int)(next_random() % (uint64_t)span)) % POSTS;
-        }
-        for (int i = 0; i < posts; i++) {
-            for (int j = 0; j < posts; j++) {
-                joined[post[i] * POSTS + post[j]] = post[i] != post[j];
-            }
-        }
-    }
-    for (int r = 0; joined != NULL && r < POSTS; r++) {
-        for (int c = 0; c < POSTS; c++) {
-            degree[r] += joined[r * POSTS + c];
-        }
-    }
-    graph g = new_graph(name, POSTS, POSTS, degree);
-    int64_t e = 0;
-    for (int i = 0; joined != NULL && i < POSTS * POSTS; i++) {
-        if (joined[i]) {
-            g.column[e++] = i % POSTS;
-        }
-    }
-    free(joined);
-    return g;
-}
-
 static graph make_graph(int kind)
 {
     static int64_t degree[MAX_ROWS];
@@ -150,7 +114,7 @@ static graph make_graph(int kind)
     case CLUSTERS:
         return cluster_graph("clusters, several bands", 2500, 2503, degree);
     case FORUM:
-        return forum_graph("posts joined by users", degree);
+        return forum_graph("posts joined by users", 1500, 300);
     case WIDE_CLUSTERS:
         return cluster_graph("few rows of clusters", 300, 9001, degree);
     default:

@@ -63,7 +63,9 @@ static void test_try(void **state)
     ASSERT_OK(hal->sparse.spmm_try(hal, &csr, &(hal_spmm_request){.max_d = 300, .d = 16}, &timed)); /* a narrow strip */
     hal_spmm_trial_end(hal, &timed);
     ASSERT_OK(hal->sparse.spmm_try(hal, &csr, &(hal_spmm_request){.max_d = 300}, &timed));
-    for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; form++) {
+    assert_true(rule.expected[HAL_SPMM_SHARED] == 0.0 &&
+                timed.prepared[HAL_SPMM_SHARED] == NULL); /* nothing to share */
+    for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_SHARED; form++) {
         assert_true(rule.seconds[form] == 0.0 && rule.prepared[form] == NULL);
         assert_true(timed.seconds[form] > 0.0 && timed.expected[form] == rule.expected[form]);
         assert_int_equal(hal->sparse.spmm_info(hal, timed.prepared[form]).form, form);
@@ -99,6 +101,29 @@ static void test_no_tiles(void **state)
     assert_true(timed.seconds[HAL_SPMM_ROWS] > 0.0 && timed.seconds[HAL_SPMM_LISTS] > 0.0);
     assert_true(timed.seconds[HAL_SPMM_TILES] == 0.0 && timed.prepared[HAL_SPMM_TILES] == NULL);
     hal_spmm_trial_end(hal, &timed);
+    free_graph(&g);
+    weft_hal_close(hal);
+}
+
+/* Posts that users join are worth sharing: by the rule at once, and measured whole beside the other forms. */
+static void test_forum(void **state)
+{
+    (void)state;
+    weft_hal *hal = NULL;
+    hal_spmm_trial rule, timed;
+    ASSERT_OK(weft_hal_open("cpu", 2, &hal));
+    random_state = 11;
+    graph g = forum_graph("forum", 3000, 2000);
+    const hal_csr csr = {.rows = g.rows, .cols = g.cols, .offset = g.offset, .column = g.column};
+    const uint64_t live = weft_mem_usage_total().current_bytes;
+    assert_true(g.offset[g.rows] > 1 << 18);
+    ASSERT_OK(hal->sparse.spmm_try(hal, &csr, &(hal_spmm_request){.max_d = 16, .by_rule = true}, &rule));
+    assert_int_equal(hal_spmm_pick(rule.seconds, rule.expected), HAL_SPMM_SHARED);
+    ASSERT_OK(hal->sparse.spmm_try(hal, &csr, &(hal_spmm_request){.max_d = 16}, &timed));
+    assert_true(timed.seconds[HAL_SPMM_SHARED] > 0.0 && timed.prepared[HAL_SPMM_SHARED] != NULL);
+    assert_true(timed.expected[HAL_SPMM_SHARED] == rule.expected[HAL_SPMM_SHARED]);
+    hal_spmm_trial_end(hal, &timed);
+    assert_int_equal(weft_mem_usage_total().current_bytes, live);
     free_graph(&g);
     weft_hal_close(hal);
 }
@@ -253,8 +278,12 @@ static void test_trial_allocation_failures(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pick),   cmocka_unit_test(test_try),   cmocka_unit_test(test_no_tiles),
-        cmocka_unit_test(test_narrow), cmocka_unit_test(test_trial), cmocka_unit_test(test_trial_allocation_failures)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_pick),
+                                       cmocka_unit_test(test_try),
+                                       cmocka_unit_test(test_no_tiles),
+                                       cmocka_unit_test(test_forum),
+                                       cmocka_unit_test(test_narrow),
+                                       cmocka_unit_test(test_trial),
+                                       cmocka_unit_test(test_trial_allocation_failures)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /*
- * hal/cpu/sparse/share_kernel_body.h: the kernels of shared sums (spmm_shared.h), included by spmm_kernel_body.h once for
- * each instruction set.
+ * hal/cpu/sparse/share_kernel_body.h: the kernels of shared sums (spmm_shared.h), which spmm_kernel_body.h includes
+ * once for each instruction set.
  */
 
 /* Least hash of `count` columns: the same for two rows as likely as their columns are in common. */

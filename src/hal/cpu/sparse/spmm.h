@@ -118,8 +118,8 @@ typedef struct sparse_features {
 } sparse_features;
 
 /* SHARED: the product by partial sums that rows have in common (share_rows.h). Rows: first the partial sums, level by
- * level, then the rows of the matrix. Columns: first those of the matrix, then the partial sums. A row is the sum of its
- * plus columns less its minus columns. */
+ * level, then the rows of the matrix. Columns: first those of the matrix, then the partial sums. A row is the sum of
+ * its plus columns less its minus columns. */
 typedef struct shared_rows {
     int64_t targets, sources, sums;
     int levels;

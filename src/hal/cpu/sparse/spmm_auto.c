@@ -11,6 +11,7 @@
  * strip. Of TILES the rule knows nothing: whether they are timed follows the share of edges in rows of tiles in that
  * sample.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -116,6 +117,7 @@ weft_status spmm_try(weft_hal *hal, const hal_csr *csr, const hal_spmm_request *
     WEFT_TRY(edges >= TRIAL_EDGES ? spmm_shared_share(hal, csr, &shared) : WEFT_OK);
     entry.shared = shared >= SPMM_SHARED_LEAST;
     entry.tiled = (double)sum.tiled >= LEAST_TILED * (double)sum.edges;
-    trial->expected[HAL_SPMM_SHARED] = entry.shared ? (double)edges * (1.0 - shared) * SHARED_READ : 0.0;
+    trial->expected[HAL_SPMM_SHARED] =
+        entry.shared ? (double)edges * pow(1.0 - shared, SHARED_PASSES) * SHARED_READ : 0.0;
     return edges < TRIAL_EDGES || request->by_rule ? WEFT_OK : spmm_trial_run(hal, csr, request, entry, trial);
 }

@@ -40,8 +40,8 @@ static inline weft_status spmm_build_shared(hal_spmm *spmm, const hal_csr *csr)
 {
     (void)spmm;
     (void)csr;
-    return weft_fail(WEFT_ERR_UNSUPPORTED, "this build has no shared sums: take --spmm auto, or build with "
-                                           "-DWEFT_SHARED_SUMS=ON");
+    return weft_fail(WEFT_ERR_UNSUPPORTED, "this build has no shared sums: take another form of aggregation, or "
+                                           "build with -DWEFT_SHARED_SUMS=ON");
 }
 static inline void spmm_run_shared(const hal_spmm *spmm, const spmm_call *args)
 {
