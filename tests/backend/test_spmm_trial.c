@@ -113,7 +113,7 @@ static void test_forum(void **state)
     hal_spmm_trial rule, timed;
     ASSERT_OK(weft_hal_open("cpu", 2, &hal));
     random_state = 11;
-    graph g = forum_graph("forum", 3000, 2000);
+    graph g = forum_graph("forum", 4000, 1100);
     const hal_csr csr = {.rows = g.rows, .cols = g.cols, .offset = g.offset, .column = g.column};
     const uint64_t live = weft_mem_usage_total().current_bytes;
     assert_true(g.offset[g.rows] > 1 << 18);

@@ -19,8 +19,9 @@ typedef struct lacking {
 
 struct share_group {
     const spmm_kernels *kernels;
-    int64_t table_size; /* a power of two */
-    int32_t *slot;      /* [table_size] number of a column + 1, or 0 */
+    int64_t table_capacity;
+    uint64_t table_last; /* slots of the group's columns less one: a power of two less one */
+    int32_t *slot;       /* [table_capacity] number of a column + 1, or 0 */
     int64_t columns, column_capacity;
     int32_t *column; /* [columns] in the order in which rows name them */
     uint64_t *mask;  /* [columns] rows that read it and have it in no partial sum */
@@ -96,23 +97,23 @@ static weft_status reserve_columns(share_group *g, int64_t entries)
     while (size < 2 * entries) {
         size *= 2;
     }
-    if (size > g->table_size) {
+    if (size > g->table_capacity) {
         weft_free(g->slot);
         g->slot = NULL;
-        g->table_size = 0;
+        g->table_capacity = 0;
         WEFT_TRY(WEFT_NEW(&g->slot, size, WEFT_MEM_WORKSPACE));
-        g->table_size = size;
+        g->table_capacity = size;
     }
-    memset(g->slot, 0, (size_t)g->table_size * sizeof *g->slot);
+    g->table_last = (uint64_t)size - 1;
+    memset(g->slot, 0, (size_t)size * sizeof *g->slot);
     return WEFT_OK;
 }
 
 /* The number of a column, which is new or known. */
 static int64_t column_number(share_group *g, int32_t column)
 {
-    const uint64_t last = (uint64_t)g->table_size - 1;
-    uint64_t at = ((uint64_t)(uint32_t)column * UINT64_C(0x9E3779B97F4A7C15) >> 32) & last;
-    for (; g->slot[at] != 0; at = (at + 1) & last) {
+    uint64_t at = ((uint64_t)(uint32_t)column * UINT64_C(0x9E3779B97F4A7C15) >> 32) & g->table_last;
+    for (; g->slot[at] != 0; at = (at + 1) & g->table_last) {
         if (g->column[g->slot[at] - 1] == column) {
             return g->slot[at] - 1;
         }
