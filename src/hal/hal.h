@@ -420,7 +420,10 @@ struct weft_hal {
     hal_image_ops image;
     bool native_bf16; /* true if the processor multiplies bfloat16; else products are slower than those of float32 */
     bool native_f16;  /* true if the device multiplies float16; also true of ref, which is not meant to be fast */
-    void *state;      /* private to the backend */
+    /* Folder in which preparing a matrix may keep what took it seconds to find, for the next job; NULL: nowhere. The
+     * owner sets it, and it lives until the owner sets another. */
+    const char *keep_folder;
+    void *state; /* private to the backend */
     void (*close)(weft_hal *hal);
 };
 

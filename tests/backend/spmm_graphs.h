@@ -15,7 +15,7 @@ typedef struct graph {
 
 static uint64_t random_state = 1;
 
-static uint64_t next_random(void)
+static inline uint64_t next_random(void)
 {
     random_state ^= random_state << 13;
     random_state ^= random_state >> 7;
@@ -24,12 +24,12 @@ static uint64_t next_random(void)
 }
 
 /* Magnitudes near 1 with both signs. */
-static double random_value(void)
+static inline double random_value(void)
 {
     return (double)(next_random() >> 40) / (double)(1 << 23) - 1.0;
 }
 
-static graph new_graph(const char *name, int64_t rows, int64_t cols, const int64_t *degree)
+static inline graph new_graph(const char *name, int64_t rows, int64_t cols, const int64_t *degree)
 {
     graph g = {.name = name, .rows = rows, .cols = cols};
     g.offset = malloc((size_t)(rows + 1) * sizeof *g.offset);
@@ -45,7 +45,7 @@ static graph new_graph(const char *name, int64_t rows, int64_t cols, const int64
 }
 
 /* Posts that a common user has commented on are joined: users of 2 to 60 posts, most of them near each other. */
-static graph forum_graph(const char *name, int posts, int users)
+static inline graph forum_graph(const char *name, int posts, int users)
 {
     enum { MOST = 60, NEAR = 200 };
     bool *joined = calloc((size_t)posts * (size_t)posts, sizeof *joined);
@@ -79,7 +79,7 @@ static graph forum_graph(const char *name, int posts, int users)
     return g;
 }
 
-static void free_graph(graph *g)
+static inline void free_graph(graph *g)
 {
     free(g->offset);
     free(g->column);
@@ -101,7 +101,7 @@ typedef struct flat_args {
 } flat_args;
 
 /* Where the backend finds what the host has at `source`; NULL for nothing. On a device a copy, noted in *copy. */
-static void *on_device(weft_hal *hal, const void *source, size_t bytes, void **copy)
+static inline void *on_device(weft_hal *hal, const void *source, size_t bytes, void **copy)
 {
     if (hal_host_visible(hal) || source == NULL || bytes == 0) {
         return (void *)(uintptr_t)source;
@@ -111,7 +111,7 @@ static void *on_device(weft_hal *hal, const void *source, size_t bytes, void **c
     return *copy;
 }
 
-static weft_status run_flat(weft_hal *hal, hal_spmm *spmm, const flat_args *a)
+static inline weft_status run_flat(weft_hal *hal, hal_spmm *spmm, const flat_args *a)
 {
     enum { X, PRE, POST, DIAG, OUT, OPERANDS };
     const weft_dtype x = a->narrow ? WEFT_DTYPE_BF16 : a->dtype;
@@ -144,7 +144,7 @@ static weft_status run_flat(weft_hal *hal, hal_spmm *spmm, const flat_args *a)
 }
 
 /* Drawn from a pool at a random start: large operands cost no more than a copy. */
-static float *random_floats(size_t count)
+static inline float *random_floats(size_t count)
 {
     enum { POOL = 8191 };
     static float pool[POOL];

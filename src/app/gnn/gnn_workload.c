@@ -37,6 +37,7 @@ static weft_status gnn_open(workload *work, const char *folder)
     memcpy(work->hash, graph->hash, sizeof work->hash);
     job->weight = graph->weight;
     work->generated = graph_data_is_generated(work->context);
+    work->context->hal->keep_folder = work->generated ? NULL : job->data.store;
     work->labelled = graph->label != NULL || graph->target != NULL;
     work->classes = graph->label != NULL ? graph->classes : 0;
     if (graph->class_names.text != NULL) {
@@ -158,6 +159,7 @@ static bool gnn_needs_other_data(const workload *work, option_id id)
 static void gnn_abandon(workload *work)
 {
     gnn_job *job = work->self;
+    work->context->hal->keep_folder = NULL;
     graph_data_close(&job->data);
 }
 

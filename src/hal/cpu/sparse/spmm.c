@@ -222,7 +222,7 @@ weft_status spmm_prepare(weft_hal *hal, const hal_csr *csr, hal_spmm_form form, 
         WEFT_TRY_GOTO(build_swept(spmm, csr), status, done);
         WEFT_TRY_GOTO(spmm_reuses_rows(csr) ? spmm_pack_rows(spmm) : WEFT_OK, status, done);
     } else if (form == HAL_SPMM_SHARED) {
-        WEFT_TRY_GOTO(spmm_build_shared(spmm, csr), status, done);
+        WEFT_TRY_GOTO(spmm_build_shared(spmm, csr, hal->keep_folder), status, done);
     } else if (form == HAL_SPMM_BLOCKS) {
         WEFT_TRY_GOTO(spmm_build_blocks(spmm, csr, 0, spmm->blocks), status, done);
     } else {

@@ -26,7 +26,7 @@ enum {
     LAST_CACHE = 64 << 20   /* what a process can hope to keep of a shared last cache */
 };
 static const double LEAST_TILED = 0.25; /* share of edges in tiles, from which on TILES may win */
-static const double SHARED_READ = 2.3; /* the strips of all sources and partial sums are in the last cache */
+static const double SHARED_READ = 2.3;  /* the strips of all sources and partial sums are in the last cache */
 static const double SHARED_PASSES = 1.6;
 static const double FAR_CACHE = 4.0, FAR_MEMORY = 11.0, PAIR_CACHE = 3.5, PAIR_MEMORY = 22.0, REFILL = 2.0;
 

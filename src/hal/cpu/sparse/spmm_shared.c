@@ -5,10 +5,13 @@
 #include <omp.h>
 
 #include "base/half.h"
-#include "hal/cpu/sparse/share_rows.h"
+#include "hal/cpu/sparse/share_file.h"
 
 /* Pieces of the rows of the matrix in a strip, between which a slice may end. */
 enum { OUT_SHARES = 16 };
+
+/* What smaller matrices share is found as quickly as it is read. */
+enum { KEPT_EDGES = 1 << 22 };
 
 /* ---- preparing --------------------------------------------------------------------------------------------------- */
 /* Rows [begin, end) are divided by what they read. */
@@ -40,13 +43,29 @@ static weft_status split_levels(hal_spmm *spmm)
     return WEFT_OK;
 }
 
-weft_status spmm_build_shared(hal_spmm *spmm, const hal_csr *csr)
+/* What the rows share: found, or read where an earlier job kept it. keep: NULL: nowhere. */
+static weft_status find_rows(hal_spmm *spmm, const hal_csr *csr, const char *keep)
+{
+    shared_rows *m = &spmm->shared;
+    bool found = false;
+    const bool kept = keep != NULL && spmm->edges >= KEPT_EDGES;
+    WEFT_TRY(kept ? share_file_read(keep, csr, m, &found) : WEFT_OK);
+    if (!found) {
+        WEFT_TRY(share_rows_find(csr, spmm->kernels, spmm->parts, m));
+    }
+    if (!found && kept) {
+        share_file_write(keep, csr, m);
+    }
+    return WEFT_OK;
+}
+
+weft_status spmm_build_shared(hal_spmm *spmm, const hal_csr *csr, const char *keep)
 {
     shared_rows *m = &spmm->shared;
     if (csr->rows == 0) {
         return WEFT_OK;
     }
-    WEFT_TRY(share_rows_find(csr, spmm->kernels, spmm->parts, m));
+    WEFT_TRY(find_rows(spmm, csr, keep));
     const int64_t rows = m->sums + m->targets;
     spmm->bytes += (uint64_t)(2 * (rows + 1) + m->levels + 1) * sizeof(int64_t) +
                    (uint64_t)(m->plus_start[rows] + m->minus_start[rows] + 2) * sizeof(int32_t);

@@ -30,14 +30,15 @@ static inline int spmm_shared_strip(const spmm_kernels *kernels, int64_t columns
 }
 
 #ifdef WEFT_SHARED_SUMS
-/* Prepares the data of the form; spmm is begun. */
-weft_status spmm_build_shared(hal_spmm *spmm, const hal_csr *csr);
+/* Prepares the data of the form; spmm is begun. keep: folder in which it is kept (share_file.h), or NULL. */
+weft_status spmm_build_shared(hal_spmm *spmm, const hal_csr *csr, const char *keep);
 void spmm_run_shared(const hal_spmm *spmm, const spmm_call *args);
 /* [out] share: 0 where the build leaves the form out. */
 weft_status spmm_shared_share(weft_hal *hal, const hal_csr *csr, double *share);
 #else
-static inline weft_status spmm_build_shared(hal_spmm *spmm, const hal_csr *csr)
+static inline weft_status spmm_build_shared(hal_spmm *spmm, const hal_csr *csr, const char *keep)
 {
+    (void)keep;
     (void)spmm;
     (void)csr;
     return weft_fail(WEFT_ERR_UNSUPPORTED, "this build has no shared sums: take another form of aggregation, or "
