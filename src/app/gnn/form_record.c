@@ -8,7 +8,7 @@
 #include "io/json.h"
 #include "machine/cache.h"
 
-#define FORMS_FORMAT "weft-forms 2"
+#define FORMS_FORMAT "weft-forms 3"
 
 enum { RECORD_MOST_BYTES = 1 << 16, CHECK_BYTES = FORM_KEY_BYTES + 2048 };
 static const double most_seconds = 1e6;
