@@ -332,6 +332,8 @@ weft_status option_unpack(const option_catalog *catalog, const void *blob, size_
 /* Next item of a list such as "a,b,c"; false at its end. *cursor starts at the list. */
 bool option_list_next(const char **cursor, char separator, char item[OPTION_WORD_MAX]);
 bool option_list_has(const char *list, char separator, const char *word);
+/* Returns true if the whole text is a size as options of type SIZE take it: "4096", "1.5 KiB". It has no bounds. */
+bool option_scan_size(const char *text, double *bytes);
 /* Returns true if the list of ids, which ends with OPTION_NONE or is NULL, has the id. */
 bool option_id_listed(const option_id *ids, option_id id);
 /* Returns true if the names differ in '-' and '_' alone. */

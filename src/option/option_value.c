@@ -107,7 +107,7 @@ static bool parse_with_unit(const char *text, const unit_suffix *units, double *
     return false;
 }
 
-static weft_status parse_size(const option_row *row, const char *spelled, const char *text, option_value *value)
+bool option_scan_size(const char *text, double *bytes)
 {
     static const unit_suffix units[] = {
         {"", 1},
@@ -123,12 +123,20 @@ static weft_status parse_size(const option_row *row, const char *spelled, const 
         {NULL, 0},
     };
     double number = 0, factor = 1;
+    const bool known = parse_with_unit(text, units, &number, &factor);
+    *bytes = number * factor;
+    return known;
+}
+
+static weft_status parse_size(const option_row *row, const char *spelled, const char *text, option_value *value)
+{
+    double bytes = 0;
     int64_t whole = 0;
-    WEFT_CHECK(parse_with_unit(text, units, &number, &factor), WEFT_ERR_USAGE,
+    WEFT_CHECK(option_scan_size(text, &bytes), WEFT_ERR_USAGE,
                "%s: not a size: write bytes or a number with KiB, MiB, GiB or TiB", spelled);
-    WEFT_TRY(check_range(row, spelled, number * factor));
+    WEFT_TRY(check_range(row, spelled, bytes));
     /* Plain digits keep every bit; above 2^53 a double would not. */
-    value->size = number_parse_int(text, &whole) ? (uint64_t)whole : (uint64_t)(number * factor);
+    value->size = number_parse_int(text, &whole) ? (uint64_t)whole : (uint64_t)bytes;
     return copy_text(text, strlen(text), &value->text);
 }
 

@@ -29,14 +29,14 @@ weft_status bench_sample(weft_comm *comm, const bench_side *side, int inner, dou
 {
     double own = 0.0;
     assert(inner > 0);
-    WEFT_TRY(comm != NULL ? comm_barrier(comm) : WEFT_OK);
+    WEFT_TRY(comm_barrier(comm));
     const double begin = clock_seconds();
     for (int i = 0; i < inner; i++) {
         WEFT_TRY(side->run(side->self));
         own += side->seconds != NULL ? *side->seconds : 0.0;
     }
     *seconds = (side->seconds != NULL ? own : clock_seconds() - begin) / inner;
-    return comm != NULL ? comm_allreduce(comm, seconds, 1, WEFT_DTYPE_F64, COMM_MAX) : WEFT_OK;
+    return comm_allreduce(comm, seconds, 1, WEFT_DTYPE_F64, COMM_MAX);
 }
 
 /* Operations in a sample, by the faster side, of which the second run counts; one that is long needs no second. */

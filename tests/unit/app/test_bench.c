@@ -11,20 +11,18 @@
 
 static void expect_sizes(const char *text, const int64_t *expected, int count)
 {
-    int64_t size[BENCH_SIZES_MAX];
-    int found = 0;
-    assert_int_equal(bench_sizes_parse(text, size, &found), WEFT_OK);
-    assert_int_equal(found, count);
+    bench_axis axis;
+    assert_int_equal(bench_axis_sizes(text, &axis), WEFT_OK);
+    assert_int_equal(axis.count, count);
     for (int i = 0; i < count; i++) {
-        assert_int_equal(size[i], expected[i]);
+        assert_int_equal(axis.value[i], expected[i]);
     }
 }
 
 static void refuse_sizes(const char *text, const char *reason)
 {
-    int64_t size[BENCH_SIZES_MAX];
-    int found = 0;
-    assert_int_equal(bench_sizes_parse(text, size, &found), WEFT_ERR_USAGE);
+    bench_axis axis;
+    assert_int_equal(bench_axis_sizes(text, &axis), WEFT_ERR_USAGE);
     assert_non_null(strstr(weft_error_message(), reason));
 }
 
@@ -53,19 +51,19 @@ static void test_sizes(void **state)
 static void test_names(void **state)
 {
     (void)state;
-    bench_names names;
-    assert_int_equal(bench_names_parse("--names", "ring,auto,ring", "auto|ring|tree", &names), WEFT_OK);
+    bench_axis names;
+    assert_int_equal(bench_axis_names("--names", "ring,auto,ring", "auto|ring|tree", &names), WEFT_OK);
     assert_int_equal(names.count, 2);
-    assert_int_equal(names.wanted[0], 1);
-    assert_int_equal(names.wanted[1], 0);
+    assert_int_equal(names.value[0], 1);
+    assert_int_equal(names.value[1], 0);
     assert_false(names.all);
-    assert_int_equal(bench_names_parse("--names", "all", "auto|ring|tree", &names), WEFT_OK);
+    assert_int_equal(bench_axis_names("--names", "all", "auto|ring|tree", &names), WEFT_OK);
     assert_true(names.all);
     assert_int_equal(names.count, 2);
     assert_string_equal(names.name[1], "tree");
-    assert_int_equal(bench_names_parse("--names", "rings", "auto|ring|tree", &names), WEFT_ERR_USAGE);
+    assert_int_equal(bench_axis_names("--names", "rings", "auto|ring|tree", &names), WEFT_ERR_USAGE);
     assert_non_null(strstr(weft_error_message(), "--names: 'rings' is none of auto, ring, tree, all"));
-    assert_int_equal(bench_names_parse("--names", "", "auto|ring", &names), WEFT_ERR_USAGE);
+    assert_int_equal(bench_axis_names("--names", "", "auto|ring", &names), WEFT_ERR_USAGE);
 }
 
 static void test_quartiles(void **state)
@@ -212,7 +210,7 @@ static void test_stream(void **state)
 static void test_data(void **state)
 {
     (void)state;
-    static char data[BENCH_DATA_MAX][BENCH_DATA_BYTES];
+    static char data[SPMM_DATA_MAX][SPMM_DATA_BYTES];
     int count = 0;
     assert_int_equal(bench_data_parse("a.weft,synth:reddit,scale=0.1,seed=3,b=c,x,synth:arxiv", data, &count), WEFT_OK);
     assert_int_equal(count, 4);
@@ -225,9 +223,9 @@ static void test_data(void **state)
     assert_int_equal(bench_data_parse("", data, &count), WEFT_ERR_USAGE);
     assert_int_equal(bench_data_parse("a,,b", data, &count), WEFT_ERR_USAGE);
     assert_int_equal(bench_data_parse("a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q", data, &count), WEFT_ERR_USAGE);
-    char longest[BENCH_DATA_BYTES + 1];
+    char longest[SPMM_DATA_BYTES + 1];
     memset(longest, 'a', sizeof longest);
-    longest[BENCH_DATA_BYTES] = '\0';
+    longest[SPMM_DATA_BYTES] = '\0';
     assert_int_equal(bench_data_parse(longest, data, &count), WEFT_ERR_USAGE);
     memcpy(longest, "synth:x,b=", 10);
     assert_int_equal(bench_data_parse(longest, data, &count), WEFT_ERR_USAGE);
@@ -252,19 +250,22 @@ static void test_time(void **state)
     bench_side side = {count_runs, &t, NULL};
     const bench_side theirs = {count_runs, &other, &other.seconds};
     bench_pair pair;
-    ASSERT_OK(bench_time(NULL, &side, NULL, 4, &pair));
+    weft_comm *self = NULL;
+    ASSERT_OK(comm_create_self(&self));
+    ASSERT_OK(bench_time(self, &side, NULL, 4, &pair));
     assert_true(pair.seconds.count == 4 && t.runs > 6); /* samples of many short runs */
     assert_true(pair.seconds.median > 0.0 && pair.seconds.median < 1e-3 && isnan(pair.ratio));
     t = (timed){.fails = 3};
-    assert_int_equal(bench_time(NULL, &side, NULL, 4, &pair), WEFT_ERR_IO);
+    assert_int_equal(bench_time(self, &side, NULL, 4, &pair), WEFT_ERR_IO);
 
     /* Operations with a clock of their own: the runs 3 to 6 count, after two to warm up. */
     t = (timed){.runs = 10};
     side.seconds = &t.seconds;
-    ASSERT_OK(bench_time(NULL, &side, &theirs, 4, &pair));
+    ASSERT_OK(bench_time(self, &side, &theirs, 4, &pair));
     assert_true(pair.seconds.least == 12.0 && pair.seconds.median == 13.5 && t.runs == 15);
     assert_true(pair.other.least == 2.0 && pair.other.median == 3.5 && pair.other.count == 4);
     assert_true(fabs(pair.ratio - 0.5 * (3.0 / 13.0 + 4.0 / 14.0)) < 1e-12);
+    comm_destroy(self);
 }
 
 int main(void)

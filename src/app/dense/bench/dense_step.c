@@ -75,10 +75,10 @@ static weft_status one_step(void *self)
 
 weft_status bench_dense_step(dense_bench *b, bench_pair *time, double *loss)
 {
-    dense_step s = {.hal = b->run.team->hal, .net = &b->net, .images = b->images};
+    dense_step s = {.hal = b->run.context->hal, .net = &b->net, .images = b->images};
     weft_status status = open_step(&s, &b->config);
     status =
-        status == WEFT_OK ? bench_time(NULL, &(bench_side){one_step, &s, NULL}, NULL, b->run.repeats, time) : status;
+        status == WEFT_OK ? bench_time(s.comm, &(bench_side){one_step, &s, NULL}, NULL, b->run.repeats, time) : status;
     *loss = s.lost / (double)s.images;
     close_step(&s);
     return status;

@@ -1,28 +1,28 @@
-/* app/bench/bench_list.c: see app/bench/bench.h. */
+/* app/bench/bench_axis.c: what the cases of a bench run through; see app/bench/bench.h. */
 #include "app/bench/bench.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/number.h"
-#include "option/option.h"
+#include "base/text/append.h"
 
 enum { ELEMENT = 4 };
 
+weft_status bench_axis_numbers(const weft_options *options, option_id id, bench_axis *axis)
+{
+    axis->listed = true;
+    axis->count = option_list(options, id, axis->value, BENCH_LIST_MAX);
+    WEFT_CHECK(axis->count > 0 && axis->count <= BENCH_LIST_MAX, WEFT_ERR_USAGE, "--%s takes 1 to %d numbers, not %d",
+               option_row_in(options, id)->name, (int)BENCH_LIST_MAX, axis->count);
+    return WEFT_OK;
+}
+
 static weft_status parse_size(const char *text, int64_t *bytes)
 {
-    static const char units[] = "KMG";
     double value = 0.0;
-    const char *end = text;
-    const bool number = number_scan_real(text, &end, &value);
-    const char *unit = number && *end != '\0' ? strchr(units, *end) : NULL;
-    if (unit != NULL) {
-        value *= (double)((int64_t)1024 << (10 * (unit - units)));
-        end += strcmp(end + 1, "iB") == 0 ? 3 : 1;
-    }
-    WEFT_CHECK(number && *end == '\0', WEFT_ERR_USAGE, "--sizes: '%s' is no size: write 4096, 32K, 1M or 1K..32M",
-               text);
+    WEFT_CHECK(option_scan_size(text, &value), WEFT_ERR_USAGE,
+               "--sizes: '%s' is no size: write 4096, 32K, 1M or 1K..32M", text);
     WEFT_CHECK(value >= ELEMENT && value <= 0x1p50, WEFT_ERR_USAGE, "--sizes: %s is not between 4 bytes and 2^50",
                text);
     *bytes = (int64_t)value;
@@ -31,10 +31,10 @@ static weft_status parse_size(const char *text, int64_t *bytes)
     return WEFT_OK;
 }
 
-weft_status bench_sizes_parse(const char *text, int64_t size[BENCH_SIZES_MAX], int *count)
+weft_status bench_axis_sizes(const char *text, bench_axis *axis)
 {
     char part[OPTION_WORD_MAX];
-    *count = 0;
+    *axis = (bench_axis){.listed = true};
     while (option_list_next(&text, ',', part)) {
         int64_t first = 0, last = 0;
         char *dots = strstr(part, ".."), *end = dots != NULL ? dots + 2 : part;
@@ -45,11 +45,12 @@ weft_status bench_sizes_parse(const char *text, int64_t size[BENCH_SIZES_MAX], i
         WEFT_TRY(parse_size(end, &last));
         WEFT_CHECK(first <= last, WEFT_ERR_USAGE, "--sizes: %s..%s goes down", part, end);
         for (int64_t bytes = first; bytes <= last; bytes *= 2) {
-            WEFT_CHECK(*count < BENCH_SIZES_MAX, WEFT_ERR_USAGE, "--sizes: more than %d sizes", (int)BENCH_SIZES_MAX);
-            size[(*count)++] = bytes;
+            WEFT_CHECK(axis->count < BENCH_LIST_MAX, WEFT_ERR_USAGE, "--sizes: more than %d sizes",
+                       (int)BENCH_LIST_MAX);
+            axis->value[axis->count++] = bytes;
         }
     }
-    WEFT_CHECK(*count > 0, WEFT_ERR_USAGE, "--sizes is empty: write 4096, 32K, 1M or 1K..32M");
+    WEFT_CHECK(axis->count > 0, WEFT_ERR_USAGE, "--sizes is empty: write 4096, 32K, 1M or 1K..32M");
     return WEFT_OK;
 }
 
@@ -57,29 +58,28 @@ static weft_status refuse_name(const char *option, const char *choices, const ch
 {
     char word[OPTION_WORD_MAX], listed[512] = "";
     while (option_list_next(&choices, '|', word)) {
-        const size_t used = strlen(listed);
-        snprintf(listed + used, sizeof listed - used, "%s, ", word);
+        text_append_item(listed, sizeof listed, "%s", word);
     }
-    return weft_fail(WEFT_ERR_USAGE, "%s: '%s' is none of %sall", option, name, listed);
+    return weft_fail(WEFT_ERR_USAGE, "%s: '%s' is none of %s, all", option, name, listed);
 }
 
 /* Each name at most once, so that there is room. */
-static void want(bench_names *names, int number, const char *name)
+static void want(bench_axis *axis, int number, const char *name)
 {
-    for (int i = 0; i < names->count; i++) {
-        if (names->wanted[i] == number) {
+    for (int i = 0; i < axis->count; i++) {
+        if (axis->value[i] == number) {
             return;
         }
     }
-    assert(names->count < BENCH_NAMES_MAX);
-    snprintf(names->name[names->count], OPTION_WORD_MAX, "%s", name);
-    names->wanted[names->count++] = number;
+    assert(axis->count < BENCH_NAMES_MAX);
+    snprintf(axis->name[axis->count], OPTION_WORD_MAX, "%s", name);
+    axis->value[axis->count++] = number;
 }
 
-weft_status bench_names_parse(const char *option, const char *text, const char *choices, bench_names *names)
+weft_status bench_axis_names(const char *option, const char *text, const char *choices, bench_axis *axis)
 {
     char part[OPTION_WORD_MAX], word[OPTION_WORD_MAX];
-    *names = (bench_names){.count = 0};
+    *axis = (bench_axis){.listed = true};
     while (option_list_next(&text, ',', part)) {
         const bool all = strcmp(part, "all") == 0;
         bool known = all;
@@ -88,11 +88,11 @@ weft_status bench_names_parse(const char *option, const char *text, const char *
             const bool same = strcmp(part, word) == 0;
             known = known || same;
             if (same || (all && strcmp(word, "auto") != 0)) {
-                want(names, i, word);
+                want(axis, i, word);
             }
         }
-        names->all = names->all || all;
+        axis->all = axis->all || all;
         WEFT_TRY(known ? WEFT_OK : refuse_name(option, choices, part));
     }
-    return names->count > 0 ? WEFT_OK : refuse_name(option, choices, "");
+    return axis->count > 0 ? WEFT_OK : refuse_name(option, choices, "");
 }
