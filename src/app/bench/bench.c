@@ -78,7 +78,7 @@ void bench_free(bench_run *run)
 weft_status bench_judge(bench_run *run, const char *what, bench_result *result)
 {
     static const double none = (double)NAN;
-    const bench_quartiles hidden = {result->time.seconds.count, none, none, none, none};
+    const sample_quartiles hidden = {result->time.seconds.count, none, none, none, none};
     WEFT_TRY(comm_allreduce(run->comm, &result->error, 1, WEFT_DTYPE_F64, COMM_MAX));
     result->valid = result->error <= 1.0;
     if (!result->valid) {
@@ -113,16 +113,27 @@ static weft_status check_elements(const bench_case *c, double *error)
     return WEFT_OK;
 }
 
+/* Arrays that fit the caches may be faster than the triad. */
+static weft_status compare(bench_run *run, double flops, double bytes, double seconds)
+{
+    const app_context *at = run->context;
+    const bool fits = bytes < 3.0 * (double)stream_array_bytes(at->machine.l3_bytes, 1);
+    if (fits && bytes / seconds > LIMITS_NOISE * run->limits.triad && !run->cached) {
+        run->cached = true;
+        log_info("percent_of_triad above 100: arrays of %.1f MB are read from caches, the triad's are not",
+                 bytes * 1e-6);
+    }
+    return limits_raise(&at->machine, &at->placement, at->hal, flops / seconds, fits ? 0.0 : bytes / seconds,
+                        &run->again, &run->limits);
+}
+
 weft_status bench_measure(bench_run *run, const bench_case *c, bench_result *result)
 {
     assert((c->check == NULL) != (c->element == NULL));
     WEFT_TRY(bench_time(run->comm, &c->side, &c->other, run->repeats, &result->time));
     WEFT_TRY(c->check != NULL ? c->check(c->side.self, &result->error) : check_elements(c, &result->error));
     WEFT_TRY(bench_judge(run, c->what, result));
-    const double seconds = result->time.seconds.median;
-    return result->valid && c->flops + c->bytes > 0.0
-               ? bench_limits_saw(run, c->flops / seconds, c->bytes / seconds, c->bytes)
-               : WEFT_OK;
+    return result->valid && c->flops > 0.0 ? compare(run, c->flops, c->bytes, result->time.seconds.median) : WEFT_OK;
 }
 
 /* ---- all cases --------------------------------------------------------------------------------------------------- */
@@ -174,9 +185,16 @@ weft_status bench_cases(bench_run *run)
 
 static weft_status open_team(bench_run *run, const weft_options *options, const binding *start)
 {
+    const app_context *at = run->context;
+    bool kept = false;
+    run->again = run->cached = false;
     WEFT_TRY(app_context_open_alone(options, start, run->context));
-    run->comm = run->context->comm;
-    return bench_limits_find(run);
+    run->comm = at->comm;
+    WEFT_TRY(limits_find(&at->machine, &at->placement, at->hal, &run->limits, &kept));
+    log_info("machine limits with %d threads: triad %.1f GB/s, gemm of backend %s %.0f GFLOP/s (%s)",
+             at->placement.threads, run->limits.triad * 1e-9, at->hal->name, run->limits.gemm * 1e-9,
+             kept ? "kept from an earlier run" : "measured now");
+    return WEFT_OK;
 }
 
 static weft_status run_team(bench_run *run, const binding *start, int64_t threads)

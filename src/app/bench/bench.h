@@ -22,15 +22,10 @@
 #include "app/setup/machine_limits.h"
 #include "app/table/grid.h"
 #include "app/workload/workload.h"
+#include "base/sample.h"
 #include "tensor/tensor.h"
 
 /* ---- time: one operation, or two in turns, on all ranks ---------------------------------------------------------- */
-
-/* Statistics of the seconds of `count` repetitions; NaN if count is 0. */
-typedef struct bench_quartiles {
-    int count;
-    double least, q1, median, q3;
-} bench_quartiles;
 
 /* An operation to time. */
 typedef struct bench_side {
@@ -40,12 +35,10 @@ typedef struct bench_side {
 } bench_side;
 
 typedef struct bench_pair {
-    bench_quartiles seconds, other; /* of one run */
-    double ratio;                   /* median over repetitions of other / seconds; NaN without the other side */
+    sample_quartiles seconds, other; /* of one run */
+    double ratio;                    /* median over repetitions of other / seconds; NaN without the other side */
 } bench_pair;
 
-/* Interpolates between neighbours; sorts `value`. */
-bench_quartiles bench_quartiles_of(double *value, int count);
 /* Times `inner` runs, which start after a barrier. [out] seconds: of one of them on the slowest rank. Collective. */
 weft_status bench_sample(weft_comm *comm, const bench_side *side, int inner, double *seconds);
 /* Measures `repeats` repetitions after a warm-up; after a minute it stops, but not before three. A sample repeats a
@@ -149,24 +142,18 @@ typedef struct bench_kind {
     void (*end)(bench_run *run);   /* NULL: nothing to do */
 } bench_kind;
 
-/* What the machine reaches with a team. */
-typedef struct bench_limits {
-    machine_limits of;
-    bool again;  /* they were measured again, because a rate surpassed them */
-    bool cached; /* the log says that rates above the triad's come out of caches */
-} bench_limits;
-
 struct bench_run {
     const bench_kind *kind;
     const char *name; /* "gemm" */
     char title[32];   /* in the log: "bench gemm" */
     const weft_options *options;
     int repeats;
-    app_context *context; /* the ranks, or kernels: the team of threads that measures now */
-    weft_comm *comm;      /* of the context; kernels: NULL in begin() */
-    bench_limits limits;  /* kernels: of the team */
-    int set, sets;        /* kernels: sets of data, 1 unless begin() says more, of which all teams measure `set` now */
-    bench_axis threads;   /* kernels: of the teams */
+    app_context *context;  /* the ranks, or kernels: the team of threads that measures now */
+    weft_comm *comm;       /* of the context; kernels: NULL in begin() */
+    machine_limits limits; /* kernels: of the team */
+    bool again, cached;    /* they were measured again; the log says that rates above the triad's come out of caches */
+    int set, sets;         /* kernels: sets of data, 1 unless begin() says more, of which all teams measure `set` now */
+    bench_axis threads;    /* kernels: of the teams */
     bench_axis axis[BENCH_AXES];
     int64_t at[BENCH_AXES]; /* the case under way: its values, and their places on the axes */
     int place[BENCH_AXES];
@@ -180,16 +167,6 @@ struct bench_run {
 };
 
 extern const bench_kind bench_gemm, bench_comm;
-
-/* Finds the limits of run->context, which has the machine to itself. */
-weft_status bench_limits_find(bench_run *run);
-/*
- * Compares a measured rate with the limits. flops: operations a second; 0: no product of float32. bytes: bytes a second
- * of arrays of array_bytes together. A rate that is more than 5 % above a limit shows that the limit is too low: limits
- * are then measured again, once, raised to the rate, kept and logged. Arrays that fit the caches may be faster than the
- * triad, which is logged once.
- */
-weft_status bench_limits_saw(bench_run *run, double flops, double bytes, double array_bytes);
 
 /* weft bench NAME. Called on every rank, before MPI is started. WEFT_ERR_LAUNCH: a bench of kernels was started as
  * several processes. WEFT_ERR_INTERNAL: a result was wrong. */
@@ -226,7 +203,9 @@ typedef struct bench_case {
     bench_array *result;
     int64_t samples, elements;
     bench_sum (*element)(const void *self, int64_t at);
-    double flops, bytes; /* of one run, to be compared with the machine's limits (bench_limits_saw); 0: neither */
+    /* Of one run, to be compared with the machine's limits (limits_raise): operations of a product of float32, bytes of
+     * arrays. 0: neither. */
+    double flops, bytes;
     /* Another bench checks what the last run gave. [out] error: this rank's largest error over its bound. */
     weft_status (*check)(void *self, double *error);
 } bench_case;

@@ -94,7 +94,7 @@ static weft_status measure(bench_run *run, void *self)
 {
     static const char *const products[PRODUCTS] = {"ab", "atb", "abt"};
     gemm_case *g = self;
-    const machine_limits *limits = &run->limits.of;
+    const machine_limits *limits = &run->limits;
     const char *product = products[run->at[PRODUCT]];
     const double m = (double)g->rows, k = (double)g->inputs, d = (double)g->width;
     const int64_t some = CHECKED_TERMS / (g->gemm.trans_a ? g->gemm.a.rows : g->gemm.a.cols);

@@ -43,14 +43,14 @@ typedef struct mode_case {
     comm_sync *sync;
     int64_t count;
     float *value, *grad; /* [count] of comm_buffer_alloc */
-    float *noise;        /* [count] source of gradients: few large values, many small ones */
+    float *source;       /* [count] of gradients: known inputs, after the check few large values and many small ones */
     sync_bucket *bucket; /* [buckets] from the end of the vector to its beginning */
     int buckets;
-    bool split, known; /* buckets are owed after a step; gradients are made by bench_fill, not of noise */
-    int64_t work;      /* turns of the busy loop in a whole step */
-    int64_t steps;     /* so far */
-    double seconds;    /* of the operation that ran last, on this rank */
-    double worst;      /* error over its bound */
+    bool split;     /* buckets are owed after a step */
+    int64_t work;   /* turns of the busy loop in a whole step */
+    int64_t steps;  /* so far */
+    double seconds; /* of the operation that ran last, on this rank */
+    double worst;   /* error over its bound */
 } mode_case;
 
 /* ---- steps ---- */
@@ -68,16 +68,12 @@ static void be_busy(int64_t work)
     busy_result = x;
 }
 
-/* Noise: another part of it in every place and step. */
+/* Another part of the source in every place and step; the first one has it as it is. */
 static void make_gradient(mode_case *c)
 {
-    if (c->known) {
-        bench_fill(comm_rank(c->comm), c->grad, c->count);
-        return;
-    }
-    const int64_t shift = c->steps * 7919 % c->count;
-    memcpy(c->grad, c->noise + shift, (size_t)(c->count - shift) * sizeof *c->grad);
-    memcpy(c->grad + (c->count - shift), c->noise, (size_t)shift * sizeof *c->grad);
+    const int64_t shift = c->steps++ * 7919 % c->count;
+    memcpy(c->grad, c->source + shift, (size_t)(c->count - shift) * sizeof *c->grad);
+    memcpy(c->grad + (c->count - shift), c->source, (size_t)shift * sizeof *c->grad);
 }
 
 static void update(mode_case *c)
@@ -136,7 +132,6 @@ static weft_status clocked(mode_case *c, weft_status (*part)(mode_case *c, int64
 static weft_status step(mode_case *c, int64_t work)
 {
     const int64_t early = c->split ? work / 2 : 0;
-    c->steps++;
     if (c->split) {
         WEFT_TRY(comm_barrier(c->comm));
         WEFT_TRY(clocked(c, forward, early));
@@ -155,7 +150,7 @@ static weft_status step(mode_case *c, int64_t work)
 static weft_status run_mpi(void *self)
 {
     const mode_case *c = self;
-    return comm_native_sum(c->comm, c->noise, c->grad, c->count);
+    return comm_native_sum(c->comm, c->source, c->grad, c->count);
 }
 
 static weft_status run_alone(void *self)
@@ -243,14 +238,14 @@ static weft_status check_mean(mode_case *c)
     return status;
 }
 
+/* The first step, whose gradients are the known inputs. */
 static weft_status check(mode_case *c)
 {
     const sync_mode mode = sync_running(c->sync);
     const bool exact = mode == SYNC_ALLREDUCE, replicas = !exact && mode != SYNC_TOPK;
-    c->known = true;
     WEFT_TRY(run_together(c));
     WEFT_TRY(forward(c, 0));
-    c->known = false;
+    bench_fill_gradient(comm_rank(c->comm), c->source, c->count);
     if (exact) {
         note(c, bench_sum_error(c->grad, 0, c->count, comm_size(c->comm), c->options.wire));
     } else if (replicas) {
@@ -307,10 +302,10 @@ static weft_status open_case(bench_run *run, void *self)
     c->options.topk.select.threads = run->context->placement.threads;
     WEFT_TRY(comm_buffer_alloc(c->comm, run->at[0], (void **)&c->value));
     WEFT_TRY(comm_buffer_alloc(c->comm, run->at[0], (void **)&c->grad));
-    weft_status status = WEFT_NEW(&c->noise, c->count, WEFT_MEM_WORKSPACE);
+    weft_status status = WEFT_NEW(&c->source, c->count, WEFT_MEM_WORKSPACE);
     status = status == WEFT_OK ? cut_buckets(c) : status;
     WEFT_TRY(comm_agree(c->comm, status));
-    bench_fill_gradient(comm_rank(c->comm), c->noise, c->count);
+    bench_fill(comm_rank(c->comm), c->source, c->count);
     bench_fill(0, c->value, c->count);
     return create_mode(c);
 }
@@ -321,7 +316,7 @@ static void close_case(void *self)
     sync_destroy(c->sync);
     comm_buffer_free(c->comm, c->grad);
     comm_buffer_free(c->comm, c->value);
-    weft_free(c->noise);
+    weft_free(c->source);
     weft_free(c->bucket);
 }
 
@@ -366,7 +361,7 @@ static weft_status measure(bench_run *run, void *self)
     mode_case *c = self;
     const bench_side mpi = {run_mpi, c, NULL};
     const bench_side together = {run_together, c, &c->seconds}, alone = {run_alone, c, NULL};
-    bench_pair native = {.seconds = bench_quartiles_of(NULL, 0)}, overlap;
+    bench_pair native = {.seconds = sample_quartiles_of(NULL, 0)}, overlap;
     bench_result result;
     char what[BENCH_WHAT_BYTES];
     int64_t traffic[3] = {0, 0, 0};

@@ -70,12 +70,12 @@ static void test_quartiles(void **state)
 {
     (void)state;
     double x[] = {5, 1, 4, 2, 3};
-    bench_quartiles q = bench_quartiles_of(x, 5);
+    sample_quartiles q = sample_quartiles_of(x, 5);
     assert_true(q.count == 5 && q.least == 1 && q.q1 == 2 && q.median == 3 && q.q3 == 4);
     double y[] = {10, 0};
-    q = bench_quartiles_of(y, 2);
+    q = sample_quartiles_of(y, 2);
     assert_true(q.q1 == 2.5 && q.median == 5 && q.q3 == 7.5);
-    assert_true(isnan(bench_quartiles_of(NULL, 0).median));
+    assert_true(isnan(sample_quartiles_of(NULL, 0).median));
 }
 
 /* The sum of three ranks in float32, in rank order. */

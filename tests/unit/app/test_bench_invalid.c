@@ -81,7 +81,7 @@ static bench_run *begin_run(const bench_kind *kind, const char *const *values, w
     run->name = "test";
     run->options = context.options = *options;
     run->repeats = 1;
-    run->limits.of = (machine_limits){.read = 1e15, .triad = 1e15, .gemm = 1e17}; /* which nothing surpasses */
+    run->limits = (machine_limits){.read = 1e15, .triad = 1e15, .gemm = 1e17}; /* which nothing surpasses */
     ASSERT_OK(bench_begin(run));
     run->context = &context;
     run->comm = context.comm;

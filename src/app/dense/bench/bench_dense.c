@@ -108,7 +108,7 @@ weft_status bench_dense_add(dense_bench *b, const dense_layers *layers, const ch
                             const bench_result *result)
 {
     /* Products of bfloat16 have no such limit. */
-    const double gemm = layers->shape.dtype == WEFT_DTYPE_F32 ? b->run.limits.of.gemm : (double)NAN;
+    const double gemm = layers->shape.dtype == WEFT_DTYPE_F32 ? b->run.limits.gemm : (double)NAN;
     const double rate = flops / result->time.seconds.median;
     b->flops += layers->count * flops;
     b->seconds_at_peak += layers->count * flops / peak;

@@ -190,7 +190,7 @@ static weft_status add_row(spmm_bench *bench, const spmm_case *c, const double r
     static const char *const same[] = {"graph", "threads", "d", "order", NULL};
     static const char *const form_names[] = {HAL_SPMM_FORMS(CHOICE_NAME)};
     bench_run *run = &bench->run;
-    const machine_limits *limits = &run->limits.of;
+    const machine_limits *limits = &run->limits;
     const weft_graph *graph = &bench->graph.graph;
     const double seconds = result->time.seconds.median, elements = (double)graph->edges * (double)c->d;
     const double bytes = (double)c->info.bytes + (c->move ? 3.0 : 1.0) * dense_bytes(c);
