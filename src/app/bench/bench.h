@@ -181,6 +181,9 @@ void bench_free(bench_run *run);
 
 /* Columns of a struct that TABLE_ROW made. */
 #define BENCH_ROWS(row) .column = row##_columns, .columns = TABLE_COLUMNS(row)
+/* The cases of a kind whose file calls its functions so. */
+#define BENCH_CASES(type, row)                                                                                         \
+    .case_bytes = sizeof(type), BENCH_ROWS(row), .open = open_case, .measure = measure, .close = close_case
 /* Sets the head, for begin(): a row of TABLE_ROW. Without it a bench has the head of benches of kernels. */
 #define BENCH_HEAD(run, row, ...)                                                                                      \
     ((run)->head = (table_grid){BENCH_ROWS(row)}, table_grid_add_row(&(run)->head, &(row){__VA_ARGS__}))

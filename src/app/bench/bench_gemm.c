@@ -127,10 +127,4 @@ static weft_status begin(bench_run *run)
     return bench_axis_numbers(run->options, OPT_DIMS, &run->axis[WIDTH]);
 }
 
-const bench_kind bench_gemm = {.bytes = sizeof(bench_run),
-                               .case_bytes = sizeof(gemm_case),
-                               BENCH_ROWS(gemm_row),
-                               .begin = begin,
-                               .open = open_case,
-                               .measure = measure,
-                               .close = close_case};
+const bench_kind bench_gemm = {BENCH_CASES(gemm_case, gemm_row), .bytes = sizeof(bench_run), .begin = begin};

@@ -252,12 +252,9 @@ static weft_status measure(bench_run *run, void *self)
     return add_row(run, c, &result);
 }
 
-#define PLAN_KIND(row)                                                                                                 \
-    .kind = {.case_bytes = sizeof(plan_case),                                                                          \
-             BENCH_ROWS(row),                                                                                          \
-             .open = open_case,                                                                                        \
-             .measure = measure,                                                                                       \
-             .close = close_case,                                                                                      \
-             .unsupported = "does not run on these nodes or with this wire"}
-const comm_bench_op bench_comm_allreduce = {.choices = OPT_ALLREDUCE, PLAN_KIND(allreduce_row)};
-const comm_bench_op bench_comm_shares = {.choices = OPTION_NONE, PLAN_KIND(shares_row)};
+#define PLAN_CASES(row)                                                                                                \
+    {                                                                                                                  \
+        BENCH_CASES(plan_case, row), .unsupported = "does not run on these nodes or with this wire"                    \
+    }
+const comm_bench_op bench_comm_allreduce = {.choices = OPT_ALLREDUCE, .kind = PLAN_CASES(allreduce_row)};
+const comm_bench_op bench_comm_shares = {.choices = OPTION_NONE, .kind = PLAN_CASES(shares_row)};

@@ -183,10 +183,5 @@ static weft_status measure(bench_run *run, void *self)
                                         .found = c->found, .exact_share = c->share});
 }
 
-const comm_bench_op bench_comm_select = {.kind = {.case_bytes = sizeof(select_case),
-                                                  BENCH_ROWS(select_row),
-                                                  .open = open_case,
-                                                  .measure = measure,
-                                                  .close = close_case},
-                                         .choices = OPT_TOPK_SELECT,
-                                         .all = true};
+const comm_bench_op bench_comm_select = {
+    .kind = {BENCH_CASES(select_case, select_row)}, .choices = OPT_TOPK_SELECT, .all = true};

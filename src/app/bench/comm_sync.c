@@ -277,16 +277,17 @@ static weft_status create_mode(mode_case *c)
 {
     const int64_t cols = c->count % 64 == 0 ? 64 : c->count % 2 == 0 ? 2 : 1;
     const sync_tensor tensor = {"vector", 0, c->count / cols, cols};
-    const sync_desc desc = {.dtype = WEFT_DTYPE_F32,
-                            .value = c->value,
-                            .grad = c->grad,
-                            .trained = c->count,
-                            .elements = c->count,
-                            .bucket = c->bucket,
-                            .buckets = c->buckets,
-                            .tensor = &tensor,
-                            .tensors = 1};
-    WEFT_TRY(sync_create(c->comm, &c->options, &desc, &c->sync));
+    WEFT_TRY(sync_create(c->comm, &c->options,
+                         &(sync_desc){.dtype = WEFT_DTYPE_F32,
+                                      .value = c->value,
+                                      .grad = c->grad,
+                                      .trained = c->count,
+                                      .elements = c->count,
+                                      .bucket = c->bucket,
+                                      .buckets = c->buckets,
+                                      .tensor = &tensor,
+                                      .tensors = 1},
+                         &c->sync));
     c->split = c->options.overlap == OVERLAP_SPLIT && sync_running(c->sync) == SYNC_ALLREDUCE;
     return sync_reset(c->sync);
 }
@@ -399,12 +400,6 @@ static weft_status check_options(const weft_options *options)
 }
 
 const comm_bench_op bench_comm_sync = {
-    .kind = {.case_bytes = sizeof(mode_case),
-             BENCH_ROWS(sync_row),
-             .open = open_case,
-             .measure = measure,
-             .close = close_case,
-             .unsupported = "does not run on these nodes or with these options"},
+    .kind = {BENCH_CASES(mode_case, sync_row), .unsupported = "does not run on these nodes or with these options"},
     .choices = OPT_SYNC,
-    .check = check_options,
-};
+    .check = check_options};

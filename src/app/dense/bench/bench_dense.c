@@ -157,6 +157,11 @@ static weft_status enter(bench_run *run)
     return check_memory(b);
 }
 
+static void close_case(void *c)
+{
+    bench_dense_close(c);
+}
+
 /* The whole step follows all layers. */
 static weft_status open_case(bench_run *run, void *c)
 {
@@ -198,12 +203,5 @@ static void end(bench_run *run)
     net_destroy(&b->net);
 }
 
-const bench_kind bench_dense = {.bytes = sizeof(dense_bench),
-                                .case_bytes = sizeof(dense_case),
-                                BENCH_ROWS(dense_row),
-                                .begin = begin,
-                                .enter = enter,
-                                .open = open_case,
-                                .measure = measure,
-                                .close = bench_dense_close,
-                                .end = end};
+const bench_kind bench_dense = {BENCH_CASES(dense_case, dense_row), .bytes = sizeof(dense_bench), .begin = begin,
+                                .enter = enter, .end = end};

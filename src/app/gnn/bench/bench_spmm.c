@@ -105,12 +105,7 @@ static weft_status enter(bench_run *run)
     return ordered && b->position == NULL ? order_graph(b) : WEFT_OK;
 }
 
-const bench_kind bench_spmm = {.bytes = sizeof(spmm_bench),
-                               .case_bytes = sizeof(spmm_case),
-                               BENCH_ROWS(spmm_row),
-                               .begin = begin,
-                               .enter = enter,
-                               .open = spmm_case_open,
-                               .measure = spmm_case_measure,
-                               .close = spmm_case_close,
-                               .leave = close_graph};
+const bench_kind bench_spmm = {
+    BENCH_ROWS(spmm_row), .bytes = sizeof(spmm_bench), .case_bytes = sizeof(spmm_case), .begin = begin,
+    .enter = enter,       .open = spmm_case_open,      .measure = spmm_case_measure,    .close = spmm_case_close,
+    .leave = close_graph};
