@@ -7,7 +7,8 @@
  *     name      the long option with its dashes; '-' and '_' are interchangeable when typed. FLAG_id where messages
  *               name it
  *     aliases   other accepted spellings (OGB, DGL), comma separated, without dashes
- *     type      FLAG INT REAL TEXT CHOICE SIZE (bytes, KiB/MiB/GiB) TIME (seconds, s/m/h) INTLIST
+ *     type      FLAG INT REAL TEXT CHOICE SIZE (bytes, KiB/MiB/GiB) TIME (seconds, s/m/h) INTLIST ("16,32K,1..64":
+ *               integers, with the units of SIZE; A..B is A, 2 A, 4 A, ... up to B)
  *     serves    the jobs that have a use for the option, by the traits of their kind ("graphs|images"); "": every job
      unit      what stands for the value in help; "": the choices, or a letter by the type
  *     default   as typed by a user; "" = unset
@@ -332,8 +333,6 @@ weft_status option_unpack(const option_catalog *catalog, const void *blob, size_
 /* Next item of a list such as "a,b,c"; false at its end. *cursor starts at the list. */
 bool option_list_next(const char **cursor, char separator, char item[OPTION_WORD_MAX]);
 bool option_list_has(const char *list, char separator, const char *word);
-/* Returns true if the whole text is a size as options of type SIZE take it: "4096", "1.5 KiB". It has no bounds. */
-bool option_scan_size(const char *text, double *bytes);
 /* Returns true if the list of ids, which ends with OPTION_NONE or is NULL, has the id. */
 bool option_id_listed(const option_id *ids, option_id id);
 /* Returns true if the names differ in '-' and '_' alone. */

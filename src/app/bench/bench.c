@@ -219,7 +219,7 @@ static weft_status find_teams(bench_run *run, binding *start)
     machine m;
     run->threads = (bench_axis){.count = 1, .listed = true, .value = {app_requested_threads(run->options)}};
     if (option_is_set(run->options, OPT_THREAD_COUNTS)) {
-        WEFT_TRY(bench_axis_numbers(run->options, OPT_THREAD_COUNTS, &run->threads));
+        bench_axis_numbers(run->options, OPT_THREAD_COUNTS, &run->threads);
     }
     WEFT_TRY(machine_detect(&m));
     const weft_status status = binding_read(&m, start);

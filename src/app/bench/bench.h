@@ -100,7 +100,7 @@ void bench_array_free(bench_array *a);
 
 /* ---- axes -------------------------------------------------------------------------------------------------------- */
 
-enum { BENCH_AXES = 4, BENCH_LIST_MAX = 128, BENCH_NAMES_MAX = 32 };
+enum { BENCH_AXES = 4, BENCH_LIST_MAX = 64, BENCH_NAMES_MAX = 32 };
 
 /* What one figure of a case runs through. */
 typedef struct bench_axis {
@@ -111,11 +111,8 @@ typedef struct bench_axis {
     bool all; /* "all" choices were asked for: one that cannot run is listed instead of failing */
 } bench_axis;
 
-/* The numbers of an option. WEFT_ERR_USAGE: none, or too many. */
-weft_status bench_axis_numbers(const weft_options *options, option_id id, bench_axis *axis);
-/* "1K,32M,100..1M": bytes, with the units of options (option_scan_size); A..B is A, 2 A, 4 A, ... up to B.
- * WEFT_ERR_USAGE names the part that is wrong, or a size that is no multiple of 4 (float32). */
-weft_status bench_axis_sizes(const char *text, bench_axis *axis);
+/* The numbers of an option of type INTLIST. */
+void bench_axis_numbers(const weft_options *options, option_id id, bench_axis *axis);
 /* text: names separated by commas, each taken once; "all" is every choice but "auto". choices: separated by '|'.
  * WEFT_ERR_USAGE names the option and its choices. */
 weft_status bench_axis_names(const char *option, const char *text, const char *choices, bench_axis *axis);

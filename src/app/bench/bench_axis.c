@@ -7,51 +7,11 @@
 
 #include "base/text/append.h"
 
-enum { ELEMENT = 4 };
-
-weft_status bench_axis_numbers(const weft_options *options, option_id id, bench_axis *axis)
+void bench_axis_numbers(const weft_options *options, option_id id, bench_axis *axis)
 {
     axis->listed = true;
     axis->count = option_list(options, id, axis->value, BENCH_LIST_MAX);
-    WEFT_CHECK(axis->count > 0 && axis->count <= BENCH_LIST_MAX, WEFT_ERR_USAGE, "--%s takes 1 to %d numbers, not %d",
-               option_row_in(options, id)->name, (int)BENCH_LIST_MAX, axis->count);
-    return WEFT_OK;
-}
-
-static weft_status parse_size(const char *text, int64_t *bytes)
-{
-    double value = 0.0;
-    WEFT_CHECK(option_scan_size(text, &value), WEFT_ERR_USAGE,
-               "--sizes: '%s' is no size: write 4096, 32K, 1M or 1K..32M", text);
-    WEFT_CHECK(value >= ELEMENT && value <= 0x1p50, WEFT_ERR_USAGE, "--sizes: %s is not between 4 bytes and 2^50",
-               text);
-    *bytes = (int64_t)value;
-    WEFT_CHECK(*bytes % ELEMENT == 0, WEFT_ERR_USAGE, "--sizes: %s is no multiple of %d bytes (float32)", text,
-               (int)ELEMENT);
-    return WEFT_OK;
-}
-
-weft_status bench_axis_sizes(const char *text, bench_axis *axis)
-{
-    char part[OPTION_WORD_MAX];
-    *axis = (bench_axis){.listed = true};
-    while (option_list_next(&text, ',', part)) {
-        int64_t first = 0, last = 0;
-        char *dots = strstr(part, ".."), *end = dots != NULL ? dots + 2 : part;
-        if (dots != NULL) {
-            *dots = '\0';
-        }
-        WEFT_TRY(parse_size(part, &first));
-        WEFT_TRY(parse_size(end, &last));
-        WEFT_CHECK(first <= last, WEFT_ERR_USAGE, "--sizes: %s..%s goes down", part, end);
-        for (int64_t bytes = first; bytes <= last; bytes *= 2) {
-            WEFT_CHECK(axis->count < BENCH_LIST_MAX, WEFT_ERR_USAGE, "--sizes: more than %d sizes",
-                       (int)BENCH_LIST_MAX);
-            axis->value[axis->count++] = bytes;
-        }
-    }
-    WEFT_CHECK(axis->count > 0, WEFT_ERR_USAGE, "--sizes is empty: write 4096, 32K, 1M or 1K..32M");
-    return WEFT_OK;
+    assert(axis->count > 0 && axis->count <= BENCH_LIST_MAX); /* as the option room takes them */
 }
 
 static weft_status refuse_name(const char *option, const char *choices, const char *name)

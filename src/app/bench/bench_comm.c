@@ -61,6 +61,17 @@ weft_status bench_comm_equal(weft_comm *comm, const float *x, int64_t count, dou
     return WEFT_OK;
 }
 
+static weft_status find_sizes(bench_run *run)
+{
+    const bench_axis *sizes = &run->axis[0];
+    bench_axis_numbers(run->options, OPT_SIZES, &run->axis[0]);
+    for (int i = 0; i < sizes->count; i++) {
+        WEFT_CHECK(sizes->value[i] % (int64_t)sizeof(float) == 0, WEFT_ERR_USAGE,
+                   "--sizes: %" PRId64 " is no multiple of 4 bytes (float32)", sizes->value[i]);
+    }
+    return WEFT_OK;
+}
+
 /* The algorithms that are measured, by the choices of the operation. */
 static weft_status find_names(bench_run *run, const comm_bench_op *op)
 {
@@ -85,7 +96,7 @@ static weft_status begin(bench_run *run)
     char *mpi = ((comm_bench *)run)->mpi;
     run->kind = &op->kind;
     WEFT_TRY(comm_setup(run->context, true));
-    WEFT_TRY(bench_axis_sizes(option_text(run->options, OPT_SIZES), &run->axis[0]));
+    WEFT_TRY(find_sizes(run));
     WEFT_TRY(find_names(run, op));
     WEFT_TRY(op->check != NULL ? op->check(run->options) : WEFT_OK);
     snprintf(mpi, sizeof((comm_bench *)run)->mpi, "none");

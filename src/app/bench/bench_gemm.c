@@ -122,9 +122,10 @@ static weft_status measure(bench_run *run, void *self)
 static weft_status begin(bench_run *run)
 {
     run->axis[PRODUCT].count = PRODUCTS;
-    WEFT_TRY(bench_axis_numbers(run->options, OPT_ROWS, &run->axis[ROWS]));
-    WEFT_TRY(bench_axis_numbers(run->options, OPT_INPUTS, &run->axis[INPUTS]));
-    return bench_axis_numbers(run->options, OPT_DIMS, &run->axis[WIDTH]);
+    bench_axis_numbers(run->options, OPT_ROWS, &run->axis[ROWS]);
+    bench_axis_numbers(run->options, OPT_INPUTS, &run->axis[INPUTS]);
+    bench_axis_numbers(run->options, OPT_DIMS, &run->axis[WIDTH]);
+    return WEFT_OK;
 }
 
 const bench_kind bench_gemm = {BENCH_CASES(gemm_case, gemm_row), .bytes = sizeof(bench_run), .begin = begin};

@@ -9,45 +9,6 @@
 #include "io/json.h"
 #include "support/test.h"
 
-static void expect_sizes(const char *text, const int64_t *expected, int count)
-{
-    bench_axis axis;
-    assert_int_equal(bench_axis_sizes(text, &axis), WEFT_OK);
-    assert_int_equal(axis.count, count);
-    for (int i = 0; i < count; i++) {
-        assert_int_equal(axis.value[i], expected[i]);
-    }
-}
-
-static void refuse_sizes(const char *text, const char *reason)
-{
-    bench_axis axis;
-    assert_int_equal(bench_axis_sizes(text, &axis), WEFT_ERR_USAGE);
-    assert_non_null(strstr(weft_error_message(), reason));
-}
-
-static void test_sizes(void **state)
-{
-    (void)state;
-    expect_sizes("4", (int64_t[]){4}, 1);
-    expect_sizes("1K,32M,2G", (int64_t[]){1024, 33554432, 2147483648}, 3);
-    expect_sizes("1.5KiB,102400000", (int64_t[]){1536, 102400000}, 2);
-    expect_sizes("8..64", (int64_t[]){8, 16, 32, 64}, 4);
-    expect_sizes("12..100,4M", (int64_t[]){12, 24, 48, 96, 4194304}, 5);
-    refuse_sizes("", "empty");
-    refuse_sizes("1K,,2K", "no size");
-    refuse_sizes("32X", "no size");
-    refuse_sizes("1KB", "no size");
-    refuse_sizes("-4", "between");
-    refuse_sizes("2", "between");
-    refuse_sizes("1e300", "between");
-    refuse_sizes("nan", "no size");
-    refuse_sizes("1K..", "no size");
-    refuse_sizes("1M..1K", "goes down");
-    refuse_sizes("6", "multiple of 4");
-    refuse_sizes("4..1G,4..1G,4..1G,4..1G,4..1G", "more than 128");
-}
-
 static void test_names(void **state)
 {
     (void)state;
@@ -271,9 +232,9 @@ static void test_time(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes), cmocka_unit_test(test_names), cmocka_unit_test(test_quartiles),
-        cmocka_unit_test(test_check), cmocka_unit_test(test_grid),  cmocka_unit_test(test_stream),
-        cmocka_unit_test(test_data),  cmocka_unit_test(test_time),
+        cmocka_unit_test(test_names), cmocka_unit_test(test_quartiles), cmocka_unit_test(test_check),
+        cmocka_unit_test(test_grid),  cmocka_unit_test(test_stream),    cmocka_unit_test(test_data),
+        cmocka_unit_test(test_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

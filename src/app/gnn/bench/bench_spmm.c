@@ -45,7 +45,7 @@ static weft_status begin(bench_run *run)
     const weft_options *o = run->options;
     const bool listed = option_is_set(o, OPT_FORMS);
     WEFT_TRY(bench_data_parse(option_text(o, OPT_DATA), b->data, &run->sets));
-    WEFT_TRY(bench_axis_numbers(o, OPT_DIMS, &run->axis[WIDTH]));
+    bench_axis_numbers(o, OPT_DIMS, &run->axis[WIDTH]);
     return bench_axis_names(listed ? "--forms" : "--spmm", option_text(o, listed ? OPT_FORMS : OPT_SPMM),
                             option_row_in(o, OPT_SPMM)->choices, &run->axis[FORM]);
 }
