@@ -2,11 +2,11 @@
  * app/bench/bench.h: the command `weft bench`, and the driver of all benches.
  *
  * A bench is a bench_kind: the columns of its rows, and a grid of cases, one for each place on its axes. The driver
- * opens threads (benches of kernels, one process) or ranks (bench comm), goes through the grid, the last axis first,
+ * opens threads (benches of kernels, one process) or ranks (bench comm), goes through the grid, the last axis fastest,
  * times and checks each case, and prints the rows as they come. A wrong result gets no time and no rate, and the
  * command ends with exit code 70.
  *
- *      begin(run)        reads options, sets axes and perhaps a head (bench_head)
+ *      begin(run)        reads options, sets axes and perhaps a head (BENCH_HEAD)
  *      enter(run)        kernels: a team of threads has come to the set of data run->set
  *      open(run, c)      prepares the case at run->at
  *      measure(run, c)   bench_measure()s it and bench_add()s its rows

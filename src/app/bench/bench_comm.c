@@ -31,11 +31,6 @@ const char *bench_comm_name(const bench_run *run)
     return run->axis[1].name[run->place[1]];
 }
 
-int64_t bench_comm_count(const bench_run *run)
-{
-    return run->at[0] / (int64_t)sizeof(float);
-}
-
 void bench_comm_what(const bench_run *run, char what[BENCH_WHAT_BYTES])
 {
     snprintf(what, BENCH_WHAT_BYTES, "%s of %" PRId64 " bytes", bench_comm_name(run), run->at[0]);

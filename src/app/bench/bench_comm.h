@@ -14,6 +14,8 @@ typedef struct comm_bench_op {
 
 extern const comm_bench_op bench_comm_allreduce, bench_comm_shares, bench_comm_sync, bench_comm_select;
 
+/* The float32 elements of the vector of the case under way. */
+#define COMM_COUNT(run) ((run)->at[0] / (int64_t)sizeof(float))
 /* Columns that the rows of most operations have, and values that the rows of all have. */
 /* clang-format off */
 #define COMM_SECONDS(C)                                                                                                \
@@ -26,8 +28,6 @@ extern const comm_bench_op bench_comm_allreduce, bench_comm_shares, bench_comm_s
 
 /* Returns the name of the algorithm of the case under way; it lives as long as the run. */
 const char *bench_comm_name(const bench_run *run);
-/* Returns the float32 elements of the case's vector. */
-int64_t bench_comm_count(const bench_run *run);
 /* Writes what messages say of the case. */
 void bench_comm_what(const bench_run *run, char what[BENCH_WHAT_BYTES]);
 /* Adds sign times what this rank has sent so far by all lanes that benches use: bytes, messages, shared bytes. */

@@ -166,7 +166,7 @@ static weft_status open_case(bench_run *run, void *self)
     int64_t *share = NULL;
     const bool reduces = option_choice(run->options, OPT_OP) == BENCH_OP_ALLREDUCE;
     *c = (plan_case){.comm = run->comm,
-                     .count = bench_comm_count(run),
+                     .count = COMM_COUNT(run),
                      .op = option_choice(run->options, OPT_OP),
                      .wire = reduces ? option_choice(run->options, OPT_WIRE) : COMM_WIRE_SAME};
     WEFT_TRY(reduces ? comm_buffer_alloc(c->comm, run->at[0], &buffer) : WEFT_OK);

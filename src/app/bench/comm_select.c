@@ -145,7 +145,7 @@ static weft_status open_case(bench_run *run, void *self)
     select_case *c = self;
     *c = (select_case){.comm = run->comm,
                        .method = (select_method)run->at[1],
-                       .count = bench_comm_count(run),
+                       .count = COMM_COUNT(run),
                        .hal = context->hal,
                        .device = !hal_host_visible(context->hal)};
     WEFT_CHECK(c->count <= INT32_MAX, WEFT_ERR_UNSUPPORTED,

@@ -295,9 +295,8 @@ static weft_status create_mode(mode_case *c)
 static weft_status open_case(bench_run *run, void *self)
 {
     mode_case *c = self;
-    *c = (mode_case){.comm = run->comm,
-                     .count = bench_comm_count(run),
-                     .options = sync_options_of(run->options, SYNC_SHARDS_SAMPLED)};
+    *c = (mode_case){
+        .comm = run->comm, .count = COMM_COUNT(run), .options = sync_options_of(run->options, SYNC_SHARDS_SAMPLED)};
     c->options.mode = (sync_mode)run->at[1];
     c->options.tracking = sync_tracking_of(&c->options, c->options.mode);
     c->options.topk.select.threads = run->context->placement.threads;

@@ -123,7 +123,7 @@ weft_status bench_dense_add(dense_bench *b, const dense_layers *layers, const ch
 }
 
 /* A step whose layers are right is wrong where its loss is no number. */
-static weft_status run_step(dense_bench *b)
+weft_status bench_dense_whole(dense_bench *b)
 {
     bench_result result;
     char what[BENCH_WHAT_BYTES];
@@ -157,25 +157,6 @@ static weft_status enter(bench_run *run)
     return check_memory(b);
 }
 
-static void close_case(void *c)
-{
-    bench_dense_close(c);
-}
-
-/* The whole step follows all layers. */
-static weft_status open_case(bench_run *run, void *c)
-{
-    const dense_bench *b = (const dense_bench *)run;
-    return run->at[0] < b->kinds ? bench_dense_open(b, &b->layers[run->at[0]], c) : WEFT_OK;
-}
-
-static weft_status measure(bench_run *run, void *self)
-{
-    dense_bench *b = (dense_bench *)run;
-    dense_case *c = self;
-    return c->layers != NULL ? bench_dense_measure(b, c) : run_step(b);
-}
-
 static weft_status begin(bench_run *run)
 {
     dense_bench *b = (dense_bench *)run;
@@ -203,5 +184,12 @@ static void end(bench_run *run)
     net_destroy(&b->net);
 }
 
-const bench_kind bench_dense = {BENCH_CASES(dense_case, dense_row), .bytes = sizeof(dense_bench), .begin = begin,
-                                .enter = enter, .end = end};
+const bench_kind bench_dense = {BENCH_ROWS(dense_row),
+                                .bytes = sizeof(dense_bench),
+                                .case_bytes = sizeof(dense_case),
+                                .begin = begin,
+                                .enter = enter,
+                                .open = bench_dense_open,
+                                .measure = bench_dense_measure,
+                                .close = bench_dense_close,
+                                .end = end};

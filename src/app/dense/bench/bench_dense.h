@@ -59,13 +59,15 @@ typedef struct dense_case {
 /* Adds a row. peak: the most operations a second at which the pass was seen. */
 weft_status bench_dense_add(dense_bench *b, const dense_layers *layers, const char *pass, double flops, double peak,
                             const bench_result *result);
-/* Prepares layers of a shape; measures their passes and adds their rows; frees what was prepared. */
-weft_status bench_dense_open(const dense_bench *b, const dense_layers *layers, dense_case *c);
-weft_status bench_dense_measure(dense_bench *b, dense_case *c);
+/* Of bench_kind, a case for the layers of each shape; the whole step follows them. */
+weft_status bench_dense_open(bench_run *run, void *c);
+weft_status bench_dense_measure(bench_run *run, void *c);
 void bench_dense_close(void *c);
 /* Computes an element of the result of c->pass again (bench_case.element). */
 bench_sum bench_dense_element(const void *self, int64_t at);
 
+/* Measures the whole step and adds its row. */
+weft_status bench_dense_whole(dense_bench *b);
 /* Measures training steps of the network on one batch (forward, loss, backward, update by SGD) in one process. [out]
  * loss: of the last step; not a number if something is wrong. */
 weft_status bench_dense_step(dense_bench *b, bench_pair *time, double *loss);

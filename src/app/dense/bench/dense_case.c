@@ -36,11 +36,17 @@ static int64_t few_images(const dense_case *c)
     return c->hal->threads < c->batch ? c->hal->threads : 0;
 }
 
-weft_status bench_dense_open(const dense_bench *b, const dense_layers *layers, dense_case *c)
+weft_status bench_dense_open(bench_run *run, void *self)
 {
+    const dense_bench *b = (const dense_bench *)run;
+    dense_case *c = self;
+    if (run->at[0] == b->kinds) {
+        return WEFT_OK;
+    }
+    const dense_layers *layers = &b->layers[run->at[0]];
     const hal_conv_shape *s = &layers->shape;
     int64_t extent[2];
-    *c = (dense_case){.hal = b->run.context->hal, .layers = layers, .shape = *s, .batch = b->images};
+    *c = (dense_case){.hal = run->context->hal, .layers = layers, .shape = *s, .batch = b->images};
     assert(c->batch > 0);
     hal_conv_extent(s, extent);
     const int64_t in = c->batch * s->height * s->width, out = c->batch * extent[0] * extent[1];
@@ -158,13 +164,15 @@ static weft_status measure(dense_bench *b, dense_case *c)
 }
 
 /* The network does without gradients of its input. */
-weft_status bench_dense_measure(dense_bench *b, dense_case *c)
+weft_status bench_dense_measure(bench_run *run, void *self)
 {
+    dense_bench *b = (dense_bench *)run;
+    dense_case *c = self;
     static const int given[DENSE_PASSES] = {Y, DX, DWEIGHT};
-    for (int pass = 0; pass < DENSE_PASSES; ++pass) {
+    for (int pass = 0; pass < DENSE_PASSES && c->layers != NULL; ++pass) {
         c->pass = (dense_pass)pass;
         c->to = &c->a[given[pass]];
         WEFT_TRY(c->pass != DENSE_BACKWARD_DATA || c->shape.backward_data ? measure(b, c) : WEFT_OK);
     }
-    return WEFT_OK;
+    return c->layers != NULL ? WEFT_OK : bench_dense_whole(b);
 }
