@@ -78,10 +78,10 @@ weft_status spmm_case_open(bench_run *run, void *self)
 void spmm_case_close(void *self)
 {
     spmm_case *c = self;
-    bench_array *const arrays[] = {&c->x, &c->out, &c->own_x, &c->own_out};
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
-        bench_array_free(arrays[i]);
-    }
+    bench_array_free(&c->x);
+    bench_array_free(&c->out);
+    bench_array_free(&c->own_x);
+    bench_array_free(&c->own_out);
     TENSOR_DESTROY_ALL(&c->vertices, &c->positions);
     if (c->spmm != NULL) {
         c->hal->sparse.spmm_destroy(c->hal, c->spmm);
