@@ -115,6 +115,9 @@ static weft_status check(void *self, double *error)
 
 /* ---- the plans ---- */
 
+/* What every descriptor of an operation on the vector has. */
+#define COMM_VECTOR(c) .lane = COMM_LANE_GRADIENT, .dtype = WEFT_DTYPE_F32, .buffer = (c)->buffer, .name = "bench"
+
 static weft_status make_plan(plan_case *c, comm_algorithm algorithm, int64_t *share)
 {
     const int64_t count = c->count, size = comm_size(c->comm), rank = comm_rank(c->comm);
@@ -123,31 +126,19 @@ static weft_status make_plan(plan_case *c, comm_algorithm algorithm, int64_t *sh
     }
     c->begin = c->op == BENCH_OP_ALLREDUCE ? 0 : count * rank / size;
     c->own = c->op == BENCH_OP_ALLREDUCE ? count : share[rank];
-    const comm_allreduce_desc sum = {.lane = COMM_LANE_GRADIENT,
-                                     .algorithm = algorithm,
-                                     .dtype = WEFT_DTYPE_F32,
-                                     .op = COMM_SUM,
-                                     .count = count,
-                                     .buffer = c->buffer,
-                                     .wire = c->wire,
-                                     .name = "bench"};
-    const comm_shares_desc shares = {.lane = COMM_LANE_GRADIENT,
-                                     .dtype = WEFT_DTYPE_F32,
-                                     .op = COMM_SUM,
-                                     .count = share,
-                                     .buffer = c->buffer,
-                                     .name = "bench"};
-    const comm_bcast_desc whole = {
-        .lane = COMM_LANE_GRADIENT, .dtype = WEFT_DTYPE_F32, .count = count, .buffer = c->buffer, .name = "bench"};
+    const comm_shares_desc shares = {COMM_VECTOR(c), .op = COMM_SUM, .count = share};
     switch (c->op) {
     case BENCH_OP_ALLGATHER:
         return comm_allgather_plan(c->comm, &shares, &c->plan);
     case BENCH_OP_REDUCESCATTER:
         return comm_reduce_scatter_plan(c->comm, &shares, &c->plan);
     case BENCH_OP_BCAST:
-        return comm_bcast_plan(c->comm, 0, &whole, &c->plan);
+        return comm_bcast_plan(c->comm, 0, &(comm_bcast_desc){COMM_VECTOR(c), .count = count}, &c->plan);
     default:
-        return comm_allreduce_plan(c->comm, &sum, &c->plan);
+        return comm_allreduce_plan(c->comm,
+                                   &(comm_allreduce_desc){COMM_VECTOR(c), .op = COMM_SUM, .algorithm = algorithm,
+                                                          .count = count, .wire = c->wire},
+                                   &c->plan);
     }
 }
 
