@@ -203,14 +203,6 @@ static weft_status predict(const comm_sync *sync, double *seconds)
     return WEFT_OK;
 }
 
-const sync_ops sync_allreduce_ops = {.name = "allreduce",
-                                     .exact = true,
-                                     .admits = true,
-                                     .predict = predict,
-                                     .create = create,
-                                     .destroy = destroy,
-                                     .ready = ready,
-                                     .gradients = gradients,
-                                     .owes = owes,
-                                     .need = need,
-                                     .settle = settle};
+const sync_ops sync_allreduce_ops = {SYNC_OPS,       .name = "allreduce", .exact = true,
+                                     .admits = true, .ready = ready,      .gradients = gradients,
+                                     .owes = owes,   .need = need,        .settle = settle};

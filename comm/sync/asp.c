@@ -648,18 +648,6 @@ static weft_status set_threshold(comm_sync *sync, double threshold, bool restori
 static const sync_tunable tunables[] = {
     {.knob = SYNC_KNOB_THRESHOLD, .least = 0, .most = 1e6, .of = threshold_of, .set = set_threshold}};
 
-const sync_ops sync_asp_ops = {.name = "asp",
-                               .local_updates = true,
-                               .tunable = tunables,
-                               .tunables = 1,
-                               .defaults = defaults,
-                               .predict = predict,
-                               .create = create,
-                               .destroy = destroy,
-                               .reset = reset,
-                               .ready = ready,
-                               .gradients = gradients,
-                               .parameters = parameters,
-                               .settle = settle,
-                               .state = state,
-                               .restored = restored};
+const sync_ops sync_asp_ops = {SYNC_OPS_TUNED,  .name = "asp",          .local_updates = true,
+                               .ready = ready,  .gradients = gradients, .parameters = parameters,
+                               .settle = settle};

@@ -26,6 +26,7 @@
 #include <stdio.h>
 
 #include "base/log.h"
+#include "base/text/append.h"
 #include "comm/comm_options.def"
 #include "comm/core/cost.h"
 #include "comm/sync/sync_mode.h"
@@ -68,9 +69,8 @@ static const char *duration(double seconds, char text[32])
 
 static void log_choice(const comm_sync *sync, const double seconds[SYNC_AUTO], sync_mode fastest, sync_mode chosen)
 {
-    char text[512];
+    char text[512] = "";
     char one[32];
-    size_t used = 0;
     const char *why = "every other mode is slower or saves less than a tenth";
     if (chosen != SYNC_ALLREDUCE) {
         why = "the fastest";
@@ -78,8 +78,7 @@ static void log_choice(const comm_sync *sync, const double seconds[SYNC_AUTO], s
         why = "the others are not exact; " FLAG_ALLOW_LOSSY " would let them run";
     }
     for (int mode = 0; mode < SYNC_AUTO; ++mode) {
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %s", mode > 0 ? ", " : "",
-                                 sync_mode_name((sync_mode)mode), duration(seconds[mode], one));
+        text_append_item(text, sizeof text, "%s %s", sync_mode_name((sync_mode)mode), duration(seconds[mode], one));
     }
     log_info("sync: a step's communication by the %s model: %s; %s runs: %s",
              comm_get_model(sync->comm)->measured ? "measured" : "fixed", text, sync_mode_name(chosen), why);

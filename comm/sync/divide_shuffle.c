@@ -270,17 +270,5 @@ static weft_status set_group(comm_sync *sync, double group, bool restoring)
 static const sync_tunable tunables[] = {
     {.knob = SYNC_KNOB_GROUP, .least = 2, .most = 1e6, .whole = true, .of = group_of, .set = set_group}};
 
-const sync_ops sync_divide_shuffle_ops = {.name = "divide-shuffle",
-                                          .local_updates = true,
-                                          .tunable = tunables,
-                                          .tunables = 1,
-                                          .defaults = defaults,
-                                          .average_stays = true,
-                                          .predict = predict,
-                                          .create = create,
-                                          .destroy = destroy,
-                                          .reset = reset,
-                                          .parameters = parameters,
-                                          .period = period,
-                                          .state = state,
-                                          .restored = restored};
+const sync_ops sync_divide_shuffle_ops = {SYNC_OPS_TUNED,        .name = "divide-shuffle", .local_updates = true,
+                                          .average_stays = true, .parameters = parameters, .period = period};

@@ -366,16 +366,5 @@ static weft_status set_gap(comm_sync *sync, double gap, bool restoring)
 static const sync_tunable tunables[] = {
     {.knob = SYNC_KNOB_GAP, .least = 0, .most = 1e6, .whole = true, .of = gap_of, .set = set_gap}};
 
-const sync_ops sync_shadow_ops = {.name = "shadow",
-                                  .local_updates = true,
-                                  .tunable = tunables,
-                                  .tunables = 1,
-                                  .defaults = defaults,
-                                  .predict = predict,
-                                  .create = create,
-                                  .destroy = destroy,
-                                  .reset = reset,
-                                  .parameters = parameters,
-                                  .settle = settle,
-                                  .state = state,
-                                  .restored = restored};
+const sync_ops sync_shadow_ops = {SYNC_OPS_TUNED, .name = "shadow", .local_updates = true, .parameters = parameters,
+                                  .settle = settle};

@@ -53,6 +53,13 @@ typedef struct sync_ops {
     weft_status (*restored)(comm_sync *sync); /* checks what `state` named, as sync_restored says; collective */
 } sync_ops;
 
+/* The members of a mode whose file calls its functions so: of every mode, and of one that can be tuned and keeps
+ * variables of its own. */
+#define SYNC_OPS .predict = predict, .create = create, .destroy = destroy
+#define SYNC_OPS_TUNED                                                                                                 \
+    SYNC_OPS, .tunable = tunables, .tunables = 1, .defaults = defaults, .reset = reset, .state = state,                \
+              .restored = restored
+
 enum { SYNC_BUFFERS = 32, SYNC_BUFFERS_EACH = 4 };
 
 extern const sync_ops sync_allreduce_ops, sync_topk_ops, sync_divide_shuffle_ops, sync_shadow_ops, sync_asp_ops;

@@ -675,17 +675,5 @@ static weft_status set_density(comm_sync *sync, double density, bool restoring)
 static const sync_tunable tunables[] = {
     {.knob = SYNC_KNOB_DENSITY, .least = 1e-7, .most = 1, .of = density_of, .set = set_density}};
 
-const sync_ops sync_topk_ops = {.name = "topk",
-                                .tunable = tunables,
-                                .tunables = 1,
-                                .defaults = defaults,
-                                .predict = predict,
-                                .create = create,
-                                .destroy = destroy,
-                                .idle = idle,
-                                .reset = reset,
-                                .ready = ready,
-                                .gradients = gradients,
-                                .settle = settle,
-                                .state = state,
-                                .restored = restored};
+const sync_ops sync_topk_ops = {SYNC_OPS_TUNED, .name = "topk",         .idle = idle,
+                                .ready = ready, .gradients = gradients, .settle = settle};

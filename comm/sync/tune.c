@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/number.h"
+#include "base/text/append.h"
 #include "comm/comm_options.def"
 #include "comm/core/comm_internal.h"
 #include "comm/sync/sync_mode.h"
@@ -32,14 +33,12 @@ static const sync_tunable *find(const sync_ops *ops, sync_knob knob)
 
 static weft_status refuse(const sync_ops *ops, sync_knob knob)
 {
-    char list[160] = "nothing";
-    size_t used = 0;
+    char list[160] = "";
     for (int i = 0; i < ops->tunables; ++i) {
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "",
-                                 sync_knob_name(ops->tunable[i].knob));
+        text_append_item(list, sizeof list, "%s", sync_knob_name(ops->tunable[i].knob));
     }
     return weft_fail(WEFT_ERR_USAGE, FLAG_SYNC " %s cannot change %s while it runs: it can change %s", ops->name,
-                     sync_knob_name(knob), list);
+                     sync_knob_name(knob), ops->tunables > 0 ? list : "nothing");
 }
 
 static bool fits(const sync_tunable *tunable, double value)

@@ -247,15 +247,6 @@ static weft_status backward(gnn_layer *layer, const train_pass *pass, const hal_
     return train_ready(pass, layer->linear.weight);
 }
 
-const gnn_layer_ops gnn_layer_gat = {.connects = true,
-                                     .heads = true,
-                                     .attends = HAL_OP_attention_backward_sources,
-                                     .elu = true,
-                                     .walks_edges = true,
-                                     .counts_self = true,
-                                     .plan = plan_gat,
-                                     .declare = declare,
-                                     .create = create,
-                                     .destroy = destroy,
-                                     .forward = forward,
-                                     .backward = backward};
+const gnn_layer_ops gnn_layer_gat = {
+    GNN_LAYER_OPS, .connects = true,    .heads = true,       .attends = HAL_OP_attention_backward_sources,
+    .elu = true,   .walks_edges = true, .counts_self = true, .plan = plan_gat};

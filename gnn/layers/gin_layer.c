@@ -141,14 +141,10 @@ static weft_status backward(gnn_layer *layer, const train_pass *pass, const hal_
     return WEFT_OK;
 }
 
-const gnn_layer_ops gnn_layer_gin = {.plan = plan_gin,
+const gnn_layer_ops gnn_layer_gin = {GNN_LAYER_OPS,
+                                     .plan = plan_gin,
                                      .then = &gnn_layer_mlp,
                                      .connects = true,
                                      .by_rows = true,
                                      .normalisation = normalisation,
-                                     .declare = declare,
-                                     .create = create,
-                                     .destroy = destroy,
-                                     .prepare = sum_layer_prepare,
-                                     .forward = forward,
-                                     .backward = backward};
+                                     .prepare = sum_layer_prepare};

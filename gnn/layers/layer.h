@@ -56,6 +56,9 @@ struct gnn_layer_ops {
     weft_status (*forward)(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout);
     weft_status (*backward)(gnn_layer *layer, const train_pass *pass, const hal_dropout *dropout, weft_tensor *dx);
 };
+
+/* The members of a kind whose file calls its functions so. */
+#define GNN_LAYER_OPS .declare = declare, .create = create, .destroy = destroy, .forward = forward, .backward = backward
 /* Returns the functions of config's kind; for sage, of the kind and its aggregator. */
 const gnn_layer_ops *gnn_layer_ops_of(const gnn_config *config);
 

@@ -124,30 +124,15 @@ static gnn_normalisation gcn_normalisation(const gnn_config *config)
     return GNN_NORM_SYMMETRIC;
 }
 
-const gnn_layer_ops gnn_layer_sage = {.plan = plan_sage,
-                                      .connects = true,
-                                      .by_rows = true,
-                                      .normalisation = sage_normalisation,
-                                      .declare = sum_layer_declare,
-                                      .create = sum_layer_create,
-                                      .prepare = sum_layer_prepare,
-                                      .forward = sum_layer_forward,
-                                      .backward = sum_layer_backward};
+/* What all layers of sums have in common. */
+#define SUM_LAYER                                                                                                      \
+    .by_rows = true, .declare = sum_layer_declare, .create = sum_layer_create, .prepare = sum_layer_prepare,           \
+    .forward = sum_layer_forward, .backward = sum_layer_backward
 
-const gnn_layer_ops gnn_layer_gcn = {.plan = sum_plan_pooled,
-                                     .connects = true,
-                                     .by_rows = true,
-                                     .normalisation = gcn_normalisation,
-                                     .declare = sum_layer_declare,
-                                     .create = sum_layer_create,
-                                     .prepare = sum_layer_prepare,
-                                     .forward = sum_layer_forward,
-                                     .backward = sum_layer_backward};
+const gnn_layer_ops gnn_layer_sage = {SUM_LAYER, .plan = plan_sage, .connects = true,
+                                      .normalisation = sage_normalisation};
 
-const gnn_layer_ops gnn_layer_mlp = {.plan = plan_mlp,
-                                     .by_rows = true,
-                                     .declare = sum_layer_declare,
-                                     .create = sum_layer_create,
-                                     .prepare = sum_layer_prepare,
-                                     .forward = sum_layer_forward,
-                                     .backward = sum_layer_backward};
+const gnn_layer_ops gnn_layer_gcn = {SUM_LAYER, .plan = sum_plan_pooled, .connects = true,
+                                     .normalisation = gcn_normalisation};
+
+const gnn_layer_ops gnn_layer_mlp = {SUM_LAYER, .plan = plan_mlp};

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/nearest.h"
+#include "base/text/append.h"
 #include "machine/placement.h"
 #include "machine/thread_ranges.h"
 #include "partition/given/given_parts.h"
@@ -37,9 +38,8 @@ weft_status partition_check_method(const char *name)
         return WEFT_OK;
     }
     for (; count < METHODS_MAX && partition_method_at(count) != NULL; ++count) {
-        size_t used = strlen(list);
         names[count] = partition_method_at(count)->name;
-        snprintf(list + used, sizeof list - used, "%s%s", count > 0 ? ", " : "", names[count]);
+        text_append_item(list, sizeof list, "%s", names[count]);
     }
     const char *nearest = nearest_word(name, names, count);
     return nearest != NULL
@@ -51,9 +51,8 @@ weft_status partition_check_shares(const char *method)
 {
     char list[256] = "";
     for (int i = 0; partition_method_at(i) != NULL; ++i) {
-        const size_t used = strlen(list);
         if (partition_method_at(i)->shares) {
-            snprintf(list + used, sizeof list - used, "%s%s", used > 0 ? ", " : "", partition_method_at(i)->name);
+            text_append_item(list, sizeof list, "%s", partition_method_at(i)->name);
         }
     }
     const partition_method *found = partition_method_find(method);

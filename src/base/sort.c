@@ -3,6 +3,8 @@
 
 #include <assert.h>
 
+#include "base/integer/search.h"
+
 enum { INSERTION_MAX = 48, RADIX = 256 };
 
 static void insertion_sort(int32_t *id, int64_t count)
@@ -81,13 +83,6 @@ int64_t sort_distinct(int32_t *id, int64_t count, int64_t limit)
 
 int64_t sorted_first(const int32_t *id, int64_t begin, int64_t end, int64_t least)
 {
-    while (begin < end) {
-        const int64_t middle = begin + (end - begin) / 2;
-        if (id[middle] < least) {
-            begin = middle + 1;
-        } else {
-            end = middle;
-        }
-    }
+    SEARCH_FIRST(begin, end, id[at] < least);
     return begin;
 }

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text/append.h"
 #include "machine/library.h"
 #include "machine/topology_summary.h"
 
@@ -28,17 +29,16 @@ static void add_level(hwloc_topology_t topology, int depth, char *text, size_t b
 {
     const hwloc_obj_t object = hwloc_get_obj_by_depth(topology, depth, 0);
     const unsigned count = hwloc_get_nbobjs_by_depth(topology, depth);
-    const size_t used = strlen(text);
     char name[64];
     if (object == NULL || object->type == HWLOC_OBJ_MACHINE) {
         return;
     }
     hwloc_obj_type_snprintf(name, sizeof name, object, 0);
     if (hwloc_obj_type_is_cache(object->type)) {
-        snprintf(text + used, bytes - used, "%s%u %s of %llu KiB", used > 0 ? ", " : "", count, name,
-                 (unsigned long long)(object->attr->cache.size >> 10));
+        text_append_item(text, bytes, "%u %s of %llu KiB", count, name,
+                         (unsigned long long)(object->attr->cache.size >> 10));
     } else {
-        snprintf(text + used, bytes - used, "%s%u %s", used > 0 ? ", " : "", count, name);
+        text_append_item(text, bytes, "%u %s", count, name);
     }
 }
 

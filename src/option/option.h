@@ -7,7 +7,8 @@
  *     name      the long option with its dashes; '-' and '_' are interchangeable when typed. FLAG_id where messages
  *               name it
  *     aliases   other accepted spellings (OGB, DGL), comma separated, without dashes
- *     type      FLAG INT REAL TEXT CHOICE SIZE (bytes, KiB/MiB/GiB) TIME (seconds, s/m/h) INTLIST
+ *     type      FLAG INT REAL TEXT CHOICE SIZE (bytes, KiB/MiB/GiB) TIME (seconds, s/m/h) INTLIST ("16,32K,1..64":
+ *               integers, with the units of SIZE; A..B is A, 2 A, 4 A, ... up to B)
  *     serves    the jobs that have a use for the option, by the traits of their kind ("graphs|images"); "": every job
      unit      what stands for the value in help; "": the choices, or a letter by the type
  *     default   as typed by a user; "" = unset

@@ -107,7 +107,7 @@ static bool parse_with_unit(const char *text, const unit_suffix *units, double *
     return false;
 }
 
-static weft_status parse_size(const option_row *row, const char *spelled, const char *text, option_value *value)
+static bool scan_size(const char *text, double *bytes)
 {
     static const unit_suffix units[] = {
         {"", 1},
@@ -123,12 +123,20 @@ static weft_status parse_size(const option_row *row, const char *spelled, const 
         {NULL, 0},
     };
     double number = 0, factor = 1;
+    const bool known = parse_with_unit(text, units, &number, &factor);
+    *bytes = number * factor;
+    return known;
+}
+
+static weft_status parse_size(const option_row *row, const char *spelled, const char *text, option_value *value)
+{
+    double bytes = 0;
     int64_t whole = 0;
-    WEFT_CHECK(parse_with_unit(text, units, &number, &factor), WEFT_ERR_USAGE,
+    WEFT_CHECK(scan_size(text, &bytes), WEFT_ERR_USAGE,
                "%s: not a size: write bytes or a number with KiB, MiB, GiB or TiB", spelled);
-    WEFT_TRY(check_range(row, spelled, number * factor));
+    WEFT_TRY(check_range(row, spelled, bytes));
     /* Plain digits keep every bit; above 2^53 a double would not. */
-    value->size = number_parse_int(text, &whole) ? (uint64_t)whole : (uint64_t)(number * factor);
+    value->size = number_parse_int(text, &whole) ? (uint64_t)whole : (uint64_t)bytes;
     return copy_text(text, strlen(text), &value->text);
 }
 
@@ -143,6 +151,16 @@ static weft_status parse_time(const option_row *row, const char *spelled, const 
     return copy_text(text, strlen(text), &value->text);
 }
 
+static weft_status parse_item(const option_row *row, const char *spelled, const char *text, int64_t *value)
+{
+    double number = 0.0;
+    WEFT_CHECK(scan_size(text, &number) && number == floor(number), WEFT_ERR_USAGE, "%s: \"%s\" is not an integer",
+               spelled, text);
+    WEFT_TRY(check_range(row, spelled, number));
+    *value = (int64_t)number;
+    return WEFT_OK;
+}
+
 static weft_status parse_list(const option_row *row, const char *spelled, const char *text, int64_t *values,
                               int capacity, int *count)
 {
@@ -152,11 +170,20 @@ static weft_status parse_list(const option_row *row, const char *spelled, const 
     *count = 0;
     WEFT_CHECK(length > 0 && text[length - 1] != ',', WEFT_ERR_USAGE, "%s: a list of integers such as 16,64", spelled);
     while (option_list_next(&cursor, ',', item)) {
-        int64_t value = 0;
-        WEFT_CHECK(number_parse_int(item, &value), WEFT_ERR_USAGE, "%s: \"%s\" is not an integer", spelled, item);
-        WEFT_CHECK(*count < capacity, WEFT_ERR_USAGE, "%s: more than %d values", spelled, capacity);
-        WEFT_TRY(check_range(row, spelled, (double)value));
-        values[(*count)++] = value;
+        int64_t value = 0, last = 0;
+        char *dots = strstr(item, "..");
+        if (dots != NULL) {
+            *dots = '\0';
+        }
+        WEFT_TRY(parse_item(row, spelled, item, &value));
+        WEFT_TRY(parse_item(row, spelled, dots != NULL ? dots + 2 : item, &last));
+        WEFT_CHECK(value <= last && (value > 0 || value == last), WEFT_ERR_USAGE,
+                   "%s: %s..%s does not go up from above 0", spelled, item, dots != NULL ? dots + 2 : item);
+        do {
+            WEFT_CHECK(*count < capacity, WEFT_ERR_USAGE, "%s: more than %d values", spelled, capacity);
+            values[(*count)++] = value;
+            value *= 2;
+        } while (value != 0 && value <= last);
     }
     return WEFT_OK;
 }

@@ -63,6 +63,11 @@ static hal_mat columns_of(const tensor_attention *a)
     return hal_column_from(a->column, WEFT_DTYPE_I32, a->entries);
 }
 
+/* The operands that all have that read scores. */
+#define ATTENTION(a)                                                                                                   \
+    .offset = offsets_of(a), .column = columns_of(a), .source = tensor_mat((a)->source),                               \
+    .target = tensor_mat((a)->target), .highest = tensor_mat((a)->highest), .how = (a)->how
+
 weft_status tensor_attention_highest(const tensor_attention *a, weft_tensor *highest)
 {
     WEFT_TRY(check_heads("attention_highest", "source", a, a->source, highest));
@@ -80,15 +85,9 @@ weft_status tensor_attention_forward(const tensor_attention *a, const weft_tenso
     WEFT_TRY(check("attention_forward", a, x, out));
     WEFT_TRY(tensor_check_shape("attention_forward", "out", out, a->rows, x->cols));
     WEFT_TRY(tensor_check_shape("attention_forward", "total", total, a->rows, a->how.heads));
-    return hal_attention_forward(out->hal, &(hal_attention_forward_args){.offset = offsets_of(a),
-                                                                         .column = columns_of(a),
-                                                                         .source = tensor_mat(a->source),
-                                                                         .target = tensor_mat(a->target),
-                                                                         .highest = tensor_mat(a->highest),
-                                                                         .x = tensor_mat(x),
-                                                                         .out = tensor_mat(out),
-                                                                         .total = tensor_mat(total),
-                                                                         .how = a->how});
+    return hal_attention_forward(out->hal,
+                                 &(hal_attention_forward_args){ATTENTION(a), .x = tensor_mat(x), .out = tensor_mat(out),
+                                                               .total = tensor_mat(total)});
 }
 
 weft_status tensor_attention_backward_targets(const tensor_attention *a, const weft_tensor *x, const weft_tensor *dy,
@@ -96,18 +95,10 @@ weft_status tensor_attention_backward_targets(const tensor_attention *a, const w
 {
     WEFT_TRY(check_backward("attention_backward_targets", a, x, dy));
     WEFT_TRY(tensor_check_shape("attention_backward_targets", "dtarget", dtarget, a->rows, a->how.heads));
-    return hal_attention_backward_targets(dy->hal,
-                                          &(hal_attention_backward_targets_args){.offset = offsets_of(a),
-                                                                                 .column = columns_of(a),
-                                                                                 .source = tensor_mat(a->source),
-                                                                                 .target = tensor_mat(a->target),
-                                                                                 .highest = tensor_mat(a->highest),
-                                                                                 .total = tensor_mat(a->total),
-                                                                                 .mean = tensor_mat(a->mean),
-                                                                                 .x = tensor_mat(x),
-                                                                                 .dy = tensor_mat(dy),
-                                                                                 .dtarget = tensor_mat(dtarget),
-                                                                                 .how = a->how});
+    return hal_attention_backward_targets(
+        dy->hal, &(hal_attention_backward_targets_args){ATTENTION(a), .total = tensor_mat(a->total),
+                                                        .mean = tensor_mat(a->mean), .x = tensor_mat(x),
+                                                        .dy = tensor_mat(dy), .dtarget = tensor_mat(dtarget)});
 }
 
 weft_status tensor_attention_backward_sources(const tensor_attention *a, const weft_tensor *x, const weft_tensor *dy,
@@ -116,19 +107,10 @@ weft_status tensor_attention_backward_sources(const tensor_attention *a, const w
     WEFT_TRY(check_backward("attention_backward_sources", a, x, dy));
     WEFT_TRY(tensor_check_shape("attention_backward_sources", "dx", dx, a->rows, x->cols));
     WEFT_TRY(tensor_check_shape("attention_backward_sources", "dsource", dsource, a->rows, a->how.heads));
-    return hal_attention_backward_sources(dy->hal,
-                                          &(hal_attention_backward_sources_args){.offset = offsets_of(a),
-                                                                                 .column = columns_of(a),
-                                                                                 .source = tensor_mat(a->source),
-                                                                                 .target = tensor_mat(a->target),
-                                                                                 .highest = tensor_mat(a->highest),
-                                                                                 .total = tensor_mat(a->total),
-                                                                                 .mean = tensor_mat(a->mean),
-                                                                                 .x = tensor_mat(x),
-                                                                                 .dy = tensor_mat(dy),
-                                                                                 .dx = tensor_mat(dx),
-                                                                                 .dsource = tensor_mat(dsource),
-                                                                                 .how = a->how});
+    return hal_attention_backward_sources(
+        dy->hal, &(hal_attention_backward_sources_args){
+                     ATTENTION(a), .total = tensor_mat(a->total), .mean = tensor_mat(a->mean), .x = tensor_mat(x),
+                     .dy = tensor_mat(dy), .dx = tensor_mat(dx), .dsource = tensor_mat(dsource)});
 }
 
 static weft_status check_dynamic(const char *op, const tensor_dynamic *a, const weft_tensor *like)

@@ -53,19 +53,18 @@ weft_status tensor_bn_gradients(const weft_tensor *stats, weft_tensor *dgamma, w
         &(hal_bn_gradients_args){.dgamma = tensor_mat(dgamma), .dbeta = tensor_mat(dbeta), .stats = tensor_mat(stats)});
 }
 
+/* The operands that all have that read a norm. */
+#define BATCH_NORM(norm)                                                                                               \
+    .mean = tensor_mat((norm)->mean), .rstd = tensor_mat((norm)->rstd), .gamma = tensor_mat((norm)->gamma),            \
+    .beta = tensor_mat((norm)->beta), .relu = (norm)->relu
+
 weft_status tensor_bn_apply(const weft_tensor *x, const tensor_batch_norm *norm, weft_tensor *y)
 {
     WEFT_TRY(tensor_check_same("bn_apply", "x", x, y));
     WEFT_TRY(norm->residual == NULL ? WEFT_OK : tensor_check_same("bn_apply", "residual", norm->residual, y));
     WEFT_TRY(check_batch_norm("bn_apply", x, norm));
-    return hal_bn_apply(y->hal, &(hal_bn_apply_args){.x = tensor_mat(x),
-                                                     .mean = tensor_mat(norm->mean),
-                                                     .rstd = tensor_mat(norm->rstd),
-                                                     .gamma = tensor_mat(norm->gamma),
-                                                     .beta = tensor_mat(norm->beta),
-                                                     .residual = tensor_mat(norm->residual),
-                                                     .y = tensor_mat(y),
-                                                     .relu = norm->relu});
+    return hal_bn_apply(y->hal, &(hal_bn_apply_args){BATCH_NORM(norm), .residual = tensor_mat(norm->residual),
+                                                     .x = tensor_mat(x), .y = tensor_mat(y)});
 }
 
 static weft_status check_if_there(const char *op, const char *name, const weft_tensor *t, const weft_tensor *x)
@@ -82,17 +81,10 @@ weft_status tensor_bn_backward_stats(const weft_tensor *dy, const weft_tensor *x
     WEFT_TRY(check_if_there("bn_backward_stats", "counted", norm->counted, x));
     WEFT_TRY(check_batch_norm("bn_backward_stats", x, norm));
     WEFT_TRY(check_stats("bn_backward_stats", x, stats));
-    return hal_bn_backward_stats(x->hal, &(hal_bn_backward_stats_args){.dy = tensor_mat(dy),
-                                                                       .share = tensor_mat(norm->share),
-                                                                       .x = tensor_mat(x),
-                                                                       .mean = tensor_mat(norm->mean),
-                                                                       .rstd = tensor_mat(norm->rstd),
-                                                                       .gamma = tensor_mat(norm->gamma),
-                                                                       .beta = tensor_mat(norm->beta),
-                                                                       .y = tensor_mat(norm->relu ? norm->y : NULL),
-                                                                       .counted = tensor_mat(norm->counted),
-                                                                       .stats = tensor_mat(stats),
-                                                                       .relu = norm->relu});
+    return hal_bn_backward_stats(
+        x->hal, &(hal_bn_backward_stats_args){BATCH_NORM(norm), .dy = tensor_mat(dy), .share = tensor_mat(norm->share),
+                                              .x = tensor_mat(x), .y = tensor_mat(norm->relu ? norm->y : NULL),
+                                              .counted = tensor_mat(norm->counted), .stats = tensor_mat(stats)});
 }
 
 weft_status tensor_bn_backward_apply(const weft_tensor *dy, const weft_tensor *x, const tensor_batch_norm *norm,
@@ -102,16 +94,9 @@ weft_status tensor_bn_backward_apply(const weft_tensor *dy, const weft_tensor *x
     WEFT_TRY(tensor_check_same("bn_backward_apply", "x", x, dx));
     WEFT_TRY(check_batch_norm("bn_backward_apply", x, norm));
     WEFT_TRY(check_stats("bn_backward_apply", x, stats));
-    return hal_bn_backward_apply(dx->hal, &(hal_bn_backward_apply_args){.dy = tensor_mat(dy),
-                                                                        .x = tensor_mat(x),
-                                                                        .mean = tensor_mat(norm->mean),
-                                                                        .rstd = tensor_mat(norm->rstd),
-                                                                        .gamma = tensor_mat(norm->gamma),
-                                                                        .beta = tensor_mat(norm->beta),
-                                                                        .stats = tensor_mat(stats),
-                                                                        .dx = tensor_mat(dx),
-                                                                        .count = count,
-                                                                        .relu = norm->relu});
+    return hal_bn_backward_apply(dx->hal, &(hal_bn_backward_apply_args){BATCH_NORM(norm), .dy = tensor_mat(dy),
+                                                                        .x = tensor_mat(x), .stats = tensor_mat(stats),
+                                                                        .dx = tensor_mat(dx), .count = count});
 }
 
 /* ---- layer norm -------------------------------------------------------------------------------------------------- */

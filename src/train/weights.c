@@ -8,19 +8,16 @@
 
 #include "base/grow.h"
 #include "base/number.h"
+#include "base/text/append.h"
 #include "io/npy.h"
 
 const char *weights_shape_text(int rank, const int64_t *shape, char text[SHAPE_TEXT_BYTES])
 {
-    size_t used = 1;
-    text[0] = '[';
-    text[1] = '\0';
-    for (int d = 0; d < rank && used < SHAPE_TEXT_BYTES; ++d) {
-        used += (size_t)snprintf(text + used, SHAPE_TEXT_BYTES - used, "%s%" PRId64, d > 0 ? ", " : "", shape[d]);
+    snprintf(text, SHAPE_TEXT_BYTES, "[");
+    for (int d = 0; d < rank; ++d) {
+        text_append(text, SHAPE_TEXT_BYTES, "%s%" PRId64, d > 0 ? ", " : "", shape[d]);
     }
-    if (used < SHAPE_TEXT_BYTES) {
-        snprintf(text + used, SHAPE_TEXT_BYTES - used, "]");
-    }
+    text_append(text, SHAPE_TEXT_BYTES, "]");
     return text;
 }
 

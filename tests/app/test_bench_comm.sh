@@ -120,7 +120,8 @@ refuse() {
     done
 }
 refuse "'rings' is none of auto, recursive-doubling" --algorithms ring,rings
-refuse "'1Q' is no size" --sizes 1K,1Q
+refuse '"1Q" is not an integer' --sizes 1K,1Q
+refuse "6 is no multiple of 4 bytes" --sizes 6
 refuse "'ring' is none of allreduce, topk" --op sync --algorithms ring
 refuse "'ring' is none of radix, mstopk" --op select --algorithms ring
 ranks 2 "$weft" bench spmm --data synth:quickstart >out 2>err

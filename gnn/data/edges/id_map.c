@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/integer/search.h"
 #include "base/log.h"
 #include "gnn/data/convert_options.def"
 #include "io/store/store_options.def"
@@ -342,22 +343,18 @@ void id_map_free(id_map *map)
 
 bool id_map_find(const id_map *map, const text_field *field, int64_t *vertex)
 {
-    int64_t number = 0, low = 0, high = map->count;
-    if (map->text == NULL && !is_number(field, &number)) {
-        return false;
-    }
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2, item = map->item[middle];
-        const int order =
-            map->text != NULL ? compare_field(field, map->text + item) : (number > item) - (number < item);
-        if (order == 0) {
-            *vertex = middle;
-            return true;
+    int64_t number = 0, place = 0;
+    if (map->text == NULL) {
+        if (!is_number(field, &number)) {
+            return false;
         }
-        low = order > 0 ? middle + 1 : low;
-        high = order > 0 ? high : middle;
+        SEARCH_FIRST(place, map->count, map->item[at] < number);
+    } else {
+        SEARCH_FIRST(place, map->count, compare_field(field, map->text + map->item[at]) > 0);
     }
-    return false;
+    *vertex = place;
+    return place < map->count &&
+           (map->text != NULL ? compare_field(field, map->text + map->item[place]) == 0 : map->item[place] == number);
 }
 
 bool id_map_is_plain(const id_map *map)

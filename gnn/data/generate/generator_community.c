@@ -16,6 +16,8 @@
 #include "base/alloc.h"
 #include "gnn/data/generate/generator_parts.h"
 
+#include "base/integer/search.h"
+
 struct community_model {
     int64_t n, k;
     uint64_t seed;
@@ -29,16 +31,9 @@ struct community_model {
 
 static int64_t community_of_position(const int64_t *start, int64_t k, int64_t position)
 {
-    int64_t low = 0, high = k - 1;
-    while (low < high) {
-        int64_t middle = low + (high - low + 1) / 2;
-        if (start[middle] <= position) {
-            low = middle;
-        } else {
-            high = middle - 1;
-        }
-    }
-    return low;
+    int64_t community = 0;
+    SEARCH_FIRST(community, k - 1, start[at + 1] <= position);
+    return community;
 }
 
 /* Give the vertices, in order of falling degree, to the communities in turn. weight_in, weight_out: by position. */

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/nearest.h"
 #include "base/number.h"
+#include "base/text/append.h"
 #include "gnn/data/generate/generator.h"
 #include "gnn/data/generate/generator_parts.h"
 #include "io/data_options.def"
@@ -78,23 +79,12 @@ const char *generator_help(void)
         ;
 }
 
-/* "a, b, c" into list; names that do not fit are left out. */
-static void join_names(const char *const *names, int count, char list[LIST_MAX])
-{
-    size_t used = 0;
-    list[0] = '\0';
-    for (int i = 0; i < count; ++i) {
-        size_t length = strlen(names[i]) + 2;
-        if (used + length < LIST_MAX) {
-            used += (size_t)snprintf(list + used, LIST_MAX - used, "%s%s", i == 0 ? "" : ", ", names[i]);
-        }
-    }
-}
-
 static weft_status fail_unknown(const char *what, const char *word, const char *const *names, int count)
 {
-    char list[LIST_MAX];
-    join_names(names, count, list);
+    char list[LIST_MAX] = "";
+    for (int i = 0; i < count; ++i) {
+        text_append_item(list, sizeof list, "%s", names[i]);
+    }
     const char *near = nearest_word(word, names, count);
     return weft_fail(WEFT_ERR_USAGE, "synth: unknown %s \"%s\"%s%s%s (known: %s)", what, word,
                      near != NULL ? ": did you mean \"" : "", near != NULL ? near : "", near != NULL ? "\"?" : "",

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/base_options.def"
 #include "base/file.h"
+#include "base/integer/search.h"
 #include "base/log.h"
 #include "gnn/data/convert_options.def"
 #include "gnn/data/read/reader.h"
@@ -167,16 +168,9 @@ int64_t writer_count_once(const weft_graph *graph)
 /* The row in which entry e lies. */
 static int64_t row_of(const weft_graph *graph, int64_t e)
 {
-    int64_t low = 0, high = graph->vertices - 1;
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (graph->offset[middle + 1] > e) {
-            high = middle;
-        } else {
-            low = middle + 1;
-        }
-    }
-    return low;
+    int64_t row = 0;
+    SEARCH_FIRST(row, graph->vertices - 1, graph->offset[at + 1] <= e);
+    return row;
 }
 
 void writer_fill_source32(const void *self, int64_t first, int64_t count, void *out)

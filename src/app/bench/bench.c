@@ -5,51 +5,55 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/number.h"
+#include "base/text/append.h"
 #include "machine/launcher.h"
 
-static const table_column skip_columns[] = {
-    {"algorithm", CELL_TEXT, true}, {"bytes", CELL_INT, true}, {"reason", CELL_TEXT, true}};
-
+#define SKIP_ROW(C)    C(TEXT, algorithm, true) C(INT, bytes, true) C(TEXT, reason, true)
 #define KERNEL_HEAD(C) C(TEXT, bench, true) C(TEXT, backend, true) C(INT, warmup, true) C(INT, repeats, true)
+TABLE_ROW(skip_row, SKIP_ROW);
 TABLE_ROW(kernel_head, KERNEL_HEAD);
 
+/* Kernels begin before there is a communicator. */
 static bool speaks(const bench_run *run)
 {
     return run->comm == NULL || comm_rank(run->comm) == 0;
 }
 
-weft_status bench_begin(bench_run *run, const bench_table *table)
+weft_status bench_begin(bench_run *run)
 {
-    const kernel_head kernel = {
-        .bench = run->name, .backend = option_text(run->options, OPT_BACKEND), .warmup = 1, .repeats = run->repeats};
-    const bool own = table->head != NULL;
-    assert(table->columns > 0 && (!own || table->head_columns > 0));
-    run->head = (table_grid){.column = own ? table->head_column : kernel_head_columns,
-                             .columns = own ? table->head_columns : TABLE_COLUMNS(kernel_head)};
-    run->rows = (table_grid){.name = "rows", .column = table->column, .columns = table->columns};
-    run->skipped = (table_grid){.name = "unsupported", .column = skip_columns, .columns = 3};
-    WEFT_TRY(table_grid_add_row(&run->head, own ? table->head : &kernel));
+    double cases = run->threads.count > 0 ? run->threads.count : 1;
+    run->sets = 1;
+    WEFT_TRY(run->kind->begin(run));
+    if (run->head.rows == 0) {
+        WEFT_TRY(BENCH_HEAD(run, kernel_head, .bench = run->name, .backend = option_text(run->options, OPT_BACKEND),
+                            .warmup = 1, .repeats = run->repeats));
+    }
+    run->rows = (table_grid){.name = "rows", .column = run->kind->column, .columns = run->kind->columns};
+    run->skipped = (table_grid){.name = "unsupported", BENCH_ROWS(skip_row)};
     if (speaks(run)) {
         table_grid_stream(&run->rows, stdout, &run->head, option_choice(run->options, OPT_FORMAT_OUT));
     }
+    for (int a = 0; a < BENCH_AXES; a++) {
+        cases *= a > 0 && run->axis[a].count == 0 ? 1 : run->axis[a].count;
+    }
     snprintf(run->title, sizeof run->title, "bench %s", run->name);
-    run->progress = log_progress_begin(run->title, "cases", table->cases * (run->teams > 0 ? run->teams : 1));
+    run->progress = log_progress_begin(run->title, "cases", cases);
     return WEFT_OK;
 }
 
 weft_status bench_add(bench_run *run, const void *row)
 {
     assert(run->rows.column != NULL); /* begun */
-    WEFT_TRY(table_grid_add_row(&run->rows, row));
-    log_progress_update(&run->progress, run->rows.rows + run->skipped.rows);
-    return WEFT_OK;
+    return table_grid_add_row(&run->rows, row);
 }
 
-weft_status bench_skip(bench_run *run, const char *name, int64_t bytes, const char *reason)
+weft_status bench_add_best(bench_run *run, void *row, const char *const *same)
 {
-    WEFT_TRY(table_grid_add(&run->skipped, (table_cell[]){cell_text(name), cell_int(bytes), cell_text(reason)}));
-    log_progress_update(&run->progress, run->rows.rows + run->skipped.rows);
-    return WEFT_OK;
+    table_cell *cell = row;
+    const int best = table_grid_column(&run->rows, "of_best"), median = table_grid_column(&run->rows, "seconds_median");
+    cell[best].real = cell[median].real / table_grid_least(&run->rows, row, "seconds_median", same);
+    return bench_add(run, row);
 }
 
 weft_status bench_end(bench_run *run)
@@ -71,66 +75,170 @@ void bench_free(bench_run *run)
 
 /* ---- a case ------------------------------------------------------------------------------------------------------ */
 
-void bench_judge(bench_run *run, const char *what, bench_result *result)
+weft_status bench_judge(bench_run *run, const char *what, bench_result *result)
 {
     static const double none = (double)NAN;
-    const bench_quartiles hidden = {result->time.seconds.count, none, none, none, none};
+    const sample_quartiles hidden = {result->time.seconds.count, none, none, none, none};
+    WEFT_TRY(comm_allreduce(run->comm, &result->error, 1, WEFT_DTYPE_F64, COMM_MAX));
     result->valid = result->error <= 1.0;
-    if (result->valid) {
-        return;
+    if (!result->valid) {
+        if (run->invalid++ == 0) {
+            snprintf(run->first_invalid, sizeof run->first_invalid, "%s is wrong: an error of %.3g times its bound",
+                     what, result->error);
+        }
+        result->time = (bench_pair){.seconds = hidden, .other = result->time.other, .ratio = none};
     }
-    if (run->invalid++ == 0) {
-        snprintf(run->first_invalid, sizeof run->first_invalid, "%s is wrong: an error of %.3g times its bound", what,
-                 result->error);
-    }
-    result->time = (bench_pair){.seconds = hidden, .other = result->time.other, .ratio = none};
+    return WEFT_OK;
+}
+
+/* An error that is not a number counts as infinite. */
+static double error_of(const bench_sum *sum)
+{
+    const double bound = 4.0 * sqrt((double)sum->terms + 4.0) * 0x1p-24 * sum->magnitude + sum->more;
+    const double error = fabs(sum->found - sum->exact) / (bound + 0x1p-100);
+    return isnan(error) ? (double)INFINITY : error;
 }
 
 static weft_status check_elements(const bench_case *c, double *error)
 {
+    const int64_t samples = c->samples < c->elements ? c->samples : c->elements;
     double worst = 0.0;
-    WEFT_TRY(tensor_download(c->result, c->host));
+    WEFT_TRY(bench_array_download(c->result));
 #pragma omp parallel for schedule(static) reduction(max : worst)
-    for (int64_t i = 0; i < c->samples; i++) {
-        const int64_t at = c->samples > 1 ? i * (c->elements - 1) / (c->samples - 1) : 0;
-        const bench_sum sum = c->element(c->side.self, at);
-        worst = bench_sum_worst(worst, &sum);
+    for (int64_t i = 0; i < samples; i++) {
+        const bench_sum sum = c->element(c->side.self, samples > 1 ? i * (c->elements - 1) / (samples - 1) : 0);
+        worst = fmax(worst, error_of(&sum));
     }
     *error = worst;
     return WEFT_OK;
 }
 
+/* Arrays that fit the caches may be faster than the triad. */
+static weft_status compare(bench_run *run, double flops, double bytes, double seconds)
+{
+    const app_context *at = run->context;
+    const bool fits = bytes < 3.0 * (double)stream_array_bytes(at->machine.l3_bytes, 1);
+    if (fits && bytes / seconds > LIMITS_NOISE * run->limits.triad && !run->cached) {
+        run->cached = true;
+        log_info("percent_of_triad above 100: arrays of %.1f MB are read from caches, the triad's are not",
+                 bytes * 1e-6);
+    }
+    return limits_raise(&at->machine, &at->placement, at->hal, flops / seconds, fits ? 0.0 : bytes / seconds,
+                        &run->again, &run->limits);
+}
+
 weft_status bench_measure(bench_run *run, const bench_case *c, bench_result *result)
 {
-    assert((c->check == NULL) != (c->element == NULL) && c->samples <= c->elements);
+    assert((c->check == NULL) != (c->element == NULL));
     WEFT_TRY(bench_time(run->comm, &c->side, &c->other, run->repeats, &result->time));
     WEFT_TRY(c->check != NULL ? c->check(c->side.self, &result->error) : check_elements(c, &result->error));
-    bench_judge(run, c->what, result);
-    const double seconds = result->time.seconds.median;
-    return result->valid && run->team != NULL
-               ? bench_team_saw(run->team, c->flops / seconds, c->bytes / seconds, c->bytes)
-               : WEFT_OK;
+    WEFT_TRY(bench_judge(run, c->what, result));
+    return result->valid && c->flops > 0.0 ? compare(run, c->flops, c->bytes, result->time.seconds.median) : WEFT_OK;
 }
 
 /* ---- all cases --------------------------------------------------------------------------------------------------- */
 
-static weft_status run_team(bench_team *team, void *self)
+static weft_status skip(bench_run *run)
 {
-    bench_run *run = self;
-    run->team = team;
-    return run->kind->measure(run);
+    weft_error_clear();
+    return table_grid_add_row(&run->skipped, &(skip_row){.algorithm = run->axis[1].name[run->place[1]],
+                                                         .bytes = run->at[0],
+                                                         .reason = run->kind->unsupported});
+}
+
+/* After a failure the job ends, and other ranks may not come to meet, so that nothing collective is closed. */
+static weft_status run_case(bench_run *run)
+{
+    const bench_kind *kind = run->kind;
+    void *c = NULL;
+    WEFT_TRY(weft_calloc(1, kind->case_bytes, WEFT_MEM_GENERAL, &c));
+    weft_status status = kind->open(run, c);
+    if (status == WEFT_OK) {
+        status = kind->measure(run, c);
+    } else if (status == WEFT_ERR_UNSUPPORTED && kind->unsupported != NULL && run->axis[1].all) {
+        status = skip(run);
+    }
+    if (status == WEFT_OK || comm_size(run->comm) == 1) {
+        kind->close(c);
+    }
+    weft_free(c);
+    log_progress_update(&run->progress, ++run->done);
+    return status;
+}
+
+weft_status bench_cases(bench_run *run)
+{
+    WEFT_TRY(run->kind->enter != NULL ? run->kind->enter(run) : WEFT_OK);
+    for (int64_t i = 0, left = 0; left == 0; i++) {
+        left = i;
+        for (int a = BENCH_AXES - 1; a >= 0; a--) {
+            const bench_axis *axis = &run->axis[a];
+            const int count = axis->count > 0 ? axis->count : 1;
+            run->place[a] = (int)(left % count);
+            run->at[a] = axis->listed ? axis->value[run->place[a]] : run->place[a];
+            left /= count;
+        }
+        WEFT_TRY(left == 0 ? run_case(run) : WEFT_OK);
+    }
+    return WEFT_OK;
+}
+
+static weft_status open_team(bench_run *run, const weft_options *options, const binding *start)
+{
+    const app_context *at = run->context;
+    bool kept = false;
+    run->again = run->cached = false;
+    WEFT_TRY(app_context_open_alone(options, start, run->context));
+    run->comm = at->comm;
+    WEFT_TRY(limits_find(&at->machine, &at->placement, at->hal, &run->limits, &kept));
+    log_info("machine limits with %d threads: triad %.1f GB/s, gemm of backend %s %.0f GFLOP/s (%s)",
+             at->placement.threads, run->limits.triad * 1e-9, at->hal->name, run->limits.gemm * 1e-9,
+             kept ? "kept from an earlier run" : "measured now");
+    return WEFT_OK;
+}
+
+static weft_status run_team(bench_run *run, const binding *start, int64_t threads)
+{
+    app_context context = {.comm = NULL};
+    weft_options *options = NULL;
+    char text[NUMBER_TEXT_MAX];
+    run->context = &context;
+    WEFT_TRY(option_copy(run->options, &options));
+    weft_status status = option_assign(options, "threads", number_format_real((double)threads, text));
+    status = status == WEFT_OK ? open_team(run, options, start) : status;
+    status = status == WEFT_OK ? bench_cases(run) : status;
+    app_context_close(&context);
+    option_destroy(options);
+    run->comm = NULL;
+    return status;
+}
+
+/* The numbers of threads, and to which CPUs this process is bound before any team is placed. */
+static weft_status find_teams(bench_run *run, binding *start)
+{
+    machine m;
+    run->threads = (bench_axis){.count = 1, .listed = true, .value = {app_requested_threads(run->options)}};
+    if (option_is_set(run->options, OPT_THREAD_COUNTS)) {
+        bench_axis_numbers(run->options, OPT_THREAD_COUNTS, &run->threads);
+    }
+    WEFT_TRY(machine_detect(&m));
+    const weft_status status = binding_read(&m, start);
+    machine_free(&m);
+    return status;
 }
 
 static weft_status run_teams(bench_run *run)
 {
     binding start;
+    weft_status status = WEFT_OK;
     WEFT_CHECK(launcher_size() <= 1, WEFT_ERR_LAUNCH,
                "weft bench %s runs as one process, not as %d: start it without mpirun", run->name, launcher_size());
-    WEFT_TRY(bench_team_start(run->options, &start, &run->teams));
-    run->sets = 1;
-    WEFT_TRY(run->kind->begin(run));
+    WEFT_TRY(find_teams(run, &start));
+    WEFT_TRY(bench_begin(run));
     for (run->set = 0; run->set < run->sets; run->set++) {
-        const weft_status status = bench_each_team(run->options, &start, run_team, run);
+        for (int t = 0; t < run->threads.count && status == WEFT_OK; t++) {
+            status = run_team(run, &start, run->threads.value[t]);
+        }
         if (run->kind->leave != NULL) {
             run->kind->leave(run);
         }
@@ -143,8 +251,8 @@ static weft_status measure_ranks(bench_run *run)
 {
     run->comm = run->context->comm;
     run->options = run->context->options;
-    WEFT_TRY(run->kind->begin(run));
-    WEFT_TRY(run->kind->measure(run));
+    WEFT_TRY(bench_begin(run));
+    WEFT_TRY(bench_cases(run));
     return bench_end(run);
 }
 
@@ -209,9 +317,8 @@ static weft_status refuse_option(const weft_options *options, option_id id, cons
     char others[128] = "";
     const workload_bench *bench = NULL;
     for (int i = 0; (bench = bench_at(i)) != NULL; ++i) {
-        const size_t used = strlen(others);
         if (option_id_listed(bench->uses, id)) {
-            snprintf(others + used, sizeof others - used, "%s%s", used > 0 ? "|" : "", bench->name);
+            text_append(others, sizeof others, "%s%s", others[0] != '\0' ? "|" : "", bench->name);
         }
     }
     return weft_fail(WEFT_ERR_USAGE, "--%s %s: weft bench %s does not use it (weft bench %s does)",
@@ -238,12 +345,11 @@ weft_status app_bench(const weft_options *options)
     const workload_bench *bench = NULL;
     char known[512] = "";
     for (int i = 0; (bench = bench_at(i)) != NULL; ++i) {
-        const size_t used = strlen(known);
         if (strcmp(bench->name, wanted) == 0) {
             WEFT_TRY(check_options(options, bench));
             return run_bench(options, bench);
         }
-        snprintf(known + used, sizeof known - used, "%s%s (%s)", used > 0 ? ", " : "", bench->name, bench->measures);
+        text_append_item(known, sizeof known, "%s (%s)", bench->name, bench->measures);
     }
     return weft_fail(WEFT_ERR_USAGE, "weft bench %s: there are %s", wanted, known);
 }

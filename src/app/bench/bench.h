@@ -1,14 +1,18 @@
 /*
  * app/bench/bench.h: the command `weft bench`, and the driver of all benches.
  *
- * A bench is a bench_kind: columns, and cases. The driver opens threads (benches of kernels, one process) or ranks
- * (bench comm), times each case, checks its result, and prints the rows as they come. A wrong result gets no time and
- * no rate, and the command ends with exit code 70.
+ * A bench is a bench_kind: the columns of its rows, and a grid of cases, one for each place on its axes. The driver
+ * opens threads (benches of kernels, one process) or ranks (bench comm), goes through the grid, the last axis fastest,
+ * times and checks each case, and prints the rows as they come. A wrong result gets no time and no rate, and the
+ * command ends with exit code 70.
  *
- *      begin(run)      reads options; bench_begin() gives the columns
- *      measure(run)    bench_measure() a case, bench_add() its row; kernels: once with each team and set of data
- *      leave(run)      the teams are through with run->set
- *      end(run)        frees
+ *      begin(run)        reads options, sets axes and perhaps a head (BENCH_HEAD)
+ *      enter(run)        kernels: a team of threads has come to the set of data run->set
+ *      open(run, c)      prepares the case at run->at
+ *      measure(run, c)   bench_measure()s it and bench_add()s its rows
+ *      close(c)          frees it, after open(), whether or not that failed
+ *      leave(run)        all teams are through with run->set
+ *      end(run)          frees
  */
 #pragma once
 
@@ -18,16 +22,10 @@
 #include "app/setup/machine_limits.h"
 #include "app/table/grid.h"
 #include "app/workload/workload.h"
-#include "machine/binding.h"
+#include "base/sample.h"
 #include "tensor/tensor.h"
 
 /* ---- time: one operation, or two in turns, on all ranks ---------------------------------------------------------- */
-
-/* Statistics of the seconds of `count` repetitions; NaN if count is 0. */
-typedef struct bench_quartiles {
-    int count;
-    double least, q1, median, q3;
-} bench_quartiles;
 
 /* An operation to time. */
 typedef struct bench_side {
@@ -37,14 +35,11 @@ typedef struct bench_side {
 } bench_side;
 
 typedef struct bench_pair {
-    bench_quartiles seconds, other; /* of one run */
-    double ratio;                   /* median over repetitions of other / seconds; NaN without the other side */
+    sample_quartiles seconds, other; /* of one run */
+    double ratio;                    /* median over repetitions of other / seconds; NaN without the other side */
 } bench_pair;
 
-/* Interpolates between neighbours; sorts `value`. */
-bench_quartiles bench_quartiles_of(double *value, int count);
-/* Times `inner` runs, which start after a barrier. [out] seconds: of one of them on the slowest rank. comm NULL: this
- * process alone. Collective. */
+/* Times `inner` runs, which start after a barrier. [out] seconds: of one of them on the slowest rank. Collective. */
 weft_status bench_sample(weft_comm *comm, const bench_side *side, int inner, double *seconds);
 /* Measures `repeats` repetitions after a warm-up; after a minute it stops, but not before three. A sample repeats a
  * short operation until it lasts 50 microseconds. The side that goes first alternates, so that other load on the
@@ -90,64 +85,56 @@ static inline void bench_sum_add(bench_sum *sum, double a, double b)
     sum->terms += 1;
 }
 
-/* Returns the larger one of `worst` and the error of the element. */
-double bench_sum_worst(double worst, const bench_sum *sum);
+/* A matrix on a backend, and its numbers on the host. */
+typedef struct bench_array {
+    weft_tensor on;
+    float *host; /* [rows, cols] */
+} bench_array;
 
-/* ---- lists of sizes, and of names out of an option's choices ----------------------------------------------------- */
+/* Free with bench_array_free, also after a failure. */
+weft_status bench_array_create(weft_hal *hal, weft_dtype dtype, int64_t rows, int64_t cols, bench_array *a);
+/* Floating-point types; 16-bit ones are rounded to, and read. */
+weft_status bench_array_upload(bench_array *a);
+weft_status bench_array_download(bench_array *a);
+void bench_array_free(bench_array *a);
 
-enum { BENCH_SIZES_MAX = 128, BENCH_NAMES_MAX = 32 };
+/* ---- axes -------------------------------------------------------------------------------------------------------- */
 
-/* "1K,32M,100..1M": bytes, K M G meaning powers of 1024 (KiB, MiB, GiB as well); A..B is A, 2 A, 4 A, ... up to B.
- * WEFT_ERR_USAGE names the part that is wrong, or a size that is no multiple of 4 (float32). */
-weft_status bench_sizes_parse(const char *text, int64_t size[BENCH_SIZES_MAX], int *count);
+enum { BENCH_AXES = 4, BENCH_LIST_MAX = 64, BENCH_NAMES_MAX = 32 };
 
-/* Names that a list picks out of the choices of an option. */
-typedef struct bench_names {
-    char name[BENCH_NAMES_MAX][OPTION_WORD_MAX]; /* [count] */
-    int wanted[BENCH_NAMES_MAX];                 /* [count] places of the names among the choices */
-    int count;
-    bool all; /* "all" was asked for: a choice that cannot run is listed instead of failing */
-} bench_names;
+/* What one figure of a case runs through. */
+typedef struct bench_axis {
+    int count;                                   /* 0: the bench has no such axis */
+    bool listed;                                 /* false: the values are 0, 1, 2, ... */
+    int64_t value[BENCH_LIST_MAX];               /* [count] if listed */
+    char name[BENCH_NAMES_MAX][OPTION_WORD_MAX]; /* [count] of choices, whose values are their places */
+    bool all; /* "all" choices were asked for: one that cannot run is listed instead of failing */
+} bench_axis;
 
-/* text: names separated by commas; "all" is every choice but "auto". choices: separated by '|'. WEFT_ERR_USAGE names
- * the option and its choices. */
-weft_status bench_names_parse(const char *option, const char *text, const char *choices, bench_names *names);
-
-/* ---- teams: threads in their places, their backend and the machine's limits -------------------------------------- */
-
-typedef struct bench_team {
-    machine machine;
-    placement place;
-    weft_hal *hal;
-    machine_limits limits;
-    bool again;  /* limits were measured again, because a rate surpassed them */
-    bool cached; /* the log says that rates above the triad's come out of caches */
-} bench_team;
-
-/* Calls run() with a team for each number of --thread-counts, or else of --threads or OMP_NUM_THREADS, or else with as
- * many threads as the machine has. start: from bench_team_start(). */
-weft_status bench_each_team(const weft_options *options, const binding *start,
-                            weft_status (*run)(bench_team *team, void *self), void *self);
-/* Reads to which CPUs this process is bound, and by whom, before any team is placed. [out] teams: how many there will
- * be. */
-weft_status bench_team_start(const weft_options *options, binding *start, int *teams);
-/*
- * Compares a measured rate with the limits. flops: operations a second; 0: no product of float32. bytes: bytes a second
- * of arrays of array_bytes together. A rate that is more than 5 % above a limit shows that the limit is too low: limits
- * are then measured again, once, raised to the rate, kept and logged. Arrays that fit the caches may be faster than the
- * triad, which is logged once.
- */
-weft_status bench_team_saw(bench_team *team, double flops, double bytes, double array_bytes);
+/* The numbers of an option of type INTLIST. */
+void bench_axis_numbers(const weft_options *options, option_id id, bench_axis *axis);
+/* text: names separated by commas, each taken once; "all" is every choice but "auto". choices: separated by '|'.
+ * WEFT_ERR_USAGE names the option and its choices. */
+weft_status bench_axis_names(const char *option, const char *text, const char *choices, bench_axis *axis);
 
 /* ---- the run ----------------------------------------------------------------------------------------------------- */
 
 typedef struct bench_run bench_run;
 
 typedef struct bench_kind {
-    size_t bytes; /* of the bench's own struct, which begins with a bench_run; all of it is zero at first */
-    bool ranks;   /* the ranks of the job measure together */
+    size_t bytes;      /* of the bench's own struct, which begins with a bench_run; all of it is zero at first */
+    size_t case_bytes; /* of a case, which is zero at first */
+    bool ranks;        /* the ranks of the job measure together; all functions are collective */
+    const table_column *column;
+    int columns;
+    /* Why a case may be impossible here (open() says WEFT_ERR_UNSUPPORTED), if axis 0 has bytes and axis 1 names; NULL:
+     * then that is a failure. */
+    const char *unsupported;
     weft_status (*begin)(bench_run *run);
-    weft_status (*measure)(bench_run *run);
+    weft_status (*enter)(bench_run *run); /* NULL: nothing to do */
+    weft_status (*open)(bench_run *run, void *c);
+    weft_status (*measure)(bench_run *run, void *c);
+    void (*close)(void *c);
     void (*leave)(bench_run *run); /* NULL: nothing to do */
     void (*end)(bench_run *run);   /* NULL: nothing to do */
 } bench_kind;
@@ -158,15 +145,20 @@ struct bench_run {
     char title[32];   /* in the log: "bench gemm" */
     const weft_options *options;
     int repeats;
-    app_context *context; /* NULL: a bench of kernels */
-    weft_comm *comm;      /* NULL: this process alone */
-    bench_team *team;     /* kernels: the threads that measure now */
-    int teams;            /* kernels: numbers of threads to measure */
-    int set, sets;        /* kernels: sets of data (1 unless begin() says so), of which all teams measure `set` now */
-    table_grid head;      /* one row about the run */
+    app_context *context;  /* the ranks, or kernels: the team of threads that measures now */
+    weft_comm *comm;       /* of the context; kernels: NULL in begin() */
+    machine_limits limits; /* kernels: of the team */
+    bool again, cached;    /* they were measured again; the log says that rates above the triad's come out of caches */
+    int set, sets;         /* kernels: sets of data, 1 unless begin() says more, of which all teams measure `set` now */
+    bench_axis threads;    /* kernels: of the teams */
+    bench_axis axis[BENCH_AXES];
+    int64_t at[BENCH_AXES]; /* the case under way: its values, and their places on the axes */
+    int place[BENCH_AXES];
+    table_grid head; /* one row about the run */
     table_grid rows;
     table_grid skipped; /* cases that this build or these nodes cannot run: name, bytes, reason */
     log_progress progress;
+    int done; /* cases */
     int invalid;
     char first_invalid[320];
 };
@@ -177,25 +169,26 @@ extern const bench_kind bench_gemm, bench_comm;
  * several processes. WEFT_ERR_INTERNAL: a result was wrong. */
 weft_status app_bench(const weft_options *options);
 
-/* head: a row of head_column, or NULL: the head of benches of kernels. cases: of one team; 0: unknown. */
-typedef struct bench_table {
-    const table_column *head_column, *column;
-    int head_columns, columns;
-    const void *head;
-    double cases;
-} bench_table;
+/* The driver's steps: begin() with what stands above the rows; all cases (with the team); the end of what is printed.
+ * WEFT_ERR_INTERNAL: a result was wrong. */
+weft_status bench_begin(bench_run *run);
+weft_status bench_cases(bench_run *run);
+weft_status bench_end(bench_run *run);
+void bench_free(bench_run *run);
 
 /* Columns of a struct that TABLE_ROW made. */
 #define BENCH_ROWS(row) .column = row##_columns, .columns = TABLE_COLUMNS(row)
-#define BENCH_HEAD(row) .head_column = row##_columns, .head_columns = TABLE_COLUMNS(row)
-
-weft_status bench_begin(bench_run *run, const bench_table *table);
+/* The cases of a kind whose file calls its functions so. */
+#define BENCH_CASES(type, row)                                                                                         \
+    .case_bytes = sizeof(type), BENCH_ROWS(row), .open = open_case, .measure = measure, .close = close_case
+/* Sets the head, for begin(): a row of TABLE_ROW. Without it a bench has the head of benches of kernels. */
+#define BENCH_HEAD(run, row, ...)                                                                                      \
+    ((run)->head = (table_grid){BENCH_ROWS(row)}, table_grid_add_row(&(run)->head, &(row){__VA_ARGS__}))
+/* Adds a row of the kind's columns. */
 weft_status bench_add(bench_run *run, const void *row);
-/* Adds a case that cannot run here. The texts live as long as the run. */
-weft_status bench_skip(bench_run *run, const char *name, int64_t bytes, const char *reason);
-/* Prints the rest. WEFT_ERR_INTERNAL: a result was wrong. */
-weft_status bench_end(bench_run *run);
-void bench_free(bench_run *run);
+/* Sets the row's of_best first: its median over the least of the rows so far, itself among them, that equal it in the
+ * columns `same` (table_grid_least). */
+weft_status bench_add_best(bench_run *run, void *row, const char *const *same);
 
 /* ---- a case ------------------------------------------------------------------------------------------------------ */
 
@@ -205,28 +198,29 @@ typedef struct bench_case {
     char what[BENCH_WHAT_BYTES]; /* in messages: "product ab of 7 rows" */
     bench_side side;
     bench_side other; /* in turns with `side` */
-    /* A kernel gives a matrix. `samples` of its `elements`, evenly over it, first and last among them, are computed
-     * again by element(). */
-    const weft_tensor *result;
-    void *host; /* room for the result */
+    /* A kernel gives a matrix. `samples` of its `elements`, or all if there are fewer, evenly over it, first and last
+     * among them, are computed again by element(). */
+    bench_array *result;
     int64_t samples, elements;
     bench_sum (*element)(const void *self, int64_t at);
-    double flops, bytes; /* of one run, to be compared with the machine's limits (bench_team_saw); 0: neither */
-    /* Another bench checks what the last run gave. [out] error: the largest error over its bound, the same on every
-     * rank. */
+    /* Of one run, to be compared with the machine's limits (limits_raise): operations of a product of float32, bytes of
+     * arrays. 0: neither. */
+    double flops, bytes;
+    /* Another bench checks what the last run gave. [out] error: this rank's largest error over its bound. */
     weft_status (*check)(void *self, double *error);
 } bench_case;
 
 typedef struct bench_result {
     bench_pair time; /* NaN where the result is wrong */
-    double error;    /* over its bound: above 1 is wrong */
+    double error;    /* the largest one of all ranks, over its bound: above 1 is wrong */
     bool valid;
 } bench_result;
 
 /* Times a case and checks it. */
 weft_status bench_measure(bench_run *run, const bench_case *c, bench_result *result);
-/* Sets result->valid by its error. The times of a wrong result are erased, and the run fails with the first of them. */
-void bench_judge(bench_run *run, const char *what, bench_result *result);
+/* Sets result->valid by the errors of all ranks. The times of a wrong result are erased, and the run fails with the
+ * first of them. */
+weft_status bench_judge(bench_run *run, const char *what, bench_result *result);
 
 /* The columns of a time, and the values of a row: its times, error (kernels) and verdict. */
 /* clang-format off */

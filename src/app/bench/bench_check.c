@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/alloc.h"
+
 float bench_input(int rank, int64_t i)
 {
     uint64_t bits = ((uint64_t)i + 1) * 0x9E3779B97F4A7C15U + (uint64_t)rank * 0xD1B54A32D192ED03U;
@@ -67,9 +69,47 @@ uint64_t bench_bits_hash(const float *x, int64_t count)
     return hash;
 }
 
-double bench_sum_worst(double worst, const bench_sum *sum)
+weft_status bench_array_create(weft_hal *hal, weft_dtype dtype, int64_t rows, int64_t cols, bench_array *a)
 {
-    const double bound = 4.0 * sqrt((double)sum->terms + 4.0) * 0x1p-24 * sum->magnitude + sum->more;
-    const double error = fabs(sum->found - sum->exact) / (bound + 0x1p-100);
-    return isnan(error) ? (double)INFINITY : fmax(worst, error);
+    WEFT_TRY(tensor_create(hal, dtype, rows, cols, WEFT_MEM_WORKSPACE, &a->on));
+    return WEFT_NEW(&a->host, rows * cols, WEFT_MEM_WORKSPACE);
+}
+
+static weft_status cast(const weft_tensor *x, const weft_tensor *y)
+{
+    return hal_cast(x->hal, &(hal_cast_args){.x = tensor_mat(x), .y = tensor_mat(y)});
+}
+
+/* The numbers cross as float32. */
+static weft_status cross(bench_array *a, bool up)
+{
+    weft_tensor wide = {.hal = NULL}, *crossing = a->on.dtype == WEFT_DTYPE_F32 ? &a->on : &wide;
+    weft_status status = WEFT_OK;
+    if (crossing == &wide) {
+        WEFT_TRY(tensor_create(a->on.hal, WEFT_DTYPE_F32, a->on.rows, a->on.cols, WEFT_MEM_WORKSPACE, &wide));
+        status = up ? WEFT_OK : cast(&a->on, &wide);
+    }
+    if (status == WEFT_OK) {
+        status = up ? tensor_upload(crossing, a->host) : tensor_download(crossing, a->host);
+    }
+    status = status == WEFT_OK && up && crossing == &wide ? cast(&wide, &a->on) : status;
+    tensor_destroy(&wide);
+    return status;
+}
+
+weft_status bench_array_upload(bench_array *a)
+{
+    return cross(a, true);
+}
+
+weft_status bench_array_download(bench_array *a)
+{
+    return cross(a, false);
+}
+
+void bench_array_free(bench_array *a)
+{
+    tensor_destroy(&a->on);
+    weft_free(a->host);
+    a->host = NULL;
 }

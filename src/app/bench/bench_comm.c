@@ -4,7 +4,7 @@
  *      mpirun -np 4 weft bench comm --op allreduce --sizes 1K..32M --algorithms all --format json
  *
  * Every case is checked against sums in double precision of the ranks' known inputs before its rate is printed. Times
- * are those of the slowest rank; see app/bench/bench_time.h.
+ * are those of the slowest rank.
  */
 #include "app/bench/bench_comm.h"
 
@@ -21,10 +21,19 @@
 /* clang-format on */
 TABLE_ROW(comm_head, COMM_HEAD);
 
-const char *bench_comm_name(char what[BENCH_WHAT_BYTES], const comm_case *at)
+typedef struct comm_bench {
+    bench_run run;
+    char mpi[128];
+} comm_bench;
+
+const char *bench_comm_name(const bench_run *run)
 {
-    snprintf(what, BENCH_WHAT_BYTES, "%s of %" PRId64 " bytes", at->name, at->bytes);
-    return what;
+    return run->axis[1].name[run->place[1]];
+}
+
+void bench_comm_what(const bench_run *run, char what[BENCH_WHAT_BYTES])
+{
+    snprintf(what, BENCH_WHAT_BYTES, "%s of %" PRId64 " bytes", bench_comm_name(run), run->at[0]);
 }
 
 void bench_comm_traffic(const weft_comm *comm, int sign, int64_t total[3])
@@ -38,15 +47,6 @@ void bench_comm_traffic(const weft_comm *comm, int sign, int64_t total[3])
     }
 }
 
-weft_status bench_comm_skip(comm_bench *bench, const comm_case *at, weft_status status, const char *reason)
-{
-    if (status != WEFT_ERR_UNSUPPORTED || !bench->names.all) {
-        return status;
-    }
-    weft_error_clear();
-    return bench_skip(&bench->run, at->name, at->bytes, reason);
-}
-
 weft_status bench_comm_equal(weft_comm *comm, const float *x, int64_t count, double *worst)
 {
     int64_t hash[2] = {(int64_t)bench_bits_hash(x, count), 0};
@@ -56,17 +56,29 @@ weft_status bench_comm_equal(weft_comm *comm, const float *x, int64_t count, dou
     return WEFT_OK;
 }
 
-/* The algorithms that are measured, by the choices of the operation. */
-static weft_status find_names(comm_bench *bench)
+static weft_status find_sizes(bench_run *run)
 {
-    const weft_options *options = bench->run.options;
-    const bool asked = option_is_set(options, OPT_ALGORITHMS);
-    if (bench->op->choices == OPTION_NONE) {
-        WEFT_CHECK(!asked, WEFT_ERR_USAGE, "--algorithms does not go with --op %s, which has one", bench->op_name);
-        return bench_names_parse("--op", bench->op_name, bench->op_name, &bench->names);
+    const bench_axis *sizes = &run->axis[0];
+    bench_axis_numbers(run->options, OPT_SIZES, &run->axis[0]);
+    for (int i = 0; i < sizes->count; i++) {
+        WEFT_CHECK(sizes->value[i] % (int64_t)sizeof(float) == 0, WEFT_ERR_USAGE,
+                   "--sizes: %" PRId64 " is no multiple of 4 bytes (float32)", sizes->value[i]);
     }
-    return bench_names_parse("--algorithms", bench->op->all && !asked ? "all" : option_text(options, OPT_ALGORITHMS),
-                             option_row_in(options, bench->op->choices)->choices, &bench->names);
+    return WEFT_OK;
+}
+
+/* The algorithms that are measured, by the choices of the operation. */
+static weft_status find_names(bench_run *run, const comm_bench_op *op)
+{
+    const weft_options *options = run->options;
+    const char *name = option_text(options, OPT_OP);
+    const bool asked = option_is_set(options, OPT_ALGORITHMS);
+    if (op->choices == OPTION_NONE) {
+        WEFT_CHECK(!asked, WEFT_ERR_USAGE, "--algorithms does not go with --op %s, which has one", name);
+        return bench_axis_names("--op", name, name, &run->axis[1]);
+    }
+    return bench_axis_names("--algorithms", op->all && !asked ? "all" : option_text(options, OPT_ALGORITHMS),
+                            option_row_in(options, op->choices)->choices, &run->axis[1]);
 }
 
 static weft_status begin(bench_run *run)
@@ -75,43 +87,20 @@ static weft_status begin(bench_run *run)
         [BENCH_OP_ALLREDUCE] = &bench_comm_allreduce, [BENCH_OP_ALLGATHER] = &bench_comm_shares,
         [BENCH_OP_BCAST] = &bench_comm_shares,        [BENCH_OP_REDUCESCATTER] = &bench_comm_shares,
         [BENCH_OP_SYNC] = &bench_comm_sync,           [BENCH_OP_SELECT] = &bench_comm_select};
-    comm_bench *bench = (comm_bench *)run;
-    const comm_bench_op *op = bench->op = ops[option_choice(run->options, OPT_OP)];
-    bench->op_name = option_text(run->options, OPT_OP);
+    const comm_bench_op *op = ops[option_choice(run->options, OPT_OP)];
+    char *mpi = ((comm_bench *)run)->mpi;
+    run->kind = &op->kind;
     WEFT_TRY(comm_setup(run->context, true));
-    WEFT_TRY(bench_sizes_parse(option_text(run->options, OPT_SIZES), bench->size, &bench->sizes));
-    WEFT_TRY(find_names(bench));
+    WEFT_TRY(find_sizes(run));
+    WEFT_TRY(find_names(run, op));
     WEFT_TRY(op->check != NULL ? op->check(run->options) : WEFT_OK);
-    snprintf(bench->mpi, sizeof bench->mpi, "none");
+    snprintf(mpi, sizeof((comm_bench *)run)->mpi, "none");
     if (comm_native_available(run->comm)) {
-        comm_mpi_version(bench->mpi, sizeof bench->mpi);
+        comm_mpi_version(mpi, sizeof((comm_bench *)run)->mpi);
     }
-    const comm_head head = {.op = bench->op_name,
-                            .ranks = comm_size(run->comm),
-                            .nodes = comm_get_layout(run->comm)->nodes,
-                            .threads = run->context->placement.threads,
-                            .mpi = bench->mpi,
-                            .model_measured = comm_get_model(run->comm)->measured};
-    return bench_begin(run, &(bench_table){.column = op->column,
-                                           .columns = op->columns,
-                                           BENCH_HEAD(comm_head),
-                                           .head = &head,
-                                           .cases = (double)bench->sizes * bench->names.count});
+    return BENCH_HEAD(run, comm_head, .op = option_text(run->options, OPT_OP), .ranks = comm_size(run->comm),
+                      .nodes = comm_get_layout(run->comm)->nodes, .threads = run->context->placement.threads,
+                      .mpi = mpi, .model_measured = comm_get_model(run->comm)->measured);
 }
 
-static weft_status measure(bench_run *run)
-{
-    comm_bench *bench = (comm_bench *)run;
-    for (int i = 0; i < bench->sizes * bench->names.count; i++) {
-        const int algorithm = i % bench->names.count;
-        const int64_t bytes = bench->size[i / bench->names.count];
-        bench->best = algorithm == 0 ? (double)NAN : bench->best;
-        WEFT_TRY(bench->op->run(bench, &(comm_case){.name = bench->names.name[algorithm],
-                                                    .number = bench->names.wanted[algorithm],
-                                                    .bytes = bytes,
-                                                    .count = bytes / (int64_t)sizeof(float)}));
-    }
-    return WEFT_OK;
-}
-
-const bench_kind bench_comm = {.bytes = sizeof(comm_bench), .ranks = true, .begin = begin, .measure = measure};
+const bench_kind bench_comm = {.bytes = sizeof(comm_bench), .ranks = true, .begin = begin};

@@ -15,9 +15,10 @@
 #include <inttypes.h>
 
 #include "app/bench/bench.h"
-#include "base/alloc.h"
 
-enum { PRODUCTS = 3, LISTED_MAX = 64, CHECKED_MOST = 4096, CHECKED_LEAST = 64, CHECKED_TERMS = 1 << 24 };
+enum { CHECKED_MOST = 4096, CHECKED_LEAST = 64, CHECKED_TERMS = 1 << 24 };
+enum { ROWS, INPUTS, WIDTH, PRODUCT }; /* axes */
+enum { AB, ATB, ABT, PRODUCTS };
 
 /* clang-format off */
 #define GEMM_ROW(C)                                                                                                    \
@@ -27,44 +28,43 @@ enum { PRODUCTS = 3, LISTED_MAX = 64, CHECKED_MOST = 4096, CHECKED_LEAST = 64, C
 /* clang-format on */
 TABLE_ROW(gemm_row, GEMM_ROW);
 
-typedef struct gemm_bench {
-    bench_run run;
-    int64_t rows[LISTED_MAX], inputs[LISTED_MAX], widths[LISTED_MAX];
-    int row_count, input_count, width_count;
-} gemm_bench;
-
 /* One product: op(A) is [m, k], op(B) is [k, n]. */
 typedef struct gemm_case {
     weft_hal *hal;
+    int64_t rows, inputs, width; /* of the layer */
     hal_gemm_args gemm;
-    weft_tensor matrix[3]; /* a, b, c */
-    float *host[3];
+    bench_array matrix[3]; /* a, b, c */
 } gemm_case;
 
 static weft_status operand(gemm_case *g, int i, int64_t rows, int64_t cols, hal_mat *matrix)
 {
-    WEFT_TRY(tensor_create(g->hal, WEFT_DTYPE_F32, rows, cols, WEFT_MEM_WORKSPACE, &g->matrix[i]));
-    *matrix = tensor_mat(&g->matrix[i]);
-    WEFT_TRY(WEFT_NEW(&g->host[i], rows * cols, WEFT_MEM_WORKSPACE));
-    bench_fill(i, g->host[i], rows * cols);
-    return tensor_upload(&g->matrix[i], g->host[i]);
+    assert(rows > 0 && cols > 0);
+    WEFT_TRY(bench_array_create(g->hal, WEFT_DTYPE_F32, rows, cols, &g->matrix[i]));
+    *matrix = tensor_mat(&g->matrix[i].on);
+    bench_fill(i, g->matrix[i].host, rows * cols);
+    return bench_array_upload(&g->matrix[i]);
 }
 
-static weft_status open_case(gemm_case *g, int product, int64_t m, int64_t k, int64_t d)
+static weft_status open_case(bench_run *run, void *self)
 {
-    const bool atb = product == 1, abt = product == 2;
-    assert(m > 0 && k > 0 && d > 0);
-    g->gemm = (hal_gemm_args){.trans_a = atb, .trans_b = abt, .alpha = 1.0};
+    gemm_case *g = self;
+    const bool atb = run->at[PRODUCT] == ATB, abt = run->at[PRODUCT] == ABT;
+    const int64_t m = run->at[ROWS], d = run->at[WIDTH], k = run->at[INPUTS] > 0 ? run->at[INPUTS] : d;
+    *g = (gemm_case){.hal = run->context->hal,
+                     .rows = m,
+                     .inputs = k,
+                     .width = d,
+                     .gemm = {.trans_a = atb, .trans_b = abt, .alpha = 1.0}};
     WEFT_TRY(operand(g, 0, m, abt ? d : k, &g->gemm.a));
     WEFT_TRY(operand(g, 1, atb ? m : k, d, &g->gemm.b));
     return operand(g, 2, atb ? k : m, abt ? k : d, &g->gemm.c);
 }
 
-static void close_case(gemm_case *g)
+static void close_case(void *self)
 {
+    gemm_case *g = self;
     for (int i = 0; i < 3; i++) {
-        tensor_destroy(&g->matrix[i]);
-        weft_free(g->host[i]);
+        bench_array_free(&g->matrix[i]);
     }
 }
 
@@ -79,68 +79,53 @@ static bench_sum element(const void *self, int64_t at)
 {
     const gemm_case *g = self;
     const hal_mat *a = &g->gemm.a, *b = &g->gemm.b;
+    const float *left = g->matrix[0].host, *right = g->matrix[1].host;
     const int64_t row = at / g->gemm.c.cols, col = at % g->gemm.c.cols;
-    bench_sum sum = {.found = (double)g->host[2][at]};
+    bench_sum sum = {.found = (double)g->matrix[2].host[at]};
     for (int64_t i = 0; i < (g->gemm.trans_a ? a->rows : a->cols); i++) {
-        const float x = g->gemm.trans_a ? g->host[0][i * a->cols + row] : g->host[0][row * a->cols + i];
-        const float y = g->gemm.trans_b ? g->host[1][col * b->cols + i] : g->host[1][i * b->cols + col];
+        const float x = g->gemm.trans_a ? left[i * a->cols + row] : left[row * a->cols + i];
+        const float y = g->gemm.trans_b ? right[col * b->cols + i] : right[i * b->cols + col];
         bench_sum_add(&sum, (double)x, (double)y);
     }
     return sum;
 }
 
-static weft_status add_case(bench_run *run, gemm_case *g, int product, int64_t m, int64_t k, int64_t d)
+static weft_status measure(bench_run *run, void *self)
 {
     static const char *const products[PRODUCTS] = {"ab", "atb", "abt"};
-    const machine_limits *limits = &run->team->limits;
-    const int64_t some = CHECKED_TERMS / (product == 1 ? m : product == 2 ? d : k);
-    const int64_t checked = some < CHECKED_LEAST ? CHECKED_LEAST : some > CHECKED_MOST ? CHECKED_MOST : some;
+    gemm_case *g = self;
+    const machine_limits *limits = &run->limits;
+    const char *product = products[run->at[PRODUCT]];
+    const double m = (double)g->rows, k = (double)g->inputs, d = (double)g->width;
+    const int64_t some = CHECKED_TERMS / (g->gemm.trans_a ? g->gemm.a.rows : g->gemm.a.cols);
     bench_case c = {.side = {run_once, g, NULL},
                     .result = &g->matrix[2],
-                    .host = g->host[2],
+                    .samples = some < CHECKED_LEAST  ? CHECKED_LEAST
+                               : some > CHECKED_MOST ? CHECKED_MOST
+                                                     : some,
                     .elements = g->gemm.c.rows * g->gemm.c.cols,
                     .element = element,
-                    .flops = 2.0 * (double)m * (double)k * (double)d,
-                    .bytes = 4.0 * ((double)m * (double)k + (double)k * (double)d + (double)m * (double)d)};
+                    .flops = 2.0 * m * k * d,
+                    .bytes = 4.0 * (m * k + k * d + m * d)};
     bench_result result;
-    c.samples = checked < c.elements ? checked : c.elements;
-    snprintf(c.what, sizeof c.what, "product %s of %" PRId64 " rows, %" PRId64 " inputs and width %" PRId64,
-             products[product], m, k, d);
+    snprintf(c.what, sizeof c.what, "product %s of %" PRId64 " rows, %" PRId64 " inputs and width %" PRId64, product,
+             g->rows, g->inputs, g->width);
     WEFT_TRY(bench_measure(run, &c, &result));
     const double seconds = result.time.seconds.median;
-    return bench_add(run, &(gemm_row){BENCH_RESULT(&result), .product = products[product],
-                                      .threads = run->team->place.threads, .rows = m, .inputs = k, .d = d,
-                                      .gflop_per_s = c.flops / seconds * 1e-9, .gemm_flop_per_s = limits->gemm,
-                                      .percent_of_gemm = 100.0 * c.flops / seconds / limits->gemm,
-                                      .percent_of_triad = 100.0 * c.bytes / seconds / limits->triad});
+    return bench_add(
+        run, &(gemm_row){BENCH_RESULT(&result), .product = product, .threads = run->context->placement.threads,
+                         .rows = g->rows, .inputs = g->inputs, .d = g->width, .gflop_per_s = c.flops / seconds * 1e-9,
+                         .gemm_flop_per_s = limits->gemm, .percent_of_gemm = 100.0 * c.flops / seconds / limits->gemm,
+                         .percent_of_triad = 100.0 * c.bytes / seconds / limits->triad});
 }
 
 static weft_status begin(bench_run *run)
 {
-    gemm_bench *b = (gemm_bench *)run;
-    b->row_count = option_list(run->options, OPT_ROWS, b->rows, LISTED_MAX);
-    b->input_count = option_list(run->options, OPT_INPUTS, b->inputs, LISTED_MAX);
-    b->width_count = option_list(run->options, OPT_DIMS, b->widths, LISTED_MAX);
-    WEFT_CHECK(b->row_count <= LISTED_MAX && b->input_count <= LISTED_MAX && b->width_count <= LISTED_MAX,
-               WEFT_ERR_USAGE, "--rows, --inputs and --dims take at most %d numbers", LISTED_MAX);
-    return bench_begin(
-        run, &(bench_table){BENCH_ROWS(gemm_row), .cases = PRODUCTS * b->row_count * b->input_count * b->width_count});
-}
-
-static weft_status measure(bench_run *run)
-{
-    const gemm_bench *b = (const gemm_bench *)run;
-    for (int i = 0; i < b->row_count * b->input_count * b->width_count * PRODUCTS; i++) {
-        const int64_t m = b->rows[i / PRODUCTS / b->width_count / b->input_count];
-        const int64_t k = b->inputs[i / PRODUCTS / b->width_count % b->input_count];
-        const int64_t d = b->widths[i / PRODUCTS % b->width_count], inputs = k > 0 ? k : d;
-        gemm_case g = {.hal = run->team->hal};
-        weft_status status = open_case(&g, i % PRODUCTS, m, inputs, d);
-        status = status == WEFT_OK ? add_case(run, &g, i % PRODUCTS, m, inputs, d) : status;
-        close_case(&g);
-        WEFT_TRY(status);
-    }
+    run->axis[PRODUCT].count = PRODUCTS;
+    bench_axis_numbers(run->options, OPT_ROWS, &run->axis[ROWS]);
+    bench_axis_numbers(run->options, OPT_INPUTS, &run->axis[INPUTS]);
+    bench_axis_numbers(run->options, OPT_DIMS, &run->axis[WIDTH]);
     return WEFT_OK;
 }
 
-const bench_kind bench_gemm = {.bytes = sizeof(gemm_bench), .begin = begin, .measure = measure};
+const bench_kind bench_gemm = {BENCH_CASES(gemm_case, gemm_row), .bytes = sizeof(bench_run), .begin = begin};

@@ -6,37 +6,23 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/sample.h"
 
 enum { MAX_SECONDS = 60, MAX_INNER = 10000, LEAST_REPEATS = 3 };
 #define SAMPLE_SECONDS 50e-6
 #define LONG_SECONDS   0.05
 
-bench_quartiles bench_quartiles_of(double *value, int count)
-{
-    if (count == 0) {
-        return (bench_quartiles){0, (double)NAN, (double)NAN, (double)NAN, (double)NAN};
-    }
-    sample_sort(value, count);
-    return (bench_quartiles){.count = count,
-                             .least = value[0],
-                             .q1 = sample_quantile(value, count, 0.25),
-                             .median = sample_quantile(value, count, 0.5),
-                             .q3 = sample_quantile(value, count, 0.75)};
-}
-
 weft_status bench_sample(weft_comm *comm, const bench_side *side, int inner, double *seconds)
 {
     double own = 0.0;
     assert(inner > 0);
-    WEFT_TRY(comm != NULL ? comm_barrier(comm) : WEFT_OK);
+    WEFT_TRY(comm_barrier(comm));
     const double begin = clock_seconds();
     for (int i = 0; i < inner; i++) {
         WEFT_TRY(side->run(side->self));
         own += side->seconds != NULL ? *side->seconds : 0.0;
     }
     *seconds = (side->seconds != NULL ? own : clock_seconds() - begin) / inner;
-    return comm != NULL ? comm_allreduce(comm, seconds, 1, WEFT_DTYPE_F64, COMM_MAX) : WEFT_OK;
+    return comm_allreduce(comm, seconds, 1, WEFT_DTYPE_F64, COMM_MAX);
 }
 
 /* Operations in a sample, by the faster side, of which the second run counts; one that is long needs no second. */
@@ -81,9 +67,9 @@ weft_status bench_time(weft_comm *comm, const bench_side *side, const bench_side
         }
         ratio[count] = other != NULL ? theirs[count] / mine[count] : 0.0;
     }
-    result->seconds = bench_quartiles_of(mine, count);
-    result->other = bench_quartiles_of(theirs, other != NULL ? count : 0);
-    result->ratio = bench_quartiles_of(ratio, other != NULL ? count : 0).median;
+    result->seconds = sample_quartiles_of(mine, count);
+    result->other = sample_quartiles_of(theirs, other != NULL ? count : 0);
+    result->ratio = sample_quartiles_of(ratio, other != NULL ? count : 0).median;
 done:
     weft_free(mine);
     return status;

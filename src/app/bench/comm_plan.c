@@ -39,8 +39,8 @@ TABLE_ROW(allreduce_row, ALLREDUCE_ROW);
 TABLE_ROW(shares_row, SHARES_ROW);
 
 typedef struct plan_case {
-    const comm_case *at;
     weft_comm *comm;
+    int64_t count; /* elements of the vector */
     bench_op op;
     comm_wire wire;
     comm_plan *plan;
@@ -62,7 +62,7 @@ static weft_status run_plan(void *self)
 static weft_status run_mpi(void *self)
 {
     const plan_case *c = self;
-    return comm_native_sum(c->comm, c->in_place ? c->mpi_recv : c->mpi_send, c->mpi_recv, c->at->count);
+    return comm_native_sum(c->comm, c->in_place ? c->mpi_recv : c->mpi_send, c->mpi_recv, c->count);
 }
 
 /* ---- the check ---- */
@@ -77,8 +77,8 @@ static void fill(const plan_case *c)
 {
     const int rank = comm_rank(c->comm);
     const bool root = c->op == BENCH_OP_BCAST && rank == 0, gathers = c->op == BENCH_OP_ALLGATHER;
-    bench_fill(sums(c) ? rank : 0, c->buffer, c->at->count);
-    for (int64_t i = 0; i < c->at->count && !sums(c) && !root; ++i) {
+    bench_fill(sums(c) ? rank : 0, c->buffer, c->count);
+    for (int64_t i = 0; i < c->count && !sums(c) && !root; ++i) {
         c->buffer[i] = gathers && i >= c->begin && i < c->begin + c->own ? c->buffer[i] : NAN;
     }
 }
@@ -89,7 +89,7 @@ static double error_of(const plan_case *c)
         return bench_sum_error(c->buffer, c->begin, c->own, comm_size(c->comm), c->wire);
     }
     double worst = 0.0;
-    for (int64_t i = 0; i < c->at->count; ++i) {
+    for (int64_t i = 0; i < c->count; ++i) {
         worst = c->buffer[i] == bench_input(0, i) ? worst : (double)INFINITY;
     }
     return worst;
@@ -104,51 +104,41 @@ static weft_status check(void *self, double *error)
     bench_comm_traffic(c->comm, -1, c->figure);
     WEFT_TRY(run_plan(c));
     bench_comm_traffic(c->comm, 1, c->figure);
-    double worst = error_of(c);
+    c->worst = fmax(c->worst, error_of(c));
     WEFT_TRY(comm_allreduce(c->comm, c->figure, 3, WEFT_DTYPE_I64, COMM_MAX));
-    WEFT_TRY(comm_allreduce(c->comm, &worst, 1, WEFT_DTYPE_F64, COMM_MAX));
     if (c->op == BENCH_OP_ALLREDUCE) {
-        WEFT_TRY(bench_comm_equal(c->comm, c->buffer, c->at->count, &worst));
+        WEFT_TRY(bench_comm_equal(c->comm, c->buffer, c->count, &c->worst));
     }
-    *error = c->worst = fmax(c->worst, worst);
+    *error = c->worst;
     return WEFT_OK;
 }
 
 /* ---- the plans ---- */
 
-static weft_status make_plan(plan_case *c, int64_t *share)
+/* What every descriptor of an operation on the vector has. */
+#define COMM_VECTOR(c) .lane = COMM_LANE_GRADIENT, .dtype = WEFT_DTYPE_F32, .buffer = (c)->buffer, .name = "bench"
+
+static weft_status make_plan(plan_case *c, comm_algorithm algorithm, int64_t *share)
 {
-    const int64_t count = c->at->count, size = comm_size(c->comm), rank = comm_rank(c->comm);
+    const int64_t count = c->count, size = comm_size(c->comm), rank = comm_rank(c->comm);
     for (int64_t p = 0; p < size; ++p) {
         share[p] = count * (p + 1) / size - count * p / size;
     }
     c->begin = c->op == BENCH_OP_ALLREDUCE ? 0 : count * rank / size;
     c->own = c->op == BENCH_OP_ALLREDUCE ? count : share[rank];
-    const comm_allreduce_desc sum = {.lane = COMM_LANE_GRADIENT,
-                                     .algorithm = (comm_algorithm)c->at->number,
-                                     .dtype = WEFT_DTYPE_F32,
-                                     .op = COMM_SUM,
-                                     .count = count,
-                                     .buffer = c->buffer,
-                                     .wire = c->wire,
-                                     .name = "bench"};
-    const comm_shares_desc shares = {.lane = COMM_LANE_GRADIENT,
-                                     .dtype = WEFT_DTYPE_F32,
-                                     .op = COMM_SUM,
-                                     .count = share,
-                                     .buffer = c->buffer,
-                                     .name = "bench"};
-    const comm_bcast_desc whole = {
-        .lane = COMM_LANE_GRADIENT, .dtype = WEFT_DTYPE_F32, .count = count, .buffer = c->buffer, .name = "bench"};
+    const comm_shares_desc shares = {COMM_VECTOR(c), .op = COMM_SUM, .count = share};
     switch (c->op) {
     case BENCH_OP_ALLGATHER:
         return comm_allgather_plan(c->comm, &shares, &c->plan);
     case BENCH_OP_REDUCESCATTER:
         return comm_reduce_scatter_plan(c->comm, &shares, &c->plan);
     case BENCH_OP_BCAST:
-        return comm_bcast_plan(c->comm, 0, &whole, &c->plan);
+        return comm_bcast_plan(c->comm, 0, &(comm_bcast_desc){COMM_VECTOR(c), .count = count}, &c->plan);
     default:
-        return comm_allreduce_plan(c->comm, &sum, &c->plan);
+        return comm_allreduce_plan(c->comm,
+                                   &(comm_allreduce_desc){COMM_VECTOR(c), .op = COMM_SUM, .algorithm = algorithm,
+                                                          .count = count, .wire = c->wire},
+                                   &c->plan);
     }
 }
 
@@ -160,36 +150,41 @@ static weft_status new_touched(int64_t count, float **x)
     return WEFT_OK;
 }
 
-static weft_status open_case(plan_case *c)
+static weft_status open_case(bench_run *run, void *self)
 {
-    const bool reduces = c->op == BENCH_OP_ALLREDUCE;
+    plan_case *c = self;
     void *buffer = NULL;
     int64_t *share = NULL;
-    WEFT_TRY(reduces ? comm_buffer_alloc(c->comm, c->at->bytes, &buffer) : WEFT_OK);
+    const bool reduces = option_choice(run->options, OPT_OP) == BENCH_OP_ALLREDUCE;
+    *c = (plan_case){.comm = run->comm,
+                     .count = COMM_COUNT(run),
+                     .op = option_choice(run->options, OPT_OP),
+                     .wire = reduces ? option_choice(run->options, OPT_WIRE) : COMM_WIRE_SAME};
+    WEFT_TRY(reduces ? comm_buffer_alloc(c->comm, run->at[0], &buffer) : WEFT_OK);
     c->buffer = buffer;
     weft_status status = WEFT_NEW(&share, comm_size(c->comm), WEFT_MEM_WORKSPACE);
     if (status == WEFT_OK && !reduces) {
-        status = WEFT_NEW(&c->buffer, c->at->count, WEFT_MEM_WORKSPACE);
+        status = WEFT_NEW(&c->buffer, c->count, WEFT_MEM_WORKSPACE);
     } else if (status == WEFT_OK && comm_native_available(c->comm)) {
-        status = new_touched(c->at->count, &c->mpi_send);
-        status = status == WEFT_OK ? new_touched(c->at->count, &c->mpi_recv) : status;
+        status = new_touched(c->count, &c->mpi_send);
+        status = status == WEFT_OK ? new_touched(c->count, &c->mpi_recv) : status;
     }
     status = comm_agree(c->comm, status);
-    status = status == WEFT_OK ? make_plan(c, share) : status;
+    status = status == WEFT_OK ? make_plan(c, (comm_algorithm)run->at[1], share) : status;
     weft_free(share);
     return status;
 }
 
-/* After a failure the job ends, and other ranks may not come to meet. */
-static void close_case(plan_case *c, weft_status status)
+static void close_case(void *self)
 {
+    plan_case *c = self;
     comm_plan_destroy(c->plan);
     weft_free(c->mpi_send);
     weft_free(c->mpi_recv);
-    if (c->op != BENCH_OP_ALLREDUCE) {
-        weft_free(c->buffer);
-    } else if (status == WEFT_OK || comm_size(c->comm) == 1) {
+    if (c->op == BENCH_OP_ALLREDUCE) {
         comm_buffer_free(c->comm, c->buffer);
+    } else {
+        weft_free(c->buffer);
     }
 }
 
@@ -210,63 +205,47 @@ static weft_status choose_in_place(plan_case *c)
     return WEFT_OK;
 }
 
-static weft_status measure(comm_bench *bench, plan_case *c, bench_result *result)
+static weft_status add_row(bench_run *run, const plan_case *c, const bench_result *result)
 {
-    const bool beside = c->mpi_recv != NULL;
-    bench_case timed = {.side = {run_plan, c, NULL}, .other = {beside ? run_mpi : NULL, c, NULL}, .check = check};
-    bench_comm_name(timed.what, c->at);
-    WEFT_TRY(check(c, &c->worst));
-    memset(c->buffer, 0, (size_t)c->at->bytes);
-    WEFT_TRY(beside ? choose_in_place(c) : WEFT_OK);
-    return bench_measure(&bench->run, &timed, result);
-}
-
-static weft_status add_row(comm_bench *bench, const plan_case *c, const bench_result *result)
-{
-    static const char *const wires[] = {COMM_WIRES(CHOICE_NAME)};
+    static const char *const wires[] = {COMM_WIRES(CHOICE_NAME)}, *const same[] = {"bytes", NULL};
     const comm_cost cost = comm_plan_cost(c->plan);
     const double model_seconds = comm_model_seconds(comm_get_model(c->comm), &cost);
     const double median = result->time.seconds.median, ranks = comm_size(c->comm);
     const int nodes = comm_get_layout(c->comm)->nodes;
     if (c->op != BENCH_OP_ALLREDUCE) {
-        return bench_add(&bench->run, &(shares_row){COMM_COMMON(bench, c->at, result), .nodes = nodes,
-                                                    .model_seconds = model_seconds, .bytes_sent = c->figure[0],
-                                                    .messages = c->figure[1], .shared_bytes = c->figure[2]});
+        return bench_add(run, &(shares_row){COMM_COMMON(run, result), .nodes = nodes, .model_seconds = model_seconds,
+                                            .bytes_sent = c->figure[0], .messages = c->figure[1],
+                                            .shared_bytes = c->figure[2]});
     }
-    bench->best = fmin(bench->best, median);
-    return bench_add(
-        &bench->run,
-        &(allreduce_row){COMM_COMMON(bench, c->at, result), .nodes = nodes, .algorithm = c->at->name,
+    return bench_add_best(
+        run,
+        &(allreduce_row){COMM_COMMON(run, result), .nodes = nodes, .algorithm = bench_comm_name(run),
                          .ran = comm_algorithm_name(comm_plan_algorithm(c->plan)), .wire = wires[c->wire],
                          .mpi_seconds_median = result->time.other.median, .mpi_seconds_min = result->time.other.least,
-                         .ratio = result->time.ratio, .of_best = median / bench->best, .model_seconds = model_seconds,
-                         .bytes_sent = c->figure[0], .messages = c->figure[1], .shared_bytes = c->figure[2],
-                         .bus_gb_per_s = ranks > 1 ? 2.0 * (ranks - 1) / ranks * (double)c->at->bytes / median * 1e-9
-                                                   : (double)NAN});
+                         .ratio = result->time.ratio, .model_seconds = model_seconds, .bytes_sent = c->figure[0],
+                         .messages = c->figure[1], .shared_bytes = c->figure[2],
+                         .bus_gb_per_s =
+                             ranks > 1 ? 2.0 * (ranks - 1) / ranks * (double)run->at[0] / median * 1e-9 : (double)NAN},
+        same);
 }
 
-static weft_status run_case(comm_bench *bench, const comm_case *at)
+static weft_status measure(bench_run *run, void *self)
 {
-    plan_case c = {.at = at,
-                   .comm = bench->run.comm,
-                   .op = option_choice(bench->run.options, OPT_OP),
-                   .wire = bench->op == &bench_comm_allreduce ? option_choice(bench->run.options, OPT_WIRE)
-                                                              : COMM_WIRE_SAME};
+    plan_case *c = self;
+    const bool beside = c->mpi_recv != NULL;
+    bench_case timed = {.side = {run_plan, c, NULL}, .other = {beside ? run_mpi : NULL, c, NULL}, .check = check};
     bench_result result;
-    weft_status status = open_case(&c);
-    if (status == WEFT_OK) {
-        status = measure(bench, &c, &result);
-        status = status == WEFT_OK ? add_row(bench, &c, &result) : status;
-    } else {
-        status = bench_comm_skip(bench, at, status, "does not run on these nodes or with this wire");
-    }
-    close_case(&c, status);
-    return status;
+    bench_comm_what(run, timed.what);
+    WEFT_TRY(check(c, &result.error));
+    memset(c->buffer, 0, (size_t)run->at[0]);
+    WEFT_TRY(beside ? choose_in_place(c) : WEFT_OK);
+    WEFT_TRY(bench_measure(run, &timed, &result));
+    return add_row(run, c, &result);
 }
 
-const comm_bench_op bench_comm_allreduce = {.choices = OPT_ALLREDUCE,
-                                            .column = allreduce_row_columns,
-                                            .columns = TABLE_COLUMNS(allreduce_row),
-                                            .run = run_case};
-const comm_bench_op bench_comm_shares = {
-    .choices = OPTION_NONE, .column = shares_row_columns, .columns = TABLE_COLUMNS(shares_row), .run = run_case};
+#define PLAN_CASES(row)                                                                                                \
+    {                                                                                                                  \
+        BENCH_CASES(plan_case, row), .unsupported = "does not run on these nodes or with this wire"                    \
+    }
+const comm_bench_op bench_comm_allreduce = {.choices = OPT_ALLREDUCE, .kind = PLAN_CASES(allreduce_row)};
+const comm_bench_op bench_comm_shares = {.choices = OPTION_NONE, .kind = PLAN_CASES(shares_row)};

@@ -16,7 +16,6 @@
 #include "base/alloc.h"
 #include "comm/core/cost.h"
 #include "comm/sparse/select.h"
-#include "tensor/tensor.h"
 
 enum { ROOM = 2 };
 
@@ -34,13 +33,13 @@ typedef struct select_case {
     weft_comm *comm;
     select_method method;
     int64_t count, k, capacity, found;
-    float *x;       /* [count] */
-    int32_t *index; /* [capacity] */
-    float *value;   /* [capacity] */
-    selector *selector;
     weft_hal *hal;
-    bool device;                                  /* the backend's memory is a device's */
-    weft_tensor on_x, on_index, on_value, on_sum; /* arrays of the backend; without a device on_x is x */
+    bool device;          /* the backend's memory is a device's */
+    bench_array x, value; /* [1, count], [1, capacity] */
+    weft_tensor index;    /* [1, capacity] */
+    int32_t *found_at;    /* [capacity] index on the host */
+    weft_tensor sum;
+    selector *selector;
     double share;
 } select_case;
 
@@ -49,12 +48,13 @@ static weft_status run_select(void *self)
     select_case *c = self;
     if (c->device) {
         const hal_select_largest_args args = {
-            .x = tensor_mat(&c->on_x), .index = tensor_mat(&c->on_index), .value = tensor_mat(&c->on_value)};
+            .x = tensor_mat(&c->x.on), .index = tensor_mat(&c->index), .value = tensor_mat(&c->value.on)};
         c->found = c->k;
         WEFT_TRY(hal_select_largest(c->hal, &args));
         return c->hal->stream.sync(c->hal);
     }
-    return selector_run(c->selector, c->x, c->count, c->k, c->capacity, c->index, c->value, &c->found);
+    return selector_run(c->selector, c->x.on.data, c->count, c->k, c->capacity, c->index.data, c->value.on.data,
+                        &c->found);
 }
 
 static uint32_t magnitude(float x)
@@ -67,7 +67,7 @@ static uint32_t magnitude(float x)
 static weft_status run_read(void *self)
 {
     select_case *c = self;
-    const hal_sum_squares_args args = {.x = tensor_mat(&c->on_x), .out = tensor_mat(&c->on_sum)};
+    const hal_sum_squares_args args = {.x = tensor_mat(&c->x.on), .out = tensor_mat(&c->sum)};
     WEFT_TRY(hal_sum_squares(c->hal, &args));
     return c->hal->stream.sync(c->hal);
 }
@@ -87,7 +87,7 @@ static uint32_t kth_magnitude(const select_case *c)
 {
     uint32_t kth = 0;
     for (uint32_t bit = 1U << 30; bit > 0; bit >>= 1) {
-        kth |= count_from(c->x, c->count, kth | bit) >= c->k ? bit : 0;
+        kth |= count_from(c->x.host, c->count, kth | bit) >= c->k ? bit : 0;
     }
     return kth;
 }
@@ -95,104 +95,93 @@ static uint32_t kth_magnitude(const select_case *c)
 /* Ascending, in range, with the vector's values; and the least magnitude found. */
 static bool is_sound(const select_case *c, uint32_t *least)
 {
+    const float *value = c->value.host;
     *least = UINT32_MAX;
     for (int64_t j = 0; j < c->found; j++) {
-        const int32_t i = c->index[j];
-        if (i < 0 || i >= c->count || (j > 0 && i <= c->index[j - 1]) || c->value[j] != c->x[i]) {
+        const int32_t i = c->found_at[j];
+        if (i < 0 || i >= c->count || (j > 0 && i <= c->found_at[j - 1]) || value[j] != c->x.host[i]) {
             return false;
         }
-        *least = magnitude(c->value[j]) < *least ? magnitude(c->value[j]) : *least;
+        *least = magnitude(value[j]) < *least ? magnitude(value[j]) : *least;
     }
     return c->found <= c->capacity;
 }
 
-/* [out] error: 0 if the selection is correct on every rank. Collective. */
+/* [out] error: 0 if the selection is correct. Collective. */
 static weft_status check(void *self, double *error)
 {
     select_case *c = self;
     uint32_t least = 0;
     weft_status status = run_select(c);
-    if (c->device && status == WEFT_OK) {
-        status = tensor_download(&c->on_index, c->index);
-        status = status == WEFT_OK ? tensor_download(&c->on_value, c->value) : status;
-    }
+    status = status == WEFT_OK ? tensor_download(&c->index, c->found_at) : status;
+    status = status == WEFT_OK ? bench_array_download(&c->value) : status;
     WEFT_TRY(comm_agree(c->comm, status));
     const bool sound = is_sound(c, &least), some = sound && c->found > 0;
-    c->share = some ? (double)count_from(c->value, c->found, kth_magnitude(c)) / (double)c->found : 1.0;
+    c->share = some ? (double)count_from(c->value.host, c->found, kth_magnitude(c)) / (double)c->found : 1.0;
     /* reuse: all that is at least as large as the least one found, unless there was no room. */
     const bool right = c->method == SELECT_REUSE
-                           ? c->found == c->capacity || count_from(c->x, c->count, least) == c->found
+                           ? c->found == c->capacity || count_from(c->x.host, c->count, least) == c->found
                            : c->found == c->k && (c->method != SELECT_RADIX || c->share == 1.0);
     *error = sound && right ? 0.0 : (double)INFINITY;
-    return comm_allreduce(c->comm, error, 1, WEFT_DTYPE_F64, COMM_MAX);
+    return WEFT_OK;
 }
 
-static weft_status open_case(select_case *c, int threads)
+static weft_status make(select_case *c, int threads)
 {
     const select_options options = {.method = c->method, .samplings = 30, .refresh = 32, .seed = 1, .threads = threads};
-    WEFT_TRY(WEFT_NEW(&c->x, c->count, WEFT_MEM_WORKSPACE));
-    WEFT_TRY(WEFT_NEW(&c->index, c->capacity, WEFT_MEM_WORKSPACE));
-    WEFT_TRY(WEFT_NEW(&c->value, c->capacity, WEFT_MEM_WORKSPACE));
-    bench_fill_gradient(comm_rank(c->comm), c->x, c->count);
+    WEFT_TRY(bench_array_create(c->hal, WEFT_DTYPE_F32, 1, c->count, &c->x));
+    WEFT_TRY(bench_array_create(c->hal, WEFT_DTYPE_F32, 1, c->capacity, &c->value));
+    WEFT_TRY(tensor_create(c->hal, WEFT_DTYPE_I32, 1, c->capacity, WEFT_MEM_WORKSPACE, &c->index));
+    WEFT_TRY(tensor_create(c->hal, WEFT_DTYPE_F64, 1, 1, WEFT_MEM_WORKSPACE, &c->sum));
+    WEFT_TRY(WEFT_NEW(&c->found_at, c->capacity, WEFT_MEM_WORKSPACE));
     WEFT_TRY(selector_create(&options, c->count, &c->selector));
-    WEFT_TRY(tensor_create(c->hal, WEFT_DTYPE_F64, 1, 1, WEFT_MEM_WORKSPACE, &c->on_sum));
-    if (!c->device) {
-        c->on_x = (weft_tensor){
-            .hal = c->hal, .dtype = WEFT_DTYPE_F32, .rows = 1, .cols = c->count, .ld = c->count, .data = c->x};
-        return WEFT_OK;
-    }
-    WEFT_TRY(tensor_create(c->hal, WEFT_DTYPE_F32, 1, c->count, WEFT_MEM_WORKSPACE, &c->on_x));
-    WEFT_TRY(tensor_create(c->hal, WEFT_DTYPE_I32, 1, c->k, WEFT_MEM_WORKSPACE, &c->on_index));
-    WEFT_TRY(tensor_create(c->hal, WEFT_DTYPE_F32, 1, c->k, WEFT_MEM_WORKSPACE, &c->on_value));
-    return tensor_upload(&c->on_x, c->x);
+    bench_fill_gradient(comm_rank(c->comm), c->x.host, c->count);
+    return bench_array_upload(&c->x);
 }
 
-static void close_case(select_case *c)
+static weft_status open_case(bench_run *run, void *self)
 {
-    TENSOR_DESTROY_ALL(&c->on_x, &c->on_index, &c->on_value, &c->on_sum);
+    const app_context *context = run->context;
+    select_case *c = self;
+    *c = (select_case){.comm = run->comm,
+                       .method = (select_method)run->at[1],
+                       .count = COMM_COUNT(run),
+                       .hal = context->hal,
+                       .device = !hal_host_visible(context->hal)};
+    WEFT_CHECK(c->count <= INT32_MAX, WEFT_ERR_UNSUPPORTED,
+               "--sizes: a selection takes less than 2^31 elements, not %lld bytes", (long long)run->at[0]);
+    WEFT_CHECK(!c->device || c->method == SELECT_RADIX, WEFT_ERR_UNSUPPORTED,
+               "--algorithms %s: backend %s selects on its device, exactly: take radix", bench_comm_name(run),
+               c->hal->name);
+    c->k = (int64_t)ceil(option_real(run->options, OPT_TOPK_DENSITY) * (double)c->count);
+    c->capacity = c->device ? c->k : ROOM * c->k < c->count ? ROOM * c->k : c->count;
+    return comm_agree(c->comm, make(c, context->placement.threads));
+}
+
+static void close_case(void *self)
+{
+    select_case *c = self;
+    bench_array_free(&c->x);
+    bench_array_free(&c->value);
+    TENSOR_DESTROY_ALL(&c->index, &c->sum);
     selector_destroy(c->selector);
-    weft_free(c->x);
-    weft_free(c->index);
-    weft_free(c->value);
+    weft_free(c->found_at);
 }
 
-static weft_status add_row(comm_bench *bench, const comm_case *at, const select_case *c, const bench_result *result)
+static weft_status measure(bench_run *run, void *self)
 {
+    select_case *c = self;
     const comm_cost cost = {.selected = c->count};
-    return bench_add(&bench->run,
-                     &(select_row){COMM_COMMON(bench, at, result), .algorithm = at->name, .k = c->k,
-                                   .read_seconds_median = result->time.other.median,
-                                   .read_seconds_min = result->time.other.least, .passes = 1.0 / result->time.ratio,
-                                   .model_seconds = comm_model_seconds(comm_get_model(c->comm), &cost),
-                                   .found = c->found, .exact_share = c->share});
-}
-
-static weft_status run_case(comm_bench *bench, const comm_case *at)
-{
-    const app_context *context = bench->run.context;
-    select_case c = {.comm = context->comm,
-                     .method = (select_method)at->number,
-                     .count = at->count,
-                     .hal = context->hal,
-                     .device = !hal_host_visible(context->hal)};
-    WEFT_CHECK(at->count <= INT32_MAX, WEFT_ERR_UNSUPPORTED,
-               "--sizes: a selection takes less than 2^31 elements, not %lld bytes", (long long)at->bytes);
-    WEFT_CHECK(!c.device || c.method == SELECT_RADIX, WEFT_ERR_UNSUPPORTED,
-               "--algorithms %s: backend %s selects on its device, exactly: take radix", at->name, c.hal->name);
-    c.k = (int64_t)ceil(option_real(context->options, OPT_TOPK_DENSITY) * (double)c.count);
-    c.capacity = ROOM * c.k < c.count ? ROOM * c.k : c.count;
-    bench_case timed = {.side = {run_select, &c, NULL}, .other = {run_read, &c, NULL}, .check = check};
+    bench_case timed = {.side = {run_select, c, NULL}, .other = {run_read, c, NULL}, .check = check};
     bench_result result;
-    bench_comm_name(timed.what, at);
-    weft_status status = comm_agree(c.comm, open_case(&c, context->placement.threads));
-    status = status == WEFT_OK ? bench_measure(&bench->run, &timed, &result) : status;
-    status = status == WEFT_OK ? add_row(bench, at, &c, &result) : status;
-    close_case(&c);
-    return status;
+    bench_comm_what(run, timed.what);
+    WEFT_TRY(bench_measure(run, &timed, &result));
+    return bench_add(run, &(select_row){COMM_COMMON(run, &result), .algorithm = bench_comm_name(run), .k = c->k,
+                                        .read_seconds_median = result.time.other.median,
+                                        .read_seconds_min = result.time.other.least, .passes = 1.0 / result.time.ratio,
+                                        .model_seconds = comm_model_seconds(comm_get_model(c->comm), &cost),
+                                        .found = c->found, .exact_share = c->share});
 }
 
-const comm_bench_op bench_comm_select = {.choices = OPT_TOPK_SELECT,
-                                         .all = true,
-                                         .column = select_row_columns,
-                                         .columns = TABLE_COLUMNS(select_row),
-                                         .run = run_case};
+const comm_bench_op bench_comm_select = {
+    .kind = {BENCH_CASES(select_case, select_row)}, .choices = OPT_TOPK_SELECT, .all = true};

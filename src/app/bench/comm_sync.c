@@ -38,20 +38,19 @@ enum { TRIED_RANKS = 12, TRIED_ELEMENTS = 4096, MEAN_ELEMENTS = 1 << 20, CALIBRA
 TABLE_ROW(sync_row, SYNC_ROW);
 
 typedef struct mode_case {
-    const comm_case *at;
     weft_comm *comm;
     sync_options options;
     comm_sync *sync;
     int64_t count;
     float *value, *grad; /* [count] of comm_buffer_alloc */
-    float *noise;        /* [count] source of gradients: few large values, many small ones */
+    float *source;       /* [count] of gradients: known inputs, after the check few large values and many small ones */
     sync_bucket *bucket; /* [buckets] from the end of the vector to its beginning */
     int buckets;
-    bool split, known; /* buckets are owed after a step; gradients are made by bench_fill, not of noise */
-    int64_t work;      /* turns of the busy loop in a whole step */
-    int64_t steps;     /* so far */
-    double seconds;    /* of the operation that ran last, on this rank */
-    double worst;      /* error over its bound */
+    bool split;     /* buckets are owed after a step */
+    int64_t work;   /* turns of the busy loop in a whole step */
+    int64_t steps;  /* so far */
+    double seconds; /* of the operation that ran last, on this rank */
+    double worst;   /* error over its bound */
 } mode_case;
 
 /* ---- steps ---- */
@@ -69,16 +68,12 @@ static void be_busy(int64_t work)
     busy_result = x;
 }
 
-/* Noise: another part of it in every place and step. */
+/* Another part of the source in every place and step; the first one has it as it is. */
 static void make_gradient(mode_case *c)
 {
-    if (c->known) {
-        bench_fill(comm_rank(c->comm), c->grad, c->count);
-        return;
-    }
-    const int64_t shift = c->steps * 7919 % c->count;
-    memcpy(c->grad, c->noise + shift, (size_t)(c->count - shift) * sizeof *c->grad);
-    memcpy(c->grad + (c->count - shift), c->noise, (size_t)shift * sizeof *c->grad);
+    const int64_t shift = c->steps++ * 7919 % c->count;
+    memcpy(c->grad, c->source + shift, (size_t)(c->count - shift) * sizeof *c->grad);
+    memcpy(c->grad + (c->count - shift), c->source, (size_t)shift * sizeof *c->grad);
 }
 
 static void update(mode_case *c)
@@ -110,30 +105,44 @@ static weft_status backward(mode_case *c, int64_t work)
     return sync_gradients(c->sync);
 }
 
-/* Adds to the seconds. */
+static weft_status parameters(mode_case *c, int64_t work)
+{
+    (void)work; /* layers do none */
+    return sync_parameters(c->sync);
+}
+
+/* Ends what is under way. */
+static weft_status finish(mode_case *c, int64_t work)
+{
+    const sync_buffer *state = NULL;
+    int buffers = 0;
+    WEFT_TRY(forward(c, work));
+    return sync_state(c->sync, &state, &buffers);
+}
+
+/* Adds what a part of a step takes to the seconds. */
+static weft_status clocked(mode_case *c, weft_status (*part)(mode_case *c, int64_t work), int64_t work)
+{
+    const double begin = clock_seconds();
+    WEFT_TRY(part(c, work));
+    c->seconds += clock_seconds() - begin;
+    return WEFT_OK;
+}
+
 static weft_status step(mode_case *c, int64_t work)
 {
     const int64_t early = c->split ? work / 2 : 0;
-    double begin = 0.0;
-    c->steps++;
     if (c->split) {
         WEFT_TRY(comm_barrier(c->comm));
-        begin = clock_seconds();
-        WEFT_TRY(forward(c, early));
-        c->seconds += clock_seconds() - begin;
+        WEFT_TRY(clocked(c, forward, early));
     }
     make_gradient(c);
     WEFT_TRY(comm_barrier(c->comm));
-    begin = clock_seconds();
-    WEFT_TRY(backward(c, work - early));
-    c->seconds += clock_seconds() - begin;
+    WEFT_TRY(clocked(c, backward, work - early));
     if (!c->split) {
         update(c);
     }
-    begin = clock_seconds();
-    WEFT_TRY(sync_parameters(c->sync));
-    c->seconds += clock_seconds() - begin;
-    return WEFT_OK;
+    return clocked(c, parameters, 0);
 }
 
 /* ---- operations to time ---- */
@@ -141,15 +150,13 @@ static weft_status step(mode_case *c, int64_t work)
 static weft_status run_mpi(void *self)
 {
     const mode_case *c = self;
-    return comm_native_sum(c->comm, c->noise, c->grad, c->count);
+    return comm_native_sum(c->comm, c->source, c->grad, c->count);
 }
 
 static weft_status run_alone(void *self)
 {
-    mode_case *c = self;
-    const double begin = clock_seconds();
+    const mode_case *c = self;
     be_busy(c->work);
-    c->seconds = clock_seconds() - begin;
     return WEFT_OK;
 }
 
@@ -165,17 +172,13 @@ static weft_status run_bare(void *self)
 {
     mode_case *c = self;
     const int period = sync_period(c->sync);
-    const sync_buffer *state = NULL;
-    int buffers = 0;
     assert(period > 0);
     c->seconds = 0.0;
     for (int i = 0; i < period; i++) {
         WEFT_TRY(step(c, 0));
     }
-    const double begin = clock_seconds();
-    WEFT_TRY(forward(c, 0));
-    WEFT_TRY(sync_state(c->sync, &state, &buffers)); /* ends what is under way */
-    c->seconds = (c->seconds + clock_seconds() - begin) / period;
+    WEFT_TRY(clocked(c, finish, 0));
+    c->seconds /= period;
     return WEFT_OK;
 }
 
@@ -235,14 +238,14 @@ static weft_status check_mean(mode_case *c)
     return status;
 }
 
+/* The first step, whose gradients are the known inputs. */
 static weft_status check(mode_case *c)
 {
     const sync_mode mode = sync_running(c->sync);
     const bool exact = mode == SYNC_ALLREDUCE, replicas = !exact && mode != SYNC_TOPK;
-    c->known = true;
     WEFT_TRY(run_together(c));
     WEFT_TRY(forward(c, 0));
-    c->known = false;
+    bench_fill_gradient(comm_rank(c->comm), c->source, c->count);
     if (exact) {
         note(c, bench_sum_error(c->grad, 0, c->count, comm_size(c->comm), c->options.wire));
     } else if (replicas) {
@@ -251,8 +254,7 @@ static weft_status check(mode_case *c)
         check_subsets(c);
     }
     WEFT_TRY(bench_comm_equal(c->comm, replicas ? c->value : c->grad, c->count, &c->worst));
-    WEFT_TRY(replicas ? sync_resume(c->sync) : WEFT_OK);
-    return comm_allreduce(c->comm, &c->worst, 1, WEFT_DTYPE_F64, COMM_MAX);
+    return replicas ? sync_resume(c->sync) : WEFT_OK;
 }
 
 /* ---- a mode ---- */
@@ -270,42 +272,51 @@ static weft_status cut_buckets(mode_case *c)
     return WEFT_OK;
 }
 
-static weft_status open_case(mode_case *c)
+/* The vector has two dimensions where the count allows: one-dimensional tensors go dense under topk. */
+static weft_status create_mode(mode_case *c)
 {
-    void *value = NULL, *grad = NULL;
-    WEFT_TRY(comm_buffer_alloc(c->comm, c->at->bytes, &value));
-    c->value = value;
-    WEFT_TRY(comm_buffer_alloc(c->comm, c->at->bytes, &grad));
-    c->grad = grad;
-    weft_status status = WEFT_NEW(&c->noise, c->count, WEFT_MEM_WORKSPACE);
-    status = status == WEFT_OK ? cut_buckets(c) : status;
-    WEFT_TRY(comm_agree(c->comm, status));
-    bench_fill_gradient(comm_rank(c->comm), c->noise, c->count);
-    bench_fill(0, c->value, c->count);
-    /* Two dimensions, where the count allows: vectors go dense under topk. */
     const int64_t cols = c->count % 64 == 0 ? 64 : c->count % 2 == 0 ? 2 : 1;
     const sync_tensor tensor = {"vector", 0, c->count / cols, cols};
-    const sync_desc desc = {.dtype = WEFT_DTYPE_F32,
-                            .value = c->value,
-                            .grad = c->grad,
-                            .trained = c->count,
-                            .elements = c->count,
-                            .bucket = c->bucket,
-                            .buckets = c->buckets,
-                            .tensor = &tensor,
-                            .tensors = 1};
-    WEFT_TRY(sync_create(c->comm, &c->options, &desc, &c->sync));
+    WEFT_TRY(sync_create(c->comm, &c->options,
+                         &(sync_desc){.dtype = WEFT_DTYPE_F32,
+                                      .value = c->value,
+                                      .grad = c->grad,
+                                      .trained = c->count,
+                                      .elements = c->count,
+                                      .bucket = c->bucket,
+                                      .buckets = c->buckets,
+                                      .tensor = &tensor,
+                                      .tensors = 1},
+                         &c->sync));
     c->split = c->options.overlap == OVERLAP_SPLIT && sync_running(c->sync) == SYNC_ALLREDUCE;
     return sync_reset(c->sync);
 }
 
-/* Collective. */
-static void close_case(mode_case *c)
+static weft_status open_case(bench_run *run, void *self)
 {
+    mode_case *c = self;
+    *c = (mode_case){
+        .comm = run->comm, .count = COMM_COUNT(run), .options = sync_options_of(run->options, SYNC_SHARDS_SAMPLED)};
+    c->options.mode = (sync_mode)run->at[1];
+    c->options.tracking = sync_tracking_of(&c->options, c->options.mode);
+    c->options.topk.select.threads = run->context->placement.threads;
+    WEFT_TRY(comm_buffer_alloc(c->comm, run->at[0], (void **)&c->value));
+    WEFT_TRY(comm_buffer_alloc(c->comm, run->at[0], (void **)&c->grad));
+    weft_status status = WEFT_NEW(&c->source, c->count, WEFT_MEM_WORKSPACE);
+    status = status == WEFT_OK ? cut_buckets(c) : status;
+    WEFT_TRY(comm_agree(c->comm, status));
+    bench_fill(comm_rank(c->comm), c->source, c->count);
+    bench_fill(0, c->value, c->count);
+    return create_mode(c);
+}
+
+static void close_case(void *self)
+{
+    mode_case *c = self;
     sync_destroy(c->sync);
     comm_buffer_free(c->comm, c->grad);
     comm_buffer_free(c->comm, c->value);
-    weft_free(c->noise);
+    weft_free(c->source);
     weft_free(c->bucket);
 }
 
@@ -331,66 +342,54 @@ static weft_status calibrate(mode_case *c, const bench_side *alone, double wante
     return WEFT_OK;
 }
 
-static weft_status measure(comm_bench *bench, mode_case *c)
+/* Times steps without computing. [out] traffic: bytes and messages of a step, of the busiest rank. */
+static weft_status measure_bare(bench_run *run, mode_case *c, bench_pair *time, int64_t traffic[3])
 {
-    const int repeats = bench->run.repeats;
-    const bench_side mpi = {run_mpi, c, NULL}, bare = {run_bare, c, &c->seconds};
-    const bench_side together = {run_together, c, &c->seconds}, alone = {run_alone, c, &c->seconds};
-    bench_pair native = {.seconds = bench_quartiles_of(NULL, 0)}, overlap;
+    const bench_side bare = {run_bare, c, &c->seconds};
+    const int64_t first = c->steps;
+    add_traffic(c, -1, traffic);
+    WEFT_TRY(bench_time(c->comm, &bare, NULL, run->repeats, time));
+    add_traffic(c, 1, traffic);
+    WEFT_TRY(comm_allreduce(c->comm, traffic, 2, WEFT_DTYPE_I64, COMM_MAX));
+    traffic[0] /= c->steps - first;
+    traffic[1] /= c->steps - first;
+    return WEFT_OK;
+}
+
+static weft_status measure(bench_run *run, void *self)
+{
+    mode_case *c = self;
+    const bench_side mpi = {run_mpi, c, NULL};
+    const bench_side together = {run_together, c, &c->seconds}, alone = {run_alone, c, NULL};
+    bench_pair native = {.seconds = sample_quartiles_of(NULL, 0)}, overlap;
     bench_result result;
     char what[BENCH_WHAT_BYTES];
     int64_t traffic[3] = {0, 0, 0};
     double model_seconds = 0.0;
     if (comm_native_available(c->comm)) { /* before the first step, while nothing is under way */
-        WEFT_TRY(bench_time(c->comm, &mpi, NULL, repeats, &native));
+        WEFT_TRY(bench_time(c->comm, &mpi, NULL, run->repeats, &native));
     }
     WEFT_TRY(check(c));
-    const int64_t first = c->steps;
-    add_traffic(c, -1, traffic);
-    WEFT_TRY(bench_time(c->comm, &bare, NULL, repeats, &result.time));
-    add_traffic(c, 1, traffic);
-    WEFT_TRY(comm_allreduce(c->comm, traffic, 2, WEFT_DTYPE_I64, COMM_MAX));
+    WEFT_TRY(measure_bare(run, c, &result.time, traffic));
     if (comm_size(c->comm) > 1) {
         WEFT_TRY(sync_predict(c->sync, sync_running(c->sync), &model_seconds));
     }
-    const int64_t steps = c->steps - first;
     WEFT_TRY(calibrate(c, &alone, result.time.seconds.median));
-    WEFT_TRY(bench_time(c->comm, &together, &alone, repeats, &overlap));
+    WEFT_TRY(bench_time(c->comm, &together, &alone, run->repeats, &overlap));
     WEFT_TRY(forward(c, 0));
     result.error = c->worst;
-    bench_judge(&bench->run, bench_comm_name(what, c->at), &result);
+    bench_comm_what(run, what);
+    WEFT_TRY(bench_judge(run, what, &result));
     const double seconds = result.time.seconds.median, computing = overlap.other.median;
     const double exposed = result.valid ? fmax(overlap.seconds.median - computing, 0.0) : (double)NAN;
-    return bench_add(&bench->run,
-                     &(sync_row){COMM_COMMON(bench, c->at, &result), .algorithm = c->at->name,
-                                 .ran = sync_mode_name(sync_running(c->sync)), .nodes = comm_get_layout(c->comm)->nodes,
-                                 .mpi_seconds_median = native.seconds.median, .ratio = native.seconds.median / seconds,
-                                 .model_seconds = model_seconds, .bytes_sent = traffic[0] / steps,
-                                 .messages = traffic[1] / steps, .density = sync_get_figures(c->sync).density,
-                                 .compute_seconds = computing, .exposed_seconds = exposed,
-                                 .exposed_percent = 100.0 * exposed / seconds});
-}
-
-static weft_status run_case(comm_bench *bench, const comm_case *at)
-{
-    mode_case c = {.at = at,
-                   .comm = bench->run.comm,
-                   .count = at->count,
-                   .options = sync_options_of(bench->run.options, SYNC_SHARDS_SAMPLED)};
-    c.options.mode = (sync_mode)at->number;
-    c.options.tracking = sync_tracking_of(&c.options, c.options.mode);
-    c.options.topk.select.threads = bench->run.context->placement.threads;
-    weft_status status = open_case(&c);
-    if (status == WEFT_OK) {
-        status = measure(bench, &c);
-        status = status == WEFT_OK ? sync_finish(c.sync) : status;
-    } else {
-        status = bench_comm_skip(bench, at, status, "does not run on these nodes or with these options");
-    }
-    if (status == WEFT_OK || comm_size(c.comm) == 1) {
-        close_case(&c); /* after a failure the job ends, and other ranks may not come to meet */
-    }
-    return status;
+    WEFT_TRY(bench_add(
+        run, &(sync_row){COMM_COMMON(run, &result), .algorithm = bench_comm_name(run),
+                         .ran = sync_mode_name(sync_running(c->sync)), .nodes = comm_get_layout(c->comm)->nodes,
+                         .mpi_seconds_median = native.seconds.median, .ratio = native.seconds.median / seconds,
+                         .model_seconds = model_seconds, .bytes_sent = traffic[0], .messages = traffic[1],
+                         .density = sync_get_figures(c->sync).density, .compute_seconds = computing,
+                         .exposed_seconds = exposed, .exposed_percent = 100.0 * exposed / seconds}));
+    return sync_finish(c->sync);
 }
 
 static weft_status check_options(const weft_options *options)
@@ -399,8 +398,7 @@ static weft_status check_options(const weft_options *options)
     return sync_setup_check(options);
 }
 
-const comm_bench_op bench_comm_sync = {.choices = OPT_SYNC,
-                                       .column = sync_row_columns,
-                                       .columns = TABLE_COLUMNS(sync_row),
-                                       .check = check_options,
-                                       .run = run_case};
+const comm_bench_op bench_comm_sync = {
+    .kind = {BENCH_CASES(mode_case, sync_row), .unsupported = "does not run on these nodes or with these options"},
+    .choices = OPT_SYNC,
+    .check = check_options};

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/text/append.h"
 #include "base/version.h"
 #include "io/json.h"
 #include "machine/cache.h"
@@ -28,18 +29,17 @@ weft_status form_record_path(const char *key, char path[FILE_PATH_MAX])
 static void check_of(const char *key, const form_record *record, char check[33])
 {
     char text[CHECK_BYTES];
-    int used = snprintf(text, sizeof text, "%s|%s|%s|%s|%a", FORMS_FORMAT, version_program(), key, record->forms,
-                        record->epoch);
+    snprintf(text, sizeof text, "%s|%s|%s|%s|%a", FORMS_FORMAT, version_program(), key, record->forms, record->epoch);
     for (int role = 0; role < GNN_FORMS; ++role) {
         for (int form = HAL_SPMM_ROWS; form < HAL_SPMM_KINDS; ++form) {
-            used += snprintf(text + used, sizeof text - (size_t)used, "|%a", record->seconds[role][form]);
+            text_append(text, sizeof text, "|%a", record->seconds[role][form]);
         }
     }
     if (record->others > 0.0) {
-        used += snprintf(text + used, sizeof text - (size_t)used, "|others %a", record->others);
+        text_append(text, sizeof text, "|others %a", record->others);
     }
-    assert(used > 0 && (size_t)used < sizeof text);
-    file_hash(text, (size_t)used, check);
+    assert(strlen(text) + 1 < sizeof text); /* nothing was cut off */
+    file_hash(text, strlen(text), check);
 }
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */

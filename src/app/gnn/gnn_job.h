@@ -1,8 +1,8 @@
 /* app/gnn/gnn_job.h: what the files of the graph jobs share (app/gnn/gnn_workload.h). */
 #pragma once
 
+#include "app/gnn/data/graph_data.h"
 #include "app/gnn/gnn_workload.h"
-#include "app/gnn/graph_data.h"
 #include "app/gnn/job_forms.h"
 #include "app/gnn/options/gnn_options.h"
 #include "gnn/dataset.h"

@@ -13,6 +13,7 @@
 #include "app/version/versions.h"
 #include "base/file.h"
 #include "base/nearest.h"
+#include "base/text/append.h"
 #include "io/text/path_name.h"
 #include "table/table.h"
 
@@ -69,8 +70,7 @@ static weft_status fail_unknown(const char *what)
     char list[768] = "";
     const int count = collect_names(names);
     for (int i = 0; i < count; ++i) {
-        const size_t used = strlen(list);
-        snprintf(list + used, sizeof list - used, "%s%s", used > 0 ? ", " : "", names[i]);
+        text_append_item(list, sizeof list, "%s", names[i]);
     }
     const char *near = nearest_word(what, names, count);
     WEFT_CHECK(near == NULL, WEFT_ERR_NOINPUT, "%s: no such file or folder; did you mean %s?", what, near);

@@ -168,7 +168,8 @@ done:
     return status;
 }
 
-static weft_status place_threads(app_context *context)
+/* start: what this process was bound to before its threads were placed; NULL: they never were. */
+static weft_status place_threads(app_context *context, const binding *start)
 {
     weft_status status = WEFT_OK;
     rank_card *cards = NULL;
@@ -179,7 +180,11 @@ static weft_status place_threads(app_context *context)
     WEFT_TRY(WEFT_NEW(&cards, ranks, WEFT_MEM_GENERAL));
     cpu_set used = {.bits = {0}};
     status = machine_detect(&context->machine);
-    status = status == WEFT_OK ? binding_read(&context->machine, &mine.bound) : status;
+    if (start != NULL) {
+        mine.bound = *start;
+    } else if (status == WEFT_OK) {
+        status = binding_read(&context->machine, &mine.bound);
+    }
     WEFT_TRY_GOTO(comm_agree(context->comm, status), status, done);
     WEFT_TRY_GOTO(comm_allgather(context->comm, &mine, (int64_t)sizeof *cards, cards), status, done);
     WEFT_TRY_GOTO(comm_agree(context->comm, plan_threads(context, cards, &used)), status, done);
@@ -250,11 +255,19 @@ weft_status app_context_open(const weft_options *options, app_context *context)
     log_set_speaker(comm_rank(context->comm) == 0);
     WEFT_TRY(share_options(context, options));
     comm_set_stall_timeout(context->comm, hang_set_timeout(context->options));
-    WEFT_TRY(place_threads(context));
+    WEFT_TRY(place_threads(context, NULL));
     WEFT_TRY(comm_agree(context->comm, start_comm_thread(context)));
     WEFT_TRY(open_backend(context));
     return comm_choose_direct(context->comm, context->hal, option_choice(context->options, OPT_GPU_DIRECT),
                               context->road);
+}
+
+weft_status app_context_open_alone(const weft_options *options, const binding *start, app_context *context)
+{
+    *context = (app_context){.options = options, .memory_share = 1.0};
+    WEFT_TRY(comm_create_self(&context->comm));
+    WEFT_TRY(place_threads(context, start));
+    return open_backend(context);
 }
 
 /* The level is the host's until the job's own options say otherwise. */

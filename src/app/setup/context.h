@@ -7,7 +7,7 @@
 #include "app/options/app_options.h"
 #include "base/log.h"
 #include "comm/comm.h"
-#include "machine/placement.h"
+#include "machine/binding.h"
 
 typedef struct app_context app_context;
 
@@ -59,6 +59,9 @@ weft_status app_decide_shared(weft_comm *comm, weft_options *options, option_id 
 /* Under a launcher over MPI, else one rank; with a communication thread where the placement has one. Logs one line a
  * node. --stall-timeout holds from here on. Collective over all processes of the job. */
 weft_status app_context_open(const weft_options *options, app_context *context);
+/* This process alone, without MPI. start: binding_read() before the first placement, for commands that place threads
+ * several times. */
+weft_status app_context_open_alone(const weft_options *options, const binding *start, app_context *context);
 /*
  * A job on some of another's ranks, beside jobs on the others: a communicator that was split from its (the caller's,
  * and open longer), options of its own, and the machine, placement and backend of `host_job`, which its own options do

@@ -44,3 +44,11 @@ weft_status limits_measure(const machine *m, const placement *plan, weft_hal *ha
 void limits_keep(const limits_key *key, const machine_limits *limits);
 /* The kept figures, or ones measured now and kept for the next. [out] kept: they were read. */
 weft_status limits_find(const machine *m, const placement *plan, weft_hal *hal, machine_limits *limits, bool *kept);
+
+/* A rate that is above this times a limit shows that the limit is too low. */
+#define LIMITS_NOISE 1.05
+/* Compares rates that were seen with the limits, float32 operations of products and bytes of arrays beyond the caches a
+ * second; 0: none was seen. Limits that are too low are measured again, but only once (*again), raised to the rates,
+ * kept and logged. */
+weft_status limits_raise(const machine *m, const placement *plan, weft_hal *hal, double flops, double bytes,
+                         bool *again, machine_limits *limits);

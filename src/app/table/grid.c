@@ -19,7 +19,7 @@ static bool equal_cells(table_cell_kind kind, const table_cell *a, const table_c
                                : a->flag == b->flag;
 }
 
-static int column_named(const table_grid *grid, const char *name)
+int table_grid_column(const table_grid *grid, const char *name)
 {
     int column = 0;
     while (strcmp(grid->column[column].name, name) != 0) {
@@ -32,13 +32,13 @@ static int column_named(const table_grid *grid, const char *name)
 double table_grid_least(const table_grid *grid, const void *row, const char *value, const char *const *same)
 {
     const table_cell *mine = row;
-    const int at = column_named(grid, value);
+    const int at = table_grid_column(grid, value);
     double least = isfinite(mine[at].real) ? mine[at].real : (double)NAN;
     for (int r = 0; r < grid->rows; r++) {
         const table_cell *other = grid->cell + (size_t)r * (size_t)grid->columns;
         bool equal = isfinite(other[at].real);
         for (const char *const *name = same; *name != NULL; ++name) {
-            const int c = column_named(grid, *name);
+            const int c = table_grid_column(grid, *name);
             equal = equal && equal_cells(grid->column[c].kind, &other[c], &mine[c]);
         }
         least = equal ? fmin(least, other[at].real) : least;

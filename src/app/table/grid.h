@@ -104,6 +104,8 @@ weft_status table_grid_add(table_grid *grid, const table_cell *cell);
 /* row: a struct that TABLE_ROW made with the columns. */
 weft_status table_grid_add_row(table_grid *grid, const void *row);
 void table_grid_free(table_grid *grid);
+/* The place of the column of this name, which the grid has. */
+int table_grid_column(const table_grid *grid, const char *name);
 /* The least finite real in the column `value` of the rows that equal `row` in each of the columns `same`, up to NULL.
  * `row` itself, [columns] cells or a struct of TABLE_ROW, is one of them. NaN when there is none. */
 double table_grid_least(const table_grid *grid, const void *row, const char *value, const char *const *same);

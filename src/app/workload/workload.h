@@ -87,7 +87,7 @@ typedef struct workload_command {
 typedef struct workload_bench {
     const char *name;              /* NULL ends a list */
     const char *measures;          /* in messages: "aggregation" */
-    const struct bench_kind *kind; /* what measures it (app/bench/bench_run.h) */
+    const struct bench_kind *kind; /* what measures it (app/bench/bench.h) */
     const option_id *uses;         /* up to OPTION_NONE */
 } workload_bench;
 

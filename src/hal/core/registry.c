@@ -10,6 +10,7 @@
 #include "hal/hal.h"
 
 #define HAL_BACKEND(name, description) weft_status hal_open_##name(weft_hal *hal, int threads, const char *argument);
+#include "base/text/append.h"
 #include "hal/backend_list.h"
 #undef HAL_BACKEND
 
@@ -54,9 +55,8 @@ static weft_status fail_unknown(const char *resource, size_t length)
     char all[160] = "";
     snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1), resource);
     for (int i = 0; i <= BACKENDS; ++i) {
-        size_t used = strlen(all);
         names[i] = i < BACKENDS ? backends[i].name : HAL_BACKEND_AUTO;
-        snprintf(all + used, sizeof all - used, "%s%s", i > 0 ? ", " : "", names[i]);
+        text_append_item(all, sizeof all, "%s", names[i]);
     }
     const char *nearest = nearest_word(word, names, BACKENDS + 1);
     return weft_fail(WEFT_ERR_USAGE, "no backend \"%s\"%s%s%s (backends: %s)", resource,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text/append.h"
 #include "hal/cuda/cuda_state.h"
 #include "hal/cuda/device/cuda_blas.h"
 #include "hal/cuda/device/cuda_dnn.h"
@@ -116,20 +117,17 @@ void cuda_devices_build(char *text, size_t bytes)
     char library[64];
     cuda_device_library(library, sizeof library);
     const char *version = strncmp(library, "CUDA ", 5) == 0 ? library + 5 : library;
-    int used = snprintf(text, bytes, "%s, compiled for", version);
-    for (const char *list = cuda_device_architectures(); *list != '\0' && used > 0 && (size_t)used < bytes;) {
+    snprintf(text, bytes, "%s, compiled for", version);
+    for (const char *list = cuda_device_architectures(); *list != '\0';) {
         const size_t length = strcspn(list, " ");
         const size_t number = strcspn(list, " -");
-        used += snprintf(text + used, bytes - (size_t)used, " %.*s", (int)number, list);
+        text_append(text, bytes, " %.*s", (int)number, list);
         list += length;
         list += strspn(list, " ");
     }
-    if (used > 0 && (size_t)used < bytes) {
-        char convolutions[64];
-        char factorisations[64];
-        cuda_blas_library(library, sizeof library);
-        cuda_dnn_library(convolutions, sizeof convolutions);
-        cuda_solver_library(factorisations, sizeof factorisations);
-        snprintf(text + used, bytes - (size_t)used, ", %s, %s, %s", library, convolutions, factorisations);
-    }
+    char convolutions[64], factorisations[64];
+    cuda_blas_library(library, sizeof library);
+    cuda_dnn_library(convolutions, sizeof convolutions);
+    cuda_solver_library(factorisations, sizeof factorisations);
+    text_append(text, bytes, ", %s, %s, %s", library, convolutions, factorisations);
 }

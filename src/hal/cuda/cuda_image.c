@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text/append.h"
 #include "hal/cuda/cuda_prepared.h"
 #include "hal/cuda/kernels/cuda_conv.h"
 
@@ -134,15 +135,15 @@ static const char *maker_of(cuda_queue *queue, const cuda_conv *conv, cuda_conv_
 /* All that make a pass, each once. */
 static void tell(char *text, size_t bytes, cuda_queue *queue, const cuda_conv *conv, cuda_conv_pass pass)
 {
-    size_t used = (size_t)snprintf(text, bytes, "%s", conv->common.sizes > 0 ? "" : "implicit product");
-    for (int i = 0; i < conv->common.sizes && used < bytes; ++i) {
+    snprintf(text, bytes, "%s", conv->common.sizes > 0 ? "" : "implicit product");
+    for (int i = 0; i < conv->common.sizes; ++i) {
         const char *maker = maker_of(queue, conv, pass, i);
         bool told = false;
         for (int other = 0; other < i; ++other) {
             told = told || strcmp(maker, maker_of(queue, conv, pass, other)) == 0;
         }
         if (!told) {
-            used += (size_t)snprintf(text + used, bytes - used, "%s%s", used > 0 ? "; " : "", maker);
+            text_append(text, bytes, "%s%s", text[0] != '\0' ? "; " : "", maker);
         }
     }
 }

@@ -58,6 +58,7 @@ static double hal_rows_taken(const hal_mat *index, int64_t rows)
 #define HAL_DATA_OP(group, name, flops, operands, ...)         OP_FUNCTIONS(name, true, flops, operands)
 #define HAL_VALUE_OP(group, name, flops, operands, ...)        OP_FUNCTIONS(name, true, flops, operands)
 #define HAL_MIXED_OP(group, name, types, flops, operands, ...) OP_FUNCTIONS(name, types, flops, operands)
+#include "base/text/append.h"
 #include "hal/ops.def"
 #undef HAL_OPERAND
 #undef HAL_OPERAND_OF
@@ -106,13 +107,11 @@ weft_status hal_op_refuse_types(hal_op op, const void *args)
     int count = hal_op_operands(op, args, operand);
     char text[256] = "";
     for (int i = 0; i < count; ++i) {
-        size_t used = strlen(text);
         if (i == 0 || hal_mat_given(operand[i].mat)) {
-            snprintf(text + used, sizeof text - used, "%s %s %s", i > 0 ? "," : "", operand[i].name,
-                     weft_dtype_name(operand[i].mat->dtype));
+            text_append_item(text, sizeof text, "%s %s", operand[i].name, weft_dtype_name(operand[i].mat->dtype));
         }
     }
-    return weft_fail(WEFT_ERR_UNSUPPORTED, "%s: no operation on%s", rows[op].name, text);
+    return weft_fail(WEFT_ERR_UNSUPPORTED, "%s: no operation on %s", rows[op].name, text);
 }
 
 /* Whether an operand that is there has a type that its row allows; `real`: of the operation's first operand. */

@@ -16,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "base/text/append.h"
 
 enum { WORD_MAX = 32, SHOWN = 40, LISTED = 400 };
 
@@ -409,19 +410,17 @@ const char *text_header_column(const text_header *h, int64_t column, char text[6
 void text_header_tell_unused(const text_header *h, const bool *used)
 {
     char list[LISTED] = "";
-    int length = 0;
     int64_t unused = 0;
     for (int64_t j = 0; h->named && j < h->columns; j++) {
         const bool skipped = used != NULL && !used[j] && j != h->index;
         unused += skipped;
-        if (skipped && length + SHOWN + 8 < LISTED) {
-            length += snprintf(list + length, (size_t)(LISTED - length), "%s'%.*s'", unused > 1 ? ", " : "", SHOWN,
-                               h->name[j]);
+        if (skipped && strlen(list) + SHOWN + 8 < LISTED) {
+            text_append_item(list, sizeof list, "'%.*s'", SHOWN, h->name[j]);
         }
     }
     if (unused > 0) {
         log_warn("%s: %s left out: %s%s", h->path, unused == 1 ? "a column is" : "columns are", list,
-                 length + SHOWN + 8 < LISTED ? "" : ", ...");
+                 strlen(list) + SHOWN + 8 < LISTED ? "" : ", ...");
     }
     if (h->index == 0) {
         log_info("%s: the first column is left out: it has no name, so it is an index or row names", h->path);

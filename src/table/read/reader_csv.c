@@ -175,36 +175,27 @@ static bool is_avazu(const reader_head *head)
     return head->bytes - mark >= sizeof header - 1 && memcmp(head->text + mark, header, sizeof header - 1) == 0;
 }
 
+/* What the three layouts of one kernel have in common. */
+#define CSV_READER .begin = begin_csv, .memory = memory_csv, .point = point_of, .read = read_csv, .close = close_csv
+
 const table_reader table_reader_csv = {
     .name = "csv",
     .description = "text with ',', ';' or tabs between cells, with a header or without; also .gz and .xz",
     .recognise = is_text,
     .open = open_csv,
-    .begin = begin_csv,
-    .memory = memory_csv,
-    .point = point_of,
-    .read = read_csv,
-    .close = close_csv,
+    CSV_READER,
 };
 const table_reader table_reader_criteo = {
     .name = "criteo",
     .description = "click logs of Criteo: label, 13 whole numbers and 26 words between tabs, without a header",
     .recognise = is_criteo,
     .open = open_criteo,
-    .begin = begin_csv,
-    .memory = memory_csv,
-    .point = point_of,
-    .read = read_csv,
-    .close = close_csv,
+    CSV_READER,
 };
 const table_reader table_reader_avazu = {
     .name = "avazu",
     .description = "click logs of Avazu: CSV with a header id,click,hour,C1,...",
     .recognise = is_avazu,
     .open = open_avazu,
-    .begin = begin_csv,
-    .memory = memory_csv,
-    .point = point_of,
-    .read = read_csv,
-    .close = close_csv,
+    CSV_READER,
 };

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/text/append.h"
 #include "io/foreign_kind.h"
 #include "io/text/text_stream.h"
 #include "table/read/table_reader.h"
@@ -26,8 +27,7 @@ static weft_status find_named(const char *name, const table_reader **reader)
             *reader = readers[i];
             return WEFT_OK;
         }
-        const size_t used = strlen(list);
-        snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "", readers[i]->name);
+        text_append_item(list, sizeof list, "%s", readers[i]->name);
     }
     return weft_fail(WEFT_ERR_USAGE, FLAG_TABLE_FORMAT " %s: no such layout of tables; there are %s", name, list);
 }

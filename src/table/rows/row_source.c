@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/integer/search.h"
 #include "io/text/text_source.h"
 #include "table/rows/row_index.h"
 
@@ -237,15 +238,8 @@ static weft_status tell_fault(const read_job *job, const read_fault *fault)
 /* The last segment of the file that begins with row `row` or an earlier one. */
 static int64_t segment_of_row(const row_source *s, const row_file *file, int64_t row)
 {
-    int64_t low = file->first, high = file->first + file->segments;
-    while (high - low > 1) {
-        const int64_t middle = low + (high - low) / 2;
-        if (s->segment[middle].row <= row) {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
+    int64_t low = file->first;
+    SEARCH_FIRST(low, file->first + file->segments - 1, s->segment[at + 1].row <= row);
     /* The row may begin in a segment before, of which the end is not counted yet. */
     while (low > file->first && s->segment[low].row == row) {
         low--;

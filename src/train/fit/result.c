@@ -70,9 +70,9 @@ void train_times_summarise(train_times *times, train_result *result)
 {
     const int64_t count = times->count < TIMES_KEPT ? times->count : TIMES_KEPT;
     if (count > 0) {
-        sample_sort(times->second, count);
-        result->epoch_s_median = sample_quantile(times->second, count, 0.5);
-        result->epoch_s_q1 = sample_quantile(times->second, count, 0.25);
-        result->epoch_s_q3 = sample_quantile(times->second, count, 0.75);
+        const sample_quartiles q = sample_quartiles_of(times->second, count);
+        result->epoch_s_median = q.median;
+        result->epoch_s_q1 = q.q1;
+        result->epoch_s_q3 = q.q3;
     }
 }

@@ -9,75 +9,34 @@
 #include "io/json.h"
 #include "support/test.h"
 
-static void expect_sizes(const char *text, const int64_t *expected, int count)
-{
-    int64_t size[BENCH_SIZES_MAX];
-    int found = 0;
-    assert_int_equal(bench_sizes_parse(text, size, &found), WEFT_OK);
-    assert_int_equal(found, count);
-    for (int i = 0; i < count; i++) {
-        assert_int_equal(size[i], expected[i]);
-    }
-}
-
-static void refuse_sizes(const char *text, const char *reason)
-{
-    int64_t size[BENCH_SIZES_MAX];
-    int found = 0;
-    assert_int_equal(bench_sizes_parse(text, size, &found), WEFT_ERR_USAGE);
-    assert_non_null(strstr(weft_error_message(), reason));
-}
-
-static void test_sizes(void **state)
-{
-    (void)state;
-    expect_sizes("4", (int64_t[]){4}, 1);
-    expect_sizes("1K,32M,2G", (int64_t[]){1024, 33554432, 2147483648}, 3);
-    expect_sizes("1.5KiB,102400000", (int64_t[]){1536, 102400000}, 2);
-    expect_sizes("8..64", (int64_t[]){8, 16, 32, 64}, 4);
-    expect_sizes("12..100,4M", (int64_t[]){12, 24, 48, 96, 4194304}, 5);
-    refuse_sizes("", "empty");
-    refuse_sizes("1K,,2K", "no size");
-    refuse_sizes("32X", "no size");
-    refuse_sizes("1KB", "no size");
-    refuse_sizes("-4", "between");
-    refuse_sizes("2", "between");
-    refuse_sizes("1e300", "between");
-    refuse_sizes("nan", "no size");
-    refuse_sizes("1K..", "no size");
-    refuse_sizes("1M..1K", "goes down");
-    refuse_sizes("6", "multiple of 4");
-    refuse_sizes("4..1G,4..1G,4..1G,4..1G,4..1G", "more than 128");
-}
-
 static void test_names(void **state)
 {
     (void)state;
-    bench_names names;
-    assert_int_equal(bench_names_parse("--names", "ring,auto,ring", "auto|ring|tree", &names), WEFT_OK);
+    bench_axis names;
+    assert_int_equal(bench_axis_names("--names", "ring,auto,ring", "auto|ring|tree", &names), WEFT_OK);
     assert_int_equal(names.count, 2);
-    assert_int_equal(names.wanted[0], 1);
-    assert_int_equal(names.wanted[1], 0);
+    assert_int_equal(names.value[0], 1);
+    assert_int_equal(names.value[1], 0);
     assert_false(names.all);
-    assert_int_equal(bench_names_parse("--names", "all", "auto|ring|tree", &names), WEFT_OK);
+    assert_int_equal(bench_axis_names("--names", "all", "auto|ring|tree", &names), WEFT_OK);
     assert_true(names.all);
     assert_int_equal(names.count, 2);
     assert_string_equal(names.name[1], "tree");
-    assert_int_equal(bench_names_parse("--names", "rings", "auto|ring|tree", &names), WEFT_ERR_USAGE);
+    assert_int_equal(bench_axis_names("--names", "rings", "auto|ring|tree", &names), WEFT_ERR_USAGE);
     assert_non_null(strstr(weft_error_message(), "--names: 'rings' is none of auto, ring, tree, all"));
-    assert_int_equal(bench_names_parse("--names", "", "auto|ring", &names), WEFT_ERR_USAGE);
+    assert_int_equal(bench_axis_names("--names", "", "auto|ring", &names), WEFT_ERR_USAGE);
 }
 
 static void test_quartiles(void **state)
 {
     (void)state;
     double x[] = {5, 1, 4, 2, 3};
-    bench_quartiles q = bench_quartiles_of(x, 5);
+    sample_quartiles q = sample_quartiles_of(x, 5);
     assert_true(q.count == 5 && q.least == 1 && q.q1 == 2 && q.median == 3 && q.q3 == 4);
     double y[] = {10, 0};
-    q = bench_quartiles_of(y, 2);
+    q = sample_quartiles_of(y, 2);
     assert_true(q.q1 == 2.5 && q.median == 5 && q.q3 == 7.5);
-    assert_true(isnan(bench_quartiles_of(NULL, 0).median));
+    assert_true(isnan(sample_quartiles_of(NULL, 0).median));
 }
 
 /* The sum of three ranks in float32, in rank order. */
@@ -212,7 +171,7 @@ static void test_stream(void **state)
 static void test_data(void **state)
 {
     (void)state;
-    static char data[BENCH_DATA_MAX][BENCH_DATA_BYTES];
+    static char data[SPMM_DATA_MAX][SPMM_DATA_BYTES];
     int count = 0;
     assert_int_equal(bench_data_parse("a.weft,synth:reddit,scale=0.1,seed=3,b=c,x,synth:arxiv", data, &count), WEFT_OK);
     assert_int_equal(count, 4);
@@ -225,9 +184,9 @@ static void test_data(void **state)
     assert_int_equal(bench_data_parse("", data, &count), WEFT_ERR_USAGE);
     assert_int_equal(bench_data_parse("a,,b", data, &count), WEFT_ERR_USAGE);
     assert_int_equal(bench_data_parse("a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q", data, &count), WEFT_ERR_USAGE);
-    char longest[BENCH_DATA_BYTES + 1];
+    char longest[SPMM_DATA_BYTES + 1];
     memset(longest, 'a', sizeof longest);
-    longest[BENCH_DATA_BYTES] = '\0';
+    longest[SPMM_DATA_BYTES] = '\0';
     assert_int_equal(bench_data_parse(longest, data, &count), WEFT_ERR_USAGE);
     memcpy(longest, "synth:x,b=", 10);
     assert_int_equal(bench_data_parse(longest, data, &count), WEFT_ERR_USAGE);
@@ -252,27 +211,30 @@ static void test_time(void **state)
     bench_side side = {count_runs, &t, NULL};
     const bench_side theirs = {count_runs, &other, &other.seconds};
     bench_pair pair;
-    ASSERT_OK(bench_time(NULL, &side, NULL, 4, &pair));
+    weft_comm *self = NULL;
+    ASSERT_OK(comm_create_self(&self));
+    ASSERT_OK(bench_time(self, &side, NULL, 4, &pair));
     assert_true(pair.seconds.count == 4 && t.runs > 6); /* samples of many short runs */
     assert_true(pair.seconds.median > 0.0 && pair.seconds.median < 1e-3 && isnan(pair.ratio));
     t = (timed){.fails = 3};
-    assert_int_equal(bench_time(NULL, &side, NULL, 4, &pair), WEFT_ERR_IO);
+    assert_int_equal(bench_time(self, &side, NULL, 4, &pair), WEFT_ERR_IO);
 
     /* Operations with a clock of their own: the runs 3 to 6 count, after two to warm up. */
     t = (timed){.runs = 10};
     side.seconds = &t.seconds;
-    ASSERT_OK(bench_time(NULL, &side, &theirs, 4, &pair));
+    ASSERT_OK(bench_time(self, &side, &theirs, 4, &pair));
     assert_true(pair.seconds.least == 12.0 && pair.seconds.median == 13.5 && t.runs == 15);
     assert_true(pair.other.least == 2.0 && pair.other.median == 3.5 && pair.other.count == 4);
     assert_true(fabs(pair.ratio - 0.5 * (3.0 / 13.0 + 4.0 / 14.0)) < 1e-12);
+    comm_destroy(self);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes), cmocka_unit_test(test_names), cmocka_unit_test(test_quartiles),
-        cmocka_unit_test(test_check), cmocka_unit_test(test_grid),  cmocka_unit_test(test_stream),
-        cmocka_unit_test(test_data),  cmocka_unit_test(test_time),
+        cmocka_unit_test(test_names), cmocka_unit_test(test_quartiles), cmocka_unit_test(test_check),
+        cmocka_unit_test(test_grid),  cmocka_unit_test(test_stream),    cmocka_unit_test(test_data),
+        cmocka_unit_test(test_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -65,12 +65,11 @@ static weft_hal *open_wrong(void)
 /* Runs all cases of a bench on the wrong backend. values: name, value, ..., NULL of its options. Free with end_run. */
 static bench_run *begin_run(const bench_kind *kind, const char *const *values, weft_options **options)
 {
-    static bench_team team;
+    static app_context context;
     const option_command *command = NULL;
     bench_run *run = NULL;
-    team = (bench_team){.hal = open_wrong(),
-                        .place = {.threads = 1},
-                        .limits = {.read = 1e15, .triad = 1e15, .gemm = 1e17}}; /* which nothing surpasses */
+    context = (app_context){.hal = open_wrong(), .placement = {.threads = 1}, .memory_share = 1.0};
+    ASSERT_OK(comm_create_self(&context.comm));
     ASSERT_OK(option_command_find(app_catalog(), "bench", &command));
     ASSERT_OK(option_create(command, options));
     for (; *values != NULL; values += 2) {
@@ -78,18 +77,22 @@ static bench_run *begin_run(const bench_kind *kind, const char *const *values, w
     }
     ASSERT_OK(option_assign(*options, "format", "json")); /* nothing is printed before the end */
     ASSERT_OK(weft_calloc(1, kind->bytes, WEFT_MEM_GENERAL, (void **)&run));
+    run->kind = kind;
     run->name = "test";
-    run->options = *options;
-    run->repeats = run->teams = run->sets = 1;
-    run->team = &team;
-    ASSERT_OK(kind->begin(run));
-    ASSERT_OK(kind->measure(run));
+    run->options = context.options = *options;
+    run->repeats = 1;
+    run->limits = (machine_limits){.read = 1e15, .triad = 1e15, .gemm = 1e17}; /* which nothing surpasses */
+    ASSERT_OK(bench_begin(run));
+    run->context = &context;
+    run->comm = context.comm;
+    ASSERT_OK(bench_cases(run));
     return run;
 }
 
 static void end_run(const bench_kind *kind, bench_run *run, weft_options *options)
 {
-    weft_hal_close(run->team->hal);
+    weft_hal_close(run->context->hal);
+    comm_destroy(run->comm);
     if (kind->leave != NULL) {
         kind->leave(run);
     }

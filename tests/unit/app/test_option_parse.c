@@ -148,6 +148,18 @@ static void test_lists(void **state)
     assert_int_equal(dims[2], 602);
     assert_int_equal(option_list(options, OPT_DIMS, dims, 1), 3); /* the count, whatever fits */
     option_destroy(options);
+    options = accept("bench comm --sizes 12..100,1.5KiB,2G");
+    int64_t sizes[8] = {0};
+    assert_int_equal(option_list(options, OPT_SIZES, sizes, 8), 6);
+    assert_true(sizes[0] == 12 && sizes[3] == 96 && sizes[4] == 1536 && sizes[5] == 2147483648);
+    option_destroy(options);
+    refuse("bench comm --sizes 32X", "not an integer");
+    refuse("bench comm --sizes nan", "not an integer");
+    refuse("bench comm --sizes 1K..", "not an integer");
+    refuse("bench comm --sizes 1M..1K", "does not go up");
+    refuse("bench gemm --inputs 0..8", "does not go up");
+    refuse("bench comm --sizes 2", "must be between");
+    refuse("bench comm --sizes 4..1G,4..1G,4..1G", "more than 64");
     refuse("bench spmm --dims 16,,64", "not an integer");
     refuse("bench spmm --dims 16,", "list of integers");
     refuse("bench spmm --dims ,16", "not an integer");

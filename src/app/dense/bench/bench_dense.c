@@ -16,7 +16,9 @@
 
 #include "app/dense/bench/bench_dense.h"
 #include "app/dense/options/dense_options.h"
+#include "app/workload/memory_plan.h"
 #include "app/workload/precision.h"
+#include "base/text/append.h"
 #include "dense/dense_options.def"
 #include "dense/engine/dense_model.h"
 #include "dense/net/zoo.h"
@@ -36,51 +38,46 @@ TABLE_ROW(dense_row, DENSE_ROW);
 
 /* ---- the network --------------------------------------------------------------------------------------------- */
 
-static void print_pair(FILE *out, const char *name, int64_t row, int64_t col, int64_t usual)
+static void add_pair(char *text, const char *name, int64_t row, int64_t col, int64_t usual)
 {
     if (row != col) {
-        fprintf(out, " %s %" PRId64 "x%" PRId64, name, row, col);
+        text_append(text, DENSE_SHAPE_BYTES, " %s %" PRId64 "x%" PRId64, name, row, col);
     } else if (row != usual) {
-        fprintf(out, " %s %" PRId64, name, row);
+        text_append(text, DENSE_SHAPE_BYTES, " %s %" PRId64, name, row);
     }
 }
 
-/* "56x56x64 to 64 kernel 3 pad 1 relu": all that tells one convolution from another; the usual is left out. text: has
- * zeros. */
-static weft_status describe(const hal_conv_shape *s, char text[DENSE_SHAPE_BYTES])
+/* "56x56x64 to 64 kernel 3 pad 1 relu": all that tells one convolution from another; the usual is left out. */
+static void describe(const hal_conv_shape *s, char text[DENSE_SHAPE_BYTES])
 {
-    FILE *out = fmemopen(text, DENSE_SHAPE_BYTES - 1, "w");
-    WEFT_CHECK(out != NULL, WEFT_ERR_RESOURCE, "no memory for the text of a shape");
-    fprintf(out, "%" PRId64 "x%" PRId64 "x%" PRId64 " to %" PRId64, s->height, s->width, s->in, s->out);
-    print_pair(out, "kernel", s->kernel[0], s->kernel[1], 1);
-    print_pair(out, "stride", s->stride[0], s->stride[1], 1);
-    print_pair(out, "pad", s->pad[0][0], s->pad[1][0], 0);
-    print_pair(out, "dilation", s->dilation[0], s->dilation[1], 1);
-    print_pair(out, "groups", s->groups, s->groups, 1);
-    fprintf(out, "%s%s", s->bias ? " bias" : "", s->relu ? " relu" : "");
-    fclose(out);
-    return WEFT_OK;
+    snprintf(text, DENSE_SHAPE_BYTES, "%" PRId64 "x%" PRId64 "x%" PRId64 " to %" PRId64, s->height, s->width, s->in,
+             s->out);
+    add_pair(text, "kernel", s->kernel[0], s->kernel[1], 1);
+    add_pair(text, "stride", s->stride[0], s->stride[1], 1);
+    add_pair(text, "pad", s->pad[0][0], s->pad[1][0], 0);
+    add_pair(text, "dilation", s->dilation[0], s->dilation[1], 1);
+    add_pair(text, "groups", s->groups, s->groups, 1);
+    text_append(text, DENSE_SHAPE_BYTES, "%s%s", s->bias ? " bias" : "", s->relu ? " relu" : "");
 }
 
-static weft_status add_layer(dense_bench *b, const unit *u)
+static void add_layer(dense_bench *b, const unit *u)
 {
     dense_layers *added = &b->layers[b->kinds];
     const bool linear = u->kind == UNIT_LINEAR;
     added->linear = linear;
     added->shape = dense_conv_shape(&b->config, &b->list, u, linear ? WEFT_DTYPE_F32 : b->config.values);
-    WEFT_TRY(describe(&added->shape, added->text));
+    describe(&added->shape, added->text);
     for (int i = 0; i < b->kinds; ++i) {
         dense_layers *seen = &b->layers[i];
         if (strcmp(seen->text, added->text) == 0 && seen->linear == linear &&
             seen->shape.backward_data == added->shape.backward_data) {
             seen->count += 1;
-            return WEFT_OK;
+            return;
         }
     }
     added->first = u->layer->name;
     added->count = 1;
     b->kinds += 1;
-    return WEFT_OK;
 }
 
 static weft_status find_layers(dense_bench *b)
@@ -99,7 +96,7 @@ static weft_status find_layers(dense_bench *b)
     for (int i = 0; i < b->list.units; ++i) {
         const unit_kind kind = b->list.unit[i].kind;
         if (kind == UNIT_CONV || kind == UNIT_LINEAR) {
-            WEFT_TRY(add_layer(b, &b->list.unit[i]));
+            add_layer(b, &b->list.unit[i]);
             b->all.count += 1;
         }
     }
@@ -111,21 +108,22 @@ weft_status bench_dense_add(dense_bench *b, const dense_layers *layers, const ch
                             const bench_result *result)
 {
     /* Products of bfloat16 have no such limit. */
-    const double gemm = layers->shape.dtype == WEFT_DTYPE_F32 ? b->run.team->limits.gemm : (double)NAN;
+    const double gemm = layers->shape.dtype == WEFT_DTYPE_F32 ? b->run.limits.gemm : (double)NAN;
     const double rate = flops / result->time.seconds.median;
     b->flops += layers->count * flops;
     b->seconds_at_peak += layers->count * flops / peak;
     b->valid = b->valid && result->valid;
     peak = result->valid ? peak : (double)NAN;
-    return bench_add(&b->run, &(dense_row){BENCH_RESULT(result), .layer = layers->first, .layers = layers->count,
-                                           .shape = layers->text, .pass = pass, .threads = b->run.team->place.threads,
-                                           .images = b->images, .gflop = flops * 1e-9, .gflop_per_s = rate * 1e-9,
-                                           .peak_gflop_per_s = peak * 1e-9, .percent_of_peak = 100.0 * rate / peak,
-                                           .gemm_flop_per_s = gemm, .percent_of_gemm = 100.0 * rate / gemm});
+    return bench_add(&b->run,
+                     &(dense_row){BENCH_RESULT(result), .layer = layers->first, .layers = layers->count,
+                                  .shape = layers->text, .pass = pass, .threads = b->run.context->placement.threads,
+                                  .images = b->images, .gflop = flops * 1e-9, .gflop_per_s = rate * 1e-9,
+                                  .peak_gflop_per_s = peak * 1e-9, .percent_of_peak = 100.0 * rate / peak,
+                                  .gemm_flop_per_s = gemm, .percent_of_gemm = 100.0 * rate / gemm});
 }
 
 /* A step whose layers are right is wrong where its loss is no number. */
-static weft_status run_step(dense_bench *b)
+weft_status bench_dense_whole(dense_bench *b)
 {
     bench_result result;
     char what[BENCH_WHAT_BYTES];
@@ -133,39 +131,30 @@ static weft_status run_step(dense_bench *b)
     WEFT_TRY(bench_dense_step(b, &result.time, &loss));
     result.error = b->valid && isfinite(loss) ? 0.0 : (double)INFINITY;
     snprintf(what, sizeof what, "step of %s", b->net.name);
-    bench_judge(&b->run, what, &result);
+    WEFT_TRY(bench_judge(&b->run, what, &result));
     result.error = (double)NAN; /* there is no such figure */
     return bench_dense_add(b, &b->all, "step", b->flops, b->flops / b->seconds_at_peak, &result);
 }
 
+/* Between the layers; without knowledge of a backend, the most that one needs. */
 static weft_status check_memory(const dense_bench *b)
 {
     const int64_t need = dense_model_arena_bytes(NULL, &b->config, WEFT_DTYPE_F32);
-    const uint64_t have = placement_memory_available();
-    if (need < 0) {
-        return weft_error_code();
-    }
-    WEFT_CHECK((double)need <= 0.95 * (double)have, WEFT_ERR_RESOURCE,
-               "a batch of %" PRId64 " images needs %.2f GiB between the layers of %s, %.2f GiB are available: "
-               "%s takes fewer",
-               b->images, (double)need * 0x1p-30, b->net.name, (double)have * 0x1p-30, FLAG_BATCH_SIZE);
-    return WEFT_OK;
+    memory_plan plan = {
+        .peak = (uint64_t)need, .device = (uint64_t)need, .cure = FLAG_BATCH_SIZE " takes fewer images"};
+    return need < 0 ? weft_error_code() : memory_plan_check(b->run.context, &plan, 0);
 }
 
-static weft_status measure(bench_run *run)
+static weft_status enter(bench_run *run)
 {
     dense_bench *b = (dense_bench *)run;
-    const weft_hal *hal = run->team->hal;
+    const weft_hal *hal = run->context->hal;
     const char *word = option_value_text(run->options, OPT_PRECISION);
     WEFT_CHECK(precision_is_native(hal, b->config.values), WEFT_ERR_UNSUPPORTED,
                "%s %s: backend %s on this processor has no products of %s", FLAG_PRECISION, word, hal->name, word);
-    WEFT_TRY(check_memory(b));
     b->flops = b->seconds_at_peak = 0.0;
     b->valid = true;
-    for (int i = 0; i < b->kinds; ++i) {
-        WEFT_TRY(bench_dense_layers(b, &b->layers[i]));
-    }
-    return run_step(b);
+    return check_memory(b);
 }
 
 static weft_status begin(bench_run *run)
@@ -181,15 +170,10 @@ static weft_status begin(bench_run *run)
                                .values = precision_asked(o),
                                .winograd = option_choice(o, OPT_CONVOLUTION) != DENSE_CONVOLUTION_DIRECT};
     WEFT_TRY(find_layers(b));
-    return bench_begin(run, &(bench_table){BENCH_HEAD(dense_head), BENCH_ROWS(dense_row),
-                                           .head = &(dense_head){.bench = run->name,
-                                                                 .backend = option_text(o, OPT_BACKEND),
-                                                                 .network = b->net.name,
-                                                                 .batch = b->images,
-                                                                 .precision = option_value_text(o, OPT_PRECISION),
-                                                                 .warmup = 1,
-                                                                 .repeats = run->repeats},
-                                           .cases = b->kinds * DENSE_PASSES + 1});
+    run->axis[0].count = b->kinds + 1;
+    return BENCH_HEAD(run, dense_head, .bench = run->name, .backend = option_text(o, OPT_BACKEND),
+                      .network = b->net.name, .batch = b->images, .precision = option_value_text(o, OPT_PRECISION),
+                      .warmup = 1, .repeats = run->repeats);
 }
 
 static void end(bench_run *run)
@@ -200,4 +184,12 @@ static void end(bench_run *run)
     net_destroy(&b->net);
 }
 
-const bench_kind bench_dense = {.bytes = sizeof(dense_bench), .begin = begin, .measure = measure, .end = end};
+const bench_kind bench_dense = {BENCH_ROWS(dense_row),
+                                .bytes = sizeof(dense_bench),
+                                .case_bytes = sizeof(dense_case),
+                                .begin = begin,
+                                .enter = enter,
+                                .open = bench_dense_open,
+                                .measure = bench_dense_measure,
+                                .close = bench_dense_close,
+                                .end = end};

@@ -14,7 +14,7 @@
 
 typedef enum dense_pass { DENSE_FORWARD, DENSE_BACKWARD_DATA, DENSE_BACKWARD_WEIGHTS, DENSE_PASSES } dense_pass;
 
-/* Operands of a layer; those before Y are inputs, which are filled and kept on the host too. x, dx: [images * pixels,
+/* Operands of a layer; those before Y are inputs. x, dx: [images * pixels,
  * in]; y, dy: [images * pixels, out]; weights: [out, terms]; bias: [1, out], empty without one. */
 enum { X, WEIGHT, BIAS, DY, Y, DX, DWEIGHT, DBIAS, OPERANDS };
 
@@ -45,25 +45,29 @@ typedef struct dense_bench {
 /* A layer whose passes are measured. */
 typedef struct dense_case {
     weft_hal *hal;
+    const dense_layers *layers; /* NULL: the whole step */
     hal_conv_shape shape;
     int64_t batch;      /* images of the operands */
     int64_t images;     /* images of the runs under way */
     dense_pass pass;    /* of the runs under way */
+    bench_array *to;    /* what the pass gives */
     hal_conv *conv;     /* NULL: a linear layer */
     hal_conv_info info; /* how conv computes */
-    weft_tensor t[OPERANDS];
-    float *host[Y];
-    void *given; /* room for the result of a pass, in its type */
+    bench_array a[OPERANDS];
 } dense_case;
 
 /* Adds a row. peak: the most operations a second at which the pass was seen. */
 weft_status bench_dense_add(dense_bench *b, const dense_layers *layers, const char *pass, double flops, double peak,
                             const bench_result *result);
-/* Measures the passes of layers of a shape and adds their rows. */
-weft_status bench_dense_layers(dense_bench *b, const dense_layers *layers);
+/* Of bench_kind, a case for the layers of each shape; the whole step follows them. */
+weft_status bench_dense_open(bench_run *run, void *c);
+weft_status bench_dense_measure(bench_run *run, void *c);
+void bench_dense_close(void *c);
 /* Computes an element of the result of c->pass again (bench_case.element). */
 bench_sum bench_dense_element(const void *self, int64_t at);
 
+/* Measures the whole step and adds its row. */
+weft_status bench_dense_whole(dense_bench *b);
 /* Measures training steps of the network on one batch (forward, loss, backward, update by SGD) in one process. [out]
  * loss: of the last step; not a number if something is wrong. */
 weft_status bench_dense_step(dense_bench *b, bench_pair *time, double *loss);

@@ -10,7 +10,6 @@
 #include <assert.h>
 
 #include "app/dense/bench/bench_dense.h"
-#include "base/half.h"
 
 enum { FACTORS = 6 };
 
@@ -75,23 +74,16 @@ static bench_sum sum_of(const dense_case *c, int64_t at)
         if (p < 0 || (t.p >= 0 && p != t.p)) {
             continue;
         }
-        const float *x = c->host[X] + (n * s->height * s->width + p) * s->in;
-        const float *dy = c->host[DY] + (n * extent[0] * extent[1] + q) * s->out;
+        const float *x = c->a[X].host + (n * s->height * s->width + p) * s->in;
+        const float *dy = c->a[DY].host + (n * extent[0] * extent[1] + q) * s->out;
         for (int64_t j = 0; j < t.count[O] * t.count[I]; ++j) {
             const int64_t o = t.first[O] + j / t.count[I], i = t.first[I] + j % t.count[I];
-            const double weight = (double)c->host[WEIGHT][(o * in + i % in) * taps + k];
+            const double weight = (double)c->a[WEIGHT].host[(o * in + i % in) * taps + k];
             bench_sum_add(&sum, (double)(c->pass == DENSE_BACKWARD_DATA ? dy[o] : x[i]),
                           c->pass == DENSE_BACKWARD_WEIGHTS ? (double)dy[o] : weight);
         }
     }
     return sum;
-}
-
-static double element(const void *values, weft_dtype dtype, int64_t at)
-{
-    return dtype == WEFT_DTYPE_BF16  ? (double)bf16_to_float(((const uint16_t *)values)[at])
-           : dtype == WEFT_DTYPE_F16 ? (double)fp16_to_float(((const uint16_t *)values)[at])
-                                     : (double)((const float *)values)[at];
 }
 
 /* Half of the distance between neighbours, relative: what storing costs beside a sum in float32. */
@@ -104,25 +96,21 @@ bench_sum bench_dense_element(const void *self, int64_t at)
 {
     const dense_case *c = self;
     const hal_conv_shape *s = &c->shape;
-    const bool weights = c->pass == DENSE_BACKWARD_WEIGHTS;
-    const weft_dtype dtype = weights ? WEFT_DTYPE_F32 : s->dtype;
-    const double bias = c->pass == DENSE_FORWARD && s->bias ? (double)c->host[BIAS][at % s->out] : 0.0;
+    const bool forward = c->pass == DENSE_FORWARD;
+    const double bias = forward && s->bias ? (double)c->a[BIAS].host[at % s->out] : 0.0, step = unit_of(s->dtype);
     bench_sum sum = sum_of(c, at);
     assert(s->in % s->groups == 0 && s->out % s->groups == 0);
-    if (c->pass == DENSE_FORWARD) {
-        if (s->bias) {
-            bench_sum_add(&sum, bias, 1.0);
-        }
-        sum.exact = s->relu ? fmax(sum.exact, 0.0) : sum.exact;
+    if (forward && s->bias) {
+        bench_sum_add(&sum, bias, 1.0);
     }
-    const double step = unit_of(s->dtype);
-    if (hal_is_half(dtype) || (weights && c->info.rounds_gradient)) {
-        const double twice = c->info.rounds_sums && s->bias ? fabs(sum.exact) + fabs(bias) : 0.0;
-        sum.more += step * (fabs(sum.exact) + (c->pass == DENSE_FORWARD ? twice : 0.0));
+    sum.exact = forward && s->relu ? fmax(sum.exact, 0.0) : sum.exact;
+    if (hal_is_half(c->to->on.dtype) || (c->pass == DENSE_BACKWARD_WEIGHTS && c->info.rounds_gradient)) {
+        const double twice = forward && c->info.rounds_sums && s->bias ? fabs(sum.exact) + fabs(bias) : 0.0;
+        sum.more += step * (fabs(sum.exact) + twice);
     }
     if (c->info.winograd) {
         sum.more += FACTORS * step * sum.magnitude / sqrt((double)sum.terms + 4.0);
     }
-    sum.found = element(c->given, dtype, at);
+    sum.found = (double)c->to->host[at];
     return sum;
 }

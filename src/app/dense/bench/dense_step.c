@@ -10,25 +10,13 @@ typedef struct dense_step {
     const network *net;
     dense_model model;
     train_replica replica;
-    weft_tensor pixels, ids, label, loss;
+    bench_array pixels;
+    weft_tensor ids, label, loss;
     int64_t images;
     double lost; /* of the last step */
 } dense_step;
 
 /* Noise, all of the first class: the time does not depend on what is seen. */
-static weft_status fill(dense_step *s)
-{
-    const int64_t count = s->pixels.rows * s->pixels.cols;
-    float *pixels = NULL;
-    WEFT_TRY(WEFT_NEW(&pixels, count, WEFT_MEM_WORKSPACE));
-    bench_fill(0, pixels, count);
-    const weft_status status = tensor_upload(&s->pixels, pixels);
-    weft_free(pixels);
-    WEFT_TRY(status);
-    WEFT_TRY(tensor_zero(&s->ids));
-    return tensor_zero(&s->label);
-}
-
 static weft_status open_step(dense_step *s, const dense_config *config)
 {
     const optimizer_options sgd = {.kind = OPTIMIZER_SGD, .weight_decay = 5e-4, .momentum = 0.9};
@@ -39,17 +27,20 @@ static weft_status open_step(dense_step *s, const dense_config *config)
     WEFT_TRY(replica_create(s->comm, &s->model.params, &sync, &sgd, NULL, false, &s->replica));
     WEFT_TRY(param_initialise(&s->model.params, 0));
     WEFT_TRY(replica_reset(&s->replica));
-    WEFT_TRY(tensor_create(s->hal, WEFT_DTYPE_F32, s->images * in.height * in.width, in.channels, WEFT_MEM_WORKSPACE,
-                           &s->pixels));
+    WEFT_TRY(bench_array_create(s->hal, WEFT_DTYPE_F32, s->images * in.height * in.width, in.channels, &s->pixels));
+    bench_fill(0, s->pixels.host, s->images * in.height * in.width * in.channels);
+    WEFT_TRY(bench_array_upload(&s->pixels));
     WEFT_TRY(tensor_create(s->hal, WEFT_DTYPE_I64, s->images, 1, WEFT_MEM_WORKSPACE, &s->ids));
     WEFT_TRY(tensor_create(s->hal, WEFT_DTYPE_I32, s->images, 1, WEFT_MEM_WORKSPACE, &s->label));
     WEFT_TRY(tensor_create(s->hal, WEFT_DTYPE_F64, 1, 1, WEFT_MEM_WORKSPACE, &s->loss));
-    return fill(s);
+    WEFT_TRY(tensor_zero(&s->ids));
+    return tensor_zero(&s->label);
 }
 
 static void close_step(dense_step *s)
 {
-    TENSOR_DESTROY_ALL(&s->pixels, &s->ids, &s->label, &s->loss);
+    bench_array_free(&s->pixels);
+    TENSOR_DESTROY_ALL(&s->ids, &s->label, &s->loss);
     replica_destroy(&s->replica);
     dense_model_destroy(&s->model);
     comm_destroy(s->comm);
@@ -58,7 +49,7 @@ static void close_step(dense_step *s)
 static weft_status one_step(void *self)
 {
     dense_step *s = self;
-    const image_batch input = {.pixels = s->pixels, .rows = s->images, .all_rows = s->images, .sample_id = s->ids};
+    const image_batch input = {.pixels = s->pixels.on, .rows = s->images, .all_rows = s->images, .sample_id = s->ids};
     const train_batch batch = {.input = &input};
     const train_pass pass = {.training = true, .parts = 1, .batch = &batch, .hooks = replica_hooks(&s->replica, true)};
     const tensor_loss_rows rows = {.scale = 1.0 / (double)s->images};
@@ -75,10 +66,10 @@ static weft_status one_step(void *self)
 
 weft_status bench_dense_step(dense_bench *b, bench_pair *time, double *loss)
 {
-    dense_step s = {.hal = b->run.team->hal, .net = &b->net, .images = b->images};
+    dense_step s = {.hal = b->run.context->hal, .net = &b->net, .images = b->images};
     weft_status status = open_step(&s, &b->config);
     status =
-        status == WEFT_OK ? bench_time(NULL, &(bench_side){one_step, &s, NULL}, NULL, b->run.repeats, time) : status;
+        status == WEFT_OK ? bench_time(s.comm, &(bench_side){one_step, &s, NULL}, NULL, b->run.repeats, time) : status;
     *loss = s.lost / (double)s.images;
     close_step(&s);
     return status;

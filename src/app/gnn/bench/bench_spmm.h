@@ -2,8 +2,7 @@
 #pragma once
 
 #include "app/bench/bench.h"
-#include "base/file.h"
-#include "graph/graph.h"
+#include "app/gnn/data/graph_data.h"
 
 /*
  * form            the form that ran: auto has chosen one
@@ -28,42 +27,44 @@
 /* clang-format on */
 TABLE_ROW(spmm_row, SPMM_ROW);
 
-/* The matrix, in the vertex order in which it is measured. The arrays of a reordered matrix are its own; the given
- * matrix has none. */
-typedef struct bench_matrix {
-    hal_csr csr;
-    int32_t *position; /* [rows] place of each given vertex in this order; NULL: the given order */
-    int32_t *vertex;   /* [rows] its inverse */
-    int64_t *offset;   /* csr.offset */
-    int32_t *column;   /* csr.column */
-} bench_matrix;
-
-/* Relabels the vertices. position: [n] a permutation, which belongs to `out` then. Free with bench_matrix_free. */
-weft_status bench_matrix_reorder(const hal_csr *given, int32_t *position, bench_matrix *out);
-void bench_matrix_free(bench_matrix *matrix);
-
-enum { BENCH_DATA_MAX = 16, BENCH_DATA_BYTES = 1024, SPMM_WIDTHS_MAX = 64 };
+enum { SPMM_DATA_MAX = 16, SPMM_DATA_BYTES = 1024 };
+enum { ORDER, FORM, WIDTH }; /* axes; forms are those of hal_spmm_form */
 
 typedef struct spmm_bench {
     bench_run run; /* a set is a graph */
-    char data[BENCH_DATA_MAX][BENCH_DATA_BYTES];
-    char name[BENCH_DATA_MAX][64]; /* of the graphs */
-    char scratch[FILE_PATH_MAX];   /* folder of a generated store, removed after its use; "": none */
-    weft_graph graph;              /* open while its cases are measured */
-    bench_matrix given, ordered;   /* ordered.csr.rows 0: not made yet */
-    int64_t widths[SPMM_WIDTHS_MAX];
-    int width_count;
-    bench_names forms;    /* numbers are those of hal_spmm_form */
-    double order_seconds; /* what making the order of the graph took; NaN: not made yet */
-    bool above;           /* the log has explained percentages above 100 */
+    char data[SPMM_DATA_MAX][SPMM_DATA_BYTES];
+    char name[SPMM_DATA_MAX][64]; /* of the graphs */
+    graph_data graph;             /* open while its cases are measured */
+    int32_t *position, *vertex;   /* [vertices] of graph.part: place of each given vertex, and its inverse */
+    double order_seconds;         /* what making that order took; NaN: not made yet */
+    bool above;                   /* the log has explained percentages above 100 */
 } spmm_bench;
 
-/* Measures a form for d columns and adds its row to the table. A reordered matrix has a second row, for operands that
- * are gathered from the given order and scattered to it. */
-weft_status bench_form(spmm_bench *bench, const bench_matrix *matrix, hal_spmm_form wanted, int64_t d);
+enum { SAMPLED_ROWS = 128 };
+
+/* One form of aggregation of one width. */
+typedef struct spmm_case {
+    weft_hal *hal;
+    hal_csr csr;
+    const int32_t *vertex; /* [rows] the given vertex of each row; NULL: the given order */
+    int64_t d, longest;    /* columns of x; the row with most entries */
+    hal_spmm *spmm;
+    hal_spmm_info info;
+    bench_array x, out;              /* [rows, d] in the given order */
+    bench_array own_x, own_out;      /* in the matrix's own order, if that is another */
+    weft_tensor vertices, positions; /* [rows, 1] of that order */
+    bool move;                       /* operands come in the given order and go back to it */
+    bench_array *result;
+} spmm_case;
+
+/* A matrix in another order has a second row, for operands that are gathered from the given order and scattered to
+ * it. */
+weft_status spmm_case_open(bench_run *run, void *c);
+weft_status spmm_case_measure(bench_run *run, void *c);
+void spmm_case_close(void *c);
 
 extern const bench_kind bench_spmm;
 
 /* "a.weft,synth:reddit,scale=0.1,b.weft": graphs separated by commas; what holds a '=' belongs to the generated graph
  * before it. WEFT_ERR_USAGE when one is empty or there are too many. */
-weft_status bench_data_parse(const char *text, char data[BENCH_DATA_MAX][BENCH_DATA_BYTES], int *count);
+weft_status bench_data_parse(const char *text, char data[SPMM_DATA_MAX][SPMM_DATA_BYTES], int *count);

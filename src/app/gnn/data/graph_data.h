@@ -1,5 +1,5 @@
 /*
- * app/gnn/graph_data.h: from --data and --partition to this rank's part of the graph.
+ * app/gnn/data/graph_data.h: from --data and --partition to this rank's part of the graph.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
-/* app/gnn/graph_data.c: see app/gnn/graph_data.h. */
-#include "app/gnn/graph_data.h"
+/* app/gnn/data/graph_data.c: see app/gnn/data/graph_data.h. */
+#include "app/gnn/data/graph_data.h"
 
 #include <assert.h>
 #include <math.h>
