@@ -23,7 +23,7 @@ typedef struct forest_nodes {
     int32_t *missing;         /* [first[trees]] */
 } forest_nodes;
 
-/* Kernels by instruction set. value: [columns][WALK_ROWS] a block of rows, column by column; at: [WALK_ROWS] becomes the
- * leaves. holes: some value of the block is NaN. */
+/* Kernels by instruction set. value: [columns][WALK_ROWS] a block of rows, column by column; at: [WALK_ROWS] becomes
+ * the leaves. holes: some value of the block is NaN. */
 typedef void forest_walk(const forest_nodes *nodes, int tree, const float *value, bool holes, int32_t at[WALK_ROWS]);
 forest_walk forest_walk_base, forest_walk_avx2, forest_walk_avx512;
