@@ -419,7 +419,9 @@ struct weft_hal {
     hal_sparse_ops sparse;
     hal_image_ops image;
     bool native_bf16; /* true if the processor multiplies bfloat16; else products are slower than those of float32 */
-    bool native_f16;  /* true if the device multiplies float16; also true of ref, which is not meant to be fast */
+    /* True if threads of a team may each call hal->op.histogram at once: a call then works on the calling thread. */
+    bool calls_in_team;
+    bool native_f16; /* true if the device multiplies float16; also true of ref, which is not meant to be fast */
     /* Folder in which preparing a matrix may keep what took it seconds to find, for the next job; NULL: nowhere. The
      * owner sets it, and it lives until the owner sets another. */
     const char *keep_folder;

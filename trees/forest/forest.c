@@ -6,8 +6,9 @@
 #include <string.h>
 
 #include "base/grow.h"
-
-enum { BLOCK = 64 };
+#include "base/integer/integers.h"
+#include "base/isa.h"
+#include "trees/forest/forest_walk.h"
 
 weft_status forest_create(int columns, int outputs, weft_forest *forest)
 {
@@ -73,50 +74,136 @@ int32_t tree_leaf(const weft_tree *tree, const float *value)
     return at;
 }
 
-/* value: [rows, columns]; margin: [rows, outputs]. */
-static void add_block(const weft_forest *forest, const float *value, int64_t rows, int first, int end, float *margin)
+/* ---- answers of many rows ---------------------------------------------------------------------------------------- */
+
+static void free_nodes(forest_nodes *nodes)
 {
+    WEFT_FREE_ALL(nodes->first, nodes->depth, nodes->left, nodes->feature, nodes->threshold, nodes->value,
+                  nodes->missing);
+}
+
+static void put_node(const tree_node *from, int32_t root, int32_t at, forest_nodes *to)
+{
+    const bool leaf = from->left < 0;
+    to->left[at] = leaf ? at : root + from->left;
+    to->feature[at] = leaf ? 0 : from->feature;
+    to->threshold[at] = leaf ? NAN : from->value;
+    to->value[at] = from->value;
+    to->missing[at] = !leaf && !from->default_left;
+}
+
+/* Children stand behind their parents, so one pass finds the depths. */
+static weft_status put_tree(const weft_tree *tree, int number, forest_nodes *to)
+{
+    int *depth = NULL;
+    const int32_t root = to->first[number];
+    WEFT_TRY(WEFT_NEW_ZERO(&depth, tree->nodes, WEFT_MEM_WORKSPACE));
+    to->depth[number] = 0;
+    for (int32_t n = 0; n < tree->nodes; ++n) {
+        const int32_t left = tree->node[n].left;
+        put_node(&tree->node[n], root, root + n, to);
+        if (left >= 0) {
+            depth[left] = depth[left + 1] = depth[n] + 1;
+        }
+        to->depth[number] = (int)larger(to->depth[number], depth[n]);
+    }
+    weft_free(depth);
+    return WEFT_OK;
+}
+
+/* Trees first .. end - 1. */
+static weft_status put_nodes(const weft_forest *forest, int first, int end, forest_nodes *to)
+{
+    int64_t nodes = 0;
+    WEFT_TRY(WEFT_NEW(&to->first, end - first + 1, WEFT_MEM_WORKSPACE));
+    WEFT_TRY(WEFT_NEW(&to->depth, end - first, WEFT_MEM_WORKSPACE));
     for (int t = first; t < end; ++t) {
-        const weft_tree *tree = &forest->tree[t];
+        nodes += forest->tree[t].nodes;
+    }
+    WEFT_CHECK(nodes <= INT32_MAX, WEFT_ERR_UNSUPPORTED, "a forest of %lld nodes: at most %d are answered by",
+               (long long)nodes, INT32_MAX);
+    WEFT_TRY(WEFT_NEW(&to->left, nodes, WEFT_MEM_WORKSPACE));
+    WEFT_TRY(WEFT_NEW(&to->feature, nodes, WEFT_MEM_WORKSPACE));
+    WEFT_TRY(WEFT_NEW(&to->threshold, nodes, WEFT_MEM_WORKSPACE));
+    WEFT_TRY(WEFT_NEW(&to->value, nodes, WEFT_MEM_WORKSPACE));
+    WEFT_TRY(WEFT_NEW(&to->missing, nodes, WEFT_MEM_WORKSPACE));
+    to->first[0] = 0;
+    for (int t = first; t < end; ++t) {
+        to->first[t - first + 1] = to->first[t - first] + forest->tree[t].nodes;
+        WEFT_TRY(put_tree(&forest->tree[t], t - first, to));
+    }
+    return WEFT_OK;
+}
+
+/* A pass over rows, by trees first .. end - 1. */
+typedef struct forest_pass {
+    const weft_forest *forest;
+    const tree_columns *data;
+    forest_nodes nodes;
+    forest_walk *walk;
+    int first, end;
+    float *margin;
+} forest_pass;
+
+/* [out] value: [columns][WALK_ROWS], zeros behind the rows. Returns whether one of them is NaN. */
+static bool read_block(const tree_columns *data, int64_t begin, int64_t rows, float *value)
+{
+    bool holes = false;
+    for (int c = 0; c < data->columns; ++c) {
+        float *own = value + (int64_t)c * WALK_ROWS;
+        memset(own + rows, 0, (size_t)(WALK_ROWS - rows) * sizeof *own);
+        tree_column_read(&data->column[c], begin, rows, own);
+        for (int i = 0; i < WALK_ROWS; ++i) {
+            holes = holes || own[i] != own[i];
+        }
+    }
+    return holes;
+}
+
+static void run_block(const forest_pass *pass, int64_t begin, int64_t rows, float *value)
+{
+    const weft_forest *forest = pass->forest;
+    const int outputs = forest->outputs;
+    float *margin = pass->margin + begin * outputs;
+    int32_t at[WALK_ROWS];
+    const bool holes = read_block(pass->data, begin, rows, value);
+    for (int64_t i = 0; pass->first == 0 && i < rows; ++i) {
+        memcpy(margin + i * outputs, forest->base, (size_t)outputs * sizeof *margin);
+    }
+    for (int t = pass->first; t < pass->end; ++t) {
+        pass->walk(&pass->nodes, t - pass->first, value, holes, at);
         for (int64_t i = 0; i < rows; ++i) {
-            const int32_t leaf = tree_leaf(tree, value + i * forest->columns);
-            margin[i * forest->outputs + t % forest->outputs] += tree->node[leaf].value;
+            margin[i * outputs + t % outputs] += pass->nodes.value[at[i]];
         }
     }
 }
 
-static void run_block(const weft_forest *forest, const tree_columns *data, int64_t begin, int64_t rows, int first,
-                      int end, float *scratch, float *margin)
-{
-    float column[BLOCK];
-    for (int c = 0; c < data->columns; ++c) {
-        tree_column_read(&data->column[c], begin, rows, column);
-        for (int64_t i = 0; i < rows; ++i) {
-            scratch[i * data->columns + c] = column[i];
-        }
-    }
-    margin += begin * forest->outputs;
-    for (int64_t i = 0; first == 0 && i < rows; ++i) {
-        memcpy(margin + i * forest->outputs, forest->base, (size_t)forest->outputs * sizeof *margin);
-    }
-    add_block(forest, scratch, rows, first, end, margin);
-}
+static forest_walk *const walks[HAL_ISAS] = {[HAL_ISA_BASE] = forest_walk_base,
+                                              [HAL_ISA_AVX2] = forest_walk_avx2,
+                                              [HAL_ISA_AVX512] = forest_walk_avx512};
 
 weft_status forest_margins(const weft_forest *forest, const tree_columns *data, int first, int end, int threads,
                            float *margin)
 {
     float *scratch = NULL;
-    const int64_t blocks = (data->rows + BLOCK - 1) / BLOCK;
-    const int64_t stride = (int64_t)BLOCK * data->columns;
+    const int64_t blocks = (data->rows + WALK_ROWS - 1) / WALK_ROWS;
+    const int64_t stride = (int64_t)WALK_ROWS * data->columns;
+    forest_pass pass = {.forest = forest, .data = data, .first = first, .end = end, .margin = margin};
+    weft_status status = WEFT_OK;
     assert(data->columns == forest->columns && first >= 0 && first <= end && end <= forest->trees);
-    WEFT_TRY(WEFT_NEW(&scratch, threads * stride, WEFT_MEM_WORKSPACE));
+    pass.walk = walks[hal_isa_best()];
+    WEFT_TRY_GOTO(put_nodes(forest, first, end, &pass.nodes), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW(&scratch, threads * stride, WEFT_MEM_WORKSPACE), status, done);
 #pragma omp parallel for schedule(static, 1) num_threads(threads)
     for (int part = 0; part < threads; ++part) {
         for (int64_t block = blocks * part / threads; block < blocks * (part + 1) / threads; ++block) {
-            const int64_t begin = block * BLOCK, rows = data->rows - begin < BLOCK ? data->rows - begin : BLOCK;
-            run_block(forest, data, begin, rows, first, end, scratch + part * stride, margin);
+            const int64_t begin = block * WALK_ROWS;
+            run_block(&pass, begin, data->rows - begin < WALK_ROWS ? data->rows - begin : WALK_ROWS,
+                      scratch + part * stride);
         }
     }
+done:
     weft_free(scratch);
-    return WEFT_OK;
+    free_nodes(&pass.nodes);
+    return status;
 }

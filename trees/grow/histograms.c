@@ -6,6 +6,9 @@
 
 #include "base/grow.h"
 
+/* Rows of a node for which a team's start and end would take as long as its sums. */
+enum { SMALL_ROWS = 1 << 16 };
+
 static int first_column(int columns, int rank, int ranks)
 {
     return (int)((int64_t)columns * rank / ranks);
@@ -75,36 +78,90 @@ void histograms_give_back(tree_histograms *h, int slot)
     h->unused[h->unuseds++] = slot;
 }
 
-weft_status histograms_build(tree_histograms *h, const weft_tensor *index, const weft_tensor *pair, int slot)
+/* The sums of this rank's rows of a node; alone: on the calling thread, of a team. */
+static weft_status sum_rows(tree_histograms *h, const weft_tensor *list, const weft_tensor *pair,
+                            const histogram_node *node, bool alone)
 {
-    weft_tensor *sums = h->plan != NULL ? &h->local : &h->slot[slot];
+    const weft_tensor index = tensor_view(list, node->begin, node->end - node->begin, 0, 1);
+    weft_tensor *sums = h->plan != NULL ? &h->local : &h->slot[node->slot];
     const hal_histogram_args args = {.bins = tensor_mat(&h->bins->bin),
                                      .pair = tensor_mat(pair),
-                                     .index = tensor_mat(index),
+                                     .index = tensor_mat(&index),
                                      .sums = tensor_mat(sums)};
-    const bool none = index->rows == 0;
-    const weft_status status = none ? tensor_zero(sums) : hal_histogram(h->hal, &args);
-    if (h->plan == NULL) {
-        return status;
+    if (index.rows == 0) {
+        return tensor_zero(sums);
     }
+    return alone ? h->hal->op.histogram(h->hal, &args) : hal_histogram(h->hal, &args);
+}
+
+static void subtract(const tree_histograms *h, const histogram_node *node)
+{
+    if (node->whole < 0) {
+        return;
+    }
+    int64_t *to = h->slot[node->whole].data;
+    const int64_t *from = h->slot[node->slot].data;
+    const int64_t cells = (int64_t)h->columns * HAL_BINS * 2;
+    for (int64_t i = 0; i < cells; ++i) {
+        to[i] -= from[i];
+    }
+}
+
+/* The sums of all ranks go to the ranks that keep the columns. */
+static weft_status exchange(tree_histograms *h, const histogram_node *node, weft_status status)
+{
     WEFT_TRY(comm_agree(h->comm, status));
     WEFT_TRY(comm_post(h->plan));
     WEFT_TRY(comm_wait(h->plan));
     const int64_t cells = (int64_t)h->columns * HAL_BINS * 2, first = (int64_t)h->first * HAL_BINS * 2;
     if (cells > 0) {
-        memcpy(h->slot[slot].data, (const int64_t *)h->local.data + first, (size_t)cells * sizeof(int64_t));
+        memcpy(h->slot[node->slot].data, (const int64_t *)h->local.data + first, (size_t)cells * sizeof(int64_t));
     }
+    subtract(h, node);
     return WEFT_OK;
 }
 
-void histograms_subtract(tree_histograms *h, int whole, int part)
+/* Is a node worth a thread, not a team? */
+static bool is_small(const tree_histograms *h, const histogram_node *node, int nodes)
 {
-    int64_t *to = h->slot[whole].data;
-    const int64_t *from = h->slot[part].data;
-    const int64_t cells = (int64_t)h->columns * HAL_BINS * 2;
-    for (int64_t i = 0; i < cells; ++i) {
-        to[i] -= from[i];
+    return h->hal->calls_in_team && nodes > 1 && node->end - node->begin <= SMALL_ROWS;
+}
+
+/* On one rank: small nodes side by side, a thread each, then the others one by one. */
+static weft_status build_here(tree_histograms *h, const weft_tensor *list, const weft_tensor *pair,
+                              const histogram_node *node, int nodes)
+{
+    weft_status status = WEFT_OK;
+#pragma omp parallel for schedule(dynamic) num_threads(h->hal->threads) if (nodes > 1)
+    for (int n = 0; n < nodes; ++n) {
+        if (is_small(h, &node[n], nodes)) {
+            const weft_status mine = sum_rows(h, list, pair, &node[n], true);
+            subtract(h, &node[n]);
+            if (mine != WEFT_OK) {
+#pragma omp critical
+                status = mine;
+            }
+        }
     }
+    for (int n = 0; n < nodes && status == WEFT_OK; ++n) {
+        if (!is_small(h, &node[n], nodes)) {
+            status = sum_rows(h, list, pair, &node[n], false);
+            subtract(h, &node[n]);
+        }
+    }
+    return status;
+}
+
+weft_status histograms_build(tree_histograms *h, const weft_tensor *list, const weft_tensor *pair,
+                             const histogram_node *node, int nodes)
+{
+    if (h->plan == NULL) {
+        return build_here(h, list, pair, node, nodes);
+    }
+    for (int n = 0; n < nodes; ++n) {
+        WEFT_TRY(exchange(h, &node[n], sum_rows(h, list, pair, &node[n], false)));
+    }
+    return WEFT_OK;
 }
 
 /* The best split of each node by this rank's columns. */

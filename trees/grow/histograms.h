@@ -28,10 +28,16 @@ void histograms_destroy(tree_histograms *h); /* zeros are fine */
 /* [out] slot: to be given back. Local. */
 weft_status histograms_take(tree_histograms *h, int *slot);
 void histograms_give_back(tree_histograms *h, int slot);
-/* A slot becomes the sums of the rows that `index` lists on each rank, with these pairs (hal_pair_of). Collective. */
-weft_status histograms_build(tree_histograms *h, const weft_tensor *index, const weft_tensor *pair, int slot);
-/* Slot `whole` becomes what is left of it without the rows of slot `part`. Local. */
-void histograms_subtract(tree_histograms *h, int whole, int part);
+/* Nodes whose histograms are built together. */
+typedef struct histogram_node {
+    int64_t begin, end; /* places of its rows in the list, on this rank */
+    int slot;           /* becomes the sums of its rows, on all ranks */
+    int whole;          /* slot that becomes what is left of it without the node's rows; -1: none */
+} histogram_node;
+
+/* list: rows of this rank, in which those of a node stand together; pair: by row (hal_pair_of). Collective. */
+weft_status histograms_build(tree_histograms *h, const weft_tensor *list, const weft_tensor *pair,
+                             const histogram_node *node, int nodes);
 /* [out] best: of `nodes` nodes with these slots and sums, the best split by any rank's columns; use: [all columns] not
  * 0: the column may be used, or NULL. Collective. */
 weft_status histograms_best(tree_histograms *h, const split_rule *rule, const int *slot, const tree_sums *sums,

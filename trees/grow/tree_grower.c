@@ -2,6 +2,7 @@
 #include "trees/grow/tree_grower.h"
 
 #include <assert.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@ typedef struct open_leaf {
     int32_t node;
     int depth;
     int64_t begin, end; /* its rows on this rank */
+    int64_t middle;     /* where those of the right child begin, once it is split */
     int64_t rows;       /* of all ranks */
     int slot;           /* its histograms; -1: it stays a leaf */
     tree_sums sums;
@@ -39,6 +41,7 @@ struct tree_grower {
     weft_tensor pair;  /* [rows, 1] int32 */
     uint8_t *use;      /* [columns] */
     int64_t all_rows;  /* rows that count, of all ranks */
+    int64_t listed;    /* rows of this rank that the tree is grown on */
     open_leaf *leaf;   /* all leaves so far; those with a gain may be split */
     int leaves, leaf_capacity, node_capacity;
     int *pick;         /* [picks] leaves that are split together */
@@ -65,6 +68,13 @@ static int64_t list_rows(tree_grower *g, int number)
 {
     int32_t *row = g->rows.row.data;
     int64_t count = 0;
+    if (g->growth.row_share >= 1.0 && g->rows.capacity == g->data->rows) { /* all of them count */
+#pragma omp parallel for schedule(static) num_threads(g->hal->threads)
+        for (int64_t i = 0; i < g->data->rows; ++i) {
+            row[i] = (int32_t)i;
+        }
+        return g->data->rows;
+    }
     for (int64_t i = 0; i < g->data->rows; ++i) {
         if (g->counts[i] != 0 && is_drawn(g, g->data->id[i], number, 0, g->growth.row_share)) {
             row[count++] = (int32_t)i;
@@ -86,15 +96,28 @@ static void list_columns(tree_grower *g, int number)
     }
 }
 
+/* [out] most: the largest gradient and hessian of this rank, and 1 where one is not finite. */
+static void find_most(const tree_grower *g, const float *gradient, const float *hessian, double most[3])
+{
+    float gradients = 0.0F, hessians = 0.0F;
+    int infinite = 0;
+#pragma omp parallel for schedule(static) num_threads(g->hal->threads) reduction(max : gradients, hessians, infinite)
+    for (int64_t i = 0; i < g->data->rows; ++i) {
+        const float magnitude = fabsf(gradient[i]);
+        gradients = magnitude > gradients ? magnitude : gradients;
+        hessians = hessian[i] > hessians ? hessian[i] : hessians;
+        infinite = magnitude <= FLT_MAX && hessian[i] <= FLT_MAX ? infinite : 1;
+    }
+    most[0] = (double)gradients;
+    most[1] = (double)hessians;
+    most[2] = (double)infinite;
+}
+
 static weft_status round_pairs(tree_grower *g, const float *gradient, const float *hessian)
 {
-    double most[3] = {0.0, 0.0, 0.0};
+    double most[3];
     int32_t *pair = g->pair.data;
-    for (int64_t i = 0; i < g->data->rows; ++i) {
-        most[0] = fmax(most[0], fabs((double)gradient[i]));
-        most[1] = fmax(most[1], (double)hessian[i]);
-        most[2] += isfinite(gradient[i]) && isfinite(hessian[i]) ? 0.0 : 1.0;
-    }
+    find_most(g, gradient, hessian, most);
     WEFT_TRY(comm_allreduce(g->comm, most, 3, WEFT_DTYPE_F64, COMM_MAX));
     WEFT_CHECK(most[2] == 0.0, WEFT_ERR_DATA,
                "a gradient is not finite: take a lower rate, or look for extreme targets and weights");
@@ -171,22 +194,26 @@ done:
     return status;
 }
 
-static weft_status build_leaf(tree_grower *g, open_leaf *leaf)
+/* Sums of the pairs of the rows listed. */
+static void sum_pairs(const tree_grower *g, int64_t rows, int64_t sum[2])
 {
-    const weft_tensor index = tensor_view(&g->rows.row, leaf->begin, leaf->end - leaf->begin, 0, 1);
-    WEFT_TRY(comm_agree(g->comm, histograms_take(&g->histograms, &leaf->slot)));
-    return histograms_build(&g->histograms, &index, &g->pair, leaf->slot);
+    const int32_t *row = g->rows.row.data, *pair = g->pair.data;
+    int64_t gradient = 0, hessian = 0;
+#pragma omp parallel for schedule(static) num_threads(g->hal->threads) reduction(+ : gradient, hessian)
+    for (int64_t i = 0; i < rows; ++i) {
+        gradient += hal_pair_gradient(pair[row[i]]);
+        hessian += hal_pair_hessian(pair[row[i]]);
+    }
+    sum[0] = gradient;
+    sum[1] = hessian;
 }
 
 static weft_status plant(tree_grower *g, int number, weft_tree *tree)
 {
     open_leaf root = {.slot = -1, .end = list_rows(g, number)};
+    g->listed = root.end;
     int64_t sum[3] = {0, 0, root.end};
-    const int32_t *row = g->rows.row.data, *pair = g->pair.data;
-    for (int64_t i = 0; i < root.end; ++i) {
-        sum[0] += hal_pair_gradient(pair[row[i]]);
-        sum[1] += hal_pair_hessian(pair[row[i]]);
-    }
+    sum_pairs(g, root.end, sum);
     WEFT_TRY(comm_allreduce(g->comm, sum, 3, WEFT_DTYPE_I64, COMM_SUM));
     root.sums = (tree_sums){sum[0], sum[1]};
     root.rows = sum[2];
@@ -194,7 +221,9 @@ static weft_status plant(tree_grower *g, int number, weft_tree *tree)
     g->node_capacity = 0;
     list_columns(g, number);
     WEFT_TRY(comm_agree(g->comm, add_node(g, tree, -1)));
-    WEFT_TRY(build_leaf(g, &root));
+    WEFT_TRY(comm_agree(g->comm, histograms_take(&g->histograms, &root.slot)));
+    const histogram_node node = {.begin = root.begin, .end = root.end, .slot = root.slot, .whole = -1};
+    WEFT_TRY(histograms_build(&g->histograms, &g->rows.row, &g->pair, &node, 1));
     WEFT_TRY(comm_agree(g->comm, add_leaf(g, &root)));
     return find_splits(g, 0);
 }
@@ -238,15 +267,44 @@ static int pick_leaves(tree_grower *g, int room)
     return picks;
 }
 
-/* The node of a leaf becomes an inner one, with two new leaves behind all others. */
+/* Divides the rows of a picked leaf. */
+static void divide_rows(tree_grower *g, open_leaf *leaf, int threads)
+{
+    const tree_split *split = &leaf->split;
+    const row_test test = {.feature = split->feature, .bin = split->bin, .default_left = split->default_left};
+    leaf->middle = leaf->begin + node_rows_split(&g->rows, leaf->begin, leaf->end, g->bins, &test, threads);
+}
+
+static bool is_small(const tree_grower *g, const open_leaf *leaf, int picks)
+{
+    return picks > 1 && leaf->end - leaf->begin <= g->rows.capacity / (2 * g->hal->threads);
+}
+
+/* Leaves of few rows side by side, a thread each; the others one by one by all threads. */
+static void divide_picked(tree_grower *g, int picks)
+{
+#pragma omp parallel for schedule(dynamic) num_threads(g->hal->threads) if (picks > 1)
+    for (int i = 0; i < picks; ++i) {
+        open_leaf *leaf = &g->leaf[g->pick[i]];
+        if (is_small(g, leaf, picks)) {
+            divide_rows(g, leaf, 1);
+        }
+    }
+    for (int i = 0; i < picks; ++i) {
+        open_leaf *leaf = &g->leaf[g->pick[i]];
+        if (!is_small(g, leaf, picks)) {
+            divide_rows(g, leaf, g->hal->threads);
+        }
+    }
+}
+
+/* The node of a leaf, whose rows are divided, becomes an inner one, with two new leaves behind all others. */
 static weft_status divide(tree_grower *g, int which, weft_tree *tree)
 {
     const open_leaf leaf = g->leaf[which];
     const tree_split *split = &leaf.split;
-    const row_test test = {.feature = split->feature, .bin = split->bin, .default_left = split->default_left};
     const int32_t cut = g->cuts->first[split->feature] + split->bin;
-    const int64_t middle =
-        leaf.begin + node_rows_split(&g->rows, leaf.begin, leaf.end, g->bins, &test, g->hal->threads);
+    const int64_t middle = leaf.middle;
     WEFT_TRY(add_node(g, tree, leaf.node));
     WEFT_TRY(add_node(g, tree, leaf.node));
     tree_node *node = &tree->node[leaf.node];
@@ -282,8 +340,8 @@ static weft_status count_rows(tree_grower *g, int first)
     return status;
 }
 
-/* Histograms of two children: the smaller is built, the larger has what is left of their parent's. */
-static weft_status build_children(tree_grower *g, int parent, int left)
+/* Histograms of two children: the smaller is to be built, the larger has what is left of their parent's. */
+static weft_status plan_children(tree_grower *g, int parent, int left, histogram_node *node, int *nodes)
 {
     open_leaf *from = &g->leaf[parent], *child = &g->leaf[left];
     open_leaf *less = child[0].rows <= child[1].rows ? child : child + 1, *more = less == child ? child + 1 : child;
@@ -291,11 +349,29 @@ static weft_status build_children(tree_grower *g, int parent, int left)
         drop_slot(g, from);
         return WEFT_OK;
     }
-    WEFT_TRY(build_leaf(g, less));
-    histograms_subtract(&g->histograms, from->slot, less->slot);
+    WEFT_TRY(histograms_take(&g->histograms, &less->slot));
+    node[(*nodes)++] =
+        (histogram_node){.begin = less->begin, .end = less->end, .slot = less->slot, .whole = from->slot};
     more->slot = from->slot;
     from->slot = -1;
     return WEFT_OK;
+}
+
+/* Those of all picked leaves, whose children stand from `first` on. */
+static weft_status build_children(tree_grower *g, int picks, int first)
+{
+    histogram_node *node = NULL;
+    int nodes = 0;
+    weft_status status;
+    weft_status local = WEFT_NEW(&node, picks, WEFT_MEM_WORKSPACE);
+    for (int i = 0; i < picks && local == WEFT_OK; ++i) {
+        local = plan_children(g, g->pick[i], first + 2 * i, node, &nodes);
+    }
+    COMM_AGREED_GOTO(comm_agree(g->comm, local), local, status, done);
+    status = histograms_build(&g->histograms, &g->rows.row, &g->pair, node, nodes);
+done:
+    weft_free(node);
+    return status;
 }
 
 /* Splits picked leaves. Split leaves have no gain any more, and their node is an inner one. */
@@ -303,6 +379,7 @@ static weft_status split_picked(tree_grower *g, int picks, weft_tree *tree)
 {
     const int first = g->leaves;
     weft_status status = WEFT_OK;
+    divide_picked(g, picks);
     for (int i = 0; status == WEFT_OK && i < picks; ++i) {
         status = divide(g, g->pick[i], tree);
     }
@@ -310,8 +387,8 @@ static weft_status split_picked(tree_grower *g, int picks, weft_tree *tree)
     WEFT_TRY(count_rows(g, first));
     for (int i = 0; i < picks; ++i) {
         g->leaf[g->pick[i]].split.gain = 0.0;
-        WEFT_TRY(build_children(g, g->pick[i], first + 2 * i));
     }
+    WEFT_TRY(build_children(g, picks, first));
     return find_splits(g, first);
 }
 
@@ -335,19 +412,16 @@ static weft_status grow_leaves(tree_grower *g, weft_tree *tree)
 
 /* ---- the finished tree ------------------------------------------------------------------------------------------- */
 
-/* [out] leaf: where each row of this rank goes. */
-static void assign_rows(const tree_grower *g, const weft_tree *tree, int32_t *leaf)
+/* Is it a leaf of the finished tree? Its rows on this rank stand together. */
+static bool is_last(const weft_tree *tree, const open_leaf *leaf)
 {
-    const int32_t *row = g->rows.row.data;
+    return tree->node[leaf->node].left < 0;
+}
+
+/* Rows that the tree was not grown on find their leaf from the root. */
+static void walk_rows(const tree_grower *g, const weft_tree *tree, int32_t *leaf)
+{
     const uint8_t *bin = g->bins->bin.data;
-    for (int64_t i = 0; i < g->data->rows; ++i) {
-        leaf[i] = -1;
-    }
-    for (int l = 0; l < g->leaves; ++l) {
-        for (int64_t i = g->leaf[l].begin; tree->node[g->leaf[l].node].left < 0 && i < g->leaf[l].end; ++i) {
-            leaf[row[i]] = g->leaf[l].node;
-        }
-    }
 #pragma omp parallel for schedule(static) num_threads(g->hal->threads)
     for (int64_t i = 0; i < g->data->rows; ++i) {
         int32_t at = leaf[i] < 0 ? 0 : leaf[i];
@@ -360,6 +434,25 @@ static void assign_rows(const tree_grower *g, const weft_tree *tree, int32_t *le
     }
 }
 
+/* [out] leaf: where each row of this rank goes. */
+static void assign_rows(const tree_grower *g, const weft_tree *tree, int32_t *leaf)
+{
+    const int32_t *row = g->rows.row.data;
+    const bool others = g->listed < g->data->rows;
+    if (others) {
+        memset(leaf, 0xff, (size_t)g->data->rows * sizeof *leaf);
+    }
+#pragma omp parallel for schedule(dynamic) num_threads(g->hal->threads)
+    for (int l = 0; l < g->leaves; ++l) {
+        for (int64_t i = g->leaf[l].begin; is_last(tree, &g->leaf[l]) && i < g->leaf[l].end; ++i) {
+            leaf[row[i]] = g->leaf[l].node;
+        }
+    }
+    if (others) {
+        walk_rows(g, tree, leaf);
+    }
+}
+
 /* Sums of the unrounded numbers of the listed rows, from the leaves up to the root; and what leaves add. */
 static weft_status set_leaves(const tree_grower *g, const float *gradient, const float *hessian, weft_tree *tree)
 {
@@ -367,12 +460,14 @@ static weft_status set_leaves(const tree_grower *g, const float *gradient, const
     const int32_t *row = g->rows.row.data;
     int64_t *sum = NULL;
     WEFT_TRY(comm_agree(g->comm, WEFT_NEW_ZERO(&sum, 2 * tree->nodes, WEFT_MEM_WORKSPACE)));
+#pragma omp parallel for schedule(dynamic) num_threads(g->hal->threads)
     for (int l = 0; l < g->leaves; ++l) {
-        int64_t *to = sum + 2 * g->leaf[l].node;
-        for (int64_t i = g->leaf[l].begin; tree->node[g->leaf[l].node].left < 0 && i < g->leaf[l].end; ++i) {
-            to[0] += fixed_of(&of[0], (double)gradient[row[i]]);
-            to[1] += fixed_of(&of[1], (double)hessian[row[i]]);
+        int64_t leaf[2] = {0, 0};
+        for (int64_t i = g->leaf[l].begin; is_last(tree, &g->leaf[l]) && i < g->leaf[l].end; ++i) {
+            leaf[0] += fixed_of(&of[0], (double)gradient[row[i]]);
+            leaf[1] += fixed_of(&of[1], (double)hessian[row[i]]);
         }
+        memcpy(sum + 2 * g->leaf[l].node, leaf, sizeof leaf);
     }
     const weft_status status = comm_allreduce(g->comm, sum, 2 * (int64_t)tree->nodes, WEFT_DTYPE_I64, COMM_SUM);
     for (int32_t n = tree->nodes - 1; status == WEFT_OK && n >= 0; --n) {

@@ -234,6 +234,7 @@ weft_status hal_open_cpu(weft_hal *hal, int threads, const char *argument)
         return status;
     }
     fill_ops(hal);
+    hal->calls_in_team = true;
     hal->native_bf16 = state->library != NULL && __builtin_cpu_supports("avx512bf16") != 0;
     hal->close = cpu_close;
     return WEFT_OK;

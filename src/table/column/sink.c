@@ -344,6 +344,10 @@ weft_status sink_put_number(table_sink *sink, int thread, int64_t row, int64_t c
     if (isfinite(value) && (c->kind == TABLE_CATEGORY || c->kind == TABLE_ID || c->kind == TABLE_SPLIT)) {
         return put_as_word(sink, thread, row, column, value);
     }
+    if (isfinite((float)value) && (value >= 0.0 || sink->schema->field[column].role != TABLE_WEIGHT)) {
+        const sink_cell none = {.text = NULL}; /* nothing refuses it, so nobody shows it */
+        return put_value(sink, tally, row, column, &none, value, value == nearbyint(value));
+    }
     snprintf(shown, sizeof shown, "%g", value);
     const sink_cell cell = {.text = shown, .bytes = strlen(shown)};
     return isfinite(value) ? put_value(sink, tally, row, column, &cell, value, value == nearbyint(value))

@@ -3,12 +3,14 @@
  *
  * A cell is one number while a thread adds to it, 2^32 * gradients + hessians, so that a row costs one addition a
  * feature: the two halves hold the sums of HAL_HISTOGRAM_ROWS rows, and are taken apart after as many. Features come in
- * tiles whose cells stay in the first-level cache while a block of rows passes; the next tile reads the same rows again
- * from the second level.
+ * tiles whose cells stay in the first-level cache while a block of rows passes; what a row adds is put together once a
+ * block, and the next tile reads the same rows again from the second level.
  *
- * Threads take tiles where there are enough of them, else rows, with cells of their own that are added at the end.
+ * Threads take tiles where there are enough of them, else rows, with cells of their own that are added at the end. A
+ * thread of a team that calls by itself (weft_hal.calls_in_team) works alone, on its stack.
  */
 #include <assert.h>
+#include <omp.h>
 #include <string.h>
 
 #include "hal/cpu/cpu_backend.h"
@@ -16,76 +18,121 @@
 
 enum {
     TILE = 14,    /* features: 28 KiB of cells */
-    BLOCK = 4096, /* rows */
-    GRAIN = 1 << 14,
-    AHEAD = 16 /* rows of a list that are fetched before they are added */
+    TILES = 4,    /* whose cells a thread has on its stack */
+    BLOCK = 2048, /* rows */
+    AHEAD = 16    /* rows of a list that are fetched before they are added */
 };
 
 /* Rows of one thread, for some of the features. */
 typedef struct histogram_piece {
     const hal_histogram_args *args;
     int64_t first_row, rows, first, features;
-    int64_t *packed; /* [features, HAL_BINS], zeros before and after */
-    int64_t *sums;   /* [features, HAL_BINS, 2]: what they are added to */
+    int64_t *packed;       /* [features, HAL_BINS], zeros before and after */
+    int64_t *sums;         /* rows of ld_sums: what they are added to, or what becomes of them */
+    int64_t ld_sums, cols; /* cols: 1: a cell stays one number */
 } histogram_piece;
 
-/* Rows [begin, end) of the list add to the cells of one tile. */
-static void add_tile(const histogram_piece *piece, int64_t tile, int64_t width, int64_t begin, int64_t end)
+/* [out] add: what each of these rows of the list adds to its cells. */
+static void gather_pairs(const hal_histogram_args *a, int64_t begin, int64_t rows, int64_t *add)
+{
+    const int32_t *index = a->index.source;
+    const int32_t *pair = a->pair.source;
+    const int64_t last = index != NULL ? a->index.rows - 1 : 0;
+    for (int64_t i = 0; i < rows; ++i) {
+        if (index != NULL) {
+            __builtin_prefetch(pair + index[smaller(begin + i + AHEAD, last)]);
+        }
+        const int32_t own = pair[index != NULL ? index[begin + i] : begin + i];
+        add[i] = (int64_t)hal_pair_gradient(own) * ((int64_t)1 << 32) + hal_pair_hessian(own);
+    }
+}
+
+/* Rows [begin, begin + rows) of the list add to the cells of one tile. */
+static inline __attribute__((always_inline)) void add_tile(const histogram_piece *piece, int64_t tile,
+                                                           const int64_t width, int64_t begin, int64_t rows,
+                                                           const int64_t *add)
 {
     const hal_histogram_args *a = piece->args;
     const int32_t *index = a->index.source;
-    const int32_t *pair = a->pair.source;
+    const int64_t last = index != NULL ? a->index.rows - 1 : 0;
+    const int64_t ld = a->bins.ld;
     const uint8_t *bins = (const uint8_t *)a->bins.source + piece->first + tile;
     int64_t *packed = piece->packed + tile * HAL_BINS;
-    for (int64_t r = begin; r < end; ++r) {
-        const int64_t row = index != NULL ? index[r] : r;
-        if (index != NULL && r + AHEAD < end) {
-            const int64_t next = index[r + AHEAD];
-            __builtin_prefetch(bins + next * a->bins.ld);
-            __builtin_prefetch(bins + next * a->bins.ld + width - 1);
-            __builtin_prefetch(pair + next);
-        }
+    for (int64_t i = 0; i < rows; ++i) {
+        const int64_t row = index != NULL ? index[begin + i] : begin + i;
         assert(row >= 0 && row < a->bins.rows);
-        const uint8_t *bin = bins + row * a->bins.ld;
-        const int64_t add = (int64_t)hal_pair_gradient(pair[row]) * ((int64_t)1 << 32) + hal_pair_hessian(pair[row]);
+        if (index != NULL) {
+            const uint8_t *next = bins + index[smaller(begin + i + AHEAD, last)] * ld;
+            __builtin_prefetch(next);
+            __builtin_prefetch(next + width - 1);
+        }
+        const uint8_t *bin = bins + row * ld;
+        const int64_t own = add[i];
         for (int64_t f = 0; f < width; ++f) {
-            packed[f * HAL_BINS + bin[f]] += add;
+            packed[f * HAL_BINS + bin[f]] += own;
         }
     }
 }
 
-static void add_block(const histogram_piece *piece, int64_t begin, int64_t end)
+static void add_block(const histogram_piece *piece, int64_t begin, int64_t rows)
 {
+    int64_t add[BLOCK];
+    gather_pairs(piece->args, begin, rows, add);
     for (int64_t tile = 0; tile < piece->features; tile += TILE) {
         const int64_t width = smaller(TILE, piece->features - tile);
         if (width == TILE) {
-            add_tile(piece, tile, TILE, begin, end); /* a loop of known length */
+            add_tile(piece, tile, TILE, begin, rows, add); /* a loop of known length */
         } else {
-            add_tile(piece, tile, width, begin, end);
+            add_tile(piece, tile, width, begin, rows, add);
         }
     }
 }
 
 /* The halves of a cell: hessians are not negative, so that the upper half is exact. */
-static void take_apart(const histogram_piece *piece)
+static void take_apart(const histogram_piece *piece, bool add)
 {
-    for (int64_t i = 0; i < piece->features * HAL_BINS; ++i) {
-        const int64_t cell = piece->packed[i];
+    int64_t *packed = piece->packed;
+    int64_t *to = piece->sums;
+    for (int64_t i = 0; i < piece->features * HAL_BINS; ++i, to += piece->ld_sums) {
+        const int64_t cell = packed[i];
         const int64_t hessians = (int64_t)((uint64_t)cell & UINT32_MAX);
-        piece->sums[2 * i] += (cell - hessians) / ((int64_t)1 << 32);
-        piece->sums[2 * i + 1] += hessians;
-        piece->packed[i] = 0;
+        if (piece->cols == 1) {
+            to[0] = (add ? to[0] : 0) + cell;
+        } else {
+            to[0] = (add ? to[0] : 0) + ((cell - hessians) >> 32);
+            to[1] = (add ? to[1] : 0) + hessians;
+        }
+        packed[i] = 0;
     }
 }
 
-static void run_piece(const histogram_piece *piece)
+/* add: what the sums hold already counts. */
+static void run_piece(const histogram_piece *piece, bool add)
 {
-    for (int64_t run = 0; run < piece->rows; run += HAL_HISTOGRAM_ROWS) {
+    for (int64_t run = 0; run < piece->rows || run == 0; run += HAL_HISTOGRAM_ROWS) {
         const int64_t end = smaller(run + HAL_HISTOGRAM_ROWS, piece->rows);
         for (int64_t row = run; row < end; row += BLOCK) {
-            add_block(piece, piece->first_row + row, piece->first_row + smaller(row + BLOCK, end));
+            add_block(piece, piece->first_row + row, smaller(BLOCK, end - row));
         }
-        take_apart(piece);
+        take_apart(piece, add || run > 0);
+    }
+}
+
+/* One thread, with cells on its stack. */
+static void run_alone(const hal_histogram_args *a, int64_t rows)
+{
+    int64_t packed[TILES * TILE * HAL_BINS];
+    memset(packed, 0, sizeof packed);
+    for (int64_t first = 0; first < a->bins.cols; first += TILES * TILE) {
+        const histogram_piece piece = {.args = a,
+                                       .rows = rows,
+                                       .first = first,
+                                       .features = smaller(TILES * TILE, a->bins.cols - first),
+                                       .packed = packed,
+                                       .sums = (int64_t *)a->sums.data + first * HAL_BINS * a->sums.ld,
+                                       .ld_sums = a->sums.ld,
+                                       .cols = a->sums.cols};
+        run_piece(&piece, a->add);
     }
 }
 
@@ -124,12 +171,16 @@ static weft_status cpu_histogram(weft_hal *hal, const hal_histogram_args *args)
     if (features == 0) {
         return WEFT_OK;
     }
+    if (threads == 1 || omp_in_parallel() != 0) {
+        run_alone(args, rows);
+        return WEFT_OK;
+    }
     WEFT_TRY(cpu_workspace(hal, (size_t)(3 * cells * copies) * sizeof *memory, (void **)&memory));
     int64_t *sums = memory + cells * copies;
 #pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1)
     for (int part = 0; part < threads; ++part) {
         const hal_span own = hal_split_rows(by_tiles ? tiles : rows, threads, part);
-        histogram_piece piece = {.args = args, .rows = rows, .features = features};
+        histogram_piece piece = {.args = args, .rows = rows, .features = features, .ld_sums = 2, .cols = 2};
         if (by_tiles) {
             piece.first = own.begin * TILE;
             piece.features = smaller(own.end * TILE, features) - piece.first;
@@ -141,8 +192,7 @@ static weft_status cpu_histogram(weft_hal *hal, const hal_histogram_args *args)
         piece.packed = memory + copy * cells + piece.first * HAL_BINS;
         piece.sums = sums + 2 * (copy * cells + piece.first * HAL_BINS);
         memset(piece.packed, 0, (size_t)(piece.features * HAL_BINS) * sizeof *memory);
-        memset(piece.sums, 0, (size_t)(2 * piece.features * HAL_BINS) * sizeof *memory);
-        run_piece(&piece);
+        run_piece(&piece, false);
     }
     put_sums(args, threads, copies, sums, 2 * cells);
     return WEFT_OK;

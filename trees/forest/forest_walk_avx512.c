@@ -1,0 +1,3 @@
+/* trees/forest/forest_walk_avx512.c: forest_walk.h for the instruction set of its name. */
+#define WALK forest_walk_avx512
+#include "trees/forest/forest_walk_body.h"
