@@ -65,10 +65,12 @@ for m in gcn sage; do # sums of sparse rows, all of them sampled, against the fe
         row "$m-sparse-$p" jobs-$p "model=$m $plain feature-form=sparse epochs=20 partition=${methods[p]}"
     done
 done
-for m in gcn sage gin gat; do # with what auto takes for few labels
-    row "fast-$m" jobs-1 "model=$m recipe=fast"
+for m in gcn sage gin gat; do # of few labels, which are left to Adam, as gin is
+    row "fast-$m" jobs-1 "model=$m recipe=fast eval-every=0"
 done
-fast="model=sage recipe=fast normalize=none feature-form=sparse schedule=constant"
+row fast-asked jobs-1 "model=gcn recipe=fast precondition=kfac epochs=5"
+row fast-many jobs-1 "data=many model=gcn recipe=fast eval-every=0"
+fast="model=sage recipe=default precondition=input normalize=none feature-form=sparse schedule=constant"
 row fast-whole jobs-2 "$fast epochs=18"
 row fast-half jobs-2 "$fast epochs=15"
 row fast-half resumes-2 "$fast epochs=18 resume=on"
@@ -101,9 +103,12 @@ for model in ("gcn", "sage"):
         assert far < 1e-5 and same, (run, far, same)
 for model in ("gcn", "sage", "gin", "gat"):
     fast, options = epochs("fast-" + model), json.load(open("fast-" + model + "/run.json"))["options"]
-    assert len(fast) == 20 and fast[0]["second_damping"] > 1 and fast[19]["loss"] < fast[0]["loss"], fast[0]
+    assert len(fast) == 100 and "second_damping" not in fast[0] and options["optimizer"]["value"] == "adam", fast[0]
     assert options["input-dropout"]["value"] == "-1" and options["norm"]["value"] == ("batch" if model == "gin" else "none"), options
-    assert options["precondition-clip"]["value"] == "0.001", options["precondition-clip"]
+asked = json.load(open("fast-asked/run.json"))["options"]
+assert asked["precondition"]["value"] == "kfac" and asked["precondition-clip"]["value"] == "0.001", asked["precondition-clip"]
+many = epochs("fast-many")
+assert len(many) == 60 and many[0]["second_damping"] == 1 and many[59]["loss"] < many[0]["loss"], many[0]
 second, adam = epochs("one-0"), epochs("adam")
 assert second[9]["loss"] < adam[19]["loss"], (second[9]["loss"], adam[19]["loss"])
 assert 0 < second[0]["second_clip"] <= 1 and second[0]["second_damping"] > 0 and second[0]["second_refused"] == 0
