@@ -47,7 +47,8 @@ static train_map map_of(gnn_model *model, int l)
                        .joined = !sums_behind,
                        .constant = l == 0 && (plan->sparse || model->plan.config.input_dropout <= 0.0f),
                        .sums = sum_layer_samples(layer) ? sum_layer_sample : NULL,
-                       .sums_self = layer};
+                       .sums_self = layer,
+                       .beside = plan->self};
 }
 
 static void list_maps(gnn_model *model)

@@ -6,6 +6,9 @@
  * because they are not sparse. A few of them come from the layer's own backward pass: with a gradient E that is 1 in
  * one row for each column and 0 elsewhere, X^T (S^T E) holds these rows of S X as columns. One transposed sum brings as
  * many rows as the layer has outputs. The layer's output matrix is scratch between two passes.
+ *
+ * With weights of its own for the vertex itself the result is X W + S (X V), and the rows are those of [X | S X]: X^T E
+ * stands above.
  */
 #include "gnn/layers/layer_internal.h"
 
@@ -15,7 +18,7 @@ bool sum_layer_samples(const gnn_layer *layer)
 {
     const gnn_layer_plan *plan = layer->plan;
     const bool sums_once = !plan->ops->hops && layer->own == NULL; /* else of sgc, or of gin with a learned eps */
-    return plan->flow == GNN_FLOW_LINEAR_FIRST && plan->sparse && !plan->self && sums_once;
+    return plan->flow == GNN_FLOW_LINEAR_FIRST && plan->sparse && sums_once;
 }
 
 /* A 1 in the type of the parameters. */
@@ -44,16 +47,26 @@ static weft_status select_rows(const gnn_layer *layer, const int64_t *row, int64
     return status;
 }
 
+/* columns = X^T * (rows that this rank owns of `matrix`) */
+static weft_status multiply_features(const gnn_layer *layer, const weft_tensor *matrix, weft_tensor *columns)
+{
+    const weft_tensor owned = tensor_view(matrix, 0, layer->n_owned, 0, matrix->cols);
+    return tensor_features_gradient(layer->linear.features, &owned, NULL, columns);
+}
+
 weft_status sum_layer_sample(void *self, const int64_t *row, int64_t count, weft_tensor *columns)
 {
     gnn_layer *layer = self;
     weft_tensor out = layer_local_out(layer), z = layer_local_z(layer);
     assert(sum_layer_samples(layer) && count <= layer->plan->d_out);
-    assert(columns->rows == layer->plan->d_in && columns->cols == layer->plan->d_out);
+    const int64_t in = layer->plan->d_in, above = layer->plan->self ? in : 0;
+    weft_tensor own = tensor_view(columns, 0, above, 0, columns->cols);
+    weft_tensor sums = tensor_view(columns, above, in, 0, columns->cols);
+    assert(columns->rows == above + in && columns->cols == layer->plan->d_out);
     WEFT_TRY(gnn_aggregator_start_pass(layer->aggregator, &(gnn_halo_pass){.training = false}));
     gnn_aggregator_set_scope(layer->aggregator, GNN_SCOPE_ALL);
     WEFT_TRY(comm_agree(layer->aggregator->comm, select_rows(layer, row, count, &out)));
+    WEFT_TRY(above > 0 ? multiply_features(layer, &out, &own) : WEFT_OK);
     WEFT_TRY(gnn_aggregate(layer->aggregator, true, &out, 0.0, &z));
-    const weft_tensor owned = tensor_view(&z, 0, layer->n_owned, 0, z.cols);
-    return tensor_features_gradient(layer->linear.features, &owned, NULL, columns);
+    return multiply_features(layer, &z, &sums);
 }

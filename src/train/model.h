@@ -74,12 +74,18 @@ typedef struct train_map {
     bool conv;
     /*
      * A sum over edges stands behind the map, so its curvature is that of sums of input rows. Column j of `columns`
-     * [in, out] becomes this rank's share of the sum that row row[j] of the result takes; row[j] is one of this rank's
-     * rows, or -1 if another rank has the row. count <= out columns are asked for; the others become 0. NULL: the
-     * curvature is that of the input rows. Collective.
+     * [in, width] becomes this rank's share of the sum that row row[j] of the result takes; row[j] is one of this
+     * rank's rows, or -1 if another rank has the row. count <= width columns are asked for; the others become 0. NULL:
+     * the curvature is that of the input rows. Collective.
      */
     weft_status (*sums)(void *sums_self, const int64_t *row, int64_t count, weft_tensor *columns);
     void *sums_self;
+    /*
+     * With `sums`: the block is [W | V], of equal widths, and a result is x W + s V, with x a row of the input and s a
+     * sum of such rows. The curvature is that of rows [x | s], so `columns` is [2 in, width]: x, then s. Else width is
+     * out.
+     */
+    bool beside;
 } train_map;
 
 typedef struct train_model {

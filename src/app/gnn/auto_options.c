@@ -15,11 +15,16 @@ static bool is_recipe(const weft_options *options, const char *name)
     return strcmp(option_text(options, OPT_RECIPE), name) == 0;
 }
 
+static bool is_gin(const weft_options *options)
+{
+    return gnn_kind_asked(options) == GNN_GIN;
+}
+
 /* Sums of gin grow with the degree: measured, without a norm it stays at the score of the largest class
  * (docs/recipes.md). */
 static bool keeps_norm(const weft_options *options)
 {
-    return gnn_kind_asked(options) == GNN_GIN;
+    return is_gin(options);
 }
 
 /* Options that nobody set get the values of a recipe that goes with the one in force. */
@@ -46,18 +51,46 @@ static weft_status decide_recipe(weft_options *options, const gnn_facts *facts)
     return fast ? add_recipe(options, name) : option_decide(options, OPT_RECIPE, name);
 }
 
-/* A hundred labels are learned by heart in steps as long as thousands of them allow. */
-static weft_status shorten_steps(weft_options *options, const gnn_facts *facts)
+/* Training vertices are at least twice the features: fewer are learned by heart. */
+static bool has_many_rows(const gnn_facts *facts)
 {
-    static const char clip[] = "0.001";
+    enum { ROWS_A_FEATURE = 2 };
+    return facts->training >= ROWS_A_FEATURE * facts->features;
+}
+
+/* Second order gives way to Adam, in half of the epochs of other recipes. */
+static weft_status give_way(weft_options *options, const char *reason)
+{
+    static const char epochs[] = "100";
+    log_info("recipe fast: precondition none, %s epochs (%s)", epochs, reason);
+    WEFT_TRY(option_decide(options, OPT_PRECONDITION, "none"));
+    return option_source_of(options, OPT_EPOCHS) == OPTION_RECIPE ? option_decide(options, OPT_EPOCHS, epochs)
+                                                                  : WEFT_OK;
+}
+
+static weft_status decide_unless_set(weft_options *options, option_id id, const char *text)
+{
+    return option_is_set(options, id) ? WEFT_OK : option_decide(options, id, text);
+}
+
+/* Second order fits few rows by heart within a few steps, so weights decay, and a hundred labels want short steps. All
+ * of it was measured (docs/recipes.md). */
+static weft_status decide_fast(weft_options *options, const gnn_facts *facts)
+{
     const second_kind kind = option_choice(options, OPT_PRECONDITION);
-    const bool clips = kind == SECOND_INPUT || kind == SECOND_KFAC;
-    if (!is_recipe(options, "fast") || !clips || !gnn_has_few_labels(facts) ||
-        option_is_set(options, OPT_PRECONDITION_CLIP)) {
+    const bool few = gnn_has_few_labels(facts), turns = kind == SECOND_INPUT || kind == SECOND_KFAC;
+    if (option_source_of(options, OPT_PRECONDITION) == OPTION_RECIPE && (few || is_gin(options))) {
+        return give_way(options, few ? "few labels end higher with Adam" : "gin ends higher with Adam");
+    }
+    if (!turns || (has_many_rows(facts) && !few)) {
         return WEFT_OK;
     }
-    log_info("precondition clip %s (recipe fast: few labels want short steps)", clip);
-    return option_decide(options, OPT_PRECONDITION_CLIP, clip);
+    WEFT_TRY(few ? decide_unless_set(options, OPT_PRECONDITION_CLIP, "0.001") : WEFT_OK);
+    WEFT_TRY(decide_unless_set(options, OPT_WEIGHT_DECAY, "0.05"));
+    log_info("recipe fast: precondition clip %g, weight decay %g (few labels, or fewer than two training vertices for "
+             "each feature)",
+             option_real(options, OPT_PRECONDITION_CLIP), option_real(options, OPT_WEIGHT_DECAY));
+    return WEFT_OK;
 }
 
 static weft_status keep_norm(weft_options *options)
@@ -171,9 +204,8 @@ static weft_status decide_last_layer(weft_options *options, const gnn_facts *fac
  * fewer, Adam is about as soon at its best score and ends higher. gin goes on learning for longer than 20 epochs. */
 static weft_status decide_second(weft_options *options, const gnn_facts *facts)
 {
-    enum { ROWS_A_FEATURE = 2 };
-    const bool many = !gnn_has_few_labels(facts) && facts->training >= ROWS_A_FEATURE * facts->features;
-    if (option_choice(options, OPT_PRECONDITION) == SECOND_AUTO && gnn_kind_asked(options) == GNN_GIN) {
+    const bool many = !gnn_has_few_labels(facts) && has_many_rows(facts);
+    if (option_choice(options, OPT_PRECONDITION) == SECOND_AUTO && is_gin(options)) {
         log_info("precondition none (auto: gin ends higher with Adam, in more epochs)");
         WEFT_TRY(option_decide(options, OPT_PRECONDITION, "none"));
     }
@@ -199,7 +231,7 @@ static weft_status decide(weft_options *options, const weft_graph *graph, const 
     WEFT_TRY(training ? decide_loss(options, graph) : WEFT_OK);
     if (training && (option_is_auto(options, OPT_RECIPE) || is_recipe(options, "fast"))) {
         WEFT_TRY(decide_recipe(options, facts));
-        WEFT_TRY(shorten_steps(options, facts));
+        WEFT_TRY(is_recipe(options, "fast") ? decide_fast(options, facts) : WEFT_OK);
     }
     WEFT_TRY(training ? decide_second(options, facts) : WEFT_OK);
     WEFT_TRY(keep_norm(options));

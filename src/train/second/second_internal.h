@@ -84,7 +84,8 @@ typedef struct second_side {
 /* A linear map with its two sides. */
 typedef struct second_layer {
     const train_map *map;
-    int64_t in, out; /* of the weights */
+    int parts;       /* matrices that stand side by side in the block, and one above the other in `gradient` */
+    int64_t in, out; /* of the weights, as `gradient` has them */
     int64_t sample;  /* rows of all ranks that count: rows with ids, or patches of a convolution */
     int64_t count;   /* input rows that this rank took in the step under way */
     bool wide;       /* the input side is `rows` */

@@ -26,12 +26,13 @@ static void size_layer(const train_second *s, const train_map *map, second_layer
     const param_block *block = &s->params->block[map->block];
     second_side *side = layer->side;
     layer->map = map;
-    layer->in = map->transposed ? block->cols : block->rows;
-    layer->out = map->transposed ? block->rows : block->cols;
+    layer->summed = s->options.kind == SECOND_INPUT && map->sums != NULL && s->population > 0;
+    layer->parts = layer->summed && map->beside ? 2 : 1;
+    layer->in = (map->transposed ? block->cols : block->rows) * layer->parts;
+    layer->out = (map->transposed ? block->rows : block->cols) / layer->parts;
     side[SECOND_IN].n = layer->in + (map->bias >= 0 && map->joined ? 1 : 0);
     side[SECOND_OUT].n = layer->out;
     side[SECOND_IN].constant = map->constant;
-    layer->summed = s->options.kind == SECOND_INPUT && map->sums != NULL && s->population > 0;
     layer->wide = layer->summed || (s->method->sides[SECOND_IN] && map->constant && s->population > 0 &&
                                     side[SECOND_IN].n > SECOND_WIDE);
     for (int i = 0; i < SECOND_SIDES; ++i) {

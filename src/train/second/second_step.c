@@ -37,11 +37,23 @@ static weft_tensor bias_gradient(const train_second *s, const second_layer *laye
     return layer->map->transposed ? tensor_reshape(&db, layer->out, 1) : db;
 }
 
+/* Between the store's gradient of the weights and the part of a layer's matrix that holds them. */
+static weft_status move_weights(const train_second *s, const second_layer *layer, const weft_tensor *matrix, bool back)
+{
+    const weft_tensor block = param_grad(s->params, layer->map->block);
+    const weft_tensor weights = part_of(layer, matrix, false);
+    for (int i = 0; i < layer->parts; ++i) {
+        const int64_t rows = weights.rows / layer->parts, cols = block.cols / layer->parts;
+        weft_tensor beside = tensor_view(&block, 0, block.rows, i * cols, cols);
+        weft_tensor above = tensor_view(&weights, i * rows, rows, 0, weights.cols);
+        WEFT_TRY(tensor_axpby(1.0, back ? &above : &beside, 0.0, back ? &beside : &above));
+    }
+    return WEFT_OK;
+}
+
 static weft_status collect(const train_second *s, second_layer *layer)
 {
-    const weft_tensor dw = param_grad(s->params, layer->map->block);
-    weft_tensor weights = part_of(layer, &layer->gradient, false);
-    WEFT_TRY(tensor_axpby(1.0, &dw, 0.0, &weights));
+    WEFT_TRY(move_weights(s, layer, &layer->gradient, false));
     if (!has_joined_bias(layer)) {
         return WEFT_OK;
     }
@@ -102,9 +114,7 @@ static weft_status turn_bias(train_second *s, const second_layer *layer)
 /* The directions in the place of the gradients. */
 static weft_status write_back(const train_second *s, const second_layer *layer)
 {
-    const weft_tensor weights = part_of(layer, &layer->direction, false);
-    weft_tensor dw = param_grad(s->params, layer->map->block);
-    WEFT_TRY(tensor_axpby(1.0, &weights, 0.0, &dw));
+    WEFT_TRY(move_weights(s, layer, &layer->direction, true));
     if (!has_joined_bias(layer)) {
         return WEFT_OK;
     }

@@ -467,14 +467,22 @@ static void test_damaged_state_is_refused(void **state)
 
 /* ---- thousands of columns ---------------------------------------------------------------------------------------- */
 
-enum { WIDE = SECOND_WIDE + 5, WIDE_ROWS = 24, WIDE_OUT = 2 };
+enum { WIDE = SECOND_WIDE + 6, WIDE_ROWS = 24, WIDE_OUT = 2 };
 
-/* Rows of the layer; `summed`: the model makes them, and the rows that the listener sees are others. */
+/* Rows of the layer; `summed`: the model makes them, and the rows that the listener sees are others. `beside`: the
+ * weights of their first half stand beside those of the second. */
 typedef struct wide_case {
     const char *place;
     double x[WIDE_ROWS][WIDE];
-    bool summed;
+    bool summed, beside;
 } wide_case;
+
+/* The place of column k and output o in the block of weights. */
+static int wide_at(const wide_case *c, int k, int o)
+{
+    const int half = WIDE / 2;
+    return c->beside ? k % half * 2 * WIDE_OUT + k / half * WIDE_OUT + o : k * WIDE_OUT + o;
+}
 
 /* train_map.sums of one rank, whose rows are those of the case. */
 static weft_status give_sums(void *self, const int64_t *row, int64_t count, weft_tensor *columns)
@@ -492,10 +500,13 @@ static weft_status run_wide(weft_comm *comm, void *argument)
 {
     wide_case *c = argument;
     const double(*x)[WIDE] = c->x;
+    const int parts = c->beside ? 2 : 1;
     double gradient[WIDE * WIDE_OUT], step[WIDE * WIDE_OUT];
     int64_t id[WIDE_ROWS], mine = 0;
     double dy[WIDE_ROWS * WIDE_OUT], trace = 0.0, b = 0.0, most = 0.0;
-    second_rank r = {.map = {.bias = -1, .constant = true, .sums = c->summed ? give_sums : NULL, .sums_self = c}};
+    second_rank r = {
+        .map = {
+            .bias = -1, .constant = true, .sums = c->summed ? give_sums : NULL, .sums_self = c, .beside = c->beside}};
     const train_targets targets = {.loss_entries = WIDE_ROWS};
     const train_batch batch = {.targets = &targets};
     const train_pass pass = {.training = true, .parts = 1, .batch = &batch};
@@ -506,7 +517,7 @@ static weft_status run_wide(weft_comm *comm, void *argument)
     WEFT_CHECK(second_place_parse(c->place, &options.place), WEFT_ERR_INTERNAL, "%s", c->place);
     WEFT_TRY(weft_hal_open(test_device("cpu"), 1, &r.hal));
     param_store_begin(&r.params, r.hal, WEFT_DTYPE_F64);
-    r.map.block = param_add_block(&r.params, PARAM_GROUP_DECAY, WIDE, WIDE_OUT);
+    r.map.block = param_add_block(&r.params, PARAM_GROUP_DECAY, WIDE / parts, WIDE_OUT * parts);
     WEFT_TRY(param_store_commit(&r.params, NULL));
     r.model = (train_model){.name = "wide", .params = &r.params, .map = &r.map, .maps = 1, .row_id = id};
     for (int i = comm_rank(comm); i < WIDE_ROWS; i += comm_size(comm)) {
@@ -543,8 +554,8 @@ static weft_status run_wide(weft_comm *comm, void *argument)
     if (c->summed) {
         WEFT_TRY(tensor_zero(&rows));
     }
-    const tap_rows told = {.rows = WIDE,
-                           .cols = WIDE_OUT,
+    const tap_rows told = {.rows = WIDE / parts,
+                           .cols = WIDE_OUT * parts,
                            .x = &rows,
                            .dy = c->summed ? &other : &gradients,
                            .dsum = c->summed ? &gradients : NULL};
@@ -560,14 +571,14 @@ static weft_status run_wide(weft_comm *comm, void *argument)
     for (int o = 0; o < WIDE_OUT; ++o) { /* the system, applied to its solution, gives the gradient */
         double product[WIDE_ROWS] = {0.0};
         for (int i = 0; i < WIDE_ROWS * WIDE; ++i) {
-            product[i / WIDE] += x[i / WIDE][i % WIDE] * step[i % WIDE * WIDE_OUT + o];
+            product[i / WIDE] += x[i / WIDE][i % WIDE] * step[wide_at(c, i % WIDE, o)];
         }
         for (int k = 0; k < WIDE; ++k) {
-            double sum = RHO * trace / WIDE * step[k * WIDE_OUT + o];
+            double sum = RHO * trace / WIDE * step[wide_at(c, k, o)];
             for (int i = 0; i < WIDE_ROWS; ++i) {
                 sum += x[i][k] * product[i] / WIDE_ROWS;
             }
-            most = fmax(most, fabs(sum * b - gradient[k * WIDE_OUT + o]));
+            most = fmax(most, fabs(sum * b - gradient[wide_at(c, k, o)]));
         }
     }
     TENSOR_DESTROY_ALL(&rows, &gradients, &other);
@@ -585,9 +596,10 @@ static void test_wide_inputs_are_solved_by_their_rows(void **state)
     for (int i = 0; i < WIDE_ROWS * WIDE; ++i) {
         c.x[i / WIDE][i % WIDE] = test_uniform(&bits) < 0.02 ? 1.0 + test_uniform(&bits) : 0.0;
     }
-    for (int i = 0; i < 5; ++i) {
+    for (int i = 0; i < 6; ++i) {
         c.place = places[i % 3];
-        c.summed = i == 4; /* on one rank */
+        c.summed = i >= 4; /* on one rank */
+        c.beside = i == 5;
         ASSERT_OK(comm_thread_run(i == 0 || c.summed ? 1 : 2, run_wide, &c));
     }
 }

@@ -4,8 +4,8 @@
  * few-labels: against learning by heart, where batch norm fits a hundred labels in four epochs. wide-features: labels
  * enough for batch norm, but more features than training vertices.
  *
- * fast: second order in a tenth of the epochs. What auto takes for the graph, such as few-labels, goes with it
- * (app/gnn/auto_options.c).
+ * fast: second order in a third of the epochs, or Adam in half of them where that ends higher. What auto takes for the
+ * graph, such as few-labels, goes with it (app/gnn/auto_options.c).
  *
  * kipf: T. Kipf, M. Welling: Semi-supervised classification with graph convolutional networks. ICLR 2017, arXiv
  * 1609.02907, section 5.2: two layers, 16 wide, for 140 labels and 1,433 sparse features. 200 epochs without early
@@ -30,7 +30,7 @@ const option_recipe_setting gnn_recipes[] = {
     {"wide-features", OPT_INPUT_DROPOUT, "-1"},
     {"wide-features", OPT_WEIGHT_DECAY, "5e-4"},
     {"fast", OPT_PRECONDITION, "input"},
-    {"fast", OPT_EPOCHS, "20"},
+    {"fast", OPT_EPOCHS, "60"},
     {"kipf", OPT_MODEL, "gcn"},
     {"kipf", OPT_LAYERS, "2"},
     {"kipf", OPT_HIDDEN, "16"},
