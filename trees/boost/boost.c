@@ -4,11 +4,14 @@
 #include <assert.h>
 #include <string.h>
 
+#include "trees/boost/leaf_renewal.h"
+
 struct tree_boost {
     weft_comm *comm;
     weft_hal *hal;
     const tree_columns *data;
     const tree_targets *targets;
+    double rate;
     tree_cuts cuts;
     tree_bins bins;
     tree_grower *grower;
@@ -50,6 +53,7 @@ weft_status boost_create(weft_comm *comm, weft_hal *hal, const tree_columns *dat
     b->hal = hal;
     b->data = data;
     b->targets = targets;
+    b->rate = options->growth.rate;
     const weft_status status = begin(b, options);
     if (status != WEFT_OK) {
         boost_destroy(b);
@@ -85,10 +89,16 @@ weft_status boost_round(tree_boost *b, uint64_t seed)
     tree_gradients(b->targets, b->margin, b->hal->threads, b->gradient, b->hessian);
     for (int k = 0; k < b->forest.outputs; ++k) {
         weft_tree tree = {0};
-        WEFT_TRY(grower_grow(b->grower, b->gradient + k * rows, b->hessian + k * rows, seed, b->forest.trees,
-                             &tree, b->leaf));
-        add_leaves(b, &tree, k);
-        WEFT_TRY(comm_agree(b->comm, forest_add(&b->forest, &tree)));
+        weft_status status = grower_grow(b->grower, b->gradient + k * rows, b->hessian + k * rows, seed,
+                                         b->forest.trees, &tree, b->leaf);
+        status =
+            status == WEFT_OK ? boost_renew_leaves(b->comm, b->targets, b->margin, b->leaf, b->rate, &tree) : status;
+        if (status == WEFT_OK) {
+            add_leaves(b, &tree, k);
+            status = comm_agree(b->comm, forest_add(&b->forest, &tree));
+        }
+        tree_destroy(&tree);
+        WEFT_TRY(status);
     }
     return WEFT_OK;
 }

@@ -6,6 +6,8 @@
  *     logistic    p = 1 / (1 + exp(-m))     p - y              p (1 - p)
  *     softmax     p = exp(m) / sum exp(m)   p - [y is it]      2 p (1 - p), as XGBoost has it
  *     poisson     mean = exp(m)             mean - y           mean
+ *     absolute    y = m                     1 or -1            1; the median of a leaf's rows replaces its value
+ *     quantile    y = m                     1 - q or -q        1; so does quantile q. Below m, and from m on
  *
  * Each is multiplied by the row's weight. The numbers of a row depend on the row alone, and are made without the
  * mathematical library, so that they have the same bits on every processor.
@@ -19,17 +21,20 @@
     X(TREE_LOSS_SQUARED, "squared")                                                                                    \
     X(TREE_LOSS_LOGISTIC, "logistic")                                                                                  \
     X(TREE_LOSS_SOFTMAX, "softmax")                                                                                    \
-    X(TREE_LOSS_POISSON, "poisson")
+    X(TREE_LOSS_POISSON, "poisson")                                                                                    \
+    X(TREE_LOSS_ABSOLUTE, "absolute")                                                                                  \
+    X(TREE_LOSS_QUANTILE, "quantile")
 typedef enum tree_loss { TREE_LOSSES(CHOICE_VALUE) } tree_loss;
 
 /* What this rank's rows should answer. */
 typedef struct tree_targets {
     tree_loss loss;
     int64_t rows;
-    int outputs;         /* classes under softmax, else 1 */
-    const float *y;      /* [rows] the number, 0 or 1, or the class; only of rows that count */
-    const float *weight; /* [rows] at least 0; NULL: 1 each */
+    int outputs;           /* classes under softmax, else 1 */
+    const float *y;        /* [rows] the number, 0 or 1, or the class; only of rows that count */
+    const float *weight;   /* [rows] at least 0; NULL: 1 each */
     const uint8_t *counts; /* [rows] not 0: a row of the training */
+    double quantile;       /* of TREE_LOSS_QUANTILE, between 0 and 1 */
 } tree_targets;
 
 /* [out] gradient, hessian: [outputs, rows] at these margins, [rows, outputs]; zeros for rows that do not count. */
@@ -40,5 +45,7 @@ void tree_gradients(const tree_targets *targets, const float *margin, int thread
  * Collective.
  */
 weft_status tree_base(weft_comm *comm, const tree_targets *targets, float *base);
+/* The quantile of the targets that has the least loss as a constant; 0: it is no quantile. */
+double tree_loss_quantile(const tree_targets *targets);
 /* exp(x) to 1e-9 relative, for x up to 700. */
 double tree_exp(double x);
