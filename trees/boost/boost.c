@@ -2,6 +2,7 @@
 #include "trees/boost/boost.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 #include "trees/boost/leaf_renewal.h"
@@ -36,7 +37,11 @@ static weft_status begin(tree_boost *b, const boost_options *options)
 {
     WEFT_TRY(tree_cuts_find(b->comm, b->data, b->targets->counts, options->values, b->hal->threads, &b->cuts));
     WEFT_TRY(comm_agree(b->comm, allocate(b)));
-    WEFT_TRY(tree_base(b->comm, b->targets, b->forest.base));
+    if (isnan(options->base)) {
+        WEFT_TRY(tree_base(b->comm, b->targets, b->forest.base));
+    } else {
+        b->forest.base[0] = options->base;
+    }
     for (int64_t i = 0; i < b->data->rows; ++i) {
         memcpy(b->margin + i * b->forest.outputs, b->forest.base, (size_t)b->forest.outputs * sizeof *b->margin);
     }

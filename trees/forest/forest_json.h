@@ -16,7 +16,7 @@
 typedef struct forest_facts {
     tree_loss loss;
     double quantile; /* of TREE_LOSS_QUANTILE */
-    char **column; /* [columns] names; NULL: the file has none */
+    char **column;   /* [columns] names; NULL: the file has none */
     int columns;
     char **class_name; /* [classes] in the order of the outputs, both classes under logistic; NULL: the file has none */
     int classes;

@@ -166,3 +166,33 @@ weft_status tree_base(weft_comm *comm, const tree_targets *targets, float *base)
         return WEFT_OK;
     }
 }
+
+static double softmax_loss(const tree_targets *targets, int64_t row, const float *margin)
+{
+    double most = (double)margin[0], sum = 0.0;
+    for (int k = 1; k < targets->outputs; ++k) {
+        most = fmax(most, (double)margin[k]);
+    }
+    for (int k = 0; k < targets->outputs; ++k) {
+        sum += exp((double)margin[k] - most);
+    }
+    return most + log(sum) - (double)margin[(int)targets->y[row]];
+}
+
+double tree_loss_at(const tree_targets *targets, int64_t row, const float *margin)
+{
+    const double m = (double)margin[0], y = (double)targets->y[row], share = tree_loss_quantile(targets);
+    const double z = y > 0.0 ? -m : m;
+    switch (targets->loss) {
+    case TREE_LOSS_SOFTMAX:
+        return softmax_loss(targets, row, margin);
+    case TREE_LOSS_LOGISTIC:
+        return z > 0.0 ? z + log1p(exp(-z)) : log1p(exp(z));
+    case TREE_LOSS_SQUARED:
+        return 0.5 * (m - y) * (m - y);
+    case TREE_LOSS_POISSON:
+        return exp(m) - y * m;
+    default:
+        return (targets->loss == TREE_LOSS_ABSOLUTE ? 2.0 : 1.0) * (m > y ? (1.0 - share) * (m - y) : share * (y - m));
+    }
+}

@@ -45,6 +45,8 @@ void tree_gradients(const tree_targets *targets, const float *margin, int thread
  * Collective.
  */
 weft_status tree_base(weft_comm *comm, const tree_targets *targets, float *base);
+/* The loss of row i at its margins [outputs], without its weight; of squares half the square. */
+double tree_loss_at(const tree_targets *targets, int64_t row, const float *margin);
 /* The quantile of the targets that has the least loss as a constant; 0: it is no quantile. */
 double tree_loss_quantile(const tree_targets *targets);
 /* exp(x) to 1e-9 relative, for x up to 700. */

@@ -14,7 +14,7 @@ typedef struct trees_job {
     tree_rows rows;
     boost_options options;
     tree_loss loss;
-    float *y;        /* [rows] the class */
+    float *y;        /* [rows] the class, or the number */
     uint8_t *counts; /* [rows] */
     tree_targets targets;
     tree_boost *boost;   /* of a run under way */
@@ -23,7 +23,7 @@ typedef struct trees_job {
     double binning;      /* seconds in which columns were cut into bins */
     forest_facts facts;  /* of a trained model; else none */
     float *margin;       /* [rows, forest.outputs] by `forest`; NULL: not made yet */
-    float *host;         /* [rows, 2] */
+    float *host;         /* [rows, 2] of two classes, [rows, 1] of counts */
     float *shares;       /* [rows, outputs of the job, columns + 1] of an explanation; NULL: none was asked for */
     weft_tensor answers; /* [rows, outputs of the job] */
     train_metrics metrics;
@@ -34,6 +34,8 @@ typedef struct trees_job {
 weft_status trees_fit(workload *work, const fit_services *services, train_result *result);
 weft_status trees_save(const workload *work, const char *path);
 weft_status trees_load(workload *work, const char *path, const void *bytes, size_t count);
+/* The forest of a trained model, and its facts, which say what columns are read. */
+weft_status trees_read(trees_job *job, const saved_model *model);
 weft_status trees_recognise(saved_model *model, const weft_options *given);
 /* Answers from margins [rows, outputs of the forest]; those of two classes are 0 and the margin. */
 weft_status trees_answer(trees_job *job, const float *margin, weft_tensor *logits);

@@ -74,7 +74,7 @@ static weft_status open_store(const char *path, const table_request *request, in
                "%s: its %" PRId64
                " features are a sparse block, and columns are wanted: convert the data with " FLAG_SPARSE " no",
                path, t->sparse.columns);
-    return WEFT_OK;
+    return schema_apply_stored(path, request, &t->schema);
 }
 
 weft_status table_open(const char *const *paths, int count, const table_request *request,

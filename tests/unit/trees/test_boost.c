@@ -169,6 +169,7 @@ static void train(training *t)
 static boost_options options(int depth, int leaves, bool leaf_wise)
 {
     return (boost_options){.values = TREE_VALUES,
+                           .base = NAN,
                            .growth = {.depth = depth,
                                       .leaves = leaves,
                                       .leaf_wise = leaf_wise,
@@ -507,6 +508,8 @@ static void finite_differences(void **state)
         const tree_targets targets = {losses[i], 1, outputs, &y, &weight, &counts, 0.8};
         float gradient[OUTPUTS], hessian[OUTPUTS];
         tree_gradients(&targets, margin, 1, gradient, hessian);
+        const double whole[OUTPUTS] = {(double)margin[0], (double)margin[1], (double)margin[2]};
+        ASSERT_NEAR(tree_loss_at(&targets, 0, margin), loss_of(losses[i], whole, 1.0), 1e-6);
         for (int k = 0; k < outputs; ++k) {
             double at[3][OUTPUTS], value[3];
             for (int side = 0; side < 3; ++side) {
