@@ -147,3 +147,20 @@ refused 2 "--scale-pos-weight" "$weft" train "${plain[@]}" "${numbers[@]}" --sca
 refused 2 "probability" "$weft" train "${two[@]}" --base-score 2
 printf 'a,target\n1,p\n2,q\n' >words.csv
 refused 65 "holds words" "$weft" train --data words.csv --model trees --quiet --target target --loss squared
+
+# ---- files of validation and test rows ----
+python3 - <<'PY'
+lines = open("rows.csv").read().splitlines()
+cut = lambda line: line.rsplit(",", 1)[0]
+for name in ("train", "valid", "test"):
+    with open(name + ".csv", "w") as out:
+        out.write(cut(lines[0]) + "\n" + "".join(cut(l) + "\n" for l in lines[1:] if l.endswith("," + name)))
+with open("other.csv", "w") as out:
+    out.write("b,a\n1,2\n")
+PY
+apart=(--data train.csv "${plain[@]:2}" "${numbers[@]}" --trees 30)
+ok "$weft" train "${apart[@]}" --valid valid.csv --test test.csv --run-dir apart
+ok mpirun --oversubscribe --bind-to none -np 3 "$weft" train "${apart[@]}" --valid valid.csv --test test.csv --run-dir apart-3
+cmp apart/model.json apart-3/model.json || fail "3 ranks grow other trees of three files"
+cmp apart/model.json squared/model.json || fail "files of their own are not a column of splits"
+refused 65 "header is not that of" "$weft" train "${apart[@]}" --valid other.csv

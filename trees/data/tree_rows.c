@@ -270,19 +270,35 @@ static bool has_target(const tree_rows *rows, int64_t i)
 
 /* ---- splits ------------------------------------------------------------------------------------------------------ */
 
-static void take_splits(tree_rows *rows, const tree_rows_options *options)
+/* The split of a row by the file that it stands in. */
+static uint8_t part_of(const tree_rows *rows, const tree_rows_options *options, int paths, int64_t row)
+{
+    int file = paths - 1;
+    while (file > 0 && rows->table.file_row[file] > row) {
+        --file;
+    }
+    return options->part[file];
+}
+
+static weft_status take_splits(tree_rows *rows, const tree_rows_options *options, int paths)
 {
     const int64_t column = schema_find(&rows->table.schema, TABLE_SPLIT_OF);
     const int64_t all = rows->table.rows;
     const permutation order = permutation_make((uint64_t)(all > 0 ? all : 1), options->seed, WEFT_RNG_SPLIT, 0);
     const int64_t test = (int64_t)floor(options->test * (double)all + 0.5);
     const int64_t held = test + (int64_t)floor(options->valid * (double)all + 0.5);
+    WEFT_CHECK(options->part == NULL || column < 0, WEFT_ERR_DATA,
+               "column '%s' says the split of each row, and so do files of their own: " FLAG_DROP " it",
+               column < 0 ? "" : rows->table.schema.field[column].name);
     for (int64_t i = 0; i < rows->data.rows; ++i) {
         const int64_t place = (int64_t)permute(&order, (uint64_t)rows->id[i]);
         const uint8_t drawn = place < test ? 2 : place < held ? 1 : TRAIN_SPLIT_TRAIN;
-        const uint8_t split = column >= 0 ? ((const uint8_t *)rows->table.column[column].data)[i] : drawn;
+        const uint8_t split = options->part != NULL ? part_of(rows, options, paths, rows->id[i])
+                              : column >= 0         ? ((const uint8_t *)rows->table.column[column].data)[i]
+                                                    : drawn;
         rows->labels.split[i] = has_target(rows, i) ? split : TRAIN_SPLIT_NONE;
     }
+    return WEFT_OK;
 }
 
 static weft_status take_weights(tree_rows *rows, const char *path)
@@ -397,7 +413,7 @@ weft_status tree_rows_open(weft_comm *comm, const char *const *path, int paths, 
     *rows = (tree_rows){0};
     WEFT_TRY(table_open(path, paths, &options->request, &exchange, &rows->table));
     WEFT_TRY(take_rows(comm, rows, options, path[0]));
-    take_splits(rows, options);
+    WEFT_TRY(take_splits(rows, options, paths));
     return count_all(comm, rows, rows->hash);
 }
 

@@ -23,7 +23,8 @@ typedef enum tree_aim {
 
 typedef struct tree_rows_options {
     table_request request;
-    double valid, test; /* shares of the rows, drawn where no column says the split */
+    double valid, test;  /* shares of the rows, drawn where no column says the split */
+    const uint8_t *part; /* [paths] the split of each file's rows; NULL: by a column of splits, or drawn */
     uint64_t seed;
     tree_aim aim;
     char *const *column; /* [columns] names of the features, in this order; NULL: all columns that could be one */

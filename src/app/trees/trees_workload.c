@@ -54,39 +54,78 @@ static tree_aim aim_of(loss_choice loss)
     return loss == LOSS_AUTO ? TREE_AIM_AUTO : loss <= LOSS_BCE ? TREE_AIM_CLASSES : TREE_AIM_NUMBERS;
 }
 
+/* Files of the table: that of --data, or the places of a trained model, and files of validation and test rows. */
+typedef struct table_places {
+    const char *own[3];
+    uint8_t part[3];
+    const char *const *path;
+    int paths;
+} table_places;
+
+static weft_status find_places(const workload *work, table_places *places)
+{
+    const weft_options *o = work->context->options;
+    const char *const data = option_text(o, OPT_DATA);
+    const option_id extra[] = {OPT_TREE_VALID_FILE, OPT_TREE_TEST_FILE};
+    *places = (table_places){.own = {data}, .path = work->path, .paths = work->paths};
+    WEFT_CHECK(data[0] != '\0' || work->paths > 0, WEFT_ERR_USAGE, "%s is missing: name a table", FLAG_DATA);
+    if (work->paths > 0) {
+        return WEFT_OK;
+    }
+    places->path = places->own;
+    places->paths = 1;
+    for (int i = 0; i < 2 && !work->trained; ++i) {
+        const char *file = option_text(o, extra[i]);
+        if (file[0] != '\0') {
+            WEFT_CHECK(!table_is_store(data) && !table_is_store(file), WEFT_ERR_UNSUPPORTED,
+                       "%s %s: rows of a store are its own: a column named split in it says which validate and test",
+                       i == 0 ? FLAG_TREE_VALID_FILE : FLAG_TREE_TEST_FILE, file);
+            places->part[places->paths] = (uint8_t)(i + 1);
+            places->own[places->paths++] = file;
+        }
+    }
+    return WEFT_OK;
+}
+
+static void tell_data(const workload *work)
+{
+    const tree_rows *rows = &((const trees_job *)work->self)->rows;
+    if (rows->numbers) {
+        log_info("%s: %lld rows of %d columns; the target is numbers", work->name, (long long)rows->table.rows,
+                 rows->data.columns);
+    } else {
+        log_info("%s: %lld rows of %d columns in %lld classes", work->name, (long long)rows->table.rows,
+                 rows->data.columns, (long long)work->classes);
+    }
+}
+
 static weft_status trees_open(workload *work, const char *folder)
 {
     (void)folder;
     trees_job *job = work->self;
     const weft_options *o = work->context->options;
-    const char *data = option_text(o, OPT_DATA);
+    table_places places;
+    WEFT_TRY(find_places(work, &places));
     if (work->answers_with != NULL) {
         WEFT_TRY(comm_agree(work->context->comm, trees_read(job, work->answers_with)));
     }
     const tree_rows_options options = {.request = app_table_request(o),
                                        .valid = option_real(o, OPT_TREE_VALID),
                                        .test = option_real(o, OPT_TREE_TEST),
+                                       .part = places.paths > 1 && !work->trained ? places.part : NULL,
                                        .seed = 0,
                                        .aim = aim_of(option_choice(o, OPT_LOSS)),
                                        .column = job->facts.column,
                                        .columns = job->facts.column != NULL ? job->facts.columns : 0,
                                        .trained = work->trained};
-    WEFT_CHECK(data[0] != '\0' || work->paths > 0, WEFT_ERR_USAGE, "%s is missing: name a table", FLAG_DATA);
     activity_begin(ACTIVITY_LOAD);
-    const weft_status status = tree_rows_open(work->context->comm, work->paths > 0 ? work->path : &data,
-                                              work->paths > 0 ? work->paths : 1, &options, &job->rows);
+    const weft_status status = tree_rows_open(work->context->comm, places.path, places.paths, &options, &job->rows);
     activity_end(ACTIVITY_LOAD);
     WEFT_TRY(status);
-    (void)snprintf(work->name, sizeof work->name, "%s", data);
+    (void)snprintf(work->name, sizeof work->name, "%s", option_text(o, OPT_DATA));
     (void)snprintf(work->hash, sizeof work->hash, "%032llx", (unsigned long long)job->rows.hash);
     trees_note_labels(work);
-    if (job->rows.numbers) {
-        log_info("%s: %lld rows of %d columns; the target is numbers", work->name, (long long)job->rows.table.rows,
-                 job->rows.data.columns);
-    } else {
-        log_info("%s: %lld rows of %d columns in %lld classes", work->name, (long long)job->rows.table.rows,
-                 job->rows.data.columns, (long long)work->classes);
-    }
+    tell_data(work);
     return WEFT_OK;
 }
 

@@ -110,6 +110,11 @@ static char point_of(const void *self)
     return ((const csv_reader *)self)->head.point;
 }
 
+static int64_t file_row_csv(const void *self, int file)
+{
+    return row_source_file_row(((const csv_reader *)self)->rows, file);
+}
+
 static int64_t memory_csv(const void *self)
 {
     const csv_reader *r = self;
@@ -181,6 +186,7 @@ const table_reader table_reader_csv = {
     .recognise = is_text,
     .open = open_csv,
     .begin = begin_csv,
+    .file_row = file_row_csv,
     .memory = memory_csv,
     .point = point_of,
     .read = read_csv,
@@ -192,6 +198,7 @@ const table_reader table_reader_criteo = {
     .recognise = is_criteo,
     .open = open_criteo,
     .begin = begin_csv,
+    .file_row = file_row_csv,
     .memory = memory_csv,
     .point = point_of,
     .read = read_csv,
@@ -203,6 +210,7 @@ const table_reader table_reader_avazu = {
     .recognise = is_avazu,
     .open = open_avazu,
     .begin = begin_csv,
+    .file_row = file_row_csv,
     .memory = memory_csv,
     .point = point_of,
     .read = read_csv,
