@@ -71,7 +71,7 @@ const option_foreign app_foreigns[] = {
     {"log-level,loglevel,verbosity,debug,silent", "--verbose logs more, --quiet only warnings"},
     {"print-freq,print-every,log-interval,logging-steps,log-every-n-steps,disp-iter,report-freq",
      "--eval-every N evaluates, logs and writes metrics every N epochs"},
-    {"evaluate,eval,eval-only,test,test-only,val-only,validate,do-eval",
+    {"evaluate,eval,eval-only,test-only,val-only,validate,do-eval",
      "weft eval --data STORE --checkpoint RUN scores a model"},
     {"predict,infer,inference,do-predict", "weft predict --data STORE --checkpoint RUN answers with a model"},
     {"train,do-train,do-test", "weft train trains; eval and predict are commands of their own"},
