@@ -3,12 +3,13 @@
 
 #include <string.h>
 
-static const metric_kind kinds[] = {[TRAIN_METRIC_ACCURACY] = {"acc", "accuracy", false},
-                                    [TRAIN_METRIC_ROCAUC] = {"rocauc", "ROC-AUC", false},
-                                    [TRAIN_METRIC_RMSE] = {"rmse", "RMSE", true},
-                                    [TRAIN_METRIC_MAE] = {"mae", "mean absolute error", true},
-                                    [TRAIN_METRIC_PINBALL] = {"pinball", "pinball loss", true},
-                                    [TRAIN_METRIC_DEVIANCE] = {"deviance", "Poisson deviance", true}};
+static const metric_kind kinds[] = {[TRAIN_METRIC_ACCURACY] = {"acc", "accuracy", false, false},
+                                    [TRAIN_METRIC_ROCAUC] = {"rocauc", "ROC-AUC", false, false},
+                                    [TRAIN_METRIC_RMSE] = {"rmse", "RMSE", true, true},
+                                    [TRAIN_METRIC_MAE] = {"mae", "mean absolute error", true, true},
+                                    [TRAIN_METRIC_PINBALL] = {"pinball", "pinball loss", true, true},
+                                    [TRAIN_METRIC_DEVIANCE] = {"deviance", "Poisson deviance", true, true},
+                                    [TRAIN_METRIC_NDCG] = {"ndcg", "NDCG", false, true}};
 
 const metric_kind *metric_kind_of(train_metric metric)
 {

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "train/value_scores.h"
+#include "train/ranking_scores.h"
 
 enum { RADIX_BITS = 11, RADIX_SIZE = 1 << RADIX_BITS };
 
@@ -103,13 +103,13 @@ weft_status metrics_create(weft_comm *comm, weft_hal *hal, const metrics_desc *d
     WEFT_TRY(tensor_create(hal, desc->dtype, 1, desc->outputs, WEFT_MEM_WORKSPACE, &metrics->sums));
     WEFT_TRY(
         weft_malloc((size_t)desc->outputs, weft_dtype_bytes(desc->dtype), WEFT_MEM_WORKSPACE, &metrics->sums_host));
-    const bool classes = desc->loss == TRAIN_LOSS_XENT, error = metric_kind_of(desc->metric)->error;
-    WEFT_CHECK(error == (desc->loss == TRAIN_LOSS_VALUE), WEFT_ERR_USAGE,
+    const bool classes = desc->loss == TRAIN_LOSS_XENT, numbers = metric_kind_of(desc->metric)->numbers;
+    WEFT_CHECK(numbers == (desc->loss == TRAIN_LOSS_VALUE), WEFT_ERR_USAGE,
                FLAG_METRIC " %s: %s; " FLAG_METRIC " auto chooses one that suits them",
                metric_kind_of(desc->metric)->word,
-               error ? "the targets are classes, and this is an error of numbers"
-                     : "the targets are numbers, and this is a score of classes");
-    if (error) {
+               numbers ? "the targets are classes, and this is a score of numbers"
+                       : "the targets are numbers, and this is a score of classes");
+    if (numbers) {
         return value_buffers(metrics);
     }
     if (desc->metric == TRAIN_METRIC_ACCURACY) {
@@ -171,6 +171,8 @@ static weft_status keep_logits(train_metrics *m, const weft_tensor *logits, cons
 static weft_status keep_values(train_metrics *m, const weft_tensor *answers, const train_targets *targets)
 {
     m->quantile = targets->quantile;
+    m->group = targets->group;
+    m->ndcg_at = targets->ndcg_at;
     for (int64_t i = 0; i < targets->rows; ++i) {
         m->target[m->added + i] = targets->target_host[i];
         m->mark[m->added + i] = targets->split_host[i];
@@ -300,8 +302,12 @@ static weft_status look_at_sums(train_metrics *m)
 weft_status metrics_end(train_metrics *m, double *score)
 {
     WEFT_TRY(look_at_sums(m));
-    if (metric_kind_of(m->desc.metric)->error) {
+    if (metric_kind_of(m->desc.metric)->numbers) {
         const value_rows rows = {m->added, m->logits, m->target, m->mark};
+        if (m->desc.metric == TRAIN_METRIC_NDCG) {
+            return m->group != NULL || m->added == 0 ? ndcg_scores(m->comm, m->ndcg_at, &rows, m->group, score)
+                                                     : weft_fail(WEFT_ERR_INTERNAL, "NDCG without groups");
+        }
         return value_scores(m->comm, m->desc.metric, m->quantile, &rows, score);
     }
     return m->desc.metric == TRAIN_METRIC_ROCAUC ? end_rocauc(m, score) : end_accuracy(m, score);

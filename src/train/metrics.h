@@ -40,6 +40,8 @@ typedef struct train_metrics {
     void *logits;                  /* ROC-AUC and errors: [rows, outputs] on the host, in the model's type */
     float *target;                 /* errors: [rows] */
     double quantile;               /* errors: of the targets */
+    const uint64_t *group;         /* NDCG: of the targets; an evaluation is one batch */
+    int ndcg_at;
     uint8_t *mark; /* ROC-AUC: [rows, tasks] label in bit 0, split in bits 1 and 2; errors: [rows] split */
 } train_metrics;
 

@@ -123,7 +123,8 @@ typedef enum train_loss { TRAIN_LOSS_XENT, TRAIN_LOSS_BCE, TRAIN_LOSS_VALUE } tr
     X(LOSS_SQUARED, "squared")                                                                                         \
     X(LOSS_ABSOLUTE, "absolute")                                                                                       \
     X(LOSS_QUANTILE, "quantile")                                                                                       \
-    X(LOSS_POISSON, "poisson")
+    X(LOSS_POISSON, "poisson")                                                                                         \
+    X(LOSS_RANK, "rank")
 typedef enum loss_choice { LOSS_CHOICES(CHOICE_VALUE) } loss_choice;
 
 /* Element type of activations and their gradients; parameters are float32 beside bf16 and f16. */
@@ -145,6 +146,10 @@ typedef struct train_targets {
     train_loss loss;
     /* Of numbers: the quantile by which TRAIN_METRIC_PINBALL judges answers. */
     double quantile;
+    /* Of numbers that are grades: [rows] the group of each row on the host, of which equal neighbours are one, and the
+     * rows of a group that TRAIN_METRIC_NDCG looks at. NULL: there are no groups. */
+    const uint64_t *group;
+    int ndcg_at;
     /* Labels and splits are known. The same on every rank, also on one without rows. */
     bool labelled;
     /* Device and host copy of the classes [rows]; NULL with tasks, or without rows. */

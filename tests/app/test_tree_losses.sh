@@ -1,5 +1,5 @@
 #!/bin/bash
-# What boosted trees can be trained for beside classes: numbers by squared, absolute, quantile and Poisson loss. Models have the same
+# What boosted trees can be trained for beside classes: numbers by squared, absolute, quantile and Poisson loss, orders of groups. Models have the same
 # bytes on 1, 2 and 3 ranks and after a resumed run; scores are those that Python finds from the predictions; XGBoost, where it is
 # installed, reads the models, answers the same and, trained on the same rows, is no better by more than a few hundredths.
 # needs: mpirun
@@ -164,3 +164,67 @@ ok mpirun --oversubscribe --bind-to none -np 3 "$weft" train "${apart[@]}" --val
 cmp apart/model.json apart-3/model.json || fail "3 ranks grow other trees of three files"
 cmp apart/model.json squared/model.json || fail "files of their own are not a column of splits"
 refused 65 "header is not that of" "$weft" train "${apart[@]}" --valid other.csv
+
+# ---- the order of rows within groups: longer than a rank's share, of one row, without a good row ----
+python3 - <<'PY'
+import numpy as np
+rng = np.random.default_rng(4)
+with open("groups.csv", "w") as out:
+    out.write("query,a,b,c,d,grade,split\n")
+    for q in range(120):
+        for _ in range(700 if q == 40 else 1 + q % 25):
+            x = rng.normal(size=4).round(3)
+            f = x[0] - x[1] * (x[2] > 0) + 0.6 * rng.normal()
+            grade = 0 if q % 11 == 5 else int(np.clip(np.floor(1.2 * f + 1), 0, 4))
+            out.write(f"{q * 7919 % 1009}," + ",".join(map(str, x)) + f",{grade},{('train', 'train', 'valid', 'test')[q % 4]}\n")
+PY
+order=(--data groups.csv --model trees --threads 1 --pin off --quiet --target grade --group query --loss rank:ndcg)
+ok "$weft" train "${order[@]}" --trees 20 --run-dir ranked
+for ranks in 2 3; do
+    ok mpirun --oversubscribe --bind-to none -np $ranks "$weft" train "${order[@]}" --trees 20 --run-dir "ranked-$ranks"
+    cmp ranked/model.json "ranked-$ranks/model.json" || fail "$ranks ranks grow other trees of groups"
+done
+ok "$weft" predict --data groups.csv --target grade --group query --checkpoint ranked --out ranked-out --quiet
+cat >order.py <<'PY'
+import csv, json, sys
+import numpy as np
+rows = list(csv.DictReader(open("groups.csv")))
+grade = np.array([int(r["grade"]) for r in rows])
+query = np.array([int(r["query"]) for r in rows])
+split = np.array([r["split"] for r in rows])
+
+def ndcg(answer, of, k=10):
+    scores = []
+    for q in np.unique(query[split == of]):
+        at = (query == q) & (split == of)
+        gain = 2.0 ** grade[at] - 1
+        discount = 1 / np.log2(2 + np.arange(min(k, at.sum())))
+        best = (np.sort(gain)[::-1][:k] * discount).sum()
+        scores.append((gain[np.argsort(-answer[at], kind="stable")][:k] * discount).sum() / best if best > 0 else 1.0)
+    return np.mean(scores)
+
+answer = np.load("ranked-out/predictions.npy")[:, 0]
+summary, scores = json.load(open("ranked/summary.json")), json.load(open("ranked-out/scores.json"))
+assert summary["metric"] == "ndcg"
+for of in ("train", "valid", "test"):
+    assert abs(scores[of]["score"] - ndcg(answer, of)) < 1e-9, (of, scores[of], ndcg(answer, of))
+assert abs(summary["test_mean"] - ndcg(answer, "test")) < 1e-9
+assert ndcg(answer, "test") > ndcg(np.zeros(len(rows)), "test") + 0.1
+try:
+    import lightgbm
+except ImportError:
+    sys.exit(0)
+x = np.array([[float(r[k]) for k in "abcd"] for r in rows])
+t = split == "train"
+sizes = [int((query[t] == q).sum()) for q in dict.fromkeys(query[t])]
+data = lightgbm.Dataset(x[t], grade[t], group=sizes)
+theirs = lightgbm.train({"objective": "lambdarank", "num_leaves": 63, "max_depth": 6, "learning_rate": 0.1, "lambda_l2": 1, "min_data_in_leaf": 1,
+                         "num_threads": 1, "verbose": -1}, data, summary["epochs"])
+print("rank ndcg", summary["test_mean"], "LightGBM", ndcg(theirs.predict(x), "test"))
+assert summary["test_mean"] > ndcg(theirs.predict(x), "test") - 0.03
+PY
+$python order.py 2>err || fail "order: $(cat err)"
+refused 69 "--loss rank" "$weft" train --data groups.csv --model trees --quiet --target grade --group query --loss squared
+refused 65 "--group COLUMN" "$weft" train --data groups.csv --model trees --quiet --target grade --loss rank
+{ head -1 groups.csv; tail -n +2 groups.csv | sort -t, -k2,2; } >mixed.csv
+refused 65 "do not stand together" "$weft" train --data mixed.csv "${order[@]:2}"

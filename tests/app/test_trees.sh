@@ -118,7 +118,7 @@ refused 65 "--target" "$weft" train --data target.csv "${how[@]}"
 printf 'a,target\n1,p\n2,p\n3,p\n' >class.csv
 refused 65 "one class" "$weft" train --data class.csv "${how[@]}"
 printf 'a,target\n1,0.5\n2,1\n' >fraction.csv
-refused 69 "rank rows" "$weft" train --data words.csv --group a "${how[@]}"
+refused 69 "--loss rank" "$weft" train --data words.csv --group a "${how[@]}"
 refused 69 "--loss bce" "$weft" train --data words.csv --loss bce "${how[@]}"
 ok "$weft" train --data words.csv --model trees --threads 1 --pin off --trees 2 --label-smoothing 0.1 --dry-run
 grep -q "label-smoothing" err || fail "smoothing is left out without a word: $(cat err)"

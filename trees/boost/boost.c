@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "trees/boost/leaf_renewal.h"
+#include "trees/loss/rank_loss.h"
 
 struct tree_boost {
     weft_comm *comm;
@@ -91,7 +92,12 @@ static void add_leaves(tree_boost *b, const weft_tree *tree, int output)
 weft_status boost_round(tree_boost *b, uint64_t seed)
 {
     const int64_t rows = b->data->rows;
-    tree_gradients(b->targets, b->margin, b->hal->threads, b->gradient, b->hessian);
+    const tree_targets *t = b->targets;
+    if (t->loss == TREE_LOSS_RANK) {
+        WEFT_TRY(rank_gradients(b->comm, t->groups, b->margin, t->weight, b->gradient, b->hessian));
+    } else {
+        tree_gradients(t, b->margin, b->hal->threads, b->gradient, b->hessian);
+    }
     for (int k = 0; k < b->forest.outputs; ++k) {
         weft_tree tree = {0};
         weft_status status = grower_grow(b->grower, b->gradient + k * rows, b->hessian + k * rows, seed,

@@ -280,6 +280,14 @@ static uint8_t part_of(const tree_rows *rows, const tree_rows_options *options, 
     return options->part[file];
 }
 
+/* Groups are drawn by what is equal for their rows, so that each is of one split. */
+static uint8_t drawn_group(const tree_rows_options *options, uint64_t group)
+{
+    const uint64_t mixed = (group ^ group >> 31) * UINT64_C(0x9E3779B97F4A7C15);
+    const double place = ldexp((double)((mixed ^ mixed >> 29) * UINT64_C(0xBF58476D1CE4E5B9) >> 11), -53);
+    return place < options->test ? 2 : place < options->test + options->valid ? 1 : TRAIN_SPLIT_TRAIN;
+}
+
 static weft_status take_splits(tree_rows *rows, const tree_rows_options *options, int paths)
 {
     const int64_t column = schema_find(&rows->table.schema, TABLE_SPLIT_OF);
@@ -292,7 +300,10 @@ static weft_status take_splits(tree_rows *rows, const tree_rows_options *options
                column < 0 ? "" : rows->table.schema.field[column].name);
     for (int64_t i = 0; i < rows->data.rows; ++i) {
         const int64_t place = (int64_t)permute(&order, (uint64_t)rows->id[i]);
-        const uint8_t drawn = place < test ? 2 : place < held ? 1 : TRAIN_SPLIT_TRAIN;
+        const uint8_t drawn = rows->group != NULL ? drawn_group(options, rows->group[i])
+                              : place < test      ? 2
+                              : place < held      ? 1
+                                                  : TRAIN_SPLIT_TRAIN;
         const uint8_t split = options->part != NULL ? part_of(rows, options, paths, rows->id[i])
                               : column >= 0         ? ((const uint8_t *)rows->table.column[column].data)[i]
                                                     : drawn;
@@ -400,6 +411,8 @@ static weft_status take_rows(weft_comm *comm, tree_rows *rows, const tree_rows_o
                    "%s: the target is neither words nor numbers", path);
         WEFT_TRY(choose_aim(comm, rows, target, aim, path, &rows->numbers));
     }
+    const int64_t group = schema_find(&rows->table.schema, TABLE_GROUP);
+    rows->group = group >= 0 ? rows->table.column[group].data : NULL;
     WEFT_TRY(comm_agree(comm, begin_labels(rows)));
     WEFT_TRY(rows->aimed ? take_target(comm, rows, target, path) : WEFT_OK);
     rows->hash = hash;

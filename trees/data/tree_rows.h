@@ -3,7 +3,7 @@
  *
  * The target is a column of words, which are the classes in the order of their bytes, of whole numbers, which are the
  * classes in their order, or of numbers that are to be predicted themselves. Without a column of splits, rows are drawn
- * for validation and test by their number.
+ * for validation and test by their number, or by their group.
  */
 #pragma once
 
@@ -44,7 +44,9 @@ typedef struct tree_rows {
     int64_t *counted;    /* [classes] labelled rows of each class, of all ranks */
     train_labels labels; /* of this rank's rows; targets.counted is of all ranks */
     float *weight;       /* [data.rows]; NULL: 1 each */
-    uint64_t hash;       /* of all rows */
+    const uint64_t
+        *group;    /* [data.rows] what is equal for the rows of a query, which stand together; NULL: no groups */
+    uint64_t hash; /* of all rows */
 } tree_rows;
 
 /*

@@ -19,7 +19,8 @@ static const char *const objectives[] = {[TREE_LOSS_SQUARED] = "reg:squarederror
                                          [TREE_LOSS_SOFTMAX] = "multi:softprob",
                                          [TREE_LOSS_POISSON] = "count:poisson",
                                          [TREE_LOSS_ABSOLUTE] = "reg:absoluteerror",
-                                         [TREE_LOSS_QUANTILE] = "reg:quantileerror"};
+                                         [TREE_LOSS_QUANTILE] = "reg:quantileerror",
+                                         [TREE_LOSS_RANK] = "rank:ndcg"};
 
 const char *forest_objective(tree_loss loss)
 {
@@ -383,7 +384,7 @@ static weft_status read_loss(const reading *r, const json_value *learner)
     }
     return weft_fail(WEFT_ERR_UNSUPPORTED,
                "%s: objective %s: expected binary:logistic, multi:softprob, reg:squarederror, reg:absoluteerror, "
-                     "reg:quantileerror or count:poisson",
+                     "reg:quantileerror, count:poisson or rank:ndcg",
                      r->name, name->text);
 }
 

@@ -139,6 +139,10 @@ static weft_status sum_targets(weft_comm *comm, const tree_targets *targets, dou
 weft_status tree_base(weft_comm *comm, const tree_targets *targets, float *base)
 {
     double sum[2];
+    if (targets->loss == TREE_LOSS_RANK) {
+        base[0] = 0.0F;
+        return WEFT_OK;
+    }
     const leaf_rows all = {targets->rows, NULL, targets->y, targets->weight, targets->counts};
     WEFT_TRY(sum_targets(comm, targets, sum));
     const double mean = sum[1] / sum[0];

@@ -149,6 +149,7 @@ const option_synonym app_synonyms[] = {
     {OPT_LOSS, "mae,l1,reg:absoluteerror,regression-l1,absolute-error", "absolute"},
     {OPT_LOSS, "reg:quantileerror,pinball", "quantile"},
     {OPT_LOSS, "count:poisson", "poisson"},
+    {OPT_LOSS, "rank:ndcg,lambdarank,lambdamart", "rank"},
     {OPT_METRIC, "accuracy,top1,top-1", "acc"},
     {OPT_METRIC, "l1,mean-absolute-error", "mae"},
     {OPT_METRIC, "l2-root,root-mean-squared-error", "rmse"},

@@ -7,13 +7,14 @@
 #include "app/predict/gather_rows.h"
 #include "io/npy.h"
 
-/* The error that a loss makes least. */
+/* The score that goes with a loss. */
 static train_metric metric_of_loss(loss_choice loss)
 {
     return loss == LOSS_SQUARED    ? TRAIN_METRIC_RMSE
            : loss == LOSS_ABSOLUTE ? TRAIN_METRIC_MAE
            : loss == LOSS_QUANTILE ? TRAIN_METRIC_PINBALL
            : loss == LOSS_POISSON  ? TRAIN_METRIC_DEVIANCE
+           : loss == LOSS_RANK     ? TRAIN_METRIC_NDCG
                                    : TRAIN_METRIC_ACCURACY;
 }
 

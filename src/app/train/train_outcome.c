@@ -49,7 +49,7 @@ static int64_t largest_class(const train_outcome *outcome)
 
 static double baseline_of(const train_outcome *outcome, int split)
 {
-    if (outcome->counted[split] == 0 || metric_kind_of(outcome->metric)->error) {
+    if (outcome->counted[split] == 0 || metric_kind_of(outcome->metric)->numbers) {
         return NAN;
     }
     if (outcome->metric == TRAIN_METRIC_ROCAUC) {
@@ -150,7 +150,7 @@ int train_outcome_warnings(const train_outcome *outcome, const weft_options *o, 
 {
     const train_habits habits = outcome->habits;
     outcome_facts facts = {.metric = metric_kind_of(outcome->metric)->text,
-                           .errors = metric_kind_of(outcome->metric)->error,
+                           .numbers = metric_kind_of(outcome->metric)->numbers,
                            .shares = outcome->metric == TRAIN_METRIC_ACCURACY,
                            .train_classes = count_train_classes(outcome),
                            .valid = result->valid_mean,

@@ -175,7 +175,7 @@ void train_outcome_write(json_writer *json, const train_outcome *outcome, const 
         json_text(json, NULL, line[i]);
     }
     json_end(json);
-    if (!metric_kind_of(outcome->metric)->error) {
+    if (!metric_kind_of(outcome->metric)->numbers) {
         write_baseline(json, outcome);
     }
     write_counts(json, outcome);

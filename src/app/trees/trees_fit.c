@@ -51,10 +51,13 @@ static double loss_of(const trees_job *job)
 static weft_status epoch(void *self, uint64_t seed, train_epoch *record)
 {
     trees_fit_run *r = self;
-    record->loss = loss_of(r->job);
     record->lr = r->job->options.growth.rate;
-    WEFT_TRY(comm_allreduce(r->services->comm, &record->loss, 1, WEFT_DTYPE_F64, COMM_SUM));
-    return boost_round(r->job->boost, seed);
+    record->loss = r->job->loss == TREE_LOSS_RANK ? 0.0 : loss_of(r->job);
+    WEFT_TRY(boost_round(r->job->boost, seed));
+    if (r->job->loss == TREE_LOSS_RANK) { /* the round found it */
+        record->loss = r->job->groups.loss / (double)r->job->rows.labels.targets.loss_entries;
+    }
+    return comm_allreduce(r->services->comm, &record->loss, 1, WEFT_DTYPE_F64, COMM_SUM);
 }
 
 static weft_status evaluate(void *self, uint64_t seed, train_epoch *record)

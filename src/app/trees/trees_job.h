@@ -7,6 +7,7 @@
 #include "trees/boost/boost.h"
 #include "trees/data/tree_rows.h"
 #include "trees/forest/forest_json.h"
+#include "trees/loss/rank_loss.h"
 
 #define TREES_MODEL_FILE "model.json"
 
@@ -17,6 +18,7 @@ typedef struct trees_job {
     float *y;        /* [rows] the class, or the number */
     uint8_t *counts; /* [rows] */
     tree_targets targets;
+    rank_groups groups;  /* of the rows that a run under way orders; else zeros */
     tree_boost *boost;   /* of a run under way */
     weft_forest forest;  /* what answers: the best of the run, or the trained model */
     int best;            /* trees of the best evaluation so far */

@@ -12,7 +12,8 @@ static weft_status show_options(saved_model *model, const forest_facts *facts)
 {
     static const char *const word[] = {
         [TREE_LOSS_SQUARED] = "squared", [TREE_LOSS_LOGISTIC] = "xent",     [TREE_LOSS_SOFTMAX] = "xent",
-        [TREE_LOSS_POISSON] = "poisson", [TREE_LOSS_ABSOLUTE] = "absolute", [TREE_LOSS_QUANTILE] = "quantile"};
+        [TREE_LOSS_POISSON] = "poisson", [TREE_LOSS_ABSOLUTE] = "absolute", [TREE_LOSS_QUANTILE] = "quantile",
+        [TREE_LOSS_RANK] = "rank"};
     char text[NUMBER_TEXT_MAX];
     WEFT_TRY(saved_model_show(model, OPT_MODEL, "trees"));
     WEFT_TRY(saved_model_show(model, OPT_LOSS, word[facts->loss]));

@@ -167,6 +167,7 @@ static tree_loss loss_of_numbers(loss_choice loss)
     return loss == LOSS_ABSOLUTE   ? TREE_LOSS_ABSOLUTE
            : loss == LOSS_QUANTILE ? TREE_LOSS_QUANTILE
            : loss == LOSS_POISSON  ? TREE_LOSS_POISSON
+           : loss == LOSS_RANK     ? TREE_LOSS_RANK
                                    : TREE_LOSS_SQUARED;
 }
 
@@ -218,8 +219,14 @@ static weft_status trees_plan(workload *work, const char *folder, int64_t output
     memory_plan *memory = &work->memory;
     WEFT_CHECK(work->labelled || outputs > 0, WEFT_ERR_DATA,
                "%s: has no target: %s NAME says which column is to be predicted", work->name, FLAG_TARGET);
-    WEFT_CHECK(schema_find(&rows->table.schema, TABLE_GROUP) < 0, WEFT_ERR_UNSUPPORTED,
-               "%s: trees do not rank rows within groups: leave %s out", work->name, FLAG_GROUP_COLUMN);
+    const bool grouped = schema_find(&rows->table.schema, TABLE_GROUP) >= 0;
+    const bool ranks = option_choice(work->context->options, OPT_LOSS) == LOSS_RANK;
+    WEFT_CHECK(!grouped || ranks || work->trained, WEFT_ERR_UNSUPPORTED,
+               "%s: %s is for " FLAG_LOSS " rank, which orders rows within groups: leave it out, or ask for that",
+               work->name, FLAG_GROUP_COLUMN);
+    WEFT_CHECK(!ranks || grouped || !work->labelled, WEFT_ERR_DATA,
+               "%s: " FLAG_LOSS " rank orders rows within groups: %s COLUMN names the column that says them",
+               work->name, FLAG_GROUP_COLUMN);
     WEFT_CHECK(option_choice(work->context->options, OPT_LOSS) != LOSS_BCE, WEFT_ERR_UNSUPPORTED,
                FLAG_LOSS " %s: trees tell classes apart by xent", option_text(work->context->options, OPT_LOSS));
     WEFT_CHECK(work->context->device_ranks == 0, WEFT_ERR_UNSUPPORTED,
@@ -314,6 +321,8 @@ static weft_status make_targets(workload *work)
                                   .counts = job->counts,
                                   .quantile = option_real(work->context->options, OPT_TREE_QUANTILE)};
     rows->labels.targets.quantile = job->targets.quantile;
+    rows->labels.targets.group = rows->group;
+    rows->labels.targets.ndcg_at = (int)option_int(work->context->options, OPT_TREE_NDCG);
     rows->labels.targets.outputs = work->outputs;
     WEFT_TRY(tensor_create(work->context->hal, WEFT_DTYPE_F32, count, work->outputs, WEFT_MEM_TREES, &job->answers));
     return work->labelled ? labels_upload(&rows->labels, work->context->hal) : WEFT_OK;
@@ -323,6 +332,11 @@ static weft_status trees_build(workload *work)
 {
     trees_job *job = work->self;
     WEFT_TRY(comm_agree(work->context->comm, make_targets(work)));
+    if (job->loss == TREE_LOSS_RANK && !work->trained) {
+        WEFT_TRY(rank_groups_create(work->context->comm, job->rows.data.rows, job->rows.group, job->y, job->counts,
+                                    (int)option_int(work->context->options, OPT_TREE_PAIRS), &job->groups));
+        job->targets.groups = &job->groups;
+    }
     job->model = (train_model){.name = "trees", .self = job, .forward = forward};
     work->model = &job->model;
     work->targets = &job->rows.labels.targets;
@@ -336,6 +350,7 @@ static void trees_end(workload *work)
     trees_job *job = work->self;
     metrics_destroy(&job->metrics);
     boost_destroy(job->boost);
+    rank_groups_destroy(&job->groups);
     forest_destroy(&job->forest);
     forest_facts_free(&job->facts);
     tensor_destroy(&job->answers);
@@ -379,7 +394,7 @@ static void result_facts(const workload *work, fact_list *list)
     facts_real(list, "binning_s", "binning", "s", "in which columns were cut into bins", job->binning);
 }
 
-static const option_id recorded[] = {OPT_TREE_QUANTILE, OPTION_NONE};
+static const option_id recorded[] = {OPT_TREE_QUANTILE, OPT_TREE_NDCG, OPTION_NONE};
 
 const workload_ops trees_workload = {
     .options = &trees_option_table,

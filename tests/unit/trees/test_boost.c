@@ -505,7 +505,7 @@ static void finite_differences(void **state)
     const uint8_t counts = 1;
     for (int i = 0; i < 6; ++i) {
         const int outputs = losses[i] == TREE_LOSS_SOFTMAX ? OUTPUTS : 1;
-        const tree_targets targets = {losses[i], 1, outputs, &y, &weight, &counts, 0.8};
+        const tree_targets targets = {losses[i], 1, outputs, &y, &weight, &counts, 0.8, NULL};
         float gradient[OUTPUTS], hessian[OUTPUTS];
         tree_gradients(&targets, margin, 1, gradient, hessian);
         const double whole[OUTPUTS] = {(double)margin[0], (double)margin[1], (double)margin[2]};
