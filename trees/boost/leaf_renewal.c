@@ -23,14 +23,17 @@ weft_status boost_renew_leaves(weft_comm *comm, const tree_targets *targets, con
     if (share == 0.0) {
         return WEFT_OK;
     }
-    weft_status status = comm_agree(comm, residuals(targets, margin, tree->nodes, &left, &quantile));
+    weft_status status;
+    const weft_status local = residuals(targets, margin, tree->nodes, &left, &quantile);
+    COMM_AGREED_GOTO(comm_agree(comm, local), local, status, done);
     const leaf_rows rows = {targets->rows, leaf, left, targets->weight, targets->counts};
-    status = status == WEFT_OK ? leaf_quantiles(comm, &rows, tree->nodes, share, quantile) : status;
-    for (int32_t n = 0; status == WEFT_OK && n < tree->nodes; ++n) {
+    WEFT_TRY_GOTO(leaf_quantiles(comm, &rows, tree->nodes, share, quantile), status, done);
+    for (int32_t n = 0; n < tree->nodes; ++n) {
         if (tree->node[n].left < 0) {
             tree->node[n].value = tree->node[n].weight = (float)(rate * (double)quantile[n]);
         }
     }
+done:
     WEFT_FREE_ALL(left, quantile);
     return status;
 }

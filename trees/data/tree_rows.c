@@ -41,6 +41,19 @@ done:
     return status;
 }
 
+/* Whole numbers that float32 cannot tell apart. */
+static void warn_of_merged(const table_field *f, const char *path)
+{
+    const double largest = fmax(fabs(f->least), fabs(f->most));
+    if (f->kind != TABLE_REAL && f->least <= f->most && largest > 0x1p24) {
+        log_warn(
+            "%s: column '%.64s' has whole numbers as large as %.0f: trees read float32, in which those above 16777216 "
+            "become one with their neighbours: if they only name the rows, leave the column out (" FLAG_DROP
+            " %.64s), else subtract a base from them",
+            path, f->name, largest, f->name);
+    }
+}
+
 static weft_status add_feature(tree_rows *rows, int field, const char *path)
 {
     const table_field *f = &rows->table.schema.field[field];
@@ -48,6 +61,7 @@ static weft_status add_feature(tree_rows *rows, int field, const char *path)
     WEFT_CHECK(f->kind == TABLE_REAL || f->kind == TABLE_INTEGER || f->kind == TABLE_LONG, WEFT_ERR_DATA,
                "%s: %s holds words: trees read numbers, so leave it out (" FLAG_DROP ") or write numbers for the words",
                path, schema_say(&rows->table.schema, field, text));
+    warn_of_merged(f, path);
     rows->field[rows->data.columns] = field;
     rows->column[rows->data.columns++] = (tree_column){f->kind, rows->table.column[field].data};
     return WEFT_OK;

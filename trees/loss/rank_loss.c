@@ -83,7 +83,8 @@ weft_status rank_groups_create(weft_comm *comm, int64_t rows, const uint64_t *gr
         g->first += r < comm_rank(comm) ? g->bytes[r] / (int64_t)sizeof(float) : 0;
         g->all += g->bytes[r] / (int64_t)sizeof(float);
     }
-    WEFT_TRY_GOTO(comm_agree(comm, allocate(g, &id)), status, done);
+    local = allocate(g, &id);
+    COMM_AGREED_GOTO(comm_agree(comm, local), local, status, done);
     WEFT_TRY_GOTO(gather_rows_of(comm, g, grade, sizeof *grade, g->grade, bytes), status, done);
     WEFT_TRY_GOTO(gather_rows_of(comm, g, counts, 1, g->counts, bytes), status, done);
     WEFT_TRY_GOTO(gather_rows_of(comm, g, group, sizeof *group, id, bytes), status, done);
