@@ -8,8 +8,7 @@ weft=$1
 source_dir=$2
 . "$source_dir/tests/support/script.sh"
 need python3
-data=${WEFT_SHARED:-$source_dir/../shared}/data
-[ -r "$data/lightgbm/rank.train" ] || skip "no data in $data"
+data=$(data_folder lightgbm) || { echo "$data"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1

@@ -110,6 +110,10 @@ python3 walk.py 2>err || fail "answers: $(cat err)"
 ok "$weft" eval --data words.csv --checkpoint one --quiet
 ok "$weft" train --data words.csv "${how[@]}" --dry-run
 
+ok "$weft" export one --out copy.json --quiet
+cmp one/model.json copy.json || fail "weft export changes the trees"
+refused 2 "FILE.json" "$weft" export one --out copy.safetensors
+
 # ---- refusals ----
 printf 'a,b,target\n1,x,p\n2,y,q\n' >column.csv
 refused 65 "'b' holds words" "$weft" train --data column.csv "${how[@]}"
