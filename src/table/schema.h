@@ -103,6 +103,9 @@ void schema_free(table_schema *schema);
  * request names none (io/text/text_header.h). `path` is for messages. WEFT_ERR_USAGE: no such column, with the nearest
  * name; a column with two roles. WEFT_ERR_DATA: two columns have one name. */
 weft_status schema_apply(const char *path, const table_request *request, bool named, table_schema *schema);
+/* What can be asked of a store, whose columns have kinds and roles already: to leave some out. WEFT_ERR_USAGE: another
+ * target than the store's. */
+weft_status schema_apply_stored(const char *path, const table_request *request, table_schema *schema);
 void schema_add_tally(table_tally *sum, const table_tally *other);
 /* The part that a word of a split means: 0 train, 1 valid, 2 test, TABLE_NO_SPLIT none; -1: it is no such word. */
 int schema_split_of(const char *text, size_t bytes);

@@ -42,6 +42,7 @@ typedef struct weft_table {
     table_schema schema;
     table_column *column;          /* [schema.count] */
     table_sparse sparse;           /* of LIBSVM files with many features; columns 0: none */
+    int64_t *file_row;             /* [files] number of the first row of each file; NULL for stores */
     char hash[33];                 /* of a store: names its content; "" for files */
     int64_t memory;                /* bytes that reading files was going to take at most; 0 for stores */
     void *block;                   /* what the columns of files point into; NULL for stores */

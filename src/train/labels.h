@@ -13,9 +13,9 @@ typedef struct train_labels {
     /* The arrays that targets points to are those below. */
     train_targets targets;
     weft_mem_tag *tag;
-    /* [rows] the class of each row, or -1; NULL under TRAIN_LOSS_BCE. */
+    /* [rows] the class of each row, or -1; NULL under the other losses than TRAIN_LOSS_XENT. */
     int32_t *label;
-    /* [rows, outputs] 0, 1 or NaN; NULL under TRAIN_LOSS_XENT. */
+    /* [rows, outputs] 0, 1 or NaN, or numbers; NULL under TRAIN_LOSS_XENT. */
     float *target;
     /* [rows] the split of each row, or TRAIN_SPLIT_NONE. */
     uint8_t *split;

@@ -6,6 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "train/ranking_scores.h"
+
 enum { RADIX_BITS = 11, RADIX_SIZE = 1 << RADIX_BITS };
 
 /* The low word carries the label in bit 0 and, while gathering, the split in bits 1 and 2: a row's mark. */
@@ -86,13 +88,30 @@ static weft_status rocauc_buffers(train_metrics *m)
                        &m->logits);
 }
 
+static weft_status value_buffers(train_metrics *m)
+{
+    const int64_t rows = m->desc.rows;
+    assert(m->desc.outputs == 1 && m->desc.dtype == WEFT_DTYPE_F32);
+    WEFT_TRY(WEFT_NEW(&m->target, rows, WEFT_MEM_WORKSPACE));
+    WEFT_TRY(WEFT_NEW(&m->mark, rows, WEFT_MEM_WORKSPACE));
+    return weft_malloc((size_t)rows, sizeof(float), WEFT_MEM_WORKSPACE, &m->logits);
+}
+
 weft_status metrics_create(weft_comm *comm, weft_hal *hal, const metrics_desc *desc, train_metrics *metrics)
 {
     *metrics = (train_metrics){.comm = comm, .hal = hal, .desc = *desc};
     WEFT_TRY(tensor_create(hal, desc->dtype, 1, desc->outputs, WEFT_MEM_WORKSPACE, &metrics->sums));
     WEFT_TRY(
         weft_malloc((size_t)desc->outputs, weft_dtype_bytes(desc->dtype), WEFT_MEM_WORKSPACE, &metrics->sums_host));
-    bool classes = desc->loss == TRAIN_LOSS_XENT;
+    const bool classes = desc->loss == TRAIN_LOSS_XENT, numbers = metric_kind_of(desc->metric)->numbers;
+    WEFT_CHECK(numbers == (desc->loss == TRAIN_LOSS_VALUE), WEFT_ERR_USAGE,
+               FLAG_METRIC " %s: %s; " FLAG_METRIC " auto chooses one that suits them",
+               metric_kind_of(desc->metric)->word,
+               numbers ? "the targets are classes, and this is a score of numbers"
+                       : "the targets are numbers, and this is a score of classes");
+    if (numbers) {
+        return value_buffers(metrics);
+    }
     if (desc->metric == TRAIN_METRIC_ACCURACY) {
         WEFT_CHECK(classes, WEFT_ERR_USAGE,
                    FLAG_METRIC " acc needs classes; with " FLAG_LOSS " bce use " FLAG_METRIC " rocauc");
@@ -109,7 +128,7 @@ void metrics_destroy(train_metrics *metrics)
 {
     TENSOR_DESTROY_ALL(&metrics->counts, &metrics->sums);
     WEFT_FREE_ALL(metrics->sums_host, metrics->gather_bytes, metrics->local, metrics->all, metrics->spare,
-                  metrics->logits, metrics->mark);
+                  metrics->logits, metrics->target, metrics->mark);
     memset(metrics, 0, sizeof *metrics);
 }
 
@@ -149,6 +168,18 @@ static weft_status keep_logits(train_metrics *m, const weft_tensor *logits, cons
     return WEFT_OK;
 }
 
+static weft_status keep_values(train_metrics *m, const weft_tensor *answers, const train_targets *targets)
+{
+    m->quantile = targets->quantile;
+    m->group = targets->group;
+    m->ndcg_at = targets->ndcg_at;
+    for (int64_t i = 0; i < targets->rows; ++i) {
+        m->target[m->added + i] = targets->target_host[i];
+        m->mark[m->added + i] = targets->split_host[i];
+    }
+    return tensor_download(answers, (float *)m->logits + m->added);
+}
+
 static weft_status count_right(train_metrics *m, const weft_tensor *logits, const train_targets *targets)
 {
     for (int s = 0; s < TRAIN_SPLITS; ++s) {
@@ -172,7 +203,8 @@ weft_status metrics_add(train_metrics *m, const weft_tensor *logits, const train
                "an evaluation of %lld rows and %lld more; it was to have %lld", (long long)m->added,
                (long long)targets->rows, (long long)m->desc.rows);
     WEFT_TRY(m->desc.metric == TRAIN_METRIC_ACCURACY ? count_right(m, logits, targets)
-                                                     : keep_logits(m, logits, targets));
+             : m->desc.metric == TRAIN_METRIC_ROCAUC ? keep_logits(m, logits, targets)
+                                                     : keep_values(m, logits, targets));
     m->added += targets->rows;
     return tensor_col_sum(logits, 1.0, &m->sums);
 }
@@ -270,5 +302,13 @@ static weft_status look_at_sums(train_metrics *m)
 weft_status metrics_end(train_metrics *m, double *score)
 {
     WEFT_TRY(look_at_sums(m));
+    if (metric_kind_of(m->desc.metric)->numbers) {
+        const value_rows rows = {m->added, m->logits, m->target, m->mark};
+        if (m->desc.metric == TRAIN_METRIC_NDCG) {
+            return m->group != NULL || m->added == 0 ? ndcg_scores(m->comm, m->ndcg_at, &rows, m->group, score)
+                                                     : weft_fail(WEFT_ERR_INTERNAL, "NDCG without groups");
+        }
+        return value_scores(m->comm, m->desc.metric, m->quantile, &rows, score);
+    }
     return m->desc.metric == TRAIN_METRIC_ROCAUC ? end_rocauc(m, score) : end_accuracy(m, score);
 }

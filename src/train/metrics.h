@@ -1,5 +1,5 @@
 /*
- * train/metrics.h: accuracy and area under the ROC curve, exact over any number of ranks.
+ * train/metrics.h: accuracy, area under the ROC curve, and errors of numbers, exact over any number of ranks.
  *
  * Accuracy counts each row once, batch by batch, and sums the counts. ROC-AUC has no such sums: it keeps the logits of
  * all batches, gathers one 8-byte record a row on rank 0, sorts them by score and counts ranks, ties at half (J.
@@ -12,11 +12,9 @@
  */
 #pragma once
 
-#include "base/option_words.h"
 #include "comm/comm.h"
+#include "train/metric_kinds.h"
 #include "train/model.h"
-
-typedef enum train_metric { TRAIN_METRIC_ACCURACY, TRAIN_METRIC_ROCAUC } train_metric;
 
 /* The metric, and the shape of the answers that are scored. */
 typedef struct metrics_desc {
@@ -24,15 +22,8 @@ typedef struct metrics_desc {
     train_loss loss;  /* of the targets that will be added */
     int64_t outputs;  /* of the targets that will be added */
     int64_t rows;     /* of this rank, over the batches of an evaluation */
-    weft_dtype dtype; /* of the logits */
+    weft_dtype dtype; /* of the logits; float32 where targets are numbers */
 } metrics_desc;
-
-/* The metric that is asked for; auto follows the loss. */
-#define METRIC_CHOICES(X)                                                                                              \
-    X(METRIC_AUTO, "auto")                                                                                             \
-    X(METRIC_ACC, "acc")                                                                                               \
-    X(METRIC_ROCAUC, "rocauc")
-typedef enum metric_choice { METRIC_CHOICES(CHOICE_VALUE) } metric_choice;
 
 typedef struct train_metrics {
     weft_comm *comm;
@@ -46,18 +37,23 @@ typedef struct train_metrics {
     void *sums_host;               /* copy of `sums` on the host */
     weft_tensor counts;            /* accuracy: [TRAIN_SPLITS, 2] int64, right rows and all */
     uint64_t *local, *all, *spare; /* records */
-    void *logits;                  /* ROC-AUC: [rows, outputs] on the host, in the model's type */
-    uint8_t *mark;                 /* ROC-AUC: [rows, tasks] label in bit 0, split in bits 1 and 2 */
+    void *logits;                  /* ROC-AUC and errors: [rows, outputs] on the host, in the model's type */
+    float *target;                 /* errors: [rows] */
+    double quantile;               /* errors: of the targets */
+    const uint64_t *group;         /* NDCG: of the targets; an evaluation is one batch */
+    int ndcg_at;
+    uint8_t *mark; /* ROC-AUC: [rows, tasks] label in bit 0, split in bits 1 and 2; errors: [rows] split */
 } train_metrics;
 
-/* Collective. WEFT_ERR_USAGE when ROC-AUC is asked of labels with more than two classes. */
+/* Collective. WEFT_ERR_USAGE when the metric is not one of such targets: ROC-AUC of more than two classes, an error of
+ * classes. */
 weft_status metrics_create(weft_comm *comm, weft_hal *hal, const metrics_desc *desc, train_metrics *metrics);
 /* Forget what was added. Local. */
 weft_status metrics_begin(train_metrics *metrics);
 /* logits: [targets->rows, outputs]. WEFT_ERR_INTERNAL with more rows than desc->rows. Local. */
 weft_status metrics_add(train_metrics *metrics, const weft_tensor *logits, const train_targets *targets);
-/* [out] score [TRAIN_SPLITS] in [0, 1], NaN for a split without rows, and metrics->finite; the same on all ranks.
- * Collective. */
+/* [out] score [TRAIN_SPLITS] in [0, 1], or an error of at least 0; NaN for a split without rows; and metrics->finite;
+ * the same on all ranks. Collective. */
 weft_status metrics_end(train_metrics *metrics, double *score);
 /* ROC-AUC of one task (0 with two classes), for metrics made for it: NaN without both labels; the same on all ranks.
  * Any number of tasks after the rows were added. Collective. */

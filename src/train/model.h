@@ -118,13 +118,19 @@ typedef struct train_model {
     weft_status (*restored)(void *self);
 } train_model;
 
-typedef enum train_loss { TRAIN_LOSS_XENT, TRAIN_LOSS_BCE } train_loss;
+/* Targets are classes, binary tasks, or numbers, which the answers are themselves. */
+typedef enum train_loss { TRAIN_LOSS_XENT, TRAIN_LOSS_BCE, TRAIN_LOSS_VALUE } train_loss;
 
-/* Choices of the loss; auto follows the labels. */
+/* Choices of the loss; auto follows the labels. Those behind bce are of targets that are numbers. */
 #define LOSS_CHOICES(X)                                                                                                \
     X(LOSS_AUTO, "auto")                                                                                               \
     X(LOSS_XENT, "xent")                                                                                               \
-    X(LOSS_BCE, "bce")
+    X(LOSS_BCE, "bce")                                                                                                 \
+    X(LOSS_SQUARED, "squared")                                                                                         \
+    X(LOSS_ABSOLUTE, "absolute")                                                                                       \
+    X(LOSS_QUANTILE, "quantile")                                                                                       \
+    X(LOSS_POISSON, "poisson")                                                                                         \
+    X(LOSS_RANK, "rank")
 typedef enum loss_choice { LOSS_CHOICES(CHOICE_VALUE) } loss_choice;
 
 /* Element type of activations and their gradients; parameters are float32 beside bf16 and f16. */
@@ -144,11 +150,18 @@ typedef struct train_targets {
     /* Number of classes, or of tasks. */
     int64_t outputs;
     train_loss loss;
+    /* Of numbers: the quantile by which TRAIN_METRIC_PINBALL judges answers. */
+    double quantile;
+    /* Of numbers that are grades: [rows] the group of each row on the host, of which equal neighbours are one, and the
+     * rows of a group that TRAIN_METRIC_NDCG looks at. NULL: there are no groups. */
+    const uint64_t *group;
+    int ndcg_at;
     /* Labels and splits are known. The same on every rank, also on one without rows. */
     bool labelled;
     /* Device and host copy of the classes [rows]; NULL with tasks, or without rows. */
     const int32_t *label, *label_host;
-    /* Device and host copy of the tasks [rows, outputs]: 0, 1 or NaN; NULL with classes, or without rows. */
+    /* Device and host copy of the tasks [rows, outputs]: 0, 1 or NaN, or of numbers [rows, 1], NaN: none; NULL with
+     * classes, or without rows. */
     const float *target, *target_host;
     /* Device masks [rows]: 1 for the rows of the split, 0 for the others. Made once. */
     const uint8_t *mask[TRAIN_SPLITS];

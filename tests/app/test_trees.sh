@@ -110,6 +110,10 @@ python3 walk.py 2>err || fail "answers: $(cat err)"
 ok "$weft" eval --data words.csv --checkpoint one --quiet
 ok "$weft" train --data words.csv "${how[@]}" --dry-run
 
+ok "$weft" export one --out copy.json --quiet
+cmp one/model.json copy.json || fail "weft export changes the trees"
+refused 2 "FILE.json" "$weft" export one --out copy.safetensors
+
 # ---- refusals ----
 printf 'a,b,target\n1,x,p\n2,y,q\n' >column.csv
 refused 65 "'b' holds words" "$weft" train --data column.csv "${how[@]}"
@@ -118,13 +122,13 @@ refused 65 "--target" "$weft" train --data target.csv "${how[@]}"
 printf 'a,target\n1,p\n2,p\n3,p\n' >class.csv
 refused 65 "one class" "$weft" train --data class.csv "${how[@]}"
 printf 'a,target\n1,0.5\n2,1\n' >fraction.csv
-refused 69 "rank rows" "$weft" train --data words.csv --group a "${how[@]}"
+refused 69 "--loss rank" "$weft" train --data words.csv --group a "${how[@]}"
 refused 69 "--loss bce" "$weft" train --data words.csv --loss bce "${how[@]}"
 ok "$weft" train --data words.csv --model trees --threads 1 --pin off --trees 2 --label-smoothing 0.1 --dry-run
 grep -q "label-smoothing" err || fail "smoothing is left out without a word: $(cat err)"
-refused 65 "is no class" "$weft" train --data fraction.csv "${how[@]}"
+refused 65 "is no class" "$weft" train --data fraction.csv --loss xent "${how[@]}"
 printf 'a,target\n1,p\n2,q\n' >narrow.csv
-refused 65 "made for 4 features" "$weft" predict --data narrow.csv --checkpoint one --out none
+refused 65 "has no column 'b'" "$weft" predict --data narrow.csv --checkpoint one --out none
 sed 's/d,c,b,a/d,c,b,z/' asked.csv >other.csv
 refused 65 "has no column 'a'" "$weft" predict --data other.csv --checkpoint one --out none
 sed 's/"left_children": \[1/"left_children": [0/' one/model.json >cycle.json

@@ -189,7 +189,7 @@ static void check_same(const stop_case *a, const stop_case *b)
         const train_run *x = &a->result[r];
         const train_run *y = &b->result[r];
         if (x->best_valid != y->best_valid || x->final_test != y->final_test || x->best_epoch != y->best_epoch ||
-            x->epochs != y->epochs || x->highest_train != y->highest_train || x->final_loss != y->final_loss) {
+            x->epochs != y->epochs || x->best_train != y->best_train || x->final_loss != y->final_loss) {
             fail_msg("%s on %d ranks: the result of run %d differs", a->name, a->ranks, r);
         }
     }

@@ -2,13 +2,18 @@
 #include "trees/boost/boost.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
+
+#include "trees/boost/leaf_renewal.h"
+#include "trees/loss/rank_loss.h"
 
 struct tree_boost {
     weft_comm *comm;
     weft_hal *hal;
     const tree_columns *data;
     const tree_targets *targets;
+    double rate;
     tree_cuts cuts;
     tree_bins bins;
     tree_grower *grower;
@@ -33,7 +38,11 @@ static weft_status begin(tree_boost *b, const boost_options *options)
 {
     WEFT_TRY(tree_cuts_find(b->comm, b->data, b->targets->counts, options->values, b->hal->threads, &b->cuts));
     WEFT_TRY(comm_agree(b->comm, allocate(b)));
-    WEFT_TRY(tree_base(b->comm, b->targets, b->forest.base));
+    if (isnan(options->base)) {
+        WEFT_TRY(tree_base(b->comm, b->targets, b->forest.base));
+    } else {
+        b->forest.base[0] = options->base;
+    }
     for (int64_t i = 0; i < b->data->rows; ++i) {
         memcpy(b->margin + i * b->forest.outputs, b->forest.base, (size_t)b->forest.outputs * sizeof *b->margin);
     }
@@ -50,6 +59,7 @@ weft_status boost_create(weft_comm *comm, weft_hal *hal, const tree_columns *dat
     b->hal = hal;
     b->data = data;
     b->targets = targets;
+    b->rate = options->growth.rate;
     const weft_status status = begin(b, options);
     if (status != WEFT_OK) {
         boost_destroy(b);
@@ -82,13 +92,24 @@ static void add_leaves(tree_boost *b, const weft_tree *tree, int output)
 weft_status boost_round(tree_boost *b, uint64_t seed)
 {
     const int64_t rows = b->data->rows;
-    tree_gradients(b->targets, b->margin, b->hal->threads, b->gradient, b->hessian);
+    const tree_targets *t = b->targets;
+    if (t->loss == TREE_LOSS_RANK) {
+        WEFT_TRY(rank_gradients(b->comm, t->groups, b->margin, t->weight, b->gradient, b->hessian));
+    } else {
+        tree_gradients(t, b->margin, b->hal->threads, b->gradient, b->hessian);
+    }
     for (int k = 0; k < b->forest.outputs; ++k) {
         weft_tree tree = {0};
-        WEFT_TRY(grower_grow(b->grower, b->gradient + k * rows, b->hessian + k * rows, seed, b->forest.trees,
-                             &tree, b->leaf));
-        add_leaves(b, &tree, k);
-        WEFT_TRY(comm_agree(b->comm, forest_add(&b->forest, &tree)));
+        weft_status status = grower_grow(b->grower, b->gradient + k * rows, b->hessian + k * rows, seed,
+                                         b->forest.trees, &tree, b->leaf);
+        status =
+            status == WEFT_OK ? boost_renew_leaves(b->comm, b->targets, b->margin, b->leaf, b->rate, &tree) : status;
+        if (status == WEFT_OK) {
+            add_leaves(b, &tree, k);
+            status = comm_agree(b->comm, forest_add(&b->forest, &tree));
+        }
+        tree_destroy(&tree);
+        WEFT_TRY(status);
     }
     return WEFT_OK;
 }

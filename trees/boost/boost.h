@@ -17,6 +17,7 @@
 typedef struct boost_options {
     tree_growth growth;
     int values; /* bins of a column, at most TREE_VALUES */
+    float base; /* margin before the first tree, of a single output; NaN: the constant of least loss */
 } boost_options;
 
 typedef struct tree_boost tree_boost;

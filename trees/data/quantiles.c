@@ -15,6 +15,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/exact/order_key.h"
 #include "trees/data/cuts.h"
 
 enum { CHUNK = 4096, ROUNDS = 3, DIGITS = 256, COUNTS = 65536, NONE = 0xffff };
@@ -24,29 +25,13 @@ typedef struct digits {
     const tree_columns *data;
     const uint8_t *counted;
     int column, values;
-    int64_t *count; /* [COUNTS] of a round, over all ranks once it is over */
-    uint16_t *open; /* [COUNTS] round 1: by the upper 16 bits, rounds 2: by place in the counts before */
-    uint16_t *last; /* [COUNTS] `open` of the round before */
+    int64_t *count;              /* [COUNTS] of a round, over all ranks once it is over */
+    uint16_t *open;              /* [COUNTS] round 1: by the upper 16 bits, rounds 2: by place in the counts before */
+    uint16_t *last;              /* [COUNTS] `open` of the round before */
     int64_t before[TREE_VALUES]; /* of quantile k: its place among the keys that share its prefix */
     uint32_t prefix[TREE_VALUES];
     uint16_t slot[TREE_VALUES]; /* number of its prefix */
 } digits;
-
-static uint32_t key_of(float x)
-{
-    uint32_t bits;
-    x += 0.0F; /* -0 becomes 0 */
-    memcpy(&bits, &x, sizeof bits);
-    return (bits & 0x80000000U) != 0 ? ~bits : bits | 0x80000000U;
-}
-
-static float number_of(uint32_t key)
-{
-    const uint32_t bits = (key & 0x80000000U) != 0 ? key & 0x7fffffffU : ~key;
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
 
 /* Where a key counts in this round; -1: nowhere. */
 static int64_t cell_of(const digits *d, int round, uint32_t key)
@@ -74,7 +59,7 @@ static void count_keys(digits *d, int round)
         tree_column_read(&d->data->column[d->column], first, rows, value);
         for (int64_t i = 0; i < rows; ++i) {
             if (d->counted[first + i] != 0 && value[i] == value[i]) {
-                const int64_t cell = cell_of(d, round, key_of(value[i]));
+                const int64_t cell = cell_of(d, round, order_key(value[i]));
                 d->count[cell < 0 ? 0 : cell] += cell < 0 ? 0 : 1;
             }
         }
@@ -165,7 +150,7 @@ weft_status tree_quantiles(weft_comm *comm, const tree_columns *data, const uint
     WEFT_TRY_GOTO(search(comm, d, many, threads), status, done);
     for (int i = 0; i < many; ++i) {
         for (int k = 0; k < values; ++k) {
-            quantile[(int64_t)i * values + k] = number_of(d[i].prefix[k]);
+            quantile[(int64_t)i * values + k] = order_key_number(d[i].prefix[k]);
         }
     }
 done:

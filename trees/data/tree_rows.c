@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/permutation.h"
 #include "base/philox.h"
 #include "table/table_options.def"
+#include "train/train_options.def"
 
 enum { SPAN = 1 << 16, CHUNK = 1024 };
 
@@ -39,27 +41,77 @@ done:
     return status;
 }
 
+/* Whole numbers that float32 cannot tell apart. */
+static void warn_of_merged(const table_field *f, const char *path)
+{
+    const double largest = fmax(fabs(f->least), fabs(f->most));
+    if (f->kind != TABLE_REAL && f->least <= f->most && largest > 0x1p24) {
+        log_warn(
+            "%s: column '%.64s' has whole numbers as large as %.0f: trees read float32, in which those above 16777216 "
+            "become one with their neighbours: if they only name the rows, leave the column out (" FLAG_DROP
+            " %.64s), else subtract a base from them",
+            path, f->name, largest, f->name);
+    }
+}
+
 static weft_status add_feature(tree_rows *rows, int field, const char *path)
 {
     const table_field *f = &rows->table.schema.field[field];
     char text[96];
     WEFT_CHECK(f->kind == TABLE_REAL || f->kind == TABLE_INTEGER || f->kind == TABLE_LONG, WEFT_ERR_DATA,
-               "%s: %s holds words: trees read numbers, so leave it out (weft convert " FLAG_DROP
-                          ") or write numbers for the words",
+               "%s: %s holds words: trees read numbers, so leave it out (" FLAG_DROP ") or write numbers for the words",
                path, schema_say(&rows->table.schema, field, text));
+    warn_of_merged(f, path);
     rows->field[rows->data.columns] = field;
     rows->column[rows->data.columns++] = (tree_column){f->kind, rows->table.column[field].data};
     return WEFT_OK;
 }
 
-static weft_status take_columns(tree_rows *rows, const char *path)
+/* Tells which columns a model leaves aside. */
+static void tell_others(const table_schema *schema, int columns, const char *path)
+{
+    char text[96];
+    int others = -columns;
+    int64_t last = -1;
+    for (int64_t i = 0; i < schema->count; ++i) {
+        others += schema->field[i].role == TABLE_FEATURE;
+        last = schema->field[i].role == TABLE_FEATURE ? i : last;
+    }
+    if (others > 0) {
+        log_info("%s: the model reads %d columns by their names, and %d others not (the last column is %s)", path,
+                 columns, others, schema_say(schema, last, text));
+    }
+}
+
+static weft_status choose_columns(tree_rows *rows, const tree_rows_options *options, const char *path)
 {
     const table_schema *schema = &rows->table.schema;
+    for (int c = 0; c < options->columns; ++c) {
+        int at = 0;
+        while (at < (int)schema->count &&
+               (schema->field[at].role != TABLE_FEATURE || strcmp(schema->field[at].name, options->column[c]) != 0)) {
+            ++at;
+        }
+        WEFT_CHECK(at < (int)schema->count, WEFT_ERR_DATA, "%s: has no column '%s', which the model reads", path,
+                   options->column[c]);
+        WEFT_TRY(add_feature(rows, at, path));
+    }
+    tell_others(schema, options->columns, path);
+    return WEFT_OK;
+}
+
+static weft_status take_columns(tree_rows *rows, const tree_rows_options *options, const char *path)
+{
+    const table_schema *schema = &rows->table.schema;
+    const int64_t most = schema->count > options->columns ? schema->count : options->columns;
     WEFT_CHECK(rows->table.sparse.columns == 0, WEFT_ERR_UNSUPPORTED,
                "%s: holds given cells alone, and trees read columns: convert it with " FLAG_SPARSE " no", path);
-    WEFT_TRY(WEFT_NEW_ZERO(&rows->field, schema->count, WEFT_MEM_TREES));
-    WEFT_TRY(WEFT_NEW_ZERO(&rows->column, schema->count, WEFT_MEM_TREES));
-    for (int i = 0; i < (int)schema->count; ++i) {
+    WEFT_TRY(WEFT_NEW_ZERO(&rows->field, most, WEFT_MEM_TREES));
+    WEFT_TRY(WEFT_NEW_ZERO(&rows->column, most, WEFT_MEM_TREES));
+    if (options->column != NULL) {
+        WEFT_TRY(choose_columns(rows, options, path));
+    }
+    for (int i = 0; options->column == NULL && i < (int)schema->count; ++i) {
         WEFT_TRY(schema->field[i].role == TABLE_FEATURE ? add_feature(rows, i, path) : WEFT_OK);
     }
     WEFT_CHECK(rows->data.columns > 0, WEFT_ERR_DATA, "%s: has no column to learn from beside the target", path);
@@ -84,8 +136,8 @@ static weft_status hash_column(tree_rows *rows, int c, const char *path, uint64_
         for (int64_t i = 0; i < count; ++i) {
             uint32_t bits;
             WEFT_CHECK(!isinf(value[i]), WEFT_ERR_DATA,
-                       "%s: row %lld, %s: infinite: trees compare numbers, so leave the cell empty",
-                       path, (long long)(rows->table.first + first + i),
+                       "%s: row %lld, %s: infinite: trees compare numbers, so leave the cell empty", path,
+                       (long long)(rows->table.first + first + i),
                        schema_say(&rows->table.schema, rows->field[c], text));
             memcpy(&bits, &value[i], sizeof bits);
             uint64_t x = bits ^ (uint64_t)(rows->table.first + first + i) * UINT64_C(0x9E3779B97F4A7C15) ^
@@ -107,8 +159,9 @@ static weft_status class_number(const tree_rows *rows, int64_t target, int64_t r
     char text[96];
     tree_column_read(&(tree_column){c->kind, c->data}, row, 1, &value);
     WEFT_CHECK(isnan(value) || (value == floorf(value) && fabsf(value) < SPAN), WEFT_ERR_DATA,
-               "%s: row %lld, %s: %g is no class: expected words, or whole numbers of less than %d", path,
-               (long long)(rows->table.first + row), schema_say(&rows->table.schema, target, text), (double)value,
+               "%s: row %lld, %s: %g is no class: expected words, or whole numbers of less than %d; " FLAG_LOSS
+               " squared predicts numbers",
+               path, (long long)(rows->table.first + row), schema_say(&rows->table.schema, target, text), (double)value,
                SPAN);
     *number = isnan(value) ? INT64_MIN : (int64_t)value;
     return WEFT_OK;
@@ -122,8 +175,8 @@ static weft_status take_words(tree_rows *rows, int64_t target)
     const int64_t count = words_count(words);
     size_t bytes;
     WEFT_CHECK(count <= TREE_CLASSES_MAX, WEFT_ERR_DATA,
-               "the target has %lld different words: at most %d classes are told apart",
-               (long long)count, TREE_CLASSES_MAX);
+               "the target has %lld different words: at most %d classes are told apart", (long long)count,
+               TREE_CLASSES_MAX);
     for (int64_t i = 0; i < rows->data.rows; ++i) {
         rows->labels.label[i] = code[i];
     }
@@ -145,7 +198,8 @@ static weft_status name_numbers(tree_rows *rows, int64_t target, const char *pat
     for (int n = 0; n < 2 * SPAN; ++n) {
         if (met[n] != 0) {
             WEFT_CHECK(classes < TREE_CLASSES_MAX, WEFT_ERR_DATA,
-                       "%s: the target has more than %d different numbers: too many classes",
+                       "%s: the target has more than %d different numbers: too many classes; " FLAG_LOSS
+                       " squared predicts them as numbers",
                        path, TREE_CLASSES_MAX);
             place[n] = classes;
             (void)snprintf(text[classes], sizeof text[classes], "%d", n - SPAN);
@@ -183,21 +237,93 @@ done:
     return status;
 }
 
+/* ---- numbers ----------------------------------------------------------------------------------------------------- */
+
+/* [out] numbers: the target is not classes. Collective. */
+static weft_status choose_aim(weft_comm *comm, const tree_rows *rows, int64_t target, tree_aim aim, const char *path,
+                              bool *numbers)
+{
+    const table_column *c = &rows->table.column[target];
+    int64_t fractions = 0;
+    float value[CHUNK];
+    WEFT_CHECK(c->kind != TABLE_CATEGORY || aim != TREE_AIM_NUMBERS, WEFT_ERR_DATA,
+               "%s: the target holds words, which are classes: leave " FLAG_LOSS " out, or name a column of numbers",
+               path);
+    *numbers = aim == TREE_AIM_NUMBERS;
+    if (aim != TREE_AIM_AUTO || c->kind != TABLE_REAL) {
+        return WEFT_OK;
+    }
+    for (int64_t first = 0; first < rows->data.rows; first += CHUNK) {
+        const int64_t count = rows->data.rows - first < CHUNK ? rows->data.rows - first : CHUNK;
+        tree_column_read(&(tree_column){c->kind, c->data}, first, count, value);
+        for (int64_t i = 0; i < count; ++i) {
+            fractions += isfinite(value[i]) && value[i] != floorf(value[i]);
+        }
+    }
+    WEFT_TRY(comm_allreduce(comm, &fractions, 1, WEFT_DTYPE_I64, COMM_SUM));
+    *numbers = fractions > 0;
+    return WEFT_OK;
+}
+
+static weft_status take_values(tree_rows *rows, int64_t target, const char *path)
+{
+    const table_column *c = &rows->table.column[target];
+    char text[96];
+    tree_column_read(&(tree_column){c->kind, c->data}, 0, rows->data.rows, rows->labels.target);
+    for (int64_t i = 0; i < rows->data.rows; ++i) {
+        WEFT_CHECK(!isinf(rows->labels.target[i]), WEFT_ERR_DATA, "%s: row %lld, %s: infinite: leave the cell empty",
+                   path, (long long)(rows->table.first + i), schema_say(&rows->table.schema, target, text));
+    }
+    return WEFT_OK;
+}
+
+static bool has_target(const tree_rows *rows, int64_t i)
+{
+    return rows->numbers ? !isnan(rows->labels.target[i]) : rows->labels.label[i] >= 0;
+}
+
 /* ---- splits ------------------------------------------------------------------------------------------------------ */
 
-static void take_splits(tree_rows *rows, const tree_rows_options *options)
+/* The split of a row by the file that it stands in. */
+static uint8_t part_of(const tree_rows *rows, const tree_rows_options *options, int paths, int64_t row)
+{
+    int file = paths - 1;
+    while (file > 0 && rows->table.file_row[file] > row) {
+        --file;
+    }
+    return options->part[file];
+}
+
+/* Groups are drawn by what is equal for their rows, so that each is of one split. */
+static uint8_t drawn_group(const tree_rows_options *options, uint64_t group)
+{
+    const uint64_t mixed = (group ^ group >> 31) * UINT64_C(0x9E3779B97F4A7C15);
+    const double place = ldexp((double)((mixed ^ mixed >> 29) * UINT64_C(0xBF58476D1CE4E5B9) >> 11), -53);
+    return place < options->test ? 2 : place < options->test + options->valid ? 1 : TRAIN_SPLIT_TRAIN;
+}
+
+static weft_status take_splits(tree_rows *rows, const tree_rows_options *options, int paths)
 {
     const int64_t column = schema_find(&rows->table.schema, TABLE_SPLIT_OF);
     const int64_t all = rows->table.rows;
     const permutation order = permutation_make((uint64_t)(all > 0 ? all : 1), options->seed, WEFT_RNG_SPLIT, 0);
     const int64_t test = (int64_t)floor(options->test * (double)all + 0.5);
     const int64_t held = test + (int64_t)floor(options->valid * (double)all + 0.5);
+    WEFT_CHECK(options->part == NULL || column < 0, WEFT_ERR_DATA,
+               "column '%s' says the split of each row, and so do files of their own: " FLAG_DROP " it",
+               column < 0 ? "" : rows->table.schema.field[column].name);
     for (int64_t i = 0; i < rows->data.rows; ++i) {
         const int64_t place = (int64_t)permute(&order, (uint64_t)rows->id[i]);
-        const uint8_t drawn = place < test ? 2 : place < held ? 1 : TRAIN_SPLIT_TRAIN;
-        const uint8_t split = column >= 0 ? ((const uint8_t *)rows->table.column[column].data)[i] : drawn;
-        rows->labels.split[i] = rows->labels.label[i] < 0 ? TRAIN_SPLIT_NONE : split;
+        const uint8_t drawn = rows->group != NULL ? drawn_group(options, rows->group[i])
+                              : place < test      ? 2
+                              : place < held      ? 1
+                                                  : TRAIN_SPLIT_TRAIN;
+        const uint8_t split = options->part != NULL ? part_of(rows, options, paths, rows->id[i])
+                              : column >= 0         ? ((const uint8_t *)rows->table.column[column].data)[i]
+                                                    : drawn;
+        rows->labels.split[i] = has_target(rows, i) ? split : TRAIN_SPLIT_NONE;
     }
+    return WEFT_OK;
 }
 
 static weft_status take_weights(tree_rows *rows, const char *path)
@@ -226,9 +352,14 @@ static weft_status count_all(weft_comm *comm, tree_rows *rows, uint64_t hash)
     int64_t sums[TRAIN_SPLITS + 1] = {0};
     WEFT_TRY(comm_agree(comm, WEFT_NEW_ZERO(&rows->counted, rows->classes.count, WEFT_MEM_TREES)));
     for (int64_t i = 0; i < rows->data.rows; ++i) {
-        const int32_t label = rows->labels.label[i];
-        hash += (uint64_t)(label + 2) * (uint64_t)(2 * rows->id[i] + 1) * UINT64_C(0x9E3779B97F4A7C15);
-        if (label >= 0) {
+        int32_t label = -1;
+        if (rows->numbers) {
+            memcpy(&label, &rows->labels.target[i], sizeof label);
+        } else {
+            label = rows->labels.label[i];
+        }
+        hash += (uint64_t)((int64_t)label + 2) * (uint64_t)(2 * rows->id[i] + 1) * UINT64_C(0x9E3779B97F4A7C15);
+        if (!rows->numbers && label >= 0) {
             rows->counted[label] += 1;
         }
         if (rows->labels.split[i] < TRAIN_SPLITS) {
@@ -246,26 +377,58 @@ static weft_status count_all(weft_comm *comm, tree_rows *rows, uint64_t hash)
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
-static weft_status take_rows(weft_comm *comm, tree_rows *rows, const char *path)
+static weft_status take_target(weft_comm *comm, tree_rows *rows, int64_t target, const char *path)
 {
+    const table_kind kind = rows->table.column[target].kind;
+    weft_status status = WEFT_OK;
+    if (rows->numbers) {
+        status = take_values(rows, target, path);
+    } else if (kind == TABLE_CATEGORY) {
+        status = take_words(rows, target);
+    } else {
+        status = take_numbers(comm, rows, target, path);
+    }
+    return comm_agree(comm, status);
+}
+
+/* Labels of the rows, which have no target yet. */
+static weft_status begin_labels(tree_rows *rows)
+{
+    rows->labels.targets = (train_targets){.rows = rows->data.rows,
+                                           .outputs = rows->numbers ? 1 : 2,
+                                           .loss = rows->numbers ? TRAIN_LOSS_VALUE : TRAIN_LOSS_XENT};
+    WEFT_TRY(labels_create(&rows->labels, WEFT_MEM_TREES));
+    for (int64_t i = 0; i < rows->data.rows; ++i) {
+        if (rows->numbers) {
+            rows->labels.target[i] = NAN;
+        } else {
+            rows->labels.label[i] = -1;
+        }
+    }
+    return WEFT_OK;
+}
+
+static weft_status take_rows(weft_comm *comm, tree_rows *rows, const tree_rows_options *options, const char *path)
+{
+    const tree_aim aim = options->aim;
     uint64_t hash = 0;
     const int64_t target = schema_find(&rows->table.schema, TABLE_TARGET);
-    weft_status status = take_columns(rows, path);
+    weft_status status = take_columns(rows, options, path);
     for (int c = 0; status == WEFT_OK && c < rows->data.columns; ++c) {
         status = hash_column(rows, c, path, &hash);
     }
-    rows->labels.targets = (train_targets){.rows = rows->data.rows, .outputs = 2, .loss = TRAIN_LOSS_XENT};
-    status = status == WEFT_OK ? labels_create(&rows->labels, WEFT_MEM_TREES) : status;
     WEFT_TRY(comm_agree(comm, status));
-    for (int64_t i = 0; i < rows->data.rows; ++i) {
-        rows->labels.label[i] = -1;
-    }
-    if (target >= 0) {
-        const bool words = rows->table.column[target].kind == TABLE_CATEGORY;
-        WEFT_CHECK(words || rows->table.column[target].kind < TABLE_CATEGORY, WEFT_ERR_DATA,
+    rows->aimed = target >= 0;
+    rows->numbers = aim == TREE_AIM_NUMBERS;
+    if (rows->aimed) {
+        WEFT_CHECK(rows->table.column[target].kind <= TABLE_CATEGORY, WEFT_ERR_DATA,
                    "%s: the target is neither words nor numbers", path);
-        WEFT_TRY(comm_agree(comm, words ? take_words(rows, target) : take_numbers(comm, rows, target, path)));
+        WEFT_TRY(choose_aim(comm, rows, target, aim, path, &rows->numbers));
     }
+    const int64_t group = schema_find(&rows->table.schema, TABLE_GROUP);
+    rows->group = group >= 0 ? rows->table.column[group].data : NULL;
+    WEFT_TRY(comm_agree(comm, begin_labels(rows)));
+    WEFT_TRY(rows->aimed ? take_target(comm, rows, target, path) : WEFT_OK);
     rows->hash = hash;
     return comm_agree(comm, take_weights(rows, path));
 }
@@ -276,8 +439,8 @@ weft_status tree_rows_open(weft_comm *comm, const char *const *path, int paths, 
     const table_exchange exchange = {.self = comm, .rank = comm_rank(comm), .ranks = comm_size(comm), .gather = gather};
     *rows = (tree_rows){0};
     WEFT_TRY(table_open(path, paths, &options->request, &exchange, &rows->table));
-    WEFT_TRY(take_rows(comm, rows, path[0]));
-    take_splits(rows, options);
+    WEFT_TRY(take_rows(comm, rows, options, path[0]));
+    WEFT_TRY(take_splits(rows, options, paths));
     return count_all(comm, rows, rows->hash);
 }
 
@@ -313,28 +476,5 @@ weft_status tree_rows_relabel(tree_rows *rows, const int32_t *class_of, int64_t 
     rows->counted = counted;
     rows->classes = known;
     rows->classes.count = classes;
-    return WEFT_OK;
-}
-
-weft_status tree_rows_choose(tree_rows *rows, const char *name, char *const *column, int columns)
-{
-    const table_schema *schema = &rows->table.schema;
-    tree_column *chosen = NULL;
-    WEFT_TRY(WEFT_NEW(&chosen, columns, WEFT_MEM_TREES));
-    for (int c = 0; c < columns; ++c) {
-        int at = 0;
-        while (at < rows->data.columns && strcmp(schema->field[rows->field[at]].name, column[c]) != 0) {
-            ++at;
-        }
-        if (at == rows->data.columns) {
-            weft_free(chosen);
-            return weft_fail(WEFT_ERR_DATA, "%s: has no column '%s', which the model reads", name, column[c]);
-        }
-        chosen[c] = rows->column[at];
-    }
-    weft_free(rows->column);
-    rows->column = chosen;
-    rows->data.column = chosen;
-    rows->data.columns = columns;
     return WEFT_OK;
 }

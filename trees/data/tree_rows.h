@@ -1,8 +1,9 @@
 /*
  * trees/data/tree_rows.h: a table as trees read it: columns of numbers, the classes of the target, splits and weights.
  *
- * The target is a column of words, which are the classes in the order of their bytes, or of whole numbers, which are
- * the classes in their order. Without a column of splits, rows are drawn for validation and test by their number.
+ * The target is a column of words, which are the classes in the order of their bytes, of whole numbers, which are the
+ * classes in their order, or of numbers that are to be predicted themselves. Without a column of splits, rows are drawn
+ * for validation and test by their number, or by their group.
  */
 #pragma once
 
@@ -13,10 +14,21 @@
 
 enum { TREE_CLASSES_MAX = 1000 };
 
+/* What the target is. */
+typedef enum tree_aim {
+    TREE_AIM_AUTO, /* numbers if some row's has a fraction, else classes */
+    TREE_AIM_CLASSES,
+    TREE_AIM_NUMBERS
+} tree_aim;
+
 typedef struct tree_rows_options {
     table_request request;
-    double valid, test; /* shares of the rows, drawn where no column says the split */
+    double valid, test;  /* shares of the rows, drawn where no column says the split */
+    const uint8_t *part; /* [paths] the split of each file's rows; NULL: by a column of splits, or drawn */
     uint64_t seed;
+    tree_aim aim;
+    char *const *column; /* [columns] names of the features, in this order; NULL: all columns that could be one */
+    int columns;
     bool trained; /* only features and, if there are any, labels are read: a trained model answers */
 } tree_rows_options;
 
@@ -26,11 +38,15 @@ typedef struct tree_rows {
     tree_column *column; /* [data.columns] */
     tree_columns data;
     int64_t *id;         /* [data.rows] */
-    name_list classes;   /* none: no target */
+    bool numbers;        /* the target is numbers; else classes */
+    bool aimed;          /* there is a target */
+    name_list classes;   /* none: no target, or numbers */
     int64_t *counted;    /* [classes] labelled rows of each class, of all ranks */
     train_labels labels; /* of this rank's rows; targets.counted is of all ranks */
     float *weight;       /* [data.rows]; NULL: 1 each */
-    uint64_t hash;       /* of all rows */
+    const uint64_t
+        *group;    /* [data.rows] what is equal for the rows of a query, which stand together; NULL: no groups */
+    uint64_t hash; /* of all rows */
 } tree_rows;
 
 /*
@@ -43,5 +59,3 @@ void tree_rows_close(tree_rows *rows);
 /* Class i of the data becomes class_of[i] of a model with these names; -1: its rows have no label. Local, the same on
  * all ranks. */
 weft_status tree_rows_relabel(tree_rows *rows, const int32_t *class_of, int64_t classes, char *const *names);
-/* Features become those of these names, in their order. WEFT_ERR_DATA: the table lacks one. Local. */
-weft_status tree_rows_choose(tree_rows *rows, const char *name, char *const *column, int columns);

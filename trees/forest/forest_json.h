@@ -15,7 +15,8 @@
 /* What a model is beside its trees. */
 typedef struct forest_facts {
     tree_loss loss;
-    char **column; /* [columns] names; NULL: the file has none */
+    double quantile; /* of TREE_LOSS_QUANTILE */
+    char **column;   /* [columns] names; NULL: the file has none */
     int columns;
     char **class_name; /* [classes] in the order of the outputs, both classes under logistic; NULL: the file has none */
     int classes;

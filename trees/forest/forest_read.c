@@ -17,7 +17,10 @@ static const size_t most_bytes = (size_t)1 << 30;
 static const char *const objectives[] = {[TREE_LOSS_SQUARED] = "reg:squarederror",
                                          [TREE_LOSS_LOGISTIC] = "binary:logistic",
                                          [TREE_LOSS_SOFTMAX] = "multi:softprob",
-                                         [TREE_LOSS_POISSON] = "count:poisson"};
+                                         [TREE_LOSS_POISSON] = "count:poisson",
+                                         [TREE_LOSS_ABSOLUTE] = "reg:absoluteerror",
+                                         [TREE_LOSS_QUANTILE] = "reg:quantileerror",
+                                         [TREE_LOSS_RANK] = "rank:ndcg"};
 
 const char *forest_objective(tree_loss loss)
 {
@@ -354,6 +357,16 @@ static weft_status read_base(const reading *r, const json_value *attributes, dou
     return WEFT_OK;
 }
 
+static weft_status read_quantile(const reading *r, const json_value *objective)
+{
+    const json_value *param = NULL;
+    WEFT_TRY(find(r, objective, "quantile_loss_param", JSON_OBJECT, &param));
+    WEFT_TRY(read_number(r, param, "quantile_alpha", &r->facts->quantile));
+    WEFT_CHECK(r->facts->quantile > 0.0 && r->facts->quantile < 1.0, WEFT_ERR_DATA,
+               "%s: quantile_alpha %g: expected a number between 0 and 1", r->name, r->facts->quantile);
+    return WEFT_OK;
+}
+
 static weft_status read_loss(const reading *r, const json_value *learner)
 {
     const json_value *objective = NULL, *name = NULL;
@@ -362,7 +375,7 @@ static weft_status read_loss(const reading *r, const json_value *learner)
     for (size_t i = 0; i < sizeof objectives / sizeof *objectives; ++i) {
         if (strcmp(name->text, objectives[i]) == 0) {
             r->facts->loss = (tree_loss)i;
-            return WEFT_OK;
+            return r->facts->loss == TREE_LOSS_QUANTILE ? read_quantile(r, objective) : WEFT_OK;
         }
     }
     if (strcmp(name->text, "multi:softmax") == 0) {
@@ -370,7 +383,8 @@ static weft_status read_loss(const reading *r, const json_value *learner)
         return WEFT_OK;
     }
     return weft_fail(WEFT_ERR_UNSUPPORTED,
-               "%s: objective %s: expected binary:logistic, multi:softprob, reg:squarederror or count:poisson",
+               "%s: objective %s: expected binary:logistic, multi:softprob, reg:squarederror, reg:absoluteerror, "
+                     "reg:quantileerror, count:poisson or rank:ndcg",
                      r->name, name->text);
 }
 

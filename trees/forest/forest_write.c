@@ -18,13 +18,13 @@ static void text_int(json_writer *json, const char *key, int64_t value)
 
 /* X(key, how, what a node has there) in the order of the file. */
 #define NODE_ARRAYS(X)                                                                                                 \
-    X("base_weights", json_fraction, (double)node->weight)                                                                 \
+    X("base_weights", json_fraction, (double)node->weight)                                                             \
     X("default_left", json_int, node->left >= 0 && node->default_left)                                                 \
     X("left_children", json_int, node->left)                                                                           \
-    X("loss_changes", json_fraction, (double)node->gain)                                                                   \
+    X("loss_changes", json_fraction, (double)node->gain)                                                               \
     X("parents", json_int, node->parent < 0 ? INT32_MAX : node->parent)                                                \
     X("right_children", json_int, node->left < 0 ? -1 : node->left + 1)                                                \
-    X("split_conditions", json_fraction, bounded(node->value))                                                             \
+    X("split_conditions", json_fraction, bounded(node->value))                                                         \
     X("split_indices", json_int, node->feature)                                                                        \
     X("split_type", json_int, 0)                                                                                       \
     X("sum_hessian", json_fraction, node->hessian)
@@ -115,6 +115,34 @@ static void write_attributes(json_writer *json, const weft_forest *forest, const
     json_end(json);
 }
 
+/* The parameters that XGBoost expects beside the name of an objective. */
+static void write_objective(json_writer *json, const weft_forest *forest, const forest_facts *facts)
+{
+    char text[NUMBER_TEXT_MAX], list[NUMBER_TEXT_MAX + 2];
+    json_object(json, "objective");
+    json_text(json, "name", forest_objective(facts->loss));
+    switch (facts->loss) {
+    case TREE_LOSS_SOFTMAX:
+        json_object(json, "softmax_multiclass_param");
+        text_int(json, "num_class", forest->outputs);
+        break;
+    case TREE_LOSS_POISSON:
+        json_object(json, "poisson_regression_param");
+        json_text(json, "max_delta_step", "0.7");
+        break;
+    case TREE_LOSS_QUANTILE:
+        (void)snprintf(list, sizeof list, "[%s]", number_format_real(facts->quantile, text));
+        json_object(json, "quantile_loss_param");
+        json_text(json, "quantile_alpha", list);
+        break;
+    default:
+        json_object(json, "reg_loss_param");
+        json_text(json, "scale_pos_weight", "1");
+    }
+    json_end(json);
+    json_end(json);
+}
+
 static void write_model_param(json_writer *json, const weft_forest *forest, tree_loss loss)
 {
     char text[NUMBER_TEXT_MAX];
@@ -142,20 +170,7 @@ void forest_write(const weft_forest *forest, const forest_facts *facts, FILE *ou
     json_end(&json);
     write_booster(&json, forest);
     write_model_param(&json, forest, facts->loss);
-    json_object(&json, "objective");
-    json_text(&json, "name", forest_objective(facts->loss));
-    if (facts->loss == TREE_LOSS_SOFTMAX) {
-        json_object(&json, "softmax_multiclass_param");
-        text_int(&json, "num_class", forest->outputs);
-    } else if (facts->loss == TREE_LOSS_POISSON) {
-        json_object(&json, "poisson_regression_param");
-        json_text(&json, "max_delta_step", "0.7");
-    } else {
-        json_object(&json, "reg_loss_param");
-        json_text(&json, "scale_pos_weight", "1");
-    }
-    json_end(&json);
-    json_end(&json);
+    write_objective(&json, forest, facts);
     json_end(&json);
     json_array(&json, "version");
     for (int i = 0; i < 3; ++i) {

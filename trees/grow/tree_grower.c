@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/exact/fixed_sum.h"
 #include "base/grow.h"
 #include "base/philox.h"
-#include "trees/loss/fixed_sum.h"
 #include "trees/grow/histograms.h"
 #include "trees/grow/node_rows.h"
 
@@ -44,11 +44,11 @@ struct tree_grower {
     int64_t listed;    /* rows of this rank that the tree is grown on */
     open_leaf *leaf;   /* all leaves so far; those with a gain may be split */
     int leaves, leaf_capacity, node_capacity;
-    int *pick;         /* [picks] leaves that are split together */
+    int *pick; /* [picks] leaves that are split together */
     int pick_capacity;
     split_rule rule;
-    double most[2];    /* of gradients and of hessians, over all ranks */
-    uint64_t seed;     /* of what is drawn for the tree that grows */
+    double most[2]; /* of gradients and of hessians, over all ranks */
+    uint64_t seed;  /* of what is drawn for the tree that grows */
 };
 
 /* ---- what a tree is grown on ------------------------------------------------------------------------------------- */
@@ -59,8 +59,7 @@ static bool is_drawn(const tree_grower *g, int64_t id, int number, uint32_t of, 
     if (share >= 1.0) {
         return true;
     }
-    const philox_block draw =
-        philox4x32(philox_counter(of, (uint64_t)id, WEFT_RNG_TREES, (uint32_t)number), g->seed);
+    const philox_block draw = philox4x32(philox_counter(of, (uint64_t)id, WEFT_RNG_TREES, (uint32_t)number), g->seed);
     return (double)draw.word[0] * 0x1p-32 < share;
 }
 
@@ -398,8 +397,8 @@ static weft_status grow_leaves(tree_grower *g, weft_tree *tree)
     for (;;) {
         const int most = g->growth.leaves > 0 ? g->growth.leaves - ends : INT32_MAX;
         while (g->pick_capacity < g->leaves + 1) {
-            WEFT_TRY(grow_array((void **)&g->pick, sizeof *g->pick, g->pick_capacity, &g->pick_capacity,
-                                WEFT_MEM_TREES));
+            WEFT_TRY(
+                grow_array((void **)&g->pick, sizeof *g->pick, g->pick_capacity, &g->pick_capacity, WEFT_MEM_TREES));
         }
         const int picks = pick_leaves(g, most);
         if (picks == 0) {
@@ -484,8 +483,8 @@ static weft_status set_leaves(const tree_grower *g, const float *gradient, const
     return status;
 }
 
-weft_status grower_grow(tree_grower *g, const float *gradient, const float *hessian, uint64_t seed,
-                        int number, weft_tree *tree, int32_t *leaf)
+weft_status grower_grow(tree_grower *g, const float *gradient, const float *hessian, uint64_t seed, int number,
+                        weft_tree *tree, int32_t *leaf)
 {
     *tree = (weft_tree){0};
     g->seed = seed;

@@ -4,7 +4,7 @@
  * Gradients and hessians of a tree are rounded once to 16 bits, by scales that all ranks share, and summed as whole
  * numbers (hal histogram). Sums of whole numbers have no order, so a tree has the same bits for every number of ranks
  * and threads, and for every dealing of the rows. Rounding to nearest costs at most 2^-16 of the largest gradient a
- * row; the leaves are summed again from the unrounded gradients (loss/fixed_sum.h).
+ * row; the leaves are summed again from the unrounded gradients (base/exact/fixed_sum.h).
  *
  *      the rows of the root are listed, its histograms built
  *      while leaves have a split that is worth while:

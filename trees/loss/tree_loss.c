@@ -4,7 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "trees/loss/fixed_sum.h"
+#include "base/exact/fixed_sum.h"
+#include "trees/loss/leaf_quantiles.h"
 
 #define LEAST_HESSIAN 1e-16F
 
@@ -23,10 +24,22 @@ double tree_exp(double x)
     return sum * power;
 }
 
-static void single_row(tree_loss loss, float margin, float y, float *gradient, float *hessian)
+double tree_loss_quantile(const tree_targets *targets)
+{
+    return targets->loss == TREE_LOSS_QUANTILE ? targets->quantile : targets->loss == TREE_LOSS_ABSOLUTE ? 0.5 : 0.0;
+}
+
+/* share: the quantile that is looked for. */
+static void single_row(tree_loss loss, float share, float margin, float y, float *gradient, float *hessian)
 {
     if (loss == TREE_LOSS_SQUARED) {
         *gradient = margin - y;
+        *hessian = 1.0F;
+        return;
+    }
+    if (loss == TREE_LOSS_ABSOLUTE || loss == TREE_LOSS_QUANTILE) {
+        *gradient = margin >= y ? 1.0F - share : -share;
+        *gradient *= loss == TREE_LOSS_ABSOLUTE ? 2.0F : 1.0F;
         *hessian = 1.0F;
         return;
     }
@@ -71,6 +84,7 @@ static void weigh_row(const tree_targets *targets, int64_t row, float *gradient,
 
 void tree_gradients(const tree_targets *targets, const float *margin, int threads, float *gradient, float *hessian)
 {
+    const float share = (float)tree_loss_quantile(targets);
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t i = 0; i < targets->rows; ++i) {
         if (targets->counts[i] == 0) {
@@ -82,7 +96,7 @@ void tree_gradients(const tree_targets *targets, const float *margin, int thread
         if (targets->loss == TREE_LOSS_SOFTMAX) {
             softmax_row(targets, i, margin + i * targets->outputs, gradient, hessian);
         } else {
-            single_row(targets->loss, margin[i], targets->y[i], &gradient[i], &hessian[i]);
+            single_row(targets->loss, share, margin[i], targets->y[i], &gradient[i], &hessian[i]);
         }
         weigh_row(targets, i, gradient, hessian);
     }
@@ -125,6 +139,11 @@ static weft_status sum_targets(weft_comm *comm, const tree_targets *targets, dou
 weft_status tree_base(weft_comm *comm, const tree_targets *targets, float *base)
 {
     double sum[2];
+    if (targets->loss == TREE_LOSS_RANK) {
+        base[0] = 0.0F;
+        return WEFT_OK;
+    }
+    const leaf_rows all = {targets->rows, NULL, targets->y, targets->weight, targets->counts};
     WEFT_TRY(sum_targets(comm, targets, sum));
     const double mean = sum[1] / sum[0];
     switch (targets->loss) {
@@ -134,15 +153,50 @@ weft_status tree_base(weft_comm *comm, const tree_targets *targets, float *base)
     case TREE_LOSS_SQUARED:
         base[0] = (float)mean;
         return WEFT_OK;
+    case TREE_LOSS_ABSOLUTE:
+    case TREE_LOSS_QUANTILE:
+        return leaf_quantiles(comm, &all, 1, tree_loss_quantile(targets), base);
     case TREE_LOSS_POISSON:
         WEFT_CHECK(mean > 0.0, WEFT_ERR_DATA, "all targets are 0, so there is no rate to learn");
         base[0] = (float)log(mean);
         return WEFT_OK;
     default:
-        WEFT_CHECK(mean > 0.0 && mean < 1.0, WEFT_ERR_DATA,
-                   "all rows of the training are of class %d: there is nothing to tell apart",
-                   mean > 0.0 ? 1 : 0);
+        WEFT_CHECK(mean > 0.0 &&
+                           mean<1.0, WEFT_ERR_DATA,
+                                "all rows of the training are of class %d: there is nothing to tell apart", mean> 0.0
+                       ? 1
+                       : 0);
         base[0] = (float)log(mean / (1.0 - mean));
         return WEFT_OK;
+    }
+}
+
+static double softmax_loss(const tree_targets *targets, int64_t row, const float *margin)
+{
+    double most = (double)margin[0], sum = 0.0;
+    for (int k = 1; k < targets->outputs; ++k) {
+        most = fmax(most, (double)margin[k]);
+    }
+    for (int k = 0; k < targets->outputs; ++k) {
+        sum += exp((double)margin[k] - most);
+    }
+    return most + log(sum) - (double)margin[(int)targets->y[row]];
+}
+
+double tree_loss_at(const tree_targets *targets, int64_t row, const float *margin)
+{
+    const double m = (double)margin[0], y = (double)targets->y[row], share = tree_loss_quantile(targets);
+    const double z = y > 0.0 ? -m : m;
+    switch (targets->loss) {
+    case TREE_LOSS_SOFTMAX:
+        return softmax_loss(targets, row, margin);
+    case TREE_LOSS_LOGISTIC:
+        return z > 0.0 ? z + log1p(exp(-z)) : log1p(exp(z));
+    case TREE_LOSS_SQUARED:
+        return 0.5 * (m - y) * (m - y);
+    case TREE_LOSS_POISSON:
+        return exp(m) - y * m;
+    default:
+        return (targets->loss == TREE_LOSS_ABSOLUTE ? 2.0 : 1.0) * (m > y ? (1.0 - share) * (m - y) : share * (y - m));
     }
 }

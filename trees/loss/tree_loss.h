@@ -6,6 +6,9 @@
  *     logistic    p = 1 / (1 + exp(-m))     p - y              p (1 - p)
  *     softmax     p = exp(m) / sum exp(m)   p - [y is it]      2 p (1 - p), as XGBoost has it
  *     poisson     mean = exp(m)             mean - y           mean
+ *     absolute    y = m                     1 or -1            1; the median of a leaf's rows replaces its value
+ *     quantile    y = m                     1 - q or -q        1; so does quantile q. Below m, and from m on
+ *     rank        order of margins          loss/rank_loss.h
  *
  * Each is multiplied by the row's weight. The numbers of a row depend on the row alone, and are made without the
  * mathematical library, so that they have the same bits on every processor.
@@ -19,26 +22,36 @@
     X(TREE_LOSS_SQUARED, "squared")                                                                                    \
     X(TREE_LOSS_LOGISTIC, "logistic")                                                                                  \
     X(TREE_LOSS_SOFTMAX, "softmax")                                                                                    \
-    X(TREE_LOSS_POISSON, "poisson")
+    X(TREE_LOSS_POISSON, "poisson")                                                                                    \
+    X(TREE_LOSS_ABSOLUTE, "absolute")                                                                                  \
+    X(TREE_LOSS_QUANTILE, "quantile")                                                                                  \
+    X(TREE_LOSS_RANK, "rank")
 typedef enum tree_loss { TREE_LOSSES(CHOICE_VALUE) } tree_loss;
 
 /* What this rank's rows should answer. */
 typedef struct tree_targets {
     tree_loss loss;
     int64_t rows;
-    int outputs;         /* classes under softmax, else 1 */
-    const float *y;      /* [rows] the number, 0 or 1, or the class; only of rows that count */
-    const float *weight; /* [rows] at least 0; NULL: 1 each */
-    const uint8_t *counts; /* [rows] not 0: a row of the training */
+    int outputs;                /* classes under softmax, else 1 */
+    const float *y;             /* [rows] the number, 0 or 1, or the class; only of rows that count */
+    const float *weight;        /* [rows] at least 0; NULL: 1 each */
+    const uint8_t *counts;      /* [rows] not 0: a row of the training */
+    double quantile;            /* of TREE_LOSS_QUANTILE, between 0 and 1 */
+    struct rank_groups *groups; /* of TREE_LOSS_RANK (loss/rank_loss.h); else NULL */
 } tree_targets;
 
-/* [out] gradient, hessian: [outputs, rows] at these margins, [rows, outputs]; zeros for rows that do not count. */
+/* [out] gradient, hessian: [outputs, rows] at these margins, [rows, outputs]; zeros for rows that do not count. Not
+ * under TREE_LOSS_RANK, like tree_loss_at. */
 void tree_gradients(const tree_targets *targets, const float *margin, int threads, float *gradient, float *hessian);
 /*
- * [out] base[outputs]: the constant margin of least loss over all ranks' rows; zeros under softmax. Sums are made of
- * whole numbers, so the bits do not depend on ranks. WEFT_ERR_DATA: there is no row, or all are of one class.
+ * [out] base[outputs]: the constant margin of least loss over all ranks' rows; zeros under softmax and rank. Sums are
+ * made of whole numbers, so the bits do not depend on ranks. WEFT_ERR_DATA: there is no row, or all are of one class.
  * Collective.
  */
 weft_status tree_base(weft_comm *comm, const tree_targets *targets, float *base);
+/* The loss of row i at its margins [outputs], without its weight; of squares half the square. */
+double tree_loss_at(const tree_targets *targets, int64_t row, const float *margin);
+/* The quantile of the targets that has the least loss as a constant; 0: it is no quantile. */
+double tree_loss_quantile(const tree_targets *targets);
 /* exp(x) to 1e-9 relative, for x up to 700. */
 double tree_exp(double x);

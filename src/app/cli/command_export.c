@@ -1,4 +1,4 @@
-/* app/cli/command_export.c: weft export MODEL --out FILE.safetensors. */
+/* app/cli/command_export.c: weft export MODEL --out FILE.safetensors, or FILE.json of trees. */
 #include <string.h>
 #include <strings.h>
 
@@ -27,7 +27,32 @@ static const char *ending_of(const char *path)
     return dot != NULL && dot > name ? dot : "";
 }
 
-/* One format is written: a name that stands for another would deceive whoever loads the file. */
+/* A kind whose models are files of its own (workload_ops.model_file) has such a file copied. */
+static weft_status write_own(const saved_model *model, const char *out)
+{
+    file_writer writer;
+    WEFT_TRY(file_writer_open(out, &writer));
+    const weft_status status = file_write(&writer, model->own, model->own_bytes);
+    if (status != WEFT_OK) {
+        file_writer_discard(&writer);
+        return status;
+    }
+    WEFT_TRY(file_writer_commit(&writer));
+    log_info("%s: from %s", out, model->path);
+    return WEFT_OK;
+}
+
+static weft_status write_as_asked(const saved_model *model, const weft_options *options)
+{
+    const char *out = option_text(options, OPT_EXPORT_OUT);
+    const bool json = strcmp(ending_of(out), ".json") == 0;
+    WEFT_CHECK(json == (model->own != NULL), WEFT_ERR_USAGE, "--out %s: %s", out,
+               json ? "JSON is for trees: name it FILE.safetensors"
+                    : "trees are written as JSON that XGBoost reads: name it FILE.json");
+    return json ? write_own(model, out) : write_model(model, options);
+}
+
+/* Two formats are written: a name that stands for another would deceive whoever loads the file. */
 static weft_status check_ending(const char *out)
 {
     static const struct {
@@ -42,8 +67,9 @@ static weft_status check_ending(const char *out)
     for (size_t i = 0; i < sizeof cures / sizeof *cures; i++) {
         cure = strcasecmp(ending, cures[i].ending) == 0 ? cures[i].cure : cure;
     }
-    WEFT_CHECK(ending[0] == '\0' || strcmp(ending, ".safetensors") == 0, WEFT_ERR_USAGE,
-               "--out %s: weft export writes safetensors and nothing else: name it FILE.safetensors%s", out, cure);
+    WEFT_CHECK(ending[0] == '\0' || strcmp(ending, ".safetensors") == 0 || strcmp(ending, ".json") == 0, WEFT_ERR_USAGE,
+               "--out %s: weft export writes safetensors, and trees as FILE.json: name it FILE.safetensors%s", out,
+               cure);
     return WEFT_OK;
 }
 
@@ -56,7 +82,7 @@ weft_status app_export(const weft_options *options)
     WEFT_CHECK(option_flag(options, OPT_FORCE) || !file_exists(out), WEFT_ERR_USAGE,
                "%s: exists already; choose another name, or replace it with --force", out);
     weft_status status = saved_model_open(option_argument(options, 0), options, &model);
-    status = status == WEFT_OK ? write_model(model, options) : status;
+    status = status == WEFT_OK ? write_as_asked(model, options) : status;
     saved_model_close(model);
     return status;
 }

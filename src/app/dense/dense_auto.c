@@ -153,8 +153,8 @@ weft_status dense_auto_decide(weft_comm *comm, const image_set *set, bool traini
     if (!option_is_auto(options, OPT_IMAGE_SIZE)) {
         WEFT_TRY(check_size(set, training, options));
     }
-    WEFT_CHECK(!training || option_choice(options, OPT_LOSS) != LOSS_BCE, WEFT_ERR_USAGE,
-               FLAG_LOSS " bce is for graphs with tasks: networks on images have cross-entropy; leave it out");
+    WEFT_CHECK(!training || option_choice(options, OPT_LOSS) < LOSS_BCE, WEFT_ERR_USAGE,
+               FLAG_LOSS " %s: networks on images have cross-entropy; leave it out", option_text(options, OPT_LOSS));
     if (training && option_is_auto(options, OPT_RECIPE)) {
         log_info("recipe images (auto)");
         WEFT_TRY(option_decide(options, OPT_RECIPE, "images"));

@@ -66,6 +66,9 @@ static weft_status check_data(const workload *work, bool labels_needed)
 {
     const gnn_job *job = work->self;
     const weft_graph *graph = &job->data.graph;
+    WEFT_CHECK(option_choice(work->context->options, OPT_LOSS) <= LOSS_BCE, WEFT_ERR_UNSUPPORTED,
+               FLAG_LOSS " %s: vertices have classes (xent) or binary tasks (bce); trees learn numbers",
+               option_text(work->context->options, OPT_LOSS));
     WEFT_CHECK(
         graph->features > 0, WEFT_ERR_DATA,
         "%s has no features (feature.npy), and a model reads them: weft convert INPUT --features degree --out STORE "

@@ -48,16 +48,18 @@ const option_foreign app_foreigns[] = {
      "validation-freq",
      "--eval-every N evaluates every N epochs"},
     {"class-weights,class-weight,weighted-loss,pos-weight,loss-weights,focal-loss,balanced,balance-classes",
-     "there are no class weights: every labelled row counts the same in the loss; --label-smoothing X and "
+     "networks have no class weights (trees do, --scale-pos-weight): every labelled row counts the same in the loss; "
+     "--label-smoothing X and "
      "--metric rocauc are what there is for uneven classes"},
     {"freeze,freeze-backbone,freeze-layers,unfreeze,trainable,finetune,fine-tune,transfer,feature-extract,linear-probe",
      "there is no freezing: every weight is trained; --init-weights MODEL starts from the weights of another, and a "
      "low --lr keeps close to them"},
-    {"task,task-type,problem-type,objective,problem,prediction-type",
-     "there is no such choice: classes of rows are learnt, and binary tasks (ROC-AUC); no links, "
-     "no whole graphs, no regression"},
+    {"task,task-type,problem-type,problem,prediction-type",
+     "there is no such choice: classes of rows are learnt, and binary tasks (ROC-AUC), and numbers by trees (--loss "
+     "squared); no links, no whole graphs"},
     {"link-prediction,graph-classification,regression,edge-prediction,node-classification",
-     "classes of rows are learnt, and binary tasks; there are no links, no whole graphs and no regression"},
+     "classes of rows are learnt, and binary tasks, and numbers by trees (--loss squared); there are no links and no "
+     "whole graphs"},
     {"wandb,use-wandb,wandb-project,wandb-entity,wandb-name,mlflow,neptune,comet,clearml,logger,report-to,track,"
      "tracking-uri",
      "there is no W&B and no MLflow in the program: --tensorboard writes its files, and docs/howto-report.md has a "
@@ -70,7 +72,7 @@ const option_foreign app_foreigns[] = {
     {"log-level,loglevel,verbosity,debug,silent", "--verbose logs more, --quiet only warnings"},
     {"print-freq,print-every,log-interval,logging-steps,log-every-n-steps,disp-iter,report-freq",
      "--eval-every N evaluates, logs and writes metrics every N epochs"},
-    {"evaluate,eval,eval-only,test,test-only,val-only,validate,do-eval",
+    {"evaluate,eval,eval-only,test-only,val-only,validate,do-eval",
      "weft eval --data STORE --checkpoint RUN scores a model"},
     {"predict,infer,inference,do-predict", "weft predict --data STORE --checkpoint RUN answers with a model"},
     {"train,do-train,do-test", "weft train trains; eval and predict are commands of their own"},
@@ -92,12 +94,11 @@ const option_foreign_value app_foreign_values[] = {
     {OPT_LR, "auto,find,finder",
      "there is no finder of rates: a number; --recipe has published ones, --schedule lowers it"},
     {OPT_EPOCHS, "auto,inf", "a number; --patience N ends a run after N evaluations without a better one"},
-    {OPT_LOSS, "mse,l1,l2,mae,huber,smooth-l1,rmse,regression,poisson",
-     "there is no regression: xent (classes) and bce (binary tasks) are the losses"},
+    {OPT_LOSS, "huber,smooth-l1,fair,mape,gamma,tweedie,gammaloss,cox",
+     "of targets that are numbers there are squared, absolute, quantile and poisson"},
     {OPT_LOSS, "focal,weighted,dice,hinge,triplet,contrastive,margin,kl,kld,kldiv",
      "there is no such loss: xent (classes) and bce (binary tasks); --label-smoothing X softens xent"},
-    {OPT_METRIC,
-     "f1,f1-score,f1-micro,f1-macro,micro-f1,macro-f1,precision,recall,map,mrr,hits,hits@10,ap,top5,top-5,rmse,mae",
+    {OPT_METRIC, "f1,f1-score,f1-micro,f1-macro,micro-f1,macro-f1,precision,recall,map,mrr,hits,hits@10,ap,top5,top-5",
      "there is no such score: acc (of one class a row it is micro-F1) and rocauc (of binary tasks); "
      "predictions.npy of the run has what others are made of"},
     {OPT_OPTIMIZER, "adamw,adamax,nadam,radam,rmsprop,adagrad,adadelta,lamb,lbfgs,muon,sophia,lion",
@@ -143,7 +144,16 @@ const option_synonym app_synonyms[] = {
     {OPT_WIRE, "f16,float16,half", "fp16"},
     {OPT_LOSS, "cross-entropy,ce,crossentropyloss,nll,softmax,categorical-crossentropy", "xent"},
     {OPT_LOSS, "bcewithlogits,bcewithlogitsloss,binary-crossentropy", "bce"},
+    {OPT_LOSS, "binary:logistic,binary,multi:softprob,multi:softmax,multiclass,logistic", "xent"},
+    {OPT_LOSS, "mse,l2,rmse,regression,reg:squarederror,regression-l2,squared-error", "squared"},
+    {OPT_LOSS, "mae,l1,reg:absoluteerror,regression-l1,absolute-error", "absolute"},
+    {OPT_LOSS, "reg:quantileerror,pinball", "quantile"},
+    {OPT_LOSS, "count:poisson", "poisson"},
+    {OPT_LOSS, "rank:ndcg,lambdarank,lambdamart", "rank"},
     {OPT_METRIC, "accuracy,top1,top-1", "acc"},
+    {OPT_METRIC, "l1,mean-absolute-error", "mae"},
+    {OPT_METRIC, "l2-root,root-mean-squared-error", "rmse"},
+    {OPT_METRIC, "poisson-nloglik,poisson,poisson-deviance", "deviance"},
     {OPT_METRIC, "roc-auc,auc,auroc", "rocauc"},
     {OPT_SCHEDULE, "exponential", "exp"},
     {OPT_SCHEDULE, "polynomial", "poly"},

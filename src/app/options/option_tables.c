@@ -23,7 +23,6 @@ static const option_section sections[] = {
     {"convert", "Convert", "Input and output of weft convert.", "formats", NULL, OPTION_CHANGES},
     {"columns", "Columns", "What the columns of a table are for; weft convert then takes its input for one.", NULL,
      "train,eval,predict", OPTION_REOPENS},
-    {"storing", "Storing", "Which columns of a table a store holds, and how.", NULL, NULL, OPTION_CHANGES},
     {"info", "Info", "What weft info looks at.", NULL, NULL, OPTION_CHANGES},
     {"report", "Report", "What weft report writes.", NULL, NULL, OPTION_CHANGES},
     {"bench", "Bench", "What weft bench measures.", NULL, NULL, OPTION_CHANGES},
@@ -38,7 +37,7 @@ static const option_command commands[] = {
      "weft train --data photos/ --model resnet-20 --batch-size 64 --augment flip\n"
      "mpirun -np 4 --map-by slot:PE=8 --bind-to core weft train --data reddit.weft\n"
      "srun --mpi=pmix -n 4 -c 8 --cpu-bind=cores weft train --data reddit.weft"},
-    {NULL, "convert", "make a store from a data set's files", "INPUT", 1, 1, "general,convert,columns,storing",
+    {NULL, "convert", "make a store from a data set's files", "INPUT", 1, 1, "general,convert,columns",
      "weft convert cora.npz --out cora.weft\n"
      "weft convert minesweeper.npz --out minesweeper.weft --split-index 0\n"
      "weft convert flights.csv.xz --target arr_delay --drop dep_delay --out flights.weft"},
@@ -57,8 +56,9 @@ static const option_command commands[] = {
      "general,data,model,batches,*,prediction,predictions,table,patience",
      "mpirun -np 4 weft predict --data reddit.weft --checkpoint weft-run-0001 --out answers\n"
      "weft predict --checkpoint weft-run-0002 --top 3 cat.jpg photos/"},
-    {NULL, "export", "write a trained model as safetensors with the names of PyTorch Geometric", "MODEL", 1, 1,
-     "general,model,export", "weft export weft-run-0001 --out model.safetensors"},
+    {NULL, "export",
+     "write a trained model as safetensors with the names of PyTorch Geometric, or trees as JSON of XGBoost", "MODEL",
+     1, 1, "general,model,export", "weft export weft-run-0001 --out model.safetensors"},
     {NULL, "info", "describe a store, a run folder, a model, a network, this build or this machine",
      "[STORE|RUN_DIR|FILE.safetensors|FILE.npz|NETWORK|hardware|build]", 0, 1, "general,info",
      "weft info cora.weft\nweft info weft-run-0001\nweft info hardware\nweft info build"},

@@ -7,11 +7,24 @@
 #include "app/predict/gather_rows.h"
 #include "io/npy.h"
 
+/* The score that goes with a loss. */
+static train_metric metric_of_loss(loss_choice loss)
+{
+    return loss == LOSS_SQUARED    ? TRAIN_METRIC_RMSE
+           : loss == LOSS_ABSOLUTE ? TRAIN_METRIC_MAE
+           : loss == LOSS_QUANTILE ? TRAIN_METRIC_PINBALL
+           : loss == LOSS_POISSON  ? TRAIN_METRIC_DEVIANCE
+           : loss == LOSS_RANK     ? TRAIN_METRIC_NDCG
+                                   : TRAIN_METRIC_ACCURACY;
+}
+
 train_metric predictions_metric(const weft_options *options, train_loss loss)
 {
     const metric_choice metric = option_choice(options, OPT_METRIC);
-    return metric == METRIC_ROCAUC || (metric == METRIC_AUTO && loss == TRAIN_LOSS_BCE) ? TRAIN_METRIC_ROCAUC
-                                                                                        : TRAIN_METRIC_ACCURACY;
+    if (metric != METRIC_AUTO) {
+        return (train_metric)(metric - METRIC_ACC);
+    }
+    return loss == TRAIN_LOSS_BCE ? TRAIN_METRIC_ROCAUC : metric_of_loss(option_choice(options, OPT_LOSS));
 }
 
 int32_t predictions_class(const float *logits, int64_t count)
@@ -98,6 +111,9 @@ weft_status predictions_write_probabilities(const app_context *context, const ch
                                             const train_targets *targets, float *logits)
 {
     int64_t outputs = targets->outputs;
+    if (targets->loss == TRAIN_LOSS_VALUE) {
+        return WEFT_OK;
+    }
     for (int64_t i = 0; i < held->count; ++i) {
         float *row = logits + i * outputs;
         if (targets->loss == TRAIN_LOSS_XENT) {

@@ -161,6 +161,7 @@ static weft_status begin_work(predictor *p)
     work->paths = p->paths;
     work->moments = &p->model->weights.moments;
     work->trained = true;
+    work->answers_with = p->model;
     work->scores_training = split == SCORE_TRAIN || split == SCORE_LABELLED;
     WEFT_TRY(ask_smoothing(p));
     option_warn_unserved(p->asked, work->ops->options->traits, work->ops->field);

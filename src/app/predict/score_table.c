@@ -124,6 +124,9 @@ weft_status score_table_make(const app_context *context, const train_targets *ta
         return WEFT_OK;
     }
     WEFT_TRY(score_splits(context, targets, view, table));
+    if (targets->loss == TRAIN_LOSS_VALUE) {
+        return WEFT_OK;
+    }
     return targets->loss == TRAIN_LOSS_XENT ? count_classes(context, targets, logits, table)
                                             : count_tasks(context, targets, view, table);
 }

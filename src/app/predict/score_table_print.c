@@ -12,7 +12,7 @@ static const char *const chosen_names[] = {
 
 static const char *metric_text(const score_table *t)
 {
-    return t->metric == TRAIN_METRIC_ACCURACY ? "accuracy" : "ROC-AUC";
+    return metric_kind_of(t->metric)->text;
 }
 
 /* A score, or what stands for one that is not defined. */
@@ -88,7 +88,7 @@ static void print_md(FILE *out, const score_table *t)
     }
     if (t->classes > 0) {
         print_classes_md(out, t);
-    } else {
+    } else if (t->tasks > 0) {
         print_tasks_md(out, t);
     }
 }
@@ -198,7 +198,7 @@ static void print_json(FILE *out, const score_table *t)
     json_text(&json, "model", t->model);
     json_text(&json, t->kind, t->data);
     if (t->labelled) {
-        json_text(&json, "metric", t->metric == TRAIN_METRIC_ACCURACY ? "acc" : "rocauc");
+        json_text(&json, "metric", metric_kind_of(t->metric)->word);
         for (int s = 0; s < TRAIN_SPLITS; ++s) {
             json_object(&json, split_names[s]);
             json_int(&json, t->rows, t->counted[s]);

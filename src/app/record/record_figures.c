@@ -63,11 +63,11 @@ static void at_best(const run_record *run, record_field field, double *mean, dou
     *std = count > 1 ? sqrt(squares / (count - 1)) : NAN;
 }
 
-static const char *metric_of(const run_record *run)
+const metric_kind *record_metric(const run_record *run)
 {
-    const char *name = json_string(run->summary, "metric", record_option(run, "metric"));
-    bool rocauc = strcmp(name, "rocauc") == 0 || strcmp(record_option(run, "loss"), "bce") == 0;
-    return rocauc ? "ROC-AUC" : "accuracy";
+    const metric_kind *named = metric_kind_named(json_string(run->summary, "metric", record_option(run, "metric")));
+    const bool tasks = strcmp(record_option(run, "loss"), "bce") == 0;
+    return named != NULL ? named : metric_kind_of(tasks ? TRAIN_METRIC_ROCAUC : TRAIN_METRIC_ACCURACY);
 }
 
 static double quantile(const record_curve *sorted, double q)
@@ -136,7 +136,8 @@ static void take_epochs(run_record *run, record_figures *f)
 void record_figures_make(run_record *run)
 {
     record_figures *f = &run->figures;
-    *f = (record_figures){.metric = metric_of(run),
+    *f = (record_figures){.metric = record_metric(run)->text,
+                          .score_unit = record_metric(run)->error ? UNIT_REAL : UNIT_PERCENT,
                           .peak_memory = json_number(run->summary, "peak_rss_bytes"),
                           .ranks = json_number(run->manifest, "ranks"),
                           .threads = json_number(run->manifest, "threads_per_rank"),

@@ -159,13 +159,13 @@ static weft_status read_lines(reading *r, run_record *run)
 }
 
 /* As the training loop chooses: the first of the highest; a split without rows (NaN) keeps the latest. */
-static void find_best(record_series *series)
+static void find_best(record_series *series, bool errors)
 {
     double best = NAN;
     for (int64_t i = 0; i < series->count; ++i) {
         double valid = series->epoch[i].value[RECORD_VALID];
         bool evaluated = (series->epoch[i].present >> RECORD_VALID & 1) != 0;
-        if (evaluated && (series->best < 0 || isnan(valid) || valid > best)) {
+        if (evaluated && (series->best < 0 || isnan(valid) || (errors ? valid < best : valid > best))) {
             series->best = i;
             best = valid;
         }
@@ -196,7 +196,7 @@ static void tell_losses(run_record *run)
 static void look_over(run_record *run, const reading *r)
 {
     for (int s = 0; s < run->series_count; ++s) {
-        find_best(&run->series[s]);
+        find_best(&run->series[s], record_metric(run)->error);
     }
     if (record_epochs(run) == 0) {
         record_problem(run, "metrics.jsonl has no epoch: there are no curves.");

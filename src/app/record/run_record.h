@@ -15,6 +15,7 @@
 #include "app/record/quantity.h"
 #include "base/file.h"
 #include "io/json.h"
+#include "train/metric_kinds.h"
 
 enum {
     RECORD_EPOCHS_MAX = 4000000,
@@ -72,7 +73,8 @@ typedef struct record_column {
 
 /* The headline of a run: from summary.json or, where a job left none, from its epochs. NaN: unknown. */
 typedef struct record_figures {
-    const char *metric;                      /* "accuracy" or "ROC-AUC" */
+    const char *metric;                      /* metric_kind.text */
+    quantity_unit score_unit;                /* shares are percentages, errors are real */
     int runs;                                /* runs that the figures stand for */
     double test, test_std, valid, valid_std; /* means over runs at the best validation epoch; std of 1 run: NaN */
     double baseline;                         /* score of the baseline on baseline_split */
@@ -160,6 +162,8 @@ record_spread record_spread_of(const record_column *column);
 /* ---- epochs (record_curve.c) ---- */
 
 /* Number of whole epochs over all runs. */
+/* What the scores are, by summary.json or the options. */
+const metric_kind *record_metric(const run_record *run);
 int64_t record_epochs(const run_record *run);
 /* Median over the runs at each epoch that at least half of them reached; one run: its values. */
 const record_curve *record_curve_of(run_record *run, record_field field);

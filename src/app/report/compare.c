@@ -14,9 +14,10 @@ enum {
     SETTINGS_MAX = 1000 /* of a group and folder that are compared: a file from elsewhere may have any number */
 };
 
-static void score_cell(report_text *out, double mean, double std)
+static void score_cell(report_text *out, const record_figures *f, double mean, double std)
 {
-    text_cell(out, isfinite(std) ? "%s ± %.2f" : "%s", quantity_percent(mean).text, 100 * std);
+    text_cell(out, isfinite(std) ? "%s ± %.4g" : "%s", quantity_of(mean, f->score_unit).text,
+              f->score_unit == UNIT_PERCENT ? 100 * std : std);
 }
 
 static void table_of_figures(report_text *out, const run_record *runs, int count)
@@ -30,8 +31,8 @@ static void table_of_figures(report_text *out, const run_record *runs, int count
         text_cell(out, isnan(code) ? "unknown" : code == 0 ? "well" : "with exit code %.0f", code);
         text_cell(out, "%d", f->runs);
         section_cell(out, f->epochs, UNIT_COUNT);
-        score_cell(out, f->test, f->test_std);
-        score_cell(out, f->valid, f->valid_std);
+        score_cell(out, f, f->test, f->test_std);
+        score_cell(out, f, f->valid, f->valid_std);
         section_cell(out, f->baseline, UNIT_PERCENT);
         section_cell(out, f->epoch_s, UNIT_SECONDS);
         section_cell(out, f->bytes_of_rank_0 ? f->epoch_bytes : f->epoch_bytes_all, UNIT_BYTES);

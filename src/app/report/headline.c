@@ -96,8 +96,9 @@ static void tile(report_text *out, const char *name, quantity value, phrase note
 
 static void score_tile(report_text *out, const record_figures *f, const char *split, double mean, double std, phrase at)
 {
-    const phrase note = phrase_of("± %.2f over %d runs, %s", 100 * std, f->runs, at.text);
-    tile(out, phrase_of("%s %s", split, f->metric).text, quantity_percent(mean), isfinite(std) ? note : at);
+    const phrase note =
+        phrase_of("± %.4g over %d runs, %s", f->score_unit == UNIT_PERCENT ? 100 * std : std, f->runs, at.text);
+    tile(out, phrase_of("%s %s", split, f->metric).text, quantity_of(mean, f->score_unit), isfinite(std) ? note : at);
 }
 
 static void baseline_tile(report_text *out, const run_record *run)

@@ -64,7 +64,7 @@ static void draw_scores(report_text *out, run_record *run)
 {
     const char *metric = run->figures.metric;
     const phrase title = title_of(run, phrase_of("%c%s", metric[0] == 'a' ? 'A' : metric[0], metric + 1).text);
-    drawing d = {.title = title.text, .unit = UNIT_PERCENT, .mark_colour = "valid"};
+    drawing d = {.title = title.text, .unit = run->figures.score_unit, .mark_colour = "valid"};
     add_faint(&d, run, RECORD_VALID, "valid");
     add_faint(&d, run, RECORD_TEST, "test");
     add_median(&d, run, RECORD_TRAIN, "train", "train");
@@ -75,7 +75,7 @@ static void draw_scores(report_text *out, run_record *run)
         const record_epoch *epoch = &best->epoch[best->best];
         d.mark_x = (double)epoch->epoch;
         d.mark_y = epoch->value[RECORD_VALID];
-        d.mark = phrase_of("best: %s, epoch %lld", quantity_percent(d.mark_y).text, (long long)epoch->epoch);
+        d.mark = phrase_of("best: %s, epoch %lld", quantity_of(d.mark_y, d.unit).text, (long long)epoch->epoch);
         if (run->series_count > 1) {
             phrase_add(&d.mark, " of run %d", best->run);
         }
@@ -101,11 +101,12 @@ static double at_epoch(const record_curve *curve, double epoch)
 /* Rows at evenly spread epochs; at epochs that were evaluated, if any were. */
 static void table_of_epochs(report_text *out, run_record *run)
 {
-    static const struct {
+    const quantity_unit score = run->figures.score_unit;
+    const struct {
         record_field field;
         quantity_unit unit;
-    } columns[] = {{RECORD_LOSS, UNIT_REAL},    {RECORD_TRAIN, UNIT_PERCENT},   {RECORD_VALID, UNIT_PERCENT},
-                   {RECORD_TEST, UNIT_PERCENT}, {RECORD_EPOCH_S, UNIT_SECONDS}, {RECORD_LR, UNIT_REAL}};
+    } columns[] = {{RECORD_LOSS, UNIT_REAL}, {RECORD_TRAIN, score},          {RECORD_VALID, score},
+                   {RECORD_TEST, score},     {RECORD_EPOCH_S, UNIT_SECONDS}, {RECORD_LR, UNIT_REAL}};
     const bool validated = record_curve_of(run, RECORD_VALID)->count > 0;
     const record_curve *rows = record_curve_of(run, validated ? RECORD_VALID : RECORD_LOSS);
     const int64_t count = rows->count < TABLE_ROWS ? rows->count : TABLE_ROWS;
@@ -138,8 +139,8 @@ static void table_of_runs(report_text *out, const run_record *run)
         text_cell(out, "%d", series->run);
         section_cell(out, (double)series->count, UNIT_COUNT);
         section_cell(out, best != &none ? (double)best->epoch : NAN, UNIT_COUNT);
-        section_cell(out, best->value[RECORD_VALID], UNIT_PERCENT);
-        section_cell(out, best->value[RECORD_TEST], UNIT_PERCENT);
+        section_cell(out, best->value[RECORD_VALID], run->figures.score_unit);
+        section_cell(out, best->value[RECORD_TEST], run->figures.score_unit);
         section_cell(out, series->count > 0 ? series->epoch[series->count - 1].value[RECORD_LOSS] : NAN, UNIT_REAL);
     }
     text_table_end(out);

@@ -82,7 +82,7 @@ static void rule_undefined(const outcome_facts *f, char *line)
 {
     const bool test = f->test_rows > 0 && isnan(f->test);
     const bool valid = f->valid_rows > 0 && isnan(f->valid);
-    if (f->shares || (!test && !valid)) {
+    if (f->shares || f->numbers || (!test && !valid)) {
         return;
     }
     snprintf(line, OUTCOME_BYTES,

@@ -37,7 +37,8 @@ void outcome_watch(outcome_losses *losses, int run, int64_t epoch, double loss);
 bool outcome_is_early(int64_t best_epoch, int64_t epochs, double best_score);
 
 typedef struct outcome_facts {
-    const char *metric;    /* "accuracy" or "ROC-AUC" */
+    const char *metric;    /* metric_kind.text */
+    bool numbers;          /* targets are numbers */
     bool shares;           /* accuracy: the baseline is a share of `test_rows` */
     int64_t train_classes; /* classes with a labelled row in the training split; 0: labels are tasks */
     double valid, test;    /* means over the runs */

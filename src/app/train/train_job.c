@@ -120,7 +120,7 @@ static weft_status train(train_job *job)
         .services = &job->services,
         .account = &job->account,
         .lanes_before = job->lanes_before,
-        .metric = job->services.metric == TRAIN_METRIC_ACCURACY ? "accuracy" : "ROC-AUC",
+        .metric = metric_kind_of(job->services.metric)->text,
         .job_started = job->started,
         .started = clock_seconds()};
     job->report.last_line = job->report.started;

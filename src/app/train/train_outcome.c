@@ -49,7 +49,7 @@ static int64_t largest_class(const train_outcome *outcome)
 
 static double baseline_of(const train_outcome *outcome, int split)
 {
-    if (outcome->counted[split] == 0) {
+    if (outcome->counted[split] == 0 || metric_kind_of(outcome->metric)->numbers) {
         return NAN;
     }
     if (outcome->metric == TRAIN_METRIC_ROCAUC) {
@@ -120,11 +120,12 @@ void train_outcome_recall(train_outcome *outcome, const char *metrics)
 
 /* ---- telling ---- */
 
-static void find_early(const train_result *result, outcome_facts *f)
+static void find_early(const train_outcome *outcome, const train_result *result, outcome_facts *f)
 {
     for (int r = 0; r < result->runs; ++r) {
         const train_run *run = &result->run[r];
-        if (outcome_is_early(run->best_epoch, run->epochs, run->best_valid)) {
+        if (!metric_kind_of(outcome->metric)->error &&
+            outcome_is_early(run->best_epoch, run->epochs, run->best_valid)) {
             if (f->early_runs == 0) {
                 f->early_run = r;
                 f->early_epoch = run->best_epoch;
@@ -148,7 +149,8 @@ int train_outcome_warnings(const train_outcome *outcome, const weft_options *o, 
                            char line[OUTCOME_LINES][OUTCOME_BYTES])
 {
     const train_habits habits = outcome->habits;
-    outcome_facts facts = {.metric = outcome->metric == TRAIN_METRIC_ACCURACY ? "accuracy" : "ROC-AUC",
+    outcome_facts facts = {.metric = metric_kind_of(outcome->metric)->text,
+                           .numbers = metric_kind_of(outcome->metric)->numbers,
                            .shares = outcome->metric == TRAIN_METRIC_ACCURACY,
                            .train_classes = count_train_classes(outcome),
                            .valid = result->valid_mean,
@@ -170,7 +172,7 @@ int train_outcome_warnings(const train_outcome *outcome, const weft_options *o, 
                            .mixed = outcome->mixed,
                            .input_dropped = habits.input_dropped,
                            .normalized = habits.normalized};
-    find_early(result, &facts);
+    find_early(outcome, result, &facts);
     return outcome_warn(&facts, line);
 }
 

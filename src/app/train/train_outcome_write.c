@@ -30,6 +30,10 @@ static void write_baseline(json_writer *json, const train_outcome *outcome)
         json_real(json, split_names[s], outcome->baseline[s]);
     }
     json_end(json);
+}
+
+static void write_counts(json_writer *json, const train_outcome *outcome)
+{
     if (strcmp(outcome->rows, rows_key) != 0) { /* that word is the key of the counts themselves */
         json_text(json, rows_key, outcome->rows);
     }
@@ -171,12 +175,15 @@ void train_outcome_write(json_writer *json, const train_outcome *outcome, const 
         json_text(json, NULL, line[i]);
     }
     json_end(json);
-    write_baseline(json, outcome);
+    if (!metric_kind_of(outcome->metric)->numbers) {
+        write_baseline(json, outcome);
+    }
+    write_counts(json, outcome);
     if (outcome->tabled) {
         json_text(json, "split", told_names[outcome->table.split]);
         if (outcome->table.classes > 0) {
             write_classes(json, outcome);
-        } else if (outcome->table.tasks <= OUTCOME_CLASSES_TOLD) {
+        } else if (outcome->table.tasks > 0 && outcome->table.tasks <= OUTCOME_CLASSES_TOLD) {
             write_tasks(json, &outcome->table);
         }
     }

@@ -25,19 +25,27 @@ static double percent(double score)
     return number_plain(100.0 * score);
 }
 
-/* A score in percent; NaN: `none`. */
+/* A score: shares in percent with `unit` behind them, errors as they are; NaN: `none`. */
 typedef struct score_words {
     char text[24];
 } score_words;
 
-static score_words say_score(double score, const char *unit, const char *none)
+static score_words say_score(const train_report *report, double score, const char *unit, const char *none)
 {
     score_words words = {""};
-    snprintf(words.text, sizeof words.text, "%s", none);
-    if (!isnan(score)) {
+    if (isnan(score)) {
+        snprintf(words.text, sizeof words.text, "%s", none);
+    } else if (metric_kind_of(report->services->metric)->error) {
+        snprintf(words.text, sizeof words.text, "%.6g", score);
+    } else {
         snprintf(words.text, sizeof words.text, "%.2f%s", percent(score), unit);
     }
     return words;
+}
+
+static const char *best_word(const train_report *report)
+{
+    return metric_kind_of(report->services->metric)->error ? "Lowest" : "Highest";
 }
 
 double train_report_epochs_left(const fit_services *services, int run, double done)
@@ -60,8 +68,9 @@ static void log_epoch(const train_report *report, const train_epoch *epoch)
     if (epoch->evaluated) {
         const bool trains = report->work->targets->counted[TRAIN_SPLIT_TRAIN] > 0; /* rows that are not evaluated */
         snprintf(scores, sizeof scores, ", Train: %s, Valid: %s Test: %s",
-                 say_score(epoch->score[0], "%", trains ? "not scored" : "none").text,
-                 say_score(epoch->score[1], "%", "none").text, say_score(epoch->score[2], "%", "none").text);
+                 say_score(report, epoch->score[0], "%", trains ? "not scored" : "none").text,
+                 say_score(report, epoch->score[1], "%", "none").text,
+                 say_score(report, epoch->score[2], "%", "none").text);
     }
     log_info("Run: %02d, Epoch: %02lld, Loss: %.4f%s, %.3f s/epoch, ETA %s", epoch->run + 1, (long long)epoch->epoch,
              epoch->loss, scores, epoch->epoch_s, time_left(report, epoch->run, (double)epoch->epoch, 0).text);
@@ -160,9 +169,10 @@ static weft_status on_epoch(void *self, const train_epoch *epoch)
 static weft_status on_run(void *self, int run, const train_run *result)
 {
     const train_report *report = self;
-    log_info("Run %02d: Highest Valid: %s, Final Test: %s (epoch %lld of %lld, %s)", run + 1,
-             say_score(result->best_valid, "", "none").text, say_score(result->final_test, "", "none").text,
-             (long long)result->best_epoch, (long long)result->epochs, report->metric);
+    log_info("Run %02d: %s Valid: %s, Final Test: %s (epoch %lld of %lld, %s)", run + 1, best_word(report),
+             say_score(report, result->best_valid, "", "none").text,
+             say_score(report, result->final_test, "", "none").text, (long long)result->best_epoch,
+             (long long)result->epochs, report->metric);
     return WEFT_OK;
 }
 
@@ -293,14 +303,16 @@ static void print_score(const train_report *report, const char *name, double mea
     } else if (isnan(mean)) {
         printf("%s: no %s in the %s split\n", name, report->work->ops->rows, words[split]);
     } else {
-        printf("%s: %.2f ± %.2f\n", name, percent(mean), percent(std));
+        printf("%s: %s ± %s\n", name, say_score(report, mean, "", "").text, say_score(report, std, "", "").text);
     }
 }
 
 static void print_result(const train_report *report, const train_result *result)
 {
+    char best[32];
     printf("All runs (%d), %s:\n", result->runs, report->metric);
-    print_score(report, "Highest Valid", result->valid_mean, result->valid_std, 1);
+    snprintf(best, sizeof best, "%7s Valid", best_word(report));
+    print_score(report, best, result->valid_mean, result->valid_std, 1);
     print_score(report, "   Final Test", result->test_mean, result->test_std, 2);
     train_outcome_print(&report->outcome, report->context->options, result);
     if (result->epochs > result->resumed) {
@@ -393,7 +405,7 @@ static weft_status write_summary(const train_report *report, const train_result 
     json_object(&json, NULL);
     json_int(&json, "schema", RUN_FILE_SCHEMA);
     json_int(&json, "runs", result->runs);
-    json_text(&json, "metric", report->services->metric == TRAIN_METRIC_ACCURACY ? "acc" : "rocauc");
+    json_text(&json, "metric", metric_kind_of(report->services->metric)->word);
     json_real(&json, "test_mean", result->test_mean);
     json_real(&json, "test_std", result->test_std);
     json_real(&json, "valid_mean", result->valid_mean);

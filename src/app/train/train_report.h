@@ -35,7 +35,7 @@ typedef struct train_report {
     const job_account *account;     /* of the fit */
     const comm_stats *lanes_before; /* [COMM_LANES] counters of the communicator when the fit began */
     train_observer observer;        /* the report's own, the first of the list */
-    const char *metric;             /* "accuracy" or "ROC-AUC" */
+    const char *metric;             /* metric_kind.text */
     double job_started, started, last_line;
     int64_t done, lines;       /* epochs done, and lines logged for them */
     double begun;              /* share of the first epoch that earlier starts had trained */

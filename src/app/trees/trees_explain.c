@@ -10,8 +10,9 @@ enum { CHUNK = 1024 };
 static void copy_rows(const trees_job *job, const double *phi, int64_t rows, float *to)
 {
     const int64_t width = job->forest.columns + 1, outputs = job->forest.outputs;
+    const bool two = job->loss == TREE_LOSS_LOGISTIC;
     for (int64_t i = 0; i < rows; ++i) {
-        if (outputs == 1) {
+        if (two) {
             memset(to, 0, (size_t)width * sizeof *to);
             to += width;
         }

@@ -43,23 +43,7 @@ static double loss_of(const trees_job *job)
     const float *margin = boost_margins(job->boost);
     double sum = 0.0;
     for (int64_t i = 0; i < t->rows; ++i) {
-        const float *m = margin + i * t->outputs;
-        if (t->counts[i] == 0) {
-            continue;
-        }
-        if (t->loss == TREE_LOSS_LOGISTIC) {
-            const double z = t->y[i] > 0.0F ? -(double)m[0] : (double)m[0];
-            sum += z > 0.0 ? z + log1p(exp(-z)) : log1p(exp(z));
-            continue;
-        }
-        double most = (double)m[0], exps = 0.0;
-        for (int k = 1; k < t->outputs; ++k) {
-            most = fmax(most, (double)m[k]);
-        }
-        for (int k = 0; k < t->outputs; ++k) {
-            exps += exp((double)m[k] - most);
-        }
-        sum += most + log(exps) - (double)m[(int)t->y[i]];
+        sum += t->counts[i] != 0 ? tree_loss_at(t, i, margin + i * t->outputs) : 0.0;
     }
     return sum / (double)job->rows.labels.targets.loss_entries;
 }
@@ -67,10 +51,13 @@ static double loss_of(const trees_job *job)
 static weft_status epoch(void *self, uint64_t seed, train_epoch *record)
 {
     trees_fit_run *r = self;
-    record->loss = loss_of(r->job);
     record->lr = r->job->options.growth.rate;
-    WEFT_TRY(comm_allreduce(r->services->comm, &record->loss, 1, WEFT_DTYPE_F64, COMM_SUM));
-    return boost_round(r->job->boost, seed);
+    record->loss = r->job->loss == TREE_LOSS_RANK ? 0.0 : loss_of(r->job);
+    WEFT_TRY(boost_round(r->job->boost, seed));
+    if (r->job->loss == TREE_LOSS_RANK) { /* the round found it */
+        record->loss = r->job->groups.loss / (double)r->job->rows.labels.targets.loss_entries;
+    }
+    return comm_allreduce(r->services->comm, &record->loss, 1, WEFT_DTYPE_F64, COMM_SUM);
 }
 
 static weft_status evaluate(void *self, uint64_t seed, train_epoch *record)
@@ -115,6 +102,7 @@ static forest_facts facts_of(const trees_job *job, char **names)
         names[c] = rows->table.schema.field[rows->field[c]].name;
     }
     return (forest_facts){.loss = job->loss,
+                          .quantile = job->targets.quantile,
                           .column = names,
                           .columns = rows->data.columns,
                           .class_name = rows->classes.text,
@@ -217,7 +205,7 @@ weft_status trees_fit(workload *work, const fit_services *services, train_result
     trees_job *job = work->self;
     trees_fit_run run = {.work = work, .job = job, .services = services};
     const metrics_desc desc = {.metric = services->metric,
-                               .loss = TRAIN_LOSS_XENT,
+                               .loss = work->targets->loss,
                                .outputs = work->outputs,
                                .rows = job->rows.data.rows,
                                .dtype = WEFT_DTYPE_F32};

@@ -7,6 +7,7 @@
 #include "trees/boost/boost.h"
 #include "trees/data/tree_rows.h"
 #include "trees/forest/forest_json.h"
+#include "trees/loss/rank_loss.h"
 
 #define TREES_MODEL_FILE "model.json"
 
@@ -14,16 +15,17 @@ typedef struct trees_job {
     tree_rows rows;
     boost_options options;
     tree_loss loss;
-    float *y;        /* [rows] the class */
+    float *y;        /* [rows] the class, or the number */
     uint8_t *counts; /* [rows] */
     tree_targets targets;
+    rank_groups groups;  /* of the rows that a run under way orders; else zeros */
     tree_boost *boost;   /* of a run under way */
     weft_forest forest;  /* what answers: the best of the run, or the trained model */
     int best;            /* trees of the best evaluation so far */
     double binning;      /* seconds in which columns were cut into bins */
     forest_facts facts;  /* of a trained model; else none */
     float *margin;       /* [rows, forest.outputs] by `forest`; NULL: not made yet */
-    float *host;         /* [rows, 2] */
+    float *host;         /* [rows, 2] of two classes, [rows, 1] of counts */
     float *shares;       /* [rows, outputs of the job, columns + 1] of an explanation; NULL: none was asked for */
     weft_tensor answers; /* [rows, outputs of the job] */
     train_metrics metrics;
@@ -34,6 +36,8 @@ typedef struct trees_job {
 weft_status trees_fit(workload *work, const fit_services *services, train_result *result);
 weft_status trees_save(const workload *work, const char *path);
 weft_status trees_load(workload *work, const char *path, const void *bytes, size_t count);
+/* The forest of a trained model, and its facts, which say what columns are read. */
+weft_status trees_read(trees_job *job, const saved_model *model);
 weft_status trees_recognise(saved_model *model, const weft_options *given);
 /* Answers from margins [rows, outputs of the forest]; those of two classes are 0 and the margin. */
 weft_status trees_answer(trees_job *job, const float *margin, weft_tensor *logits);

@@ -3,6 +3,7 @@
 #include "app/trees/trees_workload.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,6 +12,8 @@
 #include "app/trees/trees_job.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/number.h"
+#include "trees/forest/forest_format.h"
 
 /* ---- the data ---------------------------------------------------------------------------------------------------- */
 
@@ -42,8 +45,58 @@ void trees_note_labels(workload *work)
 {
     const tree_rows *rows = &((const trees_job *)work->self)->rows;
     work->classes = rows->classes.count;
-    work->labelled = work->classes > 0;
+    work->labelled = rows->numbers ? rows->aimed : work->classes > 0;
     work->class_name = (const char *const *)rows->classes.text;
+}
+
+static tree_aim aim_of(loss_choice loss)
+{
+    return loss == LOSS_AUTO ? TREE_AIM_AUTO : loss <= LOSS_BCE ? TREE_AIM_CLASSES : TREE_AIM_NUMBERS;
+}
+
+/* Files of the table: that of --data, or the places of a trained model, and files of validation and test rows. */
+typedef struct table_places {
+    const char *own[3];
+    uint8_t part[3];
+    const char *const *path;
+    int paths;
+} table_places;
+
+static weft_status find_places(const workload *work, table_places *places)
+{
+    const weft_options *o = work->context->options;
+    const char *const data = option_text(o, OPT_DATA);
+    const option_id extra[] = {OPT_TREE_VALID_FILE, OPT_TREE_TEST_FILE};
+    *places = (table_places){.own = {data}, .path = work->path, .paths = work->paths};
+    WEFT_CHECK(data[0] != '\0' || work->paths > 0, WEFT_ERR_USAGE, "%s is missing: name a table", FLAG_DATA);
+    if (work->paths > 0) {
+        return WEFT_OK;
+    }
+    places->path = places->own;
+    places->paths = 1;
+    for (int i = 0; i < 2 && !work->trained; ++i) {
+        const char *file = option_text(o, extra[i]);
+        if (file[0] != '\0') {
+            WEFT_CHECK(!table_is_store(data) && !table_is_store(file), WEFT_ERR_UNSUPPORTED,
+                       "%s %s: rows of a store are its own: a column named split in it says which validate and test",
+                       i == 0 ? FLAG_TREE_VALID_FILE : FLAG_TREE_TEST_FILE, file);
+            places->part[places->paths] = (uint8_t)(i + 1);
+            places->own[places->paths++] = file;
+        }
+    }
+    return WEFT_OK;
+}
+
+static void tell_data(const workload *work)
+{
+    const tree_rows *rows = &((const trees_job *)work->self)->rows;
+    if (rows->numbers) {
+        log_info("%s: %lld rows of %d columns; the target is numbers", work->name, (long long)rows->table.rows,
+                 rows->data.columns);
+    } else {
+        log_info("%s: %lld rows of %d columns in %lld classes", work->name, (long long)rows->table.rows,
+                 rows->data.columns, (long long)work->classes);
+    }
 }
 
 static weft_status trees_open(workload *work, const char *folder)
@@ -51,23 +104,28 @@ static weft_status trees_open(workload *work, const char *folder)
     (void)folder;
     trees_job *job = work->self;
     const weft_options *o = work->context->options;
-    const char *data = option_text(o, OPT_DATA);
+    table_places places;
+    WEFT_TRY(find_places(work, &places));
+    if (work->answers_with != NULL) {
+        WEFT_TRY(comm_agree(work->context->comm, trees_read(job, work->answers_with)));
+    }
     const tree_rows_options options = {.request = app_table_request(o),
                                        .valid = option_real(o, OPT_TREE_VALID),
                                        .test = option_real(o, OPT_TREE_TEST),
+                                       .part = places.paths > 1 && !work->trained ? places.part : NULL,
                                        .seed = 0,
+                                       .aim = aim_of(option_choice(o, OPT_LOSS)),
+                                       .column = job->facts.column,
+                                       .columns = job->facts.column != NULL ? job->facts.columns : 0,
                                        .trained = work->trained};
-    WEFT_CHECK(data[0] != '\0' || work->paths > 0, WEFT_ERR_USAGE, "%s is missing: name a table", FLAG_DATA);
     activity_begin(ACTIVITY_LOAD);
-    const weft_status status = tree_rows_open(work->context->comm, work->paths > 0 ? work->path : &data,
-                                              work->paths > 0 ? work->paths : 1, &options, &job->rows);
+    const weft_status status = tree_rows_open(work->context->comm, places.path, places.paths, &options, &job->rows);
     activity_end(ACTIVITY_LOAD);
     WEFT_TRY(status);
-    (void)snprintf(work->name, sizeof work->name, "%s", data);
+    (void)snprintf(work->name, sizeof work->name, "%s", option_text(o, OPT_DATA));
     (void)snprintf(work->hash, sizeof work->hash, "%032llx", (unsigned long long)job->rows.hash);
     trees_note_labels(work);
-    log_info("%s: %lld rows of %d columns in %lld classes", work->name, (long long)job->rows.table.rows,
-             job->rows.data.columns, (long long)work->classes);
+    tell_data(work);
     return WEFT_OK;
 }
 
@@ -87,8 +145,11 @@ static weft_status trees_relabel(workload *work, const int32_t *class_of, int64_
 static weft_status trees_decide(workload *work, weft_options *options, bool training)
 {
     static const option_id open[] = {OPT_MODEL, OPT_LOSS, OPT_RECIPE};
-    static const char *const word[] = {"trees", "xent", "trees"};
-    (void)work;
+    const bool numbers = ((const trees_job *)work->self)->rows.numbers;
+    const char *const word[] = {"trees", numbers ? "squared" : "xent", "trees"};
+    if (numbers && option_is_auto(options, OPT_LOSS)) {
+        log_info(FLAG_LOSS " squared, as the target has fractions; absolute, quantile and poisson are others");
+    }
     for (int i = 0; i < (training ? 3 : 2); ++i) {
         WEFT_TRY(option_is_auto(options, open[i]) ? option_decide(options, open[i], word[i]) : WEFT_OK);
     }
@@ -101,20 +162,52 @@ static weft_status trees_decide(workload *work, weft_options *options, bool trai
 
 /* ---- the plan ---------------------------------------------------------------------------------------------------- */
 
-static boost_options read_options(const weft_options *o)
+static tree_loss loss_of_numbers(loss_choice loss)
+{
+    return loss == LOSS_ABSOLUTE   ? TREE_LOSS_ABSOLUTE
+           : loss == LOSS_QUANTILE ? TREE_LOSS_QUANTILE
+           : loss == LOSS_POISSON  ? TREE_LOSS_POISSON
+           : loss == LOSS_RANK     ? TREE_LOSS_RANK
+                                   : TREE_LOSS_SQUARED;
+}
+
+/* [out] base: the margin before the first tree, NaN under auto. */
+static weft_status read_base(const weft_options *o, tree_loss loss, float *base)
+{
+    const char *text = option_text(o, OPT_TREE_BASE);
+    double answer = 0.0;
+    *base = NAN;
+    if (strcmp(text, "auto") == 0) {
+        return WEFT_OK;
+    }
+    WEFT_CHECK(number_parse_real(text, &answer), WEFT_ERR_USAGE, FLAG_TREE_BASE " %s: expected auto or a number", text);
+    WEFT_CHECK(loss != TREE_LOSS_SOFTMAX, WEFT_ERR_USAGE,
+               FLAG_TREE_BASE " %s: more than two classes begin at equal probabilities: leave it out", text);
+    WEFT_CHECK(loss != TREE_LOSS_LOGISTIC || (answer > 0.0 && answer < 1.0), WEFT_ERR_USAGE,
+               FLAG_TREE_BASE " %s: of two classes it is a probability, between 0 and 1", text);
+    WEFT_CHECK(loss != TREE_LOSS_POISSON || answer > 0.0, WEFT_ERR_USAGE,
+               FLAG_TREE_BASE " %s: " FLAG_LOSS " poisson begins at a mean above 0", text);
+    *base = (float)forest_margin_of_answer(loss, answer);
+    return WEFT_OK;
+}
+
+static weft_status read_options(const weft_options *o, tree_loss loss, boost_options *options)
 {
     const int leaves = (int)option_int(o, OPT_TREE_LEAVES), depth = (int)option_int(o, OPT_TREE_DEPTH);
-    return (boost_options){.values = (int)option_int(o, OPT_TREE_BINS),
-                           .growth = {.depth = depth == 0 && leaves == 0 ? 6 : depth,
-                                      .leaves = leaves,
-                                      .leaf_wise = option_choice(o, OPT_TREE_ORDER) == TREE_ORDER_LEAVES,
-                                      .rate = option_real(o, OPT_LR),
-                                      .lambda = option_real(o, OPT_TREE_LAMBDA),
-                                      .alpha = option_real(o, OPT_TREE_ALPHA),
-                                      .min_gain = option_real(o, OPT_TREE_MIN_GAIN),
-                                      .min_hessian = option_real(o, OPT_TREE_MIN_HESSIAN),
-                                      .row_share = option_real(o, OPT_TREE_ROWS),
-                                      .column_share = option_real(o, OPT_TREE_COLUMNS)}};
+    *options = (boost_options){.values = (int)option_int(o, OPT_TREE_BINS),
+                               .growth = {.depth = depth == 0 && leaves == 0 ? 6 : depth,
+                                          .leaves = leaves,
+                                          .leaf_wise = option_choice(o, OPT_TREE_ORDER) == TREE_ORDER_LEAVES,
+                                          .rate = option_real(o, OPT_LR),
+                                          .lambda = option_real(o, OPT_TREE_LAMBDA),
+                                          .alpha = option_real(o, OPT_TREE_ALPHA),
+                                          .min_gain = option_real(o, OPT_TREE_MIN_GAIN),
+                                          .min_hessian = option_real(o, OPT_TREE_MIN_HESSIAN),
+                                          .row_share = option_real(o, OPT_TREE_ROWS),
+                                          .column_share = option_real(o, OPT_TREE_COLUMNS)}};
+    WEFT_CHECK(loss == TREE_LOSS_LOGISTIC || option_real(o, OPT_TREE_POSITIVE) == 1.0, WEFT_ERR_USAGE,
+               FLAG_TREE_POSITIVE " is for two classes: a column of weights (" FLAG_WEIGHT_COLUMN ") weighs any rows");
+    return read_base(o, loss, &options->base);
 }
 
 static weft_status trees_plan(workload *work, const char *folder, int64_t outputs)
@@ -126,19 +219,27 @@ static weft_status trees_plan(workload *work, const char *folder, int64_t output
     memory_plan *memory = &work->memory;
     WEFT_CHECK(work->labelled || outputs > 0, WEFT_ERR_DATA,
                "%s: has no target: %s NAME says which column is to be predicted", work->name, FLAG_TARGET);
-    WEFT_CHECK(schema_find(&rows->table.schema, TABLE_GROUP) < 0, WEFT_ERR_UNSUPPORTED,
-               "%s: trees do not rank rows within groups: leave %s out", work->name, FLAG_GROUP_COLUMN);
-    WEFT_CHECK(strcmp(option_text(work->context->options, OPT_LOSS), "xent") == 0, WEFT_ERR_UNSUPPORTED,
+    const bool grouped = schema_find(&rows->table.schema, TABLE_GROUP) >= 0;
+    const bool ranks = option_choice(work->context->options, OPT_LOSS) == LOSS_RANK;
+    WEFT_CHECK(!grouped || ranks || work->trained, WEFT_ERR_UNSUPPORTED,
+               "%s: %s is for " FLAG_LOSS " rank, which orders rows within groups: leave it out, or ask for that",
+               work->name, FLAG_GROUP_COLUMN);
+    WEFT_CHECK(!ranks || grouped || !work->labelled, WEFT_ERR_DATA,
+               "%s: " FLAG_LOSS " rank orders rows within groups: %s COLUMN names the column that says them",
+               work->name, FLAG_GROUP_COLUMN);
+    WEFT_CHECK(option_choice(work->context->options, OPT_LOSS) != LOSS_BCE, WEFT_ERR_UNSUPPORTED,
                FLAG_LOSS " %s: trees tell classes apart by xent", option_text(work->context->options, OPT_LOSS));
     WEFT_CHECK(work->context->device_ranks == 0, WEFT_ERR_UNSUPPORTED,
                "trees are grown on processors: leave --device out");
-    job->options = read_options(work->context->options);
     work->inputs = rows->data.columns;
-    work->outputs = work->labelled ? work->classes : outputs;
-    WEFT_CHECK(work->outputs >= 2, WEFT_ERR_DATA, "%s: all rows are of one class: there is nothing to tell apart",
-               work->name);
-    job->loss = work->outputs == 2 ? TREE_LOSS_LOGISTIC : TREE_LOSS_SOFTMAX;
-    const uint64_t margins = work->outputs == 2 ? 1 : (uint64_t)work->outputs;
+    work->outputs = rows->numbers ? 1 : work->labelled ? work->classes : outputs;
+    WEFT_CHECK(rows->numbers || work->outputs >= 2, WEFT_ERR_DATA,
+               "%s: all rows are of one class: there is nothing to tell apart", work->name);
+    job->loss = rows->numbers        ? loss_of_numbers(option_choice(work->context->options, OPT_LOSS))
+                : work->outputs == 2 ? TREE_LOSS_LOGISTIC
+                                     : TREE_LOSS_SOFTMAX;
+    WEFT_TRY(read_options(work->context->options, job->loss, &job->options));
+    const uint64_t margins = job->loss == TREE_LOSS_SOFTMAX ? (uint64_t)work->outputs : 1;
     const uint64_t training = work->trained ? 0 : count * (2 * (uint64_t)rows->data.columns + 24 + 12 * margins);
     work->shares[0] = rows->data.rows;
     *memory = (memory_plan){.cure = "use more ranks"};
@@ -157,15 +258,15 @@ static weft_status trees_plan(workload *work, const char *folder, int64_t output
 weft_status trees_answer(trees_job *job, const float *margin, weft_tensor *logits)
 {
     const int64_t rows = job->rows.data.rows, outputs = job->answers.cols;
-    if (job->loss == TREE_LOSS_SOFTMAX) {
-        WEFT_TRY(tensor_upload(&job->answers, margin));
-    } else {
-        for (int64_t i = 0; i < rows; ++i) {
-            job->host[2 * i] = 0.0F;
-            job->host[2 * i + 1] = margin[i];
-        }
-        WEFT_TRY(tensor_upload(&job->answers, job->host));
+    const bool as_they_are = job->loss != TREE_LOSS_LOGISTIC && job->loss != TREE_LOSS_POISSON;
+    for (int64_t i = 0; i < rows && job->loss == TREE_LOSS_LOGISTIC; ++i) {
+        job->host[2 * i] = 0.0F;
+        job->host[2 * i + 1] = margin[i];
     }
+    for (int64_t i = 0; i < rows && job->loss == TREE_LOSS_POISSON; ++i) {
+        job->host[i] = (float)tree_exp((double)margin[i]);
+    }
+    WEFT_TRY(tensor_upload(&job->answers, as_they_are ? margin : job->host));
     *logits = tensor_view(&job->answers, 0, rows, 0, outputs);
     return WEFT_OK;
 }
@@ -182,6 +283,20 @@ static weft_status forward(void *self, const train_pass *pass, weft_tensor *logi
     return trees_answer(job, job->margin, logits);
 }
 
+/* Rows of the second class count `times` times. */
+static weft_status weigh_positives(tree_rows *rows, float times)
+{
+    if (times == 1.0F) {
+        return WEFT_OK;
+    }
+    const bool weighted = rows->weight != NULL;
+    WEFT_TRY(weighted ? WEFT_OK : WEFT_NEW(&rows->weight, rows->data.rows, WEFT_MEM_TREES));
+    for (int64_t i = 0; i < rows->data.rows; ++i) {
+        rows->weight[i] = (weighted ? rows->weight[i] : 1.0F) * (rows->labels.label[i] == 1 ? times : 1.0F);
+    }
+    return WEFT_OK;
+}
+
 static weft_status make_targets(workload *work)
 {
     trees_job *job = work->self;
@@ -191,15 +306,23 @@ static weft_status make_targets(workload *work)
     WEFT_TRY(WEFT_NEW(&job->counts, count, WEFT_MEM_TREES));
     WEFT_TRY(WEFT_NEW(&job->host, 2 * count, WEFT_MEM_TREES));
     for (int64_t i = 0; i < count; ++i) {
-        job->y[i] = (float)rows->labels.label[i];
+        job->y[i] = rows->numbers ? rows->labels.target[i] : (float)rows->labels.label[i];
         job->counts[i] = rows->labels.split[i] == TRAIN_SPLIT_TRAIN;
+        WEFT_CHECK(job->loss != TREE_LOSS_POISSON || !(job->y[i] < 0.0F), WEFT_ERR_DATA,
+                   "%s: row %lld: a target of %g: " FLAG_LOSS " poisson is for counts, of 0 and above", work->name,
+                   (long long)(rows->table.first + i), (double)job->y[i]);
     }
+    WEFT_TRY(weigh_positives(rows, (float)option_real(work->context->options, OPT_TREE_POSITIVE)));
     job->targets = (tree_targets){.loss = job->loss,
                                   .rows = count,
                                   .outputs = job->loss == TREE_LOSS_SOFTMAX ? (int)work->outputs : 1,
                                   .y = job->y,
                                   .weight = rows->weight,
-                                  .counts = job->counts};
+                                  .counts = job->counts,
+                                  .quantile = option_real(work->context->options, OPT_TREE_QUANTILE)};
+    rows->labels.targets.quantile = job->targets.quantile;
+    rows->labels.targets.group = rows->group;
+    rows->labels.targets.ndcg_at = (int)option_int(work->context->options, OPT_TREE_NDCG);
     rows->labels.targets.outputs = work->outputs;
     WEFT_TRY(tensor_create(work->context->hal, WEFT_DTYPE_F32, count, work->outputs, WEFT_MEM_TREES, &job->answers));
     return work->labelled ? labels_upload(&rows->labels, work->context->hal) : WEFT_OK;
@@ -209,6 +332,11 @@ static weft_status trees_build(workload *work)
 {
     trees_job *job = work->self;
     WEFT_TRY(comm_agree(work->context->comm, make_targets(work)));
+    if (job->loss == TREE_LOSS_RANK && !work->trained) {
+        WEFT_TRY(rank_groups_create(work->context->comm, job->rows.data.rows, job->rows.group, job->y, job->counts,
+                                    (int)option_int(work->context->options, OPT_TREE_PAIRS), &job->groups));
+        job->targets.groups = &job->groups;
+    }
     job->model = (train_model){.name = "trees", .self = job, .forward = forward};
     work->model = &job->model;
     work->targets = &job->rows.labels.targets;
@@ -222,6 +350,7 @@ static void trees_end(workload *work)
     trees_job *job = work->self;
     metrics_destroy(&job->metrics);
     boost_destroy(job->boost);
+    rank_groups_destroy(&job->groups);
     forest_destroy(&job->forest);
     forest_facts_free(&job->facts);
     tensor_destroy(&job->answers);
@@ -236,7 +365,11 @@ static void data_facts(const workload *work, fact_list *list)
     const tree_rows *rows = &((const trees_job *)work->self)->rows;
     facts_int(list, "rows", "rows", "", "", rows->table.rows);
     facts_int(list, "columns", "columns to learn from", "", "", rows->data.columns);
-    facts_int(list, FACT_CLASSES, "classes", "", "", work->classes);
+    if (rows->numbers) {
+        facts_text(list, "target", "target", "", "numbers");
+    } else {
+        facts_int(list, FACT_CLASSES, "classes", "", "", work->classes);
+    }
 }
 
 static void plan_facts(const workload *work, fact_list *list)
@@ -261,8 +394,11 @@ static void result_facts(const workload *work, fact_list *list)
     facts_real(list, "binning_s", "binning", "s", "in which columns were cut into bins", job->binning);
 }
 
+static const option_id recorded[] = {OPT_TREE_QUANTILE, OPT_TREE_NDCG, OPTION_NONE};
+
 const workload_ops trees_workload = {
     .options = &trees_option_table,
+    .recorded = recorded,
     .claims = trees_claims,
     .data = "tables",
     .field = "tables",

@@ -282,6 +282,7 @@ struct workload {
     const char *const *path; /* [paths] --data at several places, of a trained model; NULL: one place */
     int paths;
     bool trained;                       /* the caller has a trained model; set before open */
+    const saved_model *answers_with;    /* that model; NULL in training. Set before open */
     bool scores_training;               /* answers for training rows are wanted, too; set before open */
     bool labelled;                      /* the data say what to answer with */
     int64_t classes;                    /* of labels that are classes; 0: labels are tasks, or there are none */

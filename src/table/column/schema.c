@@ -265,6 +265,21 @@ static void warn_of_bytes(const char *path, const table_schema *schema)
     }
 }
 
+weft_status schema_apply_stored(const char *path, const table_request *request, table_schema *schema)
+{
+    int64_t target = -1;
+    const int64_t stored = schema_find(schema, TABLE_TARGET);
+    WEFT_TRY(give_list(path, schema, FLAG_DROP, request->drop, TABLE_UNSEEN, TABLE_DROPPED));
+    if (request->target != NULL && request->target[0] != '\0') {
+        WEFT_TRY(find_column(path, schema, FLAG_TARGET, request->target, &target));
+        WEFT_CHECK(target == stored, WEFT_ERR_USAGE,
+                   "%s: " FLAG_TARGET
+                   " %s: the store was made with %s for a target: weft convert makes one with another",
+                   path, request->target, stored < 0 ? "no column" : schema->field[stored].name);
+    }
+    return WEFT_OK;
+}
+
 weft_status schema_apply(const char *path, const table_request *request, bool named, table_schema *schema)
 {
     assert(schema->count > 0);

@@ -110,6 +110,11 @@ static char point_of(const void *self)
     return ((const csv_reader *)self)->head.point;
 }
 
+static int64_t file_row_csv(const void *self, int file)
+{
+    return row_source_file_row(((const csv_reader *)self)->rows, file);
+}
+
 static int64_t memory_csv(const void *self)
 {
     const csv_reader *r = self;
@@ -176,7 +181,9 @@ static bool is_avazu(const reader_head *head)
 }
 
 /* What the three layouts of one kernel have in common. */
-#define CSV_READER .begin = begin_csv, .memory = memory_csv, .point = point_of, .read = read_csv, .close = close_csv
+#define CSV_READER                                                                                                     \
+    .begin = begin_csv, .file_row = file_row_csv, .memory = memory_csv, .point = point_of, .read = read_csv,           \
+    .close = close_csv
 
 const table_reader table_reader_csv = {
     .name = "csv",

@@ -359,6 +359,11 @@ static table_sparse give_block(void *self)
                      : (table_sparse){.columns = 0};
 }
 
+static int64_t file_row_libsvm(const void *self, int file)
+{
+    return row_source_file_row(((const libsvm_reader *)self)->rows, file);
+}
+
 static int64_t memory_libsvm(const void *self)
 {
     const libsvm_reader *r = self;
@@ -405,6 +410,7 @@ const table_reader table_reader_libsvm = {
     .open = open_libsvm,
     .begin = begin_libsvm,
     .sparse = give_block,
+    .file_row = file_row_libsvm,
     .memory = memory_libsvm,
     .read = read_libsvm,
     .close = close_libsvm,

@@ -38,6 +38,8 @@ typedef struct table_reader {
     /* The sparse block of this rank's rows, without index and value, after `begin`; columns 0: none. The caller frees
      * `start` after close. NULL: the reader makes columns alone. */
     table_sparse (*sparse)(void *self);
+    /* Number of the first row of a file, over all files; after `begin`. NULL: the reader takes one file. */
+    int64_t (*file_row)(const void *self, int file);
     /* Bytes that the reader holds and its passes take at most, beside the columns; after `begin`. */
     int64_t (*memory)(const void *self);
     /* The decimal point of the files' numbers, for the sink; NULL: '.' */

@@ -68,6 +68,12 @@ int64_t row_source_rows(const row_source *s)
     return s->rows;
 }
 
+int64_t row_source_file_row(const row_source *s, int file)
+{
+    assert(file >= 0 && file < s->files);
+    return s->file[file].row;
+}
+
 int row_source_threads(const row_source *s)
 {
     return s->threads;

@@ -52,6 +52,8 @@ weft_status row_source_open(const char *const *paths, int count, const row_layou
 weft_status row_source_count(row_source *source, const table_exchange *exchange);
 void row_source_close(row_source *source);
 int64_t row_source_rows(const row_source *source);
+/* Number of the first row of a file, over all files; after row_source_count. */
+int64_t row_source_file_row(const row_source *source, int file);
 int row_source_threads(const row_source *source);
 /* Bytes that counting and reading take at most: buffers, stacks and segments. Beside them the decoder of a compressed
  * file has its window, and a row longer than a segment has more room. */

@@ -49,6 +49,10 @@ static weft_status read_files(const char *const *paths, int count, const table_r
     status = WEFT_NEW_ZERO(&value, t->schema.count + 1, WEFT_MEM_TABLE);
     status = status == WEFT_OK ? WEFT_NEW_ZERO(&t->column, t->schema.count, WEFT_MEM_TABLE) : status;
     status = status == WEFT_OK ? files_make_entries(&files, 0, t->count) : status;
+    status = status == WEFT_OK ? WEFT_NEW_ZERO(&t->file_row, count, WEFT_MEM_TABLE) : status;
+    for (int f = 0; status == WEFT_OK && files.reader->file_row != NULL && f < count; ++f) {
+        t->file_row[f] = files.reader->file_row(files.self, f);
+    }
     WEFT_TRY_GOTO(ranks_agree(exchange, status), status, done);
     if (rank == 0) {
         tell_memory(&files, &t->schema, t->count);
@@ -74,7 +78,7 @@ static weft_status open_store(const char *path, const table_request *request, in
                "%s: its %" PRId64
                " features are a sparse block, and columns are wanted: convert the data with " FLAG_SPARSE " no",
                path, t->sparse.columns);
-    return WEFT_OK;
+    return schema_apply_stored(path, request, &t->schema);
 }
 
 weft_status table_open(const char *const *paths, int count, const table_request *request,
@@ -99,7 +103,7 @@ void table_close(weft_table *table)
         weft_free((void *)(uintptr_t)table->sparse.index);
         weft_free((void *)(uintptr_t)table->sparse.value);
     }
-    weft_free(table->column);
+    WEFT_FREE_ALL(table->column, table->file_row);
     table_store_unmap(table->mapping);
     schema_free(&table->schema);
     *table = (weft_table){.mapping = NULL};

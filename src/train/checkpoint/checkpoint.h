@@ -34,7 +34,7 @@
 
 /* Of one run, so far or at its end. */
 typedef struct train_run {
-    double best_valid, final_test, highest_train, final_train, final_loss;
+    double best_valid, final_test, best_train, final_train, final_loss;
     int64_t best_epoch, epochs;
 } train_run;
 

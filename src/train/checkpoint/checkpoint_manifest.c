@@ -222,7 +222,7 @@ static weft_status read_results(const char *folder, train_progress *p)
         }
         p->result[r] = (train_run){.best_valid = row[0],
                                    .final_test = row[1],
-                                   .highest_train = row[2],
+                                   .best_train = row[2],
                                    .final_train = row[3],
                                    .final_loss = row[4],
                                    .best_epoch = (int64_t)row[5],

@@ -50,7 +50,7 @@ static weft_status write_results(const char *folder, const train_progress *p)
     WEFT_TRY(WEFT_NEW(&rows, shape[0] * RESULT_COLUMNS, WEFT_MEM_WORKSPACE));
     for (int64_t r = 0; r < shape[0]; ++r) {
         const train_run *run = &p->result[r];
-        const double row[RESULT_COLUMNS] = {run->best_valid,    run->final_test, run->highest_train,
+        const double row[RESULT_COLUMNS] = {run->best_valid,    run->final_test, run->best_train,
                                             run->final_train,   run->final_loss, (double)run->best_epoch,
                                             (double)run->epochs};
         memcpy(rows + r * RESULT_COLUMNS, row, sizeof row);

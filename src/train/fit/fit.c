@@ -161,20 +161,21 @@ static weft_status one_epoch(fit_run *fit, uint64_t seed, train_epoch *record)
     return train_tell_epoch(fit->services->observers, record);
 }
 
-/* Without validation rows the last evaluation counts. NaN never compares greater. */
-static bool is_best(const train_epoch *record, const train_run *run)
+/* Without validation rows the last evaluation counts. */
+static bool is_best(const fit_run *fit, const train_epoch *record, const train_run *run)
 {
-    return run->best_epoch == 0 || isnan(record->score[1]) || record->score[1] > run->best_valid;
+    return run->best_epoch == 0 || isnan(record->score[1]) ||
+           metric_better(fit->services->metric, record->score[1], run->best_valid);
 }
 
 static weft_status note_score(const fit_run *fit, const train_epoch *record, train_run *run, int64_t *since_best)
 {
     run->final_train = record->score[0];
-    if (!(run->highest_train > record->score[0])) {
-        run->highest_train = record->score[0];
+    if (run->best_epoch == 0 || !metric_better(fit->services->metric, run->best_train, record->score[0])) {
+        run->best_train = record->score[0];
     }
     *since_best += 1;
-    if (!is_best(record, run)) {
+    if (!is_best(fit, record, run)) {
         return WEFT_OK;
     }
     run->best_valid = record->score[1];

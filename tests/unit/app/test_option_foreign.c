@@ -46,13 +46,13 @@ static void test_words_of_other_programs(void **state)
     refuse("partition g --batch-size 3", "it belongs to weft train");
     refuse("train --bucket-sise 1M", "did you mean --bucket-size?"); /* a misspelling stays one */
     refuse("eval --epochs 3", "it belongs to weft train");
-    refuse("train --class-weights 1,2", "there are no class weights");
+    refuse("train --class-weights 1,2", "networks have no class weights");
     refuse("train --augmentation", "--augment none|shift|flip|cutout|crop");
     refuse("train --num-workers 4", "--loader-threads N");
     refuse("train --workers 4", "--loader-threads N");
     refuse("train --n-jobs 4", "--threads N");
     refuse("train --freeze", "there is no freezing");
-    refuse("train --task link", "no links, no whole graphs, no regression");
+    refuse("train --task link", "no links, no whole graphs");
     refuse("train --wandb", "there is no W&B");
     refuse("train --WandB-Project x", "there is no W&B");
     refuse("train --seed-everything 3", "--seed S");
@@ -64,8 +64,8 @@ static void test_values_of_other_programs(void **state)
 {
     (void)state;
     refuse("train --lr auto", "--lr auto: there is no finder of rates");
-    refuse("train --loss mse", "there is no regression");
-    refuse("train --loss MSE", "there is no regression");
+    refuse("train --loss huber", "squared, absolute, quantile");
+    refuse("train --loss HUBER", "squared, absolute, quantile");
     refuse("train --metric f1", "there is no such score: acc");
     refuse("train --metric F1-macro", "micro-F1");
     refuse("train --optimizer AdamW", "there is no such optimiser");

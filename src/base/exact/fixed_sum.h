@@ -1,5 +1,5 @@
 /*
- * trees/loss/fixed_sum.h: sums of real numbers in whole numbers of 64 bits, whose order does not matter.
+ * base/exact/fixed_sum.h: sums of real numbers in whole numbers of 64 bits, whose order does not matter.
  *
  * A number is rounded to a multiple of 2^-shift, with the largest shift at which `count` numbers of magnitude `most`
  * stay below 2^62. The sum of n numbers is then wrong by at most n 2^-(shift + 1), which is most * n * count / 2^62.

@@ -1,0 +1,32 @@
+/* train/metric_kinds.c: see train/metric_kinds.h. */
+#include "train/metric_kinds.h"
+
+#include <string.h>
+
+static const metric_kind kinds[] = {[TRAIN_METRIC_ACCURACY] = {"acc", "accuracy", false, false},
+                                    [TRAIN_METRIC_ROCAUC] = {"rocauc", "ROC-AUC", false, false},
+                                    [TRAIN_METRIC_RMSE] = {"rmse", "RMSE", true, true},
+                                    [TRAIN_METRIC_MAE] = {"mae", "mean absolute error", true, true},
+                                    [TRAIN_METRIC_PINBALL] = {"pinball", "pinball loss", true, true},
+                                    [TRAIN_METRIC_DEVIANCE] = {"deviance", "Poisson deviance", true, true},
+                                    [TRAIN_METRIC_NDCG] = {"ndcg", "NDCG", false, true}};
+
+const metric_kind *metric_kind_of(train_metric metric)
+{
+    return &kinds[metric];
+}
+
+const metric_kind *metric_kind_named(const char *word)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; ++i) {
+        if (strcmp(kinds[i].word, word) == 0) {
+            return &kinds[i];
+        }
+    }
+    return NULL;
+}
+
+bool metric_better(train_metric metric, double a, double b)
+{
+    return kinds[metric].error ? a < b : a > b;
+}
