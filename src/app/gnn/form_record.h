@@ -7,7 +7,8 @@
  *       "key": "parts 9f3c... on 2 ranks of 1 nodes, AMD EPYC, L2 1024 KiB, L3 32768 KiB, 1 threads, cpu, width 16 of
  *       64, ...",
  *       "forms": "l-------",                  letters of the roles (gnn/layers/form_choice.h)
- *       "seconds": [[0.31, 0, 0.22, 0, 0], ...], by role: rows, blocks, lists, tiles, shared, of all ranks; 0: not timed
+ *       "seconds": [[0.31, 0, 0.22, 0, 0], ...], by role: rows, blocks, lists, tiles, shared, of all ranks;
+ *                                             0: not timed
  *       "epoch_s": 0.47,                      aggregation of an epoch on the slowest rank; left out: not known yet
  *       "others_cpus": 0.6,                   that others used while the forms were timed; left out: none
  *       "check": "5d1e..."}                   XXH3 of all that
