@@ -56,9 +56,8 @@ static const option_command commands[] = {
      "general,data,model,batches,*,prediction,predictions,table,patience",
      "mpirun -np 4 weft predict --data reddit.weft --checkpoint weft-run-0001 --out answers\n"
      "weft predict --checkpoint weft-run-0002 --top 3 cat.jpg photos/"},
-    {NULL, "export",
-     "write a trained model as safetensors with the names of PyTorch Geometric, or trees as JSON of XGBoost", "MODEL",
-     1, 1, "general,model,export", "weft export weft-run-0001 --out model.safetensors"},
+    {NULL, "export", "write a trained model: safetensors with names of PyTorch Geometric, or JSON", "MODEL", 1, 1,
+     "general,model,export", "weft export weft-run-0001 --out model.safetensors"},
     {NULL, "info", "describe a store, a run folder, a model, a network, this build or this machine",
      "[STORE|RUN_DIR|FILE.safetensors|FILE.npz|NETWORK|hardware|build]", 0, 1, "general,info",
      "weft info cora.weft\nweft info weft-run-0001\nweft info hardware\nweft info build"},
