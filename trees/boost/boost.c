@@ -21,6 +21,7 @@ struct tree_boost {
     float *margin;             /* [rows, outputs] */
     float *gradient, *hessian; /* [outputs, rows] */
     int32_t *leaf;             /* [rows] */
+    double loss;               /* of this rank's rows before the last round */
 };
 
 static weft_status allocate(tree_boost *b)
@@ -95,8 +96,9 @@ weft_status boost_round(tree_boost *b, uint64_t seed)
     const tree_targets *t = b->targets;
     if (t->loss == TREE_LOSS_RANK) {
         WEFT_TRY(rank_gradients(b->comm, t->groups, b->margin, t->weight, b->gradient, b->hessian));
+        b->loss = t->groups->loss;
     } else {
-        tree_gradients(t, b->margin, b->hal->threads, b->gradient, b->hessian);
+        b->loss = tree_gradients(t, b->margin, b->hal->threads, b->gradient, b->hessian);
     }
     for (int k = 0; k < b->forest.outputs; ++k) {
         weft_tree tree = {0};
@@ -135,6 +137,11 @@ const weft_forest *boost_forest(const tree_boost *b)
 const float *boost_margins(const tree_boost *b)
 {
     return b->margin;
+}
+
+double boost_loss(const tree_boost *b)
+{
+    return b->loss;
 }
 
 uint64_t boost_bytes(const tree_boost *b)

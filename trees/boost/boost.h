@@ -34,5 +34,7 @@ weft_status boost_resume(tree_boost *boost, const weft_forest *forest);
 const weft_forest *boost_forest(const tree_boost *boost);
 /* [rows, outputs] margins of this rank's rows, of all splits, by the trees so far. */
 const float *boost_margins(const tree_boost *boost);
+/* The sum of the losses of this rank's rows of the training at the margins before the last round. */
+double boost_loss(const tree_boost *boost);
 /* Bytes that the boost holds beside data and targets. */
 uint64_t boost_bytes(const tree_boost *boost);

@@ -40,9 +40,9 @@ typedef struct tree_targets {
     struct rank_groups *groups; /* of TREE_LOSS_RANK (loss/rank_loss.h); else NULL */
 } tree_targets;
 
-/* [out] gradient, hessian: [outputs, rows] at these margins, [rows, outputs]; zeros for rows that do not count. Not
- * under TREE_LOSS_RANK, like tree_loss_at. */
-void tree_gradients(const tree_targets *targets, const float *margin, int threads, float *gradient, float *hessian);
+/* [out] gradient, hessian: [outputs, rows] at these margins, [rows, outputs]; zeros for rows that do not count. Returns
+ * the sum of tree_loss_at over the rows that count. Not under TREE_LOSS_RANK, like tree_loss_at. */
+double tree_gradients(const tree_targets *targets, const float *margin, int threads, float *gradient, float *hessian);
 /*
  * [out] base[outputs]: the constant margin of least loss over all ranks' rows; zeros under softmax and rank. Sums are
  * made of whole numbers, so the bits do not depend on ranks. WEFT_ERR_DATA: there is no row, or all are of one class.

@@ -36,27 +36,12 @@ static weft_status begin(void *self, uint64_t seed)
     return open_boost(r);
 }
 
-/* The mean loss of this rank's rows of the training, as a share of all ranks'. */
-static double loss_of(const trees_job *job)
-{
-    const tree_targets *t = &job->targets;
-    const float *margin = boost_margins(job->boost);
-    double sum = 0.0;
-    for (int64_t i = 0; i < t->rows; ++i) {
-        sum += t->counts[i] != 0 ? tree_loss_at(t, i, margin + i * t->outputs) : 0.0;
-    }
-    return sum / (double)job->rows.labels.targets.loss_entries;
-}
-
 static weft_status epoch(void *self, uint64_t seed, train_epoch *record)
 {
     trees_fit_run *r = self;
     record->lr = r->job->options.growth.rate;
-    record->loss = r->job->loss == TREE_LOSS_RANK ? 0.0 : loss_of(r->job);
     WEFT_TRY(boost_round(r->job->boost, seed));
-    if (r->job->loss == TREE_LOSS_RANK) { /* the round found it */
-        record->loss = r->job->groups.loss / (double)r->job->rows.labels.targets.loss_entries;
-    }
+    record->loss = boost_loss(r->job->boost) / (double)r->job->rows.labels.targets.loss_entries;
     return comm_allreduce(r->services->comm, &record->loss, 1, WEFT_DTYPE_F64, COMM_SUM);
 }
 
