@@ -464,7 +464,7 @@ static void write_eigen(const trial *t, int64_t n, void *a, void *vectors, void 
     }
 }
 
-/* Sound pairs stand, repeated values too; a wrong number among vectors or values, or one that is not finite, is seen. */
+/* Sound pairs stand, repeated values too; a wrong number among vectors or values, finite or not, is seen. */
 static void test_eigen_check(void **state)
 {
     (void)state;
