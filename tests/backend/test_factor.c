@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "hal/cpu/factor/eigen_check.h"
 #include "hal/cpu/library/lapack.h"
 #include "hal/hal.h"
 #include "support/test.h"
@@ -449,6 +450,47 @@ static void test_description(void **state)
     print_message("LAPACK: %s\n", text);
 }
 
+/* Eigenvectors and eigenvalues of 2 I - (2 / n) 1 1^T by closed form: a row of equal numbers has 0, the rows
+ * of cosines 2. */
+static void write_eigen(const trial *t, int64_t n, void *a, void *vectors, void *values)
+{
+    for (int64_t i = 0; i < n; ++i) {
+        put(t, values, i, i == 0 ? 0.0 : 2.0);
+        for (int64_t j = 0; j < n; ++j) {
+            put(t, a, i * n + j, (i == j ? 2.0 : 0.0) - 2.0 / (double)n);
+            const double angle = acos(-1.0) * (double)i * ((double)j + 0.5) / (double)n;
+            put(t, vectors, i * n + j, sqrt((i == 0 ? 1.0 : 2.0) / (double)n) * cos(angle));
+        }
+    }
+}
+
+/* Sound pairs stand, repeated values too; a wrong number among vectors or values, finite or not, is seen. */
+static void test_eigen_check(void **state)
+{
+    (void)state;
+    enum { N = 300 };
+    for (int wide = 0; wide < 2; ++wide) {
+        const trial t = {.dtype = wide == 1 ? WEFT_DTYPE_F64 : WEFT_DTYPE_F32};
+        void *a = room_for(N * N), *vectors = room_for(N * N), *values = room_for(N);
+        double work[3 * N];
+        const hal_mat all = mat_of(&t, a, N, N), rows = mat_of(&t, vectors, N, N), found = mat_of(&t, values, 1, N);
+        write_eigen(&t, N, a, vectors, values);
+        assert_true(eigen_stands(&all, &rows, &found, work));
+        const double wrong[] = {NAN, INFINITY, 0.1};
+        for (int i = 0; i < 3; ++i) {
+            put(&t, values, 7, wrong[i]);
+            assert_false(eigen_stands(&all, &rows, &found, work));
+            put(&t, values, 7, 2.0);
+            put(&t, vectors, 11 * N + 5, wrong[i] + 1.0);
+            assert_false(eigen_stands(&all, &rows, &found, work));
+            write_eigen(&t, N, a, vectors, values);
+        }
+        free(a);
+        free(vectors);
+        free(values);
+    }
+}
+
 /* lapack_get decides once a process. */
 static int run_with(const char *wish)
 {
@@ -462,7 +504,8 @@ static int run_with(const char *wish)
                                      cmocka_unit_test(test_ref),
                                      cmocka_unit_test(test_long_histogram),
                                      cmocka_unit_test(test_grouped_patches),
-                                     cmocka_unit_test(test_gram_bits)};
+                                     cmocka_unit_test(test_gram_bits),
+                                     cmocka_unit_test(test_eigen_check)};
         char word[8];
         snprintf(word, sizeof word, "%s", wish);
         tests[2].initial_state = word;

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "hal/cpu/cpu_backend.h"
+#include "hal/cpu/factor/eigen_check.h"
 #include "hal/cpu/factor/own_forms.h"
 #include "hal/cpu/library/lapack.h"
 #include "hal/ref/ref_backend.h"
@@ -237,10 +238,11 @@ static weft_status syevd_one(const factor_job *job, int64_t i, int threads, void
     int32_t *info = (int32_t *)args->info.data + i;
     *info = copy_triangle(&a, &vectors);
     if (*info == 0 && job->library != NULL &&
-        lapack_syevd(job->library, job->dtype, job->n, vectors.data, vectors.ld, values.data, work) == 0) {
+        lapack_syevd(job->library, job->dtype, job->n, vectors.data, vectors.ld, values.data, work) == 0 &&
+        eigen_stands(&a, &vectors, &values, work)) {
         return WEFT_OK;
     }
-    if (*info == 0) { /* also where the library's iteration in float32 does not converge */
+    if (*info == 0) { /* also where the library's iteration does not converge, or its numbers are wrong */
         *info = own_syevd(threads, &a, &vectors, &values, work);
     }
     return WEFT_OK;
