@@ -171,6 +171,7 @@ int option_collect_names(const option_catalog *catalog, const option_command *co
     int count = 0;
     for (int place = 0; place < catalog->count; place++) {
         const char *aliases = catalog->rows[place].aliases;
+        assert(count < OPTION_NAMES_MAX); /* a name that is left out is never suggested */
         if (command != NULL && !option_applies(command, catalog->id[place])) {
             continue;
         }

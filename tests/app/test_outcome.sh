@@ -148,7 +148,7 @@ for case in "no-test test 1" "no-valid validation 2" "no-both both 0"; do
     set -- $case
     train --data "$1" --epochs 4 --run-dir "$1-run"
     grep -qi 'nan' out err && fail "$1: nan in: $(grep -i nan out err)"
-    grep -qi 'nan' "$1-run/summary.json" "$1-run/metrics.jsonl" "$1-run/run.json" && fail "$1: nan in a file"
+    grep -qiE '(: *|\[|, )-?nan' "$1-run/summary.json" "$1-run/metrics.jsonl" "$1-run/run.json" && fail "$1: nan in a file"
     if [ "$2" != both ]; then
         grep -qF "no vertices in the $2 split" out || fail "$1: $(cat out)"
         grep -qF "warning: no labelled vertices in the $2 split" out || fail "$1: $(cat out)"

@@ -123,3 +123,13 @@ quantity quantity_of(double value, quantity_unit unit)
         [UNIT_HUNDREDTHS] = hundredths};
     return spell[unit](value);
 }
+
+quantity quantity_spread(double deviation, quantity_unit unit)
+{
+    quantity q;
+    if (unit == UNIT_PERCENT) {
+        snprintf(q.text, sizeof q.text, "%.2f", 100 * deviation);
+        return q;
+    }
+    return quantity_real(deviation);
+}

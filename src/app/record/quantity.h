@@ -28,5 +28,6 @@ quantity quantity_count(double count);     /* "114,615,892" */
 quantity quantity_percent(double share);   /* 0.9212: "92.12 %" */
 quantity quantity_real(double value);      /* four digits */
 quantity quantity_of(double value, quantity_unit unit);
+quantity quantity_spread(double deviation, quantity_unit unit); /* of shares in percent, two decimals and no unit */
 /* The unit that a file names: "s", "bytes", "%" (of percentages), "x" (a ratio); any other text is a count. */
 quantity_unit quantity_unit_named(const char *name);

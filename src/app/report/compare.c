@@ -16,8 +16,8 @@ enum {
 
 static void score_cell(report_text *out, const record_figures *f, double mean, double std)
 {
-    text_cell(out, isfinite(std) ? "%s ± %.4g" : "%s", quantity_of(mean, f->score_unit).text,
-              f->score_unit == UNIT_PERCENT ? 100 * std : std);
+    const quantity score = quantity_of(mean, f->score_unit);
+    text_cell(out, isfinite(std) ? "%s ± %s" : "%s", score.text, quantity_spread(std, f->score_unit).text);
 }
 
 static void table_of_figures(report_text *out, const run_record *runs, int count)

@@ -96,8 +96,7 @@ static void tile(report_text *out, const char *name, quantity value, phrase note
 
 static void score_tile(report_text *out, const record_figures *f, const char *split, double mean, double std, phrase at)
 {
-    const phrase note =
-        phrase_of("± %.4g over %d runs, %s", f->score_unit == UNIT_PERCENT ? 100 * std : std, f->runs, at.text);
+    const phrase note = phrase_of("± %s over %d runs, %s", quantity_spread(std, f->score_unit).text, f->runs, at.text);
     tile(out, phrase_of("%s %s", split, f->metric).text, quantity_of(mean, f->score_unit), isfinite(std) ? note : at);
 }
 
