@@ -85,8 +85,8 @@ weft_status boost_round(tree_boost *b, uint64_t seed)
     tree_gradients(b->targets, b->margin, b->hal->threads, b->gradient, b->hessian);
     for (int k = 0; k < b->forest.outputs; ++k) {
         weft_tree tree = {0};
-        WEFT_TRY(grower_grow(b->grower, b->gradient + k * rows, b->hessian + k * rows, seed, b->forest.trees,
-                             &tree, b->leaf));
+        WEFT_TRY(grower_grow(b->grower, b->gradient + k * rows, b->hessian + k * rows, seed, b->forest.trees, &tree,
+                             b->leaf));
         add_leaves(b, &tree, k);
         WEFT_TRY(comm_agree(b->comm, forest_add(&b->forest, &tree)));
     }

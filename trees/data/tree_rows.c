@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/permutation.h"
 #include "base/philox.h"
 #include "table/table_options.def"
@@ -39,16 +40,50 @@ done:
     return status;
 }
 
+/* The words of a feature, which a model file must be able to hold. */
+static weft_status copy_words(tree_rows *rows, int at, const char *path)
+{
+    const table_words *words = rows->table.schema.field[rows->field[at]].words;
+    const int64_t count = words_count(words);
+    const char **list = NULL;
+    size_t bytes;
+    char text[96];
+    WEFT_CHECK(count <= TREE_CODES_MAX, WEFT_ERR_UNSUPPORTED,
+               "%s: %s has %lld different words, and trees take up to %d: leave it out (weft convert " FLAG_DROP ")",
+               path, schema_say(&rows->table.schema, rows->field[at], text), (long long)count, TREE_CODES_MAX);
+    WEFT_TRY(rows->words != NULL ? WEFT_OK : WEFT_NEW_ZERO(&rows->words, rows->features, WEFT_MEM_TREES));
+    WEFT_TRY(WEFT_NEW(&list, count, WEFT_MEM_WORKSPACE));
+    weft_status status = WEFT_OK;
+    for (int64_t i = 0; status == WEFT_OK && i < count; ++i) {
+        list[i] = words_text(words, i, &bytes);
+        status = name_list_admits(list[i]) ? WEFT_OK
+                                           : weft_fail(WEFT_ERR_DATA,
+                                                       "%s: %s: a word is no text: expected UTF-8 without "
+                                                       "control characters",
+                                                       path, schema_say(&rows->table.schema, rows->field[at], text));
+    }
+    status = status == WEFT_OK ? name_list_copy(list, count, &rows->words[at]) : status;
+    weft_free(list);
+    return status;
+}
+
 static weft_status add_feature(tree_rows *rows, int field, const char *path)
 {
     const table_field *f = &rows->table.schema.field[field];
     char text[96];
-    WEFT_CHECK(f->kind == TABLE_REAL || f->kind == TABLE_INTEGER || f->kind == TABLE_LONG, WEFT_ERR_DATA,
-               "%s: %s holds words: trees read numbers, so leave it out (weft convert " FLAG_DROP
-                          ") or write numbers for the words",
+    WEFT_CHECK(f->kind == TABLE_REAL || f->kind == TABLE_INTEGER || f->kind == TABLE_LONG || f->kind == TABLE_CATEGORY,
+               WEFT_ERR_DATA,
+               "%s: %s holds hashes of words: trees read numbers and words, so leave it out (weft convert " FLAG_DROP
+               ")",
                path, schema_say(&rows->table.schema, field, text));
-    rows->field[rows->data.columns] = field;
-    rows->column[rows->data.columns++] = (tree_column){f->kind, rows->table.column[field].data};
+    const int at = rows->data.columns++;
+    rows->field[at] = field;
+    rows->column[at] = (tree_column){f->kind, rows->table.column[field].data};
+    if (f->kind == TABLE_CATEGORY) {
+        WEFT_TRY(copy_words(rows, at, path));
+        rows->codes[at] = (tree_codes){.code = rows->table.column[field].data, .codes = (int32_t)rows->words[at].count};
+        rows->column[at].data = &rows->codes[at];
+    }
     return WEFT_OK;
 }
 
@@ -59,6 +94,8 @@ static weft_status take_columns(tree_rows *rows, const char *path)
                "%s: holds given cells alone, and trees read columns: convert it with " FLAG_SPARSE " no", path);
     WEFT_TRY(WEFT_NEW_ZERO(&rows->field, schema->count, WEFT_MEM_TREES));
     WEFT_TRY(WEFT_NEW_ZERO(&rows->column, schema->count, WEFT_MEM_TREES));
+    WEFT_TRY(WEFT_NEW_ZERO(&rows->codes, schema->count, WEFT_MEM_TREES));
+    rows->features = (int)schema->count;
     for (int i = 0; i < (int)schema->count; ++i) {
         WEFT_TRY(schema->field[i].role == TABLE_FEATURE ? add_feature(rows, i, path) : WEFT_OK);
     }
@@ -84,8 +121,8 @@ static weft_status hash_column(tree_rows *rows, int c, const char *path, uint64_
         for (int64_t i = 0; i < count; ++i) {
             uint32_t bits;
             WEFT_CHECK(!isinf(value[i]), WEFT_ERR_DATA,
-                       "%s: row %lld, %s: infinite: trees compare numbers, so leave the cell empty",
-                       path, (long long)(rows->table.first + first + i),
+                       "%s: row %lld, %s: infinite: trees compare numbers, so leave the cell empty", path,
+                       (long long)(rows->table.first + first + i),
                        schema_say(&rows->table.schema, rows->field[c], text));
             memcpy(&bits, &value[i], sizeof bits);
             uint64_t x = bits ^ (uint64_t)(rows->table.first + first + i) * UINT64_C(0x9E3779B97F4A7C15) ^
@@ -95,6 +132,21 @@ static weft_status hash_column(tree_rows *rows, int c, const char *path, uint64_
         }
     }
     return WEFT_OK;
+}
+
+/* Adds the words of categories, which all ranks have: one of them calls. */
+static void hash_words(const tree_rows *rows, uint64_t *hash)
+{
+    for (int c = 0; rows->words != NULL && c < rows->data.columns; ++c) {
+        uint64_t x = UINT64_C(0xCBF29CE484222325) + (uint64_t)c;
+        for (int64_t i = 0; i < rows->words[c].count; ++i) {
+            for (const char *at = rows->words[c].text[i]; *at != '\0'; ++at) {
+                x = (x ^ (uint8_t)*at) * UINT64_C(0x100000001B3);
+            }
+            x = (x ^ 0xff) * UINT64_C(0x100000001B3);
+        }
+        *hash += rows->words[c].count > 0 ? x : 0;
+    }
 }
 
 /* ---- classes ----------------------------------------------------------------------------------------------------- */
@@ -122,8 +174,8 @@ static weft_status take_words(tree_rows *rows, int64_t target)
     const int64_t count = words_count(words);
     size_t bytes;
     WEFT_CHECK(count <= TREE_CLASSES_MAX, WEFT_ERR_DATA,
-               "the target has %lld different words: at most %d classes are told apart",
-               (long long)count, TREE_CLASSES_MAX);
+               "the target has %lld different words: at most %d classes are told apart", (long long)count,
+               TREE_CLASSES_MAX);
     for (int64_t i = 0; i < rows->data.rows; ++i) {
         rows->labels.label[i] = code[i];
     }
@@ -145,8 +197,7 @@ static weft_status name_numbers(tree_rows *rows, int64_t target, const char *pat
     for (int n = 0; n < 2 * SPAN; ++n) {
         if (met[n] != 0) {
             WEFT_CHECK(classes < TREE_CLASSES_MAX, WEFT_ERR_DATA,
-                       "%s: the target has more than %d different numbers: too many classes",
-                       path, TREE_CLASSES_MAX);
+                       "%s: the target has more than %d different numbers: too many classes", path, TREE_CLASSES_MAX);
             place[n] = classes;
             (void)snprintf(text[classes], sizeof text[classes], "%d", n - SPAN);
             name[classes] = text[classes];
@@ -257,6 +308,9 @@ static weft_status take_rows(weft_comm *comm, tree_rows *rows, const char *path)
     rows->labels.targets = (train_targets){.rows = rows->data.rows, .outputs = 2, .loss = TRAIN_LOSS_XENT};
     status = status == WEFT_OK ? labels_create(&rows->labels, WEFT_MEM_TREES) : status;
     WEFT_TRY(comm_agree(comm, status));
+    if (comm_rank(comm) == 0) {
+        hash_words(rows, &hash);
+    }
     for (int64_t i = 0; i < rows->data.rows; ++i) {
         rows->labels.label[i] = -1;
     }
@@ -285,7 +339,13 @@ void tree_rows_close(tree_rows *rows)
 {
     labels_destroy(&rows->labels);
     name_list_free(&rows->classes);
-    WEFT_FREE_ALL(rows->field, rows->column, rows->id, rows->counted, rows->weight);
+    for (int c = 0; c < rows->features; ++c) {
+        weft_free((void *)rows->codes[c].become);
+        if (rows->words != NULL) {
+            name_list_free(&rows->words[c]);
+        }
+    }
+    WEFT_FREE_ALL(rows->codes, rows->words, rows->field, rows->column, rows->id, rows->counted, rows->weight);
     table_close(&rows->table);
     *rows = (tree_rows){0};
 }
@@ -320,21 +380,75 @@ weft_status tree_rows_choose(tree_rows *rows, const char *name, char *const *col
 {
     const table_schema *schema = &rows->table.schema;
     tree_column *chosen = NULL;
+    int *field = NULL;
     WEFT_TRY(WEFT_NEW(&chosen, columns, WEFT_MEM_TREES));
+    const weft_status status = WEFT_NEW(&field, columns, WEFT_MEM_TREES);
+    if (status != WEFT_OK) {
+        weft_free(chosen);
+        return status;
+    }
     for (int c = 0; c < columns; ++c) {
         int at = 0;
         while (at < rows->data.columns && strcmp(schema->field[rows->field[at]].name, column[c]) != 0) {
             ++at;
         }
         if (at == rows->data.columns) {
-            weft_free(chosen);
+            WEFT_FREE_ALL(chosen, field);
             return weft_fail(WEFT_ERR_DATA, "%s: has no column '%s', which the model reads", name, column[c]);
         }
         chosen[c] = rows->column[at];
+        field[c] = rows->field[at];
     }
-    weft_free(rows->column);
+    WEFT_FREE_ALL(rows->column, rows->field);
+    rows->field = field;
     rows->column = chosen;
     rows->data.column = chosen;
     rows->data.columns = columns;
+    return WEFT_OK;
+}
+
+/* [out] become: for weft_free, the place of each word of the table among those of the model. Returns how many the model
+ * lacks. */
+static int64_t match_words(const name_list *own, const name_list *model, int32_t *become)
+{
+    int64_t at = 0, unknown = 0;
+    for (int64_t i = 0; i < own->count; ++i) {
+        while (at < model->count && strcmp(model->text[at], own->text[i]) < 0) {
+            ++at;
+        }
+        const bool same = at < model->count && strcmp(model->text[at], own->text[i]) == 0;
+        become[i] = same ? (int32_t)at : TABLE_NO_CODE;
+        unknown += !same;
+    }
+    return unknown;
+}
+
+weft_status tree_rows_recode(tree_rows *rows, const char *name, const name_list *words)
+{
+    char text[96];
+    for (int c = 0; c < rows->data.columns; ++c) {
+        const bool own = rows->column[c].kind == TABLE_CATEGORY;
+        const bool model = words != NULL && words[c].count > 0;
+        const int at = own ? (int)((const tree_codes *)rows->column[c].data - rows->codes) : -1;
+        int32_t *become = NULL;
+        const table_field *field = &rows->table.schema.field[rows->field[c]];
+        (void)schema_say(&rows->table.schema, rows->field[c], text);
+        WEFT_CHECK(own || !model || field->missing == rows->table.rows, WEFT_ERR_DATA,
+                   "%s: %s holds numbers, and the model reads words there such as '%s': " FLAG_CATEGORY
+                   " reads numbers as words",
+                   name, text, words[c].text[0]);
+        WEFT_CHECK(!own || model, WEFT_ERR_DATA, "%s: %s holds words, and the model reads numbers there", name, text);
+        if (own) {
+            WEFT_TRY(WEFT_NEW(&become, rows->words[at].count, WEFT_MEM_TREES));
+            const int64_t unknown = match_words(&rows->words[at], &words[c], become);
+            weft_free((void *)rows->codes[at].become);
+            rows->codes[at].become = become;
+            rows->codes[at].codes = (int32_t)words[c].count;
+            if (unknown > 0) {
+                log_info("%s: %s: %lld words that the model does not know are read as missing", name, text,
+                         (long long)unknown);
+            }
+        }
+    }
     return WEFT_OK;
 }

@@ -2,7 +2,7 @@
  * trees/data/tree_rows.h: a table as trees read it: columns of numbers, the classes of the target, splits and weights.
  *
  * The target is a column of words, which are the classes in the order of their bytes, or of whole numbers, which are
- * the classes in their order. Without a column of splits, rows are drawn for validation and test by their number.
+ * the classes in their order. Other columns of words are categories. Without a column of splits, rows are drawn for validation and test by their number.
  */
 #pragma once
 
@@ -25,6 +25,9 @@ typedef struct tree_rows {
     int *field;          /* [data.columns] the columns of the table that are features */
     tree_column *column; /* [data.columns] */
     tree_columns data;
+    tree_codes *codes;   /* [features of the table] of those that are categories */
+    name_list *words;    /* [features of the table] words of each code; NULL: no column is of categories */
+    int features;        /* of the table */
     int64_t *id;         /* [data.rows] */
     name_list classes;   /* none: no target */
     int64_t *counted;    /* [classes] labelled rows of each class, of all ranks */
@@ -45,3 +48,7 @@ void tree_rows_close(tree_rows *rows);
 weft_status tree_rows_relabel(tree_rows *rows, const int32_t *class_of, int64_t classes, char *const *names);
 /* Features become those of these names, in their order. WEFT_ERR_DATA: the table lacks one. Local. */
 weft_status tree_rows_choose(tree_rows *rows, const char *name, char *const *column, int columns);
+/* Categories take the codes that a model has for their words: [data.columns] ascending by bytes, or NULL: the model has
+ * no words. Words that it does not have become missing. WEFT_ERR_DATA: a column of words that the model reads as
+ * numbers, or the other way round. Local. */
+weft_status tree_rows_recode(tree_rows *rows, const char *name, const name_list *words);

@@ -10,6 +10,7 @@
 #include "io/json.h"
 #include "trees/forest/forest_format.h"
 #include "trees/forest/forest_json.h"
+#include "trees/forest/forest_sets.h"
 
 enum { NODES_MAX = 1 << 26, COLUMNS_MAX = 1 << 26, CLASS_TEXT = 64 };
 static const size_t most_bytes = (size_t)1 << 30;
@@ -50,8 +51,7 @@ static weft_status find(const reading *r, const json_value *object, const char *
     static const char *const kinds[] = {"null", "true or false", "number", "text", "array", "object"};
     *value = object != NULL && object->kind == JSON_OBJECT ? json_find(object, key) : NULL;
     WEFT_CHECK(*value != NULL && (*value)->kind == kind, WEFT_ERR_DATA,
-               "%s: has no \"%s\" that is an %s: it is no model of trees",
-               r->name, key, kinds[kind]);
+               "%s: has no \"%s\" that is an %s: it is no model of trees", r->name, key, kinds[kind]);
     return WEFT_OK;
 }
 
@@ -151,10 +151,12 @@ static weft_status read_array(const reading *r, const json_value *object, const 
     int at = 0;
     WEFT_TRY(find(r, object, a->key, JSON_ARRAY, &array));
     WEFT_CHECK(count_elements(array) == tree->nodes, WEFT_ERR_DATA,
-               "%s: tree %d: %s has %d elements, and the tree %d nodes",
-               r->name, r->tree, a->key, count_elements(array), tree->nodes);
+               "%s: tree %d: %s has %d elements, and the tree %d nodes", r->name, r->tree, a->key,
+               count_elements(array), tree->nodes);
     for (const json_value *v = array->child; v != NULL; v = v->next, ++at) {
-        const double number = v->kind == JSON_BOOL ? (double)v->boolean : v->kind == JSON_NUMBER ? v->number : (double)NAN;
+        const double number = v->kind == JSON_BOOL     ? (double)v->boolean
+                              : v->kind == JSON_NUMBER ? v->number
+                                                       : (double)NAN;
         WEFT_CHECK(number >= a->least && number <= a->most && (!a->whole || number == floor(number)), WEFT_ERR_DATA,
                    "%s: tree %d, node %d: %s is no number from %g to %g", r->name, r->tree, at, a->key, a->least,
                    a->most);
@@ -170,8 +172,8 @@ static weft_status read_right(const reading *r, const json_value *object, weft_t
     int at = 0;
     WEFT_TRY(find(r, object, "right_children", JSON_ARRAY, &array));
     WEFT_CHECK(count_elements(array) == tree->nodes, WEFT_ERR_DATA,
-               "%s: tree %d: right_children has %d elements, and the tree %d nodes",
-               r->name, r->tree, count_elements(array), tree->nodes);
+               "%s: tree %d: right_children has %d elements, and the tree %d nodes", r->name, r->tree,
+               count_elements(array), tree->nodes);
     for (const json_value *v = array->child; v != NULL; v = v->next, ++at) {
         WEFT_CHECK(v->kind == JSON_NUMBER && v->integral && v->integer >= -1 && v->integer < tree->nodes, WEFT_ERR_DATA,
                    "%s: tree %d, node %d: its right child is none of the %d nodes", r->name, r->tree, at, tree->nodes);
@@ -202,38 +204,30 @@ static weft_status lay_out(const reading *r, weft_tree *tree, const int32_t *rig
         const bool leaf = child[0] < 0;
         to.node[n] = *node;
         to.node[n].parent = parent;
-        WEFT_CHECK_GOTO(leaf == (child[1] < 0) && child[0] < tree->nodes && (leaf || node->feature < r->forest->columns),
-                        status, done, WEFT_ERR_DATA, "%s: tree %d, node %d: has one child, or a column or child that is not there",
-                        r->name, r->tree, from[n]);
+        WEFT_CHECK_GOTO(
+            leaf == (child[1] < 0) && child[0] < tree->nodes && (leaf || node->feature < r->forest->columns), status,
+            done, WEFT_ERR_DATA, "%s: tree %d, node %d: has one child, or a column or child that is not there", r->name,
+            r->tree, from[n]);
         for (int i = 0; !leaf && i < 2; ++i) {
             WEFT_CHECK_GOTO(met[child[i]]++ == 0, status, done, WEFT_ERR_DATA,
-                       "%s: tree %d: node %d has two parents: it is no tree",
-                            r->name, r->tree, child[i]);
+                            "%s: tree %d: node %d has two parents: it is no tree", r->name, r->tree, child[i]);
             from[to.nodes] = child[i];
             to.node[to.nodes++] = (tree_node){.parent = n};
         }
         to.node[n].left = leaf ? -1 : to.nodes - 2;
         to.node[n].default_left = !leaf && node->default_left;
-        if (!leaf && node->value >= FOREST_ABOVE_ALL) {
+        if (!leaf && node->set_words == 0 && node->value >= FOREST_ABOVE_ALL) {
             to.node[n].value = INFINITY;
         }
     }
     weft_free(tree->node);
+    to.word = tree->word;
+    to.words = tree->words;
     *tree = to;
     to.node = NULL;
 done:
     WEFT_FREE_ALL(to.node, from, met);
     return status;
-}
-
-static weft_status check_splits(const reading *r, const json_value *object)
-{
-    const json_value *types = json_find(object, "split_type");
-    for (const json_value *v = types != NULL ? types->child : NULL; v != NULL; v = v->next) {
-        WEFT_CHECK(v->kind == JSON_NUMBER && v->number == 0.0, WEFT_ERR_UNSUPPORTED,
-                   "%s: tree %d splits a column by categories, which this program does not read", r->name, r->tree);
-    }
-    return WEFT_OK;
 }
 
 static weft_status read_tree(reading *r, const json_value *object, weft_tree *tree)
@@ -242,13 +236,13 @@ static weft_status read_tree(reading *r, const json_value *object, weft_tree *tr
     int32_t *right = NULL;
     WEFT_TRY(find(r, object, "left_children", JSON_ARRAY, &left));
     tree->nodes = count_elements(left);
-    WEFT_CHECK(tree->nodes >= 1 && tree->nodes <= NODES_MAX, WEFT_ERR_DATA,
-               "%s: tree %d has no nodes", r->name, r->tree);
-    WEFT_TRY(check_splits(r, object));
+    WEFT_CHECK(tree->nodes >= 1 && tree->nodes <= NODES_MAX, WEFT_ERR_DATA, "%s: tree %d has no nodes", r->name,
+               r->tree);
     WEFT_TRY(WEFT_NEW_ZERO(&tree->node, tree->nodes, WEFT_MEM_TREES));
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; ++i) {
         WEFT_TRY(read_array(r, object, &arrays[i], tree));
     }
+    WEFT_TRY(forest_sets_read(r->name, r->tree, object, tree));
     WEFT_TRY(WEFT_NEW(&right, tree->nodes, WEFT_MEM_TREES));
     weft_status status = read_right(r, object, tree, right);
     status = status == WEFT_OK ? lay_out(r, tree, right) : status;
@@ -267,18 +261,37 @@ static weft_status check_turns(const reading *r, const json_value *model, int tr
                    "%s: tree %d is of another class than its place says", r->name, t);
     }
     WEFT_CHECK(t == trees && trees % r->forest->outputs == 0, WEFT_ERR_DATA,
-               "%s: %d trees for %d outputs, of which tree_info names %d",
-               r->name, trees, r->forest->outputs, t);
+               "%s: %d trees for %d outputs, of which tree_info names %d", r->name, trees, r->forest->outputs, t);
+    return WEFT_OK;
+}
+
+/* The leaves of a tree of the booster dart take its weight. weight: of the first tree. */
+static weft_status weigh_trees(const reading *r, const json_value *weight)
+{
+    for (int t = 0; t < r->forest->trees; ++t, weight = weight->next) {
+        weft_tree *tree = &r->forest->tree[t];
+        WEFT_CHECK(weight != NULL && weight->kind == JSON_NUMBER && fabs(weight->number) <= 1e6, WEFT_ERR_DATA,
+                   "%s: tree %d has no number in weight_drop", r->name, t);
+        for (int32_t n = 0; n < tree->nodes; ++n) {
+            tree_node *node = &tree->node[n];
+            node->value *= node->left < 0 ? (float)weight->number : 1.0F;
+            node->weight *= (float)weight->number;
+        }
+    }
+    WEFT_CHECK(weight == NULL, WEFT_ERR_DATA, "%s: weight_drop has more numbers than there are trees", r->name);
     return WEFT_OK;
 }
 
 static weft_status read_trees(reading *r, const json_value *learner)
 {
-    const json_value *booster = NULL, *model = NULL, *trees = NULL, *kind = NULL;
+    const json_value *booster = NULL, *model = NULL, *trees = NULL, *weights = NULL;
     WEFT_TRY(find(r, learner, "gradient_booster", JSON_OBJECT, &booster));
-    kind = json_find(booster, "name");
-    WEFT_CHECK(kind != NULL && kind->kind == JSON_TEXT && strcmp(kind->text, "gbtree") == 0, WEFT_ERR_UNSUPPORTED,
-               "%s: its booster is not gbtree", r->name);
+    if (strcmp(json_string(booster, "name", ""), "dart") == 0) {
+        WEFT_TRY(find(r, booster, "weight_drop", JSON_ARRAY, &weights));
+        WEFT_TRY(find(r, booster, "gbtree", JSON_OBJECT, &booster));
+    }
+    WEFT_CHECK(strcmp(json_string(booster, "name", ""), "gbtree") == 0, WEFT_ERR_UNSUPPORTED,
+               "%s: its booster is neither gbtree nor dart", r->name);
     WEFT_TRY(find(r, booster, "model", JSON_OBJECT, &model));
     WEFT_TRY(find(r, model, "trees", JSON_ARRAY, &trees));
     WEFT_TRY(check_turns(r, model, count_elements(trees)));
@@ -290,7 +303,7 @@ static weft_status read_trees(reading *r, const json_value *learner)
         tree_destroy(&tree);
         WEFT_TRY(status);
     }
-    return WEFT_OK;
+    return weights != NULL ? weigh_trees(r, weights->child) : WEFT_OK;
 }
 
 /* ---- what stands beside them ------------------------------------------------------------------------------------- */
@@ -339,6 +352,71 @@ static weft_status read_classes(const reading *r, const json_value *attributes)
     return WEFT_OK;
 }
 
+/* Column and code of the key of a word; false: it is none. */
+static bool is_word_key(const char *key, int columns, int *column, int64_t *code)
+{
+    char *end = NULL;
+    const size_t bytes = strlen(FOREST_WORD_KEY);
+    if (strncmp(key, FOREST_WORD_KEY, bytes) != 0) {
+        return false;
+    }
+    const long c = strtol(key + bytes, &end, 10);
+    *column = (int)c;
+    if (c < 0 || c >= columns || *end != '_') {
+        return false;
+    }
+    *code = strtol(end + 1, &end, 10);
+    return *end == '\0' && *code >= 0 && *code < TREE_CODES_MAX;
+}
+
+/* Lists the words of one column. text: [TREE_CODES_MAX] of zeros, and again when this returns. */
+static weft_status list_words(const reading *r, int column, int64_t count, const char **text)
+{
+    weft_status status = WEFT_OK;
+    for (int64_t i = 0; status == WEFT_OK && i < count; ++i) {
+        const bool ordered = text[i] != NULL && (i == 0 || strcmp(text[i - 1], text[i]) < 0);
+        status = ordered ? WEFT_OK
+                         : weft_fail(WEFT_ERR_DATA,
+                                     "%s: column %d: the word of category %lld is missing, or comes "
+                                     "before that of the category before",
+                                     r->name, column + 1, (long long)i);
+    }
+    status = status == WEFT_OK && count > 0 ? name_list_copy(text, count, &r->facts->words[column]) : status;
+    memset(text, 0, (size_t)count * sizeof *text);
+    return status;
+}
+
+/* Words stand in runs of one column, as this program writes them. */
+static weft_status read_words(const reading *r, const json_value *attributes)
+{
+    const char **text = NULL;
+    int64_t code = 0, count = 0;
+    int column = 0, of = -1;
+    weft_status status = WEFT_NEW_ZERO(&text, TREE_CODES_MAX, WEFT_MEM_WORKSPACE);
+    for (const json_value *v = attributes != NULL ? attributes->child : NULL; status == WEFT_OK && v != NULL;
+         v = v->next) {
+        if (v->kind != JSON_TEXT || !is_word_key(v->key, r->forest->columns, &column, &code)) {
+            continue;
+        }
+        if (r->facts->words == NULL) {
+            status = WEFT_NEW_ZERO(&r->facts->words, r->forest->columns, WEFT_MEM_TREES);
+        }
+        if (status == WEFT_OK && column != of) {
+            status = of >= 0 ? list_words(r, of, count, text) : status;
+            count = 0;
+            of = column;
+        }
+        if (status == WEFT_OK && r->facts->words[column].text != NULL) {
+            status = weft_fail(WEFT_ERR_DATA, "%s: the words of column %d stand apart", r->name, column + 1);
+        }
+        text[code] = v->text;
+        count = code >= count ? code + 1 : count;
+    }
+    status = status == WEFT_OK && of >= 0 ? list_words(r, of, count, text) : status;
+    weft_free(text);
+    return status;
+}
+
 static weft_status read_base(const reading *r, const json_value *attributes, double base_score)
 {
     char key[CLASS_TEXT];
@@ -370,7 +448,7 @@ static weft_status read_loss(const reading *r, const json_value *learner)
         return WEFT_OK;
     }
     return weft_fail(WEFT_ERR_UNSUPPORTED,
-               "%s: objective %s: expected binary:logistic, multi:softprob, reg:squarederror or count:poisson",
+                     "%s: objective %s: expected binary:logistic, multi:softprob, reg:squarederror or count:poisson",
                      r->name, name->text);
 }
 
@@ -386,15 +464,15 @@ static weft_status read_learner(reading *r, const json_value *root)
     WEFT_TRY(read_count(r, param, "num_class", 0, FOREST_OUTPUTS_MAX, &classes));
     WEFT_TRY(read_number(r, param, "base_score", &base_score));
     const bool several = r->facts->loss == TREE_LOSS_SOFTMAX;
-    WEFT_CHECK(several ? classes > 1 : classes <= 1, WEFT_ERR_DATA,
-               "%s: num_class %d does not suit objective %s", r->name, classes,
-               objectives[r->facts->loss]);
+    WEFT_CHECK(several ? classes > 1 : classes <= 1, WEFT_ERR_DATA, "%s: num_class %d does not suit objective %s",
+               r->name, classes, objectives[r->facts->loss]);
     WEFT_TRY(forest_create(columns, several ? classes : 1, r->forest));
     const json_value *attributes = json_find(learner, "attributes");
     attributes = attributes != NULL && attributes->kind == JSON_OBJECT ? attributes : NULL;
     WEFT_TRY(read_base(r, attributes, base_score));
     WEFT_TRY(read_classes(r, attributes));
     WEFT_TRY(read_columns(r, learner));
+    WEFT_TRY(read_words(r, attributes));
     return read_trees(r, learner);
 }
 
@@ -418,6 +496,9 @@ void forest_facts_free(forest_facts *facts)
     for (int i = 0; facts->class_name != NULL && i < facts->classes; ++i) {
         weft_free(facts->class_name[i]);
     }
-    WEFT_FREE_ALL(facts->column, facts->class_name);
+    for (int i = 0; facts->words != NULL && i < facts->columns; ++i) {
+        name_list_free(&facts->words[i]);
+    }
+    WEFT_FREE_ALL(facts->column, facts->class_name, facts->words);
     *facts = (forest_facts){0};
 }

@@ -32,8 +32,7 @@ void histograms_give_back(tree_histograms *h, int slot);
 weft_status histograms_build(tree_histograms *h, const weft_tensor *index, const weft_tensor *pair, int slot);
 /* Slot `whole` becomes what is left of it without the rows of slot `part`. Local. */
 void histograms_subtract(tree_histograms *h, int whole, int part);
-/* [out] best: of `nodes` nodes with these slots and sums, the best split by any rank's columns; use: [all columns] not
- * 0: the column may be used, or NULL. Collective. */
-weft_status histograms_best(tree_histograms *h, const split_rule *rule, const int *slot, const tree_sums *sums,
-                            int nodes, const uint8_t *use, tree_split *best);
+/* [out] best: of `nodes` nodes with these slots, the best split by any rank's columns. Collective. */
+weft_status histograms_best(tree_histograms *h, const split_rule *rule, const int *slot, const split_node *node,
+                            int nodes, tree_split *best);
 uint64_t histograms_bytes(const tree_histograms *h);

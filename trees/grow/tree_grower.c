@@ -8,9 +8,9 @@
 
 #include "base/grow.h"
 #include "base/philox.h"
-#include "trees/loss/fixed_sum.h"
 #include "trees/grow/histograms.h"
 #include "trees/grow/node_rows.h"
+#include "trees/loss/fixed_sum.h"
 
 /* A split gains more than rounding does. */
 #define LEAST_GAIN 1e-6
@@ -22,8 +22,8 @@ typedef struct open_leaf {
     int64_t begin, end; /* its rows on this rank */
     int64_t rows;       /* of all ranks */
     int slot;           /* its histograms; -1: it stays a leaf */
-    tree_sums sums;
-    tree_split split; /* gain 0: it stays a leaf */
+    split_node at;      /* its sums and bounds; `use` is set while its split is looked for */
+    tree_split split;   /* gain 0: it stays a leaf */
 } open_leaf;
 
 struct tree_grower {
@@ -36,16 +36,16 @@ struct tree_grower {
     tree_growth growth;
     tree_histograms histograms;
     node_rows rows;
-    weft_tensor pair;  /* [rows, 1] int32 */
-    uint8_t *use;      /* [columns] */
-    int64_t all_rows;  /* rows that count, of all ranks */
-    open_leaf *leaf;   /* all leaves so far; those with a gain may be split */
+    weft_tensor pair; /* [rows, 1] int32 */
+    uint8_t *use;     /* [columns] */
+    int64_t all_rows; /* rows that count, of all ranks */
+    open_leaf *leaf;  /* all leaves so far, that of node n at place n; those with a gain may be split */
     int leaves, leaf_capacity, node_capacity;
-    int *pick;         /* [picks] leaves that are split together */
+    int *pick; /* [picks] leaves that are split together */
     int pick_capacity;
     split_rule rule;
-    double most[2];    /* of gradients and of hessians, over all ranks */
-    uint64_t seed;     /* of what is drawn for the tree that grows */
+    double most[2]; /* of gradients and of hessians, over all ranks */
+    uint64_t seed;  /* of what is drawn for the tree that grows */
 };
 
 /* ---- what a tree is grown on ------------------------------------------------------------------------------------- */
@@ -56,8 +56,7 @@ static bool is_drawn(const tree_grower *g, int64_t id, int number, uint32_t of, 
     if (share >= 1.0) {
         return true;
     }
-    const philox_block draw =
-        philox4x32(philox_counter(of, (uint64_t)id, WEFT_RNG_TREES, (uint32_t)number), g->seed);
+    const philox_block draw = philox4x32(philox_counter(of, (uint64_t)id, WEFT_RNG_TREES, (uint32_t)number), g->seed);
     return (double)draw.word[0] * 0x1p-32 < share;
 }
 
@@ -139,26 +138,31 @@ static void drop_slot(tree_grower *g, open_leaf *leaf)
 }
 
 /* Finds the splits of leaves first .. leaves - 1, which have histograms or stay leaves. */
-static weft_status find_splits(tree_grower *g, int first)
+static weft_status find_splits(tree_grower *g, int first, const weft_tree *tree)
 {
     const int count = g->leaves - first;
     int *slot = NULL, *of = NULL, nodes = 0;
-    tree_sums *sums = NULL;
+    split_node *node = NULL;
+    uint8_t *use = NULL; /* [count, columns] */
     tree_split *best = NULL;
     weft_status status;
     weft_status local = WEFT_NEW(&slot, 2 * count, WEFT_MEM_WORKSPACE);
-    local = local == WEFT_OK ? WEFT_NEW(&sums, count, WEFT_MEM_WORKSPACE) : local;
+    local = local == WEFT_OK ? WEFT_NEW(&node, count, WEFT_MEM_WORKSPACE) : local;
+    local = local == WEFT_OK ? WEFT_NEW(&use, (int64_t)count * g->data->columns, WEFT_MEM_WORKSPACE) : local;
     local = local == WEFT_OK ? WEFT_NEW(&best, count, WEFT_MEM_WORKSPACE) : local;
     COMM_AGREED_GOTO(comm_agree(g->comm, local), local, status, done);
     of = slot + count;
     for (int i = first; i < g->leaves; ++i) {
         if (g->leaf[i].slot >= 0) {
             slot[nodes] = g->leaf[i].slot;
-            sums[nodes] = g->leaf[i].sums;
+            uint8_t *own = use + (int64_t)nodes * g->data->columns;
+            interactions_allow(&g->growth.interactions, tree, g->leaf[i].node, g->data->columns, g->use, own);
+            node[nodes] = g->leaf[i].at;
+            node[nodes].use = own;
             of[nodes++] = i;
         }
     }
-    WEFT_TRY_GOTO(histograms_best(&g->histograms, &g->rule, slot, sums, nodes, g->use, best), status, done);
+    WEFT_TRY_GOTO(histograms_best(&g->histograms, &g->rule, slot, node, nodes, best), status, done);
     for (int n = 0; n < nodes; ++n) {
         open_leaf *leaf = &g->leaf[of[n]];
         leaf->split = best[n];
@@ -167,7 +171,7 @@ static weft_status find_splits(tree_grower *g, int first)
         }
     }
 done:
-    WEFT_FREE_ALL(slot, sums, best);
+    WEFT_FREE_ALL(slot, node, use, best);
     return status;
 }
 
@@ -180,7 +184,7 @@ static weft_status build_leaf(tree_grower *g, open_leaf *leaf)
 
 static weft_status plant(tree_grower *g, int number, weft_tree *tree)
 {
-    open_leaf root = {.slot = -1, .end = list_rows(g, number)};
+    open_leaf root = {.slot = -1, .end = list_rows(g, number), .at = {.lower = -INFINITY, .upper = INFINITY}};
     int64_t sum[3] = {0, 0, root.end};
     const int32_t *row = g->rows.row.data, *pair = g->pair.data;
     for (int64_t i = 0; i < root.end; ++i) {
@@ -188,7 +192,7 @@ static weft_status plant(tree_grower *g, int number, weft_tree *tree)
         sum[1] += hal_pair_hessian(pair[row[i]]);
     }
     WEFT_TRY(comm_allreduce(g->comm, sum, 3, WEFT_DTYPE_I64, COMM_SUM));
-    root.sums = (tree_sums){sum[0], sum[1]};
+    root.at.sums = (tree_sums){sum[0], sum[1]};
     root.rows = sum[2];
     g->leaves = 0;
     g->node_capacity = 0;
@@ -196,7 +200,7 @@ static weft_status plant(tree_grower *g, int number, weft_tree *tree)
     WEFT_TRY(comm_agree(g->comm, add_node(g, tree, -1)));
     WEFT_TRY(build_leaf(g, &root));
     WEFT_TRY(comm_agree(g->comm, add_leaf(g, &root)));
-    return find_splits(g, 0);
+    return find_splits(g, 0, tree);
 }
 
 /* ---- splits ------------------------------------------------------------------------------------------------------ */
@@ -238,15 +242,32 @@ static int pick_leaves(tree_grower *g, int room)
     return picks;
 }
 
+/* The categories of a node's column that go right: those of its split's bins, and with missing values on the right those
+ * that no row of the training has. */
+static weft_status set_categories(const tree_grower *g, const tree_split *split, weft_tree *tree, tree_node *node)
+{
+    const tree_categories *categories = &g->cuts->categories;
+    const uint8_t *bin = categories->bin + categories->first[split->feature];
+    const int missing = g->bins->cells[split->feature] - 1;
+    const int32_t codes = (int32_t)(categories->first[split->feature + 1] - categories->first[split->feature]);
+    WEFT_TRY(tree_add_set(tree, codes, node));
+    for (int32_t code = 0; code < codes; ++code) {
+        const int at = bin[code] < categories->bins[split->feature] ? bin[code] : missing;
+        if (!split_goes_left(split, missing, at)) {
+            tree_set_insert(tree, node, code);
+        }
+    }
+    return WEFT_OK;
+}
+
 /* The node of a leaf becomes an inner one, with two new leaves behind all others. */
 static weft_status divide(tree_grower *g, int which, weft_tree *tree)
 {
     const open_leaf leaf = g->leaf[which];
     const tree_split *split = &leaf.split;
-    const row_test test = {.feature = split->feature, .bin = split->bin, .default_left = split->default_left};
     const int32_t cut = g->cuts->first[split->feature] + split->bin;
     const int64_t middle =
-        leaf.begin + node_rows_split(&g->rows, leaf.begin, leaf.end, g->bins, &test, g->hal->threads);
+        leaf.begin + node_rows_split(&g->rows, leaf.begin, leaf.end, g->bins, split, g->hal->threads);
     WEFT_TRY(add_node(g, tree, leaf.node));
     WEFT_TRY(add_node(g, tree, leaf.node));
     tree_node *node = &tree->node[leaf.node];
@@ -255,12 +276,17 @@ static weft_status divide(tree_grower *g, int which, weft_tree *tree)
     node->bin = split->bin;
     node->default_left = split->default_left;
     node->gain = (float)split->gain;
-    node->value = cut < g->cuts->first[split->feature + 1] ? g->cuts->value[cut] : INFINITY;
+    if (split->by_category) {
+        WEFT_TRY(set_categories(g, split, tree, node));
+    } else {
+        node->value = cut < g->cuts->first[split->feature + 1] ? g->cuts->value[cut] : INFINITY;
+    }
     open_leaf left = {.node = node->left, .depth = leaf.depth + 1, .begin = leaf.begin, .end = middle, .slot = -1};
     open_leaf right = {.node = node->left + 1, .depth = leaf.depth + 1, .begin = middle, .end = leaf.end, .slot = -1};
-    left.sums = split->left;
-    right.sums.gradient = leaf.sums.gradient - split->left.gradient;
-    right.sums.hessian = leaf.sums.hessian - split->left.hessian;
+    split_bounds(&g->rule, &leaf.at, split, &left.at, &right.at);
+    left.at.sums = split->left;
+    right.at.sums.gradient = leaf.at.sums.gradient - split->left.gradient;
+    right.at.sums.hessian = leaf.at.sums.hessian - split->left.hessian;
     WEFT_TRY(add_leaf(g, &left));
     return add_leaf(g, &right);
 }
@@ -312,7 +338,7 @@ static weft_status split_picked(tree_grower *g, int picks, weft_tree *tree)
         g->leaf[g->pick[i]].split.gain = 0.0;
         WEFT_TRY(build_children(g, g->pick[i], first + 2 * i));
     }
-    return find_splits(g, first);
+    return find_splits(g, first, tree);
 }
 
 static weft_status grow_leaves(tree_grower *g, weft_tree *tree)
@@ -321,8 +347,8 @@ static weft_status grow_leaves(tree_grower *g, weft_tree *tree)
     for (;;) {
         const int most = g->growth.leaves > 0 ? g->growth.leaves - ends : INT32_MAX;
         while (g->pick_capacity < g->leaves + 1) {
-            WEFT_TRY(grow_array((void **)&g->pick, sizeof *g->pick, g->pick_capacity, &g->pick_capacity,
-                                WEFT_MEM_TREES));
+            WEFT_TRY(
+                grow_array((void **)&g->pick, sizeof *g->pick, g->pick_capacity, &g->pick_capacity, WEFT_MEM_TREES));
         }
         const int picks = pick_leaves(g, most);
         if (picks == 0) {
@@ -352,9 +378,8 @@ static void assign_rows(const tree_grower *g, const weft_tree *tree, int32_t *le
     for (int64_t i = 0; i < g->data->rows; ++i) {
         int32_t at = leaf[i] < 0 ? 0 : leaf[i];
         while (tree->node[at].left >= 0) {
-            const tree_node *node = &tree->node[at];
-            const row_test test = {.feature = node->feature, .bin = node->bin, .default_left = node->default_left};
-            at = node->left + (row_goes_left(&test, g->bins, bin + i * g->bins->bin.ld) ? 0 : 1);
+            const bool left = row_goes_left(&g->leaf[at].split, g->bins, bin + i * g->bins->bin.ld);
+            at = tree->node[at].left + (left ? 0 : 1);
         }
         leaf[i] = at;
     }
@@ -379,7 +404,7 @@ static weft_status set_leaves(const tree_grower *g, const float *gradient, const
         tree_node *node = &tree->node[n];
         const double g_sum = fixed_value(&of[0], sum[2 * n]);
         node->hessian = fixed_value(&of[1], sum[2 * n + 1]);
-        node->weight = (float)(g->growth.rate * split_leaf(&g->rule, g_sum, node->hessian));
+        node->weight = (float)(g->growth.rate * split_bounded_leaf(&g->rule, &g->leaf[n].at, g_sum, node->hessian));
         node->value = node->left < 0 ? node->weight : node->value;
         for (int i = 0; node->parent >= 0 && i < 2; ++i) {
             sum[2 * node->parent + i] += sum[2 * n + i];
@@ -389,8 +414,8 @@ static weft_status set_leaves(const tree_grower *g, const float *gradient, const
     return status;
 }
 
-weft_status grower_grow(tree_grower *g, const float *gradient, const float *hessian, uint64_t seed,
-                        int number, weft_tree *tree, int32_t *leaf)
+weft_status grower_grow(tree_grower *g, const float *gradient, const float *hessian, uint64_t seed, int number,
+                        weft_tree *tree, int32_t *leaf)
 {
     *tree = (weft_tree){0};
     g->seed = seed;
@@ -442,6 +467,9 @@ weft_status grower_create(weft_comm *comm, const tree_columns *data, const tree_
                        .rule = {.lambda = growth->lambda,
                                 .alpha = growth->alpha,
                                 .min_hessian = growth->min_hessian,
+                                .direction = growth->direction,
+                                .categories = cuts->categories.bins,
+                                .one_hot = growth->one_hot,
                                 .min_gain = fmax(growth->min_gain, LEAST_GAIN)}};
     weft_status status = comm_agree(comm, allocate(g));
     status = status == WEFT_OK ? comm_allreduce(comm, &g->all_rows, 1, WEFT_DTYPE_I64, COMM_SUM) : status;

@@ -117,6 +117,7 @@ static forest_facts facts_of(const trees_job *job, char **names)
     return (forest_facts){.loss = job->loss,
                           .column = names,
                           .columns = rows->data.columns,
+                          .words = rows->words,
                           .class_name = rows->classes.text,
                           .classes = (int)rows->classes.count};
 }

@@ -113,6 +113,7 @@ static boost_options read_options(const weft_options *o)
                                       .alpha = option_real(o, OPT_TREE_ALPHA),
                                       .min_gain = option_real(o, OPT_TREE_MIN_GAIN),
                                       .min_hessian = option_real(o, OPT_TREE_MIN_HESSIAN),
+                                      .one_hot = (int)option_int(o, OPT_TREE_ONE_HOT),
                                       .row_share = option_real(o, OPT_TREE_ROWS),
                                       .column_share = option_real(o, OPT_TREE_COLUMNS)}};
 }
