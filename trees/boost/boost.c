@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "trees/boost/dropped.h"
+
 struct tree_boost {
     weft_comm *comm;
     weft_hal *hal;
@@ -13,6 +15,7 @@ struct tree_boost {
     tree_bins bins;
     tree_grower *grower;
     weft_forest forest;
+    double drop, skip, rate;
     float *margin;             /* [rows, outputs] */
     float *gradient, *hessian; /* [outputs, rows] */
     int32_t *leaf;             /* [rows] */
@@ -50,6 +53,9 @@ weft_status boost_create(weft_comm *comm, weft_hal *hal, const tree_columns *dat
     b->hal = hal;
     b->data = data;
     b->targets = targets;
+    b->drop = options->drop;
+    b->skip = options->skip;
+    b->rate = options->growth.rate;
     const weft_status status = begin(b, options);
     if (status != WEFT_OK) {
         boost_destroy(b);
@@ -79,18 +85,48 @@ static void add_leaves(tree_boost *b, const weft_tree *tree, int output)
     }
 }
 
-weft_status boost_round(tree_boost *b, uint64_t seed)
+/* Adds a tree for each output. keep: margins take their leaves. */
+static weft_status grow_trees(tree_boost *b, uint64_t seed, bool keep)
 {
     const int64_t rows = b->data->rows;
     tree_gradients(b->targets, b->margin, b->hal->threads, b->gradient, b->hessian);
     for (int k = 0; k < b->forest.outputs; ++k) {
         weft_tree tree = {0};
-        WEFT_TRY(grower_grow(b->grower, b->gradient + k * rows, b->hessian + k * rows, seed, b->forest.trees, &tree,
-                             b->leaf));
-        add_leaves(b, &tree, k);
+        WEFT_TRY(grower_grow(b->grower, b->gradient + k * rows, b->hessian + k * rows, seed, b->forest.trees,
+                             &tree, b->leaf));
+        if (keep) {
+            add_leaves(b, &tree, k);
+        }
         WEFT_TRY(comm_agree(b->comm, forest_add(&b->forest, &tree)));
     }
     return WEFT_OK;
+}
+
+/* A round that leaves some of the earlier ones out. */
+static weft_status grow_with_dropped(tree_boost *b, uint64_t seed, uint8_t *out)
+{
+    const int rounds = b->forest.trees / b->forest.outputs;
+    const int count = dropped_draw(b->drop, b->skip, seed, rounds, out);
+    if (count == 0) {
+        return grow_trees(b, seed, true);
+    }
+    WEFT_TRY(comm_agree(b->comm, dropped_margins(&b->forest, b->data, out, rounds, b->hal->threads, b->margin)));
+    WEFT_TRY(grow_trees(b, seed, false));
+    dropped_scale(&b->forest, out, rounds, count, b->rate);
+    return comm_agree(b->comm,
+                      forest_margins(&b->forest, b->data, 0, b->forest.trees, b->hal->threads, b->margin));
+}
+
+weft_status boost_round(tree_boost *b, uint64_t seed)
+{
+    uint8_t *out = NULL;
+    if (!(b->drop > 0.0)) {
+        return grow_trees(b, seed, true);
+    }
+    WEFT_TRY(comm_agree(b->comm, WEFT_NEW(&out, b->forest.trees / b->forest.outputs, WEFT_MEM_WORKSPACE)));
+    const weft_status status = grow_with_dropped(b, seed, out);
+    weft_free(out);
+    return status;
 }
 
 static weft_status take_forest(tree_boost *b, const weft_forest *forest)

@@ -16,7 +16,8 @@
 
 typedef struct boost_options {
     tree_growth growth;
-    int values; /* bins of a column, at most TREE_VALUES */
+    int values;        /* bins of a column, at most TREE_VALUES */
+    double drop, skip; /* as in boost/dropped.h; drop 0: trees stay as they were grown */
 } boost_options;
 
 typedef struct tree_boost tree_boost;

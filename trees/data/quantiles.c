@@ -24,9 +24,9 @@ typedef struct digits {
     const tree_columns *data;
     const uint8_t *counted;
     int column, values;
-    int64_t *count;              /* [COUNTS] of a round, over all ranks once it is over */
-    uint16_t *open;              /* [COUNTS] round 1: by the upper 16 bits, rounds 2: by place in the counts before */
-    uint16_t *last;              /* [COUNTS] `open` of the round before */
+    int64_t *count; /* [COUNTS] of a round, over all ranks once it is over */
+    uint16_t *open; /* [COUNTS] round 1: by the upper 16 bits, rounds 2: by place in the counts before */
+    uint16_t *last; /* [COUNTS] `open` of the round before */
     int64_t before[TREE_VALUES]; /* of quantile k: its place among the keys that share its prefix */
     uint32_t prefix[TREE_VALUES];
     uint16_t slot[TREE_VALUES]; /* number of its prefix */

@@ -2,8 +2,8 @@
  * trees/data/tree_columns.h: the columns that trees are grown on, as numbers.
  *
  * Every value is read as float32: reals as they are, whole numbers rounded, categories as their code in the model. A
- * missing value is NaN, and so is a category that the model does not know. Rows have ids over all ranks; whatever is drawn for a row is a function of its id, so results do not depend
- * on which rank holds it.
+ * missing value is NaN, and so is a category that the model does not know. Rows have ids over all ranks; whatever is
+ * drawn for a row is a function of its id, so results do not depend on which rank holds it.
  */
 #pragma once
 

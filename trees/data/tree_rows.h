@@ -2,7 +2,8 @@
  * trees/data/tree_rows.h: a table as trees read it: columns of numbers, the classes of the target, splits and weights.
  *
  * The target is a column of words, which are the classes in the order of their bytes, or of whole numbers, which are
- * the classes in their order. Other columns of words are categories. Without a column of splits, rows are drawn for validation and test by their number.
+ * the classes in their order. Other columns of words are categories. Without a column of splits, rows are drawn for
+ * validation and test by their number.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /*
  * trees/grow/interactions.h: which columns may stand together on the way from the root to a leaf.
  *
- * Below the columns of a path those of every group that has all of them may be used, and the path's own. At the root all
- * may be; a column of no group thus stands alone on its path.
+ * Below the columns of a path those of every group that has all of them may be used, and the path's own. At the root
+ * all may be; a column of no group thus stands alone on its path.
  */
 #pragma once
 

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "base/philox.h"
 #include "trees/grow/histograms.h"
 #include "trees/grow/node_rows.h"
+#include "trees/grow/row_sample.h"
 #include "trees/loss/fixed_sum.h"
 
 /* A split gains more than rounding does. */
@@ -38,6 +38,7 @@ struct tree_grower {
     node_rows rows;
     weft_tensor pair; /* [rows, 1] int32 */
     uint8_t *use;     /* [columns] */
+    uint8_t *take;    /* [rows] a row_take each, for the tree that grows */
     int64_t all_rows; /* rows that count, of all ranks */
     open_leaf *leaf;  /* all leaves so far, that of node n at place n; those with a gain may be split */
     int leaves, leaf_capacity, node_capacity;
@@ -50,22 +51,38 @@ struct tree_grower {
 
 /* ---- what a tree is grown on ------------------------------------------------------------------------------------- */
 
-/* Each row and each column has a place in [0, 1) of its own for a tree, and is drawn if that is below its share. */
+/* What is drawn: a row or column with a place below its share. */
 static bool is_drawn(const tree_grower *g, int64_t id, int number, uint32_t of, double share)
 {
-    if (share >= 1.0) {
-        return true;
-    }
-    const philox_block draw = philox4x32(philox_counter(of, (uint64_t)id, WEFT_RNG_TREES, (uint32_t)number), g->seed);
-    return (double)draw.word[0] * 0x1p-32 < share;
+    return share >= 1.0 || tree_place(g->seed, id, number, of) < share;
 }
 
-static int64_t list_rows(tree_grower *g, int number)
+/* [out] g->take */
+static weft_status draw_rows(tree_grower *g, const float *gradient, int number)
+{
+    if (g->growth.top > 0.0) {
+        return row_sample_by_gradient(g->comm, g->data, g->counts, gradient, g->growth.top, g->growth.other, g->seed,
+                                      number, g->take);
+    }
+    for (int64_t i = 0; i < g->data->rows; ++i) {
+        g->take[i] =
+            g->counts[i] != 0 && is_drawn(g, g->data->id[i], number, 0, g->growth.row_share) ? ROW_TAKEN : ROW_LEFT_OUT;
+    }
+    return WEFT_OK;
+}
+
+/* What the gradient and hessian of a row are multiplied by. */
+static double factor_of(const tree_grower *g, int64_t row)
+{
+    return g->take[row] == ROW_AMPLIFIED ? (1.0 - g->growth.top) / g->growth.other : 1.0;
+}
+
+static int64_t list_rows(tree_grower *g)
 {
     int32_t *row = g->rows.row.data;
     int64_t count = 0;
     for (int64_t i = 0; i < g->data->rows; ++i) {
-        if (g->counts[i] != 0 && is_drawn(g, g->data->id[i], number, 0, g->growth.row_share)) {
+        if (g->take[i] != ROW_LEFT_OUT) {
             row[count++] = (int32_t)i;
         }
     }
@@ -90,8 +107,8 @@ static weft_status round_pairs(tree_grower *g, const float *gradient, const floa
     double most[3] = {0.0, 0.0, 0.0};
     int32_t *pair = g->pair.data;
     for (int64_t i = 0; i < g->data->rows; ++i) {
-        most[0] = fmax(most[0], fabs((double)gradient[i]));
-        most[1] = fmax(most[1], (double)hessian[i]);
+        most[0] = fmax(most[0], fabs((double)gradient[i]) * factor_of(g, i));
+        most[1] = fmax(most[1], (double)hessian[i] * factor_of(g, i));
         most[2] += isfinite(gradient[i]) && isfinite(hessian[i]) ? 0.0 : 1.0;
     }
     WEFT_TRY(comm_allreduce(g->comm, most, 3, WEFT_DTYPE_F64, COMM_MAX));
@@ -100,7 +117,9 @@ static weft_status round_pairs(tree_grower *g, const float *gradient, const floa
     const double up[2] = {most[0] > 0.0 ? INT16_MAX / most[0] : 0.0, most[1] > 0.0 ? UINT16_MAX / most[1] : 0.0};
 #pragma omp parallel for schedule(static) num_threads(g->hal->threads)
     for (int64_t i = 0; i < g->data->rows; ++i) {
-        pair[i] = hal_pair_of((int16_t)lrint((double)gradient[i] * up[0]), (uint16_t)lrint((double)hessian[i] * up[1]));
+        const double factor = factor_of(g, i);
+        pair[i] = hal_pair_of((int16_t)lrint((double)gradient[i] * factor * up[0]),
+                              (uint16_t)lrint((double)hessian[i] * factor * up[1]));
     }
     memcpy(g->most, most, sizeof g->most);
     g->rule.gradient_unit = most[0] / INT16_MAX;
@@ -184,7 +203,7 @@ static weft_status build_leaf(tree_grower *g, open_leaf *leaf)
 
 static weft_status plant(tree_grower *g, int number, weft_tree *tree)
 {
-    open_leaf root = {.slot = -1, .end = list_rows(g, number), .at = {.lower = -INFINITY, .upper = INFINITY}};
+    open_leaf root = {.slot = -1, .end = list_rows(g), .at = {.lower = -INFINITY, .upper = INFINITY}};
     int64_t sum[3] = {0, 0, root.end};
     const int32_t *row = g->rows.row.data, *pair = g->pair.data;
     for (int64_t i = 0; i < root.end; ++i) {
@@ -242,8 +261,8 @@ static int pick_leaves(tree_grower *g, int room)
     return picks;
 }
 
-/* The categories of a node's column that go right: those of its split's bins, and with missing values on the right those
- * that no row of the training has. */
+/* The categories of a node's column that go right: those of its split's bins, and with missing values on the right
+ * those that no row of the training has. */
 static weft_status set_categories(const tree_grower *g, const tree_split *split, weft_tree *tree, tree_node *node)
 {
     const tree_categories *categories = &g->cuts->categories;
@@ -395,8 +414,8 @@ static weft_status set_leaves(const tree_grower *g, const float *gradient, const
     for (int l = 0; l < g->leaves; ++l) {
         int64_t *to = sum + 2 * g->leaf[l].node;
         for (int64_t i = g->leaf[l].begin; tree->node[g->leaf[l].node].left < 0 && i < g->leaf[l].end; ++i) {
-            to[0] += fixed_of(&of[0], (double)gradient[row[i]]);
-            to[1] += fixed_of(&of[1], (double)hessian[row[i]]);
+            to[0] += fixed_of(&of[0], (double)gradient[row[i]] * factor_of(g, row[i]));
+            to[1] += fixed_of(&of[1], (double)hessian[row[i]] * factor_of(g, row[i]));
         }
     }
     const weft_status status = comm_allreduce(g->comm, sum, 2 * (int64_t)tree->nodes, WEFT_DTYPE_I64, COMM_SUM);
@@ -419,7 +438,8 @@ weft_status grower_grow(tree_grower *g, const float *gradient, const float *hess
 {
     *tree = (weft_tree){0};
     g->seed = seed;
-    weft_status status = round_pairs(g, gradient, hessian);
+    weft_status status = draw_rows(g, gradient, number);
+    status = status == WEFT_OK ? round_pairs(g, gradient, hessian) : status;
     status = status == WEFT_OK ? plant(g, number, tree) : status;
     status = status == WEFT_OK ? grow_leaves(g, tree) : status;
     for (int l = 0; l < g->leaves; ++l) {
@@ -447,6 +467,7 @@ static weft_status allocate(tree_grower *g)
                "%lld rows on one rank: trees take up to %d, so take more ranks", (long long)g->data->rows, INT32_MAX);
     WEFT_TRY(node_rows_create(g->hal, count, &g->rows));
     WEFT_TRY(tensor_create(g->hal, WEFT_DTYPE_I32, g->data->rows, 1, WEFT_MEM_TREES, &g->pair));
+    WEFT_TRY(WEFT_NEW(&g->take, g->data->rows, WEFT_MEM_TREES));
     return WEFT_NEW(&g->use, g->data->columns, WEFT_MEM_TREES);
 }
 
@@ -488,7 +509,7 @@ void grower_destroy(tree_grower *g)
         histograms_destroy(&g->histograms);
         node_rows_destroy(&g->rows);
         tensor_destroy(&g->pair);
-        WEFT_FREE_ALL(g->use, g->leaf, g->pick, g);
+        WEFT_FREE_ALL(g->use, g->take, g->leaf, g->pick, g);
     }
 }
 

@@ -139,11 +139,9 @@ weft_status tree_base(weft_comm *comm, const tree_targets *targets, float *base)
         base[0] = (float)log(mean);
         return WEFT_OK;
     default:
-        WEFT_CHECK(mean > 0.0 &&
-                           mean<1.0, WEFT_ERR_DATA,
-                                "all rows of the training are of class %d: there is nothing to tell apart", mean> 0.0
-                       ? 1
-                       : 0);
+        WEFT_CHECK(mean > 0.0 && mean < 1.0, WEFT_ERR_DATA,
+                   "all rows of the training are of class %d: there is nothing to tell apart",
+                   mean > 0.0 ? 1 : 0);
         base[0] = (float)log(mean / (1.0 - mean));
         return WEFT_OK;
     }

@@ -26,9 +26,9 @@ typedef enum tree_loss { TREE_LOSSES(CHOICE_VALUE) } tree_loss;
 typedef struct tree_targets {
     tree_loss loss;
     int64_t rows;
-    int outputs;           /* classes under softmax, else 1 */
-    const float *y;        /* [rows] the number, 0 or 1, or the class; only of rows that count */
-    const float *weight;   /* [rows] at least 0; NULL: 1 each */
+    int outputs;         /* classes under softmax, else 1 */
+    const float *y;      /* [rows] the number, 0 or 1, or the class; only of rows that count */
+    const float *weight; /* [rows] at least 0; NULL: 1 each */
     const uint8_t *counts; /* [rows] not 0: a row of the training */
 } tree_targets;
 

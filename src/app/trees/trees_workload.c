@@ -104,7 +104,11 @@ static weft_status trees_decide(workload *work, weft_options *options, bool trai
 static boost_options read_options(const weft_options *o)
 {
     const int leaves = (int)option_int(o, OPT_TREE_LEAVES), depth = (int)option_int(o, OPT_TREE_DEPTH);
+    const bool goss = option_choice(o, OPT_TREE_SAMPLING) == TREE_SAMPLING_GOSS;
+    const bool dart = option_choice(o, OPT_TREE_BOOSTER) == TREE_BOOSTER_DART;
     return (boost_options){.values = (int)option_int(o, OPT_TREE_BINS),
+                           .drop = dart ? option_real(o, OPT_TREE_DROP) : 0.0,
+                           .skip = option_real(o, OPT_TREE_SKIP),
                            .growth = {.depth = depth == 0 && leaves == 0 ? 6 : depth,
                                       .leaves = leaves,
                                       .leaf_wise = option_choice(o, OPT_TREE_ORDER) == TREE_ORDER_LEAVES,
@@ -114,6 +118,8 @@ static boost_options read_options(const weft_options *o)
                                       .min_gain = option_real(o, OPT_TREE_MIN_GAIN),
                                       .min_hessian = option_real(o, OPT_TREE_MIN_HESSIAN),
                                       .one_hot = (int)option_int(o, OPT_TREE_ONE_HOT),
+                                      .top = goss ? option_real(o, OPT_TREE_TOP) : 0.0,
+                                      .other = option_real(o, OPT_TREE_OTHER),
                                       .row_share = option_real(o, OPT_TREE_ROWS),
                                       .column_share = option_real(o, OPT_TREE_COLUMNS)}};
 }
@@ -134,6 +140,12 @@ static weft_status trees_plan(workload *work, const char *folder, int64_t output
     WEFT_CHECK(work->context->device_ranks == 0, WEFT_ERR_UNSUPPORTED,
                "trees are grown on processors: leave --device out");
     job->options = read_options(work->context->options);
+    const tree_growth *growth = &job->options.growth;
+    WEFT_CHECK(growth->top == 0.0 || growth->top + growth->other <= 1.0, WEFT_ERR_USAGE,
+               FLAG_TREE_TOP " %g and " FLAG_TREE_OTHER " %g are more than all rows", growth->top, growth->other);
+    WEFT_CHECK(growth->top == 0.0 || growth->row_share == 1.0, WEFT_ERR_USAGE,
+               FLAG_TREE_ROWS " draws from all rows alike: leave it or " FLAG_TREE_SAMPLING " goss out");
+    WEFT_TRY(work->trained ? WEFT_OK : trees_constrain(work));
     work->inputs = rows->data.columns;
     work->outputs = work->labelled ? work->classes : outputs;
     WEFT_CHECK(work->outputs >= 2, WEFT_ERR_DATA, "%s: all rows are of one class: there is nothing to tell apart",
@@ -224,6 +236,8 @@ static void trees_end(workload *work)
     metrics_destroy(&job->metrics);
     boost_destroy(job->boost);
     forest_destroy(&job->forest);
+    forest_destroy(&job->kept);
+    WEFT_FREE_ALL(job->direction, job->group);
     forest_facts_free(&job->facts);
     tensor_destroy(&job->answers);
     WEFT_FREE_ALL(job->y, job->counts, job->margin, job->host, job->shares);
