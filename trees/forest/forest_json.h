@@ -5,7 +5,8 @@
  * arrays have one element a node. What that form has no place for stands in learner.attributes, texts that XGBoost
  * keeps: the base margins to the last bit, the names of classes, and the words of categories.
  *
- * Models of the booster dart are read too: leaves take the weights of their trees.
+ * Models of the booster dart are read too: leaves take the weights of their trees. So are LightGBM's text models
+ * (forest_lightgbm.h).
  */
 #pragma once
 

@@ -10,6 +10,8 @@
 #include "io/json.h"
 #include "trees/forest/forest_format.h"
 #include "trees/forest/forest_json.h"
+#include "trees/forest/forest_layout.h"
+#include "trees/forest/forest_lightgbm.h"
 #include "trees/forest/forest_sets.h"
 
 enum { NODES_MAX = 1 << 26, COLUMNS_MAX = 1 << 26, CLASS_TEXT = 64 };
@@ -182,54 +184,6 @@ static weft_status read_right(const reading *r, const json_value *object, weft_t
     return WEFT_OK;
 }
 
-/*
- * Lays the nodes out anew, parents first and siblings together: the walk meets every node that the root reaches, and
- * refuses one that it meets twice, so that the result is a tree. XGBoost leaves nodes that it has cut off in the file;
- * they are left out.
- */
-static weft_status lay_out(const reading *r, weft_tree *tree, const int32_t *right)
-{
-    weft_tree to = {0};
-    int32_t *from = NULL;
-    uint8_t *met = NULL;
-    weft_status status = WEFT_NEW(&to.node, tree->nodes, WEFT_MEM_TREES);
-    status = status == WEFT_OK ? WEFT_NEW(&from, tree->nodes, WEFT_MEM_TREES) : status;
-    WEFT_TRY_GOTO(status == WEFT_OK ? WEFT_NEW_ZERO(&met, tree->nodes, WEFT_MEM_TREES) : status, status, done);
-    to.node[to.nodes++] = (tree_node){.parent = -1};
-    from[0] = 0;
-    met[0] = 1;
-    for (int32_t n = 0; n < to.nodes; ++n) {
-        const tree_node *node = &tree->node[from[n]];
-        const int32_t child[2] = {node->left, right[from[n]]}, parent = to.node[n].parent;
-        const bool leaf = child[0] < 0;
-        to.node[n] = *node;
-        to.node[n].parent = parent;
-        WEFT_CHECK_GOTO(
-            leaf == (child[1] < 0) && child[0] < tree->nodes && (leaf || node->feature < r->forest->columns), status,
-            done, WEFT_ERR_DATA, "%s: tree %d, node %d: has one child, or a column or child that is not there", r->name,
-            r->tree, from[n]);
-        for (int i = 0; !leaf && i < 2; ++i) {
-            WEFT_CHECK_GOTO(met[child[i]]++ == 0, status, done, WEFT_ERR_DATA,
-                            "%s: tree %d: node %d has two parents: it is no tree", r->name, r->tree, child[i]);
-            from[to.nodes] = child[i];
-            to.node[to.nodes++] = (tree_node){.parent = n};
-        }
-        to.node[n].left = leaf ? -1 : to.nodes - 2;
-        to.node[n].default_left = !leaf && node->default_left;
-        if (!leaf && node->set_words == 0 && node->value >= FOREST_ABOVE_ALL) {
-            to.node[n].value = INFINITY;
-        }
-    }
-    weft_free(tree->node);
-    to.word = tree->word;
-    to.words = tree->words;
-    *tree = to;
-    to.node = NULL;
-done:
-    WEFT_FREE_ALL(to.node, from, met);
-    return status;
-}
-
 static weft_status read_tree(reading *r, const json_value *object, weft_tree *tree)
 {
     const json_value *left = NULL;
@@ -245,7 +199,7 @@ static weft_status read_tree(reading *r, const json_value *object, weft_tree *tr
     WEFT_TRY(forest_sets_read(r->name, r->tree, object, tree));
     WEFT_TRY(WEFT_NEW(&right, tree->nodes, WEFT_MEM_TREES));
     weft_status status = read_right(r, object, tree, right);
-    status = status == WEFT_OK ? lay_out(r, tree, right) : status;
+    status = status == WEFT_OK ? forest_lay_out(r->name, r->tree, r->forest->columns, tree, right) : status;
     weft_free(right);
     return status;
 }
@@ -482,6 +436,9 @@ weft_status forest_read(const char *name, const char *text, size_t bytes, weft_f
     reading r = {.name = name, .forest = forest, .facts = facts};
     *forest = (weft_forest){0};
     *facts = (forest_facts){0};
+    if (forest_is_lightgbm(text, bytes)) {
+        return forest_read_lightgbm(name, text, bytes, forest, facts);
+    }
     WEFT_TRY(json_parse_large(name, text, bytes, most_bytes, &document));
     const weft_status status = read_learner(&r, json_root(document));
     json_free(document);
