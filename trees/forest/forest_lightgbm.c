@@ -1,5 +1,5 @@
-/* trees/forest/forest_lightgbm.c: see trees/forest/forest_lightgbm.h. The bytes are foreign: arrays have the lengths that
- * the number of leaves gives, or the file is refused. */
+/* trees/forest/forest_lightgbm.c: see trees/forest/forest_lightgbm.h. The bytes are foreign: arrays have the lengths
+ * that the number of leaves gives, or the file is refused. */
 #include "trees/forest/forest_lightgbm.h"
 
 #include <float.h>

@@ -3,8 +3,8 @@
  *
  * The rows of the largest gradients are taken, `top` of all of them and those that equal the least of these. Of the
  * others a share of `other` of all rows is drawn, and their numbers are multiplied by (1 - top) / other, so that sums
- * keep their mean. The least gradient is found exactly, by two counts over 16 bits of the numbers, so the choice depends
- * neither on ranks nor on the dealing of the rows.
+ * keep their mean. The least gradient is found exactly, by two counts over 16 bits of the numbers, so the choice
+ * depends neither on ranks nor on the dealing of the rows.
  *
  *   G. Ke et al.: LightGBM: a highly efficient gradient boosting decision tree. NIPS 2017 (gradient-based one-side
  *   sampling).

@@ -276,6 +276,8 @@ static void result_facts(const workload *work, fact_list *list)
     facts_real(list, "binning_s", "binning", "s", "in which columns were cut into bins", job->binning);
 }
 
+static const char *const model_head[] = {"{\"learner\"", "tree\n", "tree\r\n", NULL};
+
 const workload_ops trees_workload = {
     .options = &trees_option_table,
     .claims = trees_claims,
@@ -296,6 +298,7 @@ const workload_ops trees_workload = {
     .end = trees_end,
     .fit = trees_fit,
     .model_file = TREES_MODEL_FILE,
+    .model_head = model_head,
     .save = trees_save,
     .load = trees_load,
     .explain = trees_explain,

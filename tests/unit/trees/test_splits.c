@@ -1,7 +1,7 @@
 /*
- * What a split can express: sets of categories against all subsets, directions on a grid, groups of columns on every path,
- * samples and dropped rounds; models of several ranks and dealings against that of one, bit by bit; and foreign forms of
- * these models.
+ * What a split can express: sets of categories against all subsets, directions on a grid, groups of columns on every
+ * path, samples and dropped rounds; models of several ranks and dealings against that of one, bit by bit; and foreign
+ * forms of these models.
  */
 #include <math.h>
 
