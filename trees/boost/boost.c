@@ -92,8 +92,8 @@ static weft_status grow_trees(tree_boost *b, uint64_t seed, bool keep)
     tree_gradients(b->targets, b->margin, b->hal->threads, b->gradient, b->hessian);
     for (int k = 0; k < b->forest.outputs; ++k) {
         weft_tree tree = {0};
-        WEFT_TRY(grower_grow(b->grower, b->gradient + k * rows, b->hessian + k * rows, seed, b->forest.trees,
-                             &tree, b->leaf));
+        WEFT_TRY(grower_grow(b->grower, b->gradient + k * rows, b->hessian + k * rows, seed, b->forest.trees, &tree,
+                             b->leaf));
         if (keep) {
             add_leaves(b, &tree, k);
         }
@@ -113,8 +113,7 @@ static weft_status grow_with_dropped(tree_boost *b, uint64_t seed, uint8_t *out)
     WEFT_TRY(comm_agree(b->comm, dropped_margins(&b->forest, b->data, out, rounds, b->hal->threads, b->margin)));
     WEFT_TRY(grow_trees(b, seed, false));
     dropped_scale(&b->forest, out, rounds, count, b->rate);
-    return comm_agree(b->comm,
-                      forest_margins(&b->forest, b->data, 0, b->forest.trees, b->hal->threads, b->margin));
+    return comm_agree(b->comm, forest_margins(&b->forest, b->data, 0, b->forest.trees, b->hal->threads, b->margin));
 }
 
 weft_status boost_round(tree_boost *b, uint64_t seed)

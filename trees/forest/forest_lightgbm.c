@@ -60,7 +60,8 @@ static weft_status read_numbers(const lgb_reading *r, const char *key, int64_t c
         while (at < end && *at == ' ') {
             ++at;
         }
-        if (at >= end || !number_scan_real(at, &at, &number[i]) || at > end || (at < end && *at != ' ' && *at != '\r')) {
+        if (at >= end || !number_scan_real(at, &at, &number[i]) || at > end ||
+            (at < end && *at != ' ' && *at != '\r')) {
             return damaged(r, key, "has fewer numbers than the tree has nodes, or something else than numbers");
         }
         if (!(number[i] >= least && number[i] <= most) || (whole && number[i] != floor(number[i]))) {
@@ -160,14 +161,11 @@ static const struct lgb_array {
     const char *key;
     double least, most;
     bool whole;
-} arrays[INNER_ARRAYS] = {[FEATURE] = {"split_feature", 0, COLUMNS_MAX, true},
-                          [GAIN] = {"split_gain", -DBL_MAX, DBL_MAX, false},
-                          [THRESHOLD] = {"threshold", -DBL_MAX, DBL_MAX, false},
-                          [TYPE] = {"decision_type", 0, 15, true},
-                          [LEFT] = {"left_child", -LEAVES_MAX, LEAVES_MAX, true},
-                          [RIGHT] = {"right_child", -LEAVES_MAX, LEAVES_MAX, true},
-                          [VALUE] = {"internal_value", -FLT_MAX, FLT_MAX, false},
-                          [COUNT] = {"internal_count", 0, DBL_MAX, true}},
+} arrays[INNER_ARRAYS] =
+    {[FEATURE] = {"split_feature", 0, COLUMNS_MAX, true},    [GAIN] = {"split_gain", -DBL_MAX, DBL_MAX, false},
+     [THRESHOLD] = {"threshold", -DBL_MAX, DBL_MAX, false},  [TYPE] = {"decision_type", 0, 15, true},
+     [LEFT] = {"left_child", -LEAVES_MAX, LEAVES_MAX, true}, [RIGHT] = {"right_child", -LEAVES_MAX, LEAVES_MAX, true},
+     [VALUE] = {"internal_value", -FLT_MAX, FLT_MAX, false}, [COUNT] = {"internal_count", 0, DBL_MAX, true}},
   leaf_arrays[2] = {{"leaf_value", -FLT_MAX, FLT_MAX, false}, {"leaf_count", 0, DBL_MAX, true}};
 
 /* Inner nodes first, leaves behind them. number: [INNER_ARRAYS, leaves] scratch. */
@@ -209,8 +207,8 @@ static weft_status fill_nodes(const lgb_reading *r, int leaves, const lgb_sets *
     }
     for (int l = 0; l < leaves; ++l) {
         const float value = (float)number[l];
-        tree->node[inner + l] = (tree_node){
-            .left = -1, .value = value, .weight = value, .hessian = inner > 0 ? number[leaves + l] : 0.0};
+        tree->node[inner + l] =
+            (tree_node){.left = -1, .value = value, .weight = value, .hessian = inner > 0 ? number[leaves + l] : 0.0};
         right[inner + l] = -1;
     }
     return WEFT_OK;
@@ -228,8 +226,8 @@ static weft_status read_tree(const lgb_reading *r, weft_tree *tree)
         return damaged(r, "num_leaves", "is more than there are leaves");
     }
     WEFT_TRY(find_value(r, "is_linear", &end) != NULL ? read_whole(r, "is_linear", 0, 1, &linear) : WEFT_OK);
-    WEFT_CHECK(linear == 0, WEFT_ERR_UNSUPPORTED, "%s: tree %d is linear (linear_tree), which this program does not read",
-               r->name, r->tree);
+    WEFT_CHECK(linear == 0, WEFT_ERR_UNSUPPORTED,
+               "%s: tree %d is linear (linear_tree), which this program does not read", r->name, r->tree);
     weft_status status = read_sets(r, &sets);
     tree->nodes = 2 * leaves - 1;
     WEFT_TRY_GOTO(status, status, done);

@@ -145,29 +145,27 @@ static int compare_ratios(const void *a, const void *b)
     return x->ratio != y->ratio ? (x->ratio < y->ratio ? -1 : 1) : x->bin - y->bin;
 }
 
-/* [out] ranked: the bins of values that the node has, in the order of their ratios. Returns how many. */
-static int rank_bins(const int64_t *cell, int cells, ranked_bin *ranked)
+/* [out] ranked: the bins that the node has, in the order of their ratios, without those of few rows. Rows of a bin are
+ * known by its share of the hessian. Returns how many. */
+static int rank_bins(const split_rule *rule, const split_node *node, double smooth, const int64_t *cell, int cells,
+                     ranked_bin *ranked)
 {
+    const double share = smooth / (double)(node->rows > 0 ? node->rows : 1);
     int count = 0;
     for (int bin = 0; bin < cells - 1; ++bin) {
-        if (!is_empty(cell, bin)) {
-            ranked[count++] = (ranked_bin){(double)cell[2 * bin] / (double)cell[2 * bin + 1], bin};
+        const double g = (double)cell[2 * bin] * rule->gradient_unit,
+                     h = (double)cell[2 * bin + 1] * rule->hessian_unit;
+        if (!is_empty(cell, bin) && (double)cell[2 * bin + 1] >= share * (double)node->sums.hessian) {
+            ranked[count++] = (ranked_bin){g / (h + smooth), bin};
         }
     }
     qsort(ranked, (size_t)count, sizeof *ranked, compare_ratios);
     return count;
 }
 
-/* The chosen bins go right, and with missing values on the right also those that the node lacks. */
-static void set_right(const ranked_bin *chosen, int count, const int64_t *cell, int cells, tree_split *best)
+static void put_right(tree_split *split, int bin)
 {
-    best->by_category = true;
-    for (int bin = 0; bin < cells - 1 && !best->default_left; ++bin) {
-        best->right[bin / 64] |= is_empty(cell, bin) ? UINT64_C(1) << (bin % 64) : 0;
-    }
-    for (int i = 0; i < count; ++i) {
-        best->right[chosen[i].bin / 64] |= UINT64_C(1) << (chosen[i].bin % 64);
-    }
+    split->right[bin / 64] |= UINT64_C(1) << (bin % 64);
 }
 
 static void scan_one_hot(const split_side *side, const int64_t *cell, int cells, const ranked_bin *ranked, int count,
@@ -180,21 +178,31 @@ static void scan_one_hot(const split_side *side, const int64_t *cell, int cells,
         const tree_sums left = {side->node->sums.gradient - own[0] - right[0],
                                 side->node->sums.hessian - own[1] - right[1]};
         if (try_split(side, ranked[i].bin, &left, best)) {
-            set_right(&ranked[i], 1, cell, cells, best);
+            best->by_category = true;
+            put_right(best, ranked[i].bin);
+            for (int bin = 0; bin < cells - 1 && !best->default_left; ++bin) {
+                if (is_empty(cell, bin)) {
+                    put_right(best, bin);
+                }
+            }
         }
     }
 }
 
-static void scan_ranked(const split_side *side, const int64_t *cell, int cells, const ranked_bin *ranked, int count,
+/* The first ranked bins go right, or with step -1 the last ones, and all else left. */
+static void scan_ranked(const split_side *side, const int64_t *cell, const ranked_bin *ranked, int count, int step,
                         tree_split *best)
 {
-    const int64_t *missing = cell + 2 * (cells - 1);
-    tree_sums left = {side->default_left ? missing[0] : 0, side->default_left ? missing[1] : 0};
+    const ranked_bin *first = step > 0 ? ranked : ranked + count - 1;
+    tree_sums left = side->node->sums;
     for (int i = 0; i < count; ++i) {
-        left.gradient += cell[2 * ranked[i].bin];
-        left.hessian += cell[2 * ranked[i].bin + 1];
-        if (try_split(side, i, &left, best)) {
-            set_right(ranked + i + 1, count - i - 1, cell, cells, best);
+        left.gradient -= cell[2 * first[i * step].bin];
+        left.hessian -= cell[2 * first[i * step].bin + 1];
+        if (try_split(side, step > 0 ? i : count - 1 - i, &left, best)) {
+            best->by_category = true;
+            for (int chosen = 0; chosen <= i; ++chosen) {
+                put_right(best, first[chosen * step].bin);
+            }
         }
     }
 }
@@ -202,12 +210,19 @@ static void scan_ranked(const split_side *side, const int64_t *cell, int cells, 
 static void scan_categories(split_side *side, const int64_t *cell, int cells, tree_split *best)
 {
     ranked_bin ranked[BINS];
-    const int count = rank_bins(cell, cells, ranked);
-    const bool one_hot = side->rule->categories[side->feature] <= side->rule->one_hot;
-    for (int left = is_empty(cell, cells - 1) ? 1 : 0; left < 2; ++left) {
-        side->default_left = left == 1;
-        (one_hot ? scan_one_hot : scan_ranked)(side, cell, cells, ranked, count, best);
+    const split_rule *rule = side->rule;
+    if (rule->categories[side->feature] <= rule->one_hot) {
+        const int count = rank_bins(rule, side->node, 0.0, cell, cells, ranked);
+        for (int left = is_empty(cell, cells - 1) ? 1 : 0; left < 2; ++left) {
+            side->default_left = left == 1;
+            scan_one_hot(side, cell, cells, ranked, count, best);
+        }
+        return;
     }
+    const int count = rank_bins(rule, side->node, rule->smooth, cell, cells, ranked);
+    side->default_left = true;
+    scan_ranked(side, cell, ranked, count, 1, best);
+    scan_ranked(side, cell, ranked, count, -1, best);
 }
 
 /* ---- a column ---------------------------------------------------------------------------------------------------- */
@@ -226,6 +241,10 @@ void split_scan(const split_rule *rule, const split_node *node, const int64_t *c
 {
     split_side side = {.rule = rule, .node = node, .feature = feature, .parent = score_of_node(rule, node)};
     if (rule->categories != NULL && rule->categories[feature] > 0) {
+        split_rule stronger = *rule;
+        stronger.lambda += rule->categories[feature] > rule->one_hot ? rule->category_l2 : 0.0;
+        side.rule = &stronger;
+        side.parent = score_of_node(&stronger, node);
         scan_categories(&side, cell, cells, best);
         return;
     }

@@ -9,10 +9,12 @@
  * ranks.
  *
  * Categories are divided into two sets. With few bins one category stands against the rest. With more they are ordered
- * by G / H and cut like numbers: s is convex in (G, H), so the best of all subsets is one of these cuts (W. D. Fisher:
- * On grouping for maximum homogeneity, JASA 1958, doi:10.1080/01621459.1958.10501479). Categories that no row of the
- * node has go where missing values go; without missing values in the node that is left, and left of one category is the
- * rest.
+ * by G / (H + smooth), and the first ones or the last ones go right, all else left: rows without a value, and categories
+ * that the node has not or that fewer than `smooth` of its rows have. s is convex in (G, H), so without smoothing the
+ * best of all subsets is one of these (W. D. Fisher: On grouping for maximum homogeneity, JASA 1958,
+ * doi:10.1080/01621459.1958.10501479). Many categories fit noise: category_l2 is added to lambda for such splits, as
+ * LightGBM does. One category against the rest: categories that the node has not go where missing values go; without
+ * missing values in the node that is left, to the rest.
  *
  * Where columns have a direction, a leaf adds a number within the bounds of its node, s is what the leaf gains with
  * that number, and a split whose sides contradict the direction of its column is none.
@@ -45,12 +47,14 @@ typedef struct split_rule {
     double gradient_unit, hessian_unit; /* what a 1 in tree_sums means */
     const int8_t *direction;            /* [columns] 1: answers rise with the column, -1: they fall; NULL: all 0 */
     const int *categories;              /* [columns] bins of categories; 0: a column of numbers. NULL: all 0 */
-    int one_hot;                        /* with this many bins of categories and fewer one stands against the rest */
+    double smooth, category_l2;
+    int one_hot; /* with this many bins of categories and fewer one stands against the rest */
 } split_rule;
 
 /* A node whose split is looked for. */
 typedef struct split_node {
     tree_sums sums;
+    int64_t rows;        /* of all ranks */
     double lower, upper; /* of what its leaves add before the rate; without directions infinite */
     const uint8_t *use;  /* [columns] not 0: the column may be used */
 } split_node;

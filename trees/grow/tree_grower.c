@@ -178,6 +178,7 @@ static weft_status find_splits(tree_grower *g, int first, const weft_tree *tree)
             interactions_allow(&g->growth.interactions, tree, g->leaf[i].node, g->data->columns, g->use, own);
             node[nodes] = g->leaf[i].at;
             node[nodes].use = own;
+            node[nodes].rows = g->leaf[i].rows;
             of[nodes++] = i;
         }
     }
@@ -491,6 +492,8 @@ weft_status grower_create(weft_comm *comm, const tree_columns *data, const tree_
                                 .direction = growth->direction,
                                 .categories = cuts->categories.bins,
                                 .one_hot = growth->one_hot,
+                                .smooth = growth->smooth,
+                                .category_l2 = growth->category_l2,
                                 .min_gain = fmax(growth->min_gain, LEAST_GAIN)}};
     weft_status status = comm_agree(comm, allocate(g));
     status = status == WEFT_OK ? comm_allreduce(comm, &g->all_rows, 1, WEFT_DTYPE_I64, COMM_SUM) : status;

@@ -34,9 +34,10 @@ typedef struct tree_growth {
     double rate;                                 /* leaves are multiplied by it */
     double lambda, alpha, min_gain, min_hessian; /* as in split.h */
     double row_share, column_share;              /* drawn for each tree; 1: all */
-    double top, other;       /* shares of rows by their gradients, as in row_sample.h; top 0: row_share alone draws */
-    int one_hot;             /* bins of categories up to which one stands against the rest */
-    const int8_t *direction; /* [columns] as in split.h, lives as long as the grower; NULL: none */
+    double top, other; /* shares of rows by their gradients, as in row_sample.h; top 0: row_share alone draws */
+    double smooth, category_l2; /* of splits by sets of categories, as in split.h */
+    int one_hot;                /* bins of categories up to which one stands against the rest */
+    const int8_t *direction;    /* [columns] as in split.h, lives as long as the grower; NULL: none */
     interaction_groups interactions;
 } tree_growth;
 

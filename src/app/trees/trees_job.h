@@ -17,10 +17,10 @@ typedef struct trees_job {
     float *y;        /* [rows] the class */
     uint8_t *counts; /* [rows] */
     tree_targets targets;
-    tree_boost *boost;   /* of a run under way */
-    weft_forest forest;  /* what answers: the best of the run, or the trained model */
-    weft_forest kept;    /* dart: the best evaluation so far, because later rounds change earlier trees; else none */
-    int8_t *direction;   /* what options.growth points to */
+    tree_boost *boost;  /* of a run under way */
+    weft_forest forest; /* what answers: the best of the run, or the trained model */
+    weft_forest kept;   /* dart: the best evaluation so far, because later rounds change earlier trees; else none */
+    int8_t *direction;  /* what options.growth points to */
     uint8_t *group;
     int best;            /* trees of the best evaluation so far */
     double binning;      /* seconds in which columns were cut into bins */

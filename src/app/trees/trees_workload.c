@@ -117,6 +117,8 @@ static boost_options read_options(const weft_options *o)
                                       .alpha = option_real(o, OPT_TREE_ALPHA),
                                       .min_gain = option_real(o, OPT_TREE_MIN_GAIN),
                                       .min_hessian = option_real(o, OPT_TREE_MIN_HESSIAN),
+                                      .smooth = option_real(o, OPT_TREE_SMOOTH),
+                                      .category_l2 = option_real(o, OPT_TREE_CATEGORY_L2),
                                       .one_hot = (int)option_int(o, OPT_TREE_ONE_HOT),
                                       .top = goss ? option_real(o, OPT_TREE_TOP) : 0.0,
                                       .other = option_real(o, OPT_TREE_OTHER),
