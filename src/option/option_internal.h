@@ -42,7 +42,7 @@ bool option_is_switch(const option_row *row);
  * aliases are found only when `letter`. */
 option_id option_find(const option_command *command, const char *name, bool letter);
 /* Names and long aliases of the command's options (of all when NULL), for suggestions. Returns their number. */
-enum { OPTION_NAMES_MAX = 256 };
+enum { OPTION_NAMES_MAX = 512 };
 int option_collect_names(const option_catalog *catalog, const option_command *command,
                          char names[OPTION_NAMES_MAX][OPTION_WORD_MAX]);
 /* WEFT_NAME of a name. */

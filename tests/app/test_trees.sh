@@ -140,7 +140,7 @@ assert abs(booster.predict(data) - np.load(answers + "/probabilities.npy")[:, 1]
 assert abs(booster.predict(data, pred_contribs=True) - np.load(answers + "/contributions.npy")[:, 1]).max() < 1e-5
 booster.save_model("theirs.json")
 PY
-for what in "" "--monotone n:+1 --interactions n,few;many" "--sampling goss" "--booster dart"; do
+for what in "" "--monotone n:+1 --interactions n,few;many" "--row-sampling goss" "--booster dart"; do
     rm -rf mixed mixed2 mixed-out theirs-out
     ok "$weft" train --data mixed.csv "${how[@]}" $what --run-dir mixed
     ok mpirun --oversubscribe --bind-to none -np 2 "$weft" train --data mixed.csv "${how[@]}" $what --run-dir mixed2
@@ -165,8 +165,8 @@ refused 2 "is named 'z'" "$weft" train --data mixed.csv "${how[@]}" --monotone z
 refused 2 "have no direction" "$weft" train --data mixed.csv "${how[@]}" --monotone few:1
 refused 2 "2 numbers for 3 columns" "$weft" train --data mixed.csv "${how[@]}" --monotone "(1,0)"
 refused 2 "is named ''" "$weft" train --data mixed.csv "${how[@]}" --interactions "n,few;"
-refused 2 "--sampling goss" "$weft" train --data mixed.csv "${how[@]}" --sampling goss --subsample 0.5
-refused 2 "more than all rows" "$weft" train --data mixed.csv "${how[@]}" --sampling goss --top-rate 0.95
+refused 2 "--row-sampling goss" "$weft" train --data mixed.csv "${how[@]}" --row-sampling goss --subsample 0.5
+refused 2 "more than all rows" "$weft" train --data mixed.csv "${how[@]}" --row-sampling goss --top-rate 0.95
 printf 'a,b\n1,2\n2,3\n' >target.csv
 refused 65 "--target" "$weft" train --data target.csv "${how[@]}"
 printf 'a,target\n1,p\n2,p\n3,p\n' >class.csv
