@@ -8,13 +8,13 @@
  * and right where both are equal. Of equal gains the lower column is taken, then the lower bin: ties fall alike on all
  * ranks.
  *
- * Categories are divided into two sets. With few bins one category stands against the rest. With more they are ordered
- * by G / (H + smooth), and the first ones or the last ones go right, all else left: rows without a value, and categories
- * that the node has not or that fewer than `smooth` of its rows have. s is convex in (G, H), so without smoothing the
- * best of all subsets is one of these (W. D. Fisher: On grouping for maximum homogeneity, JASA 1958,
- * doi:10.1080/01621459.1958.10501479). Many categories fit noise: category_l2 is added to lambda for such splits, as
- * LightGBM does. One category against the rest: categories that the node has not go where missing values go; without
- * missing values in the node that is left, to the rest.
+ * Categories are divided into two sets. With few bins one category stands against the rest; categories that the node
+ * has not go where missing values go, and without missing values in the node that is left, to the rest. With more bins
+ * they are ordered by G / (H + smooth), and the first ones or the last ones go right, all else left: rows without a
+ * value, and categories that the node has not or that fewer than `smooth` of its rows have. s is convex in (G, H), so
+ * without smoothing the best of all subsets is one of these (W. D. Fisher: On grouping for maximum homogeneity,
+ * JASA 1958, doi:10.1080/01621459.1958.10501479). Sets of many categories fit noise: category_l2 is added to lambda
+ * for them, as LightGBM does.
  *
  * Where columns have a direction, a leaf adds a number within the bounds of its node, s is what the leaf gains with
  * that number, and a split whose sides contradict the direction of its column is none.
