@@ -22,13 +22,25 @@ void tree_destroy(weft_tree *tree)
     *tree = (weft_tree){0};
 }
 
+/* Words that a tree with this many has room for: a power of two, so that sets are added in linear time. */
+static size_t room_for(int32_t words)
+{
+    size_t room = words > 0 ? 8 : 0;
+    while (room < (size_t)words) {
+        room *= 2;
+    }
+    return room;
+}
+
 weft_status tree_add_set(weft_tree *tree, int32_t codes, tree_node *node)
 {
     const int32_t words = codes / 32 + (codes % 32 != 0 || codes == 0);
     WEFT_CHECK(tree->words <= INT32_MAX - words, WEFT_ERR_UNSUPPORTED,
                "a tree's sets of categories take more than %d words", INT32_MAX);
-    WEFT_TRY(
-        weft_realloc((void **)&tree->word, (size_t)tree->words + (size_t)words, sizeof *tree->word, WEFT_MEM_TREES));
+    const size_t room = room_for(tree->words + words);
+    WEFT_TRY(room == room_for(tree->words)
+                 ? WEFT_OK
+                 : weft_realloc((void **)&tree->word, room, sizeof *tree->word, WEFT_MEM_TREES));
     memset(tree->word + tree->words, 0, (size_t)words * sizeof *tree->word);
     node->set = tree->words;
     node->set_words = words;
@@ -42,7 +54,7 @@ static weft_status copy_tree(const weft_tree *from, weft_tree *to)
     WEFT_TRY(WEFT_NEW(&to->node, to->nodes, WEFT_MEM_TREES));
     memcpy(to->node, from->node, (size_t)to->nodes * sizeof *to->node);
     if (from->words > 0) {
-        WEFT_TRY(WEFT_NEW(&to->word, to->words, WEFT_MEM_TREES));
+        WEFT_TRY(WEFT_NEW(&to->word, room_for(to->words), WEFT_MEM_TREES));
         memcpy(to->word, from->word, (size_t)to->words * sizeof *to->word);
     }
     return WEFT_OK;

@@ -13,6 +13,7 @@
 #include "trees/forest/forest_layout.h"
 #include "trees/forest/forest_lightgbm.h"
 #include "trees/forest/forest_sets.h"
+#include "trees/forest/forest_words.h"
 
 enum { NODES_MAX = 1 << 26, COLUMNS_MAX = 1 << 26, CLASS_TEXT = 64 };
 static const size_t most_bytes = (size_t)1 << 30;
@@ -306,71 +307,6 @@ static weft_status read_classes(const reading *r, const json_value *attributes)
     return WEFT_OK;
 }
 
-/* Column and code of the key of a word; false: it is none. */
-static bool is_word_key(const char *key, int columns, int *column, int64_t *code)
-{
-    char *end = NULL;
-    const size_t bytes = strlen(FOREST_WORD_KEY);
-    if (strncmp(key, FOREST_WORD_KEY, bytes) != 0) {
-        return false;
-    }
-    const long c = strtol(key + bytes, &end, 10);
-    *column = (int)c;
-    if (c < 0 || c >= columns || *end != '_') {
-        return false;
-    }
-    *code = strtol(end + 1, &end, 10);
-    return *end == '\0' && *code >= 0 && *code < TREE_CODES_MAX;
-}
-
-/* Lists the words of one column. text: [TREE_CODES_MAX] of zeros, and again when this returns. */
-static weft_status list_words(const reading *r, int column, int64_t count, const char **text)
-{
-    weft_status status = WEFT_OK;
-    for (int64_t i = 0; status == WEFT_OK && i < count; ++i) {
-        const bool ordered = text[i] != NULL && (i == 0 || strcmp(text[i - 1], text[i]) < 0);
-        status = ordered ? WEFT_OK
-                         : weft_fail(WEFT_ERR_DATA,
-                                     "%s: column %d: the word of category %lld is missing, or comes "
-                                     "before that of the category before",
-                                     r->name, column + 1, (long long)i);
-    }
-    status = status == WEFT_OK && count > 0 ? name_list_copy(text, count, &r->facts->words[column]) : status;
-    memset(text, 0, (size_t)count * sizeof *text);
-    return status;
-}
-
-/* Words stand in runs of one column, as this program writes them. */
-static weft_status read_words(const reading *r, const json_value *attributes)
-{
-    const char **text = NULL;
-    int64_t code = 0, count = 0;
-    int column = 0, of = -1;
-    weft_status status = WEFT_NEW_ZERO(&text, TREE_CODES_MAX, WEFT_MEM_WORKSPACE);
-    for (const json_value *v = attributes != NULL ? attributes->child : NULL; status == WEFT_OK && v != NULL;
-         v = v->next) {
-        if (v->kind != JSON_TEXT || !is_word_key(v->key, r->forest->columns, &column, &code)) {
-            continue;
-        }
-        if (r->facts->words == NULL) {
-            status = WEFT_NEW_ZERO(&r->facts->words, r->forest->columns, WEFT_MEM_TREES);
-        }
-        if (status == WEFT_OK && column != of) {
-            status = of >= 0 ? list_words(r, of, count, text) : status;
-            count = 0;
-            of = column;
-        }
-        if (status == WEFT_OK && r->facts->words[column].text != NULL) {
-            status = weft_fail(WEFT_ERR_DATA, "%s: the words of column %d stand apart", r->name, column + 1);
-        }
-        text[code] = v->text;
-        count = code >= count ? code + 1 : count;
-    }
-    status = status == WEFT_OK && of >= 0 ? list_words(r, of, count, text) : status;
-    weft_free(text);
-    return status;
-}
-
 static weft_status read_base(const reading *r, const json_value *attributes, double base_score)
 {
     char key[CLASS_TEXT];
@@ -426,7 +362,7 @@ static weft_status read_learner(reading *r, const json_value *root)
     WEFT_TRY(read_base(r, attributes, base_score));
     WEFT_TRY(read_classes(r, attributes));
     WEFT_TRY(read_columns(r, learner));
-    WEFT_TRY(read_words(r, attributes));
+    WEFT_TRY(forest_words_read(r->name, attributes, r->facts));
     return read_trees(r, learner);
 }
 
