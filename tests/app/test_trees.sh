@@ -17,6 +17,13 @@ cd "$work" || exit 1
 
 python3 - <<'PY'
 import numpy as np
+rng = np.random.default_rng(4)
+with open("mixed.csv", "w") as out:  # a column of numbers, one of 3 words, one of 40
+    out.write("n,few,many,target\n")
+    for _ in range(800):
+        n, few, many = round(rng.normal(), 2), rng.integers(3), rng.integers(40)
+        word = "" if rng.random() < 0.1 else f"w{many:02d}"
+        out.write(f"{n},{'abc'[few]},{word},{'yes' if n + (few == 1) + np.sin(many * 7) + 0.3 * rng.normal() > 0 else 'no'}\n")
 rng = np.random.default_rng(3)
 x = rng.normal(size=(700, 4)).round(3)
 f = 2 * x[:, 0] * (x[:, 1] > 0) - x[:, 2] + 0.3 * rng.normal(size=700)
@@ -113,10 +120,56 @@ ok "$weft" train --data words.csv "${how[@]}" --dry-run
 ok "$weft" export one --out copy.json --quiet
 cmp one/model.json copy.json || fail "weft export changes the trees"
 refused 2 "FILE.json" "$weft" export one --out copy.safetensors
+# ---- columns of words, demands on columns, samples and dropped rounds: as XGBoost reads the model ----
+cat >words.py <<'PY'
+import csv, json, sys
+import numpy as np
+try:
+    import xgboost
+except ImportError:
+    sys.exit(0)
+model, table, answers = sys.argv[1:]
+learner = json.load(open(model))["learner"]
+names, word = learner["feature_names"], {}
+for key, text in learner["attributes"].items():
+    if key.startswith("weft_word_"):
+        column, code = map(int, key.split("_")[2:])
+        word[names[column], text] = code
+cell = lambda name, text: float("nan") if text == "" else word.get((name, text), float("nan")) if name != "n" else float(text)
+x = np.array([[cell(n, r[n]) for n in names] for r in csv.DictReader(open(table))], np.float32)
+data = xgboost.DMatrix(x, feature_names=names, feature_types=learner["feature_types"], enable_categorical=True)
+booster = xgboost.Booster(model_file=model)
+assert abs(booster.predict(data) - np.load(answers + "/probabilities.npy")[:, 1]).max() < 1e-6
+assert abs(booster.predict(data, pred_contribs=True) - np.load(answers + "/contributions.npy")[:, 1]).max() < 1e-5
+booster.save_model("theirs.json")
+PY
+for what in "" "--monotone n:+1 --interactions n,few;many" "--row-sampling goss" "--booster dart"; do
+    rm -rf mixed mixed2 mixed-out theirs-out
+    ok "$weft" train --data mixed.csv "${how[@]}" $what --run-dir mixed
+    ok mpirun --oversubscribe --bind-to none -np 2 "$weft" train --data mixed.csv "${how[@]}" $what --run-dir mixed2
+    cmp mixed/model.json mixed2/model.json || fail "'$what': 2 ranks grow other trees"
+    ok "$weft" predict --data mixed.csv --checkpoint mixed --out mixed-out --quiet --contributions
+    python3 words.py mixed/model.json mixed.csv mixed-out 2>err || fail "'$what': $(cat err)"
+    if [ -f theirs.json ]; then
+        ok "$weft" predict --data mixed.csv --model trees --checkpoint theirs.json --out theirs-out --quiet
+        cmp mixed-out/probabilities.npy theirs-out/probabilities.npy || fail "'$what': XGBoost's file answers otherwise"
+    fi
+done
+printf 'few,many,n\nnew,w01,0.5\n,w01,0.5\n' >unseen.csv # a word that training has not seen is a missing value
+ok "$weft" predict --data unseen.csv --checkpoint mixed --out unseen --quiet
+python3 -c 'import numpy as np; p = np.load("unseen/probabilities.npy"); assert (p[0] == p[1]).all(), p' || fail "unseen words"
 
 # ---- refusals ----
-printf 'a,b,target\n1,x,p\n2,y,q\n' >column.csv
-refused 65 "'b' holds words" "$weft" train --data column.csv "${how[@]}"
+printf 'few,many,n\n1,w01,0.5\n' >digits.csv
+refused 65 "--category" "$weft" predict --data digits.csv --checkpoint mixed --out none
+printf 'few,many,n\na,w01,x\n' >letters.csv
+refused 65 "reads numbers there" "$weft" predict --data letters.csv --checkpoint mixed --out none
+refused 2 "is named 'z'" "$weft" train --data mixed.csv "${how[@]}" --monotone z:1
+refused 2 "have no direction" "$weft" train --data mixed.csv "${how[@]}" --monotone few:1
+refused 2 "2 numbers for 3 columns" "$weft" train --data mixed.csv "${how[@]}" --monotone "(1,0)"
+refused 2 "is named ''" "$weft" train --data mixed.csv "${how[@]}" --interactions "n,few;"
+refused 2 "--row-sampling goss" "$weft" train --data mixed.csv "${how[@]}" --row-sampling goss --subsample 0.5
+refused 2 "more than all rows" "$weft" train --data mixed.csv "${how[@]}" --row-sampling goss --top-rate 0.95
 printf 'a,b\n1,2\n2,3\n' >target.csv
 refused 65 "--target" "$weft" train --data target.csv "${how[@]}"
 printf 'a,target\n1,p\n2,p\n3,p\n' >class.csv

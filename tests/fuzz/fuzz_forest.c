@@ -1,5 +1,6 @@
 /*
- * libFuzzer: any bytes as a model of trees. What is read is a forest that answers: every row ends at a leaf.
+ * libFuzzer: any bytes as a model of trees, of XGBoost's form or LightGBM's. What is read is a forest that answers:
+ * every row ends at a leaf.
  * with: trees/forest
  */
 #include <assert.h>
@@ -15,7 +16,8 @@ enum { COLUMNS = 8 };
 
 static void answer(const weft_forest *forest)
 {
-    const float value[3][COLUMNS] = {{0.0F}, {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN}, {9.0F, -9.0F, 1e30F, -1e30F}};
+    const float value[3][COLUMNS] = {
+        {0.0F}, {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN}, {9.0F, -9.0F, 1e30F, -1e30F, 2.0F, 31.0F, 32.0F, 65535.0F}};
     for (int t = 0; t < forest->trees && forest->columns <= COLUMNS; ++t) {
         for (int i = 0; i < 3; ++i) {
             const int32_t leaf = tree_leaf(&forest->tree[t], value[i]);

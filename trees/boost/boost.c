@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "trees/boost/dropped.h"
 #include "trees/boost/leaf_renewal.h"
 #include "trees/loss/rank_loss.h"
 
@@ -13,11 +14,11 @@ struct tree_boost {
     weft_hal *hal;
     const tree_columns *data;
     const tree_targets *targets;
-    double rate;
     tree_cuts cuts;
     tree_bins bins;
     tree_grower *grower;
     weft_forest forest;
+    double drop, skip, rate;
     float *margin;             /* [rows, outputs] */
     float *gradient, *hessian; /* [outputs, rows] */
     int32_t *leaf;             /* [rows] */
@@ -60,6 +61,8 @@ weft_status boost_create(weft_comm *comm, weft_hal *hal, const tree_columns *dat
     b->hal = hal;
     b->data = data;
     b->targets = targets;
+    b->drop = options->drop;
+    b->skip = options->skip;
     b->rate = options->growth.rate;
     const weft_status status = begin(b, options);
     if (status != WEFT_OK) {
@@ -90,7 +93,8 @@ static void add_leaves(tree_boost *b, const weft_tree *tree, int output)
     }
 }
 
-weft_status boost_round(tree_boost *b, uint64_t seed)
+/* Adds a tree for each output. keep: margins take their leaves. */
+static weft_status grow_trees(tree_boost *b, uint64_t seed, bool keep)
 {
     const int64_t rows = b->data->rows;
     const tree_targets *t = b->targets;
@@ -107,13 +111,45 @@ weft_status boost_round(tree_boost *b, uint64_t seed)
         status =
             status == WEFT_OK ? boost_renew_leaves(b->comm, b->targets, b->margin, b->leaf, b->rate, &tree) : status;
         if (status == WEFT_OK) {
-            add_leaves(b, &tree, k);
+            if (keep) {
+                add_leaves(b, &tree, k);
+            }
             status = comm_agree(b->comm, forest_add(&b->forest, &tree));
         }
         tree_destroy(&tree);
         WEFT_TRY(status);
     }
     return WEFT_OK;
+}
+
+/* A round that leaves some of the earlier ones out. */
+static weft_status grow_with_dropped(tree_boost *b, uint64_t seed, uint8_t *out)
+{
+    const int rounds = b->forest.trees / b->forest.outputs;
+    const int count = dropped_draw(b->drop, b->skip, seed, rounds, out);
+    if (count == 0) {
+        return grow_trees(b, seed, true);
+    }
+    const double loss = b->targets->loss == TREE_LOSS_RANK
+                            ? 0.0
+                            : tree_gradients(b->targets, b->margin, b->hal->threads, b->gradient, b->hessian);
+    WEFT_TRY(comm_agree(b->comm, dropped_margins(&b->forest, b->data, out, rounds, b->hal->threads, b->margin)));
+    WEFT_TRY(grow_trees(b, seed, false));
+    b->loss = b->targets->loss == TREE_LOSS_RANK ? b->loss : loss; /* of all trees, not of those that were left */
+    dropped_scale(&b->forest, out, rounds, count, b->rate);
+    return comm_agree(b->comm, forest_margins(&b->forest, b->data, 0, b->forest.trees, b->hal->threads, b->margin));
+}
+
+weft_status boost_round(tree_boost *b, uint64_t seed)
+{
+    uint8_t *out = NULL;
+    if (!(b->drop > 0.0)) {
+        return grow_trees(b, seed, true);
+    }
+    WEFT_TRY(comm_agree(b->comm, WEFT_NEW(&out, b->forest.trees / b->forest.outputs, WEFT_MEM_WORKSPACE)));
+    const weft_status status = grow_with_dropped(b, seed, out);
+    weft_free(out);
+    return status;
 }
 
 static weft_status take_forest(tree_boost *b, const weft_forest *forest)

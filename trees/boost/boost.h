@@ -16,8 +16,9 @@
 
 typedef struct boost_options {
     tree_growth growth;
-    int values; /* bins of a column, at most TREE_VALUES */
-    float base; /* margin before the first tree, of a single output; NaN: the constant of least loss */
+    int values;        /* bins of a column, at most TREE_VALUES */
+    float base;        /* margin before the first tree, of a single output; NaN: the constant of least loss */
+    double drop, skip; /* as in boost/dropped.h; drop 0: trees stay as they were grown */
 } boost_options;
 
 typedef struct tree_boost tree_boost;

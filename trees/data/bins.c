@@ -11,8 +11,12 @@ static void fill_rows(const tree_columns *data, const tree_cuts *cuts, int64_t f
         const float *cut = cuts->value + cuts->first[c];
         const int count = cuts->first[c + 1] - cuts->first[c];
         uint8_t *own = bins->column + data->rows * c + first;
-        tree_column_read(&data->column[c], first, rows, value);
-        tree_find_bins(cut, count, value, rows, own);
+        if (cuts->categories.bins[c] > 0) {
+            tree_categories_fill(&cuts->categories, data, c, first, rows, count + 1, own);
+        } else {
+            tree_column_read(&data->column[c], first, rows, value);
+            tree_find_bins(cut, count, value, rows, own);
+        }
         for (int64_t i = 0; i < rows; ++i) {
             bin[i * data->columns + c] = own[i];
         }

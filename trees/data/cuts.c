@@ -52,6 +52,9 @@ static void find_few(const tree_columns *data, int column, const uint8_t *counts
 {
     float value[CHUNK];
     few->count = 0;
+    if (data->column[column].kind == TABLE_CATEGORY) {
+        return;
+    }
     for (int64_t first = 0; first < data->rows && few->count >= 0; first += CHUNK) {
         const int64_t rows = data->rows - first < CHUNK ? data->rows - first : CHUNK;
         tree_column_read(&data->column[column], first, rows, value);
@@ -136,6 +139,17 @@ static int thin_out(float *quantile, int values)
     return kept;
 }
 
+/* A column of categories has as many cuts as its bins have borders. */
+static weft_status append_borders(tree_cuts *cuts, int column)
+{
+    float border[TREE_VALUES];
+    const int count = cuts->categories.bins[column] - 1;
+    for (int i = 0; i < count; ++i) {
+        border[i] = (float)(i + 1);
+    }
+    return append(cuts, column, border, count);
+}
+
 static weft_status cut_group(cut_search *s, int first, int width, float *quantile, tree_cuts *cuts)
 {
     int many = 0;
@@ -144,6 +158,10 @@ static weft_status cut_group(cut_search *s, int first, int width, float *quantil
     for (int c = 0; c < width; ++c) {
         const few_values *few = &s->few[c];
         float *own = quantile + (int64_t)many * s->values;
+        if (cuts->categories.bins[first + c] > 0) {
+            WEFT_TRY(append_borders(cuts, first + c));
+            continue;
+        }
         const bool is_many = few->count < 0;
         const int skipped = few->count > 0 ? 1 : 0; /* no value lies below the least one */
         WEFT_TRY(is_many ? append(cuts, first + c, own, thin_out(own, s->values))
@@ -166,6 +184,7 @@ weft_status tree_cuts_find(weft_comm *comm, const tree_columns *data, const uint
     local = local == WEFT_OK ? WEFT_NEW(&s.all, GROUP * comm_size(comm), WEFT_MEM_WORKSPACE) : local;
     local = local == WEFT_OK ? WEFT_NEW(&quantile, GROUP * values, WEFT_MEM_WORKSPACE) : local;
     COMM_AGREED_GOTO(comm_agree(comm, local), local, status, done);
+    WEFT_TRY_GOTO(tree_categories_find(comm, data, counts, values, &cuts->categories), status, done);
     for (int first = 0; status == WEFT_OK && first < data->columns; first += GROUP) {
         const int width = data->columns - first < GROUP ? data->columns - first : GROUP;
         status = comm_agree(comm, cut_group(&s, first, width, quantile, cuts));
@@ -201,5 +220,6 @@ void tree_find_bins(const float *cut, int cuts, const float *value, int64_t coun
 void tree_cuts_destroy(tree_cuts *cuts)
 {
     WEFT_FREE_ALL(cuts->first, cuts->value);
+    tree_categories_destroy(&cuts->categories);
     *cuts = (tree_cuts){0};
 }

@@ -13,14 +13,15 @@
 #pragma once
 
 #include "comm/comm.h"
-#include "trees/data/tree_columns.h"
+#include "trees/data/categories.h"
 
 enum { TREE_VALUES = 255 }; /* bins of values in a column, at most; one more is left for missing values */
 
 typedef struct tree_cuts {
     int columns;
     int32_t *first; /* [columns + 1] where a column's cuts begin in `value` */
-    float *value;   /* [first[columns]] cuts, ascending within a column */
+    float *value;   /* [first[columns]] cuts, ascending within a column; those of categories mean nothing */
+    tree_categories categories;
 } tree_cuts;
 
 /*

@@ -21,6 +21,14 @@ static void read_longs(const int64_t *from, int64_t count, float *value)
     }
 }
 
+static void read_codes(const tree_codes *codes, int64_t first, int64_t count, float *value)
+{
+    for (int64_t i = 0; i < count; ++i) {
+        const int32_t code = tree_code(codes, first + i);
+        value[i] = code == TABLE_NO_CODE ? NAN : (float)code;
+    }
+}
+
 void tree_column_read(const tree_column *column, int64_t first, int64_t count, float *value)
 {
     switch (column->kind) {
@@ -31,7 +39,7 @@ void tree_column_read(const tree_column *column, int64_t first, int64_t count, f
         read_integers((const int32_t *)column->data + first, TABLE_NO_INTEGER, count, value);
         return;
     case TABLE_CATEGORY:
-        read_integers((const int32_t *)column->data + first, TABLE_NO_CODE, count, value);
+        read_codes(column->data, first, count, value);
         return;
     default:
         assert(column->kind == TABLE_LONG);

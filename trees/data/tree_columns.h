@@ -1,9 +1,9 @@
 /*
  * trees/data/tree_columns.h: the columns that trees are grown on, as numbers.
  *
- * Every value is read as float32: reals as they are, whole numbers rounded, categories as their code. A missing value
- * is NaN. Rows have ids over all ranks; whatever is drawn for a row is a function of its id, so results do not depend
- * on which rank holds it.
+ * Every value is read as float32: reals as they are, whole numbers rounded, categories as their code in the model. A
+ * missing value is NaN, and so is a category that the model does not know. Rows have ids over all ranks; whatever is
+ * drawn for a row is a function of its id, so results do not depend on which rank holds it.
  */
 #pragma once
 
@@ -11,9 +11,19 @@
 
 extern weft_mem_tag WEFT_MEM_TREES[1]; /* bins, histograms and trees */
 
+/* A column holds at most this many categories, and codes in models stay below it. */
+enum { TREE_CODES_MAX = 65536 };
+
+/* The data of a column of categories. */
+typedef struct tree_codes {
+    const int32_t *code;   /* [rows] TABLE_NO_CODE: missing */
+    const int32_t *become; /* [codes of the table] the model's code of each, or TABLE_NO_CODE; NULL: the same */
+    int32_t codes;         /* of the model */
+} tree_codes;
+
 typedef struct tree_column {
     table_kind kind;  /* real, integer, long or category */
-    const void *data; /* [rows] as table/column.h stores the kind */
+    const void *data; /* [rows] as table/column.h stores the kind; of categories one tree_codes */
 } tree_column;
 
 typedef struct tree_columns {
@@ -22,6 +32,13 @@ typedef struct tree_columns {
     const tree_column *column;
     const int64_t *id; /* [rows] from 0 to the rows of all ranks less 1 */
 } tree_columns;
+
+/* The model's code of a row; TABLE_NO_CODE: none. */
+static inline int32_t tree_code(const tree_codes *codes, int64_t row)
+{
+    const int32_t code = codes->code[row];
+    return code != TABLE_NO_CODE && codes->become != NULL ? codes->become[code] : code;
+}
 
 /* [out] value[count]: rows first .. first + count - 1 of a column. */
 void tree_column_read(const tree_column *column, int64_t first, int64_t count, float *value);

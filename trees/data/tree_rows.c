@@ -45,7 +45,7 @@ done:
 static void warn_of_merged(const table_field *f, const char *path)
 {
     const double largest = fmax(fabs(f->least), fabs(f->most));
-    if (f->kind != TABLE_REAL && f->least <= f->most && largest > 0x1p24) {
+    if ((f->kind == TABLE_INTEGER || f->kind == TABLE_LONG) && f->least <= f->most && largest > 0x1p24) {
         log_warn(
             "%s: column '%.64s' has whole numbers as large as %.0f: trees read float32, in which those above 16777216 "
             "become one with their neighbours: if they only name the rows, leave the column out (" FLAG_DROP
@@ -54,16 +54,50 @@ static void warn_of_merged(const table_field *f, const char *path)
     }
 }
 
+/* The words of a feature, which a model file must be able to hold. */
+static weft_status copy_words(tree_rows *rows, int at, const char *path)
+{
+    const table_words *words = rows->table.schema.field[rows->field[at]].words;
+    const int64_t count = words_count(words);
+    const char **list = NULL;
+    size_t bytes;
+    char text[96];
+    WEFT_CHECK(count <= TREE_CODES_MAX, WEFT_ERR_UNSUPPORTED,
+               "%s: %s has %lld different words, and trees take up to %d: leave it out (" FLAG_DROP ")",
+               path, schema_say(&rows->table.schema, rows->field[at], text), (long long)count, TREE_CODES_MAX);
+    WEFT_TRY(rows->words != NULL ? WEFT_OK : WEFT_NEW_ZERO(&rows->words, rows->features, WEFT_MEM_TREES));
+    WEFT_TRY(WEFT_NEW(&list, count, WEFT_MEM_WORKSPACE));
+    weft_status status = WEFT_OK;
+    for (int64_t i = 0; status == WEFT_OK && i < count; ++i) {
+        list[i] = words_text(words, i, &bytes);
+        status = name_list_admits(list[i]) ? WEFT_OK
+                                           : weft_fail(WEFT_ERR_DATA,
+                                                       "%s: %s: a word is no text: expected UTF-8 without "
+                                                       "control characters",
+                                                       path, schema_say(&rows->table.schema, rows->field[at], text));
+    }
+    status = status == WEFT_OK ? name_list_copy(list, count, &rows->words[at]) : status;
+    weft_free(list);
+    return status;
+}
+
 static weft_status add_feature(tree_rows *rows, int field, const char *path)
 {
     const table_field *f = &rows->table.schema.field[field];
     char text[96];
-    WEFT_CHECK(f->kind == TABLE_REAL || f->kind == TABLE_INTEGER || f->kind == TABLE_LONG, WEFT_ERR_DATA,
-               "%s: %s holds words: trees read numbers, so leave it out (" FLAG_DROP ") or write numbers for the words",
+    WEFT_CHECK(f->kind == TABLE_REAL || f->kind == TABLE_INTEGER || f->kind == TABLE_LONG || f->kind == TABLE_CATEGORY,
+               WEFT_ERR_DATA,
+               "%s: %s holds hashes of words: trees read numbers and words, so leave it out (" FLAG_DROP ")",
                path, schema_say(&rows->table.schema, field, text));
     warn_of_merged(f, path);
-    rows->field[rows->data.columns] = field;
-    rows->column[rows->data.columns++] = (tree_column){f->kind, rows->table.column[field].data};
+    const int at = rows->data.columns++;
+    rows->field[at] = field;
+    rows->column[at] = (tree_column){f->kind, rows->table.column[field].data};
+    if (f->kind == TABLE_CATEGORY) {
+        WEFT_TRY(copy_words(rows, at, path));
+        rows->codes[at] = (tree_codes){.code = rows->table.column[field].data, .codes = (int32_t)rows->words[at].count};
+        rows->column[at].data = &rows->codes[at];
+    }
     return WEFT_OK;
 }
 
@@ -108,6 +142,8 @@ static weft_status take_columns(tree_rows *rows, const tree_rows_options *option
                "%s: holds given cells alone, and trees read columns: convert it with " FLAG_SPARSE " no", path);
     WEFT_TRY(WEFT_NEW_ZERO(&rows->field, most, WEFT_MEM_TREES));
     WEFT_TRY(WEFT_NEW_ZERO(&rows->column, most, WEFT_MEM_TREES));
+    WEFT_TRY(WEFT_NEW_ZERO(&rows->codes, most, WEFT_MEM_TREES));
+    rows->features = (int)most;
     if (options->column != NULL) {
         WEFT_TRY(choose_columns(rows, options, path));
     }
@@ -147,6 +183,21 @@ static weft_status hash_column(tree_rows *rows, int c, const char *path, uint64_
         }
     }
     return WEFT_OK;
+}
+
+/* Adds the words of categories, which all ranks have: one of them calls. */
+static void hash_words(const tree_rows *rows, uint64_t *hash)
+{
+    for (int c = 0; rows->words != NULL && c < rows->data.columns; ++c) {
+        uint64_t x = UINT64_C(0xCBF29CE484222325) + (uint64_t)c;
+        for (int64_t i = 0; i < rows->words[c].count; ++i) {
+            for (const char *at = rows->words[c].text[i]; *at != '\0'; ++at) {
+                x = (x ^ (uint8_t)*at) * UINT64_C(0x100000001B3);
+            }
+            x = (x ^ 0xff) * UINT64_C(0x100000001B3);
+        }
+        *hash += rows->words[c].count > 0 ? x : 0;
+    }
 }
 
 /* ---- classes ----------------------------------------------------------------------------------------------------- */
@@ -418,6 +469,9 @@ static weft_status take_rows(weft_comm *comm, tree_rows *rows, const tree_rows_o
         status = hash_column(rows, c, path, &hash);
     }
     WEFT_TRY(comm_agree(comm, status));
+    if (comm_rank(comm) == 0) {
+        hash_words(rows, &hash);
+    }
     rows->aimed = target >= 0;
     rows->numbers = aim == TREE_AIM_NUMBERS;
     if (rows->aimed) {
@@ -448,7 +502,13 @@ void tree_rows_close(tree_rows *rows)
 {
     labels_destroy(&rows->labels);
     name_list_free(&rows->classes);
-    WEFT_FREE_ALL(rows->field, rows->column, rows->id, rows->counted, rows->weight);
+    for (int c = 0; c < rows->features; ++c) {
+        weft_free((void *)rows->codes[c].become);
+        if (rows->words != NULL) {
+            name_list_free(&rows->words[c]);
+        }
+    }
+    WEFT_FREE_ALL(rows->codes, rows->words, rows->field, rows->column, rows->id, rows->counted, rows->weight);
     table_close(&rows->table);
     *rows = (tree_rows){0};
 }
@@ -476,5 +536,51 @@ weft_status tree_rows_relabel(tree_rows *rows, const int32_t *class_of, int64_t 
     rows->counted = counted;
     rows->classes = known;
     rows->classes.count = classes;
+    return WEFT_OK;
+}
+
+/* [out] become: for weft_free, the place of each word of the table among those of the model. Returns how many the model
+ * lacks. */
+static int64_t match_words(const name_list *own, const name_list *model, int32_t *become)
+{
+    int64_t at = 0, unknown = 0;
+    for (int64_t i = 0; i < own->count; ++i) {
+        while (at < model->count && strcmp(model->text[at], own->text[i]) < 0) {
+            ++at;
+        }
+        const bool same = at < model->count && strcmp(model->text[at], own->text[i]) == 0;
+        become[i] = same ? (int32_t)at : TABLE_NO_CODE;
+        unknown += !same;
+    }
+    return unknown;
+}
+
+weft_status tree_rows_recode(tree_rows *rows, const char *name, const name_list *words)
+{
+    char text[96];
+    for (int c = 0; c < rows->data.columns; ++c) {
+        const bool own = rows->column[c].kind == TABLE_CATEGORY;
+        const bool model = words != NULL && words[c].count > 0;
+        const int at = own ? (int)((const tree_codes *)rows->column[c].data - rows->codes) : -1;
+        int32_t *become = NULL;
+        const table_field *field = &rows->table.schema.field[rows->field[c]];
+        (void)schema_say(&rows->table.schema, rows->field[c], text);
+        WEFT_CHECK(own || !model || field->missing == rows->table.rows, WEFT_ERR_DATA,
+                   "%s: %s holds numbers, and the model reads words there such as '%s': " FLAG_CATEGORY
+                   " reads numbers as words",
+                   name, text, words[c].text[0]);
+        WEFT_CHECK(!own || model, WEFT_ERR_DATA, "%s: %s holds words, and the model reads numbers there", name, text);
+        if (own) {
+            WEFT_TRY(WEFT_NEW(&become, rows->words[at].count, WEFT_MEM_TREES));
+            const int64_t unknown = match_words(&rows->words[at], &words[c], become);
+            weft_free((void *)rows->codes[at].become);
+            rows->codes[at].become = become;
+            rows->codes[at].codes = (int32_t)words[c].count;
+            if (unknown > 0) {
+                log_info("%s: %s: %lld words that the model does not know are read as missing", name, text,
+                         (long long)unknown);
+            }
+        }
+    }
     return WEFT_OK;
 }

@@ -2,8 +2,8 @@
  * trees/data/tree_rows.h: a table as trees read it: columns of numbers, the classes of the target, splits and weights.
  *
  * The target is a column of words, which are the classes in the order of their bytes, of whole numbers, which are the
- * classes in their order, or of numbers that are to be predicted themselves. Without a column of splits, rows are drawn
- * for validation and test by their number, or by their group.
+ * classes in their order, or of numbers that are to be predicted themselves. Other columns of words are categories.
+ * Without a column of splits, rows are drawn for validation and test by their number, or by their group.
  */
 #pragma once
 
@@ -37,6 +37,9 @@ typedef struct tree_rows {
     int *field;          /* [data.columns] the columns of the table that are features */
     tree_column *column; /* [data.columns] */
     tree_columns data;
+    tree_codes *codes;   /* [features of the table] of those that are categories */
+    name_list *words;    /* [features of the table] words of each code; NULL: no column is of categories */
+    int features;        /* of the table */
     int64_t *id;         /* [data.rows] */
     bool numbers;        /* the target is numbers; else classes */
     bool aimed;          /* there is a target */
@@ -59,3 +62,7 @@ void tree_rows_close(tree_rows *rows);
 /* Class i of the data becomes class_of[i] of a model with these names; -1: its rows have no label. Local, the same on
  * all ranks. */
 weft_status tree_rows_relabel(tree_rows *rows, const int32_t *class_of, int64_t classes, char *const *names);
+/* Categories take the codes that a model has for their words: [data.columns] ascending by bytes, or NULL: the model has
+ * no words. Words that it does not have become missing. WEFT_ERR_DATA: a column of words that the model reads as
+ * numbers, or the other way round. Local. */
+weft_status tree_rows_recode(tree_rows *rows, const char *name, const name_list *words);

@@ -19,8 +19,46 @@ weft_status forest_create(int columns, int outputs, weft_forest *forest)
 
 void tree_destroy(weft_tree *tree)
 {
-    weft_free(tree->node);
+    WEFT_FREE_ALL(tree->node, tree->word);
     *tree = (weft_tree){0};
+}
+
+/* Words that a tree with this many has room for: a power of two, so that sets are added in linear time. */
+static size_t room_for(int32_t words)
+{
+    size_t room = words > 0 ? 8 : 0;
+    while (room < (size_t)words) {
+        room *= 2;
+    }
+    return room;
+}
+
+weft_status tree_add_set(weft_tree *tree, int32_t codes, tree_node *node)
+{
+    const int32_t words = codes / 32 + (codes % 32 != 0 || codes == 0);
+    WEFT_CHECK(tree->words <= INT32_MAX - words, WEFT_ERR_UNSUPPORTED,
+               "a tree's sets of categories take more than %d words", INT32_MAX);
+    const size_t room = room_for(tree->words + words);
+    WEFT_TRY(room == room_for(tree->words)
+                 ? WEFT_OK
+                 : weft_realloc((void **)&tree->word, room, sizeof *tree->word, WEFT_MEM_TREES));
+    memset(tree->word + tree->words, 0, (size_t)words * sizeof *tree->word);
+    node->set = tree->words;
+    node->set_words = words;
+    tree->words += words;
+    return WEFT_OK;
+}
+
+static weft_status copy_tree(const weft_tree *from, weft_tree *to)
+{
+    *to = (weft_tree){.nodes = from->nodes, .words = from->words};
+    WEFT_TRY(WEFT_NEW(&to->node, to->nodes, WEFT_MEM_TREES));
+    memcpy(to->node, from->node, (size_t)to->nodes * sizeof *to->node);
+    if (from->words > 0) {
+        WEFT_TRY(WEFT_NEW(&to->word, room_for(to->words), WEFT_MEM_TREES));
+        memcpy(to->word, from->word, (size_t)to->words * sizeof *to->word);
+    }
+    return WEFT_OK;
 }
 
 void forest_cut(weft_forest *forest, int trees)
@@ -39,8 +77,8 @@ void forest_destroy(weft_forest *forest)
 
 weft_status forest_add(weft_forest *forest, weft_tree *tree)
 {
-    WEFT_TRY(grow_array((void **)&forest->tree, sizeof *forest->tree, forest->trees, &forest->capacity,
-                        WEFT_MEM_TREES));
+    WEFT_TRY(
+        grow_array((void **)&forest->tree, sizeof *forest->tree, forest->trees, &forest->capacity, WEFT_MEM_TREES));
     forest->tree[forest->trees++] = *tree;
     *tree = (weft_tree){0};
     return WEFT_OK;
@@ -52,10 +90,9 @@ weft_status forest_copy(const weft_forest *from, int trees, weft_forest *to)
     WEFT_TRY(forest_create(from->columns, from->outputs, to));
     memcpy(to->base, from->base, (size_t)from->outputs * sizeof *to->base);
     for (int t = 0; t < trees; ++t) {
-        weft_tree tree = {.nodes = from->tree[t].nodes};
-        WEFT_TRY(WEFT_NEW(&tree.node, tree.nodes, WEFT_MEM_TREES));
-        memcpy(tree.node, from->tree[t].node, (size_t)tree.nodes * sizeof *tree.node);
-        const weft_status status = forest_add(to, &tree);
+        weft_tree tree = {0};
+        weft_status status = copy_tree(&from->tree[t], &tree);
+        status = status == WEFT_OK ? forest_add(to, &tree) : status;
         tree_destroy(&tree);
         WEFT_TRY(status);
     }
@@ -67,9 +104,7 @@ int32_t tree_leaf(const weft_tree *tree, const float *value)
     int32_t at = 0;
     while (tree->node[at].left >= 0) {
         const tree_node *node = &tree->node[at];
-        const float x = value[node->feature];
-        const bool left = isnan(x) ? node->default_left : x < node->value;
-        at = node->left + (left ? 0 : 1);
+        at = node->left + (tree_goes_left(tree, node, value[node->feature]) ? 0 : 1);
     }
     return at;
 }
@@ -160,6 +195,19 @@ static bool read_block(const tree_columns *data, int64_t begin, int64_t rows, fl
     return holes;
 }
 
+/* The leaves of a block of rows in a tree with sets of categories, which have no place in forest_nodes. */
+static void walk_sets(const weft_tree *tree, int32_t root, const float *value, int32_t at[WALK_ROWS])
+{
+    for (int i = 0; i < WALK_ROWS; ++i) {
+        const tree_node *node = tree->node;
+        while (node->left >= 0) {
+            const bool left = tree_goes_left(tree, node, value[(int64_t)node->feature * WALK_ROWS + i]);
+            node = tree->node + node->left + (left ? 0 : 1);
+        }
+        at[i] = root + (int32_t)(node - tree->node);
+    }
+}
+
 static void run_block(const forest_pass *pass, int64_t begin, int64_t rows, float *value)
 {
     const weft_forest *forest = pass->forest;
@@ -171,7 +219,11 @@ static void run_block(const forest_pass *pass, int64_t begin, int64_t rows, floa
         memcpy(margin + i * outputs, forest->base, (size_t)outputs * sizeof *margin);
     }
     for (int t = pass->first; t < pass->end; ++t) {
-        pass->walk(&pass->nodes, t - pass->first, value, holes, at);
+        if (forest->tree[t].words > 0) {
+            walk_sets(&forest->tree[t], pass->nodes.first[t - pass->first], value, at);
+        } else {
+            pass->walk(&pass->nodes, t - pass->first, value, holes, at);
+        }
         for (int64_t i = 0; i < rows; ++i) {
             margin[i * outputs + t % outputs] += pass->nodes.value[at[i]];
         }

@@ -10,6 +10,8 @@
 /* Attributes: their number follows. */
 #define FOREST_BASE_KEY  "weft_base_"
 #define FOREST_CLASS_KEY "weft_class_"
+/* Column and code follow: weft_word_3_0. */
+#define FOREST_WORD_KEY "weft_word_"
 
 /* XGBoost's name of a loss. */
 const char *forest_objective(tree_loss loss);

@@ -3,12 +3,16 @@
  *
  * The form is XGBoost's JSON model of versions 1.7 to 3: one object with learner.gradient_booster.model.trees, whose
  * arrays have one element a node. What that form has no place for stands in learner.attributes, texts that XGBoost
- * keeps: the base margins to the last bit, and the names of classes.
+ * keeps: the base margins to the last bit, the names of classes, and the words of categories.
+ *
+ * Models of the booster dart are read too: leaves take the weights of their trees. So are LightGBM's text models
+ * (forest_lightgbm.h).
  */
 #pragma once
 
 #include <stdio.h>
 
+#include "io/name_list.h"
 #include "trees/forest/forest.h"
 #include "trees/loss/tree_loss.h"
 
@@ -18,6 +22,7 @@ typedef struct forest_facts {
     double quantile; /* of TREE_LOSS_QUANTILE */
     char **column;   /* [columns] names; NULL: the file has none */
     int columns;
+    name_list *words;  /* [columns] of code 0, 1, ... of a column of categories; NULL: the file has none */
     char **class_name; /* [classes] in the order of the outputs, both classes under logistic; NULL: the file has none */
     int classes;
 } forest_facts;

@@ -10,6 +10,10 @@
 #include "io/json.h"
 #include "trees/forest/forest_format.h"
 #include "trees/forest/forest_json.h"
+#include "trees/forest/forest_layout.h"
+#include "trees/forest/forest_lightgbm.h"
+#include "trees/forest/forest_sets.h"
+#include "trees/forest/forest_words.h"
 
 enum { NODES_MAX = 1 << 26, COLUMNS_MAX = 1 << 26, CLASS_TEXT = 64 };
 static const size_t most_bytes = (size_t)1 << 30;
@@ -53,8 +57,7 @@ static weft_status find(const reading *r, const json_value *object, const char *
     static const char *const kinds[] = {"null", "true or false", "number", "text", "array", "object"};
     *value = object != NULL && object->kind == JSON_OBJECT ? json_find(object, key) : NULL;
     WEFT_CHECK(*value != NULL && (*value)->kind == kind, WEFT_ERR_DATA,
-               "%s: has no \"%s\" that is an %s: it is no model of trees",
-               r->name, key, kinds[kind]);
+               "%s: has no \"%s\" that is an %s: it is no model of trees", r->name, key, kinds[kind]);
     return WEFT_OK;
 }
 
@@ -154,10 +157,12 @@ static weft_status read_array(const reading *r, const json_value *object, const 
     int at = 0;
     WEFT_TRY(find(r, object, a->key, JSON_ARRAY, &array));
     WEFT_CHECK(count_elements(array) == tree->nodes, WEFT_ERR_DATA,
-               "%s: tree %d: %s has %d elements, and the tree %d nodes",
-               r->name, r->tree, a->key, count_elements(array), tree->nodes);
+               "%s: tree %d: %s has %d elements, and the tree %d nodes", r->name, r->tree, a->key,
+               count_elements(array), tree->nodes);
     for (const json_value *v = array->child; v != NULL; v = v->next, ++at) {
-        const double number = v->kind == JSON_BOOL ? (double)v->boolean : v->kind == JSON_NUMBER ? v->number : (double)NAN;
+        const double number = v->kind == JSON_BOOL     ? (double)v->boolean
+                              : v->kind == JSON_NUMBER ? v->number
+                                                       : (double)NAN;
         WEFT_CHECK(number >= a->least && number <= a->most && (!a->whole || number == floor(number)), WEFT_ERR_DATA,
                    "%s: tree %d, node %d: %s is no number from %g to %g", r->name, r->tree, at, a->key, a->least,
                    a->most);
@@ -173,68 +178,12 @@ static weft_status read_right(const reading *r, const json_value *object, weft_t
     int at = 0;
     WEFT_TRY(find(r, object, "right_children", JSON_ARRAY, &array));
     WEFT_CHECK(count_elements(array) == tree->nodes, WEFT_ERR_DATA,
-               "%s: tree %d: right_children has %d elements, and the tree %d nodes",
-               r->name, r->tree, count_elements(array), tree->nodes);
+               "%s: tree %d: right_children has %d elements, and the tree %d nodes", r->name, r->tree,
+               count_elements(array), tree->nodes);
     for (const json_value *v = array->child; v != NULL; v = v->next, ++at) {
         WEFT_CHECK(v->kind == JSON_NUMBER && v->integral && v->integer >= -1 && v->integer < tree->nodes, WEFT_ERR_DATA,
                    "%s: tree %d, node %d: its right child is none of the %d nodes", r->name, r->tree, at, tree->nodes);
         right[at] = (int32_t)v->integer;
-    }
-    return WEFT_OK;
-}
-
-/*
- * Lays the nodes out anew, parents first and siblings together: the walk meets every node that the root reaches, and
- * refuses one that it meets twice, so that the result is a tree. XGBoost leaves nodes that it has cut off in the file;
- * they are left out.
- */
-static weft_status lay_out(const reading *r, weft_tree *tree, const int32_t *right)
-{
-    weft_tree to = {0};
-    int32_t *from = NULL;
-    uint8_t *met = NULL;
-    weft_status status = WEFT_NEW(&to.node, tree->nodes, WEFT_MEM_TREES);
-    status = status == WEFT_OK ? WEFT_NEW(&from, tree->nodes, WEFT_MEM_TREES) : status;
-    WEFT_TRY_GOTO(status == WEFT_OK ? WEFT_NEW_ZERO(&met, tree->nodes, WEFT_MEM_TREES) : status, status, done);
-    to.node[to.nodes++] = (tree_node){.parent = -1};
-    from[0] = 0;
-    met[0] = 1;
-    for (int32_t n = 0; n < to.nodes; ++n) {
-        const tree_node *node = &tree->node[from[n]];
-        const int32_t child[2] = {node->left, right[from[n]]}, parent = to.node[n].parent;
-        const bool leaf = child[0] < 0;
-        to.node[n] = *node;
-        to.node[n].parent = parent;
-        WEFT_CHECK_GOTO(leaf == (child[1] < 0) && child[0] < tree->nodes && (leaf || node->feature < r->forest->columns),
-                        status, done, WEFT_ERR_DATA, "%s: tree %d, node %d: has one child, or a column or child that is not there",
-                        r->name, r->tree, from[n]);
-        for (int i = 0; !leaf && i < 2; ++i) {
-            WEFT_CHECK_GOTO(met[child[i]]++ == 0, status, done, WEFT_ERR_DATA,
-                       "%s: tree %d: node %d has two parents: it is no tree",
-                            r->name, r->tree, child[i]);
-            from[to.nodes] = child[i];
-            to.node[to.nodes++] = (tree_node){.parent = n};
-        }
-        to.node[n].left = leaf ? -1 : to.nodes - 2;
-        to.node[n].default_left = !leaf && node->default_left;
-        if (!leaf && node->value >= FOREST_ABOVE_ALL) {
-            to.node[n].value = INFINITY;
-        }
-    }
-    weft_free(tree->node);
-    *tree = to;
-    to.node = NULL;
-done:
-    WEFT_FREE_ALL(to.node, from, met);
-    return status;
-}
-
-static weft_status check_splits(const reading *r, const json_value *object)
-{
-    const json_value *types = json_find(object, "split_type");
-    for (const json_value *v = types != NULL ? types->child : NULL; v != NULL; v = v->next) {
-        WEFT_CHECK(v->kind == JSON_NUMBER && v->number == 0.0, WEFT_ERR_UNSUPPORTED,
-                   "%s: tree %d splits a column by categories, which this program does not read", r->name, r->tree);
     }
     return WEFT_OK;
 }
@@ -245,16 +194,16 @@ static weft_status read_tree(reading *r, const json_value *object, weft_tree *tr
     int32_t *right = NULL;
     WEFT_TRY(find(r, object, "left_children", JSON_ARRAY, &left));
     tree->nodes = count_elements(left);
-    WEFT_CHECK(tree->nodes >= 1 && tree->nodes <= NODES_MAX, WEFT_ERR_DATA,
-               "%s: tree %d has no nodes", r->name, r->tree);
-    WEFT_TRY(check_splits(r, object));
+    WEFT_CHECK(tree->nodes >= 1 && tree->nodes <= NODES_MAX, WEFT_ERR_DATA, "%s: tree %d has no nodes", r->name,
+               r->tree);
     WEFT_TRY(WEFT_NEW_ZERO(&tree->node, tree->nodes, WEFT_MEM_TREES));
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; ++i) {
         WEFT_TRY(read_array(r, object, &arrays[i], tree));
     }
+    WEFT_TRY(forest_sets_read(r->name, r->tree, object, tree));
     WEFT_TRY(WEFT_NEW(&right, tree->nodes, WEFT_MEM_TREES));
     weft_status status = read_right(r, object, tree, right);
-    status = status == WEFT_OK ? lay_out(r, tree, right) : status;
+    status = status == WEFT_OK ? forest_lay_out(r->name, r->tree, r->forest->columns, tree, right) : status;
     weft_free(right);
     return status;
 }
@@ -270,18 +219,37 @@ static weft_status check_turns(const reading *r, const json_value *model, int tr
                    "%s: tree %d is of another class than its place says", r->name, t);
     }
     WEFT_CHECK(t == trees && trees % r->forest->outputs == 0, WEFT_ERR_DATA,
-               "%s: %d trees for %d outputs, of which tree_info names %d",
-               r->name, trees, r->forest->outputs, t);
+               "%s: %d trees for %d outputs, of which tree_info names %d", r->name, trees, r->forest->outputs, t);
+    return WEFT_OK;
+}
+
+/* The leaves of a tree of the booster dart take its weight. weight: of the first tree. */
+static weft_status weigh_trees(const reading *r, const json_value *weight)
+{
+    for (int t = 0; t < r->forest->trees; ++t, weight = weight->next) {
+        weft_tree *tree = &r->forest->tree[t];
+        WEFT_CHECK(weight != NULL && weight->kind == JSON_NUMBER && fabs(weight->number) <= 1e6, WEFT_ERR_DATA,
+                   "%s: tree %d has no number in weight_drop", r->name, t);
+        for (int32_t n = 0; n < tree->nodes; ++n) {
+            tree_node *node = &tree->node[n];
+            node->value *= node->left < 0 ? (float)weight->number : 1.0F;
+            node->weight *= (float)weight->number;
+        }
+    }
+    WEFT_CHECK(weight == NULL, WEFT_ERR_DATA, "%s: weight_drop has more numbers than there are trees", r->name);
     return WEFT_OK;
 }
 
 static weft_status read_trees(reading *r, const json_value *learner)
 {
-    const json_value *booster = NULL, *model = NULL, *trees = NULL, *kind = NULL;
+    const json_value *booster = NULL, *model = NULL, *trees = NULL, *weights = NULL;
     WEFT_TRY(find(r, learner, "gradient_booster", JSON_OBJECT, &booster));
-    kind = json_find(booster, "name");
-    WEFT_CHECK(kind != NULL && kind->kind == JSON_TEXT && strcmp(kind->text, "gbtree") == 0, WEFT_ERR_UNSUPPORTED,
-               "%s: its booster is not gbtree", r->name);
+    if (strcmp(json_string(booster, "name", ""), "dart") == 0) {
+        WEFT_TRY(find(r, booster, "weight_drop", JSON_ARRAY, &weights));
+        WEFT_TRY(find(r, booster, "gbtree", JSON_OBJECT, &booster));
+    }
+    WEFT_CHECK(strcmp(json_string(booster, "name", ""), "gbtree") == 0, WEFT_ERR_UNSUPPORTED,
+               "%s: its booster is neither gbtree nor dart", r->name);
     WEFT_TRY(find(r, booster, "model", JSON_OBJECT, &model));
     WEFT_TRY(find(r, model, "trees", JSON_ARRAY, &trees));
     WEFT_TRY(check_turns(r, model, count_elements(trees)));
@@ -293,7 +261,7 @@ static weft_status read_trees(reading *r, const json_value *learner)
         tree_destroy(&tree);
         WEFT_TRY(status);
     }
-    return WEFT_OK;
+    return weights != NULL ? weigh_trees(r, weights->child) : WEFT_OK;
 }
 
 /* ---- what stands beside them ------------------------------------------------------------------------------------- */
@@ -400,15 +368,15 @@ static weft_status read_learner(reading *r, const json_value *root)
     WEFT_TRY(read_count(r, param, "num_class", 0, FOREST_OUTPUTS_MAX, &classes));
     WEFT_TRY(read_number(r, param, "base_score", &base_score));
     const bool several = r->facts->loss == TREE_LOSS_SOFTMAX;
-    WEFT_CHECK(several ? classes > 1 : classes <= 1, WEFT_ERR_DATA,
-               "%s: num_class %d does not suit objective %s", r->name, classes,
-               objectives[r->facts->loss]);
+    WEFT_CHECK(several ? classes > 1 : classes <= 1, WEFT_ERR_DATA, "%s: num_class %d does not suit objective %s",
+               r->name, classes, objectives[r->facts->loss]);
     WEFT_TRY(forest_create(columns, several ? classes : 1, r->forest));
     const json_value *attributes = json_find(learner, "attributes");
     attributes = attributes != NULL && attributes->kind == JSON_OBJECT ? attributes : NULL;
     WEFT_TRY(read_base(r, attributes, base_score));
     WEFT_TRY(read_classes(r, attributes));
     WEFT_TRY(read_columns(r, learner));
+    WEFT_TRY(forest_words_read(r->name, attributes, r->facts));
     return read_trees(r, learner);
 }
 
@@ -418,6 +386,9 @@ weft_status forest_read(const char *name, const char *text, size_t bytes, weft_f
     reading r = {.name = name, .forest = forest, .facts = facts};
     *forest = (weft_forest){0};
     *facts = (forest_facts){0};
+    if (forest_is_lightgbm(text, bytes)) {
+        return forest_read_lightgbm(name, text, bytes, forest, facts);
+    }
     WEFT_TRY(json_parse_large(name, text, bytes, most_bytes, &document));
     const weft_status status = read_learner(&r, json_root(document));
     json_free(document);
@@ -432,6 +403,9 @@ void forest_facts_free(forest_facts *facts)
     for (int i = 0; facts->class_name != NULL && i < facts->classes; ++i) {
         weft_free(facts->class_name[i]);
     }
-    WEFT_FREE_ALL(facts->column, facts->class_name);
+    for (int i = 0; facts->words != NULL && i < facts->columns; ++i) {
+        name_list_free(&facts->words[i]);
+    }
+    WEFT_FREE_ALL(facts->column, facts->class_name, facts->words);
     *facts = (forest_facts){0};
 }

@@ -5,6 +5,7 @@
 #include "io/json.h"
 #include "trees/forest/forest_format.h"
 #include "trees/forest/forest_json.h"
+#include "trees/forest/forest_sets.h"
 
 enum { TEXT = 64 };
 
@@ -26,7 +27,7 @@ static void text_int(json_writer *json, const char *key, int64_t value)
     X("right_children", json_int, node->left < 0 ? -1 : node->left + 1)                                                \
     X("split_conditions", json_fraction, bounded(node->value))                                                         \
     X("split_indices", json_int, node->feature)                                                                        \
-    X("split_type", json_int, 0)                                                                                       \
+    X("split_type", json_int, node->set_words > 0)                                                                     \
     X("sum_hessian", json_fraction, node->hessian)
 
 /* JSON has no infinity; a threshold above all values is the largest number. */
@@ -37,12 +38,8 @@ static double bounded(float value)
 
 static void write_tree(json_writer *json, const weft_tree *tree, int id, int columns)
 {
-    static const char *const empty[] = {"categories", "categories_nodes", "categories_segments", "categories_sizes"};
     json_object(json, NULL);
-    for (size_t i = 0; i < sizeof empty / sizeof *empty; ++i) {
-        json_array(json, empty[i]);
-        json_end(json);
-    }
+    forest_sets_write(json, tree);
 #define WRITE_ARRAY(key, how, what)                                                                                    \
     json_array(json, key);                                                                                             \
     for (const tree_node *node = tree->node; node < tree->node + tree->nodes; ++node) {                                \
@@ -112,6 +109,12 @@ static void write_attributes(json_writer *json, const weft_forest *forest, const
         (void)snprintf(key, sizeof key, FOREST_CLASS_KEY "%d", k);
         json_text(json, key, facts->class_name[k]);
     }
+    for (int c = 0; facts->words != NULL && c < facts->columns; ++c) {
+        for (int64_t i = 0; i < facts->words[c].count; ++i) {
+            (void)snprintf(key, sizeof key, FOREST_WORD_KEY "%d_%lld", c, (long long)i);
+            json_text(json, key, facts->words[c].text[i]);
+        }
+    }
     json_end(json);
 }
 
@@ -143,6 +146,19 @@ static void write_objective(json_writer *json, const weft_forest *forest, const 
     json_end(json);
 }
 
+/* XGBoost's name of a column's kind. */
+static const char *kind_of(const weft_forest *forest, const forest_facts *facts, int column)
+{
+    bool category = facts->words != NULL && facts->words[column].count > 0;
+    for (int t = 0; t < forest->trees && !category; ++t) {
+        const weft_tree *tree = &forest->tree[t];
+        for (int32_t n = 0; n < tree->nodes && tree->words > 0; ++n) {
+            category |= tree->node[n].set_words > 0 && tree->node[n].feature == column;
+        }
+    }
+    return category ? "c" : "float";
+}
+
 static void write_model_param(json_writer *json, const weft_forest *forest, tree_loss loss)
 {
     char text[NUMBER_TEXT_MAX];
@@ -165,7 +181,7 @@ void forest_write(const weft_forest *forest, const forest_facts *facts, FILE *ou
     write_names(&json, "feature_names", facts->column, facts->columns);
     json_array(&json, "feature_types");
     for (int c = 0; facts->column != NULL && c < facts->columns; ++c) {
-        json_text(&json, NULL, "float");
+        json_text(&json, NULL, kind_of(forest, facts, c));
     }
     json_end(&json);
     write_booster(&json, forest);

@@ -66,8 +66,8 @@ weft_status histograms_take(tree_histograms *h, int *slot)
         WEFT_TRY(grow_array((void **)&h->unused, sizeof *h->unused, h->unused_capacity, &h->unused_capacity,
                             WEFT_MEM_TREES));
     }
-    WEFT_TRY(tensor_create(h->hal, WEFT_DTYPE_I64, (int64_t)h->columns * HAL_BINS, 2, WEFT_MEM_TREES,
-                           &h->slot[h->slots]));
+    WEFT_TRY(
+        tensor_create(h->hal, WEFT_DTYPE_I64, (int64_t)h->columns * HAL_BINS, 2, WEFT_MEM_TREES, &h->slot[h->slots]));
     *slot = h->slots++;
     return WEFT_OK;
 }
@@ -165,28 +165,28 @@ weft_status histograms_build(tree_histograms *h, const weft_tensor *list, const 
 }
 
 /* The best split of each node by this rank's columns. */
-static void scan(const tree_histograms *h, const split_rule *rule, const int *slot, const tree_sums *sums, int nodes,
-                 const uint8_t *use, tree_split *best)
+static void scan(const tree_histograms *h, const split_rule *rule, const int *slot, const split_node *node, int nodes,
+                 tree_split *best)
 {
 #pragma omp parallel for schedule(dynamic) num_threads(h->hal->threads) if (nodes > 1)
     for (int n = 0; n < nodes; ++n) {
         best[n] = (tree_split){0};
         for (int c = 0; c < h->columns; ++c) {
             const int column = h->first + c;
-            if (use == NULL || use[column] != 0) {
+            if (node[n].use[column] != 0) {
                 const int64_t *cell = (const int64_t *)h->slot[slot[n]].data + (int64_t)c * HAL_BINS * 2;
-                split_scan(rule, &sums[n], cell, h->bins->cells[column], column, &best[n]);
+                split_scan(rule, &node[n], cell, h->bins->cells[column], column, &best[n]);
             }
         }
     }
 }
 
-weft_status histograms_best(tree_histograms *h, const split_rule *rule, const int *slot, const tree_sums *sums,
-                            int nodes, const uint8_t *use, tree_split *best)
+weft_status histograms_best(tree_histograms *h, const split_rule *rule, const int *slot, const split_node *node,
+                            int nodes, tree_split *best)
 {
     const int ranks = comm_size(h->comm);
     tree_split *all = NULL;
-    scan(h, rule, slot, sums, nodes, use, best);
+    scan(h, rule, slot, node, nodes, best);
     if (ranks == 1) {
         return WEFT_OK;
     }

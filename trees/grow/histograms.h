@@ -38,8 +38,7 @@ typedef struct histogram_node {
 /* list: rows of this rank, in which those of a node stand together; pair: by row (hal_pair_of). Collective. */
 weft_status histograms_build(tree_histograms *h, const weft_tensor *list, const weft_tensor *pair,
                              const histogram_node *node, int nodes);
-/* [out] best: of `nodes` nodes with these slots and sums, the best split by any rank's columns; use: [all columns] not
- * 0: the column may be used, or NULL. Collective. */
-weft_status histograms_best(tree_histograms *h, const split_rule *rule, const int *slot, const tree_sums *sums,
-                            int nodes, const uint8_t *use, tree_split *best);
+/* [out] best: of `nodes` nodes with these slots, the best split by any rank's columns. Collective. */
+weft_status histograms_best(tree_histograms *h, const split_rule *rule, const int *slot, const split_node *node,
+                            int nodes, tree_split *best);
 uint64_t histograms_bytes(const tree_histograms *h);

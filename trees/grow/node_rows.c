@@ -21,15 +21,18 @@ void node_rows_destroy(node_rows *rows)
 }
 
 /* Rows [begin, end) in one pass: those that go left to `left`, the others to `right`, whose ends are moved. */
-static int64_t divide(const int32_t *row, int64_t count, const tree_bins *bins, const row_test *test, int32_t *left,
+static int64_t divide(const int32_t *row, int64_t count, const tree_bins *bins, const tree_split *split, int32_t *left,
                       int32_t *right)
 {
-    const uint8_t *bin = tree_bins_column(bins, test->feature);
-    const int missing = bins->cells[test->feature] - 1;
+    const uint8_t *bin = tree_bins_column(bins, split->feature);
+    const int cells = bins->cells[split->feature];
+    uint8_t goes_left[64 * SPLIT_WORDS]; /* by bin */
     int64_t l = 0, r = 0;
+    for (int at = 0; at < cells; ++at) {
+        goes_left[at] = split_goes_left(split, cells - 1, at);
+    }
     for (int64_t i = 0; i < count; ++i) {
-        const int at = bin[row[i]];
-        const bool goes = at == missing ? test->default_left : at <= test->bin;
+        const uint8_t goes = goes_left[bin[row[i]]];
         left[l] = row[i];
         right[r] = row[i];
         l += goes;
@@ -38,7 +41,7 @@ static int64_t divide(const int32_t *row, int64_t count, const tree_bins *bins, 
     return l;
 }
 
-int64_t node_rows_split(node_rows *rows, int64_t begin, int64_t end, const tree_bins *bins, const row_test *test,
+int64_t node_rows_split(node_rows *rows, int64_t begin, int64_t end, const tree_bins *bins, const tree_split *split,
                         int threads)
 {
     int32_t *row = (int32_t *)rows->row.data + begin, *spare = rows->spare + begin;
@@ -52,7 +55,7 @@ int64_t node_rows_split(node_rows *rows, int64_t begin, int64_t end, const tree_
         const int64_t first = count * part / parts, rest = count * (part + 1) / parts - first;
         /* Left rows move to the front of the part's own place, right ones to its spare place: reading is never behind
          * writing. */
-        left[part] = divide(row + first, rest, bins, test, row + first, spare + first);
+        left[part] = divide(row + first, rest, bins, split, row + first, spare + first);
     }
     if (parts == 1) {
         memcpy(row + left[0], spare, (size_t)(count - left[0]) * sizeof *row);

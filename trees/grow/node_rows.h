@@ -8,6 +8,7 @@
 #pragma once
 
 #include "trees/data/bins.h"
+#include "trees/grow/split.h"
 
 typedef struct node_rows {
     weft_tensor row; /* [capacity, 1] int32 */
@@ -15,22 +16,14 @@ typedef struct node_rows {
     int64_t capacity;
 } node_rows;
 
-/* Which side a row goes to. */
-typedef struct row_test {
-    int32_t feature;
-    uint8_t bin; /* rows up to this bin go left */
-    bool default_left;
-} row_test;
-
 weft_status node_rows_create(weft_hal *hal, int64_t capacity, node_rows *rows);
 void node_rows_destroy(node_rows *rows); /* zeros are fine */
 /* Divides rows[begin, end). Returns the number of rows that went left. */
-int64_t node_rows_split(node_rows *rows, int64_t begin, int64_t end, const tree_bins *bins, const row_test *test,
+int64_t node_rows_split(node_rows *rows, int64_t begin, int64_t end, const tree_bins *bins, const tree_split *split,
                         int threads);
 
 /* Does a row of these bins go left? */
-static inline bool row_goes_left(const row_test *test, const tree_bins *bins, const uint8_t *bin)
+static inline bool row_goes_left(const tree_split *split, const tree_bins *bins, const uint8_t *bin)
 {
-    const int at = bin[test->feature];
-    return at == bins->cells[test->feature] - 1 ? test->default_left : at <= test->bin;
+    return split_goes_left(split, bins->cells[split->feature] - 1, bin[split->feature]);
 }

@@ -2,6 +2,10 @@
 #include "trees/grow/split.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BINS = 64 * SPLIT_WORDS };
 
 static double towards_zero(double g, double alpha)
 {
@@ -14,9 +18,21 @@ static double score(const split_rule *rule, double gradient, double hessian)
     return hessian + rule->lambda > 0.0 ? g * g / (hessian + rule->lambda) : 0.0;
 }
 
+/* The score of a leaf that adds w. */
+static double score_at(const split_rule *rule, double gradient, double hessian, double w)
+{
+    return -(2.0 * gradient * w + (hessian + rule->lambda) * w * w + 2.0 * rule->alpha * fabs(w));
+}
+
 double split_leaf(const split_rule *rule, double gradient, double hessian)
 {
     return hessian + rule->lambda > 0.0 ? -towards_zero(gradient, rule->alpha) / (hessian + rule->lambda) : 0.0;
+}
+
+double split_bounded_leaf(const split_rule *rule, const split_node *node, double gradient, double hessian)
+{
+    const double w = split_leaf(rule, gradient, hessian);
+    return rule->direction == NULL ? w : fmin(fmax(w, node->lower), node->upper);
 }
 
 bool split_is_better(const tree_split *a, const tree_split *b)
@@ -30,35 +46,70 @@ bool split_is_better(const tree_split *a, const tree_split *b)
     return a->bin != b->bin ? a->bin < b->bin : !a->default_left && b->default_left;
 }
 
+/* One side of missing values. */
 typedef struct split_side {
     const split_rule *rule;
-    const tree_sums *node;
+    const split_node *node;
     double parent; /* score of the node */
     int32_t feature;
     bool default_left;
 } split_side;
 
-/* The split behind `bin`, with these sums on its left. */
-static void try_split(const split_side *side, int bin, const tree_sums *left, tree_split *best)
+/* Sums of both sides in the units of gradients and hessians. */
+typedef struct side_sums {
+    double gradient[2], hessian[2];
+} side_sums;
+
+static side_sums sums_of(const split_rule *rule, const tree_sums *node, const tree_sums *left)
+{
+    return (side_sums){.gradient = {(double)left->gradient * rule->gradient_unit,
+                                    (double)(node->gradient - left->gradient) * rule->gradient_unit},
+                       .hessian = {(double)left->hessian * rule->hessian_unit,
+                                   (double)(node->hessian - left->hessian) * rule->hessian_unit}};
+}
+
+/* 0 where the sides contradict the column's direction. */
+static double directed_gain(const split_side *side, const side_sums *s)
 {
     const split_rule *rule = side->rule;
-    const double hessian[2] = {(double)left->hessian * rule->hessian_unit,
-                               (double)(side->node->hessian - left->hessian) * rule->hessian_unit};
-    const double gradient[2] = {(double)left->gradient * rule->gradient_unit,
-                                (double)(side->node->gradient - left->gradient) * rule->gradient_unit};
-    if (left->hessian == 0 || left->hessian == side->node->hessian || hessian[0] < rule->min_hessian ||
-        hessian[1] < rule->min_hessian) {
-        return;
+    const double left = split_bounded_leaf(rule, side->node, s->gradient[0], s->hessian[0]);
+    const double right = split_bounded_leaf(rule, side->node, s->gradient[1], s->hessian[1]);
+    if ((right - left) * rule->direction[side->feature] < 0.0) {
+        return 0.0;
     }
-    const double gain = score(rule, gradient[0], hessian[0]) + score(rule, gradient[1], hessian[1]) - side->parent;
-    const tree_split split = {.gain = gain,
-                              .left = *left,
-                              .feature = side->feature,
-                              .bin = (uint8_t)bin,
-                              .default_left = side->default_left};
-    if (gain > rule->min_gain && split_is_better(&split, best)) {
-        *best = split;
+    return score_at(rule, s->gradient[0], s->hessian[0], left) + score_at(rule, s->gradient[1], s->hessian[1], right) -
+           side->parent;
+}
+
+/* What a split with these sums on its left gains; 0 where it must not be. */
+static double gain_of(const split_side *side, const tree_sums *left)
+{
+    const split_rule *rule = side->rule;
+    const side_sums s = sums_of(rule, &side->node->sums, left);
+    if (left->hessian == 0 || left->hessian == side->node->sums.hessian || s.hessian[0] < rule->min_hessian ||
+        s.hessian[1] < rule->min_hessian) {
+        return 0.0;
     }
+    const double gain = rule->direction != NULL ? directed_gain(side, &s)
+                                                : score(rule, s.gradient[0], s.hessian[0]) +
+                                                      score(rule, s.gradient[1], s.hessian[1]) - side->parent;
+    return gain > rule->min_gain ? gain : 0.0;
+}
+
+/* Returns true if the split behind `bin`, with these sums on its left, is the best so far, and takes it. */
+static bool try_split(const split_side *side, int bin, const tree_sums *left, tree_split *best)
+{
+    const double gain = gain_of(side, left);
+    if (!(gain > 0.0) || gain < best->gain) {
+        return false;
+    }
+    const tree_split split = {
+        .gain = gain, .left = *left, .feature = side->feature, .bin = (uint8_t)bin, .default_left = side->default_left};
+    if (!split_is_better(&split, best)) {
+        return false;
+    }
+    *best = split;
+    return true;
 }
 
 static bool is_empty(const int64_t *cell, int bin)
@@ -81,14 +132,141 @@ static void scan_side(const split_side *side, const int64_t *cell, int cells, tr
     }
 }
 
-void split_scan(const split_rule *rule, const tree_sums *node, const int64_t *cell, int cells, int32_t feature,
+/* ---- categories -------------------------------------------------------------------------------------------------- */
+
+typedef struct ranked_bin {
+    double ratio; /* gradient by hessian */
+    int bin;
+} ranked_bin;
+
+static int compare_ratios(const void *a, const void *b)
+{
+    const ranked_bin *x = a, *y = b;
+    return x->ratio != y->ratio ? (x->ratio < y->ratio ? -1 : 1) : x->bin - y->bin;
+}
+
+/* [out] ranked: the bins that the node has, in the order of their ratios, without those of few rows. Rows of a bin are
+ * known by its share of the hessian. Returns how many. */
+static int rank_bins(const split_rule *rule, const split_node *node, double smooth, const int64_t *cell, int cells,
+                     ranked_bin *ranked)
+{
+    const double share = smooth / (double)(node->rows > 0 ? node->rows : 1);
+    int count = 0;
+    for (int bin = 0; bin < cells - 1; ++bin) {
+        const double g = (double)cell[2 * bin] * rule->gradient_unit,
+                     h = (double)cell[2 * bin + 1] * rule->hessian_unit;
+        if (!is_empty(cell, bin) && (double)cell[2 * bin + 1] >= share * (double)node->sums.hessian) {
+            ranked[count++] = (ranked_bin){g / (h + smooth), bin};
+        }
+    }
+    qsort(ranked, (size_t)count, sizeof *ranked, compare_ratios);
+    return count;
+}
+
+static void put_right(tree_split *split, int bin)
+{
+    split->right[bin / 64] |= UINT64_C(1) << (bin % 64);
+}
+
+static void scan_one_hot(const split_side *side, const int64_t *cell, int cells, const ranked_bin *ranked, int count,
+                         tree_split *best)
+{
+    const int64_t *missing = cell + 2 * (cells - 1);
+    const int64_t right[2] = {side->default_left ? 0 : missing[0], side->default_left ? 0 : missing[1]};
+    for (int i = 0; i < count; ++i) {
+        const int64_t *own = cell + 2 * ranked[i].bin;
+        const tree_sums left = {side->node->sums.gradient - own[0] - right[0],
+                                side->node->sums.hessian - own[1] - right[1]};
+        if (try_split(side, ranked[i].bin, &left, best)) {
+            best->by_category = true;
+            put_right(best, ranked[i].bin);
+            for (int bin = 0; bin < cells - 1 && !best->default_left; ++bin) {
+                if (is_empty(cell, bin)) {
+                    put_right(best, bin);
+                }
+            }
+        }
+    }
+}
+
+/* The first ranked bins go right, or with step -1 the last ones, and all else left. */
+static void scan_ranked(const split_side *side, const int64_t *cell, const ranked_bin *ranked, int count, int step,
+                        tree_split *best)
+{
+    const ranked_bin *first = step > 0 ? ranked : ranked + count - 1;
+    tree_sums left = side->node->sums;
+    for (int i = 0; i < count; ++i) {
+        left.gradient -= cell[2 * first[i * step].bin];
+        left.hessian -= cell[2 * first[i * step].bin + 1];
+        if (try_split(side, step > 0 ? i : count - 1 - i, &left, best)) {
+            best->by_category = true;
+            for (int chosen = 0; chosen <= i; ++chosen) {
+                put_right(best, first[chosen * step].bin);
+            }
+        }
+    }
+}
+
+static void scan_categories(split_side *side, const int64_t *cell, int cells, tree_split *best)
+{
+    ranked_bin ranked[BINS];
+    const split_rule *rule = side->rule;
+    if (rule->categories[side->feature] <= rule->one_hot) {
+        const int count = rank_bins(rule, side->node, 0.0, cell, cells, ranked);
+        for (int left = is_empty(cell, cells - 1) ? 1 : 0; left < 2; ++left) {
+            side->default_left = left == 1;
+            scan_one_hot(side, cell, cells, ranked, count, best);
+        }
+        return;
+    }
+    const int count = rank_bins(rule, side->node, rule->smooth, cell, cells, ranked);
+    side->default_left = true;
+    scan_ranked(side, cell, ranked, count, 1, best);
+    scan_ranked(side, cell, ranked, count, -1, best);
+}
+
+/* ---- a column ---------------------------------------------------------------------------------------------------- */
+
+static double score_of_node(const split_rule *rule, const split_node *node)
+{
+    const double gradient = (double)node->sums.gradient * rule->gradient_unit;
+    const double hessian = (double)node->sums.hessian * rule->hessian_unit;
+    return rule->direction == NULL
+               ? score(rule, gradient, hessian)
+               : score_at(rule, gradient, hessian, split_bounded_leaf(rule, node, gradient, hessian));
+}
+
+void split_scan(const split_rule *rule, const split_node *node, const int64_t *cell, int cells, int32_t feature,
                 tree_split *best)
 {
-    split_side side = {.rule = rule, .node = node, .feature = feature};
-    side.parent = score(rule, (double)node->gradient * rule->gradient_unit, (double)node->hessian * rule->hessian_unit);
+    split_side side = {.rule = rule, .node = node, .feature = feature, .parent = score_of_node(rule, node)};
+    if (rule->categories != NULL && rule->categories[feature] > 0) {
+        split_rule stronger = *rule;
+        stronger.lambda += rule->categories[feature] > rule->one_hot ? rule->category_l2 : 0.0;
+        side.rule = &stronger;
+        side.parent = score_of_node(&stronger, node);
+        scan_categories(&side, cell, cells, best);
+        return;
+    }
     scan_side(&side, cell, cells, best);
     if (cell[2 * (cells - 1) + 1] != 0) {
         side.default_left = true;
         scan_side(&side, cell, cells, best);
     }
+}
+
+void split_bounds(const split_rule *rule, const split_node *node, const tree_split *split, split_node *left,
+                  split_node *right)
+{
+    left->lower = right->lower = node->lower;
+    left->upper = right->upper = node->upper;
+    if (rule->direction == NULL || rule->direction[split->feature] == 0) {
+        return;
+    }
+    const side_sums s = sums_of(rule, &node->sums, &split->left);
+    const double middle = 0.5 * (split_bounded_leaf(rule, node, s.gradient[0], s.hessian[0]) +
+                                 split_bounded_leaf(rule, node, s.gradient[1], s.hessian[1]));
+    const bool rises = rule->direction[split->feature] > 0;
+    *(rises ? &left->upper : &left->lower) = middle;
+    *(rises ? &right->lower : &right->upper) = middle;
 }

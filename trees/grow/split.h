@@ -7,11 +7,24 @@
  * Both children need a hessian of at least min_hessian. Rows without a value go to the side where the gain is larger,
  * and right where both are equal. Of equal gains the lower column is taken, then the lower bin: ties fall alike on all
  * ranks.
+ *
+ * Categories are divided into two sets. With few bins one category stands against the rest; categories that the node
+ * has not go where missing values go, and without missing values in the node that is left, to the rest. With more bins
+ * they are ordered by G / (H + smooth), and the first ones or the last ones go right, all else left: rows without a
+ * value, and categories that the node has not or that fewer than `smooth` of its rows have. s is convex in (G, H), so
+ * without smoothing the best of all subsets is one of these (W. D. Fisher: On grouping for maximum homogeneity,
+ * JASA 1958, doi:10.1080/01621459.1958.10501479). Sets of many categories fit noise: category_l2 is added to lambda
+ * for them, as LightGBM does.
+ *
+ * Where columns have a direction, a leaf adds a number within the bounds of its node, s is what the leaf gains with
+ * that number, and a split whose sides contradict the direction of its column is none.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
+
+enum { SPLIT_WORDS = 4 };
 
 /* The sums of a node or of a side, in units of split_rule's scales. */
 typedef struct tree_sums {
@@ -22,20 +35,48 @@ typedef struct tree_split {
     double gain; /* 0: there is no split */
     tree_sums left;
     int32_t feature;
-    uint8_t bin; /* rows up to this bin go left */
+    uint8_t bin; /* rows up to this bin go left; of categories the place of the cut in their order */
     bool default_left;
+    bool by_category;            /* rows whose bins are in `right` go right, whatever `bin` is */
+    uint64_t right[SPLIT_WORDS]; /* bit b % 64 of word b / 64 is bin b */
 } tree_split;
 
 typedef struct split_rule {
     double lambda, alpha, min_hessian;
-    double min_gain;                     /* a split gains more than this */
+    double min_gain;                    /* a split gains more than this */
     double gradient_unit, hessian_unit; /* what a 1 in tree_sums means */
+    const int8_t *direction;            /* [columns] 1: answers rise with the column, -1: they fall; NULL: all 0 */
+    const int *categories;              /* [columns] bins of categories; 0: a column of numbers. NULL: all 0 */
+    double smooth, category_l2;
+    int one_hot; /* with this many bins of categories and fewer one stands against the rest */
 } split_rule;
 
+/* A node whose split is looked for. */
+typedef struct split_node {
+    tree_sums sums;
+    int64_t rows;        /* of all ranks */
+    double lower, upper; /* of what its leaves add before the rate; without directions infinite */
+    const uint8_t *use;  /* [columns] not 0: the column may be used */
+} split_node;
+
 /* cell: [cells][2] sums of a column of the node by bin; the last cell is of missing values. Improves *best. */
-void split_scan(const split_rule *rule, const tree_sums *node, const int64_t *cell, int cells, int32_t feature,
+void split_scan(const split_rule *rule, const split_node *node, const int64_t *cell, int cells, int32_t feature,
                 tree_split *best);
 /* Does a come before b? */
 bool split_is_better(const tree_split *a, const tree_split *b);
 /* What a leaf of these sums adds to a margin. */
 double split_leaf(const split_rule *rule, double gradient, double hessian);
+/* The same within the bounds of a node. */
+double split_bounded_leaf(const split_rule *rule, const split_node *node, double gradient, double hessian);
+/* [out] left, right: the bounds of the children. */
+void split_bounds(const split_rule *rule, const split_node *node, const tree_split *split, split_node *left,
+                  split_node *right);
+
+/* Does a row of this bin go left? missing: the bin of missing values. */
+static inline bool split_goes_left(const tree_split *split, int missing, int bin)
+{
+    if (bin == missing) {
+        return split->default_left;
+    }
+    return split->by_category ? (split->right[bin / 64] >> (bin % 64) & 1) == 0 : bin <= split->bin;
+}

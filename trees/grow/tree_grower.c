@@ -2,16 +2,15 @@
 #include "trees/grow/tree_grower.h"
 
 #include <assert.h>
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/exact/fixed_sum.h"
 #include "base/grow.h"
-#include "base/philox.h"
 #include "trees/grow/histograms.h"
 #include "trees/grow/node_rows.h"
+#include "trees/grow/row_sample.h"
 
 /* A split gains more than rounding does. */
 #define LEAST_GAIN 1e-6
@@ -24,8 +23,8 @@ typedef struct open_leaf {
     int64_t middle;     /* where those of the right child begin, once it is split */
     int64_t rows;       /* of all ranks */
     int slot;           /* its histograms; -1: it stays a leaf */
-    tree_sums sums;
-    tree_split split; /* gain 0: it stays a leaf */
+    split_node at;      /* its sums and bounds; `use` is set while its split is looked for */
+    tree_split split;   /* gain 0: it stays a leaf */
 } open_leaf;
 
 struct tree_grower {
@@ -38,11 +37,12 @@ struct tree_grower {
     tree_growth growth;
     tree_histograms histograms;
     node_rows rows;
-    weft_tensor pair;  /* [rows, 1] int32 */
-    uint8_t *use;      /* [columns] */
-    int64_t all_rows;  /* rows that count, of all ranks */
-    int64_t listed;    /* rows of this rank that the tree is grown on */
-    open_leaf *leaf;   /* all leaves so far; those with a gain may be split */
+    weft_tensor pair; /* [rows, 1] int32 */
+    uint8_t *use;     /* [columns] */
+    uint8_t *take;    /* [rows] a row_take each, for the tree that grows */
+    int64_t all_rows; /* rows that count, of all ranks */
+    int64_t listed;   /* rows of this rank that the tree is grown on */
+    open_leaf *leaf;  /* all leaves so far, that of node n at place n; those with a gain may be split */
     int leaves, leaf_capacity, node_capacity;
     int *pick; /* [picks] leaves that are split together */
     int pick_capacity;
@@ -53,21 +53,39 @@ struct tree_grower {
 
 /* ---- what a tree is grown on ------------------------------------------------------------------------------------- */
 
-/* Each row and each column has a place in [0, 1) of its own for a tree, and is drawn if that is below its share. */
+/* What is drawn: a row or column with a place below its share. */
 static bool is_drawn(const tree_grower *g, int64_t id, int number, uint32_t of, double share)
 {
-    if (share >= 1.0) {
-        return true;
-    }
-    const philox_block draw = philox4x32(philox_counter(of, (uint64_t)id, WEFT_RNG_TREES, (uint32_t)number), g->seed);
-    return (double)draw.word[0] * 0x1p-32 < share;
+    return share >= 1.0 || tree_place(g->seed, id, number, of) < share;
 }
 
-static int64_t list_rows(tree_grower *g, int number)
+/* [out] g->take */
+static weft_status draw_rows(tree_grower *g, const float *gradient, int number)
+{
+    if (g->growth.top > 0.0) {
+        return row_sample_by_gradient(g->comm, g->data, g->counts, gradient, g->growth.top, g->growth.other, g->seed,
+                                      number, g->take);
+    }
+#pragma omp parallel for schedule(static) num_threads(g->hal->threads)
+    for (int64_t i = 0; i < g->data->rows; ++i) {
+        g->take[i] =
+            g->counts[i] != 0 && is_drawn(g, g->data->id[i], number, 0, g->growth.row_share) ? ROW_TAKEN : ROW_LEFT_OUT;
+    }
+    return WEFT_OK;
+}
+
+/* What the gradient and hessian of a row are multiplied by. */
+static double factor_of(const tree_grower *g, int64_t row)
+{
+    return g->take[row] == ROW_AMPLIFIED ? (1.0 - g->growth.top) / g->growth.other : 1.0;
+}
+
+static int64_t list_rows(tree_grower *g)
 {
     int32_t *row = g->rows.row.data;
     int64_t count = 0;
-    if (g->growth.row_share >= 1.0 && g->rows.capacity == g->data->rows) { /* all of them count */
+    const bool draws = g->growth.row_share < 1.0 || g->growth.top > 0.0;
+    if (!draws && g->rows.capacity == g->data->rows) { /* all of them count */
 #pragma omp parallel for schedule(static) num_threads(g->hal->threads)
         for (int64_t i = 0; i < g->data->rows; ++i) {
             row[i] = (int32_t)i;
@@ -75,7 +93,7 @@ static int64_t list_rows(tree_grower *g, int number)
         return g->data->rows;
     }
     for (int64_t i = 0; i < g->data->rows; ++i) {
-        if (g->counts[i] != 0 && is_drawn(g, g->data->id[i], number, 0, g->growth.row_share)) {
+        if (g->take[i] != ROW_LEFT_OUT) {
             row[count++] = (int32_t)i;
         }
     }
@@ -98,17 +116,18 @@ static void list_columns(tree_grower *g, int number)
 /* [out] most: the largest gradient and hessian of this rank, and 1 where one is not finite. */
 static void find_most(const tree_grower *g, const float *gradient, const float *hessian, double most[3])
 {
-    float gradients = 0.0F, hessians = 0.0F;
+    double gradients = 0.0, hessians = 0.0;
     int infinite = 0;
 #pragma omp parallel for schedule(static) num_threads(g->hal->threads) reduction(max : gradients, hessians, infinite)
     for (int64_t i = 0; i < g->data->rows; ++i) {
-        const float magnitude = fabsf(gradient[i]);
+        const double factor = factor_of(g, i), magnitude = fabs((double)gradient[i]) * factor;
+        const double spread = (double)hessian[i] * factor;
         gradients = magnitude > gradients ? magnitude : gradients;
-        hessians = hessian[i] > hessians ? hessian[i] : hessians;
-        infinite = magnitude <= FLT_MAX && hessian[i] <= FLT_MAX ? infinite : 1;
+        hessians = spread > hessians ? spread : hessians;
+        infinite = isfinite(gradient[i]) && isfinite(hessian[i]) ? infinite : 1;
     }
-    most[0] = (double)gradients;
-    most[1] = (double)hessians;
+    most[0] = gradients;
+    most[1] = hessians;
     most[2] = (double)infinite;
 }
 
@@ -123,7 +142,9 @@ static weft_status round_pairs(tree_grower *g, const float *gradient, const floa
     const double up[2] = {most[0] > 0.0 ? INT16_MAX / most[0] : 0.0, most[1] > 0.0 ? UINT16_MAX / most[1] : 0.0};
 #pragma omp parallel for schedule(static) num_threads(g->hal->threads)
     for (int64_t i = 0; i < g->data->rows; ++i) {
-        pair[i] = hal_pair_of((int16_t)lrint((double)gradient[i] * up[0]), (uint16_t)lrint((double)hessian[i] * up[1]));
+        const double factor = factor_of(g, i);
+        pair[i] = hal_pair_of((int16_t)lrint((double)gradient[i] * factor * up[0]),
+                              (uint16_t)lrint((double)hessian[i] * factor * up[1]));
     }
     memcpy(g->most, most, sizeof g->most);
     g->rule.gradient_unit = most[0] / INT16_MAX;
@@ -161,26 +182,32 @@ static void drop_slot(tree_grower *g, open_leaf *leaf)
 }
 
 /* Finds the splits of leaves first .. leaves - 1, which have histograms or stay leaves. */
-static weft_status find_splits(tree_grower *g, int first)
+static weft_status find_splits(tree_grower *g, int first, const weft_tree *tree)
 {
     const int count = g->leaves - first;
     int *slot = NULL, *of = NULL, nodes = 0;
-    tree_sums *sums = NULL;
+    split_node *node = NULL;
+    uint8_t *use = NULL; /* [count, columns] */
     tree_split *best = NULL;
     weft_status status;
     weft_status local = WEFT_NEW(&slot, 2 * count, WEFT_MEM_WORKSPACE);
-    local = local == WEFT_OK ? WEFT_NEW(&sums, count, WEFT_MEM_WORKSPACE) : local;
+    local = local == WEFT_OK ? WEFT_NEW(&node, count, WEFT_MEM_WORKSPACE) : local;
+    local = local == WEFT_OK ? WEFT_NEW(&use, (int64_t)count * g->data->columns, WEFT_MEM_WORKSPACE) : local;
     local = local == WEFT_OK ? WEFT_NEW(&best, count, WEFT_MEM_WORKSPACE) : local;
     COMM_AGREED_GOTO(comm_agree(g->comm, local), local, status, done);
     of = slot + count;
     for (int i = first; i < g->leaves; ++i) {
         if (g->leaf[i].slot >= 0) {
             slot[nodes] = g->leaf[i].slot;
-            sums[nodes] = g->leaf[i].sums;
+            uint8_t *own = use + (int64_t)nodes * g->data->columns;
+            interactions_allow(&g->growth.interactions, tree, g->leaf[i].node, g->data->columns, g->use, own);
+            node[nodes] = g->leaf[i].at;
+            node[nodes].use = own;
+            node[nodes].rows = g->leaf[i].rows;
             of[nodes++] = i;
         }
     }
-    WEFT_TRY_GOTO(histograms_best(&g->histograms, &g->rule, slot, sums, nodes, g->use, best), status, done);
+    WEFT_TRY_GOTO(histograms_best(&g->histograms, &g->rule, slot, node, nodes, best), status, done);
     for (int n = 0; n < nodes; ++n) {
         open_leaf *leaf = &g->leaf[of[n]];
         leaf->split = best[n];
@@ -189,7 +216,7 @@ static weft_status find_splits(tree_grower *g, int first)
         }
     }
 done:
-    WEFT_FREE_ALL(slot, sums, best);
+    WEFT_FREE_ALL(slot, node, use, best);
     return status;
 }
 
@@ -209,12 +236,12 @@ static void sum_pairs(const tree_grower *g, int64_t rows, int64_t sum[2])
 
 static weft_status plant(tree_grower *g, int number, weft_tree *tree)
 {
-    open_leaf root = {.slot = -1, .end = list_rows(g, number)};
+    open_leaf root = {.slot = -1, .end = list_rows(g), .at = {.lower = -INFINITY, .upper = INFINITY}};
     g->listed = root.end;
     int64_t sum[3] = {0, 0, root.end};
     sum_pairs(g, root.end, sum);
     WEFT_TRY(comm_allreduce(g->comm, sum, 3, WEFT_DTYPE_I64, COMM_SUM));
-    root.sums = (tree_sums){sum[0], sum[1]};
+    root.at.sums = (tree_sums){sum[0], sum[1]};
     root.rows = sum[2];
     g->leaves = 0;
     g->node_capacity = 0;
@@ -224,7 +251,7 @@ static weft_status plant(tree_grower *g, int number, weft_tree *tree)
     const histogram_node node = {.begin = root.begin, .end = root.end, .slot = root.slot, .whole = -1};
     WEFT_TRY(histograms_build(&g->histograms, &g->rows.row, &g->pair, &node, 1));
     WEFT_TRY(comm_agree(g->comm, add_leaf(g, &root)));
-    return find_splits(g, 0);
+    return find_splits(g, 0, tree);
 }
 
 /* ---- splits ------------------------------------------------------------------------------------------------------ */
@@ -269,9 +296,7 @@ static int pick_leaves(tree_grower *g, int room)
 /* Divides the rows of a picked leaf. */
 static void divide_rows(tree_grower *g, open_leaf *leaf, int threads)
 {
-    const tree_split *split = &leaf->split;
-    const row_test test = {.feature = split->feature, .bin = split->bin, .default_left = split->default_left};
-    leaf->middle = leaf->begin + node_rows_split(&g->rows, leaf->begin, leaf->end, g->bins, &test, threads);
+    leaf->middle = leaf->begin + node_rows_split(&g->rows, leaf->begin, leaf->end, g->bins, &leaf->split, threads);
 }
 
 static bool is_small(const tree_grower *g, const open_leaf *leaf, int picks)
@@ -297,6 +322,24 @@ static void divide_picked(tree_grower *g, int picks)
     }
 }
 
+/* The categories of a node's column that go right: those of its split's bins, and with missing values on the right
+ * those that no row of the training has. */
+static weft_status set_categories(const tree_grower *g, const tree_split *split, weft_tree *tree, tree_node *node)
+{
+    const tree_categories *categories = &g->cuts->categories;
+    const uint8_t *bin = categories->bin + categories->first[split->feature];
+    const int missing = g->bins->cells[split->feature] - 1;
+    const int32_t codes = (int32_t)(categories->first[split->feature + 1] - categories->first[split->feature]);
+    WEFT_TRY(tree_add_set(tree, codes, node));
+    for (int32_t code = 0; code < codes; ++code) {
+        const int at = bin[code] < categories->bins[split->feature] ? bin[code] : missing;
+        if (!split_goes_left(split, missing, at)) {
+            tree_set_insert(tree, node, code);
+        }
+    }
+    return WEFT_OK;
+}
+
 /* The node of a leaf, whose rows are divided, becomes an inner one, with two new leaves behind all others. */
 static weft_status divide(tree_grower *g, int which, weft_tree *tree)
 {
@@ -312,12 +355,17 @@ static weft_status divide(tree_grower *g, int which, weft_tree *tree)
     node->bin = split->bin;
     node->default_left = split->default_left;
     node->gain = (float)split->gain;
-    node->value = cut < g->cuts->first[split->feature + 1] ? g->cuts->value[cut] : INFINITY;
+    if (split->by_category) {
+        WEFT_TRY(set_categories(g, split, tree, node));
+    } else {
+        node->value = cut < g->cuts->first[split->feature + 1] ? g->cuts->value[cut] : INFINITY;
+    }
     open_leaf left = {.node = node->left, .depth = leaf.depth + 1, .begin = leaf.begin, .end = middle, .slot = -1};
     open_leaf right = {.node = node->left + 1, .depth = leaf.depth + 1, .begin = middle, .end = leaf.end, .slot = -1};
-    left.sums = split->left;
-    right.sums.gradient = leaf.sums.gradient - split->left.gradient;
-    right.sums.hessian = leaf.sums.hessian - split->left.hessian;
+    split_bounds(&g->rule, &leaf.at, split, &left.at, &right.at);
+    left.at.sums = split->left;
+    right.at.sums.gradient = leaf.at.sums.gradient - split->left.gradient;
+    right.at.sums.hessian = leaf.at.sums.hessian - split->left.hessian;
     WEFT_TRY(add_leaf(g, &left));
     return add_leaf(g, &right);
 }
@@ -388,7 +436,7 @@ static weft_status split_picked(tree_grower *g, int picks, weft_tree *tree)
         g->leaf[g->pick[i]].split.gain = 0.0;
     }
     WEFT_TRY(build_children(g, picks, first));
-    return find_splits(g, first);
+    return find_splits(g, first, tree);
 }
 
 static weft_status grow_leaves(tree_grower *g, weft_tree *tree)
@@ -425,9 +473,8 @@ static void walk_rows(const tree_grower *g, const weft_tree *tree, int32_t *leaf
     for (int64_t i = 0; i < g->data->rows; ++i) {
         int32_t at = leaf[i] < 0 ? 0 : leaf[i];
         while (tree->node[at].left >= 0) {
-            const tree_node *node = &tree->node[at];
-            const row_test test = {.feature = node->feature, .bin = node->bin, .default_left = node->default_left};
-            at = node->left + (row_goes_left(&test, g->bins, bin + i * g->bins->bin.ld) ? 0 : 1);
+            const bool left = row_goes_left(&g->leaf[at].split, g->bins, bin + i * g->bins->bin.ld);
+            at = tree->node[at].left + (left ? 0 : 1);
         }
         leaf[i] = at;
     }
@@ -463,8 +510,8 @@ static weft_status set_leaves(const tree_grower *g, const float *gradient, const
     for (int l = 0; l < g->leaves; ++l) {
         int64_t leaf[2] = {0, 0};
         for (int64_t i = g->leaf[l].begin; is_last(tree, &g->leaf[l]) && i < g->leaf[l].end; ++i) {
-            leaf[0] += fixed_of(&of[0], (double)gradient[row[i]]);
-            leaf[1] += fixed_of(&of[1], (double)hessian[row[i]]);
+            leaf[0] += fixed_of(&of[0], (double)gradient[row[i]] * factor_of(g, row[i]));
+            leaf[1] += fixed_of(&of[1], (double)hessian[row[i]] * factor_of(g, row[i]));
         }
         memcpy(sum + 2 * g->leaf[l].node, leaf, sizeof leaf);
     }
@@ -473,7 +520,7 @@ static weft_status set_leaves(const tree_grower *g, const float *gradient, const
         tree_node *node = &tree->node[n];
         const double g_sum = fixed_value(&of[0], sum[2 * n]);
         node->hessian = fixed_value(&of[1], sum[2 * n + 1]);
-        node->weight = (float)(g->growth.rate * split_leaf(&g->rule, g_sum, node->hessian));
+        node->weight = (float)(g->growth.rate * split_bounded_leaf(&g->rule, &g->leaf[n].at, g_sum, node->hessian));
         node->value = node->left < 0 ? node->weight : node->value;
         for (int i = 0; node->parent >= 0 && i < 2; ++i) {
             sum[2 * node->parent + i] += sum[2 * n + i];
@@ -488,7 +535,8 @@ weft_status grower_grow(tree_grower *g, const float *gradient, const float *hess
 {
     *tree = (weft_tree){0};
     g->seed = seed;
-    weft_status status = round_pairs(g, gradient, hessian);
+    weft_status status = draw_rows(g, gradient, number);
+    status = status == WEFT_OK ? round_pairs(g, gradient, hessian) : status;
     status = status == WEFT_OK ? plant(g, number, tree) : status;
     status = status == WEFT_OK ? grow_leaves(g, tree) : status;
     for (int l = 0; l < g->leaves; ++l) {
@@ -516,6 +564,7 @@ static weft_status allocate(tree_grower *g)
                "%lld rows on one rank: trees take up to %d, so take more ranks", (long long)g->data->rows, INT32_MAX);
     WEFT_TRY(node_rows_create(g->hal, count, &g->rows));
     WEFT_TRY(tensor_create(g->hal, WEFT_DTYPE_I32, g->data->rows, 1, WEFT_MEM_TREES, &g->pair));
+    WEFT_TRY(WEFT_NEW(&g->take, g->data->rows, WEFT_MEM_TREES));
     return WEFT_NEW(&g->use, g->data->columns, WEFT_MEM_TREES);
 }
 
@@ -536,6 +585,11 @@ weft_status grower_create(weft_comm *comm, const tree_columns *data, const tree_
                        .rule = {.lambda = growth->lambda,
                                 .alpha = growth->alpha,
                                 .min_hessian = growth->min_hessian,
+                                .direction = growth->direction,
+                                .categories = cuts->categories.bins,
+                                .one_hot = growth->one_hot,
+                                .smooth = growth->smooth,
+                                .category_l2 = growth->category_l2,
                                 .min_gain = fmax(growth->min_gain, LEAST_GAIN)}};
     weft_status status = comm_agree(comm, allocate(g));
     status = status == WEFT_OK ? comm_allreduce(comm, &g->all_rows, 1, WEFT_DTYPE_I64, COMM_SUM) : status;
@@ -554,7 +608,7 @@ void grower_destroy(tree_grower *g)
         histograms_destroy(&g->histograms);
         node_rows_destroy(&g->rows);
         tensor_destroy(&g->pair);
-        WEFT_FREE_ALL(g->use, g->leaf, g->pick, g);
+        WEFT_FREE_ALL(g->use, g->take, g->leaf, g->pick, g);
     }
 }
 

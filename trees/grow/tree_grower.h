@@ -25,14 +25,20 @@
 #include "comm/comm.h"
 #include "trees/data/bins.h"
 #include "trees/forest/forest.h"
+#include "trees/grow/interactions.h"
 
 typedef struct tree_growth {
-    int depth;      /* of a leaf at most; 0: no bound */
-    int leaves;     /* at most; 0: no bound. One of the two is given. */
-    bool leaf_wise; /* the leaf that gains most is split next; false: level by level */
-    double rate;    /* leaves are multiplied by it */
+    int depth;                                   /* of a leaf at most; 0: no bound */
+    int leaves;                                  /* at most; 0: no bound. One of the two is given. */
+    bool leaf_wise;                              /* the leaf that gains most is split next; false: level by level */
+    double rate;                                 /* leaves are multiplied by it */
     double lambda, alpha, min_gain, min_hessian; /* as in split.h */
     double row_share, column_share;              /* drawn for each tree; 1: all */
+    double top, other; /* shares of rows by their gradients, as in row_sample.h; top 0: row_share alone draws */
+    double smooth, category_l2; /* of splits by sets of categories, as in split.h */
+    int one_hot;                /* bins of categories up to which one stands against the rest */
+    const int8_t *direction;    /* [columns] as in split.h, lives as long as the grower; NULL: none */
+    interaction_groups interactions;
 } tree_growth;
 
 typedef struct tree_grower tree_grower;
@@ -48,6 +54,6 @@ void grower_destroy(tree_grower *grower); /* NULL is fine */
  * [out] tree: for tree_destroy. [out] leaf: [rows] the leaf that each row of this rank goes to, also those that do not
  * count. WEFT_ERR_DATA: a gradient is not finite. Collective.
  */
-weft_status grower_grow(tree_grower *grower, const float *gradient, const float *hessian, uint64_t seed,
-                        int number, weft_tree *tree, int32_t *leaf);
+weft_status grower_grow(tree_grower *grower, const float *gradient, const float *hessian, uint64_t seed, int number,
+                        weft_tree *tree, int32_t *leaf);
 uint64_t grower_bytes(const tree_grower *grower); /* held now */

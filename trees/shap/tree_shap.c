@@ -99,8 +99,8 @@ static weft_status measure(shap_tree *s, int *columns, double *reach, int32_t *d
         assert(parent >= 0 && parent < n);
         const double ratio = divide(tree->node[n].hessian, tree->node[parent].hessian);
         depth[n] = depth[parent] + 1;
-        WEFT_CHECK(depth[n] <= SHAP_DEPTH_MAX, WEFT_ERR_UNSUPPORTED,
-                   "a tree is deeper than %d: it is not explained", SHAP_DEPTH_MAX);
+        WEFT_CHECK(depth[n] <= SHAP_DEPTH_MAX, WEFT_ERR_UNSUPPORTED, "a tree is deeper than %d: it is not explained",
+                   SHAP_DEPTH_MAX);
         s->last[n] = -1;
         for (int32_t up = parent; up > 0 && s->last[n] < 0; up = tree->node[up].parent) {
             s->last[n] = column_of_edge(tree, up) == column_of_edge(tree, n) ? up : -1;
@@ -171,7 +171,7 @@ static void meet(const shap_walk *w, int32_t child, bool left, uint8_t *above)
     const int32_t last = w->s->last[child];
     uint8_t *met = w->met + (int64_t)child * LANES;
     for (int l = 0; l < LANES; ++l) {
-        const bool goes = isnan(value[l]) ? node->default_left : value[l] < node->value;
+        const bool goes = tree_goes_left(w->s->tree, node, value[l]);
         above[l] = last >= 0 ? w->met[(int64_t)last * LANES + l] : 1;
         met[l] = above[l] & (goes == left);
     }
@@ -265,7 +265,8 @@ static void read_blocks(const tree_columns *data, int64_t first, int64_t rows, f
     }
 }
 
-static weft_status add_tree(const weft_forest *forest, int t, const float *value, int64_t rows, int threads, double *phi)
+static weft_status add_tree(const weft_forest *forest, int t, const float *value, int64_t rows, int threads,
+                            double *phi)
 {
     shap_tree s;
     const int64_t stride = (int64_t)forest->outputs * (forest->columns + 1), blocks = (rows + LANES - 1) / LANES;

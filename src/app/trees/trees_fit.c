@@ -65,7 +65,14 @@ static weft_status keep_best(void *self)
 {
     trees_job *job = ((trees_fit_run *)self)->job;
     job->best = boost_forest(job->boost)->trees;
-    return WEFT_OK;
+    forest_destroy(&job->kept);
+    return job->options.drop > 0.0 ? forest_copy(boost_forest(job->boost), job->best, &job->kept) : WEFT_OK;
+}
+
+/* The forest whose first job->best trees are the best evaluation. */
+static const weft_forest *best_of(const trees_job *job)
+{
+    return job->options.drop > 0.0 ? &job->kept : boost_forest(job->boost);
 }
 
 static weft_status use_best(void *self)
@@ -74,7 +81,7 @@ static weft_status use_best(void *self)
     forest_destroy(&job->forest);
     weft_free(job->margin);
     job->margin = NULL;
-    return forest_copy(boost_forest(job->boost), job->best, &job->forest);
+    return forest_copy(best_of(job), job->best, &job->forest);
 }
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */
@@ -90,6 +97,7 @@ static forest_facts facts_of(const trees_job *job, char **names)
                           .quantile = job->targets.quantile,
                           .column = names,
                           .columns = rows->data.columns,
+                          .words = rows->words,
                           .class_name = rows->classes.text,
                           .classes = (int)rows->classes.count};
 }
@@ -126,7 +134,7 @@ static weft_status save(void *self, const char *folder)
     WEFT_TRY(file_path(path, "%s/" STATE_FILE, folder));
     WEFT_TRY(write_forest(job, boost_forest(job->boost), path));
     WEFT_TRY(file_path(path, "%s/" TREES_MODEL_FILE, folder));
-    weft_status status = forest_copy(boost_forest(job->boost), job->best, &best);
+    weft_status status = forest_copy(best_of(job), job->best, &best);
     status = status == WEFT_OK ? write_forest(job, &best, path) : status;
     forest_destroy(&best);
     return status;
@@ -180,6 +188,10 @@ static weft_status load(void *self, const char *folder)
     }
     status = status == WEFT_OK ? boost_resume(r->job->boost, &all) : status;
     r->job->best = best.trees;
+    if (status == WEFT_OK && r->job->options.drop > 0.0) {
+        forest_destroy(&r->job->kept);
+        status = comm_agree(r->services->comm, forest_copy(&best, best.trees, &r->job->kept));
+    }
     forest_destroy(&all);
     forest_destroy(&best);
     return status;

@@ -18,9 +18,12 @@ typedef struct trees_job {
     float *y;        /* [rows] the class, or the number */
     uint8_t *counts; /* [rows] */
     tree_targets targets;
-    rank_groups groups;  /* of the rows that a run under way orders; else zeros */
-    tree_boost *boost;   /* of a run under way */
-    weft_forest forest;  /* what answers: the best of the run, or the trained model */
+    rank_groups groups; /* of the rows that a run under way orders; else zeros */
+    tree_boost *boost;  /* of a run under way */
+    weft_forest forest; /* what answers: the best of the run, or the trained model */
+    weft_forest kept;   /* dart: the best evaluation so far, because later rounds change earlier trees; else none */
+    int8_t *direction;  /* what options.growth points to */
+    uint8_t *group;
     int best;            /* trees of the best evaluation so far */
     double binning;      /* seconds in which columns were cut into bins */
     forest_facts facts;  /* of a trained model; else none */
@@ -34,6 +37,8 @@ typedef struct trees_job {
 
 /* fit, save and load of the kind. */
 weft_status trees_fit(workload *work, const fit_services *services, train_result *result);
+/* Reads demands on columns into job->options. */
+weft_status trees_constrain(workload *work);
 weft_status trees_save(const workload *work, const char *path);
 weft_status trees_load(workload *work, const char *path, const void *bytes, size_t count);
 /* The forest of a trained model, and its facts, which say what columns are read. */

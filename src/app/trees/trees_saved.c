@@ -62,5 +62,8 @@ weft_status trees_load(workload *work, const char *path, const void *bytes, size
                (long long)work->outputs);
     WEFT_CHECK(job->rows.data.columns == job->forest.columns, WEFT_ERR_DATA, "%s: reads %d columns, and %s has %d",
                path, job->forest.columns, work->name, job->rows.data.columns);
+    WEFT_TRY(tree_rows_recode(&job->rows, work->name, job->facts.words));
+    weft_free(job->margin);
+    job->margin = NULL;
     return WEFT_OK;
 }

@@ -194,7 +194,11 @@ static weft_status read_base(const weft_options *o, tree_loss loss, float *base)
 static weft_status read_options(const weft_options *o, tree_loss loss, boost_options *options)
 {
     const int leaves = (int)option_int(o, OPT_TREE_LEAVES), depth = (int)option_int(o, OPT_TREE_DEPTH);
+    const bool goss = option_choice(o, OPT_TREE_SAMPLING) == TREE_SAMPLING_GOSS;
+    const bool dart = option_choice(o, OPT_TREE_BOOSTER) == TREE_BOOSTER_DART;
     *options = (boost_options){.values = (int)option_int(o, OPT_TREE_BINS),
+                               .drop = dart ? option_real(o, OPT_TREE_DROP) : 0.0,
+                               .skip = option_real(o, OPT_TREE_SKIP),
                                .growth = {.depth = depth == 0 && leaves == 0 ? 6 : depth,
                                           .leaves = leaves,
                                           .leaf_wise = option_choice(o, OPT_TREE_ORDER) == TREE_ORDER_LEAVES,
@@ -203,10 +207,26 @@ static weft_status read_options(const weft_options *o, tree_loss loss, boost_opt
                                           .alpha = option_real(o, OPT_TREE_ALPHA),
                                           .min_gain = option_real(o, OPT_TREE_MIN_GAIN),
                                           .min_hessian = option_real(o, OPT_TREE_MIN_HESSIAN),
+                                          .smooth = option_real(o, OPT_TREE_SMOOTH),
+                                          .category_l2 = option_real(o, OPT_TREE_CATEGORY_L2),
+                                          .one_hot = (int)option_int(o, OPT_TREE_ONE_HOT),
+                                          .top = goss ? option_real(o, OPT_TREE_TOP) : 0.0,
+                                          .other = option_real(o, OPT_TREE_OTHER),
                                           .row_share = option_real(o, OPT_TREE_ROWS),
                                           .column_share = option_real(o, OPT_TREE_COLUMNS)}};
+    const tree_growth *growth = &options->growth;
     WEFT_CHECK(loss == TREE_LOSS_LOGISTIC || option_real(o, OPT_TREE_POSITIVE) == 1.0, WEFT_ERR_USAGE,
                FLAG_TREE_POSITIVE " is for two classes: a column of weights (" FLAG_WEIGHT_COLUMN ") weighs any rows");
+    WEFT_CHECK(growth->top == 0.0 || growth->top + growth->other <= 1.0, WEFT_ERR_USAGE,
+               FLAG_TREE_TOP " %g and " FLAG_TREE_OTHER " %g are more than all rows", growth->top, growth->other);
+    WEFT_CHECK(growth->top == 0.0 || growth->row_share == 1.0, WEFT_ERR_USAGE,
+               FLAG_TREE_ROWS " draws from all rows alike: leave it or " FLAG_TREE_SAMPLING " goss out");
+    WEFT_CHECK((loss != TREE_LOSS_ABSOLUTE && loss != TREE_LOSS_QUANTILE) ||
+                   option_text(o, OPT_TREE_MONOTONE)[0] == '\0',
+               WEFT_ERR_USAGE,
+               FLAG_TREE_MONOTONE ": under " FLAG_LOSS " %s leaves become medians or quantiles of their "
+                                  "rows, which heed no direction: leave it out, or take squared",
+               option_text(o, OPT_LOSS));
     return read_base(o, loss, &options->base);
 }
 
@@ -239,6 +259,7 @@ static weft_status trees_plan(workload *work, const char *folder, int64_t output
                 : work->outputs == 2 ? TREE_LOSS_LOGISTIC
                                      : TREE_LOSS_SOFTMAX;
     WEFT_TRY(read_options(work->context->options, job->loss, &job->options));
+    WEFT_TRY(work->trained ? WEFT_OK : trees_constrain(work));
     const uint64_t margins = job->loss == TREE_LOSS_SOFTMAX ? (uint64_t)work->outputs : 1;
     const uint64_t training = work->trained ? 0 : count * (2 * (uint64_t)rows->data.columns + 24 + 12 * margins);
     work->shares[0] = rows->data.rows;
@@ -352,6 +373,8 @@ static void trees_end(workload *work)
     boost_destroy(job->boost);
     rank_groups_destroy(&job->groups);
     forest_destroy(&job->forest);
+    forest_destroy(&job->kept);
+    WEFT_FREE_ALL(job->direction, job->group);
     forest_facts_free(&job->facts);
     tensor_destroy(&job->answers);
     WEFT_FREE_ALL(job->y, job->counts, job->margin, job->host, job->shares);
@@ -395,6 +418,7 @@ static void result_facts(const workload *work, fact_list *list)
 }
 
 static const option_id recorded[] = {OPT_TREE_QUANTILE, OPT_TREE_NDCG, OPTION_NONE};
+static const char *const model_head[] = {"{\"learner\"", "tree\n", "tree\r\n", NULL};
 
 const workload_ops trees_workload = {
     .options = &trees_option_table,
@@ -417,6 +441,7 @@ const workload_ops trees_workload = {
     .end = trees_end,
     .fit = trees_fit,
     .model_file = TREES_MODEL_FILE,
+    .model_head = model_head,
     .save = trees_save,
     .load = trees_load,
     .explain = trees_explain,

@@ -7,10 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "app/setup/context.h"
 #include "app/workload/app_catalog.h"
 #include "app/workload/workload.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "io/json.h"
 #include "io/text/path_name.h"
@@ -201,16 +204,33 @@ static weft_status read_safetensors(saved_model *model, const weft_options *give
 
 /* ---- files of a kind's own ---- */
 
-enum { OWN_MAX = 1 << 30 }; /* bytes of such a file */
+enum { OWN_MAX = 1 << 30, HEAD_BYTES = 16 }; /* bytes of such a file, and of its beginning */
 
-/* Returns the kind whose model is the file of this name, or NULL. */
+/* Does the file begin with one of these texts? */
+static bool begins_with(const char *path, const char *const *head)
+{
+    char text[HEAD_BYTES];
+    struct stat facts;
+    int fd = -1;
+    if (head == NULL || file_open(path, &fd, &facts) != WEFT_OK) {
+        return false;
+    }
+    const ssize_t bytes = file_read_at(fd, 0, text, sizeof text);
+    (void)close(fd);
+    while (*head != NULL && (bytes < (ssize_t)strlen(*head) || memcmp(text, *head, strlen(*head)) != 0)) {
+        ++head;
+    }
+    return *head != NULL;
+}
+
+/* Returns the kind whose model is the file of this name or with such a beginning, or NULL. */
 static const workload_ops *kind_of_file(const char *path)
 {
     const char *slash = strrchr(path, '/');
     const char *name = slash != NULL ? slash + 1 : path;
     for (int i = 0; workload_list[i] != NULL; ++i) {
         const char *own = workload_list[i]->model_file;
-        if (own != NULL && strcmp(own, name) == 0) {
+        if (own != NULL && (strcmp(own, name) == 0 || begins_with(path, workload_list[i]->model_head))) {
             return workload_list[i];
         }
     }

@@ -180,6 +180,7 @@ typedef struct workload_ops {
      * WEFT_ERR_DATA: the bytes are damaged, or of other inputs or outputs. Not collective.
      */
     const char *model_file;
+    const char *const *model_head; /* first bytes of such files under other names, ends with NULL; NULL: none */
     weft_status (*save)(const workload *work, const char *path);
     weft_status (*load)(workload *work, const char *path, const void *bytes, size_t count);
     /* Improves a trained model's answers by the training labels; asked: options of the command. logits: [rows of this
