@@ -5,7 +5,8 @@
 #include "base/integer/integers.h"
 #include "trees/shap/tree_shap.h"
 
-/* Rows that are explained together: tables of the trees are made anew for each chunk, whose shares take so many bytes. */
+/* Rows that are explained together: tables of the trees are made anew for each chunk, whose shares take so many
+ * bytes. */
 enum { LEAST_CHUNK = 1024, MOST_CHUNK = 1 << 16, CHUNK_BYTES = 64 << 20 };
 
 static int64_t chunk_rows(int64_t width)
