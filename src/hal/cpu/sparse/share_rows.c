@@ -215,7 +215,8 @@ static void copy_group(const share_pass *p, const group_place *g, int64_t first_
     int32_t row[SHARE_ROWS];
     const share_found *found = &p->found[g->thread];
     const int32_t *plus = found->plus.item + g->plus;
-    const int32_t *minus = found->minus.count > 0 ? found->minus.item + g->minus : NULL;
+    static const int32_t nothing[1] = {0};
+    const int32_t *minus = found->minus.count > 0 ? found->minus.item + g->minus : nothing;
     const int64_t first_row = p->m->rows + g->first_sum;
     if (g->sums > 0) {
         const int64_t count = new->offset[first_row + g->sums] - new->offset[first_row];
