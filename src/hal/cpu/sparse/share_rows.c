@@ -215,8 +215,7 @@ static void copy_group(const share_pass *p, const group_place *g, int64_t first_
     int32_t row[SHARE_ROWS];
     const share_found *found = &p->found[g->thread];
     const int32_t *plus = found->plus.item + g->plus;
-    static const int32_t nothing[1] = {0};
-    const int32_t *minus = found->minus.count > 0 ? found->minus.item + g->minus : nothing;
+    int64_t minus = g->minus;
     const int64_t first_row = p->m->rows + g->first_sum;
     if (g->sums > 0) {
         const int64_t count = new->offset[first_row + g->sums] - new->offset[first_row];
@@ -231,7 +230,7 @@ static void copy_group(const share_pass *p, const group_place *g, int64_t first_
             ++plus;
         }
         for (int64_t e = new->minus_offset[row[i] + 1] - p->minus[row[i]]; e < new->minus_offset[row[i] + 1]; ++e) {
-            new->minus[e] = *minus++;
+            new->minus[e] = found->minus.item[minus++];
         }
     }
 }
