@@ -66,7 +66,7 @@ void split_scan(const split_rule *rule, const split_node *node, const int64_t *c
 bool split_is_better(const tree_split *a, const tree_split *b);
 /* What a leaf of these sums adds to a margin. */
 double split_leaf(const split_rule *rule, double gradient, double hessian);
-/* The same within the bounds of a node. */
+/* What a leaf of these sums adds to a margin, kept within the bounds of its node. */
 double split_bounded_leaf(const split_rule *rule, const split_node *node, double gradient, double hessian);
 /* [out] left, right: the bounds of the children. */
 void split_bounds(const split_rule *rule, const split_node *node, const tree_split *split, split_node *left,

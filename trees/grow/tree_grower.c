@@ -53,7 +53,7 @@ struct tree_grower {
 
 /* ---- what a tree is grown on ------------------------------------------------------------------------------------- */
 
-/* What is drawn: a row or column with a place below its share. */
+/* Is a row or column drawn? It is where its place is below its share. */
 static bool is_drawn(const tree_grower *g, int64_t id, int number, uint32_t of, double share)
 {
     return share >= 1.0 || tree_place(g->seed, id, number, of) < share;
@@ -404,7 +404,7 @@ static weft_status plan_children(tree_grower *g, int parent, int left, histogram
     return WEFT_OK;
 }
 
-/* Those of all picked leaves, whose children stand from `first` on. */
+/* Builds the histograms of the children of all picked leaves, which stand from `first` on. */
 static weft_status build_children(tree_grower *g, int picks, int first)
 {
     histogram_node *node = NULL;

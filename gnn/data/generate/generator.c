@@ -16,26 +16,26 @@
 
 static weft_status make_edges(const generator_spec *spec, int threads, generated_graph *graph)
 {
+    rmat_model rmat;
+    forum_model *forum = NULL;
+    community_model *communities = NULL;
+    edge_stream stream;
+    if (spec->family != GENERATOR_RMAT) {
+        WEFT_TRY(WEFT_NEW(&graph->group, graph->vertices, WEFT_MEM_GRAPH));
+    }
     if (spec->family == GENERATOR_RMAT) {
-        rmat_model rmat;
         rmat_model_init(spec, &rmat);
-        edge_stream stream = rmat_model_stream(&rmat);
-        return generator_csr(graph->vertices, &stream, threads, &graph->offset, &graph->source);
-    }
-    WEFT_TRY(WEFT_NEW(&graph->group, graph->vertices, WEFT_MEM_GRAPH));
-    if (spec->family == GENERATOR_FORUM) {
-        forum_model *forum = NULL;
+        stream = rmat_model_stream(&rmat);
+    } else if (spec->family == GENERATOR_FORUM) {
         WEFT_TRY(forum_model_create(spec, threads, &forum, graph->group));
-        edge_stream stream = forum_model_stream(forum);
-        weft_status status = generator_csr(graph->vertices, &stream, threads, &graph->offset, &graph->source);
-        forum_model_destroy(forum);
-        return status;
+        stream = forum_model_stream(forum);
+    } else {
+        WEFT_TRY(community_model_create(spec, threads, &communities, graph->group));
+        stream = community_model_stream(communities);
     }
-    community_model *model = NULL;
-    WEFT_TRY(community_model_create(spec, threads, &model, graph->group));
-    edge_stream stream = community_model_stream(model);
     weft_status status = generator_csr(graph->vertices, &stream, threads, &graph->offset, &graph->source);
-    community_model_destroy(model);
+    forum_model_destroy(forum);
+    community_model_destroy(communities);
     return status;
 }
 

@@ -13,6 +13,7 @@
 #include <math.h>
 
 #include "base/alloc.h"
+#include "base/integer/search.h"
 #include "gnn/data/generate/generator_parts.h"
 #include "hal/hal.h"
 
@@ -53,9 +54,10 @@ static int64_t users_for(const forum_model *model, double pairs)
     return (int64_t)fmax(ceil(pairs / mean), 1.0);
 }
 
-static int64_t community_start(const forum_model *model, int64_t community)
+/* The positions of a community. */
+static hal_span span_of(const forum_model *model, int64_t community)
 {
-    return hal_split_rows(model->n, (int)model->k, (int)community).begin;
+    return hal_split_rows(model->n, (int)model->k, (int)community);
 }
 
 /* Popularity of posts, and the vertices behind positions. */
@@ -74,9 +76,10 @@ static weft_status place_posts(const generator_spec *spec, int threads, forum_mo
     }
     WEFT_TRY_GOTO(generator_alias_build(weight, model->n, model->out), status, done);
     for (int64_t c = 0; c < model->k; ++c) {
-        const int64_t begin = community_start(model, c), end = community_start(model, c + 1);
-        WEFT_TRY_GOTO(generator_alias_build(weight + begin, end - begin, model->in + begin), status, done);
-        for (int64_t p = begin; p < end; ++p) {
+        const hal_span own = span_of(model, c);
+        WEFT_TRY_GOTO(generator_alias_build(weight + own.begin, own.end - own.begin, model->in + own.begin), status,
+                      done);
+        for (int64_t p = own.begin; p < own.end; ++p) {
             group[model->order[p]] = (int32_t)c;
         }
     }
@@ -135,24 +138,17 @@ static int32_t post_of(const forum_model *model, int64_t user, int64_t i)
     if (b.word[2] >= model->home_below) {
         return model->order[generator_alias_draw(model->out, model->n, b.word[0], b.word[1])];
     }
-    const int64_t community = user % model->k;
-    const int64_t begin = community_start(model, community), end = community_start(model, community + 1);
-    return model->order[begin + generator_alias_draw(model->in + begin, end - begin, b.word[0], b.word[1])];
+    const hal_span own = span_of(model, user % model->k);
+    const alias_slot *in = model->in + own.begin;
+    return model->order[own.begin + generator_alias_draw(in, own.end - own.begin, b.word[0], b.word[1])];
 }
 
 /* The last user whose draws begin at or before this one. */
 static int64_t user_of(const forum_model *model, int64_t draw)
 {
-    int64_t low = 0, high = model->users - 1;
-    while (low < high) {
-        const int64_t middle = low + (high - low + 1) / 2;
-        if (model->draw[middle] <= draw) {
-            low = middle;
-        } else {
-            high = middle - 1;
-        }
-    }
-    return low;
+    int64_t user = 0;
+    SEARCH_FIRST(user, model->users - 1, model->draw[at + 1] <= draw);
+    return user;
 }
 
 static int forum_draw(const void *self, int64_t first, int count, edge_pair *pairs)

@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/grow.h"
+
 enum {
     LEADERS = 16, /* fullest masks that are tried */
     PAIRED = 8,   /* of which the first ones also by what two have in common */
@@ -31,7 +33,7 @@ struct share_group {
     uint64_t sum_rows; /* rows of the group that are partial sums */
     uint64_t sum[SHARE_SUMS];
     lacking *lack;
-    int64_t lacks, lack_capacity;
+    int lacks, lack_capacity;
     share_list twice; /* pairs of row and column: further entries of a row in the same column */
 };
 
@@ -131,7 +133,8 @@ static weft_status read_rows(share_group *g, const share_matrix *m, const int32_
         entries += m->offset[row[i] + 1] - m->offset[row[i]];
     }
     WEFT_TRY(reserve_columns(g, entries));
-    g->columns = g->lacks = g->twice.count = 0;
+    g->columns = g->twice.count = 0;
+    g->lacks = 0;
     g->sum_rows = 0;
     for (int i = 0; i < count; ++i) {
         const uint64_t bit = UINT64_C(1) << i;
@@ -245,16 +248,12 @@ static int64_t best_sum(const share_group *g, uint64_t *best)
 /* ---- taking it --------------------------------------------------------------------------------------------------- */
 static weft_status note_lack(share_group *g, uint64_t rows, int32_t column)
 {
-    if (g->lacks == g->lack_capacity) {
-        const int64_t capacity = g->lack_capacity > 0 ? 2 * g->lack_capacity : LEAST_LIST;
-        WEFT_TRY(weft_realloc((void **)&g->lack, (size_t)capacity, sizeof *g->lack, WEFT_MEM_WORKSPACE));
-        g->lack_capacity = capacity;
-    }
+    WEFT_TRY(grow_array((void **)&g->lack, sizeof *g->lack, g->lacks, &g->lack_capacity, WEFT_MEM_WORKSPACE));
     g->lack[g->lacks++] = (lacking){.rows = rows, .column = column};
     return WEFT_OK;
 }
 
-/* Columns that are worth while leave the rows' masks. */
+/* Columns that are worth while leave the rows' masks, and go to *found unless it is NULL. */
 static weft_status take_sum(share_group *g, uint64_t m, share_found *found)
 {
     int32_t columns = 0;
@@ -264,26 +263,15 @@ static weft_status take_sum(share_group *g, uint64_t m, share_found *found)
             continue;
         }
         const int32_t column = g->column[g->live[i]];
-        if ((m & ~*mask) != 0) {
+        if (found != NULL && (m & ~*mask) != 0) {
             WEFT_TRY(note_lack(g, m & ~*mask, column));
         }
         *mask &= ~m;
-        WEFT_TRY(list_add(&found->plus, column));
+        WEFT_TRY(found != NULL ? list_add(&found->plus, column) : WEFT_OK);
         ++columns;
     }
     assert(columns > 0);
-    return list_add(&found->sum_columns, columns);
-}
-
-/* The same without what is written. */
-static void take_sample(share_group *g, uint64_t m)
-{
-    for (int64_t i = 0; i < g->lives; ++i) {
-        uint64_t *mask = &g->mask[g->live[i]];
-        if (column_gain(m, *mask) > 0 && (i < g->live_sources || may_share_sum(g, m, *mask))) {
-            *mask &= ~m;
-        }
-    }
+    return found != NULL ? list_add(&found->sum_columns, columns) : WEFT_OK;
 }
 
 /* ---- what is left of the rows ------------------------------------------------------------------------------------ */
@@ -343,12 +331,12 @@ static weft_status put_plus(const share_group *g, int rows, int sums, share_list
 static weft_status put_minus(const share_group *g, int rows, share_list *list, int64_t *count)
 {
     int64_t next[SHARE_ROWS];
-    for (int64_t i = 0; i < g->lacks; ++i) {
+    for (int i = 0; i < g->lacks; ++i) {
         count_bits(g->lack[i].rows, count);
     }
     const int64_t all = begin_rows(count, rows, next);
     WEFT_TRY(list_reserve(list, all));
-    for (int64_t i = 0; i < g->lacks; ++i) {
+    for (int i = 0; i < g->lacks; ++i) {
         put_bits(g->lack[i].rows, g->lack[i].column, list->item + list->count, next);
     }
     list->count += all;
@@ -371,11 +359,7 @@ weft_status share_group_solve(share_group *g, const share_matrix *m, const int32
         }
         *saved += gain;
         g->sum[*sums] = rows;
-        if (found != NULL) {
-            WEFT_TRY(take_sum(g, rows, found));
-        } else {
-            take_sample(g, rows);
-        }
+        WEFT_TRY(take_sum(g, rows, found));
     }
     if (found == NULL) {
         return WEFT_OK;

@@ -339,14 +339,14 @@ static void pack_halves(const hal_spmm *spmm, const spmm_pass *pass, int strip, 
     }
 }
 
-/* Scaled sources stay float32: they are not rounded a second time. */
-static void pack_scaled_halves(const hal_spmm *spmm, const spmm_pass *pass, int strip, int64_t begin, int64_t end)
+static void pack_widened_halves(const hal_spmm *spmm, const spmm_pass *pass, int strip, int64_t begin, int64_t end)
 {
     for (int64_t row = begin; row < end; row++) {
         const uint16_t *from = (const uint16_t *)pass->x + row * pass->ldx;
         float *to = spmm->packed + row * strip;
+        const float scale = pass->pre != NULL ? pass->pre[row] : 1.0F;
         for (int i = 0; i < pass->width; i++) {
-            to[i] = bf16_to_float(from[i]) * pass->pre[row];
+            to[i] = bf16_to_float(from[i]) * scale;
         }
         for (int i = pass->width; i < strip; i++) {
             to[i] = 0.0F;
@@ -354,16 +354,11 @@ static void pack_scaled_halves(const hal_spmm *spmm, const spmm_pass *pass, int 
     }
 }
 
-/* Copy one strip of x, scaled, to [cols, strip]; columns past the width become zeros. */
-static void pack_strip(const hal_spmm *spmm, const spmm_pass *pass, int strip, int part)
+void spmm_pack_wide(const hal_spmm *spmm, const spmm_pass *pass, int strip, int part)
 {
     const hal_span own = hal_split_rows(spmm->cols, spmm->parts, part);
     if (pass->narrow) {
-        if (pass->pre != NULL) {
-            pack_scaled_halves(spmm, pass, strip, own.begin, own.end);
-        } else {
-            pack_halves(spmm, pass, strip, own.begin, own.end);
-        }
+        pack_widened_halves(spmm, pass, strip, own.begin, own.end);
         return;
     }
     for (int64_t row = own.begin; row < own.end; row++) {
@@ -382,6 +377,17 @@ static void pack_strip(const hal_spmm *spmm, const spmm_pass *pass, int strip, i
         for (int i = pass->width; i < strip; i++) {
             to[i] = 0.0F;
         }
+    }
+}
+
+/* Copies a part's share of a strip to [cols, strip]. Scaled sources become float32: they are not rounded again. */
+static void pack_strip(const hal_spmm *spmm, const spmm_pass *pass, int strip, int part)
+{
+    if (pass->narrow && pass->pre == NULL) {
+        const hal_span own = hal_split_rows(spmm->cols, spmm->parts, part);
+        pack_halves(spmm, pass, strip, own.begin, own.end);
+    } else {
+        spmm_pack_wide(spmm, pass, strip, part);
     }
 }
 

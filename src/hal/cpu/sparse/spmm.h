@@ -310,6 +310,10 @@ void spmm_run_float(const hal_spmm *spmm, const spmm_call *args);
 spmm_pass spmm_pass_of(const spmm_call *args, int64_t column, int width);
 int64_t spmm_first_row(const hal_spmm *spmm, const spmm_call *args, int part, int slice);
 
+/* Copies a part's share of a strip of x, scaled, to packed [cols, strip] in float32; columns past the width become
+ * zeros. */
+void spmm_pack_wide(const hal_spmm *spmm, const spmm_pass *pass, int strip, int part);
+
 /* csr->value is there. */
 weft_status spmm_build_weighted(hal_spmm *spmm, const hal_csr *csr);
 void spmm_run_weighted(const hal_spmm *spmm, const spmm_call *args);

@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <omp.h>
 
-#include "base/half.h"
 #include "hal/cpu/sparse/share_file.h"
 
 /* Pieces of the rows of the matrix in a strip, between which a slice may end. */
@@ -80,30 +79,6 @@ weft_status spmm_shared_share(weft_hal *hal, const hal_csr *csr, double *share)
 }
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
-/* Copies one strip of x, scaled, as float32; columns past the width become zeros. */
-static void pack(const hal_spmm *spmm, const spmm_pass *pass, int strip, int part)
-{
-    const hal_span own = hal_split_rows(spmm->cols, spmm->parts, part);
-    for (int64_t row = own.begin; row < own.end; row++) {
-        float *to = spmm->packed + row * strip;
-        const float scale = pass->pre != NULL ? pass->pre[row] : 1.0F;
-        if (pass->narrow) {
-            const uint16_t *from = (const uint16_t *)pass->x + row * pass->ldx;
-            for (int i = 0; i < pass->width; i++) {
-                to[i] = bf16_to_float(from[i]) * scale;
-            }
-        } else {
-            const float *from = (const float *)pass->x + row * pass->ldx;
-            for (int i = 0; i < pass->width; i++) {
-                to[i] = from[i] * scale;
-            }
-        }
-        for (int i = pass->width; i < strip; i++) {
-            to[i] = 0.0F;
-        }
-    }
-}
-
 /* The partial sums of a level that are a part's, into the packed strip. */
 static void sum_level(const hal_spmm *spmm, int strip, int level, int part)
 {
@@ -131,7 +106,7 @@ static int64_t run_unit(const hal_spmm *spmm, const spmm_pass *pass, int strip, 
     const int64_t next = unit > levels ? last : unit + 1;
     for (int part = first; part < spmm->parts; part += team) {
         if (unit == 0) {
-            pack(spmm, pass, strip, part);
+            spmm_pack_wide(spmm, pass, strip, part);
         } else if (unit <= levels) {
             sum_level(spmm, strip, (int)unit - 1, part);
         } else {
