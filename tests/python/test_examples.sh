@@ -12,7 +12,7 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 # example-1.py, example-2.py, ...: the blocks of Python.
 awk '/^```python$/ {n++; on = 1; next} /^```$/ {on = 0} on {print > ("example-" n ".py")}' "$source_dir/docs/howto-python.md"
-[ "$(ls example-*.py | wc -l)" -eq 3 ] || fail "docs/howto-python.md has not three examples: $(ls)"
+[ "$(ls example-*.py | wc -l)" -eq 4 ] || fail "docs/howto-python.md has not four examples: $(ls)"
 training=$(grep '^mpirun -np 2 weft train ' "$source_dir/docs/howto-python.md") || fail "no training in the guide"
 
 export PYTHONPATH="$source_dir/python" PYTHONDONTWRITEBYTECODE=1
@@ -23,6 +23,8 @@ ranks 2 "$weft" ${training#mpirun -np 2 weft } >out.txt 2>err.txt || fail "$(cat
 python3 -W error example-2.py >told.txt
 python3 -W error example-3.py >>told.txt
 cat told.txt
+WEFT=$weft python3 -W error example-4.py >trees.txt
+grep -q '^right: 0\.[89]' trees.txt && grep -q "what counts: {'age'" trees.txt || fail "$(cat trees.txt)"
 # The accuracy that Python computes is the one that the training reports, and better than guessing.
 reported=$(sed -n 's/^ *Final Test: \([0-9.]*\) .*/\1/p' out.txt)
 python3 - "$reported" <<'PY'
