@@ -10,7 +10,7 @@ import re
 
 import measuring
 
-PAGES = [os.path.join(measuring.ROOT, name) for name in ("README.md", "docs/performance.md", "docs/performance-machines.md", "docs/accuracy.md", "docs/recipes.md")]
+PAGES = [os.path.join(measuring.ROOT, name) for name in ("README.md", "docs/performance.md", "docs/performance-machines.md", "docs/accuracy.md", "docs/recipes.md", "docs/mods.md")]
 BLOCK = re.compile(r"(<!-- (table|measured|machines): ([\w/-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 BUSY = 0.2  # processors that other programs take from which on a measurement is marked
 COLUMNS = 130  # of a command before it goes on in the next line
