@@ -11,6 +11,7 @@ typedef struct adjacency {
     int64_t vertices, entries;
     const int64_t *offset;    /* [vertices + 1] */
     const int32_t *neighbour; /* [entries] */
+    const int64_t *weight;    /* [vertices + 1] offsets whose differences the vertices weigh; NULL: those above */
     int64_t *own_offset;      /* what adjacency_free frees; NULL when borrowed */
     int32_t *own_neighbour;
 } adjacency;

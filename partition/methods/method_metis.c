@@ -15,10 +15,11 @@
  * where none applies. METIS's parts, taken as an edge-cut, move H rows a layer and direction (every part gets the rows
  * of its neighbours, once), the vertex-cut made of them 2 R for R replicas that are no roots (rows to replicas, partial
  * sums back). Where nearly every vertex has neighbours in nearly every part, as in a dense graph without order on a few
- * ranks, H is below
- * 2 R, and no rank writes partial sums: then the edge-cut is taken. Of graphs that do not equal their transpose
- * backward would need partial sums anyway: vertex-cut. What METIS cannot count, or what would not fit into memory, goes
- * to the method stream, and the log says so.
+ * ranks, H is below 2 R, and no rank writes partial sums: then the edge-cut is taken; of large graphs without making
+ * the vertex-cut, where a bound on R says so (cover_bound.h). Of graphs that do not equal their transpose backward
+ * would need partial sums anyway: vertex-cut. For two parts METIS sees a few neighbours of each vertex of a large dense
+ * graph (thin.h). What METIS cannot count, or what would not fit into memory, goes to the method stream, and the log
+ * says so.
  *
  * The covers: G. Zhuang et al., SuperGCN, ICS'25 (covers of the boundary between two parts, there for choosing what to
  * send); the refinement measure is our own.
@@ -29,14 +30,19 @@
 #include "base/log.h"
 #include "machine/thread_ranges.h"
 #include "partition/cover/cover.h"
+#include "partition/cover/cover_bound.h"
 #include "partition/cover/evict.h"
 #include "partition/cover/refine.h"
+#include "partition/cover/thin.h"
 #include "partition/methods/best_cut.h"
 #include "partition/methods/libra.h"
 #include "partition/methods/method.h"
 #include "partition/methods/metis_call.h"
 
-enum { PASSES = 8 };
+enum {
+    PASSES = 8,
+    REFINED_AWAY = 10 /* twice the share of a vertex-cut's rows that refinement may still save */
+};
 
 static weft_status improve(const partition_job *job, const pair_list *list, const adjacency *adjacent, best_cut *best,
                            refine_result *result)
@@ -49,13 +55,26 @@ static weft_status improve(const partition_job *job, const pair_list *list, cons
     return refine_and_evict(list, adjacent, &options, best->other, best->entry_part, result);
 }
 
-/* [out] node_part [vertices]: METIS's parts. */
-static weft_status offer_metis(const partition_job *job, const pair_list *list, const adjacency *adjacent,
-                               uint16_t *node_part, best_cut *best)
+/* [out] node_part [vertices]: METIS's parts. thinly: it sees a few neighbours of each vertex of a dense graph. */
+static weft_status call_metis(const partition_job *job, bool thinly, const adjacency *adjacent, uint16_t *node_part)
+{
+    adjacency thin = {0};
+    const adjacency *seen = adjacent;
+    if (thinly && thin_pays(adjacent->vertices, adjacent->entries, job->parts)) {
+        WEFT_TRY(adjacency_thin(adjacent, job->options->seed, job->threads, &thin));
+        seen = &thin;
+    }
+    const weft_status status = metis_partition(seen, job->parts, job->options->share, job->options->seed, job->threads,
+                                               job->memory_limit, node_part);
+    adjacency_free(&thin);
+    return status;
+}
+
+/* node_part [vertices]: METIS's parts. */
+static weft_status offer_covers(const partition_job *job, const pair_list *list, const adjacency *adjacent,
+                                const uint16_t *node_part, best_cut *best)
 {
     refine_result result = {0};
-    WEFT_TRY(metis_partition(adjacent, job->parts, job->options->share, job->options->seed, job->threads,
-                             job->memory_limit, node_part));
     WEFT_TRY(cover_assign(list, node_part, job->parts, job->options->share, job->threads, best->other));
     WEFT_TRY(improve(job, list, adjacent, best, &result));
     best_cut_offer(best, "METIS and covers", list, &result, job);
@@ -70,40 +89,6 @@ static weft_status offer_libra(const partition_job *job, const pair_list *list, 
     WEFT_TRY(improve(job, list, adjacent, best, &result));
     best_cut_offer(best, "Libra", list, &result, job);
     return WEFT_OK;
-}
-
-/* The best of what applies. either: of method auto. partition: its arrays are scratch, but for root, which gets METIS's
- * parts where parted is true. */
-static weft_status find_best(const partition_job *job, bool either, const pair_list *list, weft_partition *partition,
-                             best_cut *best, bool *parted)
-{
-    weft_status status = WEFT_OK;
-    adjacency adjacent = {0};
-    const bool several = list->pairs <= BEST_CUT_PAIRS,
-               takes = metis_takes(list->vertices, job->parts, job->options->share);
-    bool designed = false;
-    WEFT_TRY_GOTO(adjacency_build(job->graph, list, job->threads, &adjacent), status, done);
-    WEFT_TRY_GOTO(best_cut_entries(best, &adjacent, partition->edge_part), status, done);
-    if (either && !several) {
-        WEFT_TRY_GOTO(expand_offer_design(job, list, &adjacent, partition->edge_part, best, &designed), status, done);
-    }
-    *parted = takes && !designed;
-    if (*parted) {
-        WEFT_TRY_GOTO(offer_metis(job, list, &adjacent, partition->root, best), status, done);
-    } else if (!designed) {
-        log_info("partition: %lld vertices are too few for METIS and %d parts: Libra with refinement instead",
-                 (long long)list->vertices, job->parts);
-    }
-    if (several || !best->found) {
-        WEFT_TRY_GOTO(offer_libra(job, list, &adjacent, best), status, done);
-    }
-    if (several && either) {
-        WEFT_TRY_GOTO(expand_offer(job, list, &adjacent, partition->edge_part, best), status, done);
-    }
-    log_debug("partition: %s, %lld replicas", best->from, (long long)best->result.replicas);
-done:
-    adjacency_free(&adjacent);
-    return status;
 }
 
 /* ---- edge-cut or vertex-cut ---- */
@@ -147,24 +132,112 @@ static int64_t connected(const partition_job *job)
     return count;
 }
 
-static weft_status choose_kind(const partition_job *job, const uint16_t *node_part, int64_t replicas)
+/* What the parts cost as an edge-cut. */
+typedef struct edge_cut_cost {
+    int64_t rows; /* a layer moves */
+    double balance;
+    bool allowed; /* the graph is symmetric, and the parts balance */
+} edge_cut_cost;
+
+static weft_status find_cost(const partition_job *job, const uint16_t *node_part, edge_cut_cost *cost)
 {
     const weft_graph *graph = job->graph;
     int64_t *edges = NULL;
+    *cost = (edge_cut_cost){.allowed = false};
     if (!graph->symmetric) {
         return WEFT_OK;
     }
     WEFT_TRY(WEFT_NEW_ZERO(&edges, job->parts, WEFT_MEM_PARTITION));
-    const int64_t gathered = halo_rows(job, node_part, edges), both_ways = 2 * (replicas - connected(job));
-    const double balance = partition_balance_of(edges, job->parts, job->options->share, (double)graph->edges);
+    cost->rows = halo_rows(job, node_part, edges);
+    cost->balance = partition_balance_of(edges, job->parts, job->options->share, (double)graph->edges);
+    cost->allowed = cost->balance <= job->options->balance;
     weft_free(edges);
-    if (gathered <= both_ways && balance <= job->options->balance) {
+    return WEFT_OK;
+}
+
+/* replicas: of the best vertex-cut. */
+static weft_status choose_kind(const partition_job *job, const uint16_t *node_part, int64_t replicas)
+{
+    edge_cut_cost cost;
+    WEFT_TRY(find_cost(job, node_part, &cost));
+    const int64_t both_ways = 2 * (replicas - connected(job));
+    if (cost.allowed && cost.rows <= both_ways) {
         *job->made = PARTITION_EDGE_CUT;
     }
-    log_info("partition: %lld rows a layer as an edge-cut (edge balance %.3f), %lld as a vertex-cut: %s",
-             (long long)gathered, balance, (long long)both_ways,
-             *job->made == PARTITION_EDGE_CUT ? "edge-cut" : "vertex-cut");
+    if (job->graph->symmetric) {
+        log_info("partition: %lld rows a layer as an edge-cut (edge balance %.3f), %lld as a vertex-cut: %s",
+                 (long long)cost.rows, cost.balance, (long long)both_ways,
+                 *job->made == PARTITION_EDGE_CUT ? "edge-cut" : "vertex-cut");
+    }
     return WEFT_OK;
+}
+
+/* Takes METIS's parts as an edge-cut without a look for covers, where these would need to save rows by being refined
+ * that none of them saves before. */
+static weft_status settle_early(const partition_job *job, const adjacency *adjacent, const uint16_t *node_part,
+                                bool *settled)
+{
+    edge_cut_cost cost;
+    int64_t bound = 0;
+    *settled = false;
+    WEFT_TRY(find_cost(job, node_part, &cost));
+    if (!cost.allowed) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(cover_bound(adjacent, node_part, job->parts, &bound));
+    const int64_t both_ways = 2 * bound;
+    *settled = cost.rows <= both_ways + bound / REFINED_AWAY;
+    if (*settled) {
+        *job->made = PARTITION_EDGE_CUT;
+        log_info("partition: %lld rows a layer as an edge-cut (edge balance %.3f), %lld and more as a vertex-cut: "
+                 "edge-cut",
+                 (long long)cost.rows, cost.balance, (long long)both_ways);
+    }
+    return WEFT_OK;
+}
+
+/* ---- the best of both ---- */
+
+/* The best of what applies. either: of method auto. partition: its arrays are scratch, but for root, which gets METIS's
+ * parts where parted is true. */
+static weft_status find_best(const partition_job *job, bool either, const pair_list *list, weft_partition *partition,
+                             best_cut *best, bool *parted)
+{
+    weft_status status = WEFT_OK;
+    adjacency adjacent = {0};
+    const bool several = list->pairs <= BEST_CUT_PAIRS,
+               takes = metis_takes(list->vertices, job->parts, job->options->share);
+    bool designed = false;
+    WEFT_TRY_GOTO(adjacency_build(job->graph, list, job->threads, &adjacent), status, done);
+    WEFT_TRY_GOTO(best_cut_entries(best, &adjacent, partition->edge_part), status, done);
+    if (either && !several) {
+        WEFT_TRY_GOTO(expand_offer_design(job, list, &adjacent, partition->edge_part, best, &designed), status, done);
+    }
+    *parted = takes && !designed;
+    if (*parted) {
+        bool settled = false;
+        WEFT_TRY_GOTO(call_metis(job, either, &adjacent, partition->root), status, done);
+        if (either && !several) {
+            WEFT_TRY_GOTO(settle_early(job, &adjacent, partition->root, &settled), status, done);
+        }
+        if (settled) {
+            goto done;
+        }
+        WEFT_TRY_GOTO(offer_covers(job, list, &adjacent, partition->root, best), status, done);
+    } else if (!designed) {
+        log_info("partition: %lld vertices are too few for METIS and %d parts: Libra with refinement instead",
+                 (long long)list->vertices, job->parts);
+    }
+    if (several || !best->found) {
+        WEFT_TRY_GOTO(offer_libra(job, list, &adjacent, best), status, done);
+    }
+    if (several && either) {
+        WEFT_TRY_GOTO(expand_offer(job, list, &adjacent, partition->edge_part, best), status, done);
+    }
+    log_debug("partition: %s, %lld replicas", best->from, (long long)best->result.replicas);
+done:
+    adjacency_free(&adjacent);
+    return status;
 }
 
 /* ---- what METIS cannot take ---- */
@@ -227,7 +300,7 @@ static weft_status cut_pairs(const partition_job *job, bool either, const pair_l
     bool parted = false;
     WEFT_TRY_GOTO(best_cut_create(list, list->pairs <= BEST_CUT_PAIRS, &best), status, done);
     WEFT_TRY_GOTO(find_best(job, either, list, partition, &best, &parted), status, done);
-    if (either && parted) {
+    if (either && parted && best.found) {
         WEFT_TRY_GOTO(choose_kind(job, partition->root, best.result.replicas), status, done);
     }
     if (*job->made == PARTITION_VERTEX_CUT) {

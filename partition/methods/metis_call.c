@@ -132,6 +132,12 @@ static weft_status run_child(metis_call *call, uint64_t expected)
     return WEFT_OK;
 }
 
+static int64_t weight_of(const adjacency *adjacent, int64_t v)
+{
+    const int64_t *offset = adjacent->weight != NULL ? adjacent->weight : adjacent->offset;
+    return offset[v + 1] - offset[v] + 1;
+}
+
 /* Of the parts with more than one vertex, the heaviest: there is one while parts are empty. */
 static int heaviest_divisible(int parts, const int64_t *weight, const int64_t *count)
 {
@@ -154,7 +160,7 @@ static weft_status repair_empty(const adjacency *adjacent, int parts, uint16_t *
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(&weight, parts, WEFT_MEM_PARTITION), status, done);
     WEFT_TRY_GOTO(WEFT_NEW_ZERO(&count, parts, WEFT_MEM_PARTITION), status, done);
     for (int64_t v = 0; v < adjacent->vertices; ++v) {
-        weight[part[v]] += adjacent->offset[v + 1] - adjacent->offset[v] + 1;
+        weight[part[v]] += weight_of(adjacent, v);
         ++count[part[v]];
     }
     for (int p = 0; p < parts; ++p) {
@@ -165,7 +171,7 @@ static weft_status repair_empty(const adjacency *adjacent, int parts, uint16_t *
         int from = heaviest_divisible(parts, weight, count);
         for (int64_t v = 0; v < adjacent->vertices && weight[p] < weight[from] && count[from] > 1; ++v) {
             if (part[v] == from) {
-                int64_t own = adjacent->offset[v + 1] - adjacent->offset[v] + 1;
+                int64_t own = weight_of(adjacent, v);
                 part[v] = (uint16_t)p;
                 weight[p] += own;
                 weight[from] -= own;
@@ -202,7 +208,7 @@ static weft_status fill_call(const adjacency *adjacent, int parts, const double 
     WEFT_TRY(WEFT_NEW(&call->weight, n * CONSTRAINTS, WEFT_MEM_PARTITION));
     for (int64_t v = 0; v < n; ++v) {
         call->offset[v] = (idx_t)adjacent->offset[v];
-        call->weight[v * CONSTRAINTS] = (idx_t)(adjacent->offset[v + 1] - adjacent->offset[v] + 1);
+        call->weight[v * CONSTRAINTS] = (idx_t)weight_of(adjacent, v);
         call->weight[v * CONSTRAINTS + 1] = 1;
     }
     call->offset[n] = (idx_t)adjacent->entries;
