@@ -116,7 +116,8 @@ static weft_status score_splits(const app_context *context, const train_targets 
 }
 
 weft_status score_table_make(const app_context *context, const train_targets *targets, train_metric metric,
-                             score_split split, const weft_tensor *view, const float *logits, score_table *table)
+                             score_split split, const index_threshold *threshold, const weft_tensor *view,
+                             const float *logits, score_table *table)
 {
     *table = (score_table){.metric = metric, .split = split, .labelled = targets->labelled};
     memcpy(table->counted, targets->counted, sizeof table->counted);
@@ -124,6 +125,9 @@ weft_status score_table_make(const app_context *context, const train_targets *ta
         return WEFT_OK;
     }
     WEFT_TRY(score_splits(context, targets, view, table));
+    WEFT_TRY(binary_indexes_make(context->comm, targets, logits,
+                                 split == SCORE_LABELLED ? INDEX_ALL_ROWS : split_numbers[split], threshold,
+                                 &table->indexes));
     if (targets->loss == TRAIN_LOSS_VALUE) {
         return WEFT_OK;
     }

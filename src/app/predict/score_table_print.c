@@ -25,6 +25,20 @@ static void print_number(FILE *out, double value, int digits, const char *undefi
     }
 }
 
+static index_table_desc indexes_of(const score_table *t)
+{
+    return (index_table_desc){&t->indexes, chosen_names[t->split],
+                              t->class_name != NULL && t->classes == 2 ? t->class_name[1] : NULL};
+}
+
+static void print_indexes(FILE *out, const score_table *t, table_format format)
+{
+    const index_table_desc desc = indexes_of(t);
+    if (t->indexes.made) {
+        index_table_print(out, &desc, format);
+    }
+}
+
 /* ---- Markdown ---- */
 
 static void print_label_md(FILE *out, const score_table *t, int64_t class)
@@ -91,6 +105,7 @@ static void print_md(FILE *out, const score_table *t)
     } else if (t->tasks > 0) {
         print_tasks_md(out, t);
     }
+    print_indexes(out, t, TABLE_MD);
 }
 
 /* ---- CSV: one table, a kind of row in the first column ---- */
@@ -141,6 +156,7 @@ static void print_csv(FILE *out, const score_table *t)
         print_number(out, t->auc[task], 6, "");
         fputs(",,,\n", out);
     }
+    print_indexes(out, t, TABLE_CSV);
 }
 
 /* ---- JSON ---- */
@@ -190,6 +206,22 @@ static void write_tasks(json_writer *json, const score_table *t)
     json_real(json, "rocauc_mean", score_table_auc(t));
 }
 
+void score_table_write_indexes(json_writer *json, const score_table *t)
+{
+    const index_table_desc desc = indexes_of(t);
+    if (t->indexes.made) {
+        index_table_write(json, &desc);
+    }
+}
+
+void score_table_print_brief(FILE *out, const score_table *t)
+{
+    const index_table_desc desc = indexes_of(t);
+    if (t->indexes.made) {
+        index_table_print_brief(out, &desc);
+    }
+}
+
 static void print_json(FILE *out, const score_table *t)
 {
     json_writer json = json_begin(out, true);
@@ -212,6 +244,7 @@ static void print_json(FILE *out, const score_table *t)
     } else if (t->tasks > 0) {
         write_tasks(&json, t);
     }
+    score_table_write_indexes(&json, t);
     json_end(&json);
     json_line_end(&json);
 }

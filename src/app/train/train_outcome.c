@@ -68,6 +68,7 @@ static score_split told_split(const train_targets *targets)
 weft_status train_outcome_measure(const workload *work, train_metric metric, const weft_tensor *view,
                                   const float *logits, train_outcome *outcome)
 {
+    static const index_threshold to_choose = {NAN, THRESHOLD_HALF, NAN};
     const train_targets *targets = work->targets;
     outcome->metric = metric;
     outcome->mixed = work->context->mixed;
@@ -84,9 +85,13 @@ weft_status train_outcome_measure(const workload *work, train_metric metric, con
         outcome->baseline[s] = baseline_of(outcome, s);
     }
     outcome->tabled = targets->outputs <= OUTCOME_CLASSES_MAX;
-    return outcome->tabled
-               ? score_table_make(work->context, targets, metric, told_split(targets), view, logits, &outcome->table)
-               : WEFT_OK;
+    if (!outcome->tabled) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(score_table_make(work->context, targets, metric, told_split(targets), &to_choose, view, logits,
+                              &outcome->table));
+    outcome->table.class_name = targets->loss == TRAIN_LOSS_XENT ? work->class_name : NULL;
+    return WEFT_OK;
 }
 
 void train_outcome_destroy(train_outcome *outcome)
@@ -196,6 +201,7 @@ void train_outcome_print(const train_outcome *outcome, const weft_options *optio
     char line[OUTCOME_LINES][OUTCOME_BYTES];
     const int count = train_outcome_warnings(outcome, options, result, line);
     print_baseline(outcome);
+    score_table_print_brief(stdout, &outcome->table);
     for (int i = 0; i < count; ++i) {
         printf("warning: %s\n", line[i]);
     }
