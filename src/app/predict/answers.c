@@ -2,26 +2,11 @@
 #include "app/predict/answers.h"
 
 #include <assert.h>
-#include <math.h>
 #include <string.h>
 
 #include "app/predict/predictions.h"
 #include "app/predict/run_threshold.h"
 #include "base/log.h"
-#include "base/number.h"
-
-/* Rank 0: --threshold, or that of the run which trained the model; of value NaN: neither. */
-static weft_status find_threshold(const predictor *p, index_threshold *threshold)
-{
-    const char *text = option_text(p->asked, OPT_THRESHOLD);
-    if (strcmp(text, "auto") == 0) {
-        *threshold = run_threshold_of(p->model->path);
-        return WEFT_OK;
-    }
-    WEFT_CHECK(number_parse_real(text, &threshold->value) && threshold->value >= 0.0 && threshold->value <= 1.0,
-               WEFT_ERR_USAGE, "--threshold %s: expected auto or a probability, from 0 to 1", text);
-    return WEFT_OK;
-}
 
 weft_status answers_make(const predictor *p, answers *a)
 {
@@ -29,13 +14,17 @@ weft_status answers_make(const predictor *p, answers *a)
     const app_context *context = work->context;
     const train_targets *targets = work->targets;
     weft_tensor view;
-    index_threshold threshold = {NAN, THRESHOLD_GIVEN, NAN};
+    index_threshold threshold;
     *a = (answers){.of = p};
-    WEFT_TRY(comm_agree(context->comm, comm_rank(context->comm) == 0 ? find_threshold(p, &threshold) : WEFT_OK));
+    WEFT_TRY(comm_agree(context->comm, threshold_asked(p->asked, p->model->path, &threshold)));
     weft_status status = predictor_answers(p, &view, &a->logits);
     if (status == WEFT_OK) {
         status = score_table_make(context, targets, predictions_metric(p->options, targets->loss),
                                   option_choice(p->asked, OPT_SCORED_SPLIT), &threshold, &view, a->logits, &a->table);
+    }
+    if (status == WEFT_OK) {
+        status = subgroups_make(work, option_text(p->asked, OPT_BY), a->logits, score_split_judged(a->table.split),
+                                &a->table.indexes.threshold, &a->table.by);
     }
     tensor_destroy(&view);
     WEFT_TRY(status);

@@ -1,8 +1,10 @@
-/* app/predict/run_threshold.h: the threshold of two classes that a training run chose. */
+/* app/predict/run_threshold.h: the threshold of two classes: that of --threshold, or that of a training run. */
 #pragma once
 
+#include "app/options/app_options.h"
 #include "train/indexes/binary_indexes.h"
 
-/* From summary.json beside the model's file at `path`. Of value NaN where there is none; a file that cannot be read is
- * told in the log. Local. */
-index_threshold run_threshold_of(const char *path);
+/* options: of the command. model: path of the model's file, beside which a run has summary.json; NULL: it is being
+ * trained. [out] threshold: of value NaN where neither says one; a summary that cannot be read is told in the log.
+ * WEFT_ERR_USAGE: --threshold is no probability. Local. */
+weft_status threshold_asked(const weft_options *options, const char *model, index_threshold *threshold);

@@ -15,8 +15,17 @@
 #include <stdio.h>
 
 #include "app/predict/index_table.h"
+#include "app/predict/subgroups.h"
 #include "app/setup/context.h"
 #include "train/metrics.h"
+
+/* Another model's answers for the rows that are judged. */
+typedef struct score_comparison {
+    bool made;
+    char model[FILE_PATH_MAX];
+    int64_t rows;
+    roc_difference areas; /* of the table's model, and of the other one */
+} score_comparison;
 
 typedef struct score_table {
     const char *model, *data; /* names, for reading */
@@ -33,6 +42,8 @@ typedef struct score_table {
     int64_t *positive, *negative;
     double *auc;            /* [tasks] */
     binary_indexes indexes; /* of the chosen split; rank 0 */
+    subgroups by;           /* none, until subgroups_make */
+    score_comparison against;
 } score_table;
 
 /* logits: [rows, outputs] of this rank on the host, view: the same on the backend. threshold: of the indexes, on rank
@@ -41,6 +52,10 @@ weft_status score_table_make(const app_context *context, const train_targets *ta
                              score_split split, const index_threshold *threshold, const weft_tensor *view,
                              const float *logits, score_table *table);
 void score_table_destroy(score_table *table);
+/* The rows that are judged, for train/indexes: a split, or INDEX_ALL_ROWS. */
+int score_split_judged(score_split split);
+/* Returns true if a labelled row is among them. */
+bool score_split_has(score_split split, const train_targets *targets, int64_t row);
 
 typedef struct score_figures {
     int64_t support, predicted, hits;

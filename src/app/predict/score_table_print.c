@@ -31,11 +31,43 @@ static index_table_desc indexes_of(const score_table *t)
                               t->class_name != NULL && t->classes == 2 ? t->class_name[1] : NULL};
 }
 
+static void print_against(FILE *out, const score_table *t)
+{
+    const roc_difference *d = &t->against.areas;
+    if (!t->against.made) {
+        return;
+    }
+    fputs("\nAgainst ", out);
+    table_print_text(out, t->against.model, TABLE_MD);
+    fprintf(out, ", %" PRId64 " rows: AUC ", t->against.rows);
+    print_number(out, d->area[0], 4, "-");
+    fputs(" and ", out);
+    print_number(out, d->area[1], 4, "-");
+    fputs(", difference ", out);
+    print_number(out, d->difference.value, 4, "-");
+    if (!isnan(d->difference.low)) {
+        fprintf(out, " (%.4f to %.4f)", d->difference.low, d->difference.high);
+    }
+    if (isnan(d->p)) {
+        fputs("; no test: two rows of either class are needed, and scores that do not part them", out);
+    } else {
+        fprintf(out, ", DeLong's test: p = %.3g", d->p);
+    }
+    fputs("\n", out);
+}
+
 static void print_indexes(FILE *out, const score_table *t, table_format format)
 {
     const index_table_desc desc = indexes_of(t);
-    if (t->indexes.made) {
-        index_table_print(out, &desc, format);
+    if (!t->indexes.made) {
+        return;
+    }
+    index_table_print(out, &desc, format);
+    if (format == TABLE_CSV) {
+        subgroups_print_csv(out, &t->by);
+    } else {
+        subgroups_print_md(out, &t->by, desc.split);
+        print_against(out, t);
     }
 }
 
@@ -206,12 +238,39 @@ static void write_tasks(json_writer *json, const score_table *t)
     json_real(json, "rocauc_mean", score_table_auc(t));
 }
 
+static void write_against(json_writer *json, const score_comparison *against)
+{
+    const roc_difference *d = &against->areas;
+    if (!against->made) {
+        return;
+    }
+    json_object(json, "against");
+    json_text(json, "model", against->model);
+    json_int(json, "rows", against->rows);
+    json_real(json, "auc", d->area[0]);
+    json_real(json, "auc_against", d->area[1]);
+    json_real(json, "difference", d->difference.value);
+    json_real(json, "low", d->difference.low);
+    json_real(json, "high", d->difference.high);
+    json_real(json, "se", d->se);
+    json_real(json, "z", d->z);
+    json_real(json, "p", d->p);
+    json_end(json);
+}
+
 void score_table_write_indexes(json_writer *json, const score_table *t)
 {
     const index_table_desc desc = indexes_of(t);
-    if (t->indexes.made) {
-        index_table_write(json, &desc);
+    if (!t->indexes.made) {
+        return;
     }
+    json_object(json, "indexes");
+    json_text(json, "split", desc.split);
+    json_text(json, "positive", desc.positive != NULL ? desc.positive : "1");
+    index_write(json, &t->indexes, true);
+    subgroups_write(json, &t->by);
+    write_against(json, &t->against);
+    json_end(json);
 }
 
 void score_table_print_brief(FILE *out, const score_table *t)

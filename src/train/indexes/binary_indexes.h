@@ -8,17 +8,14 @@
  */
 #pragma once
 
-#include <stdbool.h>
-
-#include "comm/comm.h"
 #include "train/indexes/calibration.h"
 #include "train/indexes/confusion.h"
+#include "train/indexes/index_records.h"
 #include "train/indexes/roc_area.h"
 #include "train/indexes/roc_curve.h"
-#include "train/model.h"
 
-/* judged: every labelled row, also one without a split. */
-enum { INDEX_ALL_ROWS = TRAIN_SPLITS, INDEX_NOTES = 6 };
+/* Rows of a class below which a note says that there are few. */
+enum { INDEX_FEW = 10, INDEX_NOTES = 6 };
 
 /* What the threshold comes from. */
 typedef enum threshold_source {
@@ -51,9 +48,6 @@ typedef struct binary_indexes {
     const char *note[INDEX_NOTES];
 } binary_indexes;
 
-/* Returns true if targets are two classes, or one task of two answers. The same on every rank. */
-bool binary_targets(const train_targets *targets);
-
 /*
  * logits: [targets->rows, targets->outputs] of this rank. judged: a split, or INDEX_ALL_ROWS. threshold: on rank 0; of
  * value NaN: Youden's rule chooses it on validation rows, or on training rows where validation rows do not have both
@@ -62,3 +56,5 @@ bool binary_targets(const train_targets *targets);
  */
 weft_status binary_indexes_make(weft_comm *comm, const train_targets *targets, const float *logits, int judged,
                                 const index_threshold *threshold, binary_indexes *indexes);
+/* The indexes of rows at hand, at a threshold of any value but NaN. Local. */
+void binary_indexes_of(const score_levels *levels, const index_threshold *threshold, binary_indexes *indexes);

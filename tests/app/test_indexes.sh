@@ -1,0 +1,112 @@
+#!/bin/bash
+# Indexes of two classes by the commands: summary.json of a training, weft eval, groups of rows and another model give the same
+# figures on 1 and 3 ranks, and scikit-learn, where it is installed, finds them from the probabilities. What cannot be answered is
+# null with a note in words, and what contradicts the data is refused before a tree is grown.
+# needs: mpirun
+set -u
+weft=$1
+source_dir=$2
+. "$source_dir/tests/support/script.sh"
+need mpirun
+need python3
+python=python3
+[ -x "${WEFT_PEERS_VENV:-}/bin/python" ] && python=$WEFT_PEERS_VENV/bin/python
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+ok() { "$@" >out 2>err || fail "$*: $(cat err)"; }
+refused() { # CODE TEXT COMMAND...
+    "${@:3}" >out 2>err
+    [ $? -eq "$1" ] || fail "${*:3}: not refused with $1: $(cat err)"
+    grep -qF -- "$2" err || fail "${*:3}: does not say '$2': $(cat err)"
+}
+
+python3 - <<'PY'
+import math, random
+random.seed(4)
+split = ("train", "train", "train", "valid", "test")
+with open("rows.csv", "w") as out, open("one.csv", "w") as one:
+    out.write("a,b,c,sex,age,flag,split,died\n")
+    one.write("a,b,c,sex,age,flag,split,died\n")
+    for i in range(1500):
+        a, b, c = (round(random.gauss(0, 1), 2) for _ in range(3))
+        sex = random.choice(("f", "m", "m", ""))
+        age, flag = random.randint(40, 90), random.randint(0, 1)
+        died = random.random() < 1 / (1 + math.exp(-(1.2 * a + b * c - 0.5)))
+        out.write(f"{a},{b},{c},{sex},{age},{flag},{split[i % 5]},{'yes' if died else 'no'}\n")
+        if i % 5 != 4 or not died:
+            one.write(f"{a},{b},{c},{sex},{age},{flag},{split[i % 5]},{'yes' if died else 'no'}\n")
+PY
+plain=(--target died --category sex --quiet)
+train=("$weft" train "${plain[@]}" --data rows.csv --model trees --trees 20 --depth 3 --threads 1 --pin off)
+eval=("$weft" eval "${plain[@]}" --data rows.csv --threads 1 --pin off)
+ok "${train[@]}" --by "sex;age:60,75;flag" --run-dir run
+cp out told
+grep -q '^Indexes (test, ' told || fail "the closing lines tell no indexes: $(cat told)"
+ok ranks 3 "${train[@]}" --by "sex;age:60,75;flag" --run-dir run-3
+ok "$weft" train "${plain[@]}" --data rows.csv --model trees --trees 3 --depth 1 --threads 1 --pin off --run-dir weak
+
+# ---- the same figures of any number of ranks, and of eval ----
+ok "${eval[@]}" --checkpoint run --by "sex;age:60,75;flag" --against weak --format json
+cp out one.json
+ok ranks 3 "${eval[@]}" --checkpoint run --by "sex;age:60,75;flag" --against weak --format json
+cmp out one.json || fail "3 ranks tell other indexes"
+ok "$weft" predict "${plain[@]}" --data rows.csv --checkpoint run --out answers
+ok "$weft" predict "${plain[@]}" --data rows.csv --checkpoint weak --out weaker
+$python - <<'PY' || fail "figures differ"
+import json, math
+summary, other, scores = json.load(open("run/summary.json")), json.load(open("run-3/summary.json")), json.load(open("one.json"))
+x, y = summary["indexes"], scores["indexes"]
+assert x == other["indexes"], "ranks"
+assert summary["test_auc"] == x["auc"]["value"] and x["threshold"]["chosen_on"] == "valid" and x["positive"] == "yes"
+assert y["threshold"]["chosen_on"] == "run" and y["threshold"]["value"] == x["threshold"]["value"]
+for key in ("auc", "f1", "accuracy", "brier", "calibration", "roc", "confusion"):
+    assert x[key] == y[key], key
+assert [g["group"] for c in x["by"] for g in c["groups"]] == ["f", "m", "missing", "< 60", "60 to < 75", ">= 75", "0", "1"], x["by"]
+for column in x["by"]:
+    assert sum(g["rows"] for g in column["groups"]) == x["rows"] == 300
+    assert sum(g["positives"] for g in column["groups"]) == x["positives"]
+    assert sum(g["confusion"]["true_positives"] for g in column["groups"]) == x["confusion"]["true_positives"]
+against = y["against"]
+assert math.isclose(against["auc"], x["auc"]["value"]) and against["rows"] == 300 and 0 < against["p"] < 1
+try:
+    import numpy as np
+    from sklearn import metrics
+except ImportError:
+    raise SystemExit(0)
+rows = [line.strip().split(",") for line in open("rows.csv")][1:]
+test = np.array([r[6] == "test" for r in rows])
+label = np.array([r[7] == "yes" for r in rows])[test]
+p, q = (np.load(f"{f}/probabilities.npy")[test, 1].astype(float) for f in ("answers", "weaker"))
+near = lambda a, b, off: abs(a - b) <= off or print("differs:", a, b)
+assert near(metrics.roc_auc_score(label, p), x["auc"]["value"], 2e-5)
+assert near(metrics.roc_auc_score(label, q), against["auc_against"], 2e-5)
+assert near(metrics.average_precision_score(label, p), x["average_precision"], 1e-3)
+assert near(metrics.brier_score_loss(label, p), x["brier"]["value"], 1e-6)
+assert near(metrics.log_loss(label, p), x["log_loss"], 1e-6)
+answer = p >= x["threshold"]["value"] - 1e-7
+assert near(metrics.f1_score(label, answer), x["f1"]["value"], 1e-12) and near(metrics.recall_score(label, answer), x["sensitivity"]["value"], 1e-12)
+sex = np.array([r[3] for r in rows])[test]
+assert near(metrics.roc_auc_score(label[sex == "f"], p[sex == "f"]), x["by"][0]["groups"][0]["auc"]["value"], 1e-4)
+PY
+
+# ---- limits ----
+ok "$weft" eval "${plain[@]}" --data one.csv --checkpoint run --format json
+$python - <<'PY' || fail "one class is not told"
+import json
+x = json.load(open("out"))["indexes"]
+assert x["positives"] == 0 and x["auc"]["value"] is None and x["sensitivity"]["value"] is None
+assert x["specificity"]["value"] is not None and any("one class" in note for note in x["notes"])
+PY
+"$weft" eval --target died --category sex --data rows.csv --checkpoint run --split valid >out 2>err || fail "eval: $(cat err)"
+grep -q "chose on its valid rows" err || fail "a threshold that was chosen on the judged rows is not told: $(cat err)"
+ok "${eval[@]}" --checkpoint run --threshold 1 --format csv
+grep -q '^index,sensitivity,300,0.000000,,,$' out || fail "the threshold is not the one that is asked for: $(cat out)"
+refused 2 "did you mean 'sex'" "${train[@]}" --by sexx --run-dir none
+refused 2 "limits are for numbers" "${train[@]}" --by sex:3 --run-dir none
+refused 2 "limits must rise" "${eval[@]}" --checkpoint run --by age:70,60
+refused 2 "'x' is no number" "${eval[@]}" --checkpoint run --by age:x
+refused 2 "left out" "${train[@]}" --drop age --by age --run-dir none
+refused 2 "from 0 to 1" "${train[@]}" --threshold 1.5 --run-dir none
+refused 2 "more than 64 different values" "${eval[@]}" --checkpoint run --by a
+[ ! -e none ] || fail "a training that was refused left its folder"
