@@ -90,6 +90,28 @@ sex = np.array([r[3] for r in rows])[test]
 assert near(metrics.roc_auc_score(label[sex == "f"], p[sex == "f"]), x["by"][0]["groups"][0]["auc"]["value"], 1e-4)
 PY
 
+# ---- the report ----
+ok "$weft" report run --out page.html
+ok "$weft" report run --out page.md --format md
+PYTHONPATH=$source_dir/tests/support python3 - <<'PY' || fail "the report shows other indexes"
+import json
+import report_page as rp
+x = json.load(open("run/summary.json"))["indexes"]
+page = rp.Page(open("page.html", encoding="utf-8").read())
+assert page.problems() == [], page.problems()
+chart = {c.title.split(",")[0]: c for c in page.charts()}
+bins, roc, pr = x["calibration"]["bins"], x["roc"], x["precision_recall"]
+chart["ROC curve"].check("model", list(zip(roc["false_positive_rate"], roc["sensitivity"])))
+chart["Precision over recall"].check("model", list(zip(pr["recall"], pr["precision"])))
+chart["Share of positive rows over probability"].check("model", list(zip(bins["probability"], bins["share"])))
+dot = chart["ROC curve"].dots[0]
+assert abs(dot[0] - (1 - x["specificity"]["value"])) < 0.01 and abs(dot[1] - x["sensitivity"]["value"]) < 0.01, dot
+auc = next(row for row in page.table("index") if row[0] == "AUC")
+assert [float(v) for v in auc[1:]] == [round(x["auc"][k], 4) for k in ("value", "low", "high")], auc
+assert [row[0] for row in page.table("age")] == ["< 60", "60 to < 75", ">= 75"]
+assert "Answers at the threshold" in open("page.md", encoding="utf-8").read()
+PY
+
 # ---- limits ----
 ok "$weft" eval "${plain[@]}" --data one.csv --checkpoint run --format json
 $python - <<'PY' || fail "one class is not told"

@@ -16,18 +16,29 @@ static void write_value(json_writer *json, const char *key, index_value v)
     json_end(json);
 }
 
+static void write_axis(json_writer *json, const char *key, const double *value, int points)
+{
+    json_array(json, key);
+    for (int i = 0; i < points; ++i) {
+        json_real(json, NULL, value[i]);
+    }
+    json_end(json);
+}
+
+/* Columns of the bins. */
 static void write_bins(json_writer *json, const index_calibration *c)
 {
-    json_array(json, "bins");
-    for (int b = 0; b < c->bins; ++b) {
-        json_object(json, NULL);
-        json_int(json, "rows", c->bin[b].rows);
-        json_int(json, "positives", c->bin[b].positives);
-        json_real(json, "probability", c->bin[b].mean);
-        json_real(json, "share", c->bin[b].share.value);
-        json_real(json, "low", c->bin[b].share.low);
-        json_real(json, "high", c->bin[b].share.high);
-        json_end(json);
+    static const char *const keys[] = {"rows", "positives", "probability", "share", "low", "high"};
+    json_object(json, "bins");
+    for (int k = 0; k < 6; ++k) {
+        double column[CALIBRATION_BINS];
+        for (int b = 0; b < c->bins; ++b) {
+            const calibration_bin *bin = &c->bin[b];
+            const double value[] = {(double)bin->rows, (double)bin->positives, bin->mean,
+                                    bin->share.value,  bin->share.low,         bin->share.high};
+            column[b] = value[k];
+        }
+        write_axis(json, keys[k], column, c->bins);
     }
     json_end(json);
 }
@@ -70,15 +81,6 @@ static void write_answers(json_writer *json, const binary_indexes *x)
     for (int i = 0; i < rows; ++i) {
         write_value(json, row[i].key, row[i].value);
     }
-}
-
-static void write_axis(json_writer *json, const char *key, const double *value, int points)
-{
-    json_array(json, key);
-    for (int i = 0; i < points; ++i) {
-        json_real(json, NULL, value[i]);
-    }
-    json_end(json);
 }
 
 static void write_curves(json_writer *json, const binary_indexes *x)
