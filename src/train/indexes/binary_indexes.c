@@ -5,11 +5,30 @@
 
 /* ---- the threshold ----------------------------------------------------------------------------------------------- */
 
+/* [out] splits: that whose rows choose a threshold for `judged`, as bits; 0: there is none with both classes.
+ * Collective. */
+static weft_status find_choosing(weft_comm *comm, const train_targets *t, int judged, unsigned *splits)
+{
+    int64_t rows[TRAIN_SPLITS][2] = {{0}};
+    for (int64_t i = 0; i < t->rows; ++i) {
+        const int label = binary_label(t, i);
+        if (label >= 0 && t->split_host[i] < TRAIN_SPLITS) {
+            rows[t->split_host[i]][label] += 1;
+        }
+    }
+    WEFT_TRY(comm_allreduce(comm, rows, TRAIN_SPLITS * 2, WEFT_DTYPE_I64, COMM_SUM));
+    *splits = 0;
+    for (int split = 1; split >= 0 && *splits == 0 && judged != INDEX_ALL_ROWS; --split) {
+        *splits = split != judged && rows[split][0] > 0 && rows[split][1] > 0 ? index_splits(split) : 0;
+    }
+    return WEFT_OK;
+}
+
 static weft_status try_split(const index_records *r, int split, threshold_source source, index_threshold *threshold)
 {
     score_levels levels;
     const weft_status status = index_records_levels(r, split, NULL, 0, &levels);
-    if (status == WEFT_OK && levels.positives > 0 && levels.negatives > 0) {
+    if (status == WEFT_OK && levels.positives > 0 && levels.negatives > 0) { /* its rows were gathered */
         const double value = youden_threshold(&levels, &threshold->youden);
         threshold->value = isnan(value) ? 0.5 : value;
         threshold->source = isnan(value) ? THRESHOLD_HALF : source;
@@ -103,7 +122,10 @@ weft_status binary_indexes_make(weft_comm *comm, const train_targets *targets, c
     if (!indexes->made) {
         return WEFT_OK;
     }
-    weft_status status = index_records_gather(comm, targets, logits, false, NULL, &records);
+    unsigned choosing = 0;
+    WEFT_TRY(find_choosing(comm, targets, judged, &choosing));
+    weft_status status =
+        index_records_gather(comm, targets, logits, index_splits(judged) | choosing, false, NULL, &records);
     if (status == WEFT_OK) {
         status = comm_agree(comm, comm_rank(comm) == 0 ? judge(&records, judged, threshold, indexes) : WEFT_OK);
     }

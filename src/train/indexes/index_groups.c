@@ -140,7 +140,7 @@ weft_status index_groups_make(weft_comm *comm, const train_targets *targets, con
 {
     index_records records;
     *groups = (index_groups){.count = 0};
-    weft_status status = index_records_gather(comm, targets, logits, true, value, &records);
+    weft_status status = index_records_gather(comm, targets, logits, index_splits(judged), true, value, &records);
     if (status == WEFT_OK) {
         const bool judges = comm_rank(comm) == 0 && records.finite;
         status = comm_agree(comm, judges ? judge_groups(&records, rule, judged, threshold, groups) : WEFT_OK);

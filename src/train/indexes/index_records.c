@@ -41,13 +41,13 @@ static weft_status reserve_own(weft_comm *comm, const train_targets *t, bool val
     return WEFT_NEW(&own->bytes, comm_size(comm), WEFT_MEM_WORKSPACE);
 }
 
-static void fill_own(const train_targets *t, const float *logits, const float *value, own_rows *own)
+static void fill_own(const train_targets *t, const float *logits, unsigned splits, const float *value, own_rows *own)
 {
     own->finite = true;
     for (int64_t i = 0; i < t->rows; ++i) {
         const int label = binary_label(t, i);
         const uint64_t split = t->split_host[i] < TRAIN_SPLITS ? t->split_host[i] : TRAIN_SPLITS;
-        if (label >= 0) {
+        if (label >= 0 && (splits >> split & 1U) != 0) {
             const float score = binary_score(t, logits, i);
             own->finite = own->finite && isfinite(score);
             if (value != NULL) {
@@ -90,15 +90,15 @@ static weft_status gather_values(weft_comm *comm, own_rows *own, index_records *
     return comm_gatherv(comm, 0, own->value, own->count * (int64_t)sizeof *own->value, r->value, own->bytes);
 }
 
-weft_status index_records_gather(weft_comm *comm, const train_targets *targets, const float *logits, bool valued,
-                                 const float *value, index_records *records)
+weft_status index_records_gather(weft_comm *comm, const train_targets *targets, const float *logits, unsigned splits,
+                                 bool valued, const float *value, index_records *records)
 {
     own_rows own = {.count = 0};
     weft_status status;
     const weft_status local = reserve_own(comm, targets, valued, &own);
     *records = (index_records){.count = 0};
     COMM_AGREED_GOTO(comm_agree(comm, local), local, status, done);
-    fill_own(targets, logits, value, &own);
+    fill_own(targets, logits, splits, value, &own);
     WEFT_TRY_GOTO(gather(comm, valued, &own, records), status, done);
     status = valued ? gather_values(comm, &own, records) : WEFT_OK;
 done:

@@ -28,10 +28,19 @@ bool binary_targets(const train_targets *targets);
 float binary_score(const train_targets *targets, const float *logits, int64_t row);
 int binary_label(const train_targets *targets, int64_t row);
 
-/* logits: [targets->rows, targets->outputs]. valued: rows have values, the same on every rank; value: [targets->rows],
- * else NULL. Free with index_records_free, also after a failure. Collective. */
-weft_status index_records_gather(weft_comm *comm, const train_targets *targets, const float *logits, bool valued,
-                                 const float *value, index_records *records);
+/* Splits of a set, as bits. */
+static inline unsigned index_splits(int split)
+{
+    return split == INDEX_ALL_ROWS ? (2U << INDEX_ALL_ROWS) - 1U : 1U << split;
+}
+
+/*
+ * logits: [targets->rows, targets->outputs]. splits: rows of these are gathered, and no others. valued: rows have
+ * values, the same on every rank; value: [targets->rows], else NULL. Free with index_records_free, also after a
+ * failure. Collective.
+ */
+weft_status index_records_gather(weft_comm *comm, const train_targets *targets, const float *logits, unsigned splits,
+                                 bool valued, const float *value, index_records *records);
 void index_records_free(index_records *records);
 
 /* Returns true if the row is of a split, or of any under INDEX_ALL_ROWS. */
