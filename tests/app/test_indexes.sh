@@ -90,6 +90,23 @@ sex = np.array([r[3] for r in rows])[test]
 assert near(metrics.roc_auc_score(label[sex == "f"], p[sex == "f"]), x["by"][0]["groups"][0]["auc"]["value"], 1e-4)
 PY
 
+# ---- a column in the place of a model ----
+awk -F, -v OFS=, 'NR == 1 { print $0, "score" } NR > 1 { print $0, (NR % 7 == 0 ? "" : int(10 * $1)) }' rows.csv >scored.csv
+for count in 1 3; do
+    ok ranks $count "$weft" eval "${plain[@]}" --data scored.csv --checkpoint run --against column:score --threads 1 --pin off --format json
+    cp out column-$count.json
+done
+cmp column-1.json column-3.json || fail "3 ranks compare a column otherwise"
+python3 - <<'PY' || fail "the column has another area"
+import json
+lines = [line.rstrip("\n").split(",") for line in open("scored.csv")][1:]
+test = [(float(r[8]), r[7] == "yes") for r in lines if r[6] == "test" and r[8] != ""]
+positive, negative = [s for s, y in test if y], [s for s, y in test if not y]
+area = sum((p > n) + (p == n) / 2 for p in positive for n in negative) / len(positive) / len(negative)
+against = json.load(open("column-1.json"))["indexes"]["against"]
+assert against["rows"] == len(test) < 300 and abs(against["auc_against"] - area) < 1e-12, (against, area)
+PY
+
 # ---- the report ----
 ok "$weft" report run --out page.html
 ok "$weft" report run --out page.md --format md
@@ -126,6 +143,7 @@ ok "${eval[@]}" --checkpoint run --threshold 1 --format csv
 grep -q '^index,sensitivity,300,0.000000,,,$' out || fail "the threshold is not the one that is asked for: $(cat out)"
 refused 2 "did you mean 'sex'" "${train[@]}" --by sexx --run-dir none
 refused 2 "limits are for numbers" "${train[@]}" --by sex:3 --run-dir none
+refused 2 "holds words" "${eval[@]}" --checkpoint run --against column:sex
 refused 2 "limits must rise" "${eval[@]}" --checkpoint run --by age:70,60
 refused 2 "'x' is no number" "${eval[@]}" --checkpoint run --by age:x
 refused 2 "left out" "${train[@]}" --drop age --by age --run-dir none

@@ -2,6 +2,9 @@
 #include "app/predict/against.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+#define COLUMN_PREFIX "column:"
 
 /* ---- rows of one model ------------------------------------------------------------------------------------------- */
 
@@ -51,7 +54,9 @@ weft_status against_answer(app_context *context, const weft_options *asked, agai
     predictor other;
     weft_options *turned = NULL;
     *scores = (against_scores){.count = 0};
-    if (option_text(asked, OPT_AGAINST)[0] == '\0') {
+    const char *text = option_text(asked, OPT_AGAINST);
+    if (text[0] == '\0' || strncmp(text, COLUMN_PREFIX, strlen(COLUMN_PREFIX)) == 0) {
+        (void)snprintf(scores->model, sizeof scores->model, "%s", text);
         return WEFT_OK;
     }
     weft_status status = comm_agree(context->comm, turn_options(asked, &turned));
@@ -138,27 +143,63 @@ static weft_status test_difference(const against_row *row, int64_t count, const 
     return status;
 }
 
+/* The column of the data in the place of a model: rows without a value are left out of [*count] row, too.
+ * Collective. */
+static weft_status read_column(const workload *work, const char *name, against_row *row, int64_t *count,
+                               against_row **other)
+{
+    workload_column column = {.value = NULL};
+    int64_t kept = 0, at = 0;
+    WEFT_CHECK(work->ops->column != NULL, WEFT_ERR_USAGE, FLAG_AGAINST " " COLUMN_PREFIX "%s: %s have no columns", name,
+               work->ops->field);
+    weft_status status = work->ops->column(work, FLAG_AGAINST, name, &column);
+    if (status == WEFT_OK && column.words.count > 0) {
+        status = weft_fail(WEFT_ERR_USAGE, FLAG_AGAINST " " COLUMN_PREFIX "%s: holds words, which order no rows", name);
+    }
+    status = status == WEFT_OK ? WEFT_NEW(other, *count, WEFT_MEM_WORKSPACE) : status;
+    for (int64_t i = 0; status == WEFT_OK && i < *count; ++i) {
+        while (work->held.id[at] != row[i].id) { /* both in the order of the targets */
+            ++at;
+        }
+        if (!isnan(column.value[at])) {
+            (*other)[kept] = (against_row){row[i].id, column.value[at] + 0.0F, row[i].label};
+            row[kept++] = row[i];
+        }
+    }
+    workload_column_free(&column);
+    *count = kept;
+    return comm_agree(work->context->comm, status);
+}
+
 weft_status against_compare(const predictor *p, const float *logits, const against_scores *scores, score_table *table)
 {
+    const workload *work = p->work;
     weft_comm *comm = p->context->comm;
-    against_row *mine = NULL, *all = NULL, *other = NULL;
-    int64_t count = 0, others = 0;
+    against_row *mine = NULL, *beside = NULL, *all = NULL, *other = NULL;
+    const bool column = scores->row == NULL && strncmp(scores->model, COLUMN_PREFIX, strlen(COLUMN_PREFIX)) == 0;
+    int64_t own, count = 0, others = 0;
     weft_status status;
     if (scores->model[0] == '\0') {
         return WEFT_OK;
     }
-    WEFT_CHECK(binary_targets(p->work->targets), WEFT_ERR_USAGE, FLAG_AGAINST " %s: has two classes, and %s has not",
-               scores->model, p->model->path);
-    WEFT_TRY_GOTO(comm_agree(comm, WEFT_NEW(&mine, p->work->targets->rows, WEFT_MEM_WORKSPACE)), status, done);
-    WEFT_TRY_GOTO(gather_sorted(comm, mine, list_rows(p->work, logits, table->split, mine), &all, &count), status,
-                  done);
-    WEFT_TRY_GOTO(gather_sorted(comm, scores->row, scores->count, &other, &others), status, done);
+    WEFT_CHECK(binary_targets(work->targets), WEFT_ERR_USAGE,
+               FLAG_AGAINST " %s: compares answers of two classes, and %s has other targets", scores->model,
+               work->name);
+    WEFT_TRY_GOTO(comm_agree(comm, WEFT_NEW(&mine, work->targets->rows, WEFT_MEM_WORKSPACE)), status, done);
+    own = list_rows(work, logits, table->split, mine);
+    if (column) {
+        const char *name = scores->model + strlen(COLUMN_PREFIX);
+        WEFT_TRY_GOTO(read_column(work, name, mine, &own, &beside), status, done);
+    }
+    WEFT_TRY_GOTO(gather_sorted(comm, mine, own, &all, &count), status, done);
+    WEFT_TRY_GOTO(gather_sorted(comm, column ? beside : scores->row, column ? own : scores->count, &other, &others),
+                  status, done);
     (void)snprintf(table->against.model, sizeof table->against.model, "%s", scores->model);
     if (comm_rank(comm) == 0) {
         status = test_difference(all, count, other, others, &table->against);
     }
     status = comm_agree(comm, status);
 done:
-    WEFT_FREE_ALL(mine, all, other);
+    WEFT_FREE_ALL(mine, beside, all, other);
     return status;
 }

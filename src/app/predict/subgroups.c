@@ -73,7 +73,7 @@ static weft_status read_asked(const workload *work, const char *text, asked_colu
         return WEFT_OK;
     }
     WEFT_CHECK(work->ops->column != NULL, WEFT_ERR_USAGE, FLAG_BY " %s: %s have no columns: leave it out", text,
-               work->ops->data);
+               work->ops->field);
     WEFT_CHECK(!work->targets->labelled || binary_targets(work->targets), WEFT_ERR_USAGE,
                FLAG_BY " %s: groups have indexes of two classes, and %s has other targets: leave it out", text,
                work->name);
