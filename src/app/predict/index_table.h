@@ -31,5 +31,7 @@ int index_answer_rows(const binary_indexes *indexes, index_row *row);
 void index_table_print(FILE *out, const index_table_desc *desc, table_format format);
 /* Two lines: the order of the rows and the probabilities, and answers at the threshold. */
 void index_table_print_brief(FILE *out, const index_table_desc *desc);
+/* An object of value, low and high. */
+void index_write_value(json_writer *json, const char *key, index_value value);
 /* Members of an open object; `drawn`: with the curves and bins of drawings. */
 void index_write(json_writer *json, const binary_indexes *indexes, bool drawn);

@@ -7,7 +7,7 @@ static const char *const source_words[] = {[THRESHOLD_GIVEN] = "given",
                                            [THRESHOLD_TRAIN] = "train",
                                            [THRESHOLD_HALF] = "none"};
 
-static void write_value(json_writer *json, const char *key, index_value v)
+void index_write_value(json_writer *json, const char *key, index_value v)
 {
     json_object(json, key);
     json_real(json, "value", v.value);
@@ -54,9 +54,9 @@ static void write_probabilities(json_writer *json, const index_calibration *c, b
     json_real(json, "within_bins", c->within);
     json_end(json);
     json_object(json, "calibration");
-    write_value(json, "slope", c->slope);
-    write_value(json, "intercept", c->intercept);
-    write_value(json, "in_the_large", c->intercept_alone);
+    index_write_value(json, "slope", c->slope);
+    index_write_value(json, "intercept", c->intercept);
+    index_write_value(json, "in_the_large", c->intercept_alone);
     if (drawn) {
         write_bins(json, c);
     }
@@ -79,7 +79,7 @@ static void write_answers(json_writer *json, const binary_indexes *x)
     json_int(json, "true_negatives", x->confusion.true_negatives);
     json_end(json);
     for (int i = 0; i < rows; ++i) {
-        write_value(json, row[i].key, row[i].value);
+        index_write_value(json, row[i].key, row[i].value);
     }
 }
 

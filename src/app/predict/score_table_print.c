@@ -31,6 +31,14 @@ static index_table_desc indexes_of(const score_table *t)
                               t->class_name != NULL && t->classes == 2 ? t->class_name[1] : NULL};
 }
 
+static void print_interval(FILE *out, const index_value *v)
+{
+    print_number(out, v->value, 4, "-");
+    if (!isnan(v->low)) {
+        fprintf(out, " (%.4f to %.4f)", v->low, v->high);
+    }
+}
+
 static void print_against(FILE *out, const score_table *t)
 {
     const roc_difference *d = &t->against.areas;
@@ -40,14 +48,11 @@ static void print_against(FILE *out, const score_table *t)
     fputs("\nAgainst ", out);
     table_print_text(out, t->against.model, TABLE_MD);
     fprintf(out, ", %" PRId64 " rows: AUC ", t->against.rows);
-    print_number(out, d->area[0], 4, "-");
+    print_interval(out, &d->area[0]);
     fputs(" and ", out);
-    print_number(out, d->area[1], 4, "-");
+    print_interval(out, &d->area[1]);
     fputs(", difference ", out);
-    print_number(out, d->difference.value, 4, "-");
-    if (!isnan(d->difference.low)) {
-        fprintf(out, " (%.4f to %.4f)", d->difference.low, d->difference.high);
-    }
+    print_interval(out, &d->difference);
     if (isnan(d->p)) {
         fputs("; no test: two rows of either class are needed, and scores that do not part them", out);
     } else {
@@ -247,11 +252,9 @@ static void write_against(json_writer *json, const score_comparison *against)
     json_object(json, "against");
     json_text(json, "model", against->model);
     json_int(json, "rows", against->rows);
-    json_real(json, "auc", d->area[0]);
-    json_real(json, "auc_against", d->area[1]);
-    json_real(json, "difference", d->difference.value);
-    json_real(json, "low", d->difference.low);
-    json_real(json, "high", d->difference.high);
+    index_write_value(json, "auc", d->area[0]);
+    index_write_value(json, "auc_against", d->area[1]);
+    index_write_value(json, "difference", d->difference);
     json_real(json, "se", d->se);
     json_real(json, "z", d->z);
     json_real(json, "p", d->p);

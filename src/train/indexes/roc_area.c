@@ -79,25 +79,23 @@ static void place_rows(placed_score *sorted, int64_t count, int64_t positives, d
     }
 }
 
-static void areas_of(const paired_score *row, int64_t count, double *const *place, int64_t positives, double *area)
+static double mean_of_positives(const paired_score *row, int64_t count, const double *place, int64_t positives)
 {
-    for (int m = 0; m < 2; ++m) {
-        area[m] = 0.0;
-        for (int64_t i = 0; i < count; ++i) {
-            area[m] += row[i].positive != 0 ? place[m][i] : 0.0;
-        }
-        area[m] /= (double)positives;
+    double sum = 0.0;
+    for (int64_t i = 0; i < count; ++i) {
+        sum += row[i].positive != 0 ? place[i] : 0.0;
     }
+    return sum / (double)positives;
 }
 
-/* The variance of the difference is that of the rows' differences of places. */
-static double error_of_difference(const paired_score *row, int64_t count, double *const *place, int64_t positives,
-                                  const double *area)
+/* The standard error of the mean of places, or with `other` of the mean of their differences from other places. */
+static double error_of(const paired_score *row, int64_t count, const double *place, const double *other,
+                       int64_t positives, double mean)
 {
     double square[2] = {0.0, 0.0};
-    const double n[2] = {(double)(count - positives), (double)positives}, mean = area[0] - area[1];
+    const double n[2] = {(double)(count - positives), (double)positives};
     for (int64_t i = 0; i < count; ++i) {
-        const double off = place[0][i] - place[1][i] - mean;
+        const double off = place[i] - (other != NULL ? other[i] : 0.0) - mean;
         square[row[i].positive] += off * off;
     }
     return sqrt(square[0] / (n[0] - 1.0) / n[0] + square[1] / (n[1] - 1.0) / n[1]);
@@ -106,13 +104,18 @@ static double error_of_difference(const paired_score *row, int64_t count, double
 static void compare(const paired_score *row, int64_t count, double *const *place, int64_t positives,
                     roc_difference *result)
 {
-    areas_of(row, count, place, positives, result->area);
-    const double difference = result->area[0] - result->area[1];
+    const bool judged = positives >= 2 && count - positives >= 2;
+    for (int m = 0; m < 2; ++m) {
+        const double area = mean_of_positives(row, count, place[m], positives);
+        const double se = judged ? error_of(row, count, place[m], NULL, positives, area) : NAN;
+        result->area[m] = judged ? normal_interval(area, se, 0.0, 1.0) : (index_value){area, NAN, NAN};
+    }
+    const double difference = result->area[0].value - result->area[1].value;
     result->difference.value = difference;
-    if (positives < 2 || count - positives < 2) {
+    if (!judged) {
         return;
     }
-    result->se = error_of_difference(row, count, place, positives, result->area);
+    result->se = error_of(row, count, place[0], place[1], positives, difference);
     result->difference = normal_interval(difference, result->se, -1.0, 1.0);
     if (result->se > 0.0) {
         result->z = difference / result->se;
@@ -129,7 +132,8 @@ weft_status roc_difference_of(const paired_score *row, int64_t count, roc_differ
     double *place[2] = {NULL, NULL};
     int64_t positives = 0;
     weft_status status;
-    *result = (roc_difference){{NAN, NAN}, {NAN, NAN, NAN}, NAN, NAN, NAN};
+    const index_value none = {NAN, NAN, NAN};
+    *result = (roc_difference){{none, none}, none, NAN, NAN, NAN};
     for (int64_t i = 0; i < count; ++i) {
         positives += row[i].positive;
     }

@@ -24,7 +24,7 @@ typedef struct paired_score {
 } paired_score;
 
 typedef struct roc_difference {
-    double area[2];
+    index_value area[2];
     index_value difference; /* area[0] - area[1] */
     double se, z;
     double p; /* two-sided, of equal areas; 1 where both models order the rows alike. NaN: not defined */

@@ -131,6 +131,8 @@ static void test_areas_are_delongs(void **state)
         const double error = sqrt(variance + covariance_of_areas(place[1], place[1], label, count) -
                                   2.0 * covariance_of_areas(place[0], place[1], label, count));
         ASSERT_NEAR(both.difference.value, first - second, 1e-13);
+        ASSERT_NEAR(both.area[0].low, area.low, 1e-12);
+        ASSERT_NEAR(both.area[1].value, second, 1e-13);
         ASSERT_NEAR(both.se, error, 1e-12);
         ASSERT_NEAR(both.p, erfc(fabs(first - second) / error / sqrt(2.0)), 1e-9);
         score_levels_free(&levels);
