@@ -2,7 +2,6 @@
 #include "app/predict/index_table.h"
 
 #include <inttypes.h>
-#include <stddef.h>
 
 /* Texts of threshold_source. */
 static const char *const source_texts[] = {[THRESHOLD_GIVEN] = "given",

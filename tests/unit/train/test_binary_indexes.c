@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "support/random.h"
 #include "support/test.h"
-#include "train/indexes/binary_indexes.h"
+#include "train/indexes/index_groups.h"
 #include "train/metrics.h"
 
 enum { ROWS = 240 };
@@ -326,12 +326,15 @@ static void test_limits(void **state)
 
 /* ---- ranks ------------------------------------------------------------------------------------------------------- */
 
-/* Rows dealt to ranks in turn, backwards where `turned` is set; with several ranks the last one has none. */
+/* Rows dealt to ranks in turn, backwards where `turned` is set; with several ranks the last one has none. fail: the
+ * allocation that fails, 0: none. */
 typedef struct index_case {
     bool turned, bad;
     int judged;
+    uint64_t fail;
     index_threshold threshold;
-    binary_indexes result;
+    binary_indexes result; /* of rank 0, as the groups: below 60, to below 180.5, from there on, and missing */
+    index_groups groups;
 } index_case;
 
 static uint8_t split_of(int i)
@@ -346,6 +349,10 @@ static weft_status index_rank(weft_comm *comm, void *argument)
     float logits[2 * ROWS];
     int32_t label[ROWS];
     uint8_t split[ROWS];
+    float value[ROWS];
+    const double limit[] = {60.0, 180.5};
+    const index_rule rule = {.limit = limit, .limits = 2};
+    index_groups groups = {.count = 0};
     binary_indexes mine;
     int64_t rows = 0;
     for (int k = 0; k < ROWS; ++k) {
@@ -354,6 +361,7 @@ static weft_status index_rank(weft_comm *comm, void *argument)
             logits[2 * rows] = 0.25F;
             logits[2 * rows + 1] = c->bad && i == 7 ? INFINITY : 0.25F + score_of(i);
             label[rows] = i % 11 == 0 ? -1 : label_of(i);
+            value[rows] = i % 13 == 0 ? NAN : (float)i;
             split[rows++] = split_of(i);
         }
     }
@@ -363,9 +371,16 @@ static weft_status index_rank(weft_comm *comm, void *argument)
                                    .labelled = true,
                                    .label_host = label,
                                    .split_host = split};
-    const weft_status status = binary_indexes_make(comm, &targets, logits, c->judged, &c->threshold, &mine);
+    weft_alloc_fail_after(c->fail);
+    weft_status status = binary_indexes_make(comm, &targets, logits, c->judged, &c->threshold, &mine);
+    if (status == WEFT_OK) {
+        status = index_groups_make(comm, &targets, logits, value, &rule, c->judged, &mine.threshold, &groups);
+    }
     if (rank == 0) {
         c->result = mine;
+        c->groups = groups;
+    } else {
+        index_groups_free(&groups);
     }
     return status;
 }
@@ -382,6 +397,25 @@ static void check_equal(const binary_indexes *a, const binary_indexes *b)
     assert_true(a->threshold.value == b->threshold.value && a->average_precision == b->average_precision);
     assert_memory_equal(&a->confusion, &b->confusion, sizeof a->confusion);
     assert_int_equal(a->roc.points, b->roc.points);
+}
+
+static void check_groups(const index_groups *groups, int judged)
+{
+    static const char *const names[] = {"< 60", "60 to < 180.5", ">= 180.5", "missing"};
+    int64_t rows[4] = {0}, positives[4] = {0};
+    for (int i = 0; i < ROWS; ++i) {
+        if (i % 11 != 0 && (judged == INDEX_ALL_ROWS || split_of(i) == judged)) {
+            const int group = i % 13 == 0 ? 3 : i < 60 ? 0 : i <= 180 ? 1 : 2;
+            rows[group] += 1;
+            positives[group] += label_of(i);
+        }
+    }
+    assert_int_equal(groups->count, 4);
+    for (int g = 0; g < 4; ++g) {
+        assert_string_equal(groups->group[g].name, names[g]);
+        assert_int_equal(groups->group[g].indexes.rows, rows[g]);
+        assert_int_equal(groups->group[g].indexes.positives, positives[g]);
+    }
 }
 
 static void test_ranks_find_the_same(void **state)
@@ -402,7 +436,10 @@ static void test_ranks_find_the_same(void **state)
             index_case other = {.judged = judged[k], .threshold = {NAN, THRESHOLD_HALF, NAN}, .turned = true};
             ASSERT_OK(comm_thread_run(ranks, index_rank, &other));
             check_equal(&one.result, &other.result);
+            check_groups(&other.groups, judged[k]);
+            index_groups_free(&other.groups);
         }
+        index_groups_free(&one.groups);
     }
 }
 
@@ -412,9 +449,25 @@ static void test_what_is_asked_for(void **state)
     index_case given = {.judged = 2, .threshold = {0.75, THRESHOLD_GIVEN, NAN}};
     ASSERT_OK(comm_thread_run(2, index_rank, &given));
     assert_true(given.result.threshold.value == 0.75 && given.result.notes == 0);
+    index_groups_free(&given.groups);
     index_case bad = {.judged = 2, .threshold = {NAN, THRESHOLD_HALF, NAN}, .bad = true};
     ASSERT_OK(comm_thread_run(2, index_rank, &bad));
-    assert_true(!bad.result.finite && bad.result.notes == 1);
+    assert_true(!bad.result.finite && bad.result.notes == 1 && bad.groups.count == 0);
+    index_groups_free(&bad.groups);
+}
+
+static void test_allocations_that_fail(void **state)
+{
+    (void)state;
+    weft_status status = WEFT_ERR_RESOURCE;
+    for (uint64_t n = 1; status != WEFT_OK; ++n) {
+        index_case c = {.judged = 2, .threshold = {NAN, THRESHOLD_HALF, NAN}, .fail = n};
+        status = comm_thread_run(1, index_rank, &c);
+        weft_alloc_fail_after(0);
+        assert_true(status == WEFT_OK || status == WEFT_ERR_RESOURCE);
+        assert_true(status != WEFT_OK || n > 8);
+        index_groups_free(&c.groups);
+    }
 }
 
 int main(void)
@@ -430,6 +483,7 @@ int main(void)
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_ranks_find_the_same),
         cmocka_unit_test(test_what_is_asked_for),
+        cmocka_unit_test(test_allocations_that_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
