@@ -141,6 +141,9 @@ PY
 grep -q "chose on its valid rows" err || fail "a threshold that was chosen on the judged rows is not told: $(cat err)"
 ok "${eval[@]}" --checkpoint run --threshold 1 --format csv
 grep -q '^index,sensitivity,300,0.000000,,,$' out || fail "the threshold is not the one that is asked for: $(cat out)"
+cut -d, -f1-7 rows.csv >unlabelled.csv
+ok "$weft" predict --data unlabelled.csv --category sex --checkpoint run --threshold 0.4 --out unlabelled --quiet
+grep -q -- "--threshold 0.4 (command line) has no effect without labels" err || fail "an option without effect is not told: $(cat err)"
 refused 2 "did you mean 'sex'" "${train[@]}" --by sexx --run-dir none
 refused 2 "limits are for numbers" "${train[@]}" --by sex:3 --run-dir none
 refused 2 "holds words" "${eval[@]}" --checkpoint run --against column:sex

@@ -17,6 +17,7 @@ weft_status answers_make(const predictor *p, answers *a)
     index_threshold threshold;
     *a = (answers){.of = p};
     WEFT_TRY(comm_agree(context->comm, threshold_asked(p->asked, p->model->path, &threshold)));
+    threshold_warn_idle(p->asked, targets);
     weft_status status = predictor_answers(p, &view, &a->logits);
     if (status == WEFT_OK) {
         status = score_table_make(context, targets, predictions_metric(p->options, targets->loss),

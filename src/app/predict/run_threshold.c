@@ -65,3 +65,10 @@ weft_status threshold_asked(const weft_options *options, const char *model, inde
     }
     return WEFT_OK;
 }
+
+void threshold_warn_idle(const weft_options *options, const train_targets *targets)
+{
+    if (!binary_targets(targets)) {
+        option_warn_idle(options, OPTION_IDS(OPT_THRESHOLD, OPT_BY), "without labels of two classes");
+    }
+}

@@ -8,3 +8,5 @@
  * trained. [out] threshold: of value NaN where neither says one; a summary that cannot be read is told in the log.
  * WEFT_ERR_USAGE: --threshold is no probability. Local. */
 weft_status threshold_asked(const weft_options *options, const char *model, index_threshold *threshold);
+/* A warning for each option of indexes that was given for targets which have none. */
+void threshold_warn_idle(const weft_options *options, const train_targets *targets);

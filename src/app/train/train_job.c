@@ -206,6 +206,7 @@ static weft_status build(train_job *job)
     WEFT_TRY(adopt_moments(job));
     WEFT_TRY(work->ops->plan(work, job->dir.path, 0));
     WEFT_TRY(work->ops->build(work));
+    threshold_warn_idle(context->options, work->targets);
     WEFT_TRY(subgroups_check(work, option_text(context->options, OPT_BY)));
     WEFT_TRY(fit_keep_choices(context, work));
     WEFT_TRY(fit_place_initial(work, job->initial));
