@@ -113,6 +113,10 @@ int schema_split_of(const char *text, size_t bytes);
 weft_status schema_take(const char *path, table_schema *schema, const table_tally *tally, bool *widened);
 /* The column of a role, or -1. */
 int64_t schema_find(const table_schema *schema, table_role role);
+/* The column of an exact name, else of one that differs in case, blanks and marks, else of a number from 1. flag: the
+ * option that names it. WEFT_ERR_USAGE: no such column, with the nearest name. */
+weft_status schema_find_named(const char *path, const table_schema *schema, const char *flag, const char *word,
+                              int64_t *column);
 /* Bytes of one row as memory and stores hold it. */
 int64_t schema_row_bytes(const table_schema *schema);
 /* "column 'NAME'", or "column N", from 1, where its name is empty, for messages. Returns text. */

@@ -36,19 +36,34 @@ static void radix_pass(const uint64_t *from, uint64_t *to, int64_t count, int sh
     }
 }
 
-double metrics_rocauc(uint64_t *records, uint64_t *spare, int64_t count)
+float metrics_record_score(uint64_t record)
+{
+    uint32_t bits = (uint32_t)(record >> 32);
+    float score;
+    bits = (bits & 0x80000000u) != 0 ? bits & 0x7fffffffu : ~bits;
+    memcpy(&score, &bits, sizeof score);
+    return score;
+}
+
+const uint64_t *metrics_sort(uint64_t *records, uint64_t *spare, int64_t count)
 {
     radix_pass(records, spare, count, 32);
     radix_pass(spare, records, count, 32 + RADIX_BITS);
     radix_pass(records, spare, count, 32 + 2 * RADIX_BITS);
+    return spare;
+}
+
+double metrics_rocauc(uint64_t *records, uint64_t *spare, int64_t count)
+{
+    const uint64_t *sorted = metrics_sort(records, spare, count);
     double positives = 0;
     double rank_sum = 0; /* of the positives, ranks from 1, ties share their mean rank */
     int64_t i = 0;
     while (i < count) {
         int64_t j = i;
         double tied = 0;
-        while (j < count && spare[j] >> 32 == spare[i] >> 32) {
-            tied += (double)(spare[j] & 1);
+        while (j < count && sorted[j] >> 32 == sorted[i] >> 32) {
+            tied += (double)(sorted[j] & 1);
             j += 1;
         }
         rank_sum += tied * (0.5 * (double)(i + 1 + j));

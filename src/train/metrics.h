@@ -62,5 +62,8 @@ void metrics_destroy(train_metrics *metrics);
 
 /* Area under the ROC curve of `count` records (metrics_record), sorted in place; NaN without both classes. */
 double metrics_rocauc(uint64_t *records, uint64_t *spare, int64_t count);
-/* A record sorts by score: the score's bits made monotone, then the label. */
+/* A record sorts by score: the score's bits made monotone, then the label in bit 0. */
 uint64_t metrics_record(float score, int label);
+float metrics_record_score(uint64_t record);
+/* Returns the records by rising score, in the memory of `spare` [count]; the order of `records` is lost. */
+const uint64_t *metrics_sort(uint64_t *records, uint64_t *spare, int64_t count);

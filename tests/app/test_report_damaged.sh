@@ -133,6 +133,18 @@ for outcome in (7, [], {"warnings": 3}, {"warnings": [nasty, 5, None]}, {"classe
         assert len(p.source) < 1000000, (len(p.source), list(outcome))
     rp.markdown_tables(report(name, "--format", "md"))
 
+# So with the indexes of two classes.
+for indexes in (7, [], {"rows": nasty, "auc": 3, "roc": [1], "notes": 4, "by": 5},
+                {"positive": nasty, "split": nasty, "rows": 0, "positives": 5, "notes": [nasty, 3], "auc": {"value": 1e308},
+                 "roc": {"false_positive_rate": [0, nasty, 1e308, 1], "sensitivity": [0, 1]}, "precision_recall": {"recall": [None]},
+                 "calibration": {"slope": 7, "bins": {"probability": [0.1, 0.2, -1e308], "share": [0.2, nasty, 3], "low": [0.1]}},
+                 "confusion": {"true_positives": -5, "false_positives": 1e308}, "threshold": {"value": None},
+                 "by": [3, {"column": nasty, "groups": 4}, {"groups": [1, {"group": nasty, "rows": "x", "auc": 4}]}]}):
+    name = folder("indexes", run, dict(summary, indexes=indexes), metrics)
+    p = rp.Page(report(name).replace("(http:", "(h:"))
+    assert "<script>alert" not in p.source.replace("(h:", "(http:") and len(p.source) < 1000000
+    rp.markdown_tables(report(name, "--format", "md"))
+
 # Losses that are no numbers: gaps, and said; a diverged job.
 lines = [{"run": 1, "epoch": e, "loss": None if e in (4, 5, 9) else 3.0 / e, "epoch_s": 0.01, "comm_bytes": 0} for e in range(1, 10)]
 end = dict(run, exit=76)

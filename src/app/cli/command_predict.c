@@ -7,6 +7,7 @@
 
 #include "app/cli/command.h"
 #include "app/cli/signals.h"
+#include "app/predict/against.h"
 #include "app/predict/answers.h"
 #include "base/escape.h"
 #include "base/log.h"
@@ -16,6 +17,7 @@ typedef struct predict_job {
     const weft_options *asked;
     predictor predictor;
     answers answers;
+    against_scores against;     /* of the model of --against */
     char folder[FILE_PATH_MAX]; /* rank 0 of weft predict: folder of the answers, until it is renamed to --out */
 } predict_job;
 
@@ -48,10 +50,12 @@ static weft_status write_answers(predict_job *p)
 static weft_status run(predict_job *p, bool writes)
 {
     weft_comm *comm = p->context.comm;
+    WEFT_TRY(against_answer(&p->context, p->asked, &p->against));
     WEFT_TRY(predictor_open(&p->context, p->asked, &p->predictor));
     WEFT_TRY(comm_agree(comm, writes && comm_rank(comm) == 0 ? begin_folder(p) : WEFT_OK));
     WEFT_TRY(predictor_load(&p->predictor, writes));
     WEFT_TRY(answers_make(&p->predictor, &p->answers));
+    WEFT_TRY(against_compare(&p->predictor, p->answers.logits, &p->against, &p->answers.table));
     return writes ? write_answers(p) : WEFT_OK;
 }
 
@@ -101,6 +105,7 @@ static weft_status predict(const weft_options *options, bool writes)
     WEFT_TRY(WEFT_NEW_ZERO(&p, 1, WEFT_MEM_GENERAL));
     weft_status status = run_and_print(p, options, writes);
     answers_free(&p->answers);
+    against_free(&p->against);
     predictor_close(&p->predictor);
     app_context_close(&p->context);
     weft_free(p);

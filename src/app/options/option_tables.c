@@ -17,6 +17,7 @@ static const option_section sections[] = {
     {"patience", "Patience", "How long ranks wait for each other.", NULL, NULL, OPTION_REOPENS},
     {"run", "Run", "Output, memory and communication of a run.", NULL, NULL, OPTION_CHANGES},
     {"table", "Table", "How results are printed.", NULL, NULL, OPTION_CHANGES},
+    {"indexes", "Indexes", "What is told of the answers of two classes.", NULL, "train,eval,predict", OPTION_CHANGES},
     {"prediction", "Prediction", "Which model, and what is scored.", NULL, NULL, OPTION_CHANGES},
     {"predictions", "Predictions", "What weft predict writes.", NULL, NULL, OPTION_CHANGES},
     {"export", "Export", "What weft export writes.", NULL, NULL, OPTION_CHANGES},

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "app/predict/predictions.h"
+#include "app/predict/run_threshold.h"
 #include "base/log.h"
 
 weft_status answers_make(const predictor *p, answers *a)
@@ -13,11 +14,18 @@ weft_status answers_make(const predictor *p, answers *a)
     const app_context *context = work->context;
     const train_targets *targets = work->targets;
     weft_tensor view;
+    index_threshold threshold;
     *a = (answers){.of = p};
+    WEFT_TRY(comm_agree(context->comm, threshold_asked(p->asked, p->model->path, &threshold)));
+    threshold_warn_idle(p->asked, targets);
     weft_status status = predictor_answers(p, &view, &a->logits);
     if (status == WEFT_OK) {
         status = score_table_make(context, targets, predictions_metric(p->options, targets->loss),
-                                  option_choice(p->asked, OPT_SCORED_SPLIT), &view, a->logits, &a->table);
+                                  option_choice(p->asked, OPT_SCORED_SPLIT), &threshold, &view, a->logits, &a->table);
+    }
+    if (status == WEFT_OK) {
+        status = subgroups_make(work, option_text(p->asked, OPT_BY), a->logits, score_split_judged(a->table.split),
+                                &a->table.indexes.threshold, &a->table.by);
     }
     tensor_destroy(&view);
     WEFT_TRY(status);

@@ -9,8 +9,12 @@
 
 static const uint8_t split_numbers[] = {[SCORE_TEST] = 2, [SCORE_VALID] = 1, [SCORE_TRAIN] = 0};
 
-/* Is row i among the chosen ones? Unlabelled rows never are. */
-static bool chosen(const train_targets *targets, score_split split, int64_t i)
+int score_split_judged(score_split split)
+{
+    return split == SCORE_LABELLED ? INDEX_ALL_ROWS : split_numbers[split];
+}
+
+bool score_split_has(score_split split, const train_targets *targets, int64_t i)
 {
     return split == SCORE_LABELLED || targets->split_host[i] == split_numbers[split];
 }
@@ -23,7 +27,7 @@ static weft_status count_classes(const app_context *context, const train_targets
     WEFT_TRY(comm_agree(context->comm, WEFT_NEW_ZERO(&table->confusion, classes * classes, WEFT_MEM_WORKSPACE)));
     for (int64_t i = 0; i < targets->rows; ++i) {
         int32_t label = targets->label_host[i];
-        if (label >= 0 && chosen(targets, table->split, i)) {
+        if (label >= 0 && score_split_has(table->split, targets, i)) {
             table->confusion[label * classes + predictions_class(logits + i * classes, classes)] += 1;
         }
     }
@@ -42,7 +46,7 @@ static weft_status reserve_tasks(score_table *table, int64_t tasks)
 static void mark_chosen(const train_targets *targets, score_table *table, uint8_t *split)
 {
     for (int64_t i = 0; i < targets->rows; ++i) {
-        split[i] = chosen(targets, table->split, i) ? split_numbers[SCORE_TEST] : TRAIN_SPLIT_NONE;
+        split[i] = score_split_has(table->split, targets, i) ? split_numbers[SCORE_TEST] : TRAIN_SPLIT_NONE;
         for (int64_t c = 0; split[i] != TRAIN_SPLIT_NONE && c < table->tasks; ++c) {
             float target = targets->target_host[i * table->tasks + c];
             table->positive[c] += target > 0.5f;
@@ -116,7 +120,8 @@ static weft_status score_splits(const app_context *context, const train_targets 
 }
 
 weft_status score_table_make(const app_context *context, const train_targets *targets, train_metric metric,
-                             score_split split, const weft_tensor *view, const float *logits, score_table *table)
+                             score_split split, const index_threshold *threshold, const weft_tensor *view,
+                             const float *logits, score_table *table)
 {
     *table = (score_table){.metric = metric, .split = split, .labelled = targets->labelled};
     memcpy(table->counted, targets->counted, sizeof table->counted);
@@ -124,6 +129,8 @@ weft_status score_table_make(const app_context *context, const train_targets *ta
         return WEFT_OK;
     }
     WEFT_TRY(score_splits(context, targets, view, table));
+    WEFT_TRY(
+        binary_indexes_make(context->comm, targets, logits, score_split_judged(split), threshold, &table->indexes));
     if (targets->loss == TRAIN_LOSS_VALUE) {
         return WEFT_OK;
     }
@@ -133,6 +140,7 @@ weft_status score_table_make(const app_context *context, const train_targets *ta
 
 void score_table_destroy(score_table *table)
 {
+    subgroups_free(&table->by);
     WEFT_FREE_ALL(table->confusion, table->positive, table->negative, table->auc);
     *table = (score_table){.classes = 0};
 }

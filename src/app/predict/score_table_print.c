@@ -25,6 +25,57 @@ static void print_number(FILE *out, double value, int digits, const char *undefi
     }
 }
 
+static index_table_desc indexes_of(const score_table *t)
+{
+    return (index_table_desc){&t->indexes, chosen_names[t->split],
+                              t->class_name != NULL && t->classes == 2 ? t->class_name[1] : NULL};
+}
+
+static void print_interval(FILE *out, const index_value *v)
+{
+    print_number(out, v->value, 4, "-");
+    if (!isnan(v->low)) {
+        fprintf(out, " (%.4f to %.4f)", v->low, v->high);
+    }
+}
+
+static void print_against(FILE *out, const score_table *t)
+{
+    const roc_difference *d = &t->against.areas;
+    if (!t->against.made) {
+        return;
+    }
+    fputs("\nAgainst ", out);
+    table_print_text(out, t->against.model, TABLE_MD);
+    fprintf(out, ", %" PRId64 " rows: AUC ", t->against.rows);
+    print_interval(out, &d->area[0]);
+    fputs(" and ", out);
+    print_interval(out, &d->area[1]);
+    fputs(", difference ", out);
+    print_interval(out, &d->difference);
+    if (isnan(d->p)) {
+        fputs("; no test: two rows of either class are needed, and scores that do not part them", out);
+    } else {
+        fprintf(out, ", DeLong's test: p = %.3g", d->p);
+    }
+    fputs("\n", out);
+}
+
+static void print_indexes(FILE *out, const score_table *t, table_format format)
+{
+    const index_table_desc desc = indexes_of(t);
+    if (!t->indexes.made) {
+        return;
+    }
+    index_table_print(out, &desc, format);
+    if (format == TABLE_CSV) {
+        subgroups_print_csv(out, &t->by);
+    } else {
+        subgroups_print_md(out, &t->by, desc.split);
+        print_against(out, t);
+    }
+}
+
 /* ---- Markdown ---- */
 
 static void print_label_md(FILE *out, const score_table *t, int64_t class)
@@ -91,6 +142,7 @@ static void print_md(FILE *out, const score_table *t)
     } else if (t->tasks > 0) {
         print_tasks_md(out, t);
     }
+    print_indexes(out, t, TABLE_MD);
 }
 
 /* ---- CSV: one table, a kind of row in the first column ---- */
@@ -141,6 +193,7 @@ static void print_csv(FILE *out, const score_table *t)
         print_number(out, t->auc[task], 6, "");
         fputs(",,,\n", out);
     }
+    print_indexes(out, t, TABLE_CSV);
 }
 
 /* ---- JSON ---- */
@@ -190,6 +243,47 @@ static void write_tasks(json_writer *json, const score_table *t)
     json_real(json, "rocauc_mean", score_table_auc(t));
 }
 
+static void write_against(json_writer *json, const score_comparison *against)
+{
+    const roc_difference *d = &against->areas;
+    if (!against->made) {
+        return;
+    }
+    json_object(json, "against");
+    json_text(json, "model", against->model);
+    json_int(json, "rows", against->rows);
+    index_write_value(json, "auc", d->area[0]);
+    index_write_value(json, "auc_against", d->area[1]);
+    index_write_value(json, "difference", d->difference);
+    json_real(json, "se", d->se);
+    json_real(json, "z", d->z);
+    json_real(json, "p", d->p);
+    json_end(json);
+}
+
+void score_table_write_indexes(json_writer *json, const score_table *t)
+{
+    const index_table_desc desc = indexes_of(t);
+    if (!t->indexes.made) {
+        return;
+    }
+    json_object(json, "indexes");
+    json_text(json, "split", desc.split);
+    json_text(json, "positive", desc.positive != NULL ? desc.positive : "1");
+    index_write(json, &t->indexes, true);
+    subgroups_write(json, &t->by);
+    write_against(json, &t->against);
+    json_end(json);
+}
+
+void score_table_print_brief(FILE *out, const score_table *t)
+{
+    const index_table_desc desc = indexes_of(t);
+    if (t->indexes.made) {
+        index_table_print_brief(out, &desc);
+    }
+}
+
 static void print_json(FILE *out, const score_table *t)
 {
     json_writer json = json_begin(out, true);
@@ -212,6 +306,7 @@ static void print_json(FILE *out, const score_table *t)
     } else if (t->tasks > 0) {
         write_tasks(&json, t);
     }
+    score_table_write_indexes(&json, t);
     json_end(&json);
     json_line_end(&json);
 }

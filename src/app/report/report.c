@@ -6,8 +6,8 @@
 static void write_run(report_text *out, run_record *run)
 {
     static void (*const sections[])(report_text *, run_record *) = {
-        section_headline, section_learning,      section_outcome, section_figures, section_time,    section_second,
-        section_advice,   section_communication, section_facts,   section_ranks,   section_settings};
+        section_headline, section_learning, section_outcome,       section_indexes, section_figures, section_time,
+        section_second,   section_advice,   section_communication, section_facts,   section_ranks,   section_settings};
     for (size_t i = 0; i < sizeof sections / sizeof *sections; ++i) {
         sections[i](out, run);
     }

@@ -18,6 +18,7 @@ void section_title(const run_record *run, char *title, size_t bytes);
 void section_headline(report_text *out, run_record *run);      /* headline.c: what happened, and the main figures */
 void section_learning(report_text *out, run_record *run);      /* learning.c: loss and scores over epochs, runs */
 void section_outcome(report_text *out, run_record *run);       /* report_outcome.c: figures by class or by task */
+void section_indexes(report_text *out, run_record *run);       /* report_indexes.c: two classes, with their curves */
 void section_figures(report_text *out, run_record *run);       /* report_figures.c: drawings that the files define */
 void section_time(report_text *out, run_record *run);          /* time.c: time of epochs, by activity and rank */
 void section_second(report_text *out, run_record *run);        /* second_order.c: its time, damping and clip */

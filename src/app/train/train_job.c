@@ -4,6 +4,8 @@
 #include <assert.h>
 
 #include "app/predict/predictions.h"
+#include "app/predict/run_threshold.h"
+#include "app/predict/subgroups.h"
 #include "app/setup/choices.h"
 #include "app/setup/comm_setup.h"
 #include "app/setup/sync_setup.h"
@@ -142,7 +144,9 @@ static weft_status begin_fit(train_job *job)
     app_context *context = job->context;
     const weft_options *o = context->options;
     run_choices choices;
+    index_threshold threshold;
     WEFT_TRY(option_check_rules(o));
+    WEFT_TRY(threshold_asked(o, NULL, &threshold));
     WEFT_TRY(sync_setup_check(o));
     WEFT_TRY(choices_of(context, workload_of(o)->choice, &choices));
     return resume_plan(o, job->started, &job->checkpoints);
@@ -202,6 +206,8 @@ static weft_status build(train_job *job)
     WEFT_TRY(adopt_moments(job));
     WEFT_TRY(work->ops->plan(work, job->dir.path, 0));
     WEFT_TRY(work->ops->build(work));
+    threshold_warn_idle(context->options, work->targets);
+    WEFT_TRY(subgroups_check(work, option_text(context->options, OPT_BY)));
     WEFT_TRY(fit_keep_choices(context, work));
     WEFT_TRY(fit_place_initial(work, job->initial));
     WEFT_TRY(plan_checkpoints(job));

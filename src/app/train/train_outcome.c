@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "app/predict/run_threshold.h"
 #include "app/record/run_record.h"
 #include "base/alloc.h"
 #include "base/log.h"
@@ -65,9 +66,23 @@ static score_split told_split(const train_targets *targets)
     return targets->counted[2] > 0 ? SCORE_TEST : targets->counted[1] > 0 ? SCORE_VALID : SCORE_TRAIN;
 }
 
+/* The model is trained by now: groups that cannot be made are a warning. */
+static weft_status make_groups(const workload *work, const float *logits, score_table *table)
+{
+    const weft_status status = subgroups_make(work, option_text(work->context->options, OPT_BY), logits,
+                                              score_split_judged(table->split), &table->indexes.threshold, &table->by);
+    if (status == WEFT_ERR_USAGE) {
+        log_warn("%s", weft_error_message());
+        weft_error_clear();
+        return WEFT_OK;
+    }
+    return status;
+}
+
 weft_status train_outcome_measure(const workload *work, train_metric metric, const weft_tensor *view,
                                   const float *logits, train_outcome *outcome)
 {
+    index_threshold threshold;
     const train_targets *targets = work->targets;
     outcome->metric = metric;
     outcome->mixed = work->context->mixed;
@@ -84,9 +99,14 @@ weft_status train_outcome_measure(const workload *work, train_metric metric, con
         outcome->baseline[s] = baseline_of(outcome, s);
     }
     outcome->tabled = targets->outputs <= OUTCOME_CLASSES_MAX;
-    return outcome->tabled
-               ? score_table_make(work->context, targets, metric, told_split(targets), view, logits, &outcome->table)
-               : WEFT_OK;
+    if (!outcome->tabled) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(threshold_asked(work->context->options, NULL, &threshold));
+    WEFT_TRY(score_table_make(work->context, targets, metric, told_split(targets), &threshold, view, logits,
+                              &outcome->table));
+    outcome->table.class_name = targets->loss == TRAIN_LOSS_XENT ? work->class_name : NULL;
+    return make_groups(work, logits, &outcome->table);
 }
 
 void train_outcome_destroy(train_outcome *outcome)
@@ -196,6 +216,7 @@ void train_outcome_print(const train_outcome *outcome, const weft_options *optio
     char line[OUTCOME_LINES][OUTCOME_BYTES];
     const int count = train_outcome_warnings(outcome, options, result, line);
     print_baseline(outcome);
+    score_table_print_brief(stdout, &outcome->table);
     for (int i = 0; i < count; ++i) {
         printf("warning: %s\n", line[i]);
     }

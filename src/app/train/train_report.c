@@ -393,6 +393,14 @@ static void write_precondition(json_writer *json, const train_report *report)
     }
 }
 
+/* Of two classes. */
+static void write_test_auc(json_writer *json, const score_table *table)
+{
+    if (table->indexes.made && table->split == SCORE_TEST) {
+        json_real(json, "test_auc", table->indexes.area.value);
+    }
+}
+
 static weft_status write_summary(const train_report *report, const train_result *result, const train_rank *ranks)
 {
     const workload *work = report->work;
@@ -408,6 +416,7 @@ static weft_status write_summary(const train_report *report, const train_result 
     json_text(&json, "metric", metric_kind_of(report->services->metric)->word);
     json_real(&json, "test_mean", result->test_mean);
     json_real(&json, "test_std", result->test_std);
+    write_test_auc(&json, &report->outcome.table);
     json_real(&json, "valid_mean", result->valid_mean);
     json_real(&json, "valid_std", result->valid_std);
     json_real(&json, "epoch_s_median", result->epoch_s_median);
@@ -436,6 +445,7 @@ static weft_status write_summary(const train_report *report, const train_result 
     write_precondition(&json, report);
     write_runs(&json, result);
     train_outcome_write(&json, &report->outcome, report->context->options, result);
+    score_table_write_indexes(&json, &report->outcome.table);
     train_advice_write(&json, report);
     workload_write_result(work, &json);
     train_ranks_write(&json, work->ops, ranks, comm_size(report->context->comm), report->measured);

@@ -47,4 +47,5 @@ weft_status trees_recognise(saved_model *model, const weft_options *given);
 /* Answers from margins [rows, outputs of the forest]; those of two classes are 0 and the margin. */
 weft_status trees_answer(trees_job *job, const float *margin, weft_tensor *logits);
 weft_status trees_explain(const workload *work, int64_t step, const float **contribution, int64_t *rows);
+weft_status trees_column(const workload *work, const char *flag, const char *name, workload_column *column);
 void trees_note_labels(workload *work);

@@ -445,6 +445,7 @@ const workload_ops trees_workload = {
     .save = trees_save,
     .load = trees_load,
     .explain = trees_explain,
+    .column = trees_column,
     .data_facts = data_facts,
     .row_title = {"row", "row"},
     .shows_answers = true,

@@ -173,3 +173,10 @@ int64_t workload_parameters(const workload *work)
 {
     return work->model != NULL && work->model->params != NULL ? work->model->params->weights : 0;
 }
+
+void workload_column_free(workload_column *column)
+{
+    weft_free(column->value);
+    name_list_free(&column->words);
+    *column = (workload_column){.value = NULL};
+}

@@ -105,6 +105,12 @@ typedef struct workload_subject {
     safetensors_file *tensors; /* of SUBJECT_TENSORS */
 } workload_subject;
 
+/* Values of a column of the data for rows of this rank, in the order of work->targets. */
+typedef struct workload_column {
+    float *value;    /* [targets->rows] a number, or the place of a word; NaN: missing */
+    name_list words; /* none: the column holds numbers */
+} workload_column;
+
 /* A kind of workload. Statuses are agreed between the ranks where a function is collective. */
 typedef struct workload_ops {
     /* The kind's options, sections, commands, recipes and words. Its traits say which options serve jobs of this
@@ -195,6 +201,12 @@ typedef struct workload_ops {
      * rank. Collective. NULL: this kind cannot.
      */
     weft_status (*explain)(const workload *work, int64_t step, const float **contribution, int64_t *rows);
+    /*
+     * A column of the data by its name or number, whatever the model reads of it. [out] column: of this rank's rows,
+     * for workload_column_free, also after a failure. WEFT_ERR_USAGE: there is no such column, or it holds neither
+     * numbers nor words. After build. Not collective, the same on every rank. NULL: such data have no columns.
+     */
+    weft_status (*column)(const workload *work, const char *flag, const char *name, workload_column *column);
     /* The data's files are not read any more; generated data are removed. Collective. NULL: the data stay as they are
      * until the end. */
     weft_status (*release)(workload *work);
@@ -333,5 +345,6 @@ void workload_abandon(workload *work);
 void workload_end(workload *work);
 /* The name of a row that is answered for, or NULL; see row_name. */
 const char *workload_row_name(const workload *work, int64_t row);
+void workload_column_free(workload_column *column);
 /* Numbers that the model was trained to have; 0 before build, and of a model without parameters. */
 int64_t workload_parameters(const workload *work);

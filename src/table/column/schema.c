@@ -116,8 +116,8 @@ static int64_t column_of(const table_schema *schema, const char *word)
     return *word != '\0' && *end == '\0' && number >= 1 && number <= schema->count ? number - 1 : -1;
 }
 
-static weft_status find_column(const char *path, const table_schema *schema, const char *flag, const char *word,
-                               int64_t *column)
+weft_status schema_find_named(const char *path, const table_schema *schema, const char *flag, const char *word,
+                              int64_t *column)
 {
     *column = column_of(schema, word);
     return *column >= 0 ? WEFT_OK : fail_no_column(path, schema, flag, word);
@@ -131,7 +131,7 @@ static weft_status give_role(const char *path, table_schema *schema, const char 
     if (word == NULL || word[0] == '\0') {
         return WEFT_OK;
     }
-    WEFT_TRY(find_column(path, schema, flag, word, &column));
+    WEFT_TRY(schema_find_named(path, schema, flag, word, &column));
     table_field *f = &schema->field[column];
     WEFT_CHECK(f->role == TABLE_FEATURE || f->role == role, WEFT_ERR_USAGE,
                "%s: %s: %s is the %s already: a column has one role", path, flag, schema_say(schema, column, name),
@@ -162,7 +162,7 @@ static weft_status give_list(const char *path, table_schema *schema, const char 
             WEFT_TRY(give_role(path, schema, flag, word, role));
             continue;
         }
-        WEFT_TRY(find_column(path, schema, flag, word, &column));
+        WEFT_TRY(schema_find_named(path, schema, flag, word, &column));
         table_field *f = &schema->field[column];
         WEFT_CHECK(f->kind == TABLE_UNSEEN || f->kind == kind || f->role == TABLE_TARGET, WEFT_ERR_USAGE,
                    "%s: %s: column '%.64s' is %s already", path, flag, f->name, table_kind_word(f->kind));
@@ -271,7 +271,7 @@ weft_status schema_apply_stored(const char *path, const table_request *request, 
     const int64_t stored = schema_find(schema, TABLE_TARGET);
     WEFT_TRY(give_list(path, schema, FLAG_DROP, request->drop, TABLE_UNSEEN, TABLE_DROPPED));
     if (request->target != NULL && request->target[0] != '\0') {
-        WEFT_TRY(find_column(path, schema, FLAG_TARGET, request->target, &target));
+        WEFT_TRY(schema_find_named(path, schema, FLAG_TARGET, request->target, &target));
         WEFT_CHECK(target == stored, WEFT_ERR_USAGE,
                    "%s: " FLAG_TARGET
                    " %s: the store was made with %s for a target: weft convert makes one with another",
