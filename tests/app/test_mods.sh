@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # scripts/run_mods: stays and columns as an independent reading of the files counts them; columns that tell the outcome are refused;
-# a patient is in one fold; indexes against their definitions by pairs of rows; a training answers as the program alone does.
+# a patient is in one fold; indexes against their definitions by pairs of rows, and beside the program's own.
 # timeout: 120
 # trees: release
 set -euo pipefail
@@ -33,7 +33,7 @@ awk -F, '$2 == "Urine" && $1 < "24:00" {s += $3} END {print s}' "$stay" >>by_awk
 find stays -name '*.txt' | wc -l >>by_awk
 
 python3 - "$source_dir/scripts" "$data" "$weft" <<'PY'
-import csv, lzma, os, sys
+import csv, json, lzma, os, sys
 import numpy as np
 sys.path.insert(0, sys.argv[1])
 from mods import indexes, shared, sources, training
@@ -105,5 +105,20 @@ p, why = trainer.answer(eicu.columns, eicu.rows[:900], eicu.died[:900], eicu.row
 area, sd = indexes.auc(np.array(eicu.died[900:]), p)
 assert area - 4 * sd > 0.5, (area, sd)
 assert why.shape == (938, len(eicu.columns)) and os.listdir("trainings") == []
+
+# The program's own indexes of the same answers.
+cells = [[*row, end] for row, end in zip(eicu.rows, eicu.died)]
+training.write("train.csv", [*eicu.columns, "died"], cells[:900])
+training.write("test.csv", [*eicu.columns, "died"], cells[900:])
+trainer.run("train", "--data", "train.csv", "--test", "test.csv", "--target", "died", "--model", "trees", "--valid-share", "0", "--run-dir", "run",
+            *training.CANDIDATES["plain"])
+told, y = json.load(open("run/summary.json"))["indexes"], np.array(eicu.died[900:])
+area, sd = indexes.auc(y, p)
+said = (p >= told["threshold"]["value"]).astype(int)
+own = indexes.at_threshold(y, said)
+assert np.allclose((told["auc"]["value"], told["auc"]["se"], told["brier"]["value"]), (area, sd, indexes.brier(y, p)), rtol=1e-5), (told["auc"], area)
+for name in ("sensitivity", "specificity", "accuracy"):
+    assert np.allclose([told[name][key] for key in ("value", "low", "high")], own[name], rtol=1e-6), (name, told[name], own[name])
+assert np.isclose(told["f1"]["value"], own["F1"][0]) and np.allclose([told["f1"][key] for key in ("low", "high")], own["F1"][1:], atol=0.02)
 PY
 echo "mods: passed"
