@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/integer/integers.h"
 #include "base/number.h"
 #include "base/text/append.h"
 #include "machine/launcher.h"
@@ -77,8 +78,6 @@ void bench_free(bench_run *run)
 
 weft_status bench_judge(bench_run *run, const char *what, bench_result *result)
 {
-    static const double none = (double)NAN;
-    const sample_quartiles hidden = {result->time.seconds.count, none, none, none, none};
     WEFT_TRY(comm_allreduce(run->comm, &result->error, 1, WEFT_DTYPE_F64, COMM_MAX));
     result->valid = result->error <= 1.0;
     if (!result->valid) {
@@ -86,7 +85,8 @@ weft_status bench_judge(bench_run *run, const char *what, bench_result *result)
             snprintf(run->first_invalid, sizeof run->first_invalid, "%s is wrong: an error of %.3g times its bound",
                      what, result->error);
         }
-        result->time = (bench_pair){.seconds = hidden, .other = result->time.other, .ratio = none};
+        const sample_quartiles hidden = {result->time.seconds.count, NAN, NAN, NAN, NAN};
+        result->time = (bench_pair){.seconds = hidden, .other = result->time.other, .ratio = NAN};
     }
     return WEFT_OK;
 }
@@ -101,7 +101,7 @@ static double error_of(const bench_sum *sum)
 
 static weft_status check_elements(const bench_case *c, double *error)
 {
-    const int64_t samples = c->samples < c->elements ? c->samples : c->elements;
+    const int64_t samples = smaller(c->samples, c->elements);
     double worst = 0.0;
     WEFT_TRY(bench_array_download(c->result));
 #pragma omp parallel for schedule(static) reduction(max : worst)
@@ -183,7 +183,7 @@ weft_status bench_cases(bench_run *run)
     return WEFT_OK;
 }
 
-static weft_status open_team(bench_run *run, const weft_options *options, const binding *start)
+static weft_status measure_team(bench_run *run, const weft_options *options, const binding *start)
 {
     const app_context *at = run->context;
     bool kept = false;
@@ -194,7 +194,7 @@ static weft_status open_team(bench_run *run, const weft_options *options, const 
     log_info("machine limits with %d threads: triad %.1f GB/s, gemm of backend %s %.0f GFLOP/s (%s)",
              at->placement.threads, run->limits.triad * 1e-9, at->hal->name, run->limits.gemm * 1e-9,
              kept ? "kept from an earlier run" : "measured now");
-    return WEFT_OK;
+    return bench_cases(run);
 }
 
 static weft_status run_team(bench_run *run, const binding *start, int64_t threads)
@@ -205,8 +205,7 @@ static weft_status run_team(bench_run *run, const binding *start, int64_t thread
     run->context = &context;
     WEFT_TRY(option_copy(run->options, &options));
     weft_status status = option_assign(options, "threads", number_format_real((double)threads, text));
-    status = status == WEFT_OK ? open_team(run, options, start) : status;
-    status = status == WEFT_OK ? bench_cases(run) : status;
+    status = status == WEFT_OK ? measure_team(run, options, start) : status;
     app_context_close(&context);
     option_destroy(options);
     run->comm = NULL;
@@ -247,21 +246,16 @@ static weft_status run_teams(bench_run *run)
     return bench_end(run);
 }
 
-static weft_status measure_ranks(bench_run *run)
-{
-    run->comm = run->context->comm;
-    run->options = run->context->options;
-    WEFT_TRY(bench_begin(run));
-    WEFT_TRY(bench_cases(run));
-    return bench_end(run);
-}
-
 static weft_status run_ranks(bench_run *run)
 {
     app_context context;
-    run->context = &context;
     weft_status status = app_context_open(run->options, &context);
-    status = status == WEFT_OK ? measure_ranks(run) : status;
+    run->context = &context;
+    run->comm = context.comm;
+    run->options = context.options;
+    status = status == WEFT_OK ? bench_begin(run) : status;
+    status = status == WEFT_OK ? bench_cases(run) : status;
+    status = status == WEFT_OK ? bench_end(run) : status;
     if (status != WEFT_OK) {
         fflush(stdout);
         app_context_fail(&context, status);

@@ -63,8 +63,6 @@ void bench_fill_gradient(int rank, float *x, int64_t count);
  * is at most P roundings of the sum of magnitudes; a shorter type on the wire adds one rounding of each input and one
  * of the result. */
 double bench_sum_error(const float *sum, int64_t begin, int64_t count, int ranks, comm_wire wire);
-/* A hash of bits and their positions. Vectors that differ anywhere almost surely have different hashes. */
-uint64_t bench_bits_hash(const float *x, int64_t count);
 
 /*
  * An element of a result, computed again in double precision: a sum of products, and the sum of their magnitudes. The
@@ -209,6 +207,10 @@ typedef struct bench_case {
     /* Another bench checks what the last run gave. [out] error: this rank's largest error over its bound. */
     weft_status (*check)(void *self, double *error);
 } bench_case;
+
+/* The case of a kernel that run_once() runs, on the case `c`. */
+#define BENCH_KERNEL(c, to, again, count)                                                                              \
+    .side = {run_once, c, NULL}, .result = (to), .element = (again), .samples = (count)
 
 typedef struct bench_result {
     bench_pair time; /* NaN where the result is wrong */

@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <string.h>
 
 #include "base/alloc.h"
 
@@ -57,42 +56,27 @@ double bench_sum_error(const float *sum, int64_t begin, int64_t count, int ranks
     return worst;
 }
 
-uint64_t bench_bits_hash(const float *x, int64_t count)
-{
-    uint64_t hash = 0;
-#pragma omp parallel for schedule(static) reduction(+ : hash)
-    for (int64_t i = 0; i < count; i++) {
-        uint32_t bits = 0;
-        memcpy(&bits, &x[i], sizeof bits);
-        hash += ((uint64_t)bits + 1) * ((uint64_t)i * 0x9E3779B97F4A7C15U | 1U);
-    }
-    return hash;
-}
-
 weft_status bench_array_create(weft_hal *hal, weft_dtype dtype, int64_t rows, int64_t cols, bench_array *a)
 {
     WEFT_TRY(tensor_create(hal, dtype, rows, cols, WEFT_MEM_WORKSPACE, &a->on));
     return WEFT_NEW(&a->host, rows * cols, WEFT_MEM_WORKSPACE);
 }
 
-static weft_status cast(const weft_tensor *x, const weft_tensor *y)
-{
-    return hal_cast(x->hal, &(hal_cast_args){.x = tensor_mat(x), .y = tensor_mat(y)});
-}
-
-/* The numbers cross as float32. */
+/* The numbers cross as float32: through a matrix of that type where the array's is another. */
 static weft_status cross(bench_array *a, bool up)
 {
-    weft_tensor wide = {.hal = NULL}, *crossing = a->on.dtype == WEFT_DTYPE_F32 ? &a->on : &wide;
+    weft_hal *hal = a->on.hal;
+    weft_tensor wide = {.hal = NULL};
     weft_status status = WEFT_OK;
-    if (crossing == &wide) {
-        WEFT_TRY(tensor_create(a->on.hal, WEFT_DTYPE_F32, a->on.rows, a->on.cols, WEFT_MEM_WORKSPACE, &wide));
-        status = up ? WEFT_OK : cast(&a->on, &wide);
+    if (a->on.dtype == WEFT_DTYPE_F32) {
+        return up ? tensor_upload(&a->on, a->host) : tensor_download(&a->on, a->host);
     }
-    if (status == WEFT_OK) {
-        status = up ? tensor_upload(crossing, a->host) : tensor_download(crossing, a->host);
-    }
-    status = status == WEFT_OK && up && crossing == &wide ? cast(&wide, &a->on) : status;
+    WEFT_TRY(tensor_create(hal, WEFT_DTYPE_F32, a->on.rows, a->on.cols, WEFT_MEM_WORKSPACE, &wide));
+    const hal_mat on = tensor_mat(&a->on), crossing = tensor_mat(&wide);
+    status = up ? tensor_upload(&wide, a->host) : WEFT_OK;
+    status =
+        status == WEFT_OK ? hal_cast(hal, &(hal_cast_args){.x = up ? crossing : on, .y = up ? on : crossing}) : status;
+    status = status == WEFT_OK && !up ? tensor_download(&wide, a->host) : status;
     tensor_destroy(&wide);
     return status;
 }

@@ -15,6 +15,7 @@
 #include <inttypes.h>
 
 #include "app/bench/bench.h"
+#include "base/integer/integers.h"
 
 enum { CHECKED_MOST = 4096, CHECKED_LEAST = 64, CHECKED_TERMS = 1 << 24 };
 enum { ROWS, INPUTS, WIDTH, PRODUCT }; /* axes */
@@ -31,7 +32,7 @@ TABLE_ROW(gemm_row, GEMM_ROW);
 /* One product: op(A) is [m, k], op(B) is [k, n]. */
 typedef struct gemm_case {
     weft_hal *hal;
-    int64_t rows, inputs, width; /* of the layer */
+    int64_t inputs; /* of the layer */
     hal_gemm_args gemm;
     bench_array matrix[3]; /* a, b, c */
 } gemm_case;
@@ -50,11 +51,9 @@ static weft_status open_case(bench_run *run, void *self)
     gemm_case *g = self;
     const bool atb = run->at[PRODUCT] == ATB, abt = run->at[PRODUCT] == ABT;
     const int64_t m = run->at[ROWS], d = run->at[WIDTH], k = run->at[INPUTS] > 0 ? run->at[INPUTS] : d;
-    *g = (gemm_case){.hal = run->context->hal,
-                     .rows = m,
-                     .inputs = k,
-                     .width = d,
-                     .gemm = {.trans_a = atb, .trans_b = abt, .alpha = 1.0}};
+    g->hal = run->context->hal;
+    g->gemm = (hal_gemm_args){.trans_a = atb, .trans_b = abt, .alpha = 1.0};
+    g->inputs = k;
     WEFT_TRY(operand(g, 0, m, abt ? d : k, &g->gemm.a));
     WEFT_TRY(operand(g, 1, atb ? m : k, d, &g->gemm.b));
     return operand(g, 2, atb ? k : m, abt ? k : d, &g->gemm.c);
@@ -96,25 +95,20 @@ static weft_status measure(bench_run *run, void *self)
     gemm_case *g = self;
     const machine_limits *limits = &run->limits;
     const char *product = products[run->at[PRODUCT]];
-    const double m = (double)g->rows, k = (double)g->inputs, d = (double)g->width;
+    const int64_t rows = run->at[ROWS], width = run->at[WIDTH];
+    const double m = (double)rows, k = (double)g->inputs, d = (double)width;
     const int64_t some = CHECKED_TERMS / (g->gemm.trans_a ? g->gemm.a.rows : g->gemm.a.cols);
-    bench_case c = {.side = {run_once, g, NULL},
-                    .result = &g->matrix[2],
-                    .samples = some < CHECKED_LEAST  ? CHECKED_LEAST
-                               : some > CHECKED_MOST ? CHECKED_MOST
-                                                     : some,
-                    .elements = g->gemm.c.rows * g->gemm.c.cols,
-                    .element = element,
-                    .flops = 2.0 * m * k * d,
+    bench_case c = {BENCH_KERNEL(g, &g->matrix[2], element, larger(CHECKED_LEAST, smaller(CHECKED_MOST, some))),
+                    .elements = g->gemm.c.rows * g->gemm.c.cols, .flops = 2.0 * m * k * d,
                     .bytes = 4.0 * (m * k + k * d + m * d)};
     bench_result result;
     snprintf(c.what, sizeof c.what, "product %s of %" PRId64 " rows, %" PRId64 " inputs and width %" PRId64, product,
-             g->rows, g->inputs, g->width);
+             rows, g->inputs, width);
     WEFT_TRY(bench_measure(run, &c, &result));
     const double seconds = result.time.seconds.median;
     return bench_add(
         run, &(gemm_row){BENCH_RESULT(&result), .product = product, .threads = run->context->placement.threads,
-                         .rows = g->rows, .inputs = g->inputs, .d = g->width, .gflop_per_s = c.flops / seconds * 1e-9,
+                         .rows = rows, .inputs = g->inputs, .d = width, .gflop_per_s = c.flops / seconds * 1e-9,
                          .gemm_flop_per_s = limits->gemm, .percent_of_gemm = 100.0 * c.flops / seconds / limits->gemm,
                          .percent_of_triad = 100.0 * c.bytes / seconds / limits->triad});
 }

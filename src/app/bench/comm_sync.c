@@ -105,44 +105,27 @@ static weft_status backward(mode_case *c, int64_t work)
     return sync_gradients(c->sync);
 }
 
-static weft_status parameters(mode_case *c, int64_t work)
-{
-    (void)work; /* layers do none */
-    return sync_parameters(c->sync);
-}
-
-/* Ends what is under way. */
-static weft_status finish(mode_case *c, int64_t work)
-{
-    const sync_buffer *state = NULL;
-    int buffers = 0;
-    WEFT_TRY(forward(c, work));
-    return sync_state(c->sync, &state, &buffers);
-}
-
-/* Adds what a part of a step takes to the seconds. */
-static weft_status clocked(mode_case *c, weft_status (*part)(mode_case *c, int64_t work), int64_t work)
-{
-    const double begin = clock_seconds();
-    WEFT_TRY(part(c, work));
-    c->seconds += clock_seconds() - begin;
-    return WEFT_OK;
-}
-
 static weft_status step(mode_case *c, int64_t work)
 {
     const int64_t early = c->split ? work / 2 : 0;
     if (c->split) {
         WEFT_TRY(comm_barrier(c->comm));
-        WEFT_TRY(clocked(c, forward, early));
+        c->seconds -= clock_seconds();
+        WEFT_TRY(forward(c, early));
+        c->seconds += clock_seconds();
     }
     make_gradient(c);
     WEFT_TRY(comm_barrier(c->comm));
-    WEFT_TRY(clocked(c, backward, work - early));
+    c->seconds -= clock_seconds();
+    WEFT_TRY(backward(c, work - early));
+    c->seconds += clock_seconds();
     if (!c->split) {
         update(c);
     }
-    return clocked(c, parameters, 0);
+    c->seconds -= clock_seconds();
+    WEFT_TRY(sync_parameters(c->sync));
+    c->seconds += clock_seconds();
+    return WEFT_OK;
 }
 
 /* ---- operations to time ---- */
@@ -155,8 +138,7 @@ static weft_status run_mpi(void *self)
 
 static weft_status run_alone(void *self)
 {
-    const mode_case *c = self;
-    be_busy(c->work);
+    be_busy(((const mode_case *)self)->work);
     return WEFT_OK;
 }
 
@@ -172,13 +154,17 @@ static weft_status run_bare(void *self)
 {
     mode_case *c = self;
     const int period = sync_period(c->sync);
+    const sync_buffer *state = NULL;
+    int buffers = 0;
     assert(period > 0);
     c->seconds = 0.0;
     for (int i = 0; i < period; i++) {
         WEFT_TRY(step(c, 0));
     }
-    WEFT_TRY(clocked(c, finish, 0));
-    c->seconds /= period;
+    c->seconds -= clock_seconds();
+    WEFT_TRY(forward(c, 0));
+    WEFT_TRY(sync_state(c->sync, &state, &buffers));
+    c->seconds = (c->seconds + clock_seconds()) / period;
     return WEFT_OK;
 }
 
@@ -277,17 +263,10 @@ static weft_status create_mode(mode_case *c)
 {
     const int64_t cols = c->count % 64 == 0 ? 64 : c->count % 2 == 0 ? 2 : 1;
     const sync_tensor tensor = {"vector", 0, c->count / cols, cols};
-    WEFT_TRY(sync_create(c->comm, &c->options,
-                         &(sync_desc){.dtype = WEFT_DTYPE_F32,
-                                      .value = c->value,
-                                      .grad = c->grad,
-                                      .trained = c->count,
-                                      .elements = c->count,
-                                      .bucket = c->bucket,
-                                      .buckets = c->buckets,
-                                      .tensor = &tensor,
-                                      .tensors = 1},
-                         &c->sync));
+    const sync_desc desc = {WEFT_DTYPE_F32,        .value = c->value,    .grad = c->grad,
+                            .trained = c->count,   .elements = c->count, .bucket = c->bucket,
+                            .buckets = c->buckets, .tensor = &tensor,    .tensors = 1};
+    WEFT_TRY(sync_create(c->comm, &c->options, &desc, &c->sync));
     c->split = c->options.overlap == OVERLAP_SPLIT && sync_running(c->sync) == SYNC_ALLREDUCE;
     return sync_reset(c->sync);
 }
