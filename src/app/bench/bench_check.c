@@ -21,13 +21,6 @@ void bench_fill(int rank, float *x, int64_t count)
     }
 }
 
-/* Relative to the sum of magnitudes. */
-static double rounding(comm_wire wire, int ranks)
-{
-    const double wired = wire == COMM_WIRE_BF16 ? 0x1p-8 : wire == COMM_WIRE_FP16 ? 0x1p-11 : 0.0;
-    return ranks * 0x1p-24 + 2.0 * wired + wired * wired;
-}
-
 void bench_fill_gradient(int rank, float *x, int64_t count)
 {
     bench_fill(rank, x, count);
@@ -40,7 +33,8 @@ void bench_fill_gradient(int rank, float *x, int64_t count)
 double bench_sum_error(const float *sum, int64_t begin, int64_t count, int ranks, comm_wire wire)
 {
     assert(ranks > 0 && begin >= 0);
-    const double unit = rounding(wire, ranks);
+    const double wired = wire == COMM_WIRE_BF16 ? 0x1p-8 : wire == COMM_WIRE_FP16 ? 0x1p-11 : 0.0;
+    const double unit = ranks * 0x1p-24 + 2.0 * wired + wired * wired; /* relative to the sum of magnitudes */
     double worst = 0.0;
 #pragma omp parallel for schedule(static) reduction(max : worst)
     for (int64_t i = begin; i < begin + count; i++) {
@@ -50,8 +44,7 @@ double bench_sum_error(const float *sum, int64_t begin, int64_t count, int ranks
             exact += x;
             magnitude += fabs(x);
         }
-        const double error = fabs((double)sum[i] - exact) / (unit * magnitude + 0x1p-100);
-        worst = error <= worst ? worst : isnan(error) ? (double)INFINITY : error;
+        worst = bench_worse(worst, fabs((double)sum[i] - exact) / (unit * magnitude + 0x1p-100));
     }
     return worst;
 }
@@ -62,9 +55,16 @@ weft_status bench_array_create(weft_hal *hal, weft_dtype dtype, int64_t rows, in
     return WEFT_NEW(&a->host, rows * cols, WEFT_MEM_WORKSPACE);
 }
 
-/* The numbers cross as float32: through a matrix of that type where the array's is another. */
-static weft_status cross(bench_array *a, bool up)
+weft_status bench_array_input(weft_hal *hal, int rank, int64_t rows, int64_t cols, bench_array *a)
 {
+    WEFT_TRY(bench_array_create(hal, WEFT_DTYPE_F32, rows, cols, a));
+    bench_fill(rank, a->host, rows * cols);
+    return bench_array_copy(a, BENCH_UP);
+}
+
+weft_status bench_array_copy(bench_array *a, bench_way way)
+{
+    const bool up = way == BENCH_UP;
     weft_hal *hal = a->on.hal;
     weft_tensor wide = {.hal = NULL};
     weft_status status = WEFT_OK;
@@ -79,16 +79,6 @@ static weft_status cross(bench_array *a, bool up)
     status = status == WEFT_OK && !up ? tensor_download(&wide, a->host) : status;
     tensor_destroy(&wide);
     return status;
-}
-
-weft_status bench_array_upload(bench_array *a)
-{
-    return cross(a, true);
-}
-
-weft_status bench_array_download(bench_array *a)
-{
-    return cross(a, false);
 }
 
 void bench_array_free(bench_array *a)

@@ -26,16 +26,6 @@ typedef struct comm_bench {
     char mpi[128];
 } comm_bench;
 
-const char *bench_comm_name(const bench_run *run)
-{
-    return run->axis[1].name[run->place[1]];
-}
-
-void bench_comm_what(const bench_run *run, char what[BENCH_WHAT_BYTES])
-{
-    snprintf(what, BENCH_WHAT_BYTES, "%s of %" PRId64 " bytes", bench_comm_name(run), run->at[0]);
-}
-
 void bench_comm_traffic(const weft_comm *comm, int sign, int64_t total[3])
 {
     static const comm_lane lanes[] = {COMM_LANE_GRADIENT, COMM_LANE_SHADOW};

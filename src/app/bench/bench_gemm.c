@@ -29,61 +29,51 @@ enum { AB, ATB, ABT, PRODUCTS };
 /* clang-format on */
 TABLE_ROW(gemm_row, GEMM_ROW);
 
-/* One product: op(A) is [m, k], op(B) is [k, n]. */
 typedef struct gemm_case {
     weft_hal *hal;
     int64_t inputs; /* of the layer */
-    hal_gemm_args gemm;
-    bench_array matrix[3]; /* a, b, c */
+    bool trans_a, trans_b;
+    bench_array a, b, c; /* c = op(a) op(b) */
 } gemm_case;
-
-static weft_status operand(gemm_case *g, int i, int64_t rows, int64_t cols, hal_mat *matrix)
-{
-    assert(rows > 0 && cols > 0);
-    WEFT_TRY(bench_array_create(g->hal, WEFT_DTYPE_F32, rows, cols, &g->matrix[i]));
-    *matrix = tensor_mat(&g->matrix[i].on);
-    bench_fill(i, g->matrix[i].host, rows * cols);
-    return bench_array_upload(&g->matrix[i]);
-}
 
 static weft_status open_case(bench_run *run, void *self)
 {
     gemm_case *g = self;
-    const bool atb = run->at[PRODUCT] == ATB, abt = run->at[PRODUCT] == ABT;
+    weft_hal *hal = g->hal = run->context->hal;
+    const bool atb = g->trans_a = run->at[PRODUCT] == ATB, abt = g->trans_b = run->at[PRODUCT] == ABT;
     const int64_t m = run->at[ROWS], d = run->at[WIDTH], k = run->at[INPUTS] > 0 ? run->at[INPUTS] : d;
-    g->hal = run->context->hal;
-    g->gemm = (hal_gemm_args){.trans_a = atb, .trans_b = abt, .alpha = 1.0};
+    assert(m > 0 && k > 0 && d > 0);
     g->inputs = k;
-    WEFT_TRY(operand(g, 0, m, abt ? d : k, &g->gemm.a));
-    WEFT_TRY(operand(g, 1, atb ? m : k, d, &g->gemm.b));
-    return operand(g, 2, atb ? k : m, abt ? k : d, &g->gemm.c);
+    WEFT_TRY(bench_array_input(hal, 0, m, abt ? d : k, &g->a));
+    WEFT_TRY(bench_array_input(hal, 1, atb ? m : k, d, &g->b));
+    return bench_array_input(hal, 2, atb ? k : m, abt ? k : d, &g->c);
 }
 
 static void close_case(void *self)
 {
     gemm_case *g = self;
-    for (int i = 0; i < 3; i++) {
-        bench_array_free(&g->matrix[i]);
-    }
+    bench_array_free(&g->a);
+    bench_array_free(&g->b);
+    bench_array_free(&g->c);
 }
 
 static weft_status run_once(void *self)
 {
-    const gemm_case *g = self;
-    WEFT_TRY(hal_gemm(g->hal, &g->gemm));
+    gemm_case *g = self;
+    const tensor_product product = {.a = &g->a.on, .b = &g->b.on, .trans_a = g->trans_a, .trans_b = g->trans_b};
+    WEFT_TRY(tensor_gemm(&product, &g->c.on));
     return g->hal->stream.sync(g->hal);
 }
 
 static bench_sum element(const void *self, int64_t at)
 {
     const gemm_case *g = self;
-    const hal_mat *a = &g->gemm.a, *b = &g->gemm.b;
-    const float *left = g->matrix[0].host, *right = g->matrix[1].host;
-    const int64_t row = at / g->gemm.c.cols, col = at % g->gemm.c.cols;
-    bench_sum sum = {.found = (double)g->matrix[2].host[at]};
-    for (int64_t i = 0; i < (g->gemm.trans_a ? a->rows : a->cols); i++) {
-        const float x = g->gemm.trans_a ? left[i * a->cols + row] : left[row * a->cols + i];
-        const float y = g->gemm.trans_b ? right[col * b->cols + i] : right[i * b->cols + col];
+    const weft_tensor *a = &g->a.on, *b = &g->b.on;
+    const int64_t row = at / g->c.on.cols, col = at % g->c.on.cols;
+    bench_sum sum = {.found = (double)g->c.host[at]};
+    for (int64_t i = 0; i < (g->trans_a ? a->rows : a->cols); i++) {
+        const float x = g->a.host[g->trans_a ? i * a->cols + row : row * a->cols + i];
+        const float y = g->b.host[g->trans_b ? col * b->cols + i : i * b->cols + col];
         bench_sum_add(&sum, (double)x, (double)y);
     }
     return sum;
@@ -97,13 +87,13 @@ static weft_status measure(bench_run *run, void *self)
     const char *product = products[run->at[PRODUCT]];
     const int64_t rows = run->at[ROWS], width = run->at[WIDTH];
     const double m = (double)rows, k = (double)g->inputs, d = (double)width;
-    const int64_t some = CHECKED_TERMS / (g->gemm.trans_a ? g->gemm.a.rows : g->gemm.a.cols);
-    bench_case c = {BENCH_KERNEL(g, &g->matrix[2], element, larger(CHECKED_LEAST, smaller(CHECKED_MOST, some))),
-                    .elements = g->gemm.c.rows * g->gemm.c.cols, .flops = 2.0 * m * k * d,
+    const int64_t some = CHECKED_TERMS / (g->trans_a ? g->a.on.rows : g->a.on.cols);
+    bench_case c = {BENCH_KERNEL(g, &g->c, element, larger(CHECKED_LEAST, smaller(CHECKED_MOST, some))),
+                    .elements = g->c.on.rows * g->c.on.cols, .flops = 2.0 * m * k * d,
                     .bytes = 4.0 * (m * k + k * d + m * d)};
     bench_result result;
-    snprintf(c.what, sizeof c.what, "product %s of %" PRId64 " rows, %" PRId64 " inputs and width %" PRId64, product,
-             rows, g->inputs, width);
+    snprintf(run->what, sizeof run->what, "product %s of %" PRId64 " rows, %" PRId64 " inputs and width %" PRId64,
+             product, rows, g->inputs, width);
     WEFT_TRY(bench_measure(run, &c, &result));
     const double seconds = result.time.seconds.median;
     return bench_add(

@@ -22,6 +22,7 @@
 #include "app/setup/sync_setup.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/integer/integers.h"
 #include "comm/core/layout.h"
 #include "comm/core/window.h"
 
@@ -170,11 +171,6 @@ static weft_status run_bare(void *self)
 
 /* ---- the check ---- */
 
-static void note(mode_case *c, double error)
-{
-    c->worst = error <= c->worst ? c->worst : isnan(error) ? (double)INFINITY : error;
-}
-
 /* Least difference between element i of the gradient and the sum over any ranks, over its bound. */
 static double subset_error(const mode_case *c, int64_t i)
 {
@@ -191,24 +187,23 @@ static double subset_error(const mode_case *c, int64_t i)
 }
 
 /* Tries at most TRIED_ELEMENTS elements that are not zero. With many ranks the equality of bits remains. */
-static void check_subsets(mode_case *c)
+static double subsets_error(const mode_case *c)
 {
     const bool few = comm_size(c->comm) <= TRIED_RANKS;
-    int tried = 0;
-    for (int64_t i = 0; i < c->count && tried < TRIED_ELEMENTS && few; i++) {
+    double worst = few ? (double)INFINITY : 0.0;
+    for (int64_t i = 0, tried = 0; i < c->count && tried < TRIED_ELEMENTS && few; i++) {
         if (c->grad[i] != 0.0F) {
-            note(c, subset_error(c, i));
-            tried++;
+            worst = bench_worse(tried++ > 0 ? worst : 0.0, subset_error(c, i));
         }
     }
-    note(c, tried > 0 || !few ? 0.0 : (double)INFINITY);
+    return worst;
 }
 
 /* sync_average against the mean in double precision, on the first MEAN_ELEMENTS. Collective. */
 static weft_status check_mean(mode_case *c)
 {
     const double ranks = comm_size(c->comm);
-    const int64_t count = c->count < MEAN_ELEMENTS ? c->count : MEAN_ELEMENTS;
+    const int64_t count = smaller(c->count, MEAN_ELEMENTS);
     double *mean = NULL;
     WEFT_TRY(comm_agree(c->comm, WEFT_NEW(&mean, count, WEFT_MEM_WORKSPACE)));
     for (int64_t i = 0; i < count; i++) {
@@ -218,7 +213,7 @@ static weft_status check_mean(mode_case *c)
     status = status == WEFT_OK ? sync_average(c->sync) : status;
     for (int64_t i = 0; i < count && status == WEFT_OK; i++) {
         /* Values are in [-1, 1) and a step moves them by less than one. */
-        note(c, fabs((double)c->value[i] - mean[i]) / ((ranks + 2.0) * 2.0 * 0x1p-24));
+        c->worst = bench_worse(c->worst, fabs((double)c->value[i] - mean[i]) / ((ranks + 2.0) * 2.0 * 0x1p-24));
     }
     weft_free(mean);
     return status;
@@ -233,11 +228,11 @@ static weft_status check(mode_case *c)
     WEFT_TRY(forward(c, 0));
     bench_fill_gradient(comm_rank(c->comm), c->source, c->count);
     if (exact) {
-        note(c, bench_sum_error(c->grad, 0, c->count, comm_size(c->comm), c->options.wire));
+        c->worst = bench_sum_error(c->grad, 0, c->count, comm_size(c->comm), c->options.wire);
     } else if (replicas) {
         WEFT_TRY(check_mean(c));
     } else {
-        check_subsets(c);
+        c->worst = subsets_error(c);
     }
     WEFT_TRY(bench_comm_equal(c->comm, replicas ? c->value : c->grad, c->count, &c->worst));
     return replicas ? sync_resume(c->sync) : WEFT_OK;
@@ -342,7 +337,6 @@ static weft_status measure(bench_run *run, void *self)
     const bench_side together = {run_together, c, &c->seconds}, alone = {run_alone, c, NULL};
     bench_pair native = {.seconds = sample_quartiles_of(NULL, 0)}, overlap;
     bench_result result;
-    char what[BENCH_WHAT_BYTES];
     int64_t traffic[3] = {0, 0, 0};
     double model_seconds = 0.0;
     if (comm_native_available(c->comm)) { /* before the first step, while nothing is under way */
@@ -357,12 +351,11 @@ static weft_status measure(bench_run *run, void *self)
     WEFT_TRY(bench_time(c->comm, &together, &alone, run->repeats, &overlap));
     WEFT_TRY(forward(c, 0));
     result.error = c->worst;
-    bench_comm_what(run, what);
-    WEFT_TRY(bench_judge(run, what, &result));
+    WEFT_TRY(bench_judge(run, &result));
     const double seconds = result.time.seconds.median, computing = overlap.other.median;
     const double exposed = result.valid ? fmax(overlap.seconds.median - computing, 0.0) : (double)NAN;
     WEFT_TRY(bench_add(
-        run, &(sync_row){COMM_COMMON(run, &result), .algorithm = bench_comm_name(run),
+        run, &(sync_row){COMM_COMMON(run, &result), .algorithm = bench_name(run, 1),
                          .ran = sync_mode_name(sync_running(c->sync)), .nodes = comm_get_layout(c->comm)->nodes,
                          .mpi_seconds_median = native.seconds.median, .ratio = native.seconds.median / seconds,
                          .model_seconds = model_seconds, .bytes_sent = traffic[0], .messages = traffic[1],

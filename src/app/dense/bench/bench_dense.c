@@ -135,13 +135,7 @@ static weft_status make(dense_case *c, int operand, int64_t rows, int64_t cols)
         return WEFT_OK;
     }
     fill(operand, a->host, rows * cols);
-    return bench_array_upload(a);
-}
-
-/* Images of the small batch, one a thread; 0: there is none. */
-static int64_t few_images(const dense_case *c)
-{
-    return c->hal->threads < c->batch ? c->hal->threads : 0;
+    return bench_array_copy(a, BENCH_UP);
 }
 
 static weft_status open_case(bench_run *run, void *self)
@@ -155,6 +149,7 @@ static weft_status open_case(bench_run *run, void *self)
     const hal_conv_shape *s = &layers->shape;
     *c = (dense_case){.hal = run->context->hal, .layers = layers, .shape = *s, .batch = b->images};
     assert(c->batch > 0);
+    c->few = c->hal->threads < c->batch ? c->hal->threads : 0;
     hal_conv_extent(s, c->extent);
     const int64_t in = c->batch * s->height * s->width, out = c->batch * c->extent[0] * c->extent[1];
     const int64_t rows[OPERANDS] = {in, s->out, 1, out, out, in, s->out, 1};
@@ -163,8 +158,8 @@ static weft_status open_case(bench_run *run, void *self)
         WEFT_TRY(make(c, i, rows[i], cols[i]));
     }
     if (!layers->linear) {
-        const int64_t sizes[2] = {c->batch, few_images(c)};
-        WEFT_TRY(c->hal->image.conv_create(c->hal, s, sizes, sizes[1] > 0 ? 2 : 1, &c->conv));
+        const int64_t sizes[2] = {c->batch, c->few};
+        WEFT_TRY(c->hal->image.conv_create(c->hal, s, sizes, c->few > 0 ? 2 : 1, &c->conv));
         c->info = c->hal->image.conv_info(c->hal, c->conv);
     }
     return WEFT_OK;
@@ -249,20 +244,6 @@ static weft_status add_row(dense_bench *b, const dense_layers *layers, const cha
                                   .gemm_flop_per_s = gemm, .percent_of_gemm = 100.0 * rate / gemm});
 }
 
-/* A step whose layers are right is wrong where its loss is no number. */
-static weft_status measure_step(dense_bench *b)
-{
-    bench_result result;
-    char what[BENCH_WHAT_BYTES];
-    double loss = 0.0;
-    WEFT_TRY(bench_dense_step(b, &result.time, &loss));
-    result.error = b->valid && isfinite(loss) ? 0.0 : (double)INFINITY;
-    snprintf(what, sizeof what, "step of %s", b->net.name);
-    WEFT_TRY(bench_judge(&b->run, what, &result));
-    result.error = (double)NAN; /* there is no such figure */
-    return add_row(b, &b->all, "step", b->flops, b->flops / b->seconds_at_peak, &result);
-}
-
 static double flops_of(const dense_case *c, int64_t images)
 {
     const double places = (double)(images * c->extent[0] * c->extent[1]);
@@ -279,17 +260,25 @@ static weft_status measure_pass(dense_bench *b, dense_case *c)
                         .elements = c->to->on.rows * c->to->on.cols, .flops = limited};
     bench_result result;
     double peak = 0.0;
-    snprintf(whole.what, sizeof whole.what, "%s of %s", names[c->pass], c->layers->first);
-    c->images = few_images(c);
-    if (c->images > 0) {
+    snprintf(b->run.what, sizeof b->run.what, "%s of %s", names[c->pass], c->layers->first);
+    c->images = c->few;
+    if (c->few > 0) {
         bench_pair time;
         WEFT_TRY(bench_time(b->run.comm, &whole.side, NULL, b->run.repeats, &time));
-        peak = flops_of(c, c->images) / time.seconds.least;
+        peak = flops_of(c, c->few) / time.seconds.least;
     }
     c->images = c->batch;
     WEFT_TRY(bench_measure(&b->run, &whole, &result));
     peak = fmax(peak, flops / result.time.seconds.least);
     return add_row(b, c->layers, names[c->pass], flops, peak, &result);
+}
+
+static weft_status measure_step(dense_bench *b)
+{
+    bench_result result;
+    WEFT_TRY(bench_dense_step(b, &result));
+    result.error = (double)NAN; /* there is no such figure */
+    return add_row(b, &b->all, "step", b->flops, b->flops / b->seconds_at_peak, &result);
 }
 
 /* The network does without gradients of its input. */
@@ -308,15 +297,6 @@ static weft_status measure(bench_run *run, void *self)
 
 /* ---- the bench --------------------------------------------------------------------------------------------------- */
 
-/* Between the layers; without knowledge of a backend, the most that one needs. */
-static weft_status check_memory(const dense_bench *b)
-{
-    const int64_t need = dense_model_arena_bytes(NULL, &b->config, WEFT_DTYPE_F32);
-    memory_plan plan = {
-        .peak = (uint64_t)need, .device = (uint64_t)need, .cure = FLAG_BATCH_SIZE " takes fewer images"};
-    return need < 0 ? weft_error_code() : memory_plan_check(b->run.context, &plan, 0);
-}
-
 static weft_status enter(bench_run *run)
 {
     dense_bench *b = (dense_bench *)run;
@@ -326,7 +306,11 @@ static weft_status enter(bench_run *run)
                "%s %s: backend %s on this processor has no products of %s", FLAG_PRECISION, word, hal->name, word);
     b->flops = b->seconds_at_peak = 0.0;
     b->valid = true;
-    return check_memory(b);
+    /* Between the layers; without knowledge of a backend, the most that one needs. */
+    const int64_t need = dense_model_arena_bytes(NULL, &b->config, WEFT_DTYPE_F32);
+    memory_plan plan = {
+        .peak = (uint64_t)need, .device = (uint64_t)need, .cure = FLAG_BATCH_SIZE " takes fewer images"};
+    return need < 0 ? weft_error_code() : memory_plan_check(run->context, &plan, 0);
 }
 
 static weft_status begin(bench_run *run)

@@ -2,8 +2,8 @@
  * app/dense/bench/dense_check.c: the check without which `weft bench dense` prints no rate.
  *
  * An element of a result is computed again as the definition says, in double precision. A convolution joins x[n, p, i],
- * weight[o, i, k] and y[n, q, o] wherever element k of the kernel meets pixel p from place q (images n, channels i and
- * o); each pass sums products of two of them over all that the third leaves open. Beside the roundings of a sum in float32, a result that is stored
+ * weight[o, i, k] and y[n, q, o] wherever element k of the kernel meets pixel p from place q; each pass sums products
+ * of two of them over all that the third leaves open. Beside the roundings of a sum in float32, a result that is stored
  * in 16 bits may be off by one rounding of that type more. Products of sums that were rounded to that type themselves
  * are off by FACTORS roundings of one term, sqrt(k) times.
  */

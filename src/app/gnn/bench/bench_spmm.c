@@ -182,12 +182,6 @@ static int64_t longest_row(const hal_csr *csr)
     return longest;
 }
 
-static weft_status upload_index(const spmm_case *c, const int32_t *index, weft_tensor *t)
-{
-    WEFT_TRY(tensor_create(c->hal, WEFT_DTYPE_I32, c->csr.rows, 1, WEFT_MEM_FEATURE, t));
-    return tensor_upload(t, index);
-}
-
 static weft_status open_case(bench_run *run, void *self)
 {
     spmm_case *c = self;
@@ -197,26 +191,25 @@ static weft_status open_case(bench_run *run, void *self)
     const bool ordered = run->at[ORDER] != GIVEN;
     const int64_t n = graph->vertices, d = run->at[WIDTH];
     c->hal = run->context->hal;
-    c->csr = (hal_csr){.rows = n,
-                       .cols = n,
-                       .offset = ordered ? part->offset : graph->offset,
-                       .column = ordered ? part->source : graph->source32};
+    c->csr.rows = c->csr.cols = n;
+    c->csr.offset = ordered ? part->offset : graph->offset;
+    c->csr.column = ordered ? part->source : graph->source32;
     c->d = d;
     c->longest = longest_row(&c->csr);
     WEFT_TRY(c->hal->sparse.spmm_create(c->hal, &c->csr, (hal_spmm_form)run->at[FORM], d, &c->spmm));
     c->info = c->hal->sparse.spmm_info(c->hal, c->spmm);
-    WEFT_TRY(bench_array_create(c->hal, WEFT_DTYPE_F32, n, d, &c->x));
+    WEFT_TRY(bench_array_input(c->hal, 0, n, d, &c->x));
     WEFT_TRY(bench_array_create(c->hal, WEFT_DTYPE_F32, n, d, &c->out));
-    bench_fill(0, c->x.host, n * d);
-    WEFT_TRY(bench_array_upload(&c->x));
     if (run->at[ORDER] != MOVED) {
         return WEFT_OK;
     }
     c->vertex = b->vertex;
     WEFT_TRY(tensor_create(c->hal, WEFT_DTYPE_F32, n, d, WEFT_MEM_WORKSPACE, &c->own_x));
     WEFT_TRY(tensor_create(c->hal, WEFT_DTYPE_F32, n, d, WEFT_MEM_WORKSPACE, &c->own_out));
-    WEFT_TRY(upload_index(c, b->vertex, &c->vertices));
-    return upload_index(c, b->position, &c->positions);
+    WEFT_TRY(tensor_create(c->hal, WEFT_DTYPE_I32, n, 1, WEFT_MEM_FEATURE, &c->vertices));
+    WEFT_TRY(tensor_create(c->hal, WEFT_DTYPE_I32, n, 1, WEFT_MEM_FEATURE, &c->positions));
+    WEFT_TRY(tensor_upload(&c->vertices, b->vertex));
+    return tensor_upload(&c->positions, b->position);
 }
 
 static void close_case(void *self)
@@ -326,17 +319,6 @@ static spmm_limits find_limits(const spmm_case *c, const double rate[RATES], dou
 
 /* ---- a row ------------------------------------------------------------------------------------------------------- */
 
-/* NaN is above nothing. */
-static void tell_above(spmm_bench *bench, double triad, double limit, double rows)
-{
-    if (!bench->above && (triad > 1.05 || limit > 1.05 || rows > 1.05)) {
-        bench->above = true;
-        log_info(
-            "percentages above 100: rows come out of caches, which the triad does not use, or the machine was busier "
-            "when its limits were taken (weft doctor takes them again)");
-    }
-}
-
 static weft_status add_row(spmm_bench *bench, const spmm_case *c, const double rate[RATES], const bench_result *result)
 {
     static const char *const same[] = {"graph", "threads", "d", "order", NULL};
@@ -352,7 +334,12 @@ static weft_status add_row(spmm_bench *bench, const spmm_case *c, const double r
     const double limit = fmax(least.near, least.far);
     const char *bound = isnan(least.near) ? "" : least.near > least.far ? "near" : "far";
     assert(c->d > 0 && graph->edges == c->csr.offset[c->csr.rows]);
-    tell_above(bench, triad, limit / seconds, least.rows / seconds);
+    if (!bench->above && fmax(triad, fmax(limit, least.rows) / seconds) > 1.05) {
+        bench->above = true;
+        log_info(
+            "percentages above 100: rows come out of caches, which the triad does not use, or the machine was busier "
+            "when its limits were taken (weft doctor takes them again)");
+    }
     /* clang-format off */
     spmm_row row = {
         BENCH_RESULT(result), .graph = bench->name[run->set], .vertices = graph->vertices, .edges = graph->edges,
@@ -376,8 +363,7 @@ static weft_status measure(bench_run *run, void *self)
     bench_case timed = {BENCH_KERNEL(c, &c->out, element, sampled), .elements = sampled};
     bench_result result;
     double rate[RATES] = {0.0};
-    snprintf(timed.what, sizeof timed.what, "aggregation of width %" PRId64 " in form %s", c->d,
-             run->axis[FORM].name[run->place[FORM]]);
+    snprintf(run->what, sizeof run->what, "aggregation of width %" PRId64 " in form %s", c->d, bench_name(run, FORM));
     WEFT_TRY(add_rates(run->context, c, rate));
     WEFT_TRY(bench_measure(run, &timed, &result));
     WEFT_TRY(add_rates(run->context, c, rate));
