@@ -48,7 +48,6 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/integer/integers.h"
 #include "base/number.h"
 #include "comm/comm_options.def"
 #include "comm/sync/asp_link.h"
@@ -68,6 +67,11 @@ typedef struct asp_counters {
     significance_threshold threshold;
 } asp_counters;
 
+/* Of a bucket's gradients inside the site. */
+typedef struct asp_sum {
+    comm_plan *plan;
+} asp_sum;
+
 typedef struct asp {
     int sites, site;
     int buckets;           /* of gradients */
@@ -75,7 +79,7 @@ typedef struct asp {
     int64_t moved;         /* elements of these */
     weft_comm *group;      /* the ranks of this site */
     weft_comm *leaders;    /* those of all sites, by number of the site; the other ranks: themselves */
-    comm_plan **sum;       /* [buckets] of gradients inside the site */
+    asp_sum *sum;          /* [buckets] */
     comm_plan *statistics; /* sum of batch statistics inside the site */
     float *before;         /* [moved] values before the optimiser */
     asp_counters counters;
@@ -172,7 +176,7 @@ static weft_status plan_site(comm_sync *sync)
     for (int b = 0; b < a->buckets; ++b) {
         snprintf(name, sizeof name, "bucket %d of site %d", b, a->site);
         float *grad = (float *)desc->grad + desc->bucket[b].offset;
-        WEFT_TRY(mode_plan_sum(sync, a->group, COMM_LANE_GRADIENT, grad, desc->bucket[b].count, name, &a->sum[b]));
+        WEFT_TRY(mode_plan_sum(sync, a->group, COMM_LANE_GRADIENT, grad, desc->bucket[b].count, name, &a->sum[b].plan));
     }
     snprintf(name, sizeof name, "batch statistics of site %d", a->site);
     return mode_plan_sum(sync, a->group, COMM_LANE_GRADIENT, (float *)desc->value + a->moved, desc->elements - a->moved,
@@ -183,7 +187,7 @@ static int64_t largest_bucket(const sync_desc *desc)
 {
     int64_t most = 0;
     for (int b = 0; b < desc->buckets; ++b) {
-        most = larger(most, desc->bucket[b].count);
+        most = desc->bucket[b].count > most ? desc->bucket[b].count : most;
     }
     return most * (int64_t)sizeof(float);
 }
@@ -258,7 +262,7 @@ static void destroy(comm_sync *sync)
     }
     destroy_messages(sync);
     for (int b = 0; a->sum != NULL && b < a->buckets; ++b) {
-        comm_plan_destroy(a->sum[b]);
+        comm_plan_destroy(a->sum[b].plan);
     }
     comm_plan_destroy(a->statistics);
     comm_destroy(a->leaders);
@@ -286,7 +290,7 @@ static weft_status ready(comm_sync *sync, int bucket)
     if (bucket == 0) {
         a->posted_s = clock_seconds();
     }
-    return comm_post(a->sum[bucket]);
+    return comm_post(a->sum[bucket].plan);
 }
 
 static weft_status gradients(comm_sync *sync)
@@ -294,7 +298,7 @@ static weft_status gradients(comm_sync *sync)
     asp *a = sync->self;
     float scale = (float)comm_size(sync->comm) / (float)comm_size(a->group);
     for (int b = 0; b < a->buckets; ++b) {
-        WEFT_TRY(comm_wait(a->sum[b]));
+        WEFT_TRY(comm_wait(a->sum[b].plan));
     }
     sync->figures.busy_s += clock_seconds() - a->posted_s;
     mode_scale(sync, sync->desc.grad, sync->desc.trained, scale);
