@@ -11,7 +11,6 @@
  * A row for each number of threads, number of rows, inputs, width and product. Rates are shares of the machine limits:
  * a large square product, and the triad for the least traffic (each matrix once).
  */
-#include <assert.h>
 #include <inttypes.h>
 
 #include "app/bench/bench.h"
@@ -32,21 +31,23 @@ TABLE_ROW(gemm_row, GEMM_ROW);
 typedef struct gemm_case {
     weft_hal *hal;
     int64_t inputs; /* of the layer */
-    bool trans_a, trans_b;
-    bench_array a, b, c; /* c = op(a) op(b) */
+    hal_gemm_args gemm;
+    bench_array a, b, c; /* its matrices */
 } gemm_case;
 
 static weft_status open_case(bench_run *run, void *self)
 {
     gemm_case *g = self;
     weft_hal *hal = g->hal = run->context->hal;
-    const bool atb = g->trans_a = run->at[PRODUCT] == ATB, abt = g->trans_b = run->at[PRODUCT] == ABT;
+    const bool atb = run->at[PRODUCT] == ATB, abt = run->at[PRODUCT] == ABT;
     const int64_t m = run->at[ROWS], d = run->at[WIDTH], k = run->at[INPUTS] > 0 ? run->at[INPUTS] : d;
-    assert(m > 0 && k > 0 && d > 0);
     g->inputs = k;
     WEFT_TRY(bench_array_input(hal, 0, m, abt ? d : k, &g->a));
     WEFT_TRY(bench_array_input(hal, 1, atb ? m : k, d, &g->b));
-    return bench_array_input(hal, 2, atb ? k : m, abt ? k : d, &g->c);
+    WEFT_TRY(bench_array_input(hal, 2, atb ? k : m, abt ? k : d, &g->c));
+    const hal_mat a = tensor_mat(&g->a.on), b = tensor_mat(&g->b.on), c = tensor_mat(&g->c.on);
+    g->gemm = (hal_gemm_args){.a = a, .b = b, .c = c, .trans_a = atb, .trans_b = abt, .alpha = 1.0};
+    return WEFT_OK;
 }
 
 static void close_case(void *self)
@@ -59,9 +60,8 @@ static void close_case(void *self)
 
 static weft_status run_once(void *self)
 {
-    gemm_case *g = self;
-    const tensor_product product = {.a = &g->a.on, .b = &g->b.on, .trans_a = g->trans_a, .trans_b = g->trans_b};
-    WEFT_TRY(tensor_gemm(&product, &g->c.on));
+    const gemm_case *g = self;
+    WEFT_TRY(hal_gemm(g->hal, &g->gemm));
     return g->hal->stream.sync(g->hal);
 }
 
@@ -71,9 +71,9 @@ static bench_sum element(const void *self, int64_t at)
     const weft_tensor *a = &g->a.on, *b = &g->b.on;
     const int64_t row = at / g->c.on.cols, col = at % g->c.on.cols;
     bench_sum sum = {.found = (double)g->c.host[at]};
-    for (int64_t i = 0; i < (g->trans_a ? a->rows : a->cols); i++) {
-        const float x = g->a.host[g->trans_a ? i * a->cols + row : row * a->cols + i];
-        const float y = g->b.host[g->trans_b ? col * b->cols + i : i * b->cols + col];
+    for (int64_t i = 0; i < (g->gemm.trans_a ? a->rows : a->cols); i++) {
+        const float x = g->a.host[g->gemm.trans_a ? i * a->cols + row : row * a->cols + i];
+        const float y = g->b.host[g->gemm.trans_b ? col * b->cols + i : i * b->cols + col];
         bench_sum_add(&sum, (double)x, (double)y);
     }
     return sum;
@@ -87,7 +87,7 @@ static weft_status measure(bench_run *run, void *self)
     const char *product = products[run->at[PRODUCT]];
     const int64_t rows = run->at[ROWS], width = run->at[WIDTH];
     const double m = (double)rows, k = (double)g->inputs, d = (double)width;
-    const int64_t some = CHECKED_TERMS / (g->trans_a ? g->a.on.rows : g->a.on.cols);
+    const int64_t some = CHECKED_TERMS / (g->gemm.trans_a ? g->a.on.rows : g->a.on.cols);
     bench_case c = {BENCH_KERNEL(g, &g->c, element, larger(CHECKED_LEAST, smaller(CHECKED_MOST, some))),
                     .elements = g->c.on.rows * g->c.on.cols, .flops = 2.0 * m * k * d,
                     .bytes = 4.0 * (m * k + k * d + m * d)};
