@@ -280,19 +280,6 @@ static weft_status finish(sparse_plan *plan, bool everything, weft_status status
     return status == WEFT_OK && plan->device != NULL ? sparse_device_put(plan, everything) : status;
 }
 
-weft_status sparse_test(sparse_plan *plan, bool *done)
-{
-    const bool everything = plan->runs_dense;
-    weft_status status = WEFT_OK;
-    if (everything) {
-        status = dense_test(plan, done);
-    } else {
-        WEFT_TRY(schedule_test(&plan->schedule, done));
-        status = *done ? sparse_verdict(plan) : WEFT_OK;
-    }
-    return *done ? finish(plan, everything, status) : status;
-}
-
 weft_status sparse_wait(sparse_plan *plan)
 {
     if (plan->runs_dense) {

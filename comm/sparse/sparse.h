@@ -70,11 +70,10 @@ void sparse_destroy(sparse_plan *plan);
  * of the old plan. Nothing is under way. On a failure the old plan remains. Collective. */
 weft_status sparse_resize(sparse_plan **plan, int64_t most);
 
-/* As comm_post / test / wait. k: elements of the whole vector that each sender may send (HIERARCHICAL: spread evenly
+/* As comm_post / wait. k: elements of the whole vector that each sender may send (HIERARCHICAL: spread evenly
  * over the shards), equal on all ranks, at most desc->most. k = count sends everything. */
 /* A vector that is not finite on any rank: WEFT_ERR_DIVERGED on all ranks from the same call, naming that rank. */
 weft_status sparse_post(sparse_plan *plan, int64_t k);
-weft_status sparse_test(sparse_plan *plan, bool *done);
 weft_status sparse_wait(sparse_plan *plan);
 
 /* What remains unsent on this rank: a shard (or the whole vector) of `bytes`; with selector_state, what a checkpoint

@@ -97,19 +97,6 @@ static weft_status dense_verdict(sparse_plan *plan)
     return sparse_verdict(plan);
 }
 
-weft_status dense_test(sparse_plan *plan, bool *done)
-{
-    bool flagged = false;
-    WEFT_TRY(comm_test(plan->flag, &flagged));
-    WEFT_TRY(comm_test(plan->dense, done));
-    *done = *done && flagged;
-    if (!*done) {
-        return WEFT_OK;
-    }
-    plan->runs_dense = false;
-    return dense_verdict(plan);
-}
-
 weft_status dense_wait(sparse_plan *plan)
 {
     plan->runs_dense = false;

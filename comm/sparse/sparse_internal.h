@@ -180,6 +180,5 @@ float *sparse_device_residual(const sparse_plan *plan); /* in host memory */
 /* ---- past break-even: comm/sparse/sparse_dense.c ----------------------------------------------------------------- */
 weft_status dense_create(sparse_plan *plan); /* collective */
 weft_status dense_post(sparse_plan *plan);
-weft_status dense_test(sparse_plan *plan, bool *done);
 weft_status dense_wait(sparse_plan *plan);
 void dense_free(sparse_plan *plan);

@@ -32,6 +32,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/integer/integers.h"
 #include "base/log.h"
 #include "comm/comm_options.def"
 #include "comm/core/comm_internal.h"
@@ -89,6 +90,13 @@ static bool selects(const comm_sync *sync)
     return found;
 }
 
+/* Elements of a tensor that lie in a bucket, at most 0: none. [out] from: the first of them. */
+static int64_t shared_elements(const sync_tensor *tensor, const sync_bucket *bucket, int64_t *from)
+{
+    *from = larger(tensor->offset, bucket->offset);
+    return smaller(tensor->offset + tensor->rows * tensor->cols, bucket->offset + bucket->count) - *from;
+}
+
 static int compare_runs(const void *a, const void *b)
 {
     const topk_run *x = a;
@@ -112,12 +120,10 @@ static weft_status cut_bucket(const comm_sync *sync, topk *t, int b, topk_run *f
     int64_t end = bucket->offset + bucket->count;
     int count = 0;
     for (int i = 0; i < sync->desc.tensors; ++i) {
-        const sync_tensor *tensor = &sync->desc.tensor[i];
-        int64_t from = tensor->offset > bucket->offset ? tensor->offset : bucket->offset;
-        int64_t to = tensor->offset + tensor->rows * tensor->cols;
-        to = to < end ? to : end;
-        if (from < to && goes_whole(&sync->options, tensor)) {
-            found[count++] = (topk_run){.offset = from, .count = to - from, .side = 0};
+        int64_t from;
+        const int64_t shared = shared_elements(&sync->desc.tensor[i], bucket, &from);
+        if (shared > 0 && goes_whole(&sync->options, &sync->desc.tensor[i])) {
+            found[count++] = (topk_run){.offset = from, .count = shared, .side = 0};
         }
     }
     int64_t at = bucket->offset;
@@ -596,15 +602,10 @@ static weft_status restored(comm_sync *sync)
 /* Elements of a bucket that topk selects from: those of matrices that are large enough. */
 static int64_t selectable(const comm_sync *sync, const sync_bucket *bucket)
 {
-    int64_t count = 0;
-    int64_t end = bucket->offset + bucket->count;
+    int64_t count = 0, from;
     for (int t = 0; t < sync->desc.tensors; ++t) {
-        const sync_tensor *tensor = &sync->desc.tensor[t];
-        int64_t size = tensor->rows * tensor->cols;
-        int64_t from = tensor->offset > bucket->offset ? tensor->offset : bucket->offset;
-        int64_t to = tensor->offset + size < end ? tensor->offset + size : end;
-        bool matrix = tensor->rows > 1 && tensor->cols > 1;
-        count += matrix && size >= sync->options.topk.dense_below && to > from ? to - from : 0;
+        const int64_t shared = shared_elements(&sync->desc.tensor[t], bucket, &from);
+        count += shared > 0 && !goes_whole(&sync->options, &sync->desc.tensor[t]) ? shared : 0;
     }
     return count;
 }

@@ -9,6 +9,7 @@
 #include <omp.h>
 
 #include "base/alloc.h"
+#include "base/failure/failure.h"
 #include "base/log.h"
 #include "dense/data/image_list.h"
 #include "dense/data/image_options.def"
@@ -28,20 +29,13 @@ static hal_span share_of(const image_files *files, int ranks, int rank)
 static weft_status look_at_share(weft_comm *comm, image_files *files, int threads)
 {
     const hal_span mine = share_of(files, comm_size(comm), comm_rank(comm));
-    weft_status status = WEFT_OK;
-    char message[1024] = "";
+    first_failure failure = {.status = WEFT_OK};
 #pragma omp parallel for schedule(dynamic, 16) num_threads(threads)
     for (int64_t i = mine.begin; i < mine.end; ++i) {
         const weft_status one = image_list_read(files, &files->file[i], NULL);
-        if (one != WEFT_OK && one != WEFT_ERR_DATA) {
-#pragma omp critical(image_files_failure)
-            if (status == WEFT_OK) {
-                status = one;
-                snprintf(message, sizeof message, "%s", weft_error_message());
-            }
-        }
+        first_failure_note(&failure, i, one == WEFT_ERR_DATA ? WEFT_OK : one);
     }
-    return status == WEFT_OK ? WEFT_OK : weft_fail(status, "%s", message);
+    return first_failure_tell(&failure);
 }
 
 /* all [files, LOOKS], and this rank's behind them: every rank looks at its share, unless one fails. Collective. */

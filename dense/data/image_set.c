@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/failure/failure.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/philox.h"
@@ -277,8 +278,7 @@ static weft_status fill_cache(const image_set *set, int threads)
     const image_store *store = set->store;
     int me;
     const int ranks = image_cache_ranks(store->cache, &me);
-    weft_status status = WEFT_OK;
-    char message[1024] = "";
+    first_failure failure = {.status = WEFT_OK};
     const hal_span own = hal_split_rows(image_cache_held(store->cache), ranks, me);
 #pragma omp parallel num_threads(threads)
     {
@@ -294,16 +294,10 @@ static weft_status fill_cache(const image_set *set, int threads)
                 }
             }
         }
-        if (mine != WEFT_OK) {
-#pragma omp critical(image_set_failure)
-            if (status == WEFT_OK) {
-                status = mine;
-                snprintf(message, sizeof message, "%s", weft_error_message());
-            }
-        }
+        first_failure_note(&failure, 0, mine);
         weft_free(pixels);
     }
-    return status == WEFT_OK ? WEFT_OK : weft_fail(status, "%s", message);
+    return first_failure_tell(&failure);
 }
 
 /*

@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "base/alloc.h"
+#include "base/integer/search.h"
 #include "base/log.h"
 #include "machine/thread_ranges.h"
 #include "partition/partition.h"
@@ -119,16 +120,10 @@ static int64_t entry_of(const adjacency *adjacent, int64_t v, int64_t neighbour)
         begin = end;
         end = end + step < degree ? end + step : degree;
     }
-    while (end - begin > 1) {
-        const int64_t middle = begin + (end - begin) / 2;
-        if (row[middle] <= neighbour) {
-            begin = middle;
-        } else {
-            end = middle;
-        }
-    }
-    assert(row[begin] == neighbour);
-    return adjacent->offset[v] + begin;
+    int64_t place = begin + 1;
+    SEARCH_FIRST(place, end, row[at] <= neighbour);
+    assert(row[place - 1] == neighbour);
+    return adjacent->offset[v] + place - 1;
 }
 
 static void carry_out(evict_state *state, int64_t v, int from, const eviction *plan)

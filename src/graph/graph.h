@@ -130,6 +130,9 @@ typedef struct graph_arrays {
     void *fill_self;
 } graph_arrays;
 
+/* A graph that is these arrays, which must outlive it: for operations that only read. It has no split. */
+weft_graph graph_of_arrays(const graph_arrays *arrays);
+
 /* May graph_store_write with force put a store here? WEFT_ERR_USAGE: something else lies there. Looks only, so that it
  * can be asked before an hour of reading. */
 weft_status graph_store_check_replaceable(const char *path);

@@ -161,3 +161,24 @@ done:
     weft_free(manifest);
     return status;
 }
+
+weft_graph graph_of_arrays(const graph_arrays *a)
+{
+    weft_graph graph = {.vertices = a->vertices,
+                        .edges = a->edges,
+                        .features = a->features,
+                        .classes = a->classes,
+                        .tasks = a->tasks,
+                        .symmetric = a->symmetric,
+                        .offset = a->offset,
+                        .source32 = a->source,
+                        .weight = a->weight,
+                        .feature = a->feature,
+                        .feature_offset = a->feature_offset,
+                        .feature_column = a->feature_column,
+                        .feature_value = a->feature_value,
+                        .label = a->label,
+                        .target = a->target};
+    snprintf(graph.name, sizeof graph.name, "%s", a->name != NULL ? a->name : "");
+    return graph;
+}

@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/half.h"
 #include "base/number.h"
+#include "base/text/append.h"
 #include "io/npy_text.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "arrays are written as they lie in memory");
@@ -83,13 +84,12 @@ weft_status npy_header_text(const char *name, char kind, int item_bytes, int dim
     WEFT_CHECK(dims >= 0 && dims <= NPY_MAX_DIMS, WEFT_ERR_INTERNAL, "%s: an array of %d dimensions", name, dims);
     size_t bytes = (size_t)item_bytes;
     char list[NPY_MAX_DIMS * 22 + 4] = "";
-    int used = 0;
     for (int d = 0; d < dims; d++) {
         WEFT_CHECK(shape[d] >= 0 && !__builtin_mul_overflow(bytes, (size_t)shape[d], &bytes), WEFT_ERR_INTERNAL,
                    "%s: the array's bytes do not fit 64 bits", name);
-        used += snprintf(list + used, sizeof list - (size_t)used, d == 0 ? "%" PRId64 : ", %" PRId64, shape[d]);
+        text_append_item(list, sizeof list, "%" PRId64, shape[d]);
     }
-    snprintf(list + used, sizeof list - (size_t)used, dims == 1 ? "," : "");
+    text_append(list, sizeof list, "%s", dims == 1 ? "," : "");
     char order = item_bytes == 1 || kind == 'S' ? '|' : '<';
     int length = snprintf(text + 10, NPY_TEXT_MAX - 10, "{'descr': '%c%c%d', 'fortran_order': False, 'shape': (%s), }",
                           order, kind, kind == 'U' ? item_bytes / 4 : item_bytes, list);

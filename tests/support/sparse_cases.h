@@ -7,7 +7,6 @@
  */
 #pragma once
 
-#include <sched.h>
 
 #include "comm/core/window.h"
 #include "comm/sparse/sparse.h"
@@ -181,16 +180,12 @@ static void sparse_world_close(sparse_world *w)
 }
 
 /* One call, the vector's elements from the step. */
-static weft_status sparse_world_call(sparse_world *w, int step, int64_t k, bool by_test)
+static weft_status sparse_world_call(sparse_world *w, int step, int64_t k)
 {
     for (int64_t i = 0; i < w->desc.count; ++i) {
         w->desc.buffer[i] = sparse_input(comm_rank(w->comm), step, i);
     }
     WEFT_TRY(sparse_post(w->plan, k));
-    for (bool done = false; by_test && !done;) {
-        WEFT_TRY(sparse_test(w->plan, &done));
-        sched_yield(); /* ranks outnumber processors */
-    }
     return sparse_wait(w->plan);
 }
 
@@ -254,7 +249,7 @@ static weft_status sparse_check_call(sparse_world *w, int step, int64_t k, bool 
     }
     sparse_accumulate(w->comm, w->exchange, step, role, w->before, w->acc);
     comm_stats before = comm_lane_stats(w->comm, COMM_LANE_GRADIENT);
-    WEFT_TRY(sparse_world_call(w, step, k, step == 1));
+    WEFT_TRY(sparse_world_call(w, step, k));
     comm_stats after = comm_lane_stats(w->comm, COMM_LANE_GRADIENT);
     WEFT_TRY(sparse_check_feedback(w, role));
     WEFT_TRY(sparse_gather(w->comm, w->sent, n, w->all));
@@ -357,10 +352,6 @@ static weft_status sparse_run_dense(weft_comm *comm, void *argument)
                 buffer[i] = (float)case_value(comm_rank(comm), i);
             }
             WEFT_TRY(sparse_post(plan, step % 2 == 0 ? 10 : N));
-            for (bool done = step == 3; !done;) {
-                WEFT_TRY(sparse_test(plan, &done));
-                sched_yield();
-            }
             WEFT_TRY(sparse_wait(plan));
             if (step % 2 == 0) {
                 continue;
@@ -516,12 +507,12 @@ static weft_status sparse_run_state(weft_comm *comm, void *argument)
         WEFT_TRY(sparse_world_open(comm, desc, v % 2 == 0 ? comm : NULL, &w[0]));
         WEFT_TRY(sparse_world_open(comm, desc, v % 2 == 0 ? comm : NULL, &w[1]));
         for (int step = 0; step < STEPS; ++step) {
-            WEFT_TRY(sparse_world_call(&w[0], step, K, false));
+            WEFT_TRY(sparse_world_call(&w[0], step, K));
             if (step == SAVED) {
                 sparse_copy_state(w[1].plan, w[0].plan);
             }
             if (step > SAVED) {
-                WEFT_TRY(sparse_world_call(&w[1], step, K, false));
+                WEFT_TRY(sparse_world_call(&w[1], step, K));
                 CASE_CHECK(case_same_bits(w[0].desc.buffer, w[1].desc.buffer, N * sizeof(float)),
                            "%s, selection %d: step %d differs after the state was restored",
                            sparse_exchange_name(desc.exchange), v / 3, step);
@@ -691,7 +682,7 @@ static weft_status case_sparse_allocations(weft_comm *comm, void *argument)
         uint64_t before = 0;
         WEFT_TRY(sparse_world_open(comm, desc, comm, &w));
         for (int step = 0; step < 4; ++step) {
-            WEFT_TRY(sparse_world_call(&w, step, K, false));
+            WEFT_TRY(sparse_world_call(&w, step, K));
             WEFT_TRY(comm_barrier(comm));
             uint64_t now = weft_mem_usage_total().allocations;
             CASE_CHECK(step == 0 || now == before, "step %d: %lld allocations", step, (long long)(now - before));

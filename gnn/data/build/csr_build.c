@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/failure/failure.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/sort.h"
@@ -30,7 +31,7 @@
 #include "io/store/store_options.def"
 
 /* BUCKETS streams of a cache line each fit the second-level cache; BUCKET_WIDTH counters as well. */
-enum { BUCKETS = 1024, BUCKETS_MOST = 8192, BUCKET_WIDTH = 32768, MESSAGE = 1024, NAME_TRIES = 100 };
+enum { BUCKETS = 1024, BUCKETS_MOST = 8192, BUCKET_WIDTH = 32768, NAME_TRIES = 100 };
 
 typedef struct pair {
     int32_t to, from;
@@ -51,8 +52,7 @@ typedef struct builder {
     int64_t written; /* entries in the file */
     log_progress progress;
     double behind, ahead; /* of the pass in work: what was done before it, what it adds */
-    weft_status status;
-    char message[MESSAGE];
+    first_failure failure;
 } builder;
 
 /* ---- unlinked files ---- */
@@ -101,21 +101,6 @@ weft_status csr_scratch_write(int fd, const char *beside, const void *data, size
 
 /* ---- passes over the edges ---- */
 
-/* The message of the first thread that fails, kept for the caller's thread. */
-static void note_failure(builder *b, weft_status status)
-{
-#pragma omp critical(csr_build_failure)
-    if (b->status == WEFT_OK) {
-        b->status = status;
-        snprintf(b->message, sizeof b->message, "%s", weft_error_message());
-    }
-}
-
-static weft_status failure(const builder *b)
-{
-    return b->status == WEFT_OK ? WEFT_OK : weft_fail(b->status, "%s", b->message);
-}
-
 /* The calling thread has done this share of its part of the pass; the others are taken to be as far. */
 static void tell(builder *b, int64_t done, int64_t of)
 {
@@ -144,7 +129,7 @@ static weft_status visit_spans(builder *b, span_visitor visit)
             csr_span span;
             weft_status status = input->span(input->self, i, t, &span);
             if (status != WEFT_OK) {
-                note_failure(b, status);
+                first_failure_note(&b->failure, t, status);
                 break;
             }
             visit(b, &span, b->count + t * b->buckets);
@@ -153,7 +138,7 @@ static weft_status visit_spans(builder *b, span_visitor visit)
             }
         }
     }
-    return failure(b);
+    return first_failure_tell(&b->failure);
 }
 
 static void count_span(builder *b, const csr_span *span, int64_t *count)
@@ -309,12 +294,9 @@ static weft_status finish_buckets(builder *b)
     const int threads = b->input->threads;
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int t = 0; t < threads; t++) {
-        weft_status status = finish_share(b, t);
-        if (status != WEFT_OK) {
-            note_failure(b, status);
-        }
+        first_failure_note(&b->failure, t, finish_share(b, t));
     }
-    return failure(b);
+    return first_failure_tell(&b->failure);
 }
 
 /* Buckets' ids moved to the front of the pairs, in order. */
@@ -425,7 +407,7 @@ weft_status csr_build(const csr_input *input, csr_graph *graph)
     *graph = (csr_graph){.vertices = input->vertices};
     WEFT_CHECK(input->vertices >= 1 && input->vertices <= INT32_MAX, WEFT_ERR_UNSUPPORTED,
                "%" PRId64 " vertices; 1 to 2147483647 are supported", input->vertices);
-    builder b = {.input = input, .fd = -1, .status = WEFT_OK};
+    builder b = {.input = input, .fd = -1};
     weft_status status;
     WEFT_TRY_GOTO(prepare(&b), status, done);
     WEFT_TRY_GOTO(make_ranges(&b, graph), status, done);

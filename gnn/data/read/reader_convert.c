@@ -207,32 +207,15 @@ static int64_t count_loops(const raw_graph *raw)
  * added, or looked for (reader_csr_make). */
 static weft_status validate(const char *input, const graph_arrays *a)
 {
-    weft_graph graph = {.vertices = a->vertices,
-                        .edges = a->edges,
-                        .features = a->features,
-                        .classes = a->classes,
-                        .tasks = a->tasks,
-                        .offset = a->offset,
-                        .source32 = a->source,
-                        .weight = a->weight,
-                        .feature = a->feature,
-                        .feature_offset = a->feature_offset,
-                        .feature_column = a->feature_column,
-                        .feature_value = a->feature_value,
-                        .label = a->label,
-                        .target = a->target};
-    snprintf(graph.name, sizeof graph.name, "%s", a->name);
+    weft_graph graph = graph_of_arrays(a);
+    graph.symmetric = false;
     weft_status status = graph_validate(&graph);
     return status == WEFT_OK ? WEFT_OK : weft_fail_context(status, "%s: ", input);
 }
 
 static weft_status make_features(const convert_options *options, graph_arrays *a, features_made **made)
 {
-    const weft_graph graph = {.vertices = a->vertices,
-                              .edges = a->edges,
-                              .symmetric = a->symmetric,
-                              .offset = a->offset,
-                              .source32 = a->source};
+    const weft_graph graph = graph_of_arrays(a);
     WEFT_TRY(features_make(options->feature_path, &graph, options->seed, options->memory_bytes, made));
     a->features = features_width(*made);
     a->fill_features = features_fill;

@@ -8,7 +8,6 @@
 #include "base/alloc.h"
 #include "base/base_options.def"
 #include "base/file.h"
-#include "base/integer/search.h"
 #include "base/log.h"
 #include "gnn/data/convert_options.def"
 #include "gnn/data/read/reader.h"
@@ -165,14 +164,6 @@ int64_t writer_count_once(const weft_graph *graph)
     return count;
 }
 
-/* The row in which entry e lies. */
-static int64_t row_of(const weft_graph *graph, int64_t e)
-{
-    int64_t row = 0;
-    SEARCH_FIRST(row, graph->vertices - 1, graph->offset[at + 1] <= e);
-    return row;
-}
-
 void writer_fill_source32(const void *self, int64_t first, int64_t count, void *out)
 {
     int32_t *ids = out;
@@ -185,7 +176,7 @@ void writer_fill_destination32(const void *self, int64_t first, int64_t count, v
 {
     const weft_graph *graph = self;
     int32_t *ids = out;
-    int64_t row = row_of(graph, first);
+    int64_t row = graph_row_of(graph, first);
     for (int64_t i = 0; i < count; i++) {
         while (graph->offset[row + 1] <= first + i) {
             row++;
@@ -208,7 +199,8 @@ void writer_fill_edge_index(const void *self, int64_t first, int64_t count, void
 {
     const weft_graph *graph = self;
     int64_t *ids = out;
-    int64_t row = first + count > graph->edges ? row_of(graph, first > graph->edges ? first - graph->edges : 0) : 0;
+    int64_t row =
+        first + count > graph->edges ? graph_row_of(graph, first > graph->edges ? first - graph->edges : 0) : 0;
     for (int64_t i = 0; i < count; i++) {
         int64_t e = first + i;
         if (e < graph->edges) {

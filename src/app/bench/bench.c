@@ -2,9 +2,11 @@
 #include "app/bench/bench.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/integer/integers.h"
 #include "base/number.h"
 #include "base/text/append.h"
 #include "machine/launcher.h"
@@ -75,39 +77,31 @@ void bench_free(bench_run *run)
 
 /* ---- a case ------------------------------------------------------------------------------------------------------ */
 
-weft_status bench_judge(bench_run *run, const char *what, bench_result *result)
+weft_status bench_judge(bench_run *run, bench_result *result)
 {
-    static const double none = (double)NAN;
-    const sample_quartiles hidden = {result->time.seconds.count, none, none, none, none};
     WEFT_TRY(comm_allreduce(run->comm, &result->error, 1, WEFT_DTYPE_F64, COMM_MAX));
     result->valid = result->error <= 1.0;
     if (!result->valid) {
         if (run->invalid++ == 0) {
             snprintf(run->first_invalid, sizeof run->first_invalid, "%s is wrong: an error of %.3g times its bound",
-                     what, result->error);
+                     run->what, result->error);
         }
-        result->time = (bench_pair){.seconds = hidden, .other = result->time.other, .ratio = none};
+        const sample_quartiles hidden = {result->time.seconds.count, NAN, NAN, NAN, NAN};
+        result->time = (bench_pair){.seconds = hidden, .other = result->time.other, .ratio = NAN};
     }
     return WEFT_OK;
 }
 
-/* An error that is not a number counts as infinite. */
-static double error_of(const bench_sum *sum)
-{
-    const double bound = 4.0 * sqrt((double)sum->terms + 4.0) * 0x1p-24 * sum->magnitude + sum->more;
-    const double error = fabs(sum->found - sum->exact) / (bound + 0x1p-100);
-    return isnan(error) ? (double)INFINITY : error;
-}
-
 static weft_status check_elements(const bench_case *c, double *error)
 {
-    const int64_t samples = c->samples < c->elements ? c->samples : c->elements;
+    const int64_t samples = smaller(c->samples, c->elements);
     double worst = 0.0;
-    WEFT_TRY(bench_array_download(c->result));
+    WEFT_TRY(bench_array_copy(c->result, BENCH_DOWN));
 #pragma omp parallel for schedule(static) reduction(max : worst)
     for (int64_t i = 0; i < samples; i++) {
         const bench_sum sum = c->element(c->side.self, samples > 1 ? i * (c->elements - 1) / (samples - 1) : 0);
-        worst = fmax(worst, error_of(&sum));
+        const double bound = 4.0 * sqrt((double)sum.terms + 4.0) * 0x1p-24 * sum.magnitude + sum.more;
+        worst = bench_worse(worst, fabs(sum.found - sum.exact) / (bound + 0x1p-100));
     }
     *error = worst;
     return WEFT_OK;
@@ -132,31 +126,28 @@ weft_status bench_measure(bench_run *run, const bench_case *c, bench_result *res
     assert((c->check == NULL) != (c->element == NULL));
     WEFT_TRY(bench_time(run->comm, &c->side, &c->other, run->repeats, &result->time));
     WEFT_TRY(c->check != NULL ? c->check(c->side.self, &result->error) : check_elements(c, &result->error));
-    WEFT_TRY(bench_judge(run, c->what, result));
+    WEFT_TRY(bench_judge(run, result));
     return result->valid && c->flops > 0.0 ? compare(run, c->flops, c->bytes, result->time.seconds.median) : WEFT_OK;
 }
 
 /* ---- all cases --------------------------------------------------------------------------------------------------- */
-
-static weft_status skip(bench_run *run)
-{
-    weft_error_clear();
-    return table_grid_add_row(&run->skipped, &(skip_row){.algorithm = run->axis[1].name[run->place[1]],
-                                                         .bytes = run->at[0],
-                                                         .reason = run->kind->unsupported});
-}
 
 /* After a failure the job ends, and other ranks may not come to meet, so that nothing collective is closed. */
 static weft_status run_case(bench_run *run)
 {
     const bench_kind *kind = run->kind;
     void *c = NULL;
+    if (kind->ranks) {
+        snprintf(run->what, sizeof run->what, "%s of %" PRId64 " bytes", bench_name(run, 1), run->at[0]);
+    }
     WEFT_TRY(weft_calloc(1, kind->case_bytes, WEFT_MEM_GENERAL, &c));
     weft_status status = kind->open(run, c);
     if (status == WEFT_OK) {
         status = kind->measure(run, c);
     } else if (status == WEFT_ERR_UNSUPPORTED && kind->unsupported != NULL && run->axis[1].all) {
-        status = skip(run);
+        weft_error_clear();
+        const skip_row row = {.algorithm = bench_name(run, 1), .bytes = run->at[0], .reason = kind->unsupported};
+        status = table_grid_add_row(&run->skipped, &row);
     }
     if (status == WEFT_OK || comm_size(run->comm) == 1) {
         kind->close(c);
@@ -183,7 +174,7 @@ weft_status bench_cases(bench_run *run)
     return WEFT_OK;
 }
 
-static weft_status open_team(bench_run *run, const weft_options *options, const binding *start)
+static weft_status measure_team(bench_run *run, const weft_options *options, const binding *start)
 {
     const app_context *at = run->context;
     bool kept = false;
@@ -194,7 +185,7 @@ static weft_status open_team(bench_run *run, const weft_options *options, const 
     log_info("machine limits with %d threads: triad %.1f GB/s, gemm of backend %s %.0f GFLOP/s (%s)",
              at->placement.threads, run->limits.triad * 1e-9, at->hal->name, run->limits.gemm * 1e-9,
              kept ? "kept from an earlier run" : "measured now");
-    return WEFT_OK;
+    return bench_cases(run);
 }
 
 static weft_status run_team(bench_run *run, const binding *start, int64_t threads)
@@ -205,8 +196,7 @@ static weft_status run_team(bench_run *run, const binding *start, int64_t thread
     run->context = &context;
     WEFT_TRY(option_copy(run->options, &options));
     weft_status status = option_assign(options, "threads", number_format_real((double)threads, text));
-    status = status == WEFT_OK ? open_team(run, options, start) : status;
-    status = status == WEFT_OK ? bench_cases(run) : status;
+    status = status == WEFT_OK ? measure_team(run, options, start) : status;
     app_context_close(&context);
     option_destroy(options);
     run->comm = NULL;
@@ -247,21 +237,16 @@ static weft_status run_teams(bench_run *run)
     return bench_end(run);
 }
 
-static weft_status measure_ranks(bench_run *run)
-{
-    run->comm = run->context->comm;
-    run->options = run->context->options;
-    WEFT_TRY(bench_begin(run));
-    WEFT_TRY(bench_cases(run));
-    return bench_end(run);
-}
-
 static weft_status run_ranks(bench_run *run)
 {
     app_context context;
-    run->context = &context;
     weft_status status = app_context_open(run->options, &context);
-    status = status == WEFT_OK ? measure_ranks(run) : status;
+    run->context = &context;
+    run->comm = context.comm;
+    run->options = context.options;
+    status = status == WEFT_OK ? bench_begin(run) : status;
+    status = status == WEFT_OK ? bench_cases(run) : status;
+    status = status == WEFT_OK ? bench_end(run) : status;
     if (status != WEFT_OK) {
         fflush(stdout);
         app_context_fail(&context, status);

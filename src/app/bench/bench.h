@@ -5,14 +5,6 @@
  * opens threads (benches of kernels, one process) or ranks (bench comm), goes through the grid, the last axis fastest,
  * times and checks each case, and prints the rows as they come. A wrong result gets no time and no rate, and the
  * command ends with exit code 70.
- *
- *      begin(run)        reads options, sets axes and perhaps a head (BENCH_HEAD)
- *      enter(run)        kernels: a team of threads has come to the set of data run->set
- *      open(run, c)      prepares the case at run->at
- *      measure(run, c)   bench_measure()s it and bench_add()s its rows
- *      close(c)          frees it, after open(), whether or not that failed
- *      leave(run)        all teams are through with run->set
- *      end(run)          frees
  */
 #pragma once
 
@@ -63,8 +55,6 @@ void bench_fill_gradient(int rank, float *x, int64_t count);
  * is at most P roundings of the sum of magnitudes; a shorter type on the wire adds one rounding of each input and one
  * of the result. */
 double bench_sum_error(const float *sum, int64_t begin, int64_t count, int ranks, comm_wire wire);
-/* A hash of bits and their positions. Vectors that differ anywhere almost surely have different hashes. */
-uint64_t bench_bits_hash(const float *x, int64_t count);
 
 /*
  * An element of a result, computed again in double precision: a sum of products, and the sum of their magnitudes. The
@@ -77,6 +67,12 @@ typedef struct bench_sum {
     double found;
     double more; /* allowed beside the bound of float32 */
 } bench_sum;
+
+/* The larger of two errors; one that is not a number counts as infinite. */
+static inline double bench_worse(double worst, double error)
+{
+    return error <= worst ? worst : isnan(error) ? (double)INFINITY : error;
+}
 
 static inline void bench_sum_add(bench_sum *sum, double a, double b)
 {
@@ -93,9 +89,11 @@ typedef struct bench_array {
 
 /* Free with bench_array_free, also after a failure. */
 weft_status bench_array_create(weft_hal *hal, weft_dtype dtype, int64_t rows, int64_t cols, bench_array *a);
-/* Floating-point types; 16-bit ones are rounded to, and read. */
-weft_status bench_array_upload(bench_array *a);
-weft_status bench_array_download(bench_array *a);
+/* One of float32 that has the numbers of a rank. */
+weft_status bench_array_input(weft_hal *hal, int rank, int64_t rows, int64_t cols, bench_array *a);
+/* Copies the numbers to the backend or back. Floating-point types; 16-bit ones are rounded to, and read. */
+typedef enum bench_way { BENCH_UP, BENCH_DOWN } bench_way;
+weft_status bench_array_copy(bench_array *a, bench_way way);
 void bench_array_free(bench_array *a);
 
 /* ---- axes -------------------------------------------------------------------------------------------------------- */
@@ -130,13 +128,13 @@ typedef struct bench_kind {
     /* Why a case may be impossible here (open() says WEFT_ERR_UNSUPPORTED), if axis 0 has bytes and axis 1 names; NULL:
      * then that is a failure. */
     const char *unsupported;
-    weft_status (*begin)(bench_run *run);
-    weft_status (*enter)(bench_run *run); /* NULL: nothing to do */
-    weft_status (*open)(bench_run *run, void *c);
-    weft_status (*measure)(bench_run *run, void *c);
-    void (*close)(void *c);
-    void (*leave)(bench_run *run); /* NULL: nothing to do */
-    void (*end)(bench_run *run);   /* NULL: nothing to do */
+    weft_status (*begin)(bench_run *run);            /* reads options, sets axes and perhaps a head (BENCH_HEAD) */
+    weft_status (*enter)(bench_run *run);            /* kernels: a team of threads has come to run->set; or NULL */
+    weft_status (*open)(bench_run *run, void *c);    /* prepares the case at run->at */
+    weft_status (*measure)(bench_run *run, void *c); /* bench_measure()s it and bench_add()s its rows */
+    void (*close)(void *c);                          /* frees it, after open(), whether or not that failed */
+    void (*leave)(bench_run *run);                   /* kernels: all teams are through with run->set; or NULL */
+    void (*end)(bench_run *run);                     /* frees; or NULL */
 } bench_kind;
 
 struct bench_run {
@@ -154,6 +152,7 @@ struct bench_run {
     bench_axis axis[BENCH_AXES];
     int64_t at[BENCH_AXES]; /* the case under way: its values, and their places on the axes */
     int place[BENCH_AXES];
+    char what[200];  /* it, in messages: "product ab of 7 rows"; of ranks "ring of 64 bytes", else set by measure() */
     table_grid head; /* one row about the run */
     table_grid rows;
     table_grid skipped; /* cases that this build or these nodes cannot run: name, bytes, reason */
@@ -176,6 +175,12 @@ weft_status bench_cases(bench_run *run);
 weft_status bench_end(bench_run *run);
 void bench_free(bench_run *run);
 
+/* Returns the choice of the case under way on an axis of names; it lives as long as the run. */
+static inline const char *bench_name(const bench_run *run, int axis)
+{
+    return run->axis[axis].name[run->place[axis]];
+}
+
 /* Columns of a struct that TABLE_ROW made. */
 #define BENCH_ROWS(row) .column = row##_columns, .columns = TABLE_COLUMNS(row)
 /* The cases of a kind whose file calls its functions so. */
@@ -192,10 +197,7 @@ weft_status bench_add_best(bench_run *run, void *row, const char *const *same);
 
 /* ---- a case ------------------------------------------------------------------------------------------------------ */
 
-enum { BENCH_WHAT_BYTES = 200 };
-
 typedef struct bench_case {
-    char what[BENCH_WHAT_BYTES]; /* in messages: "product ab of 7 rows" */
     bench_side side;
     bench_side other; /* in turns with `side` */
     /* A kernel gives a matrix. `samples` of its `elements`, or all if there are fewer, evenly over it, first and last
@@ -210,6 +212,10 @@ typedef struct bench_case {
     weft_status (*check)(void *self, double *error);
 } bench_case;
 
+/* The case of a kernel that run_once() runs, on the case `c`. */
+#define BENCH_KERNEL(c, to, again, count)                                                                              \
+    .side = {run_once, c, NULL}, .result = (to), .element = (again), .samples = (count)
+
 typedef struct bench_result {
     bench_pair time; /* NaN where the result is wrong */
     double error;    /* the largest one of all ranks, over its bound: above 1 is wrong */
@@ -220,7 +226,7 @@ typedef struct bench_result {
 weft_status bench_measure(bench_run *run, const bench_case *c, bench_result *result);
 /* Sets result->valid by the errors of all ranks. The times of a wrong result are erased, and the run fails with the
  * first of them. */
-weft_status bench_judge(bench_run *run, const char *what, bench_result *result);
+weft_status bench_judge(bench_run *run, bench_result *result);
 
 /* The columns of a time, and the values of a row: its times, error (kernels) and verdict. */
 /* clang-format off */

@@ -2,7 +2,6 @@
 #include "app/bench/bench.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/text/append.h"
@@ -23,22 +22,10 @@ static weft_status refuse_name(const char *option, const char *choices, const ch
     return weft_fail(WEFT_ERR_USAGE, "%s: '%s' is none of %s, all", option, name, listed);
 }
 
-/* Each name at most once, so that there is room. */
-static void want(bench_axis *axis, int number, const char *name)
-{
-    for (int i = 0; i < axis->count; i++) {
-        if (axis->value[i] == number) {
-            return;
-        }
-    }
-    assert(axis->count < BENCH_NAMES_MAX);
-    snprintf(axis->name[axis->count], OPTION_WORD_MAX, "%s", name);
-    axis->value[axis->count++] = number;
-}
-
 weft_status bench_axis_names(const char *option, const char *text, const char *choices, bench_axis *axis)
 {
     char part[OPTION_WORD_MAX], word[OPTION_WORD_MAX];
+    uint64_t taken = 0; /* mask of choices: each is taken once */
     *axis = (bench_axis){.listed = true};
     while (option_list_next(&text, ',', part)) {
         const bool all = strcmp(part, "all") == 0;
@@ -47,8 +34,11 @@ weft_status bench_axis_names(const char *option, const char *text, const char *c
         for (int i = 0; option_list_next(&cursor, '|', word); i++) {
             const bool same = strcmp(part, word) == 0;
             known = known || same;
-            if (same || (all && strcmp(word, "auto") != 0)) {
-                want(axis, i, word);
+            if ((same || (all && strcmp(word, "auto") != 0)) && (taken >> i & 1U) == 0) {
+                assert(i < 64 && axis->count < BENCH_NAMES_MAX);
+                taken |= (uint64_t)1 << i;
+                axis->value[axis->count] = i;
+                memcpy(axis->name[axis->count++], word, sizeof word);
             }
         }
         axis->all = axis->all || all;

@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <string.h>
 
 #include "base/alloc.h"
 
@@ -22,13 +21,6 @@ void bench_fill(int rank, float *x, int64_t count)
     }
 }
 
-/* Relative to the sum of magnitudes. */
-static double rounding(comm_wire wire, int ranks)
-{
-    const double wired = wire == COMM_WIRE_BF16 ? 0x1p-8 : wire == COMM_WIRE_FP16 ? 0x1p-11 : 0.0;
-    return ranks * 0x1p-24 + 2.0 * wired + wired * wired;
-}
-
 void bench_fill_gradient(int rank, float *x, int64_t count)
 {
     bench_fill(rank, x, count);
@@ -41,7 +33,8 @@ void bench_fill_gradient(int rank, float *x, int64_t count)
 double bench_sum_error(const float *sum, int64_t begin, int64_t count, int ranks, comm_wire wire)
 {
     assert(ranks > 0 && begin >= 0);
-    const double unit = rounding(wire, ranks);
+    const double wired = wire == COMM_WIRE_BF16 ? 0x1p-8 : wire == COMM_WIRE_FP16 ? 0x1p-11 : 0.0;
+    const double unit = ranks * 0x1p-24 + 2.0 * wired + wired * wired; /* relative to the sum of magnitudes */
     double worst = 0.0;
 #pragma omp parallel for schedule(static) reduction(max : worst)
     for (int64_t i = begin; i < begin + count; i++) {
@@ -51,22 +44,9 @@ double bench_sum_error(const float *sum, int64_t begin, int64_t count, int ranks
             exact += x;
             magnitude += fabs(x);
         }
-        const double error = fabs((double)sum[i] - exact) / (unit * magnitude + 0x1p-100);
-        worst = error <= worst ? worst : isnan(error) ? (double)INFINITY : error;
+        worst = bench_worse(worst, fabs((double)sum[i] - exact) / (unit * magnitude + 0x1p-100));
     }
     return worst;
-}
-
-uint64_t bench_bits_hash(const float *x, int64_t count)
-{
-    uint64_t hash = 0;
-#pragma omp parallel for schedule(static) reduction(+ : hash)
-    for (int64_t i = 0; i < count; i++) {
-        uint32_t bits = 0;
-        memcpy(&bits, &x[i], sizeof bits);
-        hash += ((uint64_t)bits + 1) * ((uint64_t)i * 0x9E3779B97F4A7C15U | 1U);
-    }
-    return hash;
 }
 
 weft_status bench_array_create(weft_hal *hal, weft_dtype dtype, int64_t rows, int64_t cols, bench_array *a)
@@ -75,36 +55,30 @@ weft_status bench_array_create(weft_hal *hal, weft_dtype dtype, int64_t rows, in
     return WEFT_NEW(&a->host, rows * cols, WEFT_MEM_WORKSPACE);
 }
 
-static weft_status cast(const weft_tensor *x, const weft_tensor *y)
+weft_status bench_array_input(weft_hal *hal, int rank, int64_t rows, int64_t cols, bench_array *a)
 {
-    return hal_cast(x->hal, &(hal_cast_args){.x = tensor_mat(x), .y = tensor_mat(y)});
+    WEFT_TRY(bench_array_create(hal, WEFT_DTYPE_F32, rows, cols, a));
+    bench_fill(rank, a->host, rows * cols);
+    return bench_array_copy(a, BENCH_UP);
 }
 
-/* The numbers cross as float32. */
-static weft_status cross(bench_array *a, bool up)
+weft_status bench_array_copy(bench_array *a, bench_way way)
 {
-    weft_tensor wide = {.hal = NULL}, *crossing = a->on.dtype == WEFT_DTYPE_F32 ? &a->on : &wide;
+    const bool up = way == BENCH_UP;
+    weft_hal *hal = a->on.hal;
+    weft_tensor wide = {.hal = NULL};
     weft_status status = WEFT_OK;
-    if (crossing == &wide) {
-        WEFT_TRY(tensor_create(a->on.hal, WEFT_DTYPE_F32, a->on.rows, a->on.cols, WEFT_MEM_WORKSPACE, &wide));
-        status = up ? WEFT_OK : cast(&a->on, &wide);
+    if (a->on.dtype == WEFT_DTYPE_F32) {
+        return up ? tensor_upload(&a->on, a->host) : tensor_download(&a->on, a->host);
     }
-    if (status == WEFT_OK) {
-        status = up ? tensor_upload(crossing, a->host) : tensor_download(crossing, a->host);
-    }
-    status = status == WEFT_OK && up && crossing == &wide ? cast(&wide, &a->on) : status;
+    WEFT_TRY(tensor_create(hal, WEFT_DTYPE_F32, a->on.rows, a->on.cols, WEFT_MEM_WORKSPACE, &wide));
+    const hal_mat on = tensor_mat(&a->on), crossing = tensor_mat(&wide);
+    status = up ? tensor_upload(&wide, a->host) : WEFT_OK;
+    status =
+        status == WEFT_OK ? hal_cast(hal, &(hal_cast_args){.x = up ? crossing : on, .y = up ? on : crossing}) : status;
+    status = status == WEFT_OK && !up ? tensor_download(&wide, a->host) : status;
     tensor_destroy(&wide);
     return status;
-}
-
-weft_status bench_array_upload(bench_array *a)
-{
-    return cross(a, true);
-}
-
-weft_status bench_array_download(bench_array *a)
-{
-    return cross(a, false);
 }
 
 void bench_array_free(bench_array *a)

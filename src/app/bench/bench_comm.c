@@ -26,16 +26,6 @@ typedef struct comm_bench {
     char mpi[128];
 } comm_bench;
 
-const char *bench_comm_name(const bench_run *run)
-{
-    return run->axis[1].name[run->place[1]];
-}
-
-void bench_comm_what(const bench_run *run, char what[BENCH_WHAT_BYTES])
-{
-    snprintf(what, BENCH_WHAT_BYTES, "%s of %" PRId64 " bytes", bench_comm_name(run), run->at[0]);
-}
-
 void bench_comm_traffic(const weft_comm *comm, int sign, int64_t total[3])
 {
     static const comm_lane lanes[] = {COMM_LANE_GRADIENT, COMM_LANE_SHADOW};
@@ -49,7 +39,7 @@ void bench_comm_traffic(const weft_comm *comm, int sign, int64_t total[3])
 
 weft_status bench_comm_equal(weft_comm *comm, const float *x, int64_t count, double *worst)
 {
-    int64_t hash[2] = {(int64_t)bench_bits_hash(x, count), 0};
+    int64_t hash[2] = {(int64_t)file_checksum(x, (size_t)count * sizeof *x, 0), 0};
     hash[1] = ~hash[0]; /* its maximum tells the least hash */
     WEFT_TRY(comm_allreduce(comm, hash, 2, WEFT_DTYPE_I64, COMM_MAX));
     *worst = hash[0] == ~hash[1] ? *worst : (double)INFINITY;

@@ -26,10 +26,6 @@ extern const comm_bench_op bench_comm_allreduce, bench_comm_shares, bench_comm_s
     BENCH_TIMES(result), .op = option_text((run)->options, OPT_OP), .bytes = (run)->at[0],                             \
                          .ranks = comm_size((run)->comm), .seconds_min = (result)->time.seconds.least
 
-/* Returns the name of the algorithm of the case under way; it lives as long as the run. */
-const char *bench_comm_name(const bench_run *run);
-/* Writes what messages say of the case. */
-void bench_comm_what(const bench_run *run, char what[BENCH_WHAT_BYTES]);
 /* Adds sign times what this rank has sent so far by all lanes that benches use: bytes, messages, shared bytes. */
 void bench_comm_traffic(const weft_comm *comm, int sign, int64_t total[3]);
 /* [out] worst: infinite where the ranks hold different bits of a vector, else unchanged. Collective. */

@@ -11,10 +11,10 @@
  * A row for each number of threads, number of rows, inputs, width and product. Rates are shares of the machine limits:
  * a large square product, and the triad for the least traffic (each matrix once).
  */
-#include <assert.h>
 #include <inttypes.h>
 
 #include "app/bench/bench.h"
+#include "base/integer/integers.h"
 
 enum { CHECKED_MOST = 4096, CHECKED_LEAST = 64, CHECKED_TERMS = 1 << 24 };
 enum { ROWS, INPUTS, WIDTH, PRODUCT }; /* axes */
@@ -28,44 +28,34 @@ enum { AB, ATB, ABT, PRODUCTS };
 /* clang-format on */
 TABLE_ROW(gemm_row, GEMM_ROW);
 
-/* One product: op(A) is [m, k], op(B) is [k, n]. */
 typedef struct gemm_case {
     weft_hal *hal;
-    int64_t rows, inputs, width; /* of the layer */
+    int64_t inputs; /* of the layer */
     hal_gemm_args gemm;
-    bench_array matrix[3]; /* a, b, c */
+    bench_array a, b, c; /* its matrices */
 } gemm_case;
-
-static weft_status operand(gemm_case *g, int i, int64_t rows, int64_t cols, hal_mat *matrix)
-{
-    assert(rows > 0 && cols > 0);
-    WEFT_TRY(bench_array_create(g->hal, WEFT_DTYPE_F32, rows, cols, &g->matrix[i]));
-    *matrix = tensor_mat(&g->matrix[i].on);
-    bench_fill(i, g->matrix[i].host, rows * cols);
-    return bench_array_upload(&g->matrix[i]);
-}
 
 static weft_status open_case(bench_run *run, void *self)
 {
     gemm_case *g = self;
+    weft_hal *hal = g->hal = run->context->hal;
     const bool atb = run->at[PRODUCT] == ATB, abt = run->at[PRODUCT] == ABT;
     const int64_t m = run->at[ROWS], d = run->at[WIDTH], k = run->at[INPUTS] > 0 ? run->at[INPUTS] : d;
-    *g = (gemm_case){.hal = run->context->hal,
-                     .rows = m,
-                     .inputs = k,
-                     .width = d,
-                     .gemm = {.trans_a = atb, .trans_b = abt, .alpha = 1.0}};
-    WEFT_TRY(operand(g, 0, m, abt ? d : k, &g->gemm.a));
-    WEFT_TRY(operand(g, 1, atb ? m : k, d, &g->gemm.b));
-    return operand(g, 2, atb ? k : m, abt ? k : d, &g->gemm.c);
+    g->inputs = k;
+    WEFT_TRY(bench_array_input(hal, 0, m, abt ? d : k, &g->a));
+    WEFT_TRY(bench_array_input(hal, 1, atb ? m : k, d, &g->b));
+    WEFT_TRY(bench_array_input(hal, 2, atb ? k : m, abt ? k : d, &g->c));
+    const hal_mat a = tensor_mat(&g->a.on), b = tensor_mat(&g->b.on), c = tensor_mat(&g->c.on);
+    g->gemm = (hal_gemm_args){.a = a, .b = b, .c = c, .trans_a = atb, .trans_b = abt, .alpha = 1.0};
+    return WEFT_OK;
 }
 
 static void close_case(void *self)
 {
     gemm_case *g = self;
-    for (int i = 0; i < 3; i++) {
-        bench_array_free(&g->matrix[i]);
-    }
+    bench_array_free(&g->a);
+    bench_array_free(&g->b);
+    bench_array_free(&g->c);
 }
 
 static weft_status run_once(void *self)
@@ -78,13 +68,12 @@ static weft_status run_once(void *self)
 static bench_sum element(const void *self, int64_t at)
 {
     const gemm_case *g = self;
-    const hal_mat *a = &g->gemm.a, *b = &g->gemm.b;
-    const float *left = g->matrix[0].host, *right = g->matrix[1].host;
-    const int64_t row = at / g->gemm.c.cols, col = at % g->gemm.c.cols;
-    bench_sum sum = {.found = (double)g->matrix[2].host[at]};
+    const weft_tensor *a = &g->a.on, *b = &g->b.on;
+    const int64_t row = at / g->c.on.cols, col = at % g->c.on.cols;
+    bench_sum sum = {.found = (double)g->c.host[at]};
     for (int64_t i = 0; i < (g->gemm.trans_a ? a->rows : a->cols); i++) {
-        const float x = g->gemm.trans_a ? left[i * a->cols + row] : left[row * a->cols + i];
-        const float y = g->gemm.trans_b ? right[col * b->cols + i] : right[i * b->cols + col];
+        const float x = g->a.host[g->gemm.trans_a ? i * a->cols + row : row * a->cols + i];
+        const float y = g->b.host[g->gemm.trans_b ? col * b->cols + i : i * b->cols + col];
         bench_sum_add(&sum, (double)x, (double)y);
     }
     return sum;
@@ -96,25 +85,20 @@ static weft_status measure(bench_run *run, void *self)
     gemm_case *g = self;
     const machine_limits *limits = &run->limits;
     const char *product = products[run->at[PRODUCT]];
-    const double m = (double)g->rows, k = (double)g->inputs, d = (double)g->width;
-    const int64_t some = CHECKED_TERMS / (g->gemm.trans_a ? g->gemm.a.rows : g->gemm.a.cols);
-    bench_case c = {.side = {run_once, g, NULL},
-                    .result = &g->matrix[2],
-                    .samples = some < CHECKED_LEAST  ? CHECKED_LEAST
-                               : some > CHECKED_MOST ? CHECKED_MOST
-                                                     : some,
-                    .elements = g->gemm.c.rows * g->gemm.c.cols,
-                    .element = element,
-                    .flops = 2.0 * m * k * d,
+    const int64_t rows = run->at[ROWS], width = run->at[WIDTH];
+    const double m = (double)rows, k = (double)g->inputs, d = (double)width;
+    const int64_t some = CHECKED_TERMS / (g->gemm.trans_a ? g->a.on.rows : g->a.on.cols);
+    bench_case c = {BENCH_KERNEL(g, &g->c, element, larger(CHECKED_LEAST, smaller(CHECKED_MOST, some))),
+                    .elements = g->c.on.rows * g->c.on.cols, .flops = 2.0 * m * k * d,
                     .bytes = 4.0 * (m * k + k * d + m * d)};
     bench_result result;
-    snprintf(c.what, sizeof c.what, "product %s of %" PRId64 " rows, %" PRId64 " inputs and width %" PRId64, product,
-             g->rows, g->inputs, g->width);
+    snprintf(run->what, sizeof run->what, "product %s of %" PRId64 " rows, %" PRId64 " inputs and width %" PRId64,
+             product, rows, g->inputs, width);
     WEFT_TRY(bench_measure(run, &c, &result));
     const double seconds = result.time.seconds.median;
     return bench_add(
         run, &(gemm_row){BENCH_RESULT(&result), .product = product, .threads = run->context->placement.threads,
-                         .rows = g->rows, .inputs = g->inputs, .d = g->width, .gflop_per_s = c.flops / seconds * 1e-9,
+                         .rows = rows, .inputs = g->inputs, .d = width, .gflop_per_s = c.flops / seconds * 1e-9,
                          .gemm_flop_per_s = limits->gemm, .percent_of_gemm = 100.0 * c.flops / seconds / limits->gemm,
                          .percent_of_triad = 100.0 * c.bytes / seconds / limits->triad});
 }

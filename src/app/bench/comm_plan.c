@@ -17,11 +17,12 @@
 
 #include "app/bench/bench_comm.h"
 #include "base/alloc.h"
+#include "base/integer/integers.h"
 #include "comm/core/cost.h"
 #include "comm/core/layout.h"
 #include "comm/core/window.h"
 
-enum { CHOICE_TRIES = 3 };
+enum { CHOICE_TRIES = 3, BUFFER_ALIGN = 1024 /* elements: a page */ };
 
 /* ran: the algorithm that auto became. of_best: the median over the least median of the algorithms measured so far, so
  * with auto last it is auto/best. bytes_sent, messages, shared_bytes: of one operation, of the busiest rank. */
@@ -42,12 +43,12 @@ typedef struct plan_case {
     weft_comm *comm;
     int64_t count; /* elements of the vector */
     bench_op op;
+    bool sums; /* the operation adds; else it moves elements */
     comm_wire wire;
     comm_plan *plan;
     float *buffer;              /* [count] the plan's */
     int64_t begin, own;         /* elements of the vector of which this rank holds the result */
     float *mpi_send, *mpi_recv; /* [count] of the all-reduce beside; NULL: there is none */
-    bool in_place;              /* MPI's side */
     int64_t figure[3];          /* bytes sent, messages, shared bytes of one operation, of the busiest rank */
     double worst;               /* largest error over its bound */
 } plan_case;
@@ -62,30 +63,31 @@ static weft_status run_plan(void *self)
 static weft_status run_mpi(void *self)
 {
     const plan_case *c = self;
-    return comm_native_sum(c->comm, c->in_place ? c->mpi_recv : c->mpi_send, c->mpi_recv, c->count);
+    return comm_native_sum(c->comm, c->mpi_send, c->mpi_recv, c->count);
+}
+
+static weft_status run_mpi_in_place(void *self)
+{
+    const plan_case *c = self;
+    return comm_native_sum(c->comm, c->mpi_recv, c->mpi_recv, c->count);
 }
 
 /* ---- the check ---- */
-
-static bool sums(const plan_case *c)
-{
-    return c->op == BENCH_OP_ALLREDUCE || c->op == BENCH_OP_REDUCESCATTER;
-}
 
 /* Every rank has addends of its own; the vector that is gathered or broadcast holds the inputs of rank 0. */
 static void fill(const plan_case *c)
 {
     const int rank = comm_rank(c->comm);
     const bool root = c->op == BENCH_OP_BCAST && rank == 0, gathers = c->op == BENCH_OP_ALLGATHER;
-    bench_fill(sums(c) ? rank : 0, c->buffer, c->count);
-    for (int64_t i = 0; i < c->count && !sums(c) && !root; ++i) {
+    bench_fill(c->sums ? rank : 0, c->buffer, c->count);
+    for (int64_t i = 0; i < c->count && !c->sums && !root; ++i) {
         c->buffer[i] = gathers && i >= c->begin && i < c->begin + c->own ? c->buffer[i] : NAN;
     }
 }
 
 static double error_of(const plan_case *c)
 {
-    if (sums(c)) {
+    if (c->sums) {
         return bench_sum_error(c->buffer, c->begin, c->own, comm_size(c->comm), c->wire);
     }
     double worst = 0.0;
@@ -142,32 +144,25 @@ static weft_status make_plan(plan_case *c, comm_algorithm algorithm, int64_t *sh
     }
 }
 
-/* Zeros in pages of their own: pages that were never written would all be the kernel's one page of zeros. */
-static weft_status new_touched(int64_t count, float **x)
-{
-    WEFT_TRY(WEFT_NEW(x, count, WEFT_MEM_WORKSPACE));
-    memset(*x, 0, (size_t)count * sizeof **x);
-    return WEFT_OK;
-}
-
 static weft_status open_case(bench_run *run, void *self)
 {
     plan_case *c = self;
-    void *buffer = NULL;
     int64_t *share = NULL;
-    const bool reduces = option_choice(run->options, OPT_OP) == BENCH_OP_ALLREDUCE;
+    const bench_op op = option_choice(run->options, OPT_OP);
+    const bool reduces = op == BENCH_OP_ALLREDUCE;
     *c = (plan_case){.comm = run->comm,
                      .count = COMM_COUNT(run),
-                     .op = option_choice(run->options, OPT_OP),
+                     .op = op,
+                     .sums = reduces || op == BENCH_OP_REDUCESCATTER,
                      .wire = reduces ? option_choice(run->options, OPT_WIRE) : COMM_WIRE_SAME};
-    WEFT_TRY(reduces ? comm_buffer_alloc(c->comm, run->at[0], &buffer) : WEFT_OK);
-    c->buffer = buffer;
+    WEFT_TRY(reduces ? comm_buffer_alloc(c->comm, run->at[0], (void **)&c->buffer) : WEFT_OK);
     weft_status status = WEFT_NEW(&share, comm_size(c->comm), WEFT_MEM_WORKSPACE);
     if (status == WEFT_OK && !reduces) {
         status = WEFT_NEW(&c->buffer, c->count, WEFT_MEM_WORKSPACE);
     } else if (status == WEFT_OK && comm_native_available(c->comm)) {
-        status = new_touched(c->count, &c->mpi_send);
-        status = status == WEFT_OK ? new_touched(c->count, &c->mpi_recv) : status;
+        const int64_t apart = whole(c->count, BUFFER_ALIGN);
+        status = WEFT_NEW(&c->mpi_send, 2 * apart, WEFT_MEM_WORKSPACE);
+        c->mpi_recv = status == WEFT_OK ? c->mpi_send + apart : NULL;
     }
     status = comm_agree(c->comm, status);
     status = status == WEFT_OK ? make_plan(c, (comm_algorithm)run->at[1], share) : status;
@@ -180,7 +175,6 @@ static void close_case(void *self)
     plan_case *c = self;
     comm_plan_destroy(c->plan);
     weft_free(c->mpi_send);
-    weft_free(c->mpi_recv);
     if (c->op == BENCH_OP_ALLREDUCE) {
         comm_buffer_free(c->comm, c->buffer);
     } else {
@@ -189,21 +183,6 @@ static void close_case(void *self)
 }
 
 /* ---- a case ---- */
-
-/* Finds out whether MPI is faster in place, here and at this size. */
-static weft_status choose_in_place(plan_case *c)
-{
-    const bench_side side = {run_mpi, c, NULL};
-    double least[2] = {INFINITY, INFINITY};
-    for (int i = 0; i < 2 * CHOICE_TRIES; i++) {
-        double seconds = 0.0;
-        c->in_place = i % 2 == 1;
-        WEFT_TRY(bench_sample(c->comm, &side, 1, &seconds));
-        least[i % 2] = fmin(least[i % 2], seconds);
-    }
-    c->in_place = least[1] < least[0];
-    return WEFT_OK;
-}
 
 static weft_status add_row(bench_run *run, const plan_case *c, const bench_result *result)
 {
@@ -219,7 +198,7 @@ static weft_status add_row(bench_run *run, const plan_case *c, const bench_resul
     }
     return bench_add_best(
         run,
-        &(allreduce_row){COMM_COMMON(run, result), .nodes = nodes, .algorithm = bench_comm_name(run),
+        &(allreduce_row){COMM_COMMON(run, result), .nodes = nodes, .algorithm = bench_name(run, 1),
                          .ran = comm_algorithm_name(comm_plan_algorithm(c->plan)), .wire = wires[c->wire],
                          .mpi_seconds_median = result->time.other.median, .mpi_seconds_min = result->time.other.least,
                          .ratio = result->time.ratio, .model_seconds = model_seconds, .bytes_sent = c->figure[0],
@@ -232,13 +211,18 @@ static weft_status add_row(bench_run *run, const plan_case *c, const bench_resul
 static weft_status measure(bench_run *run, void *self)
 {
     plan_case *c = self;
-    const bool beside = c->mpi_recv != NULL;
-    bench_case timed = {.side = {run_plan, c, NULL}, .other = {beside ? run_mpi : NULL, c, NULL}, .check = check};
+    const bench_side mpi = {run_mpi, c, NULL}, in_place = {run_mpi_in_place, c, NULL};
+    bench_case timed = {.side = {run_plan, c, NULL}, .check = check};
+    bench_pair tried;
     bench_result result;
-    bench_comm_what(run, timed.what);
     WEFT_TRY(check(c, &result.error));
     memset(c->buffer, 0, (size_t)run->at[0]);
-    WEFT_TRY(beside ? choose_in_place(c) : WEFT_OK);
+    if (c->mpi_recv != NULL) { /* pages that were never written would all be the kernel's one page of zeros */
+        memset(c->mpi_send, 0, (size_t)run->at[0]);
+        memset(c->mpi_recv, 0, (size_t)run->at[0]);
+        WEFT_TRY(bench_time(c->comm, &mpi, &in_place, CHOICE_TRIES, &tried));
+        timed.other = tried.other.least < tried.seconds.least ? in_place : mpi;
+    }
     WEFT_TRY(bench_measure(run, &timed, &result));
     return add_row(run, c, &result);
 }

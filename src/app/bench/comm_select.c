@@ -67,8 +67,7 @@ static uint32_t magnitude(float x)
 static weft_status run_read(void *self)
 {
     select_case *c = self;
-    const hal_sum_squares_args args = {.x = tensor_mat(&c->x.on), .out = tensor_mat(&c->sum)};
-    WEFT_TRY(hal_sum_squares(c->hal, &args));
+    WEFT_TRY(tensor_sum_squares(&c->x.on, &c->sum));
     return c->hal->stream.sync(c->hal);
 }
 
@@ -114,7 +113,7 @@ static weft_status check(void *self, double *error)
     uint32_t least = 0;
     weft_status status = run_select(c);
     status = status == WEFT_OK ? tensor_download(&c->index, c->found_at) : status;
-    status = status == WEFT_OK ? bench_array_download(&c->value) : status;
+    status = status == WEFT_OK ? bench_array_copy(&c->value, BENCH_DOWN) : status;
     WEFT_TRY(comm_agree(c->comm, status));
     const bool sound = is_sound(c, &least), some = sound && c->found > 0;
     c->share = some ? (double)count_from(c->value.host, c->found, kth_magnitude(c)) / (double)c->found : 1.0;
@@ -136,7 +135,7 @@ static weft_status make(select_case *c, int threads)
     WEFT_TRY(WEFT_NEW(&c->found_at, c->capacity, WEFT_MEM_WORKSPACE));
     WEFT_TRY(selector_create(&options, c->count, &c->selector));
     bench_fill_gradient(comm_rank(c->comm), c->x.host, c->count);
-    return bench_array_upload(&c->x);
+    return bench_array_copy(&c->x, BENCH_UP);
 }
 
 static weft_status open_case(bench_run *run, void *self)
@@ -151,7 +150,7 @@ static weft_status open_case(bench_run *run, void *self)
     WEFT_CHECK(c->count <= INT32_MAX, WEFT_ERR_UNSUPPORTED,
                "--sizes: a selection takes less than 2^31 elements, not %lld bytes", (long long)run->at[0]);
     WEFT_CHECK(!c->device || c->method == SELECT_RADIX, WEFT_ERR_UNSUPPORTED,
-               "--algorithms %s: backend %s selects on its device, exactly: take radix", bench_comm_name(run),
+               "--algorithms %s: backend %s selects on its device, exactly: take radix", bench_name(run, 1),
                c->hal->name);
     c->k = (int64_t)ceil(option_real(run->options, OPT_TOPK_DENSITY) * (double)c->count);
     c->capacity = c->device ? c->k : ROOM * c->k < c->count ? ROOM * c->k : c->count;
@@ -174,9 +173,8 @@ static weft_status measure(bench_run *run, void *self)
     const comm_cost cost = {.selected = c->count};
     bench_case timed = {.side = {run_select, c, NULL}, .other = {run_read, c, NULL}, .check = check};
     bench_result result;
-    bench_comm_what(run, timed.what);
     WEFT_TRY(bench_measure(run, &timed, &result));
-    return bench_add(run, &(select_row){COMM_COMMON(run, &result), .algorithm = bench_comm_name(run), .k = c->k,
+    return bench_add(run, &(select_row){COMM_COMMON(run, &result), .algorithm = bench_name(run, 1), .k = c->k,
                                         .read_seconds_median = result.time.other.median,
                                         .read_seconds_min = result.time.other.least, .passes = 1.0 / result.time.ratio,
                                         .model_seconds = comm_model_seconds(comm_get_model(c->comm), &cost),

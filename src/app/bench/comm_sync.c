@@ -22,6 +22,7 @@
 #include "app/setup/sync_setup.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/integer/integers.h"
 #include "comm/core/layout.h"
 #include "comm/core/window.h"
 
@@ -105,44 +106,27 @@ static weft_status backward(mode_case *c, int64_t work)
     return sync_gradients(c->sync);
 }
 
-static weft_status parameters(mode_case *c, int64_t work)
-{
-    (void)work; /* layers do none */
-    return sync_parameters(c->sync);
-}
-
-/* Ends what is under way. */
-static weft_status finish(mode_case *c, int64_t work)
-{
-    const sync_buffer *state = NULL;
-    int buffers = 0;
-    WEFT_TRY(forward(c, work));
-    return sync_state(c->sync, &state, &buffers);
-}
-
-/* Adds what a part of a step takes to the seconds. */
-static weft_status clocked(mode_case *c, weft_status (*part)(mode_case *c, int64_t work), int64_t work)
-{
-    const double begin = clock_seconds();
-    WEFT_TRY(part(c, work));
-    c->seconds += clock_seconds() - begin;
-    return WEFT_OK;
-}
-
 static weft_status step(mode_case *c, int64_t work)
 {
     const int64_t early = c->split ? work / 2 : 0;
     if (c->split) {
         WEFT_TRY(comm_barrier(c->comm));
-        WEFT_TRY(clocked(c, forward, early));
+        c->seconds -= clock_seconds();
+        WEFT_TRY(forward(c, early));
+        c->seconds += clock_seconds();
     }
     make_gradient(c);
     WEFT_TRY(comm_barrier(c->comm));
-    WEFT_TRY(clocked(c, backward, work - early));
+    c->seconds -= clock_seconds();
+    WEFT_TRY(backward(c, work - early));
+    c->seconds += clock_seconds();
     if (!c->split) {
         update(c);
     }
-    return clocked(c, parameters, 0);
+    c->seconds -= clock_seconds();
+    WEFT_TRY(sync_parameters(c->sync));
+    c->seconds += clock_seconds();
+    return WEFT_OK;
 }
 
 /* ---- operations to time ---- */
@@ -155,8 +139,7 @@ static weft_status run_mpi(void *self)
 
 static weft_status run_alone(void *self)
 {
-    const mode_case *c = self;
-    be_busy(c->work);
+    be_busy(((const mode_case *)self)->work);
     return WEFT_OK;
 }
 
@@ -172,22 +155,21 @@ static weft_status run_bare(void *self)
 {
     mode_case *c = self;
     const int period = sync_period(c->sync);
+    const sync_buffer *state = NULL;
+    int buffers = 0;
     assert(period > 0);
     c->seconds = 0.0;
     for (int i = 0; i < period; i++) {
         WEFT_TRY(step(c, 0));
     }
-    WEFT_TRY(clocked(c, finish, 0));
-    c->seconds /= period;
+    c->seconds -= clock_seconds();
+    WEFT_TRY(forward(c, 0));
+    WEFT_TRY(sync_state(c->sync, &state, &buffers));
+    c->seconds = (c->seconds + clock_seconds()) / period;
     return WEFT_OK;
 }
 
 /* ---- the check ---- */
-
-static void note(mode_case *c, double error)
-{
-    c->worst = error <= c->worst ? c->worst : isnan(error) ? (double)INFINITY : error;
-}
 
 /* Least difference between element i of the gradient and the sum over any ranks, over its bound. */
 static double subset_error(const mode_case *c, int64_t i)
@@ -205,24 +187,23 @@ static double subset_error(const mode_case *c, int64_t i)
 }
 
 /* Tries at most TRIED_ELEMENTS elements that are not zero. With many ranks the equality of bits remains. */
-static void check_subsets(mode_case *c)
+static double subsets_error(const mode_case *c)
 {
     const bool few = comm_size(c->comm) <= TRIED_RANKS;
-    int tried = 0;
-    for (int64_t i = 0; i < c->count && tried < TRIED_ELEMENTS && few; i++) {
+    double worst = few ? (double)INFINITY : 0.0;
+    for (int64_t i = 0, tried = 0; i < c->count && tried < TRIED_ELEMENTS && few; i++) {
         if (c->grad[i] != 0.0F) {
-            note(c, subset_error(c, i));
-            tried++;
+            worst = bench_worse(tried++ > 0 ? worst : 0.0, subset_error(c, i));
         }
     }
-    note(c, tried > 0 || !few ? 0.0 : (double)INFINITY);
+    return worst;
 }
 
 /* sync_average against the mean in double precision, on the first MEAN_ELEMENTS. Collective. */
 static weft_status check_mean(mode_case *c)
 {
     const double ranks = comm_size(c->comm);
-    const int64_t count = c->count < MEAN_ELEMENTS ? c->count : MEAN_ELEMENTS;
+    const int64_t count = smaller(c->count, MEAN_ELEMENTS);
     double *mean = NULL;
     WEFT_TRY(comm_agree(c->comm, WEFT_NEW(&mean, count, WEFT_MEM_WORKSPACE)));
     for (int64_t i = 0; i < count; i++) {
@@ -232,7 +213,7 @@ static weft_status check_mean(mode_case *c)
     status = status == WEFT_OK ? sync_average(c->sync) : status;
     for (int64_t i = 0; i < count && status == WEFT_OK; i++) {
         /* Values are in [-1, 1) and a step moves them by less than one. */
-        note(c, fabs((double)c->value[i] - mean[i]) / ((ranks + 2.0) * 2.0 * 0x1p-24));
+        c->worst = bench_worse(c->worst, fabs((double)c->value[i] - mean[i]) / ((ranks + 2.0) * 2.0 * 0x1p-24));
     }
     weft_free(mean);
     return status;
@@ -247,11 +228,11 @@ static weft_status check(mode_case *c)
     WEFT_TRY(forward(c, 0));
     bench_fill_gradient(comm_rank(c->comm), c->source, c->count);
     if (exact) {
-        note(c, bench_sum_error(c->grad, 0, c->count, comm_size(c->comm), c->options.wire));
+        c->worst = bench_sum_error(c->grad, 0, c->count, comm_size(c->comm), c->options.wire);
     } else if (replicas) {
         WEFT_TRY(check_mean(c));
     } else {
-        check_subsets(c);
+        c->worst = subsets_error(c);
     }
     WEFT_TRY(bench_comm_equal(c->comm, replicas ? c->value : c->grad, c->count, &c->worst));
     return replicas ? sync_resume(c->sync) : WEFT_OK;
@@ -277,17 +258,10 @@ static weft_status create_mode(mode_case *c)
 {
     const int64_t cols = c->count % 64 == 0 ? 64 : c->count % 2 == 0 ? 2 : 1;
     const sync_tensor tensor = {"vector", 0, c->count / cols, cols};
-    WEFT_TRY(sync_create(c->comm, &c->options,
-                         &(sync_desc){.dtype = WEFT_DTYPE_F32,
-                                      .value = c->value,
-                                      .grad = c->grad,
-                                      .trained = c->count,
-                                      .elements = c->count,
-                                      .bucket = c->bucket,
-                                      .buckets = c->buckets,
-                                      .tensor = &tensor,
-                                      .tensors = 1},
-                         &c->sync));
+    const sync_desc desc = {WEFT_DTYPE_F32,        .value = c->value,    .grad = c->grad,
+                            .trained = c->count,   .elements = c->count, .bucket = c->bucket,
+                            .buckets = c->buckets, .tensor = &tensor,    .tensors = 1};
+    WEFT_TRY(sync_create(c->comm, &c->options, &desc, &c->sync));
     c->split = c->options.overlap == OVERLAP_SPLIT && sync_running(c->sync) == SYNC_ALLREDUCE;
     return sync_reset(c->sync);
 }
@@ -363,7 +337,6 @@ static weft_status measure(bench_run *run, void *self)
     const bench_side together = {run_together, c, &c->seconds}, alone = {run_alone, c, NULL};
     bench_pair native = {.seconds = sample_quartiles_of(NULL, 0)}, overlap;
     bench_result result;
-    char what[BENCH_WHAT_BYTES];
     int64_t traffic[3] = {0, 0, 0};
     double model_seconds = 0.0;
     if (comm_native_available(c->comm)) { /* before the first step, while nothing is under way */
@@ -378,12 +351,11 @@ static weft_status measure(bench_run *run, void *self)
     WEFT_TRY(bench_time(c->comm, &together, &alone, run->repeats, &overlap));
     WEFT_TRY(forward(c, 0));
     result.error = c->worst;
-    bench_comm_what(run, what);
-    WEFT_TRY(bench_judge(run, what, &result));
+    WEFT_TRY(bench_judge(run, &result));
     const double seconds = result.time.seconds.median, computing = overlap.other.median;
     const double exposed = result.valid ? fmax(overlap.seconds.median - computing, 0.0) : (double)NAN;
     WEFT_TRY(bench_add(
-        run, &(sync_row){COMM_COMMON(run, &result), .algorithm = bench_comm_name(run),
+        run, &(sync_row){COMM_COMMON(run, &result), .algorithm = bench_name(run, 1),
                          .ran = sync_mode_name(sync_running(c->sync)), .nodes = comm_get_layout(c->comm)->nodes,
                          .mpi_seconds_median = native.seconds.median, .ratio = native.seconds.median / seconds,
                          .model_seconds = model_seconds, .bytes_sent = traffic[0], .messages = traffic[1],

@@ -95,6 +95,7 @@ static void rule_imbalance(const advice_facts *f, char *line)
     if (f->partitioner == NULL) {
         snprintf(line, ADVICE_BYTES,
                  "the slowest rank computes %.0f %% longer than the mean: look for other jobs on its node", longer);
+        return;
     }
     snprintf(line, ADVICE_BYTES,
              "the slowest rank computes %.0f %% longer than the mean (its share of the work may be %.2f times the "

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/letters/letters.h"
 #include "base/log.h"
+#include "base/text/append.h"
 
 enum { NUMBER_BYTES = 24 };
 
@@ -127,16 +128,10 @@ static bool count_from_0(const class_side *side)
 
 const char *class_side_list(const class_side *side, char text[CLASS_LIST_BYTES])
 {
-    size_t used = 0;
     text[0] = '\0';
     for (int64_t i = 0; i < side->classes; ++i) {
         char number[NUMBER_BYTES];
-        const char *name = name_of(side, i, number);
-        if (used + strlen(name) + sizeof ", , ..." > CLASS_LIST_BYTES) {
-            snprintf(text + used, CLASS_LIST_BYTES - used, "%s...", used > 0 ? ", " : "");
-            break;
-        }
-        used += (size_t)snprintf(text + used, CLASS_LIST_BYTES - used, "%s%s", used > 0 ? ", " : "", name);
+        text_append_name(text, CLASS_LIST_BYTES, name_of(side, i, number));
     }
     return text;
 }
@@ -192,18 +187,11 @@ static void tell_unknown(const class_side *model, const class_side *data, const 
     char names[CLASS_LIST_BYTES];
     char unknown[CLASS_LIST_BYTES] = "";
     int64_t left_out = 0;
-    size_t used = 0;
     for (int64_t i = 0; i < data->classes; ++i) {
         char number[NUMBER_BYTES];
-        const char *name = name_of(data, i, number);
-        if (class_of[i] >= 0 || rows[i] == 0) {
-            continue;
-        }
-        left_out += rows[i];
-        if (used + strlen(name) + sizeof ", , ..." <= sizeof unknown) {
-            used += (size_t)snprintf(unknown + used, sizeof unknown - used, "%s%s", used > 0 ? ", " : "", name);
-        } else if (used > 0 && strcmp(unknown + used - 3, "...") != 0) {
-            used += (size_t)snprintf(unknown + used, sizeof unknown - used, ", ...");
+        if (class_of[i] < 0 && rows[i] > 0) {
+            left_out += rows[i];
+            text_append_name(unknown, sizeof unknown, name_of(data, i, number));
         }
     }
     if (left_out > 0) {

@@ -26,20 +26,21 @@ enum { JSON_MAX = 1 << 20 };
  * another. */
 static const option_id recorded_of_all[] = {OPT_MODEL, OPT_LOSS, OPT_METRIC, OPT_SPLIT_INDEX, OPTION_NONE};
 
-enum { RECORDED_MAX = 64 };
+enum { RECORDED_MAX = 64 /* with the end of the list */ };
 
 /* Every recorded option, of all kinds: whose a model is, its own record tells. */
 typedef struct record_list {
-    option_id id[RECORDED_MAX];
+    option_id id[RECORDED_MAX]; /* [count], then OPTION_NONE */
     int count;
 } record_list;
 
 static void add_ids(record_list *list, const option_id *id)
 {
     for (; id != NULL && *id != OPTION_NONE; ++id) {
-        assert(list->count < RECORDED_MAX);
+        assert(list->count < RECORDED_MAX - 1);
         list->id[list->count++] = *id;
     }
+    list->id[list->count] = OPTION_NONE;
 }
 
 static record_list recorded(void)
@@ -63,11 +64,8 @@ static bool is_of_inputs(option_id id)
 
 static bool is_recorded(option_id id)
 {
-    bool found = option_id_listed(recorded_of_all, id);
-    for (int i = 0; workload_list[i] != NULL; ++i) {
-        found = found || option_id_listed(workload_list[i]->recorded, id);
-    }
-    return found;
+    const record_list list = recorded();
+    return option_id_listed(list.id, id);
 }
 
 static bool same_value(const weft_options *a, const weft_options *b, option_id id)

@@ -93,7 +93,7 @@ static void warn_of_recipe(const workload *work)
 
 weft_status workload_begin(const workload_ops *ops, const app_context *context, workload *work)
 {
-    *work = (workload){.ops = ops, .context = context, .process = clock_rss_bytes(), .balance = 1.0, .divider = "auto"};
+    *work = (workload){.ops = ops, .context = context, .process = clock_rss_bytes(), .balance = 1.0};
     work->split_cure = ops->split_cure;
     work->test_cure = ops->test_cure;
     const weft_status status = check_kind(ops, context->options);

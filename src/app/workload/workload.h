@@ -306,8 +306,9 @@ struct workload {
     int64_t shares[WORKLOAD_SHARES]; /* of this rank, as ops->share says */
     double balance;                  /* work of the rank that has most / mean; 1: even */
     double replication;              /* ranks that hold a row, on average; 0 of one rank */
-    const char *divider; /* the method that divides the rows among the ranks, by --partition; "auto" at first */
-    bool elsewhere;      /* the plan is for another number of ranks: nothing can be built after it */
+    const char
+        *divider;   /* the method that divides the rows among the ranks, by --partition; NULL: there is no choice */
+    bool elsewhere; /* the plan is for another number of ranks: nothing can be built after it */
     memory_plan memory;
     second_outlook second;   /* bytes and price of --precondition */
     int64_t inputs, outputs; /* of the model: figures a row */

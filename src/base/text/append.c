@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -30,4 +31,14 @@ void text_append_item(char *text, size_t bytes, const char *format, ...)
     va_start(arguments, format);
     append(text, bytes, format, arguments);
     va_end(arguments);
+}
+
+void text_append_name(char *text, size_t bytes, const char *name)
+{
+    static const char dots[] = "...";
+    const size_t used = strlen(text), end = sizeof dots - 1;
+    const bool fits = used + strlen(name) + sizeof ", , " + end <= bytes;
+    if (used < end || strcmp(text + used - end, dots) != 0) {
+        text_append_item(text, bytes, "%s", fits ? name : dots);
+    }
 }

@@ -7,3 +7,6 @@
 void text_append(char *text, size_t bytes, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* Appends an item of a list, behind ", " unless the text is empty. printf format. */
 void text_append_item(char *text, size_t bytes, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* Appends a name like text_append_item. The first for which there is no room becomes "...", which ends the list:
+ * further ones are left out. */
+void text_append_name(char *text, size_t bytes, const char *name);

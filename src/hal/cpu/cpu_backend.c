@@ -89,43 +89,40 @@ static void part_of_bytes(size_t bytes, int parts, int part, size_t *begin, size
     *count = end > *begin ? end - *begin : 0;
 }
 
-static weft_status cpu_zero(weft_hal *hal, void *device, size_t bytes)
+/* Copies to `to`, or clears it if there is no `from`; the two do not overlap. */
+static void move_bytes(char *to, const char *from, size_t bytes, int parts)
 {
-    char *to = device;
-    int parts = cpu_parts(hal, (int64_t)(bytes / 8));
-    if (parts == 1) {
-        return cpu_state_of(hal)->ref.mem.zero(hal, device, bytes);
-    }
 #pragma omp parallel for schedule(static) num_threads(parts)
     for (int part = 0; part < parts; ++part) {
-        size_t begin = 0;
-        size_t count = 0;
+        size_t begin = 0, count = 0;
         part_of_bytes(bytes, parts, part, &begin, &count);
-        if (count > 0) {
+        if (count > 0 && from != NULL) {
+            memcpy(to + begin, from + begin, count);
+        } else if (count > 0) {
             memset(to + begin, 0, count);
         }
     }
+}
+
+static weft_status cpu_zero(weft_hal *hal, void *device, size_t bytes)
+{
+    const int parts = cpu_parts(hal, (int64_t)(bytes / 8));
+    if (parts == 1) {
+        return cpu_state_of(hal)->ref.mem.zero(hal, device, bytes);
+    }
+    move_bytes(device, NULL, bytes, parts);
     return WEFT_OK;
 }
 
 static weft_status cpu_copy(weft_hal *hal, void *device_to, const void *device_from, size_t bytes)
 {
-    char *to = device_to;
-    const char *from = device_from;
-    bool overlaps = to < from + bytes && from < to + bytes;
-    int parts = overlaps ? 1 : cpu_parts(hal, (int64_t)(bytes / 8));
+    const char *to = device_to, *from = device_from;
+    const bool overlaps = to < from + bytes && from < to + bytes;
+    const int parts = overlaps ? 1 : cpu_parts(hal, (int64_t)(bytes / 8));
     if (parts == 1) {
         return cpu_state_of(hal)->ref.mem.copy(hal, device_to, device_from, bytes);
     }
-#pragma omp parallel for schedule(static) num_threads(parts)
-    for (int part = 0; part < parts; ++part) {
-        size_t begin = 0;
-        size_t count = 0;
-        part_of_bytes(bytes, parts, part, &begin, &count);
-        if (count > 0) {
-            memmove(to + begin, from + begin, count);
-        }
-    }
+    move_bytes(device_to, device_from, bytes, parts);
     return WEFT_OK;
 }
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/failure/failure.h"
 #include "base/half.h"
 #include "io/foreign_kind.h"
 #include "io/npy.h"
@@ -229,26 +230,20 @@ static weft_status read_arrays(void *self, int64_t first, int64_t count, table_s
 {
     const array_reader *r = self;
     const int threads = sink->threads;
-    int failed = threads;
-    weft_status status = WEFT_OK;
-    char message[1024] = "";
+    first_failure failure = {.status = WEFT_OK};
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int t = 0; t < threads; t++) {
         const int64_t last = first + split_even(count, t + 1, threads);
-        for (int64_t row = first + split_even(count, t, threads); row < last; row++) {
-            const weft_status put = put_row(r, sink, t, row);
+        weft_status put = WEFT_OK;
+        for (int64_t row = first + split_even(count, t, threads); row < last && put == WEFT_OK; row++) {
+            put = put_row(r, sink, t, row);
             if (put != WEFT_OK) {
-#pragma omp critical(weft_reader_arrays)
-                if (t < failed) {
-                    failed = t;
-                    status = put;
-                    snprintf(message, sizeof message, "%s: row %" PRId64 ": %s", r->path, row, weft_error_message());
-                }
-                break;
+                (void)weft_fail_context(put, "%s: row %" PRId64 ": ", r->path, row);
+                first_failure_note(&failure, t, put);
             }
         }
     }
-    return failed == threads ? WEFT_OK : weft_fail(status, "%s", message);
+    return first_failure_tell(&failure);
 }
 
 static bool is_arrays(const reader_head *head)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/failure/failure.h"
 #include "machine/thread_ranges.h"
 
 weft_status row_buffer_reserve(row_buffer *buffer, size_t bytes)
@@ -95,25 +96,17 @@ static weft_status count_segment(const row_source *s, int64_t segment, row_buffe
 /* Counts segments from .. to - 1 on all threads. */
 static weft_status count_segments(const row_source *s, int64_t from, int64_t to, csv_count *count)
 {
-    weft_status failed = WEFT_OK;
-    char message[1024] = "";
+    first_failure failure = {.status = WEFT_OK};
 #pragma omp parallel num_threads(s->threads)
     {
         row_buffer buffer = {.block = NULL};
 #pragma omp for schedule(dynamic, 4)
         for (int64_t i = from; i < to; i++) {
-            const weft_status status = count_segment(s, i, &buffer, &count[i - from]);
-            if (status != WEFT_OK) {
-#pragma omp critical(weft_row_index)
-                {
-                    failed = status;
-                    snprintf(message, sizeof message, "%s", weft_error_message());
-                }
-            }
+            first_failure_note(&failure, i, count_segment(s, i, &buffer, &count[i - from]));
         }
         row_buffer_free(&buffer);
     }
-    return failed == WEFT_OK ? WEFT_OK : weft_fail(failed, "%s", message);
+    return first_failure_tell(&failure);
 }
 
 /* Counts of all ranks, where one that failed handed in nothing. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/failure/failure.h"
 #include "table/rows/row_index.h"
 
 typedef struct block_reader {
@@ -106,30 +107,16 @@ static int64_t cut_block(block_reader *r, size_t *whole)
 static weft_status parse_block(block_reader *r)
 {
     const int threads = r->source->threads;
-    int failed = threads;
-    weft_status status = WEFT_OK;
-    char message[1024] = "";
+    first_failure failure = {.status = WEFT_OK};
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int t = 0; t < threads; t++) {
         row_piece *piece = &r->piece[t];
-        if (piece->text == piece->end || piece->row >= r->last) {
-            continue;
-        }
-        const weft_status parsed = r->parse(r->self, piece);
-        if (parsed != WEFT_OK) {
-#pragma omp critical(weft_row_stream)
-            if (t < failed) {
-                failed = t;
-                status = parsed;
-                snprintf(message, sizeof message, "%s", weft_error_message());
-            }
+        if (piece->text < piece->end && piece->row < r->last) {
+            first_failure_note(&failure, t, r->parse(r->self, piece));
         }
     }
-    if (failed == threads) {
-        return WEFT_OK;
-    }
-    (void)weft_fail(status, "%s", message);
-    const char *at = r->piece[failed].at;
+    const weft_status status = first_failure_tell(&failure);
+    const char *at = r->piece[failure.place].at;
     return status == WEFT_ERR_DATA && at != NULL ? row_fail_at(r->file->path, r->place + (at - r->buffer.text), status)
                                                  : status;
 }

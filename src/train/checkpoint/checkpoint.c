@@ -281,16 +281,6 @@ static weft_status read_parameters(const checkpoint *ck, checkpoint_which which,
     return checkpoint_read_named(path, store, host, store->elements);
 }
 
-weft_status checkpoint_load(const checkpoint *ck, checkpoint_which which, param_store *store)
-{
-    void *host = NULL;
-    WEFT_TRY(weft_malloc((size_t)store->elements, weft_dtype_bytes(store->dtype), WEFT_MEM_WORKSPACE, &host));
-    weft_status status = read_parameters(ck, which, store, host);
-    status = status == WEFT_OK ? tensor_upload(&store->value, host) : status;
-    weft_free(host);
-    return status;
-}
-
 weft_status checkpoint_load_shared(weft_comm *comm, const checkpoint *ck, checkpoint_which which, param_store *store)
 {
     void *host = NULL;

@@ -22,7 +22,7 @@
  *
  *     checkpoint *ck = NULL;
  *     WEFT_TRY(checkpoint_open("run", &ck));
- *     WEFT_TRY(checkpoint_load(ck, CHECKPOINT_BEST, &model.params));
+ *     WEFT_TRY(checkpoint_load_shared(comm, ck, CHECKPOINT_BEST, &model.params));
  *     checkpoint_close(ck);
  */
 #pragma once
@@ -105,8 +105,7 @@ const char *checkpoint_content(const checkpoint *ck); /* whose files it holds (k
 /* [out] moments: of the inputs of the model; none where the checkpoint has none. Local. */
 weft_status checkpoint_moments(const checkpoint *ck, input_moments *moments);
 
-/* Put parameters into a store of the same model: names and shapes must match exactly (WEFT_ERR_DATA with the first that
- * does not). BEST before the first evaluation is LAST. Local. */
-weft_status checkpoint_load(const checkpoint *ck, checkpoint_which which, param_store *store);
-/* The same on all ranks from rank 0's checkpoint (NULL on the others). Collective. */
+/* Puts the parameters of rank 0's checkpoint (NULL on the others) into every rank's store of the same model: names and
+ * shapes must match exactly (WEFT_ERR_DATA with the first that does not). BEST before the first evaluation is LAST.
+ * Collective. */
 weft_status checkpoint_load_shared(weft_comm *comm, const checkpoint *ck, checkpoint_which which, param_store *store);

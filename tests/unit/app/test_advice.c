@@ -73,6 +73,11 @@ static void test_imbalance(void **state)
     expect_line(f, "1.31 times", "--partition libra");
     f.partitioner = "libra";
     expect_line(f, "35 %", "--partition auto");
+    f.partitioner = NULL; /* a kind whose rows are divided in one way */
+    expect_line(f, "35 % longer", "look for other jobs");
+    char line[ADVICE_LINES][ADVICE_BYTES];
+    assert_int_equal(advice_collect(&f, line), 1);
+    assert_null(strstr(line[0], "--partition"));
     f.ranks = 1;
     expect_none(f);
 }

@@ -67,7 +67,6 @@ static void test_check(void **state)
     }
     assert_true(least >= -1.0 && least < -0.99 && most < 1.0 && most > 0.99);
     assert_true(bench_sum_error(sum, 0, COUNT, 3, COMM_WIRE_SAME) <= 1.0);
-    const uint64_t hash = bench_bits_hash(sum, COUNT);
 
     /* A rank too few, a wrong element, two exchanged ones, and what is no number. */
     assert_true(bench_sum_error(part, 0, COUNT, 3, COMM_WIRE_SAME) > 1e3);
@@ -75,11 +74,9 @@ static void test_check(void **state)
     sum[4999] += 1e-5F;
     assert_true(bench_sum_error(sum, 0, COUNT, 3, COMM_WIRE_SAME) > 1.0);
     assert_true(bench_sum_error(sum, 0, COUNT, 3, COMM_WIRE_FP16) <= 1.0);
-    assert_true(bench_bits_hash(sum, COUNT) != hash);
     sum[4999] = sum[17];
     sum[17] = kept;
     assert_true(bench_sum_error(sum, 0, COUNT, 3, COMM_WIRE_SAME) > 1.0);
-    assert_true(bench_bits_hash(sum, COUNT) != hash);
     assert_true(bench_sum_error(sum, 18, COUNT - 19, 3, COMM_WIRE_SAME) <= 1.0); /* between the two */
     sum[17] = NAN;
     assert_true(isinf(bench_sum_error(sum, 0, COUNT, 3, COMM_WIRE_BF16)));

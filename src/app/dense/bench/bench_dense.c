@@ -9,7 +9,10 @@
  * all, with the whole batch, and with an image a thread, whose operands stay in the caches where they fit. The last row
  * is the whole step: the operations of its convolutions and linear layers over the time of everything in it. Its peak
  * is the rate of a step that ran each of them at its own peak and nothing else.
+ *
+ * Memory: x, y and their gradients of one layer on host and device, and four times its weights.
  */
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -36,7 +39,9 @@
 TABLE_ROW(dense_head, DENSE_HEAD);
 TABLE_ROW(dense_row, DENSE_ROW);
 
-/* ---- the network --------------------------------------------------------------------------------------------- */
+enum { SAMPLES = 48 };
+
+/* ---- the network ------------------------------------------------------------------------------------------------- */
 
 static void add_pair(char *text, const char *name, int64_t row, int64_t col, int64_t usual)
 {
@@ -103,9 +108,126 @@ static weft_status find_layers(dense_bench *b)
     return WEFT_OK;
 }
 
-/* ---- the table ----------------------------------------------------------------------------------------------- */
-weft_status bench_dense_add(dense_bench *b, const dense_layers *layers, const char *pass, double flops, double peak,
-                            const bench_result *result)
+/* ---- a layer ----------------------------------------------------------------------------------------------------- */
+
+/* Values in [-1, 1) that bfloat16 holds, the same on every machine. */
+static void fill(int salt, float *values, int64_t count)
+{
+    bench_fill(salt, values, count);
+    for (int64_t i = 0; i < count; ++i) {
+        values[i] = floorf(values[i] * 128.0F) / 128.0F;
+    }
+}
+
+static bool is_value(int operand)
+{
+    return operand == X || operand == DY || operand == Y || operand == DX;
+}
+
+static weft_status make(dense_case *c, int operand, int64_t rows, int64_t cols)
+{
+    bench_array *a = &c->a[operand];
+    if (!c->shape.bias && (operand == BIAS || operand == DBIAS)) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(bench_array_create(c->hal, is_value(operand) ? c->shape.dtype : WEFT_DTYPE_F32, rows, cols, a));
+    if (operand >= Y) {
+        return WEFT_OK;
+    }
+    fill(operand, a->host, rows * cols);
+    return bench_array_copy(a, BENCH_UP);
+}
+
+static weft_status open_case(bench_run *run, void *self)
+{
+    const dense_bench *b = (const dense_bench *)run;
+    dense_case *c = self;
+    if (run->at[0] == b->kinds) {
+        return WEFT_OK;
+    }
+    const dense_layers *layers = &b->layers[run->at[0]];
+    const hal_conv_shape *s = &layers->shape;
+    *c = (dense_case){.hal = run->context->hal, .layers = layers, .shape = *s, .batch = b->images};
+    assert(c->batch > 0);
+    c->few = c->hal->threads < c->batch ? c->hal->threads : 0;
+    hal_conv_extent(s, c->extent);
+    const int64_t in = c->batch * s->height * s->width, out = c->batch * c->extent[0] * c->extent[1];
+    const int64_t rows[OPERANDS] = {in, s->out, 1, out, out, in, s->out, 1};
+    const int64_t cols[OPERANDS] = {s->in, hal_conv_terms(s), s->out, s->out, s->out, s->in, hal_conv_terms(s), s->out};
+    for (int i = 0; i < OPERANDS; ++i) {
+        WEFT_TRY(make(c, i, rows[i], cols[i]));
+    }
+    if (!layers->linear) {
+        const int64_t sizes[2] = {c->batch, c->few};
+        WEFT_TRY(c->hal->image.conv_create(c->hal, s, sizes, c->few > 0 ? 2 : 1, &c->conv));
+        c->info = c->hal->image.conv_info(c->hal, c->conv);
+    }
+    return WEFT_OK;
+}
+
+static void close_case(void *self)
+{
+    dense_case *c = self;
+    for (int i = 0; i < OPERANDS; ++i) {
+        bench_array_free(&c->a[i]);
+    }
+    if (c->conv != NULL) {
+        c->hal->image.conv_destroy(c->hal, c->conv);
+    }
+}
+
+/* An operand; of values the rows of as many images as the runs have. */
+static weft_tensor part_of(const dense_case *c, int operand)
+{
+    const weft_tensor *t = &c->a[operand].on;
+    assert(c->images <= c->batch);
+    return tensor_view(t, 0, is_value(operand) ? t->rows / c->batch * c->images : t->rows, 0, t->cols);
+}
+
+static weft_status run_conv(const dense_case *c, const weft_tensor t[OPERANDS])
+{
+    hal_mat m[OPERANDS];
+    for (int i = 0; i < OPERANDS; ++i) {
+        m[i] = tensor_mat(&t[i]);
+    }
+    const hal_conv_forward_args forward = {.x = m[X], .weight = m[WEIGHT], .bias = m[BIAS], .y = m[Y], .conv = c->conv};
+    const hal_conv_backward_data_args data = {.dy = m[DY], .weight = m[WEIGHT], .dx = m[DX], .conv = c->conv};
+    const hal_conv_backward_weights_args weights = {
+        .x = m[X], .dy = m[DY], .dweight = m[DWEIGHT], .dbias = m[DBIAS], .conv = c->conv};
+    return c->pass == DENSE_FORWARD         ? hal_conv_forward(c->hal, &forward)
+           : c->pass == DENSE_BACKWARD_DATA ? hal_conv_backward_data(c->hal, &data)
+                                            : hal_conv_backward_weights(c->hal, &weights);
+}
+
+static weft_status run_linear(const dense_case *c, weft_tensor t[OPERANDS])
+{
+    const weft_tensor *bias = c->shape.bias ? &t[BIAS] : NULL;
+    switch (c->pass) {
+    case DENSE_FORWARD:
+        return tensor_gemm(&(tensor_product){.a = &t[X], .b = &t[WEIGHT], .bias = bias, .trans_b = true}, &t[Y]);
+    case DENSE_BACKWARD_DATA:
+        return tensor_gemm(&(tensor_product){.a = &t[DY], .b = &t[WEIGHT]}, &t[DX]);
+    default:
+        WEFT_TRY(tensor_gemm(&(tensor_product){.a = &t[DY], .b = &t[X], .trans_a = true}, &t[DWEIGHT]));
+        return bias != NULL ? tensor_col_sum(&t[DY], 0.0, &t[DBIAS]) : WEFT_OK;
+    }
+}
+
+static weft_status run_once(void *self)
+{
+    const dense_case *c = self;
+    weft_tensor t[OPERANDS];
+    for (int i = 0; i < OPERANDS; ++i) {
+        t[i] = part_of(c, i);
+    }
+    WEFT_TRY(c->conv != NULL ? run_conv(c, t) : run_linear(c, t));
+    return c->hal->stream.sync(c->hal);
+}
+
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
+
+static weft_status add_row(dense_bench *b, const dense_layers *layers, const char *pass, double flops, double peak,
+                           const bench_result *result)
 {
     /* Products of bfloat16 have no such limit. */
     const double gemm = layers->shape.dtype == WEFT_DTYPE_F32 ? b->run.limits.gemm : (double)NAN;
@@ -122,28 +244,58 @@ weft_status bench_dense_add(dense_bench *b, const dense_layers *layers, const ch
                                   .gemm_flop_per_s = gemm, .percent_of_gemm = 100.0 * rate / gemm});
 }
 
-/* A step whose layers are right is wrong where its loss is no number. */
-weft_status bench_dense_whole(dense_bench *b)
+static double flops_of(const dense_case *c, int64_t images)
 {
-    bench_result result;
-    char what[BENCH_WHAT_BYTES];
-    double loss = 0.0;
-    WEFT_TRY(bench_dense_step(b, &result.time, &loss));
-    result.error = b->valid && isfinite(loss) ? 0.0 : (double)INFINITY;
-    snprintf(what, sizeof what, "step of %s", b->net.name);
-    WEFT_TRY(bench_judge(&b->run, what, &result));
-    result.error = (double)NAN; /* there is no such figure */
-    return bench_dense_add(b, &b->all, "step", b->flops, b->flops / b->seconds_at_peak, &result);
+    const double places = (double)(images * c->extent[0] * c->extent[1]);
+    return 2.0 * places * (double)c->shape.out * (double)hal_conv_terms(&c->shape);
 }
 
-/* Between the layers; without knowledge of a backend, the most that one needs. */
-static weft_status check_memory(const dense_bench *b)
+/* The whole batch last: that is what is checked. */
+static weft_status measure_pass(dense_bench *b, dense_case *c)
 {
-    const int64_t need = dense_model_arena_bytes(NULL, &b->config, WEFT_DTYPE_F32);
-    memory_plan plan = {
-        .peak = (uint64_t)need, .device = (uint64_t)need, .cure = FLAG_BATCH_SIZE " takes fewer images"};
-    return need < 0 ? weft_error_code() : memory_plan_check(b->run.context, &plan, 0);
+    static const char *const names[DENSE_PASSES] = {"forward", "data", "weights"};
+    const double flops = flops_of(c, c->batch);
+    const double limited = c->shape.dtype == WEFT_DTYPE_F32 ? flops : 0.0;
+    bench_case whole = {BENCH_KERNEL(c, c->to, bench_dense_element, SAMPLES),
+                        .elements = c->to->on.rows * c->to->on.cols, .flops = limited};
+    bench_result result;
+    double peak = 0.0;
+    snprintf(b->run.what, sizeof b->run.what, "%s of %s", names[c->pass], c->layers->first);
+    c->images = c->few;
+    if (c->few > 0) {
+        bench_pair time;
+        WEFT_TRY(bench_time(b->run.comm, &whole.side, NULL, b->run.repeats, &time));
+        peak = flops_of(c, c->few) / time.seconds.least;
+    }
+    c->images = c->batch;
+    WEFT_TRY(bench_measure(&b->run, &whole, &result));
+    peak = fmax(peak, flops / result.time.seconds.least);
+    return add_row(b, c->layers, names[c->pass], flops, peak, &result);
 }
+
+static weft_status measure_step(dense_bench *b)
+{
+    bench_result result;
+    WEFT_TRY(bench_dense_step(b, &result));
+    result.error = (double)NAN; /* there is no such figure */
+    return add_row(b, &b->all, "step", b->flops, b->flops / b->seconds_at_peak, &result);
+}
+
+/* The network does without gradients of its input. */
+static weft_status measure(bench_run *run, void *self)
+{
+    dense_bench *b = (dense_bench *)run;
+    dense_case *c = self;
+    static const int given[DENSE_PASSES] = {Y, DX, DWEIGHT};
+    for (int pass = 0; pass < DENSE_PASSES && c->layers != NULL; ++pass) {
+        c->pass = (dense_pass)pass;
+        c->to = &c->a[given[pass]];
+        WEFT_TRY(c->pass != DENSE_BACKWARD_DATA || c->shape.backward_data ? measure_pass(b, c) : WEFT_OK);
+    }
+    return c->layers != NULL ? WEFT_OK : measure_step(b);
+}
+
+/* ---- the bench --------------------------------------------------------------------------------------------------- */
 
 static weft_status enter(bench_run *run)
 {
@@ -154,7 +306,11 @@ static weft_status enter(bench_run *run)
                "%s %s: backend %s on this processor has no products of %s", FLAG_PRECISION, word, hal->name, word);
     b->flops = b->seconds_at_peak = 0.0;
     b->valid = true;
-    return check_memory(b);
+    /* Between the layers; without knowledge of a backend, the most that one needs. */
+    const int64_t need = dense_model_arena_bytes(NULL, &b->config, WEFT_DTYPE_F32);
+    memory_plan plan = {
+        .peak = (uint64_t)need, .device = (uint64_t)need, .cure = FLAG_BATCH_SIZE " takes fewer images"};
+    return need < 0 ? weft_error_code() : memory_plan_check(run->context, &plan, 0);
 }
 
 static weft_status begin(bench_run *run)
@@ -184,12 +340,5 @@ static void end(bench_run *run)
     net_destroy(&b->net);
 }
 
-const bench_kind bench_dense = {BENCH_ROWS(dense_row),
-                                .bytes = sizeof(dense_bench),
-                                .case_bytes = sizeof(dense_case),
-                                .begin = begin,
-                                .enter = enter,
-                                .open = bench_dense_open,
-                                .measure = bench_dense_measure,
-                                .close = bench_dense_close,
-                                .end = end};
+const bench_kind bench_dense = {BENCH_CASES(dense_case, dense_row), .bytes = sizeof(dense_bench), .begin = begin,
+                                .enter = enter, .end = end};

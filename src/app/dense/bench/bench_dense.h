@@ -1,18 +1,18 @@
 /*
- * app/dense/bench/bench_dense.h: what the files of `weft bench dense` share.
- *
- *      forward    y = conv(x) + bias, and ReLU where one follows
- *      data       dx from dy
- *      weights    dweight, and dbias, from x and dy
- *
- * A linear layer is the same on images of one pixel, by products of matrices.
+ * app/dense/bench/bench_dense.h: what the files of `weft bench dense` share. A linear layer is a
+ * convolution of images of one pixel, computed by products of matrices.
  */
 #pragma once
 
 #include "app/bench/bench.h"
 #include "dense/engine/dense_model.h"
 
-typedef enum dense_pass { DENSE_FORWARD, DENSE_BACKWARD_DATA, DENSE_BACKWARD_WEIGHTS, DENSE_PASSES } dense_pass;
+typedef enum dense_pass {
+    DENSE_FORWARD,          /* y = conv(x) + bias, and ReLU where one follows */
+    DENSE_BACKWARD_DATA,    /* dx from dy */
+    DENSE_BACKWARD_WEIGHTS, /* dweight, and dbias, from x and dy */
+    DENSE_PASSES
+} dense_pass;
 
 /* Operands of a layer; those before Y are inputs. x, dx: [images * pixels,
  * in]; y, dy: [images * pixels, out]; weights: [out, terms]; bias: [1, out], empty without one. */
@@ -47,7 +47,9 @@ typedef struct dense_case {
     weft_hal *hal;
     const dense_layers *layers; /* NULL: the whole step */
     hal_conv_shape shape;
+    int64_t extent[2];  /* rows and columns of places of y */
     int64_t batch;      /* images of the operands */
+    int64_t few;        /* images of the small batch, one a thread; 0: there is none */
     int64_t images;     /* images of the runs under way */
     dense_pass pass;    /* of the runs under way */
     bench_array *to;    /* what the pass gives */
@@ -56,20 +58,10 @@ typedef struct dense_case {
     bench_array a[OPERANDS];
 } dense_case;
 
-/* Adds a row. peak: the most operations a second at which the pass was seen. */
-weft_status bench_dense_add(dense_bench *b, const dense_layers *layers, const char *pass, double flops, double peak,
-                            const bench_result *result);
-/* Of bench_kind, a case for the layers of each shape; the whole step follows them. */
-weft_status bench_dense_open(bench_run *run, void *c);
-weft_status bench_dense_measure(bench_run *run, void *c);
-void bench_dense_close(void *c);
 /* Computes an element of the result of c->pass again (bench_case.element). */
 bench_sum bench_dense_element(const void *self, int64_t at);
 
-/* Measures the whole step and adds its row. */
-weft_status bench_dense_whole(dense_bench *b);
-/* Measures training steps of the network on one batch (forward, loss, backward, update by SGD) in one process. [out]
- * loss: of the last step; not a number if something is wrong. */
-weft_status bench_dense_step(dense_bench *b, bench_pair *time, double *loss);
+/* Measures training steps of the network on one batch: forward, loss, backward, update by SGD. */
+weft_status bench_dense_step(dense_bench *b, bench_result *result);
 
 extern const bench_kind bench_dense;

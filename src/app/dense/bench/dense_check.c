@@ -13,44 +13,6 @@
 
 enum { FACTORS = 6 };
 
-/* What a sum runs over; a count of 1 fixes an index. */
-enum { N, Q, K, O, I, INDICES }; /* images, places of y, elements of the kernel, channels of y and of x */
-typedef struct terms {
-    int64_t first[INDICES], count[INDICES];
-    int64_t p; /* the only pixel of x; -1: any */
-} terms;
-
-static void fix(terms *t, int index, int64_t first, int64_t count)
-{
-    t->first[index] = first;
-    t->count[index] = count;
-}
-
-/* The terms of element `at` of y, dx or dweight. */
-static terms terms_of(const dense_case *c, int64_t places, int64_t at)
-{
-    const hal_conv_shape *s = &c->shape;
-    const int64_t in = s->in / s->groups, out = s->out / s->groups; /* channels of a group */
-    const int64_t taps = s->kernel[0] * s->kernel[1], pixels = s->height * s->width;
-    const bool data = c->pass == DENSE_BACKWARD_DATA;
-    terms t = {.count = {c->batch, places, taps, 1, 1}, .p = data ? at / s->in % pixels : -1};
-    if (c->pass == DENSE_BACKWARD_WEIGHTS) {
-        fix(&t, K, at % taps, 1);
-        fix(&t, O, at / (in * taps), 1);
-        fix(&t, I, t.first[O] / out * in + at / taps % in, 1);
-    } else if (data) {
-        fix(&t, N, at / s->in / pixels, 1);
-        fix(&t, I, at % s->in, 1);
-        fix(&t, O, t.first[I] / in * out, out);
-    } else {
-        fix(&t, N, at / s->out / places, 1);
-        fix(&t, Q, at / s->out % places, 1);
-        fix(&t, O, at % s->out, 1);
-        fix(&t, I, t.first[O] / out * in, in);
-    }
-    return t;
-}
-
 /* The pixel that element k of the kernel meets from place q; -1: padding. */
 static int64_t pixel_of(const hal_conv_shape *s, int64_t columns, int64_t q, int64_t k)
 {
@@ -59,28 +21,46 @@ static int64_t pixel_of(const hal_conv_shape *s, int64_t columns, int64_t q, int
     return row >= 0 && row < s->height && col >= 0 && col < s->width ? row * s->width + col : -1;
 }
 
-static bench_sum sum_of(const dense_case *c, int64_t at)
+/* Adds the product of two of x[n, p, i], weight[o, i, k] and y[n, q, o] or its gradient, unless k meets padding. */
+static void add_product(const dense_case *c, bench_sum *sum, int64_t n, int64_t q, int64_t k, int64_t o, int64_t i)
 {
     const hal_conv_shape *s = &c->shape;
     const int64_t in = s->in / s->groups, taps = s->kernel[0] * s->kernel[1];
-    int64_t extent[2];
+    const int64_t p = pixel_of(s, c->extent[1], q, k);
+    if (p >= 0) {
+        const float x = c->a[X].host[(n * s->height * s->width + p) * s->in + i];
+        const float dy = c->a[DY].host[(n * c->extent[0] * c->extent[1] + q) * s->out + o];
+        const float weight = c->a[WEIGHT].host[(o * in + i % in) * taps + k];
+        bench_sum_add(sum, (double)(c->pass == DENSE_BACKWARD_DATA ? dy : x),
+                      (double)(c->pass == DENSE_BACKWARD_WEIGHTS ? dy : weight));
+    }
+}
+
+/* Element `at` of y, dx or dweight. */
+static bench_sum sum_of(const dense_case *c, int64_t at)
+{
+    const hal_conv_shape *s = &c->shape;
+    const int64_t in = s->in / s->groups, out = s->out / s->groups; /* channels of a group */
+    const int64_t taps = s->kernel[0] * s->kernel[1], places = c->extent[0] * c->extent[1];
+    const int64_t pixels = s->height * s->width, inputs = taps * in;
     bench_sum sum = {.terms = 0};
-    hal_conv_extent(s, extent);
-    const terms t = terms_of(c, extent[0] * extent[1], at);
-    for (int64_t meeting = 0; meeting < t.count[N] * t.count[Q] * t.count[K]; ++meeting) {
-        const int64_t n = t.first[N] + meeting / t.count[K] / t.count[Q];
-        const int64_t q = t.first[Q] + meeting / t.count[K] % t.count[Q];
-        const int64_t k = t.first[K] + meeting % t.count[K], p = pixel_of(s, extent[1], q, k);
-        if (p < 0 || (t.p >= 0 && p != t.p)) {
-            continue;
+    if (c->pass == DENSE_FORWARD) {
+        const int64_t o = at % s->out, q = at / s->out % places, n = at / s->out / places;
+        for (int64_t j = 0; j < inputs; ++j) {
+            add_product(c, &sum, n, q, j / in, o, o / out * in + j % in);
         }
-        const float *x = c->a[X].host + (n * s->height * s->width + p) * s->in;
-        const float *dy = c->a[DY].host + (n * extent[0] * extent[1] + q) * s->out;
-        for (int64_t j = 0; j < t.count[O] * t.count[I]; ++j) {
-            const int64_t o = t.first[O] + j / t.count[I], i = t.first[I] + j % t.count[I];
-            const double weight = (double)c->a[WEIGHT].host[(o * in + i % in) * taps + k];
-            bench_sum_add(&sum, (double)(c->pass == DENSE_BACKWARD_DATA ? dy[o] : x[i]),
-                          c->pass == DENSE_BACKWARD_WEIGHTS ? (double)dy[o] : weight);
+    } else if (c->pass == DENSE_BACKWARD_DATA) {
+        const int64_t i = at % s->in, p = at / s->in % pixels, n = at / s->in / pixels;
+        for (int64_t j = 0; j < places * taps; ++j) {
+            const bool meets = pixel_of(s, c->extent[1], j / taps, j % taps) == p;
+            for (int64_t o = i / in * out; o < (i / in + 1) * out && meets; ++o) {
+                add_product(c, &sum, n, j / taps, j % taps, o, i);
+            }
+        }
+    } else {
+        const int64_t o = at / inputs, i = o / out * in + at / taps % in;
+        for (int64_t j = 0; j < c->batch * places; ++j) {
+            add_product(c, &sum, j / places, j % places, at % taps, o, i);
         }
     }
     return sum;

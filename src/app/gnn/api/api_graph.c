@@ -112,27 +112,12 @@ static weft_status check_splits(const char *path, const weft_graph_arrays *a)
     return WEFT_OK;
 }
 
-static weft_status check_values(const char *path, const weft_graph_arrays *a)
+static weft_status check_values(const char *path, const graph_arrays *store, const weft_graph_arrays *a)
 {
-    weft_graph graph = {.vertices = a->vertices,
-                        .edges = a->edges,
-                        .features = a->features,
-                        .classes = a->classes,
-                        .tasks = a->tasks,
-                        .symmetric = a->symmetric,
-                        .offset = a->offset,
-                        .source32 = a->source,
-                        .weight = a->weight,
-                        .feature = a->feature,
-                        .feature_offset = a->feature_offset,
-                        .feature_column = a->feature_column,
-                        .feature_value = a->feature_value,
-                        .label = a->label,
-                        .target = a->target};
-    const char *name = a->name != NULL ? a->name : "";
-    WEFT_CHECK(strlen(name) < sizeof graph.name, WEFT_ERR_USAGE, "%s: the name has %zu bytes, at most %zu are kept",
-               path, strlen(name), sizeof graph.name - 1);
-    memcpy(graph.name, name, strlen(name));
+    weft_graph graph = graph_of_arrays(store);
+    const size_t length = a->name != NULL ? strlen(a->name) : 0;
+    WEFT_CHECK(length < sizeof graph.name, WEFT_ERR_USAGE, "%s: the name has %zu bytes, at most %zu are kept", path,
+               length, sizeof graph.name - 1);
     WEFT_TRY(graph_validate(&graph));
     return check_splits(path, a);
 }
@@ -140,7 +125,6 @@ static weft_status check_values(const char *path, const weft_graph_arrays *a)
 weft_status weft_graph_write(const char *path, const weft_graph_arrays *arrays, bool force)
 {
     WEFT_TRY(check_presence(path, arrays));
-    WEFT_TRY(check_values(path, arrays));
     const graph_arrays store = {.vertices = arrays->vertices,
                                 .edges = arrays->edges,
                                 .features = arrays->features,
@@ -160,5 +144,6 @@ weft_status weft_graph_write(const char *path, const weft_graph_arrays *arrays, 
                                 .split = arrays->split,
                                 .name = arrays->name,
                                 .origin = "weft_graph_write"};
+    WEFT_TRY(check_values(path, &store, arrays));
     return graph_store_write(path, &store, force);
 }

@@ -201,27 +201,8 @@ static weft_status gemm_by_reduction(weft_hal *hal, const cpu_product *g)
 
 /* ---- choice ------------------------------------------------------------------------------------------------------ */
 
-/*
- * Measured on a server with AVX-512, time of ours over time of oneDNN 2.6, on one core:
- *
- *   A B, m = 232,965     n x k:  16 x 602  0.78   32 x 602  0.77   64 x 602  0.84   256 x 602  1.00   256 x 256  0.95
- *                                41 x 32   0.82   602 x 16  0.76   602 x 32  0.70   32 x 41    0.80
- *   A^T B, k = 232,965   m x n:  602 x 16  0.34   602 x 32  0.45   602 x 256 0.85   256 x 256  1.00
- *   cube of 2048                 1.02 to 1.08
- *
- * and on an AMD EPYC with 1 MiB of second-level cache, two cores:
- *
- *   A^T B, k = 60,000    m x n:  1204 x 256 0.88  602 x 602 0.85   1204 x 1204 0.60
- *          k = 4,096             700 x 700  1.07     k = 128   9216 x 4096 1.13     cube of 2048  1.03
- *
- * Tall operands come from memory, 33 GB/s to two cores of a Xeon with 2 MiB; n = 16, before what is ahead was asked for
- * along the rows (kernels_gemm_body.h), and since:
- *
- *  A B, m = 232,965     n x k:  16 x 1204  48 ms, 38.5
- *  A^T B, k = 232,965   m x n:  1204 x 16  74 ms, 40    602 x 16  26.5, 23
- *
- * The library has the large ones, where it blocks better, but for sums of many terms.
- */
+/* The library has the large ones, where it blocks better, but for sums of many terms (times of both:
+ * docs/notes/products.md). */
 static bool use_library(const cpu_product *g)
 {
     enum { LARGE = 256, TALL = 8 };

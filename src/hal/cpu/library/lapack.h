@@ -26,8 +26,6 @@ enum { LAPACK_MOST = 30000 /* rows of a matrix: its workspace is counted in 32 b
 /* Returns the process's library, opened and checked by the first call, or NULL if there is none that computes right.
  * Logs once why it is NULL, or that it is the slow reference. Any thread may ask. */
 const lapack *lapack_get(void);
-/* Returns true if calls outside of a parallel region use several threads. */
-bool lapack_has_threads(const lapack *library);
 
 /* [out] text: "OpenBLAS 0.3.21, kernel Zen, OpenMP", "not found", "none" of a build without, "" if nobody has opened it
  * yet; opens it first if `open`. Logs nothing. */

@@ -29,7 +29,6 @@ struct lapack {
     lapack_orglq_call *sorglq, *dorglq;
     lapack_sgemm_call *sgemm;
     lapack_dgemm_call *dgemm;
-    bool threads;   /* calls may run on several */
     bool reference; /* not OpenBLAS */
     char name[128]; /* "OpenBLAS 0.3.21, kernel Zen, OpenMP" */
 };

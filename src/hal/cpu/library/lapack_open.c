@@ -87,7 +87,6 @@ static void name_library(void *const handle[2])
     (void)sscanf(config(), "OpenBLAS %d.%d.%d", &version[0], &version[1], &version[2]);
     snprintf(library.name, sizeof library.name, "OpenBLAS %d.%d.%d, kernel %s, %s", version[0], version[1], version[2],
              core(), build[kind]);
-    library.threads = kind == 2;
     if (kind == 1) {
         set_threads(1);
     }
@@ -141,11 +140,6 @@ const lapack *lapack_get(void)
     (void)pthread_once(&once, open_library);
     (void)pthread_once(&told, tell);
     return found == READY ? &library : NULL;
-}
-
-bool lapack_has_threads(const lapack *given)
-{
-    return given->threads;
 }
 
 void lapack_describe(bool open, char *text, size_t bytes)

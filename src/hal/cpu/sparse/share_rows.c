@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/failure/failure.h"
+
 enum {
     PASSES = 3,
     SAMPLE_STEP = 50,  /* one group of so many is looked at */
@@ -135,7 +137,7 @@ static weft_status solve_group(share_pass *p, share_group *solver, int thread, g
 static weft_status solve_groups(share_pass *p)
 {
     const share_matrix *m = p->m;
-    weft_status status = WEFT_OK;
+    first_failure failure = {.status = WEFT_OK};
     WEFT_TRY(WEFT_NEW_ZERO(&p->found, p->threads, WEFT_MEM_WORKSPACE));
     WEFT_TRY(WEFT_NEW(&p->plus, m->rows, WEFT_MEM_WORKSPACE));
     WEFT_TRY(WEFT_NEW_ZERO(&p->minus, m->rows, WEFT_MEM_WORKSPACE));
@@ -151,12 +153,9 @@ static weft_status solve_groups(share_pass *p)
             mine = mine == WEFT_OK ? solve_group(p, solver, omp_get_thread_num(), &p->group[i]) : mine;
         }
         share_group_destroy(solver);
-        if (mine != WEFT_OK) {
-#pragma omp critical
-            status = mine;
-        }
+        first_failure_note(&failure, 0, mine);
     }
-    WEFT_TRY(status);
+    WEFT_TRY(first_failure_tell(&failure));
     for (int64_t i = 0; i < p->groups; ++i) {
         p->group[i].first_sum = p->sums;
         p->sums += p->group[i].sums;

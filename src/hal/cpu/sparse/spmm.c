@@ -28,30 +28,10 @@
  * Cost of a run with E edges and width d. BLOCKS and LISTS: 4 E d bytes from the second-level cache, memory traffic of
  * about 2 d (cols + rows * blocks) * 4 bytes. ROWS: 4 E d bytes from wherever the sources are.
  *
- * Measured, two threads, 2 MiB of second-level cache a core; edge elements a second relative to ROWS:
- *                                                               d = 16                   d = 64
- *     233 k vertices, 115 M edges, 41 communities, shuffled     BLOCKS 3.1, LISTS 5.5    BLOCKS 3.4, LISTS 4.0
- *     2.4 M vertices, 124 M edges, 3,000 communities, sorted    LISTS 0.6                LISTS 0.6
- *     the same, shuffled                                        LISTS 0.6                LISTS 0.7
- * LISTS on the first reads 180 GB/s out of the second-level caches, several times what memory delivers, at every width
- * from 16 to 602. What it took: sums kept packed between blocks instead of in out (1.5 times at d = 64, 2 at d = 602,
- * when memory is busy), lists sorted by length instead of a pointer a row (1.1 at d = 64, 1.7 at d = 16), blocks of
- * half the second-level cache (all of it: 0.85). ROWS on the second is bound by random reads of far sources; against
- * one list of sources with a prefetch each it gains 1.2 at d = 64 and 1.4 at d = 256, of which 1.03 to 1.1 from
- * streamed output. A `pre` costs ROWS a cache line a far source.
- *
- * Two threads of an AMD EPYC with 1 MiB of second-level cache, whose third-level cache is nearly as fast; 106 M edges,
- * 50 communities, shuffled: BLOCKS 1.43 times as fast at d = 16 and 1.10 at d = 64, LISTS 1.20 and 1.29, by
- *   - columns prefetched 2 KiB ahead, partial sums 8 rows ahead, of LISTS 32 into the second-level cache;
- *   - an odd edge that is added without a branch: a second mispredicted exit a row and block is as long as 6 lines;
- *   - whole second-level caches for BLOCKS (half: 0.85 at d = 16).
- * Rows in tiles, so that sums stay in the third-level cache, gained 1.05 before that and nothing after it.
+ * Rates of the forms, and what brought them: docs/notes/aggregation.md.
  *
  * Narrow sources that lie in a wider matrix, as layers keep sums and sources side by side, cost more, by where in the
- * row they are: ROWS packs them side by side first, scaled, where each is read often enough to pay for it. 2 x 1
- * thread, 5 M edges of 100 k vertices, AMD EPYC, 1 MiB of second-level cache and some 6 of the third: d = 16 in rows of
- * 32 columns, 8 to 30 ms as they lie (the first half costs more than the second) and 7 side by side; d = 64 in rows of
- * 128, 38 to 85 and 30; d = 256 no difference. At 14 edges a source the copy costs a tenth more than it saves.
+ * row they are: ROWS packs them side by side first, scaled, where each is read often enough to pay for it.
  *
  * Rows of bfloat16 are half of all that: sources are widened into the float32 registers that sum them, and BLOCKS and
  * LISTS pack them two to a word (spmm_paired), so that a strip is one cache line and needs a shift and a mask. With

@@ -12,11 +12,8 @@
  * Rows have so many edges in so few columns where the order of the vertices keeps neighbours together, or in dense
  * graphs.
  *
- * Measured, two threads, 48 KiB of first-level cache and 2 MiB of second-level cache a core, 233 k vertices, 115 M
- * edges in order of clusters: two thirds of the edges are in tiles of 256 columns, 27 a row and tile. An edge there
- * takes 0.7 ns and a row 3.3, in blocks 1.1 and 7.6, so that tiles pay from 8 edges on. Against LISTS 1.15 to 1.2 times
- * as fast at d = 16, 64 and 256; tiles of 128 columns 1.12, of 512, more than the first-level cache, 1.06. Bands of
- * 1,024 rows lose up to 0.03 of it, 4,096 gain nothing.
+ * An edge and a row cost less in a tile than in a block, so that tiles pay from 8 edges on; what it brings, and other
+ * sizes of tiles and bands: docs/notes/aggregation.md.
  */
 #pragma once
 
