@@ -1,6 +1,7 @@
 /* trees/grow/constraints.c: see trees/grow/constraints.h. */
 #include "trees/grow/constraints.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 /* A piece of a text. */

@@ -6,13 +6,14 @@
  */
 #pragma once
 
-#include "trees/forest/forest.h"
+#include <stdint.h>
 
 typedef struct interaction_groups {
     const uint8_t *has; /* [groups, columns] not 0: the group has the column */
     int groups;         /* 0: any columns may stand together */
 } interaction_groups;
 
-/* [out] use: [columns] from allowed[columns], those that may be used at a node of a tree that grows. */
-void interactions_allow(const interaction_groups *groups, const weft_tree *tree, int32_t node, int columns,
-                        const uint8_t *allowed, uint8_t *use);
+/* path: [columns] 1: a node above divides by the column, else 0. [out] use: [columns] those that may divide the node,
+ * of allowed[columns] and of the path. */
+void interactions_allow(const interaction_groups *groups, const uint8_t *path, int columns, const uint8_t *allowed,
+                        uint8_t *use);
