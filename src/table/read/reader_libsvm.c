@@ -178,10 +178,15 @@ static weft_status choose_block(const char *path, table_sparse_choice asked, con
         log_info("%s: %" PRId64 " features, of which rows give %.3g %%: kept as a sparse block of %" PRId64
                  " entries%s",
                  path, r->columns, 100 * given, facts->entries, fits ? "; " FLAG_SPARSE " no makes columns" : "");
-    } else {
-        weft_free(r->start);
-        r->start = NULL;
+        return WEFT_OK;
     }
+    if (given < 1) {
+        log_info("%s: lines give %.3g %% of their features: the others are read as 0, as LightGBM does (XGBoost reads "
+                 "them as missing values, which empty cells of a CSV file are)",
+                 path, 100 * given);
+    }
+    weft_free(r->start);
+    r->start = NULL;
     return WEFT_OK;
 }
 

@@ -412,6 +412,62 @@ static int count_leaves(const weft_tree *tree)
     return (tree->nodes + 1) / 2;
 }
 
+/* Searches the leaves of a growing tree for the one of the largest gain: it must be the next to be divided. */
+static void assert_best_first(const weft_tree *tree)
+{
+    for (int placed = 1; placed < tree->nodes; placed += 2) {
+        int best = -1;
+        for (int n = 0; n < placed; ++n) {
+            const tree_node *node = &tree->node[n];
+            if (node->left >= placed && (best < 0 || node->gain > tree->node[best].gain)) {
+                best = n;
+            }
+        }
+        assert_true(best >= 0);
+        assert_int_equal(tree->node[best].left, placed);
+        assert_int_equal(tree->node[placed].parent, best);
+        assert_int_equal(tree->node[placed + 1].parent, best);
+    }
+}
+
+/* A tree of few leaves is the beginning of the tree without a bound, whatever is divided together. */
+static void largest_gain_first(void **state)
+{
+    (void)state;
+    training whole = {
+        .loss = TREE_LOSS_LOGISTIC, .options = options(7, 0, true), .ranks = 1, .threads = 1, .rounds = 1};
+    draw(TREE_LOSS_LOGISTIC);
+    whole.options.growth.min_hessian = 0.1;
+    train(&whole);
+    const weft_tree *all_of = &whole.forest.tree[0];
+    assert_best_first(all_of);
+    assert_true(count_leaves(all_of) > 24);
+    for (int leaves = 2; leaves < count_leaves(all_of); leaves += 3) {
+        training few = whole;
+        few.options.growth.leaves = leaves;
+        few.ranks = 1 + leaves % 3;
+        few.threads = 1 + leaves % 2;
+        few.rounds = 2; /* the second tree has a gain of the first to go by */
+        few.forest = (weft_forest){0};
+        train(&few);
+        const weft_tree *tree = &few.forest.tree[0];
+        assert_int_equal(count_leaves(tree), leaves);
+        assert_best_first(&few.forest.tree[1]);
+        for (int n = 0; n < tree->nodes; ++n) {
+            const tree_node *x = &tree->node[n], *y = &all_of->node[n];
+            assert_int_equal(x->parent, y->parent);
+            assert_true(x->hessian == y->hessian);
+            if (x->left >= 0) {
+                assert_int_equal(x->left, y->left);
+                assert_int_equal(x->feature, y->feature);
+                assert_true(x->value == y->value && x->gain == y->gain);
+            }
+        }
+        forest_destroy(&few.forest);
+    }
+    forest_destroy(&whole.forest);
+}
+
 static void bounds(void **state)
 {
     (void)state;
@@ -617,19 +673,11 @@ static void refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bits_by_levels),
-        cmocka_unit_test(bits_by_leaves),
-        cmocka_unit_test(bits_of_classes),
-        cmocka_unit_test(bits_of_counts),
-        cmocka_unit_test(exhaustive),
-        cmocka_unit_test(order_of_growth),
-        cmocka_unit_test(bounds),
-        cmocka_unit_test(halves),
-        cmocka_unit_test(finite_differences),
-        cmocka_unit_test(exponential),
-        cmocka_unit_test(quantiles_of_leaves),
-        cmocka_unit_test(bits_of_quantiles),
-        cmocka_unit_test(refusals),
+        cmocka_unit_test(bits_by_levels),     cmocka_unit_test(bits_by_leaves), cmocka_unit_test(bits_of_classes),
+        cmocka_unit_test(bits_of_counts),     cmocka_unit_test(exhaustive),     cmocka_unit_test(order_of_growth),
+        cmocka_unit_test(largest_gain_first), cmocka_unit_test(bounds),         cmocka_unit_test(halves),
+        cmocka_unit_test(finite_differences), cmocka_unit_test(exponential),    cmocka_unit_test(quantiles_of_leaves),
+        cmocka_unit_test(bits_of_quantiles),  cmocka_unit_test(refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
