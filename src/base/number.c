@@ -102,7 +102,16 @@ bool number_parse_int(const char *text, int64_t *value)
     return true;
 }
 
-/* least .. most digits are tried; %g drops trailing zeros, so that a short number stays short. */
+/* Writes so many digits. Returns true if they give the number back. */
+static bool format_digits(double value, bool single, int digits, char text[NUMBER_TEXT_MAX])
+{
+    snprintf(text, NUMBER_TEXT_MAX, "%.*g", digits, value);
+    const double back = strtod(text, NULL);
+    return single ? (float)back == (float)value : back == value;
+}
+
+/* The fewest of least .. most digits are found by halving: if some suffice, so do more, which are as near or nearer. %g
+ * drops trailing zeros, so that a short number stays short. */
 static void format_shortest(double value, bool single, int least, int most, char text[NUMBER_TEXT_MAX])
 {
     locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
@@ -110,13 +119,15 @@ static void format_shortest(double value, bool single, int least, int most, char
     if (fabs(value) < 1e15 && value == trunc(value)) {
         snprintf(text, NUMBER_TEXT_MAX, "%.0f", value);
     } else {
-        for (int digits = least; digits <= most; digits++) {
-            snprintf(text, NUMBER_TEXT_MAX, "%.*g", digits, value);
-            double back = strtod(text, NULL);
-            if (single ? (float)back == (float)value : back == value) {
-                break;
+        while (least < most) {
+            const int digits = (least + most) / 2;
+            if (format_digits(value, single, digits, text)) {
+                most = digits;
+            } else {
+                least = digits + 1;
             }
         }
+        (void)format_digits(value, single, most, text);
     }
     if (plain != (locale_t)0) {
         uselocale(before);

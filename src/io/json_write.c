@@ -151,10 +151,13 @@ void json_real(json_writer *json, const char *key, double value)
 void json_fraction(json_writer *json, const char *key, double value)
 {
     char text[NUMBER_TEXT_MAX];
-    json_real(json, key, value);
-    if (isfinite(value) && strpbrk(number_format_real(value, text), ".eE") == NULL) {
-        fputs(".0", json->out);
+    if (!isfinite(value)) {
+        json_null(json, key);
+        return;
     }
+    write_lead(json, key);
+    fputs(number_format_real(value, text), json->out);
+    fputs(strpbrk(text, ".eE") == NULL ? ".0" : "", json->out);
 }
 
 void json_bool(json_writer *json, const char *key, bool value)
