@@ -14,6 +14,7 @@ typedef struct explain_work {
 
 static weft_status read_request(const weft_options *o, explain_request *how)
 {
+    WEFT_TRY(option_check_rules(o));
     *how = (explain_request){.pairs = option_flag(o, OPT_EXPLAIN_PAIRS),
                              .against = option_flag(o, OPT_EXPLAIN_AGAINST),
                              .background = option_text(o, OPT_EXPLAIN_BACKGROUND),
