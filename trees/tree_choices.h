@@ -12,7 +12,7 @@
     X(TREE_SAMPLING_GOSS, "goss")
 typedef enum tree_sampling { TREE_SAMPLINGS(CHOICE_VALUE) } tree_sampling;
 #define TREE_BOOSTERS(X)                                                                                               \
-    X(TREE_BOOSTER_GBTREE, "gbtree")                                                                                    \
+    X(TREE_BOOSTER_GBTREE, "gbtree")                                                                                   \
     X(TREE_BOOSTER_DART, "dart")
 typedef enum tree_booster { TREE_BOOSTERS(CHOICE_VALUE) } tree_booster;
 typedef enum tree_order { TREE_ORDERS(CHOICE_VALUE) } tree_order;

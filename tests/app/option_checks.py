@@ -237,6 +237,7 @@ def check_needs():
             next(choice for choice in option["choices"] if choice != option["default"])
         # The data are missing: the job ends before anything is computed, after its options are checked.
         absent = {"convert": ["convert", "absent", "--out", "none"],
+                  "explanations": ["explain", "--data", "absent"],
                   "scaling": ["predict-scaling", "--data", "absent"]}.get(option["section"], ["train", "--data", "absent"])
         given = "--%s %s (command line) has no effect with" % (option["name"], value)
         if need["choices"] == ["*"]:

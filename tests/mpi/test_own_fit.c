@@ -293,8 +293,10 @@ static weft_status count_load(workload *work, const char *path, const void *byte
 }
 
 /* An answer is 2 i for the row's number, and 1 - 2 t without it. */
-static weft_status count_explain(const workload *work, int64_t step, const float **contribution, int64_t *rows)
+static weft_status count_explain(const workload *work, const explain_request *how, int64_t step,
+                                 const float **contribution, int64_t *rows)
 {
+    (void)how;
     threshold *w = work->self;
     const int64_t first = first_of(w, step);
     *rows = first_of(w, step + 1) - first;
@@ -602,7 +604,7 @@ static weft_status check_predictor(const bench *b, predictor *p, int64_t t)
     WEFT_TRY(predictor_run(p, see_rows, &seen));
     WEFT_TRY(expect(b, seen.good && seen.steps == STEPS && seen.rows == p->work->held.count, "rows by steps"));
     seen = (seen_rows){.work = p->work, .t = t, .good = true};
-    WEFT_TRY(predictor_explain(p, see_reasons, &seen));
+    WEFT_TRY(predictor_explain(p, &(explain_request){.pairs = false}, see_reasons, &seen));
     WEFT_TRY(expect(b, seen.good && seen.rows == p->work->held.count, "reasons by steps"));
     weft_status status = answers_make(p, &a);
     const bool good = status == WEFT_OK && a.table.score[2] == score_of(t, 2) && a.table.score[1] == score_of(t, 1);

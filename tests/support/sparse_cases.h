@@ -7,7 +7,6 @@
  */
 #pragma once
 
-
 #include "comm/core/window.h"
 #include "comm/sparse/sparse.h"
 #include "support/comm_cases.h"

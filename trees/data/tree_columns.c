@@ -46,3 +46,17 @@ void tree_column_read(const tree_column *column, int64_t first, int64_t count, f
         read_longs((const int64_t *)column->data + first, count, value);
     }
 }
+
+weft_status tree_columns_rows(const tree_columns *data, int64_t first, int64_t rows, float *value)
+{
+    float *own = NULL;
+    WEFT_TRY(WEFT_NEW(&own, rows, WEFT_MEM_WORKSPACE));
+    for (int c = 0; c < data->columns; ++c) {
+        tree_column_read(&data->column[c], first, rows, own);
+        for (int64_t i = 0; i < rows; ++i) {
+            value[i * data->columns + c] = own[i];
+        }
+    }
+    weft_free(own);
+    return WEFT_OK;
+}

@@ -42,3 +42,5 @@ static inline int32_t tree_code(const tree_codes *codes, int64_t row)
 
 /* [out] value[count]: rows first .. first + count - 1 of a column. */
 void tree_column_read(const tree_column *column, int64_t first, int64_t count, float *value);
+/* [out] value[rows, columns]: rows first .. first + rows - 1, row by row. */
+weft_status tree_columns_rows(const tree_columns *data, int64_t first, int64_t rows, float *value);

@@ -63,8 +63,8 @@ static weft_status copy_words(tree_rows *rows, int at, const char *path)
     size_t bytes;
     char text[96];
     WEFT_CHECK(count <= TREE_CODES_MAX, WEFT_ERR_UNSUPPORTED,
-               "%s: %s has %lld different words, and trees take up to %d: leave it out (" FLAG_DROP ")",
-               path, schema_say(&rows->table.schema, rows->field[at], text), (long long)count, TREE_CODES_MAX);
+               "%s: %s has %lld different words, and trees take up to %d: leave it out (" FLAG_DROP ")", path,
+               schema_say(&rows->table.schema, rows->field[at], text), (long long)count, TREE_CODES_MAX);
     WEFT_TRY(rows->words != NULL ? WEFT_OK : WEFT_NEW_ZERO(&rows->words, rows->features, WEFT_MEM_TREES));
     WEFT_TRY(WEFT_NEW(&list, count, WEFT_MEM_WORKSPACE));
     weft_status status = WEFT_OK;
@@ -87,8 +87,8 @@ static weft_status add_feature(tree_rows *rows, int field, const char *path)
     char text[96];
     WEFT_CHECK(f->kind == TABLE_REAL || f->kind == TABLE_INTEGER || f->kind == TABLE_LONG || f->kind == TABLE_CATEGORY,
                WEFT_ERR_DATA,
-               "%s: %s holds hashes of words: trees read numbers and words, so leave it out (" FLAG_DROP ")",
-               path, schema_say(&rows->table.schema, field, text));
+               "%s: %s holds hashes of words: trees read numbers and words, so leave it out (" FLAG_DROP ")", path,
+               schema_say(&rows->table.schema, field, text));
     warn_of_merged(f, path);
     const int at = rows->data.columns++;
     rows->field[at] = field;

@@ -177,7 +177,8 @@ typedef struct forest_pass {
     forest_nodes nodes;
     forest_walk *walk;
     int first, end;
-    float *margin;
+    float *margin; /* [rows, outputs]; NULL: */
+    int32_t *leaf; /* [rows, trees] */
 } forest_pass;
 
 /* [out] value: [columns][WALK_ROWS], zeros behind the rows. Returns whether one of them is NaN. */
@@ -208,15 +209,26 @@ static void walk_sets(const weft_tree *tree, int32_t root, const float *value, i
     }
 }
 
+/* at: the leaves of a tree, of rows from `begin` on. */
+static void take_leaves(const forest_pass *pass, int tree, int64_t begin, int64_t rows, const int32_t at[WALK_ROWS])
+{
+    const int outputs = pass->forest->outputs, trees = pass->forest->trees;
+    for (int64_t i = 0; i < rows && pass->margin != NULL; ++i) {
+        pass->margin[(begin + i) * outputs + tree % outputs] += pass->nodes.value[at[i]];
+    }
+    for (int64_t i = 0; i < rows && pass->margin == NULL; ++i) {
+        pass->leaf[(begin + i) * trees + tree] = at[i] - pass->nodes.first[tree - pass->first];
+    }
+}
+
 static void run_block(const forest_pass *pass, int64_t begin, int64_t rows, float *value)
 {
     const weft_forest *forest = pass->forest;
-    const int outputs = forest->outputs;
-    float *margin = pass->margin + begin * outputs;
+    const int64_t outputs = forest->outputs;
     int32_t at[WALK_ROWS];
     const bool holes = read_block(pass->data, begin, rows, value);
-    for (int64_t i = 0; pass->first == 0 && i < rows; ++i) {
-        memcpy(margin + i * outputs, forest->base, (size_t)outputs * sizeof *margin);
+    for (int64_t i = 0; pass->margin != NULL && pass->first == 0 && i < rows; ++i) {
+        memcpy(pass->margin + (begin + i) * outputs, forest->base, (size_t)outputs * sizeof *forest->base);
     }
     for (int t = pass->first; t < pass->end; ++t) {
         if (forest->tree[t].words > 0) {
@@ -224,38 +236,47 @@ static void run_block(const forest_pass *pass, int64_t begin, int64_t rows, floa
         } else {
             pass->walk(&pass->nodes, t - pass->first, value, holes, at);
         }
-        for (int64_t i = 0; i < rows; ++i) {
-            margin[i * outputs + t % outputs] += pass->nodes.value[at[i]];
-        }
+        take_leaves(pass, t, begin, rows, at);
     }
 }
 
-static forest_walk *const walks[HAL_ISAS] = {[HAL_ISA_BASE] = forest_walk_base,
-                                              [HAL_ISA_AVX2] = forest_walk_avx2,
-                                              [HAL_ISA_AVX512] = forest_walk_avx512};
+static forest_walk *const walks[HAL_ISAS] = {
+    [HAL_ISA_BASE] = forest_walk_base, [HAL_ISA_AVX2] = forest_walk_avx2, [HAL_ISA_AVX512] = forest_walk_avx512};
 
-weft_status forest_margins(const weft_forest *forest, const tree_columns *data, int first, int end, int threads,
-                           float *margin)
+static weft_status run_pass(forest_pass *pass, int threads)
 {
     float *scratch = NULL;
-    const int64_t blocks = (data->rows + WALK_ROWS - 1) / WALK_ROWS;
-    const int64_t stride = (int64_t)WALK_ROWS * data->columns;
-    forest_pass pass = {.forest = forest, .data = data, .first = first, .end = end, .margin = margin};
+    const tree_columns *data = pass->data;
+    const int64_t blocks = (data->rows + WALK_ROWS - 1) / WALK_ROWS, stride = (int64_t)WALK_ROWS * data->columns;
     weft_status status = WEFT_OK;
-    assert(data->columns == forest->columns && first >= 0 && first <= end && end <= forest->trees);
-    pass.walk = walks[hal_isa_best()];
-    WEFT_TRY_GOTO(put_nodes(forest, first, end, &pass.nodes), status, done);
+    assert(data->columns == pass->forest->columns);
+    pass->walk = walks[hal_isa_best()];
+    WEFT_TRY_GOTO(put_nodes(pass->forest, pass->first, pass->end, &pass->nodes), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&scratch, threads * stride, WEFT_MEM_WORKSPACE), status, done);
 #pragma omp parallel for schedule(static, 1) num_threads(threads)
     for (int part = 0; part < threads; ++part) {
         for (int64_t block = blocks * part / threads; block < blocks * (part + 1) / threads; ++block) {
             const int64_t begin = block * WALK_ROWS;
-            run_block(&pass, begin, data->rows - begin < WALK_ROWS ? data->rows - begin : WALK_ROWS,
+            run_block(pass, begin, data->rows - begin < WALK_ROWS ? data->rows - begin : WALK_ROWS,
                       scratch + part * stride);
         }
     }
 done:
     weft_free(scratch);
-    free_nodes(&pass.nodes);
+    free_nodes(&pass->nodes);
     return status;
+}
+
+weft_status forest_margins(const weft_forest *forest, const tree_columns *data, int first, int end, int threads,
+                           float *margin)
+{
+    forest_pass pass = {.forest = forest, .data = data, .first = first, .end = end, .margin = margin};
+    assert(first >= 0 && first <= end && end <= forest->trees);
+    return run_pass(&pass, threads);
+}
+
+weft_status forest_leaves(const weft_forest *forest, const tree_columns *data, int threads, int32_t *leaf)
+{
+    forest_pass pass = {.forest = forest, .data = data, .end = forest->trees, .leaf = leaf};
+    return run_pass(&pass, threads);
 }

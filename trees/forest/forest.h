@@ -82,3 +82,5 @@ int32_t tree_leaf(const weft_tree *tree, const float *value);
  * they are added then. Local. */
 weft_status forest_margins(const weft_forest *forest, const tree_columns *data, int first, int end, int threads,
                            float *margin);
+/* [out] leaf: [data->rows, trees] the node in which a row ends, as the tree numbers its nodes. Local. */
+weft_status forest_leaves(const weft_forest *forest, const tree_columns *data, int threads, int32_t *leaf);

@@ -351,7 +351,7 @@ static weft_status read_loss(const reading *r, const json_value *learner)
         return WEFT_OK;
     }
     return weft_fail(WEFT_ERR_UNSUPPORTED,
-               "%s: objective %s: expected binary:logistic, multi:softprob, reg:squarederror, reg:absoluteerror, "
+                     "%s: objective %s: expected binary:logistic, multi:softprob, reg:squarederror, reg:absoluteerror, "
                      "reg:quantileerror, count:poisson or rank:ndcg",
                      r->name, name->text);
 }

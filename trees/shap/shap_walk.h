@@ -23,6 +23,10 @@ typedef struct shap_tree {
     double mean;            /* answer of a row of which nothing is known */
 } shap_tree;
 
+/* WEFT_ERR_UNSUPPORTED: the tree is deeper than SHAP_DEPTH_MAX. Destroy it also after a failure. */
+weft_status shap_tree_create(const weft_tree *tree, shap_tree *s);
+void shap_tree_destroy(shap_tree *s);
+
 /* Numbers of an edge at each point: f = z (1 - t) + o t with its condition, fo without it. */
 typedef struct edge_table {
     double *ratio[SHAP_RATIOS]; /* f / fo for oo = 0; what oo = 1, o = 0 adds to it; what o = 1 adds to that */
@@ -56,7 +60,10 @@ typedef struct shap_walk {
     const shap_tree *s;
     const float *value; /* [columns, SHAP_LANES] */
     double *phi;        /* [columns, SHAP_LANES] */
+    double *pair;       /* [columns (columns - 1) / 2, SHAP_LANES] twice the interaction of a pair; NULL: not asked */
     double *stack;      /* [depth + 1, 2, points, SHAP_LANES]: P and S of each level */
+    double *edge;       /* [depth + 1, points, SHAP_LANES] d of the edge that leads to a level; with pair only */
+    int32_t *path;      /* [depth + 1] column of that edge */
     double *met;        /* [nodes, SHAP_LANES] 1: the row meets all conditions of the edge's column so far; else 0 */
 } shap_walk;
 
@@ -65,6 +72,12 @@ static inline double *shap_level(const shap_walk *w, int level, int which)
     return w->stack + ((int64_t)level * 2 + which) * w->s->points * SHAP_LANES;
 }
 
-/* Kernels by instruction set: S of a node's level, from P of it; adds to phi. */
+/* Place of columns i < j among the pairs. */
+static inline int64_t shap_pair(int64_t i, int64_t j)
+{
+    return j * (j - 1) / 2 + i;
+}
+
+/* Kernels by instruction set: S of a node's level, from P of it; adds to phi, and to pair. */
 typedef void shap_visit(const shap_walk *w, int32_t at, int level);
 shap_visit shap_visit_base, shap_visit_avx2, shap_visit_avx512;

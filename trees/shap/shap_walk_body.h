@@ -78,6 +78,62 @@ static inline void come_up(const shap_walk *w, int32_t child, const lanes *above
     }
 }
 
+/* d of the edge to a child, for the edges below it. */
+static inline void note_edge(const shap_walk *w, int32_t child, int level, const lanes *above)
+{
+    const edge_table t = table_of(w->s, child);
+    const lanes *met = lanes_of(w->met, child);
+    lanes *d = lanes_of(w->edge, (int64_t)level * w->s->points);
+    w->path[level] = column_of_edge(w->s->tree, child);
+    for (int k = 0; k < w->s->points; ++k) {
+        const double without = t.share[0][k] - t.above[0][k], with = t.share[1][k], once = t.above[1][k];
+        for (int h = 0; h < HALVES; ++h) {
+            d[k * HALVES + h] = without + met[h] * with - above[h] * once;
+        }
+    }
+}
+
+/* The pairs that the edge to `level` makes with those above. ds: [points] d S. */
+static inline void pair_up(const shap_walk *w, int level, const lanes *ds)
+{
+    const int32_t column = w->path[level];
+    for (int up = 1; up < level; ++up) {
+        const int32_t other = w->path[up];
+        const lanes *d = lanes_of(w->edge, (int64_t)up * w->s->points);
+        if (other == column) {
+            continue;
+        }
+        lanes *pair = lanes_of(w->pair, other < column ? shap_pair(other, column) : shap_pair(column, other));
+        lanes added[HALVES];
+        for (int h = 0; h < HALVES; ++h) {
+            added[h] = pair[h];
+        }
+        for (int k = 0; k < w->s->points; ++k) {
+            for (int h = 0; h < HALVES; ++h) {
+                added[h] += d[k * HALVES + h] * ds[k * HALVES + h];
+            }
+        }
+        for (int h = 0; h < HALVES; ++h) {
+            pair[h] = added[h];
+        }
+    }
+}
+
+/* come_up with pairs; s becomes d S. */
+static inline void come_up_with_pairs(const shap_walk *w, int level, lanes *s, lanes *sum)
+{
+    const lanes *d = lanes_of(w->edge, (int64_t)level * w->s->points);
+    lanes *phi = lanes_of(w->phi, w->path[level]);
+    for (int k = 0; k < w->s->points; ++k) {
+        for (int h = 0; h < HALVES; ++h) {
+            sum[k * HALVES + h] += s[k * HALVES + h];
+            s[k * HALVES + h] *= d[k * HALVES + h];
+            phi[h] += s[k * HALVES + h];
+        }
+    }
+    pair_up(w, level, s);
+}
+
 void VISIT(const shap_walk *w, int32_t at, int level)
 {
     const tree_node *node = &w->s->tree->node[at];
@@ -93,7 +149,14 @@ void VISIT(const shap_walk *w, int32_t at, int level)
         lanes above[HALVES];
         meet(w, node->left + side, side == 0, above);
         go_down(w, node->left + side, above, p, lanes_of(shap_level(w, level + 1, 0), 0));
+        if (w->pair != NULL) {
+            note_edge(w, node->left + side, level + 1, above);
+        }
         VISIT(w, node->left + side, level + 1);
-        come_up(w, node->left + side, above, lanes_of(shap_level(w, level + 1, 1), 0), sum);
+        if (w->pair != NULL) {
+            come_up_with_pairs(w, level + 1, lanes_of(shap_level(w, level + 1, 1), 0), sum);
+        } else {
+            come_up(w, node->left + side, above, lanes_of(shap_level(w, level + 1, 1), 0), sum);
+        }
     }
 }

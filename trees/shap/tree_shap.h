@@ -23,9 +23,20 @@
 
 enum { SHAP_DEPTH_MAX = 256 };
 
+/* [out] depth: splits on the way to the deepest leaf. WEFT_ERR_UNSUPPORTED: more than SHAP_DEPTH_MAX. */
+weft_status shap_depth(const weft_tree *tree, int *depth);
+
 /*
  * [out] phi: [rows, outputs, columns + 1] of rows first .. first + rows - 1; the last number of an answer is the mean
  * margin, and the sum of all is the margin. WEFT_ERR_UNSUPPORTED: a tree is deeper than SHAP_DEPTH_MAX. Local.
  */
 weft_status tree_shap(const weft_forest *forest, const tree_columns *data, int64_t first, int64_t rows, int threads,
                       double *phi);
+/*
+ * SHAP interaction values. [out] phi: [rows, outputs, columns + 1, columns + 1]: element (i, j) is half of what columns
+ * i and j add together beyond what each adds alone, (i, i) is the rest of column i's SHAP value, and the last one is
+ * the mean margin; the others of the last row and column are 0. A matrix is equal to its transpose to the bit, and its
+ * rows add up to SHAP values. O(edges depth D) a row. Otherwise as tree_shap.
+ */
+weft_status tree_shap_pairs(const weft_forest *forest, const tree_columns *data, int64_t first, int64_t rows,
+                            int threads, double *phi);

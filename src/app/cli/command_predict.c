@@ -3,112 +3,61 @@
  *
  * eval prints what the model is worth on the data, predict writes its answers, too (app/predict/answers.h).
  */
-#include <assert.h>
-
-#include "app/cli/command.h"
-#include "app/cli/signals.h"
+#include "app/cli/model_job.h"
 #include "app/predict/against.h"
 #include "app/predict/answers.h"
 #include "base/escape.h"
-#include "base/log.h"
 
-typedef struct predict_job {
-    app_context context;
-    const weft_options *asked;
-    predictor predictor;
+typedef struct predict_work {
     answers answers;
-    against_scores against;     /* of the model of --against */
-    char folder[FILE_PATH_MAX]; /* rank 0 of weft predict: folder of the answers, until it is renamed to --out */
-} predict_job;
+    against_scores against; /* of --against */
+    bool writes;
+} predict_work;
 
-/* Only what looks like predictions is replaced, whatever --force says; run folders have a predictions.npy as well. */
-static weft_status begin_folder(predict_job *p)
+static weft_status run(model_job *job, void *self)
 {
-    const char *out = option_text(p->asked, OPT_PREDICT_OUT);
-    bool force = option_flag(p->asked, OPT_FORCE);
-    char scores[FILE_PATH_MAX];
-    WEFT_TRY(file_path(scores, "%s/scores.json", out));
-    WEFT_CHECK(!force || !file_exists(out) || file_exists(scores), WEFT_ERR_USAGE,
-               "%s: exists and holds no scores.json: --force replaces folders of predictions only", out);
-    WEFT_TRY(folder_begin(out, force, p->folder));
-    signals_remove_empty(p->folder);
+    predict_work *w = self;
+    WEFT_TRY(against_answer(&job->context, job->asked, &w->against));
+    WEFT_TRY(predictor_open(&job->context, job->asked, &job->predictor));
+    if (w->writes) { /* scores.json: run folders have a predictions.npy as well */
+        WEFT_TRY(model_job_begin_folder(job, option_text(job->asked, OPT_PREDICT_OUT), "scores.json", "predictions"));
+    }
+    WEFT_TRY(predictor_load(&job->predictor, w->writes));
+    WEFT_TRY(answers_make(&job->predictor, &w->answers));
+    WEFT_TRY(against_compare(&job->predictor, w->answers.logits, &w->against, &w->answers.table));
+    if (!w->writes) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(answers_write(&w->answers, job->folder));
+    return model_job_commit_folder(job);
+}
+
+static weft_status print(const model_job *job, void *self)
+{
+    const predict_work *w = self;
+    const table_format format = option_choice(job->asked, OPT_FORMAT_OUT);
+    const bool printed = answers_print(stdout, &w->answers, format);
+    if (w->writes && format == TABLE_MD) {
+        printf("%spredictions: %s\n", printed ? "\n" : "", escape_say(job->out).text);
+    }
     return WEFT_OK;
 }
 
-static weft_status write_answers(predict_job *p)
+static void free_answers(void *self)
 {
-    weft_status status = WEFT_OK;
-    assert(comm_rank(p->context.comm) != 0 || p->folder[0] != '\0'); /* begin_folder made it */
-    WEFT_TRY(answers_write(&p->answers, p->folder));
-    if (comm_rank(p->context.comm) == 0) {
-        status = folder_commit(p->folder, option_text(p->asked, OPT_PREDICT_OUT), option_flag(p->asked, OPT_FORCE));
-        p->folder[0] = '\0';
-    }
-    return comm_agree(p->context.comm, status);
-}
-
-static weft_status run(predict_job *p, bool writes)
-{
-    weft_comm *comm = p->context.comm;
-    WEFT_TRY(against_answer(&p->context, p->asked, &p->against));
-    WEFT_TRY(predictor_open(&p->context, p->asked, &p->predictor));
-    WEFT_TRY(comm_agree(comm, writes && comm_rank(comm) == 0 ? begin_folder(p) : WEFT_OK));
-    WEFT_TRY(predictor_load(&p->predictor, writes));
-    WEFT_TRY(answers_make(&p->predictor, &p->answers));
-    WEFT_TRY(against_compare(&p->predictor, p->answers.logits, &p->against, &p->answers.table));
-    return writes ? write_answers(p) : WEFT_OK;
-}
-
-/* Nothing half-done stays; the message of what went wrong does. */
-static weft_status clean_up(predict_job *p, weft_status status)
-{
-    char message[FILE_PATH_MAX];
-    predictor_abandon(&p->predictor);
-    snprintf(message, sizeof message, "%s", weft_error_message());
-    const bool first = p->context.comm != NULL && comm_rank(p->context.comm) == 0;
-    if (first && p->folder[0] != '\0' && file_exists(p->folder) && folder_remove(p->folder) != WEFT_OK) {
-        log_warn("left behind: %s", weft_error_message());
-    }
-    weft_error_clear();
-    return status != WEFT_OK && message[0] != '\0' ? weft_fail(status, "%s", message) : status;
-}
-
-static void print_result(const predict_job *p, bool writes)
-{
-    const table_format format = option_choice(p->asked, OPT_FORMAT_OUT);
-    const bool printed = answers_print(stdout, &p->answers, format);
-    if (writes && format == TABLE_MD) {
-        printf("%spredictions: %s\n", printed ? "\n" : "", escape_say(option_text(p->asked, OPT_PREDICT_OUT)).text);
-    }
-}
-
-static weft_status run_and_print(predict_job *p, const weft_options *options, bool writes)
-{
-    const app_context *context = &p->context;
-    weft_status status = app_context_open(options, &p->context);
-    if (status == WEFT_OK) {
-        p->asked = context->options;
-        status = run(p, writes);
-    }
-    status = clean_up(p, status);
-    if (status != WEFT_OK) {
-        app_context_fail(context, status);
-    } else if (comm_rank(context->comm) == 0) {
-        print_result(p, writes);
-    }
-    return status;
+    predict_work *w = self;
+    answers_free(&w->answers);
+    against_free(&w->against);
 }
 
 static weft_status predict(const weft_options *options, bool writes)
 {
-    predict_job *p = NULL;
-    WEFT_TRY(WEFT_NEW_ZERO(&p, 1, WEFT_MEM_GENERAL));
-    weft_status status = run_and_print(p, options, writes);
-    answers_free(&p->answers);
-    against_free(&p->against);
-    predictor_close(&p->predictor);
-    app_context_close(&p->context);
-    weft_free(p);
+    static const model_work work = {run, print, free_answers};
+    predict_work *w = NULL;
+    WEFT_TRY(WEFT_NEW_ZERO(&w, 1, WEFT_MEM_GENERAL));
+    w->writes = writes;
+    const weft_status status = model_job_run(options, &work, w);
+    weft_free(w);
     return status;
 }
 

@@ -18,12 +18,14 @@ static const option_section sections[] = {
     {"run", "Run", "Output, memory and communication of a run.", NULL, NULL, OPTION_CHANGES},
     {"table", "Table", "How results are printed.", NULL, NULL, OPTION_CHANGES},
     {"indexes", "Indexes", "What is told of the answers of two classes.", NULL, "train,eval,predict", OPTION_CHANGES},
-    {"prediction", "Prediction", "Which model, and what is scored.", NULL, NULL, OPTION_CHANGES},
+    {"prediction", "Prediction", "Which model.", NULL, NULL, OPTION_CHANGES},
+    {"scores", "Scores", "What is scored.", NULL, NULL, OPTION_CHANGES},
     {"predictions", "Predictions", "What weft predict writes.", NULL, NULL, OPTION_CHANGES},
+    {"explanations", "Explanations", "What weft explain compares and writes.", NULL, NULL, OPTION_CHANGES},
     {"export", "Export", "What weft export writes.", NULL, NULL, OPTION_CHANGES},
     {"convert", "Convert", "Input and output of weft convert.", "formats", NULL, OPTION_CHANGES},
     {"columns", "Columns", "What the columns of a table are for; weft convert then takes its input for one.", NULL,
-     "train,eval,predict", OPTION_REOPENS},
+     "train,eval,predict,explain", OPTION_REOPENS},
     {"info", "Info", "What weft info looks at.", NULL, NULL, OPTION_CHANGES},
     {"report", "Report", "What weft report writes.", NULL, NULL, OPTION_CHANGES},
     {"bench", "Bench", "What weft bench measures.", NULL, NULL, OPTION_CHANGES},
@@ -50,13 +52,18 @@ static const option_command commands[] = {
      "mpirun -np 4 weft bench comm --op allreduce --sizes 1K..32M --algorithms all\n"
      "mpirun -np 4 weft bench comm --op sync --sizes 100M --algorithms allreduce,topk --topk-density 0.001"},
     {NULL, "eval", "score a trained model on data, by split and by class", "", 0, 0,
-     "general,data,model,batches,*,prediction,table,patience",
+     "general,data,model,batches,*,prediction,scores,table,patience",
      "weft eval --data reddit.weft --checkpoint weft-run-0001\n"
      "mpirun -np 4 weft eval --data reddit.weft --checkpoint model.safetensors --split valid --format json"},
     {NULL, "predict", "the same, and write predictions and probabilities of every row", "[DATA...]", 0, 4096,
-     "general,data,model,batches,*,prediction,predictions,table,patience",
+     "general,data,model,batches,*,prediction,scores,predictions,table,patience",
      "mpirun -np 4 weft predict --data reddit.weft --checkpoint weft-run-0001 --out answers\n"
      "weft predict --checkpoint weft-run-0002 --top 3 cat.jpg photos/"},
+    {NULL, "explain", "say what each input adds to the answers of a model, where its kind can tell", "", 0, 0,
+     "general,data,model,*,prediction,explanations,table,patience",
+     "weft explain --data new.csv --checkpoint weft-run-0001\n"
+     "weft explain --data new.csv --checkpoint weft-run-0001 --interactions --out why\n"
+     "weft explain --data new.csv --checkpoint weft-run-0001 --interventional --background train.csv"},
     {NULL, "export", "write a trained model: safetensors with names of PyTorch Geometric, or JSON", "MODEL", 1, 1,
      "general,model,export", "weft export weft-run-0001 --out model.safetensors"},
     {NULL, "info", "describe a store, a run folder, a model, a network, this build or this machine",

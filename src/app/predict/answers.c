@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "app/predict/contributions.h"
 #include "app/predict/predictions.h"
 #include "app/predict/run_threshold.h"
 #include "base/log.h"
@@ -127,33 +128,43 @@ static weft_status write_lines(answers *a, const char *folder)
     return status;
 }
 
-/* Where the contributions of this rank's rows come together. */
-typedef struct gathering {
-    float *all;
-} gathering;
-
-static weft_status take_contributions(void *self, const explained_rows *rows)
-{
-    const int64_t width = rows->outputs * (rows->inputs + 1);
-    memcpy(((gathering *)self)->all + rows->first * width, rows->contribution,
-           (size_t)(rows->rows * width) * sizeof *rows->contribution);
-    return WEFT_OK;
-}
-
 static weft_status write_contributions(const answers *a, const char *folder)
 {
-    const workload *work = a->of->work;
-    gathering g = {NULL};
-    weft_status status = WEFT_NEW(&g.all, work->held.count * work->outputs * (work->inputs + 1), WEFT_MEM_WORKSPACE);
-    status = comm_agree(work->context->comm, status);
-    status = status == WEFT_OK ? predictor_explain(a->of, take_contributions, &g) : status;
-    status = comm_agree(work->context->comm, status);
-    if (status == WEFT_OK) {
-        status =
-            predictions_write_contributions(work->context, folder, &work->held, g.all, work->outputs, work->inputs);
-    }
-    weft_free(g.all);
+    contributions c;
+    weft_status status = contributions_make(a->of, &(explain_request){.pairs = false}, &c);
+    status = status == WEFT_OK ? contributions_write(&c, folder) : status;
+    contributions_free(&c);
     return status;
+}
+
+/* What else --margins and --leaf-numbers ask for. */
+static const struct {
+    option_id flag;
+    workload_detail which;
+    const char *file;
+    char kind; /* of npy_header */
+} details[] = {{OPT_MARGINS, DETAIL_MARGINS, "margins.npy", 'f'}, {OPT_ROW_LEAVES, DETAIL_LEAVES, "leaves.npy", 'i'}};
+
+static weft_status write_details(const answers *a, const char *folder)
+{
+    const workload *work = a->of->work;
+    for (size_t i = 0; i < sizeof details / sizeof *details; ++i) {
+        int64_t shape[2] = {0, 0};
+        void *word = NULL;
+        if (!option_flag(a->of->asked, details[i].flag)) {
+            continue;
+        }
+        WEFT_CHECK(work->ops->detail != NULL, WEFT_ERR_UNSUPPORTED, "--%s: models on %s have none: leave it out",
+                   option_row_in(a->of->asked, details[i].flag)->name, work->ops->field);
+        weft_status status =
+            comm_agree(work->context->comm, work->ops->detail(work, details[i].which, &word, &shape[1]));
+        status = status == WEFT_OK ? predictions_write_array(work->context, folder, details[i].file, details[i].kind,
+                                                             &work->held, word, 2, shape)
+                                   : status;
+        weft_free(word);
+        WEFT_TRY(status);
+    }
+    return WEFT_OK;
 }
 
 weft_status answers_write(answers *a, const char *folder)
@@ -167,6 +178,7 @@ weft_status answers_write(answers *a, const char *folder)
     if (option_flag(a->of->asked, OPT_CONTRIBUTIONS)) {
         WEFT_TRY(write_contributions(a, folder));
     }
+    WEFT_TRY(write_details(a, folder));
     weft_status status = first ? write_tables(a, folder) : WEFT_OK;
     status = first && status == WEFT_OK ? write_lines(a, folder) : status;
     return comm_agree(context->comm, status);

@@ -2,7 +2,9 @@
  * app/predict/answers.h: the answers of a predictor for all rows of its data, scored, and as files:
  *
  *   predictions.npy, probabilities.npy    app/predict/predictions.h
- *   contributions.npy                     the same; where --contributions asks for it
+ *   contributions.npy                     app/predict/contributions.h; where --contributions asks for it
+ *   margins.npy, leaves.npy               float32 [n, margins] and int32 [n, parts of the model]; where --margins and
+ *                                         --leaf-numbers ask for them
  *   scores.json, confusion.csv            app/predict/score_table.h
  *   answers.csv                           app/predict/answer_table.h; where rows or classes have names
  */

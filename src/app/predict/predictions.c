@@ -39,20 +39,21 @@ int32_t predictions_class(const float *logits, int64_t count)
     return best;
 }
 
-/* Rows of `rank` - 1 dimensions, [held->count, ...], of 4-byte words of every rank as FOLDER/NAME, written by rank 0.
- * shape: of the array, whose first dimension this function sets. */
-static weft_status write_array(const app_context *context, const char *folder, const char *name, char kind,
-                               const held_rows *held, const void *rows, int rank, int64_t *shape)
+weft_status predictions_write_array(const app_context *context, const char *folder, const char *name, char kind,
+                                    const held_rows *held, const void *rows, int dims, int64_t *shape)
 {
     char path[FILE_PATH_MAX];
     file_writer writer;
     bool first = comm_rank(context->comm) == 0;
-    const int64_t width = rank == 2 ? shape[1] : shape[1] * shape[2];
+    int64_t width = 1;
+    for (int d = 1; d < dims; ++d) {
+        width *= shape[d];
+    }
     shape[0] = held->total;
     weft_status status = WEFT_OK;
     if (first) {
         status = file_path(path, "%s/%s", folder, name);
-        status = status == WEFT_OK ? npy_writer_begin(path, kind, 4, rank, shape, &writer) : status;
+        status = status == WEFT_OK ? npy_writer_begin(path, kind, 4, dims, shape, &writer) : status;
     }
     WEFT_TRY(comm_agree(context->comm, status));
     status = gather_rows(context->comm, held, rows, width, GATHER_STRIPE_BYTES, &writer);
@@ -68,14 +69,7 @@ static weft_status write_rows(const app_context *context, const char *folder, co
                               const held_rows *held, const void *rows, int64_t width)
 {
     int64_t shape[2] = {0, width};
-    return write_array(context, folder, name, kind, held, rows, 2, shape);
-}
-
-weft_status predictions_write_contributions(const app_context *context, const char *folder, const held_rows *held,
-                                            const float *rows, int64_t outputs, int64_t inputs)
-{
-    int64_t shape[3] = {0, outputs, inputs + 1};
-    return write_array(context, folder, "contributions.npy", 'f', held, rows, 3, shape);
+    return predictions_write_array(context, folder, name, kind, held, rows, 2, shape);
 }
 
 weft_status predictions_write(const app_context *context, const char *folder, const held_rows *held,

@@ -3,7 +3,6 @@
  *
  *   predictions.npy    int32 [n, 1] classes, or float32 [n, tasks] logits
  *   probabilities.npy  float32 [n, classes] softmax, or [n, tasks] logistic function
- *   contributions.npy  float32 [n, classes or tasks, inputs + 1] what inputs add to the logits
  */
 #pragma once
 
@@ -19,8 +18,9 @@ weft_status predictions_write(const app_context *context, const char *folder, co
 /* probabilities.npy; the logits become probabilities. Collective. */
 weft_status predictions_write_probabilities(const app_context *context, const char *folder, const held_rows *held,
                                             const train_targets *targets, float *logits);
-/* contributions.npy, of rows [held->count, outputs, inputs + 1]. Collective. */
-weft_status predictions_write_contributions(const app_context *context, const char *folder, const held_rows *held,
-                                            const float *rows, int64_t outputs, int64_t inputs);
+/* An array of `dims` dimensions, [held->total, ...], as FOLDER/NAME, of words of 4 bytes, [held->count, ...] of each
+ * rank. kind: as npy_header has it. shape: [dims]; this function sets the first. Collective. */
+weft_status predictions_write_array(const app_context *context, const char *folder, const char *name, char kind,
+                                    const held_rows *held, const void *rows, int dims, int64_t *shape);
 /* The class of the largest of `count` logits; the first of equal ones. */
 int32_t predictions_class(const float *logits, int64_t count);

@@ -39,15 +39,15 @@ weft_status predictor_run(const predictor *p, weft_status (*take)(void *self, co
     return WEFT_OK;
 }
 
-weft_status predictor_explain(const predictor *p, weft_status (*take)(void *self, const explained_rows *rows),
-                              void *self)
+weft_status predictor_explain(const predictor *p, const explain_request *how,
+                              weft_status (*take)(void *self, const explained_rows *rows), void *self)
 {
     const workload *work = p->work;
     WEFT_CHECK(work->ops->explain != NULL, WEFT_ERR_UNSUPPORTED,
                "models on %s do not say what each input adds to an answer", work->ops->field);
     explained_rows rows = {.steps = work->source.eval_steps, .outputs = work->outputs, .inputs = work->inputs};
     for (; rows.step < rows.steps; ++rows.step) {
-        WEFT_TRY(work->ops->explain(work, rows.step, &rows.contribution, &rows.rows));
+        WEFT_TRY(work->ops->explain(work, how, rows.step, &rows.contribution, &rows.rows));
         WEFT_TRY(take(self, &rows));
         rows.first += rows.rows;
     }

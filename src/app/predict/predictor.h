@@ -67,9 +67,9 @@ weft_status predictor_answers(const predictor *p, weft_tensor *view, float **hos
 typedef struct explained_rows {
     int64_t step, steps, first, rows;
     int64_t outputs, inputs;
-    const float *contribution; /* [rows, outputs, inputs + 1], valid until the next step */
+    const float *contribution; /* as workload_ops.explain gives it, valid until the next step */
 } explained_rows;
 
 /* WEFT_ERR_UNSUPPORTED: this kind of model does not say. Collective; otherwise the status is this rank's. */
-weft_status predictor_explain(const predictor *p, weft_status (*take)(void *self, const explained_rows *rows),
-                              void *self);
+weft_status predictor_explain(const predictor *p, const explain_request *how,
+                              weft_status (*take)(void *self, const explained_rows *rows), void *self);

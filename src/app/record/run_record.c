@@ -172,12 +172,13 @@ static void find_members(run_record *run)
 
 weft_status record_open(const char *folder, run_record *run)
 {
-    char manifest[FILE_PATH_MAX], summary[FILE_PATH_MAX], metrics[FILE_PATH_MAX];
+    char manifest[FILE_PATH_MAX], summary[FILE_PATH_MAX], metrics[FILE_PATH_MAX], explain[FILE_PATH_MAX];
     memset(run, 0, sizeof *run);
     WEFT_TRY(file_path(run->folder, "%s", folder));
     WEFT_TRY(file_path(manifest, "%s/run.json", folder));
     WEFT_TRY(file_path(summary, "%s/summary.json", folder));
     WEFT_TRY(file_path(metrics, "%s/metrics.jsonl", folder));
+    WEFT_TRY(file_path(explain, "%s/explain/explain.json", folder));
     WEFT_CHECK(file_exists(manifest) || file_exists(summary) || file_exists(metrics), WEFT_ERR_NOINPUT,
                "%s: no run there (run.json, summary.json and metrics.jsonl are missing): name a folder that weft train "
                "wrote with --run-dir",
@@ -199,6 +200,10 @@ weft_status record_open(const char *folder, run_record *run)
     } else {
         record_problem(run, "metrics.jsonl is missing: there are no curves.");
     }
+    if (file_exists(explain)) {
+        WEFT_TRY(remember(run, json_read_object(explain, DOCUMENT_MAX, &run->explain_document, &run->explanation),
+                          "explain/explain.json cannot be used: "));
+    }
     find_members(run);
     record_figures_make(run);
     return run->failed;
@@ -216,5 +221,6 @@ void record_close(run_record *run)
     }
     json_free(run->manifest_document);
     json_free(run->summary_document);
+    json_free(run->explain_document);
     memset(run, 0, sizeof *run);
 }

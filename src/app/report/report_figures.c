@@ -1,5 +1,6 @@
 /*
- * app/report/report_figures.c: drawings that summary.json defines, whatever the workload: "drawings" (docs/formats.md).
+ * app/report/report_figures.c: drawings that summary.json and explain/explain.json define, whatever the
+ * workload: "drawings" (docs/formats.md).
  *
  * A drawing is of one of the kinds below and has series of numbers. The file may come from anywhere: texts are escaped,
  * numbers are bounded by the drawings, and a drawing that lacks something is told and left out.
@@ -82,12 +83,8 @@ static void draw_figure(report_text *out, run_record *run, const json_value *jso
     }
 }
 
-void section_figures(report_text *out, run_record *run)
+static void draw_figures(report_text *out, run_record *run, const json_value *json)
 {
-    const json_value *json = json_first(json_find(run->summary, "drawings"), JSON_ARRAY);
-    if (json != NULL) {
-        text_heading(out, out->level, "Figures");
-    }
     for (int number = 1; json != NULL && run->failed == WEFT_OK; json = json->next, ++number) {
         drawing *d = record_alloc(run, 1, sizeof *d);
         if (number > DRAWINGS_MAX) {
@@ -97,5 +94,20 @@ void section_figures(report_text *out, run_record *run)
         if (d != NULL) {
             draw_figure(out, run, json, number, d);
         }
+    }
+}
+
+void section_figures(report_text *out, run_record *run)
+{
+    const json_value *own = json_first(json_find(run->summary, "drawings"), JSON_ARRAY);
+    const json_value *reasons = json_first(json_find(run->explanation, "drawings"), JSON_ARRAY);
+    if (own != NULL) {
+        text_heading(out, out->level, "Figures");
+        draw_figures(out, run, own);
+    }
+    if (reasons != NULL) {
+        text_heading(out, out->level, "Why answers are what they are");
+        text_paragraph(out, "muted", "%s", json_string(run->explanation, "note", ""));
+        draw_figures(out, run, reasons);
     }
 }

@@ -230,7 +230,8 @@ static weft_status note_start(run_dir *dir, const app_context *context, const tr
 
 weft_status run_dir_begin(run_dir *dir, const app_context *context, const train_progress *from)
 {
-    static const char *const results[] = {"summary.json", "predictions.npy", "weights.npz", "report.html", "report.md"};
+    static const char *const results[] = {"summary.json", "predictions.npy", "weights.npz",
+                                          "report.html",  "report.md",       "explain/explain.json"};
     if (from != NULL) {
         WEFT_TRY(check_own(dir, "metrics.jsonl", S_IFREG, "file"));
         WEFT_TRY(check_own(dir, "ckpt", S_IFDIR, "folder"));

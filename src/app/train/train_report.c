@@ -448,6 +448,11 @@ static weft_status write_summary(const train_report *report, const train_result 
     score_table_write_indexes(&json, &report->outcome.table);
     train_advice_write(&json, report);
     workload_write_result(work, &json);
+    if (work->ops->drawings != NULL) {
+        json_array(&json, "drawings");
+        work->ops->drawings(work, &json);
+        json_end(&json);
+    }
     train_ranks_write(&json, work->ops, ranks, comm_size(report->context->comm), report->measured);
     json_end(&json);
     json_line_end(&json);

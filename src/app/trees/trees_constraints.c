@@ -14,7 +14,7 @@ weft_status trees_constrain(workload *work)
     job->group = NULL;
     WEFT_TRY(WEFT_NEW(&name, rows->data.columns, WEFT_MEM_WORKSPACE));
     for (int c = 0; c < rows->data.columns; ++c) {
-        name[c] = rows->table.schema.field[rows->field[c]].name;
+        name[c] = trees_column_name(job, c);
     }
     weft_status status = constraints_directions(FLAG_TREE_MONOTONE, option_text(o, OPT_TREE_MONOTONE), &rows->data,
                                                 name, &job->direction);

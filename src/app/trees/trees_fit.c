@@ -91,7 +91,7 @@ static forest_facts facts_of(const trees_job *job, char **names)
 {
     const tree_rows *rows = &job->rows;
     for (int c = 0; c < rows->data.columns; ++c) {
-        names[c] = rows->table.schema.field[rows->field[c]].name;
+        names[c] = trees_column_name(job, c);
     }
     return (forest_facts){.loss = job->loss,
                           .quantile = job->targets.quantile,

@@ -35,6 +35,11 @@ typedef struct trees_job {
     train_model model;
 } trees_job;
 
+static inline char *trees_column_name(const trees_job *job, int column)
+{
+    return job->rows.table.schema.field[job->rows.field[column]].name;
+}
+
 /* fit, save and load of the kind. */
 weft_status trees_fit(workload *work, const fit_services *services, train_result *result);
 /* Reads demands on columns into job->options. */
@@ -46,6 +51,12 @@ weft_status trees_read(trees_job *job, const saved_model *model);
 weft_status trees_recognise(saved_model *model, const weft_options *given);
 /* Answers from margins [rows, outputs of the forest]; those of two classes are 0 and the margin. */
 weft_status trees_answer(trees_job *job, const float *margin, weft_tensor *logits);
-weft_status trees_explain(const workload *work, int64_t step, const float **contribution, int64_t *rows);
+/* Slots of the kind (workload_ops). */
+weft_status trees_explain(const workload *work, const explain_request *how, int64_t step, const float **contribution,
+                          int64_t *rows);
+const char *trees_input_name(const workload *work, int64_t input);
+weft_status trees_input_values(const workload *work, int64_t input, float *value);
+weft_status trees_detail(const workload *work, workload_detail which, void **word, int64_t *width);
+void trees_drawings(const workload *work, json_writer *json);
 weft_status trees_column(const workload *work, const char *flag, const char *name, workload_column *column);
 void trees_note_labels(workload *work);

@@ -111,6 +111,22 @@ typedef struct workload_column {
     name_list words; /* none: the column holds numbers */
 } workload_column;
 
+/* How answers are to be explained. */
+typedef struct explain_request {
+    bool pairs;              /* what inputs add together, too */
+    bool against;            /* against rows of a background, in the place of what the model itself knows of its data */
+    const char *background;  /* data of the kind; "": rows of the data at hand */
+    int64_t background_rows; /* at most so many of them, drawn by the seed */
+    uint64_t seed;
+} explain_request;
+
+/* Further numbers of a trained model's answers. */
+typedef enum workload_detail {
+    DETAIL_MARGINS, /* float32: sums before they become answers */
+    DETAIL_LEAVES,  /* int32: where a row ends in each part of the model */
+    WORKLOAD_DETAILS
+} workload_detail;
+
 /* A kind of workload. Statuses are agreed between the ranks where a function is collective. */
 typedef struct workload_ops {
     /* The kind's options, sections, commands, recipes and words. Its traits say which options serve jobs of this
@@ -197,10 +213,21 @@ typedef struct workload_ops {
     /*
      * What each input adds to the answers of one step of the evaluation. [out] contribution: [rows, outputs, inputs +
      * 1] in the kind's memory, valid until the next call; the last number of an answer is its value without any input,
-     * and the sum of the inputs + 1 numbers is what forward answers, to rounding. [out] rows: of the step, on this
-     * rank. Collective. NULL: this kind cannot.
+     * and the sum of the inputs + 1 numbers is what forward answers, to rounding. With how->pairs it is [rows, outputs,
+     * inputs + 1, inputs + 1]: equal to its transpose, rows add up to the numbers above. [out] rows: of the step, on
+     * this rank. WEFT_ERR_UNSUPPORTED: the kind does not explain in this way. Collective. NULL: this kind cannot.
      */
-    weft_status (*explain)(const workload *work, int64_t step, const float **contribution, int64_t *rows);
+    weft_status (*explain)(const workload *work, const explain_request *how, int64_t step, const float **contribution,
+                           int64_t *rows);
+    /* Returns what an input is called. After plan, on every rank. NULL, as input_values, without explain. */
+    const char *(*input_name)(const workload *work, int64_t input);
+    /* [out] value: [held.count] of an input, NaN where it is missing. After build. Not collective. */
+    weft_status (*input_values)(const workload *work, int64_t input, float *value);
+    /* [out] word: [held.count, width] words of 4 bytes, the caller's (weft_free). After load. Not collective. NULL:
+     * answers of this kind have no such numbers. */
+    weft_status (*detail)(const workload *work, workload_detail which, void **word, int64_t *width);
+    /* Drawings of the trained model for summary.json: elements of an array (docs/formats.md). Rank 0. NULL: none. */
+    void (*drawings)(const workload *work, json_writer *json);
     /*
      * A column of the data by its name or number, whatever the model reads of it. [out] column: of this rank's rows,
      * for workload_column_free, also after a failure. WEFT_ERR_USAGE: there is no such column, or it holds neither

@@ -1,15 +1,17 @@
 /*
- * SHAP values of trees, compared with their definition: the value of every set of columns by a walk over the tree, and
- * Shapley's sum over all sets. Trees are random, of any shape, with columns that come several times on a path.
+ * SHAP values of trees, their interactions, and those against a background, compared with their definition: the value
+ * of every set of columns by a walk over the tree, and Shapley's sum over all sets. Trees are random, of any shape,
+ * with columns that come several times on a path.
  */
 #include <math.h>
 
 #include "support/random.h"
 #include "support/test.h"
+#include "trees/shap/background_shap.h"
 #include "trees/shap/quadrature.h"
 #include "trees/shap/tree_shap.h"
 
-enum { COLUMNS = 6, SETS = 1 << COLUMNS, ROWS = 37, TREES = 6, NODES = 63, CHAIN = 41 };
+enum { COLUMNS = 6, SETS = 1 << COLUMNS, ROWS = 37, TREES = 6, NODES = 63, CHAIN = 41, BACKGROUND = 70 };
 
 static float value[COLUMNS][ROWS];
 static int64_t id[ROWS];
@@ -62,14 +64,52 @@ static double factorial(int n)
     return n < 2 ? 1.0 : n * factorial(n - 1);
 }
 
-static double shapley(const weft_tree *tree, int column, int row)
+/* The same with a background: columns that are not in the set have the mean over its rows. */
+static float background[BACKGROUND][COLUMNS];
+
+static double value_against(const weft_tree *tree, int set, int row)
+{
+    double sum = 0.0;
+    for (int b = 0; b < BACKGROUND; ++b) {
+        float mixed[COLUMNS];
+        for (int c = 0; c < COLUMNS; ++c) {
+            mixed[c] = (set >> c & 1) != 0 ? value[c][row] : background[b][c];
+        }
+        sum += (double)tree->node[tree_leaf(tree, mixed)].value;
+    }
+    return sum / BACKGROUND;
+}
+
+static void fill_game(const weft_tree *tree, int row, bool against, double game[SETS])
+{
+    for (int set = 0; set < SETS; ++set) {
+        game[set] = against ? value_against(tree, set, row) : value_of(tree, 0, set, row);
+    }
+}
+
+static double shapley(const double game[SETS], int column)
 {
     double sum = 0.0;
     for (int set = 0; set < SETS; ++set) {
         if ((set >> column & 1) == 0) {
             const int size = __builtin_popcount((unsigned)set);
             const double weight = factorial(size) * factorial(COLUMNS - size - 1) / factorial(COLUMNS);
-            sum += weight * (value_of(tree, 0, set | 1 << column, row) - value_of(tree, 0, set, row));
+            sum += weight * (game[set | 1 << column] - game[set]);
+        }
+    }
+    return sum;
+}
+
+/* Half of the Shapley interaction index of two columns. */
+static double interaction(const double game[SETS], int i, int j)
+{
+    double sum = 0.0;
+    const int both = 1 << i | 1 << j;
+    for (int set = 0; set < SETS; ++set) {
+        if ((set & both) == 0) {
+            const int size = __builtin_popcount((unsigned)set);
+            const double weight = factorial(size) * factorial(COLUMNS - size - 2) / (2.0 * factorial(COLUMNS - 1));
+            sum += weight * (game[set | both] - game[set | 1 << i] - game[set | 1 << j] + game[set]);
         }
     }
     return sum;
@@ -80,6 +120,9 @@ static void draw(uint64_t *state)
     for (int c = 0; c < COLUMNS; ++c) {
         for (int i = 0; i < ROWS; ++i) {
             value[c][i] = test_uniform(state) < 0.1 ? NAN : (float)test_uniform(state);
+        }
+        for (int b = 0; b < BACKGROUND; ++b) {
+            background[b][c] = test_uniform(state) < 0.1 ? NAN : (float)test_uniform(state);
         }
     }
 }
@@ -101,7 +144,9 @@ static void check(const weft_forest *forest, bool by_definition)
             for (int c = 0; c < COLUMNS; ++c) {
                 double expected = 0.0;
                 for (int t = k; by_definition && t < forest->trees; t += outputs) {
-                    expected += shapley(&forest->tree[t], c, first + i);
+                    double game[SETS];
+                    fill_game(&forest->tree[t], first + i, false, game);
+                    expected += shapley(game, c);
                 }
                 if (by_definition) {
                     ASSERT_NEAR(own[c], expected, 1e-12);
@@ -116,6 +161,75 @@ static void check(const weft_forest *forest, bool by_definition)
             ASSERT_NEAR(sum, margin, 1e-9);
             ASSERT_NEAR(own[COLUMNS], mean, 1e-9);
         }
+    }
+    free(phi);
+}
+
+/* Interactions of all rows beside the definition, beside SHAP values, and beside their own transpose. */
+static void check_pairs(const weft_forest *forest, bool by_definition)
+{
+    enum { WIDTH = COLUMNS + 1 };
+    tree_column column[COLUMNS];
+    for (int c = 0; c < COLUMNS; ++c) {
+        column[c] = (tree_column){TABLE_REAL, value[c]};
+    }
+    const tree_columns data = {ROWS, COLUMNS, column, id};
+    const int outputs = forest->outputs;
+    double *phi = calloc((size_t)ROWS * (size_t)outputs * WIDTH, sizeof *phi);
+    double *pair = calloc((size_t)ROWS * (size_t)outputs * WIDTH * WIDTH, sizeof *pair);
+    ASSERT_OK(tree_shap(forest, &data, 0, ROWS, 1, phi));
+    ASSERT_OK(tree_shap_pairs(forest, &data, 0, ROWS, 2, pair));
+    for (int at = 0; at < ROWS * outputs; ++at) {
+        const double *own = pair + at * WIDTH * WIDTH;
+        for (int i = 0; i < WIDTH; ++i) {
+            double sum = 0.0;
+            for (int j = 0; j < WIDTH; ++j) {
+                double expected = 0.0;
+                sum += own[i * WIDTH + j];
+                assert_true(own[i * WIDTH + j] == own[j * WIDTH + i]);
+                for (int t = at % outputs; by_definition && t < forest->trees && j < i && i < COLUMNS; t += outputs) {
+                    double game[SETS];
+                    fill_game(&forest->tree[t], at / outputs, false, game);
+                    expected += interaction(game, i, j);
+                }
+                assert_true(!by_definition || j >= i || fabs(own[i * WIDTH + j] - expected) < 1e-12);
+            }
+            ASSERT_NEAR(sum, phi[at * WIDTH + i], 1e-12);
+        }
+    }
+    free(phi);
+    free(pair);
+}
+
+static void check_against(const weft_forest *forest)
+{
+    tree_column column[COLUMNS];
+    for (int c = 0; c < COLUMNS; ++c) {
+        column[c] = (tree_column){TABLE_REAL, value[c]};
+    }
+    const tree_columns data = {ROWS, COLUMNS, column, id};
+    const int outputs = forest->outputs;
+    double *phi = calloc((size_t)ROWS * (size_t)outputs * (COLUMNS + 1), sizeof *phi);
+    ASSERT_OK(background_shap(forest, background[0], BACKGROUND, &data, 0, ROWS, 2, phi));
+    for (int at = 0; at < ROWS * outputs; ++at) {
+        const double *own = phi + at * (COLUMNS + 1);
+        double expected[COLUMNS + 1] = {0.0}, sum = 0.0, margin = (double)forest->base[at % outputs];
+        expected[COLUMNS] = margin;
+        for (int t = at % outputs; t < forest->trees; t += outputs) {
+            double game[SETS];
+            fill_game(&forest->tree[t], at / outputs, true, game);
+            margin += game[SETS - 1];
+            expected[COLUMNS] += game[0];
+            for (int c = 0; c < COLUMNS; ++c) {
+                expected[c] += shapley(game, c);
+            }
+        }
+        for (int c = 0; c <= COLUMNS; ++c) {
+            ASSERT_NEAR(own[c], expected[c], 1e-12);
+            sum += own[c];
+        }
+        ASSERT_NEAR(sum, margin, 1e-12);
+        assert_true(own[COLUMNS - 1] == 0.0);
     }
     free(phi);
 }
@@ -136,6 +250,8 @@ static void definition(void **state)
             forest.base[k] = 0.25F * (float)k - 0.5F;
         }
         check(&forest, true);
+        check_pairs(&forest, true);
+        check_against(&forest);
         forest_destroy(&forest);
     }
 }
@@ -161,8 +277,60 @@ static void empty_side(void **state)
         column[c] = (tree_column){TABLE_REAL, value[c]};
     }
     ASSERT_OK(tree_shap(&forest, &(tree_columns){ROWS, COLUMNS, column, id}, 0, ROWS, 1, phi));
-    for (int i = 0; i < ROWS * (COLUMNS + 1); ++i) {
-        assert_true(isfinite(phi[i]));
+    for (int i = 0; i < ROWS; ++i) {
+        double sum = 0.0;
+        for (int c = 0; c <= COLUMNS; ++c) {
+            sum += phi[i * (COLUMNS + 1) + c];
+        }
+        ASSERT_NEAR(sum, value_of(&forest.tree[0], 0, SETS - 1, i), 1e-12);
+    }
+    check_pairs(&forest, false);
+    forest_destroy(&forest);
+}
+
+/* 20 different columns on a path, more than any table of sets holds: a chain in which each column stands once. The row
+ * goes through to the end, so that a leaf that leaves the path below column j has that one unmet. */
+static void wide(void **state)
+{
+    (void)state;
+    enum { DEPTH = 20 };
+    weft_forest forest;
+    weft_tree tree = {.nodes = 2 * DEPTH + 1};
+    tree_column column[DEPTH];
+    float one = 1.0F;
+    int64_t only = 0;
+    double phi[DEPTH + 1], pair[(DEPTH + 1) * (DEPTH + 1)], sum = 0.0;
+    ASSERT_OK(forest_create(DEPTH, 1, &forest));
+    ASSERT_OK(WEFT_NEW_ZERO(&tree.node, tree.nodes, WEFT_MEM_TREES));
+    for (int n = 0; n < tree.nodes; ++n) { /* nodes 2 c go on, nodes 2 c + 1 are leaves of 0 */
+        const bool inner = n % 2 == 0 && n < 2 * DEPTH;
+        tree.node[n] = (tree_node){.left = inner ? n + 1 : -1,
+                                   .parent = n == 0 ? -1 : (n - 1) / 2 * 2,
+                                   .feature = inner ? n / 2 : 0,
+                                   .value = inner            ? 0.5F
+                                            : n == 2 * DEPTH ? 1.0F
+                                                             : 0.0F,
+                                   .hessian = ldexp(1.0, DEPTH - (n + 1) / 2)};
+    }
+    ASSERT_OK(forest_add(&forest, &tree));
+    for (int c = 0; c < DEPTH; ++c) {
+        column[c] = (tree_column){TABLE_REAL, &one};
+    }
+    const tree_columns data = {1, DEPTH, column, &only};
+    ASSERT_OK(tree_shap(&forest, &data, 0, 1, 1, phi));
+    ASSERT_OK(tree_shap_pairs(&forest, &data, 0, 1, 1, pair));
+    for (int c = 0; c <= DEPTH; ++c) { /* all columns are alike: each has a share of 1 - 2^-20 */
+        ASSERT_NEAR(phi[c], c < DEPTH ? (1.0 - ldexp(1.0, -DEPTH)) / DEPTH : ldexp(1.0, -DEPTH), 1e-14);
+        for (int other = 0; other <= DEPTH; ++other) {
+            sum += pair[c * (DEPTH + 1) + other];
+        }
+        ASSERT_NEAR(pair[1], pair[c < 2 ? 1 : c == DEPTH ? 2 : c], 1e-14);
+    }
+    ASSERT_NEAR(sum, 1.0, 1e-12);
+    const float zeros[DEPTH] = {0.0F};
+    ASSERT_OK(background_shap(&forest, zeros, 1, &data, 0, 1, 1, phi));
+    for (int c = 0; c <= DEPTH; ++c) {
+        ASSERT_NEAR(phi[c], c < DEPTH ? 1.0 / DEPTH : 0.0, 1e-14);
     }
     forest_destroy(&forest);
 }
@@ -209,6 +377,6 @@ static void integrals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(definition), cmocka_unit_test(empty_side),
-                                       cmocka_unit_test(deep), cmocka_unit_test(integrals)};
+                                       cmocka_unit_test(wide), cmocka_unit_test(deep), cmocka_unit_test(integrals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
