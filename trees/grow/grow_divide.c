@@ -81,7 +81,7 @@ weft_status grow_divide_root(tree_grower *g, const int64_t sum[3])
                        .at = {.sums = {sum[0], sum[1]}, .lower = -INFINITY, .upper = INFINITY}};
     g->nodes = 0;
     WEFT_TRY(comm_agree(g->comm, histograms_take(&g->histograms, &root.slot)));
-    const histogram_node node = {.begin = root.begin, .end = root.end, .slot = root.slot, .whole = -1};
+    histogram_node node = {.begin = root.begin, .end = root.end, .slot = root.slot, .whole = -1};
     WEFT_TRY(comm_agree(g->comm, add_grown(g, &root)));
     WEFT_TRY(histograms_build(&g->histograms, &g->rows.row, &g->pair, &node, 1));
     return find_splits(g, 0);

@@ -11,7 +11,7 @@
  *
  * The order of the tree is that of the gains alone, so a tree does not depend on what is divided together. A node's
  * turn comes after its parent's, so a node counts with the least gain on its way down from the tree. Of 255 leaves some
- * 40 batches are made, and some 5 % of the divisions are wasted (1 million rows of collisions).
+ * 40 batches are made, and some 5 % of the divisions are wasted (200,000 rows of collisions).
  *
  * Growth by levels divides all nodes of a level that fit, those of the largest gains if there is no room for all.
  */

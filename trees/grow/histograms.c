@@ -2,6 +2,7 @@
 #include "trees/grow/histograms.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/grow.h"
@@ -127,11 +128,20 @@ static bool is_small(const tree_histograms *h, const histogram_node *node, int n
     return h->hal->calls_in_team && nodes > 1 && node->end - node->begin <= SMALL_ROWS;
 }
 
-/* On one rank: small nodes side by side, a thread each, then the others one by one. */
+static int more_rows(const void *a, const void *b)
+{
+    const histogram_node *x = a, *y = b;
+    const int64_t left = x->end - x->begin, right = y->end - y->begin;
+    return (left < right) - (left > right);
+}
+
+/* On one rank: small nodes side by side, a thread each, those of most rows first, as threads that end apart wait; then
+ * the others one by one. */
 static weft_status build_here(tree_histograms *h, const weft_tensor *list, const weft_tensor *pair,
-                              const histogram_node *node, int nodes)
+                              histogram_node *node, int nodes)
 {
     weft_status status = WEFT_OK;
+    qsort(node, (size_t)nodes, sizeof *node, more_rows);
 #pragma omp parallel for schedule(dynamic) num_threads(h->hal->threads) if (nodes > 1)
     for (int n = 0; n < nodes; ++n) {
         if (is_small(h, &node[n], nodes)) {
@@ -152,8 +162,8 @@ static weft_status build_here(tree_histograms *h, const weft_tensor *list, const
     return status;
 }
 
-weft_status histograms_build(tree_histograms *h, const weft_tensor *list, const weft_tensor *pair,
-                             const histogram_node *node, int nodes)
+weft_status histograms_build(tree_histograms *h, const weft_tensor *list, const weft_tensor *pair, histogram_node *node,
+                             int nodes)
 {
     if (h->plan == NULL) {
         return build_here(h, list, pair, node, nodes);

@@ -35,9 +35,10 @@ typedef struct histogram_node {
     int whole;          /* slot that becomes what is left of it without the node's rows; -1: none */
 } histogram_node;
 
-/* list: rows of this rank, in which those of a node stand together; pair: by row (hal_pair_of). Collective. */
-weft_status histograms_build(tree_histograms *h, const weft_tensor *list, const weft_tensor *pair,
-                             const histogram_node *node, int nodes);
+/* list: rows of this rank, in which those of a node stand together; pair: by row (hal_pair_of).
+ * node: [nodes], comes back in another order. Collective. */
+weft_status histograms_build(tree_histograms *h, const weft_tensor *list, const weft_tensor *pair, histogram_node *node,
+                             int nodes);
 /* [out] best: of `nodes` nodes with these slots, the best split by any rank's columns. Collective. */
 weft_status histograms_best(tree_histograms *h, const split_rule *rule, const int *slot, const split_node *node,
                             int nodes, tree_split *best);

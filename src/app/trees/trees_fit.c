@@ -81,7 +81,14 @@ static weft_status use_best(void *self)
     forest_destroy(&job->forest);
     weft_free(job->margin);
     job->margin = NULL;
-    return forest_copy(best_of(job), job->best, &job->forest);
+    WEFT_TRY(forest_copy(best_of(job), job->best, &job->forest));
+    if (job->options.drop > 0.0 || job->best < boost_forest(job->boost)->trees) {
+        return WEFT_OK; /* margins of the best trees are made when they are asked for */
+    }
+    const int64_t margins = job->rows.data.rows * job->forest.outputs;
+    WEFT_TRY(WEFT_NEW(&job->margin, margins, WEFT_MEM_TREES));
+    memcpy(job->margin, boost_margins(job->boost), (size_t)margins * sizeof *job->margin);
+    return WEFT_OK;
 }
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */
