@@ -49,7 +49,7 @@ class _Column(NamedTuple):
 
 
 def _missing(cell: Any) -> bool:
-    return cell is None or cell != cell or type(cell).__name__ in ("NAType", "NaTType")
+    return cell is None or type(cell).__name__ in ("NAType", "NaTType") or cell != cell  # NA has no truth: it comes first
 
 
 def _words(name: str, values: np.ndarray) -> _Column:
@@ -63,7 +63,7 @@ def _words(name: str, values: np.ndarray) -> _Column:
 
 def _column(name: str, given: Any) -> _Column:
     """Numbers stay numbers and words become a category; None, NaN and NA are missing."""
-    if hasattr(given, "cat"):  # pandas: categories are words, whatever they are made of
+    if hasattr(given, "cat") or hasattr(given, "categories"):  # pandas: categories are words, whatever they are made of
         return _words(name, np.asarray(given.astype(object), dtype=object))
     values = np.asarray(given)
     if values.ndim != 1:
@@ -97,7 +97,7 @@ def _columns(x: Any, names: Optional[Sequence[str]] = None) -> Dict[str, _Column
         array = np.asarray(x)
         if array.ndim != 2:
             raise ValueError("x: its shape is %s, expected [rows, columns]" % (array.shape,))
-        names = names if names is not None else ["c%d" % (place + 1) for place in range(array.shape[1])]
+        names = list(map(str, names)) if names is not None else ["c%d" % (place + 1) for place in range(array.shape[1])]
         if len(names) != array.shape[1]:
             raise ValueError("%d names for %d columns" % (len(names), array.shape[1]))
         given = [(name, array[:, place]) for place, name in enumerate(names)]
@@ -114,6 +114,9 @@ def _columns(x: Any, names: Optional[Sequence[str]] = None) -> Dict[str, _Column
 
 def _write_table(folder: str, columns: Mapping[str, _Column], roles: Mapping[str, str]) -> None:
     """A table store as docs/formats.md describes it."""
+    rows = len(next(iter(columns.values())).values)
+    if rows == 0:
+        raise ValueError("x: it has no rows")
     stacks: Dict[str, List[np.ndarray]] = {}
     words, lines = [], []
     for name, column in columns.items():
@@ -136,7 +139,7 @@ def _write_table(folder: str, columns: Mapping[str, _Column], roles: Mapping[str
         arrays["word"] = np.frombuffer(b"".join(words), np.uint8)
         arrays["word_offset"] = np.cumsum([0, *map(len, words)]).astype(np.int64)
     os.makedirs(folder)
-    manifest = {"format": "weft-table", "version": 1, "rows": len(next(iter(columns.values())).values), "columns": len(columns),
+    manifest = {"format": "weft-table", "version": 1, "rows": rows, "columns": len(columns),
                 "arrays": {name: weft_store._save(folder, name, array, True) for name, array in arrays.items()}}
     with open(os.path.join(folder, "schema.jsonl"), "w", encoding="utf-8") as file:
         file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
@@ -155,6 +158,23 @@ def _joined(name: str, parts: Sequence[_Column]) -> _Column:
         return _Column(parts[0].kind, np.concatenate([part.values for part in parts]), [])
     cells = [None if code < 0 else part.words[code] for part in parts for code in part.values.tolist()]
     return _words(name, np.array(cells, dtype=object))
+
+
+def _numbered_groups(parts: Sequence[Any]) -> _Column:
+    """Groups by number from 1, whatever names them; those of different parts are different ones, also of one name."""
+    numbers: List[int] = []
+    last = 0
+    for given in parts:
+        cells = np.asarray(given)
+        if cells.ndim != 1:
+            raise ValueError("group: its shape is %s, expected [rows]" % (cells.shape,))
+        number: Dict[Any, int] = {}
+        for row, cell in enumerate(cells.tolist()):
+            if _missing(cell):
+                raise ValueError("group, row %d: it is missing; each row of a ranking has a group" % row)
+            numbers.append(last + number.setdefault(cell, len(number) + 1))
+        last += len(number)
+    return _Column("id", np.array(numbers, np.uint64), [])
 
 
 # ---- the program ----------------------------------------------------------------------------------------------------
@@ -206,10 +226,12 @@ def train(x: Any, y: Any, *, valid: Any = None, test: Any = None, weight: Any = 
     x: [rows, columns] of numbers, a DataFrame, or a mapping of names to columns; columns of words are categories, and NaN, None and NA
     are missing. y: [rows], classes (words or whole numbers) or numbers. valid, test: (x, y) of rows that choose the number of trees and
     that score the model; with `weight` or `group` (x, y, weight or group). Without valid, all rows train, for all rounds. weight: [rows]. group: [rows],
-    queries of a ranking, whose rows stand together. run_dir: a folder that keeps metrics, checkpoints and the model (resume=True goes
+    queries of a ranking, whose rows stand together; those of valid and test are others, also of one name. run_dir: a folder that keeps metrics, checkpoints and the model (resume=True goes
     on there); without it they go when the model is read. ranks: processes, started by mpirun; the model does not depend on them.
 
     Raises ValueError for arrays that do not fit together, and WeftError with the program's message."""
+    if ranks < 1:
+        raise ValueError("ranks: %d, expected 1 or more" % ranks)
     if weight is not None and group is not None:
         raise ValueError("weight and group: rows of a ranking have no weights of their own; leave one out")
     beside = WEIGHT if weight is not None else GROUP if group is not None else None
@@ -222,6 +244,8 @@ def train(x: Any, y: Any, *, valid: Any = None, test: Any = None, weight: Any = 
             raise ValueError("columns differ: %s" % ", ".join(sorted(set(table) ^ set(tables[0]))))
     rows = [len(next(iter(table.values())).values) for table in tables]
     for where, count, (_, *own) in zip(("x", "valid", "test") if valid is not None else ("x", "test"), rows, parts):
+        if count == 0:
+            raise ValueError("%s: it has no rows" % where)
         for name, given in zip(("y", "weight or group"), own):
             if given is not None and len(given) != count:
                 raise ValueError("%s: %s has %d rows, and its x has %d" % ("train" if where == "x" else where, name, len(given), count))
@@ -232,10 +256,11 @@ def train(x: Any, y: Any, *, valid: Any = None, test: Any = None, weight: Any = 
     if beside is not None:
         if any(given is None for _, _, given in parts):
             raise ValueError("valid, test: they need the %s, too" % beside[5:])
-        own = _joined(beside, [_column(beside, given) for _, _, given in parts])
-        values = np.unique(own.values, return_inverse=True)[1].astype(np.uint64) + np.uint64(1)
-        columns[beside] = own if beside == WEIGHT else _Column("id", values, [])
+        own = [given for _, _, given in parts]
+        columns[beside] = _numbered_groups(own) if beside == GROUP else _joined(beside, [_column(beside, given) for given in own])
         roles[beside] = beside[5:]
+    elif any(given is not None for _, _, given in parts):
+        raise ValueError("valid, test: a weight or group, which x lacks: say weight= or group=, or leave it out")
     with tempfile.TemporaryDirectory(prefix="weft-trees-") as folder:
         table, run = os.path.join(folder, "table"), os.fspath(run_dir) if run_dir is not None else os.path.join(folder, "run")
         _write_table(table, columns, roles)
@@ -326,7 +351,7 @@ class Model:
                 values[:, place] = table[column.values]
             else:
                 values[:, place] = [code.get("%d" % cell if cell == cell and cell == int(cell) else str(cell), np.nan)
-                                    for cell in column.values.tolist()]
+                                    for cell in column.values]
         return values
 
     def leaves(self, x: Any) -> np.ndarray:

@@ -139,6 +139,12 @@ assert x["specificity"]["value"] is not None and any("one class" in note for not
 PY
 "$weft" eval --target died --category sex --data rows.csv --checkpoint run --split valid >out 2>err || fail "eval: $(cat err)"
 grep -q "chose on its valid rows" err || fail "a threshold that was chosen on the judged rows is not told: $(cat err)"
+# A file of another name beside a summary is not of that run, and a model alone needs its kind.
+mkdir beside && cp run/summary.json beside && cp weak/model.json beside/weak.json
+ok "${eval[@]}" --model trees --checkpoint beside/weak.json --format json
+grep -q '"chosen_on": "valid"' out || fail "the threshold is of another run: $(cat out)"
+refused 2 "is a model on tables, and was taken for one on graphs" "${eval[@]}" --checkpoint beside/weak.json
+refused 2 "other options that read it" "${train[@]}" --drop age --run-dir run --resume
 ok "${eval[@]}" --checkpoint run --threshold 1 --format csv
 grep -q '^index,sensitivity,300,0.000000,,,$' out || fail "the threshold is not the one that is asked for: $(cat out)"
 cut -d, -f1-7 rows.csv >unlabelled.csv

@@ -99,6 +99,13 @@ query = np.repeat(np.arange(60), 10)
 ranking = weft_trees.train(x, (x[:, 0] > 0.5).astype(int), group=query, loss="rank", trees=20, depth=3, weft=WEFT, quiet=True)
 assert np.corrcoef(ranking.predict(x), x[:, 0])[0, 1] > 0.5
 
+# Queries of valid are others than those of x, also of the same numbers; large numbers stay apart.
+same = dict(loss="rank", trees=5, depth=3, weft=WEFT, quiet=True)
+grades = (x[:, 0] > 0.5).astype(int)
+ranked = weft_trees.train(x[:300], grades[:300], group=query[:300], valid=(x[300:], grades[300:], query[:300]), **same)
+large = weft_trees.train(x[:300], grades[:300], group=query[:300] + 2**60, valid=(x[300:], grades[300:], query[300:] + 2**60), **same)
+assert (ranked.margins(x) == large.margins(x)).all() and ranked.metrics["valid"][-1] == large.metrics["valid"][-1]
+
 # ---- a DataFrame, where pandas is ----
 try:
     import pandas
@@ -112,12 +119,20 @@ else:
     with open("frame.json", "rb") as mine, open("run/model.json", "rb") as other:
         assert mine.read() == other.read()
     assert (by_frame.margins(frame) == model.margins(table)).all()
+    holes = frame[["number"]].assign(count=pandas.array([None, *count[1:]], dtype="Int64"), town=pandas.array([None, *town[1:]], dtype="string"))
+    assert np.isfinite(weft_trees.train(holes, y, trees=2, depth=2, weft=WEFT, quiet=True).margins(holes)).all()
+    coded = {"ward": pandas.Categorical(count % 3), "number": number}
+    assert weft_trees.train(coded, (count % 3 == 1).astype(int), trees=2, depth=1, weft=WEFT, quiet=True)._words[0] == {"0": 0, "1": 1, "2": 2}
 
 # ---- what is refused ----
 refused(weft_trees.WeftError, "unknown option --nonsense", lambda: weft_trees.train(x, kind, nonsense=3, weft=WEFT, quiet=True))
 refused(ValueError, "train: y has 599 rows, and its x has 600", lambda: weft_trees.train(x, kind[:-1], weft=WEFT, quiet=True))
 refused(ValueError, "test: weight or group has 1 rows, and its x has 600", lambda: weft_trees.train(x, kind, weight=weight, test=(x, kind, [1])))
 refused(ValueError, "c2, row 3: inf", lambda: weft_trees.train(np.where(np.arange(N * 3).reshape(N, 3) == 10, np.inf, x), kind, weft=WEFT))
+refused(ValueError, "valid: it has no rows", lambda: weft_trees.train(x, kind, valid=(x[:0], kind[:0]), weft=WEFT))
+refused(ValueError, "which x lacks", lambda: weft_trees.train(x, kind, valid=(x, kind, weight), weft=WEFT))
+refused(ValueError, "ranks: 0", lambda: weft_trees.train(x, kind, ranks=0, weft=WEFT))
+refused(ValueError, "group, row 2", lambda: weft_trees.train(x, kind, group=np.where(np.arange(N) == 2, np.nan, query), weft=WEFT))
 refused(ValueError, "columns differ: town", lambda: weft_trees.train(train, y[:400], valid=({"number": number, "count": count}, y), weft=WEFT))
 refused(ValueError, "lacks columns of the model: town", lambda: model.predict({"number": number, "count": count}))
 refused(ValueError, "holds words, and was trained on numbers", lambda: model.predict(dict(table, count=town)))

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "app/workload/saved_model.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/number.h"
@@ -37,13 +38,13 @@ static weft_status read_threshold(const char *summary, const char *judged, index
     return WEFT_OK;
 }
 
-/* What the run that left the model's file chose. */
+/* What the run that left the model's file chose; a file of another name may be of another run. */
 static void recall_threshold(const char *model, const char *judged, index_threshold *threshold)
 {
     char summary[FILE_PATH_MAX];
     const char *name = strrchr(model, '/');
     weft_status status = file_path(summary, "%.*ssummary.json", name != NULL ? (int)(name + 1 - model) : 0, model);
-    if (status == WEFT_OK && file_exists(summary)) {
+    if (status == WEFT_OK && saved_model_has_run_name(model) && file_exists(summary)) {
         status = read_threshold(summary, judged, threshold);
     }
     if (status != WEFT_OK) {

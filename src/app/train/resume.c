@@ -156,9 +156,11 @@ static weft_status open_checkpoint(const run_dir *dir, const workload *work, che
         return weft_fail(status, "%s: begin anew with --force instead of --resume, or with another --run-dir", message);
     }
     WEFT_TRY(status);
-    WEFT_CHECK(strcmp(checkpoint_data_hash(*ck), work->hash) == 0, WEFT_ERR_USAGE,
-               "--resume: the checkpoint %s belongs to other data than %s (hashes %.16s, %.16s)", checkpoint_path(*ck),
-               work->name, checkpoint_data_hash(*ck), work->hash);
+    WEFT_CHECK(
+        strcmp(checkpoint_data_hash(*ck), work->hash) == 0, WEFT_ERR_USAGE,
+        "--resume: the checkpoint %s belongs to other data than %s, or to other options that read it, such as the "
+        "target or the columns left out: give the same, or another --run-dir",
+        checkpoint_path(*ck), work->name);
     return WEFT_OK;
 }
 

@@ -221,14 +221,27 @@ static bool begins_with(const char *path, const char *const *head)
     return *head != NULL;
 }
 
+static bool has_name(const char *path, const char *name)
+{
+    const char *slash = strrchr(path, '/');
+    return strcmp(slash != NULL ? slash + 1 : path, name) == 0;
+}
+
+bool saved_model_has_run_name(const char *path)
+{
+    bool has = has_name(path, "weights.npz");
+    for (int i = 0; workload_list[i] != NULL && !has; ++i) {
+        has = workload_list[i]->model_file != NULL && has_name(path, workload_list[i]->model_file);
+    }
+    return has;
+}
+
 /* Returns the kind whose model is the file of this name or with such a beginning, or NULL. */
 static const workload_ops *kind_of_file(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    const char *name = slash != NULL ? slash + 1 : path;
     for (int i = 0; workload_list[i] != NULL; ++i) {
         const char *own = workload_list[i]->model_file;
-        if (own != NULL && (strcmp(own, name) == 0 || begins_with(path, workload_list[i]->model_head))) {
+        if (own != NULL && (has_name(path, own) || begins_with(path, workload_list[i]->model_head))) {
             return workload_list[i];
         }
     }
@@ -453,13 +466,25 @@ static weft_status check_metric(const saved_model *model)
     return WEFT_OK;
 }
 
+/* A whole model alone does not say its kind to the options, and another kind would look for weights in it. */
+static weft_status check_kind(const saved_model *model, const workload_ops *ops)
+{
+    const workload_ops *own = model->own != NULL ? kind_of_file(model->path) : NULL;
+    WEFT_CHECK(own == NULL || ops->model_file != NULL, WEFT_ERR_USAGE,
+               "%s: is a model on %s, and was taken for one on %s: --model says what it is", model->path, own->field,
+               ops->field);
+    return WEFT_OK;
+}
+
 weft_status saved_model_open(const char *path, const weft_options *given, saved_model **model)
 {
     WEFT_TRY(create(given, model));
     WEFT_TRY(read_model(*model, path, given, false));
     WEFT_TRY(name_classes(*model));
-    WEFT_TRY(kind_of(*model, given)->recognise(*model, given));
-    WEFT_TRY(show_scaling(*model, kind_of(*model, given)));
+    const workload_ops *ops = kind_of(*model, given);
+    WEFT_TRY(check_kind(*model, ops));
+    WEFT_TRY(ops->recognise(*model, given));
+    WEFT_TRY(show_scaling(*model, ops));
     WEFT_TRY(check_metric(*model));
     return check_given(*model, given);
 }

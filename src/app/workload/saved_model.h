@@ -45,6 +45,9 @@ weft_status saved_model_open(const char *path, const weft_options *given, saved_
 weft_status saved_model_open_weights(const char *path, const weft_options *given, saved_model **model);
 void saved_model_close(saved_model *model); /* NULL is allowed */
 
+/* Returns true if a run gives the file of its model this name: what stands beside it is that run's. */
+bool saved_model_has_run_name(const char *path);
+
 /* Copies rank 0's model (NULL on the others) to every rank. Collective. */
 weft_status saved_model_share(weft_comm *comm, saved_model **model);
 

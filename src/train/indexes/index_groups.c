@@ -3,9 +3,13 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/alloc.h"
+#include "base/escape.h"
 #include "base/number.h"
+
+#define MISSING_NAME "missing"
 
 /* Values that stand for groups, in rising order: each number or place of a word that judged rows have, or with limits
  * the number of limits at or below it. Missing values are no key. */
@@ -15,13 +19,14 @@ typedef struct group_keys {
     bool missing;
 } group_keys;
 
+/* Values were rounded to float32 when they were read, so limits are, too: a value at a limit is not below it. */
 static double key_of(const index_rule *rule, float value)
 {
     int above = 0;
     if (rule->limits == 0 || isnan(value)) {
         return (double)value;
     }
-    while (above < rule->limits && (double)value >= rule->limit[above]) {
+    while (above < rule->limits && value >= (float)rule->limit[above]) {
         ++above;
     }
     return (double)above;
@@ -83,13 +88,28 @@ static void name_between(const index_rule *rule, int above, char *name)
     }
 }
 
+/* A word that is too long, or reads like the group of rows without a value, is told with its number from 1. */
+static void name_word(const index_rule *rule, int64_t at, char *name)
+{
+    const char *word = rule->word[at];
+    const bool whole = strlen(word) < INDEX_GROUP_BYTES;
+    char number[48];
+    if (whole && strcmp(word, MISSING_NAME) != 0) {
+        (void)snprintf(name, INDEX_GROUP_BYTES, "%s", word);
+        return;
+    }
+    (void)snprintf(number, sizeof number, "%s (word %" PRId64 ")", whole ? "" : "...", at + 1);
+    const size_t bytes = utf8_fitting(word, INDEX_GROUP_BYTES - strlen(number));
+    (void)snprintf(name, INDEX_GROUP_BYTES, "%.*s%s", (int)bytes, word, number);
+}
+
 static void name_group(const index_rule *rule, double key, char *name)
 {
     char text[NUMBER_TEXT_MAX];
     if (rule->limits > 0) {
         name_between(rule, (int)key, name);
     } else if (rule->word != NULL && key >= 0.0 && key < (double)rule->words) {
-        (void)snprintf(name, INDEX_GROUP_BYTES, "%s", rule->word[(int64_t)key]);
+        name_word(rule, (int64_t)key, name);
     } else {
         (void)snprintf(name, INDEX_GROUP_BYTES, "%s", number_format_float((float)key, text));
     }
@@ -120,7 +140,7 @@ static weft_status judge_groups(const index_records *r, const index_rule *rule, 
         if (groups->count < keys.count) {
             name_group(rule, keys.key[groups->count], group->name);
         } else {
-            (void)snprintf(group->name, sizeof group->name, "missing");
+            (void)snprintf(group->name, sizeof group->name, MISSING_NAME);
         }
         status = index_records_levels(r, judged, part, groups->count, &levels);
         if (status == WEFT_OK) {

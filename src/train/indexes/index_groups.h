@@ -12,13 +12,15 @@ enum { INDEX_GROUPS_MAX = 64, INDEX_GROUP_BYTES = 96 };
 typedef struct index_rule {
     char *const *word; /* [words] a value is the place of its word; NULL: values are numbers */
     int64_t words;
-    const double *limit; /* [limits] rising: groups are below the first, between two, and from the last on; with none
-                          * every number that occurs is a group */
+    const double *limit; /* [limits] rising, rounded to float32 as values are: groups are below the first, between
+                          * two, and from the last on; with none every number that occurs is a group */
     int limits;
 } index_rule;
 
 typedef struct index_group {
-    char name[INDEX_GROUP_BYTES]; /* the word, "65", "< 65", "65 to < 75", ">= 75", or "missing" */
+    char
+        name[INDEX_GROUP_BYTES]; /* the word, "65", "< 65", "65 to < 75", ">= 75", or "missing"; of a word that does not
+                                   * fit, or is "missing", with its number: "missing (word 2)" */
     binary_indexes indexes;
 } index_group;
 

@@ -1,6 +1,8 @@
 /* Indexes of two classes: areas with errors by DeLong's definition over all pairs of rows, figures that scikit-learn
  * 1.9 and SciPy find for the same rows, a bootstrap that draws rows, and the same bits on 1, 2 and 5 ranks. */
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "support/random.h"
@@ -418,6 +420,71 @@ static void check_groups(const index_groups *groups, int judged)
     }
 }
 
+/* Values are float32 and limits are not: 0.7F is below 0.7. */
+static weft_status limit_rank(weft_comm *comm, void *argument)
+{
+    const float logits[8] = {0, 1, 0, 2, 0, 3, 0, 4}, value[4] = {0.1F, 0.7F, 0.6F, 0.7F};
+    const int32_t label[4] = {0, 1, 0, 1};
+    const uint8_t split[4] = {0};
+    const double limit[] = {0.6, 0.7};
+    const index_rule rule = {.limit = limit, .limits = 2};
+    const index_threshold threshold = {0.5, THRESHOLD_GIVEN, NAN};
+    const train_targets targets = {
+        .rows = 4, .outputs = 2, .loss = TRAIN_LOSS_XENT, .labelled = true, .label_host = label, .split_host = split};
+    return index_groups_make(comm, &targets, logits, value, &rule, 0, &threshold, argument);
+}
+
+static void test_value_at_a_limit_is_not_below_it(void **state)
+{
+    (void)state;
+    index_groups groups;
+    ASSERT_OK(comm_thread_run(1, limit_rank, &groups));
+    assert_int_equal(groups.count, 3);
+    assert_string_equal(groups.group[1].name, "0.6 to < 0.7");
+    assert_int_equal(groups.group[1].indexes.rows, 1);
+    assert_string_equal(groups.group[2].name, ">= 0.7");
+    assert_int_equal(groups.group[2].indexes.rows, 2);
+    index_groups_free(&groups);
+}
+
+/* Names of words stay whole characters, and differ. */
+static weft_status word_rank(weft_comm *comm, void *argument)
+{
+    char many[2][160], gap[] = "missing";
+    for (int w = 0; w < 2; ++w) {
+        for (int k = 0; k < 60; ++k) {
+            memcpy(&many[w][2 * k], "\xc3\xa9", 2);
+        }
+        (void)snprintf(&many[w][120], 40, "%d", w);
+    }
+    char *const word[] = {gap, many[0], many[1]};
+    const float logits[8] = {0, 1, 0, 2, 0, 3, 0, 4}, value[4] = {0.0F, 1.0F, 2.0F, NAN};
+    const int32_t label[4] = {0, 1, 0, 1};
+    const uint8_t split[4] = {0};
+    const index_rule rule = {.word = word, .words = 3};
+    const index_threshold threshold = {0.5, THRESHOLD_GIVEN, NAN};
+    const train_targets targets = {
+        .rows = 4, .outputs = 2, .loss = TRAIN_LOSS_XENT, .labelled = true, .label_host = label, .split_host = split};
+    return index_groups_make(comm, &targets, logits, value, &rule, 0, &threshold, argument);
+}
+
+static void test_names_of_words_differ(void **state)
+{
+    (void)state;
+    index_groups groups;
+    ASSERT_OK(comm_thread_run(1, word_rank, &groups));
+    assert_int_equal(groups.count, 4);
+    assert_string_equal(groups.group[0].name, "missing (word 1)");
+    assert_string_equal(groups.group[3].name, "missing");
+    for (int g = 1; g <= 2; ++g) {
+        const char *name = groups.group[g].name, *dots = strstr(name, g == 1 ? "... (word 2)" : "... (word 3)");
+        assert_non_null(dots);
+        assert_int_equal((dots - name) % 2, 0);
+        assert_true(strlen(name) < INDEX_GROUP_BYTES && dots[-1] == '\xa9');
+    }
+    index_groups_free(&groups);
+}
+
 static void test_ranks_find_the_same(void **state)
 {
     (void)state;
@@ -482,6 +549,8 @@ int main(void)
         cmocka_unit_test(test_slope_says_how_extreme),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_ranks_find_the_same),
+        cmocka_unit_test(test_value_at_a_limit_is_not_below_it),
+        cmocka_unit_test(test_names_of_words_differ),
         cmocka_unit_test(test_what_is_asked_for),
         cmocka_unit_test(test_allocations_that_fail),
     };
