@@ -225,9 +225,10 @@ def train(x: Any, y: Any, *, valid: Any = None, test: Any = None, weight: Any = 
 
     x: [rows, columns] of numbers, a DataFrame, or a mapping of names to columns; columns of words are categories, and NaN, None and NA
     are missing. y: [rows], classes (words or whole numbers) or numbers. valid, test: (x, y) of rows that choose the number of trees and
-    that score the model; with `weight` or `group` (x, y, weight or group). Without valid, all rows train, for all rounds. weight: [rows]. group: [rows],
-    queries of a ranking, whose rows stand together; those of valid and test are others, also of one name. run_dir: a folder that keeps metrics, checkpoints and the model (resume=True goes
-    on there); without it they go when the model is read. ranks: processes, started by mpirun; the model does not depend on them.
+    that score the model; with `weight` or `group` (x, y, weight or group). Without valid, all rows train, for all rounds. weight: [rows].
+    group: [rows], queries of a ranking, whose rows stand together; those of valid and test are others, also of one name. run_dir: a
+    folder that keeps metrics, checkpoints and the model (resume=True goes on there); without it they go when the model is read. ranks:
+    processes, started by mpirun; the model does not depend on them.
 
     Raises ValueError for arrays that do not fit together, and WeftError with the program's message."""
     if ranks < 1:

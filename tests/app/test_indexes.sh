@@ -46,6 +46,10 @@ grep -q '^Indexes (test, ' told || fail "the closing lines tell no indexes: $(ca
 ok ranks 3 "${train[@]}" --by "sex;age:60,75;flag" --run-dir run-3
 ok "$weft" train "${plain[@]}" --data rows.csv --model trees --trees 3 --depth 1 --threads 1 --pin off --run-dir weak
 
+# The threshold is printed with the digits that it has, so that it can be given to another command.
+threshold=$(sed -n 's/^  at threshold \([^ ]*\) (by .*/\1/p' told)
+grep -qF "\"value\": $threshold," run/summary.json || fail "the threshold is rounded: $(cat told)"
+
 # ---- the same figures of any number of ranks, and of eval ----
 ok "${eval[@]}" --checkpoint run --by "sex;age:60,75;flag" --against weak --format json
 cp out one.json

@@ -22,7 +22,8 @@ for column in apachescore diedinhospital hospitaldischargestatus unitdischargeof
 done
 "$source_dir/scripts/run_mods" --data "$data" --columns --add nosuch >out 2>err && fail "a column that is not there is read"
 grep -q 'column nosuch: none of the tables' err || fail "$(cat err)"
-"$source_dir/scripts/run_mods" --data "$data" --columns --add unittype | grep -q '^eICU demo: age .* unittype$' || fail "unittype is not added"
+"$source_dir/scripts/run_mods" --data "$data" --columns --add unittype >out 2>err || fail "unittype is refused: $(cat err)"
+grep -q '^eICU demo: age .* unittype$' out || fail "unittype is not added: $(cat out)"
 
 # One stay by other tools: its heart rates and its urine.
 mkdir stays && tar -xJf "$data/physionet2012/set-a.tar.xz" -C stays

@@ -20,6 +20,7 @@ typedef struct index_table_desc {
 typedef struct index_row {
     const char *key, *label;
     index_value value;
+    bool exact; /* printed with all digits, because it may be given again */
 } index_row;
 
 enum { INDEX_ANSWER_ROWS = 6 };

@@ -35,7 +35,7 @@ static void draw_curves(report_text *out, run_record *run, const json_value *ind
     roc.mark_x = alarms / (alarms + quiet);
     roc.mark_y = json_number(json_find(indexes, "sensitivity"), "value");
     roc.mark_colour = "valid";
-    roc.mark = phrase_of("threshold %.4f", json_number(json_find(indexes, "threshold"), "value"));
+    roc.mark = phrase_of("threshold %.4g", json_number(json_find(indexes, "threshold"), "value"));
     text_html(out, PAIR_BEGIN);
     draw_curve(out, run, json_find(indexes, "roc"), roc, "false_positive_rate", "sensitivity", rising);
     text_html(out, PAIR_NEXT);
