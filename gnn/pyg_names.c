@@ -205,7 +205,7 @@ static bool is_one_map(const safetensors_file *file, const name_groups *groups)
 static weft_status rename_tensor(safetensors_file *file, int i, const name_groups *groups, bool one_map)
 {
     char name[PARAM_NAME_BYTES];
-    name_parts parts = {0};
+    name_parts parts = {.rest = ""};
     (void)split_name(safetensors_entry_at(file, i)->name, &parts);
     const bool layer = strcmp(parts.word, groups->layers.word) == 0;
     const layer_group *group = layer ? &groups->layers : &groups->norms;
