@@ -138,6 +138,33 @@ ok "$weft" train "${two[@]}" --drop weight --scale-pos-weight 3 --run-dir scaled
 ok "$weft" train "${two[@]}" --weight-column weight --run-dir weighted
 cmp scaled/model.json weighted/model.json || fail "--scale-pos-weight 3 is not a weight of 3"
 
+# ---- three classes: the file says from which margin the trees begin, and margins are sums of leaves from there ----
+python3 - <<'PY'
+import csv
+with open("three.csv", "w") as out:
+    out.write("a,b,c,d,class\n")
+    for r in csv.DictReader(open("rows.csv")):
+        out.write(",".join(r[k] for k in "abcd") + f",{sum(float(r['real']) > limit for limit in (0, 2))}\n")
+PY
+ok "$weft" train --data three.csv --model trees --threads 1 --pin off --quiet --trees 5 --target class --run-dir three
+ok "$weft" predict --data three.csv --checkpoint three --target class --out three-out --margins --quiet
+cat >margins.py <<'PY'
+import csv, json
+import numpy as np
+learner = json.load(open("three/model.json"))["learner"]
+assert float(learner["learner_model_param"]["base_score"]) == 0, learner["learner_model_param"]
+margins = np.load("three-out/margins.npy")
+assert margins.shape[1] == 3, margins.shape
+try:
+    import xgboost
+except ImportError:
+    raise SystemExit(0)
+x = np.array([[float(r[k]) for k in "abcd"] for r in csv.DictReader(open("three.csv"))])
+theirs = xgboost.Booster(model_file="three/model.json").predict(xgboost.DMatrix(x, feature_names=list("abcd")), output_margin=True)
+assert abs(theirs - margins).max() < 1e-5, abs(theirs - margins).max()
+PY
+$python margins.py 2>err || fail "margins of three classes: $(cat err)"
+
 # ---- refusals ----
 refused 65 "no class" "$weft" train "${plain[@]}" "${numbers[@]}" --loss xent
 refused 2 "rmse" "$weft" train "${two[@]}" --metric rmse

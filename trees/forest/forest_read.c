@@ -33,10 +33,7 @@ const char *forest_objective(tree_loss loss)
 
 double forest_answer_of_margin(tree_loss loss, double margin)
 {
-    return loss == TREE_LOSS_LOGISTIC  ? 1.0 / (1.0 + exp(-margin))
-           : loss == TREE_LOSS_POISSON ? exp(margin)
-           : loss == TREE_LOSS_SOFTMAX ? 0.5 /* the same for all classes, so it says nothing */
-                                       : margin;
+    return loss == TREE_LOSS_LOGISTIC ? 1.0 / (1.0 + exp(-margin)) : loss == TREE_LOSS_POISSON ? exp(margin) : margin;
 }
 
 double forest_margin_of_answer(tree_loss loss, double answer)
