@@ -292,6 +292,23 @@ def images(job):
 
 
 # Name: (function, seconds on two quiet cores with the stores made).
+def trees(job):
+    """Boosted trees on 1 M rows, binning included, beside XGBoost and LightGBM."""
+    peers, rows = ["xgboost", "lightgbm", "lightgbm-quantised"], []
+    for bounds in (["--depth", "8"], ["--leaves", "255"]):
+        got = job.script("trees/run", [*bounds, "--rounds", "3"], ["--weft", job.weft, "--rows", job.pick("1000000", "20000"), "--trees", job.pick("100", "5")],
+                         measuring.VENV_PYTHON)
+        job.versions.update(got["versions"])
+        own, sides = got["sides"]["weft"], got["sides"]
+        best = max(one["auc"] for peer in peers for one in sides[peer])
+        rows.append([" ".join(bounds).strip("-").replace("leaves 255", "255 leaves"), quartiles(one["train"] for one in own),
+                     *(quartiles(one["train"] / base["train"] for one, base in zip(sides[peer], own)) for peer in peers),
+                     f"{own[-1]['auc']:.4f} / {best:.4f}"])
+    return table([column("trees of"), column("Weft s"), column("XGBoost / Weft"), column("LightGBM / Weft"), column("its quantised form / Weft"),
+                  column("AUC, Weft / best other")], rows, shown=1)
+
+
 SUBJECTS = {"epochs": (epochs, 430), "sums": (sums, 120), "seconds-to-accuracy": (seconds_to_accuracy, 220), "partition": (partition, 60),
             "memory": (memory, 45), "startup": (startup, 20), "ranks": (ranks, 75), "allreduce": (allreduce, 20), "sync": (sync, 45),
-            "select": (select, 20), "text": (text, 40), "images": (images, 130)}
+            "select": (select, 20), "text": (text, 40), "images": (images, 130),
+            "trees": (trees, 300)}

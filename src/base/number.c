@@ -105,7 +105,9 @@ bool number_parse_int(const char *text, int64_t *value)
 /* Writes so many digits. Returns true if they give the number back. */
 static bool format_digits(double value, bool single, int digits, char text[NUMBER_TEXT_MAX])
 {
-    snprintf(text, NUMBER_TEXT_MAX, "%.*g", digits, value);
+    if (snprintf(text, NUMBER_TEXT_MAX, "%.*g", digits, value) >= NUMBER_TEXT_MAX) {
+        return false;
+    }
     const double back = strtod(text, NULL);
     return single ? (float)back == (float)value : back == value;
 }
