@@ -141,6 +141,30 @@ weft_status comm_allgather(weft_comm *comm, const void *send, int64_t bytes, voi
     return finish(comm);
 }
 
+weft_status comm_allgather_bytes(void *self, const void *mine, size_t bytes, void **all, size_t **bytes_of)
+{
+    weft_comm *comm = self;
+    const int ranks = comm_size(comm);
+    int64_t *given = NULL, own = (int64_t)bytes;
+    size_t sum = 0;
+    *all = NULL;
+    *bytes_of = NULL;
+    weft_status status;
+    weft_status local = WEFT_NEW(&given, ranks, WEFT_MEM_WORKSPACE);
+    local = local == WEFT_OK ? WEFT_NEW(bytes_of, ranks, WEFT_MEM_WORKSPACE) : local;
+    COMM_AGREED_GOTO(comm_agree(comm, local), local, status, done);
+    WEFT_TRY_GOTO(comm_allgather(comm, &own, sizeof own, given), status, done);
+    for (int r = 0; r < ranks; ++r) {
+        (*bytes_of)[r] = (size_t)given[r];
+        sum += (size_t)given[r];
+    }
+    WEFT_TRY_GOTO(comm_agree(comm, weft_malloc(sum + 1, 1, WEFT_MEM_WORKSPACE, all)), status, done);
+    status = comm_allgatherv(comm, mine, own, *all, given);
+done:
+    weft_free(given);
+    return status;
+}
+
 weft_status comm_alltoallv(weft_comm *comm, const void *send, const int64_t *send_bytes, void *recv,
                            const int64_t *recv_bytes)
 {

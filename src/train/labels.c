@@ -2,6 +2,7 @@
 #include "train/labels.h"
 
 #include <assert.h>
+#include <string.h>
 
 weft_status labels_create(train_labels *labels, weft_mem_tag *tag)
 {
@@ -11,6 +12,22 @@ weft_status labels_create(train_labels *labels, weft_mem_tag *tag)
     WEFT_TRY(WEFT_NEW(&labels->split, t->rows, tag));
     return t->loss == TRAIN_LOSS_XENT ? WEFT_NEW(&labels->label, t->rows, tag)
                                       : WEFT_NEW(&labels->target, t->rows * t->outputs, tag);
+}
+
+weft_status labels_count(train_labels *labels, weft_comm *comm, uint64_t *hash)
+{
+    train_targets *t = &labels->targets;
+    int64_t sums[TRAIN_SPLITS + 1] = {[TRAIN_SPLITS] = (int64_t)*hash};
+    for (int64_t i = 0; i < t->rows; ++i) {
+        if (labels->split[i] < TRAIN_SPLITS) {
+            sums[labels->split[i]] += 1;
+        }
+    }
+    WEFT_TRY(comm_allreduce(comm, sums, TRAIN_SPLITS + 1, WEFT_DTYPE_I64, COMM_SUM));
+    memcpy(t->counted, sums, sizeof t->counted);
+    t->loss_entries = sums[TRAIN_SPLIT_TRAIN];
+    *hash = (uint64_t)sums[TRAIN_SPLITS];
+    return WEFT_OK;
 }
 
 static weft_status upload(train_labels *labels, weft_hal *hal, weft_dtype dtype, int64_t cols, const void *host,

@@ -1,25 +1,9 @@
 /* trees/data/tree_columns.c: see trees/data/tree_columns.h. */
 #include "trees/data/tree_columns.h"
 
-#include <assert.h>
 #include <math.h>
-#include <string.h>
 
 weft_mem_tag WEFT_MEM_TREES[1] = {{.text = "trees"}};
-
-static void read_integers(const int32_t *from, int32_t missing, int64_t count, float *value)
-{
-    for (int64_t i = 0; i < count; ++i) {
-        value[i] = from[i] == missing ? NAN : (float)from[i];
-    }
-}
-
-static void read_longs(const int64_t *from, int64_t count, float *value)
-{
-    for (int64_t i = 0; i < count; ++i) {
-        value[i] = from[i] == TABLE_NO_LONG ? NAN : (float)from[i];
-    }
-}
 
 static void read_codes(const tree_codes *codes, int64_t first, int64_t count, float *value)
 {
@@ -31,19 +15,10 @@ static void read_codes(const tree_codes *codes, int64_t first, int64_t count, fl
 
 void tree_column_read(const tree_column *column, int64_t first, int64_t count, float *value)
 {
-    switch (column->kind) {
-    case TABLE_REAL:
-        memcpy(value, (const float *)column->data + first, (size_t)count * sizeof *value);
-        return;
-    case TABLE_INTEGER:
-        read_integers((const int32_t *)column->data + first, TABLE_NO_INTEGER, count, value);
-        return;
-    case TABLE_CATEGORY:
+    if (column->kind == TABLE_CATEGORY) {
         read_codes(column->data, first, count, value);
-        return;
-    default:
-        assert(column->kind == TABLE_LONG);
-        read_longs((const int64_t *)column->data + first, count, value);
+    } else {
+        table_read_numbers(column->kind, column->data, first, count, value);
     }
 }
 

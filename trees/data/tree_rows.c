@@ -16,31 +16,6 @@ enum { SPAN = 1 << 16, CHUNK = 1024 };
 
 /* ---- the table --------------------------------------------------------------------------------------------------- */
 
-/* See table_exchange. */
-static weft_status gather(void *self, const void *mine, size_t bytes, void **all, size_t **bytes_of)
-{
-    weft_comm *comm = self;
-    const int ranks = comm_size(comm);
-    int64_t *given = NULL, own = (int64_t)bytes;
-    size_t sum = 0;
-    *all = NULL;
-    *bytes_of = NULL;
-    weft_status status;
-    weft_status local = WEFT_NEW(&given, ranks, WEFT_MEM_TABLE);
-    local = local == WEFT_OK ? WEFT_NEW(bytes_of, ranks, WEFT_MEM_TABLE) : local;
-    COMM_AGREED_GOTO(comm_agree(comm, local), local, status, done);
-    WEFT_TRY_GOTO(comm_allgather(comm, &own, sizeof own, given), status, done);
-    for (int r = 0; r < ranks; ++r) {
-        (*bytes_of)[r] = (size_t)given[r];
-        sum += (size_t)given[r];
-    }
-    WEFT_TRY_GOTO(comm_agree(comm, weft_malloc(sum + 1, 1, WEFT_MEM_TABLE, all)), status, done);
-    status = comm_allgatherv(comm, mine, own, *all, given);
-done:
-    weft_free(given);
-    return status;
-}
-
 /* Whole numbers that float32 cannot tell apart. */
 static void warn_of_merged(const table_field *f, const char *path)
 {
@@ -170,16 +145,11 @@ static weft_status hash_column(tree_rows *rows, int c, const char *path, uint64_
         const int64_t count = rows->data.rows - first < CHUNK ? rows->data.rows - first : CHUNK;
         tree_column_read(&rows->column[c], first, count, value);
         for (int64_t i = 0; i < count; ++i) {
-            uint32_t bits;
             WEFT_CHECK(!isinf(value[i]), WEFT_ERR_DATA,
                        "%s: row %lld, %s: infinite: trees compare numbers, so leave the cell empty", path,
                        (long long)(rows->table.first + first + i),
                        schema_say(&rows->table.schema, rows->field[c], text));
-            memcpy(&bits, &value[i], sizeof bits);
-            uint64_t x = bits ^ (uint64_t)(rows->table.first + first + i) * UINT64_C(0x9E3779B97F4A7C15) ^
-                         (uint64_t)c * UINT64_C(0xC2B2AE3D27D4EB4F);
-            x = (x ^ x >> 29) * UINT64_C(0xBF58476D1CE4E5B9);
-            *hash += x ^ x >> 32;
+            *hash += table_hash_number(rows->table.first + first + i, c, value[i]);
         }
     }
     return WEFT_OK;
@@ -399,8 +369,6 @@ static weft_status take_weights(tree_rows *rows, const char *path)
 /* Sums over all ranks: rows of each class, labelled rows of each split, and the hash. */
 static weft_status count_all(weft_comm *comm, tree_rows *rows, uint64_t hash)
 {
-    train_targets *t = &rows->labels.targets;
-    int64_t sums[TRAIN_SPLITS + 1] = {0};
     WEFT_TRY(comm_agree(comm, WEFT_NEW_ZERO(&rows->counted, rows->classes.count, WEFT_MEM_TREES)));
     for (int64_t i = 0; i < rows->data.rows; ++i) {
         int32_t label = -1;
@@ -413,17 +381,10 @@ static weft_status count_all(weft_comm *comm, tree_rows *rows, uint64_t hash)
         if (!rows->numbers && label >= 0) {
             rows->counted[label] += 1;
         }
-        if (rows->labels.split[i] < TRAIN_SPLITS) {
-            sums[rows->labels.split[i]] += 1;
-        }
     }
-    sums[TRAIN_SPLITS] = (int64_t)hash;
-    WEFT_TRY(comm_allreduce(comm, sums, TRAIN_SPLITS + 1, WEFT_DTYPE_I64, COMM_SUM));
+    rows->hash = hash;
     WEFT_TRY(comm_allreduce(comm, rows->counted, rows->classes.count, WEFT_DTYPE_I64, COMM_SUM));
-    memcpy(t->counted, sums, sizeof t->counted);
-    t->loss_entries = sums[TRAIN_SPLIT_TRAIN];
-    rows->hash = (uint64_t)sums[TRAIN_SPLITS];
-    return WEFT_OK;
+    return labels_count(&rows->labels, comm, &rows->hash);
 }
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
@@ -490,7 +451,8 @@ static weft_status take_rows(weft_comm *comm, tree_rows *rows, const tree_rows_o
 weft_status tree_rows_open(weft_comm *comm, const char *const *path, int paths, const tree_rows_options *options,
                            tree_rows *rows)
 {
-    const table_exchange exchange = {.self = comm, .rank = comm_rank(comm), .ranks = comm_size(comm), .gather = gather};
+    const table_exchange exchange = {
+        .self = comm, .rank = comm_rank(comm), .ranks = comm_size(comm), .gather = comm_allgather_bytes};
     *rows = (tree_rows){0};
     WEFT_TRY(table_open(path, paths, &options->request, &exchange, &rows->table));
     WEFT_TRY(take_rows(comm, rows, options, path[0]));

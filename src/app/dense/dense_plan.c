@@ -163,9 +163,7 @@ static weft_status plan_memory(workload *work)
     if (work->second.bytes > 0) {
         memory_plan_add(memory, "second order", work->second.bytes);
     }
-    for (int i = 0; i < memory->rows; ++i) {
-        memory->peak += memory->row[i].bytes;
-    }
+    memory_plan_sum(memory);
     memory->device =
         batches + (uint64_t)arena + kept.parameters.kept + kept.sync_device.kept + work->second.bytes + scratch;
     memory->beside = memory->peak - (uint64_t)arena;

@@ -267,10 +267,7 @@ static weft_status trees_plan(workload *work, const char *folder, int64_t output
     memory_plan_add(memory, "process and table", clock_rss_bytes());
     memory_plan_add(memory, "bins, gradients and lists of rows", training);
     memory_plan_add(memory, "answers", count * 4 * (margins + (uint64_t)work->outputs));
-    for (int i = 0; i < memory->rows; ++i) {
-        memory->peak += memory->row[i].bytes;
-    }
-    memory->device = memory->beside = memory->peak;
+    memory_plan_sum(memory);
     return memory_plan_check(work->context, memory, option_size(work->context->options, OPT_MEMORY_LIMIT));
 }
 

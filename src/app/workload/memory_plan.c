@@ -15,6 +15,15 @@ void memory_plan_add(memory_plan *memory, const char *name, uint64_t bytes)
     memory->row[memory->rows++] = (memory_row){name, bytes};
 }
 
+void memory_plan_sum(memory_plan *memory)
+{
+    memory->peak = 0;
+    for (int i = 0; i < memory->rows; ++i) {
+        memory->peak += memory->row[i].bytes;
+    }
+    memory->device = memory->beside = memory->peak;
+}
+
 static bool on_device(const app_context *context)
 {
     return context->hal != NULL && context->hal->mem.room != NULL;

@@ -38,6 +38,8 @@ typedef struct memory_plan {
 } memory_plan;
 
 void memory_plan_add(memory_plan *memory, const char *name, uint64_t bytes);
+/* All rows together are the peak, and at most what a device, or the host beside it, needs. */
+void memory_plan_sum(memory_plan *memory);
 /* The need of each node against what it has (or limit bytes, --memory-limit; 0: none), and of the ranks on each device
  * against what is free there: WEFT_ERR_RESOURCE with both figures. Sets `largest`. Collective. */
 weft_status memory_plan_check(const app_context *context, memory_plan *memory, uint64_t limit);

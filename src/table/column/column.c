@@ -90,3 +90,38 @@ void table_fill_missing(table_kind kind, void *values, int64_t first, int64_t co
         }
     }
 }
+
+static void read_integers(const int32_t *from, int64_t count, float *value)
+{
+    for (int64_t i = 0; i < count; ++i) {
+        value[i] = from[i] == TABLE_NO_INTEGER ? NAN : (float)from[i];
+    }
+}
+
+static void read_longs(const int64_t *from, int64_t count, float *value)
+{
+    for (int64_t i = 0; i < count; ++i) {
+        value[i] = from[i] == TABLE_NO_LONG ? NAN : (float)from[i];
+    }
+}
+
+void table_read_numbers(table_kind kind, const void *data, int64_t first, int64_t count, float *value)
+{
+    if (kind == TABLE_REAL) {
+        memcpy(value, (const float *)data + first, (size_t)count * sizeof *value);
+    } else if (kind == TABLE_INTEGER) {
+        read_integers((const int32_t *)data + first, count, value);
+    } else {
+        assert(kind == TABLE_LONG);
+        read_longs((const int64_t *)data + first, count, value);
+    }
+}
+
+uint64_t table_hash_number(int64_t row, int64_t column, float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    uint64_t x = bits ^ (uint64_t)row * UINT64_C(0x9E3779B97F4A7C15) ^ (uint64_t)column * UINT64_C(0xC2B2AE3D27D4EB4F);
+    x = (x ^ x >> 29) * UINT64_C(0xBF58476D1CE4E5B9);
+    return x ^ x >> 32;
+}

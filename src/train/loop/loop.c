@@ -10,6 +10,7 @@
 #include "base/trace/trace.h"
 #include "train/activities.h"
 #include "train/checkpoint/keeper_state.h"
+#include "train/loop/squared_loss.h"
 #include "train/tap.h"
 #include "train/train_options.def"
 
@@ -111,6 +112,9 @@ static weft_status loss_and_gradient(loop *l, const train_targets *t, weft_tenso
     const tensor_loss_rows rows = {.mask = t->mask[0], .scale = scale * mean_of(t), .smoothing = l->options->smoothing};
     if (t->loss == TRAIN_LOSS_XENT) {
         return tensor_softmax_xent(logits, t->label, &rows, &l->loss, logits);
+    }
+    if (t->loss == TRAIN_LOSS_VALUE) {
+        return squared_loss(t, rows.scale, &l->loss, logits);
     }
     return tensor_bce_logits(logits, t->target, &rows, &l->loss, logits);
 }
