@@ -70,8 +70,8 @@ int table_role_of(const char *word);
 
 /* Fills values [first, first + count) of an array of this kind with "missing". */
 void table_fill_missing(table_kind kind, void *values, int64_t first, int64_t count);
-/* [out] value[count]: rows first .. first + count - 1 of an array of numbers (real, integer, long) as float32, NaN where
- * one is missing. */
+/* [out] value[count]: rows first .. first + count - 1 of an array of numbers (real, integer, long) as float32, NaN
+ * where one is missing. */
 void table_read_numbers(table_kind kind, const void *data, int64_t first, int64_t count, float *value);
 /* Returns a hash of a number and its place. Sums of these name the content of a table whatever the ranks. */
 uint64_t table_hash_number(int64_t row, int64_t column, float value);

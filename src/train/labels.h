@@ -26,8 +26,8 @@ typedef struct train_labels {
 /* Takes the host arrays for targets.rows and targets.outputs; the caller fills them in. Free with labels_destroy, also
  * after a failure. Local. */
 weft_status labels_create(train_labels *labels, weft_mem_tag *tag);
-/* Sets counted and loss_entries of the targets, of all ranks. [in, out] hash: of this rank's rows, then the sum over all
- * ranks. Collective. */
+/* Sets counted and loss_entries of the targets, of all ranks. [in, out] hash: of this rank's rows, then the sum over
+ * all ranks. Collective. */
 weft_status labels_count(train_labels *labels, weft_comm *comm, uint64_t *hash);
 /* Copies the arrays to the backend, and the targets are labelled from now on. Local. */
 weft_status labels_upload(train_labels *labels, weft_hal *hal);

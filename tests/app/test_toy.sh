@@ -20,10 +20,11 @@ cd "$work" || exit 1
 python3 - <<'PY'
 import numpy as np
 rng = np.random.default_rng(5)
-x = (rng.normal(size=(211, 3)) * [1, 5, 1]).round(4)  # a gradient points elsewhere at first, and scores rise late
+x = (rng.normal(size=(211, 3)) * [1, 2, 1]).round(4)
 y = (1.5 * x[:, 0] - 0.1 * x[:, 1] + 0.1 * x[:, 2] + 0.7 + rng.normal(size=211)).round(4)
 with open("t.csv", "w") as f:
-    f.write("a,b,c,target\n" + "".join(f"{a},{b},{c},{t}\n" for (a, b, c), t in zip(x, y)))
+    split = ["train"] * 8 + ["valid", "test"]
+    f.write("a,b,c,target,split\n" + "".join(f"{a},{b},{c},{t},{split[i % 10]}\n" for i, ((a, b, c), t) in enumerate(zip(x, y))))
 with open("asked.csv", "w") as f:  # no target
     f.write("a,b,c\n" + "".join(f"{a},{b},{c}\n" for a, b, c in x[:50]))
 PY
@@ -36,20 +37,27 @@ refused() { # CODE TEXT COMMAND...
     grep -qF -- "$2" err || fail "${*:3}: $(cat err)"
 }
 
-# ---- 1 and 3 ranks compute what NumPy computes in float64: every loss, the scores, the weights of the best epoch ----
+# ---- 1 and 3 ranks compute what NumPy computes in float64: every loss, the scores, the weights of the best epoch; and those of
+#      many epochs are the closed form of least squares ----
 ok "$toy" train "${options[@]}" --run-dir one
 ok ranks 3 "$toy" train "${options[@]}" --run-dir three
 ok "$toy" train "${options[@]}" --intercept off --run-dir origin
+ok "$toy" train --data t.csv --threads 1 --pin off --quiet --lr 0.2 --epochs 400 --eval-every 0 --run-dir least
 python3 - <<'PY' || fail "other than NumPy"
 import json
 import numpy as np
-table = np.loadtxt("t.csv", delimiter=",", skiprows=1).astype(np.float32).astype(float)
-x, label = table[:, :3], (table[:, 3] > 0).astype(int)
+table = np.loadtxt("t.csv", delimiter=",", skiprows=1, usecols=range(4)).astype(np.float32).astype(float)
+x, y = table[:, :3], table[:, 3]
 turn = np.arange(len(x)) % 10
 part = [turn < 8, turn == 8, turn == 9]
-for run, intercept in (("one", True), ("three", True), ("origin", False)):
-    inputs = np.hstack([x, np.ones((len(x), 1))]) if intercept else x
-    w = np.zeros((inputs.shape[1], 2))
+def weights_of(run):
+    file = np.load(f"{run}/weights.npz")
+    names = ["line.weight"] + ["line.bias"] * (run != "origin")
+    assert set(file.files) == set(names), file.files
+    return np.vstack([file[name] for name in names])[:, 0]
+for run in ("one", "three", "origin"):
+    inputs = x if run == "origin" else np.hstack([x, np.ones((len(x), 1))])
+    w = np.zeros(inputs.shape[1])
     told = [json.loads(line) for line in open(f"{run}/metrics.jsonl")]
     told = [line for line in told if "loss" in line]
     summary = json.load(open(f"{run}/summary.json"))
@@ -57,20 +65,18 @@ for run, intercept in (("one", True), ("three", True), ("origin", False)):
     assert best > 1, best
     assert len(told) == 30, len(told)  # the recipe's
     for epoch, line in enumerate(told, 1):
-        e = np.exp(inputs @ w)
-        p = e / e.sum(1, keepdims=True)
-        loss = -np.log(p[part[0], label[part[0]]]).mean()
+        error = (inputs @ w - y) * part[0]
+        loss = 0.5 * (error ** 2).sum() / part[0].sum()
         assert abs(line["loss"] - loss) < 1e-5 * loss, (run, epoch, line["loss"], loss)
-        d = (p - np.eye(2)[label]) * part[0][:, None] / part[0].sum()
-        w = w - 0.05 * inputs.T @ d
-        right = (inputs @ w).argmax(1) == label
-        assert all(abs(line[s] - right[m].mean()) < 1e-9 for s, m in zip(("train", "valid", "test"), part)), line
+        w = w - 0.05 * inputs.T @ error / part[0].sum()
+        rmse = [np.sqrt(((inputs @ w - y)[m] ** 2).mean()) for m in part]
+        assert all(abs(line[s] - r) < 1e-5 * r for s, r in zip(("train", "valid", "test"), rmse)), (line, rmse)
         if epoch == best:
-            file = np.load(f"{run}/weights.npz")
-            assert set(file.files) == {"line.weight"} | ({"line.bias"} if intercept else set()), file.files
-            got = np.vstack([file["line.weight"], file["line.bias"]]) if intercept else file["line.weight"]
-            assert np.abs(got - w).max() < 1e-5, (run, got, w)
+            assert np.abs(weights_of(run) - w).max() < 1e-5, (run, weights_of(run), w)
             np.save(f"{run}.npy", inputs @ w)
+inputs = np.hstack([x, np.ones((len(x), 1))])[part[0]]
+least = np.linalg.lstsq(inputs, y[part[0]], rcond=None)[0]
+assert np.abs(weights_of("least") - least).max() < 1e-4, (weights_of("least"), least)
 ranks = json.load(open("three/summary.json"))["per_rank"]
 assert ranks["table_rows"] == [70, 70, 71], ranks["table_rows"]
 PY
@@ -98,12 +104,9 @@ ok "$toy" predict --data asked.csv --checkpoint one --out more --threads 1
 python3 - <<'PY' || fail "eval or predict"
 import json
 import numpy as np
-logits = np.load("one.npy")
-e = np.exp(logits)
-got = np.load("answers/predictions.npy")[:, 0]
-assert (got == logits.argmax(1)).all()
-assert np.abs(np.load("answers/probabilities.npy") - e / e.sum(1, keepdims=True)).max() < 1e-5
-assert (np.load("more/predictions.npy")[:, 0] == logits.argmax(1)[:50]).all()
+answers = np.load("one.npy")
+assert np.abs(np.load("answers/predictions.npy")[:, 0] - answers).max() < 1e-4
+assert np.abs(np.load("more/predictions.npy")[:, 0] - answers[:50]).max() < 1e-4
 json.load(open("scores.json")), json.load(open("answers/scores.json"))
 PY
 refused 2 intercept "$toy" eval --data t.csv --checkpoint one --intercept off
@@ -116,7 +119,7 @@ grep -q "columns of inputs" one/report.html && grep -q "slopes" one/report.html 
 sed 's/<style>.*<\/style>//; s/<script>.*<\/script>//' one/report.html | sed 's/<[^>]*>/ /g' >text
 ! grep -niwE 'graphs?|images?|vertex|vertices|edges' text || fail "the report speaks of another kind"
 ok "$toy" train --data t.csv --dry-run
-grep -q "Line: slopes 6, intercept on" out && grep -q "rows on the backend" out || fail "dry run: $(cat out)"
+grep -q "Line: slopes 3, intercept on" out && grep -q "rows on the backend" out || fail "dry run: $(cat out)"
 
 # ---- options: the kind's own alone, or beside others ----
 ok "$toy" train --help

@@ -165,7 +165,7 @@ typedef struct workload_ops {
     /* A run is resumed: options that are open take the values of its checkpoint. ck: on rank 0; NULL on the others, and
      * where training begins anew. After decide. Collective. NULL: nothing is open. */
     weft_status (*adopt)(const app_context *context, const checkpoint *ck);
-    /* [out] rows: [work->classes] labelled rows of each class in all of the data. Not collective. */
+    /* [out] rows: [work->classes] labelled rows of each class in all of the data. Not collective. NULL: no classes. */
     void (*count_classes)(const workload *work, int64_t *rows);
     /* The data's classes become those of a trained model: class_of [work->classes] is the model's class of each, or -1,
      * which is no label. names: [classes] of the model, or NULL. 0 classes: the data have no labels from now on. After
@@ -249,7 +249,7 @@ typedef struct workload_ops {
     void (*end)(workload *work); /* frees what work->self holds; after abandon */
 
     /* Rows about the data for run.json and `weft info`, also after release; name, hash and names of classes are told by
-     * others. A row FACT_CLASSES says how many classes the labels have, 0 if they are tasks. */
+     * others. FACT_CLASSES says how many classes the labels have, 0 if they are tasks; numbers have no such row. */
     void (*data_facts)(const workload *work, fact_list *list);
     /* Returns what a row that is answered for is called, e.g. its file, or NULL if rows have no names. On rank 0, of a
      * job that is `trained`, for at most WORKLOAD_NAMED_ROWS rows unless shows_answers. NULL: rows have no names. */
