@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/failure/failure.h"
 #include "base/grow.h"
 
 /* Rows of a node for which a team's start and end would take as long as its sums. */
@@ -140,19 +141,17 @@ static int more_rows(const void *a, const void *b)
 static weft_status build_here(tree_histograms *h, const weft_tensor *list, const weft_tensor *pair,
                               histogram_node *node, int nodes)
 {
-    weft_status status = WEFT_OK;
+    weft_status status;
+    first_failure failure = {.status = WEFT_OK};
     qsort(node, (size_t)nodes, sizeof *node, more_rows);
 #pragma omp parallel for schedule(dynamic) num_threads(h->hal->threads) if (nodes > 1)
     for (int n = 0; n < nodes; ++n) {
         if (is_small(h, &node[n], nodes)) {
-            const weft_status mine = sum_rows(h, list, pair, &node[n], true);
+            first_failure_note(&failure, n, sum_rows(h, list, pair, &node[n], true));
             subtract(h, &node[n]);
-            if (mine != WEFT_OK) {
-#pragma omp critical
-                status = mine;
-            }
         }
     }
+    status = first_failure_tell(&failure);
     for (int n = 0; n < nodes && status == WEFT_OK; ++n) {
         if (!is_small(h, &node[n], nodes)) {
             status = sum_rows(h, list, pair, &node[n], false);

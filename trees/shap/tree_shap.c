@@ -22,6 +22,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/failure/failure.h"
 #include "base/isa.h"
 #include "trees/shap/shap_walk.h"
 
@@ -71,22 +72,23 @@ static weft_status add_tree(shap_job *job, const weft_tree *tree)
 {
     shap_tree s;
     const int threads = job->threads;
-    weft_status status = shap_tree_create(tree, &s);
-#pragma omp parallel for schedule(static, 1) num_threads(threads) if (status == WEFT_OK)
+    first_failure failure = {.status = WEFT_OK};
+    weft_status status;
+    WEFT_TRY_GOTO(shap_tree_create(tree, &s), status, done);
+#pragma omp parallel for schedule(static, 1) num_threads(threads)
     for (int part = 0; part < threads; ++part) {
         shap_walk w = {0};
-        const weft_status own = status == WEFT_OK ? walk_create(&s, job->pairs, &w) : status;
+        const weft_status own = walk_create(&s, job->pairs, &w);
         const int64_t end = job->blocks * (part + 1) / threads;
         for (int64_t b = job->blocks * part / threads; own == WEFT_OK && b < end; ++b) {
             walk_block(job, b, &w);
         }
         WEFT_FREE_ALL(w.stack, w.path, w.edge, w.met);
-        if (own != WEFT_OK) {
-#pragma omp critical(weft_shap)
-            status = own;
-        }
+        first_failure_note(&failure, part, own);
     }
+    status = first_failure_tell(&failure);
     job->mean += s.mean;
+done:
     shap_tree_destroy(&s);
     return status;
 }
