@@ -155,43 +155,38 @@ static weft_status find_cost(const partition_job *job, const uint16_t *node_part
     return WEFT_OK;
 }
 
-/* replicas: of the best vertex-cut. */
-static weft_status choose_kind(const partition_job *job, const uint16_t *node_part, int64_t replicas)
+/* cost: of METIS's parts. replicas: of the best vertex-cut. */
+static void choose_kind(const partition_job *job, const edge_cut_cost *cost, int64_t replicas)
 {
-    edge_cut_cost cost;
-    WEFT_TRY(find_cost(job, node_part, &cost));
     const int64_t both_ways = 2 * (replicas - connected(job));
-    if (cost.allowed && cost.rows <= both_ways) {
+    if (cost->allowed && cost->rows <= both_ways) {
         *job->made = PARTITION_EDGE_CUT;
     }
     if (job->graph->symmetric) {
         log_info("partition: %lld rows a layer as an edge-cut (edge balance %.3f), %lld as a vertex-cut: %s",
-                 (long long)cost.rows, cost.balance, (long long)both_ways,
+                 (long long)cost->rows, cost->balance, (long long)both_ways,
                  *job->made == PARTITION_EDGE_CUT ? "edge-cut" : "vertex-cut");
     }
-    return WEFT_OK;
 }
 
 /* Takes METIS's parts as an edge-cut without a look for covers, where these would need to save rows by being refined
  * that none of them saves before. */
 static weft_status settle_early(const partition_job *job, const adjacency *adjacent, const uint16_t *node_part,
-                                bool *settled)
+                                const edge_cut_cost *cost, bool *settled)
 {
-    edge_cut_cost cost;
     int64_t bound = 0;
     *settled = false;
-    WEFT_TRY(find_cost(job, node_part, &cost));
-    if (!cost.allowed) {
+    if (!cost->allowed) {
         return WEFT_OK;
     }
     WEFT_TRY(cover_bound(adjacent, node_part, job->parts, &bound));
     const int64_t both_ways = 2 * bound;
-    *settled = cost.rows <= both_ways + bound / REFINED_AWAY;
+    *settled = cost->rows <= both_ways + bound / REFINED_AWAY;
     if (*settled) {
         *job->made = PARTITION_EDGE_CUT;
         log_info("partition: %lld rows a layer as an edge-cut (edge balance %.3f), %lld and more as a vertex-cut: "
                  "edge-cut",
-                 (long long)cost.rows, cost.balance, (long long)both_ways);
+                 (long long)cost->rows, cost->balance, (long long)both_ways);
     }
     return WEFT_OK;
 }
@@ -199,9 +194,9 @@ static weft_status settle_early(const partition_job *job, const adjacency *adjac
 /* ---- the best of both ---- */
 
 /* The best of what applies. either: of method auto. partition: its arrays are scratch, but for root, which gets METIS's
- * parts where parted is true. */
+ * parts where parted is true. [out] cost: of these as an edge-cut, where `either`. */
 static weft_status find_best(const partition_job *job, bool either, const pair_list *list, weft_partition *partition,
-                             best_cut *best, bool *parted)
+                             best_cut *best, bool *parted, edge_cut_cost *cost)
 {
     weft_status status = WEFT_OK;
     adjacency adjacent = {0};
@@ -217,8 +212,11 @@ static weft_status find_best(const partition_job *job, bool either, const pair_l
     if (*parted) {
         bool settled = false;
         WEFT_TRY_GOTO(call_metis(job, either, &adjacent, partition->root), status, done);
+        if (either) {
+            WEFT_TRY_GOTO(find_cost(job, partition->root, cost), status, done);
+        }
         if (either && !several) {
-            WEFT_TRY_GOTO(settle_early(job, &adjacent, partition->root, &settled), status, done);
+            WEFT_TRY_GOTO(settle_early(job, &adjacent, partition->root, cost, &settled), status, done);
         }
         if (settled) {
             goto done;
@@ -298,10 +296,11 @@ static weft_status cut_pairs(const partition_job *job, bool either, const pair_l
     weft_status status = WEFT_OK;
     best_cut best = {.found = false};
     bool parted = false;
+    edge_cut_cost cost;
     WEFT_TRY_GOTO(best_cut_create(list, list->pairs <= BEST_CUT_PAIRS, &best), status, done);
-    WEFT_TRY_GOTO(find_best(job, either, list, partition, &best, &parted), status, done);
+    WEFT_TRY_GOTO(find_best(job, either, list, partition, &best, &parted, &cost), status, done);
     if (either && parted && best.found) {
-        WEFT_TRY_GOTO(choose_kind(job, partition->root, best.result.replicas), status, done);
+        choose_kind(job, &cost, best.result.replicas);
     }
     if (*job->made == PARTITION_VERTEX_CUT) {
         status = best_cut_finish(&best, job, list, partition->edge_part);
