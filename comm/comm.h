@@ -126,9 +126,9 @@ weft_status comm_allreduce(weft_comm *comm, void *buffer, int64_t count, weft_dt
 /* recv = concatenation by rank; recv_bytes[P] gives each rank's contribution. */
 weft_status comm_allgatherv(weft_comm *comm, const void *send, int64_t send_bytes, void *recv,
                             const int64_t *recv_bytes);
-/* The same without knowing who gives how much. comm: a weft_comm, so that rooms that know no ranks may be given this
- * function (table/table_exchange.h). [out] all: the bytes of rank 0, 1, ... behind each other; bytes_of: [P] how many
- * each gave. Both for weft_free, also after a failure. */
+/* Gathers bytes from all ranks, of which no rank knows beforehand how many the others give. comm: a weft_comm, so that
+ * rooms that know no ranks may be given this function (table/table_exchange.h). [out] all: the bytes of rank 0, 1, ...
+ * behind each other; bytes_of: [P] how many each gave. Both for weft_free, also after a failure. */
 weft_status comm_allgather_bytes(void *comm, const void *mine, size_t bytes, void **all, size_t **bytes_of);
 /* Like comm_allgatherv(), but every rank contributes equally many bytes. recv: [P * bytes]. */
 weft_status comm_allgather(weft_comm *comm, const void *send, int64_t bytes, void *recv);

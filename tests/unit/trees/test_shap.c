@@ -64,7 +64,7 @@ static double factorial(int n)
     return n < 2 ? 1.0 : n * factorial(n - 1);
 }
 
-/* The same with a background: columns that are not in the set have the mean over its rows. */
+/* Shares by the definition, against a background: columns outside of the set have the mean over its rows. */
 static float background[BACKGROUND][COLUMNS];
 
 static double value_against(const weft_tree *tree, int set, int row)
