@@ -3,6 +3,7 @@
 Standard library only. A script of bench/ imports it as it is; one of bench/peers puts the folder above its own on sys.path first.
 """
 import contextlib
+import datetime
 import json
 import os
 import platform
@@ -170,6 +171,13 @@ def machine():
     return {"processor": first_value("/proc/cpuinfo", "model name"), "family": "/".join(family),
             "cores": len(os.sched_getaffinity(0)), "caches": caches(), "memory": first_value("/proc/meminfo", "MemTotal"),
             "kernel": platform.release(), "load": os.getloadavg()[0]}
+
+
+def record(subject, origin, weft, quick=False):
+    """-> the head of a file of results: what was measured, by which script, when, where, and with which program."""
+    program = build(weft)
+    return {"subject": subject, "origin": f"measured by {origin}", "quick": quick, "commit": program["revision"],
+            "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"), "machine": machine(), "build": program}
 
 
 def build(weft):
