@@ -1,0 +1,71 @@
+/*
+ * embed/embed.h: rows of embeddings for 64-bit keys, and the sums of rows that the bags of a batch name.
+ *
+ *     table     key -> row of `width` numbers, and one more where `linear`: the weight of a linear model
+ *     bag       the keys of one field of one sample: none, one, or several
+ *     pooled    [samples, fields * stride]: of each bag the sum of its rows; stride = width + linear
+ *
+ *     WEFT_TRY(embed_open(comm, &desc, &table));
+ *     for (...) {
+ *         WEFT_TRY(embed_forward(table, &bags, true, pooled, fields * stride));    rows are made where keys are new
+ *         ...dpooled: the gradient of the loss of the batch of all ranks...
+ *         WEFT_TRY(embed_backward(table, dpooled, fields * stride, rate));         updates the rows of these bags
+ *     }
+ *
+ * One table serves all fields: a key holds its field (embed/embed_key.h). What a new row holds, whether a key is
+ * admitted and which rank owns it are functions of (key, seed) and of how often the key was seen before the batch, so
+ * results depend neither on the number of ranks and threads nor on the order of arrival. A gradient of a row is the sum
+ * over the samples of the batch of all ranks, in their order; each row of the batch is updated once.
+ *
+ * Each rank brings its own samples: together the ranks' samples, in the order of ranks, are the batch. Buffers are host
+ * memory of the caller.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/option_words.h"
+#include "base/status.h"
+#include "comm/comm.h"
+
+typedef struct embed_table embed_table;
+
+/* Numbers of a row in memory. bf16: 16 bits for forward passes, and the 16 bits behind them for updates (split SGD). */
+#define EMBED_NUMBERS(X)                                                                                               \
+    X(EMBED_F32, "f32")                                                                                                \
+    X(EMBED_BF16, "bf16")
+typedef enum embed_number { EMBED_NUMBERS(CHOICE_VALUE) } embed_number;
+
+/* How a row is updated. */
+#define EMBED_RULES(X)                                                                                                 \
+    X(EMBED_SGD, "sgd")                                                                                                \
+    X(EMBED_ROW_ADAGRAD, "row-adagrad") /* one sum of squares a row */                                                 \
+    X(EMBED_ADAGRAD, "adagrad")                                                                                        \
+    X(EMBED_FTRL, "ftrl")                                                                                              \
+    X(EMBED_LAZY_ADAM, "lazy-adam") /* moments and their correction count the updates of the row */
+typedef enum embed_rule { EMBED_RULES(CHOICE_VALUE) } embed_rule;
+
+typedef struct embed_desc {
+    int fields;
+    int width;   /* numbers of a row that are summed, 0 where only `linear` is kept */
+    bool linear; /* one more number a row, which begins as 0 */
+    embed_number number;
+    embed_rule rule;
+    double epsilon;      /* of Adagrad and Adam; 0: that of the rule */
+    double beta1, beta2; /* of lazy Adam; 0: 0.9 and 0.999; of FTRL beta1 is its beta */
+    double l1, l2;       /* of FTRL */
+    double spread;       /* new rows are uniform in [-spread, spread] */
+    uint64_t seed;
+    int64_t admit_after;  /* a key gets a row once it was seen so often before; 0: when it is first seen */
+    int64_t expire_after; /* rows that were not seen for so many batches leave at embed_expire; 0: never */
+    int64_t memory_most;  /* bytes of this rank for rows and index; 0: no limit */
+} embed_desc;
+
+/* The keys of a batch's bags: bag (sample s, field f) is key[at[s * fields + f]] up to key[at[s * fields + f + 1]]. */
+typedef struct embed_bags {
+    int64_t samples;
+    int fields;
+    const int64_t *at;   /* [samples * fields + 1], rising from 0 */
+    const uint64_t *key; /* [at[samples * fields]] */
+} embed_bags;
