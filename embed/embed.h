@@ -69,3 +69,12 @@ typedef struct embed_bags {
     const int64_t *at;   /* [samples * fields + 1], rising from 0 */
     const uint64_t *key; /* [at[samples * fields]] */
 } embed_bags;
+
+/* Collective; desc is the same on all ranks, or WEFT_ERR_INTERNAL. */
+weft_status embed_open(weft_comm *comm, const embed_desc *desc, embed_table **table);
+void embed_close(embed_table *table); /* NULL is fine */
+/* [out] pooled: [bags->samples, fields * stride] with leading dimension ld. training: counts what was seen and makes
+ * rows of admitted keys; else a key without a row adds nothing. The bags must live until embed_backward. Collective. */
+weft_status embed_forward(embed_table *table, const embed_bags *bags, bool training, float *pooled, int64_t ld);
+/* Updates the rows of the last training pass by the gradient of `pooled`. rate: the learning rate. Collective. */
+weft_status embed_backward(embed_table *table, const float *dpooled, int64_t ld, double rate);
