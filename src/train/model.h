@@ -9,6 +9,7 @@
 
 #include "base/option_words.h"
 #include "comm/sync/sync.h"
+#include "train/beside.h"
 #include "train/param.h"
 
 /* Calls that the loop wants from a training pass, by blocks of the parameter store. Models make them through train_need
@@ -116,6 +117,8 @@ typedef struct train_model {
      */
     weft_status (*state)(void *self, const sync_buffer **buffer, int *count);
     weft_status (*restored)(void *self);
+    /* What it keeps and trains beside the parameters; NULL, on all ranks, if there is nothing. */
+    const train_beside *beside;
 } train_model;
 
 /* Targets are classes, binary tasks, or numbers, which the answers are themselves. */

@@ -5,6 +5,7 @@
  * training (app/workload/workload.h). A store without labels, or without a split of them, gets answers but no scores.
  */
 #include <assert.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "app/predict/predictor.h"
@@ -168,11 +169,29 @@ static weft_status begin_work(predictor *p)
     return comm_setup(context, false);
 }
 
+/* What the model keeps beside its parameters stands beside the file of its weights; best.npz is a checkpoint's. */
+static weft_status place_beside(const predictor *p)
+{
+    const train_beside *beside = p->work->model->beside;
+    char folder[FILE_PATH_MAX];
+    if (beside == NULL) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(file_path(folder, "%s", p->model->path));
+    char *slash = strrchr(folder, '/');
+    const bool best = strcmp(slash != NULL ? slash + 1 : folder, "best.npz") == 0;
+    if (slash != NULL) {
+        *slash = '\0';
+    }
+    return comm_agree(p->context->comm, beside->load(beside->self, slash != NULL ? folder : ".", best));
+}
+
 /* The trained model takes the place of the one that was built. */
 static weft_status place_model(const predictor *p)
 {
     const saved_model *m = p->model;
     workload *work = p->work;
+    WEFT_TRY(place_beside(p));
     return comm_agree(p->context->comm, m->own != NULL ? work->ops->load(work, m->path, m->own, m->own_bytes)
                                                        : weights_assign(&m->weights, m->path, work->model->params));
 }

@@ -17,6 +17,10 @@ static weft_status write_model(const workload *work, const run_dir *dir)
     if (ops->save != NULL) {
         return ops->save(work, first ? path : NULL);
     }
+    if (work->model->beside != NULL) {
+        const train_beside *beside = work->model->beside;
+        WEFT_TRY(comm_agree(work->context->comm, beside->save(beside->self, dir->path, false)));
+    }
     return first ? param_save(work->model->params, work->moments, path) : WEFT_OK;
 }
 

@@ -135,7 +135,7 @@ static weft_status list_replicas(json_writer *json, const char *folder, const ch
 static weft_status list_files(json_writer *json, const char *folder, const checkpoint_facts *facts)
 {
     json_object(json, "files");
-    WEFT_TRY(facts->content != NULL ? list_all(json, folder) : list_replicas(json, folder, facts));
+    WEFT_TRY(facts->content != NULL || facts->beside ? list_all(json, folder) : list_replicas(json, folder, facts));
     json_end(json);
     return WEFT_OK;
 }

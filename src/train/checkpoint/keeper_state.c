@@ -294,6 +294,43 @@ static bool ranks_differ(const kept_replica *k)
     return replica_differs(k->replica) || k->model->state != NULL;
 }
 
+/* Files of what the model keeps beside its parameters, which every rank writes into rank 0's folder, or reads from
+ * there. */
+static weft_status beside_folder(const kept_replica *k, const char *folder, char path[FILE_PATH_MAX])
+{
+    weft_status status = folder != NULL ? file_path(path, "%s", folder) : WEFT_OK;
+    WEFT_TRY(comm_agree(k->comm, status));
+    return comm_bcast(k->comm, 0, path, FILE_PATH_MAX);
+}
+
+static weft_status write_beside(const kept_replica *k, const char *folder, bool best)
+{
+    const train_beside *beside = k->model->beside;
+    char path[FILE_PATH_MAX] = "";
+    if (beside == NULL) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(beside_folder(k, folder, path));
+    WEFT_TRY(best ? comm_agree(k->comm, beside->save(beside->self, path, true)) : WEFT_OK);
+    return comm_agree(k->comm, beside->save(beside->self, path, false));
+}
+
+/* The best becomes the kept one; then the last is in use. */
+static weft_status read_beside(const kept_replica *k, const checkpoint *ck, bool best)
+{
+    const train_beside *beside = k->model->beside;
+    char path[FILE_PATH_MAX] = "";
+    if (beside == NULL) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(beside_folder(k, ck != NULL ? ck->path : NULL, path));
+    if (best) {
+        WEFT_TRY(comm_agree(k->comm, beside->load(beside->self, path, true)));
+        WEFT_TRY(comm_agree(k->comm, beside->keep_best(beside->self)));
+    }
+    return comm_agree(k->comm, beside->load(beside->self, path, false));
+}
+
 weft_status kept_replica_gather(kept_replica *k, const char *folder, bool best, weft_status *written)
 {
     weft_status status = WEFT_OK;
@@ -310,6 +347,10 @@ weft_status kept_replica_gather(kept_replica *k, const char *folder, bool best, 
     }
     if (folder != NULL && *written == WEFT_OK) {
         *written = write_arrays(k, &s, folder, best);
+    }
+    const weft_status beside = write_beside(k, folder, best);
+    if (folder != NULL && *written == WEFT_OK) {
+        *written = beside; /* the same on all ranks */
     }
 done:
     state_destroy(&s);
@@ -484,7 +525,9 @@ done:
 weft_status kept_replica_restore(kept_replica *k, const checkpoint *ck, const train_progress *progress)
 {
     param_store *params = k->replica->params;
-    if (progress->result[progress->run].best_epoch > 0) {
+    const bool best = progress->result[progress->run].best_epoch > 0;
+    WEFT_TRY(read_beside(k, ck, best));
+    if (best) {
         WEFT_TRY(checkpoint_load_shared(k->comm, ck, CHECKPOINT_BEST, params));
         WEFT_TRY(tensor_axpby(1.0, &params->value, 0.0, k->best));
     }
@@ -499,5 +542,6 @@ void kept_replica_describe(const kept_replica *k, checkpoint_facts *facts)
     facts->tracking = sync_running_tracking(replica->sync) == SYNC_TRACKING_ON;
     facts->dtype = replica->params->dtype;
     facts->has_ranks = ranks_differ(k);
+    facts->beside = k->model->beside != NULL;
     facts->optimizer_steps = replica->optimizer.step;
 }

@@ -324,6 +324,9 @@ static weft_status begin_run(void *self, uint64_t seed)
     if (l->options->init_weights != NULL) {
         WEFT_TRY(comm_agree(l->comm, weights_assign(l->options->init_weights, "initial weights", params)));
     }
+    if (l->model->beside != NULL) {
+        WEFT_TRY(comm_agree(l->comm, l->model->beside->begin(l->model->beside->self, seed)));
+    }
     l->ended = false;
     return replica_reset(&l->replica);
 }
@@ -332,6 +335,8 @@ static weft_status keep_best(void *self)
 {
     loop *l = self;
     param_store *params = l->model->params;
+    const train_beside *beside = l->model->beside;
+    WEFT_TRY(beside != NULL ? comm_agree(l->comm, beside->keep_best(beside->self)) : WEFT_OK);
     WEFT_TRY(tensor_axpby(1.0, &params->own_value, 0.0, &l->best_own));
     return tensor_axpby(1.0, &params->value, 0.0, &l->best);
 }
@@ -340,6 +345,8 @@ static weft_status use_best(void *self)
 {
     loop *l = self;
     param_store *params = l->model->params;
+    const train_beside *beside = l->model->beside;
+    WEFT_TRY(beside != NULL ? comm_agree(l->comm, beside->use_best(beside->self)) : WEFT_OK);
     WEFT_TRY(tensor_axpby(1.0, &l->best_own, 0.0, &params->own_value));
     return tensor_axpby(1.0, &l->best, 0.0, &params->value);
 }
