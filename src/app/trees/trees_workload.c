@@ -437,6 +437,7 @@ const workload_ops trees_workload = {
     .build = trees_build,
     .end = trees_end,
     .fit = trees_fit,
+    .continues = true,
     .model_file = TREES_MODEL_FILE,
     .model_head = model_head,
     .save = trees_save,
