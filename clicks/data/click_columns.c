@@ -1,4 +1,4 @@
-/* clicks/data/click_columns.c: which columns of a table are fields of ids and which are numbers, and the keys of ids. */
+/* clicks/data/click_columns.c: which columns of a table are fields of ids and which are numbers; the keys of ids. */
 #include <stdio.h>
 #include <string.h>
 

@@ -2,8 +2,8 @@
  * clicks/data/click_order.h: the order in which an epoch goes through the rows that train.
  *
  * Rows that follow each other on disk form blocks of CLICK_BLOCK. An epoch takes the blocks in a random order, and
- * shuffles the rows of CLICK_WINDOW blocks together: so a table that is larger than memory is read block by block, and a
- * small one is shuffled whole. The order is a function of (seed, epoch) and the number of rows; nothing is stored.
+ * shuffles the rows of CLICK_WINDOW blocks together: so a table that is larger than memory is read block by block, and
+ * a small one is shuffled whole. The order is a function of (seed, epoch) and the number of rows; nothing is stored.
  */
 #pragma once
 

@@ -75,7 +75,7 @@ static weft_status begin_batch(void *self, int number, const batch_key *key, int
 
 static weft_status make_row(void *self, int number, int64_t i, int worker)
 {
-    const click_source *s = self;
+    click_source *s = self;
     slot *to = &s->slot[number];
     const click_rows *rows = s->rows;
     const int64_t row = to->row[i];
@@ -129,7 +129,7 @@ static void describe(const click_source *s, slot *b)
 
 static weft_status upload_rows(const weft_tensor *all, int64_t rows, const void *host)
 {
-    const weft_tensor some = tensor_view(all, 0, rows, 0, all->cols);
+    weft_tensor some = tensor_view(all, 0, rows, 0, all->cols);
     return tensor_upload(&some, host);
 }
 
