@@ -3,6 +3,32 @@
 
 #include "trees/forest/forest_format.h"
 
+/* Returns true if siblings stand together and behind their parents already. */
+static bool is_laid_out(const weft_tree *tree, const int32_t *right)
+{
+    for (int32_t n = 0; n < tree->nodes; ++n) {
+        if (tree->node[n].left >= 0 && (tree->node[n].left <= n || right[n] != tree->node[n].left + 1)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Every node goes back to where it stood: trees that were read and written again have the same bytes, in whatever order
+ * their leaves were split. from: [to->nodes] where each stood; all of the tree's nodes were met. */
+static void put_back(weft_tree *tree, const int32_t *from, weft_tree *to)
+{
+    for (int32_t n = 0; n < to->nodes; ++n) {
+        tree_node *node = &tree->node[from[n]];
+        *node = to->node[n];
+        node->left = node->left < 0 ? -1 : from[node->left];
+        node->parent = node->parent < 0 ? -1 : from[node->parent];
+    }
+    tree_node *laid = to->node;
+    to->node = tree->node;
+    tree->node = laid;
+}
+
 weft_status forest_lay_out(const char *name, int number, int columns, weft_tree *tree, const int32_t *right)
 {
     weft_tree to = {0};
@@ -35,6 +61,9 @@ weft_status forest_lay_out(const char *name, int number, int columns, weft_tree 
         if (!leaf && node->set_words == 0 && node->value >= FOREST_ABOVE_ALL) {
             to.node[n].value = INFINITY;
         }
+    }
+    if (to.nodes == tree->nodes && is_laid_out(tree, right)) {
+        put_back(tree, from, &to);
     }
     weft_free(tree->node);
     to.word = tree->word;

@@ -72,13 +72,14 @@ done:
 
 weft_status grow_divide_root(tree_grower *g, const int64_t sum[3])
 {
+    const double most = g->growth.max_step > 0.0 ? g->growth.max_step : INFINITY;
     grown_node root = {.node = -1,
                        .parent = -1,
                        .left = -1,
                        .slot = -1,
                        .end = g->listed,
                        .rows = sum[2],
-                       .at = {.sums = {sum[0], sum[1]}, .lower = -INFINITY, .upper = INFINITY}};
+                       .at = {.sums = {sum[0], sum[1]}, .lower = -most, .upper = most}};
     g->nodes = 0;
     WEFT_TRY(comm_agree(g->comm, histograms_take(&g->histograms, &root.slot)));
     histogram_node node = {.begin = root.begin, .end = root.end, .slot = root.slot, .whole = -1};

@@ -32,7 +32,7 @@ double split_leaf(const split_rule *rule, double gradient, double hessian)
 double split_bounded_leaf(const split_rule *rule, const split_node *node, double gradient, double hessian)
 {
     const double w = split_leaf(rule, gradient, hessian);
-    return rule->direction == NULL ? w : fmin(fmax(w, node->lower), node->upper);
+    return !rule->bounded ? w : fmin(fmax(w, node->lower), node->upper);
 }
 
 bool split_is_better(const tree_split *a, const tree_split *b)
@@ -69,12 +69,12 @@ static side_sums sums_of(const split_rule *rule, const tree_sums *node, const tr
 }
 
 /* 0 where the sides contradict the column's direction. */
-static double directed_gain(const split_side *side, const side_sums *s)
+static double bounded_gain(const split_side *side, const side_sums *s)
 {
     const split_rule *rule = side->rule;
     const double left = split_bounded_leaf(rule, side->node, s->gradient[0], s->hessian[0]);
     const double right = split_bounded_leaf(rule, side->node, s->gradient[1], s->hessian[1]);
-    if ((right - left) * rule->direction[side->feature] < 0.0) {
+    if (rule->direction != NULL && (right - left) * rule->direction[side->feature] < 0.0) {
         return 0.0;
     }
     return score_at(rule, s->gradient[0], s->hessian[0], left) + score_at(rule, s->gradient[1], s->hessian[1], right) -
@@ -90,9 +90,9 @@ static double gain_of(const split_side *side, const tree_sums *left)
         s.hessian[1] < rule->min_hessian) {
         return 0.0;
     }
-    const double gain = rule->direction != NULL ? directed_gain(side, &s)
-                                                : score(rule, s.gradient[0], s.hessian[0]) +
-                                                      score(rule, s.gradient[1], s.hessian[1]) - side->parent;
+    const double gain = rule->bounded ? bounded_gain(side, &s)
+                                      : score(rule, s.gradient[0], s.hessian[0]) +
+                                            score(rule, s.gradient[1], s.hessian[1]) - side->parent;
     return gain > rule->min_gain ? gain : 0.0;
 }
 
@@ -231,9 +231,8 @@ static double score_of_node(const split_rule *rule, const split_node *node)
 {
     const double gradient = (double)node->sums.gradient * rule->gradient_unit;
     const double hessian = (double)node->sums.hessian * rule->hessian_unit;
-    return rule->direction == NULL
-               ? score(rule, gradient, hessian)
-               : score_at(rule, gradient, hessian, split_bounded_leaf(rule, node, gradient, hessian));
+    return !rule->bounded ? score(rule, gradient, hessian)
+                          : score_at(rule, gradient, hessian, split_bounded_leaf(rule, node, gradient, hessian));
 }
 
 void split_scan(const split_rule *rule, const split_node *node, const int64_t *cell, int cells, int32_t feature,

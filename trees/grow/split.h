@@ -16,8 +16,8 @@
  * JASA 1958, doi:10.1080/01621459.1958.10501479). Sets of many categories fit noise: category_l2 is added to lambda
  * for them, as LightGBM does.
  *
- * Where columns have a direction, a leaf adds a number within the bounds of its node, s is what the leaf gains with
- * that number, and a split whose sides contradict the direction of its column is none.
+ * Where columns have a direction, or leaves a largest step, a leaf adds a number within the bounds of its node, s is what
+ * the leaf gains with that number, and a split whose sides contradict the direction of its column is none.
  */
 #pragma once
 
@@ -46,6 +46,7 @@ typedef struct split_rule {
     double min_gain;                    /* a split gains more than this */
     double gradient_unit, hessian_unit; /* what a 1 in tree_sums means */
     const int8_t *direction;            /* [columns] 1: answers rise with the column, -1: they fall; NULL: all 0 */
+    bool bounded;                       /* the bounds of nodes count; where a column has a direction they do */
     const int *categories;              /* [columns] bins of categories; 0: a column of numbers. NULL: all 0 */
     double smooth, category_l2;
     int one_hot; /* with this many bins of categories and fewer one stands against the rest */
@@ -55,7 +56,7 @@ typedef struct split_rule {
 typedef struct split_node {
     tree_sums sums;
     int64_t rows;        /* of all ranks */
-    double lower, upper; /* of what its leaves add before the rate; without directions infinite */
+    double lower, upper; /* of what its leaves add before the rate, where rule->bounded */
     const uint8_t *use;  /* [columns] not 0: the column may be used */
 } split_node;
 

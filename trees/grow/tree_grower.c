@@ -201,6 +201,7 @@ weft_status grower_create(weft_comm *comm, const tree_columns *data, const tree_
                                 .alpha = growth->alpha,
                                 .min_hessian = growth->min_hessian,
                                 .direction = growth->direction,
+                                .bounded = growth->direction != NULL || growth->max_step > 0.0,
                                 .categories = cuts->categories.bins,
                                 .one_hot = growth->one_hot,
                                 .smooth = growth->smooth,

@@ -33,6 +33,7 @@ typedef struct tree_growth {
     bool leaf_wise;                              /* the leaf that gains most is split next; false: level by level */
     double rate;                                 /* leaves are multiplied by it */
     double lambda, alpha, min_gain, min_hessian; /* as in split.h */
+    double max_step;                             /* of a leaf before the rate, up or down; 0: no bound */
     double row_share, column_share;              /* drawn for each tree; 1: all */
     double top, other; /* shares of rows by their gradients, as in row_sample.h; top 0: row_share alone draws */
     double smooth, category_l2; /* of splits by sets of categories, as in split.h */

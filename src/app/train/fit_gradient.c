@@ -14,6 +14,16 @@
 
 /* ---- weights to start from ---- */
 
+static weft_status open_start(const workload *work, const char *path, const weft_options *o, saved_model **initial)
+{
+    if (work->ops->fit == NULL) {
+        return saved_model_open_weights(path, o, initial);
+    }
+    WEFT_TRY(saved_model_open(path, o, initial));
+    WEFT_CHECK((*initial)->own != NULL, WEFT_ERR_DATA, "--init-weights %s: is no model on %s", path, work->ops->field);
+    return WEFT_OK;
+}
+
 weft_status fit_open_initial(workload *work, saved_model **initial)
 {
     weft_comm *comm = work->context->comm;
@@ -23,9 +33,9 @@ weft_status fit_open_initial(workload *work, saved_model **initial)
     if (path[0] == '\0') {
         return WEFT_OK;
     }
-    WEFT_CHECK(work->ops->fit == NULL, WEFT_ERR_USAGE,
+    WEFT_CHECK(work->ops->fit == NULL || work->ops->continues, WEFT_ERR_USAGE,
                "--init-weights %s: a model on %s has no weights to start from: leave it out", path, work->ops->field);
-    WEFT_TRY(comm_agree(comm, comm_rank(comm) == 0 ? saved_model_open_weights(path, o, initial) : WEFT_OK));
+    WEFT_TRY(comm_agree(comm, comm_rank(comm) == 0 ? open_start(work, path, o, initial) : WEFT_OK));
     WEFT_TRY(saved_model_share(comm, initial));
     work->start = *initial;
     work->moments = &(*initial)->weights.moments;
@@ -49,6 +59,9 @@ weft_status fit_place_initial(const workload *work, const saved_model *initial)
     const weft_options *o = work->context->options;
     if (initial == NULL) {
         return WEFT_OK;
+    }
+    if (work->ops->fit != NULL) {
+        return comm_agree(comm, check_classes(work, initial));
     }
     assert(work->model != NULL && initial->own == NULL);
     WEFT_CHECK(saved_model_agrees(initial, o), WEFT_ERR_DATA, "%s: the model of these weights is not --model %s",

@@ -28,12 +28,59 @@ static weft_status open_boost(trees_fit_run *r)
     return status;
 }
 
+/* Trees of another training answer for these data where they read the same columns, words and classes. */
+static weft_status check_start(const trees_job *job, const char *path, const weft_forest *forest,
+                               const forest_facts *facts)
+{
+    const tree_rows *rows = &job->rows;
+    WEFT_CHECK(forest->outputs == job->targets.outputs && facts->loss == job->loss, WEFT_ERR_DATA,
+               "%s: its trees have another " FLAG_LOSS " or other classes than this training", path);
+    WEFT_CHECK(forest->columns == rows->data.columns, WEFT_ERR_DATA,
+               "%s: its trees read %d columns, and the data have %d", path, forest->columns, rows->data.columns);
+    for (int c = 0; c < forest->columns; ++c) {
+        char *name = trees_column_name(job, c);
+        WEFT_CHECK(facts->column == NULL || facts->columns <= c || strcmp(facts->column[c], name) == 0, WEFT_ERR_DATA,
+                   "%s: its column %d is %s, and that of the data %s: put the columns in the model's order", path,
+                   c + 1, facts->column[c], name);
+        const name_list own = rows->words != NULL ? rows->words[c] : (name_list){0};
+        const name_list model = facts->words != NULL ? facts->words[c] : (name_list){0};
+        bool same = own.count == model.count;
+        for (int64_t i = 0; same && i < own.count; ++i) {
+            same = strcmp(own.text[i], model.text[i]) == 0;
+        }
+        WEFT_CHECK(same, WEFT_ERR_UNSUPPORTED,
+                   "%s: %s: the model knows %lld words and the data have %lld, not the same: trees go on with the same "
+                   "words alone; train anew on all of the data",
+                   path, name, (long long)model.count, (long long)own.count);
+    }
+    return WEFT_OK;
+}
+
+/* The trees that the training goes on from. */
+static weft_status take_start(trees_fit_run *r)
+{
+    const saved_model *start = r->work->start;
+    weft_forest forest = {0};
+    forest_facts facts = {0};
+    weft_status status = forest_read(start->path, start->own, start->own_bytes, &forest, &facts);
+    status = status == WEFT_OK ? check_start(r->job, start->path, &forest, &facts) : status;
+    status = comm_agree(r->services->comm, status);
+    if (status == WEFT_OK) {
+        r->job->best = forest.trees;
+        status = boost_resume(r->job->boost, &forest);
+    }
+    forest_facts_free(&facts);
+    forest_destroy(&forest);
+    return status;
+}
+
 static weft_status begin(void *self, uint64_t seed)
 {
     trees_fit_run *r = self;
     (void)seed;
     r->job->best = 0;
-    return open_boost(r);
+    WEFT_TRY(open_boost(r));
+    return r->work->start != NULL ? take_start(r) : WEFT_OK;
 }
 
 static weft_status epoch(void *self, uint64_t seed, train_epoch *record)

@@ -212,6 +212,7 @@ static weft_status read_options(const weft_options *o, tree_loss loss, boost_opt
                                           .one_hot = (int)option_int(o, OPT_TREE_ONE_HOT),
                                           .top = goss ? option_real(o, OPT_TREE_TOP) : 0.0,
                                           .other = option_real(o, OPT_TREE_OTHER),
+                                          .max_step = option_real(o, OPT_TREE_STEP),
                                           .row_share = option_real(o, OPT_TREE_ROWS),
                                           .column_share = option_real(o, OPT_TREE_COLUMNS)}};
     const tree_growth *growth = &options->growth;
@@ -226,6 +227,11 @@ static weft_status read_options(const weft_options *o, tree_loss loss, boost_opt
                WEFT_ERR_USAGE,
                FLAG_TREE_MONOTONE ": under " FLAG_LOSS " %s leaves become medians or quantiles of their "
                                   "rows, which heed no direction: leave it out, or take squared",
+               option_text(o, OPT_LOSS));
+    WEFT_CHECK((loss != TREE_LOSS_ABSOLUTE && loss != TREE_LOSS_QUANTILE) || growth->max_step == 0.0, WEFT_ERR_USAGE,
+               FLAG_TREE_STEP ": under " FLAG_LOSS
+                              " %s leaves become medians or quantiles of their rows, which heed no "
+                              "bound: leave it out, or take squared",
                option_text(o, OPT_LOSS));
     return read_base(o, loss, &options->base);
 }
@@ -437,6 +443,7 @@ const workload_ops trees_workload = {
     .build = trees_build,
     .end = trees_end,
     .fit = trees_fit,
+    .continues = true,
     .model_file = TREES_MODEL_FILE,
     .model_head = model_head,
     .save = trees_save,

@@ -192,6 +192,8 @@ typedef struct workload_ops {
      * checkpoint. Collective. NULL: trained by gradients, by the loop of train/loop/loop.h.
      */
     weft_status (*fit)(workload *work, const fit_services *services, train_result *result);
+    /* With fit: work->start may be a model of this kind, which fit goes on from. */
+    bool continues;
     /*
      * The trained model's file: its name in a run folder. A checkpoint's folder has one of the same name, with the best
      * model so far (fit_method.save). NULL: weights.npz, the parameters of `model`; then save and load are NULL, too.

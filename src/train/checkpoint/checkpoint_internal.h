@@ -94,7 +94,7 @@ struct checkpoint_facts {
     int ranks, threads;
     weft_dtype dtype;
     bool has_ranks, tracking;
-    bool beside; /* there are files of what the model keeps beside its parameters (train/beside.h) */
+    bool beside; /* there are files of what the model keeps beside its parameters (train/model.h) */
     int64_t optimizer_steps;
     const input_moments *moments; /* of the inputs; NULL: none */
 };

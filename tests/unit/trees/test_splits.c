@@ -203,6 +203,52 @@ static void bits(void **state)
     same_bits(&t);
 }
 
+/* Leaves reach the largest step and do not pass it, and the best single split is that of leaves that are cut there. */
+static void steps(void **state)
+{
+    (void)state;
+    const double step = 0.4, node[2] = {-3.0, 40.0};
+    const int64_t cell[2 * 4] = {-30, 9, 20, 11, 7, 20, 0, 0};
+    const split_rule rule = {.lambda = 1.0, .gradient_unit = 1.0, .hessian_unit = 1.0, .bounded = true};
+    const split_node at = {.sums = {-3, 40}, .rows = 40, .lower = -step, .upper = step};
+    training t = plain();
+    tree_split best = {.gain = 0.0};
+    double found = 0.0, sum[2] = {0.0, 0.0};
+    int bin = -1, cut = 0;
+    for (int b = 0; b < 2; ++b) {
+        sum[0] += (double)cell[2 * b];
+        sum[1] += (double)cell[2 * b + 1];
+        const double side[3][2] = {{sum[0], sum[1]}, {node[0] - sum[0], node[1] - sum[1]}, {node[0], node[1]}};
+        double gain = 0.0;
+        for (int i = 0; i < 3; ++i) {
+            const double w = fmin(fmax(-side[i][0] / (side[i][1] + 1.0), -step), step);
+            const double lost = 2.0 * side[i][0] * w + (side[i][1] + 1.0) * w * w;
+            cut += fabs(w) == step;
+            gain += i < 2 ? -lost : lost;
+        }
+        bin = gain > found ? b : bin;
+        found = gain > found ? gain : found;
+    }
+    split_scan(&rule, &at, cell, 4, 0, &best);
+    assert_true(cut > 0);
+    assert_int_equal(best.bin, bin);
+    assert_true(fabs(best.gain - found) <= 1e-12);
+
+    draw();
+    t.options.growth.max_step = step;
+    same_bits(&t);
+    double largest = 0.0;
+    train(&t);
+    for (int i = 0; i < t.forest.trees; ++i) {
+        for (int n = 0; n < t.forest.tree[i].nodes; ++n) {
+            const tree_node *leaf = &t.forest.tree[i].node[n];
+            largest = leaf->left < 0 ? fmax(largest, fabs((double)leaf->value)) : largest;
+        }
+    }
+    assert_true(fabs(largest - step * t.options.growth.rate) <= 1e-6);
+    forest_destroy(&t.forest);
+}
+
 /* ---- sets against all subsets ------------------------------------------------------------------------------------ */
 
 static double score_of(double g, double h, double lambda)
@@ -427,8 +473,10 @@ static void lightgbm(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bits),   cmocka_unit_test(subsets),    cmocka_unit_test(rises_and_falls),
-        cmocka_unit_test(groups), cmocka_unit_test(round_trip), cmocka_unit_test(lightgbm),
+        cmocka_unit_test(bits),     cmocka_unit_test(steps),
+        cmocka_unit_test(subsets),  cmocka_unit_test(rises_and_falls),
+        cmocka_unit_test(groups),   cmocka_unit_test(round_trip),
+        cmocka_unit_test(lightgbm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
