@@ -30,12 +30,13 @@
 
 #include "clicks/click_choices.h"
 
-/* Parts that have parameters of their own and are computed one after the other. */
+/* Parts that have parameters of their own, in the order of the forward pass. Backward goes from the last to the first,
+ * and the first part that it meets writes the gradient of x, to which the others add: deep or dots. */
 typedef enum click_part_kind {
-    CLICK_PART_DEEP,
-    CLICK_PART_CROSSED,
-    CLICK_PART_MATRIX,
     CLICK_PART_CIN,
+    CLICK_PART_MATRIX,
+    CLICK_PART_CROSSED,
+    CLICK_PART_DEEP,
     CLICK_PART_DOTS,
     CLICK_PART_KINDS
 } click_part_kind;
