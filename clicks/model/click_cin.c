@@ -1,13 +1,13 @@
 /*
- * clicks/model/click_cin.c: the compressed interaction network of xDeepFM. Layer k makes maps of those before it, column
- * by column of the vectors:
+ * clicks/model/click_cin.c: the compressed interaction network of xDeepFM. Layer k makes maps of those before it,
+ * column by column of the vectors:
  *
  *     m_k[h, d] = sum over i, j of W_k[h, i, j] m_k-1[i, d] v_j[d]     m_0 = the fields' vectors
  *     logit    += sum over k, h of w[k, h] times the sum over d of m_k[h, d]
  *
- * Rows are pairs (sample, d), so a layer is a product of z = [m_k-1[i] v_j] with W_k. z has fields times maps columns: it
- * is made for some samples at a time, and made again by backward. Maps are not activated, which the paper found best.
- * Memory of a sample: width times (fields + maps of all layers), twice where it trains. J. Lian et al.: xDeepFM. KDD
+ * Rows are pairs (sample, d), so a layer is a product of z = [m_k-1[i] v_j] with W_k. z has fields times maps columns:
+ * it is made for some samples at a time, and made again by backward. Maps are not activated, which the paper found
+ * best. Memory of a sample: width times (fields + maps of all layers), twice where it trains. J. Lian et al.: xDeepFM. KDD
  * 2018, arXiv 1803.05170.
  */
 #include "base/integer/integers.h"

@@ -1,6 +1,6 @@
 /*
- * clicks/model/click_mlp.h: layers y = dropout(relu(x W^T + b)), and, where `out` is asked for, the weights by which the
- * last of them adds to the logit.
+ * clicks/model/click_mlp.h: layers y = dropout(relu(x W^T + b)), and, where `out` is asked for, the weights by which
+ * the last of them adds to the logit.
  *
  * With bfloat16 the input, every y and their gradients are rounded to it, but for those of the last layer of an MLP
  * without `out`, which others read. Memory of a sample: twice the sum of the sizes.

@@ -1,6 +1,6 @@
 /*
- * clicks/model/click_model.h: a model of clicks as a train_model (train/model.h), whose input is a click_batch and whose
- * logits are [samples, 1]: the log odds of a click.
+ * clicks/model/click_model.h: a model of clicks as a train_model (train/model.h), whose input is a click_batch and
+ * whose logits are [samples, 1]: the log odds of a click.
  *
  *     embed_open(comm, &rows, &table)               rows.width, rows.linear: click_model_width, click_model_linear
  *     click_model_create(hal, comm, &desc, table, &model)

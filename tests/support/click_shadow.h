@@ -1,7 +1,7 @@
 /*
  * support/click_shadow.h: the logit of a sample by the formulas of clicks/model/click_kinds.h, in double and one number
- * at a time: pairs by a double loop, crosses with vectors, maps of CIN by their sums. Compared with what models compute,
- * and differences of it with their gradients.
+ * at a time: pairs by a double loop, crosses with vectors, maps of CIN by their sums. Compared with what models
+ * compute, and differences of it with their gradients.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
-/* Models of clicks against their formulas in double (support/click_shadow.h), a published run of DLRM, and themselves on
- * other numbers of ranks. The table of embeddings is the reference of support/embed_reference.h. */
+/* Models of clicks against their formulas in double (support/click_shadow.h), a published run of DLRM, and themselves
+ * on other numbers of ranks. The table of embeddings is the reference of support/embed_reference.h. */
 #define EMBED_REFERENCE_STANDS_IN
 #include "embed/embed_key.h"
 #include "support/click_shadow.h"
