@@ -1,0 +1,16 @@
+/* clicks/click_choices.h: choices of clicks/click_options.def. */
+#pragma once
+
+#include "base/option_words.h"
+
+/* Models; clicks/model/click_kinds.h has what they are made of. */
+#define CLICK_MODELS(X)                                                                                                \
+    X(CLICK_LR, "lr")                                                                                                  \
+    X(CLICK_FM, "fm")                                                                                                  \
+    X(CLICK_WIDE_DEEP, "wide-deep")                                                                                    \
+    X(CLICK_DEEPFM, "deepfm")                                                                                          \
+    X(CLICK_DCN, "dcn")                                                                                                \
+    X(CLICK_DCN_V2, "dcn-v2")                                                                                          \
+    X(CLICK_DLRM, "dlrm")                                                                                              \
+    X(CLICK_XDEEPFM, "xdeepfm")
+typedef enum click_kind { CLICK_MODELS(CHOICE_VALUE) CLICK_KINDS } click_kind;

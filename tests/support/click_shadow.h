@@ -1,0 +1,165 @@
+/*
+ * support/click_shadow.h: the logit of a sample by the formulas of clicks/model/click_kinds.h, in double and one number
+ * at a time: pairs by a double loop, crosses with vectors, maps of CIN by their sums. Compared with what models
+ * compute, and differences of it with their gradients.
+ */
+#pragma once
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clicks/model/click_kinds.h"
+#include "clicks/model/click_model.h"
+
+enum { SHADOW_MOST = 512 /* numbers of any vector */ };
+
+typedef struct click_shadow {
+    const click_model_desc *desc;
+    const param_store *store;
+    const double *value;  /* [store->elements] */
+    const double *pooled; /* [fields, width + linear] of the sample */
+    const float *number;  /* [numbers] */
+} click_shadow;
+
+/* The values of a parameter; they have no gaps. */
+static const double *shadow_of(const click_shadow *s, const char *name, int layer, const char *what)
+{
+    char full[PARAM_NAME_BYTES];
+    snprintf(full, sizeof full, layer < 0 ? "%s%.0d%s" : "%s.%d.%s", name, layer < 0 ? 0 : layer, what);
+    for (int e = 0; e < s->store->entries; ++e) {
+        if (strcmp(s->store->entry[e].name, full) == 0) {
+            return s->value + s->store->entry[e].offset;
+        }
+    }
+    fprintf(stderr, "no parameter %s\n", full);
+    abort();
+}
+
+static double shadow_dot(const double *a, const double *b, int64_t n)
+{
+    double sum = 0.0;
+    for (int64_t i = 0; i < n; ++i) {
+        sum += a[i] * b[i];
+    }
+    return sum;
+}
+
+/* x becomes the last layer of an MLP over it. Returns its size. */
+static int64_t shadow_mlp(const click_shadow *s, const char *name, const click_sizes *sizes, double *x, int64_t in)
+{
+    for (int l = 0; l < sizes->layers; ++l) {
+        const double *w = shadow_of(s, name, l, "weight"), *b = shadow_of(s, name, l, "bias");
+        double y[SHADOW_MOST];
+        for (int64_t o = 0; o < sizes->size[l]; ++o) {
+            y[o] = shadow_dot(w + o * in, x, in) + b[o];
+            y[o] = y[o] > 0.0 ? y[o] : 0.0;
+        }
+        in = sizes->size[l];
+        memcpy(x, y, (size_t)in * sizeof *x);
+    }
+    return in;
+}
+
+static double shadow_deep(const click_shadow *s, const double *x, int64_t inputs)
+{
+    double h[SHADOW_MOST];
+    memcpy(h, x, (size_t)inputs * sizeof *h);
+    const int64_t out = shadow_mlp(s, "deep", &s->desc->mlp, h, inputs);
+    return shadow_dot(h, shadow_of(s, "deep", -1, ".out.weight"), out);
+}
+
+static double shadow_crosses(const click_shadow *s, const double *x0, int64_t inputs, bool matrix)
+{
+    double x[SHADOW_MOST], p[SHADOW_MOST];
+    memcpy(x, x0, (size_t)inputs * sizeof *x);
+    for (int l = 0; l < s->desc->crosses; ++l) {
+        const double *w = shadow_of(s, "cross", l, "weight"), *b = shadow_of(s, "cross", l, "bias");
+        for (int64_t j = 0; j < inputs; ++j) {
+            p[j] = matrix ? x0[j] * (shadow_dot(w + j * inputs, x, inputs) + b[j])
+                          : x0[j] * shadow_dot(w, x, inputs) + b[j];
+        }
+        for (int64_t j = 0; j < inputs; ++j) {
+            x[j] += p[j];
+        }
+    }
+    return shadow_dot(x, shadow_of(s, "cross", -1, ".out.weight"), inputs);
+}
+
+static double shadow_cin(const click_shadow *s, const double *v)
+{
+    const int fields = s->desc->fields, width = s->desc->width;
+    const double *out = shadow_of(s, "cin", -1, ".out.weight");
+    double before[SHADOW_MOST], maps[SHADOW_MOST], logit = 0.0;
+    int64_t count = fields;
+    memcpy(before, v, (size_t)(fields * width) * sizeof *before);
+    for (int k = 0; k < s->desc->cin.layers; ++k) {
+        const double *w = shadow_of(s, "cin", k, "weight");
+        for (int64_t h = 0; h < s->desc->cin.size[k]; ++h, ++out) {
+            for (int d = 0; d < width; ++d) {
+                double sum = 0.0;
+                for (int64_t i = 0; i < count; ++i) {
+                    for (int j = 0; j < fields; ++j) {
+                        sum += w[(h * count + i) * fields + j] * before[i * width + d] * v[j * width + d];
+                    }
+                }
+                maps[h * width + d] = sum;
+                logit += *out * sum;
+            }
+        }
+        count = s->desc->cin.size[k];
+        memcpy(before, maps, (size_t)(count * width) * sizeof *before);
+    }
+    return logit;
+}
+
+static double shadow_dots(const click_shadow *s, const double *v)
+{
+    const int fields = s->desc->fields, width = s->desc->width;
+    double all[SHADOW_MOST], y[SHADOW_MOST];
+    int64_t vectors = fields, count = 0;
+    memcpy(all, v, (size_t)(fields * width) * sizeof *all);
+    if (s->desc->numbers > 0) {
+        for (int64_t j = 0; j < s->desc->numbers; ++j) {
+            all[j] = (double)s->number[j];
+        }
+        count = shadow_mlp(s, "bottom", &s->desc->bottom, all, s->desc->numbers);
+        memcpy(y, all, (size_t)count * sizeof *y);
+        memcpy(all + width, v, (size_t)(fields * width) * sizeof *all);
+        vectors += 1;
+    }
+    for (int64_t i = 1; i < vectors; ++i) {
+        for (int64_t j = 0; j < i; ++j) {
+            y[count++] = shadow_dot(all + i * width, all + j * width, width);
+        }
+    }
+    count = shadow_mlp(s, "top", &s->desc->mlp, y, count);
+    return shadow_dot(y, shadow_of(s, "top", -1, ".out.weight"), count);
+}
+
+static double shadow_logit(const click_shadow *s)
+{
+    const click_model_desc *desc = s->desc;
+    const click_kind_row *kind = click_kind_of(desc->kind);
+    const int64_t width = desc->width, stride = width + (kind->linear ? 1 : 0), vectors = desc->fields * width;
+    double logit = *shadow_of(s, "bias", -1, ""), x[SHADOW_MOST];
+    for (int f = 0; f < desc->fields; ++f) {
+        memcpy(x + f * width, s->pooled + f * stride, (size_t)width * sizeof *x);
+        logit += kind->linear ? s->pooled[f * stride + width] : 0.0;
+    }
+    for (int64_t j = 0; j < desc->numbers; ++j) {
+        x[vectors + j] = (double)s->number[j];
+        logit += kind->linear ? x[vectors + j] * shadow_of(s, "linear", -1, ".numbers")[j] : 0.0;
+    }
+    for (int f = 0; f < desc->fields && kind->fm; ++f) {
+        for (int g = 0; g < f; ++g) {
+            logit += shadow_dot(x + f * width, x + g * width, width);
+        }
+    }
+    logit += kind->part[CLICK_PART_DEEP] ? shadow_deep(s, x, vectors + desc->numbers) : 0.0;
+    logit += kind->part[CLICK_PART_CROSSED] ? shadow_crosses(s, x, vectors + desc->numbers, false) : 0.0;
+    logit += kind->part[CLICK_PART_MATRIX] ? shadow_crosses(s, x, vectors + desc->numbers, true) : 0.0;
+    logit += kind->part[CLICK_PART_CIN] ? shadow_cin(s, x) : 0.0;
+    logit += kind->part[CLICK_PART_DOTS] ? shadow_dots(s, x) : 0.0;
+    return logit;
+}

@@ -1,0 +1,632 @@
+/* Models of clicks against their formulas in double (support/click_shadow.h), a published run of DLRM, and themselves
+ * on other numbers of ranks. The table of embeddings is the reference of support/embed_reference.h. */
+#define EMBED_REFERENCE_STANDS_IN
+#include "embed/embed_key.h"
+#include "support/click_shadow.h"
+#include "support/embed_reference.h"
+#include "support/random.h"
+#include "support/test.h"
+
+static const train_schedule CONSTANT = {.kind = SCHEDULE_CONSTANT, .base = 1.0, .epochs = 1};
+
+/* ---- a model with a table and a batch ---------------------------------------------------------------------------- */
+
+typedef struct bench {
+    weft_hal *hal;
+    weft_comm *comm;
+    embed_table *table;
+    click_model *model;
+    train_model *train;
+    click_model_desc desc;
+} bench;
+
+static click_model_desc small_desc(click_kind kind)
+{
+    click_model_desc desc = {.kind = kind,
+                             .fields = 4,
+                             .numbers = 3,
+                             .width = click_model_width(kind, 5),
+                             .samples = 64,
+                             .mlp = {2, {7, 6}},
+                             .bottom = {2, {6, 5}},
+                             .cin = {2, {5, 3}},
+                             .crosses = 3,
+                             .training = true,
+                             .schedule = &CONSTANT,
+                             .steps = 1};
+    return desc;
+}
+
+static weft_status bench_open(bench *b, weft_comm *comm, const char *backend, int threads, const click_model_desc *desc,
+                              double spread)
+{
+    const embed_desc rows = {.fields = desc->fields,
+                             .width = desc->width,
+                             .linear = click_model_linear(desc->kind),
+                             .rule = EMBED_SGD,
+                             .spread = spread,
+                             .seed = 7};
+    *b = (bench){.comm = comm, .desc = *desc};
+    WEFT_TRY(weft_hal_open(backend, threads, &b->hal));
+    WEFT_TRY(embed_open(comm, &rows, &b->table));
+    WEFT_TRY(click_model_create(b->hal, comm, desc, b->table, &b->model));
+    b->train = click_model_interface(b->model);
+    return param_initialise(b->train->params, 3);
+}
+
+static void bench_close(bench *b)
+{
+    click_model_destroy(b->model);
+    embed_close(b->table);
+    weft_hal_close(b->hal);
+}
+
+enum { IDS = 6, KEYS_MOST = 64 * 4 * 3 };
+
+/* Samples [first, first + samples) of a stream: bags of no, one or two ids, where one may be named twice. */
+typedef struct stream {
+    int64_t at[64 * 4 + 1], id[64];
+    uint64_t key[KEYS_MOST];
+    float number[64 * 3], target[64];
+    click_batch batch;
+} stream;
+
+static void stream_take(stream *s, const click_model_desc *desc, int64_t first, int64_t samples)
+{
+    int64_t keys = 0;
+    assert_true(samples * desc->fields <= 64 * 4 && samples * desc->numbers <= 64 * 3);
+    for (int64_t i = 0; i < samples; ++i) {
+        uint64_t state = (uint64_t)(first + i) * 1000003u + 11;
+        s->id[i] = first + i;
+        s->target[i] = test_uniform(&state) < 0.4 ? 1.0F : 0.0F;
+        for (int f = 0; f < desc->fields; ++f) {
+            s->at[i * desc->fields + f] = keys;
+            for (uint32_t n = test_random(&state) % 4; n > 1; --n) {
+                s->key[keys++] = embed_key(f, test_random(&state) % IDS);
+            }
+            s->key[keys] = embed_key(f, test_random(&state) % IDS);
+            keys += (first + i) % 5 != 0 || f != 1 ? 1 : 0;
+        }
+        for (int64_t j = 0; j < desc->numbers; ++j) {
+            s->number[i * desc->numbers + j] = (float)(test_uniform(&state) * 2.0 - 1.0);
+        }
+    }
+    s->at[samples * desc->fields] = keys;
+    s->batch = (click_batch){.bags = {.samples = samples, .fields = desc->fields, .at = s->at, .key = s->key},
+                             .numbers = desc->numbers,
+                             .number = s->number,
+                             .sample_id = s->id};
+}
+
+/* A forward pass. [out] logits: a view of the model's */
+static weft_status pass_forward(bench *b, const click_batch *input, bool training, weft_tensor *logits)
+{
+    const train_batch batch = {.input = input};
+    const train_pass pass = {.training = training, .seed = 5, .epoch = 1, .parts = 1, .batch = &batch};
+    return b->train->forward(b->train->self, &pass, logits);
+}
+
+static weft_status pass_backward(bench *b, const click_batch *input, weft_tensor *dlogits)
+{
+    const train_batch batch = {.input = input};
+    const train_pass pass = {.training = true, .seed = 5, .epoch = 1, .parts = 1, .batch = &batch};
+    return b->train->backward(b->train->self, &pass, dlogits);
+}
+
+/* ---- against the formulas ---------------------------------------------------------------------------------------- */
+
+/* sum over samples of weight[s] times the logit, from the values in `value` and the rows of the table. */
+static double weighted(const bench *b, const stream *s, const double *value, const double *weight)
+{
+    const embed_reference *t = &b->table->reference;
+    const int64_t stride = embed_reference_stride(t);
+    double sum = 0.0;
+    for (int64_t i = 0; i < s->batch.bags.samples; ++i) {
+        double pooled[64] = {0};
+        for (int f = 0; f < b->desc.fields; ++f) {
+            const int64_t bag = i * b->desc.fields + f;
+            for (int64_t k = s->at[bag]; k < s->at[bag + 1]; ++k) {
+                const double *row = t->value + embed_reference_place(t, s->key[k]) * stride;
+                for (int64_t j = 0; j < stride; ++j) {
+                    pooled[f * stride + j] += row[j];
+                }
+            }
+        }
+        const click_shadow shadow = {.desc = &b->desc,
+                                     .store = b->train->params,
+                                     .value = value,
+                                     .pooled = pooled,
+                                     .number = s->number + i * b->desc.numbers};
+        sum += weight[i] * shadow_logit(&shadow);
+    }
+    return sum;
+}
+
+/* The derivative by *at, by central differences of two steps, whose error is of the fourth order. */
+static double difference(const bench *b, const stream *s, const double *value, const double *weight, double *at)
+{
+    static const double step = 1e-5;
+    const double was = *at;
+    double slope[2];
+    for (int i = 0; i < 2; ++i) {
+        const double h = step / (double)(1 << i);
+        *at = was + h;
+        slope[i] = weighted(b, s, value, weight);
+        *at = was - h;
+        slope[i] = (slope[i] - weighted(b, s, value, weight)) / (2.0 * h);
+    }
+    *at = was;
+    return (4.0 * slope[1] - slope[0]) / 3.0;
+}
+
+static double *values_of(const param_store *store)
+{
+    double *value = calloc((size_t)store->elements, sizeof *value);
+    for (int64_t i = 0; i < store->elements; ++i) {
+        value[i] = (double)((const float *)store->value.data)[i];
+    }
+    return value;
+}
+
+/* No bias is 0 and linear weights are there, so that every term counts. */
+static void stir(bench *b)
+{
+    uint64_t state = 99;
+    float *value = b->train->params->value.data;
+    for (int e = 0; e < b->train->params->entries; ++e) {
+        const param_entry *entry = &b->train->params->entry[e];
+        for (int64_t i = 0; i < entry->rows * entry->cols && entry->init.draw == PARAM_CONSTANT; ++i) {
+            value[entry->offset + i] = (float)(test_uniform(&state) * 0.6 - 0.3);
+        }
+    }
+}
+
+enum { SAMPLES = 3 };
+static const double WEIGHT[SAMPLES] = {0.75, -1.25, 0.5};
+static const double LOOSE = 3e-6;
+
+static void check_gradients(bench *b, stream *s, double *value)
+{
+    param_store *store = b->train->params;
+    embed_reference *t = &b->table->reference;
+    const int64_t numbers = t->rows * embed_reference_stride(t);
+    double *before = calloc((size_t)numbers, sizeof *before), *after = calloc((size_t)numbers, sizeof *after);
+    float dlogit[SAMPLES];
+    for (int i = 0; i < SAMPLES; ++i) {
+        dlogit[i] = (float)WEIGHT[i];
+    }
+    weft_tensor dlogits = {.hal = b->hal, .dtype = WEFT_DTYPE_F32, .rows = SAMPLES, .cols = 1, .ld = 1, .data = dlogit};
+    memcpy(before, t->value, (size_t)numbers * sizeof *before);
+    ASSERT_OK(pass_backward(b, &s->batch, &dlogits));
+    memcpy(after, t->value, (size_t)numbers * sizeof *after);
+    memcpy(t->value, before, (size_t)numbers * sizeof *before);
+    for (int e = 0; e < store->entries; ++e) {
+        const param_entry *entry = &store->entry[e];
+        for (int64_t i = entry->offset; i < entry->offset + entry->rows * entry->cols; ++i) {
+            const double wanted = difference(b, s, value, WEIGHT, &value[i]);
+            const double got = (double)((const float *)store->grad.data)[i];
+            if (!(fabs(got - wanted) <= LOOSE * (1.0 + fabs(wanted)))) {
+                fail_msg("%s, %s[%lld]: %.9g, by differences %.9g", b->train->name, entry->name,
+                         (long long)(i - entry->offset), got, wanted);
+            }
+        }
+    }
+    for (int64_t i = 0; i < numbers; ++i) {
+        const double wanted = difference(b, s, value, WEIGHT, &t->value[i]);
+        if (!(fabs(before[i] - after[i] - wanted) <= LOOSE * (1.0 + fabs(wanted)))) {
+            fail_msg("%s, number %lld of the rows: %.9g, by differences %.9g", b->train->name, (long long)i,
+                     before[i] - after[i], wanted);
+        }
+    }
+    free(before);
+    free(after);
+}
+
+static void check_formulas(click_kind kind, int64_t numbers, const char *backend)
+{
+    click_model_desc desc = small_desc(kind);
+    bench b;
+    stream s;
+    weft_comm *comm = NULL;
+    weft_tensor logits;
+    desc.numbers = numbers;
+    ASSERT_OK(comm_create_self(&comm));
+    ASSERT_OK(bench_open(&b, comm, backend, 2, &desc, 0.8));
+    stir(&b);
+    stream_take(&s, &desc, 1, SAMPLES);
+    ASSERT_OK(pass_forward(&b, &s.batch, true, &logits));
+    assert_int_equal(logits.rows, SAMPLES);
+    double *value = values_of(b.train->params);
+    for (int i = 0; i < SAMPLES; ++i) {
+        double one[SAMPLES] = {0};
+        one[i] = 1.0;
+        ASSERT_NEAR(((const float *)logits.data)[i], weighted(&b, &s, value, one), 3e-6);
+    }
+    check_gradients(&b, &s, value);
+    free(value);
+    bench_close(&b);
+    comm_destroy(comm);
+}
+
+static void test_formulas(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < CLICK_KINDS; ++kind) {
+        check_formulas((click_kind)kind, 3, "cpu");
+        check_formulas((click_kind)kind, 0, "cpu");
+        check_formulas((click_kind)kind, 3, "ref");
+    }
+}
+
+/* ---- a published run --------------------------------------------------------------------------------------------- */
+
+static void set_values(param_store *store, const char *name, const double *value, int64_t count)
+{
+    for (int e = 0; e < store->entries; ++e) {
+        if (strcmp(store->entry[e].name, name) == 0) {
+            assert_int_equal(store->entry[e].rows * store->entry[e].cols, count);
+            for (int64_t i = 0; i < count; ++i) {
+                ((float *)store->value.data)[store->entry[e].offset + i] = (float)value[i];
+            }
+            return;
+        }
+    }
+    fail_msg("no parameter %s", name);
+}
+#define SET(store, name, ...)                                                                                          \
+    set_values(store, name, (const double[]){__VA_ARGS__}, sizeof((const double[]){__VA_ARGS__}) / sizeof(double))
+
+static void set_rows(embed_table *table, int field, int ids, const double *value)
+{
+    for (int id = 0; id < ids; ++id) {
+        memcpy(embed_reference_row(&table->reference, embed_key(field, (uint64_t)id)), value + (ptrdiff_t)2 * id,
+               2 * sizeof *value);
+    }
+}
+
+typedef struct printed_batch {
+    float number[8];
+    int64_t at[7];
+    uint64_t id[9];
+    double target[2], loss;
+} printed_batch;
+
+/* The README of facebookresearch/dlrm prints three batches with all numbers; losses are those of the same numbers, five
+ * digits each, in PyTorch. */
+static const printed_batch PRINTED[3] = {{{.69647F, .28614F, .22685F, .55131F, .71947F, .42311F, .98076F, .68483F},
+                                          {0, 1, 3, 4, 5, 6, 7},
+                                          {1, 0, 1, 0, 1, 1, 0},
+                                          {.55679, .15896},
+                                          0.451891},
+                                         {{.36179F, .22826F, .29371F, .63098F, .0921F, .4337F, .43086F, .49369F},
+                                          {0, 1, 4, 5, 7, 8, 9},
+                                          {1, 0, 2, 3, 1, 1, 2, 1, 1},
+                                          {.15307, .69553},
+                                          0.402002},
+                                         {{.60306F, .54507F, .34276F, .30412F, .41702F, .6813F, .87546F, .51042F},
+                                          {0, 1, 4, 5, 6, 7, 8},
+                                          {2, 0, 1, 2, 1, 2, 1, 1},
+                                          {.31877, .69197},
+                                          0.275457}};
+
+static void set_printed(bench *b)
+{
+    param_store *store = b->train->params;
+    set_rows(b->table, 0, 4, (const double[]){.05438, -.11105, .42513, .34167, -.1426, -.45641, -.19523, -.10181});
+    set_rows(b->table, 1, 3, (const double[]){.23667, .57199, -.16638, .30316, .10759, .22136});
+    set_rows(b->table, 2, 3, (const double[]){-.49338, -.14301, -.36649, -.22139, 0.0, 0.0});
+    SET(store, "bottom.0.weight", .51313, .66662, .10591, .13089, .32198, .66156, .84651, .55326, .85445, .38484,
+        .31679, .35426);
+    SET(store, "bottom.0.bias", .17108, .82911, .33867);
+    SET(store, "bottom.1.weight", .55237, .57855, .52153, .00269, .98835, .90534);
+    SET(store, "bottom.1.bias", .20764, .29249);
+    SET(store, "top.0.weight", .52001, .90191, .98363, .25754, .56436, .80697, .39437, .73107, .16107, .6007, .86586,
+        .98352, .07937, .42835, .20454, .45064, .54776, .09333, .29686, .92758, .569, .45741, .75353, .74186, .04858,
+        .7087, .83924, .16594, .781, .28654, .30647, .66526);
+    SET(store, "top.0.bias", .11139, .66487, .88786, .69631);
+    SET(store, "top.1.weight", .44033, .43821, .7651, .56564, .0849, .58267, .81484, .33707);
+    SET(store, "top.1.bias", .92758, .75072);
+    SET(store, "top.out.weight", .57406, .75164);
+    SET(store, "bias", .07915);
+}
+
+/* Mean squared error of probabilities, then SGD of all parameters. Returns the loss. */
+static double printed_step(bench *b, const click_batch *batch, const double *target, double rate)
+{
+    param_store *store = b->train->params;
+    weft_tensor logits;
+    double loss = 0.0;
+    ASSERT_OK(pass_forward(b, batch, true, &logits));
+    for (int i = 0; i < 2; ++i) {
+        float *z = (float *)logits.data + i;
+        const double p = 1.0 / (1.0 + exp(-(double)*z)), error = p - target[i];
+        loss += error * error / 2.0;
+        *z = (float)(error * p * (1.0 - p));
+    }
+    ASSERT_OK(pass_backward(b, batch, &logits));
+    for (int64_t i = 0; i < store->trained; ++i) {
+        ((float *)store->value.data)[i] -= (float)rate * ((const float *)store->grad.data)[i];
+    }
+    return loss;
+}
+
+static void test_printed_run(void **state)
+{
+    (void)state;
+    const train_schedule schedule = {.kind = SCHEDULE_CONSTANT, .base = 0.01, .epochs = 1};
+    const click_model_desc desc = {.kind = CLICK_DLRM,
+                                   .fields = 3,
+                                   .numbers = 4,
+                                   .width = 2,
+                                   .samples = 2,
+                                   .mlp = {2, {4, 2}},
+                                   .bottom = {2, {3, 2}},
+                                   .training = true,
+                                   .schedule = &schedule,
+                                   .steps = 1};
+    bench b;
+    weft_comm *comm = NULL;
+    ASSERT_OK(comm_create_self(&comm));
+    ASSERT_OK(bench_open(&b, comm, "cpu", 1, &desc, 0.1));
+    set_printed(&b);
+    for (int i = 0; i < 3; ++i) {
+        /* Printed by table; bags are in the order of samples. */
+        const printed_batch *p = &PRINTED[i];
+        int64_t at[7] = {0};
+        uint64_t key[9];
+        for (int bag = 0; bag < 6; ++bag) {
+            const int field = bag % 3, sample = bag / 3, from = field * 2 + sample;
+            at[bag + 1] = at[bag];
+            for (int64_t k = p->at[from]; k < p->at[from + 1]; ++k) {
+                key[at[bag + 1]++] = embed_key(field, p->id[k]);
+            }
+        }
+        const click_batch batch = {
+            .bags = {.samples = 2, .fields = 3, .at = at, .key = key}, .numbers = 4, .number = p->number};
+        ASSERT_NEAR(printed_step(&b, &batch, p->target, schedule.base), p->loss, 2e-6);
+    }
+    const double *row = embed_reference_row(&b.table->reference, embed_key(0, 0));
+    ASSERT_NEAR(row[0], .0543, 1e-5);
+    ASSERT_NEAR(row[1], -.1112, 1e-5);
+    row = embed_reference_row(&b.table->reference, embed_key(2, 1));
+    ASSERT_NEAR(row[0], -.36664, 1e-5);
+    ASSERT_NEAR(row[1], -.22164, 1e-5);
+    double *value = values_of(b.train->params);
+    const click_shadow names = {.store = b.train->params, .value = value};
+    ASSERT_NEAR(shadow_of(&names, "top", -1, ".out.weight")[0], .57379, 1e-5);
+    ASSERT_NEAR(shadow_of(&names, "top", -1, ".out.weight")[1], .7514, 1e-5);
+    ASSERT_NEAR(*shadow_of(&names, "bias", -1, ""), .07908, 1e-5);
+    free(value);
+    bench_close(&b);
+    comm_destroy(comm);
+}
+
+/* ---- ranks ------------------------------------------------------------------------------------------------------- */
+
+enum { STEPS = 20, BATCH = 24 };
+
+typedef struct rank_run {
+    click_model_desc desc;
+    double loss[STEPS];
+} rank_run;
+
+/* Log loss over the batch of all ranks; the gradient over the logits. */
+static double log_loss(const stream *s, weft_tensor *logits)
+{
+    double loss = 0.0;
+    for (int64_t i = 0; i < logits->rows; ++i) {
+        float *z = (float *)logits->data + i;
+        const double x = (double)*z, y = (double)s->target[i];
+        loss += (fmax(x, 0.0) - x * y + log1p(exp(-fabs(x)))) / BATCH;
+        *z = (float)((1.0 / (1.0 + exp(-x)) - y) / BATCH);
+    }
+    return loss;
+}
+
+static weft_status rank_step(bench *b, stream *s, int step, double *loss)
+{
+    param_store *store = b->train->params;
+    const int rank = comm_rank(b->comm), size = comm_size(b->comm);
+    /* Unequal shares; of three ranks the last has no samples in the first step. */
+    const bool none = step == 0 && size == 3;
+    const int64_t first = none && rank == 2 ? BATCH : BATCH * rank / size;
+    const int64_t end = none && rank == 1 ? BATCH : BATCH * (rank + 1) / size;
+    weft_tensor logits;
+    stream_take(s, &b->desc, (int64_t)step * BATCH + first, end - first);
+    WEFT_TRY(pass_forward(b, &s->batch, true, &logits));
+    *loss = log_loss(s, &logits);
+    WEFT_TRY(pass_backward(b, &s->batch, &logits));
+    WEFT_TRY(comm_allreduce(b->comm, loss, 1, WEFT_DTYPE_F64, COMM_SUM));
+    WEFT_TRY(comm_allreduce(b->comm, store->grad.data, store->trained, WEFT_DTYPE_F32, COMM_SUM));
+    for (int64_t i = 0; i < store->trained; ++i) {
+        ((float *)store->value.data)[i] -= 0.1F * ((const float *)store->grad.data)[i];
+    }
+    return comm_barrier(b->comm);
+}
+
+static weft_status rank_main(weft_comm *comm, void *argument)
+{
+    rank_run *run = argument;
+    const train_schedule schedule = {.kind = SCHEDULE_CONSTANT, .base = 0.1, .epochs = 1};
+    click_model_desc desc = run->desc;
+    bench b;
+    stream s;
+    desc.schedule = &schedule;
+    WEFT_TRY(bench_open(&b, comm, "cpu", 1, &desc, 0.3));
+    for (int step = 0; step < STEPS; ++step) {
+        double loss = 0.0;
+        WEFT_TRY(rank_step(&b, &s, step, &loss));
+        if (comm_rank(comm) == 0) {
+            run->loss[step] = loss;
+        }
+    }
+    bench_close(&b);
+    return WEFT_OK;
+}
+
+static void test_ranks(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < CLICK_KINDS; ++kind) {
+        rank_run run[3];
+        for (int p = 0; p < 3; ++p) {
+            run[p].desc = small_desc((click_kind)kind);
+            run[p].desc.dropout = 0.3;
+            ASSERT_OK(comm_thread_run(p + 1, rank_main, &run[p]));
+            for (int step = 0; step < STEPS; ++step) {
+                ASSERT_NEAR(run[p].loss[step], run[0].loss[step], 1e-5);
+            }
+        }
+    }
+}
+
+/* ---- memory, dropout, bfloat16 and refusals ---------------------------------------------------------------------- */
+
+static void test_memory(void **state)
+{
+    (void)state;
+    weft_comm *comm = NULL;
+    ASSERT_OK(comm_create_self(&comm));
+    for (int variant = 0; variant < 4 * CLICK_KINDS; ++variant) {
+        click_model_desc desc = small_desc((click_kind)(variant / 4));
+        bench b;
+        stream s;
+        weft_tensor logits;
+        desc.bf16 = variant % 2 == 1;
+        desc.training = variant % 4 < 2;
+        const uint64_t before = weft_mem_usage_of(WEFT_MEM_ACTIVATION).current_bytes;
+        ASSERT_OK(bench_open(&b, comm, "cpu", 2, &desc, 0.5));
+        const uint64_t taken = weft_mem_usage_of(WEFT_MEM_ACTIVATION).current_bytes - before;
+        assert_int_equal(taken, click_model_bytes(b.hal, &desc));
+        for (int step = 0; step < 3; ++step) {
+            const uint64_t allocations = weft_mem_usage_total().allocations;
+            stream_take(&s, &desc, 0, 40);
+            ASSERT_OK(pass_forward(&b, &s.batch, desc.training, &logits));
+            if (step > 0) {
+                assert_int_equal(weft_mem_usage_total().allocations, allocations);
+            }
+            if (desc.training) {
+                /* The reference gathers gradients in memory of its own. */
+                ASSERT_OK(pass_backward(&b, &s.batch, &logits));
+            }
+        }
+        bench_close(&b);
+        assert_int_equal(weft_mem_usage_of(WEFT_MEM_ACTIVATION).current_bytes, before);
+    }
+    comm_destroy(comm);
+}
+
+/* Rounding to 8 bits of each activation; the same model without. */
+static void test_bfloat16(void **state)
+{
+    (void)state;
+    static const click_kind kinds[] = {CLICK_DEEPFM, CLICK_DLRM};
+    weft_comm *comm = NULL;
+    ASSERT_OK(comm_create_self(&comm));
+    for (int k = 0; k < 2; ++k) {
+        bench b[2];
+        stream s;
+        weft_tensor logits[2];
+        click_model_desc desc = small_desc(kinds[k]);
+        stream_take(&s, &desc, 0, 40);
+        for (int narrow = 0; narrow < 2; ++narrow) {
+            desc.bf16 = narrow == 1;
+            ASSERT_OK(bench_open(&b[narrow], comm, "cpu", 2, &desc, 0.5));
+            ASSERT_OK(pass_forward(&b[narrow], &s.batch, true, &logits[narrow]));
+        }
+        bool differs = false;
+        for (int i = 0; i < 40; ++i) {
+            const double wide = ((const float *)logits[0].data)[i], narrow = ((const float *)logits[1].data)[i];
+            ASSERT_NEAR(narrow, wide, 0.05);
+            differs = differs || narrow != wide;
+        }
+        assert_true(differs);
+        for (int narrow = 0; narrow < 2; ++narrow) {
+            ASSERT_OK(pass_backward(&b[narrow], &s.batch, &logits[narrow]));
+        }
+        double off = 0.0, all = 0.0;
+        for (int64_t i = 0; i < b[0].train->params->trained; ++i) {
+            const double g = ((const float *)b[0].train->params->grad.data)[i];
+            off += pow(g - (double)((const float *)b[1].train->params->grad.data)[i], 2.0);
+            all += g * g;
+        }
+        assert_true(sqrt(off / all) < 0.03);
+        bench_close(&b[0]);
+        bench_close(&b[1]);
+    }
+    comm_destroy(comm);
+}
+
+/* A mask of half of the values changes answers in training and not in evaluation. */
+static void test_dropout(void **state)
+{
+    (void)state;
+    weft_comm *comm = NULL;
+    weft_tensor logits;
+    bench b;
+    stream s;
+    click_model_desc desc = small_desc(CLICK_WIDE_DEEP);
+    float answer[3][8];
+    desc.dropout = 0.5;
+    ASSERT_OK(comm_create_self(&comm));
+    ASSERT_OK(bench_open(&b, comm, "cpu", 2, &desc, 0.5));
+    stream_take(&s, &desc, 0, 8);
+    for (int i = 0; i < 3; ++i) {
+        ASSERT_OK(pass_forward(&b, &s.batch, i < 2, &logits));
+        memcpy(answer[i], logits.data, sizeof answer[i]);
+    }
+    assert_memory_equal(answer[0], answer[1], sizeof answer[0]);
+    assert_memory_not_equal(answer[0], answer[2], sizeof answer[0]);
+    double *value = values_of(b.train->params);
+    for (int i = 0; i < 8; ++i) {
+        double one[8] = {0};
+        one[i] = 1.0;
+        ASSERT_NEAR(answer[2][i], weighted(&b, &s, value, one), 3e-6);
+    }
+    free(value);
+    bench_close(&b);
+    comm_destroy(comm);
+}
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    weft_comm *comm = NULL;
+    bench b;
+    click_sizes sizes;
+    click_model_desc desc = small_desc(CLICK_DLRM);
+    ASSERT_OK(comm_create_self(&comm));
+    desc.bottom.size[1] = 6;
+    ASSERT_STATUS(bench_open(&b, comm, "cpu", 1, &desc, 0.1), WEFT_ERR_USAGE);
+    ASSERT_MESSAGE("the last size of --bottom is 6, and --width is 5");
+    bench_close(&b);
+    desc = small_desc(CLICK_DEEPFM);
+    desc.mlp.layers = 0;
+    ASSERT_STATUS(bench_open(&b, comm, "cpu", 1, &desc, 0.1), WEFT_ERR_USAGE);
+    ASSERT_MESSAGE("deepfm: --mlp");
+    bench_close(&b);
+    ASSERT_STATUS(bench_open(&b, comm, "shadow:ref", 1, &(click_model_desc){.kind = CLICK_LR, .fields = 1}, 0.1),
+                  WEFT_ERR_UNSUPPORTED);
+    bench_close(&b);
+    ASSERT_OK(click_read_sizes("--mlp", "400,1048576", &sizes));
+    assert_int_equal(sizes.layers, 2);
+    assert_int_equal(sizes.size[1], 1048576);
+    ASSERT_OK(click_read_sizes("--mlp", "", &sizes));
+    assert_int_equal(sizes.layers, 0);
+    static const char *const wrong[] = {
+        "0", "-1", "1,", ",1", "1,,2", "1.5", "x", "1048577", "1 2", "1e9", "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; ++i) {
+        ASSERT_STATUS(click_read_sizes("--mlp", wrong[i], &sizes), WEFT_ERR_USAGE);
+        ASSERT_MESSAGE("--mlp");
+    }
+    comm_destroy(comm);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_formulas), cmocka_unit_test(test_printed_run),
+                                       cmocka_unit_test(test_ranks),    cmocka_unit_test(test_memory),
+                                       cmocka_unit_test(test_bfloat16), cmocka_unit_test(test_dropout),
+                                       cmocka_unit_test(test_refusals)};
+    return cmocka_run_group_tests_name("click_model", tests, NULL, NULL);
+}
