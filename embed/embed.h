@@ -70,11 +70,37 @@ typedef struct embed_bags {
     const uint64_t *key; /* [at[samples * fields]] */
 } embed_bags;
 
-/* Collective; desc is the same on all ranks, or WEFT_ERR_INTERNAL. */
-weft_status embed_open(weft_comm *comm, const embed_desc *desc, embed_table **table);
+/* What a table has done so far, over all ranks. */
+typedef struct embed_figures {
+    int64_t rows, waiting;          /* keys with a row, and keys that are counted and have none yet */
+    int64_t made, refused, expired; /* rows made, sightings of keys that found no room, rows that left */
+    int64_t bytes;                  /* of rows and index, of the rank that has most */
+} embed_figures;
+
+/*
+ * most: keys that this rank's bags of a batch have at most. Messages are planned for the largest of all ranks.
+ * Collective; desc is the same on all ranks, or WEFT_ERR_INTERNAL. WEFT_ERR_USAGE: a member of desc is out of its range.
+ */
+weft_status embed_open(weft_comm *comm, const embed_desc *desc, int64_t most, embed_table **table);
 void embed_close(embed_table *table); /* NULL is fine */
 /* [out] pooled: [bags->samples, fields * stride] with leading dimension ld. training: counts what was seen and makes
- * rows of admitted keys; else a key without a row adds nothing. The bags must live until embed_backward. Collective. */
+ * rows of admitted keys; else a key without a row adds nothing. The bags must live until embed_backward. Collective.
+ * WEFT_ERR_RESOURCE: no memory. */
 weft_status embed_forward(embed_table *table, const embed_bags *bags, bool training, float *pooled, int64_t ld);
 /* Updates the rows of the last training pass by the gradient of `pooled`. rate: the learning rate. Collective. */
 weft_status embed_backward(embed_table *table, const float *dpooled, int64_t ld, double rate);
+
+/* No key has a row; new ones are those of this seed. Local. */
+weft_status embed_clear(embed_table *table, uint64_t seed);
+/* Rows that no batch named for long leave (embed_desc.expire_after). Returns how many of this rank. Local. */
+int64_t embed_expire(embed_table *table);
+/*
+ * Writes the rows of all ranks into a folder that they all reach, a file a rank: PREFIX-00002-of-00004.rows; other files
+ * of that prefix are removed. Collective; WEFT_ERR_IO and others are this rank's own: agree on them.
+ */
+weft_status embed_save(const embed_table *table, const char *folder, const char *prefix);
+/* The table holds these rows and no others, whatever the number of ranks that wrote them. WEFT_ERR_NOINPUT: no such
+ * files; WEFT_ERR_DATA: damaged, of another table, or of two numbers of ranks. Local. */
+weft_status embed_load(embed_table *table, const char *folder, const char *prefix);
+/* Collective. */
+weft_status embed_measure(const embed_table *table, embed_figures *figures);

@@ -16,8 +16,8 @@
  * JASA 1958, doi:10.1080/01621459.1958.10501479). Sets of many categories fit noise: category_l2 is added to lambda
  * for them, as LightGBM does.
  *
- * Where columns have a direction, or leaves a largest step, a leaf adds a number within the bounds of its node, s is what
- * the leaf gains with that number, and a split whose sides contradict the direction of its column is none.
+ * Where columns have a direction, or leaves a largest step, a leaf adds a number within the bounds of its node, s is
+ * what the leaf gains with that number, and a split whose sides contradict the direction of its column is none.
  */
 #pragma once
 

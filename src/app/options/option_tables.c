@@ -10,6 +10,7 @@ static const option_section sections[] = {
     {"general", "General", "Every command takes these.", NULL, NULL, OPTION_REOPENS},
     {"data", "Data", "What the job works on.", NULL, NULL, OPTION_REOPENS},
     {"model", "Model", "What is trained.", NULL, NULL, OPTION_STAYS},
+    {"rows", "Rows", "Which rows of a table validate and test.", NULL, "train,eval,predict", OPTION_STAYS},
     {"batches", "Batches", "How many samples a step takes, and who prepares them.", NULL, NULL, OPTION_STAYS},
     {"training", "Training", "Epochs, loss, optimiser, evaluation.", "recipes", NULL, OPTION_STAYS},
     {"communication", "Communication", "How ranks exchange gradients and keep their parameters together.", NULL, NULL,

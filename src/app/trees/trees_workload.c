@@ -66,7 +66,7 @@ static weft_status find_places(const workload *work, table_places *places)
 {
     const weft_options *o = work->context->options;
     const char *const data = option_text(o, OPT_DATA);
-    const option_id extra[] = {OPT_TREE_VALID_FILE, OPT_TREE_TEST_FILE};
+    const option_id extra[] = {OPT_VALID_FILE, OPT_TEST_FILE};
     *places = (table_places){.own = {data}, .path = work->path, .paths = work->paths};
     WEFT_CHECK(data[0] != '\0' || work->paths > 0, WEFT_ERR_USAGE, "%s is missing: name a table", FLAG_DATA);
     if (work->paths > 0) {
@@ -79,7 +79,7 @@ static weft_status find_places(const workload *work, table_places *places)
         if (file[0] != '\0') {
             WEFT_CHECK(!table_is_store(data) && !table_is_store(file), WEFT_ERR_UNSUPPORTED,
                        "%s %s: rows of a store are its own: a column named split in it says which validate and test",
-                       i == 0 ? FLAG_TREE_VALID_FILE : FLAG_TREE_TEST_FILE, file);
+                       i == 0 ? FLAG_VALID_FILE : FLAG_TEST_FILE, file);
             places->part[places->paths] = (uint8_t)(i + 1);
             places->own[places->paths++] = file;
         }
@@ -110,8 +110,8 @@ static weft_status trees_open(workload *work, const char *folder)
         WEFT_TRY(comm_agree(work->context->comm, trees_read(job, work->answers_with)));
     }
     const tree_rows_options options = {.request = app_table_request(o),
-                                       .valid = option_real(o, OPT_TREE_VALID),
-                                       .test = option_real(o, OPT_TREE_TEST),
+                                       .valid = option_real(o, OPT_VALID_SHARE),
+                                       .test = option_real(o, OPT_TEST_SHARE),
                                        .part = places.paths > 1 && !work->trained ? places.part : NULL,
                                        .seed = 0,
                                        .aim = aim_of(option_choice(o, OPT_LOSS)),

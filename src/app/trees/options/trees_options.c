@@ -28,7 +28,7 @@ static const option_foreign_value values[] = {
 
 const option_table trees_option_table = {
     .number = TREES_TABLE,
-    .traits = "tables|rates",
+    .traits = "tables|rates|trees",
     .rows = rows,
     .count = sizeof rows / sizeof *rows,
     .needs = needs,

@@ -1,0 +1,70 @@
+/*
+ * clicks/data/click_rows.h: a table as models of clicks read it: fields of ids, numbers, and what was clicked.
+ *
+ *     fields    columns of words and of ids: each cell is an id of its field, a missing one an id, too
+ *     numbers   columns of numbers: by standard scaling, behind a logarithm or not; a missing one becomes 0
+ *     target    two words, of which the later in the order of their bytes is a click; or numbers, 1 and 0, or those
+ *               from `positive` on
+ *
+ * Ids are hashes of words, so that they are the same whatever other words a table has; `hash_bits` folds them. Every
+ * rank has all rows: those of a store are mapped, files are read by each rank, or become a store first (caller).
+ */
+#pragma once
+
+#include "clicks/click_batch.h"
+#include "clicks/data/click_scaling.h"
+#include "io/name_list.h"
+#include "table/table.h"
+#include "train/model.h"
+
+extern weft_mem_tag WEFT_MEM_CLICKS[1]; /* batches, labels and lists of rows of tables of clicks */
+
+typedef struct click_rows_options {
+    table_request request;
+    double valid, test;       /* shares of the rows, drawn where no column or file says the split */
+    const uint8_t *part;      /* [paths] the split of each file's rows; NULL: by a column of splits, or drawn */
+    uint64_t seed;            /* of the split */
+    double positive;          /* a target of numbers counts as a click from this on; NaN: it is 0 or 1 */
+    int hash_bits;            /* ids of a field are one of 2^bits; 0: their hash as it is */
+    const name_list *fields;  /* columns in this order, as a trained model has them; NULL: those of the table */
+    const name_list *numbers; /* the same of numbers */
+    bool trained;             /* a model answers: all rows are evaluated, and none trains */
+} click_rows_options;
+
+typedef struct click_rows {
+    weft_table table;
+    int fields;
+    int64_t numbers;
+    name_list field_name, number_name;
+    int *field, *number;   /* [fields], [numbers] columns of the table */
+    uint64_t **word_key;   /* [fields] keys of the words of a category by their codes; NULL: the field is of ids */
+    uint64_t *missing_key; /* [fields] */
+    int hash_bits;
+    bool labelled;
+    uint8_t *label; /* [table.rows] 1: a click, 0: none, CLICK_NO_LABEL */
+    uint8_t *split; /* [table.rows] TRAIN_SPLIT_NONE without a label */
+    int64_t *train; /* [counted[0]] rows that train, ascending */
+    int64_t *eval;  /* [evaluated] rows of an evaluation: those of validation, then of test; all where `trained` */
+    int64_t evaluated;
+    int64_t counted[TRAIN_SPLITS], clicks[TRAIN_SPLITS]; /* labelled rows and clicks of each split */
+    uint64_t hash;                                       /* of all rows and columns */
+} click_rows;
+
+enum { CLICK_NO_LABEL = 255 };
+
+/*
+ * Free with click_rows_close, also after a failure. Every rank opens the same rows. WEFT_ERR_DATA: a column or a cell
+ * that clicks cannot be learned from, with row, column, value and cure. Collective.
+ */
+weft_status click_rows_open(weft_comm *comm, const char *const *path, int paths, const click_rows_options *options,
+                            click_rows *rows);
+void click_rows_close(click_rows *rows); /* zeros are fine */
+
+/* [out] key: [fields] of a row. Any thread. */
+void click_rows_keys(const click_rows *rows, int64_t row, uint64_t *key);
+/* [out] value: [numbers] of a row, scaled. Any thread. */
+void click_rows_numbers(const click_rows *rows, const click_scaling *scaling, int64_t row, float *value);
+
+/* Measures mean and deviation of the numbers of the rows that train; the same bits for every number of ranks.
+ * Collective. */
+weft_status click_rows_measure(weft_comm *comm, const click_rows *rows, click_scaling *scaling);

@@ -1,0 +1,169 @@
+/* embed/exchange/embed_table.c: see embed/embed.h. Rows of this rank are in embed/rows, messages in row_route.c, files in
+ * embed_files.c. */
+#include <assert.h>
+#include <stddef.h>
+
+#include "embed/exchange/embed_internal.h"
+#include "embed/pool/pool_sums.h"
+
+/* ---- open and close ---------------------------------------------------------------------------------------------- */
+
+static weft_status check_desc(weft_comm *comm, const embed_desc *d)
+{
+    const double mine[] = {d->fields,
+                           d->width,
+                           d->linear,
+                           d->number,
+                           d->rule,
+                           d->epsilon,
+                           d->beta1,
+                           d->beta2,
+                           d->l1,
+                           d->l2,
+                           d->spread,
+                           (double)d->seed,
+                           (double)d->admit_after,
+                           (double)d->expire_after};
+    enum { MEMBERS = sizeof mine / sizeof *mine };
+    double least[2 * MEMBERS];
+    for (int i = 0; i < MEMBERS; ++i) {
+        least[i] = mine[i];
+        least[MEMBERS + i] = -mine[i];
+    }
+    WEFT_TRY(comm_allreduce(comm, least, 2 * MEMBERS, WEFT_DTYPE_F64, COMM_MIN));
+    for (int i = 0; i < MEMBERS; ++i) {
+        WEFT_CHECK(least[i] == -least[MEMBERS + i], WEFT_ERR_INTERNAL,
+                   "tables of embeddings differ between ranks: member %d is %g here and %g elsewhere", i, mine[i],
+                   least[i] != mine[i] ? least[i] : -least[MEMBERS + i]);
+    }
+    return WEFT_OK;
+}
+
+weft_status embed_open(weft_comm *comm, const embed_desc *desc, int64_t most, embed_table **table)
+{
+    embed_table *t = NULL;
+    *table = NULL;
+    WEFT_TRY(check_desc(comm, desc));
+    weft_status status = WEFT_NEW_ZERO(&t, 1, WEFT_MEM_ROWS);
+    if (status == WEFT_OK) {
+        t->comm = comm;
+        t->desc = *desc;
+        status = row_store_open(desc, &t->store);
+    }
+    status = comm_agree(comm, status);
+    if (status == WEFT_OK) {
+        t->stride = row_store_stride(t->store);
+        status = row_route_open(comm, t->stride, most, desc->seed, &t->route);
+    }
+    if (status != WEFT_OK) {
+        embed_close(t);
+        return status;
+    }
+    *table = t;
+    return WEFT_OK;
+}
+
+void embed_close(embed_table *t)
+{
+    if (t != NULL) {
+        row_store_close(t->store);
+        row_route_close(&t->route);
+        bag_index_free(&t->index);
+        WEFT_FREE_ALL(t->row, t->gradient, t);
+    }
+}
+
+weft_status embed_clear(embed_table *t, uint64_t seed)
+{
+    embed_desc desc = t->desc;
+    row_store *store = NULL;
+    desc.seed = seed;
+    WEFT_TRY(row_store_open(&desc, &store));
+    row_store_close(t->store);
+    t->store = store;
+    t->desc = desc; /* which rank owns a key stays a matter of the first seed */
+    return WEFT_OK;
+}
+
+int64_t embed_expire(embed_table *t)
+{
+    return row_store_expire(t->store);
+}
+
+weft_status embed_measure(const embed_table *t, embed_figures *figures)
+{
+    const row_figures own = row_store_figures(t->store);
+    int64_t sum[] = {own.rows, own.waiting, own.made, own.refused, own.expired};
+    int64_t bytes = own.bytes;
+    WEFT_TRY(comm_allreduce(t->comm, sum, sizeof sum / sizeof *sum, WEFT_DTYPE_I64, COMM_SUM));
+    WEFT_TRY(comm_allreduce(t->comm, &bytes, 1, WEFT_DTYPE_I64, COMM_MAX));
+    *figures = (embed_figures){
+        .rows = sum[0], .waiting = sum[1], .made = sum[2], .refused = sum[3], .expired = sum[4], .bytes = bytes};
+    return WEFT_OK;
+}
+
+/* ---- a batch ----------------------------------------------------------------------------------------------------- */
+
+static weft_status take_room(embed_table *t, int64_t rows)
+{
+    if (rows <= t->rows) {
+        return WEFT_OK;
+    }
+    const int64_t room = rows + rows / 2;
+    weft_free(t->row);
+    t->row = NULL;
+    t->rows = 0;
+    WEFT_TRY(WEFT_NEW(&t->row, room, WEFT_MEM_ROWS));
+    t->rows = room;
+    return WEFT_OK;
+}
+
+static weft_status find_rows(embed_table *t, bool training)
+{
+    const uint64_t *key = NULL;
+    const int32_t *times = NULL;
+    WEFT_TRY(row_route_keys(&t->route, &t->index, &key, &times, &t->owned));
+    WEFT_TRY(take_room(t, t->owned));
+    WEFT_TRY(row_store_touch(t->store, key, times, t->owned, training, t->row));
+    row_store_read(t->store, t->row, t->owned, row_route_values(&t->route), t->stride);
+    return WEFT_OK;
+}
+
+weft_status embed_forward(embed_table *t, const embed_bags *bags, bool training, float *pooled, int64_t ld)
+{
+    const float *value = NULL;
+    const int64_t keys = bags->samples > 0 ? bags->at[bags->samples * bags->fields] : 0;
+    assert(bags->samples == 0 || bags->fields == t->desc.fields);
+    weft_status status = bag_index_fill(&t->index, bags);
+    if (status == WEFT_OK && comm_size(t->comm) > 1 && keys > t->route.most) {
+        status = weft_fail(WEFT_ERR_INTERNAL, "a batch of %lld keys, and messages are for %lld", (long long)keys,
+                           (long long)t->route.most);
+    }
+    WEFT_TRY(comm_agree(t->comm, status));
+    WEFT_TRY(comm_agree(t->comm, find_rows(t, training)));
+    WEFT_TRY(row_route_rows(&t->route, &value));
+    pool_rows(&t->index, bags, value, t->stride, t->stride, pooled, ld);
+    return WEFT_OK;
+}
+
+static weft_status sum_gradients(embed_table *t, const float *dpooled, int64_t ld)
+{
+    if (t->index.distinct > t->gradients) {
+        const int64_t room = t->index.distinct + t->index.distinct / 2;
+        weft_free(t->gradient);
+        t->gradient = NULL;
+        t->gradients = 0;
+        WEFT_TRY(WEFT_NEW(&t->gradient, room * t->stride, WEFT_MEM_ROWS));
+        t->gradients = room;
+    }
+    pool_gradients(&t->index, t->desc.fields, dpooled, ld, t->stride, t->gradient, t->stride);
+    return WEFT_OK;
+}
+
+weft_status embed_backward(embed_table *t, const float *dpooled, int64_t ld, double rate)
+{
+    WEFT_TRY(comm_agree(t->comm, sum_gradients(t, dpooled, ld)));
+    WEFT_TRY(row_route_gradients(&t->route, t->gradient));
+    row_store_update(t->store, t->row, t->owned, row_route_values(&t->route), t->stride, rate);
+    return WEFT_OK;
+}

@@ -1,0 +1,55 @@
+/*
+ * embed/rows/row_shard.h: the rows of a store in a file, sorted by key, with what their rules keep and when they were
+ * last seen. Any number of shards is read into stores of any number of ranks: each takes the keys that it owns.
+ *
+ *     WEFT_TRY(row_shard_write(store, "rows-00003.rows"));            on each rank
+ *     for (each shard)  WEFT_TRY(row_shard_read(path, is_mine, &rank, store));
+ *
+ * Layout, little-endian; each block has a checksum (XXH3, seeded by its number):
+ *
+ *     header       128 bytes: magic, version, widths, rule, counts, batches, checksum
+ *     blocks       16 bytes (records, checksum), then up to 4,096 records of rows:
+ *                  key u64 | last seen i64 (a batch) | numbers f32[stride] | what the rule keeps, u32[state]
+ *     blocks       the same of keys that wait for admission: key u64 | last seen i64 | count i64
+ *
+ * Numbers are float32 whatever a store keeps: those of a bf16 store are all 32 bits, so either kind reads either.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "embed/rows/row_store.h"
+
+/* Whole or absent. Takes 32 bytes of working memory a key while it writes. WEFT_ERR_IO, WEFT_ERR_PERMISSION,
+ * WEFT_ERR_RESOURCE. */
+weft_status row_shard_write(const row_store *store, const char *path);
+
+/* Returns true if this store takes the key. */
+typedef bool row_shard_filter(uint64_t key, const void *context);
+
+/*
+ * Adds the rows of a file to a store, those that `mine` takes (NULL: all). Their ages count from the file's batches,
+ * which the store takes over; shards of one checkpoint have the same. WEFT_ERR_DATA: no such file, damaged, cut short,
+ * of another width or rule, a key that the store has already, or another number of batches than the shards before.
+ * WEFT_ERR_RESOURCE: memory_most does not hold the rows. After a failure part of the rows may be there: close the store.
+ */
+weft_status row_shard_read(const char *path, row_shard_filter *mine, const void *context, row_store *store);
+
+typedef struct row_shard_facts {
+    int width;
+    bool linear;
+    embed_rule rule;
+    int64_t rows, waiting, batches;
+} row_shard_facts;
+
+/* Of the header alone. */
+weft_status row_shard_look(const char *path, row_shard_facts *facts);
+
+/*
+ * Reads rows in the order of keys, for exports: calls `take` for each block of rows: key [rows], number [rows, stride].
+ * Stops at the first failure of `take`.
+ */
+typedef weft_status row_shard_take(const uint64_t *key, const float *number, int64_t rows, void *context);
+weft_status row_shard_visit(const char *path, row_shard_take *take, void *context);
