@@ -2,9 +2,9 @@
  * clicks/model/click_mlp.h: layers y = dropout(relu(x W^T + b)), and, where `out` is asked for, the weights by which
  * the last of them adds to the logit.
  *
- * With bfloat16 the input, the weights of layers, every y and their gradients are rounded to it where they are multiplied,
- * but for y of the last layer of an MLP without `out`, which others read. Updates see float32 weights. Memory of a
- * sample: twice the sum of the sizes.
+ * With bfloat16 the input, the weights of layers, every y and their gradients are rounded to it where they are
+ * multiplied, but for y of the last layer of an MLP without `out`, which others read. Updates see float32 weights.
+ * Memory of a sample: twice the sum of the sizes.
  */
 #pragma once
 

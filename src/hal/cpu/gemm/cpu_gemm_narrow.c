@@ -13,8 +13,8 @@
  * of its own; the sums are added in the order of the threads. Memory of that: m * n floats a thread. Where both
  * matrices are of bfloat16 and the processor multiplies pairs, cpu_gemm_pairs.c does it without widening.
  *
- * Other products of two matrices of bfloat16 are the library's where the processor multiplies such numbers, but for sums
- * of many terms (see use_library).
+ * Other products of two matrices of bfloat16 are the library's where the processor multiplies such numbers, but for
+ * sums of many terms (see use_library).
  */
 #include <string.h>
 
