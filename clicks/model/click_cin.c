@@ -7,8 +7,8 @@
  *
  * Rows are pairs (sample, d), so a layer is a product of z = [m_k-1[i] v_j] with W_k. z has fields times maps columns:
  * it is made for some samples at a time, and made again by backward. Maps are not activated, which the paper found
- * best. Memory of a sample: width times (fields + maps of all layers), twice where it trains. J. Lian et al.: xDeepFM. KDD
- * 2018, arXiv 1803.05170.
+ * best. Memory of a sample: width times (fields + maps of all layers), twice where it trains. J. Lian et al.: xDeepFM.
+ * KDD 2018, arXiv 1803.05170.
  */
 #include "base/integer/integers.h"
 #include "clicks/model/click_part.h"

@@ -89,7 +89,9 @@ static void spread(const click_fields *a, int64_t begin, int64_t end)
 
 /* ---- dot products of pairs --------------------------------------------------------------------------------------- */
 
-/* The sample's vectors as rows of `padded` columns, and as the columns of `turned`, `columns` wide. */
+/* The sample's vectors as rows of `padded` columns, and as the columns of `turned`, `columns` wide; what is beyond them
+ * is zeros. ROWS of them are multiplied at a time, so that as many sums are under way. */
+enum { ROWS = 4 };
 typedef struct dots_room {
     int64_t padded, columns;
     float *row, *turned, *pair;
@@ -104,10 +106,48 @@ static dots_room room_of(const click_dots *a, float *scratch)
     return room;
 }
 
-static const float *vector_of(const click_dots *a, int64_t sample, int64_t i)
+static void take_rows(const dots_room *room, const click_dots *a, int64_t sample)
 {
     const int64_t first = a->has_first ? 1 : 0;
-    return i < first ? a->first + sample * a->ld_first : a->field + sample * a->ld_field + (i - first) * a->width;
+    const size_t bytes = (size_t)a->width * sizeof(float);
+    const float *field = a->field + sample * a->ld_field;
+    if (a->has_first) {
+        memcpy(room->row, a->first + sample * a->ld_first, bytes);
+    }
+    for (int64_t i = first; i < a->vectors; ++i, field += a->width) {
+        memcpy(room->row + i * room->padded, field, bytes);
+    }
+}
+
+static void turn_rows(const dots_room *room, const click_dots *a)
+{
+    for (int64_t d = 0; d < a->width; ++d) {
+        float *restrict turned = room->turned + d * room->columns;
+        for (int64_t i = 0; i < a->vectors; ++i) {
+            turned[i] = room->row[i * room->padded + d];
+        }
+    }
+}
+
+/* Vectors i .. i + ROWS - 1 times those before them. pairs: where those of vector 1 begin. */
+static void dots_of_rows(const dots_room *room, const click_dots *a, int64_t i, float *pairs)
+{
+    const int64_t end = smaller(i + ROWS, a->vectors);
+    for (int64_t j = 0; j < end - 1; j += LANES) {
+        vec sum[ROWS] = {{0}};
+        for (int64_t d = 0; d < a->width; ++d) {
+            const vec others = vec_load(room->turned + d * room->columns + j);
+            for (int r = 0; r < ROWS; ++r) {
+                sum[r] += room->row[(i + r) * room->padded + d] * others;
+            }
+        }
+        for (int64_t r = i; r < end; ++r) {
+            const int64_t count = smaller(LANES, r - j);
+            if (count > 0) {
+                memcpy(pairs + r * (r - 1) / 2 + j, &sum[r - i], (size_t)count * sizeof *pairs);
+            }
+        }
+    }
 }
 
 static void dots(const click_dots *a, int64_t begin, int64_t end, float *scratch)
@@ -115,46 +155,49 @@ static void dots(const click_dots *a, int64_t begin, int64_t end, float *scratch
     const dots_room room = room_of(a, scratch);
     for (int64_t s = begin; s < end; ++s) {
         float *y = a->y + s * a->ld_y;
+        take_rows(&room, a, s);
+        turn_rows(&room, a);
         if (a->has_first) {
-            memcpy(y, a->first + s * a->ld_first, (size_t)a->width * sizeof *y);
+            memcpy(y, room.row, (size_t)a->width * sizeof *y);
             y += a->width;
         }
-        for (int64_t i = 0; i < a->vectors; ++i) {
-            const float *v = vector_of(a, s, i);
-            for (int64_t d = 0; d < a->width; ++d) {
-                room.turned[d * room.columns + i] = v[d];
-            }
-        }
-        for (int64_t i = 1; i < a->vectors; y += i, ++i) {
-            const float *v = vector_of(a, s, i);
-            for (int64_t j = 0; j < i; j += LANES) {
-                vec sum = {0};
-                for (int64_t d = 0; d < a->width; ++d) {
-                    sum += v[d] * vec_load(room.turned + d * room.columns + j);
-                }
-                if (i - j >= LANES) {
-                    vec_store(y + j, sum);
-                } else {
-                    memcpy(y + j, &sum, (size_t)(i - j) * sizeof *y);
-                }
-            }
+        for (int64_t i = 0; i < a->vectors; i += ROWS) {
+            dots_of_rows(&room, a, i, y);
         }
     }
 }
 
-/* dv_i = sum over j of pair[i, j] v_j, to which a gradient that stands there may be added first. */
-static void dots_gradient(const dots_room *room, const click_dots *a, int64_t i, const float *own, float *dv)
+/* The gradients of pairs as a symmetric matrix. */
+static void take_pairs(const dots_room *room, const click_dots *a, const float *dy)
 {
-    const float *pair = room->pair + i * room->columns;
-    for (int64_t c = 0; c < a->width; c += LANES) {
-        vec sum = {0};
-        for (int64_t j = 0; j < a->vectors; ++j) {
-            sum += pair[j] * vec_load(room->row + j * room->padded + c);
+    for (int64_t i = 0; i < a->vectors; dy += i, ++i) {
+        memcpy(room->pair + i * room->columns, dy, (size_t)i * sizeof *dy);
+        for (int64_t j = 0; j < i; ++j) {
+            room->pair[j * room->columns + i] = dy[j];
         }
-        float out[LANES];
-        vec_store(out, sum);
-        for (int64_t d = c; d < smaller(c + LANES, a->width); ++d) {
-            dv[d] = out[d - c] + (own != NULL ? own[d] : 0.0F);
+    }
+}
+
+/* Where the gradient of vector i goes. */
+static float *gradient_at(const click_dots *a, int64_t sample, int64_t i)
+{
+    const int64_t first = a->has_first ? 1 : 0;
+    return i < first ? a->dfirst + sample * a->ld_first : a->dfield + sample * a->ld_field + (i - first) * a->width;
+}
+
+/* dv_i = sum over j of pair[i, j] v_j, of vectors i .. i + ROWS - 1. */
+static void gradients_of_rows(const dots_room *room, const click_dots *a, int64_t sample, int64_t i)
+{
+    for (int64_t c = 0; c < a->width; c += LANES) {
+        vec sum[ROWS] = {{0}};
+        for (int64_t j = 0; j < a->vectors; ++j) {
+            const vec v = vec_load(room->row + j * room->padded + c);
+            for (int r = 0; r < ROWS; ++r) {
+                sum[r] += room->pair[(i + r) * room->columns + j] * v;
+            }
+        }
+        for (int64_t r = i; r < smaller(i + ROWS, a->vectors); ++r) {
+            memcpy(gradient_at(a, sample, r) + c, &sum[r - i], (size_t)smaller(LANES, a->width - c) * sizeof(float));
         }
     }
 }
@@ -162,21 +205,15 @@ static void dots_gradient(const dots_room *room, const click_dots *a, int64_t i,
 static void dots_backward(const click_dots *a, int64_t begin, int64_t end, float *scratch)
 {
     const dots_room room = room_of(a, scratch);
-    const int64_t first = a->has_first ? 1 : 0;
     for (int64_t s = begin; s < end; ++s) {
-        const float *own = a->has_first ? a->dy + s * a->ld_y : NULL;
-        const float *dy = a->dy + s * a->ld_y + first * a->width;
-        for (int64_t i = 0; i < a->vectors; dy += i, ++i) {
-            memcpy(room.row + i * room.padded, vector_of(a, s, i), (size_t)a->width * sizeof *dy);
-            for (int64_t j = 0; j < i; ++j) {
-                room.pair[i * room.columns + j] = room.pair[j * room.columns + i] = dy[j];
-            }
+        const float *own = a->dy + s * a->ld_y;
+        take_rows(&room, a, s);
+        take_pairs(&room, a, own + (a->has_first ? a->width : 0));
+        for (int64_t i = 0; i < a->vectors; i += ROWS) {
+            gradients_of_rows(&room, a, s, i);
         }
-        if (a->has_first) {
-            dots_gradient(&room, a, 0, own, a->dfirst + s * a->ld_first);
-        }
-        for (int64_t i = first; i < a->vectors; ++i) {
-            dots_gradient(&room, a, i, NULL, a->dfield + s * a->ld_field + (i - first) * a->width);
+        for (int64_t d = 0; a->has_first && d < a->width; ++d) {
+            a->dfirst[s * a->ld_first + d] += own[d];
         }
     }
 }

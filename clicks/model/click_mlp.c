@@ -54,7 +54,9 @@ weft_status click_mlp_create(click_mlp *mlp)
     }
     for (int l = 0; l < mlp->sizes.layers; ++l) {
         const weft_dtype type = type_of(desc, &mlp->sizes, mlp->has_out, l);
-        const int64_t out = mlp->sizes.size[l];
+        const int64_t out = mlp->sizes.size[l], in = l == 0 ? mlp->inputs : mlp->sizes.size[l - 1];
+        WEFT_TRY(tensor_create(mlp->hal, WEFT_DTYPE_BF16, desc->bf16 ? out : 0, in, WEFT_MEM_ACTIVATION,
+                               &mlp->narrow_weight[l]));
         WEFT_TRY(tensor_create(mlp->hal, type, desc->samples, out, WEFT_MEM_ACTIVATION, &mlp->y[l]));
         WEFT_TRY(
             tensor_create(mlp->hal, type, desc->training ? desc->samples : 0, out, WEFT_MEM_ACTIVATION, &mlp->dy[l]));
@@ -66,18 +68,20 @@ void click_mlp_destroy(click_mlp *mlp)
 {
     tensor_destroy(&mlp->narrow);
     for (int l = 0; l < mlp->sizes.layers; ++l) {
-        TENSOR_DESTROY_ALL(&mlp->y[l], &mlp->dy[l]);
+        TENSOR_DESTROY_ALL(&mlp->y[l], &mlp->dy[l], &mlp->narrow_weight[l]);
     }
 }
 
 int64_t click_mlp_bytes(const click_model_desc *desc, const click_mlp_need *need)
 {
-    int64_t bytes = desc->bf16 ? need->inputs * (int64_t)weft_dtype_bytes(WEFT_DTYPE_BF16) : 0;
+    const int64_t narrow = desc->bf16 ? (int64_t)weft_dtype_bytes(WEFT_DTYPE_BF16) : 0;
+    int64_t sample = need->inputs * narrow, weights = 0;
     for (int l = 0; l < need->sizes->layers; ++l) {
-        bytes += need->sizes->size[l] * (int64_t)weft_dtype_bytes(type_of(desc, need->sizes, need->out, l)) *
-                 (desc->training ? 2 : 1);
+        const int64_t out = need->sizes->size[l], in = l == 0 ? need->inputs : need->sizes->size[l - 1];
+        sample += out * (int64_t)weft_dtype_bytes(type_of(desc, need->sizes, need->out, l)) * (desc->training ? 2 : 1);
+        weights += out * in * narrow;
     }
-    return bytes * desc->samples;
+    return sample * desc->samples + weights;
 }
 
 /* ---- passes ------------------------------------------------------------------------------------------------------ */
@@ -113,14 +117,30 @@ static weft_tensor input_of(const click_mlp *mlp, int l, int64_t samples)
     return l == 0 ? mlp->x : rows_of(&mlp->y[l - 1], samples);
 }
 
+static weft_status narrowed(const click_mlp *mlp, const weft_tensor *x, const weft_tensor *y)
+{
+    const hal_cast_args cast = {.x = tensor_mat(x), .y = tensor_mat(y)};
+    ACTIVITY_TRY(ACTIVITY_ELEMENTWISE, hal_cast(mlp->hal, &cast));
+    return WEFT_OK;
+}
+
+/* The weights that rows of layer l are multiplied with. */
+static weft_tensor weight_of(const click_mlp *mlp, int l)
+{
+    return mlp->desc->bf16 ? mlp->narrow_weight[l] : linear_weight(&mlp->map[l]);
+}
+
 static weft_status layer_forward(click_mlp *mlp, const click_pass *pass, int l)
 {
     const train_linear *map = &mlp->map[l];
     const hal_dropout mask = mask_of(mlp, pass, l);
     const weft_tensor x = input_of(mlp, l, pass->samples), bias = param_value(map->params, map->bias);
+    const weft_tensor wide = linear_weight(map), weight = weight_of(mlp, l);
     weft_tensor y = rows_of(&mlp->y[l], pass->samples);
     WEFT_TRY(linear_need(map, pass->pass));
-    ACTIVITY_TRY(ACTIVITY_LINEAR, linear_forward(map, &(linear_rows){.x = &x}, &bias, 0.0, &y));
+    WEFT_TRY(mlp->desc->bf16 ? narrowed(mlp, &wide, &weight) : WEFT_OK);
+    ACTIVITY_TRY(ACTIVITY_LINEAR,
+                 tensor_gemm(&(tensor_product){.a = &x, .b = &weight, .bias = &bias, .trans_b = true}, &y));
     ACTIVITY_TRY(ACTIVITY_ELEMENTWISE, tensor_act_forward(&y, true, &mask, &y));
     return WEFT_OK;
 }
@@ -131,8 +151,7 @@ weft_status click_mlp_forward(click_mlp *mlp, const click_pass *pass, const weft
     mlp->x = *x;
     if (mlp->desc->bf16) {
         mlp->x = rows_of(&mlp->narrow, pass->samples);
-        const hal_cast_args cast = {.x = tensor_mat(x), .y = tensor_mat(&mlp->x)};
-        ACTIVITY_TRY(ACTIVITY_ELEMENTWISE, hal_cast(mlp->hal, &cast));
+        WEFT_TRY(narrowed(mlp, x, &mlp->x));
     }
     for (int l = 0; l < mlp->sizes.layers; ++l) {
         WEFT_TRY(layer_forward(mlp, pass, l));
@@ -165,7 +184,8 @@ static weft_status layer_backward(click_mlp *mlp, const click_pass *pass, int l,
     ACTIVITY_TRY(ACTIVITY_ELEMENTWISE, tensor_act_backward(&dy, &y, true, &mask, &dy));
     ACTIVITY_TRY(ACTIVITY_LINEAR, map_gradients(map, pass, &x, &dy));
     if (dx != NULL) {
-        ACTIVITY_TRY(ACTIVITY_LINEAR, linear_input_gradient(map, &dy, beta, dx));
+        const weft_tensor weight = weight_of(mlp, l);
+        ACTIVITY_TRY(ACTIVITY_LINEAR, tensor_gemm(&(tensor_product){.a = &dy, .b = &weight, .beta = beta}, dx));
     }
     return WEFT_OK;
 }

@@ -2,8 +2,9 @@
  * clicks/model/click_mlp.h: layers y = dropout(relu(x W^T + b)), and, where `out` is asked for, the weights by which
  * the last of them adds to the logit.
  *
- * With bfloat16 the input, every y and their gradients are rounded to it, but for those of the last layer of an MLP
- * without `out`, which others read. Memory of a sample: twice the sum of the sizes.
+ * With bfloat16 the input, the weights of layers, every y and their gradients are rounded to it where they are
+ * multiplied, but for y of the last layer of an MLP without `out`, which others read. Updates see float32 weights.
+ * Memory of a sample: twice the sum of the sizes.
  */
 #pragma once
 
@@ -18,7 +19,8 @@ typedef struct click_mlp {
     bool has_out;
     float dropout;
     train_linear map[CLICK_LAYERS_MOST], out;
-    weft_tensor narrow; /* [samples, inputs] the input in bfloat16 */
+    /* In bfloat16: the input [samples, inputs], and the weights of each layer as they were in the last forward pass. */
+    weft_tensor narrow, narrow_weight[CLICK_LAYERS_MOST];
     weft_tensor y[CLICK_LAYERS_MOST], dy[CLICK_LAYERS_MOST];
     weft_tensor x; /* of the pass under way, as the layers read it */
 } click_mlp;

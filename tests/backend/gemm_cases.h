@@ -80,5 +80,11 @@ static void case_gemm_large(env *e)
         e->m = 37;
         gemm_variant(e, 800, true, false, -2.0, 0.0, false);
     }
+    e->m = 37;
+    for (int turned = 0; turned < 4 && e->dtype == WEFT_DTYPE_BF16; ++turned) {
+        const bool trans_a = (turned & 1) != 0, trans_b = (turned & 2) != 0;
+        gemm_of_types(e, 60, trans_a, trans_b, 1.0, 0.0, true, 1 | 2 | 4);
+        gemm_of_types(e, 60, trans_a, trans_b, 1.0, 1.0, trans_b, 1 | 2);
+    }
     e->m = 5;
 }

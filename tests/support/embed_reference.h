@@ -181,8 +181,9 @@ struct embed_table {
     embed_reference reference;
 };
 
-weft_status embed_open(weft_comm *comm, const embed_desc *desc, embed_table **table)
+weft_status embed_open(weft_comm *comm, const embed_desc *desc, int64_t most, embed_table **table)
 {
+    (void)most;
     *table = calloc(1, sizeof **table);
     (*table)->reference.comm = comm;
     (*table)->reference.desc = *desc;

@@ -9,6 +9,8 @@
 
 static const train_schedule CONSTANT = {.kind = SCHEDULE_CONSTANT, .base = 1.0, .epochs = 1};
 
+enum { IDS = 6, KEYS_MOST = 64 * 4 * 3 };
+
 /* ---- a model with a table and a batch ---------------------------------------------------------------------------- */
 
 typedef struct bench {
@@ -48,7 +50,7 @@ static weft_status bench_open(bench *b, weft_comm *comm, const char *backend, in
                              .seed = 7};
     *b = (bench){.comm = comm, .desc = *desc};
     WEFT_TRY(weft_hal_open(backend, threads, &b->hal));
-    WEFT_TRY(embed_open(comm, &rows, &b->table));
+    WEFT_TRY(embed_open(comm, &rows, KEYS_MOST, &b->table));
     WEFT_TRY(click_model_create(b->hal, comm, desc, b->table, &b->model));
     b->train = click_model_interface(b->model);
     return param_initialise(b->train->params, 3);
@@ -60,8 +62,6 @@ static void bench_close(bench *b)
     embed_close(b->table);
     weft_hal_close(b->hal);
 }
-
-enum { IDS = 6, KEYS_MOST = 64 * 4 * 3 };
 
 /* Samples [first, first + samples) of a stream: bags of no, one or two ids, where one may be named twice. */
 typedef struct stream {

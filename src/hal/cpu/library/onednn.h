@@ -1,5 +1,5 @@
 /*
- * hal/cpu/library/onednn.h: the only door to oneDNN, versions 2.6 to 3.x: f32 matrix products and convolutions.
+ * hal/cpu/library/onednn.h: the only door to oneDNN, versions 2.6 to 3.x: matrix products and convolutions.
  *
  * A primitive is made once a shape and kept, with the library's scratch memory owned by us, so that repeated calls
  * allocate nothing. Without the library (WEFT_ONEDNN=OFF) onednn_open gives NULL and nothing else may be called.
@@ -33,7 +33,7 @@ typedef struct cpu_product {
 weft_status onednn_open(int threads, onednn **library);
 void onednn_close(onednn *library);
 
-/* An f32 product with m, n and k > 0 and alpha = 1. */
+/* A product with m, n and k > 0 and alpha = 1, of f32 or, where both a and b are of bfloat16, of bfloat16. */
 weft_status onednn_gemm(onednn *library, const cpu_product *product);
 
 /* Prepare a convolution for all its numbers of images, with rows of float32 or bfloat16 and float32 weights.

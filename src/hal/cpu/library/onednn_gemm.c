@@ -1,8 +1,10 @@
-/* hal/cpu/library/onednn_gemm.c: f32 matrix products, by the library's matmul primitive; one is kept for each shape. */
+/* hal/cpu/library/onednn_gemm.c: matrix products of f32 or bfloat16, by the library's matmul primitive; one is kept for
+ * each shape. */
 #include "hal/cpu/library/onednn.h"
 
 #ifdef WEFT_HAVE_ONEDNN
 
+#include <assert.h>
 #include <string.h>
 
 #include "hal/cpu/library/onednn_context.h"
@@ -12,6 +14,7 @@ typedef struct gemm_key {
     int64_t m, n, k, lda, ldb, ldc;
     float beta;
     bool trans_a, trans_b, bias;
+    bool narrow, narrow_c; /* a and b are of bfloat16; so is c */
 } gemm_key;
 
 typedef struct gemm_entry {
@@ -43,10 +46,11 @@ typedef struct gemm_desc {
 
 static dnnl_status_t describe(const gemm_key *key, gemm_desc *d)
 {
-    TRY_DNNL(desc_by_strides(&d->a, key->m, key->k, key->trans_a ? 1 : key->lda, key->trans_a ? key->lda : 1));
-    TRY_DNNL(desc_by_strides(&d->b, key->k, key->n, key->trans_b ? 1 : key->ldb, key->trans_b ? key->ldb : 1));
-    TRY_DNNL(desc_by_strides(&d->c, key->m, key->n, key->ldc, 1));
-    return desc_by_strides(&d->bias, 1, key->n, key->n, 1);
+    const dnnl_data_type_t type = key->narrow ? dnnl_bf16 : dnnl_f32, type_c = key->narrow_c ? dnnl_bf16 : dnnl_f32;
+    TRY_DNNL(desc_by_strides(&d->a, type, key->m, key->k, key->trans_a ? 1 : key->lda, key->trans_a ? key->lda : 1));
+    TRY_DNNL(desc_by_strides(&d->b, type, key->k, key->n, key->trans_b ? 1 : key->ldb, key->trans_b ? key->ldb : 1));
+    TRY_DNNL(desc_by_strides(&d->c, type_c, key->m, key->n, key->ldc, 1));
+    return desc_by_strides(&d->bias, dnnl_f32, 1, key->n, key->n, 1);
 }
 
 static weft_status step_from_desc(onednn *library, const gemm_key *key, const gemm_desc *d,
@@ -119,7 +123,8 @@ static weft_status add_entry(onednn *library, const gemm_key *key, const gemm_en
 static bool same_key(const gemm_key *a, const gemm_key *b)
 {
     return a->m == b->m && a->n == b->n && a->k == b->k && a->lda == b->lda && a->ldb == b->ldb && a->ldc == b->ldc &&
-           a->beta == b->beta && a->trans_a == b->trans_a && a->trans_b == b->trans_b && a->bias == b->bias;
+           a->beta == b->beta && a->trans_a == b->trans_a && a->trans_b == b->trans_b && a->bias == b->bias &&
+           a->narrow == b->narrow && a->narrow_c == b->narrow_c;
 }
 
 static weft_status find_entry(onednn *library, const gemm_key *key, const gemm_entry **out)
@@ -144,7 +149,10 @@ weft_status onednn_gemm(onednn *library, const cpu_product *g)
                           .beta = (float)g->beta,
                           .trans_a = g->trans_a,
                           .trans_b = g->trans_b,
-                          .bias = g->bias != NULL};
+                          .bias = g->bias != NULL,
+                          .narrow = g->narrow_a,
+                          .narrow_c = g->narrow_c};
+    assert(g->narrow_a == g->narrow_b && (g->narrow_a || !g->narrow_c));
     const gemm_entry *entry = NULL;
     WEFT_TRY(find_entry(library, &key, &entry));
     return onednn_step_run(library, &entry->step,

@@ -21,15 +21,15 @@ typedef const_dnnl_memory_desc_t read_desc;
 typedef const dnnl_memory_desc_t *read_desc;
 #endif
 
-static inline dnnl_status_t desc_by_strides(owned_desc *desc, int64_t rows, int64_t cols, int64_t row_step,
-                                            int64_t col_step)
+static inline dnnl_status_t desc_by_strides(owned_desc *desc, dnnl_data_type_t type, int64_t rows, int64_t cols,
+                                            int64_t row_step, int64_t col_step)
 {
     dnnl_dims_t dims = {rows, cols};
     dnnl_dims_t strides = {row_step, col_step};
 #if DNNL_VERSION_MAJOR >= 3
-    return dnnl_memory_desc_create_with_strides(desc, 2, dims, dnnl_f32, strides);
+    return dnnl_memory_desc_create_with_strides(desc, 2, dims, type, strides);
 #else
-    return dnnl_memory_desc_init_by_strides(desc, 2, dims, dnnl_f32, strides);
+    return dnnl_memory_desc_init_by_strides(desc, 2, dims, type, strides);
 #endif
 }
 
