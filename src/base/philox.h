@@ -40,27 +40,12 @@ enum {
     WEFT_RNG_TREES = 77,      /* rows (index 0) and columns (1) of a tree, rounds left out (2, 3); epoch: its number */
     WEFT_RNG_BACKGROUND = 78, /* rows that explanations compare with */
     WEFT_RNG_INDEXES = 79,    /* replicates of a bootstrap */
+    WEFT_RNG_ROWS = 80,       /* first numbers of rows of embeddings, and where their index puts keys */
     WEFT_RNG_CLICK_BLOCKS = 81, /* blocks of rows of an epoch of clicks */
     WEFT_RNG_EDGES = 128,       /* dropout of edges, + layer, up to 191 */
     WEFT_RNG_HALO_ROUND = 192,  /* rounding of rows in messages: 192..1023, by leg */
     WEFT_RNG_DROPOUT = 1024,    /* + layer, up to 32767 */
     WEFT_RNG_VALUES = 32768     /* dropout of what attention sums, + layer, up to 65535 */
-    WEFT_RNG_SYNC = 66,        /* shuffles of ranks */
-    WEFT_RNG_FEATURES = 67,    /* features of graphs that come without; epoch 0: random, 1 and above: spectral */
-    WEFT_RNG_ORDER = 68,       /* samples of an epoch */
-    WEFT_RNG_AUGMENT = 69,     /* changes of a sample, by epoch */
-    WEFT_RNG_IMAGES = 70,      /* made images: 70..73 */
-    WEFT_RNG_HALO_BIN = 74,    /* in which epochs a vertex's replicas are refreshed */
-    WEFT_RNG_HALO_DRAW = 75,   /* which vertices' rows travel in an epoch */
-    WEFT_RNG_FACTORS = 76,     /* rows that second-order methods look at */
-    WEFT_RNG_TREES = 77,       /* rows (index 0) and columns (1) of a tree, rounds left out (2, 3); epoch: its number */
-    WEFT_RNG_BACKGROUND = 78,  /* rows that explanations compare with */
-    WEFT_RNG_INDEXES = 79,     /* replicates of a bootstrap */
-    WEFT_RNG_ROWS = 80,        /* first numbers of rows of embeddings, and where their index puts keys */
-    WEFT_RNG_EDGES = 128,      /* dropout of edges, + layer, up to 191 */
-    WEFT_RNG_HALO_ROUND = 192, /* rounding of rows in messages: 192..1023, by leg */
-    WEFT_RNG_DROPOUT = 1024,   /* + layer, up to 32767 */
-    WEFT_RNG_VALUES = 32768    /* dropout of what attention sums, + layer, up to 65535 */
 };
 
 WEFT_DEVICE static inline philox_block philox4x32(philox_block counter, uint64_t key)

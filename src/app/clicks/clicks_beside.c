@@ -18,6 +18,7 @@ static weft_status keep_best(void *self)
 {
     clicks_job *job = self;
     WEFT_TRY(folder_make(job->folder));
+    job->kept = true;
     return embed_save(job->table, job->folder, CLICKS_BEST_ROWS);
 }
 
@@ -27,7 +28,7 @@ static weft_status use_best(void *self)
     return embed_load(job->table, job->folder, CLICKS_BEST_ROWS);
 }
 
-/* The kept rows are read into a table of their own, which writes them where they are wanted. */
+/* Files of a rank are copied by it. */
 static weft_status save_best(const clicks_job *job, const char *folder)
 {
     return embed_copy_files(job->table, job->folder, CLICKS_BEST_ROWS, folder, CLICKS_BEST_ROWS);
@@ -56,10 +57,11 @@ train_beside clicks_beside(clicks_job *job)
                           .load = load};
 }
 
-void clicks_forget_best(const clicks_job *job)
+void clicks_forget_best(clicks_job *job)
 {
-    if (job->table != NULL && job->folder[0] != '\0' && embed_remove_files(job->folder, CLICKS_BEST_ROWS) != WEFT_OK) {
+    if (job->kept && embed_remove_files(job->folder, CLICKS_BEST_ROWS) != WEFT_OK) {
         log_warn("rows that were kept of the best epoch stay: %s", weft_error_message());
         weft_error_clear();
     }
+    job->kept = false;
 }

@@ -37,7 +37,8 @@ static weft_status read_model(workload *work)
                               : dots                   ? "512,256"
                                                        : "128,64",
                               &job->desc.mlp));
-    WEFT_TRY(click_read_sizes(FLAG_CLICK_BOTTOM, strcmp(bottom, "auto") != 0 ? bottom : text, &job->desc.bottom));
+    WEFT_TRY(dots ? click_read_sizes(FLAG_CLICK_BOTTOM, strcmp(bottom, "auto") != 0 ? bottom : text, &job->desc.bottom)
+                  : WEFT_OK);
     return click_read_sizes(FLAG_CLICK_CIN, option_text(o, OPT_CLICK_CIN), &job->desc.cin);
 }
 

@@ -17,6 +17,7 @@ typedef struct clicks_job {
     char folder[FILE_PATH_MAX];        /* for generated data and the best rows; beside the run's results */
     char *store;                       /* a store that the job made of its files, for all ranks to map; NULL: none */
     name_list field_name, number_name; /* of a trained model */
+    char *words; /* list of columns that are read as words; NULL: none beside those of the options */
     click_rows rows;
     click_model_desc desc;
     click_scaling scaling;
@@ -26,6 +27,7 @@ typedef struct clicks_job {
     click_model *model;
     train_beside beside;
     click_source *source;
+    bool kept;            /* files of the best rows stand in `folder` */
     train_labels answers; /* right answers for the rows that this rank evaluates */
     int64_t *held_id;     /* [answers.targets.rows] */
     embed_figures figures;
@@ -38,7 +40,7 @@ weft_status clicks_build(workload *work);
 /* The files of rows, through the training loop and the predictor; in app/clicks/clicks_beside.c. */
 train_beside clicks_beside(clicks_job *job);
 /* Removes rows that were kept for the best evaluation. Rank 0. */
-void clicks_forget_best(const clicks_job *job);
+void clicks_forget_best(clicks_job *job);
 
 /* In app/clicks/clicks_saved.c. */
 weft_status clicks_recognise(saved_model *model, const weft_options *given);

@@ -6,7 +6,7 @@
 
 click_kind clicks_kind_of(const char *model)
 {
-    #define WORD(value, text) text,
+#define WORD(value, text) text,
     static const char *const word[] = {CLICK_MODELS(WORD)};
 #undef WORD
     int kind = 0;

@@ -23,6 +23,26 @@ static workload_claims clicks_claims(const weft_options *options)
     return (workload_claims){.model = named ? CLAIM_CERTAIN : CLAIM_NO, .data = data ? CLAIM_CERTAIN : CLAIM_NO};
 }
 
+/* What the model reads as ids is words, though cells of the data at hand look like numbers. */
+static weft_status ask_words(clicks_job *job, table_request *request)
+{
+    const char *given = request->category != NULL ? request->category : "";
+    size_t bytes = strlen(given) + 1;
+    for (int64_t i = 0; i < job->field_name.count; ++i) {
+        bytes += strlen(job->field_name.text[i]) + 1;
+    }
+    WEFT_TRY(WEFT_NEW(&job->words, bytes, WEFT_MEM_GENERAL));
+    char *end = stpcpy(job->words, given);
+    for (int64_t i = 0; i < job->field_name.count; ++i) {
+        if (strchr(job->field_name.text[i], ',') == NULL) { /* a list cannot hold such a name */
+            end = stpcpy(end, end > job->words ? "," : "");
+            end = stpcpy(end, job->field_name.text[i]);
+        }
+    }
+    request->category = job->words;
+    return WEFT_OK;
+}
+
 static weft_status read_options(workload *work, click_rows_options *options)
 {
     clicks_job *job = work->self;
@@ -41,6 +61,7 @@ static weft_status read_options(workload *work, click_rows_options *options)
         WEFT_TRY(click_names_parse(FLAG_CLICK_COLUMNS, columns, &job->field_name, &job->number_name));
         options->fields = &job->field_name;
         options->numbers = &job->number_name;
+        WEFT_TRY(ask_words(job, &options->request));
     }
     return WEFT_OK;
 }
@@ -153,13 +174,6 @@ static weft_status clicks_decide(workload *work, weft_options *options, bool tra
     return status;
 }
 
-static weft_status clicks_release(workload *work)
-{
-    clicks_job *job = work->self;
-    (void)job; /* batches are read of the table until the end */
-    return WEFT_OK;
-}
-
 static void clicks_abandon(workload *work)
 {
     clicks_job *job = work->self;
@@ -184,7 +198,7 @@ static void clicks_end(workload *work)
     click_rows_close(&job->rows);
     name_list_free(&job->field_name);
     name_list_free(&job->number_name);
-    WEFT_FREE_ALL(job->held_id, job->store);
+    WEFT_FREE_ALL(job->held_id, job->store, job->words);
 }
 
 /* ---- what is told ------------------------------------------------------------------------------------------------ */
@@ -264,7 +278,6 @@ const workload_ops clicks_workload = {
     .decide = clicks_decide,
     .plan = clicks_plan,
     .build = clicks_build,
-    .release = clicks_release,
     .abandon = clicks_abandon,
     .end = clicks_end,
     .data_facts = data_facts,
