@@ -95,14 +95,14 @@ weft_status embed_clear(embed_table *table, uint64_t seed);
 /* Rows that no batch named for long leave (embed_desc.expire_after). Returns how many of this rank. Local. */
 int64_t embed_expire(embed_table *table);
 /*
- * Writes the rows of all ranks into a folder that they all reach, a file a rank: PREFIX-00002-of-00004.rows; other files
- * of that prefix are removed. Collective; WEFT_ERR_IO and others are this rank's own: agree on them.
+ * Writes the rows of all ranks into a folder that they all reach, a file a rank: PREFIX-00002-of-00004.rows; other
+ * files of that prefix are removed. Collective; WEFT_ERR_IO and others are this rank's own: agree on them.
  */
 weft_status embed_save(const embed_table *table, const char *folder, const char *prefix);
 /* The table holds these rows and no others, whatever the number of ranks that wrote them. WEFT_ERR_NOINPUT: no such
  * files; WEFT_ERR_DATA: damaged, of another table, or of two numbers of ranks. Local. */
 weft_status embed_load(embed_table *table, const char *folder, const char *prefix);
-/* Copies the files that embed_save wrote of this table, each rank its own, to other names. Collective, as embed_save. */
+/* Copies the files that embed_save wrote of this table, each rank its own, to other names. Collective. */
 weft_status embed_copy_files(const embed_table *table, const char *from, const char *prefix, const char *to,
                              const char *to_prefix);
 /* Removes all files that embed_save wrote, of any number of ranks. Local, of one rank. */

@@ -1,5 +1,5 @@
-/* embed/exchange/embed_table.c: see embed/embed.h. Rows of this rank are in embed/rows, messages in row_route.c, files in
- * embed_files.c. */
+/* embed/exchange/embed_table.c: see embed/embed.h. Rows of this rank are in embed/rows, messages in row_route.c, files
+ * in embed_files.c. */
 #include <assert.h>
 #include <stddef.h>
 

@@ -1,11 +1,12 @@
 /* libFuzzer: any bytes as a config file of a command, which one by their number; what is accepted must survive pack and
  * unpack.
- * with: src/app/options src/app/dense/options src/app/gnn/options src/app/trees/options
+ * with: src/app/options src/app/dense/options src/app/gnn/options src/app/trees/options src/app/clicks/options
  */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "app/clicks/options/clicks_options.h"
 #include "app/dense/options/dense_options.h"
 #include "app/gnn/options/gnn_options.h"
 #include "app/options/app_options.h"
@@ -20,8 +21,8 @@ static option_catalog catalog = {
 static void assemble(void)
 {
     const option_table *const tables[] = {&app_option_table, &gnn_option_table, &dense_option_table,
-                                          &trees_option_table};
-    if (catalog.count == 0 && option_assemble(&catalog, tables, 4) != WEFT_OK) {
+                                          &trees_option_table, &clicks_option_table};
+    if (catalog.count == 0 && option_assemble(&catalog, tables, sizeof tables / sizeof *tables) != WEFT_OK) {
         abort();
     }
 }

@@ -1,6 +1,7 @@
 /* support/options.h: the options of the program, for tests that walk over all of them. */
 #pragma once
 
+#include "app/clicks/options/clicks_options.h"
 #include "app/dense/options/dense_options.h"
 #include "app/gnn/options/gnn_options.h"
 #include "app/options/app_options.h"

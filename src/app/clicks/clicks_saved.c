@@ -28,7 +28,7 @@ weft_status clicks_recognise(saved_model *model, const weft_options *given)
     const weft_status status =
         click_names_parse(FLAG_CLICK_COLUMNS, option_text(model->known, OPT_CLICK_COLUMNS), &fields, &numbers);
     model->layers = 1;
-    model->inputs = fields.count + numbers.count;
+    model->inputs = 0; /* columns are found by their names; means are of those of numbers */
     model->outputs = 1;
     name_list_free(&fields);
     name_list_free(&numbers);

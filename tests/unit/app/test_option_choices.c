@@ -27,6 +27,7 @@ typedef struct choice {
 #define LISTED_INTLIST(id, choices)
 #define OPTION(id, name, aliases, type, section, serves, unit, default_text, min, max, choices, help)                  \
     LISTED_##type(id, choices)
+#include "app/clicks/options/clicks_table.def"
 #include "app/dense/options/dense_table.def"
 #include "app/gnn/options/gnn_table.def"
 #include "app/options/app_options.def"
@@ -51,6 +52,10 @@ static const choice *const listed[][OPTION_TABLE_ROWS] = {
     [TREES_TABLE] =
         {
 #include "app/trees/options/trees_table.def"
+        },
+    [CLICKS_TABLE] =
+        {
+#include "app/clicks/options/clicks_table.def"
         },
 };
 #undef OPTION

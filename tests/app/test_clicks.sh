@@ -1,0 +1,133 @@
+#!/bin/bash
+# Models of clicks from a table to answers: losses and scores of 1, 2, 3 and 5 ranks agree, a run goes on with another number of
+# ranks, answers are the same on any number, Python finds the scores that were told, and each model learns what it can express.
+# What cannot be learned from is refused with its place and a cure.
+# needs: mpirun
+# trees: release
+set -u
+weft=$1
+source_dir=$2
+. "$source_dir/tests/support/script.sh"
+need mpirun
+need python3
+python3 -c 'import numpy' 2>/dev/null || skip "NumPy is not installed"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+ok() { "$@" >out 2>err || fail "$*: $(cat err)"; }
+refused() { # CODE TEXT COMMAND...
+    "${@:3}" >out 2>err
+    [ $? -eq "$1" ] || fail "${*:3}: not refused with $1: $(cat err)"
+    grep -qF -- "$2" err || fail "${*:3}: does not say '$2': $(cat err)"
+}
+
+# Clicks depend on pairs of ids, which a linear model cannot express, and on a number.
+python3 - <<'PY'
+import numpy as np
+
+rng = np.random.default_rng(2)
+n = 6000
+users, items = rng.integers(0, 60, n), rng.integers(0, 40, n)
+u, v = rng.normal(size=(60, 3)), rng.normal(size=(40, 3))
+price = rng.exponential(size=n)
+z = 1.5 * (u[users] * v[items]).sum(1) - 0.5 * price + 0.3
+y = rng.random(n) < 1 / (1 + np.exp(-z))
+with open("clicks.csv", "w") as out:
+    out.write("user,item,device,price,click\n")
+    for i in range(n):
+        shown = "" if i % 50 == 7 else f"{price[i]:.4f}"
+        out.write(f"u{users[i]},{items[i]},{'' if i % 9 == 0 else 'tab' if i % 2 else 'phone'},{shown},{int(y[i])}\n")
+np.save("z.npy", z)
+np.save("y.npy", y)
+PY
+how=(--target click --category item --threads 1 --pin off --quiet --batch-size 256 --row-lr 0.1 --lr 0.005 --metric rocauc)
+long=(--epochs 4)
+losses() { # RUN: losses and test scores of its epochs
+    python3 -c "
+import json, sys
+for line in open(sys.argv[1] + '/metrics.jsonl'):
+    e = json.loads(line)
+    if 'loss' in e: print(e['loss'], e['test'])" "$1"
+}
+near() { # RUN RUN: losses within 1e-5 for two epochs, of 48 steps; later rounding has grown
+    losses "$1" >a
+    losses "$2" >b
+    python3 - "$1" "$2" <<'PY' || fail "$1 and $2 are other trainings"
+import sys
+a, b = ([tuple(map(float, line.split())) for line in open(name)] for name in "ab")
+assert len(a) == len(b) > 0, (a, b)
+assert all(abs(x[0] - y[0]) < 1e-5 and abs(x[1] - y[1]) < 1e-3 for x, y in zip(a[:2], b[:2])), (a, b)
+assert all(abs(x[0] - y[0]) < 1e-2 and abs(x[1] - y[1]) < 1e-2 for x, y in zip(a, b)), (a, b)
+PY
+}
+
+# ---- any number of ranks ----
+for model in deepfm dcn dlrm; do
+    ok "$weft" train --data clicks.csv "${how[@]}" "${long[@]}" --model $model --run-dir $model-1
+    for count in 2 3 5; do
+        ok ranks $count "$weft" train --data clicks.csv "${how[@]}" "${long[@]}" --model $model --run-dir $model-$count
+        near $model-1 $model-$count
+    done
+done
+ok "$weft" convert clicks.csv --target click --category item --out clicks.weft
+ok ranks 2 "$weft" train --data clicks.weft "${how[@]:4}" "${long[@]}" --model deepfm --run-dir stored
+near deepfm-1 stored
+[ -z "$(find . -name '*clicks.weft*' -path '*deepfm*')" ] || fail "stores that jobs made of the file are left"
+[ -z "$(find deepfm-1 deepfm-3 -maxdepth 1 -name 'best-rows*')" ] || fail "rows that were kept on the way are left"
+
+# ---- a run goes on with other ranks ----
+ok ranks 2 "$weft" train --data clicks.csv "${how[@]}" --epochs 2 --model deepfm --run-dir first
+ok ranks 3 "$weft" train --data clicks.csv "${how[@]}" "${long[@]}" --model deepfm --run-dir first --resume
+near deepfm-1 first
+[ "$(find first -maxdepth 1 -name 'rows-*' | wc -l)" = 3 ] || fail "rows of other numbers of ranks stand beside each other"
+
+# ---- answers ----
+ok "$weft" predict --checkpoint first --data clicks.csv --target click --out one --quiet
+ok ranks 3 "$weft" predict --checkpoint first --data clicks.csv --target click --out three --quiet
+cut -d, -f2- clicks.csv | awk -F, -v OFS=, 'NR == 1 { print "click,price,device,item,user"; next } { print $4,$3,$2,$1,"u" NR % 60 }' >other.csv
+ok "$weft" predict --checkpoint first --data other.csv --out other --quiet
+python3 - <<'PY' || fail "answers differ, or are not those that scores were told of"
+import json
+import numpy as np
+
+one, three = np.load("one/probabilities.npy").ravel(), np.load("three/probabilities.npy").ravel()
+assert np.abs(one - three).max() < 1e-6
+scores = json.load(open("one/scores.json"))
+y = np.load("y.npy").astype(int)
+told = scores["splits"]["test"]["score"] if "splits" in scores else None
+def auc(s, y):
+    order = np.argsort(s, kind="stable")
+    ranks = np.empty(len(s))
+    values, inverse, counts = np.unique(s, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
+    return (ranks[y == 1].sum() - y.sum() * (y.sum() + 1) / 2) / (y.sum() * (len(y) - y.sum()))
+whole = auc(one, y)
+assert 0.7 < whole < 1, whole
+assert told is None or abs(told - whole) < 0.1
+PY
+
+# ---- models ----
+best() { python3 -c "import json; print(json.load(open('$1/summary.json'))['test_mean'])"; }
+for model in lr fm wide-deep dcn-v2 xdeepfm; do
+    ok "$weft" train --data clicks.csv "${how[@]}" "${long[@]}" --model $model --run-dir $model
+done
+python3 - "$(best lr)" "$(best fm)" "$(best deepfm-1)" "$(best dcn-v2)" <<'PY' || fail "models learn what they cannot, or not what they can"
+import sys
+lr, fm, deepfm, dcn = map(float, sys.argv[1:])
+print(lr, fm, deepfm, dcn)
+assert fm > lr + 0.03 and deepfm > lr + 0.03 and dcn > lr
+PY
+
+# ---- what is refused ----
+printf 'user,item\nanna,1\nbert,39\nanna,0\n' >target.csv
+ok "$weft" train --data clicks.csv "${how[@]}" --model fm --admit-after 3 --row-memory 1M --hash-bits 20 --row-precision bf16 \
+    --row-optimizer ftrl --run-dir options
+grep -q "waiting" out || fail "ids that wait for admission are not told"
+refused 65 "'item': 39 is neither 0 nor 1" "$weft" train --data target.csv --target item --model fm --quiet --run-dir no --force
+refused 65 "no column holds ids" "$weft" train --data clicks.csv --target click --drop user,item,device --model fm --quiet --run-dir no --force
+refused 2 "--mlp 4,x" "$weft" train --data clicks.csv "${how[@]}" --model deepfm --mlp 4,x --run-dir no --force
+rm first/rows-00001-of-00003.rows
+refused 66 "rows-00001-of-00003.rows" "$weft" predict --checkpoint first --data clicks.csv --out none --quiet
+rm first/rows-*
+refused 66 "belong beside its weights" "$weft" predict --checkpoint first --data clicks.csv --out none --quiet
+echo "passed"
