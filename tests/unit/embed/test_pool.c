@@ -1,0 +1,164 @@
+/* Distinct keys of bags and sums of rows, against plain loops over positions; for several numbers of threads. */
+#include <omp.h>
+
+#include "base/alloc.h"
+#include "embed/embed_key.h"
+#include "embed/pool/pool_sums.h"
+#include "support/random.h"
+#include "support/test.h"
+
+enum { SAMPLES = 700, FIELDS = 7, BAGS = SAMPLES * FIELDS, MOST = BAGS * 40, STRIDES = 6 };
+
+static int64_t at[BAGS + 1];
+static uint64_t key[MOST];
+
+/* hot: of ten sightings nine are of one key. Field 3 is empty; field 5 has bags of up to 300. */
+static embed_bags draw(uint64_t seed, bool wide, bool hot)
+{
+    uint64_t state = seed;
+    int64_t p = 0;
+    for (int bag = 0; bag < BAGS; ++bag) {
+        const int field = bag % FIELDS;
+        int64_t n = field == 3 ? 0 : test_random(&state) % 4;
+        n = field == 5 && bag % 50 == 5 ? 300 : n;
+        at[bag] = p;
+        for (; n > 0 && p < MOST; --n) {
+            const uint64_t id = wide ? test_random_bits(&state) : test_random(&state) % 900;
+            key[p++] = embed_key(field, hot && test_random(&state) % 10 > 0 ? 1 : id);
+        }
+    }
+    at[BAGS] = p;
+    return (embed_bags){.samples = SAMPLES, .fields = FIELDS, .at = at, .key = key};
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void check_index(const bag_index *index, const embed_bags *bags)
+{
+    static uint64_t sorted[MOST];
+    static int64_t next[MOST + 1];
+    const int64_t n = bags->at[BAGS];
+    int64_t distinct = 0;
+    memcpy(sorted, bags->key, (size_t)n * sizeof *sorted);
+    qsort(sorted, (size_t)n, sizeof *sorted, by_value);
+    for (int64_t i = 0; i < n; ++i) {
+        if (i == 0 || sorted[i] != sorted[i - 1]) {
+            assert_true(index->key[distinct] == sorted[i]);
+            next[distinct] = index->at[distinct];
+            assert_int_equal(index->at[distinct++], i);
+        }
+    }
+    assert_int_equal(index->distinct, distinct);
+    assert_int_equal(index->at[distinct], n);
+    for (int bag = 0; bag < BAGS; ++bag) {
+        for (int64_t p = at[bag]; p < at[bag + 1]; ++p) {
+            const int32_t place = index->place[p];
+            assert_true(index->key[place] == bags->key[p]);
+            assert_int_equal(index->bag[next[place]++], bag);
+        }
+    }
+    for (int64_t i = 0; i < distinct; ++i) {
+        assert_int_equal(next[i], index->at[i + 1]);
+        assert_int_equal(index->times[i], index->at[i + 1] - index->at[i]);
+    }
+}
+
+static void check_sums(const bag_index *index, const embed_bags *bags, int stride)
+{
+    const int64_t ld = (int64_t)FIELDS * stride + 3, value_ld = stride + 1;
+    const size_t values = (size_t)(index->distinct * value_ld), outs = (size_t)(SAMPLES * ld);
+    uint64_t state = 3;
+    float *value = malloc(values * sizeof *value), *sums = calloc(values, sizeof *sums);
+    float *pooled = malloc(outs * sizeof *pooled), *expected = malloc(outs * sizeof *expected);
+    float *gradient = malloc(values * sizeof *gradient);
+    assert_true(value != NULL && sums != NULL && pooled != NULL && expected != NULL && gradient != NULL);
+    for (size_t i = 0; i < values; ++i) {
+        value[i] = (float)test_uniform(&state) - 0.3F;
+        gradient[i] = -7.0F;
+    }
+    for (size_t i = 0; i < outs; ++i) {
+        pooled[i] = expected[i] = -9.0F;
+    }
+    pool_rows(index, bags, value, value_ld, stride, pooled, ld);
+    for (int bag = 0; bag < BAGS; ++bag) {
+        float *to = expected + bag / FIELDS * ld + (int64_t)(bag % FIELDS) * stride;
+        for (int j = 0; j < stride; ++j) {
+            to[j] = 0.0F;
+            for (int64_t p = at[bag]; p < at[bag + 1]; ++p) {
+                to[j] += value[index->place[p] * value_ld + j];
+            }
+        }
+    }
+    assert_memory_equal(pooled, expected, outs * sizeof *pooled);
+    pool_gradients(index, FIELDS, pooled, ld, stride, gradient, value_ld);
+    for (int bag = 0; bag < BAGS; ++bag) {
+        const float *from = expected + bag / FIELDS * ld + (int64_t)(bag % FIELDS) * stride;
+        for (int64_t p = at[bag]; p < at[bag + 1]; ++p) {
+            for (int j = 0; j < stride; ++j) {
+                sums[index->place[p] * value_ld + j] += from[j];
+            }
+        }
+    }
+    for (int64_t i = 0; i < index->distinct; ++i) {
+        assert_memory_equal(gradient + i * value_ld, sums + i * value_ld, (size_t)stride * sizeof *sums);
+        assert_true(gradient[i * value_ld + stride] == -7.0F);
+    }
+    free(value), free(sums), free(pooled), free(expected), free(gradient);
+}
+
+static void test_bags(void **state)
+{
+    (void)state;
+    static const int strides[STRIDES] = {1, 4, 7, 16, 17, 45};
+    const int threads = omp_get_max_threads();
+    bag_index index = {0};
+    for (int turn = 0; turn < 4; ++turn) {
+        const embed_bags bags = draw(11 + (uint64_t)turn, turn % 2 == 1, turn >= 2);
+        for (int t = 1; t <= 7; t += t < 3 ? 1 : 4) {
+            omp_set_num_threads(t);
+            ASSERT_OK(bag_index_fill(&index, &bags));
+            check_index(&index, &bags);
+            check_sums(&index, &bags, strides[(turn * 4 + t) % STRIDES]);
+        }
+    }
+    omp_set_num_threads(threads);
+    bag_index_free(&index);
+}
+
+/* Batches of no samples and of empty bags; and no memory is taken for a batch that fits. */
+static void test_small_batches(void **state)
+{
+    (void)state;
+    bag_index index = {0};
+    const int64_t none[4] = {0};
+    const embed_bags nothing = {.samples = 0, .fields = 3, .at = none}, empty = {.samples = 1, .fields = 3, .at = none};
+    float pooled[6] = {1, 1, 1, 1, 1, 1}, gradient[2] = {0};
+    ASSERT_OK(bag_index_fill(&index, &nothing));
+    ASSERT_OK(bag_index_fill(&index, &empty));
+    assert_int_equal(index.distinct, 0);
+    pool_rows(&index, &empty, NULL, 2, 2, pooled, 6);
+    pool_gradients(&index, 3, pooled, 6, 2, gradient, 2);
+    for (int i = 0; i < 6; ++i) {
+        assert_true(pooled[i] == 0.0F);
+    }
+    const embed_bags bags = draw(1, false, false);
+    ASSERT_OK(bag_index_reserve(&index, bags.at[BAGS]));
+    const uint64_t allocations = weft_mem_usage_total().allocations;
+    ASSERT_OK(bag_index_fill(&index, &bags));
+    ASSERT_OK(bag_index_fill(&index, &empty));
+    assert_int_equal(weft_mem_usage_total().allocations, allocations);
+    const embed_bags many = {.samples = INT64_C(1) << 40, .fields = 3, .at = none};
+    ASSERT_STATUS(bag_index_fill(&index, &many), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("smaller batches");
+    bag_index_free(&index);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bags), cmocka_unit_test(test_small_batches)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
