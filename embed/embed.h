@@ -102,5 +102,10 @@ weft_status embed_save(const embed_table *table, const char *folder, const char 
 /* The table holds these rows and no others, whatever the number of ranks that wrote them. WEFT_ERR_NOINPUT: no such
  * files; WEFT_ERR_DATA: damaged, of another table, or of two numbers of ranks. Local. */
 weft_status embed_load(embed_table *table, const char *folder, const char *prefix);
+/* Copies the files that embed_save wrote of this table, each rank its own, to other names. Collective, as embed_save. */
+weft_status embed_copy_files(const embed_table *table, const char *from, const char *prefix, const char *to,
+                             const char *to_prefix);
+/* Removes all files that embed_save wrote, of any number of ranks. Local, of one rank. */
+weft_status embed_remove_files(const char *folder, const char *prefix);
 /* Collective. */
 weft_status embed_measure(const embed_table *table, embed_figures *figures);

@@ -68,6 +68,44 @@ weft_status embed_save(const embed_table *t, const char *folder, const char *pre
     return row_shard_write(t->store, path);
 }
 
+/* Bytes of a file, by blocks. */
+static weft_status copy_file(const char *from, const char *to)
+{
+    file_map map;
+    file_writer writer;
+    WEFT_TRY(file_map_open(from, &map));
+    weft_status status = file_writer_open(to, &writer);
+    if (status == WEFT_OK) {
+        status = file_write(&writer, map.data, map.size);
+        if (status == WEFT_OK) {
+            status = file_writer_commit(&writer);
+        } else {
+            file_writer_discard(&writer);
+        }
+    }
+    file_map_close(&map);
+    return status;
+}
+
+weft_status embed_copy_files(const embed_table *t, const char *from, const char *prefix, const char *to,
+                             const char *to_prefix)
+{
+    const int rank = comm_rank(t->comm), ranks = comm_size(t->comm);
+    char source[FILE_PATH_MAX], goal[FILE_PATH_MAX];
+    int found = 0;
+    weft_status status = rank == 0 ? look_for(to, to_prefix, ranks, true, &found) : WEFT_OK;
+    WEFT_TRY(comm_agree(t->comm, status));
+    WEFT_TRY(path_of(source, from, prefix, rank, ranks));
+    WEFT_TRY(path_of(goal, to, to_prefix, rank, ranks));
+    return copy_file(source, goal);
+}
+
+weft_status embed_remove_files(const char *folder, const char *prefix)
+{
+    int found = 0;
+    return look_for(folder, prefix, 0, true, &found);
+}
+
 typedef struct owned_by {
     uint64_t seed;
     int rank, ranks;

@@ -30,7 +30,8 @@ typedef struct bag_index {
     void *pair[2];    /* work: keys and positions that are sorted */
 } bag_index;
 
-/* Begin with a bag_index of zeros. Takes memory for batches of up to `positions` keys; bag_index_fill does so itself. */
+/* Begin with a bag_index of zeros. Takes memory for batches of up to `positions` keys; bag_index_fill does so
+ * itself. */
 weft_status bag_index_reserve(bag_index *index, int64_t positions);
 /* WEFT_ERR_DATA: more than 2^31 - 1 positions or bags. bags is not kept. */
 weft_status bag_index_fill(bag_index *index, const embed_bags *bags);

@@ -1,6 +1,6 @@
 /*
- * embed/pool/pool_sums.h: sums of the rows of bags, and of gradients by row. Each sum is made by one thread in the order of
- * positions: the same bits for any number of threads, and no atomics.
+ * embed/pool/pool_sums.h: sums of the rows of bags, and of gradients by row. Each sum is made by one thread in the
+ * order of positions: the same bits for any number of threads, and no atomics.
  *
  * stride: numbers of a row; field f of a sample has columns [f * stride, (f + 1) * stride) of the sample's row.
  */
@@ -11,8 +11,8 @@
 #include "embed/embed.h"
 #include "embed/pool/bag_index.h"
 
-/* pooled [samples, fields * stride], leading dimension ld >= fields * stride: of each bag the sum of value[place]. value:
- * [distinct, stride] with leading dimension value_ld, in the order of index->key. Empty bags are zeros. */
+/* pooled [samples, fields * stride], leading dimension ld >= fields * stride: of each bag the sum of value[place].
+ * value: [distinct, stride] with leading dimension value_ld, in the order of index->key. Empty bags are zeros. */
 void pool_rows(const bag_index *index, const embed_bags *bags, const float *value, int64_t value_ld, int stride,
                float *pooled, int64_t ld);
 

@@ -8,7 +8,7 @@
  * Layout, little-endian; each block has a checksum (XXH3, seeded by its number):
  *
  *     header       128 bytes: magic, version, widths, rule, counts, batches, checksum
- *     blocks       16 bytes (records, checksum), then up to 4,096 records of rows:
+ *     blocks       16 bytes (records, checksum), then records of rows, 4,096 or 1 MiB at most:
  *                  key u64 | last seen i64 (a batch) | numbers f32[stride] | what the rule keeps, u32[state]
  *     blocks       the same of keys that wait for admission: key u64 | last seen i64 | count i64
  *
@@ -31,9 +31,10 @@ typedef bool row_shard_filter(uint64_t key, const void *context);
 
 /*
  * Adds the rows of a file to a store, those that `mine` takes (NULL: all). Their ages count from the file's batches,
- * which the store takes over; shards of one checkpoint have the same. WEFT_ERR_DATA: no such file, damaged, cut short,
- * of another width or rule, a key that the store has already, or another number of batches than the shards before.
- * WEFT_ERR_RESOURCE: memory_most does not hold the rows. After a failure part of the rows may be there: close the store.
+ * which the store takes over; shards of one checkpoint have the same. WEFT_ERR_NOINPUT; WEFT_ERR_DATA: damaged, cut
+ * short, of another width or rule, a key that the store has already, or another number of batches than the shards
+ * before. WEFT_ERR_RESOURCE: memory_most does not hold the rows. After a failure part of the rows may be there: close
+ * the store.
  */
 weft_status row_shard_read(const char *path, row_shard_filter *mine, const void *context, row_store *store);
 

@@ -8,11 +8,11 @@
  *
  * A row is `stride` = width + linear numbers. Its first values are a function of (key, seed, column), and all keys of a
  * batch are judged by what was seen before it, so rows depend neither on threads nor on which rank owns them. Keys of a
- * call are ascending and distinct (embed/pool/bag_index.h makes them so). Functions use as many threads as OpenMP gives;
- * calls for one store come one after another.
+ * call are ascending and distinct (embed/pool/bag_index.h makes them so). Functions use as many threads as OpenMP
+ * gives; calls for one store come one after another.
  *
- * Memory: embed/rows/row_index.h and embed/rows/row_slabs.h say what index and rows take. Where desc.memory_most would be
- * passed, row_store_touch first lets old rows go (row_store_expire), then refuses new keys: those read zeros.
+ * Memory: embed/rows/row_lookup.h and embed/rows/row_slabs.h say what index and rows take. Where desc.memory_most
+ * would be passed, row_store_touch first lets old rows go (row_store_expire), then refuses new keys: those read zeros.
  */
 #pragma once
 
@@ -78,5 +78,5 @@ typedef struct row_figures {
 
 row_figures row_store_figures(const row_store *store);
 
-/* Bytes of `rows` rows and their index, at most, and without the 1.5 MiB that an index has at least: for plans. */
+/* Bytes of `rows` rows and their index, at most, for plans. */
 int64_t row_store_bytes(const embed_desc *desc, int64_t rows);

@@ -40,6 +40,7 @@ enum {
     WEFT_RNG_TREES = 77,      /* rows (index 0) and columns (1) of a tree, rounds left out (2, 3); epoch: its number */
     WEFT_RNG_BACKGROUND = 78, /* rows that explanations compare with */
     WEFT_RNG_INDEXES = 79,    /* replicates of a bootstrap */
+    WEFT_RNG_ROWS = 80,       /* first numbers of rows of embeddings, and where their index puts keys */
     WEFT_RNG_CLICK_BLOCKS = 81, /* blocks of rows of an epoch of clicks */
     WEFT_RNG_EDGES = 128,       /* dropout of edges, + layer, up to 191 */
     WEFT_RNG_HALO_ROUND = 192,  /* rounding of rows in messages: 192..1023, by leg */

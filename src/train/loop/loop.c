@@ -383,6 +383,10 @@ static weft_status go_on(void *self, const checkpoint *ck, const train_progress 
         loss_scale_resume(&l->fit.progress.scaling, l->options->loss_scale);
     }
     WEFT_TRY(replica_reset(&l->replica));
+    if (l->model->beside != NULL) {
+        const uint64_t seed = l->options->seed + (uint64_t)progress->run;
+        WEFT_TRY(comm_agree(l->comm, l->model->beside->begin(l->model->beside->self, seed)));
+    }
     return kept_replica_restore(&l->kept, ck, progress);
 }
 

@@ -1,0 +1,68 @@
+/* embed/pool/key_sort.c: radix sort of keys; see the header. */
+#include "embed/pool/key_sort.h"
+
+#include "machine/thread_ranges.h"
+
+enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS, THREADS_MOST = 64 };
+
+/* Bits in which keys differ. */
+static uint64_t differing(const key_pair *pair, int64_t n, int threads)
+{
+    uint64_t bits = 0;
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(| : bits)
+    for (int64_t i = 0; i < n; ++i) {
+        bits |= pair[i].key ^ pair[0].key;
+    }
+    return bits;
+}
+
+/* From counts by thread and digit to the first place of each thread's pairs of that digit. */
+static void first_places(int64_t (*count)[DIGITS], int threads)
+{
+    int64_t place = 0;
+    for (int d = 0; d < DIGITS; ++d) {
+        for (int t = 0; t < threads; ++t) {
+            const int64_t here = count[t][d];
+            count[t][d] = place;
+            place += here;
+        }
+    }
+}
+
+static void pass(const key_pair *from, key_pair *to, int64_t n, int shift, int threads, int64_t (*count)[DIGITS])
+{
+#pragma omp parallel num_threads(threads)
+    {
+        const int t = omp_get_thread_num(), team = omp_get_num_threads();
+        const int64_t first = split_even(n, t, team), last = split_even(n, t + 1, team);
+        int64_t *mine = count[t];
+        for (int d = 0; d < DIGITS; ++d) {
+            mine[d] = 0;
+        }
+        for (int64_t i = first; i < last; ++i) {
+            mine[from[i].key >> shift & (DIGITS - 1)] += 1;
+        }
+#pragma omp barrier
+#pragma omp single
+        first_places(count, team);
+        for (int64_t i = first; i < last; ++i) {
+            to[mine[from[i].key >> shift & (DIGITS - 1)]++] = from[i];
+        }
+    }
+}
+
+key_pair *key_sort(key_pair *pair, key_pair *other, int64_t n)
+{
+    int64_t count[THREADS_MOST][DIGITS];
+    int threads = split_threads(n, omp_get_max_threads());
+    threads = threads < THREADS_MOST ? threads : THREADS_MOST;
+    for (uint64_t bits = differing(pair, n, threads); bits != 0;) {
+        const int shift = __builtin_ctzll(bits);
+        pass(pair, other, n, shift, threads, count);
+        key_pair *sorted = other;
+        other = pair;
+        pair = sorted;
+        bits = shift + DIGIT_BITS >= 64 ? 0 : bits >> (shift + DIGIT_BITS) << (shift + DIGIT_BITS);
+    }
+    return pair;
+}

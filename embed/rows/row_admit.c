@@ -1,0 +1,183 @@
+/*
+ * embed/rows/row_admit.c: keys that a batch brings: which get rows, and the memory for them.
+ *
+ * Keys are judged in ascending order by one thread, by what stood before the batch; then the index is filled by stripes
+ * and rows by runs, with all threads. So neither threads nor the order of arrival matter: which keys are refused where
+ * memory ends depends on the keys alone.
+ */
+#include <string.h>
+
+#include "base/integer/integers.h"
+#include "embed/rows/row_store_state.h"
+
+enum { SWEEPS = 8 }; /* of an expiry's span, where memory ends in every batch: a sweep reads the whole index */
+
+static weft_status reserve(row_fresh *f, int64_t n)
+{
+    if (n > f->capacity) {
+        const int64_t most = n + n / 4;
+        f->capacity = 0;
+        WEFT_TRY(weft_realloc((void **)&f->place, (size_t)most, sizeof *f->place, WEFT_MEM_WORKSPACE));
+        WEFT_TRY(weft_realloc((void **)&f->key, (size_t)most, sizeof *f->key, WEFT_MEM_WORKSPACE));
+        WEFT_TRY(weft_realloc((void **)&f->mark, (size_t)most, sizeof *f->mark, WEFT_MEM_WORKSPACE));
+        WEFT_TRY(weft_realloc((void **)&f->made, (size_t)most, sizeof *f->made, WEFT_MEM_WORKSPACE));
+        WEFT_TRY(weft_realloc((void **)&f->made_key, (size_t)most, sizeof *f->made_key, WEFT_MEM_WORKSPACE));
+        f->capacity = most;
+    }
+    return WEFT_OK;
+}
+
+/* ---- memory ---- */
+
+static bool fits(const row_store *store, int64_t bytes)
+{
+    return store->desc.memory_most == 0 || bytes <= store->desc.memory_most;
+}
+
+/* Slots for stripes that are too small: by half more, or by an eighth where memory is short. */
+static void plan_slots(const row_store *store, const row_wants *wants, int64_t capacity[ROW_STRIPES], bool *enough)
+{
+    const int64_t slot = (int64_t)sizeof(row_slot);
+    int64_t bytes = row_store_held(store), twice = 0; /* after growth; and of stripes that exist twice meanwhile */
+    for (int s = 0; s < ROW_STRIPES; ++s) {
+        const row_stripe *stripe = &store->index.stripe[s];
+        const int64_t need = stripe->used + wants->slots[s];
+        twice = s % ROW_GROW_TOGETHER == 0 ? 0 : twice;
+        capacity[s] = 0;
+        if (need <= row_stripe_limit(stripe)) {
+            continue;
+        }
+        for (int part = 2; part <= 8 && capacity[s] == 0; part += 6) {
+            const int64_t slots = larger(stripe->capacity + stripe->capacity / part, (need / 7 + 1) * 10);
+            if (fits(store, bytes + slots * slot + twice)) {
+                capacity[s] = slots;
+                bytes += (slots - stripe->capacity) * slot;
+                twice += stripe->capacity * slot;
+            }
+        }
+        *enough = *enough && capacity[s] > 0;
+    }
+}
+
+weft_status row_store_make_room(row_store *store, const row_wants *wants, bool *enough)
+{
+    row_slabs *slabs = &store->slabs;
+    int64_t capacity[ROW_STRIPES];
+    *enough = true;
+    while (slabs->capacity - slabs->rows < wants->rows && *enough) {
+        *enough = fits(store, row_store_held(store) + row_slabs_next_bytes(slabs));
+        if (*enough) {
+            WEFT_TRY(row_slabs_grow(slabs));
+        }
+    }
+    plan_slots(store, wants, capacity, enough);
+    return row_lookup_grow(&store->index, capacity);
+}
+
+static weft_status make_room_or_expire(row_store *store, const row_wants *wants)
+{
+    bool enough = false;
+    WEFT_TRY(row_store_make_room(store, wants, &enough));
+    const int64_t span = store->desc.expire_after / SWEEPS;
+    if (!enough && store->desc.expire_after > 0 && store->batch - store->swept > span) {
+        (void)row_store_expire(store);
+        WEFT_TRY(row_store_make_room(store, wants, &enough));
+    }
+    return WEFT_OK;
+}
+
+/* ---- which keys ---- */
+
+/* Fresh keys by stripes: begin[s] up to end[s] of store->fresh.key and mark. */
+typedef struct row_parts {
+    int64_t begin[ROW_STRIPES], end[ROW_STRIPES];
+} row_parts;
+
+/* [out] parts: room for all keys of each stripe, none of which is there. */
+static void list_fresh(row_store *store, const uint64_t *key, int64_t n, const int64_t *row, row_wants *wants,
+                       row_parts *parts)
+{
+    int64_t listed = 0, count[ROW_STRIPES] = {0};
+    *wants = (row_wants){0};
+    for (int64_t i = 0; i < n; ++i) {
+        if (row[i] < ROW_NONE) {
+            const bool absent = row[i] == ROW_ABSENT;
+            const int s = row_stripe_of(row_hash(&store->index, key[i]));
+            store->fresh.place[listed++] = i;
+            wants->rows += !absent || store->desc.admit_after == 0;
+            wants->slots[s] += absent;
+            count[s] += 1;
+        }
+    }
+    for (int s = 0; s < ROW_STRIPES; ++s) {
+        parts->begin[s] = s == 0 ? 0 : parts->begin[s - 1] + count[s - 1];
+        parts->end[s] = parts->begin[s];
+    }
+}
+
+/* The mark of a fresh key, 0: it is refused. slots: that its stripe has left; made: rows so far. */
+static uint64_t judge(row_store *store, uint64_t key, int32_t times, int64_t *slots, int64_t *made, int64_t *row)
+{
+    const bool absent = *row == ROW_ABSENT, admitted = !absent || store->desc.admit_after == 0;
+    *row = ROW_NONE;
+    if ((absent && *slots == 0) || (admitted && store->slabs.rows == store->slabs.capacity)) {
+        store->refused += 1;
+        return 0;
+    }
+    *slots -= absent;
+    if (!admitted) {
+        store->waiting += 1;
+        return row_mark(ROW_WAITING + (uint64_t)times, store->batch);
+    }
+    store->waiting -= !absent;
+    *row = row_slabs_take(&store->slabs);
+    store->fresh.made[*made] = *row;
+    store->fresh.made_key[*made] = key;
+    *made += 1;
+    return row_mark((uint64_t)*row + 1, store->batch);
+}
+
+/* Judges the listed keys in their order. Returns how many rows are to be made. */
+static int64_t judge_all(row_store *store, const uint64_t *key, const int32_t *times, int64_t fresh, row_parts *parts,
+                         int64_t *row)
+{
+    int64_t made = 0, slots[ROW_STRIPES];
+    for (int s = 0; s < ROW_STRIPES; ++s) {
+        slots[s] = row_stripe_limit(&store->index.stripe[s]) - store->index.stripe[s].used;
+    }
+    for (int64_t e = 0; e < fresh; ++e) {
+        const int64_t i = store->fresh.place[e];
+        const int s = row_stripe_of(row_hash(&store->index, key[i]));
+        const uint64_t mark = judge(store, key[i], times[i], &slots[s], &made, &row[i]);
+        if (mark != 0) {
+            store->fresh.key[parts->end[s]] = key[i];
+            store->fresh.mark[parts->end[s]++] = mark;
+        }
+    }
+    return made;
+}
+
+weft_status row_store_admit(row_store *store, const uint64_t *key, const int32_t *times, int64_t n, int64_t fresh,
+                            int64_t *row)
+{
+    row_wants wants;
+    row_parts parts;
+    WEFT_TRY(reserve(&store->fresh, fresh));
+    list_fresh(store, key, n, row, &wants, &parts);
+    WEFT_TRY(make_room_or_expire(store, &wants));
+    const int64_t made = judge_all(store, key, times, fresh, &parts, row);
+    const row_fresh *f = &store->fresh;
+#pragma omp parallel num_threads(row_threads(fresh))
+    {
+        const int t = omp_get_thread_num(), threads = omp_get_num_threads();
+        const int64_t first = split_even(made, t, threads), last = split_even(made, t + 1, threads);
+        store->kernels->make(&store->rule, &store->slabs, f->made + first, f->made_key + first, last - first);
+#pragma omp for schedule(dynamic)
+        for (int s = 0; s < ROW_STRIPES; ++s) {
+            const int64_t begin = parts.begin[s];
+            row_lookup_put(&store->index, s, f->key + begin, f->mark + begin, parts.end[s] - begin);
+        }
+    }
+    store->made += made;
+    return WEFT_OK;
+}

@@ -1,0 +1,161 @@
+/* embed/rows/row_lookup.c: slots of keys in stripes; see the header for the layout. */
+#include "embed/rows/row_lookup.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/integer/integers.h"
+#include "base/philox.h"
+#include "embed/rows/row_store.h"
+#include "machine/thread_ranges.h"
+
+enum { SLOTS_LEAST = 20 };
+
+weft_status row_lookup_open(uint64_t seed, row_lookup *index)
+{
+    const philox_block block = philox4x32(philox_counter(0, 0, WEFT_RNG_ROWS, 0), seed);
+    *index = (row_lookup){.secret = (uint64_t)block.word[0] << 32 | block.word[1]};
+    for (int s = 0; s < ROW_STRIPES; ++s) {
+        row_stripe *stripe = &index->stripe[s];
+        WEFT_TRY(WEFT_NEW_ZERO(&stripe->slot, SLOTS_LEAST, WEFT_MEM_ROWS));
+        stripe->capacity = SLOTS_LEAST;
+    }
+    return WEFT_OK;
+}
+
+void row_lookup_close(row_lookup *index)
+{
+    for (int s = 0; s < ROW_STRIPES; ++s) {
+        weft_free(index->stripe[s].slot);
+    }
+}
+
+int64_t row_lookup_slots(const row_lookup *index)
+{
+    int64_t slots = 0;
+    for (int s = 0; s < ROW_STRIPES; ++s) {
+        slots += index->stripe[s].capacity;
+    }
+    return slots;
+}
+
+int64_t row_lookup_bytes(const row_lookup *index)
+{
+    return row_lookup_slots(index) * (int64_t)sizeof(row_slot);
+}
+
+/* The key's slot, or the empty one behind the others of its home. */
+static row_slot *probe(const row_stripe *stripe, uint64_t key, int64_t home)
+{
+    row_slot *slot = stripe->slot + home;
+    const row_slot *end = stripe->slot + stripe->capacity;
+    while (slot->mark != 0 && slot->key != key) {
+        slot = slot + 1 == end ? stripe->slot : slot + 1;
+    }
+    return slot;
+}
+
+void row_lookup_find(const row_lookup *index, const uint64_t *key, int n, row_slot **slot)
+{
+    uint64_t hash[ROW_BLOCK];
+    int64_t home[ROW_BLOCK];
+    for (int i = 0; i < n; ++i) {
+        hash[i] = row_hash(index, key[i]);
+    }
+    for (int i = 0; i < n; ++i) {
+        const row_stripe *stripe = &index->stripe[row_stripe_of(hash[i])];
+        home[i] = row_home(hash[i], stripe->capacity);
+        __builtin_prefetch(stripe->slot + home[i]);
+    }
+    for (int i = 0; i < n; ++i) {
+        slot[i] = probe(&index->stripe[row_stripe_of(hash[i])], key[i], home[i]);
+    }
+}
+
+void row_lookup_put(row_lookup *index, int s, const uint64_t *key, const uint64_t *mark, int64_t n)
+{
+    row_stripe *stripe = &index->stripe[s];
+    row_slot *slot[ROW_BLOCK];
+    for (int64_t first = 0; first < n; first += ROW_BLOCK) {
+        const int block = (int)smaller(n - first, ROW_BLOCK);
+        row_lookup_find(index, key + first, block, slot);
+        for (int i = 0; i < block; ++i) {
+            row_slot *place = slot[i];
+            if (place->mark != 0 && place->key != key[first + i]) { /* a key of this block has taken it */
+                place = probe(stripe, key[first + i], place - stripe->slot);
+            }
+            stripe->used += place->mark == 0;
+            *place = (row_slot){.key = key[first + i], .mark = mark[first + i]};
+        }
+    }
+}
+
+static void refill(const row_lookup *index, const row_stripe *from, row_stripe *to)
+{
+    for (int64_t i = 0; i < from->capacity; ++i) {
+        if (from->slot[i].mark != 0) {
+            const uint64_t key = from->slot[i].key;
+            *probe(to, key, row_home(row_hash(index, key), to->capacity)) = from->slot[i];
+        }
+    }
+}
+
+weft_status row_lookup_grow(row_lookup *index, const int64_t capacity[ROW_STRIPES])
+{
+    for (int first = 0; first < ROW_STRIPES; first += ROW_GROW_TOGETHER) {
+        row_stripe grown[ROW_GROW_TOGETHER] = {0};
+        weft_status status = WEFT_OK;
+        for (int i = 0; i < ROW_GROW_TOGETHER && status == WEFT_OK; ++i) {
+            const row_stripe *old = &index->stripe[first + i];
+            if (capacity[first + i] > old->capacity) {
+                grown[i] = (row_stripe){.capacity = capacity[first + i], .used = old->used};
+                status = WEFT_NEW_ZERO(&grown[i].slot, grown[i].capacity, WEFT_MEM_ROWS);
+            }
+        }
+        if (status == WEFT_OK) {
+#pragma omp parallel for schedule(dynamic)
+            for (int i = 0; i < ROW_GROW_TOGETHER; ++i) {
+                if (grown[i].slot != NULL) {
+                    refill(index, &index->stripe[first + i], &grown[i]);
+                }
+            }
+        }
+        for (int i = 0; i < ROW_GROW_TOGETHER; ++i) {
+            row_stripe *stripe = &index->stripe[first + i];
+            if (grown[i].slot != NULL) {
+                weft_free(status == WEFT_OK ? stripe->slot : grown[i].slot);
+                *stripe = status == WEFT_OK ? grown[i] : *stripe;
+            }
+        }
+        WEFT_TRY(status);
+    }
+    return WEFT_OK;
+}
+
+/* Empties slot i and moves back those behind it that it kept from their homes. */
+static void remove_slot(const row_lookup *index, row_stripe *stripe, int64_t i)
+{
+    const int64_t capacity = stripe->capacity;
+    for (int64_t next = i + 1 == capacity ? 0 : i + 1; stripe->slot[next].mark != 0;
+         next = next + 1 == capacity ? 0 : next + 1) {
+        const int64_t home = row_home(row_hash(index, stripe->slot[next].key), capacity);
+        const int64_t from_home = next - home + (next < home ? capacity : 0);
+        const int64_t from_hole = next - i + (next < i ? capacity : 0);
+        if (from_home >= from_hole) {
+            stripe->slot[i] = stripe->slot[next];
+            i = next;
+        }
+    }
+    stripe->slot[i].mark = 0;
+    stripe->used -= 1;
+}
+
+void row_lookup_sweep(row_lookup *index, int s, row_leaves *leaves, void *context)
+{
+    row_stripe *stripe = &index->stripe[s];
+    for (int64_t i = 0; i < stripe->capacity; ++i) {
+        while (stripe->slot[i].mark != 0 && leaves(&stripe->slot[i], context)) {
+            remove_slot(index, stripe, i);
+        }
+    }
+}

@@ -1,0 +1,46 @@
+/* embed/rows/row_shard_layout.h: the bytes of a shard, for those who write and read it (drawn in row_shard.h). */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/integer/integers.h"
+#include "embed/rows/row_store.h"
+
+#define SHARD_MAGIC "weftrows" /* 8 bytes */
+
+enum { SHARD_VERSION = 1, SHARD_BLOCK_BYTES = 1 << 20, SHARD_BLOCK_MOST = 4096, SHARD_WAITING_BYTES = 24 };
+
+typedef struct shard_header {
+    char magic[8];
+    uint32_t version;
+    int32_t width, linear, rule;
+    int32_t state; /* words that the rule keeps a row */
+    int32_t reserved;
+    int64_t rows, waiting, batches;
+    uint64_t zero[8];
+    uint64_t checksum; /* of the bytes before it */
+} shard_header;
+
+_Static_assert(sizeof(shard_header) == 128, "the header of a shard has 128 bytes");
+
+typedef struct shard_block {
+    int64_t records;
+    uint64_t checksum; /* of the records, seeded by the block's number */
+} shard_block;
+
+/* What each record begins with. */
+typedef struct shard_record {
+    uint64_t key;
+    int64_t seen; /* the batch */
+} shard_record;
+
+static inline int64_t shard_row_bytes(int64_t stride, int64_t state)
+{
+    return (int64_t)sizeof(shard_record) + 4 * (stride + state);
+}
+
+/* Records of a full block. */
+static inline int64_t shard_block_records(int64_t record_bytes)
+{
+    return larger(1, smaller(SHARD_BLOCK_MOST, SHARD_BLOCK_BYTES / record_bytes));
+}

@@ -1,0 +1,67 @@
+/* app/clicks/clicks_beside.c: rows of embeddings beside the parameters of a model (train/model.h): their files in run
+ * folders and checkpoints. The best rows so far wait on the disk, as memory would have to hold them twice. */
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app/clicks/clicks_job.h"
+#include "base/log.h"
+
+static weft_status begin(void *self, uint64_t seed)
+{
+    clicks_job *job = self;
+    return embed_clear(job->table, seed);
+}
+
+static weft_status keep_best(void *self)
+{
+    clicks_job *job = self;
+    WEFT_TRY(folder_make(job->folder));
+    job->kept = true;
+    return embed_save(job->table, job->folder, CLICKS_BEST_ROWS);
+}
+
+static weft_status use_best(void *self)
+{
+    clicks_job *job = self;
+    return embed_load(job->table, job->folder, CLICKS_BEST_ROWS);
+}
+
+/* Files of a rank are copied by it. */
+static weft_status save_best(const clicks_job *job, const char *folder)
+{
+    return embed_copy_files(job->table, job->folder, CLICKS_BEST_ROWS, folder, CLICKS_BEST_ROWS);
+}
+
+static weft_status save(void *self, const char *folder, bool best)
+{
+    clicks_job *job = self;
+    return best ? save_best(job, folder) : embed_save(job->table, folder, CLICKS_ROWS);
+}
+
+static weft_status load(void *self, const char *folder, bool best)
+{
+    clicks_job *job = self;
+    return embed_load(job->table, folder, best ? CLICKS_BEST_ROWS : CLICKS_ROWS);
+}
+
+train_beside clicks_beside(clicks_job *job)
+{
+    return (train_beside){.self = job,
+                          .prefix = CLICKS_ROWS,
+                          .begin = begin,
+                          .keep_best = keep_best,
+                          .use_best = use_best,
+                          .save = save,
+                          .load = load};
+}
+
+void clicks_forget_best(clicks_job *job)
+{
+    if (job->kept && embed_remove_files(job->folder, CLICKS_BEST_ROWS) != WEFT_OK) {
+        log_warn("rows that were kept of the best epoch stay: %s", weft_error_message());
+        weft_error_clear();
+    }
+    job->kept = false;
+}

@@ -1,0 +1,219 @@
+/* app/clicks/clicks_build.c: the model of a job on clicks, its rows of embeddings, its batches and right answers. */
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "app/clicks/clicks_job.h"
+#include "app/workload/precision.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "embed/rows/row_store.h"
+#include "train/batch/batch_order.h"
+
+/* ---- the plan ---------------------------------------------------------------------------------------------------- */
+
+static weft_status read_model(workload *work)
+{
+    clicks_job *job = work->self;
+    const weft_options *o = work->context->options;
+    const click_kind kind = clicks_kind_of(option_text(o, OPT_MODEL));
+    const bool dots = kind == CLICK_DLRM;
+    weft_dtype values;
+    WEFT_TRY(precision_of(work->context, &values));
+    WEFT_CHECK(values != WEFT_DTYPE_F16, WEFT_ERR_UNSUPPORTED, "--precision f16: models of clicks take f32 or bf16");
+    job->desc = (click_model_desc){.kind = kind,
+                                   .fields = job->rows.fields,
+                                   .numbers = job->rows.numbers,
+                                   .width = click_model_width(kind, (int)option_int(o, OPT_CLICK_WIDTH)),
+                                   .crosses = (int)option_int(o, OPT_CLICK_CROSSES),
+                                   .dropout = option_real(o, OPT_CLICK_DROPOUT),
+                                   .bf16 = values == WEFT_DTYPE_BF16,
+                                   .training = !work->trained};
+    const char *mlp = option_text(o, OPT_CLICK_MLP), *bottom = option_text(o, OPT_CLICK_BOTTOM);
+    char text[64];
+    (void)snprintf(text, sizeof text, "512,256,64,%d", job->desc.width);
+    WEFT_TRY(click_read_sizes(FLAG_CLICK_MLP,
+                              strcmp(mlp, "auto") != 0 ? mlp
+                              : dots                   ? "512,256"
+                                                       : "128,64",
+                              &job->desc.mlp));
+    WEFT_TRY(dots ? click_read_sizes(FLAG_CLICK_BOTTOM, strcmp(bottom, "auto") != 0 ? bottom : text, &job->desc.bottom)
+                  : WEFT_OK);
+    return click_read_sizes(FLAG_CLICK_CIN, option_text(o, OPT_CLICK_CIN), &job->desc.cin);
+}
+
+static void read_table(workload *work)
+{
+    clicks_job *job = work->self;
+    const weft_options *o = work->context->options;
+    job->table_desc = (embed_desc){.fields = job->rows.fields,
+                                   .width = job->desc.width,
+                                   .linear = click_model_linear(job->desc.kind),
+                                   .number = option_choice(o, OPT_ROW_NUMBER),
+                                   .rule = option_choice(o, OPT_ROW_RULE),
+                                   .epsilon = option_real(o, OPT_ROW_EPSILON),
+                                   .l1 = option_real(o, OPT_ROW_L1),
+                                   .l2 = option_real(o, OPT_ROW_L2),
+                                   .spread = option_real(o, OPT_ROW_SPREAD),
+                                   .seed = (uint64_t)option_int(o, OPT_SEED),
+                                   .admit_after = option_int(o, OPT_ROW_ADMIT),
+                                   .expire_after = option_int(o, OPT_ROW_EXPIRE),
+                                   .memory_most = (int64_t)option_size(o, OPT_ROW_MEMORY)};
+}
+
+/* Ids that all rows have at most: words are counted, and ids that are hashes may all differ. */
+static int64_t ids_at_most(const click_rows *rows)
+{
+    int64_t ids = 0;
+    for (int f = 0; f < rows->fields; ++f) {
+        const table_field *field = &rows->table.schema.field[rows->field[f]];
+        ids += field->kind == TABLE_CATEGORY ? words_count(field->words) + 1 : rows->table.rows;
+    }
+    return ids;
+}
+
+static int64_t samples_of_rank(const workload *work)
+{
+    const clicks_job *job = work->self;
+    const app_context *context = work->context;
+    const int64_t batch = option_int(context->options, OPT_BATCH_SIZE);
+    const int64_t rows = job->rows.counted[0] > job->rows.evaluated ? job->rows.counted[0] : job->rows.evaluated;
+    const batch_plan plan = {.samples = rows, .batch = batch};
+    return batch_order_most(&plan, 1, comm_size(context->comm));
+}
+
+static weft_status plan_memory(workload *work)
+{
+    const clicks_job *job = work->self;
+    const app_context *context = work->context;
+    const int ranks = comm_size(context->comm);
+    const int64_t samples = samples_of_rank(work), all = ids_at_most(&job->rows);
+    const int64_t loaders = option_int(context->options, OPT_LOADER_THREADS);
+    int64_t rows = row_store_bytes(&job->table_desc, all / ranks + 1);
+    if (job->table_desc.memory_most > 0 && rows > job->table_desc.memory_most) {
+        rows = job->table_desc.memory_most;
+    }
+    memory_plan *memory = &work->memory;
+    *memory =
+        (memory_plan){.cure = "use more ranks, fold ids (" FLAG_CLICK_HASH "), or bound rows (" FLAG_ROW_MEMORY ")"};
+    memory_plan_add(memory, "process and table", clock_rss_bytes());
+    memory_plan_add(memory, "rows of embeddings", (uint64_t)rows);
+    memory_plan_add(memory, "batches", (uint64_t)click_source_bytes(&job->rows, samples, (int)loaders));
+    memory_plan_add(memory, "model", (uint64_t)click_model_bytes(context->hal, &job->desc));
+    memory_plan_sum(memory);
+    return memory_plan_check(context, memory, option_size(context->options, OPT_MEMORY_LIMIT));
+}
+
+weft_status clicks_plan(workload *work, const char *folder, int64_t outputs)
+{
+    clicks_job *job = work->self;
+    const app_context *context = work->context;
+    (void)folder;
+    WEFT_CHECK(work->labelled || outputs > 0, WEFT_ERR_DATA,
+               "%s: has no target: " FLAG_TARGET " NAME says which column tells what was clicked", work->name);
+    WEFT_CHECK(context->device_ranks == 0, WEFT_ERR_UNSUPPORTED,
+               "models of clicks are trained on processors: leave --device out");
+    WEFT_CHECK(work->trained || job->rows.counted[0] > 0, WEFT_ERR_DATA, "%s: no row has a target and trains",
+               work->name);
+    WEFT_CHECK(work->trained || (job->rows.clicks[0] > 0 && job->rows.clicks[0] < job->rows.counted[0]), WEFT_ERR_DATA,
+               "%s: all training rows are %s: there is nothing to tell apart", work->name,
+               job->rows.clicks[0] > 0 ? "clicks" : "without a click");
+    WEFT_TRY(read_model(work));
+    read_table(work);
+    job->desc.samples = samples_of_rank(work);
+    work->inputs = job->rows.fields + job->rows.numbers;
+    work->outputs = 1;
+    work->shares[0] = job->rows.counted[0] / comm_size(context->comm);
+    return plan_memory(work);
+}
+
+/* ---- build ------------------------------------------------------------------------------------------------------- */
+
+/* The rows' rates follow the schedule of the others, from a rate of their own. */
+static weft_status read_schedule(workload *work)
+{
+    clicks_job *job = work->self;
+    const weft_options *o = work->context->options;
+    job->schedule = (train_schedule){.kind = option_choice(o, OPT_SCHEDULE),
+                                     .base = option_real(o, OPT_ROW_LR),
+                                     .gamma = option_real(o, OPT_SCHEDULE_GAMMA),
+                                     .power = option_real(o, OPT_SCHEDULE_POWER),
+                                     .step = option_int(o, OPT_SCHEDULE_STEP),
+                                     .warmup = option_int(o, OPT_WARMUP),
+                                     .epochs = option_int(o, OPT_EPOCHS)};
+    return schedule_read_decays(option_text(o, OPT_SCHEDULE_AT), &job->schedule);
+}
+
+/* The moments of a trained model, or those of the data. */
+static weft_status scale_numbers(workload *work)
+{
+    clicks_job *job = work->self;
+    const input_moments *known = work->moments;
+    job->scaling.kind = option_choice(work->context->options, OPT_CLICK_SCALING);
+    if (known == NULL || known->columns == 0) {
+        WEFT_TRY(click_rows_measure(work->context->comm, &job->rows, &job->scaling));
+    } else {
+        WEFT_CHECK(known->columns == job->rows.numbers, WEFT_ERR_DATA,
+                   "%s: the model scales %lld numbers, and the data have %lld", work->name, (long long)known->columns,
+                   (long long)job->rows.numbers);
+        WEFT_TRY(comm_agree(work->context->comm, input_moments_copy(known, &job->scaling.moments)));
+    }
+    work->moments = job->scaling.moments.columns > 0 ? &job->scaling.moments : NULL;
+    return WEFT_OK;
+}
+
+static weft_status take_answers(workload *work)
+{
+    clicks_job *job = work->self;
+    const app_context *context = work->context;
+    const click_rows *rows = &job->rows;
+    const train_source *source = click_source_of(job->source);
+    const int64_t batch = option_int(context->options, OPT_BATCH_SIZE);
+    train_targets *t = &job->answers.targets;
+    *t = (train_targets){.rows = source->eval_rows,
+                         .outputs = 1,
+                         .loss = TRAIN_LOSS_BCE,
+                         .loss_entries = rows->counted[0],
+                         .counted = {rows->counted[0], rows->counted[1], rows->counted[2]}};
+    WEFT_TRY(labels_create(&job->answers, WEFT_MEM_CLICKS));
+    WEFT_TRY(WEFT_NEW(&job->held_id, t->rows, WEFT_MEM_CLICKS));
+    int64_t at = 0;
+    for (int64_t step = 0; step < source->eval_steps && rows->evaluated > 0; ++step) {
+        const batch_share share =
+            batch_order_share(rows->evaluated, batch, step, comm_size(context->comm), comm_rank(context->comm));
+        for (int64_t i = 0; i < share.count; ++i, ++at) {
+            const int64_t row = rows->eval[share.begin + i];
+            job->held_id[at] = share.begin + i;
+            job->answers.target[at] = rows->label[row] == CLICK_NO_LABEL ? NAN : (float)rows->label[row];
+            job->answers.split[at] = rows->split[row];
+        }
+    }
+    assert(at == t->rows); /* the source counts the same batches */
+    return work->labelled ? labels_upload(&job->answers, context->hal) : WEFT_OK;
+}
+
+weft_status clicks_build(workload *work)
+{
+    clicks_job *job = work->self;
+    const app_context *context = work->context;
+    WEFT_TRY(comm_agree(context->comm, read_schedule(work)));
+    WEFT_TRY(scale_numbers(work));
+    const click_source_options options = {.batch = option_int(context->options, OPT_BATCH_SIZE),
+                                          .scaling = &job->scaling,
+                                          .loaders = (int)option_int(context->options, OPT_LOADER_THREADS),
+                                          .threads = context->placement.threads};
+    WEFT_TRY(click_source_create(context->comm, context->hal, &job->rows, &options, &job->source));
+    job->desc.samples = click_source_most(job->source);
+    job->desc.schedule = work->trained ? NULL : &job->schedule;
+    job->desc.steps = click_source_of(job->source)->steps;
+    WEFT_TRY(embed_open(context->comm, &job->table_desc, job->desc.samples * job->rows.fields, &job->table));
+    WEFT_TRY(click_model_create(context->hal, context->comm, &job->desc, job->table, &job->model));
+    job->beside = clicks_beside(job);
+    work->model = click_model_interface(job->model);
+    work->model->beside = &job->beside;
+    WEFT_TRY(comm_agree(context->comm, take_answers(work)));
+    work->targets = &job->answers.targets;
+    work->source = *click_source_of(job->source);
+    work->held = (held_rows){.total = job->rows.evaluated, .count = work->targets->rows, .id = job->held_id};
+    return WEFT_OK;
+}

@@ -1,0 +1,48 @@
+/* app/clicks/clicks_job.h: what the files of app/clicks share. */
+#pragma once
+
+#include "app/clicks/clicks_workload.h"
+#include "app/clicks/options/clicks_options.h"
+#include "clicks/data/click_source.h"
+#include "clicks/model/click_model.h"
+#include "train/labels.h"
+#include "train/lr_schedule.h"
+
+/* Files of rows begin so: rows-00000-of-00002.rows. */
+#define CLICKS_ROWS      "rows"
+#define CLICKS_BEST_ROWS "best-rows"
+
+/* Everything that a workload of this kind holds; freed by its end(). */
+typedef struct clicks_job {
+    char folder[FILE_PATH_MAX];        /* for generated data and the best rows; beside the run's results */
+    char *store;                       /* a store that the job made of its files, for all ranks to map; NULL: none */
+    name_list field_name, number_name; /* of a trained model */
+    char *words; /* list of columns that are read as words; NULL: none beside those of the options */
+    click_rows rows;
+    click_model_desc desc;
+    click_scaling scaling;
+    train_schedule schedule; /* of the rows of embeddings */
+    embed_desc table_desc;
+    embed_table *table;
+    click_model *model;
+    train_beside beside;
+    click_source *source;
+    bool kept;            /* files of the best rows stand in `folder` */
+    train_labels answers; /* right answers for the rows that this rank evaluates */
+    int64_t *held_id;     /* [answers.targets.rows] */
+    embed_figures figures;
+} clicks_job;
+
+/* See workload_ops; in app/clicks/clicks_build.c. */
+weft_status clicks_plan(workload *work, const char *folder, int64_t outputs);
+weft_status clicks_build(workload *work);
+
+/* The files of rows, through the training loop and the predictor; in app/clicks/clicks_beside.c. */
+train_beside clicks_beside(clicks_job *job);
+/* Removes rows that were kept for the best evaluation. Rank 0. */
+void clicks_forget_best(clicks_job *job);
+
+/* In app/clicks/clicks_saved.c. */
+weft_status clicks_recognise(saved_model *model, const weft_options *given);
+/* The kind of model that --model names; CLICK_KINDS: none. */
+click_kind clicks_kind_of(const char *model);

@@ -1,0 +1,291 @@
+/* app/clicks/clicks_workload.c: see app/clicks/clicks_workload.h. The model is made in clicks_build.c. */
+#include "app/clicks/clicks_workload.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "app/activity/activity_table.h"
+#include "app/clicks/clicks_job.h"
+#include "app/setup/table_setup.h"
+#include "base/log.h"
+#include "base/number.h"
+#include "clicks/data/click_names.h"
+#include "table/table_options.def"
+
+/* ---- the data ---------------------------------------------------------------------------------------------------- */
+
+/* Tables are claimed for these models alone: others learn from tables, too. */
+static workload_claims clicks_claims(const weft_options *options)
+{
+    const bool named = clicks_kind_of(option_text(options, OPT_MODEL)) != CLICK_KINDS;
+    const bool data = named && option_text(options, OPT_DATA)[0] != '\0';
+    return (workload_claims){.model = named ? CLAIM_CERTAIN : CLAIM_NO, .data = data ? CLAIM_CERTAIN : CLAIM_NO};
+}
+
+/* What the model reads as ids is words, though cells of the data at hand look like numbers. */
+static weft_status ask_words(clicks_job *job, table_request *request)
+{
+    const char *given = request->category != NULL ? request->category : "";
+    size_t bytes = strlen(given) + 1;
+    for (int64_t i = 0; i < job->field_name.count; ++i) {
+        bytes += strlen(job->field_name.text[i]) + 1;
+    }
+    WEFT_TRY(WEFT_NEW(&job->words, bytes, WEFT_MEM_GENERAL));
+    char *end = stpcpy(job->words, given);
+    for (int64_t i = 0; i < job->field_name.count; ++i) {
+        if (strchr(job->field_name.text[i], ',') == NULL) { /* a list cannot hold such a name */
+            end = stpcpy(end, end > job->words ? "," : "");
+            end = stpcpy(end, job->field_name.text[i]);
+        }
+    }
+    request->category = job->words;
+    return WEFT_OK;
+}
+
+static weft_status read_options(workload *work, click_rows_options *options)
+{
+    clicks_job *job = work->self;
+    const weft_options *o = work->context->options;
+    const char *columns = option_text(o, OPT_CLICK_COLUMNS), *from = option_text(o, OPT_CLICK_POSITIVE);
+    *options = (click_rows_options){.request = app_table_request(o),
+                                    .valid = option_real(o, OPT_VALID_SHARE),
+                                    .test = option_real(o, OPT_TEST_SHARE),
+                                    .seed = 0,
+                                    .positive = NAN,
+                                    .hash_bits = (int)option_int(o, OPT_CLICK_HASH),
+                                    .trained = work->trained};
+    WEFT_CHECK(from[0] == '\0' || number_parse_real(from, &options->positive), WEFT_ERR_USAGE,
+               FLAG_CLICK_POSITIVE " %s: expected a number", from);
+    if (columns[0] != '\0') {
+        WEFT_TRY(click_names_parse(FLAG_CLICK_COLUMNS, columns, &job->field_name, &job->number_name));
+        options->fields = &job->field_name;
+        options->numbers = &job->number_name;
+        WEFT_TRY(ask_words(job, &options->request));
+    }
+    return WEFT_OK;
+}
+
+/* Files become a store, which every rank maps; one rank reads them as they are. */
+static weft_status share_files(workload *work, const char *const *path, int paths, const table_request *request)
+{
+    clicks_job *job = work->self;
+    weft_comm *comm = work->context->comm;
+    WEFT_TRY(comm_agree(comm, weft_malloc(FILE_PATH_MAX, 1, WEFT_MEM_GENERAL, (void **)&job->store)));
+    weft_status status = file_path(job->store, "%s/" WORKLOAD_GENERATED "clicks.weft", job->folder);
+    if (status == WEFT_OK && comm_rank(comm) == 0) {
+        status = folder_make(job->folder);
+        status = status == WEFT_OK ? table_convert(path, paths, request, 0, job->store, true) : status;
+    }
+    work->generated = true;
+    return comm_agree(comm, status);
+}
+
+static weft_status open_files(workload *work, click_rows_options *options)
+{
+    clicks_job *job = work->self;
+    const weft_options *o = work->context->options;
+    const char *own[3] = {option_text(o, OPT_DATA)};
+    static const option_id extra[] = {OPT_VALID_FILE, OPT_TEST_FILE};
+    uint8_t part[3] = {0};
+    int paths = 1;
+    for (int i = 0; i < 2 && !work->trained; ++i) {
+        const char *file = option_text(o, extra[i]);
+        if (file[0] != '\0') {
+            WEFT_CHECK(!table_is_store(own[0]) && !table_is_store(file), WEFT_ERR_UNSUPPORTED,
+                       "%s %s: rows of a store are its own: a column named split in it says which validate and test",
+                       i == 0 ? FLAG_VALID_FILE : FLAG_TEST_FILE, file);
+            part[paths] = (uint8_t)(i + 1);
+            own[paths++] = file;
+        }
+    }
+    const char *const *path = work->paths > 0 ? work->path : own;
+    paths = work->paths > 0 ? work->paths : paths;
+    options->part = paths > 1 && !work->trained ? part : NULL;
+    const bool shares = comm_size(work->context->comm) > 1 && !table_is_store(path[0]);
+    WEFT_CHECK(
+        !shares || options->part == NULL, WEFT_ERR_UNSUPPORTED,
+        "several ranks map one store, in which files of their own cannot be told apart: give %s, %s and " FLAG_DATA
+        " to weft convert with a column named split, or train on one rank",
+        FLAG_VALID_FILE, FLAG_TEST_FILE);
+    if (shares) {
+        WEFT_TRY(share_files(work, path, paths, &options->request));
+        path = (const char *const *)&job->store;
+        paths = 1;
+    }
+    return click_rows_open(work->context->comm, path, paths, options, &job->rows);
+}
+
+static void note_labels(workload *work)
+{
+    const click_rows *rows = &((const clicks_job *)work->self)->rows;
+    work->labelled = rows->labelled;
+    work->classes = 0;
+}
+
+static void tell_data(const workload *work)
+{
+    const click_rows *rows = &((const clicks_job *)work->self)->rows;
+    const int64_t all = rows->counted[0] + rows->counted[1] + rows->counted[2];
+    const int64_t clicks = rows->clicks[0] + rows->clicks[1] + rows->clicks[2];
+    log_info("%s: %lld rows of %d columns of ids and %lld of numbers", work->name, (long long)rows->table.rows,
+             rows->fields, (long long)rows->numbers);
+    if (all > 0) {
+        log_info("%lld/%lld/%lld rows to train/valid/test, of which %.2f %% are clicks", (long long)rows->counted[0],
+                 (long long)rows->counted[1], (long long)rows->counted[2], 100.0 * (double)clicks / (double)all);
+    }
+}
+
+static weft_status clicks_open(workload *work, const char *folder)
+{
+    clicks_job *job = work->self;
+    click_rows_options options;
+    WEFT_CHECK(option_text(work->context->options, OPT_DATA)[0] != '\0' || work->paths > 0, WEFT_ERR_USAGE,
+               "%s is missing: name a table", FLAG_DATA);
+    WEFT_TRY(file_path(job->folder, "%s", folder));
+    WEFT_TRY(comm_agree(work->context->comm, read_options(work, &options)));
+    activity_begin(ACTIVITY_LOAD);
+    const weft_status status = open_files(work, &options);
+    activity_end(ACTIVITY_LOAD);
+    WEFT_TRY(status);
+    (void)snprintf(work->name, sizeof work->name, "%s", option_text(work->context->options, OPT_DATA));
+    (void)snprintf(work->hash, sizeof work->hash, "%032llx", (unsigned long long)job->rows.hash);
+    note_labels(work);
+    tell_data(work);
+    return WEFT_OK;
+}
+
+static weft_status clicks_decide(workload *work, weft_options *options, bool training)
+{
+    const clicks_job *job = work->self;
+    char *columns = NULL;
+    WEFT_TRY(option_is_auto(options, OPT_LOSS) ? option_decide(options, OPT_LOSS, "bce") : WEFT_OK);
+    WEFT_CHECK(option_choice(options, OPT_LOSS) == LOSS_BCE, WEFT_ERR_UNSUPPORTED,
+               FLAG_LOSS " %s: a click is or is not, whose loss is bce", option_text(options, OPT_LOSS));
+    if (training && option_is_auto(options, OPT_RECIPE)) {
+        WEFT_TRY(option_decide(options, OPT_RECIPE, "clicks"));
+    }
+    if (option_text(options, OPT_CLICK_COLUMNS)[0] != '\0') {
+        return WEFT_OK;
+    }
+    weft_status status = click_names_join(&job->rows.field_name, &job->rows.number_name, &columns);
+    status = status == WEFT_OK ? option_decide(options, OPT_CLICK_COLUMNS, columns) : status;
+    weft_free(columns);
+    return status;
+}
+
+static void clicks_abandon(workload *work)
+{
+    clicks_job *job = work->self;
+    if (comm_rank(work->context->comm) != 0) {
+        return;
+    }
+    clicks_forget_best(job);
+    if (job->store != NULL && file_exists(job->store) && folder_remove(job->store) != WEFT_OK) {
+        log_warn("a store that the job made stays: %s", weft_error_message());
+        weft_error_clear();
+    }
+}
+
+static void clicks_end(workload *work)
+{
+    clicks_job *job = work->self;
+    click_source_destroy(job->source);
+    click_model_destroy(job->model);
+    embed_close(job->table);
+    labels_destroy(&job->answers);
+    input_moments_destroy(&job->scaling.moments);
+    click_rows_close(&job->rows);
+    name_list_free(&job->field_name);
+    name_list_free(&job->number_name);
+    WEFT_FREE_ALL(job->held_id, job->store, job->words);
+}
+
+/* ---- what is told ------------------------------------------------------------------------------------------------ */
+
+static void data_facts(const workload *work, fact_list *list)
+{
+    const click_rows *rows = &((const clicks_job *)work->self)->rows;
+    facts_int(list, "rows", "rows", "", "", rows->table.rows);
+    facts_int(list, "fields", "columns of ids", "", "", rows->fields);
+    facts_int(list, "numbers", "columns of numbers", "", "", rows->numbers);
+    facts_int(list, FACT_CLASSES, "classes", "", "", 0);
+}
+
+static void plan_facts(const workload *work, fact_list *list)
+{
+    const clicks_job *job = work->self;
+    const weft_options *o = work->context->options;
+    facts_group(list, "clicks", "Model of clicks");
+    facts_text(list, "model", "model", "", option_text(o, OPT_MODEL));
+    facts_int(list, "width", "width of rows", "", "numbers of a row of embeddings", job->desc.width);
+    facts_int(list, "batch_size", "batch", "rows", "of all ranks", option_int(o, OPT_BATCH_SIZE));
+}
+
+static weft_status gather_figures(const workload *work)
+{
+    clicks_job *job = work->self;
+    return embed_measure(job->table, &job->figures);
+}
+
+static void row_facts(const embed_figures *figures, fact_list *list)
+{
+    facts_group(list, "embeddings", "Rows of embeddings");
+    facts_int(list, "rows", "rows", "", "ids that have one", figures->rows);
+    facts_int(list, "waiting", "waiting", "", "ids that were not seen often enough yet", figures->waiting);
+    facts_int(list, "made", "made", "", "", figures->made);
+    facts_int(list, "refused", "refused", "", "times that an id found no room", figures->refused);
+    facts_int(list, "expired", "expired", "", "", figures->expired);
+    facts_int(list, "bytes", "memory", "bytes", "of the rank that has most", figures->bytes);
+}
+
+static void result_facts(const workload *work, fact_list *list)
+{
+    plan_facts(work, list);
+    row_facts(&((const clicks_job *)work->self)->figures, list);
+}
+
+static void closing_facts(const workload *work, fact_list *list)
+{
+    row_facts(&((const clicks_job *)work->self)->figures, list);
+}
+
+static const workload_activity activities[] = {{ACTIVITY_CLICKS, "batches", 41},
+                                               {ACTIVITY_ROWS, "batches", 42},
+                                               {ACTIVITY_INTERACT, "aggregate", 51},
+                                               {NULL, NULL, 0}};
+static const option_id recorded[] = {OPT_CLICK_COLUMNS,  OPT_CLICK_WIDTH,   OPT_CLICK_MLP,  OPT_CLICK_BOTTOM,
+                                     OPT_CLICK_CIN,      OPT_CLICK_CROSSES, OPT_CLICK_HASH, OPT_CLICK_SCALING,
+                                     OPT_CLICK_POSITIVE, OPT_ROW_RULE,      OPT_ROW_NUMBER, OPTION_NONE};
+
+const workload_ops clicks_workload = {
+    .options = &clicks_option_table,
+    .claims = clicks_claims,
+    .activities = activities,
+    .recorded = recorded,
+    .data = "clicks",
+    .field = "clicks",
+    .rows = "rows",
+    .accepts =
+        "table of clicks, with --model lr, fm, deepfm and others (.csv, .tsv, Criteo's and Avazu's files, a store "
+        "of weft convert)",
+    .split_cure = "--valid-share sets rows apart, or a column named split says which rows validate",
+    .test_cure = "--test-share sets rows apart, or a column named split says which rows test",
+    .share = {{"table_rows", "rows", ""}},
+    .shards = SYNC_SHARDS_SAMPLED,
+    .self_bytes = sizeof(clicks_job),
+    .open = clicks_open,
+    .decide = clicks_decide,
+    .plan = clicks_plan,
+    .build = clicks_build,
+    .abandon = clicks_abandon,
+    .end = clicks_end,
+    .data_facts = data_facts,
+    .row_title = {"row", "row"},
+    .shows_answers = true,
+    .plan_facts = plan_facts,
+    .gather_figures = gather_figures,
+    .result_facts = result_facts,
+    .closing_facts = closing_facts,
+    .recognise = clicks_recognise,
+};
