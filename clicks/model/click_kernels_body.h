@@ -109,13 +109,17 @@ static dots_room room_of(const click_dots *a, float *scratch)
 static void take_rows(const dots_room *room, const click_dots *a, int64_t sample)
 {
     const int64_t first = a->has_first ? 1 : 0;
-    const size_t bytes = (size_t)a->width * sizeof(float);
-    const float *field = a->field + sample * a->ld_field;
-    if (a->has_first) {
-        memcpy(room->row, a->first + sample * a->ld_first, bytes);
-    }
-    for (int64_t i = first; i < a->vectors; ++i, field += a->width) {
-        memcpy(room->row + i * room->padded, field, bytes);
+    for (int64_t i = 0; i < a->vectors; ++i) {
+        const float *v =
+            i < first ? a->first + sample * a->ld_first : a->field + sample * a->ld_field + (i - first) * a->width;
+        float *row = room->row + i * room->padded;
+        int64_t d = 0;
+        for (; d + LANES <= a->width; d += LANES) {
+            vec_store(row + d, vec_load(v + d));
+        }
+        for (; d < a->width; ++d) {
+            row[d] = v[d];
+        }
     }
 }
 
@@ -129,8 +133,8 @@ static void turn_rows(const dots_room *room, const click_dots *a)
     }
 }
 
-/* Vectors i .. i + ROWS - 1 times those before them. pairs: where those of vector 1 begin. */
-static void dots_of_rows(const dots_room *room, const click_dots *a, int64_t i, float *pairs)
+/* pair[r, j] = vectors r of i .. i + ROWS - 1 times vectors j of those before them, and some more. */
+static void dots_of_rows(const dots_room *room, const click_dots *a, int64_t i)
 {
     const int64_t end = smaller(i + ROWS, a->vectors);
     for (int64_t j = 0; j < end - 1; j += LANES) {
@@ -141,11 +145,25 @@ static void dots_of_rows(const dots_room *room, const click_dots *a, int64_t i, 
                 sum[r] += room->row[(i + r) * room->padded + d] * others;
             }
         }
-        for (int64_t r = i; r < end; ++r) {
-            const int64_t count = smaller(LANES, r - j);
-            if (count > 0) {
-                memcpy(pairs + r * (r - 1) / 2 + j, &sum[r - i], (size_t)count * sizeof *pairs);
-            }
+        for (int r = 0; r < ROWS; ++r) {
+            vec_store(room->pair + (i + r) * room->columns + j, sum[r]);
+        }
+    }
+}
+
+/* y = pairs (1, 0) (2, 0) (2, 1) .., row by row of the matrix of pairs: a vector that sticks out of its row is written
+ * over by the next one, but for those that would stick out of y. */
+static void pack_pairs(const dots_room *room, const click_dots *a, float *y)
+{
+    const float *end = y + a->vectors * (a->vectors - 1) / 2;
+    for (int64_t i = 1; i < a->vectors; y += i, ++i) {
+        const float *pair = room->pair + i * room->columns;
+        int64_t j = 0;
+        for (; j < i && end - y >= j + LANES; j += LANES) {
+            vec_store(y + j, vec_load(pair + j));
+        }
+        for (; j < i; ++j) {
+            y[j] = pair[j];
         }
     }
 }
@@ -162,8 +180,9 @@ static void dots(const click_dots *a, int64_t begin, int64_t end, float *scratch
             y += a->width;
         }
         for (int64_t i = 0; i < a->vectors; i += ROWS) {
-            dots_of_rows(&room, a, i, y);
+            dots_of_rows(&room, a, i);
         }
+        pack_pairs(&room, a, y);
     }
 }
 
@@ -185,6 +204,20 @@ static float *gradient_at(const click_dots *a, int64_t sample, int64_t i)
     return i < first ? a->dfirst + sample * a->ld_first : a->dfield + sample * a->ld_field + (i - first) * a->width;
 }
 
+/* The first `count` numbers of a vector, at most. */
+static void store_some(float *to, vec value, int64_t count)
+{
+    if (count >= LANES) {
+        vec_store(to, value);
+        return;
+    }
+    float some[LANES];
+    vec_store(some, value);
+    for (int64_t l = 0; l < count; ++l) {
+        to[l] = some[l];
+    }
+}
+
 /* dv_i = sum over j of pair[i, j] v_j, of vectors i .. i + ROWS - 1. */
 static void gradients_of_rows(const dots_room *room, const click_dots *a, int64_t sample, int64_t i)
 {
@@ -197,7 +230,7 @@ static void gradients_of_rows(const dots_room *room, const click_dots *a, int64_
             }
         }
         for (int64_t r = i; r < smaller(i + ROWS, a->vectors); ++r) {
-            memcpy(gradient_at(a, sample, r) + c, &sum[r - i], (size_t)smaller(LANES, a->width - c) * sizeof(float));
+            store_some(gradient_at(a, sample, r) + c, sum[r - i], a->width - c);
         }
     }
 }

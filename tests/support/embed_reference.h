@@ -20,7 +20,7 @@ typedef struct embed_reference {
     int64_t rows;
     uint64_t *key; /* [rows] rising */
     double *value; /* [rows, stride] */
-    double *state; /* [rows, stride] sums of squares; row-wise Adagrad has them in column 0 */
+    double *state; /* [rows, stride] sums of squares; of row-wise Adagrad in columns 0 and `width` */
     const embed_bags *bags;
 } embed_reference;
 
@@ -100,24 +100,31 @@ static inline weft_status embed_reference_forward(embed_reference *t, const embe
     return WEFT_OK;
 }
 
-/* Updates a row by g [stride]. */
+/* Row-wise Adagrad: adds the mean of the squares of g to the first number of s. */
+static inline void embed_reference_by_row(int64_t count, const double *g, double rate, double *w, double *s)
+{
+    double squares = 0.0;
+    for (int64_t j = 0; j < count; ++j) {
+        squares += g[j] * g[j] / (double)count;
+    }
+    for (int64_t j = 0; j < count; ++j) {
+        s[0] += j == 0 ? squares : 0.0;
+        w[j] -= rate * g[j] / (sqrt(s[0]) + 1e-8);
+    }
+}
+
+/* Updates a row by g [stride]. The linear weight is a row of its own to row-wise Adagrad. */
 static inline void embed_reference_update(embed_reference *t, uint64_t key, const double *g, double rate)
 {
-    const int64_t stride = embed_reference_stride(t);
-    double *w = embed_reference_row(t, key), *s = t->state + (w - t->value), squares = 0.0;
-    for (int64_t j = 0; j < stride; ++j) {
-        squares += g[j] * g[j] / (double)stride;
+    const int64_t stride = embed_reference_stride(t), width = t->desc.width;
+    double *w = embed_reference_row(t, key), *s = t->state + (w - t->value);
+    if (t->desc.rule == EMBED_ROW_ADAGRAD) {
+        embed_reference_by_row(width, g, rate, w, s);
+        embed_reference_by_row(stride - width, g + width, rate, w + width, s + width);
     }
-    s[0] += t->desc.rule == EMBED_ROW_ADAGRAD ? squares : 0.0;
-    for (int64_t j = 0; j < stride; ++j) {
-        if (t->desc.rule == EMBED_SGD) {
-            w[j] -= rate * g[j];
-        } else if (t->desc.rule == EMBED_ROW_ADAGRAD) {
-            w[j] -= rate * g[j] / (sqrt(s[0]) + 1e-8);
-        } else {
-            s[j] += g[j] * g[j];
-            w[j] -= rate * g[j] / (sqrt(s[j]) + 1e-10);
-        }
+    for (int64_t j = 0; j < stride && t->desc.rule != EMBED_ROW_ADAGRAD; ++j) {
+        s[j] += g[j] * g[j];
+        w[j] -= rate * g[j] / (t->desc.rule == EMBED_ADAGRAD ? sqrt(s[j]) + 1e-10 : 1.0);
     }
 }
 

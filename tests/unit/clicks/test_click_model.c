@@ -1,117 +1,9 @@
 /* Models of clicks against their formulas in double (support/click_shadow.h), a published run of DLRM, and themselves
  * on other numbers of ranks. The table of embeddings is the reference of support/embed_reference.h. */
 #define EMBED_REFERENCE_STANDS_IN
-#include "embed/embed_key.h"
+#include "support/click_bench.h"
 #include "support/click_shadow.h"
 #include "support/embed_reference.h"
-#include "support/random.h"
-#include "support/test.h"
-
-static const train_schedule CONSTANT = {.kind = SCHEDULE_CONSTANT, .base = 1.0, .epochs = 1};
-
-enum { IDS = 6, KEYS_MOST = 64 * 4 * 3 };
-
-/* ---- a model with a table and a batch ---------------------------------------------------------------------------- */
-
-typedef struct bench {
-    weft_hal *hal;
-    weft_comm *comm;
-    embed_table *table;
-    click_model *model;
-    train_model *train;
-    click_model_desc desc;
-} bench;
-
-static click_model_desc small_desc(click_kind kind)
-{
-    click_model_desc desc = {.kind = kind,
-                             .fields = 4,
-                             .numbers = 3,
-                             .width = click_model_width(kind, 5),
-                             .samples = 64,
-                             .mlp = {2, {7, 6}},
-                             .bottom = {2, {6, 5}},
-                             .cin = {2, {5, 3}},
-                             .crosses = 3,
-                             .training = true,
-                             .schedule = &CONSTANT,
-                             .steps = 1};
-    return desc;
-}
-
-static weft_status bench_open(bench *b, weft_comm *comm, const char *backend, int threads, const click_model_desc *desc,
-                              double spread)
-{
-    const embed_desc rows = {.fields = desc->fields,
-                             .width = desc->width,
-                             .linear = click_model_linear(desc->kind),
-                             .rule = EMBED_SGD,
-                             .spread = spread,
-                             .seed = 7};
-    *b = (bench){.comm = comm, .desc = *desc};
-    WEFT_TRY(weft_hal_open(backend, threads, &b->hal));
-    WEFT_TRY(embed_open(comm, &rows, KEYS_MOST, &b->table));
-    WEFT_TRY(click_model_create(b->hal, comm, desc, b->table, &b->model));
-    b->train = click_model_interface(b->model);
-    return param_initialise(b->train->params, 3);
-}
-
-static void bench_close(bench *b)
-{
-    click_model_destroy(b->model);
-    embed_close(b->table);
-    weft_hal_close(b->hal);
-}
-
-/* Samples [first, first + samples) of a stream: bags of no, one or two ids, where one may be named twice. */
-typedef struct stream {
-    int64_t at[64 * 4 + 1], id[64];
-    uint64_t key[KEYS_MOST];
-    float number[64 * 3], target[64];
-    click_batch batch;
-} stream;
-
-static void stream_take(stream *s, const click_model_desc *desc, int64_t first, int64_t samples)
-{
-    int64_t keys = 0;
-    assert_true(samples * desc->fields <= 64 * 4 && samples * desc->numbers <= 64 * 3);
-    for (int64_t i = 0; i < samples; ++i) {
-        uint64_t state = (uint64_t)(first + i) * 1000003u + 11;
-        s->id[i] = first + i;
-        s->target[i] = test_uniform(&state) < 0.4 ? 1.0F : 0.0F;
-        for (int f = 0; f < desc->fields; ++f) {
-            s->at[i * desc->fields + f] = keys;
-            for (uint32_t n = test_random(&state) % 4; n > 1; --n) {
-                s->key[keys++] = embed_key(f, test_random(&state) % IDS);
-            }
-            s->key[keys] = embed_key(f, test_random(&state) % IDS);
-            keys += (first + i) % 5 != 0 || f != 1 ? 1 : 0;
-        }
-        for (int64_t j = 0; j < desc->numbers; ++j) {
-            s->number[i * desc->numbers + j] = (float)(test_uniform(&state) * 2.0 - 1.0);
-        }
-    }
-    s->at[samples * desc->fields] = keys;
-    s->batch = (click_batch){.bags = {.samples = samples, .fields = desc->fields, .at = s->at, .key = s->key},
-                             .numbers = desc->numbers,
-                             .number = s->number,
-                             .sample_id = s->id};
-}
-
-/* A forward pass. [out] logits: a view of the model's */
-static weft_status pass_forward(bench *b, const click_batch *input, bool training, weft_tensor *logits)
-{
-    const train_batch batch = {.input = input};
-    const train_pass pass = {.training = training, .seed = 5, .epoch = 1, .parts = 1, .batch = &batch};
-    return b->train->forward(b->train->self, &pass, logits);
-}
-
-static weft_status pass_backward(bench *b, const click_batch *input, weft_tensor *dlogits)
-{
-    const train_batch batch = {.input = input};
-    const train_pass pass = {.training = true, .seed = 5, .epoch = 1, .parts = 1, .batch = &batch};
-    return b->train->backward(b->train->self, &pass, dlogits);
-}
 
 /* ---- against the formulas ---------------------------------------------------------------------------------------- */
 
@@ -401,85 +293,6 @@ static void test_printed_run(void **state)
     comm_destroy(comm);
 }
 
-/* ---- ranks ------------------------------------------------------------------------------------------------------- */
-
-enum { STEPS = 20, BATCH = 24 };
-
-typedef struct rank_run {
-    click_model_desc desc;
-    double loss[STEPS];
-} rank_run;
-
-/* Log loss over the batch of all ranks; the gradient over the logits. */
-static double log_loss(const stream *s, weft_tensor *logits)
-{
-    double loss = 0.0;
-    for (int64_t i = 0; i < logits->rows; ++i) {
-        float *z = (float *)logits->data + i;
-        const double x = (double)*z, y = (double)s->target[i];
-        loss += (fmax(x, 0.0) - x * y + log1p(exp(-fabs(x)))) / BATCH;
-        *z = (float)((1.0 / (1.0 + exp(-x)) - y) / BATCH);
-    }
-    return loss;
-}
-
-static weft_status rank_step(bench *b, stream *s, int step, double *loss)
-{
-    param_store *store = b->train->params;
-    const int rank = comm_rank(b->comm), size = comm_size(b->comm);
-    /* Unequal shares; of three ranks the last has no samples in the first step. */
-    const bool none = step == 0 && size == 3;
-    const int64_t first = none && rank == 2 ? BATCH : BATCH * rank / size;
-    const int64_t end = none && rank == 1 ? BATCH : BATCH * (rank + 1) / size;
-    weft_tensor logits;
-    stream_take(s, &b->desc, (int64_t)step * BATCH + first, end - first);
-    WEFT_TRY(pass_forward(b, &s->batch, true, &logits));
-    *loss = log_loss(s, &logits);
-    WEFT_TRY(pass_backward(b, &s->batch, &logits));
-    WEFT_TRY(comm_allreduce(b->comm, loss, 1, WEFT_DTYPE_F64, COMM_SUM));
-    WEFT_TRY(comm_allreduce(b->comm, store->grad.data, store->trained, WEFT_DTYPE_F32, COMM_SUM));
-    for (int64_t i = 0; i < store->trained; ++i) {
-        ((float *)store->value.data)[i] -= 0.1F * ((const float *)store->grad.data)[i];
-    }
-    return comm_barrier(b->comm);
-}
-
-static weft_status rank_main(weft_comm *comm, void *argument)
-{
-    rank_run *run = argument;
-    const train_schedule schedule = {.kind = SCHEDULE_CONSTANT, .base = 0.1, .epochs = 1};
-    click_model_desc desc = run->desc;
-    bench b;
-    stream s;
-    desc.schedule = &schedule;
-    WEFT_TRY(bench_open(&b, comm, "cpu", 1, &desc, 0.3));
-    for (int step = 0; step < STEPS; ++step) {
-        double loss = 0.0;
-        WEFT_TRY(rank_step(&b, &s, step, &loss));
-        if (comm_rank(comm) == 0) {
-            run->loss[step] = loss;
-        }
-    }
-    bench_close(&b);
-    return WEFT_OK;
-}
-
-static void test_ranks(void **state)
-{
-    (void)state;
-    for (int kind = 0; kind < CLICK_KINDS; ++kind) {
-        rank_run run[3];
-        for (int p = 0; p < 3; ++p) {
-            run[p].desc = small_desc((click_kind)kind);
-            run[p].desc.dropout = 0.3;
-            ASSERT_OK(comm_thread_run(p + 1, rank_main, &run[p]));
-            for (int step = 0; step < STEPS; ++step) {
-                ASSERT_NEAR(run[p].loss[step], run[0].loss[step], 1e-5);
-            }
-        }
-    }
-}
-
 /* ---- memory, dropout, bfloat16 and refusals ---------------------------------------------------------------------- */
 
 static void test_memory(void **state)
@@ -624,9 +437,9 @@ static void test_refusals(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_formulas), cmocka_unit_test(test_printed_run),
-                                       cmocka_unit_test(test_ranks),    cmocka_unit_test(test_memory),
-                                       cmocka_unit_test(test_bfloat16), cmocka_unit_test(test_dropout),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_formulas),     cmocka_unit_test(test_printed_run),
+                                       cmocka_unit_test(click_bench_ranks), cmocka_unit_test(test_memory),
+                                       cmocka_unit_test(test_bfloat16),     cmocka_unit_test(test_dropout),
                                        cmocka_unit_test(test_refusals)};
     return cmocka_run_group_tests_name("click_model", tests, NULL, NULL);
 }
