@@ -79,7 +79,8 @@ typedef struct embed_figures {
 
 /*
  * most: keys that this rank's bags of a batch have at most. Messages are planned for the largest of all ranks.
- * Collective; desc is the same on all ranks, or WEFT_ERR_INTERNAL. WEFT_ERR_USAGE: a member of desc is out of its range.
+ * Collective; desc is the same on all ranks, or WEFT_ERR_INTERNAL. WEFT_ERR_USAGE: a member of desc is out of its
+ * range.
  */
 weft_status embed_open(weft_comm *comm, const embed_desc *desc, int64_t most, embed_table **table);
 void embed_close(embed_table *table); /* NULL is fine */

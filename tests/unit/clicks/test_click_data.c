@@ -1,6 +1,6 @@
 /*
- * The order of an epoch has every row once, whatever the number of rows, and rows that lie near each other are read near
- * each other; names of columns survive being one text; batches of any number of ranks have the same rows.
+ * The order of an epoch has every row once, whatever the number of rows, and rows that lie near each other are read
+ * near each other; names of columns survive being one text; batches of any number of ranks have the same rows.
  */
 #include "support/test.h"
 
@@ -78,7 +78,7 @@ static void names(void **state)
     }
 }
 
-/* ---- batches ------------------------------------------------------------------------------------------------------ */
+/* ---- batches ----------------------------------------------------------------------------------------------------- */
 
 /* What all ranks saw, by place: of the epochs' rows, then of the evaluation's. */
 typedef struct seen {
