@@ -210,7 +210,9 @@ weft_status row_route_gradients(row_route *r, const float *gradient)
 {
     const int ranks = comm_size(r->comm), stride = r->stride;
     if (ranks == 1) {
-        memcpy(r->value, gradient, (size_t)(r->index->distinct * stride) * sizeof *gradient);
+        if (r->index->distinct > 0) {
+            memcpy(r->value, gradient, (size_t)(r->index->distinct * stride) * sizeof *gradient);
+        }
         return WEFT_OK;
     }
 #pragma omp parallel for schedule(static)

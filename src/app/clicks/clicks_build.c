@@ -134,8 +134,11 @@ static weft_status read_schedule(workload *work)
 {
     clicks_job *job = work->self;
     const weft_options *o = work->context->options;
+    const double asked = option_real(o, OPT_ROW_LR);
     job->schedule = (train_schedule){.kind = option_choice(o, OPT_SCHEDULE),
-                                     .base = option_real(o, OPT_ROW_LR),
+                                     .base = asked > 0.0                  ? asked
+                                             : job->desc.kind == CLICK_LR ? 0.2
+                                                                          : 0.05,
                                      .gamma = option_real(o, OPT_SCHEDULE_GAMMA),
                                      .power = option_real(o, OPT_SCHEDULE_POWER),
                                      .step = option_int(o, OPT_SCHEDULE_STEP),

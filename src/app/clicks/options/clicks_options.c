@@ -21,7 +21,7 @@ static const option_addition additions[] = {
 static const option_recipe_setting recipes[] = {
     {"clicks", OPT_EPOCHS, "2"},
     {"clicks", OPT_BATCH_SIZE, "1024"},
-    {"clicks", OPT_LR, "0.001"},
+    {"clicks", OPT_LR, "0.002"},
     {NULL, OPTION_NONE, NULL},
 };
 
