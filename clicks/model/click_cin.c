@@ -178,11 +178,12 @@ static void add_sums(const cin_block *block, int k, int64_t first_map, bool adds
 {
     const cin_part *part = block->part;
     const int64_t maps = part->desc->cin.size[k], width = part->desc->width;
-    float *to = part->dmap[k].data;
     for (int64_t r = 0; r < block->samples * width; ++r) {
-        const float *dsum = (const float *)part->dsum.data + (block->first + r / width) * part->dsum.ld + first_map;
+        const float *restrict dsum =
+            (const float *)part->dsum.data + (block->first + r / width) * part->dsum.ld + first_map;
+        float *restrict to = (float *)part->dmap[k].data + r * maps;
         for (int64_t h = 0; h < maps; ++h) {
-            to[r * maps + h] = (adds ? to[r * maps + h] : 0.0F) + dsum[h];
+            to[h] = (adds ? to[h] : 0.0F) + dsum[h];
         }
     }
 }
@@ -284,11 +285,10 @@ static void sum_maps(const void *args, int64_t begin, int64_t end, int thread)
         for (int k = 0; k < part->desc->cin.layers; sum += part->desc->cin.size[k], ++k) {
             const int64_t maps = part->desc->cin.size[k];
             const float *map = (const float *)part->map[k].data + s * width * maps;
-            for (int64_t h = 0; h < maps; ++h) {
-                sum[h] = map[h];
-            }
-            for (int64_t at = maps; at < width * maps; ++at) {
-                sum[at % maps] += map[at];
+            for (int64_t d = 0; d < width; ++d, map += maps) {
+                for (int64_t h = 0; h < maps; ++h) {
+                    sum[h] = (d > 0 ? sum[h] : 0.0F) + map[h];
+                }
             }
         }
     }
