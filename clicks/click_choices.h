@@ -12,5 +12,6 @@
     X(CLICK_DCN, "dcn")                                                                                                \
     X(CLICK_DCN_V2, "dcn-v2")                                                                                          \
     X(CLICK_DLRM, "dlrm")                                                                                              \
-    X(CLICK_XDEEPFM, "xdeepfm")
+    X(CLICK_XDEEPFM, "xdeepfm")                                                                                        \
+    X(CLICK_PARTS, "parts") /* those that the user names */
 typedef enum click_kind { CLICK_MODELS(CHOICE_VALUE) CLICK_KINDS } click_kind;

@@ -14,7 +14,7 @@
 #include "clicks/model/click_part.h"
 #include "train/activities.h"
 
-enum { CIN_ROWS = 256 }; /* rows of z at a time, about */
+enum { CIN_ROWS = 256 }; /* rows of z that a thread has at a time, about */
 
 typedef struct cin_part {
     const click_model_desc *desc;
@@ -43,9 +43,9 @@ static int64_t maps_before(const click_model_desc *desc, int k)
     return k == 0 ? desc->fields : desc->cin.size[k - 1];
 }
 
-static int64_t block_samples(const click_model_desc *desc)
+static int64_t block_samples(const weft_hal *hal, const click_model_desc *desc)
 {
-    return smaller(larger(1, CIN_ROWS / desc->width), larger(1, desc->samples));
+    return smaller(larger(1, hal->threads * CIN_ROWS / desc->width), larger(1, desc->samples));
 }
 
 static int64_t columns_of_z(const click_model_desc *desc)
@@ -85,7 +85,8 @@ static weft_status cin_create(void *self)
 {
     cin_part *part = self;
     const click_model_desc *desc = part->desc;
-    const int64_t rows = desc->samples * desc->width, block = block_samples(desc) * desc->width;
+    const weft_hal *hal = part->params->hal;
+    const int64_t rows = desc->samples * desc->width, block = block_samples(hal, desc) * desc->width;
     WEFT_TRY(new_matrix(part, false, rows, desc->fields, &part->field));
     WEFT_TRY(new_matrix(part, true, rows, desc->fields, &part->dfield));
     for (int k = 0; k < desc->cin.layers; ++k) {
@@ -100,9 +101,8 @@ static weft_status cin_create(void *self)
 
 static int64_t cin_bytes(const weft_hal *hal, const click_model_desc *desc)
 {
-    const int64_t rows = desc->samples * desc->width, block = block_samples(desc) * desc->width;
+    const int64_t rows = desc->samples * desc->width, block = block_samples(hal, desc) * desc->width;
     const int64_t maps = all_maps(desc), both = desc->training ? 2 : 1;
-    (void)hal;
     return (both * (rows * desc->fields + desc->samples * maps + block * columns_of_z(desc)) + rows * maps +
             (desc->training ? block * maps : 0)) *
            (int64_t)sizeof(float);
@@ -178,11 +178,12 @@ static void add_sums(const cin_block *block, int k, int64_t first_map, bool adds
 {
     const cin_part *part = block->part;
     const int64_t maps = part->desc->cin.size[k], width = part->desc->width;
-    float *to = part->dmap[k].data;
     for (int64_t r = 0; r < block->samples * width; ++r) {
-        const float *dsum = (const float *)part->dsum.data + (block->first + r / width) * part->dsum.ld + first_map;
+        const float *restrict dsum =
+            (const float *)part->dsum.data + (block->first + r / width) * part->dsum.ld + first_map;
+        float *restrict to = (float *)part->dmap[k].data + r * maps;
         for (int64_t h = 0; h < maps; ++h) {
-            to[r * maps + h] = (adds ? to[r * maps + h] : 0.0F) + dsum[h];
+            to[h] = (adds ? to[h] : 0.0F) + dsum[h];
         }
     }
 }
@@ -224,7 +225,7 @@ static weft_status block_backward(const cin_block *block)
 
 static weft_status each_block(cin_part *part, const click_pass *pass, weft_status (*run)(const cin_block *block))
 {
-    const int64_t most = block_samples(part->desc);
+    const int64_t most = block_samples(part->params->hal, part->desc);
     for (int64_t first = 0; first < pass->samples; first += most) {
         const cin_block block = {
             .part = part, .pass = pass, .first = first, .samples = smaller(most, pass->samples - first)};
@@ -284,11 +285,10 @@ static void sum_maps(const void *args, int64_t begin, int64_t end, int thread)
         for (int k = 0; k < part->desc->cin.layers; sum += part->desc->cin.size[k], ++k) {
             const int64_t maps = part->desc->cin.size[k];
             const float *map = (const float *)part->map[k].data + s * width * maps;
-            for (int64_t h = 0; h < maps; ++h) {
-                sum[h] = map[h];
-            }
-            for (int64_t at = maps; at < width * maps; ++at) {
-                sum[at % maps] += map[at];
+            for (int64_t d = 0; d < width; ++d, map += maps) {
+                for (int64_t h = 0; h < maps; ++h) {
+                    sum[h] = (d > 0 ? sum[h] : 0.0F) + map[h];
+                }
             }
         }
     }

@@ -40,8 +40,12 @@ static click_mlp_need bottom_need(const click_model_desc *desc)
 
 static click_mlp_need top_need(const click_model_desc *desc)
 {
-    return (click_mlp_need){
-        .name = "top", .sizes = &desc->mlp, .inputs = outputs_of(desc), .out = true, .dropout = desc->dropout};
+    return (click_mlp_need){.name = "top",
+                            .sizes = &desc->mlp,
+                            .inputs = outputs_of(desc),
+                            .out = true,
+                            .dropout = desc->dropout,
+                            .first_mask = CLICK_LAYERS_MOST};
 }
 
 static weft_status dots_declare(param_store *params, const click_model_desc *desc, void **self)

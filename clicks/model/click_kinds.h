@@ -21,6 +21,7 @@
  *     dcn-v2                     x                x
  *     dlrm                                                       x
  *     xdeepfm       x            x                         x
+ *     parts         x   and those that the user names
  *
  * Numbers take part in linear, deep, crossed, matrix and dots; fm and cin are of fields.
  */
@@ -28,6 +29,7 @@
 
 #include <stdbool.h>
 
+#include "base/status.h"
 #include "clicks/click_choices.h"
 
 /* Parts that have parameters of their own, in the order of the forward pass. Backward goes from the last to the first,
@@ -48,4 +50,9 @@ typedef struct click_kind_row {
     bool part[CLICK_PART_KINDS];
 } click_kind_row;
 
+/* The parts of a named kind. Of CLICK_PARTS: what it has in any case. */
 const click_kind_row *click_kind_of(click_kind kind);
+
+/* "fm,deep,cin": the parts of a model of kind CLICK_PARTS. "" is none. flag: the option's name for messages.
+ * WEFT_ERR_USAGE: a word that is no part, or one that is there twice. */
+weft_status click_read_parts(const char *flag, const char *text, click_kind_row *row);

@@ -28,13 +28,13 @@ static weft_status matrix_declare(param_store *params, const click_model_desc *d
         *map = (train_linear){.params = params, .transposed = true};
         map->weight = param_add_block(params, PARAM_GROUP_DECAY, inputs, inputs);
         WEFT_TRY(
-            param_add(params, map->weight, 0, 0, inputs, inputs, param_glorot(inputs, inputs), "cross.%d.weight", l));
+            param_add(params, map->weight, 0, 0, inputs, inputs, param_glorot(inputs, inputs), "matrix.%d.weight", l));
         map->bias = param_add_block(params, PARAM_GROUP_NO_DECAY, 1, inputs);
-        WEFT_TRY(param_add_tensor(params, map->bias, 1, &inputs, param_constant(0.0), "cross.%d.bias", l));
+        WEFT_TRY(param_add_tensor(params, map->bias, 1, &inputs, param_constant(0.0), "matrix.%d.bias", l));
     }
     part->out = (train_linear){.params = params, .bias = LINEAR_NO_BLOCK, .transposed = true};
     part->out.weight = param_add_block(params, PARAM_GROUP_DECAY, 1, inputs);
-    return param_add(params, part->out.weight, 0, 0, 1, inputs, param_fan_uniform(inputs), "cross.out.weight");
+    return param_add(params, part->out.weight, 0, 0, 1, inputs, param_fan_uniform(inputs), "matrix.out.weight");
 }
 
 static weft_status new_values(const matrix_part *part, bool wanted, weft_tensor *t)

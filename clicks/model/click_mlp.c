@@ -25,7 +25,8 @@ weft_status click_mlp_declare(click_mlp *mlp, param_store *params, const click_m
                        .sizes = *need->sizes,
                        .inputs = need->inputs,
                        .has_out = need->out,
-                       .dropout = (float)need->dropout};
+                       .dropout = (float)need->dropout,
+                       .first_mask = need->first_mask};
     int64_t in = need->inputs;
     for (int l = 0; l < mlp->sizes.layers; ++l) {
         const int64_t out = mlp->sizes.size[l];
@@ -106,7 +107,7 @@ static hal_dropout mask_of(const click_mlp *mlp, const click_pass *pass, int l)
     const bool drops = pass->pass->training && pass->sample_id.source != NULL;
     return (hal_dropout){.probability = drops ? mlp->dropout : 0.0F,
                          .seed = pass->pass->seed,
-                         .purpose = WEFT_RNG_DROPOUT + (uint32_t)l,
+                         .purpose = WEFT_RNG_DROPOUT + mlp->first_mask + (uint32_t)l,
                          .epoch = pass->pass->epoch,
                          .row_id = pass->sample_id};
 }

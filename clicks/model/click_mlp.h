@@ -18,6 +18,7 @@ typedef struct click_mlp {
     int64_t inputs;
     bool has_out;
     float dropout;
+    uint32_t first_mask;
     train_linear map[CLICK_LAYERS_MOST], out;
     /* In bfloat16: the input [samples, inputs], and the weights of each layer as they were in the last forward pass. */
     weft_tensor narrow, narrow_weight[CLICK_LAYERS_MOST];
@@ -32,6 +33,7 @@ typedef struct click_mlp_need {
     int64_t inputs;
     bool out;
     double dropout;
+    uint32_t first_mask; /* layer l of the MLP has the masks of layer first_mask + l of the model */
 } click_mlp_need;
 
 weft_status click_mlp_declare(click_mlp *mlp, param_store *params, const click_model_desc *desc,

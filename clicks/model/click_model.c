@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "clicks/model/click_kinds.h"
 #include "clicks/model/click_part.h"
 #include "clicks/model/click_sizes.h"
 #include "train/activities.h"
@@ -68,13 +67,13 @@ static bool has_parts(const click_kind_row *kind)
 /* Columns of x. */
 static int64_t x_columns(const click_model_desc *desc)
 {
-    return has_parts(click_kind_of(desc->kind)) ? click_inputs(desc) : desc->numbers;
+    return has_parts(click_row_of(desc)) ? click_inputs(desc) : desc->numbers;
 }
 
 /* Columns of `pooled` where it is a matrix of its own. */
 static int64_t pooled_columns(const click_model_desc *desc)
 {
-    return click_kind_of(desc->kind)->linear ? desc->fields * (int64_t)(desc->width + 1) : 0;
+    return click_row_of(desc)->linear ? desc->fields * (int64_t)(desc->width + 1) : 0;
 }
 
 static weft_status declare(click_model *model)
@@ -126,7 +125,7 @@ static weft_status create_values(click_model *model)
 
 int64_t click_model_bytes(const weft_hal *hal, const click_model_desc *desc)
 {
-    const click_kind_row *kind = click_kind_of(desc->kind);
+    const click_kind_row *kind = click_row_of(desc);
     const int64_t gradients = desc->training ? 2 : 1;
     const int64_t floats = x_columns(desc) * (has_parts(kind) ? gradients : 1) + pooled_columns(desc) * gradients +
                            (kind->fm ? desc->width : 0) + 1;
@@ -322,7 +321,7 @@ weft_status click_model_create(weft_hal *hal, weft_comm *comm, const click_model
     model->hal = hal;
     model->comm = comm;
     model->desc = *desc;
-    model->kind = click_kind_of(desc->kind);
+    model->kind = click_row_of(&model->desc);
     model->table = table;
     weft_status status = comm_agree(comm, create(model));
     status = status == WEFT_OK ? param_store_commit(&model->params, comm) : status;

@@ -20,7 +20,7 @@
 
 #include "base/trace/activity.h"
 #include "clicks/click_batch.h"
-#include "clicks/click_choices.h"
+#include "clicks/model/click_kinds.h"
 #include "train/lr_schedule.h"
 #include "train/model.h"
 
@@ -38,6 +38,7 @@ typedef struct click_sizes {
 
 typedef struct click_model_desc {
     click_kind kind;
+    click_kind_row own; /* of CLICK_PARTS: out of click_read_parts */
     int fields;
     int64_t numbers;
     int width;          /* of the table's rows; lr: 0 */

@@ -28,6 +28,12 @@ typedef struct click_part_ops {
 
 extern const click_part_ops CLICK_DEEP_PART, CLICK_CROSSED_PART, CLICK_MATRIX_PART, CLICK_CIN_PART, CLICK_DOTS_PART;
 
+/* What a model is made of. */
+static inline const click_kind_row *click_row_of(const click_model_desc *desc)
+{
+    return desc->kind == CLICK_PARTS ? &desc->own : click_kind_of(desc->kind);
+}
+
 /* Columns of x. */
 static inline int64_t click_inputs(const click_model_desc *desc)
 {

@@ -3,7 +3,6 @@
 
 #include "base/number.h"
 #include "clicks/click_options.def"
-#include "clicks/model/click_kinds.h"
 #include "clicks/model/click_part.h"
 
 weft_status click_read_sizes(const char *flag, const char *text, click_sizes *sizes)
@@ -43,11 +42,13 @@ static weft_status check_bottom(const click_model_desc *desc, const char *word)
 
 weft_status click_check_desc(const click_model_desc *desc, const char *word)
 {
-    const click_kind_row *kind = click_kind_of(desc->kind);
+    const click_kind_row *kind = click_row_of(desc);
     const bool *part = kind->part;
     WEFT_CHECK(desc->fields >= 1 && desc->numbers >= 0 && desc->samples >= 0, WEFT_ERR_INTERNAL,
                "a model of %d fields, %lld numbers and %lld samples", desc->fields, (long long)desc->numbers,
                (long long)desc->samples);
+    WEFT_CHECK(desc->kind != CLICK_PARTS || (kind->linear && kind->vectors), WEFT_ERR_USAGE,
+               "%s: nobody has named the parts of the model", word);
     WEFT_CHECK(kind->vectors ? desc->width >= 1 : desc->width == 0, WEFT_ERR_INTERNAL, "%s: rows of width %d", word,
                desc->width);
     if (part[CLICK_PART_DEEP] || part[CLICK_PART_DOTS]) {

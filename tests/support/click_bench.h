@@ -40,6 +40,8 @@ static inline click_model_desc small_desc(click_kind kind)
                              .training = true,
                              .schedule = &CONSTANT,
                              .steps = 1};
+    /* Everything at once. */
+    ASSERT_OK(click_read_parts("--parts", "fm,deep,crossed,matrix,cin,dots", &desc.own));
     return desc;
 }
 

@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clicks/model/click_kinds.h"
-#include "clicks/model/click_model.h"
+#include "clicks/model/click_part.h"
 
 enum { SHADOW_MOST = 512 /* numbers of any vector */ };
 
@@ -71,10 +70,11 @@ static double shadow_deep(const click_shadow *s, const double *x, int64_t inputs
 
 static double shadow_crosses(const click_shadow *s, const double *x0, int64_t inputs, bool matrix)
 {
+    const char *name = matrix ? "matrix" : "cross";
     double x[SHADOW_MOST], p[SHADOW_MOST];
     memcpy(x, x0, (size_t)inputs * sizeof *x);
     for (int l = 0; l < s->desc->crosses; ++l) {
-        const double *w = shadow_of(s, "cross", l, "weight"), *b = shadow_of(s, "cross", l, "bias");
+        const double *w = shadow_of(s, name, l, "weight"), *b = shadow_of(s, name, l, "bias");
         for (int64_t j = 0; j < inputs; ++j) {
             p[j] = matrix ? x0[j] * (shadow_dot(w + j * inputs, x, inputs) + b[j])
                           : x0[j] * shadow_dot(w, x, inputs) + b[j];
@@ -83,7 +83,7 @@ static double shadow_crosses(const click_shadow *s, const double *x0, int64_t in
             x[j] += p[j];
         }
     }
-    return shadow_dot(x, shadow_of(s, "cross", -1, ".out.weight"), inputs);
+    return shadow_dot(x, shadow_of(s, name, -1, ".out.weight"), inputs);
 }
 
 static double shadow_cin(const click_shadow *s, const double *v)
@@ -140,7 +140,7 @@ static double shadow_dots(const click_shadow *s, const double *v)
 static double shadow_logit(const click_shadow *s)
 {
     const click_model_desc *desc = s->desc;
-    const click_kind_row *kind = click_kind_of(desc->kind);
+    const click_kind_row *kind = click_row_of(desc);
     const int64_t width = desc->width, stride = width + (kind->linear ? 1 : 0), vectors = desc->fields * width;
     double logit = *shadow_of(s, "bias", -1, ""), x[SHADOW_MOST];
     for (int f = 0; f < desc->fields; ++f) {

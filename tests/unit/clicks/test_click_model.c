@@ -421,6 +421,19 @@ static void test_refusals(void **state)
     ASSERT_STATUS(bench_open(&b, comm, "shadow:ref", 1, &(click_model_desc){.kind = CLICK_LR, .fields = 1}, 0.1),
                   WEFT_ERR_UNSUPPORTED);
     bench_close(&b);
+    desc = small_desc(CLICK_PARTS);
+    desc.own = (click_kind_row){.linear = false};
+    ASSERT_STATUS(bench_open(&b, comm, "cpu", 1, &desc, 0.1), WEFT_ERR_USAGE);
+    ASSERT_MESSAGE("parts: nobody has named the parts");
+    bench_close(&b);
+    ASSERT_OK(click_read_parts("--parts", "", &desc.own));
+    assert_true(desc.own.linear && !desc.own.fm && !desc.own.part[CLICK_PART_DEEP]);
+    static const char *const no_parts[] = {"linear", "fm,",     ",fm",          "fm,,deep",
+                                           "fmdeep", "fm deep", "deep,fm,deep", ","};
+    for (size_t i = 0; i < sizeof no_parts / sizeof *no_parts; ++i) {
+        ASSERT_STATUS(click_read_parts("--parts", no_parts[i], &desc.own), WEFT_ERR_USAGE);
+        ASSERT_MESSAGE("--parts");
+    }
     ASSERT_OK(click_read_sizes("--mlp", "400,1048576", &sizes));
     assert_int_equal(sizes.layers, 2);
     assert_int_equal(sizes.size[1], 1048576);

@@ -207,8 +207,8 @@ static bool takes_pairs(const weft_hal *hal, const cpu_product *g)
            !g->narrow_c && g->alpha == 1.0 && (g->beta == 0.0 || g->beta == 1.0) && g->bias == NULL;
 }
 
-/* Products of some size whose operands are rounded already: tiles (AMX) take 3 to 7 times less time than widened
- * numbers. Of a sum of many terms each thread takes a part here, which the library does not. */
+/* Products of some size whose operands are rounded already (docs/notes/products.md). Sums of many terms into few
+ * numbers stay here, where each thread takes a part of the terms, however many threads there are. */
 static bool use_library(const weft_hal *hal, const cpu_product *g)
 {
     enum { LEAST = 1 << 20, LONG = 1 << 14, TALL = 8 };
