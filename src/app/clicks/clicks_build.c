@@ -17,7 +17,6 @@ static weft_status read_model(workload *work)
     clicks_job *job = work->self;
     const weft_options *o = work->context->options;
     const click_kind kind = clicks_kind_of(option_text(o, OPT_MODEL));
-    const bool dots = kind == CLICK_DLRM;
     weft_dtype values;
     WEFT_TRY(precision_of(work->context, &values));
     WEFT_CHECK(values != WEFT_DTYPE_F16, WEFT_ERR_UNSUPPORTED, "--precision f16: models of clicks take f32 or bf16");
@@ -29,6 +28,8 @@ static weft_status read_model(workload *work)
                                    .dropout = option_real(o, OPT_CLICK_DROPOUT),
                                    .bf16 = values == WEFT_DTYPE_BF16,
                                    .training = !work->trained};
+    WEFT_TRY(click_read_parts(FLAG_CLICK_PARTS, option_text(o, OPT_CLICK_PARTS), &job->desc.own));
+    const bool dots = kind == CLICK_DLRM || (kind == CLICK_PARTS && job->desc.own.part[CLICK_PART_DOTS]);
     const char *mlp = option_text(o, OPT_CLICK_MLP), *bottom = option_text(o, OPT_CLICK_BOTTOM);
     char text[64];
     (void)snprintf(text, sizeof text, "512,256,64,%d", job->desc.width);
