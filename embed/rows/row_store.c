@@ -152,6 +152,9 @@ weft_status row_store_touch(row_store *store, const uint64_t *key, const int32_t
             (void)row_store_expire(store);
         }
     }
+    if (n == 0) {
+        return WEFT_OK;
+    }
 #pragma omp parallel for schedule(static) num_threads(row_threads(n)) reduction(+ : fresh)
     for (int64_t first = 0; first < n; first += ROW_BLOCK) {
         row_slot *slot[ROW_BLOCK];

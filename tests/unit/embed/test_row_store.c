@@ -324,6 +324,32 @@ static void test_long_ages(void **state)
     row_store_close(store);
 }
 
+/* A store whose rows never leave is read by one whose rows do: what is older than stamps tell is old. */
+static void test_old_rows(void **state)
+{
+    embed_desc desc = plain(1, false);
+    row_store *store = NULL, *next = NULL;
+    const uint64_t key[2] = {3, 4};
+    const int32_t times[2] = {1, 1};
+    const char *path = in_folder(state, "old.rows");
+    int64_t row[2];
+    ASSERT_OK(row_store_open(&desc, &store));
+    ASSERT_OK(row_store_touch(store, key, times, 2, true, row));
+    for (int64_t batch = 0; batch < (1 << 24) + 9; ++batch) {
+        ASSERT_OK(row_store_touch(store, key, times, 0, true, row));
+    }
+    ASSERT_OK(row_store_touch(store, key + 1, times, 1, true, row));
+    ASSERT_OK(row_shard_write(store, path));
+    desc.expire_after = 1000;
+    ASSERT_OK(row_store_open(&desc, &next));
+    ASSERT_OK(row_shard_read(path, NULL, NULL, next));
+    assert_int_equal(row_store_expire(next), 1);
+    ASSERT_OK(row_store_touch(next, key, NULL, 2, false, row));
+    assert_true(row[0] == -1 && row[1] >= 0);
+    row_store_close(store);
+    row_store_close(next);
+}
+
 static void test_refusals(void **state)
 {
     (void)state;
@@ -384,6 +410,7 @@ int main(void)
         cmocka_unit_test(test_made_rows),
         cmocka_unit_test(test_absent),
         cmocka_unit_test(test_long_ages),
+        cmocka_unit_test_setup_teardown(test_old_rows, folder_setup, folder_teardown),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_no_memory),
     };
