@@ -19,9 +19,9 @@ typedef struct bag_route {
     weft_comm *comm;
     uint64_t seed; /* of which rank owns which key */
     int fields;
-    int64_t most;                             /* keys of a batch of any rank */
-    comm_exchange *keys, *sums, *gradients;   /* NULL: not planned yet */
-    int64_t columns, samples;                 /* that sums and gradients are planned for */
+    int64_t most;                           /* keys of a batch of any rank */
+    comm_exchange *keys, *sums, *gradients; /* NULL: not planned yet */
+    int64_t columns, samples;               /* that sums and gradients are planned for */
     /* ---- of the batch ---- */
     int64_t *first;  /* [ranks + 1] the first sample of each rank */
     int64_t *count;  /* [ranks] scratch: elements of a post */

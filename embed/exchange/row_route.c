@@ -91,7 +91,7 @@ static void pack_keys(row_route *r)
 /* Room for that many keys that come, of which no two ranks need have the same. */
 static weft_status reserve(row_route *r, int64_t keys)
 {
-    if (keys <= r->held) {
+    if (r->at != NULL && keys <= r->held) {
         return WEFT_OK;
     }
     const int64_t room = keys + keys / 2;
@@ -241,9 +241,8 @@ weft_status row_route_rows(row_route *r, const float **value)
 static void pack_gradients(row_route *r, const float *gradient)
 {
     const int stride = r->stride;
-    for (int p = 0; r->all_own && p < comm_size(r->comm); ++p) {
-        memcpy(comm_exchange_area(r->gradients, p), gradient,
-               (size_t)(r->index->distinct * stride) * sizeof *gradient);
+    for (int p = 0; r->all_own && r->index->distinct > 0 && p < comm_size(r->comm); ++p) {
+        memcpy(comm_exchange_area(r->gradients, p), gradient, (size_t)(r->index->distinct * stride) * sizeof *gradient);
     }
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < (r->all_own ? 0 : r->index->distinct); ++i) {
@@ -256,13 +255,17 @@ weft_status row_route_gradients(row_route *r, const float *gradient)
 {
     const int ranks = comm_size(r->comm), stride = r->stride;
     if (r->local) {
-        memcpy(r->value, gradient, (size_t)(r->index->distinct * stride) * sizeof *gradient);
+        if (r->index->distinct > 0) {
+            memcpy(r->value, gradient, (size_t)(r->index->distinct * stride) * sizeof *gradient);
+        }
         return WEFT_OK;
     }
     pack_gradients(r, gradient);
     WEFT_TRY(comm_exchange_post(r->gradients, r->sent));
     WEFT_TRY(comm_exchange_wait(r->gradients));
-    memset(r->value, 0, (size_t)(r->own.distinct * stride) * sizeof *r->value);
+    if (r->own.distinct > 0) {
+        memset(r->value, 0, (size_t)(r->own.distinct * stride) * sizeof *r->value);
+    }
     int64_t n = 0;
     for (int p = 0; p < ranks; ++p) {
         int64_t count = 0;

@@ -19,12 +19,12 @@ typedef struct row_route {
     weft_comm *comm;
     uint64_t seed; /* of which rank owns which key */
     int stride;
-    int64_t most;  /* keys of a batch of any rank */
+    int64_t most; /* keys of a batch of any rank */
     bool all_own; /* every rank owns every key */
     comm_exchange *keys, *rows, *gradients;
     /* ---- of the batch ---- */
     const bag_index *index;
-    bool local; /* nothing travels */
+    bool local;            /* nothing travels */
     int32_t *owner, *slot; /* [index->distinct] the owner of each key, and its place in the message */
     int64_t *sent;         /* [ranks] keys that go to each rank */
     int64_t *received;     /* [ranks] */
