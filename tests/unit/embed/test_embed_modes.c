@@ -11,11 +11,11 @@
 enum { SAMPLES = 23, FIELDS = 3, WIDTH = 4, STRIDE = WIDTH + 1, BAG_MOST = 5, IDS = 40, STEPS = 12, PRODUCTS = 2 };
 enum { BAGS = SAMPLES * FIELDS, KEYS = BAGS * BAG_MOST, INPUTS = FIELDS * STRIDE, SUMS = STRIDE + 1 + PRODUCTS };
 
-typedef enum form { FORM_POOLED, FORM_SUMS, FORM_SUMS_OF_WHOLE } form;
+typedef enum job_form { FORM_POOLED, FORM_SUMS, FORM_SUMS_OF_WHOLE } job_form;
 
 typedef struct job {
     embed_mode mode;
-    form form;
+    job_form form;
     float weight[FIELDS * STRIDE * PRODUCTS];
     float out[STEPS][SAMPLES * INPUTS]; /* what the passes gave, of all samples */
     float dweight[8][FIELDS * STRIDE * PRODUCTS];
@@ -151,7 +151,7 @@ static weft_status run(weft_comm *comm, void *argument)
     return status;
 }
 
-static job *run_on(int ranks, embed_mode mode, form form)
+static job *run_on(int ranks, embed_mode mode, job_form form)
 {
     job *j = test_calloc(1, sizeof *j);
     j->mode = mode;
@@ -170,7 +170,7 @@ static void check_near(const float *a, const float *b, int64_t n)
     }
 }
 
-static void check_mode(embed_mode mode, form form)
+static void check_mode(embed_mode mode, job_form form)
 {
     static const int ranks[] = {1, 2, 3, 4, 8};
     job *one = run_on(1, form == FORM_POOLED ? EMBED_ALL_TO_ALL : EMBED_DES, form == FORM_POOLED ? form : FORM_SUMS);
@@ -221,7 +221,7 @@ static void sums_are_those_of_pooled_rows(void **state)
 {
     (void)state;
     job *pooled = run_on(1, EMBED_ALL_TO_ALL, FORM_POOLED), *sums = run_on(1, EMBED_DES, FORM_SUMS);
-    const int step = 2; /* keys have rows once they were seen twice; until then no gradient made a difference */
+    const int step = 1; /* the first with rows: those of keys that the batch before it had twice */
     for (int s = 0; s < SAMPLES; ++s) {
         const float *x = pooled->out[step] + s * INPUTS, *y = sums->out[step] + s * SUMS;
         for (int c = 0; c < STRIDE; ++c) {
@@ -237,6 +237,61 @@ static void sums_are_those_of_pooled_rows(void **state)
     }
     test_free(pooled);
     test_free(sums);
+}
+
+/* Sums and the update of one sample's rows in closed form; field 0 holds a key twice, field 2 nothing. */
+static void sums_of_one_sample(void **state)
+{
+    (void)state;
+    enum { DISTINCT = 3 };
+    const uint64_t key[] = {embed_key(0, 4), embed_key(0, 4), embed_key(0, 9), embed_key(1, 4)};
+    const uint64_t distinct[DISTINCT] = {key[0], key[2], key[3]};
+    const int64_t at[] = {0, 3, 4, 4}, apart[] = {0, 1, 2, 3, 3, 3, 3};
+    const float times[DISTINCT] = {2, 1, 1}, gradient[SUMS] = {1, -2, 3, 0.5F, 7, 0.25F, -1, 2};
+    const int field[DISTINCT] = {0, 0, 1};
+    const embed_desc desc = {
+        .fields = FIELDS, .width = WIDTH, .linear = true, .spread = 0.5, .seed = 3, .mode = EMBED_DES};
+    const embed_bags bags = {.samples = 1, .fields = FIELDS, .at = at, .key = key};
+    const embed_bags each = {.samples = 2, .fields = FIELDS, .at = apart, .key = distinct}; /* a bag a key */
+    float weight[FIELDS][STRIDE][PRODUCTS], dweight[FIELDS][STRIDE][PRODUCTS], total[SUMS];
+    float before[2 * FIELDS][STRIDE], after[2 * FIELDS][STRIDE];
+    const embed_sums sums = {.rows = true, .squares = true, .products = PRODUCTS, .weight = &weight[0][0][0]};
+    weft_comm *comm = NULL;
+    embed_table *table = NULL;
+    for (int i = 0; i < FIELDS * STRIDE * PRODUCTS; ++i) {
+        (&weight[0][0][0])[i] = cosf((float)i);
+    }
+    ASSERT_OK(comm_create_self(&comm));
+    ASSERT_OK(embed_open(comm, &desc, 4, &table));
+    ASSERT_OK(embed_sums_forward(table, &sums, &bags, NULL, true, total, SUMS)); /* makes the rows */
+    ASSERT_OK(embed_forward(table, &each, false, &before[0][0], INPUTS));
+    ASSERT_OK(embed_sums_forward(table, &sums, &bags, NULL, true, total, SUMS));
+    ASSERT_OK(embed_sums_backward(table, gradient, SUMS, 0.1, &dweight[0][0][0]));
+    ASSERT_OK(embed_forward(table, &each, false, &after[0][0], INPUTS));
+    float squares = 0;
+    for (int k = 0; k < DISTINCT; ++k) {
+        for (int c = 0; c < STRIDE; ++c) {
+            const float v = before[k][c];
+            float d = gradient[c] + (c < WIDTH ? 2 * v * gradient[STRIDE] : 0);
+            squares += c < WIDTH ? times[k] * v * v : 0;
+            for (int m = 0; m < PRODUCTS; ++m) {
+                d += weight[field[k]][c][m] * gradient[STRIDE + 1 + m];
+            }
+            assert_float_equal(after[k][c], v - 0.1F * times[k] * d, 1e-5);
+        }
+    }
+    assert_true(squares > 0);
+    assert_float_equal(total[STRIDE], squares, 1e-5);
+    for (int c = 0; c < STRIDE; ++c) {
+        for (int m = 0; m < PRODUCTS; ++m) {
+            const float g = gradient[STRIDE + 1 + m];
+            assert_float_equal(dweight[0][c][m], g * (2 * before[0][c] + before[1][c]), 1e-5);
+            assert_float_equal(dweight[1][c][m], g * before[2][c], 1e-5);
+            assert_float_equal(dweight[2][c][m], 0, 0);
+        }
+    }
+    embed_close(table);
+    comm_destroy(comm);
 }
 
 /* 8 ranks, 300 ids a sample of which 60 % are distinct: logistic regression, FM of width 8, two crosses of width 8. */
@@ -269,6 +324,7 @@ int main(void)
         cmocka_unit_test(partial_sums),
         cmocka_unit_test(sums_of_samples),
         cmocka_unit_test(sums_are_those_of_pooled_rows),
+        cmocka_unit_test(sums_of_one_sample),
         cmocka_unit_test(few_numbers_save_most),
         cmocka_unit_test(expects_distinct_ids),
     };
