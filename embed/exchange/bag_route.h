@@ -42,7 +42,7 @@ void bag_route_close(bag_route *route);
  * bags     of this rank; or, with samples_of, of all ranks in the order of ranks, the same on each
  * samples_of [ranks] samples of each rank; NULL: bags are of this rank
  * columns  numbers of a sample that will travel
- * WEFT_ERR_INTERNAL: more keys than `most`, or samples_of that does not add up to bags. Collective; bags must live until
+ * WEFT_ERR_INTERNAL: more keys than `most`, or samples_of that does not add up to bags. Collective; bags live until
  * the last of the calls.
  */
 weft_status bag_route_bags(bag_route *route, const embed_bags *bags, const int64_t *samples_of, int64_t columns);

@@ -36,6 +36,6 @@ weft_status embed_take_rows(embed_table *table, int64_t rows);
 weft_status embed_take_gradients(embed_table *table);
 /* A block of floats that is at least so large; what it held is gone. */
 weft_status embed_take_floats(float **block, int64_t *held, int64_t count);
-/* embed_forward and embed_backward of mode des (embed/modes/embed_partial.c). */
+/* embed_forward and embed_backward of mode des (embed/exchange/embed_partial.c). */
 weft_status embed_partial_forward(embed_table *table, const embed_bags *bags, bool training, float *pooled, int64_t ld);
 weft_status embed_partial_backward(embed_table *table, const float *dpooled, int64_t ld, double rate);

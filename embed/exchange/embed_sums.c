@@ -1,5 +1,5 @@
 /*
- * embed/modes/embed_sums.c: sums over all keys of a sample (embed_sums of embed/embed.h).
+ * embed/exchange/embed_sums.c: sums over all keys of a sample (embed_sums of embed/embed.h).
  *
  * Each sum is linear in what a key gives to it. So a key's numbers are made once a batch, however often it occurs, and
  * added up by samples; backward, the gradients of samples are added up by key and become one of the key's row:
@@ -12,7 +12,7 @@
 
 #include "base/integer/search.h"
 #include "embed/embed_key.h"
-#include "embed/modes/embed_partial.h"
+#include "embed/exchange/embed_partial.h"
 #include "embed/pool/pool_sums.h"
 
 int embed_sums_columns(const embed_table *t, const embed_sums *sums)

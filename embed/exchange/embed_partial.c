@@ -1,5 +1,5 @@
-/* embed/modes/embed_partial.c: sums of bags of which each rank makes the part of its own keys. */
-#include "embed/modes/embed_partial.h"
+/* embed/exchange/embed_partial.c: sums of bags of which each rank makes the part of its own keys. */
+#include "embed/exchange/embed_partial.h"
 
 #include "embed/pool/pool_sums.h"
 

@@ -1,4 +1,4 @@
-/* embed/modes/embed_partial.h: what the passes of mode des share: rows of the keys that this rank owns, in the bags of
+/* embed/exchange/embed_partial.h: what the passes of mode des share: rows of the keys that this rank owns, in the bags of
  * all ranks, and their sums. */
 #pragma once
 
