@@ -20,7 +20,7 @@
  * Each rank brings its own samples: together the ranks' samples, in the order of ranks, are the batch. Buffers are host
  * memory of the caller.
  *
- * A mode says which rank holds a row and what travels. All give the same values and updates, up to the rounding of sums:
+ * A mode says which rank holds a row and what travels. All give the same values and updates, up to rounding of sums:
  *
  *     all-to-all   a rank owns a key, by its hash; distinct keys go to their owners, rows come back, gradients follow
  *     replicate    each rank holds all rows; distinct keys and gradients of the batch go to all ranks

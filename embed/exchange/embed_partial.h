@@ -1,5 +1,5 @@
-/* embed/exchange/embed_partial.h: what the passes of mode des share: rows of the keys that this rank owns, in the bags of
- * all ranks, and their sums. */
+/* embed/exchange/embed_partial.h: what the passes of mode des share: rows of the keys that this rank owns, in the bags
+ * of all ranks, and their sums. */
 #pragma once
 
 #include "embed/exchange/embed_internal.h"

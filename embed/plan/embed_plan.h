@@ -1,8 +1,8 @@
 /*
  * embed/plan/embed_plan.h: how many bytes the modes of a table (embed/embed.h) send, and the cheapest of them.
  *
- * Formulas are those of what is sent, to the byte, counts in front of messages included. Counts of a batch are measured,
- * or expected from how often ids occur in a sample of the data.
+ * Formulas are those of what is sent, to the byte, counts in front of messages included. Counts of a batch are
+ * measured, or expected from how often ids occur in a sample of the data.
  */
 #pragma once
 
@@ -27,8 +27,8 @@ int64_t embed_mode_bytes(embed_mode mode, const embed_counts *counts, int stride
 /* The mode that sends least; of equals the first of EMBED_MODES. */
 embed_mode embed_mode_cheapest(const embed_counts *counts, int stride, int64_t columns, bool whole);
 
-/* Numbers that a parameter server would send to ranks and take back, without keys, in bytes: each rank pulls the rows of
- * its samples and pushes their gradients. */
+/* Numbers that a parameter server would send to ranks and take back, without keys, in bytes: each rank pulls the rows
+ * of its samples and pushes their gradients. */
 int64_t embed_server_bytes(const embed_counts *counts, int stride);
 /* 1 - bytes of numbers that mode des sends / embed_server_bytes; below 0 where des sends more. */
 double embed_des_saving(const embed_counts *counts, int stride, int64_t columns);
