@@ -6,6 +6,7 @@
 #include "embed/embed_key.h"
 #include "embed/exchange/row_route.h"
 #include "embed/plan/embed_plan.h"
+#include "support/folder.h"
 #include "support/test.h"
 
 enum { SAMPLES = 23, FIELDS = 3, WIDTH = 4, STRIDE = WIDTH + 1, BAG_MOST = 5, IDS = 40, STEPS = 12, PRODUCTS = 2 };
@@ -20,6 +21,8 @@ typedef struct job {
     float out[STEPS][SAMPLES * INPUTS]; /* what the passes gave, of all samples */
     float dweight[8][FIELDS * STRIDE * PRODUCTS];
     int64_t rows;
+    const char *save, *load; /* folders of the rows after, and before the steps; or NULL */
+    int steps;
 } job;
 
 static uint32_t draw(uint32_t *state)
@@ -138,9 +141,12 @@ static weft_status run(weft_comm *comm, void *argument)
     embed_table *table = NULL;
     comm_set_stall_timeout(comm, 60);
     WEFT_TRY(embed_open(comm, &desc, KEYS, &table));
-    weft_status status = WEFT_OK;
-    for (int step = 0; step < STEPS && status == WEFT_OK; ++step) {
+    weft_status status = j->load == NULL ? WEFT_OK : comm_agree(comm, embed_load(table, j->load, "rows"));
+    for (int step = 0; step < j->steps && status == WEFT_OK; ++step) {
         status = step_of(comm, j, table, step);
+    }
+    if (status == WEFT_OK && j->save != NULL) {
+        status = comm_agree(comm, embed_save(table, j->save, "rows"));
     }
     embed_figures figures = {0};
     status = status == WEFT_OK ? embed_measure(table, &figures) : status;
@@ -151,14 +157,21 @@ static weft_status run(weft_comm *comm, void *argument)
     return status;
 }
 
-static job *run_on(int ranks, embed_mode mode, job_form form)
+static job *new_job(embed_mode mode, job_form form)
 {
     job *j = test_calloc(1, sizeof *j);
     j->mode = mode;
     j->form = form;
+    j->steps = STEPS;
     for (int i = 0; i < FIELDS * STRIDE * PRODUCTS; ++i) {
         j->weight[i] = 0.3F * sinf((float)i);
     }
+    return j;
+}
+
+static job *run_on(int ranks, embed_mode mode, job_form form)
+{
+    job *j = new_job(mode, form);
     ASSERT_OK(comm_thread_run(ranks, run, j));
     return j;
 }
@@ -237,6 +250,25 @@ static void sums_are_those_of_pooled_rows(void **state)
     }
     test_free(pooled);
     test_free(sums);
+}
+
+/* Rows that one mode wrote on some ranks go on in another mode on others. */
+static void rows_move_between_modes(void **state)
+{
+    const char *folder = *state;
+    static const embed_mode modes[] = {EMBED_REPLICATE, EMBED_DES, EMBED_ALL_TO_ALL, EMBED_REPLICATE};
+    static const int ranks[] = {3, 2, 4, 8};
+    job *one = run_on(1, EMBED_ALL_TO_ALL, FORM_POOLED);
+    for (int i = 0; i < 4; ++i) {
+        job *part = new_job(modes[i], FORM_POOLED);
+        part->load = i == 0 ? NULL : folder;
+        part->save = folder;
+        part->steps = i == 0 ? STEPS : 0;
+        ASSERT_OK(comm_thread_run(ranks[i], run, part));
+        assert_int_equal(part->rows, one->rows);
+        test_free(part);
+    }
+    test_free(one);
 }
 
 /* Sums and the update of one sample's rows in closed form; field 0 holds a key twice, field 2 nothing. */
@@ -324,6 +356,7 @@ int main(void)
         cmocka_unit_test(partial_sums),
         cmocka_unit_test(sums_of_samples),
         cmocka_unit_test(sums_are_those_of_pooled_rows),
+        cmocka_unit_test_setup_teardown(rows_move_between_modes, folder_setup, folder_teardown),
         cmocka_unit_test(sums_of_one_sample),
         cmocka_unit_test(few_numbers_save_most),
         cmocka_unit_test(expects_distinct_ids),
