@@ -91,10 +91,10 @@ static void pack_keys(row_route *r)
 /* Room for that many keys that come, of which no two ranks need have the same. */
 static weft_status reserve(row_route *r, int64_t keys)
 {
-    if (r->at != NULL && keys <= r->held) {
+    if (keys <= r->held && r->held > 0) {
         return WEFT_OK;
     }
-    const int64_t room = keys + keys / 2;
+    const int64_t room = keys + keys / 2 + 1; /* a first batch may bring none */
     WEFT_FREE_ALL(r->at, r->key, r->times, r->value);
     r->at = NULL;
     r->key = NULL;
