@@ -19,6 +19,13 @@
  *
  * Each rank brings its own samples: together the ranks' samples, in the order of ranks, are the batch. Buffers are host
  * memory of the caller.
+ *
+ * A mode says which rank holds a row and what travels. All give the same values and updates, up to rounding of sums:
+ *
+ *     all-to-all   a rank owns a key, by its hash; distinct keys go to their owners, rows come back, gradients follow
+ *     replicate    each rank holds all rows; distinct keys and gradients of the batch go to all ranks
+ *     des          owners as in all-to-all; they sum the rows of their keys for all samples, and those sums travel: for
+ *                  models that read sums of a sample (embed_sums), or for few fields of many keys each
  */
 #pragma once
 
@@ -46,6 +53,13 @@ typedef enum embed_number { EMBED_NUMBERS(CHOICE_VALUE) } embed_number;
     X(EMBED_LAZY_ADAM, "lazy-adam") /* moments and their correction count the updates of the row */
 typedef enum embed_rule { EMBED_RULES(CHOICE_VALUE) } embed_rule;
 
+/* Where rows are and what travels; 0 is the usual one. */
+#define EMBED_MODES(X)                                                                                                 \
+    X(EMBED_ALL_TO_ALL, "all-to-all")                                                                                  \
+    X(EMBED_REPLICATE, "replicate")                                                                                    \
+    X(EMBED_DES, "des")
+typedef enum embed_mode { EMBED_MODES(CHOICE_VALUE) EMBED_MODES_COUNT } embed_mode;
+
 typedef struct embed_desc {
     int fields;
     int width;   /* numbers of a row that are summed, 0 where only `linear` is kept */
@@ -60,6 +74,7 @@ typedef struct embed_desc {
     int64_t admit_after;  /* a key gets a row once it was seen so often before; 0: when it is first seen */
     int64_t expire_after; /* rows that were not seen for so many batches leave at embed_expire; 0: never */
     int64_t memory_most;  /* bytes of this rank for rows and index; 0: no limit */
+    embed_mode mode;
 } embed_desc;
 
 /* The keys of a batch's bags: bag (sample s, field f) is key[at[s * fields + f]] up to key[at[s * fields + f + 1]]. */
@@ -69,6 +84,14 @@ typedef struct embed_bags {
     const int64_t *at;   /* [samples * fields + 1], rising from 0 */
     const uint64_t *key; /* [at[samples * fields]] */
 } embed_bags;
+
+/* Numbers of a sample that embed_sums_forward makes, in this order; each is a sum over the keys of all its bags. */
+typedef struct embed_sums {
+    bool rows;           /* rows: `stride` numbers */
+    bool squares;        /* the sum of squares of a row's `width` numbers: 1 number */
+    int products;        /* row . weight of the key's field: so many numbers */
+    const float *weight; /* [fields * stride, products], the same on all ranks */
+} embed_sums;
 
 /* What a table has done so far, over all ranks. */
 typedef struct embed_figures {
@@ -90,6 +113,25 @@ void embed_close(embed_table *table); /* NULL is fine */
 weft_status embed_forward(embed_table *table, const embed_bags *bags, bool training, float *pooled, int64_t ld);
 /* Updates the rows of the last training pass by the gradient of `pooled`. rate: the learning rate. Collective. */
 weft_status embed_backward(embed_table *table, const float *dpooled, int64_t ld, double rate);
+
+/* Numbers of a sample. */
+int embed_sums_columns(const embed_table *table, const embed_sums *sums);
+/*
+ * Sums over samples' keys, of a table of mode EMBED_DES. An owner adds up what its keys give to each sample of all
+ * ranks; so `columns` numbers a sample travel to each other rank, forth and back, however many keys there are.
+ * bags        of this rank's samples; with samples_of: of the samples of all ranks, in their order, the same on all
+ *             ranks: then no keys travel
+ * samples_of  [ranks] samples of each rank; or NULL
+ * total       [out] [samples of this rank, columns], leading dimension ld
+ * Keys are made by embed_key. As embed_forward otherwise; sums->weight must live until embed_sums_backward. Collective.
+ * WEFT_ERR_INTERNAL: another mode. WEFT_ERR_DATA: a key whose field the table has not.
+ */
+weft_status embed_sums_forward(embed_table *table, const embed_sums *sums, const embed_bags *bags,
+                               const int64_t *samples_of, bool training, float *total, int64_t ld);
+/* Updates the rows of the last training pass by the gradient of `total`. [out] dweight: [fields * stride, products]
+ * this rank's share of the gradient of sums->weight, whose sum over ranks is that gradient; NULL where products is 0.
+ * Collective. */
+weft_status embed_sums_backward(embed_table *table, const float *dtotal, int64_t ld, double rate, float *dweight);
 
 /* No key has a row; new ones are those of this seed. Local. */
 weft_status embed_clear(embed_table *table, uint64_t seed);

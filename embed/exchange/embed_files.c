@@ -57,13 +57,22 @@ static weft_status look_for(const char *folder, const char *prefix, int keep, bo
     return status;
 }
 
+/* Ranks that write: one, where all hold the same rows. */
+static int writers(const embed_table *t)
+{
+    return t->desc.mode == EMBED_REPLICATE ? 1 : comm_size(t->comm);
+}
+
 weft_status embed_save(const embed_table *t, const char *folder, const char *prefix)
 {
-    const int rank = comm_rank(t->comm), ranks = comm_size(t->comm);
+    const int rank = comm_rank(t->comm), ranks = writers(t);
     char path[FILE_PATH_MAX];
     int found = 0;
     weft_status status = rank == 0 ? look_for(folder, prefix, ranks, true, &found) : WEFT_OK;
     WEFT_TRY(comm_agree(t->comm, status));
+    if (rank >= ranks) {
+        return WEFT_OK;
+    }
     WEFT_TRY(path_of(path, folder, prefix, rank, ranks));
     return row_shard_write(t->store, path);
 }
@@ -90,11 +99,14 @@ static weft_status copy_file(const char *from, const char *to)
 weft_status embed_copy_files(const embed_table *t, const char *from, const char *prefix, const char *to,
                              const char *to_prefix)
 {
-    const int rank = comm_rank(t->comm), ranks = comm_size(t->comm);
+    const int rank = comm_rank(t->comm), ranks = writers(t);
     char source[FILE_PATH_MAX], goal[FILE_PATH_MAX];
     int found = 0;
     weft_status status = rank == 0 ? look_for(to, to_prefix, ranks, true, &found) : WEFT_OK;
     WEFT_TRY(comm_agree(t->comm, status));
+    if (rank >= ranks) {
+        return WEFT_OK;
+    }
     WEFT_TRY(path_of(source, from, prefix, rank, ranks));
     WEFT_TRY(path_of(goal, to, to_prefix, rank, ranks));
     return copy_file(source, goal);
@@ -119,7 +131,7 @@ static bool is_mine(uint64_t key, const void *context)
 
 weft_status embed_load(embed_table *t, const char *folder, const char *prefix)
 {
-    const owned_by me = {t->route.seed, comm_rank(t->comm), comm_size(t->comm)};
+    const owned_by me = {t->seed, comm_rank(t->comm), comm_size(t->comm)};
     char path[FILE_PATH_MAX];
     int found = 0;
     WEFT_TRY(look_for(folder, prefix, 0, false, &found));
@@ -129,7 +141,7 @@ weft_status embed_load(embed_table *t, const char *folder, const char *prefix)
     WEFT_TRY(embed_clear(t, t->desc.seed));
     for (int p = 0; p < found; ++p) {
         WEFT_TRY(path_of(path, folder, prefix, p, found));
-        WEFT_TRY(row_shard_read(path, is_mine, &me, t->store));
+        WEFT_TRY(row_shard_read(path, t->desc.mode == EMBED_REPLICATE ? NULL : is_mine, &me, t->store));
     }
     return WEFT_OK;
 }

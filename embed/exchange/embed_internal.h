@@ -2,6 +2,7 @@
 #pragma once
 
 #include "embed/embed.h"
+#include "embed/exchange/bag_route.h"
 #include "embed/exchange/row_route.h"
 #include "embed/rows/row_store.h"
 
@@ -9,13 +10,32 @@ struct embed_table {
     weft_comm *comm;
     embed_desc desc;
     int stride;
+    uint64_t seed;    /* of which rank owns which key */
     row_store *store; /* rows of the keys that this rank owns */
-    row_route route;
+    row_route route;  /* of modes all-to-all and replicate */
+    bag_route bags;   /* of mode des */
     /* ---- of the batch ---- */
-    bag_index index; /* of this rank's bags */
+    bag_index index; /* of this rank's bags; mode des: of the bags of all ranks, with keys that this rank owns */
     int64_t owned;   /* keys of the batch that this rank owns */
     int64_t *row;    /* [owned] in the store */
     int64_t rows;    /* that `row` has room for */
     float *gradient; /* [index.distinct, stride] */
     int64_t gradients;
+    /* ---- of the batch, mode des ---- */
+    embed_sums sums;
+    int64_t *sample_at; /* [samples of all ranks + 1] where the keys of each sample begin */
+    int64_t samples;    /* that sample_at has room for */
+    float *number;      /* [index.distinct, stride]: rows */
+    float *given;       /* [index.distinct, columns]: what each key gives to its samples, then its gradient */
+    int64_t numbers, givens;
 };
+
+/* Room for the places of `rows` rows. */
+weft_status embed_take_rows(embed_table *table, int64_t rows);
+/* The gradients of index.distinct rows have room. */
+weft_status embed_take_gradients(embed_table *table);
+/* A block of floats that is at least so large; what it held is gone. */
+weft_status embed_take_floats(float **block, int64_t *held, int64_t count);
+/* embed_forward and embed_backward of mode des (embed/exchange/embed_partial.c). */
+weft_status embed_partial_forward(embed_table *table, const embed_bags *bags, bool training, float *pooled, int64_t ld);
+weft_status embed_partial_backward(embed_table *table, const float *dpooled, int64_t ld, double rate);

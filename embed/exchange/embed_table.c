@@ -2,6 +2,7 @@
  * in embed_files.c. */
 #include <assert.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "embed/exchange/embed_internal.h"
 #include "embed/pool/pool_sums.h"
@@ -23,7 +24,8 @@ static weft_status check_desc(weft_comm *comm, const embed_desc *d)
                            d->spread,
                            (double)d->seed,
                            (double)d->admit_after,
-                           (double)d->expire_after};
+                           (double)d->expire_after,
+                           d->mode};
     enum { MEMBERS = sizeof mine / sizeof *mine };
     double least[2 * MEMBERS];
     for (int i = 0; i < MEMBERS; ++i) {
@@ -39,6 +41,15 @@ static weft_status check_desc(weft_comm *comm, const embed_desc *d)
     return WEFT_OK;
 }
 
+static weft_status open_route(embed_table *t, int64_t most)
+{
+    WEFT_TRY(comm_allreduce(t->comm, &most, 1, WEFT_DTYPE_I64, COMM_MAX));
+    if (t->desc.mode == EMBED_DES) {
+        return comm_agree(t->comm, bag_route_open(t->comm, t->desc.fields, most, t->seed, &t->bags));
+    }
+    return row_route_open(t->comm, t->stride, most, t->seed, t->desc.mode == EMBED_REPLICATE, &t->route);
+}
+
 weft_status embed_open(weft_comm *comm, const embed_desc *desc, int64_t most, embed_table **table)
 {
     embed_table *t = NULL;
@@ -48,12 +59,13 @@ weft_status embed_open(weft_comm *comm, const embed_desc *desc, int64_t most, em
     if (status == WEFT_OK) {
         t->comm = comm;
         t->desc = *desc;
+        t->seed = desc->seed;
         status = row_store_open(desc, &t->store);
     }
     status = comm_agree(comm, status);
     if (status == WEFT_OK) {
         t->stride = row_store_stride(t->store);
-        status = row_route_open(comm, t->stride, most, desc->seed, &t->route);
+        status = open_route(t, most);
     }
     if (status != WEFT_OK) {
         embed_close(t);
@@ -68,8 +80,9 @@ void embed_close(embed_table *t)
     if (t != NULL) {
         row_store_close(t->store);
         row_route_close(&t->route);
+        bag_route_close(&t->bags);
         bag_index_free(&t->index);
-        WEFT_FREE_ALL(t->row, t->gradient, t);
+        WEFT_FREE_ALL(t->row, t->gradient, t->sample_at, t->number, t->given, t);
     }
 }
 
@@ -95,6 +108,9 @@ weft_status embed_measure(const embed_table *t, embed_figures *figures)
     const row_figures own = row_store_figures(t->store);
     int64_t sum[] = {own.rows, own.waiting, own.made, own.refused, own.expired};
     int64_t bytes = own.bytes;
+    if (t->desc.mode == EMBED_REPLICATE && comm_rank(t->comm) > 0) {
+        memset(sum, 0, sizeof sum); /* the rows of rank 0 */
+    }
     WEFT_TRY(comm_allreduce(t->comm, sum, sizeof sum / sizeof *sum, WEFT_DTYPE_I64, COMM_SUM));
     WEFT_TRY(comm_allreduce(t->comm, &bytes, 1, WEFT_DTYPE_I64, COMM_MAX));
     *figures = (embed_figures){
@@ -104,7 +120,7 @@ weft_status embed_measure(const embed_table *t, embed_figures *figures)
 
 /* ---- a batch ----------------------------------------------------------------------------------------------------- */
 
-static weft_status take_room(embed_table *t, int64_t rows)
+weft_status embed_take_rows(embed_table *t, int64_t rows)
 {
     if (rows <= t->rows) {
         return WEFT_OK;
@@ -122,8 +138,8 @@ static weft_status find_rows(embed_table *t, bool training)
 {
     const uint64_t *key = NULL;
     const int32_t *times = NULL;
-    WEFT_TRY(row_route_keys(&t->route, &t->index, &key, &times, &t->owned));
-    WEFT_TRY(take_room(t, t->owned));
+    WEFT_TRY(row_route_keys(&t->route, &t->index, training, &key, &times, &t->owned));
+    WEFT_TRY(embed_take_rows(t, t->owned));
     WEFT_TRY(row_store_touch(t->store, key, times, t->owned, training, t->row));
     row_store_read(t->store, t->row, t->owned, row_route_values(&t->route), t->stride);
     return WEFT_OK;
@@ -134,6 +150,9 @@ weft_status embed_forward(embed_table *t, const embed_bags *bags, bool training,
     const float *value = NULL;
     const int64_t keys = bags->samples > 0 ? bags->at[bags->samples * bags->fields] : 0;
     assert(bags->samples == 0 || bags->fields == t->desc.fields);
+    if (t->desc.mode == EMBED_DES) {
+        return embed_partial_forward(t, bags, training, pooled, ld);
+    }
     weft_status status = bag_index_fill(&t->index, bags);
     if (status == WEFT_OK && comm_size(t->comm) > 1 && keys > t->route.most) {
         status = weft_fail(WEFT_ERR_INTERNAL, "a batch of %lld keys, and messages are for %lld", (long long)keys,
@@ -146,22 +165,37 @@ weft_status embed_forward(embed_table *t, const embed_bags *bags, bool training,
     return WEFT_OK;
 }
 
+weft_status embed_take_floats(float **block, int64_t *held, int64_t count)
+{
+    if (count <= *held) {
+        return WEFT_OK;
+    }
+    const int64_t room = count + count / 2;
+    weft_free(*block);
+    *block = NULL;
+    *held = 0;
+    WEFT_TRY(WEFT_NEW(block, room, WEFT_MEM_ROWS));
+    *held = room;
+    return WEFT_OK;
+}
+
+weft_status embed_take_gradients(embed_table *t)
+{
+    return embed_take_floats(&t->gradient, &t->gradients, t->index.distinct * t->stride);
+}
+
 static weft_status sum_gradients(embed_table *t, const float *dpooled, int64_t ld)
 {
-    if (t->index.distinct > t->gradients) {
-        const int64_t room = t->index.distinct + t->index.distinct / 2;
-        weft_free(t->gradient);
-        t->gradient = NULL;
-        t->gradients = 0;
-        WEFT_TRY(WEFT_NEW(&t->gradient, room * t->stride, WEFT_MEM_ROWS));
-        t->gradients = room;
-    }
+    WEFT_TRY(embed_take_gradients(t));
     pool_gradients(&t->index, t->desc.fields, dpooled, ld, t->stride, t->gradient, t->stride);
     return WEFT_OK;
 }
 
 weft_status embed_backward(embed_table *t, const float *dpooled, int64_t ld, double rate)
 {
+    if (t->desc.mode == EMBED_DES) {
+        return embed_partial_backward(t, dpooled, ld, rate);
+    }
     WEFT_TRY(comm_agree(t->comm, sum_gradients(t, dpooled, ld)));
     WEFT_TRY(row_route_gradients(&t->route, t->gradient));
     row_store_update(t->store, t->row, t->owned, row_route_values(&t->route), t->stride, rate);

@@ -36,7 +36,7 @@ static weft_status plan_messages(row_route *r)
     status = status == WEFT_OK ? comm_exchange_plan(r->comm, &desc, &r->keys) : status;
     desc.element_bytes = r->stride * (int64_t)sizeof(float);
     desc.name = "rows of embeddings";
-    status = status == WEFT_OK ? comm_exchange_plan(r->comm, &desc, &r->rows) : status;
+    status = status == WEFT_OK && !r->all_own ? comm_exchange_plan(r->comm, &desc, &r->rows) : status;
     desc.name = "gradients of rows";
     status = status == WEFT_OK ? comm_exchange_plan(r->comm, &desc, &r->gradients) : status;
     weft_free(most);
@@ -52,13 +52,12 @@ static weft_status allocate(row_route *r)
     return WEFT_NEW(&r->received, ranks, WEFT_MEM_ROWS);
 }
 
-weft_status row_route_open(weft_comm *comm, int stride, int64_t most, uint64_t seed, row_route *r)
+weft_status row_route_open(weft_comm *comm, int stride, int64_t most, uint64_t seed, bool all_own, row_route *r)
 {
-    *r = (row_route){.comm = comm, .seed = seed, .stride = stride, .most = most};
+    *r = (row_route){.comm = comm, .seed = seed, .stride = stride, .most = most, .all_own = all_own};
     if (comm_size(comm) == 1) {
         return WEFT_OK;
     }
-    WEFT_TRY(comm_allreduce(comm, &r->most, 1, WEFT_DTYPE_I64, COMM_MAX));
     WEFT_TRY(comm_agree(comm, allocate(r)));
     return plan_messages(r);
 }
@@ -144,19 +143,35 @@ static weft_status unpack_keys(row_route *r)
     return WEFT_OK;
 }
 
+static void pack_keys_for_all(row_route *r)
+{
+    for (int p = 0; p < comm_size(r->comm); ++p) {
+        sent_key *to = comm_exchange_area(r->keys, p);
+        for (int64_t i = 0; i < r->index->distinct; ++i) {
+            to[i] = (sent_key){r->index->key[i], r->index->times[i]};
+        }
+        r->sent[p] = r->index->distinct;
+    }
+}
+
 static weft_status exchange_keys(row_route *r)
 {
-    pack_keys(r);
+    if (r->all_own) {
+        pack_keys_for_all(r);
+    } else {
+        pack_keys(r);
+    }
     WEFT_TRY(comm_exchange_post(r->keys, r->sent));
     WEFT_TRY(comm_exchange_wait(r->keys));
     return comm_agree(r->comm, unpack_keys(r));
 }
 
-weft_status row_route_keys(row_route *r, const bag_index *index, const uint64_t **key, const int32_t **times,
-                           int64_t *count)
+weft_status row_route_keys(row_route *r, const bag_index *index, bool training, const uint64_t **key,
+                           const int32_t **times, int64_t *count)
 {
     r->index = index;
-    if (comm_size(r->comm) == 1) {
+    r->local = comm_size(r->comm) == 1 || (r->all_own && !training);
+    if (r->local) {
         *key = index->key;
         *times = index->times;
         *count = index->distinct;
@@ -176,11 +191,28 @@ float *row_route_values(row_route *r)
     return r->value;
 }
 
+/* Values of this rank's keys move to the front: none stands before its place there, as both are ascending. */
+static void pick_values(row_route *r)
+{
+    const int stride = r->stride;
+    const int32_t *place = r->own.place;
+    for (int p = 0; p < comm_rank(r->comm); ++p) {
+        place += r->received[p];
+    }
+    for (int64_t i = 0; i < r->index->distinct; ++i) {
+        memmove(r->value + i * stride, r->value + (int64_t)place[i] * stride, (size_t)stride * sizeof *r->value);
+    }
+}
+
 weft_status row_route_rows(row_route *r, const float **value)
 {
     const int ranks = comm_size(r->comm), stride = r->stride;
     *value = r->value;
-    if (ranks == 1) {
+    if (r->local) {
+        return WEFT_OK;
+    }
+    if (r->all_own) {
+        pick_values(r);
         return WEFT_OK;
     }
     int64_t n = 0;
@@ -206,23 +238,34 @@ weft_status row_route_rows(row_route *r, const float **value)
     return WEFT_OK;
 }
 
+static void pack_gradients(row_route *r, const float *gradient)
+{
+    const int stride = r->stride;
+    for (int p = 0; r->all_own && r->index->distinct > 0 && p < comm_size(r->comm); ++p) {
+        memcpy(comm_exchange_area(r->gradients, p), gradient, (size_t)(r->index->distinct * stride) * sizeof *gradient);
+    }
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < (r->all_own ? 0 : r->index->distinct); ++i) {
+        float *to = comm_exchange_area(r->gradients, r->owner[i]);
+        memcpy(to + (int64_t)r->slot[i] * stride, gradient + i * stride, (size_t)stride * sizeof *to);
+    }
+}
+
 weft_status row_route_gradients(row_route *r, const float *gradient)
 {
     const int ranks = comm_size(r->comm), stride = r->stride;
-    if (ranks == 1) {
+    if (r->local) {
         if (r->index->distinct > 0) {
             memcpy(r->value, gradient, (size_t)(r->index->distinct * stride) * sizeof *gradient);
         }
         return WEFT_OK;
     }
-#pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < r->index->distinct; ++i) {
-        float *to = comm_exchange_area(r->gradients, r->owner[i]);
-        memcpy(to + (int64_t)r->slot[i] * stride, gradient + i * stride, (size_t)stride * sizeof *to);
-    }
+    pack_gradients(r, gradient);
     WEFT_TRY(comm_exchange_post(r->gradients, r->sent));
     WEFT_TRY(comm_exchange_wait(r->gradients));
-    memset(r->value, 0, (size_t)(r->own.distinct * stride) * sizeof *r->value);
+    if (r->own.distinct > 0) {
+        memset(r->value, 0, (size_t)(r->own.distinct * stride) * sizeof *r->value);
+    }
     int64_t n = 0;
     for (int p = 0; p < ranks; ++p) {
         int64_t count = 0;

@@ -1,0 +1,276 @@
+/* embed/exchange/bag_route.c: see embed/exchange/bag_route.h. */
+#include "embed/exchange/bag_route.h"
+
+#include <string.h>
+
+#include "embed/exchange/row_route.h"
+#include "embed/rows/row_store.h"
+
+/* A key on its way, in two halves so that an element is 12 bytes. Before a rank's keys goes one that holds how many
+ * samples it has. */
+typedef struct sent_bag {
+    uint32_t key[2];
+    uint32_t bag; /* of the sender's samples */
+} sent_bag;
+
+static sent_bag make_sent(uint64_t key, int64_t bag)
+{
+    return (sent_bag){{(uint32_t)key, (uint32_t)(key >> 32)}, (uint32_t)bag};
+}
+
+static uint64_t sent_key_of(const sent_bag *sent)
+{
+    return sent->key[0] | (uint64_t)sent->key[1] << 32;
+}
+
+/* ---- open and close ---------------------------------------------------------------------------------------------- */
+
+weft_status bag_route_open(weft_comm *comm, int fields, int64_t most, uint64_t seed, bag_route *r)
+{
+    const int ranks = comm_size(comm);
+    *r = (bag_route){.comm = comm, .seed = seed, .fields = fields, .most = most};
+    WEFT_TRY(WEFT_NEW(&r->first, ranks + 1, WEFT_MEM_ROWS));
+    return WEFT_NEW(&r->count, ranks, WEFT_MEM_ROWS);
+}
+
+void bag_route_close(bag_route *r)
+{
+    comm_exchange_destroy(r->keys);
+    comm_exchange_destroy(r->sums);
+    comm_exchange_destroy(r->gradients);
+    WEFT_FREE_ALL(r->first, r->count, r->at, r->key, r->gradient);
+    *r = (bag_route){0};
+}
+
+/* Collective. most: elements that each pair exchanges at most. */
+static weft_status plan(bag_route *r, int64_t bytes, int64_t most, const char *name, comm_exchange **exchange)
+{
+    for (int p = 0; p < comm_size(r->comm); ++p) {
+        r->count[p] = most;
+    }
+    const comm_exchange_desc desc = {.lane = COMM_LANE_ROWS, .element_bytes = bytes, .most = r->count, .name = name};
+    return comm_exchange_plan(r->comm, &desc, exchange);
+}
+
+/* ---- bags -------------------------------------------------------------------------------------------------------- */
+
+static weft_status reserve_bags(bag_route *r, int64_t bags, int64_t keys)
+{
+    if (r->at == NULL || bags > r->bags_held) {
+        weft_free(r->at);
+        r->at = NULL;
+        r->bags_held = 0;
+        WEFT_TRY(WEFT_NEW(&r->at, bags + 1, WEFT_MEM_ROWS));
+        r->bags_held = bags;
+    }
+    if (keys > r->keys_held) {
+        weft_free(r->key);
+        r->key = NULL;
+        r->keys_held = 0;
+        WEFT_TRY(WEFT_NEW(&r->key, keys + keys / 2, WEFT_MEM_ROWS));
+        r->keys_held = keys + keys / 2;
+    }
+    return WEFT_OK;
+}
+
+static void pack_keys(bag_route *r, const embed_bags *bags)
+{
+    const int ranks = comm_size(r->comm);
+    for (int p = 0; p < ranks; ++p) {
+        *(sent_bag *)comm_exchange_area(r->keys, p) = make_sent((uint64_t)bags->samples, 0);
+        r->count[p] = 1;
+    }
+    for (int64_t b = 0; b < bags->samples * r->fields; ++b) {
+        for (int64_t k = bags->at[b]; k < bags->at[b + 1]; ++k) {
+            const int owner = row_route_owner(bags->key[k], r->seed, ranks);
+            sent_bag *to = comm_exchange_area(r->keys, owner);
+            to[r->count[owner]++] = make_sent(bags->key[k], b);
+        }
+    }
+}
+
+/* Keys of a bag stay in their order: each rank's bags come in ascending order. */
+static weft_status unpack_keys(bag_route *r)
+{
+    const int ranks = comm_size(r->comm);
+    int64_t keys = 0, count = 0;
+    r->first[0] = 0;
+    for (int p = 0; p < ranks; ++p) {
+        const sent_bag *from = comm_exchange_received(r->keys, p, &count);
+        r->first[p + 1] = r->first[p] + (int64_t)sent_key_of(from);
+        keys += count - 1;
+    }
+    const int64_t bags = r->first[ranks] * r->fields;
+    WEFT_TRY(reserve_bags(r, bags, keys));
+    int64_t n = 0, bag = 0;
+    for (int p = 0; p < ranks; ++p) {
+        const sent_bag *from = comm_exchange_received(r->keys, p, &count);
+        for (int64_t k = 1; k < count; ++k, ++n) {
+            for (const int64_t of = r->first[p] * r->fields + from[k].bag; bag <= of; ++bag) {
+                r->at[bag] = n;
+            }
+            r->key[n] = sent_key_of(&from[k]);
+        }
+    }
+    for (; bag <= bags; ++bag) {
+        r->at[bag] = n;
+    }
+    r->bags = (embed_bags){.samples = r->first[ranks], .fields = r->fields, .at = r->at, .key = r->key};
+    return WEFT_OK;
+}
+
+static weft_status exchange_bags(bag_route *r, const embed_bags *bags)
+{
+    const int64_t count = bags->samples * r->fields, keys = count > 0 ? bags->at[count] : 0;
+    weft_status status = WEFT_OK;
+    if (keys > r->most) {
+        status = weft_fail(WEFT_ERR_INTERNAL, "a batch of %lld keys, and messages are for %lld", (long long)keys,
+                           (long long)r->most);
+    } else if (count > UINT32_MAX) {
+        status = weft_fail(WEFT_ERR_DATA, "a batch of %lld bags: there may be %u", (long long)count, UINT32_MAX);
+    }
+    WEFT_TRY(comm_agree(r->comm, status));
+    if (r->keys == NULL) {
+        WEFT_TRY(plan(r, sizeof(sent_bag), r->most + 1, "keys of bags", &r->keys));
+    }
+    pack_keys(r, bags);
+    WEFT_TRY(comm_exchange_post(r->keys, r->count));
+    WEFT_TRY(comm_exchange_wait(r->keys));
+    return comm_agree(r->comm, unpack_keys(r));
+}
+
+/* Of bags that every rank has read: those keys that this rank owns. */
+static weft_status pick_own(bag_route *r, const embed_bags *bags, const int64_t *samples_of)
+{
+    const int ranks = comm_size(r->comm), rank = comm_rank(r->comm);
+    const int64_t count = bags->samples * r->fields;
+    r->first[0] = 0;
+    for (int p = 0; p < ranks; ++p) {
+        r->first[p + 1] = r->first[p] + samples_of[p];
+    }
+    WEFT_CHECK(r->first[ranks] == bags->samples, WEFT_ERR_INTERNAL, "bags of %lld samples, and ranks have %lld",
+               (long long)bags->samples, (long long)r->first[ranks]);
+    WEFT_TRY(reserve_bags(r, count, count > 0 ? bags->at[count] : 0));
+    int64_t n = 0;
+    for (int64_t b = 0; b < count; ++b) {
+        r->at[b] = n;
+        for (int64_t k = bags->at[b]; k < bags->at[b + 1]; ++k) {
+            if (row_route_owner(bags->key[k], r->seed, ranks) == rank) {
+                r->key[n++] = bags->key[k];
+            }
+        }
+    }
+    r->at[count] = n;
+    r->bags = (embed_bags){.samples = bags->samples, .fields = r->fields, .at = r->at, .key = r->key};
+    return WEFT_OK;
+}
+
+/* Sums and gradients of batches as large as this one. All ranks know all numbers of samples, so they plan together. */
+static weft_status plan_sums(bag_route *r, int64_t columns)
+{
+    const int ranks = comm_size(r->comm);
+    int64_t samples = 1;
+    for (int p = 0; p < ranks; ++p) {
+        const int64_t own = r->first[p + 1] - r->first[p];
+        samples = own > samples ? own : samples;
+    }
+    if (r->gradients != NULL && samples <= r->samples && columns == r->columns) {
+        return WEFT_OK;
+    }
+    comm_exchange_destroy(r->sums);
+    comm_exchange_destroy(r->gradients);
+    r->sums = NULL;
+    r->gradients = NULL;
+    r->columns = columns;
+    r->samples = samples;
+    const int64_t bytes = columns * (int64_t)sizeof(float);
+    WEFT_TRY(plan(r, bytes, samples, "sums of samples", &r->sums));
+    return plan(r, bytes, samples, "gradients of sums", &r->gradients);
+}
+
+weft_status bag_route_bags(bag_route *r, const embed_bags *bags, const int64_t *samples_of, int64_t columns)
+{
+    if (comm_size(r->comm) == 1) {
+        r->bags = *bags;
+        r->first[0] = 0;
+        r->first[1] = bags->samples;
+        r->columns = columns;
+        return WEFT_OK;
+    }
+    WEFT_TRY(samples_of == NULL ? exchange_bags(r, bags) : comm_agree(r->comm, pick_own(r, bags, samples_of)));
+    return plan_sums(r, columns);
+}
+
+/* ---- sums and gradients ------------------------------------------------------------------------------------------ */
+
+float *bag_route_partial(bag_route *r, int rank)
+{
+    return r->sums == NULL ? NULL : comm_exchange_area(r->sums, rank);
+}
+
+weft_status bag_route_totals(bag_route *r, float *total, int64_t ld)
+{
+    const int ranks = comm_size(r->comm), rank = comm_rank(r->comm);
+    const int64_t samples = r->first[rank + 1] - r->first[rank], columns = r->columns;
+    for (int p = 0; p < ranks; ++p) {
+        r->count[p] = r->first[p + 1] - r->first[p];
+    }
+    WEFT_TRY(comm_exchange_post(r->sums, r->count));
+    WEFT_TRY(comm_exchange_wait(r->sums));
+#pragma omp parallel for schedule(static)
+    for (int64_t s = 0; s < samples; ++s) {
+        float *to = total + s * ld;
+        memset(to, 0, (size_t)columns * sizeof *to);
+        for (int p = 0; p < ranks; ++p) {
+            int64_t count;
+            const float *from = (const float *)comm_exchange_received(r->sums, p, &count) + s * columns;
+            for (int64_t j = 0; j < columns; ++j) {
+                to[j] += from[j];
+            }
+        }
+    }
+    return WEFT_OK;
+}
+
+static weft_status reserve_gradients(bag_route *r, int64_t samples)
+{
+    if (samples * r->columns > r->gradients_held) {
+        weft_free(r->gradient);
+        r->gradient = NULL;
+        r->gradients_held = 0;
+        WEFT_TRY(WEFT_NEW(&r->gradient, samples * r->columns, WEFT_MEM_ROWS));
+        r->gradients_held = samples * r->columns;
+    }
+    return WEFT_OK;
+}
+
+weft_status bag_route_gradients(bag_route *r, const float *gradient, int64_t ld, const float **all, int64_t *all_ld)
+{
+    const int ranks = comm_size(r->comm), rank = comm_rank(r->comm);
+    const int64_t own = r->first[rank + 1] - r->first[rank], columns = r->columns;
+    *all = gradient;
+    *all_ld = ld;
+    if (ranks == 1) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(comm_agree(r->comm, reserve_gradients(r, r->first[ranks])));
+    for (int p = 0; p < ranks; ++p) {
+        float *to = comm_exchange_area(r->gradients, p);
+        for (int64_t s = 0; s < own; ++s) {
+            memcpy(to + s * columns, gradient + s * ld, (size_t)columns * sizeof *to);
+        }
+        r->count[p] = own;
+    }
+    WEFT_TRY(comm_exchange_post(r->gradients, r->count));
+    WEFT_TRY(comm_exchange_wait(r->gradients));
+    for (int p = 0; p < ranks; ++p) {
+        int64_t count = 0;
+        const float *from = comm_exchange_received(r->gradients, p, &count);
+        if (count > 0) {
+            memcpy(r->gradient + r->first[p] * columns, from, (size_t)(count * columns) * sizeof *from);
+        }
+    }
+    *all = r->gradient;
+    *all_ld = columns;
+    return WEFT_OK;
+}

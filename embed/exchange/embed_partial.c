@@ -1,0 +1,50 @@
+/* embed/exchange/embed_partial.c: sums of bags of which each rank makes the part of its own keys. */
+#include "embed/exchange/embed_partial.h"
+
+#include "embed/pool/pool_sums.h"
+
+weft_status embed_partial_rows(embed_table *t, const embed_bags *view, bool training)
+{
+    WEFT_TRY(bag_index_fill(&t->index, view));
+    t->owned = t->index.distinct;
+    WEFT_TRY(embed_take_rows(t, t->owned));
+    WEFT_TRY(embed_take_floats(&t->number, &t->numbers, t->owned * t->stride));
+    WEFT_TRY(row_store_touch(t->store, t->index.key, t->index.times, t->owned, training, t->row));
+    row_store_read(t->store, t->row, t->owned, t->number, t->stride);
+    return WEFT_OK;
+}
+
+weft_status embed_partial_sums(embed_table *t, const embed_bags *view, const float *value, int stride, float *total,
+                               int64_t ld)
+{
+    const int64_t *first = t->bags.first;
+    if (comm_size(t->comm) == 1) {
+        pool_rows(&t->index, view, value, stride, stride, total, ld);
+        return WEFT_OK;
+    }
+    for (int p = 0; p < comm_size(t->comm); ++p) {
+        embed_bags part = *view;
+        part.samples = first[p + 1] - first[p];
+        part.at = view->at + first[p] * view->fields;
+        pool_rows(&t->index, &part, value, stride, stride, bag_route_partial(&t->bags, p), t->bags.columns);
+    }
+    return bag_route_totals(&t->bags, total, ld);
+}
+
+weft_status embed_partial_forward(embed_table *t, const embed_bags *bags, bool training, float *pooled, int64_t ld)
+{
+    WEFT_TRY(bag_route_bags(&t->bags, bags, NULL, t->desc.fields * (int64_t)t->stride));
+    WEFT_TRY(comm_agree(t->comm, embed_partial_rows(t, &t->bags.bags, training)));
+    return embed_partial_sums(t, &t->bags.bags, t->number, t->stride, pooled, ld);
+}
+
+weft_status embed_partial_backward(embed_table *t, const float *dpooled, int64_t ld, double rate)
+{
+    const float *all = NULL;
+    int64_t all_ld = 0;
+    WEFT_TRY(bag_route_gradients(&t->bags, dpooled, ld, &all, &all_ld));
+    WEFT_TRY(comm_agree(t->comm, embed_take_gradients(t)));
+    pool_gradients(&t->index, t->desc.fields, all, all_ld, t->stride, t->gradient, t->stride);
+    row_store_update(t->store, t->row, t->owned, t->gradient, t->stride, rate);
+    return WEFT_OK;
+}

@@ -1,0 +1,64 @@
+/* embed/plan/embed_plan.c: see embed/plan/embed_plan.h. */
+#include "embed/plan/embed_plan.h"
+
+#include <math.h>
+
+enum {
+    NUMBER_BYTES = sizeof(float),
+    COUNT_BYTES = 8, /* before the elements of each message (comm/exchange.h) */
+    KEY_BYTES = 16,  /* a key and how often it occurs (embed/exchange/row_route.c) */
+    BAG_BYTES = 12   /* a key and its bag; as many say how many samples a rank has (embed/exchange/bag_route.c) */
+};
+
+int64_t embed_mode_bytes(embed_mode mode, const embed_counts *c, int stride, int64_t columns, bool whole)
+{
+    const int64_t others = c->ranks - 1, pairs = c->ranks * others, row = (int64_t)NUMBER_BYTES * stride;
+    switch (mode) {
+    case EMBED_REPLICATE: /* keys, gradients */
+        return 2 * pairs * COUNT_BYTES + others * c->distinct * (KEY_BYTES + row);
+    case EMBED_DES: /* bags, sums, gradients of sums */
+        return (whole ? 0 : pairs * (COUNT_BYTES + BAG_BYTES) + c->keys_away * BAG_BYTES) +
+               2 * (pairs * COUNT_BYTES + others * c->samples * columns * NUMBER_BYTES);
+    case EMBED_ALL_TO_ALL:
+    case EMBED_MODES_COUNT:
+        break;
+    }
+    return 3 * pairs * COUNT_BYTES + c->distinct_away * (KEY_BYTES + 2 * row); /* keys, rows, gradients */
+}
+
+embed_mode embed_mode_cheapest(const embed_counts *counts, int stride, int64_t columns, bool whole)
+{
+    embed_mode best = EMBED_ALL_TO_ALL;
+    for (int m = 0; m < EMBED_MODES_COUNT; ++m) {
+        const int64_t least = embed_mode_bytes(best, counts, stride, columns, whole);
+        best = embed_mode_bytes((embed_mode)m, counts, stride, columns, whole) < least ? (embed_mode)m : best;
+    }
+    return best;
+}
+
+int64_t embed_server_bytes(const embed_counts *counts, int stride)
+{
+    return 2 * counts->distinct * stride * NUMBER_BYTES;
+}
+
+double embed_des_saving(const embed_counts *c, int stride, int64_t columns)
+{
+    const double des = 2.0 * (double)(c->ranks - 1) * (double)(c->samples * columns) * NUMBER_BYTES;
+    const int64_t server = embed_server_bytes(c, stride);
+    return server > 0 ? 1 - des / (double)server : 0;
+}
+
+double embed_expected_distinct(const int64_t ids[EMBED_OCCURRENCE_BINS], int64_t draws)
+{
+    double total = 0, expected = 0;
+    for (int k = 0; k < EMBED_OCCURRENCE_BINS; ++k) {
+        total += (double)ids[k] * 1.5 * ldexp(1, k);
+    }
+    for (int k = 0; k < EMBED_OCCURRENCE_BINS; ++k) {
+        if (ids[k] > 0) {
+            const double share = 1.5 * ldexp(1, k) / total;
+            expected += (double)ids[k] * (share < 1 ? -expm1((double)draws * log1p(-share)) : draws > 0);
+        }
+    }
+    return expected;
+}

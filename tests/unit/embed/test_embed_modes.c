@@ -1,0 +1,365 @@
+/* Modes of a table of embeddings on 1 to 8 ranks against one rank, and the bytes that they send. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "embed/embed.h"
+#include "embed/embed_key.h"
+#include "embed/exchange/row_route.h"
+#include "embed/plan/embed_plan.h"
+#include "support/folder.h"
+#include "support/test.h"
+
+enum { SAMPLES = 23, FIELDS = 3, WIDTH = 4, STRIDE = WIDTH + 1, BAG_MOST = 5, IDS = 40, STEPS = 12, PRODUCTS = 2 };
+enum { BAGS = SAMPLES * FIELDS, KEYS = BAGS * BAG_MOST, INPUTS = FIELDS * STRIDE, SUMS = STRIDE + 1 + PRODUCTS };
+
+typedef enum job_form { FORM_POOLED, FORM_SUMS, FORM_SUMS_OF_WHOLE } job_form;
+
+typedef struct job {
+    embed_mode mode;
+    job_form form;
+    float weight[FIELDS * STRIDE * PRODUCTS];
+    float out[STEPS][SAMPLES * INPUTS]; /* what the passes gave, of all samples */
+    float dweight[8][FIELDS * STRIDE * PRODUCTS];
+    int64_t rows;
+    const char *save, *load; /* folders of the rows after, and before the steps; or NULL */
+    int steps;
+} job;
+
+static uint32_t draw(uint32_t *state)
+{
+    *state = *state * 1664525U + 1013904223U;
+    return *state >> 8;
+}
+
+/* The batch of a step; every third bag is empty on average, and ids repeat. */
+static void fill(int step, int64_t *at, uint64_t *key)
+{
+    uint32_t state = (uint32_t)step * 77U + 5U;
+    int64_t n = 0;
+    for (int b = 0; b < BAGS; ++b) {
+        at[b] = n;
+        const uint32_t keys = draw(&state) % 3 == 0 ? 0 : draw(&state) % BAG_MOST + 1;
+        for (uint32_t k = 0; k < keys; ++k) {
+            key[n++] = embed_key(b % FIELDS, draw(&state) % IDS);
+        }
+    }
+    at[BAGS] = n;
+}
+
+/* Samples of rank p of `ranks`; one rank has none where there are several. */
+static int first_of(int p, int ranks)
+{
+    return ranks == 1 ? p * SAMPLES : p == 0 ? 0 : SAMPLES * (p - 1) / (ranks - 1);
+}
+
+static int compare(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* What a batch has, one key after the other. */
+static embed_counts count(int ranks, const int64_t *at, const uint64_t *key)
+{
+    embed_counts counts = {.ranks = ranks, .samples = SAMPLES};
+    for (int p = 0; p < ranks; ++p) {
+        uint64_t sorted[KEYS];
+        int64_t n = 0;
+        for (int64_t k = at[first_of(p, ranks) * FIELDS]; k < at[first_of(p + 1, ranks) * FIELDS]; ++k) {
+            sorted[n++] = key[k];
+            counts.keys_away += row_route_owner(key[k], 7, ranks) != p;
+        }
+        qsort(sorted, (size_t)n, sizeof *sorted, compare);
+        for (int64_t k = 0; k < n; ++k) {
+            const bool fresh = k == 0 || sorted[k] != sorted[k - 1];
+            counts.distinct += fresh;
+            counts.distinct_away += fresh && row_route_owner(sorted[k], 7, ranks) != p;
+        }
+    }
+    return counts;
+}
+
+static weft_status step_of(weft_comm *comm, job *j, embed_table *table, int step)
+{
+    const int ranks = comm_size(comm), rank = comm_rank(comm), first = first_of(rank, ranks);
+    const embed_sums sums = {.rows = true, .squares = true, .products = PRODUCTS, .weight = j->weight};
+    const int columns = j->form == FORM_POOLED ? INPUTS : SUMS, ld = columns + 1;
+    int64_t at[BAGS + 1], own[BAGS + 1], samples_of[8];
+    uint64_t key[KEYS];
+    float total[SAMPLES * (INPUTS + 1)];
+    fill(step, at, key);
+    embed_bags bags = {.samples = SAMPLES, .fields = FIELDS, .at = at, .key = key};
+    for (int p = 0; p < ranks; ++p) {
+        samples_of[p] = first_of(p + 1, ranks) - first_of(p, ranks);
+    }
+    if (j->form != FORM_SUMS_OF_WHOLE) {
+        const int64_t begin = at[first * FIELDS];
+        for (int64_t b = 0; b <= samples_of[rank] * FIELDS; ++b) {
+            own[b] = at[first * FIELDS + b] - begin;
+        }
+        bags = (embed_bags){.samples = samples_of[rank], .fields = FIELDS, .at = own, .key = key + begin};
+    }
+    const comm_stats before = comm_lane_stats(comm, COMM_LANE_ROWS);
+    if (j->form == FORM_POOLED) {
+        WEFT_TRY(embed_forward(table, &bags, true, total, ld));
+    } else {
+        const int64_t *all = j->form == FORM_SUMS_OF_WHOLE ? samples_of : NULL;
+        WEFT_TRY(embed_sums_forward(table, &sums, &bags, all, true, total, ld));
+    }
+    float gradient[SAMPLES * (INPUTS + 1)];
+    for (int64_t s = 0; s < samples_of[rank]; ++s) { /* the loss: half the sum of squares of all */
+        for (int c = 0; c < columns; ++c) {
+            j->out[step][(first + s) * columns + c] = total[s * ld + c];
+            gradient[s * ld + c] = (total[s * ld + c] + 0.01F * (float)c) / SAMPLES;
+        }
+    }
+    if (j->form == FORM_POOLED) {
+        WEFT_TRY(embed_backward(table, gradient, ld, 0.1));
+    } else {
+        WEFT_TRY(embed_sums_backward(table, gradient, ld, 0.1, j->dweight[rank]));
+    }
+    const comm_stats after = comm_lane_stats(comm, COMM_LANE_ROWS);
+    int64_t bytes = (int64_t)(after.bytes_sent - before.bytes_sent);
+    WEFT_TRY(comm_allreduce(comm, &bytes, 1, WEFT_DTYPE_I64, COMM_SUM));
+    const embed_counts counts = count(ranks, at, key);
+    const int64_t formula = embed_mode_bytes(j->mode, &counts, STRIDE, columns, j->form == FORM_SUMS_OF_WHOLE);
+    WEFT_CHECK(bytes == formula, WEFT_ERR_INTERNAL, "%lld bytes, not %lld", (long long)bytes, (long long)formula);
+    return WEFT_OK;
+}
+
+static weft_status run(weft_comm *comm, void *argument)
+{
+    job *j = argument;
+    const embed_desc desc = {.fields = FIELDS,
+                             .width = WIDTH,
+                             .linear = true,
+                             .rule = EMBED_ROW_ADAGRAD,
+                             .spread = 0.1,
+                             .seed = 7,
+                             .admit_after = 2,
+                             .mode = j->mode};
+    embed_table *table = NULL;
+    comm_set_stall_timeout(comm, 60);
+    WEFT_TRY(embed_open(comm, &desc, KEYS, &table));
+    weft_status status = j->load == NULL ? WEFT_OK : comm_agree(comm, embed_load(table, j->load, "rows"));
+    for (int step = 0; step < j->steps && status == WEFT_OK; ++step) {
+        status = step_of(comm, j, table, step);
+    }
+    if (status == WEFT_OK && j->save != NULL) {
+        status = comm_agree(comm, embed_save(table, j->save, "rows"));
+    }
+    embed_figures figures = {0};
+    status = status == WEFT_OK ? embed_measure(table, &figures) : status;
+    if (comm_rank(comm) == 0) {
+        j->rows = figures.rows;
+    }
+    embed_close(table);
+    return status;
+}
+
+static job *new_job(embed_mode mode, job_form form)
+{
+    job *j = test_calloc(1, sizeof *j);
+    j->mode = mode;
+    j->form = form;
+    j->steps = STEPS;
+    for (int i = 0; i < FIELDS * STRIDE * PRODUCTS; ++i) {
+        j->weight[i] = 0.3F * sinf((float)i);
+    }
+    return j;
+}
+
+static job *run_on(int ranks, embed_mode mode, job_form form)
+{
+    job *j = new_job(mode, form);
+    ASSERT_OK(comm_thread_run(ranks, run, j));
+    return j;
+}
+
+static void check_near(const float *a, const float *b, int64_t n)
+{
+    for (int64_t i = 0; i < n; ++i) {
+        assert_true(fabsf(a[i] - b[i]) <= 1e-5F * (1 + fabsf(b[i])));
+    }
+}
+
+static void check_mode(embed_mode mode, job_form form)
+{
+    static const int ranks[] = {1, 2, 3, 4, 8};
+    job *one = run_on(1, form == FORM_POOLED ? EMBED_ALL_TO_ALL : EMBED_DES, form == FORM_POOLED ? form : FORM_SUMS);
+    assert_true(one->rows > 0);
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; ++i) {
+        job *many = run_on(ranks[i], mode, form);
+        assert_int_equal(many->rows, one->rows);
+        check_near(many->out[0], one->out[0], (int64_t)STEPS * SAMPLES * INPUTS);
+        for (int k = 0; k < FIELDS * STRIDE * PRODUCTS; ++k) {
+            float sum = 0;
+            for (int p = 0; p < ranks[i]; ++p) {
+                sum += many->dweight[p][k];
+            }
+            check_near(&sum, &one->dweight[0][k], 1);
+        }
+        test_free(many);
+    }
+    test_free(one);
+}
+
+static void all_to_all(void **state)
+{
+    (void)state;
+    check_mode(EMBED_ALL_TO_ALL, FORM_POOLED);
+}
+
+static void replicate(void **state)
+{
+    (void)state;
+    check_mode(EMBED_REPLICATE, FORM_POOLED);
+}
+
+static void partial_sums(void **state)
+{
+    (void)state;
+    check_mode(EMBED_DES, FORM_POOLED);
+}
+
+static void sums_of_samples(void **state)
+{
+    (void)state;
+    check_mode(EMBED_DES, FORM_SUMS);
+    check_mode(EMBED_DES, FORM_SUMS_OF_WHOLE);
+}
+
+/* Sums of one rank are those of its pooled rows: columns of fields added up, and products with the weight. */
+static void sums_are_those_of_pooled_rows(void **state)
+{
+    (void)state;
+    job *pooled = run_on(1, EMBED_ALL_TO_ALL, FORM_POOLED), *sums = run_on(1, EMBED_DES, FORM_SUMS);
+    const int step = 1; /* the first with rows: those of keys that the batch before it had twice */
+    for (int s = 0; s < SAMPLES; ++s) {
+        const float *x = pooled->out[step] + s * INPUTS, *y = sums->out[step] + s * SUMS;
+        for (int c = 0; c < STRIDE; ++c) {
+            assert_float_equal(x[c] + x[STRIDE + c] + x[2 * STRIDE + c], y[c], 1e-5);
+        }
+        for (int m = 0; m < PRODUCTS; ++m) {
+            double product = 0;
+            for (int c = 0; c < INPUTS; ++c) {
+                product += x[c] * pooled->weight[c * PRODUCTS + m];
+            }
+            assert_float_equal(product, y[STRIDE + 1 + m], 1e-5);
+        }
+    }
+    test_free(pooled);
+    test_free(sums);
+}
+
+/* Rows that one mode wrote on some ranks go on in another mode on others. */
+static void rows_move_between_modes(void **state)
+{
+    const char *folder = *state;
+    static const embed_mode modes[] = {EMBED_REPLICATE, EMBED_DES, EMBED_ALL_TO_ALL, EMBED_REPLICATE};
+    static const int ranks[] = {3, 2, 4, 8};
+    job *one = run_on(1, EMBED_ALL_TO_ALL, FORM_POOLED);
+    for (int i = 0; i < 4; ++i) {
+        job *part = new_job(modes[i], FORM_POOLED);
+        part->load = i == 0 ? NULL : folder;
+        part->save = folder;
+        part->steps = i == 0 ? STEPS : 0;
+        ASSERT_OK(comm_thread_run(ranks[i], run, part));
+        assert_int_equal(part->rows, one->rows);
+        test_free(part);
+    }
+    test_free(one);
+}
+
+/* Sums and the update of one sample's rows in closed form; field 0 holds a key twice, field 2 nothing. */
+static void sums_of_one_sample(void **state)
+{
+    (void)state;
+    enum { DISTINCT = 3 };
+    const uint64_t key[] = {embed_key(0, 4), embed_key(0, 4), embed_key(0, 9), embed_key(1, 4)};
+    const uint64_t distinct[DISTINCT] = {key[0], key[2], key[3]};
+    const int64_t at[] = {0, 3, 4, 4}, apart[] = {0, 1, 2, 3, 3, 3, 3};
+    const float times[DISTINCT] = {2, 1, 1}, gradient[SUMS] = {1, -2, 3, 0.5F, 7, 0.25F, -1, 2};
+    const int field[DISTINCT] = {0, 0, 1};
+    const embed_desc desc = {
+        .fields = FIELDS, .width = WIDTH, .linear = true, .spread = 0.5, .seed = 3, .mode = EMBED_DES};
+    const embed_bags bags = {.samples = 1, .fields = FIELDS, .at = at, .key = key};
+    const embed_bags each = {.samples = 2, .fields = FIELDS, .at = apart, .key = distinct}; /* a bag a key */
+    float weight[FIELDS][STRIDE][PRODUCTS], dweight[FIELDS][STRIDE][PRODUCTS], total[SUMS];
+    float before[2 * FIELDS][STRIDE], after[2 * FIELDS][STRIDE];
+    const embed_sums sums = {.rows = true, .squares = true, .products = PRODUCTS, .weight = &weight[0][0][0]};
+    weft_comm *comm = NULL;
+    embed_table *table = NULL;
+    for (int i = 0; i < FIELDS * STRIDE * PRODUCTS; ++i) {
+        (&weight[0][0][0])[i] = cosf((float)i);
+    }
+    ASSERT_OK(comm_create_self(&comm));
+    ASSERT_OK(embed_open(comm, &desc, 4, &table));
+    ASSERT_OK(embed_sums_forward(table, &sums, &bags, NULL, true, total, SUMS)); /* makes the rows */
+    ASSERT_OK(embed_forward(table, &each, false, &before[0][0], INPUTS));
+    ASSERT_OK(embed_sums_forward(table, &sums, &bags, NULL, true, total, SUMS));
+    ASSERT_OK(embed_sums_backward(table, gradient, SUMS, 0.1, &dweight[0][0][0]));
+    ASSERT_OK(embed_forward(table, &each, false, &after[0][0], INPUTS));
+    float squares = 0;
+    for (int k = 0; k < DISTINCT; ++k) {
+        for (int c = 0; c < STRIDE; ++c) {
+            const float v = before[k][c];
+            float d = gradient[c] + (c < WIDTH ? 2 * v * gradient[STRIDE] : 0);
+            squares += c < WIDTH ? times[k] * v * v : 0;
+            for (int m = 0; m < PRODUCTS; ++m) {
+                d += weight[field[k]][c][m] * gradient[STRIDE + 1 + m];
+            }
+            assert_float_equal(after[k][c], v - 0.1F * times[k] * d, 1e-5);
+        }
+    }
+    assert_true(squares > 0);
+    assert_float_equal(total[STRIDE], squares, 1e-5);
+    for (int c = 0; c < STRIDE; ++c) {
+        for (int m = 0; m < PRODUCTS; ++m) {
+            const float g = gradient[STRIDE + 1 + m];
+            assert_float_equal(dweight[0][c][m], g * (2 * before[0][c] + before[1][c]), 1e-5);
+            assert_float_equal(dweight[1][c][m], g * before[2][c], 1e-5);
+            assert_float_equal(dweight[2][c][m], 0, 0);
+        }
+    }
+    embed_close(table);
+    comm_destroy(comm);
+}
+
+/* 8 ranks, 300 ids a sample of which 60 % are distinct: logistic regression, FM of width 8, two crosses of width 8. */
+static void few_numbers_save_most(void **state)
+{
+    (void)state;
+    const embed_counts c = {
+        .ranks = 8, .samples = 8 * 1024, .distinct = 8 * 1024 * 180, .distinct_away = 7 * 1024 * 180};
+    assert_true(embed_des_saving(&c, 1, 1) > 0.95);
+    assert_true(embed_des_saving(&c, 9, 10) > 0.95);
+    assert_true(embed_des_saving(&c, 8, 3) > 0.95);
+    assert_true(embed_des_saving(&c, 8, 50 * 8) < 0);
+    assert_int_equal(embed_mode_cheapest(&c, 9, 10, true), EMBED_DES);
+}
+
+/* 1 - (1 - 1/R)^n of R ids that are equally likely. */
+static void expects_distinct_ids(void **state)
+{
+    (void)state;
+    int64_t ids[EMBED_OCCURRENCE_BINS] = {[5] = 1000};
+    assert_float_equal(embed_expected_distinct(ids, 2000), 1000 * (1 - pow(1 - 1e-3, 2000)), 1e-6);
+    assert_float_equal(embed_expected_distinct(ids, 0), 0, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_to_all),
+        cmocka_unit_test(replicate),
+        cmocka_unit_test(partial_sums),
+        cmocka_unit_test(sums_of_samples),
+        cmocka_unit_test(sums_are_those_of_pooled_rows),
+        cmocka_unit_test_setup_teardown(rows_move_between_modes, folder_setup, folder_teardown),
+        cmocka_unit_test(sums_of_one_sample),
+        cmocka_unit_test(few_numbers_save_most),
+        cmocka_unit_test(expects_distinct_ids),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
