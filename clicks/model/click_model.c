@@ -6,6 +6,7 @@
 
 #include "clicks/model/click_part.h"
 #include "clicks/model/click_sizes.h"
+#include "clicks/model/click_sums.h"
 #include "train/activities.h"
 
 const weft_activity ACTIVITY_ROWS[1] = {{.text = "rows of embeddings", .kind = ACTIVITY_COMPUTES}};
@@ -64,6 +65,12 @@ static bool has_parts(const click_kind_row *kind)
     return has;
 }
 
+/* Sums over ids take the place of sums of bags. */
+static bool takes_sums(const click_model_desc *desc)
+{
+    return desc->sums && !has_parts(click_row_of(desc));
+}
+
 /* Columns of x. */
 static int64_t x_columns(const click_model_desc *desc)
 {
@@ -73,7 +80,8 @@ static int64_t x_columns(const click_model_desc *desc)
 /* Columns of `pooled` where it is a matrix of its own. */
 static int64_t pooled_columns(const click_model_desc *desc)
 {
-    return click_row_of(desc)->linear ? desc->fields * (int64_t)(desc->width + 1) : 0;
+    const int64_t sums = desc->width + 1 + (click_row_of(desc)->fm ? 1 : 0);
+    return takes_sums(desc) ? sums : click_row_of(desc)->linear ? desc->fields * (int64_t)(desc->width + 1) : 0;
 }
 
 static weft_status declare(click_model *model)
@@ -235,17 +243,32 @@ static weft_status begin_logits(const click_model *model, const click_pass *pass
                        &logits);
 }
 
+static embed_sums sums_of(const click_model *model)
+{
+    return (embed_sums){.rows = true, .squares = model->kind->fm};
+}
+
+static weft_status read_rows(const click_model *model, const embed_bags *bags, bool training)
+{
+    const embed_sums sums = sums_of(model);
+    return takes_sums(&model->desc)
+               ? embed_sums_forward(model->table, &sums, bags, NULL, training, model->pooled.data, model->pooled.ld)
+               : embed_forward(model->table, bags, training, model->pooled.data, model->pooled.ld);
+}
+
 static weft_status forward(void *self, const train_pass *pass, weft_tensor *logits)
 {
     click_model *model = self;
     const click_batch *in = pass->batch->input;
     WEFT_TRY(check_batch(model, in));
     const click_pass p = pass_of(model, pass);
-    ACTIVITY_TRY(ACTIVITY_ROWS,
-                 embed_forward(model->table, &in->bags, pass->training, model->pooled.data, model->pooled.ld));
+    ACTIVITY_TRY(ACTIVITY_ROWS, read_rows(model, &in->bags, pass->training));
     activity_begin(ACTIVITY_INTERACT);
     copy_numbers(model, in);
-    if (model->kind->linear) {
+    if (takes_sums(&model->desc)) {
+        click_sums_forward(model->pooled.data, model->pooled.ld, model->desc.width, model->kind->fm, p.samples,
+                           p.logits.data);
+    } else if (model->kind->linear) {
         const click_fields fields = fields_of(model, &p);
         click_each_sample(model->hal, p.samples, run_gather, &fields);
     }
@@ -287,14 +310,20 @@ static weft_status backward(void *self, const train_pass *pass, weft_tensor *dlo
         }
     }
     ACTIVITY_TRY(ACTIVITY_LINEAR, end_gradients(model, &p));
-    if (model->kind->linear) {
+    activity_begin(ACTIVITY_INTERACT);
+    if (takes_sums(desc)) {
+        click_sums_backward(model->pooled.data, model->pooled.ld, desc->width, model->kind->fm, p.samples,
+                            p.logits.data, model->dpooled.data);
+    } else if (model->kind->linear) {
         const click_fields fields = fields_of(model, &p);
-        activity_begin(ACTIVITY_INTERACT);
         click_each_sample(model->hal, p.samples, run_spread, &fields);
-        activity_end(ACTIVITY_INTERACT);
     }
+    activity_end(ACTIVITY_INTERACT);
     const double rate = schedule_lr(desc->schedule, (int64_t)pass->epoch - 1, pass->step, desc->steps);
-    ACTIVITY_TRY(ACTIVITY_ROWS, embed_backward(model->table, model->dpooled.data, model->dpooled.ld, rate));
+    ACTIVITY_TRY(ACTIVITY_ROWS,
+                 takes_sums(desc)
+                     ? embed_sums_backward(model->table, model->dpooled.data, model->dpooled.ld, rate, NULL)
+                     : embed_backward(model->table, model->dpooled.data, model->dpooled.ld, rate));
     return WEFT_OK;
 }
 

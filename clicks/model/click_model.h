@@ -49,6 +49,7 @@ typedef struct click_model_desc {
     int crosses;        /* layers of crossed and matrix */
     double dropout;     /* behind each layer of deep and the top MLP, 0 to less than 1 */
     bool bf16;          /* activations of MLPs */
+    bool sums;          /* the table has mode EMBED_DES: lr and fm take sums over ids of it (click_sums.h) */
     bool training;      /* backward passes happen too */
     /* Learning rate of the rows: that of step `pass->step` of `steps` of epoch pass->epoch - 1. Must outlive the model;
      * NULL where no backward pass happens. */

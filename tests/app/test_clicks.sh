@@ -69,6 +69,15 @@ for model in deepfm dcn dlrm; do
         near $model-1 $model-$count
     done
 done
+for model in lr fm; do # in mode des sums of a sample's ids travel
+    ok "$weft" train --data clicks.csv "${how[@]}" --model $model --run-dir $model-1
+    ok ranks 3 "$weft" train --data clicks.csv "${how[@]}" --model $model --table-mode des --run-dir $model-des
+    near $model-1 $model-des
+done
+for mode in replicate des; do
+    ok ranks 3 "$weft" train --data clicks.csv "${how[@]}" "${long[@]}" --model deepfm --table-mode $mode --run-dir $mode
+    near deepfm-1 $mode
+done
 ok "$weft" convert clicks.csv --target click --category item --out clicks.weft
 ok ranks 2 "$weft" train --data clicks.weft "${how[@]:4}" "${long[@]}" --model deepfm --run-dir stored
 near deepfm-1 stored

@@ -27,6 +27,7 @@ static weft_status read_model(workload *work)
                                    .crosses = (int)option_int(o, OPT_CLICK_CROSSES),
                                    .dropout = option_real(o, OPT_CLICK_DROPOUT),
                                    .bf16 = values == WEFT_DTYPE_BF16,
+                                   .sums = option_choice(o, OPT_ROW_MODE) == EMBED_DES,
                                    .training = !work->trained};
     WEFT_TRY(click_read_parts(FLAG_CLICK_PARTS, option_text(o, OPT_CLICK_PARTS), &job->desc.own));
     const bool dots = kind == CLICK_DLRM || (kind == CLICK_PARTS && job->desc.own.part[CLICK_PART_DOTS]);
@@ -52,6 +53,7 @@ static void read_table(workload *work)
                                    .linear = click_model_linear(job->desc.kind),
                                    .number = option_choice(o, OPT_ROW_NUMBER),
                                    .rule = option_choice(o, OPT_ROW_RULE),
+                                   .mode = option_choice(o, OPT_ROW_MODE),
                                    .epsilon = option_real(o, OPT_ROW_EPSILON),
                                    .l1 = option_real(o, OPT_ROW_L1),
                                    .l2 = option_real(o, OPT_ROW_L2),
@@ -90,7 +92,7 @@ static weft_status plan_memory(workload *work)
     const int ranks = comm_size(context->comm);
     const int64_t samples = samples_of_rank(work), all = ids_at_most(&job->rows);
     const int64_t loaders = option_int(context->options, OPT_LOADER_THREADS);
-    int64_t rows = row_store_bytes(&job->table_desc, all / ranks + 1);
+    int64_t rows = row_store_bytes(&job->table_desc, job->table_desc.mode == EMBED_REPLICATE ? all : all / ranks + 1);
     if (job->table_desc.memory_most > 0 && rows > job->table_desc.memory_most) {
         rows = job->table_desc.memory_most;
     }

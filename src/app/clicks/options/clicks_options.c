@@ -12,7 +12,8 @@ static const option_section sections[] = {
 
 static const option_addition additions[] = {
     {OPT_MODEL, "", "lr|fm|wide-deep|deepfm|dcn|dcn-v2|dlrm|xdeepfm|parts",
-     "tables of clicks: lr, fm, wide-deep, deepfm, dcn, dcn-v2, dlrm, xdeepfm, or parts of your own choice (--parts)"},
+     "tables of clicks: lr, fm, wide-deep, deepfm, dcn, dcn-v2, dlrm, xdeepfm, or parts of your own choice "
+     "(--click-parts)"},
     {OPT_RECIPE, "", "clicks", "tables of clicks: auto = clicks, few epochs of large batches"},
     {OPTION_NONE, NULL, NULL, NULL},
 };
@@ -27,7 +28,8 @@ static const option_recipe_setting recipes[] = {
 
 static const option_foreign_value values[] = {
     {OPT_MODEL, "autoint,din,dien,nfm,afm,pnn,ffm,wdl,two-tower,ncf,neumf,bst,mmoe",
-     "there is no model of that name: models of clicks are lr, fm, wide-deep, deepfm, dcn, dcn-v2, dlrm, xdeepfm, or parts of your own choice (--parts)"},
+     "there is no model of that name: models of clicks are lr, fm, wide-deep, deepfm, dcn, dcn-v2, dlrm, xdeepfm, or "
+     "parts of your own choice (--click-parts)"},
     {OPTION_NONE, NULL, NULL},
 };
 
