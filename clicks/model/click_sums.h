@@ -2,8 +2,8 @@
  * clicks/model/click_sums.h: linear models and factorisation machines by sums over a sample's ids (embed_sums), so that
  * 1 or width + 2 numbers of a sample travel however many ids it has.
  *
- *     total     [samples, width + 1 (+ 1)]: the sum s of rows, the sum w of linear weights, and with fm the sum q of squares
- *     logit     w, and with fm 0.5 (|s|^2 - q): the sum over pairs of ids of <v_i, v_j>
+ *     total    [samples, width + 1 (+ 1)]: the sum s of rows, the sum w of linear weights, with fm the sum q of squares
+ *     logit    w, and with fm 0.5 (|s|^2 - q): the sum over pairs of ids of <v_i, v_j>
  */
 #pragma once
 
