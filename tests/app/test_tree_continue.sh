@@ -1,7 +1,7 @@
 #!/bin/bash
 # Boosting goes on from a model: 12 trees and 8 more are the 20 trees of one training, to the byte, on 1 and 3 ranks, from a run
 # folder, a file and a checkpoint, by levels and by leaves. A model of other columns, words or answers is refused.
-# trees: release asan
+# trees: release
 set -u
 weft=$1
 source_dir=$2

@@ -214,7 +214,6 @@ weft_status embed_backward(embed_table *table, const float *dpooled, int64_t ld,
 {
     return embed_reference_backward(&table->reference, dpooled, ld, rate);
 }
-#endif
 
 /* The reference makes no sums over ids: models of mode EMBED_DES are compared with those of other modes. */
 weft_status embed_sums_forward(embed_table *table, const embed_sums *sums, const embed_bags *bags,
@@ -229,3 +228,4 @@ weft_status embed_sums_backward(embed_table *table, const float *dtotal, int64_t
     (void)table, (void)dtotal, (void)ld, (void)rate, (void)dweight;
     return weft_fail(WEFT_ERR_UNSUPPORTED, "no sums over ids");
 }
+#endif
