@@ -72,7 +72,7 @@ typedef struct embed_desc {
     double spread;       /* new rows are uniform in [-spread, spread] */
     uint64_t seed;
     int64_t admit_after;  /* a key gets a row once it was seen so often before; 0: when it is first seen */
-    int64_t expire_after; /* rows that were not seen for so many batches leave at embed_expire; 0: never */
+    int64_t expire_after; /* rows that were not seen for so many batches leave within as many more; 0: never */
     int64_t memory_most;  /* bytes of this rank for rows and index; 0: no limit */
     embed_mode mode;
 } embed_desc;
@@ -133,10 +133,8 @@ weft_status embed_sums_forward(embed_table *table, const embed_sums *sums, const
  * Collective. */
 weft_status embed_sums_backward(embed_table *table, const float *dtotal, int64_t ld, double rate, float *dweight);
 
-/* No key has a row; new ones are those of this seed. Local. */
+/* No key has a row; new ones are those of this seed. What embed_measure counts goes on. Local. */
 weft_status embed_clear(embed_table *table, uint64_t seed);
-/* Rows that no batch named for long leave (embed_desc.expire_after). Returns how many of this rank. Local. */
-int64_t embed_expire(embed_table *table);
 /*
  * Writes the rows of all ranks into a folder that they all reach, a file a rank: PREFIX-00002-of-00004.rows; other
  * files of that prefix are removed. Collective; WEFT_ERR_IO and others are this rank's own: agree on them.

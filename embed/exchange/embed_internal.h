@@ -10,10 +10,11 @@ struct embed_table {
     weft_comm *comm;
     embed_desc desc;
     int stride;
-    uint64_t seed;    /* of which rank owns which key */
-    row_store *store; /* rows of the keys that this rank owns */
-    row_route route;  /* of modes all-to-all and replicate */
-    bag_route bags;   /* of mode des */
+    uint64_t seed;      /* of which rank owns which key */
+    embed_figures past; /* counts of stores that are gone */
+    row_store *store;   /* rows of the keys that this rank owns */
+    row_route route;    /* of modes all-to-all and replicate */
+    bag_route bags;     /* of mode des */
     /* ---- of the batch ---- */
     bag_index index; /* of this rank's bags; mode des: of the bags of all ranks, with keys that this rank owns */
     int64_t owned;   /* keys of the batch that this rank owns */
@@ -30,6 +31,8 @@ struct embed_table {
     int64_t numbers, givens;
 };
 
+/* Finds the rows of table->owned keys as row_store_touch does, after those left that no batch named for long. */
+weft_status embed_touch(embed_table *table, const uint64_t *key, const int32_t *times, bool training);
 /* Room for the places of `rows` rows. */
 weft_status embed_take_rows(embed_table *table, int64_t rows);
 /* The gradients of index.distinct rows have room. */

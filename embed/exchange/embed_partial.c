@@ -9,7 +9,7 @@ weft_status embed_partial_rows(embed_table *t, const embed_bags *view, bool trai
     t->owned = t->index.distinct;
     WEFT_TRY(embed_take_rows(t, t->owned));
     WEFT_TRY(embed_take_floats(&t->number, &t->numbers, t->owned * t->stride));
-    WEFT_TRY(row_store_touch(t->store, t->index.key, t->index.times, t->owned, training, t->row));
+    WEFT_TRY(embed_touch(t, t->index.key, t->index.times, training));
     row_store_read(t->store, t->row, t->owned, t->number, t->stride);
     return WEFT_OK;
 }

@@ -92,21 +92,22 @@ weft_status embed_clear(embed_table *t, uint64_t seed)
     row_store *store = NULL;
     desc.seed = seed;
     WEFT_TRY(row_store_open(&desc, &store));
+    const row_figures gone = row_store_figures(t->store);
+    t->past.made += gone.made;
+    t->past.refused += gone.refused;
+    t->past.expired += gone.expired;
     row_store_close(t->store);
     t->store = store;
     t->desc = desc; /* which rank owns a key stays a matter of the first seed */
     return WEFT_OK;
 }
 
-int64_t embed_expire(embed_table *t)
-{
-    return row_store_expire(t->store);
-}
-
 weft_status embed_measure(const embed_table *t, embed_figures *figures)
 {
     const row_figures own = row_store_figures(t->store);
-    int64_t sum[] = {own.rows, own.waiting, own.made, own.refused, own.expired};
+    const embed_figures *past = &t->past;
+    int64_t sum[] = {own.rows, own.waiting, own.made + past->made, own.refused + past->refused,
+                     own.expired + past->expired};
     int64_t bytes = own.bytes;
     if (t->desc.mode == EMBED_REPLICATE && comm_rank(t->comm) > 0) {
         memset(sum, 0, sizeof sum); /* the rows of rank 0 */
@@ -134,13 +135,22 @@ weft_status embed_take_rows(embed_table *t, int64_t rows)
     return WEFT_OK;
 }
 
+weft_status embed_touch(embed_table *t, const uint64_t *key, const int32_t *times, bool training)
+{
+    const int64_t batches = training && t->desc.expire_after > 0 ? row_store_figures(t->store).batches : 0;
+    if (batches > 0 && batches % t->desc.expire_after == 0) {
+        row_store_expire(t->store);
+    }
+    return row_store_touch(t->store, key, times, t->owned, training, t->row);
+}
+
 static weft_status find_rows(embed_table *t, bool training)
 {
     const uint64_t *key = NULL;
     const int32_t *times = NULL;
     WEFT_TRY(row_route_keys(&t->route, &t->index, training, &key, &times, &t->owned));
     WEFT_TRY(embed_take_rows(t, t->owned));
-    WEFT_TRY(row_store_touch(t->store, key, times, t->owned, training, t->row));
+    WEFT_TRY(embed_touch(t, key, times, training));
     row_store_read(t->store, t->row, t->owned, row_route_values(&t->route), t->stride);
     return WEFT_OK;
 }

@@ -132,6 +132,22 @@ printf 'user,item\nanna,1\nbert,39\nanna,0\n' >target.csv
 ok "$weft" train --data clicks.csv "${how[@]}" --model fm --admit-after 3 --row-memory 1M --hash-bits 20 --row-precision bf16 \
     --row-optimizer ftrl --run-dir options
 grep -q "waiting" out || fail "ids that wait for admission are not told"
+# Ids of the first rows do not come again: their rows leave.
+python3 -c "
+print('user,click')
+for i in range(4000): print(f'u{i if i < 1000 else i % 7},{i % 2}')" >leaving.csv
+ok "$weft" train --data leaving.csv --target click --model fm --quiet --pin off --batch-size 64 --expire-after 20 --epochs 1 --run-dir left
+read -r kept made expired <<<"$(sed -n -E 's/^Rows of embeddings: rows ([0-9]+), .*made ([0-9]+), .*expired ([0-9]+),.*/\1 \2 \3/p' out)"
+[ "$kept" -lt 900 ] && [ "$made" -gt 700 ] && [ "$expired" -gt 100 ] || fail "rows of ids that are gone stay: $(grep Rows out)"
+# A training that starts from another has its rows: without a step of its own it answers alike.
+ok "$weft" train --data clicks.csv --target click --category item --pin off --quiet --model deepfm --lr 1e-12 --row-lr 1e-12 --epochs 1 \
+    --init-weights first --run-dir again
+ok "$weft" predict --checkpoint again --data clicks.csv --out again.out --quiet
+python3 -c "
+import numpy as np
+d = abs(np.load('again.out/probabilities.npy') - np.load('one/probabilities.npy')).max()
+assert d < 1e-5, d" || fail "rows of the model to start from are not those that it has"
+refused 2 "its rows are of other columns" "$weft" train --data leaving.csv --target click --model deepfm --quiet --init-weights first --run-dir no --force
 refused 65 "'item': 39 is neither 0 nor 1" "$weft" train --data target.csv --target item --model fm --quiet --run-dir no --force
 refused 65 "no column holds ids" "$weft" train --data clicks.csv --target click --drop user,item,device --model fm --quiet --run-dir no --force
 refused 2 "--mlp 4,x" "$weft" train --data clicks.csv "${how[@]}" --model deepfm --mlp 4,x --run-dir no --force

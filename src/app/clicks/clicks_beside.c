@@ -11,7 +11,9 @@
 static weft_status begin(void *self, uint64_t seed)
 {
     clicks_job *job = self;
-    return embed_clear(job->table, seed);
+    WEFT_TRY(embed_clear(job->table, seed));
+    return job->start[0] != '\0' ? embed_load(job->table, job->start, job->start_best ? CLICKS_BEST_ROWS : CLICKS_ROWS)
+                                 : WEFT_OK;
 }
 
 static weft_status keep_best(void *self)

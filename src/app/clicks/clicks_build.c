@@ -198,11 +198,28 @@ static weft_status take_answers(workload *work)
     return work->labelled ? labels_upload(&job->answers, context->hal) : WEFT_OK;
 }
 
+/* The rows of a model to start from stand beside its weights, and their keys are of its columns. */
+static weft_status find_start(workload *work)
+{
+    clicks_job *job = work->self;
+    const saved_model *start = work->start;
+    const weft_options *o = work->context->options;
+    if (start == NULL) {
+        return WEFT_OK;
+    }
+    WEFT_CHECK(option_is_set(start->known, OPT_CLICK_COLUMNS) &&
+                   strcmp(option_text(start->known, OPT_CLICK_COLUMNS), option_text(o, OPT_CLICK_COLUMNS)) == 0,
+               WEFT_ERR_USAGE, "--init-weights %s: its rows are of other columns: " FLAG_CLICK_COLUMNS " '%s'",
+               start->path, option_text(start->known, OPT_CLICK_COLUMNS));
+    return saved_model_folder(start, job->start, &job->start_best);
+}
+
 weft_status clicks_build(workload *work)
 {
     clicks_job *job = work->self;
     const app_context *context = work->context;
     WEFT_TRY(comm_agree(context->comm, read_schedule(work)));
+    WEFT_TRY(comm_agree(context->comm, find_start(work)));
     WEFT_TRY(scale_numbers(work));
     const click_source_options options = {.batch = option_int(context->options, OPT_BATCH_SIZE),
                                           .scaling = &job->scaling,

@@ -26,6 +26,8 @@ typedef struct clicks_job {
     embed_table *table;
     click_model *model;
     train_beside beside;
+    char start[FILE_PATH_MAX]; /* folder of the rows that every run begins with; "": none has a row */
+    bool start_best;
     click_source *source;
     bool kept;            /* files of the best rows stand in `folder` */
     train_labels answers; /* right answers for the rows that this rank evaluates */

@@ -5,7 +5,6 @@
  * training (app/workload/workload.h). A store without labels, or without a split of them, gets answers but no scores.
  */
 #include <assert.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "app/predict/predictor.h"
@@ -169,7 +168,7 @@ static weft_status begin_work(predictor *p)
     return comm_setup(context, false);
 }
 
-/* What the model keeps beside its parameters stands beside the file of its weights; best.npz is a checkpoint's. */
+/* What the model keeps beside its parameters stands beside the file of its weights. */
 static weft_status place_beside(const predictor *p)
 {
     const train_beside *beside = p->work->model->beside;
@@ -177,13 +176,9 @@ static weft_status place_beside(const predictor *p)
     if (beside == NULL) {
         return WEFT_OK;
     }
-    WEFT_TRY(file_path(folder, "%s", p->model->path));
-    char *slash = strrchr(folder, '/');
-    const bool best = strcmp(slash != NULL ? slash + 1 : folder, "best.npz") == 0;
-    if (slash != NULL) {
-        *slash = '\0';
-    }
-    return comm_agree(p->context->comm, beside->load(beside->self, slash != NULL ? folder : ".", best));
+    bool best = false;
+    WEFT_TRY(saved_model_folder(p->model, folder, &best));
+    return comm_agree(p->context->comm, beside->load(beside->self, folder, best));
 }
 
 /* The trained model takes the place of the one that was built. */

@@ -227,6 +227,13 @@ static bool has_name(const char *path, const char *name)
     return strcmp(slash != NULL ? slash + 1 : path, name) == 0;
 }
 
+weft_status saved_model_folder(const saved_model *model, char folder[FILE_PATH_MAX], bool *best)
+{
+    const char *slash = strrchr(model->path, '/');
+    *best = strcmp(slash != NULL ? slash + 1 : model->path, "best.npz") == 0;
+    return slash != NULL ? file_path(folder, "%.*s", (int)(slash - model->path), model->path) : file_path(folder, ".");
+}
+
 bool saved_model_has_run_name(const char *path)
 {
     bool has = has_name(path, "weights.npz");

@@ -45,6 +45,10 @@ weft_status saved_model_open(const char *path, const weft_options *given, saved_
 weft_status saved_model_open_weights(const char *path, const weft_options *given, saved_model **model);
 void saved_model_close(saved_model *model); /* NULL is allowed */
 
+/* [out] folder: where the model's file stands, and what belongs to it; best: the file is a checkpoint's of its best
+ * parameters. */
+weft_status saved_model_folder(const saved_model *model, char folder[FILE_PATH_MAX], bool *best);
+
 /* Returns true if a run gives the file of its model this name: what stands beside it is that run's. */
 bool saved_model_has_run_name(const char *path);
 

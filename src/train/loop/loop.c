@@ -36,8 +36,7 @@ static weft_status loop_create(loop *l)
     param_store *params = l->model->params;
     WEFT_CHECK(l->source->loss_entries > 0, WEFT_ERR_DATA, "no row is both labelled and in the training split");
     WEFT_CHECK(l->options->accumulate <= 1 || l->source->divides, WEFT_ERR_USAGE,
-               FLAG_ACCUMULATE " %d: an epoch is one batch here, which does not come in parts: leave it out",
-               l->options->accumulate);
+               FLAG_ACCUMULATE " %d: batches do not come in parts here: leave it out", l->options->accumulate);
     const metrics_desc scores = {.metric = l->options->metric,
                                  .loss = l->source->loss,
                                  .outputs = l->source->outputs,
