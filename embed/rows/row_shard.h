@@ -33,8 +33,8 @@ typedef bool row_shard_filter(uint64_t key, const void *context);
  * Adds the rows of a file to a store, those that `mine` takes (NULL: all). Their ages count from the file's batches,
  * which the store takes over; shards of one checkpoint have the same. WEFT_ERR_NOINPUT; WEFT_ERR_DATA: damaged, cut
  * short, of another width or rule, a key that the store has already, or another number of batches than the shards
- * before. WEFT_ERR_RESOURCE: memory_most does not hold the rows. After a failure part of the rows may be there: close
- * the store.
+ * before. WEFT_ERR_RESOURCE: memory_most and an eighth do not hold the rows. After a failure part of the rows may be
+ * there: close the store.
  */
 weft_status row_shard_read(const char *path, row_shard_filter *mine, const void *context, row_store *store);
 
