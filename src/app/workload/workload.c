@@ -113,7 +113,8 @@ static weft_status adopt_inputs(const workload *work, weft_options *options)
             WEFT_TRY(option_decide(options, *id, option_value_text(known, *id)));
             log_info("--%s %s (auto: as for the weights of %s)", name, option_value_text(known, *id),
                      work->start->path);
-        } else if (told && strcmp(option_value_text(options, *id), option_value_text(known, *id)) != 0) {
+        } else if (told && option_value_text(options, *id)[0] != '\0' && /* "": the data decide it later */
+                   strcmp(option_value_text(options, *id), option_value_text(known, *id)) != 0) {
             log_warn("--%s %s: the weights of %s were trained with %s", name, option_value_text(options, *id),
                      work->start->path, option_value_text(known, *id));
         }
