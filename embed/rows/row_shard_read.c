@@ -185,7 +185,7 @@ static weft_status choose(const shard_reader *r, row_shard_filter *filter, const
         mine[(*count)++] = (int32_t)i;
     }
     wants.rows = rows ? *count : 0;
-    /* Stripes and slabs grow in other steps than in training: what a full store wrote may take a little more to read. */
+    /* Stripes and slabs grow in other steps than in training: a full store may take a little more when read. */
     const int64_t bound = store->desc.memory_most;
     store->desc.memory_most += bound / READ_SLACK;
     const weft_status status = row_store_make_room(store, &wants, &enough);

@@ -42,8 +42,8 @@ static weft_status check(const embed_desc *d)
                "embeddings: rows expire after %lld batches: 0 (never) to %d", (long long)d->expire_after,
                ROW_EXPIRE_MOST);
     WEFT_CHECK(d->memory_most == 0 || d->memory_most >= ROW_MEMORY_LEAST, WEFT_ERR_USAGE,
-               "embeddings: --row-memory of %lld bytes: leave it out (no limit), or give at least %d",
-               (long long)d->memory_most, ROW_MEMORY_LEAST);
+               "embeddings: at most %lld bytes of memory: 0 (no limit) or at least %d", (long long)d->memory_most,
+               ROW_MEMORY_LEAST);
     return WEFT_OK;
 }
 
