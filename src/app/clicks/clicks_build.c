@@ -211,6 +211,9 @@ static weft_status find_start(workload *work)
                    strcmp(option_text(start->known, OPT_CLICK_COLUMNS), option_text(o, OPT_CLICK_COLUMNS)) == 0,
                WEFT_ERR_USAGE, "--init-weights %s: its rows are of other columns: " FLAG_CLICK_COLUMNS " '%s'",
                start->path, option_text(start->known, OPT_CLICK_COLUMNS));
+    WEFT_CHECK(option_int(start->known, OPT_CLICK_HASH) == option_int(o, OPT_CLICK_HASH), WEFT_ERR_USAGE,
+               "--init-weights %s: its ids are folded by " FLAG_CLICK_HASH " %lld: give the same", start->path,
+               (long long)option_int(start->known, OPT_CLICK_HASH));
     return saved_model_folder(start, job->start, &job->start_best);
 }
 

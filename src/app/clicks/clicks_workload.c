@@ -258,7 +258,7 @@ static const option_id recorded[] = {OPT_CLICK_COLUMNS,  OPT_CLICK_WIDTH,   OPT_
                                      OPT_CLICK_CIN,      OPT_CLICK_CROSSES, OPT_CLICK_HASH, OPT_CLICK_SCALING,
                                      OPT_CLICK_POSITIVE, OPT_ROW_RULE,      OPT_ROW_NUMBER, OPTION_NONE};
 
-static const option_id inputs[] = {OPT_CLICK_COLUMNS, OPT_CLICK_SCALING, OPTION_NONE};
+static const option_id inputs[] = {OPT_CLICK_COLUMNS, OPT_CLICK_SCALING, OPT_CLICK_HASH, OPTION_NONE};
 /* Files of rows are the same in every mode, and memory is the machine's matter. */
 static const option_id resumable[] = {OPT_ROW_MODE, OPT_ROW_MEMORY, OPTION_NONE};
 
