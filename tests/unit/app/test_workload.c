@@ -16,7 +16,8 @@ static void test_every_model_has_a_workload(void **state)
         {"auto", "g.weft", "graph"},        {"sage", "g.weft", "graph"},       {"gcn", "g.weft", "graph"},
         {"mlp", "g.weft", "graph"},         {"auto", "synth:reddit", "graph"}, {"auto", "synth:images", "images"},
         {"mlp", "synth:images", "images"},  {"lenet", "folder", "images"},     {"resnet-50", "folder", "images"},
-        {"own/my.net", "folder", "images"},
+        {"own/my.net", "folder", "images"}, {"trees", "t.csv", "tables"},      {"deepfm", "t.csv", "clicks"},
+        {"lr", "t.weft", "clicks"},
     };
     const option_command *train = NULL;
     ASSERT_OK(option_command_find(app_catalog(), "train", &train));
@@ -36,14 +37,14 @@ static void test_every_model_has_a_workload(void **state)
 static void test_models_are_known(void **state)
 {
     (void)state;
-    static const char *const graphs[] = {"auto", "trees", GNN_KINDS(WORD_OF)};
+    static const char *const others[] = {"auto", "trees", CLICK_MODELS(WORD_OF) GNN_KINDS(WORD_OF)};
     const char *words = option_row_of(OPT_MODEL)->choices;
     const char *cursor = words;
     char word[OPTION_WORD_MAX];
     while (option_list_next(&cursor, '|', word)) {
         bool known = net_zoo_has(word);
-        for (size_t i = 0; i < sizeof graphs / sizeof graphs[0]; ++i) {
-            known = known || strcmp(graphs[i], word) == 0;
+        for (size_t i = 0; i < sizeof others / sizeof others[0]; ++i) {
+            known = known || strcmp(others[i], word) == 0;
         }
         if (!known) {
             fail_msg("--model %s: nobody knows it", word);
@@ -52,8 +53,8 @@ static void test_models_are_known(void **state)
     for (int i = 0; net_zoo_name(i) != NULL; ++i) {
         assert_true(option_list_has(words, '|', net_zoo_name(i)));
     }
-    for (size_t i = 0; i < sizeof graphs / sizeof graphs[0]; ++i) {
-        assert_true(option_list_has(words, '|', graphs[i]));
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; ++i) {
+        assert_true(option_list_has(words, '|', others[i]));
     }
 }
 
