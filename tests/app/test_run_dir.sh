@@ -209,7 +209,7 @@ done
 limited 1 74 "$weft" partition store --parts 2
 [ -z "$(find . -name '*.tmp-*')" ] || fail "left: $(find . -name '*.tmp-*')"
 limited 1 74 "$weft" train "${options[@]}" --epochs 3 --run-dir new
-limited 16 74 "$weft" train --data store --threads 1 --quiet --hidden 64 --epochs 4 --checkpoint-every 2 --run-dir big
+limited 24 74 "$weft" train --data store --threads 1 --quiet --hidden 64 --epochs 4 --checkpoint-every 2 --run-dir big
 grep -q "checkpoint after run 1, epoch 2 not written: .*ulimit -f.*training goes on" err || fail "no warning: $(cat err)"
 [ "$(wc -l <big/metrics.jsonl)" -eq 4 ] || fail "training did not go on: $(wc -l <big/metrics.jsonl) epochs"
 [ -z "$(find . -name '*.tmp-*')" ] || fail "left: $(find . -name '*.tmp-*')"
