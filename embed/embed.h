@@ -5,7 +5,7 @@
  *     bag       the keys of one field of one sample: none, one, or several
  *     pooled    [samples, fields * stride]: of each bag the sum of its rows; stride = width + linear
  *
- *     WEFT_TRY(embed_open(comm, &desc, &table));
+ *     WEFT_TRY(embed_open(comm, &desc, most, &table));
  *     for (...) {
  *         WEFT_TRY(embed_forward(table, &bags, true, pooled, fields * stride));    rows are made where keys are new
  *         ...dpooled: the gradient of the loss of the batch of all ranks...

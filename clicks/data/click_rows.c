@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/integer/mix.h"
 #include "clicks/data/click_internal.h"
 #include "comm/comm.h"
 
@@ -117,14 +118,6 @@ done:
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
-/* The end of splitmix64: G. Steele, D. Lea, C. Flood, OOPSLA 2014, doi:10.1145/2660193.2660195. */
-static uint64_t mixed(uint64_t x)
-{
-    x = (x ^ x >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-    x = (x ^ x >> 27) * UINT64_C(0x94D049BB133111EB);
-    return x ^ x >> 31;
-}
-
 /* Infinite numbers cannot be scaled, and the hash names the content: each rank looks at a share of the rows. */
 static weft_status look_through(weft_comm *comm, click_rows *rows, const char *path)
 {
@@ -139,9 +132,9 @@ static weft_status look_through(weft_comm *comm, click_rows *rows, const char *p
     for (int64_t i = first; i < end && status == WEFT_OK; ++i) {
         click_rows_keys(rows, i, key);
         click_rows_numbers(rows, &plain, i, value);
-        hash += mixed((uint64_t)i * 256 + rows->label[i]);
+        hash += mix64((uint64_t)i * 256 + rows->label[i]);
         for (int f = 0; f < rows->fields; ++f) {
-            hash += mixed(key[f] ^ mixed((uint64_t)i));
+            hash += mix64(key[f] ^ mix64((uint64_t)i));
         }
         for (int64_t c = 0; c < rows->numbers; ++c) {
             hash += table_hash_number(i, c, value[c]);

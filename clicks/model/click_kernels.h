@@ -72,7 +72,7 @@ typedef struct click_kernels {
 } click_kernels;
 extern const click_kernels click_kernels_base, click_kernels_avx2, click_kernels_avx512;
 
-/* Those of this processor. */
+/* Returns the kernels that this processor runs fastest. */
 const click_kernels *click_kernels_get(void);
 
 /* Floats of a thread's scratch memory: vectors, their transpose, and gradients of pairs, padded to CLICK_PAD columns.

@@ -2,7 +2,7 @@
  * clicks/model/click_model.h: a model of clicks as a train_model (train/model.h), whose input is a click_batch and
  * whose logits are [samples, 1]: the log odds of a click.
  *
- *     embed_open(comm, &rows, &table)               rows.width, rows.linear: click_model_width, click_model_linear
+ *     embed_open(comm, &rows, most, &table)         rows.width, rows.linear: click_model_width, click_model_linear
  *     click_model_create(hal, comm, &desc, table, &model)
  *     train_loop(comm, hal, click_model_interface(model), ...)
  *

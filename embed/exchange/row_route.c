@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/integer/mix.h"
 #include "embed/rows/row_store.h"
 
 /* A key on its way. */
@@ -11,13 +12,9 @@ typedef struct sent_key {
     int64_t times;
 } sent_key;
 
-/* The end of splitmix64: G. Steele, D. Lea, C. Flood, OOPSLA 2014, doi:10.1145/2660193.2660195. */
 int row_route_owner(uint64_t key, uint64_t seed, int ranks)
 {
-    uint64_t x = key + (seed + 1) * UINT64_C(0x9E3779B97F4A7C15);
-    x = (x ^ x >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-    x = (x ^ x >> 27) * UINT64_C(0x94D049BB133111EB);
-    x ^= x >> 31;
+    const uint64_t x = mix64(key + (seed + 1) * UINT64_C(0x9E3779B97F4A7C15));
     return (int)(((x >> 32) * (uint64_t)ranks) >> 32);
 }
 

@@ -124,7 +124,7 @@ static inline float row_factor(const row_rule *rule, int64_t n, const float *res
     return rule->rate / (sqrtf(*mean) + rule->epsilon);
 }
 
-/* What is one number a row: row-adagrad's factors of the columns and of `linear`, lazy-adam's corrections. */
+/* A rule's factors that are one number a row: row-adagrad's of the columns and of `linear`, lazy-adam's corrections. */
 typedef struct row_scalars {
     float factor[2];
     moment_rates moments;

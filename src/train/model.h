@@ -92,12 +92,11 @@ typedef struct train_map {
  * What a model keeps and trains beside its parameters, as files of the ranks: tables that grow with the data, such as
  * rows of embeddings. The loop (train/loop/loop.h) calls these where it treats the parameters likewise, and checkpoints
  * hold the files. Any number of ranks reads what another number wrote. Every function is collective; statuses are
- * agreed by the caller. Files go into one folder that all ranks reach, under names that begin with `prefix` ("best-" in
- * front of it where `best`): WEFT_ERR_IO names the folder where some rank does not reach it.
+ * agreed by the caller. Files go into one folder that all ranks reach, those of the best beside the others under names
+ * of their own: WEFT_ERR_IO names the folder where some rank does not reach it.
  */
 typedef struct train_beside {
     void *self;
-    const char *prefix;
     /* It becomes what it is before the first epoch of a run. */
     weft_status (*begin)(void *self, uint64_t seed);
     /* As it is now it is the best of the run; and it becomes again what it was then. */
@@ -137,7 +136,7 @@ typedef struct train_model {
      */
     weft_status (*state)(void *self, const sync_buffer **buffer, int *count);
     weft_status (*restored)(void *self);
-    /* What it keeps and trains beside the parameters; NULL, on all ranks, if there is nothing. */
+    /* Tables that the model keeps and trains beside the parameters; NULL, on all ranks, if there are none. */
     const train_beside *beside;
 } train_model;
 

@@ -50,13 +50,8 @@ static weft_status load(void *self, const char *folder, bool best)
 
 train_beside clicks_beside(clicks_job *job)
 {
-    return (train_beside){.self = job,
-                          .prefix = CLICKS_ROWS,
-                          .begin = begin,
-                          .keep_best = keep_best,
-                          .use_best = use_best,
-                          .save = save,
-                          .load = load};
+    return (train_beside){
+        .self = job, .begin = begin, .keep_best = keep_best, .use_best = use_best, .save = save, .load = load};
 }
 
 void clicks_forget_best(clicks_job *job)
