@@ -14,12 +14,6 @@ python3 -c 'import numpy' 2>/dev/null || skip "NumPy is not installed"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
-ok() { "$@" >out 2>err || fail "$*: $(cat err)"; }
-refused() { # CODE TEXT COMMAND...
-    "${@:3}" >out 2>err
-    [ $? -eq "$1" ] || fail "${*:3}: not refused with $1: $(cat err)"
-    grep -qF -- "$2" err || fail "${*:3}: does not say '$2': $(cat err)"
-}
 
 # Clicks depend on pairs of ids, which a linear model cannot express, and on a number.
 python3 - <<'PY'

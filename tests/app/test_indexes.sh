@@ -14,12 +14,6 @@ python=python3
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
-ok() { "$@" >out 2>err || fail "$*: $(cat err)"; }
-refused() { # CODE TEXT COMMAND...
-    "${@:3}" >out 2>err
-    [ $? -eq "$1" ] || fail "${*:3}: not refused with $1: $(cat err)"
-    grep -qF -- "$2" err || fail "${*:3}: does not say '$2': $(cat err)"
-}
 
 python3 - <<'PY'
 import math, random

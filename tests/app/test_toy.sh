@@ -30,7 +30,6 @@ with open("asked.csv", "w") as f:  # no target
 PY
 how=(--threads 1 --pin off --quiet --reproducible --lr 0.05)
 options=(--data t.csv "${how[@]}")
-ok() { "$@" >out 2>err || fail "$*: $(cat err)"; }
 refused() { # CODE TEXT COMMAND...
     "${@:3}" >out 2>err
     [ $? -eq "$1" ] || fail "${*:3}: not refused with $1: $(cat err)"

@@ -10,13 +10,6 @@ need python3
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
-ok() { "$@" >out 2>err || fail "$*: $(cat err)"; }
-refused() { # STATUS WORDS COMMAND...
-    "${@:3}" >out 2>err
-    local status=$?
-    [ $status -eq "$1" ] || fail "${*:3}: ends with $status, not $1: $(cat err)"
-    grep -q -- "$2" err || fail "${*:3}: does not say '$2': $(cat err)"
-}
 
 python3 - <<'PY'
 import random

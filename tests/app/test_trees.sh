@@ -40,12 +40,6 @@ with open("asked.csv", "w") as out:  # columns in another order, and no target
 PY
 plain=(--model trees --threads 1 --pin off --quiet --depth 4)
 how=("${plain[@]}" --trees 12)
-ok() { "$@" >out 2>err || fail "$*: $(cat err)"; }
-refused() { # CODE TEXT COMMAND...
-    "${@:3}" >out 2>err
-    [ $? -eq "$1" ] || fail "${*:3}: not refused with $1: $(cat err)"
-    grep -qF -- "$2" err || fail "${*:3}: does not say '$2': $(cat err)"
-}
 
 # ---- the same bytes on any number of ranks, from a store, and when a run is resumed ----
 ok "$weft" train --data words.csv "${how[@]}" --run-dir one

@@ -14,6 +14,16 @@ need() {
     command -v "$1" >/dev/null || skip "$1 is not installed"
 }
 
+# ok COMMAND...: it must succeed; what it wrote stays in the files out and err.
+ok() { "$@" >out 2>err || fail "$*: $(cat err)"; }
+
+# refused CODE TEXT COMMAND...: it must end with this exit status, and say this text on stderr.
+refused() {
+    "${@:3}" >out 2>err
+    [ $? -eq "$1" ] || fail "${*:3}: not refused with $1: $(cat err)"
+    grep -qF -- "$2" err || fail "${*:3}: does not say '$2': $(cat err)"
+}
+
 # ranks COUNT COMMAND...: start a command on COUNT ranks of this machine.
 ranks() {
     local count=$1
