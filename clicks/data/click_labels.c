@@ -2,11 +2,10 @@
 #include <math.h>
 
 #include "base/log.h"
-#include "base/permutation.h"
-#include "base/philox.h"
 #include "clicks/data/click_data_options.def"
 #include "clicks/data/click_internal.h"
 #include "table/table_options.def"
+#include "train/batch/row_split.h"
 
 enum { CHUNK = 4096 };
 
@@ -65,31 +64,17 @@ static weft_status take_labels(click_rows *rows, const char *path, double positi
     return kind == TABLE_CATEGORY ? label_words(rows, target, path) : label_numbers(rows, target, positive, path);
 }
 
-/* The split of a row by the file that it stands in. */
-static uint8_t part_of(const click_rows *rows, const click_rows_options *options, int paths, int64_t row)
-{
-    int file = paths - 1;
-    while (file > 0 && rows->table.file_row[file] > row) {
-        --file;
-    }
-    return options->part[file];
-}
-
 static weft_status take_splits(click_rows *rows, const click_rows_options *options, int paths)
 {
     const int64_t column = schema_find(&rows->table.schema, TABLE_SPLIT_OF), all = rows->table.rows;
-    const permutation order = permutation_make((uint64_t)(all > 0 ? all : 1), options->seed, WEFT_RNG_SPLIT, 0);
-    const int64_t test = (int64_t)floor(options->test * (double)all + 0.5);
-    const int64_t held = test + (int64_t)floor(options->valid * (double)all + 0.5);
+    const row_split drawn = row_split_make(all, options->valid, options->test, options->seed);
     WEFT_CHECK(options->part == NULL || column < 0, WEFT_ERR_DATA,
                "column '%s' says the split of each row, and so do files of their own: " FLAG_DROP " it",
                column < 0 ? "" : rows->table.schema.field[column].name);
     for (int64_t i = 0; i < all; ++i) {
-        const int64_t place = (int64_t)permute(&order, (uint64_t)i);
-        const uint8_t drawn = place < test ? 2 : place < held ? 1 : TRAIN_SPLIT_TRAIN;
-        const uint8_t split = options->part != NULL ? part_of(rows, options, paths, i)
+        const uint8_t split = options->part != NULL ? row_split_of_file(options->part, rows->table.file_row, paths, i)
                               : column >= 0         ? ((const uint8_t *)rows->table.column[column].data)[i]
-                                                    : drawn;
+                                                    : row_split_drawn(&drawn, i);
         rows->split[i] = rows->label[i] != CLICK_NO_LABEL ? split : TRAIN_SPLIT_NONE;
         if (rows->split[i] < TRAIN_SPLITS) {
             rows->counted[rows->split[i]] += 1;

@@ -7,9 +7,8 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/permutation.h"
-#include "base/philox.h"
 #include "table/table_options.def"
+#include "train/batch/row_split.h"
 #include "train/train_options.def"
 
 enum { SPAN = 1 << 16, CHUNK = 1024 };
@@ -305,16 +304,6 @@ static bool has_target(const tree_rows *rows, int64_t i)
 
 /* ---- splits ------------------------------------------------------------------------------------------------------ */
 
-/* The split of a row by the file that it stands in. */
-static uint8_t part_of(const tree_rows *rows, const tree_rows_options *options, int paths, int64_t row)
-{
-    int file = paths - 1;
-    while (file > 0 && rows->table.file_row[file] > row) {
-        --file;
-    }
-    return options->part[file];
-}
-
 /* Groups are drawn by what is equal for their rows, so that each is of one split. */
 static uint8_t drawn_group(const tree_rows_options *options, uint64_t group)
 {
@@ -327,21 +316,16 @@ static weft_status take_splits(tree_rows *rows, const tree_rows_options *options
 {
     const int64_t column = schema_find(&rows->table.schema, TABLE_SPLIT_OF);
     const int64_t all = rows->table.rows;
-    const permutation order = permutation_make((uint64_t)(all > 0 ? all : 1), options->seed, WEFT_RNG_SPLIT, 0);
-    const int64_t test = (int64_t)floor(options->test * (double)all + 0.5);
-    const int64_t held = test + (int64_t)floor(options->valid * (double)all + 0.5);
+    const row_split drawn = row_split_make(all, options->valid, options->test, options->seed);
     WEFT_CHECK(options->part == NULL || column < 0, WEFT_ERR_DATA,
                "column '%s' says the split of each row, and so do files of their own: " FLAG_DROP " it",
                column < 0 ? "" : rows->table.schema.field[column].name);
     for (int64_t i = 0; i < rows->data.rows; ++i) {
-        const int64_t place = (int64_t)permute(&order, (uint64_t)rows->id[i]);
-        const uint8_t drawn = rows->group != NULL ? drawn_group(options, rows->group[i])
-                              : place < test      ? 2
-                              : place < held      ? 1
-                                                  : TRAIN_SPLIT_TRAIN;
-        const uint8_t split = options->part != NULL ? part_of(rows, options, paths, rows->id[i])
+        const int64_t row = rows->id[i];
+        const uint8_t split = options->part != NULL ? row_split_of_file(options->part, rows->table.file_row, paths, row)
                               : column >= 0         ? ((const uint8_t *)rows->table.column[column].data)[i]
-                                                    : drawn;
+                              : rows->group != NULL ? drawn_group(options, rows->group[i])
+                                                    : row_split_drawn(&drawn, row);
         rows->labels.split[i] = has_target(rows, i) ? split : TRAIN_SPLIT_NONE;
     }
     return WEFT_OK;

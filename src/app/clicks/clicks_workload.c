@@ -84,24 +84,11 @@ static weft_status share_files(workload *work, const char *const *path, int path
 static weft_status open_files(workload *work, click_rows_options *options)
 {
     clicks_job *job = work->self;
-    const weft_options *o = work->context->options;
-    const char *own[3] = {option_text(o, OPT_DATA)};
-    static const option_id extra[] = {OPT_VALID_FILE, OPT_TEST_FILE};
-    uint8_t part[3] = {0};
-    int paths = 1;
-    for (int i = 0; i < 2 && !work->trained; ++i) {
-        const char *file = option_text(o, extra[i]);
-        if (file[0] != '\0') {
-            WEFT_CHECK(!table_is_store(own[0]) && !table_is_store(file), WEFT_ERR_UNSUPPORTED,
-                       "%s %s: rows of a store are its own: a column named split in it says which validate and test",
-                       i == 0 ? FLAG_VALID_FILE : FLAG_TEST_FILE, file);
-            part[paths] = (uint8_t)(i + 1);
-            own[paths++] = file;
-        }
-    }
-    const char *const *path = work->paths > 0 ? work->path : own;
-    paths = work->paths > 0 ? work->paths : paths;
-    options->part = paths > 1 && !work->trained ? part : NULL;
+    table_places places;
+    WEFT_TRY(app_table_places(work->context->options, work->path, work->paths, !work->trained, &places));
+    const char *const *path = places.path;
+    int paths = places.paths;
+    options->part = app_table_parts(&places, !work->trained);
     const bool shares = comm_size(work->context->comm) > 1 && !table_is_store(path[0]);
     WEFT_CHECK(
         !shares || options->part == NULL, WEFT_ERR_UNSUPPORTED,
@@ -140,8 +127,6 @@ static weft_status clicks_open(workload *work, const char *folder)
 {
     clicks_job *job = work->self;
     click_rows_options options;
-    WEFT_CHECK(option_text(work->context->options, OPT_DATA)[0] != '\0' || work->paths > 0, WEFT_ERR_USAGE,
-               "%s is missing: name a table", FLAG_DATA);
     WEFT_TRY(file_path(job->folder, "%s", folder));
     WEFT_TRY(comm_agree(work->context->comm, read_options(work, &options)));
     activity_begin(ACTIVITY_LOAD);

@@ -54,39 +54,6 @@ static tree_aim aim_of(loss_choice loss)
     return loss == LOSS_AUTO ? TREE_AIM_AUTO : loss <= LOSS_BCE ? TREE_AIM_CLASSES : TREE_AIM_NUMBERS;
 }
 
-/* Files of the table: that of --data, or the places of a trained model, and files of validation and test rows. */
-typedef struct table_places {
-    const char *own[3];
-    uint8_t part[3];
-    const char *const *path;
-    int paths;
-} table_places;
-
-static weft_status find_places(const workload *work, table_places *places)
-{
-    const weft_options *o = work->context->options;
-    const char *const data = option_text(o, OPT_DATA);
-    const option_id extra[] = {OPT_VALID_FILE, OPT_TEST_FILE};
-    *places = (table_places){.own = {data}, .path = work->path, .paths = work->paths};
-    WEFT_CHECK(data[0] != '\0' || work->paths > 0, WEFT_ERR_USAGE, "%s is missing: name a table", FLAG_DATA);
-    if (work->paths > 0) {
-        return WEFT_OK;
-    }
-    places->path = places->own;
-    places->paths = 1;
-    for (int i = 0; i < 2 && !work->trained; ++i) {
-        const char *file = option_text(o, extra[i]);
-        if (file[0] != '\0') {
-            WEFT_CHECK(!table_is_store(data) && !table_is_store(file), WEFT_ERR_UNSUPPORTED,
-                       "%s %s: rows of a store are its own: a column named split in it says which validate and test",
-                       i == 0 ? FLAG_VALID_FILE : FLAG_TEST_FILE, file);
-            places->part[places->paths] = (uint8_t)(i + 1);
-            places->own[places->paths++] = file;
-        }
-    }
-    return WEFT_OK;
-}
-
 static void tell_data(const workload *work)
 {
     const tree_rows *rows = &((const trees_job *)work->self)->rows;
@@ -105,14 +72,14 @@ static weft_status trees_open(workload *work, const char *folder)
     trees_job *job = work->self;
     const weft_options *o = work->context->options;
     table_places places;
-    WEFT_TRY(find_places(work, &places));
+    WEFT_TRY(app_table_places(o, work->path, work->paths, !work->trained, &places));
     if (work->answers_with != NULL) {
         WEFT_TRY(comm_agree(work->context->comm, trees_read(job, work->answers_with)));
     }
     const tree_rows_options options = {.request = app_table_request(o),
                                        .valid = option_real(o, OPT_VALID_SHARE),
                                        .test = option_real(o, OPT_TEST_SHARE),
-                                       .part = places.paths > 1 && !work->trained ? places.part : NULL,
+                                       .part = app_table_parts(&places, !work->trained),
                                        .seed = 0,
                                        .aim = aim_of(option_choice(o, OPT_LOSS)),
                                        .column = job->facts.column,
