@@ -137,12 +137,14 @@ weft_status embed_sums_backward(embed_table *table, const float *dtotal, int64_t
 weft_status embed_clear(embed_table *table, uint64_t seed);
 /*
  * Writes the rows of all ranks into a folder that they all reach, a file a rank: PREFIX-00002-of-00004.rows; other
- * files of that prefix are removed. Collective; WEFT_ERR_IO and others are this rank's own: agree on them.
+ * files of that prefix are removed. mark: of what the rows belong to, such as a hash of the other parameters; 0: of
+ * nothing. Collective; WEFT_ERR_IO and others are this rank's own: agree on them.
  */
-weft_status embed_save(const embed_table *table, const char *folder, const char *prefix);
-/* The table holds these rows and no others, whatever the number of ranks that wrote them. WEFT_ERR_NOINPUT: no such
- * files; WEFT_ERR_DATA: damaged, of another table, or of two numbers of ranks. Local. */
-weft_status embed_load(embed_table *table, const char *folder, const char *prefix);
+weft_status embed_save(const embed_table *table, const char *folder, const char *prefix, uint64_t mark);
+/* The table holds these rows and no others, whatever the number of ranks that wrote them. mark: of what they should
+ * belong to; 0: of anything. WEFT_ERR_NOINPUT: no such files; WEFT_ERR_DATA: damaged, of another table or mark, or of
+ * two numbers of ranks. Local. */
+weft_status embed_load(embed_table *table, const char *folder, const char *prefix, uint64_t mark);
 /* Copies the files that embed_save wrote of this table, each rank its own, to other names. Collective. */
 weft_status embed_copy_files(const embed_table *table, const char *from, const char *prefix, const char *to,
                              const char *to_prefix);

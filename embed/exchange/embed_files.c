@@ -63,7 +63,7 @@ static int writers(const embed_table *t)
     return t->desc.mode == EMBED_REPLICATE ? 1 : comm_size(t->comm);
 }
 
-weft_status embed_save(const embed_table *t, const char *folder, const char *prefix)
+weft_status embed_save(const embed_table *t, const char *folder, const char *prefix, uint64_t mark)
 {
     const int rank = comm_rank(t->comm), ranks = writers(t);
     char path[FILE_PATH_MAX];
@@ -74,7 +74,7 @@ weft_status embed_save(const embed_table *t, const char *folder, const char *pre
         return WEFT_OK;
     }
     WEFT_TRY(path_of(path, folder, prefix, rank, ranks));
-    return row_shard_write(t->store, path);
+    return row_shard_write(t->store, mark, path);
 }
 
 /* Bytes of a file, by blocks. */
@@ -129,7 +129,7 @@ static bool is_mine(uint64_t key, const void *context)
     return row_route_owner(key, me->seed, me->ranks) == me->rank;
 }
 
-weft_status embed_load(embed_table *t, const char *folder, const char *prefix)
+weft_status embed_load(embed_table *t, const char *folder, const char *prefix, uint64_t mark)
 {
     const owned_by me = {t->seed, comm_rank(t->comm), comm_size(t->comm)};
     char path[FILE_PATH_MAX];
@@ -141,7 +141,7 @@ weft_status embed_load(embed_table *t, const char *folder, const char *prefix)
     WEFT_TRY(embed_clear(t, t->desc.seed));
     for (int p = 0; p < found; ++p) {
         WEFT_TRY(path_of(path, folder, prefix, p, found));
-        WEFT_TRY(row_shard_read(path, t->desc.mode == EMBED_REPLICATE ? NULL : is_mine, &me, t->store));
+        WEFT_TRY(row_shard_read(path, mark, t->desc.mode == EMBED_REPLICATE ? NULL : is_mine, &me, t->store));
     }
     return WEFT_OK;
 }

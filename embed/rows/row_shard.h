@@ -2,12 +2,14 @@
  * embed/rows/row_shard.h: the rows of a store in a file, sorted by key, with what their rules keep and when they were
  * last seen. Any number of shards is read into stores of any number of ranks: each takes the keys that it owns.
  *
- *     WEFT_TRY(row_shard_write(store, "rows-00003.rows"));            on each rank
- *     for (each shard)  WEFT_TRY(row_shard_read(path, is_mine, &rank, store));
+ *     WEFT_TRY(row_shard_write(store, mark, "rows-00003.rows"));      on each rank
+ *     for (each shard)  WEFT_TRY(row_shard_read(path, mark, is_mine, &rank, store));
+ *
+ * A mark says what the rows belong to, such as a hash of the parameters beside them; 0: of nothing known.
  *
  * Layout, little-endian; each block has a checksum (XXH3, seeded by its number):
  *
- *     header       128 bytes: magic, version, widths, rule, counts, batches, checksum
+ *     header       128 bytes: magic, version, widths, rule, counts, batches, mark, checksum
  *     blocks       16 bytes (records, checksum), then records of rows, 4,096 or 1 MiB at most:
  *                  key u64 | last seen i64 (a batch) | numbers f32[stride] | what the rule keeps, u32[state]
  *     blocks       the same of keys that wait for admission: key u64 | last seen i64 | count i64
@@ -24,7 +26,7 @@
 
 /* Whole or absent. Takes 32 bytes of working memory a key while it writes. WEFT_ERR_IO, WEFT_ERR_PERMISSION,
  * WEFT_ERR_RESOURCE. */
-weft_status row_shard_write(const row_store *store, const char *path);
+weft_status row_shard_write(const row_store *store, uint64_t mark, const char *path);
 
 /* Returns true if this store takes the key. */
 typedef bool row_shard_filter(uint64_t key, const void *context);
@@ -32,11 +34,12 @@ typedef bool row_shard_filter(uint64_t key, const void *context);
 /*
  * Adds the rows of a file to a store, those that `mine` takes (NULL: all). Their ages count from the file's batches,
  * which the store takes over; shards of one checkpoint have the same. WEFT_ERR_NOINPUT; WEFT_ERR_DATA: damaged, cut
- * short, of another width or rule, a key that the store has already, or another number of batches than the shards
+ * short, of another width, rule or mark, a key that the store has already, or another number of batches than the shards
  * before. WEFT_ERR_RESOURCE: memory_most and an eighth do not hold the rows. After a failure part of the rows may be
  * there: close the store.
  */
-weft_status row_shard_read(const char *path, row_shard_filter *mine, const void *context, row_store *store);
+weft_status row_shard_read(const char *path, uint64_t mark, row_shard_filter *mine, const void *context,
+                           row_store *store);
 
 typedef struct row_shard_facts {
     int width;

@@ -17,7 +17,8 @@ typedef struct shard_header {
     int32_t state; /* words that the rule keeps a row */
     int32_t reserved;
     int64_t rows, waiting, batches;
-    uint64_t zero[8];
+    uint64_t mark; /* of the parameters that the rows belong to; 0: not known */
+    uint64_t zero[7];
     uint64_t checksum; /* of the bytes before it */
 } shard_header;
 

@@ -146,7 +146,7 @@ static weft_status next_block(shard_reader *r, int64_t done, int64_t n, int64_t 
 
 /* ---- into a store ---- */
 
-static weft_status check_store(const shard_reader *r, const row_store *store)
+static weft_status check_store(const shard_reader *r, uint64_t mark, const row_store *store)
 {
     static const char *const names[] = {EMBED_RULES(CHOICE_NAME)};
     const shard_header *h = &r->header;
@@ -154,6 +154,10 @@ static weft_status check_store(const shard_reader *r, const row_store *store)
                "%s: rows of %d numbers%s, the model has %d%s: it belongs to another model", r->path, h->width,
                h->linear != 0 ? " and a linear weight" : "", store->rule.width,
                store->desc.linear ? " and a linear weight" : "");
+    WEFT_CHECK(h->mark == mark || h->mark == 0 || mark == 0, WEFT_ERR_DATA,
+               "%s: these rows were not trained together with the weights beside them: take weights and rows of one "
+               "run or checkpoint",
+               r->path);
     WEFT_CHECK(h->rule == (int32_t)store->rule.rule, WEFT_ERR_DATA,
                "%s: rows that were updated by %s, not by %s: go on with the same rule", r->path, names[h->rule],
                names[store->rule.rule]);
@@ -262,12 +266,13 @@ static weft_status read_section(shard_reader *r, row_shard_filter *filter, const
     return WEFT_OK;
 }
 
-weft_status row_shard_read(const char *path, row_shard_filter *mine, const void *context, row_store *store)
+weft_status row_shard_read(const char *path, uint64_t mark, row_shard_filter *mine, const void *context,
+                           row_store *store)
 {
     shard_reader r;
     weft_status status = WEFT_OK;
     WEFT_TRY(open_reader(path, &r));
-    WEFT_TRY_GOTO(check_store(&r, store), status, done);
+    WEFT_TRY_GOTO(check_store(&r, mark, store), status, done);
     store->batch = r.header.batches;
     store->swept = larger(store->swept, store->batch);
     WEFT_TRY_GOTO(read_section(&r, mine, context, store, true), status, done);

@@ -102,7 +102,7 @@ static weft_status write_section(shard_writer *w, const key_pair *pair, int64_t 
     return WEFT_OK;
 }
 
-static shard_header header_of(const row_store *store)
+static shard_header header_of(const row_store *store, uint64_t mark)
 {
     shard_header header = {.magic = SHARD_MAGIC,
                            .version = SHARD_VERSION,
@@ -112,14 +112,15 @@ static shard_header header_of(const row_store *store)
                            .state = (int32_t)(store->slabs.row_bytes[ROW_STATE] / 4),
                            .rows = store->slabs.rows,
                            .waiting = store->waiting,
-                           .batches = store->batch};
+                           .batches = store->batch,
+                           .mark = mark};
     header.checksum = file_checksum(&header, offsetof(shard_header, checksum), 0);
     return header;
 }
 
-weft_status row_shard_write(const row_store *store, const char *path)
+weft_status row_shard_write(const row_store *store, uint64_t mark, const char *path)
 {
-    const shard_header header = header_of(store);
+    const shard_header header = header_of(store, mark);
     const int64_t row_bytes = shard_row_bytes(store->rule.stride, header.state);
     const int64_t keys = header.rows + header.waiting;
     const int64_t block = larger(shard_block_records(row_bytes) * row_bytes, SHARD_BLOCK_MOST * SHARD_WAITING_BYTES);

@@ -94,18 +94,22 @@ typedef struct train_map {
  * hold the files. Any number of ranks reads what another number wrote. Every function is collective; statuses are
  * agreed by the caller. Files go into one folder that all ranks reach, those of the best beside the others under names
  * of their own: WEFT_ERR_IO names the folder where some rank does not reach it.
+ *
+ * mark: of the parameters that belong to what is kept (param_mark), 0: not known. Files hold it, so that those of other
+ * parameters are refused.
  */
 typedef struct train_beside {
     void *self;
-    /* It becomes what it is before the first epoch of a run. */
-    weft_status (*begin)(void *self, uint64_t seed);
+    /* It becomes what it is before the first epoch of a run; mark: of initial parameters that were read. */
+    weft_status (*begin)(void *self, uint64_t seed, uint64_t mark);
     /* As it is now it is the best of the run; and it becomes again what it was then. */
-    weft_status (*keep_best)(void *self);
+    weft_status (*keep_best)(void *self, uint64_t mark);
     weft_status (*use_best)(void *self);
-    /* best: what keep_best kept, else what is in use. */
-    weft_status (*save)(void *self, const char *folder, bool best);
-    /* WEFT_ERR_DATA: the files are damaged, or of another model. */
-    weft_status (*load)(void *self, const char *folder, bool best);
+    /* What keep_best kept, and what is in use. */
+    weft_status (*save_best)(void *self, const char *folder);
+    weft_status (*save)(void *self, const char *folder, uint64_t mark);
+    /* WEFT_ERR_DATA: the files are damaged, of another model, or of other parameters. */
+    weft_status (*load)(void *self, const char *folder, bool best, uint64_t mark);
 } train_beside;
 
 typedef struct train_model {

@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/grow.h"
+#include "base/integer/integers.h"
 #include "base/philox.h"
 #include "comm/core/window.h"
 #include "io/npy.h"
@@ -354,6 +356,41 @@ static weft_status entry_download(const param_store *store, const param_entry *e
     return WEFT_OK;
 }
 
+/* Room for the largest parameter, as the store has it and as float32. */
+static weft_status entry_buffers(const param_store *store, void **raw, float **matrix)
+{
+    int64_t most = 0;
+    for (int number = 0; number < store->entries; ++number) {
+        most = larger(most, extent_of(&store->entry[number]));
+    }
+    WEFT_TRY(weft_malloc((size_t)most, weft_dtype_bytes(store->dtype), WEFT_MEM_WORKSPACE, raw));
+    return WEFT_NEW(matrix, most, WEFT_MEM_WORKSPACE);
+}
+
+static weft_status hash_entries(const param_store *store, uint64_t *hash)
+{
+    weft_status status = WEFT_OK;
+    void *raw = NULL;
+    float *matrix = NULL;
+    WEFT_TRY_GOTO(entry_buffers(store, &raw, &matrix), status, done);
+    for (int number = 0; number < store->entries; ++number) {
+        const param_entry *entry = &store->entry[number];
+        WEFT_TRY_GOTO(entry_download(store, entry, raw, matrix), status, done);
+        *hash = file_checksum(matrix, (size_t)(entry->rows * entry->cols) * sizeof *matrix, *hash);
+    }
+done:
+    WEFT_FREE_ALL(raw, matrix);
+    return status;
+}
+
+weft_status param_mark(const param_store *store, weft_comm *comm, uint64_t *mark)
+{
+    *mark = 0;
+    WEFT_TRY(comm_agree(comm, comm_rank(comm) == 0 ? hash_entries(store, mark) : WEFT_OK));
+    *mark += *mark == 0;
+    return comm_bcast(comm, 0, mark, sizeof *mark);
+}
+
 /* One parameter at a time: a job that ends with much memory in use needs no more than its largest one. */
 weft_status param_save(const param_store *store, const input_moments *moments, const char *path)
 {
@@ -361,13 +398,7 @@ weft_status param_save(const param_store *store, const input_moments *moments, c
     npz_writer *npz = NULL;
     void *raw = NULL;
     float *matrix = NULL;
-    int64_t most = 0;
-    for (int number = 0; number < store->entries; ++number) {
-        const int64_t extent = extent_of(&store->entry[number]);
-        most = extent > most ? extent : most;
-    }
-    WEFT_TRY_GOTO(weft_malloc((size_t)most, weft_dtype_bytes(store->dtype), WEFT_MEM_WORKSPACE, &raw), status, done);
-    WEFT_TRY_GOTO(WEFT_NEW(&matrix, most, WEFT_MEM_WORKSPACE), status, done);
+    WEFT_TRY_GOTO(entry_buffers(store, &raw, &matrix), status, done);
     WEFT_TRY_GOTO(npz_writer_open(path, &npz), status, done);
     for (int number = 0; number < store->entries; ++number) {
         const param_entry *entry = &store->entry[number];

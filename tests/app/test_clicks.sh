@@ -145,6 +145,9 @@ refused 2 "its rows are of other columns" "$weft" train --data leaving.csv --tar
 refused 65 "'item': 39 is neither 0 nor 1" "$weft" train --data target.csv --target item --model fm --quiet --run-dir no --force
 refused 65 "no column holds ids" "$weft" train --data clicks.csv --target click --drop user,item,device --model fm --quiet --run-dir no --force
 refused 2 "--mlp 4,x" "$weft" train --data clicks.csv "${how[@]}" --model deepfm --mlp 4,x --run-dir no --force
+rm replicate/rows-*
+cp deepfm-2/rows-* replicate
+refused 65 "not trained together with the weights beside them" "$weft" predict --checkpoint replicate --data clicks.csv --out none --quiet
 rm first/rows-00001-of-00003.rows
 refused 66 "rows-00001-of-00003.rows" "$weft" predict --checkpoint first --data clicks.csv --out none --quiet
 rm first/rows-*

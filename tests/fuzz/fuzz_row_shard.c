@@ -89,7 +89,7 @@ static void read_file(const char *path)
                              .rule = facts.rule,
                              .number = facts.rows % 2 != 0 ? EMBED_BF16 : EMBED_F32,
                              .expire_after = 3};
-    if (row_store_open(&desc, &store) == WEFT_OK && row_shard_read(path, NULL, NULL, store) == WEFT_OK) {
+    if (row_store_open(&desc, &store) == WEFT_OK && row_shard_read(path, 0, NULL, NULL, store) == WEFT_OK) {
         const row_figures figures = row_store_figures(store);
         if (seen != WEFT_OK || figures.rows != v.rows || figures.waiting != facts.waiting) {
             abort();

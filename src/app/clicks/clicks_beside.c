@@ -8,50 +8,56 @@
 #include "app/clicks/clicks_job.h"
 #include "base/log.h"
 
-static weft_status begin(void *self, uint64_t seed)
+static weft_status begin(void *self, uint64_t seed, uint64_t mark)
 {
     clicks_job *job = self;
     WEFT_TRY(embed_clear(job->table, seed));
-    return job->start[0] != '\0' ? embed_load(job->table, job->start, job->start_best ? CLICKS_BEST_ROWS : CLICKS_ROWS)
-                                 : WEFT_OK;
+    const char *prefix = job->start_best ? CLICKS_BEST_ROWS : CLICKS_ROWS;
+    return job->start[0] != '\0' ? embed_load(job->table, job->start, prefix, mark) : WEFT_OK;
 }
 
-static weft_status keep_best(void *self)
+static weft_status keep_best(void *self, uint64_t mark)
 {
     clicks_job *job = self;
     WEFT_TRY(folder_make(job->folder));
     job->kept = true;
-    return embed_save(job->table, job->folder, CLICKS_BEST_ROWS);
+    return embed_save(job->table, job->folder, CLICKS_BEST_ROWS, mark);
 }
 
 static weft_status use_best(void *self)
 {
     clicks_job *job = self;
-    return embed_load(job->table, job->folder, CLICKS_BEST_ROWS);
+    return embed_load(job->table, job->folder, CLICKS_BEST_ROWS, 0);
 }
 
 /* Files of a rank are copied by it. */
-static weft_status save_best(const clicks_job *job, const char *folder)
+static weft_status save_best(void *self, const char *folder)
 {
+    const clicks_job *job = self;
     return embed_copy_files(job->table, job->folder, CLICKS_BEST_ROWS, folder, CLICKS_BEST_ROWS);
 }
 
-static weft_status save(void *self, const char *folder, bool best)
+static weft_status save(void *self, const char *folder, uint64_t mark)
 {
     clicks_job *job = self;
-    return best ? save_best(job, folder) : embed_save(job->table, folder, CLICKS_ROWS);
+    return embed_save(job->table, folder, CLICKS_ROWS, mark);
 }
 
-static weft_status load(void *self, const char *folder, bool best)
+static weft_status load(void *self, const char *folder, bool best, uint64_t mark)
 {
     clicks_job *job = self;
-    return embed_load(job->table, folder, best ? CLICKS_BEST_ROWS : CLICKS_ROWS);
+    return embed_load(job->table, folder, best ? CLICKS_BEST_ROWS : CLICKS_ROWS, mark);
 }
 
 train_beside clicks_beside(clicks_job *job)
 {
-    return (train_beside){
-        .self = job, .begin = begin, .keep_best = keep_best, .use_best = use_best, .save = save, .load = load};
+    return (train_beside){.self = job,
+                          .begin = begin,
+                          .keep_best = keep_best,
+                          .use_best = use_best,
+                          .save_best = save_best,
+                          .save = save,
+                          .load = load};
 }
 
 void clicks_forget_best(clicks_job *job)

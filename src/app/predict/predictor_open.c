@@ -177,8 +177,10 @@ static weft_status place_beside(const predictor *p)
         return WEFT_OK;
     }
     bool best = false;
+    uint64_t mark;
     WEFT_TRY(saved_model_folder(p->model, folder, &best));
-    return comm_agree(p->context->comm, beside->load(beside->self, folder, best));
+    WEFT_TRY(param_mark(p->work->model->params, p->context->comm, &mark));
+    return comm_agree(p->context->comm, beside->load(beside->self, folder, best, mark));
 }
 
 /* The trained model takes the place of the one that was built. */
@@ -186,9 +188,10 @@ static weft_status place_model(const predictor *p)
 {
     const saved_model *m = p->model;
     workload *work = p->work;
-    WEFT_TRY(place_beside(p));
-    return comm_agree(p->context->comm, m->own != NULL ? work->ops->load(work, m->path, m->own, m->own_bytes)
-                                                       : weights_assign(&m->weights, m->path, work->model->params));
+    const weft_status placed = m->own != NULL ? work->ops->load(work, m->path, m->own, m->own_bytes)
+                                              : weights_assign(&m->weights, m->path, work->model->params);
+    WEFT_TRY(comm_agree(p->context->comm, placed));
+    return place_beside(p);
 }
 
 static weft_status load(predictor *p, bool answers)

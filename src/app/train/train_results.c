@@ -19,7 +19,9 @@ static weft_status write_model(const workload *work, const run_dir *dir)
     }
     if (work->model->beside != NULL) {
         const train_beside *beside = work->model->beside;
-        WEFT_TRY(comm_agree(work->context->comm, beside->save(beside->self, dir->path, false)));
+        uint64_t mark;
+        WEFT_TRY(param_mark(work->model->params, work->context->comm, &mark));
+        WEFT_TRY(comm_agree(work->context->comm, beside->save(beside->self, dir->path, mark)));
     }
     return first ? param_save(work->model->params, work->moments, path) : WEFT_OK;
 }

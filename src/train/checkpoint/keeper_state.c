@@ -307,28 +307,30 @@ static weft_status write_beside(const kept_replica *k, const char *folder, bool 
 {
     const train_beside *beside = k->model->beside;
     char path[FILE_PATH_MAX] = "";
+    uint64_t mark = 0;
     if (beside == NULL) {
         return WEFT_OK;
     }
     WEFT_TRY(beside_folder(k, folder, path));
-    WEFT_TRY(best ? comm_agree(k->comm, beside->save(beside->self, path, true)) : WEFT_OK);
-    return comm_agree(k->comm, beside->save(beside->self, path, false));
+    WEFT_TRY(best ? comm_agree(k->comm, beside->save_best(beside->self, path)) : WEFT_OK);
+    /* Parameters in the file are the means of replicas that differ. */
+    WEFT_TRY(ranks_differ(k) ? WEFT_OK : param_mark(k->replica->params, k->comm, &mark));
+    return comm_agree(k->comm, beside->save(beside->self, path, mark));
 }
 
-/* The best becomes the kept one; then the last is in use. */
+/* best: it becomes the kept one. The parameters of the checkpoint that belong to it are in place. */
 static weft_status read_beside(const kept_replica *k, const checkpoint *ck, bool best)
 {
     const train_beside *beside = k->model->beside;
     char path[FILE_PATH_MAX] = "";
+    uint64_t mark;
     if (beside == NULL) {
         return WEFT_OK;
     }
     WEFT_TRY(beside_folder(k, ck != NULL ? ck->path : NULL, path));
-    if (best) {
-        WEFT_TRY(comm_agree(k->comm, beside->load(beside->self, path, true)));
-        WEFT_TRY(comm_agree(k->comm, beside->keep_best(beside->self)));
-    }
-    return comm_agree(k->comm, beside->load(beside->self, path, false));
+    WEFT_TRY(param_mark(k->replica->params, k->comm, &mark));
+    WEFT_TRY(comm_agree(k->comm, beside->load(beside->self, path, best, mark)));
+    return best ? comm_agree(k->comm, beside->keep_best(beside->self, mark)) : WEFT_OK;
 }
 
 weft_status kept_replica_gather(kept_replica *k, const char *folder, bool best, weft_status *written)
@@ -526,12 +528,13 @@ weft_status kept_replica_restore(kept_replica *k, const checkpoint *ck, const tr
 {
     param_store *params = k->replica->params;
     const bool best = progress->result[progress->run].best_epoch > 0;
-    WEFT_TRY(read_beside(k, ck, best));
     if (best) {
         WEFT_TRY(checkpoint_load_shared(k->comm, ck, CHECKPOINT_BEST, params));
+        WEFT_TRY(read_beside(k, ck, true));
         WEFT_TRY(tensor_axpby(1.0, &params->value, 0.0, k->best));
     }
     WEFT_TRY(checkpoint_load_shared(k->comm, ck, CHECKPOINT_LAST, params));
+    WEFT_TRY(read_beside(k, ck, false));
     return progress->run_ended && !k->replica->owns ? WEFT_OK : scatter(k, ck);
 }
 

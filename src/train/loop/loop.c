@@ -311,6 +311,17 @@ static weft_status evaluate(void *self, uint64_t seed, train_epoch *record)
 
 /* ---- a run ------------------------------------------------------------------------------------------------- */
 
+static weft_status begin_beside(const loop *l, uint64_t seed, bool read)
+{
+    const train_beside *beside = l->model->beside;
+    uint64_t mark = 0;
+    if (beside == NULL) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(read ? param_mark(l->model->params, l->comm, &mark) : WEFT_OK);
+    return comm_agree(l->comm, beside->begin(beside->self, seed, mark));
+}
+
 static weft_status begin_run(void *self, uint64_t seed)
 {
     loop *l = self;
@@ -323,9 +334,7 @@ static weft_status begin_run(void *self, uint64_t seed)
     if (l->options->init_weights != NULL) {
         WEFT_TRY(comm_agree(l->comm, weights_assign(l->options->init_weights, "initial weights", params)));
     }
-    if (l->model->beside != NULL) {
-        WEFT_TRY(comm_agree(l->comm, l->model->beside->begin(l->model->beside->self, seed)));
-    }
+    WEFT_TRY(begin_beside(l, seed, l->options->init_weights != NULL));
     l->ended = false;
     return replica_reset(&l->replica);
 }
@@ -335,7 +344,11 @@ static weft_status keep_best(void *self)
     loop *l = self;
     param_store *params = l->model->params;
     const train_beside *beside = l->model->beside;
-    WEFT_TRY(beside != NULL ? comm_agree(l->comm, beside->keep_best(beside->self)) : WEFT_OK);
+    uint64_t mark;
+    if (beside != NULL) {
+        WEFT_TRY(param_mark(params, l->comm, &mark));
+        WEFT_TRY(comm_agree(l->comm, beside->keep_best(beside->self, mark)));
+    }
     WEFT_TRY(tensor_axpby(1.0, &params->own_value, 0.0, &l->best_own));
     return tensor_axpby(1.0, &params->value, 0.0, &l->best);
 }
@@ -382,10 +395,7 @@ static weft_status go_on(void *self, const checkpoint *ck, const train_progress 
         loss_scale_resume(&l->fit.progress.scaling, l->options->loss_scale);
     }
     WEFT_TRY(replica_reset(&l->replica));
-    if (l->model->beside != NULL) {
-        const uint64_t seed = l->options->seed + (uint64_t)progress->run;
-        WEFT_TRY(comm_agree(l->comm, l->model->beside->begin(l->model->beside->self, seed)));
-    }
+    WEFT_TRY(begin_beside(l, l->options->seed + (uint64_t)progress->run, false));
     return kept_replica_restore(&l->kept, ck, progress);
 }
 

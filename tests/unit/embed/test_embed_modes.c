@@ -141,12 +141,12 @@ static weft_status run(weft_comm *comm, void *argument)
     embed_table *table = NULL;
     comm_set_stall_timeout(comm, 60);
     WEFT_TRY(embed_open(comm, &desc, KEYS, &table));
-    weft_status status = j->load == NULL ? WEFT_OK : comm_agree(comm, embed_load(table, j->load, "rows"));
+    weft_status status = j->load == NULL ? WEFT_OK : comm_agree(comm, embed_load(table, j->load, "rows", 7));
     for (int step = 0; step < j->steps && status == WEFT_OK; ++step) {
         status = step_of(comm, j, table, step);
     }
     if (status == WEFT_OK && j->save != NULL) {
-        status = comm_agree(comm, embed_save(table, j->save, "rows"));
+        status = comm_agree(comm, embed_save(table, j->save, "rows", 7));
     }
     embed_figures figures = {0};
     status = status == WEFT_OK ? embed_measure(table, &figures) : status;

@@ -124,10 +124,10 @@ static void check_owners(void **state, int from, int to, embed_number number)
     train(store, from, 0, STEPS);
     open_all(next, to, number);
     for (int i = 0; i < from; ++i) {
-        ASSERT_OK(row_shard_write(store[i], shard_path(state, i)));
+        ASSERT_OK(row_shard_write(store[i], 0, shard_path(state, i)));
         for (int j = 0; j < to; ++j) {
             const share s = {.owners = (uint64_t)to, .owner = (uint64_t)j};
-            ASSERT_OK(row_shard_read(shard_path(state, i), is_mine, &s, next[j]));
+            ASSERT_OK(row_shard_read(shard_path(state, i), 0, is_mine, &s, next[j]));
         }
     }
     train(next, to, STEPS, STEPS + STEPS / 2);
@@ -189,7 +189,7 @@ static void test_visit(void **state)
     for (int i = 0; i < KEYS * STRIDE; ++i) {
         sum += fabsf(value[i]);
     }
-    ASSERT_OK(row_shard_write(store[0], shard_path(state, 0)));
+    ASSERT_OK(row_shard_write(store[0], 0, shard_path(state, 0)));
     ASSERT_OK(row_shard_visit(shard_path(state, 0), see, &s));
     ASSERT_OK(row_shard_look(shard_path(state, 0), &facts));
     assert_int_equal(s.rows, row_store_figures(store[0]).rows);
@@ -204,7 +204,7 @@ static void read_refused(const char *path, const embed_desc *desc, const char *w
 {
     row_store *store = NULL;
     ASSERT_OK(row_store_open(desc, &store));
-    ASSERT_STATUS(row_shard_read(path, NULL, NULL, store), WEFT_ERR_DATA);
+    ASSERT_STATUS(row_shard_read(path, 0, NULL, NULL, store), WEFT_ERR_DATA);
     ASSERT_MESSAGE(words);
     ASSERT_MESSAGE(path);
     row_store_close(store);
@@ -218,7 +218,7 @@ static void test_damage(void **state)
     size_t bytes;
     open_all(store, 1, EMBED_F32);
     train(store, 1, 0, 4);
-    ASSERT_OK(row_shard_write(store[0], path));
+    ASSERT_OK(row_shard_write(store[0], 0, path));
     close_all(store, 1);
     uint8_t *data = get_file(path, &bytes);
     for (size_t at = 0; at < bytes; at += at < 160 ? 1 : 9973) {
@@ -243,13 +243,13 @@ static void test_foreign(void **state)
     const char *path = in_folder(state, "a.rows"), *later = in_folder(state, "b.rows");
     open_all(store, 2, EMBED_F32);
     train(store, 1, 0, 4);
-    ASSERT_OK(row_shard_write(store[0], path));
+    ASSERT_OK(row_shard_write(store[0], 0, path));
     train(store, 1, 4, 5);
-    ASSERT_OK(row_shard_write(store[0], later));
-    ASSERT_OK(row_shard_read(path, NULL, NULL, store[1]));
-    ASSERT_STATUS(row_shard_read(path, NULL, NULL, store[1]), WEFT_ERR_DATA);
+    ASSERT_OK(row_shard_write(store[0], 0, later));
+    ASSERT_OK(row_shard_read(path, 0, NULL, NULL, store[1]));
+    ASSERT_STATUS(row_shard_read(path, 0, NULL, NULL, store[1]), WEFT_ERR_DATA);
     ASSERT_MESSAGE("there already");
-    ASSERT_STATUS(row_shard_read(later, NULL, NULL, store[1]), WEFT_ERR_DATA);
+    ASSERT_STATUS(row_shard_read(later, 0, NULL, NULL, store[1]), WEFT_ERR_DATA);
     ASSERT_MESSAGE("different checkpoints");
     close_all(store, 2);
     desc.rule = EMBED_SGD;
@@ -260,8 +260,15 @@ static void test_foreign(void **state)
     desc = desc_of(EMBED_F32);
     desc.memory_most = ROW_MEMORY_LEAST;
     ASSERT_OK(row_store_open(&desc, &store[0]));
-    ASSERT_STATUS(row_shard_read(later, NULL, NULL, store[0]), WEFT_ERR_RESOURCE);
+    ASSERT_STATUS(row_shard_read(later, 0, NULL, NULL, store[0]), WEFT_ERR_RESOURCE);
     ASSERT_MESSAGE("use more ranks");
+    row_store_close(store[0]);
+    ASSERT_OK(row_store_open(&(embed_desc){.fields = 1, .width = 4}, &store[0]));
+    ASSERT_OK(row_shard_write(store[0], 5, path));
+    ASSERT_OK(row_shard_read(path, 5, NULL, NULL, store[0]));
+    ASSERT_OK(row_shard_read(path, 0, NULL, NULL, store[0]));
+    ASSERT_STATUS(row_shard_read(path, 6, NULL, NULL, store[0]), WEFT_ERR_DATA);
+    ASSERT_MESSAGE("weights beside them");
     row_store_close(store[0]);
     ASSERT_STATUS(row_shard_look(in_folder(state, "none.rows"), &(row_shard_facts){0}), WEFT_ERR_NOINPUT);
 }

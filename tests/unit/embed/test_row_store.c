@@ -129,10 +129,10 @@ static row_store *reload(void **state, row_store *store, const embed_desc *desc)
     const char *path = in_folder(state, "torture.rows");
     row_store *fresh = NULL;
     const int64_t rows = row_store_figures(store).rows;
-    ASSERT_OK(row_shard_write(store, path));
+    ASSERT_OK(row_shard_write(store, 0, path));
     row_store_close(store);
     ASSERT_OK(row_store_open(desc, &fresh));
-    ASSERT_OK(row_shard_read(path, NULL, NULL, fresh));
+    ASSERT_OK(row_shard_read(path, 0, NULL, NULL, fresh));
     assert_int_equal(row_store_figures(fresh).rows, rows);
     return fresh;
 }
@@ -341,10 +341,10 @@ static void test_old_rows(void **state)
         ASSERT_OK(row_store_touch(store, key, times, 0, true, row));
     }
     ASSERT_OK(row_store_touch(store, key + 1, times, 1, true, row));
-    ASSERT_OK(row_shard_write(store, path));
+    ASSERT_OK(row_shard_write(store, 0, path));
     desc.expire_after = 1000;
     ASSERT_OK(row_store_open(&desc, &next));
-    ASSERT_OK(row_shard_read(path, NULL, NULL, next));
+    ASSERT_OK(row_shard_read(path, 0, NULL, NULL, next));
     assert_int_equal(row_store_expire(next), 1);
     ASSERT_OK(row_store_touch(next, key, NULL, 2, false, row));
     assert_true(row[0] == -1 && row[1] >= 0);
