@@ -7,75 +7,8 @@
 #include <string.h>
 
 #include "train/ranking_scores.h"
-
-enum { RADIX_BITS = 11, RADIX_SIZE = 1 << RADIX_BITS };
-
-/* The low word carries the label in bit 0 and, while gathering, the split in bits 1 and 2: a row's mark. */
-uint64_t metrics_record(float score, int label)
-{
-    uint32_t bits;
-    memcpy(&bits, &score, sizeof bits);
-    bits = (bits & 0x80000000u) != 0 ? ~bits : bits | 0x80000000u;
-    return ((uint64_t)bits << 32) | (uint64_t)(label & 1);
-}
-
-static void radix_pass(const uint64_t *from, uint64_t *to, int64_t count, int shift)
-{
-    int64_t place[RADIX_SIZE] = {0};
-    for (int64_t i = 0; i < count; ++i) {
-        place[(from[i] >> shift) & (RADIX_SIZE - 1)] += 1;
-    }
-    int64_t sum = 0;
-    for (int b = 0; b < RADIX_SIZE; ++b) {
-        int64_t here = place[b];
-        place[b] = sum;
-        sum += here;
-    }
-    for (int64_t i = 0; i < count; ++i) {
-        to[place[(from[i] >> shift) & (RADIX_SIZE - 1)]++] = from[i];
-    }
-}
-
-float metrics_record_score(uint64_t record)
-{
-    uint32_t bits = (uint32_t)(record >> 32);
-    float score;
-    bits = (bits & 0x80000000u) != 0 ? bits & 0x7fffffffu : ~bits;
-    memcpy(&score, &bits, sizeof score);
-    return score;
-}
-
-const uint64_t *metrics_sort(uint64_t *records, uint64_t *spare, int64_t count)
-{
-    radix_pass(records, spare, count, 32);
-    radix_pass(spare, records, count, 32 + RADIX_BITS);
-    radix_pass(records, spare, count, 32 + 2 * RADIX_BITS);
-    return spare;
-}
-
-double metrics_rocauc(uint64_t *records, uint64_t *spare, int64_t count)
-{
-    const uint64_t *sorted = metrics_sort(records, spare, count);
-    double positives = 0;
-    double rank_sum = 0; /* of the positives, ranks from 1, ties share their mean rank */
-    int64_t i = 0;
-    while (i < count) {
-        int64_t j = i;
-        double tied = 0;
-        while (j < count && sorted[j] >> 32 == sorted[i] >> 32) {
-            tied += (double)(sorted[j] & 1);
-            j += 1;
-        }
-        rank_sum += tied * (0.5 * (double)(i + 1 + j));
-        positives += tied;
-        i = j;
-    }
-    double negatives = (double)count - positives;
-    if (positives == 0 || negatives == 0) {
-        return NAN;
-    }
-    return (rank_sum - positives * (positives + 1) / 2) / (positives * negatives);
-}
+#include "train/score/area_over_ranks.h"
+#include "train/score/score_record.h"
 
 /* With two classes the score is the difference of the logits. */
 static int64_t task_count(const train_metrics *m)
@@ -85,20 +18,9 @@ static int64_t task_count(const train_metrics *m)
 
 static weft_status rocauc_buffers(train_metrics *m)
 {
-    int ranks = comm_size(m->comm);
-    int64_t rows = m->desc.rows;
-    WEFT_TRY(WEFT_NEW_ZERO(&m->gather_bytes, ranks, WEFT_MEM_WORKSPACE));
-    m->gather_bytes[comm_rank(m->comm)] = rows * 8;
-    WEFT_TRY(comm_allreduce(m->comm, m->gather_bytes, ranks, WEFT_DTYPE_I64, COMM_SUM));
-    for (int r = 0; r < ranks; ++r) {
-        m->all_rows += m->gather_bytes[r] / 8;
-    }
-    WEFT_TRY(WEFT_NEW(&m->local, rows, WEFT_MEM_WORKSPACE));
+    const int64_t rows = m->desc.rows;
+    WEFT_TRY(WEFT_NEW(&m->record, rows, WEFT_MEM_WORKSPACE));
     WEFT_TRY(WEFT_NEW(&m->mark, rows * task_count(m), WEFT_MEM_WORKSPACE));
-    if (comm_rank(m->comm) == 0) {
-        WEFT_TRY(WEFT_NEW(&m->all, m->all_rows, WEFT_MEM_WORKSPACE));
-        WEFT_TRY(WEFT_NEW(&m->spare, 2 * m->all_rows, WEFT_MEM_WORKSPACE)); /* compacted split + sorting space */
-    }
     return weft_malloc((size_t)(rows * m->desc.outputs), weft_dtype_bytes(m->desc.dtype), WEFT_MEM_WORKSPACE,
                        &m->logits);
 }
@@ -142,8 +64,7 @@ weft_status metrics_create(weft_comm *comm, weft_hal *hal, const metrics_desc *d
 void metrics_destroy(train_metrics *metrics)
 {
     TENSOR_DESTROY_ALL(&metrics->counts, &metrics->sums);
-    WEFT_FREE_ALL(metrics->sums_host, metrics->gather_bytes, metrics->local, metrics->all, metrics->spare,
-                  metrics->logits, metrics->target, metrics->mark);
+    WEFT_FREE_ALL(metrics->sums_host, metrics->record, metrics->logits, metrics->target, metrics->mark);
     memset(metrics, 0, sizeof *metrics);
 }
 
@@ -238,36 +159,16 @@ static void fill_records(const train_metrics *m, int64_t task)
             score = (float)(m->desc.loss == TRAIN_LOSS_XENT ? logit_at(m, 2 * i + 1) - logit_at(m, 2 * i)
                                                             : logit_at(m, i * tasks + task));
         }
-        m->local[i] = metrics_record(score, 0) | mark;
+        m->record[i] = score_record(score, 0) | mark;
     }
 }
 
-static double split_auc(train_metrics *m, uint64_t split)
-{
-    int64_t count = 0;
-    for (int64_t i = 0; i < m->all_rows; ++i) {
-        if (((m->all[i] >> 1) & 3) == split) {
-            m->spare[count++] = m->all[i] & ~(uint64_t)6;
-        }
-    }
-    return metrics_rocauc(m->spare, m->spare + m->all_rows, count);
-}
-
-/* Scores of one task on rank 0. */
-static weft_status task_rocauc(train_metrics *m, int64_t task, double *score)
-{
-    fill_records(m, task);
-    WEFT_TRY(comm_gatherv(m->comm, 0, m->local, m->desc.rows * 8, m->all, m->gather_bytes));
-    for (int s = 0; s < TRAIN_SPLITS; ++s) {
-        score[s] = comm_rank(m->comm) == 0 ? split_auc(m, (uint64_t)s) : NAN;
-    }
-    return WEFT_OK;
-}
+_Static_assert(AREA_SPLITS == (int)TRAIN_SPLITS, "records hold splits as targets do");
 
 weft_status metrics_end_task(train_metrics *m, int64_t task, double *score)
 {
-    WEFT_TRY(task_rocauc(m, task, score));
-    return comm_bcast(m->comm, 0, score, TRAIN_SPLITS * (int64_t)sizeof *score);
+    fill_records(m, task);
+    return area_over_ranks(m->comm, m->record, m->desc.rows, score);
 }
 
 static weft_status end_rocauc(train_metrics *m, double *score)
@@ -277,7 +178,7 @@ static weft_status end_rocauc(train_metrics *m, double *score)
     double sum[TRAIN_SPLITS] = {0};
     for (int64_t task = 0; task < tasks; ++task) {
         double auc[TRAIN_SPLITS];
-        WEFT_TRY(task_rocauc(m, task, auc));
+        WEFT_TRY(metrics_end_task(m, task, auc));
         for (int s = 0; s < TRAIN_SPLITS; ++s) {
             sum[s] += isnan(auc[s]) ? 0.0 : auc[s];
             valid_tasks[s] += !isnan(auc[s]);
@@ -286,7 +187,7 @@ static weft_status end_rocauc(train_metrics *m, double *score)
     for (int s = 0; s < TRAIN_SPLITS; ++s) {
         score[s] = valid_tasks[s] > 0 ? sum[s] / (double)valid_tasks[s] : NAN;
     }
-    return comm_bcast(m->comm, 0, score, TRAIN_SPLITS * (int64_t)sizeof *score);
+    return WEFT_OK;
 }
 
 static weft_status end_accuracy(train_metrics *m, double *score)

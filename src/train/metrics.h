@@ -2,9 +2,9 @@
  * train/metrics.h: accuracy, area under the ROC curve, and errors of numbers, exact over any number of ranks.
  *
  * Accuracy counts each row once, batch by batch, and sums the counts. ROC-AUC has no such sums: it keeps the logits of
- * all batches, gathers one 8-byte record a row on rank 0, sorts them by score and counts ranks, ties at half (J.
- * Hanley, B. McNeil, Radiology 143(1), 1982, doi:10.1148/radiology.143.1.7063747): two arrays of 8 n bytes on rank 0.
- * With several tasks the mean over the tasks that have both classes, as OGB does.
+ * all batches, and ranks sort one 8-byte record a row by score among them (train/score/area_over_ranks.h), ties at
+ * half (J. Hanley, B. McNeil, Radiology 143(1), 1982, doi:10.1148/radiology.143.1.7063747). With several tasks it is
+ * the mean over the tasks that have both classes, as OGB does.
  *
  *      metrics_begin, metrics_add for each batch, metrics_end
  *
@@ -29,18 +29,16 @@ typedef struct train_metrics {
     weft_comm *comm;
     weft_hal *hal;
     metrics_desc desc;
-    int64_t added;                 /* rows so far */
-    int64_t all_rows;              /* rank 0: rows over all ranks */
-    int64_t *gather_bytes;         /* [P] */
-    bool finite;                   /* by metrics_end: all logits were, on all ranks */
-    weft_tensor sums;              /* [1, outputs] of logits over rows */
-    void *sums_host;               /* copy of `sums` on the host */
-    weft_tensor counts;            /* accuracy: [TRAIN_SPLITS, 2] int64, right rows and all */
-    uint64_t *local, *all, *spare; /* records */
-    void *logits;                  /* ROC-AUC and errors: [rows, outputs] on the host, in the model's type */
-    float *target;                 /* errors: [rows] */
-    double quantile;               /* errors: of the targets */
-    const uint64_t *group;         /* NDCG: of the targets; an evaluation is one batch */
+    int64_t added;         /* rows so far */
+    bool finite;           /* by metrics_end: all logits were, on all ranks */
+    weft_tensor sums;      /* [1, outputs] of logits over rows */
+    void *sums_host;       /* copy of `sums` on the host */
+    weft_tensor counts;    /* accuracy: [TRAIN_SPLITS, 2] int64, right rows and all */
+    uint64_t *record;      /* ROC-AUC: [rows] of one task */
+    void *logits;          /* ROC-AUC and errors: [rows, outputs] on the host, in the model's type */
+    float *target;         /* errors: [rows] */
+    double quantile;       /* errors: of the targets */
+    const uint64_t *group; /* NDCG: of the targets; an evaluation is one batch */
     int ndcg_at;
     uint8_t *mark; /* ROC-AUC: [rows, tasks] label in bit 0, split in bits 1 and 2; errors: [rows] split */
 } train_metrics;
@@ -59,11 +57,3 @@ weft_status metrics_end(train_metrics *metrics, double *score);
  * Any number of tasks after the rows were added. Collective. */
 weft_status metrics_end_task(train_metrics *metrics, int64_t task, double *score);
 void metrics_destroy(train_metrics *metrics);
-
-/* Area under the ROC curve of `count` records (metrics_record), sorted in place; NaN without both classes. */
-double metrics_rocauc(uint64_t *records, uint64_t *spare, int64_t count);
-/* A record sorts by score: the score's bits made monotone, then the label in bit 0. */
-uint64_t metrics_record(float score, int label);
-float metrics_record_score(uint64_t record);
-/* Returns the records by rising score, in the memory of `spare` [count]; the order of `records` is lost. */
-const uint64_t *metrics_sort(uint64_t *records, uint64_t *spare, int64_t count);

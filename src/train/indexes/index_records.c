@@ -2,7 +2,7 @@
 #include "train/indexes/index_records.h"
 
 #include "base/alloc.h"
-#include "train/metrics.h"
+#include "train/score/score_record.h"
 
 bool binary_targets(const train_targets *targets)
 {
@@ -53,7 +53,7 @@ static void fill_own(const train_targets *t, const float *logits, unsigned split
             if (value != NULL) {
                 own->value[own->count] = value[i];
             }
-            own->record[own->count++] = metrics_record(score, label) | split << 1;
+            own->record[own->count++] = score_record(score, label) | split << 1;
         }
     }
 }

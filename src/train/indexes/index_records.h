@@ -15,8 +15,9 @@
 enum { INDEX_ALL_ROWS = TRAIN_SPLITS };
 
 typedef struct index_records {
-    uint64_t *record; /* [count] of train/metrics.h, with the row's split in the bits above the label. Rank 0 */
-    float *value;     /* [count]; NULL: none was asked for. Rank 0 */
+    uint64_t
+        *record;  /* [count] of train/score/score_record.h, with the row's split in the bits above the label. Rank 0 */
+    float *value; /* [count]; NULL: none was asked for. Rank 0 */
     int64_t count;
     bool finite; /* all scores are, on all ranks */
     uint64_t *spare;

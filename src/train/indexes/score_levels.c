@@ -2,7 +2,7 @@
 #include "train/indexes/score_levels.h"
 
 #include "base/alloc.h"
-#include "train/metrics.h"
+#include "train/score/score_record.h"
 
 static int64_t count_levels(const uint64_t *sorted, int64_t count)
 {
@@ -15,13 +15,13 @@ static int64_t count_levels(const uint64_t *sorted, int64_t count)
 
 weft_status score_levels_make(uint64_t *records, uint64_t *spare, int64_t count, score_levels *levels)
 {
-    const uint64_t *sorted = metrics_sort(records, spare, count);
+    const uint64_t *sorted = score_records_sort(records, spare, count);
     *levels = (score_levels){.count = count_levels(sorted, count)};
     WEFT_TRY(WEFT_NEW(&levels->level, levels->count, WEFT_MEM_WORKSPACE));
     for (int64_t i = 0, k = -1; i < count; ++i) {
         const int64_t positive = (int64_t)(sorted[i] & 1);
         if (i == 0 || sorted[i] >> 32 != sorted[i - 1] >> 32) {
-            levels->level[++k] = (score_level){.score = metrics_record_score(sorted[i])};
+            levels->level[++k] = (score_level){.score = score_of_record(sorted[i])};
         }
         levels->level[k].positives += positive;
         levels->level[k].negatives += 1 - positive;

@@ -34,8 +34,8 @@ typedef struct index_value {
 /* The quantile 0.975 of the normal distribution. */
 #define INDEX_NORMAL_QUANTILE 1.959963984540054
 
-/* From records that metrics_record makes (train/metrics.h), whose bits 1 to 31 are 0: sorted in place, with `spare`
- * [count] for the sort. Free with score_levels_free. */
+/* From records (train/score/score_record.h) whose bits 1 to 31 are 0: sorted in place, with `spare` [count] for the
+ * sort. Free with score_levels_free. */
 weft_status score_levels_make(uint64_t *records, uint64_t *spare, int64_t count, score_levels *levels);
 void score_levels_free(score_levels *levels);
 

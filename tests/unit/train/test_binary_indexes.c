@@ -9,6 +9,7 @@
 #include "support/test.h"
 #include "train/indexes/index_groups.h"
 #include "train/metrics.h"
+#include "train/score/score_record.h"
 
 enum { ROWS = 240 };
 
@@ -35,7 +36,7 @@ static void make_levels(const float *score, const int *label, int count, score_l
 {
     uint64_t record[ROWS], spare[ROWS];
     for (int i = 0; i < count; ++i) {
-        record[i] = metrics_record(score[i], label[i]);
+        record[i] = score_record(score[i], label[i]);
     }
     ASSERT_OK(score_levels_make(record, spare, count, levels));
 }

@@ -3,6 +3,8 @@
 
 #include "support/labelled_graphs.h"
 #include "train/metrics.h"
+#include "train/score/area_over_ranks.h"
+#include "train/score/score_record.h"
 
 enum { ROWS = 200 };
 
@@ -22,38 +24,89 @@ static double auc_by_definition(const float *score, const int *label, int count)
     return pairs > 0 ? wins / pairs : NAN;
 }
 
-static void test_rocauc_is_its_definition(void **state)
+/* Records of random splits; rank r of several has rows r * r / P^2 of all, rank 0 none. */
+typedef struct area_case {
+    int count;
+    float score[ROWS];
+    int label[ROWS];
+    int split[ROWS];
+    double area[TRAIN_SPLITS]; /* of the last rank */
+} area_case;
+
+static weft_status area_rank(weft_comm *comm, void *argument)
 {
-    (void)state;
-    draw_stream random = {.key = 3};
-    for (int round = 0; round < 50; ++round) {
-        float score[ROWS];
-        int label[ROWS];
-        uint64_t record[ROWS];
-        uint64_t spare[ROWS];
-        int count = 2 + (int)(draw_next(&random) % (ROWS - 2));
-        for (int i = 0; i < count; ++i) {
-            /* Few distinct values, both signs and zeros: many ties. */
-            score[i] = ((float)(draw_next(&random) % 21) - 10.0f) * (round % 2 == 0 ? 1.0f : 1e-30f);
-            label[i] = (int)(draw_next(&random) & 1);
-            record[i] = metrics_record(score[i], label[i]);
+    area_case *c = argument;
+    const int rank = comm_rank(comm), size = comm_size(comm);
+    const int begin = c->count * rank * rank / (size * size), end = c->count * (rank + 1) * (rank + 1) / (size * size);
+    uint64_t record[ROWS];
+    double area[TRAIN_SPLITS];
+    for (int i = begin; i < end; ++i) {
+        record[i - begin] = score_record(c->score[i], c->label[i]) | (uint64_t)c->split[i] << 1;
+    }
+    WEFT_TRY(area_over_ranks(comm, record, end - begin, area));
+    if (rank == size - 1) {
+        memcpy(c->area, area, sizeof area);
+    }
+    return WEFT_OK;
+}
+
+static double area_expected(const area_case *c, int split)
+{
+    float score[ROWS];
+    int label[ROWS], count = 0;
+    for (int i = 0; i < c->count; ++i) {
+        if (c->split[i] == split) {
+            score[count] = c->score[i];
+            label[count++] = c->label[i];
         }
-        double expected = auc_by_definition(score, label, count);
-        double actual = metrics_rocauc(record, spare, count);
-        assert_int_equal(isnan(expected), isnan(actual));
-        if (!isnan(expected)) {
-            ASSERT_NEAR(actual, expected, 1e-12);
+    }
+    return auc_by_definition(score, label, count);
+}
+
+static void check_area(area_case *c)
+{
+    static const int ranks[] = {1, 2, 3, 7};
+    double first[TRAIN_SPLITS];
+    for (int r = 0; r < 4; ++r) {
+        ASSERT_OK(comm_thread_run(ranks[r], area_rank, c));
+        for (int s = 0; s < TRAIN_SPLITS; ++s) {
+            const double expected = area_expected(c, s);
+            assert_int_equal(isnan(expected), isnan(c->area[s]));
+            if (!isnan(expected)) {
+                ASSERT_NEAR(c->area[s], expected, 1e-12);
+            }
         }
+        if (r == 0) {
+            memcpy(first, c->area, sizeof first);
+        }
+        assert_memory_equal(first, c->area, sizeof first); /* to the bit */
     }
 }
 
-static void test_rocauc_needs_both_classes(void **state)
+/* Few distinct scores, both signs and zeros: many ties; or one score alone; or nearly all different. */
+static void test_area_is_its_definition(void **state)
 {
     (void)state;
-    uint64_t record[2] = {metrics_record(1, 1), metrics_record(2, 1)};
-    uint64_t spare[2];
-    assert_true(isnan(metrics_rocauc(record, spare, 2)));
-    assert_true(isnan(metrics_rocauc(record, spare, 0)));
+    static const uint32_t values[] = {21, 1, 100000};
+    draw_stream random = {.key = 3};
+    for (int round = 0; round < 30; ++round) {
+        area_case c = {.count = (int)(draw_next(&random) % (ROWS + 1))};
+        for (int i = 0; i < c.count; ++i) {
+            const uint32_t of = values[round % 3];
+            c.score[i] = ((float)(draw_next(&random) % of) - (float)(of / 2)) * (round % 2 == 0 ? 1.0F : 1e-30F);
+            c.label[i] = (int)(draw_next(&random) & 1);
+            c.split[i] = (int)(draw_next(&random) % (TRAIN_SPLITS + 1));
+        }
+        check_area(&c);
+    }
+}
+
+static void test_area_needs_both_classes(void **state)
+{
+    (void)state;
+    area_case c = {.count = 2, .score = {1, 2}, .label = {1, 1}};
+    check_area(&c);
+    assert_true(isnan(c.area[0]));
 }
 
 /* Rows dealt to ranks in blocks; rank 1 of several has none. */
@@ -260,8 +313,8 @@ static void test_metric_must_fit_the_labels(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rocauc_is_its_definition),
-        cmocka_unit_test(test_rocauc_needs_both_classes),
+        cmocka_unit_test(test_area_is_its_definition),
+        cmocka_unit_test(test_area_needs_both_classes),
         cmocka_unit_test(test_accuracy),
         cmocka_unit_test(test_logits_that_are_not_finite),
         cmocka_unit_test(test_rocauc_of_classes_and_tasks),
