@@ -53,12 +53,17 @@ typedef enum embed_number { EMBED_NUMBERS(CHOICE_VALUE) } embed_number;
     X(EMBED_LAZY_ADAM, "lazy-adam") /* moments and their correction count the updates of the row */
 typedef enum embed_rule { EMBED_RULES(CHOICE_VALUE) } embed_rule;
 
-/* Where rows are and what travels; 0 is the usual one. */
+/* Where rows are and what travels; 0 is the usual one. auto: a choice of users, for embed/plan to settle; tables have
+ * another mode. */
 #define EMBED_MODES(X)                                                                                                 \
     X(EMBED_ALL_TO_ALL, "all-to-all")                                                                                  \
     X(EMBED_REPLICATE, "replicate")                                                                                    \
     X(EMBED_DES, "des")
-typedef enum embed_mode { EMBED_MODES(CHOICE_VALUE) EMBED_MODES_COUNT } embed_mode;
+#define EMBED_MODE_CHOICES(X)                                                                                          \
+    EMBED_MODES(X)                                                                                                     \
+    X(EMBED_MODE_AUTO, "auto")
+typedef enum embed_mode { EMBED_MODE_CHOICES(CHOICE_VALUE) } embed_mode;
+enum { EMBED_MODES_COUNT = EMBED_MODE_AUTO };
 
 typedef struct embed_desc {
     int fields;

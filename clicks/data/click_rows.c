@@ -14,6 +14,17 @@ enum { CHUNK = 4096, BLOCK = 1 << 16 };
 
 /* ---- a row ------------------------------------------------------------------------------------------------------- */
 
+/* Ids that all rows have at most: words are counted, and ids that are hashes may all differ. */
+int64_t click_rows_ids(const click_rows *rows)
+{
+    int64_t ids = 0;
+    for (int f = 0; f < rows->fields; ++f) {
+        const table_field *field = &rows->table.schema.field[rows->field[f]];
+        ids += field->kind == TABLE_CATEGORY ? words_count(field->words) + 1 : rows->table.rows;
+    }
+    return ids;
+}
+
 void click_rows_keys(const click_rows *rows, int64_t row, uint64_t *key)
 {
     for (int f = 0; f < rows->fields; ++f) {

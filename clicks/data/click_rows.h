@@ -60,6 +60,8 @@ weft_status click_rows_open(weft_comm *comm, const char *const *path, int paths,
                             click_rows *rows);
 void click_rows_close(click_rows *rows); /* zeros are fine */
 
+/* Ids that all rows have at most: words are counted, and ids that are hashes may all differ. */
+int64_t click_rows_ids(const click_rows *rows);
 /* [out] key: [fields] of a row. Any thread. */
 void click_rows_keys(const click_rows *rows, int64_t row, uint64_t *key);
 /* [out] value: [numbers] of a row, scaled. Any thread. */

@@ -71,6 +71,12 @@ static bool takes_sums(const click_model_desc *desc)
     return desc->sums && !has_parts(click_row_of(desc));
 }
 
+bool click_model_sums(const click_model_desc *desc, embed_sums *sums)
+{
+    *sums = (embed_sums){.rows = true, .squares = click_row_of(desc)->fm};
+    return !has_parts(click_row_of(desc));
+}
+
 /* Columns of x. */
 static int64_t x_columns(const click_model_desc *desc)
 {
@@ -243,14 +249,10 @@ static weft_status begin_logits(const click_model *model, const click_pass *pass
                        &logits);
 }
 
-static embed_sums sums_of(const click_model *model)
-{
-    return (embed_sums){.rows = true, .squares = model->kind->fm};
-}
-
 static weft_status read_rows(const click_model *model, const embed_bags *bags, bool training)
 {
-    const embed_sums sums = sums_of(model);
+    embed_sums sums;
+    (void)click_model_sums(&model->desc, &sums);
     return takes_sums(&model->desc)
                ? embed_sums_forward(model->table, &sums, bags, NULL, training, model->pooled.data, model->pooled.ld)
                : embed_forward(model->table, bags, training, model->pooled.data, model->pooled.ld);

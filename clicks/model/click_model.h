@@ -70,6 +70,9 @@ weft_status click_read_sizes(const char *flag, const char *text, click_sizes *si
 int click_model_width(click_kind kind, int width);
 bool click_model_linear(click_kind kind);
 
+/* What lr and fm sum over the ids of a sample in mode des. Returns false for models that read rows of fields. */
+bool click_model_sums(const click_model_desc *desc, embed_sums *sums);
+
 /* WEFT_ERR_USAGE: layers that do not fit together. WEFT_ERR_UNSUPPORTED: the backend's memory is not the host's. table
  * and comm must outlive the model; table has click_model_width, click_model_linear and desc->fields. desc is copied.
  * Collective; desc is the same on all ranks, but for `samples`. */

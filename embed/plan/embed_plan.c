@@ -1,7 +1,7 @@
 /* embed/plan/embed_plan.c: see embed/plan/embed_plan.h. */
 #include "embed/plan/embed_plan.h"
 
-#include <math.h>
+#include "embed/exchange/row_route.h"
 
 enum {
     NUMBER_BYTES = sizeof(float),
@@ -9,6 +9,19 @@ enum {
     KEY_BYTES = 16,  /* a key and how often it occurs (embed/exchange/row_route.c) */
     BAG_BYTES = 12   /* a key and its bag; as many say how many samples a rank has (embed/exchange/bag_route.c) */
 };
+
+weft_status embed_counts_add(const embed_bags *bags, int rank, uint64_t seed, bag_index *index, embed_counts *counts)
+{
+    WEFT_TRY(bag_index_fill(index, bags));
+    counts->samples += bags->samples;
+    counts->distinct += index->distinct;
+    for (int64_t i = 0; i < index->distinct; ++i) {
+        const bool away = row_route_owner(index->key[i], seed, counts->ranks) != rank;
+        counts->distinct_away += away;
+        counts->keys_away += away ? index->times[i] : 0;
+    }
+    return WEFT_OK;
+}
 
 int64_t embed_mode_bytes(embed_mode mode, const embed_counts *c, int stride, int64_t columns, bool whole)
 {
@@ -20,7 +33,7 @@ int64_t embed_mode_bytes(embed_mode mode, const embed_counts *c, int stride, int
         return (whole ? 0 : pairs * (COUNT_BYTES + BAG_BYTES) + c->keys_away * BAG_BYTES) +
                2 * (pairs * COUNT_BYTES + others * c->samples * columns * NUMBER_BYTES);
     case EMBED_ALL_TO_ALL:
-    case EMBED_MODES_COUNT:
+    case EMBED_MODE_AUTO:
         break;
     }
     return 3 * pairs * COUNT_BYTES + c->distinct_away * (KEY_BYTES + 2 * row); /* keys, rows, gradients */
@@ -46,19 +59,4 @@ double embed_des_saving(const embed_counts *c, int stride, int64_t columns)
     const double des = 2.0 * (double)(c->ranks - 1) * (double)(c->samples * columns) * NUMBER_BYTES;
     const int64_t server = embed_server_bytes(c, stride);
     return server > 0 ? 1 - des / (double)server : 0;
-}
-
-double embed_expected_distinct(const int64_t ids[EMBED_OCCURRENCE_BINS], int64_t draws)
-{
-    double total = 0, expected = 0;
-    for (int k = 0; k < EMBED_OCCURRENCE_BINS; ++k) {
-        total += (double)ids[k] * 1.5 * ldexp(1, k);
-    }
-    for (int k = 0; k < EMBED_OCCURRENCE_BINS; ++k) {
-        if (ids[k] > 0) {
-            const double share = 1.5 * ldexp(1, k) / total;
-            expected += (double)ids[k] * (share < 1 ? -expm1((double)draws * log1p(-share)) : draws > 0);
-        }
-    }
-    return expected;
 }

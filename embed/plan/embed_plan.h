@@ -1,12 +1,13 @@
 /*
  * embed/plan/embed_plan.h: how many bytes the modes of a table (embed/embed.h) send, and the cheapest of them.
  *
- * Formulas are those of what is sent, to the byte, counts in front of messages included. Counts of a batch are
- * measured, or expected from how often ids occur in a sample of the data.
+ * Formulas are those of what is sent, to the byte, counts in front of messages included. What a batch has is counted
+ * (embed_counts_add), for the ranks at hand or for any other number of them.
  */
 #pragma once
 
 #include "embed/embed.h"
+#include "embed/pool/bag_index.h"
 
 /* A training batch of all ranks. */
 typedef struct embed_counts {
@@ -16,6 +17,10 @@ typedef struct embed_counts {
     int64_t distinct_away; /* of those: of other owners */
     int64_t keys_away;     /* keys in bags, each time they occur, of other owners */
 } embed_counts;
+
+/* Adds one rank's bags of a batch to counts, whose `ranks` is set; seed: of the table. index: scratch, of zeros before
+ * the first call. */
+weft_status embed_counts_add(const embed_bags *bags, int rank, uint64_t seed, bag_index *index, embed_counts *counts);
 
 /*
  * Bytes that all ranks together send in a training batch.
@@ -32,8 +37,3 @@ embed_mode embed_mode_cheapest(const embed_counts *counts, int stride, int64_t c
 int64_t embed_server_bytes(const embed_counts *counts, int stride);
 /* 1 - bytes of numbers that mode des sends / embed_server_bytes; below 0 where des sends more. */
 double embed_des_saving(const embed_counts *counts, int stride, int64_t columns);
-
-enum { EMBED_OCCURRENCE_BINS = 64 };
-/* Expected distinct ids of a field among `draws` of them. ids [k]: how many ids occur at least 2^k and fewer than
- * 2^(k + 1) times in a sample of the data. */
-double embed_expected_distinct(const int64_t ids[EMBED_OCCURRENCE_BINS], int64_t draws);

@@ -68,13 +68,16 @@ for model in lr fm; do # in mode des sums of a sample's ids travel
     ok ranks 3 "$weft" train --data clicks.csv "${how[@]}" --model $model --table-mode des --run-dir $model-des
     near $model-1 $model-des
 done
-for mode in replicate des; do
+for mode in all-to-all replicate des; do
     ok ranks 3 "$weft" train --data clicks.csv "${how[@]}" "${long[@]}" --model deepfm --table-mode $mode --run-dir $mode
     near deepfm-1 $mode
 done
+ok "$weft" train --data clicks.csv "${how[@]}" --model lr --dry-run
+grep -E -q "^ +8 +[0-9.]+ [KMG]?i?B" out || fail "a dry run does not tell the bytes on 8 ranks"
 ok "$weft" convert clicks.csv --target click --category item --out clicks.weft
 ok ranks 2 "$weft" train --data clicks.weft "${how[@]:4}" "${long[@]}" --model deepfm --run-dir stored
 near deepfm-1 stored
+grep -q -E "rows=(all-to-all|replicate|des)" stored/run.json || fail "the mode that a trial chose is not recorded"
 [ -z "$(find . -name '*clicks.weft*' -path '*deepfm*')" ] || fail "stores that jobs made of the file are left"
 [ -z "$(find deepfm-1 deepfm-3 -maxdepth 1 -name 'best-rows*')" ] || fail "rows that were kept on the way are left"
 

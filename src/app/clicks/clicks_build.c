@@ -64,17 +64,6 @@ static void read_table(workload *work)
                                    .memory_most = (int64_t)option_size(o, OPT_ROW_MEMORY)};
 }
 
-/* Ids that all rows have at most: words are counted, and ids that are hashes may all differ. */
-static int64_t ids_at_most(const click_rows *rows)
-{
-    int64_t ids = 0;
-    for (int f = 0; f < rows->fields; ++f) {
-        const table_field *field = &rows->table.schema.field[rows->field[f]];
-        ids += field->kind == TABLE_CATEGORY ? words_count(field->words) + 1 : rows->table.rows;
-    }
-    return ids;
-}
-
 static int64_t samples_of_rank(const workload *work)
 {
     const clicks_job *job = work->self;
@@ -90,7 +79,7 @@ static weft_status plan_memory(workload *work)
     const clicks_job *job = work->self;
     const app_context *context = work->context;
     const int ranks = comm_size(context->comm);
-    const int64_t samples = samples_of_rank(work), all = ids_at_most(&job->rows);
+    const int64_t samples = samples_of_rank(work), all = click_rows_ids(&job->rows);
     const int64_t loaders = option_int(context->options, OPT_LOADER_THREADS);
     int64_t rows = row_store_bytes(&job->table_desc, job->table_desc.mode == EMBED_REPLICATE ? all : all / ranks + 1);
     if (job->table_desc.memory_most > 0 && rows > job->table_desc.memory_most) {
@@ -232,6 +221,7 @@ weft_status clicks_build(workload *work)
     job->desc.samples = click_source_most(job->source);
     job->desc.schedule = work->trained ? NULL : &job->schedule;
     job->desc.steps = click_source_of(job->source)->steps;
+    WEFT_TRY(clicks_choose_mode(work));
     WEFT_TRY(embed_open(context->comm, &job->table_desc, job->desc.samples * job->rows.fields, &job->table));
     WEFT_TRY(click_model_create(context->hal, context->comm, &job->desc, job->table, &job->model));
     job->beside = clicks_beside(job);

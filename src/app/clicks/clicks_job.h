@@ -39,6 +39,12 @@ typedef struct clicks_job {
 weft_status clicks_plan(workload *work, const char *folder, int64_t outputs);
 weft_status clicks_build(workload *work);
 
+extern const choice_kind clicks_mode_choice;
+/* In app/clicks/clicks_modes.c. Settles a mode that is auto; collective, between source and table. And the bytes of the
+ * modes on 2 to 1,024 ranks. */
+weft_status clicks_choose_mode(workload *work);
+void clicks_print_modes(const workload *work, FILE *out);
+
 /* The files of rows, through the training loop and the predictor; in app/clicks/clicks_beside.c. */
 train_beside clicks_beside(clicks_job *job);
 /* Removes rows that were kept for the best evaluation. Rank 0. */

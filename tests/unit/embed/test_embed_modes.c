@@ -5,7 +5,7 @@
 #include "embed/embed.h"
 #include "embed/embed_key.h"
 #include "embed/exchange/row_route.h"
-#include "embed/plan/embed_plan.h"
+#include "embed/plan/embed_trial.h"
 #include "support/folder.h"
 #include "support/test.h"
 
@@ -339,13 +339,86 @@ static void few_numbers_save_most(void **state)
     assert_int_equal(embed_mode_cheapest(&c, 9, 10, true), EMBED_DES);
 }
 
-/* 1 - (1 - 1/R)^n of R ids that are equally likely. */
-static void expects_distinct_ids(void **state)
+/* ---- trials ---- */
+
+typedef struct trial_job {
+    embed_trial_desc how;
+    embed_trial trial[8]; /* of each rank */
+    int64_t at[8][BAGS + 1];
+    uint64_t key[8][KEYS];
+} trial_job;
+
+typedef struct trial_rank {
+    trial_job *job;
+    int rank, ranks;
+} trial_rank;
+
+/* This rank's samples of a step. */
+static weft_status trial_batch(void *self, int step, embed_bags *bags)
+{
+    const trial_rank *r = self;
+    const int first = first_of(r->rank, r->ranks), end = first_of(r->rank + 1, r->ranks);
+    int64_t *at = r->job->at[r->rank];
+    fill(step, at, r->job->key[r->rank]);
+    const int64_t begin = at[first * FIELDS];
+    for (int b = 0; b <= (end - first) * FIELDS; ++b) {
+        at[b] = at[first * FIELDS + b] - begin;
+    }
+    *bags = (embed_bags){.samples = end - first, .fields = FIELDS, .at = at, .key = r->job->key[r->rank] + begin};
+    return WEFT_OK;
+}
+
+static weft_status try_rank(weft_comm *comm, void *argument)
+{
+    trial_job *j = argument;
+    trial_rank self = {j, comm_rank(comm), comm_size(comm)};
+    embed_trial_desc how = j->how;
+    const embed_desc desc = {.fields = FIELDS, .width = WIDTH, .linear = true, .spread = 0.1, .seed = 7};
+    how.batch = trial_batch;
+    how.self = &self;
+    comm_set_stall_timeout(comm, 60);
+    return embed_try_modes(comm, &desc, &how, &j->trial[self.rank]);
+}
+
+/* Bytes that modes send are those of the formulas, for the counts of the timed batches, 1 to 3; all ranks take one
+ * mode, of those that were tried. */
+static void trials_count_bytes(void **state)
 {
     (void)state;
-    int64_t ids[EMBED_OCCURRENCE_BINS] = {[5] = 1000};
-    assert_float_equal(embed_expected_distinct(ids, 2000), 1000 * (1 - pow(1 - 1e-3, 2000)), 1e-6);
-    assert_float_equal(embed_expected_distinct(ids, 0), 0, 0);
+    enum { RANKS = 4, BATCHES = 4 };
+    const embed_sums sums = {.rows = true, .squares = true};
+    for (int form = 0; form < 4; ++form) {
+        trial_job *j = test_calloc(1, sizeof *j);
+        j->how = (embed_trial_desc){.most = KEYS,
+                                    .samples = SAMPLES,
+                                    .batches = BATCHES,
+                                    .tries = {form != 3, form < 2, form != 2},
+                                    .sums = form == 1 ? &sums : NULL};
+        ASSERT_OK(comm_thread_run(RANKS, try_rank, j));
+        const embed_trial *t = &j->trial[0];
+        embed_counts all = {.ranks = RANKS};
+        for (int step = 1; step < BATCHES; ++step) {
+            int64_t at[BAGS + 1];
+            uint64_t key[KEYS];
+            fill(step, at, key);
+            const embed_counts one = count(RANKS, at, key);
+            all.distinct += one.distinct;
+            all.keys_away += one.keys_away;
+        }
+        assert_int_equal(t->counts.samples, SAMPLES);
+        assert_int_equal(t->counts.distinct, all.distinct / (BATCHES - 1));
+        assert_int_equal(t->counts.keys_away, all.keys_away / (BATCHES - 1));
+        assert_int_equal(t->columns, form == 1 ? STRIDE + 1 : INPUTS);
+        for (int m = 0; m < EMBED_MODES_COUNT; ++m) {
+            assert_int_equal(isnan(t->seconds[m]), !j->how.tries[m]);
+            assert_true(!j->how.tries[m] || (t->sent[m] > 0 && t->sent[m] == t->formula[m]));
+        }
+        assert_true(j->how.tries[t->fastest]);
+        for (int p = 1; p < RANKS; ++p) {
+            assert_memory_equal(&j->trial[p], t, sizeof *t);
+        }
+        test_free(j);
+    }
 }
 
 int main(void)
@@ -359,7 +432,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(rows_move_between_modes, folder_setup, folder_teardown),
         cmocka_unit_test(sums_of_one_sample),
         cmocka_unit_test(few_numbers_save_most),
-        cmocka_unit_test(expects_distinct_ids),
+        cmocka_unit_test(trials_count_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

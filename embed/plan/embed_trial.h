@@ -1,0 +1,36 @@
+/*
+ * embed/plan/embed_trial.h: the modes of a table of embeddings, tried on batches of the data by the ranks that will
+ * train.
+ *
+ * Each mode gets a table of its own, in turn, which goes through the same batches forward and backward. What a mode
+ * costs depends on keys that batches share, on processors and on the network, so it is timed and not computed; bytes
+ * are counted beside their formula (embed/plan/embed_plan.h).
+ */
+#pragma once
+
+#include "embed/plan/embed_plan.h"
+
+typedef struct embed_trial_desc {
+    int64_t most;    /* keys of a batch of this rank, at most */
+    int64_t samples; /* of a batch of this rank, at most */
+    int batches;     /* at least 2: the first one makes most rows and is not timed */
+    /* [out] bags: this rank's share of batch i, until the next call. Collective. */
+    weft_status (*batch)(void *self, int i, embed_bags *bags);
+    void *self;
+    bool tries[EMBED_MODES_COUNT];
+    const embed_sums *sums; /* what mode des sums, without products; NULL: pooled rows */
+} embed_trial_desc;
+
+typedef struct embed_trial {
+    embed_counts counts;                /* of one batch: the mean of the timed ones, rounded */
+    int64_t columns;                    /* numbers of a sample that mode des sends */
+    int64_t sent[EMBED_MODES_COUNT];    /* bytes of the timed batches, over all ranks */
+    int64_t formula[EMBED_MODES_COUNT]; /* the same by embed_mode_bytes */
+    double
+        seconds[EMBED_MODES_COUNT]; /* of a batch, of the slowest rank; the least of the timed ones; NaN: not tried */
+    embed_mode fastest;             /* all-to-all, unless another takes less than 0.95 of its time */
+} embed_trial;
+
+/* desc: as for embed_open; its mode is not looked at. The same on all ranks, as is `trial` after it. Memory: a table of
+ * the rows of these batches. Collective. */
+weft_status embed_try_modes(weft_comm *comm, const embed_desc *desc, const embed_trial_desc *how, embed_trial *trial);
