@@ -124,6 +124,15 @@ print(lr, fm, deepfm, dcn)
 assert fm > lr + 0.03 and deepfm > lr + 0.03 and dcn > lr
 PY
 
+# ---- a score that is a guess ----
+python3 -c "
+import random
+random.seed(1)
+print('user,click')
+for i in range(4000): print(f'u{random.randrange(50)},{random.randrange(2)}')" >guess.csv
+ok "$weft" train --data guess.csv --target click --model fm --quiet --pin off --epochs 1 --metric rocauc --run-dir guess
+grep -q "hardly better than a guess.*now 0.002.*5[01].* % of the training rows are clicks, and 5[01] ids have a row" out || fail "a guess is not told: $(cat out)"
+
 # ---- what is refused ----
 printf 'user,item\nanna,1\nbert,39\nanna,0\n' >target.csv
 ok "$weft" train --data clicks.csv "${how[@]}" --model fm --admit-after 3 --row-memory 1M --hash-bits 20 --row-precision bf16 \

@@ -229,6 +229,7 @@ weft_status clicks_build(workload *work)
     work->model->beside = &job->beside;
     WEFT_TRY(comm_agree(context->comm, take_answers(work)));
     work->targets = &job->answers.targets;
+    work->guess_cure = job->guess;
     work->source = *click_source_of(job->source);
     work->held = (held_rows){.total = job->rows.evaluated, .count = work->targets->rows, .id = job->held_id};
     return WEFT_OK;

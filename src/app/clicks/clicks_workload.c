@@ -8,6 +8,7 @@
 #include "app/activity/activity_table.h"
 #include "app/clicks/clicks_job.h"
 #include "app/setup/table_setup.h"
+#include "base/integer/integers.h"
 #include "base/log.h"
 #include "base/number.h"
 #include "clicks/data/click_names.h"
@@ -207,10 +208,22 @@ static void plan_facts(const workload *work, fact_list *list)
     facts_int(list, "batch_size", "batch", "rows", "of all ranks", option_int(o, OPT_BATCH_SIZE));
 }
 
+/* What users met whose AUC stayed at 0.5: rates of another set, ids that never got a row, a target that is turned. */
+static void tell_guess(clicks_job *job)
+{
+    (void)snprintf(job->guess, sizeof job->guess,
+                   "%.2f %% of the training rows are clicks, and %lld ids have a row: change " FLAG_ROW_LR
+                   " (now %g), lower " FLAG_ROW_ADMIT " (now %lld), or look at the target and at " FLAG_CLICK_POSITIVE,
+                   100.0 * (double)job->rows.clicks[0] / (double)larger(1, job->rows.counted[0]),
+                   (long long)job->figures.rows, job->schedule.base, (long long)job->table_desc.admit_after);
+}
+
 static weft_status gather_figures(const workload *work)
 {
     clicks_job *job = work->self;
-    return embed_measure(job->table, &job->figures);
+    WEFT_TRY(embed_measure(job->table, &job->figures));
+    tell_guess(job);
+    return WEFT_OK;
 }
 
 static void row_facts(const embed_figures *figures, fact_list *list)

@@ -110,15 +110,20 @@ static void rule_baseline(const outcome_facts *f, char *line)
     const double baseline = on_test ? f->test_baseline : f->valid_baseline;
     const double gain = score - baseline;
     const bool all = baseline >= 1.0; /* of one class alone, which no score surpasses */
+    char rate[48] = "";
+    if (!f->no_rate) {
+        snprintf(rate, sizeof rate, ", change --lr (now %g)", f->lr);
+    }
     if (rows == 0 || f->train_classes == 1 || !(gain < least_gain(f, baseline, rows) || (all && gain <= 0.0))) {
         return;
     }
     snprintf(line, OUTCOME_BYTES,
              "%s %s of %.2f %% is hardly better than %s, %.2f %%: train for more --epochs%s%s, or check that "
-             "labels, features and split belong to the same %s",
+             "labels, features and split belong to the same %s%s%s",
              on_test ? "test" : "validation", f->metric, 100.0 * score,
              f->shares ? "answering the largest class of the training split every time" : "a guess", 100.0 * baseline,
-             f->no_rate ? "" : ", change --lr", f->normalized ? "" : ", try --normalize standard", f->rows);
+             rate, f->normalized ? "" : ", try --normalize standard", f->rows, f->guess_cure[0] != '\0' ? "; " : "",
+             f->guess_cure);
 }
 
 static void rule_early(const outcome_facts *f, char *line)

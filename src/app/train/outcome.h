@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { OUTCOME_LINES = 8, OUTCOME_BYTES = 400 };
+enum { OUTCOME_LINES = 8, OUTCOME_BYTES = 640 };
 
 /* The losses of a job as they come, runs from 0 one after the other. Start from all zero. */
 typedef struct outcome_losses {
@@ -47,6 +47,7 @@ typedef struct outcome_facts {
     const char *rows;              /* the word for rows, in the plural: "vertices" */
     const char *split_cure;        /* how data get a validation split that has some */
     const char *test_cure;         /* and a test split */
+    const char *guess_cure;        /* what else makes a score that is no better than a guess; "": nothing */
     int runs;
     int early_runs, early_run;      /* how many were best early; the first of them, from 0 */
     int64_t early_epoch, early_end; /* of that one: its best epoch and its last */

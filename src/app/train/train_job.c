@@ -113,18 +113,20 @@ static weft_status train(train_job *job)
     const workload *work = &job->work;
     assert(work->model != NULL && work->targets != NULL); /* built */
     job->services = services_of(job);
-    job->report = (train_report){
-        .context = context,
-        .outcome = {.rows = work->ops->rows, .split_cure = work->split_cure, .test_cure = work->test_cure},
-        .work = work,
-        .dir = &job->dir,
-        .events = &job->events,
-        .services = &job->services,
-        .account = &job->account,
-        .lanes_before = job->lanes_before,
-        .metric = metric_kind_of(job->services.metric)->text,
-        .job_started = job->started,
-        .started = clock_seconds()};
+    job->report = (train_report){.context = context,
+                                 .outcome = {.rows = work->ops->rows,
+                                             .split_cure = work->split_cure,
+                                             .test_cure = work->test_cure,
+                                             .guess_cure = work->guess_cure},
+                                 .work = work,
+                                 .dir = &job->dir,
+                                 .events = &job->events,
+                                 .services = &job->services,
+                                 .account = &job->account,
+                                 .lanes_before = job->lanes_before,
+                                 .metric = metric_kind_of(job->services.metric)->text,
+                                 .job_started = job->started,
+                                 .started = clock_seconds()};
     job->report.last_line = job->report.started;
     job->report.observer = train_report_observer(&job->report, job->observers);
     log_start(job);

@@ -23,6 +23,7 @@ enum {
 typedef struct train_outcome {
     const char *split_cure; /* the workload's; set as rows */
     const char *test_cure;  /* the same */
+    const char *guess_cure; /* the same */
     const char *rows;       /* the workload's word for them: "vertices"; set before it is measured */
     train_habits habits;    /* of the training's options */
     bool mixed;             /* the ranks compute on different backends */

@@ -96,6 +96,7 @@ weft_status workload_begin(const workload_ops *ops, const app_context *context, 
     *work = (workload){.ops = ops, .context = context, .process = clock_rss_bytes(), .balance = 1.0};
     work->split_cure = ops->split_cure;
     work->test_cure = ops->test_cure;
+    work->guess_cure = "";
     const weft_status status = check_kind(ops, context->options);
     return comm_agree(context->comm,
                       status == WEFT_OK ? weft_calloc(1, ops->self_bytes, WEFT_MEM_GENERAL, &work->self) : status);

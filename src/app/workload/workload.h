@@ -330,7 +330,8 @@ struct workload {
     int64_t classes;                    /* of labels that are classes; 0: labels are tasks, or there are none */
     const char *const *class_name;      /* [classes] of the data; NULL: no names */
     const char *split_cure, *test_cure; /* as in ops, of these data */
-    int64_t malformed;                  /* rows of the data that were left out */
+    const char *guess_cure; /* what else makes scores no better than a guess; after gather_figures; "": nothing */
+    int64_t malformed;      /* rows of the data that were left out */
 
     int64_t shares[WORKLOAD_SHARES]; /* of this rank, as ops->share says */
     double balance;                  /* work of the rank that has most / mean; 1: even */

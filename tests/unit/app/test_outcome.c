@@ -11,6 +11,7 @@ static outcome_facts good(void)
 {
     return (outcome_facts){.metric = "accuracy",
                            .split_cure = "weft convert --splits or --random-split gives a store another split",
+                           .guess_cure = "",
                            .test_cure = "folders test/CLASS/ beside train/CLASS/ hold such images",
                            .shares = true,
                            .valid = 0.56,
