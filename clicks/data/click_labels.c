@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "clicks/data/click_data_options.def"
 #include "clicks/data/click_internal.h"
+#include "table/row_order.h"
 #include "table/table_options.def"
 #include "train/batch/row_split.h"
 
@@ -64,17 +65,45 @@ static weft_status take_labels(click_rows *rows, const char *path, double positi
     return kind == TABLE_CATEGORY ? label_words(rows, target, path) : label_numbers(rows, target, positive, path);
 }
 
+/* Splits of the rows that have a target. order_column: by its order. */
+static weft_status split_by_order(click_rows *rows, const click_rows_options *options, int64_t order_column)
+{
+    const table_column *column = &rows->table.column[order_column];
+    row_order order;
+    uint64_t *key = NULL;
+    int64_t count = 0;
+    WEFT_TRY(WEFT_NEW(&key, rows->table.rows, WEFT_MEM_WORKSPACE));
+    for (int64_t i = 0; i < rows->table.rows; ++i) {
+        if (rows->label[i] != CLICK_NO_LABEL) {
+            key[count++] = row_order_key(column, i);
+        }
+    }
+    const weft_status status = row_order_find(NULL, key, count, options->valid, options->test, &order);
+    for (int64_t i = 0; i < rows->table.rows && status == WEFT_OK; ++i) {
+        rows->split[i] = row_order_split(&order, row_order_key(column, i));
+    }
+    if (status == WEFT_OK && !options->trained) {
+        row_order_tell(&order, &rows->table, order_column);
+    }
+    weft_free(key);
+    return status;
+}
+
 static weft_status take_splits(click_rows *rows, const click_rows_options *options, int paths)
 {
+    int64_t ordered;
     const int64_t column = schema_find(&rows->table.schema, TABLE_SPLIT_OF), all = rows->table.rows;
     const row_split drawn = row_split_make(all, options->valid, options->test, options->seed);
     WEFT_CHECK(options->part == NULL || column < 0, WEFT_ERR_DATA,
                "column '%s' says the split of each row, and so do files of their own: " FLAG_DROP " it",
                column < 0 ? "" : rows->table.schema.field[column].name);
+    WEFT_TRY(row_order_column(&rows->table.schema, options->part != NULL, &ordered));
+    WEFT_TRY(ordered >= 0 ? split_by_order(rows, options, ordered) : WEFT_OK);
     for (int64_t i = 0; i < all; ++i) {
-        const uint8_t split = options->part != NULL ? row_split_of_file(options->part, rows->table.file_row, paths, i)
-                              : column >= 0         ? ((const uint8_t *)rows->table.column[column].data)[i]
-                                                    : row_split_drawn(&drawn, i);
+        const uint8_t split = ordered >= 0            ? rows->split[i]
+                              : options->part != NULL ? row_split_of_file(options->part, rows->table.file_row, paths, i)
+                              : column >= 0           ? ((const uint8_t *)rows->table.column[column].data)[i]
+                                                      : row_split_drawn(&drawn, i);
         rows->split[i] = rows->label[i] != CLICK_NO_LABEL ? split : TRAIN_SPLIT_NONE;
         if (rows->split[i] < TRAIN_SPLITS) {
             rows->counted[rows->split[i]] += 1;

@@ -43,6 +43,7 @@ typedef enum table_kind {
     X(TABLE_WEIGHT, "weight")                                                                                          \
     X(TABLE_GROUP, "group")                                                                                            \
     X(TABLE_SPLIT_OF, "split")                                                                                         \
+    X(TABLE_ORDER, "order")                                                                                            \
     X(TABLE_DROPPED, "dropped")
 
 typedef enum table_role {

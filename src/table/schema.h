@@ -80,8 +80,9 @@ typedef enum table_sparse_choice { TABLE_SPARSES(CHOICE_VALUE) } table_sparse_ch
 
 /* What a caller may say about columns; every text may be NULL. Lists are separated by commas. */
 typedef struct table_request {
-    const char *target, *weight, *group, *split; /* name of a column, or its number from 1 if no column has that name */
-    const char *category, *id, *real, *drop;     /* lists of names or numbers */
+    const char *target, *weight, *group, *split,
+        *order;                              /* name of a column, or its number from 1 if no column has that name */
+    const char *category, *id, *real, *drop; /* lists of names or numbers */
     const char *missing; /* list of words that mean "no value" beside the empty cell; NULL: TABLE_MISSING_WORDS */
     const char *format;  /* name of a reader; NULL or "auto": recognised by the file */
     table_header header;

@@ -1,4 +1,4 @@
-/* support/table_jobs.h: a table opened by several ranks, which are threads that talk through an exchange. */
+/* support/table_jobs.h: ranks that are threads and talk through an exchange, such as those that open a table. */
 #pragma once
 
 #include <omp.h>
@@ -21,6 +21,8 @@ typedef struct rank_job {
     const char *const *paths;
     const table_request *request;
     int count, rank;
+    weft_status (*run)(struct rank_job *job, const table_exchange *exchange);
+    void *argument; /* of other jobs than opening a table */
     weft_table table;
     weft_status status;
     char message[1024];
@@ -55,23 +57,37 @@ static inline void *run_rank(void *argument)
     rank_job *job = argument;
     const table_exchange exchange = {.self = job, .rank = job->rank, .ranks = job->between->ranks, .gather = gather};
     omp_set_num_threads(1 + job->rank % 2);
-    job->status = table_open(job->paths, job->count, job->request, &exchange, &job->table);
+    job->status = job->run(job, &exchange);
     snprintf(job->message, sizeof job->message, "%s", weft_error_message());
     return NULL;
 }
 
-/* Opens a table on ranks that are threads; the tables and statuses stay in jobs, [ranks]. */
-static inline void run_ranks(const char *const *paths, int count, const table_request *asked, int ranks, rank_job *jobs)
+static inline void start_ranks(int ranks, rank_job *jobs)
 {
     talk between = {.ranks = ranks};
     pthread_t threads[RANKS_MOST];
     pthread_barrier_init(&between.barrier, NULL, (unsigned)ranks);
     for (int r = 0; r < ranks; r++) {
-        jobs[r] = (rank_job){.between = &between, .paths = paths, .request = asked, .count = count, .rank = r};
+        jobs[r].between = &between;
+        jobs[r].rank = r;
         assert_int_equal(pthread_create(&threads[r], NULL, run_rank, &jobs[r]), 0);
     }
     for (int r = 0; r < ranks; r++) {
         pthread_join(threads[r], NULL);
     }
     pthread_barrier_destroy(&between.barrier);
+}
+
+static inline weft_status open_on_rank(rank_job *job, const table_exchange *exchange)
+{
+    return table_open(job->paths, job->count, job->request, exchange, &job->table);
+}
+
+/* Opens a table on ranks that are threads; the tables and statuses stay in jobs, [ranks]. */
+static inline void run_ranks(const char *const *paths, int count, const table_request *asked, int ranks, rank_job *jobs)
+{
+    for (int r = 0; r < ranks; r++) {
+        jobs[r] = (rank_job){.paths = paths, .request = asked, .count = count, .run = open_on_rank};
+    }
+    start_ranks(ranks, jobs);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "table/row_order.h"
 #include "table/table_options.def"
 #include "train/batch/row_split.h"
 #include "train/train_options.def"
@@ -312,17 +313,53 @@ static uint8_t drawn_group(const tree_rows_options *options, uint64_t group)
     return place < options->test ? 2 : place < options->test + options->valid ? 1 : TRAIN_SPLIT_TRAIN;
 }
 
-static weft_status take_splits(tree_rows *rows, const tree_rows_options *options, int paths)
+/* Keys of the rows that have a target. */
+static weft_status order_keys(const tree_rows *rows, int64_t column, uint64_t **key, int64_t *count)
 {
+    *count = 0;
+    WEFT_TRY(WEFT_NEW(key, rows->data.rows, WEFT_MEM_WORKSPACE));
+    for (int64_t i = 0; i < rows->data.rows; ++i) {
+        if (has_target(rows, i)) {
+            (*key)[(*count)++] = row_order_key(&rows->table.column[column], i);
+        }
+    }
+    return WEFT_OK;
+}
+
+static weft_status find_order(weft_comm *comm, const table_exchange *exchange, const tree_rows *rows,
+                              const tree_rows_options *options, int64_t column, row_order *order)
+{
+    uint64_t *key = NULL;
+    int64_t count;
+    weft_status status = comm_agree(comm, order_keys(rows, column, &key, &count));
+    if (status == WEFT_OK) {
+        status = row_order_find(exchange, key, count, options->valid, options->test, order);
+    }
+    weft_free(key);
+    if (status == WEFT_OK && !options->trained) {
+        row_order_tell(order, &rows->table, column);
+    }
+    return status;
+}
+
+static weft_status take_splits(weft_comm *comm, const table_exchange *exchange, tree_rows *rows,
+                               const tree_rows_options *options, int paths)
+{
+    row_order order;
+    int64_t ordered;
     const int64_t column = schema_find(&rows->table.schema, TABLE_SPLIT_OF);
     const int64_t all = rows->table.rows;
     const row_split drawn = row_split_make(all, options->valid, options->test, options->seed);
     WEFT_CHECK(options->part == NULL || column < 0, WEFT_ERR_DATA,
                "column '%s' says the split of each row, and so do files of their own: " FLAG_DROP " it",
                column < 0 ? "" : rows->table.schema.field[column].name);
+    WEFT_TRY(row_order_column(&rows->table.schema, options->part != NULL, &ordered));
+    WEFT_TRY(ordered >= 0 ? find_order(comm, exchange, rows, options, ordered, &order) : WEFT_OK);
     for (int64_t i = 0; i < rows->data.rows; ++i) {
         const int64_t row = rows->id[i];
-        const uint8_t split = options->part != NULL ? row_split_of_file(options->part, rows->table.file_row, paths, row)
+        const uint8_t split = ordered >= 0 ? row_order_split(&order, row_order_key(&rows->table.column[ordered], i))
+                              : options->part != NULL
+                                  ? row_split_of_file(options->part, rows->table.file_row, paths, row)
                               : column >= 0         ? ((const uint8_t *)rows->table.column[column].data)[i]
                               : rows->group != NULL ? drawn_group(options, rows->group[i])
                                                     : row_split_drawn(&drawn, row);
@@ -440,7 +477,7 @@ weft_status tree_rows_open(weft_comm *comm, const char *const *path, int paths, 
     *rows = (tree_rows){0};
     WEFT_TRY(table_open(path, paths, &options->request, &exchange, &rows->table));
     WEFT_TRY(take_rows(comm, rows, options, path[0]));
-    WEFT_TRY(take_splits(rows, options, paths));
+    WEFT_TRY(take_splits(comm, &exchange, rows, options, paths));
     return count_all(comm, rows, rows->hash);
 }
 

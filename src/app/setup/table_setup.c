@@ -11,6 +11,7 @@ table_request app_table_request(const weft_options *options)
         .weight = option_text(options, OPT_WEIGHT_COLUMN),
         .group = option_text(options, OPT_GROUP_COLUMN),
         .split = option_text(options, OPT_SPLIT_COLUMN),
+        .order = option_text(options, OPT_SPLIT_BY),
         .category = option_text(options, OPT_CATEGORY),
         .id = option_text(options, OPT_ID_COLUMN),
         .real = option_text(options, OPT_REAL),

@@ -270,6 +270,7 @@ weft_status schema_apply_stored(const char *path, const table_request *request, 
     int64_t target = -1;
     const int64_t stored = schema_find(schema, TABLE_TARGET);
     WEFT_TRY(give_list(path, schema, FLAG_DROP, request->drop, TABLE_UNSEEN, TABLE_DROPPED));
+    WEFT_TRY(give_role(path, schema, FLAG_SPLIT_BY, request->order, TABLE_ORDER));
     if (request->target != NULL && request->target[0] != '\0') {
         WEFT_TRY(schema_find_named(path, schema, FLAG_TARGET, request->target, &target));
         WEFT_CHECK(target == stored, WEFT_ERR_USAGE,
@@ -289,6 +290,7 @@ weft_status schema_apply(const char *path, const table_request *request, bool na
     WEFT_TRY(give_role(path, schema, FLAG_WEIGHT_COLUMN, request->weight, TABLE_WEIGHT));
     WEFT_TRY(give_role(path, schema, FLAG_GROUP_COLUMN, request->group, TABLE_GROUP));
     WEFT_TRY(give_role(path, schema, FLAG_SPLIT_COLUMN, request->split, TABLE_SPLIT_OF));
+    WEFT_TRY(give_role(path, schema, FLAG_SPLIT_BY, request->order, TABLE_ORDER));
     WEFT_TRY(give_list(path, schema, FLAG_CATEGORY, request->category, TABLE_CATEGORY, TABLE_FEATURE));
     WEFT_TRY(give_list(path, schema, FLAG_ID_COLUMN, request->id, TABLE_ID, TABLE_FEATURE));
     WEFT_TRY(give_list(path, schema, FLAG_REAL, request->real, TABLE_REAL, TABLE_FEATURE));
