@@ -155,5 +155,20 @@ weft_status embed_copy_files(const embed_table *table, const char *from, const c
                              const char *to_prefix);
 /* Removes all files that embed_save wrote, of any number of ranks. Local, of one rank. */
 weft_status embed_remove_files(const char *folder, const char *prefix);
+
+/* What the files of embed_save hold, of any number of ranks. */
+typedef struct embed_files {
+    int files;
+    int width;
+    bool linear;
+    int64_t rows;
+    uint64_t mark;
+} embed_files;
+
+/* Local. Errors of embed_load. */
+weft_status embed_files_look(const char *folder, const char *prefix, embed_files *files);
+/* Takes rows file by file, each by rising keys: key [rows], number [rows, width + linear]. Stops at a failure. */
+typedef weft_status embed_files_take(const uint64_t *key, const float *number, int64_t rows, void *context);
+weft_status embed_files_visit(const char *folder, const char *prefix, embed_files_take *take, void *context);
 /* Collective. */
 weft_status embed_measure(const embed_table *table, embed_figures *figures);

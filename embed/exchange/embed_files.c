@@ -118,6 +118,51 @@ weft_status embed_remove_files(const char *folder, const char *prefix)
     return look_for(folder, prefix, 0, true, &found);
 }
 
+/* ---- without a table --------------------------------------------------------------------------------------------- */
+
+static weft_status find_files(const char *folder, const char *prefix, int *found)
+{
+    WEFT_TRY(look_for(folder, prefix, 0, false, found));
+    WEFT_CHECK(*found > 0, WEFT_ERR_NOINPUT,
+               "%s: the model's rows of embeddings, files %s-*.rows, are not there: they belong beside its weights",
+               folder, prefix);
+    return WEFT_OK;
+}
+
+weft_status embed_files_look(const char *folder, const char *prefix, embed_files *files)
+{
+    char path[FILE_PATH_MAX];
+    *files = (embed_files){.files = 0};
+    WEFT_TRY(find_files(folder, prefix, &files->files));
+    for (int p = 0; p < files->files; ++p) {
+        row_shard_facts facts;
+        WEFT_TRY(path_of(path, folder, prefix, p, files->files));
+        WEFT_TRY(row_shard_look(path, &facts));
+        WEFT_CHECK(p == 0 ||
+                       (facts.width == files->width && facts.linear == files->linear && facts.mark == files->mark),
+                   WEFT_ERR_DATA, "%s: its rows are of another model than those of the files before it", path);
+        files->width = facts.width;
+        files->linear = facts.linear;
+        files->mark = facts.mark;
+        files->rows += facts.rows;
+    }
+    return WEFT_OK;
+}
+
+weft_status embed_files_visit(const char *folder, const char *prefix, embed_files_take *take, void *context)
+{
+    char path[FILE_PATH_MAX];
+    int found = 0;
+    WEFT_TRY(find_files(folder, prefix, &found));
+    for (int p = 0; p < found; ++p) {
+        WEFT_TRY(path_of(path, folder, prefix, p, found));
+        WEFT_TRY(row_shard_visit(path, take, context));
+    }
+    return WEFT_OK;
+}
+
+/* ---- into a table ------------------------------------------------------------------------------------------------ */
+
 typedef struct owned_by {
     uint64_t seed;
     int rank, ranks;
@@ -134,10 +179,7 @@ weft_status embed_load(embed_table *t, const char *folder, const char *prefix, u
     const owned_by me = {t->seed, comm_rank(t->comm), comm_size(t->comm)};
     char path[FILE_PATH_MAX];
     int found = 0;
-    WEFT_TRY(look_for(folder, prefix, 0, false, &found));
-    WEFT_CHECK(found > 0, WEFT_ERR_NOINPUT,
-               "%s: the model's rows of embeddings, files %s-*.rows, are not there: they belong beside its weights",
-               folder, prefix);
+    WEFT_TRY(find_files(folder, prefix, &found));
     WEFT_TRY(embed_clear(t, t->desc.seed));
     for (int p = 0; p < found; ++p) {
         WEFT_TRY(path_of(path, folder, prefix, p, found));

@@ -46,6 +46,7 @@ typedef struct row_shard_facts {
     bool linear;
     embed_rule rule;
     int64_t rows, waiting, batches;
+    uint64_t mark;
 } row_shard_facts;
 
 /* Of the header alone. */

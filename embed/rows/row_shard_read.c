@@ -293,7 +293,8 @@ weft_status row_shard_look(const char *path, row_shard_facts *facts)
                                .rule = (embed_rule)r.header.rule,
                                .rows = r.header.rows,
                                .waiting = r.header.waiting,
-                               .batches = r.header.batches};
+                               .batches = r.header.batches,
+                               .mark = r.header.mark};
     close_reader(&r);
     return WEFT_OK;
 }

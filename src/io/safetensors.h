@@ -64,14 +64,20 @@ void safetensors_restore(safetensors_file *file);
  * for an F64 that is too large for a float32. */
 weft_status safetensors_read_f32(const safetensors_file *file, int i, float *values);
 
+struct file_writer;
+
 typedef struct safetensors_item {
     const char *name;
     int dims;
     int64_t shape[SAFETENSORS_MAX_DIMS];
-    const float *values;
+    const float *values; /* NULL: `write` writes them */
+    /* Writes the values, all of the shape, one after the other: for tensors that need not fit into memory. */
+    weft_status (*write)(void *self, struct file_writer *writer);
+    void *self;
+    bool integers; /* I64; else F32 */
 } safetensors_item;
 
-/* Write F32 tensors and metadata, atomically. Data begin on an 8-byte border. WEFT_ERR_UNSUPPORTED: more names than a
- * header of 1 MiB holds. */
+/* Write tensors and metadata, atomically. Data begin on an 8-byte border, so integers stand first.
+ * WEFT_ERR_UNSUPPORTED: more names than a header of 1 MiB holds. */
 weft_status safetensors_write(const char *path, const safetensors_item *items, int count, const safetensors_text *texts,
                               int text_count);

@@ -12,7 +12,7 @@ enum { LENGTH_BYTES = 8, BORDER = 8 };
 
 static weft_status item_bytes(const char *path, const safetensors_item *item, size_t *bytes)
 {
-    *bytes = sizeof(float);
+    *bytes = item->integers ? sizeof(int64_t) : sizeof(float);
     for (int d = 0; d < item->dims; d++) {
         WEFT_CHECK(item->shape[d] >= 0 && !__builtin_mul_overflow(*bytes, (size_t)item->shape[d], bytes) &&
                        *bytes <= INT64_MAX,
@@ -26,7 +26,7 @@ static weft_status write_item(const char *path, json_writer *json, const safeten
     size_t bytes = 0;
     WEFT_TRY(item_bytes(path, item, &bytes));
     json_object(json, item->name);
-    json_text(json, "dtype", "F32");
+    json_text(json, "dtype", item->integers ? "I64" : "F32");
     json_array(json, "shape");
     for (int d = 0; d < item->dims; d++) {
         json_int(json, NULL, item->shape[d]);
@@ -75,6 +75,16 @@ static weft_status write_header(const char *path, const safetensors_item *items,
     return WEFT_OK;
 }
 
+static weft_status write_streamed(file_writer *writer, const safetensors_item *item, size_t bytes)
+{
+    const off_t begin = ftello(writer->stream);
+    WEFT_TRY(item->write(item->self, writer));
+    const off_t end = ftello(writer->stream);
+    WEFT_CHECK(end - begin == (off_t)bytes, WEFT_ERR_INTERNAL, "%s: tensor %s: %lld bytes were written, not %zu",
+               writer->path, item->name, (long long)(end - begin), bytes);
+    return WEFT_OK;
+}
+
 static weft_status write_parts(file_writer *writer, const char *text, size_t length, const safetensors_item *items,
                                int count)
 {
@@ -87,7 +97,8 @@ static weft_status write_parts(file_writer *writer, const char *text, size_t len
     for (int i = 0; i < count; i++) {
         size_t bytes = 0;
         WEFT_TRY(item_bytes(writer->path, &items[i], &bytes));
-        WEFT_TRY(file_write(writer, items[i].values, bytes));
+        WEFT_TRY(items[i].values != NULL || bytes == 0 ? file_write(writer, items[i].values, bytes)
+                                                       : write_streamed(writer, &items[i], bytes));
     }
     return WEFT_OK;
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/grow.h"
 #include "base/number.h"
 #include "base/text/append.h"
@@ -118,6 +119,16 @@ static weft_status share_item(weft_comm *comm, train_weights *weights, int i)
     }
     WEFT_TRY(comm_agree(comm, status));
     return comm_bcast(comm, 0, values, card.rows * card.cols * (int64_t)sizeof *values);
+}
+
+uint64_t weights_mark(const train_weights *weights)
+{
+    uint64_t mark = 0;
+    for (int i = 0; i < weights->count; ++i) {
+        const train_weight *w = &weights->item[i];
+        mark = file_checksum(w->values, (size_t)(w->rows * w->cols) * sizeof *w->values, mark);
+    }
+    return weights->count > 0 && mark == 0 ? 1 : mark;
 }
 
 weft_status weights_share(weft_comm *comm, train_weights *weights)

@@ -32,6 +32,8 @@ weft_status weights_add(train_weights *weights, const char *origin, const char *
 const train_weight *weights_find(const train_weights *weights, const char *name); /* NULL when absent */
 /* Tensors of an .npz, any type of number; arrays of input moments (train/input_moments.h) become `moments`. */
 weft_status weights_read_npz(const char *path, train_weights *weights);
+/* The mark of param_mark, of parameters in the order of the file; 0 where there are none. */
+uint64_t weights_mark(const train_weights *weights);
 /* Rank 0's weights on every rank. Collective. */
 weft_status weights_share(weft_comm *comm, train_weights *weights);
 /* "[3, 5]", written into text, which is returned. */

@@ -112,6 +112,17 @@ assert 0.7 < whole < 1, whole
 assert told is None or abs(told - whole) < 0.1
 PY
 
+# ---- a file for other programs ----
+ok "$weft" export first --out first.safetensors
+for python in python3 /usr/bin/python3 ""; do
+    [ -z "$python" ] || ! "$python" -c 'import numpy, xxhash' 2>/dev/null || break
+done
+if [ -n "$python" ]; then
+    ok "$python" "$source_dir/tests/app/clicks_export.py" first.safetensors clicks.csv one/probabilities.npy
+else
+    echo "answers from the exported file: skipped, python3-xxhash is not installed"
+fi
+
 # ---- models ----
 best() { python3 -c "import json; print(json.load(open('$1/summary.json'))['test_mean'])"; }
 for model in lr fm wide-deep dcn-v2 xdeepfm; do
@@ -160,6 +171,8 @@ refused 2 "--mlp 4,x" "$weft" train --data clicks.csv "${how[@]}" --model deepfm
 rm replicate/rows-*
 cp deepfm-2/rows-* replicate
 refused 65 "not trained together with the weights beside them" "$weft" predict --checkpoint replicate --data clicks.csv --out none --quiet
+refused 65 "not trained together with them" "$weft" export replicate --out no.safetensors
+[ ! -e no.safetensors ] || fail "a file of a model that was refused is left"
 rm first/rows-00001-of-00003.rows
 refused 66 "rows-00001-of-00003.rows" "$weft" predict --checkpoint first --data clicks.csv --out none --quiet
 rm first/rows-*

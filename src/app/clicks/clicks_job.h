@@ -53,5 +53,6 @@ void clicks_forget_best(clicks_job *job);
 
 /* In app/clicks/clicks_saved.c. */
 weft_status clicks_recognise(saved_model *model, const weft_options *given);
+weft_status clicks_write_named(const saved_model *model, const char *path, const safetensors_text *texts, int count);
 /* The kind of model that --model names; CLICK_KINDS: none. */
 click_kind clicks_kind_of(const char *model);

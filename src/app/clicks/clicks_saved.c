@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "app/clicks/clicks_job.h"
+#include "base/file.h"
 #include "clicks/data/click_names.h"
 
 click_kind clicks_kind_of(const char *model)
@@ -34,4 +35,84 @@ weft_status clicks_recognise(saved_model *model, const weft_options *given)
     name_list_free(&numbers);
     WEFT_TRY(status);
     return saved_model_show(model, OPT_LOSS, "bce");
+}
+
+/* ---- export ------------------------------------------------------------------------------------------------------ */
+
+/* Rows of a model on their way into a file. */
+typedef struct row_export {
+    char folder[FILE_PATH_MAX];
+    const char *prefix;
+    embed_files files;
+    file_writer *writer;
+} row_export;
+
+static weft_status put_keys(const uint64_t *key, const float *number, int64_t rows, void *context)
+{
+    (void)number;
+    return file_write(((row_export *)context)->writer, key, (size_t)rows * sizeof *key);
+}
+
+static weft_status put_numbers(const uint64_t *key, const float *number, int64_t rows, void *context)
+{
+    (void)key;
+    const row_export *x = context;
+    const int64_t stride = x->files.width + x->files.linear;
+    return file_write(x->writer, number, (size_t)(rows * stride) * sizeof *number);
+}
+
+static weft_status write_keys(void *self, file_writer *writer)
+{
+    row_export *x = self;
+    x->writer = writer;
+    return embed_files_visit(x->folder, x->prefix, put_keys, x);
+}
+
+static weft_status write_numbers(void *self, file_writer *writer)
+{
+    row_export *x = self;
+    x->writer = writer;
+    return embed_files_visit(x->folder, x->prefix, put_numbers, x);
+}
+
+static weft_status look_at_rows(const saved_model *model, row_export *x)
+{
+    bool best = false;
+    WEFT_TRY(saved_model_folder(model, x->folder, &best));
+    x->prefix = best ? CLICKS_BEST_ROWS : CLICKS_ROWS;
+    WEFT_TRY(embed_files_look(x->folder, x->prefix, &x->files));
+    const uint64_t mark = weights_mark(&model->weights);
+    WEFT_CHECK(
+        x->files.mark == mark || x->files.mark == 0 || mark == 0, WEFT_ERR_DATA,
+        "%s: the rows beside these weights were not trained together with them: take weights and rows of one run "
+        "or checkpoint",
+        model->path);
+    return WEFT_OK;
+}
+
+/* Keys and numbers of the rows as rows.key and rows.value, integers first, then the weights under their names. */
+weft_status clicks_write_named(const saved_model *model, const char *path, const safetensors_text *texts, int count)
+{
+    enum { ROWS = 2 };
+    const train_weights *weights = &model->weights;
+    row_export x = {.writer = NULL};
+    safetensors_item *items = NULL;
+    WEFT_TRY(look_at_rows(model, &x));
+    WEFT_TRY(WEFT_NEW_ZERO(&items, weights->count + ROWS, WEFT_MEM_WORKSPACE));
+    items[0] = (safetensors_item){
+        .name = "rows.key", .dims = 1, .shape = {x.files.rows}, .write = write_keys, .self = &x, .integers = true};
+    items[1] = (safetensors_item){.name = "rows.value",
+                                  .dims = 2,
+                                  .shape = {x.files.rows, x.files.width + x.files.linear},
+                                  .write = write_numbers,
+                                  .self = &x};
+    for (int i = 0; i < weights->count; ++i) {
+        const train_weight *weight = &weights->item[i];
+        safetensors_item *item = &items[ROWS + i];
+        *item = (safetensors_item){.name = weight->name, .dims = weight->rank, .values = weight->values};
+        memcpy(item->shape, weight->shape, (size_t)weight->rank * sizeof *weight->shape);
+    }
+    const weft_status status = safetensors_write(path, items, weights->count + ROWS, texts, count);
+    weft_free(items);
+    return status;
 }

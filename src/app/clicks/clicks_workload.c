@@ -294,4 +294,5 @@ const workload_ops clicks_workload = {
     .result_facts = result_facts,
     .closing_facts = closing_facts,
     .recognise = clicks_recognise,
+    .write_named = clicks_write_named,
 };
