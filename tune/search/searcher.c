@@ -19,6 +19,7 @@ void searcher_close(searcher *s)
 {
     if (s != NULL) {
         surrogate_close(s->surrogate);
+        search_tpe_close(s->tpe);
         history_free(&s->history);
         weft_free(s);
     }
@@ -35,6 +36,8 @@ static weft_status choose(searcher *s, double *values, bool *found)
     case SEARCHER_RANDOM:
         search_random(s->space, &draws, values);
         return WEFT_OK;
+    case SEARCHER_TPE:
+        return search_tpe(s, values);
     default:
         return search_gp(s, values);
     }

@@ -60,7 +60,8 @@ int64_t space_cells(const space_dimension *dimension);
 bool space_is_ordered(const space_dimension *dimension);
 /* Whole numbers and choices. */
 bool space_is_whole(const space_dimension *dimension);
-/* The coordinate of a value: the middle of its cell, where it has one. */
+/* The coordinate of a value: the middle of its cell, where it has one; of 2.5, the edge between those
+ * of 2 and 3. */
 double space_coordinate(const space_dimension *dimension, double value);
 /* The value at a coordinate, which is brought into [0, 1]. */
 double space_value(const space_dimension *dimension, double coordinate);
