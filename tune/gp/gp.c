@@ -7,13 +7,8 @@
 #include "tune/space/space.h"
 
 /* Normal priors of the logarithms: their means and deviations. Lengths as Hvarfner et al. have them. */
-#include "tune/gp/knob.h"
-#define length_mean knob("LM", 1.4142)
-#define length_deviation knob("LS", 1.7321)
-#define signal_mean knob("SM", 0.0)
-#define signal_deviation knob("SS", 1.0)
-#define noise_mean knob("NM", -4.0)
-#define noise_deviation knob("NS", 1.0)
+static const double length_mean = 1.4142135623730951, length_deviation = 1.7320508075688772; /* as Hvarfner et al. */
+static const double variance_mean[GP_VARIANCES] = {0.0, -3.0, -5.0}, variance_deviation[GP_VARIANCES] = {1.0, 1.0, 1.5};
 static const double log_two_pi = 1.8378770664093453, root_five = 2.23606797749979;
 
 weft_status gp_open(int dimensions, gp_model **gp)
@@ -22,7 +17,7 @@ weft_status gp_open(int dimensions, gp_model **gp)
     gp_model *g = NULL;
     WEFT_TRY(WEFT_NEW_ZERO(&g, 1, WEFT_MEM_SEARCH));
     g->dimensions = dimensions;
-    const size_t square = (size_t)GP_POINTS_MAX * GP_POINTS_MAX, theta = (size_t)dimensions + 2;
+    const size_t square = (size_t)GP_POINTS_MAX * GP_POINTS_MAX, theta = (size_t)dimensions + GP_VARIANCES;
     WEFT_TRY_GOTO(WEFT_NEW(&g->factor, square, WEFT_MEM_SEARCH), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&g->inverse, square, WEFT_MEM_SEARCH), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&g->alpha, GP_POINTS_MAX, WEFT_MEM_SEARCH), status, done);
@@ -80,11 +75,11 @@ static void fill_covariance(gp_model *gp)
     const gp_data *data = &gp->data;
     const int n = data->points, dims = gp->dimensions;
     for (int i = 0; i < n; i++) {
-        double *row = gp->factor + (size_t)i * n;
+        double *row = gp->factor + (int64_t)i * n;
         for (int k = 0; k < i; k++) {
-            row[k] = gp->signal * matern(squared_radius(gp, data->x + (size_t)i * dims, data->x + (size_t)k * dims));
+            row[k] = gp->signal * matern(squared_radius(gp, data->x + (int64_t)i * dims, data->x + (int64_t)k * dims));
         }
-        row[i] = gp->signal + gp->noise / data->runs[i];
+        row[i] = gp->signal + gp->own + gp->noise / data->runs[i];
     }
 }
 
@@ -97,7 +92,7 @@ static double solve_scores(gp_model *gp)
     const double *y = gp->data.y;
     double ones = 0.0, scores = 0.0, form = 0.0;
     for (int i = 0; i < n; i++) {
-        const double *row = gp->inverse + (size_t)i * n;
+        const double *row = gp->inverse + (int64_t)i * n;
         gp->row[i] = gp_dot(row, gp->data.y, n);
         gp->alpha[i] = 0.0;
         for (int k = 0; k < n; k++) {
@@ -119,12 +114,12 @@ static void add_gradient(const gp_model *gp, double *gradient)
 {
     const gp_data *data = &gp->data;
     const int n = data->points, dims = gp->dimensions;
-    double signal = 0.0, noise = 0.0;
+    double signal = 0.0, noise = 0.0, alone = 0.0;
     for (int i = 0; i < n; i++) {
-        const double *a = data->x + (size_t)i * dims;
+        const double *a = data->x + (int64_t)i * dims;
         for (int k = 0; k < i; k++) {
-            const double *b = data->x + (size_t)k * dims;
-            const double change = gp->inverse[(size_t)i * n + k] - gp->alpha[i] * gp->alpha[k];
+            const double *b = data->x + (int64_t)k * dims;
+            const double change = gp->inverse[(int64_t)i * n + k] - gp->alpha[i] * gp->alpha[k];
             const double squared = squared_radius(gp, a, b);
             const double slope = change * gp->signal * matern_slope(squared);
             signal += change * gp->signal * matern(squared);
@@ -132,12 +127,14 @@ static void add_gradient(const gp_model *gp, double *gradient)
                 gradient[d] += slope * gp->weight[d] * distance(data, d, a[d], b[d]);
             }
         }
-        const double own = 0.5 * (gp->inverse[(size_t)i * n + i] - gp->alpha[i] * gp->alpha[i]);
-        signal += own * gp->signal;
-        noise += own * gp->noise / data->runs[i];
+        const double half = 0.5 * (gp->inverse[(int64_t)i * n + i] - gp->alpha[i] * gp->alpha[i]);
+        signal += half * gp->signal;
+        noise += half * gp->noise / data->runs[i];
+        alone += half * gp->own;
     }
     gradient[dims] += signal;
     gradient[dims + 1] += noise;
+    gradient[dims + 2] += alone;
 }
 
 /* ---- prior ------------------------------------------------------------------------------------------------------ */
@@ -150,14 +147,14 @@ static void prior_of(int dimensions, int at, double *mean, double *deviation)
         *deviation = 2.0 * length_deviation;
         return;
     }
-    *mean = at == dimensions ? signal_mean : noise_mean;
-    *deviation = at == dimensions ? signal_deviation : noise_deviation;
+    *mean = variance_mean[at - dimensions];
+    *deviation = variance_deviation[at - dimensions];
 }
 
 void gp_prior(int dimensions, double *theta)
 {
     double deviation;
-    for (int at = 0; at < dimensions + 2; at++) {
+    for (int at = 0; at < dimensions + GP_VARIANCES; at++) {
         prior_of(dimensions, at, &theta[at], &deviation);
     }
 }
@@ -165,7 +162,7 @@ void gp_prior(int dimensions, double *theta)
 static double prior_value(const gp_model *gp, const double *theta, double *gradient)
 {
     double sum = 0.0, mean, deviation;
-    for (int at = 0; at < gp->dimensions + 2; at++) {
+    for (int at = 0; at < gp->dimensions + GP_VARIANCES; at++) {
         prior_of(gp->dimensions, at, &mean, &deviation);
         const double u = (theta[at] - mean) / deviation;
         sum += 0.5 * u * u;
@@ -188,6 +185,7 @@ bool gp_condition(gp_model *gp, const gp_data *data, const double *theta, double
     }
     gp->signal = exp(theta[gp->dimensions]);
     gp->noise = exp(theta[gp->dimensions + 1]);
+    gp->own = exp(theta[gp->dimensions + 2]);
     fill_covariance(gp);
     double half_log;
     if (!gp_invert(gp->factor, gp->inverse, n, &half_log)) {
@@ -205,15 +203,23 @@ void gp_predict(const gp_model *gp, const double *x, double *mean, double *varia
     const int n = gp->data.points;
     double sum = gp->mean, form = 0.0;
     for (int i = 0; i < n; i++) {
-        gp->row[i] = gp->signal * matern(squared_radius(gp, x, gp->data.x + (size_t)i * gp->dimensions));
+        gp->row[i] = gp->signal * matern(squared_radius(gp, x, gp->data.x + (int64_t)i * gp->dimensions));
         sum += gp->row[i] * gp->alpha[i];
     }
     for (int i = 0; i < n; i++) {
-        form += gp->row[i] * (2.0 * gp_dot(gp->inverse + (size_t)i * n, gp->row, i) +
-                              gp->inverse[(size_t)i * n + i] * gp->row[i]);
+        form += gp->row[i] *
+                (2.0 * gp_dot(gp->inverse + (int64_t)i * n, gp->row, i) + gp->inverse[(int64_t)i * n + i] * gp->row[i]);
     }
     *mean = sum;
-    *variance = fmax(gp->signal - form, 0.0);
+    *variance = fmax(gp->signal + gp->own - form, 0.0);
+}
+
+/* With the noise n of its score, K^-1 gives y - n alpha and n - n^2 K^-1[point, point]. */
+void gp_predict_point(const gp_model *gp, int point, double *mean, double *variance)
+{
+    const double noise = gp->noise / gp->data.runs[point];
+    *mean = gp->data.y[point] - noise * gp->alpha[point];
+    *variance = fmax(noise - noise * noise * gp->inverse[(int64_t)point * gp->data.points + point], 0.0);
 }
 
 double gp_noise(const gp_model *gp)

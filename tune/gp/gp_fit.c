@@ -19,9 +19,9 @@ typedef struct descent {
 
 static void start_hessian(descent *d)
 {
-    memset(d->hessian, 0, (size_t)d->size * d->size * sizeof *d->hessian);
+    memset(d->hessian, 0, (size_t)d->size * (size_t)d->size * sizeof *d->hessian);
     for (int i = 0; i < d->size; i++) {
-        d->hessian[(size_t)i * d->size + i] = 1.0;
+        d->hessian[(int64_t)i * d->size + i] = 1.0;
     }
 }
 
@@ -30,7 +30,7 @@ static double choose_step(descent *d)
 {
     double most = 0.0, slope = 0.0;
     for (int i = 0; i < d->size; i++) {
-        d->step[i] = -gp_dot(d->hessian + (size_t)i * d->size, d->gradient, d->size);
+        d->step[i] = -gp_dot(d->hessian + (int64_t)i * d->size, d->gradient, d->size);
         most = fmax(most, fabs(d->step[i]));
     }
     const double scale = most > longest ? longest / most : 1.0;
@@ -52,14 +52,14 @@ static void update_hessian(descent *d)
     }
     if (curvature > 1e-10) {
         for (int i = 0; i < n; i++) {
-            d->change[i] = gp_dot(d->hessian + (size_t)i * n, y, n);
+            d->change[i] = gp_dot(d->hessian + (int64_t)i * n, y, n);
             form += y[i] * d->change[i];
         }
         const double own = (1.0 + form / curvature) / curvature;
         for (int i = 0; i < n; i++) {
             for (int k = 0; k < n; k++) {
-                d->hessian[(size_t)i * n + k] += own * d->step[i] * d->step[k] -
-                                                 (d->change[i] * d->step[k] + d->step[i] * d->change[k]) / curvature;
+                d->hessian[(int64_t)i * n + k] +=
+                    own * d->step[i] * d->step[k] - (d->change[i] * d->step[k] + d->step[i] * d->change[k]) / curvature;
             }
         }
     }
@@ -106,7 +106,7 @@ static bool is_flat(const descent *d)
 
 void gp_fit(gp_model *gp, const gp_data *data, double *theta, int steps)
 {
-    const int size = gp->dimensions + 2;
+    const int size = gp->dimensions + GP_VARIANCES;
     double *at = gp->step, value;
     descent d = {size, gp->hessian, theta, at, at + size, at + 2 * size, at + 3 * size, at + 4 * size};
     if (!gp_condition(gp, data, theta, &value, d.gradient)) {

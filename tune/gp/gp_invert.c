@@ -14,9 +14,9 @@ static bool factorise(double *a, int n, double *half_log)
 {
     *half_log = 0.0;
     for (int i = 0; i < n; i++) {
-        double *row = a + (size_t)i * n;
+        double *row = a + (int64_t)i * n;
         for (int k = 0; k < i; k++) {
-            const double *other = a + (size_t)k * n;
+            const double *other = a + (int64_t)k * n;
             row[k] = (row[k] - gp_dot(row, other, k)) / other[k];
         }
         const double pivot = row[i] - gp_dot(row, row, i);
@@ -33,11 +33,11 @@ static bool factorise(double *a, int n, double *half_log)
 static void invert_factor(double *a, double *scratch, int n)
 {
     for (int i = 0; i < n; i++) {
-        double *row = a + (size_t)i * n;
+        double *row = a + (int64_t)i * n;
         const double pivot = 1.0 / row[i];
         memset(scratch, 0, (size_t)n * sizeof *scratch);
         for (int k = 0; k < i; k++) {
-            const double *other = a + (size_t)k * n, times = row[k];
+            const double *other = a + (int64_t)k * n, times = row[k];
 #pragma omp simd
             for (int c = 0; c <= k; c++) {
                 scratch[c] -= times * other[c];
@@ -56,11 +56,11 @@ bool gp_invert(double *matrix, double *inverse, int n, double *half_log)
         return false;
     }
     invert_factor(matrix, inverse, n);
-    memset(inverse, 0, (size_t)n * n * sizeof *inverse);
+    memset(inverse, 0, (size_t)n * (size_t)n * sizeof *inverse);
     for (int r = 0; r < n; r++) { /* adds the outer product of row r of L^-1 */
-        const double *row = matrix + (size_t)r * n;
+        const double *row = matrix + (int64_t)r * n;
         for (int i = 0; i <= r; i++) {
-            double *out = inverse + (size_t)i * n, times = row[i];
+            double *out = inverse + (int64_t)i * n, times = row[i];
 #pragma omp simd
             for (int k = 0; k <= i; k++) {
                 out[k] += times * row[k];
@@ -69,7 +69,7 @@ bool gp_invert(double *matrix, double *inverse, int n, double *half_log)
     }
     for (int i = 0; i < n; i++) {
         for (int k = 0; k < i; k++) {
-            inverse[(size_t)k * n + i] = inverse[(size_t)i * n + k];
+            inverse[(int64_t)k * n + i] = inverse[(int64_t)i * n + k];
         }
     }
     return true;

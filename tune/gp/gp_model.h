@@ -6,12 +6,12 @@
 struct gp_model {
     int dimensions;
     gp_data data;
-    double mean, signal, noise;
-    double *weight;  /* [dimensions + 2] */
-    double *factor;  /* [points, points]: Cholesky's factor of the covariance, then its inverse, in the lower triangle */
-    double *inverse; /* [points, points] of the covariance */
-    double *alpha;   /* [points]: inverse times scores without their mean */
-    double *row;     /* [points] scratch */
+    double mean, signal, noise, own;
+    double *weight; /* [dimensions + GP_VARIANCES] */
+    double *factor; /* [points, points]: Cholesky's factor of the covariance, then its inverse, in the lower triangle */
+    double *inverse;        /* [points, points] of the covariance */
+    double *alpha;          /* [points]: inverse times scores without their mean */
+    double *row;            /* [points] scratch */
     double *hessian, *step; /* scratch of gp_fit: [theta, theta], [6, theta] */
 };
 

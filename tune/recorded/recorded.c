@@ -12,7 +12,7 @@
 #include "io/json.h"
 #include "io/npy.h"
 
-enum { SPACES_MAX = 1 << 20, CELLS_MAX = 1 << 26 };
+enum { CELLS_MAX = 1 << 26 };
 
 /* ---- spaces.json ------------------------------------------------------------------------------------------------ */
 
@@ -71,8 +71,8 @@ static weft_status read_space(const char *path, recorded_table *table, bool *min
     json_document *document = NULL;
     const json_value *root = NULL;
     const char *slash = strrchr(path, '/');
-    WEFT_TRY(file_path(spaces, "%.*sspaces.json", slash != NULL ? (int)(slash - path + 1) : 0, path));
-    WEFT_TRY(json_read_object(spaces, SPACES_MAX, &document, &root));
+    WEFT_TRY(file_path(spaces, "%.*s" RECORDED_SPACES, slash != NULL ? (int)(slash - path + 1) : 0, path));
+    WEFT_TRY(json_read_object(spaces, RECORDED_SPACES_MAX, &document, &root));
     const weft_status status = read_axes(spaces, root, table, minimize);
     json_free(document);
     return status;

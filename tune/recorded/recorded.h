@@ -12,6 +12,9 @@
 
 #include "tune/space/space.h"
 
+#define RECORDED_SPACES "spaces.json"
+enum { RECORDED_SPACES_MAX = 1 << 20 /* bytes */ };
+
 typedef struct recorded_table {
     char name[SPACE_NAME_MAX];
     search_space space; /* a dimension of choices for each axis */

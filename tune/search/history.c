@@ -37,7 +37,7 @@ static weft_status add_config(search_history *history, const double *values, int
     WEFT_TRY(grow_rows(history, &history->values, &history->values_room));
     WEFT_TRY(grow_rows(history, &history->coordinates, &history->coordinates_room));
     for (int d = 0; d < dims; d++) {
-        const size_t at = (size_t)history->configs * dims + d;
+        const int64_t at = (int64_t)history->configs * dims + d;
         history->values[at] = values[d];
         history->coordinates[at] = space_coordinate(&history->space->dimension[d], values[d]);
     }
@@ -60,8 +60,8 @@ static weft_status check_values(const search_space *space, const double *values)
 weft_status history_begin(search_history *history, const double *values, int *trial)
 {
     WEFT_TRY(check_values(history->space, values));
-    WEFT_CHECK(history->trials < INT_MAX / SPACE_DIMENSIONS_MAX / 2, WEFT_ERR_RESOURCE, "%d trials: a search has no more",
-               history->trials);
+    WEFT_CHECK(history->trials < INT_MAX / SPACE_DIMENSIONS_MAX / 2, WEFT_ERR_RESOURCE,
+               "%d trials: a search has no more", history->trials);
     WEFT_TRY(grow_array((void **)&history->trial, sizeof *history->trial, history->trials, &history->trial_room,
                         WEFT_MEM_SEARCH));
     int config = find_config(history, values);

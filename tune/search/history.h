@@ -12,8 +12,8 @@ typedef enum trial_state { TRIAL_RUNNING, TRIAL_ENDED, TRIAL_STOPPED, TRIAL_FORG
 typedef struct search_trial {
     int config;
     trial_state state;
-    double value;  /* INFINITY: diverged */
-    int64_t step;  /* at which it was stopped */
+    double value; /* INFINITY: diverged */
+    int64_t step; /* at which it was stopped */
 } search_trial;
 
 typedef struct search_config {
@@ -39,12 +39,17 @@ void history_free(search_history *history);
 
 static inline const double *history_coordinates(const search_history *history, int config)
 {
-    return history->coordinates + (size_t)config * history->space->count;
+    return history->coordinates + (int64_t)config * history->space->count;
 }
 
 static inline const double *history_values(const search_history *history, int config)
 {
-    return history->values + (size_t)config * history->space->count;
+    return history->values + (int64_t)config * history->space->count;
+}
+
+static inline double history_coordinate(const search_history *history, int trial, int d)
+{
+    return history_coordinates(history, history->trial[trial].config)[d];
 }
 
 /* The mean of the runs that ended; INFINITY where most of them diverged. NaN: none ended. */

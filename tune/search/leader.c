@@ -19,7 +19,7 @@ static weft_status beliefs(searcher *s, double *mean, double *variance, int leas
     const search_surrogate *m = s->surrogate;
     least[0] = least[1] = -1;
     for (int i = 0; i < m->known; i++) {
-        gp_predict(m->gp, m->x + (size_t)i * s->space->count, &mean[i], &variance[i]);
+        gp_predict_point(m->gp, i, &mean[i], &variance[i]);
         if (least[0] < 0 || mean[i] < mean[least[0]]) {
             least[1] = least[0];
             least[0] = i;
@@ -71,11 +71,13 @@ weft_status searcher_best(searcher *s, searcher_leader *best)
     if (config < 0) {
         return WEFT_OK;
     }
+    double expected = (double)NAN, deviation = (double)NAN;
     if (s->desc.repeats > 0.0 && s->history.ended > 1) {
         WEFT_TRY(beliefs(s, mean, variance, least));
         config = s->surrogate->config[least[0]];
+        surrogate_score(s->surrogate, least[0], &expected, &deviation);
     }
     const search_config *c = &s->history.config[config];
-    *best = (searcher_leader){.trial = c->first, .runs = c->ended, .score = history_score(c)};
+    *best = (searcher_leader){c->first, c->ended, history_score(c), expected, deviation};
     return WEFT_OK;
 }

@@ -39,9 +39,9 @@ void parzen_free(parzen *p)
     *p = (parzen){0};
 }
 
-static size_t row_of(const parzen *p, int d)
+static int64_t row_of(const parzen *p, int d)
 {
-    return (size_t)d * ((size_t)p->room + 1);
+    return (int64_t)d * (p->room + 1);
 }
 
 static double below(double u)
@@ -59,7 +59,7 @@ static double log_inside(double mean, double deviation)
 
 static void set_normal(parzen *p, int d, int kernel, double mean, double deviation)
 {
-    const size_t at = row_of(p, d) + (size_t)kernel;
+    const int64_t at = row_of(p, d) + kernel;
     if (p->mean[at] == mean && p->deviation[at] == deviation) {
         return; /* as it was in an earlier build */
     }
@@ -74,14 +74,14 @@ static void set_normal(parzen *p, int d, int kernel, double mean, double deviati
 /* The deviations of one dimension, from neighbours in their order. */
 static void build_ordered(parzen *p, int d, const search_history *history)
 {
-    const int *rank = p->rank + row_of(p, d), n = p->count, dims = p->space->count;
+    const int *rank = p->rank + row_of(p, d), n = p->count;
     const double least = 1.0 / (double)smaller(MOST_DIVISIONS, n + 2);
     double before = 0.0, here = 0.0, after = 0.0;
     for (int k = 0; k < n; k++) {
-        here = k == 0 ? history->coordinates[(size_t)history->trial[p->trial[rank[0]]].config * dims + d] : after;
+        here = k == 0 ? history_coordinate(history, p->trial[rank[0]], d) : after;
         after = 1.0;
         if (k + 1 < n) {
-            after = history->coordinates[(size_t)history->trial[p->trial[rank[k + 1]]].config * dims + d];
+            after = history_coordinate(history, p->trial[rank[k + 1]], d);
         }
         const bool ends = n == 1;
         const double left = k > 0 || ends ? here - before : 0.0, right = k + 1 < n || ends ? after - here : 0.0;
@@ -99,12 +99,12 @@ static void build_choices(parzen *p, int d, const search_history *history)
     const double base = 1.0 / (p->count + 1.0), all = base * dimension->choices + 1.0;
     const double own = log((base + 1.0) / all), other = log(base / all);
     for (int k = 0; k < p->count; k++) {
-        const size_t at = row_of(p, d) + (size_t)k;
+        const int64_t at = row_of(p, d) + k;
         p->mean[at] = history_values(history, history->trial[p->trial[k]].config)[d];
         p->constant[at] = own;
         p->deviation[at] = other;
     }
-    const size_t at = row_of(p, d) + (size_t)p->count;
+    const int64_t at = row_of(p, d) + p->count;
     p->mean[at] = dimension->has_prior ? dimension->prior : -1.0;
     p->constant[at] = own;
     p->deviation[at] = dimension->has_prior ? other : -log(dimension->choices);
@@ -138,7 +138,7 @@ void parzen_build(parzen *p, const search_history *history, const int *order, in
         }
         int *rank = p->rank + row_of(p, d), count = 0;
         for (int k = 0; k < ordered; k++) {
-            const int kernel = place[order[(size_t)d * stride + k]];
+            const int kernel = place[order[(int64_t)d * stride + k]];
             rank[count] = kernel;
             count += kernel >= 0;
         }
@@ -160,7 +160,7 @@ static double draw_normal(search_draws *draws, double mean, double deviation)
     }
 }
 
-static double draw_choice(const parzen *p, search_draws *draws, int d, size_t at)
+static double draw_choice(const parzen *p, search_draws *draws, int d, int64_t at)
 {
     const int choices = p->space->dimension[d].choices;
     if (p->mean[at] >= 0.0 && search_draw(draws) < exp(p->constant[at]) - exp(p->deviation[at])) {
@@ -175,7 +175,7 @@ void parzen_draw(const parzen *p, search_draws *draws, int first, int end, doubl
     int64_t kernel = 0;
     SEARCH_FIRST(kernel, p->count, p->until[at] < u);
     for (int d = first; d < end; d++) {
-        const size_t at = row_of(p, d) + (size_t)kernel;
+        const int64_t at = row_of(p, d) + kernel;
         values[d] = space_is_ordered(&p->space->dimension[d])
                         ? space_value(&p->space->dimension[d], draw_normal(draws, p->mean[at], p->deviation[at]))
                         : draw_choice(p, draws, d, at);
@@ -200,15 +200,16 @@ static void add_cell(const parzen *p, int d, double x)
 {
     const space_dimension *dimension = &p->space->dimension[d];
     const double low = space_coordinate(dimension, x - 0.5), high = space_coordinate(dimension, x + 0.5);
-    const size_t row = row_of(p, d);
-    size_t before = row + (size_t)p->count;
+    const int64_t row = row_of(p, d);
+    int64_t before = row + p->count;
     double share = 0.0;
     for (int k = p->count; k >= 0; k--) {
-        const size_t at = k == p->count ? before : row + (size_t)p->rank[row + (size_t)k];
+        const int64_t at = k == p->count ? before : row + p->rank[row + k];
         if (k == p->count || p->mean[at] != p->mean[before] || p->deviation[at] != p->deviation[before]) {
-            share = p->constant[at] + log(fmax(below((high - p->mean[at]) / p->deviation[at]) -
-                                                   below((low - p->mean[at]) / p->deviation[at]),
-                                               1e-300));
+            share =
+                p->constant[at] +
+                log(fmax(below((high - p->mean[at]) / p->deviation[at]) - below((low - p->mean[at]) / p->deviation[at]),
+                         1e-300));
         }
         p->sum[at - row] += share;
         before = at;
@@ -217,9 +218,9 @@ static void add_cell(const parzen *p, int d, double x)
 
 static void add_choice(const parzen *p, int d, double value)
 {
-    const size_t row = row_of(p, d);
+    const int64_t row = row_of(p, d);
     for (int k = 0; k <= p->count; k++) {
-        const size_t at = row + (size_t)k;
+        const int64_t at = row + k;
         p->sum[k] += p->mean[at] == value ? p->constant[at] : p->deviation[at];
     }
 }

@@ -25,8 +25,8 @@ typedef struct parzen {
     int *trial;                          /* [count] ascending */
     double *log_weight, *until;          /* [count + 1]: of weights of sum 1; their sums up to each */
     double *mean, *deviation, *constant; /* [dimensions, room + 1]: the logarithm of a kernel at its mean */
-    int *rank;                           /* [dimensions, room]: kernels by their mean, where the dimension has an order */
-    double *sum;                         /* [room + 1] scratch */
+    int *rank;   /* [dimensions, room]: kernels by their mean, where the dimension has an order */
+    double *sum; /* [room + 1] scratch */
 } parzen;
 
 /* Room for `count` trials. */
@@ -36,7 +36,8 @@ void parzen_free(parzen *p);
  * The density of p->count trials p->trial, whose newest 25 weigh as much as the prior, older ones less.
  * order [dimensions, stride]: trials by their coordinate, `ordered` of them; place [trials]: which kernel each is, or -1.
  */
-void parzen_build(parzen *p, const search_history *history, const int *order, int stride, int ordered, const int *place);
+void parzen_build(parzen *p, const search_history *history, const int *order, int stride, int ordered,
+                  const int *place);
 /* Draws values of dimensions first to end - 1 from one kernel, which is drawn by weight. */
 void parzen_draw(const parzen *p, search_draws *draws, int first, int end, double *values);
 /* The logarithm of the density of dimensions first to end - 1. */

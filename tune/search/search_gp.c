@@ -9,8 +9,7 @@
 
 #include "tune/search/surrogate.h"
 
-#include "tune/gp/knob.h"
-enum { LEADERS = 5, CLIMBS = 3, CLIMB_STEPS = 20 };
+enum { START_TRIALS = 10, AT_RANDOM = 400, MUTANTS = 40, LEADERS = 5, CLIMBS = 3, CLIMB_STEPS = 20 };
 
 typedef struct candidate {
     double gain;
@@ -21,7 +20,7 @@ typedef struct hunt {
     const searcher *s;
     const search_surrogate *m;
     search_draws draws;
-    double best; /* the least posterior mean of what has been run */
+    double best;           /* the least posterior mean of what has been run */
     candidate top[CLIMBS]; /* by gain, the largest first */
 } hunt;
 
@@ -60,34 +59,39 @@ static void consider(hunt *h, const double *values)
     memcpy(h->top[place].values, values, bytes);
 }
 
-/* Neighbours in one dimension: the next values to both sides; every other choice; two distances where there are no
- * cells. */
+/* The next values to both sides, where there are cells; else two distances to both sides. */
+static void consider_along(hunt *h, double *near, int d, double value)
+{
+    const space_dimension *dimension = &h->s->space->dimension[d];
+    if (space_is_whole(dimension)) {
+        for (int side = -1; side <= 1; side += 2) {
+            near[d] = value + side;
+            if (near[d] >= dimension->low && near[d] <= dimension->high) {
+                consider(h, near);
+            }
+        }
+        return;
+    }
+    for (int k = 0; k < 4; k++) {
+        const double reach = (k & 1 ? 0.02 : 0.1) * (k & 2 ? 1.0 : -1.0);
+        near[d] = space_value(dimension, space_coordinate(dimension, value) + reach * search_draw(&h->draws));
+        consider(h, near);
+    }
+}
+
+/* Neighbours in one dimension. */
 static void consider_neighbours(hunt *h, const double *values)
 {
     double near[SPACE_DIMENSIONS_MAX];
     const search_space *space = h->s->space;
     memcpy(near, values, (size_t)space->count * sizeof *near);
     for (int d = 0; d < space->count; d++) {
-        const space_dimension *dimension = &space->dimension[d];
-        const int64_t cells = space_cells(dimension);
-        if (!space_is_ordered(dimension)) {
-            for (int64_t k = 0; k < cells; k++) {
-                near[d] = (double)k;
-                if (near[d] != values[d]) {
-                    consider(h, near);
-                }
-            }
-        } else if (cells > 0) {
-            for (int side = -1; side <= 1; side += 2) {
-                near[d] = values[d] + side;
-                if (near[d] >= dimension->low && near[d] <= dimension->high) {
-                    consider(h, near);
-                }
-            }
-        } else {
-            for (int k = 0; k < 4; k++) {
-                const double far = (k & 1 ? 0.02 : 0.1) * (k & 2 ? 1.0 : -1.0) * search_draw(&h->draws);
-                near[d] = space_value(dimension, space_coordinate(dimension, values[d]) + far);
+        if (space_is_ordered(&space->dimension[d])) {
+            consider_along(h, near, d, values[d]);
+        }
+        for (int k = 0; k < space->dimension[d].choices && !space_is_ordered(&space->dimension[d]); k++) {
+            near[d] = (double)k;
+            if (near[d] != values[d]) {
                 consider(h, near);
             }
         }
@@ -108,39 +112,45 @@ static void consider_mutant(hunt *h, const double *values)
     consider(h, mutant);
 }
 
-static weft_status start(hunt *h)
+/* The known configurations of the least posterior means, the least first. Returns how many. */
+static int find_leaders(hunt *h, int leader[LEADERS])
 {
-    double x[SPACE_DIMENSIONS_MAX], mean, variance;
-    int leader[LEADERS], leaders = 0;
-    double leader_mean[LEADERS];
-    h->best = INFINITY;
+    double least[LEADERS], mean, variance;
+    int count = 0;
     for (int i = 0; i < h->m->known; i++) {
-        gp_predict(h->m->gp, h->m->x + (size_t)i * h->s->space->count, &mean, &variance);
-        h->best = fmin(h->best, mean);
-        int place = leaders;
-        while (place > 0 && mean < leader_mean[place - 1]) {
+        gp_predict_point(h->m->gp, i, &mean, &variance);
+        int place = count;
+        while (place > 0 && mean < least[place - 1]) {
             place--;
         }
         if (place < LEADERS) {
-            const int moved = (leaders < LEADERS ? leaders : LEADERS - 1) - place;
-            memmove(&leader[place + 1], &leader[place], (size_t)moved * sizeof *leader);
-            memmove(&leader_mean[place + 1], &leader_mean[place], (size_t)moved * sizeof *leader_mean);
+            const size_t moved = (size_t)((count < LEADERS ? count : LEADERS - 1) - place);
+            memmove(&leader[place + 1], &leader[place], moved * sizeof *leader);
+            memmove(&least[place + 1], &least[place], moved * sizeof *least);
             leader[place] = h->m->config[i];
-            leader_mean[place] = mean;
-            leaders += leaders < LEADERS;
+            least[place] = mean;
+            count += count < LEADERS;
         }
     }
-    for (int i = 0; i < (int)knob("RC", 400); i++) {
-        search_random(h->s->space, &h->draws, x);
-        consider(h, x);
+    h->best = least[0];
+    return count;
+}
+
+static void look_around(hunt *h)
+{
+    double values[SPACE_DIMENSIONS_MAX];
+    int leader[LEADERS];
+    const int leaders = find_leaders(h, leader);
+    for (int i = 0; i < AT_RANDOM; i++) {
+        search_random(h->s->space, &h->draws, values);
+        consider(h, values);
     }
     for (int l = 0; l < leaders; l++) {
         consider_neighbours(h, history_values(&h->s->history, leader[l]));
-        for (int k = 0; k < (int)knob("MC", 40); k++) {
+        for (int k = 0; k < MUTANTS; k++) {
             consider_mutant(h, history_values(&h->s->history, leader[l]));
         }
     }
-    return WEFT_OK;
 }
 
 /* Steps to the best neighbour, as long as one is better. */
@@ -163,9 +173,7 @@ static void climb(hunt *h)
 weft_status search_gp(searcher *s, double *values)
 {
     hunt h = {.s = s, .draws = search_draws_of(s)};
-    const int enough = (int)knob("ST", 10);
-    if (s->history.trials < enough || s->history.ended < 2) {
-        if (knob("SOB", 0) > 0) search_sobol(s, values); else
+    if (s->history.trials < START_TRIALS || s->history.ended < 2) {
         search_random(s->space, &h.draws, values);
         return WEFT_OK;
     }
@@ -174,7 +182,7 @@ weft_status search_gp(searcher *s, double *values)
     for (int i = 0; i < CLIMBS; i++) {
         h.top[i].gain = -1.0;
     }
-    WEFT_TRY(start(&h));
+    look_around(&h);
     climb(&h);
     if (h.top[0].gain < 0.0) {
         search_random(s->space, &h.draws, values);

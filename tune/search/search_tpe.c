@@ -22,8 +22,8 @@ enum { START_TRIALS = 10, CANDIDATES = 24, MOST_GOOD = 25 };
 struct tpe_state {
     parzen good, others;
     int known, room;
-    int *order;                       /* [dimensions, room]: trials by their coordinate */
-    int *good_place, *other_place;    /* [room]: the kernel of a trial, or -1 */
+    int *order;                    /* [dimensions, room]: trials by their coordinate */
+    int *good_place, *other_place; /* [room]: the kernel of a trial, or -1 */
 };
 
 void search_tpe_close(tpe_state *t)
@@ -37,18 +37,13 @@ void search_tpe_close(tpe_state *t)
 
 /* ---- the order of trials ---------------------------------------------------------------------------------------- */
 
-static double coordinate(const search_history *history, int trial, int d)
-{
-    return history_coordinates(history, history->trial[trial].config)[d];
-}
-
 static void insert(tpe_state *t, const search_history *history, int trial)
 {
     for (int d = 0; d < history->space->count; d++) {
-        int *order = t->order + (size_t)d * t->room;
-        const double x = coordinate(history, trial, d);
+        int *order = t->order + (int64_t)d * t->room;
+        const double x = history_coordinate(history, trial, d);
         int64_t place = 0;
-        SEARCH_FIRST(place, t->known, coordinate(history, order[at], d) <= x);
+        SEARCH_FIRST(place, t->known, history_coordinate(history, order[at], d) <= x);
         memmove(order + place + 1, order + place, (size_t)(t->known - place) * sizeof *order);
         order[place] = trial;
     }
@@ -66,7 +61,8 @@ static weft_status follow(searcher *s)
     if (history->trials > t->room) {
         t->room = 2 * history->trials;
         t->known = 0;
-        WEFT_TRY(weft_realloc((void **)&t->order, (size_t)s->space->count * t->room, sizeof *t->order, WEFT_MEM_SEARCH));
+        WEFT_TRY(weft_realloc((void **)&t->order, (size_t)s->space->count * (size_t)t->room, sizeof *t->order,
+                              WEFT_MEM_SEARCH));
         WEFT_TRY(weft_realloc((void **)&t->good_place, (size_t)t->room, sizeof *t->good_place, WEFT_MEM_SEARCH));
         WEFT_TRY(weft_realloc((void **)&t->other_place, (size_t)t->room, sizeof *t->other_place, WEFT_MEM_SEARCH));
     }

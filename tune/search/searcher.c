@@ -1,6 +1,5 @@
 /* tune/search/searcher.c: see tune/search/searcher.h. */
 #include <math.h>
-#include <string.h>
 
 #include "tune/search/leader.h"
 #include "tune/search/surrogate.h"
@@ -9,6 +8,9 @@ weft_status searcher_open(const search_space *space, const searcher_desc *desc, 
 {
     *s = NULL;
     WEFT_CHECK(space->count > 0, WEFT_ERR_USAGE, "a space without dimensions: there is nothing to search");
+    if (desc->kind == SEARCHER_GRID) {
+        WEFT_TRY(search_grid_check(space, desc));
+    }
     WEFT_TRY(WEFT_NEW_ZERO(s, 1, WEFT_MEM_SEARCH));
     (*s)->space = (*s)->history.space = space;
     (*s)->desc = *desc;
@@ -33,19 +35,28 @@ static weft_status choose(searcher *s, double *values, bool *found)
         return leader_again(s, values);
     }
     switch (s->desc.kind) {
+    case SEARCHER_AUTO:
+        return s->history.configs < SEARCHER_GP_TRIALS ? search_gp(s, values) : search_tpe(s, values);
+    case SEARCHER_GRID:
+        *found = search_grid(s, values);
+        return WEFT_OK;
     case SEARCHER_RANDOM:
         search_random(s->space, &draws, values);
         return WEFT_OK;
+    case SEARCHER_SOBOL:
+        search_sobol(s, values);
+        return WEFT_OK;
     case SEARCHER_TPE:
         return search_tpe(s, values);
-    default:
+    case SEARCHER_GP:
         return search_gp(s, values);
     }
+    return WEFT_OK;
 }
 
 weft_status searcher_suggest(searcher *s, double *values, int64_t *trial)
 {
-    bool found;
+    bool found = false;
     *trial = -1;
     WEFT_TRY(choose(s, values, &found));
     return found ? searcher_begin(s, values, trial) : WEFT_OK;

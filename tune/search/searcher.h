@@ -22,7 +22,8 @@
 #include "base/option_words.h"
 #include "tune/space/space.h"
 
-/* auto: gp for as many trials as it is quick for, then tpe. */
+/* auto: gp for the first SEARCHER_GP_TRIALS configurations, then tpe. */
+enum { SEARCHER_GP_TRIALS = 250 };
 #define SEARCHER_KINDS(X)                                                                                              \
     X(SEARCHER_AUTO, "auto")                                                                                           \
     X(SEARCHER_GRID, "grid")                                                                                           \
@@ -58,9 +59,9 @@ weft_status searcher_report_stopped(searcher *s, int64_t trial, int64_t step, do
 weft_status searcher_forget(searcher *s, int64_t trial);
 
 typedef struct searcher_leader {
-    int64_t trial;        /* the first of its configuration; -1: none has ended */
-    int64_t runs;         /* of it, that ended */
-    double score;         /* the mean of these runs */
-    double mean, deviation; /* of what another run of it is expected to score, by the model; of runs alone, without */
+    int64_t trial;          /* the first of its configuration; -1: none has ended */
+    int64_t runs;           /* of it, that ended */
+    double score;           /* the mean of these runs */
+    double mean, deviation; /* of its expected score, by the model; NaN where nothing is repeated */
 } searcher_leader;
 weft_status searcher_best(searcher *s, searcher_leader *best);

@@ -8,8 +8,12 @@
 #include "base/integer/integers.h"
 #include "base/sample.h"
 
-#include "tune/gp/knob.h"
-enum { FIRST_STEPS = 40, LATER_STEPS = 12 };
+enum {
+    FIRST_STEPS = 40,
+    LATER_STEPS = 12 /* of a fit */,
+    FITS_APART = 25 /* theta is fitted again when there are 1 / 25 more trials */
+};
+static const double worst_reach = 3.0; /* in distances from the best tenth to the median */
 
 void surrogate_close(search_surrogate *m)
 {
@@ -26,7 +30,7 @@ static weft_status surrogate_open(const search_space *space, search_surrogate **
     const size_t dims = (size_t)space->count;
     WEFT_TRY(WEFT_NEW_ZERO(&m, 1, WEFT_MEM_SEARCH));
     WEFT_TRY_GOTO(gp_open(space->count, &m->gp), status, done);
-    WEFT_TRY_GOTO(WEFT_NEW(&m->theta, dims + 2, WEFT_MEM_SEARCH), status, done);
+    WEFT_TRY_GOTO(WEFT_NEW(&m->theta, dims + GP_VARIANCES, WEFT_MEM_SEARCH), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&m->category, dims, WEFT_MEM_SEARCH), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&m->x, GP_POINTS_MAX * dims, WEFT_MEM_SEARCH), status, done);
     WEFT_TRY_GOTO(WEFT_NEW(&m->y, GP_POINTS_MAX, WEFT_MEM_SEARCH), status, done);
@@ -73,7 +77,7 @@ static void add_point(search_surrogate *m, const searcher *s, int config, double
     m->config[at] = config;
     m->y[at] = score;
     m->runs[at] = runs;
-    surrogate_point(s->space, history_values(&s->history, config), m->x + (size_t)at * s->space->count);
+    surrogate_point(s->space, history_values(&s->history, config), m->x + (int64_t)at * s->space->count);
 }
 
 /* The best configurations of which a run has ended, in the order of their scores. */
@@ -98,99 +102,64 @@ static weft_status add_known(search_surrogate *m, const searcher *s, int most)
     return WEFT_OK;
 }
 
-static double yeo_johnson(double x, double power)
+/* Scores, ascending, become numbers of mean 0 and variance 1; those far above the median count as less far. */
+static void make_plain(search_surrogate *m)
 {
-    if (x >= 0.0) {
-        return fabs(power) < 1e-9 ? log1p(x) : (pow(1.0 + x, power) - 1.0) / power;
+    const int n = m->known;
+    double *y = m->y, sum = 0.0, square = 0.0;
+    int finite = n;
+    while (finite > 0 && isinf(y[finite - 1])) {
+        finite--;
     }
-    return fabs(power - 2.0) < 1e-9 ? -log1p(-x) : -(pow(1.0 - x, 2.0 - power) - 1.0) / (2.0 - power);
-}
-
-static void moments(const double *y, int n, double *mean, double *deviation)
-{
-    double sum = 0.0, square = 0.0;
+    const double median = finite > 0 ? sample_quantile(y, finite, 0.5) : 0.0;
+    const double low = finite > 0 ? sample_quantile(y, finite, 0.1) : 0.0;
+    const double most = median > low ? median + worst_reach * (median - low) : finite > 0 ? y[finite - 1] : 0.0;
     for (int i = 0; i < n; i++) {
+        y[i] = fmin(y[i], most);
         sum += y[i];
     }
-    *mean = sum / n;
+    m->shift = sum / n;
     for (int i = 0; i < n; i++) {
-        square += (y[i] - *mean) * (y[i] - *mean);
+        square += (y[i] - m->shift) * (y[i] - m->shift);
     }
-    *deviation = sqrt(square / n);
-}
-
-static double yj_likelihood(const double *y, int n, double power)
-{
-    double z[GP_POINTS_MAX], mean, deviation, jac = 0.0;
+    m->scale = square > 0.0 ? sqrt(square / n) : 1.0;
     for (int i = 0; i < n; i++) {
-        z[i] = yeo_johnson(y[i], power);
-        jac += (power - 1.0) * (y[i] >= 0 ? log1p(y[i]) : -log1p(-y[i]));
-    }
-    moments(z, n, &mean, &deviation);
-    return -n * log(deviation + 1e-12) + jac;
-}
-
-static double normal_quantile(double p) /* by bisection: dev only */
-{
-    double lo = -8, hi = 8;
-    for (int i = 0; i < 60; i++) {
-        double mid = 0.5 * (lo + hi);
-        if (0.5 * erfc(-mid * M_SQRT1_2) < p) lo = mid; else hi = mid;
-    }
-    return 0.5 * (lo + hi);
-}
-
-static void transform(search_surrogate *m)
-{
-    int n = m->known, finite = n;
-    double *y = m->y;
-    const int mode = (int)knob("TR", 1);
-    while (finite > 0 && isinf(y[finite - 1])) finite--;
-    for (int i = finite; i < n; i++) y[i] = finite > 0 ? y[finite - 1] : 0.0;
-    const double worst_q = knob("WQ", 3.0);
-    if (mode == 1) { /* winsorise: not farther above the median than WQ times the median is above the best quarter */
-        double median = sample_quantile(y, n, 0.5), low = sample_quantile(y, n, 0.1);
-        double limit = median + worst_q * (median - low);
-        if (median > low)
-        for (int i = 0; i < n; i++) y[i] = fmin(y[i], limit);
-    }
-    double mean, dev;
-    moments(y, n, &mean, &dev);
-    for (int i = 0; i < n; i++) y[i] = dev > 0 ? (y[i] - mean) / dev : 0.0;
-    if (mode == 2) {
-        for (int i = 0; i < n; i++) y[i] = normal_quantile((i + 0.5) / n);
-    }
-    if (mode == 3) {
-        double best = -INFINITY, power = 1.0;
-        for (double p = -2.0; p <= 4.0; p += 0.1) {
-            double l = yj_likelihood(y, n, p);
-            if (l > best) { best = l; power = p; }
-        }
-        for (int i = 0; i < n; i++) y[i] = yeo_johnson(y[i], power);
-        moments(y, n, &mean, &dev);
-        for (int i = 0; i < n; i++) y[i] = dev > 0 ? (y[i] - mean) / dev : 0.0;
+        y[i] = (y[i] - m->shift) / m->scale;
     }
 }
 
 /* ---- the model -------------------------------------------------------------------------------------------------- */
 
-/* Configurations that run join with the scores that are expected of them. */
+/* Configurations that run join with the scores that are expected of them; those that have a score count one more run. */
 static void add_running(search_surrogate *m, const searcher *s)
 {
     const search_history *history = &s->history;
-    double ignored, value;
+    double variance, value;
+    for (int i = 0; i < m->known; i++) {
+        m->runs[i] += (double)history->config[m->config[i]].running;
+    }
     for (int c = 0; c < history->configs && m->data.points < GP_POINTS_MAX; c++) {
-        if (history->config[c].running > 0) {
+        if (history->config[c].running > 0 && history->config[c].ended == 0) {
             add_point(m, s, c, 0.0, (double)history->config[c].running);
         }
     }
     const int all = m->data.points;
-    if (all > m->known) {
-        for (int i = m->known; i < all; i++) {
-            gp_predict(m->gp, m->x + (size_t)i * s->space->count, &m->y[i], &ignored);
-        }
-        (void)gp_condition(m->gp, &m->data, m->theta, &value, NULL);
+    m->data.points = m->known;
+    for (int i = m->known; i < all; i++) {
+        gp_predict(m->gp, m->x + (int64_t)i * s->space->count, &m->y[i], &variance);
     }
+    m->data.points = all;
+    (void)gp_condition(m->gp, &m->data, m->theta, &value, NULL);
+}
+
+/* How many trials run, of configurations that differ. */
+static int count_running(const search_history *history)
+{
+    int running = 0;
+    for (int c = 0; c < history->configs; c++) {
+        running += history->config[c].running > 0;
+    }
+    return running;
 }
 
 weft_status surrogate_update(searcher *s)
@@ -200,20 +169,27 @@ weft_status surrogate_update(searcher *s)
         WEFT_TRY(surrogate_open(s->space, &s->surrogate));
     }
     search_surrogate *m = s->surrogate;
-    if (m->trials == history->trials && m->ended == history->ended) {
+    if (m->trials == history->trials && m->ended == history->ended && m->known > 0) {
         return WEFT_OK;
     }
-    int running = 0;
-    for (int c = 0; c < history->configs; c++) {
-        running += history->config[c].running > 0;
-    }
+    const int running = count_running(history);
     WEFT_TRY(add_known(m, s, (int)larger(GP_POINTS_MAX - running, GP_POINTS_MAX / 2)));
-    transform(m);
-    const int due = m->fitted + 1 + (int)(m->fitted * knob("RF", 0.04));
-    gp_fit(m->gp, &m->data, m->theta, m->fitted == 0 ? FIRST_STEPS : history->ended >= due ? LATER_STEPS : 0);
-    m->fitted = m->fitted == 0 || history->ended >= due ? history->ended : m->fitted;
-    add_running(m, s);
+    make_plain(m);
+    const bool first = m->fitted == 0, due = history->ended > m->fitted + m->fitted / FITS_APART;
+    gp_fit(m->gp, &m->data, m->theta, first ? FIRST_STEPS : due ? LATER_STEPS : 0);
+    m->fitted = first || due ? history->ended : m->fitted;
+    if (running > 0) {
+        add_running(m, s);
+    }
     m->trials = history->trials;
     m->ended = history->ended;
     return WEFT_OK;
+}
+
+void surrogate_score(const search_surrogate *m, int point, double *mean, double *deviation)
+{
+    double variance;
+    gp_predict_point(m->gp, point, mean, &variance);
+    *mean = *mean * m->scale + m->shift;
+    *deviation = sqrt(variance) * m->scale;
 }

@@ -87,17 +87,14 @@ static bool ascending_numbers(const space_dimension *dimension)
 static weft_status check_choices(const space_dimension *d)
 {
     WEFT_CHECK(d->choices >= 1 && d->choices <= SPACE_CHOICES_MAX, WEFT_ERR_USAGE,
-               "%s: %d choices: there are 1 to %d of a dimension", d->name, d->choices,
-               SPACE_CHOICES_MAX);
+               "%s: %d choices: there are 1 to %d of a dimension", d->name, d->choices, SPACE_CHOICES_MAX);
     for (int i = 0; i < d->choices; i++) {
         const size_t bytes = strlen(d->choice[i]);
-        WEFT_CHECK(bytes > 0 && bytes < SPACE_TEXT_MAX, WEFT_ERR_USAGE,
-                   "%s: choice %d has %zu bytes: it needs 1 to %d", d->name, i + 1, bytes,
-                   SPACE_TEXT_MAX - 1);
+        WEFT_CHECK(bytes > 0 && bytes < SPACE_TEXT_MAX, WEFT_ERR_USAGE, "%s: choice %d has %zu bytes: it needs 1 to %d",
+                   d->name, i + 1, bytes, SPACE_TEXT_MAX - 1);
         for (int k = 0; k < i; k++) {
             WEFT_CHECK(strcmp(d->choice[i], d->choice[k]) != 0, WEFT_ERR_USAGE,
-                       "%s: the choice %s stands twice: leave one out", d->name,
-                       d->choice[i]);
+                       "%s: the choice %s stands twice: leave one out", d->name, d->choice[i]);
         }
     }
     return WEFT_OK;
@@ -126,8 +123,7 @@ static weft_status check_prior(const space_dimension *d)
 {
     if (d->has_prior) {
         WEFT_CHECK(d->prior >= d->low && d->prior <= d->high && (!space_is_whole(d) || floor(d->prior) == d->prior),
-                   WEFT_ERR_USAGE, "%s: the prior %.9g is no value of the dimension", d->name,
-                   d->prior);
+                   WEFT_ERR_USAGE, "%s: the prior %.9g is no value of the dimension", d->name, d->prior);
     }
     return WEFT_OK;
 }
@@ -170,10 +166,9 @@ weft_status space_add(search_space *space, const space_dimension *dimension)
 {
     space_dimension d = *dimension;
     WEFT_CHECK(d.name[0] != '\0', WEFT_ERR_USAGE, "a dimension of the space has no name");
-    WEFT_CHECK(space->count < SPACE_DIMENSIONS_MAX, WEFT_ERR_USAGE, "%s: a space has %d dimensions at most",
-               d.name, SPACE_DIMENSIONS_MAX);
-    WEFT_CHECK(space_find(space, d.name) < 0, WEFT_ERR_USAGE, "%s: stands in the space twice: leave one out",
-               d.name);
+    WEFT_CHECK(space->count < SPACE_DIMENSIONS_MAX, WEFT_ERR_USAGE, "%s: a space has %d dimensions at most", d.name,
+               SPACE_DIMENSIONS_MAX);
+    WEFT_CHECK(space_find(space, d.name) < 0, WEFT_ERR_USAGE, "%s: stands in the space twice: leave one out", d.name);
     if (d.kind == SPACE_CHOICE) {
         WEFT_TRY(check_choices(&d));
         d.low = 0.0;

@@ -15,8 +15,8 @@ static void make_space(search_space *space)
     ASSERT_OK(space_add(space, &(space_dimension){.name = "x", .kind = SPACE_RANGE, .low = 0.0, .high = 1.0}));
     ASSERT_OK(space_add(space, &(space_dimension){.name = "lr", .kind = SPACE_LOG, .low = 1e-4, .high = 0.1}));
     ASSERT_OK(space_add(space, &(space_dimension){.name = "n", .kind = SPACE_INTEGER, .low = 1.0, .high = 8.0}));
-    ASSERT_OK(space_add(space, &(space_dimension){
-                                   .name = "c", .kind = SPACE_CHOICE, .choices = 3, .choice = (char **)letters}));
+    ASSERT_OK(space_add(
+        space, &(space_dimension){.name = "c", .kind = SPACE_CHOICE, .choices = 3, .choice = (char **)letters}));
 }
 
 /* Two good ones, then five others. */
@@ -59,8 +59,7 @@ static void test_log_densities_are_those_of_optuna(void **state)
 {
     (void)state;
     static const double candidates[3][4] = {{0.35, 2e-3, 3, 1}, {0.60, 1e-2, 5, 2}, {0.95, 9e-2, 8, 0}};
-    static const double expected[3][2] = {
-        {-3.258745, -5.998422}, {-5.210489, -4.674427}, {-6.395065, -5.400723}};
+    static const double expected[3][2] = {{-3.258745, -5.998422}, {-5.210489, -4.674427}, {-6.395065, -5.400723}};
     static const double alone[3][4] = {{0.389658, -1.574273, -1.726623, -0.587787},
                                        {0.071475, -1.911640, -1.897312, -1.504077},
                                        {-0.931510, -2.827575, -2.943630, -1.504077}};
