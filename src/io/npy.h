@@ -2,7 +2,7 @@
  * io/npy.h: NumPy arrays on disk, read strictly.
  *
  * Only plain arrays exist here: dtypes f2 f4 f8 i1-i8 u1-u8 b1 and, to be skipped over, U and S. Python objects and
- * structured types are refused with a sentence that says how to convert. Header <= 64 KiB, at most 8 dimensions, every
+ * structured types are refused with a sentence that says how to convert. Header <= 64 KiB, at most 16 dimensions, every
  * product checked, the payload's length must equal shape x item size exactly before anything is allocated.
  *
  * .npz is a zip of .npy members: methods stored and deflate, ZIP64, CRC verified; overlap, duplicates, encryption,
@@ -17,7 +17,7 @@
 #include "base/file.h"
 #include "base/status.h"
 
-enum { NPY_MAX_DIMS = 8, NPY_HEADER_MAX = 65536 + 12 /* bytes before the data of any array that is read */ };
+enum { NPY_MAX_DIMS = 16, NPY_HEADER_MAX = 65536 + 12 /* bytes before the data of any array that is read */ };
 
 typedef struct npy_header {
     char kind;       /* 'f' 'i' 'u' 'b' 'U' 'S' */

@@ -17,6 +17,7 @@
 #include "app/info/info.h"
 #include "app/setup/context.h"
 #include "app/setup/hang.h"
+#include "app/tune/tune.h"
 #include "app/workload/app_catalog.h"
 #include "app/workload/workload.h"
 #include "base/log.h"
@@ -33,6 +34,7 @@ static const workload_command entries[] = {
     {"export", app_export, false},
     {"doctor", app_doctor, true},
     {"report", app_report, false},
+    {"tune", app_tune, false},
     {NULL, NULL, false},
 };
 

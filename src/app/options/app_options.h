@@ -22,6 +22,7 @@
 #include "train/model.h"
 #include "train/optimizer.h"
 #include "train/second/second.h"
+#include "tune/recorded/study.h"
 
 /* The ids of table 0: rows of the option room, then one for each row here. */
 #define OPTION_TABLE_FILE "app/options/app_options.def"

@@ -29,6 +29,7 @@ static const option_section sections[] = {
      "train,eval,predict,explain", OPTION_REOPENS},
     {"info", "Info", "What weft info looks at.", NULL, NULL, OPTION_CHANGES},
     {"report", "Report", "What weft report writes.", NULL, NULL, OPTION_CHANGES},
+    {"search", "Search", "How configurations are chosen, and of what.", NULL, NULL, OPTION_CHANGES},
     {"bench", "Bench", "What weft bench measures.", NULL, NULL, OPTION_CHANGES},
     {NULL, NULL, NULL, NULL, NULL, OPTION_CHANGES},
 };
@@ -76,6 +77,10 @@ static const option_command commands[] = {
      "weft report run\n"
      "weft report run-a run-b run-c --out comparison.html\n"
      "weft report run --format md --out -"},
+    {NULL, "tune", "search the best configuration of recorded trainings, and say how far from it searches end", "", 0, 0,
+     "general,search,table",
+     "weft tune --table hpo/hpobench-kc1.npz --searcher tpe --trials 50\n"
+     "weft tune --table hpo --seeds 100 --searcher random --repeat-share 0 --table-scores means"},
     {NULL, NULL, NULL, NULL, 0, 0, NULL, NULL},
 };
 

@@ -70,7 +70,7 @@ static const image_case cases[] = {
     {F4("(-1,)"), 4, "a length"},
     {F4("(1.0,)"), 4, "',' or ')'"},
     {F4("(True,)"), 4, "a length"},
-    {F4("(1, 1, 1, 1, 1, 1, 1, 1, 1)"), 4, "more than 8 dimensions"},
+    {F4("(1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1)"), 4, "more than 16 dimensions"},
     /* sizes */
     {F4("(3,)"), 11, "truncated"},
     {F4("(3,)"), 13, "something follows"},

@@ -1,0 +1,86 @@
+/* tune/search/searcher.c: see tune/search/searcher.h. */
+#include <math.h>
+
+#include "tune/search/leader.h"
+#include "tune/search/surrogate.h"
+
+weft_status searcher_open(const search_space *space, const searcher_desc *desc, searcher **s)
+{
+    *s = NULL;
+    WEFT_CHECK(space->count > 0, WEFT_ERR_USAGE, "a space without dimensions: there is nothing to search");
+    if (desc->kind == SEARCHER_GRID) {
+        WEFT_TRY(search_grid_check(space, desc));
+    }
+    WEFT_TRY(WEFT_NEW_ZERO(s, 1, WEFT_MEM_SEARCH));
+    (*s)->space = (*s)->history.space = space;
+    (*s)->desc = *desc;
+    return WEFT_OK;
+}
+
+void searcher_close(searcher *s)
+{
+    if (s != NULL) {
+        surrogate_close(s->surrogate);
+        search_tpe_close(s->tpe);
+        history_free(&s->history);
+        weft_free(s);
+    }
+}
+
+static weft_status choose(searcher *s, double *values, bool *found)
+{
+    search_draws draws = search_draws_of(s);
+    *found = true;
+    if (leader_is_due(s)) {
+        return leader_again(s, values);
+    }
+    switch (s->desc.kind) {
+    case SEARCHER_AUTO:
+        return s->history.configs < SEARCHER_GP_TRIALS ? search_gp(s, values) : search_tpe(s, values);
+    case SEARCHER_GRID:
+        *found = search_grid(s, values);
+        return WEFT_OK;
+    case SEARCHER_RANDOM:
+        search_random(s->space, &draws, values);
+        return WEFT_OK;
+    case SEARCHER_SOBOL:
+        search_sobol(s, values);
+        return WEFT_OK;
+    case SEARCHER_TPE:
+        return search_tpe(s, values);
+    case SEARCHER_GP:
+        return search_gp(s, values);
+    }
+    return WEFT_OK;
+}
+
+weft_status searcher_suggest(searcher *s, double *values, int64_t *trial)
+{
+    bool found = false;
+    *trial = -1;
+    WEFT_TRY(choose(s, values, &found));
+    return found ? searcher_begin(s, values, trial) : WEFT_OK;
+}
+
+weft_status searcher_begin(searcher *s, const double *values, int64_t *trial)
+{
+    int number;
+    WEFT_TRY(history_begin(&s->history, values, &number));
+    *trial = number;
+    return WEFT_OK;
+}
+
+weft_status searcher_report(searcher *s, int64_t trial, double value)
+{
+    return history_end(&s->history, trial, TRIAL_ENDED, value, 0);
+}
+
+weft_status searcher_report_stopped(searcher *s, int64_t trial, int64_t step, double value)
+{
+    return history_end(&s->history, trial, TRIAL_STOPPED, value, step);
+}
+
+weft_status searcher_forget(searcher *s, int64_t trial)
+{
+    return history_end(&s->history, trial, TRIAL_FORGOTTEN, (double)NAN, 0);
+}

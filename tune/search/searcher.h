@@ -1,0 +1,67 @@
+/*
+ * tune/search/searcher.h: which configuration to try next.
+ *
+ *      WEFT_TRY(searcher_open(&space, &(searcher_desc){.kind = SEARCHER_AUTO, .seed = 1, .trials = 100}, &searcher));
+ *      for (;;) {
+ *          WEFT_TRY(searcher_suggest(searcher, values, &trial));       trial -1: nothing is left to try
+ *          ...run it...
+ *          WEFT_TRY(searcher_report(searcher, trial, loss));           in any order; less is better
+ *      }
+ *      WEFT_TRY(searcher_best(searcher, &best));
+ *      searcher_close(searcher);
+ *
+ * A suggestion is a function of the space, the description, and the trials so far with their values: the same on every
+ * machine of one build, whoever asks, and after a replay by searcher_begin and searcher_report.
+ *
+ * Scores are noisy, and the luckiest of many is not the best. So the last `repeats` of the budget run leading
+ * configurations again (with other seeds: the caller's business), and the best one is that of the least posterior mean
+ * (tune/gp/gp.h), not that of the least score.
+ */
+#pragma once
+
+#include "base/option_words.h"
+#include "tune/space/space.h"
+
+/* auto: gp for the first SEARCHER_GP_TRIALS configurations, then tpe. */
+enum { SEARCHER_GP_TRIALS = 250 };
+#define SEARCHER_KINDS(X)                                                                                              \
+    X(SEARCHER_AUTO, "auto")                                                                                           \
+    X(SEARCHER_GRID, "grid")                                                                                           \
+    X(SEARCHER_RANDOM, "random")                                                                                       \
+    X(SEARCHER_SOBOL, "sobol")                                                                                         \
+    X(SEARCHER_TPE, "tpe")                                                                                             \
+    X(SEARCHER_GP, "gp")
+typedef enum searcher_kind { SEARCHER_KINDS(CHOICE_VALUE) } searcher_kind;
+
+typedef struct searcher_desc {
+    searcher_kind kind;
+    uint64_t seed;
+    int64_t trials;  /* the budget; 0: not known, so that nothing is repeated */
+    double repeats;  /* share of the budget, 0 to 0.5, that runs leading configurations again */
+    bool univariate; /* tpe: each dimension by itself */
+    int grid;        /* grid: values of a dimension that is not of cells, at least 2 */
+} searcher_desc;
+
+typedef struct searcher searcher;
+
+/* The space must outlive the searcher. WEFT_ERR_USAGE: what the kind cannot search, with the cure. */
+weft_status searcher_open(const search_space *space, const searcher_desc *desc, searcher **s);
+void searcher_close(searcher *s);
+/* [out] values [dimensions]; trial: its number from 0, or -1 if the grid is exhausted. The trial runs from now on. */
+weft_status searcher_suggest(searcher *s, double *values, int64_t *trial);
+/* A trial with these values [dimensions] runs: of a replay, or of the user's own. */
+weft_status searcher_begin(searcher *s, const double *values, int64_t *trial);
+/* The trial has ended. A value that is not finite is worse than every other: it diverged. */
+weft_status searcher_report(searcher *s, int64_t trial, double value);
+/* The trial was stopped at this step, where it had this value. */
+weft_status searcher_report_stopped(searcher *s, int64_t trial, int64_t step, double value);
+/* The trial ended for reasons of its own, and says nothing about its configuration. */
+weft_status searcher_forget(searcher *s, int64_t trial);
+
+typedef struct searcher_leader {
+    int64_t trial;          /* the first of its configuration; -1: none has ended */
+    int64_t runs;           /* of it, that ended */
+    double score;           /* the mean of these runs */
+    double mean, deviation; /* of its expected score, by the model; NaN where nothing is repeated */
+} searcher_leader;
+weft_status searcher_best(searcher *s, searcher_leader *best);

@@ -1,0 +1,33 @@
+/*
+ * tune/search/surrogate.h: what a Gaussian process makes of a search's history.
+ *
+ * It knows up to GP_POINTS_MAX configurations, the best ones where there are more. Configurations that diverged count as
+ * the worst that did not. Configurations that run now count with the score that is expected of them, so that others are
+ * sought elsewhere. Scores that are far above the median are brought nearer to it first, so that a few bad ones do not hide
+ * what tells the good ones apart.
+ */
+#pragma once
+
+#include "tune/gp/gp.h"
+#include "tune/search/searcher_internal.h"
+
+struct search_surrogate {
+    gp_model *gp;
+    gp_data data;
+    double *theta;        /* [dimensions + GP_VARIANCES] */
+    bool *category;       /* [dimensions] */
+    double *x, *y, *runs; /* [points, dimensions], [points] */
+    int *config;          /* [points] */
+    int known;            /* points that are scores; those that follow run */
+    double scale, shift;  /* a score is scale y + shift */
+    int fitted;           /* trials that had ended when theta was fitted */
+    int trials, ended;    /* of the history that the model is of */
+};
+
+/* The model of s->history, of which one trial at least has ended: makes it where it is not made yet. */
+weft_status surrogate_update(searcher *s);
+/* What is expected of a known point, as a score. */
+void surrogate_score(const search_surrogate *surrogate, int point, double *mean, double *deviation);
+void surrogate_close(search_surrogate *surrogate);
+/* The coordinates of values as the model takes them: x [dimensions]. */
+void surrogate_point(const search_space *space, const double *values, double *x);
