@@ -25,14 +25,15 @@ static bool has_promoted(const sched_rung *rung)
     return false;
 }
 
-/* Promotes from the rungs below `top`, the highest first; false: nothing is to be promoted. */
+/* Promotes from the rungs below `top`, the highest first; false: nothing is to be promoted. last: only the best of a
+ * rung from which nobody was. */
 static bool promote(sched *s, int top, bool last, sched_work *work)
 {
     const sched_ladder *ladder = s->ladder;
     for (int k = top - 1; k >= 0; k--) {
         const sched_rung *rung = &ladder->rung[k];
-        const int64_t share = rung->count / s->desc.reduction;
-        rung_entry *entry = rung_waiting(rung, last && !has_promoted(rung) ? rung->count : share);
+        const int64_t share = last ? (has_promoted(rung) ? 0 : rung->count) : rung->count / s->desc.reduction;
+        rung_entry *entry = rung_waiting(rung, share);
         if (entry != NULL && isfinite(entry->score)) {
             ladder_promote(s, ladder, k, entry, work);
             return true;
