@@ -321,8 +321,8 @@ static void test_pasha_stays_low(void **state)
     sched_close(r.s);
 }
 
-/* Reports line by line: two trials swap between the rungs, and the third rung is used. Curves that crossed twice make an
- * epsilon within which the swap is none. */
+/* Reports line by line: two trials swap between the rungs, and the third rung is used. Curves that crossed twice make
+ * an epsilon within which the swap is none. */
 static bool third_rung_used(const double *a, const double *b)
 {
     sched *s = NULL;
