@@ -28,8 +28,8 @@ static const int64_t most_resource = INT64_C(1) << 40;
 
 int64_t sched_default_grace(int64_t max_resource, int64_t warmup)
 {
-    const int64_t ninth = whole(max_resource, 9) / 9;
-    return smaller(larger(larger(ninth, warmup), 2), max_resource);
+    const int64_t part = whole(max_resource, 25) / 25;
+    return smaller(larger(larger(part, warmup), 2), max_resource);
 }
 
 static weft_status check_unused(const sched_desc *desc, const sched_rule *rule)

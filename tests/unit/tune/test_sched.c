@@ -469,13 +469,17 @@ static void test_repeats_and_refusals(void **state)
     sched_decision decision;
     (void)state;
     ASSERT_OK(sched_open(&(sched_desc){.kind = SCHED_ASHA, .max_resource = 20, .trials = 3}, &s));
-    assert_int_equal(sched_desc_of(s)->grace, 3);
-    assert_int_equal(sched_rung_resource(s, 1), 9);
-    assert_int_equal(sched_rung_resource(s, 2), 20);
-    assert_int_equal(sched_rung_resource(s, 3), 0);
+    assert_int_equal(sched_desc_of(s)->grace, 2);
+    static const int64_t rungs[] = {2, 6, 18, 20, 0};
+    for (int k = 0; k < 5; k++) {
+        assert_int_equal(sched_rung_resource(s, k), rungs[k]);
+    }
+    assert_int_equal(sched_default_grace(52, 0), 3);
+    assert_int_equal(sched_default_grace(100, 10), 10);
+    assert_int_equal(sched_default_grace(1, 5), 1);
     assert_int_equal(sched_leader(s), -1);
     ASSERT_OK(sched_next(s, &work));
-    ASSERT_OK(sched_report(s, 0, 2, 0.5, &decision));
+    ASSERT_OK(sched_report(s, 0, 1, 0.5, &decision));
     const uint64_t digest = sched_digest(s);
     ASSERT_OK(sched_report(s, 0, 1, 0.1, &decision));
     assert_int_equal(decision, SCHED_CONTINUE);
