@@ -154,7 +154,8 @@ typedef struct option_command {
     const char *arguments; /* as shown in the usage line, e.g. "INPUT" */
     int min_arguments, max_arguments;
     const char
-        *sections; /* comma separated, in help order; in a table "*" stands for the sections that name the command */
+        *sections; /* comma separated, in help order; in a table "*" stands for the sections that name the command, and
+                                "*train" for those that name train, or the command */
     const char *examples; /* lines for the help text */
 } option_command;
 

@@ -140,11 +140,13 @@ static weft_status add_lists(option_catalog *catalog, const option_table *table)
 
 /* ---- commands ---------------------------------------------------------------------------------------------------- */
 
-/* In the place of '*': the sections that name the command. */
-static weft_status append_sections(option_catalog *catalog, const option_command *command, const char *joined)
+/* In the place of '*': the sections that name the command, or `other`. */
+static weft_status append_sections(option_catalog *catalog, const option_command *command, const char *other,
+                                   const char *joined)
 {
     for (const option_section *section = catalog->sections; section->name != NULL; section++) {
-        if (section->commands != NULL && option_list_has(section->commands, ',', command->name)) {
+        const char *list = section->commands;
+        if (list != NULL && (option_list_has(list, ',', command->name) || option_list_has(list, ',', other))) {
             WEFT_TRY(append(catalog, joined[0] != '\0' ? "," : ""));
             WEFT_TRY(append(catalog, section->name));
         }
@@ -157,12 +159,12 @@ static weft_status join_sections(option_catalog *catalog, option_command *comman
     char name[OPTION_WORD_MAX];
     const char *cursor = command->sections, *joined = begin_text(catalog);
     command->catalog = catalog;
-    if (!option_list_has(command->sections, ',', "*")) {
+    if (strchr(command->sections, '*') == NULL) {
         return WEFT_OK;
     }
     while (option_list_next(&cursor, ',', name)) {
-        if (strcmp(name, "*") == 0) {
-            WEFT_TRY(append_sections(catalog, command, joined));
+        if (name[0] == '*') {
+            WEFT_TRY(append_sections(catalog, command, name[1] != '\0' ? name + 1 : command->name, joined));
             continue;
         }
         WEFT_TRY(append(catalog, joined[0] != '\0' ? "," : ""));

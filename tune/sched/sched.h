@@ -35,7 +35,8 @@
 #include "base/option_words.h"
 #include "base/status.h"
 
-#define SCHED_KINDS(X)                                                                                                 \
+/* Those of pbt move weights between trials, which a search on data does not. */
+#define SCHED_SEARCHES(X)                                                                                              \
     X(SCHED_FIFO, "fifo")                                                                                              \
     X(SCHED_MEDIAN, "median")                                                                                          \
     X(SCHED_MEDIAN_OPTUNA, "median-optuna")                                                                            \
@@ -43,7 +44,9 @@
     X(SCHED_ASHA, "asha")                                                                                              \
     X(SCHED_ASHA_STOP, "asha-stop")                                                                                    \
     X(SCHED_ASHA_OPTUNA, "asha-optuna")                                                                                \
-    X(SCHED_PASHA, "pasha")                                                                                            \
+    X(SCHED_PASHA, "pasha")
+#define SCHED_KINDS(X)                                                                                                 \
+    SCHED_SEARCHES(X)                                                                                                  \
     X(SCHED_PBT, "pbt")
 typedef enum sched_kind { SCHED_KINDS(CHOICE_VALUE) } sched_kind;
 

@@ -34,7 +34,7 @@ static const workload_command entries[] = {
     {"export", app_export, false},
     {"doctor", app_doctor, true},
     {"report", app_report, false},
-    {"tune", app_tune, false},
+    {"tune", app_tune, true},
     {NULL, NULL, false},
 };
 

@@ -23,6 +23,7 @@
 #include "train/optimizer.h"
 #include "train/second/second.h"
 #include "tune/recorded/study.h"
+#include "tune/sched/sched.h"
 
 /* The ids of table 0: rows of the option room, then one for each row here. */
 #define OPTION_TABLE_FILE "app/options/app_options.def"

@@ -77,10 +77,12 @@ static const option_command commands[] = {
      "weft report run\n"
      "weft report run-a run-b run-c --out comparison.html\n"
      "weft report run --format md --out -"},
-    {NULL, "tune", "search the best configuration of recorded trainings, and say how far from it searches end", "", 0, 0,
-     "general,search,table",
-     "weft tune --table hpo/hpobench-kc1.npz --searcher tpe --trials 50\n"
-     "weft tune --table hpo --seeds 100 --searcher random --repeat-share 0 --table-scores means"},
+    {NULL, "tune", "search the best configuration of a training, or of recorded trainings", "[SPACE.toml]", 0, 1,
+     "general,search,data,model,batches,*train,training,communication,patience,run,table",
+     "weft tune space.toml --data reddit.weft --model sage --epochs 100 --run-dir search\n"
+     "mpirun -np 4 weft tune space.toml --data reddit.weft --scheduler fifo --searcher tpe --trials 50\n"
+     "weft tune space.toml --data reddit.weft --epochs 100 --run-dir search --resume\n"
+     "weft tune --table hpo/hpobench-kc1.npz --searcher tpe --trials 50"},
     {NULL, NULL, NULL, NULL, 0, 0, NULL, NULL},
 };
 

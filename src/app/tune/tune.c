@@ -9,9 +9,11 @@
 
 #include <math.h>
 
+#include "app/search/search_job.h"
 #include "app/table/grid.h"
 #include "app/tune/tune_tables.h"
 #include "base/failure/failure.h"
+#include "machine/launcher.h"
 
 /* clang-format off */
 #define TUNE_ROW(C)                                                                                                    \
@@ -126,6 +128,11 @@ done:
 weft_status app_tune(const weft_options *options)
 {
     tune_tables tables = {0};
+    if (option_text(options, OPT_TUNE_TABLE)[0] == '\0') {
+        return search_job_run(options);
+    }
+    WEFT_CHECK(launcher_size() <= 1, WEFT_ERR_LAUNCH,
+               FLAG_TABLE ": recorded trainings are searched by one process, by its threads: start it without mpirun");
     weft_status status = tune_tables_find(option_text(options, OPT_TUNE_TABLE), &tables);
     status = status == WEFT_OK ? print_tables(&tables, options) : status;
     tune_tables_free(&tables);

@@ -1,0 +1,325 @@
+/* app/search/search_desk.c: see app/search/search_desk.h. */
+#include "app/search/search_desk.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "base/log.h"
+#include "base/text/append.h"
+
+enum { BASE_BYTES = 1 << 16 };
+
+/* ---- the two that decide ----------------------------------------------------------------------------------------- */
+
+/* A grid has so many configurations, and no more trials are begun. */
+static int64_t trials_of(const weft_options *o, const search_space *space)
+{
+    int64_t points = 1;
+    const int64_t trials = option_int(o, OPT_TRIALS);
+    for (int i = 0; i < space->count && points < trials; ++i) {
+        const int64_t cells = space_cells(&space->dimension[i]);
+        points *= cells > 0 ? cells : option_int(o, OPT_GRID_VALUES);
+    }
+    return option_choice(o, OPT_SEARCHER) == SEARCHER_GRID && points < trials ? points : trials;
+}
+
+static weft_status open_deciders(const weft_options *o, search_desk *d)
+{
+    const int64_t epochs = option_int(o, OPT_EPOCHS);
+    const int64_t trials = trials_of(o, d->space);
+    const sched_kind kind = option_choice(o, OPT_SCHEDULER);
+    const bool graced = kind != SCHED_FIFO && kind != SCHED_HYPERBAND;
+    d->unit = option_int(o, OPT_EVAL_EVERY);
+    WEFT_CHECK(d->unit > 0 || kind == SCHED_FIFO, WEFT_ERR_USAGE,
+               "--eval-every 0 tells no score before the end, and " FLAG_SCHEDULER " %s stops trials by it: give 1, or "
+               "take " FLAG_SCHEDULER " fifo",
+               option_text(o, OPT_SCHEDULER));
+    d->unit = d->unit > 0 ? d->unit : epochs;
+    const int64_t units = (epochs + d->unit - 1) / d->unit, grace = option_int(o, OPT_GRACE);
+    WEFT_CHECK(grace == 0 || graced, WEFT_ERR_USAGE, FLAG_GRACE ": " FLAG_SCHEDULER " %s has no first rung: leave it out",
+               option_text(o, OPT_SCHEDULER));
+    const sched_desc schedule = {.kind = kind,
+                                 .maximise = true,
+                                 .max_resource = units,
+                                 .grace = grace > 0 ? (grace + d->unit - 1) / d->unit : 0,
+                                 .reduction = option_int(o, OPT_REDUCTION),
+                                 .trials = (int)trials};
+    WEFT_TRY(sched_open(&schedule, &d->sched));
+    const searcher_desc search = {.kind = option_choice(o, OPT_SEARCHER),
+                                  .seed = (uint64_t)option_int(o, OPT_SEARCH_SEED),
+                                  .trials = trials,
+                                  .repeats = kind == SCHED_FIFO ? option_real(o, OPT_REPEAT_SHARE) : 0.0,
+                                  .univariate = option_flag(o, OPT_UNIVARIATE),
+                                  .grid = (int)option_int(o, OPT_GRID_VALUES)};
+    return searcher_open(d->space, &search, &d->searcher);
+}
+
+static weft_status add_trial(search_desk *d, const double *values, uint64_t seed)
+{
+    WEFT_TRY(grow_array((void **)&d->trial, sizeof *d->trial, d->trials, &d->room, WEFT_MEM_SEARCH));
+    desk_trial *t = &d->trial[d->trials];
+    *t = (desk_trial){.seed = seed};
+    WEFT_TRY(WEFT_NEW(&t->values, d->space->count, WEFT_MEM_SEARCH));
+    memcpy(t->values, values, (size_t)d->space->count * sizeof *values);
+    d->trials += 1;
+    return WEFT_OK;
+}
+
+/* Trials of one configuration have seeds of their own. */
+static uint64_t seed_of(const search_desk *d, const double *values)
+{
+    uint64_t seed = 0;
+    for (int i = 0; i < d->trials; ++i) {
+        seed += memcmp(d->trial[i].values, values, (size_t)d->space->count * sizeof *values) == 0;
+    }
+    return seed;
+}
+
+/* ---- the journal ------------------------------------------------------------------------------------------------- */
+
+static void write_values(json_writer *json, const desk_trial *t, int dimensions)
+{
+    json_array(json, "values");
+    for (int i = 0; i < dimensions; ++i) {
+        json_real(json, NULL, t->values[i]);
+    }
+    json_end(json);
+    json_int(json, "seed", (int64_t)t->seed);
+}
+
+static weft_status read_values(search_desk *d, const journal_line *line)
+{
+    double *values = NULL;
+    int64_t seed = 0, number = 0;
+    int count = 0;
+    const json_value *list = json_find(line->object, "values");
+    WEFT_TRY(json_get_int(line->where, line->object, "seed", 0, INT64_MAX, &seed));
+    WEFT_TRY(WEFT_NEW(&values, d->space->count, WEFT_MEM_SEARCH));
+    for (const json_value *v = list != NULL ? list->child : NULL; v != NULL && count < d->space->count; v = v->next) {
+        values[count++] = v->number;
+    }
+    weft_status status = count == d->space->count
+                             ? searcher_begin(d->searcher, values, &number)
+                             : weft_fail(WEFT_ERR_DATA, "%s: %d values, and the space has %d", line->where, count,
+                                         d->space->count);
+    status = status == WEFT_OK ? add_trial(d, values, (uint64_t)seed) : status;
+    weft_free(values);
+    return status;
+}
+
+/* What the searcher hears when a trial has come to its end; it looks for small numbers. */
+static weft_status tell_searcher(search_desk *d, int trial)
+{
+    const sched_trial *t = sched_trial_at(d->sched, trial);
+    switch (t->state) {
+    case SCHED_COMPLETED:
+        return searcher_report(d->searcher, trial, -t->best);
+    case SCHED_STOPPED:
+        return t->diverged ? searcher_report(d->searcher, trial, (double)NAN)
+                           : searcher_report_stopped(d->searcher, trial, t->resource, -t->value);
+    case SCHED_REMOVED:
+        return searcher_report(d->searcher, trial, (double)NAN);
+    case SCHED_RUNNING:
+    case SCHED_PAUSED:
+        break;
+    }
+    return WEFT_OK;
+}
+
+static weft_status end_again(search_desk *d, const journal_line *line)
+{
+    int64_t trial = 0;
+    const char *failed = "";
+    WEFT_TRY(json_get_int(line->where, line->object, "trial", 0, d->trials - 1, &trial));
+    d->trial[trial].seconds += json_number(line->object, "seconds");
+    if (json_find(line->object, "failed") != NULL) {
+        WEFT_TRY(json_get_text(line->where, line->object, "failed", &failed));
+        (void)snprintf(d->trial[trial].failed, DESK_WORDS, "%s", failed);
+    }
+    return WEFT_OK;
+}
+
+static weft_status visit(void *self, const journal_line *line)
+{
+    search_desk *d = self;
+    bool known = false;
+    int64_t trial = -1;
+    if (strcmp(line->event, "end") == 0) {
+        return end_again(d, line);
+    }
+    WEFT_TRY(sched_log_apply(d->sched, line, &known));
+    WEFT_CHECK(known, WEFT_ERR_DATA, "%s: there is no event '%.32s'", line->where, line->event);
+    if (strcmp(line->event, "start") == 0) {
+        return read_values(d, line);
+    }
+    if (strcmp(line->event, "report") == 0 || strcmp(line->event, "remove") == 0) {
+        WEFT_TRY(json_get_int(line->where, line->object, "trial", 0, d->trials - 1, &trial));
+        return tell_searcher(d, (int)trial);
+    }
+    return WEFT_OK;
+}
+
+/* Names everything that the answers of the desk depend on. */
+static weft_status name_search(const weft_options *o, const search_desk *d, const char *base,
+                               char hex[JOURNAL_SPACE_BYTES])
+{
+    static const option_id asked[] = {OPT_SEARCHER,     OPT_SEARCH_SEED, OPT_REPEAT_SHARE, OPT_UNIVARIATE,
+                                      OPT_GRID_VALUES,  OPT_SCHEDULER,   OPT_GRACE,        OPT_REDUCTION,
+                                      OPT_TRIALS,       OPTION_NONE};
+    char *text = NULL;
+    WEFT_TRY(WEFT_NEW_ZERO(&text, BASE_BYTES, WEFT_MEM_SEARCH));
+    text_append(text, BASE_BYTES, "%016" PRIx64 "\n%s\n", space_digest(d->space), base);
+    for (const option_id *id = asked; *id != OPTION_NONE; ++id) {
+        text_append(text, BASE_BYTES, "%s=%s\n", option_row_in(o, *id)->name, option_value_text(o, *id));
+    }
+    file_hash(text, strlen(text), hex);
+    weft_free(text);
+    return WEFT_OK;
+}
+
+static weft_status open_journal(const char *path, const char *name, bool resume, search_desk *d)
+{
+    const journal_reader reader = {.space = name, .visit = visit, .self = d};
+    journal_facts facts;
+    if (!resume) {
+        return journal_create(path, name, &d->journal);
+    }
+    WEFT_TRY(journal_resume(path, &reader, &facts, &d->journal));
+    log_info("%s: %d trials are known", path, d->trials);
+    return WEFT_OK;
+}
+
+weft_status desk_open(const weft_options *options, const search_space *space, const char *path, const char *base,
+                      bool resume, search_desk *desk)
+{
+    char name[JOURNAL_SPACE_BYTES];
+    *desk = (search_desk){.space = space};
+    WEFT_TRY(open_deciders(options, desk));
+    WEFT_TRY(name_search(options, desk, base, name));
+    return open_journal(path, name, resume, desk);
+}
+
+void desk_close(search_desk *d)
+{
+    for (int i = 0; i < d->trials; ++i) {
+        weft_free(d->trial[i].values);
+    }
+    weft_free(d->trial);
+    journal_close(d->journal);
+    searcher_close(d->searcher);
+    sched_close(d->sched);
+    *d = (search_desk){.space = NULL};
+}
+
+/* ---- work -------------------------------------------------------------------------------------------------------- */
+
+static int64_t epochs_of(const search_desk *d, int64_t resource)
+{
+    return resource * d->unit;
+}
+
+/* A trial that ran when the journal ended goes on first. */
+static bool find_running(search_desk *d, desk_order *order)
+{
+    for (; d->again < d->trials; ++d->again) {
+        const sched_trial *t = sched_trial_at(d->sched, d->again);
+        if (t->state == SCHED_RUNNING) {
+            *order = (desk_order){.trial = d->again,
+                                  .from = epochs_of(d, t->resource),
+                                  .until = epochs_of(d, t->until),
+                                  .seed = d->trial[d->again].seed};
+            d->again += 1;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A configuration for the trial that the scheduler has begun. */
+static weft_status suggest(search_desk *d)
+{
+    double *values = NULL;
+    int64_t number = -1;
+    WEFT_TRY(WEFT_NEW(&values, d->space->count, WEFT_MEM_SEARCH));
+    weft_status status = searcher_suggest(d->searcher, values, &number);
+    if (status == WEFT_OK && number != d->trials) {
+        status = weft_fail(WEFT_ERR_INTERNAL, "trial %d has no configuration", d->trials);
+    }
+    status = status == WEFT_OK ? add_trial(d, values, seed_of(d, values)) : status;
+    weft_free(values);
+    return status;
+}
+
+weft_status desk_next(search_desk *d, desk_order *order)
+{
+    sched_work work;
+    json_writer *json;
+    if (find_running(d, order)) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(sched_next(d->sched, &work));
+    *order = (desk_order){.over = work.action != SCHED_START && work.action != SCHED_RESUME};
+    if (order->over) {
+        return journal_commit(d->journal);
+    }
+    WEFT_TRY(work.action == SCHED_START ? suggest(d) : WEFT_OK);
+    WEFT_TRY(sched_log_work(d->journal, &work, &json));
+    if (work.action == SCHED_START) {
+        write_values(json, &d->trial[work.trial], d->space->count);
+    }
+    WEFT_TRY(journal_end(d->journal));
+    *order = (desk_order){.trial = work.trial,
+                          .from = epochs_of(d, work.from),
+                          .until = epochs_of(d, work.until),
+                          .seed = d->trial[work.trial].seed};
+    return journal_commit(d->journal);
+}
+
+weft_status desk_report(search_desk *d, int trial, int64_t epoch, double score, bool *stops)
+{
+    sched_decision decision = SCHED_CONTINUE;
+    json_writer *json;
+    const int64_t resource = (epoch + d->unit - 1) / d->unit;
+    const bool news = resource > sched_trial_at(d->sched, trial)->resource;
+    *stops = false;
+    if (!news || sched_trial_at(d->sched, trial)->state != SCHED_RUNNING) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(sched_report(d->sched, trial, resource, score, &decision));
+    WEFT_TRY(sched_log_report(d->journal, trial, resource, score, decision, &json));
+    WEFT_TRY(journal_end(d->journal));
+    *stops = decision != SCHED_CONTINUE;
+    WEFT_TRY(*stops ? tell_searcher(d, trial) : WEFT_OK);
+    return *stops ? journal_commit(d->journal) : WEFT_OK;
+}
+
+weft_status desk_end(search_desk *d, int trial, double seconds, const char *failed)
+{
+    json_writer *json;
+    if (failed != NULL && sched_trial_at(d->sched, trial)->state == SCHED_RUNNING) {
+        WEFT_TRY(sched_remove(d->sched, trial));
+        WEFT_TRY(sched_log_remove(d->journal, trial, &json));
+        WEFT_TRY(journal_end(d->journal));
+        WEFT_TRY(tell_searcher(d, trial));
+    }
+    d->trial[trial].seconds += seconds;
+    WEFT_TRY(journal_begin(d->journal, "end", &json));
+    json_int(json, "trial", trial);
+    json_real(json, "seconds", seconds);
+    if (failed != NULL) {
+        (void)snprintf(d->trial[trial].failed, DESK_WORDS, "%s", failed);
+        json_text(json, "failed", d->trial[trial].failed);
+    }
+    WEFT_TRY(journal_end(d->journal));
+    return journal_commit(d->journal);
+}
+
+weft_status desk_best(search_desk *d, int *trial)
+{
+    searcher_leader leader = {.trial = -1};
+    WEFT_TRY(searcher_best(d->searcher, &leader));
+    *trial = leader.trial >= 0 ? (int)leader.trial : sched_leader(d->sched);
+    return WEFT_OK;
+}

@@ -1,0 +1,219 @@
+/* app/search/search_job.c: see app/search/search_job.h. Trials are in search_trial.c, what rank 0 decides in
+ * search_desk.c, results in search_print.c. */
+#include "app/search/search_job.h"
+
+#include <string.h>
+
+#include "app/cli/signals.h"
+#include "app/search/search_state.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/text/append.h"
+#include "io/lock.h"
+#include "tune/space/space_read.h"
+
+#define DEFAULT_FOLDER "weft-tune"
+
+enum { BASE_BYTES = 1 << 15 };
+
+/* ---- the space --------------------------------------------------------------------------------------------------- */
+
+/* Every dimension is an option of weft train, and its ends are values of it. */
+static weft_status check_dimension(const search_state *s, const space_dimension *d)
+{
+    const option_command *train = NULL;
+    weft_options *options = NULL;
+    char text[SPACE_TEXT_MAX];
+    option_id id;
+    WEFT_TRY(option_command_find(option_catalog_of(s->options), "train", &train));
+    WEFT_TRY(option_create(train, &options));
+    weft_status status = option_lookup(options, d->name, &id);
+    status = status == WEFT_OK ? option_assign(options, d->name, space_value_text(d, d->low, text)) : status;
+    status = status == WEFT_OK ? option_assign(options, d->name, space_value_text(d, d->high, text)) : status;
+    for (int i = 0; i < d->choices && status == WEFT_OK; ++i) {
+        status = option_assign(options, d->name, d->choice[i]);
+    }
+    option_destroy(options);
+    return status == WEFT_OK ? status : weft_fail_context(status, "%s: ", option_argument(s->options, 0));
+}
+
+static weft_status read_space(search_state *s)
+{
+    WEFT_CHECK(option_argument_count(s->options) == 1, WEFT_ERR_USAGE,
+               "name the space: weft tune SPACE.toml --data DATA, or recorded trainings by " FLAG_TABLE);
+    WEFT_TRY(space_read(option_argument(s->options, 0), &s->space));
+    for (int i = 0; i < s->space.count; ++i) {
+        WEFT_TRY(check_dimension(s, &s->space.dimension[i]));
+    }
+    return WEFT_OK;
+}
+
+/* ---- begin and end ----------------------------------------------------------------------------------------------- */
+
+/* All options on which scores depend, as they were given. */
+static weft_status name_base(const search_state *s, char *text)
+{
+    static const option_id aside[] = {OPT_RUN_DIR, OPT_RESUME,  OPT_MAX_HOURS, OPT_FORCE,  OPT_QUIET,
+                                      OPT_VERBOSE, OPT_THREADS, OPT_PIN,       OPTION_NONE};
+    const option_command *train = NULL;
+    WEFT_TRY(option_command_find(option_catalog_of(s->options), "train", &train));
+    text[0] = '\0';
+    for (int i = 0; i < option_count(s->options); ++i) {
+        const option_id id = option_at(s->options, i);
+        if (option_is_set(s->options, id) && option_applies(train, id) && !option_id_listed(aside, id)) {
+            text_append(text, BASE_BYTES, "%s=%s\n", option_row_in(s->options, id)->name,
+                        option_value_text(s->options, id));
+        }
+    }
+    return WEFT_OK;
+}
+
+/* Rank 0. */
+static weft_status open_desk(search_state *s)
+{
+    char path[FILE_PATH_MAX], *base = NULL;
+    const bool resume = option_flag(s->options, OPT_RESUME);
+    WEFT_TRY(file_path(path, "%s/trials.jsonl", s->folder));
+    WEFT_CHECK(resume || !file_exists(path), WEFT_ERR_USAGE,
+               "%s: has a search already: --resume goes on with it, or name another folder by --run-dir", s->folder);
+    WEFT_TRY(folder_make(s->folder));
+    WEFT_TRY(WEFT_NEW(&base, BASE_BYTES, WEFT_MEM_GENERAL));
+    weft_status status = name_base(s, base);
+    status = status == WEFT_OK ? desk_open(s->options, &s->space, path, base, resume, &s->desk) : status;
+    weft_free(base);
+    return status;
+}
+
+static weft_status begin(search_state *s)
+{
+    const char *folder = option_text(s->options, OPT_RUN_DIR);
+    const double hours = option_real(s->options, OPT_MAX_HOURS);
+    WEFT_TRY(file_path(s->folder, "%s", folder[0] != '\0' ? folder : DEFAULT_FOLDER));
+    WEFT_CHECK(option_int(s->options, OPT_RUNS) == 1, WEFT_ERR_USAGE,
+               "--runs %lld: trials of one configuration have seeds of their own, where " FLAG_REPEAT_SHARE
+               " runs it again: leave it out",
+               (long long)option_int(s->options, OPT_RUNS));
+    WEFT_CHECK(!option_flag(s->options, OPT_DRY_RUN), WEFT_ERR_USAGE,
+               "--dry-run is for weft train: try one configuration there");
+    s->deadline = hours > 0.0 ? clock_seconds() + 3600.0 * hours : 0.0;
+    return comm_agree(s->world.comm, read_space(s));
+}
+
+/* ---- trials ------------------------------------------------------------------------------------------------------ */
+
+/* Rank 0's order, and the configuration. Collective. */
+static weft_status share_order(search_state *s, double *values)
+{
+    weft_comm *comm = s->world.comm;
+    WEFT_TRY(comm_agree(comm, search_speaks(s) ? desk_next(&s->desk, &s->order) : WEFT_OK));
+    WEFT_TRY(comm_bcast(comm, 0, &s->order, sizeof s->order));
+    if (s->order.over) {
+        return WEFT_OK;
+    }
+    if (search_speaks(s)) {
+        memcpy(values, s->desk.trial[s->order.trial].values, (size_t)s->space.count * sizeof *values);
+    }
+    return comm_bcast(comm, 0, values, s->space.count * (int64_t)sizeof *values);
+}
+
+/* A trial that will not go on needs no checkpoint. */
+static void drop_checkpoint(const search_state *s)
+{
+    char path[FILE_PATH_MAX];
+    const sched_state state = sched_trial_at(s->desk.sched, s->order.trial)->state;
+    if (state == SCHED_RUNNING || state == SCHED_PAUSED ||
+        file_path(path, "%s/trial-%04d/ckpt", s->folder, s->order.trial) != WEFT_OK) {
+        return;
+    }
+    if (file_exists(path) && folder_remove(path) != WEFT_OK) {
+        log_warn("the checkpoint of a trial that is over stays: %s", weft_error_message());
+        weft_error_clear();
+    }
+}
+
+static weft_status one_part(search_state *s, const double *values)
+{
+    char failed[DESK_WORDS];
+    const double start = clock_seconds();
+    WEFT_TRY(search_train(s, values, failed));
+    const double seconds = clock_seconds() - start;
+    weft_status status = WEFT_OK;
+    if (search_speaks(s)) {
+        status = desk_end(&s->desk, s->order.trial, seconds, failed[0] != '\0' ? failed : NULL);
+        drop_checkpoint(s);
+        if (failed[0] != '\0') {
+            log_warn("trial %d: %s", s->order.trial, failed);
+        }
+    }
+    return comm_agree(s->world.comm, status);
+}
+
+static weft_status all_parts(search_state *s, double *values)
+{
+    int64_t interrupted = 0;
+    while (interrupted == 0) {
+        WEFT_TRY(share_order(s, values));
+        if (s->order.over) {
+            return WEFT_OK;
+        }
+        WEFT_TRY(one_part(s, values));
+        interrupted = s->interrupted || signals_asked(NULL);
+        WEFT_TRY(comm_allreduce(s->world.comm, &interrupted, 1, WEFT_DTYPE_I64, COMM_MAX));
+    }
+    return weft_fail(WEFT_STOPPED, "the search was asked to stop; to go on: the same command with --resume");
+}
+
+static weft_status search(search_state *s)
+{
+    double *values = NULL;
+    WEFT_TRY(comm_agree(s->world.comm, WEFT_NEW(&values, s->space.count + 1, WEFT_MEM_GENERAL)));
+    const weft_status status = all_parts(s, values);
+    weft_free(values);
+    if (status != WEFT_OK && status != WEFT_STOPPED) {
+        return status;
+    }
+    char why[256];
+    (void)snprintf(why, sizeof why, "%s", weft_error_message());
+    WEFT_TRY(comm_agree(s->world.comm, search_speaks(s) ? search_write(s) : WEFT_OK));
+    WEFT_TRY(comm_agree(s->world.comm, search_speaks(s) ? search_print(s) : WEFT_OK));
+    return status == WEFT_OK ? status : weft_fail(status, "%s", why);
+}
+
+/* One program at a time writes into the folder. Rank 0 holds the lock. */
+static weft_status run_locked(search_state *s)
+{
+    char path[FILE_PATH_MAX];
+    file_lock *lock = NULL;
+    weft_status status = WEFT_OK;
+    if (search_speaks(s)) {
+        status = folder_make(s->folder);
+        status = status == WEFT_OK ? file_path(path, "%s/search.lock", s->folder) : status;
+        status = status == WEFT_OK ? file_lock_take(path, NULL, &lock) : status;
+    }
+    WEFT_TRY(comm_agree(s->world.comm, status));
+    status = comm_agree(s->world.comm, search_speaks(s) ? open_desk(s) : WEFT_OK);
+    status = status == WEFT_OK ? search(s) : status;
+    search_close_job(s);
+    desk_close(&s->desk);
+    file_lock_release(lock);
+    return status;
+}
+
+weft_status search_job_run(const weft_options *options)
+{
+    search_state s = {.options = options};
+    search_listen(&s);
+    signals_open();
+    weft_status status = app_context_open(options, &s.world);
+    s.options = s.world.options != NULL ? s.world.options : options;
+    status = status == WEFT_OK ? begin(&s) : status;
+    status = status == WEFT_OK ? run_locked(&s) : status;
+    if (status == WEFT_STOPPED) {
+        log_warn("%s", weft_error_message());
+    } else if (status != WEFT_OK) {
+        app_context_fail(&s.world, status);
+    }
+    space_free(&s.space);
+    app_context_close(&s.world);
+    return status;
+}

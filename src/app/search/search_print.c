@@ -1,0 +1,216 @@
+/* app/search/search_print.c: what a search shows: the table of trials on the log, summary.csv, best.toml, the result. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/search/search_state.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/text/append.h"
+
+enum { TOLD = 5, TEXT_BYTES = 512 };
+
+static const double tell_every = 30.0;
+
+static const char *const state_names[] = {"runs", "paused", "stopped", "complete", "failed"};
+
+/* A score as it was measured. */
+static double measured(const search_state *s, double score)
+{
+    return s->desk.lower ? -score : score;
+}
+
+static const sched_trial *fact(const search_state *s, int trial)
+{
+    return sched_trial_at(s->desk.sched, trial);
+}
+
+static int64_t epoch_of(const search_state *s, int64_t resource)
+{
+    const int64_t epoch = resource * s->desk.unit, most = option_int(s->options, OPT_EPOCHS);
+    return epoch < most ? epoch : most;
+}
+
+/* "lr 0.01, hidden 32" */
+static void say_values(const search_state *s, int trial, char text[TEXT_BYTES])
+{
+    char value[SPACE_TEXT_MAX];
+    text[0] = '\0';
+    for (int d = 0; d < s->space.count; ++d) {
+        const space_dimension *dimension = &s->space.dimension[d];
+        text_append(text, TEXT_BYTES, "%s%s %s", d > 0 ? ", " : "", dimension->name,
+                    space_value_text(dimension, s->desk.trial[trial].values[d], value));
+    }
+}
+
+/* ---- the log ----------------------------------------------------------------------------------------------------- */
+
+typedef struct ranked {
+    int trial;
+    double best;
+} ranked;
+
+static int by_score(const void *a, const void *b)
+{
+    const ranked *x = a, *y = b;
+    return x->best != y->best ? (x->best < y->best) - (x->best > y->best) : x->trial - y->trial;
+}
+
+/* [out] order: [trials] those with a score, the best first; returns how many. */
+static int rank_trials(const search_state *s, ranked *order)
+{
+    int count = 0;
+    for (int i = 0; i < s->desk.trials; ++i) {
+        if (!isnan(fact(s, i)->best)) {
+            order[count++] = (ranked){i, fact(s, i)->best};
+        }
+    }
+    qsort(order, (size_t)count, sizeof *order, by_score);
+    return count;
+}
+
+static int count_states(const search_state *s, sched_state state)
+{
+    int count = 0;
+    for (int i = 0; i < s->desk.trials; ++i) {
+        count += fact(s, i)->state == state;
+    }
+    return count;
+}
+
+void search_tell(search_state *s, bool now)
+{
+    ranked *order = NULL;
+    char text[TEXT_BYTES];
+    if (!now && clock_seconds() - s->told_at < tell_every) {
+        return;
+    }
+    s->told_at = clock_seconds();
+    if (WEFT_NEW(&order, s->desk.trials + 1, WEFT_MEM_GENERAL) != WEFT_OK) {
+        weft_error_clear();
+        return;
+    }
+    const int count = rank_trials(s, order);
+    log_info("%d of %" PRId64 " trials: %d complete, %d paused, %d stopped, %d failed", s->desk.trials,
+             option_int(s->options, OPT_TRIALS), count_states(s, SCHED_COMPLETED), count_states(s, SCHED_PAUSED),
+             count_states(s, SCHED_STOPPED), count_states(s, SCHED_REMOVED));
+    for (int i = 0; i < count && i < TOLD; ++i) {
+        const sched_trial *t = fact(s, order[i].trial);
+        say_values(s, order[i].trial, text);
+        log_info("  trial %4d  %10.5g at epoch %" PRId64 " of %" PRId64 ", %s: %s", order[i].trial,
+                 measured(s, t->best), epoch_of(s, t->best_resource), epoch_of(s, t->resource), state_names[t->state],
+                 text);
+    }
+    weft_free(order);
+}
+
+/* ---- files ------------------------------------------------------------------------------------------------------- */
+
+static weft_status begin_file(const search_state *s, const char *name, file_writer *writer)
+{
+    char path[FILE_PATH_MAX];
+    WEFT_TRY(file_path(path, "%s/%s", s->folder, name));
+    return file_writer_open(path, writer);
+}
+
+/* Words of messages stay within their cell. */
+static void write_cell(FILE *out, const char *text)
+{
+    fputc('"', out);
+    for (; *text != '\0'; ++text) {
+        fputc(*text == '"' ? '\'' : *text == '\n' ? ' ' : *text, out);
+    }
+    fputc('"', out);
+}
+
+static void write_number(FILE *out, double value)
+{
+    if (isnan(value)) {
+        fputc(',', out);
+    } else {
+        fprintf(out, ",%.9g", value);
+    }
+}
+
+static weft_status write_csv(const search_state *s)
+{
+    file_writer writer;
+    char value[SPACE_TEXT_MAX];
+    WEFT_TRY(begin_file(s, "summary.csv", &writer));
+    FILE *out = writer.stream;
+    fprintf(out, "trial,state,epochs,score,best_score,best_epoch,seconds,seed");
+    for (int d = 0; d < s->space.count; ++d) {
+        fprintf(out, ",%s", s->space.dimension[d].name);
+    }
+    fprintf(out, ",failed\n");
+    for (int i = 0; i < s->desk.trials; ++i) {
+        const sched_trial *t = fact(s, i);
+        const desk_trial *own = &s->desk.trial[i];
+        fprintf(out, "%d,%s,%" PRId64, i, t->diverged ? "diverged" : state_names[t->state], epoch_of(s, t->resource));
+        write_number(out, measured(s, t->value));
+        write_number(out, measured(s, t->best));
+        fprintf(out, ",%" PRId64 ",%.3f,%" PRIu64, isnan(t->best) ? 0 : epoch_of(s, t->best_resource), own->seconds,
+                own->seed + (uint64_t)option_int(s->options, OPT_SEED));
+        for (int d = 0; d < s->space.count; ++d) {
+            fprintf(out, ",%s", space_value_text(&s->space.dimension[d], own->values[d], value));
+        }
+        fputc(',', out);
+        write_cell(out, own->failed);
+        fputc('\n', out);
+    }
+    return file_writer_commit(&writer);
+}
+
+/* The best trial's options as a config file; its folder is the reader's to choose. */
+static weft_status write_best(const search_state *s, int trial)
+{
+    weft_options *options = NULL;
+    file_writer writer;
+    const desk_trial *t = &s->desk.trial[trial];
+    WEFT_TRY(search_trial_options(s, SEARCH_NO_FOLDER, t->seed, t->values, &options));
+    weft_status status = begin_file(s, "best.toml", &writer);
+    if (status == WEFT_OK) {
+        option_print_config(writer.stream, options);
+        status = file_writer_commit(&writer);
+    }
+    option_destroy(options);
+    return status;
+}
+
+weft_status search_write(search_state *s)
+{
+    int best = -1;
+    WEFT_TRY(desk_best(&s->desk, &best));
+    WEFT_TRY(write_csv(s));
+    return best >= 0 ? write_best(s, best) : WEFT_OK;
+}
+
+/* ---- stdout ------------------------------------------------------------------------------------------------------ */
+
+weft_status search_print(search_state *s)
+{
+    int best = -1;
+    char text[TEXT_BYTES];
+    search_tell(s, true);
+    WEFT_TRY(desk_best(&s->desk, &best));
+    printf("%d trials: %d complete, %d paused, %d stopped, %d failed\n", s->desk.trials,
+           count_states(s, SCHED_COMPLETED), count_states(s, SCHED_PAUSED), count_states(s, SCHED_STOPPED),
+           count_states(s, SCHED_REMOVED));
+    if (s->fits > s->opened && s->opened > 0) {
+        printf("data opened %d times for %d trainings: %.1f s saved\n", s->opened, s->fits,
+               s->open_seconds / s->opened * (s->fits - s->opened));
+    }
+    if (best < 0) {
+        printf("no trial has a score\n");
+        return WEFT_OK;
+    }
+    const sched_trial *t = fact(s, best);
+    say_values(s, best, text);
+    printf("best: trial %d, validation score %.6g at epoch %" PRId64 ": %s\n", best, measured(s, t->best),
+           epoch_of(s, t->best_resource), text);
+    printf("its options: %s/best.toml (weft train --config %s/best.toml); all trials: %s/summary.csv\n", s->folder,
+           s->folder, s->folder);
+    return WEFT_OK;
+}

@@ -1,0 +1,52 @@
+/* app/search/search_state.h: what the files of app/search share. */
+#pragma once
+
+#include "app/search/search_desk.h"
+#include "app/train/train_job.h"
+
+typedef struct search_state {
+    const weft_options *options; /* of weft tune */
+    app_context world;
+    search_space space;
+    char folder[FILE_PATH_MAX];
+    search_desk desk; /* rank 0 */
+    double deadline;  /* clock_seconds(), of --max-hours; 0: none */
+    double told_at;   /* the table of trials */
+
+    /* ---- the job whose data are open ---- */
+    train_job *job; /* NULL: none */
+    app_context context;
+    train_observer observer;
+    int opened, fits;    /* how often data were opened, and trainings so far, parts of paused ones included */
+    double open_seconds; /* of all openings */
+
+    /* ---- the part of a trial that trains now ---- */
+    desk_order order;
+    int64_t told;     /* epochs that are over */
+    bool last_step;   /* the step that comes is the epoch's last */
+    bool stops;       /* rank 0: the desk wants no more of it */
+    bool interrupted; /* a signal or the deadline asked to stop */
+} search_state;
+
+static inline bool search_speaks(const search_state *s)
+{
+    return comm_rank(s->world.comm) == 0;
+}
+
+/* Sets s->observer. s does not move any more. */
+void search_listen(search_state *s);
+/* Trains the part of a trial that s->order says. [out] failed: why the trial will never go on, DESK_WORDS bytes, ""
+ * where nothing failed. Any other failure is one of the search. Collective. (app/search/search_trial.c) */
+weft_status search_train(search_state *s, const double *values, char failed[DESK_WORDS]);
+/* Gives the open data back. Collective. */
+void search_close_job(search_state *s);
+enum { SEARCH_NO_FOLDER = -1 };
+/* [out] options: of weft train, for a configuration; option_destroy. trial: whose folder is written, or
+ * SEARCH_NO_FOLDER. */
+weft_status search_trial_options(const search_state *s, int trial, uint64_t seed, const double *values,
+                                 weft_options **options);
+
+/* Rank 0 (app/search/search_print.c): a table of the leading trials on the log; files of the result; what stdout has. */
+void search_tell(search_state *s, bool now);
+weft_status search_write(search_state *s);
+weft_status search_print(search_state *s);

@@ -1,0 +1,199 @@
+/* app/search/search_trial.c: a part of a trial: options, open data, epochs, and its end. */
+#include <math.h>
+#include <string.h>
+
+#include "app/cli/signals.h"
+#include "app/search/search_state.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+/* ---- options ----------------------------------------------------------------------------------------------------- */
+
+/* What the search says for each trial, or for itself. */
+static bool is_own(option_id id)
+{
+    static const option_id own[] = {OPT_RUN_DIR, OPT_RESUME, OPT_MAX_HOURS, OPT_FORCE,
+                                    OPT_SEED,    OPT_DRY_RUN, OPT_QUIET,    OPTION_NONE};
+    return option_id_listed(own, id);
+}
+
+weft_status search_trial_options(const search_state *s, int trial, uint64_t seed, const double *values,
+                                 weft_options **options)
+{
+    const weft_options *asked = s->options;
+    const option_command *train = NULL;
+    char text[SPACE_TEXT_MAX], folder[FILE_PATH_MAX];
+    WEFT_TRY(option_command_find(option_catalog_of(asked), "train", &train));
+    WEFT_TRY(option_create(train, options));
+    for (int i = 0; i < option_count(asked); ++i) {
+        const option_id id = option_at(asked, i);
+        if (option_is_set(asked, id) && option_applies(train, id) && !is_own(id)) {
+            WEFT_TRY(option_assign(*options, option_row_in(asked, id)->name, option_value_text(asked, id)));
+        }
+    }
+    for (int d = 0; d < s->space.count; ++d) {
+        const space_dimension *dimension = &s->space.dimension[d];
+        WEFT_TRY(option_assign(*options, dimension->name, space_value_text(dimension, values[d], text)));
+    }
+    (void)snprintf(text, sizeof text, "%llu", (unsigned long long)(seed + (uint64_t)option_int(asked, OPT_SEED)));
+    WEFT_TRY(option_assign(*options, "seed", text));
+    if (trial == SEARCH_NO_FOLDER) {
+        return WEFT_OK;
+    }
+    WEFT_TRY(file_path(folder, "%s/trial-%04d", s->folder, trial));
+    WEFT_TRY(option_assign(*options, "run-dir", folder));
+    WEFT_TRY(option_assign(*options, "resume", "on"));
+    return option_flag(asked, OPT_VERBOSE) ? WEFT_OK : option_assign(*options, "quiet", "on");
+}
+
+/* ---- who hears of epochs, and who asks to stop ------------------------------------------------------------------- */
+
+static int64_t steps_of(const search_state *s)
+{
+    const workload *work = &s->job->work;
+    return work->ops->fit == NULL ? work->source.steps : 1;
+}
+
+static weft_status on_start(void *self, const train_progress *from)
+{
+    search_state *s = self;
+    s->told = from != NULL ? from->epoch : 0;
+    s->last_step = steps_of(s) <= 1 || (from != NULL && from->step == steps_of(s) - 1);
+    return WEFT_OK;
+}
+
+static weft_status on_step(void *self, const train_epoch *epoch)
+{
+    ((search_state *)self)->last_step = epoch->step == epoch->steps - 1;
+    return WEFT_OK;
+}
+
+/* The larger score is the better one. */
+static double turned(const search_state *s, double score)
+{
+    const train_metric metric = s->job->services.metric;
+    return metric_better(metric, 1.0, 0.0) ? score : -score;
+}
+
+static weft_status on_epoch(void *self, const train_epoch *epoch)
+{
+    search_state *s = self;
+    s->told = epoch->epoch;
+    s->last_step = steps_of(s) <= 1;
+    if (!search_speaks(s) || !epoch->evaluated) {
+        return WEFT_OK;
+    }
+    const bool validates = !isnan(epoch->score[1]);
+    s->desk.lower = turned(s, 1.0) < 0.0;
+    WEFT_CHECK(validates, WEFT_ERR_DATA,
+               "no labelled row validates, and a search goes by the score of such rows: %s",
+               s->job->work.split_cure);
+    WEFT_TRY(desk_report(&s->desk, s->order.trial, epoch->epoch, turned(s, epoch->score[1]), &s->stops));
+    search_tell(s, false);
+    return WEFT_OK;
+}
+
+void search_listen(search_state *s)
+{
+    s->observer = (train_observer){.self = s, .on_start = on_start, .on_step = on_step, .on_epoch = on_epoch};
+}
+
+static bool asked_to_stop(void *self)
+{
+    const train_job *job = self;
+    search_state *s = job->observers->self;
+    const bool over = s->deadline > 0.0 && clock_seconds() >= s->deadline;
+    if (signals_asked(NULL) || over) {
+        s->interrupted = true;
+        return true;
+    }
+    const bool pauses = s->order.until < option_int(s->options, OPT_EPOCHS) && s->told + 1 >= s->order.until;
+    return s->stops || (pauses && s->last_step);
+}
+
+/* ---- data -------------------------------------------------------------------------------------------------------- */
+
+void search_close_job(search_state *s)
+{
+    train_job_destroy(s->job);
+    if (s->context.comm != NULL) {
+        app_context_close(&s->context);
+    }
+    s->job = NULL;
+    s->context = (app_context){.comm = NULL};
+}
+
+static weft_status open_job(search_state *s, const weft_options *options)
+{
+    const double begin = clock_seconds();
+    WEFT_TRY(train_job_create(&s->job));
+    s->job->keeps = true;
+    s->job->observers = &s->observer;
+    s->job->stop = (train_stop){.asked = asked_to_stop, .training = signals_training};
+    weft_status status = app_context_open_within(&s->world, s->world.comm, options, "trial", 0.0, &s->context);
+    status = status == WEFT_OK ? train_job_open(s->job, &s->context) : status;
+    s->opened += status == WEFT_OK;
+    s->open_seconds += clock_seconds() - begin;
+    return status;
+}
+
+/* Data that are open serve where they can. */
+static weft_status take_job(search_state *s, const weft_options *options)
+{
+    if (s->job != NULL) {
+        const weft_status status = train_job_again(s->job, options);
+        if (status == WEFT_OK || (status != WEFT_ERR_USAGE && status != WEFT_ERR_UNSUPPORTED)) {
+            return status;
+        }
+        weft_error_clear();
+        search_close_job(s);
+    }
+    return open_job(s, options);
+}
+
+/* ---- a part ------------------------------------------------------------------------------------------------------ */
+
+/* Statuses that concern a configuration, not the search. */
+static bool is_result(weft_status status)
+{
+    return status == WEFT_ERR_DIVERGED || status == WEFT_ERR_RESOURCE || status == WEFT_ERR_USAGE ||
+           status == WEFT_ERR_UNSUPPORTED;
+}
+
+static weft_status train_part(search_state *s, const weft_options *options)
+{
+    WEFT_TRY(take_job(s, options));
+    WEFT_TRY(train_job_build(s->job));
+    s->fits += 1;
+    return train_job_fit(s->job);
+}
+
+/* A run that --patience ended reported no last epoch. */
+static weft_status report_last(search_state *s)
+{
+    const train_result *result = &s->job->result;
+    const double best = turned(s, result->valid_mean);
+    return search_speaks(s) ? desk_report(&s->desk, s->order.trial, option_int(s->options, OPT_EPOCHS), best, &s->stops)
+                            : WEFT_OK;
+}
+
+weft_status search_train(search_state *s, const double *values, char failed[DESK_WORDS])
+{
+    weft_options *options = NULL;
+    failed[0] = '\0';
+    s->stops = s->interrupted = false;
+    s->told = s->order.from;
+    weft_status status = comm_agree(s->world.comm, search_trial_options(s, s->order.trial, s->order.seed, values, &options));
+    status = status == WEFT_OK ? train_part(s, options) : status;
+    option_destroy(options);
+    if (status == WEFT_STOPPED) {
+        weft_error_clear();
+        return WEFT_OK;
+    }
+    if (is_result(status)) {
+        (void)snprintf(failed, DESK_WORDS, "%s", weft_error_message());
+        weft_error_clear();
+        return WEFT_OK;
+    }
+    return status == WEFT_OK ? comm_agree(s->world.comm, report_last(s)) : status;
+}
