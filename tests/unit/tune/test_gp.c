@@ -1,0 +1,220 @@
+/*
+ * The Gaussian process: its posterior of five points against elimination by hand, its likelihood against the determinant of
+ * that elimination, its gradient against differences, and the expected improvement against an integral.
+ */
+#include <math.h>
+
+#include "base/philox.h"
+#include "support/test.h"
+#include "tune/gp/gp.h"
+
+enum { POINTS = 5, DIMENSIONS = 3, THETA = DIMENSIONS + GP_VARIANCES };
+
+static const bool category[DIMENSIONS] = {false, false, true};
+static const double x[POINTS * DIMENSIONS] = {0.1, 0.2, 0, 0.4, 0.9, 1, 0.5, 0.5, 0, 0.9, 0.1, 2, 0.7, 0.8, 1};
+static const double y[POINTS] = {0.3, -1.2, 0.4, 1.1, -0.7}, runs[POINTS] = {1, 3, 1, 2, 1};
+static const gp_data data = {POINTS, DIMENSIONS, x, category, y, runs};
+static const double theta[THETA] = {0.7, -0.4, 0.2, 0.3, -1.5, -2.5};
+
+static double covariance(const double *a, const double *b)
+{
+    double squared = 0.0;
+    for (int d = 0; d < DIMENSIONS; d++) {
+        const double far = category[d] ? (a[d] != b[d]) : a[d] - b[d];
+        squared += exp(theta[d]) * far * far;
+    }
+    const double r = sqrt(squared);
+    return exp(theta[DIMENSIONS]) * (1.0 + sqrt(5.0) * r + 5.0 / 3.0 * squared) * exp(-sqrt(5.0) * r);
+}
+
+static void fill(double k[POINTS][POINTS])
+{
+    for (int i = 0; i < POINTS; i++) {
+        for (int j = 0; j < POINTS; j++) {
+            k[i][j] = covariance(x + i * DIMENSIONS, x + j * DIMENSIONS);
+        }
+        k[i][i] += exp(theta[DIMENSIONS + 1]) / runs[i] + exp(theta[DIMENSIONS + 2]);
+    }
+}
+
+/* b becomes the solution of K b = b by Gauss and Jordan. Returns the determinant. */
+static double solve(double b[POINTS])
+{
+    double k[POINTS][POINTS], determinant = 1.0;
+    fill(k);
+    for (int p = 0; p < POINTS; p++) {
+        const double pivot = k[p][p];
+        determinant *= pivot;
+        for (int j = 0; j < POINTS; j++) {
+            k[p][j] /= pivot;
+        }
+        b[p] /= pivot;
+        for (int i = 0; i < POINTS; i++) {
+            const double times = i == p ? 0.0 : k[i][p];
+            for (int j = 0; j < POINTS; j++) {
+                k[i][j] -= times * k[p][j];
+            }
+            b[i] -= times * b[p];
+        }
+    }
+    return determinant;
+}
+
+/* Weights K^-1 (y - m), m, and the -log likelihood of the scores. */
+static double by_hand(double weight[POINTS], double *mean)
+{
+    double ones[POINTS], top = 0.0, bottom = 0.0, form = 0.0, determinant = 0.0;
+    for (int i = 0; i < POINTS; i++) {
+        ones[i] = 1.0;
+        weight[i] = y[i];
+    }
+    solve(ones);
+    determinant = solve(weight);
+    for (int i = 0; i < POINTS; i++) {
+        top += weight[i];
+        bottom += ones[i];
+    }
+    *mean = top / bottom;
+    for (int i = 0; i < POINTS; i++) {
+        weight[i] -= *mean * ones[i];
+        form += weight[i] * (y[i] - *mean);
+    }
+    return 0.5 * (form + log(determinant) + POINTS * log(2.0 * M_PI));
+}
+
+/* The posterior at a place, which is point `known` or none (-1). */
+static void expect_posterior(const gp_model *gp, const double *place, int known)
+{
+    double weight[POINTS], k[POINTS], solved[POINTS], m, mean, variance;
+    const double own = exp(theta[DIMENSIONS + 2]);
+    by_hand(weight, &m);
+    double expected_mean = m, expected_variance = exp(theta[DIMENSIONS]) + own;
+    for (int i = 0; i < POINTS; i++) {
+        solved[i] = k[i] = covariance(place, x + i * DIMENSIONS) + (i == known ? own : 0.0);
+    }
+    solve(solved);
+    for (int i = 0; i < POINTS; i++) {
+        expected_mean += k[i] * weight[i];
+        expected_variance -= k[i] * solved[i];
+    }
+    if (known < 0) {
+        gp_predict(gp, place, &mean, &variance);
+    } else {
+        gp_predict_point(gp, known, &mean, &variance);
+    }
+    ASSERT_NEAR(mean, expected_mean, 1e-10);
+    ASSERT_NEAR(variance, expected_variance, 1e-10);
+}
+
+static void test_posterior_is_that_of_elimination(void **state)
+{
+    (void)state;
+    static const double place[2][DIMENSIONS] = {{0.3, 0.6, 1}, {0.95, 0.95, 2}};
+    gp_model *gp;
+    double value;
+    ASSERT_OK(gp_open(DIMENSIONS, &gp));
+    assert_true(gp_condition(gp, &data, theta, &value, NULL));
+    for (int k = 0; k < 2; k++) {
+        expect_posterior(gp, place[k], -1);
+    }
+    for (int i = 0; i < POINTS; i++) {
+        expect_posterior(gp, x + i * DIMENSIONS, i);
+    }
+    ASSERT_NEAR(gp_noise(gp), exp(theta[DIMENSIONS + 1]), 1e-15);
+    gp_close(gp);
+}
+
+/* The prior is normal, so that the value at theta, less that of the scores, is half a sum of squares. */
+static void test_likelihood_is_that_of_the_determinant(void **state)
+{
+    (void)state;
+    gp_model *gp;
+    double weight[POINTS], mean, value, prior[THETA], squares = 0.0;
+    const double length = 2.0 * sqrt(3.0), deviation[THETA] = {length, length, length, 1.0, 1.0, 1.5};
+    ASSERT_OK(gp_open(DIMENSIONS, &gp));
+    assert_true(gp_condition(gp, &data, theta, &value, NULL));
+    gp_prior(DIMENSIONS, prior);
+    ASSERT_NEAR(prior[0], -2.0 * (sqrt(2.0) + 0.5 * log(3.0)), 1e-12);
+    for (int t = 0; t < THETA; t++) {
+        squares += pow((theta[t] - prior[t]) / deviation[t], 2.0);
+    }
+    ASSERT_NEAR(value - 0.5 * squares, by_hand(weight, &mean), 1e-10);
+    gp_close(gp);
+}
+
+static void test_gradient_is_that_of_differences(void **state)
+{
+    (void)state;
+    const double step = 1e-5;
+    gp_model *gp;
+    double value, above, under, gradient[THETA], moved[THETA];
+    ASSERT_OK(gp_open(DIMENSIONS, &gp));
+    assert_true(gp_condition(gp, &data, theta, &value, gradient));
+    for (int t = 0; t < THETA; t++) {
+        memcpy(moved, theta, sizeof moved);
+        moved[t] = theta[t] + step;
+        assert_true(gp_condition(gp, &data, moved, &above, NULL));
+        moved[t] = theta[t] - step;
+        assert_true(gp_condition(gp, &data, moved, &under, NULL));
+        ASSERT_NEAR(gradient[t], (above - under) / (2.0 * step), 1e-7);
+    }
+    gp_close(gp);
+}
+
+/* Scores of a function of the first of two coordinates, and noise: the fit is flat, finds which one matters, and the
+ * noise. */
+static void test_fit_finds_what_matters(void **state)
+{
+    (void)state;
+    enum { MANY = 80 };
+    static const bool ordered[2] = {false, false};
+    double at[MANY * 2], score[MANY], once[MANY], found[2 + GP_VARIANCES], gradient[2 + GP_VARIANCES], value;
+    gp_model *gp;
+    for (int i = 0; i < MANY; i++) {
+        const philox_block block = philox4x32(philox_counter((uint32_t)i, 0, 1, 0), 7);
+        at[2 * i] = (double)philox_uniform(block.word[0]);
+        at[2 * i + 1] = (double)philox_uniform(block.word[1]);
+        score[i] = 1.4 * sin(6.0 * at[2 * i]) + 0.3 * (double)philox_normal(block.word[2], block.word[3]);
+        once[i] = 1.0;
+    }
+    const gp_data many = {MANY, 2, at, ordered, score, once};
+    ASSERT_OK(gp_open(2, &gp));
+    gp_prior(2, found);
+    gp_fit(gp, &many, found, 60);
+    assert_true(gp_condition(gp, &many, found, &value, gradient));
+    for (int t = 0; t < 2 + GP_VARIANCES; t++) {
+        ASSERT_NEAR(gradient[t], 0.0, 0.01);
+    }
+    assert_true(found[0] > found[1] + 2.0);
+    ASSERT_NEAR(gp_noise(gp), 0.09, 0.04); /* five standard errors of a variance of 80 normal numbers, some of it own */
+    gp_close(gp);
+}
+
+static void test_improvement_is_the_integral(void **state)
+{
+    (void)state;
+    static const double cases[4][3] = {{0.0, 0.0, 1.0}, {1.0, 0.5, 0.3}, {-1.0, 0.5, 0.7}, {0.2, 0.1, 2.0}};
+    for (int k = 0; k < 4; k++) {
+        const double best = cases[k][0], mean = cases[k][1], deviation = cases[k][2], step = deviation * 1e-3;
+        double sum = 0.0;
+        for (int i = 0; i < 24000; i++) {
+            const double at = mean + (i - 12000 + 0.5) * step, u = (at - mean) / deviation;
+            sum += fmax(best - at, 0.0) * exp(-0.5 * u * u) / (deviation * sqrt(2.0 * M_PI)) * step;
+        }
+        ASSERT_NEAR(gp_improvement(best, mean, deviation), sum, 1e-6);
+    }
+    assert_true(gp_improvement(1.0, 0.25, 0.0) == 0.75);
+    assert_true(gp_improvement(0.0, 0.25, 0.0) == 0.0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_posterior_is_that_of_elimination),
+        cmocka_unit_test(test_likelihood_is_that_of_the_determinant),
+        cmocka_unit_test(test_gradient_is_that_of_differences),
+        cmocka_unit_test(test_fit_finds_what_matters),
+        cmocka_unit_test(test_improvement_is_the_integral),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
