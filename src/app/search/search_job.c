@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/text/append.h"
 #include "io/lock.h"
+#include "machine/launcher.h"
 #include "tune/space/space_read.h"
 
 #define DEFAULT_FOLDER "weft-tune"
@@ -37,11 +38,56 @@ static weft_status check_dimension(const search_state *s, const space_dimension 
     return status == WEFT_OK ? status : weft_fail_context(status, "%s: ", option_argument(s->options, 0));
 }
 
+static weft_status read_file(const weft_options *options, search_space *space, char **rest, size_t *bytes)
+{
+    file_map map;
+    WEFT_CHECK(option_argument_count(options) == 1, WEFT_ERR_USAGE,
+               "name the space: weft tune SPACE.toml --data DATA, or recorded trainings by " FLAG_TABLE);
+    const char *path = option_argument(options, 0);
+    WEFT_TRY(file_map_open(path, &map));
+    const weft_status status = space_read(path, (const char *)map.data, map.size, space, rest);
+    *bytes = map.size;
+    file_map_close(&map);
+    WEFT_TRY(status);
+    WEFT_CHECK(space->count > 0, WEFT_ERR_USAGE, "%s: [space] has no dimension: nothing is to be searched", path);
+    return WEFT_OK;
+}
+
+/* Options of the file give way to those that were given. [out] all: option_destroy. */
+static weft_status add_options(const weft_options *options, const char *text, size_t bytes, weft_options **all)
+{
+    weft_options *of_file = NULL;
+    WEFT_TRY(option_parse_config(option_command_of(options), option_argument(options, 0), text, bytes, &of_file));
+    weft_status status = option_copy(options, all);
+    for (int i = 0; i < option_count(of_file) && status == WEFT_OK; ++i) {
+        const option_id id = option_at(of_file, i);
+        if (option_is_set(of_file, id) && !option_is_set(options, id)) {
+            status = option_assign(*all, option_row_in(of_file, id)->name, option_value_text(of_file, id));
+        }
+    }
+    option_destroy(of_file);
+    return status;
+}
+
+/* Rank 0, before MPI starts. */
+static weft_status read_options(const weft_options *options, weft_options **all)
+{
+    search_space space = {0};
+    char *rest = NULL;
+    size_t bytes = 0;
+    weft_status status = read_file(options, &space, &rest, &bytes);
+    status = status == WEFT_OK ? add_options(options, rest, bytes, all) : status;
+    space_free(&space);
+    weft_free(rest);
+    return status;
+}
+
 static weft_status read_space(search_state *s)
 {
-    WEFT_CHECK(option_argument_count(s->options) == 1, WEFT_ERR_USAGE,
-               "name the space: weft tune SPACE.toml --data DATA, or recorded trainings by " FLAG_TABLE);
-    WEFT_TRY(space_read(option_argument(s->options, 0), &s->space));
+    char *rest = NULL;
+    size_t bytes = 0;
+    WEFT_TRY(read_file(s->options, &s->space, &rest, &bytes));
+    weft_free(rest);
     for (int i = 0; i < s->space.count; ++i) {
         WEFT_TRY(check_dimension(s, &s->space.dimension[i]));
     }
@@ -202,10 +248,14 @@ static weft_status run_locked(search_state *s)
 weft_status search_job_run(const weft_options *options)
 {
     search_state s = {.options = options};
+    weft_options *all = NULL;
     search_listen(&s);
     signals_open();
-    weft_status status = app_context_open(options, &s.world);
-    s.options = s.world.options != NULL ? s.world.options : options;
+    weft_status status = launcher_rank() == 0 ? read_options(options, &all) : WEFT_OK;
+    if (status == WEFT_OK) {
+        status = app_context_open(all != NULL ? all : options, &s.world);
+        s.options = s.world.options;
+    }
     status = status == WEFT_OK ? begin(&s) : status;
     status = status == WEFT_OK ? run_locked(&s) : status;
     if (status == WEFT_STOPPED) {
@@ -215,5 +265,6 @@ weft_status search_job_run(const weft_options *options)
     }
     space_free(&s.space);
     app_context_close(&s.world);
+    option_destroy(all);
     return status;
 }

@@ -22,7 +22,7 @@ static double measured(const search_state *s, double score)
     return s->desk.lower ? -score : score;
 }
 
-static const sched_trial *fact(const search_state *s, int trial)
+static const sched_trial *facts_of(const search_state *s, int trial)
 {
     return sched_trial_at(s->desk.sched, trial);
 }
@@ -63,8 +63,8 @@ static int rank_trials(const search_state *s, ranked *order)
 {
     int count = 0;
     for (int i = 0; i < s->desk.trials; ++i) {
-        if (!isnan(fact(s, i)->best)) {
-            order[count++] = (ranked){i, fact(s, i)->best};
+        if (!isnan(facts_of(s, i)->best)) {
+            order[count++] = (ranked){i, facts_of(s, i)->best};
         }
     }
     qsort(order, (size_t)count, sizeof *order, by_score);
@@ -75,7 +75,7 @@ static int count_states(const search_state *s, sched_state state)
 {
     int count = 0;
     for (int i = 0; i < s->desk.trials; ++i) {
-        count += fact(s, i)->state == state;
+        count += facts_of(s, i)->state == state;
     }
     return count;
 }
@@ -97,7 +97,7 @@ void search_tell(search_state *s, bool now)
              option_int(s->options, OPT_TRIALS), count_states(s, SCHED_COMPLETED), count_states(s, SCHED_PAUSED),
              count_states(s, SCHED_STOPPED), count_states(s, SCHED_REMOVED));
     for (int i = 0; i < count && i < TOLD; ++i) {
-        const sched_trial *t = fact(s, order[i].trial);
+        const sched_trial *t = facts_of(s, order[i].trial);
         say_values(s, order[i].trial, text);
         log_info("  trial %4d  %10.5g at epoch %" PRId64 " of %" PRId64 ", %s: %s", order[i].trial,
                  measured(s, t->best), epoch_of(s, t->best_resource), epoch_of(s, t->resource), state_names[t->state],
@@ -146,7 +146,7 @@ static weft_status write_csv(const search_state *s)
     }
     fprintf(out, ",failed\n");
     for (int i = 0; i < s->desk.trials; ++i) {
-        const sched_trial *t = fact(s, i);
+        const sched_trial *t = facts_of(s, i);
         const desk_trial *own = &s->desk.trial[i];
         fprintf(out, "%d,%s,%" PRId64, i, t->diverged ? "diverged" : state_names[t->state], epoch_of(s, t->resource));
         write_number(out, measured(s, t->value));
@@ -206,7 +206,7 @@ weft_status search_print(search_state *s)
         printf("no trial has a score\n");
         return WEFT_OK;
     }
-    const sched_trial *t = fact(s, best);
+    const sched_trial *t = facts_of(s, best);
     say_values(s, best, text);
     printf("best: trial %d, validation score %.6g at epoch %" PRId64 ": %s\n", best, measured(s, t->best),
            epoch_of(s, t->best_resource), text);

@@ -14,7 +14,8 @@ typedef struct search_state {
     double told_at;   /* the table of trials */
 
     /* ---- the job whose data are open ---- */
-    train_job *job; /* NULL: none */
+    train_job *job;         /* NULL: none */
+    weft_options *job_began; /* with these options; it reads them as long as it lives */
     app_context context;
     train_observer observer;
     int opened, fits;    /* how often data were opened, and trainings so far, parts of paused ones included */

@@ -119,6 +119,8 @@ void search_close_job(search_state *s)
     if (s->context.comm != NULL) {
         app_context_close(&s->context);
     }
+    option_destroy(s->job_began);
+    s->job_began = NULL;
     s->job = NULL;
     s->context = (app_context){.comm = NULL};
 }
@@ -126,11 +128,12 @@ void search_close_job(search_state *s)
 static weft_status open_job(search_state *s, const weft_options *options)
 {
     const double begin = clock_seconds();
+    WEFT_TRY(comm_agree(s->world.comm, option_copy(options, &s->job_began)));
     WEFT_TRY(train_job_create(&s->job));
     s->job->keeps = true;
     s->job->observers = &s->observer;
     s->job->stop = (train_stop){.asked = asked_to_stop, .training = signals_training};
-    weft_status status = app_context_open_within(&s->world, s->world.comm, options, "trial", 0.0, &s->context);
+    weft_status status = app_context_open_within(&s->world, s->world.comm, s->job_began, "trial", 0.0, &s->context);
     status = status == WEFT_OK ? train_job_open(s->job, &s->context) : status;
     s->opened += status == WEFT_OK;
     s->open_seconds += clock_seconds() - begin;
