@@ -38,8 +38,8 @@ static weft_status open_deciders(const weft_options *o, search_desk *d)
                option_text(o, OPT_SCHEDULER));
     d->unit = d->unit > 0 ? d->unit : epochs;
     const int64_t units = (epochs + d->unit - 1) / d->unit, grace = option_int(o, OPT_GRACE);
-    WEFT_CHECK(grace == 0 || graced, WEFT_ERR_USAGE, FLAG_GRACE ": " FLAG_SCHEDULER " %s has no first rung: leave it out",
-               option_text(o, OPT_SCHEDULER));
+    WEFT_CHECK(grace == 0 || graced, WEFT_ERR_USAGE,
+               FLAG_GRACE ": " FLAG_SCHEDULER " %s has no first rung: leave it out", option_text(o, OPT_SCHEDULER));
     const sched_desc schedule = {.kind = kind,
                                  .maximise = true,
                                  .max_resource = units,
@@ -100,10 +100,9 @@ static weft_status read_values(search_desk *d, const journal_line *line)
     for (const json_value *v = list != NULL ? list->child : NULL; v != NULL && count < d->space->count; v = v->next) {
         values[count++] = v->number;
     }
-    weft_status status = count == d->space->count
-                             ? searcher_begin(d->searcher, values, &number)
-                             : weft_fail(WEFT_ERR_DATA, "%s: %d values, and the space has %d", line->where, count,
-                                         d->space->count);
+    weft_status status = count == d->space->count ? searcher_begin(d->searcher, values, &number)
+                                                  : weft_fail(WEFT_ERR_DATA, "%s: %d values, and the space has %d",
+                                                              line->where, count, d->space->count);
     status = status == WEFT_OK ? add_trial(d, values, (uint64_t)seed) : status;
     weft_free(values);
     return status;
@@ -165,9 +164,8 @@ static weft_status visit(void *self, const journal_line *line)
 static weft_status name_search(const weft_options *o, const search_desk *d, const char *base,
                                char hex[JOURNAL_SPACE_BYTES])
 {
-    static const option_id asked[] = {OPT_SEARCHER,     OPT_SEARCH_SEED, OPT_REPEAT_SHARE, OPT_UNIVARIATE,
-                                      OPT_GRID_VALUES,  OPT_SCHEDULER,   OPT_GRACE,        OPT_REDUCTION,
-                                      OPT_TRIALS,       OPTION_NONE};
+    static const option_id asked[] = {OPT_SEARCHER,  OPT_SEARCH_SEED, OPT_REPEAT_SHARE, OPT_UNIVARIATE, OPT_GRID_VALUES,
+                                      OPT_SCHEDULER, OPT_GRACE,       OPT_REDUCTION,    OPT_TRIALS,     OPTION_NONE};
     char *text = NULL;
     WEFT_TRY(WEFT_NEW_ZERO(&text, BASE_BYTES, WEFT_MEM_SEARCH));
     text_append(text, BASE_BYTES, "%016" PRIx64 "\n%s\n", space_digest(d->space), base);
@@ -187,6 +185,7 @@ static weft_status open_journal(const char *path, const char *name, bool resume,
         return journal_create(path, name, &d->journal);
     }
     WEFT_TRY(journal_resume(path, &reader, &facts, &d->journal));
+    d->known = d->trials;
     log_info("%s: %d trials are known", path, d->trials);
     return WEFT_OK;
 }
@@ -223,7 +222,7 @@ static int64_t epochs_of(const search_desk *d, int64_t resource)
 /* A trial that ran when the journal ended goes on first. */
 static bool find_running(search_desk *d, desk_order *order)
 {
-    for (; d->again < d->trials; ++d->again) {
+    for (; d->again < d->known; ++d->again) {
         const sched_trial *t = sched_trial_at(d->sched, d->again);
         if (t->state == SCHED_RUNNING) {
             *order = (desk_order){.trial = d->again,
@@ -260,8 +259,8 @@ weft_status desk_next(search_desk *d, desk_order *order)
         return WEFT_OK;
     }
     WEFT_TRY(sched_next(d->sched, &work));
-    *order = (desk_order){.over = work.action != SCHED_START && work.action != SCHED_RESUME};
-    if (order->over) {
+    *order = (desk_order){.over = work.action == SCHED_DONE, .waits = work.action == SCHED_WAIT};
+    if (order->over || order->waits) {
         return journal_commit(d->journal);
     }
     WEFT_TRY(work.action == SCHED_START ? suggest(d) : WEFT_OK);

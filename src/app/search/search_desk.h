@@ -22,12 +22,13 @@ enum { DESK_WORDS = 200 };
 typedef struct desk_trial {
     double *values; /* [dimensions] */
     uint64_t seed;
-    double seconds; /* of training, over all its parts */
+    double seconds;          /* of training, over all its parts */
     char failed[DESK_WORDS]; /* why it cannot be trained; "": nothing failed */
 } desk_trial;
 
 typedef struct desk_order {
-    bool over; /* nothing is left to train */
+    bool over;  /* nothing is left to train */
+    bool waits; /* nothing until a trial that trains reports */
     int trial;
     int64_t from, until; /* epochs */
     uint64_t seed;
@@ -41,7 +42,8 @@ typedef struct search_desk {
     journal *journal;
     desk_trial *trial; /* [trials] */
     int trials, room;
-    int again; /* trials below this were looked at for those that ran when the journal ended */
+    int known;  /* trials of a journal that was read again */
+    int again;  /* of those, trials below this were looked at for those that ran when it ended */
     bool lower; /* a lower score is the better one, for those who print */
 } search_desk;
 

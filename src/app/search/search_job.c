@@ -147,34 +147,13 @@ static weft_status begin(search_state *s)
 
 /* ---- trials ------------------------------------------------------------------------------------------------------ */
 
-/* Rank 0's order, and the configuration. Collective. */
+/* The group's order, and the configuration. Collective over the group. */
 static weft_status share_order(search_state *s, double *values)
 {
-    weft_comm *comm = s->world.comm;
-    WEFT_TRY(comm_agree(comm, search_speaks(s) ? desk_next(&s->desk, &s->order) : WEFT_OK));
-    WEFT_TRY(comm_bcast(comm, 0, &s->order, sizeof s->order));
-    if (s->order.over) {
-        return WEFT_OK;
-    }
-    if (search_speaks(s)) {
-        memcpy(values, s->desk.trial[s->order.trial].values, (size_t)s->space.count * sizeof *values);
-    }
-    return comm_bcast(comm, 0, values, s->space.count * (int64_t)sizeof *values);
-}
-
-/* A trial that will not go on needs no checkpoint. */
-static void drop_checkpoint(const search_state *s)
-{
-    char path[FILE_PATH_MAX];
-    const sched_state state = sched_trial_at(s->desk.sched, s->order.trial)->state;
-    if (state == SCHED_RUNNING || state == SCHED_PAUSED ||
-        file_path(path, "%s/trial-%04d/ckpt", s->folder, s->order.trial) != WEFT_OK) {
-        return;
-    }
-    if (file_exists(path) && folder_remove(path) != WEFT_OK) {
-        log_warn("the checkpoint of a trial that is over stays: %s", weft_error_message());
-        weft_error_clear();
-    }
+    WEFT_TRY(comm_agree(s->group, search_leads(s) ? link_next(&s->link, &s->order, values) : WEFT_OK));
+    WEFT_TRY(comm_bcast(s->group, 0, &s->order, sizeof s->order));
+    return s->order.over || s->order.waits ? WEFT_OK
+                                           : comm_bcast(s->group, 0, values, s->space.count * (int64_t)sizeof *values);
 }
 
 static weft_status one_part(search_state *s, const double *values)
@@ -182,16 +161,14 @@ static weft_status one_part(search_state *s, const double *values)
     char failed[DESK_WORDS];
     const double start = clock_seconds();
     WEFT_TRY(search_train(s, values, failed));
-    const double seconds = clock_seconds() - start;
     weft_status status = WEFT_OK;
-    if (search_speaks(s)) {
-        status = desk_end(&s->desk, s->order.trial, seconds, failed[0] != '\0' ? failed : NULL);
-        drop_checkpoint(s);
-        if (failed[0] != '\0') {
-            log_warn("trial %d: %s", s->order.trial, failed);
-        }
+    if (search_leads(s)) {
+        status = link_end(&s->link, s->order.trial, clock_seconds() - start, failed[0] != '\0' ? failed : NULL);
     }
-    return comm_agree(s->world.comm, status);
+    if (search_leads(s) && failed[0] != '\0') {
+        log_warn("trial %d: %s", s->order.trial, failed);
+    }
+    return comm_agree(s->group, status);
 }
 
 static weft_status all_parts(search_state *s, double *values)
@@ -202,27 +179,88 @@ static weft_status all_parts(search_state *s, double *values)
         if (s->order.over) {
             return WEFT_OK;
         }
-        WEFT_TRY(one_part(s, values));
+        WEFT_TRY(s->order.waits ? WEFT_OK : one_part(s, values));
         interrupted = s->interrupted || signals_asked(NULL);
-        WEFT_TRY(comm_allreduce(s->world.comm, &interrupted, 1, WEFT_DTYPE_I64, COMM_MAX));
+        WEFT_TRY(comm_allreduce(s->group, &interrupted, 1, WEFT_DTYPE_I64, COMM_MAX));
     }
     return weft_fail(WEFT_STOPPED, "the search was asked to stop; to go on: the same command with --resume");
 }
 
-static weft_status search(search_state *s)
+/* Groups that were done wait here for those that are not. */
+static weft_status train_trials(search_state *s)
 {
     double *values = NULL;
-    WEFT_TRY(comm_agree(s->world.comm, WEFT_NEW(&values, s->space.count + 1, WEFT_MEM_GENERAL)));
-    const weft_status status = all_parts(s, values);
+    link_place place = {.port = 0};
+    weft_status status = search_speaks(s) ? link_serve(&s->desk, s->groups - 1, &s->server, &place) : WEFT_OK;
+    WEFT_TRY(comm_agree(s->world.comm, status));
+    WEFT_TRY(comm_bcast(s->world.comm, 0, &place, sizeof place));
+    status = search_leads(s) ? link_open(s->server, &place, s->space.count, &s->link) : WEFT_OK;
+    status = status == WEFT_OK ? WEFT_NEW(&values, s->space.count + 1, WEFT_MEM_GENERAL) : status;
+    status = comm_agree(s->world.comm, status);
+    status = status == WEFT_OK ? all_parts(s, values) : status;
     weft_free(values);
-    if (status != WEFT_OK && status != WEFT_STOPPED) {
-        return status;
+    search_close_job(s);
+    link_close(&s->link);
+    return comm_agree(s->world.comm, status);
+}
+
+/* A trial that will not go on needs no checkpoint. */
+static void drop_checkpoint(const search_state *s, int trial)
+{
+    char path[FILE_PATH_MAX];
+    const sched_state state = sched_trial_at(s->desk.sched, trial)->state;
+    if (state == SCHED_RUNNING || state == SCHED_PAUSED ||
+        file_path(path, "%s/trial-%04d/ckpt", s->folder, trial) != WEFT_OK) {
+        return;
     }
+    if (file_exists(path) && folder_remove(path) != WEFT_OK) {
+        log_warn("the checkpoint of a trial that is over stays: %s", weft_error_message());
+        weft_error_clear();
+    }
+}
+
+static weft_status write_results(search_state *s)
+{
+    for (int i = 0; i < s->desk.trials; ++i) {
+        drop_checkpoint(s, i);
+    }
+    WEFT_TRY(search_write(s));
+    return search_print(s);
+}
+
+static weft_status search(search_state *s)
+{
     char why[256];
+    const weft_status trained = train_trials(s);
     (void)snprintf(why, sizeof why, "%s", weft_error_message());
-    WEFT_TRY(comm_agree(s->world.comm, search_speaks(s) ? search_write(s) : WEFT_OK));
-    WEFT_TRY(comm_agree(s->world.comm, search_speaks(s) ? search_print(s) : WEFT_OK));
-    return status == WEFT_OK ? status : weft_fail(status, "%s", why);
+    const weft_status served = search_speaks(s) ? link_finish(s->server) : WEFT_OK;
+    s->server = NULL;
+    WEFT_TRY(trained == WEFT_OK || trained == WEFT_STOPPED ? comm_agree(s->world.comm, served) : trained);
+    int64_t counts[2] = {search_leads(s) ? s->opened : 0, search_leads(s) ? s->fits : 0};
+    WEFT_TRY(comm_allreduce(s->world.comm, counts, 2, WEFT_DTYPE_I64, COMM_SUM));
+    s->opened = (int)counts[0];
+    s->fits = (int)counts[1];
+    WEFT_TRY(comm_agree(s->world.comm, search_speaks(s) ? write_results(s) : WEFT_OK));
+    return trained == WEFT_OK ? trained : weft_fail(trained, "%s", why);
+}
+
+/* Ranks that follow each other, on one node where a node has as many. */
+static weft_status make_groups(search_state *s)
+{
+    weft_comm *world = s->world.comm;
+    const int ranks = comm_size(world), asked = (int)option_int(s->options, OPT_RANKS_PER_TRIAL);
+    const int size = asked > 0 ? asked : ranks, node = comm_node_size(world);
+    WEFT_CHECK(ranks % size == 0, WEFT_ERR_USAGE, FLAG_RANKS_PER_TRIAL " %d: %d ranks are no multiple of it", size,
+               ranks);
+    WEFT_TRY(
+        comm_agree(world, size >= node || node % size == 0
+                              ? WEFT_OK
+                              : weft_fail(WEFT_ERR_USAGE,
+                                          FLAG_RANKS_PER_TRIAL " %d: the %d ranks of a node are no multiple of it, and "
+                                                               "ranks of one trial should share a node",
+                                          size, node)));
+    s->groups = ranks / size;
+    return comm_split(world, comm_rank(world) / size, comm_rank(world), &s->group);
 }
 
 /* One program at a time writes into the folder. Rank 0 holds the lock. */
@@ -239,7 +277,6 @@ static weft_status run_locked(search_state *s)
     WEFT_TRY(comm_agree(s->world.comm, status));
     status = comm_agree(s->world.comm, search_speaks(s) ? open_desk(s) : WEFT_OK);
     status = status == WEFT_OK ? search(s) : status;
-    search_close_job(s);
     desk_close(&s->desk);
     file_lock_release(lock);
     return status;
@@ -257,6 +294,7 @@ weft_status search_job_run(const weft_options *options)
         s.options = s.world.options;
     }
     status = status == WEFT_OK ? begin(&s) : status;
+    status = status == WEFT_OK ? make_groups(&s) : status;
     status = status == WEFT_OK ? run_locked(&s) : status;
     if (status == WEFT_STOPPED) {
         log_warn("%s", weft_error_message());
@@ -264,6 +302,7 @@ weft_status search_job_run(const weft_options *options)
         app_context_fail(&s.world, status);
     }
     space_free(&s.space);
+    comm_destroy(s.group);
     app_context_close(&s.world);
     option_destroy(all);
     return status;

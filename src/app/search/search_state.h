@@ -1,7 +1,7 @@
 /* app/search/search_state.h: what the files of app/search share. */
 #pragma once
 
-#include "app/search/search_desk.h"
+#include "app/search/search_link.h"
 #include "app/train/train_job.h"
 
 typedef struct search_state {
@@ -10,11 +10,15 @@ typedef struct search_state {
     search_space space;
     char folder[FILE_PATH_MAX];
     search_desk desk; /* rank 0 */
+    link_server *server;
+    weft_comm *group; /* the ranks that train trials together with this one */
+    int groups;
+    search_link link; /* the group's first rank */
     double deadline;  /* clock_seconds(), of --max-hours; 0: none */
     double told_at;   /* the table of trials */
 
     /* ---- the job whose data are open ---- */
-    train_job *job;         /* NULL: none */
+    train_job *job;          /* NULL: none */
     weft_options *job_began; /* with these options; it reads them as long as it lives */
     app_context context;
     train_observer observer;
@@ -25,9 +29,15 @@ typedef struct search_state {
     desk_order order;
     int64_t told;     /* epochs that are over */
     bool last_step;   /* the step that comes is the epoch's last */
-    bool stops;       /* rank 0: the desk wants no more of it */
+    bool stops;       /* the group's first rank: the desk wants no more of it */
     bool interrupted; /* a signal or the deadline asked to stop */
 } search_state;
+
+/* The first rank of a group asks the desk, and rank 0 of all writes results. */
+static inline bool search_leads(const search_state *s)
+{
+    return comm_rank(s->group) == 0;
+}
 
 static inline bool search_speaks(const search_state *s)
 {
@@ -47,7 +57,8 @@ enum { SEARCH_NO_FOLDER = -1 };
 weft_status search_trial_options(const search_state *s, int trial, uint64_t seed, const double *values,
                                  weft_options **options);
 
-/* Rank 0 (app/search/search_print.c): a table of the leading trials on the log; files of the result; what stdout has. */
+/* Rank 0 (app/search/search_print.c): a table of the leading trials on the log, every 30 s; files of the result; what
+ * stdout has. */
 void search_tell(search_state *s, bool now);
 weft_status search_write(search_state *s);
 weft_status search_print(search_state *s);

@@ -12,8 +12,8 @@
 /* What the search says for each trial, or for itself. */
 static bool is_own(option_id id)
 {
-    static const option_id own[] = {OPT_RUN_DIR, OPT_RESUME, OPT_MAX_HOURS, OPT_FORCE,
-                                    OPT_SEED,    OPT_DRY_RUN, OPT_QUIET,    OPTION_NONE};
+    static const option_id own[] = {OPT_RUN_DIR, OPT_RESUME,  OPT_MAX_HOURS, OPT_FORCE,
+                                    OPT_SEED,    OPT_DRY_RUN, OPT_QUIET,     OPTION_NONE};
     return option_id_listed(own, id);
 }
 
@@ -80,16 +80,17 @@ static weft_status on_epoch(void *self, const train_epoch *epoch)
     search_state *s = self;
     s->told = epoch->epoch;
     s->last_step = steps_of(s) <= 1;
-    if (!search_speaks(s) || !epoch->evaluated) {
+    if (!search_leads(s) || !epoch->evaluated) {
         return WEFT_OK;
     }
     const bool validates = !isnan(epoch->score[1]);
-    s->desk.lower = turned(s, 1.0) < 0.0;
-    WEFT_CHECK(validates, WEFT_ERR_DATA,
-               "no labelled row validates, and a search goes by the score of such rows: %s",
+    WEFT_CHECK(validates, WEFT_ERR_DATA, "no labelled row validates, and a search goes by the score of such rows: %s",
                s->job->work.split_cure);
-    WEFT_TRY(desk_report(&s->desk, s->order.trial, epoch->epoch, turned(s, epoch->score[1]), &s->stops));
-    search_tell(s, false);
+    const double score = turned(s, epoch->score[1]);
+    WEFT_TRY(link_report(&s->link, s->order.trial, epoch->epoch, score, turned(s, 1.0) < 0.0, &s->stops));
+    if (search_speaks(s)) {
+        search_tell(s, false);
+    }
     return WEFT_OK;
 }
 
@@ -128,12 +129,12 @@ void search_close_job(search_state *s)
 static weft_status open_job(search_state *s, const weft_options *options)
 {
     const double begin = clock_seconds();
-    WEFT_TRY(comm_agree(s->world.comm, option_copy(options, &s->job_began)));
+    WEFT_TRY(comm_agree(s->group, option_copy(options, &s->job_began)));
     WEFT_TRY(train_job_create(&s->job));
     s->job->keeps = true;
     s->job->observers = &s->observer;
     s->job->stop = (train_stop){.asked = asked_to_stop, .training = signals_training};
-    weft_status status = app_context_open_within(&s->world, s->world.comm, s->job_began, "trial", 0.0, &s->context);
+    weft_status status = app_context_open_within(&s->world, s->group, s->job_began, "trial", 0.0, &s->context);
     status = status == WEFT_OK ? train_job_open(s->job, &s->context) : status;
     s->opened += status == WEFT_OK;
     s->open_seconds += clock_seconds() - begin;
@@ -176,8 +177,9 @@ static weft_status report_last(search_state *s)
 {
     const train_result *result = &s->job->result;
     const double best = turned(s, result->valid_mean);
-    return search_speaks(s) ? desk_report(&s->desk, s->order.trial, option_int(s->options, OPT_EPOCHS), best, &s->stops)
-                            : WEFT_OK;
+    const int64_t last = option_int(s->options, OPT_EPOCHS);
+    return search_leads(s) ? link_report(&s->link, s->order.trial, last, best, turned(s, 1.0) < 0.0, &s->stops)
+                           : WEFT_OK;
 }
 
 weft_status search_train(search_state *s, const double *values, char failed[DESK_WORDS])
@@ -186,7 +188,7 @@ weft_status search_train(search_state *s, const double *values, char failed[DESK
     failed[0] = '\0';
     s->stops = s->interrupted = false;
     s->told = s->order.from;
-    weft_status status = comm_agree(s->world.comm, search_trial_options(s, s->order.trial, s->order.seed, values, &options));
+    weft_status status = comm_agree(s->group, search_trial_options(s, s->order.trial, s->order.seed, values, &options));
     status = status == WEFT_OK ? train_part(s, options) : status;
     option_destroy(options);
     if (status == WEFT_STOPPED) {
@@ -198,5 +200,5 @@ weft_status search_train(search_state *s, const double *values, char failed[DESK
         weft_error_clear();
         return WEFT_OK;
     }
-    return status == WEFT_OK ? comm_agree(s->world.comm, report_last(s)) : status;
+    return status == WEFT_OK ? comm_agree(s->group, report_last(s)) : status;
 }
