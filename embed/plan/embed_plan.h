@@ -15,6 +15,7 @@ typedef struct embed_counts {
     int64_t distinct;      /* distinct keys of each rank's samples, summed over ranks */
     int64_t distinct_away; /* of those: of other owners */
     int64_t keys_away;     /* keys in bags, each time they occur, of other owners */
+    bool weighted;         /* keys in bags have weights */
 } embed_counts;
 
 /*
