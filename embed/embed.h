@@ -4,8 +4,9 @@
  *     table     key -> row of `width` numbers, and one more where `linear`: the weight of a linear model
  *     bag       the keys of one field of one sample: none, one, or several
  *     weight    of a key in a bag: its row counts so often, 1 where nothing is said
- *     pooled    [samples, fields * stride]: of each bag the sum of weight * row; stride = width + linear. With `squares`
- *               one more column: the sum of weight^2 |v|^2 over all keys of the sample, v a row's first `width` numbers
+ *     pooled    [samples, fields * stride]: of each bag the sum of weight * row; stride = width + linear. With
+ *               `squares` one more column: the sum of weight^2 |v|^2 over all keys of the sample, where v is the first
+ *               `width` numbers of a row
  *
  *     WEFT_TRY(embed_open(comm, &desc, most, &table));
  *     for (...) {
@@ -113,8 +114,8 @@ typedef struct embed_figures {
  */
 weft_status embed_open(weft_comm *comm, const embed_desc *desc, int64_t most, embed_table **table);
 void embed_close(embed_table *table); /* NULL is fine */
-/* [out] pooled: [bags->samples, fields * stride + squares] with leading dimension ld. training: counts what was seen and
- * makes rows of admitted keys; else a key without a row adds nothing. The bags must live until embed_backward.
+/* [out] pooled: [bags->samples, fields * stride + squares] with leading dimension ld. training: counts what was seen
+ * and makes rows of admitted keys; else a key without a row adds nothing. The bags must live until embed_backward.
  * Collective. WEFT_ERR_RESOURCE: no memory. */
 weft_status embed_forward(embed_table *table, const embed_bags *bags, bool training, float *pooled, int64_t ld);
 /* Updates the rows of the last training pass by the gradient of `pooled`. rate: the learning rate. Collective. */

@@ -50,7 +50,7 @@ static inline int64_t embed_columns(const embed_table *table)
 /* table->square of table->value, and room for it. */
 weft_status embed_take_squares(embed_table *table);
 void embed_square_rows(embed_table *table);
-/* Adds what the gradient of the last column of dpooled [samples of the bags, embed_columns] gives to table->gradient. */
+/* Adds to table->gradient what the last column of dpooled [samples, embed_columns] gives to rows. */
 void embed_add_squares(embed_table *table, const float *dpooled, int64_t ld);
 /* embed_forward and embed_backward of mode des (embed/exchange/embed_partial.c). */
 weft_status embed_partial_forward(embed_table *table, const embed_bags *bags, bool training, float *pooled, int64_t ld);

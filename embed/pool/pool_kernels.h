@@ -13,8 +13,8 @@ typedef struct pool_source {
 } pool_source;
 
 typedef struct pool_kernels {
-    /* out[b] = sum of weight[p] * row place[p], at[b] <= p < at[b + 1], for bags first <= b < last; bag b of out is that of its
-     * field and sample. */
+    /* out[b] = sum of weight[p] * row place[p], at[b] <= p < at[b + 1], for bags first <= b < last; bag b of out is
+     * that of its field and sample. */
     void (*rows)(const pool_source *source, const int64_t *at, const int32_t *place, int64_t first, int64_t last,
                  float *out, int64_t out_ld);
     /* out[i] = sum of weight[p] * bag bag[p], at[i] <= p < at[i + 1], for keys first <= i < last. */

@@ -1,6 +1,6 @@
 /*
- * embed/pool/pool_sums.h: sums of the rows of bags, and of gradients by row, times the weights of bags that have such. Each sum is made by one thread in the
- * order of positions: the same bits for any number of threads, and no atomics.
+ * embed/pool/pool_sums.h: sums of the rows of bags, and of gradients by row, times the weights of bags that have such.
+ * Each sum is made by one thread in the order of positions: the same bits for any number of threads, and no atomics.
  *
  * stride: numbers of a row; field f of a sample has columns [f * stride, (f + 1) * stride) of the sample's row.
  */
