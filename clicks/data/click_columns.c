@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/integer/integers.h"
 #include "base/nearest.h"
 #include "clicks/data/click_data_options.def"
 #include "clicks/data/click_internal.h"
@@ -57,7 +58,7 @@ static weft_status take_given(click_rows *rows, click_field *field, const char *
 {
     const table_sparse *given = &rows->table.sparse;
     rows->bags = true;
-    field->ids = given->columns;
+    field->ids = smaller(given->columns, given->start[rows->table.rows] - given->start[0]);
     for (int64_t i = 0; i < rows->table.rows; ++i) {
         const int64_t count = given->start[i + 1] - given->start[i];
         WEFT_CHECK(count <= CLICK_BAG_MOST, WEFT_ERR_DATA, "%s: row %lld: %lld pairs INDEX:VALUE, and %d are the most",
